@@ -1,0 +1,92 @@
+// A session's speech on its way from the front to its worker: a single-producer single-consumer ring in shared memory.
+
+import { SPEECH_RATE } from '../media/timeline.ts';
+
+/**
+ * Layout: HEADER_WORDS int32 control words, then CAPACITY_SAMPLES int16. Positions count samples since the start of the session and
+ * wrap at 2^32, so their difference is taken modulo 2^32; a position's place in the ring is position modulo the capacity.
+ * - written: first sample not yet written. Only the producer moves it.
+ * - read: first sample not yet consumed. Only the consumer moves it.
+ * - flushed: everything before it is to be forgotten at once (SKIP, PLAY_IMMEDIATE). Only the producer moves it; `flushes` counts.
+ * - done: 1 once the producer said that nothing follows.
+ */
+const WRITTEN = 0;
+const READ = 1;
+const FLUSHED = 2;
+const FLUSHES = 3;
+const DONE = 4;
+const HEADER_WORDS = 8;
+
+/** A power of two, 65.5 s: what is beyond it waits in the front, which is not tied to a frame's pace. */
+export const LANE_CAPACITY_SAMPLES = 1 << 20;
+export const LANE_CAPACITY_SECONDS = LANE_CAPACITY_SAMPLES / SPEECH_RATE;
+
+export const createLane = (): SharedArrayBuffer => new SharedArrayBuffer(HEADER_WORDS * 4 + LANE_CAPACITY_SAMPLES * 2);
+
+class Lane {
+  protected readonly control: Int32Array;
+  protected readonly samples: Int16Array;
+
+  constructor(memory: SharedArrayBuffer) {
+    this.control = new Int32Array(memory, 0, HEADER_WORDS);
+    this.samples = new Int16Array(memory, HEADER_WORDS * 4, LANE_CAPACITY_SAMPLES);
+  }
+
+  /** Samples written and not yet consumed (a flush that the consumer has not seen yet still counts them). */
+  get length(): number { return (Atomics.load(this.control, WRITTEN) - Atomics.load(this.control, READ)) >>> 0; }
+}
+
+/** The front's end of the lane. */
+export class LaneWriter extends Lane {
+  get free(): number { return LANE_CAPACITY_SAMPLES - this.length; }
+
+  /** Copies as many of `pcm` as fit. @returns samples taken. */
+  write(pcm: Int16Array): number {
+    const count = Math.min(pcm.length, this.free);
+    const written = Atomics.load(this.control, WRITTEN);
+    const start = (written >>> 0) % LANE_CAPACITY_SAMPLES;
+    const first = Math.min(count, LANE_CAPACITY_SAMPLES - start);
+    this.samples.set(pcm.subarray(0, first), start);
+    this.samples.set(pcm.subarray(first, count), 0);
+    Atomics.store(this.control, WRITTEN, (written + count) | 0);
+    return count;
+  }
+
+  /** Everything written so far is to be dropped, unheard. */
+  flush(): void {
+    Atomics.store(this.control, FLUSHED, Atomics.load(this.control, WRITTEN));
+    Atomics.add(this.control, FLUSHES, 1);
+  }
+
+  done(): void { Atomics.store(this.control, DONE, 1); }
+}
+
+/** The worker's end of the lane. */
+export class LaneReader extends Lane {
+  private flushesSeen = 0;
+
+  get isDone(): boolean { return Atomics.load(this.control, DONE) === 1; }
+
+  /** Skips what a flush dropped. @returns true if there was a flush since the last call. */
+  takeFlush(): boolean {
+    const flushes = Atomics.load(this.control, FLUSHES);
+    if (flushes === this.flushesSeen) return false;
+    this.flushesSeen = flushes;
+    const flushed = Atomics.load(this.control, FLUSHED);
+    // A consumer that already ran past the flush point (it cannot: it never reads unwritten samples) would be moved back here.
+    if (((flushed - Atomics.load(this.control, READ)) | 0) > 0) Atomics.store(this.control, READ, flushed);
+    return true;
+  }
+
+  /** Copies up to `count` samples to `out[offset]` and consumes them. @returns samples copied. */
+  read(out: Int16Array, offset: number, count: number): number {
+    const take = Math.min(count, this.length);
+    const read = Atomics.load(this.control, READ);
+    const start = (read >>> 0) % LANE_CAPACITY_SAMPLES;
+    const first = Math.min(take, LANE_CAPACITY_SAMPLES - start);
+    for (let i = 0; i < first; i += 1) out[offset + i] = this.samples[start + i]!;
+    for (let i = first; i < take; i += 1) out[offset + i] = this.samples[i - first]!;
+    Atomics.store(this.control, READ, (read + take) | 0);
+    return take;
+  }
+}

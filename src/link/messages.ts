@@ -1,0 +1,63 @@
+// Typed messages between the front and a worker. Small and plain: they cross threads by structured clone.
+import type { WireError } from '../base/errors.ts';
+
+/** Everything a worker needs to run a session, decided by the front. */
+export interface SessionSpec {
+  readonly sessionId: string;
+  /** The face asset file's bytes in memory shared by all threads. */
+  readonly face: { readonly faceId: string; readonly bytes: SharedArrayBuffer };
+  readonly emotion: number;
+  readonly renderer: string;
+  readonly handleSilence: boolean;
+  readonly startFrame: number;
+  readonly maxIdleMs: number;
+  readonly maxLengthMs: number;
+  /** Speech written by the front, read by the worker: see audio-lane.ts. */
+  readonly lane: SharedArrayBuffer;
+}
+
+export type ToWorker =
+  | { readonly type: 'open'; readonly spec: SessionSpec }
+  | { readonly type: 'offer'; readonly sessionId: string; readonly sdp: string; readonly receivedMs: number }
+  /** The lane has something new: wake up if idle. */
+  | { readonly type: 'close'; readonly sessionId: string; readonly reason: EndReason }
+  | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number }
+  | { readonly type: 'drain' }
+  | { readonly type: 'stop' };
+
+export type EndReason =
+  | 'done' | 'idle_limit' | 'length_limit' | 'client_closed' | 'peer_closed' | 'peer_lost' | 'connect_timeout' | 'offer_timeout'
+  | 'invalid_offer' | 'worker_lost' | 'server_stopped' | 'taken_over' | 'error';
+
+export type FromWorker =
+  | { readonly type: 'ready'; readonly workerIndex: number; readonly threadId: number; readonly cpu: number | null }
+  | { readonly type: 'answer'; readonly sessionId: string; readonly sdp: string }
+  | { readonly type: 'failed'; readonly sessionId: string; readonly error: WireError; readonly reason: EndReason }
+  | { readonly type: 'connected'; readonly sessionId: string; readonly atMs: number }
+  | { readonly type: 'firstFrame'; readonly sessionId: string; readonly atMs: number }
+  | { readonly type: 'speak'; readonly sessionId: string }
+  | { readonly type: 'silent'; readonly sessionId: string }
+  /** The session is over in the worker: its resources are free. Sent exactly once per opened session. */
+  | { readonly type: 'ended'; readonly sessionId: string; readonly reason: EndReason }
+  | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number; readonly stats: SessionStats | null }
+  | { readonly type: 'log'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly sessionId: string | null; readonly message: string; readonly fields: Record<string, unknown> };
+
+/** A session's own ledger, for GET /sessions/{id}/stats and the demo page. Times in milliseconds. */
+export interface SessionStats {
+  readonly sessionId: string;
+  readonly codec: string;
+  readonly state: 'connecting' | 'idle' | 'speaking';
+  readonly framesSent: number;
+  readonly framesSkipped: number;
+  readonly frameLatenessMs: { readonly p50: number; readonly p99: number };
+  readonly audioToLipsMs: { readonly last: number; readonly p50: number; readonly p99: number };
+  readonly stageMs: Readonly<Record<'features' | 'inference' | 'render' | 'encode' | 'send', number>>;
+  readonly bufferedAudioMs: number;
+  readonly underruns: number;
+  readonly bitrateKbps: number;
+  readonly targetBitrateKbps: number;
+  readonly roundTripMs: number;
+  readonly packetsLost: number;
+  readonly nacks: number;
+  readonly keyFrames: number;
+}

@@ -1,0 +1,112 @@
+// The typed door to the native addon (`native/`): everything that JavaScript may ask of C++.
+import { createRequire } from 'node:module';
+
+/** Codec settings that do not change during a session. Bitrates in kbit/s. */
+export interface VideoEncoderOptions {
+  readonly codec: 'vp8' | 'h264';
+  readonly width: number;
+  readonly height: number;
+  readonly fps: number;
+  readonly bitrateKbps: number;
+  /** libvpx cpu-used (negative: real-time speed); ignored by OpenH264. Default -12. */
+  readonly speed?: number;
+}
+
+/** One encoder with zero frames of delay. Not thread-safe: belongs to the thread that made it. */
+export interface VideoEncoder {
+  /**
+   * Encodes one I420 picture (`i420Bytes(width, height)` bytes) into `out`.
+   * `dirty`, if given, is one byte per macroblock (1: may have changed since the last picture) and lets the encoder skip the rest.
+   * @returns `KEY_FRAME_BIT | bytes` for a key frame, else bytes; 0 when rate control dropped the frame.
+   * @throws TypeError on wrong sizes, RangeError when `out` is too small, Error with the codec's own words otherwise.
+   */
+  encode(picture: Uint8Array, out: Uint8Array, forceKey: boolean, dirty: Uint8Array | null): number;
+  setBitrate(kbps: number): void;
+  /** Frees the codec now rather than when collected. Idempotent; `encode` afterwards throws. */
+  close(): void;
+}
+
+export const KEY_FRAME_BIT = 0x4000_0000;
+
+export interface OpusEncoderOptions {
+  readonly sampleRate: number;
+  readonly channels: 1 | 2;
+  readonly bitrate: number;       // bit/s
+  readonly complexity?: number;   // 0..10, default 5
+  readonly inbandFec?: boolean;
+}
+
+export interface OpusEncoder {
+  /** Encodes one frame (2.5 to 60 ms of interleaved s16). @returns bytes written to `out`. */
+  encode(pcm: Int16Array, out: Uint8Array): number;
+  setBitrate(bitrate: number): void;
+  setPacketLoss(percent: number): void;
+  close(): void;
+}
+
+export interface OpusDecoder {
+  /** Decodes `packet`, or conceals a lost one of `out.length / channels` samples when it is null. @returns samples per channel. @throws on a corrupt packet. */
+  decode(packet: Uint8Array | null, out: Int16Array): number;
+  close(): void;
+}
+
+export interface Resampler {
+  /** Takes all of `input` (interleaved s16), writes what is ready. @returns samples per channel written. `out` must hold ceil(n * outRate / inRate) + 64 per channel. */
+  process(input: Int16Array, out: Int16Array): number;
+  reset(): void;
+  close(): void;
+}
+
+/** Log-mel front end of the speech model, with its causal level normaliser. One per session; the same C++ that training uses. */
+export interface MelFrontEnd {
+  /**
+   * Consumes the speech samples of one video frame (533 or 534 at 16 kHz) and writes FEATURES_PER_FRAME x MEL_BANDS float32
+   * at `out[offset]`. Windows reach back into earlier samples only.
+   */
+  step(pcm: Int16Array, sampleCount: number, out: Float32Array, offset: number): void;
+  reset(): void;
+}
+
+/** A face asset parsed and ready to draw: immutable, shared by all renderers of a thread. The bytes are kept, not copied. */
+export interface FaceAsset {
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface FaceRenderer {
+  /**
+   * Draws one frame into `picture` (I420, the same buffer every time: only what changed is redrawn) and marks the changed
+   * macroblocks in `dirty`. `articulation` has ARTICULATION_SIZE channels, `pose` POSE_SIZE.
+   */
+  render(articulation: Float32Array, pose: Float32Array, picture: Uint8Array, dirty: Uint8Array): void;
+  /** `emotion` indexes EMOTIONS; `strength` 0..1. Takes effect smoothly over a few frames. */
+  setEmotion(emotion: number, strength: number): void;
+  /** Forget what `picture` holds: the next render draws everything. */
+  invalidate(): void;
+}
+
+export interface NativeAddon {
+  readonly VideoEncoder: new (options: VideoEncoderOptions) => VideoEncoder;
+  readonly OpusEncoder: new (options: OpusEncoderOptions) => OpusEncoder;
+  readonly OpusDecoder: new (options: { sampleRate: number; channels: 1 | 2 }) => OpusDecoder;
+  readonly Resampler: new (options: { inputRate: number; outputRate: number; channels: number; quality?: 'low' | 'medium' | 'high' }) => Resampler;
+  readonly MelFrontEnd: new () => MelFrontEnd;
+  readonly FaceAsset: new (bytes: Uint8Array) => FaceAsset;
+  readonly FaceRenderer: new (asset: FaceAsset) => FaceRenderer;
+  /** Row strides are tight. `rgba` is width*height*4 bytes, alpha ignored. BT.601 limited range, as WebRTC receivers assume. */
+  rgbaToI420(rgba: Uint8Array, width: number, height: number, i420: Uint8Array): void;
+  i420ToRgba(i420: Uint8Array, width: number, height: number, rgba: Uint8Array): void;
+  /** Pins the calling thread to one CPU (sched_setaffinity). @throws with errno's text. */
+  pinThread(cpu: number): void;
+  /** CPUs that this process may run on (cgroup and affinity mask honoured). */
+  allowedCpus(): number[];
+  setThreadName(name: string): void;
+  threadId(): number;
+  /** CPU milliseconds of the calling thread (CLOCK_THREAD_CPUTIME_ID). */
+  threadCpuMs(): number;
+}
+
+const require = createRequire(import.meta.url);
+
+/** Loaded once per process; every worker thread gets its own instance data. */
+export const native = require('../../native/build/mouthpiece.node') as NativeAddon;

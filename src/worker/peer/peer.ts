@@ -1,0 +1,50 @@
+// What the rest of the worker knows of a WebRTC peer: the interface between the frame loop and the transport.
+import type { VideoCodec } from '../../media/coded-frame.ts';
+
+export interface PeerOptions {
+  readonly sessionId: string;
+  /** Addresses to bind and advertise. Empty list of announced addresses: the bound one is advertised. */
+  readonly bindAddress: string;
+  readonly announcedAddresses: readonly string[];
+  readonly maxBitrateKbps: number;
+  readonly minBitrateKbps: number;
+}
+
+/** What a peer tells its session. None of these may throw. Times are `monotonicMs()`. */
+export interface PeerListener {
+  /** DTLS is up and SRTP keys are there: media may be sent. Once. */
+  onConnected(nowMs: number): void;
+  /** The peer is gone, for whatever reason; called once, after which the peer may be dropped. */
+  onClosed(reason: PeerCloseReason): void;
+  /** A receiver asked for a key frame (PLI or FIR), already rate-limited. */
+  onKeyFrameRequest(): void;
+  /** What the path can carry changed (REMB, receiver reports). */
+  onTargetBitrate(kbps: number): void;
+  /** One Opus packet of the peer's own microphone. `packet` is valid during the call. */
+  onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void;
+}
+
+export type PeerCloseReason = 'closed' | 'dtls_failed' | 'ice_failed' | 'timeout' | 'not_authentic';
+
+/** Counters of one peer since its start; the same object is refilled at each call. */
+export interface PeerStats {
+  packetsSent: number; bytesSent: number; packetsRetransmitted: number; nacksReceived: number; plisReceived: number; firsReceived: number;
+  packetsLost: number; fractionLost: number; jitterMs: number; roundTripMs: number;
+  packetsReceived: number; datagramsRejected: number; targetBitrateKbps: number;
+}
+
+export interface Peer {
+  /** Takes the offer, gathers, and gives the complete answer (no trickle). @throws ServiceError INVALID_OFFER with what is wrong. */
+  answer(offerSdp: string): Promise<string>;
+  /** The negotiated video codec; valid after `answer`. */
+  readonly videoCodec: VideoCodec;
+  readonly isConnected: boolean;
+  /** Packetises and sends one coded frame. @returns packets sent. Nothing happens before `onConnected` or after the end. */
+  sendVideo(frame: Uint8Array, length: number, isKey: boolean, mediaMs: number, nowMs: number): number;
+  sendAudio(packet: Uint8Array, length: number, mediaMs: number, nowMs: number, isTalkSpurtStart: boolean): number;
+  /** Called a few times a second by the beat: sender reports, dead-peer watch, bitrate. */
+  poll(nowMs: number): void;
+  readonly stats: PeerStats;
+  /** Sends RTCP BYE and close_notify where possible, frees everything. Idempotent. */
+  close(): Promise<void>;
+}
