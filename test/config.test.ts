@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { ConfigError, SETTINGS, loadConfig } from '../src/config.ts';
+
+test('defaults are what the table says', () => {
+  const config = loadConfig({});
+  assert.equal(config.HOST, '127.0.0.1');
+  assert.equal(config.PORT, 8080);
+  assert.deepEqual(config.API_KEY_HEADERS, ['x-service-api-key']);
+  assert.ok(config.WORKERS >= 1);
+  assert.ok(config.DATA_DIR.startsWith('/'));
+});
+
+test('every bad value is named with its reason, and secrets are not repeated', () => {
+  assert.throws(() => loadConfig({ PORT: 'x', UDP_PORTS: '5-2', ICE_SERVERS: '{', SECRETS_KEY: 'hunter2', ANNOUNCED_IPS: '1.2.3' }), (error: unknown) => {
+    assert.ok(error instanceof ConfigError);
+    for (const name of ['PORT', 'UDP_PORTS', 'ICE_SERVERS', 'SECRETS_KEY', 'ANNOUNCED_IPS']) assert.match(error.message, new RegExp(`^${name}=`, 'm'));
+    assert.doesNotMatch(error.message, /hunter2/);
+    return true;
+  });
+});
+
+test('a misspelt setting is refused, a stranger is not', () => {
+  assert.throws(() => loadConfig({ WORKRS: '2' }), /did you mean WORKERS/);
+  assert.doesNotThrow(() => loadConfig({ HOSTNAME: 'x', PATH: '/', REPORT: '1', WORK: '1' }));
+});
+
+test('the README table and the schema are the same', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  const rows = new Map([...readme.matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \| (.*?) \|$/gm)].map((row) => [row[1]!, { shown: row[2]!, about: row[3]! }]));
+  assert.deepEqual([...rows.keys()].sort(), Object.keys(SETTINGS).sort());
+  for (const [name, { default: fallback, about }] of Object.entries(SETTINGS)) {
+    assert.equal(rows.get(name)!.shown, fallback === undefined ? 'unset' : `\`${fallback}\``, name);
+    assert.equal(rows.get(name)!.about, about, name);
+  }
+});
