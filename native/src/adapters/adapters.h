@@ -1,0 +1,9 @@
+// One adapter per file: adapters/NAME.cc defines `void register_NAME(napi_env, napi_value exports)`; the build lists them here.
+#pragma once
+#include <node_api.h>
+
+namespace mouthpiece {
+#define MOUTHPIECE_ADAPTER(name) void register_##name(napi_env env, napi_value exports);
+#include "adapters.inc"
+#undef MOUTHPIECE_ADAPTER
+}  // namespace mouthpiece

@@ -1,0 +1,45 @@
+// pinThread, allowedCpus, setThreadName, threadId and threadCpuMs.
+#include "core/threads.h"
+
+#include "adapters/adapters.h"
+#include "adapters/napi_util.h"
+
+namespace mouthpiece {
+
+namespace {
+
+using js::Args;
+
+napi_value pin(const Args& args) {
+  pin_thread(int(args.integer(0, "cpu", 0, 8191)));
+  return nullptr;
+}
+
+napi_value allowed(const Args& args) {
+  const std::vector<int> cpus = allowed_cpus();
+  napi_value list;
+  js::check(args.env(), napi_create_array_with_length(args.env(), cpus.size(), &list));
+  for (size_t i = 0; i < cpus.size(); i++) js::check(args.env(), napi_set_element(args.env(), list, uint32_t(i), js::integer(args.env(), cpus[i])));
+  return list;
+}
+
+napi_value name(const Args& args) {
+  set_thread_name(args.string(0, "name"));
+  return nullptr;
+}
+
+napi_value id(const Args& args) { return js::integer(args.env(), thread_id()); }
+
+napi_value cpu_ms(const Args& args) { return js::number(args.env(), thread_cpu_ms()); }
+
+}  // namespace
+
+void register_threads(napi_env env, napi_value exports) {
+  js::define_function<pin>(env, exports, "pinThread");
+  js::define_function<allowed>(env, exports, "allowedCpus");
+  js::define_function<name>(env, exports, "setThreadName");
+  js::define_function<id>(env, exports, "threadId");
+  js::define_function<cpu_ms>(env, exports, "threadCpuMs");
+}
+
+}  // namespace mouthpiece

@@ -1,0 +1,61 @@
+// Threads as Linux sees them (see threads.h).
+#include "core/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+namespace mouthpiece {
+
+namespace {
+
+// A dynamic set: the fixed cpu_set_t ends at 1024 CPUs.
+constexpr int MAX_CPUS = 8192;
+using CpuSet = std::unique_ptr<cpu_set_t, decltype([](cpu_set_t* set) { CPU_FREE(set); })>;
+const size_t SET_BYTES = CPU_ALLOC_SIZE(MAX_CPUS);
+
+CpuSet empty_set() {
+  CpuSet set(CPU_ALLOC(MAX_CPUS));
+  if (!set) throw std::bad_alloc();
+  CPU_ZERO_S(SET_BYTES, set.get());
+  return set;
+}
+
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+
+}  // namespace
+
+void pin_thread(int cpu) {
+  const CpuSet set = empty_set();
+  CPU_SET_S(size_t(cpu), SET_BYTES, set.get());
+  if (sched_setaffinity(0, SET_BYTES, set.get()) != 0) fail("Cannot pin the thread to CPU " + std::to_string(cpu));
+}
+
+std::vector<int> allowed_cpus() {
+  const CpuSet set = empty_set();
+  // Of the process, not of the caller: a pinned worker must see the same as the main thread.
+  if (sched_getaffinity(getpid(), SET_BYTES, set.get()) != 0) fail("Cannot read the CPU affinity");
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
+    if (CPU_ISSET_S(size_t(cpu), SET_BYTES, set.get())) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+void set_thread_name(const std::string& name) { pthread_setname_np(pthread_self(), name.substr(0, 15).c_str()); }
+
+int thread_id() { return int(syscall(SYS_gettid)); }
+
+double thread_cpu_ms() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) * 1e3 + double(now.tv_nsec) * 1e-6;
+}
+
+}  // namespace mouthpiece

@@ -1,0 +1,23 @@
+// Threads as Linux sees them: which CPUs they may use, which they did use and for how long.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace mouthpiece {
+
+/** Pins the calling thread to one CPU. @throws std::system_error with errno's text. */
+void pin_thread(int cpu);
+
+/** CPUs in the affinity mask of the process's main thread, ascending (a cpuset cgroup narrows that mask). */
+std::vector<int> allowed_cpus();
+
+/** Names the calling thread as `top -H` shows it; cut to 15 bytes. */
+void set_thread_name(const std::string& name);
+
+/** The kernel's id of the calling thread: its folder under /proc/self/task. */
+int thread_id();
+
+/** CPU time of the calling thread in milliseconds. */
+double thread_cpu_ms();
+
+}  // namespace mouthpiece

@@ -1,0 +1,83 @@
+// Builds the native addon with CMake and Ninja: `node scripts/build-native.mjs [--sanitize]`. Plain JavaScript, since it is part of the set-up.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { SetupError } from './setup.mjs';
+
+const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const SOURCE = path.join(ROOT, 'native');
+const BUILD = path.join(SOURCE, 'build');
+const HEADERS = path.join(ROOT, 'node_modules/node-api-headers/include');
+
+/** Everything the result depends on that can change under us, as one hash. System libraries are left to a clean build. */
+function hashOfInputs() {
+  const hash = createHash('sha256').update(process.arch).update(readFileSync(fileURLToPath(import.meta.url)));
+  const add = (folder) => {
+    for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const file = path.join(folder, entry.name);
+      if (entry.isDirectory()) {
+        if (file !== BUILD) add(file);
+      } else hash.update(path.relative(ROOT, file)).update('\0').update(readFileSync(file));
+    }
+  };
+  add(SOURCE);
+  return hash.digest('hex');
+}
+
+function run(command, args) {
+  const result = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 << 20 });
+  if (result.error) throw new SetupError(`The native build needs ${command}: ${result.error.message}. On Debian: apt-get install cmake ninja-build g++`);
+  if (result.status === 0) return;
+  const output = `${result.stdout}\n${result.stderr}`;
+  const logFile = path.join(BUILD, 'failure.log');
+  writeFileSync(logFile, `$ ${command} ${args.join(' ')}\n${output}`);
+  const why = output.split('\n').find((line) => /error/i.test(line)) ?? `${command} exited with ${result.status ?? result.signal}`;
+  throw new SetupError(`The native build failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`);
+}
+
+/**
+ * Brings `native/build/mouthpiece.node` (or, with `sanitize`, the test programs in `native/build/sanitize`) up to date.
+ * Two builds at once wait for each other; a process that has the old addon loaded keeps it.
+ * @param {{ log?: (line: string) => void, sanitize?: boolean }} options
+ * @returns {Promise<string>} the path of what was built
+ * @throws SetupError with one line that says what is wrong
+ */
+export async function buildNative({ log = () => {}, sanitize = false } = {}) {
+  const folder = path.join(BUILD, sanitize ? 'sanitize' : 'release');
+  const addon = path.join(BUILD, 'mouthpiece.node');
+  const product = sanitize ? folder : addon;
+  const stamp = path.join(BUILD, `${path.basename(folder)}.stamp`);
+  const hash = hashOfInputs();
+  const isCurrent = () => existsSync(product) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash;
+  if (isCurrent()) return product;
+  if (!existsSync(HEADERS)) throw new SetupError('The native build needs the npm packages: run npm ci first.');
+  mkdirSync(BUILD, { recursive: true });
+  log(sanitize ? 'building the native tests' : 'building the native addon');
+  const started = Date.now();
+  rmSync(stamp, { force: true });
+  const lock = [path.join(BUILD, `${path.basename(folder)}.lock`)];
+  run('flock', [...lock, 'cmake', '-G', 'Ninja', '-S', SOURCE, '-B', folder, `-DNODE_API_INCLUDE=${HEADERS}`, ...(sanitize ? ['-DSANITIZE=ON', '-DCMAKE_BUILD_TYPE=Debug'] : [])]);
+  run('flock', [...lock, 'cmake', '--build', folder, '--parallel', String(os.availableParallelism())]);
+  if (!sanitize) {
+    const fresh = `${addon}.${process.pid}`;
+    copyFileSync(path.join(folder, 'mouthpiece.node'), fresh);
+    renameSync(fresh, addon);
+  }
+  writeFileSync(stamp, hash);
+  log(`native build done in ${((Date.now() - started) / 1000).toFixed(1)} s`);
+  return product;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    await buildNative({ log: console.log, sanitize: process.argv.includes('--sanitize') });
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    console.error(error.message);
+    process.exit(1);
+  }
+}
