@@ -1,0 +1,68 @@
+// What a thread says of itself, on the main thread and on workers alike: event-loop delay, CPU, garbage collection, heap.
+import { PerformanceObserver, constants, type NodeGCPerformanceDetail } from 'node:perf_hooks';
+import { monotonicMs } from '../base/time.ts';
+import type { Counter, Gauge, Histogram } from './catalogue.ts';
+
+const SAMPLE_MS = 100;
+const SAMPLES_PER_SUMMARY = 10;
+
+export interface VitalsMeters {
+  readonly eventLoopDelay: Histogram;
+  readonly cpuSeconds: Counter;
+  readonly heapUsed: Gauge;
+  /** Seconds, by kind of collection. */
+  readonly gc: Readonly<Record<'minor' | 'major' | 'incremental' | 'other', Counter>>;
+  /** Share of a core used over the last second; workers only. */
+  readonly load?: Gauge;
+}
+
+const GC_KINDS = new Map([
+  [constants.NODE_PERFORMANCE_GC_MINOR, 'minor'],
+  [constants.NODE_PERFORMANCE_GC_MAJOR, 'major'],
+  [constants.NODE_PERFORMANCE_GC_INCREMENTAL, 'incremental'],
+] as const);
+
+/**
+ * Watches the calling thread until the returned function is called. Its timer keeps no process alive.
+ * @param threadCpuMs CPU milliseconds of the calling thread so far (`native.threadCpuMs`)
+ */
+export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): () => void {
+  let dueMs = monotonicMs() + SAMPLE_MS;
+  let samples = 0;
+  let cpuMs = threadCpuMs();
+  let summaryMs = monotonicMs();
+  meters.cpuSeconds.add(cpuMs / 1000);
+
+  const sample = (): void => {
+    const nowMs = monotonicMs();
+    meters.eventLoopDelay.observe(Math.max(0, nowMs - dueMs) / 1000);
+    // From now, not from when it was due: one long block is one late sample, not a burst of them.
+    dueMs = nowMs + SAMPLE_MS;
+    timer = setTimeout(sample, SAMPLE_MS).unref();
+    samples += 1;
+    if (samples % SAMPLES_PER_SUMMARY === 0) summarise(nowMs);
+  };
+
+  const summarise = (nowMs: number): void => {
+    const usedMs = threadCpuMs() - cpuMs;
+    meters.cpuSeconds.add(usedMs / 1000);
+    meters.load?.set(usedMs / Math.max(1, nowMs - summaryMs));
+    meters.heapUsed.set(process.memoryUsage().heapUsed);
+    cpuMs += usedMs;
+    summaryMs = nowMs;
+  };
+
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const kind = GC_KINDS.get((entry.detail as NodeGCPerformanceDetail).kind as typeof constants.NODE_PERFORMANCE_GC_MINOR) ?? 'other';
+      meters.gc[kind].add(entry.duration / 1000);
+    }
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  let timer = setTimeout(sample, SAMPLE_MS).unref();
+
+  return () => {
+    clearTimeout(timer);
+    observer.disconnect();
+  };
+}
