@@ -1,5 +1,5 @@
 // What a thread says of itself, on the main thread and on workers alike: event-loop delay, CPU, garbage collection, heap.
-import { PerformanceObserver, constants, type NodeGCPerformanceDetail } from 'node:perf_hooks';
+import { PerformanceObserver, constants, type PerformanceEntry } from 'node:perf_hooks';
 import { monotonicMs } from '../base/time.ts';
 import type { Counter, Gauge, Histogram } from './catalogue.ts';
 
@@ -16,11 +16,14 @@ export interface VitalsMeters {
   readonly load?: Gauge;
 }
 
-const GC_KINDS = new Map([
+const GC_KINDS: ReadonlyMap<number, 'minor' | 'major' | 'incremental'> = new Map([
   [constants.NODE_PERFORMANCE_GC_MINOR, 'minor'],
   [constants.NODE_PERFORMANCE_GC_MAJOR, 'major'],
   [constants.NODE_PERFORMANCE_GC_INCREMENTAL, 'incremental'],
-] as const);
+]);
+
+/** The typings leave `detail` out; Node documents it for entries of type gc. */
+type GcEntry = PerformanceEntry & { readonly detail: { readonly kind: number } };
 
 /**
  * Watches the calling thread until the returned function is called. Its timer keeps no process alive.
@@ -53,10 +56,7 @@ export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): ()
   };
 
   const observer = new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) {
-      const kind = GC_KINDS.get((entry.detail as NodeGCPerformanceDetail).kind as typeof constants.NODE_PERFORMANCE_GC_MINOR) ?? 'other';
-      meters.gc[kind].add(entry.duration / 1000);
-    }
+    for (const entry of list.getEntries() as GcEntry[]) meters.gc[GC_KINDS.get(entry.detail.kind) ?? 'other'].add(entry.duration / 1000);
   });
   observer.observe({ entryTypes: ['gc'] });
   let timer = setTimeout(sample, SAMPLE_MS).unref();
