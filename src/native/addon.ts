@@ -45,13 +45,22 @@ export interface OpusEncoder {
 }
 
 export interface OpusDecoder {
-  /** Decodes `packet`, or conceals a lost one of `out.length / channels` samples when it is null. @returns samples per channel. @throws on a corrupt packet. */
-  decode(packet: Uint8Array | null, out: Int16Array): number;
+  /**
+   * Decodes `packet`, or conceals a lost one of `out.length / channels` samples when it is null.
+   * With `recoverPrevious`, `packet` follows a lost one, and `out` (of the lost one's length) is filled from its in-band
+   * redundancy; decode the packet itself next.
+   * @returns samples per channel. @throws on a corrupt packet.
+   */
+  decode(packet: Uint8Array | null, out: Int16Array, recoverPrevious?: boolean): number;
   close(): void;
 }
 
 export interface Resampler {
-  /** Takes all of `input` (interleaved s16), writes what is ready. @returns samples per channel written. `out` must hold ceil(n * outRate / inRate) + 64 per channel. */
+  /**
+   * Takes all of `input` (interleaved s16), writes what is ready. Output is in phase with the input; the end of it waits for the filter's
+   * second half (1.5 ms at 16 kHz and medium quality). `out` must hold ceil(n * outRate / inRate) per channel.
+   * @returns samples per channel written
+   */
   process(input: Int16Array, out: Int16Array): number;
   reset(): void;
   close(): void;

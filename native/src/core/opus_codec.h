@@ -1,0 +1,66 @@
+// Opus, one direction each: encoding frames of interleaved s16, decoding and concealing them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+struct OpusEncoder;
+struct OpusDecoder;
+
+namespace mouthpiece {
+
+struct OpusSettings {
+  int sample_rate;  // 8000, 12000, 16000, 24000 or 48000
+  int channels;     // 1 or 2
+  int bitrate = 32000;
+  int complexity = 5;
+  bool inband_fec = false;
+};
+
+/** Whether Opus knows frames of so many samples per channel: 2.5, 5, 10, 20, 40 or 60 ms. */
+bool is_opus_frame(int sample_rate, size_t samples);
+
+class OpusEncoding {
+ public:
+  /** @throws std::out_of_range for a sample rate that Opus does not have */
+  explicit OpusEncoding(const OpusSettings& settings);
+  ~OpusEncoding();
+  OpusEncoding(const OpusEncoding&) = delete;
+  OpusEncoding& operator=(const OpusEncoding&) = delete;
+
+  /** @returns bytes written. @throws std::invalid_argument for a wrong frame length, std::out_of_range when `out` is too small. */
+  size_t encode(std::span<const int16_t> pcm, std::span<uint8_t> out);
+  void set_bitrate(int bitrate);
+  /** Expected loss in percent: how much redundancy FEC spends. */
+  void set_packet_loss(int percent);
+  size_t external_bytes() const;
+
+ private:
+  OpusSettings settings_;
+  ::OpusEncoder* codec_;
+};
+
+class OpusDecoding {
+ public:
+  /** @throws std::out_of_range for a sample rate that Opus does not have */
+  OpusDecoding(int sample_rate, int channels);
+  ~OpusDecoding();
+  OpusDecoding(const OpusDecoding&) = delete;
+  OpusDecoding& operator=(const OpusDecoding&) = delete;
+
+  /** @returns samples per channel. @throws std::out_of_range when `out` is too small, std::runtime_error for a corrupt packet. */
+  size_t decode(std::span<const uint8_t> packet, std::span<int16_t> out);
+  /** Conceals a lost frame of out.size() / channels samples. @throws std::invalid_argument when Opus has no such frame. */
+  size_t conceal(std::span<int16_t> out);
+  /** Recovers the lost frame before `packet` from its in-band redundancy, concealing when it carries none. As `conceal`. */
+  size_t recover(std::span<const uint8_t> packet, std::span<int16_t> out);
+  size_t external_bytes() const;
+
+ private:
+  int sample_rate_;
+  int channels_;
+  ::OpusDecoder* codec_;
+};
+
+}  // namespace mouthpiece

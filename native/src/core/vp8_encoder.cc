@@ -1,0 +1,140 @@
+// VP8 through libvpx, set up for a talking head in a call (see video_encoder.h).
+#include <vpx/vp8cx.h>
+#include <vpx/vpx_encoder.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/video_encoder.h"
+
+namespace mouthpiece {
+
+namespace {
+
+/** After a key frame everything stays active for a second: what the map leaves out is never refined, so refine it first. */
+constexpr int REFINE_FRAMES = 30;
+/** Blocks taken in turn into every later frame's map, dirty or not: each gets another look every two seconds or so. */
+constexpr size_t REFRESH_BLOCKS = 16;
+
+class Vp8Encoder final : public VideoEncoder {
+ public:
+  explicit Vp8Encoder(const VideoSettings& settings) : VideoEncoder(settings), map_(macroblocks(settings.width, settings.height), 1) {
+    check(vpx_codec_enc_config_default(vpx_codec_vp8_cx(), &config_, 0), "set up");
+    config_.g_w = unsigned(settings.width);
+    config_.g_h = unsigned(settings.height);
+    config_.g_timebase = {1, settings.fps};
+    config_.g_threads = 1;
+    config_.g_lag_in_frames = 0;
+    config_.g_error_resilient = VPX_ERROR_RESILIENT_DEFAULT;  // costs nothing, and a receiver survives a lost frame
+    config_.kf_mode = VPX_KF_DISABLED;                        // key frames on demand only
+    config_.rc_end_usage = VPX_CBR;
+    config_.rc_target_bitrate = unsigned(settings.bitrate_kbps);
+    config_.rc_min_quantizer = 2;
+    config_.rc_max_quantizer = 56;
+    config_.rc_undershoot_pct = 100;
+    config_.rc_overshoot_pct = 15;
+    config_.rc_buf_initial_sz = 500;
+    config_.rc_buf_optimal_sz = 600;
+    config_.rc_buf_sz = 1000;
+    config_.rc_dropframe_thresh = 0;
+    if (vpx_codec_enc_init(&codec_, vpx_codec_vp8_cx(), &config_, 0) != VPX_CODEC_OK) {
+      throw std::runtime_error(std::string("libvpx cannot set up: ") + vpx_codec_error(&codec_));
+    }
+    try {
+      control(VP8E_SET_CPUUSED, settings.speed);
+      control(VP8E_SET_STATIC_THRESHOLD, 1);
+      control(VP8E_SET_NOISE_SENSITIVITY, 0);
+      // A key frame may take half of the rate controller's buffer, as in WebRTC: 0.5 * 600 ms * fps / 10 percent of a frame.
+      control(VP8E_SET_MAX_INTRA_BITRATE_PCT, std::max(300, 30 * settings.fps));
+    } catch (...) {
+      vpx_codec_destroy(&codec_);
+      throw;
+    }
+  }
+
+  ~Vp8Encoder() override { vpx_codec_destroy(&codec_); }
+
+  EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key, std::span<const uint8_t> dirty) override {
+    vpx_image_t image;
+    vpx_img_wrap(&image, VPX_IMG_FMT_I420, config_.g_w, config_.g_h, 1, const_cast<uint8_t*>(picture.data()));  // read only
+    force_key = force_key || needs_key_;
+    if (!force_key) choose_active_blocks(dirty);
+    check(vpx_codec_encode(&codec_, &image, time_++, 1, force_key ? VPX_EFLAG_FORCE_KF : 0, VPX_DL_REALTIME), "encode");
+
+    EncodedFrame frame;
+    vpx_codec_iter_t position = nullptr;
+    while (const vpx_codec_cx_pkt_t* packet = vpx_codec_get_cx_data(&codec_, &position)) {
+      if (packet->kind != VPX_CODEC_CX_FRAME_PKT) continue;
+      const auto& data = packet->data.frame;
+      if (data.sz > out.size()) {
+        needs_key_ = true;  // the encoder now refers to a frame that nobody will get
+        throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " + std::to_string(data.sz));
+      }
+      std::memcpy(out.data(), data.buf, data.sz);
+      frame = {data.sz, (data.flags & VPX_FRAME_IS_KEY) != 0};
+    }
+    if (frame.is_key) {
+      frames_since_key_ = 0;
+      needs_key_ = false;
+    } else {
+      frames_since_key_++;
+    }
+    return frame;
+  }
+
+  void set_bitrate(int kbps) override {
+    if (unsigned(kbps) == config_.rc_target_bitrate) return;
+    config_.rc_target_bitrate = unsigned(kbps);
+    check(vpx_codec_enc_config_set(&codec_, &config_), "change the bitrate");
+  }
+
+  // 9.9 MB measured at 512x512.
+  size_t external_bytes() const override { return size_t(settings_.width) * size_t(settings_.height) * 38; }
+
+ private:
+  /** Tells libvpx which blocks to code: all while refining, later the dirty ones and a few in turn. */
+  void choose_active_blocks(std::span<const uint8_t> dirty) {
+    const bool all = dirty.empty() || frames_since_key_ < REFINE_FRAMES;
+    if (all && map_is_full_) return;
+    if (all) {
+      std::fill(map_.begin(), map_.end(), uint8_t(1));
+    } else {
+      for (size_t i = 0; i < map_.size(); i++) map_[i] = dirty[i] != 0;
+      const size_t turns = std::min(REFRESH_BLOCKS, map_.size());
+      for (size_t i = 0; i < turns; i++) {
+        map_[next_refresh_] = 1;
+        next_refresh_ = (next_refresh_ + 1) % map_.size();
+      }
+    }
+    map_is_full_ = all;
+    vpx_active_map_t active{map_.data(), unsigned((settings_.height + 15) / 16), unsigned((settings_.width + 15) / 16)};
+    check(vpx_codec_control(&codec_, VP8E_SET_ACTIVEMAP, &active), "set the active map");
+  }
+
+  template <class Value>
+  void control(int id, Value value) { check(vpx_codec_control_(&codec_, id, value), "set up"); }
+
+  void check(vpx_codec_err_t error, const char* what) {
+    if (error == VPX_CODEC_OK) return;
+    const char* detail = vpx_codec_error_detail(&codec_);
+    throw std::runtime_error(std::string("libvpx cannot ") + what + ": " + vpx_codec_err_to_string(error) + (detail ? std::string(", ") + detail : ""));
+  }
+
+  vpx_codec_enc_cfg_t config_{};
+  vpx_codec_ctx_t codec_{};
+  vpx_codec_pts_t time_ = 0;
+  std::vector<uint8_t> map_;
+  bool map_is_full_ = true;
+  bool needs_key_ = true;
+  int frames_since_key_ = 0;
+  size_t next_refresh_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<VideoEncoder> make_vp8_encoder(const VideoSettings& settings) { return std::make_unique<Vp8Encoder>(settings); }
+
+}  // namespace mouthpiece
