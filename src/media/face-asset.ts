@@ -1,0 +1,271 @@
+// The face asset: one file that holds all the renderer needs of one person (format 1), made by src/jobs/face and drawn by native/src/core/face_*.
+import { i420Bytes } from './picture.ts';
+
+/*
+ * Layout (little endian; every section starts at a multiple of 64 so that the native side uses the bytes in place):
+ *
+ *   0   6   "MPFACE"
+ *   6   u16 version (1)
+ *   8   u32 total length in bytes
+ *   12  u16 width, u16 height of the picture (multiples of 16, 128..1024; 512x512 is what creation makes)
+ *   16  u32 number of sections, at most 32
+ *   64  section table, 32 bytes each: name (16 bytes, ASCII, zero padded), u32 offset, u32 length, 8 bytes zero
+ *   ... sections
+ *
+ * Readers ignore sections they do not know. Coordinates: pixels of the asset's picture, x right, y down, pixel centres at integers.
+ * "Left" and "right" are as the viewer sees them.
+ */
+
+const MAGIC = 'MPFACE';
+const VERSION = 1;
+const PREFIX_BYTES = 64;
+const ENTRY_BYTES = 32;
+const ALIGNMENT = 64;
+const MAX_SECTIONS = 32;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** Points of the MediaPipe FaceMesh topology, in its order. */
+export const LANDMARK_COUNT = 468;
+
+/** A small textured layer with alpha at a place of the picture. `x y width height` are even; planes are tight. */
+export interface FacePatch {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly luma: Uint8Array;     // width * height
+  readonly u: Uint8Array;        // width * height / 4
+  readonly v: Uint8Array;        // width * height / 4
+  readonly alpha: Uint8Array;    // width * height: 255 opaque
+}
+
+/** A colour as BT.601 limited-range Y, U, V, each 0..255. */
+export type Yuv = readonly [y: number, u: number, v: number];
+
+export interface FaceTints {
+  readonly cavity: Yuv;   // the dark behind the teeth: near black, a little red
+  readonly gums: Yuv;
+  readonly tongue: Yuv;
+  readonly teeth: Yuv;    // of a well-lit front tooth under this photo's light
+}
+
+/** What the face allows. Angles in radians, lengths in pixels of the picture; the renderer clamps to these. */
+export interface FaceLimits {
+  readonly round: number;   // 0..1: most lip rounding that still looks right (about .6 where a smile was closed)
+  readonly open: number;    // 0.3..1.5: scale of mouth opening (1 for an adult's relaxed closed mouth)
+  readonly yaw: number;     // 0..0.1; 0.06 when in doubt
+  readonly pitch: number;
+  readonly roll: number;
+  readonly shift: number;   // 0..12: head translation
+}
+
+export interface FaceMeta {
+  readonly name: string;
+  /** Codes of quality warnings found at creation, for the owner's eyes. */
+  readonly warnings: readonly string[];
+  /** Free figures of creation (confidence, source size, timings), JSON values only. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export interface FaceAssetParts {
+  readonly width: number;
+  readonly height: number;
+  readonly meta: FaceMeta;
+  /**
+   * I420. What rest shows, bit for bit: eyes open, mouth closed with nothing of the teeth left between the lips. The head
+   * is wholly inside with room above; for best results the face (brow to chin) is 40-55 % of the height.
+   */
+  readonly neutral: Uint8Array;
+  /**
+   * LANDMARK_COUNT x (x, y, z) of the neutral picture (after closing the mouth: run or move them accordingly). z has the scale
+   * of x, smaller is nearer. The inner lip points (upper 191 80 81 82 13 312 311 310 415, lower 95 88 178 87 14 317 402 318
+   * 324, corners 78 308) lie within about 2 px of the visible line between the lips; the renderer snaps to the darkest path.
+   */
+  readonly landmarks: Float32Array;
+  /**
+   * width * height: how far each pixel follows the head, 0..255. 255 on the head (hair included), 0 where the picture must
+   * never change, and between them a soft ramp as wide as the background allows (24-40 px), outwards from the outline into the background and
+   * down the neck to the shoulders. A plain background may have a wide ramp, a busy one a narrow ramp that reaches
+   * into the hair. Must be at most 8 per pixel steep.
+   */
+  readonly matte: Uint8Array;
+  readonly tints: FaceTints;
+  readonly limits: FaceLimits;
+  /** The person's own upper teeth in neutral picture position (fixed to the skull). null: the renderer paints a row from `tints`. */
+  readonly teethUpper: FacePatch | null;
+  /** The lower row, fixed to the jaw, in its position with closed jaws. null: painted. */
+  readonly teethLower: FacePatch | null;
+  /**
+   * The closed eye on the left and on the right of the picture: skin from the lid's crease down to below the lower lid, with
+   * the lash line ON the neutral lower-lid curve (landmarks 33 7 163 144 145 153 154 155 133 and 263 249 390 373 374 380 381 382 362,
+   * whichever is on that side), sagging 10 % of the eye's height below it in the middle. Covers the eye with about 60 % of its height
+   * above the upper lid and 30 % below the lower; alpha 255 over the opening, soft to 0 at the border. null: the renderer paints one from the
+   * skin round the eye.
+   */
+  readonly lidLeft: FacePatch | null;
+  readonly lidRight: FacePatch | null;
+}
+
+export class FaceAssetError extends Error {
+  override readonly name = 'FaceAssetError';
+}
+
+const align = (offset: number): number => Math.ceil(offset / ALIGNMENT) * ALIGNMENT;
+
+const demand = (condition: boolean, what: string): void => {
+  if (!condition) throw new FaceAssetError(`not a usable face asset: ${what}`);
+};
+
+const packPatch = (patch: FacePatch): Uint8Array => {
+  const { x, y, width, height, luma, u, v, alpha } = patch;
+  const pixels = width * height;
+  demand([x, y, width, height].every((n) => Number.isInteger(n) && n >= 0 && n % 2 === 0) && pixels > 0, 'a patch must have an even, non-negative place and size');
+  demand(luma.length === pixels && alpha.length === pixels && u.length === pixels / 4 && v.length === pixels / 4, 'a patch has planes of the wrong size');
+  const bytes = new Uint8Array(ALIGNMENT + pixels * 2.5);
+  new Uint16Array(bytes.buffer, 0, 4).set([x, y, width, height]);
+  bytes.set(luma, ALIGNMENT);
+  bytes.set(u, ALIGNMENT + pixels);
+  bytes.set(v, ALIGNMENT + pixels * 1.25);
+  bytes.set(alpha, ALIGNMENT + pixels * 1.5);
+  return bytes;
+};
+
+const unpackPatch = (bytes: Uint8Array, pictureWidth: number, pictureHeight: number): FacePatch => {
+  demand(bytes.length >= ALIGNMENT, 'a patch is cut short');
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const [x, y, width, height] = [0, 2, 4, 6].map((at) => view.getUint16(at, true)) as [number, number, number, number];
+  const pixels = width * height;
+  demand(x % 2 + y % 2 + width % 2 + height % 2 === 0 && pixels > 0 && x + width <= pictureWidth && y + height <= pictureHeight, 'a patch lies outside the picture');
+  demand(bytes.length === ALIGNMENT + pixels * 2.5, 'a patch has the wrong length');
+  const plane = (from: number, to: number): Uint8Array => bytes.subarray(ALIGNMENT + pixels * from, ALIGNMENT + pixels * to);
+  return { x, y, width, height, luma: plane(0, 1), u: plane(1, 1.25), v: plane(1.25, 1.5), alpha: plane(1.5, 2.5) };
+};
+
+const TINTS = ['cavity', 'gums', 'tongue', 'teeth'] as const;
+const LIMITS = ['round', 'open', 'yaw', 'pitch', 'roll', 'shift'] as const;
+const LIMIT_RANGE: Record<(typeof LIMITS)[number], readonly [number, number]> = {
+  round: [0, 1], open: [0.3, 1.5], yaw: [0, 0.1], pitch: [0, 0.1], roll: [0, 0.1], shift: [0, 12],
+};
+const PATCHES = ['teethUpper', 'teethLower', 'lidLeft', 'lidRight'] as const;
+
+/**
+ * One file's bytes from its parts. The same parts give the same bytes.
+ * @throws FaceAssetError when a part has the wrong size or a value out of range.
+ */
+export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
+  const { width, height } = parts;
+  demand([width, height].every((n) => Number.isInteger(n) && n % 16 === 0 && n >= 128 && n <= 1024), 'width and height must be multiples of 16 from 128 to 1024');
+  demand(parts.neutral.length === i420Bytes(width, height), 'the neutral picture has the wrong size');
+  demand(parts.landmarks.length === LANDMARK_COUNT * 3 && parts.landmarks.every(Number.isFinite), `landmarks must be ${LANDMARK_COUNT} x 3 finite numbers`);
+  demand(parts.matte.length === width * height, 'the matte has the wrong size');
+  for (const name of LIMITS) demand(parts.limits[name] >= LIMIT_RANGE[name][0] && parts.limits[name] <= LIMIT_RANGE[name][1], `limits.${name} must be from ${LIMIT_RANGE[name].join(' to ')}`);
+
+  const landmarks = Float32Array.from(parts.landmarks);
+  const limits = Float32Array.from(LIMITS, (name) => parts.limits[name]);
+  const sections: [string, Uint8Array][] = [
+    ['meta', new TextEncoder().encode(JSON.stringify(parts.meta))],
+    ['neutral', parts.neutral],
+    ['landmarks', new Uint8Array(landmarks.buffer)],
+    ['matte', parts.matte],
+    ['tints', Uint8Array.from(TINTS.flatMap((name) => [...parts.tints[name]]))],
+    ['limits', new Uint8Array(limits.buffer)],
+  ];
+  for (const name of PATCHES) {
+    const patch = parts[name];
+    if (patch) sections.push([name, packPatch(patch)]);
+  }
+
+  let offset = align(PREFIX_BYTES + sections.length * ENTRY_BYTES);
+  const offsets = sections.map(([, bytes]) => {
+    const at = offset;
+    offset = align(offset + bytes.length);
+    return at;
+  });
+  const out = new Uint8Array(offset);
+  const view = new DataView(out.buffer);
+  out.set(new TextEncoder().encode(MAGIC));
+  view.setUint16(6, VERSION, true);
+  view.setUint32(8, out.length, true);
+  view.setUint16(12, width, true);
+  view.setUint16(14, height, true);
+  view.setUint32(16, sections.length, true);
+  sections.forEach(([name, bytes], index) => {
+    const entry = PREFIX_BYTES + index * ENTRY_BYTES;
+    const at = offsets[index] as number;
+    out.set(new TextEncoder().encode(name), entry);
+    view.setUint32(entry + 16, at, true);
+    view.setUint32(entry + 20, bytes.length, true);
+    out.set(bytes, at);
+  });
+  return out;
+}
+
+/**
+ * The parts of an asset; planes are views into `bytes` (which may lie in a SharedArrayBuffer), small ones copies.
+ * @throws FaceAssetError when the bytes are not a whole asset of a version known here.
+ */
+export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
+  demand(bytes.length >= PREFIX_BYTES && bytes.length <= MAX_BYTES, 'wrong size');
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const ascii = (at: number, length: number): string => String.fromCharCode(...bytes.subarray(at, at + length)).replace(/\0+$/, '');
+  demand(ascii(0, 6) === MAGIC, `it does not begin with ${MAGIC}`);
+  demand(view.getUint16(6, true) === VERSION, `version ${view.getUint16(6, true)}, and this server reads version ${VERSION}: create the face again`);
+  demand(view.getUint32(8, true) === bytes.length, 'it is cut short');
+  const width = view.getUint16(12, true);
+  const height = view.getUint16(14, true);
+  demand([width, height].every((n) => n % 16 === 0 && n >= 128 && n <= 1024), 'impossible picture size');
+  const count = view.getUint32(16, true);
+  demand(count <= MAX_SECTIONS && PREFIX_BYTES + count * ENTRY_BYTES <= bytes.length, 'its table of sections is broken');
+
+  const sections = new Map<string, Uint8Array>();
+  for (let index = 0; index < count; index++) {
+    const entry = PREFIX_BYTES + index * ENTRY_BYTES;
+    const at = view.getUint32(entry + 16, true);
+    const length = view.getUint32(entry + 20, true);
+    demand(at % ALIGNMENT === 0 && at + length <= bytes.length, 'a section lies outside the file');
+    sections.set(ascii(entry, 16), bytes.subarray(at, at + length));
+  }
+  const section = (name: string, length: number): Uint8Array => {
+    const found = sections.get(name);
+    demand(found?.length === length, `section "${name}" is missing or has the wrong length`);
+    return found as Uint8Array;
+  };
+  const floats = (name: string, length: number): Float32Array => {
+    const values = new Float32Array(Uint8Array.from(section(name, length * 4)).buffer);
+    demand(values.every(Number.isFinite), `section "${name}" holds a number that is not finite`);
+    return values;
+  };
+  const tints = section('tints', TINTS.length * 3);
+  const limits = floats('limits', LIMITS.length);
+  LIMITS.forEach((name, index) => { demand((limits[index] as number) >= LIMIT_RANGE[name][0] && (limits[index] as number) <= LIMIT_RANGE[name][1] + 1e-6, `limits.${name} is out of range`); });
+  const patch = (name: (typeof PATCHES)[number]): FacePatch | null => {
+    const found = sections.get(name);
+    return found ? unpackPatch(found, width, height) : null;
+  };
+  return {
+    width,
+    height,
+    meta: decodeMeta(sections.get('meta')),
+    neutral: section('neutral', i420Bytes(width, height)),
+    landmarks: floats('landmarks', LANDMARK_COUNT * 3),
+    matte: section('matte', width * height),
+    tints: Object.fromEntries(TINTS.map((name, index) => [name, [...tints.subarray(index * 3, index * 3 + 3)]])) as unknown as FaceTints,
+    limits: Object.fromEntries(LIMITS.map((name, index) => [name, limits[index]])) as unknown as FaceLimits,
+    teethUpper: patch('teethUpper'),
+    teethLower: patch('teethLower'),
+    lidLeft: patch('lidLeft'),
+    lidRight: patch('lidRight'),
+  };
+}
+
+function decodeMeta(bytes: Uint8Array | undefined): FaceMeta {
+  demand(bytes !== undefined, 'section "meta" is missing');
+  let meta: Partial<FaceMeta> | null = null;
+  try {
+    meta = JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes as Uint8Array))) as Partial<FaceMeta> | null;
+  } catch {
+    // reported below, as any other shape that is not ours
+  }
+  demand(typeof meta?.name === 'string' && Array.isArray(meta.warnings) && typeof meta.details === 'object', 'section "meta" is not the JSON it should be');
+  return meta as FaceMeta;
+}
