@@ -1,0 +1,111 @@
+// POST /compose/token and GET /compose/ice: what a client needs before it opens the WebSocket.
+import { createHmac } from 'node:crypto';
+import { z } from 'zod';
+import { ServiceError } from '../../base/errors.ts';
+import { wallSeconds } from '../../base/time.ts';
+import { EMOTIONS } from '../../media/articulation.ts';
+import { json } from '../http/reply.ts';
+import { route, type Route } from '../http/route.ts';
+import { invalidField } from '../http/validate.ts';
+import type { SessionQuota } from '../sessions/quota.ts';
+import type { SessionTokens } from '../sessions/token.ts';
+import { KIB } from './common.ts';
+
+export interface IceServer { readonly urls: string; readonly username?: string | undefined; readonly credential?: string | undefined }
+
+export interface ComposeDeps {
+  readonly tokens: SessionTokens;
+  readonly quota: SessionQuota;
+  /** Whether a face may be named by this owner, in any state but failed and deleted. */
+  readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
+  /** Names of renderers a token may ask for. */
+  readonly models: readonly string[];
+  /** False when no worker has room: said here already, before a client opens a WebSocket in vain. */
+  readonly canPlace: () => boolean;
+  readonly draining: () => boolean;
+  readonly iceServers: readonly IceServer[];
+  /** coturn's static-auth-secret; `turn:` entries then get credentials that expire. */
+  readonly turnSecret: string | undefined;
+}
+
+export const faceIdWithEmotion = z.string().min(1).max(200).meta({ description: 'A face id, optionally followed by an emotion: `faceId/emotionId`.' });
+
+const tokenRequest = z.object({
+  faceId: faceIdWithEmotion,
+  apiVersion: z.string().max(32).default('v2'),
+  sessionAggregator: z.string().max(256).nullable().default(null).meta({ description: 'Groups sessions of one end user; comes back as endUserAggregator in history.' }),
+  handleSilence: z.boolean().default(true).meta({ description: 'true: idle video goes on when the audio runs out; false: the picture freezes.' }),
+  maxSessionLength: z.int().min(1).max(86_400).default(3600).meta({ description: 'Seconds; a hard limit, also while speaking.' }),
+  maxIdleTime: z.int().min(1).max(86_400).default(300).meta({ description: 'Seconds without speech.' }),
+  startFrame: z.int().min(0).max(1_000_000).default(0).meta({ description: 'First frame of the idle loop.' }),
+  audioInputFormat: z.enum(['pcm16', 'opus']).default('pcm16').meta({ description: 'pcm16: 16 kHz mono s16le. opus: packets.' }),
+  model: z.string().min(1).max(64).nullable().optional().meta({ description: 'Names a renderer. Default: the server\'s.' }),
+});
+
+const tokenResponse = z.object({ session_token: z.string() }).meta({ id: 'SessionToken' });
+const tokenRefusal = z.object({ session_token: z.literal('FAIL TOKEN'), detail: z.string(), error: z.string(), code: z.string() }).meta({ id: 'SessionTokenRefusal' });
+const iceServer = z.strictObject({ urls: z.string(), username: z.string().optional(), credential: z.string().optional() }).meta({ id: 'IceServer' });
+
+/** Codes that clients of this endpoint know; anything else is told to them as UNKNOWN_ERROR, beside the real code in `code`. */
+const KNOWN_DETAILS = new Set(['INVALID_API_KEY', 'INVALID_FACE_ID', 'INVALID_EMOTION', 'RATE_LIMITED', 'SERVER_OVERLOADED']);
+
+export function composeRoutes(deps: ComposeDeps): Route[] {
+  return [
+    route({
+      method: 'POST', path: '/compose/token', tag: 'Compose', auth: 'key',
+      summary: 'Create a token for a real-time session',
+      aliases: [{ method: 'POST', path: '/startAudioToVideoSession' }],
+      body: { kind: 'json', schema: tokenRequest, limitBytes: 64 * KIB, example: { faceId: 'default', handleSilence: true, maxSessionLength: 600, maxIdleTime: 60 } },
+      responses: {
+        200: { description: 'The token, usable until it expires.', schema: tokenResponse },
+        400: { description: 'Refused: unknown face or emotion.', schema: tokenRefusal },
+        401: { description: 'Refused: wrong key.', schema: tokenRefusal },
+        429: { description: 'Refused: over the key\'s limits, or no worker has room.', schema: tokenRefusal },
+      },
+      refusalFields: (error) => ({ session_token: 'FAIL TOKEN', detail: detailOf(error) }),
+      async handler({ body, caller }) {
+        if (deps.draining()) throw new ServiceError('SERVER_DRAINING', undefined, 5);
+        if (body.model && !deps.models.includes(body.model)) throw invalidField('body', 'model', `Unknown model; this server has: ${deps.models.join(', ')}`, 'unknown_model');
+        const { faceId, emotion } = splitFaceId(body.faceId);
+        if (!await deps.faceExists(caller.ownerId, faceId)) throw new ServiceError('INVALID_FACE_ID');
+        if (!(EMOTIONS as readonly string[]).includes(emotion)) throw new ServiceError('INVALID_EMOTION');
+        await deps.quota.check(caller.keyId);
+        if (!deps.canPlace()) throw new ServiceError('SERVER_OVERLOADED', undefined, 2);
+        const token = await deps.tokens.create({
+          ownerId: caller.ownerId, keyId: caller.keyId, keyName: caller.keyName, faceId, emotion, model: body.model ?? null, apiVersion: body.apiVersion,
+          sessionAggregator: body.sessionAggregator, handleSilence: body.handleSilence, maxSessionLengthSeconds: body.maxSessionLength,
+          maxIdleTimeSeconds: body.maxIdleTime, startFrame: body.startFrame, audioInputFormat: body.audioInputFormat,
+        });
+        return json({ session_token: token });
+      },
+    }),
+    route({
+      method: 'GET', path: '/compose/ice', tag: 'Compose', auth: 'key',
+      summary: 'ICE servers for the peer connection',
+      aliases: [{ method: 'GET', path: '/getIceServers' }],
+      responses: { 200: { description: 'Never empty.', schema: z.array(iceServer) } },
+      handler: ({ caller }) => json(deps.iceServers.map((server) => withCredentials(server, deps.turnSecret, caller.keyId)), 200, { 'cache-control': 'no-store' }),
+    }),
+  ];
+}
+
+function detailOf(error: ServiceError): string {
+  if (error.code === 'SERVER_DRAINING') return 'SERVER_OVERLOADED';
+  return KNOWN_DETAILS.has(error.code) ? error.code : 'UNKNOWN_ERROR';
+}
+
+/** `faceId/emotionId`; without an emotion: neutral. */
+export function splitFaceId(given: string): { faceId: string; emotion: string } {
+  const slash = given.indexOf('/');
+  return slash < 0 ? { faceId: given, emotion: 'neutral' } : { faceId: given.slice(0, slash), emotion: given.slice(slash + 1) };
+}
+
+const TURN_CREDENTIAL_SECONDS = 12 * 3600;
+
+/** coturn's `use-auth-secret` (draft-uberti-behave-turn-rest-00): the user name is when it expires, the password an HMAC of it. */
+function withCredentials(server: IceServer, secret: string | undefined, user: string): IceServer {
+  const entry = { urls: server.urls, ...(server.username ? { username: server.username } : {}), ...(server.credential ? { credential: server.credential } : {}) };
+  if (!secret || !/^turns?:/.test(server.urls) || server.credential) return entry;
+  const username = `${wallSeconds() + TURN_CREDENTIAL_SECONDS}:${user}`;
+  return { ...entry, username, credential: createHmac('sha1', secret).update(username).digest('base64') };
+}

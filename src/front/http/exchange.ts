@@ -1,0 +1,219 @@
+// One request from its first byte to its reply: match, authenticate, read, validate, handle, answer.
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { ServiceError } from '../../base/errors.ts';
+import { newUuid } from '../../base/ids.ts';
+import type { Logger } from '../../base/log.ts';
+import { monotonicMs } from '../../base/time.ts';
+import { checkContentType, parseJson, parseMultipart, readBody, tooLarge, type BodyReader } from './body.ts';
+import { empty, errorReply, json, writeReply, type Reply, type WireState } from './reply.ts';
+import type { ApiRequest, Caller, HttpMethod, Route } from './route.ts';
+import type { Found, Router } from './router.ts';
+import { check, ValidationError, type ValidationIssue } from './validate.ts';
+
+export interface ExchangeContext {
+  readonly router: Router;
+  readonly log: Logger;
+  /** Finds who sent this key and counts the request against its rate. Throws INVALID_API_KEY, RATE_LIMITED or STORE_UNAVAILABLE. */
+  authenticate(key: string): Promise<Caller>;
+  /** Lower-case header names that may carry the API key, the first that is present counts. */
+  readonly apiKeyHeaders: readonly string[];
+  readonly secure: boolean;
+  onRequest(route: string, method: string, status: number, durationMs: number): void;
+}
+
+const NOBODY: Caller = Object.freeze({ ownerId: '', keyId: '', keyName: '' });
+const HANDLER_TIMEOUT_MS = 15_000;
+/** When the auto family and the legacy faces were declared deprecated: 2026-01-01, as RFC 9745 writes a date. */
+const DEPRECATED_SINCE = '@1767225600';
+
+/** Serves one request to its end. Never throws. */
+export async function serveExchange(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Promise<void> {
+  const startMs = monotonicMs();
+  const exchange = open(context, res, req);
+  const { found, log } = exchange;
+  let reply: Reply;
+  try {
+    reply = found.kind === 'route' ? await serveRoute(context, exchange, found.match.route) : serveNoRoute(exchange);
+  } catch (error) {
+    reply = refusalOf(error, found.kind === 'route' ? found.match.route : undefined, exchange);
+  }
+  const status = await send(exchange, reply).catch((error: unknown) => {
+    log.error({ err: error, requestId: exchange.id }, 'a reply could not be written');
+    if (!exchange.state.aborted) res.close();
+    return 500;
+  });
+  const label = found.kind === 'route' ? found.match.route.path : 'none';
+  context.onRequest(label, exchange.method, status, monotonicMs() - startMs);
+}
+
+interface Exchange {
+  readonly res: HttpResponse;
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly rawQuery: string;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly ip: string;
+  readonly found: Found;
+  readonly log: Logger;
+  readonly state: WireState;
+  readonly abort: AbortController;
+  readonly body: BodyReader | ServiceError | undefined;
+  readonly baseHeaders: Record<string, string>;
+  readonly origin: string;
+}
+
+/** Copies all that the stack-allocated request holds, and attaches the body's reader: both are possible only now. */
+function open(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Exchange {
+  const abort = new AbortController();
+  const state: WireState = { aborted: false, signal: abort.signal };
+  res.onAborted(() => {
+    state.aborted = true;
+    abort.abort();
+  });
+  const headers = new Map<string, string>();
+  req.forEach((name, value) => { headers.set(name, value); });
+  const method = req.getMethod().toUpperCase();
+  const path = req.getUrl();
+  const found = context.router.find(method, path);
+  const id = requestId(headers.get('x-request-id'));
+  const host = headers.get('host') ?? 'localhost';
+  const exchange = {
+    res, id, method, path, rawQuery: req.getQuery() ?? '', headers, found, log: context.log, state, abort,
+    ip: Buffer.from(res.getRemoteAddressAsText()).toString(),
+    origin: `${forwardedProto(headers) ?? (context.secure ? 'https' : 'http')}://${host}`,
+    baseHeaders: baseHeaders(id, found),
+  };
+  return { ...exchange, body: found.kind === 'route' ? startBody(res, found.match.route, headers, abort.signal) : undefined };
+}
+
+const requestId = (offered: string | undefined): string => offered && /^[\w.:-]{1,64}$/.test(offered) ? offered : newUuid();
+const forwardedProto = (headers: ReadonlyMap<string, string>): string | undefined => {
+  const proto = headers.get('x-forwarded-proto');
+  return proto === 'https' || proto === 'http' ? proto : undefined;
+};
+
+function startBody(res: HttpResponse, route: Route, headers: ReadonlyMap<string, string>, signal: AbortSignal): Exchange['body'] {
+  if (!route.body) return undefined;
+  const length = headers.get('content-length');
+  const declared = length === undefined ? undefined : Number(length);
+  if (declared !== undefined && declared > route.body.limitBytes) return new ServiceError('BODY_TOO_LARGE', tooLarge(route.body.limitBytes));
+  try {
+    checkContentType(route.body.kind, headers.get('content-type') ?? '');
+  } catch (error) {
+    return error as ServiceError;
+  }
+  return readBody(res, declared, route.body.limitBytes, signal);
+}
+
+function baseHeaders(id: string, found: Found): Record<string, string> {
+  const headers: Record<string, string> = {
+    'x-request-id': id,
+    'x-content-type-options': 'nosniff',
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'x-request-id, retry-after, etag, link, deprecation, allow, content-range',
+  };
+  if (found.kind !== 'route') return headers;
+  const { route, alias } = found.match;
+  const successor = alias ? route.path : route.successor;
+  if (alias || route.deprecated) headers['deprecation'] = DEPRECATED_SINCE;
+  if (successor) headers['link'] = `<${successor}>; rel="successor-version"`;
+  return headers;
+}
+
+function serveNoRoute({ found, method, path }: Exchange): Reply {
+  if (found.kind === 'removed') return errorReply(new ServiceError('GONE', found.reason));
+  if (found.kind === 'method') {
+    const reply = errorReply(new ServiceError('METHOD_NOT_ALLOWED', `${clip(path)} does not take ${clip(method)}.`));
+    return { ...reply, headers: { ...reply.headers, allow: found.allow.join(', ') } };
+  }
+  return errorReply(new ServiceError('NOT_FOUND'));
+}
+
+const clip = (value: string): string => value.slice(0, 100);
+
+/** The reply to a preflight (Fetch standard, section 3.2): every route takes the JSON content type and each key header. */
+export function preflight(context: ExchangeContext, allow: readonly string[]): Reply {
+  return empty(204, {
+    'access-control-allow-methods': allow.join(', '),
+    'access-control-allow-headers': ['content-type', ...context.apiKeyHeaders, 'session-token', 'if-match', 'range', 'x-request-id'].join(', '),
+    'access-control-max-age': '600',
+    allow: allow.join(', '),
+  });
+}
+
+async function serveRoute(context: ExchangeContext, exchange: Exchange, route: Route): Promise<Reply> {
+  const { headers, body } = exchange;
+  const caller = route.auth === 'key' ? await context.authenticate(keyOf(headers, context.apiKeyHeaders)) : NOBODY;
+  if (body instanceof ServiceError) throw body;
+  try {
+    const bytes = await body?.bytes;
+    return await handle(exchange, route, caller, bytes);
+  } finally {
+    body?.release();
+  }
+}
+
+function keyOf(headers: ReadonlyMap<string, string>, names: readonly string[]): string {
+  for (const name of names) {
+    const value = headers.get(name);
+    if (value) return name === 'authorization' ? value.replace(/^Bearer\s+/i, '') : value;
+  }
+  return '';
+}
+
+async function handle(exchange: Exchange, route: Route, caller: Caller, bytes: Buffer | undefined): Promise<Reply> {
+  const { headers, found } = exchange;
+  const issues: ValidationIssue[] = [];
+  const pathParams = found.kind === 'route' ? found.match.params : {};
+  const params = check(route.params, 'path', pathParams, issues);
+  const query = check(route.query, 'query', Object.fromEntries(new URLSearchParams(exchange.rawQuery)), issues);
+  const headerValues = check(route.headers, 'header', Object.fromEntries(headers), issues);
+  let body: unknown;
+  if (route.body) {
+    try {
+      const raw = route.body.kind === 'json' ? parseJson(bytes as Buffer) : parseMultipart(bytes as Buffer, headers.get('content-type') ?? '');
+      body = check(route.body.schema, 'body', raw, issues);
+    } catch (error) {
+      if (!(error instanceof ValidationError)) throw error;
+      issues.push(...error.issues);
+    }
+  }
+  if (issues.length > 0) throw new ValidationError(issues);
+  const request: ApiRequest = {
+    id: exchange.id, method: exchange.method as HttpMethod, path: exchange.path, origin: exchange.origin, ip: exchange.ip, caller,
+    params, query, headers: headerValues, body, header: (name) => headers.get(name) ?? '', signal: exchange.abort.signal,
+  };
+  return await withDeadline(Promise.resolve(route.handler(request)), route.timeoutMs ?? HANDLER_TIMEOUT_MS);
+}
+
+async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Reply> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`the handler took longer than ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What a failure looks like from outside. Anything unforeseen is logged under the request's id and told as INTERNAL_ERROR alone. */
+function refusalOf(error: unknown, route: Route | undefined, exchange: Exchange): Reply {
+  if (error instanceof ValidationError) return json({ detail: error.issues }, 422);
+  const known = error instanceof ServiceError ? error : new ServiceError('INTERNAL_ERROR');
+  if (!(error instanceof ServiceError) && !exchange.state.aborted) {
+    exchange.log.error({ err: error, requestId: exchange.id, route: route?.path, method: exchange.method }, 'a request failed');
+  }
+  const extra = { ...route?.refusalFields?.(known), ...(known.status >= 500 ? { request_id: exchange.id } : {}) };
+  return errorReply(known, extra);
+}
+
+async function send(exchange: Exchange, reply: Reply): Promise<number> {
+  const { res, state, headers, baseHeaders } = exchange;
+  return await writeReply(res, reply, {
+    state, head: exchange.method === 'HEAD', headers: baseHeaders, header: (name) => headers.get(name) ?? '',
+    closeConnection: exchange.body instanceof ServiceError && exchange.body.code === 'BODY_TOO_LARGE',
+  });
+}

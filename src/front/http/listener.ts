@@ -1,0 +1,87 @@
+// The uWebSockets.js application: binds the port, hands requests to the exchange and upgrades to the socket routes, and closes in order.
+import { App, SSLApp, us_listen_socket_close, us_socket_local_port, type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
+import { ServiceError } from '../../base/errors.ts';
+import { sleep } from '../../base/time.ts';
+import { preflight, serveExchange, type ExchangeContext } from './exchange.ts';
+import { errorReply, writeReply, type Reply } from './reply.ts';
+import type { SocketRoutes } from './socket.ts';
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  readonly sockets: SocketRoutes;
+  readonly exchange: ExchangeContext;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** Takes no new connections, waits for requests in progress up to `graceMs`, then drops what is left. */
+  close(graceMs?: number): Promise<void>;
+}
+
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const { tls, sockets, exchange } = options;
+  const app = tls ? SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile }) : App();
+  const inFlight = { count: 0 };
+  const serve = async (res: HttpResponse, req: HttpRequest): Promise<void> => {
+    inFlight.count += 1;
+    try {
+      await serveExchange(exchange, res, req);
+    } finally {
+      inFlight.count -= 1;
+    }
+  };
+  app.ws('/*', sockets.behavior((res, req, error) => refuseUpgrade(exchange, res, req, error)));
+  app.any('/*', (res, req) => {
+    if (req.getMethod() === 'options') answerPreflight(exchange, res, req);
+    else if (sockets.has(req.getUrl())) refuseUpgrade(exchange, res, req, new ServiceError('UPGRADE_REQUIRED'));
+    else void serve(res, req);
+  });
+  const socket = await bind(app, options.host, options.port);
+  return {
+    port: us_socket_local_port(socket),
+    async close(graceMs = 2000) {
+      us_listen_socket_close(socket);
+      sockets.closeAll(1001, 'SERVER_DRAINING');
+      for (let waitedMs = 0; inFlight.count > 0 && waitedMs < graceMs; waitedMs += 10) await sleep(10);
+      app.close();
+    },
+  };
+}
+
+function bind(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
+  return new Promise((resolve, reject) => {
+    // Exclusive, since uWebSockets.js would otherwise share the port in silence with a server that is already there. The declared
+    // type lacks the form with both host and options; the binding takes it.
+    const listenAt = app.listen.bind(app) as unknown as (host: string, port: number, options: number, listening: (socket: us_listen_socket | false) => void) => void;
+    listenAt(host, port, EXCLUSIVE_PORT, (socket) => {
+      if (socket) resolve(socket);
+      else reject(new Error(`Cannot listen on ${host}:${port}: the port is taken, or the address is not one of this machine. Set HOST and PORT.`));
+    });
+  });
+}
+
+const EXCLUSIVE_PORT = 1; // LIBUS_LISTEN_EXCLUSIVE_PORT; the enum that declares it does not exist at run time
+
+/** Answers before anything asynchronous happens, so the response object cannot be gone. */
+function answerNow(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest, reply: Reply): void {
+  const state = { aborted: false, signal: new AbortController().signal };
+  const headers = { 'access-control-allow-origin': '*', 'x-content-type-options': 'nosniff' };
+  const status = reply.status;
+  const method = req.getMethod().toUpperCase();
+  res.onAborted(() => {});
+  void writeReply(res, reply, { state, head: false, headers, header: () => '', closeConnection: false });
+  exchange.onRequest('none', method, status, 0);
+}
+
+function refuseUpgrade(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest, error: ServiceError): void {
+  const reply = errorReply(error);
+  answerNow(exchange, res, req, error.code === 'UPGRADE_REQUIRED' ? { ...reply, headers: { ...reply.headers, upgrade: 'websocket' } } : reply);
+}
+
+function answerPreflight(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest): void {
+  const found = exchange.router.find('OPTIONS', req.getUrl());
+  answerNow(exchange, res, req, found.kind === 'method' ? preflight(exchange, found.allow) : errorReply(new ServiceError('NOT_FOUND')));
+}

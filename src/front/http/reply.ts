@@ -1,0 +1,99 @@
+// What a handler answers, and how it is written to the wire: abort-safe, corked, files with backpressure.
+import type { HttpResponse } from 'uWebSockets.js';
+import { ERRORS, ServiceError } from '../../base/errors.ts';
+import { fileHeaders, streamFile, type FileSource } from './file.ts';
+
+export interface Reply {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?:
+    | { readonly kind: 'json'; readonly value: unknown }
+    | { readonly kind: 'text'; readonly contentType: string; readonly text: string }
+    | { readonly kind: 'file'; readonly contentType: string; readonly file: FileSource; readonly cacheControl: string };
+}
+
+export const json = (value: unknown, status = 200, headers: Record<string, string> = {}): Reply => ({ status, headers, body: { kind: 'json', value } });
+export const text = (contentType: string, content: string, status = 200): Reply => ({ status, body: { kind: 'text', contentType, text: content } });
+export const empty = (status: number, headers: Record<string, string> = {}): Reply => ({ status, headers });
+/** A stored file, whole or the range asked for. It is closed when sent, or when the client leaves. */
+export const file = (source: FileSource, contentType: string, cacheControl: string): Reply => ({ status: 200, body: { kind: 'file', contentType, file: source, cacheControl } });
+
+/** The Error object: `{error, code}`, plus what a route adds for its clients. */
+export function errorReply(error: ServiceError, extra: Record<string, unknown> = {}): Reply {
+  const headers: Record<string, string> = {};
+  if (error.status === 429) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterSeconds ?? 1)));
+  return json({ ...extra, error: error.message, code: error.code }, ERRORS[error.code].status, headers);
+}
+
+const REASONS: Record<number, string> = {
+  200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No Content', 206: 'Partial Content', 302: 'Found', 304: 'Not Modified', 400: 'Bad Request', 401: 'Unauthorized',
+  403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed', 408: 'Request Timeout', 409: 'Conflict', 410: 'Gone', 412: 'Precondition Failed',
+  413: 'Content Too Large', 415: 'Unsupported Media Type', 416: 'Range Not Satisfiable', 422: 'Unprocessable Content', 426: 'Upgrade Required',
+  429: 'Too Many Requests', 500: 'Internal Server Error', 501: 'Not Implemented', 503: 'Service Unavailable',
+};
+
+export interface WireState { aborted: boolean; readonly signal: AbortSignal }
+
+export interface WriteContext {
+  readonly state: WireState;
+  readonly head: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+  header(name: string): string;
+  /** Given when the client still sends a body nobody will read. */
+  readonly closeConnection: boolean;
+}
+
+/**
+ * Writes `reply`. Returns the status that went out, or 499 when the client had left.
+ * A header value is stripped of line breaks, so that nothing a caller stored can split the response.
+ */
+export async function writeReply(res: HttpResponse, reply: Reply, context: WriteContext): Promise<number> {
+  if (reply.body?.kind === 'file') return writeFile(res, reply.body, context);
+  if (context.state.aborted) return 499;
+  const { contentType, content } = renderBody(reply);
+  res.cork(() => {
+    writeHead(res, reply.status, { ...context.headers, ...reply.headers, ...(contentType ? { 'content-type': contentType } : {}) });
+    if (reply.status === 204 || reply.status === 304) res.endWithoutBody(); // RFC 9110 section 8.6: no Content-Length here
+    else if (context.head) res.endWithoutBody(Buffer.byteLength(content), context.closeConnection);
+    else res.end(content, context.closeConnection);
+  });
+  context.state.aborted = true; // the response object is gone once ended
+  return reply.status;
+}
+
+function renderBody(reply: Reply): { contentType: string | undefined; content: string } {
+  if (reply.body?.kind === 'json') return { contentType: 'application/json; charset=utf-8', content: JSON.stringify(reply.body.value) };
+  if (reply.body?.kind === 'text') return { contentType: reply.body.contentType, content: reply.body.text };
+  return { contentType: undefined, content: '' };
+}
+
+async function writeFile(res: HttpResponse, body: Extract<Reply['body'], { kind: 'file' }>, context: WriteContext): Promise<number> {
+  try {
+    if (context.state.aborted) return 499;
+    const plan = fileHeaders(body.file, context.header('range'), context.header('if-range'), context.header('if-none-match'));
+    if (plan.status === 416) {
+      const refusal = errorReply(new ServiceError('RANGE_NOT_SATISFIABLE'));
+      return await writeReply(res, { ...refusal, headers: { ...refusal.headers, ...plan.headers } }, context);
+    }
+    const headers = { ...context.headers, ...plan.headers, 'content-type': body.contentType, 'cache-control': body.cacheControl };
+    if (context.head || plan.status === 304 || plan.length === 0) {
+      res.cork(() => {
+        writeHead(res, plan.status, headers);
+        if (plan.status === 304) res.endWithoutBody();
+        else res.endWithoutBody(plan.length, context.closeConnection);
+      });
+      context.state.aborted = true;
+      return plan.status;
+    }
+    res.cork(() => writeHead(res, plan.status, headers));
+    const complete = await streamFile(res, body.file, plan.start, plan.length, context.state);
+    return complete ? plan.status : 499;
+  } finally {
+    await body.file.close();
+  }
+}
+
+function writeHead(res: HttpResponse, status: number, headers: Record<string, string>): void {
+  res.writeStatus(`${status} ${REASONS[status] ?? 'Status'}`);
+  for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value.replace(/[\r\n\0]/g, ' '));
+}

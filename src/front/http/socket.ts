@@ -1,0 +1,175 @@
+// WebSocket routes: upgrade, origin check, message size, keep-alive pings, and a socket that cannot be used after it closed.
+import { DISABLED, type HttpRequest, type HttpResponse, type us_socket_context_t, type WebSocket, type WebSocketBehavior } from 'uWebSockets.js';
+import { ServiceError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+
+/** The handshake's request, copied: uWebSockets.js keeps its own only during the upgrade. */
+export interface SocketRequest {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Any header by its lower-case name, '' when absent. */
+  header(name: string): string;
+  readonly ip: string;
+}
+
+/** One WebSocket connection. Every method is safe after the close: it then does nothing. */
+export interface Socket<Data = unknown> {
+  /** Whatever the owner of the connection wants to find again in `message` and `close`. */
+  data: Data | undefined;
+  readonly open: boolean;
+  /** A text frame from a string, a binary frame from bytes. False when closed, or dropped because the client reads too slowly (it is then closed). */
+  send(message: string | Uint8Array): boolean;
+  /** Bytes the client has not read yet. */
+  bufferedBytes(): number;
+  /** Several sends in one packet. */
+  cork(send: () => void): void;
+  /** Sends a close frame after what was sent before. */
+  end(code?: number, reason?: string): void;
+  /** Drops the connection without a close frame. */
+  terminate(): void;
+}
+
+export interface SocketHandlers<Data = unknown> {
+  open(socket: Socket<Data>, request: SocketRequest): void;
+  /** `message` is valid only during the call: copy what outlives it. */
+  message(socket: Socket<Data>, message: ArrayBuffer, isBinary: boolean): void;
+  /** Called once, whoever closed. 1006 when there was no close frame. */
+  close(socket: Socket<Data>, code: number): void;
+  drain?(socket: Socket<Data>): void;
+}
+
+export interface SocketOptions {
+  /** Origins of web pages that may connect; empty: all of them. Clients that are no browsers send none and may always. */
+  readonly allowedOrigins: readonly string[];
+  readonly maxConnections: number;
+  readonly log: Logger;
+}
+
+export const MAX_MESSAGE_BYTES = 1024 * 1024;
+/** Beyond this uWebSockets.js itself closes without a word; up to it we can say why. */
+const HARD_MESSAGE_BYTES = 4 * MAX_MESSAGE_BYTES;
+const MAX_UNREAD_BYTES = 256 * 1024;
+const IDLE_TIMEOUT_SECONDS = 32;
+
+interface Connection { readonly socket: UwsSocket; readonly handlers: SocketHandlers; readonly request: SocketRequest }
+
+class UwsSocket implements Socket {
+  data: unknown = undefined;
+  ws: WebSocket<Connection> | undefined;
+
+  get open(): boolean { return this.ws !== undefined; }
+
+  send(message: string | Uint8Array): boolean {
+    return this.ws !== undefined && this.ws.send(message, typeof message !== 'string') !== 2;
+  }
+
+  bufferedBytes(): number { return this.ws?.getBufferedAmount() ?? 0; }
+
+  cork(send: () => void): void {
+    if (this.ws) this.ws.cork(send);
+  }
+
+  end(code = 1000, reason = ''): void {
+    this.ws?.end(code, Buffer.from(reason).subarray(0, 123)); // RFC 6455 section 5.5: a control frame carries at most 125 bytes
+  }
+
+  terminate(): void { this.ws?.close(); }
+}
+
+/** All WebSocket routes of one listener. */
+export class SocketRoutes {
+  readonly #routes = new Map<string, SocketHandlers>();
+  readonly #options: SocketOptions;
+  readonly #open = new Set<UwsSocket>();
+
+  constructor(options: SocketOptions) { this.#options = options; }
+
+  /** Adds a path, matched without regard to case (the earlier names of these paths were in mixed case). */
+  add<Data>(path: string, handlers: SocketHandlers<Data>): void {
+    this.#routes.set(path.toLowerCase(), handlers);
+  }
+
+  has(path: string): boolean { return this.#routes.has(path.toLowerCase()); }
+
+  get connections(): number { return this.#open.size; }
+
+  closeAll(code: number, reason: string): void {
+    for (const socket of this.#open) socket.end(code, reason);
+  }
+
+  behavior(refuse: (res: HttpResponse, req: HttpRequest, error: ServiceError) => void): WebSocketBehavior<Connection> {
+    return {
+      maxPayloadLength: HARD_MESSAGE_BYTES,
+      maxBackpressure: MAX_UNREAD_BYTES,
+      closeOnBackpressureLimit: true,
+      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      sendPingsAutomatically: true,
+      compression: DISABLED,
+      upgrade: (res, req, context) => {
+        const error = this.#refusal(req);
+        if (error) refuse(res, req, error);
+        else this.#upgrade(res, req, context);
+      },
+      open: (ws) => {
+        const { socket, handlers, request } = ws.getUserData();
+        socket.ws = ws;
+        this.#open.add(socket);
+        this.#guard(socket, () => handlers.open(socket, request));
+      },
+      message: (ws, message, isBinary) => {
+        const { socket, handlers } = ws.getUserData();
+        if (message.byteLength > MAX_MESSAGE_BYTES) {
+          socket.send('ERROR MESSAGE_TOO_LARGE');
+          socket.end(1009, 'MESSAGE_TOO_LARGE');
+          return;
+        }
+        this.#guard(socket, () => handlers.message(socket, message, isBinary));
+      },
+      drain: (ws) => {
+        const { socket, handlers } = ws.getUserData();
+        this.#guard(socket, () => handlers.drain?.(socket));
+      },
+      close: (ws, code) => {
+        const { socket, handlers } = ws.getUserData();
+        socket.ws = undefined;
+        this.#open.delete(socket);
+        this.#guard(socket, () => handlers.close(socket, code));
+      },
+    };
+  }
+
+  #refusal(req: HttpRequest): ServiceError | undefined {
+    const { allowedOrigins, maxConnections } = this.#options;
+    const origin = req.getHeader('origin');
+    if (!this.has(req.getUrl())) return new ServiceError('NOT_FOUND');
+    if (origin && allowedOrigins.length > 0 && !allowedOrigins.includes(origin)) return new ServiceError('ORIGIN_NOT_ALLOWED');
+    if (this.#open.size >= maxConnections) return new ServiceError('TOO_MANY_CONNECTIONS');
+    return undefined;
+  }
+
+  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
+    const headers = new Map<string, string>();
+    req.forEach((name, value) => { headers.set(name, value); });
+    const path = req.getUrl();
+    const request: SocketRequest = {
+      path, query: new URLSearchParams(req.getQuery() ?? ''), header: (name) => headers.get(name) ?? '',
+      ip: Buffer.from(res.getRemoteAddressAsText()).toString(),
+    };
+    const handlers = this.#routes.get(path.toLowerCase()) as SocketHandlers;
+    res.upgrade<Connection>(
+      { socket: new UwsSocket(), handlers, request },
+      req.getHeader('sec-websocket-key'), req.getHeader('sec-websocket-protocol'), req.getHeader('sec-websocket-extensions'), context,
+    );
+  }
+
+  /** An exception here would end the process: uWebSockets.js calls us from outside of any promise. */
+  #guard(socket: UwsSocket, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'a WebSocket handler failed');
+      socket.send('ERROR INTERNAL_ERROR');
+      socket.end(1011, 'INTERNAL_ERROR');
+    }
+  }
+}

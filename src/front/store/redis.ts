@@ -1,0 +1,159 @@
+// The connection to Redis: one server, a unix socket or a cluster; commands that fail at once while it is away; scripts by digest.
+import { createHash } from 'node:crypto';
+import { Cluster, Redis } from 'ioredis';
+import { ServiceError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import type { Script } from './scripts.ts';
+
+export type RedisValue = string | number | null | RedisValue[];
+
+/** A command waits no longer than this for Redis: whoever asked gets STORE_UNAVAILABLE. */
+const COMMAND_TIMEOUT_MS = 2000;
+
+const SHARED = {
+  protocol: 2, // the same replies from Redis 6.2 to 8 and Valkey
+  commandTimeout: COMMAND_TIMEOUT_MS,
+  connectTimeout: 2000,
+  maxRetriesPerRequest: 1,
+  autoResendUnfulfilledCommands: false, // a command whose fate is unknown must not run twice
+  disableClientInfo: true,
+} as const;
+const retryDelayMs = (attempt: number): number => Math.min(1000, 25 * 2 ** Math.min(attempt, 6));
+
+/** Redis as the stores use it. Every method rejects with STORE_UNAVAILABLE when it does not answer. */
+export class RedisStore {
+  readonly client: Redis | Cluster;
+  readonly #log: Logger;
+  readonly #digests = new Map<Script, string>();
+  readonly #backAgain = new Set<() => void>();
+  #complainedMs = 0;
+
+  private constructor(client: Redis | Cluster, log: Logger) {
+    this.client = client;
+    this.#log = log;
+    client.on('error', (error: Error) => this.#complain(error));
+    client.on('ready', () => { for (const listener of this.#backAgain) listener(); });
+  }
+
+  /**
+   * Connects to `urls`: one `redis://`, `rediss://` or `unix://` URL, or several for a cluster.
+   * @throws Error with one line to act on, when nothing answers within `timeoutMs`.
+   */
+  static async connect(urls: readonly string[], log: Logger, timeoutMs = 10_000): Promise<RedisStore> {
+    const client = urls.length > 1 ? clusterClient(urls) : new Redis({ ...SHARED, ...parseUrl(urls[0] as string), lazyConnect: true, enableOfflineQueue: false, retryStrategy: retryDelayMs });
+    const store = new RedisStore(client, log);
+    try {
+      await becomesReady(client, timeoutMs);
+    } catch (error) {
+      client.disconnect();
+      throw new Error(`Redis at ${urls.map(withoutPassword).join(', ')} does not answer (${(error as Error).message}). Start it, or correct REDIS_URL.`, { cause: error });
+    }
+    return store;
+  }
+
+  get ready(): boolean { return this.client.status === 'ready'; }
+
+  /** Called each time the connection is there again. Returns how to stop. */
+  onReady(listener: () => void): () => void {
+    this.#backAgain.add(listener);
+    return () => { this.#backAgain.delete(listener); };
+  }
+
+  /** Runs commands on the client, their failures told as STORE_UNAVAILABLE. */
+  async use<T>(work: (client: Redis | Cluster) => Promise<T>): Promise<T> {
+    try {
+      return await work(this.client);
+    } catch (error) {
+      if (error instanceof ServiceError) throw error;
+      this.#complain(error as Error);
+      throw Object.assign(new ServiceError('STORE_UNAVAILABLE'), { cause: error });
+    }
+  }
+
+  /** Runs a script, by its digest when Redis knows it. */
+  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<RedisValue> {
+    let digest = this.#digests.get(script);
+    if (!digest) {
+      digest = createHash('sha1').update(script.lua).digest('hex');
+      this.#digests.set(script, digest);
+    }
+    const sha = digest;
+    return this.use(async (client) => {
+      try {
+        return await client.evalsha(sha, keys.length, ...keys, ...args) as RedisValue;
+      } catch (error) {
+        if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
+        return await client.eval(script.lua, keys.length, ...keys, ...args) as RedisValue;
+      }
+    });
+  }
+
+  async ping(): Promise<boolean> {
+    if (!this.ready) return false;
+    return await this.use((client) => client.ping()).then(() => true, () => false);
+  }
+
+  async close(): Promise<void> {
+    this.#backAgain.clear();
+    await Promise.race([this.client.quit().catch(() => {}), new Promise((resolve) => { setTimeout(resolve, 500).unref(); })]);
+    this.client.disconnect();
+  }
+
+  #complain(error: Error): void {
+    const now = performance.now();
+    if (now - this.#complainedMs < 1000) return;
+    this.#complainedMs = now;
+    this.#log.warn({ err: error.message }, 'Redis does not answer');
+  }
+}
+
+function clusterClient(urls: readonly string[]): Cluster {
+  const nodes = urls.map(parseUrl);
+  const { username, password, tls } = nodes[0] as Address;
+  return new Cluster(nodes.map(({ host, port }) => ({ host: host as string, port: port as number })), {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    clusterRetryStrategy: retryDelayMs,
+    slotsRefreshTimeout: 2000,
+    maxRedirections: 8,
+    retryDelayOnFailover: 100,
+    retryDelayOnClusterDown: 100,
+    redisOptions: { ...SHARED, ...(username ? { username } : {}), ...(password ? { password } : {}), ...(tls ? { tls } : {}) },
+  });
+}
+
+interface Address { path?: string; host?: string; port?: number; db?: number; username?: string; password?: string; tls?: { servername: string } }
+
+function parseUrl(url: string): Address {
+  if (url.startsWith('unix://')) return { path: url.slice('unix://'.length) };
+  const { hostname, port, username, password, pathname, protocol } = new URL(url.replace(/^valkey/, 'redis'));
+  const db = Number(pathname.slice(1) || 0);
+  return {
+    host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379), db,
+    ...(username ? { username: decodeURIComponent(username) } : {}), ...(password ? { password: decodeURIComponent(password) } : {}),
+    ...(protocol === 'rediss:' ? { tls: { servername: hostname } } : {}),
+  };
+}
+
+const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, '//');
+
+function becomesReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let last = 'timed out';
+    const note = (error: Error): void => { last = error.message || last; };
+    const timer = setTimeout(() => done(new Error(last)), timeoutMs);
+    const ready = (): void => done();
+    const ended = (): void => done(new Error(last));
+    const done = (error?: Error): void => {
+      clearTimeout(timer);
+      client.off('ready', ready);
+      client.off('end', ended);
+      client.off('error', note);
+      if (error) reject(error); else resolve();
+    };
+    client.on('error', note);
+    client.on('ready', ready);
+    client.on('end', ended);
+    client.connect().catch(note); // it goes on trying by its retry strategy
+  });
+}

@@ -1,0 +1,49 @@
+// A front on a free port of loopback with a redis-server of its own, for the tests of this folder.
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { createLogger } from '../../src/base/log.ts';
+import { createFront, type Front, type FrontConfig, type FrontDeps } from '../../src/front/front.ts';
+import { connectStore, type OpenStore } from '../../src/front/store/index.ts';
+
+export interface TestFront {
+  readonly front: Front;
+  readonly store: OpenStore;
+  readonly url: string;
+  readonly key: string;
+  readonly dataDir: string;
+  /** fetch with the key, relative to the server. */
+  call(path: string, init?: RequestInit & { json?: unknown; key?: string | null }): Promise<Response>;
+  close(): Promise<void>;
+}
+
+export async function startTestFront(config: Partial<FrontConfig> = {}, deps: Partial<FrontDeps> = {}, redisUrl?: string): Promise<TestFront> {
+  const dataDir = config.dataDir ?? await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-test-'));
+  const log = createLogger(process.env['TEST_LOG'] ?? 'silent');
+  const store = await connectStore({ redisUrl, dataDir }, log);
+  const front = await createFront({
+    config: {
+      host: '127.0.0.1', port: 0, tls: undefined, dataDir, apiKeyHeaders: ['x-service-api-key'], tokenTtlSeconds: 60, requestsPerSecond: 10_000, sessionsPerKey: 3,
+      iceServers: [{ urls: 'stun:127.0.0.1:3478' }], turnSecret: undefined, allowedOrigins: [], maxConnections: 100, ...config,
+    },
+    store: store.store, log,
+    deps: { canPlace: () => true, draining: () => false, models: ['rig'], readiness: {}, metrics: () => Promise.resolve(''), onRequest: () => {}, ...deps },
+  });
+  const { key } = await front.apiKeys.create('owner-1', 'test');
+  const { port } = await front.listen();
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    front, store, url, key, dataDir,
+    call(target, { json, key: chosen = key, ...init } = {}) {
+      const headers = new Headers(init.headers);
+      if (chosen !== null) headers.set('x-service-api-key', chosen);
+      if (json !== undefined) headers.set('content-type', 'application/json');
+      return fetch(`${url}${target}`, { ...init, headers, ...(json === undefined ? {} : { method: init.method ?? 'POST', body: JSON.stringify(json) }) });
+    },
+    async close() {
+      await front.close();
+      await store.close();
+      if (config.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
