@@ -1,0 +1,378 @@
+// Wires the page: buttons to a Session, and a Session's events to what is shown.
+// @ts-check
+import { Session, createToken, getIceServers } from './client.js';
+import { Microphone, SPEECH_RATE, decodeSpeech, leadingSilence } from './audio.js';
+import { FacePicker } from './faces.js';
+import { LipWatch } from './lips.js';
+import { LoudnessMeter, Sparkline, StatsReader } from './meters.js';
+import { endInWords, inWords } from './words.js';
+import { renderClip } from './clip.js';
+
+/** @template {HTMLElement} T @param {string} id @returns {T} */
+const byId = (id) => /** @type {T} */ (document.getElementById(id));
+const button = (/** @type {string} */ id) => /** @type {HTMLButtonElement} */ (byId(id));
+const field = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id));
+
+const SENTENCES = [
+  { file: 'samples/hello.mp3', text: 'Hello! I am a picture that learned to speak.' },
+  { file: 'samples/lips.mp3', text: 'My lips should meet on purple, on baby, and on maybe.' },
+  { file: 'samples/vowels.mp3', text: 'Five wise owls flew south over the valley.' },
+];
+const PLAY_ICON = '<svg viewBox="0 0 24 24" aria-hidden="true"><path class="fill" d="M8 5.5v13l11-6.5z"/></svg>';
+
+const video = /** @type {HTMLVideoElement} */ (byId('video'));
+const poster = /** @type {HTMLImageElement} */ (byId('poster'));
+const loudness = new LoudnessMeter();
+const sparkline = new Sparkline(/** @type {HTMLCanvasElement} */ (byId('spark')));
+const lips = new LipWatch(video, (motion) => { if (session) sparkline.push(loudness.read(), motion); }, showLipLatency);
+const picker = new FacePicker({ list: byId('faces'), status: byId('face-status'), input: field('portrait'), onChange: showChoice });
+
+let apiKey = '';
+/** @type {Session | null} */
+let session = null;
+/** @type {Microphone | null} */
+let microphone = null;
+/** @type {ReturnType<typeof setInterval> | undefined} */
+let statsTimer;
+let connectedAtMs = 0;
+
+// The key: from the address printed at the server's start (#key=…), else from this tab's memory, else asked for.
+
+function takeKey() {
+  const inAddress = new URLSearchParams(location.hash.slice(1)).get('key');
+  if (inAddress) {
+    sessionStorage.setItem('api-key', inAddress);
+    history.replaceState(null, '', location.pathname + location.search); // not to be left in the history or a screenshot
+  }
+  return inAddress ?? sessionStorage.getItem('api-key') ?? '';
+}
+
+function askForKey() {
+  byId('key-form').hidden = false;
+  button('key-change').hidden = true;
+  field('key').focus();
+}
+
+async function enter() {
+  apiKey = takeKey();
+  if (!apiKey) { askForKey(); return; }
+  try {
+    await picker.load(apiKey);
+    byId('key-form').hidden = true;
+    button('key-change').hidden = false;
+  } catch (error) {
+    showError(error);
+    if (/** @type {{ code?: string }} */ (error).code === 'INVALID_API_KEY') {
+      sessionStorage.removeItem('api-key');
+      askForKey();
+    }
+  }
+}
+
+byId('key-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  sessionStorage.setItem('api-key', field('key').value.trim());
+  hideError();
+  void enter();
+});
+button('key-change').addEventListener('click', askForKey);
+addEventListener('hashchange', () => { if (location.hash.includes('key=')) void enter(); });
+
+// The session.
+
+/** @param {MediaStreamTrack} [track] A microphone to be sent as Opus. */
+async function connect(track) {
+  const face = picker.chosen;
+  if (!face || session) return;
+  hideError();
+  showState('connecting', 'Connecting…');
+  connectedAtMs = performance.now();
+  try {
+    const [sessionToken, iceServers] = await Promise.all([
+      createToken({ apiKey, faceId: face.id, handleSilence: field('handle-silence').checked }),
+      getIceServers({ apiKey }).catch(() => []),
+    ]);
+    const codec = chosen('codec');
+    session = new Session({ sessionToken, iceServers, ...(codec && { codec: /** @type {'vp8' | 'h264'} */ (codec) }), ...(track && { microphone: track }) });
+    listen(session);
+    await session.started();
+  } catch (error) {
+    if (!session) showState('none', 'Not connected'); // a session tells of its own end
+    if (/** @type {{ code?: string }} */ (error).code !== 'CLOSED') showError(error);
+  }
+}
+
+/** @param {Session} session */
+function listen(session) {
+  video.srcObject = session.stream;
+  session.addEventListener('start', () => {
+    showState('idle', 'Listening');
+    void play();
+    loudness.attach(session.stream);
+    lips.reset();
+    const reader = new StatsReader();
+    statsTimer = setInterval(() => { void reader.read(session.peer).then(showReading); session.ping(); }, 500);
+  });
+  session.addEventListener('speak', () => showState('speaking', 'Speaking'));
+  session.addEventListener('silent', () => { showState('idle', 'Listening'); lips.disarm(); });
+  session.addEventListener('rate', () => say('Too much audio at once: the server slowed us down.'));
+  session.addEventListener('closing', () => say('The server is about to close this session.'));
+  session.addEventListener('end', (event) => {
+    const { reason, error } = /** @type {CustomEvent} */ (event).detail;
+    leave();
+    showState('none', endInWords(reason));
+    if (error) showError(error);
+  });
+}
+
+/** Forgets the session that ended. */
+function leave() {
+  clearInterval(statsTimer);
+  stopMicrophone();
+  loudness.detach();
+  session = null;
+  video.srcObject = null;
+  button('unmute').hidden = true;
+  byId('latency-badge').hidden = true;
+}
+
+/** With sound if the browser lets us; else the picture alone, and a button for the sound. */
+async function play() {
+  video.muted = false;
+  try {
+    await video.play();
+  } catch {
+    video.muted = true;
+    await video.play().catch(() => {});
+    button('unmute').hidden = false;
+  }
+  showSound();
+}
+
+button('connect').addEventListener('click', () => void connect());
+button('disconnect').addEventListener('click', () => session?.close());
+button('interrupt').addEventListener('click', interrupt);
+button('finish').addEventListener('click', () => { session?.done(); say('Speaking to the end, then hanging up.'); });
+button('sound').addEventListener('click', () => { video.muted = !video.muted; showSound(); });
+button('unmute').addEventListener('click', () => {
+  video.muted = false;
+  loudness.resume();
+  button('unmute').hidden = true;
+  showSound();
+});
+addEventListener('keydown', (event) => { if (event.key === 'Escape') interrupt(); });
+addEventListener('pagehide', () => session?.close());
+
+function interrupt() {
+  session?.skip();
+  lips.disarm();
+  say('');
+}
+
+// Speech.
+
+/** @param {Int16Array} pcm */
+function speak(pcm) {
+  if (!session) return;
+  const replace = field('replace').checked;
+  // A face that already moves its lips shows no first movement to wait for.
+  if (session.state !== 'speaking') lips.arm(performance.now(), leadingSilence(pcm) * 1000 / SPEECH_RATE);
+  if (replace) session.playImmediate(pcm);
+  else session.speak(pcm);
+  say(`${(pcm.length / SPEECH_RATE).toFixed(1)} s of speech sent.`);
+}
+
+/** Connects first if need be, so that a sentence is one click away. @param {ArrayBuffer | Promise<ArrayBuffer>} file */
+async function speakFile(file) {
+  try {
+    const [pcm] = await Promise.all([Promise.resolve(file).then(decodeSpeech), session ? session.started() : connect()]);
+    if (session) speak(pcm);
+  } catch (error) {
+    say(inWords(error), true);
+  }
+}
+
+/** @param {string} address */
+const fetchFile = async (address) => (await fetch(new URL(address, import.meta.url))).arrayBuffer();
+
+for (const { file, text } of SENTENCES) {
+  const item = document.createElement('button');
+  item.type = 'button';
+  item.className = 'sentence';
+  item.innerHTML = PLAY_ICON;
+  item.append(text);
+  item.addEventListener('click', () => void speakFile(fetchFile(file)));
+  byId('sentences').append(item);
+}
+
+button('pick').addEventListener('click', () => field('file').click());
+field('file').addEventListener('change', () => {
+  const file = field('file').files?.[0];
+  field('file').value = '';
+  if (file) void speakFile(file.arrayBuffer());
+});
+
+let dragDepth = 0; // dragenter and dragleave come for every element on the way
+addEventListener('dragenter', () => { dragDepth += 1; document.body.classList.add('dragging'); });
+addEventListener('dragleave', () => { dragDepth -= 1; if (dragDepth <= 0) document.body.classList.remove('dragging'); });
+addEventListener('dragover', (event) => event.preventDefault());
+addEventListener('drop', (event) => {
+  event.preventDefault();
+  dragDepth = 0;
+  document.body.classList.remove('dragging');
+  const file = event.dataTransfer?.files[0];
+  if (!file) return;
+  if (file.type.startsWith('image/')) void picker.create(file);
+  else void speakFile(file.arrayBuffer());
+});
+
+button('microphone').addEventListener('click', () => void (microphone ? stopMicrophone() : startMicrophone()));
+
+/** Above this the microphone hears somebody, below half of it nobody (root mean square of 20 ms). */
+const VOICE_LEVEL = 0.02;
+
+async function startMicrophone() {
+  try {
+    microphone = await Microphone.open();
+    const track = microphone.stream.getAudioTracks()[0];
+    if (chosen('mic') === 'opus' && track) {
+      // The track must be part of the offer, so this takes a new connection.
+      const kept = microphone;
+      microphone = null;
+      session?.close();
+      await connect(track);
+      if (!session) { kept.stop(); return; }
+      microphone = kept;
+    } else {
+      if (!session) await connect();
+      await session?.started();
+      if (!session || !microphone) { stopMicrophone(); return; }
+    }
+    let wasVoiced = true;
+    await microphone.start((pcm) => {
+      const level = Math.sqrt(pcm.reduce((sum, sample) => sum + sample * sample, 0) / pcm.length) / 32768;
+      if (level > VOICE_LEVEL && !wasVoiced && session?.state === 'idle') lips.arm(performance.now());
+      wasVoiced = level > VOICE_LEVEL || (wasVoiced && level > VOICE_LEVEL / 2);
+      if (chosen('mic') !== 'opus') session?.speak(pcm);
+    });
+    // Own words coming back a moment later are hard to talk against, and loudspeakers would feed the microphone.
+    video.muted = true;
+    showSound();
+    button('microphone').setAttribute('aria-pressed', 'true');
+    button('microphone').querySelector('span')?.replaceChildren('Stop microphone');
+    say('The face says what you say. Sound is off against echo; with headphones you can turn it on.');
+  } catch (error) {
+    stopMicrophone();
+    say(inWords(error), true);
+  }
+}
+
+function stopMicrophone() {
+  if (!microphone) return;
+  microphone.stop();
+  microphone = null;
+  video.muted = false;
+  showSound();
+  button('microphone').setAttribute('aria-pressed', 'false');
+  button('microphone').querySelector('span')?.replaceChildren('Use microphone');
+  say('');
+}
+
+// A video file.
+
+/** @param {Promise<ArrayBuffer>} file */
+async function clip(file) {
+  const face = picker.chosen;
+  if (!face) return;
+  const parts = { status: byId('clip-status'), progress: /** @type {HTMLProgressElement} */ (byId('clip-progress')), video: /** @type {HTMLVideoElement} */ (byId('clip-video')), link: byId('clip-link') };
+  button('clip-sample').disabled = button('clip-pick').disabled = true;
+  try {
+    await renderClip(parts, { apiKey, faceId: face.id, pcm: await decodeSpeech(await file) });
+  } catch (error) {
+    parts.status.textContent = inWords(error);
+  } finally {
+    button('clip-sample').disabled = button('clip-pick').disabled = false;
+  }
+}
+button('clip-sample').addEventListener('click', () => void clip(fetchFile('samples/hello.mp3')));
+button('clip-pick').addEventListener('click', () => field('clip-file').click());
+field('clip-file').addEventListener('change', () => {
+  const file = field('clip-file').files?.[0];
+  field('clip-file').value = '';
+  if (file) void clip(file.arrayBuffer());
+});
+
+// What is shown.
+
+/** @param {'none' | 'connecting' | 'idle' | 'speaking'} state @param {string} text */
+function showState(state, text) {
+  byId('stage').dataset['state'] = state;
+  byId('state').textContent = text;
+  const isLive = state === 'idle' || state === 'speaking';
+  for (const id of ['interrupt', 'finish', 'sound']) button(id).disabled = !isLive;
+  button('disconnect').disabled = state === 'none';
+  button('connect').hidden = state !== 'none';
+  showChoice();
+}
+
+function showChoice() {
+  button('connect').disabled = !picker.chosen;
+  poster.hidden = picker.poster === '' || session?.state === 'idle' || session?.state === 'speaking';
+  if (picker.poster !== '' && poster.src !== picker.poster) poster.src = picker.poster;
+}
+
+function showSound() {
+  const isOn = !video.muted;
+  button('sound').setAttribute('aria-pressed', String(isOn));
+  button('sound').querySelector('span')?.replaceChildren(isOn ? 'Sound on' : 'Sound off');
+}
+
+/** @param {number} latencyMs */
+function showLipLatency(latencyMs) {
+  byId('m-lips').textContent = `${Math.round(latencyMs)} ms`;
+  byId('latency-badge').textContent = `${Math.round(latencyMs)} ms to lips`;
+  byId('latency-badge').hidden = false;
+}
+
+/** @param {import('./meters.js').Reading} reading */
+function showReading(reading) {
+  if (!session) return;
+  byId('m-fps').textContent = reading.fps === null ? '–' : `${reading.fps.toFixed(0)} /s`;
+  byId('m-rtt').textContent = reading.roundTripMs === null ? '–' : `${reading.roundTripMs.toFixed(reading.roundTripMs < 10 ? 1 : 0)} ms`;
+  byId('m-rate').textContent = reading.kbps === null ? '–' : `${reading.kbps.toFixed(0)} kbit/s`;
+  byId('m-skew').textContent = reading.skewMs === null ? '–' : `${reading.skewMs > 0 ? '+' : ''}${reading.skewMs.toFixed(0)} ms`;
+  byId('m-picture').textContent = reading.picture;
+  byId('m-loss').textContent = `${reading.lost} · ${reading.freezes}`;
+}
+
+video.addEventListener('loadeddata', () => {
+  if (session) byId('m-start').textContent = `${Math.round(performance.now() - connectedAtMs)} ms`;
+});
+
+/** @param {string} text */
+function say(text, isBad = false) {
+  byId('speak-status').textContent = text;
+  byId('speak-status').classList.toggle('bad', isBad);
+}
+
+/** @param {unknown} error */
+function showError(error) {
+  byId('error-text').textContent = inWords(error);
+  byId('error').hidden = false;
+}
+function hideError() { byId('error').hidden = true; }
+button('error-close').addEventListener('click', hideError);
+
+/** @param {string} name */
+const chosen = (name) => /** @type {HTMLInputElement | null} */ (document.querySelector(`input[name="${name}"]:checked`))?.value ?? '';
+
+button('theme').addEventListener('click', () => {
+  const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
+  const now = document.documentElement.dataset['theme'] ?? (isDark ? 'dark' : 'light');
+  document.documentElement.dataset['theme'] = now === 'dark' ? 'light' : 'dark';
+  localStorage.setItem('theme', document.documentElement.dataset['theme'] ?? '');
+});
+const theme = localStorage.getItem('theme');
+if (theme) document.documentElement.dataset['theme'] = theme;
+
+void enter();

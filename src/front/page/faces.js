@@ -1,0 +1,175 @@
+// The row of faces: choosing one, and making a new one from a portrait.
+// @ts-check
+import { request } from './client.js';
+import { inWords } from './words.js';
+
+/** @typedef {{ id: string, name: string, thumbnail_url?: string }} Face */
+
+const POLL_MS = 400;
+
+export class FacePicker {
+  /** @type {Face[]} */
+  faces = [];
+  /** @type {Map<string, string>} face id → object URL of its picture */
+  #thumbnails = new Map();
+  #list;
+  #status;
+  #input;
+  #onChange;
+  #apiKey = '';
+  #chosenId = sessionStorage.getItem('face') ?? '';
+
+  /**
+   * @param {{ list: HTMLElement, status: HTMLElement, input: HTMLInputElement, onChange: () => void }} parts
+   */
+  constructor({ list, status, input, onChange }) {
+    this.#list = list;
+    this.#status = status;
+    this.#input = input;
+    this.#onChange = onChange;
+    input.addEventListener('change', () => {
+      const file = input.files?.[0];
+      input.value = '';
+      if (file) void this.create(file);
+    });
+    list.addEventListener('keydown', (event) => this.#move(event));
+  }
+
+  /** @returns {Face | null} */
+  get chosen() { return this.faces.find(({ id }) => id === this.#chosenId) ?? this.faces[0] ?? null; }
+
+  /** Where the chosen face's picture can be shown from, or ''. */
+  get poster() { return this.chosen ? this.#thumbnails.get(this.chosen.id) ?? '' : ''; }
+
+  /** @param {string} apiKey */
+  async load(apiKey) {
+    this.#apiKey = apiKey;
+    this.faces = await request('/faces', { apiKey });
+    this.#draw();
+    this.#onChange();
+    await Promise.all(this.faces.map((face) => this.#loadThumbnail(face)));
+    this.#onChange();
+  }
+
+  /** @param {File} file A portrait. */
+  async create(file) {
+    this.#say(`Making a face from ${file.name}…`);
+    this.#list.querySelector('.add')?.setAttribute('data-pending', '');
+    try {
+      const form = new FormData();
+      form.append('image', file);
+      const name = file.name.replace(/\.\w+$/, '').slice(0, 40) || 'Portrait';
+      const { face_id: faceId, warnings = [] } = await request(`/faces/legacy?face_name=${encodeURIComponent(name)}`, { apiKey: this.#apiKey, body: form });
+      const startedMs = performance.now();
+      let answer;
+      do {
+        await new Promise((resolve) => { setTimeout(resolve, POLL_MS); });
+        answer = await request(`/faces/legacy/generation_status?face_id=${encodeURIComponent(faceId)}`, { apiKey: this.#apiKey });
+        if (answer.queue_position > 0) this.#say(`Waiting: ${answer.queue_position} before this one.`);
+      } while (answer.status === 'pending' || answer.status === 'processing');
+      if (answer.status !== 'completed') throw new Error(answer.error ?? 'The face could not be made. Try a sharper portrait that looks straight at the camera.');
+      this.#chosenId = faceId;
+      await this.load(this.#apiKey);
+      this.choose(faceId);
+      this.#say([`Ready after ${((performance.now() - startedMs) / 1000).toFixed(1)} s.`, ...warnings].join(' '));
+    } catch (error) {
+      this.#say(inWords(error), true);
+    } finally {
+      this.#list.querySelector('.add')?.removeAttribute('data-pending');
+    }
+  }
+
+  /** @param {string} id */
+  choose(id) {
+    this.#chosenId = id;
+    sessionStorage.setItem('face', id);
+    for (const item of this.#list.querySelectorAll('[role=radio]')) {
+      const isChosen = item.getAttribute('data-id') === id;
+      item.setAttribute('aria-checked', String(isChosen));
+      /** @type {HTMLElement} */ (item).tabIndex = isChosen ? 0 : -1;
+    }
+    this.#onChange();
+  }
+
+  #draw() {
+    const items = this.faces.map((face) => {
+      const item = document.createElement('button');
+      item.type = 'button';
+      item.className = 'face';
+      item.dataset['id'] = face.id;
+      item.setAttribute('role', 'radio');
+      item.setAttribute('aria-label', face.name);
+      const isChosen = face === this.chosen;
+      item.setAttribute('aria-checked', String(isChosen));
+      item.tabIndex = isChosen ? 0 : -1;
+      item.append(thumb(face.name.slice(0, 1).toUpperCase()), label(face.name));
+      item.addEventListener('click', () => this.choose(face.id));
+      return item;
+    });
+    const add = document.createElement('button');
+    add.type = 'button';
+    add.className = 'face add';
+    add.append(thumb('+'), label('New face'));
+    add.addEventListener('click', () => this.#input.click());
+    this.#list.replaceChildren(...items, add);
+    for (const face of this.faces) this.#show(face.id);
+  }
+
+  /** @param {Face} face */
+  async #loadThumbnail(face) {
+    if (!face.thumbnail_url || this.#thumbnails.has(face.id)) return;
+    try {
+      const response = await fetch(face.thumbnail_url, { headers: { 'x-service-api-key': this.#apiKey } });
+      if (!response.ok) return;
+      this.#thumbnails.set(face.id, URL.createObjectURL(await response.blob()));
+      this.#show(face.id);
+    } catch { /* the letter stays */ }
+  }
+
+  /** @param {string} id */
+  #show(id) {
+    const url = this.#thumbnails.get(id);
+    const place = this.#list.querySelector(`[data-id="${CSS.escape(id)}"] .thumb`);
+    if (!url || !place) return;
+    const image = new Image();
+    image.className = 'thumb';
+    image.alt = '';
+    image.src = url;
+    place.replaceWith(image);
+  }
+
+  /** Arrow keys move the choice, as in every group of radio buttons. @param {KeyboardEvent} event */
+  #move(event) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const items = /** @type {HTMLElement[]} */ ([...this.#list.querySelectorAll('[role=radio]')]);
+    const at = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    if (step === undefined || at < 0) return;
+    event.preventDefault();
+    const next = items[(at + step + items.length) % items.length];
+    next?.focus();
+    next?.click();
+  }
+
+  /** @param {string} text */
+  #say(text, isBad = false) {
+    this.#status.textContent = text;
+    this.#status.classList.toggle('bad', isBad);
+  }
+}
+
+/** @param {string} text */
+function thumb(text) {
+  const element = document.createElement('span');
+  element.className = 'thumb';
+  element.textContent = text;
+  element.setAttribute('aria-hidden', 'true');
+  return element;
+}
+
+/** @param {string} text */
+function label(text) {
+  const element = document.createElement('span');
+  element.className = 'name';
+  element.textContent = text;
+  return element;
+}

@@ -1,0 +1,88 @@
+// Watches the mouth in the decoded picture: how much it moves, and when it first moves after speech was sent.
+// @ts-check
+
+/** Where a portrait's mouth is, as shares of the picture; below the eyes, so that blinks do not count. */
+const REGION = { left: 0.28, top: 0.48, width: 0.44, height: 0.38 };
+const WIDTH = 44;
+const HEIGHT = 38;
+/** Share of the most moving pixels whose mean is the measure: a mouth is a small part of the region. */
+const TOP_SHARE = 0.08;
+/** Frames of quiet from which the threshold is learned: one and a half seconds. */
+const LEARN_FRAMES = 45;
+
+export class LipWatch {
+  /** Mean change of the most moving pixels between the last two frames, in grey levels. */
+  motion = 0;
+  #canvas = new OffscreenCanvas(WIDTH, HEIGHT);
+  #context = /** @type {OffscreenCanvasRenderingContext2D} */ (this.#canvas.getContext('2d', { willReadFrequently: true }));
+  #previous = new Uint8Array(WIDTH * HEIGHT);
+  #histogram = new Uint32Array(256);
+  /** @type {number[]} */
+  #quiet = [];
+  #sentAtMs = 0;
+  #video;
+  #onFrame;
+  #onLips;
+
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {(motion: number) => void} onFrame For each presented frame.
+   * @param {(latencyMs: number) => void} onLips Time from the armed instant to the first frame in which the mouth moves.
+   */
+  constructor(video, onFrame, onLips) {
+    this.#video = video;
+    this.#onFrame = onFrame;
+    this.#onLips = onLips;
+    if ('requestVideoFrameCallback' in video) video.requestVideoFrameCallback(this.#look);
+  }
+
+  /** Speech with sound in it was sent at this `performance.now()`; its first sound is `leadMs` into it. @param {number} sentAtMs */
+  arm(sentAtMs, leadMs = 0) { this.#sentAtMs = sentAtMs + leadMs; }
+
+  disarm() { this.#sentAtMs = 0; }
+
+  /** A new stream: what was learned of the old one is void. */
+  reset() { this.#quiet = []; this.#sentAtMs = 0; }
+
+  /** @param {number} nowMs @param {VideoFrameCallbackMetadata} metadata */
+  #look = (nowMs, metadata) => {
+    this.#video.requestVideoFrameCallback(this.#look);
+    const { videoWidth, videoHeight } = this.#video;
+    this.#context.drawImage(this.#video, REGION.left * videoWidth, REGION.top * videoHeight, REGION.width * videoWidth, REGION.height * videoHeight, 0, 0, WIDTH, HEIGHT);
+    this.motion = this.#measure(this.#context.getImageData(0, 0, WIDTH, HEIGHT).data);
+    this.#onFrame(this.motion);
+    if (this.#sentAtMs === 0) {
+      this.#quiet.push(this.motion);
+      if (this.#quiet.length > LEARN_FRAMES) this.#quiet.shift();
+    } else if (nowMs > this.#sentAtMs && this.motion > this.#threshold()) {
+      this.#onLips(metadata.expectedDisplayTime - this.#sentAtMs);
+      this.#sentAtMs = 0;
+    }
+  };
+
+  /** @param {Uint8ClampedArray} rgba */
+  #measure(rgba) {
+    this.#histogram.fill(0);
+    for (let pixel = 0; pixel < this.#previous.length; pixel += 1) {
+      const green = rgba[pixel * 4 + 1] ?? 0;
+      const change = Math.abs(green - (this.#previous[pixel] ?? 0));
+      this.#histogram[change] = (this.#histogram[change] ?? 0) + 1;
+      this.#previous[pixel] = green;
+    }
+    const wanted = Math.round(TOP_SHARE * this.#previous.length);
+    let sum = 0;
+    for (let change = 255, left = wanted; left > 0 && change > 0; change -= 1) {
+      const take = Math.min(left, this.#histogram[change] ?? 0);
+      sum += take * change;
+      left -= take;
+    }
+    return sum / wanted;
+  }
+
+  /** Idle sway moves the mouth region too: lips are what moves clearly more than that. */
+  #threshold() {
+    const mean = this.#quiet.reduce((sum, value) => sum + value, 0) / (this.#quiet.length || 1);
+    const variance = this.#quiet.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (this.#quiet.length || 1);
+    return mean + Math.max(3, 4 * Math.sqrt(variance));
+  }
+}
