@@ -90,10 +90,10 @@ export const CATALOGUE = {
 
   // ── tokens and sessions ────────────────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_tokens_issued_total: counter('front', 'Session tokens handed out.'),
-  mouthpiece_tokens_refused_total: counter('front', 'Token requests refused, by the code in the answer.', { code: { atMost: 16 } }),
+  mouthpiece_tokens_refused_total: counter('front', 'Token requests refused, by the code in the answer.', { code: ERROR_CODE }),
   mouthpiece_sessions: gauge('front', 'Sessions now, by kind and state.', { kind: SESSION_KIND, state: SESSION_STATE }),
   mouthpiece_sessions_started_total: counter('front', 'Sessions whose socket presented a good token.', { kind: SESSION_KIND }),
-  mouthpiece_sessions_refused_total: counter('front', 'Sockets turned away, by the code in the ERROR message.', { code: { atMost: 24 } }),
+  mouthpiece_sessions_refused_total: counter('front', 'Sockets turned away, by the code in the ERROR message.', { code: ERROR_CODE }),
   mouthpiece_sessions_ended_total: counter('front', 'Sessions over, by kind and reason.', { kind: SESSION_KIND, reason: END_REASON }),
   mouthpiece_session_duration_seconds: histogram('front', 'Length of sessions that are over.', SESSION_LENGTH, { kind: SESSION_KIND }),
   mouthpiece_session_setup_seconds: histogram('front', 'Time of each step of setting a session up: token to socket, socket to offer, offer to answer, answer to ICE, ICE to DTLS, DTLS to first frame sent; total is from the offer to the first frame sent.', SETUP, { step: ['socket', 'offer', 'answer', 'ice', 'dtls', 'first_frame', 'total'] }, { exemplar: 'session_id' }),
