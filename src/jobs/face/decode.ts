@@ -17,14 +17,23 @@ const DECODE_SECONDS = 10;
 sharp.concurrency(1);
 sharp.cache(false);
 
-const FORMATS = [
-  { name: 'jpeg', magic: /^\xff\xd8\xff/ },
-  { name: 'png', magic: /^\x89PNG\r\n\x1a\n/ },
-  { name: 'webp', magic: /^RIFF[^]{4}WEBP/ },
-] as const;
+interface Signature { readonly name: string; readonly matches: (head: string) => boolean }
+
+const startsWith = (...magics: string[]) => (head: string): boolean => magics.some((magic) => head.startsWith(magic));
+
+const FORMATS: readonly Signature[] = [
+  { name: 'jpeg', matches: startsWith('\xff\xd8\xff') },
+  { name: 'png', matches: startsWith('\x89PNG\r\n\x1a\n') },
+  { name: 'webp', matches: (head) => head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP' },
+];
 
 /** Formats that people do upload, told apart from noise so that the answer can name the remedy. */
-const OTHER_IMAGES = /^(?:GIF8|BM|II\*\0|MM\0\*|\0\0\x01\0|%PDF|%!PS|[^]{4}ftyp(?:heic|heix|mif1|avif|hevc)|\s*<(?:\?xml|svg|!doctype svg)|8BPS|\xff\x0a|\0\0\0\x0cJXL)/i;
+const OTHER_IMAGES: readonly Signature[] = [
+  { name: 'gif bmp tiff ico psd pdf', matches: startsWith('GIF8', 'BM', 'II*\0', 'MM\0*', '\0\0\x01\0', '8BPS', '%PDF', '%!PS') },
+  { name: 'jxl', matches: startsWith('\xff\x0a', '\0\0\0\x0cJXL') },
+  { name: 'heif avif', matches: (head) => /^ftyp(?:heic|heix|hevc|mif1|msf1|avif|avis)/.test(head.slice(4)) },
+  { name: 'svg', matches: (head) => /^\s*<(?:\?xml|svg|!doctype svg|!--)/i.test(head.replace(/^\xef\xbb\xbf/, '')) },
+];
 
 /**
  * @returns the picture upright (EXIF orientation applied), in sRGB, over a grey backdrop where it was transparent, its
@@ -54,9 +63,9 @@ export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
 /** @returns the format by its first bytes: the decoder must agree with it. */
 function sniff(bytes: Uint8Array): string {
   const head = Buffer.from(bytes.subarray(0, 256)).toString('latin1');
-  const format = FORMATS.find(({ magic }) => magic.test(head));
+  const format = FORMATS.find(({ matches }) => matches(head));
   if (format) return format.name;
-  throw new FaceError(OTHER_IMAGES.test(head) ? 'UNSUPPORTED_FORMAT' : 'NOT_AN_IMAGE');
+  throw new FaceError(OTHER_IMAGES.some(({ matches }) => matches(head)) ? 'UNSUPPORTED_FORMAT' : 'NOT_AN_IMAGE');
 }
 
 function refuse(error: unknown): never {

@@ -73,8 +73,8 @@ export class FaceFinder {
     const candidates: Candidate[] = [];
     for (const anchors of [{ count: 512, grid: 16, perCell: 2 }, { count: 384, grid: 8, perCell: 6 }]) {
       const tensors = Object.values(outputs).filter(({ dims }) => dims[1] === anchors.count);
-      const scores = tensors.find(({ dims }) => dims[2] === 1)?.data as Float32Array;
-      const boxes = tensors.find(({ dims }) => dims[2] === 16)?.data as Float32Array;
+      const scores = tensors.find(({ dims }) => dims[2] === 1)!.data as Float32Array;
+      const boxes = tensors.find(({ dims }) => dims[2] === 16)!.data as Float32Array;
       for (let i = 0; i < anchors.count; i++) {
         const score = 1 / (1 + Math.exp(-scores[i]!));
         if (score < MIN_SCORE) continue;
@@ -99,18 +99,19 @@ export class FaceFinder {
     let square: Square = { cx: candidate.cx, cy: candidate.cy, side: MESH_MARGIN * candidate.size, angle: candidate.roll };
     let face: FoundFace | undefined;
     for (let pass = 0; pass < REFINEMENTS; pass++) {
-      face = await this.#mesh1(pyramid, square);
+      face = await this.#meshOnce(pyramid, square);
       if (face.confidence < MIN_CONFIDENCE / 4) return face;
       square = around(face, MESH_MARGIN);
     }
     return face!;
   }
 
-  async #mesh1(pyramid: Pyramid, square: Square): Promise<FoundFace> {
+  async #meshOnce(pyramid: Pyramid, square: Square): Promise<FoundFace> {
     const pixels = pyramid.sample(square, MESH_SIZE, 1 / 255, 0);
     const outputs = Object.values(await this.#mesh.run({ [this.#mesh.inputNames[0]!]: new ort.Tensor('float32', pixels, [1, MESH_SIZE, MESH_SIZE, 3]) }));
-    const raw = outputs.find(({ size }) => size === LANDMARK_COUNT * 3)?.data as Float32Array;
-    const confidence = (outputs.find(({ size }) => size === 1)?.data as Float32Array)[0]!;
+    const ofSize = (count: number): Float32Array => outputs.find(({ size }) => size === count)!.data as Float32Array;
+    const raw = ofSize(LANDMARK_COUNT * 3);
+    const confidence = ofSize(1)[0]!;
     const scale = square.side / MESH_SIZE;
     const cos = Math.cos(square.angle) * scale;
     const sin = Math.sin(square.angle) * scale;

@@ -1,0 +1,98 @@
+// One portrait in, one face asset out: the whole way of face creation, read top-down.
+import sharp from 'sharp';
+import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
+import { PICTURE_SIZE } from '../../media/picture.ts';
+import { cropFace } from './crop.ts';
+import { decodeImage } from './decode.ts';
+import { FaceFinder } from './detect.ts';
+import type { FaceWarning } from './errors.ts';
+import { closedEye, eyesHidden } from './eyes.ts';
+import { Pyramid, type RgbImage } from './image.ts';
+import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './landmarks.ts';
+import { headMatte } from './matte.ts';
+import { restMouth } from './mouth.ts';
+import { chooseFace, judgeCrop } from './quality.ts';
+import { measureLight } from './skin.ts';
+import { toI420 } from './sprite.ts';
+import { mouthTints, ownTeeth } from './teeth.ts';
+
+export interface CreatedFace {
+  /** In the format of media/face-asset.ts. */
+  readonly asset: Uint8Array;
+  readonly warnings: readonly FaceWarning[];
+  /** JPEG, 512x512: the face at rest. */
+  readonly preview: Uint8Array;
+}
+
+export interface CreateFaceOptions {
+  readonly name: string;
+  /** Loaded once per thread; by default a new one from the models that set-up made. */
+  readonly finder?: FaceFinder;
+}
+
+/**
+ * Turns a portrait (JPEG, PNG or WebP) into a face asset. A pure function of its input: the same bytes and name give the same asset.
+ * @throws FaceError when the picture cannot be used, with what to do about it
+ */
+export async function createFace(imageBytes: Uint8Array, { name, finder }: CreateFaceOptions): Promise<CreatedFace> {
+  const source = new Pyramid(await decodeImage(imageBytes));
+  const faces = await (finder ?? await FaceFinder.load()).find(source);
+  const { face, warnings: faceWarnings } = chooseFace(faces, source.image);
+
+  const crop = cropFace(source, face);
+  const warnings = [...faceWarnings, ...judgeCrop(crop)];
+  const rest = restMouth(crop.image, crop.points);
+  if (rest.opening) warnings.push('MOUTH_OPEN');
+  const light = measureLight(crop.image, crop.points);
+  const teeth = rest.opening ? ownTeeth(crop.image, rest.opening) : null;
+  const [lidLeft, lidRight] = closedEyes(rest.image, rest.points, light, warnings);
+  const matte = headMatte(rest.image, rest.points);
+
+  const { luma, u, v } = toI420(rest.image, 0, 0, PICTURE_SIZE, PICTURE_SIZE);
+  const asset = encodeFaceAsset({
+    width: PICTURE_SIZE,
+    height: PICTURE_SIZE,
+    meta: { name, warnings, details: { confidence: round(face.confidence), sourcePixelsPerPixel: round(crop.scale), room: round(crop.room), gap: round(rest.gap), ownTeeth: teeth !== null } },
+    neutral: Buffer.concat([luma, u, v]),
+    landmarks: pixelCentres(rest.points),
+    matte: matte.weight,
+    tints: mouthTints(light, teeth?.colour ?? null),
+    limits: {
+      round: rest.opening ? .6 : 1,
+      open: 1,
+      yaw: .06 * matte.freedom,
+      pitch: .05 * matte.freedom,
+      roll: .05 * matte.freedom,
+      shift: 6 * matte.freedom,
+    },
+    teethUpper: teeth?.patch ?? null,
+    teethLower: null,
+    lidLeft,
+    lidRight,
+  });
+  return { asset, warnings, preview: await previewOf(rest.image) };
+}
+
+function closedEyes(image: RgbImage, points: Landmarks, light: Parameters<typeof closedEye>[3], warnings: FaceWarning[]): [FacePatch | null, FacePatch | null] {
+  const hidden = eyesHidden(image, points, LEFT_EYE) || eyesHidden(image, points, RIGHT_EYE);
+  if (hidden) warnings.push('EYES_HIDDEN');
+  const lid = (eye: EyeIndices, seed: number): FacePatch => hidden ? emptyLid(points, eye) : closedEye(image, points, eye, light, seed);
+  return [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
+}
+
+/** Behind dark glasses a blink must show nothing: a patch that is transparent throughout. */
+function emptyLid(points: Landmarks, { outer }: EyeIndices): FacePatch {
+  const even = (value: number): number => Math.min(PICTURE_SIZE - 2, Math.max(0, Math.round(value / 2) * 2));
+  return {
+    x: even(points[outer * 3]!), y: even(points[outer * 3 + 1]!), width: 2, height: 2,
+    luma: new Uint8Array(4).fill(128), u: Uint8Array.of(128), v: Uint8Array.of(128), alpha: new Uint8Array(4),
+  };
+}
+
+/** The asset counts pixels from their centres, face creation from their corners. */
+const pixelCentres = (points: Landmarks): Landmarks => points.map((value, i) => i % 3 === 2 ? value : value - .5);
+
+const round = (value: number): number => Math.round(value * 1000) / 1000;
+
+const previewOf = async ({ width, height, data }: RgbImage): Promise<Uint8Array> =>
+  sharp(data, { raw: { width, height, channels: 3 } }).jpeg({ quality: 88 }).toBuffer();

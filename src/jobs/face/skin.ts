@@ -1,0 +1,59 @@
+// What a portrait tells about its light and its skin, for tinting what it does not show.
+import type { RgbImage } from './image.ts';
+import { clamp } from './image.ts';
+import { lumaAt, median, quantile } from './colour.ts';
+import { polygonMask } from './curve.ts';
+import type { Rgb } from './sprite.ts';
+import { CHEEKS, type EyeIndices, LEFT_EYE, type Landmarks, px, py, RIGHT_EYE } from './landmarks.ts';
+
+export interface Light {
+  /** Median colour of the cheeks. */
+  readonly skin: Rgb;
+  /** What white looks like in this light, estimated from the whites of the eyes and bounded by the skin. */
+  readonly white: Rgb;
+  /** Standard deviation of the skin's fine grain in luma levels, to be continued in invented skin. */
+  readonly grain: number;
+}
+
+export function measureLight(image: RgbImage, points: Landmarks): Light {
+  const cheeks = CHEEKS.flatMap((index) => patch(image, px(points, index), py(points, index), 6));
+  const channel = (indices: readonly number[], c: number): number => median(indices.map((i) => image.data[i * 3 + c]!));
+  const skin: Rgb = [channel(cheeks, 0), channel(cheeks, 1), channel(cheeks, 2)];
+  const eyes = [LEFT_EYE, RIGHT_EYE].flatMap((eye) => insideEye(image, points, eye));
+  const bright = quantile(eyes.map((i) => lumaAt(image, i)), .8);
+  const whites = eyes.filter((i) => lumaAt(image, i) >= bright);
+  const skinLuma = .299 * skin[0] + .587 * skin[1] + .114 * skin[2];
+  const sclera: Rgb = whites.length > 8 ? [channel(whites, 0), channel(whites, 1), channel(whites, 2)] : skin;
+  const scleraLuma = .299 * sclera[0] + .587 * sclera[1] + .114 * sclera[2];
+  // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white teeth.
+  const luma = clamp(Math.max(1.2 * scleraLuma, .62 * skinLuma + 88), 70, 238);
+  const hue = (c: number): number => clamp((sclera[c]! / Math.max(1, scleraLuma) + 2) / 3, .85, 1.1);
+  return { skin, white: [luma * hue(0), luma * hue(1), luma * hue(2)], grain: grainOf(image, cheeks) };
+}
+
+function insideEye(image: RgbImage, points: Landmarks, eye: EyeIndices): number[] {
+  const outline = [eye.outer, ...eye.upper, eye.inner, ...eye.lower.toReversed()].map((i) => ({ x: px(points, i), y: py(points, i) }));
+  const mask = polygonMask(image.width, image.height, outline);
+  const inside: number[] = [];
+  for (let i = 0; i < mask.data.length; i++) if (mask.data[i]! > .95) inside.push(i);
+  return inside;
+}
+
+function patch({ width, height }: RgbImage, x: number, y: number, radius: number): number[] {
+  const indices: number[] = [];
+  for (let dy = -radius; dy <= radius; dy++) {
+    for (let dx = -radius; dx <= radius; dx++) {
+      indices.push(clamp(Math.round(y) + dy, 1, height - 2) * width + clamp(Math.round(x) + dx, 1, width - 2));
+    }
+  }
+  return indices;
+}
+
+/** Median absolute response of a small Laplacian, scaled to a standard deviation (Immerkær 1996). */
+function grainOf(image: RgbImage, indices: readonly number[]): number {
+  const { width } = image;
+  const l = (i: number): number => lumaAt(image, i);
+  const responses = indices.map((i) => Math.abs(
+    4 * l(i) - 2 * (l(i - 1) + l(i + 1) + l(i - width) + l(i + width)) + l(i - width - 1) + l(i - width + 1) + l(i + width - 1) + l(i + width + 1)));
+  return median(responses) / .6745 / 6;
+}
