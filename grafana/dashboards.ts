@@ -88,7 +88,7 @@ const live: Dashboard = {
       title: 'Network',
       panels: [
         timeseries('Loss', 'percentunit', 'Fraction lost as receivers report it: mean, and the 99th percentile of sessions.', [{ expr: mean('mouthpiece_rtp_fraction_lost_ratio'), legend: 'mean' }, { expr: quantile(0.99, 'mouthpiece_rtp_fraction_lost_ratio'), legend: 'p99' }], { width: 6, min: 0, thresholds: rising(0.02, 0.05) }),
-        timeseries('Round trip', 's', 'From receiver reports.', quantiles('mouthpiece_rtp_round_trip_seconds', [0.5, 0.99]), { width: 6, min: 0 }),
+        timeseries('Round trip', 's', 'Round trip from receiver reports.', quantiles('mouthpiece_rtp_round_trip_seconds', [0.5, 0.99]), { width: 6, min: 0 }),
         timeseries('Jitter', 's', 'Interarrival jitter as receivers report it.', quantiles('mouthpiece_rtp_jitter_seconds', [0.5, 0.99]), { width: 6, min: 0 }),
         timeseries('Rate of a session', 'Bps', 'What the path is believed to carry, and what is sent.', [...quantiles('mouthpiece_send_rate_target_bytes_per_second', [0.1, 0.5]).map(({ expr, legend }) => ({ expr, legend: `target ${legend}` })), ...quantiles('mouthpiece_send_rate_actual_bytes_per_second', [0.5, 0.9]).map(({ expr, legend }) => ({ expr, legend: `sent ${legend}` }))], { width: 6, min: 0 }),
         timeseries('Packets', 'pps', 'RTP packets sent, sent again, and received from microphones.', [{ expr: sumBy('media', rate('mouthpiece_rtp_packets_sent_total')), legend: 'sent {{media}}' }, { expr: sumBy('', rate('mouthpiece_rtp_packets_retransmitted_total')), legend: 'sent again' }, { expr: sumBy('', rate('mouthpiece_rtp_packets_received_total')), legend: 'received' }], { width: 6, min: 0 }),
@@ -155,7 +155,7 @@ const rest: Dashboard = {
       panels: [
         timeseries('Requests, by status', 'reqps', 'Requests answered.', [{ expr: sumBy('status', rate('mouthpiece_http_requests_total')), legend: '{{status}}' }], { stack: true, min: 0 }),
         timeseries('Requests, by route', 'reqps', 'The route template, never the path itself.', [{ expr: sumBy('method, route', rate('mouthpiece_http_requests_total')), legend: '{{method}} {{route}}' }], { min: 0 }),
-        timeseries('Latency, p99', 's', 'By route.', [{ expr: quantile(0.99, 'mouthpiece_http_request_duration_seconds', 'route'), legend: '{{route}}' }], { min: 0 }),
+        timeseries('Latency, p99', 's', '99th percentile of each route.', [{ expr: quantile(0.99, 'mouthpiece_http_request_duration_seconds', 'route'), legend: '{{route}}' }], { min: 0 }),
         timeseries('Errors', 'percentunit', 'Share of answers that are 5xx (ours) and 4xx (the client\'s).', [{ expr: `(${sumBy('', rate('mouthpiece_http_requests_total', 'status=~"5.."'))} or vector(0)) / ${sumBy('', rate('mouthpiece_http_requests_total'))}`, legend: '5xx' }, { expr: `(${sumBy('', rate('mouthpiece_http_requests_total', 'status=~"4.."'))} or vector(0)) / ${sumBy('', rate('mouthpiece_http_requests_total'))}`, legend: '4xx' }], { min: 0, max: 1, thresholds: rising(0.01, 0.05) }),
         timeseries('In flight', 'short', 'Requests being answered.', [{ expr: metric('mouthpiece_http_requests_in_flight'), legend: '{{instance}}' }], { min: 0 }),
         timeseries('Tokens', 'ops', 'Session tokens handed out.', [{ expr: sumBy('', rate('mouthpiece_tokens_issued_total')), legend: 'issued' }], { min: 0 }),
@@ -164,20 +164,20 @@ const rest: Dashboard = {
     {
       title: 'WebSocket',
       panels: [
-        timeseries('Open sockets', 'short', 'Session sockets.', [{ expr: metric('mouthpiece_websocket_connections'), legend: '{{instance}}' }], { min: 0 }),
+        timeseries('Open sockets', 'short', 'Session sockets that are open now.', [{ expr: metric('mouthpiece_websocket_connections'), legend: '{{instance}}' }], { min: 0 }),
         timeseries('Messages', 'ops', 'By direction and meaning; "ignored" is what the protocol does not know.', [{ expr: sumBy('direction, type', rate('mouthpiece_websocket_messages_total')), legend: '{{direction}} {{type}}' }], { min: 0 }),
-        timeseries('Bytes', 'Bps', 'Payload, by direction.', [{ expr: sumBy('direction', rate('mouthpiece_websocket_bytes_total')), legend: '{{direction}}' }], { min: 0 }),
+        timeseries('Bytes', 'Bps', 'Payload of WebSocket messages, by direction.', [{ expr: sumBy('direction', rate('mouthpiece_websocket_bytes_total')), legend: '{{direction}}' }], { min: 0 }),
       ],
     },
     {
       title: 'Offline jobs',
       panels: [
-        timeseries('Queue', 'short', 'Jobs now.', [{ expr: sumBy('kind, state', metric('mouthpiece_jobs')), legend: '{{kind}} {{state}}' }], { width: 6, min: 0 }),
+        timeseries('Queue', 'short', 'Jobs now, by kind and state.', [{ expr: sumBy('kind, state', metric('mouthpiece_jobs')), legend: '{{kind}} {{state}}' }], { width: 6, min: 0 }),
         timeseries('Oldest waiting job', 's', 'Growing without end: more jobs come in than the threads can do.', [{ expr: metric('mouthpiece_job_oldest_queued_seconds'), legend: '{{kind}}' }], { width: 6, min: 0, thresholds: rising(60, 300) }),
         timeseries('Finished and refused', 'ops', 'Jobs over, by result; refused: the queue was full.', [{ expr: sumBy('kind, result', rate('mouthpiece_jobs_finished_total')), legend: '{{kind}} {{result}}' }, { expr: sumBy('kind', rate('mouthpiece_jobs_refused_total')), legend: '{{kind}} refused' }], { width: 6, min: 0 }),
         timeseries('Speed', 'none', 'Seconds of video made per second of work. Under 1 a viewer would catch up with the renderer.', [{ expr: quantile(0.5, 'mouthpiece_job_realtime_factor'), legend: 'median' }], { width: 6, min: 0, thresholds: falling(1, 8) }),
         timeseries('Waiting time', 's', 'From acceptance to start.', [{ expr: quantile(0.9, 'mouthpiece_job_wait_seconds', 'kind'), legend: 'p90 {{kind}}' }], { width: 12, min: 0 }),
-        timeseries('Duration', 's', 'From start to end.', [{ expr: quantile(0.9, 'mouthpiece_job_duration_seconds', 'kind'), legend: 'p90 {{kind}}' }], { width: 12, min: 0 }),
+        timeseries('Duration', 's', 'From a job\'s start to its end.', [{ expr: quantile(0.9, 'mouthpiece_job_duration_seconds', 'kind'), legend: 'p90 {{kind}}' }], { width: 12, min: 0 }),
       ],
     },
   ],
@@ -194,7 +194,7 @@ const redis: Dashboard = {
         stat('Connected', 'bool_yes_no', 'Whether every server has an answer from Redis.', `min(${metric('mouthpiece_redis_connected')})`, { thresholds: falling(0.5, 1), width: 4, height: 7 }),
         stat('Records waiting', 'short', 'Session records that could not be written yet; written when Redis is back.', `sum(${metric('mouthpiece_history_pending_records')})`, { thresholds: rising(1, 1000), width: 4, height: 7 }),
         timeseries('Errors', 'ops', 'Commands that failed, by cause.', [{ expr: sumBy('cause', rate('mouthpiece_redis_errors_total')), legend: '{{cause}}' }], { min: 0 }),
-        timeseries('Commands', 'ops', 'By command or script.', [{ expr: sumBy('command', rate('mouthpiece_redis_command_duration_seconds_count')), legend: '{{command}}' }], { min: 0 }),
+        timeseries('Commands', 'ops', 'Commands a second, by command or script.', [{ expr: sumBy('command', rate('mouthpiece_redis_command_duration_seconds_count')), legend: '{{command}}' }], { min: 0 }),
         timeseries('Latency', 's', 'Round trip of all commands.', quantiles('mouthpiece_redis_command_duration_seconds', [0.5, 0.99]), { width: 12, min: 0, thresholds: rising(0.01, 0.05) }),
         timeseries('Latency by command, p99', 's', 'Which command is slow.', [{ expr: quantile(0.99, 'mouthpiece_redis_command_duration_seconds', 'command'), legend: '{{command}}' }], { width: 12, min: 0 }),
       ],
