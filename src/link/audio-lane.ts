@@ -9,13 +9,17 @@ import { SPEECH_RATE } from '../media/timeline.ts';
  * - read: first sample not yet consumed. Only the consumer moves it.
  * - flushed: everything before it is to be forgotten at once (SKIP, PLAY_IMMEDIATE). Only the producer moves it; `flushes` counts.
  * - done: 1 once the producer said that nothing follows.
+ * - arrival (float64 in words 6 and 7): monotonic time at which the samples at the head of an empty lane came in, for the latency ledger.
+ * - flush time (float64 in words 8 and 9): when the last flush was asked for.
  */
 const WRITTEN = 0;
 const READ = 1;
 const FLUSHED = 2;
 const FLUSHES = 3;
 const DONE = 4;
-const HEADER_WORDS = 8;
+const ARRIVAL_BYTE = 24;
+const FLUSH_BYTE = 32;
+const HEADER_WORDS = 12;
 
 /** A power of two, 65.5 s: what is beyond it waits in the front, which is not tied to a frame's pace. */
 export const LANE_CAPACITY_SAMPLES = 1 << 20;
@@ -26,9 +30,13 @@ export const createLane = (): SharedArrayBuffer => new SharedArrayBuffer(HEADER_
 class Lane {
   protected readonly control: Int32Array;
   protected readonly samples: Int16Array;
+  protected readonly arrival: Float64Array;
+  protected readonly flushTime: Float64Array;
 
   constructor(memory: SharedArrayBuffer) {
     this.control = new Int32Array(memory, 0, HEADER_WORDS);
+    this.arrival = new Float64Array(memory, ARRIVAL_BYTE, 1);
+    this.flushTime = new Float64Array(memory, FLUSH_BYTE, 1);
     this.samples = new Int16Array(memory, HEADER_WORDS * 4, LANE_CAPACITY_SAMPLES);
   }
 
@@ -41,7 +49,8 @@ export class LaneWriter extends Lane {
   get free(): number { return LANE_CAPACITY_SAMPLES - this.length; }
 
   /** Copies as many of `pcm` as fit. @returns samples taken. */
-  write(pcm: Int16Array): number {
+  write(pcm: Int16Array, nowMs: number): number {
+    if (this.length === 0) this.arrival[0] = nowMs;
     const count = Math.min(pcm.length, this.free);
     const written = Atomics.load(this.control, WRITTEN);
     const start = (written >>> 0) % LANE_CAPACITY_SAMPLES;
@@ -53,7 +62,8 @@ export class LaneWriter extends Lane {
   }
 
   /** Everything written so far is to be dropped, unheard. */
-  flush(): void {
+  flush(nowMs: number): void {
+    this.flushTime[0] = nowMs;
     Atomics.store(this.control, FLUSHED, Atomics.load(this.control, WRITTEN));
     Atomics.add(this.control, FLUSHES, 1);
   }
@@ -64,6 +74,11 @@ export class LaneWriter extends Lane {
 /** The worker's end of the lane. */
 export class LaneReader extends Lane {
   private flushesSeen = 0;
+
+  /** When the samples came in that were written last to an empty lane (`monotonicMs`). */
+  get arrivalMs(): number { return this.arrival[0]!; }
+
+  get flushMs(): number { return this.flushTime[0]!; }
 
   get isDone(): boolean { return Atomics.load(this.control, DONE) === 1; }
 

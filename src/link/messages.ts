@@ -40,6 +40,8 @@ export type FromWorker =
   /** The session is over in the worker: its resources are free. Sent exactly once per opened session. */
   | { readonly type: 'ended'; readonly sessionId: string; readonly reason: EndReason }
   | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number; readonly stats: SessionStats | null }
+  /** Once a second: what placement decides by. Costs are shares of a core. */
+  | { readonly type: 'load'; readonly load: number; readonly costPerSession: number; readonly latenessP99Ms: number; readonly sessions: number }
   | { readonly type: 'log'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly sessionId: string | null; readonly message: string; readonly fields: Record<string, unknown> };
 
 /** A session's own ledger, for GET /sessions/{id}/stats and the demo page. Times in milliseconds. */

@@ -1,0 +1,39 @@
+// Which worker takes the next session: a pure function of what the workers last said of themselves.
+
+export interface WorkerView {
+  readonly index: number;
+  readonly isReady: boolean;
+  readonly sessions: number;
+  /** Share of its core in use, and what one more speaking session adds; both as measured by the worker. */
+  readonly load: number;
+  readonly costPerSession: number;
+  /** 99th percentile of frame lateness over its last seconds. */
+  readonly latenessP99Ms: number;
+}
+
+export interface PlacementLimits {
+  readonly maxSessionsPerWorker: number;
+  /** Share of a core that may be promised. */
+  readonly maxLoad: number;
+}
+
+/** Frames this late mean that the worker has no room, whatever its load says. Half of the 30 ms that a viewer could notice. */
+const MAX_LATENESS_MS = 15;
+
+/** What the worker will need when all its sessions speak at once: room is refused before quality suffers, not after. */
+const promised = (worker: WorkerView): number => Math.max(worker.load, worker.sessions * worker.costPerSession);
+
+export const hasRoom = (worker: WorkerView, limits: PlacementLimits): boolean =>
+  worker.isReady
+  && worker.sessions < limits.maxSessionsPerWorker
+  // A worker takes its first session even where a slow core makes the estimate look hopeless.
+  && (worker.sessions === 0 || (promised(worker) + worker.costPerSession <= limits.maxLoad && worker.latenessP99Ms <= MAX_LATENESS_MS));
+
+/** @returns the worker with the least promised load that has room, or null: refuse. */
+export function choose<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits): T | null {
+  let best: T | null = null;
+  for (const worker of workers) {
+    if (hasRoom(worker, limits) && (best === null || promised(worker) < promised(best))) best = worker;
+  }
+  return best;
+}

@@ -1,0 +1,100 @@
+// One worker thread as the front sees it: born, ready, heard from, gone; and the sessions that are on it.
+import { Worker } from 'node:worker_threads';
+import type { Logger } from '../../base/log.ts';
+import { monotonicMs } from '../../base/time.ts';
+import type { FromWorker, ToWorker } from '../../link/messages.ts';
+import type { WorkerBirth } from '../../worker/main.ts';
+import type { WorkerView } from './choose.ts';
+
+/** Who is told what a worker says of one session. */
+export interface SessionSink { receive(message: Extract<FromWorker, { sessionId: string }>): void }
+
+export type WorkerEnd = 'exit' | 'unresponsive' | 'start_failed';
+
+/** The first beat of a worker: loading codecs, the model and the face takes well under a second on an idle core. */
+const START_DEADLINE_MS = 30_000;
+/** A worker reports once a second. */
+const SILENCE_DEADLINE_MS = 10_000;
+const STOP_DEADLINE_MS = 3000;
+
+export class WorkerHandle implements WorkerView {
+  readonly index: number;
+  isReady = false;
+  load = 0;
+  costPerSession = 0.05;
+  latenessP99Ms = 0;
+  readonly sinks = new Map<string, SessionSink>();
+  /** Settles when the thread is gone, by whatever way. */
+  readonly gone: Promise<WorkerEnd>;
+
+  private readonly thread: Worker;
+  private readonly log: Logger;
+  private heardMs = monotonicMs();
+  private ending: WorkerEnd = 'exit';
+  private readonly watchdog: NodeJS.Timeout;
+  private readonly onReady: (handle: WorkerHandle) => void;
+
+  constructor(birth: WorkerBirth, log: Logger, onReady: (handle: WorkerHandle) => void) {
+    this.index = birth.index;
+    this.log = log.child({ worker: birth.index });
+    this.onReady = onReady;
+    this.thread = new Worker(new URL('../../worker/main.ts', import.meta.url), { workerData: birth, execArgv: ['--disable-warning=ExperimentalWarning'], name: `worker-${birth.index}` });
+    this.thread.on('message', (message: FromWorker) => { this.receive(message); });
+    this.thread.on('error', (error) => {
+      if (!this.isReady) this.ending = 'start_failed';
+      this.log.error({ err: error }, 'a worker failed');
+    });
+    this.gone = new Promise((resolve) => { this.thread.once('exit', () => { this.leave(); resolve(this.ending); }); });
+    this.watchdog = setInterval(() => { this.watch(); }, 1000).unref();
+  }
+
+  get sessions(): number { return this.sinks.size; }
+
+  post(message: ToWorker): void { this.thread.postMessage(message); }
+
+  private receive(message: FromWorker): void {
+    this.heardMs = monotonicMs();
+    switch (message.type) {
+      case 'ready':
+        this.isReady = true;
+        this.log.info({ tid: message.threadId, cpu: message.cpu }, 'worker ready');
+        this.onReady(this);
+        return;
+      case 'load':
+        this.load = message.load;
+        this.costPerSession = message.costPerSession;
+        this.latenessP99Ms = message.latenessP99Ms;
+        return;
+      case 'log':
+        this.log[message.level]({ ...message.fields, ...(message.sessionId === null ? {} : { session: message.sessionId }) }, message.message);
+        return;
+      default:
+        this.sinks.get(message.sessionId)?.receive(message);
+    }
+  }
+
+  private watch(): void {
+    if (monotonicMs() - this.heardMs < (this.isReady ? SILENCE_DEADLINE_MS : START_DEADLINE_MS)) return;
+    this.ending = this.isReady ? 'unresponsive' : 'start_failed';
+    this.log.error('the worker does not answer; ending it');
+    this.kill();
+  }
+
+  /** Its sessions are over: each is told once, as if the worker had said so itself. */
+  private leave(): void {
+    clearInterval(this.watchdog);
+    this.isReady = false;
+    for (const [sessionId, sink] of this.sinks) sink.receive({ type: 'ended', sessionId, reason: 'worker_lost' });
+    this.sinks.clear();
+  }
+
+  /** Ends the thread at once. */
+  kill(): void { void this.thread.terminate(); }
+
+  async stop(): Promise<void> {
+    this.post({ type: 'stop' });
+    const deadline = setTimeout(() => { this.kill(); }, STOP_DEADLINE_MS);
+    await this.gone;
+    clearTimeout(deadline);
+  }
+}

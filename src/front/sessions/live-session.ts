@@ -1,0 +1,240 @@
+// One live session in the front: its state machine, from the socket's opening to the end that is told once. Its I/O is handed in.
+import { type ErrorCode, fromWireError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { monotonicMs } from '../../base/time.ts';
+import type { EndReason, FromWorker, SessionSpec, SessionStats } from '../../link/messages.ts';
+import { PICTURE_SIZE } from '../../media/picture.ts';
+import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
+import type { SessionSink, WorkerHandle } from '../placement/worker-handle.ts';
+import { AudioInlet } from './audio-inlet.ts';
+import { answerMessage, destinationMessage, parseClientMessage, pongMessage, videoMetadataMessage } from './wire.ts';
+
+/** The client's end, whatever carries it. Both methods are safe after the close. */
+export interface ClientSocket {
+  send(text: string): boolean;
+  end(code?: number, reason?: string): void;
+}
+
+export type SessionPhase = 'waiting' | 'answering' | 'connecting' | 'live' | 'over';
+
+export interface SessionMeter {
+  message(direction: 'in' | 'out', type: string, bytes: number): void;
+  audioReceived(seconds: number): void;
+  audioDropped(seconds: number, reason: 'backlog_full' | 'interrupted'): void;
+  step(step: 'offer' | 'answer' | 'dtls' | 'first_frame' | 'total', seconds: number): void;
+}
+
+export interface LiveSessionOptions {
+  readonly id: string;
+  readonly socket: ClientSocket;
+  readonly worker: WorkerHandle;
+  /** All of the spec but what the session makes itself. */
+  readonly spec: Omit<SessionSpec, 'sessionId' | 'lane'>;
+  readonly destination: string;
+  readonly log: Logger;
+  readonly meter: SessionMeter;
+  readonly openedMs: number;
+  /** Called once, when all is over and the client was told. */
+  readonly onEnd: (session: LiveSession, reason: EndReason) => void;
+}
+
+const OFFER_TIMEOUT_MS = 30_000;
+const BACKLOG_PUMP_MS = 100;
+const RATE_WORD_INTERVAL_MS = 1000;
+
+/** How each end is told to the client. `null`: there is nobody left to tell. */
+const FAREWELL: Readonly<Record<EndReason, string | null>> = {
+  done: 'STOP',
+  idle_limit: 'STOP idle_limit',
+  length_limit: 'STOP length_limit',
+  server_stopped: 'STOP server_stopped',
+  peer_closed: 'STOP peer_closed',
+  taken_over: 'STOP taken_over',
+  client_closed: null,
+  peer_lost: 'ERROR PEER_LOST',
+  connect_timeout: 'ERROR CONNECT_TIMEOUT',
+  offer_timeout: 'ERROR OFFER_TIMEOUT',
+  invalid_offer: 'ERROR INVALID_OFFER',
+  worker_lost: 'ERROR WORKER_LOST',
+  error: 'ERROR INTERNAL_ERROR',
+};
+
+export class LiveSession implements SessionSink {
+  readonly id: string;
+  readonly openedMs: number;
+  phase: SessionPhase = 'waiting';
+  isSpeaking = false;
+  ignoredMessages = 0;
+
+  private readonly options: LiveSessionOptions;
+  private readonly inlet = new AudioInlet();
+  private readonly offerTimer: NodeJS.Timeout;
+  private pumpTimer: NodeJS.Timeout | null = null;
+  private readonly stepMs = { offer: 0, answer: 0, connected: 0 };
+  private failure: string | null = null;
+  private ratedMs = -Infinity;
+  private readonly statsWaiters = new Map<number, (stats: SessionStats | null) => void>();
+
+  constructor(options: LiveSessionOptions) {
+    this.options = options;
+    this.id = options.id;
+    this.openedMs = options.openedMs;
+    this.offerTimer = setTimeout(() => { this.end('offer_timeout'); }, Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)));
+    options.worker.sinks.set(this.id, this);
+    options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, lane: this.inlet.memory } });
+  }
+
+  // ── from the client ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** @param message valid only during the call */
+  message(message: ArrayBuffer, isBinary: boolean): void {
+    if (this.phase === 'over') return;
+    const nowMs = monotonicMs();
+    const parsed = parseClientMessage(message, isBinary);
+    this.options.meter.message('in', parsed.kind === 'playImmediate' ? 'play_immediate' : parsed.kind, message.byteLength);
+    switch (parsed.kind) {
+      case 'audio':
+        this.audio(parsed.bytes, nowMs);
+        return;
+      case 'playImmediate':
+        this.interrupt(nowMs);
+        this.audio(parsed.bytes, nowMs);
+        return;
+      case 'skip':
+        this.interrupt(nowMs);
+        return;
+      case 'done':
+        this.inlet.done();
+        // Before there is a peer nothing can be played out, so there is nothing to wait for.
+        if (this.phase === 'waiting') this.end('done');
+        return;
+      case 'ping':
+        this.send(pongMessage(parsed.payload));
+        return;
+      case 'offer':
+        if (this.phase === 'waiting') this.offer(parsed.sdp, nowMs);
+        else this.ignoredMessages += 1;
+        return;
+      default:
+        this.ignoredMessages += 1;
+    }
+  }
+
+  private audio(bytes: Uint8Array, nowMs: number): void {
+    const dropped = this.inlet.push(bytes, nowMs);
+    this.options.meter.audioReceived(bytes.length / 2 / SPEECH_RATE);
+    this.send('ACK');
+    if (dropped > 0) {
+      this.options.meter.audioDropped(dropped / SPEECH_RATE, 'backlog_full');
+      if (nowMs - this.ratedMs >= RATE_WORD_INTERVAL_MS) { this.ratedMs = nowMs; this.send('RATE audio_backlog_full'); }
+    }
+    if (this.inlet.hasBacklog) this.pumpTimer ??= setInterval(() => { this.pump(); }, BACKLOG_PUMP_MS);
+  }
+
+  private pump(): void {
+    this.inlet.pump(monotonicMs());
+    if (this.inlet.hasBacklog || this.pumpTimer === null) return;
+    clearInterval(this.pumpTimer);
+    this.pumpTimer = null;
+  }
+
+  private interrupt(nowMs: number): void { this.inlet.flush(nowMs); }
+
+  private offer(sdp: string, nowMs: number): void {
+    clearTimeout(this.offerTimer);
+    this.phase = 'answering';
+    this.stepMs.offer = nowMs;
+    this.options.meter.step('offer', (nowMs - this.openedMs) / 1000);
+    this.options.worker.post({ type: 'offer', sessionId: this.id, sdp, receivedMs: nowMs });
+  }
+
+  /** The socket is gone. */
+  closed(): void { this.end('client_closed'); }
+
+  // ── from the worker ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  receive(message: Extract<FromWorker, { sessionId: string }>): void {
+    if (this.phase === 'over') return;
+    const { meter, log } = this.options;
+    const nowMs = monotonicMs();
+    switch (message.type) {
+      case 'answer':
+        this.phase = 'connecting';
+        this.stepMs.answer = nowMs;
+        meter.step('answer', (nowMs - this.stepMs.offer) / 1000);
+        this.send(answerMessage(message.sdp));
+        this.send(destinationMessage(this.options.destination, this.id));
+        this.send(videoMetadataMessage(FPS, PICTURE_SIZE, PICTURE_SIZE));
+        return;
+      case 'connected':
+        this.phase = 'live';
+        this.stepMs.connected = message.atMs;
+        meter.step('dtls', (message.atMs - this.stepMs.answer) / 1000);
+        log.info({ setupMs: Math.round(message.atMs - this.openedMs) }, 'session connected');
+        this.send('START');
+        return;
+      case 'firstFrame':
+        meter.step('first_frame', (message.atMs - this.stepMs.connected) / 1000);
+        meter.step('total', (message.atMs - this.stepMs.offer) / 1000);
+        return;
+      case 'speak':
+        this.isSpeaking = true;
+        this.send('SPEAK');
+        return;
+      case 'silent':
+        this.isSpeaking = false;
+        this.send('SILENT');
+        return;
+      case 'failed':
+        this.failure = `ERROR ${message.error.code} ${fromWireError(message.error).message}`;
+        return;
+      case 'stats':
+        this.statsWaiters.get(message.requestId)?.(message.stats);
+        this.statsWaiters.delete(message.requestId);
+        return;
+      case 'ended':
+        this.finish(message.reason);
+        return;
+      default:
+    }
+  }
+
+  /** @returns the session's own ledger, or null when the worker did not answer in time */
+  async stats(timeoutMs = 1000): Promise<SessionStats | null> {
+    if (this.phase === 'over') return null;
+    const requestId = Math.floor(Math.random() * 2 ** 31);
+    return await new Promise((resolve) => {
+      const timer = setTimeout(() => { this.statsWaiters.delete(requestId); resolve(null); }, timeoutMs);
+      this.statsWaiters.set(requestId, (stats) => { clearTimeout(timer); resolve(stats); });
+      this.options.worker.post({ type: 'stats', sessionId: this.id, requestId });
+    });
+  }
+
+  // ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A word to the client while the session goes on (CLOSING, RATE). */
+  send(text: string): void {
+    if (this.options.socket.send(text)) this.options.meter.message('out', text, text.length);
+  }
+
+  /** Ends the session from the front's side, with a code of the error table instead of the usual farewell if there is one. */
+  end(reason: EndReason, code?: ErrorCode): void {
+    if (this.phase === 'over') return;
+    if (code !== undefined) this.failure = `ERROR ${code}`;
+    this.options.worker.post({ type: 'close', sessionId: this.id, reason });
+    this.finish(reason);
+  }
+
+  private finish(reason: EndReason): void {
+    if (this.phase === 'over') return;
+    this.phase = 'over';
+    clearTimeout(this.offerTimer);
+    if (this.pumpTimer !== null) clearInterval(this.pumpTimer);
+    this.options.worker.sinks.delete(this.id);
+    for (const waiter of this.statsWaiters.values()) waiter(null);
+    const farewell = FAREWELL[reason] === null ? null : this.failure ?? FAREWELL[reason];
+    if (farewell !== null) this.send(farewell);
+    this.options.socket.end(1000, '');
+    this.options.onEnd(this, reason);
+  }
+}

@@ -1,0 +1,265 @@
+// All live sessions of this server: from a socket with a token to a placed session, their heartbeats, their records, and the drain.
+import { ServiceError, toWireError } from '../../base/errors.ts';
+import { newUuid } from '../../base/ids.ts';
+import type { Logger } from '../../base/log.ts';
+import { monotonicMs, sleep, wallSeconds } from '../../base/time.ts';
+import type { EndReason, SessionStats } from '../../link/messages.ts';
+import { EMOTIONS } from '../../media/articulation.ts';
+import type { Metrics } from '../../metrics/registry.ts';
+import { exemplarOf } from '../../metrics/sheet.ts';
+import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
+import type { WorkerPool } from '../placement/pool.ts';
+import { LiveSession, type SessionMeter } from './live-session.ts';
+import type { SessionQuota } from './quota.ts';
+import type { SessionGrant, SessionTokens } from './token.ts';
+
+/** Where faces come from. */
+export interface FaceSource {
+  /** @throws ServiceError when the face does not exist or is not ready. */
+  load(ownerId: string, faceId: string): Promise<SharedArrayBuffer>;
+}
+
+export interface SessionRecord {
+  readonly id: string;
+  readonly grant: SessionGrant;
+  readonly kind: 'p2p';
+  readonly startTime: number;
+}
+
+/** History, as far as live sessions write it. Neither may throw: an outage is the journal's to bridge. */
+export interface SessionJournal {
+  started(record: SessionRecord): void;
+  /** Still alive: what a crash would leave is at most this old. */
+  beat(sessionIds: readonly string[]): void;
+  ended(record: SessionRecord, endTime: number, totalSeconds: number, reason: EndReason): void;
+}
+
+export interface SessionServiceOptions {
+  readonly tokens: SessionTokens;
+  readonly quota: SessionQuota;
+  readonly faces: FaceSource;
+  readonly journal: SessionJournal;
+  readonly pool: WorkerPool;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly serverId: string;
+  readonly destination: string;
+}
+
+interface Entry {
+  readonly session: LiveSession;
+  readonly record: SessionRecord;
+  readonly token: string;
+  readonly startedMs: number;
+}
+
+/** What arrives while the token is being checked waits here: a few milliseconds, so little is allowed. */
+const MAX_EARLY_MESSAGES = 256;
+const MAX_EARLY_BYTES = 4 << 20;
+const HEARTBEAT_MS = 5000;
+/** A connection made while the one before it is being torn down: worth a moment, since clients reconnect faster than we are told. */
+const TAKEOVER_TRIES = 4;
+const TAKEOVER_PAUSE_MS = 150;
+
+interface Connection { early: { message: ArrayBuffer; isBinary: boolean }[] | null; earlyBytes: number; session: LiveSession | null; isClosed: boolean }
+
+export class SessionService {
+  private readonly entries = new Map<string, Entry>();
+  private readonly options: SessionServiceOptions;
+  private readonly heartbeat: NodeJS.Timeout;
+  private readonly meter: (id: string) => SessionMeter;
+  isDraining = false;
+
+  constructor(options: SessionServiceOptions) {
+    this.options = options;
+    this.meter = createMeter(options.metrics);
+    this.heartbeat = setInterval(() => { this.beat().catch((error: unknown) => { options.log.warn({ err: error }, 'session heartbeat failed'); }); }, HEARTBEAT_MS).unref();
+    options.metrics.onScrape(() => { this.publish(); });
+  }
+
+  get size(): number { return this.entries.size; }
+  get canPlace(): boolean { return !this.isDraining && this.options.pool.place() !== null; }
+
+  // ── sockets ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The handlers of WSS /compose/webrtc/p2p. */
+  handlers(): SocketHandlers<Connection> {
+    return {
+      open: (socket, request) => {
+        const connection: Connection = { early: [], earlyBytes: 0, session: null, isClosed: false };
+        socket.data = connection;
+        void this.admit(socket, request, connection);
+      },
+      message: (socket, message, isBinary) => {
+        const connection = socket.data!;
+        if (connection.session !== null) connection.session.message(message, isBinary);
+        else if (connection.early !== null) {
+          connection.earlyBytes += message.byteLength;
+          if (connection.early.length >= MAX_EARLY_MESSAGES || connection.earlyBytes > MAX_EARLY_BYTES) this.refuse(socket, connection, new ServiceError('RATE_LIMITED'));
+          else connection.early.push({ message: message.slice(0), isBinary });
+        }
+      },
+      close: (socket) => {
+        const connection = socket.data!;
+        connection.isClosed = true;
+        connection.early = null;
+        connection.session?.closed();
+      },
+    };
+  }
+
+  /** A bad token is told on the open socket: a refused handshake makes clients retry ten times. */
+  private refuse(socket: Socket<Connection>, connection: Connection, error: unknown): void {
+    const { code } = toWireError(error);
+    connection.early = null;
+    this.options.metrics.counter('mouthpiece_sessions_refused_total', { code }).add();
+    socket.send(`ERROR ${code}`);
+    socket.end(1000, code);
+  }
+
+  private async admit(socket: Socket<Connection>, request: SocketRequest, connection: Connection): Promise<void> {
+    const openedMs = monotonicMs();
+    const id = newUuid();
+    const log = this.options.log.child({ session: id });
+    const undo: (() => Promise<unknown>)[] = [];
+    try {
+      if (this.isDraining) throw new ServiceError('SERVER_DRAINING');
+      const token = request.query.get('session_token') ?? '';
+      const grant = await this.claim(token, id);
+      undo.push(() => this.options.tokens.release(token, id));
+      await this.options.quota.acquire(grant.keyId, id);
+      undo.push(() => this.options.quota.release(grant.keyId, id));
+      const face = await this.options.faces.load(grant.ownerId, grant.faceId);
+      if (connection.isClosed) throw new ServiceError('INVALID_SESSION_TOKEN', 'the client left');
+      const worker = this.options.pool.place();
+      if (worker === null) throw new ServiceError('SERVER_OVERLOADED');
+      const record: SessionRecord = { id, grant, kind: 'p2p', startTime: wallSeconds() };
+      const session = new LiveSession({
+        id, worker, log, openedMs,
+        socket: { send: (text) => socket.send(text), end: (code, reason) => { socket.end(code, reason); } },
+        destination: this.options.destination,
+        meter: this.meter(id),
+        spec: {
+          face: { faceId: grant.faceId, bytes: face },
+          emotion: Math.max(0, EMOTIONS.indexOf(grant.emotion as (typeof EMOTIONS)[number])),
+          renderer: grant.model ?? 'rig',
+          handleSilence: grant.handleSilence,
+          startFrame: grant.startFrame,
+          maxIdleMs: grant.maxIdleTimeSeconds * 1000,
+          maxLengthMs: grant.maxSessionLengthSeconds * 1000,
+        },
+        onEnd: (ended, reason) => { this.finish(ended, reason, log); },
+      });
+      this.entries.set(id, { session, record, token, startedMs: openedMs });
+      this.options.journal.started(record);
+      this.options.metrics.counter('mouthpiece_sessions_started_total', { kind: 'p2p' }).add();
+      log.info({ face: grant.faceId, worker: worker.index, key: grant.keyName, ip: request.ip }, 'session opened');
+      connection.session = session;
+      const early = connection.early ?? [];
+      connection.early = null;
+      for (const { message, isBinary } of early) session.message(message, isBinary);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) log.error({ err: error }, 'a session could not be opened');
+      await Promise.allSettled(undo.map((step) => step()));
+      if (!connection.isClosed) this.refuse(socket, connection, error);
+    }
+  }
+
+  /** One live session per token: a dead one is taken over from, beside a live one the newcomer is refused. */
+  private async claim(token: string, sessionId: string): Promise<SessionGrant> {
+    let replaces = '';
+    for (let attempt = 0; attempt < TAKEOVER_TRIES; attempt += 1) {
+      const result = await this.options.tokens.claim(token, sessionId, this.options.serverId, replaces);
+      if (result.kind === 'claimed') return result.grant;
+      if (result.kind === 'unknown') throw new ServiceError('INVALID_SESSION_TOKEN');
+      // Held by a session of this very server that is no more (its release was lost, say): that one is dead for certain.
+      replaces = result.serverId === this.options.serverId && !this.entries.has(result.sessionId) ? result.sessionId : '';
+      if (replaces === '') await sleep(TAKEOVER_PAUSE_MS);
+    }
+    throw new ServiceError('SESSION_IN_USE');
+  }
+
+  // ── life and end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  private finish(session: LiveSession, reason: EndReason, log: Logger): void {
+    const entry = this.entries.get(session.id);
+    if (entry === undefined) return;
+    this.entries.delete(session.id);
+    const totalSeconds = (monotonicMs() - entry.startedMs) / 1000;
+    const { grant } = entry.record;
+    log.info({ reason, seconds: Number(totalSeconds.toFixed(1)), ignoredMessages: session.ignoredMessages }, 'session ended');
+    this.options.journal.ended(entry.record, wallSeconds(), totalSeconds, reason);
+    this.options.metrics.counter('mouthpiece_sessions_ended_total', { kind: 'p2p', reason }).add();
+    this.options.metrics.histogram('mouthpiece_session_duration_seconds', { kind: 'p2p' }).observe(totalSeconds);
+    Promise.all([this.options.tokens.release(entry.token, session.id), this.options.quota.release(grant.keyId, session.id)])
+      .catch((error: unknown) => { log.warn({ err: error }, 'claim and slot will expire by themselves: the database did not answer'); });
+  }
+
+  private async beat(): Promise<void> {
+    const byKey = Map.groupBy(this.entries.values(), (entry) => entry.record.grant.keyId);
+    this.options.journal.beat([...this.entries.keys()]);
+    await Promise.all([
+      ...[...byKey].map(([keyId, entries]) => this.options.quota.touch(keyId, entries.map((entry) => entry.session.id))),
+      ...[...this.entries.values()].map((entry) => this.options.tokens.touch(entry.token, entry.session.id, this.options.serverId)),
+    ]);
+  }
+
+  private publish(): void {
+    const { metrics } = this.options;
+    const counts = { connecting: 0, idle: 0, speaking: 0 };
+    for (const { session } of this.entries.values()) {
+      if (session.phase !== 'live') counts.connecting += 1;
+      else if (session.isSpeaking) counts.speaking += 1;
+      else counts.idle += 1;
+    }
+    for (const state of ['connecting', 'idle', 'speaking'] as const) metrics.gauge('mouthpiece_sessions', { kind: 'p2p', state }).set(counts[state]);
+  }
+
+  /** @returns the session's own ledger; null when it does not exist or is not this owner's. */
+  async stats(ownerId: string, sessionId: string): Promise<SessionStats | null> {
+    const entry = this.entries.get(sessionId);
+    return entry === undefined || entry.record.grant.ownerId !== ownerId ? null : await entry.session.stats();
+  }
+
+  /** No new sessions from now on; running ones are told, may finish, and at the deadline are stopped. */
+  async drain(drainMs: number, isHurried: () => boolean): Promise<void> {
+    this.isDraining = true;
+    for (const { session } of this.entries.values()) session.send(`CLOSING server_draining ${Math.round(drainMs / 1000)}`);
+    const deadlineMs = monotonicMs() + drainMs;
+    while (this.entries.size > 0 && monotonicMs() < deadlineMs && !isHurried()) {
+      await sleep(50);
+    }
+    for (const { session } of [...this.entries.values()]) session.end('server_stopped');
+    clearInterval(this.heartbeat);
+  }
+}
+
+const OUT_TYPES: readonly [RegExp, 'signal' | 'status'][] = [[/^\{/, 'signal'], [/./, 'status']];
+
+function createMeter(metrics: Metrics): (id: string) => SessionMeter {
+  const received = metrics.counter('mouthpiece_audio_received_seconds_total', { input: 'socket' });
+  const bytes = { in: metrics.counter('mouthpiece_websocket_bytes_total', { direction: 'in' }), out: metrics.counter('mouthpiece_websocket_bytes_total', { direction: 'out' }) };
+  const counters = new Map<string, { add(amount?: number): void }>();
+  const messages = (direction: 'in' | 'out', type: string) => {
+    const key = `${direction} ${type}`;
+    let counter = counters.get(key);
+    if (counter === undefined) {
+      counter = metrics.counter('mouthpiece_websocket_messages_total', { direction, type: type as 'audio' });
+      counters.set(key, counter);
+    }
+    return counter;
+  };
+  return (id) => {
+    const exemplar = exemplarOf(id);
+    return {
+      message: (direction, type, size) => {
+        messages(direction, direction === 'in' ? type : OUT_TYPES.find(([pattern]) => pattern.test(type))![1]).add();
+        bytes[direction].add(size);
+      },
+      audioReceived: (seconds) => { received.add(seconds); },
+      audioDropped: (seconds, reason) => { metrics.counter('mouthpiece_audio_dropped_seconds_total', { reason }).add(seconds); },
+      step: (step, seconds) => { metrics.histogram('mouthpiece_session_setup_seconds', { step }).observe(seconds, exemplar); },
+    };
+  };
+}
+

@@ -1,0 +1,54 @@
+// The words of a session's WebSocket, both ways (wire protocol section 2): pure functions, no state.
+
+export type ClientMessage =
+  | { readonly kind: 'audio'; readonly bytes: Uint8Array }
+  | { readonly kind: 'playImmediate'; readonly bytes: Uint8Array }
+  | { readonly kind: 'skip' }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'ping'; readonly payload: string }
+  | { readonly kind: 'offer'; readonly sdp: string }
+  | { readonly kind: 'ignored' };
+
+const PLAY_IMMEDIATE = 'PLAY_IMMEDIATE';
+const MAX_PING_BYTES = 256;
+const ignored: ClientMessage = { kind: 'ignored' };
+
+const startsWith = (bytes: Uint8Array, word: string): boolean => {
+  if (bytes.length < word.length) return false;
+  for (let i = 0; i < word.length; i += 1) if (bytes[i] !== word.charCodeAt(i)) return false;
+  return true;
+};
+
+/** `bytes` of the result are a view of `message`. */
+export function parseClientMessage(message: ArrayBuffer, isBinary: boolean): ClientMessage {
+  const bytes = new Uint8Array(message);
+  if (isBinary) {
+    // Clients send commands in either kind of frame. Four bytes that spell a command are never speech: two samples are 0.1 ms.
+    if (bytes.length === 4 && startsWith(bytes, 'SKIP')) return { kind: 'skip' };
+    if (bytes.length === 4 && startsWith(bytes, 'DONE')) return { kind: 'done' };
+    if (startsWith(bytes, PLAY_IMMEDIATE)) return { kind: 'playImmediate', bytes: bytes.subarray(PLAY_IMMEDIATE.length) };
+    return bytes.length === 0 ? ignored : { kind: 'audio', bytes };
+  }
+  const text = Buffer.from(message).toString('utf8').trim();
+  if (text === 'SKIP') return { kind: 'skip' };
+  if (text === 'DONE') return { kind: 'done' };
+  if (/^ping\b/.test(text)) return text.length <= MAX_PING_BYTES ? { kind: 'ping', payload: text.slice(4).trim() } : ignored;
+  return text.startsWith('{') ? parseOffer(text) : ignored;
+}
+
+function parseOffer(text: string): ClientMessage {
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value !== 'object' || value === null) return ignored;
+    const { type, sdp } = value as { type?: unknown; sdp?: unknown };
+    return type === 'offer' && typeof sdp === 'string' ? { kind: 'offer', sdp } : ignored;
+  } catch {
+    return ignored;
+  }
+}
+
+// Clients recognise JSON by the telling key in its first word, so that key comes first and a space follows each colon.
+export const answerMessage = (sdp: string): string => `{"sdp": ${JSON.stringify(sdp)}, "type": "answer"}`;
+export const destinationMessage = (destination: string, sessionId: string): string => `{"destination": ${JSON.stringify(destination)}, "session_id": ${JSON.stringify(sessionId)}}`;
+export const videoMetadataMessage = (fps: number, width: number, height: number): string => `{"video_metadata": {"fps": ${fps}, "width": ${width}, "height": ${height}}}`;
+export const pongMessage = (payload: string): string => `pong ${payload}`.trimEnd();

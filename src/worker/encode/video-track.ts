@@ -1,0 +1,50 @@
+// A session's video encoder: key frames on demand, the bitrate that the path allows, and one output buffer for the whole thread.
+import type { VideoCodec } from '../../media/coded-frame.ts';
+import { PICTURE_SIZE, i420Bytes } from '../../media/picture.ts';
+import { FPS } from '../../media/timeline.ts';
+import { KEY_FRAME_BIT, type VideoEncoder, native } from '../../native/addon.ts';
+
+/** A frame can not be larger than the picture it codes; rate control keeps it some hundred times smaller. */
+const output = new Uint8Array(i420Bytes(PICTURE_SIZE, PICTURE_SIZE) + 65_536);
+
+/** Changes below this share are not worth telling the encoder. */
+const BITRATE_STEP = 0.05;
+
+export class VideoTrack {
+  readonly codec: VideoCodec;
+  bitrateKbps: number;
+  actualKbps = 0;
+  /** The frame coded last; valid until any session of this thread encodes again. */
+  readonly data = output;
+  length = 0;
+  isKey = false;
+  /** Why the next frame must be a key frame, if it must. */
+  keyCause: 'start' | 'request' | null = 'start';
+
+  private readonly encoder: VideoEncoder;
+
+  constructor(codec: VideoCodec, bitrateKbps: number) {
+    this.codec = codec;
+    this.bitrateKbps = bitrateKbps;
+    this.encoder = new native.VideoEncoder({ codec, width: PICTURE_SIZE, height: PICTURE_SIZE, fps: FPS, bitrateKbps });
+  }
+
+  requestKeyFrame(): void { this.keyCause ??= 'request'; }
+
+  setBitrate(kbps: number): void {
+    if (Math.abs(kbps - this.bitrateKbps) < this.bitrateKbps * BITRATE_STEP) return;
+    this.bitrateKbps = kbps;
+    this.encoder.setBitrate(kbps);
+  }
+
+  /** Codes `picture` into `data`. @returns false when rate control dropped the frame. */
+  encode(picture: Uint8Array, dirty: Uint8Array): boolean {
+    const result = this.encoder.encode(picture, output, this.keyCause !== null, dirty);
+    this.isKey = (result & KEY_FRAME_BIT) !== 0;
+    this.length = result & ~KEY_FRAME_BIT;
+    this.actualKbps += (this.length * 8 * FPS / 1000 - this.actualKbps) / FPS;
+    return this.length > 0;
+  }
+
+  close(): void { this.encoder.close(); }
+}

@@ -1,0 +1,34 @@
+// One session's own figures: small rings of recent values, summed up when somebody asks.
+
+const WINDOW = 512;
+
+/** Recent values; percentiles on request only, so that recording costs one store. */
+export class RecentValues {
+  private readonly values = new Float32Array(WINDOW);
+  private count = 0;
+
+  record(value: number): void { this.values[this.count % WINDOW] = value; this.count += 1; }
+
+  get last(): number { return this.count === 0 ? 0 : this.values[(this.count - 1) % WINDOW]!; }
+
+  /** @param q 0..1. @returns 0 when nothing was recorded. */
+  percentile(q: number): number {
+    const size = Math.min(this.count, WINDOW);
+    if (size === 0) return 0;
+    const sorted = this.values.slice(0, size).sort();
+    return sorted[Math.min(size - 1, Math.floor(q * size))]!;
+  }
+}
+
+export class Ledger {
+  framesSent = 0;
+  framesSkipped = 0;
+  keyFrames = 0;
+  bytesSent = 0;
+  readonly latenessMs = new RecentValues();
+  readonly audioToLipsMs = new RecentValues();
+  /** Smoothed milliseconds per frame of each stage. */
+  readonly stageMs = { features: 0, inference: 0, render: 0, encode: 0, send: 0 };
+
+  stage(name: keyof Ledger['stageMs'], ms: number): void { this.stageMs[name] += (ms - this.stageMs[name]) * 0.05; }
+}

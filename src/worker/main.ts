@@ -1,0 +1,93 @@
+// A worker thread: pins itself to its core, loads the model, opens its UDP port, then serves the front's messages.
+import { parentPort, workerData } from 'node:worker_threads';
+import { toWireError } from '../base/errors.ts';
+import type { FromWorker, ToWorker } from '../link/messages.ts';
+import { Sheet } from '../metrics/sheet.ts';
+import { watchWorkerThread } from '../metrics/threads.ts';
+import { native } from '../native/addon.ts';
+import { measureSessionCost } from './calibrate.ts';
+import { SpeechModel } from './inference/speech-model.ts';
+import { createInstruments } from './instruments.ts';
+import { createEndpoint } from './peer/endpoint.ts';
+import { Pipeline } from './pipeline.ts';
+import { WorkerSession, type WorkerContext } from './session.ts';
+import { Beat } from './tick.ts';
+
+/** What a worker is born with. */
+export interface WorkerBirth {
+  readonly index: number;
+  readonly cpu: number | null;
+  readonly sheet: SharedArrayBuffer;
+  readonly bindAddress: string;
+  readonly port: number;
+  readonly announcedAddresses: readonly string[];
+  readonly videoBitrateKbps: number;
+  readonly audioBitrateKbps: number;
+  readonly maxSessions: number;
+  readonly calibrationFace: SharedArrayBuffer;
+}
+
+const birth = workerData as WorkerBirth;
+const post = (message: FromWorker): void => { parentPort!.postMessage(message); };
+const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown> = {}, sessionId: string | null = null): void => {
+  post({ type: 'log', level, sessionId, message, fields });
+};
+
+native.setThreadName(`mp-worker-${birth.index}`);
+if (birth.cpu !== null) native.pinThread(birth.cpu);
+
+// Whatever a peer manages to throw at us must not take the other sessions along.
+process.on('unhandledRejection', (reason) => { log('error', 'unhandled rejection in a worker', { error: String(reason), stack: reason instanceof Error ? reason.stack : undefined }); });
+
+const sheet = new Sheet(birth.sheet);
+const instruments = createInstruments(sheet);
+watchWorkerThread(sheet, () => native.threadCpuMs());
+const model = await SpeechModel.load({ maxBatch: birth.maxSessions });
+const endpoint = await createEndpoint({ bindAddress: birth.bindAddress, port: birth.port, announcedAddresses: birth.announcedAddresses, sheet });
+const beat = new Beat({
+  pipeline: new Pipeline(model, instruments, birth.maxSessions), instruments, post,
+  threadCpuMs: () => native.threadCpuMs(),
+  costPerSession: await measureSessionCost(model, birth.calibrationFace, birth.videoBitrateKbps),
+  maxSessions: birth.maxSessions,
+});
+const context: WorkerContext = {
+  endpoint, model, instruments, post, bindAddress: birth.bindAddress, announcedAddresses: birth.announcedAddresses,
+  videoBitrateKbps: birth.videoBitrateKbps, audioBitrateKbps: birth.audioBitrateKbps,
+};
+
+function handle(message: ToWorker): void {
+  switch (message.type) {
+    case 'open':
+      beat.add(new WorkerSession(message.spec, context));
+      return;
+    case 'offer':
+      beat.get(message.sessionId)?.offer(message.sdp).catch((error: unknown) => { log('error', 'offer failed', { error: String(error) }, message.sessionId); });
+      return;
+    case 'close': {
+      const session = beat.get(message.sessionId);
+      if (session === undefined) return;
+      session.end(message.reason);
+      beat.remove(session);
+      return;
+    }
+    case 'stats':
+      post({ type: 'stats', sessionId: message.sessionId, requestId: message.requestId, stats: beat.get(message.sessionId)?.stats() ?? null });
+      return;
+    case 'stop':
+      for (const session of beat) session.end('server_stopped');
+      beat.stop();
+      endpoint.close().finally(() => { process.exit(0); });
+  }
+}
+
+parentPort!.on('message', (message: ToWorker) => {
+  try {
+    handle(message);
+  } catch (error) {
+    log('error', `message '${message.type}' failed`, { error: String(error), stack: error instanceof Error ? error.stack : undefined });
+    if (message.type === 'open') post({ type: 'failed', sessionId: message.spec.sessionId, error: toWireError(error), reason: 'error' });
+    if (message.type === 'open') post({ type: 'ended', sessionId: message.spec.sessionId, reason: 'error' });
+  }
+});
+
+post({ type: 'ready', workerIndex: birth.index, threadId: native.threadId(), cpu: birth.cpu });

@@ -1,0 +1,122 @@
+// The way of a frame, top to bottom: speech → features → one batched model run → articulation → picture → coded frame → packets.
+import { monotonicMs } from '../base/time.ts';
+import { FRAME_MS } from '../media/timeline.ts';
+import { MAX_STEPS_PER_FRAME } from './audio/speech-stream.ts';
+import type { SpeechModel, SpeechSlot } from './inference/speech-model.ts';
+import type { Instruments } from './instruments.ts';
+import type { WorkerSession } from './session.ts';
+
+/** Turns the crank for all sessions that are due on the same beat. Holds nothing of theirs between two calls. */
+export class Pipeline {
+  private readonly model: SpeechModel;
+  private readonly instruments: Instruments;
+  private readonly steps: Int32Array;
+  private readonly batch: SpeechSlot[] = [];
+
+  constructor(model: SpeechModel, instruments: Instruments, maxSessions: number) {
+    this.model = model;
+    this.instruments = instruments;
+    this.steps = new Int32Array(maxSessions);
+  }
+
+  /** @param due sessions whose frame is due; `frameOf` each is `session.lastFrame`, already advanced by the beat. */
+  async run(due: readonly WorkerSession[], count: number): Promise<void> {
+    const deepest = this.listen(due, count);
+    for (let round = 0; round < deepest; round += 1) await this.understand(due, count, round);
+    for (let i = 0; i < count; i += 1) {
+      const session = due[i]!;
+      session.guard(() => { this.show(session, this.steps[i]!); });
+    }
+  }
+
+  /** Asks each session's stream what the model has to hear for this frame. @returns the most steps any of them needs. */
+  private listen(due: readonly WorkerSession[], count: number): number {
+    const nowMs = monotonicMs();
+    let deepest = 0;
+    for (let i = 0; i < count; i += 1) {
+      const session = due[i]!;
+      const { stream } = session;
+      const steps = stream.prepareFrame(session.lastFrame * FRAME_MS, session.nextPacketMs, nowMs);
+      if (stream.restarted) {
+        session.mel.reset();
+        session.slot.reset();
+        session.articulation.reopen();
+      }
+      this.steps[i] = steps;
+      deepest = Math.max(deepest, Math.min(steps, MAX_STEPS_PER_FRAME));
+    }
+    return deepest;
+  }
+
+  /** Features of step `round` of each session that has one, then a single run of the model for all of them. */
+  private async understand(due: readonly WorkerSession[], count: number, round: number): Promise<void> {
+    const { batch, instruments } = this;
+    const startMs = monotonicMs();
+    batch.length = 0;
+    for (let i = 0; i < count; i += 1) {
+      if (this.steps[i]! <= round) continue;
+      const { stream, mel, slot } = due[i]!;
+      mel.step(stream.stepPcm[round]!, stream.stepSamples[round]!, slot.mel, 0);
+      batch.push(slot);
+    }
+    if (batch.length === 0) return;
+    const featuresMs = monotonicMs();
+    await this.model.run(batch);
+    const doneMs = monotonicMs();
+    instruments.stage.features.observe((featuresMs - startMs) / batch.length / 1000);
+    instruments.stage.inference.observe((doneMs - featuresMs) / 1000);
+    instruments.batch.observe(batch.length);
+    for (let i = 0; i < count; i += 1) {
+      if (this.steps[i]! <= round) continue;
+      due[i]!.ledger.stage('features', (featuresMs - startMs) / batch.length);
+      due[i]!.ledger.stage('inference', (doneMs - featuresMs) / batch.length);
+    }
+  }
+
+  /** Draws, codes and sends one session's frame. */
+  private show(session: WorkerSession, steps: number): void {
+    const { instruments } = this;
+    const { video, peer, face, ledger, stream, state } = session;
+    if (session.isOver || video === null || peer === null) return;
+    const startMs = monotonicMs();
+    session.articulation.update(stream.isActive ? session.slot.articulation : null);
+    const isFrozen = !session.spec.handleSilence && !stream.isActive && ledger.framesSent > 0;
+    if (isFrozen) face.hold();
+    else face.draw(session.lastFrame, session.articulation.values, state.isSpeaking);
+    const drawnMs = monotonicMs();
+    const cause = video.keyCause;
+    const isCoded = video.encode(face.picture, face.dirty);
+    const codedMs = monotonicMs();
+    let packets = 0;
+    if (isCoded) packets = peer.sendVideo(video.data, video.length, video.isKey, session.lastFrame * FRAME_MS, codedMs);
+    else instruments.skippedByRateControl.add();
+    const sentMs = monotonicMs();
+
+    if (video.isKey) {
+      video.keyCause = null;
+      ledger.keyFrames += 1;
+      instruments.keyFrames[video.codec][cause ?? 'other'].add();
+    }
+    const lateMs = sentMs - (session.epochMs + session.lastFrame * FRAME_MS);
+    ledger.latenessMs.record(lateMs);
+    ledger.framesSent += 1;
+    ledger.bytesSent += video.length;
+    ledger.stage('render', drawnMs - startMs);
+    ledger.stage('encode', codedMs - drawnMs);
+    ledger.stage('send', sentMs - codedMs);
+    instruments.lateness.observe(lateMs / 1000);
+    instruments.stage.render.observe((drawnMs - startMs) / 1000);
+    instruments.stage.encode.observe((codedMs - drawnMs) / 1000);
+    instruments.stage.send.observe((sentMs - codedMs) / 1000);
+    instruments.framesSent[video.codec][state.isSpeaking ? 'speaking' : 'idle'].add();
+    instruments.encodedBytes[video.codec].add(video.length);
+    instruments.rtp.video.add(packets);
+    instruments.rtp.videoBytes.add(video.length);
+    if (stream.hasJustStarted && steps > 0) {
+      ledger.audioToLipsMs.record(sentMs - stream.utteranceArrivalMs);
+      instruments.audioToLips.observe((sentMs - stream.utteranceArrivalMs) / 1000, session.exemplar);
+    }
+    session.announce(state.update(stream, sentMs));
+    if (ledger.framesSent === 1) session.announceFirstFrame(sentMs);
+  }
+}

@@ -1,0 +1,251 @@
+// One session inside a worker: what it owns, and how events from the peer and the front reach it. The frames' way is in pipeline.ts.
+import { randomInt } from 'node:crypto';
+import { toWireError } from '../base/errors.ts';
+import { monotonicMs } from '../base/time.ts';
+import type { EndReason, FromWorker, SessionSpec, SessionStats } from '../link/messages.ts';
+import { LaneReader } from '../link/audio-lane.ts';
+import { AUDIO_PACKET_MS, SPEECH_PACKET_SAMPLES, SPEECH_RATE } from '../media/timeline.ts';
+import { type MelFrontEnd, type OpusEncoder, native } from '../native/addon.ts';
+import type { Exemplar } from '../metrics/catalogue.ts';
+import { newPeerReading } from '../metrics/peer-meter.ts';
+import { exemplarOf } from '../metrics/sheet.ts';
+import { Microphone } from './audio/microphone.ts';
+import { SessionSpeech } from './audio/speech-source.ts';
+import { SpeechStream } from './audio/speech-stream.ts';
+import { VideoTrack } from './encode/video-track.ts';
+import { ArticulationTrack } from './features/articulation-track.ts';
+import type { SpeechModel, SpeechSlot } from './inference/speech-model.ts';
+import type { Instruments } from './instruments.ts';
+import { Ledger } from './ledger.ts';
+import type { Endpoint } from './peer/endpoint.ts';
+import type { Peer, PeerCloseReason, PeerListener } from './peer/peer.ts';
+import { FaceStage } from './render/face-stage.ts';
+import { SpeechState } from './speech-state.ts';
+
+/** What all sessions of a worker share. */
+export interface WorkerContext {
+  readonly endpoint: Endpoint;
+  readonly model: SpeechModel;
+  readonly instruments: Instruments;
+  readonly post: (message: FromWorker) => void;
+  readonly bindAddress: string;
+  readonly announcedAddresses: readonly string[];
+  readonly videoBitrateKbps: number;
+  readonly audioBitrateKbps: number;
+}
+
+const MIN_BITRATE_KBPS = 150;
+const MAX_BITRATE_KBPS = 1500;
+const CONNECT_TIMEOUT_MS = 15_000;
+const MAX_OPUS_BYTES = 1276; // the largest Opus frame there is (RFC 6716 section 3.2.1)
+const MAX_PACKETS_LATE = 25;
+
+const opusPacket = new Uint8Array(MAX_OPUS_BYTES);
+const speechPacket = new Int16Array(SPEECH_PACKET_SAMPLES);
+
+export class WorkerSession implements PeerListener {
+  readonly spec: SessionSpec;
+  readonly ledger = new Ledger();
+  readonly speech: SessionSpeech;
+  readonly stream: SpeechStream;
+  readonly state: SpeechState;
+  readonly mel: MelFrontEnd = new native.MelFrontEnd();
+  readonly slot: SpeechSlot;
+  readonly articulation = new ArticulationTrack();
+  readonly face: FaceStage;
+  readonly exemplar: Exemplar;
+  video: VideoTrack | null = null;
+  peer: Peer | null = null;
+  phase = 0;
+  /** Beat number of frame 0; -1 until media flows. */
+  firstBeat = -1;
+  /** Monotonic time of media time 0. */
+  epochMs = 0;
+  lastFrame = -1;
+  isOver = false;
+
+  private readonly context: WorkerContext;
+  private readonly microphone: Microphone;
+  private readonly opus: OpusEncoder;
+  private readonly openedMs = monotonicMs();
+  private connectedMs = 0;
+  private nextPacket = 0;
+  private wasTalking = false;
+  private offerMs = 0;
+  private readonly reading = newPeerReading(this.openedMs);
+  private underrunsCounted = 0;
+  private lastSecondMs = 0;
+
+  constructor(spec: SessionSpec, context: WorkerContext) {
+    this.spec = spec;
+    this.context = context;
+    this.exemplar = exemplarOf(spec.sessionId);
+    this.speech = new SessionSpeech(new LaneReader(spec.lane));
+    this.stream = new SpeechStream(this.speech, context.model.lookaheadMs);
+    this.state = new SpeechState(this.openedMs);
+    this.slot = context.model.createSlot();
+    this.face = new FaceStage(new native.FaceAsset(new Uint8Array(spec.face.bytes)), { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame });
+    this.microphone = new Microphone(this.speech);
+    // The speech is 16 kHz, so Opus is given 16 kHz: RTP's clock and the decoder's output are 48 kHz all the same (RFC 7587 section 4.1).
+    this.opus = new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: context.audioBitrateKbps * 1000, inbandFec: false });
+  }
+
+  get id(): string { return this.spec.sessionId; }
+
+  // ── signalling ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Answers the client's offer; a second offer is refused by the front before it comes here. */
+  async offer(sdp: string): Promise<void> {
+    const { context } = this;
+    this.offerMs = monotonicMs();
+    try {
+      this.peer = context.endpoint.createPeer({
+        sessionId: this.id, bindAddress: context.bindAddress, announcedAddresses: context.announcedAddresses,
+        minBitrateKbps: MIN_BITRATE_KBPS, maxBitrateKbps: MAX_BITRATE_KBPS,
+      }, this);
+      const answer = await this.peer.answer(sdp);
+      if (this.isOver) return;
+      this.video = new VideoTrack(this.peer.videoCodec, context.videoBitrateKbps);
+      context.post({ type: 'answer', sessionId: this.id, sdp: answer });
+    } catch (error) {
+      if (!this.isOver) context.post({ type: 'failed', sessionId: this.id, error: toWireError(error), reason: 'invalid_offer' });
+      this.end('invalid_offer');
+    }
+  }
+
+  onConnected(nowMs: number): void {
+    if (this.isOver) return;
+    this.connectedMs = nowMs;
+    this.state.lastSpokeMs = nowMs;
+    this.context.post({ type: 'connected', sessionId: this.id, atMs: nowMs });
+  }
+
+  onClosed(reason: PeerCloseReason): void {
+    this.context.instruments.peersClosed[reason].add();
+    this.end(reason === 'closed' ? 'peer_closed' : this.connectedMs === 0 ? 'connect_timeout' : 'peer_lost');
+  }
+
+  onKeyFrameRequest(): void { this.video?.requestKeyFrame(); }
+  onTargetBitrate(kbps: number): void { this.video?.setBitrate(kbps); }
+  onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void { this.microphone.receive(packet, rtpTimestamp, sequenceNumber, monotonicMs()); }
+
+  get isLive(): boolean { return this.connectedMs > 0 && !this.isOver && this.peer !== null && this.video !== null; }
+
+  /** Puts frame 0 on this beat: from here on media flows. */
+  begin(beat: number, beatMs: number): void {
+    this.firstBeat = beat;
+    this.epochMs = beatMs;
+  }
+
+  // ── sound ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Media time of the audio packet that goes out next. */
+  get nextPacketMs(): number { return this.nextPacket * AUDIO_PACKET_MS; }
+
+  /** Sends each audio packet whose time has come; interruptions are looked for first, so that they take effect with the next packet. */
+  sendDueAudio(nowMs: number): void {
+    if (this.speech.takeFlush()) this.interrupt(nowMs);
+    const mediaMs = nowMs - this.epochMs;
+    const due = Math.floor(mediaMs / AUDIO_PACKET_MS);
+    if (due - this.nextPacket > MAX_PACKETS_LATE) this.nextPacket = due; // the thread stood still: do not flood the peer with the past
+    for (; this.nextPacket <= due; this.nextPacket += 1) {
+      const startMs = monotonicMs();
+      const isTalking = this.stream.takePacket(speechPacket);
+      const bytes = this.opus.encode(speechPacket, opusPacket);
+      this.peer!.sendAudio(opusPacket, bytes, this.nextPacketMs, nowMs, isTalking && !this.wasTalking);
+      this.wasTalking = isTalking;
+      if (isTalking) this.context.instruments.speechSeconds.add(AUDIO_PACKET_MS / 1000);
+      const { instruments } = this.context;
+      instruments.rtp.audio.add(1);
+      instruments.rtp.audioBytes.add(bytes);
+      instruments.stage.audio.observe((monotonicMs() - startMs) / 1000);
+    }
+  }
+
+  private interrupt(nowMs: number): void {
+    this.stream.flush();
+    this.articulation.close();
+    this.context.instruments.interrupt.observe((nowMs - this.speech.flushMs) / 1000);
+    this.announce(this.state.stop());
+  }
+
+  announce(change: 'speak' | 'silent' | null): void {
+    if (change === null) return;
+    if (change === 'speak') this.context.instruments.utterances.add();
+    this.context.post({ type: change, sessionId: this.id });
+  }
+
+  announceFirstFrame(atMs: number): void { this.context.post({ type: 'firstFrame', sessionId: this.id, atMs }); }
+
+  // ── limits and figures, a few times a second ──────────────────────────────────────────────────────────────────────────
+
+  poll(nowMs: number): void {
+    if (this.isOver) return;
+    this.peer?.poll(nowMs);
+    if (this.isOver) return;
+    if (this.connectedMs === 0) {
+      if (this.offerMs > 0 && nowMs - this.offerMs > CONNECT_TIMEOUT_MS) this.end('connect_timeout');
+      return;
+    }
+    if (this.stream.isFinished) this.end('done');
+    else if (nowMs - this.connectedMs >= this.spec.maxLengthMs) this.end('length_limit');
+    else if (nowMs - this.state.lastSpokeMs >= this.spec.maxIdleMs) this.end('idle_limit');
+    else if (nowMs - this.lastSecondMs >= 1000) this.everySecond(nowMs);
+  }
+
+  private everySecond(nowMs: number): void {
+    const { bufferDepth, underruns, avOffset, peerMeter } = this.context.instruments;
+    this.lastSecondMs = nowMs;
+    peerMeter.read(this.peer!.stats, this.reading, nowMs);
+    underruns.add(this.stream.underruns - this.underrunsCounted);
+    this.underrunsCounted = this.stream.underruns;
+    if (!this.state.isSpeaking) return;
+    bufferDepth.observe(this.stream.bufferedMs / 1000);
+    avOffset.observe(this.stream.lipsAheadMs / 1000);
+  }
+
+  stats(): SessionStats {
+    const { ledger, peer } = this;
+    return {
+      sessionId: this.id,
+      codec: this.video?.codec ?? '',
+      state: this.connectedMs === 0 ? 'connecting' : this.state.isSpeaking ? 'speaking' : 'idle',
+      framesSent: ledger.framesSent,
+      framesSkipped: ledger.framesSkipped,
+      frameLatenessMs: { p50: ledger.latenessMs.percentile(0.5), p99: ledger.latenessMs.percentile(0.99) },
+      audioToLipsMs: { last: ledger.audioToLipsMs.last, p50: ledger.audioToLipsMs.percentile(0.5), p99: ledger.audioToLipsMs.percentile(0.99) },
+      stageMs: { ...ledger.stageMs },
+      bufferedAudioMs: this.stream.bufferedMs,
+      underruns: this.stream.underruns,
+      bitrateKbps: this.video === null ? 0 : Math.round(this.video.actualKbps),
+      targetBitrateKbps: this.video?.bitrateKbps ?? 0,
+      roundTripMs: peer?.stats.roundTripMs ?? 0,
+      packetsLost: peer?.stats.packetsLost ?? 0,
+      nacks: peer?.stats.nacksReceived ?? 0,
+      keyFrames: ledger.keyFrames,
+    };
+  }
+
+  /** What goes wrong inside one session ends that one, and no other. */
+  guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.context.post({ type: 'log', level: 'error', sessionId: this.id, message: 'session failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
+      this.end('error');
+    }
+  }
+
+  // ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Frees everything and tells the front, once, whatever the reason and however often it is called. */
+  end(reason: EndReason): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.peer?.close().catch(() => {});
+    this.video?.close();
+    this.opus.close();
+    this.microphone.close();
+    this.context.post({ type: 'ended', sessionId: this.id, reason });
+  }
+}

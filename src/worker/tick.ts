@@ -1,0 +1,147 @@
+// The beat of a worker: one timer for all its sessions. Who is due, who is late, and what is left of the thread.
+import { monotonicMs } from '../base/time.ts';
+import type { FromWorker } from '../link/messages.ts';
+import { FRAME_MS } from '../media/timeline.ts';
+import type { Instruments } from './instruments.ts';
+import { RecentValues } from './ledger.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { WorkerSession } from './session.ts';
+
+/**
+ * Sessions are spread over this many phases of a frame, so that a frame waits for a quarter of its neighbours at most and the sound, looked
+ * at on every beat, leaves within a quarter frame of its time.
+ */
+const PHASES = 4;
+const BEAT_MS = FRAME_MS / PHASES;
+const BEATS_PER_POLL = 12;
+const REPORT_MS = 1000;
+
+export class Beat {
+  private readonly sessions = new Map<string, WorkerSession>();
+  private readonly inPhase = new Int32Array(PHASES);
+  private readonly due: WorkerSession[];
+  private readonly pipeline: Pipeline;
+  private readonly instruments: Instruments;
+  private readonly post: (message: FromWorker) => void;
+  private readonly threadCpuMs: () => number;
+  private readonly startMs = monotonicMs();
+  private timer: NodeJS.Timeout | null = null;
+  private isTurning = false;
+  private lastPollBeat = 0;
+  private reportedMs = this.startMs;
+  private reportedCpuMs = 0;
+  private readonly lateness = new RecentValues();
+  /** Share of a core that one speaking session costs; measured at start, then learnt. */
+  private costPerSession: number;
+
+  constructor(options: { pipeline: Pipeline; instruments: Instruments; post: (message: FromWorker) => void; threadCpuMs: () => number; costPerSession: number; maxSessions: number }) {
+    this.pipeline = options.pipeline;
+    this.instruments = options.instruments;
+    this.post = options.post;
+    this.threadCpuMs = options.threadCpuMs;
+    this.costPerSession = options.costPerSession;
+    this.due = Array.from({ length: options.maxSessions });
+    this.reportedCpuMs = options.threadCpuMs();
+  }
+
+  get size(): number { return this.sessions.size; }
+  get(sessionId: string): WorkerSession | undefined { return this.sessions.get(sessionId); }
+  [Symbol.iterator](): IterableIterator<WorkerSession> { return this.sessions.values(); }
+
+  add(session: WorkerSession): void {
+    session.phase = this.inPhase.indexOf(Math.min(...this.inPhase));
+    this.inPhase[session.phase]! += 1;
+    this.sessions.set(session.id, session);
+    if (this.timer === null && !this.isTurning) this.schedule();
+  }
+
+  remove(session: WorkerSession): void {
+    if (this.sessions.delete(session.id)) this.inPhase[session.phase]! -= 1;
+  }
+
+  stop(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    this.isTurning = true;
+  }
+
+  private schedule(): void {
+    const nowMs = monotonicMs();
+    const nextMs = this.startMs + (Math.floor((nowMs - this.startMs) / BEAT_MS) + 1) * BEAT_MS;
+    this.timer = setTimeout(this.turn, Math.max(1, Math.ceil(nextMs - nowMs)));
+  }
+
+  private readonly turn = (): void => {
+    this.timer = null;
+    this.isTurning = true;
+    this.run().catch((error: unknown) => {
+      this.post({ type: 'log', level: 'error', sessionId: null, message: 'a turn of the frame loop failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
+    }).finally(() => {
+      this.isTurning = false;
+      if (this.sessions.size > 0) this.schedule();
+    });
+  };
+
+  private async run(): Promise<void> {
+    const nowMs = monotonicMs();
+    const beat = Math.floor((nowMs - this.startMs) / BEAT_MS);
+    const count = this.collectDue(beat, nowMs);
+    if (count > 0) await this.pipeline.run(this.due, count);
+    for (let i = 0; i < count; i += 1) this.lateness.record(this.due[i]!.ledger.latenessMs.last);
+    this.instruments.beats.add();
+    this.instruments.beatDuration.observe((monotonicMs() - nowMs) / 1000);
+    if (beat - this.lastPollBeat >= BEATS_PER_POLL) {
+      this.lastPollBeat = beat;
+      this.poll();
+    }
+  }
+
+  /** Sends the sound that is due, then notes whose picture is: each at most once, however many frames were missed. */
+  private collectDue(beat: number, nowMs: number): number {
+    let count = 0;
+    for (const session of this.sessions.values()) {
+      if (!session.isLive) continue;
+      if (session.firstBeat < 0) {
+        // The first beat of its phase, now or just gone: nobody waits for a phase to come round.
+        const first = beat - ((beat - session.phase) % PHASES + PHASES) % PHASES;
+        session.begin(first, this.startMs + first * BEAT_MS);
+      }
+      session.guard(() => { session.sendDueAudio(nowMs); });
+      const frame = Math.floor((beat - session.firstBeat) / PHASES);
+      if (frame <= session.lastFrame || session.isOver) continue;
+      const skipped = frame - session.lastFrame - 1;
+      if (skipped > 0 && session.lastFrame >= 0) {
+        session.ledger.framesSkipped += skipped;
+        this.instruments.skippedLate.add(skipped);
+      }
+      session.lastFrame = frame;
+      this.due[count] = session;
+      count += 1;
+    }
+    return count;
+  }
+
+  private poll(): void {
+    const nowMs = monotonicMs();
+    const states = { connecting: 0, idle: 0, speaking: 0 };
+    for (const session of this.sessions.values()) {
+      session.guard(() => { session.poll(nowMs); });
+      if (session.isOver) this.remove(session);
+      else if (!session.isLive) states.connecting += 1;
+      else if (session.state.isSpeaking) states.speaking += 1;
+      else states.idle += 1;
+    }
+    for (const state of ['connecting', 'idle', 'speaking'] as const) this.instruments.sessions[state].set(states[state]);
+    if (nowMs - this.reportedMs >= REPORT_MS) this.report(nowMs, states.idle + states.speaking);
+  }
+
+  private report(nowMs: number, live: number): void {
+    const cpuMs = this.threadCpuMs();
+    const load = (cpuMs - this.reportedCpuMs) / (nowMs - this.reportedMs);
+    this.reportedCpuMs = cpuMs;
+    this.reportedMs = nowMs;
+    // Idle sessions cost less than they will once they speak, so the estimate follows what is measured upwards only, and slowly down.
+    if (live > 0) this.costPerSession = Math.max(load / live, this.costPerSession * 0.999);
+    this.post({ type: 'load', load, costPerSession: this.costPerSession, latenessP99Ms: this.lateness.percentile(0.99), sessions: this.sessions.size });
+  }
+}

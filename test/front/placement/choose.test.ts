@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type WorkerView, choose } from '../../../src/front/placement/choose.ts';
+import { mapCpus, spareCpus } from '../../../src/front/placement/cpu-map.ts';
+
+const limits = { maxSessionsPerWorker: 10, maxLoad: 0.85 };
+const worker = (index: number, changes: Partial<WorkerView> = {}): WorkerView => ({ index, isReady: true, sessions: 0, load: 0, costPerSession: 0.05, latenessP99Ms: 2, ...changes });
+
+test('the least promised worker takes the session', () => {
+  assert.equal(choose([worker(0, { sessions: 3 }), worker(1, { sessions: 1 }), worker(2, { sessions: 2 })], limits)!.index, 1);
+});
+
+test('idle sessions count as if they spoke: room is refused before quality suffers', () => {
+  assert.equal(choose([worker(0, { sessions: 5, load: 0.02, costPerSession: 0.15 })], limits), null);
+  assert.notEqual(choose([worker(0, { sessions: 4, load: 0.02, costPerSession: 0.15 })], limits), null);
+});
+
+test('a late, full, or unready worker takes nothing; the first session always fits', () => {
+  assert.equal(choose([worker(0, { sessions: 2, latenessP99Ms: 20 }), worker(1, { sessions: 10, costPerSession: 0.001 }), worker(2, { isReady: false })], limits), null);
+  assert.notEqual(choose([worker(0, { costPerSession: 2 })], limits), null);
+});
+
+test('workers take the last cores and leave the first for the front', () => {
+  assert.deepEqual(mapCpus([0, 1, 2, 3], 3), [3, 2, 1]);
+  assert.deepEqual(spareCpus([0, 1, 2, 3], 3), [0]);
+  assert.deepEqual(mapCpus([4], 2), [4, 4]);
+  assert.deepEqual(spareCpus([4], 2), [4]);
+  assert.deepEqual(mapCpus([], 1), [null]);
+});
