@@ -3,9 +3,6 @@ import type { VideoCodec } from '../../media/coded-frame.ts';
 
 export interface PeerOptions {
   readonly sessionId: string;
-  /** Addresses to bind and advertise. Empty list of announced addresses: the bound one is advertised. */
-  readonly bindAddress: string;
-  readonly announcedAddresses: readonly string[];
   readonly maxBitrateKbps: number;
   readonly minBitrateKbps: number;
 }
@@ -14,7 +11,7 @@ export interface PeerOptions {
 export interface PeerListener {
   /** DTLS is up and SRTP keys are there: media may be sent. Once. */
   onConnected(nowMs: number): void;
-  /** The peer is gone, for whatever reason; called once, after which the peer may be dropped. */
+  /** The peer is gone and all of it freed, for whatever reason but our own `close()`. At most once. */
   onClosed(reason: PeerCloseReason): void;
   /** A receiver asked for a key frame (PLI or FIR), already rate-limited. */
   onKeyFrameRequest(): void;

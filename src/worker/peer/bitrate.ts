@@ -1,0 +1,47 @@
+// What to ask of the encoder: a loss-based controller (as in draft-ietf-rmcat-gcc-02 section 6) under REMB's upper bound.
+
+const GROW_BELOW_LOSS = 0.02;
+const CUT_ABOVE_LOSS = 0.1;
+const GROWTH_PER_SECOND = 0.08;
+const MIN_REPORT_INTERVAL_MS = 250;
+/** A report of a change smaller than this is not worth an encoder's new rate control. */
+const MIN_RELATIVE_CHANGE = 0.03;
+
+export class BitrateController {
+  readonly #minKbps: number;
+  readonly #maxKbps: number;
+  #kbps: number;
+  #reportedKbps: number;
+  #rembKbps = Number.POSITIVE_INFINITY;
+  #lastReportMs = Number.NEGATIVE_INFINITY;
+
+  constructor(minKbps: number, maxKbps: number, startKbps: number) {
+    this.#minKbps = minKbps;
+    this.#maxKbps = Math.max(minKbps, maxKbps);
+    this.#kbps = this.#reportedKbps = this.#clamp(startKbps);
+  }
+
+  get targetKbps(): number { return this.#clamp(Math.min(this.#kbps, this.#rembKbps)); }
+
+  /** A receiver report: share of packets lost since the one before, 0 to 1. */
+  onLoss(fraction: number, nowMs: number): void {
+    const elapsedMs = nowMs - this.#lastReportMs;
+    if (elapsedMs < MIN_REPORT_INTERVAL_MS) return;
+    this.#lastReportMs = nowMs;
+    if (fraction > CUT_ABOVE_LOSS) this.#kbps = this.#clamp(this.targetKbps * (1 - fraction / 2));
+    else if (fraction < GROW_BELOW_LOSS) this.#kbps = this.#clamp(this.#kbps * (1 + GROWTH_PER_SECOND * Math.min(elapsedMs, 1000) / 1000));
+  }
+
+  onRemb(bitsPerSecond: number): void { this.#rembKbps = bitsPerSecond / 1000; }
+
+  /** The new target in kbit/s when it differs noticeably from the one given last, else 0. */
+  takeChange(): number {
+    const target = this.targetKbps;
+    const isEdge = target === this.#minKbps || target === this.#maxKbps;
+    if (target === this.#reportedKbps || (!isEdge && Math.abs(target - this.#reportedKbps) < this.#reportedKbps * MIN_RELATIVE_CHANGE)) return 0;
+    this.#reportedKbps = target;
+    return target;
+  }
+
+  #clamp(kbps: number): number { return Math.round(Math.min(this.#maxKbps, Math.max(this.#minKbps, kbps))); }
+}

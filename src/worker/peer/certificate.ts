@@ -1,0 +1,58 @@
+// The self-signed certificate of a DTLS endpoint: P-256, made anew at each start (RFC 8827 section 6.5), in DER by hand.
+import { createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
+
+export interface Certificate {
+  readonly privateKey: KeyObject;
+  readonly der: Buffer;
+  /** SHA-256 over `der` as SDP writes it: upper-case hex with colons (RFC 8122). */
+  readonly fingerprint: string;
+}
+
+const DAY_MS = 86_400_000;
+
+/** A new key pair and a certificate for it, valid from a day ago (clocks differ) for about a year. */
+export function createCertificate(wallNowMs: number): Certificate {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const name = sequence(tagged(0x31, sequence(oid(2, 5, 4, 3), tagged(0x0c, Buffer.from('mouthpiece')))));
+  const ecdsaWithSha256 = sequence(oid(1, 2, 840, 10045, 4, 3, 2));
+  const serial = randomBytes(16);
+  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40; // positive, and no leading zero byte
+  const body = sequence(
+    tagged(0xa0, tagged(0x02, Buffer.from([2]))), // version 3
+    tagged(0x02, serial),
+    ecdsaWithSha256,
+    name,
+    sequence(utcTime(wallNowMs - DAY_MS), utcTime(wallNowMs + 365 * DAY_MS)),
+    name,
+    publicKey.export({ type: 'spki', format: 'der' }),
+  );
+  const signature = sign('sha256', body, privateKey);
+  const der = sequence(body, ecdsaWithSha256, tagged(0x03, Buffer.concat([Buffer.from([0]), signature])));
+  // Re-imported: a key that came straight out of the generator cannot be shared with other threads.
+  return { privateKey: createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })), der, fingerprint: fingerprintOf(der, 'sha256') };
+}
+
+/** A digest of a DER certificate in SDP's notation. `hash` is a name of node:crypto: sha256, sha384, sha512. */
+export const fingerprintOf = (der: Buffer, hash: string): string =>
+  (createHash(hash).update(der).digest('hex').toUpperCase().match(/../g) ?? []).join(':');
+
+function tagged(tag: number, content: Buffer): Buffer {
+  const length = content.length;
+  const head = length < 128 ? [tag, length] : length < 256 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 255];
+  return Buffer.concat([Buffer.from(head), content]);
+}
+
+const sequence = (...parts: readonly Buffer[]): Buffer => tagged(0x30, Buffer.concat(parts));
+
+function oid(first: number, second: number, ...rest: readonly number[]): Buffer {
+  const bytes = [first * 40 + second];
+  for (const part of rest) {
+    const groups = [part & 127];
+    for (let left = part >> 7; left > 0; left >>= 7) groups.unshift(128 | (left & 127));
+    bytes.push(...groups);
+  }
+  return tagged(0x06, Buffer.from(bytes));
+}
+
+const utcTime = (epochMs: number): Buffer =>
+  tagged(0x17, Buffer.from(`${new Date(epochMs).toISOString().replace(/[-:T]/g, '').slice(2, 14)}Z`));

@@ -1,0 +1,189 @@
+// DTLS 1.2 handshake messages (RFC 5246, RFC 6347): putting fragments together in order, and reading and writing each message.
+export const HANDSHAKE = {
+  clientHello: 1, serverHello: 2, certificate: 11, serverKeyExchange: 12, certificateRequest: 13, serverHelloDone: 14,
+  certificateVerify: 15, clientKeyExchange: 16, finished: 20,
+} as const;
+
+export interface HandshakeMessage {
+  readonly type: number;
+  readonly sequence: number;
+  readonly body: Buffer;
+  /** The message as one fragment: the form that goes into the handshake hash (RFC 6347 section 4.2.6). */
+  readonly whole: Buffer;
+}
+
+const HEADER_BYTES = 12;
+const MAX_MESSAGE_BYTES = 16_384;
+/** How far ahead of the next message others may be kept: a client's flight is five messages. */
+const MAX_AHEAD = 6;
+
+export function handshakeMessage(type: number, sequence: number, body: Buffer): Buffer {
+  const out = Buffer.alloc(HEADER_BYTES + body.length);
+  out[0] = type;
+  out.writeUIntBE(body.length, 1, 3);
+  out.writeUInt16BE(sequence, 4);
+  out.writeUIntBE(body.length, 9, 3);
+  body.copy(out, HEADER_BYTES);
+  return out;
+}
+
+/** One message that is still being put together. */
+interface Assembly { readonly type: number; readonly body: Buffer; readonly have: Uint8Array; missing: number }
+
+/** Gives the messages of one peer in order, each once, whatever the network did to their fragments. */
+export class HandshakeAssembler {
+  readonly #pending = new Map<number, Assembly>();
+  #next = 0;
+
+  /** Sequence number of the next message that has not been handed out. */
+  get next(): number { return this.#next; }
+
+  /** Takes the fragments in one handshake record. @returns false when it is malformed. `onOld` hears of messages already handed out. */
+  add(record: Buffer, onOld: (type: number) => void): boolean {
+    let offset = 0;
+    while (offset < record.length) {
+      if (offset + HEADER_BYTES > record.length) return false;
+      const type = record[offset] ?? 0;
+      const length = record.readUIntBE(offset + 1, 3);
+      const sequence = record.readUInt16BE(offset + 4);
+      const at = record.readUIntBE(offset + 6, 3);
+      const bytes = record.readUIntBE(offset + 9, 3);
+      const start = offset + HEADER_BYTES;
+      if (length > MAX_MESSAGE_BYTES || at + bytes > length || start + bytes > record.length) return false;
+      if (sequence < this.#next) onOld(type);
+      else if (sequence < this.#next + MAX_AHEAD && !this.#put(type, length, sequence, at, record.subarray(start, start + bytes))) return false;
+      offset = start + bytes;
+    }
+    return true;
+  }
+
+  #put(type: number, length: number, sequence: number, at: number, fragment: Buffer): boolean {
+    let assembly = this.#pending.get(sequence);
+    if (assembly === undefined) {
+      assembly = { type, body: Buffer.alloc(length), have: new Uint8Array(length), missing: length };
+      this.#pending.set(sequence, assembly);
+    }
+    if (assembly.type !== type || assembly.body.length !== length) return false;
+    for (let index = 0; index < fragment.length; index++) {
+      if (assembly.have[at + index] === 0) { assembly.have[at + index] = 1; assembly.body[at + index] = fragment[index] ?? 0; assembly.missing--; }
+    }
+    return true;
+  }
+
+  /** The next message in order if it is whole. */
+  take(): HandshakeMessage | null {
+    const assembly = this.#pending.get(this.#next);
+    if (assembly === undefined || assembly.missing > 0) return null;
+    this.#pending.delete(this.#next);
+    const sequence = this.#next++;
+    return { type: assembly.type, sequence, body: assembly.body, whole: handshakeMessage(assembly.type, sequence, assembly.body) };
+  }
+}
+
+/** Reads length-prefixed structures; any overrun is a RangeError, which the caller takes as a malformed message. */
+export class Reader {
+  readonly #data: Buffer;
+  #offset = 0;
+  constructor(data: Buffer) { this.#data = data; }
+  get left(): number { return this.#data.length - this.#offset; }
+  bytes(length: number): Buffer {
+    if (length > this.left) throw new RangeError('handshake message ends early');
+    return this.#data.subarray(this.#offset, this.#offset += length);
+  }
+  uint(bytes: 1 | 2 | 3): number { return this.bytes(bytes).readUIntBE(0, bytes); }
+  vector(lengthBytes: 1 | 2 | 3): Buffer { return this.bytes(this.uint(lengthBytes)); }
+}
+
+const uint16List = (data: Buffer): number[] => Array.from({ length: data.length >> 1 }, (_, index) => data.readUInt16BE(index * 2));
+
+const EXTENSION = { groups: 10, pointFormats: 11, signatures: 13, useSrtp: 14, extendedMasterSecret: 23, renegotiation: 0xff01 } as const;
+export const SECP256R1 = 23;
+export const ECDHE_ECDSA_AES128_GCM_SHA256 = 0xc02b;
+const SIGNALLING_RENEGOTIATION_SUITE = 0x00ff;
+
+export interface ClientHello {
+  readonly random: Buffer;
+  readonly suites: readonly number[];
+  readonly groups: readonly number[];
+  readonly srtpProfiles: readonly number[];
+  readonly hasExtendedMasterSecret: boolean;
+  readonly hasPointFormats: boolean;
+  readonly hasRenegotiationInfo: boolean;
+}
+
+export function readClientHello(body: Buffer): ClientHello {
+  const reader = new Reader(body);
+  if (reader.uint(2) > 0xfeff) throw new RangeError('not a DTLS version');
+  const random = Buffer.from(reader.bytes(32));
+  reader.vector(1); // session id: nothing is resumed
+  reader.vector(1); // cookie: the address was validated by ICE already
+  const suites = uint16List(reader.vector(2));
+  reader.vector(1); // compression methods
+  const extensions = new Map<number, Buffer>();
+  if (reader.left > 0) {
+    const list = new Reader(reader.vector(2));
+    while (list.left > 0) extensions.set(list.uint(2), list.vector(2));
+  }
+  const listIn = (extension: number): number[] => {
+    const data = extensions.get(extension);
+    return data === undefined ? [] : uint16List(new Reader(data).vector(2));
+  };
+  return {
+    random, suites, groups: listIn(EXTENSION.groups), srtpProfiles: listIn(EXTENSION.useSrtp),
+    hasExtendedMasterSecret: extensions.has(EXTENSION.extendedMasterSecret),
+    hasPointFormats: extensions.has(EXTENSION.pointFormats),
+    hasRenegotiationInfo: extensions.has(EXTENSION.renegotiation) || suites.includes(SIGNALLING_RENEGOTIATION_SUITE),
+  };
+}
+
+export function serverHello(random: Buffer, hello: ClientHello, srtpProfile: number): Buffer {
+  const extensions: Buffer[] = [];
+  const extension = (type: number, data: readonly number[]): void => {
+    extensions.push(Buffer.from([type >> 8, type & 255, data.length >> 8, data.length & 255, ...data]));
+  };
+  extension(EXTENSION.useSrtp, [0, 2, srtpProfile >> 8, srtpProfile & 255, 0]);
+  if (hello.hasExtendedMasterSecret) extension(EXTENSION.extendedMasterSecret, []);
+  if (hello.hasPointFormats) extension(EXTENSION.pointFormats, [1, 0]);
+  if (hello.hasRenegotiationInfo) extension(EXTENSION.renegotiation, [0]);
+  const list = Buffer.concat(extensions);
+  const suite = ECDHE_ECDSA_AES128_GCM_SHA256;
+  return Buffer.concat([
+    Buffer.from([0xfe, 0xfd]), random, Buffer.from([0, suite >> 8, suite & 255, 0, list.length >> 8, list.length & 255]), list,
+  ]);
+}
+
+export function certificateMessage(der: Buffer): Buffer {
+  const out = Buffer.alloc(6 + der.length);
+  out.writeUIntBE(der.length + 3, 0, 3);
+  out.writeUIntBE(der.length, 3, 3);
+  der.copy(out, 6);
+  return out;
+}
+
+/** The end-entity certificate of a Certificate message; null when the client sent none. */
+export function readCertificate(body: Buffer): Buffer | null {
+  const list = new Reader(new Reader(body).vector(3));
+  return list.left > 0 ? Buffer.from(list.vector(3)) : null;
+}
+
+/** The signed part of a ServerKeyExchange: a named curve and our public point. */
+export const ecdhParameters = (publicKey: Buffer): Buffer => Buffer.concat([Buffer.from([3, 0, SECP256R1, publicKey.length]), publicKey]);
+
+/** Signature schemes a client's certificate may use: code → hash, key type, and RSA padding. */
+export const SIGNATURE_SCHEMES = new Map<number, { readonly hash: string; readonly keyType: 'ec' | 'rsa'; readonly isPss: boolean }>([
+  [0x0403, { hash: 'sha256', keyType: 'ec', isPss: false }],
+  [0x0503, { hash: 'sha384', keyType: 'ec', isPss: false }],
+  [0x0603, { hash: 'sha512', keyType: 'ec', isPss: false }],
+  [0x0804, { hash: 'sha256', keyType: 'rsa', isPss: true }],
+  [0x0401, { hash: 'sha256', keyType: 'rsa', isPss: false }],
+  [0x0501, { hash: 'sha384', keyType: 'rsa', isPss: false }],
+  [0x0601, { hash: 'sha512', keyType: 'rsa', isPss: false }],
+]);
+
+export function certificateRequest(): Buffer {
+  const schemes = [...SIGNATURE_SCHEMES.keys()].flatMap((code) => [code >> 8, code & 255]);
+  return Buffer.from([2, 64, 1, schemes.length >> 8, schemes.length & 255, ...schemes, 0, 0]); // types: ecdsa_sign, rsa_sign; any authority
+}
+
+export const signedBlock = (scheme: number, signature: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([scheme >> 8, scheme & 255, signature.length >> 8, signature.length & 255]), signature]);

@@ -1,0 +1,215 @@
+// The sending half of a peer's media: frames become packets, and the receiver's reports become retransmissions, key frames and a bitrate.
+import { AUDIO_RATE, VIDEO_CLOCK } from '../../media/timeline.ts';
+import { createPacketizer, type Packetizer } from '../packetize/packetizer.ts';
+import { BitrateController } from './bitrate.ts';
+import type { PeerStats } from './peer.ts';
+import { bye, compactNtp, parseRtcp, senderReport, type RtcpHandler } from './rtcp.ts';
+import { RtpStream, type DatagramSink } from './rtp-stream.ts';
+import type { AnswerPlan } from './sdp-answer.ts';
+import type { SrtpSender } from './srtp.ts';
+
+export interface MediaSenderOptions {
+  readonly minBitrateKbps: number;
+  readonly maxBitrateKbps: number;
+  /** Wall-clock time minus monotonic time, taken once: NTP times then never jump. */
+  readonly wallOffsetMs: number;
+  readonly cname: string;
+}
+
+export interface MediaSenderListener {
+  onKeyFrameRequest(): void;
+  onTargetBitrate(kbps: number): void;
+}
+
+const VIDEO_HISTORY_PACKETS = 256; // 1.5 s at 1500 kbit/s
+const SENDER_REPORT_MS = 1_000;
+const KEY_FRAME_INTERVAL_MS = 300;
+const START_KBPS = 600;
+const RETRANSMIT = { maxTimes: 3, minIntervalMs: 20 } as const;
+/** Retransmissions may take this share of the bitrate, saved up to a burst that repairs a lost key frame. */
+const RETRANSMIT_SHARE = 0.2;
+const RETRANSMIT_BURST_BYTES = 40_000;
+/** The media clock may wander from the monotonic one by this much before sender reports follow it. */
+const CLOCK_SLACK_MS = 100;
+
+export class MediaSender implements RtcpHandler {
+  readonly video: RtpStream | null;
+  readonly audio: RtpStream | null;
+  readonly #options: MediaSenderOptions;
+  readonly #listener: MediaSenderListener;
+  readonly #stats: PeerStats;
+  readonly #packetizer: Packetizer;
+  readonly #bitrate: BitrateController;
+  readonly #sink: DatagramSink;
+  readonly #nextBuffer: () => Buffer;
+  #srtp: SrtpSender | null = null;
+  /** nowMs - mediaMs: ONE mapping for both streams, since only their relation makes lip sync. NaN before the first packet. */
+  #mediaOffsetMs = Number.NaN;
+  #nextReportMs = 0;
+  #lastKeyRequestMs = Number.NEGATIVE_INFINITY;
+  #isKeyWanted = false;
+  #lastFir = -1;
+  #retransmitTokens = RETRANSMIT_BURST_BYTES;
+  #tokensAtMs = 0;
+  #nowMs = 0;
+
+  constructor(plan: AnswerPlan, options: MediaSenderOptions, listener: MediaSenderListener, stats: PeerStats, nextBuffer: () => Buffer, sink: DatagramSink) {
+    this.#options = options;
+    this.#listener = listener;
+    this.#stats = stats;
+    this.#nextBuffer = nextBuffer;
+    this.#sink = (datagram, length) => { stats.packetsSent++; stats.bytesSent += length; sink(datagram, length); };
+    const { video, audio } = plan;
+    this.#packetizer = createPacketizer(plan.videoCodec);
+    this.video = video === null ? null : new RtpStream({
+      payloadType: video.codec.payloadType, clockRate: VIDEO_CLOCK, mid: video.section.mid, extensions: video.extensions,
+      historyPackets: video.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0, rtxPayloadType: video.rtxPayloadType,
+    });
+    this.audio = audio === null ? null : new RtpStream({
+      payloadType: audio.codec.payloadType, clockRate: AUDIO_RATE, mid: audio.section.mid, extensions: audio.extensions, historyPackets: 0, rtxPayloadType: null,
+    });
+    this.#bitrate = new BitrateController(options.minBitrateKbps, options.maxBitrateKbps, START_KBPS);
+    stats.targetBitrateKbps = this.#bitrate.targetKbps;
+  }
+
+  /** From now on packets can be sent. */
+  start(srtp: SrtpSender, nowMs: number): void {
+    this.#srtp = srtp;
+    this.#tokensAtMs = nowMs;
+  }
+
+  stop(): void {
+    const ssrcs = [this.video, this.audio].flatMap((stream) => stream === null ? [] : [stream.ssrc]);
+    if (this.#srtp !== null) this.#sendRtcp(bye(ssrcs));
+    this.#srtp = null;
+  }
+
+  sendVideo(frame: Uint8Array, length: number, mediaMs: number, nowMs: number): number {
+    const stream = this.video;
+    const srtp = this.#srtp;
+    if (stream === null || srtp === null || length === 0) return 0;
+    this.#keepClock(mediaMs, nowMs);
+    const timestamp = stream.timestampOf(mediaMs);
+    const wallMs = nowMs + this.#options.wallOffsetMs;
+    this.#packetizer.start(frame, length, stream.maxPayloadBytes);
+    let packets = 0;
+    for (let bytes = this.#packetizer.next(stream.packet, stream.headerBytes); bytes > 0; bytes = this.#packetizer.next(stream.packet, stream.headerBytes)) {
+      stream.send(bytes, timestamp, this.#packetizer.isDone, wallMs, srtp, this.#nextBuffer(), this.#sink);
+      packets++;
+    }
+    return packets;
+  }
+
+  sendAudio(packet: Uint8Array, length: number, mediaMs: number, nowMs: number, isTalkSpurtStart: boolean): number {
+    const stream = this.audio;
+    const srtp = this.#srtp;
+    if (stream === null || srtp === null || length === 0 || length > stream.maxPayloadBytes) return 0;
+    this.#keepClock(mediaMs, nowMs);
+    stream.packet.set(length === packet.length ? packet : packet.subarray(0, length), stream.headerBytes);
+    stream.send(length, stream.timestampOf(mediaMs), isTalkSpurtStart, nowMs + this.#options.wallOffsetMs, srtp, this.#nextBuffer(), this.#sink);
+    return 1;
+  }
+
+  #keepClock(mediaMs: number, nowMs: number): void {
+    const offsetMs = nowMs - mediaMs;
+    if (!(Math.abs(offsetMs - this.#mediaOffsetMs) <= CLOCK_SLACK_MS)) {
+      this.#mediaOffsetMs = offsetMs;
+      this.#nextReportMs = 0; // tell the receiver at once: it cannot align the streams before the first report
+    }
+  }
+
+  /** Takes one opened RTCP packet. @returns false when malformed. */
+  receive(rtcp: Buffer, nowMs: number): boolean {
+    this.#nowMs = nowMs;
+    const isSane = parseRtcp(rtcp, this);
+    this.#tellBitrate();
+    return isSane;
+  }
+
+  poll(nowMs: number): void {
+    this.#nowMs = nowMs;
+    if (this.#isKeyWanted) this.#requestKeyFrame();
+    if (this.#srtp === null || nowMs < this.#nextReportMs || Number.isNaN(this.#mediaOffsetMs)) return;
+    this.#nextReportMs = nowMs + SENDER_REPORT_MS;
+    const wallMs = nowMs + this.#options.wallOffsetMs;
+    const reports = [this.video, this.audio].flatMap((stream) => stream === null ? [] : [senderReport({
+      ssrc: stream.ssrc, rtpTimestamp: stream.timestampOf(nowMs - this.#mediaOffsetMs), packets: stream.packets, octets: stream.payloadBytes,
+    }, wallMs, this.#options.cname)]);
+    this.#sendRtcp(Buffer.concat(reports));
+  }
+
+  #sendRtcp(plain: Buffer): void {
+    if (this.#srtp === null) return;
+    const sealed = this.#srtp.protectRtcp(plain);
+    this.#sink(sealed, sealed.length);
+  }
+
+  // What the receiver says (RtcpHandler)
+
+  onReport(ssrc: number, fractionLost: number, lost: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void {
+    if (lastSr !== 0) {
+      // RFC 3550 section 6.4.1; in units of 1/65536 s, modulo 2^32
+      const units = (compactNtp(this.#nowMs + this.#options.wallOffsetMs) - lastSr - delaySinceLastSr) >>> 0;
+      if (units < 65536 * 60) this.#stats.roundTripMs = units * 1000 / 65536;
+    }
+    const isPrincipal = ssrc === (this.video ?? this.audio)?.ssrc;
+    if (!isPrincipal) return;
+    this.#stats.fractionLost = fractionLost;
+    this.#stats.packetsLost = Math.max(0, lost);
+    this.#stats.jitterMs = jitterTicks * 1000 / (this.video === null ? AUDIO_RATE : VIDEO_CLOCK);
+    this.#bitrate.onLoss(fractionLost, this.#nowMs);
+  }
+
+  onNack(ssrc: number, sequenceNumber: number): void {
+    const stream = this.video;
+    if (stream === null || ssrc !== stream.ssrc || this.#srtp === null) return;
+    this.#stats.nacksReceived++;
+    const minIntervalMs = Math.max(RETRANSMIT.minIntervalMs, this.#stats.roundTripMs);
+    const cost = stream.retransmitCost(sequenceNumber, this.#nowMs, { maxTimes: RETRANSMIT.maxTimes, minIntervalMs });
+    if (cost === 0 || !this.#takeTokens(cost)) return;
+    stream.retransmit(sequenceNumber, this.#nowMs, this.#nowMs + this.#options.wallOffsetMs, this.#srtp, this.#nextBuffer(), this.#sink);
+    this.#stats.packetsRetransmitted++;
+  }
+
+  #takeTokens(bytes: number): boolean {
+    const earned = (this.#nowMs - this.#tokensAtMs) / 1000 * this.#bitrate.targetKbps * 125 * RETRANSMIT_SHARE;
+    this.#retransmitTokens = Math.min(RETRANSMIT_BURST_BYTES, this.#retransmitTokens + Math.max(0, earned));
+    this.#tokensAtMs = this.#nowMs;
+    if (this.#retransmitTokens < bytes) return false;
+    this.#retransmitTokens -= bytes;
+    return true;
+  }
+
+  onPli(ssrc: number): void {
+    if (ssrc !== this.video?.ssrc) return;
+    this.#stats.plisReceived++;
+    this.#requestKeyFrame();
+  }
+
+  onFir(ssrc: number, sequenceNumber: number): void {
+    // RFC 5104 section 4.3.1.1: the same number again is a repetition of the same request.
+    if (ssrc !== this.video?.ssrc || sequenceNumber === this.#lastFir) return;
+    this.#lastFir = sequenceNumber;
+    this.#stats.firsReceived++;
+    this.#requestKeyFrame();
+  }
+
+  /** At most one request every 300 ms; one that comes too early is kept for `poll`, never lost. */
+  #requestKeyFrame(): void {
+    this.#isKeyWanted = this.#nowMs - this.#lastKeyRequestMs < KEY_FRAME_INTERVAL_MS;
+    if (this.#isKeyWanted) return;
+    this.#lastKeyRequestMs = this.#nowMs;
+    this.#listener.onKeyFrameRequest();
+  }
+
+  onRemb(bitsPerSecond: number): void { this.#bitrate.onRemb(bitsPerSecond); }
+
+  /** A stream of the client's ended; that the client is gone is told by DTLS or by silence. */
+  onBye(): void { /* nothing depends on it */ }
+
+  #tellBitrate(): void {
+    const kbps = this.#bitrate.takeChange();
+    this.#stats.targetBitrateKbps = this.#bitrate.targetKbps;
+    if (kbps > 0) this.#listener.onTargetBitrate(kbps);
+  }
+}

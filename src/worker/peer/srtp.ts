@@ -1,0 +1,256 @@
+// SRTP and SRTCP (RFC 3711, RFC 7714): keys, packet protection and replay windows of one DTLS association.
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto';
+
+/** Profiles of use_srtp (RFC 5764, RFC 7714), the preferred one first: GCM costs one pass where CM + HMAC needs two. */
+export const SRTP_PROFILES = [0x0007, 0x0001] as const;
+export type SrtpProfile = (typeof SRTP_PROFILES)[number];
+const GCM: SrtpProfile = 0x0007;
+
+export const saltBytes = (profile: SrtpProfile): number => profile === GCM ? 12 : 14;
+export const KEY_BYTES = 16;
+/** Most that protection adds to a packet: RTCP's index word and the GCM tag. */
+export const SRTP_OVERHEAD = 4 + 16;
+
+const RTP_TAG = { 7: 16, 1: 10 } as const;
+const RTCP_TAG = { 7: 16, 1: 10 } as const;
+const MAX_STREAMS = 8;
+
+/** RFC 3711 section 4.3: session keys from a master key, key derivation rate 0. */
+function deriveKey(masterKey: Buffer, masterSalt: Buffer, label: number, length: number): Buffer {
+  const iv = Buffer.alloc(16);
+  masterSalt.copy(iv, 0); // RFC 7714 section 11 pads the 12-byte salt of GCM with two zero bytes at the end
+  iv[7] = (iv[7] ?? 0) ^ label;
+  return createCipheriv('aes-128-ctr', masterKey, iv).update(Buffer.alloc(length));
+}
+
+interface DirectionKeys { readonly key: Buffer; readonly salt: Buffer; readonly auth: Buffer }
+
+const directionKeys = (profile: SrtpProfile, key: Buffer, salt: Buffer, firstLabel: number): DirectionKeys => ({
+  key: deriveKey(key, salt, firstLabel, KEY_BYTES),
+  auth: deriveKey(key, salt, firstLabel + 1, 20),
+  salt: deriveKey(key, salt, firstLabel + 2, saltBytes(profile)),
+});
+
+/** A 64-packet sliding window over a growing index (RFC 3711 section 3.3.2). */
+export class ReplayWindow {
+  #top = -1;
+  #low = 0;  // bits 0..31 below the top, bit 0 is the top itself
+  #high = 0; // bits 32..63
+
+  isNew(index: number): boolean {
+    const age = this.#top - index;
+    if (age < 0) return true;
+    if (age >= 64) return false;
+    return age < 32 ? (this.#low >>> age & 1) === 0 : (this.#high >>> (age - 32) & 1) === 0;
+  }
+
+  accept(index: number): void {
+    const step = index - this.#top;
+    if (step > 0) {
+      if (step >= 64 || this.#top < 0) { this.#low = 0; this.#high = 0; }
+      else if (step >= 32) { this.#high = step === 32 ? this.#low : this.#low << (step - 32); this.#low = 0; }
+      else { this.#high = this.#high << step | this.#low >>> (32 - step); this.#low <<= step; }
+      this.#low |= 1;
+      this.#top = index;
+    } else if (-step < 32) this.#low |= 1 << -step;
+    else this.#high |= 1 << (-step - 32);
+  }
+
+  get top(): number { return this.#top; }
+}
+
+/** Protects what we send. One instance per association; the caller keeps each stream's rollover counter. */
+export class SrtpSender {
+  readonly #profile: SrtpProfile;
+  readonly #rtp: DirectionKeys;
+  readonly #rtcp: DirectionKeys;
+  readonly #iv: Buffer;
+  readonly #word = Buffer.alloc(4);
+  #rtcpIndex = 0;
+
+  constructor(profile: SrtpProfile, masterKey: Buffer, masterSalt: Buffer) {
+    this.#profile = profile;
+    this.#rtp = directionKeys(profile, masterKey, masterSalt, 0);
+    this.#rtcp = directionKeys(profile, masterKey, masterSalt, 3);
+    this.#iv = Buffer.alloc(profile === GCM ? 12 : 16);
+  }
+
+  /**
+   * Writes the protected form of the RTP packet `plain` (header of `headerBytes`, then payload) to `out`.
+   * @returns bytes written. `out` needs 16 bytes more than `plain` has.
+   */
+  protectRtp(plain: Buffer, headerBytes: number, rollover: number, out: Buffer): number {
+    const ssrc = plain.readUInt32BE(8);
+    const sequence = plain.readUInt16BE(2);
+    const end = plain.length;
+    plain.copy(out, 0, 0, headerBytes);
+    const payload = plain.subarray(headerBytes);
+    if (this.#profile === GCM) {
+      gcmIv(this.#iv, this.#rtp.salt, ssrc, rollover, sequence);
+      const cipher = createCipheriv('aes-128-gcm', this.#rtp.key, this.#iv);
+      cipher.setAAD(plain.subarray(0, headerBytes));
+      cipher.update(payload).copy(out, headerBytes);
+      cipher.final();
+      cipher.getAuthTag().copy(out, end);
+      return end + 16;
+    }
+    cmIv(this.#iv, this.#rtp.salt, ssrc, rollover * 65536 + sequence);
+    createCipheriv('aes-128-ctr', this.#rtp.key, this.#iv).update(payload).copy(out, headerBytes);
+    this.#word.writeUInt32BE(rollover, 0);
+    createHmac('sha1', this.#rtp.auth).update(out.subarray(0, end)).update(this.#word).digest().copy(out, end, 0, 10);
+    return end + 10;
+  }
+
+  /** The protected form of a compound RTCP packet. */
+  protectRtcp(plain: Buffer): Buffer {
+    const index = this.#rtcpIndex = (this.#rtcpIndex + 1) % 0x8000_0000;
+    const ssrc = plain.readUInt32BE(4);
+    const header = plain.subarray(0, 8);
+    const body = plain.subarray(8);
+    const trailer = Buffer.alloc(4);
+    trailer.writeUInt32BE((index | 0x8000_0000) >>> 0, 0);
+    if (this.#profile === GCM) {
+      gcmIv(this.#iv, this.#rtcp.salt, ssrc, index >>> 16, index & 0xffff);
+      const cipher = createCipheriv('aes-128-gcm', this.#rtcp.key, this.#iv);
+      cipher.setAAD(Buffer.concat([header, trailer]));
+      const sealed = cipher.update(body);
+      cipher.final();
+      return Buffer.concat([header, sealed, cipher.getAuthTag(), trailer]);
+    }
+    cmIv(this.#iv, this.#rtcp.salt, ssrc, index);
+    const sealed = createCipheriv('aes-128-ctr', this.#rtcp.key, this.#iv).update(body);
+    const covered = Buffer.concat([header, sealed, trailer]);
+    return Buffer.concat([covered, createHmac('sha1', this.#rtcp.auth).update(covered).digest().subarray(0, 10)]);
+  }
+}
+
+interface InboundStream { rollover: number; lastSequence: number; readonly window: ReplayWindow }
+
+/** Opens what we receive. Every method gives null for a packet that is not authentic, replayed, or malformed. */
+export class SrtpReceiver {
+  readonly #profile: SrtpProfile;
+  readonly #rtp: DirectionKeys;
+  readonly #rtcp: DirectionKeys;
+  readonly #iv: Buffer;
+  readonly #word = Buffer.alloc(4);
+  readonly #rtpStreams = new Map<number, InboundStream>();
+  readonly #rtcpWindows = new Map<number, ReplayWindow>();
+
+  constructor(profile: SrtpProfile, masterKey: Buffer, masterSalt: Buffer) {
+    this.#profile = profile;
+    this.#rtp = directionKeys(profile, masterKey, masterSalt, 0);
+    this.#rtcp = directionKeys(profile, masterKey, masterSalt, 3);
+    this.#iv = Buffer.alloc(profile === GCM ? 12 : 16);
+  }
+
+  /** @returns the payload (without header, extensions and padding), or null. */
+  unprotectRtp(data: Buffer): Buffer | null {
+    const headerBytes = rtpHeaderBytes(data);
+    const tag = RTP_TAG[this.#profile];
+    if (headerBytes === 0 || data.length < headerBytes + tag) return null;
+    const ssrc = data.readUInt32BE(8);
+    const sequence = data.readUInt16BE(2);
+    const known = this.#rtpStreams.get(ssrc);
+    if (known === undefined && this.#rtpStreams.size >= MAX_STREAMS) return null;
+    const stream = known ?? { rollover: 0, lastSequence: sequence, window: new ReplayWindow() };
+    // RFC 3711 appendix A: the rollover counter that puts this packet nearest to the last one.
+    const difference = sequence - stream.lastSequence;
+    const rollover = difference > 32768 ? stream.rollover - 1 : difference < -32768 ? stream.rollover + 1 : stream.rollover;
+    if (rollover < 0) return null;
+    const index = rollover * 65536 + sequence;
+    if (!stream.window.isNew(index)) return null;
+    const payload = this.#openRtp(data, headerBytes, ssrc, rollover, sequence);
+    if (payload === null) return null;
+    if (known === undefined) this.#rtpStreams.set(ssrc, stream);
+    stream.window.accept(index);
+    if (index >= stream.rollover * 65536 + stream.lastSequence) { stream.rollover = rollover; stream.lastSequence = sequence; }
+    const padding = ((data[0] ?? 0) & 0x20) !== 0 ? payload[payload.length - 1] ?? 0 : 0;
+    return padding > payload.length ? null : payload.subarray(0, payload.length - padding);
+  }
+
+  #openRtp(data: Buffer, headerBytes: number, ssrc: number, rollover: number, sequence: number): Buffer | null {
+    const end = data.length - RTP_TAG[this.#profile];
+    const sealed = data.subarray(headerBytes, end);
+    if (this.#profile === GCM) {
+      gcmIv(this.#iv, this.#rtp.salt, ssrc, rollover, sequence);
+      return openGcm(this.#rtp.key, this.#iv, data.subarray(0, headerBytes), sealed, data.subarray(end));
+    }
+    this.#word.writeUInt32BE(rollover, 0);
+    const wanted = createHmac('sha1', this.#rtp.auth).update(data.subarray(0, end)).update(this.#word).digest().subarray(0, 10);
+    if (!timingSafeEqual(wanted, data.subarray(end))) return null;
+    cmIv(this.#iv, this.#rtp.salt, ssrc, rollover * 65536 + sequence);
+    return createCipheriv('aes-128-ctr', this.#rtp.key, this.#iv).update(sealed);
+  }
+
+  /** @returns the compound RTCP packet in the clear, or null. */
+  unprotectRtcp(data: Buffer): Buffer | null {
+    const gcm = this.#profile === GCM;
+    const tag = RTCP_TAG[this.#profile];
+    if (data.length < 8 + 4 + tag) return null;
+    const trailerAt = gcm ? data.length - 4 : data.length - tag - 4;
+    const trailer = data.readUInt32BE(trailerAt);
+    if ((trailer & 0x8000_0000) === 0) return null; // unencrypted SRTCP is not negotiated
+    const index = trailer & 0x7fff_ffff;
+    const ssrc = data.readUInt32BE(4);
+    const known = this.#rtcpWindows.get(ssrc);
+    if (known === undefined && this.#rtcpWindows.size >= MAX_STREAMS) return null;
+    if (known !== undefined && !known.isNew(index)) return null;
+    const header = data.subarray(0, 8);
+    let body: Buffer | null;
+    if (gcm) {
+      gcmIv(this.#iv, this.#rtcp.salt, ssrc, index >>> 16, index & 0xffff);
+      const tagAt = trailerAt - 16;
+      body = openGcm(this.#rtcp.key, this.#iv, Buffer.concat([header, data.subarray(trailerAt)]), data.subarray(8, tagAt), data.subarray(tagAt, trailerAt));
+    } else {
+      const wanted = createHmac('sha1', this.#rtcp.auth).update(data.subarray(0, trailerAt + 4)).digest().subarray(0, 10);
+      if (!timingSafeEqual(wanted, data.subarray(trailerAt + 4))) return null;
+      cmIv(this.#iv, this.#rtcp.salt, ssrc, index);
+      body = createCipheriv('aes-128-ctr', this.#rtcp.key, this.#iv).update(data.subarray(8, trailerAt));
+    }
+    if (body === null) return null;
+    const window = known ?? new ReplayWindow();
+    if (known === undefined) this.#rtcpWindows.set(ssrc, window);
+    window.accept(index);
+    return Buffer.concat([header, body]);
+  }
+}
+
+/** Bytes of an RTP header with its CSRCs and extension; 0 when the packet is too short for what it says. */
+export function rtpHeaderBytes(data: Buffer): number {
+  if (data.length < 12) return 0;
+  const first = data[0] ?? 0;
+  let bytes = 12 + (first & 15) * 4;
+  if ((first & 0x10) !== 0) {
+    if (data.length < bytes + 4) return 0;
+    bytes += 4 + data.readUInt16BE(bytes + 2) * 4;
+  }
+  return bytes <= data.length ? bytes : 0;
+}
+
+function openGcm(key: Buffer, iv: Buffer, aad: Buffer, sealed: Buffer, tag: Buffer): Buffer | null {
+  const decipher = createDecipheriv('aes-128-gcm', key, iv, { authTagLength: 16 });
+  decipher.setAAD(aad);
+  decipher.setAuthTag(tag);
+  const plain = decipher.update(sealed);
+  try { decipher.final(); } catch { return null; }
+  return plain;
+}
+
+/** RFC 7714 sections 8.1 and 9.1: 00 00 SSRC ROC SEQ, XORed with the salt. For RTCP the 31-bit index takes ROC and SEQ's place. */
+function gcmIv(iv: Buffer, salt: Buffer, ssrc: number, high: number, low: number): void {
+  iv[0] = salt[0] ?? 0;
+  iv[1] = salt[1] ?? 0;
+  iv.writeUInt32BE((ssrc ^ salt.readUInt32BE(2)) >>> 0, 2);
+  iv.writeUInt32BE((high ^ salt.readUInt32BE(6)) >>> 0, 6);
+  iv.writeUInt16BE(low ^ salt.readUInt16BE(10), 10);
+}
+
+/** RFC 3711 section 4.1.1: salt * 2^16 XOR SSRC * 2^64 XOR index * 2^16. `index` has up to 48 bits. */
+function cmIv(iv: Buffer, salt: Buffer, ssrc: number, index: number): void {
+  salt.copy(iv, 0, 0, 14);
+  iv[14] = 0;
+  iv[15] = 0;
+  iv.writeUInt32BE((iv.readUInt32BE(4) ^ ssrc) >>> 0, 4);
+  iv.writeUInt32BE((iv.readUInt32BE(8) ^ Math.floor(index / 65536)) >>> 0, 8);
+  iv.writeUInt16BE(iv.readUInt16BE(12) ^ (index & 0xffff), 12);
+}
