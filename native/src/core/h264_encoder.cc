@@ -12,22 +12,15 @@ namespace mouthpiece {
 
 namespace {
 
+/**
+ * OpenH264 has room for 12 bits a pixel and stops for good when a frame needs more (noise at a high bitrate: found by fuzzing).
+ * With this as the finest quantiser no picture does.
+ */
+constexpr int SAFE_MIN_QP = 28;
+
 class H264Encoder final : public VideoEncoder {
  public:
-  explicit H264Encoder(const VideoSettings& settings) : VideoEncoder(settings), bitrate_(settings.bitrate_kbps * 1000) {
-    check(WelsCreateSVCEncoder(&codec_), "set up");
-    try {
-      set_up();
-    } catch (...) {
-      WelsDestroySVCEncoder(codec_);
-      throw;
-    }
-  }
-
-  ~H264Encoder() override {
-    codec_->Uninitialize();
-    WelsDestroySVCEncoder(codec_);
-  }
+  explicit H264Encoder(const VideoSettings& settings) : VideoEncoder(settings), bitrate_(settings.bitrate_kbps * 1000) { set_up(); }
 
   /** `dirty` is not used: OpenH264 finds the still background itself. Output is Annex B, SPS and PPS before every IDR. */
   EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key, std::span<const uint8_t>) override {
@@ -44,7 +37,14 @@ class H264Encoder final : public VideoEncoder {
     source.uiTimeStamp = time_++ * 1000 / settings_.fps;
     if (force_key || needs_key_) check(codec_->ForceIntraFrame(true), "make a key frame");
     SFrameBSInfo info{};
-    check(codec_->EncodeFrame(&source, &info), "encode");
+    int error = codec_->EncodeFrame(&source, &info);
+    if (error == cmMallocMemeError && min_qp_ < SAFE_MIN_QP) {
+      min_qp_ = SAFE_MIN_QP;
+      set_up();
+      info = {};
+      error = codec_->EncodeFrame(&source, &info);
+    }
+    check(error, "encode");
 
     EncodedFrame frame{0, info.eFrameType == videoFrameTypeIDR};
     if (info.eFrameType == videoFrameTypeSkip) return frame;
@@ -66,10 +66,10 @@ class H264Encoder final : public VideoEncoder {
   void set_bitrate(int kbps) override {
     const int bitrate = kbps * 1000;
     if (bitrate == bitrate_) return;
-    // The target must not exceed the maximum at any moment.
+    // The target must not exceed the maximum at any moment; and "all layers" would leave the layer's own maximum as it was.
     const bool up = bitrate > bitrate_;
     for (const bool maximum : {up, !up}) {
-      SBitrateInfo info{SPATIAL_LAYER_ALL, maximum ? peak(bitrate) : bitrate};
+      SBitrateInfo info{SPATIAL_LAYER_0, maximum ? peak(bitrate) : bitrate};
       check(codec_->SetOption(maximum ? ENCODER_OPTION_MAX_BITRATE : ENCODER_OPTION_BITRATE, &info), "change the bitrate");
     }
     bitrate_ = bitrate;
@@ -82,6 +82,9 @@ class H264Encoder final : public VideoEncoder {
   static int peak(int bitrate) { return bitrate + bitrate / 2; }
 
   void set_up() {
+    ISVCEncoder* created = nullptr;
+    check(WelsCreateSVCEncoder(&created), "set up");
+    codec_.reset(created);
     int level = WELS_LOG_QUIET;
     codec_->SetOption(ENCODER_OPTION_TRACE_LEVEL, &level);
     SEncParamExt p;
@@ -93,6 +96,8 @@ class H264Encoder final : public VideoEncoder {
     p.iRCMode = RC_BITRATE_MODE;
     p.iTargetBitrate = bitrate_;
     p.iMaxBitrate = peak(bitrate_);
+    p.iMinQp = min_qp_;
+    p.iMaxQp = 51;
     p.bEnableFrameSkip = false;
     p.iTemporalLayerNum = 1;
     p.iSpatialLayerNum = 1;
@@ -125,8 +130,16 @@ class H264Encoder final : public VideoEncoder {
     if (error != cmResultSuccess) throw std::runtime_error(std::string("OpenH264 cannot ") + what + ": error " + std::to_string(error));
   }
 
-  ISVCEncoder* codec_ = nullptr;
+  struct Destroy {
+    void operator()(ISVCEncoder* codec) const {
+      codec->Uninitialize();
+      WelsDestroySVCEncoder(codec);
+    }
+  };
+
+  std::unique_ptr<ISVCEncoder, Destroy> codec_;
   int bitrate_;  // bit/s
+  int min_qp_ = 12;
   long long time_ = 0;
   bool needs_key_ = true;
 };

@@ -7,7 +7,7 @@
 
 namespace mouthpiece {
 
-/** low: 60 dB, flat to 0.73 of the lower rate's half; medium: 80 dB, 0.79; high: 96 dB, 0.87. */
+/** low: 60 dB, flat to 0.70 of the lower rate's half; medium: 80 dB, 0.79; high: 96 dB, 0.87. */
 enum class ResamplerQuality { low, medium, high };
 
 /**

@@ -1,0 +1,74 @@
+// Threads: pinning as the kernel sees it, CPU time, and two worker threads in the addon at once.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { native } from '../../src/native/addon.ts';
+
+const ADDON = new URL('../../src/native/addon.ts', import.meta.url).href;
+
+/** Runs `body` (the text of an async function of `native` and `input`) in a worker and gives its result. */
+async function inWorker(body: string, input?: unknown): Promise<unknown> {
+  const source = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    import('${ADDON}').then(({ native }) => (async (native, input) => {${body}})(native, workerData)).then((value) => parentPort.postMessage(value));`;
+  const worker = new Worker(source, { eval: true, workerData: input });
+  const [value] = await once(worker, 'message') as [unknown];
+  await worker.terminate();
+  return value;
+}
+
+test('allowedCpus is what the kernel allows, also when asked from a pinned thread', async () => {
+  const list = /Cpus_allowed_list:\s*(\S+)/.exec(readFileSync('/proc/self/status', 'utf8'))![1]!;
+  const wanted = list.split(',').flatMap((range) => {
+    const [first, last = first] = range.split('-').map(Number);
+    return Array.from({ length: last! - first! + 1 }, (_, i) => first! + i);
+  });
+  assert.deepEqual(native.allowedCpus(), wanted);
+  assert.deepEqual(await inWorker('native.pinThread(native.allowedCpus().at(-1)); return native.allowedCpus();'), wanted);
+});
+
+test('pinThread and setThreadName act on the calling thread alone, and the kernel knows', async () => {
+  const status = await inWorker(`
+    native.pinThread(native.allowedCpus()[0]);
+    native.setThreadName('mouthpiece-w0-and-more');
+    return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/status', 'utf8');`) as string;
+  assert.match(status, new RegExp(`^Cpus_allowed_list:\\s*${native.allowedCpus()[0]}$`, 'm'));
+  assert.match(status, /^Name:\s*mouthpiece-w0-a$/m);
+  assert.match(readFileSync(`/proc/self/task/${native.threadId()}/status`, 'utf8'), new RegExp(`^Cpus_allowed_list:\\s*${native.allowedCpus().length > 1 ? '.*[-,]' : '\\d'}`, 'm'));
+  assert.throws(() => { native.pinThread(8191); }, /Cannot pin the thread to CPU 8191: Invalid argument/);
+  assert.throws(() => { native.pinThread(-1); }, RangeError);
+  assert.throws(() => { native.setThreadName(7 as unknown as string); }, TypeError);
+});
+
+test('threadCpuMs counts this thread\'s work and not its sleep', async () => {
+  const [busy, idle, foreign] = await inWorker(`
+    const start = native.threadCpuMs();
+    while (native.threadCpuMs() - start < 40) Math.sqrt(Math.random());
+    const middle = native.threadCpuMs();
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    return [middle - start, native.threadCpuMs() - middle, native.threadId()];`) as [number, number, number];
+  assert.ok(busy >= 40 && busy < 60, `${busy}`);
+  assert.ok(idle < 30, `${idle}`);
+  assert.notEqual(foreign, native.threadId());
+});
+
+test('two worker threads encode at once as one thread would, and their ends leave the other alone', async () => {
+  const body = `
+    const { createHash } = process.getBuiltinModule('node:crypto');
+    const hash = createHash('sha256'), out = new Uint8Array(1 << 17), picture = new Uint8Array(128 * 128 * 3 / 2);
+    const encoders = ['vp8', 'h264'].map((codec) => new native.VideoEncoder({ codec, width: 128, height: 128, fps: 30, bitrateKbps: 200 }));
+    const opus = new native.OpusEncoder({ sampleRate: 48000, channels: 1, bitrate: 32000 }), pcm = new Int16Array(960);
+    for (let frame = 0; frame < 60; frame++) {
+      for (let i = 0; i < picture.length; i++) picture[i] = (i * 7 + frame * (i >> 9)) & 255;
+      for (let i = 0; i < pcm.length; i++) pcm[i] = 9000 * Math.sin((frame * 960 + i) * 0.02);
+      for (const encoder of encoders) hash.update(out.subarray(0, encoder.encode(picture, out, false, null) & 0xffffff));
+      hash.update(out.subarray(0, opus.encode(pcm, out)));
+    }
+    // Left open on purpose: the end of the thread must free them.
+    return hash.digest('hex');`;
+  const alone = await inWorker(body);
+  const together = await Promise.all([inWorker(body), inWorker(body), inWorker(body)]);
+  assert.deepEqual(together, [alone, alone, alone]);
+});

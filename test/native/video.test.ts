@@ -1,0 +1,129 @@
+// Both video encoders through the addon, judged by an independent decoder.
+import assert from 'node:assert/strict';
+import process from 'node:process';
+import { test } from 'node:test';
+import { i420Bytes } from '../../src/media/picture.ts';
+import { KEY_FRAME_BIT, native } from '../../src/native/addon.ts';
+import type { VideoEncoderOptions } from '../../src/native/addon.ts';
+import { decode, psnr } from './decode.ts';
+import { TalkingHead, randomSource } from './talking-head.ts';
+
+const CODECS = ['vp8', 'h264'] as const;
+const BASE = { width: 256, height: 256, fps: 30, bitrateKbps: 400 } as const;
+
+interface Clip { frames: Uint8Array[]; keys: number[]; pictures: Uint8Array[] }
+
+function encodeClip(options: VideoEncoderOptions, count: number, { keyAt = -1, map = false, frozenFrom = count }: { keyAt?: number; map?: boolean; frozenFrom?: number } = {}): Clip {
+  const head = new TalkingHead(options.width, options.height), encoder = new native.VideoEncoder(options), out = new Uint8Array(1 << 18);
+  const clip: Clip = { frames: [], keys: [], pictures: [] };
+  for (let i = 0; i < count; i++) {
+    if (i < frozenFrom) head.draw(i);
+    else head.dirty.fill(0);
+    const result = encoder.encode(head.picture, out, i === keyAt, map ? head.dirty : null);
+    if (result & KEY_FRAME_BIT) clip.keys.push(i);
+    clip.frames.push(out.slice(0, result & ~KEY_FRAME_BIT));
+    clip.pictures.push(head.picture.slice());
+  }
+  encoder.close();
+  return clip;
+}
+
+const meanPsnr = (decoded: Uint8Array[], pictures: Uint8Array[], from: number, { width, height }: { width: number; height: number }): number => {
+  let sum = 0;
+  for (let i = from; i < pictures.length; i++) sum += psnr(decoded[i]!, pictures[i]!, width, height);
+  return sum / (pictures.length - from);
+};
+
+for (const codec of CODECS) {
+  test(`${codec}: every frame decodes without delay and looks like its source; key frames come first and on demand`, () => {
+    const clip = encodeClip({ codec, ...BASE }, 60, { keyAt: 41 });
+    assert.deepEqual(clip.keys, [0, 41]);
+    assert.ok(clip.frames.every((frame) => frame.length > 0));
+    const decoded = decode(codec, clip.frames, BASE.width, BASE.height);
+    assert.equal(decoded.length, 60);
+    const quality = meanPsnr(decoded, clip.pictures, 30, BASE);
+    assert.ok(quality > 36, `PSNR ${quality}`);
+    // A stream joined at the key frame stands alone.
+    const joined = decode(codec, clip.frames.slice(41), BASE.width, BASE.height);
+    assert.equal(joined.length, 19);
+    assert.ok(psnr(joined[18]!, clip.pictures[59]!, BASE.width, BASE.height) > 33);
+  });
+
+  test(`${codec}: a picture whose sides are not whole macroblocks`, () => {
+    const size = { width: 202, height: 150 };
+    const clip = encodeClip({ codec, ...BASE, ...size }, 12, { map: true });
+    const decoded = decode(codec, clip.frames, size.width, size.height);
+    assert.equal(decoded.length, 12);
+    assert.ok(meanPsnr(decoded, clip.pictures, 4, size) > 32);
+  });
+
+  test(`${codec}: a new bitrate takes effect within a second`, () => {
+    const width = 256, height = 256, random = randomSource(7);
+    // Fresh noise every frame: always more to code than bits to code it with, yet within reach of the quantiser at both bitrates.
+    const pictures = Array.from({ length: 7 }, () => new Uint8Array(i420Bytes(width, height)).fill(128).map((value, i) => (i < width * height ? 110 + 16 * random() : value)));
+    const out = new Uint8Array(1 << 18);
+    const encoder = new native.VideoEncoder({ codec, width, height, fps: 30, bitrateKbps: 300 });
+    let at = 0;
+    const kbps = (seconds: number): number => {
+      let bytes = 0;
+      for (let i = 0; i < seconds * 30; i++) bytes += encoder.encode(pictures[at++ % 7]!, out, false, null) & ~KEY_FRAME_BIT;
+      return bytes * 8 / 1000 / seconds;
+    };
+    for (const target of [300, 1200, 300]) {
+      encoder.setBitrate(target);
+      kbps(1);
+      const measured = kbps(2);
+      assert.ok(Math.abs(measured / target - 1) < 0.2, `${measured} kbit/s, asked for ${target}`);
+    }
+    encoder.close();
+  });
+
+  test(`${codec}: too small an output is a RangeError, and the next frame is a key frame`, () => {
+    const head = new TalkingHead(128, 128), encoder = new native.VideoEncoder({ codec, ...BASE, width: 128, height: 128 }), out = new Uint8Array(1 << 17);
+    head.draw(0);
+    assert.throws(() => encoder.encode(head.picture, new Uint8Array(20), false, null), RangeError);
+    assert.ok(encoder.encode(head.picture, out, false, null) & KEY_FRAME_BIT);
+    head.draw(1);
+    assert.ok(!(encoder.encode(head.picture, out, false, null) & KEY_FRAME_BIT));
+    encoder.close();
+  });
+}
+
+test('h264: what the session description promises: constrained baseline 3.1, parameter sets before every key frame, no delay', () => {
+  const clip = encodeClip({ codec: 'h264', ...BASE, width: 512, height: 512 }, 3, { keyAt: 2 });
+  for (const index of [0, 2]) {
+    const frame = Buffer.from(clip.frames[index]!);
+    const types: number[] = [];
+    for (let i = 0; i + 4 < frame.length; i++) if (frame.readUInt32BE(i) === 1) types.push(frame[i + 4]! & 31);
+    assert.deepEqual(types, [7, 8, 5]);
+    assert.equal(frame.subarray(5, 8).toString('hex'), '42c01f');
+  }
+  assert.equal(clip.frames[1]![4]! & 31, 1);
+});
+
+test('vp8: a dirty map saves bytes in a still scene and quality does not rot', () => {
+  const size = { ...BASE, width: 512, height: 512, bitrateKbps: 600 };
+  const clip = encodeClip({ codec: 'vp8', ...size }, 150, { map: true, frozenFrom: 80 });
+  const decoded = decode('vp8', clip.frames, 512, 512);
+  const moving = psnr(decoded[79]!, clip.pictures[79]!, 512, 512), settled = psnr(decoded[149]!, clip.pictures[149]!, 512, 512);
+  assert.ok(moving > 36, `moving ${moving}`);
+  assert.ok(settled >= moving, `${moving} → ${settled} dB`);
+});
+
+test('encoders do not grow: memory stays level over many frames and many encoders', { timeout: 60_000 }, () => {
+  const head = new TalkingHead(128, 128), out = new Uint8Array(1 << 17);
+  head.draw(0);
+  const round = (encoders: number): void => {
+    for (let i = 0; i < encoders; i++) {
+      const encoder = new native.VideoEncoder({ codec: CODECS[i % 2]!, ...BASE, width: 128, height: 128 });
+      for (let frame = 0; frame < 4; frame++) encoder.encode(head.picture, out, false, head.dirty);
+      encoder.close();
+    }
+  };
+  round(40);
+  const before = process.memoryUsage.rss();
+  round(200);
+  const grown = (process.memoryUsage.rss() - before) / 1e6;
+  // 200 leaked encoders of this size would be well over 60 MB.
+  assert.ok(grown < 15, `${grown.toFixed(1)} MB`);
+});
