@@ -29,8 +29,8 @@ const portRange = z.string().regex(/^\d+(-\d+)?$/, 'must be a port or a range su
   return { first, last: last ?? first };
 }).refine(({ first, last }) => last <= 65535 && first <= last, 'must lie within 0-65535, the smaller first');
 
-interface Setting<T extends z.ZodType> { readonly schema: T; readonly default: string | undefined; readonly about: string }
-const setting = <T extends z.ZodType>(schema: T, defaultValue: string | undefined, about: string): Setting<T> => ({ schema, default: defaultValue, about });
+interface Setting<T extends z.ZodType, D extends string | undefined> { readonly schema: T; readonly default: D; readonly about: string }
+const setting = <T extends z.ZodType, D extends string | undefined>(schema: T, defaultValue: D, about: string): Setting<T, D> => ({ schema, default: defaultValue, about });
 
 /** Every setting. An unset or empty variable takes the default; `undefined` as the default makes the value undefined. */
 export const SETTINGS = {

@@ -2,7 +2,7 @@
 import { ServiceError, toWireError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
-import { monotonicMs, sleep, wallSeconds } from '../../base/time.ts';
+import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
 import type { EndReason, SessionStats } from '../../link/messages.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import type { Metrics } from '../../metrics/registry.ts';
@@ -23,15 +23,14 @@ export interface SessionRecord {
   readonly id: string;
   readonly grant: SessionGrant;
   readonly kind: 'p2p';
-  readonly startTime: number;
+  /** Unix milliseconds. */
+  readonly startMs: number;
 }
 
-/** History, as far as live sessions write it. Neither may throw: an outage is the journal's to bridge. */
+/** History, as far as live sessions write it. Neither may fail: an outage is the journal's to bridge. */
 export interface SessionJournal {
   started(record: SessionRecord): void;
-  /** Still alive: what a crash would leave is at most this old. */
-  beat(sessionIds: readonly string[]): void;
-  ended(record: SessionRecord, endTime: number, totalSeconds: number, reason: EndReason): void;
+  ended(sessionId: string): void;
 }
 
 export interface SessionServiceOptions {
@@ -133,7 +132,7 @@ export class SessionService {
       if (connection.isClosed) throw new ServiceError('INVALID_SESSION_TOKEN', 'the client left');
       const worker = this.options.pool.place();
       if (worker === null) throw new ServiceError('SERVER_OVERLOADED');
-      const record: SessionRecord = { id, grant, kind: 'p2p', startTime: wallSeconds() };
+      const record: SessionRecord = { id, grant, kind: 'p2p', startMs: wallMs() };
       const session = new LiveSession({
         id, worker, log, openedMs,
         socket: { send: (text) => socket.send(text), end: (code, reason) => { socket.end(code, reason); } },
@@ -188,7 +187,7 @@ export class SessionService {
     const totalSeconds = (monotonicMs() - entry.startedMs) / 1000;
     const { grant } = entry.record;
     log.info({ reason, seconds: Number(totalSeconds.toFixed(1)), ignoredMessages: session.ignoredMessages }, 'session ended');
-    this.options.journal.ended(entry.record, wallSeconds(), totalSeconds, reason);
+    this.options.journal.ended(session.id);
     this.options.metrics.counter('mouthpiece_sessions_ended_total', { kind: 'p2p', reason }).add();
     this.options.metrics.histogram('mouthpiece_session_duration_seconds', { kind: 'p2p' }).observe(totalSeconds);
     Promise.all([this.options.tokens.release(entry.token, session.id), this.options.quota.release(grant.keyId, session.id)])
@@ -197,7 +196,6 @@ export class SessionService {
 
   private async beat(): Promise<void> {
     const byKey = Map.groupBy(this.entries.values(), (entry) => entry.record.grant.keyId);
-    this.options.journal.beat([...this.entries.keys()]);
     await Promise.all([
       ...[...byKey].map(([keyId, entries]) => this.options.quota.touch(keyId, entries.map((entry) => entry.session.id))),
       ...[...this.entries.values()].map((entry) => this.options.tokens.touch(entry.token, entry.session.id, this.options.serverId)),

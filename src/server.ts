@@ -1,0 +1,141 @@
+// Puts the server together: store, workers, sessions, front. What `main.ts` starts, and what tests start in their own process.
+import { readFileSync, readdirSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import path from 'node:path';
+import type { Logger } from './base/log.ts';
+import type { Config } from './config.ts';
+import { createFront, type Front } from './front/front.ts';
+import { WorkerPool } from './front/placement/pool.ts';
+import { SessionService } from './front/sessions/service.ts';
+import { newSecret } from './base/ids.ts';
+import { connectStore, type OpenStore } from './front/store/index.ts';
+import { History } from './front/store/history.ts';
+import { readOrCreate, serverIdentity } from './front/store/own-files.ts';
+import { SessionRecorder } from './front/store/recorder.ts';
+import { Metrics } from './metrics/registry.ts';
+import { watchMainThread } from './metrics/threads.ts';
+import { native } from './native/addon.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+export const DEFAULT_FACES_DIR = path.join(ROOT, 'models/build/faces');
+
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  readonly apiKey: string;
+  readonly front: Front;
+  readonly pool: WorkerPool;
+  readonly sessions: SessionService;
+  readonly metrics: Metrics;
+  /** Refuses new sessions, lets running ones finish up to the drain time or until `hurry`, then stops everything. */
+  stop(drainMs: number, isHurried?: () => boolean): Promise<void>;
+}
+
+/** @throws Error with one line to act on */
+export async function startServer(config: Config, log: Logger): Promise<RunningServer> {
+  const metrics = new Metrics();
+  const stopVitals = watchMainThread(metrics, () => native.threadCpuMs(), { version: packageVersion(), commit: commitHash() });
+  const opened = await connectStore({ redisUrl: config.REDIS_URL, dataDir: config.DATA_DIR }, log);
+  const closers: (() => Promise<unknown> | void)[] = [() => opened.close()];
+  try {
+    return await assemble(config, log, metrics, opened, [stopVitals, ...closers]);
+  } catch (error) {
+    for (const close of [stopVitals, ...closers]) await close();
+    throw error;
+  }
+}
+
+async function assemble(config: Config, log: Logger, metrics: Metrics, opened: OpenStore, closers: (() => Promise<unknown> | void)[]): Promise<RunningServer> {
+  const { store } = opened;
+  const serverId = await serverIdentity(config.DATA_DIR);
+  const history = new History(store, config.HISTORY_RETENTION_DAYS);
+  const recorder = await SessionRecorder.open({ store, history, serverId, dataDir: config.DATA_DIR, log });
+  const announced = announcedAddresses(config);
+  const pool = await WorkerPool.start({
+    workers: config.WORKERS, maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER, maxLoad: config.MAX_WORKER_LOAD,
+    bindAddress: config.HOST, announcedAddresses: announced, ports: config.UDP_PORTS,
+    videoBitrateKbps: config.VIDEO_BITRATE_KBPS, audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
+    calibrationFace: anyDefaultFace(), metrics, log,
+  });
+
+  let sessions: SessionService | undefined;
+  const front = await createFront({
+    config: {
+      host: config.HOST, port: config.PORT, dataDir: config.DATA_DIR,
+      tls: config.TLS_CERT_FILE === undefined ? undefined : { certFile: config.TLS_CERT_FILE, keyFile: config.TLS_KEY_FILE! },
+      apiKeyHeaders: config.API_KEY_HEADERS, tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
+      requestsPerSecond: config.RATE_LIMIT_RPS, sessionsPerKey: config.MAX_SESSIONS_PER_KEY,
+      iceServers: config.ICE_SERVERS ?? [{ urls: `stun:${announced[0] ?? config.HOST}:3478` }], turnSecret: config.TURN_SECRET,
+      allowedOrigins: config.ALLOWED_ORIGINS ?? [], maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 2,
+    },
+    store, log,
+    deps: {
+      canPlace: () => sessions?.canPlace ?? false,
+      draining: () => sessions?.isDraining ?? false,
+      models: ['rig'],
+      readiness: { workers: () => pool.size > 0 },
+      metrics: async () => (await metrics.render()).body,
+      onRequest: () => {},
+    },
+  });
+  sessions = new SessionService({
+    tokens: front.tokens, quota: front.quota, pool, metrics, log, serverId,
+    destination: `${config.HOST}:${config.PORT}`,
+    faces: { load: (_owner, faceId) => Promise.resolve(readFace(path.join(DEFAULT_FACES_DIR, `${faceId.split('/')[0]!}.face`))) },
+    journal: {
+      started: ({ id, grant, kind, startMs }) => { void recorder.begin({ id, kind, startMs, ownerId: grant.ownerId, tokenId: grant.tokenId, faceId: grant.faceId, aggregator: grant.sessionAggregator, keyName: grant.keyName }); },
+      ended: (id) => { void recorder.end(id); },
+    },
+  });
+  for (const route of ['/compose/webrtc/p2p', '/compose/webrtc/peer_to_peer', '/StartWebRTCSession']) front.sockets.add(route, sessions.handlers());
+
+  const apiKey = config.BOOTSTRAP_API_KEY ?? await readOrCreate(config.DATA_DIR, 'api-key', () => newSecret('mp_'));
+  await front.apiKeys.register(apiKey, 'bootstrap', 'bootstrap');
+  const { port } = await front.listen();
+  const host = config.HOST === '0.0.0.0' || config.HOST === '::' ? '127.0.0.1' : config.HOST;
+  const url = `${config.TLS_CERT_FILE === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const service = sessions;
+  return {
+    url, port, apiKey, front, pool, sessions: service, metrics,
+    async stop(drainMs, isHurried = () => false) {
+      await service.drain(drainMs, isHurried);
+      await front.close();
+      await pool.stop();
+      await recorder.close();
+      for (const close of closers) await close();
+    },
+  };
+}
+
+/** The addresses for ICE candidates: those configured, else the bound one, else every address of this machine. */
+function announcedAddresses(config: Config): readonly string[] {
+  if (config.ANNOUNCED_IPS !== undefined) return config.ANNOUNCED_IPS;
+  if (config.HOST !== '0.0.0.0' && config.HOST !== '::') return [];
+  return Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).filter(({ family, internal }) => family === 'IPv4' && !internal).map(({ address }) => address);
+}
+
+function readFace(file: string): SharedArrayBuffer {
+  const bytes = readFileSync(file);
+  const shared = new SharedArrayBuffer(bytes.length);
+  new Uint8Array(shared).set(bytes);
+  return shared;
+}
+
+/** @throws Error when the set-up has not made any face */
+function anyDefaultFace(): SharedArrayBuffer {
+  const face = readdirSync(DEFAULT_FACES_DIR).filter((name) => name.endsWith('.face')).sort()[0];
+  if (face === undefined) throw new Error('There is no default face. Run: npm run setup');
+  return readFace(path.join(DEFAULT_FACES_DIR, face));
+}
+
+const packageVersion = (): string => (JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
+
+/** The checkout's commit, without asking git. */
+function commitHash(): string {
+  try {
+    const head = readFileSync(path.join(ROOT, '.git/HEAD'), 'utf8').trim();
+    return (head.startsWith('ref: ') ? readFileSync(path.join(ROOT, '.git', head.slice(5)), 'utf8').trim() : head).slice(0, 12);
+  } catch {
+    return 'unknown';
+  }
+}
