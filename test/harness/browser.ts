@@ -50,7 +50,10 @@ export async function startBrowser({ microphoneWav, allowAutoplay = true }: Brow
       const page = await browser.newPage();
       await page.setViewport({ width, height, isMobile, hasTouch: isMobile, deviceScaleFactor });
       page.on('pageerror', (error) => problems.push(String(error)));
-      page.on('console', (message) => { if (message.type() === 'error') problems.push(message.text()); });
+      page.on('console', (message) => {
+        const address = message.location().url ?? '';
+        if (message.type() === 'error' && !address.endsWith('/favicon.ico')) problems.push(`${message.text()} ${address}`);
+      });
       page.on('requestfailed', (request) => {
         const why = request.failure()?.errorText ?? '';
         if (why !== 'net::ERR_ABORTED') problems.push(`${request.url()}: ${why}`);

@@ -82,7 +82,7 @@ export async function startServer({ env = {}, dataDir }: ServerOptions = {}): Pr
 }
 
 /** One call of the REST interface as the server's owner. @returns the status and the parsed body. */
-export async function call(server: Pick<TestServer, 'url' | 'apiKey'>, route: string, json?: unknown, init: RequestInit = {}): Promise<{ status: number; body: any; headers: Headers }> {
+export async function call(server: Pick<TestServer, 'url' | 'apiKey'>, route: string, json?: unknown, init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {}): Promise<{ status: number; body: any; headers: Headers }> {
   const response = await fetch(server.url + route, {
     method: json === undefined ? 'GET' : 'POST',
     ...(json !== undefined && { body: JSON.stringify(json) }),

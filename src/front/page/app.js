@@ -274,7 +274,7 @@ function stopMicrophone() {
   video.muted = false;
   showSound();
   button('microphone').setAttribute('aria-pressed', 'false');
-  button('microphone').querySelector('span')?.replaceChildren('Use microphone');
+  button('microphone').querySelector('span')?.replaceChildren('Microphone');
   say('');
 }
 

@@ -20,6 +20,7 @@ export class LipWatch {
   /** @type {number[]} */
   #quiet = [];
   #sentAtMs = 0;
+  #isFirst = true;
   #video;
   #onFrame;
   #onLips;
@@ -42,7 +43,11 @@ export class LipWatch {
   disarm() { this.#sentAtMs = 0; }
 
   /** A new stream: what was learned of the old one is void. */
-  reset() { this.#quiet = []; this.#sentAtMs = 0; }
+  reset() {
+    this.#quiet = [];
+    this.#sentAtMs = 0;
+    this.#isFirst = true; // there is nothing yet to compare a frame with
+  }
 
   /** @param {number} nowMs @param {VideoFrameCallbackMetadata} metadata */
   #look = (nowMs, metadata) => {
@@ -50,6 +55,10 @@ export class LipWatch {
     const { videoWidth, videoHeight } = this.#video;
     this.#context.drawImage(this.#video, REGION.left * videoWidth, REGION.top * videoHeight, REGION.width * videoWidth, REGION.height * videoHeight, 0, 0, WIDTH, HEIGHT);
     this.motion = this.#measure(this.#context.getImageData(0, 0, WIDTH, HEIGHT).data);
+    if (this.#isFirst) {
+      this.#isFirst = false;
+      this.motion = 0;
+    }
     this.#onFrame(this.motion);
     if (this.#sentAtMs === 0) {
       this.#quiet.push(this.motion);

@@ -1,0 +1,163 @@
+// Judges a recording: where the mouth is, how far it is open, and how far picture and sound are apart.
+import type { Recording, ShownFrame } from './probe.ts';
+
+/** Steps of the common time grid on which picture and sound are compared. */
+const GRID_MS = 5;
+
+export interface MouthRegion {
+  /** Indices into a frame's luma. */
+  readonly pixels: readonly number[];
+  readonly centerX: number;
+  readonly centerY: number;
+}
+
+const between = (frames: readonly ShownFrame[], fromMs: number, toMs: number): readonly ShownFrame[] => frames.filter(({ shownMs }) => shownMs >= fromMs && shownMs < toMs);
+
+/** Variance over time of each pixel. */
+function variances(frames: readonly ShownFrame[], area: number): Float64Array {
+  const sum = new Float64Array(area);
+  const squares = new Float64Array(area);
+  for (const { luma } of frames) {
+    for (let i = 0; i < area; i += 1) {
+      sum[i]! += luma[i]!;
+      squares[i]! += luma[i]! ** 2;
+    }
+  }
+  return squares.map((value, i) => value / frames.length - (sum[i]! / frames.length) ** 2);
+}
+
+/**
+ * The mouth: pixels of the lower two thirds (no eyes) that change much more while there is speech than in silence.
+ * @throws Error when nothing of the kind is there, which is to say that the mouth did not move.
+ */
+export function findMouth({ frames, size }: Recording, speech: { fromMs: number; toMs: number }, quiet: { fromMs: number; toMs: number }): MouthRegion {
+  const area = size * size;
+  const speaking = between(frames, speech.fromMs, speech.toMs);
+  const silent = between(frames, quiet.fromMs, quiet.toMs);
+  if (speaking.length < 10 || silent.length < 5) throw new Error(`too few frames to find a mouth: ${speaking.length} with speech, ${silent.length} without`);
+  const spoken = variances(speaking, area);
+  const still = variances(silent, area);
+  const excess = spoken.map((value, i) => (Math.floor(i / size) < size * 0.45 ? 0 : value - 2 * still[i]!));
+  const strongest = Math.max(...excess);
+  if (strongest < 30) throw new Error(`no mouth moves: the greatest variance of a pixel in speech over that in silence is ${strongest.toFixed(1)} grey levels²`);
+  const pixels = [...excess.keys()].filter((i) => excess[i]! > 0.25 * strongest);
+  const mean = (of: (pixel: number) => number): number => pixels.reduce((total, pixel) => total + of(pixel), 0) / pixels.length;
+  return { pixels, centerX: mean((pixel) => pixel % size), centerY: mean((pixel) => Math.floor(pixel / size)) };
+}
+
+/** Mean absolute change from one frame to the next over some pixels, in grey levels: entry n is between frames n-1 and n. */
+export function motion(frames: readonly ShownFrame[], pixels: readonly number[]): Float64Array {
+  return Float64Array.from(frames, ({ luma }, n) => {
+    const previous = frames[n - 1]?.luma;
+    if (!previous || pixels.length === 0) return 0;
+    return pixels.reduce((sum, pixel) => sum + Math.abs(luma[pixel]! - previous[pixel]!), 0) / pixels.length;
+  });
+}
+
+/**
+ * How far the mouth is open in each frame: the projection of its pixels on their first principal component, by power iteration. Its
+ * scale is arbitrary; its sign is chosen so that open is positive (an open mouth is darker than lips and skin).
+ */
+export function opening(frames: readonly ShownFrame[], { pixels }: MouthRegion): Float64Array {
+  const mean = Float64Array.from(pixels, (pixel) => frames.reduce((sum, { luma }) => sum + luma[pixel]!, 0) / frames.length);
+  let axis: Float64Array = new Float64Array(pixels.length).fill(1 / Math.sqrt(pixels.length));
+  const project = (luma: Uint8Array): number => pixels.reduce((sum, pixel, k) => sum + (luma[pixel]! - mean[k]!) * axis[k]!, 0);
+  for (let round = 0; round < 30; round += 1) {
+    const next = new Float64Array(pixels.length);
+    for (const { luma } of frames) {
+      const weight = project(luma);
+      pixels.forEach((pixel, k) => { next[k]! += weight * (luma[pixel]! - mean[k]!); });
+    }
+    const length = Math.hypot(...next) || 1;
+    axis = next.map((value) => value / length);
+  }
+  const sign = axis.reduce((sum, value) => sum + value, 0) > 0 ? -1 : 1;
+  return Float64Array.from(frames, ({ luma }) => sign * project(luma));
+}
+
+/** Loudness over time: root mean square in windows of 20 ms, one value each 5 ms, compressed as the ear does. */
+export function envelope(sound: Int16Array, rate = 16_000): Float64Array {
+  const hop = rate * GRID_MS / 1000;
+  const half = 2 * hop;
+  return Float64Array.from({ length: Math.floor(sound.length / hop) }, (_, n) => {
+    let sum = 0;
+    const from = Math.max(0, n * hop - half);
+    const to = Math.min(sound.length, n * hop + half);
+    for (let i = from; i < to; i += 1) sum += sound[i]! ** 2;
+    return Math.sqrt(Math.sqrt(sum / (to - from)));
+  });
+}
+
+/** Linear interpolation of a series with uneven times onto an even grid. */
+export function onGrid(timesMs: readonly number[], values: ArrayLike<number>, fromMs: number, toMs: number): Float64Array {
+  let at = 0;
+  return Float64Array.from({ length: Math.floor((toMs - fromMs) / GRID_MS) }, (_, n) => {
+    const timeMs = fromMs + n * GRID_MS;
+    while (at + 1 < timesMs.length && timesMs[at + 1]! <= timeMs) at += 1;
+    const [before, after] = [timesMs[at]!, timesMs[at + 1] ?? timesMs[at]! + 1];
+    const share = Math.max(0, Math.min(1, (timeMs - before) / (after - before)));
+    return values[at]! * (1 - share) + (values[at + 1] ?? values[at]!) * share;
+  });
+}
+
+export interface Correlation { readonly lagMs: number; readonly correlation: number }
+
+/** The lag of `b` behind `a` (both on the 5 ms grid, same start) at which they correlate best, to a fraction of a step. */
+export function bestLag(a: Float64Array, b: Float64Array, limitMs = 300): Correlation {
+  const limit = Math.round(limitMs / GRID_MS);
+  const scores = Array.from({ length: 2 * limit + 1 }, (_, k) => correlationAt(a, b, k - limit));
+  const best = scores.indexOf(Math.max(...scores));
+  const [left, top, right] = [scores[best - 1] ?? scores[best]!, scores[best]!, scores[best + 1] ?? scores[best]!];
+  const bend = left - 2 * top + right;
+  const shift = bend < 0 ? 0.5 * (left - right) / bend : 0;
+  return { lagMs: (best - limit + shift) * GRID_MS, correlation: top };
+}
+
+function correlationAt(a: Float64Array, b: Float64Array, lag: number): number {
+  let [n, sumA, sumB, sumAA, sumBB, sumAB] = [0, 0, 0, 0, 0, 0];
+  for (let i = Math.max(0, -lag); i < a.length && i + lag < b.length; i += 1) {
+    const [x, y] = [a[i]!, b[i + lag]!];
+    n += 1; sumA += x; sumB += y; sumAA += x * x; sumBB += y * y; sumAB += x * y;
+  }
+  const spread = Math.sqrt((sumAA - sumA * sumA / n) * (sumBB - sumB * sumB / n));
+  return spread > 0 ? (sumAB - sumA * sumB / n) / spread : 0;
+}
+
+/** Where `needle` (16 kHz) begins in `hay`, in samples: best match of the two envelopes, then of the samples themselves. */
+export function locate(hay: Int16Array, needle: Int16Array): { sample: number; correlation: number } {
+  const [whole, part] = [envelope(hay), envelope(needle)];
+  const step = 16 * GRID_MS;
+  const at = bestMatch(whole, part, 0, whole.length - part.length, 1);
+  // A stretch of a second is enough to fix the sample, and cheap.
+  const offset = Math.max(0, Math.floor(needle.length / 2) - 8000);
+  const fine = bestMatch(hay, needle.subarray(offset, offset + 16_000), at.index * step + offset - 2 * step, at.index * step + offset + 2 * step, 1);
+  return { sample: fine.index - offset, correlation: fine.score };
+}
+
+function bestMatch(hay: ArrayLike<number>, needle: ArrayLike<number>, from: number, to: number, step: number): { index: number; score: number } {
+  let best = { index: Math.max(0, from), score: -1 };
+  let norm = 0;
+  for (let k = 0; k < needle.length; k += 1) norm += needle[k]! ** 2;
+  for (let index = Math.max(0, from); index <= Math.min(to, hay.length - needle.length); index += step) {
+    let [dot, energy] = [0, 0];
+    for (let k = 0; k < needle.length; k += 1) {
+      dot += hay[index + k]! * needle[k]!;
+      energy += hay[index + k]! ** 2;
+    }
+    const score = dot / (Math.sqrt(energy * norm) || 1);
+    if (score > best.score) best = { index, score };
+  }
+  return best;
+}
+
+/**
+ * How late the sound is behind the lips: positive, the sound comes after the lips. Mouth opening is compared with loudness between two
+ * instants of the recording.
+ */
+export function soundBehindLips(recording: Recording, mouth: MouthRegion, fromMs: number, toMs: number): Correlation {
+  const frames = between(recording.frames, fromMs - 200, toMs + 200);
+  const open = onGrid(frames.map(({ shownMs }) => shownMs), opening(frames, mouth), fromMs, toMs);
+  const loud = envelope(recording.sound);
+  const times = Array.from(loud, (_, n) => recording.soundStartMs + n * GRID_MS);
+  return bestLag(open, onGrid(times, loud, fromMs, toMs));
+}

@@ -1,0 +1,104 @@
+// Drives the in-browser recorder (probe.js) from a scenario and gives back typed recordings.
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Page } from 'puppeteer-core';
+import { ROOT, type TestServer } from './server.ts';
+import type { TestBrowser } from './browser.ts';
+
+export interface ProbeEvent { readonly name: string; readonly detail: any; readonly atMs: number }
+
+/** One decoded frame that was shown. Times are the page's `performance.now()`. */
+export interface ShownFrame {
+  readonly shownMs: number;
+  readonly calledMs: number;
+  /** When the sender captured it, by its sender reports; null before the first of them. */
+  readonly captureMs: number | null;
+  readonly receiveMs: number | null;
+  readonly rtp: number | null;
+  /** Counts all frames handed to the compositor: a step of more than one is a frame that was never looked at. */
+  readonly presented: number;
+  readonly width: number;
+  readonly height: number;
+  /** `size` x `size` luma. */
+  readonly luma: Uint8Array;
+}
+
+export interface Recording {
+  readonly size: number;
+  readonly frames: readonly ShownFrame[];
+  /** 16 kHz mono, gapless; sample n is heard at `soundStartMs + n / 16`. */
+  readonly sound: Int16Array;
+  readonly soundStartMs: number;
+  readonly events: readonly ProbeEvent[];
+  readonly nowMs: number;
+}
+
+export interface ConnectOptions { readonly token?: string; readonly codec?: 'vp8' | 'h264'; readonly withMicrophone?: boolean; readonly tokenOptions?: Readonly<Record<string, unknown>> }
+
+export class Probe {
+  readonly page: Page;
+  private readonly server: Pick<TestServer, 'url' | 'apiKey'>;
+
+  private constructor(page: Page, server: Pick<TestServer, 'url' | 'apiKey'>) {
+    this.page = page;
+    this.server = server;
+  }
+
+  static async open(browser: TestBrowser, server: Pick<TestServer, 'url' | 'apiKey'>): Promise<Probe> {
+    const page = await browser.newPage({ width: 640, height: 640 });
+    await page.setBypassCSP(true);
+    await page.goto(`${server.url}/healthz`); // a page of the server's own origin without anything on it
+    await page.evaluate(await readFile(path.join(ROOT, 'test/harness/probe.js'), 'utf8'));
+    return new Probe(page, server);
+  }
+
+  /** Makes a token unless one is given, connects, and resolves at the first rendered frame. */
+  connect({ tokenOptions = {}, ...options }: ConnectOptions = {}): Promise<{ connectMs: number }> {
+    return this.run('connect', { url: this.server.url, createToken: { apiKey: this.server.apiKey, ...tokenOptions }, ...options });
+  }
+
+  /** @returns when it was sent, on the page's clock. */
+  send(pcm: Int16Array, how: 'speak' | 'playImmediate' = 'speak'): Promise<number> {
+    return this.run('send', Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength).toString('base64'), how);
+  }
+
+  command(name: 'skip' | 'done' | 'ping' | 'close'): Promise<number> { return this.run('command', name); }
+  waitFor(name: string, sinceMs = 0, limitMs = 20_000): Promise<ProbeEvent> { return this.run('waitFor', name, sinceMs, limitMs); }
+  stats(): Promise<any> { return this.run('stats'); }
+  now(): Promise<number> { return this.page.evaluate('performance.now()') as Promise<number>; }
+
+  /** What was recorded since the last call. */
+  async take(): Promise<Recording> {
+    const raw = await this.run<any>('take');
+    const luma = Buffer.from(raw.luma, 'base64');
+    const area = raw.size * raw.size;
+    const bytes = Buffer.from(raw.samples, 'base64');
+    const sound = new Int16Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+    return {
+      size: raw.size,
+      frames: raw.frames.map((frame: Omit<ShownFrame, 'luma'>, index: number) => ({ ...frame, luma: luma.subarray(index * area, (index + 1) * area) })),
+      sound,
+      soundStartMs: soundStart(raw.pieces),
+      events: raw.events,
+      nowMs: raw.nowMs,
+    };
+  }
+
+  private run<T>(method: string, ...args: unknown[]): Promise<T> {
+    return this.page.evaluate(`probe.${method}(...${JSON.stringify(args)})`) as Promise<T>;
+  }
+}
+
+/**
+ * Pieces of 10 ms are told of some milliseconds after the mixer pulled them, never before: the least lag behind an even clock is the
+ * true one. @returns when the first sample was pulled.
+ */
+function soundStart(pieces: readonly { atMs: number; length: number }[]): number {
+  let samples = 0;
+  const starts = pieces.map(({ atMs, length }) => {
+    samples += length;
+    return atMs - samples / 16;
+  });
+  // The tenth percentile instead of the least, so that one odd clock reading does not decide.
+  return starts.sort((a, b) => a - b)[Math.floor(starts.length / 10)] ?? 0;
+}
