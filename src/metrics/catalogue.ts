@@ -147,7 +147,7 @@ export const CATALOGUE = {
   mouthpiece_rtp_jitter_seconds: histogram('worker', 'Interarrival jitter as receivers report it, once a second per session.', NETWORK),
   mouthpiece_send_rate_target_bytes_per_second: histogram('worker', 'What the path is believed to carry (REMB, receiver reports), once a second per session.', RATE),
   mouthpiece_send_rate_actual_bytes_per_second: histogram('worker', 'RTP payload really sent, once a second per session.', RATE),
-  mouthpiece_peers_closed_total: counter('worker', 'Peer connections over, by the transport\'s reason.', { reason: ['closed', 'dtls_failed', 'ice_failed', 'timeout', 'not_authentic'] }),
+  mouthpiece_peers_closed_total: counter('worker', 'Peer connections over, by the transport\'s reason.', { reason: ['closed', 'dtls_failed', 'ice_failed', 'timeout', 'not_authentic', 'failed'] }),
   mouthpiece_datagrams_received_total: counter('worker', 'Datagrams that reached a worker\'s socket.'),
   mouthpiece_datagrams_rejected_total: counter('worker', 'Datagrams thrown away before they could do harm.', { reason: ['unknown_source', 'stun_integrity', 'stun_unknown_user', 'stun_malformed', 'dtls_record', 'dtls_plaintext', 'dtls_renegotiation', 'sctp_malformed', 'srtp_auth', 'rate_limited', 'too_large', 'other'] }),
 

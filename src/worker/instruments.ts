@@ -43,7 +43,7 @@ export function createInstruments(sheet: Sheet) {
     peersClosed: {
       closed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'closed' }), dtls_failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'dtls_failed' }),
       ice_failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'ice_failed' }), timeout: sheet.counter('mouthpiece_peers_closed_total', { reason: 'timeout' }),
-      not_authentic: sheet.counter('mouthpiece_peers_closed_total', { reason: 'not_authentic' }),
+      not_authentic: sheet.counter('mouthpiece_peers_closed_total', { reason: 'not_authentic' }), failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'failed' }),
     },
   };
 }

@@ -19,6 +19,8 @@ export interface EndpointOptions {
   readonly announcedAddresses: readonly string[];
   /** Where to count datagrams for the metrics. */
   readonly sheet?: Sheet;
+  /** Hears of defects of ours that a peer's datagram came upon; that peer is ended. For the log. */
+  readonly onPeerError?: (error: unknown, sessionId: string) => void;
 }
 
 /** Datagrams since the start; `rejected` by reason. */
@@ -92,6 +94,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
   readonly #buffers = Array.from({ length: SEND_BUFFERS }, () => Buffer.alloc(MAX_DATAGRAM_BYTES));
   readonly #receivedCounter: Counter | undefined;
   readonly #rejectedCounters: Record<RejectReason, Counter> | undefined;
+  readonly #onPeerError: EndpointOptions['onPeerError'];
   #nextBuffer = 0;
   #isClosed = false;
 
@@ -99,6 +102,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
     this.#socket = socket;
     this.candidates = candidateAddresses(options).map((address) => ({ address, port: socket.address().port }));
     const { sheet } = options;
+    this.#onPeerError = options.onPeerError;
     if (sheet !== undefined) {
       this.#receivedCounter = sheet.counter('mouthpiece_datagrams_received_total');
       this.#rejectedCounters = Object.fromEntries(REJECT_REASONS.map((reason) => [reason, sheet.counter('mouthpiece_datagrams_rejected_total', { reason })])) as Record<RejectReason, Counter>;
@@ -111,6 +115,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
   get port(): number { return this.#socket.address().port; }
   get peerCount(): number { return this.#byUfrag.size; }
   now(): number { return monotonicMs(); }
+  onPeerError(error: unknown, sessionId: string): void { this.#onPeerError?.(error, sessionId); }
 
   createPeer(options: PeerOptions, listener: PeerListener): Peer {
     if (this.#isClosed) throw new Error('The endpoint is closed.');
@@ -162,12 +167,16 @@ class UdpEndpoint implements Endpoint, PeerHost {
     const nowMs = monotonicMs();
     if (first < 4) { this.#onStun(data, address, port, nowMs); return; }
     const peer = this.#byAddress.get(`${address}:${port}`);
-    if (peer === undefined) this.reject('unknown_source');
-    else if (first >= 20 && first <= 63) peer.onDtls(data, nowMs);
-    else if (first < 128 || first > 191 || data.length < 8) this.reject('other');
-    // RFC 5761 section 4: packet types 192 to 223 are RTCP
-    else if ((data[1] ?? 0) >= 192 && (data[1] ?? 0) <= 223) peer.onRtcp(data, nowMs);
-    else peer.onRtp(data, nowMs);
+    if (peer === undefined) { this.reject('unknown_source'); return; }
+    try {
+      if (first >= 20 && first <= 63) peer.onDtls(data, nowMs);
+      else if (first < 128 || first > 191 || data.length < 8) this.reject('other');
+      // RFC 5761 section 4: packet types 192 to 223 are RTCP
+      else if ((data[1] ?? 0) >= 192 && (data[1] ?? 0) <= 223) peer.onRtcp(data, nowMs);
+      else peer.onRtp(data, nowMs);
+    } catch (error) {
+      peer.fail(error); // whatever a peer makes us stumble over ends that peer alone
+    }
   }
 
   #onStun(data: Buffer, address: string, port: number, nowMs: number): void {

@@ -21,7 +21,11 @@ export interface PeerListener {
   onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void;
 }
 
-export type PeerCloseReason = 'closed' | 'dtls_failed' | 'ice_failed' | 'timeout' | 'not_authentic';
+/**
+ * closed: the client said goodbye. ice_failed: no check of the client's ever arrived. dtls_failed: no agreement, or no progress.
+ * not_authentic: the client is not who the offer said. timeout: silence after having been connected. failed: a defect of ours.
+ */
+export type PeerCloseReason = 'closed' | 'dtls_failed' | 'ice_failed' | 'timeout' | 'not_authentic' | 'failed';
 
 /** Counters of one peer since its start; the same object is refilled at each call. */
 export interface PeerStats {

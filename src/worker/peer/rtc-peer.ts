@@ -31,6 +31,7 @@ export interface PeerHost {
   forget(peer: RtcPeer): void;
   reject(reason: RejectReason): void;
   now(): number;
+  onPeerError(error: unknown, sessionId: string): void;
 }
 
 interface Address { readonly key: string; readonly address: string; readonly port: number }
@@ -131,6 +132,12 @@ export class RtcPeer implements Peer {
     this.#media?.stop();
     this.#dtls?.close();
     this.#free();
+  }
+
+  /** Something of ours broke on a datagram of this peer: a defect, which must not reach the others. */
+  fail(error: unknown): void {
+    this.#host.onPeerError(error, this.#options.sessionId);
+    this.#end('failed');
   }
 
   /** The connection ended by itself: frees everything, then says so. */
