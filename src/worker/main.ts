@@ -27,6 +27,8 @@ export interface WorkerBirth {
   readonly calibrationFace: SharedArrayBuffer;
 }
 
+const REPORT_MS = 1000;
+
 const birth = workerData as WorkerBirth;
 const post = (message: FromWorker): void => { parentPort!.postMessage(message); };
 const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown> = {}, sessionId: string | null = null): void => {
@@ -51,7 +53,7 @@ const beat = new Beat({
   maxSessions: birth.maxSessions,
 });
 const context: WorkerContext = {
-  endpoint, model, instruments, post, bindAddress: birth.bindAddress, announcedAddresses: birth.announcedAddresses,
+  endpoint, model, instruments, post,
   videoBitrateKbps: birth.videoBitrateKbps, audioBitrateKbps: birth.audioBitrateKbps,
 };
 
@@ -89,5 +91,7 @@ parentPort!.on('message', (message: ToWorker) => {
     if (message.type === 'open') post({ type: 'ended', sessionId: message.spec.sessionId, reason: 'error' });
   }
 });
+
+setInterval(() => { beat.report(); }, REPORT_MS);
 
 post({ type: 'ready', workerIndex: birth.index, threadId: native.threadId(), cpu: birth.cpu });

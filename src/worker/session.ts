@@ -28,8 +28,6 @@ export interface WorkerContext {
   readonly model: SpeechModel;
   readonly instruments: Instruments;
   readonly post: (message: FromWorker) => void;
-  readonly bindAddress: string;
-  readonly announcedAddresses: readonly string[];
   readonly videoBitrateKbps: number;
   readonly audioBitrateKbps: number;
 }
@@ -100,8 +98,7 @@ export class WorkerSession implements PeerListener {
     this.offerMs = monotonicMs();
     try {
       this.peer = context.endpoint.createPeer({
-        sessionId: this.id, bindAddress: context.bindAddress, announcedAddresses: context.announcedAddresses,
-        minBitrateKbps: MIN_BITRATE_KBPS, maxBitrateKbps: MAX_BITRATE_KBPS,
+        sessionId: this.id, minBitrateKbps: MIN_BITRATE_KBPS, maxBitrateKbps: MAX_BITRATE_KBPS,
       }, this);
       const answer = await this.peer.answer(sdp);
       if (this.isOver) return;

@@ -14,7 +14,6 @@ import type { WorkerSession } from './session.ts';
 const PHASES = 4;
 const BEAT_MS = FRAME_MS / PHASES;
 const BEATS_PER_POLL = 12;
-const REPORT_MS = 1000;
 
 export class Beat {
   private readonly sessions = new Map<string, WorkerSession>();
@@ -28,6 +27,7 @@ export class Beat {
   private timer: NodeJS.Timeout | null = null;
   private isTurning = false;
   private lastPollBeat = 0;
+  private live = 0;
   private reportedMs = this.startMs;
   private reportedCpuMs = 0;
   private readonly lateness = new RecentValues();
@@ -132,10 +132,13 @@ export class Beat {
       else states.idle += 1;
     }
     for (const state of ['connecting', 'idle', 'speaking'] as const) this.instruments.sessions[state].set(states[state]);
-    if (nowMs - this.reportedMs >= REPORT_MS) this.report(nowMs, states.idle + states.speaking);
+    this.live = states.idle + states.speaking;
   }
 
-  private report(nowMs: number, live: number): void {
+  /** Once a second, sessions or not: the front takes a worker that says nothing for dead. */
+  report(): void {
+    const nowMs = monotonicMs();
+    const { live } = this;
     const cpuMs = this.threadCpuMs();
     const load = (cpuMs - this.reportedCpuMs) / (nowMs - this.reportedMs);
     this.reportedCpuMs = cpuMs;
