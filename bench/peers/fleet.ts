@@ -1,0 +1,108 @@
+// Light peers in processes of their own, so that the load does not share a thread with what measures it.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import type { PeerFigures } from './light-peer.ts';
+import type { FleetAnswers, FleetCommand, FleetSetUp, Response, TalkPlan } from './protocol.ts';
+
+export interface FleetOptions extends FleetSetUp {
+  readonly processes: number;
+  /** Put before the command, for instance `ip netns exec NAME`. */
+  readonly prefix?: readonly string[];
+  /** CPUs the processes keep to, as `taskset` takes them; those of the workers are best left alone. */
+  readonly cpus?: string;
+}
+
+export interface FleetSummary { readonly peers: readonly PeerFigures[]; readonly loopDelayP99Ms: number; readonly cpuSeconds: number }
+
+class PeerProcess {
+  private readonly child: ChildProcess;
+  private readonly waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
+  private nextId = 0;
+
+  constructor(prefix: readonly string[]) {
+    const command = [...prefix, process.execPath, '--disable-warning=ExperimentalWarning', path.join(import.meta.dirname, 'fleet-process.ts')];
+    this.child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    this.child.on('message', (response: Response) => {
+      const waiter = this.waiting.get(response.id);
+      this.waiting.delete(response.id);
+      if (response.ok) waiter?.resolve(response.answer);
+      else waiter?.reject(new Error(response.error));
+    });
+    this.child.once('exit', (code) => { for (const { reject } of this.waiting.values()) reject(new Error(`a peer process ended with ${code}`)); });
+  }
+
+  ask<O extends FleetCommand['op']>(command: Extract<FleetCommand, { op: O }>): Promise<FleetAnswers[O]> {
+    return new Promise((resolve, reject) => {
+      const id = this.nextId++;
+      this.waiting.set(id, { resolve: resolve as (answer: unknown) => void, reject });
+      this.child.send({ id, command }, (error) => { if (error !== null) reject(error); });
+    });
+  }
+
+  async end(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const exited = once(this.child, 'exit');
+    this.child.disconnect();
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), 3000);
+    await exited;
+    clearTimeout(timer);
+  }
+}
+
+export class Fleet {
+  private readonly processes: PeerProcess[];
+  private readonly homes = new Map<number, PeerProcess>();
+  private nextPeer = 0;
+
+  private constructor(processes: PeerProcess[]) { this.processes = processes; }
+
+  static async start({ processes, prefix = [], cpus, ...setUp }: FleetOptions): Promise<Fleet> {
+    const fleet = new Fleet(Array.from({ length: processes }, () => new PeerProcess([...prefix, ...(cpus === undefined ? [] : ['taskset', '-c', cpus])])));
+    await Promise.all(fleet.processes.map((one) => one.ask<'setUp'>({ op: 'setUp', setUp })));
+    return fleet;
+  }
+
+  get size(): number { return this.homes.size; }
+  get ids(): number[] { return [...this.homes.keys()]; }
+
+  /** @throws Error with the server's reason when it refuses. */
+  async open(plan: TalkPlan | null = null, keepFrames = false): Promise<{ peer: number; sessionId: string; figures: PeerFigures }> {
+    const peer = this.nextPeer++;
+    const home = this.processes[peer % this.processes.length]!;
+    const { sessionId, figures } = await home.ask<'open'>({ op: 'open', peer, plan, keepFrames });
+    this.homes.set(peer, home);
+    return { peer, sessionId, figures };
+  }
+
+  speak(peer: number, pace: 'burst' | 'realtime', fromSeconds: number, seconds: number): Promise<FleetAnswers['speak']> {
+    return this.homes.get(peer)!.ask<'speak'>({ op: 'speak', peer, pace, fromSeconds, seconds });
+  }
+
+  async skip(peer: number): Promise<void> { await this.homes.get(peer)!.ask<'skip'>({ op: 'skip', peer }); }
+  waitOver(peer: number, timeoutMs: number): Promise<PeerFigures> { return this.homes.get(peer)!.ask<'waitOver'>({ op: 'waitOver', peer, timeoutMs }); }
+  dump(peer: number, file: string): Promise<FleetAnswers['dump']> { return this.homes.get(peer)!.ask<'dump'>({ op: 'dump', peer, file }); }
+
+  async close(peer: number, how: 'clean' | 'vanish' = 'clean'): Promise<void> {
+    const home = this.homes.get(peer);
+    this.homes.delete(peer);
+    await home?.ask<'close'>({ op: 'close', peer, how });
+  }
+
+  async closeAll(): Promise<void> { await Promise.all(this.ids.map((peer) => this.close(peer))); }
+
+  async figures(): Promise<FleetSummary> {
+    const all = await Promise.all(this.processes.map((one) => one.ask<'figures'>({ op: 'figures' })));
+    return {
+      peers: all.flatMap(({ peers }) => Object.values(peers)),
+      loopDelayP99Ms: Math.max(...all.map(({ loopDelayP99Ms }) => loopDelayP99Ms)),
+      cpuSeconds: all.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
+    };
+  }
+
+  /** Closes every peer and every process. */
+  async end(): Promise<void> {
+    await this.closeAll().catch(() => {});
+    await Promise.all(this.processes.map((one) => one.end()));
+  }
+}

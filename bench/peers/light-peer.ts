@@ -1,0 +1,303 @@
+// A receiving client without decoder or screen: signals, connects, decrypts, answers RTCP, and keeps the times of all that arrives.
+import {
+  type MediaStreamTrack, ReceiverEstimatedMaxBitrate, RTCPeerConnection, RTCRtpCodecParameters, type RTCRtpReceiver, RtcpPayloadSpecificFeedback, type RtpPacket,
+  useFIR, useH264, useNACK, useOPUS, usePLI, useREMB, useSdesMid, useVP8,
+} from 'werift';
+import type { VideoCodec } from '../../src/media/coded-frame.ts';
+import { AUDIO_RATE, SPEECH_RATE, VIDEO_CLOCK } from '../../src/media/timeline.ts';
+import { type ArrivedFrame, FrameAssembler } from './frames.ts';
+import { ReceiverEstimate } from './receiver-estimate.ts';
+
+export interface PeerTarget { readonly url: string; readonly apiKey: string }
+export interface PeerOptions {
+  readonly target: PeerTarget;
+  readonly codec: VideoCodec;
+  readonly faceId: string;
+  /** Keep the coded frames, for decoding afterwards. */
+  readonly keepFrames?: boolean;
+  readonly token?: Readonly<Record<string, unknown>>;
+}
+
+/** An utterance as seen from outside; times on this process' clock, null while it has not happened. */
+export interface Utterance { readonly sentMs: number; speakMs: number | null; audibleMs: number | null; silentMs: number | null }
+
+export interface PeerFigures {
+  state: 'connecting' | 'live' | 'over';
+  /** Milliseconds since the token was asked for. */
+  setUp: { token: number; socket: number; answer: number; connected: number; start: number; firstFrame: number };
+  ending: string | null;
+  frames: number; framesLost: number; keyFrames: number; videoPackets: number; audioPackets: number; bytes: number;
+  nacks: number; plis: number; packetsMissed: number;
+  /** Longest time between two showable frames, and how many such times were over 300 ms. */
+  longestGapMs: number; gapsOver300: number;
+  /** Delay of frames above the quickest one, RTP time against arrival: what lateness looks like from outside. */
+  delaysMs: number[];
+  utterances: Utterance[];
+  estimateKbps: number;
+  receivedKbps: number[];
+}
+
+const FREEZE_MS = 300;
+const MAX_KEPT_DELAYS = 4000;
+/** Opus packets of silence are a few bytes; a voiced packet at 32 kbit/s has 40 and more. */
+const AUDIBLE_PAYLOAD_BYTES = 30;
+const CHUNK_BYTES = 6000;
+const CONNECT_LIMIT_MS = 20_000;
+
+export class LightPeer {
+  readonly figures: PeerFigures = {
+    state: 'connecting', setUp: { token: 0, socket: 0, answer: 0, connected: 0, start: 0, firstFrame: 0 }, ending: null,
+    frames: 0, framesLost: 0, keyFrames: 0, videoPackets: 0, audioPackets: 0, bytes: 0, nacks: 0, plis: 0, packetsMissed: 0,
+    longestGapMs: 0, gapsOver300: 0, delaysMs: [], utterances: [], estimateKbps: 0, receivedKbps: [],
+  };
+  /** Complete frames, if kept. */
+  readonly kept: ArrivedFrame[] = [];
+  sessionId = '';
+  private readonly options: PeerOptions;
+  private readonly pc: RTCPeerConnection;
+  private socket: WebSocket | null = null;
+  private readonly beganMs = performance.now();
+  private readonly estimate = new ReceiverEstimate();
+  private lastFrameMs = 0;
+  private firstTimestamp = -1;
+  private leastDelayMs = Number.POSITIVE_INFINITY;
+  private highestVideo = -1;
+  private secondMs = 0;
+  private secondBytes = 0;
+  private readonly onOver: (() => void)[] = [];
+
+  private constructor(options: PeerOptions) {
+    this.options = options;
+    this.pc = createConnection(options.codec, new URL(options.target.url).hostname);
+  }
+
+  /** @throws Error when the session does not come up within 20 s, with the server's word if it gave one. */
+  static async connect(options: PeerOptions): Promise<LightPeer> {
+    const peer = new LightPeer(options);
+    try {
+      await peer.open();
+      return peer;
+    } catch (error) {
+      await peer.close();
+      throw error;
+    }
+  }
+
+  private sinceBegin(): number { return performance.now() - this.beganMs; }
+
+  private async open(): Promise<void> {
+    const { target, faceId, token } = this.options;
+    const response = await fetch(`${target.url}/compose/token`, {
+      method: 'POST', headers: { 'content-type': 'application/json', 'x-service-api-key': target.apiKey }, body: JSON.stringify({ faceId, ...token }), signal: AbortSignal.timeout(CONNECT_LIMIT_MS),
+    });
+    const body = await response.json() as { session_token?: string; detail?: unknown };
+    if (!response.ok) throw new Error(`token: ${response.status} ${JSON.stringify(body.detail)}`);
+    this.figures.setUp.token = this.sinceBegin();
+
+    const socket = new WebSocket(`${target.url.replace(/^http/, 'ws')}/compose/webrtc/p2p?session_token=${body.session_token}`);
+    socket.binaryType = 'arraybuffer';
+    this.socket = socket;
+    const started = Promise.withResolvers<void>();
+    const firstFrame = Promise.withResolvers<void>();
+    for (const { promise } of [started, firstFrame]) promise.catch(() => {});
+    const fail = (why: string): void => {
+      this.end(why);
+      for (const { reject } of [started, firstFrame]) reject(new Error(why));
+    };
+    socket.addEventListener('message', ({ data }) => { this.onMessage(String(data), () => { started.resolve(); }, fail); });
+    socket.addEventListener('close', () => { fail(this.figures.ending ?? 'socket closed'); });
+    socket.addEventListener('error', () => { fail('socket error'); });
+    const limit = setTimeout(() => { fail('not connected in time'); }, CONNECT_LIMIT_MS);
+    try {
+      await Promise.race([new Promise<void>((resolve) => { socket.addEventListener('open', () => { resolve(); }, { once: true }); }), started.promise]);
+      this.figures.setUp.socket = this.sinceBegin();
+      this.receive(firstFrame.resolve);
+      await this.pc.setLocalDescription(await this.pc.createOffer());
+      socket.send(JSON.stringify({ type: 'offer', sdp: this.pc.localDescription!.sdp }));
+      await started.promise;
+      await firstFrame.promise;
+      this.figures.state = 'live';
+    } finally {
+      clearTimeout(limit);
+    }
+  }
+
+  private onMessage(text: string, onStart: () => void, fail: (why: string) => void): void {
+    if (text.startsWith('{')) {
+      const message = JSON.parse(text) as { sdp?: string; session_id?: string };
+      if (message.session_id !== undefined) this.sessionId = message.session_id;
+      if (message.sdp === undefined) return;
+      this.figures.setUp.answer = this.sinceBegin();
+      this.pc.setRemoteDescription({ type: 'answer', sdp: message.sdp }).catch((error: unknown) => { fail(`answer: ${String(error)}`); });
+      return;
+    }
+    const word = text.split(' ', 1)[0]!.toUpperCase();
+    const last = this.figures.utterances.at(-1);
+    if (word === 'START') {
+      this.figures.setUp.start = this.sinceBegin();
+      onStart();
+    } else if (word === 'SPEAK' && last !== undefined) last.speakMs ??= performance.now();
+    else if (word === 'SILENT' && last !== undefined) last.silentMs = performance.now();
+    else if (word === 'STOP') this.figures.ending ??= text;
+    else if (word === 'ERROR') fail(text);
+  }
+
+  private receive(onFirstFrame: () => void): void {
+    this.pc.connectionStateChange.subscribe((state) => {
+      if (state === 'connected') this.figures.setUp.connected = this.sinceBegin();
+    });
+    this.pc.onTrack.subscribe((track) => {
+      const receiver = this.pc.getReceivers().find(({ kind }) => kind === track.kind)!;
+      if (track.kind === 'audio') track.onReceiveRtp.subscribe((packet) => { this.onAudio(packet); });
+      else this.receiveVideo(track, receiver, onFirstFrame);
+    });
+  }
+
+  private receiveVideo(track: MediaStreamTrack, receiver: RTCRtpReceiver, onFirstFrame: () => void): void {
+    const { figures } = this;
+    const assembler = new FrameAssembler(this.options.codec, (frame) => {
+      if (figures.frames === 0) {
+        figures.setUp.firstFrame = this.sinceBegin();
+        onFirstFrame();
+      }
+      this.onFrame(frame);
+      figures.framesLost = assembler.framesLost;
+    }, () => {
+      figures.plis += 1;
+      receiver.sendRtcpPLI(track.ssrc!).catch(() => {});
+    });
+    receiver.onPacketLost.subscribe(() => { figures.nacks += 1; });
+    track.onReceiveRtp.subscribe((packet) => {
+      const nowMs = performance.now();
+      figures.videoPackets += 1;
+      this.count(packet.payload.length, nowMs);
+      this.watchSequence(packet.header.sequenceNumber);
+      if (this.firstTimestamp < 0) this.firstTimestamp = packet.header.timestamp;
+      const mediaMs = ((packet.header.timestamp - this.firstTimestamp) | 0) * 1000 / VIDEO_CLOCK;
+      this.estimate.onPacket(packet.payload.length + 12, nowMs - mediaMs);
+      assembler.push(packet.header.sequenceNumber, packet.header.timestamp, packet.header.marker, packet.payload, nowMs);
+      if (this.estimate.update(nowMs)) this.sendEstimate(receiver, track.ssrc!);
+    });
+  }
+
+  private onFrame(frame: ArrivedFrame): void {
+    const { figures } = this;
+    figures.frames += 1;
+    if (frame.isKey) figures.keyFrames += 1;
+    if (this.lastFrameMs > 0) {
+      const gapMs = frame.completedMs - this.lastFrameMs;
+      figures.longestGapMs = Math.max(figures.longestGapMs, gapMs);
+      if (gapMs > FREEZE_MS) figures.gapsOver300 += 1;
+    }
+    this.lastFrameMs = frame.completedMs;
+    const delayMs = frame.completedMs - ((frame.rtpTimestamp - this.firstTimestamp) | 0) * 1000 / VIDEO_CLOCK;
+    this.leastDelayMs = Math.min(this.leastDelayMs, delayMs);
+    if (figures.delaysMs.length < MAX_KEPT_DELAYS) figures.delaysMs.push(delayMs - this.leastDelayMs);
+    else figures.delaysMs[figures.frames % MAX_KEPT_DELAYS] = delayMs - this.leastDelayMs;
+    if (this.options.keepFrames) this.kept.push(frame);
+  }
+
+  private onAudio({ payload }: RtpPacket): void {
+    const nowMs = performance.now();
+    this.figures.audioPackets += 1;
+    this.count(payload.length, nowMs);
+    if (payload.length < AUDIBLE_PAYLOAD_BYTES) return;
+    const last = this.figures.utterances.at(-1);
+    // Sound of the utterance before may still be playing: only what follows SPEAK belongs to this one.
+    if (last !== undefined && last.speakMs !== null) last.audibleMs ??= nowMs;
+  }
+
+  private watchSequence(sequenceNumber: number): void {
+    if (this.highestVideo >= 0) {
+      const ahead = (sequenceNumber - this.highestVideo) & 0xffff;
+      if (ahead === 0 || ahead >= 0x8000) return;
+      this.figures.packetsMissed += ahead - 1;
+      if (ahead > 1) this.estimate.onLoss(ahead - 1);
+    }
+    this.highestVideo = sequenceNumber;
+  }
+
+  private count(bytes: number, nowMs: number): void {
+    this.figures.bytes += bytes;
+    if (this.secondMs === 0) this.secondMs = nowMs;
+    this.secondBytes += bytes;
+    if (nowMs - this.secondMs < 1000) return;
+    this.figures.receivedKbps.push(Math.round(this.secondBytes * 8 / (nowMs - this.secondMs)));
+    this.secondMs = nowMs;
+    this.secondBytes = 0;
+  }
+
+  private sendEstimate(receiver: RTCRtpReceiver, ssrc: number): void {
+    this.figures.estimateKbps = Math.round(this.estimate.bitrate / 1000);
+    const feedback = new ReceiverEstimatedMaxBitrate({ senderSsrc: receiver.rtcpSsrc, mediaSsrc: 0, ssrcNum: 1, ssrcFeedbacks: [ssrc], ...mantissa(this.estimate.bitrate) });
+    receiver.dtlsTransport?.sendRtcp([new RtcpPayloadSpecificFeedback({ feedback })]).catch(() => {});
+  }
+
+  /** Sends speech at once, or as a microphone would. @returns when all of it was handed to the socket */
+  async speak(pcm: Int16Array, pace: 'burst' | 'realtime'): Promise<Utterance> {
+    const utterance: Utterance = { sentMs: performance.now(), speakMs: null, audibleMs: null, silentMs: null };
+    this.figures.utterances.push(utterance);
+    const bytes = new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength);
+    const step = pace === 'burst' ? CHUNK_BYTES : SPEECH_RATE * 2 / 50;
+    for (let at = 0; at < bytes.length && this.socket?.readyState === WebSocket.OPEN; at += step) {
+      this.socket.send(bytes.slice(at, at + step));
+      if (pace === 'burst') continue;
+      const dueMs = utterance.sentMs + (at + step) / (SPEECH_RATE * 2) * 1000;
+      await new Promise((resolve) => { setTimeout(resolve, Math.max(0, dueMs - performance.now())); });
+    }
+    return utterance;
+  }
+
+  skip(): void { this.socket?.send('SKIP'); }
+
+  /** Resolves when the session is over, whoever ended it. */
+  get over(): Promise<void> {
+    return this.figures.state === 'over' ? Promise.resolve() : new Promise((resolve) => { this.onOver.push(resolve); });
+  }
+
+  private end(why: string): void {
+    if (this.figures.state === 'over') return;
+    this.figures.state = 'over';
+    this.figures.ending ??= why;
+    for (const tell of this.onOver.splice(0)) tell();
+  }
+
+  /** @param how `clean`: peer connection and socket are closed; `vanish`: the socket goes, the peer falls silent without a word */
+  async close(how: 'clean' | 'vanish' = 'clean'): Promise<void> {
+    this.end('closed by us');
+    if (how === 'vanish') for (const { connection } of this.pc.iceTransports) connection.send = () => Promise.resolve();
+    this.socket?.close();
+    await this.pc.close();
+  }
+}
+
+/** REMB's floating point: 18 bits of mantissa (draft-alvestrand-rmcat-remb section 2.2). */
+function mantissa(bitrate: number): { brExp: number; brMantissa: number; bitrate: bigint } {
+  let brExp = 0;
+  let brMantissa = Math.floor(bitrate);
+  while (brMantissa >= 1 << 18) {
+    brMantissa >>>= 1;
+    brExp += 1;
+  }
+  return { brExp, brMantissa, bitrate: BigInt(Math.floor(bitrate)) };
+}
+
+function createConnection(codec: VideoCodec, host: string): RTCPeerConnection {
+  const rtcpFeedback = [useNACK(), usePLI(), useREMB(), useFIR()];
+  const video = codec === 'vp8'
+    ? useVP8({ payloadType: 96, rtcpFeedback })
+    : useH264({ payloadType: 98, rtcpFeedback, parameters: 'level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f' });
+  const rtx = new RTCRtpCodecParameters({ mimeType: 'video/rtx', clockRate: VIDEO_CLOCK, payloadType: video.payloadType + 1, parameters: `apt=${video.payloadType}` });
+  const isLocal = /^(localhost|127\.|\[?::1)/.test(host);
+  const pc = new RTCPeerConnection({
+    iceServers: [], bundlePolicy: 'max-bundle',
+    codecs: { video: [video, rtx], audio: [useOPUS({ payloadType: 111, clockRate: AUDIO_RATE })] },
+    headerExtensions: { video: [useSdesMid()], audio: [useSdesMid()] },
+    ...(isLocal ? { iceUseIpv4: false, iceUseIpv6: false, iceAdditionalHostAddresses: ['127.0.0.1'], iceInterfaceAddresses: { udp4: '127.0.0.1' } } : { iceUseIpv6: false }),
+  });
+  pc.addTransceiver('audio', { direction: 'recvonly' });
+  pc.addTransceiver('video', { direction: 'recvonly' });
+  // werift asks a public STUN server even when given none (measured): nothing of ours leaves the machine unasked.
+  for (const { connection } of pc.iceTransports) (connection as { stunServer: unknown }).stunServer = undefined;
+  return pc;
+}
