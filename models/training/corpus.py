@@ -1,0 +1,96 @@
+"""
+Builds the labelled corpus: one pickle per voice group under work/corpus, each a list of (int16 wave at 16 kHz, [(start s, end s, ipa)], voice, text).
+
+usage: corpus.py MINUTES_SCALE     (1 = the shipped model's amount; files that exist are kept)
+"""
+import os
+import pickle
+import random
+import sys
+import time
+
+import engines
+from frontend import WORK
+from texts import Texts
+
+FOLDER = os.path.join(WORK, 'corpus')
+# English first, since most of its phones are shared; the others add vowels and consonants that English lacks. Latin scripts only: the text is English or pseudo-words, read by each language's own rules.
+LANGUAGES = ['en-us'] * 6 + ['en-gb', 'en-gb-x-rp', 'en-gb-scotland', 'en-gb-x-gbclan', 'en-029', 'de', 'de', 'fr', 'fr', 'es', 'es-419', 'it', 'it', 'pt', 'pt-br', 'nl', 'pl', 'sv', 'tr',
+                             'da', 'nb', 'fi', 'hu', 'cs', 'ro', 'id', 'sw', 'hr', 'ca', 'et', 'af', 'sk', 'sl', 'vi']
+# Formant and source variants that come with espeak-ng.
+VARIANTS = ['', 'm1', 'm2', 'm3', 'm4', 'm5', 'm7', 'm8', 'f1', 'f2', 'f3', 'f4', 'f5', 'Alex', 'Andrea', 'Annie', 'Denis', 'Gene', 'Hugo', 'Lee', 'Mario', 'Michael', 'belinda', 'david', 'ed',
+            'john', 'linda', 'quincy', 'rob', 'steph', 'travis', 'zac', 'paul', 'klatt', 'klatt2', 'klatt3', 'klatt4', 'max', 'adam', 'sandro', 'victor', 'anikaRobot', 'Andy', 'aunty', 'caleb',
+            'kaukovalta', 'marcelo', 'miguel', 'norbert', 'pablo', 'rupert', 'shelby', 'robosoft', 'robosoft2', 'robosoft3', 'robosoft4', 'Tweaky', 'Nguyen', 'Jacky', 'boris', 'Marco', 'Reed', 'Storm', 'grandma', 'grandpa', 'iven', 'Diogo', 'edward', 'fast', 'anika']
+FLITE_PITCH = {'slt': (125, 240), 'rms': (70, 150), 'awb': (80, 160), 'kal16': (70, 150), 'kal': (75, 140)}   # Hz
+
+# minutes of speech per group in training; held-out voices at the end are for evaluation only and never seen in training
+GROUPS = {'espeak': 300, 'flite_slt': 80, 'flite_rms': 80, 'flite_kal16': 50, 'flite_kal': 15, 'festival_kal_diphone': 30, 'festival_cmu_us_slt_arctic_hts': 50, 'festival_msu_ru_nsh_clunits': 40,
+          'heldout_flite_awb': 6, 'heldout_festival_ked_diphone': 6}
+
+
+def espeak_group(minutes, texts, rng):
+    engine, seconds, items = engines.Espeak(), 0., []
+    while seconds < minutes * 60:
+        language, variant = rng.choice(LANGUAGES), rng.choice(VARIANTS)
+        voice = language + ('+' + variant if variant else '')
+        text = texts.english() if language.startswith('en') or rng.random() < .6 else texts.pseudo()
+        spoken = engine.speak(text, voice, rng.randint(120, 230), rng.randint(10, 90), rng.randint(15, 85))
+        if spoken is None or len(spoken[0]) < 8000:
+            continue
+        items.append((*spoken, 'espeak:' + voice, text))
+        seconds += len(spoken[0]) / engines.RATE
+    return items
+
+
+def flite_group(voice, minutes, texts, rng):
+    seconds, items = 0., []
+    while seconds < minutes * 60:
+        text = texts.english()
+        spoken = engines.flite(text, voice, rng.uniform(.78, 1.3), rng.uniform(*FLITE_PITCH[voice]))
+        if spoken is None:
+            continue
+        items.append((*spoken, 'flite:' + voice, text))
+        seconds += len(spoken[0]) / engines.RATE
+    return items
+
+
+def festival_group(voice, minutes, texts, rng):
+    seconds, items = 0., []
+    while seconds < minutes * 60:
+        count = 60
+        sentences = [texts.pseudo() if '_ru_' in voice else texts.english() for _ in range(count)]
+        before = seconds
+        for text, wave, segments in engines.festival(voice, sentences, [rng.uniform(.78, 1.25) for _ in range(count)]):
+            items.append((wave, segments, 'festival:' + voice, text))
+            seconds += len(wave) / engines.RATE
+        if seconds == before:
+            raise SystemExit(f'festival says nothing with voice_{voice}: is its Debian package installed?')
+    return items
+
+
+def build(name, minutes, seed):
+    texts, rng = Texts(seed), random.Random(seed)
+    kind, _, voice = name.removeprefix('heldout_').partition('_')
+    if kind == 'espeak':
+        return espeak_group(minutes, texts, rng)
+    return (flite_group if kind == 'flite' else festival_group)(voice, minutes, texts, rng)
+
+
+def main():
+    scale = float(sys.argv[1]) if len(sys.argv) > 1 else 1.
+    only = sys.argv[2].split(',') if len(sys.argv) > 2 else GROUPS
+    os.makedirs(FOLDER, exist_ok=True)
+    for seed, (name, minutes) in enumerate(GROUPS.items()):
+        path = os.path.join(FOLDER, name + '.pkl')
+        if name not in only or os.path.exists(path):
+            continue
+        started = time.time()
+        items = build(name, minutes if name.startswith('heldout') else minutes * scale, 100 + seed)
+        with open(path + '.part', 'wb') as file:
+            pickle.dump(items, file)
+        os.replace(path + '.part', path)
+        print(f'{name}: {len(items)} utterances, {sum(len(i[0]) for i in items) / engines.RATE / 60:.1f} min, made in {time.time() - started:.0f} s', flush=True)
+
+
+if __name__ == '__main__':
+    main()

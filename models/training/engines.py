@@ -1,0 +1,180 @@
+"""Speech synthesizers that tell where their phones lie: espeak-ng (as a library), flite and festival (as programs)."""
+import ctypes
+import os
+import re
+import subprocess
+import tempfile
+
+import numpy as np
+import scipy.io.wavfile
+import scipy.signal
+
+from targets import SILENCE, STOPS, expand
+
+RATE = 16000
+ARPABET = dict(pau='_', sil='_', brth='_', aa='ɑ', ae='æ', ah='ʌ', ao='ɔ', aw='aʊ', ax='ə', axr='ɚ', ay='aɪ', b='b', ch='tʃ', d='d', dh='ð', dx='ɾ', eh='ɛ', el='l', em='m', en='n',
+               er='ɝ', ey='eɪ', f='f', g='g', hh='h', hv='h', ih='ɪ', iy='i', jh='dʒ', k='k', l='l', m='m', n='n', nx='n', ng='ŋ', ow='oʊ', oy='ɔɪ', p='p', r='ɹ', s='s', sh='ʃ',
+               t='t', th='θ', uh='ʊ', uw='u', v='v', w='w', y='j', z='z', zh='ʒ')
+RUSSIAN = dict(ii='i', yy='ɨ', uu='u', ee='ɛ', oo='o', aa='a', ae='ɪ', ay='ə', ur='ʊ', a='a', e='ɪ', i='i', y='ɨ', u='u', c='ts', ch='tʃ', sh='ʃ', sch='ʃ', zh='ʒ', h='x', hh='x', rr='r', ll='l',
+               b='b', bb='b', v='v', vv='v', g='g', gg='g', d='d', dd='d', z='z', zz='z', j='j', k='k', kk='k', l='l', m='m', mm='m', n='n', nn='n', p='p', pp='p', r='r', s='s', ss='s',
+               t='t', tt='t', f='f', ff='f', sil='_', pau='_')
+RUSSIAN['#'] = '_'
+
+
+def to_16k(wave: np.ndarray, rate: int) -> np.ndarray:
+    """int16 at `rate` -> int16 at 16 kHz."""
+    if rate != RATE:
+        divisor = int(np.gcd(RATE, rate))
+        wave = scipy.signal.resample_poly(wave.astype(np.float32), RATE // divisor, rate // divisor)
+    return np.clip(np.round(wave), -32768, 32767).astype(np.int16)
+
+
+def _envelope(wave: np.ndarray) -> np.ndarray:
+    """Log energy of the upper band (where bursts show), 5 ms windows each millisecond."""
+    high = np.diff(wave.astype(np.float32), prepend=0)
+    power = np.convolve(high * high, np.ones(80) / 80, 'same')[::16]
+    return np.log(power + 1.)
+
+
+def split_stops(wave: np.ndarray, segments) -> list:
+    """
+    Splits each stop into its closure and its release (an h: aspiration leaves the lips free), at the burst found in the waveform.
+    The lips are together during the closure only, so an aspirated p taken whole would teach lips that open 30-60 ms late.
+    """
+    envelope, out = _envelope(wave), []
+    for start, end, symbol in segments:
+        i, j = int(start * 1000), min(int(end * 1000), len(envelope))
+        if symbol not in STOPS or j - i < 25:
+            out.append((start, end, symbol))
+            continue
+        part = envelope[i:j]
+        low = int(np.argmin(part[: max(1, int(.8 * len(part)))]))
+        peak = part[low:].max()
+        if peak - part[low] < 2.:   # no burst: unreleased or lenis
+            out.append((start, end, symbol))
+            continue
+        burst = start + .001 * (low + int(np.argmax(part[low:] > .5 * (peak + part[low]))))
+        burst = min(max(burst, start + .02), end)
+        out.append((start, burst, symbol))
+        if end - burst > .008:
+            out.append((burst, end, 'h'))
+    return out
+
+
+class _Id(ctypes.Union):
+    _fields_ = [('number', ctypes.c_int), ('name', ctypes.c_char_p), ('string', ctypes.c_char * 8)]
+
+
+class _Event(ctypes.Structure):
+    _fields_ = [('type', ctypes.c_int), ('uid', ctypes.c_uint), ('text', ctypes.c_int), ('length', ctypes.c_int), ('audio', ctypes.c_int), ('sample', ctypes.c_int),
+                ('user', ctypes.c_void_p), ('id', _Id)]
+
+
+class Espeak:
+    """espeak-ng through its C interface, with phoneme events (espeakEVENT_PHONEME = 7, IPA names)."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL('libespeak-ng.so.1')
+        callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
+        self._callback = callback(self._take)
+        self.rate = self.library.espeak_Initialize(1, 0, None, 1 | 2)   # AUDIO_OUTPUT_RETRIEVAL; PHONEME_EVENTS | PHONEME_IPA
+        self.library.espeak_SetSynthCallback(self._callback)
+
+    def _take(self, wave, count, events):
+        if wave and count > 0:
+            self._waves.append(np.ctypeslib.as_array(wave, (count,)).copy())
+        k = 0
+        while events[k].type != 0:
+            if events[k].type == 7:
+                self._events.append((events[k].sample / self.rate, bytes(events[k].id.string).split(b'\0')[0].decode('utf8', 'ignore')))
+            k += 1
+        return 0
+
+    def speak(self, text: str, voice: str, rate: int, pitch: int, span: int):
+        """(int16 wave at 16 kHz, expanded segments), or None where the voice does not exist or says nothing."""
+        self._waves, self._events = [], []
+        if self.library.espeak_SetVoiceByName(voice.encode()) != 0:
+            return None
+        for parameter, value in ((1, rate), (3, pitch), (4, span)):
+            self.library.espeak_SetParameter(parameter, value, 0)
+        data = text.encode()
+        self.library.espeak_Synth(data, len(data) + 1, 0, 1, 0, 1, None, None)
+        self.library.espeak_Synchronize()
+        if len(self._events) < 4:
+            return None
+        wave = to_16k(np.concatenate(self._waves), self.rate)
+        return wave, self._segments(wave)
+
+    def _segments(self, wave):
+        # espeak fires a stop's event at its burst. The closure precedes it: move the start back over the gap of low energy, 70 ms at most.
+        envelope = _envelope(wave)
+        ends = [t for t, _ in self._events[1:]] + [len(wave) / RATE]
+        spans = [[t, end, name or SILENCE] for (t, name), end in zip(self._events, ends)]
+        out = [[0., spans[0][0], SILENCE]] if spans[0][0] > 0 else []
+        for start, end, name in spans:
+            if end <= start:
+                continue
+            if name[0] in STOPS and out:
+                floor = max(out[-1][0] + .02, start - .07)
+                around = envelope[max(0, int((start - .15) * 1000)): int((start + .1) * 1000) + 1]
+                quiet = around.max() - 4.2 if len(around) else 0    # power under 1.5 % of the loudest near by
+                back = start - .004
+                while back > floor and envelope[min(len(envelope) - 1, int(back * 1000))] < quiet:
+                    back -= .002
+                back = back if start - back > .008 else start - .02
+                back = max(floor, min(start, back))
+                out[-1][1] = back
+                burst = start + .005
+                if len(name) == 1 and end - burst > .02:
+                    out += [[back, burst, name], [burst, end, 'h' if name in 'ptkqc' else 'ə']]
+                    continue
+                start = back
+            out.append([start, end, name])
+        return expand(out)
+
+
+def flite(text: str, voice: str, stretch: float, pitch: float):
+    """(int16 wave at 16 kHz, expanded segments) or None. `stretch` > 1 is slower; `pitch` is the mean in Hz."""
+    with tempfile.NamedTemporaryFile(suffix='.wav') as file:
+        done = subprocess.run(['flite', '-voice', voice, '-t', text, '-o', file.name, '-psdur', '--setf', f'duration_stretch={stretch:.2f}', '--setf', f'int_f0_target_mean={pitch:.0f}'],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            return None
+        rate, wave = scipy.io.wavfile.read(file.name)
+    segments, at = [], 0.
+    for name, end in re.findall(r'([a-z]+):([\d.]+)', done.stdout):
+        segments.append((at, float(end), ARPABET.get(name, 'ə')))
+        at = float(end)
+    wave = to_16k(wave, rate)
+    if len(wave) < 8000 or len(segments) < 4:
+        return None
+    return wave, split_stops(wave, expand(segments))
+
+
+def festival(voice: str, sentences, stretches):
+    """Yields (text, int16 wave at 16 kHz, expanded segments) for each sentence the voice can say, in one run of the program."""
+    names = RUSSIAN if '_ru_' in voice else ARPABET
+    with tempfile.TemporaryDirectory() as folder:
+        lines = [f'(voice_{voice})']
+        for i, (text, stretch) in enumerate(zip(sentences, stretches)):
+            text = text.replace('"', '').replace('\\', '')
+            lines.append(f"(Parameter.set 'Duration_Stretch {stretch:.2f})(unwind-protect (begin (set! u (utt.synth (Utterance Text \"{text}\")))"
+                         f"(utt.save.wave u \"{folder}/{i}.wav\" 'riff)(utt.save.segs u \"{folder}/{i}.seg\")) nil)")
+        script = os.path.join(folder, 'say.scm')
+        open(script, 'w').write('\n'.join(lines))
+        subprocess.run(['festival', '-b', script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for i, text in enumerate(sentences):
+            try:
+                rate, wave = scipy.io.wavfile.read(f'{folder}/{i}.wav')
+                rows = [line.split() for line in open(f'{folder}/{i}.seg', errors='ignore')]
+            except (OSError, ValueError):
+                continue
+            segments, at = [], 0.
+            for row in rows:
+                if len(row) == 3 and row[0] != '#':
+                    segments.append((at, float(row[0]), names.get(row[2], SILENCE if row[2] in ('#', 'h#') else 'ə')))
+                    at = float(row[0])
+            wave = to_16k(wave, rate)
+            if len(segments) < 4 or len(wave) < 8000 or abs(at - len(wave) / RATE) > .5:
+                continue
+            yield text, wave, split_stops(wave, expand(segments))

@@ -1,0 +1,102 @@
+"""
+Writes the served model: one-step ONNX graph with half-precision weights, what follows the network inside the graph, and its entry in models/manifest.json.
+
+usage: export.py NAME
+"""
+import hashlib
+import json
+import os
+import sys
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+
+from frontend import BANDS, FRAMES_PER_STEP, HERE
+from network import CHANNELS, Step
+from prepare import LOOKAHEAD_S
+from targets import INDEX
+from train import load
+
+FILE = 'speech-articulation.onnx'
+MODELS = os.path.join(HERE, '..')
+
+
+class Shape(torch.nn.Module):
+    """
+    From raw channels to what is shown: a dead zone that keeps rest at rest, a gain against the network's caution, closures and bites sharpened, lips that part only as
+    far as they are not pressed, and the gate. Below GATE_LOW speech probability everything is exactly 0.
+    """
+    DEAD, GATE_LOW, GATE_HIGH = .02, .35, .65
+    GAIN = {'jaw': 1.1, 'open': 1.1, 'round': 1.1, 'wide': 1.1, 'ttip': 1.1, 'tout': 1.2, 'tback': 1.1, 'teeth': 1.05, 'upraise': 1.1}
+    SHARP = {'press': (.12, .72), 'tuck': (.10, .72)}    # these raw values become 0 and 1
+
+    def __init__(self):
+        super().__init__()
+        low, scale = np.full(CHANNELS - 1, self.DEAD), np.ones(CHANNELS - 1)
+        for name, gain in self.GAIN.items():
+            scale[INDEX[name]] = gain
+        for name, (a, b) in self.SHARP.items():
+            low[INDEX[name]], scale[INDEX[name]] = a, 1 / (b - a)
+        self.register_buffer('scale', torch.tensor(scale, dtype=torch.float32))
+        self.register_buffer('offset', torch.tensor(-low * scale, dtype=torch.float32))
+
+    def forward(self, raw):
+        curves = torch.clamp(raw[:, :-1] * self.scale + self.offset, 0, 1)
+        speech = torch.sigmoid(raw[:, -1:])
+        gate = torch.clamp((speech - self.GATE_LOW) / (self.GATE_HIGH - self.GATE_LOW), 0, 1)
+        free = 1 - curves[:, 2:3]
+        curves = torch.cat([curves[:, :1] * (.4 + .6 * free), curves[:, 1:2] * free, curves[:, 2:]], 1) * gate
+        return torch.cat([curves, speech * (gate > 0)], 1)
+
+
+def to_half(model):
+    """Weights as float16 with a Cast each (folded when the session is made): half the file, the same arithmetic."""
+    graph, casts, kept = model.graph, [], []
+    for tensor in graph.initializer:
+        values = numpy_helper.to_array(tensor)
+        if values.dtype != np.float32 or values.size < 64:
+            kept.append(tensor)
+            continue
+        kept.append(numpy_helper.from_array(values.astype(np.float16), tensor.name + '_half'))
+        casts.append(onnx.helper.make_node('Cast', [tensor.name + '_half'], [tensor.name], to=onnx.TensorProto.FLOAT))
+    nodes = casts + list(graph.node)
+    del graph.initializer[:], graph.node[:]
+    graph.initializer.extend(kept)
+    graph.node.extend(nodes)
+    return model
+
+
+def main():
+    name = sys.argv[1]
+    step = Step(load(name), Shape()).eval()
+    path = os.path.join(MODELS, FILE)
+    mel, state = torch.zeros(2, FRAMES_PER_STEP, BANDS), torch.zeros(2, step.state_size)
+    torch.onnx.export(step, (mel, state), path, opset_version=13, input_names=['mel', 'state'], output_names=['articulation', 'state_out'],
+                      dynamic_axes={n: {0: 'batch'} for n in ('mel', 'state', 'articulation', 'state_out')})
+    model = to_half(onnx.load(path))
+    model.producer_name, model.producer_version, model.doc_string = 'mouthpiece models/training', '', ''
+    for node in model.graph.node:
+        node.doc_string = ''
+    onnx.checker.check_model(model)
+    data = model.SerializeToString()
+    open(path, 'wb').write(data)
+
+    manifest_path = os.path.join(MODELS, 'manifest.json')
+    manifest = json.load(open(manifest_path)) if os.path.exists(manifest_path) else {'models': {}}
+    manifest['models']['speech-articulation'] = {
+        'file': FILE, 'sha256': hashlib.sha256(data).hexdigest(), 'bytes': len(data),
+        'inputs': {'mel': ['batch', FRAMES_PER_STEP, BANDS], 'state': ['batch', step.state_size]},
+        'outputs': {'articulation': ['batch', CHANNELS], 'state_out': ['batch', step.state_size]},
+        'lookaheadMs': round(LOOKAHEAD_S * 1000), 'parameters': sum(p.numel() for n, p in step.network.named_parameters() if not n.startswith('classes')),
+        'source': 'Trained by models/training (see models/MODEL_CARD.md) on speech made with espeak-ng, flite and festival.', 'licence': 'Apache-2.0',
+    }
+    with open(manifest_path, 'w') as file:
+        json.dump(manifest, file, indent=2)
+        file.write('\n')
+    print(f'{FILE}: {len(data)} bytes, state {step.state_size}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,189 @@
+"""
+Turns the corpus into training shards: sessions of one voice through one random channel, features of the serving front end, targets per video frame.
+
+usage: prepare.py SHARDS [FIRST]    (each shard holds about 45 minutes; its number is its seed; those that exist are kept)
+A shard: F float16 [n, 3, 40], Y float16 [n, 14], C uint8 [n] (class of phone), S int64 [sessions + 1] (first step of each session).
+"""
+import os
+import pickle
+import sys
+import time
+
+import numpy as np
+
+import augment
+import targets
+from frontend import FPS, RATE, WORK, features, steps_in
+
+LOOKAHEAD_S = .060     # output k describes (k + 1) / 30 - LOOKAHEAD_S: all the audio that the model hears past the instant it describes
+SHARD_MINUTES = int(os.environ.get("SHARD_MINUTES", 45))
+# How often a session is of each group. Human recordings (flite, festival) outweigh formant synthesis, which brings variety of languages and vocal tracts.
+WEIGHTS = {'espeak': .36, 'flite_slt': .16, 'flite_rms': .16, 'flite_kal16': .09, 'flite_kal': .02, 'festival_kal_diphone': .05, 'festival_cmu_us_slt_arctic_hts': .08, 'festival_msu_ru_nsh_clunits': .08}
+
+
+def prosody(wave, count, first):
+    """(brow, nod) float32 [count] each at 30 Hz from time `first` s: raised by pitch above the talker's middle, and by stressed syllables."""
+    centres = ((first + np.arange(count) / FPS) * RATE).astype(int)
+    padded = np.concatenate([np.zeros(512, np.float32), wave.astype(np.float32), np.zeros(1024, np.float32)])
+    frames = padded[np.clip(centres, 0, len(wave))[:, None] + np.arange(1024)]
+    energy = (frames ** 2).mean(1)
+    spectrum = np.abs(np.fft.rfft((frames - frames.mean(1, keepdims=True)) * np.hanning(1024), 2048)) ** 2
+    correlation = np.fft.irfft(spectrum)[:, :400]
+    correlation /= correlation[:, :1] + 1e-3
+    lags = np.arange(36, 270)                                   # 59 .. 444 Hz
+    score = correlation[:, 36:270] * (1 - .0008 * (lags - 36))  # the shortest good period, not its multiples
+    voiced = (score.max(1) > .45) & (energy > energy.max() * 1e-3)
+    if voiced.sum() < 5:
+        return np.zeros(count, np.float32), np.zeros(count, np.float32)
+    pitch = 12 * np.log2(RATE / lags[score.argmax(1)])
+    middle = np.median(pitch[voiced])
+    at = np.arange(count)
+    contour = np.interp(at, at[voiced], np.clip(pitch[voiced] - middle, -7, 9))
+    smooth = lambda x, width: np.convolve(np.pad(x, 15, mode='edge'), _gauss(width), 'same')[15:-15]
+    loud = np.log(energy + energy.max() * 1e-3)
+    loud = (loud - loud.min()) / (np.ptp(loud) + 1e-6)
+    active = smooth(voiced.astype(float), 2.)
+    brow = np.clip((smooth(contour, 2.5) - 1.) / 4.5, 0, 1) * np.minimum(1, active * 2)
+    stress = smooth(loud * voiced, 1.5) - smooth(loud * voiced, 9.)
+    nod = np.clip(stress * 2.2 + np.maximum(0, smooth(contour, 2.)) * .06 * active, 0, 1)
+    return brow.astype(np.float32), smooth(nod, 1.5).astype(np.float32)
+
+
+def _gauss(width):
+    x = np.arange(-15, 16)
+    k = np.exp(-.5 * (x / width) ** 2)
+    return k / k.sum()
+
+
+def speech_mask(segments, count, first):
+    """float32 [count]: 1 while somebody speaks (pauses under 0.25 s bridged), with soft edges."""
+    spans = []
+    for start, end, symbol in segments:
+        if symbol == targets.SILENCE:
+            continue
+        if spans and start - spans[-1][1] < .25:
+            spans[-1][1] = end
+        else:
+            spans.append([start, end])
+    t = first + np.arange(count) / FPS
+    mask = np.zeros(count)
+    for start, end in spans:
+        mask = np.maximum(mask, np.clip(np.minimum((t - start + .07) / .04, (end + .10 - t) / .06), 0, 1))
+    return mask.astype(np.float32)
+
+
+def frame_targets(segments, steps):
+    """(float32 [steps, 11], class uint8 [steps]) at each video frame's instant. Closures and bites shorter than a frame are kept, not averaged away."""
+    first = 1 / FPS - LOOKAHEAD_S
+    fine, classes = targets.curves(segments, 3 * steps, 3 * FPS, first - 1 / (3 * FPS))
+    fine = fine.reshape(steps, 3, targets.N)
+    out = fine.mean(1)
+    press, tuck = targets.INDEX['press'], targets.INDEX['tuck']
+    for i in (press, tuck):
+        out[:, i] = fine[:, :, i].max(1)
+    for name in ('open', 'jaw'):
+        i = targets.INDEX[name]
+        out[:, i] += (fine[:, :, i].min(1) - out[:, i]) * out[:, press]
+    return out, classes.reshape(steps, 3)[:, 1]
+
+
+def label(segments, clean, steps):
+    """All 14 channels [steps, 14] and the class of phone [steps] for a session whose clean wave is given."""
+    first = 1 / FPS - LOOKAHEAD_S
+    curves, classes = frame_targets(segments, steps)
+    mask = speech_mask(segments, steps, first)
+    brow, nod = prosody(clean, steps, first)
+    y = np.concatenate([curves * mask[:, None], (brow * mask)[:, None], (nod * mask)[:, None], mask[:, None]], 1)
+    return y.astype(np.float16), classes
+
+
+def session(utterances, rng, babble):
+    """One session: utterances of one group in a row, with pauses and other sounds between -> (int16 wave, segments, clean float wave)."""
+    factor = float(np.clip(np.exp(rng.normal(0, .10)), .78, 1.32)) if rng.random() < .7 else 1.
+    tempo = rng.uniform(.8, 1.25) if rng.random() < .3 else 1.
+    rough = rng.random() < .1
+    waves, others, segments, at = [], [], [], 0
+
+    def pause(seconds, sound=None):
+        nonlocal at
+        count = int(seconds * RATE)
+        waves.append(np.zeros(count, np.float32))
+        others.append(np.zeros(count, np.float32) if sound is None else sound(count))
+        at += count
+
+    def interlude(count):
+        wave = augment.not_speech(count, rng)
+        level = augment.rms(wave)
+        fade = np.minimum(1, np.minimum(np.arange(count), np.arange(count)[::-1]) / 400)
+        return (wave / level * fade * 10 ** (rng.uniform(-22, 3) / 20)).astype(np.float32) if level > 1e-5 else wave
+
+    if rng.random() < .7:
+        pause(rng.uniform(.02, .8))
+    for wave, spans, _, _ in utterances:
+        wave = wave.astype(np.float32)
+        scale = 1.
+        if factor != 1:
+            wave, scale = augment.resample(wave, factor), scale * factor
+        if tempo != 1:
+            wave, scale = augment.stretch(wave, tempo), scale * tempo
+        if rough:
+            wave = augment.breathy(wave, rng)
+        wave = wave / augment.rms(wave) * 10 ** (rng.normal(0, 2) / 20)
+        segments += [(at / RATE + a / scale, at / RATE + b / scale, s) for a, b, s in spans]
+        waves.append(wave)
+        others.append(np.zeros(len(wave), np.float32))
+        at += len(wave)
+        pause(rng.uniform(.1, 1.3))
+        if rng.random() < .35:
+            pause(rng.uniform(.8, 4.), interlude)
+            pause(rng.uniform(.05, .6))
+    clean = np.concatenate(waves)
+    mixed = clean + np.concatenate(others)
+    return augment.Channel(rng, babble).apply(mixed, 1.), segments, clean
+
+
+def load_groups(names):
+    return {n: pickle.load(open(os.path.join(WORK, 'corpus', n + '.pkl'), 'rb')) for n in names if os.path.exists(os.path.join(WORK, 'corpus', n + '.pkl'))}
+
+
+def shard(number, groups, path):
+    rng = np.random.default_rng(number)
+    names = list(groups)
+    weights = np.array([WEIGHTS[n] for n in names])
+    babble = [u[0] for n in names for u in groups[n][::5]]
+    all_f, all_y, all_c, starts = [], [], [], [0]
+    while starts[-1] < SHARD_MINUTES * 60 * FPS:
+        if rng.random() < .05:   # a session in which nobody speaks at all
+            count = int(rng.uniform(3, 12) * RATE)
+            wave = np.clip(augment.not_speech(count, rng), -8, 8)
+            wave = np.clip(wave / augment.rms(wave) * 32768 * 10 ** (rng.uniform(-75, -15) / 20), -32768, 32767).astype(np.int16)
+            segments, clean = [], np.zeros(count, np.float32)
+        else:
+            pool = groups[rng.choice(names, p=weights / weights.sum())]
+            first, count = rng.integers(0, len(pool)), rng.integers(2, 6)
+            wave, segments, clean = session(pool[first: first + count], rng, babble)
+        steps = steps_in(len(wave))
+        y, c = label(segments, clean, steps)
+        all_f.append(features(wave).astype(np.float16))
+        all_y.append(y)
+        all_c.append(c)
+        starts.append(starts[-1] + steps)
+    np.savez(path + '.part.npz', F=np.concatenate(all_f), Y=np.concatenate(all_y), C=np.concatenate(all_c), S=np.array(starts))
+    os.replace(path + '.part.npz', path)
+
+
+def main():
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    os.makedirs(os.path.join(WORK, 'shards'), exist_ok=True)
+    groups = load_groups(WEIGHTS)
+    for number in range(first, first + int(sys.argv[1])):
+        path = os.path.join(WORK, 'shards', f'train_{number:03d}.npz')
+        if os.path.exists(path):
+            continue
+        started = time.time()
+        shard(number, groups, path)
+        print(f'shard {number}: {time.time() - started:.0f} s', flush=True)
+
+
+if __name__ == '__main__':
+    main()

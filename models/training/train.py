@@ -1,0 +1,169 @@
+"""
+Trains the network on the shards. Resumable: a checkpoint every 500 steps holds weights, averaged weights, optimiser and step.
+
+usage: train.py NAME STEPS [--width 192] [--threads 1] [--teacher NAME]
+"""
+import argparse
+import glob
+import json
+import os
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from frontend import WORK
+from network import CHANNELS, Network
+
+BATCH, LENGTH = 40, 112
+# How much each channel counts: jaw open press round wide tuck upraise ttip tout tback teeth brow nod. What one sees most counts most.
+WEIGHT = torch.tensor([1.3, 1.5, 2.2, 1.4, 1.1, 1.4, .5, .6, .5, .5, .9, .4, .4])
+# Variances of the targets: errors are measured against them, so that rare events weigh as much as what moves all the time.
+VARIANCE = torch.tensor([.028, .029, .042, .042, .028, .016, .004, .070, .010, .055, .060, .020, .040])
+SHARDS_AT_ONCE = 10
+
+
+class Data:
+    """Random crops from a changing set of shards. A crop that starts inside a session has no past: its first steps are not scored."""
+
+    def __init__(self, folder, rng):
+        self.folder, self.rng, self.shards, self.at = folder, rng, [], 0
+        self.refresh()
+
+    def refresh(self):
+        paths = sorted(glob.glob(os.path.join(self.folder, 'train_*.npz')))
+        if not paths:
+            raise SystemExit('no shards: run prepare.py first')
+        while len(self.shards) < min(SHARDS_AT_ONCE, len(paths)):
+            self._load(paths)
+        if len(paths) > len(self.shards):
+            self.shards.pop(0)
+            self._load(paths)
+
+    def _load(self, paths):
+        z = np.load(paths[self.at % len(paths)])
+        self.at += 1
+        self.shards.append(tuple(z[k] for k in 'FYCS'))
+
+    def batch(self, memory):
+        xs, ys, cs, scored = [], [], [], np.zeros((BATCH, LENGTH), np.float32)
+        for b in range(BATCH):
+            f, y, c, starts = self.shards[self.rng.integers(len(self.shards))]
+            if self.rng.random() < .2:    # from a session's very start, as the server does
+                i = int(starts[self.rng.integers(len(starts) - 1)])
+                i = min(i, len(f) - LENGTH)
+                scored[b, 0 if i in starts else memory:] = 1
+            else:
+                i = int(self.rng.integers(0, len(f) - LENGTH))
+                scored[b, memory:] = 1
+            xs.append(self.mask(f[i: i + LENGTH]))
+            ys.append(y[i: i + LENGTH])
+            cs.append(c[i: i + LENGTH])
+        return (torch.from_numpy(np.stack(xs)).float(), torch.from_numpy(np.stack(ys)).float(), torch.from_numpy(np.stack(cs)).long(), torch.from_numpy(scored))
+
+    def mask(self, f):
+        """Cheap variety on the features themselves: a warp of the mel axis, a tilt where there is energy, a lost band."""
+        r = self.rng
+        f = f.astype(np.float32)
+        if r.random() < .5:
+            a, x = r.uniform(-.06, .06), np.linspace(0, 1, f.shape[2])
+            src = np.clip(x + a * x * (1 - x) * 2, 0, 1) * (f.shape[2] - 1)
+            i = np.minimum(src.astype(int), f.shape[2] - 2)
+            w = (src - i).astype(np.float32)
+            f = f[:, :, i] * (1 - w) + f[:, :, i + 1] * w
+        if r.random() < .3:
+            f = np.maximum(0, f + (f > .15) * np.interp(np.arange(40), [0, 13, 26, 39], r.normal(0, .12, 4)).astype(np.float32))
+        if r.random() < .2:
+            k = r.integers(0, 36)
+            f[:, :, k: k + r.integers(2, 6)] *= (.5 if r.random() < .5 else 0.)
+        return f
+
+
+def losses(raw, classes, y, c, scored, teacher=None):
+    weight = scored[..., None]
+    total = weight.sum()
+    scale = WEIGHT / VARIANCE / WEIGHT.sum()
+    # Squared errors: their minimum is the conditional mean. Absolute ones have the median, which for an event as rare as a closure is "none".
+    error = raw[..., :-1] - y[..., :-1]
+    fit = (error.square() * scale * weight).sum() / total
+    velocity = ((error[:, 1:] - error[:, :-1]).square() * scale * weight[:, 1:]).sum() / total
+    gate = (F.binary_cross_entropy_with_logits(raw[..., -1], y[..., -1], reduction='none') * scored).sum() / total
+    phone = (F.cross_entropy(classes.flatten(0, 1), c.flatten(), reduction='none') * scored.flatten()).sum() / total
+    loss = fit + .15 * velocity + .25 * gate + .10 * phone
+    if teacher is not None:
+        raw_t, classes_t = teacher
+        loss = loss + ((raw[..., :-1] - raw_t[..., :-1]).square() * scale * weight).sum() / total
+        loss = loss + .10 * (F.kl_div(F.log_softmax(classes, 2), F.softmax(classes_t, 2), reduction='none').sum(2) * scored).sum() / total
+    return loss, dict(fit=float(fit), gate=float(gate), phone=float(phone))
+
+
+def load(name):
+    """The averaged weights of a trained network, ready to evaluate."""
+    saved = torch.load(os.path.join(WORK, name + '.pt'), map_location='cpu')
+    network = Network(**saved['config'])
+    network.load_state_dict(saved['average'])
+    return network.eval()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('name')
+    parser.add_argument('steps', type=int)
+    parser.add_argument('--width', type=int, default=192)
+    parser.add_argument('--stem', type=int, default=64)
+    parser.add_argument('--rate', type=float, default=1.5e-3)
+    parser.add_argument('--threads', type=int, default=1)
+    parser.add_argument('--teacher')
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    path = os.path.join(WORK, args.name + '.pt')
+    network = Network(args.width, args.stem)
+    average = {k: v.clone() for k, v in network.state_dict().items()}
+    optimiser = torch.optim.AdamW(network.parameters(), lr=args.rate, weight_decay=2e-2, betas=(.9, .98))
+    step = 0
+    if os.path.exists(path):
+        saved = torch.load(path)
+        network.load_state_dict(saved['weights'])
+        average, step = saved['average'], saved['step']
+        optimiser.load_state_dict(saved['optimiser'])
+    teacher = load(args.teacher) if args.teacher else None
+    data = Data(os.path.join(WORK, 'shards'), np.random.default_rng(step + 1))
+    print(args.name, sum(p.numel() for p in network.parameters()), 'parameters, from step', step, flush=True)
+    started, mean = time.time(), {}
+    while step < args.steps:
+        progress = step / args.steps
+        for group in optimiser.param_groups:
+            group['lr'] = args.rate * min(1, step / 200) * (.5 + .5 * np.cos(np.pi * progress)) + 1e-5
+        mel, y, c, scored = data.batch(network.memory)
+        taught = None
+        if teacher is not None:
+            with torch.no_grad():
+                taught = teacher(mel)
+        loss, parts = losses(*network(mel), y, c, scored, taught)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.)
+        optimiser.step()
+        step += 1
+        decay = min(.998, step / (step + 50))
+        for key, value in network.state_dict().items():
+            average[key].lerp_(value, 1 - decay)
+        for key, value in parts.items():
+            mean[key] = mean.get(key, 0) + value / 100
+        if step % 100 == 0:
+            print(f'{args.name} {step} {time.time() - started:.0f} s', json.dumps({k: round(v, 4) for k, v in mean.items()}), flush=True)
+            mean = {}
+        if step % 150 == 0:
+            data.refresh()
+        if step % 500 == 0 or step == args.steps:
+            state = dict(config=network.config, weights=network.state_dict(), average=average, optimiser=optimiser.state_dict(), step=step)
+            torch.save(state, path + '.part')
+            os.replace(path + '.part', path)
+
+
+assert CHANNELS == len(WEIGHT) + 1
+
+if __name__ == '__main__':
+    main()
