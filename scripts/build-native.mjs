@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -13,7 +14,7 @@ const SOURCE = path.join(ROOT, 'native');
 const BUILD = path.join(SOURCE, 'build');
 const HEADERS = path.join(ROOT, 'node_modules/node-api-headers/include');
 
-/** Everything the result depends on that can change under us, as one hash. System libraries are left to a clean build. */
+/** The sources and this script, as one hash. System libraries are not in it: `loadError` notices when they are gone. */
 function hashOfInputs() {
   const hash = createHash('sha256').update(process.arch).update(readFileSync(fileURLToPath(import.meta.url)));
   const add = (folder) => {
@@ -39,6 +40,30 @@ function run(command, args) {
   throw new SetupError(`The native build failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`);
 }
 
+/** @returns why the addon cannot be loaded (a library that was upgraded away, a truncated file), or null. */
+function loadError(addon) {
+  try {
+    createRequire(import.meta.url)(addon);
+    return null;
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Configures and compiles; `fromScratch`, or when the cache is another place's or another CMake's, after removing what was there. */
+function compile(folder, options, fromScratch) {
+  const locked = (...command) => run('flock', [`${folder}.lock`, ...command]);
+  const configure = () => locked('cmake', '-G', 'Ninja', '-S', SOURCE, '-B', folder, `-DNODE_API_INCLUDE=${HEADERS}`, ...options);
+  if (fromScratch) locked('rm', '-rf', folder);
+  try {
+    configure();
+  } catch {
+    locked('rm', '-rf', folder);
+    configure();
+  }
+  locked('cmake', '--build', folder, '--parallel', String(os.availableParallelism()));
+}
+
 /**
  * Brings `native/build/mouthpiece.node` (or, with `sanitize`, the test programs in `native/build/sanitize`) up to date.
  * Two builds at once wait for each other; a process that has the old addon loaded keeps it.
@@ -52,20 +77,21 @@ export async function buildNative({ log = () => {}, sanitize = false } = {}) {
   const product = sanitize ? folder : addon;
   const stamp = path.join(BUILD, `${path.basename(folder)}.stamp`);
   const hash = hashOfInputs();
-  const isCurrent = () => existsSync(product) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash;
-  if (isCurrent()) return product;
+  const isCurrent = existsSync(product) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash;
+  if (isCurrent && (sanitize || loadError(addon) === null)) return product;
   if (!existsSync(HEADERS)) throw new SetupError('The native build needs the npm packages: run npm ci first.');
   mkdirSync(BUILD, { recursive: true });
   log(sanitize ? 'building the native tests' : 'building the native addon');
   const started = Date.now();
   rmSync(stamp, { force: true });
-  const lock = [path.join(BUILD, `${path.basename(folder)}.lock`)];
-  run('flock', [...lock, 'cmake', '-G', 'Ninja', '-S', SOURCE, '-B', folder, `-DNODE_API_INCLUDE=${HEADERS}`, ...(sanitize ? ['-DSANITIZE=ON', '-DCMAKE_BUILD_TYPE=Debug'] : [])]);
-  run('flock', [...lock, 'cmake', '--build', folder, '--parallel', String(os.availableParallelism())]);
+  // The same sources gave what does not load? Then find the libraries anew.
+  compile(folder, sanitize ? ['-DSANITIZE=ON', '-DCMAKE_BUILD_TYPE=Debug'] : [], isCurrent);
   if (!sanitize) {
     const fresh = `${addon}.${process.pid}`;
     copyFileSync(path.join(folder, 'mouthpiece.node'), fresh);
     renameSync(fresh, addon);
+    const error = loadError(addon);
+    if (error) throw new SetupError(`The native addon was built but does not load: ${error.message}`);
   }
   writeFileSync(stamp, hash);
   log(`native build done in ${((Date.now() - started) / 1000).toFixed(1)} s`);
