@@ -1,0 +1,153 @@
+// A client on an independent WebRTC stack (werift): offers, receives raw RTP and RTCP, and can misbehave inside and outside its keys.
+import {
+  RTCPeerConnection, RTCRtpCodecParameters, RTCRtpHeaderExtensionParameters, useAbsSendTime, useFIR, useH264, useNACK, useOPUS, usePLI, useREMB, useSdesMid, useVP8,
+  type RTCCertificate, type RtcpPacket, type RtpPacket,
+} from 'werift';
+import { createSocket, type Socket } from 'node:dgram';
+import type { TestContext } from 'node:test';
+import { monotonicMs } from '../../src/base/time.ts';
+import { createEndpoint, type Endpoint } from '../../src/worker/peer/endpoint.ts';
+import type { Peer, PeerCloseReason, PeerListener } from '../../src/worker/peer/peer.ts';
+
+const PLAYOUT_DELAY = 'http://www.webrtc.org/experiments/rtp-hdrext/playout-delay';
+
+export interface ClientWish {
+  readonly codec?: 'vp8' | 'h264';
+  readonly rtx?: boolean;
+  readonly dataChannel?: boolean;
+  readonly certificate?: RTCCertificate;
+  readonly video?: boolean;
+  readonly audio?: 'recvonly' | 'sendrecv' | 'sendonly' | null;
+}
+
+/** A werift connection that speaks to loopback only and asks no STUN server. */
+export function createClient(wish: ClientWish = {}): RTCPeerConnection {
+  const feedback = [useNACK(), usePLI(), useREMB(), useFIR()];
+  const main = wish.codec === 'h264' ? useH264({ payloadType: 98, rtcpFeedback: feedback, parameters: 'level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f' }) : useVP8({ payloadType: 96, rtcpFeedback: feedback });
+  const rtx = new RTCRtpCodecParameters({ mimeType: 'video/rtx', clockRate: 90_000, payloadType: main.payloadType + 1, parameters: `apt=${main.payloadType}` });
+  const client = new RTCPeerConnection({
+    iceServers: [], iceUseIpv4: false, iceUseIpv6: false, iceAdditionalHostAddresses: ['127.0.0.1'], iceInterfaceAddresses: { udp4: '127.0.0.1' },
+    bundlePolicy: 'max-bundle',
+    codecs: { video: wish.rtx === false ? [main] : [main, rtx], audio: [useOPUS({ payloadType: 111 })] },
+    headerExtensions: { video: [useSdesMid(), useAbsSendTime(), new RTCRtpHeaderExtensionParameters({ uri: PLAYOUT_DELAY })], audio: [useSdesMid()] },
+    ...wish.certificate === undefined ? {} : { certificates: [wish.certificate] },
+  });
+  if (wish.video !== false) client.addTransceiver('video', { direction: 'recvonly' });
+  if (wish.audio !== null) client.addTransceiver('audio', { direction: wish.audio ?? 'recvonly' });
+  if (wish.dataChannel === true) client.createDataChannel('events');
+  for (const { connection } of client.iceTransports) (connection as unknown as { stunServer: undefined }).stunServer = undefined;
+  return client;
+}
+
+/** What the server's side of a connection was told. */
+export class Recorder implements PeerListener {
+  readonly connected = Promise.withResolvers<number>();
+  readonly closed = Promise.withResolvers<PeerCloseReason>();
+  isClosed = false;
+  keyFrameRequests = 0;
+  readonly bitrates: number[] = [];
+  readonly audio: { readonly packet: Buffer; readonly timestamp: number; readonly sequenceNumber: number }[] = [];
+  onConnected(nowMs: number): void { this.connected.resolve(nowMs); }
+  onClosed(reason: PeerCloseReason): void { if (this.isClosed) throw new Error('closed twice'); this.isClosed = true; this.closed.resolve(reason); }
+  onKeyFrameRequest(): void { this.keyFrameRequests++; }
+  onTargetBitrate(kbps: number): void { this.bitrates.push(kbps); }
+  onAudio(packet: Uint8Array, timestamp: number, sequenceNumber: number): void { this.audio.push({ packet: Buffer.from(packet), timestamp, sequenceNumber }); }
+}
+
+export const PEER_OPTIONS = { sessionId: 'test', minBitrateKbps: 150, maxBitrateKbps: 1500 } as const;
+
+/** Both ends of one connection over loopback. */
+export class Pair {
+  readonly endpoint: Endpoint;
+  readonly peer: Peer;
+  readonly client: RTCPeerConnection;
+  readonly told = new Recorder();
+  readonly rtp: RtpPacket[] = [];
+  readonly rtcp: RtcpPacket[] = [];
+  readonly #ownsEndpoint: boolean;
+  readonly #polling: NodeJS.Timeout;
+  answer = '';
+
+  private constructor(endpoint: Endpoint, client: RTCPeerConnection, ownsEndpoint: boolean) {
+    this.endpoint = endpoint;
+    this.client = client;
+    this.#ownsEndpoint = ownsEndpoint;
+    this.peer = endpoint.createPeer(PEER_OPTIONS, this.told);
+    this.#polling = setInterval(() => { this.peer.poll(monotonicMs()); }, 50);
+  }
+
+  /** Signals, without waiting for the connection. */
+  static async start(t: TestContext, wish: ClientWish = {}, shared?: Endpoint): Promise<Pair> {
+    const endpoint = shared ?? await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
+    const pair = new Pair(endpoint, createClient(wish), shared === undefined);
+    t.after(() => pair.close());
+    await pair.client.setLocalDescription(await pair.client.createOffer());
+    pair.answer = await pair.peer.answer(pair.client.localDescription?.sdp ?? '');
+    const [transport] = pair.client.dtlsTransports;
+    transport?.onRtp.subscribe((packet) => { pair.rtp.push(packet); });
+    transport?.onRtcp.subscribe((packet) => { pair.rtcp.push(packet); });
+    await pair.client.setRemoteDescription({ type: 'answer', sdp: pair.answer });
+    return pair;
+  }
+
+  static async connect(t: TestContext, wish: ClientWish = {}, shared?: Endpoint): Promise<Pair> {
+    const pair = await Pair.start(t, wish, shared);
+    await pair.told.connected.promise;
+    await until(() => pair.transport.srtp !== undefined && pair.transport.state === 'connected');
+    return pair;
+  }
+
+  get transport(): RTCPeerConnection['dtlsTransports'][number] {
+    const [transport] = this.client.dtlsTransports;
+    if (transport === undefined) throw new Error('no transport');
+    return transport;
+  }
+
+  /** Sends bytes from the client's validated address, as somebody could who spoofs it. */
+  sendRaw(data: Buffer): void { this.transport.iceTransport.connection.send(data).catch(() => {}); }
+
+  /** An RTCP packet inside the client's SRTCP keys. */
+  sendRtcp(plain: Buffer): void { this.sendRaw(this.transport.srtcp.encrypt(plain)); }
+
+  packetsOf(ssrc: number): RtpPacket[] { return this.rtp.filter(({ header }) => header.ssrc === ssrc); }
+
+  /** From here on the test says what time it is. */
+  stopPolling(): void { clearInterval(this.#polling); }
+
+  async close(): Promise<void> {
+    clearInterval(this.#polling);
+    await this.peer.close();
+    await this.client.close();
+    if (this.#ownsEndpoint) await this.endpoint.close();
+  }
+}
+
+/** Resolves once `condition` holds; fails after `limitMs`. */
+export async function until(condition: () => boolean, limitMs = 5_000, what = 'condition'): Promise<void> {
+  const deadline = monotonicMs() + limitMs;
+  while (!condition()) {
+    if (monotonicMs() > deadline) throw new Error(`${what} not met within ${limitMs} ms`);
+    await new Promise((resolve) => { setTimeout(resolve, 5); });
+  }
+}
+
+/** A socket that is not the client's: what it sends comes from a foreign address. */
+export class Attacker {
+  readonly #socket: Socket;
+  readonly #port: number;
+  readonly replies: Buffer[] = [];
+  private constructor(socket: Socket, port: number) {
+    this.#socket = socket;
+    this.#port = port;
+    socket.on('message', (data) => { this.replies.push(data); });
+  }
+
+  static async against(t: TestContext, endpoint: Endpoint): Promise<Attacker> {
+    const socket = createSocket('udp4');
+    await new Promise<void>((resolve) => { socket.bind(0, '127.0.0.1', resolve); });
+    t.after(() => { socket.close(); });
+    return new Attacker(socket, endpoint.port);
+  }
+
+  send(data: Buffer): Promise<void> { return new Promise((resolve) => { this.#socket.send(data, this.#port, '127.0.0.1', () => { resolve(); }); }); }
+}
