@@ -295,7 +295,7 @@ class Class {
   static Native& from(napi_env env, napi_value value, std::string_view argument) {
     bool ours = false;
     if (type_of(env, value) == napi_object) check(env, napi_check_object_type_tag(env, value, &TAG, &ours));
-    if (!ours) throw std::invalid_argument(std::string(argument) + " must be a " + class_name());
+    if (!ours) throw std::invalid_argument(std::string(argument) + " must be a " + std::string(class_name()));
     return open(env, value);
   }
 

@@ -1,0 +1,107 @@
+// FaceAsset and FaceRenderer for JavaScript (src/native/addon.ts).
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "adapters/adapters.h"
+#include "adapters/napi_util.h"
+#include "core/face_renderer.h"
+
+namespace mouthpiece {
+namespace {
+
+using namespace js;
+
+/**
+ * Bytes in a SharedArrayBuffer are used in place and kept alive by the block's owner; those of an ArrayBuffer, which JavaScript could
+ * detach under our feet, are copied.
+ */
+struct SharedBytes {
+  napi_env env = nullptr;
+  napi_ref keep = nullptr;
+  std::vector<uint8_t> copy;
+  std::span<const uint8_t> bytes;
+
+  SharedBytes(const Args& args, size_t index) : env(args.env()) {
+    const auto span = args.array<uint8_t>(index, "bytes");
+    napi_value buffer = nullptr;
+    check(env, napi_get_typedarray_info(env, args[index], nullptr, nullptr, nullptr, &buffer, nullptr));
+    bool detachable = true;
+    check(env, napi_is_arraybuffer(env, buffer, &detachable));
+    if (detachable) {
+      copy.assign(span.begin(), span.end());
+      bytes = copy;
+    } else {
+      check(env, napi_create_reference(env, args[index], 1, &keep));
+      bytes = span;
+    }
+  }
+  ~SharedBytes() {
+    if (keep) napi_delete_reference(env, keep);
+  }
+  SharedBytes(const SharedBytes&) = delete;
+  SharedBytes& operator=(const SharedBytes&) = delete;
+};
+
+struct FaceAssetData {
+  SharedBytes bytes;
+  face::Model model;
+  explicit FaceAssetData(const Args& args) : bytes(args, 0), model(face::build_model(face::parse_asset(bytes.bytes))) {}
+};
+
+/** What JavaScript's FaceAsset holds; renderers share it, so that either may be collected first. */
+struct FaceAsset {
+  std::shared_ptr<FaceAssetData> data;
+  size_t external_bytes() const { return data->bytes.copy.size() + data->model.weight.size() * 6 * sizeof(float); }
+};
+
+struct FaceRenderer {
+  std::shared_ptr<FaceAssetData> data;
+  face::Renderer renderer;
+  explicit FaceRenderer(std::shared_ptr<FaceAssetData> asset) : data(std::move(asset)), renderer(data->model) {}
+  size_t external_bytes() const { return data->model.weight.size() * 32; }
+};
+
+using AssetClass = Class<FaceAsset>;
+using RendererClass = Class<FaceRenderer>;
+
+std::unique_ptr<FaceAsset> make_asset(const Args& args) { return std::make_unique<FaceAsset>(FaceAsset{std::make_shared<FaceAssetData>(args)}); }
+napi_value asset_width(FaceAsset& asset, const Args& args) { return integer(args.env(), asset.data->model.asset.width); }
+napi_value asset_height(FaceAsset& asset, const Args& args) { return integer(args.env(), asset.data->model.asset.height); }
+
+std::unique_ptr<FaceRenderer> make_renderer(const Args& args) { return std::make_unique<FaceRenderer>(AssetClass::from(args.env(), args[0], "asset").data); }
+
+napi_value render(FaceRenderer& self, const Args& args) {
+  static_assert(sizeof(face::Articulation) == face::Articulation::SIZE * sizeof(float) && sizeof(face::Pose) == face::Pose::SIZE * sizeof(float));
+  const auto articulation = args.array<float>(0, "articulation", face::Articulation::SIZE);
+  const auto pose = args.array<float>(1, "pose", face::Pose::SIZE);
+  const auto picture = args.array<uint8_t>(2, "picture", self.renderer.picture_bytes());
+  const auto dirty = args.array<uint8_t>(3, "dirty", self.renderer.macroblocks());
+  face::Articulation a;
+  face::Pose p;
+  std::memcpy(&a, articulation.data(), sizeof a);
+  std::memcpy(&p, pose.data(), sizeof p);
+  self.renderer.render(a, p, picture, dirty);
+  return undefined(args.env());
+}
+
+napi_value set_emotion(FaceRenderer& self, const Args& args) {
+  self.renderer.set_emotion(int(args.integer(0, "emotion", 0, face::EMOTIONS - 1)), float(args.number(1, "strength", 0, 1)));
+  return undefined(args.env());
+}
+
+napi_value invalidate(FaceRenderer& self, const Args& args) {
+  self.renderer.invalidate();
+  return undefined(args.env());
+}
+
+}  // namespace
+
+void register_face(napi_env env, napi_value exports) {
+  AssetClass::define(env, exports, "FaceAsset", {AssetClass::constructor<make_asset>(), AssetClass::getter<asset_width>("width"), AssetClass::getter<asset_height>("height")});
+  RendererClass::define(env, exports, "FaceRenderer", {RendererClass::constructor<make_renderer>(), RendererClass::method<render>("render"),
+                                                       RendererClass::method<set_emotion>("setEmotion"), RendererClass::method<invalidate>("invalidate")});
+}
+
+}  // namespace mouthpiece

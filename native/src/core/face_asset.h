@@ -1,0 +1,48 @@
+// The face asset as it lies in memory (format: src/media/face-asset.ts), checked once and then read in place.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace mouthpiece::face {
+
+constexpr int LANDMARKS = 468;
+
+struct Point {
+  float x, y;
+};
+
+/** A textured layer with alpha at an even place of the picture; the planes point into the asset. */
+struct Patch {
+  int x = 0, y = 0, width = 0, height = 0;
+  const uint8_t* luma = nullptr;
+  const uint8_t* u = nullptr;
+  const uint8_t* v = nullptr;
+  const uint8_t* alpha = nullptr;
+  explicit operator bool() const { return luma != nullptr; }
+};
+
+struct Yuv {
+  uint8_t y, u, v;
+};
+
+/** Planes point into the bytes given to `parse_asset`; numbers are copies, so that later changes of the bytes can only change pixels. */
+struct Asset {
+  int width = 0, height = 0;
+  const uint8_t* luma = nullptr;
+  const uint8_t* u = nullptr;
+  const uint8_t* v = nullptr;
+  const uint8_t* matte = nullptr;
+  std::array<std::array<float, 3>, LANDMARKS> landmarks{};
+  struct { Yuv cavity, gums, tongue, teeth; } tints{};
+  struct { float round, open, yaw, pitch, roll, shift; } limits{};
+  Patch teeth_upper, teeth_lower, lid_left, lid_right;
+
+  Point landmark(int index) const { return {landmarks[size_t(index)][0], landmarks[size_t(index)][1]}; }
+};
+
+/** @throws std::runtime_error that says what is wrong when the bytes are not a whole asset of version 1. */
+Asset parse_asset(std::span<const uint8_t> bytes);
+
+}  // namespace mouthpiece::face

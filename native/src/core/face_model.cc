@@ -1,0 +1,247 @@
+// Derives the renderer's model from an asset: contours of the lower face and the weights of the displacement grid.
+#include "core/face_model.h"
+
+#include <algorithm>
+#include <numbers>
+#include <span>
+#include <stdexcept>
+
+namespace mouthpiece::face {
+namespace {
+
+// Indices of the FaceMesh topology. Lip contours run from the viewer's left corner to the right one.
+constexpr std::array UPPER_INNER{78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308};
+constexpr std::array LOWER_INNER{78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308};
+constexpr std::array UPPER_OUTER{61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291};
+constexpr std::array LOWER_OUTER{61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291};
+constexpr std::array JAW{58, 172, 136, 150, 149, 176, 148, 152, 377, 400, 378, 379, 365, 397, 288};
+constexpr std::array OVAL{10, 338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377, 152, 148, 176, 149, 150, 136, 172, 58, 132, 93, 234, 127, 162, 21, 54, 103, 67, 109};
+constexpr std::array LEFT_BROW{70, 63, 105, 66, 107, 46, 53, 52, 65, 55};
+constexpr std::array RIGHT_BROW{300, 293, 334, 296, 336, 276, 283, 282, 295, 285};
+constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, BRIDGE = 168, CHIN = 152, NOSE_BASE = 2, MOUTH_LEFT = 61, MOUTH_RIGHT = 291;
+
+/** Columns reach this many half widths of the mouth to either side: where the jaw's movement has died away. */
+constexpr float REACH = 2.7f;
+
+float distance(Point a, Point b) { return std::hypot(a.x - b.x, a.y - b.y); }
+
+class Builder {
+ public:
+  explicit Builder(const Asset& asset) : asset_(asset) { model_.asset = asset; }
+
+  Model build() {
+    frame();
+    contours();
+    box();
+    weights();
+    depth();
+    brows();
+    build_teeth(model_);
+    build_eyes(model_);
+    return std::move(model_);
+  }
+
+ private:
+  void frame() {
+    const Point a = asset_.landmark(EYE_LEFT), b = asset_.landmark(EYE_RIGHT);
+    const Point left = asset_.landmark(MOUTH_LEFT), right = asset_.landmark(MOUTH_RIGHT);
+    const float eyes = distance(a, b);
+    model_.face_height = distance(asset_.landmark(BRIDGE), asset_.landmark(CHIN));
+    const float least = 16, most = float(std::max(asset_.width, asset_.height));
+    const bool plausible = eyes > least && eyes < most && model_.face_height > least && model_.face_height < most && distance(left, right) > least / 2 && distance(left, right) < most;
+    if (!plausible) throw std::runtime_error("not a usable face asset: its landmarks do not make a face");
+    model_.frame = {(left.x + right.x) / 2, (left.y + right.y) / 2, (b.x - a.x) / eyes, (b.y - a.y) / eyes};
+    const Point l = model_.frame.to_local(left.x, left.y), r = model_.frame.to_local(right.x, right.y), chin = local(CHIN), nose = local(NOSE_BASE);
+    if (!(l.x < -4 && r.x > 4 && chin.y > 8 && nose.y < -4)) throw std::runtime_error("not a usable face asset: its landmarks do not make a face");
+  }
+
+  Point local(int index) const {
+    const Point p = asset_.landmark(index);
+    return model_.frame.to_local(p.x, p.y);
+  }
+
+  MonotoneCurve curve(std::span<const int> indices) const {
+    std::vector<Point> points;
+    for (const int index : indices) points.push_back(local(index));
+    return MonotoneCurve(std::move(points));
+  }
+
+  void contours() {
+    Contours& c = model_.contours;
+    const MonotoneCurve upper_inner = curve(UPPER_INNER), lower_inner = curve(LOWER_INNER);
+    const MonotoneCurve upper_outer = curve(UPPER_OUTER), lower_outer = curve(LOWER_OUTER), jaw = curve(JAW);
+    const float left = local(UPPER_INNER.front()).x, right = local(UPPER_INNER.back()).x;
+    c.half_width = std::max(4.f, (right - left) / 2);
+    c.centre = (left + right) / 2;
+    const float reach = std::min(REACH * c.half_width, 400.f);
+    c.left = std::floor(c.centre - reach);
+    c.count = int(2 * reach) + 2;
+    const auto seam = [&](float x) { return (upper_inner(x) + lower_inner(x)) / 2; };
+    for (int i = 0; i < c.count; i++) {
+      const float x = c.left + float(i), y = seam(x);
+      c.seam.push_back(y);
+      c.upper_outer.push_back(std::min(upper_outer(x), y - 2));
+      c.lower_outer.push_back(std::max(lower_outer(x), y + 2));
+      c.chin.push_back(std::max(jaw(x), c.lower_outer.back() + .12f * model_.face_height));
+    }
+    const float middle = seam(c.centre);
+    c.nose = std::min(local(NOSE_BASE).y, upper_outer(c.centre) - .06f * model_.face_height);
+    c.upper_thick = std::max(2.f, middle - upper_outer(c.centre));
+    c.lower_thick = std::max(2.f, lower_outer(c.centre) - middle);
+    c.smile = std::clamp(middle - (seam(left) + seam(right)) / 2, -.25f * c.half_width, .4f * c.half_width);
+  }
+
+  void box() {
+    int left = asset_.width, right = -1, top = asset_.height, bottom = -1;
+    for (int y = 0; y < asset_.height; y++) {
+      const uint8_t* row = asset_.matte + size_t(y) * size_t(asset_.width);
+      for (int x = 0; x < asset_.width; x++) {
+        if (row[x] == 0) continue;
+        left = std::min(left, x);
+        right = std::max(right, x);
+        top = std::min(top, y);
+        bottom = std::max(bottom, y);
+      }
+    }
+    if (right < left) throw std::runtime_error("not a usable face asset: its matte is empty");
+    model_.x0 = left & ~15;
+    model_.y0 = top & ~15;
+    model_.x1 = (right + 16) & ~15;
+    model_.y1 = (bottom + 16) & ~15;
+    model_.columns = (model_.x1 - model_.x0) / NODE_STEP + 1;
+    model_.rows = (model_.y1 - model_.y0) / NODE_STEP + 1;
+  }
+
+  /** A node moves as the matte's mean round it says, and not at all when a pixel that it would move must stay. */
+  void weights() {
+    model_.weight.assign(size_t(model_.columns) * size_t(model_.rows), 0.f);
+    for (int j = 0; j < model_.rows; j++) {
+      for (int i = 0; i < model_.columns; i++) {
+        const int cx = model_.x0 + i * NODE_STEP, cy = model_.y0 + j * NODE_STEP;
+        int sum = 0, count = 0;
+        bool fixed = false;
+        for (int y = std::max(0, cy - NODE_STEP + 1); y < std::min(asset_.height, cy + NODE_STEP); y++) {
+          const uint8_t* row = asset_.matte + size_t(y) * size_t(asset_.width);
+          for (int x = std::max(0, cx - NODE_STEP + 1); x < std::min(asset_.width, cx + NODE_STEP); x++) {
+            sum += row[x];
+            count++;
+            fixed = fixed || row[x] == 0;
+          }
+        }
+        if (!fixed && count > 0) model_.weight[size_t(model_.node(i, j))] = float(sum) / float(count * 255);
+      }
+    }
+  }
+
+  /** Depth at a node: normalised convolution of the landmarks' z with a Gaussian; nothing beyond the face. */
+  void depth() {
+    float far = -1e9f;
+    Point sum{0, 0};
+    for (const int index : OVAL) {
+      far = std::max(far, asset_.landmarks[size_t(index)][2]);
+      sum.x += asset_.landmark(index).x;
+      sum.y += asset_.landmark(index).y;
+    }
+    model_.pivot = {sum.x / float(OVAL.size()), sum.y / float(OVAL.size())};
+    const float sigma = .07f * model_.face_height, most = .9f * model_.face_height;
+    const int reach = int(3 * sigma / NODE_STEP) + 1;
+    std::vector<float> value(model_.weight.size(), 0.f), mass(model_.weight.size(), 0.f);
+    for (const auto& [x, y, z] : asset_.landmarks) {
+      const int ci = int(std::lround((x - float(model_.x0)) / NODE_STEP)), cj = int(std::lround((y - float(model_.y0)) / NODE_STEP));
+      for (int j = std::max(0, cj - reach); j <= std::min(model_.rows - 1, cj + reach); j++) {
+        for (int i = std::max(0, ci - reach); i <= std::min(model_.columns - 1, ci + reach); i++) {
+          const float dx = float(model_.x0 + i * NODE_STEP) - x, dy = float(model_.y0 + j * NODE_STEP) - y;
+          const float w = std::exp(-(dx * dx + dy * dy) / (2 * sigma * sigma));
+          value[size_t(model_.node(i, j))] += w * std::clamp(far - z, 0.f, most);
+          mass[size_t(model_.node(i, j))] += w;
+        }
+      }
+    }
+    model_.depth.resize(value.size());
+    for (size_t k = 0; k < value.size(); k++) model_.depth[k] = model_.weight[k] * value[k] / (mass[k] + .15f);
+  }
+
+  void brows() {
+    model_.brow_left = brow(LEFT_BROW);
+    model_.brow_right = brow(RIGHT_BROW);
+    model_.brow_inner.assign(model_.weight.size(), 0.f);
+    // The inner ends: nearest the middle of the face, with a soft hand-over to the outer ends.
+    const Point a = asset_.landmark(LEFT_BROW[4]), b = asset_.landmark(RIGHT_BROW[4]);
+    const float middle = (model_.frame.to_local(a.x, a.y).x + model_.frame.to_local(b.x, b.y).x) / 2;
+    const float width = std::max(8.f, distance(asset_.landmark(LEFT_BROW[0]), asset_.landmark(RIGHT_BROW[0])) / 2);
+    each_node([&](size_t k, Point p) {
+      const float x = std::abs(p.x - middle) / width;
+      model_.brow_inner[k] = std::min(1.f, model_.brow_left[k] + model_.brow_right[k]) * (smooth(.75f, .2f, x) - .35f * smooth(.45f, .9f, x));
+    });
+  }
+
+  /** 1 on the brow, 0 at the lid's crease, high on the forehead and beyond the brow's ends. */
+  std::vector<float> brow(std::span<const int> indices) {
+    std::vector<float> out(model_.weight.size(), 0.f);
+    float left = 1e9f, right = -1e9f, y = 0;
+    std::vector<Point> points;
+    for (size_t i = 0; i < 5; i++) {
+      const Point upper = local(indices[i]), lower = local(indices[i + 5]);
+      points.push_back({(upper.x + lower.x) / 2, (upper.y + lower.y) / 2});
+    }
+    std::sort(points.begin(), points.end(), [](Point a, Point b) { return a.x < b.x; });
+    left = points.front().x;
+    right = points.back().x;
+    const MonotoneCurve line(std::move(points));
+    const float fh = model_.face_height, margin = .16f * fh;
+    y = line((left + right) / 2);
+    (void)y;
+    each_node([&](size_t k, Point p) {
+      if (p.x < left - margin || p.x > right + margin) return;
+      const float dy = p.y - line(p.x);
+      const float across = smooth(left - margin, left + .02f * fh, p.x) * smooth(right + margin, right - .02f * fh, p.x);
+      const float along = dy > 0 ? smooth(.17f * fh, .03f * fh, dy) : smooth(-.6f * fh, -.06f * fh, dy);
+      out[k] = across * along * model_.weight[k];
+    });
+    return out;
+  }
+
+  template <class Body>
+  void each_node(Body body) {
+    for (int j = 0; j < model_.rows; j++) {
+      for (int i = 0; i < model_.columns; i++) body(size_t(model_.node(i, j)), model_.frame.to_local(float(model_.x0 + i * NODE_STEP), float(model_.y0 + j * NODE_STEP)));
+    }
+  }
+
+  const Asset& asset_;
+  Model model_;
+};
+
+}  // namespace
+
+MonotoneCurve::MonotoneCurve(std::vector<Point> points) {
+  // Points that do not advance are dropped: landmarks of a turned head may fold.
+  for (const Point p : points) {
+    if (points_.empty() || p.x > points_.back().x + .25f) points_.push_back(p);
+  }
+  const size_t n = points_.size();
+  slopes_.assign(n, 0.f);
+  if (n < 2) return;
+  std::vector<float> secants;
+  for (size_t i = 0; i + 1 < n; i++) secants.push_back((points_[i + 1].y - points_[i].y) / (points_[i + 1].x - points_[i].x));
+  slopes_.front() = secants.front();
+  slopes_.back() = secants.back();
+  for (size_t i = 1; i + 1 < n; i++) {
+    const float a = secants[i - 1], b = secants[i];
+    slopes_[i] = a * b <= 0 ? 0.f : 2 * a * b / (a + b);
+  }
+}
+
+float MonotoneCurve::operator()(float x) const {
+  if (points_.empty()) return 0;
+  if (x <= points_.front().x) return points_.front().y;
+  if (x >= points_.back().x) return points_.back().y;
+  size_t i = 0;
+  while (x > points_[i + 1].x) i++;
+  const float h = points_[i + 1].x - points_[i].x, t = (x - points_[i].x) / h, t2 = t * t, t3 = t2 * t;
+  return (2 * t3 - 3 * t2 + 1) * points_[i].y + (t3 - 2 * t2 + t) * h * slopes_[i] + (-2 * t3 + 3 * t2) * points_[i + 1].y + (t3 - t2) * h * slopes_[i + 1];
+}
+
+Model build_model(const Asset& asset) { return Builder(asset).build(); }
+
+}  // namespace mouthpiece::face

@@ -1,0 +1,147 @@
+// The mouth's movements, after the measurements in the rig study: lengths are shares of the face's height, columns follow the lips' contours.
+#include "core/face_shape.h"
+
+#include <algorithm>
+
+namespace mouthpiece::face {
+namespace {
+
+constexpr std::array<Mood, EMOTIONS> MOODS{{
+    {},
+    {.smile = .75f, .brow = .12f, .frown = 0, .lids = .10f, .press = 0, .open = 0, .gain = 1.05f},
+    {.smile = -.6f, .brow = .1f, .frown = -.7f, .lids = .16f, .press = 0, .open = 0, .gain = .85f},
+    {.smile = .05f, .brow = .9f, .frown = 0, .lids = 0, .press = 0, .open = .16f, .gain = 1.08f},
+    {.smile = -.3f, .brow = -.35f, .frown = .9f, .lids = .10f, .press = .25f, .open = 0, .gain = 1.08f},
+    {.smile = .22f, .brow = 0, .frown = 0, .lids = .14f, .press = 0, .open = 0, .gain = .9f},
+}};
+
+/** (1 - x^2)^power for |x| < 1, tabulated: the profile of an opening along the lips. */
+class Profile {
+ public:
+  explicit Profile(float power) {
+    for (size_t i = 0; i < table_.size(); i++) {
+      const float x = std::min(1.f, float(i) / STEPS);
+      table_[i] = std::pow(1 - x * x, power);
+    }
+  }
+  float operator()(float x) const {
+    const float at = std::abs(x) * STEPS;
+    if (at >= STEPS) return 0;
+    const int i = int(at);
+    return mix(table_[size_t(i)], table_[size_t(i) + 1], at - float(i));
+  }
+
+ private:
+  static constexpr float STEPS = 256;
+  std::array<float, 258> table_{};
+};
+
+const Profile ALMOND(.75f), ELLIPSE(.5f);
+
+}  // namespace
+
+const Mood& mood_of(int emotion) { return MOODS[size_t(std::clamp(emotion, 0, EMOTIONS - 1))]; }
+
+Mood mix(const Mood& a, const Mood& b, float t) {
+  return {mix(a.smile, b.smile, t), mix(a.brow, b.brow, t), mix(a.frown, b.frown, t), mix(a.lids, b.lids, t), mix(a.press, b.press, t), mix(a.open, b.open, t), mix(a.gain, b.gain, t)};
+}
+
+void shape_mouth(const Model& model, const Articulation& input, const Mood& mood, Mouth& mouth) {
+  const Contours& c = model.contours;
+  const float fh = model.face_height, wn = c.half_width;
+  Articulation a = input;
+  const float gain = mood.gain;
+  a.jaw = clamp01(a.jaw * gain);
+  a.open = clamp01(a.open * gain + mood.open * (1 - a.press));
+  a.round = std::min(a.round * std::min(gain, 1.f), model.asset.limits.round);
+  a.press = std::max(a.press, mood.press * (1 - smooth(0, .15f, std::max(a.open, a.jaw))));
+  mouth.now = a;
+
+  const float unit = fh * model.asset.limits.open;
+  const float drop = .145f * unit * a.jaw;
+  const float free = (1 - a.press) * (1 - .85f * a.tuck);
+  const float aperture = (.185f * a.open * (1 + .25f * a.round) + .045f * a.jaw) * unit * free + .026f * fh * a.tuck * (1 - a.press);
+  // The jaw carries the lower lip; what the aperture wants beyond that is shared, and what it wants less closes from both sides.
+  const float excess = aperture - .92f * drop;
+  const float upper = (excess > 0 ? .36f : .26f) * excess + .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
+  const float lower = aperture - upper;
+
+  const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) + .07f * std::max(0.f, mood.smile) - .02f * a.press - .03f * a.jaw, -.6f, .3f);
+  const float corner = wn * (1 + kx), reach = float(c.count - 1) / 2;
+  const float hide_upper = c.upper_thick * (.34f * a.press + .05f * a.tuck);
+  const float hide_lower = c.lower_thick * (.30f * a.press + .42f * a.tuck);
+  // Rounded lips are fuller; thin lips gain more.
+  const float full_upper = a.round * std::max(.10f * c.upper_thick, .045f * fh - c.upper_thick) + 0.f;
+  const float full_lower = a.round * std::max(.10f * c.lower_thick, .055f * fh - c.lower_thick) + 0.f;
+
+  mouth.columns.resize(size_t(c.count));
+  mouth.aperture = aperture;
+  mouth.jaw_drop = drop;
+  mouth.crease = clamp01(a.press);
+  bool moved = false;
+  for (int i = 0; i < c.count; i++) {
+    const float x = c.left + float(i) - c.centre, side = x < 0 ? -1.f : 1.f, ax = std::abs(x);
+    // Horizontally: the lips scale with the corners, beyond them the skin takes up the difference.
+    const float dx = ax < corner ? side * (ax - ax / (1 + kx)) : side * kx * wn * smooth(reach, corner, ax);
+    const float xs = x - dx, r = std::abs(xs) / wn;
+    const float column = std::clamp(xs + c.centre - c.left, 0.f, float(c.count - 1) - 1e-3f);
+    const size_t k = size_t(column);
+    const float f = column - float(k);
+    const auto neutral = [&](const std::vector<float>& curve) { return mix(curve[k], curve[k + 1], f); };
+
+    const float profile = mix(ALMOND(r), ELLIPSE(r), a.round);
+    const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
+    const float line = ends * (.040f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide - .05f * fh * mood.smile + .010f * fh * a.press)
+                     + a.round * c.smile * (r < 1 ? mix(-.35f, .55f, r * r) : .55f * ends);
+    const float broad = smooth(2.5f, .9f, r);
+
+    const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
+    Mouth::Column& out = mouth.columns[size_t(i)];
+    out.dx = dx;
+    out.y_top = seam + line - upper * profile;
+    out.y_bottom = seam + line + lower * profile;
+    out.d_top = out.y_top - (seam - hide_upper * thick);
+    out.d_bottom = out.y_bottom - (seam + hide_lower * thick);
+    out.d_upper = line - .74f * upper * profile + thick * (.16f * c.upper_thick * a.press - full_upper);
+    out.d_lower = line + mix(lower, lower - .05f * aperture, .8f) * profile - thick * (.16f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
+    out.d_chin = broad * (drop - .012f * fh * a.press);
+    out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);
+    out.y_lower = std::max(neutral(c.lower_outer) + out.d_lower, out.y_bottom + .8f);
+    out.y_chin = std::max(neutral(c.chin) + out.d_chin, out.y_lower + 4);
+    moved = moved || dx != 0 || out.d_top != 0 || out.d_bottom != 0 || out.d_upper != 0 || out.d_lower != 0 || out.d_chin != 0;
+  }
+  mouth.moved = moved;
+}
+
+Mouth::Column Mouth::at(const Contours& contours, float x) const {
+  const float column = std::clamp(x - contours.left, 0.f, float(contours.count - 1) - 1e-3f);
+  const size_t k = size_t(column);
+  const float f = column - float(k);
+  const float* a = &columns[k].dx;
+  const float* b = &columns[k + 1].dx;
+  Column out;
+  for (size_t i = 0; i < sizeof(Column) / sizeof(float); i++) (&out.dx)[i] = a[i] + (b[i] - a[i]) * f;
+  return out;
+}
+
+Sides displace(const Model& model, const Mouth& mouth, Point p) {
+  const Contours& c = model.contours;
+  const Mouth::Column m = mouth.at(c, p.x);
+  // Vertical weight of the corners' movement: whole at the lips, none at the nose and on the chin.
+  const float across = p.y < m.y_upper ? smooth(c.nose - .10f * model.face_height, m.y_upper, p.y) : p.y > m.y_lower ? smooth(m.y_lower + 1.1f * c.half_width, m.y_lower, p.y) : 1.f;
+  const float dx = m.dx * across;
+
+  float upper, lower;
+  if (p.y <= m.y_upper) upper = m.d_upper * smooth(c.nose, m.y_upper, p.y);
+  else if (p.y < m.y_top) upper = mix(m.d_upper, m.d_top, (p.y - m.y_upper) / (m.y_top - m.y_upper));
+  else upper = m.d_top;
+
+  if (p.y < m.y_bottom) lower = m.d_bottom;
+  else if (p.y < m.y_lower) lower = mix(m.d_bottom, m.d_lower, (p.y - m.y_bottom) / (m.y_lower - m.y_bottom));
+  else if (p.y < m.y_chin) lower = mix(m.d_lower, m.d_chin, smooth(m.y_lower, m.y_chin, p.y));
+  else lower = m.d_chin * smooth(m.y_chin + .5f * model.face_height, m.y_chin, p.y);
+
+  return {{dx, upper}, {dx, lower}, p.y > (m.y_top + m.y_bottom) / 2, p.y - m.y_top, m.y_bottom - p.y};
+}
+
+}  // namespace mouthpiece::face
