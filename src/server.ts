@@ -67,9 +67,12 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       requestsPerSecond: config.RATE_LIMIT_RPS, sessionsPerKey: config.MAX_SESSIONS_PER_KEY,
       iceServers: config.ICE_SERVERS ?? [{ urls: `stun:${announced[0] ?? config.HOST}:3478` }], turnSecret: config.TURN_SECRET,
       allowedOrigins: config.ALLOWED_ORIGINS ?? [], maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 2,
+      secretsKey: config.SECRETS_KEY, jobThreads: config.JOB_THREADS, maxQueuedJobs: config.MAX_QUEUED_JOBS,
+      defaultFaces: { manifestFile: path.join(ROOT, 'models/faces/faces.json'), builtDir: DEFAULT_FACES_DIR }, version: packageVersion(),
     },
     store, log,
     deps: {
+      history, serverId,
       canPlace: () => sessions?.canPlace ?? false,
       draining: () => sessions?.isDraining ?? false,
       models: ['rig'],
@@ -81,7 +84,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   sessions = new SessionService({
     tokens: front.tokens, quota: front.quota, pool, metrics, log, serverId,
     destination: `${config.HOST}:${config.PORT}`,
-    faces: { load: (_owner, faceId) => Promise.resolve(readFace(path.join(DEFAULT_FACES_DIR, `${faceId.split('/')[0]!}.face`))) },
+    faces: front.faceCatalog,
     journal: {
       started: ({ id, grant, kind, startMs }) => { void recorder.begin({ id, kind, startMs, ownerId: grant.ownerId, tokenId: grant.tokenId, faceId: grant.faceId, aggregator: grant.sessionAggregator, keyName: grant.keyName }); },
       ended: (id) => { void recorder.end(id); },

@@ -1,16 +1,37 @@
 // Assembles the front: stores, REST routes, WebSocket routes and the listener. The one place where its parts meet.
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
 import { ServiceError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { createJobPool, type JobPool } from '../jobs/pool.ts';
+import { autoRoutes, type AgentFields } from './api/auto.ts';
 import { composeRoutes, type IceServer } from './api/compose.ts';
+import { faceRoutes } from './api/faces.ts';
+import { historyRoutes } from './api/history.ts';
+import { integrationRoutes } from './api/integrations.ts';
+import { documentRoutes } from './api/openapi.ts';
+import { pageRoutes } from './api/page.ts';
+import { rateLimiterRoutes } from './api/ratelimiter.ts';
+import { staticRoutes, type StaticVideos } from './api/static.ts';
 import { systemRoutes } from './api/system.ts';
+import { FaceCatalog } from './faces/catalog.ts';
+import { loadDefaultFaces } from './faces/default-faces.ts';
+import { Faces, type FaceJob } from './faces/faces.ts';
 import { listen, type Listener } from './http/listener.ts';
 import type { Route } from './http/route.ts';
 import { Router } from './http/router.ts';
 import { SocketRoutes } from './http/socket.ts';
 import { SessionQuota } from './sessions/quota.ts';
 import { SessionTokens } from './sessions/token.ts';
+import { Agents } from './store/agents.ts';
 import { ApiKeys } from './store/api-keys.ts';
+import { AutoTokens } from './store/auto-tokens.ts';
+import { FileBlobs } from './store/blobs.ts';
+import { FACE_SERVICE_VERSION, FaceRecords } from './store/faces.ts';
+import type { History } from './store/history.ts';
+import { JobQueue } from './store/jobs.ts';
 import type { RedisStore } from './store/redis.ts';
+import { SecretBox } from './store/secrets.ts';
 
 export interface FrontConfig {
   readonly host: string;
@@ -27,23 +48,53 @@ export interface FrontConfig {
   /** Of WebSockets; empty: any. */
   readonly allowedOrigins: readonly string[];
   readonly maxConnections: number;
+  /** 64 hex digits; undefined: made on first start and kept in `dataDir`. */
+  readonly secretsKey: string | undefined;
+  readonly jobThreads: number;
+  readonly maxQueuedJobs: number;
+  /** The list of default faces, and where the set-up has put their assets. */
+  readonly defaultFaces: { readonly manifestFile: string; readonly builtDir: string };
+  /** Of the program, for the API document. */
+  readonly version: string;
 }
 
 /** What the rest of the server does for the front. */
 export interface FrontDeps {
+  readonly history: History;
+  /** Names this server, across restarts. */
+  readonly serverId: string;
   readonly canPlace: () => boolean;
   readonly draining: () => boolean;
   readonly models: readonly string[];
-  /** Beside those of the front itself (redis, draining). */
+  /** Beside those of the front itself (redis, accepting). */
   readonly readiness: Readonly<Record<string, () => boolean | Promise<boolean>>>;
   readonly metrics: () => Promise<string>;
   readonly onRequest: (route: string, method: string, status: number, durationMs: number) => void;
+  /** Makes the renderer of static videos; without it those paths answer 501. */
+  readonly staticVideos?: (parts: StaticParts) => StaticVideos | Promise<StaticVideos>;
+}
+
+/** What the front lends to the renderer of static videos. */
+export interface StaticParts {
+  readonly store: RedisStore;
+  readonly blobs: FileBlobs;
+  readonly jobPool: JobPool;
+  readonly faces: FaceCatalog;
+  readonly serverId: string;
+  readonly config: FrontConfig;
+  readonly log: Logger;
 }
 
 export interface Front {
   readonly apiKeys: ApiKeys;
   readonly tokens: SessionTokens;
   readonly quota: SessionQuota;
+  readonly faces: Faces;
+  readonly faceCatalog: FaceCatalog;
+  readonly jobPool: JobPool;
+  readonly staticVideos: StaticVideos | undefined;
+  /** The table that is served, for tests that hold the document to it. */
+  readonly routes: readonly Route[];
   /** Add WebSocket routes here, before or after `listen`. */
   readonly sockets: SocketRoutes;
   listen(): Promise<{ port: number }>;
@@ -52,38 +103,80 @@ export interface Front {
 
 export interface FrontParts { readonly config: FrontConfig; readonly store: RedisStore; readonly log: Logger; readonly deps: FrontDeps }
 
+const PAGE_DIRECTORY = path.join(import.meta.dirname, 'page');
+
+const REMOVED = [{ path: '/textToVideoStream', reason: 'POST /textToVideoStream was removed. Generate the speech audio separately and send it to POST /static/audio.' }];
+
 /** Builds everything; nothing is served until `listen`. */
 export async function createFront({ config, store, log, deps }: FrontParts): Promise<Front> {
+  await mkdir(config.dataDir, { recursive: true });
   const apiKeys = new ApiKeys(store, config.requestsPerSecond);
   const tokens = new SessionTokens(store, config.tokenTtlSeconds);
   const quota = new SessionQuota(store, config.sessionsPerKey);
   const sockets = new SocketRoutes({ allowedOrigins: config.allowedOrigins, maxConnections: config.maxConnections, log });
   const apiKeyHeaders = config.apiKeyHeaders.map((name) => name.toLowerCase());
+  const jobPool = createJobPool(config.jobThreads);
+  const bodyPool = createJobPool(1);
+  const blobs = new FileBlobs(config.dataDir);
+  const faces = await openFaces(config, store, deps.serverId, jobPool, blobs, log);
+  const faceCatalog = new FaceCatalog(faces);
+  const staticVideos = await deps.staticVideos?.({ store, blobs, jobPool, faces: faceCatalog, serverId: deps.serverId, config, log });
+  const faceExists = async (ownerId: string, faceId: string): Promise<boolean> => {
+    const face = await faces.find(ownerId, faceId);
+    return face !== undefined && face.status !== 'failed';
+  };
 
-  const routes: Route[] = [
+  const api: Route[] = [
     ...composeRoutes({
-      tokens, quota, models: deps.models, canPlace: deps.canPlace, draining: deps.draining, iceServers: config.iceServers, turnSecret: config.turnSecret,
-      faceExists: () => Promise.resolve(true),
+      tokens, quota, faceExists, models: deps.models, canPlace: deps.canPlace, draining: deps.draining, iceServers: config.iceServers, turnSecret: config.turnSecret,
     }),
+    ...staticRoutes({ videos: staticVideos, faceExists, bodyPool }),
+    ...faceRoutes(faces),
+    ...historyRoutes(deps.history),
+    ...rateLimiterRoutes(quota),
+    ...autoRoutes({ agents: new Agents<AgentFields>(store), tokens: new AutoTokens(store, await SecretBox.open(config.secretsKey, config.dataDir)), serviceVersion: FACE_SERVICE_VERSION }),
+    ...integrationRoutes(),
     ...systemRoutes({ readiness: { redis: () => store.ping(), accepting: () => !deps.draining(), ...deps.readiness }, metrics: deps.metrics }),
   ];
+  const routes = [...api, ...documentRoutes(api, { version: config.version, apiKeyHeader: apiKeyHeaders[0] ?? 'x-service-api-key' })];
   const exchange = {
-    router: new Router(routes), log, apiKeyHeaders, secure: config.tls !== undefined, onRequest: deps.onRequest,
+    router: new Router([...routes, ...await pageRoutes(PAGE_DIRECTORY)], REMOVED),
+    log, apiKeyHeaders, secure: config.tls !== undefined, onRequest: deps.onRequest,
     authenticate: (key: string) => authenticate(apiKeys, apiKeyHeaders, key),
   };
+  for (const name of ['/compose/webrtc/livekit', '/StartWebRTCSessionLivekit']) sockets.add(name, notServed);
 
   let listener: Listener | undefined;
   return {
-    apiKeys, tokens, quota, sockets,
+    apiKeys, tokens, quota, faces, faceCatalog, jobPool, staticVideos, routes, sockets,
     async listen() {
       listener = await listen({ host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}), sockets, exchange });
       return { port: listener.port };
     },
     async close() {
       await listener?.close();
+      await faces.close();
+      await Promise.all([jobPool.close(), bodyPool.close()]);
     },
   };
 }
+
+async function openFaces(config: FrontConfig, store: RedisStore, serverId: string, pool: JobPool, blobs: FileBlobs, log: Logger): Promise<Faces> {
+  const queue = new JobQueue<FaceJob>({ store, name: 'face', serverId, capacity: config.maxQueuedJobs });
+  await queue.reclaim();
+  const { manifestFile, builtDir } = config.defaultFaces;
+  return new Faces({ records: new FaceRecords(store), blobs, queue, pool, threads: config.jobThreads, log, defaultFaces: await loadDefaultFaces(manifestFile, builtDir) });
+}
+
+/** A WebSocket of the interface whose running comes later: opened, told why, closed, as clients expect it. */
+const notServed = {
+  open(socket: { send(message: string): boolean; end(code?: number, reason?: string): void }) {
+    socket.send('ERROR NOT_IMPLEMENTED');
+    socket.end(1000, 'NOT_IMPLEMENTED');
+  },
+  message() {},
+  close() {},
+};
 
 async function authenticate(apiKeys: ApiKeys, headers: readonly string[], key: string) {
   try {

@@ -1,13 +1,15 @@
 // A front on a free port of loopback with a redis-server of its own, for the tests of this folder.
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createLogger } from '../../src/base/log.ts';
 import { createFront, type Front, type FrontConfig, type FrontDeps } from '../../src/front/front.ts';
+import { History } from '../../src/front/store/history.ts';
 import { connectStore, type OpenStore } from '../../src/front/store/index.ts';
 
 export interface TestFront {
   readonly front: Front;
+  readonly history: History;
   readonly store: OpenStore;
   readonly url: string;
   readonly key: string;
@@ -21,19 +23,26 @@ export async function startTestFront(config: Partial<FrontConfig> = {}, deps: Pa
   const dataDir = config.dataDir ?? await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-test-'));
   const log = createLogger(process.env['TEST_LOG'] ?? 'silent');
   const store = await connectStore({ redisUrl, dataDir }, log);
+  const history = new History(store.store, 30);
+  const fixtures = path.join(dataDir, 'fixtures');
+  await mkdir(fixtures, { recursive: true });
+  await writeFile(path.join(fixtures, 'faces.json'), JSON.stringify({ faces: [{ id: 'ava', name: 'Ava' }, { id: 'unmade', name: 'Not made' }] }));
+  await writeFile(path.join(fixtures, 'ava.face'), 'not a real asset');
+  await writeFile(path.join(fixtures, 'ava.jpg'), 'not a real picture');
   const front = await createFront({
     config: {
       host: '127.0.0.1', port: 0, tls: undefined, dataDir, apiKeyHeaders: ['x-service-api-key'], tokenTtlSeconds: 60, requestsPerSecond: 10_000, sessionsPerKey: 3,
-      iceServers: [{ urls: 'stun:127.0.0.1:3478' }], turnSecret: undefined, allowedOrigins: [], maxConnections: 100, ...config,
+      iceServers: [{ urls: 'stun:127.0.0.1:3478' }], turnSecret: undefined, allowedOrigins: [], maxConnections: 100, secretsKey: undefined, jobThreads: 1, maxQueuedJobs: 5, version: '0.0.0',
+      defaultFaces: { manifestFile: path.join(fixtures, 'faces.json'), builtDir: fixtures }, ...config,
     },
     store: store.store, log,
-    deps: { canPlace: () => true, draining: () => false, models: ['rig'], readiness: {}, metrics: () => Promise.resolve(''), onRequest: () => {}, ...deps },
+    deps: { history, serverId: 'test', canPlace: () => true, draining: () => false, models: ['rig'], readiness: {}, metrics: () => Promise.resolve(''), onRequest: () => {}, ...deps },
   });
   const { key } = await front.apiKeys.create('owner-1', 'test');
   const { port } = await front.listen();
   const url = `http://127.0.0.1:${port}`;
   return {
-    front, store, url, key, dataDir,
+    front, history, store, url, key, dataDir,
     call(target, { json, key: chosen = key, ...init } = {}) {
       const headers = new Headers(init.headers);
       if (chosen !== null) headers.set('x-service-api-key', chosen);

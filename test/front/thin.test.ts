@@ -8,18 +8,18 @@ before(async () => { server = await startTestFront(); });
 after(() => server.close());
 
 test('a token is made for a valid request, and grants what was asked', async () => {
-  const reply = await server.call('/compose/token', { json: { faceId: 'default/happy', maxIdleTime: 60, extra: 'ignored' } });
+  const reply = await server.call('/compose/token', { json: { faceId: 'ava/happy', maxIdleTime: 60, extra: 'ignored' } });
   assert.equal(reply.status, 200);
   const { session_token: token } = await reply.json() as { session_token: string };
   const grant = await server.front.tokens.find(token);
-  assert.equal(grant?.faceId, 'default');
+  assert.equal(grant?.faceId, 'ava');
   assert.equal(grant?.emotion, 'happy');
   assert.equal(grant?.maxIdleTimeSeconds, 60);
   assert.equal(grant?.handleSilence, true);
 });
 
 test('a wrong key is refused with both shapes', async () => {
-  const reply = await server.call('/compose/token', { json: { faceId: 'default' }, key: 'nope' });
+  const reply = await server.call('/compose/token', { json: { faceId: 'ava' }, key: 'nope' });
   assert.equal(reply.status, 401);
   const body = await reply.json() as Record<string, unknown>;
   assert.equal(body['session_token'], 'FAIL TOKEN');

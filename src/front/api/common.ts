@@ -11,5 +11,7 @@ export const errorSchema = z.object({
 /** An id in a path or query: bounded, so that it can be part of a key or a log line. */
 export const idText = z.string().min(1).max(128);
 
+export const faceIdText = z.string().min(1).max(200).meta({ description: 'A face id, optionally followed by an emotion: `faceId/emotionId`.' });
+
 export const KIB = 1024;
 export const MIB = 1024 * 1024;

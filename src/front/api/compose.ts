@@ -9,7 +9,7 @@ import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { SessionQuota } from '../sessions/quota.ts';
 import type { SessionTokens } from '../sessions/token.ts';
-import { KIB } from './common.ts';
+import { faceIdText, KIB } from './common.ts';
 
 export interface IceServer { readonly urls: string; readonly username?: string | undefined; readonly credential?: string | undefined }
 
@@ -28,10 +28,8 @@ export interface ComposeDeps {
   readonly turnSecret: string | undefined;
 }
 
-export const faceIdWithEmotion = z.string().min(1).max(200).meta({ description: 'A face id, optionally followed by an emotion: `faceId/emotionId`.' });
-
 const tokenRequest = z.object({
-  faceId: faceIdWithEmotion,
+  faceId: faceIdText,
   apiVersion: z.string().max(32).default('v2'),
   sessionAggregator: z.string().max(256).nullable().default(null).meta({ description: 'Groups sessions of one end user; comes back as endUserAggregator in history.' }),
   handleSilence: z.boolean().default(true).meta({ description: 'true: idle video goes on when the audio runs out; false: the picture freezes.' }),
@@ -55,7 +53,7 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
       method: 'POST', path: '/compose/token', tag: 'Compose', auth: 'key',
       summary: 'Create a token for a real-time session',
       aliases: [{ method: 'POST', path: '/startAudioToVideoSession' }],
-      body: { kind: 'json', schema: tokenRequest, limitBytes: 64 * KIB, example: { faceId: 'default', handleSilence: true, maxSessionLength: 600, maxIdleTime: 60 } },
+      body: { kind: 'json', schema: tokenRequest, limitBytes: 64 * KIB, example: { faceId: 'ava', handleSilence: true, maxSessionLength: 600, maxIdleTime: 60 } },
       responses: {
         200: { description: 'The token, usable until it expires.', schema: tokenResponse },
         400: { description: 'Refused: unknown face or emotion.', schema: tokenRefusal },

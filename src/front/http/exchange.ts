@@ -42,7 +42,7 @@ export async function serveExchange(context: ExchangeContext, res: HttpResponse,
     if (!exchange.state.aborted) res.close();
     return 500;
   });
-  const label = found.kind === 'route' ? found.match.route.path : 'none';
+  const label = found.kind === 'route' ? found.match.route.metricLabel ?? found.match.route.path : 'none';
   context.onRequest(label, exchange.method, status, monotonicMs() - startMs);
 }
 
@@ -172,7 +172,7 @@ async function handle(exchange: Exchange, route: Route, caller: Caller, bytes: B
   let body: unknown;
   if (route.body) {
     try {
-      const raw = route.body.kind === 'json' ? parseJson(bytes as Buffer) : parseMultipart(bytes as Buffer, headers.get('content-type') ?? '');
+      const raw = await parseBody(route.body, bytes as Buffer, headers.get('content-type') ?? '');
       body = check(route.body.schema, 'body', raw, issues);
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error;
@@ -185,6 +185,11 @@ async function handle(exchange: Exchange, route: Route, caller: Caller, bytes: B
     params, query, headers: headerValues, body, header: (name) => headers.get(name) ?? '', signal: exchange.abort.signal,
   };
   return await withDeadline(Promise.resolve(route.handler(request)), route.timeoutMs ?? HANDLER_TIMEOUT_MS);
+}
+
+async function parseBody(spec: NonNullable<Route['body']>, bytes: Buffer, contentType: string): Promise<unknown> {
+  if (spec.kind === 'multipart') return parseMultipart(bytes, contentType);
+  return await (spec.parse ?? parseJson)(bytes);
 }
 
 async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Reply> {

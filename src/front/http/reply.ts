@@ -9,14 +9,17 @@ export interface Reply {
   readonly body?:
     | { readonly kind: 'json'; readonly value: unknown }
     | { readonly kind: 'text'; readonly contentType: string; readonly text: string }
+    | { readonly kind: 'stream'; readonly contentType: string; readonly chunks: AsyncIterator<string> }
     | { readonly kind: 'file'; readonly contentType: string; readonly file: FileSource; readonly cacheControl: string };
 }
 
 export const json = (value: unknown, status = 200, headers: Record<string, string> = {}): Reply => ({ status, headers, body: { kind: 'json', value } });
 export const text = (contentType: string, content: string, status = 200): Reply => ({ status, body: { kind: 'text', contentType, text: content } });
+/** A body too large to hold at once. The first chunk is made before the status goes out, so a failure until then is still told. */
+export const stream = (contentType: string, chunks: AsyncIterator<string>): Reply => ({ status: 200, body: { kind: 'stream', contentType, chunks } });
 export const empty = (status: number, headers: Record<string, string> = {}): Reply => ({ status, headers });
 /** A stored file, whole or the range asked for. It is closed when sent, or when the client leaves. */
-export const file = (source: FileSource, contentType: string, cacheControl: string): Reply => ({ status: 200, body: { kind: 'file', contentType, file: source, cacheControl } });
+export const file = (source: FileSource, contentType: string, cacheControl: string, headers: Record<string, string> = {}): Reply => ({ status: 200, headers, body: { kind: 'file', contentType, file: source, cacheControl } });
 
 /** The Error object: `{error, code}`, plus what a route adds for its clients. */
 export function errorReply(error: ServiceError, extra: Record<string, unknown> = {}): Reply {
@@ -48,7 +51,8 @@ export interface WriteContext {
  * A header value is stripped of line breaks, so that nothing a caller stored can split the response.
  */
 export async function writeReply(res: HttpResponse, reply: Reply, context: WriteContext): Promise<number> {
-  if (reply.body?.kind === 'file') return writeFile(res, reply.body, context);
+  if (reply.body?.kind === 'file') return writeFile(res, reply.body, reply.headers ?? {}, context);
+  if (reply.body?.kind === 'stream') return writeStream(res, reply.body, context);
   if (context.state.aborted) return 499;
   const { contentType, content } = renderBody(reply);
   res.cork(() => {
@@ -67,7 +71,48 @@ function renderBody(reply: Reply): { contentType: string | undefined; content: s
   return { contentType: undefined, content: '' };
 }
 
-async function writeFile(res: HttpResponse, body: Extract<Reply['body'], { kind: 'file' }>, context: WriteContext): Promise<number> {
+async function writeStream(res: HttpResponse, body: Extract<Reply['body'], { kind: 'stream' }>, context: WriteContext): Promise<number> {
+  let chunk = await body.chunks.next(); // rejects before anything is written
+  if (context.state.aborted) return 499;
+  res.cork(() => writeHead(res, 200, { ...context.headers, 'content-type': body.contentType }));
+  if (context.head) {
+    res.endWithoutBody();
+    context.state.aborted = true;
+    return 200;
+  }
+  try {
+    for (; !chunk.done; chunk = await body.chunks.next()) {
+      if (context.state.aborted || !await writeChunk(res, chunk.value, context.state)) return 499;
+    }
+  } catch (error) {
+    // The status is out: all that is left is to break the chunked encoding, which every client takes for a failure.
+    context.state.aborted = true;
+    res.close();
+    throw error;
+  }
+  if (context.state.aborted) return 499;
+  context.state.aborted = true;
+  res.cork(() => { res.end(); });
+  return 200;
+}
+
+/** Hands over one chunk and waits until the socket has room again. False when the client left. */
+function writeChunk(res: HttpResponse, chunk: string, state: WireState): Promise<boolean> {
+  return new Promise((resolve) => {
+    let roomLeft = true;
+    res.cork(() => { roomLeft = res.write(chunk); });
+    if (roomLeft) { resolve(true); return; }
+    const leave = (): void => resolve(false);
+    state.signal.addEventListener('abort', leave, { once: true });
+    res.onWritable(() => {
+      state.signal.removeEventListener('abort', leave);
+      resolve(true);
+      return true;
+    });
+  });
+}
+
+async function writeFile(res: HttpResponse, body: Extract<Reply['body'], { kind: 'file' }>, extra: Readonly<Record<string, string>>, context: WriteContext): Promise<number> {
   try {
     if (context.state.aborted) return 499;
     const plan = fileHeaders(body.file, context.header('range'), context.header('if-range'), context.header('if-none-match'));
@@ -75,7 +120,7 @@ async function writeFile(res: HttpResponse, body: Extract<Reply['body'], { kind:
       const refusal = errorReply(new ServiceError('RANGE_NOT_SATISFIABLE'));
       return await writeReply(res, { ...refusal, headers: { ...refusal.headers, ...plan.headers } }, context);
     }
-    const headers = { ...context.headers, ...plan.headers, 'content-type': body.contentType, 'cache-control': body.cacheControl };
+    const headers = { ...context.headers, ...extra, ...plan.headers, 'content-type': body.contentType, 'cache-control': body.cacheControl };
     if (context.head || plan.status === 304 || plan.length === 0) {
       res.cork(() => {
         writeHead(res, plan.status, headers);

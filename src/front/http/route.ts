@@ -35,8 +35,11 @@ export interface ApiRequest<Params = unknown, Query = unknown, Headers = unknown
 
 export interface MultipartFile { readonly field: string; readonly fileName: string; readonly contentType: string; readonly bytes: Uint8Array }
 
+/** Parses a body elsewhere than on the main thread, for routes whose bodies are large. Rejects with ValidationError. */
+export type BodyParser = (bytes: Buffer) => Promise<unknown>;
+
 export type BodySpec<Body extends z.ZodType> =
-  | { readonly kind: 'json'; readonly schema: Body; readonly limitBytes: number; readonly example?: unknown }
+  | { readonly kind: 'json'; readonly schema: Body; readonly limitBytes: number; readonly example?: unknown; readonly parse?: BodyParser }
   | { readonly kind: 'multipart'; readonly schema: Body; readonly limitBytes: number };
 
 export interface ResponseSpec {
@@ -71,6 +74,8 @@ export interface RouteSpec<
   readonly aliases?: readonly { readonly method: HttpMethod; readonly path: string }[];
   /** Fields added to the Error object of a refusal, for clients that look for more than `error` and `code`. */
   readonly refusalFields?: (error: ServiceError) => Record<string, unknown>;
+  /** Under which label it is counted; its path unless told. */
+  readonly metricLabel?: string;
   /** Milliseconds the handler may take before the client is told INTERNAL_ERROR; 15 s unless told. */
   readonly timeoutMs?: number;
   readonly handler: (request: ApiRequest<z.output<Params>, z.output<Query>, z.output<Headers>, z.output<Body>>) => Reply | Promise<Reply>;

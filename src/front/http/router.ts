@@ -12,30 +12,32 @@ export type Found =
   | { readonly kind: 'removed'; readonly reason: string }
   | { readonly kind: 'none' };
 
-interface Candidate { readonly segments: readonly string[]; readonly byMethod: Map<string, { route: Route; alias: boolean }> }
+interface Candidate { readonly segments: readonly string[]; readonly caseless: boolean; readonly byMethod: Map<string, { route: Route; alias: boolean }> }
 
 export class Router {
   readonly #exact = new Map<string, Candidate>();
+  /** Paths with parameters, and aliases, in the order of the table. */
   readonly #patterns: Candidate[] = [];
-  readonly #aliases = new Map<string, Candidate>();
   readonly #removed = new Map<string, string>();
 
   /** Throws when two routes claim the same method and path: that is a mistake in the table. */
   constructor(routes: readonly Route[], removed: readonly RemovedPath[] = []) {
     for (const route of routes) {
-      this.#add(route.path, route.method, route);
-      for (const alias of route.aliases ?? []) add(this.#aliases, alias.path.toLowerCase(), alias.method, route, true);
+      this.#add(route.path, route.method, route, false);
+      for (const alias of route.aliases ?? []) this.#add(alias.path, alias.method, route, true);
     }
     for (const { path, reason } of removed) this.#removed.set(path.toLowerCase(), reason);
   }
 
-  #add(path: string, method: HttpMethod, route: Route): void {
-    if (!path.includes('{')) { add(this.#exact, path, method, route, false); return; }
-    const segments = path.split('/');
-    const known = this.#patterns.find((candidate) => candidate.segments.join('/') === path);
-    const candidate = known ?? { segments, byMethod: new Map() };
-    if (!known) this.#patterns.push(candidate);
-    claim(candidate, path, method, route, false);
+  #add(given: string, method: HttpMethod, route: Route, alias: boolean): void {
+    const path = alias ? given.toLowerCase() : given;
+    const known = this.#exact.get(path) ?? this.#patterns.find((candidate) => candidate.caseless === alias && candidate.segments.join('/') === path);
+    const candidate: Candidate = known ?? { segments: path.split('/'), caseless: alias, byMethod: new Map() };
+    if (candidate.byMethod.has(method)) throw new Error(`Two routes claim ${method} ${given}`);
+    candidate.byMethod.set(method, { route, alias });
+    if (known) return;
+    if (alias || path.includes('{')) this.#patterns.push(candidate);
+    else this.#exact.set(path, candidate);
   }
 
   find(method: string, path: string): Found {
@@ -43,7 +45,7 @@ export class Router {
     const allow = new Set<string>();
     for (const candidate of this.#candidates(path)) {
       const entry = candidate.byMethod.get(asked);
-      if (entry) return { kind: 'route', match: { route: entry.route, params: bind(candidate.segments, path) ?? {}, alias: entry.alias } };
+      if (entry) return { kind: 'route', match: { route: entry.route, params: bind(candidate, path) ?? {}, alias: entry.alias } };
       for (const known of candidate.byMethod.keys()) allow.add(known);
     }
     if (allow.size > 0) {
@@ -56,33 +58,20 @@ export class Router {
 
   *#candidates(path: string): Generator<Candidate> {
     const exact = this.#exact.get(path);
-    if (exact) { yield exact; return; }
-    for (const candidate of this.#patterns) if (bind(candidate.segments, path)) yield candidate;
-    const alias = this.#aliases.get(path.toLowerCase());
-    if (alias) yield alias;
+    if (exact) yield exact;
+    else for (const candidate of this.#patterns) if (bind(candidate, path)) yield candidate;
   }
 }
 
-function add(into: Map<string, Candidate>, path: string, method: HttpMethod, route: Route, alias: boolean): void {
-  const candidate = into.get(path) ?? { segments: path.split('/'), byMethod: new Map<string, { route: Route; alias: boolean }>() };
-  into.set(path, candidate);
-  claim(candidate, path, method, route, alias);
-}
-
-function claim(candidate: Candidate, path: string, method: HttpMethod, route: Route, alias: boolean): void {
-  if (candidate.byMethod.has(method)) throw new Error(`Two routes claim ${method} ${path}`);
-  candidate.byMethod.set(method, { route, alias });
-}
-
 /** The parameters of `path` under a pattern, percent-decoded; undefined where it does not fit or is not valid UTF-8. */
-function bind(segments: readonly string[], path: string): Record<string, string> | undefined {
+function bind({ segments, caseless }: Candidate, path: string): Record<string, string> | undefined {
   const parts = path.split('/');
   if (parts.length !== segments.length) return undefined;
   const params: Record<string, string> = {};
   for (const [index, segment] of segments.entries()) {
     const part = parts[index] as string;
     if (!segment.startsWith('{')) {
-      if (segment !== part) return undefined;
+      if (segment !== (caseless ? part.toLowerCase() : part)) return undefined;
       continue;
     }
     if (part === '') return undefined;

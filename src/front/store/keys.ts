@@ -19,6 +19,7 @@
 // | mp:jobs:{NAME}:running            | zset   | none                | jobs                  | job id → when its lease ends, ms
 // | mp:jobs:{NAME}:data               | hash   | none                | jobs                  | job id → what is to be done, JSON
 // | mp:jobs:{NAME}:attempts           | hash   | none                | jobs                  | job id → times it was begun
+// | mp:jobs:{NAME}:holders           | hash   | none                | jobs                  | job id → server that runs it
 // | mp:jobs:{NAME}:counter            | string | none                | jobs                  | the last number given
 // | mp:agents:{O}                     | hash   | none                | agents                | agent id → record, JSON
 // | mp:auto:{T}                       | string | its expiry          | auto tokens           | the auto token's grant, JSON (its secrets sealed)
@@ -44,6 +45,7 @@ export const keys = {
   jobsRunning: (name: string) => `${PREFIX}:jobs:{${name}}:running`,
   jobsData: (name: string) => `${PREFIX}:jobs:{${name}}:data`,
   jobsAttempts: (name: string) => `${PREFIX}:jobs:{${name}}:attempts`,
+  jobsHolders: (name: string) => `${PREFIX}:jobs:{${name}}:holders`,
   jobsCounter: (name: string) => `${PREFIX}:jobs:{${name}}:counter`,
   agents: (ownerId: string) => `${PREFIX}:agents:{${ownerId}}`,
   autoToken: (tokenHash: string) => `${PREFIX}:auto:{${tokenHash}}`,

@@ -82,3 +82,129 @@ return 1`);
 export const RELEASE_CLAIM = script('release-claim', `
 if redis.call('HGET', KEYS[1], 'sessionId') ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);
+
+/** KEYS: history, records. ARGV: id, start time s, record. */
+export const WRITE_HISTORY = script('write-history', `
+redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
+return 1`);
+
+/** KEYS: history, records. ARGV: oldest start time kept s, most to remove. */
+export const PRUNE_HISTORY = script('prune-history', `
+local old = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[1], 'LIMIT', 0, ARGV[2])
+if #old == 0 then return 0 end
+redis.call('ZREM', KEYS[1], unpack(old))
+redis.call('HDEL', KEYS[2], unpack(old))
+return #old`);
+
+/** KEYS: history, records. ARGV: from s, until s, skip, count. Returns {ids, start times, records}. */
+export const READ_HISTORY = script('read-history', `
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[1], ARGV[2], 'WITHSCORES', 'LIMIT', ARGV[3], ARGV[4])
+if #found == 0 then return {{}, {}, {}} end
+local ids, scores = {}, {}
+for i = 1, #found, 2 do ids[#ids + 1] = found[i]; scores[#scores + 1] = found[i + 1] end
+return {ids, scores, redis.call('HMGET', KEYS[2], unpack(ids))}`);
+
+/** KEYS: beats, records. ARGV: now ms (of the beat), id, record. */
+export const JOURNAL_BEGIN = script('journal-begin', `
+redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+return 1`);
+
+/** KEYS: beats. ARGV: now ms, then ids. Only sessions still in the journal get a new beat. */
+export const JOURNAL_BEAT = script('journal-beat', `
+for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', ARGV[1], ARGV[i]) end
+return #ARGV - 1`);
+
+/** KEYS: beats, records. ARGV: id. */
+export const JOURNAL_END = script('journal-end', `
+redis.call('ZREM', KEYS[1], ARGV[1])
+return redis.call('HDEL', KEYS[2], ARGV[1])`);
+
+/** KEYS: beats, records. ARGV: last beat before which a session counts as lost, ms. Returns id, last beat, record, ... */
+export const JOURNAL_LOST = script('journal-lost', `
+local lost = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, 500)
+local out = {}
+for i = 1, #lost, 2 do
+  local record = redis.call('HGET', KEYS[2], lost[i])
+  if record then
+    out[#out + 1] = lost[i]; out[#out + 1] = lost[i + 1]; out[#out + 1] = record
+  else
+    redis.call('ZREM', KEYS[1], lost[i])
+  end
+end
+return out`);
+
+/** KEYS: waiting, data, counter. ARGV: job id, data, capacity. Returns its place (0 is next), or -1 when the queue is full. */
+export const ENQUEUE_JOB = script('enqueue-job', `
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then return -1 end
+redis.call('ZADD', KEYS[1], redis.call('INCR', KEYS[3]), ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+return redis.call('ZRANK', KEYS[1], ARGV[1])`);
+
+/**
+ * KEYS: waiting, running, data, attempts, holders. ARGV: server id, lease ms.
+ * Takes the next job, first one whose holder's lease ran out. Returns {} or {id, data, times begun}.
+ */
+export const TAKE_JOB = script('take-job', `
+${NOW_MS}
+local id = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1)[1]
+if not id then
+  local popped = redis.call('ZPOPMIN', KEYS[1])
+  id = popped[1]
+end
+if not id then return {} end
+local data = redis.call('HGET', KEYS[3], id)
+if not data then
+  redis.call('ZREM', KEYS[2], id)
+  return {id, '', 0}
+end
+redis.call('ZADD', KEYS[2], now + tonumber(ARGV[2]), id)
+redis.call('HSET', KEYS[5], id, ARGV[1])
+return {id, data, redis.call('HINCRBY', KEYS[4], id, 1)}`);
+
+/** KEYS: running, holders. ARGV: job id, server id, lease ms. Returns 0 when the job is no longer ours. */
+export const EXTEND_JOB = script('extend-job', `
+${NOW_MS}
+if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('ZADD', KEYS[1], 'XX', now + tonumber(ARGV[3]), ARGV[1])
+return 1`);
+
+/** KEYS: waiting, running, data, attempts, holders. ARGV: job id. Forgets a job, whatever its state. */
+export const FINISH_JOB = script('finish-job', `
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('HDEL', KEYS[4], ARGV[1])
+redis.call('HDEL', KEYS[5], ARGV[1])
+return redis.call('HDEL', KEYS[3], ARGV[1])`);
+
+/** KEYS: running, holders. ARGV: server id. Ends the leases of a server that has just started: its last run cannot still hold them. */
+export const RECLAIM_JOBS = script('reclaim-jobs', `
+local holders = redis.call('HGETALL', KEYS[2])
+local reclaimed = 0
+for i = 1, #holders, 2 do
+  if holders[i + 1] == ARGV[1] then
+    redis.call('ZADD', KEYS[1], 'XX', 0, holders[i])
+    reclaimed = reclaimed + 1
+  end
+end
+return reclaimed`);
+
+/** KEYS: face. ARGV: field, value, ... Writes only to a face that is there: one deleted meanwhile stays deleted. */
+export const UPDATE_FACE = script('update-face', `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], unpack(ARGV))
+return 1`);
+
+/** KEYS: agents. ARGV: agent id, record, most agents of one owner. Returns 0 at the limit. */
+export const CREATE_AGENT = script('create-agent', `
+if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end
+return redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])`);
+
+/** KEYS: agents. ARGV: agent id, the record as it was read, the new one. Returns 0 when somebody changed it since, -1 when it is gone. */
+export const REPLACE_AGENT = script('replace-agent', `
+local current = redis.call('HGET', KEYS[1], ARGV[1])
+if not current then return -1 end
+if current ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1`);

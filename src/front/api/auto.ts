@@ -1,0 +1,159 @@
+// The auto family (deprecated): agents are managed and tokens made here; conversations themselves are not served yet.
+import { z } from 'zod';
+import { ServiceError } from '../../base/errors.ts';
+import { wallSeconds } from '../../base/time.ts';
+import { empty, json } from '../http/reply.ts';
+import { route, type Route } from '../http/route.ts';
+import { invalidField } from '../http/validate.ts';
+import type { AgentMeta, Agents } from '../store/agents.ts';
+import type { AutoTokens } from '../store/auto-tokens.ts';
+import { errorSchema, faceIdText, idText, KIB } from './common.ts';
+
+const shortText = z.string().max(256);
+const longText = z.string().max(32_768);
+
+/** What an owner sets. Every text may be null, as clients send it for "not set". */
+const agentFields = z.object({
+  face_id: faceIdText,
+  name: shortText.trim().min(1).default('Untitled Agent'),
+  first_message: longText.nullable().default(null),
+  prompt: longText.nullable().default(null),
+  voice_provider: z.enum(['elevenlabs', 'cartesia', 'local']).default('local'),
+  voice_id: shortText.nullable().default(null),
+  voice_model: shortText.nullable().default(null),
+  language: shortText.default('en'),
+  emotion: shortText.nullable().default(null),
+  llm_model: shortText.nullable().default(null),
+  llm_provider: z.enum(['openai', 'google', 'user']).default('openai'),
+  llm_endpoint: z.url({ protocol: /^https?$/ }).max(2048).nullable().default(null),
+  max_idle_time: z.int().min(1).max(86_400).default(300).meta({ description: 'Seconds.' }),
+  max_session_length: z.int().min(1).max(86_400).default(3600).meta({ description: 'Seconds.' }),
+});
+export type AgentFields = z.output<typeof agentFields>;
+
+/** Accepted since clients send records back as they got them; the server keeps its own. */
+const keptByServer = { created_at: z.unknown().optional(), updated_at: z.unknown().optional() };
+const createBody = agentFields.extend({ owner_id: z.unknown().optional().meta({ description: 'Ignored: an agent belongs to the owner of the API key.' }), ...keptByServer });
+const updateBody = z.object(Object.fromEntries(Object.entries(agentFields.shape).map(([name, field]) =>
+  [name, (field instanceof z.ZodDefault ? field.unwrap() : field).optional()]))).extend(keptByServer);
+
+const agentSchema = agentFields.extend({
+  id: z.uuid(), owner_id: z.string(), created_at: z.iso.datetime(), updated_at: z.iso.datetime(),
+  service_version: z.int().meta({ description: 'Version of the face model.' }),
+}).meta({ id: 'Agent' });
+
+const configurableBody = z.object({
+  faceId: faceIdText,
+  ttsProvider: shortText.optional(), ttsAPIKey: shortText.optional(), ttsModel: shortText.optional(), voiceId: shortText.optional(),
+  systemPrompt: longText.optional(), firstMessage: longText.optional(),
+  maxSessionLength: z.int().min(1).max(86_400).default(3600), maxIdleTime: z.int().min(1).max(86_400).default(300),
+  language: shortText.default('en'),
+  llmConfig: llmConfig().optional(), customLLMConfig: llmConfig().optional(),
+  createTranscript: z.boolean().default(false),
+});
+function llmConfig() {
+  return z.object({ model: shortText.optional(), baseURL: z.string().max(2048).optional(), llmAPIKey: shortText.optional() }).nullable();
+}
+
+/** A token without an expiry of its own lives this long; none lives longer than the maximum. */
+const AUTO_TOKEN_SECONDS = 86_400;
+const MAX_AUTO_TOKEN_SECONDS = 30 * 86_400;
+
+const tokenBody = z.object({
+  expiryStamp: z.int().default(-1).meta({ description: 'Unix time at which the token ends; -1: a day from now. At most 30 days.' }),
+  llmAPIKey: z.string().max(1024).nullable().default(null),
+  ttsAPIKey: z.string().max(1024).nullable().default(null),
+  createTranscript: z.boolean().default(false),
+  originAllowList: z.array(z.string().max(256)).max(100).nullable().default([]),
+});
+
+export interface AutoDeps { readonly agents: Agents<AgentFields>; readonly tokens: AutoTokens; readonly serviceVersion: number }
+
+export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[] {
+  const family = { tag: 'Auto', auth: 'key', deprecated: true } as const;
+  const idParams = z.object({ id: idText });
+  const shown = ({ version, ...agent }: AgentFields & AgentMeta, status = 200) => json({ ...agent, service_version: serviceVersion }, status, { etag: `"v${version}"` });
+  const noSuchAgent = (): ServiceError => new ServiceError('NOT_FOUND', 'You have no such agent.');
+  return [
+    route({
+      ...family, method: 'POST', path: '/auto/agent', summary: 'Create an agent',
+      body: { kind: 'json', schema: createBody, limitBytes: 256 * KIB, example: { face_id: 'ava', name: 'Receptionist', first_message: 'Welcome!', prompt: 'You greet visitors.', voice_provider: 'local', llm_provider: 'openai' } },
+      responses: { 201: { description: 'Created.', schema: agentSchema } },
+      refusals: ['CONFLICT'],
+      handler: async ({ body, caller }) => shown(await agents.create(caller.ownerId, agentFields.parse(body)), 201),
+    }),
+    route({
+      ...family, method: 'GET', path: '/auto/agents', summary: 'All your agents, the earliest first',
+      responses: { 200: { description: 'All of them.', schema: z.array(agentSchema) } },
+      handler: async ({ caller }) => json((await agents.list(caller.ownerId)).map(({ version: _version, ...agent }) => ({ ...agent, service_version: serviceVersion }))),
+    }),
+    route({
+      ...family, method: 'GET', path: '/auto/agent/{id}', summary: 'One agent', params: idParams,
+      responses: { 200: { description: 'Its entity tag goes into If-Match of an update.', schema: agentSchema } },
+      refusals: ['NOT_FOUND'],
+      async handler({ params, caller }) {
+        const agent = await agents.find(caller.ownerId, params.id);
+        if (!agent) throw noSuchAgent();
+        return shown(agent);
+      },
+    }),
+    route({
+      ...family, method: 'PUT', path: '/auto/agent/{id}', summary: 'Change an agent: fields left out stay as they are', params: idParams,
+      headers: z.object({ 'if-match': z.string().max(200).optional().meta({ description: 'The entity tag read before: the change is refused with 412 when somebody was quicker.' }) }),
+      body: { kind: 'json', schema: updateBody, limitBytes: 256 * KIB, example: { face_id: 'ava', name: 'Night porter' } },
+      responses: { 200: { description: 'The agent as it is now.', schema: agentSchema } },
+      refusals: ['NOT_FOUND', 'PRECONDITION_FAILED', 'CONFLICT'],
+      async handler({ params, headers, body, caller }) {
+        const { created_at: _created, updated_at: _updated, ...change } = body;
+        const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as Partial<AgentFields>;
+        const agent = await agents.update(caller.ownerId, params.id, given, versionOf(headers['if-match']));
+        if (!agent) throw noSuchAgent();
+        return shown(agent);
+      },
+    }),
+    route({
+      ...family, method: 'DELETE', path: '/auto/agent/{id}', summary: 'Delete an agent', params: idParams,
+      responses: { 204: { description: 'Gone.' } },
+      refusals: ['NOT_FOUND'],
+      async handler({ params, caller }) {
+        if (!await agents.delete(caller.ownerId, params.id)) throw noSuchAgent();
+        return empty(204);
+      },
+    }),
+    route({
+      ...family, method: 'POST', path: '/auto/token', summary: 'Create a token for auto sessions',
+      body: { kind: 'json', schema: tokenBody, limitBytes: 64 * KIB, example: { expiryStamp: -1, createTranscript: false, originAllowList: [] } },
+      responses: { 200: { description: 'The token. The keys given are stored encrypted and never come back.', schema: z.object({ session_token: z.string() }) } },
+      async handler({ body, caller }) {
+        const ttlSeconds = body.expiryStamp === -1 ? AUTO_TOKEN_SECONDS : body.expiryStamp - wallSeconds();
+        if (ttlSeconds <= 0) throw invalidField('body', 'expiryStamp', 'The expiry lies in the past; give Unix seconds in the future, or -1');
+        if (ttlSeconds > MAX_AUTO_TOKEN_SECONDS) throw invalidField('body', 'expiryStamp', 'The expiry lies more than 30 days ahead');
+        const token = await tokens.create({
+          ownerId: caller.ownerId, keyId: caller.keyId, keyName: caller.keyName, createTranscript: body.createTranscript,
+          originAllowList: body.originAllowList ?? [], llmApiKey: body.llmAPIKey ?? '', ttsApiKey: body.ttsAPIKey ?? '',
+        }, ttlSeconds);
+        return json({ session_token: token });
+      },
+    }),
+    notServed({ method: 'POST', path: '/auto/start/configurable', summary: 'Start an auto session from a configuration', body: { kind: 'json', schema: configurableBody, limitBytes: 256 * KIB } }),
+    notServed({ method: 'POST', path: '/auto/start/{agent_id}', summary: 'Start an auto session with an agent', params: z.object({ agent_id: idText }), headers: z.object({ 'session-token': z.string().min(1).max(512) }) }),
+    notServed({ method: 'GET', path: '/auto/start/{agent_id}/{session_token}', summary: 'Start an auto session with an agent from a link', params: z.object({ agent_id: idText, session_token: z.string().min(1).max(512) }), query: z.object({ redirect: z.string().max(16).optional() }) }),
+    notServed({ method: 'GET', path: '/auto/transcript/{session_id}', auth: 'key', summary: 'Transcript of an auto session', params: z.object({ session_id: idText }) }),
+  ];
+}
+
+/** A path of the interface whose running comes later: its request is checked, and its answer says so. */
+function notServed(spec: Pick<Parameters<typeof route>[0], 'method' | 'path' | 'summary' | 'params' | 'query' | 'headers' | 'body'> & { auth?: 'key' }): Route {
+  return route({
+    tag: 'Auto', auth: spec.auth ?? 'none', deprecated: true, ...spec,
+    responses: { 501: { description: 'Not served yet.', schema: errorSchema } },
+    handler: () => { throw new ServiceError('NOT_IMPLEMENTED', 'Auto conversations are not served yet.'); },
+  });
+}
+
+/** An entity tag of ours as a version. Any other tag names no version there ever was. */
+function versionOf(ifMatch: string | undefined): number | undefined {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
+  const match = /^(?:W\/)?"v(\d{1,15})"$/.exec(ifMatch.trim());
+  return match ? Number(match[1]) : -1;
+}

@@ -1,0 +1,191 @@
+// Faces as their owners see them: upload, progress, list, delete; and for sessions: is it mine, is it ready, where are its bytes.
+import { ServiceError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { wallMs } from '../../base/time.ts';
+import type { JobPool } from '../../jobs/pool.ts';
+import { JobRunner } from '../jobs/runner.ts';
+import { openFile, type BlobReader, type BlobStore } from '../store/blobs.ts';
+import { FACE_SERVICE_VERSION, type FaceRecord, type FaceRecords, type FaceStatus } from '../store/faces.ts';
+import type { JobQueue, TakenJob } from '../store/jobs.ts';
+import type { DefaultFace } from './default-faces.ts';
+
+/** What src/jobs/face/worker.ts answers. */
+export type FaceTaskResult =
+  | { readonly asset: Uint8Array; readonly preview: Uint8Array; readonly warnings: readonly string[] }
+  | { readonly error: { readonly code: string; readonly message: string } };
+
+export interface FaceJob { readonly faceId: string; readonly ownerId: string }
+
+export interface FaceSummary {
+  readonly id: string;
+  readonly name: string;
+  readonly ownerId: string | null;
+  readonly serviceVersion: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  readonly status: FaceStatus;
+}
+
+export interface FacesOptions {
+  readonly records: FaceRecords;
+  readonly blobs: BlobStore;
+  readonly queue: JobQueue<FaceJob>;
+  readonly pool: JobPool;
+  readonly defaultFaces: readonly DefaultFace[];
+  readonly threads: number;
+  readonly log: Logger;
+}
+
+const MAX_FACES_PER_OWNER = 1000;
+const FACE_DEADLINE_MS = 60_000;
+const MAX_ATTEMPTS = 3;
+/** A face that says it waits but has no job for this long lost it to a crash between two writes. */
+const LOST_AFTER_MS = 120_000;
+/** The service's own faces have no owner and no date of their own: that of the program's first release. */
+const DEFAULT_FACE_DATE_MS = Date.UTC(2026, 0, 1);
+
+export class Faces {
+  readonly #options: FacesOptions;
+  readonly #defaults: ReadonlyMap<string, DefaultFace>;
+  readonly #runner: JobRunner<FaceJob>;
+  readonly #onDelete = new Set<(faceId: string) => void>();
+
+  constructor(options: FacesOptions) {
+    const { queue, log, threads } = options;
+    this.#options = options;
+    this.#defaults = new Map(options.defaultFaces.map((face) => [face.id, face]));
+    this.#runner = new JobRunner({
+      queue, log, concurrency: threads, maxAttempts: MAX_ATTEMPTS,
+      work: (job, signal) => this.#make(job, signal),
+      giveUp: (job) => this.#fail(job.data, 'The face could not be made: the server stopped each time it tried. Upload another picture.'),
+    });
+  }
+
+  onDelete(listener: (faceId: string) => void): void { this.#onDelete.add(listener); }
+
+  /** A face this owner may use: one of its own or a default one, in whatever state. */
+  async find(ownerId: string, faceId: string): Promise<FaceSummary | undefined> {
+    const fixed = this.#defaults.get(faceId);
+    if (fixed) return defaultSummary(fixed);
+    const record = await this.#own(ownerId, faceId);
+    return record && summary(record);
+  }
+
+  /** The owner's own faces, the newest first, then the default ones. */
+  async list(ownerId: string): Promise<FaceSummary[]> {
+    const own = await this.#options.records.list(ownerId);
+    return [...own.map(summary), ...[...this.#defaults.values()].map(defaultSummary)];
+  }
+
+  /** Stores the picture and queues the making of a face. @throws QUEUE_FULL, CONFLICT at the owner's limit */
+  async create(ownerId: string, name: string, image: Uint8Array): Promise<FaceRecord> {
+    const { records, blobs, queue } = this.#options;
+    if (await records.count(ownerId) >= MAX_FACES_PER_OWNER) throw new ServiceError('CONFLICT', `You have ${MAX_FACES_PER_OWNER} faces, which is the limit. Delete one first.`);
+    const record = await records.create(ownerId, name);
+    try {
+      await blobs.put(uploadKey(record.id), image);
+      await queue.enqueue(record.id, { faceId: record.id, ownerId });
+    } catch (error) {
+      await blobs.delete(folderKey(record.id));
+      await records.delete(record);
+      throw error;
+    }
+    this.#runner.wake();
+    return record;
+  }
+
+  async status(ownerId: string, faceId: string): Promise<{ status: FaceStatus | 'not_found'; queuePosition?: number; error?: string; warnings?: readonly string[] }> {
+    if (this.#defaults.has(faceId)) return { status: 'completed' };
+    const record = await this.#own(ownerId, faceId);
+    if (!record) return { status: 'not_found' };
+    if (record.status === 'failed') return { status: 'failed', error: record.error ?? 'The face could not be made.' };
+    if (record.status === 'completed') return { status: 'completed', warnings: record.warnings };
+    const place = await this.#options.queue.position(faceId);
+    if (place !== undefined) return { status: 'pending', queuePosition: place + 1 };
+    if (record.status === 'pending' && wallMs() - record.updatedAtMs > LOST_AFTER_MS && !await this.#options.queue.has(faceId)) {
+      const error = 'The upload was interrupted. Upload the picture again.';
+      await this.#fail({ faceId, ownerId }, error);
+      return { status: 'failed', error };
+    }
+    return { status: record.status };
+  }
+
+  /** False when the owner has no such face. Running sessions keep the bytes they have. */
+  async delete(ownerId: string, faceId: string): Promise<boolean> {
+    const record = await this.#own(ownerId, faceId);
+    if (!record) return false;
+    await this.#options.records.delete(record);
+    await this.#options.queue.finish(faceId);
+    await this.#options.blobs.delete(folderKey(faceId));
+    for (const listener of this.#onDelete) listener(faceId);
+    return true;
+  }
+
+  /** A JPEG of the face at rest; undefined when there is none (yet). */
+  async openPreview(ownerId: string, faceId: string): Promise<BlobReader | undefined> {
+    const fixed = this.#defaults.get(faceId);
+    if (fixed) return await openFile(fixed.previewFile);
+    return await this.#own(ownerId, faceId) && await this.#options.blobs.open(`${folderKey(faceId)}/preview.jpg`);
+  }
+
+  async openAsset(ownerId: string, faceId: string): Promise<BlobReader | undefined> {
+    const fixed = this.#defaults.get(faceId);
+    if (fixed) return await openFile(fixed.assetFile);
+    return await this.#own(ownerId, faceId) && await this.#options.blobs.open(assetKey(faceId));
+  }
+
+  async close(): Promise<void> { await this.#runner.close(); }
+
+  async #own(ownerId: string, faceId: string): Promise<FaceRecord | undefined> {
+    if (!/^[\w-]{8,64}$/.test(faceId)) return undefined;
+    const record = await this.#options.records.find(faceId);
+    return record?.ownerId === ownerId ? record : undefined;
+  }
+
+  async #make(job: TakenJob<FaceJob>, signal: AbortSignal): Promise<void> {
+    const { records, blobs, pool, log } = this.#options;
+    const { faceId } = job.data;
+    const record = await records.find(faceId);
+    if (!record || record.status === 'completed' || record.status === 'failed') return;
+    const image = await blobs.get(uploadKey(faceId));
+    if (!image) { await this.#fail(job.data, 'The uploaded picture was lost. Upload it again.'); return; }
+    await records.update(faceId, { status: 'processing' });
+    const result = await this.#runTask(image, record.name, signal, pool);
+    if ('error' in result) {
+      if (result.error.code === 'INTERNAL_ERROR') {
+        log.error({ faceId, reason: result.error.message }, 'a face could not be made');
+        throw new Error(result.error.message);
+      }
+      await this.#fail(job.data, result.error.message);
+      return;
+    }
+    await blobs.put(assetKey(faceId), result.asset);
+    await blobs.put(`${folderKey(faceId)}/preview.jpg`, result.preview);
+    const kept = await records.update(faceId, { status: 'completed', warnings: result.warnings });
+    await blobs.delete(kept ? uploadKey(faceId) : folderKey(faceId));
+  }
+
+  async #runTask(image: Uint8Array, name: string, signal: AbortSignal, pool: JobPool): Promise<FaceTaskResult> {
+    try {
+      return await pool.run<FaceTaskResult>('face', { image, name }, { timeoutMs: FACE_DEADLINE_MS, signal });
+    } catch (error) {
+      if (signal.aborted || (error as Error).name !== 'AbortError') throw error;
+      return { error: { code: 'TIMEOUT', message: 'This picture took too long to work on. Send a smaller or simpler one.' } };
+    }
+  }
+
+  async #fail({ faceId }: FaceJob, error: string): Promise<void> {
+    await this.#options.records.update(faceId, { status: 'failed', error });
+    await this.#options.blobs.delete(uploadKey(faceId));
+  }
+}
+
+const folderKey = (faceId: string): string => `faces/${faceId}`;
+const uploadKey = (faceId: string): string => `faces/${faceId}/upload`;
+const assetKey = (faceId: string): string => `faces/${faceId}/asset.face`;
+
+const summary = (record: FaceRecord): FaceSummary => record;
+
+const defaultSummary = ({ id, name }: DefaultFace): FaceSummary => ({
+  id, name, ownerId: null, serviceVersion: FACE_SERVICE_VERSION, createdAtMs: DEFAULT_FACE_DATE_MS, updatedAtMs: DEFAULT_FACE_DATE_MS, status: 'completed',
+});

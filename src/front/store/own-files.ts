@@ -1,0 +1,32 @@
+// Small files the server makes for itself in its data directory on first start: keys and its identity.
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { newUuid } from '../../base/ids.ts';
+
+/** The file's content, without the final line break; made by `create`, readable by the owner alone, when it is not there. */
+export async function readOrCreate(dataDir: string, name: string, create: () => string): Promise<string> {
+  const file = path.join(dataDir, name);
+  const existing = await read(file);
+  if (existing !== undefined) return existing;
+  await mkdir(dataDir, { recursive: true });
+  const temporary = `${file}.${newUuid().slice(0, 8)}`;
+  const handle = await open(temporary, 'wx', 0o600);
+  await handle.writeFile(`${create()}\n`);
+  await handle.sync();
+  await handle.close();
+  // A link fails where another process was quicker; then its content counts.
+  await link(temporary, file).catch((error: NodeJS.ErrnoException) => { if (error.code !== 'EEXIST') throw error; });
+  await rm(temporary, { force: true });
+  return await read(file) as string;
+}
+
+async function read(file: string): Promise<string | undefined> {
+  const content = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  return content.trim() === '' ? undefined : content.trim();
+}
+
+/** Names this server in claims and journals, across its restarts. */
+export const serverIdentity = (dataDir: string): Promise<string> => readOrCreate(dataDir, 'server-id', newUuid);

@@ -1,0 +1,52 @@
+// The threads for offline work: few, of low priority, never pinned; each task names its file and is bounded in time.
+import path from 'node:path';
+import { Piscina } from 'piscina';
+
+/** Files whose default export is the task. */
+const TASKS = {
+  face: path.join(import.meta.dirname, 'face/worker.ts'),
+  static: path.join(import.meta.dirname, 'static/worker.ts'),
+  audioBody: path.join(import.meta.dirname, 'audio-body.ts'),
+} as const;
+
+export type JobTask = keyof typeof TASKS;
+
+export interface RunOptions {
+  /** After this the thread is ended and the promise rejects with an AbortError. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+  /** Buffers that move to the thread instead of being copied. */
+  readonly transfer?: readonly ArrayBuffer[];
+}
+
+export interface JobPool {
+  run<Result>(task: JobTask, value: unknown, options: RunOptions): Promise<Result>;
+  /** Tasks that run or wait for a thread. */
+  readonly load: number;
+  close(): Promise<void>;
+}
+
+/** Lowest priority: media threads on the same core go first (setpriority(2), per thread on Linux). */
+const NICE = 19;
+
+export function createJobPool(threads: number): JobPool {
+  const pool = new Piscina({
+    filename: TASKS.face,
+    minThreads: 0,
+    maxThreads: threads,
+    idleTimeout: 60_000,
+    maxQueue: 1000,
+    niceIncrement: NICE,
+    atomics: 'disabled', // a thread that waits in Atomics.wait cannot be ended in time
+    resourceLimits: { maxOldGenerationSizeMb: 1024 },
+  });
+  return {
+    run: (task, value, { timeoutMs, signal, transfer = [] }) => pool.run(value, {
+      filename: TASKS[task],
+      signal: signal ? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) : AbortSignal.timeout(timeoutMs),
+      transferList: [...transfer],
+    }) as Promise<never>,
+    get load() { return pool.queueSize + pool.threads.length; },
+    close: () => pool.destroy(),
+  };
+}
