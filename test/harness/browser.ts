@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import puppeteer, { type Browser, type Page } from 'puppeteer-core';
+import { launch, type Browser, type Page } from 'puppeteer-core';
 
 const EXECUTABLE = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync) ?? '/usr/bin/chromium';
 
@@ -32,7 +32,7 @@ export interface BrowserOptions {
 
 export async function startBrowser({ microphoneWav, allowAutoplay = true }: BrowserOptions = {}): Promise<TestBrowser> {
   const profile = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-chromium-'));
-  const browser = await puppeteer.launch({
+  const browser = await launch({
     executablePath: EXECUTABLE,
     userDataDir: profile,
     env: { ...process.env, HOME: profile, DBUS_SESSION_BUS_ADDRESS: 'disabled:' },

@@ -1,17 +1,24 @@
 // Judges a recording: where the mouth is, how far it is open, and how far picture and sound are apart.
-import type { Recording, ShownFrame } from './probe.ts';
+import { type Recording, type ShownFrame, framesBetween } from './probe.ts';
+import type { Speech } from './speech.ts';
 
 /** Steps of the common time grid on which picture and sound are compared. */
 const GRID_MS = 5;
 
-export interface MouthRegion {
+export interface Region {
   /** Indices into a frame's luma. */
   readonly pixels: readonly number[];
+}
+
+/** The pixels of a picture `size` wide and high whose place, as shares of it, satisfies `isIn`. */
+export const region = (size: number, isIn: (x: number, y: number) => boolean): Region => ({
+  pixels: [...Array(size * size).keys()].filter((i) => isIn((i % size + 0.5) / size, (Math.floor(i / size) + 0.5) / size)),
+});
+
+export interface MouthRegion extends Region {
   readonly centerX: number;
   readonly centerY: number;
 }
-
-const between = (frames: readonly ShownFrame[], fromMs: number, toMs: number): readonly ShownFrame[] => frames.filter(({ shownMs }) => shownMs >= fromMs && shownMs < toMs);
 
 /** Variance over time of each pixel. */
 function variances(frames: readonly ShownFrame[], area: number): Float64Array {
@@ -30,10 +37,11 @@ function variances(frames: readonly ShownFrame[], area: number): Float64Array {
  * The mouth: pixels of the lower two thirds (no eyes) that change much more while there is speech than in silence.
  * @throws Error when nothing of the kind is there, which is to say that the mouth did not move.
  */
-export function findMouth({ frames, size }: Recording, speech: { fromMs: number; toMs: number }, quiet: { fromMs: number; toMs: number }): MouthRegion {
+export function findMouth(recording: Recording, speech: { fromMs: number; toMs: number }, quiet: { fromMs: number; toMs: number }): MouthRegion {
+  const { size } = recording;
   const area = size * size;
-  const speaking = between(frames, speech.fromMs, speech.toMs);
-  const silent = between(frames, quiet.fromMs, quiet.toMs);
+  const speaking = framesBetween(recording, speech.fromMs, speech.toMs);
+  const silent = framesBetween(recording, quiet.fromMs, quiet.toMs);
   if (speaking.length < 10 || silent.length < 5) throw new Error(`too few frames to find a mouth: ${speaking.length} with speech, ${silent.length} without`);
   const spoken = variances(speaking, area);
   const still = variances(silent, area);
@@ -45,13 +53,35 @@ export function findMouth({ frames, size }: Recording, speech: { fromMs: number;
   return { pixels, centerX: mean((pixel) => pixel % size), centerY: mean((pixel) => Math.floor(pixel / size)) };
 }
 
-/** Mean absolute change from one frame to the next over some pixels, in grey levels: entry n is between frames n-1 and n. */
-export function motion(frames: readonly ShownFrame[], pixels: readonly number[]): Float64Array {
+/** Mean absolute change from one frame to the next over a region, in grey levels: entry n is between frames n-1 and n. */
+export function motion(frames: readonly ShownFrame[], { pixels }: Region): Float64Array {
   return Float64Array.from(frames, ({ luma }, n) => {
     const previous = frames[n - 1]?.luma;
     if (!previous || pixels.length === 0) return 0;
     return pixels.reduce((sum, pixel) => sum + Math.abs(luma[pixel]! - previous[pixel]!), 0) / pixels.length;
   });
+}
+
+/** Mean of `motion` between two instants. */
+export function meanMotion(recording: Recording, where: Region, fromMs: number, toMs: number): number {
+  const values = motion(framesBetween(recording, fromMs, toMs), where);
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length - 1);
+}
+
+/** The time of the last frame in which the region moves by a fifth or more of its usual motion between two instants. */
+export function lastMotion(recording: Recording, where: Region, usual: { fromMs: number; toMs: number }): number {
+  const threshold = 0.2 * meanMotion(recording, where, usual.fromMs, usual.toMs);
+  const last = motion(recording.frames, where).findLastIndex((value) => value > threshold);
+  return recording.frames[last]?.shownMs ?? 0;
+}
+
+/** The time of the first frame after `sinceMs` in which the region moves clearly more than it did in the second before. */
+export function firstMotion(recording: Recording, where: Region, sinceMs: number): number {
+  const values = motion(recording.frames, where);
+  const quiet = values.filter((_, n) => recording.frames[n]!.shownMs < sinceMs && recording.frames[n]!.shownMs > sinceMs - 1000);
+  const threshold = Math.max(1, 3 * Math.max(...quiet));
+  const first = values.findIndex((value, n) => value > threshold && recording.frames[n]!.shownMs > sinceMs);
+  return recording.frames[first]?.shownMs ?? Infinity;
 }
 
 /**
@@ -155,9 +185,40 @@ function bestMatch(hay: ArrayLike<number>, needle: ArrayLike<number>, from: numb
  * instants of the recording.
  */
 export function soundBehindLips(recording: Recording, mouth: MouthRegion, fromMs: number, toMs: number): Correlation {
-  const frames = between(recording.frames, fromMs - 200, toMs + 200);
+  const frames = framesBetween(recording, fromMs - 200, toMs + 200);
   const open = onGrid(frames.map(({ shownMs }) => shownMs), opening(frames, mouth), fromMs, toMs);
   const loud = envelope(recording.sound);
   const times = Array.from(loud, (_, n) => recording.soundStartMs + n * GRID_MS);
   return bestLag(open, onGrid(times, loud, fromMs, toMs));
+}
+
+/** How far a speaker's mouth opens for each of flite's sounds, 0 to 1: after the jaw and lip targets of Cohen and Massaro (1993). */
+const OPENNESS: Readonly<Record<string, number>> = {
+  pau: 0, p: 0, b: 0, m: 0, f: 0.15, v: 0.15, aa: 1, ae: 0.95, ah: 0.75, ao: 0.85, aw: 0.85, ay: 0.85, ax: 0.5, eh: 0.75, ey: 0.65, er: 0.45,
+  ih: 0.5, iy: 0.4, ow: 0.6, oy: 0.65, uh: 0.4, uw: 0.3, w: 0.2, y: 0.35, r: 0.35, l: 0.45, n: 0.35, t: 0.3, d: 0.3, s: 0.25, z: 0.25, k: 0.4, g: 0.4,
+  ng: 0.4, th: 0.35, dh: 0.35, sh: 0.3, zh: 0.3, ch: 0.3, jh: 0.3, hh: 0.5,
+};
+
+/** Lips take about this long from one target to the next: half-width of the smoothing of the expected course. */
+const LIP_SMOOTHING_MS = 40;
+
+/**
+ * How late the sound is behind the lips, by comparing the measured mouth with what a mouth does to the sounds that were said. Unlike
+ * loudness this knows that lips open before a vowel and stay shut through a voiced m.
+ * @param heardMs when the first sample of the speech was heard
+ */
+export function closestLips(recording: Recording, mouth: MouthRegion, speech: Speech, heardMs: number): Correlation {
+  const [fromMs, toMs] = [heardMs - 300, heardMs + speech.durationMs + 300];
+  const frames = framesBetween(recording, fromMs - 200, toMs + 200);
+  const open = onGrid(frames.map(({ shownMs }) => shownMs), opening(frames, mouth), fromMs, toMs);
+  const target = (timeMs: number): number => OPENNESS[speech.segments.find(({ endMs }) => timeMs < endMs)?.phone ?? 'pau'] ?? 0.4;
+  const expected = Float64Array.from(open, (_, n) => {
+    let sum = 0;
+    for (let offset = -LIP_SMOOTHING_MS; offset <= LIP_SMOOTHING_MS; offset += GRID_MS) {
+      const timeMs = fromMs + n * GRID_MS + offset - heardMs;
+      sum += timeMs < 0 ? 0 : target(timeMs);
+    }
+    return sum;
+  });
+  return bestLag(open, expected);
 }

@@ -10,7 +10,6 @@
     frames = [];
     pieces = [];
     session = null;
-    #sound = { isRunning: false };
 
     /** Resolves at the first rendered frame, as clients of the service do. */
     async connect({ url, token, codec, iceServers = [], withMicrophone = false, createToken }) {
@@ -90,9 +89,8 @@
     #listen(track) {
       const processor = new MediaStreamTrackProcessor({ track });
       const reader = processor.readable.getReader();
-      const sound = this.#sound = { isRunning: true };
       const pump = async () => {
-        while (sound.isRunning) {
+        while (this.session.state !== 'ended') {
           const { value: data, done } = await reader.read();
           if (done) return;
           const atMs = performance.now();

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'puppeteer-core';
-import { ROOT, type TestServer } from './server.ts';
+import { ROOT, type TestServer, firstFace } from './server.ts';
 import type { TestBrowser } from './browser.ts';
 
 export interface ProbeEvent { readonly name: string; readonly detail: any; readonly atMs: number }
@@ -33,6 +33,9 @@ export interface Recording {
   readonly nowMs: number;
 }
 
+export const framesBetween = ({ frames }: Recording, fromMs: number, toMs: number): readonly ShownFrame[] =>
+  frames.filter(({ shownMs }) => shownMs >= fromMs && shownMs < toMs);
+
 export interface ConnectOptions { readonly token?: string; readonly codec?: 'vp8' | 'h264'; readonly withMicrophone?: boolean; readonly tokenOptions?: Readonly<Record<string, unknown>> }
 
 export class Probe {
@@ -53,8 +56,9 @@ export class Probe {
   }
 
   /** Makes a token unless one is given, connects, and resolves at the first rendered frame. */
-  connect({ tokenOptions = {}, ...options }: ConnectOptions = {}): Promise<{ connectMs: number }> {
-    return this.run('connect', { url: this.server.url, createToken: { apiKey: this.server.apiKey, ...tokenOptions }, ...options });
+  async connect({ tokenOptions = {}, ...options }: ConnectOptions = {}): Promise<{ connectMs: number }> {
+    const faceId = tokenOptions['faceId'] ?? await firstFace(this.server);
+    return await this.run('connect', { url: this.server.url, createToken: { apiKey: this.server.apiKey, ...tokenOptions, faceId }, ...options });
   }
 
   /** @returns when it was sent, on the page's clock. */

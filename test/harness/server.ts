@@ -95,9 +95,15 @@ export async function call(server: Pick<TestServer, 'url' | 'apiKey'>, route: st
   return { status: response.status, body, headers: response.headers };
 }
 
+export async function firstFace(server: Pick<TestServer, 'url' | 'apiKey'>): Promise<string> {
+  const { status, body } = await call(server, '/faces');
+  if (status !== 200 || body.length === 0) throw new Error(`GET /faces answered ${status}: ${JSON.stringify(body)}`);
+  return body[0].id;
+}
+
 /** A session token for `options`, with the first listed face unless `faceId` is given. */
 export async function createToken(server: Pick<TestServer, 'url' | 'apiKey'>, options: Readonly<Record<string, unknown>> = {}): Promise<string> {
-  const faceId = options['faceId'] ?? (await call(server, '/faces')).body[0].id;
+  const faceId = options['faceId'] ?? await firstFace(server);
   const { status, body } = await call(server, '/compose/token', { ...options, faceId });
   if (status !== 200) throw new Error(`POST /compose/token answered ${status}: ${JSON.stringify(body)}`);
   return body.session_token;

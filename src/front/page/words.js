@@ -35,10 +35,12 @@ const BY_CODE = {
 
 /** @type {Record<string, string>} */
 const ENDS = {
+  stop: 'Finished',
   done: 'Finished',
   idle_limit: 'Ended: nothing was said for a while',
   length_limit: 'Ended: the session reached its time limit',
   taken_over: 'Ended: opened again elsewhere',
+  peer_closed: 'Not connected',
   server_stopped: 'Ended: the server is stopping',
 };
 

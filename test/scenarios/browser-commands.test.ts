@@ -1,0 +1,171 @@
+// What commands and limits do, as a real browser sees it: interrupt, replace, finish, silence, gaps, limits, and the microphone.
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import { envelope, findMouth, lastMotion, locate, motion } from '../harness/lipsync.ts';
+import { type ConnectOptions, framesBetween, Probe, type Recording } from '../harness/probe.ts';
+import { startServer, type TestServer } from '../harness/server.ts';
+import { concat, OUT, silence, synthesize, toWav, trim } from '../harness/speech.ts';
+import { sleep } from '../../src/base/time.ts';
+
+const LONG = 'This is a rather long sentence about nothing in particular, which goes on and on, so that somebody may interrupt it in the middle, or replace it by another.';
+const SHORT = 'Now something else entirely.';
+
+let server: TestServer;
+let browser: TestBrowser;
+before(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
+after(async () => { await browser?.close(); await server?.stop(); });
+
+async function withSession(options: ConnectOptions, body: (probe: Probe) => Promise<void>): Promise<void> {
+  const probe = await Probe.open(browser, server);
+  try {
+    await probe.connect(options);
+    await body(probe);
+  } finally {
+    await probe.page.close();
+  }
+}
+
+/** When the last sound above hearing began, on the page's clock. */
+function lastSoundMs({ sound, soundStartMs }: Recording): number {
+  const loud = envelope(sound);
+  return soundStartMs + 5 * loud.findLastIndex((value) => value > Math.sqrt(150));
+}
+
+const countOf = (recording: Recording, name: string): number => recording.events.filter((event) => event.name === name).length;
+
+test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said', async (t) => {
+  const { pcm } = await synthesize(LONG);
+  await withSession({}, async (probe) => {
+    const flowing = await probe.now();
+    await sleep(1500);
+    const sent = await probe.send(pcm);
+    const { atMs: speakMs } = await probe.waitFor('speak', sent);
+    await sleep(2500);
+    const skipMs = await probe.command('skip');
+    const { atMs: silentMs } = await probe.waitFor('silent', skipMs, 1000);
+    await sleep(2000);
+    const recording = await probe.take();
+    const mouth = findMouth(recording, { fromMs: speakMs, toMs: skipMs }, { fromMs: flowing, toMs: sent });
+    const stillMs = lastMotion(recording, mouth, { fromMs: speakMs, toMs: skipMs }) - skipMs;
+    const quietMs = lastSoundMs(recording) - skipMs;
+    t.diagnostic(`after SKIP: mouth still ${stillMs.toFixed(0)} ms, quiet ${quietMs.toFixed(0)} ms, SILENT ${(silentMs - skipMs).toFixed(0)} ms`);
+    assert.ok(stillMs <= 100, `the mouth moved for ${stillMs.toFixed(0)} ms`);
+    assert.ok(quietMs <= 100, `there was sound for ${quietMs.toFixed(0)} ms`);
+    assert.equal(countOf(recording, 'silent'), 1);
+  });
+});
+
+test('PLAY_IMMEDIATE replaces what is being said, and what waits behind it', async (t) => {
+  const [long, short] = [await synthesize(LONG), await synthesize(SHORT)];
+  await withSession({}, async (probe) => {
+    await probe.send(long.pcm);
+    await probe.waitFor('speak');
+    await sleep(1500);
+    const replaced = await probe.send(short.pcm, 'playImmediate');
+    await sleep(short.durationMs + 1500);
+    const recording = await probe.take();
+    const { sample, correlation } = locate(recording.sound, short.pcm);
+    const delayMs = recording.soundStartMs + sample / 16 - replaced;
+    t.diagnostic(`replacement heard after ${delayMs.toFixed(0)} ms (r ${correlation.toFixed(2)})`);
+    assert.ok(correlation > 0.85, `the replacement was not heard (r ${correlation.toFixed(2)})`);
+    assert.ok(delayMs < 250, `it took ${delayMs.toFixed(0)} ms`);
+    const endMs = recording.soundStartMs + sample / 16 + short.durationMs;
+    assert.ok(lastSoundMs(recording) < endMs + 100, 'something of the old speech came after the new');
+  });
+});
+
+test('DONE plays out to the end, then says STOP', async () => {
+  const { pcm, durationMs } = await synthesize(SHORT);
+  await withSession({}, async (probe) => {
+    const sent = await probe.send(pcm);
+    await probe.command('done');
+    const { atMs, detail } = await probe.waitFor('end', sent);
+    assert.deepEqual(detail, { reason: 'stop', code: null });
+    const recording = await probe.take();
+    assert.ok(locate(recording.sound, trim(pcm)).correlation > 0.85, 'the speech was not played to its end');
+    assert.ok(atMs - sent > durationMs - 400, 'STOP came before the end of the speech');
+    assert.ok(atMs - sent < durationMs + 1500, `STOP came ${(atMs - sent - durationMs).toFixed(0)} ms after the end of the speech`);
+  });
+});
+
+test('limits end a session with STOP: idle, and length even while speaking', async () => {
+  const { pcm } = await synthesize(LONG);
+  await Promise.all([
+    withSession({ tokenOptions: { maxIdleTime: 2 } }, async (probe) => {
+      const from = await probe.now();
+      const { detail, atMs } = await probe.waitFor('end', 0, 8000);
+      assert.deepEqual(detail, { reason: 'idle_limit', code: null });
+      assert.ok(atMs - from > 1000 && atMs - from < 4000, `after ${(atMs - from).toFixed(0)} ms`);
+    }),
+    withSession({ tokenOptions: { maxSessionLength: 4 } }, async (probe) => {
+      const sent = await probe.send(pcm);
+      const { detail, atMs } = await probe.waitFor('end', 0, 8000);
+      assert.deepEqual(detail, { reason: 'length_limit', code: null });
+      assert.ok(atMs - sent > 2500 && atMs - sent < 6000, `after ${(atMs - sent).toFixed(0)} ms`);
+    }),
+  ]);
+});
+
+test('a pause of 250 ms does not split an utterance, one of a second does', async () => {
+  const word = trim((await synthesize('Maybe tomorrow')).pcm);
+  await withSession({}, async (probe) => {
+    const sent = await probe.send(concat(word, silence(250), word, silence(1000), word));
+    const first = await probe.waitFor('silent', sent);
+    const again = await probe.waitFor('speak', first.atMs);
+    await probe.waitFor('silent', again.atMs);
+    await sleep(500);
+    const { events } = await probe.take();
+    assert.deepEqual(events.map(({ name }) => name).filter((name) => name === 'speak' || name === 'silent'), ['speak', 'silent', 'speak', 'silent']);
+    const wordMs = word.length / 16;
+    assert.ok(Math.abs(again.atMs - sent - (2 * wordMs + 1250)) < 400, `the second utterance began ${(again.atMs - sent).toFixed(0)} ms after sending`);
+  });
+});
+
+test('handleSilence false: the picture freezes when the audio runs out, and goes on when more comes', async () => {
+  const { pcm } = await synthesize(SHORT);
+  const liveliest = (recording: Recording, fromMs: number, toMs: number): number => {
+    const frames = framesBetween(recording, fromMs, toMs);
+    return Math.max(0, ...motion(frames, { pixels: [...Array(recording.size ** 2).keys()] }));
+  };
+  await withSession({ tokenOptions: { handleSilence: false } }, async (probe) => {
+    const sent = await probe.send(pcm);
+    const silent = await probe.waitFor('silent', sent);
+    await sleep(2500);
+    const again = await probe.send(pcm);
+    const more = await probe.waitFor('silent', again);
+    const recording = await probe.take();
+    const [spoken, frozen, resumed] = [liveliest(recording, sent, silent.atMs), liveliest(recording, silent.atMs + 500, again), liveliest(recording, again, more.atMs)];
+    assert.ok(spoken > 0.5 && resumed > 0.5, `motion in speech ${spoken.toFixed(2)}, in the second speech ${resumed.toFixed(2)}`);
+    assert.ok(frozen < 0.1, `the picture still moved by ${frozen.toFixed(2)} grey levels a frame`);
+  });
+});
+
+test('the microphone of the peer connection speaks through the face', async (t) => {
+  const { pcm } = await synthesize(SHORT, 'rms');
+  const file = path.join(OUT, 'speech', 'microphone.wav');
+  // Chromium plays the file from the moment the microphone is opened, before there is a connection. 48 kHz is what it captures at.
+  await writeFile(file, toWav(concat(silence(3000), pcm, silence(3000))));
+  const withMicrophone = await startBrowser({ microphoneWav: file });
+  try {
+    const probe = await Probe.open(withMicrophone, server);
+    await probe.connect({ withMicrophone: true });
+    const speak = await probe.waitFor('speak', 0, 15_000);
+    const silent = await probe.waitFor('silent', speak.atMs, 15_000);
+    await sleep(500);
+    const recording = await probe.take();
+    const { correlation } = locate(recording.sound, trim(pcm));
+    t.diagnostic(`heard again with r ${correlation.toFixed(2)}`);
+    assert.ok(correlation > 0.8, `what was said is not what is heard (r ${correlation.toFixed(2)})`);
+    const frames = framesBetween(recording, speak.atMs, silent.atMs);
+    assert.ok(frames.length > 20);
+    findMouth(recording, { fromMs: speak.atMs, toMs: silent.atMs }, { fromMs: speak.atMs - 1200, toMs: speak.atMs - 200 });
+    assert.deepEqual(withMicrophone.problems, []);
+  } finally {
+    await withMicrophone.close();
+  }
+});
+
+test('no page complained', () => { assert.deepEqual(browser.problems, []); });

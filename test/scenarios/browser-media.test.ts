@@ -1,0 +1,130 @@
+// What a real browser sees and hears of a session: idle life before any speech, a mouth that moves to speech and only then, in time.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import { closestLips, findMouth, locate, type MouthRegion, meanMotion, region, soundBehindLips } from '../harness/lipsync.ts';
+import { Probe, type Recording, framesBetween } from '../harness/probe.ts';
+import { startServer, type TestServer } from '../harness/server.ts';
+import { type Speech, synthesize } from '../harness/speech.ts';
+import { sleep } from '../../src/base/time.ts';
+
+// What viewers do not notice: EBU R37 and ITU-R BT.1359, tightened to what the issue asks for.
+const MAX_SOUND_AHEAD_MS = 15;
+const MAX_SOUND_BEHIND_MS = 45;
+
+// Lip closures and open vowels in turn, so that loudness and mouth opening go together.
+const SENTENCE = 'Papa may buy my baby a map. Bob mopped up a big puddle, and mama put a bow on the poppy.';
+
+let server: TestServer;
+let browser: TestBrowser;
+before(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
+after(async () => { await browser?.close(); await server?.stop(); });
+
+for (const codec of ['vp8', 'h264'] as const) {
+  describe(`a session in ${codec.toUpperCase()}`, () => {
+    let speech: Speech;
+    let probe: Probe;
+    let recording: Recording;
+    let stats: any;
+    let connectMs = 0;
+    let mouth: MouthRegion;
+    /** On the page's clock: everything flows, speech was sent, it is over, the recording ends. */
+    const at = { flowing: 0, sent: 0, speak: 0, silent: 0, end: 0 };
+
+    before(async () => {
+      speech = await synthesize(SENTENCE);
+      probe = await Probe.open(browser, server);
+      ({ connectMs } = await probe.connect({ codec }));
+      await sleep(700); // the first second's picture is still being refined by the encoder
+      at.flowing = await probe.now();
+      await sleep(2500);
+      at.sent = await probe.send(speech.pcm);
+      at.speak = (await probe.waitFor('speak', at.sent)).atMs;
+      at.silent = (await probe.waitFor('silent', at.sent)).atMs;
+      await sleep(2500);
+      stats = await probe.stats();
+      recording = await probe.take();
+      at.end = recording.nowMs;
+      await probe.command('close');
+      await probe.page.close();
+      mouth = findMouth(recording, { fromMs: at.speak, toMs: at.silent }, { fromMs: at.flowing, toMs: at.sent });
+    });
+
+    test('uses the codec that was asked for, at 512x512', () => {
+      assert.ok(stats.codecs.includes(`video/${codec.toUpperCase()}`), `negotiated: ${stats.codecs}`);
+      assert.deepEqual([stats.video.frameWidth, stats.video.frameHeight], [512, 512]);
+    });
+
+    test('shows its first frame soon after asking for a token', () => {
+      assert.ok(connectMs < 1500, `token → first rendered frame took ${connectMs.toFixed(0)} ms`); // 500 ms is the target on a quiet machine: the bench holds it
+    });
+
+    test('sends idle video and audio before it was sent anything', () => {
+      const idle = framesBetween(recording, at.flowing, at.sent);
+      assert.ok(idle.length >= 28 * (at.sent - at.flowing) / 1000, `${idle.length} frames in ${(at.sent - at.flowing).toFixed(0)} ms`);
+      const heard = recording.sound.subarray((at.flowing - recording.soundStartMs) * 16, (at.sent - recording.soundStartMs) * 16);
+      assert.ok(heard.length > 16 * (at.sent - at.flowing) * 0.95, 'the sound does not flow');
+      assert.ok(heard.every((sample) => Math.abs(sample) < 300), 'there is sound before there is speech');
+    });
+
+    test('lives while idle: the picture is not frozen', () => {
+      const idle = framesBetween(recording, at.flowing, at.sent);
+      const first = idle[0]!.luma;
+      const change = Math.max(...idle.map(({ luma }) => luma.reduce((sum, value, i) => sum + Math.abs(value - first[i]!), 0) / luma.length));
+      assert.ok(change > 0.15, `the picture changes by ${change.toFixed(2)} grey levels at most`);
+    });
+
+    test('decodes at least 28 frames a second over ten seconds, without a freeze', () => {
+      const all = framesBetween(recording, at.flowing, at.end);
+      const seconds = (all.at(-1)!.shownMs - all[0]!.shownMs) / 1000;
+      assert.ok(seconds > 9.5, `only ${seconds.toFixed(1)} s were recorded`);
+      // Frames that the compositor showed but a busy test machine did not hand out count as decoded.
+      const fps = (all.at(-1)!.presented - all[0]!.presented) / seconds;
+      assert.ok(fps >= 28 && fps <= 31, `${fps.toFixed(1)} frames a second`);
+      assert.equal(stats.video.freezeCount, 0, 'the browser counted a freeze');
+    });
+
+    test('moves the mouth to speech, and only then', () => {
+      const speaking = meanMotion(recording, mouth, at.speak, at.silent);
+      const before = meanMotion(recording, mouth, at.flowing, at.sent);
+      const afterwards = meanMotion(recording, mouth, at.silent + 500, at.end);
+      assert.ok(speaking > 4 * before, `mouth motion ${speaking.toFixed(2)} in speech, ${before.toFixed(2)} before it`);
+      assert.ok(speaking > 4 * afterwards, `mouth motion ${speaking.toFixed(2)} in speech, ${afterwards.toFixed(2)} after it`);
+    });
+
+    test('leaves the background alone', () => {
+      const background = region(recording.size, (x, y) => y < 0.12 || (y < 0.5 && (x < 0.1 || x > 0.9)));
+      const moved = meanMotion(recording, background, at.speak, at.silent);
+      assert.ok(moved < 1, `the background moves by ${moved.toFixed(2)} grey levels a frame`);
+      assert.ok(moved < 0.25 * meanMotion(recording, mouth, at.speak, at.silent));
+    });
+
+    test('plays the very speech that was sent', () => {
+      const { correlation } = locate(recording.sound, speech.pcm);
+      assert.ok(correlation > 0.9, `the sound heard correlates by ${correlation.toFixed(3)} with the sound sent`);
+    });
+
+    test('says SPEAK and SILENT once for one utterance', () => {
+      const words = recording.events.map(({ name }) => name).filter((name) => name === 'speak' || name === 'silent');
+      assert.deepEqual(words, ['speak', 'silent']);
+    });
+
+    test('keeps sound and lips together', (t) => {
+      const { lagMs, correlation } = soundBehindLips(recording, mouth, at.sent, at.silent);
+      const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16;
+      const labelled = closestLips(recording, mouth, speech, heardMs);
+      t.diagnostic(`sound behind lips by loudness: ${lagMs.toFixed(1)} ms (r ${correlation.toFixed(2)}); by what was said: ${labelled.lagMs.toFixed(1)} ms (r ${labelled.correlation.toFixed(2)}); browser's own estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ms`);
+      assert.ok(correlation > 0.4, `mouth and loudness hardly go together (r ${correlation.toFixed(2)})`);
+      assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS, `the sound is ${(-lagMs).toFixed(1)} ms ahead of the lips`);
+      assert.ok(lagMs <= MAX_SOUND_BEHIND_MS, `the sound is ${lagMs.toFixed(1)} ms behind the lips`);
+    });
+
+    test('moves the lips soon after audio was sent', (t) => {
+      const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16;
+      t.diagnostic(`sent → heard ${(heardMs - at.sent).toFixed(0)} ms; token → first frame ${connectMs.toFixed(0)} ms`);
+      assert.ok(heardMs - at.sent < 250, `it took ${(heardMs - at.sent).toFixed(0)} ms until the speech was heard`);
+    });
+  });
+}
+
+test('no page complained', () => { assert.deepEqual(browser.problems, []); });
