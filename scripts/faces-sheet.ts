@@ -1,0 +1,118 @@
+// `npm run faces:sheet -- <portrait|face>... [--out folder] [--zoom mouth|eyes|face] [--emotion name]`: contact sheets of how a face moves, as PNG.
+import { mkdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import sharp from 'sharp';
+import { ARTICULATION_SIZE, ARTICULATORS, type Emotion, EMOTIONS, POSE_INDEX, POSE_SIZE, type PoseChannel } from '../src/media/articulation.ts';
+import { decodeFaceAsset, type FaceAssetParts } from '../src/media/face-asset.ts';
+import { i420Bytes, macroblocks } from '../src/media/picture.ts';
+import { native } from '../src/native/addon.ts';
+import { createFace } from '../src/jobs/face/create-face.ts';
+import { articulationOf, SENTENCE_MS, sentenceAt, type Shape, VISEMES } from '../src/worker/render/visemes.ts';
+
+type Zoom = 'face' | 'mouth' | 'eyes';
+interface Shot { readonly label: string; readonly articulation: Float32Array; readonly pose: Float32Array; readonly emotion: Emotion }
+interface Window { readonly left: number; readonly top: number; readonly width: number; readonly height: number }
+
+const FRAME_MS = 1000 / 30;
+const SPOKEN_FRAMES = 48;
+
+const poseOf = (channels: Partial<Record<PoseChannel, number>> = {}): Float32Array => {
+  const pose = new Float32Array(POSE_SIZE);
+  for (const [name, value] of Object.entries(channels)) pose[POSE_INDEX[name as PoseChannel]] = value;
+  return pose;
+};
+
+const shot = (label: string, shape: Shape = {}, channels: Partial<Record<PoseChannel, number>> = {}, emotion: Emotion = 'neutral'): Shot =>
+  ({ label, articulation: articulationOf(shape), pose: poseOf(channels), emotion });
+
+const HEAD_EXTREMES: readonly Partial<Record<PoseChannel, number>>[] = [
+  { yaw: .06 }, { yaw: -.06 }, { pitch: .05 }, { pitch: -.05 }, { roll: .05 }, { roll: -.05 }, { shiftX: 6, shiftY: 3 }, { breath: 1 },
+];
+
+function shapeShots(): Shot[] {
+  const driven = ARTICULATORS.filter((name) => name !== 'nod' && name !== 'speech');
+  return [
+    shot('neutral'),
+    ...driven.flatMap((name) => [shot(`${name} .5`, { [name]: .5 }), shot(name, { [name]: 1 })]),
+    ...Object.entries(VISEMES).map(([name, shape]) => shot(`"${name}"`, shape)),
+    ...[.25, .5, .75, 1].map((b) => shot(`blink ${b}`, {}, { blinkLeft: b, blinkRight: b })),
+    ...([[-1, 0], [1, 0], [0, -1], [0, 1]] as const).map(([x, y]) => shot(`gaze ${x},${y}`, {}, { gazeX: x, gazeY: y })),
+    ...EMOTIONS.slice(1).flatMap((emotion) => [shot(emotion, {}, {}, emotion), shot(`${emotion} "eh"`, VISEMES.eh, {}, emotion)]),
+    ...HEAD_EXTREMES.map((channels) => shot(Object.entries(channels).map(([k, v]) => `${k} ${v}`).join(' '), VISEMES.eh, channels)),
+  ];
+}
+
+function spokenShots(emotion: Emotion): Shot[] {
+  const step = Math.max(FRAME_MS, SENTENCE_MS / SPOKEN_FRAMES);
+  return Array.from({ length: Math.floor(SENTENCE_MS / step) }, (_, i) => ({
+    label: `${Math.round(i * step)} ms`, articulation: sentenceAt(i * step), pose: poseOf({ yaw: .03 * Math.sin(i * .2), shiftY: Math.sin(i * .3) }), emotion,
+  }));
+}
+
+/** What to cut out of each picture. */
+function windowOf({ width, height, landmarks }: FaceAssetParts, zoom: Zoom): Window {
+  const at = (index: number): [number, number] => [landmarks[index * 3]!, landmarks[index * 3 + 1]!];
+  const [[left], [right, top], [, chin]] = [at(234), at(454), at(152)];
+  const faceWidth = right - left;
+  const around = (x: number, y: number, w: number, h: number): Window => {
+    const [cw, ch] = [Math.min(width, Math.round(w)), Math.min(height, Math.round(h))];
+    return { left: Math.round(Math.max(0, Math.min(width - cw, x - w / 2))), top: Math.round(Math.max(0, Math.min(height - ch, y - h / 2))), width: cw, height: ch };
+  };
+  const middle = (a: number, b: number): [number, number] => [(at(a)[0] + at(b)[0]) / 2, (at(a)[1] + at(b)[1]) / 2];
+  if (zoom === 'mouth') {
+    const [x, y] = middle(61, 291);
+    return around(x, y + .06 * faceWidth, .72 * faceWidth, .62 * faceWidth);
+  }
+  if (zoom === 'eyes') return around(...middle(33, 263), .85 * faceWidth, .42 * faceWidth);
+  return around((left + right) / 2, (top + chin) / 2 - .15 * faceWidth, 1.55 * faceWidth, 1.9 * faceWidth);
+}
+
+const label = (text: string, width: number): Buffer =>
+  Buffer.from(`<svg width="${width}" height="20"><rect width="100%" height="20" fill="black"/><text x="4" y="15" font-family="sans-serif" font-size="14" fill="white">${text.replaceAll('"', '&quot;')}</text></svg>`);
+
+async function writeSheet(asset: Uint8Array, shots: readonly Shot[], zoom: Zoom, columns: number, tileWidth: number, file: string): Promise<void> {
+  const parts = decodeFaceAsset(asset);
+  const { width, height } = parts;
+  const window = windowOf(parts, zoom);
+  const tileHeight = Math.round(tileWidth * window.height / window.width);
+  const face = new native.FaceAsset(asset);
+  const picture = new Uint8Array(i420Bytes(width, height));
+  const dirty = new Uint8Array(macroblocks(width, height));
+  const rgba = new Uint8Array(width * height * 4);
+  const tiles: { input: Buffer; left: number; top: number }[] = [];
+  for (const [index, { label: text, articulation, pose, emotion }] of shots.entries()) {
+    const renderer = new native.FaceRenderer(face);
+    renderer.setEmotion(EMOTIONS.indexOf(emotion), 1);
+    // Moods are eased in: let this one settle.
+    if (emotion !== 'neutral') for (let i = 0; i < 60; i++) renderer.render(new Float32Array(ARTICULATION_SIZE), pose, picture, dirty);
+    renderer.render(articulation, pose, picture, dirty);
+    native.i420ToRgba(picture, width, height, rgba);
+    const input = await sharp(rgba, { raw: { width, height, channels: 4 } }).extract(window).resize(tileWidth, tileHeight, { kernel: 'cubic' })
+      .extend({ top: 20, background: 'black' }).composite([{ input: label(text, tileWidth), left: 0, top: 0 }]).removeAlpha().png().toBuffer();
+    tiles.push({ input, left: (index % columns) * tileWidth, top: Math.floor(index / columns) * (tileHeight + 20) });
+  }
+  const rows = Math.ceil(shots.length / columns);
+  await sharp({ create: { width: columns * tileWidth, height: rows * (tileHeight + 20), channels: 3, background: 'black' } }).composite(tiles).png({ compressionLevel: 9 }).toFile(file);
+  process.stdout.write(`${file}\n`);
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { out: { type: 'string', default: '.' }, zoom: { type: 'string', multiple: true }, emotion: { type: 'string', default: 'neutral' } },
+});
+if (positionals.length === 0) {
+  process.stderr.write('Name a portrait (JPEG, PNG, WebP) or a face asset: npm run faces:sheet -- portrait.jpg [--out folder] [--zoom face|mouth|eyes] [--emotion happy]\n');
+  process.exit(2);
+}
+mkdirSync(values.out, { recursive: true });
+for (const input of positionals) {
+  const bytes = readFileSync(input);
+  const asset = bytes.subarray(0, 6).toString('latin1') === 'MPFACE' ? bytes : (await createFace(bytes, { name: path.basename(input) })).asset;
+  const stem = path.join(values.out, path.basename(input).replace(/\.\w+$/, ''));
+  for (const zoom of (values.zoom ?? ['face', 'mouth', 'eyes']) as Zoom[]) {
+    await writeSheet(asset, shapeShots(), zoom, 8, zoom === 'face' ? 220 : 250, `${stem}-${zoom}.png`);
+    if (zoom !== 'eyes') await writeSheet(asset, spokenShots(values.emotion as Emotion), zoom, 8, 250, `${stem}-spoken-${zoom}.png`);
+  }
+}
