@@ -11,7 +11,7 @@ export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '
 const STAMPS = path.join(ROOT, '.setup');
 
 /** Debian packages that the server itself needs: compilers and codec libraries for the addon, the database. */
-const RUNTIME_PACKAGES = ['g++', 'cmake', 'ninja-build', 'libvpx-dev', 'libopenh264-dev', 'libopus-dev', 'libsoxr-dev', 'libyuv-dev', 'redis-server'];
+const RUNTIME_PACKAGES = ['g++', 'cmake', 'ninja-build', 'libvpx-dev', 'libopenh264-dev', 'libopus-dev', 'libyuv-dev', 'redis-server'];
 
 /** What only the tests use: a browser, voices, a decoder to check against, the monitoring system that reads the metrics. */
 const TEST_PACKAGES = ['chromium', 'ffmpeg', 'flite', 'espeak-ng', 'sox', 'prometheus', 'fonts-dejavu-core'];
