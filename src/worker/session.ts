@@ -238,6 +238,7 @@ export class WorkerSession implements PeerListener {
   /** Frees everything and tells the front, once, whatever the reason and however often it is called. */
   end(reason: EndReason): void {
     if (this.isOver) return;
+    this.announce(this.state.stop()); // each SPEAK has its SILENT, also before STOP
     this.isOver = true;
     this.peer?.close().catch(() => {});
     this.video?.close();

@@ -109,10 +109,10 @@ test('limits end a session with STOP: idle, and length even while speaking', asy
   ]);
 });
 
-test('a pause of 250 ms does not split an utterance, one of a second does', async () => {
+test('a pause of 250 ms does not split an utterance, one of two seconds does', async () => {
   const word = trim((await synthesize('Maybe tomorrow')).pcm);
   await withSession({}, async (probe) => {
-    const sent = await probe.send(concat(word, silence(250), word, silence(1000), word));
+    const sent = await probe.send(concat(word, silence(250), word, silence(2000), word));
     const first = await probe.waitFor('silent', sent);
     const again = await probe.waitFor('speak', first.atMs);
     await probe.waitFor('silent', again.atMs);
@@ -120,7 +120,7 @@ test('a pause of 250 ms does not split an utterance, one of a second does', asyn
     const { events } = await probe.take();
     assert.deepEqual(events.map(({ name }) => name).filter((name) => name === 'speak' || name === 'silent'), ['speak', 'silent', 'speak', 'silent']);
     const wordMs = word.length / 16;
-    assert.ok(Math.abs(again.atMs - sent - (2 * wordMs + 1250)) < 400, `the second utterance began ${(again.atMs - sent).toFixed(0)} ms after sending`);
+    assert.ok(Math.abs(again.atMs - sent - (2 * wordMs + 2250)) < 400, `the second utterance began ${(again.atMs - sent).toFixed(0)} ms after sending`);
   });
 });
 

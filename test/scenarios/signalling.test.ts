@@ -1,0 +1,176 @@
+// The session WebSocket to the letter: order and spelling of messages, what comes too early, too late, twice or in the wrong frame.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
+import { synthesize } from '../harness/speech.ts';
+import { makeOffer, senderMs, WeriftPeer } from '../harness/werift-peer.ts';
+import { WsClient } from '../harness/ws-client.ts';
+import { sleep } from '../../src/base/time.ts';
+
+let server: TestServer;
+before(async () => { server = await startServer(); });
+after(async () => { await server?.stop(); });
+
+const open = async (options: Record<string, unknown> = {}): Promise<WsClient> => WsClient.open(server, await createToken(server, options));
+
+describe('before there is a peer', { concurrency: true }, () => {
+  test('a bad token is told on the open socket, in words, and then the socket closes', async () => {
+    for (const token of ['', 'nonsense', 'A'.repeat(43), 'x'.repeat(2000)]) {
+      const client = await WsClient.open(server, token);
+      await client.closed;
+      assert.deepEqual(client.messages.map(({ text }) => text), ['ERROR INVALID_SESSION_TOKEN']);
+    }
+  });
+
+  test('both paths are the same, and enableSFU is optional and spelt in any case', async () => {
+    const token = await createToken(server);
+    for (const route of ['/compose/webrtc/p2p?enableSFU=true', '/compose/webrtc/peer_to_peer?enableSFU=FALSE', '/compose/webrtc/p2p?enablesfu=True']) {
+      const client = await WsClient.open(server, token, route);
+      client.send('ping 1');
+      assert.equal((await client.waitFor('pong')).text, 'pong 1');
+      await client.close();
+      await sleep(50);
+    }
+  });
+
+  test('the answer is spelt exactly as clients read it, and followed by destination and video metadata', async () => {
+    const client = await open();
+    client.send(`{ "sdp":${JSON.stringify(await makeOffer())}   , "type" :"offer","more":[1]}`);
+    await client.waitFor('{"video_metadata"');
+    const [answer, destination, metadata] = client.messages.map(({ text }) => text) as [string, string, string];
+    assert.match(answer, /^\{"sdp": "(?:[^"\\]|\\.)*", "type": "answer"\}$/);
+    assert.match(destination, /^\{"destination": "[^"]+", "session_id": "[0-9a-f-]{36}"\}$/);
+    assert.equal(metadata, '{"video_metadata": {"fps": 30, "width": 512, "height": 512}}');
+    const { sdp } = JSON.parse(answer) as { sdp: string };
+    const media = sdp.split(/^m=/m).slice(1);
+    assert.equal(media.length, 2);
+    for (const section of media) {
+      assert.match(section, /^a=msid:\S+ \S+/m, 'clients group the tracks by msid');
+      assert.match(section, /^a=(sendonly|sendrecv)/m);
+      assert.match(section, /^a=rtcp-mux/m);
+    }
+    assert.match(sdp, /^a=setup:passive/m);
+    assert.match(sdp, /^a=candidate:.* typ host/m, 'all candidates are in the answer');
+    assert.equal(client.binaryFrames, 0);
+    await client.close();
+  });
+
+  test('commands, audio and nonsense before the offer are taken in stride', async () => {
+    const client = await open();
+    client.send('SKIP');
+    client.send(new TextEncoder().encode('SKIP'));
+    client.send(new Uint8Array(6000));
+    client.send(new Uint8Array(6001)); // half a sample too many
+    client.send(new Uint8Array(128_014));
+    client.send(new TextEncoder().encode('PLAY_IMMEDIATE'));
+    client.send('hello');
+    client.send('{"type":"offer"');
+    client.send('{"type":"candidate","candidate":"x"}');
+    client.send('');
+    client.send(JSON.stringify({ type: 'offer', sdp: await makeOffer() }));
+    await client.waitFor('{"sdp"');
+    assert.equal(client.words.filter((word) => word === 'ACK').length, 4, 'one ACK for each message with audio');
+    assert.equal(client.words.some((word) => word === 'ERROR' || word === 'STOP'), false);
+    await client.close();
+  });
+
+  test('one mebibyte is taken, more ends the session with a reason', async () => {
+    const client = await open();
+    client.send(new Uint8Array(1 << 20));
+    await client.waitFor('ACK');
+    client.send(new Uint8Array((1 << 20) + 2));
+    const { code } = await client.closed;
+    assert.ok(client.messages.at(-1)!.text.startsWith('ERROR MESSAGE_TOO_LARGE') || code === 1009, `it ended with '${client.messages.at(-1)!.text}', code ${code}`);
+  });
+
+  test('an offer that cannot be used is refused in words', async () => {
+    for (const sdp of ['', 'v=0', 'v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=rtpmap:96 AV1/90000\r\n']) {
+      const client = await open();
+      client.send(JSON.stringify({ type: 'offer', sdp }));
+      await client.closed;
+      assert.match(client.messages.at(-1)!.text, /^ERROR INVALID_OFFER/);
+    }
+  });
+
+  test('DONE before the offer ends with STOP', async () => {
+    const client = await open();
+    client.send('DONE');
+    await client.closed;
+    assert.match(client.messages.at(-1)!.text, /^STOP/);
+  });
+
+  test('a token works again after its session ended, and is refused beside a live one', async () => {
+    const token = await createToken(server);
+    const first = await WsClient.open(server, token);
+    first.send('ping a');
+    await first.waitFor('pong a');
+    const second = await WsClient.open(server, token);
+    await second.closed;
+    assert.deepEqual(second.messages.map(({ text }) => text), ['ERROR SESSION_IN_USE']);
+    first.send('ping b');
+    await first.waitFor('pong b');
+    await first.close();
+    const third = await WsClient.open(server, token); // at once, as a page that is reloaded does
+    third.send('ping c');
+    await third.waitFor('pong c');
+    await third.close();
+  });
+
+  test('no offer for thirty seconds ends the session, not before', async () => {
+    const client = await open();
+    const startMs = performance.now();
+    await client.closed;
+    const tookMs = performance.now() - startMs;
+    assert.match(client.messages.at(-1)!.text, /^ERROR OFFER_TIMEOUT/);
+    assert.ok(tookMs > 29_000 && tookMs < 33_000, `after ${tookMs.toFixed(0)} ms`);
+  });
+});
+
+describe('with a second WebRTC stack as the client', () => {
+  for (const codec of ['vp8', 'h264'] as const) {
+    test(`${codec}: media flows at once, speech is announced, DONE ends it`, async () => {
+      const peer = await WeriftPeer.connect(server, await createToken(server), codec);
+      try {
+        await sleep(1500);
+        assert.ok(peer.video.packets.length > 30, `${peer.video.packets.length} video packets in 1.5 s`);
+        assert.ok(peer.audio.packets.length > 60, `${peer.audio.packets.length} audio packets in 1.5 s`);
+        const { pcm } = await synthesize('Hello there.');
+        const messages = peer.socket.speak(pcm);
+        peer.socket.send('DONE');
+        await peer.socket.waitFor('STOP');
+        await peer.socket.closed;
+        const words = peer.socket.words.filter((word) => !word.startsWith('{'));
+        assert.deepEqual(words.filter((word) => word !== 'ACK'), ['START', 'SPEAK', 'SILENT', 'STOP']);
+        assert.equal(words.filter((word) => word === 'ACK').length, messages);
+      } finally {
+        await peer.close();
+      }
+    });
+  }
+
+  test('sender reports put sound and picture on one clock, which is the wall clock', async () => {
+    const peer = await WeriftPeer.connect(server, await createToken(server));
+    try {
+      await sleep(3500);
+      for (const [stream, rate] of [[peer.video, 90_000], [peer.audio, 48_000]] as const) {
+        assert.ok(stream.clock.length >= 2, `${stream.clock.length} sender reports in 3.5 s`);
+        const [first, last] = [stream.clock[0]!, stream.clock.at(-1)!];
+        const drift = ((last.rtp - first.rtp) | 0) * 1000 / rate - (last.ntpMs - first.ntpMs);
+        assert.ok(Math.abs(drift) < 2, `RTP and NTP time part by ${drift.toFixed(1)} ms`);
+      }
+      const ntpNowMs = Date.now() + 2_208_988_800_000;
+      const newest = [peer.video, peer.audio].map((stream, n) => senderMs(stream, stream.packets.at(-1)!.header.timestamp, n === 0 ? 90_000 : 48_000));
+      for (const atMs of newest) assert.ok(Math.abs(ntpNowMs - atMs) < 250, `the newest packet is ${(ntpNowMs - atMs).toFixed(0)} ms old by its sender's clock`);
+      assert.ok(Math.abs(newest[0]! - newest[1]!) < 80, `picture and sound that arrive together are ${(newest[0]! - newest[1]!).toFixed(0)} ms apart`);
+    } finally {
+      await peer.close();
+    }
+  });
+});
+
+test('afterwards nothing is left: every session is over', async () => {
+  const { body } = await call(server, '/metrics');
+  const live = [...String(body).matchAll(/^mouthpiece_sessions\{[^}]*\} (\d+)/gm)].map(([, count]) => Number(count));
+  assert.ok(live.length > 0);
+  assert.equal(live.reduce((sum, count) => sum + count, 0), 0);
+});
