@@ -1,0 +1,136 @@
+// The small movements that keep a face alive: breathing, head drift, blinks, saccades and nods, as a pose for each frame.
+import { POSE_INDEX, POSE_SIZE } from '../../media/articulation.ts';
+import { FPS } from '../../media/timeline.ts';
+
+const TAU = 2 * Math.PI;
+const frames = (seconds: number): number => seconds * FPS;
+
+/** Each channel drifts as a sum of slow waves: amplitudes (radians or pixels) while silent, periods in seconds. */
+const DRIFT = [
+  { channel: POSE_INDEX.yaw, waves: [[.011, 9.7], [.006, 5.3]] },
+  { channel: POSE_INDEX.pitch, waves: [[.006, 7.9], [.004, 4.7]] },
+  { channel: POSE_INDEX.roll, waves: [[.006, 12.1], [.003, 6.7]] },
+  { channel: POSE_INDEX.shiftX, waves: [[.9, 11.3], [.4, 6.1]] },
+  { channel: POSE_INDEX.shiftY, waves: [[.5, 8.3], [.3, 5.9]] },
+] as const;
+const MAX_WAVES = 2;
+
+/** The head moves this much more while speaking. */
+const SPEAKING_DRIFT = 1.7;
+const BREATH_SECONDS = 4;           // 0.25 Hz, a resting adult
+const NOD_PITCH = .024;             // radians at full stress
+const NOD_EASE = .22;
+const LIVELY_EASE = 1 / frames(.8);
+
+// Blinks, after Bentivoglio et al. (1997): about 17 a minute at rest and 26 in conversation; 150-250 ms long, opening slower than closing.
+const BLINK_GAP_IDLE: readonly [number, number] = [2.2, 6];
+const BLINK_GAP_SPEAKING: readonly [number, number] = [1.6, 4.2];
+const CLOSING_FRAMES = 2.2;
+const SHUT_FRAMES = .8;
+const OPENING_FRAMES: readonly [number, number] = [2.6, 4];
+const DOUBLE_BLINK = .12;
+const BLINK_AFTER_UTTERANCE = .6;
+
+const FIXATION: readonly [number, number] = [.5, 2.4];
+const GAZE_AT_VIEWER = .6;
+const GAZE_REACH = { x: .55, y: .3 };
+const SACCADE_EASE = .62;           // of the way per frame: done in 2-3 frames
+
+/** A deterministic generator: the same seed and calls give the same movements. Frame numbers count at 30 a second and may skip ahead. */
+export class IdleMotion {
+  /** The latest pose. Belongs to this object and is overwritten by `step`. */
+  readonly pose = new Float32Array(POSE_SIZE);
+  private randomState: number;
+  private readonly phases = new Float64Array(DRIFT.length * MAX_WAVES + 1);
+  private lively = 0;
+  private nod = 0;
+  private wasSpeaking = false;
+  private blinkStart: number;
+  private blinkOpening = 3;
+  private gazeUntil: number;
+  private gazeX = 0;
+  private gazeY = 0;
+
+  constructor(seed: number, startFrame = 0) {
+    this.randomState = seed >>> 0;
+    for (let i = 0; i < this.phases.length; i++) this.phases[i] = this.random() * TAU;
+    this.blinkStart = startFrame + frames(this.between(BLINK_GAP_IDLE)) * .6;
+    this.gazeUntil = startFrame + frames(this.between(FIXATION));
+  }
+
+  /**
+   * The pose of a frame. @param nod stress of the speech, 0..1 @returns `pose`
+   */
+  step(frame: number, isSpeaking: boolean, nod: number): Float32Array {
+    this.lively += Math.sign((isSpeaking ? 1 : 0) - this.lively) * Math.min(LIVELY_EASE, Math.abs((isSpeaking ? 1 : 0) - this.lively));
+    this.nod += (nod - this.nod) * NOD_EASE;
+    this.drift(frame);
+    this.blink(frame, isSpeaking);
+    this.look(frame);
+    this.wasSpeaking = isSpeaking;
+    return this.pose;
+  }
+
+  private drift(frame: number): void {
+    const { pose, phases } = this;
+    const seconds = frame / FPS;
+    const eased = this.lively * this.lively * (3 - 2 * this.lively);
+    const scale = 1 + (SPEAKING_DRIFT - 1) * eased;
+    for (let i = 0; i < DRIFT.length; i++) {
+      const { channel, waves } = DRIFT[i]!;
+      let sum = 0;
+      for (let k = 0; k < waves.length; k++) sum += waves[k]![0] * Math.sin(TAU * seconds / waves[k]![1] + phases[i * MAX_WAVES + k]!);
+      pose[channel] = sum * scale;
+    }
+    const breath = TAU * seconds / BREATH_SECONDS + phases[phases.length - 1]!;
+    // Breathing in is quicker than out: a second harmonic leans the wave.
+    pose[POSE_INDEX.breath] = .5 - .43 * Math.cos(breath) - .07 * Math.sin(2 * breath);
+    pose[POSE_INDEX.pitch]! += NOD_PITCH * this.nod;
+  }
+
+  private blink(frame: number, isSpeaking: boolean): void {
+    const length = CLOSING_FRAMES + SHUT_FRAMES + this.blinkOpening;
+    if (frame > this.blinkStart + length) {
+      const isDouble = this.random() < DOUBLE_BLINK;
+      const gap = isDouble ? .12 : this.between(isSpeaking ? BLINK_GAP_SPEAKING : BLINK_GAP_IDLE);
+      this.blinkStart = frame + frames(gap);
+      this.blinkOpening = this.between(OPENING_FRAMES);
+    }
+    if (this.wasSpeaking && !isSpeaking && this.blinkStart > frame + frames(.5) && this.random() < BLINK_AFTER_UTTERANCE) {
+      this.blinkStart = frame + frames(.1 + .25 * this.random());
+    }
+    const at = frame - this.blinkStart;
+    const linear = at < CLOSING_FRAMES ? at / CLOSING_FRAMES : at < CLOSING_FRAMES + SHUT_FRAMES ? 1 : 1 - (at - CLOSING_FRAMES - SHUT_FRAMES) / this.blinkOpening;
+    const t = Math.min(1, Math.max(0, linear));
+    const closed = t * t * (3 - 2 * t);
+    this.pose[POSE_INDEX.blinkLeft] = closed;
+    this.pose[POSE_INDEX.blinkRight] = closed;
+  }
+
+  private look(frame: number): void {
+    if (frame >= this.gazeUntil) {
+      const atViewer = this.random() < GAZE_AT_VIEWER;
+      this.gazeX = atViewer ? 0 : (this.random() * 2 - 1) * GAZE_REACH.x;
+      this.gazeY = atViewer ? 0 : (this.random() * 2 - 1) * GAZE_REACH.y;
+      this.gazeUntil = frame + frames(this.between(FIXATION));
+    }
+    this.pose[POSE_INDEX.gazeX] = approach(this.pose[POSE_INDEX.gazeX]!, this.gazeX);
+    this.pose[POSE_INDEX.gazeY] = approach(this.pose[POSE_INDEX.gazeY]!, this.gazeY);
+  }
+
+  private between([low, high]: readonly [number, number]): number {
+    return low + (high - low) * this.random();
+  }
+
+  /** mulberry32: small, fast, good enough for blinks. */
+  private random(): number {
+    this.randomState = (this.randomState + 0x6d2b79f5) >>> 0;
+    let t = this.randomState;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  }
+}
+
+/** Arrives exactly, so that a resting gaze costs no drawing. */
+const approach = (from: number, to: number): number => (Math.abs(to - from) < .01 ? to : from + (to - from) * SACCADE_EASE);
