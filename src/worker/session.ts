@@ -184,7 +184,8 @@ export class WorkerSession implements PeerListener {
       if (this.offerMs > 0 && nowMs - this.offerMs > CONNECT_TIMEOUT_MS) this.end('connect_timeout');
       return;
     }
-    if (this.stream.isFinished) this.end('done');
+    // The gap until SILENT is also the time in which the last packets leave the receiver's buffer: clients hang up at STOP.
+    if (this.stream.isFinished && !this.state.isSpeaking) this.end('done');
     else if (nowMs - this.connectedMs >= this.spec.maxLengthMs) this.end('length_limit');
     else if (nowMs - this.state.lastSpokeMs >= this.spec.maxIdleMs) this.end('idle_limit');
     else if (nowMs - this.lastSecondMs >= 1000) this.everySecond(nowMs);
