@@ -216,7 +216,7 @@ class Channel:
         self.equaliser = equaliser(rng) if rng.random() < .75 else None
         self.room = room(rng) if rng.random() < .4 else None
         self.line = rng.choice(['', 'telephone', 'lossy', 'lowpass'], p=[.6, .15, .12, .13])
-        self.snr = rng.uniform(4, 45) if rng.random() < .8 else None
+        self.snr = rng.uniform(2, 40) if rng.random() < .8 else None
         self.level_db = rng.uniform(-48, -12) if rng.random() < .6 else rng.normal(-23, 3)
         self.clip = rng.random() < .06
 

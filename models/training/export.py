@@ -1,7 +1,7 @@
 """
 Writes the served model: one-step ONNX graph with half-precision weights, what follows the network inside the graph, and its entry in models/manifest.json.
 
-usage: export.py NAME
+usage: export.py NAME [FOLDER]     (FOLDER: models/ unless given; `npm run eval:speech -- --manifest FOLDER/manifest.json` evaluates another)
 """
 import hashlib
 import json
@@ -20,7 +20,6 @@ from targets import INDEX
 from train import load
 
 FILE = 'speech-articulation.onnx'
-MODELS = os.path.join(HERE, '..')
 
 
 class Shape(torch.nn.Module):
@@ -69,9 +68,9 @@ def to_half(model):
 
 
 def main():
-    name = sys.argv[1]
+    name, folder = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else os.path.join(HERE, '..')
     step = Step(load(name), Shape()).eval()
-    path = os.path.join(MODELS, FILE)
+    path = os.path.join(folder, FILE)
     mel, state = torch.zeros(2, FRAMES_PER_STEP, BANDS), torch.zeros(2, step.state_size)
     torch.onnx.export(step, (mel, state), path, opset_version=13, input_names=['mel', 'state'], output_names=['articulation', 'state_out'],
                       dynamic_axes={n: {0: 'batch'} for n in ('mel', 'state', 'articulation', 'state_out')})
@@ -83,13 +82,13 @@ def main():
     data = model.SerializeToString()
     open(path, 'wb').write(data)
 
-    manifest_path = os.path.join(MODELS, 'manifest.json')
+    manifest_path = os.path.join(folder, 'manifest.json')
     manifest = json.load(open(manifest_path)) if os.path.exists(manifest_path) else {'models': {}}
     manifest['models']['speech-articulation'] = {
         'file': FILE, 'sha256': hashlib.sha256(data).hexdigest(), 'bytes': len(data),
         'inputs': {'mel': ['batch', FRAMES_PER_STEP, BANDS], 'state': ['batch', step.state_size]},
         'outputs': {'articulation': ['batch', CHANNELS], 'state_out': ['batch', step.state_size]},
-        'lookaheadMs': round(LOOKAHEAD_S * 1000), 'parameters': sum(p.numel() for n, p in step.network.named_parameters() if not n.startswith('classes')),
+        'lookaheadMs': round(LOOKAHEAD_S * 1000), 'stateFloats': step.state_size, 'memorySteps': step.network.memory, 'parameters': sum(p.numel() for n, p in step.network.named_parameters() if not n.startswith('classes')),
         'source': 'Trained by models/training (see models/MODEL_CARD.md) on speech made with espeak-ng, flite and festival.', 'licence': 'Apache-2.0',
     }
     with open(manifest_path, 'w') as file:

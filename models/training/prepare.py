@@ -99,7 +99,7 @@ def label(segments, clean, steps):
 
 def session(utterances, rng, babble):
     """One session: utterances of one group in a row, with pauses and other sounds between -> (int16 wave, segments, clean float wave)."""
-    factor = float(np.clip(np.exp(rng.normal(0, .10)), .78, 1.32)) if rng.random() < .7 else 1.
+    factor = float(np.clip(np.exp(rng.normal(0, .13)), .74, 1.38)) if rng.random() < .75 else 1.
     tempo = rng.uniform(.8, 1.25) if rng.random() < .3 else 1.
     rough = rng.random() < .1
     waves, others, segments, at = [], [], [], 0

@@ -16,12 +16,12 @@ import torch.nn.functional as F
 from frontend import WORK
 from network import CHANNELS, Network
 
-BATCH, LENGTH = 40, 112
+BATCH, LENGTH = 16, 160
 # How much each channel counts: jaw open press round wide tuck upraise ttip tout tback teeth brow nod. What one sees most counts most.
-WEIGHT = torch.tensor([1.3, 1.5, 2.2, 1.4, 1.1, 1.4, .5, .6, .5, .5, .9, .4, .4])
+WEIGHT = torch.tensor([1.3, 1.5, 2.6, 1.4, 1.1, 1.5, .4, .6, .4, .5, .9, .4, .4])
 # Variances of the targets: errors are measured against them, so that rare events weigh as much as what moves all the time.
-VARIANCE = torch.tensor([.028, .029, .042, .042, .028, .016, .004, .070, .010, .055, .060, .020, .040])
-SHARDS_AT_ONCE = 10
+VARIANCE = torch.tensor([.023, .032, .062, .038, .031, .038, .0033, .104, .014, .040, .075, .048, .041])
+SHARDS_AT_ONCE = 12
 
 
 class Data:

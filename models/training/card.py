@@ -1,0 +1,98 @@
+"""Writes models/MODEL_CARD.md from the manifest and the last evaluation (evaluation.json, written by `npm run eval:speech -- --json`)."""
+import json
+import os
+
+from frontend import HERE
+
+VOICES = [
+    ('espeak-ng, 35 languages and accents x 70 variants', 'training', 'formant synthesis; the program is GPL-3.0+, its output is not covered by it'),
+    ('flite kal, kal16 (American man, diphones)', 'training', "CMU, permissive (BSD-like: flite's COPYING)"),
+    ('flite rms (American man)', 'training', "CMU, permissive (BSD-like: flite's COPYING)"),
+    ('flite slt (American woman)', 'training', "CMU, permissive (BSD-like: flite's COPYING)"),
+    ('festival kal_diphone (festvox-kallpc16k)', 'training', 'CMU, permissive (BSD-like)'),
+    ('festival cmu_us_slt_arctic_hts (festvox-us-slt-hts)', 'training', 'BSD-3-clause, permissive'),
+    ('festival msu_ru_nsh_clunits (festvox-ru, Russian man)', 'training', 'BSD-like, permissive'),
+    ('flite awb (Scottish man)', 'held out', "CMU, permissive (BSD-like: flite's COPYING)"),
+    ('festival ked_diphone (festvox-kdlpc16k, American man)', 'held out, with its synthesis method', 'CMU, permissive (BSD-like)'),
+    ('real people: pocketsphinx-testdata, alsa-utils', 'held out', 'BSD-2-clause / GPL-2+; evaluation only'),
+    ('real person: Allison Smith, asterisk-core-sounds-en-g722', 'held out', 'CC-BY-SA-3.0; evaluation only'),
+]
+
+
+def table(results):
+    rows = [r for r in results if r['condition'] != 'not speech']
+    lines = ['| set | condition | r, mean of six mouth curves | closures precision | recall | F1 | lag ms |', '|---|---|---|---|---|---|---|']
+    for r in rows:
+        c = r['closures']
+        lines.append(f"| {r['set']} | {r['condition']} | {r['mouth']:.2f} | {c['precision']:.2f} | {c['recall']:.2f} | {c['f1']:.2f} | {r['lagMs']:.0f} |")
+    return '\n'.join(lines)
+
+
+def per_channel(results):
+    rows = [r for r in results if r['condition'] == 'clean']
+    names = [n for n in rows[0]['r'] if n != 'speech']
+    lines = ['| set | ' + ' | '.join(names) + ' |', '|---' * (len(names) + 1) + '|']
+    return '\n'.join(lines + [f"| {r['set']} | " + ' | '.join(f"{r['r'][n]:.2f}" for n in names) + ' |' for r in rows])
+
+
+def still(results):
+    lines = ['| sound | largest mouth channel | frames with motion |', '|---|---|---|']
+    return '\n'.join(lines + [f"| {r['set']} | {r['peak']:.3f} | {100 * r['moving']:.1f} % |" for r in results if r['condition'] == 'not speech'])
+
+
+def main():
+    entry = json.load(open(os.path.join(HERE, '../manifest.json')))['models']['speech-articulation']
+    evaluation = json.load(open(os.path.join(HERE, 'evaluation.json')))
+    results = evaluation['results']
+    voices = '\n'.join(f'| {a} | {b} | {c} |' for a, b, c in VOICES)
+    skipped = ''.join(f'- Not evaluated here: {s}\n' for s in evaluation['skipped'])
+    card = f"""# Speech to articulation
+
+`{entry['file']}`: {entry['bytes']} bytes, {entry['parameters']} parameters, licence {entry['licence']}, SHA-256 `{entry['sha256']}`.
+
+One step a video frame: 3 x 40 log-mels of the last 1/30 s and a state of {entry['stateFloats']} floats in; 14 channels (`ARTICULATORS` in
+`src/media/articulation.ts`) and the next state out. Causal. Output k describes the audio {entry['lookaheadMs']} ms before the end of what was heard: the
+look-ahead, window included, is {entry['lookaheadMs']} ms. The network is a dilated convolution over video frames (memory {entry['memorySteps'] / 30:.1f} s); what follows it (gain,
+sharpening of closures, the gate that holds the face at rest while nobody speaks) is part of the graph.
+
+## Data
+
+Made by speech synthesizers from Debian, whose phone times are known; nothing was downloaded, and no person was recorded for it. Voices marked "held out"
+were never trained on: the shipped model is the evaluated one.
+
+| voices | use | licence |
+|---|---|---|
+{voices}
+
+Targets are dominance curves (Cohen and Massaro 1993) from a table of mouth shapes per IPA symbol (`training/targets.py`), not measurements of faces.
+Augmentation: vocal tract length, tempo, breathiness, equalisation, rooms, telephone and codec lines, noise of many kinds at 2 to 40 dB, level over 36 dB, clipping.
+
+## Evaluation
+
+`npm run eval:speech`. Curves are compared with the plain dominance curves of the reference phones; a closure (p, b, m) counts as found when the middle of a run of
+frames with pressed lips lies within 40 ms of its interval. Phones of real people come from forced alignment with pocketsphinx, whose own errors
+(10-20 ms, and now and then a phone) count against the model: these figures are lower bounds. `people` are several talkers (read books, dictation, system sounds), `allison` one professional speaker.
+
+{table(results)}
+
+Correlation per channel, clean:
+
+{per_channel(results)}
+
+Sounds that are not speech must leave the mouth still:
+
+{still(results)}
+{skipped}
+## Limits
+
+- Few human voices (four, all adult, three of them American English) stand behind the training; children, pathological voices and singing are extrapolation by vocal tract scaling.
+- The tongue's channels (`tout`, `tback`) are weak, as they can hardly be heard.
+- `brow` and `nod` follow pitch and stress by rule; they are plausible, not measured from faces.
+- Music with a voice-like lead and laughter can move the mouth a little (table above).
+- It hears sound, not meaning: a second talker in the room moves the mouth as the first does.
+"""
+    open(os.path.join(HERE, '../MODEL_CARD.md'), 'w').write(card)
+
+
+if __name__ == '__main__':
+    main()
