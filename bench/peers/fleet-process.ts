@@ -60,7 +60,7 @@ async function obey(command: FleetCommand): Promise<unknown> {
       return { sessionId: peer.sessionId, figures: peer.figures };
     }
     case 'speak': return peers.get(command.peer)!.speak(cut(command.fromSeconds, command.seconds), command.pace);
-    case 'skip': peers.get(command.peer)!.skip(); return null;
+    case 'skip': return peers.get(command.peer)!.skip();
     case 'close': {
       const peer = peers.get(command.peer);
       peers.delete(command.peer);
@@ -77,8 +77,9 @@ async function obey(command: FleetCommand): Promise<unknown> {
       writeFileSync(command.file, writeBitstream(setUp.codec, kept));
       return { arrivalsMs: kept.map(({ completedMs }) => completedMs) };
     }
-    case 'figures': return figures();
+    case 'figures': break;
   }
+  return figures();
 }
 
 process.on('message', ({ id, command }: Request) => {

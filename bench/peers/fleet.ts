@@ -79,7 +79,8 @@ export class Fleet {
     return this.homes.get(peer)!.ask<'speak'>({ op: 'speak', peer, pace, fromSeconds, seconds });
   }
 
-  async skip(peer: number): Promise<void> { await this.homes.get(peer)!.ask<'skip'>({ op: 'skip', peer }); }
+  /** @returns milliseconds from SKIP to the last packet with sound */
+  skip(peer: number): Promise<number> { return this.homes.get(peer)!.ask<'skip'>({ op: 'skip', peer }); }
   waitOver(peer: number, timeoutMs: number): Promise<PeerFigures> { return this.homes.get(peer)!.ask<'waitOver'>({ op: 'waitOver', peer, timeoutMs }); }
   dump(peer: number, file: string): Promise<FleetAnswers['dump']> { return this.homes.get(peer)!.ask<'dump'>({ op: 'dump', peer, file }); }
 

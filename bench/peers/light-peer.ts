@@ -1,7 +1,7 @@
 // A receiving client without decoder or screen: signals, connects, decrypts, answers RTCP, and keeps the times of all that arrives.
 import {
   type MediaStreamTrack, ReceiverEstimatedMaxBitrate, RTCPeerConnection, RTCRtpCodecParameters, type RTCRtpReceiver, RtcpPayloadSpecificFeedback, type RtpPacket,
-  useFIR, useH264, useNACK, useOPUS, usePLI, useREMB, useSdesMid, useVP8,
+  RtcpSrPacket, useFIR, useH264, useNACK, useOPUS, usePLI, useREMB, useSdesMid, useVP8,
 } from 'werift';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { AUDIO_RATE, SPEECH_RATE, VIDEO_CLOCK } from '../../src/media/timeline.ts';
@@ -35,9 +35,15 @@ export interface PeerFigures {
   utterances: Utterance[];
   estimateKbps: number;
   receivedKbps: number[];
+  /** When the last packet with sound in it arrived. */
+  lastAudibleMs: number;
+  /** One entry for each ten seconds: least delay of a frame above the quickest ever, and the mean of picture time minus sound time by the sender reports. */
+  course: { readonly atMs: number; readonly delayMs: number; readonly skewMs: number }[];
 }
 
 const FREEZE_MS = 300;
+const COURSE_MS = 10_000;
+const SETTLED_AFTER_SKIP_MS = 600;
 const MAX_KEPT_DELAYS = 4000;
 /** Opus packets of silence are a few bytes; a voiced packet at 32 kbit/s has 40 and more. */
 const AUDIBLE_PAYLOAD_BYTES = 30;
@@ -48,7 +54,7 @@ export class LightPeer {
   readonly figures: PeerFigures = {
     state: 'connecting', setUp: { token: 0, socket: 0, answer: 0, connected: 0, start: 0, firstFrame: 0 }, ending: null,
     frames: 0, framesLost: 0, keyFrames: 0, videoPackets: 0, audioPackets: 0, bytes: 0, nacks: 0, plis: 0, packetsMissed: 0,
-    longestGapMs: 0, gapsOver300: 0, delaysMs: [], utterances: [], estimateKbps: 0, receivedKbps: [],
+    longestGapMs: 0, gapsOver300: 0, delaysMs: [], utterances: [], estimateKbps: 0, receivedKbps: [], lastAudibleMs: 0, course: [],
   };
   /** Complete frames, if kept. */
   readonly kept: ArrivedFrame[] = [];
@@ -64,6 +70,9 @@ export class LightPeer {
   private highestVideo = -1;
   private secondMs = 0;
   private secondBytes = 0;
+  private readonly clocks: { audio: SenderClock | null; video: SenderClock | null } = { audio: null, video: null };
+  private audioMediaMs = Number.NaN;
+  private readonly period = { startMs: 0, leastDelayMs: Number.POSITIVE_INFINITY, skewSumMs: 0, skews: 0 };
   private readonly onOver: (() => void)[] = [];
 
   private constructor(options: PeerOptions) {
@@ -148,6 +157,9 @@ export class LightPeer {
     });
     this.pc.onTrack.subscribe((track) => {
       const receiver = this.pc.getReceivers().find(({ kind }) => kind === track.kind)!;
+      receiver.onRtcp.subscribe((packet) => {
+        if (packet instanceof RtcpSrPacket) this.clocks[track.kind === 'audio' ? 'audio' : 'video'] = { ntpMs: Number(packet.senderInfo.ntpTimestamp >> 16n) * 1000 / 65_536, rtp: packet.senderInfo.rtpTimestamp };
+      });
       if (track.kind === 'audio') track.onReceiveRtp.subscribe((packet) => { this.onAudio(packet); });
       else this.receiveVideo(track, receiver, onFirstFrame);
     });
@@ -195,13 +207,32 @@ export class LightPeer {
     if (figures.delaysMs.length < MAX_KEPT_DELAYS) figures.delaysMs.push(delayMs - this.leastDelayMs);
     else figures.delaysMs[figures.frames % MAX_KEPT_DELAYS] = delayMs - this.leastDelayMs;
     if (this.options.keepFrames) this.kept.push(frame);
+    this.followCourse(frame, delayMs);
   }
 
-  private onAudio({ payload }: RtpPacket): void {
+  private followCourse(frame: ArrivedFrame, delayMs: number): void {
+    const { period, clocks } = this;
+    if (period.startMs === 0) period.startMs = frame.completedMs;
+    period.leastDelayMs = Math.min(period.leastDelayMs, delayMs);
+    const skewMs = mediaMs(clocks.video, frame.rtpTimestamp, VIDEO_CLOCK) - this.audioMediaMs;
+    if (Number.isFinite(skewMs)) {
+      period.skewSumMs += skewMs;
+      period.skews += 1;
+    }
+    if (frame.completedMs - period.startMs < COURSE_MS) return;
+    this.figures.course.push({ atMs: frame.completedMs, delayMs: period.leastDelayMs - this.leastDelayMs, skewMs: period.skewSumMs / period.skews });
+    this.period.startMs = frame.completedMs;
+    this.period.leastDelayMs = Number.POSITIVE_INFINITY;
+    this.period.skewSumMs = this.period.skews = 0;
+  }
+
+  private onAudio({ payload, header }: RtpPacket): void {
     const nowMs = performance.now();
     this.figures.audioPackets += 1;
+    this.audioMediaMs = mediaMs(this.clocks.audio, header.timestamp, AUDIO_RATE);
     this.count(payload.length, nowMs);
     if (payload.length < AUDIBLE_PAYLOAD_BYTES) return;
+    this.figures.lastAudibleMs = nowMs;
     const last = this.figures.utterances.at(-1);
     // Sound of the utterance before may still be playing: only what follows SPEAK belongs to this one.
     if (last !== undefined && last.speakMs !== null) last.audibleMs ??= nowMs;
@@ -248,7 +279,13 @@ export class LightPeer {
     return utterance;
   }
 
-  skip(): void { this.socket?.send('SKIP'); }
+  /** Interrupts. @returns milliseconds until the last packet with sound arrived; 0 if none came any more */
+  async skip(): Promise<number> {
+    const sentMs = performance.now();
+    this.socket?.send('SKIP');
+    await new Promise((resolve) => { setTimeout(resolve, SETTLED_AFTER_SKIP_MS); });
+    return Math.max(0, this.figures.lastAudibleMs - sentMs);
+  }
 
   /** Resolves when the session is over, whoever ended it. */
   get over(): Promise<void> {
@@ -270,6 +307,11 @@ export class LightPeer {
     await this.pc.close();
   }
 }
+
+/** What a sender report says: this RTP time was this NTP time (RFC 3550 section 6.4.1). */
+interface SenderClock { readonly ntpMs: number; readonly rtp: number }
+
+const mediaMs = (clock: SenderClock | null, rtp: number, rate: number): number => clock === null ? Number.NaN : clock.ntpMs + ((rtp - clock.rtp) | 0) * 1000 / rate;
 
 /** REMB's floating point: 18 bits of mantissa (draft-alvestrand-rmcat-remb section 2.2). */
 function mantissa(bitrate: number): { brExp: number; brMantissa: number; bitrate: bigint } {

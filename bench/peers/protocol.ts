@@ -36,7 +36,7 @@ export interface Dump { readonly arrivalsMs: readonly number[] }
 
 /** Answer to each command; `speak` answers once all was sent. */
 export interface FleetAnswers {
-  setUp: null; open: { readonly sessionId: string; readonly figures: PeerFigures }; speak: Utterance; skip: null; close: null; waitOver: PeerFigures; dump: Dump; figures: FleetFigures;
+  setUp: null; open: { readonly sessionId: string; readonly figures: PeerFigures }; speak: Utterance; skip: number; close: null; waitOver: PeerFigures; dump: Dump; figures: FleetFigures;
 }
 
 export interface Request { readonly id: number; readonly command: FleetCommand }

@@ -37,7 +37,8 @@ export class ReceiverEstimate {
     const lossRatio = this.lost / (this.lost + this.packets);
     if (queuedMs > QUEUE_LIMIT_MS) this.bitrate = Math.min(this.bitrate, 0.85 * received);
     else if (lossRatio > LOSS_LIMIT) this.bitrate *= 1 - 0.5 * lossRatio;
-    else this.bitrate = Math.min(this.bitrate * 1.08, Math.max(received * 2, 300_000), 4_000_000);
+    // A sender with little to say proves nothing about the path: no increase then, but no decrease either.
+    else if (this.bitrate < 1.5 * received + 10_000) this.bitrate = Math.min(this.bitrate * 1.08, 4_000_000);
     this.bitrate = Math.max(this.bitrate, 50_000);
     this.windowStartMs = nowMs;
     this.bytes = this.packets = this.lost = this.delaySumMs = 0;

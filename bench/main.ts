@@ -1,0 +1,104 @@
+// `npm run bench -- <scenario>... [--option value]`: runs scenarios, prints short tables, writes JSON and HTML; the exit code says whether all bounds held.
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { toHtml } from './report/html.ts';
+import { short } from './report/plot.ts';
+import { ROOT, type Run, runScenario } from './run.ts';
+import { type Options, type Scenario, type Target, holds } from './scenario.ts';
+import { SCENARIOS } from './scenarios/index.ts';
+
+const COMMON = `
+  --small            seconds instead of minutes: does it run at all?
+  --target URL       measure a server elsewhere (https://host or wss://host), with --key; figures from inside are then left out
+  --key KEY          API key for --target
+  --out FOLDER       where reports go (bench/out)
+  --record           also append a line to bench/history/ and keep the report there`;
+
+function usage(): string {
+  const scenarios = SCENARIOS.map(({ name, about, options }) => `  ${name.padEnd(10)} ${about}\n${' '.repeat(13)}${Object.entries(options).map(([option, value]) => `--${option} ${value}`).join('  ')}`);
+  return `npm run bench -- <scenario>... [options]\n\n${scenarios.join('\n')}\n\nFor all:${COMMON}\n`;
+}
+
+class UsageError extends Error {}
+
+interface CommandLine { readonly scenarios: readonly Scenario[]; readonly given: Options; readonly target: Target | null; readonly small: boolean; readonly record: boolean; readonly out: string }
+
+function parse(args: readonly string[]): CommandLine {
+  const known = Object.fromEntries(SCENARIOS.flatMap(({ options }) => Object.keys(options).map((name) => [name, { type: 'string' as const }])));
+  const { values, positionals } = parseArgs({
+    args: [...args], allowPositionals: true,
+    options: { ...known, small: { type: 'boolean', default: false }, record: { type: 'boolean', default: false }, target: { type: 'string' }, key: { type: 'string' }, out: { type: 'string', default: path.join(ROOT, 'bench/out') }, help: { type: 'boolean', short: 'h', default: false } },
+  });
+  const given = values as Readonly<Record<string, string | boolean | undefined>>;
+  if (given['help'] || positionals.length === 0) throw new UsageError('');
+  const scenarios = positionals.map((name) => {
+    const found = SCENARIOS.find((scenario) => scenario.name === name);
+    if (found === undefined) throw new UsageError(`there is no scenario '${name}'`);
+    return found;
+  });
+  const { target, key } = given;
+  if (typeof target === 'string' && typeof key !== 'string') throw new UsageError('--target needs --key');
+  const options: Record<string, string | number> = {};
+  for (const name of Object.keys(known)) {
+    const value = given[name];
+    if (typeof value !== 'string') continue;
+    const owner = scenarios.find((scenario) => name in scenario.options);
+    if (owner === undefined) throw new UsageError(`--${name} is no option of ${positionals.join(', ')}`);
+    options[name] = typeof owner.options[name] === 'number' ? Number(value) : value;
+    if (Number.isNaN(options[name])) throw new UsageError(`--${name} must be a number`);
+  }
+  return {
+    scenarios, given: options, small: given['small'] === true, record: given['record'] === true, out: String(given['out']),
+    target: typeof target === 'string' ? { url: target.replace(/^ws/, 'http').replace(/\/+$/, ''), apiKey: String(key) } : null,
+  };
+}
+
+function print(run: Run): void {
+  const { bounds, tables, notes } = run.outcome;
+  for (const { title, columns, rows } of tables) {
+    const texts = [columns, ...rows.map((row) => row.map((value) => typeof value === 'number' ? short(value) : value))];
+    const widths = columns.map((_, column) => Math.max(...texts.map((row) => (row[column] ?? '').length)));
+    console.log(`\n${title}`);
+    for (const row of texts) console.log(`  ${row.map((value, column) => column === 0 ? value.padEnd(widths[column]!) : value.padStart(widths[column]!)).join('  ')}`);
+  }
+  console.log('\nbounds');
+  for (const bound of bounds) console.log(`  ${holds(bound) ? 'holds ' : 'BROKEN'}  ${bound.name}: ${short(bound.value)} ${bound.unit} (${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit})`);
+  for (const note of notes) console.log(`  note: ${note}`);
+}
+
+function keep(run: Run, folder: string, record: boolean): string {
+  mkdirSync(folder, { recursive: true });
+  const base = path.join(folder, `${run.scenario}-${run.startedAt.replaceAll(/[:.]/g, '-')}`);
+  writeFileSync(`${base}.json`, `${JSON.stringify(run, null, 1)}\n`);
+  writeFileSync(`${base}.html`, toHtml(run));
+  if (record) {
+    const { scenario, startedAt, commit, machine, options, outcome: { figures, bounds } } = run;
+    const history = path.join(ROOT, 'bench/history');
+    appendFileSync(path.join(history, `${scenario}.jsonl`), `${JSON.stringify({ startedAt, commit, machine, options, figures, broken: bounds.filter((bound) => !holds(bound)).map(({ name }) => name) })}\n`);
+    writeFileSync(path.join(history, `${scenario}.html`), toHtml(run));
+  }
+  return base;
+}
+
+try {
+  const { scenarios, given, target, small, record, out } = parse(process.argv.slice(2));
+  let allHeld = true;
+  for (const scenario of scenarios) {
+    const began = performance.now();
+    console.error(`── ${scenario.name}: ${scenario.about}`);
+    const own = Object.fromEntries(Object.entries(given).filter(([name]) => name in scenario.options));
+    const run = await runScenario(scenario, {
+      options: { ...(small ? scenario.small : {}), ...own }, target,
+      progress: (line) => { console.error(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${line}`); },
+    });
+    print(run);
+    console.log(`  report: ${path.relative(process.cwd(), keep(run, out, record))}.html`);
+    allHeld &&= run.outcome.bounds.every(holds);
+  }
+  process.exitCode = allHeld ? 0 : 1;
+} catch (error) {
+  if (!(error instanceof UsageError) && !(error instanceof TypeError && (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS'))) throw error;
+  console.error(`${error.message === '' ? '' : `${error.message}\n\n`}${usage()}`);
+  process.exitCode = 2;
+}

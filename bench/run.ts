@@ -1,0 +1,59 @@
+// Runs one scenario: gives it a server and a place to clean up, and keeps what it found.
+import path from 'node:path';
+import { startServer } from '../test/harness/server.ts';
+import { type Machine, commit, machine } from './report/stats.ts';
+import type { Context, Options, Outcome, Scenario, Server, Target } from './scenario.ts';
+
+export interface Run {
+  readonly scenario: string;
+  readonly about: string;
+  readonly startedAt: string;
+  readonly durationSeconds: number;
+  readonly commit: string;
+  readonly target: string;
+  readonly machine: Machine;
+  readonly options: Options;
+  readonly outcome: Outcome;
+}
+
+export const ROOT = path.resolve(import.meta.dirname, '..');
+
+/** Settings under which the bench measures: no limit but the hardware's, so that it is the hardware that is found. */
+const BENCH_SETTINGS = { LOG_LEVEL: 'warn', RATE_LIMIT_RPS: '100000', MAX_SESSIONS_PER_KEY: '100000', DRAIN_SECONDS: '0' };
+
+export interface RunOptions {
+  readonly options?: Options;
+  readonly target?: Target | null;
+  readonly progress?: (line: string) => void;
+  /** Source tree whose server is measured; this one by default. */
+  readonly tree?: string;
+}
+
+export async function runScenario(scenario: Scenario, { options = {}, target = null, progress = () => {} }: RunOptions = {}): Promise<Run> {
+  const cleanUps: (() => Promise<unknown> | void)[] = [];
+  const merged = { ...scenario.options, ...options };
+  const context: Context = {
+    options: merged, target, progress,
+    defer: (cleanUp) => { cleanUps.push(cleanUp); },
+    async server(settings = {}) {
+      const server: Server = target === null ? await ownServer(settings) : { ...target, pid: null, stop: () => Promise.resolve() };
+      cleanUps.push(server.stop);
+      return server;
+    },
+  };
+  const started = new Date();
+  try {
+    const outcome = await scenario.run(context);
+    return {
+      scenario: scenario.name, about: scenario.about, startedAt: started.toISOString(), durationSeconds: (Date.now() - started.getTime()) / 1000, commit: commit(ROOT),
+      target: target === null ? 'own server' : `server at ${target.url}`, machine: machine(), options: merged, outcome,
+    };
+  } finally {
+    for (const cleanUp of cleanUps.toReversed()) await cleanUp();
+  }
+}
+
+async function ownServer(settings: Readonly<Record<string, string>>): Promise<Server> {
+  const server = await startServer({ env: { ...BENCH_SETTINGS, ...settings } });
+  return { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? null, stop: () => server.stop() };
+}

@@ -1,0 +1,127 @@
+// Connects and disconnects for minutes, cleanly and not, and looks for what stays behind: memory, descriptors, ports, slots.
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { quantile, slope } from '../report/stats.ts';
+import { type Bound, type Context, type Outcome, type Scenario, type Server, atMost, number } from '../scenario.ts';
+import { type Scrape } from '../server-view.ts';
+import { OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
+
+/** A peer that vanished must be noticed within ten seconds; a little is added for the scrape. */
+const FREED_WITHIN_MS = 12_000;
+
+const sessionsIn = (one: Scrape | null): number => one === null ? Number.NaN : one.sum('mouthpiece_worker_sessions');
+
+/** UDP sockets of a process: inodes of its descriptors that /proc/net/udp lists. */
+function udpSockets(pid: number | null): number {
+  if (pid === null) return Number.NaN;
+  const inodes = new Set(readFileSync(`/proc/${pid}/net/udp`, 'utf8').split('\n').slice(1).map((line) => line.trim().split(/\s+/)[9]));
+  return readdirSync(`/proc/${pid}/fd`).filter((name) => {
+    try {
+      return inodes.has(/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${name}`))?.[1] ?? '');
+    } catch {
+      return false; // closed meanwhile
+    }
+  }).length;
+}
+
+async function untilEmpty(server: Server): Promise<number> {
+  const startMs = performance.now();
+  while (performance.now() - startMs < FREED_WITHIN_MS + 10_000) {
+    const now = await look(server);
+    if (now === null) return Number.NaN;
+    if (sessionsIn(now) === 0 && now.sum('mouthpiece_sessions') === 0) break;
+    await delay(250);
+  }
+  return performance.now() - startMs;
+}
+
+async function run(context: Context): Promise<Outcome> {
+  const { options } = context;
+  const connects = number(options, 'connects');
+  const server = await context.server({ WORKERS: '1' });
+  const fleet = await startFleet(context, server, { processes: 1, codec: codecOf(options) });
+  const points: { readonly connects: number; readonly rssMb: number; readonly descriptors: number }[] = [];
+  const setUps: number[] = [];
+  const errors = new Map<string, number>();
+  let opened = 0;
+  let vanished = 0;
+  const sample = async (): Promise<void> => {
+    const now = await look(server);
+    if (now !== null) points.push({ connects: opened, rssMb: now.sum('process_resident_memory_bytes') / 2 ** 20, descriptors: now.sum('process_open_fds') });
+  };
+  const one = async (index: number): Promise<void> => {
+    try {
+      const { peer, figures } = await fleet.open();
+      setUps.push(figures.setUp.firstFrame);
+      if (index % 3 === 0) await fleet.speak(peer, 'burst', index, 0.5);
+      await delay(Math.random() * 300);
+      const how = index % 10 === 9 ? 'vanish' : 'clean';
+      if (how === 'vanish') vanished += 1;
+      await fleet.close(peer, how);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      errors.set(why, (errors.get(why) ?? 0) + 1);
+    }
+  };
+  // The first connects fill caches and pools that stay, so the counting begins after them.
+  for (let i = 0; i < number(options, 'warmUp'); i += 1) await one(i);
+  await untilEmpty(server);
+  const [socketsBefore, before] = [udpSockets(server.pid), await look(server)];
+  await sample();
+  const every = Math.max(1, Math.floor(connects / 50));
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < connects) {
+      const index = next++;
+      await one(index);
+      opened += 1;
+      if (opened % every !== 0) continue;
+      await sample();
+      context.progress(`${String(opened).padStart(5)}/${connects}  set-up p50 ${quantile(setUps, 0.5).toFixed(0)} ms  RSS ${points.at(-1)?.rssMb.toFixed(0) ?? '?'} MB  ${points.at(-1)?.descriptors ?? '?'} descriptors  ${errors.size === 0 ? '' : `${[...errors.values()].reduce((sum, count) => sum + count, 0)} failed`}`);
+    }
+  };
+  await Promise.all(Array.from({ length: number(options, 'parallel') }, lane));
+  const freedMs = await untilEmpty(server);
+  const after = await look(server);
+  await sample();
+
+  const failures = [...errors.values()].reduce((sum, count) => sum + count, 0);
+  const late = points.slice(Math.floor(points.length / 2));
+  const kbPerConnect = slope(late.map(({ connects: at, rssMb }) => [at, rssMb * 1024]));
+  const figures = {
+    connects: opened, failures, vanished, setUpP50Ms: quantile(setUps, 0.5), setUpP99Ms: quantile(setUps, 0.99), kbPerConnect, freedMs,
+    descriptorsLeft: after === null || before === null ? Number.NaN : after.sum('process_open_fds') - before.sum('process_open_fds'),
+    socketsLeft: udpSockets(server.pid) - socketsBefore, sessionsLeft: sessionsIn(after), rssMb: points.at(-1)?.rssMb ?? Number.NaN,
+    startedNotEnded: after === null ? Number.NaN : after.sum('mouthpiece_sessions_started_total') - after.sum('mouthpiece_sessions_ended_total'),
+  };
+  const bounds: Bound[] = [atMost('connects that failed', failures, 0)];
+  if (after !== null) {
+    bounds.push(
+      atMost('sessions left', figures.sessionsLeft, 0), atMost('sessions begun and never ended', figures.startedNotEnded, 0),
+      atMost('time until the last slot is free', freedMs, FREED_WITHIN_MS, 'ms'), atMost('descriptors left', figures.descriptorsLeft, 3),
+    );
+    if (server.pid !== null) bounds.push(atMost('UDP sockets left', figures.socketsLeft, 0));
+    if (connects >= 300) bounds.push(atMost('memory slope over the second half', kbPerConnect, number(options, 'slope'), 'kB/connect'));
+  }
+  return {
+    figures, bounds,
+    tables: [
+      { title: 'churn', columns: ['', ''], rows: Object.entries(figures) },
+      ...(errors.size === 0 ? [] : [{ title: 'failures', columns: ['reason', 'times'], rows: [...errors] }]),
+    ],
+    plots: [
+      { kind: 'lines', title: 'Resident memory of the server', x: 'connects', y: 'MB', lines: [{ name: 'resident', points: points.map((point) => [point.connects, point.rssMb]) }] },
+      { kind: 'lines', title: 'File descriptors of the server', x: 'connects', y: '', lines: [{ name: 'open', points: points.map((point) => [point.connects, point.descriptors]) }] },
+      { kind: 'distribution', title: 'Token to first frame (outside)', x: 'ms', samples: [{ name: 'set-up', values: setUps }] },
+    ],
+    notes: ['Every tenth peer vanishes without a word; every third speaks half a second.', ...(after === null ? [OUTSIDE_NOTE] : [])],
+  };
+}
+
+export const churn: Scenario = {
+  name: 'churn',
+  about: 'Connects and disconnects, one in ten without a word; memory slope, descriptors, sockets and slots left behind.',
+  options: { connects: 600, parallel: 4, warmUp: 60, slope: 20, codec: 'vp8' },
+  small: { connects: 12, warmUp: 2, parallel: 2 },
+  run,
+};

@@ -1,0 +1,145 @@
+// How long from speech sent to lips and sound, for audio in bursts and paced in real time; and from SKIP to silence.
+import { rmSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PeerFigures, Utterance } from '../peers/light-peer.ts';
+import type { Fleet } from '../peers/fleet.ts';
+import { decodeLuma, lipOnsets } from '../peers/lips.ts';
+import { quantile } from '../report/stats.ts';
+import { type Bound, type Context, type Outcome, type Scenario, atMost, number } from '../scenario.ts';
+import { Interval, type Scrape } from '../server-view.ts';
+import { OUT, OUTSIDE_NOTE, benchSpeech, codecOf, look, startFleet } from './common.ts';
+
+type Pace = 'burst' | 'realtime';
+
+interface PaceResult { readonly pace: Pace; readonly lips: number[]; readonly sound: number[]; readonly speak: number[]; readonly inside: Interval | null }
+
+/** Until SILENT was seen, or long enough after. */
+async function untilSilent(fleet: Fleet, index: number, limitMs: number): Promise<Utterance> {
+  const deadline = performance.now() + limitMs;
+  for (;;) {
+    const utterance = (await fleet.figures()).peers[0]!.utterances[index]!;
+    if (utterance.silentMs !== null || performance.now() > deadline) return utterance;
+    await delay(50);
+  }
+}
+
+async function measurePace(context: Context, fleet: Fleet, pace: Pace, before: () => Promise<Scrape | null>): Promise<PaceResult> {
+  const utterances = number(context.options, 'utterances');
+  const seconds = number(context.options, 'seconds');
+  const { startsSeconds } = await benchSpeech();
+  const scraped = await before();
+  const { peer } = await fleet.open(null, true);
+  await delay(2500);
+  for (let i = 0; i < utterances; i += 1) {
+    await fleet.speak(peer, pace, startsSeconds[i % startsSeconds.length]!, seconds);
+    const { sentMs, speakMs, audibleMs } = await untilSilent(fleet, i, seconds * 1000 + 4000);
+    context.progress(`${pace} ${String(i + 1).padStart(3)}/${utterances}  SPEAK ${((speakMs ?? Number.NaN) - sentMs).toFixed(0)} ms  sound ${((audibleMs ?? Number.NaN) - sentMs).toFixed(0)} ms`);
+    // Not in step with the frame clock, so that every phase of it is met.
+    await delay(400 + Math.random() * 100);
+  }
+  const all = (await fleet.figures()).peers[0]!.utterances;
+  const file = path.join(OUT, `latency-${process.pid}-${pace}.${codecOf(context.options) === 'vp8' ? 'ivf' : 'h264'}`);
+  const { arrivalsMs } = await fleet.dump(peer, file);
+  const spans = all.map(({ sentMs, audibleMs, silentMs }) => ({ sentMs, fromMs: (audibleMs ?? sentMs) + 200, toMs: (silentMs ?? sentMs + seconds * 1000) - 300 }));
+  const lips = lipOnsets(await decodeLuma(file), arrivalsMs, spans);
+  rmSync(file);
+  const after = await before();
+  await fleet.close(peer);
+  return {
+    pace, lips, inside: scraped !== null && after !== null ? new Interval(scraped, after) : null,
+    sound: all.map(({ sentMs, audibleMs }) => (audibleMs ?? Number.NaN) - sentMs),
+    speak: all.map(({ sentMs, speakMs }) => (speakMs ?? Number.NaN) - sentMs),
+  };
+}
+
+/** Interrupts a speaking face. @returns milliseconds from SKIP to the last packet with sound, for each try. */
+async function measureInterrupts(context: Context, fleet: Fleet): Promise<number[]> {
+  const found: number[] = [];
+  const { peer } = await fleet.open();
+  for (let i = 0; i < number(context.options, 'interrupts'); i += 1) {
+    await fleet.speak(peer, 'burst', i, 4);
+    await delay(1000 + Math.random() * 100);
+    found.push(await fleet.skip(peer));
+  }
+  await fleet.close(peer);
+  return found;
+}
+
+const clean = (values: readonly number[]): number[] => values.filter(Number.isFinite);
+
+async function run(context: Context): Promise<Outcome> {
+  const server = await context.server({ WORKERS: '1' });
+  const codec = codecOf(context.options);
+  const fleet = await startFleet(context, server, { processes: 1, codec });
+  const load = number(context.options, 'load');
+  if (load > 0) {
+    const background = await startFleet(context, server, { processes: 1, codec });
+    for (let i = 0; i < load; i += 1) await background.open({ cycleSeconds: 10, speechSeconds: 10, pace: 'burst' });
+  }
+  const look1 = (): Promise<Scrape | null> => look(server);
+  const results = [await measurePace(context, fleet, 'burst', look1), await measurePace(context, fleet, 'realtime', look1)];
+  const interrupts = await measureInterrupts(context, fleet);
+  const setUp = await measureSetUps(context, fleet);
+
+  const figures: Record<string, number> = { interruptP50Ms: quantile(interrupts, 0.5), interruptP99Ms: quantile(interrupts, 0.99), setUpP50Ms: quantile(setUp, 0.5), setUpP99Ms: quantile(setUp, 0.99) };
+  const bounds: Bound[] = [];
+  const rows: (string | number)[][] = [];
+  for (const { pace, lips, sound, speak, inside } of results) {
+    for (const [name, values] of [['lips', lips], ['sound', sound], ['SPEAK', speak]] as const) {
+      figures[`${pace}${name[0]!.toUpperCase()}${name.slice(1).toLowerCase()}P50Ms`] = quantile(clean(values), 0.5);
+      figures[`${pace}${name[0]!.toUpperCase()}${name.slice(1).toLowerCase()}P99Ms`] = quantile(clean(values), 0.99);
+      rows.push([`${pace}: ${name}, outside`, quantile(clean(values), 0.5), quantile(clean(values), 0.9), quantile(clean(values), 0.99), clean(values).length]);
+    }
+    figures[`${pace}LipsSeen`] = clean(lips).length / lips.length;
+    if (inside === null) continue;
+    const [p50, p90, p99] = [0.5, 0.9, 0.99].map((q) => inside.quantile('mouthpiece_audio_to_lips_seconds', q) * 1000) as [number, number, number];
+    figures[`${pace}LedgerP50Ms`] = p50;
+    figures[`${pace}LedgerP99Ms`] = p99;
+    rows.push([`${pace}: lips, server's ledger`, p50, p90, p99, inside.increase('mouthpiece_audio_to_lips_seconds_count')]);
+  }
+  rows.push(['SKIP to silence, outside', quantile(interrupts, 0.5), quantile(interrupts, 0.9), quantile(interrupts, 0.99), interrupts.length]);
+  rows.push(['token to first frame, outside', quantile(setUp, 0.5), quantile(setUp, 0.9), quantile(setUp, 0.99), setUp.length]);
+  const burst = results[0]!;
+  if (burst.inside !== null) {
+    bounds.push(atMost('burst: audio to lips, server\'s ledger, median', figures['burstLedgerP50Ms']!, 60, 'ms'), atMost('burst: audio to lips, server\'s ledger, p99', figures['burstLedgerP99Ms']!, 120, 'ms'));
+  }
+  bounds.push(
+    atMost('burst: audio to lips, from outside, median', figures['burstLipsP50Ms']!, 100, 'ms'),
+    atMost('real time: audio to lips, from outside, median', figures['realtimeLipsP50Ms']!, 150, 'ms'),
+    atMost('SKIP to silence, p99', figures['interruptP99Ms']!, 100, 'ms'),
+  );
+  return {
+    figures, bounds,
+    tables: [{ title: 'milliseconds', columns: ['', 'p50', 'p90', 'p99', 'n'], rows }],
+    plots: [
+      { kind: 'distribution', title: 'From sending speech to moving lips (decoded, outside)', x: 'ms', samples: results.map(({ pace, lips }) => ({ name: pace, values: clean(lips) })) },
+      { kind: 'distribution', title: 'From sending speech to sound (outside)', x: 'ms', samples: results.map(({ pace, sound }) => ({ name: pace, values: clean(sound) })) },
+    ],
+    notes: [
+      'Outside: from the first chunk of speech handed to the socket to the arrival of the last packet of the first frame whose decoded mouth moves; the mouth is found as the blocks that move with speech and not without.',
+      'A sentence may begin with a sound that hardly moves the lips, so lips seen from outside come later than the first frame with an articulation in it, which is what the server\'s ledger counts.',
+      'token to first frame includes the 100 ms that the peer\'s DTLS library sleeps in the client role.',
+      ...(burst.inside === null ? [OUTSIDE_NOTE] : []),
+    ],
+  };
+}
+
+async function measureSetUps(context: Context, fleet: Fleet): Promise<number[]> {
+  const found: PeerFigures[] = [];
+  for (let i = 0; i < number(context.options, 'connects'); i += 1) {
+    const { peer, figures } = await fleet.open();
+    found.push(figures);
+    await fleet.close(peer);
+  }
+  context.progress(`${found.length} connects`);
+  return found.map(({ setUp }) => setUp.firstFrame);
+}
+
+export const latency: Scenario = {
+  name: 'latency',
+  about: 'From speech sent to moving lips and sound (bursts and real time), from SKIP to silence, from token to picture.',
+  options: { utterances: 30, seconds: 2, interrupts: 20, connects: 20, codec: 'vp8', load: 0 },
+  small: { utterances: 2, seconds: 1.5, interrupts: 1, connects: 2 },
+  run,
+};
