@@ -1,0 +1,134 @@
+// The DTLS server alone, without a network: honest clients of every kind get in, and nobody else does.
+import assert from 'node:assert/strict';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { createCertificate, fingerprintOf } from '../../../src/worker/peer/certificate.ts';
+import { DtlsServer } from '../../../src/worker/peer/dtls-server.ts';
+import { LyingClient, type ClientIdentity, type ClientQuirks } from '../../peers/dtls-client.ts';
+
+const own = createCertificate(Date.now());
+const client = createCertificate(Date.now());
+const stranger = createCertificate(Date.now());
+const directory = mkdtempSync(join(tmpdir(), 'mouthpiece-dtls-'));
+after(() => { rmSync(directory, { recursive: true }); });
+
+/** An RSA certificate, as GStreamer and older stacks make them. */
+function rsaIdentity(): ClientIdentity {
+  const path = (name: string): string => join(directory, name);
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', path('key.pem'), '-out', path('cert.pem'), '-days', '2', '-subj', '/CN=rsa'], { stdio: 'ignore' });
+  return { der: new X509Certificate(readFileSync(path('cert.pem'))).raw, privateKey: createPrivateKey(readFileSync(path('key.pem'))) };
+}
+
+class Harness {
+  readonly sent: Buffer[] = [];
+  readonly events: string[] = [];
+  readonly server: DtlsServer;
+  constructor(der: Buffer, hash = 'sha256') {
+    this.server = new DtlsServer(own, [{ hash, value: fingerprintOf(der, hash) }], {
+      send: (datagram) => { this.sent.push(datagram); },
+      onConnected: () => { this.events.push('connected'); },
+      onClosed: (reason) => { this.events.push(reason); },
+      onData: (data) => { this.events.push(`data ${data.toString()}`); },
+    });
+  }
+  give(datagrams: readonly Buffer[], nowMs = 0): void { for (const datagram of datagrams) this.server.receive(datagram, nowMs); }
+}
+
+function handshake(identity: ClientIdentity, quirks: ClientQuirks = {}, offered: Buffer = identity.der, hash = 'sha256'): { harness: Harness; client: LyingClient } {
+  const harness = new Harness(offered, hash);
+  const dtls = new LyingClient(identity, quirks);
+  harness.give(dtls.hello());
+  const flight = harness.sent.splice(0);
+  if (harness.server.isConnected || harness.events.length > 0) return { harness, client: dtls };
+  harness.give(dtls.respond(flight));
+  return { harness, client: dtls };
+}
+
+test('our certificate is a valid self-signed P-256 one', () => {
+  const parsed = new X509Certificate(own.der);
+  assert.ok(parsed.verify(parsed.publicKey));
+  assert.ok(parsed.checkPrivateKey(own.privateKey));
+  assert.equal(parsed.fingerprint256, own.fingerprint);
+  assert.ok(Date.parse(parsed.validFrom) < Date.now() && Date.parse(parsed.validTo) > Date.now() + 86_400_000 * 300);
+});
+
+test('honest clients connect, whatever their keys, fragments and age', () => {
+  const rsa = rsaIdentity();
+  const cases: [ClientIdentity, ClientQuirks, string][] = [
+    [client, {}, 'sha256'], [client, {}, 'sha384'], [client, {}, 'sha512'], [client, { scheme: 0x0503 }, 'sha256'], [rsa, {}, 'sha256'], [rsa, { scheme: 0x0401 }, 'sha256'],
+    [client, { withoutExtendedMasterSecret: true }, 'sha256'], [client, { shuffleFragments: 17 }, 'sha256'], [rsa, { shuffleFragments: 100, padding: 3_000 }, 'sha256'],
+    [client, { srtpProfiles: [1] }, 'sha256'], [client, { suites: [0x1301, 0xc02b, 0xff] }, 'sha256'],
+  ];
+  for (const [identity, quirks, hash] of cases) {
+    const { harness, client: dtls } = handshake(identity, quirks, identity.der, hash);
+    assert.deepEqual(harness.events, ['connected'], JSON.stringify(quirks));
+    harness.give([dtls.seal(23, Buffer.from('hi'))]);
+    assert.deepEqual(harness.events, ['connected', 'data hi']);
+  }
+});
+
+test('clients that are not who the offer said are refused as such', () => {
+  const attacks: [ClientIdentity, ClientQuirks, Buffer][] = [
+    [stranger, {}, client.der],                                          // another certificate
+    [{ der: client.der, privateKey: stranger.privateKey }, {}, client.der], // the right certificate, another key
+    [client, { emptyCertificate: true }, client.der],
+    [client, { wrongTranscript: true }, client.der],
+    [client, { badFinished: true }, client.der],
+    [client, { scheme: 0x0203 }, client.der],                            // SHA-1
+    [client, { scheme: 0x0401 }, client.der],                            // a signature of another kind than the key
+    [client, { plainFinished: true }, client.der],
+  ];
+  for (const [identity, quirks, offered] of attacks) {
+    let events: readonly string[];
+    try { events = handshake(identity, quirks, offered).harness.events; } catch (error) { assert.match(String(error), /sign|digest|padding/i); continue; }
+    assert.deepEqual(events, ['not_authentic'], JSON.stringify(quirks));
+  }
+});
+
+test('a handshake with a message missing, out of place or impossible never connects', () => {
+  for (const quirks of [{ skip: 'certificate' }, { skip: 'clientKeyExchange' }, { skip: 'certificateVerify' }, { badPoint: true }, { suites: [0xc02f] }, { srtpProfiles: [2] }, { groups: [29] }] as const) {
+    const { harness } = handshake(client, quirks);
+    assert.equal(harness.server.isConnected, false, JSON.stringify(quirks));
+    assert.ok(!harness.events.includes('connected'));
+  }
+});
+
+test('lost flights are sent again, ours by the clock and in answer to repetitions', () => {
+  const harness = new Harness(client.der);
+  const dtls = new LyingClient(client);
+  const hello = dtls.hello();
+  harness.give(hello, 0);
+  const first = harness.sent.splice(0);
+  harness.server.poll(400);
+  assert.equal(harness.sent.length, 0);
+  harness.server.poll(510);
+  assert.equal(harness.sent.splice(0).length, first.length, 'by the clock');
+  harness.give(hello, 1_000);
+  assert.equal(harness.sent.splice(0).length, first.length, 'in answer to a repeated ClientHello');
+  for (let count = 0; count < 50; count++) harness.give(hello, 1_001);
+  assert.equal(harness.sent.splice(0).length, 0, 'which does not make us an amplifier');
+  const second = dtls.respond(first);
+  harness.give(second.toReversed(), 2_000); // Finished overtook everything
+  assert.deepEqual(harness.events, ['connected']);
+  const finished = harness.sent.splice(0);
+  assert.equal(finished.length, 1);
+  harness.server.poll(60_000);
+  assert.equal(harness.sent.length, 0, 'nothing is repeated once connected');
+});
+
+test('messages of absurd lengths and numbers take no memory', () => {
+  const harness = new Harness(client.der);
+  const head = Buffer.from([22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 13]);
+  const before = process.memoryUsage().arrayBuffers;
+  for (let sequence = 0; sequence < 5_000; sequence++) {
+    const body = Buffer.from([11, 0xff, 0xff, 0xff, sequence >> 8, sequence & 255, 0, 0, 0, 0, 0, 1, 7]);
+    assert.equal(harness.server.receive(Buffer.concat([head, body]), 0), 'dtls_record');
+    body.writeUIntBE(16_000, 1, 3);
+    harness.server.receive(Buffer.concat([head, body]), 0);
+  }
+  assert.ok(process.memoryUsage().arrayBuffers - before < 2e6);
+});
