@@ -5,6 +5,7 @@ import path from 'node:path';
 import type { Logger } from './base/log.ts';
 import type { Config } from './config.ts';
 import { createFront, type Front } from './front/front.ts';
+import { observeHttp, observeRedis } from './front/observe.ts';
 import { WorkerPool } from './front/placement/pool.ts';
 import { SessionService } from './front/sessions/service.ts';
 import { newSecret } from './base/ids.ts';
@@ -47,6 +48,7 @@ export async function startServer(config: Config, log: Logger): Promise<RunningS
 
 async function assemble(config: Config, log: Logger, metrics: Metrics, opened: OpenStore, closers: (() => Promise<unknown> | void)[]): Promise<RunningServer> {
   const { store } = opened;
+  observeRedis(metrics, store.client, () => store.ready);
   const serverId = await serverIdentity(config.DATA_DIR);
   const history = new History(store, config.HISTORY_RETENTION_DAYS);
   const recorder = await SessionRecorder.open({ store, history, serverId, dataDir: config.DATA_DIR, log });
@@ -59,6 +61,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   });
 
   let sessions: SessionService | undefined;
+  let boundPort = config.PORT;
   const front = await createFront({
     config: {
       host: config.HOST, port: config.PORT, dataDir: config.DATA_DIR,
@@ -78,12 +81,14 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       models: ['rig'],
       readiness: { workers: () => pool.size > 0 },
       metrics: async () => (await metrics.render()).body,
-      onRequest: () => {},
+      onRequest: observeHttp(metrics),
+      onTokenRefused: (code) => { metrics.counter('mouthpiece_tokens_refused_total', { code }).add(); },
+      sessionStats: async (ownerId, sessionId) => await sessions?.stats(ownerId, sessionId) ?? null,
     },
   });
   sessions = new SessionService({
     tokens: front.tokens, quota: front.quota, pool, metrics, log, serverId,
-    destination: `${config.HOST}:${config.PORT}`,
+    destination: () => `${config.HOST}:${boundPort}`,
     faces: front.faceCatalog,
     journal: {
       started: ({ id, grant, kind, startMs }) => { void recorder.begin({ id, kind, startMs, ownerId: grant.ownerId, tokenId: grant.tokenId, faceId: grant.faceId, aggregator: grant.sessionAggregator, keyName: grant.keyName }); },
@@ -92,9 +97,22 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   });
   for (const route of ['/compose/webrtc/p2p', '/compose/webrtc/peer_to_peer', '/StartWebRTCSession']) front.sockets.add(route, sessions.handlers());
 
+  const gauges = {
+    ready: metrics.gauge('mouthpiece_ready'), draining: metrics.gauge('mouthpiece_draining'),
+    sockets: metrics.gauge('mouthpiece_websocket_connections'), pending: metrics.gauge('mouthpiece_history_pending_records'),
+  };
+  metrics.onScrape(() => {
+    const isDraining = sessions?.isDraining ?? false;
+    gauges.draining.set(isDraining ? 1 : 0);
+    gauges.ready.set(store.ready && pool.size > 0 && !isDraining ? 1 : 0);
+    gauges.sockets.set(front.sockets.connections);
+    gauges.pending.set(recorder.pendingCount);
+  });
+
   const apiKey = config.BOOTSTRAP_API_KEY ?? await readOrCreate(config.DATA_DIR, 'api-key', () => newSecret('mp_'));
   await front.apiKeys.register(apiKey, 'bootstrap', 'bootstrap');
   const { port } = await front.listen();
+  boundPort = port;
   const host = config.HOST === '0.0.0.0' || config.HOST === '::' ? '127.0.0.1' : config.HOST;
   const url = `${config.TLS_CERT_FILE === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const service = sessions;

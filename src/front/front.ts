@@ -1,7 +1,7 @@
 // Assembles the front: stores, REST routes, WebSocket routes and the listener. The one place where its parts meet.
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { ServiceError } from '../base/errors.ts';
+import { type ErrorCode, ServiceError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { createJobPool, type JobPool } from '../jobs/pool.ts';
 import { autoRoutes, type AgentFields } from './api/auto.ts';
@@ -12,6 +12,7 @@ import { integrationRoutes } from './api/integrations.ts';
 import { documentRoutes } from './api/openapi.ts';
 import { pageRoutes } from './api/page.ts';
 import { rateLimiterRoutes } from './api/ratelimiter.ts';
+import { sessionRoutes } from './api/sessions.ts';
 import { staticRoutes, type StaticVideos } from './api/static.ts';
 import { systemRoutes } from './api/system.ts';
 import { FaceCatalog } from './faces/catalog.ts';
@@ -70,6 +71,9 @@ export interface FrontDeps {
   readonly readiness: Readonly<Record<string, () => boolean | Promise<boolean>>>;
   readonly metrics: () => Promise<string>;
   readonly onRequest: (route: string, method: string, status: number, durationMs: number) => void;
+  readonly onTokenRefused?: (code: ErrorCode) => void;
+  /** The ledger of a live session; null when it is not on this server or not this owner's. */
+  readonly sessionStats?: (ownerId: string, sessionId: string) => Promise<object | null>;
   /** Makes the renderer of static videos; without it those paths answer 501. */
   readonly staticVideos?: (parts: StaticParts) => StaticVideos | Promise<StaticVideos>;
 }
@@ -129,11 +133,13 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   const api: Route[] = [
     ...composeRoutes({
       tokens, quota, faceExists, models: deps.models, canPlace: deps.canPlace, draining: deps.draining, iceServers: config.iceServers, turnSecret: config.turnSecret,
+      onRefused: deps.onTokenRefused,
     }),
     ...staticRoutes({ videos: staticVideos, faceExists, bodyPool }),
     ...faceRoutes(faces),
     ...historyRoutes(deps.history),
     ...rateLimiterRoutes(quota),
+    ...sessionRoutes(deps.sessionStats ?? (() => Promise.resolve(null))),
     ...autoRoutes({ agents: new Agents<AgentFields>(store), tokens: new AutoTokens(store, await SecretBox.open(config.secretsKey, config.dataDir)), serviceVersion: FACE_SERVICE_VERSION }),
     ...integrationRoutes(),
     ...systemRoutes({ readiness: { redis: () => store.ping(), accepting: () => !deps.draining(), ...deps.readiness }, metrics: deps.metrics }),

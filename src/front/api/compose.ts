@@ -1,7 +1,7 @@
 // POST /compose/token and GET /compose/ice: what a client needs before it opens the WebSocket.
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
-import { ServiceError } from '../../base/errors.ts';
+import { type ErrorCode, ServiceError } from '../../base/errors.ts';
 import { wallSeconds } from '../../base/time.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import { json } from '../http/reply.ts';
@@ -23,6 +23,7 @@ export interface ComposeDeps {
   /** False when no worker has room: said here already, before a client opens a WebSocket in vain. */
   readonly canPlace: () => boolean;
   readonly draining: () => boolean;
+  readonly onRefused?: ((code: ErrorCode) => void) | undefined;
   readonly iceServers: readonly IceServer[];
   /** coturn's static-auth-secret; `turn:` entries then get credentials that expire. */
   readonly turnSecret: string | undefined;
@@ -60,7 +61,10 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         401: { description: 'Refused: wrong key.', schema: tokenRefusal },
         429: { description: 'Refused: over the key\'s limits, or no worker has room.', schema: tokenRefusal },
       },
-      refusalFields: (error) => ({ session_token: 'FAIL TOKEN', detail: detailOf(error) }),
+      refusalFields: (error) => {
+        deps.onRefused?.(error.code);
+        return { session_token: 'FAIL TOKEN', detail: detailOf(error) };
+      },
       async handler({ body, caller }) {
         if (deps.draining()) throw new ServiceError('SERVER_DRAINING', undefined, 5);
         if (body.model && !deps.models.includes(body.model)) throw invalidField('body', 'model', `Unknown model; this server has: ${deps.models.join(', ')}`, 'unknown_model');

@@ -42,7 +42,8 @@ export interface SessionServiceOptions {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly serverId: string;
-  readonly destination: string;
+  /** host:port of this server, for clients that ask where they ended up. */
+  readonly destination: () => string;
 }
 
 interface Entry {
@@ -136,7 +137,7 @@ export class SessionService {
       const session = new LiveSession({
         id, worker, log, openedMs,
         socket: { send: (text) => socket.send(text), end: (code, reason) => { socket.end(code, reason); } },
-        destination: this.options.destination,
+        destination: this.options.destination(),
         meter: this.meter(id),
         spec: {
           face: { faceId: grant.faceId, bytes: face },

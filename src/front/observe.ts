@@ -1,0 +1,61 @@
+// What the front itself is measured by: HTTP, Redis, sockets, readiness, history that waits. Handles are made once per series.
+import type { Metrics } from '../metrics/registry.ts';
+import type { Counter, Histogram } from '../metrics/catalogue.ts';
+import { exemplarOf } from '../metrics/sheet.ts';
+import { monotonicMs } from '../base/time.ts';
+
+/** ioredis' client or cluster, as far as timing its commands needs it. */
+interface CommandSender { sendCommand(command: { readonly name: string; readonly promise: Promise<unknown> }, ...rest: unknown[]): unknown }
+
+const memo = <T>(make: (key: string) => T): ((key: string) => T) => {
+  const made = new Map<string, T>();
+  return (key) => {
+    let value = made.get(key);
+    if (value === undefined) made.set(key, value = make(key));
+    return value;
+  };
+};
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
+
+/** @returns the callback for each answered request. Routes are templates, so their number is bounded. */
+export function observeHttp(metrics: Metrics): (route: string, method: string, status: number, durationMs: number, requestId?: string) => void {
+  const requests = memo<Counter>((key) => {
+    const [method, status, route] = key.split(' ') as [string, string, string];
+    return metrics.counter('mouthpiece_http_requests_total', { method: METHODS.has(method) ? method as 'GET' : 'other', route, status });
+  });
+  const durations = memo<Histogram>((route) => metrics.histogram('mouthpiece_http_request_duration_seconds', { route }));
+  const issued = metrics.counter('mouthpiece_tokens_issued_total');
+  return (route, method, status, durationMs, requestId) => {
+    requests(`${method} ${status} ${route}`).add();
+    durations(route).observe(durationMs / 1000, requestId === undefined ? undefined : exemplarOf(requestId));
+    if (route === '/compose/token' && status === 200) issued.add();
+  };
+}
+
+/** Times every command of the client from here on, scripts under the name of their command. */
+export function observeRedis(metrics: Metrics, client: unknown, isReady: () => boolean): void {
+  const durations = memo<Histogram>((command) => metrics.histogram('mouthpiece_redis_command_duration_seconds', { command }));
+  const errors = {
+    timeout: metrics.counter('mouthpiece_redis_errors_total', { cause: 'timeout' }),
+    connection: metrics.counter('mouthpiece_redis_errors_total', { cause: 'connection' }),
+    reply: metrics.counter('mouthpiece_redis_errors_total', { cause: 'reply' }),
+  };
+  const connected = metrics.gauge('mouthpiece_redis_connected');
+  metrics.onScrape(() => { connected.set(isReady() ? 1 : 0); });
+  const sender = client as CommandSender;
+  const send = sender.sendCommand.bind(sender);
+  sender.sendCommand = (command, ...rest) => {
+    const startMs = monotonicMs();
+    command.promise.then(
+      () => { durations(command.name).observe((monotonicMs() - startMs) / 1000); },
+      (error: unknown) => {
+        const text = String(error);
+        if (/timed out/i.test(text)) errors.timeout.add();
+        else if (/ReplyError/.test(text)) errors.reply.add();
+        else errors.connection.add();
+      },
+    );
+    return send(command, ...rest);
+  };
+}
