@@ -19,7 +19,7 @@ import type { Instruments } from './instruments.ts';
 import { Ledger } from './ledger.ts';
 import type { Endpoint } from './peer/endpoint.ts';
 import type { Peer, PeerCloseReason, PeerListener } from './peer/peer.ts';
-import { FaceStage } from './render/face-stage.ts';
+import { FaceStage, faceAssetOf } from './render/face-stage.ts';
 import { SpeechState } from './speech-state.ts';
 
 /** What all sessions of a worker share. */
@@ -82,7 +82,7 @@ export class WorkerSession implements PeerListener {
     this.stream = new SpeechStream(this.speech, context.model.lookaheadMs);
     this.state = new SpeechState(this.openedMs);
     this.slot = context.model.createSlot();
-    this.face = new FaceStage(new native.FaceAsset(new Uint8Array(spec.face.bytes)), { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame });
+    this.face = new FaceStage(faceAssetOf(spec.face.bytes), { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame });
     this.microphone = new Microphone(this.speech);
     // The speech is 16 kHz, so Opus is given 16 kHz: RTP's clock and the decoder's output are 48 kHz all the same (RFC 7587 section 4.1).
     this.opus = new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: context.audioBitrateKbps * 1000, inbandFec: false });
