@@ -1,0 +1,387 @@
+// Strands: roots on the scalp, combed by a field, kept outside of the head, gathered into locks; and brows, lashes and beards.
+#include "hair.h"
+
+namespace {
+
+constexpr V3 kScalpCentre{0, .22f, -.10f};
+
+/** 0 off the scalp .. 1 well inside the hairline; p in the head's space. */
+float scalpMask(const Character& c, V3 p) {
+  const float ax = std::fabs(p.x);
+  const float wobble = .030f * (noise(p * 9) - .5f) + .02f * (noise(p * 23) - .5f);
+  float front = .735f - .20f * sq(ax / .55f) + .05f * bell(ax, .40f, .12f) + wobble;      // hairline over the forehead
+  if (c.hair == Hair::kReceding) front += .16f + .22f * bell(ax, .33f, .16f);
+  if (c.age > .5f) front += .03f;
+  float m = step(front - .012f, front + .035f, p.y);
+  // Temples and sideburns: in front of the ear, down to its middle.
+  const float burn = step(.09f, -.03f, p.z - .20f + .25f * (p.y - .3f) + wobble) * step(-.12f, .0f, p.y);
+  m = std::max(m, burn * step(.52f, .60f, ax));
+  // Round the ear and down the nape.
+  const float ear = length(V3{0, (p.y - .0f) / .25f, (p.z + .09f) / .165f});
+  if (ax > .5f) m *= step(.92f, 1.08f, ear);
+  const float nape = step(-.52f, -.42f, p.y) * step(-.18f, -.30f, p.z);
+  m = std::max(m * step(-.15f, -.02f, p.y), nape);
+  if (c.hair == Hair::kReceding) m *= std::max(step(.55f, .30f, p.y), step(.05f, -.2f, p.z) * .25f);
+  return m;
+}
+
+struct Style {
+  int strands;
+  float length, lengthVary;
+  float lift, stiffness, comb, gravity, frizz;
+  float curl, curlTurns;       // radius and turns per unit length
+  float volume;                // how far the outermost strands stay off the skull
+  float clump;
+  int guides;
+};
+
+Style styleOf(const Character& c) {
+  switch (c.hair) {
+    case Hair::kShort: return {46000, .46f, .35f, .65f, .84f, .34f, .02f, .10f, .010f, 3.f, .190f, .55f, 900};
+    case Hair::kLong: return {62000, 2.0f, .12f, .75f, .80f, .20f, .10f, .04f, .034f, .75f, .085f, .62f, 420};
+    case Hair::kBob: return {56000, 1.30f, .05f, .72f, .80f, .20f, .11f, .03f, .006f, .8f, .095f, .55f, 800};
+    case Hair::kCurly: return {52000, .40f, .30f, 1.0f, .95f, .02f, .0f, .25f, .034f, 9.f, .30f, .75f, 1500};
+    case Hair::kReceding: return {20000, .28f, .3f, .45f, .82f, .40f, .05f, .10f, .008f, 3.f, .06f, .4f, 600};
+    case Hair::kBun: return {50000, 1.0f, .1f, .35f, .70f, .5f, .0f, .03f, .004f, 1.f, .07f, .4f, 700};
+  }
+  return {};
+}
+
+/** Where the comb goes at a point of the scalp; tangential, in the head's space. */
+V3 combField(const Character& c, V3 p, V3 normal, float parting) {
+  V3 d{0, 0, 0};
+  const float side = p.x > parting ? 1.f : -1.f;
+  switch (c.hair) {
+    case Hair::kShort: {
+      // Up and back off the forehead with a sweep to one side; down at the sides and the back.
+      const float top = step(.50f, .75f, p.y);
+      const V3 quiff = normalize({.26f, .35f, -.60f + .45f * bell(p.z, .45f, .35f)});
+      const V3 down{p.x * .2f, -1.f, -.55f};
+      d = mix(normalize(down), quiff, top);
+      break;
+    }
+    case Hair::kLong: {
+      // Off the forehead and back, then down behind the cheekbone.
+      const float off = step(.62f, .35f, std::fabs(p.x)) * step(-.1f, .15f, p.z);
+      d = mix(V3{side * .45f, -1.f, -.25f}, V3{side * 1.f, .02f, -.55f}, off);
+      break;
+    }
+    case Hair::kBob:
+      // A fringe over the forehead, if young; else off it.
+      if (c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f) d = {p.x * .55f, -.55f, 1.f};
+      else d = mix(V3{side * .45f, -1.f, -.15f}, V3{side * 1.f, -.05f, c.age > .5f ? -.6f : -.2f}, step(.62f, .35f, std::fabs(p.x)));
+      break;
+    case Hair::kCurly: d = normal; break;
+    case Hair::kReceding: d = {p.x * .3f, -.8f, -.8f}; break;
+    case Hair::kBun: d = {-p.x * .6f, .35f, -1.f}; break;
+  }
+  return normalize(d);
+}
+
+V3 gradient(const Head& head, V3 p) { return head.smoothNormal(p, .02f); }
+
+/** A barber's work: short at the sides and the back. */
+float lengthAt(const Character& c, V3 p) {
+  if (c.hair == Hair::kShort) return mix(.24f, 1.f, step(.42f, .74f, p.y));
+  if (c.hair == Hair::kCurly) return mix(.35f, 1.f, step(.25f, .70f, p.y)) * mix(.55f, 1.f, step(.62f, .40f, p.z));
+  return 1;
+}
+
+/** One strand from its root, in the picture's space. */
+std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& random, float layer) {
+  const Character& c = head.character();
+  const int steps = 30;
+  const float parting = -.17f;
+  const V3 local = head.toHead(root);
+  const float wanted = style.length * (1 + style.lengthVary * random.normal() * .5f) * c.hairAmount * lengthAt(c, head.toHead(root));
+  V3 p = root, n = gradient(head, root);
+  V3 dir = normalize(n * style.lift + combField(c, head.toHead(root), n, parting) * .6f + V3{random.normal(), random.normal(), random.normal()} * style.frizz);
+  std::vector<V3> points{p};
+  // The fringe ends above the brows, whatever its strands' lengths.
+  const bool fringe = c.hair == Hair::kBob && c.age < .5f && local.z > .18f && std::fabs(local.x) < .40f;
+  const float seg = wanted / steps;
+  for (int i = 0; i < steps; i++) {
+    const float t = float(i) / steps;
+    const V3 comb = combField(c, head.toHead(p), n, parting);
+    const bool falling = style.length > .9f && !fringe;
+    const float fall = fringe ? .30f : style.gravity * (falling ? 1 + 2.5f * step(.5f, -.1f, p.y) : 1.f);
+    // Combed where it lies on the skull; below, it hangs.
+    const float hold = falling ? step(-.05f, .45f, p.y) : 1 - .8f * t;
+    dir = normalize(dir * style.stiffness + comb * (style.comb * hold) + V3{0, -fall, 0}
+      + V3{random.normal(), random.normal(), random.normal()} * (style.frizz * .25f));
+    p = p + dir * seg;
+    const float keep = layer * style.volume * lengthAt(c, local) * step(0.f, .22f, t + .04f) * (1 - .45f * t * (style.length > 1 ? 1.f : 0.f)) + .012f;
+    float d = head.smooth(p);
+    if (p.y < -.75f) { Material m; d = std::min(d, head.distance(p, &m)); }
+    if (d < keep) {
+      const V3 g = p.y < -.75f ? head.normal(p, .02f) : gradient(head, p);
+      p = p + g * (keep - d);
+      dir = normalize(dir - g * std::min(0.f, dot(dir, g)) * .9f);
+      n = g;
+    }
+    // Long hair frames the face instead of crossing it.
+    const V3 h = head.toHead(p);
+    if (falling && h.z > -.05f && h.y < .70f) {
+      const float side = local.x > parting ? 1.f : -1.f;
+      const float edge = mix(.50f, .60f, step(.55f, .15f, h.y)) - .10f * step(-.55f, -1.0f, h.y) + .06f * layer;
+      const float inside = edge - side * h.x;
+      if (inside > 0) {
+        p.x += side * inside * .45f;
+        p.z -= inside * .10f;
+        dir = normalize(dir + V3{side * inside * .8f, 0, 0});
+      }
+    }
+    points.push_back(p);
+    if (fringe && h.y < .335f + .03f * random.uniform()) break;
+    if (c.hair == Hair::kBob && h.y < -.78f - .04f * random.uniform()) break;
+  }
+  return points;
+}
+
+V3 at(const std::vector<V3>& line, float t) {
+  const float x = clamp01(t) * float(line.size() - 1);
+  const size_t i = std::min(size_t(x), line.size() - 2);
+  return mix(line[i], line[i + 1], x - float(i));
+}
+
+bool findRoot(const Head& head, Random& random, V3& root) {
+  for (int tries = 0; tries < 200; tries++) {
+    const float z = random.between(-.75f, 1.f), a = random.between(0, 6.2831853f);
+    const float s = std::sqrt(std::max(0.f, 1 - z * z));
+    const V3 dir{s * std::cos(a), z, s * std::sin(a)};
+    float t = 1.6f;
+    V3 p{};
+    for (int i = 0; i < 24; i++) { p = head.fromHead(kScalpCentre + dir * t); const float d = head.smooth(p); t -= d; if (std::fabs(d) < .001f) break; }
+    const V3 local = head.toHead(p);
+    if (random.uniform() > scalpMask(head.character(), local)) continue;
+    root = p - gradient(head, p) * .006f;
+    return true;
+  }
+  return false;
+}
+
+void addScalpHair(const Head& head, std::vector<Strand>& out) {
+  const Character& c = head.character();
+  const Style style = styleOf(c);
+  Random random(c.seed);
+  struct Guide { V3 root; std::vector<V3> points; float phase, layer, tone; };
+  std::vector<Guide> guides;
+  for (int i = 0; i < style.guides; i++) {
+    V3 root;
+    if (!findRoot(head, random, root)) break;
+    const float layer = std::sqrt(random.uniform());
+    guides.push_back({root, grow(head, style, root, random, layer), random.between(0, 6.28f), layer, random.normal()});
+  }
+  // Roots in a grid, so that the nearest guide is found quickly: cells of 0.15.
+  const auto cell = [](V3 p) { return int((p.x + 1.2f) / .15f) + 16 * int((p.y + 1.2f) / .15f) + 400 * int((p.z + 1.2f) / .15f); };
+  std::vector<std::vector<int>> buckets(400 * 20);
+  for (size_t i = 0; i < guides.size(); i++) buckets[size_t(cell(guides[i].root))].push_back(int(i));
+  for (int i = 0; i < style.strands; i++) {
+    V3 root;
+    if (!findRoot(head, random, root)) break;
+    int best = -1;
+    float bestDistance = 1e9f;
+    for (int dz = -1; dz <= 1; dz++) for (int dy = -1; dy <= 1; dy++) for (int dx = -1; dx <= 1; dx++) {
+      const int k = cell(root) + dx + 16 * dy + 400 * dz;
+      if (k < 0 || k >= int(buckets.size())) continue;
+      for (int g : buckets[size_t(k)]) {
+        const float d = length(guides[size_t(g)].root - root);
+        if (d < bestDistance) { bestDistance = d; best = g; }
+      }
+    }
+    if (best < 0) continue;
+    const Guide& guide = guides[size_t(best)];
+    const float layer = clamp01(guide.layer + .22f * random.normal());
+    std::vector<V3> own = grow(head, style, root, random, layer);
+    const float stray = random.uniform() < .05f ? .15f : 1.f;
+    const float phase = guide.phase + .5f * random.normal();
+    const V3 offset = V3{random.normal(), random.normal(), random.normal()} * .012f;
+    std::vector<V3> line;
+    const int count = int(std::min(own.size(), guide.points.size()));
+    const float end = float(std::min(own.size(), guide.points.size()) - 1) / float(own.size() - 1);
+    const int fine = std::max(12, int(count * (style.curlTurns > 4 ? 2.f : 1.f)));
+    V3 tangent{0, -1, 0};
+    for (int k = 0; k < fine; k++) {
+      const float t = float(k) / float(fine - 1);
+      V3 p = at(own, t * end);
+      const V3 q = at(guide.points, t * float(count - 1) / float(guide.points.size() - 1)) + offset;
+      p = mix(p, q, stray * style.clump * step(.02f, .75f, t));
+      if (k > 0 && !line.empty()) tangent = normalize(p - line.back());
+      if (style.curl > 0) {
+        const V3 u = normalize(cross(tangent, V3{.3f, .5f, .8f})), v = cross(tangent, u);
+        const float a = phase + t * style.length * style.curlTurns * 6.28f;
+        p = p + (u * std::cos(a) + v * std::sin(a)) * (style.curl * step(0, .4f, t));
+      }
+      line.push_back(p);
+    }
+    Strand s;
+    const float tone = std::exp(.16f * guide.tone + .16f * random.normal());
+    s.root = c.hairRoot * tone;
+    s.tip = c.hairTip * tone;
+    if (c.grey > 0 && random.uniform() < .25f) s.root = s.root * .45f, s.tip = s.tip * .55f;
+    s.radius = (c.hair == Hair::kCurly ? .0034f : .0030f) * random.between(.7f, 1.2f);
+    s.taper = .45f;
+    s.onSkin = false;
+    s.points = std::move(line);
+    out.push_back(std::move(s));
+  }
+}
+
+/** A short hair on the skin: from `root` (picture's space) along `along`, bending away from the surface by `lift`. */
+void addShort(const Head& head, std::vector<Strand>& out, V3 root, V3 along, float length, float lift, float radius, V3 colour, Random& random) {
+  const V3 n = head.normal(root, .006f);
+  V3 dir = normalize(along - n * dot(along, n));
+  Strand s;
+  V3 p = root - n * .002f;
+  for (int i = 0; i <= 5; i++) {
+    s.points.push_back(p);
+    const V3 d = normalize(dir + n * lift + V3{random.normal(), random.normal(), random.normal()} * .06f);
+    p = p + d * (length / 5);
+  }
+  s.root = s.tip = colour * std::exp(.25f * random.normal());
+  s.radius = radius;
+  s.taper = .3f;
+  s.onSkin = true;
+  out.push_back(std::move(s));
+}
+
+void addBrows(const Head& head, std::vector<Strand>& out) {
+  const Character& c = head.character();
+  Random random(c.seed + 1000);
+  const int count = int(520 * c.browThickness);
+  for (int side = -1; side <= 1; side += 2) for (int i = 0; i < count; i++) {
+    const float t = std::pow(random.uniform(), .85f);                                  // 0 at the nose, 1 at the tail
+    const float x = .105f + .335f * t;
+    const float arch = .268f + c.browHeight + .078f * std::sin(2.3f * std::pow(t, 1.05f)) - .050f * t * t - .008f + c.browAngle * (t - .4f) + (side > 0 ? .004f : 0);
+    const float half = .027f * c.browThickness * (1 - .75f * step(.35f, 1.f, t)) * (.70f + .30f * step(0.f, .15f, t));
+    const float v = clampTo(random.normal() * .55f, -1, 1);
+    const V3 start = head.fromHead({float(side) * x, arch + v * half, 1.1f});
+    const V3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
+    // Hairs stand up near the nose, lie along the arch further out; the upper ones lean down, the lower ones up.
+    const float up = mix(.85f, .10f, step(0, .30f, t)) - .45f * v * step(.1f, .5f, t);
+    const V3 along = normalize({float(side) * (.35f + t), up - .75f * step(.55f, 1, t), 0});
+    addShort(head, out, root, along, .062f * random.between(.7f, 1.15f) * (1 - .25f * t), .12f, .0026f, c.brow, random);
+  }
+}
+
+void addLashes(const Head& head, std::vector<Strand>& out) {
+  const Character& c = head.character();
+  Random random(c.seed + 2000);
+  for (int side = 0; side < 2; side++) for (int row = 0; row < 2; row++) {
+    const bool upper = row == 0;
+    const int count = upper ? 120 : 44;
+    const V3 centre = head.eyeCentre(side == 1);
+    for (int i = 0; i < count; i++) {
+      const float t = (float(i) + random.uniform()) / float(count);
+      const float x = mix(-.80f, 1.0f, t) * head.eyeHalfWidth();
+      const float y = upper ? head.upperLid(x) : head.lowerLid(x);
+      const float r = head.eyeRadius() + .020f;
+      const float z = std::sqrt(std::max(.001f, sq(r) - sq(x) - sq(y)));
+      const float s = side == 1 ? 1.f : -1.f;
+      V3 p = centre + V3{s * x, y + (upper ? .002f : -.004f), z};
+      const float length = (upper ? .066f : .024f) * c.lashes * (.55f + .55f * t) * random.between(.75f, 1.1f);
+      const float fan = (t - .42f) * 1.15f + .12f * random.normal();
+      V3 dir = upper ? normalize(V3{s * fan * .9f, -.10f, .85f}) : normalize(V3{s * fan * .8f, -.55f, .6f});
+      Strand strand;
+      for (int k = 0; k <= 6; k++) {
+        strand.points.push_back(head.fromHead(p));
+        p = p + dir * (length / 6);
+        dir = normalize(dir + V3{0, upper ? .26f : -.05f, -.06f});
+      }
+      strand.root = strand.tip = mix(V3{.012f, .009f, .008f}, c.brow * .5f, c.age * .5f);
+      strand.radius = upper ? .0030f : .0013f;
+      strand.taper = .15f;
+      strand.onSkin = true;
+      out.push_back(std::move(strand));
+    }
+  }
+}
+
+void addBeard(const Head& head, std::vector<Strand>& out) {
+  const Character& c = head.character();
+  if (c.beard <= 0) return;
+  Random random(c.seed + 3000);
+  const int count = int(60000 * std::min(1.f, .35f + c.beard));
+  for (int i = 0; i < count; i++) {
+    const float x = random.between(-.62f, .62f), y = random.between(-1.05f, .02f), ax = std::fabs(x);
+    const V3 start = head.fromHead({x, y, 1.15f});
+    const V3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
+    const V3 p = head.toHead(root);
+    if (p.z < -.15f || head.lipMask({p.x, p.y, std::max(p.z, .4f)}) > .15f) continue;
+    // Cheek line from the ear to the corner of the mouth; moustache; chin; not the throat.
+    const float cheek = -.33f + .62f * sq(std::max(0.f, ax - .16f)) * 1.4f;
+    float m = step(cheek + .03f, cheek - .09f, p.y);
+    const float moustache = step(-.335f, -.375f, p.y) * step(.30f, .18f, ax) * (p.y > -.52f ? 1.f : 0.f);
+    m = std::max(m, moustache * (1 - .55f * bell(p.x, 0, .018f)));
+    m *= 1 - .75f * bell(p.y, -.625f, .035f) * step(.10f, .17f, ax) * step(.30f, .2f, ax) * .6f;
+    m *= step(-.99f, -.90f, p.y) * step(.02f, .12f, p.z);
+    m *= .55f + .6f * noise(p * 14);
+    if (random.uniform() > m) continue;
+    const V3 along = normalize({p.x * .5f, -1, .1f});
+    const float length = c.beard < .25f ? .012f : .016f + .05f * std::max(0.f, c.beard - .25f);
+    addShort(head, out, root, along, length * random.between(.6f, 1.2f), .42f, .0015f, c.brow * .9f, random);
+  }
+}
+
+}  // namespace
+
+std::vector<Strand> growHair(const Head& head) {
+  std::vector<Strand> strands;
+  addScalpHair(head, strands);
+  addBrows(head, strands);
+  addLashes(head, strands);
+  addBeard(head, strands);
+  return strands;
+}
+
+// The grid spans head and shoulders.
+static constexpr V3 kLow{-1.7f, -2.2f, -1.5f}, kHigh{1.7f, 1.7f, 1.5f};
+
+HairShade::HairShade(const std::vector<Strand>& strands, V3 toLight) : light_(kSize * kSize * kSize, 1.f), ambient_(light_) {
+  std::vector<float> density(light_.size(), 0.f);
+  const V3 size = kHigh - kLow;
+  const auto index = [&](V3 p, int& i) {
+    const int x = int((p.x - kLow.x) / size.x * kSize), y = int((p.y - kLow.y) / size.y * kSize), z = int((p.z - kLow.z) / size.z * kSize);
+    if (x < 0 || y < 0 || z < 0 || x >= kSize || y >= kSize || z >= kSize) return false;
+    i = (z * kSize + y) * kSize + x;
+    return true;
+  };
+  for (const Strand& s : strands) {
+    if (s.onSkin) continue;
+    for (size_t k = 0; k + 1 < s.points.size(); k++) {
+      const float len = length(s.points[k + 1] - s.points[k]);
+      int i;
+      if (index(mix(s.points[k], s.points[k + 1], .5f), i)) density[size_t(i)] += len * s.radius * 2;
+    }
+  }
+  // Projected area per volume: optical depth per unit length.
+  const float cell = size.x / kSize * size.y / kSize * size.z / kSize;
+  for (float& d : density) d = std::min(60.f, d / cell);
+  const float stepLength = .045f;
+  const V3 around[6] = {toLight, {0, 1, 0}, {.8f, .3f, .5f}, {-.8f, .3f, .5f}, {0, .2f, 1}, {0, -.5f, .8f}};
+  for (int z = 0; z < kSize; z++) for (int y = 0; y < kSize; y++) for (int x = 0; x < kSize; x++) {
+    const V3 p{kLow.x + (x + .5f) / kSize * size.x, kLow.y + (y + .5f) / kSize * size.y, kLow.z + (z + .5f) / kSize * size.z};
+    float sum = 0;
+    for (int k = 0; k < 6; k++) {
+      const V3 dir = normalize(around[k]);
+      float depth = 0;
+      for (int j = 1; j <= 18; j++) { int i; if (!index(p + dir * (stepLength * j), i)) break; depth += density[size_t(i)] * stepLength; }
+      const float through = std::exp(-.55f * depth);
+      const size_t here = size_t((z * kSize + y) * kSize + x);
+      if (k == 0) light_[here] = through; else sum += through;
+      if (k == 5) ambient_[here] = sum / 5;
+    }
+  }
+}
+
+float HairShade::sample(const std::vector<float>& grid, V3 p) const {
+  const V3 size = kHigh - kLow;
+  const float x = clampTo((p.x - kLow.x) / size.x * kSize - .5f, 0, kSize - 1.01f);
+  const float y = clampTo((p.y - kLow.y) / size.y * kSize - .5f, 0, kSize - 1.01f);
+  const float z = clampTo((p.z - kLow.z) / size.z * kSize - .5f, 0, kSize - 1.01f);
+  const int i = int(x), j = int(y), k = int(z);
+  const auto g = [&](int a, int b, int c) { return grid[size_t(((k + c) * kSize + j + b) * kSize + i + a)]; };
+  const float fx = x - float(i), fy = y - float(j), fz = z - float(k);
+  const auto row = [&](int b, int c) { return mix(g(0, b, c), g(1, b, c), fx); };
+  return mix(mix(row(0, 0), row(1, 0), fy), mix(row(0, 1), row(1, 1), fy), fz);
+}

@@ -1,0 +1,58 @@
+// Renders the default faces' portraits (models/faces/<id>.webp) with the generator in models/faces/generator.
+// Usage: npm run faces:make [-- id ...] [-- --size 1024 --samples 2]. Finished portraits are kept, so that it can be interrupted.
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import sharp from 'sharp';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+const GENERATOR = path.join(ROOT, 'models/faces/generator');
+const WORK = path.join(ROOT, 'models/build/portraits');
+// Without -march=native: the same compiler gives the same pictures on every machine of an architecture.
+const FLAGS = ['-std=c++20', '-O3', '-ffast-math'];
+const WEBP: sharp.WebpOptions = { quality: 93, smartSubsample: true, effort: 6 };
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { size: { type: 'string', default: '1024' }, samples: { type: 'string', default: '2' }, out: { type: 'string', default: path.join(ROOT, 'models/faces') } },
+});
+
+mkdirSync(WORK, { recursive: true });
+const sources = readdirSync(GENERATOR).filter((file) => /\.(cc|h)$/.test(file)).toSorted();
+const version = sources.reduce((hash, file) => hash.update(readFileSync(path.join(GENERATOR, file))), createHash('sha256').update(FLAGS.join(' '))).digest('hex').slice(0, 16);
+const program = path.join(WORK, `portraits-${version}`);
+if (!existsSync(program)) {
+  execFileSync('g++', [...FLAGS, '-o', `${program}.part`, ...sources.filter((file) => file.endsWith('.cc')), '-lpthread'], { cwd: GENERATOR, stdio: 'inherit' });
+  renameSync(`${program}.part`, program);
+}
+
+const all = execFileSync(program, ['list'], { encoding: 'utf8' }).trim().split('\n');
+for (const id of positionals.length > 0 ? positionals : all) {
+  if (!all.includes(id)) throw new Error(`There is no character "${id}"; there are: ${all.join(', ')}.`);
+  const picture = path.join(WORK, `${id}-${version}-${values.size}-${values.samples}.ppm`);
+  if (!existsSync(picture)) {
+    const started = Date.now();
+    await render([id, picture, values.size, values.samples]);
+    console.log(`${id}: rendered in ${Math.round((Date.now() - started) / 1000)} s`);
+  }
+  const { data, info } = await sharp(readPpm(picture), { raw: { width: Number(values.size), height: Number(values.size), channels: 3 } }).webp(WEBP).toBuffer({ resolveWithObject: true });
+  writeFileSync(path.join(values.out, `${id}.webp`), data);
+  console.log(`${path.join(values.out, `${id}.webp`)}: ${Math.round(info.size / 1024)} KiB`);
+}
+
+/** At low priority: it takes all cores for a minute or so. */
+async function render(parameters: string[]): Promise<void> {
+  const child = spawn(program, parameters, { stdio: 'inherit' });
+  if (child.pid !== undefined) os.setPriority(child.pid, os.constants.priority.PRIORITY_LOW);
+  const code = await new Promise<number | null>((resolve, reject) => { child.once('exit', resolve); child.once('error', reject); });
+  if (code !== 0) throw new Error(`the generator ended with code ${code}`);
+}
+
+/** The generator's own PPM: one header line, then RGB. */
+function readPpm(file: string): Buffer {
+  const bytes = readFileSync(file);
+  return bytes.subarray(bytes.indexOf(10) + 1);
+}
