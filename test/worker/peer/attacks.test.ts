@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
 import { test } from 'node:test';
-import { crc32c, Message } from 'werift';
+import { classes, crc32c, Message, methods } from 'werift';
 import { monotonicMs } from '../../../src/base/time.ts';
 import { createEndpoint } from '../../../src/worker/peer/endpoint.ts';
 import { Attacker, Pair, until } from '../../peers/werift-peer.ts';
@@ -65,7 +65,7 @@ test('a replayed record is not taken twice', async (t) => {
 
 /** A Binding request as an attacker can make it: any name, any key. */
 function stunRequest(username: string | null, password: string | null, nominate = true): Buffer {
-  const request = new Message(1, 0);
+  const request = new Message(methods.BINDING, classes.REQUEST);
   if (username !== null) request.setAttribute('USERNAME', username);
   request.setAttribute('PRIORITY', 1).setAttribute('ICE-CONTROLLING', 1n);
   if (nominate) request.setAttribute('USE-CANDIDATE', null);
@@ -89,7 +89,7 @@ test('STUN without the right name and integrity is not answered, learnt or follo
   const { rejected } = pair.endpoint.stats;
   await until(() => rejected.stun_integrity + rejected.stun_malformed + rejected.stun_unknown_user === 9);
   // Forged responses from the client's own address to checks that were never made
-  const response = new Message(1, 0x100);
+  const response = new Message(methods.BINDING, classes.RESPONSE);
   for (let count = 0; count < 20; count++) pair.sendRaw(response.bytes);
   await until(() => rejected.stun_unknown_user >= 20);
   assert.equal(stranger.replies.length, 0);
