@@ -6,14 +6,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import sharp from 'sharp';
+import sharp, { type WebpOptions } from 'sharp';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const GENERATOR = path.join(ROOT, 'models/faces/generator');
 const WORK = path.join(ROOT, 'models/build/portraits');
 // Without -march=native: the same compiler gives the same pictures on every machine of an architecture.
 const FLAGS = ['-std=c++20', '-O3', '-ffast-math'];
-const WEBP: sharp.WebpOptions = { quality: 93, smartSubsample: true, effort: 6 };
+const WEBP: WebpOptions = { quality: 93, smartSubsample: true, effort: 6 };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
