@@ -18,7 +18,10 @@ from frontend import FPS, RATE, WORK, features, steps_in
 LOOKAHEAD_S = .060     # output k describes (k + 1) / 30 - LOOKAHEAD_S: all the audio that the model hears past the instant it describes
 SHARD_MINUTES = int(os.environ.get("SHARD_MINUTES", 45))
 # How often a session is of each group. Human recordings (flite, festival) outweigh formant synthesis, which brings variety of languages and vocal tracts.
-WEIGHTS = {'espeak': .36, 'flite_slt': .16, 'flite_rms': .16, 'flite_kal16': .09, 'flite_kal': .02, 'festival_kal_diphone': .05, 'festival_cmu_us_slt_arctic_hts': .08, 'festival_msu_ru_nsh_clunits': .08}
+WEIGHTS = {'espeak': .32, 'flite_slt': .18, 'flite_rms': .18, 'flite_kal16': .09, 'flite_kal': .02, 'festival_kal_diphone': .05, 'festival_cmu_us_slt_arctic_hts': .08, 'festival_msu_ru_nsh_clunits': .08}
+
+# Most recorded voices are men's: their copies lean towards shorter vocal tracts, the woman's towards longer ones.
+VOCAL_TRACT = {'espeak': 0., 'flite_slt': -.04, 'festival_cmu_us_slt_arctic_hts': -.04}
 
 
 def prosody(wave, count, first):
@@ -97,9 +100,10 @@ def label(segments, clean, steps):
     return y.astype(np.float16), classes
 
 
-def session(utterances, rng, babble):
-    """One session: utterances of one group in a row, with pauses and other sounds between -> (int16 wave, segments, clean float wave)."""
-    factor = float(np.clip(np.exp(rng.normal(0, .13)), .74, 1.38)) if rng.random() < .75 else 1.
+def session(utterances, rng, babble, middle=0.):
+    """One session: utterances of one group in a row, with pauses and other sounds between -> (int16 wave, segments, clean float wave).
+    `middle`: log of the vocal tract factor that such sessions have on average."""
+    factor = float(np.clip(np.exp(rng.normal(middle, .13)), .74, 1.38)) if rng.random() < .75 else 1.
     tempo = rng.uniform(.8, 1.25) if rng.random() < .3 else 1.
     rough = rng.random() < .1
     waves, others, segments, at = [], [], [], 0
@@ -159,9 +163,10 @@ def shard(number, groups, path):
             wave = np.clip(wave / augment.rms(wave) * 32768 * 10 ** (rng.uniform(-75, -15) / 20), -32768, 32767).astype(np.int16)
             segments, clean = [], np.zeros(count, np.float32)
         else:
-            pool = groups[rng.choice(names, p=weights / weights.sum())]
+            name = rng.choice(names, p=weights / weights.sum())
+            pool = groups[name]
             first, count = rng.integers(0, len(pool)), rng.integers(2, 6)
-            wave, segments, clean = session(pool[first: first + count], rng, babble)
+            wave, segments, clean = session(pool[first: first + count], rng, babble, VOCAL_TRACT.get(name, .06))
         steps = steps_in(len(wave))
         y, c = label(segments, clean, steps)
         all_f.append(features(wave).astype(np.float16))

@@ -65,6 +65,26 @@ test('a talker 10 or 20 dB softer gives nearly the same features once the level 
   assert.ok(distance(soft!) < 0.06 * scale, `20 dB softer differs by ${distance(soft!)} of ${scale}`);
 });
 
+test('features are those that the shipped model was trained on: a change here means training again', () => {
+  let seed = 7;
+  const pcm = Int16Array.from({ length: SPEECH_RATE }, (_, i) => {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    return Math.floor((seed / 2 ** 32 - 0.5) * 4000 * (1 + Math.floor(i / 2000) % 3));
+  });
+  const out = features(pcm);
+  // From models/training/frontend.py: [step, third, values of bands 0 7 13 22 39].
+  const trained: [number, number, number[]][] = [
+    [0, 0, [0.8323385119438171, 1.2822078466415405, 1.0325132608413696, 1.449965000152588, 1.6589044332504272]],
+    [0, 2, [1.1756309270858765, 1.5149030685424805, 1.4218358993530273, 1.5211111307144165, 1.897286295890808]],
+    [11, 1, [1.282602071762085, 1.2934404611587524, 1.7840957641601562, 1.7264407873153687, 1.9217499494552612]],
+    [29, 2, [1.4423243999481201, 1.4492568969726562, 1.6397937536239624, 1.8129075765609741, 2.046830177307129]],
+  ];
+  for (const [step, third, expected] of trained) {
+    const got = [0, 7, 13, 22, 39].map((band) => out[step * STEP + third * MEL_BANDS + band]!);
+    for (const [i, value] of expected.entries()) assert.ok(Math.abs(got[i]! - value) < 1e-5, `step ${step}, third ${third}: ${got.join(' ')}`);
+  }
+});
+
 test('reset makes a used front end give what a new one gives', () => {
   const used = new native.MelFrontEnd();
   features(babble(20_000, 1), used);
