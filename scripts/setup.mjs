@@ -31,7 +31,9 @@ function run(command, args, options = {}) {
   const logFile = path.join(STAMPS, 'last-failure.log');
   mkdirSync(STAMPS, { recursive: true });
   writeFileSync(logFile, `$ ${command} ${args.join(' ')}\n${result.stdout ?? ''}\n${result.stderr ?? ''}\n${result.error ?? ''}\n`);
-  const why = (result.error?.message ?? `${result.stderr || result.stdout}`).trim().split('\n').filter((line) => /error|fail|cannot|unable|E:/i.test(line)).pop() ?? `exit code ${result.status}`;
+  const complaints = `${result.stderr || result.stdout}`.split('\n').map((line) => line.replace(/^npm error\s*/, '').trim())
+    .filter((line, index, lines) => /error|fail|cannot|can only|unable|missing|^E:/i.test(line) && line.split(' ').length > 4 && !/complete log|npm warn/i.test(line) && lines.indexOf(line) === index);
+  const why = result.error?.message ?? complaints[0] ?? `exit code ${result.status}`;
   throw new SetupError(`${label ?? command} failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`);
 }
 

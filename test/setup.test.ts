@@ -1,0 +1,45 @@
+// What a newcomer's first command depends on: the lockfile, the scripts, and that set-up says in one line what is wrong.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+const root = path.resolve(import.meta.dirname, '..');
+const readJson = (file: string): any => JSON.parse(readFileSync(path.join(root, file), 'utf8'));
+
+for (const file of ['package-lock.json', 'scripts/toolchain/package-lock.json']) {
+  test(`${file} names no registry host and holds every platform's packages`, () => {
+    const lock = readJson(file) as { packages: Record<string, { version?: string; optionalDependencies?: Record<string, string> }> };
+    assert.doesNotMatch(readFileSync(path.join(root, file), 'utf8'), /"resolved"|https?:\/\/[^"]*registry/);
+    const missing = Object.values(lock.packages).flatMap((entry) => Object.entries(entry.optionalDependencies ?? {}))
+      .filter(([name, version]) => /^\d/.test(version) && /android|darwin|linux|win32|freebsd|openharmony/.test(name) && lock.packages[`node_modules/${name}`] === undefined);
+    assert.deepEqual(missing, [], 'npm ci would refuse this lockfile: run node scripts/complete-lock.mjs');
+  });
+}
+
+test('dependencies are exact, so that every machine runs what was tested', () => {
+  const { dependencies, devDependencies } = readJson('package.json') as { dependencies: Record<string, string>; devDependencies: Record<string, string> };
+  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) assert.match(version, /^(npm:@uwsjs\/core@)?\d+\.\d+\.\d+$/, name);
+});
+
+test('every npm script exists', () => {
+  const source = readFileSync(path.join(root, 'scripts/run.mjs'), 'utf8');
+  for (const [name, command] of Object.entries(readJson('package.json').scripts as Record<string, string>)) {
+    assert.equal(command, `node scripts/run.mjs ${name}`);
+    const entry = new RegExp(`'?${name}'?: '([^']+)'`).exec(source)?.[1];
+    assert.ok(['test', 'setup'].includes(name) || (entry !== undefined && existsSync(path.join(root, entry))), `npm run ${name} has no program`);
+  }
+});
+
+test('a bad setting, an unknown task and an unknown argument are told in one line', () => {
+  const main = (env: Record<string, string>, ...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], { cwd: root, encoding: 'utf8', env: { PATH: process.env['PATH'], ...env } });
+  const bad = main({ PORT: '99999' });
+  assert.equal(bad.status, 1);
+  assert.match(bad.stderr, /PORT=99999: /);
+  assert.doesNotMatch(bad.stderr, /at .*\.ts:\d+/);
+  assert.match(main({}, '--port=1').stderr, /unknown argument '--port=1'/);
+  const task = spawnSync(process.execPath, ['scripts/run.mjs', 'nonsense'], { cwd: root, encoding: 'utf8', env: { ...process.env, MOUTHPIECE_SKIP_APT: '1' } });
+  assert.equal(task.status, 1);
+  assert.match(task.stderr, /unknown task 'nonsense'/);
+});
