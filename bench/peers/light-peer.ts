@@ -44,7 +44,9 @@ export interface PeerFigures {
 const FREEZE_MS = 300;
 const COURSE_MS = 10_000;
 const SETTLED_AFTER_SKIP_MS = 600;
+const GIVE_UP_WAITING_MS = 30_000;
 const MAX_KEPT_DELAYS = 4000;
+const MAX_KEPT_FRAMES = 20_000;
 /** Opus packets of silence are a few bytes; a voiced packet at 32 kbit/s has 40 and more. */
 const AUDIBLE_PAYLOAD_BYTES = 30;
 const CHUNK_BYTES = 6000;
@@ -206,7 +208,7 @@ export class LightPeer {
     this.leastDelayMs = Math.min(this.leastDelayMs, delayMs);
     if (figures.delaysMs.length < MAX_KEPT_DELAYS) figures.delaysMs.push(delayMs - this.leastDelayMs);
     else figures.delaysMs[figures.frames % MAX_KEPT_DELAYS] = delayMs - this.leastDelayMs;
-    if (this.options.keepFrames) this.kept.push(frame);
+    if (this.options.keepFrames && this.kept.length < MAX_KEPT_FRAMES) this.kept.push(frame);
     this.followCourse(frame, delayMs);
   }
 
@@ -299,10 +301,16 @@ export class LightPeer {
     for (const tell of this.onOver.splice(0)) tell();
   }
 
-  /** @param how `clean`: peer connection and socket are closed; `vanish`: the socket goes, the peer falls silent without a word */
+  /** @param how `clean`: peer connection and socket are closed; `vanish`: nothing is sent any more, as if the network were cut, until the server gives up */
   async close(how: 'clean' | 'vanish' = 'clean'): Promise<void> {
+    if (how === 'vanish') {
+      for (const { connection } of this.pc.iceTransports) {
+        // Below ICE, so that consent checks (RFC 7675) fall silent too.
+        for (const { transport } of (connection as unknown as { protocols: { transport: { send: () => Promise<void> } }[] }).protocols) transport.send = () => Promise.resolve();
+      }
+      await Promise.race([this.over, new Promise((resolve) => { setTimeout(resolve, GIVE_UP_WAITING_MS).unref(); })]);
+    }
     this.end('closed by us');
-    if (how === 'vanish') for (const { connection } of this.pc.iceTransports) connection.send = () => Promise.resolve();
     this.socket?.close();
     await this.pc.close();
   }

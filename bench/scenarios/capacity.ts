@@ -8,6 +8,7 @@ import { mapCpus } from '../../src/front/placement/cpu-map.ts';
 import { native } from '../../src/native/addon.ts';
 import type { BareEncode } from '../bare-encode.ts';
 import type { Fleet, FleetSummary } from '../peers/fleet.ts';
+import type { TalkPlan } from '../peers/protocol.ts';
 import { quantile, slope } from '../report/stats.ts';
 import { type Bound, type Context, type Outcome, type Scenario, type Server, atLeast, atMost, number } from '../scenario.ts';
 import { Interval } from '../server-view.ts';
@@ -16,6 +17,8 @@ import { OUT, OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
 const STAGES = ['features', 'inference', 'render', 'encode', 'send', 'audio'] as const;
 const CYCLE_SECONDS = 10;
 const SETTLE_MS = 4000;
+const REFUSALS_TO_BELIEVE = 8;
+const PROBE: TalkPlan = { cycleSeconds: 3, speechSeconds: 2, pace: 'burst' };
 
 /** One level of load, held for a while. NaN: not to be known from outside. */
 interface Step {
@@ -95,14 +98,16 @@ async function run(context: Context): Promise<Outcome> {
   // Placement would refuse before quality suffers; here it is quality that is looked for.
   const server = await context.server({ WORKERS: String(options['workers']), MAX_WORKER_LOAD: '1', MAX_SESSIONS_PER_WORKER: '1000' });
   const fleet = await startFleet(context, server, { processes: number(options, 'processes'), codec: codecOf(options) }, number(options, 'workers'));
-  const plan = { cycleSeconds: CYCLE_SECONDS, speechSeconds, pace: 'burst' as const };
+  const plan: TalkPlan = { cycleSeconds: CYCLE_SECONDS, speechSeconds, pace: 'burst' };
   const empty = await look(server);
   const { peer: kept } = await fleet.open(plan, true);
+  // One that begins to speak every few seconds, so that audio to lips is measured at every level of load.
+  if (speechSeconds > 0) await fleet.open(PROBE);
   const steps: Step[] = [];
-  let refused = '';
-  while (refused === '' && fleet.size <= number(options, 'max')) {
+  let refused: string | null = null;
+  while (refused === null && fleet.size <= number(options, 'max')) {
     const wanted = steps.length === 0 ? number(options, 'from') : fleet.size + number(options, 'step');
-    while (refused === '' && fleet.size < wanted) await fleet.open(plan).catch((error: Error) => { refused = error.message; });
+    refused = await openUpTo(fleet, wanted, plan);
     const step = await hold(context, server, fleet);
     steps.push(step);
     context.progress(`${String(step.sessions).padStart(4)} sessions  ${step.cores.toFixed(2)} cores  lateness p50 ${step.latenessP50Ms.toFixed(1)} p99 ${step.latenessP99Ms.toFixed(1)} ms  lips p99 ${step.lipsP99Ms.toFixed(0)} ms  ${step.framesPerSession.toFixed(1)} fps  ${step.rssMb.toFixed(0)} MB  load generator +${step.loadLoopP99Ms.toFixed(0)} ms  ${step.broken ?? 'ok'}`);
@@ -116,21 +121,36 @@ async function run(context: Context): Promise<Outcome> {
   await fleet.dump(kept, file);
   await fleet.closeAll();
   await server.stop();
-  const bare = await bareEncode(context, file, kbps, Math.max(1, best?.sessions ?? 1)).finally(() => { rmSync(file, { force: true }); });
+  const bare = await bareEncode(context, file, kbps, (best ?? steps[0]!).sessions).finally(() => { rmSync(file, { force: true }); });
   context.progress(`bare encode ${bare.msPerFrame.toFixed(3)} ms a frame at ${bare.kbps.toFixed(0)} kbit/s`);
   return report(context, { steps, best, bare, refused, emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20 });
 }
 
-interface Found { readonly steps: readonly Step[]; readonly best: Step | undefined; readonly bare: BareEncode; readonly refused: string; readonly emptyMb: number }
+/** @returns the server's reason when it takes no more, else null. */
+async function openUpTo(fleet: Fleet, wanted: number, plan: TalkPlan): Promise<string | null> {
+  for (let refusals = 0; fleet.size < wanted;) {
+    try {
+      await fleet.open(plan);
+    } catch (error) {
+      refusals += 1;
+      // Many connects at once make frames late for a moment, and placement pauses: that is not the end of the ramp yet.
+      if (refusals === REFUSALS_TO_BELIEVE) return error instanceof Error ? error.message : String(error);
+      await delay(1000);
+    }
+  }
+  return null;
+}
+
+interface Found { readonly steps: readonly Step[]; readonly best: Step | undefined; readonly bare: BareEncode; readonly refused: string | null; readonly emptyMb: number }
 
 function report({ options }: Context, { steps, best, bare, refused, emptyMb }: Found): Outcome {
   const workers = number(options, 'workers');
   const mbPerSession = steps.length >= 3 ? slope(steps.map(({ sessions, rssMb }) => [sessions, rssMb])) : ((steps[0]?.rssMb ?? Number.NaN) - emptyMb) / (steps[0]?.sessions ?? 1);
-  const ratio = (best?.msPerFrame ?? Number.NaN) / bare.msPerFrame;
+  const ratio = (best ?? steps.at(-1))!.msPerFrame / bare.msPerFrame;
   const isInside = Number.isFinite(steps[0]?.cores);
   const sessionsPerCore = (best?.sessions ?? 0) / workers;
   const figures = {
-    sessionsPerCore, coresAtBest: best?.cores ?? Number.NaN, coresPerSession: (best?.cores ?? Number.NaN) / (best?.sessions ?? 1), msPerFrame: best?.msPerFrame ?? Number.NaN,
+    sessionsPerCore, coresAtBest: best?.cores ?? Number.NaN, coresPerSession: (best ?? steps.at(-1))!.cores / (best ?? steps.at(-1))!.sessions, msPerFrame: (best ?? steps.at(-1))!.msPerFrame,
     bareEncodeMsPerFrame: bare.msPerFrame, ratioToBareEncode: ratio, mbPerSession, latenessP99Ms: best?.latenessP99Ms ?? Number.NaN, lipsP99Ms: best?.lipsP99Ms ?? Number.NaN, emptyMb,
   };
   const bounds: Bound[] = [atLeast(`sessions on a core, ${options['speaking']} % speaking`, sessionsPerCore, number(options, 'expect'))];
@@ -149,8 +169,8 @@ function report({ options }: Context, { steps, best, bare, refused, emptyMb }: F
       { kind: 'lines', title: 'Memory of the server', x: 'sessions', y: 'MB', lines: [line('resident', (step) => step.rssMb)] },
     ],
     notes: [
-      `Bare encode: the pictures one peer received, decoded and coded again by ${best?.sessions ?? 1} encoders in turn with the server's settings and mean bitrate, on the worker's core, after the load had gone; ${bare.frames} frames.`,
-      ...(refused === '' ? [] : [`The ramp ended because the server refused: ${refused}`]),
+      `Bare encode: the pictures one peer received, decoded and coded again by ${(best ?? steps[0]!).sessions} encoders in turn with the server's settings and mean bitrate, on the worker's core, after the load had gone; ${bare.frames} frames.`,
+      ...(refused === null ? [] : [`The ramp ended because the server refused: ${refused}`]),
       ...(Math.max(...steps.map(({ loadLoopP99Ms }) => loadLoopP99Ms)) > 20 ? ['The load generator itself was late by over 20 ms at times: delays seen from outside are too large. Give it more cores.'] : []),
       ...(isInside ? [] : [OUTSIDE_NOTE]),
     ],

@@ -8,6 +8,7 @@ import { OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
 
 /** A peer that vanished must be noticed within ten seconds; a little is added for the scrape. */
 const FREED_WITHIN_MS = 12_000;
+const MAX_TRIES = 40;
 
 const sessionsIn = (one: Scrape | null): number => one === null ? Number.NaN : one.sum('mouthpiece_worker_sessions');
 
@@ -38,26 +39,44 @@ async function untilEmpty(server: Server): Promise<number> {
 async function run(context: Context): Promise<Outcome> {
   const { options } = context;
   const connects = number(options, 'connects');
-  const server = await context.server({ WORKERS: '1' });
+  const server = await context.server({ WORKERS: '1', MAX_WORKER_LOAD: '1' });
   const fleet = await startFleet(context, server, { processes: 1, codec: codecOf(options) });
   const points: { readonly connects: number; readonly rssMb: number; readonly descriptors: number }[] = [];
   const setUps: number[] = [];
   const errors = new Map<string, number>();
   let opened = 0;
   let vanished = 0;
+  const vanishing: Promise<void>[] = [];
   const sample = async (): Promise<void> => {
     const now = await look(server);
     if (now !== null) points.push({ connects: opened, rssMb: now.sum('process_resident_memory_bytes') / 2 ** 20, descriptors: now.sum('process_open_fds') });
   };
+  let turnedAway = 0;
+  /** Placement may refuse for a moment while many connect: that is an answer, and one tries again. */
+  const open = async (): ReturnType<typeof fleet.open> => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await fleet.open();
+      } catch (error) {
+        if (tries === MAX_TRIES || !String(error).includes('SERVER_OVERLOADED')) throw error;
+        turnedAway += 1;
+        await delay(500);
+      }
+    }
+  };
   const one = async (index: number): Promise<void> => {
     try {
-      const { peer, figures } = await fleet.open();
+      const { peer, figures } = await open();
       setUps.push(figures.setUp.firstFrame);
       if (index % 3 === 0) await fleet.speak(peer, 'burst', index, 0.5);
       await delay(Math.random() * 300);
       const how = index % 10 === 9 ? 'vanish' : 'clean';
-      if (how === 'vanish') vanished += 1;
-      await fleet.close(peer, how);
+      if (how === 'clean') await fleet.close(peer);
+      else {
+        vanished += 1;
+        // It takes the server seconds to notice, in which others come and go.
+        vanishing.push(fleet.close(peer, 'vanish'));
+      }
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       errors.set(why, (errors.get(why) ?? 0) + 1);
@@ -82,6 +101,7 @@ async function run(context: Context): Promise<Outcome> {
   };
   await Promise.all(Array.from({ length: number(options, 'parallel') }, lane));
   const freedMs = await untilEmpty(server);
+  await Promise.all(vanishing);
   const after = await look(server);
   await sample();
 
@@ -89,7 +109,7 @@ async function run(context: Context): Promise<Outcome> {
   const late = points.slice(Math.floor(points.length / 2));
   const kbPerConnect = slope(late.map(({ connects: at, rssMb }) => [at, rssMb * 1024]));
   const figures = {
-    connects: opened, failures, vanished, setUpP50Ms: quantile(setUps, 0.5), setUpP99Ms: quantile(setUps, 0.99), kbPerConnect, freedMs,
+    connects: opened, failures, turnedAway, vanished, setUpP50Ms: quantile(setUps, 0.5), setUpP99Ms: quantile(setUps, 0.99), kbPerConnect, freedMs,
     descriptorsLeft: after === null || before === null ? Number.NaN : after.sum('process_open_fds') - before.sum('process_open_fds'),
     socketsLeft: udpSockets(server.pid) - socketsBefore, sessionsLeft: sessionsIn(after), rssMb: points.at(-1)?.rssMb ?? Number.NaN,
     startedNotEnded: after === null ? Number.NaN : after.sum('mouthpiece_sessions_started_total') - after.sum('mouthpiece_sessions_ended_total'),

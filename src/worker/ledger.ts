@@ -9,6 +9,8 @@ export class RecentValues {
 
   record(value: number): void { this.values[this.count % WINDOW] = value; this.count += 1; }
 
+  clear(): void { this.count = 0; }
+
   get last(): number { return this.count === 0 ? 0 : this.values[(this.count - 1) % WINDOW]!; }
 
   /** @param q 0..1. @returns 0 when nothing was recorded. */

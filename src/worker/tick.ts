@@ -79,8 +79,16 @@ export class Beat {
     }).finally(() => {
       this.isTurning = false;
       if (this.sessions.size > 0) this.schedule();
+      else this.rest();
     });
   };
+
+  /** Nobody is left: what was last said of load and lateness no longer holds, and placement must not go by it. */
+  private rest(): void {
+    for (const state of ['connecting', 'idle', 'speaking'] as const) this.instruments.sessions[state].set(0);
+    this.lateness.clear();
+    this.live = 0;
+  }
 
   private async run(): Promise<void> {
     const nowMs = monotonicMs();
@@ -146,5 +154,7 @@ export class Beat {
     // Idle sessions cost less than they will once they speak, so the estimate follows what is measured upwards only, and slowly down.
     if (live > 0) this.costPerSession = Math.max(load / live, this.costPerSession * 0.999);
     this.post({ type: 'load', load, costPerSession: this.costPerSession, latenessP99Ms: this.lateness.percentile(0.99), sessions: this.sessions.size });
+    // Of one second only: with few sessions a longer window would let one bad moment refuse people for half a minute.
+    this.lateness.clear();
   }
 }
