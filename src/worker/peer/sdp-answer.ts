@@ -53,7 +53,7 @@ export function planAnswer(offer: Offer): AnswerPlan {
   const microphone = incoming === outgoing ? (audio?.receives === true ? audio : null) : planAudio(incoming);
   if (video === null && audio === null) throw invalidOffer(whyNothing(offer, media));
   // A data channel that was not asked for does not exist: SCTP is spoken only with this section.
-  const data = usable.find(({ kind, protocol, hasSctpPort }) => kind === 'application' && /^(UDP|TCP)\/DTLS\/SCTP$/.test(protocol) && hasSctpPort) ?? null;
+  const data = usable.find(({ dataChannelForm }) => dataChannelForm !== null) ?? null;
   const accepted = [video?.section, audio?.section, microphone?.section, data].filter((section) => section !== null && section !== undefined);
   const first = accepted.reduce((earliest, section) => rankIn(offer, section) < rankIn(offer, earliest) ? section : earliest);
   if (offer.bundle.length === 0 && new Set(accepted).size > 1) throw invalidOffer('its m-lines are not bundled. Use a=group:BUNDLE.');
@@ -105,7 +105,7 @@ export function writeAnswer(plan: AnswerPlan, identity: AnswerIdentity): string 
   for (const media of new Set([plan.video, plan.audio, plan.microphone])) {
     if (media !== null) accepted.set(media.section.index, mediaLines(media, identity, media === plan.video));
   }
-  if (plan.data !== null) accepted.set(plan.data.index, ['a=sctp-port:5000', 'a=max-message-size:65536']);
+  if (plan.data !== null) accepted.set(plan.data.index, [plan.data.dataChannelForm === 'rfc8841' ? 'a=sctp-port:5000' : 'a=sctpmap:5000 webrtc-datachannel 65535', 'a=max-message-size:65536']);
   const { sections, bundle } = plan.offer;
   const mids = bundle.filter((mid) => sections.some((section) => section.mid === mid && accepted.has(section.index)));
   const lines = ['v=0', `o=- ${identity.sessionNumber} 2 IN IP4 127.0.0.1`, 's=-', 't=0 0', 'a=ice-lite', 'a=msid-semantic: WMS *'];
@@ -115,23 +115,27 @@ export function writeAnswer(plan: AnswerPlan, identity: AnswerIdentity): string 
 }
 
 function sectionLines(section: OfferedSection, own: readonly string[] | undefined, plan: AnswerPlan, identity: AnswerIdentity): string[] {
-  const mid = section.mid;
-  if (own === undefined) return [`m=${section.kind} 0 ${section.protocol} ${section.formats}`, 'c=IN IP4 0.0.0.0', `a=mid:${mid}`, 'a=inactive'];
-  const media = [plan.video, plan.audio, plan.microphone].find((candidate) => candidate?.section === section);
-  const formats = media === undefined || media === null ? section.formats : [media.codec.payloadType, ...media.rtxPayloadType === null ? [] : [media.rtxPayloadType]].join(' ');
-  const [first] = identity.candidates;
-  const family = first?.address.includes(':') === true ? 'IP6' : 'IP4';
-  return [
-    `m=${section.kind} ${first?.port ?? 9} ${section.protocol} ${formats}`,
-    `c=IN ${family} ${first?.address ?? '0.0.0.0'}`,
-    ...media === undefined || media === null ? [] : [`a=rtcp:${first?.port ?? 9} IN ${family} ${first?.address ?? '0.0.0.0'}`],
-    ...identity.candidates.map(candidateLine),
-    'a=end-of-candidates',
+  const transport = [
     `a=ice-ufrag:${identity.ufrag}`,
     `a=ice-pwd:${identity.password}`,
     `a=fingerprint:sha-256 ${identity.fingerprint}`,
     'a=setup:passive', // we are the DTLS server: the client's proof of identity comes first
-    `a=mid:${mid}`,
+    `a=mid:${section.mid}`,
+  ];
+  // aiortc takes no answer in which a refused section lacks these.
+  if (own === undefined) return [`m=${section.kind} 0 ${section.protocol} ${section.formats}`, 'c=IN IP4 0.0.0.0', ...transport, 'a=inactive', ...section.hasRtcpMux ? ['a=rtcp-mux'] : []];
+  const media = [plan.video, plan.audio, plan.microphone].find((candidate) => candidate?.section === section);
+  const formats = media === undefined || media === null ? section.dataChannelForm === 'sctpmap' ? '5000' : section.formats
+    : [media.codec.payloadType, ...media.rtxPayloadType === null ? [] : [media.rtxPayloadType]].join(' ');
+  const [first] = identity.candidates;
+  const where = `IN ${first?.address.includes(':') === true ? 'IP6' : 'IP4'} ${first?.address ?? '0.0.0.0'}`;
+  return [
+    `m=${section.kind} ${first?.port ?? 9} ${section.protocol} ${formats}`,
+    `c=${where}`,
+    ...media === undefined || media === null ? [] : [`a=rtcp:${first?.port ?? 9} ${where}`],
+    ...identity.candidates.map(candidateLine),
+    'a=end-of-candidates',
+    ...transport,
     ...own,
   ];
 }

@@ -38,7 +38,8 @@ export interface OfferedSection {
   readonly extensions: ReadonlyMap<string, number>;
   readonly hasRtcpMux: boolean;
   readonly hasReducedSize: boolean;
-  readonly hasSctpPort: boolean;
+  /** Which way of writing a data channel this is: RFC 8841's, or the drafts' before it, which aiortc writes to this day. */
+  readonly dataChannelForm: 'rfc8841' | 'sctpmap' | null;
   readonly transport: OfferedTransport;
 }
 
@@ -114,7 +115,9 @@ function parseSection(line: string, attributes: Attributes, session: Attributes,
     extensions: parseExtensions([...session.all('extmap'), ...attributes.all('extmap')], mid),
     hasRtcpMux: attributes.has('rtcp-mux'),
     hasReducedSize: attributes.has('rtcp-rsize'),
-    hasSctpPort: /^\d{1,5}$/.test(attributes.first('sctp-port') ?? ''),
+    dataChannelForm: kind !== 'application' ? null
+      : /^(UDP|TCP)\/DTLS\/SCTP$/.test(protocol) && /^\d{1,5}$/.test(attributes.first('sctp-port') ?? '') ? 'rfc8841'
+      : protocol === 'DTLS/SCTP' && /^\d{1,5}$/.test(formats[0] ?? '') ? 'sctpmap' : null,
     transport: {
       ufrag: inherited('ice-ufrag')[0] ?? '',
       password: inherited('ice-pwd')[0] ?? '',

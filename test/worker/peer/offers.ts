@@ -38,15 +38,15 @@ const aiortcTransport = ['a=ice-ufrag:jwdq', 'a=ice-pwd:aKeJoyUu4hKqHTlTqwcmrG',
 
 /** Every m-line its own credentials in principle; BUNDLE says which count. */
 export const aiortc = join(
-  'v=0', 'o=- 3912345678 3912345678 IN IP4 0.0.0.0', 's=-', 't=0 0', 'a=group:BUNDLE 0 1', 'a=msid-semantic:WMS *',
+  'v=0', 'o=- 3912345678 3912345678 IN IP4 0.0.0.0', 's=-', 't=0 0', 'a=group:BUNDLE 0 1 2', 'a=msid-semantic:WMS *',
   'm=audio 40001 UDP/TLS/RTP/SAVPF 96 0 8', 'c=IN IP4 192.168.1.2', 'a=recvonly', 'a=extmap:1 urn:ietf:params:rtp-hdrext:sdes:mid', 'a=extmap:2 urn:ietf:params:rtp-hdrext:ssrc-audio-level', 'a=mid:0', 'a=msid:x y', 'a=rtcp:9 IN IP4 0.0.0.0', 'a=rtcp-mux', 'a=ssrc:1 cname:c',
   'a=rtpmap:96 opus/48000/2', 'a=rtpmap:0 PCMU/8000', 'a=candidate:abc 1 udp 2130706431 192.168.1.2 40001 typ host', 'a=end-of-candidates', ...aiortcTransport,
   'm=video 40002 UDP/TLS/RTP/SAVPF 97 98 99 100 101 102', 'c=IN IP4 192.168.1.2', 'a=recvonly', 'a=extmap:1 urn:ietf:params:rtp-hdrext:sdes:mid', 'a=extmap:3 http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time', 'a=mid:1', 'a=rtcp-mux',
   'a=rtpmap:97 VP8/90000', 'a=rtcp-fb:97 nack', 'a=rtcp-fb:97 nack pli', 'a=rtcp-fb:97 goog-remb', 'a=rtpmap:98 rtx/90000', 'a=fmtp:98 apt=97', 'a=rtpmap:99 H264/90000', 'a=fmtp:99 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42001f',
   'a=rtpmap:100 rtx/90000', 'a=fmtp:100 apt=99', 'a=rtpmap:101 H264/90000', 'a=fmtp:101 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f', 'a=rtpmap:102 rtx/90000', 'a=fmtp:102 apt=101', ...aiortcTransport,
+  'm=application 46973 DTLS/SCTP 5000', 'c=IN IP4 192.168.1.2', 'a=mid:2', 'a=sctpmap:5000 webrtc-datachannel 65535', 'a=max-message-size:65536', ...aiortcTransport,
 );
 
-/** The older m-line of aiortc's and others' SCTP is refused, not fatal. */
 export const pion = join(
   'v=0', 'o=- 7131231231231231231 1700000000 IN IP4 0.0.0.0', 's=-', 't=0 0', 'a=msid-semantic:WMS*', FINGERPRINT, 'a=extmap-allow-mixed', 'a=group:BUNDLE 0 1',
   'm=video 9 UDP/TLS/RTP/SAVPF 125 107', 'c=IN IP4 0.0.0.0', 'a=setup:actpass', 'a=mid:0', 'a=ice-ufrag:QwErTyUiOpAsDfGh', 'a=ice-pwd:QwErTyUiOpAsDfGhQwErTyUiOpAsDfGh', 'a=rtcp-mux', 'a=rtcp-rsize',

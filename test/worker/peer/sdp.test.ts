@@ -80,7 +80,10 @@ test('parts that cannot be used are refused by port 0, the rest goes on', () => 
   const camera = offers.chromium.replace('a=recvonly', 'a=sendonly');
   assert.match(sections(answer(camera))[0]!, /^video 0 /);
   const oldSctp = offers.chromium.replace('UDP/DTLS/SCTP webrtc-datachannel', 'DTLS/SCTP 5000').replace('a=sctp-port:5000', 'a=sctpmap:5000 webrtc-datachannel 1024');
-  assert.match(sections(answer(oldSctp))[2]!, /^application 0 /);
+  assert.match(sections(answer(oldSctp))[2]!, /^application 4000 DTLS\/SCTP 5000\r\n/);
+  assert.match(sections(answer(oldSctp))[2]!, /a=sctpmap:5000 webrtc-datachannel/);
+  const noPort = offers.chromium.replace('a=sctp-port:5000\r\n', '');
+  assert.match(sections(answer(noPort))[2]!, /^application 0 /);
   const onlyVideo = offers.pion.slice(0, offers.pion.indexOf('m=audio')).replace('BUNDLE 0 1', 'BUNDLE 0');
   assert.equal(plan(onlyVideo).audio, null);
 });
