@@ -1,7 +1,7 @@
 // Offers of the stacks that are about, what is answered to them, and what is refused with which words.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { parseOffer } from '../../../src/worker/peer/sdp-offer.ts';
 import { planAnswer, writeAnswer, type AnswerPlan } from '../../../src/worker/peer/sdp-answer.ts';
