@@ -1,4 +1,5 @@
 // A worker thread: pins itself to its core, loads the model, opens its UDP port, then serves the front's messages.
+import os from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { toWireError } from '../base/errors.ts';
 import type { FromWorker, ToWorker } from '../link/messages.ts';
@@ -28,6 +29,7 @@ export interface WorkerBirth {
 }
 
 const REPORT_MS = 1000;
+const MEDIA_PRIORITY = -10;
 
 const birth = workerData as WorkerBirth;
 const post = (message: FromWorker): void => { parentPort!.postMessage(message); };
@@ -37,6 +39,12 @@ const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields
 
 native.setThreadName(`mp-worker-${birth.index}`);
 if (birth.cpu !== null) native.pinThread(birth.cpu);
+try {
+  // On Linux this moves the calling thread alone. Frames have deadlines, what else runs on this machine has none.
+  os.setPriority(native.threadId(), MEDIA_PRIORITY);
+} catch {
+  // Only root, or a limit on nice, may: without it the thread competes as an equal.
+}
 
 // Whatever a peer manages to throw at us must not take the other sessions along.
 process.on('unhandledRejection', (reason) => { log('error', 'unhandled rejection in a worker', { error: String(reason), stack: reason instanceof Error ? reason.stack : undefined }); });
