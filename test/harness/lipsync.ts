@@ -1,9 +1,14 @@
 // Judges a recording: where the mouth is, how far it is open, and how far picture and sound are apart.
 import { type Recording, type ShownFrame, framesBetween } from './probe.ts';
+import { FRAME_MS } from '../../src/media/timeline.ts';
 import type { Speech } from './speech.ts';
 
 /** Steps of the common time grid on which picture and sound are compared. */
 const GRID_MS = 5;
+
+/** A frame is seen from when it is shown until the next one is: on average half a frame after it came up. */
+const SEEN_AFTER_MS = FRAME_MS / 2;
+const seenTimes = (frames: readonly ShownFrame[]): number[] => frames.map(({ shownMs }) => shownMs + SEEN_AFTER_MS);
 
 export interface Region {
   /** Indices into a frame's luma. */
@@ -20,35 +25,36 @@ export interface MouthRegion extends Region {
   readonly centerY: number;
 }
 
-/** Variance over time of each pixel. */
-function variances(frames: readonly ShownFrame[], area: number): Float64Array {
+/** Mean square of each pixel's change from frame to frame: what moves fast, as lips do, and not what sways, as heads do. */
+function restlessness(frames: readonly ShownFrame[], area: number): Float64Array {
   const sum = new Float64Array(area);
-  const squares = new Float64Array(area);
-  for (const { luma } of frames) {
-    for (let i = 0; i < area; i += 1) {
-      sum[i]! += luma[i]!;
-      squares[i]! += luma[i]! ** 2;
-    }
+  for (let n = 1; n < frames.length; n += 1) {
+    const [before, now] = [frames[n - 1]!.luma, frames[n]!.luma];
+    for (let i = 0; i < area; i += 1) sum[i]! += (now[i]! - before[i]!) ** 2;
   }
-  return squares.map((value, i) => value / frames.length - (sum[i]! / frames.length) ** 2);
+  return sum.map((value) => value / (frames.length - 1));
 }
 
+/** A mouth is at most about this wide, as a share of the picture. */
+const MOUTH_WIDTH = 0.24;
+
 /**
- * The mouth: pixels of the lower two thirds (no eyes) that change much more while there is speech than in silence.
+ * The mouth: a patch of the lower half (no eyes) that moves much more while there is speech than in silence.
  * @throws Error when nothing of the kind is there, which is to say that the mouth did not move.
  */
 export function findMouth(recording: Recording, speech: { fromMs: number; toMs: number }, quiet: { fromMs: number; toMs: number }): MouthRegion {
   const { size } = recording;
-  const area = size * size;
   const speaking = framesBetween(recording, speech.fromMs, speech.toMs);
   const silent = framesBetween(recording, quiet.fromMs, quiet.toMs);
   if (speaking.length < 10 || silent.length < 5) throw new Error(`too few frames to find a mouth: ${speaking.length} with speech, ${silent.length} without`);
-  const spoken = variances(speaking, area);
-  const still = variances(silent, area);
-  const excess = spoken.map((value, i) => (Math.floor(i / size) < size * 0.45 ? 0 : value - 2 * still[i]!));
+  const still = restlessness(silent, size * size);
+  const excess = restlessness(speaking, size * size).map((value, i) => (Math.floor(i / size) < size * 0.45 ? 0 : value - 2 * still[i]!));
   const strongest = Math.max(...excess);
-  if (strongest < 30) throw new Error(`no mouth moves: the greatest variance of a pixel in speech over that in silence is ${strongest.toFixed(1)} grey levels²`);
-  const pixels = [...excess.keys()].filter((i) => excess[i]! > 0.25 * strongest);
+  if (strongest < 10) throw new Error(`no mouth moves: the fastest pixel in speech exceeds silence by ${strongest.toFixed(1)} grey levels² a frame`);
+  const candidates = [...excess.keys()].filter((i) => excess[i]! > 0.15 * strongest);
+  const around = (center: number): number[] => candidates.filter((i) => Math.hypot(i % size - center % size, Math.floor(i / size) - Math.floor(center / size)) < size * MOUTH_WIDTH / 2);
+  const weight = (pixels: readonly number[]): number => pixels.reduce((sum, i) => sum + excess[i]!, 0);
+  const pixels = candidates.map(around).reduce((best, patch) => (weight(patch) > weight(best) ? patch : best));
   const mean = (of: (pixel: number) => number): number => pixels.reduce((total, pixel) => total + of(pixel), 0) / pixels.length;
   return { pixels, centerX: mean((pixel) => pixel % size), centerY: mean((pixel) => Math.floor(pixel / size)) };
 }
@@ -84,25 +90,32 @@ export function firstMotion(recording: Recording, where: Region, sinceMs: number
   return recording.frames[first]?.shownMs ?? Infinity;
 }
 
+/** Frames to either side over which a pixel's own mean is taken away: head sway is slower than this, speech faster. */
+const SWAY_FRAMES = 15;
+
 /**
  * How far the mouth is open in each frame: the projection of its pixels on their first principal component, by power iteration. Its
  * scale is arbitrary; its sign is chosen so that open is positive (an open mouth is darker than lips and skin).
  */
 export function opening(frames: readonly ShownFrame[], { pixels }: MouthRegion): Float64Array {
-  const mean = Float64Array.from(pixels, (pixel) => frames.reduce((sum, { luma }) => sum + luma[pixel]!, 0) / frames.length);
-  let axis: Float64Array = new Float64Array(pixels.length).fill(1 / Math.sqrt(pixels.length));
-  const project = (luma: Uint8Array): number => pixels.reduce((sum, pixel, k) => sum + (luma[pixel]! - mean[k]!) * axis[k]!, 0);
+  const series = pixels.map((pixel) => highPass(Float64Array.from(frames, ({ luma }) => luma[pixel]!)));
+  let axis: Float64Array = new Float64Array(pixels.length).fill(1);
+  const project = (n: number): number => series.reduce((sum, values, k) => sum + values[n]! * axis[k]!, 0);
   for (let round = 0; round < 30; round += 1) {
-    const next = new Float64Array(pixels.length);
-    for (const { luma } of frames) {
-      const weight = project(luma);
-      pixels.forEach((pixel, k) => { next[k]! += weight * (luma[pixel]! - mean[k]!); });
-    }
+    const weights = Float64Array.from(frames, (_, n) => project(n));
+    const next = Float64Array.from(series, (values) => values.reduce((sum, value, n) => sum + value * weights[n]!, 0));
     const length = Math.hypot(...next) || 1;
     axis = next.map((value) => value / length);
   }
   const sign = axis.reduce((sum, value) => sum + value, 0) > 0 ? -1 : 1;
-  return Float64Array.from(frames, ({ luma }) => sign * project(luma));
+  return Float64Array.from(frames, (_, n) => sign * project(n));
+}
+
+function highPass(values: Float64Array): Float64Array {
+  return values.map((value, n) => {
+    const around = values.subarray(Math.max(0, n - SWAY_FRAMES), n + SWAY_FRAMES + 1);
+    return value - around.reduce((sum, one) => sum + one, 0) / around.length;
+  });
 }
 
 /** Loudness over time: root mean square in windows of 20 ms, one value each 5 ms, compressed as the ear does. */
@@ -186,7 +199,7 @@ function bestMatch(hay: ArrayLike<number>, needle: ArrayLike<number>, from: numb
  */
 export function soundBehindLips(recording: Recording, mouth: MouthRegion, fromMs: number, toMs: number): Correlation {
   const frames = framesBetween(recording, fromMs - 200, toMs + 200);
-  const open = onGrid(frames.map(({ shownMs }) => shownMs), opening(frames, mouth), fromMs, toMs);
+  const open = onGrid(seenTimes(frames), opening(frames, mouth), fromMs, toMs);
   const loud = envelope(recording.sound);
   const times = Array.from(loud, (_, n) => recording.soundStartMs + n * GRID_MS);
   return bestLag(open, onGrid(times, loud, fromMs, toMs));
@@ -210,7 +223,7 @@ const LIP_SMOOTHING_MS = 40;
 export function closestLips(recording: Recording, mouth: MouthRegion, speech: Speech, heardMs: number): Correlation {
   const [fromMs, toMs] = [heardMs - 300, heardMs + speech.durationMs + 300];
   const frames = framesBetween(recording, fromMs - 200, toMs + 200);
-  const open = onGrid(frames.map(({ shownMs }) => shownMs), opening(frames, mouth), fromMs, toMs);
+  const open = onGrid(seenTimes(frames), opening(frames, mouth), fromMs, toMs);
   const target = (timeMs: number): number => OPENNESS[speech.segments.find(({ endMs }) => timeMs < endMs)?.phone ?? 'pau'] ?? 0.4;
   const expected = Float64Array.from(open, (_, n) => {
     let sum = 0;

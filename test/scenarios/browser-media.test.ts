@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
-import { closestLips, findMouth, locate, type MouthRegion, meanMotion, region, soundBehindLips } from '../harness/lipsync.ts';
+import { closestLips, findMouth, firstMotion, locate, type MouthRegion, meanMotion, region, soundBehindLips } from '../harness/lipsync.ts';
 import { Probe, type Recording, framesBetween } from '../harness/probe.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { type Speech, synthesize } from '../harness/speech.ts';
@@ -12,8 +12,12 @@ import { sleep } from '../../src/base/time.ts';
 const MAX_SOUND_AHEAD_MS = 15;
 const MAX_SOUND_BEHIND_MS = 45;
 
-// Lip closures and open vowels in turn, so that loudness and mouth opening go together.
-const SENTENCE = 'Papa may buy my baby a map. Bob mopped up a big puddle, and mama put a bow on the poppy.';
+// Voiceless lip closures and open vowels in turn, so that loudness and mouth opening go together.
+const SENTENCE = 'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.';
+
+/** On a machine that stutters the browser stretches sound to keep up, and what it then plays is no measure of us: record once more. */
+const MAX_ATTEMPTS = 3;
+const UNSTRETCHED = 0.95;
 
 let server: TestServer;
 let browser: TestBrowser;
@@ -33,6 +37,14 @@ for (const codec of ['vp8', 'h264'] as const) {
 
     before(async () => {
       speech = await synthesize(SENTENCE);
+      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+        await record();
+        if (locate(recording.sound, speech.pcm).correlation > UNSTRETCHED) break;
+      }
+      mouth = findMouth(recording, { fromMs: at.speak, toMs: at.silent }, { fromMs: at.flowing, toMs: at.sent });
+    });
+
+    async function record(): Promise<void> {
       probe = await Probe.open(browser, server);
       ({ connectMs } = await probe.connect({ codec }));
       await sleep(700); // the first second's picture is still being refined by the encoder
@@ -47,8 +59,7 @@ for (const codec of ['vp8', 'h264'] as const) {
       at.end = recording.nowMs;
       await probe.command('close');
       await probe.page.close();
-      mouth = findMouth(recording, { fromMs: at.speak, toMs: at.silent }, { fromMs: at.flowing, toMs: at.sent });
-    });
+    }
 
     test('uses the codec that was asked for, at 512x512', () => {
       assert.ok(stats.codecs.includes(`video/${codec.toUpperCase()}`), `negotiated: ${stats.codecs}`);
@@ -110,19 +121,25 @@ for (const codec of ['vp8', 'h264'] as const) {
     });
 
     test('keeps sound and lips together', (t) => {
-      const { lagMs, correlation } = soundBehindLips(recording, mouth, at.sent, at.silent);
       const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16;
-      const labelled = closestLips(recording, mouth, speech, heardMs);
-      t.diagnostic(`sound behind lips by loudness: ${lagMs.toFixed(1)} ms (r ${correlation.toFixed(2)}); by what was said: ${labelled.lagMs.toFixed(1)} ms (r ${labelled.correlation.toFixed(2)}); browser's own estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ms`);
-      assert.ok(correlation > 0.4, `mouth and loudness hardly go together (r ${correlation.toFixed(2)})`);
-      assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS, `the sound is ${(-lagMs).toFixed(1)} ms ahead of the lips`);
-      assert.ok(lagMs <= MAX_SOUND_BEHIND_MS, `the sound is ${lagMs.toFixed(1)} ms behind the lips`);
+      const byLoudness = soundBehindLips(recording, mouth, at.sent, at.silent);
+      const byWords = closestLips(recording, mouth, speech, heardMs);
+      t.diagnostic(`sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms (r ${byLoudness.correlation.toFixed(2)}); by what was said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the browser's own estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ms`);
+      for (const { lagMs, correlation } of [byLoudness, byWords]) {
+        assert.ok(correlation > 0.5, `mouth and sound hardly go together (r ${correlation.toFixed(2)})`);
+        assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS, `the sound is ${(-lagMs).toFixed(1)} ms ahead of the lips`);
+        assert.ok(lagMs <= MAX_SOUND_BEHIND_MS, `the sound is ${lagMs.toFixed(1)} ms behind the lips`);
+      }
     });
 
-    test('moves the lips soon after audio was sent', (t) => {
-      const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16;
-      t.diagnostic(`sent → heard ${(heardMs - at.sent).toFixed(0)} ms; token → first frame ${connectMs.toFixed(0)} ms`);
-      assert.ok(heardMs - at.sent < 250, `it took ${(heardMs - at.sent).toFixed(0)} ms until the speech was heard`);
+    test('moves the lips, and is heard, soon after audio was sent', (t) => {
+      const leadMs = speech.segments[0]!.phone === 'pau' ? speech.segments[0]!.endMs : 0;
+      const lipsMs = firstMotion(recording, mouth, at.sent) - at.sent - leadMs;
+      const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16 - at.sent;
+      t.diagnostic(`sent → lips ${lipsMs.toFixed(0)} ms, sent → heard ${heardMs.toFixed(0)} ms; token → first frame ${connectMs.toFixed(0)} ms`);
+      // A browser adds its jitter buffers to both; the bench measures without them.
+      assert.ok(lipsMs < 200, `it took ${lipsMs.toFixed(0)} ms until the lips moved`);
+      assert.ok(heardMs < 250, `it took ${heardMs.toFixed(0)} ms until the speech was heard`);
     });
   });
 }
