@@ -2,6 +2,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Impairment } from './impaired-relay.ts';
 import type { PeerFigures } from './light-peer.ts';
 import type { FleetAnswers, FleetCommand, FleetSetUp, Response, TalkPlan } from './protocol.ts';
 
@@ -14,6 +16,8 @@ export interface FleetOptions extends FleetSetUp {
 }
 
 export interface FleetSummary { readonly peers: readonly PeerFigures[]; readonly loopDelayP99Ms: number; readonly cpuSeconds: number }
+
+const MAX_TRIES = 40;
 
 class PeerProcess {
   private readonly child: ChildProcess;
@@ -67,18 +71,32 @@ export class Fleet {
   get ids(): number[] { return [...this.homes.keys()]; }
 
   /** @throws Error with the server's reason when it refuses. */
-  async open(plan: TalkPlan | null = null, keepFrames = false): Promise<{ peer: number; sessionId: string; figures: PeerFigures }> {
+  async open(plan: TalkPlan | null = null, keepFrames = false, impairment?: Impairment): Promise<{ peer: number; sessionId: string; figures: PeerFigures }> {
     const peer = this.nextPeer++;
     const home = this.processes[peer % this.processes.length]!;
-    const { sessionId, figures } = await home.ask<'open'>({ op: 'open', peer, plan, keepFrames });
+    const { sessionId, figures } = await home.ask<'open'>({ op: 'open', peer, plan, keepFrames, impairment });
     this.homes.set(peer, home);
     return { peer, sessionId, figures };
+  }
+
+  /** As `open`, but takes a refusal for want of room as "not at this moment". @param onRefusal called for each */
+  async openPatiently(plan: TalkPlan | null = null, impairment?: Impairment, onRefusal = (): void => {}): ReturnType<Fleet['open']> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.open(plan, false, impairment);
+      } catch (error) {
+        if (tries === MAX_TRIES || !String(error).includes('SERVER_OVERLOADED')) throw error;
+        onRefusal();
+        await delay(500);
+      }
+    }
   }
 
   speak(peer: number, pace: 'burst' | 'realtime', fromSeconds: number, seconds: number): Promise<FleetAnswers['speak']> {
     return this.homes.get(peer)!.ask<'speak'>({ op: 'speak', peer, pace, fromSeconds, seconds });
   }
 
+  async impair(peer: number, impairment: Impairment): Promise<void> { await this.homes.get(peer)!.ask<'impair'>({ op: 'impair', peer, impairment }); }
   /** @returns milliseconds from SKIP to the last packet with sound */
   skip(peer: number): Promise<number> { return this.homes.get(peer)!.ask<'skip'>({ op: 'skip', peer }); }
   waitOver(peer: number, timeoutMs: number): Promise<PeerFigures> { return this.homes.get(peer)!.ask<'waitOver'>({ op: 'waitOver', peer, timeoutMs }); }

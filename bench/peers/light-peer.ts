@@ -6,6 +6,7 @@ import {
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { AUDIO_RATE, SPEECH_RATE, VIDEO_CLOCK } from '../../src/media/timeline.ts';
 import { type ArrivedFrame, FrameAssembler } from './frames.ts';
+import { type Impairment, ImpairedRelay, mediaAddress, rerouted } from './impaired-relay.ts';
 import { ReceiverEstimate } from './receiver-estimate.ts';
 
 export interface PeerTarget { readonly url: string; readonly apiKey: string }
@@ -15,6 +16,8 @@ export interface PeerOptions {
   readonly faceId: string;
   /** Keep the coded frames, for decoding afterwards. */
   readonly keepFrames?: boolean;
+  /** A bad network in between. */
+  readonly impairment?: Impairment | undefined;
   readonly token?: Readonly<Record<string, unknown>>;
 }
 
@@ -64,6 +67,7 @@ export class LightPeer {
   private readonly options: PeerOptions;
   private readonly pc: RTCPeerConnection;
   private socket: WebSocket | null = null;
+  private relay: ImpairedRelay | null = null;
   private readonly beganMs = performance.now();
   private readonly estimate = new ReceiverEstimate();
   private lastFrameMs = 0;
@@ -139,7 +143,7 @@ export class LightPeer {
       if (message.session_id !== undefined) this.sessionId = message.session_id;
       if (message.sdp === undefined) return;
       this.figures.setUp.answer = this.sinceBegin();
-      this.pc.setRemoteDescription({ type: 'answer', sdp: message.sdp }).catch((error: unknown) => { fail(`answer: ${String(error)}`); });
+      this.accept(message.sdp).catch((error: unknown) => { fail(`answer: ${String(error)}`); });
       return;
     }
     const word = text.split(' ', 1)[0]!.toUpperCase();
@@ -152,6 +156,15 @@ export class LightPeer {
     else if (word === 'STOP') this.figures.ending ??= text;
     else if (word === 'ERROR') fail(text);
   }
+
+  private async accept(answer: string): Promise<void> {
+    const { impairment } = this.options;
+    if (impairment !== undefined) this.relay = await ImpairedRelay.open(mediaAddress(answer), impairment);
+    await this.pc.setRemoteDescription({ type: 'answer', sdp: this.relay === null ? answer : rerouted(answer, this.relay.port) });
+  }
+
+  /** Changes the network in between, if the peer was opened with one. */
+  impair(impairment: Impairment): void { if (this.relay !== null) this.relay.impairment = impairment; }
 
   private receive(onFirstFrame: () => void): void {
     this.pc.connectionStateChange.subscribe((state) => {
@@ -313,6 +326,7 @@ export class LightPeer {
     this.end('closed by us');
     this.socket?.close();
     await this.pc.close();
+    this.relay?.close();
   }
 }
 

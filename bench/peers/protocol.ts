@@ -1,5 +1,6 @@
 // What the bench and its peer processes say to each other, over the IPC channel of child_process.
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
+import type { Impairment } from './impaired-relay.ts';
 import type { PeerFigures, PeerTarget, Utterance } from './light-peer.ts';
 
 export interface FleetSetUp {
@@ -16,9 +17,10 @@ export interface TalkPlan { readonly cycleSeconds: number; readonly speechSecond
 
 export type FleetCommand =
   | { readonly op: 'setUp'; readonly setUp: FleetSetUp }
-  | { readonly op: 'open'; readonly peer: number; readonly plan: TalkPlan | null; readonly keepFrames: boolean }
+  | { readonly op: 'open'; readonly peer: number; readonly plan: TalkPlan | null; readonly keepFrames: boolean; readonly impairment?: Impairment | undefined }
   | { readonly op: 'speak'; readonly peer: number; readonly pace: 'burst' | 'realtime'; readonly fromSeconds: number; readonly seconds: number }
   | { readonly op: 'skip'; readonly peer: number }
+  | { readonly op: 'impair'; readonly peer: number; readonly impairment: Impairment }
   | { readonly op: 'close'; readonly peer: number; readonly how: 'clean' | 'vanish' }
   | { readonly op: 'waitOver'; readonly peer: number; readonly timeoutMs: number }
   /** Writes the kept frames as a raw bitstream (IVF or Annex B) to `file`; answers the arrival time of each. */
@@ -36,7 +38,7 @@ export interface Dump { readonly arrivalsMs: readonly number[] }
 
 /** Answer to each command; `speak` answers once all was sent. */
 export interface FleetAnswers {
-  setUp: null; open: { readonly sessionId: string; readonly figures: PeerFigures }; speak: Utterance; skip: number; close: null; waitOver: PeerFigures; dump: Dump; figures: FleetFigures;
+  setUp: null; open: { readonly sessionId: string; readonly figures: PeerFigures }; speak: Utterance; skip: number; impair: null; close: null; waitOver: PeerFigures; dump: Dump; figures: FleetFigures;
 }
 
 export interface Request { readonly id: number; readonly command: FleetCommand }

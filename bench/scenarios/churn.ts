@@ -8,7 +8,6 @@ import { OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
 
 /** A peer that vanished must be noticed within ten seconds; a little is added for the scrape. */
 const FREED_WITHIN_MS = 12_000;
-const MAX_TRIES = 40;
 
 const sessionsIn = (one: Scrape | null): number => one === null ? Number.NaN : one.sum('mouthpiece_worker_sessions');
 
@@ -52,21 +51,9 @@ async function run(context: Context): Promise<Outcome> {
     if (now !== null) points.push({ connects: opened, rssMb: now.sum('process_resident_memory_bytes') / 2 ** 20, descriptors: now.sum('process_open_fds') });
   };
   let turnedAway = 0;
-  /** Placement may refuse for a moment while many connect: that is an answer, and one tries again. */
-  const open = async (): ReturnType<typeof fleet.open> => {
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await fleet.open();
-      } catch (error) {
-        if (tries === MAX_TRIES || !String(error).includes('SERVER_OVERLOADED')) throw error;
-        turnedAway += 1;
-        await delay(500);
-      }
-    }
-  };
   const one = async (index: number): Promise<void> => {
     try {
-      const { peer, figures } = await open();
+      const { peer, figures } = await fleet.openPatiently(null, undefined, () => { turnedAway += 1; });
       setUps.push(figures.setUp.firstFrame);
       if (index % 3 === 0) await fleet.speak(peer, 'burst', index, 0.5);
       await delay(Math.random() * 300);

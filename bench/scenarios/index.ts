@@ -3,5 +3,6 @@ import type { Scenario } from '../scenario.ts';
 import { capacity } from './capacity.ts';
 import { churn } from './churn.ts';
 import { latency } from './latency.ts';
+import { network } from './network.ts';
 
-export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn];
+export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, network];

@@ -56,7 +56,7 @@ async function measurePace(context: Context, fleet: Fleet, pace: Pace, before: (
 /** Interrupts a speaking face. @returns milliseconds from SKIP to the last packet with sound, for each try. */
 async function measureInterrupts(context: Context, fleet: Fleet): Promise<number[]> {
   const found: number[] = [];
-  const { peer } = await fleet.open();
+  const { peer } = await fleet.openPatiently();
   for (let i = 0; i < number(context.options, 'interrupts'); i += 1) {
     await fleet.speak(peer, 'burst', i, 4);
     await delay(1000 + Math.random() * 100);
@@ -75,7 +75,7 @@ async function run(context: Context): Promise<Outcome> {
   const load = number(context.options, 'load');
   if (load > 0) {
     const background = await startFleet(context, server, { processes: 1, codec });
-    for (let i = 0; i < load; i += 1) await background.open({ cycleSeconds: 10, speechSeconds: 10, pace: 'burst' });
+    for (let i = 0; i < load; i += 1) await background.openPatiently({ cycleSeconds: 10, speechSeconds: 10, pace: 'burst' });
   }
   const look1 = (): Promise<Scrape | null> => look(server);
   const results = [await measurePace(context, fleet, 'burst', look1), await measurePace(context, fleet, 'realtime', look1)];
@@ -128,7 +128,7 @@ async function run(context: Context): Promise<Outcome> {
 async function measureSetUps(context: Context, fleet: Fleet): Promise<number[]> {
   const found: PeerFigures[] = [];
   for (let i = 0; i < number(context.options, 'connects'); i += 1) {
-    const { peer, figures } = await fleet.open();
+    const { peer, figures } = await fleet.openPatiently();
     found.push(figures);
     await fleet.close(peer);
   }

@@ -1,0 +1,105 @@
+// One real browser among the light peers: what Chromium itself decodes, conceals, freezes on and measures.
+import { setTimeout as delay } from 'node:timers/promises';
+import { startBrowser } from '../test/harness/browser.ts';
+import { type Impairment, ImpairedRelay, mediaAddress, rerouted } from './peers/impaired-relay.ts';
+import type { Context, Target } from './scenario.ts';
+
+export interface JudgeFigures {
+  readonly framesDecoded: number; readonly framesDropped: number; readonly freezeCount: number; readonly totalFreezesDuration: number;
+  readonly packetsLost: number; readonly nackCount: number; readonly pliCount: number; readonly jitterBufferMs: number;
+  readonly bytesReceived: number; readonly concealedShare: number; readonly roundTripMs: number;
+}
+
+/** Runs inside the page. */
+interface PageApi { open(url: string): Promise<string>; answer(sdp: string): Promise<number>; send(bytes: string): void; stats(): Promise<JudgeFigures> }
+
+const PAGE = `<!doctype html><video id="v" autoplay playsinline muted></video><script>
+  const decoded = Promise.withResolvers();
+  document.getElementById('v').requestVideoFrameCallback(() => decoded.resolve(performance.now()));
+  let socket, pc, began;
+  window.judge = {
+    async open(url) {
+      began = performance.now();
+      pc = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
+      const stream = new MediaStream();
+      pc.ontrack = ({ track }) => { stream.addTrack(track); document.getElementById('v').srcObject = stream; };
+      pc.addTransceiver('audio', { direction: 'recvonly' });
+      pc.addTransceiver('video', { direction: 'recvonly' });
+      socket = new WebSocket(url);
+      socket.binaryType = 'arraybuffer';
+      await new Promise((resolve, reject) => { socket.onopen = resolve; socket.onerror = () => reject(new Error('socket')); });
+      const answer = new Promise((resolve, reject) => {
+        socket.onmessage = ({ data }) => {
+          if (data.startsWith('{"sdp"')) resolve(JSON.parse(data).sdp);
+          else if (data.startsWith('ERROR')) reject(new Error(data));
+        };
+      });
+      await pc.setLocalDescription();
+      if (pc.iceGatheringState !== 'complete') await new Promise((resolve) => { pc.onicegatheringstatechange = () => pc.iceGatheringState === 'complete' && resolve(); setTimeout(resolve, 500); });
+      socket.send(JSON.stringify({ type: 'offer', sdp: pc.localDescription.sdp }));
+      return answer;
+    },
+    async answer(sdp) {
+      await pc.setRemoteDescription({ type: 'answer', sdp });
+      return await decoded.promise - began;
+    },
+    send(base64) {
+      const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+      for (let at = 0; at < bytes.length; at += 6000) socket.send(bytes.slice(at, at + 6000));
+    },
+    async stats() {
+      const found = {};
+      (await pc.getStats()).forEach((entry) => { if (entry.type === 'inbound-rtp') found[entry.kind] = entry; else if (entry.type === 'candidate-pair' && entry.nominated) found.pair = entry; });
+      const { video, audio, pair } = found;
+      return {
+        framesDecoded: video.framesDecoded, framesDropped: video.framesDropped, freezeCount: video.freezeCount, totalFreezesDuration: video.totalFreezesDuration,
+        packetsLost: video.packetsLost, nackCount: video.nackCount, pliCount: video.pliCount, jitterBufferMs: 1000 * video.jitterBufferDelay / video.jitterBufferEmittedCount,
+        bytesReceived: video.bytesReceived + audio.bytesReceived, concealedShare: audio.concealedSamples / audio.totalSamplesReceived, roundTripMs: 1000 * (pair?.currentRoundTripTime ?? NaN),
+      };
+    },
+  };
+</script>`;
+
+export interface Judge {
+  /** From opening the socket to the first frame on the screen, in ms. */
+  readonly firstFrameMs: number;
+  readonly relay: ImpairedRelay | null;
+  speak(pcm: Int16Array): Promise<void>;
+  stats(): Promise<JudgeFigures>;
+  close(): Promise<void>;
+}
+
+/** A browser's start makes a small machine stutter, and placement pauses for it: worth a second try. */
+async function requestToken(target: Target, faceId: string): Promise<string> {
+  for (let tries = 1; ; tries += 1) {
+    const response = await fetch(`${target.url}/compose/token`, { method: 'POST', headers: { 'content-type': 'application/json', 'x-service-api-key': target.apiKey }, body: JSON.stringify({ faceId }) });
+    const body = await response.json() as { session_token: string; detail?: string };
+    if (response.ok) return body.session_token;
+    if (tries === 20 || body.detail !== 'SERVER_OVERLOADED') throw new Error(`token: ${response.status} ${JSON.stringify(body)}`);
+    await delay(500);
+  }
+}
+
+/** @throws Error when Chromium is absent or the session does not come up */
+export async function openJudge(context: Context, target: Target, faceId: string, impairment: Impairment | null): Promise<Judge> {
+  const browser = await startBrowser();
+  context.defer(() => browser.close());
+  const page = await browser.newPage();
+  // A page of the server's own origin would do as well, but it need not be there.
+  await page.setContent(PAGE);
+  const token = await requestToken(target, faceId);
+  const url = `${target.url.replace(/^http/, 'ws')}/compose/webrtc/p2p?session_token=${token}`;
+  const sdp = await page.evaluate((socketUrl) => (window as unknown as { judge: PageApi }).judge.open(socketUrl), url);
+  const relay = impairment === null ? null : await ImpairedRelay.open(mediaAddress(sdp), impairment);
+  if (relay !== null) context.defer(() => { relay.close(); });
+  const firstFrameMs = await page.evaluate((answer) => (window as unknown as { judge: PageApi }).judge.answer(answer), relay === null ? sdp : rerouted(sdp, relay.port));
+  return {
+    firstFrameMs, relay,
+    speak: (pcm) => page.evaluate((base64) => { (window as unknown as { judge: PageApi }).judge.send(base64); }, Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength).toString('base64')),
+    stats: () => page.evaluate(() => (window as unknown as { judge: PageApi }).judge.stats()),
+    close: async () => {
+      await browser.close();
+      relay?.close();
+    },
+  };
+}
