@@ -2,13 +2,14 @@
 import sharp from 'sharp';
 import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
-import { cropFace } from './crop.ts';
+import { type Crop, cropFace, VERY_ROOMY } from './crop.ts';
 import { decodeImage } from './decode.ts';
-import { FaceFinder } from './detect.ts';
+import { FaceFinder, type FoundFace } from './detect.ts';
 import type { FaceWarning } from './errors.ts';
 import { closedEye, eyesHidden } from './eyes.ts';
 import { Pyramid, type RgbImage } from './image.ts';
 import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './landmarks.ts';
+import { segmentHead } from './head-mask.ts';
 import { headMatte } from './matte.ts';
 import { restMouth } from './mouth.ts';
 import { chooseFace, judgeCrop } from './quality.ts';
@@ -39,7 +40,7 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
   const faces = await (finder ?? await FaceFinder.load()).find(source);
   const { face, warnings: faceWarnings } = chooseFace(faces, source.image);
 
-  const crop = cropFace(source, face);
+  const crop = cropHead(source, face);
   const warnings = [...faceWarnings, ...judgeCrop(crop)];
   const rest = restMouth(crop.image, crop.points);
   if (rest.opening) warnings.push('MOUTH_OPEN');
@@ -71,6 +72,14 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
     lidRight,
   });
   return { asset, warnings, preview: await previewOf(rest.image) };
+}
+
+/** As usual, or with more room when hair reaches the upper border and the picture goes on there. */
+function cropHead(source: Pyramid, face: FoundFace): Crop {
+  const crop = cropFace(source, face);
+  const mask = segmentHead(crop.image, crop.points)?.mask.data.subarray(0, 4 * PICTURE_SIZE);
+  const touching = mask?.reduce((sum, value) => sum + value, 0) ?? 0;
+  return touching > .1 * 4 * PICTURE_SIZE ? cropFace(source, face, VERY_ROOMY) : crop;
 }
 
 function closedEyes(image: RgbImage, points: Landmarks, light: Parameters<typeof closedEye>[3], warnings: FaceWarning[]): [FacePatch | null, FacePatch | null] {

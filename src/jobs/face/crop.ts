@@ -19,16 +19,20 @@ export interface Crop {
 
 /** Side of the crop in units of the face: hair, neck and the beginning of the shoulders are in it, and the head can sway. */
 export const ROOMY = 2.05;
+const LIFT = .035;
+/** For hair that reaches beyond the usual crop. */
+export const VERY_ROOMY = 2.3;
 /** The least that shows a whole head; a tighter picture is extended at its edges. */
 const TIGHT = 1.5;
 /** A head held at a slight angle looks natural, so that much of it stays. */
 const KEPT_ROLL = 8 * Math.PI / 180;
 const LANCZOS_RADIUS = 3;
 
-export function cropFace(pyramid: Pyramid, face: FoundFace): Crop {
+/** @param room side of the square in units of the face, where the picture has it */
+export function cropFace(pyramid: Pyramid, face: FoundFace, room: number = ROOMY): Crop {
   const { width, height } = pyramid.image;
   const angle = face.roll - clamp(face.roll, -KEPT_ROLL, KEPT_ROLL);
-  const square = headSquare(face, angle, width, height);
+  const square = headSquare(face, angle, room, width, height);
   const { image, known } = resample(pyramid, square, PICTURE_SIZE);
   const unknown = known.reduce((count, value) => count + (value ? 0 : 1), 0);
   if (unknown > 0) fillUnknown(image, known);
@@ -41,7 +45,7 @@ export function cropFace(pyramid: Pyramid, face: FoundFace): Crop {
   };
 }
 
-function headSquare(face: FoundFace, angle: number, width: number, height: number): Square {
+function headSquare(face: FoundFace, angle: number, room: number, width: number, height: number): Square {
   const cos = Math.cos(angle);
   const sin = Math.sin(angle);
   let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
@@ -51,9 +55,10 @@ function headSquare(face: FoundFace, angle: number, width: number, height: numbe
     [left, right, top, bottom] = [Math.min(left, u), Math.max(right, u), Math.min(top, v), Math.max(bottom, v)];
   }
   const extent = Math.max(right - left, bottom - top);
-  const side = clamp(Math.min(width, height), TIGHT * extent, ROOMY * extent);
+  const side = clamp(Math.min(width, height), TIGHT * extent, room * extent);
   let u = (left + right) / 2;
-  let v = (top + bottom) / 2 - .02 * side;
+  // More room above than below: hair is taller than necks need to be shown.
+  let v = (top + bottom) / 2 - LIFT * side - (room - ROOMY) * extent / 2;
   if (angle === 0) {
     // Where the picture has room on another side, rather move the square than invent pixels.
     if (side <= width) u = clamp(u, side / 2, width - side / 2);
