@@ -26,6 +26,14 @@ class HandshakeFailure extends Error {
   constructor(alert: number, message: string, isForgery: boolean) { super(message); this.alert = alert; this.isForgery = isForgery; }
 }
 
+/** What reading hostile messages may throw: overruns (RangeError), and node:crypto over bad keys. Anything else is a defect and goes on up. */
+function asFailure(error: unknown): HandshakeFailure {
+  if (error instanceof HandshakeFailure) return error;
+  const isHostile = error instanceof RangeError || (error instanceof Error && 'code' in error && /^ERR_(CRYPTO|OSSL)/.test(String(error.code)));
+  if (!isHostile) throw error;
+  return new HandshakeFailure(ALERT.decodeError, String(error), false);
+}
+
 const ALERT = { closeNotify: 0, handshakeFailure: 40, badCertificate: 42, decodeError: 50, decryptError: 51 } as const;
 const FIRST_RETRANSMIT_MS = 500;
 const LAST_RETRANSMIT_MS = 4_000;
@@ -79,10 +87,7 @@ export class DtlsServer {
         const result = this.#record(record);
         if (verdict !== 'taken') verdict = result;
       } catch (error) {
-        // RangeError: a message that is shorter than it says. Anything else that node:crypto throws is bad key material.
-        const failure = error instanceof HandshakeFailure ? error
-          : new HandshakeFailure(ALERT.decodeError, error instanceof Error ? error.message : String(error), false);
-        this.#fail(failure);
+        this.#fail(asFailure(error));
         return verdict;
       }
     }

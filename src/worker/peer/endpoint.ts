@@ -43,6 +43,7 @@ export interface Endpoint {
 }
 
 const MAX_DATAGRAM_BYTES = 2_048;
+const MAX_CANDIDATES = 8;
 const SEND_BUFFERS = 64;
 const MAX_QUEUED_BYTES = 1 << 20;
 const SOCKET_BUFFER_BYTES = 4 << 20;
@@ -185,7 +186,9 @@ class UdpEndpoint implements Endpoint, PeerHost {
     if (view.kind === 'request') {
       const peer = this.#byUfrag.get(view.localUfrag);
       if (peer === undefined) this.reject('stun_unknown_user');
-      else peer.onStunRequest(data, view, address, port, nowMs);
+      else {
+        try { peer.onStunRequest(data, view, address, port, nowMs); } catch (error) { peer.fail(error); }
+      }
       return;
     }
     const peer = this.#byAddress.get(`${address}:${port}`);
@@ -197,9 +200,9 @@ class UdpEndpoint implements Endpoint, PeerHost {
 function candidateAddresses({ bindAddress, announcedAddresses }: EndpointOptions): readonly string[] {
   if (announcedAddresses.length > 0) return announcedAddresses;
   if (bindAddress !== '0.0.0.0' && bindAddress !== '::') return [bindAddress];
-  const family = bindAddress === '::' ? 'IPv6' : 'IPv4';
+  // A socket bound to :: takes IPv4 too.
   const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
-    .filter((network) => network.family === family && !network.address.startsWith('fe80:'));
+    .filter(({ family, address }) => (family === 'IPv4' || bindAddress === '::') && !address.startsWith('fe80:'));
   // Loopback last: for a browser on this machine, should it have no network.
-  return [...own.filter(({ internal }) => !internal), ...own.filter(({ internal }) => internal)].map(({ address }) => address).slice(0, 8);
+  return [...own.filter(({ internal }) => !internal), ...own.filter(({ internal }) => internal)].map(({ address }) => address).slice(0, MAX_CANDIDATES);
 }

@@ -42,6 +42,8 @@ const SILENCE_TIMEOUT_MS = 8_000;
 /** Silence after which we ask: receivers that send neither reports nor checks of their own do answer one. */
 const PROBE_AFTER_MS = 3_000;
 const PROBE_INTERVAL_MS = 1_000;
+/** Four times what a microphone sends in 20 ms packets: room for what a network held back, none for a flood that would be decoded. */
+const MAX_AUDIO_PACKETS_PER_SECOND = 200;
 
 export class RtcPeer implements Peer {
   readonly ufrag = randomBytes(6).toString('base64url');
@@ -67,6 +69,8 @@ export class RtcPeer implements Peer {
   #heardMs = 0;
   #probeMs = 0;
   #probeId: Buffer | null = null;
+  #audioSecond = 0;
+  #audioPackets = 0;
 
   constructor(host: PeerHost, options: PeerOptions, listener: PeerListener) {
     this.#host = host;
@@ -243,6 +247,9 @@ export class RtcPeer implements Peer {
     if (payload === null) { this.#reject('srtp_auth'); return; }
     this.#heardMs = nowMs;
     this.stats.packetsReceived++;
+    const second = Math.floor(nowMs / 1000);
+    if (second !== this.#audioSecond) { this.#audioSecond = second; this.#audioPackets = 0; }
+    if (++this.#audioPackets > MAX_AUDIO_PACKETS_PER_SECOND) { this.#reject('rate_limited'); return; }
     if (payload.length > 0) this.#listener.onAudio(payload, data.readUInt32BE(4), data.readUInt16BE(2));
   }
 }

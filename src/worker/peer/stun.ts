@@ -119,12 +119,11 @@ function message(type: number, id: Buffer, attributes: readonly (readonly [numbe
   return out;
 }
 
-/** Network-order bytes of a textual IPv4 or IPv6 address, as the socket reports it (no zone, no port). */
+/** Network-order bytes of a textual IPv4 or IPv6 address, as the socket reports it. An IPv4 one in IPv6's clothes gives its four bytes. */
 export function addressBytes(address: string): Buffer {
+  if (address.startsWith('::ffff:') && address.includes('.')) return addressBytes(address.slice(7));
   if (!address.includes(':')) return Buffer.from(address.split('.').map(Number));
-  const plain = address.split('%', 1)[0] ?? '';
-  const mapped = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(plain);
-  const text = mapped ? `${mapped[1]}${Buffer.from((mapped[2] ?? '').split('.').map(Number)).toString('hex').replace(/(....)/, '$1:')}` : plain;
+  const text = address.split('%', 1)[0] ?? '';
   const [head = '', tail = ''] = text.split('::');
   const groups = (part: string): number[] => part === '' ? [] : part.split(':').map((group) => parseInt(group, 16));
   const left = groups(head);

@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import * as fc from 'fast-check';
 import { createCertificate, fingerprintOf } from '../../../src/worker/peer/certificate.ts';
 import { DtlsServer } from '../../../src/worker/peer/dtls-server.ts';
 import { LyingClient, type ClientIdentity, type ClientQuirks } from '../../peers/dtls-client.ts';
@@ -131,4 +132,30 @@ test('messages of absurd lengths and numbers take no memory', () => {
     harness.server.receive(Buffer.concat([head, body]), 0);
   }
   assert.ok(process.memoryUsage().arrayBuffers - before < 2e6);
+});
+
+test('a flight with bytes changed, dropped or repeated never throws, and never connects unless it is whole', () => {
+  let connected = 0;
+  fc.assert(fc.property(fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 6 }), fc.array(fc.nat(10), { maxLength: 8 }), fc.boolean(), (edits, order, isHello) => {
+    const harness = new Harness(client.der);
+    const dtls = new LyingClient(client);
+    const spoil = (datagrams: Buffer[]): Buffer[] => {
+      for (const [at, value] of edits) { const datagram = datagrams[at % datagrams.length]!; datagram[at % datagram.length] = value; }
+      return [...order.map((index) => datagrams[index % datagrams.length]!), ...datagrams];
+    };
+    const hello = dtls.hello();
+    harness.give(isHello ? spoil(hello) : hello);
+    if (harness.events.length === 0 && harness.sent.length > 0) harness.give(isHello ? dtls.respond(harness.sent) : spoil(dtls.respond(harness.sent)));
+    assert.ok(harness.events.length <= 2, harness.events.join(' '));
+    if (harness.events.includes('connected')) { connected++; assert.equal(harness.events[0], 'connected'); }
+  }), { seed: 9, numRuns: 1_500 });
+  assert.ok(connected > 50, `${connected}`); // reordering alone does no harm
+});
+
+test('a certificate that is not one is refused, though the offer announced it', () => {
+  for (const der of [Buffer.alloc(0), Buffer.alloc(300, 7), client.der.subarray(0, 100), Buffer.concat([client.der.subarray(0, 200), Buffer.alloc(client.der.length - 200)])]) {
+    const { harness } = handshake({ der, privateKey: client.privateKey });
+    assert.equal(harness.events.length, 1, harness.events.join(' '));
+    assert.notEqual(harness.events[0], 'connected');
+  }
 });
