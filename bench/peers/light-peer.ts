@@ -294,6 +294,14 @@ export class LightPeer {
     return utterance;
   }
 
+  /** Sends binary messages as they are, at once, as one utterance: packets of Opus, say. */
+  sendMessages(messages: readonly Uint8Array<ArrayBuffer>[]): Utterance {
+    const utterance: Utterance = { sentMs: performance.now(), speakMs: null, audibleMs: null, silentMs: null };
+    this.figures.utterances.push(utterance);
+    for (const message of messages) this.socket?.send(message);
+    return utterance;
+  }
+
   /** Interrupts. @returns milliseconds until the last packet with sound arrived; 0 if none came any more */
   async skip(): Promise<number> {
     const sentMs = performance.now();

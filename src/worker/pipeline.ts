@@ -25,7 +25,11 @@ export class Pipeline {
     for (let round = 0; round < deepest; round += 1) await this.understand(due, count, round);
     for (let i = 0; i < count; i += 1) {
       const session = due[i]!;
-      session.guard(() => { this.show(session, this.steps[i]!); });
+      try {
+        this.show(session, this.steps[i]!);
+      } catch (error) {
+        session.fail(error);
+      }
     }
   }
 

@@ -225,13 +225,9 @@ export class WorkerSession implements PeerListener {
   }
 
   /** What goes wrong inside one session ends that one, and no other. */
-  guard(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      this.context.post({ type: 'log', level: 'error', sessionId: this.id, message: 'session failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
-      this.end('error');
-    }
+  fail(error: unknown): void {
+    this.context.post({ type: 'log', level: 'error', sessionId: this.id, message: 'session failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
+    this.end('error');
   }
 
   // ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -114,7 +114,11 @@ export class Beat {
         const first = beat - ((beat - session.phase) % PHASES + PHASES) % PHASES;
         session.begin(first, this.startMs + first * BEAT_MS);
       }
-      session.guard(() => { session.sendDueAudio(nowMs); });
+      try {
+        session.sendDueAudio(nowMs);
+      } catch (error) {
+        session.fail(error);
+      }
       const frame = Math.floor((beat - session.firstBeat) / PHASES);
       if (frame <= session.lastFrame || session.isOver) continue;
       const skipped = frame - session.lastFrame - 1;
@@ -133,7 +137,11 @@ export class Beat {
     const nowMs = monotonicMs();
     const states = { connecting: 0, idle: 0, speaking: 0 };
     for (const session of this.sessions.values()) {
-      session.guard(() => { session.poll(nowMs); });
+      try {
+        session.poll(nowMs);
+      } catch (error) {
+        session.fail(error);
+      }
       if (session.isOver) this.remove(session);
       else if (!session.isLive) states.connecting += 1;
       else if (session.state.isSpeaking) states.speaking += 1;

@@ -20,7 +20,11 @@ export class AudioInlet {
    * @returns samples dropped because the backlog is full; 0 normally
    */
   push(bytes: Uint8Array, nowMs: number): number {
-    const pcm = this.samplesOf(bytes);
+    return this.pushSamples(this.samplesOf(bytes), nowMs);
+  }
+
+  /** Takes whole samples; `pcm` is copied. @returns samples dropped because the backlog is full */
+  pushSamples(pcm: Int16Array, nowMs: number): number {
     if (pcm.length === 0 || this.isDone) return 0;
     const taken = this.waitingSamples === 0 ? this.lane.write(pcm, nowMs) : 0;
     if (taken === pcm.length) return 0;

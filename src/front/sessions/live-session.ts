@@ -5,6 +5,7 @@ import { monotonicMs } from '../../base/time.ts';
 import type { EndReason, FromWorker, SessionSpec, SessionStats } from '../../link/messages.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
+import { type OpusDecoder, native } from '../../native/addon.ts';
 import type { SessionSink, WorkerHandle } from '../placement/worker-handle.ts';
 import { AudioInlet } from './audio-inlet.ts';
 import { answerMessage, destinationMessage, parseClientMessage, pongMessage, videoMetadataMessage } from './wire.ts';
@@ -30,6 +31,8 @@ export interface LiveSessionOptions {
   readonly worker: WorkerHandle;
   /** All of the spec but what the session makes itself. */
   readonly spec: Omit<SessionSpec, 'sessionId' | 'lane'>;
+  /** What binary messages hold: PCM16 at 16 kHz, or one Opus packet each. */
+  readonly audioFormat: 'pcm16' | 'opus';
   readonly destination: string;
   readonly log: Logger;
   readonly meter: SessionMeter;
@@ -38,6 +41,8 @@ export interface LiveSessionOptions {
   readonly onEnd: (session: LiveSession, reason: EndReason) => void;
 }
 
+/** The longest Opus packet, 120 ms (RFC 6716 section 3.2.5), at 16 kHz. */
+const opusSamples = new Int16Array(SPEECH_RATE * 120 / 1000);
 const OFFER_TIMEOUT_MS = 30_000;
 const BACKLOG_PUMP_MS = 100;
 const RATE_WORD_INTERVAL_MS = 1000;
@@ -71,6 +76,7 @@ export class LiveSession implements SessionSink {
   private readonly offerTimer: NodeJS.Timeout;
   private pumpTimer: NodeJS.Timeout | null = null;
   private readonly stepMs = { offer: 0, answer: 0, connected: 0 };
+  private opus: OpusDecoder | null = null;
   private failure: string | null = null;
   private ratedMs = -Infinity;
   private readonly statsWaiters = new Map<number, (stats: SessionStats | null) => void>();
@@ -121,14 +127,26 @@ export class LiveSession implements SessionSink {
   }
 
   private audio(bytes: Uint8Array, nowMs: number): void {
-    const dropped = this.inlet.push(bytes, nowMs);
-    this.options.meter.audioReceived(bytes.length / 2 / SPEECH_RATE);
+    const pcm = this.options.audioFormat === 'opus' ? this.decode(bytes) : null;
+    const dropped = pcm === null ? this.inlet.push(bytes, nowMs) : this.inlet.pushSamples(pcm, nowMs);
+    this.options.meter.audioReceived((pcm?.length ?? bytes.length / 2) / SPEECH_RATE);
     this.send('ACK');
     if (dropped > 0) {
       this.options.meter.audioDropped(dropped / SPEECH_RATE, 'backlog_full');
       if (nowMs - this.ratedMs >= RATE_WORD_INTERVAL_MS) { this.ratedMs = nowMs; this.send('RATE audio_backlog_full'); }
     }
     if (this.inlet.hasBacklog) this.pumpTimer ??= setInterval(() => { this.pump(); }, BACKLOG_PUMP_MS);
+  }
+
+  /** What is no Opus packet is worth no sound and no session. */
+  private decode(packet: Uint8Array): Int16Array {
+    this.opus ??= new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
+    try {
+      return opusSamples.subarray(0, packet.length === 0 ? 0 : this.opus.decode(packet, opusSamples));
+    } catch {
+      this.ignoredMessages += 1;
+      return opusSamples.subarray(0, 0);
+    }
   }
 
   private pump(): void {
@@ -230,6 +248,7 @@ export class LiveSession implements SessionSink {
     this.phase = 'over';
     clearTimeout(this.offerTimer);
     if (this.pumpTimer !== null) clearInterval(this.pumpTimer);
+    this.opus?.close();
     this.options.worker.sinks.delete(this.id);
     for (const waiter of this.statsWaiters.values()) waiter(null);
     const farewell = FAREWELL[reason] === null ? null : this.failure ?? FAREWELL[reason];

@@ -137,6 +137,7 @@ export class SessionService {
       const session = new LiveSession({
         id, worker, log, openedMs,
         socket: { send: (text) => socket.send(text), end: (code, reason) => { socket.end(code, reason); } },
+        audioFormat: grant.audioInputFormat,
         destination: this.options.destination(),
         meter: this.meter(id),
         spec: {
