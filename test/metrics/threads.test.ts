@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { Metrics } from '../../src/metrics/registry.ts';
+import { JobMeter } from '../../src/metrics/job-meter.ts';
 import { PeerMeter, newPeerReading } from '../../src/metrics/peer-meter.ts';
 import { Sheet, createSheet } from '../../src/metrics/sheet.ts';
 import { watchMainThread } from '../../src/metrics/threads.ts';
@@ -69,4 +70,30 @@ test('totals of a peer become increases; reported loss that shrinks is not count
   assert.equal(valueOf(body, 'mouthpiece_rtp_round_trip_seconds_count'), 3);
   assert.equal(valueOf(body, 'mouthpiece_send_rate_actual_bytes_per_second_sum'), 4 * 75_000);
   assert.equal(valueOf(body, 'mouthpiece_send_rate_target_bytes_per_second_bucket{le="75000"}'), 4);
+});
+
+test('jobs are measured from acceptance to end', async () => {
+  const metrics = new Metrics();
+  let nowMs = 0;
+  const meter = new JobMeter(metrics, 'static', () => nowMs);
+  meter.accepted('a', 0);
+  meter.accepted('b', 1000);
+  meter.refused();
+  nowMs = 4000;
+  meter.started('a', 2000);
+  const during = (await metrics.render()).body;
+  assert.equal(valueOf(during, 'mouthpiece_jobs{kind="static",state="queued"}'), 1);
+  assert.equal(valueOf(during, 'mouthpiece_jobs{kind="static",state="running"}'), 1);
+  assert.equal(valueOf(during, 'mouthpiece_job_oldest_queued_seconds{kind="static"}'), 3);
+  meter.finished('a', 'completed', 4000, 20);
+  meter.finished('b', 'cancelled', 4000);
+  meter.finished('never seen', 'failed', 4000);
+  const { body } = await metrics.render();
+  assert.equal(valueOf(body, 'mouthpiece_job_wait_seconds_sum{kind="static"}'), 2);
+  assert.equal(valueOf(body, 'mouthpiece_job_duration_seconds_sum{kind="static"}'), 2);
+  assert.equal(valueOf(body, 'mouthpiece_job_realtime_factor_sum'), 10);
+  assert.equal(valueOf(body, 'mouthpiece_jobs_finished_total{kind="static",result="cancelled"}'), 1);
+  assert.equal(valueOf(body, 'mouthpiece_jobs_refused_total{kind="static"}'), 1);
+  assert.equal(valueOf(body, 'mouthpiece_jobs{kind="static",state="queued"}'), 0);
+  assert.equal(valueOf(body, 'mouthpiece_job_oldest_queued_seconds{kind="static"}'), 0);
 });
