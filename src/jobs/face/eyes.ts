@@ -6,7 +6,7 @@ import { fillUnknown } from './inpaint.ts';
 import { CHEEKS, type EyeIndices, type Landmarks, px, py } from './landmarks.ts';
 import type { Light } from './skin.ts';
 import { noiseSource } from './noise.ts';
-import { type Box, cutPatch } from './sprite.ts';
+import { type Box, cutPatch, type Rgb } from './sprite.ts';
 import type { FacePatch } from '../../media/face-asset.ts';
 
 /** Lid skin where the eye is, lashes left out (they move with the lid's edge); alpha is full over the opening and soft round it. */
@@ -15,27 +15,33 @@ export function closedEye(image: RgbImage, points: Landmarks, eye: EyeIndices, l
   const mask = polygonMask(image.width, image.height, outline);
   const lid: RgbImage = { width: image.width, height: image.height, data: image.data.slice() };
   // Lashes and liner round the opening would bleed into the fill, so its rim is unknown too.
-  const wide = polygonMask(image.width, image.height, grow(outline, 1.06, 2));
+  const wide = polygonMask(image.width, image.height, grow(outline, 1.04, 3));
   fillUnknown(lid, Uint8Array.from(wide.data, (value) => value > 0 ? 0 : 1));
   const box = boxOf(outline, 6, image);
   const upper = curveThrough([eye.outer, ...eye.upper, eye.inner].map((i) => ({ x: px(points, i), y: py(points, i) })));
   const lower = curveThrough([eye.outer, ...eye.lower, eye.inner].map((i) => ({ x: px(points, i), y: py(points, i) })));
-  shadeLid(lid, wide, box, upper, lower);
+  const corners = [px(points, eye.outer), px(points, eye.inner)];
+  shadeLid(lid, wide, box, Math.min(...corners), Math.max(...corners), upper, lower);
   addGrain(lid, wide, box, light.grain, seed);
-  drawLashes(lid, points, eye, light);
-  return cutPatch(lid, blur(mask, 1.5), box);
+  drawLashes(lid, points, eye, lashColour(image, points, eye, light));
+  return cutPatch(lid, blur(mask, 2.2), box);
 }
 
-/** The eye's opening with the margin that lashes and lid rim take. */
+/** The eye's opening with the margin that lashes and lid rim take: they fan out towards the outer corner and upwards. */
 function lidOutline(points: Landmarks, { outer, inner, upper, lower }: EyeIndices): Point[] {
   const at = (index: number): Point => ({ x: px(points, index), y: py(points, index) });
   const ring = [outer, ...upper, inner, ...lower.toReversed()].map(at);
   const heights = [...upper, ...lower].map((index) => py(points, index));
   const opening = Math.max(...heights) - Math.min(...heights);
-  const cx = ring.reduce((sum, { x }) => sum + x, 0) / ring.length;
+  const centre = (px(points, outer) + px(points, inner)) / 2;
+  const half = (px(points, outer) - px(points, inner)) / 2;      // signed: positive towards the outer corner
   return ring.map(({ x, y }, i) => {
-    const lift = i === 0 || i === upper.length + 1 ? 0 : i <= upper.length ? -.45 * opening - 1 : .22 * opening + 1;
-    return { x: cx + (x - cx) * 1.18, y: y + lift };
+    const t = (x - centre) / half;
+    const spread = t > 0 ? 1 + .34 * t * t : 1.14;
+    const fan = .5 * smoothstep(.3, 1, t);
+    const isCorner = i === 0 || i === upper.length + 1;
+    const lift = isCorner ? -fan * .5 * opening : i <= upper.length ? -(.42 + fan) * opening - 1 : (.24 - .1 * fan) * opening + 1;
+    return { x: centre + t * half * spread, y: y + lift };
   });
 }
 
@@ -58,8 +64,8 @@ function boxOf(outline: readonly Point[], margin: number, image: RgbImage): Box 
 }
 
 /** A lid is a part of a ball: lighter where it bulges, darker in the crease above and towards the lash line. */
-function shadeLid(lid: RgbImage, mask: Plane, box: Box, upper: Curve, lower: Curve): void {
-  const soft = blur(mask, 2);
+function shadeLid(lid: RgbImage, mask: Plane, box: Box, left: number, right: number, upper: Curve, lower: Curve): void {
+  const soft = blur(mask, 3);
   for (let y = box.top; y < box.bottom; y++) {
     for (let x = box.left; x < box.right; x++) {
       const i = y * lid.width + x;
@@ -68,7 +74,9 @@ function shadeLid(lid: RgbImage, mask: Plane, box: Box, upper: Curve, lower: Cur
       const top = upper(x + .5);
       const open = Math.max(2, lower(x + .5) - top);
       const t = (y + .5 - (top - .35 * open)) / (1.35 * open);
-      const gain = 1 + weight * (.055 * Math.sin(Math.PI * clamp(t, 0, 1)) - .05 * smoothstep(.8, 1.05, t) - .05 * Math.exp(-(((t + .02) / .10) ** 2)));
+      const across = smoothstep(1.15, .5, Math.abs(2 * (x + .5 - left) / (right - left) - 1));
+      const crease = .07 * Math.exp(-(((t - .10) / .11) ** 2));
+      const gain = 1 + weight * across * (.06 * Math.sin(Math.PI * clamp((t - .15) / .85, 0, 1)) - .06 * smoothstep(.78, 1.05, t) - crease);
       for (let c = i * 3; c < i * 3 + 3; c++) lid.data[c] = clamp(lid.data[c]! * gain + .5, 0, 255);
     }
   }
@@ -86,29 +94,55 @@ function addGrain(lid: RgbImage, mask: Plane, box: Box, grain: number, seed: num
   }
 }
 
-/** The line where the lids meet, on the lower lid's curve and sagging a tenth of the eye's height, with short lashes below. */
-function drawLashes(lid: RgbImage, points: Landmarks, eye: EyeIndices, { skin }: Light): void {
+/** The darkest quarter of what lies along the open eye's upper lid: made-up lashes are black, a fair child's are hardly darker than the skin. */
+function lashColour({ width, height, data }: RgbImage, points: Landmarks, { upper }: EyeIndices, { skin }: Light): Rgb {
+  const samples = upper.flatMap((index) => [-2, -1, 0, 1].map((dy) => {
+    const i = (clamp(Math.round(py(points, index)) + dy, 0, height - 1) * width + clamp(Math.round(px(points, index)), 0, width - 1)) * 3;
+    return [data[i]!, data[i + 1]!, data[i + 2]!] as const;
+  }));
+  const dark = samples.toSorted((a, b) => a[0] + a[1] + a[2] - b[0] - b[1] - b[2]).slice(0, samples.length >> 2);
+  const channel = (c: 0 | 1 | 2): number => Math.min(.5 * skin[c], .85 * median(dark.map((sample) => sample[c])));
+  return [channel(0), channel(1), channel(2)];
+}
+
+/** The line where the lids meet, on the lower lid's curve and sagging a tenth of the eye's height, with lashes that point down and outwards. */
+function drawLashes(lid: RgbImage, points: Landmarks, eye: EyeIndices, ink: Rgb): void {
   const at = (index: number): Point => ({ x: px(points, index), y: py(points, index) });
   const upper = curveThrough([eye.outer, ...eye.upper, eye.inner].map(at));
   const lower = curveThrough([eye.outer, ...eye.lower, eye.inner].map(at));
-  const left = Math.min(px(points, eye.outer), px(points, eye.inner));
-  const right = Math.max(px(points, eye.outer), px(points, eye.inner));
-  const height = Math.max(3, lower((left + right) / 2) - upper((left + right) / 2));
-  const thickness = .9 + .045 * height;
-  const outwards = Math.sign(px(points, eye.outer) - px(points, eye.inner));
-  for (let x = Math.floor(left) - 2; x <= right + 2; x++) {
-    const t = clamp((x + .5 - left) / (right - left), 0, 1);
-    const line = lower(x + .5) + .10 * height * Math.sin(Math.PI * t);
-    const fade = smoothstep(-.06, .08, (x + .5 - left) / (right - left)) * smoothstep(1.06, .92, (x + .5 - left) / (right - left));
-    // Lashes are longer and denser towards the outer corner.
-    const outer = outwards > 0 ? t : 1 - t;
-    const lash = (.8 + 1.5 * outer) * thickness;
-    for (let y = Math.floor(line - 4 * thickness); y <= line + lash + 4; y++) {
-      if (y < 0 || y >= lid.height || x < 0 || x >= lid.width) continue;
-      const d = y + .5 - line;
-      const dark = fade * .72 * (d < 0 ? Math.exp(-((d / thickness) ** 2)) : Math.exp(-((d / lash) ** 2)));
-      const i = (y * lid.width + x) * 3;
-      for (let c = 0; c < 3; c++) lid.data[i + c] = lid.data[i + c]! * (1 - dark) + (.12 * skin[c]! + 6) * dark;
+  const inner = px(points, eye.inner);
+  const width = px(points, eye.outer) - inner;                    // signed
+  const height = Math.max(3, lower(inner + width / 2) - upper(inner + width / 2));
+  const line = (t: number): number => lower(inner + t * width) + .10 * height * Math.sin(Math.PI * clamp(t, 0, 1));
+  const thickness = .8 + .035 * height;
+  const steps = Math.ceil(Math.abs(width) * 2);
+  for (let k = 0; k <= steps; k++) {
+    const t = -.02 + 1.05 * k / steps;
+    const fade = smoothstep(-.03, .12, t) * smoothstep(1.04, .90, t);
+    dab(lid, inner + t * width, line(t), thickness * (.75 + .35 * t), .42 * fade, ink);
+  }
+  const count = Math.round(Math.abs(width) / 2.6);
+  for (let k = 0; k < count; k++) {
+    const t = .12 + .86 * (k + .5) / count;
+    const long = height * (.10 + .20 * t);
+    for (let s = 0; s <= 8; s++) {
+      const q = s / 8;
+      const x = inner + t * width + Math.sign(width) * long * (t - .25) * q * 1.1;
+      dab(lid, x, line(t) + long * q * (1 - .25 * q), .55, .16 * (1 - .8 * q), ink);
+    }
+  }
+}
+
+/** A soft dot of ink. */
+function dab({ width, height, data }: RgbImage, cx: number, cy: number, radius: number, strength: number, ink: Rgb): void {
+  const reach = Math.ceil(radius * 2.5);
+  for (let y = Math.max(0, Math.floor(cy) - reach); y <= Math.min(height - 1, Math.floor(cy) + reach); y++) {
+    for (let x = Math.max(0, Math.floor(cx) - reach); x <= Math.min(width - 1, Math.floor(cx) + reach); x++) {
+      const a = strength * Math.exp(-((x + .5 - cx) ** 2 + (y + .5 - cy) ** 2) / (radius * radius));
+      const i = (y * width + x) * 3;
+      data[i] = data[i]! * (1 - a) + ink[0] * a;
+      data[i + 1] = data[i + 1]! * (1 - a) + ink[1] * a;
+      data[i + 2] = data[i + 2]! * (1 - a) + ink[2] * a;
     }
   }
 }

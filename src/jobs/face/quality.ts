@@ -99,7 +99,7 @@ export function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>)
   const near = dilate(outer, Math.round(.12 * frame.halfWidth));
   const far = dilate(outer, Math.round(.45 * frame.halfWidth));
   const lips = indicesWhere(outer, (i) => outer.data[i]! > .9 && inner.data[i]! < .1);
-  const around = indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i]! === 0);
+  const around = indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0);
   const cheeks = CHEEKS.slice(0, 2).flatMap((index) => patchAt(image, px(points, index), py(points, index), 8));
   const chin = BELOW_LIPS.flatMap((index) => patchAt(image, px(points, index), py(points, index), 6));
   return { lips: colourDistance(image, lips, around), seam: seamContrast(image, points, frame), lowerFace: colourDistance(image, chin, cheeks) };
