@@ -1,9 +1,10 @@
 /// <reference lib="dom" />
-// A headless Chromium with one page that can offer a connection and report what it receives.
+// A headless browser with one page that can offer a connection and report what it receives.
 import { existsSync } from 'node:fs';
 import { launch, type Browser, type Page } from 'puppeteer-core';
 
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path));
+export const FIREFOX = ['/usr/bin/firefox-esr', '/usr/bin/firefox'].find((path) => existsSync(path));
 
 export interface InboundStats { readonly framesDecoded: number; readonly packetsReceived: number; readonly packetsLost: number; readonly estimatedPlayoutTimestamp?: number; readonly freezeCount?: number; readonly nackCount?: number; readonly pliCount?: number; readonly keyFramesDecoded?: number; readonly retransmittedPacketsReceived?: number; readonly totalAudioEnergy?: number; readonly totalSamplesReceived?: number; readonly concealedSamples?: number; readonly jitterBufferDelay: number; readonly jitterBufferEmittedCount: number; readonly decoderImplementation?: string; readonly frameWidth?: number }
 
@@ -18,6 +19,15 @@ export async function openBrowser(): Promise<Browser> {
     executablePath: CHROMIUM, headless: true,
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
       '--autoplay-policy=no-user-gesture-required', '--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
+  });
+}
+
+export async function openFirefox(): Promise<Browser> {
+  if (FIREFOX === undefined) throw new Error('Firefox is not installed.');
+  // Puppeteer's own preferences keep it from calling home; these add what it leaves out.
+  return await launch({
+    browser: 'firefox', executablePath: FIREFOX, headless: true,
+    extraPrefsFirefox: { 'media.autoplay.default': 0, 'media.gmp-manager.updateEnabled': false, 'network.connectivity-service.enabled': false, 'network.trr.mode': 5 },
   });
 }
 

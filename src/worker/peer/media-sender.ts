@@ -29,8 +29,8 @@ const RETRANSMIT = { maxTimes: 3, minIntervalMs: 20 } as const;
 /** Retransmissions may take this share of the bitrate, saved up to a burst that repairs a lost key frame. */
 const RETRANSMIT_SHARE = 0.2;
 const RETRANSMIT_BURST_BYTES = 40_000;
-/** The media clock may wander from the monotonic one by this much before sender reports follow it. */
-const CLOCK_SLACK_MS = 100;
+/** Packets may be this late before sender reports take it for a media clock that was set anew, rather than for lateness. */
+const CLOCK_SLACK_MS = 1_000;
 
 export class MediaSender implements RtcpHandler {
   readonly video: RtpStream | null;

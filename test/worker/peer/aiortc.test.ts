@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
-import { monotonicMs } from '../../../src/base/time.ts';
 import type { VideoCodec } from '../../../src/media/coded-frame.ts';
 import { createEndpoint } from '../../../src/worker/peer/endpoint.ts';
+import { Broadcast } from '../../peers/broadcast.ts';
 import { makeMedia } from '../../peers/media.ts';
-import { PEER_OPTIONS, Recorder, until } from '../../peers/werift-peer.ts';
+import { until } from '../../peers/werift-peer.ts';
 
 interface Message { readonly event: string; readonly sdp?: string; readonly kind?: string; readonly count?: number; readonly size?: readonly number[]; readonly state?: string }
 
@@ -48,22 +48,11 @@ for (const codec of ['vp8', 'h264'] as const) {
     const media = await makeMedia(codec, 2, 30);
     const client = new AiortcClient(t, { codec, microphone: codec === 'vp8' });
     const offer = await client.hear(({ event }) => event === 'offer', 'an offer');
-    const told = new Recorder();
-    const peer = endpoint.createPeer(PEER_OPTIONS, told);
+    const broadcast = new Broadcast(endpoint, media);
+    t.after(() => { broadcast.stop(); });
+    const { peer, told } = broadcast;
     client.say({ sdp: await peer.answer(offer.sdp!) });
     assert.equal(peer.videoCodec, codec);
-    let startMs = 0;
-    let frames = 0;
-    let packets = 0;
-    void told.connected.promise.then((nowMs) => { startMs = nowMs; });
-    const timer = setInterval(() => {
-      const nowMs = monotonicMs();
-      peer.poll(nowMs);
-      if (startMs === 0) return;
-      for (; frames * 1000 / 30 <= nowMs - startMs; frames++) { const frame = media.frames[frames % media.frames.length]!; peer.sendVideo(frame, frame.length, false, frames * 1000 / 30, nowMs); }
-      for (; packets * 20 <= nowMs - startMs; packets++) { const packet = media.packets[packets % media.packets.length]!; peer.sendAudio(packet, packet.length, packets * 20, nowMs, false); }
-    }, 5);
-    t.after(() => { clearInterval(timer); });
     await client.hear(({ state }) => state === 'connected', 'a connection');
     await client.hear(({ event }) => event === 'channel', 'the data channel');
     assert.deepEqual((await client.hear(({ kind, count }) => kind === 'video' && count === 60, '60 pictures')).size, [512, 512]);

@@ -1,0 +1,36 @@
+// Firefox, with NSS's DTLS, its own ICE and usrsctp: connects, decodes, opens its data channel, and its leaving is noticed.
+import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
+import { test } from 'node:test';
+import { createEndpoint } from '../../../src/worker/peer/endpoint.ts';
+import { Broadcast } from '../../peers/broadcast.ts';
+import { acceptAnswer, FIREFOX, offerOf, openFirefox, openPage, statsOf } from '../../peers/browser.ts';
+import { makeMedia } from '../../peers/media.ts';
+
+// Firefox does not speak to loopback addresses, so this needs another one of the machine's.
+const hasNetwork = Object.values(networkInterfaces()).flatMap((list) => list ?? []).some(({ internal, family }) => !internal && family === 'IPv4');
+const skip = FIREFOX === undefined ? 'Firefox is not installed' : hasNetwork ? false : 'no network but loopback';
+
+test('Firefox decodes VP8, hears Opus and opens its data channel', { skip }, async (t) => {
+  const endpoint = await createEndpoint({ bindAddress: '0.0.0.0', port: 0, announcedAddresses: [] });
+  t.after(() => endpoint.close());
+  const browser = await openFirefox();
+  t.after(() => browser.close());
+  const broadcast = new Broadcast(endpoint, await makeMedia('vp8'));
+  t.after(() => { broadcast.stop(); });
+  const page = await openPage(browser);
+  await acceptAnswer(page, await broadcast.peer.answer(await offerOf(page, { dataChannel: true })));
+  await broadcast.told.connected.promise;
+  let stats = await statsOf(page);
+  for (let tries = 0; tries < 100 && (stats.video?.framesDecoded ?? 0) < 60; tries++) {
+    await new Promise((resolve) => { setTimeout(resolve, 100); });
+    stats = await statsOf(page);
+  }
+  assert.ok(stats.video!.framesDecoded >= 60, JSON.stringify(stats));
+  assert.ok(stats.audio!.totalAudioEnergy! > 0.001);
+  assert.equal(stats.channel, 'open');
+  assert.equal(stats.video!.pliCount, 0);
+  assert.equal(broadcast.peer.stats.datagramsRejected, 0);
+  await page.evaluate(() => { (globalThis as unknown as { pc: { close(): void } }).pc.close(); });
+  assert.equal(await broadcast.told.closed.promise, 'closed');
+});
