@@ -8,6 +8,7 @@ import { createFront, type Front } from './front/front.ts';
 import { observeHttp, observeRedis } from './front/observe.ts';
 import { WorkerPool } from './front/placement/pool.ts';
 import { SessionService } from './front/sessions/service.ts';
+import { StaticVideoService } from './front/static/videos.ts';
 import { newSecret } from './base/ids.ts';
 import { connectStore, type OpenStore } from './front/store/index.ts';
 import { History } from './front/store/history.ts';
@@ -61,6 +62,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   });
 
   let sessions: SessionService | undefined;
+  let videos: StaticVideoService | undefined;
   let boundPort = config.PORT;
   const front = await createFront({
     config: {
@@ -76,6 +78,9 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
     store, log,
     deps: {
       history, serverId,
+      staticVideos: async (parts) => videos = await StaticVideoService.open({
+        ...parts, recorder, metrics, threads: config.JOB_THREADS, maxQueued: config.MAX_QUEUED_JOBS, ttlSeconds: config.STATIC_TTL_SECONDS,
+      }),
       canPlace: () => sessions?.canPlace ?? false,
       draining: () => sessions?.isDraining ?? false,
       models: ['rig'],
@@ -120,6 +125,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
     url, port, apiKey, front, pool, sessions: service, metrics,
     async stop(drainMs, isHurried = () => false) {
       await service.drain(drainMs, isHurried);
+      await videos?.close();
       await front.close();
       await pool.stop();
       await recorder.close();

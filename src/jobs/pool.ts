@@ -1,11 +1,13 @@
 // The threads for offline work: few, of low priority, never pinned; each task names its file and is bounded in time.
 import path from 'node:path';
+import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 
 /** Files whose default export is the task. */
 const TASKS = {
   face: path.join(import.meta.dirname, 'face/worker.ts'),
   static: path.join(import.meta.dirname, 'static/worker.ts'),
+  staticAudio: path.join(import.meta.dirname, 'static/inspect.ts'),
   audioBody: path.join(import.meta.dirname, 'audio-body.ts'),
 } as const;
 
@@ -15,8 +17,8 @@ export interface RunOptions {
   /** After this the thread is ended and the promise rejects with an AbortError. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** Buffers that move to the thread instead of being copied. */
-  readonly transfer?: readonly ArrayBuffer[];
+  /** Buffers and ports that move to the thread instead of being copied. */
+  readonly transfer?: readonly (ArrayBuffer | MessagePort)[];
 }
 
 export interface JobPool {

@@ -4,6 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import { AUDIO_FIELD, parseAudioBody, type AudioBody } from '../../jobs/audio-body.ts';
 import type { JobPool } from '../../jobs/pool.ts';
+import { AudioError } from '../../jobs/static/audio/pcm-stream.ts';
 import type { FileSource } from '../http/file.ts';
 import { empty, file, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
@@ -40,14 +41,9 @@ export interface StaticStatus {
   readonly etaSeconds?: number;
 }
 
-/** Thrown by `StaticVideos.create` for audio that cannot be used; told as a validation error of `audioBase64`. */
-export class AudioRejected extends Error {
-  override readonly name = 'AudioRejected';
-}
-
 /** The renderer of static videos, as the REST surface sees it. */
 export interface StaticVideos {
-  /** Looks at the audio and queues the rendering. @throws AudioRejected, or ServiceError QUEUE_FULL, FACE_NOT_READY */
+  /** Looks at the audio and queues the rendering. @throws AudioError (told as a validation error of `audioBase64`), or ServiceError QUEUE_FULL, FACE_NOT_READY */
   create(request: StaticRequest): Promise<{ readonly id: string; readonly etaSeconds: number }>;
   /** Undefined when unknown or expired. */
   status(id: string): Promise<StaticStatus | undefined>;
@@ -121,7 +117,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
           ownerId: caller.ownerId, keyId: caller.keyId, keyName: caller.keyName, faceId, emotion, audio: body.audioBase64, audioFormat: body.audioFormat,
           sampleRate: body.audioSampleRate, channelCount: body.audioChannelCount as 1 | 2, startFrame: body.videoStartingFrame,
         }).catch((error: unknown) => {
-          if (error instanceof AudioRejected) throw invalidField('body', AUDIO_FIELD, error.message, 'audio_invalid');
+          if (error instanceof AudioError) throw invalidField('body', AUDIO_FIELD, error.message, 'audio_invalid');
           throw error;
         });
         return json({ id, ...urls(origin, id), mp4_availability_eta_seconds: etaSeconds });

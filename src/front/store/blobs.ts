@@ -25,6 +25,8 @@ export interface BlobStore {
   /** Stores a blob whole: after a crash it is there entirely or not at all. */
   put(key: string, bytes: Uint8Array): Promise<void>;
   writer(key: string): Promise<BlobWriter>;
+  /** Stores a finished file as a blob; the file is gone afterwards. */
+  adopt(key: string, file: string): Promise<void>;
   /** All of a blob; undefined when there is none. */
   get(key: string): Promise<Buffer | undefined>;
   open(key: string): Promise<BlobReader | undefined>;
@@ -70,6 +72,18 @@ export class FileBlobs implements BlobStore {
         await rm(temporary, { force: true });
       },
     };
+  }
+
+  async adopt(key: string, file: string): Promise<void> {
+    const handle = await open(file, 'r+');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    const target = this.#path(key);
+    await mkdir(path.dirname(target), { recursive: true });
+    await rename(file, target);
   }
 
   async get(key: string): Promise<Buffer | undefined> {

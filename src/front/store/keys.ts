@@ -21,10 +21,12 @@
 // | mp:jobs:{NAME}:attempts           | hash   | none                | jobs                  | job id → times it was begun
 // | mp:jobs:{NAME}:holders           | hash   | none                | jobs                  | job id → server that runs it
 // | mp:jobs:{NAME}:counter            | string | none                | jobs                  | the last number given
+// | mp:static:{V}                    | hash   | STATIC_TTL_SECONDS  | static/records        | the static video's record
 // | mp:agents:{O}                     | hash   | none                | agents                | agent id → record, JSON
 // | mp:auto:{T}                       | string | its expiry          | auto tokens           | the auto token's grant, JSON (its secrets sealed)
 //
-// K: first 16 hex digits of the key's SHA-256. T: SHA-256 of the token. O: owner id. F: face id. NAME: face, static.
+// K: first 16 hex digits of the key's SHA-256. T: SHA-256 of the token. O: owner id. F: face id. V: static video id.
+// NAME: face, static.
 
 const PREFIX = 'mp';
 
@@ -47,6 +49,7 @@ export const keys = {
   jobsAttempts: (name: string) => `${PREFIX}:jobs:{${name}}:attempts`,
   jobsHolders: (name: string) => `${PREFIX}:jobs:{${name}}:holders`,
   jobsCounter: (name: string) => `${PREFIX}:jobs:{${name}}:counter`,
+  staticVideo: (videoId: string) => `${PREFIX}:static:{${videoId}}`,
   agents: (ownerId: string) => `${PREFIX}:agents:{${ownerId}}`,
   autoToken: (tokenHash: string) => `${PREFIX}:auto:{${tokenHash}}`,
 } as const;
