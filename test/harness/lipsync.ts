@@ -74,9 +74,9 @@ export function meanMotion(recording: Recording, where: Region, fromMs: number, 
   return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length - 1);
 }
 
-/** The time of the last frame in which the region moves by a fifth or more of its usual motion between two instants. */
+/** The time of the last frame in which the region moves by a third or more of its usual motion between two instants: less is the encoder refining. */
 export function lastMotion(recording: Recording, where: Region, usual: { fromMs: number; toMs: number }): number {
-  const threshold = 0.2 * meanMotion(recording, where, usual.fromMs, usual.toMs);
+  const threshold = meanMotion(recording, where, usual.fromMs, usual.toMs) / 3;
   const last = motion(recording.frames, where).findLastIndex((value) => value > threshold);
   return recording.frames[last]?.shownMs ?? 0;
 }
@@ -166,28 +166,42 @@ function correlationAt(a: Float64Array, b: Float64Array, lag: number): number {
   return spread > 0 ? (sumAB - sumA * sumB / n) / spread : 0;
 }
 
-/** Where `needle` (16 kHz) begins in `hay`, in samples: best match of the two envelopes, then of the samples themselves. */
-export function locate(hay: Int16Array, needle: Int16Array): { sample: number; correlation: number } {
-  const [whole, part] = [envelope(hay), envelope(needle)];
-  const step = 16 * GRID_MS;
-  const at = bestMatch(whole, part, 0, whole.length - part.length, 1);
-  // A stretch of a second is enough to fix the sample, and cheap.
-  const offset = Math.max(0, Math.floor(needle.length / 2) - 8000);
-  const fine = bestMatch(hay, needle.subarray(offset, offset + 16_000), at.index * step + offset - 2 * step, at.index * step + offset + 2 * step, 1);
-  return { sample: fine.index - offset, correlation: fine.score };
+export interface Location {
+  /** 16 kHz; where the needle's first sample is in the hay. */
+  readonly sample: number;
+  /** Of the two envelopes: is it the same speech? */
+  readonly likeness: number;
+  /** Of the samples, over a second from the middle: was it left as it was? A player that stretches sound lowers this. */
+  readonly correlation: number;
 }
 
-function bestMatch(hay: ArrayLike<number>, needle: ArrayLike<number>, from: number, to: number, step: number): { index: number; score: number } {
+/** Where `needle` (16 kHz) begins in `hay`: best match of the two envelopes, then of the samples themselves. */
+export function locate(hay: Int16Array, needle: Int16Array): Location {
+  const [whole, part] = [envelope(hay), envelope(needle)];
+  const step = 16 * GRID_MS;
+  const at = bestMatch(whole, part, 0, whole.length - part.length);
+  // A stretch of a second is enough to fix the sample, and cheap.
+  const offset = Math.max(0, Math.floor(needle.length / 2) - 8000);
+  const fine = bestMatch(hay, needle.subarray(offset, offset + 16_000), at.index * step + offset - 2 * step, at.index * step + offset + 2 * step);
+  return { sample: fine.score > 0.7 ? fine.index - offset : at.index * step, likeness: at.score, correlation: fine.score };
+}
+
+/** Pearson's correlation of the needle with each stretch of the hay. */
+function bestMatch(hay: ArrayLike<number>, needle: ArrayLike<number>, from: number, to: number): { index: number; score: number } {
+  const count = needle.length;
+  let [sum, squares] = [0, 0];
+  for (let k = 0; k < count; k += 1) { sum += needle[k]!; squares += needle[k]! ** 2; }
+  const spread = squares - sum * sum / count;
   let best = { index: Math.max(0, from), score: -1 };
-  let norm = 0;
-  for (let k = 0; k < needle.length; k += 1) norm += needle[k]! ** 2;
-  for (let index = Math.max(0, from); index <= Math.min(to, hay.length - needle.length); index += step) {
-    let [dot, energy] = [0, 0];
-    for (let k = 0; k < needle.length; k += 1) {
-      dot += hay[index + k]! * needle[k]!;
-      energy += hay[index + k]! ** 2;
+  for (let index = Math.max(0, from); index <= Math.min(to, hay.length - count); index += 1) {
+    let [dot, total, energy] = [0, 0, 0];
+    for (let k = 0; k < count; k += 1) {
+      const value = hay[index + k]!;
+      dot += value * needle[k]!;
+      total += value;
+      energy += value * value;
     }
-    const score = dot / (Math.sqrt(energy * norm) || 1);
+    const score = (dot - total * sum / count) / (Math.sqrt((energy - total * total / count) * spread) || 1);
     if (score > best.score) best = { index, score };
   }
   return best;

@@ -31,13 +31,15 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Kept at stop when given: for tests that start again on the same data. */
   readonly dataDir?: string;
+  /** Another checkout to start; this one by default. */
+  readonly root?: string;
 }
 
 /** @throws Error with the server's last lines when it does not come up. */
-export async function startServer({ env = {}, dataDir }: ServerOptions = {}): Promise<TestServer> {
+export async function startServer({ env = {}, dataDir, root = ROOT }: ServerOptions = {}): Promise<TestServer> {
   const directory = dataDir ?? await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-test-'));
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', path.join(ROOT, 'src/main.ts')], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', path.join(root, 'src/main.ts')], {
+    cwd: root,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], HOST: '127.0.0.1', PORT: '0', DATA_DIR: directory, READY_JSON: '1', WORKERS: '1', DRAIN_SECONDS: '0', LOG_LEVEL: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

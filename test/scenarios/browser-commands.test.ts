@@ -34,27 +34,35 @@ function lastSoundMs({ sound, soundStartMs }: Recording): number {
   return soundStartMs + 5 * loud.findLastIndex((value) => value > Math.sqrt(150));
 }
 
+const middle = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+
 const countOf = (recording: Recording, name: string): number => recording.events.filter((event) => event.name === name).length;
 
 test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said', async (t) => {
   const { pcm } = await synthesize(LONG);
   await withSession({}, async (probe) => {
-    const flowing = await probe.now();
-    await sleep(1500);
-    const sent = await probe.send(pcm);
-    const { atMs: speakMs } = await probe.waitFor('speak', sent);
-    await sleep(2500);
-    const skipMs = await probe.command('skip');
-    const { atMs: silentMs } = await probe.waitFor('silent', skipMs, 1000);
-    await sleep(2000);
-    const recording = await probe.take();
-    const mouth = findMouth(recording, { fromMs: speakMs, toMs: skipMs }, { fromMs: flowing, toMs: sent });
-    const stillMs = lastMotion(recording, mouth, { fromMs: speakMs, toMs: skipMs }) - skipMs;
-    const quietMs = lastSoundMs(recording) - skipMs;
-    t.diagnostic(`after SKIP: mouth still ${stillMs.toFixed(0)} ms, quiet ${quietMs.toFixed(0)} ms, SILENT ${(silentMs - skipMs).toFixed(0)} ms`);
-    assert.ok(stillMs <= 100, `the mouth moved for ${stillMs.toFixed(0)} ms`);
-    assert.ok(quietMs <= 100, `there was sound for ${quietMs.toFixed(0)} ms`);
-    assert.equal(countOf(recording, 'silent'), 1);
+    const cuts: { sentMs: number; skipMs: number; silentMs: number; recording: Recording }[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      await sleep(1500);
+      const sentMs = await probe.send(pcm);
+      await probe.waitFor('speak', sentMs);
+      await sleep(1700 + 270 * round);
+      const skipMs = await probe.command('skip');
+      const { atMs: silentMs } = await probe.waitFor('silent', skipMs, 1000);
+      await sleep(1200);
+      cuts.push({ sentMs, skipMs, silentMs, recording: await probe.take() });
+    }
+    const still = cuts.map(({ sentMs, skipMs, recording }) => {
+      const speech = { fromMs: sentMs + 300, toMs: skipMs };
+      return lastMotion(recording, findMouth(recording, speech, { fromMs: sentMs - 1200, toMs: sentMs }), speech) - skipMs;
+    });
+    const quiet = cuts.map(({ skipMs, recording }) => lastSoundMs(recording) - skipMs);
+    t.diagnostic(`after SKIP: mouth still ${still.map((value) => value.toFixed(0))} ms, quiet ${quiet.map((value) => value.toFixed(0))} ms, SILENT ${cuts.map(({ skipMs, silentMs }) => (silentMs - skipMs).toFixed(0))} ms`);
+    // The middle of three: a browser on a busy test machine may show any one frame late.
+    assert.ok(middle(still) <= 100, `the mouth moved for ${still.map((value) => value.toFixed(0))} ms`);
+    assert.ok(middle(quiet) <= 100, `there was sound for ${quiet.map((value) => value.toFixed(0))} ms`);
+    assert.ok(Math.max(...still, ...quiet) < 250);
+    assert.equal(countOf(cuts[2]!.recording, 'silent'), 3);
   });
 });
 
@@ -67,10 +75,10 @@ test('PLAY_IMMEDIATE replaces what is being said, and what waits behind it', asy
     const replaced = await probe.send(short.pcm, 'playImmediate');
     await sleep(short.durationMs + 1500);
     const recording = await probe.take();
-    const { sample, correlation } = locate(recording.sound, short.pcm);
+    const { sample, likeness } = locate(recording.sound, short.pcm);
     const delayMs = recording.soundStartMs + sample / 16 - replaced;
-    t.diagnostic(`replacement heard after ${delayMs.toFixed(0)} ms (r ${correlation.toFixed(2)})`);
-    assert.ok(correlation > 0.85, `the replacement was not heard (r ${correlation.toFixed(2)})`);
+    t.diagnostic(`replacement heard after ${delayMs.toFixed(0)} ms (likeness ${likeness.toFixed(2)})`);
+    assert.ok(likeness > 0.95, `the replacement was not heard (likeness ${likeness.toFixed(2)})`);
     assert.ok(delayMs < 250, `it took ${delayMs.toFixed(0)} ms`);
     const endMs = recording.soundStartMs + sample / 16 + short.durationMs;
     assert.ok(lastSoundMs(recording) < endMs + 100, 'something of the old speech came after the new');
@@ -80,13 +88,14 @@ test('PLAY_IMMEDIATE replaces what is being said, and what waits behind it', asy
 test('DONE plays out to the end, then says STOP', async () => {
   const { pcm, durationMs } = await synthesize(SHORT);
   await withSession({}, async (probe) => {
+    await sleep(1000); // the browser's jitter buffer settles
     const sent = await probe.send(pcm);
     await probe.command('done');
     const { atMs, detail } = await probe.waitFor('end', sent);
     assert.deepEqual(detail, { reason: 'stop', code: null });
     const recording = await probe.take();
-    const { correlation } = locate(recording.sound, trim(pcm));
-    assert.ok(correlation > 0.85, `the speech was not played to its end (r ${correlation.toFixed(2)})`);
+    const { likeness } = locate(recording.sound, trim(pcm));
+    assert.ok(likeness > 0.9, `the speech was not played to its end (likeness ${likeness.toFixed(2)})`);
     assert.ok(atMs - sent > durationMs - 400, 'STOP came before the end of the speech');
     assert.ok(atMs - sent < durationMs + 1500, `STOP came ${(atMs - sent - durationMs).toFixed(0)} ms after the end of the speech`);
   });
@@ -156,9 +165,9 @@ test('the microphone of the peer connection speaks through the face', async (t) 
     const silent = await probe.waitFor('silent', speak.atMs, 15_000);
     await sleep(500);
     const recording = await probe.take();
-    const { correlation } = locate(recording.sound, trim(pcm));
-    t.diagnostic(`heard again with r ${correlation.toFixed(2)}`);
-    assert.ok(correlation > 0.8, `what was said is not what is heard (r ${correlation.toFixed(2)})`);
+    const { likeness } = locate(recording.sound, trim(pcm));
+    t.diagnostic(`heard again with a likeness of ${likeness.toFixed(2)}`);
+    assert.ok(likeness > 0.9, `what was said is not what is heard (likeness ${likeness.toFixed(2)})`);
     const frames = framesBetween(recording, speak.atMs, silent.atMs);
     assert.ok(frames.length > 20);
     findMouth(recording, { fromMs: speak.atMs, toMs: silent.atMs }, { fromMs: speak.atMs - 1200, toMs: speak.atMs - 200 });
