@@ -211,7 +211,7 @@ function refusalOf(error: unknown, route: Route | undefined, exchange: Exchange)
   if (!(error instanceof ServiceError) && !exchange.state.aborted) {
     exchange.log.error({ err: error, requestId: exchange.id, route: route?.path, method: exchange.method }, 'a request failed');
   }
-  const extra = { ...route?.refusalFields?.(known), ...(known.status >= 500 ? { request_id: exchange.id } : {}) };
+  const extra = { ...route?.refusalFields?.(known), ...(known.status === 500 ? { request_id: exchange.id } : {}) };
   return errorReply(known, extra);
 }
 

@@ -1,5 +1,6 @@
 // Stored files over HTTP: ranges, validators, and streaming that waits for a slow reader.
 import type { HttpResponse } from 'uWebSockets.js';
+import { Drain } from './drain.ts';
 import type { WireState } from './reply.ts';
 
 /** Bytes at rest that can be read at any position: what a blob store hands out. */
@@ -40,6 +41,7 @@ const CHUNK_BYTES = 64 * 1024;
 
 /** Sends `length` bytes from `start`. Status and headers are written before. False when the client left or the file fell short. */
 export async function streamFile(res: HttpResponse, source: FileSource, start: number, length: number, state: WireState): Promise<boolean> {
+  const drain = new Drain(res, state);
   const buffer = new Uint8Array(Math.min(CHUNK_BYTES, length));
   for (let sent = 0; sent < length;) {
     const got = await source.read(buffer.subarray(0, Math.min(buffer.length, length - sent)), start + sent);
@@ -50,7 +52,7 @@ export async function streamFile(res: HttpResponse, source: FileSource, start: n
       res.close();
       return false;
     }
-    if (!await sendChunk(res, buffer.subarray(0, got), length, state)) return false;
+    if (!await sendChunk(res, drain, buffer.subarray(0, got), length)) return false;
     sent += got;
   }
   state.aborted = true;
@@ -58,27 +60,15 @@ export async function streamFile(res: HttpResponse, source: FileSource, start: n
 }
 
 /** Gives one chunk to the socket and waits until the kernel took all of it. */
-function sendChunk(res: HttpResponse, chunk: Uint8Array, totalBytes: number, state: WireState): Promise<boolean> {
-  return new Promise((resolve) => {
-    const base = res.getWriteOffset();
-    const leave = (): void => resolve(false);
-    const attempt = (rest: Uint8Array): boolean => {
-      let accepted = false;
-      res.cork(() => {
-        const [ok, done] = res.tryEnd(rest, totalBytes);
-        accepted = ok || done;
-      });
-      return accepted;
-    };
-    if (attempt(chunk)) { resolve(true); return; }
-    state.signal.addEventListener('abort', leave, { once: true });
-    res.onWritable((offset) => {
-      const accepted = attempt(chunk.subarray(offset - base));
-      if (accepted) {
-        state.signal.removeEventListener('abort', leave);
-        resolve(true);
-      }
-      return accepted;
+function sendChunk(res: HttpResponse, drain: Drain, chunk: Uint8Array, totalBytes: number): Promise<boolean> {
+  const base = res.getWriteOffset();
+  const attempt = (rest: Uint8Array): boolean => {
+    let accepted = false;
+    res.cork(() => {
+      const [ok, done] = res.tryEnd(rest, totalBytes);
+      accepted = ok || done;
     });
-  });
+    return accepted;
+  };
+  return attempt(chunk) ? Promise.resolve(true) : drain.wait((offset) => attempt(chunk.subarray(offset - base)));
 }

@@ -1,6 +1,7 @@
 // What a handler answers, and how it is written to the wire: abort-safe, corked, files with backpressure.
 import type { HttpResponse } from 'uWebSockets.js';
 import { ERRORS, ServiceError } from '../../base/errors.ts';
+import { Drain } from './drain.ts';
 import { fileHeaders, streamFile, type FileSource } from './file.ts';
 
 export interface Reply {
@@ -9,14 +10,15 @@ export interface Reply {
   readonly body?:
     | { readonly kind: 'json'; readonly value: unknown }
     | { readonly kind: 'text'; readonly contentType: string; readonly text: string }
-    | { readonly kind: 'stream'; readonly contentType: string; readonly chunks: AsyncIterator<string> }
+    | { readonly kind: 'stream'; readonly contentType: string; readonly first: IteratorResult<string>; readonly rest: AsyncIterator<string> }
     | { readonly kind: 'file'; readonly contentType: string; readonly file: FileSource; readonly cacheControl: string };
 }
 
 export const json = (value: unknown, status = 200, headers: Record<string, string> = {}): Reply => ({ status, headers, body: { kind: 'json', value } });
 export const text = (contentType: string, content: string, status = 200): Reply => ({ status, body: { kind: 'text', contentType, text: content } });
 /** A body too large to hold at once. The first chunk is made before the status goes out, so a failure until then is still told. */
-export const stream = (contentType: string, chunks: AsyncIterator<string>): Reply => ({ status: 200, body: { kind: 'stream', contentType, chunks } });
+export const stream = async (contentType: string, chunks: AsyncIterator<string>): Promise<Reply> =>
+  ({ status: 200, body: { kind: 'stream', contentType, first: await chunks.next(), rest: chunks } });
 export const empty = (status: number, headers: Record<string, string> = {}): Reply => ({ status, headers });
 /** A stored file, whole or the range asked for. It is closed when sent, or when the client leaves. */
 export const file = (source: FileSource, contentType: string, cacheControl: string, headers: Record<string, string> = {}): Reply => ({ status: 200, headers, body: { kind: 'file', contentType, file: source, cacheControl } });
@@ -72,7 +74,6 @@ function renderBody(reply: Reply): { contentType: string | undefined; content: s
 }
 
 async function writeStream(res: HttpResponse, body: Extract<Reply['body'], { kind: 'stream' }>, context: WriteContext): Promise<number> {
-  let chunk = await body.chunks.next(); // rejects before anything is written
   if (context.state.aborted) return 499;
   res.cork(() => writeHead(res, 200, { ...context.headers, 'content-type': body.contentType }));
   if (context.head) {
@@ -80,9 +81,12 @@ async function writeStream(res: HttpResponse, body: Extract<Reply['body'], { kin
     context.state.aborted = true;
     return 200;
   }
+  const drain = new Drain(res, context.state);
   try {
-    for (; !chunk.done; chunk = await body.chunks.next()) {
-      if (context.state.aborted || !await writeChunk(res, chunk.value, context.state)) return 499;
+    for (let chunk = body.first; !chunk.done; chunk = await body.rest.next()) {
+      if (context.state.aborted) return 499;
+      // Not corked: a write under a cork may say that it failed and then succeed when uncorked, and no writable event would follow.
+      if (!res.write(chunk.value) && !await drain.wait(() => true)) return 499;
     }
   } catch (error) {
     // The status is out: all that is left is to break the chunked encoding, which every client takes for a failure.
@@ -94,22 +98,6 @@ async function writeStream(res: HttpResponse, body: Extract<Reply['body'], { kin
   context.state.aborted = true;
   res.cork(() => { res.end(); });
   return 200;
-}
-
-/** Hands over one chunk and waits until the socket has room again. False when the client left. */
-function writeChunk(res: HttpResponse, chunk: string, state: WireState): Promise<boolean> {
-  return new Promise((resolve) => {
-    let roomLeft = true;
-    res.cork(() => { roomLeft = res.write(chunk); });
-    if (roomLeft) { resolve(true); return; }
-    const leave = (): void => resolve(false);
-    state.signal.addEventListener('abort', leave, { once: true });
-    res.onWritable(() => {
-      state.signal.removeEventListener('abort', leave);
-      resolve(true);
-      return true;
-    });
-  });
 }
 
 async function writeFile(res: HttpResponse, body: Extract<Reply['body'], { kind: 'file' }>, extra: Readonly<Record<string, string>>, context: WriteContext): Promise<number> {

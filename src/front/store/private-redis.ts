@@ -77,6 +77,12 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
   };
 }
 
+/** The URL of the private Redis of a server that runs on `dataDir` now; undefined when none does. For tools beside the server. */
+export async function runningPrivateRedis(dataDir: string): Promise<string | undefined> {
+  const socketPath = await socketPathIn(path.join(dataDir, 'redis'));
+  return await isListening(socketPath) ? `unix://${socketPath}` : undefined;
+}
+
 const serverArguments = (directory: string, socketPath: string): string[] => [
   '--port', '0', '--unixsocket', socketPath, '--unixsocketperm', '700', '--dir', directory, '--daemonize', 'no',
   '--appendonly', 'yes', '--appendfsync', 'everysec', '--save', '', '--maxmemory-policy', 'noeviction', '--loglevel', 'warning', '--logfile', 'redis.log',
@@ -111,7 +117,7 @@ function isListening(socketPath: string): Promise<boolean> {
 
 /** After a kill -9 of the last server, its Redis needs a moment to end; one that stays belongs to a server that runs. */
 async function waitUntilUnused(socketPath: string, dataDir: string): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt += 1) {
+  for (let attempt = 0; attempt < 60; attempt += 1) {
     if (!await isListening(socketPath)) {
       await rm(socketPath, { force: true });
       return;

@@ -1,0 +1,79 @@
+// `npm run keys`: makes, lists and revokes API keys in the Redis that the configuration names.
+import { parseArgs } from 'node:util';
+import { createLogger } from '../src/base/log.ts';
+import { loadConfig } from '../src/config.ts';
+import { ApiKeys } from '../src/front/store/api-keys.ts';
+import { connectStore } from '../src/front/store/index.ts';
+import { runningPrivateRedis } from '../src/front/store/private-redis.ts';
+
+const USAGE = `Usage:
+  npm run keys -- create --name NAME [--owner OWNER]   makes a key and prints it, this once
+  npm run keys -- list [--json]                        shows every key, without its secret
+  npm run keys -- revoke ID                            refuses a key from now on
+
+Keys of one owner share faces, agents and history. The owner is 'bootstrap', that of the first key, unless --owner says otherwise.
+The Redis is that of REDIS_URL, else the one under DATA_DIR, whether the server runs or not.
+`;
+
+async function main(args: string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args, allowPositionals: true,
+    options: { name: { type: 'string' }, owner: { type: 'string', default: 'bootstrap' }, json: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+  });
+  const [command, id] = positionals;
+  if (values.help) return print(USAGE);
+  if (command === 'create' && values.name) return await withKeys((keys) => create(keys, values.owner, values.name as string));
+  if (command === 'list') return await withKeys((keys) => list(keys, values.json));
+  if (command === 'revoke' && id) return await withKeys((keys) => revoke(keys, id));
+  process.stderr.write(USAGE);
+  return 2;
+}
+
+async function create(keys: ApiKeys, owner: string, name: string): Promise<number> {
+  const { key, id } = await keys.create(owner, name);
+  process.stderr.write(`Key ${id} '${name}' of owner '${owner}'. It is shown only now:\n`);
+  return print(`${key}\n`);
+}
+
+async function list(keys: ApiKeys, asJson: boolean): Promise<number> {
+  const all = await keys.list();
+  if (asJson) return print(`${JSON.stringify(all, null, 2)}\n`);
+  const rows = all.map((key) => [key.id, key.ownerId, key.name, date(key.createdAtMs), date(key.lastUsedAtMs), key.revokedAtMs === undefined ? '' : `revoked ${date(key.revokedAtMs)}`]);
+  return print(table([['ID', 'OWNER', 'NAME', 'CREATED', 'LAST USED', ''], ...rows]));
+}
+
+async function revoke(keys: ApiKeys, id: string): Promise<number> {
+  const revoked = await keys.revoke(id);
+  process.stderr.write(revoked ? `Key ${id} is revoked.\n` : `There is no key ${id}. See: npm run keys -- list\n`);
+  return revoked ? 0 : 1;
+}
+
+async function withKeys(work: (keys: ApiKeys) => Promise<number>): Promise<number> {
+  const config = loadConfig(process.env);
+  const redisUrl = config.REDIS_URL ?? await runningPrivateRedis(config.DATA_DIR);
+  const opened = await connectStore({ redisUrl, dataDir: config.DATA_DIR }, createLogger('error'));
+  try {
+    return await work(new ApiKeys(opened.store, config.RATE_LIMIT_RPS));
+  } finally {
+    await opened.close();
+  }
+}
+
+const date = (ms: number | undefined): string => ms === undefined ? 'never' : new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+
+function table(rows: readonly string[][]): string {
+  const widths = (rows[0] as string[]).map((_cell, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('');
+}
+
+function print(output: string): number {
+  process.stdout.write(output);
+  return 0;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`keys: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
