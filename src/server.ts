@@ -59,6 +59,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
     bindAddress: config.HOST, announcedAddresses: announced, ports: config.UDP_PORTS,
     videoBitrateKbps: config.VIDEO_BITRATE_KBPS, audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
     calibrationFace: anyDefaultFace(), metrics, log,
+    wav2lip: config.WAV2LIP_MODEL === undefined ? null : { file: path.resolve(config.WAV2LIP_MODEL), providers: config.ORT_PROVIDERS },
   });
 
   let sessions: SessionService | undefined;
@@ -83,7 +84,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       }),
       canPlace: () => sessions?.canPlace ?? false,
       draining: () => sessions?.isDraining ?? false,
-      models: ['rig'],
+      models: pool.renderers,
       readiness: { workers: () => pool.size > 0 },
       metrics: async () => (await metrics.render()).body,
       onRequest: observeHttp(metrics),

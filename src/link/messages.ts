@@ -30,7 +30,9 @@ export type EndReason =
   | 'invalid_offer' | 'worker_lost' | 'server_stopped' | 'taken_over' | 'error';
 
 export type FromWorker =
-  | { readonly type: 'ready'; readonly workerIndex: number; readonly threadId: number; readonly cpu: number | null }
+  | { readonly type: 'ready'; readonly workerIndex: number; readonly threadId: number; readonly cpu: number | null;
+      /** Share of a core that the user's own network takes per speaking session; null: there is none that can be used. */
+      readonly wav2lipCost: number | null }
   | { readonly type: 'answer'; readonly sessionId: string; readonly sdp: string }
   | { readonly type: 'failed'; readonly sessionId: string; readonly error: WireError; readonly reason: EndReason }
   | { readonly type: 'connected'; readonly sessionId: string; readonly atMs: number }

@@ -13,6 +13,7 @@ import { createEndpoint } from './peer/endpoint.ts';
 import { Pipeline } from './pipeline.ts';
 import { WorkerSession, type WorkerContext } from './session.ts';
 import { Beat } from './tick.ts';
+import { Wav2LipNetwork, Wav2LipRefused } from './wav2lip/network.ts';
 
 /** What a worker is born with. */
 export interface WorkerBirth {
@@ -26,6 +27,8 @@ export interface WorkerBirth {
   readonly audioBitrateKbps: number;
   readonly maxSessions: number;
   readonly calibrationFace: SharedArrayBuffer;
+  /** The user's own network, if any. */
+  readonly wav2lip: { readonly file: string; readonly providers: readonly string[] } | null;
 }
 
 const REPORT_MS = 1000;
@@ -60,8 +63,13 @@ const beat = new Beat({
   costPerSession: await measureSessionCost(model, birth.calibrationFace, birth.videoBitrateKbps),
   maxSessions: birth.maxSessions,
 });
+const wav2lip = birth.wav2lip === null ? null : await Wav2LipNetwork.load(birth.wav2lip.file, birth.wav2lip.providers).catch((error: unknown) => {
+  if (!(error instanceof Wav2LipRefused)) throw error;
+  log('error', error.message);
+  return null;
+});
 const context: WorkerContext = {
-  endpoint, model, instruments, post,
+  endpoint, model, wav2lip, instruments, post,
   videoBitrateKbps: birth.videoBitrateKbps, audioBitrateKbps: birth.audioBitrateKbps,
 };
 
@@ -102,4 +110,4 @@ parentPort!.on('message', (message: ToWorker) => {
 
 setInterval(() => { beat.report(); }, REPORT_MS);
 
-post({ type: 'ready', workerIndex: birth.index, threadId: native.threadId(), cpu: birth.cpu });
+post({ type: 'ready', workerIndex: birth.index, threadId: native.threadId(), cpu: birth.cpu, wav2lipCost: wav2lip?.costPerSession ?? null });

@@ -20,12 +20,17 @@ import { Ledger } from './ledger.ts';
 import type { Endpoint } from './peer/endpoint.ts';
 import type { Peer, PeerCloseReason, PeerListener } from './peer/peer.ts';
 import { FaceStage, faceAssetOf } from './render/face-stage.ts';
+import type { HearingStage, Stage } from './render/stage.ts';
 import { SpeechState } from './speech-state.ts';
+import type { Wav2LipNetwork } from './wav2lip/network.ts';
+import { Wav2LipFace, Wav2LipStage } from './wav2lip/stage.ts';
 
 /** What all sessions of a worker share. */
 export interface WorkerContext {
   readonly endpoint: Endpoint;
   readonly model: SpeechModel;
+  /** The user's own network, when there is one that can be used. */
+  readonly wav2lip: Wav2LipNetwork | null;
   readonly instruments: Instruments;
   readonly post: (message: FromWorker) => void;
   readonly videoBitrateKbps: number;
@@ -50,7 +55,9 @@ export class WorkerSession implements PeerListener {
   readonly mel: MelFrontEnd = new native.MelFrontEnd();
   readonly slot: SpeechSlot;
   readonly articulation = new ArticulationTrack();
-  readonly face: FaceStage;
+  readonly face: Stage;
+  /** Set when the face is drawn by something that hears the speech itself: then the articulation model is not asked. */
+  readonly hearing: HearingStage | null;
   readonly exemplar: Exemplar;
   video: VideoTrack | null = null;
   peer: Peer | null = null;
@@ -79,10 +86,13 @@ export class WorkerSession implements PeerListener {
     this.context = context;
     this.exemplar = exemplarOf(spec.sessionId);
     this.speech = new SessionSpeech(new LaneReader(spec.lane));
-    this.stream = new SpeechStream(this.speech, context.model.lookaheadMs);
     this.state = new SpeechState(this.openedMs);
     this.slot = context.model.createSlot();
-    this.face = new FaceStage(faceAssetOf(spec.face.bytes), { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame });
+    const look = { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame };
+    const { wav2lip } = context;
+    this.hearing = spec.renderer === 'wav2lip' && wav2lip !== null ? new Wav2LipStage(new Wav2LipFace(new Uint8Array(spec.face.bytes), faceAssetOf(spec.face.bytes), wav2lip.side), wav2lip, look) : null;
+    this.face = this.hearing ?? new FaceStage(faceAssetOf(spec.face.bytes), look);
+    this.stream = new SpeechStream(this.speech, this.hearing?.lookaheadMs ?? context.model.lookaheadMs);
     this.microphone = new Microphone(this.speech);
     // The speech is 16 kHz, so Opus is given 16 kHz: RTP's clock and the decoder's output are 48 kHz all the same (RFC 7587 section 4.1).
     this.opus = new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: context.audioBitrateKbps * 1000, inbandFec: false });

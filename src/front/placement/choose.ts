@@ -7,6 +7,9 @@ export interface WorkerView {
   /** Share of its core in use, and what one more speaking session adds; both as measured by the worker. */
   readonly load: number;
   readonly costPerSession: number;
+  /** What renderers other than the built-in one add: per session of each kind, and for those already here. */
+  readonly extraCost: ReadonlyMap<string, number>;
+  readonly extraPromised: number;
   /** 99th percentile of frame lateness over its last seconds. */
   readonly latenessP99Ms: number;
 }
@@ -21,19 +24,20 @@ export interface PlacementLimits {
 const MAX_LATENESS_MS = 15;
 
 /** What the worker will need when all its sessions speak at once: room is refused before quality suffers, not after. */
-const promised = (worker: WorkerView): number => Math.max(worker.load, worker.sessions * worker.costPerSession);
+const promised = (worker: WorkerView): number => Math.max(worker.load, worker.sessions * worker.costPerSession + worker.extraPromised);
 
-export const hasRoom = (worker: WorkerView, limits: PlacementLimits): boolean =>
+export const hasRoom = (worker: WorkerView, limits: PlacementLimits, renderer = 'rig'): boolean =>
   worker.isReady
+  && worker.extraCost.has(renderer)
   && worker.sessions < limits.maxSessionsPerWorker
   // A worker takes its first session even where a slow core makes the estimate look hopeless.
-  && (worker.sessions === 0 || (promised(worker) + worker.costPerSession <= limits.maxLoad && worker.latenessP99Ms <= MAX_LATENESS_MS));
+  && (worker.sessions === 0 || (promised(worker) + worker.costPerSession + worker.extraCost.get(renderer)! <= limits.maxLoad && worker.latenessP99Ms <= MAX_LATENESS_MS));
 
-/** @returns the worker with the least promised load that has room, or null: refuse. */
-export function choose<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits): T | null {
+/** @returns the worker with the least promised load that has room for a session with this renderer, or null: refuse. */
+export function choose<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits, renderer = 'rig'): T | null {
   let best: T | null = null;
   for (const worker of workers) {
-    if (hasRoom(worker, limits) && (best === null || promised(worker) < promised(best))) best = worker;
+    if (hasRoom(worker, limits, renderer) && (best === null || promised(worker) < promised(best))) best = worker;
   }
   return best;
 }

@@ -18,6 +18,7 @@ export interface PoolOptions extends PlacementLimits {
   readonly videoBitrateKbps: number;
   readonly audioBitrateKbps: number;
   readonly calibrationFace: SharedArrayBuffer;
+  readonly wav2lip: WorkerBirth['wav2lip'];
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -55,7 +56,10 @@ export class WorkerPool {
   get size(): number { return this.handles.filter((handle) => handle.isReady).length; }
 
   /** The worker for the next session, or null: there is no room. */
-  place(): WorkerHandle | null { return this.isStopping ? null : choose(this.handles, this.options); }
+  place(renderer = 'rig'): WorkerHandle | null { return this.isStopping ? null : choose(this.handles, this.options, renderer); }
+
+  /** Renderers that sessions may ask for: those some worker has. */
+  get renderers(): string[] { return [...new Set(this.handles.flatMap((handle) => [...handle.extraCost.keys()]))]; }
 
   private async spawn(index: number, cpu: number | null, isFirst: boolean, delayMs = RESTART_DELAY_MS): Promise<void> {
     const { options } = this;
@@ -65,7 +69,7 @@ export class WorkerPool {
       index, cpu, sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
       port: options.ports.first === 0 ? 0 : options.ports.first + index,
       videoBitrateKbps: options.videoBitrateKbps, audioBitrateKbps: options.audioBitrateKbps,
-      maxSessions: options.maxSessionsPerWorker, calibrationFace: options.calibrationFace,
+      maxSessions: options.maxSessionsPerWorker, calibrationFace: options.calibrationFace, wav2lip: options.wav2lip,
     };
     const bornMs = monotonicMs();
     const handle = await new Promise<WorkerHandle | null>((resolve) => {

@@ -23,6 +23,10 @@ export class WorkerHandle implements WorkerView {
   load = 0;
   costPerSession = 0.05;
   latenessP99Ms = 0;
+  /** Renderers that this worker has, and what a speaking session costs with each beyond `costPerSession`. */
+  readonly extraCost = new Map<string, number>([['rig', 0]]);
+  /** Sum of the extra costs of the sessions it has. */
+  extraPromised = 0;
   readonly sinks = new Map<string, SessionSink>();
   /** Settles when the thread is gone, by whatever way. */
   readonly gone: Promise<WorkerEnd>;
@@ -57,6 +61,7 @@ export class WorkerHandle implements WorkerView {
     switch (message.type) {
       case 'ready':
         this.isReady = true;
+        if (message.wav2lipCost !== null) this.extraCost.set('wav2lip', message.wav2lipCost);
         this.log.info({ tid: message.threadId, cpu: message.cpu }, 'worker ready');
         this.onReady(this);
         return;

@@ -87,8 +87,11 @@ export class LiveSession implements SessionSink {
     this.openedMs = options.openedMs;
     this.offerTimer = setTimeout(() => { this.end('offer_timeout'); }, Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)));
     options.worker.sinks.set(this.id, this);
+    options.worker.extraPromised += this.extraCost;
     options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, lane: this.inlet.memory } });
   }
+
+  private get extraCost(): number { return this.options.worker.extraCost.get(this.options.spec.renderer) ?? 0; }
 
   // ── from the client ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -250,6 +253,7 @@ export class LiveSession implements SessionSink {
     if (this.pumpTimer !== null) clearInterval(this.pumpTimer);
     this.opus?.close();
     this.options.worker.sinks.delete(this.id);
+    this.options.worker.extraPromised -= this.extraCost;
     for (const waiter of this.statsWaiters.values()) waiter(null);
     const farewell = FAREWELL[reason] === null ? null : this.failure ?? FAREWELL[reason];
     if (farewell !== null) this.send(farewell);

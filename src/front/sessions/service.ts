@@ -131,7 +131,8 @@ export class SessionService {
       undo.push(() => this.options.quota.release(grant.keyId, id));
       const face = await this.options.faces.load(grant.ownerId, grant.faceId);
       if (connection.isClosed) throw new ServiceError('INVALID_SESSION_TOKEN', 'the client left');
-      const worker = this.options.pool.place();
+      const renderer = grant.model ?? 'rig';
+      const worker = this.options.pool.place(renderer);
       if (worker === null) throw new ServiceError('SERVER_OVERLOADED');
       const record: SessionRecord = { id, grant, kind: 'p2p', startMs: wallMs() };
       const session = new LiveSession({
@@ -143,7 +144,7 @@ export class SessionService {
         spec: {
           face: { faceId: grant.faceId, bytes: face },
           emotion: Math.max(0, EMOTIONS.indexOf(grant.emotion as (typeof EMOTIONS)[number])),
-          renderer: grant.model ?? 'rig',
+          renderer,
           handleSilence: grant.handleSilence,
           startFrame: grant.startFrame,
           maxIdleMs: grant.maxIdleTimeSeconds * 1000,

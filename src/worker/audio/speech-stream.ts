@@ -10,8 +10,11 @@ const RING = 1 << 14; // 1.02 s: far more than the look-ahead
 const SAMPLES_PER_MS = SPEECH_RATE / 1000;
 const SAMPLES_PER_FRAME = SPEECH_RATE * FRAME_MS / 1000;
 
-/** At most this many model steps in one frame: to start an utterance at once takes 2 or 3, to catch up after a late frame one more each. */
-export const MAX_STEPS_PER_FRAME = 5;
+/**
+ * At most this many model steps in one frame: to start an utterance at once takes 2 or 3 (5 for a network that looks 150 ms ahead), to catch
+ * up after a late frame one more each.
+ */
+export const MAX_STEPS_PER_FRAME = 8;
 const MAX_STEP_SAMPLES = Math.ceil(SAMPLES_PER_FRAME);
 
 /** Louder than this (of 32768, about -48 dBFS) counts as something to be heard. */

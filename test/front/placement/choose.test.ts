@@ -4,7 +4,7 @@ import { type WorkerView, choose } from '../../../src/front/placement/choose.ts'
 import { mapCpus, spareCpus } from '../../../src/front/placement/cpu-map.ts';
 
 const limits = { maxSessionsPerWorker: 10, maxLoad: 0.85 };
-const worker = (index: number, changes: Partial<WorkerView> = {}): WorkerView => ({ index, isReady: true, sessions: 0, load: 0, costPerSession: 0.05, latenessP99Ms: 2, ...changes });
+const worker = (index: number, changes: Partial<WorkerView> = {}): WorkerView => ({ index, isReady: true, sessions: 0, load: 0, costPerSession: 0.05, latenessP99Ms: 2, extraCost: new Map([['rig', 0]]), extraPromised: 0, ...changes });
 
 test('the least promised worker takes the session', () => {
   assert.equal(choose([worker(0, { sessions: 3 }), worker(1, { sessions: 1 }), worker(2, { sessions: 2 })], limits)!.index, 1);
@@ -18,6 +18,13 @@ test('idle sessions count as if they spoke: room is refused before quality suffe
 test('a late, full, or unready worker takes nothing; the first session always fits', () => {
   assert.equal(choose([worker(0, { sessions: 2, latenessP99Ms: 20 }), worker(1, { sessions: 10, costPerSession: 0.001 }), worker(2, { isReady: false })], limits), null);
   assert.notEqual(choose([worker(0, { costPerSession: 2 })], limits), null);
+});
+
+test('a session with a costly renderer is counted as such, and goes only where that renderer is', () => {
+  const extraCost = new Map([['rig', 0], ['wav2lip', 0.5]]);
+  assert.equal(choose([worker(0), worker(1, { extraCost })], limits, 'wav2lip')!.index, 1);
+  assert.equal(choose([worker(1, { extraCost, sessions: 1, extraPromised: 0.5 })], limits, 'wav2lip'), null);
+  assert.notEqual(choose([worker(1, { extraCost, sessions: 1, extraPromised: 0.5 })], limits), null);
 });
 
 test('workers take the last cores and leave the first for the front', () => {

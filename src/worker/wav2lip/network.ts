@@ -1,0 +1,101 @@
+// A user's own Wav2Lip-type network: bound by rank and shape, checked and timed when it is loaded, run one session at a time.
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { monotonicMs } from '../../base/time.ts';
+import { FPS, FRAME_MS } from '../../media/timeline.ts';
+import { WAV2LIP_COLUMNS, WAV2LIP_MELS } from './mel.ts';
+
+const MIN_SIDE = 96;
+const MAX_SIDE = 384;
+const TIMED_RUNS = 5;
+/** Share of a frame that the network may take: the rest is for drawing, coding and sending. */
+const MAX_FRAME_SHARE = 0.8;
+
+/** The network can not be used; the message says why, with the figures. */
+export class Wav2LipRefused extends Error {}
+
+export interface Wav2LipShape { readonly mel: string; readonly image: string; readonly output: string; readonly side: number }
+
+type Dimensions = readonly (number | string)[];
+
+/**
+ * Finds the mel input [B,1,80,16], the image input [B,6,S,S] and the picture output [B,3,S,S] by rank and size, whatever they are called.
+ * A free S (a dynamic axis) takes 96, the published network's.
+ * @throws Wav2LipRefused naming the shapes found
+ */
+export function bindShapes(inputs: readonly { name: string; shape: Dimensions }[], outputs: readonly { name: string; shape: Dimensions }[]): Wav2LipShape {
+  const found = `found inputs ${describe(inputs)} and outputs ${describe(outputs)}`;
+  const fits = (value: number | string | undefined, wanted: number): boolean => value === wanted || typeof value === 'string';
+  const mel = inputs.find(({ shape }) => shape.length === 4 && fits(shape[1], 1) && shape[2] === WAV2LIP_MELS && shape[3] === WAV2LIP_COLUMNS)
+    ?? inputs.find(({ shape }) => shape.length === 4 && fits(shape[1], 1) && fits(shape[2], WAV2LIP_MELS) && fits(shape[3], WAV2LIP_COLUMNS));
+  const image = inputs.find((input) => input !== mel && input.shape.length === 4 && input.shape[1] === 6);
+  const output = outputs.find(({ shape }) => shape.length === 4 && fits(shape[1], 3)) ?? outputs.find(({ shape }) => shape.length === 0);
+  if (inputs.length !== 2 || mel === undefined || image === undefined || output === undefined) {
+    throw new Wav2LipRefused(`WAV2LIP_MODEL must take mel [B,1,80,16] and image [B,6,S,S] and give [B,3,S,S]; ${found}`);
+  }
+  const side = [image.shape[2], image.shape[3], output.shape[2], output.shape[3]].find((value) => typeof value === 'number') ?? MIN_SIDE;
+  const isSquare = [image.shape[2], image.shape[3]].every((value) => fits(value, side as number));
+  if (!isSquare || (side as number) < MIN_SIDE || (side as number) > MAX_SIDE) throw new Wav2LipRefused(`WAV2LIP_MODEL must take a square picture of ${MIN_SIDE} to ${MAX_SIDE} pixels a side; ${found}`);
+  return { mel: mel.name, image: image.name, output: output.name, side: side as number };
+}
+
+const describe = (values: readonly { name: string; shape: Dimensions }[]): string => values.map(({ name, shape }) => `${name} [${shape.join(',')}]`).join(', ') || 'none';
+
+const metadata = (values: InferenceSession['inputMetadata']): { name: string; shape: Dimensions }[] =>
+  values.map((value) => ({ name: value.name, shape: value.isTensor ? value.shape : [] }));
+
+export class Wav2LipNetwork {
+  readonly side: number;
+  /** Share of a core that one speaking session's network takes, as measured when it was loaded. */
+  readonly costPerSession: number;
+  /** [80][16], to be filled before `run`. */
+  readonly mel = new Float32Array(WAV2LIP_MELS * WAV2LIP_COLUMNS);
+  /** [3][S][S], BGR 0..1, written by `run`. */
+  readonly picture: Float32Array;
+
+  private readonly session: InferenceSession;
+  private readonly shape: Wav2LipShape;
+  private readonly melTensor: Tensor;
+
+  private constructor(session: InferenceSession, shape: Wav2LipShape, msPerFrame: number) {
+    this.session = session;
+    this.shape = shape;
+    this.side = shape.side;
+    this.costPerSession = msPerFrame * FPS / 1000;
+    this.picture = new Float32Array(3 * shape.side * shape.side);
+    this.melTensor = new Tensor('float32', this.mel, [1, 1, WAV2LIP_MELS, WAV2LIP_COLUMNS]);
+  }
+
+  /**
+   * Loads, binds and times the network on the calling thread.
+   * @throws Wav2LipRefused when its shapes do not fit, it gives something else than a picture, or it can not hold the frame rate here
+   */
+  static async load(file: string, providers: readonly string[], maxFrameMs = FRAME_MS * MAX_FRAME_SHARE): Promise<Wav2LipNetwork> {
+    const session = await InferenceSession.create(file, { executionProviders: [...providers], intraOpNumThreads: 1, interOpNumThreads: 1, executionMode: 'sequential', graphOptimizationLevel: 'all', logSeverityLevel: 3 })
+      .catch((error: unknown) => { throw new Wav2LipRefused(`WAV2LIP_MODEL ${file} can not be loaded: ${error instanceof Error ? error.message.split('\n')[0]! : String(error)}`); });
+    const shape = bindShapes(metadata(session.inputMetadata), metadata(session.outputMetadata));
+    const trial = new Wav2LipNetwork(session, shape, 0);
+    const image = trial.imageTensor(new Float32Array(6 * shape.side * shape.side));
+    await trial.run(image); // the first run allocates
+    let bestMs = Infinity;
+    for (let i = 0; i < TIMED_RUNS; i += 1) {
+      const startMs = monotonicMs();
+      await trial.run(image);
+      bestMs = Math.min(bestMs, monotonicMs() - startMs);
+    }
+    if (bestMs > maxFrameMs) {
+      await session.release();
+      throw new Wav2LipRefused(`WAV2LIP_MODEL takes ${bestMs.toFixed(1)} ms a frame on this machine and has ${maxFrameMs.toFixed(1)}: it can not hold ${FPS} frames a second`);
+    }
+    return new Wav2LipNetwork(session, shape, bestMs);
+  }
+
+  imageTensor(values: Float32Array): Tensor { return new Tensor('float32', values, [1, 6, this.side, this.side]); }
+
+  /** Runs one frame: `mel` and the face's image in, `picture` out. @throws Wav2LipRefused when the output is no picture */
+  async run(image: Tensor): Promise<void> {
+    const results = await this.session.run({ [this.shape.mel]: this.melTensor, [this.shape.image]: image });
+    const output = results[this.shape.output]!;
+    if (output.type !== 'float32' || output.data.length !== this.picture.length) throw new Wav2LipRefused(`WAV2LIP_MODEL gave ${output.type} [${output.dims.join(',')}] instead of float32 [1,3,${this.side},${this.side}]`);
+    this.picture.set(output.data as Float32Array);
+  }
+}

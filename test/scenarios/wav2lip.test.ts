@@ -1,0 +1,47 @@
+// Bring your own network: offered as a model when it can hold the frame rate, spoken with, and refused in words when it can not be used.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { LightPeer } from '../../bench/peers/light-peer.ts';
+import { call, startServer } from '../harness/server.ts';
+import { synthesize } from '../harness/speech.ts';
+import { smallNetwork } from '../worker/wav2lip/small-network.ts';
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-wav2lip-'));
+after(() => { rmSync(folder, { recursive: true }); });
+
+test('a session with model "wav2lip" speaks', async () => {
+  const file = path.join(folder, 'small.onnx');
+  writeFileSync(file, smallNetwork(96));
+  const server = await startServer({ env: { WAV2LIP_MODEL: file } });
+  try {
+    const peer = await LightPeer.connect({ target: server, codec: 'vp8', faceId: 'ava', token: { model: 'wav2lip' } });
+    const { pcm } = await synthesize('A network of my own.');
+    const utterance = await peer.speak(pcm, 'burst');
+    const deadline = performance.now() + 8000;
+    while (utterance.silentMs === null && performance.now() < deadline) await new Promise((resolve) => { setTimeout(resolve, 20); });
+    assert.notEqual(utterance.audibleMs, null);
+    assert.notEqual(utterance.silentMs, null);
+    assert.ok(peer.figures.frames > 60);
+    await peer.close();
+  } finally {
+    await server.stop();
+  }
+});
+
+test('a network that can not be used is told in the log, is not offered, and harms nothing', async () => {
+  const file = path.join(folder, 'other.onnx');
+  writeFileSync(file, smallNetwork(96, { melRows: 40 }));
+  const server = await startServer({ env: { WAV2LIP_MODEL: file } });
+  try {
+    assert.ok(server.logs.some((line) => /WAV2LIP_MODEL must take mel/.test(line)));
+    const refused = await call(server, '/compose/token', { faceId: 'ava', model: 'wav2lip' });
+    assert.equal(refused.status, 422);
+    assert.deepEqual(refused.body.detail[0].loc, ['body', 'model']);
+    assert.equal((await call(server, '/compose/token', { faceId: 'ava', model: 'rig' })).status, 200);
+  } finally {
+    await server.stop();
+  }
+});

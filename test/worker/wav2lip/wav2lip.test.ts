@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { ARTICULATION_SIZE } from '../../../src/media/articulation.ts';
+import { faceAssetOf } from '../../../src/worker/render/face-stage.ts';
+import { WAV2LIP_COLUMNS, WAV2LIP_MELS, Wav2LipMel, slaneyFilters } from '../../../src/worker/wav2lip/mel.ts';
+import { Wav2LipNetwork, Wav2LipRefused, bindShapes } from '../../../src/worker/wav2lip/network.ts';
+import { Wav2LipFace, Wav2LipStage } from '../../../src/worker/wav2lip/stage.ts';
+import { smallNetwork } from './small-network.ts';
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-wav2lip-'));
+after(() => { rmSync(folder, { recursive: true }); });
+const write = (name: string, bytes: Uint8Array): string => { const file = path.join(folder, name); writeFileSync(file, bytes); return file; };
+const face = (): SharedArrayBuffer => { const bytes = readFileSync(path.join(import.meta.dirname, '../../../models/build/faces/ava.face')); const shared = new SharedArrayBuffer(bytes.length); new Uint8Array(shared).set(bytes); return shared; };
+const tone = (hz: number, amplitude: number, samples: number): Int16Array => Int16Array.from({ length: samples }, (_, i) => Math.round(32_767 * amplitude * Math.sin(2 * Math.PI * hz * i / 16_000)));
+
+test('a column is what the published formula gives, computed here the long way', () => {
+  const pcm = tone(700, 0.4, 4000).map((value, i) => value + Math.round(3000 * Math.sin(i * i / 900)));
+  const mel = new Wav2LipMel();
+  mel.push(pcm, pcm.length);
+  const window = new Float32Array(WAV2LIP_MELS * WAV2LIP_COLUMNS);
+  mel.window(1000 / 60 + 80, window); // columns 0 to 15
+  const filters = slaneyFilters();
+  for (const column of [4, 9, 15]) {
+    const samples = Array.from({ length: 800 }, (_, i) => {
+      const at = column * 200 - 400 + i;
+      const value = at < 0 ? 0 : pcm[at]! / 32_768 - (at === 0 ? 0 : 0.97 * pcm[at - 1]! / 32_768);
+      return value * (0.5 - 0.5 * Math.cos(2 * Math.PI * i / 800));
+    });
+    const magnitudes = Array.from({ length: 401 }, (_, bin) => Math.hypot(
+      samples.reduce((sum, value, i) => sum + value * Math.cos(2 * Math.PI * bin * i / 800), 0),
+      samples.reduce((sum, value, i) => sum - value * Math.sin(2 * Math.PI * bin * i / 800), 0)));
+    for (const band of [3, 12, 40, 79]) {
+      const energy = filters[band]!.reduce((sum, weight, bin) => sum + weight * magnitudes[bin]!, 0);
+      const wanted = Math.min(4, Math.max(-4, 8 * (20 * Math.log10(Math.max(1e-5, energy)) - 20 + 100) / 100 - 4));
+      assert.ok(Math.abs(window[band * WAV2LIP_COLUMNS + column]! - wanted) < 0.01, `column ${column} band ${band}: ${window[band * WAV2LIP_COLUMNS + column]} for ${wanted}`);
+    }
+  }
+});
+
+test('silence is the floor, and a tone stands out in the band of its frequency', () => {
+  const mel = new Wav2LipMel();
+  const window = new Float32Array(WAV2LIP_MELS * WAV2LIP_COLUMNS);
+  mel.push(new Int16Array(8000), 8000);
+  mel.window(300, window);
+  assert.ok(window.every((value) => value === -4));
+  mel.reset();
+  mel.push(tone(1000, 0.5, 8000), 8000);
+  mel.window(250, window);
+  const column = Array.from({ length: WAV2LIP_MELS }, (_, band) => window[band * WAV2LIP_COLUMNS + 8]!);
+  const filters = slaneyFilters();
+  assert.ok(filters[column.indexOf(Math.max(...column))]![50]! > 0, 'the loudest band holds 1 kHz');
+});
+
+test('shapes are bound by rank and size, whatever the names; what does not fit is refused with what was found', () => {
+  const image = { name: 'x', shape: ['b', 6, 288, 288] };
+  const mel = { name: 'y', shape: ['b', 1, 80, 16] };
+  const out = { name: 'z', shape: ['b', 3, 288, 288] };
+  assert.deepEqual(bindShapes([image, mel], [out]), { mel: 'y', image: 'x', output: 'z', side: 288 });
+  assert.equal(bindShapes([mel, { name: 'x', shape: ['b', 6, 'h', 'w'] }], [{ name: 'z', shape: ['b', 3, 'h', 'w'] }]).side, 96);
+  for (const [inputs, outputs] of [[[image], [out]], [[image, { name: 'y', shape: ['b', 1, 40, 16] }], [out]], [[image, mel], [{ name: 'z', shape: ['b', 1] }]], [[{ name: 'x', shape: [1, 6, 64, 64] }, mel], [out]]] as const) {
+    assert.throws(() => bindShapes(inputs, outputs), (error: unknown) => error instanceof Wav2LipRefused && /found inputs/.test(error.message));
+  }
+});
+
+test('files that are no network, networks of another kind and networks that are too slow are refused in words', async () => {
+  await assert.rejects(Wav2LipNetwork.load(path.join(folder, 'none.onnx'), ['cpu']), Wav2LipRefused);
+  await assert.rejects(Wav2LipNetwork.load(write('junk.onnx', Buffer.from('version https://git-lfs')), ['cpu']), Wav2LipRefused);
+  await assert.rejects(Wav2LipNetwork.load(write('mel.onnx', smallNetwork(96, { melRows: 40 })), ['cpu']), /must take mel \[B,1,80,16\]/);
+  await assert.rejects(Wav2LipNetwork.load(write('slow.onnx', smallNetwork(384)), ['cpu'], 0.0001), /takes \d+\.\d ms a frame on this machine/);
+});
+
+test('the network answers for what it hears, and its mouth is laid over the lower face alone', async () => {
+  const network = await Wav2LipNetwork.load(write('good.onnx', smallNetwork(96)), ['cpu']);
+  assert.ok(network.costPerSession > 0 && network.costPerSession < 1);
+  const bytes = face();
+  const wav2lipFace = new Wav2LipFace(new Uint8Array(bytes), faceAssetOf(bytes), network.side);
+  const masked = wav2lipFace.image.subarray(0, 96 * 48);
+  assert.ok(masked.some((value) => value > 0), 'the upper half is there');
+  assert.ok(wav2lipFace.image.subarray(96 * 48, 96 * 96).every((value) => value === 0), 'the lower half is masked');
+
+  const stage = new Wav2LipStage(wav2lipFace, network, { seed: 1, emotion: 0, startFrame: 0 });
+  const rest = new Float32Array(ARTICULATION_SIZE);
+  stage.draw(0, rest, false);
+  const before = stage.picture.slice();
+  const speech = tone(300, 0.6, 16_000);
+  for (let i = 1; i <= 12; i += 1) {
+    stage.hear(speech.subarray(i * 533, (i + 1) * 533), 533);
+    await stage.prepare();
+    stage.draw(i, rest, true);
+  }
+  const { box } = wav2lipFace;
+  const brightness = (picture: Uint8Array, y: number): number => picture[y * 512 + box.x + (box.width >> 1)]!;
+  const chin = box.y + Math.round(box.height * 0.75);
+  assert.ok(brightness(stage.picture, chin) > brightness(before, chin) + 5, 'loud speech brightens the lower face');
+  for (let y = 0; y < 512; y += 1) {
+    for (let x = 0; x < 512; x += 1) {
+      const isInside = x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
+      if (!isInside && y > box.y + box.height) assert.equal(stage.picture[y * 512 + x], before[y * 512 + x]);
+      if (stage.picture[y * 512 + x] !== before[y * 512 + x] && y > box.y + box.height / 2) assert.equal(stage.dirty[(y >> 4) * 32 + (x >> 4)], 1);
+    }
+  }
+  for (let i = 13; i < 20; i += 1) stage.draw(i, rest, false);
+  assert.equal(brightness(stage.picture, chin), brightness(before, chin), 'and is given back when the speech is over');
+});
