@@ -36,6 +36,8 @@ function lastSoundMs({ sound, soundStartMs }: Recording): number {
 
 const middle = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
+const rounded = (values: readonly number[]): string => values.map((value) => value.toFixed(0)).join(', ');
+
 const countOf = (recording: Recording, name: string): number => recording.events.filter((event) => event.name === name).length;
 
 test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said', async (t) => {
@@ -57,10 +59,10 @@ test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said
       return lastMotion(recording, findMouth(recording, speech, { fromMs: sentMs - 1200, toMs: sentMs }), speech) - skipMs;
     });
     const quiet = cuts.map(({ skipMs, recording }) => lastSoundMs(recording) - skipMs);
-    t.diagnostic(`after SKIP: mouth still ${still.map((value) => value.toFixed(0))} ms, quiet ${quiet.map((value) => value.toFixed(0))} ms, SILENT ${cuts.map(({ skipMs, silentMs }) => (silentMs - skipMs).toFixed(0))} ms`);
+    t.diagnostic(`after SKIP: mouth still ${rounded(still)} ms, quiet ${rounded(quiet)} ms, SILENT ${rounded(cuts.map(({ skipMs, silentMs }) => silentMs - skipMs))} ms`);
     // The middle of three: a browser on a busy test machine may show any one frame late.
-    assert.ok(middle(still) <= 100, `the mouth moved for ${still.map((value) => value.toFixed(0))} ms`);
-    assert.ok(middle(quiet) <= 100, `there was sound for ${quiet.map((value) => value.toFixed(0))} ms`);
+    assert.ok(middle(still) <= 100, `the mouth moved for ${rounded(still)} ms`);
+    assert.ok(middle(quiet) <= 100, `there was sound for ${rounded(quiet)} ms`);
     assert.ok(Math.max(...still, ...quiet) < 250);
     assert.equal(countOf(cuts[2]!.recording, 'silent'), 3);
   });

@@ -122,7 +122,7 @@ export class Sparkline {
   /** @param {number} loudness 0..1 @param {number} motion grey levels */
   push(loudness, motion) {
     this.#sound[this.#at] = Math.min(1, Math.sqrt(loudness) * 1.6);
-    this.#lips[this.#at] = Math.min(1, motion / 60);
+    this.#lips[this.#at] = Math.min(1, motion / 28);
     this.#at = (this.#at + 1) % Sparkline.FRAMES;
     this.#draw();
   }

@@ -1,0 +1,187 @@
+// The demo page as a person uses it: its real buttons, clicked in a real browser, on a desk and on a phone.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import type { ElementHandle, Page } from 'puppeteer-core';
+import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import { ROOT, startServer, type TestServer } from '../harness/server.ts';
+import { concat, OUT, silence, synthesize, toWav } from '../harness/speech.ts';
+import { sleep } from '../../src/base/time.ts';
+
+const WAV = path.join(OUT, 'speech', 'page-microphone.wav');
+const MUSIC_RATE_WAV = path.join(OUT, 'speech', 'page-44100.wav');
+
+let server: TestServer;
+let browser: TestBrowser;
+
+before(async () => {
+  const { pcm } = await synthesize('What I say, the face says.', 'rms');
+  await writeFile(WAV, toWav(concat(silence(1500), pcm, silence(1500))));
+  const samples = Int16Array.from({ length: pcm.length * 2.75625 }, (_, i) => pcm[Math.floor(i / 2.75625)]!); // 16 kHz → 44.1 kHz, crudely
+  await writeFile(MUSIC_RATE_WAV, toWav(samples, 44_100));
+  [server, browser] = await Promise.all([startServer(), startBrowser({ microphoneWav: WAV })]);
+});
+after(async () => { await browser?.close(); await server?.stop(); });
+
+const DESK = { width: 1280, height: 900 };
+const PHONE = { width: 360, height: 780, isMobile: true, deviceScaleFactor: 2 };
+
+async function openPage(size: typeof DESK | typeof PHONE = DESK): Promise<Page> {
+  const page = await browser.newPage(size);
+  await page.goto(`${server.url}/#key=${server.apiKey}`);
+  await page.waitForSelector('#connect:not([disabled])');
+  return page;
+}
+
+const textOf = (page: Page, selector: string): Promise<string> => page.$eval(selector, (element) => element.textContent ?? '');
+const inState = (page: Page, state: string): Promise<ElementHandle | null> => page.waitForSelector(`#stage[data-state=${state}]`, { timeout: 20_000 });
+const textBecomes = async (page: Page, selector: string, pattern: RegExp, timeout = 20_000): Promise<void> => {
+  await page.waitForFunction(`new RegExp(${JSON.stringify(pattern.source)}, 'i').test(document.querySelector(${JSON.stringify(selector)}).textContent)`, { timeout })
+    .catch(async () => assert.fail(`'${selector}' never said ${pattern}, but '${await textOf(page, selector)}'`));
+};
+const screenshot = async (page: Page, file: string): Promise<void> => {
+  await mkdir(path.dirname(file), { recursive: true });
+  await page.screenshot({ path: `${file.slice(0, -4)}.png` });
+};
+
+test('the page and its modules pass the type checker', () => {
+  execFileSync(process.execPath, [path.join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', path.join(ROOT, 'src/front/page')], { encoding: 'utf8' });
+});
+
+test('asks for the key, refuses a wrong one in words, takes the right one and hides it', async () => {
+  const page = await browser.newPage(DESK);
+  await page.goto(`${server.url}/`);
+  await page.waitForSelector('#key-form:not([hidden])');
+  await page.type('#key', 'not-the-key-of-this-server');
+  await page.keyboard.press('Enter');
+  await textBecomes(page, '#error-text', /does not know this API key/);
+  await page.$eval('#key', (input) => { (input as unknown as { value: string }).value = ''; });
+  await page.type('#key', server.apiKey);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#connect:not([disabled])');
+  assert.ok(await page.$('#key-form[hidden]'));
+  await page.close();
+
+  const other = await openPage();
+  assert.equal(other.url(), `${server.url}/`, 'the key is still in the address');
+  await other.close();
+});
+
+test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish', async () => {
+  const page = await openPage();
+  assert.ok((await page.$$('.face[role=radio]')).length >= 1, 'no face to choose');
+  await page.waitForSelector('.face[role=radio] img.thumb');
+  await page.focus('#connect');
+  await page.keyboard.press('Enter');
+  await inState(page, 'idle');
+  await sleep(2000); // idle long enough for the page to know what stillness looks like
+
+  await page.click('.sentence');
+  await inState(page, 'speaking');
+  await textBecomes(page, '#latency-badge', /\d+ ms to lips/);
+  const lipsMs = Number.parseInt(await textOf(page, '#m-lips'), 10);
+  assert.ok(lipsMs > 0 && lipsMs < 400, `the page measured ${lipsMs} ms from sending to lips`);
+  await sleep(2300);
+  await screenshot(page, process.env['UPDATE_SCREENSHOT'] === '1' ? path.join(ROOT, 'docs/demo.png') : path.join(OUT, 'page-desk.png')); // the README's picture
+  for (const [id, pattern] of [['m-fps', /^[23]\d \/s/], ['m-rtt', /\d ms/], ['m-rate', /\d+ kbit\/s/], ['m-skew', /-?\d+ ms/], ['m-picture', /512×512 (VP8|H\.264)/], ['m-start', /\d+ ms/]] as const) await textBecomes(page, `#${id}`, pattern);
+  const drawn = await page.$eval('#spark', (canvas) => (canvas as any).getContext('2d').getImageData(0, 0, (canvas as any).width, (canvas as any).height).data.filter((value: number, i: number) => i % 4 === 3 && value > 0).length as number);
+  assert.ok(drawn > 500, 'nothing was drawn of sound and lips');
+
+  await page.keyboard.press('Escape');
+  await inState(page, 'idle');
+  await page.click('.sentence');
+  await inState(page, 'speaking');
+  await page.click('#replace');
+  await page.click('.sentence:nth-of-type(2)');
+  await sleep(1000);
+  assert.equal(await textOf(page, '#state'), 'Speaking');
+  await page.click('#interrupt');
+  await inState(page, 'idle');
+  await page.click('.sentence:nth-of-type(3)');
+  await inState(page, 'speaking');
+  await page.click('#finish');
+  await inState(page, 'none');
+  assert.equal(await textOf(page, '#state'), 'Finished');
+  assert.ok(await page.$('#error[hidden]'), await textOf(page, '#error-text'));
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+  await sleep(300);
+  await screenshot(page, path.join(OUT, 'page-dark.png'));
+  await page.close();
+});
+
+test('on a phone: one tap connects and speaks, and everything fits', async () => {
+  const page = await openPage(PHONE);
+  await page.tap('.sentence');
+  await inState(page, 'speaking');
+  await sleep(1500);
+  await screenshot(page, path.join(OUT, 'page-phone.png'));
+  await page.$eval('details', (element) => { (element as unknown as { open: boolean }).open = true; });
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, 'the page is wider than the phone');
+  const small = await page.$$eval('button, summary, .segmented span', (elements) => elements
+    .map((element) => ({ what: `${element.id || element.className} '${element.textContent?.trim().slice(0, 20)}'`, box: (element as any).getBoundingClientRect() }))
+    .filter(({ box }) => box.width > 0 && (box.height < 40 || box.width < 40)).map(({ what }) => what));
+  assert.deepEqual(small, [], 'too small for a thumb');
+  await page.tap('#disconnect');
+  await inState(page, 'none');
+  await page.close();
+});
+
+test('an audio file of another rate is picked and spoken; a file that is none is refused in words', async () => {
+  const page = await openPage();
+  const picker = await page.$('#file') as ElementHandle<any>;
+  await picker.uploadFile(MUSIC_RATE_WAV);
+  await inState(page, 'speaking');
+  await textBecomes(page, '#speak-status', /s of speech sent/);
+  await picker.uploadFile(path.join(ROOT, 'package.json'));
+  await textBecomes(page, '#speak-status', /cannot read that file as audio/);
+  await page.click('#disconnect');
+  await page.close();
+});
+
+for (const way of ['pcm', 'opus'] as const) {
+  test(`the microphone speaks through the face, as ${way}`, async () => {
+    const page = await openPage();
+    await page.$eval('details', (element) => { (element as unknown as { open: boolean }).open = true; });
+    await page.click(`input[name=mic][value=${way}] + span`);
+    await page.click('#microphone');
+    await page.waitForSelector('#microphone[aria-pressed=true]');
+    await inState(page, 'speaking');
+    assert.equal(await textOf(page, '#sound span'), 'Sound off', 'loudspeakers would feed the microphone');
+    await page.click('#microphone');
+    await page.waitForSelector('#microphone[aria-pressed=false]');
+    await page.click('#disconnect');
+    await page.close();
+  });
+}
+
+test('a connection that finds no way says why, and what to do', async () => {
+  const page = await browser.newPage(DESK);
+  await page.evaluateOnNewDocument(() => {
+    const scope = globalThis as any;
+    const Real = scope.RTCPeerConnection;
+    scope.RTCPeerConnection = class extends Real { constructor(options: object) { super({ ...options, iceServers: [], iceTransportPolicy: 'relay' }); } };
+  });
+  await page.goto(`${server.url}/#key=${server.apiKey}`);
+  await page.waitForSelector('#connect:not([disabled])');
+  await page.click('#connect');
+  await inState(page, 'connecting');
+  await textBecomes(page, '#error-text', /media path.*ANNOUNCED_IPS/, 40_000);
+  await inState(page, 'none');
+  await page.close();
+});
+
+test('a server that stops says so, one that is gone is missed in words', async () => {
+  assert.deepEqual(browser.problems.filter((problem) => !/401 \(/.test(problem)), [], 'pages complained'); // the wrong key of the first test is one
+  const page = await openPage();
+  await page.click('#connect');
+  await inState(page, 'idle');
+  await server.stop();
+  await inState(page, 'none');
+  assert.match(await textOf(page, '#state'), /server is stopping/);
+  await page.click('#connect');
+  await textBecomes(page, '#error-text', /server does not answer.*npm start/);
+  await screenshot(page, path.join(OUT, 'page-error.png'));
+  await page.close();
+});
