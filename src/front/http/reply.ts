@@ -85,8 +85,7 @@ async function writeStream(res: HttpResponse, body: Extract<Reply['body'], { kin
   try {
     for (let chunk = body.first; !chunk.done; chunk = await body.rest.next()) {
       if (context.state.aborted) return 499;
-      // Not corked: a write under a cork may say that it failed and then succeed when uncorked, and no writable event would follow.
-      if (!res.write(chunk.value) && !await drain.wait(() => true)) return 499;
+      if (!writeChunk(res, chunk.value) && !await drain.wait(() => true)) return 499;
     }
   } catch (error) {
     // The status is out: all that is left is to break the chunked encoding, which every client takes for a failure.
@@ -98,6 +97,13 @@ async function writeStream(res: HttpResponse, body: Extract<Reply['body'], { kin
   context.state.aborted = true;
   res.cork(() => { res.end(); });
   return 200;
+}
+
+/** False when the socket took only a part: the rest waits in memory. */
+function writeChunk(res: HttpResponse, chunk: string): boolean {
+  let taken = false;
+  res.cork(() => { taken = res.write(chunk); });
+  return taken;
 }
 
 async function writeFile(res: HttpResponse, body: Extract<Reply['body'], { kind: 'file' }>, extra: Readonly<Record<string, string>>, context: WriteContext): Promise<number> {

@@ -2,7 +2,7 @@
 import type { AudioFormat, StaticRequest } from '../api/static.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
-import { UPDATE_FACE as UPDATE_EXISTING } from '../store/scripts.ts';
+import { UPDATE_EXISTING } from '../store/scripts.ts';
 
 /** What was asked for, without the audio itself. */
 export type StaticOrder = Omit<StaticRequest, 'audio'>;

@@ -3,7 +3,7 @@ import { newUuid } from '../../base/ids.ts';
 import { wallMs } from '../../base/time.ts';
 import { keys } from './keys.ts';
 import type { RedisStore } from './redis.ts';
-import { UPDATE_FACE } from './scripts.ts';
+import { UPDATE_EXISTING } from './scripts.ts';
 
 export type FaceStatus = 'pending' | 'processing' | 'completed' | 'failed';
 
@@ -53,7 +53,7 @@ export class FaceRecords {
     if (change.status) fields.push('status', change.status);
     if (change.error) fields.push('error', change.error);
     if (change.warnings) fields.push('warnings', JSON.stringify(change.warnings));
-    return await this.#store.run(UPDATE_FACE, [keys.face(id)], fields) === 1;
+    return await this.#store.run(UPDATE_EXISTING, [keys.face(id)], fields) === 1;
   }
 
   /** The owner's faces, the newest first. */

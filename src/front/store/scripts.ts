@@ -190,8 +190,8 @@ for i = 1, #holders, 2 do
 end
 return reclaimed`);
 
-/** KEYS: face. ARGV: field, value, ... Writes only to a face that is there: one deleted meanwhile stays deleted. */
-export const UPDATE_FACE = script('update-face', `
+/** KEYS: hash. ARGV: field, value, ... Writes only to a record that is there: one deleted meanwhile stays deleted. */
+export const UPDATE_EXISTING = script('update-existing', `
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1`);
