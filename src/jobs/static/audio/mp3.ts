@@ -1,6 +1,6 @@
 // MPEG audio layer III: finds the frames, so that the decoder (mpg123 as WebAssembly) is given nothing else, and so that a cut is noticed.
 import { MPEGDecoder } from 'mpg123-decoder';
-import { AudioError, checkRate, interleave, type PcmStream } from './pcm-stream.ts';
+import { AudioError, attempt, checkRate, interleave, type PcmStream } from './pcm-stream.ts';
 
 interface Frame { readonly bytes: number; readonly rate: number; readonly channels: 1 | 2; readonly samples: number; readonly isMpeg1: boolean }
 
@@ -37,7 +37,8 @@ async function* decode(bytes: Uint8Array, start: number, first: Frame, announced
       }
       if (at + frame.bytes > bytes.length) break;
       frames += 1;
-      const { channelData, samplesDecoded } = decoder.decode(bytes.slice(at, at + frame.bytes));
+      const unit = bytes.slice(at, at + frame.bytes);
+      const { channelData, samplesDecoded } = await attempt('MP3', () => decoder.decode(unit));
       if (samplesDecoded > 0) yield interleave(channelData, first.channels, 0, samplesDecoded);
       at += frame.bytes;
     }

@@ -2,7 +2,7 @@
 import { OggVorbisDecoder } from '@wasm-audio-decoders/ogg-vorbis';
 import { OpusDecoder } from 'opus-decoder';
 import { oggPages, type OggPage } from './ogg-pages.ts';
-import { AudioError, checkChannels, checkRate, interleave, type PcmStream } from './pcm-stream.ts';
+import { AudioError, attempt, checkChannels, checkRate, interleave, type PcmStream } from './pcm-stream.ts';
 
 const OPUS_RATE = 48_000;
 /** Bytes given to the Vorbis decoder at a time: bounds what it decodes at once. */
@@ -41,7 +41,7 @@ async function* decodeOpus(bytes: Uint8Array, serial: number, channels: 1 | 2, p
       if (page.serial !== serial) continue;
       for (const packet of page.packets) {
         if (headers > 0) { headers -= 1; continue; }
-        const { channelData, samplesDecoded } = decoder.decodeFrame(packet);
+        const { channelData, samplesDecoded } = await attempt('Ogg', () => decoder.decodeFrame(packet));
         if (samplesDecoded === 0) throw new AudioError('The Ogg file is broken: one of its Opus packets cannot be decoded.');
         const from = Math.min(samplesDecoded, Math.max(0, preSkip - position));
         const to = endWithin(page, position, samplesDecoded);
@@ -73,10 +73,10 @@ async function* decodeVorbis(bytes: Uint8Array, channels: 1 | 2, rate: number): 
   try {
     for (let at = 0; at <= bytes.length; at += VORBIS_BYTES) {
       const isOver = at + VORBIS_BYTES > bytes.length;
-      const decoded = await decoder.decode(bytes.slice(at, at + VORBIS_BYTES));
+      const decoded = await attempt('Ogg', () => decoder.decode(bytes.slice(at, at + VORBIS_BYTES)));
       if (decoded.samplesDecoded > 0) yield take(decoded);
       if (!isOver) continue;
-      const rest = await decoder.flush();
+      const rest = await attempt('Ogg', () => decoder.flush());
       if (rest.samplesDecoded > 0) yield take(rest);
     }
   } finally {

@@ -55,3 +55,12 @@ export async function* limited({ rate, channels, pieces }: PcmStream): AsyncGene
 }
 
 export const tooLong = (): AudioError => new AudioError(`The audio is longer than ${MAX_SECONDS / 60} minutes. Send it in parts.`);
+
+/** Runs a decoder on what a stranger sent: whatever it trips over, the file is at fault. @throws AudioError */
+export async function attempt<T>(kind: string, decode: () => T | Promise<T>): Promise<T> {
+  try {
+    return await decode();
+  } catch (error) {
+    throw new AudioError(`The ${kind} file is broken and cannot be decoded. Send it again, or in another format.`, { cause: error });
+  }
+}
