@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { ElementHandle, Page } from 'puppeteer-core';
+import sharp from 'sharp';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { ROOT, startServer, type TestServer } from '../harness/server.ts';
 import { concat, OUT, silence, synthesize, toWav } from '../harness/speech.ts';
@@ -61,7 +62,7 @@ test('asks for the key, refuses a wrong one in words, takes the right one and hi
   await page.type('#key', server.apiKey);
   await page.keyboard.press('Enter');
   await page.waitForSelector('#connect:not([disabled])');
-  assert.ok(await page.$('#key-form[hidden]'));
+  await page.waitForSelector('#key-form', { hidden: true });
   await page.close();
 
   const other = await openPage();
@@ -156,6 +157,40 @@ for (const way of ['pcm', 'opus'] as const) {
   });
 }
 
+test('a portrait becomes a face and speaks; a picture without a face is refused in words', async () => {
+  const portrait = path.join(OUT, 'portrait.jpg');
+  const wall = path.join(OUT, 'wall.png');
+  await writeFile(portrait, Buffer.from(await (await fetch(`${server.url}/faces/ava/preview`, { headers: { 'x-service-api-key': server.apiKey } })).arrayBuffer()));
+  await sharp({ create: { width: 512, height: 512, channels: 3, background: '#9db' } }).png().toFile(wall);
+  const page = await openPage();
+  const count = (await page.$$('.face[role=radio]')).length;
+  const picker = await page.$('#portrait') as ElementHandle<any>;
+  await picker.uploadFile(wall);
+  await textBecomes(page, '#face-status', /face/);
+  await page.waitForSelector('#face-status.bad');
+  assert.equal((await page.$$('.face[role=radio]')).length, count);
+  await picker.uploadFile(portrait);
+  await textBecomes(page, '#face-status', /Ready after [\d.]+ s/, 40_000);
+  assert.equal((await page.$$('.face[role=radio]')).length, count + 1);
+  assert.equal(await textOf(page, '.face[aria-checked=true] .name'), 'portrait');
+  await page.click('.sentence');
+  await inState(page, 'speaking');
+  await sleep(1500);
+  await screenshot(page, path.join(OUT, 'page-portrait.png'));
+  await page.click('#disconnect');
+  await page.close();
+});
+
+test('a video file is rendered, and plays', async () => {
+  const page = await openPage();
+  await page.$eval('#clip', (element) => { (element as unknown as { open: boolean }).open = true; });
+  await page.click('#clip-sample');
+  await textBecomes(page, '#clip-status', /s of video in [\d.]+ s/, 60_000);
+  await page.waitForFunction('document.querySelector("#clip-video").readyState >= 2 && Math.abs(document.querySelector("#clip-video").duration - 6.1) < 1');
+  await screenshot(page, path.join(OUT, 'page-clip.png'));
+  await page.close();
+});
+
 test('a connection that finds no way says why, and what to do', async () => {
   const page = await browser.newPage(DESK);
   await page.evaluateOnNewDocument(() => {
@@ -173,7 +208,8 @@ test('a connection that finds no way says why, and what to do', async () => {
 });
 
 test('a server that stops says so, one that is gone is missed in words', async () => {
-  assert.deepEqual(browser.problems.filter((problem) => !/401 \(/.test(problem)), [], 'pages complained'); // the wrong key of the first test is one
+  // Two answers are expected to be refusals: the wrong key's, and a video's that is not ready yet.
+  assert.deepEqual(browser.problems.filter((problem) => !/401 \(|404 \(.*static\/mp4/.test(problem)), [], 'pages complained');
   const page = await openPage();
   await page.click('#connect');
   await inState(page, 'idle');

@@ -3,7 +3,7 @@
 import { request } from './client.js';
 import { inWords } from './words.js';
 
-/** @typedef {{ id: string, name: string, thumbnail_url?: string }} Face */
+/** @typedef {{ id: string, name: string, status?: string, thumbnail_url?: string }} Face */
 
 const POLL_MS = 400;
 
@@ -44,7 +44,9 @@ export class FacePicker {
   /** @param {string} apiKey */
   async load(apiKey) {
     this.#apiKey = apiKey;
-    this.faces = await request('/faces', { apiKey });
+    /** @type {Face[]} */
+    const all = await request('/faces', { apiKey });
+    this.faces = all.filter(({ status = 'completed' }) => status === 'completed');
     this.#draw();
     this.#onChange();
     await Promise.all(this.faces.map((face) => this.#loadThumbnail(face)));
