@@ -29,14 +29,14 @@ export interface RunOptions {
   readonly tree?: string;
 }
 
-export async function runScenario(scenario: Scenario, { options = {}, target = null, progress = () => {} }: RunOptions = {}): Promise<Run> {
+export async function runScenario(scenario: Scenario, { options = {}, target = null, progress = () => {}, tree = ROOT }: RunOptions = {}): Promise<Run> {
   const cleanUps: (() => Promise<unknown> | void)[] = [];
   const merged = { ...scenario.options, ...options };
   const context: Context = {
     options: merged, target, progress,
     defer: (cleanUp) => { cleanUps.push(cleanUp); },
     async server(settings = {}) {
-      const server: Server = target === null ? await ownServer(settings) : { ...target, pid: null, stop: () => Promise.resolve() };
+      const server: Server = target === null ? await ownServer(settings, tree) : { ...target, pid: null, stop: () => Promise.resolve() };
       cleanUps.push(server.stop);
       return server;
     },
@@ -53,7 +53,7 @@ export async function runScenario(scenario: Scenario, { options = {}, target = n
   }
 }
 
-async function ownServer(settings: Readonly<Record<string, string>>): Promise<Server> {
-  const server = await startServer({ env: { ...BENCH_SETTINGS, ...settings } });
+async function ownServer(settings: Readonly<Record<string, string>>, root: string): Promise<Server> {
+  const server = await startServer({ env: { ...BENCH_SETTINGS, ...settings }, root });
   return { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? null, stop: () => server.stop() };
 }

@@ -2,7 +2,11 @@
 import type { Scenario } from '../scenario.ts';
 import { capacity } from './capacity.ts';
 import { churn } from './churn.ts';
+import { compare } from './compare.ts';
 import { latency } from './latency.ts';
 import { network } from './network.ts';
+import { rest } from './rest.ts';
+import { soak } from './soak.ts';
+import { staticVideo } from './static.ts';
 
-export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, network];
+export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, staticVideo, rest, compare];
