@@ -172,9 +172,14 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     const float layer = std::sqrt(random.uniform());
     guides.push_back({root, grow(head, style, root, random, layer), random.between(0, 6.28f), layer, random.normal()});
   }
-  // Roots in a grid, so that the nearest guide is found quickly: cells of 0.15.
-  const auto cell = [](V3 p) { return int((p.x + 1.2f) / .15f) + 16 * int((p.y + 1.2f) / .15f) + 400 * int((p.z + 1.2f) / .15f); };
-  std::vector<std::vector<int>> buckets(400 * 20);
+  // Roots in a grid over the head's own space, so that the nearest guide is found quickly.
+  constexpr int kCells = 18;
+  const auto cell = [&](V3 root) {
+    const V3 p = head.toHead(root);
+    const auto index = [](float x) { return std::min(kCells - 2, std::max(1, int((x + 1.3f) / .16f))); };
+    return index(p.x) + kCells * (index(p.y) + kCells * index(p.z));
+  };
+  std::vector<std::vector<int>> buckets(kCells * kCells * kCells);
   for (size_t i = 0; i < guides.size(); i++) buckets[size_t(cell(guides[i].root))].push_back(int(i));
   for (int i = 0; i < style.strands; i++) {
     V3 root;
@@ -182,9 +187,7 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     int best = -1;
     float bestDistance = 1e9f;
     for (int dz = -1; dz <= 1; dz++) for (int dy = -1; dy <= 1; dy++) for (int dx = -1; dx <= 1; dx++) {
-      const int k = cell(root) + dx + 16 * dy + 400 * dz;
-      if (k < 0 || k >= int(buckets.size())) continue;
-      for (int g : buckets[size_t(k)]) {
+      for (int g : buckets[size_t(cell(root) + dx + kCells * (dy + kCells * dz))]) {
         const float d = length(guides[size_t(g)].root - root);
         if (d < bestDistance) { bestDistance = d; best = g; }
       }

@@ -30,6 +30,17 @@ export function curveThrough(points: readonly Point[]): Curve {
   };
 }
 
+/** @returns the curve from a table of half-pixel steps between `from` and `to`: for functions that are called for every pixel. */
+export function tabulated(curve: Curve, from: number, to: number): Curve {
+  const steps = Math.ceil((to - from) * 2) + 2;
+  const table = Float32Array.from({ length: steps }, (_, i) => curve(from + i / 2));
+  return (x) => {
+    const t = clamp((x - from) * 2, 0, steps - 1.001);
+    const i = Math.floor(t);
+    return table[i]! + (t - i) * (table[i + 1]! - table[i]!);
+  };
+}
+
 /** @returns a mask of the polygon's inside, edges anti-aliased by sampling each pixel 4x4 times (even-odd rule). */
 export function polygonMask(width: number, height: number, polygon: readonly Point[]): Plane {
   const mask = plane(width, height);
@@ -56,21 +67,18 @@ export function polygonMask(width: number, height: number, polygon: readonly Poi
   return mask;
 }
 
-/** Grows a mask: each pixel becomes the largest within `radius` (a square). */
-export function dilate(mask: Plane, radius: number): Plane {
-  return extreme(extreme(mask, radius, 1, 0, Math.max), radius, 0, 1, Math.max);
-}
+/** Grows a mask of values not below 0: each pixel becomes the largest within `radius` (a square). */
+export const dilate = (mask: Plane, radius: number): Plane => slide(slide(mask, radius, 1, 0, Math.max), radius, 0, 1, Math.max);
 
-/** Shrinks a mask: each pixel becomes the smallest within `radius` (a square). */
-export function erode(mask: Plane, radius: number): Plane {
-  return extreme(extreme(mask, radius, 1, 0, Math.min), radius, 0, 1, Math.min);
-}
+/** Shrinks such a mask: each pixel becomes the smallest within `radius` (a square); beyond the border there is as much as at it. */
+export const erode = (mask: Plane, radius: number): Plane => slide(slide(mask, radius, 1, 0, Math.min), radius, 0, 1, Math.min);
 
-function extreme(mask: Plane, radius: number, dx: number, dy: number, pick: (a: number, b: number) => number): Plane {
+function slide(mask: Plane, radius: number, dx: number, dy: number, pick: (a: number, b: number) => number): Plane {
   const { width, height, data } = mask;
   const out = plane(width, height);
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
+  const { left, right, top, bottom } = filledPart(mask, radius);
+  for (let y = top; y < bottom; y++) {
+    for (let x = left; x < right; x++) {
       let value = data[y * width + x]!;
       for (let k = -radius; k <= radius; k++) {
         const sx = x + k * dx;
@@ -85,18 +93,19 @@ function extreme(mask: Plane, radius: number, dx: number, dy: number, pick: (a: 
 
 /** Gaussian blur; outside the plane counts as its edge. */
 export function blur(source: Plane, sigma: number): Plane {
-  if (sigma <= 0) return source;
   const radius = Math.ceil(sigma * 3);
   const weights = Float32Array.from({ length: 2 * radius + 1 }, (_, i) => Math.exp(-((i - radius) ** 2) / (2 * sigma * sigma)));
   const sum = weights.reduce((total, weight) => total + weight, 0);
   return convolve(convolve(source, weights, sum, 1, 0), weights, sum, 0, 1);
 }
 
-function convolve({ width, height, data }: Plane, weights: Float32Array, sum: number, dx: number, dy: number): Plane {
+function convolve(source: Plane, weights: Float32Array, sum: number, dx: number, dy: number): Plane {
+  const { width, height, data } = source;
   const out = plane(width, height);
   const radius = weights.length >> 1;
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
+  const { left, right, top, bottom } = filledPart(source, radius);
+  for (let y = top; y < bottom; y++) {
+    for (let x = left; x < right; x++) {
       let value = 0;
       for (let k = -radius; k <= radius; k++) {
         value += weights[k + radius]! * data[clamp(y + k * dy, 0, height - 1) * width + clamp(x + k * dx, 0, width - 1)]!;
@@ -105,4 +114,19 @@ function convolve({ width, height, data }: Plane, weights: Float32Array, sum: nu
     }
   }
   return out;
+}
+
+/** The smallest rectangle round all that is not 0, `margin` wider: masks of eyes and lips are mostly empty. */
+function filledPart({ width, height, data }: Plane, margin: number): { left: number; right: number; top: number; bottom: number } {
+  let [left, right, top, bottom] = [width, 0, height, 0];
+  for (let y = 0, i = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, i++) {
+      if (data[i] === 0) continue;
+      if (x < left) left = x;
+      if (x >= right) right = x + 1;
+      if (y < top) top = y;
+      bottom = y + 1;
+    }
+  }
+  return { left: Math.max(0, left - margin), right: Math.min(width, right + margin), top: Math.max(0, top - margin), bottom: Math.min(height, bottom + margin) };
 }

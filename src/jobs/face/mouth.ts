@@ -1,7 +1,7 @@
 // Brings the mouth to rest: a closed smile, the lips' seam where the picture has it, and landmarks that agree with both.
 import { clamp, type Plane, plane, type RgbImage, smoothstep } from './image.ts';
 import { labAt, lumaAt, median } from './colour.ts';
-import { blur, type Curve, curveThrough, dilate, polygonMask, type Point } from './curve.ts';
+import { blur, type Curve, curveThrough, dilate, erode, polygonMask, tabulated, type Point } from './curve.ts';
 import { fillUnknown } from './inpaint.ts';
 import {
   CHIN, LANDMARK_COUNT, LEFT_EYE, LOWER_INNER, LOWER_LIP, LOWER_OUTER, NOSE_BASE, NOSE_BRIDGE, RIGHT_EYE, UPPER_INNER, UPPER_LIP,
@@ -57,16 +57,15 @@ export interface RestingMouth {
 const UPPER_SHARE = .46;
 const LOWER_SHARE = .56;
 
-export function restMouth(image: RgbImage, points: Landmarks): RestingMouth {
-  const frame = new MouthFrame(points);
-  const opening = polygonMask(image.width, image.height, innerPolygon(points));
-  const gap = Math.max(0, frame.local(points, [14])[0]!.y - frame.local(points, [13])[0]!.y) / (2 * frame.halfWidth);
-  if (!isOpen(image, points, opening, gap)) {
-    return { image, points: onSeam(image, points, frame), opening: null, gap };
-  }
+export function restMouth(image: RgbImage, found: Landmarks): RestingMouth {
+  const frame = new MouthFrame(found);
+  const seen = polygonMask(image.width, image.height, innerPolygon(found));
+  const gap = Math.max(0, frame.local(found, [14])[0]!.y - frame.local(found, [13])[0]!.y) / (2 * frame.halfWidth);
+  if (!isOpen(image, found, seen, gap)) return { image, points: onSeam(image, found, frame), opening: null, gap };
+  const opening = wholeOpening(image, found, seen);
+  const points = alongOpening(found, frame, opening);
   const closer = new SmileCloser(points, frame, gap);
-  const lips = withoutLeaks(image, points, opening);
-  const closed = closer.warp(lips);
+  const closed = closer.warp(withLipsOver(image, opening));
   closer.drawSeam(closed);
   return { image: closed, points: closer.move(points), opening, gap };
 }
@@ -93,24 +92,76 @@ function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number)
   return paler > 5 || darker > (gap > .06 ? 14 : 22);
 }
 
-/** Replaces what the mouth shows, and teeth that reach over the landmarks' contour, by a continuation of the lips. */
-function withoutLeaks(image: RgbImage, points: Landmarks, opening: Plane): RgbImage {
-  const outer = polygonMask(image.width, image.height, outerPolygon(points));
-  const rim = dilate(opening, 3);
-  const wide = dilate(opening, 4);
+// Inside the lips' outline, what is paler or darker than the lips by this much (in a* and L*) is not lip.
+const PALER = 7;
+const DARKER = 22;
+
+/**
+ * The opening as the colours show it: FaceMesh's contour may run along the teeth's edge, or miss the corners. It grows over
+ * what is not lip, as far as the lips' outline.
+ */
+function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
+  const { width, height } = image;
+  const outline = polygonMask(width, height, outerPolygon(points));
+  const within = erode(outline, 1);
+  // The dark of the corners may lie a little outside of the contour; teeth do not, and skin is as pale as they are.
+  const beyond = dilate(outline, 3);
+  const wide = dilate(seen, 4);
+  const rim: number[] = [];
   const lips: number[] = [];
-  for (let i = 0; i < rim.data.length; i++) if (outer.data[i]! > .9 && wide.data[i]! < .1) lips.push(i);
-  const lipA = lips.length > 20 ? median(lips.map((i) => labAt(image, i).a)) : 18;
-  const lipL = lips.length > 20 ? median(lips.map((i) => labAt(image, i).l)) : 47;
-  const drop = plane(image.width, image.height);
-  for (let i = 0; i < rim.data.length; i++) {
-    if (opening.data[i]! > .2) drop.data[i] = 1;
-    else if (rim.data[i]! > .2 && outer.data[i]! > .2) {
-      const { l, a } = labAt(image, i);
-      if (a < lipA - 7 || l < lipL - 22) drop.data[i] = 1;
+  for (let i = 0; i < outline.data.length; i++) {
+    if (outline.data[i]! > .9 && within.data[i]! < .9) rim.push(i);
+    if (outline.data[i]! > .9 && wide.data[i]! < .1) lips.push(i);
+  }
+  const sample = lips.length > 40 ? lips : rim;
+  const lipA = median(sample.map((i) => labAt(image, i).a));
+  const lipL = median(sample.map((i) => labAt(image, i).l));
+  const belongs = (i: number): boolean => {
+    const { l, a } = labAt(image, i);
+    return within.data[i]! > .9 ? a < lipA - PALER || l < lipL - DARKER : beyond.data[i]! > .1 && l < lipL - 1.3 * DARKER;
+  };
+  const opening = plane(width, height);
+  opening.data.set(seen.data);
+  const stack: number[] = [];
+  for (let i = 0; i < seen.data.length; i++) if (seen.data[i]! > .5) stack.push(i);
+  for (let i = stack.pop(); i !== undefined; i = stack.pop()) {
+    for (const j of [i - 1, i + 1, i - width, i + width]) {
+      if (opening.data[j]! > .5 || !belongs(j)) continue;
+      opening.data[j] = 1;
+      stack.push(j);
     }
   }
-  const known = Uint8Array.from(dilate(drop, 1).data, (value) => value > 0 ? 0 : 1);
+  return opening;
+}
+
+/** The inner-lip points moved outwards to the opening's edge, never inwards and never over the outer contour. */
+function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Landmarks {
+  const moved = points.slice();
+  for (const [inner, outer, direction] of [[UPPER_INNER, UPPER_OUTER, -1], [LOWER_INNER, LOWER_OUTER, 1]] as const) {
+    const border = curveThrough(frame.local(points, outer));
+    const shifts = frame.local(points, inner).map(({ x, y }) => {
+      const limit = .8 * Math.abs(border(x) - y);
+      let shift = 0;
+      for (let d = 0; d <= limit; d += .5) {
+        const { x: sx, y: sy } = frame.toPicture(x, y + direction * d);
+        if (bilinear(opening, sx - .5, sy - .5) > .5) shift = d;
+      }
+      return shift;
+    });
+    inner.slice(1, -1).forEach((index, k) => {
+      const near = [shifts[k]!, shifts[k + 1]!, shifts[k + 2]!].toSorted((a, b) => a - b);
+      const { x, y } = frame.toLocal(px(points, index), py(points, index));
+      const to = frame.toPicture(x, y + direction * near[1]!);
+      moved[index * 3] = to.x;
+      moved[index * 3 + 1] = to.y;
+    });
+  }
+  return moved;
+}
+
+/** Replaces what the mouth shows by a continuation of the lips. */
+function withLipsOver(image: RgbImage, opening: Plane): RgbImage {
+  const known = Uint8Array.from(dilate(opening, 2).data, (value) => value > .15 ? 0 : 1);
   const filled: RgbImage = { width: image.width, height: image.height, data: image.data.slice() };
   fillUnknown(filled, known);
   return filled;
@@ -140,28 +191,38 @@ class SmileCloser {
     const lower = frame.local(points, LOWER_INNER);
     const middle = upper.map((point, i) => ({ x: (point.x + lower[i]!.x) / 2, y: (point.y + lower[i]!.y) / 2 }));
     const gaps = upper.map((point, i) => ({ x: middle[i]!.x, y: Math.max(0, lower[i]!.y - point.y) }));
-    this.#gap = curveThrough(gaps);
-    this.#line = curveThrough(middle);
-    this.#upperInner = curveThrough(upper);
-    this.#lowerInner = curveThrough(lower);
-    this.#upperOuter = curveThrough(frame.local(points, UPPER_OUTER));
-    this.#lowerOuter = curveThrough(frame.local(points, LOWER_OUTER));
+    const through = (line: readonly Point[]): Curve => tabulated(curveThrough(line), -1.2 * frame.halfWidth, 1.2 * frame.halfWidth);
+    this.#gap = through(gaps);
+    this.#line = through(middle);
+    this.#upperInner = through(upper);
+    this.#lowerInner = through(lower);
+    this.#upperOuter = through(frame.local(points, UPPER_OUTER));
+    this.#lowerOuter = through(frame.local(points, LOWER_OUTER));
     this.#left = upper[0]!.x;
     this.#right = upper.at(-1)!.x;
     this.#noseY = frame.local(points, [NOSE_BASE])[0]!.y;
     this.#chinY = frame.local(points, [CHIN])[0]!.y;
     this.#relax = Math.min(1, gap / .18);
     this.#cornerLift = Math.max(0, middle[5]!.y - (middle[0]!.y + middle[10]!.y) / 2);
-    this.#seam = curveThrough(middle.map(({ x }) => {
+    this.#seam = through(middle.map(({ x }) => {
       const up = this.#forward(x, this.#upperInner(x), false);
       const low = this.#forward(x, this.#lowerInner(x), true);
       return { x: (up.x + low.x) / 2, y: (up.y + low.y) / 2 };
     }));
   }
 
+  /** Towards the corners no steeper than what the skin beside them bears; what stays open there has been filled with lip. */
+  #gapAt(u: number): number {
+    const toCorner = Math.min(u - this.#left, this.#right - u);
+    if (toCorner <= 0) return 0;
+    const gap = this.#gap(u);
+    const most = .7 * toCorner;
+    return gap * most / Math.hypot(gap, most, 1e-3);
+  }
+
   /** Where a point of the open picture goes. */
   #forward(u: number, v: number, low: boolean): Point {
-    const gap = u <= this.#left || u >= this.#right ? 0 : this.#gap(u);
+    const gap = this.#gapAt(u);
     const { halfWidth } = this.#frame;
     let dy = 0;
     if (low) {
@@ -191,9 +252,10 @@ class SmileCloser {
   #inverse(u: number, v: number, low: boolean): Point {
     let x = u;
     let y = v;
-    for (let k = 0; k < 6; k++) {
+    for (let k = 0; k < 5; k++) {
       const here = this.#forward(x, y, low);
-      const slope = this.#forward(x, y + .5, low).y - this.#forward(x, y - .5, low).y;
+      if (Math.abs(u - here.x) + Math.abs(v - here.y) < .01) break;
+      const slope = (this.#forward(x, y + .5, low).y - here.y) * 2;
       x += u - here.x;
       y += (v - here.y) / Math.max(.5, slope);
     }
@@ -248,7 +310,7 @@ class SmileCloser {
         if (r > 1.1) continue;
         const distance = (v - this.#seam(u)) / thickness;
         if (Math.abs(distance) > 4) continue;
-        const dark = .36 * Math.exp(-distance * distance / 1.8) * (1 - smoothstep(.7, 1.1, r));
+        const dark = .36 * Math.exp(-distance * distance / 1.8) * (1 - smoothstep(.55, 1.08, r));
         const i = (y * image.width + x) * 3;
         image.data[i] = image.data[i]! * (1 - dark * .8);
         image.data[i + 1] = image.data[i + 1]! * (1 - dark);

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import sharp from 'sharp';
+import { createFace } from '../../../src/jobs/face/create-face.ts';
+import { FaceFinder } from '../../../src/jobs/face/detect.ts';
+import { listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
+import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/errors.ts';
+import { decodeFaceAsset, type FaceAssetParts } from '../../../src/media/face-asset.ts';
+import { drawnOver, fixture, landscape, laughing, portrait, portraitOf, smallIn, tilted, twoFaces } from './portraits.ts';
+
+let finder: FaceFinder;
+before(async () => { finder = await FaceFinder.load(); });
+
+const create = async (bytes: Uint8Array) => createFace(bytes, { name: 'test', finder });
+const partsOf = async (bytes: Uint8Array): Promise<FaceAssetParts> => decodeFaceAsset((await create(bytes)).asset);
+const at = ({ landmarks }: FaceAssetParts, index: number): [number, number] => [landmarks[index * 3]!, landmarks[index * 3 + 1]!];
+const rejects = async (bytes: Uint8Array, code: FaceErrorCode): Promise<void> => assert.rejects(create(bytes), (error: unknown) => {
+  assert.ok(error instanceof FaceError, String(error));
+  assert.equal(error.code, code);
+  return true;
+});
+
+/** What holds for every asset: features in their places, a matte that follows the face and lets the border be, patches over the eyes. */
+function assertSound(parts: FaceAssetParts): void {
+  const [[lx, ly], [rx, ry]] = [at(parts, 33), at(parts, 263)];
+  assert.ok(rx - lx > 80 && rx - lx < 230, `eyes ${rx - lx} apart`);
+  assert.ok(Math.abs(Math.atan2(ry - ly, rx - lx)) < 10 * Math.PI / 180, 'nearly upright');
+  const [noseX, noseY] = at(parts, 1);
+  assert.ok(Math.abs(noseX - 256) < 90 && noseY > 180 && noseY < 380, 'in the middle');
+  const [, chinY] = at(parts, 152);
+  assert.ok(chinY > noseY + 40 && chinY < 500);
+  for (const [upper, lower] of [[13, 14], [81, 178], [311, 402]] as const) assert.deepEqual(at(parts, upper), at(parts, lower), 'lips together');
+  const weight = (x: number, y: number): number => parts.matte[Math.round(y) * parts.width + Math.round(x)]!;
+  assert.ok(weight(noseX, noseY) === 255 && weight(lx, ly) === 255 && weight(rx, ry) === 255);
+  for (let x = 0; x < 512; x++) assert.ok(weight(x, 0) === 0 || weight(x, 0) <= 8);
+  for (let i = 1; i < parts.matte.length; i++) if (i % 512 !== 0) assert.ok(Math.abs(parts.matte[i]! - parts.matte[i - 1]!) <= 8);
+  for (let i = 512; i < parts.matte.length; i++) assert.ok(Math.abs(parts.matte[i]! - parts.matte[i - 512]!) <= 8);
+  for (const [lid, x, y] of [[parts.lidLeft, (lx + at(parts, 133)[0]) / 2, ly], [parts.lidRight, (rx + at(parts, 362)[0]) / 2, ry]] as const) {
+    assert.ok(lid && x > lid.x && x < lid.x + lid.width && y > lid.y && y < lid.y + lid.height);
+    assert.ok(lid.alpha[Math.round(y - lid.y) * lid.width + Math.round(x - lid.x)]! > 200);
+    for (let column = 0; column < lid.width; column++) assert.ok(lid.alpha[column]! < 40 && lid.alpha[(lid.height - 1) * lid.width + column]! < 40);
+  }
+}
+
+test('every default face becomes an asset without complaint, quickly and within bounds', async () => {
+  for (const { id } of listDefaultFaces()) {
+    const started = performance.now();
+    const { asset, warnings, preview } = await create(portraitOf(id));
+    assert.ok(performance.now() - started < 9000, `${id} took ${performance.now() - started} ms`);
+    assert.deepEqual(warnings, [], id);
+    assert.ok(asset.length < 1 << 20);
+    assertSound(decodeFaceAsset(asset));
+    const { width, height, format } = await sharp(preview).metadata();
+    assert.deepEqual([width, height, format], [512, 512, 'jpeg']);
+  }
+});
+
+test('the same portrait gives the same asset, in another thread of the same kind too', async () => {
+  const [a, b] = [await create(portraitOf('noah')), await createFace(portraitOf('noah'), { name: 'test' })];
+  assert.ok(Buffer.from(a.asset).equals(b.asset));
+  assert.ok(Buffer.from(a.preview).equals(b.preview));
+});
+
+test('sizes from 256 to 6000 pixels', async () => {
+  for (const side of [300, 512, 2048]) assertSound(await partsOf(await portrait().resize(side).jpeg({ quality: 92 }).toBuffer()));
+  const huge = await portrait().resize(6000).jpeg().toBuffer();
+  const memory = process.memoryUsage().rss;
+  const started = performance.now();
+  assertSound(await partsOf(huge));
+  assert.ok(performance.now() - started < 12_000);
+  assert.ok(process.memoryUsage().rss - memory < 400 << 20, 'memory is bounded');
+  const small = await create(await portrait().extract({ left: 200, top: 130, width: 640, height: 640 }).resize(256).png().toBuffer());
+  assert.ok(small.warnings.includes('LOW_RESOLUTION'));
+  assertSound(decodeFaceAsset(small.asset));
+});
+
+test('a face that is small in a large picture, and one that fills its picture', async () => {
+  assertSound(await partsOf(await smallIn('mei', 420, 3000)));
+  const tight = await create(await portrait('noah').extract({ left: 310, top: 200, width: 410, height: 540 }).png().toBuffer());
+  assert.ok(tight.warnings.includes('CROPPED'));
+  assertSound(decodeFaceAsset(tight.asset));
+});
+
+test('heads tilted up to 30 degrees are straightened', async () => {
+  for (const degrees of [-30, -15, 12, 30]) assertSound(await partsOf(await tilted('mei', degrees)));
+  await rejects(await tilted('mei', 55), 'FACE_TILTED');
+});
+
+test('darkness, overexposure and blur are told, and do not stop it', async () => {
+  const warningsOf = async (bytes: Uint8Array) => (await create(bytes)).warnings;
+  assert.ok((await warningsOf(await portrait('ava').linear(.3, 0).png().toBuffer())).includes('DARK'));
+  assert.ok((await warningsOf(await portrait('ava').linear(1.9, 0).png().toBuffer())).includes('OVEREXPOSED'));
+  assert.ok((await warningsOf(await portrait('ava').blur(9).png().toBuffer())).includes('BLURRED'));
+  assert.deepEqual(await warningsOf(await portrait('samuel').png().toBuffer()), []);
+});
+
+test('transparency, grey, EXIF orientation', async () => {
+  const round = Buffer.from('<svg width="1024" height="1024"><circle cx="512" cy="480" r="470"/></svg>');
+  assertSound(await partsOf(await portrait().ensureAlpha().composite([{ input: round, blend: 'dest-in' }]).png().toBuffer()));
+  assertSound(await partsOf(await portrait().greyscale().jpeg().toBuffer()));
+  const lying = await portrait('ava').rotate(90).withMetadata({ orientation: 8 }).jpeg({ quality: 95 }).toBuffer();
+  assertSound(await partsOf(lying));
+});
+
+test('an open mouth is closed, and its teeth are kept', async () => {
+  const { asset, warnings } = await create(await laughing('mei', { x: 516, y: 598, halfWidth: 88 }));
+  assert.ok(warnings.includes('MOUTH_OPEN'));
+  const parts = decodeFaceAsset(asset);
+  assertSound(parts);
+  assert.ok(parts.limits.round < 1, 'a smile that was closed must not be rounded fully');
+  assert.ok(parts.teethUpper, 'own teeth');
+  const [left, right] = [at(parts, 78), at(parts, 308)];
+  const lip = parts.neutral[Math.round(at(parts, 17)[1] - 3) * 512 + Math.round(at(parts, 17)[0])]!;
+  for (let x = Math.ceil(left[0] + 6); x < right[0] - 6; x++) {
+    const y = Math.round(left[1] + (right[1] - left[1]) * (x - left[0]) / (right[0] - left[0]));
+    for (let dy = -4; dy <= 14; dy++) {
+      const luma = parts.neutral[(y + dy) * 512 + x]!;
+      assert.ok(luma < lip + 60, `a tooth shows at ${x}, ${y + dy}`);
+      assert.ok(luma > lip - 60, `the dark of the mouth shows at ${x}, ${y + dy}`);
+    }
+  }
+  const { luma, alpha } = parts.teethUpper;
+  const bright = luma.filter((_, i) => alpha[i]! > 250);
+  assert.ok(bright.length > 200 && bright.reduce((sum, value) => sum + value, 0) / bright.length > 170);
+});
+
+test('dark glasses do not blink', async () => {
+  const shades = '<g fill="#101012"><rect x="375" y="395" width="125" height="95" rx="30"/><rect x="530" y="395" width="125" height="95" rx="30"/><rect x="340" y="405" width="350" height="14"/></g>';
+  const { asset, warnings } = await create(await drawnOver('noah', shades));
+  assert.ok(warnings.includes('EYES_HIDDEN'));
+  const { lidLeft, lidRight } = decodeFaceAsset(asset);
+  for (const lid of [lidLeft, lidRight]) assert.ok(lid?.alpha.every((value) => value === 0));
+});
+
+test('refuses what cannot speak, with the reason', async () => {
+  await rejects(await landscape(), 'NO_FACE');
+  await rejects(await sharp({ create: { width: 400, height: 400, channels: 3, background: '#777' } }).png().toBuffer(), 'NO_FACE');
+  await rejects(await twoFaces('ava', 'noah'), 'SEVERAL_FACES');
+  await rejects(await smallIn('mei', 180, 1200), 'FACE_TOO_SMALL');
+  await rejects(fixture('profile.webp'), 'FACE_TURNED_AWAY');
+  await rejects(await portrait('noah').extract({ left: 512, top: 0, width: 512, height: 1024 }).png().toBuffer(), 'FACE_CUT_OFF');
+  const mask = '<path d="M345 520 Q520 480 690 520 L670 660 Q520 800 370 660 Z" fill="#7fb2d6"/><path d="M360 560 Q520 540 680 560 M365 600 Q520 590 675 600" stroke="#0003" stroke-width="3" fill="none"/>';
+  await rejects(await drawnOver('ava', mask), 'MOUTH_COVERED');
+  await rejects(await drawnOver('samuel', mask), 'MOUTH_COVERED');
+  await rejects(await drawnOver('mei', '<circle cx="520" cy="630" r="95" fill="#2b2b2e"/>'), 'MOUTH_COVERED');
+  await rejects(await drawnOver('noah', '<rect x="380" y="560" width="280" height="190" rx="60" fill="#d9a68c"/>'), 'MOUTH_COVERED');
+});
+
+test('a second face that is clearly smaller is no obstacle', async () => {
+  const background = await sharp({ create: { width: 1400, height: 1000, channels: 3, background: '#888' } }).composite([
+    { input: await portrait('ava').resize(960).png().toBuffer(), left: 20, top: 20 },
+    { input: await portrait('noah').resize(380).png().toBuffer(), left: 1000, top: 40 },
+  ]).jpeg({ quality: 92 }).toBuffer();
+  const { warnings, asset } = await create(background);
+  assert.ok(warnings.includes('OTHER_FACES'));
+  assertSound(decodeFaceAsset(asset));
+});

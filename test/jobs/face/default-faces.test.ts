@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { buildDefaultFaces, listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
+import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
+import { portraitOf } from './portraits.ts';
+
+test('the ids that clients have written down are still there', () => {
+  assert.deepEqual(listDefaultFaces().map(({ id }) => id).toSorted(), ['ava', 'mei', 'noah', 'ruth', 'samuel']);
+  for (const { id } of listDefaultFaces()) assert.ok(portraitOf(id).length < 400 << 10, `${id}: portraits stay small`);
+});
+
+test('makes an asset and a preview of each, and nothing the second time', async () => {
+  const outDir = mkdtempSync(path.join(os.tmpdir(), 'faces-'));
+  const lines: string[] = [];
+  await buildDefaultFaces({ outDir, log: (line) => lines.push(line) });
+  assert.equal(lines.length, listDefaultFaces().length);
+  const times = readdirSync(outDir).map((file) => statSync(path.join(outDir, file)).mtimeMs);
+  for (const { id, name } of listDefaultFaces()) {
+    assert.equal(decodeFaceAsset(readFileSync(path.join(outDir, `${id}.face`))).meta.name, name);
+    assert.ok(readFileSync(path.join(outDir, `${id}.jpg`)).length > 5000);
+  }
+  await buildDefaultFaces({ outDir, log: (line) => lines.push(line) });
+  assert.equal(lines.length, listDefaultFaces().length);
+  assert.deepEqual(readdirSync(outDir).map((file) => statSync(path.join(outDir, file)).mtimeMs), times);
+  rmSync(outDir, { recursive: true });
+});
