@@ -4,6 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { createLogger } from '../../src/base/log.ts';
 import { createFront, type Front, type FrontConfig, type FrontDeps } from '../../src/front/front.ts';
+import type { StaticRequest, StaticVideos } from '../../src/front/api/static.ts';
+import { AudioError } from '../../src/jobs/static/audio/pcm-stream.ts';
 import { History } from '../../src/front/store/history.ts';
 import { connectStore, type OpenStore } from '../../src/front/store/index.ts';
 
@@ -56,3 +58,16 @@ export async function startTestFront(config: Partial<FrontConfig> = {}, deps: Pa
     },
   };
 }
+
+/** In place of the renderer: knows one video, serves the test's own face as each of its files, and refuses four bytes as no audio. */
+export const stubVideos = (open: (name: string) => ReturnType<StaticVideos['openMp4']>, made: StaticRequest[] = []): StaticVideos => ({
+  create(request) {
+    if (request.audio.length === 4) return Promise.reject(new AudioError('This is not an MP3 file'));
+    made.push(request);
+    return Promise.resolve({ id: 'video-1', etaSeconds: 1.5 });
+  },
+  status: (id) => Promise.resolve(id === 'video-1' ? { status: 'rendering', progress: 0.5, durationSeconds: 3 } : undefined),
+  openHls: (id, name) => id === 'video-1' && ['output.m3u8', 'segment-0.m4s'].includes(name) ? open('fixtures/ava.face') : Promise.resolve(undefined),
+  openMp4: (id) => id === 'video-1' ? open('fixtures/ava.face') : Promise.resolve(undefined),
+});
+

@@ -5,29 +5,16 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { newUuid } from '../../../src/base/ids.ts';
 import { sleep, wallSeconds } from '../../../src/base/time.ts';
-import type { StaticRequest, StaticVideos } from '../../../src/front/api/static.ts';
-import { AudioError } from '../../../src/jobs/static/audio/pcm-stream.ts';
-import { startTestFront, type TestFront } from '../harness.ts';
+import type { StaticRequest } from '../../../src/front/api/static.ts';
+import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 let server: TestFront;
 let otherKey: string;
 const made: StaticRequest[] = [];
 
-/** Serves the front's own test face as every file, so that the shell around the renderer can be seen. */
-const videos = (open: (name: string) => ReturnType<StaticVideos['openMp4']>): StaticVideos => ({
-  create(request) {
-    if (request.audio.length === 4) return Promise.reject(new AudioError('This is not an MP3 file'));
-    made.push(request);
-    return Promise.resolve({ id: 'video-1', etaSeconds: 1.5 });
-  },
-  status: (id) => Promise.resolve(id === 'video-1' ? { status: 'rendering', progress: 0.5, durationSeconds: 3 } : undefined),
-  openHls: (id, name) => id === 'video-1' && ['output.m3u8', 'segment-0.m4s'].includes(name) ? open('fixtures/ava.face') : Promise.resolve(undefined),
-  openMp4: (id) => id === 'video-1' ? open('fixtures/ava.face') : Promise.resolve(undefined),
-});
-
 before(async () => {
-  server = await startTestFront({}, { staticVideos: ({ blobs }) => videos((name) => blobs.open(name)) });
+  server = await startTestFront({}, { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name), made) });
   ({ key: otherKey } = await server.front.apiKeys.create('owner-2', 'other'));
 });
 after(() => server.close());
