@@ -8,10 +8,18 @@ import { LoudnessMeter, Sparkline, StatsReader } from './meters.js';
 import { endInWords, inWords } from './words.js';
 import { renderClip } from './clip.js';
 
-/** @template {HTMLElement} T @param {string} id @returns {T} */
-const byId = (id) => /** @type {T} */ (document.getElementById(id));
-const button = (/** @type {string} */ id) => /** @type {HTMLButtonElement} */ (byId(id));
-const field = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id));
+/**
+ * @template {HTMLElement} T
+ * @param {string} id @param {new () => T} type What it must be.
+ */
+function byId(id, type) {
+  const element = document.getElementById(id);
+  if (element instanceof type) return element;
+  throw new Error(`the page has no ${type.name} #${id}`);
+}
+const part = (/** @type {string} */ id) => byId(id, HTMLElement);
+const button = (/** @type {string} */ id) => byId(id, HTMLButtonElement);
+const field = (/** @type {string} */ id) => byId(id, HTMLInputElement);
 
 const SENTENCES = [
   { file: 'samples/hello.mp3', text: 'Hello! I am a picture that learned to speak.' },
@@ -20,12 +28,12 @@ const SENTENCES = [
 ];
 const PLAY_ICON = '<svg viewBox="0 0 24 24" aria-hidden="true"><path class="fill" d="M8 5.5v13l11-6.5z"/></svg>';
 
-const video = /** @type {HTMLVideoElement} */ (byId('video'));
-const poster = /** @type {HTMLImageElement} */ (byId('poster'));
+const video = byId('video', HTMLVideoElement);
+const poster = byId('poster', HTMLImageElement);
 const loudness = new LoudnessMeter();
-const sparkline = new Sparkline(/** @type {HTMLCanvasElement} */ (byId('spark')));
+const sparkline = new Sparkline(byId('spark', HTMLCanvasElement));
 const lips = new LipWatch(video, (motion) => { if (session) sparkline.push(loudness.read(), motion); }, showLipLatency);
-const picker = new FacePicker({ list: byId('faces'), status: byId('face-status'), input: field('portrait'), onChange: showChoice });
+const picker = new FacePicker({ list: part('faces'), status: part('face-status'), input: field('portrait'), onChange: showChoice });
 
 let apiKey = '';
 /** @type {Session | null} */
@@ -48,7 +56,7 @@ function takeKey() {
 }
 
 function askForKey() {
-  byId('key-form').hidden = false;
+  part('key-form').hidden = false;
   button('key-change').hidden = true;
   field('key').focus();
 }
@@ -58,7 +66,7 @@ async function enter() {
   if (!apiKey) { askForKey(); return; }
   try {
     await picker.load(apiKey);
-    byId('key-form').hidden = true;
+    part('key-form').hidden = true;
     button('key-change').hidden = false;
   } catch (error) {
     showError(error);
@@ -69,7 +77,7 @@ async function enter() {
   }
 }
 
-byId('key-form').addEventListener('submit', (event) => {
+part('key-form').addEventListener('submit', (event) => {
   event.preventDefault();
   sessionStorage.setItem('api-key', field('key').value.trim());
   hideError();
@@ -133,7 +141,7 @@ function leave() {
   session = null;
   video.srcObject = null;
   button('unmute').hidden = true;
-  byId('latency-badge').hidden = true;
+  part('latency-badge').hidden = true;
 }
 
 /** With sound if the browser lets us; else the picture alone, and a button for the sound. */
@@ -202,7 +210,7 @@ for (const { file, text } of SENTENCES) {
   item.innerHTML = PLAY_ICON;
   item.append(text);
   item.addEventListener('click', () => void speakFile(fetchFile(file)));
-  byId('sentences').append(item);
+  part('sentences').append(item);
 }
 
 button('pick').addEventListener('click', () => field('file').click());
@@ -284,7 +292,7 @@ function stopMicrophone() {
 async function clip(file) {
   const face = picker.chosen;
   if (!face) return;
-  const parts = { status: byId('clip-status'), progress: /** @type {HTMLProgressElement} */ (byId('clip-progress')), video: /** @type {HTMLVideoElement} */ (byId('clip-video')), link: byId('clip-link') };
+  const parts = { status: part('clip-status'), progress: byId('clip-progress', HTMLProgressElement), video: byId('clip-video', HTMLVideoElement), link: part('clip-link') };
   button('clip-sample').disabled = button('clip-pick').disabled = true;
   try {
     await renderClip(parts, { apiKey, faceId: face.id, pcm: await decodeSpeech(await file) });
@@ -306,8 +314,8 @@ field('clip-file').addEventListener('change', () => {
 
 /** @param {'none' | 'connecting' | 'idle' | 'speaking'} state @param {string} text */
 function showState(state, text) {
-  byId('stage').dataset['state'] = state;
-  byId('state').textContent = text;
+  part('stage').dataset['state'] = state;
+  part('state').textContent = text;
   const isLive = state === 'idle' || state === 'speaking';
   for (const id of ['interrupt', 'finish', 'sound']) button(id).disabled = !isLive;
   button('disconnect').disabled = state === 'none';
@@ -329,42 +337,45 @@ function showSound() {
 
 /** @param {number} latencyMs */
 function showLipLatency(latencyMs) {
-  byId('m-lips').textContent = `${Math.round(latencyMs)} ms`;
-  byId('latency-badge').textContent = `${Math.round(latencyMs)} ms to lips`;
-  byId('latency-badge').hidden = false;
+  part('m-lips').textContent = `${Math.round(latencyMs)} ms`;
+  part('latency-badge').textContent = `${Math.round(latencyMs)} ms to lips`;
+  part('latency-badge').hidden = false;
 }
 
 /** @param {import('./meters.js').Reading} reading */
 function showReading(reading) {
   if (!session) return;
-  byId('m-fps').textContent = reading.fps === null ? '–' : `${reading.fps.toFixed(0)} /s`;
-  byId('m-rtt').textContent = reading.roundTripMs === null ? '–' : `${reading.roundTripMs.toFixed(reading.roundTripMs < 10 ? 1 : 0)} ms`;
-  byId('m-rate').textContent = reading.kbps === null ? '–' : `${reading.kbps.toFixed(0)} kbit/s`;
-  byId('m-skew').textContent = reading.skewMs === null ? '–' : `${reading.skewMs > 0 ? '+' : ''}${reading.skewMs.toFixed(0)} ms`;
-  byId('m-picture').textContent = reading.picture;
-  byId('m-loss').textContent = `${reading.lost} · ${reading.freezes}`;
+  part('m-fps').textContent = reading.fps === null ? '–' : `${reading.fps.toFixed(0)} /s`;
+  part('m-rtt').textContent = reading.roundTripMs === null ? '–' : `${reading.roundTripMs.toFixed(reading.roundTripMs < 10 ? 1 : 0)} ms`;
+  part('m-rate').textContent = reading.kbps === null ? '–' : `${reading.kbps.toFixed(0)} kbit/s`;
+  part('m-skew').textContent = reading.skewMs === null ? '–' : `${reading.skewMs > 0 ? '+' : ''}${reading.skewMs.toFixed(0)} ms`;
+  part('m-picture').textContent = reading.picture;
+  part('m-loss').textContent = `${reading.lost} · ${reading.freezes}`;
 }
 
 video.addEventListener('loadeddata', () => {
-  if (session) byId('m-start').textContent = `${Math.round(performance.now() - connectedAtMs)} ms`;
+  if (session) part('m-start').textContent = `${Math.round(performance.now() - connectedAtMs)} ms`;
 });
 
 /** @param {string} text */
 function say(text, isBad = false) {
-  byId('speak-status').textContent = text;
-  byId('speak-status').classList.toggle('bad', isBad);
+  part('speak-status').textContent = text;
+  part('speak-status').classList.toggle('bad', isBad);
 }
 
 /** @param {unknown} error */
 function showError(error) {
-  byId('error-text').textContent = inWords(error);
-  byId('error').hidden = false;
+  part('error-text').textContent = inWords(error);
+  part('error').hidden = false;
 }
-function hideError() { byId('error').hidden = true; }
+function hideError() { part('error').hidden = true; }
 button('error-close').addEventListener('click', hideError);
 
 /** @param {string} name */
-const chosen = (name) => /** @type {HTMLInputElement | null} */ (document.querySelector(`input[name="${name}"]:checked`))?.value ?? '';
+function chosen(name) {
+  const input = document.querySelector(`input[name="${name}"]:checked`);
+  return input instanceof HTMLInputElement ? input.value : '';
+}
 
 button('theme').addEventListener('click', () => {
   const isDark = matchMedia('(prefers-color-scheme: dark)').matches;

@@ -27,16 +27,14 @@ export async function decodeSpeech(file) {
   return pcm;
 }
 
+/** -48 dBFS: what is louder can be heard. */
+const AUDIBLE = 128;
+
 /**
  * Samples of quiet before the first sound: latency counts from what can be heard, not from a file's lead-in.
  * @param {Int16Array} pcm
  */
-export function leadingSilence(pcm) {
-  let peak = 0;
-  for (const sample of pcm) peak = Math.max(peak, Math.abs(sample));
-  const at = pcm.findIndex((sample) => Math.abs(sample) > peak * 0.06);
-  return Math.max(0, at);
-}
+export const leadingSilence = (pcm) => Math.max(0, pcm.findIndex((sample) => Math.abs(sample) > AUDIBLE));
 
 /** A running microphone. `onSpeech` gets 20 ms of 16 kHz PCM16 at a time until `stop`. */
 export class Microphone {
