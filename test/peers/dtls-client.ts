@@ -19,6 +19,7 @@ export interface ClientQuirks {
   /** Split every message into fragments of this many bytes, in reverse order, each twice. */
   readonly shuffleFragments?: number;
   readonly padding?: number;
+  readonly version?: number;
 }
 
 export interface ClientIdentity { readonly der: Buffer; readonly privateKey: KeyObject }
@@ -86,7 +87,7 @@ export class LyingClient {
       ...this.#quirks.withoutExtendedMasterSecret === true ? [] : [extension(23, Buffer.alloc(0))],
       ...this.#quirks.padding === undefined ? [] : [extension(21, Buffer.alloc(this.#quirks.padding))],
     ];
-    const body = Buffer.concat([words([0xfefd]), this.#random, Buffer.from([0, 0]), vector(2, words(this.#quirks.suites ?? [0xc02b])), Buffer.from([1, 0]), vector(2, Buffer.concat(extensions))]);
+    const body = Buffer.concat([words([this.#quirks.version ?? 0xfefd]), this.#random, Buffer.from([0, 0]), vector(2, words(this.#quirks.suites ?? [0xc02b])), Buffer.from([1, 0]), vector(2, Buffer.concat(extensions))]);
     return this.#send(1, body);
   }
 

@@ -113,7 +113,8 @@ export interface ClientHello {
 
 export function readClientHello(body: Buffer): ClientHello {
   const reader = new Reader(body);
-  if (reader.uint(2) > 0xfeff) throw new RangeError('not a DTLS version');
+  const version = reader.uint(2);
+  if (version >> 8 !== 0xfe || version > 0xfefd) throw new RangeError('a client of another protocol, or of DTLS 1.0'); // versions count down
   const random = Buffer.from(reader.bytes(32));
   reader.vector(1); // session id: nothing is resumed
   reader.vector(1); // cookie: the address was validated by ICE already

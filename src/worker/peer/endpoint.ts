@@ -183,6 +183,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
   #onStun(data: Buffer, address: string, port: number, nowMs: number): void {
     const view = this.#view;
     if (!parseStun(data, view)) { this.reject('stun_malformed'); return; }
+    if (view.kind === 'indication') return; // keeps a NAT's binding alive and wants no answer; unsigned, so it says nothing
     if (view.kind === 'request') {
       const peer = this.#byUfrag.get(view.localUfrag);
       if (peer === undefined) this.reject('stun_unknown_user');

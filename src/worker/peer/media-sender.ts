@@ -149,8 +149,9 @@ export class MediaSender implements RtcpHandler {
   onReport(ssrc: number, fractionLost: number, lost: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void {
     if (lastSr !== 0) {
       // RFC 3550 section 6.4.1; in units of 1/65536 s, modulo 2^32
-      const units = (compactNtp(this.#nowMs + this.#options.wallOffsetMs) - lastSr - delaySinceLastSr) >>> 0;
-      if (units < 65536 * 60) this.#stats.roundTripMs = units * 1000 / 65536;
+      const units = (compactNtp(this.#nowMs + this.#options.wallOffsetMs) - lastSr - delaySinceLastSr) | 0;
+      // A receiver that rounds its delay up can make this slightly negative; beyond that it is not about a report of ours.
+      if (units > -65536 / 100 && units < 65536 * 60) this.#stats.roundTripMs = Math.max(0, units) * 1000 / 65536;
     }
     const isPrincipal = ssrc === (this.video ?? this.audio)?.ssrc;
     if (!isPrincipal) return;

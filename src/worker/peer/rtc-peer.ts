@@ -46,8 +46,9 @@ const PROBE_INTERVAL_MS = 1_000;
 const MAX_AUDIO_PACKETS_PER_SECOND = 200;
 
 export class RtcPeer implements Peer {
-  readonly ufrag = randomBytes(6).toString('base64url');
-  readonly #password = randomBytes(18).toString('base64url');
+  // Plain base64 without padding: RFC 8839 allows letters, digits, + and /.
+  readonly ufrag = randomBytes(6).toString('base64');
+  readonly #password = randomBytes(18).toString('base64');
   readonly #tieBreaker = randomBytes(8);
   readonly #host: PeerHost;
   readonly #options: PeerOptions;

@@ -4,17 +4,22 @@ import { crc32 } from 'node:zlib';
 
 const MAGIC = 0x2112a442;
 const BINDING_REQUEST = 0x0001;
+const BINDING_INDICATION = 0x0011;
 const BINDING_SUCCESS = 0x0101;
 const BINDING_ERROR = 0x0111;
 const ATTRIBUTE = { username: 0x0006, integrity: 0x0008, xorMappedAddress: 0x0020, priority: 0x0024, useCandidate: 0x0025, fingerprint: 0x8028, iceControlled: 0x8029 };
 const HEADER_BYTES = 20;
 const FINGERPRINT_XOR = 0x5354554e;
 
-export type StunKind = 'request' | 'success' | 'error' | null;
+export type StunKind = 'request' | 'indication' | 'success' | 'error';
+
+const KINDS = new Map<number, StunKind>([
+  [BINDING_REQUEST, 'request'], [BINDING_INDICATION, 'indication'], [BINDING_SUCCESS, 'success'], [BINDING_ERROR, 'error'],
+]);
 
 /** Where the parts of one STUN message lie. Refilled by each `parseStun`, so that junk costs no allocation. */
 export interface StunView {
-  kind: StunKind;
+  kind: StunKind | null;
   /** The part of USERNAME before the colon: the ufrag of whoever receives the request. '' when there is none. */
   localUfrag: string;
   hasUseCandidate: boolean;
@@ -28,8 +33,7 @@ export const newStunView = (): StunView => ({ kind: null, localUfrag: '', hasUse
 export function parseStun(data: Buffer, view: StunView): boolean {
   view.kind = null; view.localUfrag = ''; view.hasUseCandidate = false; view.integrityOffset = -1;
   if (data.length < HEADER_BYTES || data.readUInt32BE(4) !== MAGIC || data.readUInt16BE(2) !== data.length - HEADER_BYTES) return false;
-  const type = data.readUInt16BE(0);
-  view.kind = type === BINDING_REQUEST ? 'request' : type === BINDING_SUCCESS ? 'success' : type === BINDING_ERROR ? 'error' : null;
+  view.kind = KINDS.get(data.readUInt16BE(0)) ?? null;
   if (view.kind === null) return false;
   let offset = HEADER_BYTES;
   while (offset < data.length) {

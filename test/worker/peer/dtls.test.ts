@@ -91,7 +91,7 @@ test('clients that are not who the offer said are refused as such', () => {
 });
 
 test('a handshake with a message missing, out of place or impossible never connects', () => {
-  for (const quirks of [{ skip: 'certificate' }, { skip: 'clientKeyExchange' }, { skip: 'certificateVerify' }, { badPoint: true }, { suites: [0xc02f] }, { srtpProfiles: [2] }, { groups: [29] }] as const) {
+  for (const quirks of [{ skip: 'certificate' }, { skip: 'clientKeyExchange' }, { skip: 'certificateVerify' }, { badPoint: true }, { suites: [0xc02f] }, { srtpProfiles: [2] }, { groups: [29] }, { version: 0xfeff }, { version: 0x0303 }] as const) {
     const { harness } = handshake(client, quirks);
     assert.equal(harness.server.isConnected, false, JSON.stringify(quirks));
     assert.ok(!harness.events.includes('connected'));

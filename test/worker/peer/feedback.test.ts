@@ -49,8 +49,8 @@ test('PLI and FIR ask for a key frame, at most one in 300 ms, the last one never
   await until(() => pair.peer.stats.firsReceived === 2);
   pair.peer.poll(firstMs + 3_000);
   assert.equal(pair.told.keyFrameRequests, 3);
-  pair.sendRtcp(pli(ssrc ^ 1));
-  pair.sendRtcp(fir(ssrc ^ 1, 9));
+  pair.sendRtcp(pli((ssrc ^ 1) >>> 0));
+  pair.sendRtcp(fir((ssrc ^ 1) >>> 0, 9));
   await until(() => pair.peer.stats.packetsReceived >= 15);
   assert.equal(pair.peer.stats.plisReceived, 11, 'other streams are not ours');
 });
