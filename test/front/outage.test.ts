@@ -1,0 +1,43 @@
+// Redis stopped and started under a running front: quick refusals meanwhile, everything as before afterwards.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sleep } from '../../src/base/time.ts';
+import { startTestFront, type TestFront } from './harness.ts';
+import { startRedis, type TestRedis } from './redis-servers.ts';
+
+let redis: TestRedis;
+let server: TestFront;
+before(async () => {
+  redis = await startRedis();
+  server = await startTestFront({}, {}, redis.url);
+});
+after(async () => {
+  await server.close();
+  await redis.close();
+});
+
+test('while Redis is away requests are refused within a moment, with the shapes their clients know', async () => {
+  const { session_token: token } = await (await server.call('/compose/token', { json: { faceId: 'ava' } })).json() as { session_token: string };
+  await redis.stop();
+  await sleep(20);
+  for (const [target, init] of [['/compose/token', { json: { faceId: 'ava' } }], ['/history/sessions', {}], ['/faces', {}], ['/auto/agents', {}]] as const) {
+    const startMs = performance.now();
+    const reply = await server.call(target, init);
+    assert.ok(performance.now() - startMs < 2500, `${target} took ${performance.now() - startMs} ms`);
+    assert.equal(reply.status, 500);
+    const body = await reply.json() as Record<string, unknown>;
+    assert.equal(body['code'], 'STORE_UNAVAILABLE');
+    if (target === '/compose/token') assert.equal(body['session_token'], 'FAIL TOKEN');
+  }
+  assert.equal((await server.call('/healthz', { key: null })).status, 200);
+  const ready = await server.call('/readyz', { key: null });
+  assert.equal(ready.status, 503);
+  assert.equal((await ready.json() as { checks: { redis: boolean } }).checks.redis, false);
+
+  const back = new Promise<void>((resolve) => { server.store.store.onReady(resolve); });
+  await redis.start();
+  await back;
+  assert.equal((await server.call('/compose/token', { json: { faceId: 'ava' } })).status, 200);
+  assert.ok(await server.front.tokens.find(token), 'tokens of before still work');
+  assert.equal((await server.call('/readyz', { key: null })).status, 200);
+});

@@ -1,0 +1,43 @@
+// `npm run keys`: a key that was made works at once, one that was revoked works no more; beside a running server and without one.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { startTestFront, type TestFront } from '../front/harness.ts';
+
+let server: TestFront;
+before(async () => { server = await startTestFront(); });
+after(() => server.close());
+
+function keys(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, ['--disable-warning=ExperimentalWarning', path.resolve(import.meta.dirname, '../../scripts/keys.ts'), ...args], { env: { ...process.env, DATA_DIR: server.dataDir, REDIS_URL: '' } }, (error, out, err) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
+    });
+  });
+}
+
+test('create, use, list, revoke', async () => {
+  const { out, err, code } = await keys('create', '--name', 'laptop', '--owner', 'alice');
+  assert.equal(code, 0, err);
+  const key = out.trim();
+  assert.equal((await server.call('/faces', { key })).status, 200);
+  const listed = await keys('list');
+  assert.match(listed.out, /alice\s+laptop/);
+  assert.ok(!listed.out.includes(key));
+  const id = /^(\w{16})\s+alice/m.exec(listed.out)?.[1] ?? '';
+  assert.equal((await keys('revoke', id)).code, 0);
+  assert.equal((await server.call('/faces', { key })).status, 401);
+  const all = JSON.parse((await keys('list', '--json')).out) as { id: string; revokedAtMs?: number }[];
+  assert.ok(all.find((entry) => entry.id === id)?.revokedAtMs);
+});
+
+test('mistakes are told', async () => {
+  assert.equal((await keys('revoke', 'nothing')).code, 1);
+  for (const args of [[], ['create'], ['destroy']]) {
+    const { code, err } = await keys(...args);
+    assert.equal(code, 2);
+    assert.match(err, /Usage/);
+  }
+  assert.match((await keys('--bogus')).err, /^keys: .*bogus/);
+});
