@@ -40,11 +40,14 @@ test('plaintext alerts, unknown records and a new ClientHello change nothing, wh
     record(20, 0, Buffer.from([1])), record(22, 1, randomBytes(60)), record(21, 1, randomBytes(26)), record(23, 2, randomBytes(40)), clientHello(), clientHello(5),
   ];
   for (const datagram of forged) await stranger.send(datagram);
-  await until(() => rejected.unknown_source === forged.length);
+  await until(() => rejected.unknown_source >= forged.length);
   assert.equal(stranger.replies.length, 0, 'a stranger gets no answer');
+  const dtlsRejected = (): number => rejected.dtls_plaintext + rejected.dtls_record + rejected.dtls_renegotiation;
+  const before = dtlsRejected(); // a busy client may have repeated parts of its handshake
+  const renegotiations = rejected.dtls_renegotiation;
   for (const datagram of forged) pair.sendRaw(datagram);
-  await until(() => rejected.dtls_plaintext + rejected.dtls_record + rejected.dtls_renegotiation === forged.length);
-  assert.equal(rejected.dtls_renegotiation, 2);
+  await until(() => dtlsRejected() >= before + forged.length);
+  assert.ok(rejected.dtls_renegotiation >= renegotiations + 2);
   await assertFlows(pair);
 });
 
@@ -59,7 +62,7 @@ test('a replayed record is not taken twice', async (t) => {
   const before = pair.endpoint.stats.rejected.dtls_record;
   await until(() => sealed !== null);
   for (let count = 0; count < 5; count++) pair.sendRaw(sealed!);
-  await until(() => pair.endpoint.stats.rejected.dtls_record === before + 5);
+  await until(() => pair.endpoint.stats.rejected.dtls_record >= before + 5);
   await assertFlows(pair);
 });
 
@@ -87,7 +90,7 @@ test('STUN without the right name and integrity is not answered, learnt or follo
     tampered, truncated, stunRequest(`${ufrag}:x`, ''), stunRequest(ufrag.toLowerCase() + 'X:x', password),
   ]) await stranger.send(datagram);
   const { rejected } = pair.endpoint.stats;
-  await until(() => rejected.stun_integrity + rejected.stun_malformed + rejected.stun_unknown_user === 9);
+  await until(() => rejected.stun_integrity + rejected.stun_malformed + rejected.stun_unknown_user >= 9);
   // Forged responses from the client's own address to checks that were never made
   const response = new Message(methods.BINDING, classes.RESPONSE);
   for (let count = 0; count < 20; count++) pair.sendRaw(response.bytes);
@@ -107,7 +110,7 @@ test('a client may come from many addresses, but only a few are kept', async (t)
     if (count < 20) continue;
     await other.send(record(21, 0, Buffer.from([1, 0]))); // known address now: rejected for what it is, not for where it comes from
   }
-  await until(() => pair.endpoint.stats.rejected.dtls_plaintext === 10);
+  await until(() => pair.endpoint.stats.rejected.dtls_plaintext >= 10);
   await assertFlows(pair);
 });
 
@@ -119,7 +122,7 @@ test('an address that another live peer uses cannot be claimed', async (t) => {
   const ufrag = /a=ice-ufrag:(\S+)/.exec(mallory.answer)![1]!;
   const password = /a=ice-pwd:(\S+)/.exec(mallory.answer)![1]!;
   victim.sendRaw(stunRequest(`${ufrag}:x`, password)); // mallory spoofs the victim's address, with her own session's keys
-  await until(() => endpoint.stats.rejected.other === 1);
+  await until(() => endpoint.stats.rejected.other >= 1);
   await assertFlows(victim);
   await assertFlows(mallory);
 });
