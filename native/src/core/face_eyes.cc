@@ -41,16 +41,18 @@ Colour picture_at(const Asset& asset, float x, float y) {
 
 Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
   Layer layer;
-  layer.left = float(eye.x0);
-  layer.top = float(eye.y0);
-  layer.width = eye.x1 - eye.x0;
-  layer.height = eye.y1 - eye.y0;
+  const auto whole = [](float value, int size) { return std::clamp(int(std::floor(value)), 0, size); };
+  const int x0 = whole(eye.lid_area.x0 - 2, asset.width), y0 = whole(eye.lid_area.y0 - 2, asset.height);
+  layer.left = float(x0);
+  layer.top = float(y0);
+  layer.width = whole(eye.lid_area.x1 + 4, asset.width) - x0;
+  layer.height = whole(eye.lid_area.y1 + 4, asset.height) - y0;
   layer.yuva.resize(size_t(layer.width) * size_t(layer.height) * 4);
   const Point normal{-eye.axis.y, eye.axis.x};
   for (int y = 0; y < layer.height; y++) {
     for (int x = 0; x < layer.width; x++) {
       uint8_t* out = layer.yuva.data() + 4 * (size_t(y) * size_t(layer.width) + size_t(x));
-      const int px = eye.x0 + x, py = eye.y0 + y, qx = px - patch.x, qy = py - patch.y;
+      const int px = x0 + x, py = y0 + y, qx = px - patch.x, qy = py - patch.y;
       if (patch && qx >= 0 && qy >= 0 && qx < patch.width && qy < patch.height) {
         const size_t at = size_t(qy) * size_t(patch.width) + size_t(qx), half = size_t(qy / 2) * size_t(patch.width / 2) + size_t(qx / 2);
         out[0] = patch.luma[at];
@@ -76,6 +78,35 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
     }
   }
   return layer;
+}
+
+/** The colour of the upper lid's margin in the portrait, so that lashes drawn match lashes photographed. */
+Colour lash_colour(const Asset& asset, const Eye& eye) {
+  Colour sum{0, 0, 0};
+  int count = 0;
+  for (int i = Eye::SAMPLES / 5; i < Eye::SAMPLES * 4 / 5; i++, count++) {
+    Colour darkest{255, 128, 128};
+    for (float v = -.12f * eye.height - 1; v <= .12f * eye.height + 1; v += .5f) {
+      const float u = eye.length * float(i) / (Eye::SAMPLES - 1), w = eye.upper[size_t(i)] + v;
+      const Colour c = picture_at(asset, eye.corner.x + u * eye.axis.x - w * eye.axis.y, eye.corner.y + u * eye.axis.y + w * eye.axis.x);
+      if (c.y < darkest.y) darkest = c;
+    }
+    sum = {sum.y + darkest.y, sum.u + darkest.u, sum.v + darkest.v};
+  }
+  return {std::clamp(sum.y / float(count), 24.f, 110.f), sum.u / float(count), sum.v / float(count)};
+}
+
+/** Round the opening from share `left` to `right` of its length, `above` and `below` it. */
+Area area_of(const Eye& eye, float left, float right, float above, float below) {
+  Area area{1e9f, 1e9f, -1e9f, -1e9f};
+  for (int i = 0; i < Eye::SAMPLES; i++) {
+    const float t = mix(left, right, float(i) / (Eye::SAMPLES - 1));
+    for (const float v : {along(eye.upper, t) - above, along(eye.lower, t) + below}) {
+      const float x = eye.corner.x + t * eye.length * eye.axis.x - v * eye.axis.y, y = eye.corner.y + t * eye.length * eye.axis.y + v * eye.axis.x;
+      area = {std::min(area.x0, x), std::min(area.y0, y), std::max(area.x1, x), std::max(area.y1, y)};
+    }
+  }
+  return area;
 }
 
 }  // namespace
@@ -108,55 +139,75 @@ void build_eyes(Model& model) {
       eye.height = std::max(eye.height, eye.lower[size_t(i)] - eye.upper[size_t(i)]);
     }
     eye.height = std::clamp(eye.height, 2.f, eye.length);
-    const float cx = (left.x + right.x) / 2, cy = (left.y + right.y) / 2, rx = .64f * eye.length + 3, ry = 1.3f * eye.height + 8;
-    const auto clamp_to = [](float value, int size) { return std::clamp(int(value), 0, size); };
-    eye.x0 = clamp_to(cx - rx, asset.width) & ~1;
-    eye.x1 = clamp_to(cx + rx, asset.width);
-    eye.y0 = clamp_to(cy - ry, asset.height) & ~1;
-    eye.y1 = clamp_to(cy + ry, asset.height);
+    eye.opening = area_of(eye, 0, 1, 0, 0);
+    eye.lid_area = area_of(eye, -BESIDE, 1 + BESIDE, ABOVE * eye.height + 5, SAG * eye.height + 4);
+    eye.lash = lash_colour(asset, eye);
     eye.lid = lid_layer(asset, eye, side == 0 ? asset.lid_left : asset.lid_right);
   }
 }
 
-Gaze::Gaze(const Asset& asset, const Eye& eye, float blink, float x, float y)
-    : asset_(asset), eye_(eye), blink_(blink), x_(x), y_(y), cover_(clamp01(blink * 4)) {}
+Gaze::Gaze(const Asset& asset, const Eye& eye, float blink, float droop, float x, float y)
+    : asset_(asset), eye_(eye), blink_(blink), droop_(droop * eye.height), x_(x), y_(y), cover_(smooth(0, .09f, blink)) {}
 
-bool Gaze::at(Point s, Colour& out) const {
+bool Gaze::look(Point s, Look& out) const {
   const float dx = s.x - eye_.corner.x, dy = s.y - eye_.corner.y;
   const float t = (dx * eye_.axis.x + dy * eye_.axis.y) / eye_.length;
   if (t < -BESIDE || t > 1 + BESIDE) return false;
-  const float v = -dx * eye_.axis.y + dy * eye_.axis.x;
-  const float upper = along(eye_.upper, t), lower = along(eye_.lower, t), height = eye_.height;
-  const float crease = upper - ABOVE * height - 2, closed = lower + SAG * height * 4 * clamp01(t) * clamp01(1 - t);
-  if (v < crease - 3 || v > closed + 4) return false;
+  const float v = -dx * eye_.axis.y + dy * eye_.axis.x, height = eye_.height, bend = 4 * clamp01(t) * clamp01(1 - t);
+  const float upper = along(eye_.upper, t), lower = along(eye_.lower, t), crease = upper - ABOVE * height - 2;
+  const float drooped = upper + droop_ * bend;
+  out = {};
 
-  bool changed = false;
-  Colour c{0, 0, 0};
-  // Gaze: whole in the middle of the opening, nothing at its rim.
-  if ((x_ != 0 || y_ != 0) && v > upper && v < lower && t > 0 && t < 1) {
-    const float rim = .22f * height;
-    const float k = smooth(0, rim, v - upper) * smooth(0, rim, lower - v) * smooth(0, .18f, t) * smooth(1, .82f, t);
-    c = picture_at(asset_, s.x - k * x_, s.y - k * y_);
-    changed = true;
+  // A mood moves the upper lid a little: what is between crease and lower lid gives way.
+  float t2 = t, v2 = v;
+  if (droop_ != 0 && v > crease - 3 && v < lower) {
+    v2 -= droop_ * bend * (v < drooped ? smooth(crease - 3, drooped, v) : smooth(std::min(lower, drooped + .6f * height), drooped, v));
+    out.elsewhere = true;
   }
-  if (blink_ <= 0) {
-    out = c;
-    return changed;
+  // Gaze: the iris slides under the lids, which stay: a place between them keeps its share of the way from lid to lid.
+  if ((x_ != 0 || y_ != 0) && v2 > upper && v2 < lower && t > 0 && t < 1) {
+    const float ends = smooth(0, .22f, t) * smooth(1, .78f, t), share = (v2 - upper) / (lower - upper);
+    t2 = t - ends * x_ / eye_.length;
+    v2 = mix(along(eye_.upper, t2), along(eye_.lower, t2), share) - 4 * share * (1 - share) * ends * y_;
+    out.elsewhere = true;
   }
-  if (!changed) c = picture_at(asset_, s.x, s.y);
-  const float edge = mix(upper, closed, blink_), ends = smooth(-BESIDE, .04f, t) * smooth(1 + BESIDE, .96f, t);
+  out.from = {eye_.corner.x + t2 * eye_.length * eye_.axis.x - v2 * eye_.axis.y, eye_.corner.y + t2 * eye_.length * eye_.axis.y + v2 * eye_.axis.x};
+  if (blink_ <= 0) return out.elsewhere;
+
+  const float closed = lower + SAG * height * bend;
+  if (v < crease - 3 || v > closed + 4) return out.elsewhere;
+  const float edge = mix(drooped, closed, blink_), ends = smooth(-BESIDE, .04f, t) * smooth(1 + BESIDE, .96f, t);
   // The lid's skin between crease and edge shows the closed lid from crease to lash line.
   const float stretch = (closed - crease) / std::max(1.f, edge - crease), from = crease + (v - crease) * stretch;
-  const float back = std::min(from, closed) - v;
-  const Sample lid = sample(eye_.lid, s.x - back * eye_.axis.y, s.y + back * eye_.axis.x);
-  const float alpha = lid.a * smooth(-2.5f, 3.5f, v - crease) * smooth(.9f, -.9f, v - edge) * ends * cover_;
-  c = {mix(c.y, lid.colour.y, alpha), mix(c.u, lid.colour.u, alpha), mix(c.v, lid.colour.v, alpha)};
-  // Shadow of the lid on the eye, then the lashes at its edge.
-  if (v > edge && v < lower) c.y = 16 + (c.y - 16) * (1 - .25f * cover_ * smooth(.35f * height, 0, v - edge));
+  const float down = std::min(from, closed) - v;
+  out.lid = {s.x - down * eye_.axis.y, s.y + down * eye_.axis.x};
+  const float shown = cover_ * sample<Channels::luma>(eye_.lid, out.lid.x, out.lid.y).a;   // nothing where the lid's layer has nothing, as behind dark glasses
+  out.covered = shown * smooth(-2.5f, 3.5f, v - crease) * smooth(.9f, -.9f, v - edge) * ends;
+  if (v > edge && v < lower) out.light = 1 - .25f * shown * smooth(.35f * height, 0, v - edge);
   const float across = (v - edge) / (.06f * height + .85f);
-  const float lash = .62f * cover_ * std::exp(-across * across) * ends * (.35f + .65f * std::sqrt(4 * clamp01(t) * clamp01(1 - t)));
-  out = {mix(c.y, 34, lash), mix(c.u, 127, lash), mix(c.v, 130, lash)};
+  if (std::abs(across) < 3) out.lash = .75f * shown * std::exp(-across * across) * ends * (.35f + .65f * std::sqrt(bend));
   return true;
+}
+
+float Gaze::luma(const Look& look, float plain) const {
+  float y = look.elsewhere ? plane_at(asset_.luma, asset_.width, asset_.height, look.from.x, look.from.y) : plain;
+  if (look.covered > 0) y = mix(y, sample<Channels::luma>(eye_.lid, look.lid.x, look.lid.y).colour.y, look.covered);
+  return mix(16 + (y - 16) * look.light, eye_.lash.y, look.lash);
+}
+
+void Gaze::chroma(const Look& look, float& u, float& v) const {
+  if (look.elsewhere) {
+    const float x = (look.from.x - .5f) / 2, y = (look.from.y - .5f) / 2;
+    u = plane_at(asset_.u, asset_.width / 2, asset_.height / 2, x, y);
+    v = plane_at(asset_.v, asset_.width / 2, asset_.height / 2, x, y);
+  }
+  if (look.covered > 0) {
+    const Colour lid = sample<Channels::chroma>(eye_.lid, look.lid.x, look.lid.y).colour;
+    u = mix(u, lid.u, look.covered);
+    v = mix(v, lid.v, look.covered);
+  }
+  u = mix(128 + (u - 128) * look.light, eye_.lash.u, look.lash);
+  v = mix(128 + (v - 128) * look.light, eye_.lash.v, look.lash);
 }
 
 }  // namespace mouthpiece::face

@@ -162,35 +162,30 @@ class Builder {
   }
 
   void brows() {
-    model_.brow_left = brow(LEFT_BROW);
-    model_.brow_right = brow(RIGHT_BROW);
-    model_.brow_inner.assign(model_.weight.size(), 0.f);
-    // The inner ends: nearest the middle of the face, with a soft hand-over to the outer ends.
-    const Point a = asset_.landmark(LEFT_BROW[4]), b = asset_.landmark(RIGHT_BROW[4]);
-    const float middle = (model_.frame.to_local(a.x, a.y).x + model_.frame.to_local(b.x, b.y).x) / 2;
+    model_.brow = brow(LEFT_BROW);
+    const std::vector<float> right = brow(RIGHT_BROW);
+    for (size_t k = 0; k < right.size(); k++) model_.brow[k] = std::min(1.f, model_.brow[k] + right[k]);
+    // The inner ends are what a frown lowers; the outer ends rise a little.
+    const float middle = (local(LEFT_BROW[4]).x + local(RIGHT_BROW[4]).x) / 2;
     const float width = std::max(8.f, distance(asset_.landmark(LEFT_BROW[0]), asset_.landmark(RIGHT_BROW[0])) / 2);
+    model_.brow_inner.assign(model_.weight.size(), 0.f);
     each_node([&](size_t k, Point p) {
       const float x = std::abs(p.x - middle) / width;
-      model_.brow_inner[k] = std::min(1.f, model_.brow_left[k] + model_.brow_right[k]) * (smooth(.75f, .2f, x) - .35f * smooth(.45f, .9f, x));
+      model_.brow_inner[k] = model_.brow[k] * (smooth(.75f, .2f, x) - .35f * smooth(.45f, .9f, x));
     });
   }
 
-  /** 1 on the brow, 0 at the lid's crease, high on the forehead and beyond the brow's ends. */
+  /** 1 on the brow, 0 at the lid's crease, high on the forehead and beyond the brow's ends. `indices`: five points above, five below, outside in. */
   std::vector<float> brow(std::span<const int> indices) {
     std::vector<float> out(model_.weight.size(), 0.f);
-    float left = 1e9f, right = -1e9f, y = 0;
     std::vector<Point> points;
     for (size_t i = 0; i < 5; i++) {
       const Point upper = local(indices[i]), lower = local(indices[i + 5]);
       points.push_back({(upper.x + lower.x) / 2, (upper.y + lower.y) / 2});
     }
     std::sort(points.begin(), points.end(), [](Point a, Point b) { return a.x < b.x; });
-    left = points.front().x;
-    right = points.back().x;
+    const float left = points.front().x, right = points.back().x, fh = model_.face_height, margin = .16f * fh;
     const MonotoneCurve line(std::move(points));
-    const float fh = model_.face_height, margin = .16f * fh;
-    y = line((left + right) / 2);
-    (void)y;
     each_node([&](size_t k, Point p) {
       if (p.x < left - margin || p.x > right + margin) return;
       const float dy = p.y - line(p.x);

@@ -1,5 +1,6 @@
 // What is derived once from an asset: the mouth's frame and contours, the weights of the displacement grid, lids, and the mouth's inner layers.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace mouthpiece::face {
 
-inline float clamp01(float x) { return x < 0 ? 0.f : x > 1 ? 1.f : x; }
+/** 0 for what is not a number. */
+inline float clamp01(float x) { return x > 0 ? (x < 1 ? x : 1.f) : 0.f; }
 inline float mix(float a, float b, float t) { return a + (b - a) * t; }
 /** Cubic step from 0 at `from` to 1 at `to` (either order). */
 inline float smooth(float from, float to, float x) {
@@ -44,13 +46,23 @@ struct Layer {
   std::vector<uint8_t> yuva;
 };
 
+struct Colour {
+  float y, u, v;
+};
+
+/** A rectangle in pixels, ends included. */
+struct Area {
+  float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+};
+
 struct Eye {
   Point corner{}, axis{1, 0};     // viewer's left corner; unit vector towards the other one
   float length = 1, height = 1;   // of the opening
   static constexpr int SAMPLES = 33;
   std::array<float, SAMPLES> upper{}, lower{};   // lid curves along the axis: distance below it
-  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;            // box of pixels that lids or gaze may change when the head is still (16 aligned)
-  Layer lid;                      // in picture coordinates
+  Area opening, lid_area;         // pixels of the neutral picture that gaze, or lids, may change
+  Colour lash{34, 128, 128};
+  Layer lid;                      // the closed lid, in picture coordinates
 };
 
 struct Model {
@@ -65,10 +77,15 @@ struct Model {
   int x0 = 0, y0 = 0, x1 = 0, y1 = 0, columns = 0, rows = 0;
   std::vector<float> weight;               // how far a node follows the head, 0..1; 0 wherever a pixel near it must not change
   std::vector<float> depth;                // towards the viewer, pixels, times weight
-  std::vector<float> brow_left, brow_right, brow_inner;
+  std::vector<float> brow, brow_inner;     // how far raised brows lift a node; the same for frowning inner ends, down positive
   Point pivot{};                           // of roll
 
   int node(int i, int j) const { return j * columns + i; }
+  /** The node nearest to a place of the picture. */
+  size_t nearest(float x, float y) const {
+    const auto index = [](float at, int count) { return at > 0 ? std::min(int(at / NODE_STEP + .5f), count - 1) : 0; };
+    return size_t(node(index(x - float(x0), columns), index(y - float(y0), rows)));
+  }
 };
 
 /** @throws std::runtime_error when the landmarks do not make a face. */

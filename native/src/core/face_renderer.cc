@@ -11,7 +11,25 @@ namespace {
 constexpr float MOOD_EASE = .206f;
 constexpr float BREATH_LIFT = 1.6f;          // pixels of a 512 picture
 constexpr float BROW_LIFT = .034f, FROWN = .020f;   // shares of the face's height
-constexpr float GAZE_X = .055f, GAZE_Y = .07f;      // of the eye's length and height
+constexpr float GAZE_X = .06f, GAZE_Y = .09f;      // of the eye's length and height
+
+constexpr int MOUTH_ROWS = 2 * NODE_STEP;  // rows that the mouth is drawn in at a time
+constexpr float HEAD_MARGIN = 20;              // pixels that a place may be away from its node's place at rest
+constexpr float SEAM_MARGIN = 7;    // pixels from the lips' edges within which a node's cell may hold a piece of them
+constexpr float MOUTH_REACH = 1.35f;    // half widths of the mouth within which its seam may run
+
+/** In its own loop, without a call, so that the compiler makes it a vector one. Rounded to the nearest; half away from 0. */
+void to_units(const float* pixels, int count, int16_t* __restrict out) {
+  for (int i = 0; i < count; i++) {
+    const float bounded = std::min(std::max(pixels[i], -float(MAX_SHIFT)), float(MAX_SHIFT)) * SUBPIXEL;
+    out[i] = int16_t(int(bounded + (bounded < 0 ? -.5f : .5f)));
+  }
+}
+int16_t to_units(float pixels) {
+  int16_t out;
+  to_units(&pixels, 1, &out);
+  return out;
+}
 
 float finite(float x, float low, float high) { return x >= low ? (x <= high ? x : high) : (x < low ? low : 0.f); }
 
@@ -23,18 +41,11 @@ bool same(const Record& a, const Record& b) { return std::memcmp(&a, &b, sizeof(
 
 }  // namespace
 
-Renderer::Renderer(const Model& model, WarpRow warp_row) : model_(model), warp_row_(warp_row) {
-  const size_t nodes = model.weight.size();
-  head_.assign(nodes, {0, 0});
-  nodes_.assign(nodes, {0, 0});
-  last_nodes_.assign(nodes, {0, 0});
-  upper_.assign(nodes, {0, 0});
-  lower_.assign(nodes, {0, 0});
-  local_.assign(nodes, {0, 0});
-  row_x_.assign(size_t(model.columns) + 8, 0);
-  row_y_.assign(size_t(model.columns) + 8, 0);
-  by_upper_.assign(size_t(model.asset.width) * 6, 0);
-  by_lower_.assign(size_t(model.asset.width) * 6, 0);
+Renderer::Renderer(const Model& model, const Warp& warp)
+    : model_(model), warp_(warp), inside_(model), head_(model.weight.size()), nodes_(model.weight.size()), last_nodes_(model.weight.size()),
+      upper_(model.weight.size()), lower_(model.weight.size()), local_(model.weight.size()), seam_(model.weight.size(), 0) {
+  by_upper_.assign(size_t(model.asset.width) * MOUTH_ROWS * 2, 0);
+  by_lower_.assign(size_t(model.asset.width) * MOUTH_ROWS * 2, 0);
 }
 
 void Renderer::set_emotion(int emotion, float strength) { goal_ = mix(mood_of(0), mood_of(emotion), finite(strength, 0, 1)); }
@@ -50,32 +61,34 @@ void Renderer::render(const Articulation& articulation, const Pose& pose, std::s
   if (first) {
     std::memcpy(picture.data(), model_.asset.luma, picture.size());
     std::fill(dirty.begin(), dirty.end(), uint8_t(1));
-    std::fill(last_nodes_.begin(), last_nodes_.end(), Shift{0, 0});
+    std::fill(last_nodes_.x.begin(), last_nodes_.x.end(), int16_t(0));
+    std::fill(last_nodes_.y.begin(), last_nodes_.y.end(), int16_t(0));
     mouth_drawn_ = eyes_drawn_[0] = eyes_drawn_[1] = {};
   }
-  if (!mouth_same) shape_mouth(model_, articulation_, mood_, mouth_);
+  if (!mouth_same) {
+    shape_mouth(model_, articulation_, mood_, mouth_);
+    inside_.prepare(mouth_);
+  }
   move_head();
-  move_nodes();
+  if (mouth_.moved) move_mouth();
   mark_changes(dirty);
 
   // What is drawn on top of the warp is redrawn whole when its state or anything under it changed.
-  const Gaze gazes[2] = {
-      {model_.asset, model_.eyes[0], clamp01(pose_.blink_left + mood_.lids * (1 - pose_.blink_left)), pose_.gaze_x * GAZE_X * model_.eyes[0].length, pose_.gaze_y * GAZE_Y * model_.eyes[0].height},
-      {model_.asset, model_.eyes[1], clamp01(pose_.blink_right + mood_.lids * (1 - pose_.blink_right)), pose_.gaze_x * GAZE_X * model_.eyes[1].length, pose_.gaze_y * GAZE_Y * model_.eyes[1].height},
-  };
+  const auto gaze = [&](const Eye& eye, float blink) { return Gaze(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length, pose_.gaze_y * GAZE_Y * eye.height); };
+  const Gaze gazes[2] = {gaze(model_.eyes[0], pose_.blink_left), gaze(model_.eyes[1], pose_.blink_right)};
   const Box mouth = mouth_.moved ? mouth_box() : Box{};
   mark(mouth_drawn_, dirty);
   mark(mouth, dirty);
   Box eyes[2];
   for (int side = 0; side < 2; side++) {
-    eyes[side] = gazes[side].still() ? Box{} : eye_box(model_.eyes[size_t(side)]);
+    eyes[side] = gazes[side].still() ? Box{} : eye_box(gazes[side]);
     mark(eyes_drawn_[side], dirty);
     mark(eyes[side], dirty);
   }
   draw_blocks(dirty, picture.data());
   if (!mouth.empty()) draw_mouth(mouth, picture.data());
   for (int side = 0; side < 2; side++) {
-    if (!eyes[side].empty()) draw_eye(gazes[side], eyes[side], picture.data());
+    if (!eyes[side].empty()) draw_eye(gazes[side], picture.data());
     eyes_drawn_[side] = eyes[side];
   }
   mouth_drawn_ = mouth;
@@ -112,72 +125,100 @@ void Renderer::limit(const Articulation& articulation, const Pose& pose) {
   mood_ = there ? goal_ : next;
 }
 
-/** The pose of head and brows, which is linear in its parameters for angles this small. */
+/** The pose of head and brows, which is linear in its parameters for angles this small; into all nodes. */
 void Renderer::move_head() {
   const Model& m = model_;
   const float scale = float(m.asset.height) / 512;
   const float sx = pose_.shift_x * scale, sy = (pose_.shift_y - pose_.breath * BREATH_LIFT) * scale;
   const float lift = -(pose_.brow + mood_.brow) * BROW_LIFT * m.face_height, frown = mood_.frown * FROWN * m.face_height;
-  const Point down{-m.frame.sin, m.frame.cos};
+  const float down_x = -m.frame.sin, down_y = m.frame.cos, roll = pose_.roll, yaw = pose_.yaw, pitch = pose_.pitch;
   for (int j = 0; j < m.rows; j++) {
-    const float y = float(m.y0 + j * NODE_STEP) - m.pivot.y;
+    const size_t first = size_t(m.node(0, j));
+    const float y = float(m.y0 + j * NODE_STEP) - m.pivot.y, left = float(m.x0) - m.pivot.x;
+    const float* weight = m.weight.data() + first;
+    const float* depth = m.depth.data() + first;
+    const float* brow = m.brow.data() + first;
+    const float* inner = m.brow_inner.data() + first;
+    float* __restrict head_x = head_.x.data() + first;
+    float* __restrict head_y = head_.y.data() + first;
     for (int i = 0; i < m.columns; i++) {
+      const float raise = lift * brow[i] + frown * inner[i];
+      head_x[i] = weight[i] * (sx - roll * y) + yaw * depth[i] + raise * down_x;
+      head_y[i] = weight[i] * (sy + roll * (left + float(i * NODE_STEP))) + pitch * depth[i] + raise * down_y;
+    }
+    to_units(head_x, m.columns, nodes_.x.data() + first);
+    to_units(head_y, m.columns, nodes_.y.data() + first);
+  }
+}
+
+/** The mouth's displacement on top, for the nodes of the lower face. */
+void Renderer::move_mouth() {
+  const Model& m = model_;
+  const Contours& c = m.contours;
+  // The lower face as a box in the picture, with room for the head's movement.
+  float left = 1e9f, right = -1e9f, top = 1e9f, bottom = -1e9f;
+  const float high = c.nose - .10f * m.face_height, low = c.chin[size_t(c.count / 2)] + .5f * m.face_height + mouth_.jaw_drop;
+  for (const float x : {c.left, c.left + float(c.count)}) {
+    for (const float y : {high, low}) {
+      const Point p = m.frame.to_picture(x, y);
+      left = std::min(left, p.x);
+      right = std::max(right, p.x);
+      top = std::min(top, p.y);
+      bottom = std::max(bottom, p.y);
+    }
+  }
+  const Box box = grid_box(left - HEAD_MARGIN, top - HEAD_MARGIN, right + HEAD_MARGIN, bottom + HEAD_MARGIN);
+  for (int j = (box.y0 - m.y0) / NODE_STEP; j <= (box.y1 - m.y0) / NODE_STEP; j++) {
+    for (int i = (box.x0 - m.x0) / NODE_STEP; i <= (box.x1 - m.x0) / NODE_STEP; i++) {
       const size_t k = size_t(m.node(i, j));
-      const float x = float(m.x0 + i * NODE_STEP) - m.pivot.x;
-      const float brow = lift * std::min(1.f, m.brow_left[k] + m.brow_right[k]) + frown * m.brow_inner[k];
-      head_[k] = {m.weight[k] * (sx - pose_.roll * y) + pose_.yaw * m.depth[k] + brow * down.x,
-                  m.weight[k] * (sy + pose_.roll * x) + pose_.pitch * m.depth[k] + brow * down.y};
+      const float hx = head_.x[k], hy = head_.y[k], w = m.weight[k];
+      const Point p = m.frame.to_local(float(m.x0 + i * NODE_STEP) - hx, float(m.y0 + j * NODE_STEP) - hy);
+      local_.x[k] = p.x;
+      local_.y[k] = p.y;
+      if (w == 0 || p.y < high || p.y > low || p.x < c.left || p.x > c.left + float(c.count)) {
+        upper_.x[k] = lower_.x[k] = nodes_.x[k];
+        upper_.y[k] = lower_.y[k] = nodes_.y[k];
+        seam_[k] = 0;
+        continue;
+      }
+      const Sides sides = displace(m, mouth_, p, SEAM_MARGIN);
+      const auto picture = [&](Point d, int16_t& x, int16_t& y) {
+        x = to_units(hx + w * (m.frame.cos * d.x - m.frame.sin * d.y));
+        y = to_units(hy + w * (m.frame.sin * d.x + m.frame.cos * d.y));
+      };
+      seam_[k] = sides.near_seam && std::abs(p.x - c.centre) < MOUTH_REACH * c.half_width;
+      if (!seam_[k]) {
+        picture(sides.below ? sides.lower : sides.upper, nodes_.x[k], nodes_.y[k]);
+        upper_.x[k] = lower_.x[k] = nodes_.x[k];
+        upper_.y[k] = lower_.y[k] = nodes_.y[k];
+        continue;
+      }
+      picture(sides.upper, upper_.x[k], upper_.y[k]);
+      picture(sides.lower, lower_.x[k], lower_.y[k]);
+      nodes_.x[k] = sides.below ? lower_.x[k] : upper_.x[k];
+      nodes_.y[k] = sides.below ? lower_.y[k] : upper_.y[k];
     }
   }
 }
 
-Renderer::Place Renderer::head_shift(float x, float y) const {
-  const int i = std::clamp(int((x - float(model_.x0)) / NODE_STEP), 0, model_.columns - 1), j = std::clamp(int((y - float(model_.y0)) / NODE_STEP), 0, model_.rows - 1);
-  return head_[size_t(model_.node(i, j))];
-}
-
-void Renderer::move_nodes() {
-  for (int j = 0; j < model_.rows; j++) {
-    for (int i = 0; i < model_.columns; i++) move_node(i, j);
-  }
-}
-
-void Renderer::move_node(int i, int j) {
-  const Model& m = model_;
-  const size_t k = size_t(m.node(i, j));
-  const auto fixed = [](float dx, float dy) { return Shift{int16_t(std::floor(dx * NODE_UNIT + .5f)), int16_t(std::floor(dy * NODE_UNIT + .5f))}; };
-  const Place head = head_[k];
-  if (!mouth_.moved || m.weight[k] == 0) {
-    nodes_[k] = upper_[k] = lower_[k] = fixed(head.x, head.y);
-    return;
-  }
-  const Contours& c = m.contours;
-  const Point p = m.frame.to_local(float(m.x0 + i * NODE_STEP) - head.x, float(m.y0 + j * NODE_STEP) - head.y);
-  local_[k] = {p.x, p.y};
-  if (p.y < c.nose - .10f * m.face_height || p.x < c.left || p.x > c.left + float(c.count)) {
-    nodes_[k] = upper_[k] = lower_[k] = fixed(head.x, head.y);
-    return;
-  }
-  const Sides sides = displace(m, mouth_, p);
-  const auto picture = [&](Point d) { return fixed(head.x + m.weight[k] * (m.frame.cos * d.x - m.frame.sin * d.y), head.y + m.weight[k] * (m.frame.sin * d.x + m.frame.cos * d.y)); };
-  upper_[k] = picture(sides.upper);
-  lower_[k] = picture(sides.lower);
-  nodes_[k] = sides.below ? lower_[k] : upper_[k];
-}
-
 void Renderer::mark_changes(std::span<uint8_t> dirty) const {
   const Model& m = model_;
-  const int across = m.asset.width / 16;
+  const int across = m.asset.width / 16, per_block = 16 / NODE_STEP;
   for (int j = 0; j < m.rows; j++) {
-    const Shift* now = nodes_.data() + m.node(0, j);
-    const Shift* then = last_nodes_.data() + m.node(0, j);
-    if (std::memcmp(now, then, sizeof(Shift) * size_t(m.columns)) == 0) continue;
-    for (int i = 0; i < m.columns; i++) {
-      if (now[i].x == then[i].x && now[i].y == then[i].y) continue;
-      // A node on the border of two macroblocks moves pixels of both.
-      for (int row = std::max(0, j - 1) / 4; row <= std::min(m.rows - 2, j) / 4; row++) {
-        for (int column = std::max(0, i - 1) / 4; column <= std::min(m.columns - 2, i) / 4; column++) dirty[size_t((m.y0 / 16 + row) * across + m.x0 / 16 + column)] = 1;
-      }
+    const size_t first = size_t(m.node(0, j)), bytes = size_t(m.columns) * sizeof(int16_t);
+    const int16_t* x = nodes_.x.data() + first;
+    const int16_t* y = nodes_.y.data() + first;
+    const int16_t* was_x = last_nodes_.x.data() + first;
+    const int16_t* was_y = last_nodes_.y.data() + first;
+    if (std::memcmp(x, was_x, bytes) == 0 && std::memcmp(y, was_y, bytes) == 0) continue;
+    // A node on the border of two macroblocks moves pixels of both.
+    const int above = std::max(0, j - 1) / per_block, below = std::min(m.rows - 2, j) / per_block;
+    uint8_t* row_above = dirty.data() + (m.y0 / 16 + above) * across + m.x0 / 16;
+    uint8_t* row_below = dirty.data() + (m.y0 / 16 + below) * across + m.x0 / 16;
+    for (int i = 0; i + 1 < m.columns; i += per_block) {
+      int changed = 0;
+      for (int k = i; k <= i + per_block; k++) changed |= (x[k] ^ was_x[k]) | (y[k] ^ was_y[k]);
+      if (changed != 0) row_above[i / per_block] = row_below[i / per_block] = 1;
     }
   }
 }
@@ -188,12 +229,18 @@ void Renderer::mark(Box box, std::span<uint8_t> dirty) const {
   }
 }
 
+/** The macroblocks that a rectangle touches, within the grid. */
+Renderer::Box Renderer::grid_box(float left, float top, float right, float bottom) const {
+  const auto block = [](float value, int low, int high) { return std::clamp(int(std::floor(value)) & ~15, low, high); };
+  return {block(left, model_.x0, model_.x1), block(top, model_.y0, model_.y1), block(right + 16, model_.x0, model_.x1), block(bottom + 16, model_.y0, model_.y1)};
+}
+
 Renderer::Box Renderer::mouth_box() const {
   const Contours& c = model_.contours;
   float left = 1e9f, right = -1e9f, top = 1e9f, bottom = -1e9f;
   for (int i = 0; i < c.count; i++) {
     const Mouth::Column& column = mouth_.columns[size_t(i)];
-    if (std::abs(c.left + float(i) - c.centre) > 1.35f * c.half_width) continue;
+    if (std::abs(c.left + float(i) - c.centre) > MOUTH_REACH * c.half_width) continue;
     for (const float y : {column.y_top - 3, column.y_bottom + 3}) {
       const Point p = model_.frame.to_picture(c.left + float(i), y);
       left = std::min(left, p.x);
@@ -202,162 +249,172 @@ Renderer::Box Renderer::mouth_box() const {
       bottom = std::max(bottom, p.y);
     }
   }
-  const Place shift = head_shift((left + right) / 2, (top + bottom) / 2);
-  const auto down = [](float value, int low, int high) { return std::clamp(int(std::floor(value)) & ~15, low, high); };
-  return {down(left + shift.x - 3, model_.x0, model_.x1), down(top + shift.y - 3, model_.y0, model_.y1),
-          down(right + shift.x + 19, model_.x0, model_.x1), down(bottom + shift.y + 19, model_.y0, model_.y1)};
+  const size_t k = model_.nearest((left + right) / 2, (top + bottom) / 2);
+  return grid_box(left + head_.x[k] - 3, top + head_.y[k] - 3, right + head_.x[k] + 3, bottom + head_.y[k] + 3);
 }
 
-Renderer::Box Renderer::eye_box(const Eye& eye) const {
-  const Place shift = head_shift(float(eye.x0 + eye.x1) / 2, float(eye.y0 + eye.y1) / 2);
-  const auto down = [](float value, int low, int high) { return std::clamp(int(std::floor(value)) & ~15, low, high); };
-  return {down(float(eye.x0) + shift.x - 3, model_.x0, model_.x1), down(float(eye.y0) + shift.y - 3, model_.y0, model_.y1),
-          down(float(eye.x1) + shift.x + 18, model_.x0, model_.x1), down(float(eye.y1) + shift.y + 18, model_.y0, model_.y1)};
-}
-
-Plane Renderer::plane(int index) const {
-  const Asset& a = model_.asset;
-  if (index == 0) return {a.luma, a.width, a.width, a.height};
-  return {index == 1 ? a.u : a.v, a.width / 2, a.width / 2, a.height / 2};
-}
-
-/**
- * Warps the neutral picture's plane (0 Y, 1 U, 2 V) through `nodes` over `box` (luma pixels; x multiples of 16, y of 4 and two
- * luma rows per chroma row) to `out` at (out_x, out_y) in the plane's own pixels.
- */
-void Renderer::draw_rows(const std::vector<Shift>& nodes, int index, Box box, uint8_t* out, int stride, int out_x, int out_y) {
-  const Plane source = plane(index);
-  const int scale = index == 0 ? 1 : 2, step = scale;   // every second node for chroma
-  const int first = (box.x0 - model_.x0) / NODE_STEP, count = (box.x1 - box.x0) / NODE_STEP / step;
-  for (int y = box.y0 / scale; y < box.y1 / scale; y++) {
-    const int at = y - model_.y0 / scale, f = at % NODE_STEP;
-    const Shift* top = nodes.data() + model_.node(first, at / NODE_STEP * step);
-    const Shift* low = f == 0 ? top : top + model_.columns * step;
-    for (int k = 0; k <= count; k++) {
-      row_x_[size_t(k)] = top[k * step].x * (NODE_STEP - f) + low[k * step].x * f;
-      row_y_[size_t(k)] = top[k * step].y * (NODE_STEP - f) + low[k * step].y * f;
+/** Where an area of the neutral picture may lie now, the head's turn taken from its corners. */
+Area Renderer::moved(const Area& area) const {
+  Area out{1e9f, 1e9f, -1e9f, -1e9f};
+  for (const float x : {area.x0, area.x1}) {
+    for (const float y : {area.y0, area.y1}) {
+      const size_t k = model_.nearest(x, y);
+      out = {std::min(out.x0, x + head_.x[k]), std::min(out.y0, y + head_.y[k]), std::max(out.x1, x + head_.x[k]), std::max(out.y1, y + head_.y[k])};
     }
-    const WarpSpan span{row_x_.data(), row_y_.data(), box.x0 / scale, y, (box.x1 - box.x0) / scale, scale};
-    warp_row_(source, span, out + size_t(out_y + y - box.y0 / scale) * size_t(stride) + size_t(out_x));
+  }
+  return {out.x0 - 2, out.y0 - 2, out.x1 + 2, out.y1 + 2};
+}
+
+Renderer::Box Renderer::eye_box(const Gaze& gaze) const {
+  const Area area = moved(gaze.area());
+  return grid_box(area.x0, area.y0, area.x1, area.y1);
+}
+
+Nodes Renderer::nodes_at(const Shifts& nodes, int x, int y) const {
+  const size_t k = size_t(model_.node((x - model_.x0) / NODE_STEP, (y - model_.y0) / NODE_STEP));
+  return {nodes.x.data() + k, nodes.y.data() + k, model_.columns};
+}
+
+/** Warps the neutral picture through `nodes` over `box` (multiples of 16 across, 8 down; luma pixels), to planes with their first pixel at the box's corner. */
+void Renderer::draw_box(const Shifts& nodes, Box box, const Target& out) const {
+  const Asset& a = model_.asset;
+  const Plane luma{a.luma, a.width, a.width, a.height}, u{a.u, a.width / 2, a.width / 2, a.height / 2}, v{a.v, a.width / 2, a.width / 2, a.height / 2};
+  for (int y = box.y0; y < box.y1; y += NODE_STEP) {
+    uint8_t* row = out.y + size_t(y - box.y0) * size_t(out.stride);
+    for (int x = box.x0; x < box.x1; x += TILE_WIDTH) warp_.luma(luma, nodes_at(nodes, x, y), x, y, row + x - box.x0, out.stride);
+  }
+  for (int y = box.y0; y < box.y1; y += 2 * NODE_STEP) {
+    const size_t row = size_t((y - box.y0) / 2) * size_t(out.stride / 2);
+    for (int x = box.x0; x < box.x1; x += TILE_WIDTH) {
+      const size_t at = row + size_t((x - box.x0) / 2);
+      warp_.chroma(u, v, nodes_at(nodes, x, y), x / 2, y / 2, out.u + at, out.v + at, out.stride / 2);
+    }
   }
 }
 
-void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) {
-  const int width = model_.asset.width, across = width / 16;
-  const size_t pixels = size_t(width) * size_t(model_.asset.height);
+Renderer::Target Renderer::target(uint8_t* picture, int x, int y) const {
+  const size_t width = size_t(model_.asset.width), pixels = width * size_t(model_.asset.height), chroma = size_t(y / 2) * (width / 2) + size_t(x / 2);
+  return {picture + size_t(y) * width + size_t(x), picture + pixels + chroma, picture + pixels + pixels / 4 + chroma, model_.asset.width};
+}
+
+void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const {
+  const int across = model_.asset.width / 16;
   for (int y = model_.y0; y < model_.y1; y += 16) {
     const uint8_t* row = dirty.data() + y / 16 * across;
     for (int x = model_.x0; x < model_.x1; x += 16) {
-      if (!row[x / 16]) continue;
-      int end = x + 16;
-      while (end < model_.x1 && row[end / 16]) end += 16;
-      const Box box{x, y, end, y + 16};
-      draw_rows(nodes_, 0, box, picture, width, x, y);
-      draw_rows(nodes_, 1, box, picture + pixels, width / 2, x / 2, y / 2);
-      draw_rows(nodes_, 2, box, picture + pixels + pixels / 4, width / 2, x / 2, y / 2);
-      x = end;
+      if (row[x / 16]) draw_box(nodes_, {x, y, x + 16, y + 16}, target(picture, x, y));
     }
   }
 }
 
 /** Where the opening or the seam runs, pixels choose their lip's side one by one, and what lies between the lips is painted in. */
 void Renderer::draw_mouth(Box box, uint8_t* picture) {
-  const Inside inside(model_, mouth_);
-  const Contours& c = model_.contours;
-  const auto near = [&](int i, int j) {
-    const Place p = local_[size_t(model_.node(i, j))];
-    if (std::abs(p.x - c.centre) > 1.35f * c.half_width) return false;
-    const Mouth::Column m = mouth_.at(c, p.x);
-    return p.y > m.y_top - 4 - NODE_STEP && p.y < m.y_bottom + 4 + NODE_STEP;
-  };
-  for (int y = box.y0; y < box.y1; y += NODE_STEP) {
-    const int j = (y - model_.y0) / NODE_STEP;
+  for (int y = box.y0; y < box.y1; y += MOUTH_ROWS) {
     int left = box.x1, right = box.x0;
-    for (int x = box.x0; x <= box.x1; x += NODE_STEP) {
-      const int i = (x - model_.x0) / NODE_STEP;
-      if (!near(i, j) && !near(i, j + 1)) continue;
-      left = std::min(left, x - NODE_STEP);
-      right = std::max(right, x + NODE_STEP);
+    for (int row = y; row <= y + MOUTH_ROWS; row += NODE_STEP) {
+      const uint8_t* seam = seam_.data() + model_.node(0, (row - model_.y0) / NODE_STEP);
+      for (int x = box.x0; x <= box.x1; x += NODE_STEP) {
+        if (!seam[(x - model_.x0) / NODE_STEP]) continue;
+        left = std::min(left, x - NODE_STEP);
+        right = std::max(right, x + NODE_STEP);
+      }
     }
     left = std::max(box.x0, left & ~15);
     right = std::min(box.x1, (right + 15) & ~15);
-    if (left < right) draw_mouth_rows(inside, y, left, right, picture);
+    if (left < right) draw_seam({left, y, right, y + MOUTH_ROWS}, picture);
   }
 }
 
-void Renderer::draw_mouth_rows(const Inside& inside, int y0, int x0, int x1, uint8_t* picture) {
-  const int width = model_.asset.width, j = (y0 - model_.y0) / NODE_STEP;
-  const size_t pixels = size_t(width) * size_t(model_.asset.height);
-  const Contours& c = model_.contours;
-  for (int index = 0; index < 3; index++) {
-    const int scale = index == 0 ? 1 : 2, count = (x1 - x0) / scale, rows = NODE_STEP / scale;
-    const Box box{x0, y0, x1, y0 + NODE_STEP};
-    draw_rows(upper_, index, box, by_upper_.data(), count, 0, 0);
-    draw_rows(lower_, index, box, by_lower_.data(), count, 0, 0);
-    uint8_t* out = picture + (index == 0 ? 0 : index == 1 ? pixels : pixels + pixels / 4);
-    for (int row = 0; row < rows; row++) {
-      const float middle = index == 0 ? 0.f : .5f;   // chroma lies between its pixels
-      const float fy = (float(row * scale) + middle) / NODE_STEP;
-      const uint8_t* from_upper = by_upper_.data() + row * count;
-      const uint8_t* from_lower = by_lower_.data() + row * count;
-      uint8_t* line = out + size_t(y0 / scale + row) * size_t(width / scale) + size_t(x0 / scale);
-      for (int i = 0; i < count; i++) {
-        const float px = (float(i * scale) + middle) / NODE_STEP;
-        const int cell = int(px);
-        const float fx = px - float(cell);
-        const Place* a = local_.data() + model_.node((x0 - model_.x0) / NODE_STEP + cell, j);
-        const Place* b = a + model_.columns;
-        const Point p{mix(mix(a[0].x, a[1].x, fx), mix(b[0].x, b[1].x, fx), fy), mix(mix(a[0].y, a[1].y, fx), mix(b[0].y, b[1].y, fx), fy)};
-        const Mouth::Column m = mouth_.at(c, p.x);
-        const float side = clamp01(p.y - (m.y_top + m.y_bottom) / 2 + .5f);
-        float value = mix(from_upper[i], from_lower[i], side);
-        // Vertical coverage of the pixel by the opening; chroma pixels are twice as high.
-        const float half = .5f * float(scale) + .35f;
-        const float cover = (std::min(p.y + half, m.y_bottom) - std::max(p.y - half, m.y_top)) / (2 * half);
-        if (cover > 0) {
-          const Colour colour = inside.at(p, m.y_top, m.y_bottom);
-          value = mix(value, index == 0 ? colour.y : index == 1 ? colour.u : colour.v, std::min(1.f, cover));
-        }
-        if (index == 0 && mouth_.crease > 0) {
-          const float d = (p.y - (m.y_top + m.y_bottom) / 2) / (.008f * model_.face_height + .4f);
-          const float r = std::abs(p.x - c.centre) / c.half_width;
-          value = 16 + (value - 16) * (1 - .30f * mouth_.crease * std::exp(-d * d) * smooth(1.05f, .85f, r));
-        }
-        line[i] = uint8_t(std::clamp(value + .5f, 0.f, 255.f));
-      }
+void Renderer::draw_seam(Box box, uint8_t* picture) {
+  const int width = box.x1 - box.x0;
+  const auto scratch = [&](std::vector<uint8_t>& bytes) {
+    uint8_t* y = bytes.data();
+    return Target{y, y + width * MOUTH_ROWS, y + width * MOUTH_ROWS * 5 / 4, width};
+  };
+  const Target upper = scratch(by_upper_), lower = scratch(by_lower_), out = target(picture, box.x0, box.y0);
+  draw_box(upper_, box, upper);
+  draw_box(lower_, box, lower);
+  for (int y = 0; y < MOUTH_ROWS; y += NODE_STEP) {
+    for (int x = 0; x < width; x += NODE_STEP) {
+      const size_t k = size_t(model_.node((box.x0 + x - model_.x0) / NODE_STEP, (box.y0 + y - model_.y0) / NODE_STEP)), below = k + size_t(model_.columns);
+      if (seam_[k] | seam_[k + 1] | seam_[below] | seam_[below + 1]) draw_cell(k, upper.at(x, y), lower.at(x, y), out.at(x, y));
     }
   }
 }
 
-void Renderer::draw_eye(const Gaze& gaze, Box box, uint8_t* picture) {
-  const int width = model_.asset.width;
-  const size_t pixels = size_t(width) * size_t(model_.asset.height);
-  for (int index = 0; index < 2; index++) {
-    const int scale = index + 1;
-    const float middle = index == 0 ? 0.f : .5f;
-    for (int y = box.y0 / scale; y < box.y1 / scale; y++) {
-      const float py = float(y * scale) + middle, gy = (py - float(model_.y0)) / NODE_STEP;
-      const int j = std::min(int(gy), model_.rows - 2);
-      const float fy = gy - float(j);
-      for (int x = box.x0 / scale; x < box.x1 / scale; x++) {
-        const float px = float(x * scale) + middle, gx = (px - float(model_.x0)) / NODE_STEP;
-        const int i = std::min(int(gx), model_.columns - 2);
-        const float fx = gx - float(i);
-        const Shift* a = nodes_.data() + model_.node(i, j);
-        const Shift* b = a + model_.columns;
-        const float dx = mix(mix(a[0].x, a[1].x, fx), mix(b[0].x, b[1].x, fx), fy) / NODE_UNIT;
-        const float dy = mix(mix(a[0].y, a[1].y, fx), mix(b[0].y, b[1].y, fx), fy) / NODE_UNIT;
-        Colour colour;
-        if (!gaze.at({px - dx, py - dy}, colour)) continue;
-        const auto byte = [](float value) { return uint8_t(std::clamp(value + .5f, 0.f, 255.f)); };
-        if (index == 0) {
-          picture[size_t(y) * size_t(width) + size_t(x)] = byte(colour.y);
-        } else {
-          const size_t at = size_t(y) * size_t(width / 2) + size_t(x);
-          picture[pixels + at] = byte(colour.u);
-          picture[pixels + pixels / 4 + at] = byte(colour.v);
-        }
+/** One cell of the grid: NODE_STEP luma pixels either way, each on its side of the seam or in the opening. */
+void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower, const Target& out) const {
+  const auto byte = [](float value) { return uint8_t(std::clamp(value + .5f, 0.f, 255.f)); };
+  for (int y = 0; y < NODE_STEP; y++) {
+    for (int x = 0; x < NODE_STEP; x++) {
+      const Seam seam = seam_at(k, float(x), float(y), .85f);
+      float value = mix(upper.y[y * upper.stride + x], lower.y[y * lower.stride + x], seam.side);
+      if (seam.cover > 0) value = mix(value, inside_.at<Channels::luma>(seam.place, seam.top, seam.bottom).y, seam.cover);
+      out.y[y * out.stride + x] = byte(16 + (value - 16) * (1 - seam.crease));
+    }
+  }
+  for (int y = 0; y < NODE_STEP / 2; y++) {
+    for (int x = 0; x < NODE_STEP / 2; x++) {
+      // Chroma lies between its four pixels and is twice as high.
+      const Seam seam = seam_at(k, float(2 * x) + .5f, float(2 * y) + .5f, 1.35f);
+      const int from = y * (upper.stride / 2) + x, to = y * (out.stride / 2) + x;
+      float u = mix(upper.u[from], lower.u[from], seam.side), v = mix(upper.v[from], lower.v[from], seam.side);
+      if (seam.cover > 0) {
+        const Colour colour = inside_.at<Channels::chroma>(seam.place, seam.top, seam.bottom);
+        u = mix(u, colour.u, seam.cover);
+        v = mix(v, colour.v, seam.cover);
       }
+      out.u[to] = byte(u);
+      out.v[to] = byte(v);
+    }
+  }
+}
+
+/** How the mouth's opening lies to the pixel at (x, y) of the cell of node k; `half` is half the pixel's height, with the softness of the edge. */
+Renderer::Seam Renderer::seam_at(size_t k, float x, float y, float half) const {
+  const float fx = x / NODE_STEP, fy = y / NODE_STEP;
+  const Point p{between(local_.x, k, fx, fy), between(local_.y, k, fx, fy)};
+  const Mouth::Edges edges = mouth_.edges(model_.contours, p.x);
+  const float middle = (edges.top + edges.bottom) / 2;
+  Seam seam{p, edges.top, edges.bottom, clamp01(p.y - middle + .5f), 0, 0};
+  // The share of the pixel's height that lies in the opening.
+  seam.cover = clamp01((std::min(p.y + half, edges.bottom) - std::max(p.y - half, edges.top)) / (2 * half));
+  if (mouth_.crease > 0) {
+    const float d = (p.y - middle) / (.008f * model_.face_height + .4f), r = std::abs(p.x - model_.contours.centre) / model_.contours.half_width;
+    if (std::abs(d) < 3) seam.crease = .30f * mouth_.crease * std::exp(-d * d) * smooth(1.05f, .85f, r);
+  }
+  return seam;
+}
+
+void Renderer::draw_eye(const Gaze& gaze, uint8_t* picture) const {
+  const Model& m = model_;
+  const Area area = moved(gaze.area());
+  const auto inner = [](float value, int low, int high) { return std::clamp(int(std::floor(value)) & ~1, low, high); };
+  const int x0 = inner(area.x0, m.x0, m.x1), y0 = inner(area.y0, m.y0, m.y1), x1 = inner(area.x1 + 2, m.x0, m.x1), y1 = inner(area.y1 + 2, m.y0, m.y1);
+  const Target out = target(picture, 0, 0);
+  const auto byte = [](float value) { return uint8_t(std::clamp(value + .5f, 0.f, 255.f)); };
+  // The place of the neutral picture that lies at (x + offset, y + offset) now.
+  const auto source = [&](int x, int y, float offset) {
+    const int i = x - m.x0, j = y - m.y0;
+    const size_t k = size_t(m.node(i / NODE_STEP, j / NODE_STEP));
+    const float fx = (float(i % NODE_STEP) + offset) / NODE_STEP, fy = (float(j % NODE_STEP) + offset) / NODE_STEP;
+    return Point{float(x) + offset - between(nodes_.x, k, fx, fy) / SUBPIXEL, float(y) + offset - between(nodes_.y, k, fx, fy) / SUBPIXEL};
+  };
+  Gaze::Look look;
+  for (int y = y0; y < y1; y++) {
+    uint8_t* row = out.y + size_t(y) * size_t(out.stride);
+    for (int x = x0; x < x1; x++) {
+      if (gaze.look(source(x, y, 0), look)) row[x] = byte(gaze.luma(look, row[x]));
+    }
+  }
+  for (int y = y0; y < y1; y += 2) {
+    const size_t row = size_t(y / 2) * size_t(out.stride / 2);
+    for (int x = x0; x < x1; x += 2) {
+      if (!gaze.look(source(x, y, .5f), look)) continue;
+      float u = out.u[row + size_t(x / 2)], v = out.v[row + size_t(x / 2)];
+      gaze.chroma(look, u, v);
+      out.u[row + size_t(x / 2)] = byte(u);
+      out.v[row + size_t(x / 2)] = byte(v);
     }
   }
 }

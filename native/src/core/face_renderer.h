@@ -15,7 +15,7 @@ namespace mouthpiece::face {
 /** Not thread-safe; the model may be shared by renderers of one thread or of several. */
 class Renderer {
  public:
-  explicit Renderer(const Model& model, WarpRow warp_row = choose_warp_row());
+  explicit Renderer(const Model& model, const Warp& warp = choose_warp());
 
   /**
    * Draws into `picture` (I420 of the asset's size, the same every time) what differs from the frame before, and writes 1 into
@@ -31,39 +31,75 @@ class Renderer {
 
  private:
   struct Box { int x0 = 0, y0 = 0, x1 = 0, y1 = 0; bool empty() const { return x0 >= x1 || y0 >= y1; } };   // multiples of 16
-  struct Shift { int16_t x, y; };    // displacement of a node in 1/NODE_UNIT pixel
-  struct Place { float x, y; };
+  /** Displacements of all nodes in 1/SUBPIXEL pixel. */
+  struct Shifts {
+    std::vector<int16_t> x, y;
+    explicit Shifts(size_t nodes) : x(nodes + 8, 0), y(nodes + 8, 0) {}   // tiles read ahead
+    void swap(Shifts& other) { x.swap(other.x); y.swap(other.y); }
+  };
+  /** The same as numbers, or places, of all nodes. */
+  struct Places {
+    std::vector<float> x, y;
+    explicit Places(size_t nodes) : x(nodes, 0.f), y(nodes, 0.f) {}
+  };
+
+  /** Where to draw: planes and the luma plane's stride (chroma's is half). */
+  struct Target {
+    uint8_t* y;
+    uint8_t* u;
+    uint8_t* v;
+    int stride;
+    /** Moved by (x, y) luma pixels. */
+    Target at(int x, int dy) const { return {y + dy * stride + x, u + dy / 2 * (stride / 2) + x / 2, v + dy / 2 * (stride / 2) + x / 2, stride}; }
+  };
+  struct Seam {
+    Point place;              // in the mouth's frame
+    float top, bottom;        // the lips' inner edges there
+    float side;               // 0 upper lip .. 1 lower lip
+    float cover, crease;      // shares: of the opening, of the shadow between pressed lips
+  };
 
   void limit(const Articulation& articulation, const Pose& pose);
   void move_head();
-  void move_nodes();
-  void move_node(int i, int j);
+  void move_mouth();
   void mark_changes(std::span<uint8_t> dirty) const;
   void mark(Box box, std::span<uint8_t> dirty) const;
+  Box grid_box(float left, float top, float right, float bottom) const;
   Box mouth_box() const;
-  Box eye_box(const Eye& eye) const;
-  Place head_shift(float x, float y) const;
-  void draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture);
-  void draw_rows(const std::vector<Shift>& nodes, int plane, Box box, uint8_t* out, int stride, int out_x, int out_y);
+  Box eye_box(const Gaze& gaze) const;
+  Area moved(const Area& area) const;
+  Nodes nodes_at(const Shifts& nodes, int x, int y) const;
+  Target target(uint8_t* picture, int x, int y) const;
+  void draw_box(const Shifts& nodes, Box box, const Target& out) const;
+  void draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const;
   void draw_mouth(Box box, uint8_t* picture);
-  void draw_mouth_rows(const Inside& inside, int cell_row, int x0, int x1, uint8_t* picture);
-  void draw_eye(const Gaze& gaze, Box box, uint8_t* picture);
-  Plane plane(int index) const;
+  void draw_seam(Box box, uint8_t* picture);
+  void draw_cell(size_t k, const Target& upper, const Target& lower, const Target& out) const;
+  Seam seam_at(size_t k, float x, float y, float half) const;
+  void draw_eye(const Gaze& gaze, uint8_t* picture) const;
+  /** Bilinear value within the cell of node k. */
+  template <class Number>
+  float between(const std::vector<Number>& values, size_t k, float fx, float fy) const {
+    const Number* a = values.data() + k;
+    const Number* b = a + model_.columns;
+    return mix(mix(float(a[0]), float(a[1]), fx), mix(float(b[0]), float(b[1]), fx), fy);
+  }
 
   const Model& model_;
-  const WarpRow warp_row_;
+  const Warp& warp_;
   bool valid_ = false;
   Mood mood_, goal_;
   Articulation articulation_{}, last_articulation_{};
   Pose pose_{}, last_pose_{};
   Mood last_mood_;
   Mouth mouth_;
-  std::vector<Place> head_;                          // of each node: how far the head's pose moves it
-  std::vector<Shift> nodes_, last_nodes_;            // whole displacement, on the lip's side where the node lies
-  std::vector<Shift> upper_, lower_;                 // the same by either lip's side; only round the mouth
-  std::vector<Place> local_;                         // of each node: its place in the resting mouth's frame, head's pose taken away; only round the mouth
+  Inside inside_;
+  Places head_;               // of each node: how far the head's pose moves it
+  Shifts nodes_, last_nodes_; // whole displacement, on the lip's side where the node lies
+  Shifts upper_, lower_;      // the same by either lip's side; only round the mouth
+  Places local_;              // of each node: its place in the resting mouth's frame, head's pose taken away; only round the mouth
+  std::vector<uint8_t> seam_; // of each node round the mouth: whether a lip's edge may run nearby
   Box mouth_drawn_, eyes_drawn_[2];
-  std::vector<int32_t> row_x_, row_y_;
   std::vector<uint8_t> by_upper_, by_lower_;
 };
 

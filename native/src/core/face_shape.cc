@@ -10,7 +10,7 @@ constexpr std::array<Mood, EMOTIONS> MOODS{{
     {},
     {.smile = .75f, .brow = .12f, .frown = 0, .lids = .10f, .press = 0, .open = 0, .gain = 1.05f},
     {.smile = -.6f, .brow = .1f, .frown = -.7f, .lids = .16f, .press = 0, .open = 0, .gain = .85f},
-    {.smile = .05f, .brow = .9f, .frown = 0, .lids = 0, .press = 0, .open = .16f, .gain = 1.08f},
+    {.smile = .05f, .brow = .9f, .frown = 0, .lids = -.10f, .press = 0, .open = .16f, .gain = 1.08f},
     {.smile = -.3f, .brow = -.35f, .frown = .9f, .lids = .10f, .press = .25f, .open = 0, .gain = 1.08f},
     {.smile = .22f, .brow = 0, .frown = 0, .lids = .14f, .press = 0, .open = 0, .gain = .9f},
 }};
@@ -36,7 +36,7 @@ class Profile {
   std::array<float, 258> table_{};
 };
 
-const Profile ALMOND(.75f), ELLIPSE(.5f);
+const Profile ALMOND(.95f), ELLIPSE(.5f);
 
 }  // namespace
 
@@ -53,6 +53,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   const float gain = mood.gain;
   a.jaw = clamp01(a.jaw * gain);
   a.open = clamp01(a.open * gain + mood.open * (1 - a.press));
+  a.jaw = std::max(a.jaw, .7f * (a.open - .35f));   // nobody opens the lips wide over clenched teeth
   a.round = std::min(a.round * std::min(gain, 1.f), model.asset.limits.round);
   a.press = std::max(a.press, mood.press * (1 - smooth(0, .15f, std::max(a.open, a.jaw))));
   mouth.now = a;
@@ -66,7 +67,9 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   const float upper = (excess > 0 ? .36f : .26f) * excess + .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
   const float lower = aperture - upper;
 
-  const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) + .07f * std::max(0.f, mood.smile) - .02f * a.press - .03f * a.jaw, -.6f, .3f);
+  // Corners that a smile drew apart come together when the jaw drops.
+  const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
+  const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) + .07f * std::max(0.f, mood.smile) - .02f * a.press - (.03f + .09f * smiling) * a.jaw - .05f * smiling * a.open, -.6f, .3f);
   const float corner = wn * (1 + kx), reach = float(c.count - 1) / 2;
   const float hide_upper = c.upper_thick * (.34f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.30f * a.press + .42f * a.tuck);
@@ -113,6 +116,13 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   mouth.moved = moved;
 }
 
+Mouth::Edges Mouth::edges(const Contours& contours, float x) const {
+  const float column = std::clamp(x - contours.left, 0.f, float(contours.count - 1) - 1e-3f);
+  const size_t k = size_t(column);
+  const float f = column - float(k);
+  return {mix(columns[k].y_top, columns[k + 1].y_top, f), mix(columns[k].y_bottom, columns[k + 1].y_bottom, f)};
+}
+
 Mouth::Column Mouth::at(const Contours& contours, float x) const {
   const float column = std::clamp(x - contours.left, 0.f, float(contours.count - 1) - 1e-3f);
   const size_t k = size_t(column);
@@ -124,24 +134,27 @@ Mouth::Column Mouth::at(const Contours& contours, float x) const {
   return out;
 }
 
-Sides displace(const Model& model, const Mouth& mouth, Point p) {
+Sides displace(const Model& model, const Mouth& mouth, Point p, float margin) {
   const Contours& c = model.contours;
   const Mouth::Column m = mouth.at(c, p.x);
+  const bool below = p.y > (m.y_top + m.y_bottom) / 2, near = p.y > m.y_top - margin && p.y < m.y_bottom + margin;
   // Vertical weight of the corners' movement: whole at the lips, none at the nose and on the chin.
   const float across = p.y < m.y_upper ? smooth(c.nose - .10f * model.face_height, m.y_upper, p.y) : p.y > m.y_lower ? smooth(m.y_lower + 1.1f * c.half_width, m.y_lower, p.y) : 1.f;
   const float dx = m.dx * across;
 
-  float upper, lower;
-  if (p.y <= m.y_upper) upper = m.d_upper * smooth(c.nose, m.y_upper, p.y);
-  else if (p.y < m.y_top) upper = mix(m.d_upper, m.d_top, (p.y - m.y_upper) / (m.y_top - m.y_upper));
-  else upper = m.d_top;
-
-  if (p.y < m.y_bottom) lower = m.d_bottom;
-  else if (p.y < m.y_lower) lower = mix(m.d_bottom, m.d_lower, (p.y - m.y_bottom) / (m.y_lower - m.y_bottom));
-  else if (p.y < m.y_chin) lower = mix(m.d_lower, m.d_chin, smooth(m.y_lower, m.y_chin, p.y));
-  else lower = m.d_chin * smooth(m.y_chin + .5f * model.face_height, m.y_chin, p.y);
-
-  return {{dx, upper}, {dx, lower}, p.y > (m.y_top + m.y_bottom) / 2, p.y - m.y_top, m.y_bottom - p.y};
+  float upper = 0, lower = 0;
+  if (!below || near) {
+    if (p.y <= m.y_upper) upper = m.d_upper * smooth(c.nose, m.y_upper, p.y);
+    else if (p.y < m.y_top) upper = mix(m.d_upper, m.d_top, (p.y - m.y_upper) / (m.y_top - m.y_upper));
+    else upper = m.d_top;
+  }
+  if (below || near) {
+    if (p.y < m.y_bottom) lower = m.d_bottom;
+    else if (p.y < m.y_lower) lower = mix(m.d_bottom, m.d_lower, (p.y - m.y_bottom) / (m.y_lower - m.y_bottom));
+    else if (p.y < m.y_chin) lower = mix(m.d_lower, m.d_chin, smooth(m.y_lower, m.y_chin, p.y));
+    else lower = m.d_chin * smooth(m.y_chin + .5f * model.face_height, m.y_chin, p.y);
+  }
+  return {{dx, upper}, {dx, lower}, below, near};
 }
 
 }  // namespace mouthpiece::face

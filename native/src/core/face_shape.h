@@ -44,6 +44,9 @@ struct Mouth {
   float crease = 0;        // 0..1 darkening of the line between pressed lips
   Articulation now{};      // the articulators as limited by the face, for what is inside the mouth
 
+  /** The lips' inner edges at local x. */
+  struct Edges { float top, bottom; };
+  Edges edges(const Contours& contours, float x) const;
   /** The column at local x, between samples. */
   Column at(const Contours& contours, float x) const;
 };
@@ -54,9 +57,10 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
 /** Where a point of the local frame comes from: its displacement by the upper and by the lower lip's side of the mouth. */
 struct Sides {
   Point upper, lower;
-  bool below;      // the point lies on the lower side of the middle of the opening
-  float above_top, below_bottom;   // distances past the inner edges, > 0 inside the opening
+  bool below;       // the point lies on the lower side of the middle of the opening
+  bool near_seam;   // or in the opening; elsewhere only the point's own side is filled in
 };
-Sides displace(const Model& model, const Mouth& mouth, Point local);
+/** @param margin what is near the seam, pixels */
+Sides displace(const Model& model, const Mouth& mouth, Point local, float margin);
 
 }  // namespace mouthpiece::face

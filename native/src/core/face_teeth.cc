@@ -94,11 +94,29 @@ Layer painted(const Model& model, bool upper) {
   });
 }
 
+/**
+ * Teeth from a smile hang too low once the lips are closed over them: at rest the biting edge lies a little below the seam.
+ * Raises the layer where it is lower than that.
+ */
+void seat_upper(const Model& model, Layer& layer) {
+  const Contours& c = model.contours;
+  const float seam = c.seam[size_t(c.count / 2)], lowest = seam + .030f * model.face_height;
+  int edge = 0;
+  const int left = std::max(0, int(c.centre - .25f * c.half_width - layer.left)), right = std::min(layer.width, int(c.centre + .25f * c.half_width - layer.left));
+  for (int y = 0; y < layer.height; y++) {
+    int opaque = 0;
+    for (int x = left; x < right; x++) opaque += layer.yuva[4 * (size_t(y) * size_t(layer.width) + size_t(x)) + 3] > 127;
+    if (opaque * 2 > right - left) edge = y;
+  }
+  layer.top -= std::max(0.f, layer.top + float(edge) - lowest);
+}
+
 }  // namespace
 
 void build_teeth(Model& model) {
   const Asset& asset = model.asset;
   model.teeth_upper = asset.teeth_upper ? from_patch(model, asset.teeth_upper) : painted(model, true);
+  seat_upper(model, model.teeth_upper);
   model.teeth_lower = asset.teeth_lower ? from_patch(model, asset.teeth_lower) : painted(model, false);
 }
 

@@ -1,34 +1,68 @@
-// The portable row warp, and the choice between it and the AVX2 one.
+// The portable tile warp, and the choice between it and the AVX2 one.
 #include "core/face_warp.h"
 
-#include <algorithm>
-
 namespace mouthpiece::face {
+namespace {
 
-void warp_row_portable(const Plane& source, const WarpSpan& span, uint8_t* out) {
-  const int unit = span.scale == 1 ? 9 : 10;   // fraction bits of the place before it is cut to 8
-  const int right = (source.width - 1) << 8, bottom = (source.height - 1) << 8;
-  for (int i = 0; i < span.count; i++) {
-    const int node = i / NODE_STEP, f = i % NODE_STEP;
-    const int dx = span.dx[node] * (NODE_STEP - f) + span.dx[node + 1] * f;
-    const int dy = span.dy[node] * (NODE_STEP - f) + span.dy[node + 1] * f;
-    const int x = std::clamp((((span.x + i) << unit) - dx) >> (unit - 8), 0, right);
-    const int y = std::clamp(((span.y << unit) - dy) >> (unit - 8), 0, bottom);
-    const int fx = x & 255, fy = y & 255;
-    const uint8_t* top = source.data + (y >> 8) * source.stride + (x >> 8);
-    const uint8_t* low = top + (y < bottom ? source.stride : 0);
-    const int next = x < right ? 1 : 0;
-    const int a = top[0] * (256 - fx) + top[next] * fx;
-    const int b = low[0] * (256 - fx) + low[next] * fx;
-    out[i] = uint8_t((a * (256 - fy) + b * fy + 32768) >> 16);
+struct Place {
+  int pixel, fraction;
+};
+
+/** Place in a row or column of `size` pixels; beyond its ends the last pixel. */
+inline Place place(int subpixels, int size) {
+  if (subpixels < 0) return {0, 0};
+  if (subpixels >= (size - 1) * SUBPIXEL) return {size - 1, 0};
+  return {subpixels >> SUBPIXEL_BITS, subpixels & (SUBPIXEL - 1)};
+}
+
+uint8_t bilinear(const Plane& source, Place x, Place y) {
+  const uint8_t* top = source.data + y.pixel * source.stride + x.pixel;
+  const uint8_t* low = top + (y.fraction != 0 ? source.stride : 0);
+  const int next = x.fraction != 0 ? 1 : 0;
+  const int a = top[0] * (SUBPIXEL - x.fraction) + top[next] * x.fraction;
+  const int b = low[0] * (SUBPIXEL - x.fraction) + low[next] * x.fraction;
+  // As pmulhrsw rounds.
+  return uint8_t((a + (((b - a) * (y.fraction << 9) + (1 << 14)) >> 15) + SUBPIXEL / 2) >> SUBPIXEL_BITS);
+}
+
+/** `step`: nodes between those used, 1 for luma, 2 for chroma, whose displacements are halved. */
+inline int displacement(const int16_t* nodes, int columns, int step, int row, int column) {
+  const int k = column / NODE_STEP * step, f = column % NODE_STEP, shift = step == 1 ? 2 : 3;
+  const int16_t* bottom = nodes + columns * step;
+  const int left = (nodes[k] * (NODE_STEP - row) + bottom[k] * row) >> shift;
+  const int right = f == 0 ? left : (nodes[k + step] * (NODE_STEP - row) + bottom[k + step] * row) >> shift;
+  return (left * (NODE_STEP - f) + right * f) >> 2;
+}
+
+void warp_luma(const Plane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride) {
+  for (int row = 0; row < NODE_STEP; row++, out += stride) {
+    for (int i = 0; i < TILE_WIDTH; i++) {
+      const int dx = displacement(nodes.x, nodes.columns, 1, row, i), dy = displacement(nodes.y, nodes.columns, 1, row, i);
+      out[i] = bilinear(source, place((x + i) * SUBPIXEL - dx, source.width), place((y + row) * SUBPIXEL - dy, source.height));
+    }
   }
 }
 
-WarpRow choose_warp_row() {
+void warp_chroma(const Plane& u, const Plane& v, const Nodes& nodes, int x, int y, uint8_t* out_u, uint8_t* out_v, int stride) {
+  for (int row = 0; row < NODE_STEP; row++, out_u += stride, out_v += stride) {
+    for (int i = 0; i < TILE_WIDTH / 2; i++) {
+      const int dx = displacement(nodes.x, nodes.columns, 2, row, i), dy = displacement(nodes.y, nodes.columns, 2, row, i);
+      const Place px = place((x + i) * SUBPIXEL - dx, u.width), py = place((y + row) * SUBPIXEL - dy, u.height);
+      out_u[i] = bilinear(u, px, py);
+      out_v[i] = bilinear(v, px, py);
+    }
+  }
+}
+
+}  // namespace
+
+const Warp WARP_PORTABLE{warp_luma, warp_chroma};
+
+const Warp& choose_warp() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return warp_row_avx2;
+  if (__builtin_cpu_supports("avx2")) return WARP_AVX2;
 #endif
-  return warp_row_portable;
+  return WARP_PORTABLE;
 }
 
 }  // namespace mouthpiece::face

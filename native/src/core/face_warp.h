@@ -1,41 +1,47 @@
-// Resampling of one picture row through a displacement grid: the renderer's inner loop, in a portable and an AVX2 version that agree bit for bit.
+// Resampling of small tiles through a displacement grid: the renderer's inner loop, in a portable and an AVX2 version that agree bit for bit.
 #pragma once
 #include <cstdint>
 
 namespace mouthpiece::face {
 
-/** Grid nodes are this many luma pixels apart (half as many chroma pixels for every second node: also 4). */
+/** Grid nodes are this many luma pixels apart; chroma uses every second node, which are as many chroma pixels apart. */
 constexpr int NODE_STEP = 4;
-/** Unit of node displacements: 1/32 pixel of luma. */
-constexpr int NODE_UNIT = 32;
+/** Displacements count in 1/64 luma pixel; the weights between pixels have as many steps. */
+constexpr int SUBPIXEL = 64, SUBPIXEL_BITS = 6;
+/** Largest displacement in pixels: four times it still fits 16 bits. */
+constexpr int MAX_SHIFT = 100;
+
+/** A tile is TILE_WIDTH x NODE_STEP luma pixels, or half as many by NODE_STEP in both chroma planes. */
+constexpr int TILE_WIDTH = 16;
 
 struct Plane {
   const uint8_t* data;
-  int stride, width, height;
+  int stride, width, height;   // width at least 32
 };
 
-struct WarpSpan {
-  /**
-   * Displacements along the row at every NODE_STEP pixels from `x` on (count / 4 + 1 of them, readable up to one more), already
-   * interpolated between two node rows by weights that sum to NODE_STEP: unit 1/128 luma pixel. Source = place - displacement.
-   */
-  const int32_t* dx;
-  const int32_t* dy;
-  int x, y;          // first pixel, in the plane's own pixels; x is a multiple of NODE_STEP
-  int count;         // pixels, a multiple of 8
-  int scale;         // 1: luma, 2: chroma of half size
+/**
+ * Displacements at the tile's first node and on; rows of nodes are `columns` apart. Five nodes of two rows (chroma: of the first and the third) are
+ * used, eight of each may be read. Source = place - displacement.
+ */
+struct Nodes {
+  const int16_t* x;
+  const int16_t* y;
+  int columns;
 };
 
-/** Bilinear samples of `source` into `out`. Places outside the plane read its edge. Weights have 8 bits. */
-using WarpRow = void (*)(const Plane& source, const WarpSpan& span, uint8_t* out);
+struct Warp {
+  /** Bilinear samples for the tile at (x, y). Places outside the plane read its edge. */
+  void (*luma)(const Plane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride);
+  /** The same for both chroma planes, which have one size; (x, y) and `stride` in their own pixels. */
+  void (*chroma)(const Plane& u, const Plane& v, const Nodes& nodes, int x, int y, uint8_t* out_u, uint8_t* out_v, int stride);
+};
 
-void warp_row_portable(const Plane& source, const WarpSpan& span, uint8_t* out);
+extern const Warp WARP_PORTABLE;
+#if defined(__x86_64__)
+extern const Warp WARP_AVX2;
+#endif
 
 /** The fastest version that this processor runs. */
-WarpRow choose_warp_row();
-
-#if defined(__x86_64__)
-void warp_row_avx2(const Plane& source, const WarpSpan& span, uint8_t* out);
-#endif
+const Warp& choose_warp();
 
 }  // namespace mouthpiece::face

@@ -1,0 +1,90 @@
+// The native reader of face assets: shared memory, several threads, and files that are broken in any way.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
+import { native } from '../../../src/native/addon.ts';
+import { faceAssetOf } from '../../../src/worker/render/face-stage.ts';
+import { VISEMES } from '../../../src/worker/render/visemes.ts';
+import { checksumOf } from './checksum.ts';
+import { Canvas, SIZE, syntheticAsset } from './synthetic-face.ts';
+
+const bytes = syntheticAsset();
+
+const shared = (): Uint8Array<SharedArrayBuffer> => {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  copy.set(bytes);
+  return copy;
+};
+
+test('reads an asset and tells its size', () => {
+  const asset = new native.FaceAsset(bytes);
+  assert.deepEqual([asset.width, asset.height], [SIZE, SIZE]);
+  assert.throws(() => new (native.FaceAsset as unknown as new (x: unknown) => unknown)('x'), TypeError);
+  assert.throws(() => new (native.FaceRenderer as unknown as new (x: unknown) => unknown)({}), TypeError);
+});
+
+test('keeps its own bytes alive, shared or not', async () => {
+  const plain = bytes.slice();
+  const asset = new native.FaceAsset(plain);
+  structuredClone(plain.buffer, { transfer: [plain.buffer] });   // detaches it here
+  const canvas = new Canvas(asset).show(VISEMES.aa);
+  assert.ok(canvas.opening() > 100);
+  await new Promise((resolve) => { setImmediate(resolve); });
+  assert.ok(canvas.show(VISEMES.oh).opening() > 10);
+});
+
+test('two threads draw the same face from one buffer at once', async () => {
+  const memory = shared();
+  const source = `
+    import { parentPort, workerData } from 'node:worker_threads';
+    const { checksumOf } = await import(workerData.module);
+    parentPort.postMessage(checksumOf(workerData.memory));`;
+  const results = await Promise.all([0, 1].map(async () => {
+    const worker = new Worker(source, { eval: true, workerData: { memory, module: new URL('./checksum.ts', import.meta.url).href } });
+    const [message] = await once(worker, 'message') as [string];
+    await worker.terminate();
+    return message;
+  }));
+  assert.deepEqual(results, [checksumOf(bytes), checksumOf(bytes)]);
+});
+
+test('the same buffer is parsed once per thread', () => {
+  const memory = shared();
+  assert.equal(faceAssetOf(memory.buffer), faceAssetOf(memory.buffer));
+  assert.notEqual(faceAssetOf(memory.buffer), faceAssetOf(shared().buffer));
+});
+
+test('whatever cuts or corrupts an asset, both readers either accept it or say what is wrong', () => {
+  let state = 12345;
+  const random = (below: number): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state % below;
+  };
+  for (let round = 0; round < 300; round++) {
+    const broken = round % 3 === 0 ? bytes.slice(0, random(bytes.length)) : bytes.slice();
+    // Prefix, section table and landmarks are where damage hurts; pixels are only pixels.
+    for (let flips = random(6); flips > 0 && broken.length > 0; flips--) broken[random(Math.min(broken.length, 400))] = random(256);
+    for (const read of [(): unknown => new Canvas(new native.FaceAsset(broken)).show(VISEMES.aa), (): unknown => decodeFaceAsset(broken)]) {
+      try {
+        read();
+      } catch (error) {
+        assert.ok(error instanceof Error && (/^not a usable face asset: ./.test(error.message) || error.message.includes('picture must have')), String(error));
+      }
+    }
+  }
+});
+
+test('wrong buffers are refused', () => {
+  const renderer = new native.FaceRenderer(new native.FaceAsset(bytes));
+  const good = { articulation: new Float32Array(14), pose: new Float32Array(11), picture: new Uint8Array(SIZE * SIZE * 1.5), dirty: new Uint8Array(1024) };
+  const render = (changes: Partial<typeof good>): void => {
+    const { articulation, pose, picture, dirty } = { ...good, ...changes };
+    renderer.render(articulation, pose, picture, dirty);
+  };
+  render({});
+  for (const changes of [{ articulation: new Float32Array(13) }, { pose: new Float32Array(12) }, { picture: new Uint8Array(1) }, { dirty: new Uint8Array(0) }]) assert.throws(() => { render(changes); }, TypeError);
+  assert.throws(() => { renderer.setEmotion(6, 1); }, RangeError);
+  assert.throws(() => { renderer.setEmotion(1, Number.NaN); }, RangeError);
+});
