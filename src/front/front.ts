@@ -25,6 +25,7 @@ import { SocketRoutes } from './http/socket.ts';
 import { SessionQuota } from './sessions/quota.ts';
 import { SessionTokens } from './sessions/token.ts';
 import { Agents } from './store/agents.ts';
+import { startStunServer, type StunServer } from './stun-server.ts';
 import { ApiKeys } from './store/api-keys.ts';
 import { AutoTokens } from './store/auto-tokens.ts';
 import { FileBlobs } from './store/blobs.ts';
@@ -43,8 +44,10 @@ export interface FrontConfig {
   readonly tokenTtlSeconds: number;
   readonly requestsPerSecond: number;
   readonly sessionsPerKey: number;
-  /** Never empty. */
-  readonly iceServers: readonly IceServer[];
+  /** Handed to clients. Undefined: a STUN server of our own, on UDP at the number of the HTTP port. */
+  readonly iceServers: readonly IceServer[] | undefined;
+  /** The address of this host as clients know it. */
+  readonly publicHost: string;
   readonly turnSecret: string | undefined;
   /** Of WebSockets; empty: any. */
   readonly allowedOrigins: readonly string[];
@@ -130,9 +133,11 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
     return face !== undefined && face.status !== 'failed';
   };
 
+  const iceServers: IceServer[] = [...config.iceServers ?? []];
+
   const api: Route[] = [
     ...composeRoutes({
-      tokens, quota, faceExists, models: deps.models, canPlace: deps.canPlace, draining: deps.draining, iceServers: config.iceServers, turnSecret: config.turnSecret,
+      tokens, quota, faceExists, models: deps.models, canPlace: deps.canPlace, draining: deps.draining, iceServers, turnSecret: config.turnSecret,
       onRefused: deps.onTokenRefused,
     }),
     ...staticRoutes({ videos: staticVideos, faceExists, bodyPool }),
@@ -153,14 +158,21 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   for (const name of ['/compose/webrtc/livekit', '/StartWebRTCSessionLivekit']) sockets.add(name, notServed);
 
   let listener: Listener | undefined;
+  let stun: StunServer | undefined;
   return {
     apiKeys, tokens, quota, faces, faceCatalog, jobPool, staticVideos, routes, sockets,
     async listen() {
       listener = await listen({ host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}), sockets, exchange });
+      if (iceServers.length === 0) {
+        stun = await startStunServer(config.host, listener.port, log);
+        const host = config.publicHost.includes(':') ? `[${config.publicHost}]` : config.publicHost;
+        iceServers.push({ urls: `stun:${host}:${stun?.port ?? 3478}` });
+      }
       return { port: listener.port };
     },
     async close() {
       await listener?.close();
+      await stun?.close();
       await faces.close();
       await Promise.all([jobPool.close(), bodyPool.close()]);
     },
