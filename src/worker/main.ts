@@ -56,7 +56,10 @@ const sheet = new Sheet(birth.sheet);
 const instruments = createInstruments(sheet);
 watchWorkerThread(sheet, () => native.threadCpuMs());
 const model = await SpeechModel.load({ maxBatch: birth.maxSessions });
-const endpoint = await createEndpoint({ bindAddress: birth.bindAddress, port: birth.port, announcedAddresses: birth.announcedAddresses, sheet });
+const endpoint = await createEndpoint({
+  bindAddress: birth.bindAddress, port: birth.port, announcedAddresses: birth.announcedAddresses, sheet,
+  onPeerError: (error, sessionId) => { log('error', 'a defect in the transport ended this peer', { error: String(error), stack: error instanceof Error ? error.stack : undefined }, sessionId); },
+});
 const beat = new Beat({
   pipeline: new Pipeline(model, instruments, birth.maxSessions), instruments, post,
   threadCpuMs: () => native.threadCpuMs(),
@@ -94,7 +97,7 @@ function handle(message: ToWorker): void {
     case 'stop':
       for (const session of beat) session.end('server_stopped');
       beat.stop();
-      endpoint.close().finally(() => { process.exit(0); });
+      void endpoint.close().finally(() => { process.exit(0); });
   }
 }
 

@@ -1,12 +1,9 @@
 // The DTLS server alone, without a network: honest clients of every kind get in, and nobody else does.
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { createSelfSignedCertificate, HashAlgorithm, SignatureAlgorithm } from 'werift';
 import { createCertificate, fingerprintOf } from '../../../src/worker/peer/certificate.ts';
 import { DtlsServer } from '../../../src/worker/peer/dtls-server.ts';
 import { LyingClient, type ClientIdentity, type ClientQuirks } from '../../peers/dtls-client.ts';
@@ -14,14 +11,11 @@ import { LyingClient, type ClientIdentity, type ClientQuirks } from '../../peers
 const own = createCertificate(Date.now());
 const client = createCertificate(Date.now());
 const stranger = createCertificate(Date.now());
-const directory = mkdtempSync(join(tmpdir(), 'mouthpiece-dtls-'));
-after(() => { rmSync(directory, { recursive: true }); });
 
 /** An RSA certificate, as GStreamer and older stacks make them. */
-function rsaIdentity(): ClientIdentity {
-  const path = (name: string): string => join(directory, name);
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', path('key.pem'), '-out', path('cert.pem'), '-days', '2', '-subj', '/CN=rsa'], { stdio: 'ignore' });
-  return { der: new X509Certificate(readFileSync(path('cert.pem'))).raw, privateKey: createPrivateKey(readFileSync(path('key.pem'))) };
+async function rsaIdentity(): Promise<ClientIdentity> {
+  const { certPem, keyPem } = await createSelfSignedCertificate({ signature: SignatureAlgorithm.rsa_1, hash: HashAlgorithm.sha256_4 });
+  return { der: new X509Certificate(certPem).raw, privateKey: createPrivateKey(keyPem) };
 }
 
 class Harness {
@@ -57,8 +51,8 @@ test('our certificate is a valid self-signed P-256 one', () => {
   assert.ok(Date.parse(parsed.validFrom) < Date.now() && Date.parse(parsed.validTo) > Date.now() + 86_400_000 * 300);
 });
 
-test('honest clients connect, whatever their keys, fragments and age', () => {
-  const rsa = rsaIdentity();
+test('honest clients connect, whatever their keys, fragments and age', async () => {
+  const rsa = await rsaIdentity();
   const cases: [ClientIdentity, ClientQuirks, string][] = [
     [client, {}, 'sha256'], [client, {}, 'sha384'], [client, {}, 'sha512'], [client, { scheme: 0x0503 }, 'sha256'], [rsa, {}, 'sha256'], [rsa, { scheme: 0x0401 }, 'sha256'],
     [client, { withoutExtendedMasterSecret: true }, 'sha256'], [client, { shuffleFragments: 17 }, 'sha256'], [rsa, { shuffleFragments: 100, padding: 3_000 }, 'sha256'],
