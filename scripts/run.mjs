@@ -27,7 +27,7 @@ function testFiles(folder) {
     if (entry.isDirectory()) found.push(...testFiles(file));
     else if (entry.name.endsWith('.test.ts')) found.push(file);
   }
-  return found.sort();
+  return found.sort((a, b) => a.localeCompare(b));
 }
 
 /** Static checks, then the unit tests, two files at a time, then scenarios one by one: those measure time and want the machine alone. */

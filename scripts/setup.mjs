@@ -62,7 +62,7 @@ function installDebianPackages(names, say) {
 /** @returns the path of npm's own script, so that it can be run by whichever Node we choose. */
 function npmScript() {
   const candidates = [process.env.npm_execpath, path.join(path.dirname(process.execPath), '../lib/node_modules/npm/bin/npm-cli.js'), '/usr/lib/node_modules/npm/bin/npm-cli.js', '/usr/share/nodejs/npm/bin/npm-cli.js'];
-  const found = candidates.find((file) => file && /npm-cli\.js$/.test(file) && existsSync(file));
+  const found = candidates.find((file) => file?.endsWith('npm-cli.js') && existsSync(file));
   if (found) return found;
   try {
     return path.join(execFileSync('npm', ['root', '-g'], { encoding: 'utf8' }).trim(), 'npm/bin/npm-cli.js');

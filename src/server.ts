@@ -38,16 +38,16 @@ export async function startServer(config: Config, log: Logger): Promise<RunningS
   const metrics = new Metrics();
   const stopVitals = watchMainThread(metrics, () => native.threadCpuMs(), { version: packageVersion(), commit: commitHash() });
   const opened = await connectStore({ redisUrl: config.REDIS_URL, dataDir: config.DATA_DIR }, log);
-  const closers: (() => Promise<unknown> | void)[] = [() => opened.close()];
+  const closers: (() => Promise<void>)[] = [() => Promise.resolve(stopVitals()), () => opened.close()];
   try {
-    return await assemble(config, log, metrics, opened, [stopVitals, ...closers]);
+    return await assemble(config, log, metrics, opened, closers);
   } catch (error) {
-    for (const close of [stopVitals, ...closers]) await close();
+    for (const close of closers) await close();
     throw error;
   }
 }
 
-async function assemble(config: Config, log: Logger, metrics: Metrics, opened: OpenStore, closers: (() => Promise<unknown> | void)[]): Promise<RunningServer> {
+async function assemble(config: Config, log: Logger, metrics: Metrics, opened: OpenStore, closers: (() => Promise<void>)[]): Promise<RunningServer> {
   const { store } = opened;
   observeRedis(metrics, store.client, () => store.ready);
   const serverId = await serverIdentity(config.DATA_DIR);

@@ -33,9 +33,9 @@ export function bindShapes(inputs: readonly { name: string; shape: Dimensions }[
     throw new Wav2LipRefused(`WAV2LIP_MODEL must take mel [B,1,80,16] and image [B,6,S,S] and give [B,3,S,S]; ${found}`);
   }
   const side = [image.shape[2], image.shape[3], output.shape[2], output.shape[3]].find((value) => typeof value === 'number') ?? MIN_SIDE;
-  const isSquare = [image.shape[2], image.shape[3]].every((value) => fits(value, side as number));
-  if (!isSquare || (side as number) < MIN_SIDE || (side as number) > MAX_SIDE) throw new Wav2LipRefused(`WAV2LIP_MODEL must take a square picture of ${MIN_SIDE} to ${MAX_SIDE} pixels a side; ${found}`);
-  return { mel: mel.name, image: image.name, output: output.name, side: side as number };
+  const isSquare = [image.shape[2], image.shape[3]].every((value) => fits(value, side));
+  if (!isSquare || side < MIN_SIDE || side > MAX_SIDE) throw new Wav2LipRefused(`WAV2LIP_MODEL must take a square picture of ${MIN_SIDE} to ${MAX_SIDE} pixels a side; ${found}`);
+  return { mel: mel.name, image: image.name, output: output.name, side };
 }
 
 const describe = (values: readonly { name: string; shape: Dimensions }[]): string => values.map(({ name, shape }) => `${name} [${shape.join(',')}]`).join(', ') || 'none';
