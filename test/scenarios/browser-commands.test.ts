@@ -5,6 +5,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { envelope, findMouth, lastMotion, locate, motion } from '../harness/lipsync.ts';
+import { patience } from '../harness/machine.ts';
 import { type ConnectOptions, framesBetween, Probe, type Recording } from '../harness/probe.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { concat, OUT, silence, synthesize, toWav, trim } from '../harness/speech.ts';
@@ -60,10 +61,10 @@ test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said
     });
     const quiet = cuts.map(({ skipMs, recording }) => lastSoundMs(recording) - skipMs);
     t.diagnostic(`after SKIP: mouth still ${rounded(still)} ms, quiet ${rounded(quiet)} ms, SILENT ${rounded(cuts.map(({ skipMs, silentMs }) => silentMs - skipMs))} ms`);
-    // The middle of three: a browser on a busy test machine may show any one frame late.
-    assert.ok(middle(still) <= 100, `the mouth moved for ${rounded(still)} ms`);
-    assert.ok(middle(quiet) <= 100, `there was sound for ${rounded(quiet)} ms`);
-    assert.ok(Math.max(...still, ...quiet) < 250);
+    // The middle of three: a browser may show any one frame late.
+    assert.ok(middle(still) <= 100 * patience(), `the mouth moved for ${rounded(still)} ms`);
+    assert.ok(middle(quiet) <= 100 * patience(), `there was sound for ${rounded(quiet)} ms`);
+    assert.ok(Math.max(...still, ...quiet) < 200 * patience());
     assert.equal(countOf(cuts[2]!.recording, 'silent'), 3);
   });
 });
@@ -80,8 +81,8 @@ test('PLAY_IMMEDIATE replaces what is being said, and what waits behind it', asy
     const { sample, likeness } = locate(recording.sound, short.pcm);
     const delayMs = recording.soundStartMs + sample / 16 - replaced;
     t.diagnostic(`replacement heard after ${delayMs.toFixed(0)} ms (likeness ${likeness.toFixed(2)})`);
-    assert.ok(likeness > 0.95, `the replacement was not heard (likeness ${likeness.toFixed(2)})`);
-    assert.ok(delayMs < 250, `it took ${delayMs.toFixed(0)} ms`);
+    assert.ok(likeness > 1 - 0.05 * patience(), `the replacement was not heard (likeness ${likeness.toFixed(2)})`);
+    assert.ok(delayMs < 200 * patience(), `it took ${delayMs.toFixed(0)} ms`);
     const endMs = recording.soundStartMs + sample / 16 + short.durationMs;
     assert.ok(lastSoundMs(recording) < endMs + 100, 'something of the old speech came after the new');
   });
@@ -97,7 +98,7 @@ test('DONE plays out to the end, then says STOP', async () => {
     assert.deepEqual(detail, { reason: 'stop', code: null });
     const recording = await probe.take();
     const { likeness } = locate(recording.sound, trim(pcm));
-    assert.ok(likeness > 0.9, `the speech was not played to its end (likeness ${likeness.toFixed(2)})`);
+    assert.ok(likeness > 1 - 0.07 * patience(), `the speech was not played to its end (likeness ${likeness.toFixed(2)})`);
     assert.ok(atMs - sent > durationMs - 400, 'STOP came before the end of the speech');
     assert.ok(atMs - sent < durationMs + 1500, `STOP came ${(atMs - sent - durationMs).toFixed(0)} ms after the end of the speech`);
   });
@@ -169,7 +170,7 @@ test('the microphone of the peer connection speaks through the face', async (t) 
     const recording = await probe.take();
     const { likeness } = locate(recording.sound, trim(pcm));
     t.diagnostic(`heard again with a likeness of ${likeness.toFixed(2)}`);
-    assert.ok(likeness > 0.9, `what was said is not what is heard (likeness ${likeness.toFixed(2)})`);
+    assert.ok(likeness > 1 - 0.07 * patience(), `what was said is not what is heard (likeness ${likeness.toFixed(2)})`);
     const frames = framesBetween(recording, speak.atMs, silent.atMs);
     assert.ok(frames.length > 20);
     findMouth(recording, { fromMs: speak.atMs, toMs: silent.atMs }, { fromMs: speak.atMs - 1200, toMs: speak.atMs - 200 });

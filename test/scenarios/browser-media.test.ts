@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { closestLips, findMouth, firstMotion, locate, type MouthRegion, meanMotion, region, soundBehindLips } from '../harness/lipsync.ts';
+import { patience } from '../harness/machine.ts';
 import { Probe, type Recording, framesBetween } from '../harness/probe.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { type Speech, synthesize } from '../harness/speech.ts';
@@ -80,7 +81,7 @@ for (const codec of ['vp8', 'h264'] as const) {
     });
 
     test('shows its first frame soon after asking for a token', () => {
-      assert.ok(connectMs < 1500, `token → first rendered frame took ${connectMs.toFixed(0)} ms`); // 500 ms is the target on a quiet machine: the bench holds it
+      assert.ok(connectMs < 1000 * patience(), `token → first rendered frame took ${connectMs.toFixed(0)} ms`); // 500 ms is the target on a quiet machine: the bench holds it
     });
 
     test('sends idle video and audio before it was sent anything', () => {
@@ -125,7 +126,7 @@ for (const codec of ['vp8', 'h264'] as const) {
 
     test('plays the very speech that was sent', () => {
       const { likeness } = locate(recording.sound, speech.pcm);
-      assert.ok(likeness > 0.97, `what is heard is like what was sent by ${likeness.toFixed(3)}`);
+      assert.ok(likeness > 1 - 0.03 * patience(), `what is heard is like what was sent by ${likeness.toFixed(3)}`);
     });
 
     test('says SPEAK and SILENT once for one utterance', () => {
@@ -140,8 +141,8 @@ for (const codec of ['vp8', 'h264'] as const) {
       t.diagnostic(`sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms (r ${byLoudness.correlation.toFixed(2)}); by what was said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the browser's own estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ms${steady ? '' : ' (never steady)'}`);
       for (const { lagMs, correlation } of [byLoudness, byWords]) {
         assert.ok(correlation > 0.5, `mouth and sound hardly go together (r ${correlation.toFixed(2)})`);
-        assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS, `the sound is ${(-lagMs).toFixed(1)} ms ahead of the lips`);
-        assert.ok(lagMs <= MAX_SOUND_BEHIND_MS, `the sound is ${lagMs.toFixed(1)} ms behind the lips`);
+        assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS * patience(), `the sound is ${(-lagMs).toFixed(1)} ms ahead of the lips`);
+        assert.ok(lagMs <= MAX_SOUND_BEHIND_MS * patience(), `the sound is ${lagMs.toFixed(1)} ms behind the lips`);
       }
     });
 
@@ -151,8 +152,8 @@ for (const codec of ['vp8', 'h264'] as const) {
       const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16 - at.sent;
       t.diagnostic(`sent → lips ${lipsMs.toFixed(0)} ms, sent → heard ${heardMs.toFixed(0)} ms; token → first frame ${connectMs.toFixed(0)} ms`);
       // A browser adds its jitter buffers to both; the bench measures without them.
-      assert.ok(lipsMs < 200, `it took ${lipsMs.toFixed(0)} ms until the lips moved`);
-      assert.ok(heardMs < 250, `it took ${heardMs.toFixed(0)} ms until the speech was heard`);
+      assert.ok(lipsMs < 150 * patience(), `it took ${lipsMs.toFixed(0)} ms until the lips moved`);
+      assert.ok(heardMs < 200 * patience(), `it took ${heardMs.toFixed(0)} ms until the speech was heard`);
     });
   });
 }

