@@ -6,11 +6,11 @@ export type AudioBody =
   | { readonly kind: 'invalid-json' }
   | { readonly kind: 'value'; readonly value: unknown };
 
-/** The body's JSON value, with the Base64 text of its audio field replaced by bytes, or by null when it is not Base64. */
-export function parseAudioBody(bytes: Uint8Array): AudioBody {
+/** The JSON value of a body in chunks, with the Base64 text of its audio field replaced by bytes, or by null when it is not Base64. */
+export function parseAudioBody(chunks: readonly Uint8Array[]): AudioBody {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
   } catch {
     return { kind: 'invalid-json' };
   }

@@ -105,7 +105,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       method: 'POST', path: '/static/audio', tag: 'Static video', auth: 'key',
       summary: 'Make a video of a face that speaks an audio sample',
       aliases: [{ method: 'POST', path: '/audioToVideoStream' }],
-      body: { kind: 'json', schema: audioRequest, limitBytes: MAX_BODY_BYTES, parse: (bytes) => parseLargeBody(bytes, bodyPool), example: EXAMPLE },
+      body: { kind: 'json', schema: audioRequest, limitBytes: MAX_BODY_BYTES, parse: (chunks) => parseLargeBody(chunks, bodyPool), example: EXAMPLE },
       responses: { 200: { description: 'The HLS playlist can be played at once, the MP4 once it is complete.', schema: created } },
       refusals: ['INVALID_FACE_ID', 'INVALID_EMOTION', 'FACE_NOT_READY', 'QUEUE_FULL'],
       timeoutMs: 60_000,
@@ -185,8 +185,9 @@ const urls = (origin: string, id: string) => ({ hls_url: `${origin}/static/hls/$
 
 const noSuchVideo = (): ServiceError => new ServiceError('NOT_FOUND', 'There is no such video: the id is unknown, or the video expired.');
 
-async function parseLargeBody(bytes: Buffer, pool: JobPool): Promise<unknown> {
-  const parsed = bytes.length <= INLINE_BYTES ? parseAudioBody(bytes) : await pool.run<AudioBody>('audioBody', bytes, { timeoutMs: 30_000 });
+async function parseLargeBody(chunks: readonly Uint8Array<ArrayBuffer>[], pool: JobPool): Promise<unknown> {
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  const parsed = length <= INLINE_BYTES ? parseAudioBody(chunks) : await pool.run<AudioBody>('audioBody', chunks, { timeoutMs: 30_000, transfer: chunks.map(({ buffer }) => buffer) });
   if (parsed.kind === 'value') return parsed.value;
-  throw new ValidationError([{ loc: ['body'], msg: bytes.length === 0 ? 'The body is empty; send a JSON object' : 'The body is not valid JSON', type: 'json_invalid' }]);
+  throw new ValidationError([{ loc: ['body'], msg: length === 0 ? 'The body is empty; send a JSON object' : 'The body is not valid JSON', type: 'json_invalid' }]);
 }

@@ -12,23 +12,23 @@ const BODY_DEADLINE_MS = 30_000;
 const SLOWEST_BYTES_PER_SECOND = 64 * 1024;
 let bufferedBytes = 0;
 
-/** Chunks of one body; `release` gives its bytes back to the process's budget and must be called once the body is done with. */
-export interface BodyReader { readonly bytes: Promise<Buffer>; release(): void }
+/** One body in the chunks in which it came; `release` gives its bytes back to the process's budget and must be called once the body is done with. */
+export interface BodyReader { readonly chunks: Promise<readonly Uint8Array<ArrayBuffer>[]>; release(): void }
 
 /**
  * Starts to collect the body. uWebSockets.js gives chunks only to a handler attached at once, so this is called before anything is awaited.
  * Rejects with BODY_TOO_LARGE as soon as the limit is passed; what comes after is dropped unread.
  */
 export function readBody(res: HttpResponse, declaredBytes: number | undefined, limitBytes: number, signal: AbortSignal): BodyReader {
-  const chunks: Buffer[] = [];
+  let chunks: Uint8Array<ArrayBuffer>[] = [];
   let held = 0;
   let finished = false;
   const release = (): void => {
     bufferedBytes -= held;
     held = 0;
-    chunks.length = 0;
+    chunks = [];
   };
-  const bytes = new Promise<Buffer>((resolve, reject) => {
+  const whole = new Promise<readonly Uint8Array<ArrayBuffer>[]>((resolve, reject) => {
     const timer = setTimeout(() => fail(new ServiceError('REQUEST_TIMEOUT')), BODY_DEADLINE_MS + (1000 * (declaredBytes ?? limitBytes)) / SLOWEST_BYTES_PER_SECOND);
     const settle = (): void => { finished = true; clearTimeout(timer); signal.removeEventListener('abort', onAbort); };
     const fail = (error: Error): void => { settle(); release(); reject(error); };
@@ -40,14 +40,14 @@ export function readBody(res: HttpResponse, declaredBytes: number | undefined, l
       if (bufferedBytes + chunk.byteLength > MAX_BUFFERED_BYTES) { fail(new ServiceError('TOO_MANY_CONNECTIONS', 'Too many large uploads at once. Try again shortly.', 2)); return; }
       held += chunk.byteLength;
       bufferedBytes += chunk.byteLength;
-      chunks.push(Buffer.from(chunk.slice(0))); // the chunk is neutered when this returns
+      chunks.push(new Uint8Array(chunk.slice(0))); // the chunk is neutered when this returns
       if (!isLast) return;
       settle();
-      resolve(chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks, held));
+      resolve(chunks);
     });
   });
-  bytes.catch(() => {}); // whoever awaits it sees the error; nobody may await it when another check fails first
-  return { bytes, release };
+  whole.catch(() => {}); // whoever awaits it sees the error; nobody may await it when another check fails first
+  return { chunks: whole, release };
 }
 
 export const tooLarge = (limitBytes: number): string =>

@@ -147,8 +147,7 @@ async function serveRoute(context: ExchangeContext, exchange: Exchange, route: R
   const caller = route.auth === 'key' ? await context.authenticate(keyOf(headers, context.apiKeyHeaders)) : NOBODY;
   if (body instanceof ServiceError) throw body;
   try {
-    const bytes = await body?.bytes;
-    return await handle(exchange, route, caller, bytes);
+    return await handle(exchange, route, caller, await body?.chunks);
   } finally {
     body?.release();
   }
@@ -162,7 +161,7 @@ function keyOf(headers: ReadonlyMap<string, string>, names: readonly string[]): 
   return '';
 }
 
-async function handle(exchange: Exchange, route: Route, caller: Caller, bytes: Buffer | undefined): Promise<Reply> {
+async function handle(exchange: Exchange, route: Route, caller: Caller, chunks: Chunks | undefined): Promise<Reply> {
   const { headers, found } = exchange;
   const issues: ValidationIssue[] = [];
   const pathParams = found.kind === 'route' ? found.match.params : {};
@@ -172,7 +171,7 @@ async function handle(exchange: Exchange, route: Route, caller: Caller, bytes: B
   let body: unknown;
   if (route.body) {
     try {
-      const raw = await parseBody(route.body, bytes as Buffer, headers.get('content-type') ?? '');
+      const raw = await parseBody(route.body, chunks ?? [], headers.get('content-type') ?? '');
       body = check(route.body.schema, 'body', raw, issues);
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error;
@@ -187,9 +186,12 @@ async function handle(exchange: Exchange, route: Route, caller: Caller, bytes: B
   return await withDeadline(Promise.resolve(route.handler(request)), route.timeoutMs ?? HANDLER_TIMEOUT_MS);
 }
 
-async function parseBody(spec: NonNullable<Route['body']>, bytes: Buffer, contentType: string): Promise<unknown> {
-  if (spec.kind === 'multipart') return parseMultipart(bytes, contentType);
-  return await (spec.parse ?? parseJson)(bytes);
+type Chunks = readonly Uint8Array<ArrayBuffer>[];
+
+async function parseBody(spec: NonNullable<Route['body']>, chunks: Chunks, contentType: string): Promise<unknown> {
+  if (spec.kind === 'json' && spec.parse) return await spec.parse(chunks);
+  const bytes = Buffer.concat(chunks);
+  return spec.kind === 'multipart' ? parseMultipart(bytes, contentType) : parseJson(bytes);
 }
 
 async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Reply> {

@@ -35,8 +35,8 @@ export interface ApiRequest<Params = unknown, Query = unknown, Headers = unknown
 
 export interface MultipartFile { readonly field: string; readonly fileName: string; readonly contentType: string; readonly bytes: Uint8Array }
 
-/** Parses a body elsewhere than on the main thread, for routes whose bodies are large. Rejects with ValidationError. */
-export type BodyParser = (bytes: Buffer) => Promise<unknown>;
+/** Parses a body elsewhere than on the main thread, for routes whose bodies are large. The chunks are its own. Rejects with ValidationError. */
+export type BodyParser = (chunks: readonly Uint8Array<ArrayBuffer>[]) => Promise<unknown>;
 
 export type BodySpec<Body extends z.ZodType> =
   | { readonly kind: 'json'; readonly schema: Body; readonly limitBytes: number; readonly example?: unknown; readonly parse?: BodyParser }
