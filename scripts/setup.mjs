@@ -103,7 +103,7 @@ function installNpmPackages(npm, node, say) {
 /**
  * Brings the checkout to where `src/main.ts` can run, from any state of the directory.
  * @param {{ forTests?: boolean, say?: (line: string) => void }} options
- * @returns {{ node: string, env: NodeJS.ProcessEnv }} the Node to run under and the environment for it
+ * @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the Node to run under and the environment for it
  * @throws SetupError with one line that says what to do
  */
 export async function setUp({ forTests = false, say = () => {} } = {}) {
