@@ -101,7 +101,8 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       ended: (id) => { void recorder.end(id); },
     },
   });
-  for (const route of ['/compose/webrtc/p2p', '/compose/webrtc/peer_to_peer', '/StartWebRTCSession']) front.sockets.add(route, sessions.handlers());
+  for (const route of ['/compose/webrtc/p2p', '/compose/webrtc/peer_to_peer']) front.sockets.add(route, sessions.handlers());
+  front.sockets.add('/StartWebRTCSession', sessions.handlers(), '/compose/webrtc/p2p');
 
   const gauges = {
     ready: metrics.gauge('mouthpiece_ready'), draining: metrics.gauge('mouthpiece_draining'),

@@ -155,7 +155,8 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
     log, apiKeyHeaders, secure: config.tls !== undefined, onRequest: deps.onRequest,
     authenticate: (key: string) => authenticate(apiKeys, apiKeyHeaders, key),
   };
-  for (const name of ['/compose/webrtc/livekit', '/StartWebRTCSessionLivekit']) sockets.add(name, notServed);
+  sockets.add('/compose/webrtc/livekit', notServed);
+  sockets.add('/StartWebRTCSessionLivekit', notServed, '/compose/webrtc/livekit');
 
   let listener: Listener | undefined;
   let stun: StunServer | undefined;

@@ -5,7 +5,7 @@ import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { checkContentType, parseJson, parseMultipart, readBody, tooLarge, type BodyReader } from './body.ts';
-import { empty, errorReply, json, writeReply, type Reply, type WireState } from './reply.ts';
+import { DEPRECATED_SINCE, empty, errorReply, json, writeReply, type Reply, type WireState } from './reply.ts';
 import type { ApiRequest, Caller, HttpMethod, Route } from './route.ts';
 import type { Found, Router } from './router.ts';
 import { check, ValidationError, type ValidationIssue } from './validate.ts';
@@ -23,8 +23,6 @@ export interface ExchangeContext {
 
 const NOBODY: Caller = Object.freeze({ ownerId: '', keyId: '', keyName: '' });
 const HANDLER_TIMEOUT_MS = 15_000;
-/** When the auto family and the legacy faces were declared deprecated: 2026-01-01, as RFC 9745 writes a date. */
-const DEPRECATED_SINCE = '@1767225600';
 
 /** Serves one request to its end. Never throws. */
 export async function serveExchange(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Promise<void> {
@@ -197,7 +195,10 @@ async function parseBody(spec: NonNullable<Route['body']>, chunks: Chunks, conte
 async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Reply> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`the handler took longer than ${timeoutMs} ms`)), timeoutMs);
+    timer = setTimeout(() => {
+      reject(new Error(`the handler took longer than ${timeoutMs} ms`));
+      work.then((reply) => reply.body?.kind === 'file' ? reply.body.file.close() : undefined).catch(() => {}); // nobody will send it
+    }, timeoutMs);
   });
   try {
     return await Promise.race([work, late]);

@@ -30,6 +30,9 @@ export function errorReply(error: ServiceError, extra: Record<string, unknown> =
   return json({ ...extra, error: error.message, code: error.code }, ERRORS[error.code].status, headers);
 }
 
+/** When the auto family and the legacy faces were declared deprecated: 2026-01-01, as RFC 9745 writes a date. */
+export const DEPRECATED_SINCE = '@1767225600';
+
 const REASONS: Record<number, string> = {
   200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No Content', 206: 'Partial Content', 302: 'Found', 304: 'Not Modified', 400: 'Bad Request', 401: 'Unauthorized',
   403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed', 408: 'Request Timeout', 409: 'Conflict', 410: 'Gone', 412: 'Precondition Failed',

@@ -2,6 +2,7 @@
 import { DISABLED, type HttpRequest, type HttpResponse, type us_socket_context_t, type WebSocket, type WebSocketBehavior } from 'uWebSockets.js';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { DEPRECATED_SINCE } from './reply.ts';
 
 /** The handshake's request, copied: uWebSockets.js keeps its own only during the upgrade. */
 export interface SocketRequest {
@@ -78,15 +79,18 @@ class UwsSocket implements Socket {
 
 /** All WebSocket routes of one listener. */
 export class SocketRoutes {
-  readonly #routes = new Map<string, SocketHandlers>();
+  readonly #routes = new Map<string, { readonly handlers: SocketHandlers; readonly successor: string | undefined }>();
   readonly #options: SocketOptions;
   readonly #open = new Set<UwsSocket>();
 
   constructor(options: SocketOptions) { this.#options = options; }
 
-  /** Adds a path, matched without regard to case (the earlier names of these paths were in mixed case). */
-  add<Data>(path: string, handlers: SocketHandlers<Data>): void {
-    this.#routes.set(path.toLowerCase(), handlers);
+  /**
+   * Adds a path, matched without regard to case (the earlier names of these paths were in mixed case). An earlier name gives its
+   * `successor`, which the handshake then names.
+   */
+  add<Data>(path: string, handlers: SocketHandlers<Data>, successor?: string): void {
+    this.#routes.set(path.toLowerCase(), { handlers, successor });
   }
 
   has(path: string): boolean { return this.#routes.has(path.toLowerCase()); }
@@ -155,7 +159,9 @@ export class SocketRoutes {
       path, query: new URLSearchParams(req.getQuery() ?? ''), header: (name) => headers.get(name) ?? '',
       ip: Buffer.from(res.getRemoteAddressAsText()).toString(),
     };
-    const handlers = this.#routes.get(path.toLowerCase()) as SocketHandlers;
+    const { handlers, successor } = this.#routes.get(path.toLowerCase()) ?? {};
+    if (!handlers) return; // refused before
+    if (successor) res.writeStatus('101 Switching Protocols').writeHeader('deprecation', DEPRECATED_SINCE).writeHeader('link', `<${successor}>; rel="successor-version"`);
     res.upgrade<Connection>(
       { socket: new UwsSocket(), handlers, request },
       req.getHeader('sec-websocket-key'), req.getHeader('sec-websocket-protocol'), req.getHeader('sec-websocket-extensions'), context,

@@ -4,7 +4,7 @@ import net from 'node:net';
 import { after, before, test } from 'node:test';
 import { sleep } from '../../../src/base/time.ts';
 import type { Socket } from '../../../src/front/http/socket.ts';
-import { serve, type TestHttp } from './server.ts';
+import { raw, serve, type TestHttp } from './server.ts';
 
 let server: TestHttp;
 const seen: { socket: Socket; closes: number }[] = [];
@@ -105,6 +105,15 @@ test('a client that does not read is cut off instead of filling our memory', asy
   for (let i = 0; i < 200 && entry?.socket.open; i += 1) await sleep(5);
   assert.equal(entry?.socket.open, false);
   socket.destroy();
+});
+
+test('an earlier name opens as well, and its handshake names the successor', async () => {
+  server.sockets.add('/OldTalk', { open(socket) { socket.send('old'); socket.end(); }, message() {}, close() {} }, '/talk');
+  const handshake = await raw(server.port, 'GET /oldTALK HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n', /old/);
+  assert.match(handshake, /^HTTP\/1\.1 101 /);
+  assert.match(handshake, /link: <\/talk>; rel="successor-version"/);
+  assert.match(handshake, /deprecation: @\d+/);
+  assert.match(handshake, /Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/i);
 });
 
 test('pages of other origins, unknown paths, too many connections and plain requests are refused', async () => {
