@@ -14,8 +14,12 @@ import { sleep } from '../../src/base/time.ts';
 const WAV = path.join(OUT, 'speech', 'page-microphone.wav');
 const MUSIC_RATE_WAV = path.join(OUT, 'speech', 'page-44100.wav');
 
+const DESK = { width: 1280, height: 900 };
+const PHONE = { width: 360, height: 780, isMobile: true, deviceScaleFactor: 2 };
+
 let server: TestServer;
 let browser: TestBrowser;
+let lost: Page;
 
 before(async () => {
   const { pcm } = await synthesize('What I say, the face says.', 'rms');
@@ -23,11 +27,24 @@ before(async () => {
   const samples = Int16Array.from({ length: pcm.length * 2.75625 }, (_, i) => pcm[Math.floor(i / 2.75625)]!); // 16 kHz → 44.1 kHz, crudely
   await writeFile(MUSIC_RATE_WAV, toWav(samples, 44_100));
   [server, browser] = await Promise.all([startServer(), startBrowser({ microphoneWav: WAV })]);
+  lost = await connectWithoutAWay();
 });
 after(async () => { await browser?.close(); await server?.stop(); });
 
-const DESK = { width: 1280, height: 900 };
-const PHONE = { width: 360, height: 780, isMobile: true, deviceScaleFactor: 2 };
+/** A page that may use TURN servers only, and knows of none. It takes 15 s to give up, so it is begun before all other tests. */
+async function connectWithoutAWay(): Promise<Page> {
+  const page = await browser.newPage(DESK);
+  await page.evaluateOnNewDocument(() => {
+    const scope = globalThis as any;
+    const Real = scope.RTCPeerConnection;
+    scope.RTCPeerConnection = class extends Real { constructor(options: object) { super({ ...options, iceServers: [], iceTransportPolicy: 'relay' }); } };
+  });
+  await page.goto(`${server.url}/#key=${server.apiKey}`);
+  await page.waitForSelector('#connect:not([disabled])');
+  await page.click('#connect');
+  await inState(page, 'connecting');
+  return page;
+}
 
 async function openPage(size: typeof DESK | typeof PHONE = DESK): Promise<Page> {
   const page = await browser.newPage(size);
@@ -192,16 +209,7 @@ test('a video file is rendered, and plays', async () => {
 });
 
 test('a connection that finds no way says why, and what to do', async () => {
-  const page = await browser.newPage(DESK);
-  await page.evaluateOnNewDocument(() => {
-    const scope = globalThis as any;
-    const Real = scope.RTCPeerConnection;
-    scope.RTCPeerConnection = class extends Real { constructor(options: object) { super({ ...options, iceServers: [], iceTransportPolicy: 'relay' }); } };
-  });
-  await page.goto(`${server.url}/#key=${server.apiKey}`);
-  await page.waitForSelector('#connect:not([disabled])');
-  await page.click('#connect');
-  await inState(page, 'connecting');
+  const page = lost;
   await textBecomes(page, '#error-text', /media path.*ANNOUNCED_IPS/, 40_000);
   await inState(page, 'none');
   await page.close();

@@ -13,7 +13,8 @@ after(async () => { await server?.stop(); });
 
 const open = async (options: Record<string, unknown> = {}): Promise<WsClient> => WsClient.open(server, await createToken(server, options));
 
-describe('before there is a peer', { concurrency: true }, () => {
+// The thirty seconds of one test are the others' time too.
+describe('the socket', { concurrency: true }, () => {
   test('a bad token is told on the open socket, in words, and then the socket closes', async () => {
     for (const token of ['', 'nonsense', 'A'.repeat(43), 'x'.repeat(2000)]) {
       const client = await WsClient.open(server, token);
@@ -124,11 +125,9 @@ describe('before there is a peer', { concurrency: true }, () => {
     assert.match(client.messages.at(-1)!.text, /^ERROR OFFER_TIMEOUT/);
     assert.ok(tookMs > 29_000 && tookMs < 33_000, `after ${tookMs.toFixed(0)} ms`);
   });
-});
 
-describe('with a second WebRTC stack as the client', () => {
   for (const codec of ['vp8', 'h264'] as const) {
-    test(`${codec}: media flows at once, speech is announced, DONE ends it`, async () => {
+    test(`a second WebRTC stack, ${codec}: media flows at once, speech is announced, DONE ends it`, async () => {
       const peer = await WeriftPeer.connect(server, await createToken(server), codec);
       try {
         await sleep(1500);
