@@ -51,7 +51,7 @@ const INSPECT_DEADLINE_MS = 30_000;
 const MAX_INSPECTIONS = 8;
 const MAX_ATTEMPTS = 3;
 /** A rendering slower than a tenth of real time hangs. */
-const renderDeadlineMs = (seconds: number): number => 60_000 + seconds * 10_000;
+const renderDeadlineMs = (seconds: number): number => 60_000 + Math.ceil(seconds) * 10_000;
 /** How long a request for the playlist waits for the first segment. */
 const FIRST_SEGMENT_WAIT_MS = 25_000;
 const LOOK_AGAIN_MS = 250;
