@@ -36,6 +36,29 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/** A Prometheus that somebody else runs. */
+export function connectPrometheus(url: string): Prometheus {
+  const get = async <T>(route: string, parameters: Record<string, string> = {}): Promise<T> => {
+    const response = await fetch(`${url}${route}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(20_000) });
+    const body = await response.json() as { status: string; data: T; error?: string };
+    if (body.status !== 'success') throw new Error(body.error ?? `Prometheus answered ${response.status}`);
+    return body.data;
+  };
+  interface Raw { readonly resultType: string; readonly result: readonly { readonly metric: Record<string, string>; readonly value?: [number, string]; readonly values?: [number, string][] }[] | [number, string] }
+  const toSamples = ({ resultType, result }: Raw): Sample[] => {
+    if (resultType === 'scalar') return [{ metric: {}, values: [[(result as [number, string])[0], Number((result as [number, string])[1])]] }];
+    return (result as Exclude<Raw['result'], [number, string]>).map(({ metric, value, values }) => ({ metric, values: (values ?? [value!]).map(([at, text]) => [at, Number(text)]) }));
+  };
+  return {
+    url,
+    query: async (expr) => toSamples(await get('/api/v1/query', { query: expr })),
+    queryRange: async (expr, from, to, step) => toSamples(await get('/api/v1/query_range', { query: expr, start: String(from), end: String(to), step: String(step) })),
+    rules: async () => (await get<{ groups: { rules: Awaited<ReturnType<Prometheus['rules']>> }[] }>('/api/v1/rules')).groups.flatMap(({ rules }) => rules),
+    isUp: async () => (await get<{ activeTargets: { health: string }[] }>('/api/v1/targets')).activeTargets.some(({ health }) => health === 'up'),
+    stop: () => Promise.resolve(),
+  };
+}
+
 /** @param target host:port of a server's /metrics. @throws Error when Prometheus is absent or does not come up. */
 export async function startPrometheus(target: string): Promise<Prometheus> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-prometheus-'));
@@ -52,23 +75,8 @@ export async function startPrometheus(target: string): Promise<Prometheus> {
   child.stderr.on('data', (chunk: Buffer) => { words = (words + chunk.toString()).slice(-4000); });
   const exited = new Promise<void>((resolve) => { child.once('exit', () => { resolve(); }); child.once('error', (error) => { words += String(error); resolve(); }); });
 
-  const get = async <T>(route: string, parameters: Record<string, string> = {}): Promise<T> => {
-    const response = await fetch(`${url}${route}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(20_000) });
-    const body = await response.json() as { status: string; data: T; error?: string };
-    if (body.status !== 'success') throw new Error(body.error ?? `Prometheus answered ${response.status}`);
-    return body.data;
-  };
-  interface Raw { readonly resultType: string; readonly result: readonly { readonly metric: Record<string, string>; readonly value?: [number, string]; readonly values?: [number, string][] }[] | [number, string] }
-  const toSamples = ({ resultType, result }: Raw): Sample[] => {
-    if (resultType === 'scalar') return [{ metric: {}, values: [[(result as [number, string])[0], Number((result as [number, string])[1])]] }];
-    return (result as Exclude<Raw['result'], [number, string]>).map(({ metric, value, values }) => ({ metric, values: (values ?? [value!]).map(([at, text]) => [at, Number(text)]) }));
-  };
   const prometheus: Prometheus = {
-    url,
-    query: async (expr) => toSamples(await get('/api/v1/query', { query: expr })),
-    queryRange: async (expr, from, to, step) => toSamples(await get('/api/v1/query_range', { query: expr, start: String(from), end: String(to), step: String(step) })),
-    rules: async () => (await get<{ groups: { rules: Awaited<ReturnType<Prometheus['rules']>> }[] }>('/api/v1/rules')).groups.flatMap(({ rules }) => rules),
-    isUp: async () => (await get<{ activeTargets: { health: string }[] }>('/api/v1/targets')).activeTargets.some(({ health }) => health === 'up'),
+    ...connectPrometheus(url),
     async stop() {
       child.kill('SIGTERM');
       await exited;

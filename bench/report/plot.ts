@@ -37,11 +37,11 @@ export function ticks(low: number, high: number, wanted = 5): number[] {
 
 interface Frame { readonly x: (value: number) => number; readonly y: (value: number) => number; readonly svg: string }
 
-function frame({ width, height }: Size, [x0, x1]: readonly [number, number], [y0, y1]: readonly [number, number], xName: string, yName: string, xText: (value: number) => string = short): Frame {
+function frame({ width, height }: Size, [x0, x1]: readonly [number, number], [y0, y1]: readonly [number, number], xName: string, yName: string, xText: (value: number) => string = short, yText: (value: number) => string = short): Frame {
   const x = (value: number): number => MARGIN.left + (value - x0) / (x1 - x0 || 1) * (width - MARGIN.left - MARGIN.right);
   const y = (value: number): number => height - MARGIN.bottom - (value - y0) / (y1 - y0 || 1) * (height - MARGIN.top - MARGIN.bottom);
   const svg = [
-    ...ticks(y0, y1).map((tick) => `<line class="grid" x1="${MARGIN.left}" x2="${width - MARGIN.right}" y1="${y(tick)}" y2="${y(tick)}"/><text x="${MARGIN.left - 6}" y="${y(tick) + 4}" text-anchor="end">${short(tick)}</text>`),
+    ...ticks(y0, y1).map((tick) => `<line class="grid" x1="${MARGIN.left}" x2="${width - MARGIN.right}" y1="${y(tick)}" y2="${y(tick)}"/><text x="${MARGIN.left - 6}" y="${y(tick) + 4}" text-anchor="end">${escapeHtml(yText(tick))}</text>`),
     ...ticks(x0, x1, Math.max(2, Math.floor(width / 90))).map((tick) => `<text x="${x(tick)}" y="${height - MARGIN.bottom + 16}" text-anchor="middle">${escapeHtml(xText(tick))}</text>`),
     `<text x="${(width + MARGIN.left) / 2}" y="${height - 6}" text-anchor="middle">${escapeHtml(xName)}</text>`,
     `<text transform="translate(13 ${(height - MARGIN.bottom) / 2}) rotate(-90)" text-anchor="middle">${escapeHtml(yName)}</text>`,
@@ -63,22 +63,22 @@ export function draw(plot: Plot, size: Size = { width: 640, height: 280 }): stri
   }
 }
 
-export function drawLines({ lines, limits = [], x: xName, y: yName }: Extract<Plot, { kind: 'lines' }>, size: Size, xText?: (value: number) => string): string {
+export function drawLines({ lines, limits = [], x: xName, y: yName }: Extract<Plot, { kind: 'lines' }>, size: Size, xText?: (value: number) => string, yText?: (value: number) => string, colourOf = (index: number): string => COLOURS[index % COLOURS.length]!): string {
   const all = lines.flatMap(({ points }) => points).filter(([, y]) => Number.isFinite(y));
   if (all.length === 0) return wrap(`<text x="${size.width / 2}" y="${size.height / 2}" text-anchor="middle">no data</text>`, size);
   const xs = all.map(([x]) => x);
   const highest = Math.max(...all.map(([, y]) => y), 0);
   const high = Math.max(highest, ...limits.map(({ y }) => y).filter((y) => y < highest * 3)) * 1.05 || 1;
   const low = Math.min(...all.map(([, y]) => y), 0);
-  const { x, y, svg } = frame(size, [Math.min(...xs), Math.max(...xs)], [low, high], xName, yName, xText);
+  const { x, y, svg } = frame(size, [Math.min(...xs), Math.max(...xs)], [low, high], xName, yName, xText, yText);
   const paths = lines.map(({ points }, index) => {
-    const colour = COLOURS[index % COLOURS.length]!;
+    const colour = colourOf(index);
     const drawn = points.filter(([, value]) => Number.isFinite(value)).map(([px, py]) => `${x(px).toFixed(1)},${y(py).toFixed(1)}`);
     const dots = drawn.length <= 40 ? drawn.map((point) => `<circle cx="${point.split(',')[0]}" cy="${point.split(',')[1]}" r="2.2" fill="${colour}"/>`).join('') : '';
     return `<polyline points="${drawn.join(' ')}" fill="none" stroke="${colour}" stroke-width="1.6"/>${dots}`;
   });
   const marks = limits.filter((limit) => limit.y <= high).map((limit) => `<line class="limit" x1="${MARGIN.left}" x2="${size.width - MARGIN.right}" y1="${y(limit.y)}" y2="${y(limit.y)}"/><text class="limit" x="${MARGIN.left + 4}" y="${y(limit.y) - 4}">${escapeHtml(limit.name)}</text>`);
-  return wrap(svg + paths.join('') + marks.join('') + legend(lines.map(({ name }) => name), size), size);
+  return wrap(svg + paths.join('') + marks.join('') + legend(lines.map(({ name }) => name).filter((name) => name !== ''), size), size);
 }
 
 /** Cumulative distribution: the share of values at or below x. */
