@@ -57,10 +57,10 @@ function llmConfig() {
 
 /** A token without an expiry of its own lives this long; none lives longer than the maximum. */
 const AUTO_TOKEN_SECONDS = 86_400;
-const MAX_AUTO_TOKEN_SECONDS = 30 * 86_400;
+const MAX_AUTO_TOKEN_SECONDS = 366 * 86_400;
 
 const tokenBody = z.object({
-  expiryStamp: z.int().default(-1).meta({ description: 'Unix time at which the token ends; -1: a day from now. At most 30 days.' }),
+  expiryStamp: z.int().default(-1).meta({ description: 'Unix time at which the token ends; -1: a day from now. At most a year ahead.' }),
   llmAPIKey: z.string().max(1024).nullable().default(null),
   ttsAPIKey: z.string().max(1024).nullable().default(null),
   createTranscript: z.boolean().default(false),
@@ -127,7 +127,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
       async handler({ body, caller }) {
         const ttlSeconds = body.expiryStamp === -1 ? AUTO_TOKEN_SECONDS : body.expiryStamp - wallSeconds();
         if (ttlSeconds <= 0) throw invalidField('body', 'expiryStamp', 'The expiry lies in the past; give Unix seconds in the future, or -1');
-        if (ttlSeconds > MAX_AUTO_TOKEN_SECONDS) throw invalidField('body', 'expiryStamp', 'The expiry lies more than 30 days ahead');
+        if (ttlSeconds > MAX_AUTO_TOKEN_SECONDS) throw invalidField('body', 'expiryStamp', 'The expiry lies more than a year ahead');
         const token = await tokens.create({
           ownerId: caller.ownerId, keyId: caller.keyId, keyName: caller.keyName, createTranscript: body.createTranscript,
           originAllowList: body.originAllowList ?? [], llmApiKey: body.llmAPIKey ?? '', ttsApiKey: body.ttsAPIKey ?? '',

@@ -73,7 +73,7 @@ const audioBytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array &
     if (!(input instanceof Uint8Array)) return 'Input should be a Base64 string';
     return input.length === 0 ? 'The audio is empty' : `The audio is larger than ${MAX_AUDIO_BYTES / MIB} MiB`;
   },
-}).meta({ type: 'string', contentEncoding: 'base64', description: 'The audio, Base64. At most 64 MiB and 10 minutes.' });
+}).meta({ type: 'string', minLength: 1, contentEncoding: 'base64', description: 'The audio, Base64. At most 64 MiB and 10 minutes.' });
 
 const audioRequest = z.object({
   faceId: faceIdText,
