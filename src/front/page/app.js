@@ -56,6 +56,7 @@ function takeKey() {
 }
 
 function askForKey() {
+  if (!picker.chosen) document.body.dataset['locked'] = ''; // nothing else can be done without a key
   part('key-form').hidden = false;
   button('key-change').hidden = true;
   field('key').focus();
@@ -67,6 +68,7 @@ async function enter() {
   try {
     await picker.load(apiKey);
     part('key-form').hidden = true;
+    delete document.body.dataset['locked'];
     button('key-change').hidden = false;
   } catch (error) {
     showError(error);
@@ -128,6 +130,7 @@ function listen(session) {
   session.addEventListener('end', (event) => {
     const { reason, error } = /** @type {CustomEvent} */ (event).detail;
     leave();
+    say('');
     showState('none', endInWords(reason));
     if (error) showError(error);
   });
