@@ -79,7 +79,7 @@ export interface FaceAssetParts {
   /**
    * LANDMARK_COUNT x (x, y, z) of the neutral picture (after closing the mouth: run or move them accordingly). z has the scale
    * of x, smaller is nearer. The inner lip points (upper 191 80 81 82 13 312 311 310 415, lower 95 88 178 87 14 317 402 318
-   * 324, corners 78 308) lie within about 2 px of the visible line between the lips; the renderer snaps to the darkest path.
+   * 324, corners 78 308) lie within about 1 px of the visible line between the lips: there the picture is cut open.
    */
   readonly landmarks: Float32Array;
   /**
@@ -96,11 +96,11 @@ export interface FaceAssetParts {
   /** The lower row, fixed to the jaw, in its position with closed jaws. null: painted. */
   readonly teethLower: FacePatch | null;
   /**
-   * The closed eye on the left and on the right of the picture: skin from the lid's crease down to below the lower lid, with
-   * the lash line ON the neutral lower-lid curve (landmarks 33 7 163 144 145 153 154 155 133 and 263 249 390 373 374 380 381 382 362,
-   * whichever is on that side), sagging 10 % of the eye's height below it in the middle. Covers the eye with about 60 % of its height
-   * above the upper lid and 30 % below the lower; alpha 255 over the opening, soft to 0 at the border. null: the renderer paints one from the
-   * skin round the eye.
+   * The closed eye on the left and on the right of the picture: plain skin of the lid from its crease down to below the lower lid, without
+   * lashes, which the renderer draws at the lid's moving edge (closed, that is the neutral lower-lid curve, landmarks 33 7 163 144 145 153 154 155
+   * 133 and 263 249 390 373 374 380 381 382 362, sagging by 10 % of the eye's height in the middle). Covers the eye with about 60 % of its height above
+   * the upper lid and 30 % below the lower; alpha 255 over the opening, soft to 0 at the border. Where alpha is 0 throughout (dark glasses), a
+   * blink shows nothing. null: the renderer paints one from the skin round the eye.
    */
   readonly lidLeft: FacePatch | null;
   readonly lidRight: FacePatch | null;

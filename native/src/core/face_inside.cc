@@ -42,13 +42,14 @@ void Inside::prepare(const Mouth& mouth) {
   const float drop = mouth.jaw_drop;
   lower_shift_ = .96f * drop - .30f * drop * a.teeth;   // teeth together for s and z
   const float tongue_top = seam_ + lower_shift_ + .014f * fh_ - .060f * fh_ * a.jaw - (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
-  // Rounded lips shade the teeth: they get darker rather than transparent, which would look like grey teeth.
+  // Rounded lips cover and shade the teeth. Darkened rather than made transparent, or they would look grey.
   const float hood = smooth(.1f, .7f, a.round) * (1 - .7f * a.teeth);
-  upper_light_ = .93f * (1 - .70f * hood);
-  upper_cover_ = 1 - .45f * hood;
+  upper_light_ = .96f * (1 - .58f * hood);
+  upper_cover_ = 1 - .30f * hood;
+  upper_shift_ = -.040f * fh_ * hood;   // the lips come forward and down over them
   lower_light_ = .72f * (1 - .80f * hood);
   between_teeth_ = a.tout;
-  const float ambient = .78f + .22f * std::max(smooth(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
+  const float ambient = .84f + .16f * std::max(smooth(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
   const float corner = c.half_width * std::max(.35f, 1 - .42f * a.round + .11f * a.wide), tip = smooth(.02f, .5f, a.tout) * .96f;
   for (int i = 0; i < c.count; i++) {
     const float x = std::abs(c.left + float(i) - c.centre), r = std::min(1.f, x / corner), t = x / (.66f * c.half_width);
@@ -83,7 +84,7 @@ Colour Inside::at(Point p, float top, float bottom) const {
 
   const Sample lower = sample<CHANNELS>(model_.teeth_lower, p.x, p.y - lower_shift_);
   if (lower.a > 0) c = over(c, dim(lower.colour, lower_light_), lower.a);
-  const Sample upper = sample<CHANNELS>(model_.teeth_upper, p.x, p.y);
+  const Sample upper = sample<CHANNELS>(model_.teeth_upper, p.x, p.y - upper_shift_);
   if (upper.a > 0) c = over(c, dim(upper.colour, upper_light_), upper.a * upper_cover_);
 
   // Between the teeth for th: the tip lies on the lower lip, over the lower row and the edge of the upper one.
@@ -93,8 +94,8 @@ Colour Inside::at(Point p, float top, float bottom) const {
   }
 
   // Shade of the upper lip and of the lower one's rim.
-  const float lip = .66f + .34f * smooth(-.5f, std::min(.040f * fh_, .6f * gap), below_top);
-  const float rim = .74f + .26f * smooth(-.5f, std::min(.022f * fh_, .4f * gap), above_bottom);
+  const float lip = .70f + .30f * smooth(-.5f, std::min(.040f * fh_, .6f * gap), below_top);
+  const float rim = .80f + .20f * smooth(-.5f, std::min(.022f * fh_, .4f * gap), above_bottom);
   return dim(c, lip * rim * column.shade);
 }
 template Colour Inside::at<Channels::luma>(Point, float, float) const;

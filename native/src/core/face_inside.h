@@ -43,7 +43,7 @@ class Inside {
   std::vector<Column> columns_;
   const Colour cavity_, tongue_, flesh_;
   float fh_, seam_;
-  float lower_shift_ = 0, upper_light_ = 1, upper_cover_ = 1, lower_light_ = 1, between_teeth_ = 0;
+  float upper_shift_ = 0, lower_shift_ = 0, upper_light_ = 1, upper_cover_ = 1, lower_light_ = 1, between_teeth_ = 0;
 };
 
 }  // namespace mouthpiece::face

@@ -32,6 +32,7 @@ struct Contours {
   float left = 0;
   int count = 0;
   std::vector<float> upper_outer, seam, lower_outer, chin;
+  std::vector<float> level;      // the seam without its waves: a parabola through it
   float nose = 0;          // base of the nose: the upper lip's skin begins here
   float centre = 0;        // local x of the seam's middle
   float half_width = 1;    // half the seam's length
@@ -70,6 +71,7 @@ struct Model {
   Frame frame;
   float face_height = 1;     // bridge of the nose to the chin: the unit of most lengths
   Contours contours;
+  float softness = .35f;     // pixels by which edges that are drawn fade, to match the photo's own
   Layer teeth_upper, teeth_lower;
   std::array<Eye, 2> eyes;   // as the viewer sees them
 

@@ -347,7 +347,7 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower, con
   const auto byte = [](float value) { return uint8_t(std::clamp(value + .5f, 0.f, 255.f)); };
   for (int y = 0; y < NODE_STEP; y++) {
     for (int x = 0; x < NODE_STEP; x++) {
-      const Seam seam = seam_at(k, float(x), float(y), .85f);
+      const Seam seam = seam_at(k, float(x), float(y), .5f + model_.softness);
       float value = mix(upper.y[y * upper.stride + x], lower.y[y * lower.stride + x], seam.side);
       if (seam.cover > 0) value = mix(value, inside_.at<Channels::luma>(seam.place, seam.top, seam.bottom).y, seam.cover);
       out.y[y * out.stride + x] = byte(16 + (value - 16) * (1 - seam.crease));
@@ -356,7 +356,7 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower, con
   for (int y = 0; y < NODE_STEP / 2; y++) {
     for (int x = 0; x < NODE_STEP / 2; x++) {
       // Chroma lies between its four pixels and is twice as high.
-      const Seam seam = seam_at(k, float(2 * x) + .5f, float(2 * y) + .5f, 1.35f);
+      const Seam seam = seam_at(k, float(2 * x) + .5f, float(2 * y) + .5f, 1 + model_.softness);
       const int from = y * (upper.stride / 2) + x, to = y * (out.stride / 2) + x;
       float u = mix(upper.u[from], lower.u[from], seam.side), v = mix(upper.v[from], lower.v[from], seam.side);
       if (seam.cover > 0) {

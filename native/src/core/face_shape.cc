@@ -36,7 +36,7 @@ class Profile {
   std::array<float, 258> table_{};
 };
 
-const Profile ALMOND(.95f), ELLIPSE(.5f);
+const Profile ALMOND(.95f), BOWL(.68f), ELLIPSE(.5f);
 
 }  // namespace
 
@@ -64,12 +64,12 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   const float aperture = (.185f * a.open * (1 + .25f * a.round) + .045f * a.jaw) * unit * free + .026f * fh * a.tuck * (1 - a.press);
   // The jaw carries the lower lip; what the aperture wants beyond that is shared, and what it wants less closes from both sides.
   const float excess = aperture - .92f * drop;
-  const float upper = (excess > 0 ? .36f : .26f) * excess + .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
+  const float upper = (excess > 0 ? .36f + .12f * a.round : .26f) * excess + .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
   const float lower = aperture - upper;
 
   // Corners that a smile drew apart come together when the jaw drops.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
-  const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) + .07f * std::max(0.f, mood.smile) - .02f * a.press - (.03f + .09f * smiling) * a.jaw - .05f * smiling * a.open, -.6f, .3f);
+  const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) + .07f * std::max(0.f, mood.smile) - .02f * a.press - (.05f + .09f * smiling) * a.jaw - .05f * smiling * a.open, -.6f, .3f);
   const float corner = wn * (1 + kx), reach = float(c.count - 1) / 2;
   const float hide_upper = c.upper_thick * (.34f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.30f * a.press + .42f * a.tuck);
@@ -92,21 +92,23 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
     const float f = column - float(k);
     const auto neutral = [&](const std::vector<float>& curve) { return mix(curve[k], curve[k + 1], f); };
 
-    const float profile = mix(ALMOND(r), ELLIPSE(r), a.round);
+    // The upper lip opens as an almond; a dropped jaw pulls the lower one into a bowl; rounding makes both elliptic.
+    const float rising = mix(ALMOND(r), ELLIPSE(r), a.round), falling = mix(mix(ALMOND(r), BOWL(r), a.jaw), ELLIPSE(r), a.round);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
-    const float line = ends * (.040f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide - .05f * fh * mood.smile + .010f * fh * a.press)
+    const float line = ends * (.056f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide - .05f * fh * mood.smile + .010f * fh * a.press)
                      + a.round * c.smile * (r < 1 ? mix(-.35f, .55f, r * r) : .55f * ends);
     const float broad = smooth(2.5f, .9f, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
     Mouth::Column& out = mouth.columns[size_t(i)];
     out.dx = dx;
-    out.y_top = seam + line - upper * profile;
-    out.y_bottom = seam + line + lower * profile;
+    out.y_top = seam + line - upper * rising;
+    // The notch that the upper lip presses into the lower one's edge goes as they part.
+    out.y_bottom = seam + line + lower * falling + (neutral(c.level) - seam) * clamp01(lower * falling / (.05f * fh));
     out.d_top = out.y_top - (seam - hide_upper * thick);
     out.d_bottom = out.y_bottom - (seam + hide_lower * thick);
-    out.d_upper = line - .74f * upper * profile + thick * (.16f * c.upper_thick * a.press - full_upper);
-    out.d_lower = line + mix(lower, lower - .05f * aperture, .8f) * profile - thick * (.16f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
+    out.d_upper = line - .74f * upper * rising + thick * (.16f * c.upper_thick * a.press - full_upper);
+    out.d_lower = line + mix(lower, lower - .05f * aperture, .8f) * falling - thick * (.16f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
     out.d_chin = broad * (drop - .012f * fh * a.press);
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);
     out.y_lower = std::max(neutral(c.lower_outer) + out.d_lower, out.y_bottom + .8f);

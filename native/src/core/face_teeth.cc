@@ -38,6 +38,7 @@ Sample paint_tooth(const Model& model, bool upper, float edge, float half_width,
   const float away = (py - edge) * (upper ? -1.f : 1.f) / height;
   const float d = away - (upper ? UPPER_ARCH : LOWER_ARCH)[k] - (upper ? .10f : .05f) * u2 * u2;
   const float alpha = smooth(-.06f, .10f, d) * smooth(1.06f, .92f, ax);
+  if (alpha <= 0) return {{16, 128, 128}, 0};
   const float g = (1 - std::abs(u)) / .09f;
   const float shade = (1 - .08f * std::abs(u) * u2 - .34f * ax * ax - .22f * clamp01(away - .6f)) * (1 - .10f * std::exp(-g * g));
   const float gum = smooth(.82f, 1.f, away - .10f * (1 - u2) + .05f);
