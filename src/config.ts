@@ -34,7 +34,8 @@ const setting = <T extends z.ZodType, D extends string | undefined>(schema: T, d
 
 /** Every setting. An unset or empty variable takes the default; `undefined` as the default makes the value undefined. */
 export const SETTINGS = {
-  HOST: setting(text, '127.0.0.1', 'Address to listen on: HTTP, WebSocket and media. 0.0.0.0 for all.'),
+  HOST: setting(text, '127.0.0.1', 'Address to listen on for HTTP and WebSocket. 0.0.0.0 for all.'),
+  MEDIA_HOST: setting(ipAddress, undefined, 'Address of the UDP sockets. Unset: HOST, or all addresses when that is loopback, since Firefox talks to no loopback candidate; strangers get no answer.'),
   PORT: setting(integer(0, 65535), '8080', 'HTTP and WebSocket port. 0 picks a free one.'),
   DATA_DIR: setting(text, './data', 'Where everything that must survive a restart lies.'),
   REDIS_URL: setting(z.string().regex(/^(rediss?|unix|valkeys?):\/\//, 'must begin with redis://, rediss:// or unix://'), undefined, 'Redis ≥ 6.2 or Valkey; several comma-separated URLs make a cluster. Unset: a private redis-server under DATA_DIR.'),
@@ -45,7 +46,7 @@ export const SETTINGS = {
   MAX_WORKER_LOAD: setting(decimal(0.1, 1), '0.85', 'Share of its core a worker may use before new sessions are refused.'),
   ICE_SERVERS: setting(iceServers, undefined, 'JSON array of {urls, username?, credential?} handed to clients. Unset: a STUN server of our own, on UDP at the number of PORT.'),
   TURN_SECRET: setting(text, undefined, 'Shared secret of coturn (use-auth-secret): turn: entries get time-limited credentials.'),
-  ANNOUNCED_IPS: setting(list.pipe(z.array(ipAddress)), undefined, 'Addresses put into ICE candidates, when the server is behind NAT. Unset: those it is bound to.'),
+  ANNOUNCED_IPS: setting(list.pipe(z.array(ipAddress)), undefined, 'Addresses put into ICE candidates, when the server is behind NAT. Unset: those of MEDIA_HOST.'),
   UDP_PORTS: setting(portRange, '0', 'One UDP port per worker out of this range (first-last). 0 picks free ones.'),
   TOKEN_TTL_SECONDS: setting(integer(10, 86_400), '3600', 'How long a session token can be used.'),
   VIDEO_BITRATE_KBPS: setting(integer(150, 1500), '600', 'Video bitrate a session starts with; feedback moves it between 150 and 1500.'),

@@ -53,10 +53,10 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   const serverId = await serverIdentity(config.DATA_DIR);
   const history = new History(store, config.HISTORY_RETENTION_DAYS);
   const recorder = await SessionRecorder.open({ store, history, serverId, dataDir: config.DATA_DIR, log });
-  const announced = announcedAddresses(config);
+  const media = mediaAddresses(config);
   const pool = await WorkerPool.start({
     workers: config.WORKERS, maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER, maxLoad: config.MAX_WORKER_LOAD,
-    bindAddress: config.HOST, announcedAddresses: announced, ports: config.UDP_PORTS,
+    bindAddress: media.bound, announcedAddresses: media.announced, ports: config.UDP_PORTS,
     videoBitrateKbps: config.VIDEO_BITRATE_KBPS, audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
     calibrationFace: anyDefaultFace(), metrics, log,
     wav2lip: config.WAV2LIP_MODEL === undefined ? null : { file: path.resolve(config.WAV2LIP_MODEL), providers: config.ORT_PROVIDERS },
@@ -71,7 +71,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       tls: config.TLS_CERT_FILE === undefined ? undefined : { certFile: config.TLS_CERT_FILE, keyFile: config.TLS_KEY_FILE! },
       apiKeyHeaders: config.API_KEY_HEADERS, tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
       requestsPerSecond: config.RATE_LIMIT_RPS, sessionsPerKey: config.MAX_SESSIONS_PER_KEY,
-      iceServers: config.ICE_SERVERS, publicHost: announced[0] ?? config.HOST, turnSecret: config.TURN_SECRET,
+      iceServers: config.ICE_SERVERS, publicHost: media.announced[0] ?? config.HOST, turnSecret: config.TURN_SECRET,
       allowedOrigins: config.ALLOWED_ORIGINS ?? [], maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 2,
       secretsKey: config.SECRETS_KEY, jobThreads: config.JOB_THREADS, maxQueuedJobs: config.MAX_QUEUED_JOBS,
       defaultFaces: { manifestFile: path.join(ROOT, 'models/faces/faces.json'), builtDir: DEFAULT_FACES_DIR }, version: packageVersion(),
@@ -136,11 +136,19 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   };
 }
 
-/** The addresses for ICE candidates: those configured, else the bound one, else every address of this machine. */
-function announcedAddresses(config: Config): readonly string[] {
-  if (config.ANNOUNCED_IPS !== undefined) return config.ANNOUNCED_IPS;
-  if (config.HOST !== '0.0.0.0' && config.HOST !== '::') return [];
-  return Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).filter(({ family, internal }) => family === 'IPv4' && !internal).map(({ address }) => address);
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.');
+const isAny = (host: string): boolean => host === '0.0.0.0' || host === '::';
+
+/** Where media is bound, and which addresses its ICE candidates name: those configured, else those of this machine that reach the socket. */
+function mediaAddresses(config: Config): { readonly bound: string; readonly announced: readonly string[] } {
+  const host = config.HOST === 'localhost' ? '127.0.0.1' : config.HOST;
+  const bound = config.MEDIA_HOST ?? (isLoopback(host) ? '0.0.0.0' : host);
+  if (config.ANNOUNCED_IPS !== undefined) return { bound, announced: config.ANNOUNCED_IPS };
+  if (!isAny(bound)) return { bound, announced: [bound] };
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+    .filter(({ family, internal }) => !internal && (family === 'IPv4' || bound === '::')).map(({ address }) => address).filter((address) => !address.startsWith('fe80:'));
+  // Clients on this very machine come in over loopback, and must find it first.
+  return { bound, announced: isLoopback(host) ? ['127.0.0.1', ...own] : own };
 }
 
 function readFace(file: string): SharedArrayBuffer {

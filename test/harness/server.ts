@@ -40,7 +40,7 @@ export async function startServer({ env = {}, dataDir, root = ROOT }: ServerOpti
   const directory = dataDir ?? await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-test-'));
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', path.join(root, 'src/main.ts')], {
     cwd: root,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], HOST: '127.0.0.1', PORT: '0', DATA_DIR: directory, READY_JSON: '1', WORKERS: '1', DRAIN_SECONDS: '0', LOG_LEVEL: 'warn', ...env },
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], HOST: '127.0.0.1', MEDIA_HOST: '127.0.0.1', PORT: '0', DATA_DIR: directory, READY_JSON: '1', WORKERS: '1', DRAIN_SECONDS: '0', LOG_LEVEL: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const logs: string[] = [];
