@@ -81,7 +81,7 @@ def room(rng):
     tail = rng.standard_normal(count) * np.exp(-6.9 * np.arange(count) / count)
     tail = signal.sosfilt(signal.butter(1, rng.uniform(1500, 7000), fs=RATE, output='sos'), tail)
     tail[: int(.002 * RATE)] = 0
-    tail *= rng.uniform(.05, .9) / (np.sqrt((tail ** 2).sum()) + 1e-9)
+    tail *= rng.uniform(.05, .7) / (np.sqrt((tail ** 2).sum()) + 1e-9)
     tail[0] = 1
     for _ in range(rng.integers(0, 5)):
         tail[rng.integers(16, min(count, 500))] += rng.uniform(-.4, .4)
@@ -213,12 +213,12 @@ class Channel:
 
     def __init__(self, rng, babble):
         self.rng, self.babble = rng, babble
-        self.equaliser = equaliser(rng) if rng.random() < .75 else None
-        self.room = room(rng) if rng.random() < .4 else None
-        self.line = rng.choice(['', 'telephone', 'lossy', 'lowpass'], p=[.6, .15, .12, .13])
-        self.snr = rng.uniform(2, 40) if rng.random() < .8 else None
-        self.level_db = rng.uniform(-48, -12) if rng.random() < .6 else rng.normal(-23, 3)
-        self.clip = rng.random() < .06
+        self.equaliser = equaliser(rng, 7.) if rng.random() < .7 else None
+        self.room = room(rng) if rng.random() < .35 else None
+        self.line = rng.choice(['', 'telephone', 'lossy', 'lowpass'], p=[.72, .1, .08, .1])
+        self.snr = rng.uniform(5, 40) if rng.random() < .7 else None
+        self.level_db = rng.uniform(-46, -12) if rng.random() < .5 else rng.normal(-23, 3)
+        self.clip = rng.random() < .05
 
     def noise(self, count):
         kind = self.rng.random()

@@ -105,7 +105,7 @@ def session(utterances, rng, babble, middle=0.):
     `middle`: log of the vocal tract factor that such sessions have on average."""
     factor = float(np.clip(np.exp(rng.normal(middle, .13)), .74, 1.38)) if rng.random() < .75 else 1.
     tempo = rng.uniform(.8, 1.25) if rng.random() < .3 else 1.
-    rough = rng.random() < .1
+    rough = rng.random() < .06
     waves, others, segments, at = [], [], [], 0
 
     def pause(seconds, sound=None):
@@ -138,8 +138,8 @@ def session(utterances, rng, babble, middle=0.):
         others.append(np.zeros(len(wave), np.float32))
         at += len(wave)
         pause(rng.uniform(.1, 1.3))
-        if rng.random() < .35:
-            pause(rng.uniform(.8, 4.), interlude)
+        if rng.random() < .25:
+            pause(rng.uniform(.8, 3.5), interlude)
             pause(rng.uniform(.05, .6))
     clean = np.concatenate(waves)
     mixed = clean + np.concatenate(others)

@@ -66,15 +66,15 @@ class Data:
         """Cheap variety on the features themselves: a warp of the mel axis, a tilt where there is energy, a lost band."""
         r = self.rng
         f = f.astype(np.float32)
-        if r.random() < .5:
+        if r.random() < .35:
             a, x = r.uniform(-.06, .06), np.linspace(0, 1, f.shape[2])
             src = np.clip(x + a * x * (1 - x) * 2, 0, 1) * (f.shape[2] - 1)
             i = np.minimum(src.astype(int), f.shape[2] - 2)
             w = (src - i).astype(np.float32)
             f = f[:, :, i] * (1 - w) + f[:, :, i + 1] * w
-        if r.random() < .3:
-            f = np.maximum(0, f + (f > .15) * np.interp(np.arange(40), [0, 13, 26, 39], r.normal(0, .12, 4)).astype(np.float32))
         if r.random() < .2:
+            f = np.maximum(0, f + (f > .15) * np.interp(np.arange(40), [0, 13, 26, 39], r.normal(0, .12, 4)).astype(np.float32))
+        if r.random() < .1:
             k = r.integers(0, 36)
             f[:, :, k: k + r.integers(2, 6)] *= (.5 if r.random() < .5 else 0.)
         return f
@@ -106,6 +106,11 @@ def load(name):
     return network.eval()
 
 
+def save(path, network, average, optimiser, step):
+    torch.save(dict(config=network.config, weights=network.state_dict(), average=average, optimiser=optimiser.state_dict(), step=step), path + '.part')
+    os.replace(path + '.part', path)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('name')
@@ -114,6 +119,7 @@ def main():
     parser.add_argument('--stem', type=int, default=64)
     parser.add_argument('--rate', type=float, default=1.5e-3)
     parser.add_argument('--threads', type=int, default=1)
+    parser.add_argument('--minutes', type=float, default=1e9, help='wall-clock limit of this run: the learning rate then falls with the clock if that is ahead of the steps')
     parser.add_argument('--teacher')
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -131,9 +137,11 @@ def main():
     teacher = load(args.teacher) if args.teacher else None
     data = Data(os.path.join(WORK, 'shards'), np.random.default_rng(step + 1))
     print(args.name, sum(p.numel() for p in network.parameters()), 'parameters, from step', step, flush=True)
-    started, mean = time.time(), {}
-    while step < args.steps:
-        progress = step / args.steps
+    started, mean, first = time.time(), {}, step / args.steps
+    while True:
+        progress = max(step / args.steps, first + (1 - first) * (time.time() - started) / (60 * args.minutes))
+        if progress >= 1:
+            break
         for group in optimiser.param_groups:
             group['lr'] = args.rate * min(1, step / 200) * (.5 + .5 * np.cos(np.pi * progress)) + 1e-5
         mel, y, c, scored = data.batch(network.memory)
@@ -157,10 +165,9 @@ def main():
             mean = {}
         if step % 150 == 0:
             data.refresh()
-        if step % 500 == 0 or step == args.steps:
-            state = dict(config=network.config, weights=network.state_dict(), average=average, optimiser=optimiser.state_dict(), step=step)
-            torch.save(state, path + '.part')
-            os.replace(path + '.part', path)
+        if step % 500 == 0:
+            save(path, network, average, optimiser, step)
+    save(path, network, average, optimiser, step)
 
 
 assert CHANNELS == len(WEIGHT) + 1
