@@ -20,8 +20,11 @@ export interface PlacementLimits {
   readonly maxLoad: number;
 }
 
-/** Frames this late mean that the worker has no room, whatever its load says. Half of the 30 ms that a viewer could notice. */
+/** Frames this late mean that a busy worker has no room, whatever is promised. Half of the 30 ms that a viewer could notice. */
 const MAX_LATENESS_MS = 15;
+
+/** Under half of its load, frames are late for somebody else's sake (a neighbour on a shared core): refusing people would not help those who are here. */
+const isLate = (worker: WorkerView, limits: PlacementLimits): boolean => worker.latenessP99Ms > MAX_LATENESS_MS && worker.load > limits.maxLoad / 2;
 
 /** What the worker will need when all its sessions speak at once: room is refused before quality suffers, not after. */
 const promised = (worker: WorkerView): number => Math.max(worker.load, worker.sessions * worker.costPerSession + worker.extraPromised);
@@ -31,7 +34,7 @@ export const hasRoom = (worker: WorkerView, limits: PlacementLimits, renderer = 
   && worker.extraCost.has(renderer)
   && worker.sessions < limits.maxSessionsPerWorker
   // A worker takes its first session even where a slow core makes the estimate look hopeless.
-  && (worker.sessions === 0 || (promised(worker) + worker.costPerSession + worker.extraCost.get(renderer)! <= limits.maxLoad && worker.latenessP99Ms <= MAX_LATENESS_MS));
+  && (worker.sessions === 0 || (promised(worker) + worker.costPerSession + worker.extraCost.get(renderer)! <= limits.maxLoad && !isLate(worker, limits)));
 
 /** @returns the worker with the least promised load that has room for a session with this renderer, or null: refuse. */
 export function choose<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits, renderer = 'rig'): T | null {

@@ -16,7 +16,7 @@ test('idle sessions count as if they spoke: room is refused before quality suffe
 });
 
 test('a late, full, or unready worker takes nothing; the first session always fits', () => {
-  assert.equal(choose([worker(0, { sessions: 2, latenessP99Ms: 20 }), worker(1, { sessions: 10, costPerSession: 0.001 }), worker(2, { isReady: false })], limits), null);
+  assert.equal(choose([worker(0, { sessions: 2, latenessP99Ms: 20, load: 0.5 }), worker(1, { sessions: 10, costPerSession: 0.001 }), worker(2, { isReady: false })], limits), null);
   assert.notEqual(choose([worker(0, { costPerSession: 2 })], limits), null);
 });
 
