@@ -1,7 +1,7 @@
 // The outline of a head against its background, from colours: what the border shows is background, what the face shows is not.
 import { type Lab, labAt, median } from './colour.ts';
 import { blur, dilate, erode } from './curve.ts';
-import { clamp, halve, type Plane, plane, type RgbImage } from './image.ts';
+import { clamp, halve, type Plane, plane, type RgbImage, sampleAt } from './image.ts';
 import { CHIN, FACE_OVAL, type Landmarks, px, py } from './landmarks.ts';
 
 export interface HeadMask {
@@ -143,13 +143,7 @@ function enlarge(mask: Plane, width: number, height: number, scale: number): Pla
   const soft = blur(mask, .8);
   const out = plane(width, height);
   for (let i = 0; i < out.data.length; i++) {
-    const x = clamp((i % width + .5) / scale - .5, 0, mask.width - 1.001);
-    const y = clamp((Math.floor(i / width) + .5) / scale - .5, 0, mask.height - 1.001);
-    const at = Math.floor(y) * mask.width + Math.floor(x);
-    const [fx, fy] = [x - Math.floor(x), y - Math.floor(y)];
-    const above = soft.data[at]! * (1 - fx) + soft.data[at + 1]! * fx;
-    const below = soft.data[at + mask.width]! * (1 - fx) + soft.data[at + mask.width + 1]! * fx;
-    out.data[i] = above * (1 - fy) + below * fy > .5 ? 1 : 0;
+    out.data[i] = sampleAt(soft, (i % width + .5) / scale - .5, (Math.floor(i / width) + .5) / scale - .5) > .5 ? 1 : 0;
   }
   return out;
 }

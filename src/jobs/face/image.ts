@@ -97,3 +97,13 @@ export class Pyramid {
     return out;
   }
 }
+
+/** @returns the plane's value between its pixels' centres (which lie at integers), bilinear; its edge beyond it. */
+export function sampleAt({ width, height, data }: Plane, x: number, y: number): number {
+  const cx = clamp(x, 0, width - 1.001);
+  const cy = clamp(y, 0, height - 1.001);
+  const i = Math.floor(cy) * width + Math.floor(cx);
+  const fx = cx - Math.floor(cx);
+  const fy = cy - Math.floor(cy);
+  return (data[i]! * (1 - fx) + data[i + 1]! * fx) * (1 - fy) + (data[i + width]! * (1 - fx) + data[i + width + 1]! * fx) * fy;
+}

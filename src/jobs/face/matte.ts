@@ -1,6 +1,6 @@
 // How far each pixel follows the head's movement: fully on the head, not at all in the background and on the body, softly between.
 import { segmentHead } from './head-mask.ts';
-import { clamp, type Plane, plane, type RgbImage, smoothstep } from './image.ts';
+import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from './image.ts';
 import { CHIN, FACE_OVAL, NOSE_BRIDGE, type Landmarks, px, py } from './landmarks.ts';
 
 export interface Matte {
@@ -51,15 +51,8 @@ function shrink(mask: Plane): Plane {
 }
 
 function enlarge(weight: Plane, width: number, height: number): Uint8Array {
-  return Uint8Array.from({ length: width * height }, (_, i) => {
-    const x = clamp((i % width + .5) / SHRINK - .5, 0, weight.width - 1.001);
-    const y = clamp((Math.floor(i / width) + .5) / SHRINK - .5, 0, weight.height - 1.001);
-    const at = Math.floor(y) * weight.width + Math.floor(x);
-    const [fx, fy] = [x - Math.floor(x), y - Math.floor(y)];
-    const above = weight.data[at]! * (1 - fx) + weight.data[at + 1]! * fx;
-    const below = weight.data[at + weight.width]! * (1 - fx) + weight.data[at + weight.width + 1]! * fx;
-    return above * (1 - fy) + below * fy + .5;
-  });
+  return Uint8Array.from({ length: width * height }, (_, i) =>
+    sampleAt(weight, (i % width + .5) / SHRINK - .5, (Math.floor(i / width) + .5) / SHRINK - .5) + .5);
 }
 
 interface Ellipse { readonly x: number; readonly y: number; readonly rx: number; readonly ry: number }

@@ -8,11 +8,12 @@ import { clamp, type Plane, type RgbImage } from './image.ts';
 import {
   CHEEKS, CHIN, FACE_OVAL, FOREHEAD, LEFT_EYE, LEFT_SIDE, type Landmarks, LOWER_INNER, LOWER_OUTER, px, py, pz, RIGHT_EYE, RIGHT_SIDE, UPPER_INNER, UPPER_OUTER,
 } from './landmarks.ts';
-import { MouthFrame } from './mouth.ts';
+import { MouthFrame } from './mouth-frame.ts';
 
 export interface ChosenFace { readonly face: FoundFace; readonly warnings: FaceWarning[] }
 
-const MIN_FACE_WIDTH = 90;
+/** Below 90 it looks soft, and gets a warning; below this there is nothing to animate. */
+const MIN_FACE_WIDTH = 64;
 /** Of two faces the smaller must be clearly so, or nobody knows which one is meant. */
 const LIKE_SIZE = .6;
 
