@@ -1,5 +1,6 @@
 // The document and the server are one: every route is in it, its examples run, and no request made from it (or against it) breaks either.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { z } from 'zod';
@@ -24,6 +25,12 @@ after(() => server.close());
 
 const operations = (): { method: string; path: string; operation: Operation }[] =>
   Object.entries(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })));
+
+test('the README lists exactly the routes that are served', () => {
+  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+  const written = [...readme.matchAll(/^\| (GET|POST|PUT|DELETE) `([^`]+)` \|/gm)].map((match) => `${match[1]!} ${match[2]!}`);
+  assert.deepEqual(written.sort(), operations().map(({ method, path }) => `${method} ${path}`).sort());
+});
 
 test('the document holds exactly the routes that are served', () => {
   assert.equal(document.openapi, '3.1.0');
