@@ -33,7 +33,6 @@ const NICE = 19;
 
 export function createJobPool(threads: number): JobPool {
   const pool = new Piscina({
-    filename: TASKS.face,
     minThreads: 0,
     maxThreads: threads,
     idleTimeout: 60_000,
