@@ -65,7 +65,6 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   // The jaw carries the lower lip; what the aperture wants beyond that is shared, and what it wants less closes from both sides.
   const float excess = aperture - .92f * drop;
   const float upper = (excess > 0 ? .36f + .12f * a.round : .26f) * excess + .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
-  const float lower = aperture - upper;
 
   // Corners that a smile drew apart come together when the jaw drops.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
@@ -104,11 +103,11 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
     out.dx = dx;
     out.y_top = seam + line - upper * rising;
     // The notch that the upper lip presses into the lower one's edge goes as they part.
-    out.y_bottom = seam + line + lower * falling + (neutral(c.level) - seam) * clamp01(lower * falling / (.05f * fh));
+    out.y_bottom = out.y_top + aperture * falling + (neutral(c.level) - seam) * clamp01(aperture * falling / (.05f * fh));
     out.d_top = out.y_top - (seam - hide_upper * thick);
     out.d_bottom = out.y_bottom - (seam + hide_lower * thick);
     out.d_upper = line - .74f * upper * rising + thick * (.16f * c.upper_thick * a.press - full_upper);
-    out.d_lower = line + mix(lower, lower - .05f * aperture, .8f) * falling - thick * (.16f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
+    out.d_lower = line - upper * rising + .96f * aperture * falling - thick * (.16f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
     out.d_chin = broad * (drop - .012f * fh * a.press);
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);
     out.y_lower = std::max(neutral(c.lower_outer) + out.d_lower, out.y_bottom + .8f);
