@@ -14,6 +14,7 @@ import type { Dashboard, Panel, Threshold, Unit } from './panels.ts';
 
 const GRID_PX = 62;
 const ROW_PX = 34;
+const GAP_PX = 6;
 const POINTS = 120;
 const COLOURS = { green: '#3a9d5d', yellow: '#d9a514', red: '#d04437', blue: '#3b6fb6' } as const;
 
@@ -47,7 +48,7 @@ interface Span { readonly from: number; readonly to: number; readonly step: numb
 async function drawPanel(panel: Panel, prometheus: Prometheus, { from, to, step }: Span): Promise<string> {
   const results = await Promise.all(panel.queries.map(async ({ expr, legend }) => ({ legend, samples: await prometheus.queryRange(resolved(expr), from, to, step) })));
   const samples = results.flatMap(({ legend, samples: found }) => found.map((sample) => ({ name: nameOf(legend, sample), sample })));
-  const size = { width: panel.width * GRID_PX - 26, height: panel.height * ROW_PX - 40 };
+  const size = { width: panel.width * GRID_PX - 26, height: panel.height * ROW_PX + (panel.height - 1) * GAP_PX - 42 };
   const none = '<p class="none">no data</p>';
   if (samples.length === 0) return none;
   switch (panel.kind) {
@@ -68,7 +69,7 @@ async function drawPanel(panel: Panel, prometheus: Prometheus, { from, to, step 
       const lines = panel.stack ? stacked(samples) : samples.map(({ name, sample }) => ({ name, points: sample.values }));
       // Enough room for the lines themselves; what does not fit is named below.
       const legend = samples.slice(0, 8).map(({ name, sample }, index) => `<span><i style="background:hsl(${index * 47 % 360} 60% 50%)"></i>${escapeHtml(name)} <b>${escapeHtml(withUnit(lastOf(sample), panel.unit))}</b></span>`).join('');
-      const svg = drawLines({ kind: 'lines', title: '', x: '', y: '', lines: lines.map(({ points }) => ({ name: '', points })).slice(0, 40), limits: panel.thresholds.filter(({ from: at }) => at !== null).map(({ from: at }) => ({ name: '', y: at! })) }, { width: size.width, height: size.height - 22 * Math.ceil(Math.min(8, samples.length) / 3) }, clock, (value) => withUnit(value, panel.unit), (index) => `hsl(${index * 47 % 360} 60% 50%)`);
+      const svg = drawLines({ kind: 'lines', title: '', x: '', y: '', lines: lines.map(({ points }) => ({ name: '', points })).slice(0, 40), limits: panel.thresholds.filter(({ from: at }) => at !== null).map(({ from: at }) => ({ name: '', y: at! })) }, { width: size.width, height: size.height - 17 * Math.ceil(Math.min(9, samples.length) * 24 / panel.width / 9) }, clock, (value) => withUnit(value, panel.unit), (index) => `hsl(${index * 47 % 360} 60% 50%)`);
       return `${svg}<div class="legend">${legend}${samples.length > 8 ? `<span>and ${samples.length - 8} more</span>` : ''}</div>`;
     }
   }
@@ -108,7 +109,7 @@ async function drawDashboard({ title, about, rows }: Dashboard, prometheus: Prom
 const STYLE = `
   body { margin: 18px; width: ${24 * GRID_PX}px; font: 13px system-ui, 'DejaVu Sans', sans-serif; background: #111419; color: #d8dce4; }
   h1 { font-size: 22px; margin: 26px 0 2px; } h1:first-child { margin-top: 0; } p { margin: 0 0 8px; color: #8f97a6; } h2 { font-size: 15px; margin: 14px 0 6px; color: #aab2c0; }
-  section { display: grid; grid-template-columns: repeat(24, 1fr); grid-auto-rows: ${ROW_PX}px; gap: 6px; }
+  section { display: grid; grid-template-columns: repeat(24, 1fr); grid-auto-rows: ${ROW_PX}px; gap: ${GAP_PX}px; }
   article { background: #1a1e26; border: 1px solid #2a303b; border-radius: 4px; padding: 5px 8px; overflow: hidden; min-width: 0; display: flex; flex-direction: column; } h3 { margin: 0 0 4px; font-size: 13px; font-weight: 600; }
   .stat { flex: 1; display: grid; place-items: center; font-size: 25px; font-weight: 600; color: #fff; border-radius: 4px; } .none { margin: auto; }
   .gauge { display: grid; grid-template-columns: 70px 1fr 62px; gap: 8px; align-items: center; margin: 10px 0; } .gauge div { background: #2a303b; height: 22px; } .gauge i { display: block; height: 100%; } .gauge b { text-align: right; }
