@@ -2,10 +2,11 @@
 import json
 import os
 
+from corpus import LANGUAGES, VARIANTS
 from frontend import HERE
 
 VOICES = [
-    ('espeak-ng, 35 languages and accents x 70 variants', 'training', 'formant synthesis; the program is GPL-3.0+, its output is not covered by it'),
+    (f'espeak-ng, {len(set(LANGUAGES))} languages and accents x {len(VARIANTS)} variants', 'training', 'formant synthesis; the program is GPL-3.0+, its output is not covered by it'),
     ('flite kal, kal16 (American man, diphones)', 'training', "CMU, permissive (BSD-like: flite's COPYING)"),
     ('flite rms (American man)', 'training', "CMU, permissive (BSD-like: flite's COPYING)"),
     ('flite slt (American woman)', 'training', "CMU, permissive (BSD-like: flite's COPYING)"),

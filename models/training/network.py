@@ -10,6 +10,12 @@ CHANNELS = 14           # ARTICULATORS of src/media/articulation.ts
 STEM_TAPS = 5           # feature frames (11 ms each) that one stem output sees
 
 
+def _causal(x, linear, taps, dilation=1):
+    """`linear` over the last `taps` instants (oldest first) as a convolution, which is twice as fast in training: [B, C, T] -> [B, C', T]."""
+    kernel = linear.weight.view(linear.out_features, taps, -1).permute(0, 2, 1).contiguous()
+    return F.conv1d(F.pad(x, ((taps - 1) * dilation, 0)), kernel, linear.bias, dilation=dilation)
+
+
 class Block(nn.Module):
     """x + W2 relu(W1 [x(t - 2d), x(t - d), x(t)])"""
 
@@ -21,10 +27,8 @@ class Block(nn.Module):
         nn.init.normal_(self.mix.weight, std=.3 / width ** .5)
         nn.init.zeros_(self.mix.bias)
 
-    def forward(self, x):                                  # [B, T, C]
-        d, steps = self.dilation, x.shape[1]
-        padded = F.pad(x, (0, 0, 2 * d, 0))
-        return x + self.mix(F.relu(self.taps(torch.cat([padded[:, k * d: k * d + steps] for k in range(3)], 2))))
+    def forward(self, x):                                  # [B, C, T]
+        return x + _causal(F.relu(_causal(x, self.taps, 3, self.dilation)), self.mix, 1)
 
 
 class Network(nn.Module):
@@ -44,13 +48,12 @@ class Network(nn.Module):
 
     def hidden(self, mel):                                 # [B, T, 3, 40] -> [B, T, C]
         batch, steps = mel.shape[:2]
-        frames = F.pad(mel.reshape(batch, steps * FRAMES_PER_STEP, BANDS), (0, 0, STEM_TAPS - 1, 0))
-        windows = frames.unfold(1, STEM_TAPS, 1).transpose(2, 3).reshape(batch, steps * FRAMES_PER_STEP, -1)
-        s = F.relu(self.stem(windows)).reshape(batch, steps, -1)
-        x = F.relu(self.merge(torch.cat([F.pad(s, (0, 0, 1, 0))[:, :-1], s], 2)))
+        s = F.relu(_causal(mel.flatten(1, 2).transpose(1, 2), self.stem, STEM_TAPS))             # at 90 Hz
+        s = s.view(batch, -1, steps, FRAMES_PER_STEP).permute(0, 3, 1, 2).reshape(batch, -1, steps)   # a step's three frames side by side
+        x = F.relu(_causal(s, self.merge, 2))
         for block in self.blocks:
             x = block(x)
-        return F.relu(x)
+        return F.relu(x).transpose(1, 2)
 
     def forward(self, mel):
         """[B, T, 3, 40] -> raw channels [B, T, 14] (the last a logit), class logits [B, T, 14]."""
