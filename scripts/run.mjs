@@ -64,8 +64,9 @@ function test(node, env, wanted) {
     ['unit tests', tests(all.filter((file) => !isAlone(file)), Math.min(2, os.availableParallelism()))],
     ['scenarios', tests(all.filter(isAlone), 1)],
   ];
+  /** @type {string[]} */
   const failed = [];
-  for (const [name, step] of steps) {
+  for (const [name, step] of /** @type {[string, () => boolean][]} */ (steps)) {
     const started = Date.now();
     const ok = step();
     console.log(`[mouthpiece] ${name}: ${ok ? 'ok' : 'FAILED'} in ${((Date.now() - started) / 1000).toFixed(1)} s`);

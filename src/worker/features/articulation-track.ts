@@ -1,8 +1,8 @@
 // The articulation that a session's face shows: the model's, or rest; eased shut when speech is cut off.
 import { ARTICULATION_SIZE } from '../../media/articulation.ts';
 
-/** What is left of the mouth's opening one frame after an interruption; nothing is left after two. */
-const CLOSING = 0.3;
+/** What is left of the mouth's opening one frame after an interruption: nothing, unless it was wide open; nothing is left after two. */
+const CLOSING = 0.15;
 
 export class ArticulationTrack {
   readonly values = new Float32Array(ARTICULATION_SIZE);
