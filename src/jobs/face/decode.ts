@@ -11,7 +11,8 @@ const WORKING_SIDE = 3072;
 const MIN_SIDE = 128;
 /** What shows through transparent pixels: the light grey of a studio wall. */
 const BACKDROP = { r: 200, g: 202, b: 206 };
-const DECODE_SECONDS = 10;
+/** Files can be made that decode for minutes (progressive scans by the thousand). */
+const DECODE_SECONDS = 20;
 
 // One core is what a face job is given, and a cache of decoded uploads would only hold memory.
 sharp.concurrency(1);
@@ -70,7 +71,7 @@ function sniff(bytes: Uint8Array): string {
 
 function refuse(error: unknown): never {
   const text = error instanceof Error ? error.message : String(error);
-  if (/pixel limit|too large/i.test(text)) throw new FaceError('IMAGE_TOO_LARGE');
+  if (/pixel limit|too large|timeout/i.test(text)) throw new FaceError('IMAGE_TOO_LARGE');
   throw new FaceError('IMAGE_DAMAGED');
 }
 

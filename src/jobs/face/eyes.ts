@@ -16,8 +16,8 @@ export function closedEye(image: RgbImage, points: Landmarks, eye: EyeIndices, l
   const lid: RgbImage = { width: image.width, height: image.height, data: image.data.slice() };
   // Lashes and liner round the opening would bleed into the fill, so its rim is unknown too.
   const wide = polygonMask(image.width, image.height, grow(outline, 1.04, 3));
-  fillUnknown(lid, Uint8Array.from(wide.data, (value) => value > 0 ? 0 : 1));
   const box = boxOf(outline, 6, image);
+  fillUnknown(lid, skinAround(image, points, eye, wide, boxOf(outline, 30, image)));
   const upper = curveThrough([eye.outer, ...eye.upper, eye.inner].map((i) => ({ x: px(points, i), y: py(points, i) })));
   const lower = curveThrough([eye.outer, ...eye.lower, eye.inner].map((i) => ({ x: px(points, i), y: py(points, i) })));
   const corners = [px(points, eye.outer), px(points, eye.inner)];
@@ -25,6 +25,21 @@ export function closedEye(image: RgbImage, points: Landmarks, eye: EyeIndices, l
   addGrain(lid, wide, box, light.grain, seed);
   drawLashes(lid, points, eye, lashColour(image, points, eye, light));
   return cutPatch(lid, blur(mask, 2.2), box);
+}
+
+/** 1 where the lid's colour may be taken from: not the eye, and near it no frame of glasses, brow or hair, which are darker than skin. */
+function skinAround(image: RgbImage, points: Landmarks, { crease, aboveCrease, under }: EyeIndices, eye: Plane, near: Box): Uint8Array {
+  const ring = [...crease, ...aboveCrease, ...under].map((index) =>
+    lumaAt(image, clamp(Math.floor(py(points, index)), 0, image.height - 1) * image.width + clamp(Math.floor(px(points, index)), 0, image.width - 1)));
+  const dark = .68 * median(ring);
+  const known = Uint8Array.from(eye.data, (value) => value > 0 ? 0 : 1);
+  for (let y = near.top; y < near.bottom; y++) {
+    for (let x = near.left; x < near.right; x++) {
+      const i = y * image.width + x;
+      if (lumaAt(image, i) < dark) known[i] = 0;
+    }
+  }
+  return known;
 }
 
 /** The eye's opening with the margin that lashes and lid rim take: they fan out towards the outer corner and upwards. */
