@@ -29,6 +29,13 @@ export class StaticFiles {
 
   /** Where the renderer may write the MP4 before it is adopted. Beside its place, so that adopting it is only a new name. */
   mp4Draft(id: string): string { return `${this.#blobs.pathOf(mp4Key(id))}.part`; }
+  /** The MP4 is the last file to be put in its place. */
+  async isWhole(id: string): Promise<boolean> {
+    const mp4 = await this.openMp4(id);
+    await mp4?.close();
+    return mp4 !== undefined;
+  }
+
   adoptMp4(id: string): Promise<void> { return this.#blobs.adopt(mp4Key(id), this.mp4Draft(id)); }
 
   /** Makes pieces visible in order. Those of an earlier run are kept, since players may have them and a rendering is the same each time. */

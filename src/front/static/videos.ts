@@ -193,6 +193,7 @@ export class StaticVideoService implements StaticVideos {
   async #work({ id }: TakenJob<StaticJob>, signal: AbortSignal): Promise<void> {
     const record = await this.#records.find(id);
     if (record === undefined || record.status === 'completed' || record.status === 'failed') return;
+    if (await this.#files.isWhole(id)) { await this.#complete(id, record); return; } // all but its record was written before the server stopped
     const bytes = await this.#files.getUpload(id);
     if (bytes === undefined) { await this.#fail(id, words.lostUpload); return; }
     const face = await this.#options.faces.load(record.order.ownerId, record.order.faceId).catch((error: unknown) => {
@@ -204,8 +205,9 @@ export class StaticVideoService implements StaticVideos {
     this.#forecast.started(id, record.durationSeconds);
     this.#gauges.refresh();
     const { failed } = await this.#render(id, record, bytes, face, signal);
-    if (failed === undefined) await this.#complete(id, record);
-    else await this.#fail(id, failed);
+    if (failed !== undefined) { await this.#fail(id, failed); return; }
+    await this.#files.adoptMp4(id);
+    await this.#complete(id, record);
   }
 
   async #render(id: string, record: StaticRecord, bytes: Buffer, face: SharedArrayBuffer, signal: AbortSignal): Promise<RenderResult> {
@@ -231,12 +233,12 @@ export class StaticVideoService implements StaticVideos {
 
   async #store(id: string, publisher: Publisher, piece: RenderedPiece): Promise<void> {
     if (piece.type === 'init') { await publisher.init(piece.bytes); return; }
-    if (await publisher.segment(piece.index, piece.bytes)) await this.#records.update(id, { segments: publisher.published });
+    if (!await publisher.segment(piece.index, piece.bytes)) return;
+    await this.#records.update(id, { segments: publisher.published }).catch(() => {}); // only progress: Redis may be away for a while
   }
 
   async #complete(id: string, { order, durationSeconds }: StaticRecord): Promise<void> {
     const { recorder } = this.#options;
-    await this.#files.adoptMp4(id);
     await this.#records.update(id, { status: 'completed' });
     await this.#files.deleteUpload(id);
     const endMs = wallMs();
