@@ -1,5 +1,6 @@
 // Every scenario by its name on the command line.
 import type { Scenario } from '../scenario.ts';
+import { baseline } from './baseline.ts';
 import { capacity } from './capacity.ts';
 import { churn } from './churn.ts';
 import { compare } from './compare.ts';
@@ -9,4 +10,4 @@ import { rest } from './rest.ts';
 import { soak } from './soak.ts';
 import { staticVideo } from './static.ts';
 
-export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, staticVideo, rest, compare];
+export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, staticVideo, rest, compare, baseline];
