@@ -25,6 +25,13 @@ float along(const std::array<float, Eye::SAMPLES>& curve, float t) {
   return mix(curve[size_t(i)], curve[size_t(i) + 1], at - float(i));
 }
 
+F4 along(const std::array<float, Eye::SAMPLES>& curve, F4 t) {
+  const F4 at = clamp01(t) * float(Eye::SAMPLES - 1);
+  const I4 whole = to_int(at), i = whole < Eye::SAMPLES - 2 ? whole : I4{} + (Eye::SAMPLES - 2);
+  const auto gather = [&](int next) { return F4{curve[size_t(i[0] + next)], curve[size_t(i[1] + next)], curve[size_t(i[2] + next)], curve[size_t(i[3] + next)]}; };
+  return mix(gather(0), gather(1), at - to_float(i));
+}
+
 float plane_at(const uint8_t* data, int width, int height, float x, float y) {
   const float cx = std::clamp(x, 0.f, float(width - 1)), cy = std::clamp(y, 0.f, float(height - 1));
   const int ix = std::min(int(cx), width - 2), iy = std::min(int(cy), height - 2);
@@ -149,65 +156,74 @@ void build_eyes(Model& model) {
 Gaze::Gaze(const Asset& asset, const Eye& eye, float blink, float droop, float x, float y)
     : asset_(asset), eye_(eye), blink_(blink), droop_(droop * eye.height), x_(x), y_(y), cover_(smooth(0, .09f, blink)) {}
 
-bool Gaze::look(Point s, Look& out) const {
-  const float dx = s.x - eye_.corner.x, dy = s.y - eye_.corner.y;
-  const float t = (dx * eye_.axis.x + dy * eye_.axis.y) / eye_.length;
-  if (t < -BESIDE || t > 1 + BESIDE) return false;
-  const float v = -dx * eye_.axis.y + dy * eye_.axis.x, height = eye_.height, bend = 4 * clamp01(t) * clamp01(1 - t);
-  const float upper = along(eye_.upper, t), lower = along(eye_.lower, t), crease = upper - ABOVE * height - 2;
-  const float drooped = upper + droop_ * bend;
-  out = {};
+Gaze::Look Gaze::look(F4 x, F4 y) const {
+  const float ax = eye_.axis.x, ay = eye_.axis.y, length = eye_.length, height = eye_.height;
+  const F4 dx = x - eye_.corner.x, dy = y - eye_.corner.y;
+  const F4 t = (dx * ax + dy * ay) / length, v = dy * ax - dx * ay, bend = 4 * clamp01(t) * clamp01(1 - t);
+  const F4 upper = along(eye_.upper, t), lower = along(eye_.lower, t), crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend;
+  const I4 beside = (t >= -BESIDE) & (t <= 1 + BESIDE);
+  Look out;
 
   // A mood moves the upper lid a little: what is between crease and lower lid gives way.
-  float t2 = t, v2 = v;
-  if (droop_ != 0 && v > crease - 3 && v < lower) {
-    v2 -= droop_ * bend * (v < drooped ? smooth(crease - 3, drooped, v) : smooth(std::min(lower, drooped + .6f * height), drooped, v));
-    out.elsewhere = true;
+  F4 t2 = t, v2 = v;
+  if (droop_ != 0) {
+    out.elsewhere = beside & (v > crease - 3) & (v < lower);
+    const F4 share = v < drooped ? smooth(crease - 3, drooped, v) : smooth(least(lower, drooped + .6f * height), drooped, v);
+    v2 = out.elsewhere ? v - droop_ * bend * share : v;
   }
   // Gaze: the iris slides under the lids, which stay: a place between them keeps its share of the way from lid to lid.
-  if ((x_ != 0 || y_ != 0) && v2 > upper && v2 < lower && t > 0 && t < 1) {
-    const float ends = smooth(0, .22f, t) * smooth(1, .78f, t), share = (v2 - upper) / (lower - upper);
-    t2 = t - ends * x_ / eye_.length;
-    v2 = mix(along(eye_.upper, t2), along(eye_.lower, t2), share) - 4 * share * (1 - share) * ends * y_;
-    out.elsewhere = true;
+  if (x_ != 0 || y_ != 0) {
+    const I4 between = (v2 > upper) & (v2 < lower) & (t > 0) & (t < 1);
+    const F4 ends = smooth(splat(0), splat(.22f), t) * smooth(splat(1), splat(.78f), t), share = (v2 - upper) / most(lower - upper, splat(1e-3f));
+    const F4 turned = t - ends * x_ / length;
+    v2 = between ? mix(along(eye_.upper, turned), along(eye_.lower, turned), share) - 4 * share * (1 - share) * ends * y_ : v2;
+    t2 = between ? turned : t;
+    out.elsewhere |= between;
   }
-  out.from = {eye_.corner.x + t2 * eye_.length * eye_.axis.x - v2 * eye_.axis.y, eye_.corner.y + t2 * eye_.length * eye_.axis.y + v2 * eye_.axis.x};
-  if (blink_ <= 0) return out.elsewhere;
+  out.from_x = eye_.corner.x + t2 * length * ax - v2 * ay;
+  out.from_y = eye_.corner.y + t2 * length * ay + v2 * ax;
+  out.touched = out.elsewhere;
+  if (blink_ <= 0) return out;
 
-  const float closed = lower + SAG * height * bend;
-  if (v < crease - 3 || v > closed + 4) return out.elsewhere;
-  const float edge = mix(drooped, closed, blink_), ends = smooth(-BESIDE, .04f, t) * smooth(1 + BESIDE, .96f, t);
+  const F4 closed = lower + SAG * height * bend;
+  const I4 under_lid = beside & (v >= crease - 3) & (v <= closed + 4);
+  out.touched |= under_lid;
+  const F4 edge = mix(drooped, closed, splat(blink_)), ends = smooth(splat(-BESIDE), splat(.04f), t) * smooth(splat(1 + BESIDE), splat(.96f), t);
   // The lid's skin between crease and edge shows the closed lid from crease to lash line.
-  const float stretch = (closed - crease) / std::max(1.f, edge - crease), from = crease + (v - crease) * stretch;
-  const float down = std::min(from, closed) - v;
-  out.lid = {s.x - down * eye_.axis.y, s.y + down * eye_.axis.x};
-  const float shown = cover_ * sample<Channels::luma>(eye_.lid, out.lid.x, out.lid.y).a;   // nothing where the lid's layer has nothing, as behind dark glasses
-  out.covered = shown * smooth(-2.5f, 3.5f, v - crease) * smooth(.9f, -.9f, v - edge) * ends;
-  if (v > edge && v < lower) out.light = 1 - .25f * shown * smooth(.35f * height, 0, v - edge);
-  const float across = (v - edge) / (.06f * height + .85f);
-  if (std::abs(across) < 3) out.lash = .75f * shown * std::exp(-across * across) * ends * (.35f + .65f * std::sqrt(bend));
-  return true;
+  const F4 stretch = (closed - crease) / most(splat(1), edge - crease), down = least(crease + (v - crease) * stretch, closed) - v;
+  out.lid_x = x - down * ay;
+  out.lid_y = y + down * ax;
+  const Taps<4> lid = taps(eye_.lid, out.lid_x, out.lid_y);
+  const F4 shown = under_lid & lid.inside ? cover_ / 255 * lid(3) : splat(0);   // nothing where the lid's layer has nothing, as behind dark glasses
+  out.covered = shown * smooth(splat(-2.5f), splat(3.5f), v - crease) * smooth(splat(.9f), splat(-.9f), v - edge) * ends;
+  out.light = (v > edge) & (v < lower) ? 1 - .25f * shown * smooth(splat(.35f * height), splat(0), v - edge) : splat(1);
+  const F4 across = (v - edge) / (.06f * height + .85f), bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;
+  out.lash = .75f * shown * squared * squared * ends * (1 - .65f * (1 - bend) * (1 - bend));
+  return out;
 }
 
-float Gaze::luma(const Look& look, float plain) const {
-  float y = look.elsewhere ? plane_at(asset_.luma, asset_.width, asset_.height, look.from.x, look.from.y) : plain;
-  if (look.covered > 0) y = mix(y, sample<Channels::luma>(eye_.lid, look.lid.x, look.lid.y).colour.y, look.covered);
-  return mix(16 + (y - 16) * look.light, eye_.lash.y, look.lash);
+F4 Gaze::luma(const Look& look, F4 plain) const {
+  F4 y = plain;
+  if (any(look.elsewhere)) y = look.elsewhere ? Taps<1>(asset_.luma, asset_.width, asset_.height, look.from_x, look.from_y)() : y;
+  if (blink_ <= 0) return y;
+  if (any(look.covered > 0)) y = mix(y, taps(eye_.lid, look.lid_x, look.lid_y)(0), look.covered);
+  return mix(16 + (y - 16) * look.light, splat(eye_.lash.y), look.lash);
 }
 
-void Gaze::chroma(const Look& look, float& u, float& v) const {
-  if (look.elsewhere) {
-    const float x = (look.from.x - .5f) / 2, y = (look.from.y - .5f) / 2;
-    u = plane_at(asset_.u, asset_.width / 2, asset_.height / 2, x, y);
-    v = plane_at(asset_.v, asset_.width / 2, asset_.height / 2, x, y);
+void Gaze::chroma(const Look& look, F4& u, F4& v) const {
+  if (any(look.elsewhere)) {
+    const F4 x = (look.from_x - .5f) / 2, y = (look.from_y - .5f) / 2;
+    u = look.elsewhere ? Taps<1>(asset_.u, asset_.width / 2, asset_.height / 2, x, y)() : u;
+    v = look.elsewhere ? Taps<1>(asset_.v, asset_.width / 2, asset_.height / 2, x, y)() : v;
   }
-  if (look.covered > 0) {
-    const Colour lid = sample<Channels::chroma>(eye_.lid, look.lid.x, look.lid.y).colour;
-    u = mix(u, lid.u, look.covered);
-    v = mix(v, lid.v, look.covered);
+  if (blink_ <= 0) return;
+  if (any(look.covered > 0)) {
+    const Taps<4> lid = taps(eye_.lid, look.lid_x, look.lid_y);
+    u = mix(u, lid(1), look.covered);
+    v = mix(v, lid(2), look.covered);
   }
-  u = mix(128 + (u - 128) * look.light, eye_.lash.u, look.lash);
-  v = mix(128 + (v - 128) * look.light, eye_.lash.v, look.lash);
+  u = mix(128 + (u - 128) * look.light, splat(eye_.lash.u), look.lash);
+  v = mix(128 + (v - 128) * look.light, splat(eye_.lash.v), look.lash);
 }
 
 }  // namespace mouthpiece::face

@@ -14,19 +14,20 @@ class Gaze {
   /** Places of the neutral picture outside which `look` is always false. */
   const Area& area() const { return blink_ > 0 || droop_ != 0 ? eye_.lid_area : eye_.opening; }
 
-  /** How the place where the neutral picture's pixel `s` went looks. */
+  /** How four places look where the neutral picture's pixels `x`, `y` went. */
   struct Look {
-    Point from{};               // where the eye's own colour comes from,
-    bool elsewhere = false;     // when not from `s` itself
-    Point lid{};                // the same in the lid's layer,
-    float covered = 0;          // and the lid's share
-    float light = 1, lash = 0;  // shade of the lid on the eye; share of the lashes
+    I4 touched{};               // whether the eye changes anything there
+    I4 elsewhere{};             // whether the eye's own colour comes not from there
+    F4 from_x{}, from_y{};      // but from here
+    F4 lid_x{}, lid_y{};        // the place in the closed lid's layer,
+    F4 covered{};               // and its share
+    F4 light{}, lash{};         // shade of the lid on the eye; share of the lashes
   };
-  /** @returns false where the eye changes nothing. */
-  bool look(Point s, Look& out) const;
+  Look look(F4 x, F4 y) const;
 
-  float luma(const Look& look, float plain) const;
-  void chroma(const Look& look, float& u, float& v) const;
+  /** @param plain what the picture holds there now */
+  F4 luma(const Look& look, F4 plain) const;
+  void chroma(const Look& look, F4& u, F4& v) const;
 
  private:
   const Asset& asset_;

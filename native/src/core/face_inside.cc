@@ -6,31 +6,42 @@
 namespace mouthpiece::face {
 namespace {
 
+/** Chroma of black inside a mouth: light that came through flesh. */
+constexpr float REDDENING_U = 2.5f, REDDENING_V = 7;
+
 Colour colour_of(Yuv c) { return {float(c.y), float(c.u), float(c.v)}; }
 
-Colour over(Colour below, Colour above, float a) { return {mix(below.y, above.y, a), mix(below.u, above.u, a), mix(below.v, above.v, a)}; }
+using Colours = Inside::Colours;
+
+Colours spread(Colour c) { return {splat(c.y), splat(c.u), splat(c.v)}; }
+
+template <Channels CHANNELS>
+Colours over(const Colours& below, const Colours& above, F4 a) {
+  if constexpr (CHANNELS == Channels::luma) return {mix(below.y, above.y, a), above.u, above.v};
+  else return {above.y, mix(below.u, above.u, a), mix(below.v, above.v, a)};
+}
+
+/** As `dim` of one colour. */
+template <Channels CHANNELS>
+Colours dim(const Colours& c, F4 k) {
+  if constexpr (CHANNELS == Channels::luma) return {16 + (c.y - 16) * k, c.u, c.v};
+  else return {c.y, 128 - REDDENING_U + (c.u - 128 + REDDENING_U) * k, 128 + REDDENING_V + (c.v - 128 - REDDENING_V) * k};
+}
+
+/** A layer over `below`, under `light`. */
+template <Channels CHANNELS>
+Colours show(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover) {
+  const Taps<4> at = taps(layer, x, y);
+  if (!any(at.inside)) return below;
+  const F4 alpha = at.inside ? at(3) * (cover / 255) : splat(0);
+  if (!any(alpha > 0)) return below;
+  if constexpr (CHANNELS == Channels::luma) return over<CHANNELS>(below, dim<CHANNELS>(Colours{at(0), splat(128), splat(128)}, splat(light)), alpha);
+  else return over<CHANNELS>(below, dim<CHANNELS>(Colours{splat(16), at(1), at(2)}, splat(light)), alpha);
+}
 
 }  // namespace
 
-Colour dim(Colour c, float k) { return {16 + (c.y - 16) * k, 128 + (c.u - 128) * k - 2.5f * (1 - k), 128 + (c.v - 128) * k + 7 * (1 - k)}; }
-
-template <Channels CHANNELS>
-Sample sample(const Layer& layer, float px, float py) {
-  const float x = px - layer.left, y = py - layer.top;
-  if (!(x >= 0 && y >= 0 && x < float(layer.width - 1) && y < float(layer.height - 1))) return {{16, 128, 128}, 0};
-  const int ix = int(x), iy = int(y);
-  const float fx = x - float(ix), fy = y - float(iy);
-  const uint8_t* a = layer.yuva.data() + 4 * (size_t(iy) * size_t(layer.width) + size_t(ix));
-  const uint8_t* b = a + 4 * size_t(layer.width);
-  const float w00 = (1 - fx) * (1 - fy), w01 = fx * (1 - fy), w10 = (1 - fx) * fy, w11 = fx * fy;
-  const auto channel = [&](int k) { return float(a[k]) * w00 + float(a[k + 4]) * w01 + float(b[k]) * w10 + float(b[k + 4]) * w11; };
-  const float alpha = channel(3) * (1 / 255.f);
-  if (alpha == 0) return {{16, 128, 128}, 0};
-  if constexpr (CHANNELS == Channels::luma) return {{channel(0), 128, 128}, alpha};
-  else return {{16, channel(1), channel(2)}, alpha};
-}
-template Sample sample<Channels::luma>(const Layer&, float, float);
-template Sample sample<Channels::chroma>(const Layer&, float, float);
+Colour dim(Colour c, float k) { return {16 + (c.y - 16) * k, 128 + (c.u - 128) * k - REDDENING_U * (1 - k), 128 + (c.v - 128) * k + REDDENING_V * (1 - k)}; }
 
 Inside::Inside(const Model& model)
     : model_(model), columns_(size_t(model.contours.count)), cavity_(colour_of(model.asset.tints.cavity)), tongue_(colour_of(model.asset.tints.tongue)),
@@ -67,38 +78,39 @@ void Inside::prepare(const Mouth& mouth) {
 }
 
 template <Channels CHANNELS>
-Colour Inside::at(Point p, float top, float bottom) const {
+Inside::Colours Inside::at(F4 x, F4 y, F4 top, F4 bottom) const {
   const Contours& contours = model_.contours;
-  const Column& column = columns_[size_t(std::clamp(int(p.x - contours.left + .5f), 0, contours.count - 1))];
-  const float gap = std::max(1.f, bottom - top), below_top = p.y - top, above_bottom = bottom - p.y;
+  const I4 nearest = to_int(x - contours.left + .5f);
+  const Column* columns[LANES];
+  for (int lane = 0; lane < LANES; lane++) columns[lane] = &columns_[size_t(std::clamp(nearest[lane], 0, contours.count - 1))];
+  const auto column = [&](float Column::*field) { return F4{columns[0]->*field, columns[1]->*field, columns[2]->*field, columns[3]->*field}; };
+  const F4 gap = most(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
 
   // The back is dark; towards the corners one sees the cheeks' flesh.
-  Colour c = over(dim(cavity_, .55f + .5f * clamp01(below_top / gap)), flesh_, column.flesh);
+  Colours c = over<CHANNELS>(dim<CHANNELS>(spread(cavity_), .55f + .5f * clamp01(below_top / gap)), spread(flesh_), column(&Column::flesh));
 
   // The tongue's soft bed behind the lower teeth, its tip higher for t d n l.
-  const float t = (p.y - column.tongue_top) / (.032f * fh_);
-  if (column.tongue > 0 && t > -.45f) {
-    const float groove = 1 - column.groove * smooth(.1f, 1, t);
-    c = over(c, dim(tongue_, (.50f + .34f * clamp01(1 - std::abs(t - .7f) * .5f)) * groove), column.tongue * smooth(-.45f, .45f, t));
+  const F4 t = (y - column(&Column::tongue_top)) / (.032f * fh_), tongue = column(&Column::tongue);
+  if (any((t > -.45f) & (tongue > 0))) {
+    const F4 groove = 1 - column(&Column::groove) * smooth(splat(.1f), splat(1), t);
+    c = over<CHANNELS>(c, dim<CHANNELS>(spread(tongue_), (.50f + .34f * clamp01(1 - absolute(t - .7f) * .5f)) * groove), tongue * smooth(splat(-.45f), splat(.45f), t));
   }
 
-  const Sample lower = sample<CHANNELS>(model_.teeth_lower, p.x, p.y - lower_shift_);
-  if (lower.a > 0) c = over(c, dim(lower.colour, lower_light_), lower.a);
-  const Sample upper = sample<CHANNELS>(model_.teeth_upper, p.x, p.y - upper_shift_);
-  if (upper.a > 0) c = over(c, dim(upper.colour, upper_light_), upper.a * upper_cover_);
+  c = show<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, 1);
+  c = show<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_);
 
   // Between the teeth for th: the tip lies on the lower lip, over the lower row and the edge of the upper one.
-  if (between_teeth_ > .02f && column.tip > 0) {
-    const float at = above_bottom / std::min(.050f * fh_, .62f * gap);
-    c = over(c, dim(tongue_, .98f - .30f * smooth(.55f, 1.05f, at)), column.tip * smooth(1.12f, .80f, at + column.tip_rise));
+  if (between_teeth_ > .02f) {
+    const F4 at = above_bottom / least(splat(.050f * fh_), .62f * gap);
+    c = over<CHANNELS>(c, dim<CHANNELS>(spread(tongue_), .98f - .30f * smooth(splat(.55f), splat(1.05f), at)), column(&Column::tip) * smooth(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
   }
 
   // Shade of the upper lip and of the lower one's rim.
-  const float lip = .70f + .30f * smooth(-.5f, std::min(.040f * fh_, .6f * gap), below_top);
-  const float rim = .80f + .20f * smooth(-.5f, std::min(.022f * fh_, .4f * gap), above_bottom);
-  return dim(c, lip * rim * column.shade);
+  const F4 lip = .70f + .30f * smooth(splat(-.5f), least(splat(.040f * fh_), .6f * gap), below_top);
+  const F4 rim = .80f + .20f * smooth(splat(-.5f), least(splat(.022f * fh_), .4f * gap), above_bottom);
+  return dim<CHANNELS>(c, lip * rim * column(&Column::shade));
 }
-template Colour Inside::at<Channels::luma>(Point, float, float) const;
-template Colour Inside::at<Channels::chroma>(Point, float, float) const;
+template Inside::Colours Inside::at<Channels::luma>(F4, F4, F4, F4) const;
+template Inside::Colours Inside::at<Channels::chroma>(F4, F4, F4, F4) const;
 
 }  // namespace mouthpiece::face

@@ -13,7 +13,6 @@ constexpr float BREATH_LIFT = 1.6f;          // pixels of a 512 picture
 constexpr float BROW_LIFT = .034f, FROWN = .020f;   // shares of the face's height
 constexpr float GAZE_X = .06f, GAZE_Y = .09f;      // of the eye's length and height
 
-constexpr int MOUTH_ROWS = 2 * NODE_STEP;  // rows that the mouth is drawn in at a time
 constexpr float HEAD_MARGIN = 20;              // pixels that a place may be away from its node's place at rest
 constexpr float SEAM_MARGIN = 7;    // pixels from the lips' edges within which a node's cell may hold a piece of them
 constexpr float MOUTH_REACH = 1.35f;    // half widths of the mouth within which its seam may run
@@ -44,8 +43,9 @@ bool same(const Record& a, const Record& b) { return std::memcmp(&a, &b, sizeof(
 Renderer::Renderer(const Model& model, const Warp& warp)
     : model_(model), warp_(warp), inside_(model), head_(model.weight.size()), nodes_(model.weight.size()), last_nodes_(model.weight.size()),
       upper_(model.weight.size()), lower_(model.weight.size()), local_(model.weight.size()), seam_(model.weight.size(), 0) {
-  by_upper_.assign(size_t(model.asset.width) * MOUTH_ROWS * 2, 0);
-  by_lower_.assign(size_t(model.asset.width) * MOUTH_ROWS * 2, 0);
+  // Eight rows of luma and the chroma that belongs to them.
+  by_upper_.assign(size_t(model.asset.width) * 12, 0);
+  by_lower_.assign(size_t(model.asset.width) * 12, 0);
 }
 
 void Renderer::set_emotion(int emotion, float strength) { goal_ = mix(mood_of(0), mood_of(emotion), finite(strength, 0, 1)); }
@@ -268,155 +268,6 @@ Area Renderer::moved(const Area& area) const {
 Renderer::Box Renderer::eye_box(const Gaze& gaze) const {
   const Area area = moved(gaze.area());
   return grid_box(area.x0, area.y0, area.x1, area.y1);
-}
-
-Nodes Renderer::nodes_at(const Shifts& nodes, int x, int y) const {
-  const size_t k = size_t(model_.node((x - model_.x0) / NODE_STEP, (y - model_.y0) / NODE_STEP));
-  return {nodes.x.data() + k, nodes.y.data() + k, model_.columns};
-}
-
-/** Warps the neutral picture through `nodes` over `box` (multiples of 16 across, 8 down; luma pixels), to planes with their first pixel at the box's corner. */
-void Renderer::draw_box(const Shifts& nodes, Box box, const Target& out) const {
-  const Asset& a = model_.asset;
-  const Plane luma{a.luma, a.width, a.width, a.height}, u{a.u, a.width / 2, a.width / 2, a.height / 2}, v{a.v, a.width / 2, a.width / 2, a.height / 2};
-  for (int y = box.y0; y < box.y1; y += NODE_STEP) {
-    uint8_t* row = out.y + size_t(y - box.y0) * size_t(out.stride);
-    for (int x = box.x0; x < box.x1; x += TILE_WIDTH) warp_.luma(luma, nodes_at(nodes, x, y), x, y, row + x - box.x0, out.stride);
-  }
-  for (int y = box.y0; y < box.y1; y += 2 * NODE_STEP) {
-    const size_t row = size_t((y - box.y0) / 2) * size_t(out.stride / 2);
-    for (int x = box.x0; x < box.x1; x += TILE_WIDTH) {
-      const size_t at = row + size_t((x - box.x0) / 2);
-      warp_.chroma(u, v, nodes_at(nodes, x, y), x / 2, y / 2, out.u + at, out.v + at, out.stride / 2);
-    }
-  }
-}
-
-Renderer::Target Renderer::target(uint8_t* picture, int x, int y) const {
-  const size_t width = size_t(model_.asset.width), pixels = width * size_t(model_.asset.height), chroma = size_t(y / 2) * (width / 2) + size_t(x / 2);
-  return {picture + size_t(y) * width + size_t(x), picture + pixels + chroma, picture + pixels + pixels / 4 + chroma, model_.asset.width};
-}
-
-void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const {
-  const int across = model_.asset.width / 16;
-  for (int y = model_.y0; y < model_.y1; y += 16) {
-    const uint8_t* row = dirty.data() + y / 16 * across;
-    for (int x = model_.x0; x < model_.x1; x += 16) {
-      if (row[x / 16]) draw_box(nodes_, {x, y, x + 16, y + 16}, target(picture, x, y));
-    }
-  }
-}
-
-/** Where the opening or the seam runs, pixels choose their lip's side one by one, and what lies between the lips is painted in. */
-void Renderer::draw_mouth(Box box, uint8_t* picture) {
-  for (int y = box.y0; y < box.y1; y += MOUTH_ROWS) {
-    int left = box.x1, right = box.x0;
-    for (int row = y; row <= y + MOUTH_ROWS; row += NODE_STEP) {
-      const uint8_t* seam = seam_.data() + model_.node(0, (row - model_.y0) / NODE_STEP);
-      for (int x = box.x0; x <= box.x1; x += NODE_STEP) {
-        if (!seam[(x - model_.x0) / NODE_STEP]) continue;
-        left = std::min(left, x - NODE_STEP);
-        right = std::max(right, x + NODE_STEP);
-      }
-    }
-    left = std::max(box.x0, left & ~15);
-    right = std::min(box.x1, (right + 15) & ~15);
-    if (left < right) draw_seam({left, y, right, y + MOUTH_ROWS}, picture);
-  }
-}
-
-void Renderer::draw_seam(Box box, uint8_t* picture) {
-  const int width = box.x1 - box.x0;
-  const auto scratch = [&](std::vector<uint8_t>& bytes) {
-    uint8_t* y = bytes.data();
-    return Target{y, y + width * MOUTH_ROWS, y + width * MOUTH_ROWS * 5 / 4, width};
-  };
-  const Target upper = scratch(by_upper_), lower = scratch(by_lower_), out = target(picture, box.x0, box.y0);
-  draw_box(upper_, box, upper);
-  draw_box(lower_, box, lower);
-  for (int y = 0; y < MOUTH_ROWS; y += NODE_STEP) {
-    for (int x = 0; x < width; x += NODE_STEP) {
-      const size_t k = size_t(model_.node((box.x0 + x - model_.x0) / NODE_STEP, (box.y0 + y - model_.y0) / NODE_STEP)), below = k + size_t(model_.columns);
-      if (seam_[k] | seam_[k + 1] | seam_[below] | seam_[below + 1]) draw_cell(k, upper.at(x, y), lower.at(x, y), out.at(x, y));
-    }
-  }
-}
-
-/** One cell of the grid: NODE_STEP luma pixels either way, each on its side of the seam or in the opening. */
-void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower, const Target& out) const {
-  const auto byte = [](float value) { return uint8_t(std::clamp(value + .5f, 0.f, 255.f)); };
-  for (int y = 0; y < NODE_STEP; y++) {
-    for (int x = 0; x < NODE_STEP; x++) {
-      const Seam seam = seam_at(k, float(x), float(y), .5f + model_.softness);
-      float value = mix(upper.y[y * upper.stride + x], lower.y[y * lower.stride + x], seam.side);
-      if (seam.cover > 0) value = mix(value, inside_.at<Channels::luma>(seam.place, seam.top, seam.bottom).y, seam.cover);
-      out.y[y * out.stride + x] = byte(16 + (value - 16) * (1 - seam.crease));
-    }
-  }
-  for (int y = 0; y < NODE_STEP / 2; y++) {
-    for (int x = 0; x < NODE_STEP / 2; x++) {
-      // Chroma lies between its four pixels and is twice as high.
-      const Seam seam = seam_at(k, float(2 * x) + .5f, float(2 * y) + .5f, 1 + model_.softness);
-      const int from = y * (upper.stride / 2) + x, to = y * (out.stride / 2) + x;
-      float u = mix(upper.u[from], lower.u[from], seam.side), v = mix(upper.v[from], lower.v[from], seam.side);
-      if (seam.cover > 0) {
-        const Colour colour = inside_.at<Channels::chroma>(seam.place, seam.top, seam.bottom);
-        u = mix(u, colour.u, seam.cover);
-        v = mix(v, colour.v, seam.cover);
-      }
-      out.u[to] = byte(u);
-      out.v[to] = byte(v);
-    }
-  }
-}
-
-/** How the mouth's opening lies to the pixel at (x, y) of the cell of node k; `half` is half the pixel's height, with the softness of the edge. */
-Renderer::Seam Renderer::seam_at(size_t k, float x, float y, float half) const {
-  const float fx = x / NODE_STEP, fy = y / NODE_STEP;
-  const Point p{between(local_.x, k, fx, fy), between(local_.y, k, fx, fy)};
-  const Mouth::Edges edges = mouth_.edges(model_.contours, p.x);
-  const float middle = (edges.top + edges.bottom) / 2;
-  Seam seam{p, edges.top, edges.bottom, clamp01(p.y - middle + .5f), 0, 0};
-  // The share of the pixel's height that lies in the opening.
-  seam.cover = clamp01((std::min(p.y + half, edges.bottom) - std::max(p.y - half, edges.top)) / (2 * half));
-  if (mouth_.crease > 0) {
-    const float d = (p.y - middle) / (.008f * model_.face_height + .4f), r = std::abs(p.x - model_.contours.centre) / model_.contours.half_width;
-    if (std::abs(d) < 3) seam.crease = .30f * mouth_.crease * std::exp(-d * d) * smooth(1.05f, .85f, r);
-  }
-  return seam;
-}
-
-void Renderer::draw_eye(const Gaze& gaze, uint8_t* picture) const {
-  const Model& m = model_;
-  const Area area = moved(gaze.area());
-  const auto inner = [](float value, int low, int high) { return std::clamp(int(std::floor(value)) & ~1, low, high); };
-  const int x0 = inner(area.x0, m.x0, m.x1), y0 = inner(area.y0, m.y0, m.y1), x1 = inner(area.x1 + 2, m.x0, m.x1), y1 = inner(area.y1 + 2, m.y0, m.y1);
-  const Target out = target(picture, 0, 0);
-  const auto byte = [](float value) { return uint8_t(std::clamp(value + .5f, 0.f, 255.f)); };
-  // The place of the neutral picture that lies at (x + offset, y + offset) now.
-  const auto source = [&](int x, int y, float offset) {
-    const int i = x - m.x0, j = y - m.y0;
-    const size_t k = size_t(m.node(i / NODE_STEP, j / NODE_STEP));
-    const float fx = (float(i % NODE_STEP) + offset) / NODE_STEP, fy = (float(j % NODE_STEP) + offset) / NODE_STEP;
-    return Point{float(x) + offset - between(nodes_.x, k, fx, fy) / SUBPIXEL, float(y) + offset - between(nodes_.y, k, fx, fy) / SUBPIXEL};
-  };
-  Gaze::Look look;
-  for (int y = y0; y < y1; y++) {
-    uint8_t* row = out.y + size_t(y) * size_t(out.stride);
-    for (int x = x0; x < x1; x++) {
-      if (gaze.look(source(x, y, 0), look)) row[x] = byte(gaze.luma(look, row[x]));
-    }
-  }
-  for (int y = y0; y < y1; y += 2) {
-    const size_t row = size_t(y / 2) * size_t(out.stride / 2);
-    for (int x = x0; x < x1; x += 2) {
-      if (!gaze.look(source(x, y, .5f), look)) continue;
-      float u = out.u[row + size_t(x / 2)], v = out.v[row + size_t(x / 2)];
-      gaze.chroma(look, u, v);
-      out.u[row + size_t(x / 2)] = byte(u);
-      out.v[row + size_t(x / 2)] = byte(v);
-    }
-  }
 }
 
 }  // namespace mouthpiece::face

@@ -52,11 +52,12 @@ class Renderer {
     /** Moved by (x, y) luma pixels. */
     Target at(int x, int dy) const { return {y + dy * stride + x, u + dy / 2 * (stride / 2) + x / 2, v + dy / 2 * (stride / 2) + x / 2, stride}; }
   };
+  /** Of four pixels. */
   struct Seam {
-    Point place;              // in the mouth's frame
-    float top, bottom;        // the lips' inner edges there
-    float side;               // 0 upper lip .. 1 lower lip
-    float cover, crease;      // shares: of the opening, of the shadow between pressed lips
+    F4 x, y;             // places in the mouth's frame
+    F4 top, bottom;      // the lips' inner edges there
+    F4 side;             // 0 upper lip .. 1 lower lip
+    F4 cover, crease;    // shares: of the opening, of the shadow between pressed lips
   };
 
   void limit(const Articulation& articulation, const Pose& pose);
@@ -75,15 +76,8 @@ class Renderer {
   void draw_mouth(Box box, uint8_t* picture);
   void draw_seam(Box box, uint8_t* picture);
   void draw_cell(size_t k, const Target& upper, const Target& lower, const Target& out) const;
-  Seam seam_at(size_t k, float x, float y, float half) const;
+  Seam seam_at(size_t k, F4 x, F4 y, float half) const;
   void draw_eye(const Gaze& gaze, uint8_t* picture) const;
-  /** Bilinear value within the cell of node k. */
-  template <class Number>
-  float between(const std::vector<Number>& values, size_t k, float fx, float fy) const {
-    const Number* a = values.data() + k;
-    const Number* b = a + model_.columns;
-    return mix(mix(float(a[0]), float(a[1]), fx), mix(float(b[0]), float(b[1]), fx), fy);
-  }
 
   const Model& model_;
   const Warp& warp_;

@@ -117,11 +117,12 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   mouth.moved = moved;
 }
 
-Mouth::Edges Mouth::edges(const Contours& contours, float x) const {
-  const float column = std::clamp(x - contours.left, 0.f, float(contours.count - 1) - 1e-3f);
-  const size_t k = size_t(column);
-  const float f = column - float(k);
-  return {mix(columns[k].y_top, columns[k + 1].y_top, f), mix(columns[k].y_bottom, columns[k + 1].y_bottom, f)};
+Mouth::Edges Mouth::edges(const Contours& contours, F4 x) const {
+  const F4 column = least(most(x - contours.left, splat(0)), splat(float(contours.count - 1) - 1e-3f));
+  const I4 k = to_int(column);
+  const F4 f = column - to_float(k);
+  const auto gather = [&](float Column::*field, size_t next) { return F4{columns[size_t(k[0]) + next].*field, columns[size_t(k[1]) + next].*field, columns[size_t(k[2]) + next].*field, columns[size_t(k[3]) + next].*field}; };
+  return {mix(gather(&Column::y_top, 0), gather(&Column::y_top, 1), f), mix(gather(&Column::y_bottom, 0), gather(&Column::y_bottom, 1), f)};
 }
 
 Mouth::Column Mouth::at(const Contours& contours, float x) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/face_model.h"
+#include "core/face_simd.h"
 
 namespace mouthpiece::face {
 
@@ -45,8 +46,8 @@ struct Mouth {
   Articulation now{};      // the articulators as limited by the face, for what is inside the mouth
 
   /** The lips' inner edges at local x. */
-  struct Edges { float top, bottom; };
-  Edges edges(const Contours& contours, float x) const;
+  struct Edges { F4 top, bottom; };
+  Edges edges(const Contours& contours, F4 x) const;
   /** The column at local x, between samples. */
   Column at(const Contours& contours, float x) const;
 };

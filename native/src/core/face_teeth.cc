@@ -7,6 +7,11 @@
 namespace mouthpiece::face {
 namespace {
 
+struct Sample {
+  Colour colour;
+  float a;   // 0..1
+};
+
 /** Bilinear sample of a patch at a place of the picture. */
 Sample sample_patch(const Patch& patch, float px, float py) {
   const float x = px - float(patch.x), y = py - float(patch.y);
