@@ -45,10 +45,32 @@ Character samuel() {
   Character c{.id = "samuel"};
   c.jawWidth = 1.02f; c.chin = 1.08f; c.cheekbone = 1.08f; c.noseWidth = 1.26f; c.noseLength = .98f; c.noseBridge = .5f;
   c.lipUpper = 1.32f; c.lipLower = 1.30f; c.smile = .75f; c.mouthWidth = 1.06f; c.eyeSize = 1.02f; c.browThickness = 1.1f; c.neckWidth = 1.08f;
-  c.skin = {.185f, .088f, .053f}; c.lips = {.20f, .080f, .066f}; c.iris = {.045f, .022f, .012f}; c.blush = .5f; c.gloss = 1.35f;
+  c.skin = {.185f, .088f, .053f}; c.lips = {.20f, .080f, .066f}; c.iris = {.045f, .022f, .012f}; c.blush = .5f; c.gloss = .95f;
   c.hairRoot = {.010f, .008f, .007f}; c.hairTip = {.022f, .018f, .016f}; c.brow = {.010f, .008f, .007f};
   c.cloth = {.50f, .31f, .07f}; c.clothes = Clothes::kCrew; c.hair = Hair::kCurly; c.hairAmount = .62f; c.beard = .30f; c.lashes = .9f;
   c.backdropLight = {.62f, .48f, .36f}; c.backdropDark = {.22f, .16f, .12f}; c.yaw = -.03f; c.seed = 44;
+  return c;
+}
+
+Character priya() {
+  Character c{.id = "priya"};
+  c.jawWidth = .95f; c.chin = .92f; c.cheekbone = 1.05f; c.noseWidth = 1.0f; c.noseLength = 1.02f; c.noseBridge = .9f;
+  c.lipUpper = 1.10f; c.lipLower = 1.15f; c.smile = .90f; c.eyeSize = 1.10f; c.eyeTilt = .05f; c.eyeOpen = 1.0f; c.browThickness = 1.05f; c.neckWidth = .84f;
+  c.skin = {.33f, .170f, .104f}; c.lips = {.31f, .095f, .088f}; c.iris = {.055f, .028f, .014f};
+  c.hairRoot = {.011f, .008f, .007f}; c.hairTip = {.022f, .014f, .010f}; c.brow = {.014f, .010f, .008f};
+  c.cloth = {.045f, .065f, .12f}; c.cloth2 = {.60f, .30f, .26f}; c.clothes = Clothes::kBlazer; c.hair = Hair::kLong; c.hairAmount = .86f; c.lashes = 1.25f; c.makeup = .45f;
+  c.backdropLight = {.60f, .50f, .42f}; c.backdropDark = {.22f, .16f, .14f}; c.yaw = -.04f; c.seed = 66;
+  return c;
+}
+
+Character walter() {
+  Character c{.id = "walter"};
+  c.jawWidth = 1.05f; c.chin = 1.10f; c.cheekFat = 1.08f; c.noseWidth = 1.14f; c.noseLength = 1.12f; c.noseBridge = 1.2f; c.lipUpper = .70f; c.lipLower = .82f; c.smile = .70f;
+  c.eyeSize = .94f; c.eyeOpen = .92f; c.browThickness = 1.3f; c.neckWidth = 1.08f; c.age = .62f; c.beard = .34f;
+  c.skin = {.62f, .37f, .28f}; c.lips = {.44f, .21f, .19f}; c.iris = {.10f, .15f, .18f};
+  c.hairRoot = {.22f, .215f, .21f}; c.hairTip = {.40f, .39f, .38f}; c.brow = {.20f, .19f, .18f}; c.grey = 1;
+  c.cloth = {.20f, .24f, .17f}; c.clothes = Clothes::kTurtleneck; c.hair = Hair::kReceding; c.lashes = .6f; c.blush = 1.1f;
+  c.backdropLight = {.44f, .50f, .56f}; c.backdropDark = {.14f, .17f, .20f}; c.yaw = .04f; c.seed = 77;
   return c;
 }
 
@@ -57,14 +79,14 @@ Character ruth() {
   c.jawWidth = .97f; c.chin = .98f; c.cheekFat = .98f; c.noseWidth = 1.04f; c.noseLength = 1.06f; c.lipUpper = .70f; c.lipLower = .80f; c.smile = .85f;
   c.eyeSize = .97f; c.eyeOpen = .90f; c.browThickness = .75f; c.neckWidth = .90f; c.age = .68f;
   c.skin = {.64f, .41f, .32f}; c.lips = {.46f, .20f, .19f}; c.iris = {.16f, .22f, .26f};
-  c.hairRoot = {.42f, .41f, .40f}; c.hairTip = {.66f, .65f, .63f}; c.brow = {.20f, .18f, .16f}; c.grey = 1;
+  c.hairRoot = {.27f, .265f, .26f}; c.hairTip = {.46f, .45f, .44f}; c.brow = {.20f, .18f, .16f}; c.grey = 1;
   c.cloth = {.10f, .17f, .16f}; c.cloth2 = {.66f, .62f, .56f}; c.clothes = Clothes::kBlazer; c.hair = Hair::kBob; c.hairAmount = .8f; c.lashes = .7f; c.glasses = true;
   c.backdropLight = {.52f, .50f, .58f}; c.backdropDark = {.18f, .17f, .22f}; c.yaw = .04f; c.seed = 55;
   return c;
 }
 
 const Character* cast(int* count) {
-  static const Character all[] = {ava(), noah(), mei(), samuel(), ruth()};
+  static const Character all[] = {ava(), noah(), mei(), samuel(), priya(), ruth(), walter()};
   *count = int(sizeof all / sizeof *all);
   return all;
 }

@@ -1,11 +1,6 @@
 // Strands: roots on the scalp, combed by a field, kept outside of the head, gathered into locks; and brows, lashes and beards.
 #include "hair.h"
 
-namespace {
-
-constexpr V3 kScalpCentre{0, .22f, -.10f};
-
-/** 0 off the scalp .. 1 well inside the hairline; p in the head's space. */
 float scalpMask(const Character& c, V3 p) {
   const float ax = std::fabs(p.x);
   const float wobble = .030f * (noise(p * 9) - .5f) + .02f * (noise(p * 23) - .5f);
@@ -14,7 +9,8 @@ float scalpMask(const Character& c, V3 p) {
   if (c.age > .5f) front += .03f;
   float m = step(front - .012f, front + .035f, p.y);
   // Temples and sideburns: in front of the ear, down to its middle.
-  const float burn = step(.09f, -.03f, p.z - .20f + .25f * (p.y - .3f) + wobble) * step(-.12f, .0f, p.y);
+  const bool full = c.hair == Hair::kLong || c.hair == Hair::kBob || c.hair == Hair::kBun;
+  const float burn = step(.09f, -.03f, p.z - (full ? .30f : .20f) + .25f * (p.y - .3f) + wobble) * step(-.12f, .0f, p.y);
   m = std::max(m, burn * step(.52f, .60f, ax));
   // Round the ear and down the nape.
   const float ear = length(V3{0, (p.y - .0f) / .25f, (p.z + .09f) / .165f});
@@ -24,6 +20,10 @@ float scalpMask(const Character& c, V3 p) {
   if (c.hair == Hair::kReceding) m *= std::max(step(.55f, .30f, p.y), step(.05f, -.2f, p.z) * .25f);
   return m;
 }
+
+namespace {
+
+constexpr V3 kScalpCentre{0, .22f, -.10f};
 
 struct Style {
   int strands;
@@ -38,7 +38,7 @@ struct Style {
 Style styleOf(const Character& c) {
   switch (c.hair) {
     case Hair::kShort: return {46000, .46f, .35f, .65f, .84f, .34f, .02f, .10f, .010f, 3.f, .190f, .55f, 900};
-    case Hair::kLong: return {62000, 2.0f, .12f, .75f, .80f, .20f, .10f, .04f, .034f, .75f, .085f, .62f, 420};
+    case Hair::kLong: return {62000, 2.0f, .12f, .75f, .80f, .20f, .10f, .035f, .046f, .62f, .085f, .70f, 420};
     case Hair::kBob: return {56000, 1.30f, .05f, .72f, .80f, .20f, .11f, .03f, .006f, .8f, .095f, .55f, 800};
     case Hair::kCurly: return {52000, .40f, .30f, 1.0f, .95f, .02f, .0f, .25f, .034f, 9.f, .30f, .75f, 1500};
     case Hair::kReceding: return {20000, .28f, .3f, .45f, .82f, .40f, .05f, .10f, .008f, 3.f, .06f, .4f, 600};
@@ -47,10 +47,20 @@ Style styleOf(const Character& c) {
   return {};
 }
 
+constexpr float kParting = -.17f;
+
+bool isFringe(const Character& c, V3 p) { return c.hair == Hair::kBob && c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f; }
+
+/** Of the parting: 1 or -1, and 0 in the fringe; a strand keeps the side of its root. */
+float sideOf(const Head& head, V3 root) {
+  const V3 p = head.toHead(root);
+  if (isFringe(head.character(), p)) return 0;
+  return p.x + .04f * (noise(p * 40) - .5f) > kParting ? 1.f : -1.f;
+}
+
 /** Where the comb goes at a point of the scalp; tangential, in the head's space. */
-V3 combField(const Character& c, V3 p, V3 normal, float parting) {
+V3 combField(const Character& c, V3 p, V3 normal, float side) {
   V3 d{0, 0, 0};
-  const float side = p.x > parting ? 1.f : -1.f;
   switch (c.hair) {
     case Hair::kShort: {
       // Up and back off the forehead with a sweep to one side; down at the sides and the back.
@@ -68,7 +78,7 @@ V3 combField(const Character& c, V3 p, V3 normal, float parting) {
     }
     case Hair::kBob:
       // A fringe over the forehead, if young; else off it.
-      if (c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f) d = {p.x * .55f, -.55f, 1.f};
+      if (side == 0) d = {p.x * .55f, -.55f, 1.f};
       else d = mix(V3{side * .45f, -1.f, -.15f}, V3{side * 1.f, -.05f, c.age > .5f ? -.6f : -.2f}, step(.62f, .35f, std::fabs(p.x)));
       break;
     case Hair::kCurly: d = normal; break;
@@ -91,18 +101,18 @@ float lengthAt(const Character& c, V3 p) {
 std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& random, float layer) {
   const Character& c = head.character();
   const int steps = 30;
-  const float parting = -.17f;
+  const float side = sideOf(head, root);
   const V3 local = head.toHead(root);
   const float wanted = style.length * (1 + style.lengthVary * random.normal() * .5f) * c.hairAmount * lengthAt(c, head.toHead(root));
   V3 p = root, n = gradient(head, root);
-  V3 dir = normalize(n * style.lift + combField(c, head.toHead(root), n, parting) * .6f + V3{random.normal(), random.normal(), random.normal()} * style.frizz);
+  V3 dir = normalize(n * style.lift + combField(c, head.toHead(root), n, side) * .6f + V3{random.normal(), random.normal(), random.normal()} * style.frizz);
   std::vector<V3> points{p};
   // The fringe ends above the brows, whatever its strands' lengths.
-  const bool fringe = c.hair == Hair::kBob && c.age < .5f && local.z > .18f && std::fabs(local.x) < .40f;
+  const bool fringe = isFringe(c, local);
   const float seg = wanted / steps;
   for (int i = 0; i < steps; i++) {
     const float t = float(i) / steps;
-    const V3 comb = combField(c, head.toHead(p), n, parting);
+    const V3 comb = combField(c, head.toHead(p), n, side);
     const bool falling = style.length > .9f && !fringe;
     const float fall = fringe ? .30f : style.gravity * (falling ? 1 + 2.5f * step(.5f, -.1f, p.y) : 1.f);
     // Combed where it lies on the skull; below, it hangs.
@@ -122,7 +132,6 @@ std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& rand
     // Long hair frames the face instead of crossing it.
     const V3 h = head.toHead(p);
     if (falling && h.z > -.05f && h.y < .70f) {
-      const float side = local.x > parting ? 1.f : -1.f;
       const float edge = mix(.50f, .60f, step(.55f, .15f, h.y)) - .10f * step(-.55f, -1.0f, h.y) + .06f * layer;
       const float inside = edge - side * h.x;
       if (inside > 0) {
@@ -164,13 +173,13 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   const Style style = styleOf(c);
   Random random(c.seed);
-  struct Guide { V3 root; std::vector<V3> points; float phase, layer, tone; };
+  struct Guide { V3 root; std::vector<V3> points; float phase, layer, side; float tone; };
   std::vector<Guide> guides;
   for (int i = 0; i < style.guides; i++) {
     V3 root;
     if (!findRoot(head, random, root)) break;
     const float layer = std::sqrt(random.uniform());
-    guides.push_back({root, grow(head, style, root, random, layer), random.between(0, 6.28f), layer, random.normal()});
+    guides.push_back({root, grow(head, style, root, random, layer), random.between(0, 6.28f), layer, sideOf(head, root), random.normal()});
   }
   // Roots in a grid over the head's own space, so that the nearest guide is found quickly.
   constexpr int kCells = 18;
@@ -184,11 +193,13 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
   for (int i = 0; i < style.strands; i++) {
     V3 root;
     if (!findRoot(head, random, root)) break;
+    const float side = sideOf(head, root);
     int best = -1;
     float bestDistance = 1e9f;
     for (int dz = -1; dz <= 1; dz++) for (int dy = -1; dy <= 1; dy++) for (int dx = -1; dx <= 1; dx++) {
       for (int g : buckets[size_t(cell(root) + dx + kCells * (dy + kCells * dz))]) {
-        const float d = length(guides[size_t(g)].root - root);
+        const Guide& guide = guides[size_t(g)];
+        const float d = length(guide.root - root) + (guide.side == side ? 0.f : 9.f);
         if (d < bestDistance) { bestDistance = d; best = g; }
       }
     }
@@ -203,20 +214,30 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     const int count = int(std::min(own.size(), guide.points.size()));
     const float end = float(std::min(own.size(), guide.points.size()) - 1) / float(own.size() - 1);
     const int fine = std::max(12, int(count * (style.curlTurns > 4 ? 2.f : 1.f)));
-    V3 tangent{0, -1, 0};
+    // Curls turn round each strand; waves sway a whole lock the same way.
+    const bool curls = style.curlTurns > 4;
+    const V3 along = normalize(guide.points.back() - guide.points.front());
+    const V3 sway = normalize(cross(along, V3{std::cos(guide.phase), .3f, std::sin(guide.phase)}));
+    V3 tangent = along;
+    float apart = 0;
     for (int k = 0; k < fine; k++) {
       const float t = float(k) / float(fine - 1);
       V3 p = at(own, t * end);
       const V3 q = at(guide.points, t * float(count - 1) / float(guide.points.size() - 1)) + offset;
+      apart = std::max(apart, length(p - q));
       p = mix(p, q, stray * style.clump * step(.02f, .75f, t));
-      if (k > 0 && !line.empty()) tangent = normalize(p - line.back());
-      if (style.curl > 0) {
+      if (k > 0) tangent = normalize(p - line.back());
+      if (curls) {
         const V3 u = normalize(cross(tangent, V3{.3f, .5f, .8f})), v = cross(tangent, u);
         const float a = phase + t * style.length * style.curlTurns * 6.28f;
         p = p + (u * std::cos(a) + v * std::sin(a)) * (style.curl * step(0, .4f, t));
+      } else {
+        p = p + sway * (style.curl * step(.12f, .5f, t) * std::sin(guide.phase * 2 + t * style.length * style.curlTurns * 6.28f));
       }
       line.push_back(p);
     }
+    // A strand and a guide that fall on different sides of the head would be drawn across the face.
+    if (apart > .40f) continue;
     Strand s;
     const float tone = std::exp(.16f * guide.tone + .16f * random.normal());
     s.root = c.hairRoot * tone;

@@ -13,6 +13,8 @@ struct Strand {
 };
 
 std::vector<Strand> growHair(const Head& head);
+/** 0 off the scalp .. 1 well inside the hairline; p in the head's space. */
+float scalpMask(const Character& c, V3 p);
 
 /** How much light reaches a point through the hair. */
 class HairShade {

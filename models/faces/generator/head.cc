@@ -5,7 +5,7 @@ namespace {
 
 constexpr float kSeamY = -.520f;
 /** How much higher than at first drawn the body sits: it sets the neck's length. */
-constexpr float kShoulderLift = .27f;
+constexpr float kShoulderLift = .35f;
 constexpr V3 kNeckPivot{0, -.75f, -.15f};
 
 /** Whether a feature within `radius` of `centre`, blended over `k`, can change distance d at p. */
@@ -237,7 +237,7 @@ float Head::features(V3 p, float d) const {
 float Head::smooth(V3 p) const {
   p = toHead(p);
   float d = skull(p);
-  const float neck = capsule(p, {0, -.62f, -.16f}, {0, -1.75f, -.44f}, .355f * c_.neckWidth, .385f * c_.neckWidth);
+  const float neck = capsule(p, {0, -.62f, -.16f}, {0, -1.75f, -.50f}, .355f * c_.neckWidth, .385f * c_.neckWidth);
   return smin(d, neck, .16f);
 }
 
@@ -287,12 +287,12 @@ float Head::distance(V3 world, Material* material) const {
   const V3 p = toHead(world);
   float d = skull(p);
   if (d < .6f) d = features(p, d);
-  const float neck = capsule(p, {0, -.62f, -.16f}, {0, -1.75f, -.44f}, .355f * c_.neckWidth, .385f * c_.neckWidth);
+  const float neck = capsule(p, {0, -.62f, -.16f}, {0, -1.75f, -.50f}, .355f * c_.neckWidth, .385f * c_.neckWidth);
   d = smin(d, neck, .15f);
-  if (world.y < -.8f) d = smin(d, ellipsoid(world, {0, -2.30f + kShoulderLift, -.34f}, {1.06f, .64f, .42f}), .30f);   // collarbones
+  if (world.y < -.8f) d = smin(d, ellipsoid(world, {0, -2.30f + kShoulderLift, -.40f}, {1.06f, .64f, .42f}), .26f);   // collarbones
   if (d < .08f) {
     d += folds(p);
-    d += .009f * (fbm(p * 1.3f + V3{3, 1, 4}) - .44f);                        // nobody is symmetric
+    d += .006f * (fbm(p * 1.3f + V3{float(c_.seed) * .37f, 1, 4}) - .44f);        // nobody is symmetric
   }
   Material m = Material::kSkin;
   const V3 q{std::fabs(p.x), p.y, p.z};

@@ -90,7 +90,7 @@ V3 Shader::skin(V3 world, V3 view) const {
   V3 albedo = c.skin * (.90f + .20f * fbm(p * 7)) * (.95f + .10f * noise(p * 31));
   const V3 red = mix(V3{1, 1, 1}, V3{1.10f, .80f, .76f}, c.blush);
   const float cheek = .85f * std::exp(-(sq(ax - .36f) / .030f + sq(p.y + .19f) / .026f)) * (front ? 1.f : 0.f);
-  const float noseTip = .9f * std::exp(-(sq(p.x) / .012f + sq(p.y + .24f) / .008f)) * step(.6f, .8f, p.z);
+  const float noseTip = .6f * std::exp(-(sq(p.x) / .012f + sq(p.y + .24f) / .008f)) * step(.6f, .8f, p.z);
   const float ears = step(.66f, .74f, ax) * step(-.3f, -.2f, p.y) * step(.3f, .25f, p.y) * .8f;
   const float chin = .35f * std::exp(-(sq(p.x) / .02f + sq(p.y + .80f) / .01f));
   albedo = mix(albedo, albedo * red, clamp01(cheek + noseTip + ears + chin));
@@ -124,8 +124,9 @@ V3 Shader::skin(V3 world, V3 view) const {
       albedo = mix(albedo, albedo * V3{.74f, .74f, .78f}, m * std::min(.75f, c.beard + .15f));
     }
   }
-  if (c.age > .3f) albedo = mix(albedo, albedo * V3{.78f, .66f, .58f}, c.age * .55f * step(.66f, .74f, noise(p * 13)) * step(.4f, .6f, noise(p * 37)));
-  // Brows' and scalp's shadow: thousands of roots that are too fine to draw.
+  if (c.age > .3f) albedo = mix(albedo, albedo * V3{.78f, .66f, .58f}, c.age * .34f * step(.64f, .78f, noise(p * 15)) * step(.45f, .7f, noise(p * 41)));
+  // The scalp's shade: thousands of roots that are too fine to draw.
+  if (p.y > -.6f) albedo = mix(albedo, c.hairRoot * 1.6f + c.skin * .18f, .80f * scalpMask(c, p));
   const float lip = head_.lipMask(p);
   const V3 lipColour = c.lips * (.86f + .28f * noise({p.x * 95, p.y * 14, 2})) * (.9f + .2f * fbm(p * 20));
   albedo = mix(albedo, lipColour, lip * .92f);
@@ -150,7 +151,7 @@ V3 Shader::skin(V3 world, V3 view) const {
     const V3 wide = head_.normal(world, reach);
     return normalize(mix(n, wide, (1 - own) * step(.62f, .95f, dot(wide, n))));
   };
-  const V3 nr = smoother(.026f, .35f), ng = smoother(.012f, .5f);
+  const V3 nr = smoother(.024f, .48f), ng = smoother(.012f, .58f);
   const float hairLight = hair_.light(world + n * .03f), hairAmbient = hair_.ambient(world + n * .03f);
   const float sh = shadow(world + n * .012f, kLights.key, 5.5f) * hairLight, ao = occlusion(world, n) * (.25f + .75f * hairAmbient);
   const auto wrap = [](float d, float w) { return clamp01((d + w) / ((1 + w) * (1 + w))) * (1 + w * .5f); };
@@ -237,7 +238,7 @@ V3 Shader::eye(V3 world, V3 view) const {
   const float lidHides = step(.002f, .020f, under);
   col = col + reflection(r, .06f) * (std::min(.4f, f * (radius < 1.2f ? 4.2f : 1.2f)) * mix(.30f, 1.f, lidHides));
   // Tear film along the lower lid.
-  col = col + V3{.9f, .92f, .95f} * (.30f * bell(over, .004f, .0045f) * (.3f + .7f * noise({x * 60, 1, 1})) * (.4f + .6f * sh));
+  col = col + V3{.9f, .92f, .95f} * (.16f * bell(over, .004f, .0045f) * (.3f + .7f * noise({x * 60, 1, 1})) * (.4f + .6f * sh));
   return col;
 }
 
@@ -248,11 +249,11 @@ V3 Shader::cloth(V3 p, V3 view, V3 albedo) const {
   // Knitting: rows of stitches.
   float weave;
   if (c.clothes == Clothes::kCollar || c.clothes == Clothes::kBlazer) weave = noise({p.x * 260, p.y * 260, p.z * 60});
-  else weave = .5f + .5f * std::sin(p.y * 210 + 1.6f * std::fabs(std::sin(angle * 95)));
+  else weave = .5f + .5f * std::sin(p.y * 150 + 1.6f * std::fabs(std::sin(angle * 70)));
   const float folds = fbm({p.x * 2.6f, p.y * 2.2f, p.z * 2});
   n = normalize(n + V3{folds - .44f, .3f * (fbm(p * 3 + V3{4, 4, 4}) - .44f), 0} * .55f);
   const float sh = shadow(p + n * .015f, kLights.key, 5.f) * hair_.light(p + n * .04f), ao = occlusion(p, n) * (.3f + .7f * hair_.ambient(p + n * .04f));
-  V3 col = albedo * (.84f + .24f * weave) * (kKey * (clamp01(dot(n, kLights.key) * .85f + .15f) * sh) + kFill * (clamp01(dot(n, kLights.fill)) * ao) + ambient(n) * ao);
+  V3 col = albedo * (.90f + .14f * weave) * (kKey * (clamp01(dot(n, kLights.key) * .85f + .15f) * sh) + kFill * (clamp01(dot(n, kLights.fill)) * ao) + ambient(n) * ao);
   const float graze = std::pow(1 - clamp01(dot(n, view)), 3.f);
   return col + (albedo * .6f + V3{.04f, .04f, .04f}) * kRim * (graze * clamp01(dot(n, kLights.rim) + .4f) * .7f * ao) + albedo * (graze * .20f * ao);
 }
@@ -269,7 +270,7 @@ V3 Shader::strand(V3 p, V3 t, V3 view, V3 colour, bool onSkin) const {
   col = col + colour * kFill * (.6f * sine(dot(t, kLights.fill)) * ambientLight) + colour * V3{.46f, .47f, .50f} * (.85f * ambientLight);
   if (onSkin) return col * .8f;
   const V3 tint = mix(colour, V3{1, 1, 1}, .10f);
-  const V3 warm = colour * 3.2f;
+  const V3 warm{std::min(.75f, colour.x * 3.2f), std::min(.75f, colour.y * 3.2f), std::min(.75f, colour.z * 3.2f)};
   col = col + kKey * tint * (.12f * lobe(kLights.key, .06f, 110.f) * light);
   col = col + kKey * warm * (.20f * lobe(kLights.key, -.10f, 22.f) * light);
   // From behind light passes through.

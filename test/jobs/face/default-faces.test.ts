@@ -8,7 +8,7 @@ import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { portraitOf } from './portraits.ts';
 
 test('the ids that clients have written down are still there', () => {
-  assert.deepEqual(listDefaultFaces().map(({ id }) => id).toSorted(), ['ava', 'mei', 'noah', 'ruth', 'samuel']);
+  assert.deepEqual(listDefaultFaces().map(({ id }) => id).toSorted(), ['ava', 'mei', 'noah', 'priya', 'ruth', 'samuel', 'walter']);
   for (const { id } of listDefaultFaces()) assert.ok(portraitOf(id).length < 400 << 10, `${id}: portraits stay small`);
 });
 
