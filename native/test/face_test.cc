@@ -160,7 +160,10 @@ void compare_warps(Random& random) {
       x[k] = int16_t(std::clamp(bias + random.between(-strength, strength), -MAX_SHIFT * SUBPIXEL, MAX_SHIFT * SUBPIXEL));
       y[k] = int16_t(std::clamp(bias / 2 + random.between(-wobble, wobble), -MAX_SHIFT * SUBPIXEL, MAX_SHIFT * SUBPIXEL));
     }
-    const Plane luma{pixels.data(), width, width, height}, u{pixels.data(), width / 2, width / 2, height / 2}, v{pixels.data() + width * height / 4, width / 2, width / 2, height / 2};
+    auto sharp = mouthpiece::testing::exactly<uint8_t>(pixels.size());
+    for (auto& pixel : sharp) pixel = uint8_t(random.between(0, 255));
+    const LumaPlane luma{{pixels.data(), width, width, height}, sharp.data()};
+    const Plane u{pixels.data(), width / 2, width / 2, height / 2}, v{pixels.data() + width * height / 4, width / 2, width / 2, height / 2};
     uint8_t a[TILE_WIDTH * NODE_STEP * 2], b[sizeof a];
     for (int ty = 0; ty < height; ty += NODE_STEP) {
       for (int tx = 0; tx < width; tx += TILE_WIDTH) {

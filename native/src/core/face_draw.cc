@@ -19,7 +19,8 @@ Nodes Renderer::nodes_at(const Shifts& nodes, int x, int y) const {
 /** Warps the neutral picture through `nodes` over `box` (multiples of 16 across, 8 down; luma pixels), to planes with their first pixel at the box's corner. */
 void Renderer::draw_box(const Shifts& nodes, Box box, const Target& out) const {
   const Asset& a = model_.asset;
-  const Plane luma{a.luma, a.width, a.width, a.height}, u{a.u, a.width / 2, a.width / 2, a.height / 2}, v{a.v, a.width / 2, a.width / 2, a.height / 2};
+  const LumaPlane luma{{a.luma, a.width, a.width, a.height}, model_.sharp.data()};
+  const Plane u{a.u, a.width / 2, a.width / 2, a.height / 2}, v{a.v, a.width / 2, a.width / 2, a.height / 2};
   for (int y = box.y0; y < box.y1; y += NODE_STEP) {
     uint8_t* row = out.y + size_t(y - box.y0) * size_t(out.stride);
     for (int x = box.x0; x < box.x1; x += TILE_WIDTH) warp_.luma(luma, nodes_at(nodes, x, y), x, y, row + x - box.x0, out.stride);

@@ -33,6 +33,7 @@ class Builder {
     frame();
     contours();
     softness();
+    sharpen();
     box();
     weights();
     depth();
@@ -128,6 +129,24 @@ class Builder {
       }
     }
     model_.softness = mix(.3f, 1.1f, smooth(1.6f, 1.95f, float(far / (near + 1))));
+  }
+
+  /** Unsharp mask with the 3x3 binomial blur. The amount gives back what a bilinear sample between four pixels loses of fine hair, measured on the default faces. */
+  void sharpen() {
+    constexpr int AMOUNT = 5, WHOLE = 4;   // 5/4 of the difference
+    const int width = asset_.width, height = asset_.height;
+    model_.sharp.assign(asset_.luma, asset_.luma + size_t(width) * size_t(height));
+    for (int y = 1; y + 1 < height; y++) {
+      const uint8_t* row = asset_.luma + size_t(y) * size_t(width);
+      const uint8_t* up = row - width;
+      const uint8_t* down = row + width;
+      uint8_t* out = model_.sharp.data() + size_t(y) * size_t(width);
+      for (int x = 1; x + 1 < width; x++) {
+        const int blurred = 4 * row[x] + 2 * (row[x - 1] + row[x + 1] + up[x] + down[x]) + up[x - 1] + up[x + 1] + down[x - 1] + down[x + 1];
+        const int value = row[x] + (16 * row[x] - blurred) * AMOUNT / (16 * WHOLE);
+        out[x] = uint8_t(std::min(std::max(value, 0), 255));
+      }
+    }
   }
 
   void box() {

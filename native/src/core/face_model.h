@@ -68,6 +68,7 @@ struct Eye {
 
 struct Model {
   Asset asset;
+  std::vector<uint8_t> sharp;   // the neutral luma sharpened (LumaPlane)
   Frame frame;
   float face_height = 1;     // bridge of the nose to the chin: the unit of most lengths
   Contours contours;

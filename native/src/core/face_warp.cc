@@ -1,6 +1,8 @@
 // The portable tile warp, and the choice between it and the AVX2 one.
 #include "core/face_warp.h"
 
+#include <algorithm>
+
 namespace mouthpiece::face {
 namespace {
 
@@ -15,15 +17,17 @@ inline Place place(int subpixels, int size) {
   return {subpixels >> SUBPIXEL_BITS, subpixels & (SUBPIXEL - 1)};
 }
 
-uint8_t bilinear(const Plane& source, Place x, Place y) {
-  const uint8_t* top = source.data + y.pixel * source.stride + x.pixel;
-  const uint8_t* low = top + (y.fraction != 0 ? source.stride : 0);
+/** In 1/SUBPIXEL of a grey level, rounded as pmulhrsw does. */
+int bilinear(const uint8_t* data, int stride, Place x, Place y) {
+  const uint8_t* top = data + y.pixel * stride + x.pixel;
+  const uint8_t* low = top + (y.fraction != 0 ? stride : 0);
   const int next = x.fraction != 0 ? 1 : 0;
   const int a = top[0] * (SUBPIXEL - x.fraction) + top[next] * x.fraction;
   const int b = low[0] * (SUBPIXEL - x.fraction) + low[next] * x.fraction;
-  // As pmulhrsw rounds.
-  return uint8_t((a + (((b - a) * (y.fraction << 9) + (1 << 14)) >> 15) + SUBPIXEL / 2) >> SUBPIXEL_BITS);
+  return a + (((b - a) * (y.fraction << 9) + (1 << 14)) >> 15);
 }
+
+uint8_t grey(int value) { return uint8_t(std::clamp((value + SUBPIXEL / 2) >> SUBPIXEL_BITS, 0, 255)); }
 
 /** `step`: nodes between those used, 1 for luma, 2 for chroma, whose displacements are halved. */
 inline int displacement(const int16_t* nodes, int columns, int step, int row, int column) {
@@ -34,11 +38,14 @@ inline int displacement(const int16_t* nodes, int columns, int step, int row, in
   return (left * (NODE_STEP - f) + right * f) >> 2;
 }
 
-void warp_luma(const Plane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride) {
+void warp_luma(const LumaPlane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride) {
   for (int row = 0; row < NODE_STEP; row++, out += stride) {
     for (int i = 0; i < TILE_WIDTH; i++) {
       const int dx = displacement(nodes.x, nodes.columns, 1, row, i), dy = displacement(nodes.y, nodes.columns, 1, row, i);
-      out[i] = bilinear(source, place((x + i) * SUBPIXEL - dx, source.width), place((y + row) * SUBPIXEL - dy, source.height));
+      const Place px = place((x + i) * SUBPIXEL - dx, source.width), py = place((y + row) * SUBPIXEL - dy, source.height);
+      const int plain = bilinear(source.data, source.stride, px, py), sharp = bilinear(source.sharp, source.stride, px, py);
+      const int between = std::min(px.fraction * (SUBPIXEL - px.fraction) + py.fraction * (SUBPIXEL - py.fraction), 2047);
+      out[i] = grey(plain + (((sharp - plain) * (between << 4) + (1 << 14)) >> 15));
     }
   }
 }
@@ -48,8 +55,8 @@ void warp_chroma(const Plane& u, const Plane& v, const Nodes& nodes, int x, int 
     for (int i = 0; i < TILE_WIDTH / 2; i++) {
       const int dx = displacement(nodes.x, nodes.columns, 2, row, i), dy = displacement(nodes.y, nodes.columns, 2, row, i);
       const Place px = place((x + i) * SUBPIXEL - dx, u.width), py = place((y + row) * SUBPIXEL - dy, u.height);
-      out_u[i] = bilinear(u, px, py);
-      out_v[i] = bilinear(v, px, py);
+      out_u[i] = grey(bilinear(u.data, u.stride, px, py));
+      out_v[i] = grey(bilinear(v.data, v.stride, px, py));
     }
   }
 }

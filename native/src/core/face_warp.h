@@ -20,6 +20,14 @@ struct Plane {
 };
 
 /**
+ * Luma twice: plain, and sharpened as much as sampling half-way between pixels blurs. Samples lean on the second the more the further from a
+ * pixel's centre they are, or a face would turn soft and sharp again as it sways.
+ */
+struct LumaPlane : Plane {
+  const uint8_t* sharp;
+};
+
+/**
  * Displacements at the tile's first node and on; rows of nodes are `columns` apart. Five nodes of two rows (chroma: of the first and the third) are
  * used, eight of each may be read. Source = place - displacement.
  */
@@ -31,7 +39,7 @@ struct Nodes {
 
 struct Warp {
   /** Bilinear samples for the tile at (x, y). Places outside the plane read its edge. */
-  void (*luma)(const Plane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride);
+  void (*luma)(const LumaPlane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride);
   /** The same for both chroma planes, which have one size; (x, y) and `stride` in their own pixels. */
   void (*chroma)(const Plane& u, const Plane& v, const Nodes& nodes, int x, int y, uint8_t* out_u, uint8_t* out_v, int stride);
 };

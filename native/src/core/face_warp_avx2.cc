@@ -54,10 +54,10 @@ inline bool fits(Range x, Range y, int column, int row, int window_width, const 
 
 /**
  * Four rows of sixteen pixels: the first half of each reads from column `low` on, the second from `high` on; both are pointers into
- * the row of the tile's first pixel. `spread` copies the nodes left of each pixel into its lane, `next` those right of it; SHIFT ends a row of nodes.
+ * the row of the tile's first pixel. The sharpened plane's pointers are to the same places. `spread` copies the nodes left of each pixel into its lane, `next` those right of it; SHIFT ends a row of nodes.
  */
-template <int SHIFT>
-AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i next, int origin_x, const uint8_t* low, const uint8_t* high, int source_stride, uint8_t* out_low, uint8_t* out_high, int stride) {
+template <int SHIFT, bool SHARPEN>
+AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i next, int origin_x, const uint8_t* low, const uint8_t* high, [[maybe_unused]] const uint8_t* sharp_low, [[maybe_unused]] const uint8_t* sharp_high, int source_stride, uint8_t* out_low, uint8_t* out_high, int stride) {
   const __m256i fraction = _mm256_set1_epi16(SUBPIXEL - 1), whole = _mm256_set1_epi16(SUBPIXEL), steps = _mm256_setr_epi16(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
   const __m256i place_x = _mm256_add_epi16(_mm256_setr_epi16(0, 64, 128, 192, 256, 320, 384, 448, 0, 64, 128, 192, 256, 320, 384, 448), _mm256_set1_epi16(int16_t(origin_x * SUBPIXEL)));
   __m128i sum_x = _mm_slli_epi16(nx.top, 2), sum_y = _mm_slli_epi16(ny.top, 2);
@@ -76,20 +76,29 @@ AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i nex
     // Bytes column and column + 1 of each pixel, and their weights 64 - fx and fx.
     const __m256i pick = _mm256_add_epi16(_mm256_or_si256(column, _mm256_slli_epi16(column, 8)), _mm256_set1_epi16(0x0100));
     const __m256i weights = _mm256_or_si256(_mm256_sub_epi16(whole, fx), _mm256_slli_epi16(fx, 8));
-    const auto across = [&](int below) AVX2 {
-      const int at = (row - origin(range) + below) * source_stride;
-      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(low + at)), b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(high + at));
-      return _mm256_maddubs_epi16(_mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1), pick), weights);
+    const __m256i down = _mm256_slli_epi16(fy, 9);
+    const auto bilinear = [&](const uint8_t* first_half, const uint8_t* second_half) AVX2 {
+      const auto across = [&](int below) AVX2 {
+        const int at = (row - origin(range) + below) * source_stride;
+        const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first_half + at)), b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second_half + at));
+        return _mm256_maddubs_epi16(_mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1), pick), weights);
+      };
+      // Each pixel takes the two rows that it lies between: two rows in all where the displacement hardly varies, more where it stretches.
+      __m256i a = across(0), b = across(1), previous = b;
+      for (int k = 1; k <= reach(range); k++) {
+        const __m256i here = _mm256_cmpeq_epi16(line, _mm256_set1_epi16(int16_t(k))), following = across(k + 1);
+        a = _mm256_blendv_epi8(a, previous, here);
+        b = _mm256_blendv_epi8(b, following, here);
+        previous = following;
+      }
+      return _mm256_add_epi16(a, _mm256_mulhrs_epi16(_mm256_sub_epi16(b, a), down));
     };
-    // Each pixel takes the two rows that it lies between: two rows in all where the displacement hardly varies, more where it stretches.
-    __m256i a = across(0), b = across(1), previous = b;
-    for (int k = 1; k <= reach(range); k++) {
-      const __m256i here = _mm256_cmpeq_epi16(line, _mm256_set1_epi16(int16_t(k))), following = across(k + 1);
-      a = _mm256_blendv_epi8(a, previous, here);
-      b = _mm256_blendv_epi8(b, following, here);
-      previous = following;
+    __m256i value = bilinear(low, high);
+    if constexpr (SHARPEN) {
+      const __m256i between_x = _mm256_mullo_epi16(fx, _mm256_sub_epi16(whole, fx)), between_y = _mm256_mullo_epi16(fy, _mm256_sub_epi16(whole, fy));
+      const __m256i share = _mm256_slli_epi16(_mm256_min_epi16(_mm256_add_epi16(between_x, between_y), _mm256_set1_epi16(2047)), 4);
+      value = _mm256_add_epi16(value, _mm256_mulhrs_epi16(_mm256_sub_epi16(bilinear(sharp_low, sharp_high), value), share));
     }
-    const __m256i value = _mm256_add_epi16(a, _mm256_mulhrs_epi16(_mm256_sub_epi16(b, a), _mm256_slli_epi16(fy, 9)));
     const __m256i pixel = _mm256_srai_epi16(_mm256_add_epi16(value, _mm256_set1_epi16(SUBPIXEL / 2)), SUBPIXEL_BITS);
     const __m256i packed = _mm256_packus_epi16(pixel, pixel);
     _mm_storel_epi64(reinterpret_cast<__m128i*>(out_low + row * stride), _mm256_castsi256_si128(packed));
@@ -99,7 +108,7 @@ AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i nex
   }
 }
 
-AVX2 void warp_luma(const Plane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride) {
+AVX2 void warp_luma(const LumaPlane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride) {
   const NodeRows nx = luma_nodes(nodes.x, nodes.columns), ny = luma_nodes(nodes.y, nodes.columns);
   const Range rx = range_of(nx), ry = range_of(ny);
   const int column = x - origin(rx), row = y - origin(ry);
@@ -109,8 +118,8 @@ AVX2 void warp_luma(const Plane& source, const Nodes& nodes, int x, int y, uint8
   }
   const __m256i spread = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7);
   const __m256i next = _mm256_setr_epi8(2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9);
-  const uint8_t* window = source.data + y * source.stride + column;
-  warp_rows<2>(nx, ny, spread, next, origin(rx), window, window + 8, source.stride, out, out + 8, stride);
+  const int at = y * source.stride + column;
+  warp_rows<2, true>(nx, ny, spread, next, origin(rx), source.data + at, source.data + at + 8, source.sharp + at, source.sharp + at + 8, source.stride, out, out + 8, stride);
 }
 
 AVX2 void warp_chroma(const Plane& u, const Plane& v, const Nodes& nodes, int x, int y, uint8_t* out_u, uint8_t* out_v, int stride) {
@@ -125,7 +134,7 @@ AVX2 void warp_chroma(const Plane& u, const Plane& v, const Nodes& nodes, int x,
   const __m256i spread = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3);
   const __m256i next = _mm256_setr_epi8(2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5);
   const int at = y * u.stride + column;
-  warp_rows<3>(nx, ny, spread, next, origin(rx), u.data + at, v.data + at, u.stride, out_u, out_v, stride);
+  warp_rows<3, false>(nx, ny, spread, next, origin(rx), u.data + at, v.data + at, nullptr, nullptr, u.stride, out_u, out_v, stride);
 }
 
 }  // namespace
