@@ -46,7 +46,8 @@ interface StaticJob { readonly seconds: number }
 
 /** Audio this small is looked at faster than it is handed to a thread. */
 const INLINE_BYTES = 512 * 1024;
-const INSPECT_DEADLINE_MS = 30_000;
+/** Less than the request may take. */
+const INSPECT_DEADLINE_MS = 50_000;
 /** Uploads that may wait to be looked at: each holds up to 64 MiB. */
 const MAX_INSPECTIONS = 8;
 const MAX_ATTEMPTS = 3;

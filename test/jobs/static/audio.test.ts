@@ -177,7 +177,12 @@ test('damaged files are read or refused, never anything else', { timeout: 60_000
     file('ogg', await coded('ogg', 48_000, 1, ['-c:a', 'libopus'], 0.3)), file('ogg', await coded('ogg', 16_000, 1, ['-c:a', 'libvorbis'], 0.3)),
   ];
   let state = 1;
-  const random = (below: number): number => { state = (state * 1_103_515_245 + 12_345) % 2_147_483_648; return Math.floor(state / 2_147_483_648 * below); };
+  const random = (below: number): number => { // mulberry32
+    state = state + 0x6d2b_79f5 | 0;
+    let mixed = Math.imul(state ^ state >>> 15, 1 | state);
+    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed;
+    return Math.floor(((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32 * below);
+  };
   let refused = 0;
   for (const input of files) {
     for (let round = 0; round < 40; round += 1) {

@@ -56,11 +56,27 @@ export async function* limited({ rate, channels, pieces }: PcmStream): AsyncGene
 
 export const tooLong = (): AudioError => new AudioError(`The audio is longer than ${MAX_SECONDS / 60} minutes. Send it in parts.`);
 
-/** Runs a decoder on what a stranger sent: whatever it trips over, the file is at fault. @throws AudioError */
+/** Errors that a decoder may report about one packet. */
+const MAX_COMPLAINTS = 3;
+
+/**
+ * Runs a decoder on what a stranger sent: whatever it trips over, the file is at fault. The decoders write each error to the console, and mpg123's
+ * wrapper asks again for ever if an error stays: they are left to complain a few times, unheard, and then taken out of their loop. This runs on
+ * job threads, where nobody else uses the console.
+ * @throws AudioError
+ */
 export async function attempt<T>(kind: string, decode: () => T | Promise<T>): Promise<T> {
+  const { error } = console;
+  let complaints = 0;
+  console.error = (...words: unknown[]) => {
+    complaints += 1;
+    if (complaints > MAX_COMPLAINTS) throw new Error(words.join(' '));
+  };
   try {
     return await decode();
-  } catch (error) {
-    throw new AudioError(`The ${kind} file is broken and cannot be decoded. Send it again, or in another format.`, { cause: error });
+  } catch (cause) {
+    throw new AudioError(`The ${kind} file is broken and cannot be decoded. Send it again, or in another format.`, { cause });
+  } finally {
+    console.error = error;
   }
 }
