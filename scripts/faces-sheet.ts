@@ -1,4 +1,4 @@
-// `npm run faces:sheet -- <portrait|face>... [--out folder] [--zoom mouth|eyes|face] [--emotion name]`: contact sheets of how a face moves, as PNG.
+// `npm run faces:sheet -- <portrait|face>... [--out folder] [--zoom mouth|eyes|face] [--emotion name] [--format png|webp]`: contact sheets of how a face moves.
 import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
@@ -94,16 +94,23 @@ async function writeSheet(asset: Uint8Array, shots: readonly Shot[], zoom: Zoom,
     tiles.push({ input, left: (index % columns) * tileWidth, top: Math.floor(index / columns) * (tileHeight + 20) });
   }
   const rows = Math.ceil(shots.length / columns);
-  await sharp({ create: { width: columns * tileWidth, height: rows * (tileHeight + 20), channels: 3, background: 'black' } }).composite(tiles).png({ compressionLevel: 9 }).toFile(file);
+  await sharp({ create: { width: columns * tileWidth, height: rows * (tileHeight + 20), channels: 3, background: 'black' } }).composite(tiles).toFormat(path.extname(file) === '.webp' ? 'webp' : 'png', { quality: 80 }).toFile(file);
   process.stdout.write(`${file}\n`);
 }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { out: { type: 'string', default: '.' }, zoom: { type: 'string', multiple: true }, emotion: { type: 'string', default: 'neutral' } },
+  options: { out: { type: 'string', default: '.' }, zoom: { type: 'string', multiple: true }, emotion: { type: 'string', default: 'neutral' }, format: { type: 'string', default: 'png' } },
 });
 if (positionals.length === 0) {
   process.stderr.write('Name a portrait (JPEG, PNG, WebP) or a face asset: npm run faces:sheet -- portrait.jpg [--out folder] [--zoom face|mouth|eyes] [--emotion happy]\n');
+  process.exit(2);
+}
+const zooms = values.zoom ?? ['face', 'mouth', 'eyes'];
+for (const [name, given, known] of [['zoom', zooms, ['face', 'mouth', 'eyes']], ['emotion', [values.emotion], EMOTIONS], ['format', [values.format], ['png', 'webp']]] as const) {
+  const wrong = given.find((value) => !(known as readonly string[]).includes(value));
+  if (wrong === undefined) continue;
+  process.stderr.write(`--${name} ${wrong}: must be one of ${known.join(', ')}\n`);
   process.exit(2);
 }
 mkdirSync(values.out, { recursive: true });
@@ -111,8 +118,8 @@ for (const input of positionals) {
   const bytes = readFileSync(input);
   const asset = bytes.subarray(0, 6).toString('latin1') === 'MPFACE' ? bytes : (await createFace(bytes, { name: path.basename(input) })).asset;
   const stem = path.join(values.out, path.basename(input).replace(/\.\w+$/, ''));
-  for (const zoom of (values.zoom ?? ['face', 'mouth', 'eyes']) as Zoom[]) {
-    await writeSheet(asset, shapeShots(), zoom, 8, zoom === 'face' ? 220 : 250, `${stem}-${zoom}.png`);
-    if (zoom !== 'eyes') await writeSheet(asset, spokenShots(values.emotion as Emotion), zoom, 8, 250, `${stem}-spoken-${zoom}.png`);
+  for (const zoom of zooms as Zoom[]) {
+    await writeSheet(asset, shapeShots(), zoom, 8, zoom === 'face' ? 220 : 250, `${stem}-${zoom}.${values.format}`);
+    if (zoom !== 'eyes') await writeSheet(asset, spokenShots(values.emotion as Emotion), zoom, 8, 250, `${stem}-spoken-${zoom}.${values.format}`);
   }
 }
