@@ -2,8 +2,8 @@
 #pragma once
 #include "vec.h"
 
-enum class Hair { kShort, kLong, kBob, kCurly, kReceding, kBun };
-enum class Clothes { kCrew, kCollar, kTurtleneck, kBlazer };
+enum class Hair { kShort, kLong, kBob, kCurly, kReceding };
+enum class Clothes { kCrew, kTurtleneck, kBlazer };
 
 struct Character {
   const char* id;

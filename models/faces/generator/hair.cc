@@ -9,7 +9,7 @@ float scalpMask(const Character& c, V3 p) {
   if (c.age > .5f) front += .03f;
   float m = step(front - .012f, front + .035f, p.y);
   // Temples and sideburns: in front of the ear, down to its middle.
-  const bool full = c.hair == Hair::kLong || c.hair == Hair::kBob || c.hair == Hair::kBun;
+  const bool full = c.hair == Hair::kLong || c.hair == Hair::kBob;
   const float burn = step(.09f, -.03f, p.z - (full ? .30f : .20f) + .25f * (p.y - .3f) + wobble) * step(-.12f, .0f, p.y);
   m = std::max(m, burn * step(.52f, .60f, ax));
   // Round the ear and down the nape.
@@ -42,7 +42,6 @@ Style styleOf(const Character& c) {
     case Hair::kBob: return {56000, 1.30f, .05f, .72f, .80f, .20f, .11f, .03f, .006f, .8f, .095f, .55f, 800};
     case Hair::kCurly: return {52000, .40f, .30f, 1.0f, .95f, .02f, .0f, .25f, .034f, 9.f, .30f, .75f, 1500};
     case Hair::kReceding: return {20000, .28f, .3f, .45f, .82f, .40f, .05f, .10f, .008f, 3.f, .06f, .4f, 600};
-    case Hair::kBun: return {50000, 1.0f, .1f, .35f, .70f, .5f, .0f, .03f, .004f, 1.f, .07f, .4f, 700};
   }
   return {};
 }
@@ -83,7 +82,6 @@ V3 combField(const Character& c, V3 p, V3 normal, float side) {
       break;
     case Hair::kCurly: d = normal; break;
     case Hair::kReceding: d = {p.x * .3f, -.8f, -.8f}; break;
-    case Hair::kBun: d = {-p.x * .6f, .35f, -1.f}; break;
   }
   return normalize(d);
 }
@@ -356,56 +354,4 @@ std::vector<Strand> growHair(const Head& head) {
   addLashes(head, strands);
   addBeard(head, strands);
   return strands;
-}
-
-// The grid spans head and shoulders.
-static constexpr V3 kLow{-1.7f, -2.2f, -1.5f}, kHigh{1.7f, 1.7f, 1.5f};
-
-HairShade::HairShade(const std::vector<Strand>& strands, V3 toLight) : light_(kSize * kSize * kSize, 1.f), ambient_(light_) {
-  std::vector<float> density(light_.size(), 0.f);
-  const V3 size = kHigh - kLow;
-  const auto index = [&](V3 p, int& i) {
-    const int x = int((p.x - kLow.x) / size.x * kSize), y = int((p.y - kLow.y) / size.y * kSize), z = int((p.z - kLow.z) / size.z * kSize);
-    if (x < 0 || y < 0 || z < 0 || x >= kSize || y >= kSize || z >= kSize) return false;
-    i = (z * kSize + y) * kSize + x;
-    return true;
-  };
-  for (const Strand& s : strands) {
-    if (s.onSkin) continue;
-    for (size_t k = 0; k + 1 < s.points.size(); k++) {
-      const float len = length(s.points[k + 1] - s.points[k]);
-      int i;
-      if (index(mix(s.points[k], s.points[k + 1], .5f), i)) density[size_t(i)] += len * s.radius * 2;
-    }
-  }
-  // Projected area per volume: optical depth per unit length.
-  const float cell = size.x / kSize * size.y / kSize * size.z / kSize;
-  for (float& d : density) d = std::min(60.f, d / cell);
-  const float stepLength = .045f;
-  const V3 around[6] = {toLight, {0, 1, 0}, {.8f, .3f, .5f}, {-.8f, .3f, .5f}, {0, .2f, 1}, {0, -.5f, .8f}};
-  for (int z = 0; z < kSize; z++) for (int y = 0; y < kSize; y++) for (int x = 0; x < kSize; x++) {
-    const V3 p{kLow.x + (x + .5f) / kSize * size.x, kLow.y + (y + .5f) / kSize * size.y, kLow.z + (z + .5f) / kSize * size.z};
-    float sum = 0;
-    for (int k = 0; k < 6; k++) {
-      const V3 dir = normalize(around[k]);
-      float depth = 0;
-      for (int j = 1; j <= 18; j++) { int i; if (!index(p + dir * (stepLength * j), i)) break; depth += density[size_t(i)] * stepLength; }
-      const float through = std::exp(-.55f * depth);
-      const size_t here = size_t((z * kSize + y) * kSize + x);
-      if (k == 0) light_[here] = through; else sum += through;
-      if (k == 5) ambient_[here] = sum / 5;
-    }
-  }
-}
-
-float HairShade::sample(const std::vector<float>& grid, V3 p) const {
-  const V3 size = kHigh - kLow;
-  const float x = clampTo((p.x - kLow.x) / size.x * kSize - .5f, 0, kSize - 1.01f);
-  const float y = clampTo((p.y - kLow.y) / size.y * kSize - .5f, 0, kSize - 1.01f);
-  const float z = clampTo((p.z - kLow.z) / size.z * kSize - .5f, 0, kSize - 1.01f);
-  const int i = int(x), j = int(y), k = int(z);
-  const auto g = [&](int a, int b, int c) { return grid[size_t(((k + c) * kSize + j + b) * kSize + i + a)]; };
-  const float fx = x - float(i), fy = y - float(j), fz = z - float(k);
-  const auto row = [&](int b, int c) { return mix(g(0, b, c), g(1, b, c), fx); };
-  return mix(mix(row(0, 0), row(1, 0), fy), mix(row(0, 1), row(1, 1), fy), fz);
 }

@@ -247,7 +247,6 @@ float Head::torso(V3 p, Material* material) const {
   const float w = .92f + .08f * c_.neckWidth;
   float d = ellipsoid(p, {0, -2.42f, -.34f}, {1.32f * w, .82f, .62f});
   d = smin(d, capsule(q, {.30f, -1.66f, -.34f}, {1.12f * w, -2.02f, -.38f}, .22f, .27f), .34f);
-  const float neckDistance = length(V3{p.x, 0, p.z + .20f + .13f * (p.y + 1.3f)});
   if (c_.clothes == Clothes::kTurtleneck) {
     const float collar = std::max(capsule(p, {0, -1.05f, -.205f}, {0, -1.62f, -.29f}, .415f * c_.neckWidth, .47f * c_.neckWidth), p.y + 1.10f);
     d = smin(d, smax(collar, p.y + 1.12f - .02f * p.z, .05f), .10f);
@@ -259,25 +258,17 @@ float Head::torso(V3 p, Material* material) const {
     d = smax(d, -opening, .02f);
     d = smin(d, band + .0025f * std::sin(std::atan2(p.x, p.z + .2f) * 120), .012f);
   } else {
-    // A shirt open at the neck: two collar wings; a blazer adds its body over it.
-    const float v = q.x - (.10f + .52f * (p.y + 1.95f));                           // the opening's edge
-    if (c_.clothes == Clothes::kBlazer) {
-      const float coat = smax(d - .045f, -(v + .10f) * .8f, .04f);
-      const float lapel = std::max(std::fabs(v + .02f) - .105f, std::max(d - .075f, p.y + 1.50f));
-      float shirt = smax(d, -ellipsoid(p, {0, -1.44f, .05f}, {.30f, .34f, .42f}), .04f);
-      const float outer = smin(coat, lapel, .02f);
-      if (outer < shirt) { if (material) *material = Material::kCloth; return outer; }
+    // A jacket's body and lapels over a blouse, which shows in the opening.
+    const float edge = q.x - (.10f + .52f * (p.y + 1.95f));
+    const float coat = smax(d - .045f, -(edge + .10f) * .8f, .04f);
+    const float lapel = std::max(std::fabs(edge + .02f) - .105f, std::max(d - .075f, p.y + 1.50f));
+    const float jacket = smin(coat, lapel, .02f);
+    d = smax(d, -ellipsoid(p, {0, -1.44f, .05f}, {.30f, .34f, .42f}), .04f);
+    if (d <= jacket) {
       if (material) *material = Material::kCloth2;
-      d = shirt;
-    } else {
-      d = smax(d, -ellipsoid(p, {0, -1.42f, .08f}, {.27f, .42f, .42f}), .04f);
+      return d;
     }
-    const float stand = std::max(std::fabs(neckDistance - .405f * c_.neckWidth) - .018f, std::max(p.y + 1.22f - .25f * (p.z + .2f) * -1.f, -(p.y + 1.62f)));
-    const float wing = capsule(q, {.36f, -1.30f, .02f}, {.20f, -1.66f, .30f}, .075f, .045f);
-    const float wing2 = std::max(wing, std::fabs(neckDistance - .47f) - .05f);
-    const float collar = smin(stand, wing2, .03f);
-    if (collar < d) { d = smin(collar, d, .012f); if (material) *material = c_.clothes == Clothes::kBlazer ? Material::kCloth2 : Material::kCloth; return d; }
-    if (c_.clothes == Clothes::kBlazer) return d;
+    d = jacket;
   }
   if (material) *material = Material::kCloth;
   return d;

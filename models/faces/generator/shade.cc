@@ -27,8 +27,6 @@ V3 reflection(V3 r, float soft) {
 
 float ggx(float nh, float rough) { const float a = sq(rough * rough), d = sq(nh) * (a - 1) + 1; return a / (3.14159f * d * d); }
 
-V3 power(V3 a, float e) { return {std::pow(a.x, e), std::pow(a.y, e), std::pow(a.z, e)}; }
-
 }  // namespace
 
 V3 backdrop(const Character& c, float u, float v) {
@@ -106,12 +104,10 @@ V3 Shader::skin(V3 world, V3 view) const {
     }
     if (length(w) < .24f) {
       // Lid margins: wet and pink; the lash line is dark with lashes' roots.
-      const float rim = std::min(std::fabs(w.y - head_.upperLid(x)), std::fabs(w.y - head_.lowerLid(x)));
       const float at = length(w) - head_.eyeRadius();
       albedo = mix(albedo, c.skin * V3{.95f, .66f, .66f}, step(.022f, .008f, at) * .6f);
       const float line = bell(w.y, head_.upperLid(x) + .006f, .0085f) * step(.165f, .14f, std::fabs(x));
       albedo = mix(albedo, V3{.03f, .018f, .014f}, line * (.40f + .3f * std::min(1.f, c.lashes - .4f)) * step(-.14f, -.08f, x));
-      (void)rim;
     }
     if (c.freckles > 0) {
       const float spot = step(.70f, .80f, noise(p * 78)) * step(.40f, .6f, noise(p * 19 + V3{5, 1, 2}));
@@ -162,8 +158,8 @@ V3 Shader::skin(V3 world, V3 view) const {
   V3 light = kKey * lit(kLights.key, sh);
   light = light + kFill * lit(kLights.fill, .35f + .65f * ao);
   light = light + kRim * lit(kLights.rim, ao * .8f) * .7f;
-  const V3 aoColour = power({std::max(.02f, ao), std::max(.02f, ao), std::max(.02f, ao)}, 1.f) ;
-  light = light + ambient(mix(nr, n, .5f)) * V3{std::pow(aoColour.x, .80f), std::pow(aoColour.y, .95f), aoColour.z};
+  const float open = std::max(.02f, ao);
+  light = light + ambient(mix(nr, n, .5f)) * V3{std::pow(open, .80f), std::pow(open, .95f), open};
   // Ears and nostrils glow when lit from behind.
   light = light + V3{.55f, .14f, .07f} * (ears * .35f);
   V3 col = albedo * light;
@@ -248,7 +244,7 @@ V3 Shader::cloth(V3 p, V3 view, V3 albedo) const {
   const float angle = std::atan2(p.x, p.z + .4f);
   // Knitting: rows of stitches.
   float weave;
-  if (c.clothes == Clothes::kCollar || c.clothes == Clothes::kBlazer) weave = noise({p.x * 260, p.y * 260, p.z * 60});
+  if (c.clothes == Clothes::kBlazer) weave = noise({p.x * 260, p.y * 260, p.z * 60});
   else weave = .5f + .5f * std::sin(p.y * 150 + 1.6f * std::fabs(std::sin(angle * 70)));
   const float folds = fbm({p.x * 2.6f, p.y * 2.2f, p.z * 2});
   n = normalize(n + V3{folds - .44f, .3f * (fbm(p * 3 + V3{4, 4, 4}) - .44f), 0} * .55f);
