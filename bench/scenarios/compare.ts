@@ -1,6 +1,6 @@
 // Two commits in turn on one machine: the same load against both, A B A B, so that a machine whose speed drifts is fair to each.
 import { execFileSync } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { quantile } from '../report/stats.ts';
 import { ROOT, runScenario } from '../run.ts';
@@ -17,10 +17,22 @@ function prepare(context: Context, commit: string): string {
     rmSync(folder, { recursive: true, force: true });
     git('worktree', 'prune');
     git('worktree', 'add', '--detach', folder, hash);
+    context.defer(() => { git('worktree', 'remove', '--force', folder); });
   }
+  shareNpmPackages(folder);
   context.progress(`setting up ${commit} (${hash})`);
   execFileSync(process.execPath, [path.join(folder, 'scripts/run.mjs'), 'setup'], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
   return folder;
+}
+
+/** Where both want the same npm packages, one copy of them is enough; the set-up knows by its stamp that they are there. */
+function shareNpmPackages(folder: string): void {
+  const lock = (root: string): string => readFileSync(path.join(root, 'package-lock.json'), 'utf8');
+  const stamp = path.join(ROOT, '.setup/npm');
+  if (existsSync(path.join(folder, 'node_modules')) || !existsSync(stamp) || lock(folder) !== lock(ROOT)) return;
+  symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
+  mkdirSync(path.join(folder, '.setup'), { recursive: true });
+  copyFileSync(stamp, path.join(folder, '.setup/npm'));
 }
 
 async function run(context: Context): Promise<Outcome> {
