@@ -16,7 +16,7 @@ export const ERRORS = {
   NOT_FOUND: { status: 404, message: 'There is nothing at this path.' },
   METHOD_NOT_ALLOWED: { status: 405, message: 'This path does not take that method. The Allow header lists those it takes.' },
   CONFLICT: { status: 409, message: 'Somebody else changed this meanwhile. Read it again and repeat the change.' },
-  ORIGIN_NOT_ALLOWED: { status: 403, message: 'Web pages of this origin may not open sessions here (WEBSOCKET_ORIGINS).' },
+  ORIGIN_NOT_ALLOWED: { status: 403, message: 'Web pages of this origin may not open sessions here (ALLOWED_ORIGINS).' },
   UPGRADE_REQUIRED: { status: 426, message: 'This path speaks WebSocket: open it with ws:// or wss://.' },
   TOO_MANY_CONNECTIONS: { status: 429, message: 'The server holds as many connections as it may. Try again shortly.' },
   REQUEST_TIMEOUT: { status: 408, message: 'The request body did not arrive in time.' },

@@ -59,7 +59,7 @@ const MEDIA_TYPES = { json: 'application/json', multipart: 'multipart/form-data'
 export function checkContentType(kind: BodySpec<z.ZodType>['kind'], contentType: string): void {
   const essence = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
   if (kind === 'json' && (essence === '' || /^application\/(?:[\w.-]+\+)?json$/.test(essence))) return;
-  if (kind === 'multipart' && essence === MEDIA_TYPES.multipart && /boundary=/i.test(contentType)) return;
+  if (kind === 'multipart' && essence === MEDIA_TYPES.multipart && boundaryOf(contentType) !== undefined) return;
   throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${MEDIA_TYPES[kind]}.`);
 }
 
@@ -74,9 +74,16 @@ export function parseJson(bytes: Buffer): unknown {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
+/** The boundary of a multipart content type, quoted or not (RFC 2046 section 5.1.1), wherever it stands among the parameters. */
+function boundaryOf(contentType: string): string | undefined {
+  const match = /;\s*boundary=(?:"([^"\r\n]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i.exec(contentType);
+  return match?.[1] ?? match?.[2];
+}
+
 /** The parts of a multipart body by field name: files where a file name was given, else text. A repeated name keeps its last value. */
 export function parseMultipart(bytes: Buffer, contentType: string): Record<string, MultipartFile | string> {
-  const parts = getParts(bytes, contentType);
+  // uWebSockets.js takes all that follows `boundary=` as the boundary, so it is given that alone.
+  const parts = getParts(bytes, `${MEDIA_TYPES.multipart}; boundary=${boundaryOf(contentType) ?? ''}`);
   if (!parts) throw new ValidationError([{ loc: ['body'], msg: 'The body is not valid multipart/form-data', type: 'multipart_invalid' }]);
   const fields: [string, MultipartFile | string][] = parts.slice(0, 32).map((part) => [
     part.name,

@@ -112,8 +112,8 @@ function baseHeaders(id: string, found: Found): Record<string, string> {
     'access-control-expose-headers': 'x-request-id, retry-after, etag, link, deprecation, allow, content-range',
   };
   if (found.kind !== 'route') return headers;
-  const { route, alias } = found.match;
-  const successor = alias ? route.path : route.successor;
+  const { route, alias, params } = found.match;
+  const successor = alias ? route.path.replace(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(params[name] ?? '')) : route.successor;
   if (alias || route.deprecated) headers['deprecation'] = DEPRECATED_SINCE;
   if (successor) headers['link'] = `<${successor}>; rel="successor-version"`;
   return headers;

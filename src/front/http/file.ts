@@ -24,7 +24,7 @@ export function fileHeaders(source: FileSource, range: string, ifRange: string, 
   if (ifNoneMatch && matchesEtag(ifNoneMatch, source.etag)) return { status: 304, start: 0, length: 0, headers };
   const whole: FilePlan = { status: 200, start: 0, length: size, headers };
   if (!range || (ifRange && ifRange !== source.etag && ifRange !== modified)) return whole;
-  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range.replace(/\s+/g, ''));
+  const match = /^bytes=(\d*)-(\d*)$/i.exec(range.replace(/\s+/g, ''));
   if (!match || (match[1] === '' && match[2] === '')) return whole;
   const unsatisfiable: FilePlan = { status: 416, start: 0, length: 0, headers: { 'content-range': `bytes */${size}`, 'accept-ranges': 'bytes' } };
   const start = match[1] === '' ? Math.max(0, size - Number(match[2])) : Number(match[1]);

@@ -83,5 +83,8 @@ function refuseUpgrade(exchange: ExchangeContext, res: HttpResponse, req: HttpRe
 
 function answerPreflight(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest): void {
   const found = exchange.router.find('OPTIONS', req.getUrl());
-  answerNow(exchange, res, req, found.kind === 'method' ? preflight(exchange, found.allow) : errorReply(new ServiceError('NOT_FOUND')));
+  if (found.kind === 'method') answerNow(exchange, res, req, preflight(exchange, found.allow));
+  // A page may ask for what was removed, and then reads why.
+  else if (found.kind === 'removed') answerNow(exchange, res, req, preflight(exchange, ['GET', 'HEAD', 'POST', 'OPTIONS']));
+  else answerNow(exchange, res, req, errorReply(new ServiceError('NOT_FOUND')));
 }

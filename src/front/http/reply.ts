@@ -63,7 +63,7 @@ export async function writeReply(res: HttpResponse, reply: Reply, context: Write
   res.cork(() => {
     writeHead(res, reply.status, { ...context.headers, ...reply.headers, ...(contentType ? { 'content-type': contentType } : {}) });
     if (reply.status === 204 || reply.status === 304) res.endWithoutBody(); // RFC 9110 section 8.6: no Content-Length here
-    else if (context.head) res.endWithoutBody(Buffer.byteLength(content), context.closeConnection);
+    else if (context.head) endHead(res, Buffer.byteLength(content));
     else res.end(content, context.closeConnection);
   });
   context.state.aborted = true; // the response object is gone once ended
@@ -112,7 +112,8 @@ function writeChunk(res: HttpResponse, chunk: string): boolean {
 async function writeFile(res: HttpResponse, body: Extract<Reply['body'], { kind: 'file' }>, extra: Readonly<Record<string, string>>, context: WriteContext): Promise<number> {
   try {
     if (context.state.aborted) return 499;
-    const plan = fileHeaders(body.file, context.header('range'), context.header('if-range'), context.header('if-none-match'));
+    // RFC 9110 section 14.2: a range is for GET alone.
+    const plan = fileHeaders(body.file, context.head ? '' : context.header('range'), context.header('if-range'), context.header('if-none-match'));
     if (plan.status === 416) {
       const refusal = errorReply(new ServiceError('RANGE_NOT_SATISFIABLE'));
       return await writeReply(res, { ...refusal, headers: { ...refusal.headers, ...plan.headers } }, context);
@@ -122,7 +123,7 @@ async function writeFile(res: HttpResponse, body: Extract<Reply['body'], { kind:
       res.cork(() => {
         writeHead(res, plan.status, headers);
         if (plan.status === 304) res.endWithoutBody();
-        else res.endWithoutBody(plan.length, context.closeConnection);
+        else endHead(res, plan.length);
       });
       context.state.aborted = true;
       return plan.status;
@@ -133,6 +134,11 @@ async function writeFile(res: HttpResponse, body: Extract<Reply['body'], { kind:
   } finally {
     await body.file.close();
   }
+}
+
+/** Ends the answer to HEAD. The length goes out as a header of ours: given to endWithoutBody, it would leave `Connection: close` unheeded. */
+function endHead(res: HttpResponse, contentLength: number): void {
+  res.writeHeader('content-length', String(contentLength)).endWithoutBody();
 }
 
 function writeHead(res: HttpResponse, status: number, headers: Record<string, string>): void {

@@ -37,8 +37,8 @@ export function check(schema: z.ZodType | undefined, part: Part, value: unknown,
 
 function toIssue(part: Part, input: unknown, issue: z.core.$ZodIssue): ValidationIssue {
   const loc = [part, ...issue.path.map((segment) => clip(String(segment)))];
+  if (isMissing(input, issue.path)) return { loc, msg: 'Field required', type: 'missing' };
   if (issue.code === 'invalid_type') {
-    if (isMissing(input, issue.path)) return { loc, msg: 'Field required', type: 'missing' };
     return { loc, msg: `Input should be of type ${issue.expected}`, type: `${issue.expected}_type` };
   }
   return { loc, msg: clip(issue.message), type: issue.code };

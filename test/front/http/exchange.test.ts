@@ -126,8 +126,17 @@ test('an upload is taken apart; another content type is refused', async () => {
   const missing = new FormData();
   missing.set('other', 'x');
   const reply = await fetch(`${server.url}/upload`, { method: 'POST', body: missing });
-  assert.deepEqual((await reply.json() as { detail: { loc: string[] }[] }).detail.map(({ loc }) => loc.join('.')), ['body.image']);
+  assert.deepEqual((await reply.json() as { detail: { loc: string[]; type: string }[] }).detail.map(({ loc, type }) => `${loc.join('.')} ${type}`), ['body.image missing']);
   assert.equal((await post('/upload', 'nonsense', { 'content-type': 'multipart/form-data; boundary=x' })).status, 422);
+});
+
+test('a multipart boundary may be quoted, and stand anywhere among the parameters', async () => {
+  const body = '--a-b\r\nContent-Disposition: form-data; name=image; filename=x.png; filename*=utf-8\'\'x.png\r\nContent-Type: image/png\r\n\r\n1234\r\n--a-b--\r\n';
+  for (const type of ['multipart/form-data; boundary=a-b', 'multipart/form-data; boundary="a-b"', 'Multipart/Form-Data; charset=utf-8; Boundary=a-b', 'multipart/form-data; boundary=a-b; charset=utf-8']) {
+    const reply = await post('/upload', body, { 'content-type': type });
+    assert.deepEqual(await reply.json(), { size: 4, name: 'x.png' }, type);
+  }
+  assert.equal((await post('/upload', body, { 'content-type': 'multipart/form-data' })).status, 415);
 });
 
 test('404, 405 with Allow, 410 and 415 carry the Error object', async () => {
@@ -146,7 +155,7 @@ test('aliases match in any case and point to their successor; deprecated routes 
   const alias = await fetch(`${server.url}/OLDitem/AbC`);
   assert.deepEqual(await alias.json(), { id: 'AbC' });
   assert.match(alias.headers.get('deprecation') ?? '', /^@\d+$/);
-  assert.equal(alias.headers.get('link'), '</item/{id}>; rel="successor-version"');
+  assert.equal(alias.headers.get('link'), '</item/AbC>; rel="successor-version"', 'a link that can be followed');
   assert.equal((await fetch(`${server.url}/ITEM/1`)).status, 404, 'current names are matched exactly');
   assert.ok((await fetch(`${server.url}/old`)).headers.get('deprecation'));
 });
@@ -173,6 +182,7 @@ test('CORS: a preflight allows the key headers, and every answer may be read', a
   assert.equal(reply.headers.get('access-control-allow-methods'), 'POST, OPTIONS');
   assert.equal((await fetch(`${server.url}/nowhere`)).headers.get('access-control-allow-origin'), '*');
   assert.equal((await fetch(`${server.url}/nowhere`, { method: 'OPTIONS' })).status, 404);
+  assert.equal((await fetch(`${server.url}/removed`, { method: 'OPTIONS' })).status, 204, 'a page may read why it was removed');
 });
 
 async function statusOf(headers: Record<string, string>): Promise<number> {
@@ -185,13 +195,13 @@ test('files: whole, ranges, validators, HEAD', async () => {
   const whole = await fetch(`${server.url}/file`);
   assert.ok(content.equals(Buffer.from(await whole.arrayBuffer())));
   const etag = whole.headers.get('etag') ?? '';
-  for (const [range, from, to] of [['bytes=0-0', 0, 1], ['bytes=100-199', 100, 200], ['bytes=5000000-', 5_000_000, content.length], ['bytes=-7', content.length - 7, content.length], ['bytes=0-99999999', 0, content.length]] as const) {
+  for (const [range, from, to] of [['bytes=0-0', 0, 1], ['bytes=100-199', 100, 200], ['bytes=5000000-', 5_000_000, content.length], ['bytes=-7', content.length - 7, content.length], ['bytes=0-99999999', 0, content.length], ['Bytes=0-99999999999999999999', 0, content.length]] as const) {
     const part = await fetch(`${server.url}/file`, { headers: { range } });
     assert.equal(part.status, 206, range);
     assert.equal(part.headers.get('content-range'), `bytes ${from}-${to - 1}/${content.length}`);
     assert.ok(content.subarray(from, to).equals(Buffer.from(await part.arrayBuffer())), range);
   }
-  for (const range of [`bytes=${content.length}-`, 'bytes=-0']) {
+  for (const range of [`bytes=${content.length}-`, 'bytes=99999999999999999999-', 'bytes=-0']) {
     const refused = await fetch(`${server.url}/file`, { headers: { range } });
     assert.equal(refused.status, 416, range);
     assert.equal(refused.headers.get('content-range'), `bytes */${content.length}`);
@@ -203,6 +213,10 @@ test('files: whole, ranges, validators, HEAD', async () => {
   assert.equal(await statusOf({ range: 'bytes=0-1', 'if-range': etag }), 206);
   const head = await fetch(`${server.url}/file`, { method: 'HEAD' });
   assert.equal(head.headers.get('content-length'), String(content.length));
+  // Raw, and to the end of the connection: a range is for GET alone, and who asks for the close gets it.
+  const closed = await raw(server.port, 'HEAD /file HTTP/1.1\r\nhost: x\r\nrange: bytes=0-9\r\nconnection: close\r\n\r\n', /never/);
+  assert.match(closed, /^HTTP\/1\.1 200 /);
+  assert.match(closed, new RegExp(`content-length: ${content.length}`, 'i'));
   assert.equal(state.openFiles, 0);
 });
 
