@@ -1,4 +1,4 @@
-// `npm run faces:sheet -- <portrait|face>... [--out folder] [--zoom mouth|eyes|face] [--emotion name] [--format png|webp]`: contact sheets of how a face moves.
+// `npm run faces:sheet -- <portrait|face>... [--out folder] [--zoom mouth|eyes|face] [--emotion name] [--speech clip.wav] [--format png|webp]`: contact sheets of how a face moves.
 import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
@@ -7,16 +7,25 @@ import sharp from 'sharp';
 import { ARTICULATION_SIZE, ARTICULATORS, type Emotion, EMOTIONS, POSE_INDEX, POSE_SIZE, type PoseChannel } from '../src/media/articulation.ts';
 import { decodeFaceAsset, type FaceAssetParts } from '../src/media/face-asset.ts';
 import { i420Bytes, macroblocks } from '../src/media/picture.ts';
+import { FPS, FRAME_MS, speechSamplesInStep } from '../src/media/timeline.ts';
 import { native } from '../src/native/addon.ts';
+import { SpeechModel } from '../src/worker/inference/speech-model.ts';
+import { FaceStage } from '../src/worker/render/face-stage.ts';
 import { createFace } from '../src/jobs/face/create-face.ts';
+import { inspectAudio, openAudio } from '../src/jobs/static/audio/open.ts';
+import { Soundtrack } from '../src/jobs/static/soundtrack.ts';
 import { articulationOf, SENTENCE_MS, sentenceAt, type Shape, VISEMES } from '../src/worker/render/visemes.ts';
 
 type Zoom = 'face' | 'mouth' | 'eyes';
 interface Shot { readonly label: string; readonly articulation: Float32Array; readonly pose: Float32Array; readonly emotion: Emotion }
+/** A tile that is drawn already, I420. */
+interface Drawn { readonly label: string; readonly picture: Uint8Array }
 interface Window { readonly left: number; readonly top: number; readonly width: number; readonly height: number }
 
-const FRAME_MS = 1000 / 30;
 const SPOKEN_FRAMES = 48;
+const MAX_HEARD_FRAMES = 600;
+const HEARD_TILES = 72;
+const TAIL_SECONDS = .4;
 
 const poseOf = (channels: Partial<Record<PoseChannel, number>> = {}): Float32Array => {
   const pose = new Float32Array(POSE_SIZE);
@@ -51,6 +60,37 @@ function spokenShots(emotion: Emotion): Shot[] {
   }));
 }
 
+function formatOf(clip: string): 'wav' | 'mp3' | 'ogg' {
+  const format = path.extname(clip).slice(1);
+  if (format === 'wav' || format === 'mp3' || format === 'ogg') return format;
+  throw new Error(`--speech ${clip}: must be a .wav, .mp3 or .ogg file`);
+}
+
+/** What a session shows that hears this clip: all frames are drawn, as many kept as the sheet has tiles. */
+async function heardShots(asset: Uint8Array, clip: string, emotion: Emotion): Promise<Drawn[]> {
+  const model = await SpeechModel.load();
+  const input = { bytes: readFileSync(clip), format: formatOf(clip), rate: 0, channels: 0 };
+  const { samples, rate } = await inspectAudio(input);
+  const frames = Math.min(MAX_HEARD_FRAMES, Math.ceil((samples / rate + TAIL_SECONDS) * FPS));
+  const soundtrack = new Soundtrack(await openAudio(input));
+  const [mel, slot] = [new native.MelFrontEnd(), model.createSlot()];
+  const stage = new FaceStage(new native.FaceAsset(asset), { seed: 1, emotion: EMOTIONS.indexOf(emotion), startFrame: 0 });
+  const pcm = new Int16Array(speechSamplesInStep(0) + 1);
+  const drawn: Drawn[] = [];
+  for (let step = 0; step < frames; step++) {
+    const count = speechSamplesInStep(step);
+    await soundtrack.readSpeech(pcm, count);
+    mel.step(pcm, count, slot.mel, 0);
+    await model.run([slot]);
+    stage.draw(step, slot.articulation, true);
+    drawn.push({ label: `${Math.round((step + 1) * FRAME_MS - model.lookaheadMs)} ms`, picture: stage.picture.slice() });
+  }
+  soundtrack.close();
+  await model.close();
+  const every = Math.ceil(drawn.length / HEARD_TILES);
+  return drawn.filter((_, i) => i % every === 0);
+}
+
 /** What to cut out of each picture. */
 function windowOf({ width, height, landmarks }: FaceAssetParts, zoom: Zoom): Window {
   const at = (index: number): [number, number] => [landmarks[index * 3]!, landmarks[index * 3 + 1]!];
@@ -72,25 +112,29 @@ function windowOf({ width, height, landmarks }: FaceAssetParts, zoom: Zoom): Win
 const label = (text: string, width: number): Buffer =>
   Buffer.from(`<svg width="${width}" height="20"><rect width="100%" height="20" fill="black"/><text x="4" y="15" font-family="sans-serif" font-size="14" fill="white">${text.replaceAll('"', '&quot;')}</text></svg>`);
 
-async function writeSheet(asset: Uint8Array, shots: readonly Shot[], zoom: Zoom, columns: number, tileWidth: number, file: string): Promise<void> {
+async function writeSheet(asset: Uint8Array, shots: readonly (Shot | Drawn)[], zoom: Zoom, columns: number, tileWidth: number, file: string): Promise<void> {
   const parts = decodeFaceAsset(asset);
   const { width, height } = parts;
   const window = windowOf(parts, zoom);
   const tileHeight = Math.round(tileWidth * window.height / window.width);
   const face = new native.FaceAsset(asset);
-  const picture = new Uint8Array(i420Bytes(width, height));
+  const canvas = new Uint8Array(i420Bytes(width, height));
   const dirty = new Uint8Array(macroblocks(width, height));
   const rgba = new Uint8Array(width * height * 4);
   const tiles: { input: Buffer; left: number; top: number }[] = [];
-  for (const [index, { label: text, articulation, pose, emotion }] of shots.entries()) {
+  const draw = ({ articulation, pose, emotion }: Shot): Uint8Array => {
     const renderer = new native.FaceRenderer(face);
     renderer.setEmotion(EMOTIONS.indexOf(emotion), 1);
     // Moods are eased in: let this one settle.
-    if (emotion !== 'neutral') for (let i = 0; i < 60; i++) renderer.render(new Float32Array(ARTICULATION_SIZE), pose, picture, dirty);
-    renderer.render(articulation, pose, picture, dirty);
+    if (emotion !== 'neutral') for (let i = 0; i < 60; i++) renderer.render(new Float32Array(ARTICULATION_SIZE), pose, canvas, dirty);
+    renderer.render(articulation, pose, canvas, dirty);
+    return canvas;
+  };
+  for (const [index, tile] of shots.entries()) {
+    const picture = 'picture' in tile ? tile.picture : draw(tile);
     native.i420ToRgba(picture, width, height, rgba);
     const input = await sharp(rgba, { raw: { width, height, channels: 4 } }).extract(window).resize(tileWidth, tileHeight, { kernel: 'cubic' })
-      .extend({ top: 20, background: 'black' }).composite([{ input: label(text, tileWidth), left: 0, top: 0 }]).removeAlpha().png().toBuffer();
+      .extend({ top: 20, background: 'black' }).composite([{ input: label(tile.label, tileWidth), left: 0, top: 0 }]).removeAlpha().png().toBuffer();
     tiles.push({ input, left: (index % columns) * tileWidth, top: Math.floor(index / columns) * (tileHeight + 20) });
   }
   const rows = Math.ceil(shots.length / columns);
@@ -100,7 +144,7 @@ async function writeSheet(asset: Uint8Array, shots: readonly Shot[], zoom: Zoom,
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { out: { type: 'string', default: '.' }, zoom: { type: 'string', multiple: true }, emotion: { type: 'string', default: 'neutral' }, format: { type: 'string', default: 'png' } },
+  options: { out: { type: 'string', default: '.' }, zoom: { type: 'string', multiple: true }, emotion: { type: 'string', default: 'neutral' }, speech: { type: 'string' }, format: { type: 'string', default: 'png' } },
 });
 if (positionals.length === 0) {
   process.stderr.write('Name a portrait (JPEG, PNG, WebP) or a face asset: npm run faces:sheet -- portrait.jpg [--out folder] [--zoom face|mouth|eyes] [--emotion happy]\n');
@@ -120,6 +164,7 @@ for (const input of positionals) {
   const stem = path.join(values.out, path.basename(input).replace(/\.\w+$/, ''));
   for (const zoom of zooms as Zoom[]) {
     await writeSheet(asset, shapeShots(), zoom, 8, zoom === 'face' ? 220 : 250, `${stem}-${zoom}.${values.format}`);
+    if (values.speech !== undefined) await writeSheet(asset, await heardShots(asset, values.speech, values.emotion as Emotion), zoom, 9, 200, `${stem}-heard-${zoom}.${values.format}`);
     if (zoom !== 'eyes') await writeSheet(asset, spokenShots(values.emotion as Emotion), zoom, 8, 250, `${stem}-spoken-${zoom}.${values.format}`);
   }
 }

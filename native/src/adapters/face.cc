@@ -53,7 +53,7 @@ struct FaceAssetData {
 /** What JavaScript's FaceAsset holds; renderers share it, so that either may be collected first. */
 struct FaceAsset {
   std::shared_ptr<FaceAssetData> data;
-  size_t external_bytes() const { return data->bytes.copy.size() + data->model.weight.size() * 6 * sizeof(float); }
+  size_t external_bytes() const { return data->bytes.copy.size() + data->model.sharp.size() + data->model.weight.size() * 4 * sizeof(float); }
 };
 
 struct FaceRenderer {
