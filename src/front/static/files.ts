@@ -4,8 +4,8 @@ import type { BlobReader, FileBlobs } from '../store/blobs.ts';
 
 const ROOT = 'static';
 const HLS_NAME = /^(?:output\.m3u8|init\.mp4|segment-\d{4,5}\.m4s)$/;
-/** As `newSecret` makes them: nothing else can name a folder. */
-const ID = /^[\w-]{43}$/;
+/** As `newUuid` makes them: nothing else can name a folder. */
+const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 export const isVideoId = (id: string): boolean => ID.test(id);
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
 import { ServiceError } from '../../base/errors.ts';
-import { newSecret } from '../../base/ids.ts';
+import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
 import { inspectAudio, type AudioInput } from '../../jobs/static/audio/open.ts';
@@ -111,7 +111,7 @@ export class StaticVideoService implements StaticVideos {
     await this.#options.faces.load(order.ownerId, order.faceId);
     const { samples, rate } = await this.#inspect({ bytes: audio, format: order.audioFormat, rate: order.sampleRate, channels: order.channelCount });
     const durationSeconds = samples / rate;
-    const id = newSecret();
+    const id = newUuid(); // as history has it; its 122 random bits are what protects the files
     await this.#records.create(id, { order, durationSeconds, frames: framesOf(samples, rate), createdMs: wallMs() });
     try {
       await this.#files.putUpload(id, audio);
@@ -224,7 +224,7 @@ export class StaticVideoService implements StaticVideos {
       face, emotion: EMOTIONS.indexOf(order.emotion as never), startFrame: order.startFrame, seed: seedOf(id), frames, mp4File: this.#files.mp4Draft(id), port: port2,
     };
     try {
-      return await this.#renderPool.run<RenderResult>('static', task, { timeoutMs: renderDeadlineMs(durationSeconds), signal: AbortSignal.any([signal, trouble.signal]), transfer: [port2] });
+      return await this.#renderPool.run<RenderResult>('static', task, { timeoutMs: renderDeadlineMs(durationSeconds), signal: AbortSignal.any([signal, trouble.signal]), transfer: [port2, ...(bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer as ArrayBuffer] : [])] });
     } catch (error) {
       throw trouble.signal.aborted ? trouble.signal.reason : error;
     } finally {

@@ -95,6 +95,7 @@ test('the queue is bounded; what waits knows its place; all that was accepted is
   assert.deepEqual((await readdir(folder(ids[1]!))).sort(), ['hls', 'output.mp4'], 'the upload or a draft is left');
   assert.equal(await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}'), 3);
   assert.deepEqual(recorded.map(({ id, kind }) => [id, kind]), ids.map((id) => [id, 'static']));
+  for (const id of ids) assert.match(id, /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/, 'history promises UUIDs');
 });
 
 test('records and files go when their time is over', { timeout: 30_000 }, async () => {
