@@ -59,9 +59,9 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   mouth.now = a;
 
   const float unit = fh * model.asset.limits.open;
-  const float drop = .145f * unit * a.jaw;
+  const float drop = .155f * unit * a.jaw;
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
-  const float aperture = (.185f * a.open * (1 + .25f * a.round) + .045f * a.jaw) * unit * free + .026f * fh * a.tuck * (1 - a.press);
+  const float aperture = (.20f * a.open * (1 + .25f * a.round) + .045f * a.jaw) * unit * free + .026f * fh * a.tuck * (1 - a.press);
   // The jaw carries the lower lip; what the aperture wants beyond that is shared, and what it wants less closes from both sides.
   const float excess = aperture - .92f * drop;
   const float upper = (excess > 0 ? .36f + .12f * a.round : .26f) * excess + .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
