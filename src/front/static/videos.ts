@@ -223,8 +223,11 @@ export class StaticVideoService implements StaticVideos {
       audio: { bytes, format: order.audioFormat, rate: order.sampleRate, channels: order.channelCount },
       face, emotion: EMOTIONS.indexOf(order.emotion as never), startFrame: order.startFrame, seed: seedOf(id), frames, mp4File: this.#files.mp4Draft(id), port: port2,
     };
+    const isAlone = bytes.byteLength === bytes.buffer.byteLength; // small buffers share Node's pool, which must stay
     try {
-      return await this.#renderPool.run<RenderResult>('static', task, { timeoutMs: renderDeadlineMs(durationSeconds), signal: AbortSignal.any([signal, trouble.signal]), transfer: [port2, ...(bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer as ArrayBuffer] : [])] });
+      return await this.#renderPool.run<RenderResult>('static', task, {
+        timeoutMs: renderDeadlineMs(durationSeconds), signal: AbortSignal.any([signal, trouble.signal]), transfer: isAlone ? [port2, bytes.buffer as ArrayBuffer] : [port2],
+      });
     } catch (error) {
       throw trouble.signal.aborted ? trouble.signal.reason : error;
     } finally {
