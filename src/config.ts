@@ -9,7 +9,7 @@ const decimal = (min: number, max: number) => z.string().regex(/^\d+(\.\d+)?$/, 
 const list = z.string().transform((value) => value.split(',').map((item) => item.trim()).filter((item) => item !== ''));
 const flag = z.enum(['0', '1', 'true', 'false']).transform((value) => value === '1' || value === 'true');
 
-const ipAddress = z.union([z.ipv4(), z.ipv6()]);
+const ipAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IP address');
 
 const iceServers = z.string().transform((value, context): unknown => {
   try {
@@ -81,6 +81,9 @@ export interface Config extends Omit<Parsed, 'WORKERS' | 'DATA_DIR'> {
 
 export class ConfigError extends Error {}
 
+/** Never repeated in a message: they hold keys, or passwords in a URL or a list. */
+const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>(['BOOTSTRAP_API_KEY', 'SECRETS_KEY', 'TURN_SECRET', 'REDIS_URL', 'ICE_SERVERS']);
+
 /** @throws ConfigError naming every bad setting and why, one line each. */
 export function loadConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
@@ -91,7 +94,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     if (raw === undefined) continue;
     const result = (schema as z.ZodType).safeParse(raw);
     if (result.success) values[name] = result.data;
-    else problems.push(`${name}=${name.includes('KEY') || name.includes('SECRET') ? '…' : raw}: ${result.error.issues.map((issue) => issue.message).join('; ')}`);
+    else problems.push(`${name}=${SECRET_SETTINGS.has(name) ? '…' : raw}: ${result.error.issues.map((issue) => issue.message).join('; ')}`);
   }
   for (const name of Object.keys(environment)) {
     const meant = nearMiss(name);

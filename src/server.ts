@@ -12,7 +12,7 @@ import { StaticVideoService } from './front/static/videos.ts';
 import { newSecret } from './base/ids.ts';
 import { connectStore, type OpenStore } from './front/store/index.ts';
 import { History } from './front/store/history.ts';
-import { readOrCreate, serverIdentity } from './front/store/own-files.ts';
+import { prepareDataDir, readOrCreate, serverIdentity } from './front/store/own-files.ts';
 import { SessionRecorder } from './front/store/recorder.ts';
 import { Metrics } from './metrics/registry.ts';
 import { watchMainThread } from './metrics/threads.ts';
@@ -35,6 +35,7 @@ export interface RunningServer {
 
 /** @throws Error with one line to act on */
 export async function startServer(config: Config, log: Logger): Promise<RunningServer> {
+  await prepareDataDir(config.DATA_DIR);
   const metrics = new Metrics();
   const stopVitals = watchMainThread(metrics, () => native.threadCpuMs(), { version: packageVersion(), commit: commitHash() });
   const opened = await connectStore({ redisUrl: config.REDIS_URL, dataDir: config.DATA_DIR }, log);

@@ -13,9 +13,10 @@ test('defaults are what the table says', () => {
 });
 
 test('every bad value is named with its reason, and secrets are not repeated', () => {
-  assert.throws(() => loadConfig({ PORT: 'x', UDP_PORTS: '5-2', ICE_SERVERS: '{', SECRETS_KEY: 'hunter2', ANNOUNCED_IPS: '1.2.3' }), (error: unknown) => {
+  assert.throws(() => loadConfig({ PORT: 'x', UDP_PORTS: '5-2', ICE_SERVERS: '[{"urls":"turn:x","credential":"hunter2","typo":1}]', REDIS_URL: 'http://user:hunter2@host', SECRETS_KEY: 'hunter2', ANNOUNCED_IPS: '1.2.3' }), (error: unknown) => {
     assert.ok(error instanceof ConfigError);
-    for (const name of ['PORT', 'UDP_PORTS', 'ICE_SERVERS', 'SECRETS_KEY', 'ANNOUNCED_IPS']) assert.match(error.message, new RegExp(`^${name}=`, 'm'));
+    assert.match(error.message, /^ANNOUNCED_IPS=1\.2\.3: must be an IP address$/m);
+    for (const name of ['REDIS_URL', 'PORT', 'UDP_PORTS', 'ICE_SERVERS', 'SECRETS_KEY', 'ANNOUNCED_IPS']) assert.match(error.message, new RegExp(`^${name}=`, 'm'));
     assert.doesNotMatch(error.message, /hunter2/);
     return true;
   });

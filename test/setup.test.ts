@@ -39,6 +39,7 @@ test('a bad setting, an unknown task and an unknown argument are told in one lin
   assert.equal(bad.status, 1);
   assert.match(bad.stderr, /PORT=99999: /);
   assert.doesNotMatch(bad.stderr, /at .*\.ts:\d+/);
+  assert.equal(main({ DATA_DIR: '/dev/null/data' }).stderr, 'mouthpiece: DATA_DIR=/dev/null/data cannot be used (ENOTDIR). Name a directory that this user may write to.\n');
   assert.match(main({}, '--port=1').stderr, /unknown argument '--port=1'/);
   const task = spawnSync(process.execPath, ['scripts/run.mjs', 'nonsense'], { cwd: root, encoding: 'utf8', env: { ...process.env, MOUTHPIECE_SKIP_APT: '1' } });
   assert.equal(task.status, 1);

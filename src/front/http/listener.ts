@@ -23,7 +23,7 @@ export interface Listener {
 
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { tls, sockets, exchange } = options;
-  const app = tls ? SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile }) : App();
+  const app = createApp(tls);
   const inFlight = { count: 0 };
   const serve = async (res: HttpResponse, req: HttpRequest): Promise<void> => {
     inFlight.count += 1;
@@ -49,6 +49,15 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       app.close();
     },
   };
+}
+
+function createApp(tls: ListenOptions['tls']): TemplatedApp {
+  if (!tls) return App();
+  try {
+    return SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile });
+  } catch {
+    throw new Error(`TLS cannot be set up with TLS_CERT_FILE=${tls.certFile} and TLS_KEY_FILE=${tls.keyFile}: both must be readable PEM files that belong together.`);
+  }
 }
 
 function bind(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {

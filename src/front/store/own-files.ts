@@ -1,7 +1,17 @@
 // Small files the server makes for itself in its data directory on first start: keys and its identity.
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { access, constants, link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { newUuid } from '../../base/ids.ts';
+
+/** Makes the data directory if need be. @throws Error with one line to act on when it cannot be used */
+export async function prepareDataDir(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await access(dataDir, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new Error(`DATA_DIR=${dataDir} cannot be used (${(error as NodeJS.ErrnoException).code}). Name a directory that this user may write to.`, { cause: error });
+  }
+}
 
 /** The file's content, without the final line break; made by `create`, readable by the owner alone, when it is not there. */
 export async function readOrCreate(dataDir: string, name: string, create: () => string): Promise<string> {

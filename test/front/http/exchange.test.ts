@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { sleep } from '../../../src/base/time.ts';
 import { uploadedFile } from '../../../src/front/http/body.ts';
+import { listen } from '../../../src/front/http/listener.ts';
 import { file, json, stream } from '../../../src/front/http/reply.ts';
 import { route, type Route } from '../../../src/front/http/route.ts';
 import { integerText } from '../../../src/front/http/validate.ts';
@@ -285,6 +286,11 @@ test('nonsense on the wire, header bombs and pipelined requests', async () => {
   assert.ok(two.indexOf('"id":"1"') < two.indexOf('"id":"2"'));
   const odd = await fetch(`${server.url}/item/1`, { headers: { 'x-request-id': 'a b\tc;drop' } });
   assert.match(odd.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
+});
+
+test('TLS files that cannot be used are named', async () => {
+  const tls = { certFile: path.join(directory, 'none.pem'), keyFile: path.join(directory, 'none.key') };
+  await assert.rejects(listen({ host: '127.0.0.1', port: 0, tls, sockets: server.sockets, exchange: {} as never }), /TLS_CERT_FILE=.*none\.pem and TLS_KEY_FILE=.*none\.key: both must be readable PEM files/);
 });
 
 test('every request is counted under its template', () => {
