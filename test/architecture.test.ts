@@ -40,6 +40,9 @@ const ROOM_OF_VENDOR: Record<string, RegExp> = {
   piscina: /^jobs\//,
   sharp: /^jobs\//,
   mediabunny: /^jobs\//,
+  'mpg123-decoder': /^jobs\//,
+  'opus-decoder': /^jobs\//,
+  '@wasm-audio-decoders/ogg-vorbis': /^jobs\//,
   pino: /^base\//,
 };
 

@@ -25,7 +25,7 @@ function sinkPeer(onVideo: (length: number) => number): Peer {
   return {
     answer: () => Promise.resolve('v=0'), videoCodec: 'vp8', isConnected: true, stats,
     sendVideo: (_frame, length) => onVideo(length), sendAudio: () => 1, poll: () => {}, close: () => Promise.resolve(),
-  } as Peer;
+  };
 }
 
 let model: SpeechModel;

@@ -6,7 +6,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import type { Logger } from '../../base/log.ts';
-import { sleep } from '../../base/time.ts';
+import { monotonicMs, sleep } from '../../base/time.ts';
 
 export interface PrivateRedis {
   /** `unix://...` */
@@ -44,14 +44,14 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
   let restart: NodeJS.Timeout | undefined;
   let quickDeaths = 0;
   const launch = (): void => {
-    const bornMs = performance.now();
+    const bornMs = monotonicMs();
     child = spawn('sh', ['-c', KEEPER, 'redis-keeper', binary, ...serverArguments(directory, socketPath)], { stdio: ['pipe', 'ignore', 'pipe'], detached: true });
     let lastWords = '';
     child.stderr?.on('data', (data: Buffer) => { lastWords = (lastWords + data.toString()).slice(-500); });
     child.on('error', (error) => { lastWords = error.message; });
     child.once('exit', (code, signal) => {
       if (closing) return;
-      quickDeaths = performance.now() - bornMs < 5000 ? quickDeaths + 1 : 0;
+      quickDeaths = monotonicMs() - bornMs < 5000 ? quickDeaths + 1 : 0;
       log.error({ code, signal, stderr: lastWords.trim() }, 'redis-server died; starting it again');
       restart = setTimeout(launch, Math.min(5000, 50 * 2 ** Math.min(quickDeaths, 7)));
     });
@@ -128,7 +128,7 @@ async function waitUntilUnused(socketPath: string, dataDir: string): Promise<voi
 }
 
 async function answers(socketPath: string, exitCode: () => number | null, timeoutMs: number, directory: string): Promise<void> {
-  for (const endMs = performance.now() + timeoutMs; performance.now() < endMs; await sleep(10)) {
+  for (const endMs = monotonicMs() + timeoutMs; monotonicMs() < endMs; await sleep(10)) {
     if (await isListening(socketPath)) return;
     if (exitCode() !== null) throw new Error(`redis-server did not start: see ${path.join(directory, 'redis.log')}.`);
   }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { monotonicMs } from '../../base/time.ts';
 import type { Script } from './scripts.ts';
 
 export type RedisValue = string | number | null | RedisValue[];
@@ -100,7 +101,7 @@ export class RedisStore {
   }
 
   #complain(error: Error): void {
-    const now = performance.now();
+    const now = monotonicMs();
     if (now - this.#complainedMs < 1000) return;
     this.#complainedMs = now;
     this.#log.warn({ err: error.message }, 'Redis does not answer');
