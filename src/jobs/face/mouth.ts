@@ -51,12 +51,15 @@ function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number)
   if (inside.length < 12 || lips.length < 12) return gap > .08;
   const paler = median(lips.map(({ a }) => a)) - median(inside.map(({ a }) => a));
   const darker = median(lips.map(({ l }) => l)) - median(inside.map(({ l }) => l));
-  return paler > 5 || darker > (gap > .06 ? 14 : 22);
+  return paler > 5 || darker > (gap > .06 ? 14 : 22) || -darker > LIGHTER;
 }
 
 // Inside the lips' outline, what is paler or darker than the lips by this much (in a* and L*) is not lip.
 const PALER = 7;
 const DARKER = 22;
+/** In black and white teeth are told by being lighter than the lips. */
+const LIGHTER = 15;
+const COLOURLESS = 6;
 
 /**
  * The opening as the colours show it: FaceMesh's contour may run along the teeth's edge, or miss the corners. It grows over
@@ -68,19 +71,16 @@ function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
   const within = erode(outline, 1);
   // The dark of the corners may lie a little outside of the contour; teeth do not, and skin is as pale as they are.
   const beyond = dilate(outline, 3);
-  const wide = dilate(seen, 4);
-  const rim: number[] = [];
-  const lips: number[] = [];
-  for (let i = 0; i < outline.data.length; i++) {
-    if (outline.data[i]! > .9 && within.data[i]! < .9) rim.push(i);
-    if (outline.data[i]! > .9 && wide.data[i]! < .1) lips.push(i);
-  }
-  const sample = lips.length > 40 ? lips : rim;
+  // Lips for certain: just inside their outline.
+  const inner = erode(outline, 3);
+  const sample: number[] = [];
+  for (let i = 0; i < outline.data.length; i++) if (within.data[i]! > .9 && inner.data[i]! < .9 && seen.data[i]! < .1) sample.push(i);
   const lipA = median(sample.map((i) => labAt(image, i).a));
   const lipL = median(sample.map((i) => labAt(image, i).l));
   const belongs = (i: number): boolean => {
     const { l, a } = labAt(image, i);
-    return within.data[i]! > .9 ? a < lipA - PALER || l < lipL - DARKER : beyond.data[i]! > .1 && l < lipL - 1.3 * DARKER;
+    const pale = lipA > COLOURLESS ? a < lipA - PALER : l > lipL + LIGHTER;
+    return within.data[i]! > .9 ? pale || l < lipL - DARKER : beyond.data[i]! > .1 && l < lipL - 1.3 * DARKER;
   };
   const opening = plane(width, height);
   opening.data.set(seen.data);

@@ -151,11 +151,9 @@ export class SmileCloser {
         if (r > 1.1) continue;
         const distance = (v - this.#seam(u)) / thickness;
         if (Math.abs(distance) > 4) continue;
-        const dark = .36 * Math.exp(-distance * distance / 1.8) * (1 - smoothstep(.55, 1.08, r));
+        const dark = .33 * Math.exp(-distance * distance / 1.8) * (1 - smoothstep(.55, 1.08, r));
         const i = (y * image.width + x) * 3;
-        image.data[i] = image.data[i]! * (1 - dark * .8);
-        image.data[i + 1] = image.data[i + 1]! * (1 - dark);
-        image.data[i + 2] = image.data[i + 2]! * (1 - dark);
+        for (let c = i; c < i + 3; c++) image.data[c] = image.data[c]! * (1 - dark);
       }
     }
   }

@@ -97,33 +97,37 @@ test('darkness, overexposure and blur are told, and do not stop it', async () =>
 test('transparency, grey, paint, old prints, EXIF orientation', async () => {
   const round = Buffer.from('<svg width="1024" height="1024"><circle cx="512" cy="480" r="470"/></svg>');
   assertSound(await partsOf(await portrait().ensureAlpha().composite([{ input: round, blend: 'dest-in' }]).png().toBuffer()));
-  assertSound(await partsOf(await portrait().greyscale().jpeg().toBuffer()));
+  // In black and white some lips are as light as the skin.
+  for (const id of ['mei', 'priya', 'walter']) assertSound(await partsOf(await portrait(id).greyscale().jpeg().toBuffer()));
   assertSound(await partsOf(await portrait('ruth').median(9).modulate({ saturation: 1.6 }).png({ palette: true, colours: 24, dither: 0 }).toBuffer()));   // as if painted
   assertSound(await partsOf(await portrait('samuel').tint('#c8a070').jpeg({ quality: 25 }).toBuffer()));
   const lying = await portrait('ava').rotate(90).withMetadata({ orientation: 8 }).jpeg({ quality: 95 }).toBuffer();
   assertSound(await partsOf(lying));
 });
 
-test('an open mouth is closed, and its teeth are kept', async () => {
-  const { asset, warnings } = await create(await laughing('mei', { x: 516, y: 598, halfWidth: 88 }));
-  assert.ok(warnings.includes('MOUTH_OPEN'));
-  const parts = decodeFaceAsset(asset);
-  assertSound(parts);
-  assert.ok(parts.limits.round < 1, 'a smile that was closed must not be rounded fully');
-  assert.ok(parts.teethUpper, 'own teeth');
-  const [left, right] = [at(parts, 78), at(parts, 308)];
-  const lip = parts.neutral[Math.round(at(parts, 17)[1] - 3) * 512 + Math.round(at(parts, 17)[0])]!;
-  for (let x = Math.ceil(left[0] + 6); x < right[0] - 6; x++) {
-    const y = Math.round(left[1] + (right[1] - left[1]) * (x - left[0]) / (right[0] - left[0]));
-    for (let dy = -4; dy <= 14; dy++) {
-      const luma = parts.neutral[(y + dy) * 512 + x]!;
-      assert.ok(luma < lip + 60, `a tooth shows at ${x}, ${y + dy}`);
-      assert.ok(luma > lip - 60, `the dark of the mouth shows at ${x}, ${y + dy}`);
+test('an open mouth is closed, and its teeth are kept, in colour and in black and white', async () => {
+  const laugh = await laughing('mei', { x: 516, y: 598, halfWidth: 88 });
+  for (const bytes of [laugh, await sharp(laugh).greyscale().png().toBuffer()]) {
+    const { asset, warnings } = await create(bytes);
+    assert.ok(warnings.includes('MOUTH_OPEN'));
+    const parts = decodeFaceAsset(asset);
+    assertSound(parts);
+    assert.ok(parts.limits.round < 1, 'a smile that was closed must not be rounded fully');
+    assert.ok(parts.teethUpper, 'own teeth');
+    const [left, right] = [at(parts, 78), at(parts, 308)];
+    const lip = parts.neutral[Math.round(at(parts, 17)[1] - 3) * 512 + Math.round(at(parts, 17)[0])]!;
+    for (let x = Math.ceil(left[0] + 6); x < right[0] - 6; x++) {
+      const y = Math.round(left[1] + (right[1] - left[1]) * (x - left[0]) / (right[0] - left[0]));
+      for (let dy = -4; dy <= 14; dy++) {
+        const luma = parts.neutral[(y + dy) * 512 + x]!;
+        assert.ok(luma < lip + 60, `a tooth shows at ${x}, ${y + dy}`);
+        assert.ok(luma > lip - 60, `the dark of the mouth shows at ${x}, ${y + dy}`);
+      }
     }
+    const { luma, alpha } = parts.teethUpper;
+    const bright = luma.filter((_, i) => alpha[i]! > 250);
+    assert.ok(bright.length > 200 && bright.reduce((sum, value) => sum + value, 0) / bright.length > 170);
   }
-  const { luma, alpha } = parts.teethUpper;
-  const bright = luma.filter((_, i) => alpha[i]! > 250);
-  assert.ok(bright.length > 200 && bright.reduce((sum, value) => sum + value, 0) / bright.length > 170);
 });
 
 test('dark glasses do not blink', async () => {
