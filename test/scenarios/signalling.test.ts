@@ -1,5 +1,7 @@
 // The session WebSocket to the letter: order and spelling of messages, what comes too early, too late, twice or in the wrong frame.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
@@ -115,6 +117,31 @@ describe('the socket', { concurrency: true }, () => {
     third.send('ping c');
     await third.waitFor('pong c');
     await third.close();
+  });
+
+  test('of connections made with one token at the same moment, one lives', async () => {
+    const token = await createToken(server);
+    const clients = await Promise.all(Array.from({ length: 3 }, () => WsClient.open(server, token)));
+    for (const client of clients) client.send('ping a');
+    const answers = await Promise.all(clients.map((client) => Promise.race([client.waitFor('pong a').then(() => 'lives', () => 'refused'), client.closed.then(() => 'refused')])));
+    assert.deepEqual(answers.sort(), ['lives', 'refused', 'refused']);
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
+  test('a token is taken over from a client that does not answer any more', async () => {
+    const token = await createToken(server);
+    const { hostname, port } = new URL(server.url);
+    const silent = net.connect(Number(port), hostname); // opens the WebSocket, and is never heard of again
+    silent.write(`GET /compose/webrtc/p2p?session_token=${token} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`);
+    let heard = '';
+    silent.on('data', (data) => { heard += data.toString('latin1'); });
+    await once(silent, 'data');
+    const next = await WsClient.open(server, token);
+    next.send('ping a');
+    await next.waitFor('pong a');
+    await next.close();
+    silent.destroy();
+    assert.match(heard, /STOP taken_over/);
   });
 
   test('no offer for thirty seconds ends the session, not before', async () => {

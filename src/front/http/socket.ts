@@ -22,6 +22,8 @@ export interface Socket<Data = unknown> {
   send(message: string | Uint8Array): boolean;
   /** Bytes the client has not read yet. */
   bufferedBytes(): number;
+  /** Pings the client: false when it gives no pong in time, as every client does by itself (RFC 6455 section 5.5.3), or the socket closes. */
+  isAlive(timeoutMs: number): Promise<boolean>;
   /** Several sends in one packet. */
   cork(send: () => void): void;
   /** Sends a close frame after what was sent before. */
@@ -57,6 +59,7 @@ interface Connection { readonly socket: UwsSocket; readonly handlers: SocketHand
 class UwsSocket implements Socket {
   data: unknown = undefined;
   ws: WebSocket<Connection> | undefined;
+  readonly #pongWaiters = new Set<(alive: boolean) => void>();
 
   get open(): boolean { return this.ws !== undefined; }
 
@@ -65,6 +68,20 @@ class UwsSocket implements Socket {
   }
 
   bufferedBytes(): number { return this.ws?.getBufferedAmount() ?? 0; }
+
+  async isAlive(timeoutMs: number): Promise<boolean> {
+    if (this.ws === undefined || this.ws.ping() === 2) return false;
+    return await new Promise((resolve) => {
+      const settle = (alive: boolean): void => { clearTimeout(timer); this.#pongWaiters.delete(settle); resolve(alive); };
+      const timer = setTimeout(() => { settle(false); }, timeoutMs);
+      this.#pongWaiters.add(settle);
+    });
+  }
+
+  /** A pong came, or the socket closed. */
+  settle(alive: boolean): void {
+    for (const waiter of this.#pongWaiters) waiter(alive);
+  }
 
   cork(send: () => void): void {
     if (this.ws) this.ws.cork(send);
@@ -133,9 +150,11 @@ export class SocketRoutes {
         const { socket, handlers } = ws.getUserData();
         this.#guard(socket, () => handlers.drain?.(socket));
       },
+      pong: (ws) => { ws.getUserData().socket.settle(true); },
       close: (ws, code) => {
         const { socket, handlers } = ws.getUserData();
         socket.ws = undefined;
+        socket.settle(false);
         this.#open.delete(socket);
         this.#guard(socket, () => handlers.close(socket, code));
       },

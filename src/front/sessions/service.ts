@@ -48,6 +48,7 @@ export interface SessionServiceOptions {
 
 interface Entry {
   readonly session: LiveSession;
+  readonly socket: Socket<Connection>;
   readonly record: SessionRecord;
   readonly token: string;
   readonly startedMs: number;
@@ -60,11 +61,15 @@ const HEARTBEAT_MS = 5000;
 /** A connection made while the one before it is being torn down: worth a moment, since clients reconnect faster than we are told. */
 const TAKEOVER_TRIES = 4;
 const TAKEOVER_PAUSE_MS = 150;
+/** A client whose socket answers no ping for this long is gone: its network changed, or its machine sleeps. */
+const PONG_DEADLINE_MS = 2000;
 
 interface Connection { early: { message: ArrayBuffer; isBinary: boolean }[] | null; earlyBytes: number; session: LiveSession | null; isClosed: boolean }
 
 export class SessionService {
   private readonly entries = new Map<string, Entry>();
+  /** Sessions on their way into `entries`: they may hold a claim already. */
+  private readonly admitting = new Set<string>();
   private readonly options: SessionServiceOptions;
   private readonly heartbeat: NodeJS.Timeout;
   private readonly meter: (id: string) => SessionMeter;
@@ -122,6 +127,7 @@ export class SessionService {
     const id = newUuid();
     const log = this.options.log.child({ session: id });
     const undo: (() => Promise<unknown>)[] = [];
+    this.admitting.add(id);
     try {
       if (this.isDraining) throw new ServiceError('SERVER_DRAINING');
       const token = request.query.get('session_token') ?? '';
@@ -152,7 +158,7 @@ export class SessionService {
         },
         onEnd: (ended, reason) => { this.finish(ended, reason, log); },
       });
-      this.entries.set(id, { session, record, token, startedMs: openedMs });
+      this.entries.set(id, { session, socket, record, token, startedMs: openedMs });
       this.options.journal.started(record);
       this.options.metrics.counter('mouthpiece_sessions_started_total', { kind: 'p2p' }).add();
       log.info({ face: grant.faceId, worker: worker.index, key: grant.keyName, ip: request.ip }, 'session opened');
@@ -164,6 +170,8 @@ export class SessionService {
       if (!(error instanceof ServiceError)) log.error({ err: error }, 'a session could not be opened');
       await Promise.allSettled(undo.map((step) => step()));
       if (!connection.isClosed) this.refuse(socket, connection, error);
+    } finally {
+      this.admitting.delete(id);
     }
   }
 
@@ -174,11 +182,19 @@ export class SessionService {
       const result = await this.options.tokens.claim(token, sessionId, this.options.serverId, replaces);
       if (result.kind === 'claimed') return result.grant;
       if (result.kind === 'unknown') throw new ServiceError('INVALID_SESSION_TOKEN');
-      // Held by a session of this very server that is no more (its release was lost, say): that one is dead for certain.
-      replaces = result.serverId === this.options.serverId && !this.entries.has(result.sessionId) ? result.sessionId : '';
+      replaces = await this.isDead(result) ? result.sessionId : '';
       if (replaces === '') await sleep(TAKEOVER_PAUSE_MS);
     }
     throw new ServiceError('SESSION_IN_USE');
+  }
+
+  /** Whether a session of this very server is no more (its release was lost, say), or its client is gone, in which case it is ended. */
+  private async isDead({ sessionId, serverId }: { readonly sessionId: string; readonly serverId: string }): Promise<boolean> {
+    if (serverId !== this.options.serverId || this.admitting.has(sessionId)) return false;
+    const entry = this.entries.get(sessionId);
+    if (entry !== undefined && await entry.socket.isAlive(PONG_DEADLINE_MS)) return false;
+    entry?.session.end('taken_over');
+    return true;
   }
 
   // ── life and end ──────────────────────────────────────────────────────────────────────────────────────────────────────

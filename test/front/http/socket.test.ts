@@ -53,6 +53,25 @@ test('text and binary come back to the one who sent them', async () => {
   await Promise.all([one.closed, two.closed]);
 });
 
+test('a client that gives no pong is not alive, nor is one that left', async () => {
+  const client = await talk('/talk?name=alive');
+  await client.next();
+  const alive = seen.at(-1)!.socket;
+  assert.equal(await alive.isAlive(5000), true);
+  client.socket.close();
+  await client.closed;
+  const silent = net.connect(server.port, '127.0.0.1');
+  silent.write('GET /talk?name=silent HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n');
+  await new Promise((resolve) => { silent.once('data', resolve); });
+  const dead = seen.at(-1)!.socket;
+  assert.notEqual(dead, alive);
+  assert.equal(await dead.isAlive(50), false);
+  const leaving = dead.isAlive(60_000);
+  silent.destroy();
+  assert.equal(await leaving, false);
+  assert.equal(await alive.isAlive(60_000), false);
+});
+
 test('a socket is dead after its close, and its close is told once', async () => {
   const client = await talk('/talk?name=x');
   await client.next();
