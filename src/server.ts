@@ -55,6 +55,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   const history = new History(store, config.HISTORY_RETENTION_DAYS);
   const recorder = await SessionRecorder.open({ store, history, serverId, dataDir: config.DATA_DIR, log });
   const media = mediaAddresses(config);
+  const publicHost = media.announced[0] ?? config.HOST;
   const pool = await WorkerPool.start({
     workers: config.WORKERS, maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER, maxLoad: config.MAX_WORKER_LOAD,
     bindAddress: media.bound, announcedAddresses: media.announced, ports: config.UDP_PORTS,
@@ -72,7 +73,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       tls: config.TLS_CERT_FILE === undefined ? undefined : { certFile: config.TLS_CERT_FILE, keyFile: config.TLS_KEY_FILE! },
       apiKeyHeaders: config.API_KEY_HEADERS, tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
       requestsPerSecond: config.RATE_LIMIT_RPS, sessionsPerKey: config.MAX_SESSIONS_PER_KEY,
-      iceServers: config.ICE_SERVERS, publicHost: media.announced[0] ?? config.HOST, turnSecret: config.TURN_SECRET,
+      iceServers: config.ICE_SERVERS, publicHost, stunHost: isLoopback(publicHost) ? publicHost : media.bound, turnSecret: config.TURN_SECRET,
       allowedOrigins: config.ALLOWED_ORIGINS ?? [], maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 2,
       secretsKey: config.SECRETS_KEY, jobThreads: config.JOB_THREADS, maxQueuedJobs: config.MAX_QUEUED_JOBS,
       defaultFaces: { manifestFile: path.join(ROOT, 'models/faces/faces.json'), builtDir: DEFAULT_FACES_DIR }, version: packageVersion(),

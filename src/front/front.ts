@@ -46,8 +46,9 @@ export interface FrontConfig {
   readonly sessionsPerKey: number;
   /** Handed to clients. Undefined: a STUN server of our own, on UDP at the number of the HTTP port. */
   readonly iceServers: readonly IceServer[] | undefined;
-  /** The address of this host as clients know it. */
+  /** The address of this host as clients know it, and the one on which our STUN server is found under it; unset: `host`. */
   readonly publicHost: string;
+  readonly stunHost?: string;
   readonly turnSecret: string | undefined;
   /** Of WebSockets; empty: any. */
   readonly allowedOrigins: readonly string[];
@@ -165,7 +166,7 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
     async listen() {
       listener = await listen({ host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}), sockets, exchange });
       if (iceServers.length === 0) {
-        stun = await startStunServer(config.host, listener.port, log);
+        stun = await startStunServer(config.stunHost ?? config.host, listener.port, log);
         const host = config.publicHost.includes(':') ? `[${config.publicHost}]` : config.publicHost;
         iceServers.push({ urls: `stun:${host}:${stun?.port ?? 3478}` });
       }

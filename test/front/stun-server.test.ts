@@ -27,8 +27,8 @@ test('nothing else is answered', () => {
   for (let i = 0; i < 10_000; i += 1) assert.equal(bindingResponse(randomBytes(i % 100), '127.0.0.1', 1), undefined);
 });
 
-test('without ICE_SERVERS the list names a server that answers', async () => {
-  const server = await startTestFront({ iceServers: undefined });
+for (const stun of [{}, { publicHost: '127.0.0.2', stunHost: '127.0.0.2' }]) test(`without ICE_SERVERS the list names a server that answers, on ${stun.stunHost ?? 'the address of HTTP'}`, async () => {
+  const server = await startTestFront({ iceServers: undefined, ...stun });
   const client = createSocket('udp4');
   try {
     const [entry] = await (await server.call('/compose/ice')).json() as { urls: string }[];

@@ -16,9 +16,10 @@ export class SessionQuota {
     this.#limit = sessionsPerKey;
   }
 
-  /** Takes a slot for a session. Call `touch` every few seconds (SLOT_TTL_MS), and `release` at the end. @throws RATE_LIMITED */
+  /** Takes a slot for a session. Call `touch` every few seconds (SLOT_TTL_MS), and `release` at the end. @throws RATE_LIMITED, and INVALID_API_KEY when the key was revoked */
   async acquire(keyId: string, sessionId: string): Promise<void> {
-    const [granted, , waitMs] = await this.#store.run(ACQUIRE_SLOT, [keys.apiKeyLive(keyId)], [sessionId, this.#limit, SLOT_TTL_MS]) as [number, number, number];
+    const [granted, , waitMs] = await this.#store.run(ACQUIRE_SLOT, [keys.apiKeyLive(keyId), keys.apiKey(keyId)], [sessionId, this.#limit, SLOT_TTL_MS]) as [number, number, number];
+    if (granted === -1) throw new ServiceError('INVALID_API_KEY', 'The API key that made this token was revoked.');
     if (granted !== 1) throw new ServiceError('RATE_LIMITED', `This API key has ${this.#limit} sessions, which is its limit.`, Math.min(10, waitMs / 1000));
   }
 

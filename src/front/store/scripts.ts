@@ -30,9 +30,10 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1`);
 
-/** KEYS: live. ARGV: session id, limit, ttl ms. Returns {1 or 0, sessions now, ms until a slot frees itself}. */
+/** KEYS: live, key. ARGV: session id, limit, ttl ms. Returns {1, 0 or, for a revoked key, -1, sessions now, ms until a slot frees itself}. */
 export const ACQUIRE_SLOT = script('acquire-slot', `
 ${NOW_MS}
+if redis.call('HEXISTS', KEYS[2], 'revokedAt') == 1 then return {-1, 0, 0} end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local held = redis.call('ZSCORE', KEYS[1], ARGV[1])
 local count = redis.call('ZCARD', KEYS[1])

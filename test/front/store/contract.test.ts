@@ -121,6 +121,16 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       assert.equal(await quota.usage('busy'), 3);
     });
 
+    test('a revoked key begins no more sessions, whatever tokens it made before', async () => {
+      const apiKeys = new ApiKeys(store, 1000);
+      const quota = new SessionQuota(store, 3);
+      const { id } = await apiKeys.create('owner', 'lost phone');
+      await quota.acquire(id, 'before');
+      await apiKeys.revoke(id);
+      await assert.rejects(quota.acquire(id, 'after'), code('INVALID_API_KEY'));
+      assert.equal(await quota.usage(id), 1);
+    });
+
     test('the slot of a crashed server frees itself', async () => {
       const quota = new SessionQuota(store, 1);
       await quota.acquire('crashed', 'old');
