@@ -13,5 +13,8 @@ export const idText = z.string().min(1).max(128);
 
 export const faceIdText = z.string().min(1).max(200).meta({ description: 'A face id, optionally followed by an emotion: `faceId/emotionId`.' });
 
+/** What a stored file is answered with beside 200, by the request's Range and If-None-Match. */
+export const fileResponses = (contentType: string) => ({ 206: { description: 'The range asked for.', contentType }, 304: { description: 'The one the client has is the present one.' } });
+
 export const KIB = 1024;
 export const MIB = 1024 * 1024;

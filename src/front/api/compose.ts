@@ -42,7 +42,7 @@ const tokenRequest = z.object({
 });
 
 const tokenResponse = z.object({ session_token: z.string() }).meta({ id: 'SessionToken' });
-const tokenRefusal = z.object({ session_token: z.literal('FAIL TOKEN'), detail: z.string(), error: z.string(), code: z.string() }).meta({ id: 'SessionTokenRefusal' });
+const tokenRefusal = z.object({ session_token: z.literal('FAIL TOKEN'), detail: z.string(), error: z.string(), code: z.string(), request_id: z.string().optional() }).meta({ id: 'SessionTokenRefusal' });
 const iceServer = z.strictObject({ urls: z.string(), username: z.string().optional(), credential: z.string().optional() }).meta({ id: 'IceServer' });
 
 /** Codes that clients of this endpoint know; anything else is told to them as UNKNOWN_ERROR, beside the real code in `code`. */
@@ -59,7 +59,11 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         200: { description: 'The token, usable until it expires.', schema: tokenResponse },
         400: { description: 'Refused: unknown face or emotion.', schema: tokenRefusal },
         401: { description: 'Refused: wrong key.', schema: tokenRefusal },
+        408: { description: 'Refused: the body did not arrive in time.', schema: tokenRefusal },
+        413: { description: 'Refused: the body is too large.', schema: tokenRefusal },
+        415: { description: 'Refused: the body is not JSON by its content type.', schema: tokenRefusal },
         429: { description: 'Refused: over the key\'s limits, or no worker has room.', schema: tokenRefusal },
+        500: { description: 'The database does not answer, or something went wrong on our side.', schema: tokenRefusal },
       },
       refusalFields: (error) => {
         deps.onRefused?.(error.code);

@@ -6,7 +6,7 @@ import { empty, file, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { Faces, FaceSummary } from '../faces/faces.ts';
-import { idText, KIB, MIB } from './common.ts';
+import { fileResponses, idText, KIB, MIB } from './common.ts';
 
 const MAX_IMAGE_BYTES = 32 * MIB;
 
@@ -67,8 +67,8 @@ export function faceRoutes(faces: Faces): Route[] {
     route({
       method: 'GET', path: '/faces/{face_id}/preview', tag: 'Faces', auth: 'key', summary: 'A picture of the face at rest',
       params: z.object({ face_id: idText }),
-      responses: { 200: { description: 'A JPEG.', contentType: 'image/jpeg' } },
-      refusals: ['NOT_FOUND'],
+      responses: { 200: { description: 'A JPEG.', contentType: 'image/jpeg' }, ...fileResponses('image/jpeg') },
+      refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
       async handler({ params, caller }) {
         const preview = await faces.openPreview(caller.ownerId, params.face_id);
         if (!preview) throw new ServiceError('NOT_FOUND', 'There is no such face, or it is not made yet.');

@@ -9,7 +9,7 @@ import type { FileSource } from '../http/file.ts';
 import { empty, file, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField, ValidationError } from '../http/validate.ts';
-import { faceIdText, idText, MIB } from './common.ts';
+import { faceIdText, fileResponses, idText, MIB } from './common.ts';
 import { splitFaceId } from './compose.ts';
 
 export const AUDIO_FORMATS = ['pcm16', 'pcm32', 'wav', 'mp3', 'ogg'] as const;
@@ -142,7 +142,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       method: 'GET', path: '/static/hls/{id}/{file}', tag: 'Static video', auth: 'none', summary: 'The HLS playlist output.m3u8 and its segments',
       params: z.object({ id: idText, file: z.string().regex(/^[\w-]{1,64}\.(?:m3u8|m4s|mp4)$/) }),
       aliases: [{ method: 'GET', path: '/hls/{id}/{file}' }],
-      responses: { 200: { description: 'The file.', contentType: 'application/vnd.apple.mpegurl' } },
+      responses: { 200: { description: 'The file.', contentType: CONTENT_TYPES.m3u8 }, ...fileResponses(CONTENT_TYPES.m4s) },
       refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
       timeoutMs: 60_000,
       async handler({ params }) {
@@ -155,7 +155,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
     route({
       method: 'GET', path: '/static/mp4/{id}/output.mp4', tag: 'Static video', auth: 'none', summary: 'The finished MP4', params: idParams,
       aliases: [{ method: 'GET', path: '/mp4/{id}/output.mp4' }],
-      responses: { 200: { description: 'The file.', contentType: 'video/mp4' }, 206: { description: 'The range asked for.', contentType: 'video/mp4' } },
+      responses: { 200: { description: 'The file.', contentType: CONTENT_TYPES.mp4 }, ...fileResponses(CONTENT_TYPES.mp4) },
       refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
       async handler({ params }) {
         const source = await render().openMp4(params.id);

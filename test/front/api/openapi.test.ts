@@ -145,6 +145,22 @@ test('no request, however wrong, breaks the server or its document', { timeout: 
   assert.equal((await server.call('/healthz')).status, 200);
 });
 
+test('refusals made before a handler runs, and partial files, are as the document has them', async () => {
+  const expect = async (status: number, method: string, path: string, init: { body?: string; headers?: Record<string, string> } = {}, target = path): Promise<void> => {
+    const entry = operations().find((known) => known.method === method && known.path === path);
+    assert.ok(entry, path);
+    const reply = await fetch(server.url + target, { method, ...init, headers: { 'x-service-api-key': server.key, ...init.headers } });
+    assert.equal(reply.status, status, target);
+    await checkReply(reply, entry.operation, target);
+  };
+  await expect(415, 'POST', '/compose/token', { body: 'x', headers: { 'content-type': 'text/plain' } });
+  await expect(413, 'POST', '/compose/token', { body: 'x'.repeat(70_000), headers: { 'content-type': 'application/json' } });
+  await expect(401, 'POST', '/compose/token', { body: '{}', headers: { 'content-type': 'application/json', 'x-service-api-key': 'wrong' } });
+  await expect(206, 'GET', '/faces/{face_id}/preview', { headers: { range: 'bytes=0-1' } }, '/faces/ava/preview');
+  await expect(304, 'GET', '/faces/{face_id}/preview', { headers: { 'if-none-match': '*' } }, '/faces/ava/preview');
+  await expect(416, 'GET', '/faces/{face_id}/preview', { headers: { range: 'bytes=999999999-' } }, '/faces/ava/preview');
+});
+
 function assemble(path: string, parameters: readonly Parameter[], values: Json): { target: string; headers: Record<string, string> } {
   let target = path;
   const query = new URLSearchParams();
