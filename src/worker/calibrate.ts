@@ -4,7 +4,7 @@ import { FPS } from '../media/timeline.ts';
 import { native } from '../native/addon.ts';
 import { VideoTrack } from './encode/video-track.ts';
 import type { SpeechModel } from './inference/speech-model.ts';
-import { FaceStage, faceAssetOf } from './render/face-stage.ts';
+import { FaceStage } from './render/face-stage.ts';
 
 const FRAMES = 45;
 const WARM_UP_FRAMES = 15;
@@ -13,7 +13,7 @@ const OVERHEAD = 1.3;
 
 /** @returns the share of a core that a speaking session costs, about 0.03 to 0.1. */
 export async function measureSessionCost(model: SpeechModel, faceBytes: SharedArrayBuffer, bitrateKbps: number): Promise<number> {
-  const face = new FaceStage(faceAssetOf(faceBytes), { seed: 1, emotion: 0, startFrame: 0 });
+  const face = new FaceStage(new native.FaceAsset(new Uint8Array(faceBytes)), { seed: 1, emotion: 0, startFrame: 0 });
   const video = new VideoTrack('vp8', bitrateKbps);
   const slot = model.createSlot();
   const articulation = new Float32Array(ARTICULATION_SIZE);

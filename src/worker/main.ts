@@ -12,6 +12,7 @@ import { createInstruments } from './instruments.ts';
 import { createEndpoint } from './peer/endpoint.ts';
 import { Pipeline } from './pipeline.ts';
 import { WorkerSession, type WorkerContext } from './session.ts';
+import { FaceShelf } from './render/face-shelf.ts';
 import { Beat } from './tick.ts';
 import { Wav2LipNetwork, Wav2LipRefused } from './wav2lip/network.ts';
 
@@ -72,7 +73,7 @@ const wav2lip = birth.wav2lip === null ? null : await Wav2LipNetwork.load(birth.
   return null;
 });
 const context: WorkerContext = {
-  endpoint, model, wav2lip, instruments, post,
+  endpoint, model, faces: new FaceShelf(), wav2lip, instruments, post,
   videoBitrateKbps: birth.videoBitrateKbps, audioBitrateKbps: birth.audioBitrateKbps,
 };
 

@@ -19,7 +19,8 @@ import type { Instruments } from './instruments.ts';
 import { Ledger } from './ledger.ts';
 import type { Endpoint } from './peer/endpoint.ts';
 import type { Peer, PeerCloseReason, PeerListener } from './peer/peer.ts';
-import { FaceStage, faceAssetOf } from './render/face-stage.ts';
+import type { FaceShelf } from './render/face-shelf.ts';
+import { FaceStage } from './render/face-stage.ts';
 import type { HearingStage, Stage } from './render/stage.ts';
 import { SpeechState } from './speech-state.ts';
 import type { Wav2LipNetwork } from './wav2lip/network.ts';
@@ -29,6 +30,7 @@ import { Wav2LipFace, Wav2LipStage } from './wav2lip/stage.ts';
 export interface WorkerContext {
   readonly endpoint: Endpoint;
   readonly model: SpeechModel;
+  readonly faces: FaceShelf;
   /** The user's own network, when there is one that can be used. */
   readonly wav2lip: Wav2LipNetwork | null;
   readonly instruments: Instruments;
@@ -90,8 +92,9 @@ export class WorkerSession implements PeerListener {
     this.slot = context.model.createSlot();
     const look = { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame };
     const { wav2lip } = context;
-    this.hearing = spec.renderer === 'wav2lip' && wav2lip !== null ? new Wav2LipStage(new Wav2LipFace(new Uint8Array(spec.face.bytes), faceAssetOf(spec.face.bytes), wav2lip.side), wav2lip, look) : null;
-    this.face = this.hearing ?? new FaceStage(faceAssetOf(spec.face.bytes), look);
+    const asset = context.faces.take(spec.face.faceId, spec.face.bytes);
+    this.hearing = spec.renderer === 'wav2lip' && wav2lip !== null ? new Wav2LipStage(new Wav2LipFace(new Uint8Array(spec.face.bytes), asset, wav2lip.side), wav2lip, look) : null;
+    this.face = this.hearing ?? new FaceStage(asset, look);
     this.stream = new SpeechStream(this.speech, this.hearing?.lookaheadMs ?? context.model.lookaheadMs);
     this.microphone = new Microphone(this.speech);
     // The speech is 16 kHz, so Opus is given 16 kHz: RTP's clock and the decoder's output are 48 kHz all the same (RFC 7587 section 4.1).

@@ -13,6 +13,7 @@ import { createInstruments } from '../../src/worker/instruments.ts';
 import type { Endpoint } from '../../src/worker/peer/endpoint.ts';
 import type { Peer } from '../../src/worker/peer/peer.ts';
 import { Pipeline } from '../../src/worker/pipeline.ts';
+import { FaceShelf } from '../../src/worker/render/face-shelf.ts';
 import { WorkerSession, type WorkerContext } from '../../src/worker/session.ts';
 
 const faceFile = readFileSync(path.join(import.meta.dirname, '../../models/build/faces/ava.face'));
@@ -34,7 +35,7 @@ before(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
 const messages: FromWorker[] = [];
 const contextOf = (onVideo: (length: number) => number): WorkerContext => ({
   endpoint: { createPeer: () => sinkPeer(onVideo) } as unknown as Endpoint,
-  model, wav2lip: null, instruments: createInstruments(new Sheet(createSheet())), post: (message) => { messages.push(message); }, videoBitrateKbps: 600, audioBitrateKbps: 32,
+  model, faces: new FaceShelf(), wav2lip: null, instruments: createInstruments(new Sheet(createSheet())), post: (message) => { messages.push(message); }, videoBitrateKbps: 600, audioBitrateKbps: 32,
 });
 
 async function openSession(id: string, context: WorkerContext): Promise<{ session: WorkerSession; writer: LaneWriter }> {

@@ -1,9 +1,10 @@
 // Renders a static video, faster than real time, through the stages of the live path: speech → features → model → articulation → picture → coded frame.
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { AUDIO_RATE, FPS } from '../../media/timeline.ts';
+import { native } from '../../native/addon.ts';
 import { VideoTrack } from '../../worker/encode/video-track.ts';
 import type { SpeechModel } from '../../worker/inference/speech-model.ts';
-import { FaceStage, faceAssetOf } from '../../worker/render/face-stage.ts';
+import { FaceStage } from '../../worker/render/face-stage.ts';
 import type { PcmStream } from './audio/pcm-stream.ts';
 import { Lips } from './lips.ts';
 import { Muxer } from './muxer.ts';
@@ -34,7 +35,7 @@ export interface RenderOptions {
 export async function renderVideo({ model, face, emotion, startFrame, seed, sound, frames, mp4File, onInit, onSegment }: RenderOptions): Promise<void> {
   const soundtrack = new Soundtrack(sound);
   const lips = new Lips(model, soundtrack);
-  const stage = new FaceStage(faceAssetOf(face), { seed, emotion, startFrame });
+  const stage = new FaceStage(new native.FaceAsset(new Uint8Array(face)), { seed, emotion, startFrame });
   const video = new VideoTrack('h264', VIDEO_KBPS);
   const out: (() => Promise<void>)[] = [];
   let segments = 0;

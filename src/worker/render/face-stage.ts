@@ -19,15 +19,6 @@ const GATE: readonly [number, number] = [.2, .5];
 const GATE_OPENS = .6;
 const GATE_CLOSES = .25;
 
-const assets = new WeakMap<ArrayBufferLike, FaceAsset>();
-
-/** The asset in `bytes`, parsed once per thread and buffer: sessions that speak with the same face share it. @throws Error when malformed */
-export function faceAssetOf(bytes: ArrayBufferLike): FaceAsset {
-  let asset = assets.get(bytes);
-  if (asset === undefined) assets.set(bytes, asset = new native.FaceAsset(new Uint8Array(bytes)));
-  return asset;
-}
-
 export class FaceStage {
   /** I420, drawn into by `draw`: always the same buffer. */
   readonly picture: Uint8Array;

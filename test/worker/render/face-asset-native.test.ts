@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { native } from '../../../src/native/addon.ts';
-import { faceAssetOf } from '../../../src/worker/render/face-stage.ts';
+import { FaceShelf } from '../../../src/worker/render/face-shelf.ts';
 import { VISEMES } from '../../../src/worker/render/visemes.ts';
 import { checksumOf } from './checksum.ts';
 import { Canvas, SIZE, syntheticAsset } from './synthetic-face.ts';
@@ -50,10 +50,13 @@ test('two threads draw the same face from one buffer at once', async () => {
   assert.deepEqual(results, [checksumOf(bytes), checksumOf(bytes)]);
 });
 
-test('the same buffer is parsed once per thread', () => {
-  const memory = shared();
-  assert.equal(faceAssetOf(memory.buffer), faceAssetOf(memory.buffer));
-  assert.notEqual(faceAssetOf(memory.buffer), faceAssetOf(shared().buffer));
+test('the same face is parsed once per thread, and the shelf is bounded', () => {
+  const shelf = new FaceShelf();
+  const ava = shelf.take('ava', shared().buffer);
+  assert.equal(shelf.take('ava', shared().buffer), ava, 'memory that crossed a thread is another object each time');
+  assert.notEqual(shelf.take('noah', shared().buffer), ava);
+  for (let i = 0; i < 100; i += 1) shelf.take(`face-${i}`, shared().buffer);
+  assert.ok(shelf.size <= 32);
 });
 
 test('whatever cuts or corrupts an asset, both readers either accept it or say what is wrong', () => {

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { ARTICULATION_SIZE } from '../../../src/media/articulation.ts';
-import { faceAssetOf } from '../../../src/worker/render/face-stage.ts';
+import { native } from '../../../src/native/addon.ts';
 import { WAV2LIP_COLUMNS, WAV2LIP_MELS, Wav2LipMel, slaneyFilters } from '../../../src/worker/wav2lip/mel.ts';
 import { Wav2LipNetwork, Wav2LipRefused, bindShapes } from '../../../src/worker/wav2lip/network.ts';
 import { Wav2LipFace, Wav2LipStage } from '../../../src/worker/wav2lip/stage.ts';
@@ -76,7 +76,7 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
   const network = await Wav2LipNetwork.load(write('good.onnx', smallNetwork(96)), ['cpu']);
   assert.ok(network.costPerSession > 0 && network.costPerSession < 1);
   const bytes = face();
-  const wav2lipFace = new Wav2LipFace(new Uint8Array(bytes), faceAssetOf(bytes), network.side);
+  const wav2lipFace = new Wav2LipFace(new Uint8Array(bytes), new native.FaceAsset(new Uint8Array(bytes)), network.side);
   const masked = wav2lipFace.image.subarray(0, 96 * 48);
   assert.ok(masked.some((value) => value > 0), 'the upper half is there');
   assert.ok(wav2lipFace.image.subarray(96 * 48, 96 * 96).every((value) => value === 0), 'the lower half is masked');

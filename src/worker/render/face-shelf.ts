@@ -1,0 +1,25 @@
+// The faces that a thread has parsed, so that sessions with the same face share one.
+import { type FaceAsset, native } from '../../native/addon.ts';
+
+/** Beyond this the face used longest ago is let go; its sessions keep it as long as they live. About 1 MB each. */
+const MAX_FACES = 32;
+
+/**
+ * Keyed by face id, not by the memory: memory that crosses threads arrives as a new object each time, and an asset holds on to its bytes, so
+ * that a WeakMap from one to the other would never let go of either.
+ */
+export class FaceShelf {
+  /** In order of last use, the oldest first. */
+  private readonly assets = new Map<string, FaceAsset>();
+
+  get size(): number { return this.assets.size; }
+
+  /** @param bytes the asset's file, the same for the same `faceId` always. @throws Error when malformed */
+  take(faceId: string, bytes: ArrayBufferLike): FaceAsset {
+    const asset = this.assets.get(faceId) ?? new native.FaceAsset(new Uint8Array(bytes));
+    this.assets.delete(faceId);
+    this.assets.set(faceId, asset);
+    if (this.assets.size > MAX_FACES) this.assets.delete(this.assets.keys().next().value!);
+    return asset;
+  }
+}
