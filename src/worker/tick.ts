@@ -14,6 +14,11 @@ import type { WorkerSession } from './session.ts';
 const PHASES = 4;
 const BEAT_MS = FRAME_MS / PHASES;
 const BEATS_PER_POLL = 12;
+/** How the estimate of a session's cost follows what is measured: from so many sessions on, within these shares of the calibrated figure, since sessions that idle now may all speak. */
+const SETTLED_SESSIONS = 3;
+const LEAST_COST = 0.8;
+const MOST_COST = 2;
+const COST_EASE = 0.2;
 
 export class Beat {
   private readonly sessions = new Map<string, WorkerSession>();
@@ -33,13 +38,15 @@ export class Beat {
   private readonly lateness = new RecentValues();
   /** Share of a core that one speaking session costs; measured at start, then learnt. */
   private costPerSession: number;
+  private readonly calibratedCost: number;
+  private joined = 0;
 
   constructor(options: { pipeline: Pipeline; instruments: Instruments; post: (message: FromWorker) => void; threadCpuMs: () => number; costPerSession: number; maxSessions: number }) {
     this.pipeline = options.pipeline;
     this.instruments = options.instruments;
     this.post = options.post;
     this.threadCpuMs = options.threadCpuMs;
-    this.costPerSession = options.costPerSession;
+    this.costPerSession = this.calibratedCost = options.costPerSession;
     this.due = Array.from({ length: options.maxSessions });
     this.reportedCpuMs = options.threadCpuMs();
   }
@@ -51,6 +58,7 @@ export class Beat {
   add(session: WorkerSession): void {
     session.phase = this.inPhase.indexOf(Math.min(...this.inPhase));
     this.inPhase[session.phase]! += 1;
+    this.joined += 1;
     this.sessions.set(session.id, session);
     if (this.timer === null && !this.isTurning) this.schedule();
   }
@@ -159,8 +167,12 @@ export class Beat {
     const load = (cpuMs - this.reportedCpuMs) / (nowMs - this.reportedMs);
     this.reportedCpuMs = cpuMs;
     this.reportedMs = nowMs;
-    // Idle sessions cost less than they will once they speak, so the estimate follows what is measured upwards only, and slowly down.
-    if (live > 0) this.costPerSession = Math.max(load / live, this.costPerSession * 0.999);
+    // Handshakes and first key frames are no session's running cost, and few sessions say little: only a settled second teaches anything.
+    if (live >= SETTLED_SESSIONS && this.joined === 0) {
+      const measured = Math.min(Math.max(load / live, this.calibratedCost * LEAST_COST), this.calibratedCost * MOST_COST);
+      this.costPerSession += (measured - this.costPerSession) * COST_EASE;
+    }
+    this.joined = 0;
     this.post({ type: 'load', load, costPerSession: this.costPerSession, latenessP99Ms: this.lateness.percentile(0.99), sessions: this.sessions.size });
     // Of one second only: with few sessions a longer window would let one bad moment refuse people for half a minute.
     this.lateness.clear();
