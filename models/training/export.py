@@ -29,7 +29,7 @@ class Shape(torch.nn.Module):
     """
     DEAD, GATE_LOW, GATE_HIGH = .02, .35, .65
     GAIN = {'jaw': 1.1, 'open': 1.1, 'round': 1.1, 'wide': 1.1, 'ttip': 1.1, 'tout': 1.2, 'tback': 1.1, 'teeth': 1.05, 'upraise': 1.1}
-    SHARP = {'press': (.04, .72), 'tuck': (.03, .65)}    # these raw values become 0 and 1
+    SHARP = {'press': (.04, .80), 'tuck': (.03, .70)}    # these raw values become 0 and 1
 
     def __init__(self):
         super().__init__()

@@ -8,6 +8,7 @@ from targets import CLASS_COUNT
 
 CHANNELS = 14           # ARTICULATORS of src/media/articulation.ts
 STEM_TAPS = 5           # feature frames (11 ms each) that one stem output sees
+DROPOUT = .1            # in training
 
 
 def _causal(x, linear, taps, dilation=1):
@@ -28,7 +29,7 @@ class Block(nn.Module):
         nn.init.zeros_(self.mix.bias)
 
     def forward(self, x):                                  # [B, C, T]
-        return x + _causal(F.relu(_causal(x, self.taps, 3, self.dilation)), self.mix, 1)
+        return x + _causal(F.dropout(F.relu(_causal(x, self.taps, 3, self.dilation)), DROPOUT, self.training), self.mix, 1)
 
 
 class Network(nn.Module):

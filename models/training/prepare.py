@@ -103,7 +103,7 @@ def label(segments, clean, steps):
 def session(utterances, rng, babble, middle=0.):
     """One session: utterances of one group in a row, with pauses and other sounds between -> (int16 wave, segments, clean float wave).
     `middle`: log of the vocal tract factor that such sessions have on average."""
-    factor = float(np.clip(np.exp(rng.normal(middle, .13)), .74, 1.38)) if rng.random() < .75 else 1.
+    factor = float(np.clip(np.exp(rng.normal(middle, .16)), .70, 1.45)) if rng.random() < .85 else 1.
     tempo = rng.uniform(.8, 1.25) if rng.random() < .3 else 1.
     rough = rng.random() < .06
     waves, others, segments, at = [], [], [], 0

@@ -63,18 +63,18 @@ class Data:
         return (torch.from_numpy(np.stack(xs)).float(), torch.from_numpy(np.stack(ys)).float(), torch.from_numpy(np.stack(cs)).long(), torch.from_numpy(scored))
 
     def mask(self, f):
-        """Cheap variety on the features themselves: a warp of the mel axis, a tilt where there is energy, a lost band."""
-        r = self.rng
+        """Cheap voices on the features themselves: the mel axis warped (two anchors move on their own, as formants of different heads do), another long-term spectrum, a lost band."""
+        r, bands = self.rng, f.shape[2]
         f = f.astype(np.float32)
-        if r.random() < .35:
-            a, x = r.uniform(-.06, .06), np.linspace(0, 1, f.shape[2])
-            src = np.clip(x + a * x * (1 - x) * 2, 0, 1) * (f.shape[2] - 1)
-            i = np.minimum(src.astype(int), f.shape[2] - 2)
+        if r.random() < .7:
+            x = np.linspace(0, 1, bands)
+            src = np.clip(x + np.interp(x, [0, .33, .66, 1], [0, *r.normal(0, .03, 2), 0]), 0, 1) * (bands - 1)
+            i = np.minimum(src.astype(int), bands - 2)
             w = (src - i).astype(np.float32)
             f = f[:, :, i] * (1 - w) + f[:, :, i + 1] * w
-        if r.random() < .2:
-            f = np.maximum(0, f + (f > .15) * np.interp(np.arange(40), [0, 13, 26, 39], r.normal(0, .12, 4)).astype(np.float32))
-        if r.random() < .1:
+        if r.random() < .5:
+            f = np.maximum(0, f + np.minimum(1, f * 4) * np.interp(np.arange(bands), np.linspace(0, bands - 1, 6), r.normal(0, .12, 6)).astype(np.float32))
+        if r.random() < .15:
             k = r.integers(0, 36)
             f[:, :, k: k + r.integers(2, 6)] *= (.5 if r.random() < .5 else 0.)
         return f
