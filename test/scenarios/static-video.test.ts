@@ -93,7 +93,7 @@ test('HLS can be played while the rest is rendered; the MP4 comes with ranges an
 test('a video that does not exist is 404, whatever the name looks like', async () => {
   const made = await create(server, await readFile(speech.wavFile));
   await finished(server, made.id);
-  const unknown = 'A'.repeat(43);
+  const unknown = '00000000-0000-4000-8000-000000000000';
   for (const url of [`/static/mp4/${unknown}/output.mp4`, `/static/hls/${unknown}/output.m3u8`, `/static/status?id=${unknown}`, `/static/hls/${made.id}/segment-9999.m4s`, `/static/hls/${made.id}/upload.mp4`,
     `/static/hls/..%2F${made.id}/output.m3u8`, '/static/mp4/..%2f..%2fapi-key/output.mp4', '/static/mp4/x/output.mp4']) {
     const { status, bytes } = await get(server.url + url);
