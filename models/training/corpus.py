@@ -23,9 +23,8 @@ VARIANTS = ['', 'm1', 'm2', 'm3', 'm4', 'm5', 'm7', 'm8', 'f1', 'f2', 'f3', 'f4'
             'kaukovalta', 'marcelo', 'miguel', 'norbert', 'pablo', 'rupert', 'shelby', 'robosoft', 'robosoft2', 'robosoft3', 'robosoft4', 'Tweaky', 'Nguyen', 'Jacky', 'boris', 'Marco', 'Reed', 'Storm', 'grandma', 'grandpa', 'iven', 'Diogo', 'edward', 'fast', 'anika']
 FLITE_PITCH = {'slt': (125, 240), 'rms': (70, 150), 'awb': (80, 160), 'kal16': (70, 150), 'kal': (75, 140)}   # Hz
 
-# minutes of speech per group in training; held-out voices at the end are for evaluation only and never seen in training
-GROUPS = {'espeak': 300, 'flite_slt': 80, 'flite_rms': 80, 'flite_kal16': 50, 'flite_kal': 15, 'festival_kal_diphone': 30, 'festival_cmu_us_slt_arctic_hts': 50, 'festival_msu_ru_nsh_clunits': 40,
-          'heldout_flite_awb': 6, 'heldout_festival_ked_diphone': 6}
+# Minutes of speech per group. flite's awb and festival's ked are held out for evalset.py and must never appear here.
+GROUPS = {'espeak': 300, 'flite_slt': 80, 'flite_rms': 80, 'flite_kal16': 50, 'flite_kal': 15, 'festival_kal_diphone': 30, 'festival_cmu_us_slt_arctic_hts': 50, 'festival_msu_ru_nsh_clunits': 40}
 
 
 def espeak_group(minutes, texts, rng):
@@ -70,7 +69,7 @@ def festival_group(voice, minutes, texts, rng):
 
 def build(name, minutes, seed):
     texts, rng = Texts(seed), random.Random(seed)
-    kind, _, voice = name.removeprefix('heldout_').partition('_')
+    kind, _, voice = name.partition('_')
     if kind == 'espeak':
         return espeak_group(minutes, texts, rng)
     return (flite_group if kind == 'flite' else festival_group)(voice, minutes, texts, rng)
@@ -85,7 +84,7 @@ def main():
         if name not in only or os.path.exists(path):
             continue
         started = time.time()
-        items = build(name, minutes if name.startswith('heldout') else minutes * scale, 100 + seed)
+        items = build(name, minutes * scale, 100 + seed)
         with open(path + '.part', 'wb') as file:
             pickle.dump(items, file)
         os.replace(path + '.part', path)

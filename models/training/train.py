@@ -1,7 +1,7 @@
 """
 Trains the network on the shards. Resumable: a checkpoint every 500 steps holds weights, averaged weights, optimiser and step.
 
-usage: train.py NAME STEPS [--width 192] [--threads 1] [--teacher NAME]
+usage: train.py NAME STEPS [--width 224] [--minutes M] [--threads 1] [--teacher NAME]
 """
 import argparse
 import glob
@@ -115,7 +115,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('name')
     parser.add_argument('steps', type=int)
-    parser.add_argument('--width', type=int, default=192)
+    parser.add_argument('--width', type=int, default=224)
     parser.add_argument('--stem', type=int, default=64)
     parser.add_argument('--rate', type=float, default=1.5e-3)
     parser.add_argument('--threads', type=int, default=1)
