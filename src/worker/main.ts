@@ -25,6 +25,7 @@ export interface WorkerBirth {
   readonly port: number;
   readonly announcedAddresses: readonly string[];
   readonly videoBitrateKbps: number;
+  readonly maxVideoBitrateKbps: number;
   readonly audioBitrateKbps: number;
   readonly maxSessions: number;
   readonly calibrationFace: SharedArrayBuffer;
@@ -74,7 +75,7 @@ const wav2lip = birth.wav2lip === null ? null : await Wav2LipNetwork.load(birth.
 });
 const context: WorkerContext = {
   endpoint, model, faces: new FaceShelf(), wav2lip, instruments, post,
-  videoBitrateKbps: birth.videoBitrateKbps, audioBitrateKbps: birth.audioBitrateKbps,
+  videoBitrateKbps: Math.min(birth.videoBitrateKbps, birth.maxVideoBitrateKbps), maxVideoBitrateKbps: birth.maxVideoBitrateKbps, audioBitrateKbps: birth.audioBitrateKbps,
 };
 
 function handle(message: ToWorker): void {

@@ -36,11 +36,11 @@ export interface WorkerContext {
   readonly instruments: Instruments;
   readonly post: (message: FromWorker) => void;
   readonly videoBitrateKbps: number;
+  readonly maxVideoBitrateKbps: number;
   readonly audioBitrateKbps: number;
 }
 
 const MIN_BITRATE_KBPS = 150;
-const MAX_BITRATE_KBPS = 1500;
 const CONNECT_TIMEOUT_MS = 15_000;
 const MAX_OPUS_BYTES = 1276; // the largest Opus frame there is (RFC 6716 section 3.2.1)
 const MAX_PACKETS_LATE = 25;
@@ -111,7 +111,7 @@ export class WorkerSession implements PeerListener {
     this.offerMs = monotonicMs();
     try {
       this.peer = context.endpoint.createPeer({
-        sessionId: this.id, minBitrateKbps: MIN_BITRATE_KBPS, maxBitrateKbps: MAX_BITRATE_KBPS,
+        sessionId: this.id, minBitrateKbps: MIN_BITRATE_KBPS, maxBitrateKbps: context.maxVideoBitrateKbps,
       }, this);
       const answer = await this.peer.answer(sdp);
       if (this.isOver) return;

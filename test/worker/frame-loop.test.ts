@@ -35,7 +35,7 @@ before(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
 const messages: FromWorker[] = [];
 const contextOf = (onVideo: (length: number) => number): WorkerContext => ({
   endpoint: { createPeer: () => sinkPeer(onVideo) } as unknown as Endpoint,
-  model, faces: new FaceShelf(), wav2lip: null, instruments: createInstruments(new Sheet(createSheet())), post: (message) => { messages.push(message); }, videoBitrateKbps: 600, audioBitrateKbps: 32,
+  model, faces: new FaceShelf(), wav2lip: null, instruments: createInstruments(new Sheet(createSheet())), post: (message) => { messages.push(message); }, videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32,
 });
 
 async function openSession(id: string, context: WorkerContext): Promise<{ session: WorkerSession; writer: LaneWriter }> {

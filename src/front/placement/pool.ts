@@ -16,6 +16,7 @@ export interface PoolOptions extends PlacementLimits {
   /** One port per worker, in order; 0 lets the system choose. */
   readonly ports: { readonly first: number; readonly last: number };
   readonly videoBitrateKbps: number;
+  readonly maxVideoBitrateKbps: number;
   readonly audioBitrateKbps: number;
   readonly calibrationFace: SharedArrayBuffer;
   readonly wav2lip: WorkerBirth['wav2lip'];
@@ -68,7 +69,7 @@ export class WorkerPool {
     const birth: WorkerBirth = {
       index, cpu, sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
       port: options.ports.first === 0 ? 0 : options.ports.first + index,
-      videoBitrateKbps: options.videoBitrateKbps, audioBitrateKbps: options.audioBitrateKbps,
+      videoBitrateKbps: options.videoBitrateKbps, maxVideoBitrateKbps: options.maxVideoBitrateKbps, audioBitrateKbps: options.audioBitrateKbps,
       maxSessions: options.maxSessionsPerWorker, calibrationFace: options.calibrationFace, wav2lip: options.wav2lip,
     };
     const bornMs = monotonicMs();
