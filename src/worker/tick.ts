@@ -31,6 +31,7 @@ export class Beat {
   private readonly startMs = monotonicMs();
   private timer: NodeJS.Timeout | null = null;
   private isTurning = false;
+  private lastBeat = 0;
   private lastPollBeat = 0;
   private live = 0;
   private reportedMs = this.startMs;
@@ -60,7 +61,9 @@ export class Beat {
     this.inPhase[session.phase]! += 1;
     this.joined += 1;
     this.sessions.set(session.id, session);
-    if (this.timer === null && !this.isTurning) this.schedule();
+    if (this.timer !== null || this.isTurning) return;
+    this.lastBeat = Math.floor((monotonicMs() - this.startMs) / BEAT_MS);
+    this.schedule();
   }
 
   remove(session: WorkerSession): void {
@@ -73,10 +76,14 @@ export class Beat {
     this.isTurning = true;
   }
 
+  /**
+   * To the beat after the one just served, at once if that is overdue: waiting for the next boundary instead would let two phases run together
+   * from then on, each late by the other (measured: median lateness 11.8 ms instead of 4).
+   */
   private schedule(): void {
-    const nowMs = monotonicMs();
-    const nextMs = this.startMs + (Math.floor((nowMs - this.startMs) / BEAT_MS) + 1) * BEAT_MS;
-    this.timer = setTimeout(this.turn, Math.max(1, Math.ceil(nextMs - nowMs)));
+    const waitMs = this.startMs + (this.lastBeat + 1) * BEAT_MS - monotonicMs();
+    // Even then the sockets get their turn in between.
+    this.timer = setTimeout(this.turn, Math.max(0, Math.ceil(waitMs)));
   }
 
   private readonly turn = (): void => {
@@ -100,7 +107,9 @@ export class Beat {
 
   private async run(): Promise<void> {
     const nowMs = monotonicMs();
-    const beat = Math.floor((nowMs - this.startMs) / BEAT_MS);
+    // A timer may fire a hair early.
+    const beat = Math.max(this.lastBeat, Math.floor((nowMs - this.startMs) / BEAT_MS));
+    this.lastBeat = beat;
     const count = this.collectDue(beat, nowMs);
     if (count > 0) await this.pipeline.run(this.due, count);
     for (let i = 0; i < count; i += 1) this.lateness.record(this.due[i]!.ledger.latenessMs.last);
