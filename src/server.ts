@@ -59,7 +59,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   const pool = await WorkerPool.start({
     workers: config.WORKERS, maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER, maxLoad: config.MAX_WORKER_LOAD,
     bindAddress: media.bound, announcedAddresses: media.announced, ports: config.UDP_PORTS,
-    videoBitrateKbps: config.VIDEO_BITRATE_KBPS, maxVideoBitrateKbps: config.MAX_VIDEO_BITRATE_KBPS, audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
+    videoBitrateKbps: config.VIDEO_BITRATE_KBPS, maxVideoBitrateKbps: config.MAX_VIDEO_BITRATE_KBPS ?? config.VIDEO_BITRATE_KBPS, audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
     calibrationFace: anyDefaultFace(), metrics, log,
     wav2lip: config.WAV2LIP_MODEL === undefined ? null : { file: path.resolve(config.WAV2LIP_MODEL), providers: config.ORT_PROVIDERS },
   });
