@@ -7,6 +7,7 @@ import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { AUDIO_RATE, SPEECH_RATE, VIDEO_CLOCK } from '../../src/media/timeline.ts';
 import { type ArrivedFrame, FrameAssembler } from './frames.ts';
 import { type Impairment, ImpairedRelay, mediaAddress, rerouted } from './impaired-relay.ts';
+import { native } from '../../src/native/addon.ts';
 import { ReceiverEstimate } from './receiver-estimate.ts';
 
 export interface PeerTarget { readonly url: string; readonly apiKey: string }
@@ -50,10 +51,13 @@ const SETTLED_AFTER_SKIP_MS = 600;
 const GIVE_UP_WAITING_MS = 30_000;
 const MAX_KEPT_DELAYS = 4000;
 const MAX_KEPT_FRAMES = 20_000;
-/** Opus packets of silence are a few bytes; a voiced packet at 32 kbit/s has 40 and more. */
-const AUDIBLE_PAYLOAD_BYTES = 30;
+/** Louder than this (of 32768) is sound. Sizes do not tell: for a quarter of a second after speech Opus spends 80 bytes a packet on silence. */
+const AUDIBLE_PEAK = 200;
 const CHUNK_BYTES = 6000;
 const CONNECT_LIMIT_MS = 20_000;
+
+/** The longest Opus packet at 16 kHz. */
+const decoded = new Int16Array(SPEECH_RATE * 120 / 1000);
 
 export class LightPeer {
   readonly figures: PeerFigures = {
@@ -79,6 +83,7 @@ export class LightPeer {
   private readonly clocks: { audio: SenderClock | null; video: SenderClock | null } = { audio: null, video: null };
   private audioMediaMs = Number.NaN;
   private readonly period = { startMs: 0, leastDelayMs: Number.POSITIVE_INFINITY, skewSumMs: 0, skews: 0 };
+  private readonly decoder = new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
   private readonly onOver: (() => void)[] = [];
 
   private constructor(options: PeerOptions) {
@@ -246,11 +251,21 @@ export class LightPeer {
     this.figures.audioPackets += 1;
     this.audioMediaMs = mediaMs(this.clocks.audio, header.timestamp, AUDIO_RATE);
     this.count(payload.length, nowMs);
-    if (payload.length < AUDIBLE_PAYLOAD_BYTES) return;
+    if (!this.isAudible(payload)) return;
     this.figures.lastAudibleMs = nowMs;
     const last = this.figures.utterances.at(-1);
     // Sound of the utterance before may still be playing: only what follows SPEAK belongs to this one.
     if (last !== undefined && last.speakMs !== null) last.audibleMs ??= nowMs;
+  }
+
+  private isAudible(payload: Buffer): boolean {
+    try {
+      const samples = this.decoder.decode(payload, decoded);
+      for (let i = 0; i < samples; i += 1) if (Math.abs(decoded[i]!) >= AUDIBLE_PEAK) return true;
+    } catch {
+      // no Opus: then it is not to be heard either
+    }
+    return false;
   }
 
   private watchSequence(sequenceNumber: number): void {
