@@ -88,7 +88,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       draining: () => sessions?.isDraining ?? false,
       models: pool.renderers,
       readiness: { workers: () => pool.size > 0 },
-      metrics: async () => (await metrics.render()).body,
+      metrics: (accept) => metrics.render(accept),
       onRequest: observeHttp(metrics),
       onTokenRefused: (code) => { metrics.counter('mouthpiece_tokens_refused_total', { code }).add(); },
       sessionStats: async (ownerId, sessionId) => await sessions?.stats(ownerId, sessionId) ?? null,
@@ -108,7 +108,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
 
   const gauges = {
     ready: metrics.gauge('mouthpiece_ready'), draining: metrics.gauge('mouthpiece_draining'),
-    sockets: metrics.gauge('mouthpiece_websocket_connections'), pending: metrics.gauge('mouthpiece_history_pending_records'),
+    sockets: metrics.gauge('mouthpiece_websocket_connections'), pending: metrics.gauge('mouthpiece_history_pending_records'), inFlight: metrics.gauge('mouthpiece_http_requests_in_flight'),
   };
   metrics.onScrape(() => {
     const isDraining = sessions?.isDraining ?? false;
@@ -116,6 +116,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
     gauges.ready.set(store.ready && pool.size > 0 && !isDraining ? 1 : 0);
     gauges.sockets.set(front.sockets.connections);
     gauges.pending.set(recorder.pendingCount);
+    gauges.inFlight.set(front.requestsInFlight);
   });
 
   const apiKey = config.BOOTSTRAP_API_KEY ?? await readOrCreate(config.DATA_DIR, 'api-key', () => newSecret('mp_'));

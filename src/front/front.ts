@@ -73,7 +73,7 @@ export interface FrontDeps {
   readonly models: readonly string[];
   /** Beside those of the front itself (redis, accepting). */
   readonly readiness: Readonly<Record<string, () => boolean | Promise<boolean>>>;
-  readonly metrics: () => Promise<string>;
+  readonly metrics: (accept: string) => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly onRequest: (route: string, method: string, status: number, durationMs: number) => void;
   readonly onTokenRefused?: (code: ErrorCode) => void;
   /** The ledger of a live session; null when it is not on this server or not this owner's. */
@@ -105,6 +105,8 @@ export interface Front {
   readonly routes: readonly Route[];
   /** Add WebSocket routes here, before or after `listen`. */
   readonly sockets: SocketRoutes;
+  /** HTTP requests being answered. */
+  readonly requestsInFlight: number;
   listen(): Promise<{ port: number }>;
   close(): Promise<void>;
 }
@@ -163,6 +165,7 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   let stun: StunServer | undefined;
   return {
     apiKeys, tokens, quota, faces, faceCatalog, jobPool, staticVideos, routes, sockets,
+    get requestsInFlight() { return listener?.inFlight ?? 0; },
     async listen() {
       listener = await listen({ host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}), sockets, exchange });
       if (iceServers.length === 0) {

@@ -26,10 +26,12 @@ export function observeHttp(metrics: Metrics): (route: string, method: string, s
   });
   const durations = memo<Histogram>((route) => metrics.histogram('mouthpiece_http_request_duration_seconds', { route }));
   const issued = metrics.counter('mouthpiece_tokens_issued_total');
+  const failures = metrics.counter('mouthpiece_errors_total', { code: 'INTERNAL_ERROR' });
   return (route, method, status, durationMs, requestId) => {
     requests(`${method} ${status} ${route}`).add();
     durations(route).observe(durationMs / 1000, requestId === undefined ? undefined : exemplarOf(requestId));
     if (route === '/compose/token' && status === 200) issued.add();
+    if (status >= 500 && status !== 501 && status !== 503) failures.add();
   };
 }
 

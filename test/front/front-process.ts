@@ -21,7 +21,7 @@ const front = await createFront({
     defaultFaces: { manifestFile: path.join(fixtures, 'faces.json'), builtDir: fixtures },
   },
   store, log,
-  deps: { history, serverId, canPlace: () => true, draining: () => false, models: ['rig'], readiness: {}, metrics: () => Promise.resolve(''), onRequest: () => {} },
+  deps: { history, serverId, canPlace: () => true, draining: () => false, models: ['rig'], readiness: {}, metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }), onRequest: () => {} },
 });
 await front.apiKeys.register('the key of the crash test', 'owner', 'crash');
 if (sessionId !== '') await recorder.begin({ id: sessionId, ownerId: 'owner', tokenId: 't', faceId: 'ava', kind: 'p2p', aggregator: null, keyName: 'crash', startMs: Date.now() });

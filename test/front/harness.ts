@@ -38,7 +38,7 @@ export async function startTestFront(config: Partial<FrontConfig> = {}, deps: Pa
       defaultFaces: { manifestFile: path.join(fixtures, 'faces.json'), builtDir: fixtures }, ...config,
     },
     store: store.store, log,
-    deps: { history, serverId: 'test', canPlace: () => true, draining: () => false, models: ['rig'], readiness: {}, metrics: () => Promise.resolve(''), onRequest: () => {}, ...deps },
+    deps: { history, serverId: 'test', canPlace: () => true, draining: () => false, models: ['rig'], readiness: {}, metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }), onRequest: () => {}, ...deps },
   });
   const { key } = await front.apiKeys.create('owner-1', 'test');
   const { port } = await front.listen();

@@ -53,7 +53,7 @@ test('a worker that dies takes only its own sessions, they are told within a sec
   await until('the worker is replaced', () => server.pool.handles[0] !== killed && server.pool.handles[0]!.isReady);
   const again = await connect();
   await until('the new worker serves', () => again.figures.frames > 10);
-  await Promise.all([spared.close(), again.close()]);
+  await Promise.all([hit.close(), spared.close(), again.close()]);
   await until('every slot is free', () => server.sessions.size === 0 && server.pool.handles.every((handle) => handle.sessions === 0), 2000);
 });
 
@@ -93,4 +93,5 @@ test('drain: new sessions are refused with the reason, the running one finishes 
   assert.notEqual(peer.figures.utterances[0]!.silentMs, null, 'the sentence was heard to its end');
   await until('the client is told', () => peer.figures.state === 'over', 2000);
   assert.match(peer.figures.ending ?? '', /^STOP/);
+  await peer.close();
 });

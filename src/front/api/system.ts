@@ -7,7 +7,7 @@ export interface SystemDeps {
   /** Each answers whether its part can serve; all must, for the server to be ready. */
   readonly readiness: Readonly<Record<string, () => boolean | Promise<boolean>>>;
   /** The Prometheus exposition text. */
-  readonly metrics: () => Promise<string>;
+  readonly metrics: (accept: string) => Promise<{ readonly contentType: string; readonly body: string }>;
 }
 
 const readiness = z.object({ ready: z.boolean(), checks: z.record(z.string(), z.boolean()) });
@@ -30,7 +30,10 @@ export const systemRoutes = (deps: SystemDeps): Route[] => [
   route({
     method: 'GET', path: '/metrics', tag: 'Operation', auth: 'none', summary: 'Metrics for Prometheus',
     responses: { 200: { description: 'Exposition format 0.0.4.', contentType: 'text/plain' } },
-    handler: async () => text('text/plain; version=0.0.4; charset=utf-8', await deps.metrics()),
+    async handler({ header }) {
+      const { contentType, body } = await deps.metrics(header('accept'));
+      return text(contentType, body);
+    },
   }),
 ];
 

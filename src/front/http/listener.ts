@@ -17,6 +17,8 @@ export interface ListenOptions {
 
 export interface Listener {
   readonly port: number;
+  /** Requests being answered. */
+  readonly inFlight: number;
   /** Takes no new connections, waits for requests in progress up to `graceMs`, then drops what is left. */
   close(graceMs?: number): Promise<void>;
 }
@@ -42,6 +44,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const socket = await bind(app, options.host, options.port);
   return {
     port: us_socket_local_port(socket),
+    get inFlight() { return inFlight.count; },
     async close(graceMs = 2000) {
       us_listen_socket_close(socket);
       sockets.closeAll(1001, 'SERVER_DRAINING');

@@ -1,5 +1,5 @@
 // All live sessions of this server: from a socket with a token to a placed session, their heartbeats, their records, and the drain.
-import { ServiceError, toWireError } from '../../base/errors.ts';
+import { type ErrorCode, ServiceError, toWireError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
@@ -57,6 +57,10 @@ interface Entry {
 /** What arrives while the token is being checked waits here: a few milliseconds, so little is allowed. */
 const MAX_EARLY_MESSAGES = 256;
 const MAX_EARLY_BYTES = 4 << 20;
+/** Ends that were somebody's fault, under their codes. */
+const COSTLY_ENDS: Partial<Record<EndReason, ErrorCode>> = {
+  worker_lost: 'WORKER_LOST', error: 'INTERNAL_ERROR', peer_lost: 'PEER_LOST', connect_timeout: 'CONNECT_TIMEOUT', offer_timeout: 'OFFER_TIMEOUT', invalid_offer: 'INVALID_OFFER',
+};
 const HEARTBEAT_MS = 5000;
 /** A connection made while the one before it is being torn down: worth a moment, since clients reconnect faster than we are told. */
 const TAKEOVER_TRIES = 4;
@@ -208,6 +212,8 @@ export class SessionService {
     log.info({ reason, seconds: Number(totalSeconds.toFixed(1)), ignoredMessages: session.ignoredMessages }, 'session ended');
     this.options.journal.ended(session.id);
     this.options.metrics.counter('mouthpiece_sessions_ended_total', { kind: 'p2p', reason }).add();
+    const code = COSTLY_ENDS[reason];
+    if (code !== undefined) this.options.metrics.counter('mouthpiece_errors_total', { code }).add();
     this.options.metrics.histogram('mouthpiece_session_duration_seconds', { kind: 'p2p' }).observe(totalSeconds);
     Promise.all([this.options.tokens.release(entry.token, session.id), this.options.quota.release(grant.keyId, session.id)])
       .catch((error: unknown) => { log.warn({ err: error }, 'claim and slot will expire by themselves: the database did not answer'); });
