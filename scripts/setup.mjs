@@ -14,7 +14,7 @@ const STAMPS = path.join(ROOT, '.setup');
 const RUNTIME_PACKAGES = ['g++', 'cmake', 'ninja-build', 'libvpx-dev', 'libopenh264-dev', 'libopus-dev', 'libyuv-dev', 'redis-server'];
 
 /** What only the tests use: a browser, voices, a decoder to check against, the monitoring system that reads the metrics. */
-const TEST_PACKAGES = ['chromium', 'ffmpeg', 'flite', 'espeak-ng', 'sox', 'prometheus', 'fonts-dejavu-core'];
+const TEST_PACKAGES = ['chromium', 'ffmpeg', 'flite', 'espeak-ng', 'sox', 'prometheus', 'fonts-dejavu-core', 'python3-aiortc'];
 
 /** Makes the second run quiet and quick: a step whose inputs hash to what its stamp holds has nothing to do. */
 const stampOf = (name) => path.join(STAMPS, name);

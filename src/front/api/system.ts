@@ -30,8 +30,8 @@ export const systemRoutes = (deps: SystemDeps): Route[] => [
   route({
     method: 'GET', path: '/metrics', tag: 'Operation', auth: 'none', summary: 'Metrics for Prometheus',
     responses: { 200: { description: 'Exposition format 0.0.4.', contentType: 'text/plain' } },
-    async handler({ header }) {
-      const { contentType, body } = await deps.metrics(header('accept'));
+    async handler(request) {
+      const { contentType, body } = await deps.metrics(request.header('accept'));
       return text(contentType, body);
     },
   }),

@@ -3,7 +3,7 @@
 import { request } from './client.js';
 import { inWords } from './words.js';
 
-const POLL_MS = 500;
+const POLL_MS = 250;
 const LIMIT_MS = 10 * 60_000;
 
 /** @param {Int16Array} pcm */
@@ -27,12 +27,13 @@ export async function renderClip({ status, progress, video, link }, { apiKey, fa
   try {
     const job = await request('/static/audio', { apiKey, json: { faceId, audioBase64: toBase64(pcm), audioFormat: 'pcm16', audioSampleRate: 16_000 } });
     const startedMs = performance.now();
-    const expectedMs = Math.max(1, job.mp4_availability_eta_seconds ?? 10) * 1000;
-    status.textContent = 'Rendering…';
-    while (!(await fetch(job.mp4_url, { method: 'HEAD' })).ok) {
-      const waitedMs = performance.now() - startedMs;
-      if (waitedMs > LIMIT_MS) throw new Error('The video did not become ready. The server’s log may say why.');
-      progress.value = 1 - Math.exp(-1.6 * waitedMs / expectedMs); // an estimate may be too short: never claims to be done
+    for (;;) {
+      const { status: state, progress: done, error, queue_position: position } = await request(`/static/status?id=${encodeURIComponent(job.id)}`, { apiKey });
+      if (state === 'completed') break;
+      if (state === 'failed') throw new Error(error ?? 'The video could not be rendered.');
+      if (performance.now() - startedMs > LIMIT_MS) throw new Error('The video did not become ready. The server’s log may say why.');
+      status.textContent = state === 'queued' ? `Waiting, number ${position ?? 1} in the queue…` : `Rendering… ${Math.round(done * 100)} %`;
+      if (state !== 'queued') progress.value = done;
       await new Promise((resolve) => { setTimeout(resolve, POLL_MS); });
     }
     const tookS = (performance.now() - startedMs) / 1000;
