@@ -62,9 +62,11 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         408: { description: 'Refused: the body did not arrive in time.', schema: tokenRefusal },
         413: { description: 'Refused: the body is too large.', schema: tokenRefusal },
         415: { description: 'Refused: the body is not JSON by its content type.', schema: tokenRefusal },
-        429: { description: 'Refused: over the key\'s limits, or no worker has room.', schema: tokenRefusal },
+        429: { description: 'Refused: over the key\'s limits, no worker has room, or something failed on our side: try again.', schema: tokenRefusal },
         500: { description: 'The database does not answer, or something went wrong on our side.', schema: tokenRefusal },
       },
+      // Known clients crash on a 5xx here (wire protocol section 1): what goes wrong on our side is a refusal to try again.
+      failureStatus: 429,
       refusalFields: (error) => {
         deps.onRefused?.(error.code);
         return { session_token: 'FAIL TOKEN', detail: detailOf(error) };

@@ -215,7 +215,8 @@ function refusalOf(error: unknown, route: Route | undefined, exchange: Exchange)
     exchange.log.error({ err: error, requestId: exchange.id, route: route?.path, method: exchange.method }, 'a request failed');
   }
   const extra = { ...route?.refusalFields?.(known), ...(known.status === 500 ? { request_id: exchange.id } : {}) };
-  return errorReply(known, extra);
+  const reply = errorReply(known, extra);
+  return known.status >= 500 && route?.failureStatus !== undefined ? { ...reply, status: route.failureStatus } : reply;
 }
 
 async function send(exchange: Exchange, reply: Reply): Promise<number> {

@@ -74,6 +74,8 @@ export interface RouteSpec<
   readonly aliases?: readonly { readonly method: HttpMethod; readonly path: string }[];
   /** Fields added to the Error object of a refusal, for clients that look for more than `error` and `code`. */
   readonly refusalFields?: (error: ServiceError) => Record<string, unknown>;
+  /** Answers failures of ours with this status instead of 5xx, for clients that cannot bear one. */
+  readonly failureStatus?: number;
   /** Under which label it is counted; its path unless told. */
   readonly metricLabel?: string;
   /** Milliseconds the handler may take before the client is told INTERNAL_ERROR; 15 s unless told. */
