@@ -18,11 +18,9 @@ export interface SessionSpec {
 
 export type ToWorker =
   | { readonly type: 'open'; readonly spec: SessionSpec }
-  | { readonly type: 'offer'; readonly sessionId: string; readonly sdp: string; readonly receivedMs: number }
-  /** The lane has something new: wake up if idle. */
+  | { readonly type: 'offer'; readonly sessionId: string; readonly sdp: string }
   | { readonly type: 'close'; readonly sessionId: string; readonly reason: EndReason }
   | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number }
-  | { readonly type: 'drain' }
   | { readonly type: 'stop' };
 
 export type EndReason =

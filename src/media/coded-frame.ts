@@ -1,12 +1,3 @@
-// What leaves an encoder and goes into packets.
+// The codecs that an encoder and a peer can agree on.
 
 export type VideoCodec = 'vp8' | 'h264';
-
-/** A coded frame as it lies in its encoder's reused output buffer: valid until the next encode of the same session. */
-export interface CodedFrame {
-  readonly codec: VideoCodec;
-  readonly data: Uint8Array;
-  /** Bytes of `data` that are this frame; 0 when the encoder dropped it. */
-  length: number;
-  isKey: boolean;
-}

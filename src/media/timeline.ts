@@ -5,9 +5,7 @@ export const AUDIO_RATE = 48_000;           // Hz, Opus on the wire (RFC 7587: t
 export const VIDEO_CLOCK = 90_000;          // Hz, RTP clock of VP8 (RFC 7741) and H.264 (RFC 6184)
 export const FPS = 30;
 export const FRAME_MS = 1000 / FPS;
-export const VIDEO_TICKS_PER_FRAME = VIDEO_CLOCK / FPS;
 export const AUDIO_PACKET_MS = 20;
-export const AUDIO_PACKET_SAMPLES = AUDIO_RATE * AUDIO_PACKET_MS / 1000;      // 960
 export const SPEECH_PACKET_SAMPLES = SPEECH_RATE * AUDIO_PACKET_MS / 1000;    // 320
 
 /** Feature frames a second. Three to a video frame, so that each video frame is exactly one model step of fixed shape. */
@@ -23,9 +21,6 @@ export const speechSampleOfFrame = (frame: number): number => Math.floor(frame *
 
 /** Samples that model step `step` consumes: those of the video frame of the same number. */
 export const speechSamplesInStep = (step: number): number => speechSampleOfFrame(step + 1) - speechSampleOfFrame(step);
-
-export const samplesToMs = (samples: number, rate: number): number => samples * 1000 / rate;
-export const msToSamples = (durationMs: number, rate: number): number => Math.round(durationMs * rate / 1000);
 
 /** RTP timestamp of a media time, from a random 32-bit offset (RFC 3550 section 5.1). */
 export const rtpTimestamp = (mediaMs: number, clockRate: number, offset: number): number =>

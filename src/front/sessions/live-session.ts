@@ -166,7 +166,7 @@ export class LiveSession implements SessionSink {
     this.phase = 'answering';
     this.stepMs.offer = nowMs;
     this.options.meter.step('offer', (nowMs - this.openedMs) / 1000);
-    this.options.worker.post({ type: 'offer', sessionId: this.id, sdp, receivedMs: nowMs });
+    this.options.worker.post({ type: 'offer', sessionId: this.id, sdp });
   }
 
   /** The socket is gone. */
