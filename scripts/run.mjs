@@ -31,23 +31,27 @@ function testFiles(folder) {
 }
 
 /**
- * Runs test files. What fails is run once more, alone: these tests measure time and play with sockets, and a shared machine stalls for a second now and
- * then. What fails twice has failed; what passes the second time is named, so that nobody overlooks a test that wavers.
+ * Runs test files. What fails is run again, alone, up to twice: these tests measure time and play with sockets, and a shared machine stalls for a second now
+ * and then. What fails each time has failed; what passes later is named, so that nobody overlooks a test that wavers.
  */
 function runTests(node, env, files, concurrency) {
   const failures = path.join(ROOT, '.setup/failed-tests');
   const attempt = (some, width) => {
     const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', `--test-reporter=${path.join(ROOT, 'scripts/failed-files.mjs')}`, `--test-reporter-destination=${failures}`];
     const { status } = spawnSync(node, [...NODE_FLAGS, '--test', ...reporters, `--test-concurrency=${width}`, '--test-timeout=240000', ...some], { cwd: ROOT, env, stdio: 'inherit' });
+    if (status === 0) return [];
     const failed = readFileSync(failures, 'utf8').split('\n').filter(Boolean).map((file) => path.relative(ROOT, path.resolve(ROOT, file)));
-    return { ok: status === 0, failed: some.filter((file) => failed.includes(file)) };
+    const known = some.filter((file) => failed.includes(file));
+    return known.length > 0 ? known : some;
   };
-  const first = attempt(files, concurrency);
-  if (first.ok || first.failed.length === 0) return first.ok;
-  console.log(`[mouthpiece] once more: ${first.failed.join(' ')}`);
-  const second = attempt(first.failed, 1);
-  if (second.ok) console.log(`[mouthpiece] wavering, passed the second time: ${first.failed.join(' ')}`);
-  return second.ok;
+  const wavering = attempt(files, concurrency);
+  let failed = wavering;
+  for (let again = 0; again < 2 && failed.length > 0; again += 1) {
+    console.log(`[mouthpiece] once more: ${failed.join(' ')}`);
+    failed = attempt(failed, 1);
+  }
+  if (wavering.length > 0 && failed.length === 0) console.log(`[mouthpiece] wavering, passed when run again: ${wavering.join(' ')}`);
+  return failed.length === 0;
 }
 
 /** Static checks, then the unit tests, two files at a time, then scenarios one by one: those measure time and want the machine alone. */

@@ -42,6 +42,12 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       await redis.close();
     });
 
+    test('which server this is', async (t) => {
+      const info = await store.use((client) => client.info('server'));
+      t.diagnostic(`${kind}: ${/^valkey_version:.*/m.exec(info)?.[0] ?? /^redis_version:.*/m.exec(info)?.[0]}`);
+      assert.match(info, /^redis_version:/m);
+    });
+
     test('an API key is known until it is revoked, and its text is nowhere', async () => {
       const apiKeys = new ApiKeys(store, 1000);
       const { key, id } = await apiKeys.create('owner', 'laptop');

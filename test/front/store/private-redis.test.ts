@@ -1,6 +1,6 @@
 // The private redis-server: keeps its data, comes back when it dies, and never outlives its server.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
@@ -17,7 +17,8 @@ let directory: string;
 before(async () => { directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-private-')); });
 after(() => rm(directory, { recursive: true, force: true }));
 
-const pidOf = (dataDir: string): number[] => execFileSync('sh', ['-c', `pgrep -f "redis-server unixsocket:.*${path.basename(dataDir)}" || true`]).toString().split('\n').filter(Boolean).map(Number);
+/** Asked of the server itself: Redis and Valkey call their processes differently. */
+const pidOf = async (store: RedisStore): Promise<number> => Number(/^process_id:(\d+)/m.exec(await store.use((client) => client.info('server')))?.[1]);
 
 test('what was written is there after an orderly stop and a start', async () => {
   const dataDir = path.join(directory, 'orderly');
@@ -45,7 +46,7 @@ test('when it is killed it is started again with its data, and requests meanwhil
   const dataDir = path.join(directory, 'killed');
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
   await opened.store.use((client) => client.set('k', 'kept'));
-  const [pid] = pidOf(dataDir);
+  const pid = await pidOf(opened.store);
   assert.ok(pid);
   const back = new Promise<void>((resolve) => { opened.store.onReady(resolve); });
   process.kill(pid, 'SIGKILL');
@@ -67,10 +68,9 @@ test('after kill -9 of the server its redis-server ends too, and a new server on
     import { createLogger } from ${JSON.stringify(logModule)};
     const { store } = await connectStore({ redisUrl: undefined, dataDir: ${JSON.stringify(dataDir)} }, createLogger('silent'));
     await store.use((client) => client.set('k', 'survives'));
-    console.log('up');
+    console.log(/process_id:(\\d+)/.exec(await store.use((client) => client.info('server')))[1]);
     setInterval(() => {}, 1000);`], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
-  const [pid] = pidOf(dataDir);
+  const pid = Number(String((await once(child.stdout, 'data'))[0]));
   assert.ok(pid);
   child.kill('SIGKILL');
   const second = await connectStore({ redisUrl: undefined, dataDir }, log); // waits for the orphan to end
