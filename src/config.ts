@@ -57,7 +57,7 @@ export const SETTINGS = {
   ALLOWED_ORIGINS: setting(list, undefined, 'Comma-separated origins that may open WebSockets. Unset: any.'),
   HISTORY_RETENTION_DAYS: setting(integer(1, 3650), '90', 'How long session history is kept.'),
   STATIC_TTL_SECONDS: setting(integer(60, 31_536_000), '86400', 'How long a rendered static video can be fetched.'),
-  JOB_THREADS: setting(integer(1, 64), '1', 'Threads for offline work: so many for static video and as many for face creation.'),
+  JOB_THREADS: setting(integer(1, 64), '1', 'Cores that offline work may use: so many for static video, where several take turns on each, and as many for face creation.'),
   MAX_QUEUED_JOBS: setting(integer(1, 10_000), '100', 'Offline jobs that may wait; more are refused.'),
   SECRETS_KEY: setting(z.string().regex(/^[0-9a-f]{64}$/i, 'must be 64 hex digits (openssl rand -hex 32)'), undefined, 'Key that encrypts stored secrets. Unset: made on first start and kept in DATA_DIR.'),
   TLS_CERT_FILE: setting(text, undefined, 'PEM certificate chain; with TLS_KEY_FILE the server speaks HTTPS and WSS itself.'),

@@ -8,7 +8,13 @@ const LEARNING = 0.3;
 /** Loading model and face, and writing the files. */
 const FIXED_SECONDS = 0.5;
 
-interface Pending { readonly seconds: number; readonly queuedMs: number; startedMs: number | null }
+interface Pending {
+  readonly seconds: number;
+  readonly queuedMs: number;
+  startedMs: number | null;
+  /** Seconds it was worked at so far: it shares its thread with others. */
+  worked: () => number;
+}
 
 export class Forecast {
   readonly #threads: number;
@@ -17,34 +23,31 @@ export class Forecast {
 
   constructor(threads: number) { this.#threads = threads; }
 
-  queued(id: string, seconds: number): void { this.#pending.set(id, { seconds, queuedMs: monotonicMs(), startedMs: null }); }
+  queued(id: string, seconds: number): void { this.#pending.set(id, { seconds, queuedMs: monotonicMs(), startedMs: null, worked: () => 0 }); }
 
-  started(id: string, seconds: number): void {
+  started(id: string, seconds: number, worked: () => number): void {
     const now = monotonicMs();
-    this.#pending.set(id, { seconds, queuedMs: this.#pending.get(id)?.queuedMs ?? now, startedMs: now });
+    this.#pending.set(id, { seconds, queuedMs: this.#pending.get(id)?.queuedMs ?? now, startedMs: now, worked });
   }
 
-  /** It is over. @returns times in seconds, and the speed if it was done. */
+  /** It is over. @returns times in seconds, and the speed at which it was worked at. */
   ended(id: string, isDone: boolean): { readonly waited: number; readonly took: number; readonly speed: number } | undefined {
     const job = this.#pending.get(id);
     this.#pending.delete(id);
     if (job === undefined || job.startedMs === null) return undefined;
-    const took = Math.max(0.001, (monotonicMs() - job.startedMs) / 1000);
-    const speed = job.seconds / took;
-    if (isDone) this.#speed += (job.seconds / Math.max(0.001, took - FIXED_SECONDS) - this.#speed) * LEARNING * Math.min(1, job.seconds / 10);
-    return { waited: (job.startedMs - job.queuedMs) / 1000, took, speed };
+    const worked = Math.max(0.001, job.worked());
+    if (isDone) this.#speed += (job.seconds / Math.max(0.001, worked - FIXED_SECONDS) - this.#speed) * LEARNING * Math.min(1, job.seconds / 10);
+    return { waited: (job.startedMs - job.queuedMs) / 1000, took: (monotonicMs() - job.startedMs) / 1000, speed: job.seconds / worked };
   }
 
-  /** Seconds until the MP4 is there. @param done share of it that is rendered */
+  /** Seconds until the MP4 is there: videos take turns, so that of the others no more counts than this one is long. @param done share of it that is rendered */
   etaSeconds(id: string, seconds: number, done: number): number {
-    let before = 0;
-    for (const [other, { seconds: otherSeconds }] of this.#pending) {
-      if (other === id) break;
-      before += otherSeconds;
-    }
     const own = seconds * (1 - done);
-    const isRunning = this.#pending.get(id)?.startedMs != null;
-    return round((isRunning ? 0 : before / this.#threads / this.#speed) + own / this.#speed + FIXED_SECONDS);
+    let others = 0;
+    for (const [other, job] of this.#pending) {
+      if (other !== id) others += Math.min(own, Math.max(0, job.seconds - job.worked() * this.#speed));
+    }
+    return round((own + others / this.#threads) / this.#speed + FIXED_SECONDS);
   }
 
   /** Seconds for which the oldest job has waited. */

@@ -26,6 +26,7 @@ import { StaticFiles, type Publisher, isVideoId } from './files.ts';
 import { Forecast } from './forecast.ts';
 import { Gauges } from './gauges.ts';
 import { StaticRecords, type StaticRecord } from './records.ts';
+import { Turns, type Turn } from './turns.ts';
 
 export interface StaticVideoOptions {
   readonly store: RedisStore;
@@ -35,6 +36,7 @@ export interface StaticVideoOptions {
   readonly metrics: Meter<'front'>;
   readonly log: Logger;
   readonly serverId: string;
+  /** Videos that are worked at at the same moment. */
   readonly threads: number;
   /** Jobs that may wait. */
   readonly maxQueued: number;
@@ -51,6 +53,8 @@ const INSPECT_DEADLINE_MS = 50_000;
 /** Uploads that may wait to be looked at: each holds up to 64 MiB. */
 const MAX_INSPECTIONS = 8;
 const MAX_ATTEMPTS = 3;
+/** Videos that take turns on a thread's share of the machine, two seconds of video at a time. Each holds a thread of its own, of some 60 MB. */
+const VIDEOS_A_THREAD = 4;
 /** A rendering slower than a tenth of real time hangs. */
 const renderDeadlineMs = (seconds: number): number => 60_000 + Math.ceil(seconds) * 10_000;
 /** How long a request for the playlist waits for the first segment. */
@@ -78,6 +82,7 @@ export class StaticVideoService implements StaticVideos {
   readonly #gauges: Gauges;
   /** Apart from the threads that make faces, which nobody shall wait for behind a long video. */
   readonly #renderPool: JobPool;
+  readonly #turns: Turns;
   readonly #inspectPool = createJobPool(1);
   readonly #sweeper: NodeJS.Timeout;
   #inspections = 0;
@@ -89,10 +94,11 @@ export class StaticVideoService implements StaticVideos {
     this.#files = new StaticFiles(blobs);
     this.#forecast = new Forecast(threads);
     this.#gauges = new Gauges(metrics, this.#forecast);
-    this.#renderPool = createJobPool(threads);
+    this.#renderPool = createJobPool(threads * VIDEOS_A_THREAD);
+    this.#turns = new Turns(threads);
     this.#queue = queue;
     this.#runner = new JobRunner({
-      queue, log, concurrency: threads, maxAttempts: MAX_ATTEMPTS,
+      queue, log, concurrency: threads * VIDEOS_A_THREAD, maxAttempts: MAX_ATTEMPTS,
       work: (job, signal) => this.#work(job, signal),
       giveUp: (job) => this.#fail(job.id, words.gaveUp),
     });
@@ -203,21 +209,23 @@ export class StaticVideoService implements StaticVideos {
     });
     if (face === undefined) { await this.#fail(id, words.lostFace); return; }
     await this.#records.update(id, { status: 'rendering' });
-    this.#forecast.started(id, record.durationSeconds);
+    const turn = this.#turns.join();
+    this.#forecast.started(id, record.durationSeconds, () => turn.workedSeconds);
     this.#gauges.refresh();
-    const { failed } = await this.#render(id, record, bytes, face, signal);
+    const { failed } = await this.#render(id, record, bytes, face, turn, signal).finally(() => { turn.end(); });
     if (failed !== undefined) { await this.#fail(id, failed); return; }
     await this.#files.adoptMp4(id);
     await this.#complete(id, record);
   }
 
-  async #render(id: string, record: StaticRecord, bytes: Buffer, face: SharedArrayBuffer, signal: AbortSignal): Promise<RenderResult> {
+  async #render(id: string, record: StaticRecord, bytes: Buffer, face: SharedArrayBuffer, turn: Turn, signal: AbortSignal): Promise<RenderResult> {
     const { order, frames, durationSeconds } = record;
     const { port1, port2 } = new MessageChannel();
     const publisher = await this.#files.publisher(id, frames);
     const trouble = new AbortController();
     port1.on('message', (piece: RenderedPiece) => {
-      this.#store(id, publisher, piece).then(() => { port1.postMessage('stored'); }, (error: unknown) => { trouble.abort(error); });
+      turn.pass();
+      this.#store(id, publisher, piece).then(() => turn.take()).then(() => { port1.postMessage('stored'); }, (error: unknown) => { trouble.abort(error); });
     });
     const task: RenderTask = {
       audio: { bytes, format: order.audioFormat, rate: order.sampleRate, channels: order.channelCount },
@@ -225,6 +233,7 @@ export class StaticVideoService implements StaticVideos {
     };
     const isAlone = bytes.byteLength === bytes.buffer.byteLength; // small buffers share Node's pool, which must stay
     try {
+      await turn.take();
       return await this.#renderPool.run<RenderResult>('static', task, {
         timeoutMs: renderDeadlineMs(durationSeconds), signal: AbortSignal.any([signal, trouble.signal]), transfer: isAlone ? [port2, bytes.buffer as ArrayBuffer] : [port2],
       });

@@ -80,22 +80,32 @@ const over = (id: string): Promise<{ status: string; error?: string }> => until(
 const folder = (id: string): string => path.join(server.dataDir, 'static', id);
 const metric = async (line: string): Promise<number> => Number((await metrics.render()).body.split('\n').find((found) => found.startsWith(`${line} `))?.split(' ')[1] ?? Number.NaN);
 
-test('the queue is bounded; what waits knows its place; all that was accepted is done', { timeout: 60_000 }, async () => {
-  const ids = [await created(20)];
-  await until(async () => (await status(ids[0]!))?.status === 'rendering');
+test('the queue is bounded; what waits knows its place; all that was accepted is done', { timeout: 120_000 }, async () => {
+  const ids: string[] = [];
+  for (let k = 0; k < 4; k += 1) ids.push(await created(15)); // so many take turns
+  await until(async () => (await status(ids[3]!))?.status === 'rendering');
   ids.push(await created(), await created());
   const refused = await post();
   assert.equal(refused.status, 429);
   assert.equal((await refused.json() as { code: string }).code, 'QUEUE_FULL');
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
-  assert.equal((await status(ids[2]!))?.queue_position, 2);
+  assert.equal((await status(ids[5]!))?.queue_position, 2);
   assert.equal(await metric('mouthpiece_jobs_refused_total{kind="static"}'), 1);
   assert.deepEqual((await readdir(path.join(server.dataDir, 'static'))).sort(), [...ids].sort(), 'files of the refused one are left');
   for (const id of ids) assert.equal((await over(id)).status, 'completed');
   assert.deepEqual((await readdir(folder(ids[1]!))).sort(), ['hls', 'output.mp4'], 'the upload or a draft is left');
-  assert.equal(await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}'), 3);
-  assert.deepEqual(recorded.map(({ id, kind }) => [id, kind]), ids.map((id) => [id, 'static']));
+  assert.equal(await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}'), 6);
+  assert.deepEqual(recorded.map(({ id, kind }) => `${id} ${kind}`).sort(), ids.map((id) => `${id} static`).sort());
   for (const id of ids) assert.match(id, /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/, 'history promises UUIDs');
+});
+
+test('a short video does not wait for a long one that came first, on a single thread', { timeout: 120_000 }, async () => {
+  const long = await created(60);
+  await until(async () => (await status(long))?.status === 'rendering');
+  const short = await created(2);
+  assert.equal((await over(short)).status, 'completed');
+  assert.equal((await status(long))?.status, 'rendering');
+  assert.equal((await over(long)).status, 'completed');
 });
 
 test('records and files go when their time is over', { timeout: 30_000 }, async () => {
