@@ -29,6 +29,12 @@ const portRange = z.string().regex(/^\d+(-\d+)?$/, 'must be a port or a range su
   return { first, last: last ?? first };
 }).refine(({ first, last }) => last <= 65535 && first <= last, 'must lie within 0-65535, the smaller first');
 
+/** `https://host` of a URL that is nothing more than that. */
+function origin(value: string): string | undefined {
+  const url = URL.parse(value);
+  return url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
+}
+
 interface Setting<T extends z.ZodType, D extends string | undefined> { readonly schema: T; readonly default: D; readonly about: string }
 const setting = <T extends z.ZodType, D extends string | undefined>(schema: T, defaultValue: D, about: string): Setting<T, D> => ({ schema, default: defaultValue, about });
 
@@ -37,6 +43,7 @@ export const SETTINGS = {
   HOST: setting(text, '127.0.0.1', 'Address to listen on for HTTP and WebSocket. 0.0.0.0 for all.'),
   MEDIA_HOST: setting(ipAddress, undefined, 'Address of the UDP sockets. Unset: HOST, or all addresses when that is loopback, since Firefox talks to no loopback candidate; strangers get no answer.'),
   PORT: setting(integer(0, 65535), '8080', 'HTTP and WebSocket port. 0 picks a free one.'),
+  PUBLIC_URL: setting(z.string().transform((value, context) => origin(value) ?? (context.addIssue('must be http:// or https:// with a host and no path'), z.NEVER)), undefined, 'Origin under which clients reach this server (https://media.example), for the addresses of static videos. Unset: as each request says, by Host and X-Forwarded-Proto.'),
   DATA_DIR: setting(text, './data', 'Where everything that must survive a restart lies.'),
   REDIS_URL: setting(z.string().regex(/^(rediss?|unix|valkeys?):\/\//, 'must begin with redis://, rediss:// or unix://'), undefined, 'Redis ≥ 6.2 or Valkey; several comma-separated URLs make a cluster. Unset: a private redis-server under DATA_DIR.'),
   BOOTSTRAP_API_KEY: setting(text.min(16, 'must have at least 16 characters'), undefined, 'An API key that is created at start if absent. Unset: one is made on first start and kept in DATA_DIR.'),

@@ -69,7 +69,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   let boundPort = config.PORT;
   const front = await createFront({
     config: {
-      host: config.HOST, port: config.PORT, dataDir: config.DATA_DIR,
+      host: config.HOST, port: config.PORT, publicUrl: config.PUBLIC_URL, dataDir: config.DATA_DIR,
       tls: config.TLS_CERT_FILE === undefined ? undefined : { certFile: config.TLS_CERT_FILE, keyFile: config.TLS_KEY_FILE! },
       apiKeyHeaders: config.API_KEY_HEADERS, tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
       requestsPerSecond: config.RATE_LIMIT_RPS, sessionsPerKey: config.MAX_SESSIONS_PER_KEY,

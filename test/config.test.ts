@@ -22,6 +22,11 @@ test('every bad value is named with its reason, and secrets are not repeated', (
   });
 });
 
+test('PUBLIC_URL is an origin', () => {
+  assert.equal(loadConfig({ PUBLIC_URL: 'https://media.example/' }).PUBLIC_URL, 'https://media.example');
+  for (const bad of ['media.example', 'ftp://media.example', 'https://media.example/path', 'https://user:pass@media.example']) assert.throws(() => loadConfig({ PUBLIC_URL: bad }), /PUBLIC_URL=.*no path/);
+});
+
 test('a misspelt setting is refused, a stranger is not', () => {
   assert.throws(() => loadConfig({ WORKRS: '2' }), /did you mean WORKERS/);
   assert.doesNotThrow(() => loadConfig({ HOSTNAME: 'x', PATH: '/', REPORT: '1', WORK: '1' }));

@@ -50,6 +50,8 @@ export interface FrontConfig {
   readonly publicHost: string;
   readonly stunHost?: string;
   readonly turnSecret: string | undefined;
+  /** Under which clients reach this server, without a path; unset: as each request says (Host, X-Forwarded-Proto). */
+  readonly publicUrl?: string | undefined;
   /** Of WebSockets; empty: any. */
   readonly allowedOrigins: readonly string[];
   readonly maxConnections: number;
@@ -148,14 +150,14 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
     ...historyRoutes(deps.history),
     ...rateLimiterRoutes(quota),
     ...sessionRoutes(deps.sessionStats ?? (() => Promise.resolve(null))),
-    ...autoRoutes({ agents: new Agents<AgentFields>(store), tokens: new AutoTokens(store, await SecretBox.open(config.secretsKey, config.dataDir)), serviceVersion: FACE_SERVICE_VERSION }),
+    ...autoRoutes({ agents: new Agents<AgentFields>(store), tokens: new AutoTokens(store, await SecretBox.open(config.secretsKey, config.dataDir, store)), serviceVersion: FACE_SERVICE_VERSION }),
     ...integrationRoutes(),
     ...systemRoutes({ readiness: { redis: () => store.ping(), accepting: () => !deps.draining(), ...deps.readiness }, metrics: deps.metrics }),
   ];
   const routes = [...api, ...documentRoutes(api, { version: config.version, apiKeyHeader: apiKeyHeaders[0] ?? 'x-service-api-key' })];
   const exchange = {
     router: new Router([...routes, ...await pageRoutes(PAGE_DIRECTORY)], REMOVED),
-    log, apiKeyHeaders, secure: config.tls !== undefined, onRequest: deps.onRequest,
+    log, apiKeyHeaders, secure: config.tls !== undefined, publicUrl: config.publicUrl, onRequest: deps.onRequest,
     authenticate: (key: string) => authenticate(apiKeys, apiKeyHeaders, key),
   };
   sockets.add('/compose/webrtc/livekit', notServed);

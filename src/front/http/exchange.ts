@@ -18,6 +18,8 @@ export interface ExchangeContext {
   /** Lower-case header names that may carry the API key, the first that is present counts. */
   readonly apiKeyHeaders: readonly string[];
   readonly secure: boolean;
+  /** Origin under which clients reach us, if it is known. */
+  readonly publicUrl?: string | undefined;
   onRequest(route: string, method: string, status: number, durationMs: number): void;
 }
 
@@ -79,7 +81,7 @@ function open(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Ex
   const exchange = {
     res, id, method, path, rawQuery: req.getQuery() ?? '', headers, found, log: context.log, state, abort,
     ip: Buffer.from(res.getRemoteAddressAsText()).toString(),
-    origin: `${forwardedProto(headers) ?? (context.secure ? 'https' : 'http')}://${host}`,
+    origin: context.publicUrl ?? `${forwardedProto(headers) ?? (context.secure ? 'https' : 'http')}://${host}`,
     baseHeaders: baseHeaders(id, found),
   };
   return { ...exchange, body: found.kind === 'route' ? startBody(res, found.match.route, headers, abort.signal) : undefined };

@@ -51,5 +51,6 @@ export const keys = {
   jobsCounter: (name: string) => `${PREFIX}:jobs:{${name}}:counter`,
   staticVideo: (videoId: string) => `${PREFIX}:static:{${videoId}}`,
   agents: (ownerId: string) => `${PREFIX}:agents:{${ownerId}}`,
+  secretsCheck: () => `${PREFIX}:secrets-check`,
   autoToken: (tokenHash: string) => `${PREFIX}:auto:{${tokenHash}}`,
 } as const;

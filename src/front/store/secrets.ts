@@ -1,11 +1,15 @@
 // Secrets of customers at rest: sealed with AES-256-GCM under a key that lies outside of Redis.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { keys } from './keys.ts';
 import { readOrCreate } from './own-files.ts';
+import type { RedisStore } from './redis.ts';
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const VERSION = 'v1.';
+/** Sealed in Redis by the first server, for the others to open. */
+const CHECK = 'mouthpiece';
 
 export class SecretBox {
   readonly #key: Buffer;
@@ -16,10 +20,23 @@ export class SecretBox {
     this.#key = key;
   }
 
-  /** From 64 hex digits, or from `secrets.key` in the data directory, made on first use. */
-  static async open(hexKey: string | undefined, dataDir: string): Promise<SecretBox> {
+  /**
+   * From 64 hex digits, or from `secrets.key` in the data directory, made on first use.
+   * @throws Error when what `store` holds was sealed with another key: nothing of it could be opened, and that would show only when it is needed.
+   */
+  static async open(hexKey: string | undefined, dataDir: string, store: Pick<RedisStore, 'use'>): Promise<SecretBox> {
     const hex = hexKey ?? await readOrCreate(dataDir, 'secrets.key', () => randomBytes(KEY_BYTES).toString('hex'));
-    return new SecretBox(Buffer.from(hex, 'hex'));
+    const box = new SecretBox(Buffer.from(hex, 'hex'));
+    const sealed = await store.use(async (client) => {
+      await client.setnx(keys.secretsCheck(), box.seal(CHECK, CHECK));
+      return await client.get(keys.secretsCheck());
+    });
+    try {
+      box.unseal(sealed ?? '', CHECK);
+    } catch {
+      throw new Error('SECRETS_KEY is another than the one with which this Redis was first used. Set that one: servers that share a Redis need the same SECRETS_KEY; unset, it lies in DATA_DIR/secrets.key.');
+    }
+    return box;
   }
 
   /** `context` says what the secret belongs to; it must be the same to open it, so that a sealed value cannot be moved elsewhere. */

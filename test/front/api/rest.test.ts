@@ -192,6 +192,18 @@ test('static video: checked whole, parsed off the main thread when large, files 
   assert.deepEqual([old.status, old.headers.get('location')], [302, '/static/mp4/video-1/output.mp4']);
 });
 
+test('addresses of static videos follow PUBLIC_URL, or else what the proxy says', async () => {
+  const audio = { json: { faceId: 'ava', audioBase64: 'AAAA' } };
+  const proxied = await body(await server.call('/static/audio', { ...audio, headers: { 'x-forwarded-proto': 'https' } }));
+  assert.equal(proxied['mp4_url'], `${server.url.replace('http:', 'https:')}/static/mp4/video-1/output.mp4`);
+  const named = await startTestFront({ publicUrl: 'https://media.example' }, { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) });
+  try {
+    assert.equal((await body(await named.call('/static/audio', audio)))['hls_url'], 'https://media.example/static/hls/video-1/output.m3u8');
+  } finally {
+    await named.close();
+  }
+});
+
 test('every earlier name leads to its successor, in any case; the removed one says what to do', async () => {
   for (const [method, old, successor, ok] of [
     ['GET', '/getIceServers', '/compose/ice', 200], ['POST', '/startAudioToVideoSession', '/compose/token', 422], ['POST', '/audioToVideoStream', '/static/audio', 422],

@@ -233,6 +233,13 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       assert.equal(await agents.update(owner, agent.id, { name: 'd' }, undefined), undefined);
     });
 
+    test('a second server with another SECRETS_KEY is refused in words, one with the same is not', async () => {
+      const [first, other] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
+      await SecretBox.open(first, '/nowhere', store);
+      await SecretBox.open(first, '/nowhere', store);
+      await assert.rejects(SecretBox.open(other, '/nowhere', store), /SECRETS_KEY is another/);
+    });
+
     test('secrets of auto tokens are sealed in Redis and come back whole', async () => {
       const autoTokens = new AutoTokens(store, new SecretBox(randomBytes(32)));
       const token = await autoTokens.create({ ownerId: 'o', keyId: 'k', keyName: 'n', createTranscript: true, originAllowList: [], llmApiKey: 'sk-very-secret', ttsApiKey: '' }, 60);
