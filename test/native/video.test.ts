@@ -110,6 +110,36 @@ test('vp8: a dirty map saves bytes in a still scene and quality does not rot', (
   assert.ok(settled >= moving, `${moving} → ${settled} dB`);
 });
 
+test('vp8: a picture in which nothing has changed is shown again for a few bytes, and the stream goes on as if it had not been', () => {
+  const head = new TalkingHead(512, 512), out = new Uint8Array(1 << 18);
+  const encoder = new native.VideoEncoder({ codec: 'vp8', ...BASE, width: 512, height: 512, bitrateKbps: 600 });
+  const frames: Uint8Array[] = [], shownBy: number[] = [];
+  const coded: Uint8Array[] = [];
+  for (let i = 0; i < 110; i++) {
+    const isStill = i > 80 && i % 5 !== 0;
+    if (isStill) head.dirty.fill(0);
+    else head.draw(i);
+    const frame = out.slice(0, encoder.encode(head.picture, out, false, head.dirty) & ~KEY_FRAME_BIT);
+    frames.push(frame);
+    if (isStill) assert.ok(frame.length < 150, `frame ${i} takes ${frame.length} bytes`);
+    else coded.push(frame);
+    shownBy.push(coded.length - 1);
+  }
+  const [all, some] = [decode('vp8', frames, 512, 512), decode('vp8', coded, 512, 512)];
+  for (const [i, picture] of all.entries()) assert.equal(Buffer.compare(picture, some[shownBy[i]!]!), 0, `frame ${i}`);
+  assert.throws(() => { head.dirty.fill(0); encoder.encode(head.picture, new Uint8Array(20), false, head.dirty); }, RangeError);
+  assert.ok(encoder.encode(head.picture, out, true, head.dirty) & KEY_FRAME_BIT, 'a key frame is one also when nothing has changed');
+  encoder.close();
+});
+
+test('vp8: a picture that stays although it was coded coarsely is refined', () => {
+  const size = { ...BASE, width: 512, height: 512, bitrateKbps: 120 };
+  const clip = encodeClip({ codec: 'vp8', ...size }, 200, { map: true, frozenFrom: 100 });
+  const decoded = decode('vp8', clip.frames, 512, 512);
+  const [moving, settled] = [psnr(decoded[99]!, clip.pictures[99]!, 512, 512), psnr(decoded[199]!, clip.pictures[199]!, 512, 512)];
+  assert.ok(settled > moving + 2, `${moving} → ${settled} dB`);
+});
+
 test('encoders do not grow: memory stays level over many frames and many encoders', { timeout: 60_000 }, () => {
   const head = new TalkingHead(128, 128), out = new Uint8Array(1 << 17);
   head.draw(0);

@@ -17,6 +17,14 @@ constexpr float HEAD_MARGIN = 20;              // pixels that a place may be awa
 constexpr float SEAM_MARGIN = 7;    // pixels from the lips' edges within which a node's cell may hold a piece of them
 constexpr float MOUTH_REACH = 1.35f;    // half widths of the mouth within which its seam may run
 
+/**
+ * A new pose of the head is drawn when it moves some place of it by this many pixels of a 512 picture: about the least jump that is seen at arm's
+ * length, and the sway takes some five frames for it. Each frame that a head does not move costs the encoder a fraction of one in which it does.
+ */
+constexpr float HEAD_STEP = .25f;
+/** Units by which a node may lag behind its place, a tenth of a pixel: cheeks and borders are full of movement that nobody sees. */
+constexpr int NODE_LAG = 6;
+
 /** In its own loop, without a call, so that the compiler makes it a vector one. Rounded to the nearest; half away from 0. */
 void to_units(const float* pixels, int count, int16_t* __restrict out) {
   for (int i = 0; i < count; i++) {
@@ -54,6 +62,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose, std::s
   std::fill(dirty.begin(), dirty.end(), uint8_t(0));
   limit(articulation, pose);
   const bool first = !valid_;
+  if (!first) hold_head();
   const bool mouth_same = !first && same(articulation_, last_articulation_) && same(mood_, last_mood_);
   const bool pose_same = !first && same(pose_, last_pose_);
   if (mouth_same && pose_same) return;
@@ -71,27 +80,34 @@ void Renderer::render(const Articulation& articulation, const Pose& pose, std::s
   }
   move_head();
   if (mouth_.moved) move_mouth();
+  if (!first) hold_nodes();
   mark_changes(dirty);
 
-  // What is drawn on top of the warp is redrawn whole when its state or anything under it changed.
   const auto gaze = [&](const Eye& eye, float blink) { return Gaze(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length, pose_.gaze_y * GAZE_Y * eye.height); };
   const Gaze gazes[2] = {gaze(model_.eyes[0], pose_.blink_left), gaze(model_.eyes[1], pose_.blink_right)};
-  const Box mouth = mouth_.moved ? mouth_box() : Box{};
-  mark(mouth_drawn_, dirty);
-  mark(mouth, dirty);
-  Box eyes[2];
-  for (int side = 0; side < 2; side++) {
-    eyes[side] = gazes[side].still() ? Box{} : eye_box(gazes[side]);
-    mark(eyes_drawn_[side], dirty);
-    mark(eyes[side], dirty);
+  const bool lids_same = mood_.lids == last_mood_.lids && pose_.gaze_x == last_pose_.gaze_x && pose_.gaze_y == last_pose_.gaze_y;
+  // What is drawn on top of the warp is redrawn whole when its state or anything under it changed.
+  struct { Box now, before; bool redrawn; } overlays[] = {
+      {mouth_.moved ? mouth_box() : Box{}, mouth_drawn_, first || !mouth_same},
+      {gazes[0].still() ? Box{} : eye_box(gazes[0]), eyes_drawn_[0], first || !lids_same || pose_.blink_left != last_pose_.blink_left},
+      {gazes[1].still() ? Box{} : eye_box(gazes[1]), eyes_drawn_[1], first || !lids_same || pose_.blink_right != last_pose_.blink_right},
+  };
+  for (size_t round = 0; round < std::size(overlays); round++) {   // one may lie under another
+    for (auto& [now, before, redrawn] : overlays) {
+      redrawn = redrawn || touched(now, dirty) || touched(before, dirty);
+      if (!redrawn) continue;
+      mark(before, dirty);
+      mark(now, dirty);
+    }
   }
   draw_blocks(dirty, picture.data());
-  if (!mouth.empty()) draw_mouth(mouth, picture.data());
-  for (int side = 0; side < 2; side++) {
-    if (!eyes[side].empty()) draw_eye(gazes[side], picture.data());
-    eyes_drawn_[side] = eyes[side];
-  }
-  mouth_drawn_ = mouth;
+  const auto& [mouth, left, right] = overlays;
+  if (mouth.redrawn && !mouth.now.empty()) draw_mouth(mouth.now, picture.data());
+  if (left.redrawn && !left.now.empty()) draw_eye(gazes[0], picture.data());
+  if (right.redrawn && !right.now.empty()) draw_eye(gazes[1], picture.data());
+  mouth_drawn_ = mouth.now;
+  eyes_drawn_[0] = left.now;
+  eyes_drawn_[1] = right.now;
   last_nodes_.swap(nodes_);
   last_articulation_ = articulation_;
   last_pose_ = pose_;
@@ -201,6 +217,47 @@ void Renderer::move_mouth() {
   }
 }
 
+/** Keeps the head's, or the brows', drawn pose while no place of them would move visibly: the sway is slower than the frames. */
+void Renderer::hold_head() {
+  const Model& m = model_;
+  const Pose& was = last_pose_;
+  const float scale = float(m.asset.height) / 512, most = HEAD_STEP * scale;
+  const float sx = (pose_.shift_x - was.shift_x) * scale, sy = (pose_.shift_y - was.shift_y - (pose_.breath - was.breath) * BREATH_LIFT) * scale;
+  const float roll = pose_.roll - was.roll, yaw = pose_.yaw - was.yaw, pitch = pose_.pitch - was.pitch;
+  constexpr int PROBE = 32 / NODE_STEP;   // the pose is linear: sparse places tell the most that any moves
+  float farthest = 0;
+  for (int j = 0; j < m.rows; j += PROBE) {
+    for (int i = 0; i < m.columns; i += PROBE) {
+      const size_t k = size_t(m.node(i, j));
+      const float w = m.weight[k], x = float(m.x0 + i * NODE_STEP) - m.pivot.x, y = float(m.y0 + j * NODE_STEP) - m.pivot.y;
+      const float dx = w * (sx - roll * y) + yaw * m.depth[k], dy = w * (sy + roll * x) + pitch * m.depth[k];
+      farthest = std::max(farthest, dx * dx + dy * dy);
+    }
+  }
+  if (farthest < most * most) {
+    pose_.yaw = was.yaw;
+    pose_.pitch = was.pitch;
+    pose_.roll = was.roll;
+    pose_.shift_x = was.shift_x;
+    pose_.shift_y = was.shift_y;
+    pose_.breath = was.breath;
+  }
+  if (std::abs(pose_.brow - was.brow) * BROW_LIFT * m.face_height < most) pose_.brow = was.brow;
+}
+
+/** Nodes that would hardly move stay; those that belong at rest go there, so that rest is the neutral picture. */
+void Renderer::hold_nodes() {
+  int16_t* __restrict x = nodes_.x.data();
+  int16_t* __restrict y = nodes_.y.data();
+  const int16_t* __restrict was_x = last_nodes_.x.data();
+  const int16_t* __restrict was_y = last_nodes_.y.data();
+  for (size_t k = 0; k < model_.weight.size(); k++) {
+    const bool keeps = (std::abs(x[k] - was_x[k]) <= NODE_LAG) & (std::abs(y[k] - was_y[k]) <= NODE_LAG) & ((x[k] | y[k]) != 0);
+    x[k] = keeps ? was_x[k] : x[k];
+    y[k] = keeps ? was_y[k] : y[k];
+  }
+}
+
 void Renderer::mark_changes(std::span<uint8_t> dirty) const {
   const Model& m = model_;
   const int across = m.asset.width / 16, per_block = 16 / NODE_STEP;
@@ -227,6 +284,15 @@ void Renderer::mark(Box box, std::span<uint8_t> dirty) const {
   for (int y = box.y0; y < box.y1; y += 16) {
     for (int x = box.x0; x < box.x1; x += 16) dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)] = 1;
   }
+}
+
+bool Renderer::touched(Box box, std::span<const uint8_t> dirty) const {
+  for (int y = box.y0; y < box.y1; y += 16) {
+    for (int x = box.x0; x < box.x1; x += 16) {
+      if (dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)]) return true;
+    }
+  }
+  return false;
 }
 
 /** The macroblocks that a rectangle touches, within the grid. */

@@ -18,8 +18,9 @@ class Renderer {
   explicit Renderer(const Model& model, const Warp& warp = choose_warp());
 
   /**
-   * Draws into `picture` (I420 of the asset's size, the same every time) what differs from the frame before, and writes 1 into
-   * `dirty` (row by row of 16x16 macroblocks) where it drew, else 0.
+   * Draws into `picture` (I420 of the asset's size, the same every time) what differs visibly from the frame before, and writes 1 into
+   * `dirty` (row by row of 16x16 macroblocks) where it drew, else 0. What would move by less than is seen stays as it was drawn: places
+   * lie within a quarter of a pixel (of a 512 picture) of where the input puts them.
    */
   void render(const Articulation& articulation, const Pose& pose, std::span<uint8_t> picture, std::span<uint8_t> dirty);
   /** Eases towards the mood over the next frames. */
@@ -61,10 +62,13 @@ class Renderer {
   };
 
   void limit(const Articulation& articulation, const Pose& pose);
+  void hold_head();
   void move_head();
   void move_mouth();
+  void hold_nodes();
   void mark_changes(std::span<uint8_t> dirty) const;
   void mark(Box box, std::span<uint8_t> dirty) const;
+  bool touched(Box box, std::span<const uint8_t> dirty) const;
   Box grid_box(float left, float top, float right, float bottom) const;
   Box mouth_box() const;
   Box eye_box(const Gaze& gaze) const;

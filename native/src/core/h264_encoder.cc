@@ -139,7 +139,7 @@ class H264Encoder final : public VideoEncoder {
 
   std::unique_ptr<ISVCEncoder, Destroy> codec_;
   int bitrate_;  // bit/s
-  int min_qp_ = 12;
+  int min_qp_ = 18;
   long long time_ = 0;
   bool needs_key_ = true;
 };

@@ -12,8 +12,8 @@ export interface Matte {
 
 const MAX_STEP = 7.9;
 /** Pixels over which the background gives way: wide where it is plain; where it is busy, narrow and partly inside the hair. */
-const PLAIN_RAMP = { start: 2, width: 52 };
-const BUSY_RAMP = { start: -18, width: 44 };
+const PLAIN_RAMP = { start: 0, width: 34 };
+const BUSY_RAMP = { start: -18, width: 34 };
 /** So soft a thing is made at half the size. */
 const SHRINK = 2;
 
@@ -31,8 +31,10 @@ export function headMatte(image: RgbImage, points: Landmarks): Matte {
   for (let i = 0; i < weight.data.length; i++) {
     const x = (i % width + .5) * SHRINK;
     const y = (Math.floor(i / width) + .5) * SHRINK;
-    // Down the neck the movement ends before the shoulders.
-    const hold = 1 - smoothstep(chin + .12 * neck, chin + .12 * neck + Math.max(60, 1.2 * neck), y);
+    // Down the neck the movement ends before the shoulders, which begin higher beside it; hair that lies on them stays.
+    const aside = smoothstep(.55, 1.25, Math.abs(x - face.x) / face.rx);
+    const collar = chin + (.05 - .45 * aside) * neck;
+    const hold = 1 - smoothstep(collar, collar + Math.max(52, (1 - .3 * aside) * neck), y);
     const r = Math.hypot((x - face.x) / face.rx, (y - face.y) / face.ry);
     const outline = 1 - smoothstep(ramp.start, ramp.start + ramp.width, distance[i]! * SHRINK);
     // The face itself always follows; far from it nothing does, whatever the mask says.

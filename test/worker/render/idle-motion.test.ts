@@ -92,7 +92,8 @@ test('speech opens the mouth at once and silence closes it for good', () => {
   assert.equal(opening(), 0);
   for (let frame = 0; frame < 26; frame++) silent.draw(frame, silence, false);
   for (let frame = 8; frame < 26; frame++) speaking.draw(frame, silence, false);
-  assert.deepEqual(speaking.picture, silent.picture);
+  const difference = speaking.picture.reduce((sum, value, i) => sum + Math.abs(value - silent.picture[i]!), 0) / silent.picture.length;
+  assert.ok(difference < .15, `as if nothing had been said: ${difference}`);
 });
 
 test('hold marks nothing as changed', () => {
@@ -100,4 +101,14 @@ test('hold marks nothing as changed', () => {
   held.draw(0, new Float32Array(ARTICULATION_SIZE), false);
   held.hold();
   assert.ok(held.dirty.every((d) => d === 0));
+});
+
+test('most frames of a silent face change nothing', () => {
+  const idle = stage();
+  let quiet = 0;
+  for (let frame = 0; frame < 600; frame++) {
+    idle.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
+    if (idle.dirty.every((d) => d === 0)) quiet += 1;
+  }
+  assert.ok(quiet > 360 && quiet < 560, `${quiet} of 600`);
 });

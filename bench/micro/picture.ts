@@ -1,0 +1,113 @@
+// What a moving face costs from articulation to coded frame, silent and speaking: share of macroblocks drawn anew, rendering, encoding, bitrate, and what the receiver sees.
+// `node bench/micro/picture.ts [face...] [--kbps 600]`, faces from models/faces; default ava.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import type { VideoCodec } from '../../src/media/coded-frame.ts';
+import { ARTICULATION_SIZE } from '../../src/media/articulation.ts';
+import { decodeFaceAsset } from '../../src/media/face-asset.ts';
+import { FPS, speechSamplesInStep } from '../../src/media/timeline.ts';
+import { createFace } from '../../src/jobs/face/create-face.ts';
+import { KEY_FRAME_BIT, native } from '../../src/native/addon.ts';
+import { SpeechModel } from '../../src/worker/inference/speech-model.ts';
+import { FaceStage } from '../../src/worker/render/face-stage.ts';
+import { decode, psnr } from '../../test/native/decode.ts';
+import { benchSpeech } from '../scenarios/common.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const LEAD = 45, FRAMES = 300, ENCODERS = 6;
+/** The key frame and its refinement are not what a session is made of. */
+const SETTLED = 90;
+
+interface Clip { readonly pictures: Uint8Array[]; readonly maps: Uint8Array[]; readonly renderMs: number; readonly dirtyShare: number; readonly quietFrames: number }
+
+async function articulations(): Promise<Float32Array[]> {
+  const { file } = await benchSpeech();
+  const bytes = readFileSync(file);
+  const pcm = new Int16Array(bytes.buffer, bytes.byteOffset, bytes.length / 2);
+  const model = await SpeechModel.load();
+  const [mel, slot] = [new native.MelFrontEnd(), model.createSlot()];
+  const out: Float32Array[] = [];
+  for (let step = 0, at = 0; step < LEAD + FRAMES; step++) {
+    const count = speechSamplesInStep(step);
+    mel.step(pcm.subarray(at, at + count), count, slot.mel, 0);
+    at += count;
+    await model.run([slot]);
+    out.push(slot.articulation.slice());
+  }
+  await model.close();
+  return out;
+}
+
+function record(asset: InstanceType<typeof native.FaceAsset>, seed: number, spoken: readonly Float32Array[] | null): Clip {
+  const stage = new FaceStage(asset, { seed, emotion: 0, startFrame: 0 });
+  const silence = new Float32Array(ARTICULATION_SIZE);
+  const clip = { pictures: [] as Uint8Array[], maps: [] as Uint8Array[] };
+  let [renderMs, dirty, quiet] = [0, 0, 0];
+  for (let frame = 0; frame < LEAD + FRAMES; frame++) {
+    const startMs = native.threadCpuMs();
+    stage.draw(frame, spoken?.[frame] ?? silence, spoken !== null);
+    if (frame < LEAD) continue;
+    renderMs += native.threadCpuMs() - startMs;
+    clip.pictures.push(stage.picture.slice());
+    clip.maps.push(stage.dirty.slice());
+    const share = stage.dirty.reduce((sum, value) => sum + value, 0) / stage.dirty.length;
+    dirty += share;
+    if (share < .1) quiet++;
+  }
+  return { ...clip, renderMs: renderMs / FRAMES, dirtyShare: dirty / FRAMES, quietFrames: quiet / FRAMES };
+}
+
+interface Coded { readonly ms: number; readonly kbps: number; readonly whole: number; readonly head: number; readonly mouth: number; readonly worst: number }
+
+function encode(codec: VideoCodec, kbps: number, { pictures, maps }: Clip, side: number, head: Rect, mouth: Rect): Coded {
+  const options = { codec, width: side, height: side, fps: FPS, bitrateKbps: kbps };
+  const encoders = Array.from({ length: ENCODERS }, () => new native.VideoEncoder(options));
+  const out = new Uint8Array(1 << 18);
+  const frames: Uint8Array[] = [];
+  let [ms, bytes] = [0, 0];
+  for (const [i, picture] of pictures.entries()) {
+    const startMs = native.threadCpuMs();
+    for (const [k, encoder] of encoders.entries()) {
+      const length = encoder.encode(picture, out, false, maps[i]!) & ~KEY_FRAME_BIT;
+      if (k === 0) frames.push(out.slice(0, length));
+    }
+    if (i < SETTLED) continue;
+    ms += native.threadCpuMs() - startMs;
+    bytes += frames.at(-1)!.length;
+  }
+  for (const encoder of encoders) encoder.close();
+  const decoded = decode(codec, frames, side, side);
+  const count = pictures.length - SETTLED;
+  const quality = (rect: Rect): number[] => decoded.slice(SETTLED).map((picture, i) => psnr(picture, pictures[SETTLED + i]!, side, side, rect));
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const heads = quality(head);
+  return { ms: ms / count / ENCODERS, kbps: bytes * 8 * FPS / 1000 / count, whole: mean(quality([0, 0, side, side])), head: mean(heads), mouth: mean(quality(mouth)), worst: Math.min(...heads) };
+}
+
+type Rect = readonly [left: number, top: number, right: number, bottom: number];
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { kbps: { type: 'string', default: '600' }, seed: { type: 'string', default: '1' } } });
+const spoken = await articulations();
+for (const name of positionals.length > 0 ? positionals : ['ava']) {
+  const { asset: bytes } = await createFace(readFileSync(path.join(ROOT, `models/faces/${name}.webp`)), { name });
+  const { landmarks, width } = decodeFaceAsset(bytes);
+  const box = (points: readonly number[], margin: number): Rect => {
+    const [xs, ys] = [points.map((i) => landmarks[i * 3]!), points.map((i) => landmarks[i * 3 + 1]!)];
+    return [Math.floor(Math.min(...xs) - margin), Math.floor(Math.min(...ys) - margin), Math.ceil(Math.max(...xs) + margin), Math.ceil(Math.max(...ys) + margin)];
+  };
+  const [head, mouth] = [box([10, 152, 234, 454], 10), box([61, 291, 0, 17], 16)];
+  const asset = new native.FaceAsset(bytes);
+  for (const [state, sound] of [['idle', null], ['speaking', spoken]] as const) {
+    const clip = record(asset, Number(values.seed), sound);
+    const line: Record<string, unknown> = { face: name, state, dirtyShare: clip.dirtyShare, quietFrames: clip.quietFrames, renderMs: clip.renderMs };
+    console.error(`${name} ${state}: ${(100 * clip.dirtyShare).toFixed(1)} % of the macroblocks drawn, ${(100 * clip.quietFrames).toFixed(0)} % of the frames below a tenth, render ${clip.renderMs.toFixed(3)} ms`);
+    for (const codec of ['vp8', 'h264'] as const) {
+      const coded = encode(codec, Number(values.kbps), clip, width, head, mouth);
+      line[codec] = coded;
+      console.error(`  ${codec.padEnd(4)} ${coded.ms.toFixed(3)} ms  ${coded.kbps.toFixed(0)} kbit/s  PSNR ${coded.whole.toFixed(1)} face ${coded.head.toFixed(1)} (worst ${coded.worst.toFixed(1)}) mouth ${coded.mouth.toFixed(1)} dB`);
+    }
+    process.stdout.write(`${JSON.stringify(line)}\n`);
+  }
+}
