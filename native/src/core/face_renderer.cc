@@ -23,7 +23,7 @@ constexpr float MOUTH_REACH = 1.35f;    // half widths of the mouth within which
  */
 constexpr float HEAD_STEP = .25f;
 /** Units by which a node may lag behind its place, a tenth of a pixel: cheeks and borders are full of movement that nobody sees. */
-constexpr int NODE_LAG = 6;
+constexpr int16_t NODE_LAG = 6;
 
 /** In its own loop, without a call, so that the compiler makes it a vector one. Rounded to the nearest; half away from 0. */
 void to_units(const float* pixels, int count, int16_t* __restrict out) {
@@ -38,6 +38,17 @@ int16_t to_units(float pixels) {
   return out;
 }
 
+/** Takes for each node where it was unless it has gone further than NODE_LAG or is to rest. In 16 bits (MAX_SHIFT) and without branches: a vector loop. */
+void hold(int16_t* __restrict x, int16_t* __restrict y, const int16_t* __restrict was_x, const int16_t* __restrict was_y, int count) {
+  for (int k = 0; k < count; k++) {
+    const int16_t dx = int16_t(x[k] - was_x[k]), dy = int16_t(y[k] - was_y[k]);
+    const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
+    const int16_t stays = int16_t(std::max(far_x, far_y) <= NODE_LAG ? -1 : 0) & int16_t((x[k] | y[k]) != 0 ? -1 : 0);
+    x[k] = int16_t(x[k] - (dx & stays));
+    y[k] = int16_t(y[k] - (dy & stays));
+  }
+}
+
 float finite(float x, float low, float high) { return x >= low ? (x <= high ? x : high) : (x < low ? low : 0.f); }
 
 float* floats(Articulation& a) { return &a.jaw; }
@@ -49,7 +60,7 @@ bool same(const Record& a, const Record& b) { return std::memcmp(&a, &b, sizeof(
 }  // namespace
 
 Renderer::Renderer(const Model& model, const Warp& warp)
-    : model_(model), warp_(warp), inside_(model), head_(model.weight.size()), nodes_(model.weight.size()), last_nodes_(model.weight.size()),
+    : model_(model), warp_(warp), inside_(model), head_(model.weight.size()), head_nodes_(model.weight.size()), nodes_(model.weight.size()), last_nodes_(model.weight.size()),
       upper_(model.weight.size()), lower_(model.weight.size()), local_(model.weight.size()), seam_(model.weight.size(), 0) {
   // Eight rows of luma and the chroma that belongs to them.
   by_upper_.assign(size_t(model.asset.width) * 12, 0);
@@ -78,7 +89,9 @@ void Renderer::render(const Articulation& articulation, const Pose& pose, std::s
     shape_mouth(model_, articulation_, mood_, mouth_);
     inside_.prepare(mouth_);
   }
-  move_head();
+  const Pose eyes_aside{pose_.blink_left, pose_.blink_right, pose_.gaze_x, pose_.gaze_y, last_pose_.yaw, last_pose_.pitch, last_pose_.roll, last_pose_.shift_x, last_pose_.shift_y, last_pose_.breath, last_pose_.brow};
+  if (first || !same(pose_, eyes_aside) || mood_.brow != last_mood_.brow || mood_.frown != last_mood_.frown) move_head();
+  nodes_ = head_nodes_;
   if (mouth_.moved) move_mouth();
   if (!first) hold_nodes();
   mark_changes(dirty);
@@ -141,7 +154,7 @@ void Renderer::limit(const Articulation& articulation, const Pose& pose) {
   mood_ = there ? goal_ : next;
 }
 
-/** The pose of head and brows, which is linear in its parameters for angles this small; into all nodes. */
+/** The pose of head and brows, which is linear in its parameters for angles this small. */
 void Renderer::move_head() {
   const Model& m = model_;
   const float scale = float(m.asset.height) / 512;
@@ -162,8 +175,8 @@ void Renderer::move_head() {
       head_x[i] = weight[i] * (sx - roll * y) + yaw * depth[i] + raise * down_x;
       head_y[i] = weight[i] * (sy + roll * (left + float(i * NODE_STEP))) + pitch * depth[i] + raise * down_y;
     }
-    to_units(head_x, m.columns, nodes_.x.data() + first);
-    to_units(head_y, m.columns, nodes_.y.data() + first);
+    to_units(head_x, m.columns, head_nodes_.x.data() + first);
+    to_units(head_y, m.columns, head_nodes_.y.data() + first);
   }
 }
 
@@ -247,15 +260,7 @@ void Renderer::hold_head() {
 
 /** Nodes that would hardly move stay; those that belong at rest go there, so that rest is the neutral picture. */
 void Renderer::hold_nodes() {
-  int16_t* __restrict x = nodes_.x.data();
-  int16_t* __restrict y = nodes_.y.data();
-  const int16_t* __restrict was_x = last_nodes_.x.data();
-  const int16_t* __restrict was_y = last_nodes_.y.data();
-  for (size_t k = 0; k < model_.weight.size(); k++) {
-    const bool keeps = (std::abs(x[k] - was_x[k]) <= NODE_LAG) & (std::abs(y[k] - was_y[k]) <= NODE_LAG) & ((x[k] | y[k]) != 0);
-    x[k] = keeps ? was_x[k] : x[k];
-    y[k] = keeps ? was_y[k] : y[k];
-  }
+  hold(nodes_.x.data(), nodes_.y.data(), last_nodes_.x.data(), last_nodes_.y.data(), int(model_.weight.size()));
 }
 
 void Renderer::mark_changes(std::span<uint8_t> dirty) const {

@@ -93,6 +93,7 @@ class Renderer {
   Mouth mouth_;
   Inside inside_;
   Places head_;               // of each node: how far the head's pose moves it
+  Shifts head_nodes_;         // the same in units
   Shifts nodes_, last_nodes_; // whole displacement, on the lip's side where the node lies
   Shifts upper_, lower_;      // the same by either lip's side; only round the mouth
   Places local_;              // of each node: its place in the resting mouth's frame, head's pose taken away; only round the mouth
