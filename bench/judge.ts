@@ -6,6 +6,8 @@ import type { Context, Target } from './scenario.ts';
 
 export interface JudgeFigures {
   readonly framesDecoded: number; readonly framesDropped: number; readonly freezeCount: number; readonly totalFreezesDuration: number;
+  /** The longest of its freezes; a freeze is counted once the next frame is shown. */
+  readonly longestFreezeMs: number;
   readonly packetsLost: number; readonly nackCount: number; readonly pliCount: number; readonly jitterBufferMs: number;
   readonly bytesReceived: number; readonly concealedShare: number; readonly roundTripMs: number;
 }
@@ -16,7 +18,15 @@ interface PageApi { open(url: string): Promise<string>; answer(sdp: string): Pro
 const PAGE = `<!doctype html><video id="v" autoplay playsinline muted></video><script>
   const decoded = Promise.withResolvers();
   document.getElementById('v').requestVideoFrameCallback(() => decoded.resolve(performance.now()));
-  let socket, pc, began;
+  let socket, pc, began, freezes = 0, freezeSeconds = 0, longestFreezeMs = 0;
+  // Chromium sums freezes up: looked at often enough, each is seen alone.
+  async function watchFreezes() {
+    (await pc.getStats()).forEach(({ type, kind, freezeCount, totalFreezesDuration }) => {
+      if (type !== 'inbound-rtp' || kind !== 'video' || freezeCount === freezes) return;
+      longestFreezeMs = Math.max(longestFreezeMs, 1000 * (totalFreezesDuration - freezeSeconds) / (freezeCount - freezes));
+      [freezes, freezeSeconds] = [freezeCount, totalFreezesDuration];
+    });
+  }
   window.judge = {
     async open(url) {
       began = performance.now();
@@ -41,6 +51,7 @@ const PAGE = `<!doctype html><video id="v" autoplay playsinline muted></video><s
     },
     async answer(sdp) {
       await pc.setRemoteDescription({ type: 'answer', sdp });
+      setInterval(watchFreezes, 100);
       return await decoded.promise - began;
     },
     send(base64) {
@@ -48,11 +59,12 @@ const PAGE = `<!doctype html><video id="v" autoplay playsinline muted></video><s
       for (let at = 0; at < bytes.length; at += 6000) socket.send(bytes.slice(at, at + 6000));
     },
     async stats() {
+      await watchFreezes();
       const found = {};
       (await pc.getStats()).forEach((entry) => { if (entry.type === 'inbound-rtp') found[entry.kind] = entry; else if (entry.type === 'candidate-pair' && entry.nominated) found.pair = entry; });
       const { video, audio, pair } = found;
       return {
-        framesDecoded: video.framesDecoded, framesDropped: video.framesDropped, freezeCount: video.freezeCount, totalFreezesDuration: video.totalFreezesDuration,
+        framesDecoded: video.framesDecoded, framesDropped: video.framesDropped, freezeCount: video.freezeCount, totalFreezesDuration: video.totalFreezesDuration, longestFreezeMs,
         packetsLost: video.packetsLost, nackCount: video.nackCount, pliCount: video.pliCount, jitterBufferMs: 1000 * video.jitterBufferDelay / video.jitterBufferEmittedCount,
         bytesReceived: video.bytesReceived + audio.bytesReceived, concealedShare: audio.concealedSamples / audio.totalSamplesReceived, roundTripMs: 1000 * (pair?.currentRoundTripTime ?? NaN),
       };

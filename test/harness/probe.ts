@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'puppeteer-core';
+import { type Impairment, ImpairedRelay, mediaAddress, rerouted } from '../../bench/peers/impaired-relay.ts';
 import { ROOT, type TestServer, firstFace } from './server.ts';
 import type { TestBrowser } from './browser.ts';
 
@@ -53,6 +54,20 @@ export class Probe {
     await page.goto(`${server.url}/healthz`); // a page of the server's own origin without anything on it
     await page.evaluate(await readFile(path.join(ROOT, 'test/harness/probe.js'), 'utf8'));
     return new Probe(page, server);
+  }
+
+  /** Puts a network between the page and the server's media, before it connects; what it does to datagrams can be set on the relay at any time. */
+  async throughRelay(impairment: Impairment): Promise<() => ImpairedRelay> {
+    let relay: ImpairedRelay | undefined;
+    await this.page.exposeFunction('reroute', async (sdp: string) => {
+      relay = await ImpairedRelay.open(mediaAddress(sdp), impairment);
+      return rerouted(sdp, relay.port);
+    });
+    await this.page.evaluate(`{
+      const { setRemoteDescription } = RTCPeerConnection.prototype;
+      RTCPeerConnection.prototype.setRemoteDescription = async function ({ type, sdp }) { return setRemoteDescription.call(this, { type, sdp: await reroute(sdp) }); };
+    }`);
+    return () => relay!;
   }
 
   /** Makes a token unless one is given, connects, and resolves at the first rendered frame. */

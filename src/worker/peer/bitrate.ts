@@ -4,6 +4,8 @@ const GROW_BELOW_LOSS = 0.02;
 const CUT_ABOVE_LOSS = 0.1;
 const GROWTH_PER_SECOND = 0.08;
 const MIN_REPORT_INTERVAL_MS = 250;
+/** A receiver's estimate is at most 1.5 times what it receives (Chromium's), and falls with sudden jitter: so much more than it can be tried. */
+const REACH = 1.5;
 /** A report of a change smaller than this is not worth an encoder's new rate control. */
 const MIN_RELATIVE_CHANGE = 0.03;
 
@@ -13,6 +15,7 @@ export class BitrateController {
   #kbps: number;
   #reportedKbps: number;
   #rembKbps = Number.POSITIVE_INFINITY;
+  #isTwofold = false;
   #lastReportMs = Number.NEGATIVE_INFINITY;
 
   constructor(minKbps: number, maxKbps: number, startKbps: number) {
@@ -21,9 +24,16 @@ export class BitrateController {
     this.#kbps = this.#reportedKbps = this.#clamp(startKbps);
   }
 
-  get targetKbps(): number { return this.#clamp(Math.min(this.#kbps, this.#rembKbps)); }
+  /** Set while all packets are to be sent twice. Reads false when the path is too narrow for two pictures of the least rate. */
+  get isTwofold(): boolean { return this.#isTwofold && this.#pathKbps * REACH >= 2 * this.#minKbps; }
+  set isTwofold(isTwofold: boolean) { this.#isTwofold = isTwofold; }
 
-  /** A receiver report: share of packets lost since the one before, 0 to 1. */
+  /** What the path is thought to carry: the receiver's estimate, else what was sent without much loss. */
+  get #pathKbps(): number { return Number.isFinite(this.#rembKbps) ? this.#rembKbps : this.#kbps; }
+
+  get targetKbps(): number { return this.#clamp(Math.min(this.#kbps, this.isTwofold ? this.#pathKbps / 2 : this.#rembKbps)); }
+
+  /** Share of packets lost since the last call (LossWindow), 0 to 1. */
   onLoss(fraction: number, nowMs: number): void {
     const elapsedMs = nowMs - this.#lastReportMs;
     if (elapsedMs < MIN_REPORT_INTERVAL_MS) return;

@@ -2,7 +2,9 @@
 import { AUDIO_RATE, VIDEO_CLOCK } from '../../media/timeline.ts';
 import { createPacketizer, type Packetizer } from '../packetize/packetizer.ts';
 import { BitrateController } from './bitrate.ts';
+import { LossWindow } from './loss-window.ts';
 import type { PeerStats } from './peer.ts';
+import { Protection } from './protection.ts';
 import { bye, compactNtp, parseRtcp, senderReport, type RtcpHandler } from './rtcp.ts';
 import { RtpStream, type DatagramSink } from './rtp-stream.ts';
 import type { AnswerPlan } from './sdp-answer.ts';
@@ -22,10 +24,14 @@ export interface MediaSenderListener {
 }
 
 const VIDEO_HISTORY_PACKETS = 256; // 1.5 s at 1500 kbit/s
+const AUDIO_HISTORY_PACKETS = 2; // the one sent last can be copied
 const SENDER_REPORT_MS = 1_000;
 const KEY_FRAME_INTERVAL_MS = 300;
 const START_KBPS = 600;
-const RETRANSMIT = { maxTimes: 3, minIntervalMs: 20 } as const;
+/** A receiver asks again after its own idea of a round trip (Chromium without one: 100 ms); only what is surely still on its way is held back. */
+const RETRANSMIT = { maxTimes: 8, minIntervalMs: 20, minShareOfRoundTrip: 0.5 } as const;
+/** Share of packets lost from which each repair goes out twice: it is lost as easily as the packet was, and then costs another round trip. */
+const REPAIR_TWICE_ABOVE_LOSS = 0.02;
 /** Retransmissions may take this share of the bitrate, saved up to a burst that repairs a lost key frame. */
 const RETRANSMIT_SHARE = 0.2;
 const RETRANSMIT_BURST_BYTES = 40_000;
@@ -40,6 +46,10 @@ export class MediaSender implements RtcpHandler {
   readonly #stats: PeerStats;
   readonly #packetizer: Packetizer;
   readonly #bitrate: BitrateController;
+  readonly #lossWindow = new LossWindow();
+  readonly #protection = new Protection();
+  /** The packets of the frame and of the sound sent last. */
+  readonly #latest = { videoFrom: 0, videoPackets: 0, audioFrom: 0, audioPackets: 0 };
   readonly #sink: DatagramSink;
   readonly #nextBuffer: () => Buffer;
   #srtp: SrtpSender | null = null;
@@ -66,7 +76,7 @@ export class MediaSender implements RtcpHandler {
       historyPackets: video.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0, rtxPayloadType: video.rtxPayloadType,
     });
     this.audio = audio === null ? null : new RtpStream({
-      payloadType: audio.codec.payloadType, clockRate: AUDIO_RATE, mid: audio.section.mid, extensions: audio.extensions, historyPackets: 0, rtxPayloadType: null,
+      payloadType: audio.codec.payloadType, clockRate: AUDIO_RATE, mid: audio.section.mid, extensions: audio.extensions, historyPackets: AUDIO_HISTORY_PACKETS, rtxPayloadType: null,
     });
     this.#bitrate = new BitrateController(options.minBitrateKbps, options.maxBitrateKbps, START_KBPS);
     stats.targetBitrateKbps = this.#bitrate.targetKbps;
@@ -91,12 +101,16 @@ export class MediaSender implements RtcpHandler {
     this.#keepClock(mediaMs, nowMs);
     const timestamp = stream.timestampOf(mediaMs);
     const wallMs = nowMs + this.#options.wallOffsetMs;
+    const latest = this.#latest;
+    if (this.#bitrate.isTwofold) this.#copy(stream, srtp, latest.videoFrom, latest.videoPackets, nowMs);
+    latest.videoFrom = stream.nextSequence;
     this.#packetizer.start(frame, length, stream.maxPayloadBytes);
     let packets = 0;
     for (let bytes = this.#packetizer.next(stream.packet, stream.headerBytes); bytes > 0; bytes = this.#packetizer.next(stream.packet, stream.headerBytes)) {
       stream.send(bytes, timestamp, this.#packetizer.isDone, wallMs, srtp, this.#nextBuffer(), this.#sink);
       packets++;
     }
+    latest.videoPackets = packets;
     return packets;
   }
 
@@ -105,9 +119,23 @@ export class MediaSender implements RtcpHandler {
     const srtp = this.#srtp;
     if (stream === null || srtp === null || length === 0 || length > stream.maxPayloadBytes) return 0;
     this.#keepClock(mediaMs, nowMs);
+    const latest = this.#latest;
+    if (this.#protection.isOn) this.#copy(stream, srtp, latest.audioFrom, latest.audioPackets, nowMs);
+    latest.audioFrom = stream.nextSequence;
+    latest.audioPackets = 1;
     stream.packet.set(length === packet.length ? packet : packet.subarray(0, length), stream.headerBytes);
     stream.send(length, stream.timestampOf(mediaMs), isTalkSpurtStart, nowMs + this.#options.wallOffsetMs, srtp, this.#nextBuffer(), this.#sink);
     return 1;
+  }
+
+  /** Sends packets a second time, before anybody asks. What was asked for meanwhile has gone out already. */
+  #copy(stream: RtpStream, srtp: SrtpSender, from: number, packets: number, nowMs: number): void {
+    for (let n = 0; n < packets; n++) {
+      const sequence = (from + n) & 0xffff;
+      if (stream.timesRetransmitted(sequence) > 0) continue;
+      stream.retransmit(sequence, nowMs, nowMs + this.#options.wallOffsetMs, srtp, this.#nextBuffer(), this.#sink);
+      this.#stats.packetsRetransmitted++;
+    }
   }
 
   #keepClock(mediaMs: number, nowMs: number): void {
@@ -146,7 +174,7 @@ export class MediaSender implements RtcpHandler {
 
   // What the receiver says (RtcpHandler)
 
-  onReport(ssrc: number, fractionLost: number, lost: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void {
+  onReport(ssrc: number, fractionLost: number, lost: number, highest: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void {
     if (lastSr !== 0) {
       // RFC 3550 section 6.4.1; in units of 1/65536 s, modulo 2^32
       const units = (compactNtp(this.#nowMs + this.#options.wallOffsetMs) - lastSr - delaySinceLastSr) | 0;
@@ -158,17 +186,35 @@ export class MediaSender implements RtcpHandler {
     this.#stats.fractionLost = fractionLost;
     this.#stats.packetsLost = Math.max(0, lost);
     this.#stats.jitterMs = jitterTicks * 1000 / (this.video === null ? AUDIO_RATE : VIDEO_CLOCK);
-    this.#bitrate.onLoss(fractionLost, this.#nowMs);
+    const share = this.#lossWindow.add(lost, highest, this.#nowMs);
+    if (share === null) return;
+    this.#bitrate.onLoss(share, this.#nowMs);
+    this.#protection.onLoss(share, this.#nowMs);
+    this.#protect();
   }
 
   onNack(ssrc: number, sequenceNumber: number): void {
     const stream = this.video;
     if (stream === null || ssrc !== stream.ssrc || this.#srtp === null) return;
     this.#stats.nacksReceived++;
-    const minIntervalMs = Math.max(RETRANSMIT.minIntervalMs, this.#stats.roundTripMs);
+    const minIntervalMs = Math.max(RETRANSMIT.minIntervalMs, this.#stats.roundTripMs * RETRANSMIT.minShareOfRoundTrip);
     const cost = stream.retransmitCost(sequenceNumber, this.#nowMs, { maxTimes: RETRANSMIT.maxTimes, minIntervalMs });
-    if (cost === 0 || !this.#takeTokens(cost)) return;
-    stream.retransmit(sequenceNumber, this.#nowMs, this.#nowMs + this.#options.wallOffsetMs, this.#srtp, this.#nextBuffer(), this.#sink);
+    if (cost === 0) return;
+    const isAskedAgain = stream.timesRetransmitted(sequenceNumber) > 0;
+    if (!isAskedAgain) {
+      this.#protection.onAsked(this.#nowMs);
+      this.#protect();
+    }
+    this.#retransmit(stream, this.#srtp, sequenceNumber, cost);
+    const isUrgent = isAskedAgain || this.#protection.loss > REPAIR_TWICE_ABOVE_LOSS;
+    if (isUrgent && stream.timesRetransmitted(sequenceNumber) < RETRANSMIT.maxTimes) this.#retransmit(stream, this.#srtp, sequenceNumber, cost);
+  }
+
+  #protect(): void { this.#bitrate.isTwofold = this.#protection.isOn && (this.video?.keepsHistory ?? false); }
+
+  #retransmit(stream: RtpStream, srtp: SrtpSender, sequenceNumber: number, bytes: number): void {
+    if (!this.#takeTokens(bytes)) return;
+    stream.retransmit(sequenceNumber, this.#nowMs, this.#nowMs + this.#options.wallOffsetMs, srtp, this.#nextBuffer(), this.#sink);
     this.#stats.packetsRetransmitted++;
   }
 

@@ -5,8 +5,8 @@ const REMB = 0x52454d42; // 'REMB'
 
 /** What a compound packet may tell. SSRCs are those of media senders; unknown ones are the handler's to ignore. */
 export interface RtcpHandler {
-  /** `lost` is the cumulative number; `lastSr` and `delaySinceLastSr` are compact NTP (1/65536 s), 0 when no report was heard yet. */
-  onReport(ssrc: number, fractionLost: number, lost: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void;
+  /** `lost` is the cumulative number, `highest` the extended highest sequence number received; `lastSr` and `delaySinceLastSr` are compact NTP (1/65536 s), 0 when no report was heard yet. */
+  onReport(ssrc: number, fractionLost: number, lost: number, highest: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void;
   onNack(ssrc: number, sequenceNumber: number): void;
   onPli(ssrc: number): void;
   onFir(ssrc: number, sequenceNumber: number): void;
@@ -36,7 +36,7 @@ export function parseRtcp(data: Buffer, handler: RtcpHandler): boolean {
 
 function reportBlocks(packet: Buffer, start: number, count: number, handler: RtcpHandler): void {
   for (let index = 0, at = start; index < count && at + 24 <= packet.length; index++, at += 24) {
-    handler.onReport(packet.readUInt32BE(at), (packet[at + 4] ?? 0) / 256, packet.readIntBE(at + 5, 3), packet.readUInt32BE(at + 12), packet.readUInt32BE(at + 16), packet.readUInt32BE(at + 20));
+    handler.onReport(packet.readUInt32BE(at), (packet[at + 4] ?? 0) / 256, packet.readIntBE(at + 5, 3), packet.readUInt32BE(at + 8), packet.readUInt32BE(at + 12), packet.readUInt32BE(at + 16), packet.readUInt32BE(at + 20));
   }
 }
 

@@ -76,6 +76,9 @@ export class RtpStream {
     this.#sentMs = new Float64Array(slots);
   }
 
+  /** Whether packets can be sent again. */
+  get keepsHistory(): boolean { return this.#slots.length > 1; }
+
   get maxPayloadBytes(): number { return MAX_RTP_BYTES - this.headerBytes; }
 
   timestampOf(mediaMs: number): number { return rtpTimestamp(mediaMs, this.#clockRate, this.#timestampOffset); }
@@ -104,6 +107,12 @@ export class RtpStream {
     this.#sequence = (sequence + 1) & 0xffff;
     if (this.#sequence === 0) this.#rollover++;
   }
+
+  /** Number of the packet that goes out next. */
+  get nextSequence(): number { return this.#sequence; }
+
+  /** How often packet `sequence`, if it is still kept, was sent again. */
+  timesRetransmitted(sequence: number): number { return this.#times[sequence & (this.#slots.length - 1)] ?? 0; }
 
   /** Bytes that sending packet `sequence` again would cost; 0 when it is no longer kept, or was sent again too often or just now. */
   retransmitCost(sequence: number, nowMs: number, limits: RetransmitLimits): number {

@@ -51,7 +51,7 @@ test('each kind of feedback is read from its bytes', () => {
   assert.deepEqual(heardIn('81ce0002 00000001 000000aa'), [['pli', 0xaa]]);
   assert.deepEqual(heardIn('84ce0004 00000001 00000000 000000aa 07000000'), [['fir', 0xaa, 7]]);
   assert.deepEqual(heardIn('8fce0005 00000001 00000000 52454d42 010fffff 000000aa'), [['remb', 0x3ffff * 8]]);
-  assert.deepEqual(heardIn('81c90007 00000001 000000aa 40fffffe 00000010 00000020 00010000 00008000'), [['report', 0xaa, 0.25, -2, 32, 65_536, 32_768]]);
+  assert.deepEqual(heardIn('81c90007 00000001 000000aa 40fffffe 00000010 00000020 00010000 00008000'), [['report', 0xaa, 0.25, -2, 16, 32, 65_536, 32_768]]);
 });
 
 test('garbage is refused or ignored, and never costs more than its length', () => {

@@ -1,0 +1,56 @@
+// A real browser behind a network that loses and delays: no long freeze, sound almost whole; and once the network is clean nothing is sent twice any more.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { PERFECT } from '../../bench/peers/impaired-relay.ts';
+import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import { patience } from '../harness/machine.ts';
+import { Probe } from '../harness/probe.ts';
+import { startServer, type TestServer } from '../harness/server.ts';
+import { synthesize } from '../harness/speech.ts';
+import { sleep } from '../../src/base/time.ts';
+
+const BAD = { ...PERFECT, lossPercent: 5, delayMs: 10, jitterMs: 50 };
+const MAX_FREEZE_MS = 300;
+/** Of the sound; without copies it is the 5 % that are lost. */
+const MAX_CONCEALED = 0.025;
+const FORGET_MS = 14_000;
+
+let server: TestServer;
+let browser: TestBrowser;
+before(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
+after(async () => { await browser?.close(); await server?.stop(); });
+
+/** What a counter of the browser's report grew by. */
+const grown = (from: any, to: any, of: (report: any) => number): number => of(to) - of(from);
+const copies = ({ video }: any): number => video.retransmittedPacketsReceived ?? 0;
+
+test('5 % loss and 50 ms jitter: no freeze over 300 ms, little of the sound made up; then it is forgotten', { timeout: 120_000 }, async (t) => {
+  const speech = await synthesize('Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.');
+  const probe = await Probe.open(browser, server);
+  const relay = await probe.throughRelay(PERFECT);
+  await probe.connect();
+  t.after(() => { relay().close(); });
+  await sleep(1500);
+  const clean = await probe.stats();
+  assert.equal(copies(clean), 0, 'on a clean network nothing is sent twice');
+  relay().impairment = BAD;
+  await sleep(3000);
+  const reports = [await probe.stats()];
+  await probe.send(speech.pcm);
+  for (const endMs = performance.now() + 6000; performance.now() < endMs; await sleep(100)) reports.push(await probe.stats());
+  const [first, last] = [reports[0], reports.at(-1)];
+  // The browser sums freezes up: looked at often enough, each is seen alone.
+  const longestMs = Math.max(...reports.slice(1).map((report, n) => 1000 * grown(reports[n], report, ({ video }) => video.totalFreezesDuration)));
+  const concealed = grown(first, last, ({ audio }) => audio.concealedSamples) / grown(first, last, ({ audio }) => audio.totalSamplesReceived);
+  t.diagnostic(`longest freeze ${longestMs.toFixed(0)} ms; ${(100 * concealed).toFixed(1)} % of the sound concealed; ${grown(first, last, copies)} copies beside ${grown(first, last, ({ video }) => video.packetsReceived)} packets; ${grown(first, last, ({ video }) => video.nackCount)} NACKs`);
+  assert.ok(longestMs <= MAX_FREEZE_MS * patience(), `the picture froze for ${longestMs.toFixed(0)} ms`);
+  assert.ok(concealed <= MAX_CONCEALED * patience(), `${(100 * concealed).toFixed(1)} % of the sound was made up`);
+  assert.ok(grown(first, last, copies) > 40, 'next to nothing was sent twice');
+  relay().impairment = PERFECT;
+  await sleep(FORGET_MS * patience());
+  const before = await probe.stats();
+  await sleep(1000);
+  assert.equal(grown(before, await probe.stats(), copies), 0, 'still sent twice on a network that is clean again');
+  await probe.command('close');
+  await probe.page.close();
+});
