@@ -6,6 +6,7 @@ import type { Logger } from './base/log.ts';
 import type { Config } from './config.ts';
 import { createFront, type Front } from './front/front.ts';
 import { observeHttp, observeRedis } from './front/observe.ts';
+import { spareCpus } from './front/placement/cpu-map.ts';
 import { WorkerPool } from './front/placement/pool.ts';
 import { SessionService } from './front/sessions/service.ts';
 import { StaticVideoService } from './front/static/videos.ts';
@@ -56,6 +57,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   const recorder = await SessionRecorder.open({ store, history, serverId, dataDir: config.DATA_DIR, log });
   const media = mediaAddresses(config);
   const publicHost = media.announced[0] ?? config.HOST;
+  const jobCpus = spareCpus(native.allowedCpus(), config.WORKERS);
   const pool = await WorkerPool.start({
     workers: config.WORKERS, maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER, maxLoad: config.MAX_WORKER_LOAD,
     bindAddress: media.bound, announcedAddresses: media.announced, ports: config.UDP_PORTS,
@@ -75,14 +77,14 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       requestsPerSecond: config.RATE_LIMIT_RPS, sessionsPerKey: config.MAX_SESSIONS_PER_KEY,
       iceServers: config.ICE_SERVERS, publicHost, stunHost: isLoopback(publicHost) ? publicHost : media.bound, turnSecret: config.TURN_SECRET,
       allowedOrigins: config.ALLOWED_ORIGINS ?? [], maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 2,
-      secretsKey: config.SECRETS_KEY, jobThreads: config.JOB_THREADS, maxQueuedJobs: config.MAX_QUEUED_JOBS,
+      secretsKey: config.SECRETS_KEY, jobThreads: config.JOB_THREADS, jobCpus, maxQueuedJobs: config.MAX_QUEUED_JOBS,
       defaultFaces: { manifestFile: path.join(ROOT, 'models/faces/faces.json'), builtDir: DEFAULT_FACES_DIR }, version: packageVersion(),
     },
     store, log,
     deps: {
       history, serverId,
       staticVideos: async (parts) => videos = await StaticVideoService.open({
-        ...parts, recorder, metrics, threads: config.JOB_THREADS, maxQueued: config.MAX_QUEUED_JOBS, ttlSeconds: config.STATIC_TTL_SECONDS,
+        ...parts, recorder, metrics, threads: config.JOB_THREADS, cpus: jobCpus, maxQueued: config.MAX_QUEUED_JOBS, ttlSeconds: config.STATIC_TTL_SECONDS,
       }),
       canPlace: () => sessions?.canPlace ?? false,
       draining: () => sessions?.isDraining ?? false,

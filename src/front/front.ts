@@ -58,6 +58,8 @@ export interface FrontConfig {
   /** 64 hex digits; undefined: made on first start and kept in `dataDir`. */
   readonly secretsKey: string | undefined;
   readonly jobThreads: number;
+  /** CPUs for offline work; empty: any. */
+  readonly jobCpus: readonly number[];
   readonly maxQueuedJobs: number;
   /** The list of default faces, and where the set-up has put their assets. */
   readonly defaultFaces: { readonly manifestFile: string; readonly builtDir: string };
@@ -127,8 +129,8 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   const quota = new SessionQuota(store, config.sessionsPerKey);
   const sockets = new SocketRoutes({ allowedOrigins: config.allowedOrigins, maxConnections: config.maxConnections, log });
   const apiKeyHeaders = config.apiKeyHeaders.map((name) => name.toLowerCase());
-  const jobPool = createJobPool(config.jobThreads);
-  const bodyPool = createJobPool(1);
+  const jobPool = createJobPool(config.jobThreads, config.jobCpus);
+  const bodyPool = createJobPool(1, config.jobCpus);
   const blobs = new FileBlobs(config.dataDir);
   const faces = await openFaces(config, store, deps.serverId, jobPool, blobs, log);
   const faceCatalog = new FaceCatalog(faces);

@@ -1,5 +1,6 @@
-// The threads for offline work: few, of low priority, never pinned; each task names its file and is bounded in time.
+// The threads for offline work: few, of low priority, off the cores of the media workers; each task names its file and is bounded in time.
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 
@@ -31,8 +32,12 @@ export interface JobPool {
 /** Lowest priority: media threads on the same core go first (setpriority(2), per thread on Linux). */
 const NICE = 19;
 
-export function createJobPool(threads: number): JobPool {
+const CONFINE = pathToFileURL(path.join(import.meta.dirname, 'confine.ts')).href;
+
+/** `cpus`: where the threads may run; empty: anywhere. Even at the lowest priority a thread takes milliseconds from a frame when it is on its core. */
+export function createJobPool(threads: number, cpus: readonly number[]): JobPool {
   const pool = new Piscina({
+    ...(cpus.length > 0 ? { execArgv: [...process.execArgv, '--import', CONFINE], workerData: { cpus } } : {}),
     minThreads: 0,
     maxThreads: threads,
     idleTimeout: 60_000,

@@ -105,8 +105,8 @@ export interface NativeAddon {
   /** Row strides are tight. `rgba` is width*height*4 bytes, alpha ignored. BT.601 limited range, as WebRTC receivers assume. */
   rgbaToI420(rgba: Uint8Array, width: number, height: number, i420: Uint8Array): void;
   i420ToRgba(i420: Uint8Array, width: number, height: number, rgba: Uint8Array): void;
-  /** Pins the calling thread to one CPU (sched_setaffinity). @throws with errno's text. */
-  pinThread(cpu: number): void;
+  /** Keeps the calling thread, and those it starts from now on, on these CPUs (sched_setaffinity). @throws with errno's text. */
+  pinThread(cpus: Int32Array): void;
   /** CPUs that this process may run on (cgroup and affinity mask honoured). */
   allowedCpus(): number[];
   setThreadName(name: string): void;

@@ -43,7 +43,7 @@ const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields
 };
 
 native.setThreadName(`mp-worker-${birth.index}`);
-if (birth.cpu !== null) native.pinThread(birth.cpu);
+if (birth.cpu !== null) native.pinThread(Int32Array.of(birth.cpu));
 try {
   // On Linux this moves the calling thread alone. Frames have deadlines, what else runs on this machine has none.
   os.setPriority(native.threadId(), MEDIA_PRIORITY);

@@ -34,7 +34,7 @@ export async function startTestFront(config: Partial<FrontConfig> = {}, deps: Pa
   const front = await createFront({
     config: {
       host: '127.0.0.1', port: 0, tls: undefined, dataDir, apiKeyHeaders: ['x-service-api-key'], tokenTtlSeconds: 60, requestsPerSecond: 10_000, sessionsPerKey: 3,
-      iceServers: [{ urls: 'stun:127.0.0.1:3478' }], publicHost: '127.0.0.1', turnSecret: undefined, allowedOrigins: [], maxConnections: 100, secretsKey: undefined, jobThreads: 1, maxQueuedJobs: 5, version: '0.0.0',
+      iceServers: [{ urls: 'stun:127.0.0.1:3478' }], publicHost: '127.0.0.1', turnSecret: undefined, allowedOrigins: [], maxConnections: 100, secretsKey: undefined, jobThreads: 1, jobCpus: [], maxQueuedJobs: 5, version: '0.0.0',
       defaultFaces: { manifestFile: path.join(fixtures, 'faces.json'), builtDir: fixtures }, ...config,
     },
     store: store.store, log,

@@ -26,19 +26,20 @@ test('allowedCpus is what the kernel allows, also when asked from a pinned threa
     return Array.from({ length: last! - first! + 1 }, (_, i) => first! + i);
   });
   assert.deepEqual(native.allowedCpus(), wanted);
-  assert.deepEqual(await inWorker('native.pinThread(native.allowedCpus().at(-1)); return native.allowedCpus();'), wanted);
+  assert.deepEqual(await inWorker('native.pinThread(Int32Array.of(native.allowedCpus().at(-1))); return native.allowedCpus();'), wanted);
 });
 
 test('pinThread and setThreadName act on the calling thread alone, and the kernel knows', async () => {
   const status = await inWorker(`
-    native.pinThread(native.allowedCpus()[0]);
+    native.pinThread(Int32Array.of(native.allowedCpus()[0]));
     native.setThreadName('mouthpiece-w0-and-more');
     return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/status', 'utf8');`) as string;
   assert.match(status, new RegExp(`^Cpus_allowed_list:\\s*${native.allowedCpus()[0]}$`, 'm'));
   assert.match(status, /^Name:\s*mouthpiece-w0-a$/m);
   assert.match(readFileSync(`/proc/self/task/${native.threadId()}/status`, 'utf8'), new RegExp(`^Cpus_allowed_list:\\s*${native.allowedCpus().length > 1 ? '.*[-,]' : '\\d'}`, 'm'));
-  assert.throws(() => { native.pinThread(8191); }, /Cannot pin the thread to CPU 8191: Invalid argument/);
-  assert.throws(() => { native.pinThread(-1); }, RangeError);
+  assert.throws(() => { native.pinThread(Int32Array.of(8191)); }, /Cannot pin the thread to CPU 8191: Invalid argument/);
+  assert.throws(() => { native.pinThread(Int32Array.of(-1)); }, RangeError);
+  assert.throws(() => { native.pinThread(new Int32Array()); }, /Invalid argument/);
   assert.throws(() => { native.setThreadName(7 as unknown as string); }, TypeError);
 });
 

@@ -11,7 +11,11 @@ namespace {
 using js::Args;
 
 napi_value pin(const Args& args) {
-  pin_thread(int(args.integer(0, "cpu", 0, 8191)));
+  const std::span<const int32_t> cpus = args.array<int32_t>(0, "cpus");
+  for (const int32_t cpu : cpus) {
+    if (cpu < 0 || cpu > 8191) throw std::out_of_range("cpus: " + std::to_string(cpu) + " is not a CPU number");
+  }
+  pin_thread(cpus);
   return nullptr;
 }
 

@@ -31,10 +31,14 @@ CpuSet empty_set() {
 
 }  // namespace
 
-void pin_thread(int cpu) {
+void pin_thread(std::span<const int32_t> cpus) {
   const CpuSet set = empty_set();
-  CPU_SET_S(size_t(cpu), SET_BYTES, set.get());
-  if (sched_setaffinity(0, SET_BYTES, set.get()) != 0) fail("Cannot pin the thread to CPU " + std::to_string(cpu));
+  std::string names;
+  for (const int32_t cpu : cpus) {
+    CPU_SET_S(size_t(cpu), SET_BYTES, set.get());
+    names += (names.empty() ? "" : ", ") + std::to_string(cpu);
+  }
+  if (sched_setaffinity(0, SET_BYTES, set.get()) != 0) fail("Cannot pin the thread to CPU " + names);
 }
 
 std::vector<int> allowed_cpus() {

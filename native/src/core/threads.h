@@ -1,12 +1,14 @@
 // Threads as Linux sees them: which CPUs they may use, which they did use and for how long.
 #pragma once
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace mouthpiece {
 
-/** Pins the calling thread to one CPU. @throws std::system_error with errno's text. */
-void pin_thread(int cpu);
+/** Keeps the calling thread, and those it starts from now on, on these CPUs (0..8191, not empty). @throws std::system_error with errno's text. */
+void pin_thread(std::span<const int32_t> cpus);
 
 /** CPUs in the affinity mask of the process's main thread, ascending (a cpuset cgroup narrows that mask). */
 std::vector<int> allowed_cpus();

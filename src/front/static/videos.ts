@@ -38,6 +38,8 @@ export interface StaticVideoOptions {
   readonly serverId: string;
   /** Videos that are worked at at the same moment. */
   readonly threads: number;
+  /** Where it may run; empty: anywhere. */
+  readonly cpus: readonly number[];
   /** Jobs that may wait. */
   readonly maxQueued: number;
   readonly ttlSeconds: number;
@@ -83,18 +85,19 @@ export class StaticVideoService implements StaticVideos {
   /** Apart from the threads that make faces, which nobody shall wait for behind a long video. */
   readonly #renderPool: JobPool;
   readonly #turns: Turns;
-  readonly #inspectPool = createJobPool(1);
+  readonly #inspectPool: JobPool;
   readonly #sweeper: NodeJS.Timeout;
   #inspections = 0;
 
   private constructor(options: StaticVideoOptions, queue: JobQueue<StaticJob>) {
-    const { store, blobs, ttlSeconds, threads, metrics, log, sweepEveryMs = SWEEP_MS } = options;
+    const { store, blobs, ttlSeconds, threads, cpus, metrics, log, sweepEveryMs = SWEEP_MS } = options;
     this.#options = options;
     this.#records = new StaticRecords(store, ttlSeconds);
     this.#files = new StaticFiles(blobs);
     this.#forecast = new Forecast(threads);
     this.#gauges = new Gauges(metrics, this.#forecast);
-    this.#renderPool = createJobPool(threads * VIDEOS_A_THREAD);
+    this.#renderPool = createJobPool(threads * VIDEOS_A_THREAD, cpus);
+    this.#inspectPool = createJobPool(1, cpus);
     this.#turns = new Turns(threads);
     this.#queue = queue;
     this.#runner = new JobRunner({

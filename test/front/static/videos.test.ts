@@ -28,7 +28,7 @@ const recorded: SessionStart[] = [];
 
 const open = (change: Partial<StaticVideoOptions> = {}): Promise<StaticVideoService> => StaticVideoService.open({
   ...parts, faces: { load: () => loadFace() }, recorder: { record: (start) => { recorded.push(start); return Promise.resolve(); } },
-  metrics, threads: 1, maxQueued: 2, ttlSeconds: 3600, sweepEveryMs: SWEEP_MS, ...change,
+  metrics, threads: 1, cpus: [0], maxQueued: 2, ttlSeconds: 3600, sweepEveryMs: SWEEP_MS, ...change,
 });
 
 before(async () => {
