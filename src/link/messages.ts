@@ -33,7 +33,7 @@ export type FromWorker =
       readonly wav2lipCost: number | null }
   | { readonly type: 'answer'; readonly sessionId: string; readonly sdp: string }
   | { readonly type: 'failed'; readonly sessionId: string; readonly error: WireError; readonly reason: EndReason }
-  | { readonly type: 'connected'; readonly sessionId: string; readonly atMs: number }
+  | { readonly type: 'connected'; readonly sessionId: string; readonly iceMs: number; readonly atMs: number }
   | { readonly type: 'firstFrame'; readonly sessionId: string; readonly atMs: number }
   | { readonly type: 'speak'; readonly sessionId: string }
   | { readonly type: 'silent'; readonly sessionId: string }
@@ -53,7 +53,7 @@ export interface SessionStats {
   readonly framesSkipped: number;
   readonly frameLatenessMs: { readonly p50: number; readonly p99: number };
   readonly audioToLipsMs: { readonly last: number; readonly p50: number; readonly p99: number };
-  readonly stageMs: Readonly<Record<'features' | 'inference' | 'render' | 'encode' | 'send', number>>;
+  readonly stageMs: Readonly<Record<'drain' | 'features' | 'inference' | 'render' | 'encode' | 'packetize' | 'send', number>>;
   readonly bufferedAudioMs: number;
   readonly underruns: number;
   readonly bitrateKbps: number;

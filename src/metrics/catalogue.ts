@@ -96,7 +96,7 @@ export const CATALOGUE = {
   mouthpiece_sessions_refused_total: counter('front', 'Sockets turned away, by the code in the ERROR message.', { code: ERROR_CODE }),
   mouthpiece_sessions_ended_total: counter('front', 'Sessions over, by kind and reason.', { kind: SESSION_KIND, reason: END_REASON }),
   mouthpiece_session_duration_seconds: histogram('front', 'Length of sessions that are over.', SESSION_LENGTH, { kind: SESSION_KIND }),
-  mouthpiece_session_setup_seconds: histogram('front', 'Time of each step of setting a session up: token to socket, socket to offer, offer to answer, answer to ICE, ICE to DTLS, DTLS to first frame sent; total is from the offer to the first frame sent.', SETUP, { step: ['socket', 'offer', 'answer', 'ice', 'dtls', 'first_frame', 'total'] }, { exemplar: 'session_id' }),
+  mouthpiece_session_setup_seconds: histogram('front', 'Time of each step of setting a session up: token to socket (tokens used within a minute), socket to offer, offer to answer, answer to ICE, first ICE check to DTLS, DTLS to first frame sent; total is from the offer to the first frame sent.', SETUP, { step: ['socket', 'offer', 'answer', 'ice', 'dtls', 'first_frame', 'total'] }, { exemplar: 'session_id' }),
   mouthpiece_audio_received_seconds_total: counter('front', 'Speech received from clients, in seconds of audio.', { input: ['socket', 'track'] }),
   mouthpiece_audio_dropped_seconds_total: counter('front', 'Speech thrown away: the backlog was full, or the client interrupted.', { reason: ['backlog_full', 'interrupted'] }),
 
@@ -120,7 +120,7 @@ export const CATALOGUE = {
   mouthpiece_frames_sent_total: counter('worker', 'Video frames handed to the transport.', { codec: CODEC, activity: ['idle', 'speaking'] }),
   mouthpiece_frames_skipped_total: counter('worker', 'Frames that were due and not sent.', { reason: ['late', 'rate_control', 'overload', 'error'] }),
   mouthpiece_frame_lateness_seconds: histogram('worker', 'From the moment a frame was due to its last packet handed to the socket.', LATENESS, {}, { perWorker: true }),
-  mouthpiece_stage_duration_seconds: histogram('worker', 'Time of one stage for one frame (inference: one batched run; audio: one packet resampled and encoded).', STAGE, { stage: ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send', 'audio'] }),
+  mouthpiece_stage_duration_seconds: histogram('worker', 'Time of one stage for one frame (drain: reading the audio lane; inference: one batched run; packetize: cutting into RTP payloads; send: ciphering and the socket; audio: one packet encoded).', STAGE, { stage: ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send', 'audio'] }),
   mouthpiece_inference_batch_sessions: histogram('worker', 'Sessions in one run of the speech model.', BATCH),
   mouthpiece_key_frames_total: counter('worker', 'Key frames encoded.', { codec: CODEC, cause: ['start', 'request', 'other'] }),
   mouthpiece_encoded_bytes_total: counter('worker', 'Bytes that came out of the video encoders.', { codec: CODEC }),

@@ -5,7 +5,7 @@ import type { Sheet } from '../metrics/sheet.ts';
 export type Instruments = ReturnType<typeof createInstruments>;
 
 export function createInstruments(sheet: Sheet) {
-  const stage = (name: 'features' | 'inference' | 'render' | 'encode' | 'send' | 'audio') => sheet.histogram('mouthpiece_stage_duration_seconds', { stage: name });
+  const stage = (name: 'drain' | 'features' | 'inference' | 'render' | 'encode' | 'packetize' | 'send' | 'audio') => sheet.histogram('mouthpiece_stage_duration_seconds', { stage: name });
   return {
     beats: sheet.counter('mouthpiece_worker_beats_total'),
     beatDuration: sheet.histogram('mouthpiece_worker_beat_duration_seconds'),
@@ -22,7 +22,7 @@ export function createInstruments(sheet: Sheet) {
     skippedLate: sheet.counter('mouthpiece_frames_skipped_total', { reason: 'late' }),
     skippedByRateControl: sheet.counter('mouthpiece_frames_skipped_total', { reason: 'rate_control' }),
     lateness: sheet.histogram('mouthpiece_frame_lateness_seconds'),
-    stage: { features: stage('features'), inference: stage('inference'), render: stage('render'), encode: stage('encode'), send: stage('send'), audio: stage('audio') },
+    stage: { drain: stage('drain'), features: stage('features'), inference: stage('inference'), render: stage('render'), encode: stage('encode'), packetize: stage('packetize'), send: stage('send'), audio: stage('audio') },
     batch: sheet.histogram('mouthpiece_inference_batch_sessions'),
     keyFrames: {
       vp8: { start: sheet.counter('mouthpiece_key_frames_total', { codec: 'vp8', cause: 'start' }), request: sheet.counter('mouthpiece_key_frames_total', { codec: 'vp8', cause: 'request' }), other: sheet.counter('mouthpiece_key_frames_total', { codec: 'vp8', cause: 'other' }) },

@@ -30,7 +30,7 @@ export class Ledger {
   readonly latenessMs = new RecentValues();
   readonly audioToLipsMs = new RecentValues();
   /** Smoothed milliseconds per frame of each stage. */
-  readonly stageMs = { features: 0, inference: 0, render: 0, encode: 0, send: 0 };
+  readonly stageMs = { drain: 0, features: 0, inference: 0, render: 0, encode: 0, packetize: 0, send: 0 };
 
   stage(name: keyof Ledger['stageMs'], ms: number): void { this.stageMs[name] += (ms - this.stageMs[name]) * 0.05; }
 }

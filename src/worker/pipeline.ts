@@ -51,6 +51,9 @@ export class Pipeline {
       this.steps[i] = steps;
       deepest = Math.max(deepest, Math.min(steps, MAX_STEPS_PER_FRAME));
     }
+    const drainMs = (monotonicMs() - nowMs) / count;
+    for (let i = 0; i < count; i += 1) due[i]!.ledger.stage('drain', drainMs);
+    this.instruments.stage.drain.observe(drainMs / 1000);
     return deepest;
   }
 
@@ -123,11 +126,14 @@ export class Pipeline {
     ledger.bytesSent += video.length;
     ledger.stage('render', drawnMs - startMs);
     ledger.stage('encode', codedMs - drawnMs);
-    ledger.stage('send', sentMs - codedMs);
+    const packetizeMs = isCoded ? peer.packetizeMs : 0;
+    ledger.stage('packetize', packetizeMs);
+    ledger.stage('send', sentMs - codedMs - packetizeMs);
     instruments.lateness.observe(lateMs / 1000);
     instruments.stage.render.observe((drawnMs - startMs) / 1000);
     instruments.stage.encode.observe((codedMs - drawnMs) / 1000);
-    instruments.stage.send.observe((sentMs - codedMs) / 1000);
+    instruments.stage.packetize.observe(packetizeMs / 1000);
+    instruments.stage.send.observe((sentMs - codedMs - packetizeMs) / 1000);
     instruments.framesSent[video.codec][state.isSpeaking ? 'speaking' : 'idle'].add();
     instruments.encodedBytes[video.codec].add(video.length);
     instruments.rtp.video.add(packets);

@@ -123,11 +123,11 @@ export class WorkerSession implements PeerListener {
     }
   }
 
-  onConnected(nowMs: number): void {
+  onConnected(nowMs: number, iceMs: number): void {
     if (this.isOver) return;
     this.connectedMs = nowMs;
     this.state.lastSpokeMs = nowMs;
-    this.context.post({ type: 'connected', sessionId: this.id, atMs: nowMs });
+    this.context.post({ type: 'connected', sessionId: this.id, iceMs, atMs: nowMs });
   }
 
   onClosed(reason: PeerCloseReason): void {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { exercise } from '../../bench/exercise.ts';
 import type { Context } from '../../bench/scenario.ts';
+import { CATALOGUE } from '../../src/metrics/catalogue.ts';
 import { DASHBOARDS } from '../../grafana/dashboards.ts';
 import { type Prometheus, resolved, startPrometheus } from '../../grafana/live.ts';
 import { type TestServer, startServer } from '../harness/server.ts';
@@ -91,7 +92,11 @@ test('figures that every server in use must show are there and of a sane size', 
     ['histogram_quantile(0.99, sum by (le) (mouthpiece_scrape_duration_seconds_bucket))', 0.0001, 0.2],
   ];
   const problems: string[] = [];
-  for (const [expr, low, high] of expected) {
+  const meanOf = (name: string, label: string, values: readonly string[], most: number): typeof expected =>
+    values.map((value) => [`sum(${name}_sum{${label}="${value}"}) / sum(${name}_count{${label}="${value}"})`, 0, most]);
+  const steps = meanOf('mouthpiece_session_setup_seconds', 'step', CATALOGUE.mouthpiece_session_setup_seconds.labels.step, 5);
+  const stages = meanOf('mouthpiece_stage_duration_seconds', 'stage', CATALOGUE.mouthpiece_stage_duration_seconds.labels.stage, 0.05);
+  for (const [expr, low, high] of [...expected, ...steps, ...stages]) {
     const value = (await prometheus.query(expr))[0]?.values[0]?.[1] ?? Number.NaN;
     if (!(value >= low && value <= high)) problems.push(`${expr} is ${value}, expected ${low} to ${high}`);
   }

@@ -22,8 +22,9 @@ test('a token grants what was asked, with the defaults of the interface', async 
   assert.equal(reply.status, 200);
   const body = await reply.json() as { session_token: string };
   assert.deepEqual(Object.keys(body), ['session_token']);
-  const { tokenId, keyId, ...grant } = await server.front.tokens.find(body.session_token) ?? assert.fail();
+  const { tokenId, keyId, issuedAtMs, ...grant } = await server.front.tokens.find(body.session_token) ?? assert.fail();
   assert.ok(tokenId.length >= 16 && !body.session_token.includes(tokenId) && keyId.length === 16);
+  assert.ok(Math.abs(issuedAtMs - Date.now()) < 10_000);
   assert.deepEqual(grant, {
     ownerId: 'owner-1', keyName: 'test', faceId: 'ava', emotion: 'happy', model: null, apiVersion: 'v2', sessionAggregator: 'team', handleSilence: true,
     maxSessionLengthSeconds: 3600, maxIdleTimeSeconds: 60, startFrame: 0, audioInputFormat: 'pcm16',

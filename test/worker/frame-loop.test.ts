@@ -24,7 +24,7 @@ new Uint8Array(face).set(faceFile);
 function sinkPeer(onVideo: (length: number) => number): Peer {
   const stats = { packetsSent: 0, bytesSent: 0, packetsRetransmitted: 0, nacksReceived: 0, plisReceived: 0, firsReceived: 0, packetsLost: 0, fractionLost: 0, jitterMs: 0, roundTripMs: 0, packetsReceived: 0, datagramsRejected: 0, targetBitrateKbps: 600 };
   return {
-    answer: () => Promise.resolve('v=0'), videoCodec: 'vp8', isConnected: true, stats,
+    answer: () => Promise.resolve('v=0'), videoCodec: 'vp8', isConnected: true, stats, packetizeMs: 0.01,
     sendVideo: (_frame, length) => onVideo(length), sendAudio: () => 1, poll: () => {}, close: () => Promise.resolve(),
   };
 }
@@ -42,7 +42,7 @@ async function openSession(id: string, context: WorkerContext): Promise<{ sessio
   const lane = createLane();
   const session = new WorkerSession({ sessionId: id, face: { faceId: 'ava', bytes: face }, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane }, context);
   await session.offer('v=0');
-  session.onConnected(monotonicMs());
+  session.onConnected(monotonicMs(), monotonicMs());
   session.begin(0, 0);
   return { session, writer: new LaneWriter(lane) };
 }

@@ -15,7 +15,7 @@ const sessionStats = z.object({
   framesSkipped: z.number(),
   frameLatenessMs: quantiles.meta({ description: 'From the moment a frame was due to its last packet leaving.' }),
   audioToLipsMs: quantiles.extend({ last: z.number() }).meta({ description: 'From the arrival of an utterance to the first frame made of it leaving.' }),
-  stageMs: z.object({ features: z.number(), inference: z.number(), render: z.number(), encode: z.number(), send: z.number() }),
+  stageMs: z.object({ drain: z.number(), features: z.number(), inference: z.number(), render: z.number(), encode: z.number(), packetize: z.number(), send: z.number() }).meta({ description: 'Of one frame, smoothed over about a second.' }),
   bufferedAudioMs: z.number(),
   underruns: z.number(),
   bitrateKbps: z.number(),

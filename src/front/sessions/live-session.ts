@@ -22,7 +22,7 @@ export interface SessionMeter {
   message(direction: 'in' | 'out', type: string, bytes: number): void;
   audioReceived(seconds: number): void;
   audioDropped(seconds: number, reason: 'backlog_full' | 'interrupted'): void;
-  step(step: 'offer' | 'answer' | 'dtls' | 'first_frame' | 'total', seconds: number): void;
+  step(step: 'socket' | 'offer' | 'answer' | 'ice' | 'dtls' | 'first_frame' | 'total', seconds: number): void;
 }
 
 export interface LiveSessionOptions {
@@ -190,7 +190,8 @@ export class LiveSession implements SessionSink {
       case 'connected':
         this.phase = 'live';
         this.stepMs.connected = message.atMs;
-        meter.step('dtls', (message.atMs - this.stepMs.answer) / 1000);
+        meter.step('ice', Math.max(0, message.iceMs - this.stepMs.answer) / 1000);
+        meter.step('dtls', (message.atMs - message.iceMs) / 1000);
         log.info({ setupMs: Math.round(message.atMs - this.openedMs) }, 'session connected');
         this.send('START');
         return;

@@ -64,6 +64,7 @@ const COSTLY_ENDS: Partial<Record<EndReason, ErrorCode>> = {
 const HEARTBEAT_MS = 5000;
 /** A connection made while the one before it is being torn down: worth a moment, since clients reconnect faster than we are told. */
 const TAKEOVER_TRIES = 4;
+const FRESH_TOKEN_MS = 60_000;
 const TAKEOVER_PAUSE_MS = 150;
 /** A client whose socket answers no ping for this long is gone: its network changed, or its machine sleeps. */
 const PONG_DEADLINE_MS = 2000;
@@ -145,12 +146,13 @@ export class SessionService {
       const worker = this.options.pool.place(renderer);
       if (worker === null) throw new ServiceError('SERVER_OVERLOADED');
       const record: SessionRecord = { id, grant, kind: 'p2p', startMs: wallMs() };
+      const meter = this.meter(id);
       const session = new LiveSession({
         id, worker, log, openedMs,
         socket: { send: (text) => socket.send(text), end: (code, reason) => { socket.end(code, reason); } },
         audioFormat: grant.audioInputFormat,
         destination: this.options.destination(),
-        meter: this.meter(id),
+        meter,
         spec: {
           face: { faceId: grant.faceId, bytes: face },
           emotion: Math.max(0, EMOTIONS.indexOf(grant.emotion as (typeof EMOTIONS)[number])),
@@ -165,6 +167,9 @@ export class SessionService {
       this.entries.set(id, { session, socket, record, token, startedMs: openedMs });
       this.options.journal.started(record);
       this.options.metrics.counter('mouthpiece_sessions_started_total', { kind: 'p2p' }).add();
+      // Made ahead and kept, a token says nothing of how long a set-up takes; nor does one on its second session.
+      const tokenAgeMs = Math.max(0, record.startMs - (monotonicMs() - openedMs) - grant.issuedAtMs);
+      if (tokenAgeMs <= FRESH_TOKEN_MS) meter.step('socket', tokenAgeMs / 1000);
       log.info({ face: grant.faceId, worker: worker.index, key: grant.keyName, ip: request.ip }, 'session opened');
       connection.session = session;
       const early = connection.early ?? [];

@@ -1,5 +1,6 @@
 // Session tokens: what POST /compose/token grants, kept under the token's hash, and who holds the one live session it allows.
 import { hashSecret, newSecret } from '../../base/ids.ts';
+import { wallMs } from '../../base/time.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { CLAIM_TOKEN, RELEASE_CLAIM, TOUCH_CLAIM } from '../store/scripts.ts';
@@ -21,6 +22,8 @@ export interface SessionGrant {
   readonly audioInputFormat: 'pcm16' | 'opus';
   /** Identifies the token in history without giving it away. */
   readonly tokenId: string;
+  /** When the token was made, Unix ms. */
+  readonly issuedAtMs: number;
 }
 
 export type ClaimResult =
@@ -41,10 +44,10 @@ export class SessionTokens {
   }
 
   /** Makes a token of 256 random bits that works until it expires, as often as its holder reconnects. */
-  async create(grant: Omit<SessionGrant, 'tokenId'>): Promise<string> {
+  async create(grant: Omit<SessionGrant, 'tokenId' | 'issuedAtMs'>): Promise<string> {
     const token = newSecret();
     const hash = hashSecret(token);
-    const stored: SessionGrant = { ...grant, tokenId: hash.slice(0, 32) };
+    const stored: SessionGrant = { ...grant, tokenId: hash.slice(0, 32), issuedAtMs: Math.round(wallMs()) };
     await this.#store.use((client) => client.set(keys.token(hash), JSON.stringify(stored), 'EX', this.#ttlSeconds));
     return token;
   }

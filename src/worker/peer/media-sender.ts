@@ -1,4 +1,5 @@
 // The sending half of a peer's media: frames become packets, and the receiver's reports become retransmissions, key frames and a bitrate.
+import { monotonicMs } from '../../base/time.ts';
 import { AUDIO_RATE, VIDEO_CLOCK } from '../../media/timeline.ts';
 import { createPacketizer, type Packetizer } from '../packetize/packetizer.ts';
 import { BitrateController } from './bitrate.ts';
@@ -52,6 +53,7 @@ export class MediaSender implements RtcpHandler {
   readonly #latest = { videoFrom: 0, videoPackets: 0, audioFrom: 0, audioPackets: 0 };
   readonly #sink: DatagramSink;
   readonly #nextBuffer: () => Buffer;
+  packetizeMs = 0;
   #srtp: SrtpSender | null = null;
   /** nowMs - mediaMs: ONE mapping for both streams, since only their relation makes lip sync. NaN before the first packet. */
   #mediaOffsetMs = Number.NaN;
@@ -106,7 +108,12 @@ export class MediaSender implements RtcpHandler {
     latest.videoFrom = stream.nextSequence;
     this.#packetizer.start(frame, length, stream.maxPayloadBytes);
     let packets = 0;
-    for (let bytes = this.#packetizer.next(stream.packet, stream.headerBytes); bytes > 0; bytes = this.#packetizer.next(stream.packet, stream.headerBytes)) {
+    this.packetizeMs = 0;
+    for (;;) {
+      const startMs = monotonicMs();
+      const bytes = this.#packetizer.next(stream.packet, stream.headerBytes);
+      this.packetizeMs += monotonicMs() - startMs;
+      if (bytes === 0) break;
       stream.send(bytes, timestamp, this.#packetizer.isDone, wallMs, srtp, this.#nextBuffer(), this.#sink);
       packets++;
     }

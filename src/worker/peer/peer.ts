@@ -9,8 +9,8 @@ export interface PeerOptions {
 
 /** What a peer tells its session. None of these may throw. Times are `monotonicMs()`. */
 export interface PeerListener {
-  /** DTLS is up and SRTP keys are there: media may be sent. Once. */
-  onConnected(nowMs: number): void;
+  /** DTLS is up and SRTP keys are there: media may be sent. Once. `iceMs`: when the first authentic check had come. */
+  onConnected(nowMs: number, iceMs: number): void;
   /** The peer is gone and all of it freed, for whatever reason but our own `close()`. At most once. */
   onClosed(reason: PeerCloseReason): void;
   /** A receiver asked for a key frame (PLI or FIR), already rate-limited. */
@@ -46,6 +46,8 @@ export interface Peer {
   /** Called a few times a second by the beat: sender reports, dead-peer watch, bitrate. */
   poll(nowMs: number): void;
   readonly stats: PeerStats;
+  /** How much of the last `sendVideo` went into cutting the frame into payloads; the rest is ciphering and sending. */
+  readonly packetizeMs: number;
   /** Sends RTCP BYE and close_notify where possible, frees everything. Idempotent. */
   close(): Promise<void>;
 }

@@ -67,6 +67,7 @@ export class RtcPeer implements Peer {
   #selected: Address | null = null;
   #isNominated = false;
   #answeredMs = 0;
+  #iceMs = 0;
   #heardMs = 0;
   #probeMs = 0;
   #probeId: Buffer | null = null;
@@ -81,6 +82,7 @@ export class RtcPeer implements Peer {
 
   get videoCodec(): VideoCodec { return this.#plan?.videoCodec ?? 'vp8'; }
   get isConnected(): boolean { return this.#state === 'connected'; }
+  get packetizeMs(): number { return this.#media?.packetizeMs ?? 0; }
   /** When the last authentic datagram came. */
   get heardMs(): number { return this.#heardMs; }
 
@@ -170,7 +172,7 @@ export class RtcPeer implements Peer {
     this.#receiver = receiver;
     this.#state = 'connected';
     this.#media?.start(sender, nowMs);
-    this.#listener.onConnected(nowMs);
+    this.#listener.onConnected(nowMs, this.#iceMs);
   }
 
   #sendSelected(datagram: Buffer, length: number): void {
@@ -192,6 +194,7 @@ export class RtcPeer implements Peer {
     const from = this.#addresses.find((known) => known.key === key) ?? this.#learn({ key, address, port }, nowMs);
     if (from === null) { this.#reject('other'); return; }
     this.#heardMs = nowMs;
+    if (this.#iceMs === 0) this.#iceMs = nowMs;
     const response = bindingSuccess(data, address, port, this.#password);
     this.#host.send(response, response.length, address, port);
     // The client is in control: the pair it nominated last counts, before that the one it checked last.

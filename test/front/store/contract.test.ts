@@ -19,7 +19,7 @@ import { RedisStore } from '../../../src/front/store/redis.ts';
 import { SecretBox } from '../../../src/front/store/secrets.ts';
 import { startCluster, startRedis, type TestRedis } from '../redis-servers.ts';
 
-const GRANT: Omit<SessionGrant, 'tokenId'> = {
+const GRANT: Omit<SessionGrant, 'tokenId' | 'issuedAtMs'> = {
   ownerId: 'o', keyId: 'k', keyName: 'n', faceId: 'ava', emotion: 'neutral', model: null, apiVersion: 'v2', sessionAggregator: null, handleSilence: true,
   maxSessionLengthSeconds: 60, maxIdleTimeSeconds: 60, startFrame: 0, audioInputFormat: 'pcm16',
 };
