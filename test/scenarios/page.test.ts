@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import type { ElementHandle, Page } from 'puppeteer-core';
 import sharp from 'sharp';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import { patience } from '../harness/machine.ts';
 import { ROOT, startServer, type TestServer } from '../harness/server.ts';
 import { concat, OUT, silence, synthesize, toWav } from '../harness/speech.ts';
 import { sleep } from '../../src/base/time.ts';
@@ -100,8 +101,9 @@ test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish',
   await inState(page, 'speaking');
   await textBecomes(page, '#latency-badge', /\d+ ms to lips/);
   const lipsMs = Number.parseInt(await textOf(page, '#m-lips'), 10);
-  assert.ok(lipsMs > 0 && lipsMs < 400, `the page measured ${lipsMs} ms from sending to lips`);
-  await sleep(2300);
+  assert.ok(lipsMs > 0 && lipsMs < 400, `the server's ledger says ${lipsMs} ms from speech to lips`);
+  await ledgerIsSane(page);
+  await sleep(1300);
   await screenshot(page, process.env['UPDATE_SCREENSHOT'] === '1' ? path.join(ROOT, 'docs/demo.png') : path.join(OUT, 'page-desk.png')); // the README's picture
   for (const [id, pattern] of [['m-fps', /^[23]\d \/s/], ['m-rtt', /\d ms/], ['m-rate', /\d+ kbit\/s/], ['m-skew', /-?\d+ ms/], ['m-picture', /512×512 (VP8|H\.264)/], ['m-start', /\d+ ms/]] as const) await textBecomes(page, `#${id}`, pattern);
   const drawn = await page.$eval('#spark', (canvas) => (canvas as any).getContext('2d').getImageData(0, 0, (canvas as any).width, (canvas as any).height).data.filter((value: number, i: number) => i % 4 === 3 && value > 0).length as number);
@@ -126,6 +128,40 @@ test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish',
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
   await sleep(300);
   await screenshot(page, path.join(OUT, 'page-dark.png'));
+  await page.close();
+});
+
+/** The panel of GET /sessions/{id}/stats, while the face speaks. */
+async function ledgerIsSane(page: Page): Promise<void> {
+  await textBecomes(page, '#ledger-total', /^[\d.]+ ms of the 33 ms/);
+  await textBecomes(page, '#ledger-legend [data-stage=inference]', /[1-9]/);
+  const stages = await page.$$eval('#ledger-legend li', (items) => items.map((item) => ({ name: (item as any).dataset.stage as string, ms: Number.parseFloat(item.querySelector('b')!.textContent) })));
+  assert.deepEqual(stages.map(({ name }) => name), ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send']);
+  for (const { name, ms } of stages) assert.ok(ms >= 0 && ms < 33 * patience(), `${name} takes ${ms} ms a frame`);
+  assert.ok(stages.find(({ name }) => name === 'render')!.ms > 0.02 && stages.find(({ name }) => name === 'encode')!.ms > 0.1, JSON.stringify(stages));
+  const totalMs = Number.parseFloat(await textOf(page, '#ledger-total'));
+  assert.ok(Math.abs(totalMs - stages.reduce((sum, { ms }) => sum + ms, 0)) < 0.6 + totalMs * 0.1, `${totalMs} ms is not the sum of ${JSON.stringify(stages)}`);
+  const facts = await textOf(page, '#ledger-facts');
+  assert.match(facts, /lips out[\d.]+ ms · [\d.]+ ms/);
+  assert.match(facts, /lateness[\d.]+ ms · [\d.]+ ms/i);
+  assert.match(facts, /skipped[1-9]\d* · \d+/);
+  const widths = await page.$$eval('#ledger-bar i', (bars) => bars.map((bar) => (bar as any).getBoundingClientRect().width as number));
+  assert.ok(Math.max(...widths) > 20, `the bar is empty: ${widths.join(' ')}`);
+  const inked = await page.$eval('#ledger-course', (canvas) => (canvas as any).getContext('2d').getImageData(0, 0, (canvas as any).width, (canvas as any).height).data.filter((value: number, i: number) => i % 4 === 3 && value > 0).length as number);
+  assert.ok(inked > 500, 'nothing was drawn of the last minute');
+}
+
+test('a ledger that is refused says why, and the rest of the page goes on', async () => {
+  const page = await openPage();
+  await page.setRequestInterception(true);
+  page.on('request', (request) => void (request.url().endsWith('/stats') ? request.respond({ status: 404, contentType: 'application/json', body: '{"error":"No live session of yours has this id on this server.","code":"NOT_FOUND"}' }) : request.continue()));
+  await page.click('#connect');
+  await inState(page, 'idle');
+  await textBecomes(page, '#ledger-why', /owner of the session only/);
+  assert.ok(await page.$('#ledger-body[hidden]'));
+  await textBecomes(page, '#m-fps', /^[23]\d \/s/);
+  await page.click('#disconnect');
+  await inState(page, 'none');
   await page.close();
 });
 
@@ -217,7 +253,7 @@ test('a connection that finds no way says why, and what to do', async () => {
 
 test('a server that stops says so, one that is gone is missed in words', async () => {
   // Two answers are expected to be refusals: the wrong key's, and a video's that is not ready yet.
-  assert.deepEqual(browser.problems.filter((problem) => !/401 \(|404 \(.*static\/mp4/.test(problem)), [], 'pages complained');
+  assert.deepEqual(browser.problems.filter((problem) => !/401 \(|404 \(.*(static\/mp4|\/stats)/.test(problem)), [], 'pages complained');
   const page = await openPage();
   await page.click('#connect');
   await inState(page, 'idle');

@@ -1,8 +1,9 @@
 // Wires the page: buttons to a Session, and a Session's events to what is shown.
 // @ts-check
 import { Session, createToken, getIceServers } from './client.js';
-import { Microphone, SPEECH_RATE, decodeSpeech, leadingSilence } from './audio.js';
+import { Microphone, SPEECH_RATE, decodeSpeech } from './audio.js';
 import { FacePicker } from './faces.js';
+import { LedgerPanel } from './ledger.js';
 import { LipWatch } from './lips.js';
 import { LoudnessMeter, Sparkline, StatsReader } from './meters.js';
 import { endInWords, inWords } from './words.js';
@@ -32,7 +33,10 @@ const video = byId('video', HTMLVideoElement);
 const poster = byId('poster', HTMLImageElement);
 const loudness = new LoudnessMeter();
 const sparkline = new Sparkline(byId('spark', HTMLCanvasElement));
-const lips = new LipWatch(video, (motion) => { if (session) sparkline.push(loudness.read(), motion); }, showLipLatency);
+const lips = new LipWatch(video, (motion) => { if (session) sparkline.push(loudness.read(), motion); });
+const ledger = new LedgerPanel({
+  total: part('ledger-total'), bar: part('ledger-bar'), legend: part('ledger-legend'), canvas: byId('ledger-course', HTMLCanvasElement), facts: part('ledger-facts'), why: part('ledger-why'), body: part('ledger-body'),
+}, showLipLatency);
 const picker = new FacePicker({ list: part('faces'), status: part('face-status'), input: field('portrait'), onChange: showChoice });
 
 let apiKey = '';
@@ -120,11 +124,12 @@ function listen(session) {
     void play();
     loudness.attach(session.stream);
     lips.reset();
+    if (session.id) ledger.start(session.id, apiKey);
     const reader = new StatsReader();
     statsTimer = setInterval(() => { void reader.read(session.peer).then(showReading); session.ping(); }, 500);
   });
   session.addEventListener('speak', () => showState('speaking', 'Speaking'));
-  session.addEventListener('silent', () => { showState('idle', 'Listening'); lips.disarm(); });
+  session.addEventListener('silent', () => { showState('idle', 'Listening'); });
   session.addEventListener('rate', () => say('Too much audio at once: the server slowed us down.'));
   session.addEventListener('closing', () => say('The server is about to close this session.'));
   session.addEventListener('end', (event) => {
@@ -139,6 +144,7 @@ function listen(session) {
 /** Forgets the session that ended. */
 function leave() {
   clearInterval(statsTimer);
+  ledger.stop();
   stopMicrophone();
   loudness.detach();
   session = null;
@@ -176,7 +182,6 @@ addEventListener('pagehide', () => session?.close());
 
 function interrupt() {
   session?.skip();
-  lips.disarm();
   say('');
 }
 
@@ -186,8 +191,6 @@ function interrupt() {
 function speak(pcm) {
   if (!session) return;
   const replace = field('replace').checked;
-  // A face that already moves its lips shows no first movement to wait for.
-  if (session.state !== 'speaking') lips.arm(performance.now(), leadingSilence(pcm) * 1000 / SPEECH_RATE);
   if (replace) session.playImmediate(pcm);
   else session.speak(pcm);
   say(`${(pcm.length / SPEECH_RATE).toFixed(1)} s of speech sent.`);
@@ -239,9 +242,6 @@ addEventListener('drop', (event) => {
 
 button('microphone').addEventListener('click', () => void (microphone ? stopMicrophone() : startMicrophone()));
 
-/** Above this the microphone hears somebody, below half of it nobody (root mean square of 20 ms). */
-const VOICE_LEVEL = 0.02;
-
 async function startMicrophone() {
   try {
     microphone = await Microphone.open();
@@ -259,11 +259,7 @@ async function startMicrophone() {
       await session?.started();
       if (!session || !microphone) { stopMicrophone(); return; }
     }
-    let wasVoiced = true;
     await microphone.start((pcm) => {
-      const level = Math.sqrt(pcm.reduce((sum, sample) => sum + sample * sample, 0) / pcm.length) / 32768;
-      if (level > VOICE_LEVEL && !wasVoiced && session?.state === 'idle') lips.arm(performance.now());
-      wasVoiced = level > VOICE_LEVEL || (wasVoiced && level > VOICE_LEVEL / 2);
       if (chosen('mic') !== 'opus') session?.speak(pcm);
     });
     // Own words coming back a moment later are hard to talk against, and loudspeakers would feed the microphone.
@@ -338,10 +334,11 @@ function showSound() {
   button('sound').querySelector('span')?.replaceChildren(isOn ? 'Sound on' : 'Sound off');
 }
 
-/** @param {number} latencyMs */
+/** @param {number} latencyMs In the server, by its ledger. */
 function showLipLatency(latencyMs) {
   part('m-lips').textContent = `${Math.round(latencyMs)} ms`;
   part('latency-badge').textContent = `${Math.round(latencyMs)} ms to lips`;
+  part('latency-badge').title = 'In the server: from the arrival of the speech to its first frame leaving';
   part('latency-badge').hidden = false;
 }
 

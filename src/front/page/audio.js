@@ -27,15 +27,6 @@ export async function decodeSpeech(file) {
   return pcm;
 }
 
-/** -48 dBFS: what is louder can be heard. */
-const AUDIBLE = 128;
-
-/**
- * Samples of quiet before the first sound: latency counts from what can be heard, not from a file's lead-in.
- * @param {Int16Array} pcm
- */
-export const leadingSilence = (pcm) => Math.max(0, pcm.findIndex((sample) => Math.abs(sample) > AUDIBLE));
-
 /** A running microphone. `onSpeech` gets 20 ms of 16 kHz PCM16 at a time until `stop`. */
 export class Microphone {
   /** @type {AudioContext | null} */

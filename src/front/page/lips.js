@@ -1,4 +1,4 @@
-// Watches the mouth in the decoded picture: how much it moves, and when it first moves after speech was sent.
+// Watches the mouth in the decoded picture: how much it moves from frame to frame.
 // @ts-check
 
 /** Where a portrait's mouth is, as shares of the picture; below the eyes, so that blinks do not count. */
@@ -7,8 +7,6 @@ const WIDTH = 44;
 const HEIGHT = 38;
 /** Share of the most moving pixels whose mean is the measure: a mouth is a small part of the region. */
 const TOP_SHARE = 0.08;
-/** Frames of quiet from which the threshold is learned: one and a half seconds. */
-const LEARN_FRAMES = 45;
 
 export class LipWatch {
   /** Mean change of the most moving pixels between the last two frames, in grey levels. */
@@ -17,40 +15,24 @@ export class LipWatch {
   #context = /** @type {OffscreenCanvasRenderingContext2D} */ (this.#canvas.getContext('2d', { willReadFrequently: true }));
   #previous = new Uint8Array(WIDTH * HEIGHT);
   #histogram = new Uint32Array(256);
-  /** @type {number[]} */
-  #quiet = [];
-  #sentAtMs = 0;
   #isFirst = true;
   #video;
   #onFrame;
-  #onLips;
 
   /**
    * @param {HTMLVideoElement} video
    * @param {(motion: number) => void} onFrame For each presented frame.
-   * @param {(latencyMs: number) => void} onLips Time from the armed instant to the first frame in which the mouth moves.
    */
-  constructor(video, onFrame, onLips) {
+  constructor(video, onFrame) {
     this.#video = video;
     this.#onFrame = onFrame;
-    this.#onLips = onLips;
     if ('requestVideoFrameCallback' in video) video.requestVideoFrameCallback(this.#look);
   }
 
-  /** Speech with sound in it was sent at this `performance.now()`; its first sound is `leadMs` into it. @param {number} sentAtMs */
-  arm(sentAtMs, leadMs = 0) { this.#sentAtMs = sentAtMs + leadMs; }
+  /** A new stream: there is nothing yet to compare a frame with. */
+  reset() { this.#isFirst = true; }
 
-  disarm() { this.#sentAtMs = 0; }
-
-  /** A new stream: what was learned of the old one is void. */
-  reset() {
-    this.#quiet = [];
-    this.#sentAtMs = 0;
-    this.#isFirst = true; // there is nothing yet to compare a frame with
-  }
-
-  /** @param {number} nowMs @param {VideoFrameCallbackMetadata} metadata */
-  #look = (nowMs, metadata) => {
+  #look = () => {
     this.#video.requestVideoFrameCallback(this.#look);
     const { videoWidth, videoHeight } = this.#video;
     this.#context.drawImage(this.#video, REGION.left * videoWidth, REGION.top * videoHeight, REGION.width * videoWidth, REGION.height * videoHeight, 0, 0, WIDTH, HEIGHT);
@@ -60,13 +42,6 @@ export class LipWatch {
       this.motion = 0;
     }
     this.#onFrame(this.motion);
-    if (this.#sentAtMs === 0) {
-      this.#quiet.push(this.motion);
-      if (this.#quiet.length > LEARN_FRAMES) this.#quiet.shift();
-    } else if (nowMs > this.#sentAtMs && this.motion > this.#threshold()) {
-      this.#onLips(metadata.expectedDisplayTime - this.#sentAtMs);
-      this.#sentAtMs = 0;
-    }
   };
 
   /** @param {Uint8ClampedArray} rgba */
@@ -86,12 +61,5 @@ export class LipWatch {
       left -= take;
     }
     return sum / wanted;
-  }
-
-  /** Idle sway moves the mouth region too: lips are what moves clearly more than that. */
-  #threshold() {
-    const mean = this.#quiet.reduce((sum, value) => sum + value, 0) / (this.#quiet.length || 1);
-    const variance = this.#quiet.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (this.#quiet.length || 1);
-    return mean + Math.max(3, 4 * Math.sqrt(variance));
   }
 }

@@ -1,0 +1,202 @@
+// The server's own ledger of this session (GET /sessions/{id}/stats), drawn once a second: where a frame's time goes, how late frames leave, how soon lips move.
+// @ts-check
+import { request } from './client.js';
+import { inWords } from './words.js';
+
+/**
+ * @typedef {object} Stats What GET /sessions/{id}/stats answers; milliseconds.
+ * @property {number} framesSent
+ * @property {number} framesSkipped
+ * @property {{ p50: number, p99: number }} frameLatenessMs
+ * @property {{ last: number, p50: number, p99: number }} audioToLipsMs
+ * @property {Record<string, number>} stageMs
+ * @property {number} bufferedAudioMs
+ * @property {number} targetBitrateKbps
+ * @property {number} nacks
+ * @property {number} keyFrames
+ */
+
+const PERIOD_MS = 1000;
+/** After this many refusals in a row there is no use in asking on. */
+const PATIENCE = 3;
+const SECONDS = 60;
+/** In the order of a frame's way. */
+const STAGES = ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send'];
+/** A frame's time at 30 frames a second, ms. */
+const FRAME_MS = 1000 / 30;
+
+/** @param {number} ms */
+const inMs = (ms) => `${ms < 0.00995 ? ms.toFixed(3) : ms < 0.995 ? ms.toFixed(2) : ms < 9.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
+
+export class LedgerPanel {
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #timer;
+  /** One entry a second; lips: of an utterance that began since the entry before, else NaN. @type {{ lateness: number, lips: number }[]} */
+  #course = [];
+  #lastLips = 0;
+  #refusals = 0;
+  #parts;
+  #onLips;
+  /** @type {Map<string, { bar: HTMLElement, value: HTMLElement }>} */
+  #stages = new Map();
+
+  /**
+   * @param {{ total: HTMLElement, bar: HTMLElement, legend: HTMLElement, canvas: HTMLCanvasElement, facts: HTMLElement, why: HTMLElement, body: HTMLElement }} parts
+   * @param {(ms: number) => void} onLips From the arrival of the latest utterance at the server to its first frame leaving it.
+   */
+  constructor(parts, onLips) {
+    this.#parts = parts;
+    this.#onLips = onLips;
+    for (const stage of STAGES) {
+      const bar = document.createElement('i');
+      bar.dataset['stage'] = stage;
+      const item = document.createElement('li');
+      item.dataset['stage'] = stage;
+      const value = document.createElement('b');
+      item.append(stage, value);
+      this.#stages.set(stage, { bar, value });
+      parts.bar.append(bar);
+      parts.legend.append(item);
+    }
+  }
+
+  /** Follows one session until `stop`. @param {string} sessionId @param {string} apiKey */
+  start(sessionId, apiKey) {
+    this.stop();
+    this.#course = [];
+    this.#lastLips = 0;
+    this.#refusals = 0;
+    this.#timer = setInterval(() => { void this.#look(sessionId, apiKey); }, PERIOD_MS);
+  }
+
+  /** What was drawn stays to be read. */
+  stop() {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** @param {string} sessionId @param {string} apiKey */
+  async #look(sessionId, apiKey) {
+    const timer = this.#timer;
+    /** @type {Stats} */
+    let stats;
+    try {
+      stats = await request(`/sessions/${sessionId}/stats`, { apiKey, signal: AbortSignal.timeout(5000) });
+    } catch (error) {
+      if (timer !== this.#timer) return;
+      this.#refusals += 1;
+      if (this.#refusals < PATIENCE) return;
+      this.stop();
+      this.#say(refusal(error));
+      return;
+    }
+    if (timer !== this.#timer) return; // the session ended meanwhile
+    this.#refusals = 0;
+    this.#draw(stats);
+  }
+
+  /** @param {string} text Instead of figures. */
+  #say(text) {
+    this.#parts.why.textContent = text;
+    this.#parts.why.hidden = false;
+    this.#parts.body.hidden = true;
+  }
+
+  /** @param {Stats} stats */
+  #draw({ stageMs, frameLatenessMs, audioToLipsMs, framesSent, framesSkipped, targetBitrateKbps, nacks }) {
+    const { why, body, total, facts } = this.#parts;
+    why.hidden = true;
+    body.hidden = false;
+    let sum = 0;
+    for (const [stage, { bar, value }] of this.#stages) {
+      const ms = stageMs[stage] ?? 0;
+      sum += ms;
+      bar.style.flexGrow = String(ms);
+      bar.title = `${stage}: ${inMs(ms)}`;
+      value.textContent = inMs(ms);
+    }
+    total.textContent = `${inMs(sum)} of the ${FRAME_MS.toFixed(0)} ms between frames`;
+    const isNew = audioToLipsMs.last > 0 && audioToLipsMs.last !== this.#lastLips;
+    this.#lastLips = audioToLipsMs.last;
+    if (isNew) this.#onLips(audioToLipsMs.last);
+    this.#course.push({ lateness: frameLatenessMs.p99, lips: isNew ? audioToLipsMs.last : Number.NaN });
+    if (this.#course.length > SECONDS) this.#course.shift();
+    this.#plot();
+    const shown = [
+      ['Speech in → lips out', audioToLipsMs.last > 0 ? `${inMs(audioToLipsMs.p50)} · ${inMs(audioToLipsMs.p99)}` : '–'],
+      ['Frame lateness', `${inMs(frameLatenessMs.p50)} · ${inMs(frameLatenessMs.p99)}`],
+      ['Frames sent · skipped', `${framesSent} · ${framesSkipped}`],
+      ['Target · asked again', `${targetBitrateKbps} kbit/s · ${nacks}`],
+    ];
+    facts.replaceChildren(...shown.map(([name, value]) => {
+      const row = document.createElement('div');
+      const term = document.createElement('dt');
+      const description = document.createElement('dd');
+      term.textContent = name ?? '';
+      description.textContent = value ?? '';
+      row.append(term, description);
+      return row;
+    }));
+  }
+
+  /** The last minute: lateness as an area, utterances as dots. The newest second is at the right. */
+  #plot() {
+    const { canvas } = this.#parts;
+    const scale = Math.min(2, devicePixelRatio);
+    const width = Math.round(canvas.clientWidth * scale);
+    const height = Math.round(canvas.clientHeight * scale);
+    if (canvas.width !== width) canvas.width = width;
+    if (canvas.height !== height) canvas.height = height;
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    const style = getComputedStyle(canvas);
+    const most = Math.max(...this.#course.flatMap(({ lateness, lips }) => [lateness, Number.isNaN(lips) ? 0 : lips]));
+    const top = [20, 50, 100, 200, 500, 1000].find((limit) => limit >= most * 1.1) ?? most * 1.1;
+    const left = 34 * scale;
+    const right = width - 6 * scale;
+    const base = height - 4 * scale;
+    const high = 8 * scale;
+    const x = (/** @type {number} */ second) => right - (this.#course.length - 1 - second) / (SECONDS - 1) * (right - left);
+    const y = (/** @type {number} */ ms) => base - Math.min(1, ms / top) * (base - high);
+    context.clearRect(0, 0, width, height);
+    context.font = `${11 * scale}px ${style.fontFamily}`;
+    context.textBaseline = 'middle';
+    context.textAlign = 'right';
+    context.lineWidth = scale;
+    for (const share of [0, 0.5, 1]) {
+      const line = Math.round(y(share * top)) + 0.5;
+      context.fillStyle = style.outlineColor;
+      context.fillText(String(share * top), left - 7 * scale, Math.min(base - 2 * scale, line));
+      context.strokeStyle = style.borderTopColor;
+      context.beginPath();
+      context.moveTo(left, line);
+      context.lineTo(right, line);
+      context.stroke();
+    }
+    context.strokeStyle = style.color;
+    context.fillStyle = style.color;
+    context.lineJoin = 'round';
+    context.lineWidth = 1.75 * scale;
+    context.beginPath();
+    this.#course.forEach(({ lateness }, second) => { if (second === 0) context.moveTo(x(0), y(lateness)); else context.lineTo(x(second), y(lateness)); });
+    context.stroke();
+    context.lineTo(x(this.#course.length - 1), base);
+    context.lineTo(x(0), base);
+    context.globalAlpha = 0.14;
+    context.fill();
+    context.globalAlpha = 1;
+    context.fillStyle = style.borderBottomColor;
+    this.#course.forEach(({ lips }, second) => {
+      if (Number.isNaN(lips)) return;
+      context.beginPath();
+      context.arc(x(second), y(lips), 4 * scale, 0, 2 * Math.PI);
+      context.fill();
+    });
+  }
+}
+
+/** @param {unknown} error Why there are no figures, in words. */
+function refusal(error) {
+  const { status } = /** @type {{ status?: number }} */ (error);
+  if (status === 404) return 'No ledger: it is shown to the owner of the session only, by the server that holds it. This answer came from another server, or your key belongs to somebody else.';
+  return `No ledger: ${inWords(error)}`;
+}
