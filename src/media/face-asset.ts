@@ -57,6 +57,7 @@ export interface FaceLimits {
   readonly pitch: number;
   readonly roll: number;
   readonly shift: number;   // 0..12: head translation
+  readonly brow: number;    // 0..1: share of the usual movement of the brows; little where a frame of glasses would bend with them. Files without it mean 1
 }
 
 export interface FaceMeta {
@@ -142,9 +143,11 @@ const unpackPatch = (bytes: Uint8Array, pictureWidth: number, pictureHeight: num
 };
 
 const TINTS = ['cavity', 'gums', 'tongue', 'teeth'] as const;
-const LIMITS = ['round', 'open', 'yaw', 'pitch', 'roll', 'shift'] as const;
+const LIMITS = ['round', 'open', 'yaw', 'pitch', 'roll', 'shift', 'brow'] as const;
+/** Without `brow`, which is younger than some files. */
+const LEAST_LIMITS = 6;
 const LIMIT_RANGE: Record<(typeof LIMITS)[number], readonly [number, number]> = {
-  round: [0, 1], open: [0.3, 1.5], yaw: [0, 0.1], pitch: [0, 0.1], roll: [0, 0.1], shift: [0, 12],
+  round: [0, 1], open: [0.3, 1.5], yaw: [0, 0.1], pitch: [0, 0.1], roll: [0, 0.1], shift: [0, 12], brow: [0, 1],
 };
 const PATCHES = ['teethUpper', 'teethLower', 'lidLeft', 'lidRight'] as const;
 
@@ -236,7 +239,7 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
     return values;
   };
   const tints = section('tints', TINTS.length * 3);
-  const limits = floats('limits', LIMITS.length);
+  const limits = Float32Array.of(...floats('limits', sections.get('limits')?.length === LEAST_LIMITS * 4 ? LEAST_LIMITS : LIMITS.length), 1).subarray(0, LIMITS.length);
   LIMITS.forEach((name, index) => { demand((limits[index] as number) >= LIMIT_RANGE[name][0] && (limits[index] as number) <= LIMIT_RANGE[name][1] + 1e-6, `limits.${name} is out of range`); });
   const patch = (name: (typeof PATCHES)[number]): FacePatch | null => {
     const found = sections.get(name);

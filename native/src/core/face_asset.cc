@@ -112,8 +112,10 @@ Asset parse_asset(std::span<const uint8_t> bytes) {
   const auto tints = sections.need("tints", 12);
   const auto tint = [&](size_t index) { return Yuv{tints[index * 3], tints[index * 3 + 1], tints[index * 3 + 2]}; };
   asset.tints = {tint(0), tint(1), tint(2), tint(3)};
-  const auto limit = [&](size_t index, float low, float high) { return sections.number("limits", 6, index, low, high + 1e-6f); };
-  asset.limits = {limit(0, 0, 1), limit(1, .3f - 1e-6f, 1.5f), limit(2, 0, .1f), limit(3, 0, .1f), limit(4, 0, .1f), limit(5, 0, 12)};
+  // The brow's limit is younger than some files.
+  const size_t limits = sections.find("limits").size() == 6 * sizeof(float) ? 6 : 7;
+  const auto limit = [&](size_t index, float low, float high) { return sections.number("limits", limits, index, low, high + 1e-6f); };
+  asset.limits = {limit(0, 0, 1), limit(1, .3f - 1e-6f, 1.5f), limit(2, 0, .1f), limit(3, 0, .1f), limit(4, 0, .1f), limit(5, 0, 12), limits == 7 ? limit(6, 0, 1) : 1};
   asset.teeth_upper = sections.patch("teethUpper", asset.width, asset.height);
   asset.teeth_lower = sections.patch("teethLower", asset.width, asset.height);
   asset.lid_left = sections.patch("lidLeft", asset.width, asset.height);

@@ -36,7 +36,7 @@ struct Asset {
   const uint8_t* matte = nullptr;
   std::array<std::array<float, 3>, LANDMARKS> landmarks{};
   struct { Yuv cavity, gums, tongue, teeth; } tints{};
-  struct { float round, open, yaw, pitch, roll, shift; } limits{};
+  struct { float round, open, yaw, pitch, roll, shift, brow; } limits{};
   Patch teeth_upper, teeth_lower, lid_left, lid_right;
 
   Point landmark(int index) const { return {landmarks[size_t(index)][0], landmarks[size_t(index)][1]}; }

@@ -7,7 +7,9 @@ namespace mouthpiece::face {
 namespace {
 
 /** Chroma of black inside a mouth: light that came through flesh. */
-constexpr float REDDENING_U = 2.5f, REDDENING_V = 7;
+constexpr float REDDENING_U = 5, REDDENING_V = 9;
+/** Chroma that white teeth have more of in that light: without it they look grey as soon as lips shade them. */
+constexpr float WARMTH_U = 7, WARMTH_V = 6;
 
 Colour colour_of(Yuv c) { return {float(c.y), float(c.u), float(c.v)}; }
 
@@ -36,7 +38,7 @@ Colours show(const Colours& below, const Layer& layer, F4 x, F4 y, float light, 
   const F4 alpha = at.inside ? at(3) * (cover / 255) : splat(0);
   if (!any(alpha > 0)) return below;
   if constexpr (CHANNELS == Channels::luma) return over<CHANNELS>(below, dim<CHANNELS>(Colours{at(0), splat(128), splat(128)}, splat(light)), alpha);
-  else return over<CHANNELS>(below, dim<CHANNELS>(Colours{splat(16), at(1), at(2)}, splat(light)), alpha);
+  else return over<CHANNELS>(below, dim<CHANNELS>(Colours{splat(16), at(1) - WARMTH_U * (1 - light), at(2) + WARMTH_V * (1 - light)}, splat(light)), alpha);
 }
 
 }  // namespace

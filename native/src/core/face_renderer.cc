@@ -159,7 +159,7 @@ void Renderer::move_head() {
   const Model& m = model_;
   const float scale = float(m.asset.height) / 512;
   const float sx = pose_.shift_x * scale, sy = (pose_.shift_y - pose_.breath * BREATH_LIFT) * scale;
-  const float lift = -(pose_.brow + mood_.brow) * BROW_LIFT * m.face_height, frown = mood_.frown * FROWN * m.face_height;
+  const float brows = m.asset.limits.brow * m.face_height, lift = -(pose_.brow + mood_.brow) * BROW_LIFT * brows, frown = mood_.frown * FROWN * brows;
   const float down_x = -m.frame.sin, down_y = m.frame.cos, roll = pose_.roll, yaw = pose_.yaw, pitch = pose_.pitch;
   for (int j = 0; j < m.rows; j++) {
     const size_t first = size_t(m.node(0, j));
@@ -255,7 +255,7 @@ void Renderer::hold_head() {
     pose_.shift_y = was.shift_y;
     pose_.breath = was.breath;
   }
-  if (std::abs(pose_.brow - was.brow) * BROW_LIFT * m.face_height < most) pose_.brow = was.brow;
+  if (std::abs(pose_.brow - was.brow) * BROW_LIFT * m.asset.limits.brow * m.face_height < most) pose_.brow = was.brow;
 }
 
 /** Nodes that would hardly move stay; those that belong at rest go there, so that rest is the neutral picture. */

@@ -8,6 +8,7 @@ import { FaceFinder, type FoundFace } from './detect.ts';
 import type { FaceWarning } from './errors.ts';
 import { closedEye, eyesHidden } from './eyes.ts';
 import { Pyramid, type RgbImage } from './image.ts';
+import { wearsGlasses } from './glasses.ts';
 import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './landmarks.ts';
 import { segmentHead } from './head-mask.ts';
 import { headMatte } from './matte.ts';
@@ -16,6 +17,9 @@ import { chooseFace, judgeCrop } from './quality.ts';
 import { measureLight } from './skin.ts';
 import { toI420 } from './sprite.ts';
 import { mouthTints, ownTeeth } from './teeth.ts';
+
+/** A frame that bends by a pixel is not seen to. */
+const BROWS_UNDER_GLASSES = .15;
 
 export interface CreatedFace {
   /** In the format of media/face-asset.ts. */
@@ -59,12 +63,13 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
     matte: matte.weight,
     tints: mouthTints(light, teeth?.colour ?? null),
     limits: {
-      round: rest.opening ? .6 : 1,
+      round: 1 - .4 * rest.smile,
       open: 1,
       yaw: .06 * matte.freedom,
       pitch: .05 * matte.freedom,
       roll: .05 * matte.freedom,
       shift: 6 * matte.freedom,
+      brow: wearsGlasses(rest.image, rest.points) ? BROWS_UNDER_GLASSES : 1,
     },
     teethUpper: teeth?.patch ?? null,
     teethLower: null,

@@ -27,7 +27,7 @@ export function measureLight(image: RgbImage, points: Landmarks): Light {
   const scleraLuma = .299 * sclera[0] + .587 * sclera[1] + .114 * sclera[2];
   // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white teeth.
   const luma = clamp(Math.max(1.2 * scleraLuma, .62 * skinLuma + 88), 70, 238);
-  const hue = (c: number): number => clamp((sclera[c]! / Math.max(1, scleraLuma) + 2) / 3, .85, 1.1);
+  const hue = (c: number): number => clamp((sclera[c]! / Math.max(1, scleraLuma) + 1) / 2, .8, 1.12);
   return { skin, white: [luma * hue(0), luma * hue(1), luma * hue(2)], grain: grainOf(image, cheeks) };
 }
 

@@ -12,11 +12,14 @@ export interface OwnTeeth { readonly patch: FacePatch; readonly colour: Rgb }
 const MIN_OPENING_PIXELS = 150;
 /** Share of the opening that must be teeth: a mouth that shows a few pixels of them is better painted. */
 const MIN_TEETH_SHARE = .3;
+/** Share of the middle's columns that must hold a tooth of at least this share of the usual height: shade and reflections can hide one, and a row with a gap is worse than a painted one. */
+const MIN_WHOLE = .9;
+const STUMP = .5;
 
 /**
  * The upper row as seen in a smile: bright and not red. Of each column the run nearest the upper lip counts; below it may be
  * the cavity, the tongue or the lower row.
- * @returns null when there is too little to see
+ * @returns null when there is too little to see, or not a whole row
  */
 export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | null {
   const { width, height } = image;
@@ -31,6 +34,7 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | null {
   for (const { index } of teeth) tooth.data[index] = 1;
   const box = boundsOf(opening, 12);
   const row = upperRow(dilate(tooth, 1), opening, box);
+  if (!isWhole(row, box)) return null;
   const known = Uint8Array.from(row.data, (value, i) => value > .5 && opening.data[i]! > .9 && tooth.data[i]! > .5 ? 1 : 0);
   if (!known.includes(1)) return null;
   // Colours continue beyond what is seen, so that a lip that rises further still uncovers something plausible.
@@ -77,6 +81,18 @@ function upperRow(tooth: Plane, opening: Plane, box: Box): Plane {
     }
   }
   return row;
+}
+
+/** In the middle half of the mouth. */
+function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boolean {
+  const heights: number[] = [];
+  for (let x = Math.round(left + .27 * (right - left)); x < left + .73 * (right - left); x++) {
+    let height = 0;
+    for (let y = top; y < bottom; y++) height += data[y * width + x]! > .5 ? 1 : 0;
+    heights.push(height);
+  }
+  const usual = quantile(heights, .7);
+  return heights.filter((height) => height > 0 && height >= STUMP * usual).length >= MIN_WHOLE * heights.length;
 }
 
 /** Behind the upper lip the row goes on. */

@@ -6,12 +6,16 @@ import { FaceFinder } from '../../../src/jobs/face/detect.ts';
 import { listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
 import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/errors.ts';
 import { decodeFaceAsset, type FaceAssetParts } from '../../../src/media/face-asset.ts';
-import { drawnOver, fixture, landscape, laughing, portrait, portraitOf, smallIn, tilted, twoFaces } from './portraits.ts';
+import { drawnOver, fixture, landscape, laughing, portrait, portraitOf, smallIn, smilingClosed, tilted, twoFaces } from './portraits.ts';
 
 let finder: FaceFinder;
 before(async () => { finder = await FaceFinder.load(); });
 
 const create = async (bytes: Uint8Array) => createFace(bytes, { name: 'test', finder });
+const describeFace = async (bytes: Uint8Array) => {
+  const { asset, warnings } = await create(bytes);
+  return { parts: decodeFaceAsset(asset), warnings };
+};
 const partsOf = async (bytes: Uint8Array): Promise<FaceAssetParts> => decodeFaceAsset((await create(bytes)).asset);
 const at = ({ landmarks }: FaceAssetParts, index: number): [number, number] => [landmarks[index * 3]!, landmarks[index * 3 + 1]!];
 const rejects = async (bytes: Uint8Array, code: FaceErrorCode): Promise<void> => assert.rejects(create(bytes), (error: unknown) => {
@@ -128,6 +132,39 @@ test('an open mouth is closed, and its teeth are kept, in colour and in black an
     const bright = luma.filter((_, i) => alpha[i]! > 250);
     assert.ok(bright.length > 200 && bright.reduce((sum, value) => sum + value, 0) / bright.length > 170);
   }
+});
+
+test('teeth that coloured light keeps as red as the lips are teeth all the same', async () => {
+  // Lips and teeth of one redness, as under a red lamp; the teeth are bluer.
+  const { parts, warnings } = await describeFace(await laughing('ava', { x: 514, y: 598, halfWidth: 88 }, { lips: '#b5605a', inside: '#b476ae', teeth: '#b476ae', height: .2, lip: 60 }));
+  assert.ok(warnings.includes('MOUTH_OPEN'));
+  assertSound(parts);
+  const [x, y] = at(parts, 14);
+  const [u, lipU] = [0, 9].map((dy) => parts.neutral[512 * 512 + Math.floor((y + dy) / 2) * 256 + Math.floor(x / 2)]!);
+  assert.ok(Math.abs(u! - lipU!) < 8, `something blue is left between the lips: ${u} against ${lipU}`);
+});
+
+test('a row of teeth with a gap in it is not used', async () => {
+  const mouth = { x: 516, y: 598, halfWidth: 88 };
+  const gap = '<rect x="505" y="590" width="16" height="80" fill="#2a0f10"/>';
+  const { parts } = await describeFace(await sharp(await laughing('mei', mouth)).composite([{ input: Buffer.from(`<svg width="1024" height="1024">${gap}</svg>`) }]).png().toBuffer());
+  assert.equal(parts.teethUpper, null);
+});
+
+test('the broader a closed smile, the less the lips round', async () => {
+  const smiling = async (lift: number): Promise<number> => (await describeFace(await smilingClosed('ava', lift))).parts.limits.round;
+  const [none, broad] = [await smiling(0), await smiling(60)];
+  assert.equal(none, 1);
+  assert.ok(broad < .8, `${broad}`);
+});
+
+test('brows move little behind glasses, thick or thin, and freely without', async () => {
+  const browOf = async (bytes: Uint8Array): Promise<number> => (await describeFace(bytes)).parts.limits.brow;
+  const frame = (stroke: string): string => `<g fill="none" ${stroke}><rect x="372" y="420" width="125" height="100" rx="34"/><rect x="530" y="420" width="125" height="100" rx="34"/><path d="M497 455 q16 -12 33 0"/></g>`;
+  for (const id of ['ava', 'samuel', 'walter']) assert.equal(await browOf(portraitOf(id)), 1, id);
+  assert.ok(await browOf(portraitOf('ruth')) < .3, 'ruth wears glasses');
+  assert.ok(await browOf(await drawnOver('samuel', frame('stroke="#222" stroke-width="9"'))) < .3);
+  assert.ok(await browOf(await drawnOver('ava', frame('stroke="#777" stroke-width="4"'))) < .3);
 });
 
 test('dark glasses do not blink', async () => {

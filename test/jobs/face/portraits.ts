@@ -32,12 +32,28 @@ export const landscape = async (): Promise<Buffer> => sharp(Buffer.from(`<svg xm
   <defs><linearGradient id="s" x2="0" y2="1"><stop offset="0" stop-color="#79b"/><stop offset="1" stop-color="#eca"/></linearGradient></defs>
   <rect width="800" height="600" fill="url(#s)"/><path d="M0 400 L200 250 L330 380 L520 210 L800 420 V600 H0Z" fill="#465"/><circle cx="650" cy="110" r="45" fill="#ffd"/></svg>`)).jpeg().toBuffer();
 
-/** A mouth that laughs, painted over the closed one: dark inside, an upper row of teeth. */
-export async function laughing(id: string, mouth: { x: number; y: number; halfWidth: number }): Promise<Buffer> {
+/** A mouth that laughs, painted over the closed one: dark inside, an upper row of teeth. `height` of the opening in half widths. */
+export async function laughing(id: string, mouth: { x: number; y: number; halfWidth: number }, { lips = '#b5605a', inside = '#2a0f10', teeth = '#eee6d8', height = .52, lip = 20 } = {}): Promise<Buffer> {
   const { x, y, halfWidth: w } = mouth;
-  const h = .52 * w;
+  const h = height * w;
   return drawnOver(id, `
-    <path d="M${x - w} ${y - 4} Q${x} ${y - 30} ${x + w} ${y - 4} Q${x} ${y + 2.3 * h + 20} ${x - w} ${y - 4}Z" fill="#b5605a"/>
-    <path d="M${x - .86 * w} ${y} Q${x} ${y - 8} ${x + .86 * w} ${y} Q${x} ${y + 2 * h} ${x - .86 * w} ${y}Z" fill="#2a0f10"/>
-    <path d="M${x - .80 * w} ${y + 1} Q${x} ${y - 6} ${x + .80 * w} ${y + 1} Q${x} ${y + 1.35 * h} ${x - .80 * w} ${y + 1}Z" fill="#eee6d8"/>`);
+    <path d="M${x - w} ${y - 4} Q${x} ${y - 10 - lip} ${x + w} ${y - 4} Q${x} ${y + 2.3 * h + lip} ${x - w} ${y - 4}Z" fill="${lips}"/>
+    <path d="M${x - .86 * w} ${y} Q${x} ${y - 8} ${x + .86 * w} ${y} Q${x} ${y + 2 * h} ${x - .86 * w} ${y}Z" fill="${inside}"/>
+    <path d="M${x - .80 * w} ${y + 1} Q${x} ${y - 6} ${x + .80 * w} ${y + 1} Q${x} ${y + 1.35 * h} ${x - .80 * w} ${y + 1}Z" fill="${teeth}"/>`);
+}
+
+/** The corners of a closed mouth drawn up by `lift` of 1024 pixels: the lower face sheared into a smile, column by column. */
+export async function smilingClosed(id: string, lift: number): Promise<Buffer> {
+  const { data, info } = await portrait(id).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+  const out = Buffer.from(data);
+  const [centre, mouthY, halfWidth] = [514, 600, 88];
+  for (let y = 480; y < 760; y++) {
+    for (let x = 340; x < 690; x++) {
+      const r = Math.abs(x - centre) / halfWidth;
+      const up = lift * Math.min(1, r * r) * Math.exp(-(Math.max(0, r - 1) ** 2) / .4) * Math.exp(-(((y - mouthY) / 70) ** 2));
+      const from = Math.min(info.height - 1, Math.round(y + up));
+      for (let c = 0; c < 3; c++) out[(y * info.width + x) * 3 + c] = data[(from * info.width + x) * 3 + c]!;
+    }
+  }
+  return sharp(out, { raw: { width: info.width, height: info.height, channels: 3 } }).png().toBuffer();
 }

@@ -25,6 +25,16 @@ test('reads an asset and tells its size', () => {
   assert.throws(() => new (native.FaceRenderer as unknown as new (x: unknown) => unknown)({}), TypeError);
 });
 
+test('files from before the limit of the brows are read as if they had none', () => {
+  const older = bytes.slice();
+  const entry = Buffer.from(older.buffer).indexOf('limits\0');
+  const length = new DataView(older.buffer, entry + 20, 4);
+  assert.equal(length.getUint32(0, true), 28);
+  length.setUint32(0, 24, true);
+  assert.deepEqual(decodeFaceAsset(older).limits, { ...decodeFaceAsset(bytes).limits, brow: 1 });
+  assert.deepEqual(new Canvas(new native.FaceAsset(older)).show(VISEMES.aa).picture, new Canvas(new native.FaceAsset(bytes)).show(VISEMES.aa).picture);
+});
+
 test('keeps its own bytes alive, shared or not', async () => {
   const plain = bytes.slice();
   const asset = new native.FaceAsset(plain);

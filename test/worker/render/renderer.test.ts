@@ -106,6 +106,11 @@ describe('mouth', () => {
   });
 });
 
+test('a face that allows less of its brows moves them less', () => {
+  const limited = new native.FaceAsset(syntheticAsset({ limits: { ...parts.limits, brow: .25 } }));
+  assert.deepEqual(new Canvas(limited).show({}, 1, poseOf({ brow: .8 })).picture, new Canvas(asset).show({}, 1, poseOf({ brow: .2 })).picture);
+});
+
 describe('every frame', () => {
   test('leaves the background as it is, and marks all that it changes', () => {
     const random = randoms(7);
