@@ -12,7 +12,7 @@ export const FACE_ERRORS = {
   FACE_TURNED_AWAY: 'The head is turned too far to the side, up or down. Use a portrait that looks towards the camera.',
   FACE_TILTED: 'The head is tilted too far. Rotate the picture so that the face is upright.',
   FACE_CUT_OFF: 'Part of the face lies outside the picture. Use one that shows the whole face, from forehead to chin.',
-  MOUTH_COVERED: 'The mouth is covered or cannot be made out. Use a portrait without a mask, hand or object before the mouth.',
+  MOUTH_COVERED: 'The mouth is covered or cannot be made out. Use an upright portrait without a mask, hand or object before the mouth.',
   FACE_UNCLEAR: 'The face cannot be made out well enough. Use a sharper, better lit picture.',
 } as const;
 

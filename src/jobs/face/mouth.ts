@@ -49,6 +49,9 @@ const at = (points: Landmarks, index: number): Point => ({ x: px(points, index),
 const innerPolygon = (points: Landmarks): Point[] => [...UPPER_INNER.map((i) => at(points, i)), ...LOWER_INNER.toReversed().map((i) => at(points, i))];
 const outerPolygon = (points: Landmarks): Point[] => [...UPPER_OUTER.map((i) => at(points, i)), ...LOWER_OUTER.toReversed().map((i) => at(points, i))];
 
+/** The line between lips that touch is dark and may measure up to this. */
+const THIN = .05;
+
 /** A wide gap is open; a narrow one only when what shows in it is not lip: teeth are less red, or of another colour under coloured light, the cavity is darker. */
 function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number): boolean {
   if (gap > .12) return true;
@@ -64,7 +67,7 @@ function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number)
   if (inside.length < 12 || lips.length < 12) return gap > .08;
   const [lip, shown] = [middle(lips), middle(inside)];
   const darker = lip.l - shown.l;
-  return lip.a - shown.a > 5 || darker > (gap > .06 ? 14 : 22) || -darker > LIGHTER || isTinted(lip, shown);
+  return lip.a - shown.a > 5 || (gap > THIN && darker > (gap > .06 ? 14 : 22)) || -darker > LIGHTER || isTinted(lip, shown);
 }
 
 const middle = (labs: readonly Lab[]): Lab => ({ l: median(labs.map(({ l }) => l)), a: median(labs.map(({ a }) => a)), b: median(labs.map(({ b }) => b)) });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import sharp from 'sharp';
+import sharp, { type Matrix3x3 } from 'sharp';
 import { createFace } from '../../../src/jobs/face/create-face.ts';
 import { FaceFinder } from '../../../src/jobs/face/detect.ts';
 import { listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
@@ -107,6 +107,11 @@ test('transparency, grey, paint, old prints, EXIF orientation', async () => {
   assertSound(await partsOf(await portrait('samuel').tint('#c8a070').jpeg({ quality: 25 }).toBuffer()));
   const lying = await portrait('ava').rotate(90).withMetadata({ orientation: 8 }).jpeg({ quality: 95 }).toBuffer();
   assertSound(await partsOf(lying));
+});
+
+test('old prints: the dark line between closed lips is no opening', async () => {
+  const sepia: Matrix3x3 = [[.393, .769, .189], [.349, .686, .168], [.272, .534, .131]];
+  for (const id of ['ava', 'mei', 'walter']) assert.deepEqual((await create(await portrait(id).recomb(sepia).jpeg().toBuffer())).warnings, [], id);
 });
 
 test('an open mouth is closed, and its teeth are kept, in colour and in black and white', async () => {
