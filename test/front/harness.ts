@@ -41,8 +41,12 @@ export async function startTestFront(config: Partial<FrontConfig> = {}, deps: Pa
     deps: { history, serverId: 'test', canPlace: () => true, draining: () => false, models: ['rig'], readiness: {}, metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }), onRequest: () => {}, ...deps },
   });
   const { key } = await front.apiKeys.create('owner-1', 'test');
-  const { port } = await front.listen();
-  const url = `http://127.0.0.1:${port}`;
+  const { port } = await front.listen().catch(async (error: unknown) => {
+    await front.close();
+    await store.close();
+    throw error;
+  });
+  const url = `${config.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   return {
     front, history, store, url, key, dataDir,
     call(target, { json, key: chosen = key, ...init } = {}) {

@@ -1,0 +1,66 @@
+// The server as its own TLS end: HTTPS and WSS with certificate files, addresses that say so, and files that cannot be used told in one line.
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import tls from 'node:tls';
+import { createCertificate } from '../../../src/worker/peer/certificate.ts';
+import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
+
+let folder: string;
+let files: { certFile: string; keyFile: string };
+let server: TestFront;
+let certificate: string;
+
+before(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-tls-'));
+  const { der, privateKey } = createCertificate(Date.now());
+  certificate = `-----BEGIN CERTIFICATE-----\n${der.toString('base64').match(/.{1,64}/g)!.join('\n')}\n-----END CERTIFICATE-----\n`;
+  files = { certFile: path.join(folder, 'cert.pem'), keyFile: path.join(folder, 'key.pem') };
+  await writeFile(files.certFile, certificate);
+  await writeFile(files.keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  server = await startTestFront({ tls: files }, { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) });
+});
+after(async () => {
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** This certificate alone is trusted; it names no host. */
+const trust = (): tls.ConnectionOptions => ({ ca: certificate, checkServerIdentity: () => undefined });
+
+async function request(target: string, body?: string): Promise<{ status: number; body: string }> {
+  const { port } = new URL(server.url);
+  const sent = https.request({ host: '127.0.0.1', port, path: target, method: body === undefined ? 'GET' : 'POST', headers: { 'x-service-api-key': server.key, 'content-type': 'application/json' }, ...trust() });
+  sent.end(body);
+  const [reply] = await once(sent, 'response') as [IncomingMessage];
+  return { status: reply.statusCode!, body: Buffer.concat(await reply.toArray() as Buffer[]).toString() };
+}
+
+test('HTTPS with the given certificate, and addresses that say https', async () => {
+  assert.equal((await request('/healthz')).status, 200);
+  const made = await request('/static/audio', JSON.stringify({ faceId: 'ava', audioBase64: 'AAAA' }));
+  assert.match((JSON.parse(made.body) as { mp4_url: string }).mp4_url, /^https:\/\/127\.0\.0\.1:\d+\/static\/mp4\//);
+});
+
+test('WSS on the same port', async () => {
+  const socket = tls.connect({ host: '127.0.0.1', port: Number(new URL(server.url).port), ...trust() });
+  await once(socket, 'secureConnect');
+  socket.write('GET /compose/webrtc/livekit?session_token=x HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n');
+  const [reply] = await once(socket, 'data') as [Buffer];
+  assert.match(reply.toString('latin1'), /^HTTP\/1\.1 101 /);
+  socket.destroy();
+});
+
+test('a key that does not belong to the certificate is refused in one line that names the files', async () => {
+  const keyFile = path.join(folder, 'other.pem');
+  await writeFile(keyFile, generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  for (const bad of [{ ...files, keyFile }, { ...files, certFile: path.join(folder, 'missing.pem') }]) {
+    await assert.rejects(startTestFront({ tls: bad }), (error: Error) => error.message.includes('TLS_CERT_FILE=') && !error.message.includes('\n'));
+  }
+});
