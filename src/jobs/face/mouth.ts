@@ -67,7 +67,9 @@ function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number)
   if (inside.length < 12 || lips.length < 12) return gap > .08;
   const [lip, shown] = [middle(lips), middle(inside)];
   const darker = lip.l - shown.l;
-  return lip.a - shown.a > 5 || (gap > THIN && darker > (gap > .06 ? 14 : 22)) || -darker > LIGHTER || isTinted(lip, shown);
+  // What is far darker than the lips is less red for that alone.
+  if (gap <= THIN && darker > 15) return false;
+  return lip.a - shown.a > 5 || darker > (gap > .06 ? 14 : 22) || -darker > LIGHTER || isTinted(lip, shown);
 }
 
 const middle = (labs: readonly Lab[]): Lab => ({ l: median(labs.map(({ l }) => l)), a: median(labs.map(({ a }) => a)), b: median(labs.map(({ b }) => b)) });

@@ -109,9 +109,10 @@ test('transparency, grey, paint, old prints, EXIF orientation', async () => {
   assertSound(await partsOf(lying));
 });
 
-test('old prints: the dark line between closed lips is no opening', async () => {
+test('old prints and candle-light: the dark line between closed lips is no opening', async () => {
   const sepia: Matrix3x3 = [[.393, .769, .189], [.349, .686, .168], [.272, .534, .131]];
   for (const id of ['ava', 'mei', 'walter']) assert.deepEqual((await create(await portrait(id).recomb(sepia).jpeg().toBuffer())).warnings, [], id);
+  assert.deepEqual((await create(await portrait('mei').recomb([[1.25, 0, 0], [0, .8, 0], [0, 0, .4]]).jpeg().toBuffer())).warnings, [], 'by candle-light');
 });
 
 test('an open mouth is closed, and its teeth are kept, in colour and in black and white', async () => {
