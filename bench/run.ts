@@ -43,7 +43,9 @@ export async function runScenario(scenario: Scenario, { options = {}, target = n
   };
   const started = new Date();
   try {
-    const outcome = await scenario.run(context);
+    const measured = await scenario.run(context);
+    const unknown = Object.entries(measured.figures).filter(([, value]) => Number.isNaN(value)).map(([name]) => name);
+    const outcome = target === null || unknown.length === 0 ? measured : { ...measured, notes: [...measured.notes, `Not to be known from outside: ${unknown.join(', ')}.`] };
     return {
       scenario: scenario.name, about: scenario.about, startedAt: started.toISOString(), durationSeconds: (Date.now() - started.getTime()) / 1000, commit: commit(ROOT),
       target: target === null ? 'own server' : `server at ${target.url}`, machine: machine(), options: merged, outcome,

@@ -1,7 +1,7 @@
 // A run as one HTML file that needs nothing else: bounds, tables, plots, and what was run where.
 import type { Run } from '../run.ts';
 import { holds } from '../scenario.ts';
-import { draw, escapeHtml, short } from './plot.ts';
+import { type Plot, draw, escapeHtml, short } from './plot.ts';
 
 const STYLE = `
   :root { color-scheme: light dark; --ink: #1c2330; --soft: #667; --line: #d9dde5; --paper: #fff; --good: #2a8a4a; --bad: #c9372c; }
@@ -14,15 +14,21 @@ const STYLE = `
 
 const cell = (value: string | number): string => escapeHtml(typeof value === 'number' ? short(value) : value);
 
+/** A server elsewhere leaves some plots empty. */
+function hasData(plot: Plot): boolean {
+  if (plot.kind === 'lines') return plot.lines.some(({ points }) => points.some(([, y]) => Number.isFinite(y)));
+  return plot.kind !== 'stack' || plot.bars.every(({ parts }) => Object.values(parts).every(Number.isFinite));
+}
+
 export function toHtml(run: Run): string {
   const { outcome, machine } = run;
   const settings = Object.entries(run.options).map(([name, value]) => `${name} ${value}`).join(', ');
   const bounds = outcome.bounds.map((bound) => `<tr><td>${escapeHtml(bound.name)}</td><td>${short(bound.value)} ${bound.unit}</td><td>${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit}</td><td class="${holds(bound) ? 'good' : 'bad'}">${holds(bound) ? 'holds' : 'broken'}</td></tr>`);
   const tables = outcome.tables.map(({ title, columns, rows }) => `<h2>${escapeHtml(title)}</h2><table><tr>${columns.map((column) => `<th>${escapeHtml(column)}</th>`).join('')}</tr>${rows.map((row) => `<tr>${row.map((value) => `<td>${cell(value)}</td>`).join('')}</tr>`).join('')}</table>`);
-  const plots = outcome.plots.map((plot) => `<figure><figcaption>${escapeHtml(plot.title)}</figcaption>${draw(plot)}</figure>`);
+  const plots = outcome.plots.filter(hasData).map((plot) => `<figure><figcaption>${escapeHtml(plot.title)}</figcaption>${draw(plot)}</figure>`);
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Mouthpiece bench: ${run.scenario}</title><style>${STYLE}</style>
 <h1>${escapeHtml(run.scenario)}</h1><p>${escapeHtml(run.about)}</p>
-<p class="soft">${run.startedAt}, ${run.durationSeconds.toFixed(0)} s, commit ${run.commit}, ${escapeHtml(run.target)}<br>${escapeHtml(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}`)}<br>${escapeHtml(settings)}</p>
+<p class="soft">${run.startedAt}, ${run.durationSeconds.toFixed(0)} s, commit ${run.commit}, ${escapeHtml(run.target)}<br>${run.target === 'own server' ? '' : 'load from '}${escapeHtml(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}`)}<br>${escapeHtml(settings)}</p>
 ${bounds.length === 0 ? '' : `<h2>Bounds</h2><table><tr><th></th><th>measured</th><th>bound</th><th></th></tr>${bounds.join('')}</table>`}
 ${tables.join('\n')}
 ${plots.length === 0 ? '' : `<h2>Plots</h2><div class="plots">${plots.join('\n')}</div>`}

@@ -14,7 +14,7 @@ import { type Bound, type Context, type Outcome, type Scenario, type Server, atL
 import { Interval } from '../server-view.ts';
 import { OUT, OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
 
-const STAGES = ['features', 'inference', 'render', 'encode', 'send', 'audio'] as const;
+const STAGES = ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send', 'audio'] as const;
 const CYCLE_SECONDS = 10;
 const SETTLE_MS = 4000;
 const REFUSALS_TO_BELIEVE = 8;
@@ -110,11 +110,17 @@ async function run(context: Context): Promise<Outcome> {
     refused = await openUpTo(fleet, wanted, plan);
     const step = await hold(context, server, fleet);
     steps.push(step);
-    context.progress(`${String(step.sessions).padStart(4)} sessions  ${step.cores.toFixed(2)} cores  lateness p50 ${step.latenessP50Ms.toFixed(1)} p99 ${step.latenessP99Ms.toFixed(1)} ms  lips p99 ${step.lipsP99Ms.toFixed(0)} ms  ${step.framesPerSession.toFixed(1)} fps  ${step.rssMb.toFixed(0)} MB  load generator +${step.loadLoopP99Ms.toFixed(0)} ms  ${step.broken ?? 'ok'}`);
+    const inside = Number.isFinite(step.cores) ? `${step.cores.toFixed(2)} cores  lateness p50 ${step.latenessP50Ms.toFixed(1)} p99 ${step.latenessP99Ms.toFixed(1)} ms  lips p99 ${step.lipsP99Ms.toFixed(0)} ms  ${step.rssMb.toFixed(0)} MB  ` : '';
+    context.progress(`${String(step.sessions).padStart(4)} sessions  ${inside}${step.framesPerSession.toFixed(1)} fps  delay p99 ${step.delayP99Ms.toFixed(1)} ms  load generator +${step.loadLoopP99Ms.toFixed(0)} ms  ${step.broken ?? 'ok'}`);
     if (step.broken !== null) break;
   }
   const good = steps.filter(({ broken }) => broken === null);
   const best = good.at(-1);
+  if (server.pid === null) {
+    // What encoding costs on this machine says nothing of the server's.
+    await fleet.closeAll();
+    return report(context, { steps, best, bare: null, refused, emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20 });
+  }
   const after = await look(server);
   const kbps = after === null ? 600 : after.sum('mouthpiece_send_rate_target_bytes_per_second_sum') / after.sum('mouthpiece_send_rate_target_bytes_per_second_count') * 8 / 1000;
   const file = path.join(OUT, `capacity-${process.pid}.${codecOf(options) === 'vp8' ? 'ivf' : 'h264'}`);
@@ -141,20 +147,21 @@ async function openUpTo(fleet: Fleet, wanted: number, plan: TalkPlan): Promise<s
   return null;
 }
 
-interface Found { readonly steps: readonly Step[]; readonly best: Step | undefined; readonly bare: BareEncode; readonly refused: string | null; readonly emptyMb: number }
+interface Found { readonly steps: readonly Step[]; readonly best: Step | undefined; readonly bare: BareEncode | null; readonly refused: string | null; readonly emptyMb: number }
 
 function report({ options }: Context, { steps, best, bare, refused, emptyMb }: Found): Outcome {
   const workers = number(options, 'workers');
   const mbPerSession = steps.length >= 3 ? slope(steps.map(({ sessions, rssMb }) => [sessions, rssMb])) : ((steps[0]?.rssMb ?? Number.NaN) - emptyMb) / (steps[0]?.sessions ?? 1);
-  const ratio = (best ?? steps.at(-1))!.msPerFrame / bare.msPerFrame;
+  const ratio = (best ?? steps.at(-1))!.msPerFrame / (bare?.msPerFrame ?? Number.NaN);
   const isInside = Number.isFinite(steps[0]?.cores);
   const sessionsPerCore = (best?.sessions ?? 0) / workers;
   const figures = {
     sessionsPerCore, coresAtBest: best?.cores ?? Number.NaN, coresPerSession: (best ?? steps.at(-1))!.cores / (best ?? steps.at(-1))!.sessions, msPerFrame: (best ?? steps.at(-1))!.msPerFrame,
-    bareEncodeMsPerFrame: bare.msPerFrame, ratioToBareEncode: ratio, mbPerSession, latenessP99Ms: best?.latenessP99Ms ?? Number.NaN, lipsP99Ms: best?.lipsP99Ms ?? Number.NaN, emptyMb,
+    bareEncodeMsPerFrame: bare?.msPerFrame ?? Number.NaN, ratioToBareEncode: ratio, mbPerSession, latenessP99Ms: best?.latenessP99Ms ?? Number.NaN, lipsP99Ms: best?.lipsP99Ms ?? Number.NaN, emptyMb,
   };
   const bounds: Bound[] = [atLeast(`sessions on a core, ${options['speaking']} % speaking`, sessionsPerCore, number(options, 'expect'))];
-  if (isInside) bounds.push(atMost('whole session against the bare encode of its frames', ratio, number(options, 'ratio'), 'x'), atMost('memory of a session', mbPerSession, 25, 'MB'));
+  if (bare !== null) bounds.push(atMost('whole session against the bare encode of its frames', ratio, number(options, 'ratio'), 'x'));
+  if (isInside) bounds.push(atMost('memory of a session', mbPerSession, 25, 'MB'));
   const line = (name: string, value: (step: Step) => number): { name: string; points: [number, number][] } => ({ name, points: steps.map((step) => [step.sessions, value(step)]) });
   return {
     figures, bounds,
@@ -164,12 +171,14 @@ function report({ options }: Context, { steps, best, bare, refused, emptyMb }: F
     }],
     plots: [
       { kind: 'lines', title: 'Frame lateness', x: 'sessions', y: 'ms', lines: [line('p50', (step) => step.latenessP50Ms), line('p99', (step) => step.latenessP99Ms), line('delay p99, outside', (step) => step.delayP99Ms)], limits: [{ name: 'bound', y: number(options, 'lateness') }] },
-      { kind: 'lines', title: 'CPU of the workers', x: 'sessions', y: 'cores', lines: [line('cores', (step) => step.cores), line('bare encode alone', (step) => step.sessions * 30 * bare.msPerFrame / 1000)] },
+      { kind: 'lines', title: 'CPU of the workers', x: 'sessions', y: 'cores', lines: [line('cores', (step) => step.cores), ...(bare === null ? [] : [line('bare encode alone', (step) => step.sessions * 30 * bare.msPerFrame / 1000)])] },
       { kind: 'stack', title: 'CPU by stage', y: 'cores', bars: steps.map((step) => ({ name: String(step.sessions), parts: { ...step.stages, other: Math.max(0, step.cores - Object.values(step.stages).reduce((sum, value) => sum + value, 0)) } })) },
       { kind: 'lines', title: 'Memory of the server', x: 'sessions', y: 'MB', lines: [line('resident', (step) => step.rssMb)] },
     ],
     notes: [
-      `Bare encode: the pictures one peer received, decoded and coded again by ${(best ?? steps[0]!).sessions} encoders in turn with the server's settings and mean bitrate, on the worker's core, after the load had gone; ${bare.frames} frames.`,
+      bare === null
+        ? `The server is elsewhere: its sessions are counted for ${workers} core(s) as --workers says, it refuses by its own settings, and encoding is not compared, since the processor is another.`
+        : `Bare encode: the pictures one peer received, decoded and coded again by ${(best ?? steps[0]!).sessions} encoders in turn with the server's settings and mean bitrate, on the worker's core, after the load had gone; ${bare.frames} frames.`,
       ...(refused === null ? [] : [`The ramp ended because the server refused: ${refused}`]),
       ...(Math.max(...steps.map(({ loadLoopP99Ms }) => loadLoopP99Ms)) > 20 ? ['The load generator itself was late by over 20 ms at times: delays seen from outside are too large. Give it more cores.'] : []),
       ...(isInside ? [] : [OUTSIDE_NOTE]),

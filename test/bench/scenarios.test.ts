@@ -1,6 +1,8 @@
 // Every scenario of the bench runs small: it finishes, its figures are of a sane size, and its report can be written.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { type TestContext, test } from 'node:test';
 import { toHtml } from '../../bench/report/html.ts';
 import { type Run, runScenario } from '../../bench/run.ts';
 import { baseline } from '../../bench/scenarios/baseline.ts';
@@ -12,7 +14,8 @@ import { network } from '../../bench/scenarios/network.ts';
 import { rest } from '../../bench/scenarios/rest.ts';
 import { soak } from '../../bench/scenarios/soak.ts';
 import { staticVideo } from '../../bench/scenarios/static.ts';
-import { type Scenario, holds } from '../../bench/scenario.ts';
+import { type Scenario, type Target, holds } from '../../bench/scenario.ts';
+import { type TestServer, startServer } from '../harness/server.ts';
 
 type Range = readonly [low: number, high: number];
 
@@ -40,3 +43,35 @@ small(network, { 'perfect: longest gap ms': [30, 2000], 'loss 5 %, jitter 50 ms:
 small(staticVideo, { realtimeFactor: [0.2, 500], mp4Bytes: [20_000, 10_000_000] });
 small(rest, { 'POST /compose/token per second': [10, 1e6] }, (run) => { assert.deepEqual(broken(run, /wrong answers/), []); });
 small(baseline, findPython() === null ? {} : { oursFps: [20, 35], aiortcFps: [15, 35], ratio: [0.05, 20] }, (run) => { if (findPython() === null) assert.match(run.outcome.notes[0]!, /^Skipped/); });
+
+/** A proxy in front of the server that passes all on but /metrics, as operators do. */
+async function elsewhere(t: TestContext, server: TestServer): Promise<Target> {
+  const proxy = createServer((client) => {
+    const upstream = connect(server.port, '127.0.0.1');
+    client.on('data', (data) => {
+      if (data.toString('latin1', 0, 13) === 'GET /metrics ') client.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+      else upstream.write(data);
+    });
+    upstream.on('data', (data) => client.write(data));
+    for (const [one, other] of [[client, upstream], [upstream, client]] as const) one.on('close', () => other.destroy()).on('error', () => other.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  t.after(() => proxy.close());
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, apiKey: server.apiKey };
+}
+
+test('a server elsewhere: what can be seen from outside is measured, what cannot is named', { timeout: 120_000 }, async (t) => {
+  const server = await startServer({ env: { MAX_WORKER_LOAD: '1', RATE_LIMIT_RPS: '10000' } });
+  t.after(() => server.stop());
+  const target = await elsewhere(t, server);
+  for (const [scenario, seen, unseen] of [[churn, 'setUpP50Ms', 'kbPerConnect'], [capacity, 'sessionsPerCore', 'ratioToBareEncode']] as const) {
+    const run = await runScenario(scenario, { options: scenario.small, target });
+    assert.ok(run.outcome.figures[seen]! > 0, `${scenario.name}: ${seen} is ${run.outcome.figures[seen]}`);
+    assert.ok(Number.isNaN(run.outcome.figures[unseen]));
+    assert.match(run.outcome.notes.join('\n'), new RegExp(`Not to be known from outside: .*\\b${unseen}\\b`));
+    assert.deepEqual(run.outcome.bounds.filter(({ value }) => Number.isNaN(value)), [], 'nothing is judged that was not seen');
+    const html = toHtml(run);
+    assert.match(html, /server at http:\/\/127/);
+    assert.doesNotMatch(html, /undefined|NaN/);
+  }
+});
