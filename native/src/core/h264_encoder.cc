@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/h264_repeat.h"
 #include "core/video_encoder.h"
 
 namespace mouthpiece {
@@ -18,12 +19,19 @@ namespace {
  */
 constexpr int SAFE_MIN_QP = 28;
 
+/** As for VP8: everything is coded for two seconds after a key frame, and again when a picture has stayed for this long. */
+constexpr int REFINE_FRAMES = 60, STILL_FRAMES = 8;
+
 class H264Encoder final : public VideoEncoder {
  public:
-  explicit H264Encoder(const VideoSettings& settings) : VideoEncoder(settings), bitrate_(settings.bitrate_kbps * 1000) { set_up(); }
+  explicit H264Encoder(const VideoSettings& settings) : VideoEncoder(settings), bitrate_(settings.bitrate_kbps * 1000), repeater_(macroblocks(settings.width, settings.height)) { set_up(); }
 
-  /** `dirty` is not used: OpenH264 finds the still background itself. Output is Annex B, SPS and PPS before every IDR. */
-  EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key, std::span<const uint8_t>) override {
+  /** Of `dirty` only matters whether anything is: OpenH264 finds still blocks itself, at nearly the price of moving ones. Output is Annex B, SPS and PPS before every IDR. */
+  EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key, std::span<const uint8_t> dirty) override {
+    if (!force_key && !needs_key_ && is_repetition(dirty)) {
+      const auto again = repeater_.repeat();
+      if (!again.empty()) return put(again, out);
+    }
     const int width = settings_.width, height = settings_.height;
     SSourcePicture source{};
     source.iColorFormat = videoFormatI420;
@@ -53,13 +61,15 @@ class H264Encoder final : public VideoEncoder {
       size_t bytes = 0;
       for (int n = 0; n < layer.iNalCount; n++) bytes += size_t(layer.pNalLengthInByte[n]);
       if (frame.bytes + bytes > out.size()) {
-        needs_key_ = true;  // the encoder now refers to a frame that nobody will get
-        throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " + std::to_string(info.iFrameSizeInBytes));
+        refuse(out, size_t(info.iFrameSizeInBytes));
       }
       std::memcpy(out.data() + frame.bytes, layer.pBsBuf, bytes);
       frame.bytes += bytes;
     }
     if (frame.is_key) needs_key_ = false;
+    frames_since_key_ = frame.is_key ? 0 : frames_since_key_ + 1;
+    frame.bytes = repeater_.pass(out, frame.bytes, frame.is_key);
+    if (frame.bytes > out.size()) refuse(out, frame.bytes);
     return frame;
   }
 
@@ -79,6 +89,27 @@ class H264Encoder final : public VideoEncoder {
   size_t external_bytes() const override { return size_t(settings_.width) * size_t(settings_.height) * 11; }
 
  private:
+  /**
+   * Nothing has changed. Not while a key frame is still being refined; and when a picture stays, OpenH264 is given a second of it, in case it was coded coarsely.
+   */
+  bool is_repetition(std::span<const uint8_t> dirty) {
+    const bool still = !dirty.empty() && std::find_if(dirty.begin(), dirty.end(), [](uint8_t block) { return block != 0; }) == dirty.end();
+    still_frames_ = still ? still_frames_ + 1 : 0;
+    return still && frames_since_key_ >= REFINE_FRAMES && (still_frames_ < STILL_FRAMES || still_frames_ >= STILL_FRAMES + settings_.fps);
+  }
+
+  EncodedFrame put(std::span<const uint8_t> frame, std::span<uint8_t> out) {
+    if (frame.size() > out.size()) refuse(out, frame.size());
+    std::copy(frame.begin(), frame.end(), out.begin());
+    time_++;
+    return {frame.size(), false};
+  }
+
+  [[noreturn]] void refuse(std::span<const uint8_t> out, size_t bytes) {
+    needs_key_ = true;  // the encoder now refers to a frame that nobody will get
+    throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " + std::to_string(bytes));
+  }
+
   static int peak(int bitrate) { return bitrate + bitrate / 2; }
 
   void set_up() {
@@ -142,6 +173,8 @@ class H264Encoder final : public VideoEncoder {
   int min_qp_ = 18;
   long long time_ = 0;
   bool needs_key_ = true;
+  int frames_since_key_ = 0, still_frames_ = 0;
+  H264Repeater repeater_;
 };
 
 }  // namespace
