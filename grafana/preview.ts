@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import sharp from 'sharp';
 import { exercise } from '../bench/exercise.ts';
 import { drawHeat, drawLines, escapeHtml } from '../bench/report/plot.ts';
 import type { Context } from '../bench/scenario.ts';
@@ -39,7 +40,7 @@ export function withUnit(value: number, unit: Unit): string {
 }
 
 const colourOf = (value: number, thresholds: readonly Threshold[]): string => COLOURS[thresholds.findLast(({ from }) => from === null || value >= from)?.color ?? 'blue'];
-const nameOf = (legend: string, { metric }: Sample): string => legend === '' ? Object.entries(metric).filter(([label]) => !['__name__', 'job', 'instance'].includes(label)).map(([label, value]) => `${label}=${value}`).join(' ') || 'value' : legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '');
+const nameOf = (legend: string, { metric }: Sample): string => legend === '' ? Object.entries(metric).filter(([label]) => !['__name__', 'job', 'instance'].includes(label)).map(([label, value]) => `${label}=${value}`).join(' ') || 'value' : legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '') || 'none';
 const lastOf = (sample: Sample | undefined): number => sample?.values.at(-1)?.[1] ?? Number.NaN;
 const clock = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(11, 19);
 
@@ -123,7 +124,8 @@ async function picture(html: string, file: string): Promise<void> {
     const page = await browser.newPage({ width: 24 * GRID_PX + 36, height: 900 });
     await page.setContent(html);
     mkdirSync(path.dirname(file), { recursive: true });
-    await page.screenshot({ path: file, fullPage: true });
+    // Few colours are on it: as a palette it takes a third of the bytes.
+    await sharp(await page.screenshot({ fullPage: true })).png({ palette: true, colours: 96, effort: 10 }).toFile(file);
   } finally {
     await browser.close();
   }
