@@ -67,6 +67,9 @@ const NO_LIPS = 1.8;
 const FAINT_LIPS = 4;
 const FAINT_SEAM = .06;
 const SURE_SEAM = .38;
+/** A line between the lips that is this clear on one side and gone in the middle: a finger lies on them. Bare mouths that are as clear on a side have 0.34 and more in the middle. */
+const CLEAR_SEAM = .4;
+const NO_SEAM = .05;
 /** The chin's colour is another than the cheeks': a mask, unless the lips say that it is a beard. */
 const OTHER_COLOUR = 22;
 
@@ -75,7 +78,8 @@ const OTHER_COLOUR = 22;
  * @throws FaceError when the mouth cannot be seen
  */
 export function judgeCrop(crop: Crop): FaceWarning[] {
-  const { lips, seam, lowerFace } = mouthEvidence(crop);
+  const { lips, seam, seamSides, seamMiddle, lowerFace } = mouthEvidence(crop);
+  if (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) throw new FaceError('MOUTH_COVERED');
   if (seam < SURE_SEAM && (lips < NO_LIPS || (lips < FAINT_LIPS && seam < FAINT_SEAM) || (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR))) throw new FaceError('MOUTH_COVERED');
   const warnings: FaceWarning[] = [];
   if (crop.scale < .6) warnings.push('LOW_RESOLUTION');
@@ -92,6 +96,9 @@ interface MouthEvidence {
   readonly lips: number;
   /** How much darker the line between the lips is than the lips, as a share of their L*; of an open mouth: the contrast of what is in it. */
   readonly seam: number;
+  /** The same of the clearer side, and of the middle third. */
+  readonly seamSides: number;
+  readonly seamMiddle: number;
   /** Colour distance of the chin from the cheeks. */
   readonly lowerFace: number;
 }
@@ -106,13 +113,17 @@ export function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>)
   const around = indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0);
   const cheeks = CHEEKS.slice(0, 2).flatMap((index) => patchAt(image, px(points, index), py(points, index), 8));
   const chin = BELOW_LIPS.flatMap((index) => patchAt(image, px(points, index), py(points, index), 6));
-  return { lips: colourDistance(image, lips, around), seam: seamContrast(image, points, frame), lowerFace: colourDistance(image, chin, cheeks) };
+  const contrasts = seamContrasts(image, points, frame);
+  return {
+    lips: colourDistance(image, lips, around), seam: median(contrasts), seamSides: Math.max(median(contrasts.slice(0, 5)), median(contrasts.slice(10))), seamMiddle: median(contrasts.slice(5, 10)),
+    lowerFace: colourDistance(image, chin, cheeks),
+  };
 }
 
 const BELOW_LIPS = [200, 201, 421] as const;
 
-/** Across the inner lips, at many places along them: how far the middle is from the ends. */
-function seamContrast(image: RgbImage, points: Landmarks, frame: MouthFrame): number {
+/** Across the inner lips, at fifteen places along them: how far the middle is from the ends. */
+function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): number[] {
   const upper = curveThrough(frame.local(points, UPPER_INNER));
   const lower = curveThrough(frame.local(points, LOWER_INNER));
   const [left, right] = frame.local(points, [78, 308]) as [Point, Point];
@@ -129,7 +140,7 @@ function seamContrast(image: RgbImage, points: Landmarks, frame: MouthFrame): nu
     const middle = profile.slice(5, -5);
     contrasts.push(Math.max(ends - Math.min(...middle), Math.max(...middle) - Math.min(...middle) - 6) / Math.max(5, ends));
   }
-  return median(contrasts);
+  return contrasts;
 }
 
 function exposure({ image, points }: Crop): { bright: number; clipped: number } {

@@ -192,6 +192,7 @@ test('refuses what cannot speak, with the reason', async () => {
   await rejects(await drawnOver('ava', mask), 'MOUTH_COVERED');
   await rejects(await drawnOver('samuel', mask), 'MOUTH_COVERED');
   await rejects(await drawnOver('mei', '<circle cx="520" cy="630" r="95" fill="#2b2b2e"/>'), 'MOUTH_COVERED');
+  for (const [id, skin] of [['ava', '#d8a285'], ['samuel', '#6b4432']] as const) await rejects(await drawnOver(id, `<rect x="490" y="560" width="50" height="260" rx="25" fill="${skin}" stroke="#0004" stroke-width="3"/>`), 'MOUTH_COVERED');
   await rejects(await drawnOver('noah', '<rect x="380" y="560" width="280" height="190" rx="60" fill="#d9a68c"/>'), 'MOUTH_COVERED');
 });
 
