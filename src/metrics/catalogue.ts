@@ -137,7 +137,7 @@ export const CATALOGUE = {
   // ── transport ──────────────────────────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_rtp_packets_sent_total: counter('worker', 'RTP packets sent for the first time.', { media: MEDIA }),
   mouthpiece_rtp_bytes_sent_total: counter('worker', 'RTP payload bytes sent for the first time.', { media: MEDIA }),
-  mouthpiece_rtp_packets_retransmitted_total: counter('worker', 'RTP packets sent again (RTX, RFC 4588).'),
+  mouthpiece_rtp_packets_retransmitted_total: counter('worker', 'RTP packets sent again: asked for (RTX, RFC 4588), or copies on a path that loses packets.'),
   mouthpiece_rtp_packets_received_total: counter('worker', 'RTP packets of peers\' microphones.'),
   mouthpiece_rtp_nacks_received_total: counter('worker', 'Packets asked for again by NACK (RFC 4585).'),
   mouthpiece_rtp_key_frame_requests_total: counter('worker', 'Key frames asked for by receivers.', { kind: ['pli', 'fir'] }),

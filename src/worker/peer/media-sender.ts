@@ -181,7 +181,7 @@ export class MediaSender implements RtcpHandler {
 
   // What the receiver says (RtcpHandler)
 
-  onReport(ssrc: number, fractionLost: number, lost: number, highest: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void {
+  onReport(ssrc: number, _fractionLost: number, lost: number, highest: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void {
     if (lastSr !== 0) {
       // RFC 3550 section 6.4.1; in units of 1/65536 s, modulo 2^32
       const units = (compactNtp(this.#nowMs + this.#options.wallOffsetMs) - lastSr - delaySinceLastSr) | 0;
@@ -190,11 +190,11 @@ export class MediaSender implements RtcpHandler {
     }
     const isPrincipal = ssrc === (this.video ?? this.audio)?.ssrc;
     if (!isPrincipal) return;
-    this.#stats.fractionLost = fractionLost;
     this.#stats.packetsLost = Math.max(0, lost);
     this.#stats.jitterMs = jitterTicks * 1000 / (this.video === null ? AUDIO_RATE : VIDEO_CLOCK);
     const share = this.#lossWindow.add(lost, highest, this.#nowMs);
     if (share === null) return;
+    this.#stats.fractionLost = share;
     this.#bitrate.onLoss(share, this.#nowMs);
     this.#protection.onLoss(share, this.#nowMs);
     this.#protect();

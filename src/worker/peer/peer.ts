@@ -30,6 +30,7 @@ export type PeerCloseReason = 'closed' | 'dtls_failed' | 'ice_failed' | 'timeout
 /** Counters of one peer since its start; the same object is refilled at each call. */
 export interface PeerStats {
   packetsSent: number; bytesSent: number; packetsRetransmitted: number; nacksReceived: number; plisReceived: number; firsReceived: number;
+  /** `fractionLost`: of the packets of about a second. */
   packetsLost: number; fractionLost: number; jitterMs: number; roundTripMs: number;
   packetsReceived: number; datagramsRejected: number; targetBitrateKbps: number;
 }
