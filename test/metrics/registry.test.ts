@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { monotonicMs } from '../../src/base/time.ts';
 import type { EndReason } from '../../src/link/messages.ts';
 import { CATALOGUE, METRIC_NAMES, type Family, type LabelsOf } from '../../src/metrics/catalogue.ts';
 import { Metrics } from '../../src/metrics/registry.ts';
@@ -128,14 +127,15 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
   }
   const times: number[] = [];
   for (let i = 0; i < 60; i += 1) {
-    const startedMs = monotonicMs();
+    const before = process.threadCpuUsage();
     const { body } = await metrics.render(i % 2 === 0 ? OPEN_METRICS : '');
-    times.push(monotonicMs() - startedMs);
+    const { user, system } = process.threadCpuUsage(before);
+    times.push((user + system) / 1000);
     assert.ok(body.length > 50_000);
   }
-  // Others share the machine while tests run: the quickest scrapes tell what the work costs.
+  // Others share the machine while tests run: the processor's time, and of that the least, tells what the work costs.
   const best = times.slice(10).sort((a, b) => a - b)[5]!;
-  assert.ok(best < 5, `a scrape took ${best.toFixed(2)} ms`);
+  assert.ok(best < 5, `a scrape took ${best.toFixed(2)} ms of the processor`);
 });
 
 test('writing a sheet allocates nothing', () => {
