@@ -6,6 +6,8 @@ const GROWTH_PER_SECOND = 0.08;
 const MIN_REPORT_INTERVAL_MS = 250;
 /** A receiver's estimate is at most 1.5 times what it receives (Chromium's), and falls with sudden jitter: so much more than it can be tried. */
 const REACH = 1.5;
+/** Share of the target below which what is sent does not try the path. */
+const LITTLE = 0.7;
 /** A report of a change smaller than this is not worth an encoder's new rate control. */
 const MIN_RELATIVE_CHANGE = 0.03;
 
@@ -42,7 +44,16 @@ export class BitrateController {
     else if (fraction < GROW_BELOW_LOSS) this.#kbps = this.#clamp(this.#kbps * (1 + GROWTH_PER_SECOND * Math.min(elapsedMs, 1000) / 1000));
   }
 
-  onRemb(bitsPerSecond: number): void { this.#rembKbps = bitsPerSecond / 1000; }
+  /**
+   * A receiver's estimate. One of what little a silent face sends says nothing of the path: taken at its word, a sentence would begin at a third of the rate.
+   * An estimate below what is sent is the path's own.
+   * @param sentKbps what was sent of late
+   */
+  onRemb(bitsPerSecond: number, sentKbps = Number.POSITIVE_INFINITY): void {
+    const kbps = bitsPerSecond / 1000;
+    const isOfLittle = sentKbps < LITTLE * this.targetKbps && kbps >= sentKbps;
+    if (!isOfLittle || kbps > this.#rembKbps) this.#rembKbps = kbps;
+  }
 
   /** The new target in kbit/s when it differs noticeably from the one given last, else 0. */
   takeChange(): number {

@@ -51,6 +51,8 @@ export class MediaSender implements RtcpHandler {
   readonly #protection = new Protection();
   /** The packets of the frame and of the sound sent last. */
   readonly #latest = { videoFrom: 0, videoPackets: 0, audioFrom: 0, audioPackets: 0 };
+  /** All that went out in the second before the last sender report; until then nobody knows. */
+  readonly #sent = { kbps: Number.POSITIVE_INFINITY, bytes: 0, atMs: 0 };
   readonly #sink: DatagramSink;
   readonly #nextBuffer: () => Buffer;
   packetizeMs = 0;
@@ -165,12 +167,20 @@ export class MediaSender implements RtcpHandler {
     this.#nowMs = nowMs;
     if (this.#isKeyWanted) this.#requestKeyFrame();
     if (this.#srtp === null || nowMs < this.#nextReportMs || Number.isNaN(this.#mediaOffsetMs)) return;
+    this.#measureRate(nowMs);
     this.#nextReportMs = nowMs + SENDER_REPORT_MS;
     const wallMs = nowMs + this.#options.wallOffsetMs;
     const reports = [this.video, this.audio].flatMap((stream) => stream === null ? [] : [senderReport({
       ssrc: stream.ssrc, rtpTimestamp: stream.timestampOf(nowMs - this.#mediaOffsetMs), packets: stream.packets, octets: stream.payloadBytes,
     }, wallMs, this.#options.cname)]);
     this.#sendRtcp(Buffer.concat(reports));
+  }
+
+  #measureRate(nowMs: number): void {
+    const sent = this.#sent;
+    if (sent.atMs > 0) sent.kbps = (this.#stats.bytesSent - sent.bytes) * 8 / (nowMs - sent.atMs);
+    sent.bytes = this.#stats.bytesSent;
+    sent.atMs = nowMs;
   }
 
   #sendRtcp(plain: Buffer): void {
@@ -256,7 +266,7 @@ export class MediaSender implements RtcpHandler {
     this.#listener.onKeyFrameRequest();
   }
 
-  onRemb(bitsPerSecond: number): void { this.#bitrate.onRemb(bitsPerSecond); }
+  onRemb(bitsPerSecond: number): void { this.#bitrate.onRemb(bitsPerSecond, this.#sent.kbps); }
 
   /** A stream of the client's ended; that the client is gone is told by DTLS or by silence. */
   onBye(): void { /* nothing depends on it */ }

@@ -67,6 +67,18 @@ test('REMB bounds the bitrate', async (t) => {
   assert.equal(pair.peer.stats.targetBitrateKbps, 600);
 });
 
+test('an estimate of the little that silence sends does not bind the next sentence; one below what is sent does', () => {
+  const controller = new BitrateController(150, 600, 600);
+  controller.onRemb(225_000, 150);
+  assert.equal(controller.targetKbps, 600);
+  controller.onRemb(127_000, 150); // the path is too narrow even for that
+  assert.equal(controller.targetKbps, 150);
+  controller.onRemb(300_000, 150);
+  assert.equal(controller.targetKbps, 300, 'it may always rise');
+  controller.onRemb(240_000, 290);
+  assert.equal(controller.targetKbps, 240);
+});
+
 test('the bitrate grows without loss, holds with some, and falls with much', () => {
   const controller = new BitrateController(150, 1500, 600);
   let nowMs = 0;
