@@ -117,6 +117,12 @@ def coloured_noise(count, rng):
     return signal.fftconvolve(white, equaliser(rng, 16), 'same')
 
 
+def swell(count, rng):
+    """A level that comes and goes, as that of traffic, wind and crowds: smooth random, 0.5 to 8 times a second."""
+    points = max(4, int(count / RATE * 2 * rng.uniform(.5, 8)))
+    return np.interp(np.linspace(0, points - 1, count), np.arange(points), np.exp(rng.normal(0, rng.uniform(.2, .9), points))).astype(np.float32)
+
+
 def hum(count, rng):
     t = np.arange(count) / RATE
     base = rng.choice([50, 60, 100, 120, rng.uniform(80, 400)])
@@ -216,14 +222,17 @@ class Channel:
         self.equaliser = equaliser(rng, 7.) if rng.random() < .7 else None
         self.room = room(rng) if rng.random() < .35 else None
         self.line = rng.choice(['', 'telephone', 'lossy', 'lowpass'], p=[.72, .1, .08, .1])
-        self.snr = rng.uniform(5, 40) if rng.random() < .7 else None
-        self.level_db = rng.uniform(-46, -12) if rng.random() < .5 else rng.normal(-23, 3)
+        self.snr = rng.uniform(0, 36) if rng.random() < .75 else None
+        # One in eight is overdriven: speech at such levels is cut off at full scale, as by a microphone turned up too far.
+        kind = rng.random()
+        self.level_db = rng.uniform(-12, 1) if kind < .13 else rng.uniform(-48, -12) if kind < .55 else rng.normal(-23, 3)
         self.clip = rng.random() < .05
 
     def noise(self, count):
         kind = self.rng.random()
         if kind < .5:
-            return coloured_noise(count, self.rng)
+            noise = coloured_noise(count, self.rng)
+            return noise * swell(count, self.rng) if self.rng.random() < .35 else noise
         if kind < .75:
             # babble: several talkers at once, so that none of them can be followed
             mix = np.zeros(count, np.float32)

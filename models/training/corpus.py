@@ -1,7 +1,7 @@
 """
 Builds the labelled corpus: one pickle per voice group under work/corpus, each a list of (int16 wave at 16 kHz, [(start s, end s, ipa)], voice, text).
 
-usage: corpus.py MINUTES_SCALE     (1 = the shipped model's amount; files that exist are kept)
+usage: corpus.py MINUTES_SCALE [GROUP,...]    (files that exist are kept; natural voices are made once there is a network to align them with, `train.py aligner STEPS`)
 """
 import os
 import pickle
@@ -24,7 +24,11 @@ VARIANTS = ['', 'm1', 'm2', 'm3', 'm4', 'm5', 'm7', 'm8', 'f1', 'f2', 'f3', 'f4'
 FLITE_PITCH = {'slt': (125, 240), 'rms': (70, 150), 'awb': (80, 160), 'kal16': (70, 150), 'kal': (75, 140)}   # Hz
 
 # Minutes of speech per group. flite's awb and festival's ked are held out for evalset.py and must never appear here.
-GROUPS = {'espeak': 300, 'flite_slt': 80, 'flite_rms': 80, 'flite_kal16': 50, 'flite_kal': 15, 'festival_kal_diphone': 30, 'festival_cmu_us_slt_arctic_hts': 50, 'festival_msu_ru_nsh_clunits': 40}
+GROUPS = {'flite_slt': 60, 'flite_rms': 60, 'flite_kal16': 30, 'flite_kal': 10, 'festival_kal_diphone': 20, 'festival_cmu_us_slt_arctic_hts': 40, 'festival_msu_ru_nsh_clunits': 40,
+          'festival_czech_dita': 25, 'festival_czech_krb': 25, 'festival_czech_machac': 25, 'festival_czech_ph': 25, 'festival_lp_diphone': 25, 'festival_pc_diphone': 25,
+          'festival_suo_fi_lj_diphone': 25, 'festival_hy_fi_mv_diphone': 25, 'festival_upc_ca_ona_hts': 25, 'festival_telugu_NSK_diphone': 25,
+          'natural_cs-small': None, 'natural_cs-big': None, 'natural_cs-others': None, 'espeak': 200}   # None: all there is
+ENGLISH = ('kal_diphone', 'cmu_us_slt_arctic_hts')
 
 
 def espeak_group(minutes, texts, rng):
@@ -55,9 +59,11 @@ def flite_group(voice, minutes, texts, rng):
 
 def festival_group(voice, minutes, texts, rng):
     seconds, items = 0., []
+    # English voices read English; the others pseudo-words, by their own languages' rules.
+    read = texts.czech if voice.startswith('czech') else texts.telugu if voice.startswith('telugu') else texts.english if voice in ENGLISH else texts.pseudo
     while seconds < minutes * 60:
         count = 60
-        sentences = [texts.pseudo() if '_ru_' in voice else texts.english() for _ in range(count)]
+        sentences = [read() for _ in range(count)]
         before = seconds
         for text, wave, segments in engines.festival(voice, sentences, [rng.uniform(.78, 1.25) for _ in range(count)]):
             items.append((wave, segments, 'festival:' + voice, text))
@@ -67,12 +73,15 @@ def festival_group(voice, minutes, texts, rng):
     return items
 
 
-def build(name, minutes, seed):
+def build(name, minutes, scale, seed):
     texts, rng = Texts(seed), random.Random(seed)
     kind, _, voice = name.partition('_')
     if kind == 'espeak':
-        return espeak_group(minutes, texts, rng)
-    return (flite_group if kind == 'flite' else festival_group)(voice, minutes, texts, rng)
+        return espeak_group(minutes * scale, texts, rng)
+    if kind == 'natural':
+        import natural   # needs torch; the evaluation, which imports this file, does not
+        return natural.utterances(*voice.split('-'), scale)
+    return (flite_group if kind == 'flite' else festival_group)(voice, minutes * scale, texts, rng)
 
 
 def main():
@@ -81,10 +90,10 @@ def main():
     os.makedirs(FOLDER, exist_ok=True)
     for seed, (name, minutes) in enumerate(GROUPS.items()):
         path = os.path.join(FOLDER, name + '.pkl')
-        if name not in only or os.path.exists(path):
+        if name not in only or os.path.exists(path) or (minutes is None and not os.path.exists(os.path.join(WORK, 'aligner.pt'))):
             continue
         started = time.time()
-        items = build(name, minutes * scale, 100 + seed)
+        items = build(name, minutes, scale, 100 + seed)
         with open(path + '.part', 'wb') as file:
             pickle.dump(items, file)
         os.replace(path + '.part', path)

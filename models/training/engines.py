@@ -9,7 +9,7 @@ import numpy as np
 import scipy.io.wavfile
 import scipy.signal
 
-from targets import SILENCE, STOPS, expand
+from targets import SILENCE, STOPS, expand, phones
 
 RATE = 16000
 ARPABET = dict(pau='_', sil='_', brth='_', aa='ɑ', ae='æ', ah='ʌ', ao='ɔ', aw='aʊ', ax='ə', axr='ɚ', ay='aɪ', b='b', ch='tʃ', d='d', dh='ð', dx='ɾ', eh='ɛ', el='l', em='m', en='n',
@@ -18,7 +18,33 @@ ARPABET = dict(pau='_', sil='_', brth='_', aa='ɑ', ae='æ', ah='ʌ', ao='ɔ', a
 RUSSIAN = dict(ii='i', yy='ɨ', uu='u', ee='ɛ', oo='o', aa='a', ae='ɪ', ay='ə', ur='ʊ', a='a', e='ɪ', i='i', y='ɨ', u='u', c='ts', ch='tʃ', sh='ʃ', sch='ʃ', zh='ʒ', h='x', hh='x', rr='r', ll='l',
                b='b', bb='b', v='v', vv='v', g='g', gg='g', d='d', dd='d', z='z', zz='z', j='j', k='k', kk='k', l='l', m='m', mm='m', n='n', nn='n', p='p', pp='p', r='r', s='s', ss='s',
                t='t', tt='t', f='f', ff='f', sil='_', pau='_')
-RUSSIAN['#'] = '_'
+# Phones that other festival voices name otherwise than the IPA does; single letters that are their own symbol are left out, and so are stress digits, length marks and doubling.
+FINNISH = {'y': 'y', '7': 'ø', '&': 'æ', '@': 'ə', 'T': 'θ', 'S': 'ʃ', 'N': 'ŋ', 'L': 'ʎ', 'D': 'ð', 'Z': 'ʒ'}
+ITALIAN = {'E': 'ɛ', 'O': 'ɔ', 'S': 'ʃ', 'Z': 'ʒ', 'ts': 'ts', 'tS': 'tʃ', 'dz': 'dz', 'dZ': 'dʒ', 'J': 'ɲ', 'ng': 'ŋ', 'nf': 'n', 'L': 'ʎ'}
+CATALAN = {'ax': 'ə', 'E': 'ɛ', 'O': 'ɔ', 'J': 'ɲ', 'L': 'ʎ', 'rr': 'r', 'r': 'ɾ', 'S': 'ʃ', 'Z': 'ʒ', 'N': 'ŋ'}
+CZECH = {'c': 'ts', 'c~': 'tʃ', 'ch': 'x', 'd~': 'ɟ', 'dz': 'dz', 'dz~': 'dʒ', 'h': 'ɦ', 'n*': 'ŋ', 'n~': 'ɲ', 'r~': 'rʒ', 'r~*': 'rʃ', 's~': 'ʃ', 't~': 'c', 'z~': 'ʒ'}
+TELUGU = {'aa': 'a', 'a': 'ə', 'uh': 'ʊ', 'uw': 'u', 'ih': 'ɪ', 'iy': 'i', 'ee': 'e', 'eh': 'e', 'oo': 'o', 'oh': 'o', 'ae': 'æ', 'au': 'aʊ', 'ay': 'aɪ', 'ch': 'tʃ', 'sh': 'ʃ', 'th': 't', 'dh': 'd', 'bh': 'b', 'ph': 'f', 'kh': 'k', 'gh': 'g',
+          'jh': 'dʒ', 'j': 'dʒ', 'y': 'j', 'ng': 'ŋ', 'nj': 'ɲ', 'rx': 'r', 'lx': 'l', 'tx': 't', 'dx': 'd', 'nx': 'n'}
+LANGUAGE = {'msu_ru': RUSSIAN, 'suo_fi': FINNISH, 'hy_fi': FINNISH, 'lp_': ITALIAN, 'pc_': ITALIAN, 'upc_ca': CATALAN, 'czech': CZECH, 'telugu': TELUGU}   # by the beginning of the voice's name; else English
+
+
+def _ipa(name: str, table: dict) -> str:
+    """The IPA of a festival phone."""
+    if name in table:
+        return table[name]
+    bare = name.rstrip('0123456789').rstrip(':')
+    if bare in ('', '#', '##', 'h#', 'pau', '_', 'sil'):
+        return SILENCE
+    if bare not in table and len(bare) == 2 and bare[0] == bare[1]:
+        bare = bare[0]
+    bare = table.get(bare, bare)
+    return bare if table is not ARPABET and phones(bare) else 'ə'
+
+
+def _spirants(segments):
+    """Catalan's b, d and g are stops only after a pause or a nasal; elsewhere the b's lips do not meet."""
+    before = [SILENCE] + [symbol for _, _, symbol in segments]
+    return [(start, end, 'β' if symbol == 'b' and last not in ('m', 'n', 'ŋ', SILENCE) else symbol) for (start, end, symbol), last in zip(segments, before)]
 
 
 def to_16k(wave: np.ndarray, rate: int) -> np.ndarray:
@@ -155,7 +181,8 @@ def flite(text: str, voice: str, stretch: float, pitch: float):
 
 def festival(voice: str, sentences, stretches):
     """Yields (text, int16 wave at 16 kHz, expanded segments) for each sentence the voice can say, in one run of the program."""
-    names = RUSSIAN if '_ru_' in voice else ARPABET
+    names = next((table for start, table in LANGUAGE.items() if voice.startswith(start)), ARPABET)
+    encoding = 'iso-8859-2' if names is CZECH else 'utf-8'
     with tempfile.TemporaryDirectory() as folder:
         lines = [f'(voice_{voice})']
         for i, (text, stretch) in enumerate(zip(sentences, stretches)):
@@ -163,7 +190,7 @@ def festival(voice: str, sentences, stretches):
             lines.append(f"(Parameter.set 'Duration_Stretch {stretch:.2f})(unwind-protect (begin (set! u (utt.synth (Utterance Text \"{text}\")))"
                          f"(utt.save.wave u \"{folder}/{i}.wav\" 'riff)(utt.save.segs u \"{folder}/{i}.seg\")) nil)")
         script = os.path.join(folder, 'say.scm')
-        open(script, 'w').write('\n'.join(lines))
+        open(script, 'w', encoding=encoding, errors='replace').write('\n'.join(lines))
         subprocess.run(['festival', '-b', script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for i, text in enumerate(sentences):
             try:
@@ -174,9 +201,11 @@ def festival(voice: str, sentences, stretches):
             segments, at = [], 0.
             for row in rows:
                 if len(row) == 3 and row[0] != '#':
-                    segments.append((at, float(row[0]), names.get(row[2], SILENCE if row[2] in ('#', 'h#') else 'ə')))
+                    segments.append((at, float(row[0]), _ipa(row[2], names)))
                     at = float(row[0])
             wave = to_16k(wave, rate)
             if len(segments) < 4 or len(wave) < 8000 or abs(at - len(wave) / RATE) > .5:
                 continue
+            if names is CATALAN:
+                segments = _spirants(segments)
             yield text, wave, split_stops(wave, expand(segments))

@@ -18,10 +18,16 @@ from frontend import FPS, RATE, WORK, features, steps_in
 LOOKAHEAD_S = .060     # output k describes (k + 1) / 30 - LOOKAHEAD_S: all the audio that the model hears past the instant it describes
 SHARD_MINUTES = int(os.environ.get("SHARD_MINUTES", 45))
 # How often a session is of each group. Human recordings (flite, festival) outweigh formant synthesis, which brings variety of languages and vocal tracts.
-WEIGHTS = {'espeak': .32, 'flite_slt': .18, 'flite_rms': .18, 'flite_kal16': .09, 'flite_kal': .02, 'festival_kal_diphone': .05, 'festival_cmu_us_slt_arctic_hts': .08, 'festival_msu_ru_nsh_clunits': .08}
+WEIGHTS = {'espeak': .18, 'flite_slt': .10, 'flite_rms': .10, 'flite_kal16': .05, 'flite_kal': .01, 'festival_kal_diphone': .04, 'festival_cmu_us_slt_arctic_hts': .06, 'festival_msu_ru_nsh_clunits': .04,
+           'festival_czech_dita': .022, 'festival_czech_krb': .022, 'festival_czech_machac': .022, 'festival_czech_ph': .022, 'festival_lp_diphone': .022, 'festival_pc_diphone': .022,
+           'festival_suo_fi_lj_diphone': .022, 'festival_hy_fi_mv_diphone': .022, 'festival_upc_ca_ona_hts': .02, 'festival_telugu_NSK_diphone': .022,
+           'natural_cs-small': .06, 'natural_cs-big': .06}
+# The natural voices that choose thresholds (validate.py); never in a shard.
+VALIDATION = 'natural_cs-others'
 
 # Most recorded voices are men's: their copies lean towards shorter vocal tracts, the woman's towards longer ones.
-VOCAL_TRACT = {'espeak': 0., 'flite_slt': -.04, 'festival_cmu_us_slt_arctic_hts': -.04}
+VOCAL_TRACT = {'espeak': 0., 'flite_slt': -.04, 'festival_cmu_us_slt_arctic_hts': -.04, 'festival_czech_dita': -.04, 'festival_lp_diphone': -.04, 'festival_suo_fi_lj_diphone': -.04,
+               'festival_upc_ca_ona_hts': -.04, 'festival_czech_krb': -.08, 'natural_cs-small': -.04, 'natural_cs-others': 0.}
 
 
 def prosody(wave, count, first):
@@ -147,17 +153,18 @@ def session(utterances, rng, babble, middle=0.):
 
 
 def load_groups(names):
-    return {n: pickle.load(open(os.path.join(WORK, 'corpus', n + '.pkl'), 'rb')) for n in names if os.path.exists(os.path.join(WORK, 'corpus', n + '.pkl'))}
+    groups = {n: pickle.load(open(os.path.join(WORK, 'corpus', n + '.pkl'), 'rb')) for n in names if os.path.exists(os.path.join(WORK, 'corpus', n + '.pkl'))}
+    return {n: items for n, items in groups.items() if items}     # a rehearsal's network aligns nothing that can be believed
 
 
 def shard(number, groups, path):
     rng = np.random.default_rng(number)
     names = list(groups)
-    weights = np.array([WEIGHTS[n] for n in names])
+    weights = np.array([WEIGHTS.get(n, 1.) for n in names])
     babble = [u[0] for n in names for u in groups[n][::5]]
     all_f, all_y, all_c, starts = [], [], [], [0]
     while starts[-1] < SHARD_MINUTES * 60 * FPS:
-        if rng.random() < .05:   # a session in which nobody speaks at all
+        if rng.random() < .15:   # a session in which nobody speaks at all
             count = int(rng.uniform(3, 12) * RATE)
             wave = np.clip(augment.not_speech(count, rng), -8, 8)
             wave = np.clip(wave / augment.rms(wave) * 32768 * 10 ** (rng.uniform(-75, -15) / 20), -32768, 32767).astype(np.int16)

@@ -60,13 +60,13 @@ _put('j ʝ ʎ', dict(jaw=.18, open=.28, wide=.6, tback=.4), dict(wide=.8, jaw=.8
 _put('h ɦ ʔ ħ χ ʕ', dict(jaw=.3, open=.35), dict(jaw=.15, open=.15, press=1.2, tuck=1, round=.05, wide=.05))
 TABLE[SILENCE] = (_vector(0), _vector(1, press=.7, round=1.6, wide=1.6))
 
-# Classes of like looks, for the auxiliary head of the network in training.
+# Classes of like looks and sounds, for the auxiliary head of the network in training.
 CLASSES = {}
-for _i, _symbols in enumerate(['_', 'p b m ɓ', 'f v ɸ β ʋ ɱ', 't d n l ɾ ɫ ɳ ʈ ɖ ɗ ɬ ɭ', 's z', 'ʃ ʒ ɕ ʑ ʂ ʐ', 'θ ð', 'k g ɡ ŋ x ɣ q c ɟ ɲ ç ɠ h ɦ ʔ ħ χ ʕ',
+for _i, _symbols in enumerate(['_', 'p b ɓ', 'm', 'f v ɸ β ʋ ɱ', 't d ʈ ɖ ɗ', 'n ɳ', 'l ɾ ɫ ɬ ɭ', 's z', 'ʃ ʒ ɕ ʑ ʂ ʐ', 'θ ð', 'k g ɡ q c ɟ ɠ', 'ŋ ɲ', 'x ɣ ç h ɦ ʔ ħ χ ʕ',
                                'ɹ r ʁ ʀ ɻ ɽ ɜ ɚ ɝ ɞ', 'w u ʉ ʊ ɯ y ʏ ʍ ɥ', 'o ɔ ɒ ø œ ɤ ɵ', 'ɑ a æ ʌ ɐ', 'ɛ e ə ɘ', 'i ɪ ᵻ ɨ j ʝ ʎ']):
     for _c in _symbols.split():
         CLASSES[_c] = _i
-CLASS_COUNT = 14
+CLASS_COUNT = 19
 BILABIAL = set('pbmɓ')
 STOPS = set('pbtdkgɡɓɗɖʈqcɟɠ')
 
@@ -109,5 +109,5 @@ def curves(segments, count: int, rate: float, first: float = 0.):
         weight = dominance * np.exp(-before * (DECAY / LEAD) - after * DECAY, dtype=np.float32)
         top[i:j] += weight * target
         bottom[i:j] += weight
-        classes[at(start):at(end)] = CLASSES.get(symbol, 12)
+        classes[at(start):at(end)] = CLASSES.get(symbol, CLASSES['ə'])
     return (top / bottom).astype(np.float32), classes

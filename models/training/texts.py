@@ -16,6 +16,22 @@ ONSETS = list('pbmfvtdszlrnkgjh') + ['p', 'b', 'm', 'f', 'v', 'm', 'b', 'p', 'st
 VOWELS = list('aeiou') + ['a', 'o', 'u', 'oo', 'ee', 'ai']
 CODAS = ['', '', '', '', 'n', 'm', 's', 'l', 'r', 't', 'p', 'b', 'f', 'sh']
 
+CZECH = {'s': ['s', 'š', 's'], 'z': ['z', 'ž'], 't': ['t', 'č', 't'], 'r': ['r', 'ř', 'r']}
+# Telugu letters for what pseudo-words are made of: consonants carry an a that a vowel sign replaces or the virama removes.
+TELUGU = {'p': 'ప', 'b': 'బ', 'm': 'మ', 'f': 'ఫ', 'v': 'వ', 'w': 'వ', 't': 'త', 'd': 'ద', 's': 'స', 'z': 'జ', 'l': 'ల', 'r': 'ర', 'n': 'న', 'k': 'క', 'g': 'గ', 'j': 'య', 'h': 'హ', 'c': 'చ'}
+SIGNS = {'a': 'ా', 'e': 'ే', 'i': 'ి', 'o': 'ో', 'u': 'ు'}
+FIRST = {'a': 'ఆ', 'e': 'ఏ', 'i': 'ఇ', 'o': 'ఓ', 'u': 'ఉ'}
+
+
+def _telugu(word: str) -> str:
+    out, bare = '', False   # bare: the last letter is a consonant that no vowel has followed yet
+    for letter in word:
+        if letter in SIGNS:
+            out, bare = out + (SIGNS if bare else FIRST)[letter], False
+        elif letter in TELUGU:
+            out, bare = out + ('్' if bare else '') + TELUGU[letter], True
+    return out + ('్' if bare else '')
+
 
 def _words():
     words = [line.strip().lower() for line in open('/usr/share/dict/words', errors='ignore')]
@@ -44,6 +60,14 @@ class Texts:
     def pseudo(self) -> str:
         r = self.rng
         return ' '.join(r.choice(self.words) if r.random() < .25 else self.pseudo_word() for _ in range(r.randint(4, 9))) + r.choice(['.', '?', '!'])
+
+    def czech(self) -> str:
+        """Pseudo-words with Czech letters."""
+        return ''.join(self.rng.choice(CZECH.get(letter, [letter])) for letter in self.pseudo())
+
+    def telugu(self) -> str:
+        """Pseudo-words in Telugu script."""
+        return ' '.join(filter(None, (_telugu(self.pseudo_word()) for _ in range(self.rng.randint(4, 8))))) + '.'
 
     def english(self) -> str:
         r, kind = self.rng, self.rng.random()

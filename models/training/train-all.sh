@@ -1,12 +1,16 @@
 #!/bin/bash
 # `npm run train`: corpus → features → training → evaluation → export → model card. Resumable: each stage keeps what it has finished in models/training/work.
+# A first network, trained on synthesizers alone, aligns the natural voices; the one that is shipped is trained on both.
 set -euo pipefail
 cd "$(dirname "$0")"
 PYTHON=${PYTHON:-/usr/bin/python3}   # Debian's, which has python3-torch
 SHARDS=${SHARDS:-60} STEPS=${STEPS:-30000} THREADS=${THREADS:-$(nproc)} SCALE=${SCALE:-1}
+BF16=$(grep -qm1 avx512_bf16 /proc/cpuinfo && echo --bf16 || true)
 
 missing=()
-for package in espeak-ng libespeak-ng1 flite festival festvox-kallpc16k festvox-kdlpc16k festvox-us-slt-hts festvox-ru wamerican python3-torch python3-numpy python3-scipy python3-onnx g++; do
+for package in espeak-ng libespeak-ng1 flite festival festvox-kallpc16k festvox-kdlpc16k festvox-us-slt-hts festvox-ru festival-czech festvox-czech-ph festvox-czech-dita festvox-czech-krb festvox-czech-machac \
+  festvox-italp16k festvox-itapc16k festvox-suopuhe-lj festvox-suopuhe-mv festival-ca festvox-ca-ona-hts festival-te festvox-te-nsk fillets-ng-data fillets-ng-data-cs \
+  ffmpeg wamerican python3-torch python3-numpy python3-scipy python3-onnx g++; do
   dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
 done
 if [ ${#missing[@]} -gt 0 ]; then
@@ -15,8 +19,13 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 "$PYTHON" corpus.py "$SCALE"
-"$PYTHON" prepare.py "$SHARDS"
-"$PYTHON" train.py student "$STEPS" --threads "$THREADS"
+if [ ! -e work/corpus/natural_cs-others.pkl ]; then
+  "$PYTHON" prepare.py $((SHARDS / 4 + 1))
+  "$PYTHON" train.py aligner $((STEPS / 4)) --threads "$THREADS" $BF16
+  "$PYTHON" corpus.py "$SCALE"
+fi
+"$PYTHON" prepare.py "$SHARDS" 1000
+"$PYTHON" train.py student "$STEPS" --threads "$THREADS" $BF16
 "$PYTHON" export.py student
 npm --prefix ../.. run eval:speech -- --json models/training/evaluation.json
 "$PYTHON" card.py

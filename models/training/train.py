@@ -1,7 +1,7 @@
 """
 Trains the network on the shards. Resumable: a checkpoint every 500 steps holds weights, averaged weights, optimiser and step.
 
-usage: train.py NAME STEPS [--width 224] [--minutes M] [--threads 1] [--teacher NAME]
+usage: train.py NAME STEPS [--width 224] [--minutes M] [--threads 1] [--teacher NAME] [--from-onnx FILE] [--bf16]
 """
 import argparse
 import glob
@@ -106,6 +106,17 @@ def load(name):
     return network.eval()
 
 
+def from_onnx(path):
+    """The network of a served model, read back from its file (half precision, without the auxiliary head)."""
+    import onnx   # needed here only
+    from onnx import numpy_helper
+    weights = {t.name.removesuffix('_half').removeprefix('network.'): torch.from_numpy(numpy_helper.to_array(t).astype(np.float32)) for t in onnx.load(path).graph.initializer if t.name.startswith('network.')}
+    stem = weights['stem.weight'].shape[0]
+    network = Network(weights['merge.weight'].shape[0], stem)
+    network.load_state_dict(weights, strict=False)
+    return network
+
+
 def save(path, network, average, optimiser, step):
     torch.save(dict(config=network.config, weights=network.state_dict(), average=average, optimiser=optimiser.state_dict(), step=step), path + '.part')
     os.replace(path + '.part', path)
@@ -121,11 +132,13 @@ def main():
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--minutes', type=float, default=1e9, help='wall-clock limit of this run: the learning rate then falls with the clock if that is ahead of the steps')
     parser.add_argument('--teacher')
+    parser.add_argument('--from-onnx', help='start from the weights of a served model instead of random ones')
+    parser.add_argument('--bf16', action='store_true', help='products in bfloat16: twice as fast where the processor has avx512_bf16')
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     path = os.path.join(WORK, args.name + '.pt')
-    network = Network(args.width, args.stem)
+    network = from_onnx(args.from_onnx) if args.from_onnx else Network(args.width, args.stem)
     average = {k: v.clone() for k, v in network.state_dict().items()}
     optimiser = torch.optim.AdamW(network.parameters(), lr=args.rate, weight_decay=2e-2, betas=(.9, .98))
     step = 0
@@ -149,7 +162,9 @@ def main():
         if teacher is not None:
             with torch.no_grad():
                 taught = teacher(mel)
-        loss, parts = losses(*network(mel), y, c, scored, taught)
+        with torch.autocast('cpu', torch.bfloat16, enabled=args.bf16):
+            raw, classes = network(mel)
+        loss, parts = losses(raw.float(), classes.float(), y, c, scored, taught)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.)

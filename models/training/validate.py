@@ -1,5 +1,5 @@
 """
-How the raw network does on fresh sessions of the training voices: per-channel correlation and, for the thresholds in export.py, closures found at each level of `press`.
+How the raw network does on a natural voice that training never hears (prepare.VALIDATION): per-channel correlation and, for the thresholds in export.py, closures found at each level of `press`.
 
 usage: validate.py NAME     (makes its own shard, work/valid.npz, with a seed that training never uses)
 """
@@ -37,7 +37,7 @@ def events(truth, guess):
 def main():
     path = os.path.join(WORK, 'valid.npz')
     if not os.path.exists(path):
-        prepare.shard(SEED, prepare.load_groups(prepare.WEIGHTS), path)
+        prepare.shard(SEED, prepare.load_groups([prepare.VALIDATION]), path)
     data = np.load(path)
     network, outputs = load(sys.argv[1]), []
     with torch.no_grad():

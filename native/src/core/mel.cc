@@ -23,7 +23,7 @@ constexpr float FEATURE_SCALE = 0.2F;
 
 // Level normaliser, per feature frame (1/90 s), in ln power (1 dB = 0.2303). It rises within two or three frames, falls 6 dB a second while
 // something near its level is heard, and all but stands still in pauses, so that room noise is not turned up to speech.
-constexpr float START_LEVEL = -4.6F;   // -20 dB: ordinary speech
+constexpr float START_LEVEL = -7.4F;   // -32 dB: quiet speech. Louder speech takes over within a few frames; from a higher start a quiet talker is heard too softly for seconds
 constexpr float LOWEST_LEVEL = -13.8F; // -60 dB
 constexpr float RISE = 0.3F;
 constexpr float FALL = 6.0F * 0.2303F / 90.0F;

@@ -1,0 +1,98 @@
+"""
+People's own speech with known words, for the corpus: the dialogues of Fish Fillets (Debian's fillets-ng-data-cs: actors who play, in Czech).
+espeak-ng says which phones a line has; a network trained on the synthesizers finds them (viterbi.py); lines that do not go with what it hears are left out.
+"""
+import ctypes
+import glob
+import os
+import re
+import subprocess
+
+import numpy as np
+import torch
+
+import viterbi
+from engines import RATE
+from frontend import FPS, WORK, features, steps_in
+from prepare import LOOKAHEAD_S
+from targets import CLASS_COUNT, INDEX, curves, phones
+from train import load
+
+GAME = '/usr/share/games/fillets-ng'
+ALIGNER = 'aligner'      # the network's name in the work folder
+BELIEVED = .6            # mean correlation of an alignment's curves with what the network hears
+# Roles by the second part of a file's name: the two fish, and everybody else (crabs, statues, ghosts; several voices).
+ROLES = {'small': ('m',), 'big': ('v',)}
+
+
+class Speller:
+    """Words to phones by espeak-ng's rules for a language."""
+
+    def __init__(self, language: str):
+        self.library = ctypes.CDLL('libespeak-ng.so.1')
+        self.library.espeak_Initialize(1, 0, None, 0)
+        self.library.espeak_TextToPhonemes.restype = ctypes.c_char_p
+        if self.library.espeak_SetVoiceByName(language.encode()) != 0:
+            raise SystemExit(f'espeak-ng has no voice {language}')
+
+    def words(self, text: str) -> list:
+        """Words of a text, each a list of known IPA symbols."""
+        text_at, words = ctypes.c_char_p(text.encode()), []
+        while text_at.value:
+            said = self.library.espeak_TextToPhonemes(ctypes.byref(text_at), 1, 2 | ord('_') << 8).decode()   # UTF-8 in; IPA out, phonemes parted by _
+            words += [[s for s in phones(word) if s != 'ʔ'] for word in re.sub(r'\(.*?\)', '', said).split()]
+        return [word for word in words if word]
+
+
+def lines(language: str) -> list:
+    """[(path, text, role)] of the game's spoken lines."""
+    texts = {}
+    for path in sorted(glob.glob(f'{GAME}/script/*/*dialogs_{language}.lua')):
+        texts.update(re.findall(r'dialogId\("([^"]+)"[^\n]*\n\s*dialogStr\("((?:[^"\\]|\\.)*)"\)', open(path, errors='ignore').read()))
+    found = []
+    for path in sorted(glob.glob(f'{GAME}/sound/*/{language}/*.ogg')):
+        name = os.path.basename(path)[:-4]
+        parts = name.split('-')
+        if name in texts:
+            role = next((r for r, keys in ROLES.items() if len(parts) > 2 and parts[1] in keys), 'others')
+            found.append((path, texts[name].replace('\\"', '"'), role))
+    return found
+
+
+def read(path: str) -> np.ndarray:
+    """Any sound file -> int16 at 16 kHz, one channel."""
+    done = subprocess.run(['ffmpeg', '-v', 'error', '-i', path, '-f', 's16le', '-ar', str(RATE), '-ac', '1', '-'], capture_output=True, check=True)
+    return np.frombuffer(done.stdout, np.int16)
+
+
+def class_prior() -> np.ndarray:
+    """Log frequencies of the phone classes in the first shards."""
+    counts = sum(np.bincount(np.load(path)['C'], minlength=CLASS_COUNT) for path in sorted(glob.glob(os.path.join(WORK, 'shards', 'train_*.npz')))[:3])
+    return np.log((counts + 1) / counts.sum())
+
+
+def _believable(wave, segments, network) -> bool:
+    """Whether the curves of an alignment go with what the network hears: where the actor changed the text, or music plays, they do not."""
+    steps = steps_in(len(wave))
+    shown, _ = curves(segments, steps, FPS, 1 / FPS - LOOKAHEAD_S)
+    with torch.no_grad():
+        heard = network(torch.from_numpy(features(wave))[None])[0][0].numpy()
+    pairs = [(shown[:, INDEX[n]], heard[:, INDEX[n]]) for n in ('jaw', 'open', 'round', 'wide', 'teeth')]
+    return np.mean([np.corrcoef(a, b)[0, 1] for a, b in pairs if np.ptp(a) > 1e-3]) > BELIEVED
+
+
+def utterances(language: str, role: str, share=1.) -> list:
+    """[(int16 wave, expanded segments, voice, text)] of one role: lines of 1 to 12 s at a plausible pace that the network could follow. `share`: how many of them to look at."""
+    speller, network, prior, out = Speller(language), load(ALIGNER), class_prior(), []
+    torch.set_num_threads(1)
+    for path, text, of in lines(language)[::max(1, round(1 / share))]:
+        if of != role:
+            continue
+        wave, words = read(path), speller.words(text)
+        seconds, count = len(wave) / RATE, sum(len(word) for word in words)
+        if not (1 < seconds < 12 and count > 4 and seconds / count < .25):
+            continue
+        segments = viterbi.align(wave, words, network, prior)
+        if segments is not None and _believable(wave, segments, network):
+            out.append((wave, segments, f'fillets:{language}-{role}', text))
+    return out
