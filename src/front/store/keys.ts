@@ -24,6 +24,7 @@
 // | mp:static:{V}                    | hash   | STATIC_TTL_SECONDS  | static/records        | the static video's record
 // | mp:agents:{O}                     | hash   | none                | agents                | agent id → record, JSON
 // | mp:auto:{T}                       | string | its expiry          | auto tokens           | the auto token's grant, JSON (its secrets sealed)
+// | mp:secrets-check                 | string | none                | secrets               | a word sealed with SECRETS_KEY, by which another key is told
 //
 // K: first 16 hex digits of the key's SHA-256. T: SHA-256 of the token. O: owner id. F: face id. V: static video id.
 // NAME: face, static.
