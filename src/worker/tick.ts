@@ -14,7 +14,9 @@ import type { WorkerSession } from './session.ts';
 const PHASES = 4;
 const BEAT_MS = FRAME_MS / PHASES;
 const BEATS_PER_POLL = 12;
-/** How the estimate of a session's cost follows what is measured: from so many sessions on, within these shares of the calibrated figure, since sessions that idle now may all speak. */
+/** What an idle session costs, as a share of a speaking one (bench/micro/picture.ts: 0.34 and 1.02 ms a frame). Sessions that idle now may all speak: a room full of listeners is no room. */
+const IDLE_SHARE = 0.35;
+/** How the estimate of a speaking session's cost follows what is measured: from so many of them on, within these shares of the calibrated figure. */
 const SETTLED_SESSIONS = 3;
 const LEAST_COST = 0.8;
 const MOST_COST = 2;
@@ -33,7 +35,8 @@ export class Beat {
   private isTurning = false;
   private lastBeat = 0;
   private lastPollBeat = 0;
-  private live = 0;
+  /** Sessions that a second's load is shared among, an idle one counted as the part of a speaking one that it costs. */
+  private speakers = 0;
   private reportedMs = this.startMs;
   private reportedCpuMs = 0;
   private readonly lateness = new RecentValues();
@@ -102,7 +105,7 @@ export class Beat {
   private rest(): void {
     for (const state of ['connecting', 'idle', 'speaking'] as const) this.instruments.sessions[state].set(0);
     this.lateness.clear();
-    this.live = 0;
+    this.speakers = 0;
   }
 
   private async run(): Promise<void> {
@@ -165,20 +168,19 @@ export class Beat {
       else states.idle += 1;
     }
     for (const state of ['connecting', 'idle', 'speaking'] as const) this.instruments.sessions[state].set(states[state]);
-    this.live = states.idle + states.speaking;
+    this.speakers = states.speaking + states.idle * IDLE_SHARE;
   }
 
   /** Once a second, sessions or not: the front takes a worker that says nothing for dead. */
   report(): void {
     const nowMs = monotonicMs();
-    const { live } = this;
     const cpuMs = this.threadCpuMs();
     const load = (cpuMs - this.reportedCpuMs) / (nowMs - this.reportedMs);
     this.reportedCpuMs = cpuMs;
     this.reportedMs = nowMs;
     // Handshakes and first key frames are no session's running cost, and few sessions say little: only a settled second teaches anything.
-    if (live >= SETTLED_SESSIONS && this.joined === 0) {
-      const measured = Math.min(Math.max(load / live, this.calibratedCost * LEAST_COST), this.calibratedCost * MOST_COST);
+    if (this.speakers >= SETTLED_SESSIONS && this.joined === 0) {
+      const measured = Math.min(Math.max(load / this.speakers, this.calibratedCost * LEAST_COST), this.calibratedCost * MOST_COST);
       this.costPerSession += (measured - this.costPerSession) * COST_EASE;
     }
     this.joined = 0;
