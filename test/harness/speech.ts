@@ -1,6 +1,6 @@
 // Real speech for tests, synthesised when asked for: samples, and where each sound begins and ends.
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -37,11 +37,12 @@ export async function synthesize(text: string, voice: FliteVoice = 'slt', stretc
     listing = await readFile(`${base}.txt`, 'utf8');
   } catch {
     await mkdir(path.dirname(base), { recursive: true });
-    const temporary = `${base}.${process.pid}.wav`; // two test files may ask for the same sentence at the same time
-    const { stdout } = await run('flite', ['-voice', voice, '--setf', `duration_stretch=${stretch}`, '-psdur', '-t', text, '-o', temporary]);
-    listing = stdout;
-    await rename(temporary, wavFile);
-    await writeFile(`${base}.txt`, listing);
+    // Others may ask for the same sentence at the same time, in this process and in others: each makes its own, and whole files take their names at once.
+    const own = `${base}.${randomUUID()}`;
+    ({ stdout: listing } = await run('flite', ['-voice', voice, '--setf', `duration_stretch=${stretch}`, '-psdur', '-t', text, '-o', `${own}.wav`]));
+    await writeFile(`${own}.txt`, listing);
+    await rename(`${own}.wav`, wavFile);
+    await rename(`${own}.txt`, `${base}.txt`);
   }
   const pcm = readWav(await readFile(wavFile));
   return { pcm, durationMs: pcm.length * 1000 / SPEECH_RATE, segments: parseSegments(listing), wavFile };
