@@ -51,8 +51,8 @@ export class MediaSender implements RtcpHandler {
   readonly #protection = new Protection();
   /** The packets of the frame and of the sound sent last. */
   readonly #latest = { videoFrom: 0, videoPackets: 0, audioFrom: 0, audioPackets: 0 };
-  /** All that went out in the second before the last sender report; until then nobody knows. */
-  readonly #sent = { kbps: Number.POSITIVE_INFINITY, bytes: 0, atMs: 0 };
+  /** All that went out in the second before the last sender report. */
+  readonly #sent = { kbps: 0, bytes: 0, atMs: 0 };
   readonly #sink: DatagramSink;
   readonly #nextBuffer: () => Buffer;
   packetizeMs = 0;
