@@ -12,7 +12,7 @@ import { errorSchema, faceIdText, idText, KIB } from './common.ts';
 const shortText = z.string().max(256);
 const longText = z.string().max(32_768);
 
-/** What an owner sets. Every text may be null, as clients send it for "not set". */
+/** What an owner sets, as it is kept and shown. */
 const agentFields = z.object({
   face_id: faceIdText,
   name: shortText.trim().min(1).default('Untitled Agent'),
@@ -33,9 +33,24 @@ export type AgentFields = z.output<typeof agentFields>;
 
 /** Accepted since clients send records back as they got them; the server keeps its own. */
 const keptByServer = { created_at: z.unknown().optional(), updated_at: z.unknown().optional() };
-const createBody = agentFields.extend({ owner_id: z.unknown().optional().meta({ description: 'Ignored: an agent belongs to the owner of the API key.' }), ...keptByServer });
-const updateBody = z.object(Object.fromEntries(Object.entries(agentFields.shape).map(([name, field]) =>
-  [name, (field instanceof z.ZodDefault ? field.unwrap() : field).optional()]))).extend(keptByServer);
+/** What each field but the face is when nobody has set it. */
+const DEFAULTS: Readonly<Record<string, unknown>> = agentFields.omit({ face_id: true }).parse({});
+
+/** Clients send null for "not set", so every field but the face takes it, on a change too, and is then what it is when left out at creation. */
+const fieldsOrNull = Object.fromEntries(Object.entries(agentFields.shape).map(([name, field]): [string, z.ZodType] => {
+  if (!(field instanceof z.ZodDefault)) return [name, field];
+  const inner = field.unwrap() as z.ZodType;
+  const description = [field.meta()?.description, `null: ${DEFAULTS[name] === null ? 'not set' : JSON.stringify(DEFAULTS[name])}.`].filter(Boolean).join(' ');
+  return [name, (inner instanceof z.ZodNullable ? inner : inner.nullable()).optional().meta({ description })];
+}));
+const createBody = z.object({ ...fieldsOrNull, owner_id: z.unknown().optional().meta({ description: 'Ignored: an agent belongs to the owner of the API key.' }), ...keptByServer });
+const updateBody = z.object({ ...fieldsOrNull, face_id: faceIdText.optional(), ...keptByServer });
+
+/** The fields of a body that are given, with null as the default it stands for. */
+function givenFields(body: Record<string, unknown>): Partial<AgentFields> {
+  const given = Object.entries(body).filter(([name, value]) => name in agentFields.shape && value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, value ?? DEFAULTS[name]]));
+}
 
 const agentSchema = agentFields.extend({
   id: z.uuid(), owner_id: z.string(), created_at: z.iso.datetime(), updated_at: z.iso.datetime(),
@@ -80,7 +95,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
       body: { kind: 'json', schema: createBody, limitBytes: 256 * KIB, example: { face_id: 'ava', name: 'Receptionist', first_message: 'Welcome!', prompt: 'You greet visitors.', voice_provider: 'local', llm_provider: 'openai' } },
       responses: { 201: { description: 'Created.', schema: agentSchema } },
       refusals: ['CONFLICT'],
-      handler: async ({ body, caller }) => shown(await agents.create(caller.ownerId, agentFields.parse(body)), 201),
+      handler: async ({ body, caller }) => shown(await agents.create(caller.ownerId, agentFields.parse(givenFields(body))), 201),
     }),
     route({
       ...family, method: 'GET', path: '/auto/agents', summary: 'All your agents, the earliest first',
@@ -98,15 +113,13 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
       },
     }),
     route({
-      ...family, method: 'PUT', path: '/auto/agent/{id}', summary: 'Change an agent: fields left out stay as they are', params: idParams,
+      ...family, method: 'PUT', path: '/auto/agent/{id}', summary: 'Change an agent: fields left out stay as they are, null sets one back', params: idParams,
       headers: z.object({ 'if-match': z.string().max(200).optional().meta({ description: 'The entity tag read before: the change is refused with 412 when somebody was quicker.' }) }),
       body: { kind: 'json', schema: updateBody, limitBytes: 256 * KIB, example: { face_id: 'ava', name: 'Night porter' } },
       responses: { 200: { description: 'The agent as it is now.', schema: agentSchema } },
       refusals: ['NOT_FOUND', 'PRECONDITION_FAILED', 'CONFLICT'],
       async handler({ params, headers, body, caller }) {
-        const { created_at: _created, updated_at: _updated, ...change } = body;
-        const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as Partial<AgentFields>;
-        const agent = await agents.update(caller.ownerId, params.id, given, versionOf(headers['if-match']));
+        const agent = await agents.update(caller.ownerId, params.id, givenFields(body), versionOf(headers['if-match']));
         if (!agent) throw noSuchAgent();
         return shown(agent);
       },

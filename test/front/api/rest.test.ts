@@ -127,6 +127,30 @@ test('an agent lives: created with defaults, listed, changed, guarded against lo
   assert.equal((await server.call('/auto/agent', { json: { name: 'faceless' } })).status, 422);
 });
 
+test('an agent\'s fields may be null, which is not set: the default at creation and on a change, and nothing that was left out changes', async () => {
+  const settable = ['name', 'first_message', 'prompt', 'voice_provider', 'voice_id', 'voice_model', 'language', 'emotion', 'llm_model', 'llm_provider', 'llm_endpoint', 'max_idle_time', 'max_session_length'];
+  const nothing = Object.fromEntries(settable.map((name) => [name, null]));
+  const created = await server.call('/auto/agent', { json: { face_id: 'ava', ...nothing, owner_id: null, created_at: null, updated_at: null } });
+  assert.equal(created.status, 201);
+  const agent = await body(created);
+  assert.deepEqual([agent['name'], agent['language'], agent['voice_provider'], agent['llm_provider'], agent['max_idle_time'], agent['max_session_length'], agent['prompt']], ['Untitled Agent', 'en', 'local', 'openai', 300, 3600, null]);
+  const target = `/auto/agent/${String(agent['id'])}`;
+  const change = async (json: Record<string, unknown>) => await body(await server.call(target, { method: 'PUT', json }));
+  const set = await change({ name: 'Guide', language: 'fi', prompt: 'Be kind.', max_idle_time: 60 });
+  assert.deepEqual([set['name'], set['language'], set['prompt'], set['max_idle_time']], ['Guide', 'fi', 'Be kind.', 60]);
+  const back = await change({ language: null, prompt: null, max_idle_time: null });
+  assert.deepEqual([back['name'], back['language'], back['prompt'], back['max_idle_time']], ['Guide', 'en', null, 300]);
+  for (const [method, path] of [['PUT', target], ['POST', '/auto/agent']] as const) assert.equal((await server.call(path, { method, json: { name: 'x', face_id: null } })).status, 422);
+  assert.equal((await server.call(target, { method: 'PUT', json: { name: '' } })).status, 422);
+  assert.equal((await server.call(target, { method: 'DELETE' })).status, 204);
+  const { paths } = await (await server.call('/openapi.json', { key: null })).json() as { paths: Record<string, Record<string, { requestBody: { content: Record<string, { schema: { required?: string[]; properties: Record<string, { anyOf?: { type: string }[]; description?: string }> } }> } }>> };
+  for (const operation of [paths['/auto/agent']!['post']!, paths['/auto/agent/{id}']!['put']!]) {
+    const { required, properties } = operation.requestBody.content['application/json']!.schema;
+    for (const name of settable) assert.ok(properties[name]!.anyOf?.some(({ type }) => type === 'null') && !required?.includes(name), `${name} may be null, by the document`);
+    assert.equal(properties['language']!.description, 'null: "en".');
+  }
+});
+
 test('an auto token hides the keys given with it', async () => {
   const reply = await server.call('/auto/token', { json: { llmAPIKey: 'sk-hidden', ttsAPIKey: 'tts-hidden', createTranscript: true } });
   assert.equal(reply.status, 200);
