@@ -23,7 +23,7 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/native/build/mouthpiece.node ./native/build/mouthpiece.node
 COPY --from=build /app/models ./models
 COPY --from=build /app/src ./src
-RUN useradd --system --uid 10001 --home-dir /data mouthpiece && mkdir /data && chown mouthpiece:mouthpiece /data
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin mouthpiece && mkdir /data && chown mouthpiece:mouthpiece /data
 USER mouthpiece
 VOLUME /data
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data UDP_PORTS=40000-40003 WORKERS=4

@@ -14,7 +14,7 @@ const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8
 /** The part of the Compose specification that is used here; anything else is a typing error. */
 const serviceSchema = z.strictObject({
   build: z.literal('.').optional(), image: z.string().regex(/^[a-z0-9./-]+:[a-z0-9.-]+$/, 'an image needs a version').optional(), restart: z.literal('unless-stopped'),
-  stop_grace_period: z.string().regex(/^\d+s$/).optional(), environment: z.record(z.string(), z.string()).optional(), command: z.array(z.string()).optional(),
+  network_mode: z.literal('host').optional(), stop_grace_period: z.string().regex(/^\d+s$/).optional(), environment: z.record(z.string(), z.string()).optional(), command: z.array(z.string()).optional(),
   ports: z.array(z.string()).optional(), volumes: z.array(z.string()).optional(),
   depends_on: z.union([z.array(z.string()), z.record(z.string(), z.strictObject({ condition: z.enum(['service_healthy', 'service_started']) }))]).optional(),
   healthcheck: z.strictObject({ test: z.array(z.string()), interval: z.string(), timeout: z.string(), retries: z.number() }).optional(),
@@ -25,6 +25,7 @@ const { mouthpiece, prometheus, grafana, coturn, redis } = compose.services;
 /** As Compose substitutes variables, with the required ones given. */
 const substituted = (text: string): string => text.replaceAll(/\$\{(\w+)(?::-([^}]*)|:\?[^}]*)?\}/g, (_, name: string, fallback?: string) => fallback ?? { TURN_SECRET: 'a-secret' }[name] ?? assert.fail(`\${${name}} has no default and is not asked for`));
 
+const addressNumber = (address: string): number => address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
 const containerPorts = (ports: readonly string[] = []): string[] => ports.map((port) => port.replace(/^127\.0\.0\.1:/, '').split(':')[1]!);
 const mounts = (volumes: readonly string[] = []): { from: string; to: string }[] => volumes.map((volume) => { const [from, to] = volume.split(':'); return { from: from!, to: to! }; });
 
@@ -32,6 +33,7 @@ test('compose: five services, each built or pulled, all volumes and dependencies
   assert.deepEqual(Object.keys(compose.services).sort(), ['coturn', 'grafana', 'mouthpiece', 'prometheus', 'redis']);
   for (const [name, service] of Object.entries(compose.services)) {
     assert.equal((service.build === undefined) !== (service.image === undefined), true, name);
+    assert.ok(service.network_mode === undefined || service.ports === undefined, `${name}: nothing is published of a service on the host's own network`);
     for (const { from } of mounts(service.volumes)) assert.ok(from.startsWith('./') ? existsSync(path.join(ROOT, from)) : from in compose.volumes, `${name}: ${from}`);
     for (const other of Array.isArray(service.depends_on) ? service.depends_on : Object.keys(service.depends_on ?? {})) assert.ok(other in compose.services, `${name} depends on ${other}`);
   }
@@ -48,13 +50,17 @@ test('compose: the server\'s settings are settings, load, and fit the published 
   assert.ok(Number.parseInt(mouthpiece!.stop_grace_period!, 10) > config.DRAIN_SECONDS);
   assert.equal(new URL(config.REDIS_URL!).hostname in compose.services, true);
   const turn = config.ICE_SERVERS!.find(({ urls }) => urls.startsWith('turn:'))!;
-  assert.ok(containerPorts(coturn!.ports).includes(/:(\d+)\?/.exec(turn.urls)![1]!), 'coturn is published where clients are sent');
+  assert.ok(coturn!.command!.includes(`--listening-port=${/:(\d+)\?/.exec(turn.urls)![1]!}`), 'coturn listens where clients are sent');
 });
 
-test('compose: coturn shares the secret, and its relay ports are published', () => {
+test('compose: coturn shares the secret, is where its answers come from, and relays to the media ports but to nothing inside', () => {
   const options = new Map(coturn!.command!.map((option) => option.replace(/^--/, '').split('=') as [string, string]));
   assert.equal(options.get('static-auth-secret'), mouthpiece!.environment!['TURN_SECRET']);
-  assert.ok(containerPorts(coturn!.ports).includes(`${options.get('min-port')}-${options.get('max-port')}/udp`));
+  assert.equal(coturn!.network_mode, 'host', 'through Docker\'s port forwarding no relayed session ever connected');
+  assert.equal(options.get('allowed-peer-ip'), mouthpiece!.environment!['ANNOUNCED_IPS'], 'the address in candidates may itself be a private one');
+  assert.ok(options.has('no-tcp-relay'));
+  const denied = coturn!.command!.filter((option) => option.startsWith('--denied-peer-ip=')).map((option) => option.split('=')[1]!.split('-').map(addressNumber));
+  for (const inside of ['10.1.2.3', '100.100.100.200', '169.254.169.254', '172.17.0.2', '172.31.255.1', '192.168.1.1']) assert.ok(denied.some(([first, last]) => first! <= addressNumber(inside) && addressNumber(inside) <= last!), inside);
   const known = spawnSync('turnserver', ['--help'], { encoding: 'utf8' });
   if (known.error === undefined) for (const name of options.keys()) assert.ok(`${known.stdout}${known.stderr}`.includes(`--${name}`), `coturn knows no --${name}`);
 });
