@@ -12,8 +12,15 @@ export interface VideoEncoderOptions {
   readonly speed?: number;
 }
 
-/** One encoder with zero frames of delay. Not thread-safe: belongs to the thread that made it. */
+/** One encoder with zero frames of delay. Not thread-safe: belongs to the thread that made it. The codec is set up with the first picture. */
 export interface VideoEncoder {
+  /**
+   * Sets up the codec and codes the first picture as a key frame, 10 to 25 ms in all, on a thread of libuv's pool: the calling thread loses only the time that a copy
+   * of the picture takes. Until it settles everything but `close` throws.
+   * @returns the coded frame
+   * @throws Error when something was coded before; rejects with the codec's own words
+   */
+  prepare(picture: Uint8Array): Promise<Uint8Array>;
   /**
    * Encodes one I420 picture (`i420Bytes(width, height)` bytes) into `out`.
    * `dirty`, if given, is one byte per macroblock (1: may have changed since the last picture) and lets the encoder skip the rest.

@@ -104,11 +104,12 @@ export class Pipeline {
     const startMs = monotonicMs();
     session.articulation.update(stream.isActive ? session.slot.articulation : null);
     const isFrozen = !session.spec.handleSilence && !stream.isActive && ledger.framesSent > 0;
-    if (isFrozen) face.hold();
+    const isPrepared = video.takePrepared();
+    if (isPrepared || isFrozen) face.hold();
     else face.draw(session.lastFrame, session.articulation.values, state.isSpeaking);
     const drawnMs = monotonicMs();
     const cause = video.keyCause;
-    const isCoded = video.encode(face.picture, face.dirty);
+    const isCoded = isPrepared || video.encode(face.picture, face.dirty);
     const codedMs = monotonicMs();
     let packets = 0;
     if (isCoded) packets = peer.sendVideo(video.data, video.length, video.isKey, session.lastFrame * FRAME_MS, codedMs);
@@ -139,8 +140,10 @@ export class Pipeline {
     instruments.rtp.video.add(packets);
     instruments.rtp.videoBytes.add(video.length);
     if (stream.hasJustStarted && steps > 0) {
-      ledger.audioToLipsMs.record(sentMs - stream.utteranceArrivalMs);
-      instruments.audioToLips.observe((sentMs - stream.utteranceArrivalMs) / 1000, session.exemplar);
+      // The picture that was prepared does not know of it yet: the next one does.
+      const lipsMs = sentMs - stream.utteranceArrivalMs + (isPrepared ? FRAME_MS : 0);
+      ledger.audioToLipsMs.record(lipsMs);
+      instruments.audioToLips.observe(lipsMs / 1000, session.exemplar);
     }
     session.announce(state.update(stream, sentMs));
     if (ledger.framesSent === 1) session.announceFirstFrame(sentMs);

@@ -58,6 +58,9 @@ test('encode checks its buffers: type, length, detachment', () => {
   assert.throws(() => encoder.encode(picture, out, false, new Uint8Array(3)), TypeError);
   assert.throws(() => encoder.encode(detached(new Uint8Array(PICTURE)), out, false, null), /picture is detached/);
   assert.throws(() => encoder.encode(picture, detached(new Uint8Array(100)), false, null), /out is detached/);
+  assert.throws(() => bad['prepare']!(new Uint8Array(PICTURE - 1)), TypeError);
+  assert.throws(() => bad['prepare']!(), TypeError);
+  assert.throws(() => bad['prepare']!(detached(new Uint8Array(PICTURE))), /picture is detached/);
   assert.throws(() => { encoder.setBitrate(0); }, RangeError);
   assert.throws(() => { encoder.setBitrate(Number.NaN); }, RangeError);
   assert.throws(() => bad['setBitrate']!({}), TypeError);
@@ -66,6 +69,7 @@ test('encode checks its buffers: type, length, detachment', () => {
   encoder.close();
   assert.throws(() => encoder.encode(picture, out, false, null), /VideoEncoder is closed/);
   assert.throws(() => { encoder.setBitrate(300); }, /closed/);
+  assert.throws(() => { void encoder.prepare(picture); }, /closed/);
 });
 
 test('buffers over shared memory, offset views and Buffers are as good as any', () => {

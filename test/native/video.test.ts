@@ -168,6 +168,51 @@ test('vp8: a picture that stays although it was coded coarsely is refined', () =
   assert.ok(settled > moving + 2, `${moving} → ${settled} dB`);
 });
 
+for (const codec of CODECS) {
+  test(`${codec}: a first frame prepared on another thread is the one this thread would have coded, and the stream goes on from it`, async () => {
+    const size = { ...BASE, width: 512, height: 512 }, head = new TalkingHead(512, 512), out = new Uint8Array(1 << 18);
+    const [prepared, plain] = [new native.VideoEncoder({ codec, ...size }), new native.VideoEncoder({ codec, ...size })];
+    const frames: [Uint8Array[], Uint8Array[]] = [[], []];
+    head.draw(0);
+    const cpuMs = native.threadCpuMs();
+    const coming = prepared.prepare(head.picture);
+    const startedMs = native.threadCpuMs() - cpuMs;
+    assert.throws(() => prepared.encode(head.picture, out, false, null), /is being prepared/);
+    assert.throws(() => { prepared.setBitrate(500); }, /is being prepared/);
+    assert.throws(() => { void prepared.prepare(head.picture); }, /in use already/);
+    const drawn = head.picture.slice();
+    head.picture.fill(77); // the caller may draw on
+    frames[0].push(await coming);
+    assert.throws(() => { void prepared.prepare(drawn); }, /in use already/);
+    const plainMs = native.threadCpuMs();
+    const length = plain.encode(drawn, out, true, null);
+    const encodedMs = native.threadCpuMs() - plainMs;
+    assert.ok(length & KEY_FRAME_BIT);
+    frames[1].push(out.slice(0, length & ~KEY_FRAME_BIT));
+    assert.ok(startedMs < encodedMs / 2, `${startedMs} ms of this thread to begin, ${encodedMs} ms to do it here`);
+    for (let i = 1; i < 20; i++) {
+      head.draw(i);
+      for (const [k, encoder] of [prepared, plain].entries()) frames[k]!.push(out.slice(0, encoder.encode(head.picture, out, false, null) & ~KEY_FRAME_BIT));
+    }
+    for (let i = 0; i < 20; i++) assert.equal(Buffer.compare(frames[0][i]!, frames[1][i]!), 0, `frame ${i}`);
+    assert.ok(psnr(decode(codec, frames[0], 512, 512)[0]!, drawn, 512, 512) > 30);
+    prepared.close();
+    plain.close();
+  });
+}
+
+test('an encoder may be closed, or dropped, while it is being prepared', async () => {
+  const head = new TalkingHead(128, 128);
+  head.draw(0);
+  const made = await Promise.all(Array.from({ length: 40 }, (_, i) => {
+    const encoder = new native.VideoEncoder({ codec: CODECS[i % 2]!, ...BASE, width: 128, height: 128 });
+    const coming = encoder.prepare(head.picture);
+    if (i % 3 === 0) encoder.close();
+    return coming;
+  }));
+  for (const frame of made) assert.ok(frame.length > 500);
+});
+
 test('encoders do not grow: memory stays level over many frames and many encoders', { timeout: 60_000 }, () => {
   const head = new TalkingHead(128, 128), out = new Uint8Array(1 << 17);
   head.draw(0);

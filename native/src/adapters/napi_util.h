@@ -304,11 +304,18 @@ class Class {
     std::unique_ptr<Native> native;
     int64_t bytes = 0;  // as reported to the garbage collector
 
+    /** Tells the garbage collector what the object holds now. */
+    void weigh(napi_env env) {
+      if constexpr (HoldsMemory<Native>) {
+        const int64_t now = native ? int64_t(native->external_bytes()) : 0, before = std::exchange(bytes, now);
+        int64_t total;
+        if (now != before) napi_adjust_external_memory(env, now - before, &total);
+      }
+    }
+
     void free(napi_env env) {
       native.reset();
-      if (bytes == 0) return;
-      int64_t total;
-      napi_adjust_external_memory(env, -std::exchange(bytes, 0), &total);
+      weigh(env);
     }
   };
 
@@ -324,12 +331,14 @@ class Class {
   };
   static Name& class_name() { static Name name; return name; }
 
-  static Native& open(napi_env env, napi_value object) {
+  static Holder& holder_of(napi_env env, napi_value object) {
     Holder* holder = nullptr;
     if (napi_unwrap(env, object, reinterpret_cast<void**>(&holder)) != napi_ok) throw std::invalid_argument(std::string(class_name()) + " was not constructed");
     if (!holder->native) throw std::runtime_error(std::string(class_name()) + " is closed");
-    return *holder->native;
+    return *holder;
   }
+
+  static Native& open(napi_env env, napi_value object) { return *holder_of(env, object).native; }
 
   template <std::unique_ptr<Native> (*Make)(const Args&)>
   static napi_value construct(napi_env env, napi_callback_info info) {
@@ -340,16 +349,13 @@ class Class {
       const Args args(env, info);
       auto holder = std::make_unique<Holder>();
       holder->native = Make(args);
-      if constexpr (HoldsMemory<Native>) holder->bytes = int64_t(holder->native->external_bytes());
       check(env, napi_type_tag_object(env, args.self(), &TAG));
       const napi_finalize finalize = [](napi_env final_env, void* data, void*) {
         const std::unique_ptr<Holder> dead(static_cast<Holder*>(data));
         dead->free(final_env);
       };
       check(env, napi_wrap(env, args.self(), holder.get(), finalize, nullptr, nullptr));
-      const int64_t bytes = holder.release()->bytes;
-      int64_t total;
-      if (bytes > 0) check(env, napi_adjust_external_memory(env, bytes, &total));
+      holder.release()->weigh(env);
       return args.self();
     });
   }
@@ -358,7 +364,10 @@ class Class {
   static napi_value call(napi_env env, napi_callback_info info) {
     return guard(env, [&] {
       const Args args(env, info);
-      return Method(open(env, args.self()), args);
+      Holder& holder = holder_of(env, args.self());
+      const napi_value result = Method(*holder.native, args);
+      holder.weigh(env);
+      return result;
     });
   }
 

@@ -1,4 +1,10 @@
 // VideoEncoder, rgbaToI420 and i420ToRgba.
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
 #include "adapters/adapters.h"
 #include "adapters/napi_util.h"
 #include "core/colour.h"
@@ -17,7 +23,34 @@ void check_even(int64_t width, int64_t height) {
   if (width % 2 != 0 || height % 2 != 0) throw std::out_of_range("width and height must be even");
 }
 
-std::unique_ptr<VideoEncoder> make_encoder(const Args& args) {
+/**
+ * A codec, set up by whoever codes with it first: that takes 5 to 20 ms, most of it the kernel's giving out of pages, and so long a thread with frames to send
+ * does not want to stand still. While another thread prepares it, `is_busy`, which only the JavaScript thread touches, and nobody else may use it.
+ */
+struct Codec {
+  const VideoSettings settings;
+  const bool is_vp8;
+  bool is_busy = false;
+  std::unique_ptr<VideoEncoder> encoder;
+
+  VideoEncoder& get() {
+    if (!encoder) encoder = is_vp8 ? make_vp8_encoder(settings) : make_h264_encoder(settings);
+    return *encoder;
+  }
+};
+
+/** What JavaScript's VideoEncoder holds. A preparation under way holds the codec too, so that either may end first. */
+struct Encoder {
+  std::shared_ptr<Codec> codec;
+
+  VideoEncoder& idle() const {
+    if (codec->is_busy) throw std::runtime_error("VideoEncoder is being prepared");
+    return codec->get();
+  }
+  size_t external_bytes() const { return !codec->is_busy && codec->encoder ? codec->encoder->external_bytes() : 0; }
+};
+
+std::unique_ptr<Encoder> make_encoder(const Args& args) {
   const js::Options options = args.options(0);
   const bool is_vp8 = options.choice("codec", {"vp8", "h264"}) == 0;
   VideoSettings settings{};
@@ -27,23 +60,84 @@ std::unique_ptr<VideoEncoder> make_encoder(const Args& args) {
   settings.fps = int(options.integer("fps", 1, 60));
   settings.bitrate_kbps = int(options.integer("bitrateKbps", MIN_KBPS, MAX_KBPS));
   settings.speed = int(options.integer_or("speed", -12, -16, 16));
-  return is_vp8 ? make_vp8_encoder(settings) : make_h264_encoder(settings);
+  return std::make_unique<Encoder>(std::make_shared<Codec>(settings, is_vp8));
 }
 
-napi_value encode(VideoEncoder& encoder, const Args& args) {
-  const auto& [width, height, fps, kbps, speed] = encoder.settings();
+napi_value encode(Encoder& self, const Args& args) {
+  const auto& [width, height, fps, kbps, speed] = self.codec->settings;
   const auto picture = args.array<uint8_t>(0, "picture", i420_bytes(width, height));
   const auto out = args.array<uint8_t>(1, "out");
   const bool force_key = args.boolean(2, "forceKey");
   const auto dirty = args.absent(3) ? std::span<uint8_t>{} : args.array<uint8_t>(3, "dirty", macroblocks(width, height));
-  const EncodedFrame frame = encoder.encode(picture, out, force_key, dirty);
+  const EncodedFrame frame = self.idle().encode(picture, out, force_key, dirty);
   return js::integer(args.env(), int32_t(frame.bytes) | (frame.is_key ? KEY_FRAME_BIT : 0));
 }
 
-napi_value set_bitrate(VideoEncoder& encoder, const Args& args) {
+napi_value set_bitrate(Encoder& self, const Args& args) {
   const double kbps = args.number(0, "kbps", MIN_KBPS, MAX_KBPS);
-  encoder.set_bitrate(int(kbps));
+  self.idle().set_bitrate(int(kbps));
   return nullptr;
+}
+
+/** A codec set up and its first picture coded on a thread of libuv's pool. */
+struct Preparation {
+  std::shared_ptr<Codec> codec;
+  std::vector<uint8_t> picture, frame;  // the picture is a copy: its owner may draw on
+  std::string error;
+  napi_deferred deferred = nullptr;
+  napi_async_work work = nullptr;
+
+  void run() noexcept {
+    try {
+      // Larger than any frame of these codecs: what they cannot code smaller they refuse.
+      frame.resize(picture.size() + 65'536);
+      frame.resize(codec->get().encode(picture, frame, true, {}).bytes);
+    } catch (const std::exception& problem) {
+      error = problem.what();
+    }
+  }
+
+  void settle(napi_env env, bool has_run) {
+    codec->is_busy = false;
+    if (has_run && error.empty()) {
+      void* data = nullptr;
+      napi_value buffer, result;
+      js::check(env, napi_create_arraybuffer(env, frame.size(), &data, &buffer));
+      if (!frame.empty()) std::memcpy(data, frame.data(), frame.size());
+      js::check(env, napi_create_typedarray(env, napi_uint8_array, frame.size(), buffer, 0, &result));
+      js::check(env, napi_resolve_deferred(env, deferred, result));
+      return;
+    }
+    napi_value message, problem;
+    js::check(env, napi_create_string_utf8(env, has_run ? error.c_str() : "the thread is ending", NAPI_AUTO_LENGTH, &message));
+    js::check(env, napi_create_error(env, nullptr, message, &problem));
+    js::check(env, napi_reject_deferred(env, deferred, problem));
+  }
+};
+
+napi_value prepare(Encoder& self, const Args& args) {
+  const napi_env env = args.env();
+  const auto picture = args.array<uint8_t>(0, "picture", i420_bytes(self.codec->settings.width, self.codec->settings.height));
+  if (self.codec->is_busy || self.codec->encoder) throw std::runtime_error("VideoEncoder is in use already");
+  auto task = std::make_unique<Preparation>();
+  task->codec = self.codec;
+  task->picture.assign(picture.begin(), picture.end());
+  napi_value promise, name;
+  js::check(env, napi_create_string_utf8(env, "VideoEncoder.prepare", NAPI_AUTO_LENGTH, &name));
+  js::check(env, napi_create_promise(env, &task->deferred, &promise));
+  const auto execute = [](napi_env, void* data) { static_cast<Preparation*>(data)->run(); };
+  const auto complete = [](napi_env done_env, napi_status status, void* data) {
+    const std::unique_ptr<Preparation> done(static_cast<Preparation*>(data));
+    js::guard(done_env, [&]() -> napi_value {
+      napi_delete_async_work(done_env, done->work);
+      done->settle(done_env, status == napi_ok);
+      return nullptr;
+    });
+  };
+  js::check(env, napi_create_async_work(env, nullptr, name, execute, complete, task.get(), &task->work));
+  js::check(env, napi_queue_async_work(env, task->work));
+  task.release()->codec->is_busy = true;
+  return promise;
 }
 
 struct PictureSize {
@@ -73,9 +167,9 @@ napi_value to_rgba(const Args& args) {
 }  // namespace
 
 void register_video(napi_env env, napi_value exports) {
-  using EncoderClass = js::Class<VideoEncoder>;
+  using EncoderClass = js::Class<Encoder>;
   EncoderClass::define(env, exports, "VideoEncoder",
-                       {EncoderClass::constructor<make_encoder>(), EncoderClass::method<encode>("encode"), EncoderClass::method<set_bitrate>("setBitrate"), EncoderClass::close()});
+                       {EncoderClass::constructor<make_encoder>(), EncoderClass::method<encode>("encode"), EncoderClass::method<prepare>("prepare"), EncoderClass::method<set_bitrate>("setBitrate"), EncoderClass::close()});
   js::define_function<to_i420>(env, exports, "rgbaToI420");
   js::define_function<to_rgba>(env, exports, "i420ToRgba");
 }

@@ -22,11 +22,28 @@ export class VideoTrack {
   keyCause: 'start' | 'request' | null = 'start';
 
   private readonly encoder: VideoEncoder;
+  private prepared: Uint8Array | null = null;
 
   constructor(codec: VideoCodec, bitrateKbps: number) {
     this.codec = codec;
     this.bitrateKbps = bitrateKbps;
     this.encoder = new native.VideoEncoder({ codec, width: PICTURE_SIZE, height: PICTURE_SIZE, fps: FPS, bitrateKbps });
+  }
+
+  /**
+   * Codes the first picture, which `takePrepared` then gives, off this thread: see `VideoEncoder.prepare`. Nothing else may be coded before.
+   * @throws Error with the codec's own words
+   */
+  async prepare(picture: Uint8Array): Promise<void> { this.prepared = await this.encoder.prepare(picture); }
+
+  /** Puts the frame that was prepared, if any, into `data`, as `encode` would have. @returns false when there is none, or it was taken */
+  takePrepared(): boolean {
+    if (this.prepared === null) return false;
+    output.set(this.prepared);
+    this.isKey = true;
+    this.count(this.prepared.length);
+    this.prepared = null;
+    return true;
   }
 
   requestKeyFrame(): void { this.keyCause ??= 'request'; }
@@ -41,9 +58,13 @@ export class VideoTrack {
   encode(picture: Uint8Array, dirty: Uint8Array): boolean {
     const result = this.encoder.encode(picture, output, this.keyCause !== null, dirty);
     this.isKey = (result & KEY_FRAME_BIT) !== 0;
-    this.length = result & ~KEY_FRAME_BIT;
-    this.actualKbps += (this.length * 8 * FPS / 1000 - this.actualKbps) / FPS;
+    this.count(result & ~KEY_FRAME_BIT);
     return this.length > 0;
+  }
+
+  private count(bytes: number): void {
+    this.length = bytes;
+    this.actualKbps += (bytes * 8 * FPS / 1000 - this.actualKbps) / FPS;
   }
 
   close(): void { this.encoder.close(); }
