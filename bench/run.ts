@@ -35,19 +35,21 @@ export async function runScenario(scenario: Scenario, { options = {}, target = n
   const context: Context = {
     options: merged, target, progress,
     defer: (cleanUp) => { cleanUps.push(cleanUp); },
-    async server(settings = {}) {
-      const server: Server = target === null ? await ownServer(settings, tree) : { ...target, pid: null, stop: () => Promise.resolve() };
+    async server(settings = {}, { inspect = false } = {}) {
+      const server: Server = target === null ? await ownServer(settings, tree, inspect) : { ...target, pid: null, inspectorUrl: null, stop: () => Promise.resolve() };
       cleanUps.push(server.stop);
       return server;
     },
   };
   const started = new Date();
+  // As the tree is when the server starts: in an hour it may be another.
+  const measuredCommit = commit(ROOT);
   try {
     const measured = await scenario.run(context);
     const unknown = Object.entries(measured.figures).filter(([, value]) => Number.isNaN(value)).map(([name]) => name);
     const outcome = target === null || unknown.length === 0 ? measured : { ...measured, notes: [...measured.notes, `Not to be known from outside: ${unknown.join(', ')}.`] };
     return {
-      scenario: scenario.name, about: scenario.about, startedAt: started.toISOString(), durationSeconds: (Date.now() - started.getTime()) / 1000, commit: commit(ROOT),
+      scenario: scenario.name, about: scenario.about, startedAt: started.toISOString(), durationSeconds: (Date.now() - started.getTime()) / 1000, commit: measuredCommit,
       target: target === null ? 'own server' : `server at ${target.url}`, machine: machine(), options: merged, outcome,
     };
   } finally {
@@ -55,7 +57,7 @@ export async function runScenario(scenario: Scenario, { options = {}, target = n
   }
 }
 
-async function ownServer(settings: Readonly<Record<string, string>>, root: string): Promise<Server> {
-  const server = await startServer({ env: { ...BENCH_SETTINGS, ...settings }, root });
-  return { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? null, stop: () => server.stop() };
+async function ownServer(settings: Readonly<Record<string, string>>, root: string, inspect: boolean): Promise<Server> {
+  const server = await startServer({ env: { ...BENCH_SETTINGS, ...settings }, root, inspect });
+  return { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? null, inspectorUrl: server.inspectorUrl, stop: () => server.stop() };
 }

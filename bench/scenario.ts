@@ -28,6 +28,8 @@ export interface Target { readonly url: string; readonly apiKey: string }
 export interface Server extends Target {
   /** Process id; null for a server elsewhere. */
   readonly pid: number | null;
+  /** Its inspector, when it was asked for; see live-memory.ts. */
+  readonly inspectorUrl?: string | null;
   readonly stop: () => Promise<unknown>;
 }
 
@@ -36,7 +38,7 @@ export interface Context {
   /** A server elsewhere; null: the scenario starts its own. */
   readonly target: Target | null;
   /** A server to measure: the target, or one of our own with these settings. Stopped after the run if it still runs. */
-  server(settings?: Readonly<Record<string, string>>): Promise<Server>;
+  server(settings?: Readonly<Record<string, string>>, options?: { readonly inspect?: boolean }): Promise<Server>;
   /** One line of the live table. */
   progress(line: string): void;
   /** Cleans up after the run, whatever happens; last in, first out. */

@@ -36,6 +36,21 @@ export function slope(points: readonly (readonly [x: number, y: number])[]): num
   return covariance / points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
 }
 
+/**
+ * Least squares through the lowest point of each window: the course of what stays, where collections make a sawtooth of the whole. A window must hold a whole tooth;
+ * what does not fill one at the end is left out.
+ * @returns units of y per unit of x; NaN below three windows
+ */
+export function floorSlope(points: readonly (readonly [x: number, y: number])[], window: number): number {
+  if (points.length === 0) return Number.NaN;
+  const from = points[0]![0];
+  // By how far apart readings are, so that a window is not dropped for its last one.
+  const step = (points.at(-1)![0] - from) / Math.max(1, points.length - 1);
+  const windows = Math.floor((points.at(-1)![0] - from + step * 1.5) / window);
+  const lowest = Array.from({ length: windows }, (_, index) => points.filter(([x]) => Math.floor((x - from) / window) === index).reduce<readonly [number, number] | null>((low, point) => (low === null || point[1] < low[1] ? point : low), null));
+  return slope(lowest.filter((point) => point !== null));
+}
+
 export interface Machine { readonly cpu: string; readonly cores: number; readonly memoryGb: number; readonly kernel: string; readonly node: string }
 
 export const machine = (): Machine => ({

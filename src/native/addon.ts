@@ -120,6 +120,8 @@ export interface NativeAddon {
   threadId(): number;
   /** CPU milliseconds of the calling thread (CLOCK_THREAD_CPUTIME_ID). */
   threadCpuMs(): number;
+  /** Bytes that malloc has given out in this process and has not been given back, of all threads: what is alive, however much of the rest the system still counts. NaN without glibc 2.33. */
+  allocatedBytes(): number;
 }
 
 const require = createRequire(import.meta.url);

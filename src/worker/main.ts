@@ -66,7 +66,6 @@ const beat = new Beat({
   pipeline: new Pipeline(model, instruments, birth.maxSessions), instruments, post,
   threadCpuMs: () => native.threadCpuMs(),
   costPerSession: await measureSessionCost(model, birth.calibrationFace, birth.videoBitrateKbps),
-  maxSessions: birth.maxSessions,
 });
 const wav2lip = birth.wav2lip === null ? null : await Wav2LipNetwork.load(birth.wav2lip.file, birth.wav2lip.providers).catch((error: unknown) => {
   if (!(error instanceof Wav2LipRefused)) throw error;

@@ -25,7 +25,8 @@ const COST_EASE = 0.2;
 export class Beat {
   private readonly sessions = new Map<string, WorkerSession>();
   private readonly inPhase = new Int32Array(PHASES);
-  private readonly due: WorkerSession[];
+  /** Those of the beat that is being served; empty between beats, or the last ones to share one would be kept with their megabytes after their end. */
+  private readonly due: WorkerSession[] = [];
   private readonly pipeline: Pipeline;
   private readonly instruments: Instruments;
   private readonly post: (message: FromWorker) => void;
@@ -45,13 +46,12 @@ export class Beat {
   private readonly calibratedCost: number;
   private joined = 0;
 
-  constructor(options: { pipeline: Pipeline; instruments: Instruments; post: (message: FromWorker) => void; threadCpuMs: () => number; costPerSession: number; maxSessions: number }) {
+  constructor(options: { pipeline: Pipeline; instruments: Instruments; post: (message: FromWorker) => void; threadCpuMs: () => number; costPerSession: number }) {
     this.pipeline = options.pipeline;
     this.instruments = options.instruments;
     this.post = options.post;
     this.threadCpuMs = options.threadCpuMs;
     this.costPerSession = this.calibratedCost = options.costPerSession;
-    this.due = Array.from({ length: options.maxSessions });
     this.reportedCpuMs = options.threadCpuMs();
   }
 
@@ -116,6 +116,7 @@ export class Beat {
     const count = this.collectDue(beat, nowMs);
     if (count > 0) await this.pipeline.run(this.due, count);
     for (let i = 0; i < count; i += 1) this.lateness.record(this.due[i]!.ledger.latenessMs.last);
+    this.due.length = 0;
     this.instruments.beats.add();
     this.instruments.beatDuration.observe((monotonicMs() - nowMs) / 1000);
     if (beat - this.lastPollBeat >= BEATS_PER_POLL) {

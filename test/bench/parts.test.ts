@@ -10,7 +10,7 @@ import { ImpairedRelay, PERFECT, mediaAddress, rerouted } from '../../bench/peer
 import { lipOnsets } from '../../bench/peers/lips.ts';
 import { ReceiverEstimate } from '../../bench/peers/receiver-estimate.ts';
 import { draw, short, ticks } from '../../bench/report/plot.ts';
-import { histogramQuantile, quantile, slope } from '../../bench/report/stats.ts';
+import { floorSlope, histogramQuantile, quantile, slope } from '../../bench/report/stats.ts';
 import { SCENARIOS } from '../../bench/scenarios/index.ts';
 import { Interval, Scrape } from '../../bench/server-view.ts';
 
@@ -152,6 +152,33 @@ test('quantiles, slopes and histograms', () => {
   assert.ok(Math.abs(slope([[0, 1], [1, 3], [2, 5]]) - 2) < 1e-9);
   assert.equal(histogramQuantile([{ le: 1, count: 0 }, { le: 2, count: 10 }, { le: Infinity, count: 10 }], 0.5), 1.5);
   assert.equal(histogramQuantile([{ le: 1, count: 5 }, { le: Infinity, count: 10 }], 0.99), 1);
+});
+
+/** Three quarters of an hour of resident memory in MB, every ten seconds: garbage that grows by 7 MB until it is collected after some 7.5 minutes, and a leak. */
+function sawtooth(leakMbPerHour: number, seed: number): [hours: number, mb: number][] {
+  let state = seed;
+  const random = (): number => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
+  let garbage = 7 * random();
+  let limit = 7;
+  return Array.from({ length: 270 }, (_, index) => {
+    garbage += 7 / 45;
+    if (garbage >= limit) [garbage, limit] = [0, 6 + 2 * random()];
+    return [index / 360, 250 + garbage + leakMbPerHour * index / 360 + (random() - 0.5) * 0.4];
+  });
+}
+
+test('the floor of a sawtooth is flat when nothing leaks, and shows a leak of 3 MB an hour', () => {
+  let fooled = 0;
+  for (let seed = 1; seed <= 200; seed += 1) {
+    const [flat, leaking] = [sawtooth(0, seed), sawtooth(3, seed)].map((points) => floorSlope(points, 1 / 6)) as [number, number];
+    assert.ok(Math.abs(flat) < 1.2, `${flat} MB/h of a flat server, seed ${seed}`);
+    assert.ok(leaking > 1.8 && leaking < 4.5, `${leaking} MB/h of a leak of 3, seed ${seed}`);
+    if (Math.abs(slope(sawtooth(0, seed).slice(0, 78))) > 3) fooled += 1;
+  }
+  assert.ok(fooled > 0, 'a regression over thirteen minutes of it, as once was drawn, would not have done as well');
+  assert.ok(Math.abs(floorSlope([[0, 5], [1, 9], [2, 6], [3, 9], [4, 7], [5, 9]], 2) - 0.5) < 1e-9);
+  assert.ok(Number.isNaN(floorSlope([[0, 5], [1, 9], [2, 6]], 2)), 'two windows are no course');
+  assert.ok(Number.isNaN(floorSlope([], 1)));
 });
 
 test('two scrapes make an interval', () => {

@@ -20,6 +20,8 @@ export interface TestServer {
   readonly apiKey: string;
   readonly process: ChildProcess;
   readonly dataDir: string;
+  /** Where its inspector listens, when it was asked for one. */
+  readonly inspectorUrl: string | null;
   /** What it wrote to stdout and stderr, the last 5000 lines. */
   readonly logs: readonly string[];
   /** SIGTERM, then SIGKILL; removes the data directory unless it was given. @returns the exit code, null if it had to be killed. */
@@ -33,12 +35,14 @@ export interface ServerOptions {
   readonly dataDir?: string;
   /** Another checkout to start; this one by default. */
   readonly root?: string;
+  /** Lets the test look into its threads (loopback, a free port). */
+  readonly inspect?: boolean;
 }
 
 /** @throws Error with the server's last lines when it does not come up. */
-export async function startServer({ env = {}, dataDir, root = ROOT }: ServerOptions = {}): Promise<TestServer> {
+export async function startServer({ env = {}, dataDir, root = ROOT, inspect = false }: ServerOptions = {}): Promise<TestServer> {
   const directory = dataDir ?? await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-test-'));
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', path.join(root, 'src/main.ts')], {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...(inspect ? ['--inspect=127.0.0.1:0'] : []), path.join(root, 'src/main.ts')], {
     cwd: root,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], HOST: '127.0.0.1', MEDIA_HOST: '127.0.0.1', PORT: '0', DATA_DIR: directory, READY_JSON: '1', WORKERS: '1', DRAIN_SECONDS: '0', LOG_LEVEL: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -76,7 +80,9 @@ export async function startServer({ env = {}, dataDir, root = ROOT }: ServerOpti
   try {
     const { url, apiKey } = await ready;
     const address = new URL(url);
-    return { url: address.origin, port: Number(address.port), apiKey, process: child, dataDir: directory, logs, stop };
+    // The inspector listens before the first line of the program runs, and says so on stderr.
+    const inspectorUrl = logs.map((line) => /^Debugger listening on (ws:\S+)/.exec(line)?.[1]).find((found) => found !== undefined) ?? null;
+    return { inspectorUrl, url: address.origin, port: Number(address.port), apiKey, process: child, dataDir: directory, logs, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -73,3 +73,22 @@ test('two worker threads encode at once as one thread would, and their ends leav
   const together = await Promise.all([inWorker(body), inWorker(body), inWorker(body)]);
   assert.deepEqual(together, [alone, alone, alone]);
 });
+
+test('a thread that ends while it prepares an encoder takes nobody along', async () => {
+  for (let i = 0; i < 5; i += 1) {
+    await inWorker(`
+      for (const codec of ['vp8', 'h264']) new native.VideoEncoder({ codec, width: 512, height: 512, fps: 30, bitrateKbps: 600 }).prepare(new Uint8Array(512 * 512 * 3 / 2)).catch(() => {});
+      return 1;`);
+  }
+});
+
+test('allocatedBytes sees what is alive, and that it is no more', () => {
+  const before = native.allocatedBytes();
+  const encoder = new native.VideoEncoder({ codec: 'vp8', width: 512, height: 512, fps: 30, bitrateKbps: 600 });
+  encoder.setBitrate(500);
+  const held = native.allocatedBytes() - before;
+  encoder.close();
+  const left = native.allocatedBytes() - before;
+  assert.ok(held > 5e6 && held < 20e6, `${held} bytes for an encoder`);
+  assert.ok(left < 0.5e6, `${left} bytes after its end`);
+});

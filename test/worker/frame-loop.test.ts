@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { before, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { monotonicMs } from '../../src/base/time.ts';
 import type { FromWorker } from '../../src/link/messages.ts';
 import { LANE_CAPACITY_SAMPLES, LaneWriter, createLane } from '../../src/link/audio-lane.ts';
@@ -12,9 +15,12 @@ import { SpeechModel } from '../../src/worker/inference/speech-model.ts';
 import { createInstruments } from '../../src/worker/instruments.ts';
 import type { Endpoint } from '../../src/worker/peer/endpoint.ts';
 import type { Peer } from '../../src/worker/peer/peer.ts';
+import { native } from '../../src/native/addon.ts';
 import { Pipeline } from '../../src/worker/pipeline.ts';
 import { FaceShelf } from '../../src/worker/render/face-shelf.ts';
 import { WorkerSession, type WorkerContext } from '../../src/worker/session.ts';
+import { Beat } from '../../src/worker/tick.ts';
+import { VideoTrack } from '../../src/worker/encode/video-track.ts';
 
 const faceFile = readFileSync(path.join(import.meta.dirname, '../../models/build/faces/ava.face'));
 const face = new SharedArrayBuffer(faceFile.length);
@@ -100,4 +106,69 @@ test('a session whose transport throws ends alone and is told', async () => {
   assert.equal(healthy.ledger.framesSent, 6);
   assert.deepEqual(messages.filter(({ type }) => type === 'ended'), [{ type: 'ended', sessionId: ill.id, reason: 'error' }]);
   healthy.end('done');
+});
+
+test('a join takes little of the thread that others wait for, and its first frame is a key frame', async () => {
+  const sent: { length: number; isKey: boolean }[] = [];
+  const context = contextOf(() => 1);
+  const peer = { ...sinkPeer(() => 1), sendVideo: (_frame: Uint8Array, length: number, isKey: boolean) => { sent.push({ length, isKey }); return 1; } };
+  const join = { ...context, endpoint: { createPeer: () => peer } as unknown as Endpoint };
+  const costs: { join: number; here: number }[] = [];
+  const pipeline = new Pipeline(model, context.instruments, 8);
+  for (let i = 0; i < 9; i += 1) {
+    sent.length = 0;
+    const startMs = native.threadCpuMs();
+    const { session } = await openSession(`0000010${i}-0000-4000-8000-000000000000`, join);
+    const joinedMs = native.threadCpuMs();
+    await runFrames(pipeline, [session], 0, 4);
+    assert.deepEqual(sent.map(({ isKey }) => isKey), [true, false, false, false]);
+    assert.ok(sent[0]!.length > 5 * sent[2]!.length, 'the first frame is a whole picture');
+    const beforeMs = native.threadCpuMs();
+    const video = new VideoTrack('vp8', 600);
+    video.encode(session.face.picture, session.face.dirty);
+    costs.push({ join: joinedMs - startMs, here: native.threadCpuMs() - beforeMs });
+    video.close();
+    session.end('done');
+  }
+  const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1]!;
+  const [joinMs, hereMs] = [median(costs.map((cost) => cost.join)), median(costs.map((cost) => cost.here))];
+  console.log(`a join takes ${joinMs.toFixed(2)} ms of the worker's thread; setting the encoder up and coding the first picture would take ${hereMs.toFixed(2)} ms more`);
+  assert.ok(joinMs < hereMs, `${joinMs} ms against ${hereMs}`);
+});
+
+test('a session that ends before its encoder is ready leaves nothing behind', async () => {
+  const context = contextOf(() => 1);
+  const session = new WorkerSession({ sessionId: '00000200-0000-4000-8000-000000000000', face: { faceId: 'ava', bytes: face }, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane: createLane() }, context);
+  messages.length = 0;
+  const offered = session.offer('v=0');
+  await Promise.resolve();
+  await Promise.resolve();
+  session.end('client_closed');
+  await offered;
+  assert.equal(session.video, null);
+  assert.deepEqual(messages.filter(({ type }) => type === 'ended' || type === 'failed').map(({ type }) => type), ['ended']);
+});
+
+test('the beat lets go of sessions that are over', { timeout: 20_000 }, async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const context = contextOf(() => 1);
+  const beat = new Beat({ pipeline: new Pipeline(model, context.instruments, 8), instruments: context.instruments, post: () => {}, threadCpuMs: () => 0, costPerSession: 0.05 });
+  const gone = await (async () => {
+    const opened = await Promise.all(['0', '1', '2', '3', '4', '5'].map((id) => openSession(`0000030${id}-0000-4000-8000-000000000000`, context)));
+    for (const { session } of opened) beat.add(session);
+    await delay(200);
+    for (const { session } of opened) { session.end('done'); beat.remove(session); }
+    return opened.map(({ session }) => new WeakRef(session));
+  })();
+  const { session: stays } = await openSession('00000309-0000-4000-8000-000000000000', context);
+  beat.add(stays);
+  for (let i = 0; i < 20 && gone.some((ref) => ref.deref() !== undefined); i += 1) {
+    await delay(50);
+    collect();
+  }
+  const kept = gone.filter((ref) => ref.deref() !== undefined).length;
+  stays.end('done');
+  beat.stop();
+  assert.equal(kept, 0, `${kept} of ${gone.length} sessions are kept, each with its lane of 2 MB`);
 });
