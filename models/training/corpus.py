@@ -27,7 +27,8 @@ FLITE_PITCH = {'slt': (125, 240), 'rms': (70, 150), 'awb': (80, 160), 'kal16': (
 GROUPS = {'flite_slt': 60, 'flite_rms': 60, 'flite_kal16': 30, 'flite_kal': 10, 'festival_kal_diphone': 20, 'festival_cmu_us_slt_arctic_hts': 40, 'festival_msu_ru_nsh_clunits': 40,
           'festival_czech_dita': 25, 'festival_czech_krb': 25, 'festival_czech_machac': 25, 'festival_czech_ph': 25, 'festival_lp_diphone': 25, 'festival_pc_diphone': 25,
           'festival_suo_fi_lj_diphone': 25, 'festival_hy_fi_mv_diphone': 25, 'festival_upc_ca_ona_hts': 25, 'festival_telugu_NSK_diphone': 25,
-          'natural_cs-small': None, 'natural_cs-big': None, 'natural_cs-others': None, 'espeak': 200}   # None: all there is
+          'natural_cs-small': None, 'natural_cs-big': None, 'natural_cs-others': None, 'espeak': 200,
+          **{f'natural_stamps-{language}': None for language in ('be', 'ca', 'da', 'el', 'es', 'fr', 'ro', 'ru')}}   # None: all there is
 ENGLISH = ('kal_diphone', 'cmu_us_slt_arctic_hts')
 
 
@@ -80,7 +81,7 @@ def build(name, minutes, scale, seed):
         return espeak_group(minutes * scale, texts, rng)
     if kind == 'natural':
         import natural   # needs torch; the evaluation, which imports this file, does not
-        return natural.utterances(*voice.split('-'), scale)
+        return natural.utterances(voice, scale)
     return (flite_group if kind == 'flite' else festival_group)(voice, minutes * scale, texts, rng)
 
 

@@ -14,7 +14,7 @@ import torch
 from onnx import numpy_helper
 
 from frontend import BANDS, FRAMES_PER_STEP, HERE
-from network import CHANNELS, Step
+from network import CHANNELS, CLOSURE, CURVES, SPEECH, Step
 from prepare import LOOKAHEAD_S
 from targets import INDEX
 from train import load
@@ -24,16 +24,22 @@ FILE = 'speech-articulation.onnx'
 
 class Shape(torch.nn.Module):
     """
-    From raw channels to what is shown: a dead zone that keeps rest at rest, a gain against the network's caution, closures and bites sharpened, lips that part only as
-    far as they are not pressed, and the gate. Below GATE_LOW speech probability everything is exactly 0.
+    From raw channels to what is shown: a dead zone that keeps rest at rest, a gain against the network's caution, bites sharpened, lips pressed where they are probably
+    closed, lips that part only as far as they are not pressed, and the gate. Below GATE_LOW speech probability everything is exactly 0.
+
+    How probable a closure must be follows from how sure the network is of those it hears, which noise lowers: the threshold that finds most at the least cost is half of
+    the F1 that can be had (Lipton et al. 2014), and a running mean of p weighted by p tells that. The memory holds the running means of p and of p squared.
     """
     DEAD, GATE_LOW, GATE_HIGH = .02, .35, .65
     GAIN = {'jaw': 1.1, 'open': 1.1, 'round': 1.1, 'wide': 1.1, 'ttip': 1.1, 'tout': 1.2, 'tback': 1.1, 'teeth': 1.05, 'upraise': 1.1}
-    SHARP = {'press': (.04, .80), 'tuck': (.03, .70)}    # these raw values become 0 and 1
+    SHARP = {'tuck': (.03, .70)}    # these raw values become 0 and 1
+    MEMORY = 2
+    SETTLE, BEFORE, SURE = 1 / 90, .03, .7     # share of a new frame in the means; what they are believed to be before any speech: the mean of p, and its mean weighted by p
+    SLOPE, OFFSET, LEAST, MOST = .5, 0., .15, .6    # threshold = OFFSET + SLOPE * sureness, within LEAST and MOST
 
     def __init__(self):
         super().__init__()
-        low, scale = np.full(CHANNELS - 1, self.DEAD), np.ones(CHANNELS - 1)
+        low, scale = np.full(CURVES, self.DEAD), np.ones(CURVES)
         for name, gain in self.GAIN.items():
             scale[INDEX[name]] = gain
         for name, (a, b) in self.SHARP.items():
@@ -41,13 +47,18 @@ class Shape(torch.nn.Module):
         self.register_buffer('scale', torch.tensor(scale, dtype=torch.float32))
         self.register_buffer('offset', torch.tensor(-low * scale, dtype=torch.float32))
 
-    def forward(self, raw):
-        curves = torch.clamp(raw[:, :-1] * self.scale + self.offset, 0, 1)
-        speech = torch.sigmoid(raw[:, -1:])
+    def forward(self, raw, memory):
+        curves = torch.clamp(raw[:, :CURVES] * self.scale + self.offset, 0, 1)
+        speech = torch.sigmoid(raw[:, SPEECH: SPEECH + 1])
         gate = torch.clamp((speech - self.GATE_LOW) / (self.GATE_HIGH - self.GATE_LOW), 0, 1)
-        free = 1 - curves[:, 2:3]
-        curves = torch.cat([curves[:, :1] * (.4 + .6 * free), curves[:, 1:2] * free, curves[:, 2:]], 1) * gate
-        return torch.cat([curves, speech * (gate > 0)], 1)
+        closed = torch.sigmoid(raw[:, CLOSURE: CLOSURE + 1])
+        sureness = (memory[:, 1:] + self.BEFORE * self.SURE) / (memory[:, :1] + self.BEFORE)
+        threshold = torch.clamp(self.OFFSET + self.SLOPE * sureness, self.LEAST, self.MOST)
+        press = torch.clamp(closed / (2 * threshold), 0, 1)     # half pressed at the threshold
+        free = 1 - press
+        curves = torch.cat([curves[:, :1] * (.4 + .6 * free), curves[:, 1:2] * free, press, curves[:, 3:]], 1) * gate
+        memory = memory + self.SETTLE * gate * (torch.cat([closed, closed * closed], 1) - memory)
+        return torch.cat([curves, speech * (gate > 0)], 1), memory
 
 
 def to_half(model):

@@ -6,7 +6,8 @@ import torch.nn.functional as F
 from frontend import BANDS, FRAMES_PER_STEP
 from targets import CLASS_COUNT
 
-CHANNELS = 14           # ARTICULATORS of src/media/articulation.ts
+CHANNELS = 14           # ARTICULATORS of src/media/articulation.ts, what is served
+CURVES, SPEECH, CLOSURE, RAW = 13, 13, 14, 15   # what the network gives: 13 curves, the logit of speech, the logit of closed lips
 STEM_TAPS = 5           # feature frames (11 ms each) that one stem output sees
 DROPOUT = .1            # in training
 
@@ -39,7 +40,7 @@ class Network(nn.Module):
         self.stem = nn.Linear(STEM_TAPS * BANDS, stem)     # at 90 Hz, over the last five feature frames
         self.merge = nn.Linear(2 * FRAMES_PER_STEP * stem, width)   # at 30 Hz, over this step and the one before
         self.blocks = nn.ModuleList(Block(width, d) for d in dilations)
-        self.out = nn.Linear(width, CHANNELS)
+        self.out = nn.Linear(width, RAW)
         self.classes = nn.Linear(width, CLASS_COUNT)       # auxiliary, in training only
 
     @property
@@ -57,19 +58,20 @@ class Network(nn.Module):
         return F.relu(x).transpose(1, 2)
 
     def forward(self, mel):
-        """[B, T, 3, 40] -> raw channels [B, T, 14] (the last a logit), class logits [B, T, 14]."""
+        """[B, T, 3, 40] -> raw channels [B, T, RAW] (the last two are logits), class logits [B, T, CLASS_COUNT]."""
         h = self.hidden(mel)
         return self.out(h), self.classes(h)
 
 
 class Step(nn.Module):
-    """One video frame of every stream of a batch: mel [B, 3, 40], state [B, S] -> articulation [B, 14], state_out [B, S]. Zeros are a fresh state."""
+    """One video frame of every stream of a batch: mel [B, 3, 40], state [B, S] -> articulation [B, 14], state_out [B, S]. Zeros are a fresh state.
+    `shape`: (raw channels, its own memory [B, shape.MEMORY]) -> (what is shown, that memory)."""
 
     def __init__(self, network, shape):
         super().__init__()
-        self.network, self.shape = network, shape          # shape: raw channels -> what is shown
+        self.network, self.shape = network, shape
         width, stem = network.config['width'], network.config['stem']
-        self.parts = [(STEM_TAPS - 1) * BANDS, FRAMES_PER_STEP * stem] + [2 * b.dilation * width for b in network.blocks]
+        self.parts = [(STEM_TAPS - 1) * BANDS, FRAMES_PER_STEP * stem] + [2 * b.dilation * width for b in network.blocks] + [shape.MEMORY]
 
     @property
     def state_size(self):
@@ -87,9 +89,10 @@ class Step(nn.Module):
         s = torch.cat([F.relu(n.stem(frames[:, k * BANDS: k * BANDS + span])) for k in range(FRAMES_PER_STEP)], 1)
         kept.append(s)
         x = F.relu(n.merge(torch.cat([memories[1], s], 1)))
-        for block, memory in zip(n.blocks, memories[2:]):
+        for block, memory in zip(n.blocks, memories[2:-1]):
             width, d = x.shape[1], block.dilation
             taps = torch.cat([memory[:, :width], memory[:, d * width: (d + 1) * width], x], 1)
             kept.append(torch.cat([memory[:, width:], x], 1))
             x = x + block.mix(F.relu(block.taps(taps)))
-        return self.shape(n.out(F.relu(x))), torch.cat(kept, 1)
+        shown, memory = self.shape(n.out(F.relu(x)), memories[-1])
+        return shown, torch.cat([*kept, memory], 1)

@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 
 from frontend import WORK
-from network import CHANNELS, Network
+from targets import INDEX
+from network import CLOSURE, CURVES, RAW, SPEECH, Network
 
 BATCH, LENGTH = 16, 160
 # How much each channel counts: jaw open press round wide tuck upraise ttip tout tback teeth brow nod. What one sees most counts most.
@@ -22,13 +23,14 @@ WEIGHT = torch.tensor([1.3, 1.5, 2.6, 1.4, 1.1, 1.5, .4, .6, .4, .5, .9, .4, .4]
 # Variances of the targets: errors are measured against them, so that rare events weigh as much as what moves all the time.
 VARIANCE = torch.tensor([.023, .032, .062, .038, .031, .038, .0033, .104, .014, .040, .075, .048, .041])
 SHARDS_AT_ONCE = 12
+CLOSED = .6             # lips are together where the target of `press` exceeds this
 
 
 class Data:
     """Random crops from a changing set of shards. A crop that starts inside a session has no past: its first steps are not scored."""
 
-    def __init__(self, folder, rng):
-        self.folder, self.rng, self.shards, self.at = folder, rng, [], 0
+    def __init__(self, folder, rng, delay=0):
+        self.folder, self.rng, self.delay, self.shards, self.at = folder, rng, delay, [], 0
         self.refresh()
 
     def refresh(self):
@@ -44,7 +46,7 @@ class Data:
     def _load(self, paths):
         z = np.load(paths[self.at % len(paths)])
         self.at += 1
-        self.shards.append(tuple(z[k] for k in 'FYCS'))
+        self.shards.append((z['F'], np.roll(z['Y'], self.delay, 0), np.roll(z['C'], self.delay), z['S']))
 
     def batch(self, memory):
         xs, ys, cs, scored = [], [], [], np.zeros((BATCH, LENGTH), np.float32)
@@ -85,17 +87,19 @@ def losses(raw, classes, y, c, scored, teacher=None):
     total = weight.sum()
     scale = WEIGHT / VARIANCE / WEIGHT.sum()
     # Squared errors: their minimum is the conditional mean. Absolute ones have the median, which for an event as rare as a closure is "none".
-    error = raw[..., :-1] - y[..., :-1]
+    error = raw[..., :CURVES] - y[..., :CURVES]
     fit = (error.square() * scale * weight).sum() / total
     velocity = ((error[:, 1:] - error[:, :-1]).square() * scale * weight[:, 1:]).sum() / total
-    gate = (F.binary_cross_entropy_with_logits(raw[..., -1], y[..., -1], reduction='none') * scored).sum() / total
+    gate = (F.binary_cross_entropy_with_logits(raw[..., SPEECH], y[..., SPEECH], reduction='none') * scored).sum() / total
+    closed = (y[..., INDEX['press']] > CLOSED).float()
+    closure = (F.binary_cross_entropy_with_logits(raw[..., CLOSURE], closed, reduction='none') * scored).sum() / total
     phone = (F.cross_entropy(classes.flatten(0, 1), c.flatten(), reduction='none') * scored.flatten()).sum() / total
-    loss = fit + .15 * velocity + .25 * gate + .10 * phone
+    loss = fit + .15 * velocity + .25 * gate + .10 * phone + closure
     if teacher is not None:
         raw_t, classes_t = teacher
-        loss = loss + ((raw[..., :-1] - raw_t[..., :-1]).square() * scale * weight).sum() / total
+        loss = loss + ((raw[..., :CURVES] - raw_t[..., :CURVES]).square() * scale * weight).sum() / total
         loss = loss + .10 * (F.kl_div(F.log_softmax(classes, 2), F.softmax(classes_t, 2), reduction='none').sum(2) * scored).sum() / total
-    return loss, dict(fit=float(fit), gate=float(gate), phone=float(phone))
+    return loss, dict(fit=float(fit), gate=float(gate), phone=float(phone), closure=float(closure))
 
 
 def load(name):
@@ -111,6 +115,10 @@ def from_onnx(path):
     import onnx   # needed here only
     from onnx import numpy_helper
     weights = {t.name.removesuffix('_half').removeprefix('network.'): torch.from_numpy(numpy_helper.to_array(t).astype(np.float32)) for t in onnx.load(path).graph.initializer if t.name.startswith('network.')}
+    if len(weights['out.weight']) < RAW:    # a model from before closures had an output of their own: begins with what it thinks of `press`
+        press = INDEX['press']
+        weights['out.weight'] = torch.cat([weights['out.weight'], 8 * weights['out.weight'][press: press + 1]])
+        weights['out.bias'] = torch.cat([weights['out.bias'], 8 * (weights['out.bias'][press: press + 1] - .5)])
     stem = weights['stem.weight'].shape[0]
     network = Network(weights['merge.weight'].shape[0], stem)
     network.load_state_dict(weights, strict=False)
@@ -132,6 +140,7 @@ def main():
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--minutes', type=float, default=1e9, help='wall-clock limit of this run: the learning rate then falls with the clock if that is ahead of the steps')
     parser.add_argument('--teacher')
+    parser.add_argument('--delay', type=int, default=0, help='answers so many steps later: hears more of what follows, which serves alignment (viterbi.DELAY) and nothing else')
     parser.add_argument('--from-onnx', help='start from the weights of a served model instead of random ones')
     parser.add_argument('--bf16', action='store_true', help='products in bfloat16: twice as fast where the processor has avx512_bf16')
     args = parser.parse_args()
@@ -148,7 +157,7 @@ def main():
         average, step = saved['average'], saved['step']
         optimiser.load_state_dict(saved['optimiser'])
     teacher = load(args.teacher) if args.teacher else None
-    data = Data(os.path.join(WORK, 'shards'), np.random.default_rng(step + 1))
+    data = Data(os.path.join(WORK, 'shards'), np.random.default_rng(step + 1), args.delay)
     print(args.name, sum(p.numel() for p in network.parameters()), 'parameters, from step', step, flush=True)
     started, mean, first = time.time(), {}, step / args.steps
     while True:
@@ -185,7 +194,7 @@ def main():
     save(path, network, average, optimiser, step)
 
 
-assert CHANNELS == len(WEIGHT) + 1
+assert CURVES == len(WEIGHT)
 
 if __name__ == '__main__':
     main()

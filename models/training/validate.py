@@ -1,56 +1,103 @@
 """
-How the raw network does on a natural voice that training never hears (prepare.VALIDATION): per-channel correlation and, for the thresholds in export.py, closures found at each level of `press`.
+How a network does on natural voices that training never hears (prepare.VALIDATION), clean and in noise: correlation of the mouth's curves, and closures found
+(counted as bench/speech-metrics.ts does) by constant thresholds of their probability and by the rule that is served (export.Shape). Thresholds and blends are chosen here.
 
-usage: validate.py NAME     (makes its own shard, work/valid.npz, with a seed that training never uses)
+usage: validate.py NAME...
 """
-import os
 import sys
 
 import numpy as np
 import torch
 
+import evalset
+import export
 import prepare
-from frontend import WORK
-from targets import ARTICULATORS, INDEX
+from frontend import FPS, RATE, features
+from network import CLOSURE, RAW, SPEECH
 from train import load
 
-SEED = 99991
+CONDITIONS = ('clean', 'snr25', 'snr15', 'snr5')
+MINUTES, UTTERANCES, PAUSE_S = 4, 3, .2     # a group's share; a session
+TOLERANCE_S = .04
+MOUTH = 6                                   # the first articulators are those that one sees most
 
 
-def runs(mask):
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
-    return edges.reshape(-1, 2)
+def sessions(group, rng):
+    """{condition: [(features, reference curves, closures)]} of some minutes of a group's utterances, three to a session."""
+    items, out, seconds = prepare.load_groups([group])[group], {c: [] for c in CONDITIONS}, 0.
+    order = rng.permutation(len(items))
+    for first in range(0, len(order) - UTTERANCES + 1, UTTERANCES):
+        waves, segments, at = [], [], 0
+        for i in order[first: first + UTTERANCES]:
+            wave = np.concatenate([evalset.level(items[i][0]), np.zeros(int(PAUSE_S * RATE), np.int16)])
+            segments += [(at / RATE + a, at / RATE + b, s) for a, b, s in items[i][1]]
+            waves.append(wave)
+            at += len(wave)
+        wave = np.concatenate(waves)
+        shown, closures = evalset.reference(wave, segments)
+        for condition in CONDITIONS:
+            out[condition].append((features(evalset.degrade(wave, condition, rng)), shown, closures))
+        seconds += len(wave) / RATE
+        if seconds > 60 * MINUTES:
+            break
+    return out
 
 
-def events(truth, guess):
-    """(precision, recall) of runs of frames: a guessed run counts when its middle lies within a frame of a true one, each once."""
-    want, got, hits, j = runs(truth), runs(guess), 0, 0
-    middles = (got[:, 0] + got[:, 1] - 1) / 2
-    for start, end in want:
-        while j < len(middles) and middles[j] < start - 1:
-            j += 1
-        if j < len(middles) and middles[j] <= end:
-            hits, j = hits + 1, j + 1
-    return hits / max(1, len(got)), hits / max(1, len(want))
+def closure_counts(press, closures):
+    """(hits, found, true) of one recording: the middle of a run of `press` at .5 or more lies within TOLERANCE_S of a true interval, each once."""
+    closed = np.concatenate([[0], (press >= .5).astype(np.int8), [0]])
+    starts, ends = np.flatnonzero(np.diff(closed) == 1), np.flatnonzero(np.diff(closed) == -1)
+    middles = [float(np.average(np.arange(a, b), weights=press[a:b]) + 1) / FPS - prepare.LOOKAHEAD_S for a, b in zip(starts, ends)]
+    free, hits = list(middles), 0
+    for start, end in closures:
+        match = next((m for m in free if start - TOLERANCE_S <= m <= end + TOLERANCE_S), None)
+        if match is not None:
+            free.remove(match)
+            hits += 1
+    return hits, len(middles), len(closures)
 
 
+def scores(presses, closures):
+    """(precision, recall, F1) over recordings."""
+    hits, found, true = np.sum([closure_counts(p, c) for p, c in zip(presses, closures)], 0)
+    return hits / max(1, found), hits / max(1, true), 2 * hits / max(1, found + true)
+
+
+def served(raws, shape):
+    """`press` as the shape shows it, one step after another, all recordings at once."""
+    longest = max(len(r) for r in raws)
+    batch = torch.zeros(longest, len(raws), RAW)
+    for i, raw in enumerate(raws):
+        batch[: len(raw), i] = torch.from_numpy(raw)
+    memory, out = torch.zeros(len(raws), shape.MEMORY), []
+    for raw in batch:
+        shown, memory = shape(raw, memory)
+        out.append(shown[:, 2])
+    out = torch.stack(out, 1).numpy()
+    return [out[i, : len(raw)] for i, raw in enumerate(raws)]
+
+
+def at_threshold(raw, threshold):
+    sigmoid = 1 / (1 + np.exp(-raw))
+    return np.clip(sigmoid[:, CLOSURE] / (2 * threshold), 0, 1) * (sigmoid[:, SPEECH] > .5)
+
+
+@torch.no_grad()
 def main():
-    path = os.path.join(WORK, 'valid.npz')
-    if not os.path.exists(path):
-        prepare.shard(SEED, prepare.load_groups([prepare.VALIDATION]), path)
-    data = np.load(path)
-    network, outputs = load(sys.argv[1]), []
-    with torch.no_grad():
-        for a, b in zip(data['S'][:-1], data['S'][1:]):
-            outputs.append(network(torch.from_numpy(data['F'][a:b]).float()[None])[0][0].numpy())
-    raw, y = np.concatenate(outputs), data['Y'].astype(np.float32)
-    r = [np.corrcoef(raw[:, i], y[:, i])[0, 1] for i in range(len(ARTICULATORS))]
-    print('r', ' '.join(f'{n} {v:.2f}' for n, v in zip(ARTICULATORS, r)), f'mouth {np.mean(r[:6]):.3f}')
-    for name in ('press', 'tuck'):
-        i = INDEX[name]
-        for threshold in np.arange(.2, .6, .05):
-            p, q = events(y[:, i] > .6, raw[:, i] > threshold)
-            print(f'{name} > {threshold:.2f}: precision {p:.2f} recall {q:.2f} F1 {2 * p * q / max(1e-6, p + q):.3f}')
+    torch.set_num_threads(1)
+    heard = {group: sessions(group, np.random.default_rng(5)) for group in prepare.VALIDATION}
+    for name in sys.argv[1:]:
+        network, shape = load(name), export.Shape()
+        for condition in CONDITIONS:
+            raws, closures, r = [], [], []
+            for group in prepare.VALIDATION:
+                mine = [network(torch.from_numpy(f)[None])[0][0].numpy() for f, _, _ in heard[group][condition]]
+                x, y = np.concatenate(mine), np.concatenate([shown for _, shown, _ in heard[group][condition]])
+                r.append(np.mean([np.corrcoef(x[:, i], y[:, i])[0, 1] for i in range(MOUTH)]))
+                raws += mine
+                closures += [c for _, _, c in heard[group][condition]]
+            print(name, condition, 'r', ' '.join(f'{v:.3f}' for v in r), '| served P %.2f R %.2f F1 %.3f' % scores(served(raws, shape), closures), '|',
+                  ' '.join('%.2f: %.2f/%.2f/%.3f' % (t, *scores([at_threshold(raw, t) for raw in raws], closures)) for t in (.2, .3, .4, .5)), flush=True)
 
 
 if __name__ == '__main__':

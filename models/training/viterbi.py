@@ -6,7 +6,8 @@ from prepare import LOOKAHEAD_S
 from targets import CLASSES, SILENCE, TABLE
 
 FINE = 3 * FPS
-BEFORE_S, AFTER_S = .3, .2   # silence put round a recording, for the network to settle in
+BEFORE_S, AFTER_S = .3, .3   # silence put round a recording, for the network to settle in
+DELAY = 2                    # steps that the aligning network answers late (train.py --delay)
 PRIOR = .7                   # share of the classes' own frequencies that is taken out of the posteriors
 VOWELS = set('iɪᵻɨeɛæaɑʌɐɒɔoɤʊuʉɯyʏøœɵəɘɜɚɝɞ')
 
@@ -18,7 +19,7 @@ def posteriors(wave, network):
     with torch.no_grad():
         parts = [torch.log_softmax(network(torch.from_numpy(features(x[round(j * RATE / FINE):]))[None])[1][0], 1).numpy() for j in range(3)]
     count = min(len(p) for p in parts)
-    return np.stack([p[:count] for p in parts], 1).reshape(3 * count, -1), 1 / FPS - LOOKAHEAD_S - BEFORE_S
+    return np.stack([p[:count] for p in parts], 1).reshape(3 * count, -1), (1 - DELAY) / FPS - LOOKAHEAD_S - BEFORE_S
 
 
 def _units(words):

@@ -1,4 +1,5 @@
-// What models/training computes without a network: phones of voices, scripts, and the search for the times of known phones. Skipped where python3-numpy and -scipy are missing.
+// What models/training computes: phones of voices, scripts, the search for the times of known phones, and what the exported graph makes of the network's output.
+// Skipped where python3-numpy and -scipy (for the last: python3-torch and -onnx) are missing.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 const FOLDER = fileURLToPath(new URL('../../models/training', import.meta.url));
 const PYTHON = '/usr/bin/python3';
 const missing = spawnSync(PYTHON, ['-c', 'import numpy, scipy']).status === 0 ? false : 'python3-numpy or python3-scipy is missing';
+const noTorch = spawnSync(PYTHON, ['-c', 'import torch, onnx, scipy']).status === 0 ? false : 'python3-torch, python3-onnx or python3-scipy is missing';
 
 /** What a Python expression gives, through JSON. */
 function python(imports: string, expression: string): unknown {
@@ -44,4 +46,32 @@ test('the times of known phones are found where their classes are likely, and a 
     + "units = viterbi._units([['p', 'ɑ'], ['m', 'o']])\npath = viterbi.best_path(score, units)";
   assert.deepEqual(python(setup, '[[units[u][0], int((path == u).sum())] for u in np.unique(path)]'), heard.map((symbol) => [symbol, 10]));
   assert.equal(python(setup, 'viterbi.best_path(score[:12], units)'), null, 'twelve frames are too few');
+});
+
+test('the less sure the network has been of closures, the less it takes to close the lips; pauses teach nothing, and zeros are a fresh stream', { skip: noTorch }, () => {
+  // Streams of one talker each, alternating: closed with probability `top`, open with .02; then one frame at .35.
+  const setup = `import torch
+from export import Shape
+from network import CLOSURE, RAW, SPEECH
+shape, logit = Shape(), lambda p: float(np.log(p / (1 - p)))
+def frame(p, speech=9.):
+    raw = torch.zeros(1, RAW)
+    raw[0, CLOSURE], raw[0, SPEECH] = logit(p), speech
+    return raw
+def press_after(top, speech=9.):
+    memory = torch.zeros(1, shape.MEMORY)
+    for k in range(600): _, memory = shape(frame(top if k % 12 == 0 else .02, speech), memory)
+    return float(shape(frame(.35), memory)[0][0, 2])
+fresh = float(shape(frame(.35), torch.zeros(1, shape.MEMORY))[0][0, 2])`;
+  const [sure, unsure, paused, fresh] = python(setup, '[press_after(.95), press_after(.3), press_after(.3, -9.), fresh]') as [number, number, number, number];
+  assert.ok(sure < 0.5, `in clean speech .35 is no closure: ${sure}`);
+  assert.ok(unsure > 0.5, `in noise it is one: ${unsure}`);
+  assert.equal(paused, fresh);
+});
+
+test('silence round a recording is cut off, but for a fifth of a second', { skip: noTorch }, () => {
+  const setup = 'import natural\nwave = np.zeros(48000, np.int16)\nwave[16000:24000] = 5000 * np.sin(np.arange(8000) * .3)\nwave[30000:] = 20';
+  const length = python(setup, 'len(natural.trimmed(wave))') as number;
+  assert.ok(Math.abs(length - (8000 + 2 * 3200)) < 320, `${length} samples`);
+  assert.equal(python('import natural', 'len(natural.trimmed(np.zeros(0, np.int16)))'), 0);
 });
