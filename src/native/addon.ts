@@ -87,6 +87,11 @@ export interface MelFrontEnd {
 export interface FaceAsset {
   readonly width: number;
   readonly height: number;
+  /**
+   * Derives what drawing needs, 20 ms, on a thread of libuv's pool. Until it settles no renderer can be made.
+   * @throws Error when that is going on; rejects when the landmarks make no face
+   */
+  prepare(): Promise<void>;
 }
 
 export interface FaceRenderer {
@@ -107,7 +112,8 @@ export interface NativeAddon {
   readonly OpusDecoder: new (options: { sampleRate: number; channels: 1 | 2 }) => OpusDecoder;
   readonly Resampler: new (options: { inputRate: number; outputRate: number; channels: number; quality?: 'low' | 'medium' | 'high' }) => Resampler;
   readonly MelFrontEnd: new () => MelFrontEnd;
-  readonly FaceAsset: new (bytes: Uint8Array) => FaceAsset;
+  /** With `deferred` the first renderer, or `prepare`, derives what drawing needs, and finds what is wrong with it. */
+  readonly FaceAsset: new (bytes: Uint8Array, deferred?: boolean) => FaceAsset;
   readonly FaceRenderer: new (asset: FaceAsset) => FaceRenderer;
   /** Row strides are tight. `rgba` is width*height*4 bytes, alpha ignored. BT.601 limited range, as WebRTC receivers assume. */
   rgbaToI420(rgba: Uint8Array, width: number, height: number, i420: Uint8Array): void;

@@ -77,10 +77,23 @@ const context: WorkerContext = {
   videoBitrateKbps: Math.min(birth.videoBitrateKbps, birth.maxVideoBitrateKbps), maxVideoBitrateKbps: birth.maxVideoBitrateKbps, audioBitrateKbps: birth.audioBitrateKbps,
 };
 
-function handle(message: ToWorker): void {
+/** What the front says of sessions whose face is still being prepared. */
+const opening = new Map<string, ToWorker[]>();
+
+async function openWithNewFace(message: ToWorker & { readonly type: 'open' }): Promise<void> {
+  const { sessionId, face } = message.spec;
+  const waiting: ToWorker[] = [message];
+  opening.set(sessionId, waiting);
+  await context.faces.load(face.faceId, face.bytes).catch(() => {}); // what is wrong with it is said again when the session takes it
+  opening.delete(sessionId);
+  for (const each of waiting) receive(each, true);
+}
+
+function handle(message: ToWorker, isFaceLoaded = false): void {
   switch (message.type) {
     case 'open':
-      beat.add(new WorkerSession(message.spec, context));
+      if (isFaceLoaded || context.faces.has(message.spec.face.faceId)) beat.add(new WorkerSession(message.spec, context));
+      else void openWithNewFace(message);
       return;
     case 'offer':
       beat.get(message.sessionId)?.offer(message.sdp).catch((error: unknown) => { log('error', 'offer failed', { error: String(error) }, message.sessionId); });
@@ -102,15 +115,22 @@ function handle(message: ToWorker): void {
   }
 }
 
-parentPort!.on('message', (message: ToWorker) => {
+function receive(message: ToWorker, isFaceLoaded = false): void {
+  const waiting = 'sessionId' in message ? opening.get(message.sessionId) : undefined;
+  if (waiting !== undefined) {
+    waiting.push(message);
+    return;
+  }
   try {
-    handle(message);
+    handle(message, isFaceLoaded);
   } catch (error) {
     log('error', `message '${message.type}' failed`, { error: String(error), stack: error instanceof Error ? error.stack : undefined });
     if (message.type === 'open') post({ type: 'failed', sessionId: message.spec.sessionId, error: toWireError(error), reason: 'error' });
     if (message.type === 'open') post({ type: 'ended', sessionId: message.spec.sessionId, reason: 'error' });
   }
-});
+}
+
+parentPort!.on('message', (message: ToWorker) => { receive(message); });
 
 setInterval(() => { beat.report(); }, REPORT_MS);
 

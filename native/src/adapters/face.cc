@@ -1,11 +1,13 @@
 // FaceAsset and FaceRenderer for JavaScript (src/native/addon.ts).
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include "adapters/adapters.h"
 #include "adapters/napi_util.h"
+#include "adapters/pool_task.h"
 #include "core/face_renderer.h"
 
 namespace mouthpiece {
@@ -44,33 +46,72 @@ struct SharedBytes {
   SharedBytes& operator=(const SharedBytes&) = delete;
 };
 
+/**
+ * A face and what is derived of it for drawing. That takes 20 ms, so another thread may do it: `is_busy`, which only the JavaScript thread touches, while it does.
+ */
 struct FaceAssetData {
   SharedBytes bytes;
-  face::Model model;
-  explicit FaceAssetData(const Args& args) : bytes(args, 0), model(face::build_model(face::parse_asset(bytes.bytes))) {}
+  const face::Asset asset;
+  bool is_busy = false;
+  std::optional<face::Model> derived;
+
+  explicit FaceAssetData(const Args& args) : bytes(args, 0), asset(face::parse_asset(bytes.bytes)) {}
+  void derive() {
+    if (!derived) derived = face::build_model(asset);
+  }
 };
 
 /** What JavaScript's FaceAsset holds; renderers share it, so that either may be collected first. */
 struct FaceAsset {
   std::shared_ptr<FaceAssetData> data;
-  size_t external_bytes() const { return data->bytes.copy.size() + data->model.sharp.size() + data->model.weight.size() * 4 * sizeof(float); }
+  size_t external_bytes() const {
+    const bool has_model = !data->is_busy && data->derived;
+    return data->bytes.copy.size() + (has_model ? data->derived->sharp.size() + data->derived->weight.size() * 4 * sizeof(float) : 0);
+  }
 };
 
 struct FaceRenderer {
   std::shared_ptr<FaceAssetData> data;
   face::Renderer renderer;
-  explicit FaceRenderer(std::shared_ptr<FaceAssetData> asset) : data(std::move(asset)), renderer(data->model) {}
-  size_t external_bytes() const { return data->model.weight.size() * 32; }
+  explicit FaceRenderer(std::shared_ptr<FaceAssetData> asset) : data(std::move(asset)), renderer(*data->derived) {}
+  size_t external_bytes() const { return data->derived->weight.size() * 32; }
 };
 
 using AssetClass = Class<FaceAsset>;
 using RendererClass = Class<FaceRenderer>;
 
-std::unique_ptr<FaceAsset> make_asset(const Args& args) { return std::make_unique<FaceAsset>(FaceAsset{std::make_shared<FaceAssetData>(args)}); }
-napi_value asset_width(FaceAsset& asset, const Args& args) { return integer(args.env(), asset.data->model.asset.width); }
-napi_value asset_height(FaceAsset& asset, const Args& args) { return integer(args.env(), asset.data->model.asset.height); }
+std::unique_ptr<FaceAsset> make_asset(const Args& args) {
+  auto data = std::make_shared<FaceAssetData>(args);
+  if (args.absent(1) || !args.boolean(1, "deferred")) data->derive();
+  return std::make_unique<FaceAsset>(FaceAsset{std::move(data)});
+}
+napi_value asset_width(FaceAsset& asset, const Args& args) { return integer(args.env(), asset.data->asset.width); }
+napi_value asset_height(FaceAsset& asset, const Args& args) { return integer(args.env(), asset.data->asset.height); }
 
-std::unique_ptr<FaceRenderer> make_renderer(const Args& args) { return std::make_unique<FaceRenderer>(AssetClass::from(args.env(), args[0], "asset").data); }
+struct Derivation final : PoolTask {
+  std::shared_ptr<FaceAssetData> data;
+  void run() override { data->derive(); }
+  napi_value settle(napi_env env, bool) override {
+    data->is_busy = false;
+    return undefined(env);
+  }
+};
+
+napi_value prepare(FaceAsset& self, const Args& args) {
+  if (self.data->is_busy) throw std::runtime_error("FaceAsset is being prepared");
+  auto task = std::make_unique<Derivation>();
+  task->data = self.data;
+  const napi_value promise = PoolTask::start(args.env(), "FaceAsset.prepare", std::move(task));
+  self.data->is_busy = true;
+  return promise;
+}
+
+std::unique_ptr<FaceRenderer> make_renderer(const Args& args) {
+  const auto& data = AssetClass::from(args.env(), args[0], "asset").data;
+  if (data->is_busy) throw std::runtime_error("FaceAsset is being prepared");
+  data->derive();
+  return std::make_unique<FaceRenderer>(data);
+}
 
 napi_value render(FaceRenderer& self, const Args& args) {
   static_assert(sizeof(face::Articulation) == face::Articulation::SIZE * sizeof(float) && sizeof(face::Pose) == face::Pose::SIZE * sizeof(float));
@@ -99,7 +140,7 @@ napi_value invalidate(FaceRenderer& self, const Args& args) {
 }  // namespace
 
 void register_face(napi_env env, napi_value exports) {
-  AssetClass::define(env, exports, "FaceAsset", {AssetClass::constructor<make_asset>(), AssetClass::getter<asset_width>("width"), AssetClass::getter<asset_height>("height")});
+  AssetClass::define(env, exports, "FaceAsset", {AssetClass::constructor<make_asset>(), AssetClass::getter<asset_width>("width"), AssetClass::getter<asset_height>("height"), AssetClass::method<prepare>("prepare")});
   RendererClass::define(env, exports, "FaceRenderer", {RendererClass::constructor<make_renderer>(), RendererClass::method<render>("render"),
                                                        RendererClass::method<set_emotion>("setEmotion"), RendererClass::method<invalidate>("invalidate")});
 }

@@ -7,6 +7,7 @@
 
 #include "adapters/adapters.h"
 #include "adapters/napi_util.h"
+#include "adapters/pool_task.h"
 #include "core/colour.h"
 #include "core/video_encoder.h"
 
@@ -79,64 +80,37 @@ napi_value set_bitrate(Encoder& self, const Args& args) {
   return nullptr;
 }
 
-/** A codec set up and its first picture coded on a thread of libuv's pool. */
-struct Preparation {
+/** A codec set up and its first picture coded. */
+struct Preparation final : js::PoolTask {
   std::shared_ptr<Codec> codec;
   std::vector<uint8_t> picture, frame;  // the picture is a copy: its owner may draw on
-  std::string error;
-  napi_deferred deferred = nullptr;
-  napi_async_work work = nullptr;
 
-  void run() noexcept {
-    try {
-      // Larger than any frame of these codecs: what they cannot code smaller they refuse.
-      frame.resize(picture.size() + 65'536);
-      frame.resize(codec->get().encode(picture, frame, true, {}).bytes);
-    } catch (const std::exception& problem) {
-      error = problem.what();
-    }
+  void run() override {
+    // Larger than any frame of these codecs: what they cannot code smaller they refuse.
+    frame.resize(picture.size() + 65'536);
+    frame.resize(codec->get().encode(picture, frame, true, {}).bytes);
   }
 
-  void settle(napi_env env, bool has_run) {
+  napi_value settle(napi_env env, bool ok) override {
     codec->is_busy = false;
-    if (has_run && error.empty()) {
-      void* data = nullptr;
-      napi_value buffer, result;
-      js::check(env, napi_create_arraybuffer(env, frame.size(), &data, &buffer));
-      if (!frame.empty()) std::memcpy(data, frame.data(), frame.size());
-      js::check(env, napi_create_typedarray(env, napi_uint8_array, frame.size(), buffer, 0, &result));
-      js::check(env, napi_resolve_deferred(env, deferred, result));
-      return;
-    }
-    napi_value message, problem;
-    js::check(env, napi_create_string_utf8(env, has_run ? error.c_str() : "the thread is ending", NAPI_AUTO_LENGTH, &message));
-    js::check(env, napi_create_error(env, nullptr, message, &problem));
-    js::check(env, napi_reject_deferred(env, deferred, problem));
+    if (!ok) return nullptr;
+    void* data = nullptr;
+    napi_value buffer, result;
+    js::check(env, napi_create_arraybuffer(env, frame.size(), &data, &buffer));
+    if (!frame.empty()) std::memcpy(data, frame.data(), frame.size());
+    js::check(env, napi_create_typedarray(env, napi_uint8_array, frame.size(), buffer, 0, &result));
+    return result;
   }
 };
 
 napi_value prepare(Encoder& self, const Args& args) {
-  const napi_env env = args.env();
   const auto picture = args.array<uint8_t>(0, "picture", i420_bytes(self.codec->settings.width, self.codec->settings.height));
   if (self.codec->is_busy || self.codec->encoder) throw std::runtime_error("VideoEncoder is in use already");
   auto task = std::make_unique<Preparation>();
   task->codec = self.codec;
   task->picture.assign(picture.begin(), picture.end());
-  napi_value promise, name;
-  js::check(env, napi_create_string_utf8(env, "VideoEncoder.prepare", NAPI_AUTO_LENGTH, &name));
-  js::check(env, napi_create_promise(env, &task->deferred, &promise));
-  const auto execute = [](napi_env, void* data) { static_cast<Preparation*>(data)->run(); };
-  const auto complete = [](napi_env done_env, napi_status status, void* data) {
-    const std::unique_ptr<Preparation> done(static_cast<Preparation*>(data));
-    js::guard(done_env, [&]() -> napi_value {
-      napi_delete_async_work(done_env, done->work);
-      done->settle(done_env, status == napi_ok);
-      return nullptr;
-    });
-  };
-  js::check(env, napi_create_async_work(env, nullptr, name, execute, complete, task.get(), &task->work));
-  js::check(env, napi_queue_async_work(env, task->work));
-  task.release()->codec->is_busy = true;
+  const napi_value promise = js::PoolTask::start(args.env(), "VideoEncoder.prepare", std::move(task));
+  self.codec->is_busy = true;
   return promise;
 }
 

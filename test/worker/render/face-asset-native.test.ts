@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
+import { decodeFaceAsset, encodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { native } from '../../../src/native/addon.ts';
 import { FaceShelf } from '../../../src/worker/render/face-shelf.ts';
 import { VISEMES } from '../../../src/worker/render/visemes.ts';
@@ -67,6 +67,44 @@ test('the same face is parsed once per thread, and the shelf is bounded', () => 
   assert.notEqual(shelf.take('noah', shared().buffer), ava);
   for (let i = 0; i < 100; i += 1) shelf.take(`face-${i}`, shared().buffer);
   assert.ok(shelf.size <= 32);
+});
+
+test('a face prepared on another thread is the one that this thread would have made, and costs it next to nothing', async () => {
+  const shelf = new FaceShelf();
+  const cpuMs = native.threadCpuMs();
+  const coming = Promise.all([shelf.load('ava', shared().buffer), shelf.load('ava', shared().buffer)]);
+  const startedMs = native.threadCpuMs() - cpuMs;
+  assert.equal(shelf.has('ava'), false);
+  await coming;
+  assert.equal(shelf.has('ava'), true);
+  const asset = shelf.take('ava', shared().buffer);
+  await shelf.load('ava', shared().buffer);
+  assert.equal(shelf.take('ava', shared().buffer), asset);
+  const beforeMs = native.threadCpuMs();
+  const plain = new native.FaceAsset(shared());
+  const plainMs = native.threadCpuMs() - beforeMs;
+  assert.ok(startedMs < plainMs / 2, `${startedMs} ms to begin, ${plainMs} ms to do it here`);
+  assert.deepEqual(new Canvas(asset).show(VISEMES.aa).picture, new Canvas(plain).show(VISEMES.aa).picture);
+});
+
+test('while a face is being prepared nothing is drawn with it, and what is no face says so', async () => {
+  const asset = new native.FaceAsset(shared(), true);
+  const coming = asset.prepare();
+  assert.throws(() => new native.FaceRenderer(asset), /is being prepared/);
+  assert.throws(() => { void asset.prepare(); }, /is being prepared/);
+  await coming;
+  await asset.prepare();
+  assert.ok(new native.FaceRenderer(asset));
+  assert.ok(new native.FaceRenderer(new native.FaceAsset(bytes, true)), 'the renderer derives what nobody prepared');
+
+  const parts = decodeFaceAsset(bytes);
+  const flat = encodeFaceAsset({ ...parts, landmarks: parts.landmarks.map(() => 100) });
+  assert.throws(() => new native.FaceAsset(flat), /landmarks do not make a face/);
+  await assert.rejects(new native.FaceAsset(flat, true).prepare(), /landmarks do not make a face/);
+  assert.throws(() => new native.FaceRenderer(new native.FaceAsset(flat, true)), /landmarks do not make a face/);
+  const shelf = new FaceShelf();
+  await assert.rejects(shelf.load('flat', new Uint8Array(new SharedArrayBuffer(flat.length)).buffer), /not a usable face asset/);
+  assert.equal(shelf.size, 0);
 });
 
 test('whatever cuts or corrupts an asset, both readers either accept it or say what is wrong', () => {
