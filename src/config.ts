@@ -51,6 +51,7 @@ export const SETTINGS = {
   WORKERS: setting(integer(1, 256), undefined, 'Media worker threads, each pinned to a core. Unset: cores - 1, at least 1.'),
   MAX_SESSIONS_PER_WORKER: setting(integer(1, 1000), '64', 'Hard limit of sessions a worker takes; measured load usually refuses earlier.'),
   MAX_WORKER_LOAD: setting(decimal(0.1, 1), '0.85', 'Share of its core a worker may use before new sessions are refused.'),
+  REALTIME_WORKERS: setting(flag, 'true', 'Workers run before everything else on their cores (SCHED_RR), where the system lets them and a core is left for the rest.'),
   ICE_SERVERS: setting(iceServers, undefined, 'JSON array of {urls, username?, credential?} handed to clients. Unset: a STUN server of our own, on UDP at the number of PORT.'),
   TURN_SECRET: setting(text, undefined, 'Shared secret of coturn (use-auth-secret): turn: entries get time-limited credentials.'),
   ANNOUNCED_IPS: setting(list.pipe(z.array(ipAddress)), undefined, 'Addresses put into ICE candidates, when the server is behind NAT. Unset: those of MEDIA_HOST.'),

@@ -59,7 +59,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   const publicHost = media.announced[0] ?? config.HOST;
   const jobCpus = spareCpus(native.allowedCpus(), config.WORKERS);
   const pool = await WorkerPool.start({
-    workers: config.WORKERS, maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER, maxLoad: config.MAX_WORKER_LOAD,
+    workers: config.WORKERS, realtime: config.REALTIME_WORKERS, maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER, maxLoad: config.MAX_WORKER_LOAD,
     bindAddress: media.bound, announcedAddresses: media.announced, ports: config.UDP_PORTS,
     videoBitrateKbps: config.VIDEO_BITRATE_KBPS, maxVideoBitrateKbps: config.MAX_VIDEO_BITRATE_KBPS ?? config.VIDEO_BITRATE_KBPS, audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
     calibrationFace: anyDefaultFace(), metrics, log,

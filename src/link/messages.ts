@@ -27,8 +27,11 @@ export type EndReason =
   | 'done' | 'idle_limit' | 'length_limit' | 'client_closed' | 'peer_closed' | 'peer_lost' | 'connect_timeout' | 'offer_timeout'
   | 'invalid_offer' | 'worker_lost' | 'server_stopped' | 'taken_over' | 'error';
 
+/** How the kernel treats a worker: before all else on its core (SCHED_RR), as one of the foremost (nice -10), or like everything else. */
+export type Scheduling = 'realtime' | 'prioritised' | 'ordinary';
+
 export type FromWorker =
-  | { readonly type: 'ready'; readonly workerIndex: number; readonly threadId: number; readonly cpu: number | null;
+  | { readonly type: 'ready'; readonly workerIndex: number; readonly threadId: number; readonly cpu: number | null; readonly scheduling: Scheduling;
       /** Share of a core that the user's own network takes per speaking session; null: there is none that can be used. */
       readonly wav2lipCost: number | null }
   | { readonly type: 'answer'; readonly sessionId: string; readonly sdp: string }

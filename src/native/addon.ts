@@ -122,6 +122,8 @@ export interface NativeAddon {
   pinThread(cpus: Int32Array): void;
   /** CPUs that this process may run on (cgroup and affinity mask honoured). */
   allowedCpus(): number[];
+  /** The calling thread runs before every ordinary one that wants the same CPU (SCHED_RR). @throws with errno's text: only root, or a limit on rtprio, may. */
+  makeThreadRealtime(): void;
   setThreadName(name: string): void;
   threadId(): number;
   /** CPU milliseconds of the calling thread (CLOCK_THREAD_CPUTIME_ID). */

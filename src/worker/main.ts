@@ -2,7 +2,7 @@
 import os from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { toWireError } from '../base/errors.ts';
-import type { FromWorker, ToWorker } from '../link/messages.ts';
+import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
 import { Sheet } from '../metrics/sheet.ts';
 import { watchWorkerThread } from '../metrics/threads.ts';
 import { native } from '../native/addon.ts';
@@ -20,6 +20,8 @@ import { Wav2LipNetwork, Wav2LipRefused } from './wav2lip/network.ts';
 export interface WorkerBirth {
   readonly index: number;
   readonly cpu: number | null;
+  /** To be scheduled before everything else on that CPU; only where others are left for the rest. */
+  readonly isRealtime: boolean;
   readonly sheet: SharedArrayBuffer;
   readonly bindAddress: string;
   readonly port: number;
@@ -44,13 +46,6 @@ const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields
 
 native.setThreadName(`mp-worker-${birth.index}`);
 if (birth.cpu !== null) native.pinThread(Int32Array.of(birth.cpu));
-try {
-  // On Linux this moves the calling thread alone. Frames have deadlines, what else runs on this machine has none.
-  os.setPriority(native.threadId(), MEDIA_PRIORITY);
-} catch {
-  // Only root, or a limit on nice, may: without it the thread competes as an equal.
-}
-
 // Whatever a peer manages to throw at us must not take the other sessions along.
 process.on('unhandledRejection', (reason) => { log('error', 'unhandled rejection in a worker', { error: String(reason), stack: reason instanceof Error ? reason.stack : undefined }); });
 
@@ -76,6 +71,19 @@ const context: WorkerContext = {
   endpoint, model, faces: new FaceShelf(), wav2lip, instruments, post,
   videoBitrateKbps: Math.min(birth.videoBitrateKbps, birth.maxVideoBitrateKbps), maxVideoBitrateKbps: birth.maxVideoBitrateKbps, audioBitrateKbps: birth.audioBitrateKbps,
 };
+
+/** Frames have deadlines, what else runs on this machine has none. Only root, or limits on rtprio and nice, may: without them the thread competes as an equal. */
+function prioritise(): Scheduling {
+  try {
+    if (birth.isRealtime) { native.makeThreadRealtime(); return 'realtime'; }
+  } catch { /* the next best then */ }
+  try {
+    os.setPriority(native.threadId(), MEDIA_PRIORITY); // on Linux this moves the calling thread alone
+    return 'prioritised';
+  } catch {
+    return 'ordinary';
+  }
+}
 
 /** What the front says of sessions whose face is still being prepared. */
 const opening = new Map<string, ToWorker[]>();
@@ -134,4 +142,4 @@ parentPort!.on('message', (message: ToWorker) => { receive(message); });
 
 setInterval(() => { beat.report(); }, REPORT_MS);
 
-post({ type: 'ready', workerIndex: birth.index, threadId: native.threadId(), cpu: birth.cpu, wav2lipCost: wav2lip?.costPerSession ?? null });
+post({ type: 'ready', workerIndex: birth.index, threadId: native.threadId(), cpu: birth.cpu, scheduling: prioritise(), wav2lipCost: wav2lip?.costPerSession ?? null });

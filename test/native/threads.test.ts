@@ -43,6 +43,17 @@ test('pinThread and setThreadName act on the calling thread alone, and the kerne
   assert.throws(() => { native.setThreadName(7 as unknown as string); }, TypeError);
 });
 
+test('makeThreadRealtime acts on the calling thread alone, or says that it may not', async () => {
+  const policy = await inWorker(`
+    try { native.makeThreadRealtime(); } catch (error) { return error.message; }
+    return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/stat', 'utf8');`) as string;
+  // proc(5): field 41 is the policy, 2 is SCHED_RR; the name in field 2 may hold spaces.
+  const policyOf = (stat: string): string | undefined => stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38];
+  if (policy.startsWith('Cannot')) assert.match(policy, /^Cannot make the thread a real-time one: Operation not permitted$/);
+  else assert.equal(policyOf(policy), '2');
+  assert.equal(policyOf(readFileSync(`/proc/self/task/${native.threadId()}/stat`, 'utf8')), '0');
+});
+
 test('threadCpuMs counts this thread\'s work and not its sleep', async () => {
   const [busy, idle, foreign] = await inWorker(`
     const start = native.threadCpuMs();

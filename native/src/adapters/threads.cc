@@ -1,4 +1,4 @@
-// pinThread, allowedCpus, setThreadName, threadId and threadCpuMs.
+// pinThread, allowedCpus, makeThreadRealtime, setThreadName, threadId and threadCpuMs.
 #include "core/threads.h"
 
 #include "adapters/adapters.h"
@@ -27,6 +27,11 @@ napi_value allowed(const Args& args) {
   return list;
 }
 
+napi_value realtime(const Args&) {
+  make_thread_realtime();
+  return nullptr;
+}
+
 napi_value name(const Args& args) {
   set_thread_name(args.string(0, "name"));
   return nullptr;
@@ -41,6 +46,7 @@ napi_value cpu_ms(const Args& args) { return js::number(args.env(), thread_cpu_m
 void register_threads(napi_env env, napi_value exports) {
   js::define_function<pin>(env, exports, "pinThread");
   js::define_function<allowed>(env, exports, "allowedCpus");
+  js::define_function<realtime>(env, exports, "makeThreadRealtime");
   js::define_function<name>(env, exports, "setThreadName");
   js::define_function<id>(env, exports, "threadId");
   js::define_function<cpu_ms>(env, exports, "threadCpuMs");

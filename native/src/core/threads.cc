@@ -52,6 +52,12 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
+void make_thread_realtime() {
+  sched_param param{};
+  param.sched_priority = sched_get_priority_min(SCHED_RR);
+  if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param) != 0) fail("Cannot make the thread a real-time one");
+}
+
 void set_thread_name(const std::string& name) { pthread_setname_np(pthread_self(), name.substr(0, 15).c_str()); }
 
 int thread_id() { return int(syscall(SYS_gettid)); }

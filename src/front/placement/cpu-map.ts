@@ -9,9 +9,16 @@ export function mapCpus(allowed: readonly number[], workers: number): (number | 
   return Array.from({ length: workers }, (_, index) => allowed.length === 0 ? null : allowed[allowed.length - 1 - (index % allowed.length)]!);
 }
 
+const untaken = (allowed: readonly number[], workers: number): number[] => {
+  const taken = new Set(mapCpus(allowed, workers));
+  return allowed.filter((cpu) => !taken.has(cpu));
+};
+
+/** Whether there are CPUs that no worker is pinned to. */
+export const leavesCpus = (allowed: readonly number[], workers: number): boolean => untaken(allowed, workers).length > 0;
+
 /** CPUs that no worker is pinned to, or all of them when there is none. Offline jobs run there. */
 export function spareCpus(allowed: readonly number[], workers: number): number[] {
-  const taken = new Set(mapCpus(allowed, workers));
-  const spare = allowed.filter((cpu) => !taken.has(cpu));
+  const spare = untaken(allowed, workers);
   return spare.length > 0 ? spare : [...allowed];
 }

@@ -6,11 +6,12 @@ import { createSheet } from '../../metrics/sheet.ts';
 import { native } from '../../native/addon.ts';
 import type { WorkerBirth } from '../../worker/main.ts';
 import { type PlacementLimits, choose } from './choose.ts';
-import { mapCpus } from './cpu-map.ts';
+import { leavesCpus, mapCpus } from './cpu-map.ts';
 import { WorkerHandle } from './worker-handle.ts';
 
 export interface PoolOptions extends PlacementLimits {
   readonly workers: number;
+  readonly realtime: boolean;
   readonly bindAddress: string;
   readonly announcedAddresses: readonly string[];
   /** One port per worker, in order; 0 lets the system choose. */
@@ -67,7 +68,7 @@ export class WorkerPool {
     const sheet = createSheet();
     options.metrics.attachWorker(index, sheet);
     const birth: WorkerBirth = {
-      index, cpu, sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
+      index, cpu, isRealtime: options.realtime && leavesCpus(native.allowedCpus(), options.workers), sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
       port: options.ports.first === 0 ? 0 : options.ports.first + index,
       videoBitrateKbps: options.videoBitrateKbps, maxVideoBitrateKbps: options.maxVideoBitrateKbps, audioBitrateKbps: options.audioBitrateKbps,
       maxSessions: options.maxSessionsPerWorker, calibrationFace: options.calibrationFace, wav2lip: options.wav2lip,

@@ -62,7 +62,7 @@ export class WorkerHandle implements WorkerView {
       case 'ready':
         this.isReady = true;
         if (message.wav2lipCost !== null) this.extraCost.set('wav2lip', message.wav2lipCost);
-        this.log.info({ tid: message.threadId, cpu: message.cpu }, 'worker ready');
+        this.log.info({ tid: message.threadId, cpu: message.cpu, scheduling: message.scheduling }, 'worker ready');
         this.onReady(this);
         return;
       case 'load':
