@@ -24,7 +24,7 @@ const overview: Dashboard = {
       panels: [
         bargauge('Error budget left, 30 days', 'percentunit', 'What is left of the errors that each objective allows in 30 days: 100 % untouched, 0 % used up.', [{ expr: 'mouthpiece:slo_budget_left:ratio30d', legend: '{{slo}}' }], { thresholds: falling(0.1, 0.5), min: 0, max: 1 }),
         timeseries('Burn rate', 'none', 'How many times faster than allowed the error budget is used, over the last hour. 1 spends exactly the budget; 14.4 wakes somebody.', [{ expr: 'mouthpiece:slo_burn:rate1h', legend: '{{slo}}' }], { thresholds: [{ from: null, color: 'green' }, { from: 6, color: 'yellow' }, { from: 14.4, color: 'red' }] }),
-        timeseries('Load of the workers', 'percentunit', 'Share of its core that each worker used; above the limit new sessions are refused.', [{ expr: metric('mouthpiece_worker_load_ratio'), legend: '{{instance}} worker {{worker}}' }, { expr: `max(${metric('mouthpiece_worker_load_limit_ratio')})`, legend: 'limit' }], { min: 0, max: 1, thresholds: rising(0.75, 0.85), more: 'mouthpiece-workers' }),
+        timeseries('Load of the workers', 'percentunit', 'Share of its core that each worker used; above the limit new sessions are refused.', [{ expr: metric('mouthpiece_worker_load_ratio'), legend: '{{instance}} worker {{worker}}' }, { expr: `max(${metric('mouthpiece_worker_load_limit_ratio')})`, legend: 'limit' }], { min: 0, max: 1, thresholds: rising(0.7, 0.8), more: 'mouthpiece-workers' }),
       ],
     },
     {
@@ -113,7 +113,7 @@ const workers: Dashboard = {
     {
       title: 'Per core',
       panels: [
-        timeseries('Load', 'percentunit', 'Share of its core that each worker used over the last second, and the limit above which it takes no more sessions.', [...worker(metric('mouthpiece_worker_load_ratio')), { expr: `max(${metric('mouthpiece_worker_load_limit_ratio')})`, legend: 'limit' }], { min: 0, max: 1, thresholds: rising(0.75, 0.85) }),
+        timeseries('Load', 'percentunit', 'Share of its core that each worker used over the last second, and the limit above which it takes no more sessions.', [...worker(metric('mouthpiece_worker_load_ratio')), { expr: `max(${metric('mouthpiece_worker_load_limit_ratio')})`, legend: 'limit' }], { min: 0, max: 1, thresholds: rising(0.7, 0.8) }),
         timeseries('CPU', 'percentunit', 'CPU time of each worker thread, in cores.', worker(rate('mouthpiece_worker_cpu_seconds_total')), { min: 0 }),
         timeseries('Sessions', 'short', 'Sessions on each worker, and the most it takes.', [...worker(`sum without (state) (${metric('mouthpiece_worker_sessions')})`), { expr: `max(${metric('mouthpiece_worker_sessions_limit')})`, legend: 'limit' }], { min: 0 }),
         timeseries('Frame lateness, p99', 's', 'One late core among punctual ones has a noisy neighbour or a session that costs too much.', worker(quantile(0.99, 'mouthpiece_frame_lateness_seconds', 'instance, worker')), { min: 0, thresholds: rising(0.01, 0.015) }),

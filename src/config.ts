@@ -50,7 +50,7 @@ export const SETTINGS = {
   API_KEY_HEADERS: setting(list.pipe(z.array(z.string().regex(/^[a-z0-9-]+$/i, 'must be header names')).min(1)), 'x-service-api-key', 'Comma-separated header names in which an API key is accepted.'),
   WORKERS: setting(integer(1, 256), undefined, 'Media worker threads, each pinned to a core. Unset: cores - 1, at least 1.'),
   MAX_SESSIONS_PER_WORKER: setting(integer(1, 1000), '64', 'Hard limit of sessions a worker takes; measured load usually refuses earlier.'),
-  MAX_WORKER_LOAD: setting(decimal(0.1, 1), '0.85', 'Share of its core a worker may use before new sessions are refused.'),
+  MAX_WORKER_LOAD: setting(decimal(0.1, 1), '0.8', 'Share of its core a worker may use before new sessions are refused.'),
   REALTIME_WORKERS: setting(flag, 'true', 'Workers run before everything else on their cores (SCHED_RR), where the system lets them and a core is left for the rest.'),
   ICE_SERVERS: setting(iceServers, undefined, 'JSON array of {urls, username?, credential?} handed to clients. Unset: a STUN server of our own, on UDP at the number of PORT.'),
   TURN_SECRET: setting(text, undefined, 'Shared secret of coturn (use-auth-secret): turn: entries get time-limited credentials.'),
