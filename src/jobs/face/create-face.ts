@@ -6,7 +6,7 @@ import { type Crop, cropFace, VERY_ROOMY } from './crop.ts';
 import { decodeImage } from './decode.ts';
 import { FaceFinder, type FoundFace } from './detect.ts';
 import type { FaceWarning } from './errors.ts';
-import { closedEye, eyesHidden } from './eyes.ts';
+import { closedEye, eyeClosed, eyesHidden } from './eyes.ts';
 import { Pyramid, type RgbImage } from './image.ts';
 import { wearsGlasses } from './glasses.ts';
 import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './landmarks.ts';
@@ -89,12 +89,14 @@ function cropHead(source: Pyramid, face: FoundFace): Crop {
 
 function closedEyes(image: RgbImage, points: Landmarks, light: Parameters<typeof closedEye>[3], warnings: FaceWarning[]): [FacePatch | null, FacePatch | null] {
   const hidden = eyesHidden(image, points, LEFT_EYE) || eyesHidden(image, points, RIGHT_EYE);
+  const closed = !hidden && eyeClosed(image, points, LEFT_EYE) && eyeClosed(image, points, RIGHT_EYE);
   if (hidden) warnings.push('EYES_HIDDEN');
-  const lid = (eye: EyeIndices, seed: number): FacePatch => hidden ? emptyLid(points, eye) : closedEye(image, points, eye, light, seed);
+  if (closed) warnings.push('EYES_CLOSED');
+  const lid = (eye: EyeIndices, seed: number): FacePatch => hidden || closed ? emptyLid(points, eye) : closedEye(image, points, eye, light, seed);
   return [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
 }
 
-/** Behind dark glasses a blink must show nothing: a patch that is transparent throughout. */
+/** Behind dark glasses, and where the lids are shut already, a blink must show nothing: a patch that is transparent throughout. */
 function emptyLid(points: Landmarks, { outer }: EyeIndices): FacePatch {
   const even = (value: number): number => Math.min(PICTURE_SIZE - 2, Math.max(0, Math.round(value / 2) * 2));
   return {

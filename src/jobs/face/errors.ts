@@ -38,6 +38,7 @@ export const FACE_WARNINGS = {
   TURNED: 'The head is turned to one side; a picture that faces the camera will move better.',
   MOUTH_OPEN: 'The mouth is open; it was closed for the resting face. A picture with the lips together will look more natural.',
   EYES_HIDDEN: 'The eyes cannot be seen, so they will not blink.',
+  EYES_CLOSED: 'The eyes are closed, so they will not blink. A picture with open eyes will look more alive.',
   OTHER_FACES: 'Other faces are in the picture; the largest one was used.',
   CROPPED: 'There is little room around the head; it will move less.',
 } as const;

@@ -1,6 +1,6 @@
 // The closed eye: skin of the lid in place of the eye, invented from its surroundings, with the portrait's own grain.
 import { clamp, plane, type Plane, type RgbImage, smoothstep } from './image.ts';
-import { lumaAt, median } from './colour.ts';
+import { type Lab, labAt, lumaAt, median, quantile } from './colour.ts';
 import { blur, type Curve, curveThrough, polygonMask, type Point } from './curve.ts';
 import { fillUnknown } from './inpaint.ts';
 import { CHEEKS, type EyeIndices, type Landmarks, px, py } from './landmarks.ts';
@@ -168,4 +168,29 @@ export function eyesHidden(image: RgbImage, points: Landmarks, eye: EyeIndices):
   const cheek = median(CHEEKS.map(luma));
   const ring = median([...eye.under, ...eye.crease].map(luma));
   return ring < .42 * cheek;
+}
+
+/**
+ * Where white and iris would be there is the skin of the lid. Colour distance (CIE 1976) from the crease above, measured on 7 rendered heads
+ * and 28 photographs: open eyes differ by 12 and more in the median, by 20 in the upper tenth; closed ones by 8 and 11 at most.
+ */
+const LID_MEDIAN = 10;
+const LID_MOST = 15;
+
+export function eyeClosed(image: RgbImage, points: Landmarks, { outer, inner, upper, lower, crease }: EyeIndices): boolean {
+  const at = (x: number, y: number): Lab => labAt(image, clamp(Math.round(y), 0, image.height - 1) * image.width + clamp(Math.round(x), 0, image.width - 1));
+  const ring = [outer, ...upper, inner].map((i) => ({ x: px(points, i), y: py(points, i) }));
+  const [top, bottom] = [curveThrough(ring), curveThrough([outer, ...lower, inner].map((i) => ({ x: px(points, i), y: py(points, i) })))];
+  const lid = crease.map((i) => at(px(points, i), py(points, i)));
+  const skin = { l: median(lid.map(({ l }) => l)), a: median(lid.map(({ a }) => a)), b: median(lid.map(({ b }) => b)) };
+  const distances: number[] = [];
+  // The middle of the opening; below it, where lids that are shut meet, lie the lashes.
+  for (let t = .2; t <= .8; t += .05) {
+    const x = px(points, outer) + t * (px(points, inner) - px(points, outer));
+    for (let s = .15; s <= .6; s += .05) {
+      const { l, a, b } = at(x, top(x) + s * (bottom(x) - top(x)));
+      distances.push(Math.hypot(l - skin.l, a - skin.a, b - skin.b));
+    }
+  }
+  return median(distances) < LID_MEDIAN && quantile(distances, .9) < LID_MOST;
 }

@@ -5,7 +5,10 @@ import { createFace } from '../../../src/jobs/face/create-face.ts';
 import { FaceFinder } from '../../../src/jobs/face/detect.ts';
 import { listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
 import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/errors.ts';
+import { ARTICULATION_SIZE, POSE_INDEX, POSE_SIZE } from '../../../src/media/articulation.ts';
 import { decodeFaceAsset, type FaceAssetParts } from '../../../src/media/face-asset.ts';
+import { i420Bytes, macroblocks } from '../../../src/media/picture.ts';
+import { native } from '../../../src/native/addon.ts';
 import { drawnOver, fixture, landscape, laughing, portrait, portraitOf, smallIn, smilingClosed, tilted, twoFaces } from './portraits.ts';
 
 let finder: FaceFinder;
@@ -179,6 +182,26 @@ test('dark glasses do not blink', async () => {
   assert.ok(warnings.includes('EYES_HIDDEN'));
   const { lidLeft, lidRight } = decodeFaceAsset(asset);
   for (const lid of [lidLeft, lidRight]) assert.ok(lid?.alpha.every((value) => value === 0));
+});
+
+test('a portrait with closed eyes keeps them closed, with a warning', async () => {
+  for (const id of ['noah', 'priya'] as const) {
+    const open = await create(portraitOf(id));
+    const { width, height } = decodeFaceAsset(open.asset);
+    const [canvas, dirty, rgba] = [new Uint8Array(i420Bytes(width, height)), new Uint8Array(macroblocks(width, height)), new Uint8Array(width * height * 4)];
+    const asleep = async (blink: number): Promise<readonly string[]> => {
+      const pose = new Float32Array(POSE_SIZE);
+      pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = blink;
+      new native.FaceRenderer(new native.FaceAsset(open.asset)).render(new Float32Array(ARTICULATION_SIZE), pose, canvas, dirty);
+      native.i420ToRgba(canvas, width, height, rgba);
+      const { asset, warnings } = await create(await sharp(rgba, { raw: { width, height, channels: 4 } }).png().toBuffer());
+      const lids = decodeFaceAsset(asset);
+      for (const lid of [lids.lidLeft, lids.lidRight]) assert.equal(lid?.alpha.every((value) => value === 0), blink === 1, `${id} ${blink}`);
+      return warnings;
+    };
+    assert.ok((await asleep(1)).includes('EYES_CLOSED'), id);
+    assert.ok(!(await asleep(.5)).includes('EYES_CLOSED'), `${id}, half closed`);
+  }
 });
 
 test('refuses what cannot speak, with the reason', async () => {
