@@ -182,6 +182,43 @@ test('on a phone: one tap connects and speaks, and everything fits', async () =>
   await page.close();
 });
 
+test('on a phone in the dark: every text can be read, and what scrolls beneath the face shows at no edge of it', async () => {
+  const page = await browser.newPage(PHONE);
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+  await page.goto(`${server.url}/#key=${server.apiKey}`);
+  await page.waitForSelector('.face[role=radio] img.thumb');
+  await page.$$eval('details', (all) => { for (const one of all) (one as any).open = true; });
+  assert.deepEqual(await page.evaluate(FAINT_TEXTS), [], 'too faint: WCAG 2.2 wants a contrast of 4.5');
+  await page.$eval('#sentences', (element) => { (element as any).scrollIntoView({ block: 'center' }); });
+  await sleep(300);
+  await screenshot(page, path.join(OUT, 'page-phone-dark.png'));
+  const edge = await sharp(await page.screenshot({ clip: { x: 16, y: 0, width: PHONE.width - 32, height: 7 } })).stats();
+  for (const { stdev } of edge.channels) assert.ok(stdev < 1, `something shows above the face (${stdev.toFixed(1)} grey levels)`);
+  await page.close();
+});
+
+/** Runs in the page: its texts that differ too little from what is behind them, by the contrast of WCAG 2.2. What is disabled may be faint, and pictures are left out. */
+const FAINT_TEXTS = `(() => {
+  const context = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+  const over = (color, [r, g, b]) => {
+    context.fillStyle = \`rgb(\${r} \${g} \${b})\`; context.fillRect(0, 0, 1, 1);
+    context.fillStyle = color; context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const behind = (element) => element === null ? [255, 255, 255] : over(getComputedStyle(element).backgroundColor, behind(element.parentElement));
+  const light = (rgb) => rgb.map((value) => value / 255).map((value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4).reduce((sum, value, n) => sum + value * [0.2126, 0.7152, 0.0722][n], 0);
+  const faint = [];
+  for (const element of document.querySelectorAll('body *')) {
+    const text = [...element.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ data }) => data.trim()).join('');
+    if (text === '' || element.closest('.stage, :disabled, .visually-hidden') || !element.checkVisibility()) continue;
+    const ground = behind(element);
+    const [a, b] = [light(ground), light(over(getComputedStyle(element).color, ground))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) faint.push(text.slice(0, 30) + ' ' + contrast.toFixed(1));
+  }
+  return faint;
+})()`;
+
 test('an audio file of another rate is picked and spoken; a file that is none is refused in words', async () => {
   const page = await openPage();
   const picker = await page.$('#file') as ElementHandle<any>;
