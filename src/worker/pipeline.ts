@@ -121,8 +121,12 @@ export class Pipeline {
       ledger.keyFrames += 1;
       instruments.keyFrames[video.codec][cause ?? 'other'].add();
     }
-    const lateMs = sentMs - (session.epochMs + session.lastFrame * FRAME_MS);
-    ledger.latenessMs.record(lateMs);
+    // The first frame's time is the beat of its phase before the session was ready: it is late for nobody, and placement must not take it for a neighbour's that is.
+    if (ledger.framesSent > 0) {
+      const lateMs = sentMs - (session.epochMs + session.lastFrame * FRAME_MS);
+      ledger.latenessMs.record(lateMs);
+      instruments.lateness.observe(lateMs / 1000);
+    }
     ledger.framesSent += 1;
     ledger.bytesSent += video.length;
     ledger.stage('render', drawnMs - startMs);
@@ -130,7 +134,6 @@ export class Pipeline {
     const packetizeMs = isCoded ? peer.packetizeMs : 0;
     ledger.stage('packetize', packetizeMs);
     ledger.stage('send', sentMs - codedMs - packetizeMs);
-    instruments.lateness.observe(lateMs / 1000);
     instruments.stage.render.observe((drawnMs - startMs) / 1000);
     instruments.stage.encode.observe((codedMs - drawnMs) / 1000);
     instruments.stage.packetize.observe(packetizeMs / 1000);

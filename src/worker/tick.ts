@@ -115,7 +115,10 @@ export class Beat {
     this.lastBeat = beat;
     const count = this.collectDue(beat, nowMs);
     if (count > 0) await this.pipeline.run(this.due, count);
-    for (let i = 0; i < count; i += 1) this.lateness.record(this.due[i]!.ledger.latenessMs.last);
+    for (let i = 0; i < count; i += 1) {
+      const { ledger } = this.due[i]!;
+      if (ledger.framesSent > 1) this.lateness.record(ledger.latenessMs.last);
+    }
     this.due.length = 0;
     this.instruments.beats.add();
     this.instruments.beatDuration.observe((monotonicMs() - nowMs) / 1000);

@@ -120,7 +120,10 @@ test('a join takes little of the thread that others wait for, and its first fram
     const startMs = native.threadCpuMs();
     const { session } = await openSession(`0000010${i}-0000-4000-8000-000000000000`, join);
     const joinedMs = native.threadCpuMs();
-    await runFrames(pipeline, [session], 0, 4);
+    await runFrames(pipeline, [session], 0, 1);
+    assert.equal(session.ledger.latenessMs.last, 0, 'the first frame is not late for anybody');
+    await runFrames(pipeline, [session], 1, 4);
+    assert.ok(session.ledger.latenessMs.last > 0);
     assert.deepEqual(sent.map(({ isKey }) => isKey), [true, false, false, false]);
     assert.ok(sent[0]!.length > 5 * sent[2]!.length, 'the first frame is a whole picture');
     const beforeMs = native.threadCpuMs();
