@@ -37,8 +37,8 @@ const broken = ({ outcome }: Run, name: RegExp): string[] => outcome.bounds.filt
 
 small(latency, { burstLipsSeen: [1, 1], burstLipsP50Ms: [1, 600], burstSoundP50Ms: [1, 600], burstLedgerP50Ms: [1, 600], realtimeLipsP50Ms: [10, 900], interruptP99Ms: [0, 500], setUpP50Ms: [20, 5000] });
 small(capacity, { coresPerSession: [0.005, 0.5], bareEncodeMsPerFrame: [0.1, 20], ratioToBareEncode: [0.5, 20], emptyMb: [50, 1000] });
-small(churn, { connects: [12, 12] }, (run) => { assert.deepEqual(broken(run, /failed|left|never ended|slot is free/), []); });
-small(soak, { peersAlive: [2, 2], gapsOver300: [0, 20] });
+small(churn, { connects: [12, 12], heapKbPerConnect: [-1000, 1000], mallocKbPerConnect: [-3000, 3000] }, (run) => { assert.deepEqual(broken(run, /failed|left|never ended|slot is free/), []); });
+small(soak, { peersAlive: [2, 2], gapsOver300: [0, 20], aliveMb: [40, 400], rssMb: [60, 1000] });
 small(network, { 'perfect: longest gap ms': [30, 2000], 'loss 5 %, jitter 50 ms: longest gap ms': [50, 3000] });
 small(staticVideo, { realtimeFactor: [0.2, 500], mp4Bytes: [20_000, 10_000_000] });
 small(rest, { 'POST /compose/token per second': [10, 1e6] }, (run) => { assert.deepEqual(broken(run, /wrong answers/), []); });
@@ -64,7 +64,7 @@ test('a server elsewhere: what can be seen from outside is measured, what cannot
   const server = await startServer({ env: { MAX_WORKER_LOAD: '1', RATE_LIMIT_RPS: '10000' } });
   t.after(() => server.stop());
   const target = await elsewhere(t, server);
-  for (const [scenario, seen, unseen] of [[churn, 'setUpP50Ms', 'kbPerConnect'], [capacity, 'sessionsPerCore', 'ratioToBareEncode']] as const) {
+  for (const [scenario, seen, unseen] of [[churn, 'setUpP50Ms', 'heapKbPerConnect'], [capacity, 'sessionsPerCore', 'ratioToBareEncode']] as const) {
     const run = await runScenario(scenario, { options: scenario.small, target });
     assert.ok(run.outcome.figures[seen]! > 0, `${scenario.name}: ${seen} is ${run.outcome.figures[seen]}`);
     assert.ok(Number.isNaN(run.outcome.figures[unseen]));
