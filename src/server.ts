@@ -1,5 +1,7 @@
 // Puts the server together: store, workers, sessions, front. What `main.ts` starts, and what tests start in their own process.
-import { readFileSync, readdirSync } from 'node:fs';
+import { createSocket } from 'node:dgram';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { isIP, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import type { Logger } from './base/log.ts';
@@ -56,6 +58,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   const history = new History(store, config.HISTORY_RETENTION_DAYS);
   const recorder = await SessionRecorder.open({ store, history, serverId, dataDir: config.DATA_DIR, log });
   const media = mediaAddresses(config);
+  await checkMediaAddress(media.bound);
   const publicHost = media.announced[0] ?? config.HOST;
   const jobCpus = spareCpus(native.allowedCpus(), config.WORKERS);
   const pool = await WorkerPool.start({
@@ -156,6 +159,16 @@ function mediaAddresses(config: Config): { readonly bound: string; readonly anno
   return { bound, announced: isLoopback(host) ? ['127.0.0.1', ...own] : own };
 }
 
+/** @throws Error with one line to act on, before any worker fails for it */
+async function checkMediaAddress(address: string): Promise<void> {
+  if (isIP(address) === 0) throw new Error(`HOST=${address} is a name, and media needs an address: set MEDIA_HOST.`);
+  const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4');
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => { socket.close(); reject(new Error(`Media cannot be bound to ${address} (${code}): it is not an address of this machine. Set MEDIA_HOST or HOST; where clients see another address, name that in ANNOUNCED_IPS.`)); });
+    socket.bind(0, address, () => { socket.close(() => { resolve(); }); });
+  });
+}
+
 function readFace(file: string): SharedArrayBuffer {
   const bytes = readFileSync(file);
   const shared = new SharedArrayBuffer(bytes.length);
@@ -165,7 +178,7 @@ function readFace(file: string): SharedArrayBuffer {
 
 /** @throws Error when the set-up has not made any face */
 function anyDefaultFace(): SharedArrayBuffer {
-  const face = readdirSync(DEFAULT_FACES_DIR).filter((name) => name.endsWith('.face')).sort()[0];
+  const face = existsSync(DEFAULT_FACES_DIR) ? readdirSync(DEFAULT_FACES_DIR).filter((name) => name.endsWith('.face')).sort()[0] : undefined;
   if (face === undefined) throw new Error('There is no default face. Run: npm run setup');
   return readFace(path.join(DEFAULT_FACES_DIR, face));
 }

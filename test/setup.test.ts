@@ -1,7 +1,10 @@
 // What a newcomer's first command depends on: the lockfile, the scripts, and that set-up says in one line what is wrong.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
@@ -33,6 +36,24 @@ test('every npm script exists', () => {
   }
 });
 
+test('what only shows once the start has begun is told in one line as well, and says what to do', async (t) => {
+  const dataDir = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-start-'));
+  const taken = createSocket('udp4').bind(0, '0.0.0.0');
+  await once(taken, 'listening');
+  t.after(() => { taken.close(); rmSync(dataDir, { recursive: true, force: true }); });
+  const start = (env: Record<string, string>) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts'], { cwd: root, encoding: 'utf8', timeout: 60_000, env: { PATH: process.env['PATH'], PORT: '0', WORKERS: '1', LOG_LEVEL: 'fatal', DATA_DIR: dataDir, ...env } });
+  // 203.0.113.0/24 is for documentation (RFC 5737): nobody's machine has it.
+  for (const [env, line] of [
+    [{ HOST: '203.0.113.5' }, /^mouthpiece: Media cannot be bound to 203\.0\.113\.5 \(EADDRNOTAVAIL\): .* Set MEDIA_HOST or HOST; .*\n$/],
+    [{ HOST: 'face.example.org' }, /^mouthpiece: HOST=face\.example\.org is a name, .* set MEDIA_HOST\.\n$/],
+    [{ UDP_PORTS: String(taken.address().port) }, /^mouthpiece: Worker 0 could not start: No free UDP port on 0\.0\.0\.0 in (\d+)-\1\. Widen UDP_PORTS or use fewer workers\.\n$/],
+  ] as const) {
+    const { status, stderr } = start(env);
+    assert.match(stderr, line);
+    assert.equal(status, 1);
+  }
+});
+
 test('a bad setting, an unknown task and an unknown argument are told in one line', () => {
   const main = (env: Record<string, string>, ...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], { cwd: root, encoding: 'utf8', env: { PATH: process.env['PATH'], ...env } });
   const bad = main({ PORT: '99999' });
@@ -41,6 +62,7 @@ test('a bad setting, an unknown task and an unknown argument are told in one lin
   assert.doesNotMatch(bad.stderr, /at .*\.ts:\d+/);
   assert.equal(main({ DATA_DIR: '/dev/null/data' }).stderr, 'mouthpiece: DATA_DIR=/dev/null/data cannot be used (ENOTDIR). Name a directory that this user may write to.\n');
   assert.match(main({}, '--port=1').stderr, /unknown argument '--port=1'/);
+  assert.match(main({ DATA_DIR: path.join(root, 'package.json') }).stderr, /^mouthpiece: DATA_DIR=\S+ cannot be used \(EEXIST\)\. Name a directory that this user may write to\.\n$/);
   const task = spawnSync(process.execPath, ['scripts/run.mjs', 'nonsense'], { cwd: root, encoding: 'utf8', env: { ...process.env, MOUTHPIECE_SKIP_APT: '1' } });
   assert.equal(task.status, 1);
   assert.match(task.stderr, /unknown task 'nonsense'/);

@@ -79,7 +79,7 @@ export class WorkerPool {
       this.handles[index] = born;
       void born.gone.then(() => { resolve(null); });
     });
-    if (handle === null && isFirst) throw new Error(`worker ${index} could not start; the log above says why`);
+    if (handle === null && isFirst) throw new Error(`Worker ${index} could not start: ${this.handles[index]!.failure ?? 'the log above says why'}`);
     void this.handles[index]!.gone.then(async (end) => {
       options.metrics.detachWorker(index);
       if (this.isStopping) return;

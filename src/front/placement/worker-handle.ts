@@ -27,6 +27,8 @@ export class WorkerHandle implements WorkerView {
   readonly extraCost = new Map<string, number>([['rig', 0]]);
   /** Sum of the extra costs of the sessions it has. */
   extraPromised = 0;
+  /** What its thread died of, in words; null while it has not failed. */
+  failure: string | null = null;
   readonly sinks = new Map<string, SessionSink>();
   /** Settles when the thread is gone, by whatever way. */
   readonly gone: Promise<WorkerEnd>;
@@ -46,6 +48,7 @@ export class WorkerHandle implements WorkerView {
     this.thread.on('message', (message: FromWorker) => { this.receive(message); });
     this.thread.on('error', (error) => {
       if (!this.isReady) this.ending = 'start_failed';
+      this.failure = error instanceof Error ? error.message : String(error);
       this.log.error({ err: error }, 'a worker failed');
     });
     this.gone = new Promise((resolve) => { this.thread.once('exit', () => { this.leave(); resolve(this.ending); }); });

@@ -1,4 +1,5 @@
 // Opens the database the configuration names, or a private one.
+import path from 'node:path';
 import type { Logger } from '../../base/log.ts';
 import { startPrivateRedis } from './private-redis.ts';
 import { RedisStore } from './redis.ts';
@@ -29,6 +30,6 @@ export async function connectStore(config: StoreConfig, log: Logger): Promise<Op
     };
   } catch (error) {
     await server.close();
-    throw error;
+    throw new Error(`The redis-server of our own on DATA_DIR=${config.dataDir} does not stay: see ${path.join(config.dataDir, 'redis/redis.log')}, or set REDIS_URL to a Redis that runs elsewhere.`, { cause: error });
   }
 }

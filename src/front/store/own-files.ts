@@ -1,15 +1,25 @@
 // Small files the server makes for itself in its data directory on first start: keys and its identity.
-import { access, constants, link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { newUuid } from '../../base/ids.ts';
 
-/** Makes the data directory if need be. @throws Error with one line to act on when it cannot be used */
+/** So much must still fit: on a full disk the server would seem well until the first write that matters. */
+const ROOM_BYTES = 1 << 20;
+
+/** Makes the data directory if need be, and sees whether something can be written there. @throws Error with one line to act on when it cannot be used */
 export async function prepareDataDir(dataDir: string): Promise<void> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    await access(dataDir, constants.W_OK | constants.X_OK);
+    const trial = path.join(dataDir, `.trial-${newUuid().slice(0, 8)}`);
+    try {
+      await writeFile(trial, new Uint8Array(ROOM_BYTES));
+    } finally {
+      await rm(trial, { force: true });
+    }
   } catch (error) {
-    throw new Error(`DATA_DIR=${dataDir} cannot be used (${(error as NodeJS.ErrnoException).code}). Name a directory that this user may write to.`, { cause: error });
+    const { code } = error as NodeJS.ErrnoException;
+    const advice = code === 'ENOSPC' || code === 'EDQUOT' ? 'The disk is full: make room, or name a directory elsewhere.' : 'Name a directory that this user may write to.';
+    throw new Error(`DATA_DIR=${dataDir} cannot be used (${code}). ${advice}`, { cause: error });
   }
 }
 
