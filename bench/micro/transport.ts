@@ -44,7 +44,7 @@ function mediaCase(name: string, profile: SrtpProfile, sendDatagram: (datagram: 
     run: async (round) => {
       const peer = peers[round % PEERS]!;
       const startMs = Math.floor(round / PEERS) * 1_000;
-      for (let index = 0; index < FRAMES; index++) peer.sendVideo(frame, FRAME_BYTES, startMs + index * 1_000 / FRAMES, startMs + index * 1_000 / FRAMES);
+      for (let index = 0; index < FRAMES; index++) peer.sendVideo(frame, FRAME_BYTES, index === 0, startMs + index * 1_000 / FRAMES, startMs + index * 1_000 / FRAMES);
       for (let index = 0; index < OPUS_PACKETS; index++) peer.sendAudio(opus, OPUS_BYTES, startMs + index * 20, startMs + index * 20, false);
       peer.poll(startMs + 1_000);
       await new Promise(setImmediate); // let the socket finish its sends, which is work of this thread too

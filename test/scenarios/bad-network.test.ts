@@ -15,12 +15,17 @@ const MAX_FREEZE_MS = 300;
 /** Of the sound; without copies it is the 5 % that are lost. */
 const MAX_CONCEALED = 0.025;
 /**
- * Over a whole sentence. Measured -64 to +31 ms in 24 sentences: it is the difference of the browser's two jitter buffers, which it evens out
- * only from 30 ms on, and the sound's, grown at the first jitter, shrinks by and by. Further off, our clocks would be wrong, or its reports of them missing.
+ * Over a whole sentence. Measured -64 to +91 ms in 34 sentences: it is the difference of the browser's two jitter buffers, which it evens out
+ * only from 30 ms on, and the sound's, grown at the first jitter, shrinks by and by. Further off, our clocks would be wrong, or
+ * its reports of them missing: 200 ms in one of them show as 149. A busy machine hardly changes it, so that there is no patience here.
  */
 const MAX_SOUND_AHEAD_MS = 100;
 const MAX_SOUND_BEHIND_MS = 120;
 const FORGET_MS = 14_000;
+const NARROW_KBPS = 250;
+const NARROW_MS = 11_000;
+/** Measured 1.2 to 2.4 s; 7 s and more while repairs were sent into the queue that overflowed. */
+const MAX_FROZEN_MS = 4_000;
 const LOOK_MS = 6_000;
 /** Until so many packets came again. Chance decides how soon the loss is seen: nine in ten times within 4 s, 99 in 100 within 7. */
 const COPIES = 40;
@@ -64,13 +69,38 @@ test('5 % loss and 50 ms jitter: no freeze over 300 ms, little of the sound made
   assert.ok(longestMs <= MAX_FREEZE_MS * patience(), `the picture froze for ${longestMs.toFixed(0)} ms`);
   assert.ok(concealed <= MAX_CONCEALED * patience(), `${(100 * concealed).toFixed(1)} % of the sound was made up`);
   assert.ok(correlation > 0.3, `mouth and sound hardly go together (r ${correlation.toFixed(2)})`);
-  assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS * patience() && lagMs <= MAX_SOUND_BEHIND_MS * patience(), `the sound is ${lagMs.toFixed(0)} ms behind the lips`);
+  assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS && lagMs <= MAX_SOUND_BEHIND_MS, `the sound is ${lagMs.toFixed(0)} ms behind the lips`);
   assert.ok(grown(first, last, copies) > COPIES, 'next to nothing was sent twice');
   relay().impairment = PERFECT;
   await sleep(FORGET_MS * patience());
   const before = await probe.stats();
   await sleep(1000);
   assert.equal(grown(before, await probe.stats(), copies), 0, 'still sent twice on a network that is clean again');
+  await probe.command('close');
+  await probe.page.close();
+});
+
+test('a link that narrows to 250 kbit/s amid a sentence: the picture is back soon, and flows', { timeout: 120_000 }, async (t) => {
+  const speech = await synthesize('Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa. Everybody knows that a paper puppet pops up, and so on, until the sentence has become long enough.');
+  const probe = await Probe.open(browser, server);
+  const relay = await probe.throughRelay(PERFECT);
+  await probe.connect();
+  t.after(() => { relay().close(); });
+  await sleep(1500);
+  await probe.send(speech.pcm);
+  await sleep(2000);
+  const [wide, narrow] = [await probe.stats(), { ...PERFECT, rateKbps: NARROW_KBPS }];
+  relay().impairment = narrow;
+  await sleep(NARROW_MS - 3000);
+  const settled = await probe.stats();
+  await sleep(3000);
+  const last = await probe.stats();
+  const frozenMs = 1000 * grown(wide, last, ({ video }) => video.totalFreezesDuration);
+  const kbps = grown(settled, last, ({ video }) => video.bytesReceived) * 8 / 3000;
+  const frames = grown(settled, last, ({ video }) => video.framesDecoded) / 3;
+  t.diagnostic(`frozen for ${frozenMs.toFixed(0)} ms; then ${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`);
+  assert.ok(frozenMs <= MAX_FROZEN_MS * patience(), `the picture froze for ${frozenMs.toFixed(0)} ms`);
+  assert.ok(kbps < NARROW_KBPS && frames > 25 / patience(), `${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`);
   await probe.command('close');
   await probe.page.close();
 });

@@ -1,4 +1,5 @@
 // What to ask of the encoder: a loss-based controller (as in draft-ietf-rmcat-gcc-02 section 6) under REMB's upper bound.
+import { ReceiverEstimate } from './receiver-estimate.ts';
 
 const GROW_BELOW_LOSS = 0.02;
 const CUT_ABOVE_LOSS = 0.1;
@@ -6,10 +7,6 @@ const GROWTH_PER_SECOND = 0.08;
 const MIN_REPORT_INTERVAL_MS = 250;
 /** A receiver's estimate is at most 1.5 times what it receives (Chromium's), and falls with sudden jitter: so much more than it can be tried. */
 const REACH = 1.5;
-/** Share of the target below which what is sent does not try the path. */
-const LITTLE = 0.7;
-/** An estimate of little is taken at its word below this share of what was sent: jitter alone makes Chromium's 0.85 of what came in some second. */
-const NARROW = 0.5;
 /** A report of a change smaller than this is not worth an encoder's new rate control. */
 const MIN_RELATIVE_CHANGE = 0.03;
 
@@ -18,7 +15,7 @@ export class BitrateController {
   readonly #maxKbps: number;
   #kbps: number;
   #reportedKbps: number;
-  #rembKbps = Number.POSITIVE_INFINITY;
+  readonly #estimate = new ReceiverEstimate();
   #isTwofold = false;
   #lastReportMs = Number.NEGATIVE_INFINITY;
 
@@ -33,9 +30,9 @@ export class BitrateController {
   set isTwofold(isTwofold: boolean) { this.#isTwofold = isTwofold; }
 
   /** What the path is thought to carry: the receiver's estimate, else what was sent without much loss. */
-  get #pathKbps(): number { return Number.isFinite(this.#rembKbps) ? this.#rembKbps : this.#kbps; }
+  get #pathKbps(): number { return Number.isFinite(this.#estimate.boundKbps) ? this.#estimate.boundKbps : this.#kbps; }
 
-  get targetKbps(): number { return this.#clamp(Math.min(this.#kbps, this.isTwofold ? this.#pathKbps / 2 : this.#rembKbps)); }
+  get targetKbps(): number { return this.#clamp(Math.min(this.#kbps, this.isTwofold ? this.#pathKbps / 2 : this.#estimate.boundKbps)); }
 
   /** Share of packets lost since the last call (LossWindow), 0 to 1. */
   onLoss(fraction: number, nowMs: number): void {
@@ -47,15 +44,11 @@ export class BitrateController {
   }
 
   /**
-   * A receiver's estimate. One of what little a silent face sends says nothing of the path: taken at its word, a sentence would begin at a third of the rate,
-   * and Chromium's estimate grows by a twelfth a second. An estimate far below what was sent is the path's own.
+   * A receiver's estimate (REMB).
    * @param sentKbps what was sent in the latest second that is known, 0 when none is
+   * @param isQueued whether the round trip tells of a queue (QueueWatch)
    */
-  onRemb(bitsPerSecond: number, sentKbps: number): void {
-    const kbps = bitsPerSecond / 1000;
-    const isOfLittle = sentKbps < LITTLE * this.targetKbps && kbps >= NARROW * sentKbps;
-    if (!isOfLittle || kbps > this.#rembKbps) this.#rembKbps = kbps;
-  }
+  onRemb(bitsPerSecond: number, sentKbps: number, isQueued: boolean, nowMs: number): void { this.#estimate.add(bitsPerSecond / 1000, sentKbps, this.targetKbps, isQueued, nowMs); }
 
   /** The new target in kbit/s when it differs noticeably from the one given last, else 0. */
   takeChange(): number {

@@ -33,10 +33,15 @@ export class Protection {
   onLoss(share: number, nowMs: number): void {
     this.#loss += (share - this.#loss) * NEWS;
     if (this.#loss > MOST) {
-      this.#isOn = false;
-      this.#pausedUntilMs = nowMs + PAUSE_MS;
+      this.pause(nowMs);
     } else if (this.#loss < OFF_BELOW) this.#isOn = false;
     else if (this.#loss > ON_ABOVE && nowMs >= this.#pausedUntilMs) this.#isOn = true;
+  }
+
+  /** A queue overflows: less must be sent, not more. */
+  pause(nowMs: number): void {
+    this.#isOn = false;
+    this.#pausedUntilMs = nowMs + PAUSE_MS;
   }
 
   /** A packet was asked for the first time. */

@@ -112,8 +112,8 @@ export class RtcPeer implements Peer {
     });
   }
 
-  sendVideo(frame: Uint8Array, length: number, _isKey: boolean, mediaMs: number, nowMs: number): number {
-    return this.#state === 'connected' && this.#media !== null ? this.#media.sendVideo(frame, length, mediaMs, nowMs) : 0;
+  sendVideo(frame: Uint8Array, length: number, isKey: boolean, mediaMs: number, nowMs: number): number {
+    return this.#state === 'connected' && this.#media !== null ? this.#media.sendVideo(frame, length, isKey, mediaMs, nowMs) : 0;
   }
 
   sendAudio(packet: Uint8Array, length: number, mediaMs: number, nowMs: number, isTalkSpurtStart: boolean): number {

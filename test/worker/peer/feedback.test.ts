@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';
 import { BitrateController } from '../../../src/worker/peer/bitrate.ts';
+import { QueueWatch } from '../../../src/worker/peer/queue-watch.ts';
 import { Pair, until } from '../../peers/werift-peer.ts';
 
 const ssrcOf = (answer: string): number => Number(/a=ssrc:(\d+)/.exec(answer.slice(answer.indexOf('m=video')))?.[1]);
@@ -62,6 +63,7 @@ test('REMB bounds the bitrate', async (t) => {
   const frame = Buffer.alloc(3_000, 7);
   const startMs = monotonicMs();
   for (let n = 0; monotonicMs() - startMs < 1_300; n++, await sleep(33)) pair.peer.sendVideo(frame, frame.length, n === 0, n * 33, monotonicMs());
+  pair.sendRtcp(remb(400_000, ssrc));
   pair.sendRtcp(remb(300_000, ssrc));
   await until(() => pair.told.bitrates.at(-1) === 300);
   pair.sendRtcp(remb(20_000, ssrc));
@@ -71,19 +73,44 @@ test('REMB bounds the bitrate', async (t) => {
   assert.equal(pair.peer.stats.targetBitrateKbps, 600);
 });
 
-test('an estimate of the little that silence sends does not bind the next sentence; one below what is sent does', () => {
+test('an estimate binds once it falls or is held below what is sent; one that only rises slowly, and that of silence and jitter, do not', () => {
   const controller = new BitrateController(150, 600, 600);
-  controller.onRemb(225_000, 150);
-  assert.equal(controller.targetKbps, 600);
-  controller.onRemb(127_000, 150); // of jitter, Chromium makes 0.85 of what came in
-  controller.onRemb(150_000, 0);
-  assert.equal(controller.targetKbps, 600);
-  controller.onRemb(70_000, 150); // the path is too narrow even for that
-  assert.equal(controller.targetKbps, 150);
-  controller.onRemb(300_000, 150);
-  assert.equal(controller.targetKbps, 300, 'it may always rise');
-  controller.onRemb(240_000, 290);
-  assert.equal(controller.targetKbps, 240);
+  let nowMs = 0;
+  const after = (kbps: number, sentKbps: number, isQueued = false): number => {
+    controller.onRemb(kbps * 1000, sentKbps, isQueued, nowMs += 250);
+    return controller.targetKbps;
+  };
+  assert.equal(after(125, 0), 600, 'the first that is heard');
+  for (let kbps = 130; kbps < 250; kbps *= 1.02) assert.equal(after(kbps, 150), 600, 'it follows what is received');
+  assert.equal(after(127, 150), 600, 'jitter in silence: 0.85 of what came in');
+  for (let kbps = 128; kbps < 300; kbps *= 1.02) assert.equal(after(kbps, 580), 600, 'a sentence: it rises, so nothing is in its way');
+  assert.equal(after(240, 590), 240, 'a fall');
+  assert.equal(after(246, 250), 246, 'and what it recovers to');
+  assert.equal(after(244, 250), 246, 'a tremble');
+  for (let second = 0; second < 24; second++) after(246 + second, 250);
+  assert.equal(after(270, 250), Math.round(270 * 1.25), 'after a calm time more is tried');
+  for (let n = 0; n < 6; n++) after(270, 330, true);
+  assert.equal(after(270, 330, true), 270, 'held below what is sent, before a queue');
+  assert.equal(after(70, 150), 150, 'too narrow even for silence: the least that is ever sent');
+});
+
+test('a queue that overflows is told from chance, from jitter and from long ways', () => {
+  const watch = new QueueWatch();
+  const burst = (fromMs: number): void => { for (let n = 0; n < 6; n++) watch.onMissed(fromMs + n * 20); };
+  watch.onRoundTrip(40, 0);
+  burst(0);
+  assert.equal(watch.isOverflowing(100), false, 'a burst of losses on a short way');
+  watch.onRoundTrip(300, 1_000);
+  assert.equal(watch.queueMs(1_000), 260);
+  assert.equal(watch.isOverflowing(1_000), false, 'a queue that loses nothing');
+  for (let n = 0; n < 6; n++) watch.onMissed(1_000 + n * 100);
+  assert.equal(watch.isOverflowing(1_500), false, 'losses far from each other');
+  burst(1_600);
+  assert.equal(watch.isOverflowing(1_700), true);
+  assert.equal(watch.isOverflowing(2_600), false, 'it is over');
+  for (let atMs = 3_000; atMs < 60_000; atMs += 1_000) watch.onRoundTrip(300, atMs);
+  assert.equal(watch.queueMs(59_000), 0, 'another route, which is longer');
+  assert.equal(watch.queueMs(62_000), 0, 'nothing heard of late');
 });
 
 test('the bitrate grows without loss, holds with some, and falls with much', () => {

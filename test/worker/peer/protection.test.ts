@@ -56,15 +56,17 @@ test('protection begins with a few losses apart from each other, ends on a clean
 
 test('what is sent twice is sent at half the rate, and only where that fits', () => {
   const controller = new BitrateController(150, 600, 600);
+  let nowMs = 0;
   controller.isTwofold = true;
   assert.equal(controller.targetKbps, 300);
-  controller.onRemb(1_000_000, 600);
+  controller.onRemb(1_200_000, 600, false, nowMs += 1_000);
+  controller.onRemb(1_000_000, 600, false, nowMs += 1_000);
   assert.equal(controller.targetKbps, 500);
-  controller.onRemb(220_000, 600);
+  controller.onRemb(220_000, 600, false, nowMs += 1_000);
   assert.deepEqual([controller.isTwofold, controller.targetKbps], [true, 150], 'an estimate can be a third too low');
-  controller.onRemb(190_000, 600);
+  controller.onRemb(190_000, 600, false, nowMs += 1_000);
   assert.deepEqual([controller.isTwofold, controller.targetKbps], [false, 190]);
-  controller.onRemb(1_000_000, 600);
+  controller.onRemb(1_000_000, 600, false, nowMs += 1_000);
   controller.isTwofold = false;
   assert.equal(controller.targetKbps, 600);
 });
