@@ -1,13 +1,19 @@
 // The session WebSocket to the letter: order and spelling of messages, what comes too early, too late, twice or in the wrong frame.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import net from 'node:net';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { patience } from '../harness/machine.ts';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
 import { makeOffer, senderMs, WeriftPeer } from '../harness/werift-peer.ts';
 import { WsClient } from '../harness/ws-client.ts';
 import { sleep } from '../../src/base/time.ts';
+
+/** A beat of the server that holds the token (3 s), a ping's deadline (2 s), and the pauses between the newcomer's tries. */
+const TAKEOVER_ELSEWHERE_MS = 7000;
 
 let server: TestServer;
 before(async () => { server = await startServer(); });
@@ -142,6 +148,36 @@ describe('the socket', { concurrency: true }, () => {
     await next.close();
     silent.destroy();
     assert.match(heard, /STOP taken_over/);
+  });
+
+  test('a token is taken over on another server too, from a client that does not answer any more and from no other', async () => {
+    const elsewhere = await startServer({ env: { REDIS_URL: `unix://${server.dataDir}/redis/redis.sock`, SECRETS_KEY: (await readFile(path.join(server.dataDir, 'secrets.key'), 'utf8')).trim() } });
+    try {
+      const [deadToken, liveToken] = [await createToken(server), await createToken(server)];
+      const { hostname, port } = new URL(server.url);
+      const silent = net.connect(Number(port), hostname);
+      silent.write(`GET /compose/webrtc/p2p?session_token=${deadToken} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`);
+      silent.on('data', () => {});
+      const alive = await WsClient.open(server, liveToken);
+      await once(silent, 'data');
+      const isLetIn = async (token: string): Promise<boolean> => {
+        const client = await WsClient.open(elsewhere, token);
+        client.send('ping a');
+        const isIn = await Promise.race([client.waitFor('pong a').then(() => true, () => false), client.closed.then(() => false)]);
+        await client.close();
+        return isIn;
+      };
+      const sinceMs = performance.now();
+      let isIn = false;
+      for (; !isIn && performance.now() - sinceMs < TAKEOVER_ELSEWHERE_MS * patience(); await sleep(100)) [isIn] = await Promise.all([isLetIn(deadToken), isLetIn(liveToken).then((wasIn) => { assert.ok(!wasIn, 'a live client was thrown out'); })]);
+      assert.ok(isIn, `still in use after ${(performance.now() - sinceMs).toFixed(0)} ms`);
+      alive.send('ping b');
+      await alive.waitFor('pong b');
+      await alive.close();
+      silent.destroy();
+    } finally {
+      await elsewhere.stop();
+    }
   });
 
   test('no offer for thirty seconds ends the session, not before', async () => {

@@ -31,8 +31,11 @@ export type ClaimResult =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'in-use'; readonly sessionId: string; readonly serverId: string };
 
-/** How long a claim outlives its last `touch`: after that a second connection takes over. */
-export const CLAIM_TTL_MS = 15_000;
+/** What a holder learns when it touches its claim: it stands, a client asks for it on another server, or another session took over. */
+export type ClaimState = 'held' | 'wanted' | 'lost';
+
+/** How long a claim outlives its last `touch`, as of a server that died: three beats. After that a second connection takes over. */
+export const CLAIM_TTL_MS = 9000;
 
 export class SessionTokens {
   readonly #store: RedisStore;
@@ -72,9 +75,10 @@ export class SessionTokens {
     return { kind: 'unknown' };
   }
 
-  /** False when another session took over. */
-  async touch(token: string, sessionId: string, serverId: string): Promise<boolean> {
-    return await this.#store.run(TOUCH_CLAIM, [keys.tokenClaim(hashSecret(token))], [sessionId, serverId, CLAIM_TTL_MS]) === 1;
+  /** Keeps the claim for another CLAIM_TTL_MS, also one that had expired meanwhile. */
+  async touch(token: string, sessionId: string, serverId: string): Promise<ClaimState> {
+    const answer = await this.#store.run(TOUCH_CLAIM, [keys.tokenClaim(hashSecret(token))], [sessionId, serverId, CLAIM_TTL_MS]);
+    return answer === 0 ? 'lost' : answer === 2 ? 'wanted' : 'held';
   }
 
   async release(token: string, sessionId: string): Promise<void> {

@@ -8,7 +8,7 @@
 // | mp:key:{K}:live                   | zset   | with the last slot  | quota                 | live session id → when its slot expires, ms
 // | mp:keys                           | set    | none                | api-keys              | every K
 // | mp:token:{T}                      | string | TOKEN_TTL_SECONDS   | sessions/token        | the session token's grant, JSON
-// | mp:token:{T}:claim                | hash   | CLAIM_TTL_MS        | sessions/token        | sessionId serverId of the live session
+// | mp:token:{T}:claim                | hash   | CLAIM_TTL_MS        | sessions/token        | sessionId serverId of the live session; wanted, by another server
 // | mp:history:{O}                    | zset   | none (pruned)       | history               | session id → startTime, s
 // | mp:history:{O}:records            | hash   | none (pruned)       | history               | session id → record, JSON
 // | mp:journal:{live}                 | zset   | none                | journal               | live session id → last heartbeat, ms

@@ -60,24 +60,29 @@ return redis.call('ZCARD', KEYS[1])`);
 
 /**
  * KEYS: token, claim. ARGV: session id, server id, ttl ms, session id that may be replaced ('' for none).
+ * A refusal leaves word for a holder on another server, which hears of it at its next touch.
  * Returns {'unknown'}, {'in-use', session id, server id} or {'claimed', grant}.
  */
 export const CLAIM_TOKEN = script('claim-token', `
 local grant = redis.call('GET', KEYS[1])
 if not grant then return {'unknown'} end
 local holder = redis.call('HMGET', KEYS[2], 'sessionId', 'serverId')
-if holder[1] and holder[1] ~= ARGV[1] and holder[1] ~= ARGV[4] then return {'in-use', holder[1], holder[2]} end
+if holder[1] and holder[1] ~= ARGV[1] and holder[1] ~= ARGV[4] then
+  if holder[2] ~= ARGV[2] then redis.call('HSET', KEYS[2], 'wanted', 1) end
+  return {'in-use', holder[1], holder[2]}
+end
 redis.call('HSET', KEYS[2], 'sessionId', ARGV[1], 'serverId', ARGV[2])
+redis.call('HDEL', KEYS[2], 'wanted')
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return {'claimed', grant}`);
 
-/** KEYS: claim. ARGV: session id, server id, ttl ms. Returns 0 when somebody else holds the token. A claim that had expired is taken again. */
+/** KEYS: claim. ARGV: session id, server id, ttl ms. Returns 0 when somebody else holds the token, 2 when somebody on another server asked for it since the last touch, else 1. A claim that had expired is taken again. */
 export const TOUCH_CLAIM = script('touch-claim', `
 local holder = redis.call('HGET', KEYS[1], 'sessionId')
 if holder and holder ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'sessionId', ARGV[1], 'serverId', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return 1`);
+return 1 + redis.call('HDEL', KEYS[1], 'wanted')`);
 
 /** KEYS: claim. ARGV: session id. Releases it if it is ours. */
 export const RELEASE_CLAIM = script('release-claim', `

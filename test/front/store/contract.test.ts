@@ -91,8 +91,13 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       assert.equal((await tokens.claim(token, 's1', 'server-a')).kind, 'claimed', 'its own session may claim again');
       assert.deepEqual(await tokens.claim(token, 's2', 'server-b'), { kind: 'in-use', sessionId: 's1', serverId: 'server-a' });
       assert.equal((await tokens.claim(token, 's2', 'server-a', 's1')).kind, 'claimed', 'replacing one known to be dead');
-      assert.equal(await tokens.touch(token, 's1', 'server-a'), false, 'the first one learns that it was replaced');
-      assert.equal(await tokens.touch(token, 's2', 'server-a'), true);
+      assert.equal(await tokens.touch(token, 's1', 'server-a'), 'lost', 'the first one learns that it was replaced');
+      assert.equal(await tokens.touch(token, 's2', 'server-a'), 'held');
+      assert.equal((await tokens.claim(token, 's3', 'server-a')).kind, 'in-use');
+      assert.equal(await tokens.touch(token, 's2', 'server-a'), 'held', 'on its own server it is asked directly');
+      assert.equal((await tokens.claim(token, 's3', 'server-b')).kind, 'in-use');
+      assert.equal(await tokens.touch(token, 's2', 'server-a'), 'wanted', 'it hears that it is asked for elsewhere');
+      assert.equal(await tokens.touch(token, 's2', 'server-a'), 'held', 'once');
       await tokens.release(token, 's1');
       assert.equal((await tokens.claim(token, 's3', 'server-b')).kind, 'in-use', 'a release by another changes nothing');
       await tokens.release(token, 's2');
