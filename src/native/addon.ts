@@ -88,7 +88,7 @@ export interface FaceAsset {
   readonly width: number;
   readonly height: number;
   /**
-   * Derives what drawing needs, 20 ms, on a thread of libuv's pool. Until it settles no renderer can be made.
+   * Derives what drawing needs, 4 ms (the first time 20), on a thread of libuv's pool. Until it settles no renderer can be made.
    * @throws Error when that is going on; rejects when the landmarks make no face
    */
   prepare(): Promise<void>;

@@ -47,7 +47,7 @@ struct SharedBytes {
 };
 
 /**
- * A face and what is derived of it for drawing. That takes 20 ms, so another thread may do it: `is_busy`, which only the JavaScript thread touches, while it does.
+ * A face and what is derived of it for drawing. That takes 4 ms, the first time 20, so another thread may do it: `is_busy`, which only the JavaScript thread touches, while it does.
  */
 struct FaceAssetData {
   SharedBytes bytes;

@@ -20,6 +20,14 @@ test('a late, full, or unready worker takes nothing; the first session always fi
   assert.notEqual(choose([worker(0, { costPerSession: 2 })], limits), null);
 });
 
+test('of a burst as many are taken as could all speak, before the worker has said anything of them', () => {
+  for (const [costPerSession, fit] of [[0.052, 16], [0.104, 8]] as const) {
+    let sessions = 0;
+    while (sessions < 50 && choose([worker(0, { sessions, costPerSession, load: 0.01 })], { ...limits, maxSessionsPerWorker: 50 }) !== null) sessions += 1;
+    assert.equal(sessions, fit);
+  }
+});
+
 test('a session with a costly renderer is counted as such, and goes only where that renderer is', () => {
   const extraCost = new Map([['rig', 0], ['wav2lip', 0.5]]);
   assert.equal(choose([worker(0), worker(1, { extraCost })], limits, 'wav2lip')!.index, 1);
