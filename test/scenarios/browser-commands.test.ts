@@ -100,7 +100,7 @@ test('DONE plays out to the end, then says STOP', async () => {
     const { likeness } = locate(recording.sound, trim(pcm));
     assert.ok(likeness > 1 - 0.07 * patience(), `the speech was not played to its end (likeness ${likeness.toFixed(2)})`);
     assert.ok(atMs - sent > durationMs - 400, 'STOP came before the end of the speech');
-    assert.ok(atMs - sent < durationMs + 1500, `STOP came ${(atMs - sent - durationMs).toFixed(0)} ms after the end of the speech`);
+    assert.ok(atMs - sent < durationMs + 1500 * patience(), `STOP came ${(atMs - sent - durationMs).toFixed(0)} ms after the end of the speech`);
   });
 });
 
@@ -111,13 +111,13 @@ test('limits end a session with STOP: idle, and length even while speaking', asy
     const from = await probe.now();
     const { detail, atMs } = await probe.waitFor('end', 0, 8000);
     assert.deepEqual(detail, { reason: 'idle_limit', code: null });
-    assert.ok(atMs - from > 1000 && atMs - from < 4000, `after ${(atMs - from).toFixed(0)} ms`);
+    assert.ok(atMs - from > 1000 && atMs - from < 2000 + 2000 * patience(), `after ${(atMs - from).toFixed(0)} ms`);
   });
   await withSession({ tokenOptions: { maxSessionLength: 4 } }, async (probe) => {
     const sent = await probe.send(pcm);
     const { detail, atMs } = await probe.waitFor('end', 0, 8000);
     assert.deepEqual(detail, { reason: 'length_limit', code: null });
-    assert.ok(atMs - sent > 2500 && atMs - sent < 6000, `after ${(atMs - sent).toFixed(0)} ms`);
+    assert.ok(atMs - sent > 2500 && atMs - sent < 4000 + 2000 * patience(), `after ${(atMs - sent).toFixed(0)} ms`);
   });
 });
 
@@ -132,7 +132,7 @@ test('a pause of 250 ms does not split an utterance, one of two seconds does', a
     const { events } = await probe.take();
     assert.deepEqual(events.map(({ name }) => name).filter((name) => name === 'speak' || name === 'silent'), ['speak', 'silent', 'speak', 'silent']);
     const wordMs = word.length / 16;
-    assert.ok(Math.abs(again.atMs - sent - (2 * wordMs + 2250)) < 400, `the second utterance began ${(again.atMs - sent).toFixed(0)} ms after sending`);
+    assert.ok(Math.abs(again.atMs - sent - (2 * wordMs + 2250)) < 400 * patience(), `the second utterance began ${(again.atMs - sent).toFixed(0)} ms after sending`);
   });
 });
 

@@ -101,7 +101,7 @@ test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish',
   await inState(page, 'speaking');
   await textBecomes(page, '#latency-badge', /\d+ ms to lips/);
   const lipsMs = Number.parseInt(await textOf(page, '#m-lips'), 10);
-  assert.ok(lipsMs > 0 && lipsMs < 400, `the server's ledger says ${lipsMs} ms from speech to lips`);
+  assert.ok(lipsMs >= 0 && lipsMs < 400 * patience(), `the server's ledger says ${lipsMs} ms from speech to lips`);
   await ledgerIsSane(page);
   await sleep(1300);
   await screenshot(page, process.env['UPDATE_SCREENSHOT'] === '1' ? path.join(ROOT, 'docs/demo.png') : path.join(OUT, 'page-desk.png')); // the README's picture

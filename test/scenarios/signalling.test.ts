@@ -186,7 +186,7 @@ describe('the socket', { concurrency: true }, () => {
     await client.closed;
     const tookMs = performance.now() - startMs;
     assert.match(client.messages.at(-1)!.text, /^ERROR OFFER_TIMEOUT/);
-    assert.ok(tookMs > 29_000 && tookMs < 33_000, `after ${tookMs.toFixed(0)} ms`);
+    assert.ok(tookMs > 29_000 && tookMs < 30_000 + 3000 * patience(), `after ${tookMs.toFixed(0)} ms`);
   });
 
   for (const codec of ['vp8', 'h264'] as const) {
@@ -222,8 +222,8 @@ describe('the socket', { concurrency: true }, () => {
       }
       const ntpNowMs = Date.now() + 2_208_988_800_000;
       const newest = [peer.video, peer.audio].map((stream, n) => senderMs(stream, stream.packets.at(-1)!.header.timestamp, n === 0 ? 90_000 : 48_000));
-      for (const atMs of newest) assert.ok(Math.abs(ntpNowMs - atMs) < 250, `the newest packet is ${(ntpNowMs - atMs).toFixed(0)} ms old by its sender's clock`);
-      assert.ok(Math.abs(newest[0]! - newest[1]!) < 80, `picture and sound that arrive together are ${(newest[0]! - newest[1]!).toFixed(0)} ms apart`);
+      for (const atMs of newest) assert.ok(Math.abs(ntpNowMs - atMs) < 250 * patience(), `the newest packet is ${(ntpNowMs - atMs).toFixed(0)} ms old by its sender's clock`);
+      assert.ok(Math.abs(newest[0]! - newest[1]!) < 80 * patience(), `picture and sound that arrive together are ${(newest[0]! - newest[1]!).toFixed(0)} ms apart`);
     } finally {
       await peer.close();
     }

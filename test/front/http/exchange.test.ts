@@ -21,7 +21,7 @@ import { raw, serve, type TestHttp } from './server.ts';
 let server: TestHttp;
 let directory: string;
 const content = randomBytes(5 * 1024 * 1024 + 123);
-const state = { openFiles: 0, abortsSeen: 0, chunksMade: 0 };
+const state = { openFiles: 0, waiting: 0, abortsSeen: 0, chunksMade: 0 };
 
 before(async () => {
   directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-http-'));
@@ -37,7 +37,7 @@ before(async () => {
     route({ ...base, method: 'GET', path: '/breaks', handler: () => { throw new Error('secret detail in /etc/passwd'); } }),
     route({ ...base, method: 'GET', path: '/refuses', handler: () => { throw new ServiceError('RATE_LIMITED', undefined, 2.2); } }),
     route({ ...base, method: 'GET', path: '/hangs', timeoutMs: 50, handler: () => new Promise(() => {}) }),
-    route({ ...base, method: 'GET', path: '/waits', async handler({ signal }) { signal.addEventListener('abort', () => { state.abortsSeen += 1; }); await sleep(200); return json({}); } }),
+    route({ ...base, method: 'GET', path: '/waits', async handler({ signal }) { state.waiting += 1; signal.addEventListener('abort', () => { state.abortsSeen += 1; }); await sleep(200); return json({}); } }),
     route({
       ...base, method: 'GET', path: '/file', async handler() {
         const reader = await blobs.open('big');
@@ -260,7 +260,7 @@ test('clients that leave in the middle of a body or of waiting do no harm', asyn
   }
   const abort = new AbortController();
   const leaving = fetch(`${server.url}/waits`, { signal: abort.signal });
-  await sleep(50);
+  for (let i = 0; i < 1000 && state.waiting === 0; i += 1) await sleep(1);
   abort.abort();
   await assert.rejects(leaving);
   for (let i = 0; i < 100 && state.abortsSeen === 0; i += 1) await sleep(10);

@@ -1,6 +1,7 @@
 // The shipped model: batches do not mix sessions, silence is rest, and a spoken sentence moves the mouth when it should.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { patience } from '../../harness/machine.ts';
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX } from '../../../src/media/articulation.ts';
 import { SPEECH_RATE, speechSampleOfFrame, speechSamplesInStep } from '../../../src/media/timeline.ts';
 import { native } from '../../../src/native/addon.ts';
@@ -90,7 +91,7 @@ test('a run of 16 sessions takes less than its share of a frame', async () => {
   }
   times.sort((a, b) => a - b);
   const tenth = times[6]!;   // the machine may be busy; the target is for an idle core
-  assert.ok(tenth < 0.15, `${tenth.toFixed(3)} ms per session and frame, over 0.15`);
+  assert.ok(tenth < 0.15 * patience(), `${tenth.toFixed(3)} ms per session and frame, over 0.15`);
 });
 
 test('the articulators that the face needs are among the outputs', () => {
