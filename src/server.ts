@@ -59,6 +59,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   const recorder = await SessionRecorder.open({ store, history, serverId, dataDir: config.DATA_DIR, log });
   const media = mediaAddresses(config);
   await checkMediaAddress(media.bound);
+  if (config.WAV2LIP_MODEL !== undefined && !existsSync(config.WAV2LIP_MODEL)) throw new Error(`WAV2LIP_MODEL=${config.WAV2LIP_MODEL} is not there. Correct the path, or unset it.`);
   const publicHost = media.announced[0] ?? config.HOST;
   const jobCpus = spareCpus(native.allowedCpus(), config.WORKERS);
   const pool = await WorkerPool.start({

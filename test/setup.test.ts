@@ -46,6 +46,7 @@ test('what only shows once the start has begun is told in one line as well, and 
   for (const [env, line] of [
     [{ HOST: '203.0.113.5' }, /^mouthpiece: Media cannot be bound to 203\.0\.113\.5 \(EADDRNOTAVAIL\): .* Set MEDIA_HOST or HOST; .*\n$/],
     [{ HOST: 'face.example.org' }, /^mouthpiece: HOST=face\.example\.org is a name, .* set MEDIA_HOST\.\n$/],
+    [{ WAV2LIP_MODEL: '/nowhere.onnx' }, /^mouthpiece: WAV2LIP_MODEL=\/nowhere\.onnx is not there\. Correct the path, or unset it\.\n$/],
     [{ UDP_PORTS: String(taken.address().port) }, /^mouthpiece: Worker 0 could not start: No free UDP port on 0\.0\.0\.0 in (\d+)-\1\. Widen UDP_PORTS or use fewer workers\.\n$/],
   ] as const) {
     const { status, stderr } = start(env);
