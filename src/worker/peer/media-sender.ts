@@ -37,8 +37,8 @@ const REPAIR_TWICE_ABOVE_LOSS = 0.02;
 /** Retransmissions may take this share of the bitrate, saved up to a burst that repairs a lost key frame. */
 const RETRANSMIT_SHARE = 0.2;
 const RETRANSMIT_BURST_BYTES = 40_000;
-/** After a queue has overflowed: how long it is given to drain, how often at most that is done, and what repairs of the key frame may take. */
-const DRAIN = { leastMs: 100, mostMs: 500, intervalMs: 1_000, repairBytes: 3_000 } as const;
+/** After a queue has overflowed: how long it is given to drain, how often at most that is done, how long its key frame is watched, and what repairs may take. */
+const DRAIN = { leastMs: 100, mostMs: 500, intervalMs: 1_000, watchMs: 4_000, repairBytes: 3_000 } as const;
 /** Packets may be this late before sender reports take it for a media clock that was set anew, rather than for lateness. */
 const CLOCK_SLACK_MS = 1_000;
 
@@ -245,9 +245,11 @@ export class MediaSender implements RtcpHandler {
    * Where a queue overflows, repairs would wait behind what overflows it, and fill it again: measured in Chromium on a link that narrowed to 250 kbit/s, seven seconds
    * without a picture. Beginning anew costs what the queue needs to drain, and a key frame.
    */
-  #watchQueue(): void {
+  #watchQueue(): void { if (this.#queue.isOverflowing(this.#nowMs)) this.#beginAnew(); }
+
+  #beginAnew(): void {
     const [anew, stream] = [this.#anew, this.video];
-    if (stream === null || this.#nowMs - anew.atMs < DRAIN.intervalMs || !this.#queue.isOverflowing(this.#nowMs)) return;
+    if (stream === null || this.#nowMs - anew.atMs < DRAIN.intervalMs) return;
     anew.atMs = this.#nowMs;
     anew.untilMs = this.#nowMs + Math.min(DRAIN.mostMs, Math.max(DRAIN.leastMs, this.#queue.queueMs(this.#nowMs)));
     anew.isAwaited = true;
@@ -275,7 +277,11 @@ export class MediaSender implements RtcpHandler {
   #protect(): void { this.#bitrate.isTwofold = this.#protection.isOn && (this.video?.keepsHistory ?? false); }
 
   #retransmit(stream: RtpStream, srtp: SrtpSender, sequenceNumber: number, bytes: number): void {
-    if (!this.#takeTokens(bytes)) return;
+    if (!this.#takeTokens(bytes)) {
+      // The key frame itself suffered, and there is no room to repair it: a receiver would wait for seconds before it asks for another.
+      if (this.#nowMs - this.#anew.atMs < DRAIN.watchMs) this.#beginAnew();
+      return;
+    }
     stream.retransmit(sequenceNumber, this.#nowMs, this.#nowMs + this.#options.wallOffsetMs, srtp, this.#nextBuffer(), this.#sink);
     this.#stats.packetsRetransmitted++;
   }
