@@ -1,4 +1,5 @@
 // Hours of conversation: does the picture drift against the clock or the sound, does memory grow, does quality fade?
+import os from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type LiveMemory, liveMemory } from '../live-memory.ts';
 import type { PeerFigures } from '../peers/light-peer.ts';
@@ -21,7 +22,7 @@ const READING_MS = 10_000;
 const READINGS_PER_POINT = 6;
 
 interface Reading { readonly minutes: number; readonly rssMb: number }
-interface Point { readonly minutes: number; readonly latenessP99Ms: number; readonly cores: number; readonly lipsP99Ms: number }
+interface Point { readonly minutes: number; readonly latenessP99Ms: number; readonly cores: number; readonly lipsP99Ms: number; readonly machineLoad: number }
 
 const mb = ({ heapBytes, mallocBytes }: LiveMemory): number => (heapBytes + mallocBytes) / 2 ** 20;
 
@@ -54,7 +55,7 @@ async function run(context: Context): Promise<Outcome> {
       const inside = new Interval(before, after);
       points.push({
         minutes: elapsed(), cores: inside.rate('mouthpiece_worker_cpu_seconds_total'),
-        latenessP99Ms: inside.quantile('mouthpiece_frame_lateness_seconds', 0.99) * 1000, lipsP99Ms: inside.quantile('mouthpiece_audio_to_lips_seconds', 0.99) * 1000,
+        latenessP99Ms: inside.quantile('mouthpiece_frame_lateness_seconds', 0.99) * 1000, lipsP99Ms: inside.quantile('mouthpiece_audio_to_lips_seconds', 0.99) * 1000, machineLoad: os.loadavg()[0]!,
       });
     }
     before = after;
@@ -71,7 +72,7 @@ async function run(context: Context): Promise<Outcome> {
     skewMeanMs: mean(peers.flatMap(({ course }) => course.map(({ skewMs }) => skewMs)).filter(Number.isFinite)),
     aliveMbPerHour: slope(alive.filter(isSettled).map((memory) => [memory.minutes / 60, mb(memory)])), aliveMb: alive.length === 0 ? Number.NaN : mb(alive.at(-1)!),
     floorMbPerHour: floorSlope(readings.filter(isSettled).map((reading) => [reading.minutes / 60, reading.rssMb]), WINDOW_MINUTES / 60), rssMb: readings.at(-1)?.rssMb ?? Number.NaN,
-    gapsOver300: peers.reduce((sum, { gapsOver300 }) => sum + gapsOver300, 0), latenessP99Ms: quantile(points.map(({ latenessP99Ms }) => latenessP99Ms), 0.5),
+    gapsOver300: peers.reduce((sum, { gapsOver300 }) => sum + gapsOver300, 0), latenessP99Ms: quantile(points.map(({ latenessP99Ms }) => latenessP99Ms), 0.5), machineLoad: mean(points.map(({ machineLoad }) => machineLoad)),
   };
   const bounds: Bound[] = [atMost('sessions that did not last', peers.length - figures.peersAlive, 0)];
   if (minutes >= MIN_MINUTES_FOR_SLOPES) {
@@ -95,6 +96,7 @@ async function run(context: Context): Promise<Outcome> {
     notes: [
       'Half of the peers send speech in bursts, half in real time.',
       `Memory: alive is what V8's heaps and malloc hold of all threads after a forced collection, ${COLLECTIONS} times in the run; the floor is the least resident size in each ${WINDOW_MINUTES} minutes, after the first quarter. Both slopes are least squares.`,
+      ...(server.pid !== null && figures.machineLoad > os.availableParallelism() ? [`The machine had other things to do: load average ${figures.machineLoad.toFixed(1)} on ${os.availableParallelism()} cores. Lateness and gaps are those of a busy machine.`] : []),
       ...(points.length === 0 ? [OUTSIDE_NOTE] : []),
     ],
   };
