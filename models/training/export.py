@@ -27,15 +27,17 @@ class Shape(torch.nn.Module):
     From raw channels to what is shown: a dead zone that keeps rest at rest, a gain against the network's caution, bites sharpened, lips pressed where they are probably
     closed, lips that part only as far as they are not pressed, and the gate. Below GATE_LOW speech probability everything is exactly 0.
 
-    How probable a closure must be follows from how sure the network is of those it hears, which noise lowers: the threshold that finds most at the least cost is half of
-    the F1 that can be had (Lipton et al. 2014), and a running mean of p weighted by p tells that. The memory holds the running means of p and of p squared.
+    How probable a closure must be follows from how sure the network is of those it hears, which noise and strange voices lower: the best threshold grows with the F1 that
+    can be had (Lipton et al. 2014), and the running mean of p weighted by p tells that. A share of the frame before, and less to stay closed than to close, keep lips from
+    fluttering. The memory holds the running means of p and of p squared, p, and the pressure shown.
     """
-    DEAD, GATE_LOW, GATE_HIGH = .02, .35, .65
+    DEAD, GATE_LOW, GATE_HIGH = .02, .45, .75
     GAIN = {'jaw': 1.1, 'open': 1.1, 'round': 1.1, 'wide': 1.1, 'ttip': 1.1, 'tout': 1.2, 'tback': 1.1, 'teeth': 1.05, 'upraise': 1.1}
-    SHARP = {'tuck': (.03, .70)}    # these raw values become 0 and 1
-    MEMORY = 2
-    SETTLE, BEFORE, SURE = 1 / 90, .03, .7     # share of a new frame in the means; what they are believed to be before any speech: the mean of p, and its mean weighted by p
-    SLOPE, OFFSET, LEAST, MOST = .5, 0., .15, .6    # threshold = OFFSET + SLOPE * sureness, within LEAST and MOST
+    SHARP = {'press': (.04, .80), 'tuck': (.03, .70)}    # these raw values become 0 and 1
+    MEMORY = 4
+    SETTLE, BEFORE, SURE = 1 / 90, .03, .45     # share of a new frame in the means; what counts before any speech is heard: a mean of p, and sureness
+    OFFSET, SLOPE, LEAST, MOST = .05, .8, .12, .8    # threshold = OFFSET + SLOPE * sureness, within LEAST and MOST (validate.py)
+    LAST, STAY = .25, .7                        # share of the frame before; what share of the threshold closed lips need to stay so
 
     def __init__(self):
         super().__init__()
@@ -52,13 +54,17 @@ class Shape(torch.nn.Module):
         speech = torch.sigmoid(raw[:, SPEECH: SPEECH + 1])
         gate = torch.clamp((speech - self.GATE_LOW) / (self.GATE_HIGH - self.GATE_LOW), 0, 1)
         closed = torch.sigmoid(raw[:, CLOSURE: CLOSURE + 1])
-        sureness = (memory[:, 1:] + self.BEFORE * self.SURE) / (memory[:, :1] + self.BEFORE)
-        threshold = torch.clamp(self.OFFSET + self.SLOPE * sureness, self.LEAST, self.MOST)
-        press = torch.clamp(closed / (2 * threshold), 0, 1)     # half pressed at the threshold
+        means, last, shown = memory[:, :2], memory[:, 2:3], memory[:, 3:]
+        sureness = (means[:, 1:] + self.BEFORE * self.SURE) / (means[:, :1] + self.BEFORE)
+        threshold = torch.clamp(self.OFFSET + self.SLOPE * sureness, self.LEAST, self.MOST) * (1 - (1 - self.STAY) * (shown >= .5).float())
+        level = ((1 - self.LAST) * closed + self.LAST * last) / threshold
+        decided = (level >= 1).float()
+        # The mean of what the network sees of `press` and of the decision follows the reference best; the decision says on which side of a half it lies.
+        press = torch.maximum(torch.minimum(.5 * curves[:, 2:3] + .5 * torch.clamp(.5 * level, 0, 1), .49 + .51 * decided), .5 * decided)
         free = 1 - press
         curves = torch.cat([curves[:, :1] * (.4 + .6 * free), curves[:, 1:2] * free, press, curves[:, 3:]], 1) * gate
-        memory = memory + self.SETTLE * gate * (torch.cat([closed, closed * closed], 1) - memory)
-        return torch.cat([curves, speech * (gate > 0)], 1), memory
+        means = means + self.SETTLE * gate * (torch.cat([closed, closed * closed], 1) - means)
+        return torch.cat([curves, speech * (gate > 0)], 1), torch.cat([means, closed * gate, press * gate], 1)
 
 
 def to_half(model):
@@ -100,7 +106,7 @@ def main():
         'inputs': {'mel': ['batch', FRAMES_PER_STEP, BANDS], 'state': ['batch', step.state_size]},
         'outputs': {'articulation': ['batch', CHANNELS], 'state_out': ['batch', step.state_size]},
         'lookaheadMs': round(LOOKAHEAD_S * 1000), 'stateFloats': step.state_size, 'memorySteps': step.network.memory, 'parameters': sum(p.numel() for n, p in step.network.named_parameters() if not n.startswith('classes')),
-        'source': 'Trained by models/training (see models/MODEL_CARD.md, which names every voice and its licence) on speech made with espeak-ng, flite and festival and on dialogues of Fish Fillets.', 'licence': 'Apache-2.0',
+        'source': 'Trained by models/training (see models/MODEL_CARD.md, which names every voice and its licence) on speech made with espeak-ng, flite and festival, on dialogues of Fish Fillets and on phrases of Tux Paint.', 'licence': 'Apache-2.0',
     }
     with open(manifest_path, 'w') as file:
         json.dump(manifest, file, indent=2)

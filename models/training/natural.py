@@ -86,9 +86,10 @@ def _believable(wave, segments, network) -> bool:
 def stamps(language: str) -> list:
     """[(path, text)] of the stamps whose names are spoken in a language. One text is spoken once: the alphabets are there in several styles."""
     found = {}
-    for path in sorted(glob.glob(f'{STAMPS}/**/*_desc_{language}.ogg', recursive=True)):
+    ending, name = ('_desc.ogg', r'\A(.+)$') if language == 'en' else (f'_desc_{language}.ogg', rf'^{language}\.utf8=(.+)$')
+    for path in sorted(glob.glob(f'{STAMPS}/**/*{ending}', recursive=True)):
         try:
-            named = re.search(rf'^{language}\.utf8=(.+)$', open(path.removesuffix(f'_desc_{language}.ogg') + '.txt', encoding='utf-8').read(), re.M)
+            named = re.search(name, open(path.removesuffix(ending) + '.txt', encoding='utf-8').read(), re.M)
         except FileNotFoundError:
             continue
         if named:

@@ -9,7 +9,7 @@ from targets import CLASS_COUNT
 CHANNELS = 14           # ARTICULATORS of src/media/articulation.ts, what is served
 CURVES, SPEECH, CLOSURE, RAW = 13, 13, 14, 15   # what the network gives: 13 curves, the logit of speech, the logit of closed lips
 STEM_TAPS = 5           # feature frames (11 ms each) that one stem output sees
-DROPOUT = .1            # in training
+DROPOUT = .2            # in training
 
 
 def _causal(x, linear, taps, dilation=1):

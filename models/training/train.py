@@ -68,14 +68,14 @@ class Data:
         """Cheap voices on the features themselves: the mel axis warped (two anchors move on their own, as formants of different heads do), another long-term spectrum, a lost band."""
         r, bands = self.rng, f.shape[2]
         f = f.astype(np.float32)
-        if r.random() < .7:
+        if r.random() < .9:
             x = np.linspace(0, 1, bands)
-            src = np.clip(x + np.interp(x, [0, .33, .66, 1], [0, *r.normal(0, .03, 2), 0]), 0, 1) * (bands - 1)
+            src = np.clip(x + np.interp(x, [0, .33, .66, 1], [0, *r.normal(0, .045, 2), 0]), 0, 1) * (bands - 1)
             i = np.minimum(src.astype(int), bands - 2)
             w = (src - i).astype(np.float32)
             f = f[:, :, i] * (1 - w) + f[:, :, i + 1] * w
-        if r.random() < .5:
-            f = np.maximum(0, f + np.minimum(1, f * 4) * np.interp(np.arange(bands), np.linspace(0, bands - 1, 6), r.normal(0, .12, 6)).astype(np.float32))
+        if r.random() < .7:
+            f = np.maximum(0, f + np.minimum(1, f * 4) * np.interp(np.arange(bands), np.linspace(0, bands - 1, 6), r.normal(0, .15, 6)).astype(np.float32))
         if r.random() < .15:
             k = r.integers(0, 36)
             f[:, :, k: k + r.integers(2, 6)] *= (.5 if r.random() < .5 else 0.)
