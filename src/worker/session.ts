@@ -70,6 +70,8 @@ export class WorkerSession implements PeerListener {
   /** Monotonic time of media time 0. */
   epochMs = 0;
   lastFrame = -1;
+  /** The frame left out last, since it was too late. */
+  shedFrame = -1;
   isOver = false;
 
   private readonly context: WorkerContext;

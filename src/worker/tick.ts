@@ -33,6 +33,7 @@ export class Beat {
   private readonly threadCpuMs: () => number;
   private readonly startMs = monotonicMs();
   private timer: NodeJS.Timeout | null = null;
+  private immediate: NodeJS.Immediate | null = null;
   private isTurning = false;
   private lastBeat = 0;
   private lastPollBeat = 0;
@@ -64,7 +65,7 @@ export class Beat {
     this.inPhase[session.phase]! += 1;
     this.joined += 1;
     this.sessions.set(session.id, session);
-    if (this.timer !== null || this.isTurning) return;
+    if (this.timer !== null || this.immediate !== null || this.isTurning) return;
     this.lastBeat = Math.floor((monotonicMs() - this.startMs) / BEAT_MS);
     this.schedule();
   }
@@ -75,7 +76,8 @@ export class Beat {
 
   stop(): void {
     if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
+    if (this.immediate !== null) clearImmediate(this.immediate);
+    this.timer = this.immediate = null;
     this.isTurning = true;
   }
 
@@ -85,12 +87,12 @@ export class Beat {
    */
   private schedule(): void {
     const waitMs = this.startMs + (this.lastBeat + 1) * BEAT_MS - monotonicMs();
-    // Even then the sockets get their turn in between.
-    this.timer = setTimeout(this.turn, Math.max(0, Math.ceil(waitMs)));
+    if (waitMs > 0) this.timer = setTimeout(this.turn, Math.ceil(waitMs));
+    else this.immediate = setImmediate(this.turn); // the sockets get their turn in between; the shortest timer would idle for a millisecond
   }
 
   private readonly turn = (): void => {
-    this.timer = null;
+    this.timer = this.immediate = null;
     this.isTurning = true;
     this.run().catch((error: unknown) => {
       this.post({ type: 'log', level: 'error', sessionId: null, message: 'a turn of the frame loop failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
@@ -144,7 +146,7 @@ export class Beat {
         session.fail(error);
       }
       const frame = Math.floor((beat - session.firstBeat) / PHASES);
-      if (frame <= session.lastFrame || session.isOver) continue;
+      if (frame <= session.lastFrame || session.isOver || this.isShed(session, frame, nowMs)) continue;
       const skipped = frame - session.lastFrame - 1;
       if (skipped > 0 && session.lastFrame >= 0) {
         session.ledger.framesSkipped += skipped;
@@ -155,6 +157,18 @@ export class Beat {
       count += 1;
     }
     return count;
+  }
+
+  /**
+   * A frame later than half of its time is nearer to the next one's: that one is drawn instead. Without it a hiccup of 40 ms made all sessions due at once, each turn
+   * as long as many beats, and frames late for 200 ms after. Never two in a row: whoever is always late is shown all the same.
+   */
+  private isShed(session: WorkerSession, frame: number, nowMs: number): boolean {
+    if (frame === session.shedFrame) return true;
+    const isLate = nowMs - (session.epochMs + frame * FRAME_MS) > FRAME_MS / 2;
+    if (!isLate || session.lastFrame < 0 || session.shedFrame > session.lastFrame) return false;
+    session.shedFrame = frame;
+    return true;
   }
 
   private poll(): void {
