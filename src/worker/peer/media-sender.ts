@@ -37,8 +37,8 @@ const REPAIR_TWICE_ABOVE_LOSS = 0.02;
 /** Retransmissions may take this share of the bitrate, saved up to a burst that repairs a lost key frame. */
 const RETRANSMIT_SHARE = 0.2;
 const RETRANSMIT_BURST_BYTES = 40_000;
-/** After a queue has overflowed: how long it is given to drain, how often at most that is done, how long its key frame is watched, and what repairs may take. */
-const DRAIN = { leastMs: 100, mostMs: 500, intervalMs: 1_000, watchMs: 4_000, repairBytes: 3_000 } as const;
+/** After a queue has overflowed: how long it is given to drain, how often at most that is done, and what repairs may take. */
+const DRAIN = { mostMs: 500, unknownMs: 250, intervalMs: 1_000, repairBytes: 3_000 } as const;
 /** Packets may be this late before sender reports take it for a media clock that was set anew, rather than for lateness. */
 const CLOCK_SLACK_MS = 1_000;
 
@@ -251,7 +251,7 @@ export class MediaSender implements RtcpHandler {
     const [anew, stream] = [this.#anew, this.video];
     if (stream === null || this.#nowMs - anew.atMs < DRAIN.intervalMs) return;
     anew.atMs = this.#nowMs;
-    anew.untilMs = this.#nowMs + Math.min(DRAIN.mostMs, Math.max(DRAIN.leastMs, this.#queue.queueMs(this.#nowMs)));
+    anew.untilMs = this.#nowMs + Math.min(DRAIN.mostMs, this.#queue.queueMs(this.#nowMs) || DRAIN.unknownMs);
     anew.isAwaited = true;
     anew.fromSequence = stream.nextSequence;
     this.#protection.pause(this.#nowMs);
@@ -278,8 +278,9 @@ export class MediaSender implements RtcpHandler {
 
   #retransmit(stream: RtpStream, srtp: SrtpSender, sequenceNumber: number, bytes: number): void {
     if (!this.#takeTokens(bytes)) {
-      // The key frame itself suffered, and there is no room to repair it: a receiver would wait for seconds before it asks for another.
-      if (this.#nowMs - this.#anew.atMs < DRAIN.watchMs) this.#beginAnew();
+      // More is missing than there is room to repair, which a receiver that does not get it asks for again and again, for seconds. Where a queue overflows
+      // this is often the first sign: it swallows our reports too, and with them the round trip.
+      this.#beginAnew();
       return;
     }
     stream.retransmit(sequenceNumber, this.#nowMs, this.#nowMs + this.#options.wallOffsetMs, srtp, this.#nextBuffer(), this.#sink);
