@@ -5,6 +5,7 @@ import type { EndReason } from '../../src/link/messages.ts';
 import { CATALOGUE, METRIC_NAMES, type Family, type LabelsOf } from '../../src/metrics/catalogue.ts';
 import { Metrics } from '../../src/metrics/registry.ts';
 import { Sheet, createSheet, exemplarOf } from '../../src/metrics/sheet.ts';
+import { patience } from '../harness/machine.ts';
 
 const SESSION = '01234567-89ab-4cde-8f01-23456789abcd';
 const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0';
@@ -135,7 +136,7 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
   }
   // Others share the machine while tests run: the processor's time, and of that the least, tells what the work costs.
   const best = times.slice(10).sort((a, b) => a - b)[5]!;
-  assert.ok(best < 5, `a scrape took ${best.toFixed(2)} ms of the processor`);
+  assert.ok(best < 5 * patience(), `a scrape took ${best.toFixed(2)} ms of the processor`);
 });
 
 test('writing a sheet allocates nothing', () => {
