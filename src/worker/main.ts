@@ -46,6 +46,7 @@ const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields
 
 native.setThreadName(`mp-worker-${birth.index}`);
 if (birth.cpu !== null) native.pinThread(Int32Array.of(birth.cpu));
+
 // Whatever a peer manages to throw at us must not take the other sessions along.
 process.on('unhandledRejection', (reason) => { log('error', 'unhandled rejection in a worker', { error: String(reason), stack: reason instanceof Error ? reason.stack : undefined }); });
 

@@ -1,4 +1,6 @@
 // allocatedBytes.
+#include <cmath>
+
 #include "adapters/adapters.h"
 #include "adapters/napi_util.h"
 

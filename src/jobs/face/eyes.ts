@@ -18,8 +18,7 @@ export function closedEye(image: RgbImage, points: Landmarks, eye: EyeIndices, l
   const wide = polygonMask(image.width, image.height, grow(outline, 1.04, 3));
   const box = boxOf(outline, 6, image);
   fillUnknown(lid, skinAround(image, points, eye, wide, boxOf(outline, 30, image)));
-  const upper = curveThrough([eye.outer, ...eye.upper, eye.inner].map((i) => ({ x: px(points, i), y: py(points, i) })));
-  const lower = curveThrough([eye.outer, ...eye.lower, eye.inner].map((i) => ({ x: px(points, i), y: py(points, i) })));
+  const [upper, lower] = lidEdges(points, eye);
   const corners = [px(points, eye.outer), px(points, eye.inner)];
   shadeLid(lid, wide, box, Math.min(...corners), Math.max(...corners), upper, lower);
   addGrain(lid, wide, box, light.grain, seed);
@@ -40,6 +39,12 @@ function skinAround(image: RgbImage, points: Landmarks, { crease, aboveCrease, u
     }
   }
   return known;
+}
+
+/** Edges of the upper and the lower lid, from corner to corner. */
+function lidEdges(points: Landmarks, { outer, inner, upper, lower }: EyeIndices): [Curve, Curve] {
+  const edge = (lid: readonly number[]): Curve => curveThrough([outer, ...lid, inner].map((i) => ({ x: px(points, i), y: py(points, i) })));
+  return [edge(upper), edge(lower)];
 }
 
 /** The eye's opening with the margin that lashes and lid rim take: they fan out towards the outer corner and upwards. */
@@ -122,9 +127,7 @@ function lashColour({ width, height, data }: RgbImage, points: Landmarks, { uppe
 
 /** The line where the lids meet, on the lower lid's curve and sagging a tenth of the eye's height, with lashes that point down and outwards. */
 function drawLashes(lid: RgbImage, points: Landmarks, eye: EyeIndices, ink: Rgb): void {
-  const at = (index: number): Point => ({ x: px(points, index), y: py(points, index) });
-  const upper = curveThrough([eye.outer, ...eye.upper, eye.inner].map(at));
-  const lower = curveThrough([eye.outer, ...eye.lower, eye.inner].map(at));
+  const [upper, lower] = lidEdges(points, eye);
   const inner = px(points, eye.inner);
   const width = px(points, eye.outer) - inner;                    // signed
   const height = Math.max(3, lower(inner + width / 2) - upper(inner + width / 2));
@@ -177,10 +180,10 @@ export function eyesHidden(image: RgbImage, points: Landmarks, eye: EyeIndices):
 const LID_MEDIAN = 10;
 const LID_MOST = 15;
 
-export function eyeClosed(image: RgbImage, points: Landmarks, { outer, inner, upper, lower, crease }: EyeIndices): boolean {
+export function eyeClosed(image: RgbImage, points: Landmarks, eye: EyeIndices): boolean {
+  const { outer, inner, crease } = eye;
   const at = (x: number, y: number): Lab => labAt(image, clamp(Math.round(y), 0, image.height - 1) * image.width + clamp(Math.round(x), 0, image.width - 1));
-  const ring = [outer, ...upper, inner].map((i) => ({ x: px(points, i), y: py(points, i) }));
-  const [top, bottom] = [curveThrough(ring), curveThrough([outer, ...lower, inner].map((i) => ({ x: px(points, i), y: py(points, i) })))];
+  const [top, bottom] = lidEdges(points, eye);
   const lid = crease.map((i) => at(px(points, i), py(points, i)));
   const skin = { l: median(lid.map(({ l }) => l)), a: median(lid.map(({ a }) => a)), b: median(lid.map(({ b }) => b)) };
   const distances: number[] = [];
