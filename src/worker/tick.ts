@@ -165,9 +165,10 @@ export class Beat {
    */
   private isShed(session: WorkerSession, frame: number, nowMs: number): boolean {
     if (frame === session.shedFrame) return true;
-    const isLate = nowMs - (session.epochMs + frame * FRAME_MS) > FRAME_MS / 2;
-    if (!isLate || session.lastFrame < 0 || session.shedFrame > session.lastFrame) return false;
+    const lateMs = nowMs - (session.epochMs + frame * FRAME_MS);
+    if (lateMs <= FRAME_MS / 2 || session.lastFrame < 0 || session.shedFrame > session.lastFrame) return false;
     session.shedFrame = frame;
+    this.lateness.record(lateMs); // placement is told of it, or a worker that sheds would look as if it had room
     return true;
   }
 
