@@ -1,6 +1,6 @@
 """
-People's own speech with known words, for the corpus: the dialogues of Fish Fillets (Debian's fillets-ng-data-cs: actors who play, in Czech), and the names of
-Tux Paint's stamps (tuxpaint-stamps-default: one volunteer a language reads nine hundred short phrases).
+People's own speech with known words, for the corpus: the dialogues of three adventure games (games/: some eighty roles in English) and of Fish Fillets
+(Debian's fillets-ng-data-cs: actors who play, in Czech), and the names of Tux Paint's stamps (tuxpaint-stamps-default: one volunteer a language reads nine hundred short phrases).
 espeak-ng says which phones a line has; a network trained on the synthesizers finds them (viterbi.py); lines that do not go with what it hears are left out.
 """
 import ctypes
@@ -13,14 +13,16 @@ import numpy as np
 import torch
 
 import viterbi
-from engines import RATE
+from engines import RATE, to_16k
 from frontend import FPS, WORK, features, steps_in
+from games import drascula, queen, sky
 from prepare import LOOKAHEAD_S
 from targets import CLASS_COUNT, INDEX, curves, phones
 from train import load
 
-GAME = '/usr/share/games/fillets-ng'
+FILLETS = '/usr/share/games/fillets-ng'
 STAMPS = '/usr/share/tuxpaint/stamps'
+ADVENTURES = {'sky': (sky, 'en-gb-x-rp'), 'queen': (queen, 'en-us'), 'drascula': (drascula, 'en-us')}    # and how their actors speak
 ALIGNER = 'aligner'      # the network's name in the work folder
 BELIEVED = .6            # mean correlation of an alignment's curves with what the network hears
 # Roles by the second part of a file's name: the two fish, and everybody else (crabs, statues, ghosts; several voices).
@@ -49,10 +51,10 @@ class Speller:
 def lines(language: str) -> list:
     """[(path, text, role)] of the game's spoken lines."""
     texts = {}
-    for path in sorted(glob.glob(f'{GAME}/script/*/*dialogs_{language}.lua')):
+    for path in sorted(glob.glob(f'{FILLETS}/script/*/*dialogs_{language}.lua')):
         texts.update(re.findall(r'dialogId\("([^"]+)"[^\n]*\n\s*dialogStr\("((?:[^"\\]|\\.)*)"\)', open(path, errors='ignore').read()))
     found = []
-    for path in sorted(glob.glob(f'{GAME}/sound/*/{language}/*.ogg')):
+    for path in sorted(glob.glob(f'{FILLETS}/sound/*/{language}/*.ogg')):
         name = os.path.basename(path)[:-4]
         parts = name.split('-')
         if name in texts:
@@ -106,11 +108,11 @@ def trimmed(wave: np.ndarray) -> np.ndarray:
 
 
 def _aligned(listed, language: str, voice: str, shortest: float) -> list:
-    """[(int16 wave, expanded segments, voice, text)] of those of [(path, text)] that last `shortest` to 12 s at a plausible pace and that the network could follow."""
+    """[(int16 wave, expanded segments, voice, text)] of those of [(path or what reads a wave and its rate, text)] that last `shortest` to 12 s at a plausible pace and that the network could follow."""
     speller, network, prior, out = Speller(language), load(ALIGNER), class_prior(), []
     torch.set_num_threads(1)
-    for path, text in listed:
-        wave, words = trimmed(read(path)), speller.words(text)
+    for sound, text in listed:
+        wave, words = trimmed(read(sound) if isinstance(sound, str) else to_16k(*sound())), speller.words(text)
         seconds, count = len(wave) / RATE, sum(len(word) for word in words)
         if not (shortest < seconds < 12 and count > 4 and seconds / count < .25):
             continue
@@ -121,9 +123,13 @@ def _aligned(listed, language: str, voice: str, shortest: float) -> list:
 
 
 def utterances(kind: str, share=1.) -> list:
-    """[(int16 wave, expanded segments, voice, text)] of one talker or role: 'cs-small' of the game, 'stamps-fr'. `share`: how many of the recordings to look at."""
-    a, b = kind.split('-')
+    """[(int16 wave, expanded segments, voice, text)] of one talker or some roles: 'queen-joe', 'sky', 'cs-small' of Fish Fillets, 'stamps-fr'. `share`: how many of the recordings to look at."""
+    a, _, b = kind.partition('-')
     every = slice(None, None, max(1, round(1 / share)))
+    if a in ADVENTURES:
+        game, language = ADVENTURES[a]
+        listed = [(load, text) for load, text, speaker in game.lines('/')[every] if b in ('', 'joe' if speaker == 'JOE' else 'others')]
+        return _aligned(listed, language, kind, .8)
     if a == 'stamps':
         return _aligned(stamps(b)[every], b, f'stamps:{b}', .6)
     return _aligned([(path, text) for path, text, role in lines(a)[every] if role == b], a, f'fillets:{kind}', 1.)

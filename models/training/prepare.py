@@ -21,14 +21,14 @@ SHARD_MINUTES = int(os.environ.get("SHARD_MINUTES", 45))
 WEIGHTS = {'espeak': .18, 'flite_slt': .10, 'flite_rms': .10, 'flite_kal16': .05, 'flite_kal': .01, 'festival_kal_diphone': .04, 'festival_cmu_us_slt_arctic_hts': .06, 'festival_msu_ru_nsh_clunits': .04,
            'festival_czech_dita': .022, 'festival_czech_krb': .022, 'festival_czech_machac': .022, 'festival_czech_ph': .022, 'festival_lp_diphone': .022, 'festival_pc_diphone': .022,
            'festival_suo_fi_lj_diphone': .022, 'festival_hy_fi_mv_diphone': .022, 'festival_upc_ca_ona_hts': .02, 'festival_telugu_NSK_diphone': .022,
-           'natural_cs-small': .06, 'natural_cs-big': .06,
+           'natural_sky': .35, 'natural_queen-joe': .12, 'natural_queen-others': .40, 'natural_cs-small': .06, 'natural_cs-big': .06,
            **{f'natural_stamps-{language}': .07 for language in ('be', 'es', 'fr', 'ro', 'ru')}}
 # The natural voices that choose thresholds and shares (validate.py); never in a shard: a Greek woman, a Catalan and a Danish man, half a minute of English, many roles in Czech.
-VALIDATION = ('natural_stamps-el', 'natural_stamps-ca', 'natural_stamps-da', 'natural_stamps-en', 'natural_cs-others')
+VALIDATION = ('natural_drascula', 'natural_stamps-el', 'natural_stamps-ca', 'natural_stamps-da', 'natural_stamps-en', 'natural_cs-others')
 
 # Most recorded voices are men's: their copies lean towards shorter vocal tracts, the woman's towards longer ones.
 VOCAL_TRACT = {'espeak': 0., 'flite_slt': -.04, 'festival_cmu_us_slt_arctic_hts': -.04, 'festival_czech_dita': -.04, 'festival_lp_diphone': -.04, 'festival_suo_fi_lj_diphone': -.04,
-               'festival_upc_ca_ona_hts': -.04, 'festival_czech_krb': -.08, 'natural_cs-small': -.04, 'natural_stamps-be': -.06, 'natural_stamps-es': -.04, 'natural_stamps-ro': -.04}
+               'festival_upc_ca_ona_hts': -.04, 'festival_czech_krb': -.08, 'natural_sky': .04, 'natural_queen-joe': .05, 'natural_cs-small': -.04, 'natural_stamps-be': -.06, 'natural_stamps-es': -.04, 'natural_stamps-ro': -.04}
 
 
 def prosody(wave, count, first):

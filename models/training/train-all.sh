@@ -10,7 +10,7 @@ BF16=$(grep -qm1 avx512_bf16 /proc/cpuinfo && echo --bf16 || true)
 missing=()
 for package in espeak-ng libespeak-ng1 flite festival festvox-kallpc16k festvox-kdlpc16k festvox-us-slt-hts festvox-ru festival-czech festvox-czech-ph festvox-czech-dita festvox-czech-krb festvox-czech-machac \
   festvox-italp16k festvox-itapc16k festvox-suopuhe-lj festvox-suopuhe-mv festival-ca festvox-ca-ona-hts festival-te festvox-te-nsk fillets-ng-data fillets-ng-data-cs \
-  tuxpaint-stamps-default sox ffmpeg wamerican python3-torch python3-numpy python3-scipy python3-onnx g++; do
+  tuxpaint-stamps-default beneath-a-steel-sky flight-of-the-amazon-queen drascula sox libsox-fmt-mp3 ffmpeg wamerican python3-torch python3-numpy python3-scipy python3-onnx g++; do
   dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
 done
 if [ ${#missing[@]} -gt 0 ]; then
@@ -19,7 +19,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 "$PYTHON" corpus.py "$SCALE"
-if [ ! -e work/corpus/natural_cs-others.pkl ]; then
+if [ ! -e work/corpus/natural_drascula.pkl ]; then
   "$PYTHON" prepare.py $((SHARDS / 4 + 1))
   "$PYTHON" train.py aligner $((STEPS / 4)) --delay 2 --threads "$THREADS" $BF16
   "$PYTHON" corpus.py "$SCALE"

@@ -75,3 +75,29 @@ test('silence round a recording is cut off, but for a fifth of a second', { skip
   assert.ok(Math.abs(length - (8000 + 2 * 3200)) < 320, `${length} samples`);
   assert.equal(python('import natural', 'len(natural.trimmed(np.zeros(0, np.int16)))'), 0);
 });
+
+test('packed sounds of Beneath a Steel Sky: runs of plain bytes lie between the words of bits, and copies may reach into themselves', { skip: missing }, () => {
+  // Four plain bytes, six copied from four back, four more plain ones. Each table has one code of one bit; RNC's bits come lowest first.
+  const setup = `from games import sky
+bits, plain = [], []
+def put(value, count): bits.extend(value >> k & 1 for k in range(count))
+put(0, 2)
+for lengths in ([0, 0, 0, 1], [0, 0, 1], [0, 0, 0, 1]):
+    put(len(lengths), 5)
+    for n in lengths: put(n, 4)
+put(2, 16)
+put(0, 3); plain.append((len(bits), b'abcd'))
+put(0b10, 2); put(0, 3)
+put(0, 3); plain.append((len(bits), b'wxyz'))
+bits += [0] * (-len(bits) % 16)
+words = [int(''.join(map(str, bits[i: i + 16][::-1])), 2).to_bytes(2, 'little') for i in range(0, len(bits), 16)]
+for at, run in reversed(plain): words.insert(-(-at // 16), run)
+packed = b'RNC\\x01' + (14).to_bytes(4, 'big') + bytes(9) + b'\\x01' + b''.join(words) + bytes(4)`;
+  assert.equal(python(setup, 'sky._unpacked(packed).decode()'), 'abcdabcdabwxyz');
+  assert.deepEqual(python('from games import sky\ndef leaves(n): return n if isinstance(n, str) else leaves(n[0]) + leaves(n[1])', "sorted(set('abcdefghijklmnopqrstuvwxyz') - set(leaves(sky._tree(iter(sky.TREE)))))"), [], 'a letter without a code');
+});
+
+test('lines of Flight of the Amazon Queen are cut where an actor moves, and rid of what is not said', { skip: missing }, () => {
+  assert.deepEqual(python('from games import queen', "[queen.segments('Oh no!*XY12345678901 Not*F3again'), queen.clean('(sigh) It is Lola^_ <sneeze>'), queen.clean('(...)'), bool(queen.NOISES.search('Oooh! Squawk!'))]"),
+    [[['1', 'Oh no!'], ['2', ' Not'], ['3', 'again']], 'It is Lola', '', true]);
+});
