@@ -18,6 +18,9 @@ constexpr std::array JAW{58, 172, 136, 150, 149, 176, 148, 152, 377, 400, 378, 3
 constexpr std::array OVAL{10, 338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377, 152, 148, 176, 149, 150, 136, 172, 58, 132, 93, 234, 127, 162, 21, 54, 103, 67, 109};
 constexpr std::array LEFT_BROW{70, 63, 105, 66, 107, 46, 53, 52, 65, 55};
 constexpr std::array RIGHT_BROW{300, 293, 334, 296, 336, 276, 283, 282, 295, 285};
+// Upper lids' margins, corner to corner.
+constexpr std::array LEFT_LID{33, 246, 161, 160, 159, 158, 157, 173, 133};
+constexpr std::array RIGHT_LID{362, 398, 384, 385, 386, 387, 388, 466, 263};
 constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, BRIDGE = 168, CHIN = 152, NOSE_BASE = 2, MOUTH_LEFT = 61, MOUTH_RIGHT = 291;
 
 /** Columns reach this many half widths of the mouth to either side: where the jaw's movement has died away. */
@@ -220,8 +223,8 @@ class Builder {
   }
 
   void brows() {
-    model_.brow = brow(LEFT_BROW);
-    const std::vector<float> right = brow(RIGHT_BROW);
+    model_.brow = brow(LEFT_BROW, LEFT_LID);
+    const std::vector<float> right = brow(RIGHT_BROW, RIGHT_LID);
     for (size_t k = 0; k < right.size(); k++) model_.brow[k] = std::min(1.f, model_.brow[k] + right[k]);
     // The inner ends are what a frown lowers; the outer ends rise a little.
     const float middle = (local(LEFT_BROW[4]).x + local(RIGHT_BROW[4]).x) / 2;
@@ -233,9 +236,14 @@ class Builder {
     });
   }
 
-  /** 1 on the brow, 0 at the lid's crease, high on the forehead and beyond the brow's ends. `indices`: five points above, five below, outside in. */
-  std::vector<float> brow(std::span<const int> indices) {
+  /**
+   * 1 on the brow, 0 just above the lid's margin, high on the forehead and beyond the brow's ends; less where it lies so close to the eye that skin would
+   * have to stretch too much. `indices`: five points above, five below, outside in.
+   */
+  std::vector<float> brow(std::span<const int> indices, std::span<const int> margin_of_lid) {
+    constexpr float FREE = .12f;   // shares of the face's height: with this much room between brow and lid a brow moves freely
     std::vector<float> out(model_.weight.size(), 0.f);
+    const MonotoneCurve lid = curve(margin_of_lid);
     std::vector<Point> points;
     for (size_t i = 0; i < 5; i++) {
       const Point upper = local(indices[i]), lower = local(indices[i + 5]);
@@ -248,8 +256,9 @@ class Builder {
       if (p.x < left - margin || p.x > right + margin) return;
       const float dy = p.y - line(p.x);
       const float across = smooth(left - margin, left + .02f * fh, p.x) * smooth(right + margin, right - .02f * fh, p.x);
-      const float along = dy > 0 ? smooth(.17f * fh, .03f * fh, dy) : smooth(-.6f * fh, -.06f * fh, dy);
-      out[k] = across * along * model_.weight[k];
+      const float room = std::clamp(lid(p.x) - line(p.x), .05f * fh, .16f * fh), free = std::min(1.f, room / (FREE * fh));
+      const float along = dy > 0 ? smooth(room - .015f * fh, .03f * fh * free, dy) : smooth(-.6f * fh, -.06f * fh, dy);
+      out[k] = across * along * free * model_.weight[k];
     });
     return out;
   }

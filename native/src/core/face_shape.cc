@@ -38,6 +38,20 @@ class Profile {
 
 const Profile ALMOND(.95f), BOWL(.68f), ELLIPSE(.5f);
 
+/** Steepest edge of the opening, pixels down per pixel across: steeper ones would be drawn out of a column or two of the lip, as a wire. */
+constexpr float STEEPEST = 3.2f;
+/** Of lips that part this share of the face's height lies in the shadow of the line between them, which goes with the touch. */
+constexpr float SHADOW = .008f;
+
+/** The profile at `r` no steeper than `most` towards the corner, where it ends, and 1 in the middle. */
+float rounded(float profile, float r, float most) {
+  const auto bound = [most](float p, float to_corner) {
+    const float steep = p / (most * to_corner + 1e-6f), squared = steep * steep;
+    return p / std::sqrt(std::sqrt(1 + squared * squared));
+  };
+  return r < 1 ? bound(profile, 1 - r) / bound(1, 1) : 0.f;
+}
+
 }  // namespace
 
 const Mood& mood_of(int emotion) { return MOODS[size_t(std::clamp(emotion, 0, EMOTIONS - 1))]; }
@@ -76,6 +90,8 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   const float full_upper = a.round * std::max(.10f * c.upper_thick, .045f * fh - c.upper_thick) + 0.f;
   const float full_lower = a.round * std::max(.10f * c.lower_thick, .055f * fh - c.lower_thick) + 0.f;
 
+  const float steepest = STEEPEST * corner / std::max(1.f, aperture);
+
   mouth.columns.resize(size_t(c.count));
   mouth.aperture = aperture;
   mouth.jaw_drop = drop;
@@ -92,7 +108,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
     const auto neutral = [&](const std::vector<float>& curve) { return mix(curve[k], curve[k + 1], f); };
 
     // The upper lip opens as an almond; a dropped jaw pulls the lower one into a bowl; rounding makes both elliptic.
-    const float rising = mix(ALMOND(r), ELLIPSE(r), a.round), falling = mix(mix(ALMOND(r), BOWL(r), a.jaw), ELLIPSE(r), a.round);
+    const float rising = mix(ALMOND(r), ELLIPSE(r), a.round), falling = rounded(mix(mix(ALMOND(r), BOWL(r), a.jaw), ELLIPSE(r), a.round), r, steepest);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float line = ends * (.056f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide - .05f * fh * mood.smile + .010f * fh * a.press)
                      + a.round * c.smile * (r < 1 ? mix(-.35f, .55f, r * r) : .55f * ends);
@@ -104,8 +120,9 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
     out.y_top = seam + line - upper * rising;
     // The notch that the upper lip presses into the lower one's edge goes as they part.
     out.y_bottom = out.y_top + aperture * falling + (neutral(c.level) - seam) * clamp01(aperture * falling / (.05f * fh));
-    out.d_top = out.y_top - (seam - hide_upper * thick);
-    out.d_bottom = out.y_bottom - (seam + hide_lower * thick);
+    const float shadow = SHADOW * fh * clamp01((out.y_bottom - out.y_top) / (4 * SHADOW * fh));
+    out.d_top = out.y_top - (seam - hide_upper * thick - std::min(shadow, .25f * c.upper_thick * thick));
+    out.d_bottom = out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
     out.d_upper = line - .74f * upper * rising + thick * (.16f * c.upper_thick * a.press - full_upper);
     out.d_lower = line - upper * rising + .96f * aperture * falling - thick * (.16f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
     out.d_chin = broad * (drop - .012f * fh * a.press);
