@@ -6,7 +6,7 @@
 namespace mouthpiece::face {
 namespace {
 
-/** Chroma of black inside a mouth: light that came through flesh. */
+/** Chroma of black inside a mouth: light that came through flesh. None in a picture without colours. */
 constexpr float REDDENING_U = 5, REDDENING_V = 9;
 /** Chroma that white teeth have more of in that light: without it they look grey as soon as lips shade them. */
 constexpr float WARMTH_U = 7, WARMTH_V = 6;
@@ -25,29 +25,34 @@ Colours over(const Colours& below, const Colours& above, F4 a) {
 
 /** As `dim` of one colour. */
 template <Channels CHANNELS>
-Colours dim(const Colours& c, F4 k) {
+Colours dim(const Colours& c, F4 k, float colour) {
   if constexpr (CHANNELS == Channels::luma) return {16 + (c.y - 16) * k, c.u, c.v};
-  else return {c.y, 128 - REDDENING_U + (c.u - 128 + REDDENING_U) * k, 128 + REDDENING_V + (c.v - 128 - REDDENING_V) * k};
+  const float u = 128 - REDDENING_U * colour, v = 128 + REDDENING_V * colour;
+  return {c.y, u + (c.u - u) * k, v + (c.v - v) * k};
 }
 
 /** A layer over `below`, under `light`. */
 template <Channels CHANNELS>
-Colours show(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover) {
+Colours show(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover, float colour) {
   const Taps<4> at = taps(layer, x, y);
   if (!any(at.inside)) return below;
   const F4 alpha = at.inside ? at(3) * (cover / 255) : splat(0);
   if (!any(alpha > 0)) return below;
-  if constexpr (CHANNELS == Channels::luma) return over<CHANNELS>(below, dim<CHANNELS>(Colours{at(0), splat(128), splat(128)}, splat(light)), alpha);
-  else return over<CHANNELS>(below, dim<CHANNELS>(Colours{splat(16), at(1) - WARMTH_U * (1 - light), at(2) + WARMTH_V * (1 - light)}, splat(light)), alpha);
+  if constexpr (CHANNELS == Channels::luma) return over<CHANNELS>(below, dim<CHANNELS>(Colours{at(0), splat(128), splat(128)}, splat(light), colour), alpha);
+  const float warmth = colour * (1 - light);
+  return over<CHANNELS>(below, dim<CHANNELS>(Colours{splat(16), at(1) - WARMTH_U * warmth, at(2) + WARMTH_V * warmth}, splat(light), colour), alpha);
 }
 
 }  // namespace
 
-Colour dim(Colour c, float k) { return {16 + (c.y - 16) * k, 128 + (c.u - 128) * k - REDDENING_U * (1 - k), 128 + (c.v - 128) * k + REDDENING_V * (1 - k)}; }
+Colour dim(Colour c, float k, float colour) { return {16 + (c.y - 16) * k, 128 + (c.u - 128) * k - REDDENING_U * colour * (1 - k), 128 + (c.v - 128) * k + REDDENING_V * colour * (1 - k)}; }
+
+/** Gums are at least this red for their light in any picture that shows colours. */
+constexpr float RED_GUMS = .25f;
 
 Inside::Inside(const Model& model)
     : model_(model), columns_(size_t(model.contours.count)), cavity_(colour_of(model.asset.tints.cavity)), tongue_(colour_of(model.asset.tints.tongue)),
-      flesh_(dim(colour_of(model.asset.tints.gums), .52f)), fh_(model.face_height), seam_(model.contours.seam[size_t(model.contours.count / 2)]) {}
+      tinted_(clamp01((float(model.asset.tints.gums.v) - 128) / std::max(1.f, float(model.asset.tints.gums.y) - 16) / RED_GUMS)), flesh_(dim(colour_of(model.asset.tints.gums), .52f, tinted_)), fh_(model.face_height), seam_(model.contours.seam[size_t(model.contours.count / 2)]) {}
 
 void Inside::prepare(const Mouth& mouth) {
   const Contours& c = model_.contours;
@@ -89,28 +94,28 @@ Inside::Colours Inside::at(F4 x, F4 y, F4 top, F4 bottom) const {
   const F4 gap = most(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
 
   // The back is dark; towards the corners one sees the cheeks' flesh.
-  Colours c = over<CHANNELS>(dim<CHANNELS>(spread(cavity_), .55f + .5f * clamp01(below_top / gap)), spread(flesh_), column(&Column::flesh));
+  Colours c = over<CHANNELS>(dim<CHANNELS>(spread(cavity_), .55f + .5f * clamp01(below_top / gap), tinted_), spread(flesh_), column(&Column::flesh));
 
   // The tongue's soft bed behind the lower teeth, its tip higher for t d n l.
   const F4 t = (y - column(&Column::tongue_top)) / (.032f * fh_), tongue = column(&Column::tongue);
   if (any((t > -.45f) & (tongue > 0))) {
     const F4 groove = 1 - column(&Column::groove) * smooth(splat(.1f), splat(1), t);
-    c = over<CHANNELS>(c, dim<CHANNELS>(spread(tongue_), (.50f + .34f * clamp01(1 - absolute(t - .7f) * .5f)) * groove), tongue * smooth(splat(-.45f), splat(.45f), t));
+    c = over<CHANNELS>(c, dim<CHANNELS>(spread(tongue_), (.50f + .34f * clamp01(1 - absolute(t - .7f) * .5f)) * groove, tinted_), tongue * smooth(splat(-.45f), splat(.45f), t));
   }
 
-  c = show<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, 1);
-  c = show<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_);
+  c = show<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, 1, tinted_);
+  c = show<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_, tinted_);
 
   // Between the teeth for th: the tip lies on the lower lip, over the lower row and the edge of the upper one.
   if (between_teeth_ > .02f) {
     const F4 at = above_bottom / least(splat(.050f * fh_), .62f * gap);
-    c = over<CHANNELS>(c, dim<CHANNELS>(spread(tongue_), .98f - .30f * smooth(splat(.55f), splat(1.05f), at)), column(&Column::tip) * smooth(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
+    c = over<CHANNELS>(c, dim<CHANNELS>(spread(tongue_), .98f - .30f * smooth(splat(.55f), splat(1.05f), at), tinted_), column(&Column::tip) * smooth(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
   }
 
   // Shade of the upper lip and of the lower one's rim.
   const F4 lip = .70f + .30f * smooth(splat(-.5f), least(splat(.040f * fh_), .6f * gap), below_top);
   const F4 rim = .80f + .20f * smooth(splat(-.5f), least(splat(.022f * fh_), .4f * gap), above_bottom);
-  return dim<CHANNELS>(c, lip * rim * column(&Column::shade));
+  return dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);
 }
 template Inside::Colours Inside::at<Channels::luma>(F4, F4, F4, F4) const;
 template Inside::Colours Inside::at<Channels::chroma>(F4, F4, F4, F4) const;

@@ -33,8 +33,8 @@ class Taps {
 
 inline Taps<4> taps(const Layer& layer, F4 x, F4 y) { return {layer.yuva.data(), layer.width, layer.height, x - layer.left, y - layer.top}; }
 
-/** A colour under less light: towards black (16, 128, 128), and a little towards red, as light that came through flesh. */
-Colour dim(Colour c, float k);
+/** A colour under less light: towards black (16, 128, 128), and a little towards red, as light that came through flesh. @param colour 0 in black and white .. 1 */
+Colour dim(Colour c, float k, float colour);
 
 /** Prepared once per frame, then asked for every pixel between the lips. */
 class Inside {
@@ -62,7 +62,9 @@ class Inside {
 
   const Model& model_;
   std::vector<Column> columns_;
-  const Colour cavity_, tongue_, flesh_;
+  const Colour cavity_, tongue_;
+  const float tinted_;   // 0 in black and white .. 1
+  const Colour flesh_;
   float fh_, seam_;
   float upper_shift_ = 0, lower_shift_ = 0, upper_light_ = 1, upper_cover_ = 1, lower_light_ = 1, between_teeth_ = 0;
 };

@@ -46,7 +46,7 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
 
   const crop = cropHead(source, face);
   const warnings = [...faceWarnings, ...judgeCrop(crop)];
-  const rest = restMouth(crop.image, crop.points);
+  const rest = restMouth(crop.image, crop.points, crop.scale);
   if (rest.opening) warnings.push('MOUTH_OPEN');
   const light = measureLight(crop.image, crop.points);
   const teeth = rest.opening ? ownTeeth(crop.image, rest.opening) : null;

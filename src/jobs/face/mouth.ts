@@ -1,12 +1,13 @@
 // Brings the mouth to rest: lips together, and landmarks that agree with the picture.
-import { type Lab, labAt, median } from './colour.ts';
-import { curveThrough, dilate, erode, polygonMask, type Point } from './curve.ts';
+import { type Lab, labAt, median, quantile } from './colour.ts';
+import { blur, curveThrough, dilate, erode, polygonMask, type Point } from './curve.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from './image.ts';
 import { fillUnknown } from './inpaint.ts';
 import { LOWER_INNER, LOWER_OUTER, UPPER_INNER, UPPER_OUTER, type Landmarks, px, py } from './landmarks.ts';
 import { MouthFrame } from './mouth-frame.ts';
 import { onSeam } from './seam.ts';
 import { SmileCloser } from './smile.ts';
+import type { Rgb } from './sprite.ts';
 
 export interface RestingMouth {
   /** The picture with the lips together. */
@@ -21,7 +22,8 @@ export interface RestingMouth {
   readonly smile: number;
 }
 
-export function restMouth(image: RgbImage, found: Landmarks): RestingMouth {
+/** @param scale pixels of the photograph per pixel: below 1 it was enlarged, and what is drawn must be as soft as it is */
+export function restMouth(image: RgbImage, found: Landmarks, scale = 1): RestingMouth {
   const frame = new MouthFrame(found);
   const seen = polygonMask(image.width, image.height, innerPolygon(found));
   const gap = Math.max(0, frame.local(found, [14])[0]!.y - frame.local(found, [13])[0]!.y) / (2 * frame.halfWidth);
@@ -29,8 +31,8 @@ export function restMouth(image: RgbImage, found: Landmarks): RestingMouth {
   const opening = wholeOpening(image, found, seen);
   const points = alongOpening(found, frame, opening);
   const closer = new SmileCloser(points, frame, gap);
-  const closed = closer.warp(withLipsOver(image, opening));
-  closer.drawSeam(closed);
+  const closed = closer.warp(image, ...eitherLip(image, points, frame, opening));
+  closer.drawSeam(closed, Math.max(1, 1 / scale));
   return { image: closed, points: closer.move(points), opening, gap, smile: 1 };
 }
 
@@ -52,6 +54,10 @@ const outerPolygon = (points: Landmarks): Point[] => [...UPPER_OUTER.map((i) => 
 /** The line between lips that touch is dark and may measure up to this. */
 const THIN = .05;
 
+/** In black and white teeth are the lightest part of the gap, and this much lighter than the lips (a gloss between closed lips is not). Measured on 60 portraits turned grey. */
+const GREY_TEETH = 7;
+const GREY_GAP = .055;
+
 /** A wide gap is open; a narrow one only when what shows in it is not lip: teeth are less red, or of another colour under coloured light, the cavity is darker. */
 function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number): boolean {
   if (gap > .12) return true;
@@ -67,6 +73,8 @@ function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number)
   if (inside.length < 12 || lips.length < 12) return gap > .08;
   const [lip, shown] = [middle(lips), middle(inside)];
   const darker = lip.l - shown.l;
+  const grey = Math.max(Math.abs(lip.a), Math.abs(shown.a)) < COLOURLESS;
+  if (grey && gap > GREY_GAP && (gap > .09 || darker > 14 || quantile(inside.map(({ l }) => l), .9) - lip.l > GREY_TEETH)) return true;
   // What is far darker than the lips is less red for that alone.
   if (gap <= THIN && darker > 15) return false;
   return lip.a - shown.a > 5 || darker > (gap > .06 ? 14 : 22) || -darker > LIGHTER || isTinted(lip, shown);
@@ -147,10 +155,50 @@ function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Lan
   return moved;
 }
 
-/** Replaces what the mouth shows by a continuation of the lips. */
-function withLipsOver(image: RgbImage, opening: Plane): RgbImage {
-  const known = Uint8Array.from(dilate(opening, 2).data, (value) => value > .15 ? 0 : 1);
-  const filled: RgbImage = { width: image.width, height: image.height, data: image.data.slice() };
-  fillUnknown(filled, known);
-  return filled;
+/** The picture with what the mouth shows replaced by a continuation of the upper lip, and by one of the lower: neither takes the other's colour, nor that of the teeth. */
+function eitherLip(image: RgbImage, points: Landmarks, frame: MouthFrame, opening: Plane): [RgbImage, RgbImage] {
+  const { width, height } = image;
+  const unknown = dilate(opening, 2);
+  const [upper, lower] = [frame.local(points, UPPER_INNER), frame.local(points, LOWER_INNER)];
+  const middle = curveThrough(upper.map(({ x, y }, i) => ({ x: (x + lower[i]!.x) / 2, y: (y + lower[i]!.y) / 2 })));
+  const fill = (side: number): RgbImage => {
+    const known = Uint8Array.from(unknown.data, (value) => value > .15 ? 0 : 1);
+    for (let i = 0; i < known.length; i++) {
+      const { x, y } = frame.toLocal(i % width + .5, Math.floor(i / width) + .5);
+      if (Math.abs(x) < frame.halfWidth && (y - middle(x)) * side < 0) known[i] = 0;
+    }
+    const filled: RgbImage = { width, height, data: image.data.slice() };
+    fillUnknown(filled, known);
+    return filled;
+  };
+  const [above, below] = [fill(-1), fill(1)];
+  redden(above, blur(unknown, 1.5), lowerLip(image, points, unknown));
+  return [above, below];
+}
+
+/** Median colour of what is seen of the lower lip. */
+function lowerLip(image: RgbImage, points: Landmarks, unknown: Plane): Rgb | null {
+  const inner = LOWER_INNER.map((i) => at(points, i));
+  const lip = polygonMask(image.width, image.height, [...inner, ...LOWER_OUTER.toReversed().map((i) => at(points, i))]);
+  const seen = Array.from(lip.data.keys()).filter((i) => lip.data[i]! > .9 && unknown.data[i]! < .15);
+  if (seen.length < 20) return null;
+  const channel = (c: number): number => median(seen.map((i) => image.data[i * 3 + c]!));
+  return [channel(0), channel(1), channel(2)];
+}
+
+/** Of the upper lip's inner edge so much is the lower lip's red: a smile draws it so thin that skin or a moustache would take its place. */
+const UPPER_RED = .65;
+/** It faces down, so it is not lighter than this share of the lower lip. */
+const UPPER_LIGHT = .94;
+
+function redden({ data }: RgbImage, where: Plane, lip: Rgb | null): void {
+  if (!lip) return;
+  const light = .299 * lip[0] + .587 * lip[1] + .114 * lip[2];
+  for (let i = 0; i < where.data.length; i++) {
+    const share = UPPER_RED * Math.min(1, where.data[i]!);
+    if (share === 0) continue;
+    const luma = .299 * data[i * 3]! + .587 * data[i * 3 + 1]! + .114 * data[i * 3 + 2]!;
+    const scale = Math.min(luma, UPPER_LIGHT * light) / Math.max(1, light);
+    for (let c = 0; c < 3; c++) data[i * 3 + c] = data[i * 3 + c]! + share * (lip[c]! * scale - data[i * 3 + c]!) + .5;
+  }
 }

@@ -1,7 +1,7 @@
 // What a portrait tells about its light and its skin, for tinting what it does not show.
 import type { RgbImage } from './image.ts';
-import { clamp } from './image.ts';
-import { lumaAt, median, quantile } from './colour.ts';
+import { clamp, smoothstep } from './image.ts';
+import { labAt, lumaAt, median, quantile } from './colour.ts';
 import { polygonMask } from './curve.ts';
 import type { Rgb } from './sprite.ts';
 import { CHEEKS, type EyeIndices, LEFT_EYE, type Landmarks, px, py, RIGHT_EYE } from './landmarks.ts';
@@ -11,6 +11,8 @@ export interface Light {
   readonly skin: Rgb;
   /** What white looks like in this light, estimated from the whites of the eyes and bounded by the skin. */
   readonly white: Rgb;
+  /** 0 in black and white .. 1 where skin has colour. */
+  readonly colour: number;
   /** Standard deviation of the skin's fine grain in luma levels, to be continued in invented skin. */
   readonly grain: number;
 }
@@ -28,7 +30,15 @@ export function measureLight(image: RgbImage, points: Landmarks): Light {
   // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white teeth.
   const luma = clamp(Math.max(1.2 * scleraLuma, .62 * skinLuma + 88), 70, 238);
   const hue = (c: number): number => clamp((sclera[c]! / Math.max(1, scleraLuma) + 1) / 2, .8, 1.12);
-  return { skin, white: [luma * hue(0), luma * hue(1), luma * hue(2)], grain: grainOf(image, cheeks) };
+  return { skin, white: [luma * hue(0), luma * hue(1), luma * hue(2)], colour: smoothstep(...COLOURED, median(cheeks.map((i) => chromaAt(image, i)))), grain: grainOf(image, cheeks) };
+}
+
+/** Chroma (CIE 1976) of cheeks: below 3 in black and white, toned or not quite neutral; above 9 in any light that shows colours. */
+const COLOURED = [3, 9] as const;
+
+function chromaAt(image: RgbImage, index: number): number {
+  const { a, b } = labAt(image, index);
+  return Math.hypot(a, b);
 }
 
 function insideEye(image: RgbImage, points: Landmarks, eye: EyeIndices): number[] {

@@ -8,6 +8,9 @@ import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 const UPPER_SHARE = .46;
 const LOWER_SHARE = .56;
 
+/** Of what closes towards a corner, pixels down per pixel across. */
+const STEEPEST = 1.6;
+
 /** The displacement that closes an open smile: continuous but for the cut between the lips, and monotone along y, so that it can be inverted. */
 export class SmileCloser {
   readonly #frame: MouthFrame;
@@ -57,7 +60,7 @@ export class SmileCloser {
     const toCorner = Math.min(u - this.#left, this.#right - u);
     if (toCorner <= 0) return 0;
     const gap = this.#gap(u);
-    const most = .7 * toCorner;
+    const most = STEEPEST * toCorner;
     return gap * most / Math.hypot(gap, most, 1e-3);
   }
 
@@ -118,7 +121,8 @@ export class SmileCloser {
     return moved;
   }
 
-  warp(image: RgbImage): RgbImage {
+  /** @param upper, lower the picture `image` as the upper and as the lower lip's side of it goes on behind the other */
+  warp(image: RgbImage, upper: RgbImage, lower: RgbImage): RgbImage {
     const out: RgbImage = { width: image.width, height: image.height, data: image.data.slice() };
     const reach = 3 * this.#frame.halfWidth;
     const top = this.#noseY - this.#frame.halfWidth;
@@ -129,19 +133,18 @@ export class SmileCloser {
         if (Math.abs(u) > reach || v < top || v > bottom) continue;
         const low = v > this.#seam(u);
         const source = this.#inverse(u, v, low);
-        if (Math.abs(source.x - u) + Math.abs(source.y - v) < .02) continue;
-        // Sampling must not reach over the cut into the other lip's side: what lay there has been filled with lip already.
         const from = this.#frame.toPicture(source.x, source.y);
-        sampleCubic(image, from.x - .5, from.y - .5, out.data, (y * image.width + x) * 3);
+        sampleCubic(low ? lower : upper, from.x - .5, from.y - .5, out.data, (y * image.width + x) * 3);
       }
     }
     return out;
   }
 
-  /** Lips that touch have a dark line between them; these were apart, so it is drawn. */
-  drawSeam(image: RgbImage): void {
+  /** Lips that touch have a dark line between them, of their own hue and finest at the corners; these were apart, so it is drawn. @param softness 1 in a sharp picture, more in an enlarged one */
+  drawSeam(image: RgbImage, softness: number): void {
     const { faceHeight } = this.#frame;
-    const thickness = 1 + .0045 * faceHeight;
+    const thickness = .6 + .0025 * faceHeight + .6 * softness;
+    const strength = .42 / Math.sqrt(softness);
     const middle = (this.#left + this.#right) / 2;
     const half = (this.#right - this.#left) / 2 * (1 - .13 * this.#relax);
     for (let y = 0; y < image.height; y++) {
@@ -149,11 +152,12 @@ export class SmileCloser {
         const { x: u, y: v } = this.#frame.toLocal(x + .5, y + .5);
         const r = Math.abs(u - middle) / half;
         if (r > 1.1) continue;
-        const distance = (v - this.#seam(u)) / thickness;
+        const distance = (v - this.#seam(u)) / thickness / (1 - .3 * r);
         if (Math.abs(distance) > 4) continue;
-        const dark = .33 * Math.exp(-distance * distance / 1.8) * (1 - smoothstep(.55, 1.08, r));
+        const dark = strength * Math.exp(-distance * distance / 1.8) * (1 - smoothstep(.75, 1.1, r));
         const i = (y * image.width + x) * 3;
-        for (let c = i; c < i + 3; c++) image.data[c] = image.data[c]! * (1 - dark);
+        const most = Math.max(1, image.data[i]!, image.data[i + 1]!, image.data[i + 2]!);
+        for (let c = i; c < i + 3; c++) image.data[c] = image.data[c]! * (1 - dark * (1.3 - .4 * image.data[c]! / most));
       }
     }
   }

@@ -15,6 +15,8 @@ const MIN_TEETH_SHARE = .3;
 /** Share of the middle's columns that must hold a tooth of at least this share of the usual height: shade and reflections can hide one, and a row with a gap is worse than a painted one. */
 const MIN_WHOLE = .9;
 const STUMP = .5;
+/** Least usual height, in widths of the mouth: of shorter ones the lower ends alone are seen, and an opened mouth would show stumps. */
+const MIN_HEIGHT = .09;
 
 /**
  * The upper row as seen in a smile: bright and not red. Of each column the run nearest the upper lip counts; below it may be
@@ -46,8 +48,13 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | null {
 }
 
 /** Under the portrait's light, as the renderer paints with them. */
-export function mouthTints({ white, skin }: Light, teeth: Rgb | null): FaceTints {
-  const lit = (r: number, g: number, b: number): Rgb => [white[0] * r, white[1] * g, white[2] * b];
+export function mouthTints({ white, skin, colour }: Light, teeth: Rgb | null): FaceTints {
+  // A photograph without colours shows none in the mouth either.
+  const lit = (r: number, g: number, b: number): Rgb => {
+    const grey = .299 * r + .587 * g + .114 * b;
+    const toned = (value: number): number => grey + (value - grey) * colour;
+    return [white[0] * toned(r), white[1] * toned(g), white[2] * toned(b)];
+  };
   // Gums and tongue take a little of the skin's tone: on dark skin they are darker, too.
   const tone = Math.min(1, .72 + .28 * (skin[0] + skin[1] + skin[2]) / 3 / 165);
   return {
@@ -92,6 +99,7 @@ function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boo
     heights.push(height);
   }
   const usual = quantile(heights, .7);
+  if (usual < MIN_HEIGHT * (right - left)) return false;
   return heights.filter((height) => height > 0 && height >= STUMP * usual).length >= MIN_WHOLE * heights.length;
 }
 

@@ -100,10 +100,38 @@ describe('mouth', () => {
     assert.ok(width({ wide: 1 }) > width({}));
   });
 
+  test('opened leaves nothing of the dark line between closed lips on their edges', () => {
+    const bright = [235, 128, 128] as const;
+    const { neutral } = syntheticParts();
+    neutral.fill(160, 0, PIXELS);
+    for (let y = 319; y <= 321; y++) neutral.fill(20, y * SIZE + AXIS - 39.5, y * SIZE + AXIS + 40.5);
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, tints: { cavity: bright, gums: bright, tongue: bright, teeth: bright } })));
+    const dark = (shape: object): number => canvas.show(shape).picture.subarray(0, PIXELS).reduce((count, luma) => count + (luma < 60 ? 1 : 0), 0);
+    assert.ok(dark({}) > 200);
+    for (const shape of [VISEMES.aa, VISEMES.eh, { jaw: 1, open: 1 }]) assert.ok(dark(shape) < 40, `${JSON.stringify(shape)} ${dark(shape)}`);
+  });
+
+  test('of a picture without colours has none', () => {
+    const grey = [60, 128, 128] as const;
+    const plain = syntheticParts().neutral.fill(128, PIXELS);
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral: plain, tints: { cavity: grey, gums: grey, tongue: grey, teeth: grey } })));
+    for (const shape of [VISEMES.aa, VISEMES.th, VISEMES.sh, { jaw: 1, open: 1 }]) assert.ok(canvas.show(shape).picture.subarray(PIXELS).every((value) => Math.abs(value - 128) <= 1), JSON.stringify(shape));
+  });
+
   test('a face that allows less rounding gets less', () => {
     const limited = new native.FaceAsset(syntheticAsset({ limits: { ...parts.limits, round: .5 } }));
     assert.deepEqual(new Canvas(limited).show({ round: 1 }).picture, new Canvas(asset).show({ round: .5 }).picture);
   });
+});
+
+test('raised brows do not draw the eyes open', () => {
+  const { picture } = new Canvas(asset).show({}, 1, poseOf({ brow: 1 }));
+  let [brow, eye] = [0, 0];
+  for (let x = Math.round(AXIS + 36); x < AXIS + 60; x++) {
+    for (let y = 185; y < 200; y++) brow = Math.max(brow, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
+    for (let y = 213; y < 228; y++) eye = Math.max(eye, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
+  }
+  assert.ok(brow > 15 && eye <= 2, `brow ${brow}, eye ${eye}`);
 });
 
 test('a face that allows less of its brows moves them less', () => {
