@@ -144,6 +144,34 @@ test('an open mouth is closed, and its teeth are kept, in colour and in black an
   }
 });
 
+test('in black and white the mouth has no colour, and a narrow row of teeth is seen', async () => {
+  // Dark between the teeth: neither the median nor the mean of what shows is lighter than the lips.
+  const lines = Array.from({ length: 15 }, (_, k) => `<rect x="${436 + 11 * k}" y="590" width="4" height="30" fill="#3a2a28"/>`).join('');
+  const smile = await sharp(await laughing('ava', { x: 514, y: 598, halfWidth: 88 }, { lips: '#a89a96', inside: '#3a2a28', teeth: '#d8d0c8', height: .3, lip: 26 }))
+    .composite([{ input: Buffer.from(`<svg width="1024" height="1024">${lines}</svg>`) }]).greyscale().png().toBuffer();
+  const { parts, warnings } = await describeFace(smile);
+  assert.ok(warnings.includes('MOUTH_OPEN'));
+  for (const [name, [, u, v]] of Object.entries(parts.tints)) assert.ok(Math.abs(u - 128) <= 1 && Math.abs(v - 128) <= 1, `${name} ${u} ${v}`);
+});
+
+test('a smile that is closed keeps a red upper lip, however thin it was', async () => {
+  const { parts } = await describeFace(await laughing('ava', { x: 514, y: 598, halfWidth: 88 }, { lips: '#b8403c', lip: 4 }));
+  const [x, y] = at(parts, 13);
+  const red = (dx: number, dy: number): number => parts.neutral[512 * 512 * 1.25 + Math.floor((y + dy) / 2) * 256 + Math.floor((x + dx) / 2)]!;
+  const [upper, lower, skin] = [Math.max(...[-4, -3, -2].map((dy) => red(0, dy))), red(0, 8), red(0, -22)];
+  assert.ok(upper - skin > .5 * (lower - skin), `upper lip ${upper}, lower ${lower}, skin ${skin}`);
+});
+
+test('closed lids have the hue of the skin, whatever lies close to the eye', async () => {
+  const lines = '<g fill="none" stroke="#777" stroke-width="34"><path d="M380 432 q60 -52 120 0"/><path d="M530 432 q60 -52 120 0"/><path d="M385 474 q55 24 110 0"/><path d="M535 474 q55 24 110 0"/></g>';
+  const redOf = ({ lidLeft, lidRight }: FaceAssetParts): number => {
+    const reds = [lidLeft!, lidRight!].flatMap(({ v, alpha, width }) => [...v].filter((_, i) => alpha[Math.floor(i / (width / 2)) * 2 * width + i % (width / 2) * 2]! > 250));
+    return reds.reduce((sum, value) => sum + value, 0) / reds.length - 128;
+  };
+  const [plain, shaded] = [redOf(await partsOf(portraitOf('walter'))), redOf(await partsOf(await drawnOver('walter', lines)))];
+  assert.ok(shaded > .6 * plain, `${shaded} of ${plain}`);
+});
+
 test('teeth that coloured light keeps as red as the lips are teeth all the same', async () => {
   // Lips and teeth of one redness, as under a red lamp; the teeth are bluer.
   const { parts, warnings } = await describeFace(await laughing('ava', { x: 514, y: 598, halfWidth: 88 }, { lips: '#b5605a', inside: '#b476ae', teeth: '#b476ae', height: .2, lip: 60 }));
