@@ -11,7 +11,7 @@ const SAMPLES_PER_MS = SPEECH_RATE / 1000;
 const SAMPLES_PER_FRAME = SPEECH_RATE * FRAME_MS / 1000;
 
 /**
- * At most this many model steps in one frame: to start an utterance at once takes 2 or 3 (5 for a network that looks 150 ms ahead), to catch
+ * At most this many model steps in one frame: to start an utterance at once takes 2 or 3 (7 for a network that looks 210 ms ahead), to catch
  * up after a late frame one more each.
  */
 export const MAX_STEPS_PER_FRAME = 8;
@@ -30,8 +30,8 @@ const MARGIN_STEP_MS = 30;
 const MARGIN_DECAY_MS = 5;
 /** Audio that comes in this soon after the source ran dry belongs to the same utterance: it was late. */
 const SAME_UTTERANCE_MS = 300;
-/** An utterance too short to fill the margin starts after this long all the same. */
-const START_PATIENCE_MS = 120;
+/** An utterance too short to fill the look-ahead and the margin starts when it has waited for the first and this long all the same. */
+const START_PATIENCE_MS = 60;
 
 export class SpeechStream {
   /** PCM of the steps to run this frame, one after another; step `i` has `stepSamples[i]` samples from `stepPcm[i * STRIDE]`. */
@@ -108,7 +108,7 @@ export class SpeechStream {
     if (available === 0) { this.waitingSinceMs = -1; return false; }
     if (this.waitingSinceMs < 0) this.waitingSinceMs = nowMs;
     const needed = heardInFrame + this.lookaheadSamples;
-    return available >= needed + this.marginMs * SAMPLES_PER_MS || this.source.isDone || nowMs - this.waitingSinceMs >= START_PATIENCE_MS;
+    return available >= needed + this.marginMs * SAMPLES_PER_MS || this.source.isDone || nowMs - this.waitingSinceMs >= START_PATIENCE_MS + this.lookaheadSamples / SAMPLES_PER_MS;
   }
 
   /** Places the first sample in the very next audio packet and feeds the model, at once, as much as this frame's lips need. */
