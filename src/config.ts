@@ -71,6 +71,7 @@ export const SETTINGS = {
   TLS_CERT_FILE: setting(text, undefined, 'PEM certificate chain; with TLS_KEY_FILE the server speaks HTTPS and WSS itself.'),
   TLS_KEY_FILE: setting(text, undefined, 'PEM private key.'),
   WAV2LIP_MODEL: setting(text, undefined, 'Path of a Wav2Lip-type ONNX file; offered as model "wav2lip" if it can hold the frame rate.'),
+  WAV2LIP_THREADS: setting(integer(1, 64), '1', 'Threads of one run of WAV2LIP_MODEL, each media worker for itself: more make a run shorter, and its sessions count for so many cores.'),
   ORT_PROVIDERS: setting(list.pipe(z.array(z.enum(['cpu', 'cuda'])).min(1)), 'cpu', 'ONNX Runtime execution providers for WAV2LIP_MODEL, in order of preference.'),
   DRAIN_SECONDS: setting(integer(0, 3600), '30', 'After SIGTERM, how long running sessions may go on.'),
   LOG_LEVEL: setting(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'info', 'Least level that is logged (JSON lines on stderr).'),

@@ -5,9 +5,10 @@ import { capacity } from './capacity.ts';
 import { churn } from './churn.ts';
 import { compare } from './compare.ts';
 import { latency } from './latency.ts';
+import { neighbours } from './neighbours.ts';
 import { network } from './network.ts';
 import { rest } from './rest.ts';
 import { soak } from './soak.ts';
 import { staticVideo } from './static.ts';
 
-export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, staticVideo, rest, compare, baseline];
+export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, neighbours, staticVideo, rest, compare, baseline];

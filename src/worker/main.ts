@@ -1,6 +1,6 @@
 // A worker thread: pins itself to its core, loads the model, opens its UDP port, then serves the front's messages.
 import os from 'node:os';
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { toWireError } from '../base/errors.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
 import { Sheet } from '../metrics/sheet.ts';
@@ -14,7 +14,8 @@ import { Pipeline } from './pipeline.ts';
 import { WorkerSession, type WorkerContext } from './session.ts';
 import { FaceShelf } from './render/face-shelf.ts';
 import { Beat } from './tick.ts';
-import { Wav2LipNetwork, Wav2LipRefused } from './wav2lip/network.ts';
+import { Mouths } from './wav2lip/mouths.ts';
+import { Wav2LipRefused } from './wav2lip/network.ts';
 
 /** What a worker is born with. */
 export interface WorkerBirth {
@@ -31,8 +32,8 @@ export interface WorkerBirth {
   readonly audioBitrateKbps: number;
   readonly maxSessions: number;
   readonly calibrationFace: SharedArrayBuffer;
-  /** The user's own network, if any. */
-  readonly wav2lip: { readonly file: string; readonly providers: readonly string[] } | null;
+  /** To the inference thread of the user's own network, if there is one. */
+  readonly mouths: MessagePort | null;
 }
 
 const REPORT_MS = 1000;
@@ -63,7 +64,7 @@ const beat = new Beat({
   threadCpuMs: () => native.threadCpuMs(),
   costPerSession: await measureSessionCost(model, birth.calibrationFace, birth.videoBitrateKbps),
 });
-const wav2lip = birth.wav2lip === null ? null : await Wav2LipNetwork.load(birth.wav2lip.file, birth.wav2lip.providers).catch((error: unknown) => {
+const wav2lip = birth.mouths === null ? null : await Mouths.connect(birth.mouths).catch((error: unknown) => {
   if (!(error instanceof Wav2LipRefused)) throw error;
   log('error', error.message);
   return null;

@@ -23,10 +23,10 @@ export class Pipeline {
   async run(due: readonly WorkerSession[], count: number): Promise<void> {
     const deepest = this.listen(due, count);
     for (let round = 0; round < deepest; round += 1) await this.understand(due, count, round);
-    for (let i = 0; i < count; i += 1) if (due[i]!.hearing !== null && this.steps[i]! > 0) await this.animate(due[i]!);
     for (let i = 0; i < count; i += 1) {
       const session = due[i]!;
       try {
+        if (this.steps[i]! > 0) session.hearing?.order(session.lastFrame);
         this.show(session, this.steps[i]!);
       } catch (error) {
         session.fail(error);
@@ -81,19 +81,6 @@ export class Pipeline {
       due[i]!.ledger.stage('features', (featuresMs - startMs) / batch.length);
       due[i]!.ledger.stage('inference', (doneMs - featuresMs) / batch.length);
     }
-  }
-
-  /** A session whose face is a network of its own: one run for it alone, since such networks differ in face and take most of a frame. */
-  private async animate(session: WorkerSession): Promise<void> {
-    const startMs = monotonicMs();
-    try {
-      await session.hearing!.prepare();
-    } catch (error) {
-      session.fail(error);
-    }
-    const tookMs = monotonicMs() - startMs;
-    this.instruments.stage.inference.observe(tookMs / 1000);
-    session.ledger.stage('inference', tookMs);
   }
 
   /** Draws, codes and sends one session's frame. */

@@ -24,8 +24,8 @@ import type { FaceShelf } from './render/face-shelf.ts';
 import { FaceStage } from './render/face-stage.ts';
 import type { HearingStage, Stage } from './render/stage.ts';
 import { SpeechState } from './speech-state.ts';
-import type { Wav2LipNetwork } from './wav2lip/network.ts';
-import { Wav2LipFace, Wav2LipStage } from './wav2lip/stage.ts';
+import type { Mouths } from './wav2lip/mouths.ts';
+import { type NetworkListener, Wav2LipStage } from './wav2lip/stage.ts';
 
 /** What all sessions of a worker share. */
 export interface WorkerContext {
@@ -33,7 +33,7 @@ export interface WorkerContext {
   readonly model: SpeechModel;
   readonly faces: FaceShelf;
   /** The user's own network, when there is one that can be used. */
-  readonly wav2lip: Wav2LipNetwork | null;
+  readonly wav2lip: Mouths | null;
   readonly instruments: Instruments;
   readonly post: (message: FromWorker) => void;
   readonly videoBitrateKbps: number;
@@ -49,7 +49,7 @@ const MAX_PACKETS_LATE = 25;
 const opusPacket = new Uint8Array(MAX_OPUS_BYTES);
 const speechPacket = new Int16Array(SPEECH_PACKET_SAMPLES);
 
-export class WorkerSession implements PeerListener {
+export class WorkerSession implements PeerListener, NetworkListener {
   readonly spec: SessionSpec;
   readonly ledger = new Ledger();
   readonly speech: SessionSpeech;
@@ -96,7 +96,7 @@ export class WorkerSession implements PeerListener {
     const look = { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame };
     const { wav2lip } = context;
     const asset = context.faces.take(spec.face.faceId, spec.face.bytes);
-    this.hearing = spec.renderer === 'wav2lip' && wav2lip !== null ? new Wav2LipStage(new Wav2LipFace(new Uint8Array(spec.face.bytes), asset, wav2lip.side), wav2lip, look) : null;
+    this.hearing = spec.renderer === 'wav2lip' && wav2lip !== null ? new Wav2LipStage(asset, spec.face.bytes, wav2lip, look, this) : null;
     this.face = this.hearing ?? new FaceStage(asset, look);
     this.stream = new SpeechStream(this.speech, this.hearing?.lookaheadMs ?? context.model.lookaheadMs);
     this.microphone = new Microphone(this.speech);
@@ -155,6 +155,13 @@ export class WorkerSession implements PeerListener {
   onKeyFrameRequest(): void { this.video?.requestKeyFrame(); }
   onTargetBitrate(kbps: number): void { this.video?.setBitrate(kbps); }
   onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void { this.microphone.receive(packet, rtpTimestamp, sequenceNumber, monotonicMs()); }
+
+  onFailure(error: Error): void { this.fail(error); }
+
+  onMouth(tookMs: number): void {
+    this.ledger.stage('inference', tookMs);
+    this.context.instruments.stage.inference.observe(tookMs / 1000);
+  }
 
   get isLive(): boolean { return this.connectedMs > 0 && !this.isOver && this.peer !== null && this.video !== null; }
 
@@ -271,6 +278,7 @@ export class WorkerSession implements PeerListener {
     this.video?.close();
     this.opus.close();
     this.microphone.close();
+    this.hearing?.close();
     this.context.post({ type: 'ended', sessionId: this.id, reason });
   }
 }

@@ -10,6 +10,7 @@ import { findPython } from '../../bench/baseline/server.ts';
 import { capacity } from '../../bench/scenarios/capacity.ts';
 import { churn } from '../../bench/scenarios/churn.ts';
 import { latency } from '../../bench/scenarios/latency.ts';
+import { neighbours } from '../../bench/scenarios/neighbours.ts';
 import { network } from '../../bench/scenarios/network.ts';
 import { rest } from '../../bench/scenarios/rest.ts';
 import { soak } from '../../bench/scenarios/soak.ts';
@@ -40,6 +41,7 @@ small(capacity, { coresPerSession: [0.005, 0.5], bareEncodeMsPerFrame: [0.1, 20]
 small(churn, { connects: [12, 12], heapKbPerConnect: [-1000, 1000], mallocKbPerConnect: [-3000, 3000] }, (run) => { assert.deepEqual(broken(run, /failed|left|never ended|slot is free/), []); });
 small(soak, { peersAlive: [2, 2], gapsOver300: [0, 20], aliveMb: [40, 400], rssMb: [60, 1000] });
 small(network, { 'perfect: longest gap ms': [30, 2000], 'loss 5 %, jitter 50 ms: longest gap ms': [50, 3000] });
+small(neighbours, { runMs: [0.5, 100], rigP99Ms: [0.5, 500], wav2lipP99Ms: [0.5, 500] });
 small(staticVideo, { realtimeFactor: [0.2, 500], mp4Bytes: [20_000, 10_000_000] });
 small(rest, { 'POST /compose/token per second': [10, 1e6] }, (run) => { assert.deepEqual(broken(run, /wrong answers/), []); });
 small(baseline, findPython() === null ? {} : { oursFps: [20, 35], aiortcFps: [15, 35], ratio: [0.05, 20] }, (run) => { if (findPython() === null) assert.match(run.outcome.notes[0]!, /^Skipped/); });

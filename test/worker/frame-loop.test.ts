@@ -1,14 +1,12 @@
 // The frame loop without a network: what it allocates per frame, and that a session that breaks ends alone.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { monotonicMs } from '../../src/base/time.ts';
 import type { FromWorker } from '../../src/link/messages.ts';
-import { LANE_CAPACITY_SAMPLES, LaneWriter, createLane } from '../../src/link/audio-lane.ts';
+import { LANE_CAPACITY_SAMPLES, type LaneWriter, createLane } from '../../src/link/audio-lane.ts';
 import { FRAME_MS } from '../../src/media/timeline.ts';
 import { Sheet, createSheet } from '../../src/metrics/sheet.ts';
 import { SpeechModel } from '../../src/worker/inference/speech-model.ts';
@@ -17,41 +15,22 @@ import type { Endpoint } from '../../src/worker/peer/endpoint.ts';
 import type { Peer } from '../../src/worker/peer/peer.ts';
 import { native } from '../../src/native/addon.ts';
 import { Pipeline } from '../../src/worker/pipeline.ts';
-import { FaceShelf } from '../../src/worker/render/face-shelf.ts';
 import { WorkerSession, type WorkerContext } from '../../src/worker/session.ts';
 import { Beat } from '../../src/worker/tick.ts';
 import { VideoTrack } from '../../src/worker/encode/video-track.ts';
 import { patience } from '../harness/machine.ts';
-
-const faceFile = readFileSync(path.join(import.meta.dirname, '../../models/build/faces/ava.face'));
-const face = new SharedArrayBuffer(faceFile.length);
-new Uint8Array(face).set(faceFile);
-
-/** A peer that takes everything and sends nothing: the transport has its own tests and its own bench. */
-function sinkPeer(onVideo: (length: number) => number): Peer {
-  const stats = { packetsSent: 0, bytesSent: 0, packetsRetransmitted: 0, nacksReceived: 0, plisReceived: 0, firsReceived: 0, packetsLost: 0, fractionLost: 0, jitterMs: 0, roundTripMs: 0, packetsReceived: 0, datagramsRejected: 0, targetBitrateKbps: 600 };
-  return {
-    answer: () => Promise.resolve('v=0'), videoCodec: 'vp8', isConnected: true, stats, packetizeMs: 0.01,
-    sendVideo: (_frame, length) => onVideo(length), sendAudio: () => 1, poll: () => {}, close: () => Promise.resolve(),
-  };
-}
+import { ava, joinSession, sinkPeer, workerContext } from './sessions.ts';
 
 let model: SpeechModel;
 before(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
 
 const messages: FromWorker[] = [];
-const contextOf = (onVideo: (length: number) => number): WorkerContext => ({
-  endpoint: { createPeer: () => sinkPeer(onVideo) } as unknown as Endpoint,
-  model, faces: new FaceShelf(), wav2lip: null, instruments: createInstruments(new Sheet(createSheet())), post: (message) => { messages.push(message); }, videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32,
-});
+const contextOf = (onVideo: (length: number) => number): WorkerContext => workerContext(model, { ...sinkPeer, sendVideo: (_frame, length) => onVideo(length) }, (message) => { messages.push(message); });
 
 async function openSession(id: string, context: WorkerContext): Promise<{ session: WorkerSession; writer: LaneWriter }> {
-  const lane = createLane();
-  const session = new WorkerSession({ sessionId: id, face: { faceId: 'ava', bytes: face }, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane }, context);
-  await session.offer('v=0');
-  session.onConnected(monotonicMs(), monotonicMs());
-  session.begin(0, 0);
-  return { session, writer: new LaneWriter(lane) };
+  const opened = await joinSession(id, context);
+  opened.session.begin(0, 0);
+  return opened;
 }
 
 /** Runs frames `from` to `to` of all sessions on a made-up clock. */
@@ -112,7 +91,7 @@ test('a session whose transport throws ends alone and is told', async () => {
 test('a join takes little of the thread that others wait for, and its first frame is a key frame', async () => {
   const sent: { length: number; isKey: boolean }[] = [];
   const context = contextOf(() => 1);
-  const peer = { ...sinkPeer(() => 1), sendVideo: (_frame: Uint8Array, length: number, isKey: boolean) => { sent.push({ length, isKey }); return 1; } };
+  const peer: Peer = { ...sinkPeer, sendVideo: (_frame: Uint8Array, length: number, isKey: boolean) => { sent.push({ length, isKey }); return 1; } };
   const join = { ...context, endpoint: { createPeer: () => peer } as unknown as Endpoint };
   const costs: { join: number; here: number }[] = [];
   const pipeline = new Pipeline(model, context.instruments, 8);
@@ -142,7 +121,7 @@ test('a join takes little of the thread that others wait for, and its first fram
 
 test('a session that ends before its encoder is ready leaves nothing behind', async () => {
   const context = contextOf(() => 1);
-  const session = new WorkerSession({ sessionId: '00000200-0000-4000-8000-000000000000', face: { faceId: 'ava', bytes: face }, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane: createLane() }, context);
+  const session = new WorkerSession({ sessionId: '00000200-0000-4000-8000-000000000000', face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane: createLane() }, context);
   messages.length = 0;
   const offered = session.offer('v=0');
   await Promise.resolve();

@@ -4,10 +4,10 @@ import { monotonicMs, sleep } from '../../base/time.ts';
 import type { Metrics } from '../../metrics/registry.ts';
 import { createSheet } from '../../metrics/sheet.ts';
 import { native } from '../../native/addon.ts';
-import type { WorkerBirth } from '../../worker/main.ts';
+import type { Wav2LipOptions } from '../../worker/wav2lip/messages.ts';
 import { type PlacementLimits, choose } from './choose.ts';
 import { leavesCpus, mapCpus } from './cpu-map.ts';
-import { WorkerHandle } from './worker-handle.ts';
+import { type HandleBirth, WorkerHandle } from './worker-handle.ts';
 
 export interface PoolOptions extends PlacementLimits {
   readonly workers: number;
@@ -20,7 +20,8 @@ export interface PoolOptions extends PlacementLimits {
   readonly maxVideoBitrateKbps: number;
   readonly audioBitrateKbps: number;
   readonly calibrationFace: SharedArrayBuffer;
-  readonly wav2lip: WorkerBirth['wav2lip'];
+  /** The user's own network, if any. */
+  readonly wav2lip: Wav2LipOptions | null;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -67,7 +68,7 @@ export class WorkerPool {
     const { options } = this;
     const sheet = createSheet();
     options.metrics.attachWorker(index, sheet);
-    const birth: WorkerBirth = {
+    const birth: HandleBirth = {
       index, cpu, isRealtime: options.realtime && leavesCpus(native.allowedCpus(), options.workers), sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
       port: options.ports.first === 0 ? 0 : options.ports.first + index,
       videoBitrateKbps: options.videoBitrateKbps, maxVideoBitrateKbps: options.maxVideoBitrateKbps, audioBitrateKbps: options.audioBitrateKbps,

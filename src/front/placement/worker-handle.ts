@@ -1,13 +1,17 @@
 // One worker thread as the front sees it: born, ready, heard from, gone; and the sessions that are on it.
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, Worker } from 'node:worker_threads';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import type { FromWorker, ToWorker } from '../../link/messages.ts';
 import type { WorkerBirth } from '../../worker/main.ts';
+import type { Wav2LipBirth, Wav2LipOptions } from '../../worker/wav2lip/messages.ts';
 import type { WorkerView } from './choose.ts';
 
 /** Who is told what a worker says of one session. */
 export interface SessionSink { receive(message: Extract<FromWorker, { sessionId: string }>): void }
+
+/** What a worker is born with, and the network that a second thread is to run for it, if any. */
+export type HandleBirth = Omit<WorkerBirth, 'mouths'> & { readonly wav2lip: Wav2LipOptions | null };
 
 export type WorkerEnd = 'exit' | 'unresponsive' | 'start_failed';
 
@@ -30,7 +34,7 @@ export class WorkerHandle implements WorkerView {
   /** What its thread died of, in words; null while it has not failed. */
   failure: string | null = null;
   readonly sinks = new Map<string, SessionSink>();
-  /** Settles when the thread is gone, by whatever way. */
+  /** Settles when the thread is gone, by whatever way, and its inference thread, which ends with it: to exit before would abort the process. */
   readonly gone: Promise<WorkerEnd>;
 
   private readonly thread: Worker;
@@ -40,24 +44,34 @@ export class WorkerHandle implements WorkerView {
   private readonly watchdog: NodeJS.Timeout;
   private readonly onReady: (handle: WorkerHandle) => void;
 
-  constructor(birth: WorkerBirth, log: Logger, onReady: (handle: WorkerHandle) => void) {
+  constructor({ wav2lip, ...birth }: HandleBirth, log: Logger, onReady: (handle: WorkerHandle) => void) {
     this.index = birth.index;
     this.log = log.child({ worker: birth.index });
     this.onReady = onReady;
-    this.thread = new Worker(new URL('../../worker/main.ts', import.meta.url), { workerData: birth, execArgv: ['--disable-warning=ExperimentalWarning'], name: `worker-${birth.index}` });
+    const execArgv = ['--disable-warning=ExperimentalWarning'];
+    const link = wav2lip === null ? null : new MessageChannel();
+    const workerData: WorkerBirth = { ...birth, mouths: link === null ? null : link.port1 };
+    this.thread = new Worker(new URL('../../worker/main.ts', import.meta.url), { workerData, transferList: link === null ? [] : [link.port1], execArgv, name: `worker-${birth.index}` });
+    const mouthsGone = wav2lip === null || link === null ? Promise.resolve() : this.startMouths({ ...wav2lip, face: birth.calibrationFace, port: link.port2 }, execArgv);
     this.thread.on('message', (message: FromWorker) => { this.receive(message); });
     this.thread.on('error', (error) => {
       if (!this.isReady) this.ending = 'start_failed';
       this.failure = error instanceof Error ? error.message : String(error);
       this.log.error({ err: error }, 'a worker failed');
     });
-    this.gone = new Promise((resolve) => { this.thread.once('exit', () => { this.leave(); resolve(this.ending); }); });
+    this.gone = new Promise((resolve) => { this.thread.once('exit', () => { this.leave(); void mouthsGone.then(() => { resolve(this.ending); }); }); });
     this.watchdog = setInterval(() => { this.watch(); }, 1000).unref();
   }
 
   get sessions(): number { return this.sinks.size; }
 
   post(message: ToWorker): void { this.thread.postMessage(message); }
+
+  private startMouths(birth: Wav2LipBirth, execArgv: string[]): Promise<void> {
+    const thread = new Worker(new URL('../../worker/wav2lip/thread.ts', import.meta.url), { workerData: birth, transferList: [birth.port], execArgv, name: `mouths-${this.index}` });
+    thread.on('error', (error) => { this.log.error({ err: error }, 'an inference thread failed'); });
+    return new Promise((resolve) => { thread.once('exit', () => { resolve(); }); });
+  }
 
   private receive(message: FromWorker): void {
     this.heardMs = monotonicMs();

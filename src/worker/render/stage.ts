@@ -19,6 +19,8 @@ export interface HearingStage extends Stage {
   reset(): void;
   /** The speech of one model step: 16 kHz. */
   hear(pcm: Int16Array, count: number): void;
-  /** Makes the mouth of the next `draw` from what was heard. */
-  prepare(): Promise<void>;
+  /** What frame number `frame` and those after it need has been heard: their mouths can be made, elsewhere. Does not wait for them. */
+  order(frame: number): void;
+  /** The session is over. */
+  close(): void;
 }

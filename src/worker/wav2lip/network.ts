@@ -1,14 +1,9 @@
-// A user's own Wav2Lip-type network: bound by rank and shape, checked and timed when it is loaded, run one session at a time.
+// A user's own Wav2Lip-type network: bound by rank and shape when it is loaded, run one session at a time.
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { monotonicMs } from '../../base/time.ts';
-import { FPS, FRAME_MS } from '../../media/timeline.ts';
 import { WAV2LIP_COLUMNS, WAV2LIP_MELS } from './mel.ts';
 
 const MIN_SIDE = 96;
 const MAX_SIDE = 384;
-const TIMED_RUNS = 5;
-/** Share of a frame that the network may take: the rest is for drawing, coding and sending. */
-const MAX_FRAME_SHARE = 0.8;
 
 /** The network can not be used; the message says why, with the figures. */
 export class Wav2LipRefused extends Error {}
@@ -45,8 +40,8 @@ const metadata = (values: InferenceSession['inputMetadata']): { name: string; sh
 
 export class Wav2LipNetwork {
   readonly side: number;
-  /** Share of a core that one speaking session's network takes, as measured when it was loaded. */
-  readonly costPerSession: number;
+  /** Threads of one run. */
+  readonly threads: number;
   /** [80][16], to be filled before `run`. */
   readonly mel = new Float32Array(WAV2LIP_MELS * WAV2LIP_COLUMNS);
   /** [3][S][S], BGR 0..1, written by `run`. */
@@ -56,37 +51,25 @@ export class Wav2LipNetwork {
   private readonly shape: Wav2LipShape;
   private readonly melTensor: Tensor;
 
-  private constructor(session: InferenceSession, shape: Wav2LipShape, msPerFrame: number) {
+  private constructor(session: InferenceSession, shape: Wav2LipShape, threads: number) {
     this.session = session;
     this.shape = shape;
     this.side = shape.side;
-    this.costPerSession = msPerFrame * FPS / 1000;
+    this.threads = threads;
     this.picture = new Float32Array(3 * shape.side * shape.side);
     this.melTensor = new Tensor('float32', this.mel, [1, 1, WAV2LIP_MELS, WAV2LIP_COLUMNS]);
   }
 
   /**
-   * Loads, binds and times the network on the calling thread.
-   * @throws Wav2LipRefused when its shapes do not fit, it gives something else than a picture, or it can not hold the frame rate here
+   * Loads and binds the network. It runs on the thread that asks, and blocks it.
+   * @throws Wav2LipRefused when the file is none that the library reads, or its shapes do not fit
    */
-  static async load(file: string, providers: readonly string[], maxFrameMs = FRAME_MS * MAX_FRAME_SHARE): Promise<Wav2LipNetwork> {
-    const session = await InferenceSession.create(file, { executionProviders: [...providers], intraOpNumThreads: 1, interOpNumThreads: 1, executionMode: 'sequential', graphOptimizationLevel: 'all', logSeverityLevel: 3 })
-      .catch((error: unknown) => { throw new Wav2LipRefused(`WAV2LIP_MODEL ${file} can not be loaded: ${error instanceof Error ? error.message.split('\n')[0]! : String(error)}`); });
-    const shape = bindShapes(metadata(session.inputMetadata), metadata(session.outputMetadata));
-    const trial = new Wav2LipNetwork(session, shape, 0);
-    const image = trial.imageTensor(new Float32Array(6 * shape.side * shape.side));
-    await trial.run(image); // the first run allocates
-    let bestMs = Infinity;
-    for (let i = 0; i < TIMED_RUNS; i += 1) {
-      const startMs = monotonicMs();
-      await trial.run(image);
-      bestMs = Math.min(bestMs, monotonicMs() - startMs);
-    }
-    if (bestMs > maxFrameMs) {
-      await session.release();
-      throw new Wav2LipRefused(`WAV2LIP_MODEL takes ${bestMs.toFixed(1)} ms a frame on this machine and has ${maxFrameMs.toFixed(1)}: it can not hold ${FPS} frames a second`);
-    }
-    return new Wav2LipNetwork(session, shape, bestMs);
+  static async load(file: string, providers: readonly string[], threads = 1): Promise<Wav2LipNetwork> {
+    const session = await InferenceSession.create(file, {
+      executionProviders: [...providers], intraOpNumThreads: threads, interOpNumThreads: 1, executionMode: 'sequential', graphOptimizationLevel: 'all', logSeverityLevel: 3,
+      extra: { session: { intra_op: { allow_spinning: '0' } } }, // threads that wait for work would wait on somebody's core
+    }).catch((error: unknown) => { throw new Wav2LipRefused(`WAV2LIP_MODEL ${file} can not be loaded: ${error instanceof Error ? error.message.split('\n')[0]! : String(error)}`); });
+    return new Wav2LipNetwork(session, bindShapes(metadata(session.inputMetadata), metadata(session.outputMetadata)), threads);
   }
 
   imageTensor(values: Float32Array): Tensor { return new Tensor('float32', values, [1, 6, this.side, this.side]); }

@@ -1,136 +1,130 @@
 // Draws a face with a user's own Wav2Lip-type network: the rig keeps the eyes alive, the network's lower face is laid over it with soft edges.
+//
+// The network runs on a thread of its own (mouths.ts), two frames ahead of the picture: the stream looks ahead by as much more, so a mouth that is ready in
+// time is shown with its own sound. One that is not leaves the last one where it is; nobody waits.
+import { monotonicMs } from '../../base/time.ts';
 import { ARTICULATION_SIZE, POSE_INDEX } from '../../media/articulation.ts';
-import { LANDMARK_COUNT, decodeFaceAsset } from '../../media/face-asset.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
-import { SPEECH_RATE } from '../../media/timeline.ts';
+import { FRAME_MS } from '../../media/timeline.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
+import type { FaceStageOptions } from '../render/face-stage.ts';
 import { IdleMotion } from '../render/idle-motion.ts';
 import type { HearingStage } from '../render/stage.ts';
-import { WAV2LIP_LOOKAHEAD_MS, Wav2LipMel } from './mel.ts';
-import type { Wav2LipNetwork } from './network.ts';
+import { type Box, OPAQUE, patchBytes, patchPixels } from './face.ts';
+import { WAV2LIP_LOOKAHEAD_MS } from './mel.ts';
+import type { FromMouths, Wanted } from './messages.ts';
+import type { MouthListener, Mouths } from './mouths.ts';
 
-/** The published inference code gives the detector's box this much more below the chin (pads 0 10 0 0, at its picture sizes). */
-const CHIN_PADDING = 0.04;
-/** Width of the soft edge, as a share of the box. */
-const FEATHER = 0.12;
 /** How fast the network's mouth takes the place of the resting one, and gives it back, per frame. */
 const FADE = 0.34;
-
-interface Box { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
-
-/** What is the same for every session with this face and network: the network's view of it, and where its answer goes. */
-export class Wav2LipFace {
-  readonly asset: FaceAsset;
-  readonly box: Box;
-  /** [6][S][S], BGR 0..1: the face with its lower half masked, then whole. */
-  readonly image: Float32Array;
-  /** Opacity of the network's picture over the box, 0..1. */
-  readonly alpha: Float32Array;
-
-  constructor(bytes: Uint8Array, asset: FaceAsset, side: number) {
-    const { neutral, landmarks, width, height } = decodeFaceAsset(bytes);
-    this.asset = asset;
-    this.box = boxOf(landmarks, width, height);
-    const rgba = new Uint8Array(width * height * 4);
-    native.i420ToRgba(neutral, width, height, rgba);
-    this.image = imageOf(rgba, width, this.box, side);
-    this.alpha = alphaOf(this.box);
-  }
-}
-
-function boxOf(landmarks: Float32Array, width: number, height: number): Box {
-  let [left, right, top, bottom] = [width, 0, height, 0];
-  for (let i = 0; i < LANDMARK_COUNT; i += 1) {
-    left = Math.min(left, landmarks[i * 3]!);
-    right = Math.max(right, landmarks[i * 3]!);
-    top = Math.min(top, landmarks[i * 3 + 1]!);
-    bottom = Math.max(bottom, landmarks[i * 3 + 1]!);
-  }
-  bottom += CHIN_PADDING * (bottom - top);
-  const even = (value: number, limit: number): number => Math.min(limit, Math.max(0, Math.round(value / 2) * 2));
-  const [x, y] = [even(left, width - 32), even(top, height - 32)];
-  return { x, y, width: even(right, width) - x, height: even(bottom, height) - y };
-}
-
-function imageOf(rgba: Uint8Array, stride: number, box: Box, side: number): Float32Array {
-  const plane = side * side;
-  const image = new Float32Array(6 * plane);
-  for (let y = 0; y < side; y += 1) {
-    for (let x = 0; x < side; x += 1) {
-      const sourceX = Math.min(box.x + box.width - 1, Math.floor(box.x + (x + 0.5) * box.width / side));
-      const sourceY = Math.min(box.y + box.height - 1, Math.floor(box.y + (y + 0.5) * box.height / side));
-      const source = (sourceY * stride + sourceX) * 4;
-      for (let channel = 0; channel < 3; channel += 1) {
-        const value = rgba[source + 2 - channel]! / 255; // BGR, as OpenCV reads pictures
-        image[(3 + channel) * plane + y * side + x] = value;
-        if (y < side / 2) image[channel * plane + y * side + x] = value;
-      }
-    }
-  }
-  return image;
-}
-
-/** Full in the middle of the lower half, soft towards the cheeks, the chin and the upper half, which the network only copies. */
-function alphaOf({ width, height }: Box): Float32Array {
-  const ramp = (value: number): number => { const t = Math.min(1, Math.max(0, value)); return t * t * (3 - 2 * t); };
-  const alpha = new Float32Array(width * height);
-  for (let y = 0; y < height; y += 1) {
-    for (let x = 0; x < width; x += 1) {
-      const [u, v] = [(x + 0.5) / width, (y + 0.5) / height];
-      alpha[y * width + x] = ramp(Math.min(u, 1 - u) / FEATHER) * ramp((v - 0.5) / FEATHER) * ramp((1 - v) / (FEATHER / 2));
-    }
-  }
-  return alpha;
-}
+/** How many frames before its own a mouth is asked for. One would do for a thread that always gets its core at once. */
+const LEAD_FRAMES = 2;
+/** Patches of a session: those asked for, the one that is shown, one that came late and one to spare. */
+const SLOTS = LEAD_FRAMES + 3;
 
 const STILL = [POSE_INDEX.yaw, POSE_INDEX.pitch, POSE_INDEX.roll, POSE_INDEX.shiftX, POSE_INDEX.shiftY, POSE_INDEX.breath] as const;
 
-export class Wav2LipStage implements HearingStage {
+/** How a stage's session hears of its network. */
+export interface NetworkListener {
+  onMouth(tookMs: number): void;
+  onFailure(error: Error): void;
+}
+
+interface Patch { readonly box: Box; readonly alpha: Uint16Array; readonly slots: readonly Uint8Array[] }
+
+export class Wav2LipStage implements HearingStage, MouthListener {
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;
-  readonly lookaheadMs = WAV2LIP_LOOKAHEAD_MS;
-  private readonly face: Wav2LipFace;
-  private readonly network: Wav2LipNetwork;
+  readonly lookaheadMs = WAV2LIP_LOOKAHEAD_MS + LEAD_FRAMES * FRAME_MS;
+  /** Frames of speech that showed the mouth of one before, since theirs was not ready. */
+  repeated = 0;
+  private readonly asset: FaceAsset;
+  private readonly mouths: Mouths;
+  private readonly listener: NetworkListener;
+  private readonly id: number;
   private readonly renderer: FaceRenderer;
   private readonly motion: IdleMotion;
-  private readonly mel = new Wav2LipMel();
-  private readonly image;
   private readonly base: Uint8Array;
   private readonly rest = new Float32Array(ARTICULATION_SIZE);
-  private readonly mouth: Float32Array;
-  private heardSamples = 0;
+  private readonly heard: Int16Array[] = [];
+  private isNew = true;
+  private lastWanted = -1;
+  /** Null until the thread has opened the face. */
+  private patch: Patch | null = null;
+  private readonly free: number[] = [];
+  /** Frame that each slot was asked for; -1: in a former utterance. */
+  private readonly frameOf = new Int32Array(SLOTS).fill(-1);
+  /** Slots made and not yet shown, in order. */
+  private readonly ready: number[] = [];
+  /** Slot on the picture; -1: none. */
+  private shown = -1;
+  /** A mouth of the present utterance has been shown. */
+  private hasMouth = false;
   private presence = 0;
   private wasLaid = false;
 
-  constructor(face: Wav2LipFace, network: Wav2LipNetwork, { seed, emotion, startFrame }: { seed: number; emotion: number; startFrame: number }) {
-    const { width, height } = face.asset;
-    this.face = face;
-    this.network = network;
-    this.image = network.imageTensor(face.image);
-    this.mouth = new Float32Array(network.picture.length);
+  constructor(asset: FaceAsset, bytes: SharedArrayBuffer, mouths: Mouths, { seed, emotion, startFrame }: FaceStageOptions, listener: NetworkListener) {
+    const { width, height } = asset;
+    this.asset = asset;
+    this.mouths = mouths;
+    this.listener = listener;
     this.picture = new Uint8Array(i420Bytes(width, height));
     this.base = new Uint8Array(i420Bytes(width, height));
     this.dirty = new Uint8Array(macroblocks(width, height));
-    this.renderer = new native.FaceRenderer(face.asset);
+    this.renderer = new native.FaceRenderer(asset);
     this.renderer.setEmotion(emotion, 1);
     this.motion = new IdleMotion(seed, startFrame);
+    this.id = mouths.open(bytes, SLOTS, this);
   }
+
+  // ── what the inference thread says ────────────────────────────────────────────────────────────────────────────────────
+
+  opened({ box, alpha, patches }: FromMouths & { readonly type: 'opened' }): void {
+    const size = patchBytes(box);
+    this.patch = { box, alpha, slots: Array.from({ length: SLOTS }, (_, slot) => new Uint8Array(patches, slot * size, size)) };
+    for (let slot = 0; slot < SLOTS; slot += 1) this.free.push(slot);
+  }
+
+  made(slot: number, tookMs: number | null): void {
+    if (tookMs !== null) this.listener.onMouth(tookMs);
+    if (tookMs === null || this.frameOf[slot]! < 0) this.free.push(slot);
+    else this.ready.push(slot);
+  }
+
+  failed(why: string): void { this.listener.onFailure(new Error(why)); }
+
+  // ── sound ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   reset(): void {
-    this.mel.reset();
-    this.heardSamples = 0;
+    this.isNew = true;
+    this.hasMouth = false;
+    this.heard.length = 0;
+    this.lastWanted = -1;
+    this.free.push(...this.ready);
+    this.ready.length = 0;
+    this.frameOf.fill(-1); // those on their way are put aside when they come
   }
 
-  hear(pcm: Int16Array, count: number): void {
-    this.mel.push(pcm, count);
-    this.heardSamples += count;
+  hear(pcm: Int16Array, count: number): void { this.heard.push(pcm.slice(0, count)); }
+
+  order(frame: number): void {
+    const nowMs = monotonicMs();
+    const last = frame + LEAD_FRAMES;
+    const wanted: Wanted[] = [];
+    // One in the usual way of things; all that lie ahead when an utterance begins or frames were left out.
+    for (let next = Math.max(this.lastWanted, frame) + 1; next <= last && this.free.length > 0; next += 1) {
+      const slot = this.free.pop()!;
+      this.frameOf[slot] = this.lastWanted = next;
+      wanted.push({ frame: next, slot, backMs: (last - next) * FRAME_MS, dueMs: nowMs + (next - frame) * FRAME_MS });
+    }
+    this.mouths.hear(this.id, this.isNew, joined(this.heard), wanted);
+    this.isNew = false;
+    this.heard.length = 0;
   }
 
-  async prepare(): Promise<void> {
-    this.mel.window(this.heardSamples * 1000 / SPEECH_RATE - this.lookaheadMs, this.network.mel);
-    await this.network.run(this.image);
-    this.mouth.set(this.network.picture);
-  }
+  close(): void { this.mouths.close(this.id); }
+
+  // ── picture ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   draw(frame: number, _articulation: Float32Array, isSpeaking: boolean): void {
     // The network knows one pose only, so the head stays where it was photographed; eyes and brows live.
@@ -138,7 +132,9 @@ export class Wav2LipStage implements HearingStage {
     for (const channel of STILL) pose[channel] = 0;
     this.renderer.render(this.rest, pose, this.base, this.dirty);
     this.picture.set(this.base);
-    this.presence = Math.min(1, Math.max(0, this.presence + (isSpeaking ? FADE : -FADE)));
+    const isFresh = this.take(frame);
+    if (isSpeaking && this.hasMouth && !isFresh) this.repeated += 1;
+    this.presence = Math.min(1, Math.max(0, this.presence + (isSpeaking && this.hasMouth ? FADE : -FADE)));
     if (this.presence > 0) this.lay();
     if (this.presence > 0 || this.wasLaid) this.markBox();
     this.wasLaid = this.presence > 0;
@@ -146,35 +142,52 @@ export class Wav2LipStage implements HearingStage {
 
   hold(): void { this.dirty.fill(0); }
 
-  /** Lays the network's mouth over the picture. BT.601 limited range, as everywhere. */
+  /** Shows the newest mouth whose frame has come. @returns whether there is one */
+  private take(frame: number): boolean {
+    const { ready, free, frameOf, shown } = this;
+    while (ready.length > 0 && frameOf[ready[0]!]! <= frame) {
+      if (this.shown >= 0) free.push(this.shown);
+      this.shown = ready.shift()!;
+      this.hasMouth = true;
+    }
+    return this.shown !== shown;
+  }
+
+  /** Lays the mouth over the picture. */
   private lay(): void {
-    const { face: { box, alpha, asset }, mouth, picture, presence, network: { side } } = this;
-    const plane = side * side;
-    const chroma = asset.width * asset.height;
-    for (let y = box.height >> 1; y < box.height; y += 1) {
-      const sourceY = Math.min(side - 1, Math.floor((y + 0.5) * side / box.height));
-      for (let x = 0; x < box.width; x += 1) {
-        const opacity = alpha[y * box.width + x]! * presence;
-        if (opacity < 0.004) continue;
-        const at = sourceY * side + Math.min(side - 1, Math.floor((x + 0.5) * side / box.width));
-        const [b, g, r] = [mouth[at]!, mouth[plane + at]!, mouth[2 * plane + at]!];
-        const target = (box.y + y) * asset.width + box.x + x;
-        picture[target] = mix(picture[target]!, 16 + 65.481 * r + 128.553 * g + 24.966 * b, opacity);
-        if (((x | y) & 1) !== 0) continue;
-        const half = chroma + ((box.y + y) >> 1) * (asset.width >> 1) + ((box.x + x) >> 1);
-        picture[half] = mix(picture[half]!, 128 - 37.797 * r - 74.203 * g + 112 * b, opacity);
-        picture[half + (chroma >> 2)] = mix(picture[half + (chroma >> 2)]!, 128 + 112 * r - 93.786 * g - 18.214 * b, opacity);
-      }
+    const { asset: { width: stride, height }, patch, picture, presence, shown } = this;
+    const { box: { x: left, y, width, height: boxHeight, top }, alpha, slots } = patch!;
+    const mouth = slots[shown]!;
+    const share = Math.round(presence * OPAQUE);
+    const rows = boxHeight - top;
+    for (let row = 0; row < rows; row += 1) blend(picture, (y + top + row) * stride + left, mouth, row * width, width, alpha, row * width, 1, share);
+    let from = patchPixels(patch!.box);
+    for (let plane = stride * height, i = 0; i < 2; i += 1, plane += stride * height / 4) {
+      for (let row = 0; row < rows; row += 2, from += width / 2) blend(picture, plane + ((y + top + row) * stride / 2 + left) / 2, mouth, from, width / 2, alpha, row * width, 2, share);
     }
   }
 
   private markBox(): void {
-    const { box, asset } = this.face;
-    const columns = Math.ceil(asset.width / 16);
-    for (let row = (box.y + (box.height >> 1)) >> 4; row <= (box.y + box.height - 1) >> 4; row += 1) {
-      this.dirty.fill(1, row * columns + (box.x >> 4), row * columns + ((box.x + box.width - 1) >> 4) + 1);
+    const { x, y, width, height, top } = this.patch!.box;
+    const columns = Math.ceil(this.asset.width / 16);
+    for (let row = (y + top) >> 4; row <= (y + height - 1) >> 4; row += 1) {
+      this.dirty.fill(1, row * columns + (x >> 4), row * columns + ((x + width - 1) >> 4) + 1);
     }
   }
 }
 
-const mix = (from: number, to: number, share: number): number => Math.min(255, Math.max(0, Math.round(from + (to - from) * share)));
+/** One row of a plane: `opacity`, read every `step`-th value from `at`, and `share` are 0..OPAQUE. */
+function blend(to: Uint8Array, toAt: number, from: Uint8Array, fromAt: number, count: number, opacity: Uint16Array, at: number, step: number, share: number): void {
+  for (let i = 0; i < count; i += 1) {
+    const value = to[toAt + i]!;
+    to[toAt + i] = value + (((from[fromAt + i]! - value) * opacity[at + i * step]! * share + OPAQUE * OPAQUE / 2) >> 16);
+  }
+}
+
+function joined(parts: readonly Int16Array[]): Int16Array {
+  if (parts.length === 1) return parts[0]!;
+  const whole = new Int16Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) { whole.set(part, at); at += part.length; }
+  return whole;
+}

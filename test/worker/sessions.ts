@@ -1,0 +1,39 @@
+// Sessions of a worker without a network and without a front, for tests of what happens between the lane and the transport.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { monotonicMs } from '../../src/base/time.ts';
+import { LaneWriter, createLane } from '../../src/link/audio-lane.ts';
+import type { FromWorker } from '../../src/link/messages.ts';
+import { Sheet, createSheet } from '../../src/metrics/sheet.ts';
+import type { SpeechModel } from '../../src/worker/inference/speech-model.ts';
+import { createInstruments } from '../../src/worker/instruments.ts';
+import type { Endpoint } from '../../src/worker/peer/endpoint.ts';
+import type { Peer } from '../../src/worker/peer/peer.ts';
+import { FaceShelf } from '../../src/worker/render/face-shelf.ts';
+import { WorkerSession, type WorkerContext } from '../../src/worker/session.ts';
+
+const file = readFileSync(path.join(import.meta.dirname, '../../models/build/faces/ava.face'));
+export const ava = new SharedArrayBuffer(file.length);
+new Uint8Array(ava).set(file);
+
+const stats = { packetsSent: 0, bytesSent: 0, packetsRetransmitted: 0, nacksReceived: 0, plisReceived: 0, firsReceived: 0, packetsLost: 0, fractionLost: 0, jitterMs: 0, roundTripMs: 0, packetsReceived: 0, datagramsRejected: 0, targetBitrateKbps: 600 };
+
+/** A peer that takes everything and sends nothing: the transport has its own tests and its own bench. */
+export const sinkPeer: Peer = {
+  answer: () => Promise.resolve('v=0'), videoCodec: 'vp8', isConnected: true, stats, packetizeMs: 0.01,
+  sendVideo: () => 1, sendAudio: () => 1, poll: () => {}, close: () => Promise.resolve(),
+};
+
+export const workerContext = (model: SpeechModel, peer: Peer, post: (message: FromWorker) => void = () => {}): WorkerContext => ({
+  endpoint: { createPeer: () => peer } as unknown as Endpoint,
+  model, faces: new FaceShelf(), wav2lip: null, instruments: createInstruments(new Sheet(createSheet())), post, videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32,
+});
+
+/** A session whose peer is connected: media flows from its `begin` on. */
+export async function joinSession(id: string, context: WorkerContext, renderer = 'rig'): Promise<{ session: WorkerSession; writer: LaneWriter }> {
+  const lane = createLane();
+  const session = new WorkerSession({ sessionId: id, face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer, handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane }, context);
+  await session.offer('v=0');
+  session.onConnected(monotonicMs(), monotonicMs());
+  return { session, writer: new LaneWriter(lane) };
+}
