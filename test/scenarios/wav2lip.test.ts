@@ -5,6 +5,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { LightPeer } from '../../bench/peers/light-peer.ts';
+import { createLogger } from '../../src/base/log.ts';
+import { loadConfig } from '../../src/config.ts';
+import { startServer as startHere } from '../../src/server.ts';
 import { call, startServer } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
 import { smallNetwork } from '../worker/wav2lip/small-network.ts';
@@ -44,5 +47,31 @@ test('a network that can not be used is told in the log, is not offered, and har
     assert.equal((await call(server, '/compose/token', { faceId: 'ava', model: 'rig' })).status, 200);
   } finally {
     await server.stop();
+  }
+});
+
+test('a worker that dies while its network runs takes nobody along, and its successor has the network too', async () => {
+  const file = path.join(folder, 'busy.onnx');
+  writeFileSync(file, smallNetwork(96, { layers: 4 })); // busy for a good part of each frame
+  const server = await startHere(loadConfig({ PORT: '0', DATA_DIR: path.join(folder, 'data'), WORKERS: '1', DRAIN_SECONDS: '0', WAV2LIP_MODEL: file }), createLogger('fatal'));
+  try {
+    const { pcm } = await synthesize('A network of my own, and a worker that dies.');
+    for (let round = 0; round < 3; round += 1) {
+      const peer = await LightPeer.connect({ target: server, codec: 'vp8', faceId: 'ava', token: { model: 'wav2lip' } });
+      await peer.speak(pcm, 'burst');
+      await new Promise((resolve) => { setTimeout(resolve, 500 + 11 * round); });
+      const killed = server.pool.handles[0]!;
+      killed.kill();
+      const deadline = performance.now() + 20_000;
+      while (server.pool.handles[0] === killed || !server.pool.handles[0]!.isReady) {
+        assert.ok(performance.now() < deadline, 'the worker is replaced');
+        await new Promise((resolve) => { setTimeout(resolve, 20); });
+      }
+      assert.match(peer.figures.ending ?? '', /WORKER_LOST/);
+      assert.ok(server.pool.renderers.includes('wav2lip'));
+      await peer.close();
+    }
+  } finally {
+    await server.stop(0);
   }
 });
