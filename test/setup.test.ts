@@ -56,14 +56,16 @@ test('what only shows once the start has begun is told in one line as well, and 
 });
 
 test('a bad setting, an unknown task and an unknown argument are told in one line', () => {
-  const main = (env: Record<string, string>, ...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], { cwd: root, encoding: 'utf8', env: { PATH: process.env['PATH'], ...env } });
+  const main = (env: Record<string, string>, ...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], { cwd: root, encoding: 'utf8', timeout: 60_000, env: { PATH: process.env['PATH'], ...env } });
   const bad = main({ PORT: '99999' });
   assert.equal(bad.status, 1);
   assert.match(bad.stderr, /PORT=99999: /);
   assert.doesNotMatch(bad.stderr, /at .*\.ts:\d+/);
+  // Where a directory is and none can be made in it, Node's recursive mkdir never comes back.
+  assert.equal(main({ DATA_DIR: '/proc/mouthpiece/data' }).stderr, 'mouthpiece: DATA_DIR=/proc/mouthpiece/data cannot be used (ENOENT). Name a directory that this user may write to.\n');
   assert.equal(main({ DATA_DIR: '/dev/null/data' }).stderr, 'mouthpiece: DATA_DIR=/dev/null/data cannot be used (ENOTDIR). Name a directory that this user may write to.\n');
   assert.match(main({}, '--port=1').stderr, /unknown argument '--port=1'/);
-  assert.match(main({ DATA_DIR: path.join(root, 'package.json') }).stderr, /^mouthpiece: DATA_DIR=\S+ cannot be used \(EEXIST\)\. Name a directory that this user may write to\.\n$/);
+  assert.match(main({ DATA_DIR: path.join(root, 'package.json') }).stderr, /^mouthpiece: DATA_DIR=\S+ cannot be used \(ENOTDIR\)\. Name a directory that this user may write to\.\n$/);
   const task = spawnSync(process.execPath, ['scripts/run.mjs', 'nonsense'], { cwd: root, encoding: 'utf8', env: { ...process.env, MOUTHPIECE_SKIP_APT: '1' } });
   assert.equal(task.status, 1);
   assert.match(task.stderr, /unknown task 'nonsense'/);

@@ -9,7 +9,7 @@ const ROOM_BYTES = 1 << 20;
 /** Makes the data directory if need be, and sees whether something can be written there. @throws Error with one line to act on when it cannot be used */
 export async function prepareDataDir(dataDir: string): Promise<void> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await makeDirectory(dataDir);
     const trial = path.join(dataDir, `.trial-${newUuid().slice(0, 8)}`);
     try {
       await writeFile(trial, new Uint8Array(ROOM_BYTES));
@@ -20,6 +20,20 @@ export async function prepareDataDir(dataDir: string): Promise<void> {
     const { code } = error as NodeJS.ErrnoException;
     const advice = code === 'ENOSPC' || code === 'EDQUOT' ? 'The disk is full: make room, or name a directory elsewhere.' : 'Name a directory that this user may write to.';
     throw new Error(`DATA_DIR=${dataDir} cannot be used (${code}). ${advice}`, { cause: error });
+  }
+}
+
+/** With its parents. Node's own `recursive` tries for ever where a parent is there and nothing can be made in it, as in /proc, whose answer is ENOENT. */
+async function makeDirectory(directory: string): Promise<void> {
+  const make = async (): Promise<void> => {
+    await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => { if (error.code !== 'EEXIST') throw error; });
+  };
+  try {
+    await make();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || path.dirname(directory) === directory) throw error;
+    await makeDirectory(path.dirname(directory));
+    await make();
   }
 }
 
