@@ -39,6 +39,7 @@ export const FACE_WARNINGS = {
   MOUTH_OPEN: 'The mouth is open; it was closed for the resting face. A picture with the lips together will look more natural.',
   EYES_HIDDEN: 'The eyes cannot be seen, so they will not blink.',
   EYES_CLOSED: 'The eyes are closed, so they will not blink. A picture with open eyes will look more alive.',
+  CHIN_COVERED: 'Something covers the chin, perhaps a microphone or a scarf, and will move with the mouth. A picture without it will look better.',
   OTHER_FACES: 'Other faces are in the picture; the largest one was used.',
   CROPPED: 'There is little room around the head; it will move less.',
 } as const;

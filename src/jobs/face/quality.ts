@@ -70,6 +70,18 @@ const SURE_SEAM = .38;
 /** A line between the lips that is this clear on one side and gone in the middle: a finger lies on them. Bare mouths that are as clear on a side have 0.34 and more in the middle. */
 const CLEAR_SEAM = .4;
 const NO_SEAM = .05;
+/** So much less contrast in the middle third of a line that is clear on a side (bare mouths: 0.44 and more): a hand or a microphone lies across the lips. */
+const SEAM_SIDES = .5;
+const BROKEN_SEAM = .36;
+/** Nowhere a line between the lips (bare mouths: 0.19 and more, even blurred), and a chin of another colour. */
+const ANY_SEAM = .08;
+/** The chin's colour is this far from the cheeks', and that much further than the skin beside the mouth and under the nose is, where a beard would be: something is before it. */
+const CHIN_COLOUR = 22;
+const CHIN_ALONE = 8;
+/** With that, what is seen of the mouth is too little: lips of two colours, or a line between them that is faint, or fainter in the middle. */
+const LIPS_APART = 20;
+const PARTLY_SEEN = .6;
+const UNSEEN = .15;
 /** The chin's colour is another than the cheeks': a mask, unless the lips say that it is a beard. */
 const OTHER_COLOUR = 22;
 
@@ -78,10 +90,11 @@ const OTHER_COLOUR = 22;
  * @throws FaceError when the mouth cannot be seen
  */
 export function judgeCrop(crop: Crop): FaceWarning[] {
-  const { lips, seam, seamSides, seamMiddle, lowerFace } = mouthEvidence(crop);
-  if (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) throw new FaceError('MOUTH_COVERED');
+  const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } = mouthEvidence(crop);
+  if ((seamSides < ANY_SEAM && lowerFace > OTHER_COLOUR) || (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) || (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides)) throw new FaceError('MOUTH_COVERED');
+  if (chinAlone && (lipsApart > LIPS_APART || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN)) throw new FaceError('MOUTH_COVERED');
   if (seam < SURE_SEAM && (lips < NO_LIPS || (lips < FAINT_LIPS && seam < FAINT_SEAM) || (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR))) throw new FaceError('MOUTH_COVERED');
-  const warnings: FaceWarning[] = [];
+  const warnings: FaceWarning[] = chinAlone ? ['CHIN_COVERED'] : [];
   if (crop.scale < .6) warnings.push('LOW_RESOLUTION');
   if (crop.room < .85 * ROOMY || crop.invented > .08) warnings.push('CROPPED');
   const { bright, clipped } = exposure(crop);
@@ -101,6 +114,10 @@ interface MouthEvidence {
   readonly seamMiddle: number;
   /** Colour distance of the chin from the cheeks. */
   readonly lowerFace: number;
+  /** The chin's colour differs from that of the cheeks, and the skin round the mouth does not: it is no beard. */
+  readonly chinAlone: boolean;
+  /** Colour distance of the lower lip from the upper one. */
+  readonly lipsApart: number;
 }
 
 export function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>): MouthEvidence {
@@ -114,13 +131,27 @@ export function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>)
   const cheeks = CHEEKS.slice(0, 2).flatMap((index) => patchAt(image, px(points, index), py(points, index), 8));
   const chin = BELOW_LIPS.flatMap((index) => patchAt(image, px(points, index), py(points, index), 6));
   const contrasts = seamContrasts(image, points, frame);
+  const fromCheek = (indices: readonly number[], radius: number): number => {
+    const patch = indices.flatMap((index) => patchAt(image, px(points, index), py(points, index), radius));
+    return Math.min(...CHEEKS.slice(0, 2).map((index) => colourDistance(image, patch, patchAt(image, px(points, index), py(points, index), 8))));
+  };
+  const chinColour = fromCheek(BELOW_LIPS, 6);
+  const bearded = Math.max(fromCheek([PHILTRUM], 4), ...BESIDE_LIPS.map((index) => fromCheek([index], 6)));
+  const lip = (outline: readonly number[], edge: readonly number[]): number[] => {
+    const mask = outlineMask(image, points, [...outline, ...edge.toReversed()]);
+    return indicesWhere(mask, (i) => mask.data[i]! > .8);
+  };
   return {
+    chinAlone: chinColour > CHIN_COLOUR && chinColour - bearded > CHIN_ALONE,
+    lipsApart: colourDistance(image, lip(UPPER_OUTER, UPPER_INNER), lip(LOWER_OUTER, LOWER_INNER)),
     lips: colourDistance(image, lips, around), seam: median(contrasts), seamSides: Math.max(median(contrasts.slice(0, 5)), median(contrasts.slice(10))), seamMiddle: median(contrasts.slice(5, 10)),
     lowerFace: colourDistance(image, chin, cheeks),
   };
 }
 
 const BELOW_LIPS = [200, 201, 421] as const;
+const BESIDE_LIPS = [212, 432] as const;
+const PHILTRUM = 164;
 
 /** Across the inner lips, at fifteen places along them: how far the middle is from the ends. */
 function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): number[] {

@@ -41,7 +41,8 @@ function chromaAt(image: RgbImage, index: number): number {
   return Math.hypot(a, b);
 }
 
-function insideEye(image: RgbImage, points: Landmarks, eye: EyeIndices): number[] {
+/** @returns the pixels between the lids */
+export function insideEye(image: RgbImage, points: Landmarks, eye: EyeIndices): number[] {
   const outline = [eye.outer, ...eye.upper, eye.inner, ...eye.lower.toReversed()].map((i) => ({ x: px(points, i), y: py(points, i) }));
   const mask = polygonMask(image.width, image.height, outline);
   const inside: number[] = [];

@@ -213,6 +213,13 @@ test('dark glasses do not blink', async () => {
   for (const lid of [lidLeft, lidRight]) assert.ok(lid?.alpha.every((value) => value === 0));
 });
 
+test('eyes in dark make-up blink all the same', async () => {
+  const ring = (x: number): string => `<path d="M${x - 68} 440 a68 46 0 1 1 136 0 a68 46 0 1 1 -136 0 M${x - 40} 440 a40 14 0 1 0 80 0 a40 14 0 1 0 -80 0Z"/>`;
+  const made = `<g fill="#241c20" fill-rule="evenodd">${ring(428)}${ring(586)}</g>`;
+  const { warnings } = await create(await drawnOver('noah', made));
+  assert.ok(!warnings.includes('EYES_HIDDEN'));
+});
+
 test('a portrait with closed eyes keeps them closed, with a warning', async () => {
   for (const id of ['noah', 'priya'] as const) {
     const open = await create(portraitOf(id));
@@ -245,6 +252,12 @@ test('refuses what cannot speak, with the reason', async () => {
   await rejects(await drawnOver('samuel', mask), 'MOUTH_COVERED');
   await rejects(await drawnOver('mei', '<circle cx="520" cy="630" r="95" fill="#2b2b2e"/>'), 'MOUTH_COVERED');
   for (const [id, skin] of [['ava', '#d8a285'], ['samuel', '#6b4432']] as const) await rejects(await drawnOver(id, `<rect x="490" y="560" width="50" height="260" rx="25" fill="${skin}" stroke="#0004" stroke-width="3"/>`), 'MOUTH_COVERED');
+  const microphone = (x: number, y: number, radius: number, foam: string): string => `<circle cx="${x}" cy="${y}" r="${radius}" fill="${foam}"/><rect x="${x - .35 * radius}" y="${y + .8 * radius}" width="${.7 * radius}" height="400" fill="#151517"/>`;
+  for (const [x, y, radius, foam] of [[514, 660, 55, '#26262a'], [560, 640, 60, '#26262a'], [514, 620, 70, '#26262a'], [514, 650, 55, '#7a7a80'], [514, 650, 55, '#a02020']] as const) await rejects(await drawnOver('walter', microphone(x, y, radius, foam)), 'MOUTH_COVERED');
+  const hand = [460, 494, 528, 562].map((x) => `<rect x="${x - 24}" y="590" width="48" height="260" rx="24" fill="#d8a285" stroke="#0003" stroke-width="3"/>`).join('');
+  await rejects(await drawnOver('ava', hand), 'MOUTH_COVERED');
+  for (const id of ['ava', 'samuel', 'walter']) assert.deepEqual((await create(await drawnOver(id, microphone(514, 690, 45, '#26262a')))).warnings, ['CHIN_COVERED'], `${id}: a microphone under the mouth is told`);
+  assert.deepEqual((await create(portraitOf('noah'))).warnings, [], 'a beard is no cover');
   await rejects(await drawnOver('noah', '<rect x="380" y="560" width="280" height="190" rx="60" fill="#d9a68c"/>'), 'MOUTH_COVERED');
 });
 
