@@ -26,7 +26,7 @@ export class Pipeline {
     for (let i = 0; i < count; i += 1) {
       const session = due[i]!;
       try {
-        if (this.steps[i]! > 0) session.hearing?.order(session.lastFrame);
+        if (this.steps[i]! > 0 && !session.isSoundOnly) session.hearing?.order(session.lastFrame);
         this.show(session, this.steps[i]!);
       } catch (error) {
         session.fail(error);
@@ -63,7 +63,7 @@ export class Pipeline {
     const startMs = monotonicMs();
     batch.length = 0;
     for (let i = 0; i < count; i += 1) {
-      if (this.steps[i]! <= round) continue;
+      if (this.steps[i]! <= round || due[i]!.isSoundOnly) continue;
       const { stream, mel, slot, hearing } = due[i]!;
       if (hearing !== null) { hearing.hear(stream.stepPcm[round]!, stream.stepSamples[round]!); continue; }
       mel.step(stream.stepPcm[round]!, stream.stepSamples[round]!, slot.mel, 0);
@@ -77,16 +77,17 @@ export class Pipeline {
     instruments.stage.inference.observe((doneMs - featuresMs) / 1000);
     instruments.batch.observe(batch.length);
     for (let i = 0; i < count; i += 1) {
-      if (this.steps[i]! <= round || due[i]!.hearing !== null) continue;
+      if (this.steps[i]! <= round || due[i]!.isSoundOnly || due[i]!.hearing !== null) continue;
       due[i]!.ledger.stage('features', (featuresMs - startMs) / batch.length);
       due[i]!.ledger.stage('inference', (doneMs - featuresMs) / batch.length);
     }
   }
 
-  /** Draws, codes and sends one session's frame. */
+  /** Draws, codes and sends one session's frame; one without a picture only says when it speaks. */
   private show(session: WorkerSession, steps: number): void {
     const { instruments } = this;
     const { video, peer, face, ledger, stream, state } = session;
+    if (session.isSoundOnly && !session.isOver) session.announce(state.update(stream, monotonicMs()));
     if (session.isOver || video === null || peer === null) return;
     const startMs = monotonicMs();
     session.articulation.update(stream.isActive ? session.slot.articulation : null);

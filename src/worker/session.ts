@@ -73,6 +73,8 @@ export class WorkerSession implements PeerListener, NetworkListener {
   /** The frame left out last, since it was too late. */
   shedFrame = -1;
   isOver = false;
+  /** The client takes no picture: nothing is understood, drawn or coded for it. */
+  isSoundOnly = false;
 
   private readonly context: WorkerContext;
   private readonly microphone: Microphone;
@@ -124,8 +126,11 @@ export class WorkerSession implements PeerListener, NetworkListener {
       this.end('invalid_offer');
       return;
     }
+    const { videoCodec } = this.peer;
+    this.isSoundOnly = videoCodec === null;
+    if (videoCodec === null) return;
     try {
-      await this.openVideo(this.peer.videoCodec);
+      await this.openVideo(videoCodec);
     } catch (error) {
       this.fail(error);
     }
@@ -163,7 +168,7 @@ export class WorkerSession implements PeerListener, NetworkListener {
     this.context.instruments.stage.inference.observe(tookMs / 1000);
   }
 
-  get isLive(): boolean { return this.connectedMs > 0 && !this.isOver && this.peer !== null && this.video !== null; }
+  get isLive(): boolean { return this.connectedMs > 0 && !this.isOver && this.peer !== null && (this.video !== null || this.isSoundOnly); }
 
   /** Puts frame 0 on this beat: from here on media flows. */
   begin(beat: number, beatMs: number): void {
@@ -236,7 +241,7 @@ export class WorkerSession implements PeerListener, NetworkListener {
     this.underrunsCounted = this.stream.underruns;
     if (!this.state.isSpeaking) return;
     bufferDepth.observe(this.stream.bufferedMs / 1000);
-    avOffset.observe(this.stream.lipsAheadMs / 1000);
+    if (!this.isSoundOnly) avOffset.observe(this.stream.lipsAheadMs / 1000);
   }
 
   stats(): SessionStats {

@@ -148,7 +148,7 @@ export class Beat {
       const frame = Math.floor((beat - session.firstBeat) / PHASES);
       if (frame <= session.lastFrame || session.isOver || this.isShed(session, frame, nowMs)) continue;
       const skipped = frame - session.lastFrame - 1;
-      if (skipped > 0 && session.lastFrame >= 0) {
+      if (skipped > 0 && session.lastFrame >= 0 && !session.isSoundOnly) {
         session.ledger.framesSkipped += skipped;
         this.instruments.skippedLate.add(skipped);
       }
@@ -175,6 +175,7 @@ export class Beat {
   private poll(): void {
     const nowMs = monotonicMs();
     const states = { connecting: 0, idle: 0, speaking: 0 };
+    this.speakers = 0;
     for (const session of this.sessions.values()) {
       try {
         session.poll(nowMs);
@@ -183,11 +184,13 @@ export class Beat {
       }
       if (session.isOver) this.remove(session);
       else if (!session.isLive) states.connecting += 1;
-      else if (session.state.isSpeaking) states.speaking += 1;
-      else states.idle += 1;
+      else {
+        states[session.state.isSpeaking ? 'speaking' : 'idle'] += 1;
+        // Sound alone costs next to nothing, and must not teach what a session costs.
+        if (!session.isSoundOnly) this.speakers += session.state.isSpeaking ? 1 : IDLE_SHARE;
+      }
     }
     for (const state of ['connecting', 'idle', 'speaking'] as const) this.instruments.sessions[state].set(states[state]);
-    this.speakers = states.speaking + states.idle * IDLE_SHARE;
   }
 
   /** Once a second, sessions or not: the front takes a worker that says nothing for dead. */

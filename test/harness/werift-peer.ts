@@ -26,16 +26,16 @@ export class WeriftPeer {
   }
 
   /** Opens the socket, offers, and resolves with START. */
-  static async connect(server: Pick<TestServer, 'url'>, token: string, codec: 'vp8' | 'h264' = 'vp8'): Promise<WeriftPeer> {
+  static async connect(server: Pick<TestServer, 'url'>, token: string, codec: 'vp8' | 'h264' = 'vp8', kinds: readonly ('audio' | 'video')[] = ['audio', 'video']): Promise<WeriftPeer> {
     const peer = new WeriftPeer(await WsClient.open(server, token), newConnection(codec));
-    await peer.offer();
+    await peer.offer(kinds);
     await peer.socket.waitFor('START', { limitMs: SETUP_LIMIT_MS });
     return peer;
   }
 
-  private async offer(): Promise<void> {
+  private async offer(kinds: readonly ('audio' | 'video')[]): Promise<void> {
     const { connection, socket } = this;
-    for (const kind of ['audio', 'video'] as const) {
+    for (const kind of kinds) {
       const transceiver = connection.addTransceiver(kind, { direction: 'recvonly' });
       const stream = this[kind];
       transceiver.onTrack.subscribe((track) => {

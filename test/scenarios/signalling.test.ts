@@ -228,6 +228,23 @@ describe('the socket', { concurrency: true }, () => {
       await peer.close();
     }
   });
+
+  test('a client that offers sound alone hears the speech, and no picture is coded', async () => {
+    const token = await createToken(server);
+    const peer = await WeriftPeer.connect(server, token, 'vp8', ['audio']);
+    try {
+      const from = peer.socket.messages.length;
+      peer.socket.speak((await synthesize('Sound alone.')).pcm);
+      await peer.socket.waitFor('SPEAK', { from });
+      await peer.socket.waitFor('SILENT', { from });
+      assert.ok(peer.audio.packets.filter(({ payload }) => payload.length > 20).length > 20, 'speech arrives');
+      const id = (JSON.parse(peer.socket.messages.find(({ text }) => text.includes('session_id'))!.text) as { session_id: string }).session_id;
+      const { body } = await call(server, `/sessions/${id}/stats`);
+      assert.deepEqual([body.codec, body.framesSent, body.keyFrames], ['', 0, 0]);
+    } finally {
+      await peer.close();
+    }
+  });
 });
 
 test('afterwards nothing is left: every session is over', async () => {

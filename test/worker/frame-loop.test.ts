@@ -88,6 +88,28 @@ test('a session whose transport throws ends alone and is told', async () => {
   healthy.end('done');
 });
 
+test('a client that takes no picture is told when it speaks and gets the sound, and nothing is understood, drawn or coded for it', async () => {
+  messages.length = 0;
+  const heard: number[] = [];
+  const decoder = new native.OpusDecoder({ sampleRate: 16_000, channels: 1 });
+  const pcm = new Int16Array(320);
+  const peer: Peer = {
+    ...sinkPeer, videoCodec: null, sendVideo: () => { throw new Error('a picture was sent'); },
+    sendAudio: (packet, length) => { decoder.decode(packet.subarray(0, length), pcm); heard.push(Math.max(...pcm)); return 1; },
+  };
+  const context = workerContext(model, peer, (message) => { messages.push(message); });
+  const { session, writer } = await joinSession('00000003-0000-4000-8000-000000000000', context);
+  assert.equal(session.isLive, true);
+  session.begin(0, 0);
+  writer.write(speech.subarray(0, 32_000), monotonicMs());
+  await runFrames(new Pipeline(model, context.instruments, 8), [session], 0, 120);
+  assert.ok(heard.filter((peak) => peak > 3000).length > 50, 'two seconds of speech, a third of it silent');
+  assert.deepEqual(messages.map(({ type }) => type), ['answer', 'connected', 'speak', 'silent']);
+  assert.equal(session.video, null);
+  assert.deepEqual([session.ledger.framesSent, session.ledger.stageMs.inference, session.ledger.stageMs.render], [0, 0, 0]);
+  session.end('done');
+});
+
 test('a join takes little of the thread that others wait for, and its first frame is a key frame', async () => {
   const sent: { length: number; isKey: boolean }[] = [];
   const context = contextOf(() => 1);

@@ -80,7 +80,7 @@ export class MediaSender implements RtcpHandler {
     this.#nextBuffer = nextBuffer;
     this.#sink = (datagram, length) => { stats.packetsSent++; stats.bytesSent += length; sink(datagram, length); };
     const { video, audio } = plan;
-    this.#packetizer = createPacketizer(plan.videoCodec);
+    this.#packetizer = createPacketizer(plan.videoCodec ?? 'vp8');
     this.video = video === null ? null : new RtpStream({
       payloadType: video.codec.payloadType, clockRate: VIDEO_CLOCK, mid: video.section.mid, extensions: video.extensions,
       historyPackets: video.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0, rtxPayloadType: video.rtxPayloadType,

@@ -38,8 +38,8 @@ export interface PeerStats {
 export interface Peer {
   /** Takes the offer, gathers, and gives the complete answer (no trickle). @throws ServiceError INVALID_OFFER with what is wrong. */
   answer(offerSdp: string): Promise<string>;
-  /** The negotiated video codec; valid after `answer`. */
-  readonly videoCodec: VideoCodec;
+  /** The negotiated video codec; null: the client takes sound alone. Valid after `answer`. */
+  readonly videoCodec: VideoCodec | null;
   readonly isConnected: boolean;
   /** Packetises and sends one coded frame. @returns packets sent. Nothing happens before `onConnected` or after the end. */
   sendVideo(frame: Uint8Array, length: number, isKey: boolean, mediaMs: number, nowMs: number): number;

@@ -80,7 +80,7 @@ export class RtcPeer implements Peer {
     this.#listener = listener;
   }
 
-  get videoCodec(): VideoCodec { return this.#plan?.videoCodec ?? 'vp8'; }
+  get videoCodec(): VideoCodec | null { return this.#plan?.videoCodec ?? null; }
   get isConnected(): boolean { return this.#state === 'connected'; }
   get packetizeMs(): number { return this.#media?.packetizeMs ?? 0; }
   /** When the last authentic datagram came. */

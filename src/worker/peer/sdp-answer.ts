@@ -19,7 +19,8 @@ export interface MediaPlan {
 export interface AnswerPlan {
   readonly offer: Offer;
   readonly video: MediaPlan | null;
-  readonly videoCodec: VideoCodec;
+  /** Null: no video is wanted, or none that we code. */
+  readonly videoCodec: VideoCodec | null;
   /** The section on which our audio leaves. */
   readonly audio: MediaPlan | null;
   /** The section on which the client's microphone arrives: the same one when it is sendrecv. */
@@ -58,7 +59,7 @@ export function planAnswer(offer: Offer): AnswerPlan {
   const first = accepted.reduce((earliest, section) => rankIn(offer, section) < rankIn(offer, earliest) ? section : earliest);
   if (offer.bundle.length === 0 && new Set(accepted).size > 1) throw invalidOffer('its m-lines are not bundled. Use a=group:BUNDLE.');
   checkTransport(first.transport);
-  return { offer, video, videoCodec: chosen?.codec ?? 'vp8', audio, microphone, data, transport: first.transport };
+  return { offer, video, videoCodec: chosen?.codec ?? null, audio, microphone, data, transport: first.transport };
 }
 
 const rankIn = (offer: Offer, section: OfferedSection): number => offer.bundle.length === 0 ? section.index : offer.bundle.indexOf(section.mid);

@@ -74,6 +74,7 @@ test('a microphone is taken from a sendrecv section or from one of its own', () 
 test('parts that cannot be used are refused by port 0, the rest goes on', () => {
   const withoutVideo = offers.chromium.replace(/VP8|H264/g, 'VP9');
   assert.equal(plan(withoutVideo).video, null);
+  for (const soundOnly of [withoutVideo, offers.chromium.replace('a=recvonly', 'a=inactive'), offers.chromium.replace(/m=video \d+/, 'm=video 0').replace('a=bundle-only\r\n', '')]) assert.equal(plan(soundOnly).videoCodec, null);
   const written = sections(answer(withoutVideo));
   assert.match(written[0]!, /^video 0 .* 96 97 102/);
   assert.match(written[1]!, /^audio 4000 /);
