@@ -73,8 +73,8 @@ const NO_SEAM = .05;
 /** So much less contrast in the middle third of a line that is clear on a side (bare mouths: 0.44 and more): a hand or a microphone lies across the lips. */
 const SEAM_SIDES = .5;
 const BROKEN_SEAM = .36;
-/** Nowhere a line between the lips (bare mouths: 0.19 and more, even blurred), and a chin of another colour. */
-const ANY_SEAM = .08;
+/** Nowhere a line between the lips (bare mouths: 0.19 and more, even blurred). */
+const ANY_SEAM = .04;
 /** The chin's colour is this far from the cheeks', and that much further than the skin beside the mouth and under the nose is, where a beard would be: something is before it. */
 const CHIN_COLOUR = 22;
 const CHIN_ALONE = 8;
@@ -91,7 +91,7 @@ const OTHER_COLOUR = 22;
  */
 export function judgeCrop(crop: Crop): FaceWarning[] {
   const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } = mouthEvidence(crop);
-  if ((seamSides < ANY_SEAM && lowerFace > OTHER_COLOUR) || (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) || (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides)) throw new FaceError('MOUTH_COVERED');
+  if (seamSides < ANY_SEAM || (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) || (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides)) throw new FaceError('MOUTH_COVERED');
   if (chinAlone && (lipsApart > LIPS_APART || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN)) throw new FaceError('MOUTH_COVERED');
   if (seam < SURE_SEAM && (lips < NO_LIPS || (lips < FAINT_LIPS && seam < FAINT_SEAM) || (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR))) throw new FaceError('MOUTH_COVERED');
   const warnings: FaceWarning[] = chinAlone ? ['CHIN_COVERED'] : [];
