@@ -83,7 +83,7 @@ async function run(context: Context): Promise<Outcome> {
 export const neighbours: Scenario = {
   name: 'neighbours',
   about: 'Lateness of sessions beside one with a network of its own (WAV2LIP_MODEL) that takes --run ms a frame.',
-  options: { codec: 'vp8', neighbours: 3, run: 15, hold: 18, beyond: 3 },
+  options: { codec: 'vp8', neighbours: 3, run: 15, hold: 18, beyond: 5 },
   small: { neighbours: 1, run: 3, hold: 2, beyond: 250 },
   run,
 };
