@@ -119,6 +119,7 @@ export const CATALOGUE = {
   // ── frames ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_frames_sent_total: counter('worker', 'Video frames handed to the transport.', { codec: CODEC, activity: ['idle', 'speaking'] }),
   mouthpiece_frames_skipped_total: counter('worker', 'Frames that were due and not sent.', { reason: ['late', 'rate_control', 'overload', 'error'] }),
+  mouthpiece_mouths_repeated_total: counter('worker', 'Frames of sessions with a user\'s own network that showed the last mouth once more, since theirs was not ready.'),
   mouthpiece_frame_lateness_seconds: histogram('worker', 'From the moment a frame was due to its last packet handed to the socket.', LATENESS, {}, { perWorker: true }),
   mouthpiece_stage_duration_seconds: histogram('worker', 'Time of one stage for one frame (drain: reading the audio lane; inference: one batched run, and each mouth that a user\'s own network makes, on the inference thread; packetize: cutting into RTP payloads; send: ciphering and the socket; audio: one packet encoded).', STAGE, { stage: ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send', 'audio'] }),
   mouthpiece_inference_batch_sessions: histogram('worker', 'Sessions in one run of the speech model.', BATCH),

@@ -21,6 +21,7 @@ export function createInstruments(sheet: Sheet) {
     },
     skippedLate: sheet.counter('mouthpiece_frames_skipped_total', { reason: 'late' }),
     skippedByRateControl: sheet.counter('mouthpiece_frames_skipped_total', { reason: 'rate_control' }),
+    mouthsRepeated: sheet.counter('mouthpiece_mouths_repeated_total'),
     lateness: sheet.histogram('mouthpiece_frame_lateness_seconds'),
     stage: { drain: stage('drain'), features: stage('features'), inference: stage('inference'), render: stage('render'), encode: stage('encode'), packetize: stage('packetize'), send: stage('send'), audio: stage('audio') },
     batch: sheet.histogram('mouthpiece_inference_batch_sessions'),

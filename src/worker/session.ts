@@ -86,6 +86,7 @@ export class WorkerSession implements PeerListener, NetworkListener {
   private offerMs = 0;
   private readonly reading = newPeerReading(this.openedMs);
   private underrunsCounted = 0;
+  private repeatedCounted = 0;
   private lastSecondMs = 0;
 
   constructor(spec: SessionSpec, context: WorkerContext) {
@@ -234,11 +235,14 @@ export class WorkerSession implements PeerListener, NetworkListener {
   }
 
   private everySecond(nowMs: number): void {
-    const { bufferDepth, underruns, avOffset, peerMeter } = this.context.instruments;
+    const { bufferDepth, underruns, mouthsRepeated, avOffset, peerMeter } = this.context.instruments;
     this.lastSecondMs = nowMs;
     peerMeter.read(this.peer!.stats, this.reading, nowMs);
     underruns.add(this.stream.underruns - this.underrunsCounted);
     this.underrunsCounted = this.stream.underruns;
+    const repeated = this.hearing?.repeated ?? 0;
+    mouthsRepeated.add(repeated - this.repeatedCounted);
+    this.repeatedCounted = repeated;
     if (!this.state.isSpeaking) return;
     bufferDepth.observe(this.stream.bufferedMs / 1000);
     if (!this.isSoundOnly) avOffset.observe(this.stream.lipsAheadMs / 1000);

@@ -15,6 +15,8 @@ export interface Stage {
 export interface HearingStage extends Stage {
   /** Speech that must have been heard beyond the moment a frame shows. */
   readonly lookaheadMs: number;
+  /** Frames of speech that showed the mouth of one before, since theirs was not ready. */
+  readonly repeated: number;
   /** A new utterance begins: forget what was heard. */
   reset(): void;
   /** The speech of one model step: 16 kHz. */

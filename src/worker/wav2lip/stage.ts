@@ -36,7 +36,6 @@ export class Wav2LipStage implements HearingStage, MouthListener {
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;
   readonly lookaheadMs = WAV2LIP_LOOKAHEAD_MS + LEAD_FRAMES * FRAME_MS;
-  /** Frames of speech that showed the mouth of one before, since theirs was not ready. */
   repeated = 0;
   private readonly asset: FaceAsset;
   private readonly mouths: Mouths;

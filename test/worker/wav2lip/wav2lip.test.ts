@@ -114,6 +114,10 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
       if (stage.picture[y * 512 + x] !== before[y * 512 + x] && y > box.y + box.height / 2) assert.equal(stage.dirty[(y >> 4) * 32 + (x >> 4)], 1);
     }
   }
+  stage.draw(998, rest, true); // whatever is still ready
+  const { repeated } = stage;
+  stage.draw(999, rest, true);
+  assert.equal(stage.repeated, repeated + 1, 'a frame whose mouth is not there shows the last one, and that is counted');
   for (let i = 0; i < 6; i += 1) stage.draw(1000 + i, rest, false);
   assert.equal(brightness(stage.picture), brightness(before), 'and is given back when the speech is over');
 });
