@@ -40,6 +40,8 @@ const Profile ALMOND(.95f), BOWL(.68f), ELLIPSE(.5f);
 
 /** Steepest edge of the opening, pixels down per pixel across: steeper ones would be drawn out of a column or two of the lip, as a wire. */
 constexpr float STEEPEST = 3.2f;
+/** Beyond this many half widths of the mouth the corners' movement is not felt: folds of a smile and the jaw's outline would bend with it. */
+constexpr float CHEEK = 1.9f;
 /** Of lips that part this share of the face's height lies in the shadow of the line between them, which goes with the touch. */
 constexpr float SHADOW = .008f;
 
@@ -83,7 +85,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   // Corners that a smile drew apart come together when the jaw drops.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
   const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) + .07f * std::max(0.f, mood.smile) - .02f * a.press - (.05f + .09f * smiling) * a.jaw - .05f * smiling * a.open, -.6f, .3f);
-  const float corner = wn * (1 + kx), reach = float(c.count - 1) / 2;
+  const float corner = wn * (1 + kx), reach = std::min(float(c.count - 1) / 2, CHEEK * wn);
   const float hide_upper = c.upper_thick * (.34f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.30f * a.press + .42f * a.tuck);
   // Rounded lips are fuller; thin lips gain more.

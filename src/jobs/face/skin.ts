@@ -29,9 +29,20 @@ export function measureLight(image: RgbImage, points: Landmarks): Light {
   const scleraLuma = .299 * sclera[0] + .587 * sclera[1] + .114 * sclera[2];
   // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white teeth.
   const luma = clamp(Math.max(1.2 * scleraLuma, .62 * skinLuma + 88), 70, 238);
-  const hue = (c: number): number => clamp((sclera[c]! / Math.max(1, scleraLuma) + 1) / 2, .8, 1.12);
-  return { skin, white: [luma * hue(0), luma * hue(1), luma * hue(2)], colour: smoothstep(...COLOURED, median(cheeks.map((i) => chromaAt(image, i)))), grain: grainOf(image, cheeks) };
+  const colour = smoothstep(...COLOURED, median(cheeks.map((i) => chromaAt(image, i))));
+  const cast = (c: number): number => {
+    const off = skin[c]! / Math.max(1, skinLuma) / PLAIN_SKIN[c]! - 1;
+    return 1 + .75 * colour * Math.sign(off) * Math.max(0, Math.abs(off) - (c === 2 && off > 0 ? PALENESS : SKINS_DIFFER));
+  };
+  const hue = (c: number): number => clamp(clamp((sclera[c]! / Math.max(1, scleraLuma) + 1) / 2, .8, 1.12) * cast(c), .6, 1.25);
+  return { skin, white: [luma * hue(0), luma * hue(1), luma * hue(2)], colour, grain: grainOf(image, cheeks) };
 }
+
+/** Skin in white light, for its luma: red, green, blue; people differ by so much. What differs more is in coloured light, or painted or printed so. */
+const PLAIN_SKIN = [1.24, .95, .74] as const;
+const SKINS_DIFFER = .15;
+/** And pale ones by so much towards blue. */
+const PALENESS = .35;
 
 /** Chroma (CIE 1976) of cheeks: below 3 in black and white, toned or not quite neutral; above 9 in any light that shows colours. */
 const COLOURED = [3, 9] as const;

@@ -154,6 +154,12 @@ test('in black and white the mouth has no colour, and a narrow row of teeth is s
   for (const [name, [, u, v]] of Object.entries(parts.tints)) assert.ok(Math.abs(u - 128) <= 1 && Math.abs(v - 128) <= 1, `${name} ${u} ${v}`);
 });
 
+test('teeth are lit as the skin is, in coloured light or paint', async () => {
+  const teethOf = async (r: number, g: number, b: number) => (await describeFace(await portrait('ava').recomb([[r, 0, 0], [0, g, 0], [0, 0, b]]).png().toBuffer())).parts.tints.teeth;
+  const [[, u, v], [, goldU], [, , rosyV]] = [await teethOf(1, 1, 1), await teethOf(1, .92, .5), await teethOf(1.15, .66, .8)];
+  assert.ok(goldU < u - 14 && rosyV > v + 11, `blue ${u}, ${goldU} in gold; red ${v}, ${rosyV} in pink`);
+});
+
 test('a smile that is closed keeps a red upper lip, however thin it was', async () => {
   const { parts } = await describeFace(await laughing('ava', { x: 514, y: 598, halfWidth: 88 }, { lips: '#b8403c', lip: 4 }));
   const [x, y] = at(parts, 13);

@@ -118,6 +118,16 @@ describe('mouth', () => {
     for (const shape of [VISEMES.aa, VISEMES.th, VISEMES.sh, { jaw: 1, open: 1 }]) assert.ok(canvas.show(shape).picture.subarray(PIXELS).every((value) => Math.abs(value - 128) <= 1), JSON.stringify(shape));
   });
 
+  test('rounding draws in the cheeks beside the mouth, not the outline of the jaw', () => {
+    const { picture } = new Canvas(asset).show({ round: 1 });
+    const moved = (from: number, to: number): number => {
+      let most = 0;
+      for (let y = 312; y < 328; y++) for (let x = Math.ceil(AXIS + from); x < AXIS + to; x++) most = Math.max(most, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
+      return most;
+    };
+    assert.ok(moved(48, 60) > 10 && moved(80, 110) === 0, `${moved(48, 60)} beside, ${moved(80, 110)} beyond`);
+  });
+
   test('a face that allows less rounding gets less', () => {
     const limited = new native.FaceAsset(syntheticAsset({ limits: { ...parts.limits, round: .5 } }));
     assert.deepEqual(new Canvas(limited).show({ round: 1 }).picture, new Canvas(asset).show({ round: .5 }).picture);
