@@ -205,10 +205,11 @@ test('the broader a closed smile, the less the lips round', async () => {
 test('brows move little behind glasses, thick or thin, and freely without', async () => {
   const browOf = async (bytes: Uint8Array): Promise<number> => (await describeFace(bytes)).parts.limits.brow;
   const frame = (stroke: string): string => `<g fill="none" ${stroke}><rect x="372" y="420" width="125" height="100" rx="34"/><rect x="530" y="420" width="125" height="100" rx="34"/><path d="M497 455 q16 -12 33 0"/></g>`;
-  for (const id of ['ava', 'samuel', 'walter']) assert.equal(await browOf(portraitOf(id)), 1, id);
+  for (const id of ['ava', 'mei', 'samuel', 'walter']) assert.equal(await browOf(portraitOf(id)), 1, id);
   assert.ok(await browOf(portraitOf('ruth')) < .3, 'ruth wears glasses');
   assert.ok(await browOf(await drawnOver('samuel', frame('stroke="#222" stroke-width="9"'))) < .3);
   assert.ok(await browOf(await drawnOver('ava', frame('stroke="#777" stroke-width="4"'))) < .3);
+  for (const stroke of ['stroke="#c8a45a" stroke-width="4"', 'stroke="#ffffff70" stroke-width="9"', 'stroke="#666" stroke-width="2.5"']) assert.ok(await browOf(await drawnOver('mei', frame(stroke))) < .3, stroke);
 });
 
 test('dark glasses do not blink', async () => {
