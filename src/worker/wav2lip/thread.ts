@@ -5,6 +5,7 @@
 import os from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { monotonicMs } from '../../base/time.ts';
+import { FRAME_MS } from '../../media/timeline.ts';
 import { native } from '../../native/addon.ts';
 import { Wav2LipFace, alphaOf, patchBytes } from './face.ts';
 import type { FromMouths, ToMouths, Wav2LipBirth } from './messages.ts';
@@ -44,8 +45,8 @@ async function hear({ id, isNew, pcm, wanted }: ToMouths & { readonly type: 'hea
   seat.mouth.hear(pcm);
   for (const { slot, backMs, dueMs } of wanted) {
     const startMs = monotonicMs();
-    // One that comes too late only makes the next ones late.
-    const isInTime = startMs + msPerFrame <= dueMs;
+    // One that comes too late only makes the next ones late. (Slower than a frame is no reason never to begin.)
+    const isInTime = startMs + Math.min(msPerFrame, FRAME_MS) <= dueMs;
     if (isInTime) await seat.mouth.make(backMs, seat.patches[slot]!);
     post({ type: 'made', id, slot, tookMs: isInTime ? monotonicMs() - startMs : null });
   }
