@@ -39,7 +39,7 @@ class Profile {
 const Profile ALMOND(.95f), BOWL(.68f), ELLIPSE(.5f);
 
 /** Steepest edge of the opening, pixels down per pixel across: steeper ones would be drawn out of a column or two of the lip, as a wire. */
-constexpr float STEEPEST = 3.2f;
+constexpr float STEEPEST = 3.4f;
 /** Beyond this many half widths of the mouth the corners' movement is not felt: folds of a smile and the jaw's outline would bend with it. */
 constexpr float CHEEK = 1.9f;
 /** Of lips that part this share of the face's height lies in the shadow of the line between them, which goes with the touch. */
@@ -48,8 +48,8 @@ constexpr float SHADOW = .008f;
 /** The profile at `r` no steeper than `most` towards the corner, where it ends, and 1 in the middle. */
 float rounded(float profile, float r, float most) {
   const auto bound = [most](float p, float to_corner) {
-    const float steep = p / (most * to_corner + 1e-6f), squared = steep * steep;
-    return p / std::sqrt(std::sqrt(1 + squared * squared));
+    const float steep = p / (most * to_corner + 1e-6f), squared = steep * steep, fourth = squared * squared;
+    return p / std::sqrt(std::sqrt(std::sqrt(1 + fourth * fourth)));
   };
   return r < 1 ? bound(profile, 1 - r) / bound(1, 1) : 0.f;
 }
