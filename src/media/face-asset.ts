@@ -100,7 +100,8 @@ export interface FaceAssetParts {
    * The closed eye on the left and on the right of the picture: plain skin of the lid from its crease down to below the lower lid, without
    * lashes, which the renderer draws at the lid's moving edge (closed, that is the neutral lower-lid curve, landmarks 33 7 163 144 145 153 154 155
    * 133 and 263 249 390 373 374 380 381 382 362, sagging by 10 % of the eye's height in the middle). Covers the eye with about 60 % of its height above
-   * the upper lid and 30 % below the lower; alpha 255 over the opening, soft to 0 at the border. Where alpha is 0 throughout (dark glasses), a
+   * the upper lid and 30 % below the lower; alpha 255 over the opening, soft to 0 at the border. It holds where it
+   * lies while the skin moves: under a frame of glasses that crosses the lid it is 0, and the frame stays. Where it is 0 throughout (dark glasses), a
    * blink shows nothing. null: the renderer paints one from the skin round the eye.
    */
   readonly lidLeft: FacePatch | null;

@@ -193,8 +193,8 @@ Gaze::Look Gaze::look(F4 x, F4 y) const {
   const F4 stretch = (closed - crease) / most(splat(1), edge - crease), down = least(crease + (v - crease) * stretch, closed) - v;
   out.lid_x = x - down * ay;
   out.lid_y = y + down * ax;
-  const Taps<4> lid = taps(eye_.lid, out.lid_x, out.lid_y);
-  const F4 shown = under_lid & lid.inside ? cover_ / 255 * lid(3) : splat(0);   // nothing where the lid's layer has nothing, as behind dark glasses
+  const Taps<4> lid = taps(eye_.lid, x, y);
+  const F4 shown = under_lid & lid.inside ? cover_ / 255 * lid(3) : splat(0);   // nothing where the layer has nothing, as under dark glasses or a frame: these stay while the lid moves
   out.covered = shown * smooth(splat(-2.5f), splat(3.5f), v - crease) * smooth(splat(.9f), splat(-.9f), v - edge) * ends;
   out.light = (v > edge) & (v < lower) ? 1 - .25f * shown * smooth(splat(.35f * height), splat(0), v - edge) : splat(1);
   const F4 across = (v - edge) / (.06f * height + .85f), bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;

@@ -50,7 +50,8 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
   if (rest.opening) warnings.push('MOUTH_OPEN');
   const light = measureLight(crop.image, crop.points);
   const teeth = rest.opening ? ownTeeth(crop.image, rest.opening) : null;
-  const [lidLeft, lidRight] = closedEyes(rest.image, rest.points, light, warnings);
+  const framed = wearsGlasses(rest.image, rest.points);
+  const [lidLeft, lidRight] = closedEyes(rest.image, rest.points, light, framed, warnings);
   const matte = headMatte(rest.image, rest.points);
 
   const { luma, u, v } = toI420(rest.image, 0, 0, PICTURE_SIZE, PICTURE_SIZE);
@@ -69,7 +70,7 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
       pitch: .05 * matte.freedom,
       roll: .05 * matte.freedom,
       shift: 6 * matte.freedom,
-      brow: wearsGlasses(rest.image, rest.points) ? BROWS_UNDER_GLASSES : 1,
+      brow: framed ? BROWS_UNDER_GLASSES : 1,
     },
     teethUpper: teeth?.patch ?? null,
     teethLower: null,
@@ -87,12 +88,12 @@ function cropHead(source: Pyramid, face: FoundFace): Crop {
   return touching > .1 * 4 * PICTURE_SIZE ? cropFace(source, face, VERY_ROOMY) : crop;
 }
 
-function closedEyes(image: RgbImage, points: Landmarks, light: Parameters<typeof closedEye>[3], warnings: FaceWarning[]): [FacePatch | null, FacePatch | null] {
+function closedEyes(image: RgbImage, points: Landmarks, light: Parameters<typeof closedEye>[3], framed: boolean, warnings: FaceWarning[]): [FacePatch | null, FacePatch | null] {
   const hidden = eyesHidden(image, points, LEFT_EYE) || eyesHidden(image, points, RIGHT_EYE);
   const closed = !hidden && eyeClosed(image, points, LEFT_EYE) && eyeClosed(image, points, RIGHT_EYE);
   if (hidden) warnings.push('EYES_HIDDEN');
   if (closed) warnings.push('EYES_CLOSED');
-  const lid = (eye: EyeIndices, seed: number): FacePatch => hidden || closed ? emptyLid(points, eye) : closedEye(image, points, eye, light, seed);
+  const lid = (eye: EyeIndices, seed: number): FacePatch => hidden || closed ? emptyLid(points, eye) : closedEye(image, points, eye, light, seed, framed);
   return [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
 }
 

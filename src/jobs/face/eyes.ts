@@ -1,7 +1,7 @@
 // The closed eye: skin of the lid in place of the eye, invented from its surroundings, with the portrait's own grain.
 import { clamp, plane, type Plane, type RgbImage, smoothstep } from './image.ts';
 import { type Lab, labAt, lumaAt, median, quantile } from './colour.ts';
-import { blur, type Curve, curveThrough, polygonMask, type Point } from './curve.ts';
+import { blur, type Curve, curveThrough, dilate, polygonMask, type Point } from './curve.ts';
 import { fillUnknown } from './inpaint.ts';
 import { CHEEKS, type EyeIndices, type Landmarks, px, py } from './landmarks.ts';
 import { insideEye, type Light } from './skin.ts';
@@ -9,8 +9,11 @@ import { noiseSource } from './noise.ts';
 import { type Box, cutPatch, type Rgb } from './sprite.ts';
 import type { FacePatch } from '../../media/face-asset.ts';
 
-/** Lid skin where the eye is, lashes left out (they move with the lid's edge); alpha is full over the opening and soft round it. */
-export function closedEye(image: RgbImage, points: Landmarks, eye: EyeIndices, light: Light, seed: number): FacePatch {
+/**
+ * Lid skin where the eye is, lashes left out (they move with the lid's edge); alpha is full over the opening and soft round it, and 0 under a frame of glasses.
+ * @param framed whether there may be one
+ */
+export function closedEye(image: RgbImage, points: Landmarks, eye: EyeIndices, light: Light, seed: number, framed: boolean): FacePatch {
   const outline = lidOutline(points, eye);
   const mask = polygonMask(image.width, image.height, outline);
   const lid: RgbImage = { width: image.width, height: image.height, data: image.data.slice() };
@@ -18,14 +21,83 @@ export function closedEye(image: RgbImage, points: Landmarks, eye: EyeIndices, l
   const wide = polygonMask(image.width, image.height, grow(outline, 1.04, 3));
   const box = boxOf(outline, 6, image);
   const ring = ringOf(image, points, eye);
-  fillUnknown(lid, skinAround(image, ring, wide, boxOf(outline, 30, image)));
+  const near = boxOf(outline, 30, image);
+  const frame = framed ? frameOver(image, points, eye, near) : null;
+  const known = skinAround(image, ring, wide, near);
+  frame?.data.forEach((value, i) => { if (value > 0) known[i] = 0; });
+  fillUnknown(lid, known);
   toneLid(lid, image, ring, wide, box);
   const [upper, lower] = lidEdges(points, eye);
   const corners = [px(points, eye.outer), px(points, eye.inner)];
   shadeLid(lid, wide, box, Math.min(...corners), Math.max(...corners), upper, lower);
   addGrain(lid, wide, box, light.grain, seed);
   drawLashes(lid, points, eye, lashColour(image, points, eye, light));
-  return cutPatch(lid, blur(mask, 2.2), box);
+  const alpha = blur(mask, 2.2);
+  if (frame) blur(frame, .7).data.forEach((value, i) => { alpha.data[i] = alpha.data[i]! * (1 - Math.min(1, 1.4 * value)); });
+  return cutPatch(lid, alpha, box);
+}
+
+/** Contrast of a frame with what lies round it, luma levels, on four fifths of its length at least; and at its edges. */
+const FRAME_CONTRAST = 10;
+const FRAME_EDGE = 6;
+/** Half the most that a rim is thick, and the most that it rises or falls from one pixel to the next. */
+const RIM = 7;
+/** In heights of the eye: what lies closer to the lid's margin may be lashes, which must not stay when it falls. */
+const ABOVE_LASHES = .2;
+const SLOPE = 1;
+
+/** 1 on the upper rim of glasses that crosses the lid: the clearest line, dark or else light, from well beside the eye to well beside it. Lashes and creases end before. */
+function frameOver(image: RgbImage, points: Landmarks, eye: EyeIndices, near: Box): Plane {
+  const { width, height } = image;
+  const luma = plane(width, height);
+  for (let y = Math.max(0, near.top - 24); y < Math.min(height, near.bottom + 24); y++) {
+    for (let x = Math.max(0, near.left - 24); x < Math.min(width, near.right + 24); x++) luma.data[y * width + x] = lumaAt(image, y * width + x);
+  }
+  const smooth = blur(luma, .16 * Math.hypot(px(points, eye.outer) - px(points, eye.inner), py(points, eye.outer) - py(points, eye.inner)));
+  const opening = polygonMask(width, height, [eye.outer, ...eye.upper, eye.inner, ...eye.lower.toReversed()].map((i) => ({ x: px(points, i), y: py(points, i) })));
+  const frame = plane(width, height);
+  const [upper] = lidEdges(points, eye);
+  const heights = [...eye.upper, ...eye.lower].map((i) => py(points, i));
+  for (const sign of [-1, 1]) {
+    const contrast = (x: number, y: number): number => sign * (luma.data[y * width + x]! - smooth.data[y * width + x]!);
+    const path = clearestLine(near, (x, y) => Math.min(40, contrast(x, y)));
+    if (quantile(path.map((y, k) => contrast(near.left + k, y)), .2) < FRAME_CONTRAST) continue;
+    const above = path.flatMap((y, k) => {
+      const x = near.left + k + .5;
+      const t = (x - px(points, eye.outer)) / (px(points, eye.inner) - px(points, eye.outer));
+      return t > .15 && t < .85 ? [upper(x) - y] : [];
+    });
+    if (quantile(above, .2) < ABOVE_LASHES * (Math.max(...heights) - Math.min(...heights))) continue;
+    path.forEach((middle, k) => {
+      for (const step of [-1, 1]) {
+        for (let d = 0, y = middle; d <= RIM && y >= 0 && y < height && contrast(near.left + k, y) > FRAME_EDGE; d++, y += step) {
+          if (opening.data[y * width + near.left + k] === 0) frame.data[y * width + near.left + k] = 1;
+        }
+      }
+    });
+    break;   // beside a dark line skin seems light
+  }
+  return dilate(frame, 1);
+}
+
+/** The row in each column of the line across the box that gains most, by dynamic programming. */
+function clearestLine({ left, right, top, bottom }: Box, gain: (x: number, y: number) => number): number[] {
+  const rows = bottom - top;
+  const from: Int16Array[] = [];
+  let sums = Float32Array.from({ length: rows }, (_, k) => gain(left, top + k));
+  for (let x = left + 1; x < right; x++) {
+    const best = new Int16Array(rows);
+    sums = Float32Array.from({ length: rows }, (_, k) => {
+      best[k] = k;
+      for (let j = Math.max(0, k - SLOPE); j <= Math.min(rows - 1, k + SLOPE); j++) if (sums[j]! > sums[best[k]]!) best[k] = j;
+      return sums[best[k]]! + gain(x, top + k);
+    });
+    from.push(best);
+  }
+  let k = sums.indexOf(Math.max(...sums));
+  const path = [k];
+  for (const best of from.toReversed()) path.push(k = best[k]!);
+  return path.toReversed().map((row) => top + row);
 }
 
 /** The lid's skin and what lies under the eye, where landmarks mark it; pixels, the darkest first: brow and lashes, then shade, then skin in the light (or make-up). */

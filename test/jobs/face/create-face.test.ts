@@ -7,7 +7,7 @@ import { FaceFinder } from '../../../src/jobs/face/detect.ts';
 import { listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
 import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/errors.ts';
 import { ARTICULATION_SIZE, POSE_INDEX, POSE_SIZE } from '../../../src/media/articulation.ts';
-import { decodeFaceAsset, type FaceAssetParts } from '../../../src/media/face-asset.ts';
+import { decodeFaceAsset, encodeFaceAsset, type FaceAssetParts } from '../../../src/media/face-asset.ts';
 import { i420Bytes, macroblocks } from '../../../src/media/picture.ts';
 import { native } from '../../../src/native/addon.ts';
 import { drawnOver, fixture, landscape, laughing, portrait, portraitOf, smallIn, smilingClosed, tilted, twoFaces } from './portraits.ts';
@@ -218,6 +218,27 @@ test('dark glasses do not blink', async () => {
   assert.ok(warnings.includes('EYES_HIDDEN'));
   const { lidLeft, lidRight } = decodeFaceAsset(asset);
   for (const lid of [lidLeft, lidRight]) assert.ok(lid?.alpha.every((value) => value === 0));
+});
+
+test('a frame that crosses the lid stays where it is in a blink', async () => {
+  const parts = await partsOf(await drawnOver('noah', '<g fill="none" stroke="#444" stroke-width="5"><rect x="372" y="412" width="125" height="80" rx="30"/><rect x="530" y="412" width="125" height="80" rx="30"/><path d="M497 437 q16 -12 33 0"/></g>'));
+  const canvas = new Uint8Array(i420Bytes(512, 512));
+  const pose = new Float32Array(POSE_SIZE);
+  pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = 1;
+  new native.FaceRenderer(new native.FaceAsset(encodeFaceAsset(parts))).render(new Float32Array(ARTICULATION_SIZE), pose, canvas, new Uint8Array(macroblocks(512, 512)));
+  for (const [outer, inner] of [[33, 133], [362, 263]] as const) {
+    const lid = at(parts, outer === 33 ? 159 : 386)[1];
+    let [kept, all] = [0, 0];
+    for (let x = Math.ceil(at(parts, outer)[0]) + 6; x < at(parts, inner)[0] - 6; x++) {
+      // The first dark pixel below the brow is the frame's; lashes come after.
+      const y = Array.from({ length: 18 }, (_, k) => Math.round(lid) - 18 + k).find((row) => parts.neutral[row * 512 + x]! < 105);
+      if (y === undefined) continue;
+      all++;
+      if (Math.abs(canvas[y * 512 + x]! - parts.neutral[y * 512 + x]!) < 12) kept++;
+    }
+    assert.ok(all > 20, `${all} columns`);
+    assert.ok(kept > .9 * all, `${kept} of ${all} columns of the frame`);
+  }
 });
 
 test('eyes in dark make-up blink all the same', async () => {
