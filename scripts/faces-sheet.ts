@@ -12,6 +12,7 @@ import { native } from '../src/native/addon.ts';
 import { SpeechModel } from '../src/worker/inference/speech-model.ts';
 import { FaceStage } from '../src/worker/render/face-stage.ts';
 import { createFace } from '../src/jobs/face/create-face.ts';
+import { FaceError } from '../src/jobs/face/errors.ts';
 import { inspectAudio, openAudio } from '../src/jobs/static/audio/open.ts';
 import { Soundtrack } from '../src/jobs/static/soundtrack.ts';
 import { articulationOf, SENTENCE_MS, sentenceAt, type Shape, VISEMES } from '../src/worker/render/visemes.ts';
@@ -142,6 +143,18 @@ async function writeSheet(asset: Uint8Array, shots: readonly (Shot | Drawn)[], z
   process.stdout.write(`${file}\n`);
 }
 
+/** Null where the portrait is refused, which is then said; the other inputs go on. */
+async function assetOf(portrait: Buffer, file: string): Promise<Uint8Array | null> {
+  try {
+    return (await createFace(portrait, { name: path.basename(file) })).asset;
+  } catch (error) {
+    if (!(error instanceof FaceError)) throw error;
+    process.stderr.write(`${file}: ${error.message} (${error.code})\n`);
+    process.exitCode = 1;
+    return null;
+  }
+}
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { out: { type: 'string', default: '.' }, zoom: { type: 'string', multiple: true }, emotion: { type: 'string', default: 'neutral' }, speech: { type: 'string' }, format: { type: 'string', default: 'png' } },
@@ -160,7 +173,8 @@ for (const [name, given, known] of [['zoom', zooms, ['face', 'mouth', 'eyes']], 
 mkdirSync(values.out, { recursive: true });
 for (const input of positionals) {
   const bytes = readFileSync(input);
-  const asset = bytes.subarray(0, 6).toString('latin1') === 'MPFACE' ? bytes : (await createFace(bytes, { name: path.basename(input) })).asset;
+  const asset = bytes.subarray(0, 6).toString('latin1') === 'MPFACE' ? bytes : await assetOf(bytes, input);
+  if (asset === null) continue;
   const stem = path.join(values.out, path.basename(input).replace(/\.\w+$/, ''));
   for (const zoom of zooms as Zoom[]) {
     await writeSheet(asset, shapeShots(), zoom, 8, zoom === 'face' ? 220 : 250, `${stem}-${zoom}.${values.format}`);
