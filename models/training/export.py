@@ -106,7 +106,7 @@ def main():
         'inputs': {'mel': ['batch', FRAMES_PER_STEP, BANDS], 'state': ['batch', step.state_size]},
         'outputs': {'articulation': ['batch', CHANNELS], 'state_out': ['batch', step.state_size]},
         'lookaheadMs': round(LOOKAHEAD_S * 1000), 'stateFloats': step.state_size, 'memorySteps': step.network.memory, 'parameters': sum(p.numel() for n, p in step.network.named_parameters() if not n.startswith('classes')),
-        'source': 'Trained by models/training (see models/MODEL_CARD.md, which names every voice and its licence) on speech made with espeak-ng, flite and festival, on dialogues of Fish Fillets and on phrases of Tux Paint.', 'licence': 'Apache-2.0',
+        'source': 'Trained by models/training (see models/MODEL_CARD.md, which names every voice and its licence) on speech made with espeak-ng, flite and festival, on dialogues of Flight of the Amazon Queen, Beneath a Steel Sky and Fish Fillets, and on phrases of Tux Paint.', 'licence': 'Apache-2.0',
     }
     with open(manifest_path, 'w') as file:
         json.dump(manifest, file, indent=2)

@@ -18,7 +18,7 @@ from frontend import FPS, RATE, WORK, features, steps_in
 LOOKAHEAD_S = .060     # output k describes (k + 1) / 30 - LOOKAHEAD_S: all the audio that the model hears past the instant it describes
 SHARD_MINUTES = int(os.environ.get("SHARD_MINUTES", 45))
 # How often a session is of each group. Human recordings (flite, festival) outweigh formant synthesis, which brings variety of languages and vocal tracts.
-WEIGHTS = {'espeak': .18, 'flite_slt': .10, 'flite_rms': .10, 'flite_kal16': .05, 'flite_kal': .01, 'festival_kal_diphone': .04, 'festival_cmu_us_slt_arctic_hts': .06, 'festival_msu_ru_nsh_clunits': .04,
+WEIGHTS = {'espeak': .18, 'flite_slt': .13, 'flite_rms': .15, 'flite_kal16': .07, 'flite_kal': .02, 'festival_kal_diphone': .07, 'festival_cmu_us_slt_arctic_hts': .08, 'festival_msu_ru_nsh_clunits': .04,
            'festival_czech_dita': .022, 'festival_czech_krb': .022, 'festival_czech_machac': .022, 'festival_czech_ph': .022, 'festival_lp_diphone': .022, 'festival_pc_diphone': .022,
            'festival_suo_fi_lj_diphone': .022, 'festival_hy_fi_mv_diphone': .022, 'festival_upc_ca_ona_hts': .02, 'festival_telugu_NSK_diphone': .022,
            'natural_sky': .35, 'natural_queen-joe': .12, 'natural_queen-others': .40, 'natural_cs-small': .06, 'natural_cs-big': .06,

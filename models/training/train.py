@@ -94,7 +94,7 @@ def losses(raw, classes, y, c, scored, teacher=None):
     closed = (y[..., INDEX['press']] > CLOSED).float()
     closure = (F.binary_cross_entropy_with_logits(raw[..., CLOSURE], closed, reduction='none') * scored).sum() / total
     phone = (F.cross_entropy(classes.flatten(0, 1), c.flatten(), reduction='none') * scored.flatten()).sum() / total
-    loss = fit + .15 * velocity + .25 * gate + .10 * phone + closure
+    loss = fit + .15 * velocity + .25 * gate + .2 * phone + 1.5 * closure
     if teacher is not None:
         raw_t, classes_t = teacher
         loss = loss + ((raw[..., :CURVES] - raw_t[..., :CURVES]).square() * scale * weight).sum() / total
