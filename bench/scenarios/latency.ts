@@ -140,6 +140,6 @@ export const latency: Scenario = {
   name: 'latency',
   about: 'From speech sent to moving lips and sound (bursts and real time), from SKIP to silence, from token to picture.',
   options: { utterances: 30, seconds: 2, interrupts: 20, connects: 20, codec: 'vp8', load: 0 },
-  small: { utterances: 2, seconds: 1.5, interrupts: 1, connects: 2 },
+  small: { utterances: 1, seconds: 1.5, interrupts: 1, connects: 1 },
   run,
 };
