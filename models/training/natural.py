@@ -8,17 +8,18 @@ import glob
 import os
 import re
 import subprocess
+from functools import partial
 
 import numpy as np
 import torch
 
+import train
 import viterbi
 from engines import RATE, to_16k
 from frontend import FPS, WORK, features, steps_in
 from games import drascula, queen, sky
 from prepare import LOOKAHEAD_S
 from targets import CLASS_COUNT, INDEX, curves, phones
-from train import load
 
 FILLETS = '/usr/share/games/fillets-ng'
 STAMPS = '/usr/share/tuxpaint/stamps'
@@ -49,7 +50,7 @@ class Speller:
 
 
 def lines(language: str) -> list:
-    """[(path, text, role)] of the game's spoken lines."""
+    """[(load, text, role)] of the spoken lines of Fish Fillets."""
     texts = {}
     for path in sorted(glob.glob(f'{FILLETS}/script/*/*dialogs_{language}.lua')):
         texts.update(re.findall(r'dialogId\("([^"]+)"[^\n]*\n\s*dialogStr\("((?:[^"\\]|\\.)*)"\)', open(path, errors='ignore').read()))
@@ -59,14 +60,14 @@ def lines(language: str) -> list:
         parts = name.split('-')
         if name in texts:
             role = next((r for r, keys in ROLES.items() if len(parts) > 2 and parts[1] in keys), 'others')
-            found.append((path, texts[name].replace('\\"', '"'), role))
+            found.append((partial(read, path), texts[name].replace('\\"', '"'), role))
     return found
 
 
-def read(path: str) -> np.ndarray:
-    """A sound file -> int16 at 16 kHz, one channel. By sox, which starts four times as fast as ffmpeg: there are thousands of them."""
+def read(path: str) -> tuple:
+    """A sound file -> (int16 wave of one channel, RATE), as the games' `load` gives them. By sox, which starts four times as fast as ffmpeg: there are thousands of them."""
     done = subprocess.run(['sox', '-D', path, '-t', 'raw', '-r', str(RATE), '-c', '1', '-b', '16', '-e', 'signed', '-'], capture_output=True, check=True)
-    return np.frombuffer(done.stdout, np.int16)
+    return np.frombuffer(done.stdout, np.int16), RATE
 
 
 def class_prior() -> np.ndarray:
@@ -86,7 +87,7 @@ def _believable(wave, segments, network) -> bool:
 
 
 def stamps(language: str) -> list:
-    """[(path, text)] of the stamps whose names are spoken in a language. One text is spoken once: the alphabets are there in several styles."""
+    """[(load, text)] of the stamps whose names are spoken in a language. One text is spoken once: the alphabets are there in several styles."""
     found = {}
     ending, name = ('_desc.ogg', r'\A(.+)$') if language == 'en' else (f'_desc_{language}.ogg', rf'^{language}\.utf8=(.+)$')
     for path in sorted(glob.glob(f'{STAMPS}/**/*{ending}', recursive=True)):
@@ -96,7 +97,7 @@ def stamps(language: str) -> list:
             continue
         if named:
             found.setdefault(named[1].strip(), path)
-    return [(path, text) for text, path in found.items()]
+    return [(partial(read, path), text) for text, path in found.items()]
 
 
 def trimmed(wave: np.ndarray) -> np.ndarray:
@@ -108,11 +109,11 @@ def trimmed(wave: np.ndarray) -> np.ndarray:
 
 
 def _aligned(listed, language: str, voice: str, shortest: float) -> list:
-    """[(int16 wave, expanded segments, voice, text)] of those of [(path or what reads a wave and its rate, text)] that last `shortest` to 12 s at a plausible pace and that the network could follow."""
-    speller, network, prior, out = Speller(language), load(ALIGNER), class_prior(), []
+    """[(int16 wave, expanded segments, voice, text)] of those of [(load, text)] that last `shortest` to 12 s at a plausible pace and that the network could follow."""
+    speller, network, prior, out = Speller(language), train.load(ALIGNER), class_prior(), []
     torch.set_num_threads(1)
-    for sound, text in listed:
-        wave, words = trimmed(read(sound) if isinstance(sound, str) else to_16k(*sound())), speller.words(text)
+    for load, text in listed:
+        wave, words = trimmed(to_16k(*load())), speller.words(text)
         seconds, count = len(wave) / RATE, sum(len(word) for word in words)
         if not (shortest < seconds < 12 and count > 4 and seconds / count < .25):
             continue
@@ -132,4 +133,4 @@ def utterances(kind: str, share=1.) -> list:
         return _aligned(listed, language, kind, .8)
     if a == 'stamps':
         return _aligned(stamps(b)[every], b, f'stamps:{b}', .6)
-    return _aligned([(path, text) for path, text, role in lines(a)[every] if role == b], a, f'fillets:{kind}', 1.)
+    return _aligned([(load, text) for load, text, role in lines(a)[every] if role == b], a, f'fillets:{kind}', 1.)

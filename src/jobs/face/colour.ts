@@ -18,8 +18,11 @@ export function labAt(image: RgbImage, index: number): Lab {
   return { l: 116 * y - 16, a: 500 * (x - y), b: 200 * (y - z) };
 }
 
-/** Rec. 601 luma, 0..255. */
-export const lumaAt = ({ data }: RgbImage, index: number): number => .299 * data[index * 3]! + .587 * data[index * 3 + 1]! + .114 * data[index * 3 + 2]!;
+/** Rec. 601 luma, on the scale of its arguments. */
+export const lumaOf = (r: number, g: number, b: number): number => .299 * r + .587 * g + .114 * b;
+
+/** Of a pixel, 0..255. */
+export const lumaAt = ({ data }: RgbImage, index: number): number => lumaOf(data[index * 3]!, data[index * 3 + 1]!, data[index * 3 + 2]!);
 
 /** @returns the value below which `share` (0..1) of `values` lie; 0 of none. */
 export function quantile(values: readonly number[] | Float32Array, share: number): number {

@@ -1,10 +1,10 @@
 // The closed eye: skin of the lid in place of the eye, invented from its surroundings, with the portrait's own grain.
 import { clamp, plane, type Plane, type RgbImage, smoothstep } from './image.ts';
-import { type Lab, labAt, lumaAt, median, quantile } from './colour.ts';
+import { type Lab, labAt, lumaAt, lumaOf, median, quantile } from './colour.ts';
 import { blur, type Curve, curveThrough, dilate, polygonMask, type Point } from './curve.ts';
 import { fillUnknown } from './inpaint.ts';
 import { CHEEKS, type EyeIndices, type Landmarks, px, py } from './landmarks.ts';
-import { insideEye, type Light } from './skin.ts';
+import { eyeOpening, insideEye, type Light } from './skin.ts';
 import { noiseSource } from './noise.ts';
 import { type Box, cutPatch, type Rgb } from './sprite.ts';
 import type { FacePatch } from '../../media/face-asset.ts';
@@ -54,7 +54,7 @@ function frameOver(image: RgbImage, points: Landmarks, eye: EyeIndices, near: Bo
     for (let x = Math.max(0, near.left - 24); x < Math.min(width, near.right + 24); x++) luma.data[y * width + x] = lumaAt(image, y * width + x);
   }
   const smooth = blur(luma, .16 * Math.hypot(px(points, eye.outer) - px(points, eye.inner), py(points, eye.outer) - py(points, eye.inner)));
-  const opening = polygonMask(width, height, [eye.outer, ...eye.upper, eye.inner, ...eye.lower.toReversed()].map((i) => ({ x: px(points, i), y: py(points, i) })));
+  const opening = eyeOpening(image, points, eye);
   const frame = plane(width, height);
   const [upper] = lidEdges(points, eye);
   const heights = [...eye.upper, ...eye.lower].map((i) => py(points, i));
@@ -128,7 +128,7 @@ function toneLid(lid: RgbImage, image: RgbImage, ring: readonly number[], mask: 
   const channel = (c: number): number => median(skin.map((i) => image.data[i * 3 + c]!));
   const tone = [channel(0), channel(1), channel(2)] as const;
   const full = saturation(...tone);
-  const luma = Math.max(1, .299 * tone[0] + .587 * tone[1] + .114 * tone[2]);
+  const luma = Math.max(1, lumaOf(...tone));
   for (let y = box.top; y < box.bottom; y++) {
     for (let x = box.left; x < box.right; x++) {
       const i = y * lid.width + x;

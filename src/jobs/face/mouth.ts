@@ -1,5 +1,5 @@
 // Brings the mouth to rest: lips together, and landmarks that agree with the picture.
-import { type Lab, labAt, median, quantile } from './colour.ts';
+import { type Lab, labAt, lumaAt, lumaOf, median, quantile } from './colour.ts';
 import { blur, curveThrough, dilate, erode, polygonMask, type Point } from './curve.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from './image.ts';
 import { fillUnknown } from './inpaint.ts';
@@ -191,14 +191,14 @@ const UPPER_RED = .65;
 /** It faces down, so it is not lighter than this share of the lower lip. */
 const UPPER_LIGHT = .94;
 
-function redden({ data }: RgbImage, where: Plane, lip: Rgb | null): void {
+function redden(image: RgbImage, where: Plane, lip: Rgb | null): void {
   if (!lip) return;
-  const light = .299 * lip[0] + .587 * lip[1] + .114 * lip[2];
+  const { data } = image;
+  const light = lumaOf(...lip);
   for (let i = 0; i < where.data.length; i++) {
     const share = UPPER_RED * Math.min(1, where.data[i]!);
     if (share === 0) continue;
-    const luma = .299 * data[i * 3]! + .587 * data[i * 3 + 1]! + .114 * data[i * 3 + 2]!;
-    const scale = Math.min(luma, UPPER_LIGHT * light) / Math.max(1, light);
+    const scale = Math.min(lumaAt(image, i), UPPER_LIGHT * light) / Math.max(1, light);
     for (let c = 0; c < 3; c++) data[i * 3 + c] = data[i * 3 + c]! + share * (lip[c]! * scale - data[i * 3 + c]!) + .5;
   }
 }

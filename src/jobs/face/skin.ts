@@ -1,7 +1,7 @@
 // What a portrait tells about its light and its skin, for tinting what it does not show.
-import type { RgbImage } from './image.ts';
+import type { Plane, RgbImage } from './image.ts';
 import { clamp, smoothstep } from './image.ts';
-import { labAt, lumaAt, median, quantile } from './colour.ts';
+import { labAt, lumaAt, lumaOf, median, quantile } from './colour.ts';
 import { polygonMask } from './curve.ts';
 import type { Rgb } from './sprite.ts';
 import { CHEEKS, type EyeIndices, LEFT_EYE, type Landmarks, px, py, RIGHT_EYE } from './landmarks.ts';
@@ -24,9 +24,9 @@ export function measureLight(image: RgbImage, points: Landmarks): Light {
   const eyes = [LEFT_EYE, RIGHT_EYE].flatMap((eye) => insideEye(image, points, eye));
   const bright = quantile(eyes.map((i) => lumaAt(image, i)), .8);
   const whites = eyes.filter((i) => lumaAt(image, i) >= bright);
-  const skinLuma = .299 * skin[0] + .587 * skin[1] + .114 * skin[2];
+  const skinLuma = lumaOf(...skin);
   const sclera: Rgb = whites.length > 8 ? [channel(whites, 0), channel(whites, 1), channel(whites, 2)] : skin;
-  const scleraLuma = .299 * sclera[0] + .587 * sclera[1] + .114 * sclera[2];
+  const scleraLuma = lumaOf(...sclera);
   // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white teeth.
   const luma = clamp(Math.max(1.2 * scleraLuma, .62 * skinLuma + 88), 70, 238);
   const colour = smoothstep(...COLOURED, median(cheeks.map((i) => chromaAt(image, i))));
@@ -52,10 +52,14 @@ function chromaAt(image: RgbImage, index: number): number {
   return Math.hypot(a, b);
 }
 
+/** 1 between the lids. */
+export function eyeOpening({ width, height }: RgbImage, points: Landmarks, eye: EyeIndices): Plane {
+  return polygonMask(width, height, [eye.outer, ...eye.upper, eye.inner, ...eye.lower.toReversed()].map((i) => ({ x: px(points, i), y: py(points, i) })));
+}
+
 /** @returns the pixels between the lids */
 export function insideEye(image: RgbImage, points: Landmarks, eye: EyeIndices): number[] {
-  const outline = [eye.outer, ...eye.upper, eye.inner, ...eye.lower.toReversed()].map((i) => ({ x: px(points, i), y: py(points, i) }));
-  const mask = polygonMask(image.width, image.height, outline);
+  const mask = eyeOpening(image, points, eye);
   const inside: number[] = [];
   for (let i = 0; i < mask.data.length; i++) if (mask.data[i]! > .95) inside.push(i);
   return inside;

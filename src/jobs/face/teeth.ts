@@ -1,6 +1,6 @@
 // The inside of the mouth: the person's own upper teeth where the portrait shows them, and tints in its light for what the renderer paints.
 import type { FacePatch, FaceTints } from '../../media/face-asset.ts';
-import { labAt, quantile } from './colour.ts';
+import { labAt, lumaOf, quantile } from './colour.ts';
 import { blur, dilate } from './curve.ts';
 import { plane, type Plane, type RgbImage } from './image.ts';
 import { fillUnknown } from './inpaint.ts';
@@ -51,7 +51,7 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | null {
 export function mouthTints({ white, skin, colour }: Light, teeth: Rgb | null): FaceTints {
   // A photograph without colours shows none in the mouth either.
   const lit = (r: number, g: number, b: number): Rgb => {
-    const grey = .299 * r + .587 * g + .114 * b;
+    const grey = lumaOf(r, g, b);
     const toned = (value: number): number => grey + (value - grey) * colour;
     return [white[0] * toned(r), white[1] * toned(g), white[2] * toned(b)];
   };
