@@ -65,7 +65,7 @@ class Network(nn.Module):
 
 class Step(nn.Module):
     """One video frame of every stream of a batch: mel [B, 3, 40], state [B, S] -> articulation [B, 14], state_out [B, S]. Zeros are a fresh state.
-    `shape`: (raw channels, its own memory [B, shape.MEMORY]) -> (what is shown, that memory)."""
+    `shape`: (raw channels, mel, its own memory [B, shape.MEMORY]) -> (what is shown, that memory)."""
 
     def __init__(self, network, shape):
         super().__init__()
@@ -94,5 +94,5 @@ class Step(nn.Module):
             taps = torch.cat([memory[:, :width], memory[:, d * width: (d + 1) * width], x], 1)
             kept.append(torch.cat([memory[:, width:], x], 1))
             x = x + block.mix(F.relu(block.taps(taps)))
-        shown, memory = self.shape(n.out(F.relu(x)), memories[-1])
+        shown, memory = self.shape(n.out(F.relu(x)), mel, memories[-1])
         return shown, torch.cat([*kept, memory], 1)

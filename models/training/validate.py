@@ -13,7 +13,7 @@ import evalset
 import export
 import prepare
 from frontend import FPS, RATE, features
-from network import CLOSURE, RAW, SPEECH
+from network import CLOSURE, SPEECH
 from train import load
 
 CONDITIONS = ('clean', 'snr25', 'snr15', 'snr5')
@@ -63,15 +63,12 @@ def scores(presses, closures):
     return hits / max(1, found), hits / max(1, true), 2 * hits / max(1, found + true)
 
 
-def served(raws, shape):
+def served(raws, mels, shape):
     """`press` as the shape shows it, one step after another, all recordings at once."""
-    longest = max(len(r) for r in raws)
-    batch = torch.zeros(longest, len(raws), RAW)
-    for i, raw in enumerate(raws):
-        batch[: len(raw), i] = torch.from_numpy(raw)
+    pad = lambda parts: torch.nn.utils.rnn.pad_sequence([torch.from_numpy(p).float() for p in parts])
     memory, out = torch.zeros(len(raws), shape.MEMORY), []
-    for raw in batch:
-        shown, memory = shape(raw, memory)
+    for raw, mel in zip(pad(raws), pad(mels)):
+        shown, memory = shape(raw, mel, memory)
         out.append(shown[:, 2])
     out = torch.stack(out, 1).numpy()
     return [out[i, : len(raw)] for i, raw in enumerate(raws)]
@@ -89,14 +86,15 @@ def main():
     for name in sys.argv[1:]:
         network, shape = load(name), export.Shape()
         for condition in CONDITIONS:
-            raws, closures, r = [], [], []
+            raws, mels, closures, r = [], [], [], []
             for group in prepare.VALIDATION:
                 mine = [network(torch.from_numpy(f)[None])[0][0].numpy() for f, _, _ in heard[group][condition]]
                 x, y = np.concatenate(mine), np.concatenate([shown for _, shown, _ in heard[group][condition]])
                 r.append(np.mean([np.corrcoef(x[:, i], y[:, i])[0, 1] for i in range(MOUTH)]))
                 raws += mine
+                mels += [f for f, _, _ in heard[group][condition]]
                 closures += [c for _, _, c in heard[group][condition]]
-            print(name, condition, 'r', ' '.join(f'{v:.3f}' for v in r), '| served P %.2f R %.2f F1 %.3f' % scores(served(raws, shape), closures), '|',
+            print(name, condition, 'r', ' '.join(f'{v:.3f}' for v in r), '| served P %.2f R %.2f F1 %.3f' % scores(served(raws, mels, shape), closures), '|',
                   ' '.join('%.2f: %.2f/%.2f/%.3f' % (t, *scores([at_threshold(raw, t) for raw in raws], closures)) for t in (.2, .3, .4, .5)), flush=True)
 
 

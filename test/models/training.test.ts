@@ -48,8 +48,8 @@ test('the times of known phones are found where their classes are likely, and a 
   assert.equal(python(setup, 'viterbi.best_path(score[:12], units)'), null, 'twelve frames are too few');
 });
 
-test('the less sure the network has been of closures, the less it takes to close the lips; pauses teach nothing, and zeros are a fresh stream', { skip: noTorch }, () => {
-  // Streams of one talker each, alternating: closed with probability `top`, open with .02; then one frame at .45.
+test('the less sure the network has been of closures, and the more noise there is, the less it takes to close the lips; pauses teach nothing, and zeros are a fresh stream', { skip: noTorch }, () => {
+  // Streams of one talker each, alternating: closed with probability `top`, open with .02; then one frame in doubt.
   const setup = `import torch
 from export import Shape
 from network import CLOSURE, RAW, SPEECH
@@ -58,14 +58,17 @@ def frame(p, speech=9.):
     raw = torch.zeros(1, RAW)
     raw[0, CLOSURE], raw[0, SPEECH] = logit(p), speech
     return raw
-def press_after(top, speech=9.):
+def heard(noise): return torch.full((1, 3, 40), noise)
+def press_after(top, speech=9., noise=0., pauses=0., last=.45):
     memory = torch.zeros(1, shape.MEMORY)
-    for k in range(600): _, memory = shape(frame(top if k % 12 == 0 else .02, speech), memory)
-    return float(shape(frame(.45), memory)[0][0, 2])
-fresh = float(shape(frame(.45), torch.zeros(1, shape.MEMORY))[0][0, 2])`;
-  const [sure, unsure, paused, fresh] = python(setup, '[press_after(.95), press_after(.3), press_after(.3, -9.), fresh]') as [number, number, number, number];
+    for k in range(600): _, memory = shape(frame(top if k % 12 == 0 else .02, speech), heard(noise if k % 60 else pauses), memory)
+    return float(shape(frame(last), heard(noise), memory)[0][0, 2])
+fresh = float(shape(frame(.45), heard(0.), torch.zeros(1, shape.MEMORY))[0][0, 2])`;
+  const [sure, unsure, paused, fresh, loud, noisy] = python(setup, '[press_after(.95), press_after(.3), press_after(.3, -9.), fresh, press_after(.95, noise=1.2, last=.7), press_after(.95, noise=1.2, pauses=1.1, last=.7)]') as [number, number, number, number, number, number];
   assert.ok(sure < 0.5, `in clean speech .45 is no closure: ${sure}`);
-  assert.ok(unsure >= 0.5, `in noise it is one: ${unsure}`);
+  assert.ok(unsure >= 0.5, `of a strange voice it is one: ${unsure}`);
+  assert.ok(loud < 0.5, `in speech with pauses every two seconds .7 is none, however loud: ${loud}`);
+  assert.ok(noisy >= 0.5, `where the pauses are noise as well it is one: ${noisy}`);
   assert.equal(paused, fresh);
 });
 
