@@ -10,12 +10,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 import { native } from '../src/native/addon.ts';
 import { ARTICULATORS } from '../src/media/articulation.ts';
 import { FPS, SPEECH_RATE, speechSampleOfFrame, speechSamplesInStep } from '../src/media/timeline.ts';
 import { MANIFEST_URL } from '../src/worker/inference/model-file.ts';
 import { SpeechModel } from '../src/worker/inference/speech-model.ts';
+import { readArguments } from '../scripts/command-line.ts';
 import { correlations, lagMs, motion, mouthMean, onsetLagMs, scoreClosures, type Track } from './speech-metrics.ts';
 
 interface Item {
@@ -27,7 +27,13 @@ interface Item {
 }
 interface Index { readonly lookaheadMs: number; readonly skipped: string[]; readonly items: Item[] }
 
-const { values: options } = parseArgs({ options: { json: { type: 'string' }, audio: { type: 'string' }, manifest: { type: 'string' } } });
+const USAGE = `npm run eval:speech -- [options]
+
+  --json FILE      writes the figures there as well
+  --audio FOLDER   keeps the recordings there, and takes them from there the next time
+  --manifest FILE  evaluates the model of another manifest.json than models/'s`;
+
+const { values: options } = readArguments(USAGE, { json: { type: 'string' }, audio: { type: 'string' }, manifest: { type: 'string' } });
 
 function makeAudio(folder: string): void {
   const script = fileURLToPath(new URL('../models/training/evalset.py', import.meta.url));

@@ -2,11 +2,11 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import sharp from 'sharp';
 import { exercise } from '../bench/exercise.ts';
 import { drawHeat, drawLines, escapeHtml } from '../bench/report/plot.ts';
 import type { Context } from '../bench/scenario.ts';
+import { readArguments } from '../scripts/command-line.ts';
 import { startBrowser } from '../test/harness/browser.ts';
 import { startServer } from '../test/harness/server.ts';
 import { DASHBOARDS } from './dashboards.ts';
@@ -145,7 +145,17 @@ async function ownPrometheus(seconds: number, cleanUps: (() => Promise<unknown> 
   return prometheus;
 }
 
-const { values: given } = parseArgs({ options: { prometheus: { type: 'string' }, minutes: { type: 'string', default: '60' }, seconds: { type: 'string', default: '75' }, only: { type: 'string', default: '' }, out: { type: 'string', default: path.join(import.meta.dirname, '../bench/out/dashboards.png') } } });
+const USAGE = `npm run dashboards:preview -- [options]
+
+Draws the dashboards as a picture: of a Prometheus that runs, or of a server that it starts and uses for a while.
+
+  --prometheus URL   whose data is drawn
+  --minutes N        of it (60)
+  --seconds N        for which a server of its own is used (75)
+  --only NAME,...    the dashboards whose names end so
+  --out FILE         the picture (bench/out/dashboards.png)`;
+
+const { values: given } = readArguments(USAGE, { prometheus: { type: 'string' }, minutes: { type: 'string', default: '60' }, seconds: { type: 'string', default: '75' }, only: { type: 'string', default: '' }, out: { type: 'string', default: path.join(import.meta.dirname, '../bench/out/dashboards.png') } });
 const cleanUps: (() => Promise<unknown> | void)[] = [];
 try {
   const prometheus = given.prometheus === undefined ? await ownPrometheus(Number(given.seconds), cleanUps) : connectPrometheus(given.prometheus);

@@ -1,8 +1,7 @@
-// `npm run faces:sheet -- <portrait|face>... [--out folder] [--zoom mouth|eyes|face] [--emotion name] [--speech clip.wav] [--format png|webp]`: contact sheets of how a face moves.
-import { mkdirSync, readFileSync } from 'node:fs';
+// `npm run faces:sheet -- <portrait|face>...`: contact sheets of how a face moves.
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
-import { parseArgs } from 'node:util';
 import sharp from 'sharp';
 import { ARTICULATION_SIZE, ARTICULATORS, type Emotion, EMOTIONS, POSE_INDEX, POSE_SIZE, type PoseChannel } from '../src/media/articulation.ts';
 import { decodeFaceAsset, type FaceAssetParts } from '../src/media/face-asset.ts';
@@ -15,6 +14,7 @@ import { createFace } from '../src/jobs/face/create-face.ts';
 import { FaceError } from '../src/jobs/face/errors.ts';
 import { inspectAudio, openAudio } from '../src/jobs/static/audio/open.ts';
 import { Soundtrack } from '../src/jobs/static/soundtrack.ts';
+import { explain, readArguments } from './command-line.ts';
 import { articulationOf, SENTENCE_MS, sentenceAt, type Shape, VISEMES } from '../src/worker/render/visemes.ts';
 
 type Zoom = 'face' | 'mouth' | 'eyes';
@@ -155,24 +155,39 @@ async function assetOf(portrait: Buffer, file: string): Promise<Uint8Array | nul
   }
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { out: { type: 'string', default: '.' }, zoom: { type: 'string', multiple: true }, emotion: { type: 'string', default: 'neutral' }, speech: { type: 'string' }, format: { type: 'string', default: 'png' } },
-});
-if (positionals.length === 0) {
-  process.stderr.write('Name a portrait (JPEG, PNG, WebP) or a face asset: npm run faces:sheet -- portrait.jpg [--out folder] [--zoom face|mouth|eyes] [--emotion happy]\n');
-  process.exit(2);
+const DEFAULT_FACES = path.resolve(import.meta.dirname, '../models/faces');
+const { faces } = JSON.parse(readFileSync(path.join(DEFAULT_FACES, 'faces.json'), 'utf8')) as { faces: { id: string }[] };
+const USAGE = `npm run faces:sheet -- <portrait|face>... [options]
+
+Draws contact sheets: neutral, each articulator, visemes, blinks, emotions, how far the head sways, and a spoken sentence. A portrait is a JPEG, PNG or WebP file,
+a face an asset file or one of ${faces.map(({ id }) => id).join(', ')}.
+
+  --out FOLDER       where the sheets go (here)
+  --zoom PART        face, mouth or eyes; may be said more than once (all three)
+  --emotion NAME     while speaking: ${EMOTIONS.join(', ')}
+  --speech FILE      also the frames of a recording, as the speech model hears it
+  --format NAME      png or webp (png)`;
+
+/** What lies in the file, or is the portrait of the default face of this name. */
+function read(input: string): Buffer {
+  if (!existsSync(input) && faces.some(({ id }) => id === input)) return readFileSync(path.join(DEFAULT_FACES, `${input}.webp`));
+  try {
+    return readFileSync(input);
+  } catch (error) {
+    return explain(USAGE, `${input} cannot be read: ${(error as Error).message}`);
+  }
 }
+
+const { values, positionals } = readArguments(USAGE, { out: { type: 'string', default: '.' }, zoom: { type: 'string', multiple: true }, emotion: { type: 'string', default: 'neutral' }, speech: { type: 'string' }, format: { type: 'string', default: 'png' } });
+if (positionals.length === 0) explain(USAGE, 'Name a portrait or a face.');
 const zooms = values.zoom ?? ['face', 'mouth', 'eyes'];
 for (const [name, given, known] of [['zoom', zooms, ['face', 'mouth', 'eyes']], ['emotion', [values.emotion], EMOTIONS], ['format', [values.format], ['png', 'webp']]] as const) {
   const wrong = given.find((value) => !(known as readonly string[]).includes(value));
-  if (wrong === undefined) continue;
-  process.stderr.write(`--${name} ${wrong}: must be one of ${known.join(', ')}\n`);
-  process.exit(2);
+  if (wrong !== undefined) explain(USAGE, `--${name} ${wrong}: must be one of ${known.join(', ')}`);
 }
 mkdirSync(values.out, { recursive: true });
 for (const input of positionals) {
-  const bytes = readFileSync(input);
+  const bytes = read(input);
   const asset = bytes.subarray(0, 6).toString('latin1') === 'MPFACE' ? bytes : await assetOf(bytes, input);
   if (asset === null) continue;
   const stem = path.join(values.out, path.basename(input).replace(/\.\w+$/, ''));

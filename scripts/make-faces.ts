@@ -1,12 +1,11 @@
-// Renders the default faces' portraits (models/faces/<id>.webp) with the generator in models/faces/generator.
-// Usage: npm run faces:make [-- id ...] [-- --size 1024 --samples 2]. Finished portraits are kept, so that it can be interrupted.
+// `npm run faces:make`: renders the default faces' portraits (models/faces/<id>.webp) with the generator in models/faces/generator.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import sharp, { type WebpOptions } from 'sharp';
+import { explain, readArguments } from './command-line.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const GENERATOR = path.join(ROOT, 'models/faces/generator');
@@ -15,10 +14,15 @@ const WORK = path.join(ROOT, 'models/build/portraits');
 const FLAGS = ['-std=c++20', '-O3', '-ffast-math'];
 const WEBP: WebpOptions = { quality: 93, smartSubsample: true, effort: 6 };
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { size: { type: 'string', default: '1024' }, samples: { type: 'string', default: '2' }, out: { type: 'string', default: path.join(ROOT, 'models/faces') } },
-});
+const USAGE = `npm run faces:make -- [id...] [options]
+
+Renders the default faces, or those named. Finished portraits are kept, so that it can be interrupted.
+
+  --size PIXELS   of a side (1024)
+  --samples N     rays along each side of a pixel (2)
+  --out FOLDER    where the portraits go (models/faces)`;
+
+const { values, positionals } = readArguments(USAGE, { size: { type: 'string', default: '1024' }, samples: { type: 'string', default: '2' }, out: { type: 'string', default: path.join(ROOT, 'models/faces') } });
 
 mkdirSync(WORK, { recursive: true });
 const sources = readdirSync(GENERATOR).filter((file) => /\.(cc|h)$/.test(file)).toSorted();
@@ -31,7 +35,7 @@ if (!existsSync(program)) {
 
 const all = execFileSync(program, ['list'], { encoding: 'utf8' }).trim().split('\n');
 for (const id of positionals.length > 0 ? positionals : all) {
-  if (!all.includes(id)) throw new Error(`There is no character "${id}"; there are: ${all.join(', ')}.`);
+  if (!all.includes(id)) explain(USAGE, `There is no character "${id}"; there are: ${all.join(', ')}.`);
   const picture = path.join(WORK, `${id}-${version}-${values.size}-${values.samples}.ppm`);
   if (!existsSync(picture)) {
     const started = Date.now();

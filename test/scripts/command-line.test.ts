@@ -1,0 +1,25 @@
+// Every tool says what it can do when asked, and what it did not understand.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const run = (file: string, ...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', file, ...args], { cwd: root, encoding: 'utf8', timeout: 60_000 });
+
+for (const [script, file] of [['bench', 'bench/main.ts'], ['eval:speech', 'bench/eval-speech.ts'], ['faces:sheet', 'scripts/faces-sheet.ts'], ['faces:make', 'scripts/make-faces.ts'], ['dashboards:preview', 'grafana/preview.ts']] as const) {
+  test(`${script} explains itself, and tells an option that it does not know`, () => {
+    const wrong = run(file, '--nonsense');
+    assert.match(wrong.stderr, new RegExp(`^Unknown option '--nonsense'.*\\n\\nnpm run ${script} -- `));
+    assert.doesNotMatch(wrong.stderr, /\n +at /);
+    assert.equal(wrong.status, 2);
+    const asked = run(file, '--help');
+    assert.match(asked.stdout + asked.stderr, new RegExp(`^npm run ${script} -- `));
+  });
+}
+
+test('faces:sheet names the file that it cannot read', () => {
+  const { status, stderr } = run('scripts/faces-sheet.ts', 'nobody.jpg');
+  assert.match(stderr, /^nobody\.jpg cannot be read: ENOENT/);
+  assert.equal(status, 2);
+});
