@@ -1,4 +1,6 @@
 """Makes synthetic speech as varied as the world's: other vocal tracts, tempi, rooms, microphones, lines, levels and noises; and sounds that are not speech."""
+from typing import NamedTuple
+
 import numpy as np
 import scipy.signal as signal
 from scipy.linalg import solve_toeplitz
@@ -214,19 +216,36 @@ def not_speech(count, rng):
     return laughter(count, rng)
 
 
+class Severity(NamedTuple):
+    """What befalls a set of sessions, as shares of them unless said otherwise."""
+    rooms: float
+    lines: tuple            # none, telephone, lossy, lowpass
+    noises: float
+    least_snr: float        # dB
+    overdriven: float       # cut off at full scale, as by a microphone turned up too far
+    quiet: float
+    quiet_db: tuple         # dBFS, from and to
+    clipped: float
+    breathy: float
+    tract: float            # standard deviation of the log of the vocal tract's factor
+
+
+HARSH = Severity(.35, (.72, .10, .08, .10), .75, 0, .13, .42, (-48, -12), .05, .06, .16)
+MILD = Severity(.20, (.85, .05, .05, .05), .40, 3, .07, .38, (-45, -14), .02, .03, .13)    # most of it clean, as what a synthesizer sends
+
+
 class Channel:
     """One random path from a mouth to our socket: source quality, room, line, noise and level; the same for a whole session."""
 
-    def __init__(self, rng, babble):
+    def __init__(self, rng, babble, severity):
         self.rng, self.babble = rng, babble
         self.equaliser = equaliser(rng, 7.) if rng.random() < .7 else None
-        self.room = room(rng) if rng.random() < .35 else None
-        self.line = rng.choice(['', 'telephone', 'lossy', 'lowpass'], p=[.72, .1, .08, .1])
-        self.snr = rng.uniform(0, 36) if rng.random() < .75 else None
-        # One in eight is overdriven: speech at such levels is cut off at full scale, as by a microphone turned up too far.
-        kind = rng.random()
-        self.level_db = rng.uniform(-12, 1) if kind < .13 else rng.uniform(-48, -12) if kind < .55 else rng.normal(-23, 3)
-        self.clip = rng.random() < .05
+        self.room = room(rng) if rng.random() < severity.rooms else None
+        self.line = rng.choice(['', 'telephone', 'lossy', 'lowpass'], p=severity.lines)
+        self.snr = rng.uniform(severity.least_snr, 36) if rng.random() < severity.noises else None
+        kind = rng.random() - severity.overdriven
+        self.level_db = rng.uniform(-12, 1) if kind < 0 else rng.uniform(*severity.quiet_db) if kind < severity.quiet else rng.normal(-23, 3)
+        self.clip = rng.random() < severity.clipped
 
     def noise(self, count):
         kind = self.rng.random()

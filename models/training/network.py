@@ -9,7 +9,7 @@ from targets import CLASS_COUNT
 CHANNELS = 14           # ARTICULATORS of src/media/articulation.ts, what is served
 CURVES, SPEECH, CLOSURE, RAW = 13, 13, 14, 15   # what the network gives: 13 curves, the logit of speech, the logit of closed lips
 STEM_TAPS = 5           # feature frames (11 ms each) that one stem output sees
-DROPOUT = .2            # in training
+DROPOUT = .2            # in training, unless it says otherwise
 
 
 def _causal(x, linear, taps, dilation=1):
@@ -23,14 +23,14 @@ class Block(nn.Module):
 
     def __init__(self, width, dilation):
         super().__init__()
-        self.dilation = dilation
+        self.dilation, self.dropout = dilation, DROPOUT
         self.taps = nn.Linear(3 * width, width)
         self.mix = nn.Linear(width, width)
         nn.init.normal_(self.mix.weight, std=.3 / width ** .5)
         nn.init.zeros_(self.mix.bias)
 
     def forward(self, x):                                  # [B, C, T]
-        return x + _causal(F.dropout(F.relu(_causal(x, self.taps, 3, self.dilation)), DROPOUT, self.training), self.mix, 1)
+        return x + _causal(F.dropout(F.relu(_causal(x, self.taps, 3, self.dilation)), self.dropout, self.training), self.mix, 1)
 
 
 class Network(nn.Module):

@@ -1,7 +1,7 @@
 """
 Turns the corpus into training shards: sessions of one voice through one random channel, features of the serving front end, targets per video frame.
 
-usage: prepare.py SHARDS [FIRST]    (each shard holds about 45 minutes; its number is its seed; those that exist are kept)
+usage: prepare.py SHARDS [FIRST] [harsh|mild]    (each shard holds about 45 minutes; its number is its seed; those that exist are kept; mild ones lie in a folder of their own)
 A shard: F float16 [n, 3, 40], Y float16 [n, 14], C uint8 [n] (class of phone), S int64 [sessions + 1] (first step of each session).
 """
 import os
@@ -107,12 +107,12 @@ def label(segments, clean, steps):
     return y.astype(np.float16), classes
 
 
-def session(utterances, rng, babble, middle=0.):
+def session(utterances, rng, babble, severity, middle=0.):
     """One session: utterances of one group in a row, with pauses and other sounds between -> (int16 wave, segments, clean float wave).
     `middle`: log of the vocal tract factor that such sessions have on average."""
-    factor = float(np.clip(np.exp(rng.normal(middle, .16)), .70, 1.45)) if rng.random() < .85 else 1.
+    factor = float(np.clip(np.exp(rng.normal(middle, severity.tract)), .70, 1.45)) if rng.random() < .85 else 1.
     tempo = rng.uniform(.8, 1.25) if rng.random() < .3 else 1.
-    rough = rng.random() < .06
+    rough = rng.random() < severity.breathy
     waves, others, segments, at = [], [], [], 0
 
     def pause(seconds, sound=None):
@@ -150,7 +150,7 @@ def session(utterances, rng, babble, middle=0.):
             pause(rng.uniform(.05, .6))
     clean = np.concatenate(waves)
     mixed = clean + np.concatenate(others)
-    return augment.Channel(rng, babble).apply(mixed, 1.), segments, clean
+    return augment.Channel(rng, babble, severity).apply(mixed, 1.), segments, clean
 
 
 def load_groups(names):
@@ -158,7 +158,7 @@ def load_groups(names):
     return {n: items for n, items in groups.items() if items}     # a rehearsal's network aligns nothing that can be believed
 
 
-def shard(number, groups, path):
+def shard(number, groups, path, severity):
     rng = np.random.default_rng(number)
     names = list(groups)
     weights = np.array([WEIGHTS.get(n, 1.) for n in names])
@@ -174,7 +174,7 @@ def shard(number, groups, path):
             name = rng.choice(names, p=weights / weights.sum())
             pool = groups[name]
             first, count = rng.integers(0, len(pool)), rng.integers(2, 6)
-            wave, segments, clean = session(pool[first: first + count], rng, babble, VOCAL_TRACT.get(name, .06))
+            wave, segments, clean = session(pool[first: first + count], rng, babble, severity, VOCAL_TRACT.get(name, .06))
         steps = steps_in(len(wave))
         y, c = label(segments, clean, steps)
         all_f.append(features(wave).astype(np.float16))
@@ -187,14 +187,16 @@ def shard(number, groups, path):
 
 def main():
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    os.makedirs(os.path.join(WORK, 'shards'), exist_ok=True)
+    kind = sys.argv[3] if len(sys.argv) > 3 else 'harsh'
+    severity, folder = {'harsh': (augment.HARSH, 'shards'), 'mild': (augment.MILD, 'shards-mild')}[kind]
+    os.makedirs(os.path.join(WORK, folder), exist_ok=True)
     groups = load_groups(WEIGHTS)
     for number in range(first, first + int(sys.argv[1])):
-        path = os.path.join(WORK, 'shards', f'train_{number:03d}.npz')
+        path = os.path.join(WORK, folder, f'train_{number:03d}.npz')
         if os.path.exists(path):
             continue
         started = time.time()
-        shard(number, groups, path)
+        shard(number, groups, path, severity)
         print(f'shard {number}: {time.time() - started:.0f} s', flush=True)
 
 

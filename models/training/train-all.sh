@@ -1,6 +1,7 @@
 #!/bin/bash
 # `npm run train`: corpus → features → training → evaluation → export → model card. Resumable: each stage keeps what it has finished in models/training/work.
-# A first network, trained on synthesizers alone, aligns the natural voices; the one that is shipped is trained on both.
+# A first network, trained on synthesizers alone, aligns the natural voices; the one that is shipped is trained on both, first with
+# everything that a line, a room and a crowd can do to a voice, then with less of it, as what a synthesizer sends is clean.
 set -euo pipefail
 cd "$(dirname "$0")"
 PYTHON=${PYTHON:-/usr/bin/python3}   # Debian's, which has python3-torch
@@ -25,7 +26,9 @@ if [ ! -e work/corpus/natural_drascula.pkl ]; then
   "$PYTHON" corpus.py "$SCALE"
 fi
 "$PYTHON" prepare.py "$SHARDS" 1000
-"$PYTHON" train.py student "$STEPS" --threads "$THREADS" $BF16
+"$PYTHON" train.py harsh "$STEPS" --threads "$THREADS" $BF16
+"$PYTHON" prepare.py $((SHARDS / 2 + 1)) 2000 mild
+"$PYTHON" train.py student $((STEPS / 2)) --start harsh --mild --rate 6e-4 --threads "$THREADS" $BF16
 "$PYTHON" export.py student
 npm --prefix ../.. run eval:speech -- --json models/training/evaluation.json
 "$PYTHON" card.py

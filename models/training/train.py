@@ -1,13 +1,14 @@
 """
 Trains the network on the shards. Resumable: a checkpoint every 500 steps holds weights, averaged weights, optimiser and step.
 
-usage: train.py NAME STEPS [--width 224] [--minutes M] [--threads 1] [--teacher NAME] [--from-onnx FILE] [--bf16]
+usage: train.py NAME STEPS [--width 224] [--minutes M] [--threads 1] [--teacher NAME] [--start NAME | --from-onnx FILE] [--mild] [--seed N] [--bf16]
 """
 import argparse
 import glob
 import json
 import os
 import time
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,11 +27,22 @@ SHARDS_AT_ONCE = 12
 CLOSED = .6             # lips are together where the target of `press` exceeds this
 
 
+class Voices(NamedTuple):
+    """How often the features of a crop are warped, coloured and robbed of a band; how far they are warped, a standard deviation in mel axes."""
+    warped: float
+    warp: float
+    coloured: float
+    gapped: float
+
+
+VOICES, MILD_VOICES = Voices(.9, .045, .7, .15), Voices(.6, .035, .45, .08)
+
+
 class Data:
     """Random crops from a changing set of shards. A crop that starts inside a session has no past: its first steps are not scored."""
 
-    def __init__(self, folder, rng, delay=0):
-        self.folder, self.rng, self.delay, self.shards, self.at = folder, rng, delay, [], 0
+    def __init__(self, folder, rng, delay, voices):
+        self.folder, self.rng, self.delay, self.voices, self.shards, self.at = folder, rng, delay, voices, [], 0
         self.refresh()
 
     def refresh(self):
@@ -66,17 +78,17 @@ class Data:
 
     def mask(self, f):
         """Cheap voices on the features themselves: the mel axis warped (two anchors move on their own, as formants of different heads do), another long-term spectrum, a lost band."""
-        r, bands = self.rng, f.shape[2]
+        r, bands, voices = self.rng, f.shape[2], self.voices
         f = f.astype(np.float32)
-        if r.random() < .9:
+        if r.random() < voices.warped:
             x = np.linspace(0, 1, bands)
-            src = np.clip(x + np.interp(x, [0, .33, .66, 1], [0, *r.normal(0, .045, 2), 0]), 0, 1) * (bands - 1)
+            src = np.clip(x + np.interp(x, [0, .33, .66, 1], [0, *r.normal(0, voices.warp, 2), 0]), 0, 1) * (bands - 1)
             i = np.minimum(src.astype(int), bands - 2)
             w = (src - i).astype(np.float32)
             f = f[:, :, i] * (1 - w) + f[:, :, i + 1] * w
-        if r.random() < .7:
+        if r.random() < voices.coloured:
             f = np.maximum(0, f + np.minimum(1, f * 4) * np.interp(np.arange(bands), np.linspace(0, bands - 1, 6), r.normal(0, .15, 6)).astype(np.float32))
-        if r.random() < .15:
+        if r.random() < voices.gapped:
             k = r.integers(0, 36)
             f[:, :, k: k + r.integers(2, 6)] *= (.5 if r.random() < .5 else 0.)
         return f
@@ -141,13 +153,18 @@ def main():
     parser.add_argument('--minutes', type=float, default=1e9, help='wall-clock limit of this run: the learning rate then falls with the clock if that is ahead of the steps')
     parser.add_argument('--teacher')
     parser.add_argument('--delay', type=int, default=0, help='answers so many steps later: hears more of what follows, which serves alignment (viterbi.DELAY) and nothing else')
+    parser.add_argument('--mild', action='store_true', help='on the milder shards, with milder voices and half the dropout: the last thing a network learns')
+    parser.add_argument('--seed', type=int, default=0, help='other crops in another order, for runs whose weights are averaged')
+    parser.add_argument('--start', help='start from the averaged weights of a trained network')
     parser.add_argument('--from-onnx', help='start from the weights of a served model instead of random ones')
     parser.add_argument('--bf16', action='store_true', help='products in bfloat16: twice as fast where the processor has avx512_bf16')
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     path = os.path.join(WORK, args.name + '.pt')
-    network = from_onnx(args.from_onnx) if args.from_onnx else Network(args.width, args.stem)
+    network = from_onnx(args.from_onnx) if args.from_onnx else load(args.start).train() if args.start else Network(args.width, args.stem)
+    for block in network.blocks:
+        block.dropout *= .5 if args.mild else 1
     average = {k: v.clone() for k, v in network.state_dict().items()}
     optimiser = torch.optim.AdamW(network.parameters(), lr=args.rate, weight_decay=2e-2, betas=(.9, .98))
     step = 0
@@ -157,7 +174,7 @@ def main():
         average, step = saved['average'], saved['step']
         optimiser.load_state_dict(saved['optimiser'])
     teacher = load(args.teacher) if args.teacher else None
-    data = Data(os.path.join(WORK, 'shards'), np.random.default_rng(step + 1), args.delay)
+    data = Data(os.path.join(WORK, 'shards-mild' if args.mild else 'shards'), np.random.default_rng(args.seed + step + 1), args.delay, MILD_VOICES if args.mild else VOICES)
     print(args.name, sum(p.numel() for p in network.parameters()), 'parameters, from step', step, flush=True)
     started, mean, first = time.time(), {}, step / args.steps
     while True:
