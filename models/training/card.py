@@ -86,7 +86,7 @@ Augmentation: vocal tract length, tempo, breathiness, equalisation, rooms, telep
 frames with pressed lips lies within 40 ms of its interval. Phones of real people come from forced alignment with pocketsphinx, whose own errors
 (10-20 ms, and now and then a phone) count against the model: these figures are lower bounds. Of awb and ked 200 sentences are heard
 (standard error of F1: .015); `people` are several talkers (read books, dictation, system sounds; 35 closures, standard error .06), `allison` one professional speaker.
-`snr15` and `snr5` are noise of a steady spectrum that falls 15 dB up to 8 kHz, against the loud parts of the speech: at 15 dB nine in ten cells of time and frequency under 500 Hz stand
+`snr15` and `snr5` are noise of a steady spectrum that falls 15 dB up to 8 kHz, against the loud parts of the speech: at 15 dB nine in ten cells of time and frequency of awb's speech under 500 Hz stand
 out of it, a quarter between 1 and 2 kHz, one in twenty above 4 kHz, where f, s and the bursts of p and t are.
 
 {table(results)}
