@@ -11,6 +11,7 @@ import { native } from '../src/native/addon.ts';
 import { SpeechModel } from '../src/worker/inference/speech-model.ts';
 import { FaceStage } from '../src/worker/render/face-stage.ts';
 import { createFace } from '../src/jobs/face/create-face.ts';
+import { listDefaultFaces } from '../src/jobs/face/default-faces.ts';
 import { FaceError } from '../src/jobs/face/errors.ts';
 import { inspectAudio, openAudio } from '../src/jobs/static/audio/open.ts';
 import { Soundtrack } from '../src/jobs/static/soundtrack.ts';
@@ -155,8 +156,7 @@ async function assetOf(portrait: Buffer, file: string): Promise<Uint8Array | nul
   }
 }
 
-const DEFAULT_FACES = path.resolve(import.meta.dirname, '../models/faces');
-const { faces } = JSON.parse(readFileSync(path.join(DEFAULT_FACES, 'faces.json'), 'utf8')) as { faces: { id: string }[] };
+const faces = listDefaultFaces();
 const USAGE = `npm run faces:sheet -- <portrait|face>... [options]
 
 Draws contact sheets: neutral, each articulator, visemes, blinks, emotions, how far the head sways, and a spoken sentence. A portrait is a JPEG, PNG or WebP file,
@@ -170,9 +170,9 @@ a face an asset file or one of ${faces.map(({ id }) => id).join(', ')}.
 
 /** What lies in the file, or is the portrait of the default face of this name. */
 function read(input: string): Buffer {
-  if (!existsSync(input) && faces.some(({ id }) => id === input)) return readFileSync(path.join(DEFAULT_FACES, `${input}.webp`));
+  const face = faces.find(({ id }) => id === input);
   try {
-    return readFileSync(input);
+    return readFileSync(face === undefined || existsSync(input) ? input : path.join(import.meta.dirname, '../models/faces', face.file));
   } catch (error) {
     return explain(USAGE, `${input} cannot be read: ${(error as Error).message}`);
   }
