@@ -4,7 +4,7 @@
 //
 // The audio is made (synthesizers) or found (Debian's sound packages) at run time by models/training/evalset.py, which says what it had to skip.
 // It needs python3-numpy, python3-scipy, flite, festival with festvox-kdlpc16k, and for real people pocketsphinx, pocketsphinx-en-us,
-// pocketsphinx-testdata, alsa-utils, asterisk-core-sounds-en-g722 and ffmpeg.
+// pocketsphinx-testdata, alsa-utils, asterisk-core-sounds-en-g722, ktuberling-data and ffmpeg.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

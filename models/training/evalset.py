@@ -25,6 +25,9 @@ from texts import Texts
 SPHINX = '/usr/share/pocketsphinx/test/data/'
 ALSA = '/usr/share/sounds/alsa/'
 ASTERISK = '/usr/share/asterisk/sounds/en_US_f_Allison/'
+KTUBERLING = '/usr/share/ktuberling/sounds/en/'
+# What its files are named where that is not the words that are said, as the pronouncing dictionary writes them.
+KTUBERLING_TEXT = {'broccolli': 'broccoli', 'fallingstar': 'falling star', 'moonwalker': 'moon walker', 'palmtree': 'palm tree', 'sphynx': 'sphinx'}
 # What Allison Smith says in Asterisk's core sounds (Debian's asterisk-core-sounds-en-g722), where the words were certain.
 ASTERISK_TEXT = {
     'all-circuits-busy-now': 'all circuits are busy now', 'at-tone-time-exactly': 'at the sound of the tone the time will be exactly', 'cannot-complete-as-dialed': 'your call cannot be completed as dialed',
@@ -52,8 +55,8 @@ SENTENCES = 200      # of each synthetic voice, some 600 closures: the standard 
 def read(path):
     if path.endswith('.raw'):
         return np.fromfile(path, np.int16)
-    if path.endswith('.g722'):
-        done = subprocess.run(['ffmpeg', '-v', 'error', '-f', 'g722', '-i', path, '-f', 's16le', '-ar', str(RATE), '-ac', '1', '-'], capture_output=True, check=True)
+    if path.endswith(('.g722', '.ogg')):
+        done = subprocess.run(['ffmpeg', '-v', 'error', '-i', path, '-f', 's16le', '-ar', str(RATE), '-ac', '1', '-'], capture_output=True, check=True)
         return np.frombuffer(done.stdout, np.int16)
     rate, wave = scipy.io.wavfile.read(path)
     return engines.to_16k(wave[:, 0] if wave.ndim > 1 else wave, rate)
@@ -122,7 +125,11 @@ def people(skipped):
     allison = [(f'{ASTERISK}{name}.g722', text) for name, text in ASTERISK_TEXT.items() if text and os.path.exists(f'{ASTERISK}{name}.g722')]
     if not allison:
         skipped.append('asterisk-core-sounds-en-g722 is not installed')
-    for name, files in (('people', listed), ('allison', allison)):
+    named = {path: os.path.basename(path)[:-4].split('_')[-1] for path in sorted(glob.glob(KTUBERLING + '*.ogg'))}   # egypt_camel.ogg says "camel"
+    if not named:
+        skipped.append('ktuberling-data is not installed')
+    words = [(path, KTUBERLING_TEXT.get(name, name)) for path, name in named.items()]
+    for name, files in (('people', listed), ('allison', allison), ('words', words)):
         recordings = [(level(read(path)), text) for path, text in files]
         aligned = align.align(recordings) if recordings else []
         kept = [(wave, segments) for (wave, _), segments in zip(recordings, aligned) if segments is not None]

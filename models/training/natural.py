@@ -72,7 +72,7 @@ def read(path: str) -> tuple:
 
 def class_prior() -> np.ndarray:
     """Log frequencies of the phone classes in the first shards."""
-    counts = sum(np.bincount(np.load(path)['C'], minlength=CLASS_COUNT) for path in sorted(glob.glob(os.path.join(WORK, 'shards', 'train_*.npz')))[:3])
+    counts = sum(np.bincount(np.load(path)['C'].ravel(), minlength=CLASS_COUNT) for path in sorted(glob.glob(os.path.join(WORK, 'shards', 'train_*.npz')))[:3])
     return np.log((counts + 1) / counts.sum())
 
 
@@ -108,11 +108,11 @@ def trimmed(wave: np.ndarray) -> np.ndarray:
     return wave[max(0, (loud[0] - 20) * block): (loud[-1] + 20) * block] if len(loud) else wave[:0]
 
 
-def _aligned(listed, language: str, voice: str, shortest: float) -> list:
-    """[(int16 wave, expanded segments, voice, text)] of those of [(load, text)] that last `shortest` to 12 s at a plausible pace and that the network could follow."""
+def _aligned(listed, language: str, shortest: float) -> list:
+    """[(int16 wave, expanded segments, voice, text)] of those of [(load, text, voice)] that last `shortest` to 12 s at a plausible pace and that the network could follow."""
     speller, network, prior, out = Speller(language), train.load(ALIGNER), class_prior(), []
     torch.set_num_threads(1)
-    for load, text in listed:
+    for load, text, voice in listed:
         wave, words = trimmed(to_16k(*load())), speller.words(text)
         seconds, count = len(wave) / RATE, sum(len(word) for word in words)
         if not (shortest < seconds < 12 and count > 4 and seconds / count < .25):
@@ -129,8 +129,8 @@ def utterances(kind: str, share=1.) -> list:
     every = slice(None, None, max(1, round(1 / share)))
     if a in ADVENTURES:
         game, language = ADVENTURES[a]
-        listed = [(load, text) for load, text, speaker in game.lines('/')[every] if b in ('', 'joe' if speaker == 'JOE' else 'others')]
-        return _aligned(listed, language, kind, .8)
+        listed = [(load, text, f'{a}:{speaker}') for load, text, speaker in game.lines('/')[every] if b in ('', 'joe' if speaker == 'JOE' else 'others')]
+        return _aligned(listed, language, .8)
     if a == 'stamps':
-        return _aligned(stamps(b)[every], b, f'stamps:{b}', .6)
-    return _aligned([(load, text) for load, text, role in lines(a)[every] if role == b], a, f'fillets:{kind}', 1.)
+        return _aligned([(load, text, f'stamps:{b}') for load, text in stamps(b)[every]], b, .6)
+    return _aligned([(load, text, f'fillets:{kind}') for load, text, role in lines(a)[every] if role == b], a, 1.)

@@ -2,7 +2,7 @@
 Turns the corpus into training shards: sessions of one voice through one random channel, features of the serving front end, targets per video frame.
 
 usage: prepare.py SHARDS [FIRST] [harsh|mild]    (each shard holds about 45 minutes; its number is its seed; those that exist are kept; mild ones lie in a folder of their own)
-A shard: F float16 [n, 3, 40], Y float16 [n, 14], C uint8 [n] (class of phone), S int64 [sessions + 1] (first step of each session).
+A shard: F float16 [n, 3, 40], Y float16 [n, 14], C uint8 [n, 3] (class of phone, also a third of a step before and after), S int64 [sessions + 1] (first step of each session).
 """
 import os
 import pickle
@@ -83,7 +83,7 @@ def speech_mask(segments, count, first):
 
 
 def frame_targets(segments, steps):
-    """(float32 [steps, 11], class uint8 [steps]) at each video frame's instant. Closures and bites shorter than a frame are kept, not averaged away."""
+    """(float32 [steps, 11], class uint8 [steps, 3]) at each video frame's instant, classes also a third of a frame before and after. Closures and bites shorter than a frame are kept, not averaged away."""
     first = 1 / FPS - LOOKAHEAD_S
     fine, classes = targets.curves(segments, 3 * steps, 3 * FPS, first - 1 / (3 * FPS))
     fine = fine.reshape(steps, 3, targets.N)
@@ -94,11 +94,11 @@ def frame_targets(segments, steps):
     for name in ('open', 'jaw'):
         i = targets.INDEX[name]
         out[:, i] += (fine[:, :, i].min(1) - out[:, i]) * out[:, press]
-    return out, classes.reshape(steps, 3)[:, 1]
+    return out, classes.reshape(steps, 3)
 
 
 def label(segments, clean, steps):
-    """All 14 channels [steps, 14] and the class of phone [steps] for a session whose clean wave is given."""
+    """All 14 channels [steps, 14] and the classes of phones [steps, 3] for a session whose clean wave is given."""
     first = 1 / FPS - LOOKAHEAD_S
     curves, classes = frame_targets(segments, steps)
     mask = speech_mask(segments, steps, first)

@@ -20,10 +20,12 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 "$PYTHON" corpus.py "$SCALE"
+"$PYTHON" talkers.py
 if [ ! -e work/corpus/natural_drascula.pkl ]; then
   "$PYTHON" prepare.py $((SHARDS / 4 + 1))
   "$PYTHON" train.py aligner $((STEPS / 4)) --delay 2 --threads "$THREADS" $BF16
   "$PYTHON" corpus.py "$SCALE"
+  "$PYTHON" talkers.py
 fi
 "$PYTHON" prepare.py "$SHARDS" 1000
 "$PYTHON" train.py harsh "$STEPS" --threads "$THREADS" $BF16

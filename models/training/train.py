@@ -15,10 +15,11 @@ import torch
 import torch.nn.functional as F
 
 from frontend import WORK
-from targets import INDEX
+from targets import CLASS_COUNT, INDEX
+import talkers
 from network import CLOSURE, CURVES, RAW, SPEECH, Network
 
-BATCH, LENGTH = 16, 160
+BATCH, LENGTH = 10, 256
 # How much each channel counts: jaw open press round wide tuck upraise ttip tout tback teeth brow nod. What one sees most counts most.
 WEIGHT = torch.tensor([1.3, 1.5, 2.6, 1.4, 1.1, 1.5, .4, .6, .4, .5, .9, .4, .4])
 # Variances of the targets: errors are measured against them, so that rare events weigh as much as what moves all the time.
@@ -28,14 +29,16 @@ CLOSED = .6             # lips are together where the target of `press` exceeds 
 
 
 class Voices(NamedTuple):
-    """How often the features of a crop are warped, coloured and robbed of a band; how far they are warped, a standard deviation in mel axes."""
+    """How often the features of a crop are lent to another talker, warped, coloured and robbed of a band; how far they are warped, a standard deviation in mel axes."""
+    lent: float
     warped: float
     warp: float
     coloured: float
     gapped: float
 
 
-VOICES, MILD_VOICES = Voices(.9, .045, .7, .15), Voices(.6, .035, .45, .08)
+VOICES, MILD_VOICES = Voices(.8, .9, .045, .7, .15), Voices(.8, .6, .035, .45, .08)
+LENT = .2, 1.2          # how much of the difference between two talkers, from and to
 
 
 class Data:
@@ -43,6 +46,8 @@ class Data:
 
     def __init__(self, folder, rng, delay, voices):
         self.folder, self.rng, self.delay, self.voices, self.shards, self.at = folder, rng, delay, voices, [], 0
+        self.kinds = list(np.load(talkers.PATH).values())
+        self.shares = np.array([len(kind) for kind in self.kinds]) / sum(len(kind) for kind in self.kinds)
         self.refresh()
 
     def refresh(self):
@@ -58,7 +63,7 @@ class Data:
     def _load(self, paths):
         z = np.load(paths[self.at % len(paths)])
         self.at += 1
-        self.shards.append((z['F'], np.roll(z['Y'], self.delay, 0), np.roll(z['C'], self.delay), z['S']))
+        self.shards.append((z['F'], np.roll(z['Y'], self.delay, 0), z['C'], z['S']))
 
     def batch(self, memory):
         xs, ys, cs, scored = [], [], [], np.zeros((BATCH, LENGTH), np.float32)
@@ -71,15 +76,25 @@ class Data:
             else:
                 i = int(self.rng.integers(0, len(f) - LENGTH))
                 scored[b, memory:] = 1
-            xs.append(self.mask(f[i: i + LENGTH]))
+            xs.append(self.mask(self.lent(f[i: i + LENGTH].astype(np.float32), c[i: i + LENGTH])))
             ys.append(y[i: i + LENGTH])
-            cs.append(c[i: i + LENGTH])
+            cs.append(c[np.arange(i, i + LENGTH) - self.delay, 1])
         return (torch.from_numpy(np.stack(xs)).float(), torch.from_numpy(np.stack(ys)).float(), torch.from_numpy(np.stack(cs)).long(), torch.from_numpy(scored))
+
+    def lent(self, f, c):
+        """The words as another talker might say them: each class of phones differs as it does between two talkers of one kind of recording."""
+        r = self.rng
+        if r.random() > self.voices.lent:
+            return f
+        kind = self.kinds[r.choice(len(self.kinds), p=self.shares)]
+        one, other = r.choice(len(kind), 2, replace=False)
+        said = np.pad(np.eye(CLASS_COUNT, dtype=np.float32)[talkers.heard_classes(c)], ((1, 1), (0, 0)), 'edge')
+        said = (said[:-2] + said[1:-1] + said[2:]) / 3
+        return np.maximum(0, f + np.minimum(1, f * 4) * (said @ (kind[one] - kind[other]) * r.uniform(*LENT)).reshape(f.shape))
 
     def mask(self, f):
         """Cheap voices on the features themselves: the mel axis warped (two anchors move on their own, as formants of different heads do), another long-term spectrum, a lost band."""
         r, bands, voices = self.rng, f.shape[2], self.voices
-        f = f.astype(np.float32)
         if r.random() < voices.warped:
             x = np.linspace(0, 1, bands)
             src = np.clip(x + np.interp(x, [0, .33, .66, 1], [0, *r.normal(0, voices.warp, 2), 0]), 0, 1) * (bands - 1)

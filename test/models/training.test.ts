@@ -72,6 +72,33 @@ fresh = float(shape(frame(.45), heard(0.), torch.zeros(1, shape.MEMORY))[0][0, 2
   assert.equal(paused, fresh);
 });
 
+test('one step after another gives what the whole sequence gives, the talker included', { skip: noTorch }, () => {
+  const setup = `import torch
+from export import Shape
+from network import Network, Step
+torch.manual_seed(1)
+network, shape = Network(32, 8).eval(), Shape()
+torch.nn.init.normal_(network.talker.tell.weight)
+step, mel = Step(network, shape).eval(), torch.rand(2, 60, 3, 40)
+with torch.no_grad():
+    raw, state, memory, apart, untold = network(mel)[0], torch.zeros(2, step.state_size), torch.zeros(2, shape.MEMORY), 0., 0.
+    for k in range(60):
+        one, state = step(mel[:, k], state)
+        other, memory = shape(raw[:, k], mel[:, k], memory)
+        apart = max(apart, float((one - other).abs().max()))
+    network.talker.tell.weight.zero_()
+    untold = float((network(mel)[0] - raw).abs().max())`;
+  const [apart, untold] = python(setup, '[apart, untold]') as [number, number];
+  assert.ok(apart < 1e-5, `${apart}`);
+  assert.ok(untold > 0.1, `what it is told of the talker matters: ${untold}`);
+});
+
+test('a phone is heard in the features that its step describes 60 ms later', { skip: missing }, () => {
+  // One second whose phones change at .5 s: the first feature frame whose middle lies past it hears the second.
+  const setup = 'import prepare, talkers\nclasses = prepare.frame_targets([(0, .5, "a"), (.5, 2, "m")], 30)[1]\nheard = talkers.heard_classes(classes)';
+  assert.deepEqual(python(setup, '[len(heard), int(np.flatnonzero(heard == heard[-1])[0])]'), [90, 45]);
+});
+
 test('silence round a recording is cut off, but for a fifth of a second', { skip: noTorch }, () => {
   const setup = 'import natural\nwave = np.zeros(48000, np.int16)\nwave[16000:24000] = 5000 * np.sin(np.arange(8000) * .3)\nwave[30000:] = 20';
   const length = python(setup, 'len(natural.trimmed(wave))') as number;

@@ -1,0 +1,58 @@
+"""
+How talkers differ: how loud each band is in each class of phones, for everyone in the corpus of whom there is enough. Training lends one talker's phones the difference
+between two others (train.Data.lent), since there are far fewer talkers than there is speech.
+
+usage: talkers.py      (writes work/talkers.npz: float32 [talkers, CLASS_COUNT, BANDS] for each kind of recording)
+"""
+import collections
+import os
+
+import numpy as np
+
+import targets
+from evalset import level
+from frontend import BANDS, FPS, FRAMES_PER_STEP, WORK, features
+from prepare import LOOKAHEAD_S, WEIGHTS, load_groups
+
+PATH = os.path.join(WORK, 'talkers.npz')
+# Differences are taken within a kind, where they are the talker's and not the microphone's. Of formant synthesis there are none worth having; who speaks in sky is not told.
+KINDS = {'flite': 'synthesizer', 'festival': 'synthesizer', 'queen': 'queen', 'stamps': 'stamps'}
+UTTERANCES = 60         # of each talker
+LEAST, SHRUNK = 1500, 30    # feature frames of speech that a talker must have; of everyone's mean that each class of his begins with
+HEARD_S = .5 / (FRAMES_PER_STEP * FPS)     # the middle of the first feature frame
+AHEAD = round((HEARD_S - (1 / FPS - LOOKAHEAD_S - 1 / (FRAMES_PER_STEP * FPS))) * FRAMES_PER_STEP * FPS)   # of the classes in a shard, which are those that a step describes: the one that is heard in its first frame
+
+
+def heard_classes(classes):
+    """Class of phone that is heard in each feature frame [3 n], from the classes at the instants that the steps describe [n, 3]."""
+    flat = classes.reshape(-1)
+    return np.concatenate([flat[AHEAD:], np.repeat(flat[-1:], AHEAD)])
+
+
+def main():
+    sums = collections.defaultdict(lambda: np.zeros((targets.CLASS_COUNT, BANDS + 1)))
+    for items in load_groups(WEIGHTS).values():
+        count = collections.Counter()
+        for wave, segments, voice, _ in items:
+            count[voice] += 1
+            if voice.partition(':')[0] not in KINDS or count[voice] > UTTERANCES:
+                continue
+            heard = features(level(wave)).reshape(-1, BANDS)
+            _, classes = targets.curves(segments, len(heard), FRAMES_PER_STEP * FPS, HEARD_S)
+            np.add.at(sums[voice], classes, np.concatenate([heard, np.ones((len(heard), 1))], 1))
+    everyone = sum(sums.values())
+    everyone = everyone[:, :-1] / np.maximum(1, everyone[:, -1:])
+    kinds = collections.defaultdict(list)
+    silence = targets.CLASSES[targets.SILENCE]
+    for voice, total in sums.items():
+        if np.delete(total[:, -1], silence).sum() > LEAST:
+            mean = (total[:, :-1] + SHRUNK * everyone) / (total[:, -1:] + SHRUNK)
+            mean[silence] = 0
+            kinds[KINDS[voice.partition(':')[0]]].append(mean.astype(np.float32))
+    kinds = {kind: np.stack(means) for kind, means in kinds.items() if len(means) > 1}
+    np.savez(PATH, **kinds)
+    print('talkers:', {kind: len(means) for kind, means in kinds.items()})
+
+
+if __name__ == '__main__':
+    main()
