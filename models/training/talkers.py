@@ -11,16 +11,17 @@ import numpy as np
 
 import targets
 from evalset import level
-from frontend import BANDS, FPS, FRAMES_PER_STEP, WORK, features
+from frontend import BANDS, WORK, features
 from prepare import LOOKAHEAD_S, WEIGHTS, load_groups
+from viterbi import FINE
 
 PATH = os.path.join(WORK, 'talkers.npz')
 # Differences are taken within a kind, where they are the talker's and not the microphone's. Of formant synthesis there are none worth having; who speaks in sky is not told.
 KINDS = {'flite': 'synthesizer', 'festival': 'synthesizer', 'queen': 'queen', 'stamps': 'stamps'}
 UTTERANCES = 60         # of each talker
 LEAST, SHRUNK = 1500, 30    # feature frames of speech that a talker must have; of everyone's mean that each class of his begins with
-HEARD_S = .5 / (FRAMES_PER_STEP * FPS)     # the middle of the first feature frame
-AHEAD = round((HEARD_S - (1 / FPS - LOOKAHEAD_S - 1 / (FRAMES_PER_STEP * FPS))) * FRAMES_PER_STEP * FPS)   # of the classes in a shard, which are those that a step describes: the one that is heard in its first frame
+HEARD_S = .5 / FINE     # the middle of the first feature frame
+AHEAD = round(LOOKAHEAD_S * FINE - 1.5)   # from the first class of a step in a shard (a third of a step before the instant that the step describes) to the one heard in its first feature frame
 
 
 def heard_classes(classes):
@@ -31,14 +32,14 @@ def heard_classes(classes):
 
 def main():
     sums = collections.defaultdict(lambda: np.zeros((targets.CLASS_COUNT, BANDS + 1)))
+    count = collections.Counter()
     for items in load_groups(WEIGHTS).values():
-        count = collections.Counter()
         for wave, segments, voice, _ in items:
             count[voice] += 1
             if voice.partition(':')[0] not in KINDS or count[voice] > UTTERANCES:
                 continue
             heard = features(level(wave)).reshape(-1, BANDS)
-            _, classes = targets.curves(segments, len(heard), FRAMES_PER_STEP * FPS, HEARD_S)
+            _, classes = targets.curves(segments, len(heard), FINE, HEARD_S)
             np.add.at(sums[voice], classes, np.concatenate([heard, np.ones((len(heard), 1))], 1))
     everyone = sum(sums.values())
     everyone = everyone[:, :-1] / np.maximum(1, everyone[:, -1:])

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+import talkers
 from frontend import WORK
 from targets import CLASS_COUNT, INDEX
-import talkers
 from network import CLOSURE, CURVES, RAW, SPEECH, Network
 
 BATCH, LENGTH = 10, 256
