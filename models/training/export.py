@@ -27,21 +27,18 @@ class Shape(torch.nn.Module):
     From raw channels to what is shown: a dead zone that keeps rest at rest, a gain against the network's caution, bites sharpened, lips pressed where they are probably
     closed, lips that part only as far as they are not pressed, and the gate. Below GATE_LOW speech probability everything is exactly 0.
 
-    How probable a closure must be follows from how sure the network is of those it hears, which noise and strange voices lower: the best threshold grows with the F1 that
-    can be had (Lipton et al. 2014), and the running mean of p weighted by p tells that. In noise that hides most consonants less is asked for: open lips on a p are seen at
-    once, while closures too many lie where the mouth is next to closed (the reference's `open` there is .30 in the median, above .45 for 5 in 100). The least of the features' mean,
-    rising slowly, tells the noise. A share of the frame before, and less to stay closed than to close, keep lips from fluttering.
-    The memory holds the running means of p and of p squared, p, the pressure shown, and how far the noise lies below UNHEARD.
+    In noise that hides most consonants less is asked of a closure's probability: open lips on a p are seen at once, while closures too many lie where the mouth is next to closed
+    (the reference's `open` there is .30 in the median, above .45 for 5 in 100). The least of the features' mean, rising slowly, tells the noise. A share of the frame before
+    keeps lips from fluttering. The memory holds the probability of the frame before, and how far the noise lies below UNHEARD.
     """
     DEAD, GATE_LOW, GATE_HIGH = .02, .45, .75
     GAIN = {'jaw': 1.1, 'open': 1.1, 'round': 1.1, 'wide': 1.1, 'ttip': 1.1, 'tout': 1.2, 'tback': 1.1, 'teeth': 1.05, 'upraise': 1.1}
     SHARP = {'press': (.04, .80), 'tuck': (.03, .70)}    # these raw values become 0 and 1
-    MEMORY = 5
-    SETTLE, BEFORE, SURE = 1 / 90, .03, .45     # share of a new frame in the means; what counts before any speech is heard: a mean of p, and sureness
-    OFFSET, SLOPE, LEAST, MOST = .05, .8, .12, .8    # threshold = OFFSET + SLOPE * sureness, within LEAST and MOST (validate.py)
-    LAST, STAY = .25, .7                        # share of the frame before; what share of the threshold closed lips need to stay so
+    MEMORY = 2
+    THRESHOLD, IN_NOISE = .5, .5                # of closures' probability, and what share of it is asked in noise (validate.py)
+    LAST = .25                                  # share of the frame before
     UNHEARD, RISE = 8., .0031                   # above any feature; 2 dB/s a step
-    QUIET, NOISY, IN_NOISE = .4, 1., .70        # noise up to which nothing changes (25 dB SNR is .7, 15 dB 1.1), from which the threshold is this share
+    QUIET, NOISY = .4, 1.                       # noise up to which nothing changes (25 dB SNR is .7, 15 dB 1.1), and from which IN_NOISE holds
 
     def __init__(self):
         super().__init__()
@@ -58,18 +55,15 @@ class Shape(torch.nn.Module):
         speech = torch.sigmoid(raw[:, SPEECH: SPEECH + 1])
         gate = torch.clamp((speech - self.GATE_LOW) / (self.GATE_HIGH - self.GATE_LOW), 0, 1)
         closed = torch.sigmoid(raw[:, CLOSURE: CLOSURE + 1])
-        means, last, shown = memory[:, :2], memory[:, 2:3], memory[:, 3:4]
-        noise = torch.minimum(self.UNHEARD - memory[:, 4:] + self.RISE, mel.flatten(1).mean(1, keepdim=True))
+        last, quietness = memory[:, :1], memory[:, 1:]
+        noise = torch.minimum(self.UNHEARD - quietness + self.RISE, mel.flatten(1).mean(1, keepdim=True))
         asked = 1 - (1 - self.IN_NOISE) * torch.clamp((noise - self.QUIET) / (self.NOISY - self.QUIET), 0, 1)
-        sureness = (means[:, 1:] + self.BEFORE * self.SURE) / (means[:, :1] + self.BEFORE)
-        threshold = torch.clamp(self.OFFSET + self.SLOPE * sureness, self.LEAST, self.MOST) * asked * (1 - (1 - self.STAY) * (shown >= .5).float())
-        level = ((1 - self.LAST) * closed + self.LAST * last) / threshold
+        level = ((1 - self.LAST) * closed + self.LAST * last) / (self.THRESHOLD * asked)
         decided = (level >= 1).float()
         # The mean of what the network sees of `press` and of the decision follows the reference best; the decision says on which side of a half it lies.
         press = torch.maximum(torch.minimum(.5 * curves[:, 2:3] + .5 * torch.clamp(.5 * level, 0, 1), .49 + .51 * decided), .5 * decided)
         curves = torch.cat([curves[:, :1], torch.minimum(curves[:, 1:2], 1 - press), press, curves[:, 3:]], 1) * gate
-        means = means + self.SETTLE * gate * (torch.cat([closed, closed * closed], 1) - means)
-        return torch.cat([curves, speech * (gate > 0)], 1), torch.cat([means, closed * gate, press * gate, self.UNHEARD - noise], 1)
+        return torch.cat([curves, speech * (gate > 0)], 1), torch.cat([closed * gate, self.UNHEARD - noise], 1)
 
 
 def to_half(model):

@@ -82,15 +82,19 @@ class Data:
         return (torch.from_numpy(np.stack(xs)).float(), torch.from_numpy(np.stack(ys)).float(), torch.from_numpy(np.stack(cs)).long(), torch.from_numpy(scored))
 
     def lent(self, f, c):
-        """The words as another talker might say them: each class of phones differs as it does between two talkers of one kind of recording."""
+        """The words as another talker might say them: each class of phones differs as it does between two talkers of one kind of recording, some classes as between two others."""
         r = self.rng
         if r.random() > self.voices.lent:
             return f
-        kind = self.kinds[r.choice(len(self.kinds), p=self.shares)]
-        one, other = r.choice(len(kind), 2, replace=False)
+        pairs = []
+        for _ in range(2):
+            kind = self.kinds[r.choice(len(self.kinds), p=self.shares)]
+            one, other = r.choice(len(kind), 2, replace=False)
+            pairs.append((kind[one] - kind[other]) * r.uniform(*LENT))
+        shift = np.where(r.random((CLASS_COUNT, 1)) < r.random(), *pairs)
         said = np.pad(np.eye(CLASS_COUNT, dtype=np.float32)[talkers.heard_classes(c)], ((1, 1), (0, 0)), 'edge')
         said = (said[:-2] + said[1:-1] + said[2:]) / 3
-        return np.maximum(0, f + np.minimum(1, f * 4) * (said @ (kind[one] - kind[other]) * r.uniform(*LENT)).reshape(f.shape))
+        return np.maximum(0, f + np.minimum(1, f * 4) * (said @ shift).reshape(f.shape))
 
     def mask(self, f):
         """Cheap voices on the features themselves: the mel axis warped (two anchors move on their own, as formants of different heads do), another long-term spectrum, a lost band."""
