@@ -54,7 +54,7 @@ function runTests(node, env, files, concurrency) {
   return failed.length === 0;
 }
 
-/** Static checks, then the unit tests, two files at a time, then scenarios one by one: those measure time and want the machine alone. */
+/** Static checks, then the unit tests, three files at a time on two cores, as many only wait, then scenarios one by one: those measure time and want the machine alone. */
 function test(node, env, wanted) {
   const all = testFiles(path.join(ROOT, 'test')).map((file) => path.relative(ROOT, file)).filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)));
   const isAlone = (file) => /^test\/(scenarios|bench)\//.test(file);
@@ -65,7 +65,7 @@ function test(node, env, wanted) {
       ['types', check('node_modules/typescript/bin/tsc', '-p', '.')],
       ['lint', check('node_modules/oxlint/bin/oxlint', '--type-aware', '--quiet')],
     ]),
-    ['unit tests', tests(all.filter((file) => !isAlone(file)), Math.min(2, os.availableParallelism()))],
+    ['unit tests', tests(all.filter((file) => !isAlone(file)), Math.min(3, os.availableParallelism() + 1))],
     ['scenarios', tests(all.filter(isAlone), 1)],
   ];
   /** @type {string[]} */

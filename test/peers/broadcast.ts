@@ -1,4 +1,4 @@
-// Sends test media to a peer in real time: frames of 1/30 s and packets of 20 ms, from the moment it is connected.
+// Sends test media to a peer in real time: frames of 1/30 s and packets of 20 ms, from the moment it is connected; from the key frame again when one is asked for, as the server does.
 import { monotonicMs } from '../../src/base/time.ts';
 import type { Endpoint } from '../../src/worker/peer/endpoint.ts';
 import type { Peer } from '../../src/worker/peer/peer.ts';
@@ -12,6 +12,8 @@ export class Broadcast {
   readonly #timer: NodeJS.Timeout;
   #startMs = 0;
   #frames = 0;
+  #keyFrame = 0;
+  #asked = 0;
   #packets = 0;
 
   constructor(endpoint: Endpoint, media: TestMedia) {
@@ -26,8 +28,9 @@ export class Broadcast {
     this.peer.poll(nowMs);
     if (this.#startMs === 0) return;
     for (; this.#frames * 1000 / 30 <= nowMs - this.#startMs; this.#frames++) {
-      const frame = frames[this.#frames % frames.length]!;
-      this.peer.sendVideo(frame, frame.length, this.#frames % frames.length === 0, this.#frames * 1000 / 30, nowMs);
+      if (this.told.keyFrameRequests > this.#asked) { this.#asked = this.told.keyFrameRequests; this.#keyFrame = this.#frames; }
+      const at = (this.#frames - this.#keyFrame) % frames.length;
+      this.peer.sendVideo(frames[at]!, frames[at]!.length, at === 0, this.#frames * 1000 / 30, nowMs);
     }
     for (; this.#packets * 20 <= nowMs - this.#startMs; this.#packets++) {
       const packet = packets[this.#packets % packets.length]!;

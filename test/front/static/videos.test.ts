@@ -163,14 +163,16 @@ test('what an earlier server left is done, or failed in words when it cannot be'
 test('an asset that cannot be drawn fails the job after its attempts, and not the server', { timeout: 60_000 }, async () => {
   const id = await left();
   loadFace = () => Promise.resolve(new SharedArrayBuffer(1000));
-  videos = await open();
-  // Each attempt waits for the lease of the one before to run out: let it be over at once.
+  // The next attempt waits for the lease of the one before to run out: let it be over as soon as that one has failed, not while it runs.
   const queue = new JobQueue({ store: parts.store, name: 'static', serverId: parts.serverId, capacity: 1 });
+  let attempts = 0;
+  const error = (): void => { attempts += 1; void queue.reclaim(); };
+  videos = await open({ log: Object.create(parts.log, { error: { value: error } }) as typeof parts.log });
   const failed = await until(async () => {
-    await queue.reclaim();
     const found = await videos.status(id);
     return found?.status === 'failed' && found;
   });
+  assert.equal(attempts, 3);
   assert.match(failed.error ?? '', /could not be rendered/);
   loadFace = () => Promise.resolve(asset);
   assert.equal((await over(await created())).status, 'completed');

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { createEndpoint } from '../../../src/worker/peer/endpoint.ts';
-import { Broadcast } from '../../peers/broadcast.ts';
-import { acceptAnswer, FIREFOX, offerOf, openFirefox, openPage, statsOf } from '../../peers/browser.ts';
-import { makeMedia } from '../../peers/media.ts';
+import { createEndpoint } from '../../src/worker/peer/endpoint.ts';
+import { Broadcast } from '../peers/broadcast.ts';
+import { acceptAnswer, FIREFOX, offerOf, openFirefox, openPage, statsOf } from '../peers/browser.ts';
+import { makeMedia } from '../peers/media.ts';
 
 // Firefox does not speak to loopback addresses, so this needs another one of the machine's.
 const hasNetwork = Object.values(networkInterfaces()).flatMap((list) => list ?? []).some(({ internal, family }) => !internal && family === 'IPv4');
@@ -29,7 +29,7 @@ test('Firefox decodes VP8, hears Opus and opens its data channel', { skip }, asy
   assert.ok(stats.video!.framesDecoded >= 60, JSON.stringify(stats));
   assert.ok(stats.audio!.totalAudioEnergy! > 0.001);
   assert.equal(stats.channel, 'open');
-  assert.equal(stats.video!.pliCount, 0);
+  assert.ok(stats.video!.pliCount! <= 2, `${stats.video!.pliCount} PLI: more than for a first key frame that came before Firefox was ready`);
   assert.equal(broadcast.peer.stats.datagramsRejected, 0);
   await page.evaluate(() => { (globalThis as unknown as { pc: { close(): void } }).pc.close(); });
   assert.equal(await broadcast.told.closed.promise, 'closed');

@@ -19,7 +19,7 @@ import { WorkerSession, type WorkerContext } from '../../src/worker/session.ts';
 import { Beat } from '../../src/worker/tick.ts';
 import { VideoTrack } from '../../src/worker/encode/video-track.ts';
 import { patience } from '../harness/machine.ts';
-import { ava, joinSession, sinkPeer, workerContext } from './sessions.ts';
+import { ava, joinSession, sinkPeer, workerContext } from '../worker/sessions.ts';
 
 let model: SpeechModel;
 before(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });

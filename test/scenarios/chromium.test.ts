@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
 import type { Browser, Page } from 'puppeteer-core';
-import { patience } from '../../harness/machine.ts';
-import { monotonicMs } from '../../../src/base/time.ts';
-import type { VideoCodec } from '../../../src/media/coded-frame.ts';
-import { createEndpoint, type Endpoint } from '../../../src/worker/peer/endpoint.ts';
-import type { Peer } from '../../../src/worker/peer/peer.ts';
-import { acceptAnswer, CHROMIUM, offerOf, openBrowser, openPage, statsOf, type OfferWish, type PageStats } from '../../peers/browser.ts';
-import { Broadcast } from '../../peers/broadcast.ts';
-import { makeMedia, type TestMedia } from '../../peers/media.ts';
-import { until, type Recorder } from '../../peers/werift-peer.ts';
+import { patience } from '../harness/machine.ts';
+import { monotonicMs } from '../../src/base/time.ts';
+import type { VideoCodec } from '../../src/media/coded-frame.ts';
+import { createEndpoint, type Endpoint } from '../../src/worker/peer/endpoint.ts';
+import type { Peer } from '../../src/worker/peer/peer.ts';
+import { acceptAnswer, CHROMIUM, offerOf, openBrowser, openPage, statsOf, type OfferWish, type PageStats } from '../peers/browser.ts';
+import { Broadcast } from '../peers/broadcast.ts';
+import { makeMedia, type TestMedia } from '../peers/media.ts';
+import { until, type Recorder } from '../peers/werift-peer.ts';
 
 const skip = CHROMIUM === undefined ? 'Chromium is not installed' : false;
 let browser: Browser;
