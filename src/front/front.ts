@@ -145,7 +145,7 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   const api: Route[] = [
     ...composeRoutes({
       tokens, quota, faceExists, models: deps.models, canPlace: deps.canPlace, draining: deps.draining, iceServers, turnSecret: config.turnSecret,
-      onRefused: deps.onTokenRefused,
+      onRefused: deps.onTokenRefused, log,
     }),
     ...staticRoutes({ videos: staticVideos, faceExists, bodyPool }),
     ...faceRoutes(faces),

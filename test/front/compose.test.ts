@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import type { Logger } from '../../src/base/log.ts';
 import { wallSeconds } from '../../src/base/time.ts';
+import { composeRoutes, type ComposeDeps } from '../../src/front/api/compose.ts';
+import type { ApiRequest } from '../../src/front/http/route.ts';
 import { startTestFront, type TestFront } from './harness.ts';
 
 const state = { room: true, draining: false };
@@ -73,15 +76,61 @@ test('a wrong key, no key, no room, draining and too many sessions are 4xx with 
   for (const id of ['one', 'two']) await server.front.quota.release(keyId, id);
 });
 
-test('every bad field is listed, and the model must be one the server has', async () => {
-  const bad = await server.call('/compose/token', { json: { maxIdleTime: -1, maxSessionLength: 1e9, startFrame: 0.5, audioInputFormat: 'mp3', handleSilence: 'yes', sessionAggregator: 5, apiVersion: null } });
+test('every bad field is listed under `errors`, beside both keys that clients look for', async () => {
+  const bad = await server.call('/compose/token', { json: {
+    maxIdleTime: -1, maxSessionLength: 1e9, startFrame: 0.5, audioInputFormat: 'mp3', handleSilence: 'yes', sessionAggregator: 5, apiVersion: null,
+  } });
   assert.equal(bad.status, 422);
-  const { detail } = await bad.json() as { detail: { loc: string[]; type: string }[] };
-  assert.deepEqual(detail.map(({ loc }) => loc.join('.')).sort(), ['body.apiVersion', 'body.audioInputFormat', 'body.faceId', 'body.handleSilence', 'body.maxIdleTime', 'body.maxSessionLength', 'body.sessionAggregator', 'body.startFrame']);
-  assert.equal((await server.call('/compose/token', { json: { faceId: 'ava', model: 'rig' } })).status, 200);
-  const unknown = await server.call('/compose/token', { json: { faceId: 'ava', model: 'other' } });
-  assert.equal(unknown.status, 422);
-  assert.deepEqual((await unknown.json() as { detail: { loc: string[] }[] }).detail[0]?.loc, ['body', 'model']);
+  const { errors, ...told } = await bad.json() as { errors: { loc: string[]; type: string }[] } & Refusal;
+  assert.deepEqual(errors.map(({ loc }) => loc.join('.')).sort(), [
+    'body.apiVersion', 'body.audioInputFormat', 'body.faceId', 'body.handleSilence', 'body.maxIdleTime', 'body.maxSessionLength',
+    'body.sessionAggregator', 'body.startFrame',
+  ]);
+  assert.deepEqual({ ...told, error: '' }, { session_token: 'FAIL TOKEN', detail: 'UNKNOWN_ERROR', error: '', code: 'VALIDATION_FAILED' });
+  assert.match(told.error, /^body\.\w+: /, 'the first of them are told in words too');
+});
+
+test('every 4xx of the route carries both keys, whatever is wrong', async () => {
+  const type = { 'content-type': 'application/json' };
+  const refused: [number, string, RequestInit][] = [
+    [422, 'VALIDATION_FAILED', { body: '{"faceId": ', headers: type }],
+    [422, 'VALIDATION_FAILED', { body: '', headers: type }],
+    [422, 'VALIDATION_FAILED', { body: '[]', headers: type }],
+    [422, 'VALIDATION_FAILED', { body: '{"faceId": "ava", "model": 5}', headers: type }],
+    [413, 'BODY_TOO_LARGE', { body: JSON.stringify({ faceId: 'x'.repeat(70_000) }), headers: type }],
+    [415, 'UNSUPPORTED_MEDIA_TYPE', { body: 'faceId=ava', headers: { 'content-type': 'text/plain' } }],
+  ];
+  for (const [status, code, init] of refused) {
+    const reply = await server.call('/compose/token', { method: 'POST', ...init });
+    assert.equal(reply.status, status);
+    const body = await reply.json() as Refusal;
+    assert.deepEqual([body.session_token, body.detail, body.code], ['FAIL TOKEN', 'UNKNOWN_ERROR', code]);
+  }
+});
+
+test('a model that the server has is granted; any other name is a hint and means the default', async () => {
+  const granted = async (model: unknown): Promise<string | null> => {
+    const reply = await server.call('/compose/token', { json: { faceId: 'ava', model } });
+    assert.equal(reply.status, 200, `model ${String(model).slice(0, 20)}`);
+    const { session_token: token } = await reply.json() as { session_token: string };
+    return (await server.front.tokens.find(token))!.model;
+  };
+  assert.equal(await granted('rig'), 'rig');
+  for (const model of ['fasttalk', 'artalk', '', null, 'x'.repeat(1000)]) assert.equal(await granted(model), null);
+});
+
+test('an unknown model is said once in the log, and names that clients make up do not fill it', async () => {
+  const warned: object[] = [];
+  const log = { warn: (fields: object) => { warned.push(fields); } } as unknown as Logger;
+  const deps = { models: ['rig'], log, tokens: { create: () => 'token' }, quota: { check() {} }, faceExists: () => true, canPlace: () => true, draining: () => false };
+  const [post] = composeRoutes({ ...deps, iceServers: [], turnSecret: undefined } as unknown as ComposeDeps);
+  const ask = async (model: string): Promise<void> => {
+    await post!.handler({ body: { faceId: 'ava', model }, caller: { ownerId: 'o', keyId: 'k', keyName: 'n' } } as unknown as ApiRequest);
+  };
+  for (let n = 0; n < 3; n += 1) for (const model of ['fasttalk', 'artalk', 'rig']) await ask(model);
+  assert.deepEqual(warned, [{ model: 'fasttalk', known: ['rig'] }, { model: 'artalk', known: ['rig'] }]);
+  for (let n = 0; n < 1000; n += 1) await ask(`model-${n}`);
+  assert.ok(warned.length <= 16, `${warned.length} lines`);
 });
 
 test('ICE servers: urls is a string, nothing but the three fields, TURN credentials as coturn checks them', async () => {

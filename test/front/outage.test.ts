@@ -8,9 +8,10 @@ import { startRedis, type TestRedis } from './redis-servers.ts';
 
 let redis: TestRedis;
 let server: TestFront;
+const refused: string[] = [];
 before(async () => {
   redis = await startRedis();
-  server = await startTestFront({}, {}, redis.url);
+  server = await startTestFront({}, { onTokenRefused: (code) => { refused.push(code); } }, redis.url);
 });
 after(async () => {
   await server.close();
@@ -28,7 +29,10 @@ test('while Redis is away requests are refused within a moment, with the shapes 
     assert.equal(reply.status, target === '/compose/token' ? 429 : 500, 'known clients crash on a 5xx of /compose/token');
     const body = await reply.json() as Record<string, unknown>;
     assert.equal(body['code'], 'STORE_UNAVAILABLE');
-    if (target === '/compose/token') assert.equal(body['session_token'], 'FAIL TOKEN');
+    if (target !== '/compose/token') continue;
+    assert.deepEqual([body['session_token'], body['detail']], ['FAIL TOKEN', 'UNKNOWN_ERROR']);
+    assert.match(reply.headers.get('retry-after') ?? 'none', /^[1-9]\d*$/, 'when to come back');
+    assert.deepEqual(refused, ['STORE_UNAVAILABLE'], 'counted under its own code, for the alert');
   }
   assert.equal((await server.call('/healthz', { key: null })).status, 200);
   const ready = await server.call('/readyz', { key: null });

@@ -2,11 +2,12 @@
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { type ErrorCode, ServiceError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
 import { wallSeconds } from '../../base/time.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import { json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
-import { invalidField } from '../http/validate.ts';
+import { validationIssueSchema } from '../http/validate.ts';
 import type { SessionQuota } from '../sessions/quota.ts';
 import type { SessionTokens } from '../sessions/token.ts';
 import { faceIdText, KIB } from './common.ts';
@@ -27,6 +28,7 @@ export interface ComposeDeps {
   readonly iceServers: readonly IceServer[];
   /** coturn's static-auth-secret; `turn:` entries then get credentials that expire. */
   readonly turnSecret: string | undefined;
+  readonly log: Logger;
 }
 
 const tokenRequest = z.object({
@@ -38,17 +40,21 @@ const tokenRequest = z.object({
   maxIdleTime: z.int().min(1).max(86_400).default(300).meta({ description: 'Seconds without speech.' }),
   startFrame: z.int().min(0).max(1_000_000).default(0).meta({ description: 'First frame of the idle loop.' }),
   audioInputFormat: z.enum(['pcm16', 'opus']).default('pcm16').meta({ description: 'pcm16: 16 kHz mono s16le. opus: packets.' }),
-  model: z.string().min(1).max(64).nullable().optional().meta({ description: 'Names a renderer. Default: the server\'s.' }),
+  model: z.string().nullable().optional()
+    .meta({ description: 'A hint: the renderer to use. For a name that this server does not know, its default is used.' }),
 });
 
 const tokenResponse = z.object({ session_token: z.string() }).meta({ id: 'SessionToken' });
-const tokenRefusal = z.object({ session_token: z.literal('FAIL TOKEN'), detail: z.string(), error: z.string(), code: z.string(), request_id: z.string().optional() }).meta({ id: 'SessionTokenRefusal' });
+const refusalFields = { session_token: z.literal('FAIL TOKEN'), detail: z.string(), error: z.string(), code: z.string() };
+const tokenRefusal = z.object({ ...refusalFields, request_id: z.string().optional() }).meta({ id: 'SessionTokenRefusal' });
+const tokenInvalid = z.object({ ...refusalFields, errors: z.array(validationIssueSchema) }).meta({ id: 'SessionTokenInvalid' });
 const iceServer = z.strictObject({ urls: z.string(), username: z.string().optional(), credential: z.string().optional() }).meta({ id: 'IceServer' });
 
 /** Codes that clients of this endpoint know; anything else is told to them as UNKNOWN_ERROR, beside the real code in `code`. */
 const KNOWN_DETAILS = new Set(['INVALID_API_KEY', 'INVALID_FACE_ID', 'INVALID_EMOTION', 'RATE_LIMITED', 'SERVER_OVERLOADED']);
 
 export function composeRoutes(deps: ComposeDeps): Route[] {
+  const renderer = rendererHint(deps.models, deps.log);
   return [
     route({
       method: 'POST', path: '/compose/token', tag: 'Compose', auth: 'key',
@@ -62,8 +68,8 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         408: { description: 'Refused: the body did not arrive in time.', schema: tokenRefusal },
         413: { description: 'Refused: the body is too large.', schema: tokenRefusal },
         415: { description: 'Refused: the body is not JSON by its content type.', schema: tokenRefusal },
+        422: { description: 'Refused: the fields listed under `errors` are wrong, or the body is not JSON.', schema: tokenInvalid },
         429: { description: 'Refused: over the key\'s limits, no worker has room, or something failed on our side: try again.', schema: tokenRefusal },
-        500: { description: 'The database does not answer, or something went wrong on our side.', schema: tokenRefusal },
       },
       // Known clients crash on a 5xx here (wire protocol section 1): what goes wrong on our side is a refusal to try again.
       failureStatus: 429,
@@ -73,14 +79,13 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
       },
       async handler({ body, caller }) {
         if (deps.draining()) throw new ServiceError('SERVER_DRAINING', undefined, 5);
-        if (body.model && !deps.models.includes(body.model)) throw invalidField('body', 'model', `Unknown model; this server has: ${deps.models.join(', ')}`, 'unknown_model');
         const { faceId, emotion } = splitFaceId(body.faceId);
         if (!await deps.faceExists(caller.ownerId, faceId)) throw new ServiceError('INVALID_FACE_ID');
         if (!(EMOTIONS as readonly string[]).includes(emotion)) throw new ServiceError('INVALID_EMOTION');
         await deps.quota.check(caller.keyId);
         if (!deps.canPlace()) throw new ServiceError('SERVER_OVERLOADED', undefined, 2);
         const token = await deps.tokens.create({
-          ownerId: caller.ownerId, keyId: caller.keyId, keyName: caller.keyName, faceId, emotion, model: body.model ?? null, apiVersion: body.apiVersion,
+          ownerId: caller.ownerId, keyId: caller.keyId, keyName: caller.keyName, faceId, emotion, model: renderer(body.model), apiVersion: body.apiVersion,
           sessionAggregator: body.sessionAggregator, handleSilence: body.handleSilence, maxSessionLengthSeconds: body.maxSessionLength,
           maxIdleTimeSeconds: body.maxIdleTime, startFrame: body.startFrame, audioInputFormat: body.audioInputFormat,
         });
@@ -95,6 +100,24 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
       handler: ({ caller }) => json(deps.iceServers.map((server) => withCredentials(server, deps.turnSecret, caller.keyId)), 200, { 'cache-control': 'no-store' }),
     }),
   ];
+}
+
+/** Names of models that are logged as unknown; clients choose them, so there must be an end. */
+const MAX_LOGGED_MODELS = 16;
+
+/** Unmodified clients send names of other services' models, so an unknown name means the default. Logged once a name. */
+function rendererHint(known: readonly string[], log: Logger): (model: string | null | undefined) => string | null {
+  const logged = new Set<string>();
+  return (model) => {
+    if (!model) return null;
+    if (known.includes(model)) return model;
+    const name = model.slice(0, 64);
+    if (logged.size < MAX_LOGGED_MODELS && !logged.has(name)) {
+      logged.add(name);
+      log.warn({ model: name, known }, 'a client asks for a model that this server does not have; the default is used');
+    }
+    return null;
+  };
 }
 
 function detailOf(error: ServiceError): string {

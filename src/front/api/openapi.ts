@@ -83,7 +83,9 @@ function responses(entry: Route, components: Components): Json {
     ...entry.body ? ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'REQUEST_TIMEOUT', 'TOO_MANY_CONNECTIONS'] as const : [],
     'INTERNAL_ERROR',
   ];
-  const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status);
+  // A route with a failure status never answers 5xx, and describes that status itself.
+  const told = entry.failureStatus === undefined ? codes : codes.filter((code) => ERRORS[code].status < 500);
+  const byStatus = Map.groupBy(told, (code) => ERRORS[code].status);
   for (const [status, group] of byStatus) {
     out[status] ??= { description: [...new Set(group)].map((code) => `${code}: ${ERRORS[code].message}`).join(' '), content: { 'application/json': { schema: components.use(errorSchema) } } };
   }

@@ -25,6 +25,8 @@ export interface ExchangeContext {
 
 const NOBODY: Caller = Object.freeze({ ownerId: '', keyId: '', keyName: '' });
 const HANDLER_TIMEOUT_MS = 15_000;
+/** When to come back after a failure of ours that a route tells as a refusal: Redis is reconnected to within a second. */
+const FAILURE_RETRY_SECONDS = '2';
 
 /** Serves one request to its end. Never throws. */
 export async function serveExchange(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Promise<void> {
@@ -211,14 +213,23 @@ async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Re
 
 /** What a failure looks like from outside. Anything unforeseen is logged under the request's id and told as INTERNAL_ERROR alone. */
 function refusalOf(error: unknown, route: Route | undefined, exchange: Exchange): Reply {
-  if (error instanceof ValidationError) return json({ detail: error.issues }, 422);
+  if (error instanceof ValidationError) return invalidReply(error, route);
   const known = error instanceof ServiceError ? error : new ServiceError('INTERNAL_ERROR');
   if (!(error instanceof ServiceError) && !exchange.state.aborted) {
     exchange.log.error({ err: error, requestId: exchange.id, route: route?.path, method: exchange.method }, 'a request failed');
   }
   const extra = { ...route?.refusalFields?.(known), ...(known.status === 500 ? { request_id: exchange.id } : {}) };
   const reply = errorReply(known, extra);
-  return known.status >= 500 && route?.failureStatus !== undefined ? { ...reply, status: route.failureStatus } : reply;
+  if (known.status < 500 || route?.failureStatus === undefined) return reply;
+  return { ...reply, status: route.failureStatus, headers: { ...reply.headers, 'retry-after': FAILURE_RETRY_SECONDS } };
+}
+
+/** A route with fields of its own in refusals has them here too; its clients expect a text as `detail`. */
+function invalidReply({ issues }: ValidationError, route: Route | undefined): Reply {
+  if (route?.refusalFields === undefined) return json({ detail: issues }, 422);
+  const said = issues.slice(0, 3).map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+  const error = new ServiceError('VALIDATION_FAILED', said === '' ? undefined : said);
+  return json({ ...route.refusalFields(error), error: error.message, code: error.code, errors: issues }, 422);
 }
 
 async function send(exchange: Exchange, reply: Reply): Promise<number> {

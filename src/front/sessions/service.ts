@@ -143,7 +143,8 @@ export class SessionService {
       undo.push(() => this.options.quota.release(grant.keyId, id));
       const face = await this.options.faces.load(grant.ownerId, grant.faceId);
       if (connection.isClosed) throw new ServiceError('INVALID_SESSION_TOKEN', 'the client left');
-      const renderer = grant.model ?? 'rig';
+      // The token may come from a server that has other renderers: its model is a hint here too.
+      const renderer = grant.model !== null && this.options.pool.renderers.includes(grant.model) ? grant.model : 'rig';
       const worker = this.options.pool.place(renderer);
       if (worker === null) throw new ServiceError('SERVER_OVERLOADED');
       const record: SessionRecord = { id, grant, kind: 'p2p', startMs: wallMs() };
