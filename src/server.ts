@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { isIP, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
+import { ERRORS } from './base/errors.ts';
 import type { Logger } from './base/log.ts';
 import type { Config } from './config.ts';
 import { createFront, type Front } from './front/front.ts';
@@ -96,7 +97,11 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       readiness: { workers: () => pool.size > 0 },
       metrics: (accept) => metrics.render(accept),
       onRequest: observeHttp(metrics),
-      onTokenRefused: (code) => { metrics.counter('mouthpiece_tokens_refused_total', { code }).add(); },
+      onTokenRefused: (code) => {
+        metrics.counter('mouthpiece_tokens_refused_total', { code }).add();
+        // Answered as 429 for the clients' sake, and our fault all the same.
+        if (ERRORS[code].status >= 500) metrics.counter('mouthpiece_errors_total', { code }).add();
+      },
       sessionStats: async (ownerId, sessionId) => await sessions?.stats(ownerId, sessionId) ?? null,
     },
   });
