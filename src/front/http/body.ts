@@ -83,16 +83,23 @@ function boundaryOf(contentType: string): string | undefined {
 /** The parts of a multipart body by field name: files where a file name was given, else text. A repeated name keeps its last value. */
 export function parseMultipart(bytes: Buffer, contentType: string): Record<string, MultipartFile | string> {
   // uWebSockets.js takes all that follows `boundary=` as the boundary, so it is given that alone.
+  bodiesInUse.add(bytes);
   const parts = getParts(bytes, `${MEDIA_TYPES.multipart}; boundary=${boundaryOf(contentType) ?? ''}`);
+  if (!parts) bodiesInUse.delete(bytes);
   if (!parts) throw new ValidationError([{ loc: ['body'], msg: 'The body is not valid multipart/form-data', type: 'multipart_invalid' }]);
   const fields: [string, MultipartFile | string][] = parts.slice(0, 32).map((part) => [
     part.name,
     part.filename === undefined && !part.type
       ? Buffer.from(part.data).toString('utf8')
-      : { field: part.name, fileName: part.filename ?? '', contentType: part.type ?? '', bytes: new Uint8Array(part.data) },
+      // A part is a view into `bytes` that does not keep `bytes` alive: copied here, while the line below still needs them.
+      : { field: part.name, fileName: part.filename ?? '', contentType: part.type ?? '', bytes: new Uint8Array(part.data).slice() },
   ]);
+  bodiesInUse.delete(bytes);
   return Object.fromEntries(fields);
 }
+
+/** Keeps a body from being collected while there are views into it. */
+const bodiesInUse = new Set<Buffer>();
 
 /** An uploaded file in a multipart schema. */
 export const uploadedFile = z.custom<MultipartFile>(
