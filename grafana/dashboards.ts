@@ -41,7 +41,10 @@ const overview: Dashboard = {
       panels: [
         timeseries('Memory', 'bytes', 'Resident memory of the whole process. It should follow the number of sessions and come back with it.', [{ expr: metric('process_resident_memory_bytes'), legend: '{{instance}}' }], { width: 6, min: 0 }),
         timeseries('CPU', 'percentunit', 'Cores used by the whole process.', [{ expr: rate('process_cpu_seconds_total'), legend: '{{instance}}' }], { width: 6, min: 0, more: 'mouthpiece-workers' }),
-        timeseries('File descriptors', 'short', 'Open descriptors; a slope that does not follow the sessions is a leak.', [{ expr: metric('process_open_fds'), legend: '{{instance}}' }, { expr: `min(${metric('process_max_fds')})`, legend: 'limit' }], { width: 6, min: 0 }),
+        timeseries('File descriptors', 'short', 'Open descriptors; a slope that does not follow the sessions is a leak. Near the limit new connections are refused, each second as many as the last line says.', [
+          { expr: metric('process_open_fds'), legend: '{{instance}}' }, { expr: `min(${metric('process_max_fds')})`, legend: 'limit' },
+          { expr: sumBy('reason', rate('mouthpiece_connections_refused_total')), legend: 'refused a second ({{reason}})' },
+        ], { width: 6, min: 0 }),
         timeseries('Errors, by code', 'ops', 'Errors that were our fault or cost a session.', [{ expr: `${sumBy('code', rate('mouthpiece_errors_total'))} > 0 or vector(0)`, legend: '{{code}}' }], { width: 6, min: 0 }),
         table('What runs', 'none', 'Version, commit and Node of each server.', [{ expr: metric('mouthpiece_build_info'), legend: '' }], { width: 12, height: 5 }),
         stat('Started', 'dateTimeFromNow', 'Start of the youngest process.', `max(${metric('process_start_time_seconds')}) * 1000`, { width: 4, height: 5 }),

@@ -1,5 +1,6 @@
 // The entry point: reads the environment, starts the server, says where it is, and stops it on a signal.
 import { readFile } from 'node:fs/promises';
+import { reportDefectsTo } from './base/guard.ts';
 import { createLogger } from './base/log.ts';
 import { ConfigError, loadConfig } from './config.ts';
 import { startServer } from './server.ts';
@@ -23,6 +24,7 @@ try {
   fail(`bad configuration\n${error.message.replaceAll(/^/gm, '  ')}`);
 }
 const log = createLogger(config.LOG_LEVEL);
+reportDefectsTo((where, error, missed) => { log.error({ err: error, missed }, `${where} failed`); });
 const server = await startServer(config, log).catch((error: unknown) => fail(error instanceof Error ? error.message : String(error)));
 
 if (config.READY_JSON) process.stdout.write(`${JSON.stringify({ ready: true, url: server.url, apiKey: server.apiKey })}\n`);

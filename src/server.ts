@@ -8,6 +8,7 @@ import { ERRORS } from './base/errors.ts';
 import type { Logger } from './base/log.ts';
 import type { Config } from './config.ts';
 import { createFront, type Front } from './front/front.ts';
+import { DescriptorReserve } from './front/descriptor-reserve.ts';
 import { observeHttp, observeRedis } from './front/observe.ts';
 import { spareCpus } from './front/placement/cpu-map.ts';
 import { WorkerPool } from './front/placement/pool.ts';
@@ -71,6 +72,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
     wav2lip: config.WAV2LIP_MODEL === undefined ? null : { file: path.resolve(config.WAV2LIP_MODEL), providers: config.ORT_PROVIDERS, threads: config.WAV2LIP_THREADS },
   });
 
+  const descriptors = new DescriptorReserve(metrics, log);
   let sessions: SessionService | undefined;
   let videos: StaticVideoService | undefined;
   let boundPort = config.PORT;
@@ -91,6 +93,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       staticVideos: async (parts) => videos = await StaticVideoService.open({
         ...parts, recorder, metrics, threads: config.JOB_THREADS, cpus: jobCpus, maxQueued: config.MAX_QUEUED_JOBS, ttlSeconds: config.STATIC_TTL_SECONDS,
       }),
+      admit: () => descriptors.admit(),
       canPlace: () => sessions?.canPlace ?? false,
       draining: () => sessions?.isDraining ?? false,
       models: pool.renderers,

@@ -82,6 +82,8 @@ export interface FrontDeps {
   readonly onTokenRefused?: (code: ErrorCode) => void;
   /** The ledger of a live session; null when it is not on this server or not this owner's. */
   readonly sessionStats?: (ownerId: string, sessionId: string) => Promise<object | null>;
+  /** Asked for each new connection; false refuses it. */
+  readonly admit?: () => boolean;
   /** Makes the renderer of static videos; without it those paths answer 501. */
   readonly staticVideos?: (parts: StaticParts) => StaticVideos | Promise<StaticVideos>;
 }
@@ -171,7 +173,7 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
     apiKeys, tokens, quota, faces, faceCatalog, jobPool, staticVideos, routes, sockets,
     get requestsInFlight() { return listener?.inFlight ?? 0; },
     async listen() {
-      listener = await listen({ host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}), sockets, exchange });
+      listener = await listen({ host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}), ...(deps.admit ? { admit: deps.admit } : {}), sockets, exchange });
       if (iceServers.length === 0) {
         stun = await startStunServer(config.stunHost ?? config.host, listener.port, log);
         const host = config.publicHost.includes(':') ? `[${config.publicHost}]` : config.publicHost;

@@ -72,6 +72,7 @@ export const CATALOGUE = {
   process_resident_memory_bytes: gauge('front', 'Resident memory of the whole process.'),
   process_open_fds: gauge('front', 'Open file descriptors.'),
   process_max_fds: gauge('front', 'Limit on open file descriptors.'),
+  mouthpiece_connections_refused_total: counter('front', 'New TCP connections closed unread, by what they would have used up.', { reason: ['descriptors'] }),
   process_start_time_seconds: gauge('front', 'Start of the process, Unix time.'),
 
   // ── the front's own thread ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@
 // goes along in workerData, `metrics.attachWorker(index, memory)`; in the worker `const sheet = new Sheet(memory)` has the same three
 // methods. When the worker is gone: `metrics.detachWorker(index)`.
 import client from 'prom-client';
+import { guarded, reportDefect } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
 import { SheetBook, type Sample } from './book.ts';
 import { CATALOGUE, type Counter, type Exemplar, type Family, type Gauge, type Histogram, type LabelArguments, type Meter, type MetricName, type NameOf } from './catalogue.ts';
@@ -59,19 +60,24 @@ export class Metrics implements Meter<'front'> {
   attachWorker(index: number, sheet: SharedArrayBuffer): void { this.book.attach(index, sheet); }
   detachWorker(index: number): void { this.book.detach(index); }
 
-  /** `collect` runs at the beginning of each scrape, synchronously: copy figures into gauges there, nothing slow. */
-  onScrape(collect: () => void): void { this.collectors.push(collect); }
+  /**
+   * `collect` runs at the beginning of each scrape, synchronously: copy figures into gauges there, nothing slow. One that throws is
+   * reported; the others run all the same.
+   */
+  onScrape(collect: () => void): void { this.collectors.push(guarded('a collector of metrics', collect)); }
 
   /** @param accept the request's Accept header: OpenMetrics with exemplars where it is named, else Prometheus' text format 0.0.4. */
   async render(accept = ''): Promise<{ contentType: string; body: string }> {
     const startedMs = monotonicMs();
     for (const collect of this.collectors) collect();
-    this.book.refresh();
+    this.#refresh();
     const registry = accept.includes('application/openmetrics-text') ? this.openMetrics : this.text;
     const body = await registry.metrics();
     this.scrapeDuration.observe((monotonicMs() - startedMs) / 1000);
     return { contentType: registry.contentType, body };
   }
+
+  readonly #refresh = guarded('the reading of the workers\' metrics', () => { this.book.refresh(); });
 
   /**
    * prom-client renames counters in place when it writes OpenMetrics, so each registry gets a view of its own on every family.
@@ -123,7 +129,18 @@ class View {
   }
 
   async getForPromString(): Promise<{ name: string; help: string; type: string; values: Sample[] }> {
-    return { name: this.name, help: this.help, type: this.type, values: await this.read() };
+    const values = await this.#readOrNothing();
+    return { name: this.name, help: this.help, type: this.type, values };
+  }
+
+  /** A family that cannot be read is left empty, so that the rest of the answer arrives. */
+  async #readOrNothing(): Promise<Sample[]> {
+    try {
+      return await this.read();
+    } catch (error) {
+      reportDefect('the reading of a metric', error);
+      return [];
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // Wires vitals and process figures to their names in the catalogue: one call on the main thread, one in each worker.
-import { readFileSync, readdirSync } from 'node:fs';
 import { wallMs } from '../base/time.ts';
+import { maxDescriptors, openDescriptors } from './descriptors.ts';
 import type { Metrics } from './registry.ts';
 import type { Sheet } from './sheet.ts';
 import { watchVitals } from './vitals.ts';
@@ -25,21 +25,22 @@ export interface Build { readonly version: string; readonly commit: string }
 export function watchMainThread(metrics: Metrics, threadCpuMs: () => number, build: Build): () => void {
   metrics.gauge('mouthpiece_build_info', { ...build, node: process.versions.node }).set(1);
   metrics.gauge('process_start_time_seconds').set(wallMs() / 1000 - process.uptime());
-  const maxDescriptors = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
-  metrics.gauge('process_max_fds').set(Number(maxDescriptors ?? Number.NaN));
-
   const cpuSeconds = metrics.counter('process_cpu_seconds_total');
   const residentBytes = metrics.gauge('process_resident_memory_bytes');
-  const openDescriptors = metrics.gauge('process_open_fds');
+  const openGauge = metrics.gauge('process_open_fds');
+  const maxGauge = metrics.gauge('process_max_fds');
   let countedSeconds = 0;
   metrics.onScrape(() => {
     const { user, system } = process.cpuUsage();
     const seconds = (user + system) / 1e6;
     cpuSeconds.add(seconds - countedSeconds);
     countedSeconds = seconds;
-    residentBytes.set(process.memoryUsage.rss());
-    // Minus one: the directory itself is open while it is read.
-    openDescriptors.set(readdirSync('/proc/self/fd').length - 1);
+  });
+  // Each by itself: what reads /proc takes a file descriptor, and throws when there is none.
+  metrics.onScrape(() => { residentBytes.set(process.memoryUsage.rss()); });
+  metrics.onScrape(() => {
+    openGauge.set(openDescriptors());
+    maxGauge.set(maxDescriptors());
   });
 
   return watchVitals({

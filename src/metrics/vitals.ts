@@ -1,5 +1,7 @@
 // What a thread says of itself, on the main thread and on workers alike: event-loop delay, CPU, garbage collection, heap.
 import { PerformanceObserver, constants, type PerformanceEntry } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import { after } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { Counter, Gauge, Histogram } from './catalogue.ts';
 
@@ -41,7 +43,7 @@ export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): ()
     meters.eventLoopDelay.observe(Math.max(0, nowMs - dueMs) / 1000);
     // From now, not from when it was due: one long block is one late sample, not a burst of them.
     dueMs = nowMs + SAMPLE_MS;
-    timer = setTimeout(sample, SAMPLE_MS).unref();
+    timer = after(SAMPLE_MS, 'the sampling of vitals', sample).unref();
     samples += 1;
     if (samples % SAMPLES_PER_SUMMARY === 0) summarise(nowMs);
   };
@@ -50,7 +52,8 @@ export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): ()
     const usedMs = threadCpuMs() - cpuMs;
     meters.cpuSeconds.add(usedMs / 1000);
     meters.load?.set(usedMs / Math.max(1, nowMs - summaryMs));
-    meters.heapUsed.set(process.memoryUsage().heapUsed);
+    // Not process.memoryUsage(): that reads /proc, which takes a file descriptor, and throws when there is none.
+    meters.heapUsed.set(getHeapStatistics().used_heap_size);
     cpuMs += usedMs;
     summaryMs = nowMs;
   };
@@ -59,7 +62,7 @@ export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): ()
     for (const entry of list.getEntries() as GcEntry[]) meters.gc[GC_KINDS.get(entry.detail.kind) ?? 'other'].add(entry.duration / 1000);
   });
   observer.observe({ entryTypes: ['gc'] });
-  let timer = setTimeout(sample, SAMPLE_MS).unref();
+  let timer = after(SAMPLE_MS, 'the sampling of vitals', sample).unref();
 
   return () => {
     clearTimeout(timer);

@@ -1,6 +1,7 @@
 // A worker thread: pins itself to its core, loads the model, opens its UDP port, then serves the front's messages.
 import os from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { every, reportDefectsTo } from '../base/guard.ts';
 import { toWireError } from '../base/errors.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
 import { Sheet } from '../metrics/sheet.ts';
@@ -48,6 +49,9 @@ const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields
 native.setThreadName(`mp-worker-${birth.index}`);
 if (birth.cpu !== null) native.pinThread(Int32Array.of(birth.cpu));
 
+reportDefectsTo((where, error, missed) => {
+  log('error', `${where} failed`, { error: String(error), stack: error instanceof Error ? error.stack : undefined, missed });
+});
 // Whatever a peer manages to throw at us must not take the other sessions along.
 process.on('unhandledRejection', (reason) => { log('error', 'unhandled rejection in a worker', { error: String(reason), stack: reason instanceof Error ? reason.stack : undefined }); });
 
@@ -142,6 +146,6 @@ function receive(message: ToWorker, isFaceLoaded = false): void {
 
 parentPort!.on('message', (message: ToWorker) => { receive(message); });
 
-setInterval(() => { beat.report(); }, REPORT_MS);
+every(REPORT_MS, 'the report of load', () => { beat.report(); });
 
 post({ type: 'ready', workerIndex: birth.index, threadId: native.threadId(), cpu: birth.cpu, scheduling: prioritise(), wav2lipCost: wav2lip?.costPerSession ?? null });

@@ -1,4 +1,5 @@
 // The beat of a worker: one timer for all its sessions. Who is due, who is late, and what is left of the thread.
+import { after, soon } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { FromWorker } from '../link/messages.ts';
 import { FRAME_MS } from '../media/timeline.ts';
@@ -87,8 +88,8 @@ export class Beat {
    */
   private schedule(): void {
     const waitMs = this.startMs + (this.lastBeat + 1) * BEAT_MS - monotonicMs();
-    if (waitMs > 0) this.timer = setTimeout(this.turn, Math.ceil(waitMs));
-    else this.immediate = setImmediate(this.turn); // the sockets get their turn in between; the shortest timer would idle for a millisecond
+    if (waitMs > 0) this.timer = after(Math.ceil(waitMs), 'the frame loop', this.turn);
+    else this.immediate = soon('the frame loop', this.turn); // the sockets get their turn in between; the shortest timer would idle for a millisecond
   }
 
   private readonly turn = (): void => {

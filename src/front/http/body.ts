@@ -1,6 +1,7 @@
 // Reading a request's body: bounded per route and for the process as a whole, with a deadline.
 import { getParts, type HttpResponse } from 'uWebSockets.js';
 import { z } from 'zod';
+import { after } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { BodySpec, MultipartFile } from './route.ts';
 import { ValidationError } from './validate.ts';
@@ -29,7 +30,8 @@ export function readBody(res: HttpResponse, declaredBytes: number | undefined, l
     chunks = [];
   };
   const whole = new Promise<readonly Uint8Array<ArrayBuffer>[]>((resolve, reject) => {
-    const timer = setTimeout(() => fail(new ServiceError('REQUEST_TIMEOUT')), BODY_DEADLINE_MS + (1000 * (declaredBytes ?? limitBytes)) / SLOWEST_BYTES_PER_SECOND);
+    const deadlineMs = BODY_DEADLINE_MS + (1000 * (declaredBytes ?? limitBytes)) / SLOWEST_BYTES_PER_SECOND;
+    const timer = after(deadlineMs, 'the deadline of a body', () => { fail(new ServiceError('REQUEST_TIMEOUT')); });
     const settle = (): void => { finished = true; clearTimeout(timer); signal.removeEventListener('abort', onAbort); };
     const fail = (error: Error): void => { settle(); release(); reject(error); };
     const onAbort = (): void => fail(new Error('the client left'));

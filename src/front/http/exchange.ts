@@ -1,5 +1,6 @@
 // One request from its first byte to its reply: match, authenticate, read, validate, handle, answer.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { after } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
@@ -199,10 +200,10 @@ async function parseBody(spec: NonNullable<Route['body']>, chunks: Chunks, conte
 async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Reply> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
+    timer = after(timeoutMs, 'the deadline of a request', () => {
       reject(new Error(`the handler took longer than ${timeoutMs} ms`));
       work.then((reply) => reply.body?.kind === 'file' ? reply.body.file.close() : undefined).catch(() => {}); // nobody will send it
-    }, timeoutMs);
+    });
   });
   try {
     return await Promise.race([work, late]);

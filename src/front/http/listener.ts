@@ -13,6 +13,8 @@ export interface ListenOptions {
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly sockets: SocketRoutes;
   readonly exchange: ExchangeContext;
+  /** Asked once for each new connection, before anything is read from it; false closes it. */
+  readonly admit?: () => boolean;
 }
 
 export interface Listener {
@@ -35,6 +37,8 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       inFlight.count -= 1;
     }
   };
+  const { admit } = options;
+  if (admit) app.filter((res, change) => { if (Number(change) > 0 && !admit()) res.close(); });
   app.ws('/*', sockets.behavior((res, req, error) => refuseUpgrade(exchange, res, req, error)));
   app.any('/*', (res, req) => {
     if (req.getMethod() === 'options') answerPreflight(exchange, res, req);

@@ -1,5 +1,6 @@
 // WebSocket routes: upgrade, origin check, message size, keep-alive pings, and a socket that cannot be used after it closed.
 import { DISABLED, type HttpRequest, type HttpResponse, type us_socket_context_t, type WebSocket, type WebSocketBehavior } from 'uWebSockets.js';
+import { after } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { DEPRECATED_SINCE } from './reply.ts';
@@ -73,7 +74,7 @@ class UwsSocket implements Socket {
     if (this.ws === undefined || this.ws.ping() === 2) return false;
     return await new Promise((resolve) => {
       const settle = (alive: boolean): void => { clearTimeout(timer); this.#pongWaiters.delete(settle); resolve(alive); };
-      const timer = setTimeout(() => { settle(false); }, timeoutMs);
+      const timer = after(timeoutMs, 'the wait for a pong', () => { settle(false); });
       this.#pongWaiters.add(settle);
     });
   }

@@ -1,4 +1,5 @@
 // Takes jobs from a queue and has them done, a bounded number at once; after a crash the same job is begun again, up to a limit.
+import { after, every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { LEASE_MS, type JobQueue, type TakenJob } from '../store/jobs.ts';
 
@@ -27,7 +28,7 @@ export class JobRunner<Data> {
 
   constructor(options: JobRunnerOptions<Data>) {
     this.#options = options;
-    this.#timer = setInterval(() => this.wake(), POLL_MS);
+    this.#timer = every(POLL_MS, 'the search for jobs', () => { this.wake(); });
     this.#timer.unref();
     this.wake();
   }
@@ -44,7 +45,7 @@ export class JobRunner<Data> {
   async close(graceMs = 0): Promise<void> {
     clearInterval(this.#timer);
     const running = Promise.allSettled(this.#running);
-    const timer = setTimeout(() => this.#stop.abort(), graceMs);
+    const timer = after(graceMs, 'the end of jobs', () => { this.#stop.abort(); });
     if (graceMs === 0) this.#stop.abort();
     await running;
     clearTimeout(timer);
@@ -78,9 +79,9 @@ export class JobRunner<Data> {
     const { queue, work, giveUp, maxAttempts, log } = this.#options;
     const cancel = new AbortController();
     const signal = AbortSignal.any([cancel.signal, this.#stop.signal]);
-    const lease = setInterval(() => {
+    const lease = every(LEASE_MS / 3, 'the lease of a job', () => {
       queue.extend(job.id).then((ours) => { if (!ours) cancel.abort(); }, () => {}); // Redis away: work on, the outcome is written when it is back
-    }, LEASE_MS / 3);
+    });
     try {
       if (job.attempt > maxAttempts) await giveUp(job);
       else await work(job, signal);

@@ -1,5 +1,6 @@
 // One worker thread as the front sees it: born, ready, heard from, gone; and the sessions that are on it.
 import { MessageChannel, Worker } from 'node:worker_threads';
+import { after, every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import type { FromWorker, ToWorker } from '../../link/messages.ts';
@@ -60,7 +61,7 @@ export class WorkerHandle implements WorkerView {
       this.log.error({ err: error }, 'a worker failed');
     });
     this.gone = new Promise((resolve) => { this.thread.once('exit', () => { this.leave(); void mouthsGone.then(() => { resolve(this.ending); }); }); });
-    this.watchdog = setInterval(() => { this.watch(); }, 1000).unref();
+    this.watchdog = every(1000, 'the watch over a worker', () => { this.watch(); }).unref();
   }
 
   get sessions(): number { return this.sinks.size; }
@@ -115,7 +116,7 @@ export class WorkerHandle implements WorkerView {
 
   async stop(): Promise<void> {
     this.post({ type: 'stop' });
-    const deadline = setTimeout(() => { this.kill(); }, STOP_DEADLINE_MS);
+    const deadline = after(STOP_DEADLINE_MS, 'the end of a worker', () => { this.kill(); });
     await this.gone;
     clearTimeout(deadline);
   }

@@ -1,4 +1,5 @@
 // One live session in the front: its state machine, from the socket's opening to the end that is told once. Its I/O is handed in.
+import { after, every } from '../../base/guard.ts';
 import { type ErrorCode, fromWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
@@ -85,7 +86,7 @@ export class LiveSession implements SessionSink {
     this.options = options;
     this.id = options.id;
     this.openedMs = options.openedMs;
-    this.offerTimer = setTimeout(() => { this.end('offer_timeout'); }, Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)));
+    this.offerTimer = after(Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)), 'the wait for an offer', () => { this.end('offer_timeout'); });
     options.worker.sinks.set(this.id, this);
     options.worker.extraPromised += this.extraCost;
     options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, lane: this.inlet.memory } });
@@ -138,7 +139,7 @@ export class LiveSession implements SessionSink {
       this.options.meter.audioDropped(dropped / SPEECH_RATE, 'backlog_full');
       if (nowMs - this.ratedMs >= RATE_WORD_INTERVAL_MS) { this.ratedMs = nowMs; this.send('RATE audio_backlog_full'); }
     }
-    if (this.inlet.hasBacklog) this.pumpTimer ??= setInterval(() => { this.pump(); }, BACKLOG_PUMP_MS);
+    if (this.inlet.hasBacklog) this.pumpTimer ??= every(BACKLOG_PUMP_MS, 'the backlog of speech', () => { this.pump(); });
   }
 
   /** What is no Opus packet is worth no sound and no session. */
@@ -226,7 +227,7 @@ export class LiveSession implements SessionSink {
     if (this.phase === 'over') return null;
     const requestId = Math.floor(Math.random() * 2 ** 31);
     return await new Promise((resolve) => {
-      const timer = setTimeout(() => { this.statsWaiters.delete(requestId); resolve(null); }, timeoutMs);
+      const timer = after(timeoutMs, 'the wait for figures', () => { this.statsWaiters.delete(requestId); resolve(null); });
       this.statsWaiters.set(requestId, (stats) => { clearTimeout(timer); resolve(stats); });
       this.options.worker.post({ type: 'stats', sessionId: this.id, requestId });
     });

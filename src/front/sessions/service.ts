@@ -1,4 +1,5 @@
 // All live sessions of this server: from a socket with a token to a placed session, their heartbeats, their records, and the drain.
+import { every } from '../../base/guard.ts';
 import { type ErrorCode, ServiceError, toWireError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
@@ -84,7 +85,7 @@ export class SessionService {
   constructor(options: SessionServiceOptions) {
     this.options = options;
     this.meter = createMeter(options.metrics);
-    this.heartbeat = setInterval(() => { this.beat().catch((error: unknown) => { options.log.warn({ err: error }, 'session heartbeat failed'); }); }, HEARTBEAT_MS).unref();
+    this.heartbeat = every(HEARTBEAT_MS, 'the heartbeat of sessions', () => { this.beat().catch((error: unknown) => { options.log.warn({ err: error }, 'session heartbeat failed'); }); }).unref();
     options.metrics.onScrape(() => { this.publish(); });
   }
 

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
+import { every } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
@@ -105,7 +106,7 @@ export class StaticVideoService implements StaticVideos {
       work: (job, signal) => this.#work(job, signal),
       giveUp: (job) => this.#fail(job.id, words.gaveUp),
     });
-    this.#sweeper = setInterval(() => { void this.#sweep(); }, sweepEveryMs);
+    this.#sweeper = every(sweepEveryMs, 'the removal of old videos', () => this.#sweep());
     this.#sweeper.unref();
   }
 

@@ -5,6 +5,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { after } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 
@@ -48,13 +49,18 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
     child = spawn('sh', ['-c', KEEPER, 'redis-keeper', binary, ...serverArguments(directory, socketPath)], { stdio: ['pipe', 'ignore', 'pipe'], detached: true });
     let lastWords = '';
     child.stderr?.on('data', (data: Buffer) => { lastWords = (lastWords + data.toString()).slice(-500); });
-    child.on('error', (error) => { lastWords = error.message; });
-    child.once('exit', (code, signal) => {
+    const restartLater = (code: number | null, signal: NodeJS.Signals | null): void => {
       if (closing) return;
       quickDeaths = monotonicMs() - bornMs < 5000 ? quickDeaths + 1 : 0;
       log.error({ code, signal, stderr: lastWords.trim() }, 'redis-server died; starting it again');
-      restart = setTimeout(launch, Math.min(5000, 50 * 2 ** Math.min(quickDeaths, 7)));
+      restart = after(Math.min(5000, 50 * 2 ** Math.min(quickDeaths, 7)), 'the start of redis-server', launch);
+    };
+    child.on('error', (error) => {
+      lastWords = error.message;
+      // A process that could not be made (no file descriptor or memory left) has no exit.
+      if (child.pid === undefined) restartLater(null, null);
     });
+    child.once('exit', restartLater);
   };
   launch();
   await answers(socketPath, () => child.exitCode, 20_000, directory);
@@ -66,7 +72,7 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
       clearTimeout(restart);
       if (child.exitCode === null && child.signalCode === null) {
         const gone = new Promise((resolve) => { child.once('exit', resolve); });
-        const last = setTimeout(() => { child.kill('SIGKILL'); }, 10_000);
+        const last = after(10_000, 'the end of redis-server', () => { child.kill('SIGKILL'); });
         child.stdin?.end();
         await gone;
         clearTimeout(last);

@@ -1,6 +1,7 @@
 // Sees to it that every session gets its history record however it ends: by the book, with Redis away, or by kill -9 of its server.
 import { appendFile, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { wallMs } from '../../base/time.ts';
 import type { History, HistoryRecord, SessionKind } from './history.ts';
@@ -51,7 +52,7 @@ export class SessionRecorder {
   private constructor(options: RecorderOptions) {
     this.#options = options;
     this.#file = path.join(options.dataDir, 'history', 'pending.jsonl');
-    this.#timer = setInterval(() => { void this.#tick(); }, BEAT_MS);
+    this.#timer = every(BEAT_MS, 'the keeping of records', () => this.#tick());
     this.#timer.unref();
     this.#stopListening = options.store.onReady(() => {
       this.#reachableSinceMs = wallMs();

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import { ServiceError } from '../../base/errors.ts';
+import { after, guarded } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import type { Script } from './scripts.ts';
@@ -33,7 +34,7 @@ export class RedisStore {
     this.client = client;
     this.#log = log;
     client.on('error', (error: Error) => this.#complain(error));
-    client.on('ready', () => { for (const listener of this.#backAgain) listener(); });
+    client.on('ready', () => { for (const listener of this.#backAgain) guarded('what follows Redis\' return', listener)(); });
   }
 
   /**
@@ -96,7 +97,8 @@ export class RedisStore {
 
   async close(): Promise<void> {
     this.#backAgain.clear();
-    await Promise.race([this.client.quit().catch(() => {}), new Promise((resolve) => { setTimeout(resolve, 500).unref(); })]);
+    const patience = new Promise<void>((resolve) => { after(500, 'the end of a connection', () => { resolve(); }).unref(); });
+    await Promise.race([this.client.quit().catch(() => {}), patience]);
     this.client.disconnect();
   }
 
@@ -142,7 +144,7 @@ function becomesReady(client: Redis | Cluster, timeoutMs: number): Promise<void>
   return new Promise((resolve, reject) => {
     let last = 'timed out';
     const note = (error: Error): void => { last = error.message || last; };
-    const timer = setTimeout(() => done(new Error(last)), timeoutMs);
+    const timer = after(timeoutMs, 'the wait for Redis', () => { done(new Error(last)); });
     const ready = (): void => done();
     const ended = (): void => done(new Error(last));
     const done = (error?: Error): void => {

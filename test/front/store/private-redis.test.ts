@@ -60,6 +60,21 @@ test('when it is killed it is started again with its data, and requests meanwhil
   await opened.close();
 });
 
+test('when it cannot be started again at once, for want of a process or a descriptor, that is tried until it can', async (t) => {
+  const dataDir = path.join(directory, 'unstartable');
+  const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
+  t.after(() => opened.close());
+  const pid = await pidOf(opened.store);
+  const back = new Promise<void>((resolve) => { opened.store.onReady(resolve); });
+  const kept = process.env['PATH'];
+  t.after(() => { process.env['PATH'] = kept; });
+  process.env['PATH'] = '/nowhere'; // spawn fails, as it does with EMFILE or EAGAIN: an error and no exit
+  process.kill(pid, 'SIGKILL');
+  await sleep(500);
+  process.env['PATH'] = kept;
+  await back;
+});
+
 test('after kill -9 of the server its redis-server ends too, and a new server on the directory finds the data', async () => {
   const dataDir = path.join(directory, 'orphan');
   const index = path.resolve(import.meta.dirname, '../../../src/front/store/index.ts');
