@@ -50,7 +50,7 @@ function parse(args: readonly string[]): CommandLine {
   }
   return {
     scenarios, given: options, small: given['small'] === true, record: given['record'] === true, out: String(given['out']),
-    target: typeof target === 'string' ? { url: target.replace(/^ws/, 'http').replace(/\/+$/, ''), apiKey: String(key) } : null,
+    target: typeof target === 'string' ? { url: target.replace(/^ws/, 'http').replace(/(?<!\/)\/+$/, ''), apiKey: String(key) } : null,
   };
 }
 

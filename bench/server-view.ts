@@ -20,7 +20,7 @@ export class Scrape {
       const [, name, labels = '', value] = match;
       const list = series.get(name!) ?? [];
       series.set(name!, list);
-      list.push({ labels: Object.fromEntries([...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label, text]) => [label!, text!])), value: Number(value) });
+      list.push({ labels: Object.fromEntries([...labels.matchAll(/\b(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label, text]) => [label!, text!])), value: Number(value) });
     }
     this.series = series;
   }

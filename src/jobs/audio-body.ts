@@ -2,29 +2,74 @@
 
 export const AUDIO_FIELD = 'audioBase64';
 
+export interface AudioBodyTask {
+  /** The body's bytes in the chunks in which they came. */
+  readonly chunks: readonly Uint8Array[];
+  /** Names of the fields that are wanted; the others are dropped. */
+  readonly fields: readonly string[];
+}
+
 export type AudioBody =
   | { readonly kind: 'invalid-json' }
+  /** More than MAX_OTHER_BYTES besides the longest string. */
+  | { readonly kind: 'too-much' }
   | { readonly kind: 'value'; readonly value: unknown };
 
-/** The JSON value of a body in chunks, with the Base64 text of its audio field replaced by bytes, or by null when it is not Base64. */
-export function parseAudioBody(chunks: readonly Uint8Array[]): AudioBody {
+/** Bytes that a body may hold besides its longest string: a JSON text can take 20 times its size as objects in memory. */
+export const MAX_OTHER_BYTES = 256 * 1024;
+/** Longer strings are cut: more than any field but the audio may have, so that a cut one stays invalid. */
+const MAX_TEXT_CHARS = 1024;
+
+/**
+ * The JSON value of a body. The Base64 text of its audio field is replaced by bytes, or by null when it is not Base64. All else is made
+ * small, since the main thread reads what is returned: fields that are not wanted are dropped, strings cut, arrays and objects emptied.
+ */
+export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
+  const bytes = Buffer.concat(chunks);
+  if (bytes.length - longestString(bytes) > MAX_OTHER_BYTES) return { kind: 'too-much' };
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     return { kind: 'invalid-json' };
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { kind: 'value', value };
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { kind: 'value', value: small(value) };
   const body = value as Record<string, unknown>;
-  if (typeof body[AUDIO_FIELD] === 'string') body[AUDIO_FIELD] = decodeBase64(body[AUDIO_FIELD]);
-  return { kind: 'value', value };
+  const wanted = fields.filter((name) => Object.hasOwn(body, name));
+  return { kind: 'value', value: Object.fromEntries(wanted.map((name) => [name, fieldOf(name, body[name])])) };
+}
+
+const fieldOf = (name: string, value: unknown): unknown =>
+  name === AUDIO_FIELD && typeof value === 'string' ? decodeBase64(value) : small(value);
+
+function small(value: unknown): unknown {
+  if (typeof value === 'string') return value.slice(0, MAX_TEXT_CHARS);
+  if (Array.isArray(value)) return [];
+  return typeof value === 'object' && value !== null ? {} : value;
+}
+
+/** Bytes of the longest string of a JSON text, quotes not counted; whatever the text is, in one pass. */
+function longestString(json: Uint8Array): number {
+  let longest = 0;
+  let start = -1;
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at];
+    if (byte === 0x5c && start >= 0) at += 1; // what follows a backslash ends no string
+    else if (byte === 0x22) {
+      if (start >= 0) longest = Math.max(longest, at - start);
+      start = start >= 0 ? -1 : at + 1;
+    }
+  }
+  return longest;
 }
 
 /** Standard or URL-safe, padded or not, line breaks allowed; a `data:` URL is accepted, since browsers make those. */
 function decodeBase64(text: string): Uint8Array | null {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0;
-  const encoded = comma > 0 ? text.slice(comma) : text;
-  if (!/^[\w+/\-\s]*={0,2}\s*$/.test(encoded)) return null;
+  const encoded = (comma > 0 ? text.slice(comma) : text).trimEnd();
+  const padding = encoded.endsWith('==') ? 2 : Number(encoded.endsWith('='));
+  // One foreign character is looked for: an expression that matches the whole text would take quadratic time, or a stack of its size.
+  if (/[^\w+/\s-]/.test(encoded.slice(0, encoded.length - padding))) return null;
   const decoded = Buffer.from(encoded, 'base64');
   const shared = new Uint8Array(new SharedArrayBuffer(decoded.length)); // passes between threads without another copy
   shared.set(decoded);

@@ -211,7 +211,7 @@ export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
 export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
   demand(bytes.length >= PREFIX_BYTES && bytes.length <= MAX_BYTES, 'wrong size');
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const ascii = (at: number, length: number): string => String.fromCharCode(...bytes.subarray(at, at + length)).replace(/\0+$/, '');
+  const ascii = (at: number, length: number): string => String.fromCharCode(...bytes.subarray(at, at + length)).replace(/(?<!\0)\0+$/, '');
   demand(ascii(0, 6) === MAGIC, `it does not begin with ${MAGIC}`);
   demand(view.getUint16(6, true) === VERSION, `version ${view.getUint16(6, true)}, and this server reads version ${VERSION}: create the face again`);
   demand(view.getUint32(8, true) === bytes.length, 'it is cut short');

@@ -18,7 +18,7 @@ test('its threads run where they may, at the lowest priority, and this thread go
   const before = new Set(threads().map(({ id }) => id));
   const pool = createJobPool(1, [cpu]);
   try {
-    assert.deepEqual(await pool.run('audioBody', [Buffer.from('{"a": 1}')], { timeoutMs: 20_000 }), { kind: 'value', value: { a: 1 } });
+    assert.deepEqual(await pool.run('audioBody', { chunks: [Buffer.from('{"a": 1}')], fields: ['a'] }, { timeoutMs: 20_000 }), { kind: 'value', value: { a: 1 } });
     const now = threads();
     assert.ok(now.some(({ id, cpus, nice }) => !before.has(id) && cpus === String(cpu) && nice === 19), JSON.stringify(now));
     assert.notEqual(now.find(({ id }) => Number(id) === native.threadId())!.cpus, String(cpu));

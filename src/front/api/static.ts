@@ -2,14 +2,14 @@
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
-import { AUDIO_FIELD, parseAudioBody, type AudioBody } from '../../jobs/audio-body.ts';
+import { AUDIO_FIELD, MAX_OTHER_BYTES, parseAudioBody, type AudioBody, type AudioBodyTask } from '../../jobs/audio-body.ts';
 import type { JobPool } from '../../jobs/pool.ts';
 import { AudioError } from '../../jobs/static/audio/pcm-stream.ts';
 import type { FileSource } from '../http/file.ts';
 import { empty, file, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField, ValidationError } from '../http/validate.ts';
-import { faceIdText, fileResponses, idText, MIB } from './common.ts';
+import { faceIdText, fileResponses, idText, KIB, MIB } from './common.ts';
 import { splitFaceId } from './compose.ts';
 
 export const AUDIO_FORMATS = ['pcm16', 'pcm32', 'wav', 'mp3', 'ogg'] as const;
@@ -64,7 +64,7 @@ const MAX_AUDIO_BYTES = 64 * MIB;
 /** Base64 takes 4 bytes for 3; the rest is for line breaks and the other fields. */
 const MAX_BODY_BYTES = Math.ceil(MAX_AUDIO_BYTES * 4 / 3) + 2 * MIB;
 /** A body up to this size is parsed faster than it could be handed to another thread. */
-const INLINE_BYTES = 256 * 1024;
+const INLINE_BYTES = 64 * 1024;
 
 const audioBytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length > 0 && value.length <= MAX_AUDIO_BYTES, {
   error: ({ input }) => {
@@ -187,7 +187,15 @@ const noSuchVideo = (): ServiceError => new ServiceError('NOT_FOUND', 'There is 
 
 async function parseLargeBody(chunks: readonly Uint8Array<ArrayBuffer>[], pool: JobPool): Promise<unknown> {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  const parsed = length <= INLINE_BYTES ? parseAudioBody(chunks) : await pool.run<AudioBody>('audioBody', chunks, { timeoutMs: 30_000, transfer: chunks.map(({ buffer }) => buffer) });
-  if (parsed.kind === 'value') return parsed.value;
-  throw new ValidationError([{ loc: ['body'], msg: length === 0 ? 'The body is empty; send a JSON object' : 'The body is not valid JSON', type: 'json_invalid' }]);
+  const task: AudioBodyTask = { chunks, fields: Object.keys(audioRequest.shape) };
+  const parsed = length <= INLINE_BYTES ? parseAudioBody(task)
+    : await pool.run<AudioBody>('audioBody', task, { timeoutMs: 30_000, transfer: chunks.map(({ buffer }) => buffer) });
+  switch (parsed.kind) {
+    case 'value': return parsed.value;
+    case 'too-much':
+      throw bodyIssue(`The body holds more than ${MAX_OTHER_BYTES / KIB} KiB besides the audio; send the fields of this path alone`, 'too_large');
+    default: throw bodyIssue(length === 0 ? 'The body is empty; send a JSON object' : 'The body is not valid JSON');
+  }
 }
+
+const bodyIssue = (msg: string, type = 'json_invalid'): ValidationError => new ValidationError([{ loc: ['body'], msg, type }]);
