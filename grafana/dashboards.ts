@@ -100,6 +100,24 @@ const live: Dashboard = {
         timeseries('Peers closed', 'ops', 'not_authentic: somebody tried to pass for another; ice_failed and timeout: the path.', [{ expr: sumBy('reason', rate('mouthpiece_peers_closed_total')), legend: '{{reason}}' }], { width: 6, min: 0 }),
         timeseries('Datagrams', 'pps', 'Datagrams that reached the sockets, and those thrown away.', [{ expr: sumBy('', rate('mouthpiece_datagrams_received_total')), legend: 'received' }, { expr: sumBy('', rate('mouthpiece_datagrams_rejected_total')), legend: 'rejected' }], { min: 0 }),
         timeseries('Rejected datagrams, by reason', 'pps', 'Thrown away before they could do harm. A steady trickle of unknown_source is normal on the open internet.', [{ expr: `${sumBy('reason', rate('mouthpiece_datagrams_rejected_total'))} > 0 or vector(0)`, legend: '{{reason}}' }], { min: 0 }),
+        timeseries(
+          'Datagrams not sent', 'pps',
+          'queue_full: more than the network takes. refused: the system did not take it.',
+          [{
+            expr: `${sumBy('reason', rate('mouthpiece_datagrams_unsent_total'))} > 0 or vector(0)`,
+            legend: '{{reason}}',
+          }],
+          { width: 6, min: 0 },
+        ),
+        timeseries(
+          'STUN server', 'pps',
+          'Datagrams at our own STUN server. rate_limited: an address asks more often than clients do.',
+          [{
+            expr: `${sumBy('outcome', rate('mouthpiece_stun_requests_total'))} > 0 or vector(0)`,
+            legend: '{{outcome}}',
+          }],
+          { width: 6, min: 0 },
+        ),
         timeseries('Length of sessions', 's', 'Sessions that ended, median and 90th percentile.', quantiles('mouthpiece_session_duration_seconds', [0.5, 0.9]), { min: 0 }),
       ],
     },

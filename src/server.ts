@@ -9,7 +9,7 @@ import type { Logger } from './base/log.ts';
 import type { Config } from './config.ts';
 import { createFront, type Front } from './front/front.ts';
 import { DescriptorReserve } from './front/descriptor-reserve.ts';
-import { observeHttp, observeRedis } from './front/observe.ts';
+import { observeHttp, observeRedis, observeStun } from './front/observe.ts';
 import { spareCpus } from './front/placement/cpu-map.ts';
 import { WorkerPool } from './front/placement/pool.ts';
 import { SessionService } from './front/sessions/service.ts';
@@ -100,6 +100,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       readiness: { workers: () => pool.size > 0 },
       metrics: (accept) => metrics.render(accept),
       onRequest: observeHttp(metrics),
+      onStunRequest: observeStun(metrics),
       onTokenRefused: (code) => {
         metrics.counter('mouthpiece_tokens_refused_total', { code }).add();
         // Answered as 429 for the clients' sake, and our fault all the same.

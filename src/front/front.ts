@@ -25,7 +25,7 @@ import { SocketRoutes } from './http/socket.ts';
 import { SessionQuota } from './sessions/quota.ts';
 import { SessionTokens } from './sessions/token.ts';
 import { Agents } from './store/agents.ts';
-import { startStunServer, type StunServer } from './stun-server.ts';
+import { startStunServer, type StunCount, type StunServer } from './stun-server.ts';
 import { ApiKeys } from './store/api-keys.ts';
 import { AutoTokens } from './store/auto-tokens.ts';
 import { FileBlobs } from './store/blobs.ts';
@@ -80,6 +80,8 @@ export interface FrontDeps {
   readonly metrics: (accept: string) => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly onRequest: (route: string, method: string, status: number, durationMs: number) => void;
   readonly onTokenRefused?: (code: ErrorCode) => void;
+  /** Hears of each datagram that reached our own STUN server. */
+  readonly onStunRequest?: StunCount;
   /** The ledger of a live session; null when it is not on this server or not this owner's. */
   readonly sessionStats?: (ownerId: string, sessionId: string) => Promise<object | null>;
   /** Asked for each new connection; false refuses it. */
@@ -175,7 +177,8 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
     async listen() {
       listener = await listen({ host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}), ...(deps.admit ? { admit: deps.admit } : {}), sockets, exchange });
       if (iceServers.length === 0) {
-        stun = await startStunServer(config.stunHost ?? config.host, listener.port, log);
+        const stunHost = config.stunHost ?? config.host;
+        stun = await startStunServer(stunHost, listener.port, log, deps.onStunRequest);
         const host = config.publicHost.includes(':') ? `[${config.publicHost}]` : config.publicHost;
         iceServers.push({ urls: `stun:${host}:${stun?.port ?? 3478}` });
       }

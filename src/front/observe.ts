@@ -3,6 +3,7 @@ import type { Metrics } from '../metrics/registry.ts';
 import type { Counter, Histogram } from '../metrics/catalogue.ts';
 import { exemplarOf } from '../metrics/sheet.ts';
 import { monotonicMs } from '../base/time.ts';
+import { STUN_OUTCOMES, type StunCount } from './stun-server.ts';
 
 /** ioredis' client or cluster, as far as timing its commands needs it. */
 interface CommandSender { sendCommand(command: { readonly name: string; readonly promise: Promise<unknown> }, ...rest: unknown[]): unknown }
@@ -33,6 +34,14 @@ export function observeHttp(metrics: Metrics): (route: string, method: string, s
     if (route === '/compose/token' && status === 200) issued.add();
     if (status >= 500 && status !== 501 && status !== 503) failures.add();
   };
+}
+
+/** @returns the callback for each datagram at our own STUN server. */
+export function observeStun(metrics: Metrics): StunCount {
+  const counters = new Map(STUN_OUTCOMES.map((outcome) => [
+    outcome, metrics.counter('mouthpiece_stun_requests_total', { outcome }),
+  ]));
+  return (outcome) => { counters.get(outcome)?.add(); };
 }
 
 /** Times every command of the client from here on, scripts under the name of their command. */

@@ -2,22 +2,41 @@
 import { createSocket } from 'node:dgram';
 import net from 'node:net';
 import type { Logger } from '../base/log.ts';
+import { monotonicMs } from '../base/time.ts';
+import { AddressBudget } from './address-budget.ts';
 
 export interface StunServer { readonly port: number; close(): Promise<void> }
+
+/** What became of a datagram: the labels of mouthpiece_stun_requests_total. */
+export const STUN_OUTCOMES = ['answered', 'rate_limited', 'not_stun', 'send_failed'] as const;
+export type StunOutcome = (typeof STUN_OUTCOMES)[number];
+export type StunCount = (outcome: StunOutcome) => void;
 
 const MAGIC_COOKIE = 0x2112a442;
 const BINDING_REQUEST = 0x0001;
 const BINDING_SUCCESS = 0x0101;
 const XOR_MAPPED_ADDRESS = 0x0020;
 const HEADER_BYTES = 20;
+const ERROR_LOG_INTERVAL_MS = 1_000;
 
-/** Answers Binding requests (RFC 8489 section 6.3.1) on UDP; on any free port when `port` is taken. Undefined, with a complaint, when it cannot bind at all. */
-export async function startStunServer(host: string, port: number, log: Logger): Promise<StunServer | undefined> {
+/**
+ * Answers Binding requests (RFC 8489 section 6.3.1) on UDP; on any free port when `port` is taken.
+ * Undefined, with a log line, when it cannot bind at all.
+ */
+export async function startStunServer(
+  host: string, port: number, log: Logger, count: StunCount = () => {},
+): Promise<StunServer | undefined> {
+  const budget = new AddressBudget(monotonicMs());
+  const onSent = (error: Error | null): void => { if (error !== null) count('send_failed'); };
   for (const candidate of [port, 0]) {
     const socket = createSocket({ type: net.isIPv6(host) ? 'udp6' : 'udp4' });
     socket.on('message', (message, { address, port: from }) => {
-      const answer = bindingResponse(message, address, from);
-      if (answer) socket.send(answer, from, address, () => {}); // a client that is gone is no concern of ours
+      // node:dgram throws when asked to send to port 0, and anybody may claim to come from there.
+      const answer = from === 0 ? undefined : bindingResponse(message, address, from);
+      if (answer === undefined) { count('not_stun'); return; }
+      if (!budget.take(address, monotonicMs())) { count('rate_limited'); return; }
+      count('answered');
+      socket.send(answer, from, address, onSent);
     });
     try {
       await new Promise<void>((resolve, reject) => {
@@ -29,13 +48,21 @@ export async function startStunServer(host: string, port: number, log: Logger): 
       if (candidate === 0) log.warn({ err: error }, 'the STUN server cannot bind; set ICE_SERVERS');
       continue;
     }
-    socket.on('error', (error) => { log.warn({ err: error }, 'the STUN server had an error'); });
+    let loggedMs = -Infinity;
+    socket.on('error', (error) => {
+      if (monotonicMs() - loggedMs < ERROR_LOG_INTERVAL_MS) return;
+      loggedMs = monotonicMs();
+      log.warn({ err: error }, 'the STUN server had an error');
+    });
     return { port: socket.address().port, close: () => new Promise((resolve) => { socket.close(() => resolve()); }) };
   }
   return undefined;
 }
 
-/** @returns undefined for whatever is no Binding request. The answer is 12 bytes longer than the shortest request (24 with IPv6), so it amplifies next to nothing. */
+/**
+ * @returns undefined for whatever is no Binding request. The answer holds the mapped address alone: 32 bytes
+ * (44 with IPv6) to a request of at least 20, which is the least that RFC 8489 allows.
+ */
 export function bindingResponse(message: Uint8Array, address: string, port: number): Buffer | undefined {
   if (message.length < HEADER_BYTES) return undefined;
   const request = Buffer.from(message.buffer, message.byteOffset, message.length);

@@ -150,8 +150,15 @@ export const CATALOGUE = {
   mouthpiece_send_rate_target_bytes_per_second: histogram('worker', 'What the path is believed to carry (REMB, receiver reports), once a second per session.', RATE),
   mouthpiece_send_rate_actual_bytes_per_second: histogram('worker', 'RTP payload really sent, once a second per session.', RATE),
   mouthpiece_peers_closed_total: counter('worker', 'Peer connections over, by the transport\'s reason.', { reason: ['closed', 'dtls_failed', 'ice_failed', 'timeout', 'not_authentic', 'failed'] }),
+  mouthpiece_stun_requests_total: counter(
+    'front', 'Datagrams at our own STUN server, by what became of them.',
+    { outcome: ['answered', 'rate_limited', 'not_stun', 'send_failed'] },
+  ),
   mouthpiece_datagrams_received_total: counter('worker', 'Datagrams that reached a worker\'s socket.'),
   mouthpiece_datagrams_rejected_total: counter('worker', 'Datagrams thrown away before they could do harm.', { reason: ['unknown_source', 'stun_integrity', 'stun_unknown_user', 'stun_malformed', 'dtls_record', 'dtls_plaintext', 'dtls_renegotiation', 'sctp_malformed', 'srtp_auth', 'rate_limited', 'too_large', 'other'] }),
+  mouthpiece_datagrams_unsent_total: counter(
+    'worker', 'Datagrams that a worker did not send, by reason.', { reason: ['queue_full', 'refused'] },
+  ),
 
   // ── storage ────────────────────────────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_redis_command_duration_seconds: histogram('front', 'Round trip of one Redis command or script.', REQUEST, { command: { atMost: 48 } }),

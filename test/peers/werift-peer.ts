@@ -1,5 +1,6 @@
 // A client on an independent WebRTC stack (werift): offers, receives raw RTP and RTCP, and can misbehave inside and outside its keys.
 import {
+  classes, Message, methods,
   RTCPeerConnection, RTCRtpCodecParameters, RTCRtpHeaderExtensionParameters, useAbsSendTime, useFIR, useH264, useNACK, useOPUS, usePLI, useREMB, useSdesMid, useVP8,
   type RTCCertificate, type RtcpPacket, type RtpPacket,
 } from 'werift';
@@ -8,6 +9,7 @@ import type { TestContext } from 'node:test';
 import { monotonicMs } from '../../src/base/time.ts';
 import { createEndpoint, type Endpoint } from '../../src/worker/peer/endpoint.ts';
 import type { Peer, PeerCloseReason, PeerListener } from '../../src/worker/peer/peer.ts';
+import { socketsMadeBy } from './sockets.ts';
 
 const PLAYOUT_DELAY = 'http://www.webrtc.org/experiments/rtp-hdrext/playout-delay';
 
@@ -150,4 +152,27 @@ export class Attacker {
   }
 
   send(data: Buffer): Promise<void> { return new Promise((resolve) => { this.#socket.send(data, this.#port, '127.0.0.1', () => { resolve(); }); }); }
+}
+
+/** A Binding request as an attacker can make it: any name, any key. */
+export function stunRequest(username: string | null, password: string | null, nominate = true): Buffer {
+  const request = new Message(methods.BINDING, classes.REQUEST);
+  if (username !== null) request.setAttribute('USERNAME', username);
+  request.setAttribute('PRIORITY', 1).setAttribute('ICE-CONTROLLING', 1n);
+  if (nominate) request.setAttribute('USE-CANDIDATE', null);
+  if (password !== null) request.addMessageIntegrity(Buffer.from(password)).addFingerprint();
+  return request.bytes;
+}
+
+/** The server's ICE credentials, as its answer has them: what a client needs for a Binding request. */
+export const credentialsOf = (answer: string): { ufrag: string; password: string } => ({
+  ufrag: /a=ice-ufrag:(\S+)/.exec(answer)![1]!, password: /a=ice-pwd:(\S+)/.exec(answer)![1]!,
+});
+
+/** An endpoint on loopback and the socket inside it, for datagrams that only a raw socket could send. */
+export async function openEndpoint(t: TestContext): Promise<{ endpoint: Endpoint; socket: Socket }> {
+  const options = { bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] };
+  const { made, value: endpoint } = await socketsMadeBy(() => createEndpoint(options));
+  t.after(() => endpoint.close());
+  return { endpoint, socket: made[0]! };
 }

@@ -23,12 +23,20 @@ export interface EndpointOptions {
   readonly onPeerError?: (error: unknown, sessionId: string) => void;
 }
 
+/**
+ * Why a datagram was not sent: the labels of mouthpiece_datagrams_unsent_total.
+ * queue_full: the socket has too much queued.
+ * refused: the system did not take it (EMSGSIZE, ENOBUFS, EPERM, no route).
+ */
+export const UNSENT_REASONS = ['queue_full', 'refused'] as const;
+export type UnsentReason = (typeof UNSENT_REASONS)[number];
+
 /** Datagrams since the start; `rejected` by reason. */
 export interface EndpointStats {
   received: number;
   sent: number;
-  /** Dropped because the socket's queue was full, or the system refused them. */
-  sendDropped: number;
+  /** Not sent, by reason. */
+  readonly unsent: Record<UnsentReason, number>;
   readonly rejected: Record<RejectReason, number>;
 }
 
@@ -79,13 +87,15 @@ function tryBind(address: string, port: number): Promise<Socket | null> {
   });
 }
 
+const zeros = <K extends string>(keys: readonly K[]): Record<K, number> =>
+  Object.fromEntries(keys.map((key) => [key, 0])) as Record<K, number>;
+
 class UdpEndpoint implements Endpoint, PeerHost {
   readonly certificate = createCertificate(wallMs());
   readonly wallOffsetMs = wallMs() - monotonicMs();
   readonly candidates: readonly Candidate[];
   readonly stats: EndpointStats = {
-    received: 0, sent: 0, sendDropped: 0,
-    rejected: Object.fromEntries(REJECT_REASONS.map((reason) => [reason, 0])) as Record<RejectReason, number>,
+    received: 0, sent: 0, unsent: zeros(UNSENT_REASONS), rejected: zeros(REJECT_REASONS),
   };
   readonly #socket: Socket;
   readonly #byUfrag = new Map<string, RtcPeer>();
@@ -95,9 +105,15 @@ class UdpEndpoint implements Endpoint, PeerHost {
   readonly #buffers = Array.from({ length: SEND_BUFFERS }, () => Buffer.alloc(MAX_DATAGRAM_BYTES));
   readonly #receivedCounter: Counter | undefined;
   readonly #rejectedCounters: Record<RejectReason, Counter> | undefined;
+  readonly #unsentCounters: Record<UnsentReason, Counter> | undefined;
   readonly #onPeerError: EndpointOptions['onPeerError'];
+  /** One for all datagrams. Without a callback node:dgram reports no error at all. */
+  readonly #onSent = (error: Error | null): void => {
+    if (error !== null) this.#countUnsent('refused');
+  };
   #nextBuffer = 0;
   #isClosed = false;
+  #isSocketClosed = false;
 
   constructor(socket: Socket, options: EndpointOptions) {
     this.#socket = socket;
@@ -106,11 +122,14 @@ class UdpEndpoint implements Endpoint, PeerHost {
     this.#onPeerError = options.onPeerError;
     if (sheet !== undefined) {
       this.#receivedCounter = sheet.counter('mouthpiece_datagrams_received_total');
+      this.#unsentCounters = Object.fromEntries(UNSENT_REASONS.map((reason) => [
+        reason, sheet.counter('mouthpiece_datagrams_unsent_total', { reason }),
+      ])) as Record<UnsentReason, Counter>;
       this.#rejectedCounters = Object.fromEntries(REJECT_REASONS.map((reason) => [reason, sheet.counter('mouthpiece_datagrams_rejected_total', { reason })])) as Record<RejectReason, Counter>;
     }
     try { socket.setSendBufferSize(SOCKET_BUFFER_BYTES); socket.setRecvBufferSize(SOCKET_BUFFER_BYTES); } catch { /* the system's limit is smaller: it has set its own maximum */ }
     socket.on('message', (data, { address, port }) => { this.#onDatagram(data, address, port); });
-    socket.on('error', () => { this.stats.sendDropped++; }); // an unreachable address, or a full device queue
+    socket.on('error', () => { this.#countUnsent('refused'); }); // unheard, it would end the worker
   }
 
   get port(): number { return this.#socket.address().port; }
@@ -129,6 +148,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await Promise.all([...this.#byUfrag.values()].map((peer) => peer.close()));
+    this.#isSocketClosed = true;
     await new Promise<void>((resolve) => { this.#socket.close(() => { resolve(); }); });
   }
 
@@ -140,9 +160,15 @@ class UdpEndpoint implements Endpoint, PeerHost {
   }
 
   send(datagram: Buffer, length: number, address: string, port: number): void {
-    if (this.#socket.getSendQueueSize() > MAX_QUEUED_BYTES) { this.stats.sendDropped++; return; }
+    if (this.#isSocketClosed) return;
+    if (this.#socket.getSendQueueSize() > MAX_QUEUED_BYTES) { this.#countUnsent('queue_full'); return; }
     this.stats.sent++;
-    this.#socket.send(datagram, 0, length, port, address);
+    this.#socket.send(datagram, 0, length, port, address, this.#onSent);
+  }
+
+  #countUnsent(reason: UnsentReason): void {
+    this.stats.unsent[reason]++;
+    this.#unsentCounters?.[reason].add();
   }
 
   claimAddress(key: string, peer: RtcPeer, nowMs: number): boolean {
@@ -164,6 +190,8 @@ class UdpEndpoint implements Endpoint, PeerHost {
     this.stats.received++;
     this.#receivedCounter?.add();
     const first = data[0];
+    // node:dgram throws when asked to send to port 0, and anybody may claim to come from there.
+    if (port === 0) { this.reject('unknown_source'); return; }
     if (first === undefined || data.length > MAX_DATAGRAM_BYTES) { this.reject(first === undefined ? 'other' : 'too_large'); return; }
     const nowMs = monotonicMs();
     if (first < 4) { this.#onStun(data, address, port, nowMs); return; }

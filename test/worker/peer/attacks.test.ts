@@ -5,7 +5,10 @@ import { test } from 'node:test';
 import { classes, crc32c, Message, methods } from 'werift';
 import { monotonicMs } from '../../../src/base/time.ts';
 import { createEndpoint } from '../../../src/worker/peer/endpoint.ts';
-import { Attacker, Pair, until } from '../../peers/werift-peer.ts';
+import type { PeerHost } from '../../../src/worker/peer/rtc-peer.ts';
+import {
+  Attacker, credentialsOf, openEndpoint, Pair, stunRequest, until,
+} from '../../peers/werift-peer.ts';
 
 const tick = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
 /** Media still flows: a frame sent now arrives. */
@@ -65,16 +68,6 @@ test('a replayed record is not taken twice', async (t) => {
   await until(() => pair.endpoint.stats.rejected.dtls_record >= before + 5);
   await assertFlows(pair);
 });
-
-/** A Binding request as an attacker can make it: any name, any key. */
-function stunRequest(username: string | null, password: string | null, nominate = true): Buffer {
-  const request = new Message(methods.BINDING, classes.REQUEST);
-  if (username !== null) request.setAttribute('USERNAME', username);
-  request.setAttribute('PRIORITY', 1).setAttribute('ICE-CONTROLLING', 1n);
-  if (nominate) request.setAttribute('USE-CANDIDATE', null);
-  if (password !== null) request.addMessageIntegrity(Buffer.from(password)).addFingerprint();
-  return request.bytes;
-}
 
 test('STUN without the right name and integrity is not answered, learnt or followed', async (t) => {
   const pair = await Pair.connect(t);
@@ -212,5 +205,28 @@ test('junk from the client\'s own address, spoofed, does not end its session', a
     if (count % 50 === 0) await tick();
   }
   await until(() => pair.peer.stats.datagramsRejected > 1_000);
+  await assertFlows(pair);
+});
+
+test('a datagram that claims to come from port 0 ends neither session nor worker', async (t) => {
+  const { endpoint, socket } = await openEndpoint(t);
+  const pair = await Pair.connect(t, {}, endpoint);
+  const { ufrag, password } = credentialsOf(pair.answer);
+  const before = endpoint.stats.rejected.unknown_source;
+  const check = stunRequest(`${ufrag}:x`, password);
+  socket.emit('message', check, { address: '127.0.0.1', family: 'IPv4', port: 0, size: check.length });
+  assert.equal(endpoint.stats.rejected.unknown_source, before + 1);
+  await assertFlows(pair);
+});
+
+test('datagrams that the system refuses are counted and end nothing', async (t) => {
+  const { endpoint, socket } = await openEndpoint(t);
+  const pair = await Pair.connect(t, {}, endpoint);
+  const host = endpoint as unknown as PeerHost;
+  host.send(Buffer.alloc(70_000), 70_000, '127.0.0.1', 9); // EMSGSIZE
+  host.send(Buffer.alloc(10), 10, '255.255.255.255', 9);   // EACCES: the broadcast address
+  await until(() => endpoint.stats.unsent.refused === 2);
+  socket.emit('error', Object.assign(new Error('ENOBUFS'), { code: 'ENOBUFS' }));
+  assert.equal(endpoint.stats.unsent.refused, 3);
   await assertFlows(pair);
 });
