@@ -8,6 +8,8 @@ import { newUuid } from '../../src/base/ids.ts';
 import { wallSeconds } from '../../src/base/time.ts';
 import { historyRoutes } from '../../src/front/api/history.ts';
 import { systemRoutes } from '../../src/front/api/system.ts';
+import { BodyBudget } from '../../src/front/http/body-budget.ts';
+import { BODY_PACE } from '../../src/front/http/body-reader.ts';
 import { listen } from '../../src/front/http/listener.ts';
 import { Router } from '../../src/front/http/router.ts';
 import { SocketRoutes } from '../../src/front/http/socket.ts';
@@ -38,6 +40,7 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
     host: '127.0.0.1', port: 0, sockets: new SocketRoutes({ allowedOrigins: [], maxConnections: 1, log }),
     exchange: {
       router: new Router([...historyRoutes(history), ...systemRoutes({ readiness: { redis: () => opened.store.ping() }, metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }) })]),
+      bodyBudget: new BodyBudget(), bodyPace: BODY_PACE,
       log, apiKeyHeaders: ['x-service-api-key'], secure: false, onRequest: () => {}, authenticate: () => Promise.resolve({ ownerId: OWNER, keyId: 'k', keyName: 'n' }),
     },
   });

@@ -18,6 +18,8 @@ import { systemRoutes } from './api/system.ts';
 import { FaceCatalog } from './faces/catalog.ts';
 import { loadDefaultFaces } from './faces/default-faces.ts';
 import { Faces, type FaceJob } from './faces/faces.ts';
+import { BodyBudget } from './http/body-budget.ts';
+import { BODY_PACE } from './http/body-reader.ts';
 import { listen, type Listener } from './http/listener.ts';
 import type { Route } from './http/route.ts';
 import { Router } from './http/router.ts';
@@ -161,10 +163,12 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
     ...systemRoutes({ readiness: { redis: () => store.ping(), accepting: () => !deps.draining(), ...deps.readiness }, metrics: deps.metrics }),
   ];
   const routes = [...api, ...documentRoutes(api, { version: config.version, apiKeyHeader: apiKeyHeaders[0] ?? 'x-service-api-key' })];
+  const bodyBudget = new BodyBudget();
   const exchange = {
     router: new Router([...routes, ...await pageRoutes(PAGE_DIRECTORY)], REMOVED),
     log, apiKeyHeaders, secure: config.tls !== undefined, publicUrl: config.publicUrl, onRequest: deps.onRequest,
     authenticate: (key: string) => authenticate(apiKeys, apiKeyHeaders, key),
+    bodyBudget, bodyPace: BODY_PACE,
   };
   sockets.add('/compose/webrtc/livekit', notServed);
   sockets.add('/StartWebRTCSessionLivekit', notServed, '/compose/webrtc/livekit');

@@ -1,59 +1,9 @@
-// Reading a request's body: bounded per route and for the process as a whole, with a deadline.
-import { getParts, type HttpResponse } from 'uWebSockets.js';
+// What a body says: its content type, JSON, and the parts of a multipart form.
+import { getParts } from 'uWebSockets.js';
 import { z } from 'zod';
-import { after } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { BodySpec, MultipartFile } from './route.ts';
 import { ValidationError } from './validate.ts';
-
-/** Bytes of bodies that may be in memory at once: many clients may send large files at the same time. */
-const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
-/** A body must be whole within this, or at this pace, whichever is later. */
-const BODY_DEADLINE_MS = 30_000;
-const SLOWEST_BYTES_PER_SECOND = 64 * 1024;
-let bufferedBytes = 0;
-
-/** One body in the chunks in which it came; `release` gives its bytes back to the process's budget and must be called once the body is done with. */
-export interface BodyReader { readonly chunks: Promise<readonly Uint8Array<ArrayBuffer>[]>; release(): void }
-
-/**
- * Starts to collect the body. uWebSockets.js gives chunks only to a handler attached at once, so this is called before anything is awaited.
- * Rejects with BODY_TOO_LARGE as soon as the limit is passed; what comes after is dropped unread.
- */
-export function readBody(res: HttpResponse, declaredBytes: number | undefined, limitBytes: number, signal: AbortSignal): BodyReader {
-  let chunks: Uint8Array<ArrayBuffer>[] = [];
-  let held = 0;
-  let finished = false;
-  const release = (): void => {
-    bufferedBytes -= held;
-    held = 0;
-    chunks = [];
-  };
-  const whole = new Promise<readonly Uint8Array<ArrayBuffer>[]>((resolve, reject) => {
-    const deadlineMs = BODY_DEADLINE_MS + (1000 * (declaredBytes ?? limitBytes)) / SLOWEST_BYTES_PER_SECOND;
-    const timer = after(deadlineMs, 'the deadline of a body', () => { fail(new ServiceError('REQUEST_TIMEOUT')); });
-    const settle = (): void => { finished = true; clearTimeout(timer); signal.removeEventListener('abort', onAbort); };
-    const fail = (error: Error): void => { settle(); release(); reject(error); };
-    const onAbort = (): void => fail(new Error('the client left'));
-    signal.addEventListener('abort', onAbort, { once: true });
-    res.onData((chunk, isLast) => {
-      if (finished) return;
-      if (held + chunk.byteLength > limitBytes) { fail(new ServiceError('BODY_TOO_LARGE', tooLarge(limitBytes))); return; }
-      if (bufferedBytes + chunk.byteLength > MAX_BUFFERED_BYTES) { fail(new ServiceError('TOO_MANY_CONNECTIONS', 'Too many large uploads at once. Try again shortly.', 2)); return; }
-      held += chunk.byteLength;
-      bufferedBytes += chunk.byteLength;
-      chunks.push(new Uint8Array(chunk.slice(0))); // the chunk is neutered when this returns
-      if (!isLast) return;
-      settle();
-      resolve(chunks);
-    });
-  });
-  whole.catch(() => {}); // whoever awaits it sees the error; nobody may await it when another check fails first
-  return { chunks: whole, release };
-}
-
-export const tooLarge = (limitBytes: number): string =>
-  `The request body is over this path's limit of ${limitBytes >= 1048576 ? `${Math.floor(limitBytes / 1048576)} MiB` : `${Math.floor(limitBytes / 1024)} KiB`}.`;
 
 const MEDIA_TYPES = { json: 'application/json', multipart: 'multipart/form-data' } as const;
 

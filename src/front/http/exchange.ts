@@ -2,10 +2,13 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { after } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { soon } from '../../base/guard.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
-import { checkContentType, parseJson, parseMultipart, readBody, tooLarge, type BodyReader } from './body.ts';
+import { checkContentType, parseJson, parseMultipart } from './body.ts';
+import type { BodyBudget } from './body-budget.ts';
+import { RequestBody, tooLarge, type BodyPace, type Chunk } from './body-reader.ts';
 import { DEPRECATED_SINCE, empty, errorReply, json, writeReply, type Reply, type WireState } from './reply.ts';
 import type { ApiRequest, Caller, HttpMethod, Route } from './route.ts';
 import type { Found, Router } from './router.ts';
@@ -18,6 +21,8 @@ export interface ExchangeContext {
   authenticate(key: string): Promise<Caller>;
   /** Lower-case header names that may carry the API key, the first that is present counts. */
   readonly apiKeyHeaders: readonly string[];
+  readonly bodyBudget: BodyBudget;
+  readonly bodyPace: BodyPace;
   readonly secure: boolean;
   /** Origin under which clients reach us, if it is known. */
   readonly publicUrl?: string | undefined;
@@ -42,7 +47,8 @@ export async function serveExchange(context: ExchangeContext, res: HttpResponse,
   }
   const status = await send(exchange, reply).catch((error: unknown) => {
     log.error({ err: error, requestId: exchange.id }, 'a reply could not be written');
-    if (!exchange.state.aborted) res.close();
+    // Later: this may run within a read of this connection, which uWebSockets.js then goes on parsing.
+    soon('closing a broken reply', () => { if (!exchange.state.aborted) res.close(); });
     return 500;
   });
   const label = found.kind === 'route' ? found.match.route.metricLabel ?? found.match.route.path : 'none';
@@ -61,7 +67,10 @@ interface Exchange {
   readonly log: Logger;
   readonly state: WireState;
   readonly abort: AbortController;
-  readonly body: BodyReader | ServiceError | undefined;
+  /** Of routes that take one. */
+  readonly body: RequestBody | undefined;
+  /** Why the request is refused, known from its head. */
+  readonly refusal: ServiceError | undefined;
   readonly baseHeaders: Record<string, string>;
   readonly origin: string;
 }
@@ -87,7 +96,13 @@ function open(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Ex
     origin: context.publicUrl ?? `${forwardedProto(headers) ?? (context.secure ? 'https' : 'http')}://${host}`,
     baseHeaders: baseHeaders(id, found),
   };
-  return { ...exchange, body: found.kind === 'route' ? startBody(res, found.match.route, headers, abort.signal) : undefined };
+  const spec = found.kind === 'route' ? found.match.route.body : undefined;
+  if (!spec) return { ...exchange, body: undefined, refusal: undefined };
+  const refusal = refusalOfBody(spec, headers);
+  const { bodyBudget: budget, bodyPace: pace } = context;
+  const unwanted = refusal !== undefined;
+  const body = new RequestBody(res, state, { limitBytes: spec.limitBytes, budget, pace, unwanted });
+  return { ...exchange, body, refusal };
 }
 
 const requestId = (offered: string | undefined): string => offered && /^[\w.:-]{1,64}$/.test(offered) ? offered : newUuid();
@@ -96,17 +111,17 @@ const forwardedProto = (headers: ReadonlyMap<string, string>): string | undefine
   return proto === 'https' || proto === 'http' ? proto : undefined;
 };
 
-function startBody(res: HttpResponse, route: Route, headers: ReadonlyMap<string, string>, signal: AbortSignal): Exchange['body'] {
-  if (!route.body) return undefined;
-  const length = headers.get('content-length');
-  const declared = length === undefined ? undefined : Number(length);
-  if (declared !== undefined && declared > route.body.limitBytes) return new ServiceError('BODY_TOO_LARGE', tooLarge(route.body.limitBytes));
+function refusalOfBody(
+  { kind, limitBytes }: NonNullable<Route['body']>, headers: ReadonlyMap<string, string>,
+): ServiceError | undefined {
+  const declaredBytes = Number(headers.get('content-length') ?? 0);
+  if (declaredBytes > limitBytes) return new ServiceError('BODY_TOO_LARGE', tooLarge(limitBytes));
   try {
-    checkContentType(route.body.kind, headers.get('content-type') ?? '');
+    checkContentType(kind, headers.get('content-type') ?? '');
+    return undefined;
   } catch (error) {
     return error as ServiceError;
   }
-  return readBody(res, declared, route.body.limitBytes, signal);
 }
 
 function baseHeaders(id: string, found: Found): Record<string, string> {
@@ -147,10 +162,12 @@ export function preflight(context: ExchangeContext, allow: readonly string[]): R
 
 async function serveRoute(context: ExchangeContext, exchange: Exchange, route: Route): Promise<Reply> {
   const { headers, body } = exchange;
-  const caller = route.auth === 'key' ? await context.authenticate(keyOf(headers, context.apiKeyHeaders)) : NOBODY;
-  if (body instanceof ServiceError) throw body;
   try {
-    return await handle(exchange, route, caller, await body?.chunks);
+    const isOpen = route.auth === 'none';
+    const caller = isOpen ? NOBODY : await context.authenticate(keyOf(headers, context.apiKeyHeaders));
+    if (exchange.refusal) throw exchange.refusal;
+    const chunks = await body?.admit(isOpen ? `address ${exchange.ip}` : `key ${caller.keyId}`);
+    return await handle(exchange, route, caller, chunks);
   } finally {
     body?.release();
   }
@@ -189,7 +206,7 @@ async function handle(exchange: Exchange, route: Route, caller: Caller, chunks: 
   return await withDeadline(Promise.resolve(route.handler(request)), route.timeoutMs ?? HANDLER_TIMEOUT_MS);
 }
 
-type Chunks = readonly Uint8Array<ArrayBuffer>[];
+type Chunks = readonly Chunk[];
 
 async function parseBody(spec: NonNullable<Route['body']>, chunks: Chunks, contentType: string): Promise<unknown> {
   if (spec.kind === 'json' && spec.parse) return await spec.parse(chunks);
@@ -234,9 +251,11 @@ function invalidReply({ issues }: ValidationError, route: Route | undefined): Re
 }
 
 async function send(exchange: Exchange, reply: Reply): Promise<number> {
-  const { res, state, headers, baseHeaders } = exchange;
+  const { res, state, headers, baseHeaders, body } = exchange;
+  if (body && !body.isComplete) await body.discard();
   return await writeReply(res, reply, {
     state, head: exchange.method === 'HEAD', headers: baseHeaders, header: (name) => headers.get(name) ?? '',
-    closeConnection: exchange.body instanceof ServiceError && exchange.body.code === 'BODY_TOO_LARGE',
+    // Else uWebSockets.js would wait for the rest of the body, and after it for ever.
+    closeConnection: body !== undefined && !body.isComplete,
   });
 }

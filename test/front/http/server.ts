@@ -3,6 +3,9 @@ import net from 'node:net';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { ServiceError } from '../../../src/base/errors.ts';
+import { BodyBudget } from '../../../src/front/http/body-budget.ts';
+import { BODY_PACE } from '../../../src/front/http/body-reader.ts';
+import type { ExchangeContext } from '../../../src/front/http/exchange.ts';
 import { listen } from '../../../src/front/http/listener.ts';
 import type { Route } from '../../../src/front/http/route.ts';
 import { Router, type RemovedPath } from '../../../src/front/http/router.ts';
@@ -18,7 +21,11 @@ export interface TestHttp {
   close(): Promise<void>;
 }
 
-export async function serve(routes: readonly Route[], removed: readonly RemovedPath[] = [], socketOptions: Partial<SocketOptions> = {}): Promise<TestHttp> {
+export async function serve(
+  routes: readonly Route[], removed: readonly RemovedPath[] = [],
+  socketOptions: Partial<SocketOptions> = {},
+  given: Partial<ExchangeContext> = {},
+): Promise<TestHttp> {
   let logged = '';
   const log = pino({ level: 'trace' }, new Writable({ write(chunk: Buffer, _encoding, done) { logged += chunk.toString(); done(); } }));
   const sockets = new SocketRoutes({ allowedOrigins: [], maxConnections: 10, log, ...socketOptions });
@@ -27,8 +34,10 @@ export async function serve(routes: readonly Route[], removed: readonly RemovedP
     host: '127.0.0.1', port: 0, sockets,
     exchange: {
       router: new Router(routes, removed), log, apiKeyHeaders: ['x-service-api-key', 'x-other-key'], secure: false,
+      bodyBudget: new BodyBudget(), bodyPace: BODY_PACE,
       authenticate: (key) => key === 'right' ? Promise.resolve({ ownerId: 'o', keyId: 'k', keyName: 'n' }) : Promise.reject(new ServiceError('INVALID_API_KEY')),
       onRequest: (route, method, status) => { requests.push({ route, method, status }); },
+      ...given,
     },
   });
   return { url: `http://127.0.0.1:${listener.port}`, port: listener.port, sockets, logged: () => logged, requests, close: () => listener.close(100) };

@@ -1,0 +1,166 @@
+// Bodies: nothing is kept of one whose sender is not known, none takes all memory, and none may trickle.
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { after, before, beforeEach, test } from 'node:test';
+import { z } from 'zod';
+import { ServiceError } from '../../../src/base/errors.ts';
+import { sleep } from '../../../src/base/time.ts';
+import { BodyBudget, UNPROVEN } from '../../../src/front/http/body-budget.ts';
+import { json } from '../../../src/front/http/reply.ts';
+import { route } from '../../../src/front/http/route.ts';
+import { raw, serve, type TestHttp } from './server.ts';
+
+const MIB = 1024 * 1024;
+const budget = new BodyBudget({ maxBytes: 24 * MIB, unprovenBytes: 12 * MIB });
+const pace = { windowMs: 300, bytesPerWindow: 3000, deadlineMs: 1500 };
+let server: TestHttp;
+let checking: Promise<void> = Promise.resolve();
+
+async function authenticate(key: string): Promise<{ ownerId: string; keyId: string; keyName: string }> {
+  await checking;
+  if (key === 'limited') throw new ServiceError('RATE_LIMITED', undefined, 1);
+  if (key === 'down') throw new ServiceError('STORE_UNAVAILABLE');
+  if (!key.startsWith('right')) throw new ServiceError('INVALID_API_KEY');
+  return { ownerId: key, keyId: key, keyName: key };
+}
+
+before(async () => {
+  const body = { kind: 'json', schema: z.object({ text: z.string() }), limitBytes: 16 * MIB } as const;
+  const base = { tag: 't', summary: 's', responses: {}, auth: 'key', method: 'POST' } as const;
+  server = await serve([
+    route({ ...base, path: '/put', body, handler: (asked) => json({ length: asked.body.text.length }) }),
+  ], [], {}, { authenticate, bodyBudget: budget, bodyPace: pace });
+});
+beforeEach(() => { checking = Promise.resolve(); });
+after(() => server.close());
+
+const put = (key: string, length: number): Promise<Response> => fetch(`${server.url}/put`, {
+  method: 'POST', body: JSON.stringify({ text: 'x'.repeat(length) }),
+  headers: { 'content-type': 'application/json', 'x-service-api-key': key },
+});
+
+const headOf = (key: string, framing: string): string =>
+  `POST /put HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`
+  + `x-service-api-key: ${key}\r\n${framing}\r\n\r\n`;
+
+interface Upload {
+  readonly socket: net.Socket;
+  readonly text: () => string;
+  readonly closed: Promise<void>;
+}
+
+/** The head of an upload that declares `length` bytes; the caller sends the body. */
+function startUpload(key: string, length: number): Upload {
+  const socket = net.connect(server.port, '127.0.0.1').on('error', () => {});
+  let got = '';
+  socket.on('data', (data) => { got += data.toString('latin1'); });
+  const closed = new Promise<void>((resolve) => { socket.on('close', () => { resolve(); }); });
+  socket.write(headOf(key, `content-length: ${length}`));
+  return { socket, text: () => got, closed };
+}
+
+async function until(condition: () => boolean, what: string): Promise<void> {
+  for (let i = 0; i < 300 && !condition(); i += 1) await sleep(10);
+  assert.ok(condition(), what);
+}
+
+for (const [key, status] of [['wrong', 401], ['limited', 429], ['down', 500]] as const) {
+  test(`a body that is refused with ${status} before it is read is given back`, async () => {
+    for (let i = 0; i < 60; i += 1) assert.equal((await put(key, MIB)).status, status);
+    assert.equal(budget.held, 0);
+    assert.deepEqual(await (await put('right', MIB)).json(), { length: MIB });
+  });
+}
+
+test('an unfinished body of a stranger is answered, held no longer, its connection closed', async () => {
+  const upload = startUpload('wrong', 10 * MIB);
+  upload.socket.write(Buffer.alloc(MIB, 'x'));
+  await upload.closed;
+  assert.match(upload.text(), /^HTTP\/1\.1 401 [\s\S]*Connection: close[\s\S]*INVALID_API_KEY/);
+  assert.equal(budget.held, 0);
+});
+
+test('while a key is checked its body waits in the network, and then is read whole', async () => {
+  let known = (): void => {};
+  checking = new Promise((resolve) => { known = resolve; });
+  const text = 'y'.repeat(15 * MIB);
+  const sent = JSON.stringify({ text });
+  const upload = startUpload('right', sent.length);
+  for (let at = 0; at < sent.length; at += 128 * 1024) {
+    upload.socket.write(sent.slice(at, at + 128 * 1024));
+    await sleep(1);
+  }
+  await sleep(50);
+  const held = budget.held;
+  assert.ok(held > 0 && held < 8 * MIB, `${held} bytes are held of one whose key is not known`);
+  known();
+  await until(() => /"length"/.test(upload.text()), 'the upload is answered');
+  assert.match(upload.text(), new RegExp(`"length":${text.length}`));
+  upload.socket.destroy();
+  assert.equal(budget.held, 0);
+});
+
+test('a client that leaves while its key is checked leaves nothing behind', async () => {
+  let known = (): void => {};
+  checking = new Promise((resolve) => { known = resolve; });
+  const upload = startUpload('right', 10 * MIB);
+  upload.socket.write(Buffer.alloc(MIB, 'x'));
+  await until(() => budget.held > 0, 'some of it is there');
+  upload.socket.destroy();
+  await upload.closed;
+  known();
+  await until(() => budget.held === 0, `${budget.held} bytes are left`);
+});
+
+test('no key takes all: another one finds room beside it', async () => {
+  const greedy = [1, 2, 3, 4].map(() => {
+    const upload = startUpload('right-greedy', 16 * MIB);
+    upload.socket.write(Buffer.alloc(12 * MIB, ' '));
+    return upload;
+  });
+  await until(() => greedy.some(({ text }) => /429/.test(text())), 'the greedy one is refused');
+  assert.deepEqual(await (await put('right-modest', 2 * MIB)).json(), { length: 2 * MIB });
+  for (const { socket } of greedy) socket.destroy();
+  await until(() => budget.held === 0, 'all is given back');
+});
+
+test('the budget: a share of what is free for each account, and a place for those unproven', () => {
+  const mine = new BodyBudget({ maxBytes: 900, unprovenBytes: 100 });
+  assert.equal(mine.take('a', 601), false);
+  assert.equal(mine.take('a', 600), true);
+  assert.equal(mine.take('a', 1), false);
+  assert.equal(mine.take('b', 200), true);
+  assert.equal(mine.isFull, false);
+  assert.equal(mine.take(UNPROVEN, 90), true);
+  assert.equal(mine.take(UNPROVEN, 11), false);
+  assert.equal(mine.isFull, true);
+  mine.give('a', 600);
+  mine.give('b', 200);
+  mine.give(UNPROVEN, 90);
+  assert.deepEqual([mine.held, mine.isFull, mine.refused], [0, false, 3]);
+});
+
+test('a body that trickles is refused after one window, an endless one at the deadline', async () => {
+  for (const [bytes, low, high] of [[50, 250, 900], [500, 1400, 2500]] as const) {
+    const startMs = performance.now();
+    const upload = startUpload('right', 10 * MIB);
+    const timer = setInterval(() => { upload.socket.write(Buffer.alloc(bytes, ' ')); }, 20);
+    await upload.closed;
+    clearInterval(timer);
+    const tookMs = performance.now() - startMs;
+    assert.match(upload.text(), /^HTTP\/1\.1 408 [\s\S]*REQUEST_TIMEOUT/);
+    assert.ok(tookMs > low && tookMs < high + 2500, `after ${tookMs} ms`);
+    assert.equal(budget.held, 0);
+  }
+});
+
+test('a chunked body without a length has the same limits', async () => {
+  const head = headOf('right', 'transfer-encoding: chunked');
+  const slow = await raw(server.port, `${head}5\r\n{"tex\r\n`, /never/);
+  assert.match(slow, /^HTTP\/1\.1 408 /);
+  const text = JSON.stringify({ text: 'z'.repeat(1000) });
+  const chunked = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
+  const good = await raw(server.port, head + chunked, /"length":1000/);
+  assert.match(good, /^HTTP\/1\.1 200 /);
+  assert.equal(budget.held, 0);
+});
