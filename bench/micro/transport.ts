@@ -6,7 +6,7 @@ import { DtlsServer } from '../../src/worker/peer/dtls-server.ts';
 import { MediaSender } from '../../src/worker/peer/media-sender.ts';
 import type { PeerStats } from '../../src/worker/peer/peer.ts';
 import { planAnswer } from '../../src/worker/peer/sdp-answer.ts';
-import { parseOffer } from '../../src/worker/peer/sdp-offer.ts';
+import { parseOffer } from '../../src/link/sdp-offer.ts';
 import { saltBytes, SrtpSender, type SrtpProfile } from '../../src/worker/peer/srtp.ts';
 import { LyingClient } from '../../test/peers/dtls-client.ts';
 import * as offers from '../../test/worker/peer/offers.ts';

@@ -1,4 +1,5 @@
-// The task that parses the JSON body of POST /static/audio: up to 86 MiB of text, which would hold the main thread for seconds.
+// The task that parses the JSON body of POST /static/audio: up to 86 MiB of text, which would hold the
+// main thread for seconds.
 
 export const AUDIO_FIELD = 'audioBase64';
 
@@ -15,14 +16,20 @@ export type AudioBody =
   | { readonly kind: 'too-much' }
   | { readonly kind: 'value'; readonly value: unknown };
 
-/** Bytes that a body may hold besides its longest string: a JSON text can take 20 times its size as objects in memory. */
+/**
+ * Bytes that a body may hold besides its longest string: a JSON text can take 20 times its size as
+ * objects in memory.
+ */
 export const MAX_OTHER_BYTES = 256 * 1024;
-/** Longer strings are cut: more than any field but the audio may have, so that a cut one stays invalid. */
+/**
+ * Longer strings are cut: more than any field but the audio may have, so that a cut one stays invalid.
+ */
 const MAX_TEXT_CHARS = 1024;
 
 /**
- * The JSON value of a body. The Base64 text of its audio field is replaced by bytes, or by null when it is not Base64. All else is made
- * small, since the main thread reads what is returned: fields that are not wanted are dropped, strings cut, arrays and objects emptied.
+ * The JSON value of a body. The Base64 text of its audio field is replaced by bytes, or by null when it
+ * is not Base64. All else is made small, since the main thread reads what is returned: fields that are
+ * not wanted are dropped, strings cut, arrays and objects emptied.
  */
 export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
   const bytes = Buffer.concat(chunks);
@@ -33,10 +40,14 @@ export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
   } catch {
     return { kind: 'invalid-json' };
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { kind: 'value', value: small(value) };
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { kind: 'value', value: small(value) };
   const body = value as Record<string, unknown>;
   const wanted = fields.filter((name) => Object.hasOwn(body, name));
-  return { kind: 'value', value: Object.fromEntries(wanted.map((name) => [name, fieldOf(name, body[name])])) };
+  return {
+    kind: 'value',
+    value: Object.fromEntries(wanted.map((name) => [name, fieldOf(name, body[name])])),
+  };
 }
 
 const fieldOf = (name: string, value: unknown): unknown =>
@@ -54,7 +65,8 @@ function longestString(json: Uint8Array): number {
   let start = -1;
   for (let at = 0; at < json.length; at += 1) {
     const byte = json[at];
-    if (byte === 0x5c && start >= 0) at += 1; // what follows a backslash ends no string
+    if (byte === 0x5c && start >= 0)
+      at += 1; // what follows a backslash ends no string
     else if (byte === 0x22) {
       if (start >= 0) longest = Math.max(longest, at - start);
       start = start >= 0 ? -1 : at + 1;
@@ -63,12 +75,16 @@ function longestString(json: Uint8Array): number {
   return longest;
 }
 
-/** Standard or URL-safe, padded or not, line breaks allowed; a `data:` URL is accepted, since browsers make those. */
+/**
+ * Standard or URL-safe, padded or not, line breaks allowed; a `data:` URL is accepted, since browsers
+ * make those.
+ */
 function decodeBase64(text: string): Uint8Array | null {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0;
   const encoded = (comma > 0 ? text.slice(comma) : text).trimEnd();
   const padding = encoded.endsWith('==') ? 2 : Number(encoded.endsWith('='));
-  // One foreign character is looked for: an expression that matches the whole text would take quadratic time, or a stack of its size.
+  // One foreign character is looked for: an expression that matches the whole text would take quadratic
+  // time, or a stack of its size.
   if (/[^\w+/\s-]/.test(encoded.slice(0, encoded.length - padding))) return null;
   const decoded = Buffer.from(encoded, 'base64');
   const shared = new Uint8Array(new SharedArrayBuffer(decoded.length)); // passes between threads without another copy

@@ -1,5 +1,6 @@
 // Typed messages between the front and a worker. Small and plain: they cross threads by structured clone.
 import type { WireError } from '../base/errors.ts';
+import type { Offer } from './sdp-offer.ts';
 
 /** Everything a worker needs to run a session, decided by the front. */
 export interface SessionSpec {
@@ -18,7 +19,7 @@ export interface SessionSpec {
 
 export type ToWorker =
   | { readonly type: 'open'; readonly spec: SessionSpec }
-  | { readonly type: 'offer'; readonly sessionId: string; readonly sdp: string }
+  | { readonly type: 'offer'; readonly sessionId: string; readonly offer: Offer }
   | { readonly type: 'close'; readonly sessionId: string; readonly reason: EndReason }
   | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number }
   | { readonly type: 'stop' };

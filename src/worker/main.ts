@@ -110,7 +110,7 @@ function handle(message: ToWorker, isFaceLoaded = false): void {
       else void openWithNewFace(message);
       return;
     case 'offer':
-      beat.get(message.sessionId)?.offer(message.sdp).catch((error: unknown) => { log('error', 'offer failed', { error: String(error) }, message.sessionId); });
+      beat.get(message.sessionId)?.offer(message.offer).catch((error: unknown) => { log('error', 'offer failed', { error: String(error) }, message.sessionId); });
       return;
     case 'close': {
       const session = beat.get(message.sessionId);

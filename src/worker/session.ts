@@ -4,6 +4,7 @@ import { toWireError } from '../base/errors.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { EndReason, FromWorker, SessionSpec, SessionStats } from '../link/messages.ts';
 import { LaneReader } from '../link/audio-lane.ts';
+import type { Offer } from '../link/sdp-offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
 import { AUDIO_PACKET_MS, SPEECH_PACKET_SAMPLES, SPEECH_RATE } from '../media/timeline.ts';
 import { type MelFrontEnd, type OpusEncoder, native } from '../native/addon.ts';
@@ -112,14 +113,14 @@ export class WorkerSession implements PeerListener, NetworkListener {
   // ── signalling ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Answers the client's offer; a second offer is refused by the front before it comes here. */
-  async offer(sdp: string): Promise<void> {
+  async offer(offer: Offer): Promise<void> {
     const { context } = this;
     this.offerMs = monotonicMs();
     try {
       this.peer = context.endpoint.createPeer({
         sessionId: this.id, minBitrateKbps: MIN_BITRATE_KBPS, maxBitrateKbps: context.maxVideoBitrateKbps,
       }, this);
-      const answer = await this.peer.answer(sdp);
+      const answer = await this.peer.answer(offer);
       if (this.isOver) return;
       context.post({ type: 'answer', sessionId: this.id, sdp: answer });
     } catch (error) {

@@ -101,6 +101,18 @@ describe('the socket', { concurrency: true }, () => {
     }
   });
 
+  test('an offer that is too long is refused in words, at once and whatever its length', async () => {
+    for (const length of [70_000, 200_000, 1_000_000]) {
+      const client = await open();
+      const startMs = performance.now();
+      client.send(JSON.stringify({ type: 'offer', sdp: 'v=0\r\n'.padEnd(length, 'x') }));
+      await client.closed;
+      const said = client.messages.at(-1)!.text;
+      assert.equal(said, 'ERROR INVALID_OFFER The SDP offer could not be used: it is longer than 65536 characters.');
+      assert.ok(performance.now() - startMs < 1000 * patience());
+    }
+  });
+
   test('DONE before the offer ends with STOP', async () => {
     const client = await open();
     client.send('DONE');

@@ -13,7 +13,7 @@ export const patience = (): number => Math.min(MOST, Math.max(1, os.loadavg()[0]
  * Milliseconds that `work` takes on this thread when nothing disturbs it: the shortest of several runs, since other programs can only
  * make a run longer. Ends early once a run is over `giveUpMs`, so that a quadratic time fails a test in seconds.
  */
-export function shortestMs(work: () => unknown, runs = 5, giveUpMs = 1000): number {
+export function shortestMs(work: () => unknown, runs = 20, giveUpMs = 1000): number {
   let shortest = Infinity;
   for (let run = 0; run < runs; run += 1) {
     const startMs = performance.now();

@@ -6,6 +6,7 @@ import {
 } from 'werift';
 import { createSocket, type Socket } from 'node:dgram';
 import type { TestContext } from 'node:test';
+import { parseOffer } from '../../src/link/sdp-offer.ts';
 import { monotonicMs } from '../../src/base/time.ts';
 import { createEndpoint, type Endpoint } from '../../src/worker/peer/endpoint.ts';
 import type { Peer, PeerCloseReason, PeerListener } from '../../src/worker/peer/peer.ts';
@@ -84,7 +85,7 @@ export class Pair {
     const pair = new Pair(endpoint, createClient(wish), shared === undefined);
     t.after(() => pair.close());
     await pair.client.setLocalDescription(await pair.client.createOffer());
-    pair.answer = await pair.peer.answer(pair.client.localDescription?.sdp ?? '');
+    pair.answer = await pair.peer.answer(parseOffer(pair.client.localDescription?.sdp ?? ''));
     const [transport] = pair.client.dtlsTransports;
     transport?.onRtp.subscribe((packet) => { pair.rtp.push(packet); });
     transport?.onRtcp.subscribe((packet) => { pair.rtcp.push(packet); });

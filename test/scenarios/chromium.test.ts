@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
 import type { Browser, Page } from 'puppeteer-core';
 import { patience } from '../harness/machine.ts';
+import { parseOffer } from '../../src/link/sdp-offer.ts';
 import { monotonicMs } from '../../src/base/time.ts';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { createEndpoint, type Endpoint } from '../../src/worker/peer/endpoint.ts';
@@ -38,7 +39,7 @@ class Session {
       await session.page.close();
       await own.close();
     });
-    await acceptAnswer(session.page, await session.peer.answer(await offerOf(session.page, wish)));
+    await acceptAnswer(session.page, await session.peer.answer(parseOffer(await offerOf(session.page, wish))));
     await session.told.connected.promise;
     return session;
   }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
+import { parseOffer } from '../../src/link/sdp-offer.ts';
 import { createEndpoint } from '../../src/worker/peer/endpoint.ts';
 import { Broadcast } from '../peers/broadcast.ts';
 import { acceptAnswer, FIREFOX, offerOf, openFirefox, openPage, statsOf } from '../peers/browser.ts';
@@ -19,7 +20,7 @@ test('Firefox decodes VP8, hears Opus and opens its data channel', { skip }, asy
   const broadcast = new Broadcast(endpoint, await makeMedia('vp8'));
   t.after(() => { broadcast.stop(); });
   const page = await openPage(browser);
-  await acceptAnswer(page, await broadcast.peer.answer(await offerOf(page, { dataChannel: true })));
+  await acceptAnswer(page, await broadcast.peer.answer(parseOffer(await offerOf(page, { dataChannel: true }))));
   await broadcast.told.connected.promise;
   let stats = await statsOf(page);
   for (let tries = 0; tries < 100 && (stats.video?.framesDecoded ?? 0) < 60; tries++) {

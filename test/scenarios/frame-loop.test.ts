@@ -19,7 +19,7 @@ import { WorkerSession, type WorkerContext } from '../../src/worker/session.ts';
 import { Beat } from '../../src/worker/tick.ts';
 import { VideoTrack } from '../../src/worker/encode/video-track.ts';
 import { patience } from '../harness/machine.ts';
-import { ava, joinSession, sinkPeer, workerContext } from '../worker/sessions.ts';
+import { offer, ava, joinSession, sinkPeer, workerContext } from '../worker/sessions.ts';
 
 let model: SpeechModel;
 before(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
@@ -145,7 +145,7 @@ test('a session that ends before its encoder is ready leaves nothing behind', as
   const context = contextOf(() => 1);
   const session = new WorkerSession({ sessionId: '00000200-0000-4000-8000-000000000000', face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane: createLane() }, context);
   messages.length = 0;
-  const offered = session.offer('v=0');
+  const offered = session.offer(offer);
   await Promise.resolve();
   await Promise.resolve();
   session.end('client_closed');

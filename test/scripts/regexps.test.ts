@@ -1,4 +1,5 @@
-// No regular expression of the program takes more than linear time: the rule of scripts/lint, held against all of the code and against samples.
+// No regular expression of the program takes more than linear time: the rule of scripts/lint, held
+// against all of the code and against samples.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,17 +9,38 @@ import { test } from 'node:test';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-interface Finding { readonly message: string; readonly filename: string; readonly labels: readonly { readonly span: { readonly line: number } }[] }
+interface Finding {
+  readonly message: string;
+  readonly filename: string;
+  readonly labels: readonly { readonly span: { readonly line: number } }[];
+}
 
 /** `file:line: message` of each finding in files below these folders. */
 function findings(...folders: readonly string[]): { readonly lines: string[]; readonly files: number } {
   const config = path.join(root, 'scripts/lint/regexps.oxlintrc.json');
-  const { stdout, stderr } = spawnSync(process.execPath, [
-    path.join(root, 'node_modules/oxlint/bin/oxlint'), '-c', config, '--disable-nested-config', '--format=json', ...folders,
-  ], { cwd: root, encoding: 'utf8' });
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    [
+      path.join(root, 'node_modules/oxlint/bin/oxlint'),
+      '-c',
+      config,
+      '--disable-nested-config',
+      '--format=json',
+      ...folders,
+    ],
+    { cwd: root, encoding: 'utf8' },
+  );
   assert.ok(stdout.startsWith('{'), `the linter did not run: ${stdout}${stderr}`);
-  const { diagnostics, number_of_files } = JSON.parse(stdout) as { diagnostics: Finding[]; number_of_files: number };
-  return { lines: diagnostics.map(({ message, filename, labels }) => `${filename}:${labels[0]?.span.line}: ${message}`), files: number_of_files };
+  const { diagnostics, number_of_files } = JSON.parse(stdout) as {
+    diagnostics: Finding[];
+    number_of_files: number;
+  };
+  return {
+    lines: diagnostics.map(
+      ({ message, filename, labels }) => `${filename}:${labels[0]?.span.line}: ${message}`,
+    ),
+    files: number_of_files,
+  };
 }
 
 test('every regular expression of the program takes linear time', () => {
@@ -38,7 +60,8 @@ test('the rule finds slow expressions wherever they stand, and what it cannot se
     String.raw`export const f: RegExp = /a.*b.*c/u;`,
   ];
   const fast = [
-    String.raw`export const g = /^\d{1,5}(\/\d+)?$/;`, String.raw`export const h = 'x'.split(/\s+/);`,
+    String.raw`export const g = /^\d{1,5}(\/\d+)?$/;`,
+    String.raw`export const h = 'x'.split(/\s+/);`,
     String.raw`export const i = /[^\w+/\s-]/;`,
     String.raw`export const j = /(?<!\/)\/+$/;`,
     String.raw`export const k = new RegExp('^a+$', 'u');`,
@@ -47,8 +70,14 @@ test('the rule finds slow expressions wherever they stand, and what it cannot se
     writeFileSync(path.join(folder, 'slow.ts'), `import { z } from 'zod';\n${slow.join('\n')}\n`);
     writeFileSync(path.join(folder, 'fast.ts'), `${fast.join('\n')}\n`);
     const { lines } = findings(folder);
-    const places = lines.map((line) => /(\w+\.ts:\d+):/.exec(line)?.[1] ?? line).toSorted((a, b) => a.localeCompare(b));
-    assert.deepEqual(places, slow.map((_text, index) => `slow.ts:${index + 2}`), lines.join('\n'));
+    const places = lines
+      .map((line) => /(\w+\.ts:\d+):/.exec(line)?.[1] ?? line)
+      .toSorted((a, b) => a.localeCompare(b));
+    assert.deepEqual(
+      places,
+      slow.map((_text, index) => `slow.ts:${index + 2}`),
+      lines.join('\n'),
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { monotonicMs } from '../../src/base/time.ts';
 import { LaneWriter, createLane } from '../../src/link/audio-lane.ts';
 import type { FromWorker } from '../../src/link/messages.ts';
+import type { Offer } from '../../src/link/sdp-offer.ts';
 import { Sheet, createSheet } from '../../src/metrics/sheet.ts';
 import type { SpeechModel } from '../../src/worker/inference/speech-model.ts';
 import { createInstruments } from '../../src/worker/instruments.ts';
@@ -29,11 +30,14 @@ export const workerContext = (model: SpeechModel, peer: Peer, post: (message: Fr
   model, faces: new FaceShelf(), wav2lip: null, instruments: createInstruments(new Sheet(createSheet())), post, videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32,
 });
 
+/** The peers of these sessions do not read it. */
+export const offer: Offer = { sections: [], bundle: [], isIceLite: false };
+
 /** A session whose peer is connected: media flows from its `begin` on. */
 export async function joinSession(id: string, context: WorkerContext, renderer = 'rig'): Promise<{ session: WorkerSession; writer: LaneWriter }> {
   const lane = createLane();
   const session = new WorkerSession({ sessionId: id, face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer, handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane }, context);
-  await session.offer('v=0');
+  await session.offer(offer);
   session.onConnected(monotonicMs(), monotonicMs());
   return { session, writer: new LaneWriter(lane) };
 }

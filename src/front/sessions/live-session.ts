@@ -1,9 +1,10 @@
 // One live session in the front: its state machine, from the socket's opening to the end that is told once. Its I/O is handed in.
 import { after, every } from '../../base/guard.ts';
-import { type ErrorCode, fromWireError } from '../../base/errors.ts';
+import { type ErrorCode, fromWireError, toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import type { EndReason, FromWorker, SessionSpec, SessionStats } from '../../link/messages.ts';
+import { type Offer, offerTooLong, parseOffer } from '../../link/sdp-offer.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
 import { type OpusDecoder, native } from '../../native/addon.ts';
@@ -162,12 +163,23 @@ export class LiveSession implements SessionSink {
 
   private interrupt(nowMs: number): void { this.inlet.flush(nowMs); }
 
-  private offer(sdp: string, nowMs: number): void {
+  /** Parsed here, where nothing has a beat to keep. */
+  private offer(sdp: string | undefined, nowMs: number): void {
     clearTimeout(this.offerTimer);
     this.phase = 'answering';
     this.stepMs.offer = nowMs;
     this.options.meter.step('offer', (nowMs - this.openedMs) / 1000);
-    this.options.worker.post({ type: 'offer', sessionId: this.id, sdp });
+    let offer: Offer;
+    try {
+      if (sdp === undefined) throw offerTooLong();
+      offer = parseOffer(sdp);
+    } catch (error) {
+      const { code, message } = toWireError(error);
+      this.failure = `ERROR ${code} ${message}`;
+      this.end('invalid_offer');
+      return;
+    }
+    this.options.worker.post({ type: 'offer', sessionId: this.id, offer });
   }
 
   /** The socket is gone. */

@@ -1,4 +1,5 @@
 // The words of a session's WebSocket, both ways (wire protocol section 2): pure functions, no state.
+import { MAX_OFFER_CHARS } from '../../link/sdp-offer.ts';
 
 export type ClientMessage =
   | { readonly kind: 'audio'; readonly bytes: Uint8Array }
@@ -6,11 +7,14 @@ export type ClientMessage =
   | { readonly kind: 'skip' }
   | { readonly kind: 'done' }
   | { readonly kind: 'ping'; readonly payload: string }
-  | { readonly kind: 'offer'; readonly sdp: string }
+  /** `sdp` undefined: it is too long to be looked at. */
+  | { readonly kind: 'offer'; readonly sdp: string | undefined }
   | { readonly kind: 'ignored' };
 
 const PLAY_IMMEDIATE = 'PLAY_IMMEDIATE';
 const MAX_PING_BYTES = 256;
+/** JSON writes a line break of SDP in four bytes instead of two. */
+const MAX_TEXT_BYTES = 2 * MAX_OFFER_CHARS;
 const ignored: ClientMessage = { kind: 'ignored' };
 
 const startsWith = (bytes: Uint8Array, word: string): boolean => {
@@ -29,6 +33,7 @@ export function parseClientMessage(message: ArrayBuffer, isBinary: boolean): Cli
     if (startsWith(bytes, PLAY_IMMEDIATE)) return { kind: 'playImmediate', bytes: bytes.subarray(PLAY_IMMEDIATE.length) };
     return bytes.length === 0 ? ignored : { kind: 'audio', bytes };
   }
+  if (bytes.length > MAX_TEXT_BYTES) return startsWith(bytes, '{') ? { kind: 'offer', sdp: undefined } : ignored;
   const text = Buffer.from(message).toString('utf8').trim();
   if (text === 'SKIP') return { kind: 'skip' };
   if (text === 'DONE') return { kind: 'done' };

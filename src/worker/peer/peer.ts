@@ -1,4 +1,5 @@
 // What the rest of the worker knows of a WebRTC peer: the interface between the frame loop and the transport.
+import type { Offer } from '../../link/sdp-offer.ts';
 import type { VideoCodec } from '../../media/coded-frame.ts';
 
 export interface PeerOptions {
@@ -37,7 +38,7 @@ export interface PeerStats {
 
 export interface Peer {
   /** Takes the offer, gathers, and gives the complete answer (no trickle). @throws ServiceError INVALID_OFFER with what is wrong. */
-  answer(offerSdp: string): Promise<string>;
+  answer(offer: Offer): Promise<string>;
   /** The negotiated video codec; null: the client takes sound alone. Valid after `answer`. */
   readonly videoCodec: VideoCodec | null;
   readonly isConnected: boolean;

@@ -1,12 +1,12 @@
 // One WebRTC peer: ICE-lite, DTLS, SRTP and the life of the connection; media goes through MediaSender.
 import { randomBytes, randomInt } from 'node:crypto';
+import type { Offer } from '../../link/sdp-offer.ts';
 import type { VideoCodec } from '../../media/coded-frame.ts';
 import type { Certificate } from './certificate.ts';
 import { DataChannelResponder } from './data-channel.ts';
 import { DtlsServer } from './dtls-server.ts';
 import { MediaSender } from './media-sender.ts';
 import type { Peer, PeerCloseReason, PeerListener, PeerOptions, PeerStats } from './peer.ts';
-import { parseOffer } from './sdp-offer.ts';
 import { planAnswer, writeAnswer, type AnswerPlan, type Candidate } from './sdp-answer.ts';
 import type { SrtpReceiver, SrtpSender } from './srtp.ts';
 import { bindingRequest, bindingSuccess, isAuthentic, transactionId, type StunView } from './stun.ts';
@@ -86,9 +86,9 @@ export class RtcPeer implements Peer {
   /** When the last authentic datagram came. */
   get heardMs(): number { return this.#heardMs; }
 
-  async answer(offerSdp: string): Promise<string> {
+  async answer(offer: Offer): Promise<string> {
     if (this.#state !== 'new') throw new Error('A peer answers one offer.');
-    const plan = planAnswer(parseOffer(offerSdp));
+    const plan = planAnswer(offer);
     const nowMs = this.#host.now();
     const cname = randomBytes(12).toString('base64url');
     this.#plan = plan;

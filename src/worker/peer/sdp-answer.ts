@@ -1,6 +1,9 @@
 // The answer to an offer (RFC 9429 section 5.3): which sections are taken, and the text that says so.
 import type { VideoCodec } from '../../media/coded-frame.ts';
-import { chooseVideoCodec, EXTENSION_URI, invalidOffer, parameterOf, type Direction, type Offer, type OfferedCodec, type OfferedSection, type OfferedTransport } from './sdp-offer.ts';
+import {
+  EXTENSION_URI, FEEDBACK, invalidOffer, type Direction, type ExtensionName, type Feedback, type Offer, type OfferedCodec,
+  type OfferedSection, type OfferedTransport,
+} from '../../link/sdp-offer.ts';
 
 export interface Candidate { readonly address: string; readonly port: number }
 
@@ -12,8 +15,8 @@ export interface MediaPlan {
   readonly sends: boolean;
   readonly receives: boolean;
   /** Feedback messages that both sides know, as SDP writes them. */
-  readonly feedback: readonly string[];
-  readonly extensions: { readonly mid: number; readonly absSendTime: number; readonly playoutDelay: number };
+  readonly feedback: readonly Feedback[];
+  readonly extensions: Readonly<Record<ExtensionName, number>>;
 }
 
 export interface AnswerPlan {
@@ -29,8 +32,6 @@ export interface AnswerPlan {
   readonly transport: OfferedTransport;
 }
 
-const VIDEO_FEEDBACK = ['nack', 'nack pli', 'ccm fir', 'goog-remb'];
-
 /** Decides. @throws ServiceError INVALID_OFFER when nothing could be sent, or the transport cannot be had. */
 export function planAnswer(offer: Offer): AnswerPlan {
   if (offer.isIceLite) throw invalidOffer('both sides would be ICE-lite. Offer full ICE.');
@@ -41,7 +42,7 @@ export function planAnswer(offer: Offer): AnswerPlan {
 
   const videoSection = media.find((section) => section.kind === 'video' && canReceive(section) && chooseVideoCodec(section) !== null);
   const chosen = videoSection === undefined ? null : chooseVideoCodec(videoSection);
-  const video = videoSection === undefined || chosen === null ? null : mediaPlan(videoSection, chosen.offered, chosen.rtxPayloadType, true, false, VIDEO_FEEDBACK);
+  const video = videoSection === undefined || chosen === null ? null : mediaPlan(videoSection, chosen.offered, chosen.rtxPayloadType, true, false, FEEDBACK);
   const opusIn = (section: OfferedSection): OfferedCodec | undefined => section.codecs.find(({ name }) => name === 'opus');
   const audioSections = media.filter((section) => section.kind === 'audio' && opusIn(section) !== undefined);
   const outgoing = audioSections.find(canReceive);
@@ -77,14 +78,47 @@ function checkTransport({ ufrag, password, fingerprints, setup }: OfferedTranspo
   if (setup !== 'actpass' && setup !== 'active') throw invalidOffer(`a=setup:${setup.slice(0, 20)} leaves no role for this side. Offer actpass.`);
 }
 
-function mediaPlan(section: OfferedSection, codec: OfferedCodec, rtxPayloadType: number | null, sends: boolean, receives: boolean, feedback: readonly string[]): MediaPlan {
-  const id = (uri: string): number => section.extensions.get(uri) ?? 0;
+function mediaPlan(section: OfferedSection, codec: OfferedCodec, rtxPayloadType: number | null, sends: boolean, receives: boolean, feedback: readonly Feedback[]): MediaPlan {
+  const { mid, absSendTime, playoutDelay } = section.extensions;
   const isVideo = section.kind === 'video';
   return {
     section, codec, rtxPayloadType, sends, receives,
-    feedback: feedback.filter((name) => codec.feedback.has(name)),
-    extensions: { mid: id(EXTENSION_URI.mid), absSendTime: isVideo ? id(EXTENSION_URI.absSendTime) : 0, playoutDelay: isVideo ? id(EXTENSION_URI.playoutDelay) : 0 },
+    feedback: feedback.filter((name) => codec.feedback.includes(name)),
+    extensions: { mid, absSendTime: isVideo ? absSendTime : 0, playoutDelay: isVideo ? playoutDelay : 0 },
   };
+}
+
+export interface ChosenVideoCodec { readonly codec: VideoCodec; readonly offered: OfferedCodec; readonly rtxPayloadType: number | null }
+
+/** The first codec of the client's order that we encode, and the RTX payload type that goes with it. */
+function chooseVideoCodec(section: OfferedSection): ChosenVideoCodec | null {
+  for (const offered of section.codecs) {
+    const codec = offered.name === 'vp8' ? 'vp8'
+      : offered.name === 'h264' && isConstrainedBaseline(offered.parameters) ? 'h264' : null;
+    if (codec === null) continue;
+    const type = String(offered.payloadType);
+    const rtx = section.codecs.find(({ name, parameters }) => name === 'rtx' && parameterOf(parameters, 'apt') === type);
+    return { codec, offered, rtxPayloadType: rtx?.payloadType ?? null };
+  }
+  return null;
+}
+
+function parameterOf(parameters: string, name: string): string | undefined {
+  for (const part of parameters.split(';')) {
+    const equals = part.indexOf('=');
+    if (equals > 0 && part.slice(0, equals).trim().toLowerCase() === name) return part.slice(equals + 1).trim();
+  }
+  return undefined;
+}
+
+/**
+ * Whether a decoder with these fmtp parameters reads what we send: constrained baseline in packetization-mode 1 (RFC 6184
+ * section 8.2.2). Profile 66 is baseline; constrained or not, its decoders read the constrained form.
+ */
+function isConstrainedBaseline(parameters: string): boolean {
+  if (parameterOf(parameters, 'packetization-mode') !== '1') return false;
+  const profile = parameterOf(parameters, 'profile-level-id') ?? '42000a';
+  return /^[0-9a-f]{6}$/i.test(profile) && profile.slice(0, 2) === '42';
 }
 
 export interface AnswerIdentity {

@@ -21,6 +21,9 @@ test('commands are understood as text and as binary', () => {
 test('offers in any spacing and key order; everything else is ignored', () => {
   assert.deepEqual(parseClientMessage(text(' {"sdp" :"v=0",  "type":"offer", "x": 1}'), false), { kind: 'offer', sdp: 'v=0' });
   for (const odd of ['{"type":"offer"}', '{"type":"answer","sdp":"v=0"}', '{', '[]', 'null', 'hello', '{"type":"offer","sdp":7}']) assert.equal(parseClientMessage(text(odd), false).kind, 'ignored');
+  const long = `{"type":"offer","sdp":"${'x'.repeat(200_000)}"}`;
+  assert.deepEqual(parseClientMessage(text(long), false), { kind: 'offer', sdp: undefined }, 'too long to be looked at');
+  assert.equal(parseClientMessage(text(long.slice(1)), false).kind, 'ignored');
 });
 
 test('JSON begins with the telling key and has a space after each colon', () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
+import { parseOffer } from '../../../src/link/sdp-offer.ts';
 import type { VideoCodec } from '../../../src/media/coded-frame.ts';
 import { createEndpoint } from '../../../src/worker/peer/endpoint.ts';
 import { Broadcast } from '../../peers/broadcast.ts';
@@ -51,7 +52,7 @@ for (const codec of ['vp8', 'h264'] as const) {
     const broadcast = new Broadcast(endpoint, media);
     t.after(() => { broadcast.stop(); });
     const { peer, told } = broadcast;
-    client.say({ sdp: await peer.answer(offer.sdp!) });
+    client.say({ sdp: await peer.answer(parseOffer(offer.sdp!)) });
     assert.equal(peer.videoCodec, codec);
     await client.hear(({ state }) => state === 'connected', 'a connection');
     await client.hear(({ event }) => event === 'channel', 'the data channel');

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { RtpHeader, RtpPacket } from 'werift';
+import { parseOffer } from '../../../src/link/sdp-offer.ts';
 import { createSheet, Sheet } from '../../../src/metrics/sheet.ts';
 import { createEndpoint } from '../../../src/worker/peer/endpoint.ts';
 import type { RtcPeer } from '../../../src/worker/peer/rtc-peer.ts';
@@ -82,7 +83,7 @@ test('thousands of peers that only ever signalled leave nothing behind', async (
   t.after(() => endpoint.close());
   const cycle = async (): Promise<void> => {
     const peer = endpoint.createPeer(PEER_OPTIONS, new Recorder());
-    await peer.answer(offers.chromium);
+    await peer.answer(parseOffer(offers.chromium));
     await peer.close();
   };
   for (let count = 0; count < 300; count++) await cycle();

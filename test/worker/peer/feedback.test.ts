@@ -1,6 +1,7 @@
 // What receivers ask for: key frames, bitrate; and how a connection that went silent or said goodbye ends.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseOffer } from '../../../src/link/sdp-offer.ts';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';
 import { BitrateController } from '../../../src/worker/peer/bitrate.ts';
 import { QueueWatch } from '../../../src/worker/peer/queue-watch.ts';
@@ -167,7 +168,7 @@ test('a connection that never comes up is given up, with the stage it failed at'
     onClosed(reason) { reasons.push(reason); }, onConnected() { reasons.push('connected'); }, onKeyFrameRequest() {}, onTargetBitrate() {}, onAudio() {},
   });
   const reasons: string[] = [];
-  await other.answer(pair.client.localDescription!.sdp);
+  await other.answer(parseOffer(pair.client.localDescription!.sdp));
   other.poll(monotonicMs() + 14_000);
   assert.deepEqual(reasons, []);
   other.poll(monotonicMs() + 16_000);

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { patience } from '../../harness/machine.ts';
 import { ServiceError } from '../../../src/base/errors.ts';
-import { parseOffer } from '../../../src/worker/peer/sdp-offer.ts';
+import { parseOffer } from '../../../src/link/sdp-offer.ts';
 import { planAnswer, writeAnswer, type AnswerPlan } from '../../../src/worker/peer/sdp-answer.ts';
 import * as offers from './offers.ts';
 
