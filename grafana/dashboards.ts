@@ -185,9 +185,12 @@ const rest: Dashboard = {
     {
       title: 'WebSocket',
       panels: [
-        timeseries('Open sockets', 'short', 'Session sockets that are open now.', [{ expr: metric('mouthpiece_websocket_connections'), legend: '{{instance}}' }], { min: 0 }),
-        timeseries('Messages', 'ops', 'By direction and meaning; "ignored" is what the protocol does not know.', [{ expr: `${sumBy('direction, type', rate('mouthpiece_websocket_messages_total'))} > 0 or vector(0)`, legend: '{{direction}} {{type}}' }], { min: 0 }),
-        timeseries('Bytes', 'Bps', 'Payload of WebSocket messages, by direction.', [{ expr: sumBy('direction', rate('mouthpiece_websocket_bytes_total')), legend: '{{direction}}' }], { min: 0 }),
+        timeseries('Open sockets', 'short', 'Session sockets that are open now.', [{ expr: metric('mouthpiece_websocket_connections'), legend: '{{instance}}' }], { width: 6, min: 0 }),
+        timeseries('Messages', 'ops', 'By direction and meaning; "ignored" is what the protocol does not know.', [{ expr: `${sumBy('direction, type', rate('mouthpiece_websocket_messages_total'))} > 0 or vector(0)`, legend: '{{direction}} {{type}}' }], { width: 6, min: 0 }),
+        timeseries('Bytes', 'Bps', 'Payload of WebSocket messages, by direction.', [{ expr: sumBy('direction', rate('mouthpiece_websocket_bytes_total')), legend: '{{direction}}' }], { width: 6, min: 0 }),
+        timeseries('Messages dropped', 'ops', 'Thrown away unread: a socket, or all of them together, sent more than their budget.', [
+          { expr: sumBy('reason', rate('mouthpiece_websocket_messages_dropped_total')), legend: '{{reason}}' },
+        ], { width: 6, min: 0 }),
       ],
     },
     {

@@ -25,6 +25,9 @@ const HEADER_WORDS = 12;
 export const LANE_CAPACITY_SAMPLES = 1 << 20;
 export const LANE_CAPACITY_SECONDS = LANE_CAPACITY_SAMPLES / SPEECH_RATE;
 
+/** Samples up to which a loop is faster than making a view. */
+const SHORT_COPY = 64;
+
 export const createLane = (): SharedArrayBuffer => new SharedArrayBuffer(HEADER_WORDS * 4 + LANE_CAPACITY_SAMPLES * 2);
 
 class Lane {
@@ -48,17 +51,27 @@ class Lane {
 export class LaneWriter extends Lane {
   get free(): number { return LANE_CAPACITY_SAMPLES - this.length; }
 
-  /** Copies as many of `pcm` as fit. @returns samples taken. */
-  write(pcm: Int16Array, nowMs: number): number {
-    if (this.length === 0) this.arrival[0] = nowMs;
-    const count = Math.min(pcm.length, this.free);
+  /** Samples written since the last flush and not yet consumed. */
+  get unheard(): number { return Math.min(this.length, (Atomics.load(this.control, WRITTEN) - Atomics.load(this.control, FLUSHED)) >>> 0); }
+
+  /** Copies as many of `pcm` from `from` to `to` as fit. @returns samples taken. */
+  write(pcm: Int16Array, nowMs: number, from = 0, to = pcm.length): number {
+    const { length } = this;
+    if (length === 0) this.arrival[0] = nowMs;
+    const count = Math.min(to - from, LANE_CAPACITY_SAMPLES - length);
     const written = Atomics.load(this.control, WRITTEN);
     const start = (written >>> 0) % LANE_CAPACITY_SAMPLES;
     const first = Math.min(count, LANE_CAPACITY_SAMPLES - start);
-    this.samples.set(pcm.subarray(0, first), start);
-    this.samples.set(pcm.subarray(first, count), 0);
+    this.#copy(pcm, from, first, start);
+    this.#copy(pcm, from + first, count - first, 0);
     Atomics.store(this.control, WRITTEN, (written + count) | 0);
     return count;
+  }
+
+  /** Views are only made where they are worth their allocation. */
+  #copy(pcm: Int16Array, from: number, count: number, at: number): void {
+    if (count < SHORT_COPY) for (let i = 0; i < count; i += 1) this.samples[at + i] = pcm[from + i]!;
+    else this.samples.set(pcm.subarray(from, from + count), at);
   }
 
   /** Everything written so far is to be dropped, unheard. */

@@ -26,7 +26,9 @@ export type ToWorker =
 
 export type EndReason =
   | 'done' | 'idle_limit' | 'length_limit' | 'client_closed' | 'peer_closed' | 'peer_lost' | 'connect_timeout' | 'offer_timeout'
-  | 'invalid_offer' | 'worker_lost' | 'server_stopped' | 'taken_over' | 'error';
+  | 'invalid_offer' | 'worker_lost' | 'server_stopped' | 'taken_over'
+  /** The client sent far more messages than its budget, for long. */
+  | 'rate_limited' | 'error';
 
 /** How the kernel treats a worker: before all else on its core (SCHED_RR), as one of the foremost (nice -10), or like everything else. */
 export type Scheduling = 'realtime' | 'prioritised' | 'ordinary';

@@ -54,7 +54,7 @@ const SESSION_KIND = ['p2p', 'livekit', 'agent', 'auto'] as const;
 const SESSION_STATE = ['connecting', 'idle', 'speaking'] as const;
 /** The codes of `link/messages.ts` EndReason; a test holds the two to each other. */
 const END_REASON = ['done', 'idle_limit', 'length_limit', 'client_closed', 'peer_closed', 'peer_lost', 'connect_timeout', 'offer_timeout',
-  'invalid_offer', 'worker_lost', 'server_stopped', 'taken_over', 'error'] as const;
+  'invalid_offer', 'worker_lost', 'server_stopped', 'taken_over', 'rate_limited', 'error'] as const;
 const ERROR_CODE = Object.keys(ERRORS) as (keyof typeof ERRORS)[];
 const CODEC = ['vp8', 'h264'] as const;
 const MEDIA = ['audio', 'video'] as const;
@@ -87,6 +87,7 @@ export const CATALOGUE = {
   mouthpiece_http_requests_in_flight: gauge('front', 'HTTP requests being answered.'),
   mouthpiece_websocket_connections: gauge('front', 'Open session sockets.'),
   mouthpiece_websocket_messages_total: counter('front', 'WebSocket messages, by direction and meaning.', { direction: ['in', 'out'], type: ['audio', 'play_immediate', 'skip', 'done', 'offer', 'ping', 'signal', 'status', 'ignored', 'other'] }),
+  mouthpiece_websocket_messages_dropped_total: counter('front', 'WebSocket messages thrown away unread: the socket was over its budget (socket_rate), all sockets together were (server_rate), or the socket was then closed for it (exhausted).', { reason: ['socket_rate', 'server_rate', 'exhausted'] }),
   mouthpiece_websocket_bytes_total: counter('front', 'Payload bytes of WebSocket messages.', { direction: ['in', 'out'] }),
 
   // ── tokens and sessions ────────────────────────────────────────────────────────────────────────────────────────────────

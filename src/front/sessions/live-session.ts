@@ -7,9 +7,9 @@ import type { EndReason, FromWorker, SessionSpec, SessionStats } from '../../lin
 import { type Offer, offerTooLong, parseOffer } from '../../link/sdp-offer.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
-import { type OpusDecoder, native } from '../../native/addon.ts';
 import type { SessionSink, WorkerHandle } from '../placement/worker-handle.ts';
-import { AudioInlet } from './audio-inlet.ts';
+import type { SpeechInlet } from './audio-inlet.ts';
+import type { SocketTally, StepMeter } from './session-meter.ts';
 import { answerMessage, destinationMessage, parseClientMessage, pongMessage, videoMetadataMessage } from './wire.ts';
 
 /** The client's end, whatever carries it. Both methods are safe after the close. */
@@ -20,31 +20,23 @@ export interface ClientSocket {
 
 export type SessionPhase = 'waiting' | 'answering' | 'connecting' | 'live' | 'over';
 
-export interface SessionMeter {
-  message(direction: 'in' | 'out', type: string, bytes: number): void;
-  audioReceived(seconds: number): void;
-  audioDropped(seconds: number, reason: 'backlog_full' | 'interrupted'): void;
-  step(step: 'socket' | 'offer' | 'answer' | 'ice' | 'dtls' | 'first_frame' | 'total', seconds: number): void;
-}
-
 export interface LiveSessionOptions {
   readonly id: string;
   readonly socket: ClientSocket;
   readonly worker: WorkerHandle;
   /** All of the spec but what the session makes itself. */
   readonly spec: Omit<SessionSpec, 'sessionId' | 'lane'>;
-  /** What binary messages hold: PCM16 at 16 kHz, or one Opus packet each. */
-  readonly audioFormat: 'pcm16' | 'opus';
+  /** Takes binary messages; it is the session's alone. */
+  readonly inlet: SpeechInlet;
   readonly destination: string;
   readonly log: Logger;
-  readonly meter: SessionMeter;
+  readonly tally: SocketTally;
+  readonly step: StepMeter;
   readonly openedMs: number;
   /** Called once, when all is over and the client was told. */
   readonly onEnd: (session: LiveSession, reason: EndReason) => void;
 }
 
-/** The longest Opus packet, 120 ms (RFC 6716 section 3.2.5), at 16 kHz. */
-const opusSamples = new Int16Array(SPEECH_RATE * 120 / 1000);
 const OFFER_TIMEOUT_MS = 30_000;
 const BACKLOG_PUMP_MS = 100;
 const RATE_WORD_INTERVAL_MS = 1000;
@@ -63,35 +55,43 @@ const FAREWELL: Readonly<Record<EndReason, string | null>> = {
   offer_timeout: 'ERROR OFFER_TIMEOUT',
   invalid_offer: 'ERROR INVALID_OFFER',
   worker_lost: 'ERROR WORKER_LOST',
+  rate_limited: 'ERROR RATE_LIMITED',
   error: 'ERROR INTERNAL_ERROR',
 };
+
+/** Requests for the ledger that wait for the worker, each for a second. */
+const MAX_STATS_WAITERS = 64;
 
 export class LiveSession implements SessionSink {
   readonly id: string;
   readonly openedMs: number;
   phase: SessionPhase = 'waiting';
   isSpeaking = false;
-  ignoredMessages = 0;
 
   private readonly options: LiveSessionOptions;
-  private readonly inlet = new AudioInlet();
+  private readonly inlet: SpeechInlet;
   private readonly offerTimer: NodeJS.Timeout;
   private pumpTimer: NodeJS.Timeout | null = null;
   private readonly stepMs = { offer: 0, answer: 0, connected: 0 };
-  private opus: OpusDecoder | null = null;
   private failure: string | null = null;
   private ratedMs = -Infinity;
+  private ignored = 0;
+  private nextRequestId = 1;
   private readonly statsWaiters = new Map<number, (stats: SessionStats | null) => void>();
 
   constructor(options: LiveSessionOptions) {
     this.options = options;
     this.id = options.id;
     this.openedMs = options.openedMs;
+    this.inlet = options.inlet;
     this.offerTimer = after(Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)), 'the wait for an offer', () => { this.end('offer_timeout'); });
     options.worker.sinks.set(this.id, this);
     options.worker.extraPromised += this.extraCost;
     options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, lane: this.inlet.memory } });
   }
+
+  /** Messages that meant nothing. */
+  get ignoredMessages(): number { return this.ignored + this.inlet.invalidMessages; }
 
   private get extraCost(): number { return this.options.worker.extraCost.get(this.options.spec.renderer) ?? 0; }
 
@@ -101,8 +101,8 @@ export class LiveSession implements SessionSink {
   message(message: ArrayBuffer, isBinary: boolean): void {
     if (this.phase === 'over') return;
     const nowMs = monotonicMs();
-    const parsed = parseClientMessage(message, isBinary);
-    this.options.meter.message('in', parsed.kind === 'playImmediate' ? 'play_immediate' : parsed.kind, message.byteLength);
+    const parsed = parseClientMessage(message, isBinary, this.phase === 'waiting');
+    this.options.tally.received(parsed.kind, message.byteLength);
     switch (parsed.kind) {
       case 'audio':
         this.audio(parsed.bytes, nowMs);
@@ -124,34 +124,30 @@ export class LiveSession implements SessionSink {
         return;
       case 'offer':
         if (this.phase === 'waiting') this.offer(parsed.sdp, nowMs);
-        else this.ignoredMessages += 1;
+        else this.ignored += 1;
         return;
       default:
-        this.ignoredMessages += 1;
+        this.ignored += 1;
     }
   }
 
   private audio(bytes: Uint8Array, nowMs: number): void {
-    const pcm = this.options.audioFormat === 'opus' ? this.decode(bytes) : null;
-    const dropped = pcm === null ? this.inlet.push(bytes, nowMs) : this.inlet.pushSamples(pcm, nowMs);
-    this.options.meter.audioReceived((pcm?.length ?? bytes.length / 2) / SPEECH_RATE);
+    const { tally } = this.options;
+    tally.audioReceived(this.inlet.samplesIn(bytes) / SPEECH_RATE);
+    const dropped = this.inlet.push(bytes, nowMs);
     this.send('ACK');
     if (dropped > 0) {
-      this.options.meter.audioDropped(dropped / SPEECH_RATE, 'backlog_full');
-      if (nowMs - this.ratedMs >= RATE_WORD_INTERVAL_MS) { this.ratedMs = nowMs; this.send('RATE audio_backlog_full'); }
+      tally.audioDropped(dropped / SPEECH_RATE);
+      this.tellRate('audio_backlog_full', nowMs);
     }
-    if (this.inlet.hasBacklog) this.pumpTimer ??= every(BACKLOG_PUMP_MS, 'the backlog of speech', () => { this.pump(); });
+    if (this.pumpTimer === null && this.inlet.hasBacklog) this.pumpTimer = every(BACKLOG_PUMP_MS, 'the backlog of speech', () => { this.pump(); });
   }
 
-  /** What is no Opus packet is worth no sound and no session. */
-  private decode(packet: Uint8Array): Int16Array {
-    this.opus ??= new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
-    try {
-      return opusSamples.subarray(0, packet.length === 0 ? 0 : this.opus.decode(packet, opusSamples));
-    } catch {
-      this.ignoredMessages += 1;
-      return opusSamples.subarray(0, 0);
-    }
+  /** Tells the client that something of what it sends is dropped, at most once a second. */
+  tellRate(reason: string, nowMs: number): void {
+    if (this.phase === 'over' || nowMs - this.ratedMs < RATE_WORD_INTERVAL_MS) return;
+    this.ratedMs = nowMs;
+    this.send(`RATE ${reason}`);
   }
 
   private pump(): void {
@@ -168,7 +164,7 @@ export class LiveSession implements SessionSink {
     clearTimeout(this.offerTimer);
     this.phase = 'answering';
     this.stepMs.offer = nowMs;
-    this.options.meter.step('offer', (nowMs - this.openedMs) / 1000);
+    this.options.step('offer', (nowMs - this.openedMs) / 1000);
     let offer: Offer;
     try {
       if (sdp === undefined) throw offerTooLong();
@@ -189,13 +185,13 @@ export class LiveSession implements SessionSink {
 
   receive(message: Extract<FromWorker, { sessionId: string }>): void {
     if (this.phase === 'over') return;
-    const { meter, log } = this.options;
+    const { step, log } = this.options;
     const nowMs = monotonicMs();
     switch (message.type) {
       case 'answer':
         this.phase = 'connecting';
         this.stepMs.answer = nowMs;
-        meter.step('answer', (nowMs - this.stepMs.offer) / 1000);
+        step('answer', (nowMs - this.stepMs.offer) / 1000);
         this.send(answerMessage(message.sdp));
         this.send(destinationMessage(this.options.destination, this.id));
         this.send(videoMetadataMessage(FPS, PICTURE_SIZE, PICTURE_SIZE));
@@ -203,14 +199,14 @@ export class LiveSession implements SessionSink {
       case 'connected':
         this.phase = 'live';
         this.stepMs.connected = message.atMs;
-        meter.step('ice', Math.max(0, message.iceMs - this.stepMs.answer) / 1000);
-        meter.step('dtls', (message.atMs - message.iceMs) / 1000);
+        step('ice', Math.max(0, message.iceMs - this.stepMs.answer) / 1000);
+        step('dtls', (message.atMs - message.iceMs) / 1000);
         log.info({ setupMs: Math.round(message.atMs - this.openedMs) }, 'session connected');
         this.send('START');
         return;
       case 'firstFrame':
-        meter.step('first_frame', (message.atMs - this.stepMs.connected) / 1000);
-        meter.step('total', (message.atMs - this.stepMs.offer) / 1000);
+        step('first_frame', (message.atMs - this.stepMs.connected) / 1000);
+        step('total', (message.atMs - this.stepMs.offer) / 1000);
         return;
       case 'speak':
         this.isSpeaking = true;
@@ -236,8 +232,9 @@ export class LiveSession implements SessionSink {
 
   /** @returns the session's own ledger, or null when the worker did not answer in time */
   async stats(timeoutMs = 1000): Promise<SessionStats | null> {
-    if (this.phase === 'over') return null;
-    const requestId = Math.floor(Math.random() * 2 ** 31);
+    if (this.phase === 'over' || this.statsWaiters.size >= MAX_STATS_WAITERS) return null;
+    const requestId = this.nextRequestId;
+    this.nextRequestId += 1;
     return await new Promise((resolve) => {
       const timer = after(timeoutMs, 'the wait for figures', () => { this.statsWaiters.delete(requestId); resolve(null); });
       this.statsWaiters.set(requestId, (stats) => { clearTimeout(timer); resolve(stats); });
@@ -249,7 +246,7 @@ export class LiveSession implements SessionSink {
 
   /** A word to the client while the session goes on (CLOSING, RATE). */
   send(text: string): void {
-    if (this.options.socket.send(text)) this.options.meter.message('out', text, text.length);
+    if (this.options.socket.send(text)) this.options.tally.sent(text);
   }
 
   /** Ends the session from the front's side, with a code of the error table instead of the usual farewell if there is one. */
@@ -265,7 +262,7 @@ export class LiveSession implements SessionSink {
     this.phase = 'over';
     clearTimeout(this.offerTimer);
     if (this.pumpTimer !== null) clearInterval(this.pumpTimer);
-    this.opus?.close();
+    this.inlet.close();
     this.options.worker.sinks.delete(this.id);
     this.options.worker.extraPromised -= this.extraCost;
     for (const waiter of this.statsWaiters.values()) waiter(null);

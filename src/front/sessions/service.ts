@@ -7,12 +7,17 @@ import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
 import type { EndReason, SessionStats } from '../../link/messages.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import type { Metrics } from '../../metrics/registry.ts';
-import { exemplarOf } from '../../metrics/sheet.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import type { WorkerPool } from '../placement/pool.ts';
-import { LiveSession, type SessionMeter } from './live-session.ts';
+import { AudioInlet, MAX_WAITING_BYTES_TOTAL } from './audio-inlet.ts';
+import { BlockPool } from './byte-queue.ts';
+import { LiveSession } from './live-session.ts';
+import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
+import { OpusInlet } from './opus-inlet.ts';
+import { SocketTally, createStepMeter } from './session-meter.ts';
 import type { SessionQuota } from './quota.ts';
-import type { SessionGrant, SessionTokens } from './token.ts';
+import { CLAIM_TTL_MS, type SessionGrant, type SessionTokens } from './token.ts';
+import { isDone } from './wire.ts';
 
 /** Where faces come from. */
 export interface FaceSource {
@@ -58,6 +63,7 @@ interface Entry {
 /** What arrives while the token is being checked waits here: a few milliseconds, so little is allowed. */
 const MAX_EARLY_MESSAGES = 256;
 const MAX_EARLY_BYTES = 4 << 20;
+const MAX_EARLY_BYTES_TOTAL = 64 << 20;
 /** Ends that were somebody's fault, under their codes. */
 const COSTLY_ENDS: Partial<Record<EndReason, ErrorCode>> = {
   worker_lost: 'WORKER_LOST', error: 'INTERNAL_ERROR', peer_lost: 'PEER_LOST', connect_timeout: 'CONNECT_TIMEOUT', offer_timeout: 'OFFER_TIMEOUT', invalid_offer: 'INVALID_OFFER',
@@ -71,7 +77,13 @@ const TAKEOVER_PAUSE_MS = 150;
 /** A client whose socket answers no ping for this long is gone: its network changed, or its machine sleeps. */
 const PONG_DEADLINE_MS = 2000;
 
-interface Connection { early: { message: ArrayBuffer; isBinary: boolean }[] | null; earlyBytes: number; session: LiveSession | null; isClosed: boolean }
+interface Connection {
+  early: { message: ArrayBuffer; isBinary: boolean }[] | null;
+  earlyBytes: number;
+  session: LiveSession | null;
+  isClosed: boolean;
+  readonly budget: MessageBudget;
+}
 
 export class SessionService {
   private readonly entries = new Map<string, Entry>();
@@ -79,12 +91,18 @@ export class SessionService {
   private readonly admitting = new Set<string>();
   private readonly options: SessionServiceOptions;
   private readonly heartbeat: NodeJS.Timeout;
-  private readonly meter: (id: string) => SessionMeter;
+  private readonly tally: SocketTally;
+  private readonly budget = new SharedBudget(monotonicMs());
+  private readonly backlog = new BlockPool(MAX_WAITING_BYTES_TOTAL);
+  /** Bytes of early messages, of all connections together. */
+  private earlyBytes = 0;
+  /** Sessions that were ended for flooding, and until when their claims stand. */
+  private readonly flooded = new Map<string, number>();
   isDraining = false;
 
   constructor(options: SessionServiceOptions) {
     this.options = options;
-    this.meter = createMeter(options.metrics);
+    this.tally = new SocketTally(options.metrics);
     this.heartbeat = every(HEARTBEAT_MS, 'the heartbeat of sessions', () => { this.beat().catch((error: unknown) => { options.log.warn({ err: error }, 'session heartbeat failed'); }); }).unref();
     options.metrics.onScrape(() => { this.publish(); });
   }
@@ -98,32 +116,59 @@ export class SessionService {
   handlers(): SocketHandlers<Connection> {
     return {
       open: (socket, request) => {
-        const connection: Connection = { early: [], earlyBytes: 0, session: null, isClosed: false };
+        const connection: Connection = {
+          early: [], earlyBytes: 0, session: null, isClosed: false, budget: new MessageBudget(this.budget, monotonicMs()),
+        };
         socket.data = connection;
         void this.admit(socket, request, connection);
       },
-      message: (socket, message, isBinary) => {
-        const connection = socket.data!;
-        if (connection.session !== null) connection.session.message(message, isBinary);
-        else if (connection.early !== null) {
-          connection.earlyBytes += message.byteLength;
-          if (connection.early.length >= MAX_EARLY_MESSAGES || connection.earlyBytes > MAX_EARLY_BYTES) this.refuse(socket, connection, new ServiceError('RATE_LIMITED'));
-          else connection.early.push({ message: message.slice(0), isBinary });
-        }
-      },
+      message: (socket, message, isBinary) => { this.receive(socket, socket.data!, message, isBinary); },
       close: (socket) => {
         const connection = socket.data!;
         connection.isClosed = true;
-        connection.early = null;
+        connection.budget.close();
+        this.takeEarly(connection);
         connection.session?.closed();
       },
     };
   }
 
+  private receive(socket: Socket<Connection>, connection: Connection, message: ArrayBuffer, isBinary: boolean): void {
+    const { session, early } = connection;
+    const bytes = message.byteLength;
+    const nowMs = monotonicMs();
+    const verdict = connection.budget.take(costOf(bytes, isBinary), nowMs);
+    if (verdict !== 'taken') {
+      this.tally.dropped(verdict, bytes);
+      if (session === null) { if (early !== null) this.refuse(socket, connection, new ServiceError('RATE_LIMITED')); }
+      else if (verdict === 'exhausted') session.end('rate_limited');
+      else if (isDone(message)) session.message(message, isBinary);
+      else session.tellRate(`too_many_messages ${verdict}`, nowMs);
+    } else if (session !== null) session.message(message, isBinary);
+    else if (early !== null) {
+      if (early.length >= MAX_EARLY_MESSAGES || connection.earlyBytes + bytes > MAX_EARLY_BYTES || this.earlyBytes + bytes > MAX_EARLY_BYTES_TOTAL) {
+        this.refuse(socket, connection, new ServiceError('RATE_LIMITED'));
+        return;
+      }
+      connection.earlyBytes += bytes;
+      this.earlyBytes += bytes;
+      early.push({ message: message.slice(0), isBinary });
+    }
+  }
+
+  /** What came before the session was there; afterwards nothing more is kept. */
+  private takeEarly(connection: Connection): { readonly message: ArrayBuffer; readonly isBinary: boolean }[] {
+    const early = connection.early ?? [];
+    connection.early = null;
+    this.earlyBytes -= connection.earlyBytes;
+    connection.earlyBytes = 0;
+    return early;
+  }
+
   /** A bad token is told on the open socket: a refused handshake makes clients retry ten times. */
   private refuse(socket: Socket<Connection>, connection: Connection, error: unknown): void {
     const { code } = toWireError(error);
-    connection.early = null;
+    this.takeEarly(connection);
     this.options.metrics.counter('mouthpiece_sessions_refused_total', { code }).add();
     socket.send(`ERROR ${code}`);
     socket.end(1000, code);
@@ -149,13 +194,14 @@ export class SessionService {
       const worker = this.options.pool.place(renderer);
       if (worker === null) throw new ServiceError('SERVER_OVERLOADED');
       const record: SessionRecord = { id, grant, kind: 'p2p', startMs: wallMs() };
-      const meter = this.meter(id);
+      const step = createStepMeter(this.options.metrics, id);
       const session = new LiveSession({
         id, worker, log, openedMs,
         socket: { send: (text) => socket.send(text), end: (code, reason) => { socket.end(code, reason); } },
-        audioFormat: grant.audioInputFormat,
+        inlet: grant.audioInputFormat === 'opus' ? new OpusInlet(openedMs, this.backlog) : new AudioInlet(this.backlog),
         destination: this.options.destination(),
-        meter,
+        tally: this.tally,
+        step,
         spec: {
           face: { faceId: grant.faceId, bytes: face },
           emotion: Math.max(0, EMOTIONS.indexOf(grant.emotion as (typeof EMOTIONS)[number])),
@@ -172,12 +218,10 @@ export class SessionService {
       this.options.metrics.counter('mouthpiece_sessions_started_total', { kind: 'p2p' }).add();
       // Made ahead and kept, a token says nothing of how long a set-up takes; nor does one on its second session.
       const tokenAgeMs = Math.max(0, record.startMs - (monotonicMs() - openedMs) - grant.issuedAtMs);
-      if (tokenAgeMs <= FRESH_TOKEN_MS) meter.step('socket', tokenAgeMs / 1000);
+      if (tokenAgeMs <= FRESH_TOKEN_MS) step('socket', tokenAgeMs / 1000);
       log.info({ face: grant.faceId, worker: worker.index, key: grant.keyName, ip: request.ip }, 'session opened');
       connection.session = session;
-      const early = connection.early ?? [];
-      connection.early = null;
-      for (const { message, isBinary } of early) session.message(message, isBinary);
+      for (const { message, isBinary } of this.takeEarly(connection)) session.message(message, isBinary);
     } catch (error) {
       if (!(error instanceof ServiceError)) log.error({ err: error }, 'a session could not be opened');
       await Promise.allSettled(undo.map((step) => step()));
@@ -202,7 +246,7 @@ export class SessionService {
 
   /** Whether a session of this very server is no more (its release was lost, say), or its client is gone, in which case it is ended. */
   private async isDead({ sessionId, serverId }: { readonly sessionId: string; readonly serverId: string }): Promise<boolean> {
-    if (serverId !== this.options.serverId || this.admitting.has(sessionId)) return false;
+    if (serverId !== this.options.serverId || this.admitting.has(sessionId) || this.flooded.has(sessionId)) return false;
     const entry = this.entries.get(sessionId);
     if (entry !== undefined && await entry.socket.isAlive(PONG_DEADLINE_MS)) return false;
     entry?.session.end('taken_over');
@@ -223,11 +267,18 @@ export class SessionService {
     const code = COSTLY_ENDS[reason];
     if (code !== undefined) this.options.metrics.counter('mouthpiece_errors_total', { code }).add();
     this.options.metrics.histogram('mouthpiece_session_duration_seconds', { kind: 'p2p' }).observe(totalSeconds);
+    if (reason === 'rate_limited') {
+      // Claim and slot stay until they expire: otherwise whoever floods comes back at once, and does it again.
+      this.flooded.set(session.id, monotonicMs() + CLAIM_TTL_MS);
+      return;
+    }
     Promise.all([this.options.tokens.release(entry.token, session.id), this.options.quota.release(grant.keyId, session.id)])
       .catch((error: unknown) => { log.warn({ err: error }, 'claim and slot will expire by themselves: the database did not answer'); });
   }
 
   private async beat(): Promise<void> {
+    const nowMs = monotonicMs();
+    for (const [id, untilMs] of this.flooded) if (untilMs <= nowMs) this.flooded.delete(id);
     const byKey = Map.groupBy(this.entries.values(), (entry) => entry.record.grant.keyId);
     await Promise.all([
       ...[...byKey].map(([keyId, entries]) => this.options.quota.touch(keyId, entries.map((entry) => entry.session.id))),
@@ -269,33 +320,3 @@ export class SessionService {
     clearInterval(this.heartbeat);
   }
 }
-
-const OUT_TYPES: readonly [RegExp, 'signal' | 'status'][] = [[/^\{/, 'signal'], [/./, 'status']];
-
-function createMeter(metrics: Metrics): (id: string) => SessionMeter {
-  const received = metrics.counter('mouthpiece_audio_received_seconds_total', { input: 'socket' });
-  const bytes = { in: metrics.counter('mouthpiece_websocket_bytes_total', { direction: 'in' }), out: metrics.counter('mouthpiece_websocket_bytes_total', { direction: 'out' }) };
-  const counters = new Map<string, { add(amount?: number): void }>();
-  const messages = (direction: 'in' | 'out', type: string) => {
-    const key = `${direction} ${type}`;
-    let counter = counters.get(key);
-    if (counter === undefined) {
-      counter = metrics.counter('mouthpiece_websocket_messages_total', { direction, type: type as 'audio' });
-      counters.set(key, counter);
-    }
-    return counter;
-  };
-  return (id) => {
-    const exemplar = exemplarOf(id);
-    return {
-      message: (direction, type, size) => {
-        messages(direction, direction === 'in' ? type : OUT_TYPES.find(([pattern]) => pattern.test(type))![1]).add();
-        bytes[direction].add(size);
-      },
-      audioReceived: (seconds) => { received.add(seconds); },
-      audioDropped: (seconds, reason) => { metrics.counter('mouthpiece_audio_dropped_seconds_total', { reason }).add(seconds); },
-      step: (step, seconds) => { metrics.histogram('mouthpiece_session_setup_seconds', { step }).observe(seconds, exemplar); },
-    };
-  };
-}
-

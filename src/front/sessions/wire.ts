@@ -23,8 +23,12 @@ const startsWith = (bytes: Uint8Array, word: string): boolean => {
   return true;
 };
 
-/** `bytes` of the result are a view of `message`. */
-export function parseClientMessage(message: ArrayBuffer, isBinary: boolean): ClientMessage {
+/**
+ * Cheap for what is no offer: a flood of it is bounded by the number of messages.
+ * @param isOfferDue false once there was one: JSON is then ignored without a look at it
+ * @returns its `bytes` are a view of `message`
+ */
+export function parseClientMessage(message: ArrayBuffer, isBinary: boolean, isOfferDue = true): ClientMessage {
   const bytes = new Uint8Array(message);
   if (isBinary) {
     // Clients send commands in either kind of frame. Four bytes that spell a command are never speech: two samples are 0.1 ms.
@@ -33,12 +37,12 @@ export function parseClientMessage(message: ArrayBuffer, isBinary: boolean): Cli
     if (startsWith(bytes, PLAY_IMMEDIATE)) return { kind: 'playImmediate', bytes: bytes.subarray(PLAY_IMMEDIATE.length) };
     return bytes.length === 0 ? ignored : { kind: 'audio', bytes };
   }
-  if (bytes.length > MAX_TEXT_BYTES) return startsWith(bytes, '{') ? { kind: 'offer', sdp: undefined } : ignored;
+  if (bytes.length > MAX_TEXT_BYTES) return isOfferDue && startsWith(bytes, '{') ? { kind: 'offer', sdp: undefined } : ignored;
   const text = Buffer.from(message).toString('utf8').trim();
   if (text === 'SKIP') return { kind: 'skip' };
   if (text === 'DONE') return { kind: 'done' };
   if (/^ping\b/.test(text)) return text.length <= MAX_PING_BYTES ? { kind: 'ping', payload: text.slice(4).trim() } : ignored;
-  return text.startsWith('{') ? parseOffer(text) : ignored;
+  return isOfferDue && text.startsWith('{') ? parseOffer(text) : ignored;
 }
 
 function parseOffer(text: string): ClientMessage {
@@ -51,6 +55,9 @@ function parseOffer(text: string): ClientMessage {
     return ignored;
   }
 }
+
+/** Whether it is DONE, which is heard even from a client that sends too much. */
+export const isDone = (message: ArrayBuffer): boolean => message.byteLength === 4 && startsWith(new Uint8Array(message), 'DONE');
 
 // Clients recognise JSON by the telling key in its first word, so that key comes first and a space follows each colon.
 export const answerMessage = (sdp: string): string => `{"sdp": ${JSON.stringify(sdp)}, "type": "answer"}`;

@@ -1,0 +1,148 @@
+// Speech that waits: joined in blocks, in order, bounded for one session and for all, and decoded no faster than needed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AudioInlet, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-inlet.ts';
+import { BlockPool, ByteQueue } from '../../../src/front/sessions/byte-queue.ts';
+import { OpusInlet, samplesInPacket } from '../../../src/front/sessions/opus-inlet.ts';
+import { LANE_CAPACITY_SAMPLES, LaneReader } from '../../../src/link/audio-lane.ts';
+import { native } from '../../../src/native/addon.ts';
+
+const BLOCK = 65_536;
+
+test('bytes come out as they went in, whatever the pieces, and every block is given back', () => {
+  const pool = new BlockPool(64 * BLOCK);
+  const queue = new ByteQueue(pool);
+  const out = new Uint8Array(100_000);
+  let [written, read] = [0, 0];
+  for (let round = 0; round < 400; round += 1) {
+    const piece = Uint8Array.from({ length: [1, 2, 7, 640, 6000, 70_000][round % 6]! }, (_byte, i) => (written + i) % 251);
+    written += queue.push(piece);
+    const count = queue.peek(out, [3, 100_000, 12_000, 64][round % 4]);
+    for (let i = 0; i < count; i += 1) assert.equal(out[i], (read + i) % 251);
+    queue.drop(count);
+    read += count;
+    assert.equal(queue.length, written - read);
+  }
+  assert.ok(read > 1_000_000);
+  queue.clear();
+  assert.deepEqual([queue.length, pool.usedBytes], [0, 0]);
+});
+
+test('a million small pieces that wait take the memory of their bytes, and no time', () => {
+  const pool = new BlockPool(1 << 28);
+  const inlet = new AudioInlet(pool);
+  inlet.push(new Uint8Array(LANE_CAPACITY_SAMPLES * 2), 0); // the lane is full
+  const piece = Uint8Array.of(1, 0);
+  const startMs = performance.now();
+  for (let i = 0; i < 1_000_000; i += 1) assert.equal(inlet.push(piece, 0), 0);
+  const tookMs = performance.now() - startMs;
+  assert.ok(tookMs < 2000, `${tookMs.toFixed(0)} ms`);
+  assert.ok(pool.usedBytes <= 2_000_000 + BLOCK, `${pool.usedBytes} bytes`);
+  const reader = new LaneReader(inlet.memory);
+  const out = new Int16Array(LANE_CAPACITY_SAMPLES);
+  reader.read(out, 0, out.length);
+  const pumpMs = performance.now();
+  inlet.pump(0);
+  assert.ok(performance.now() - pumpMs < 200, 'the backlog is moved in blocks');
+  assert.equal(reader.read(out, 0, out.length), 1_000_000);
+  assert.ok(out.subarray(0, 1_000_000).every((sample) => sample === 1));
+  inlet.close();
+  assert.equal(pool.usedBytes, 0);
+});
+
+test('what all sessions keep waiting has one bound; what is beyond it is dropped and counted, and room comes back', () => {
+  const pool = new BlockPool(4 * BLOCK);
+  const [one, two] = [new AudioInlet(pool), new AudioInlet(pool)];
+  for (const inlet of [one, two]) inlet.push(new Uint8Array(LANE_CAPACITY_SAMPLES * 2), 0);
+  assert.equal(one.push(new Uint8Array(3 * BLOCK), 0), 0);
+  assert.equal(two.push(new Uint8Array(3 * BLOCK), 0), BLOCK, 'two blocks of samples');
+  one.flush(0);
+  assert.equal(two.push(new Uint8Array(3 * BLOCK), 0), 0);
+  two.close();
+  assert.equal(pool.usedBytes, 0);
+});
+
+test('audio at an odd place in its buffer, and cut within a sample, is the same audio', () => {
+  const pcm = Int16Array.from({ length: 3000 }, (_sample, i) => i - 1500);
+  const bytes = new Uint8Array(pcm.buffer);
+  const shifted = new Uint8Array(bytes.length + 1);
+  shifted.set(bytes, 1);
+  const inlet = new AudioInlet();
+  inlet.push(shifted.subarray(1, 2002), 0);
+  inlet.push(shifted.subarray(2002, 4003), 0);
+  inlet.push(shifted.subarray(4003), 0);
+  const out = new Int16Array(4000);
+  assert.equal(new LaneReader(inlet.memory).read(out, 0, 4000), 3000);
+  assert.deepEqual(out.subarray(0, 3000), pcm);
+});
+
+/** Opus packets of a tone, 20 ms each. */
+function packets(count: number): Uint8Array[] {
+  const encoder = new native.OpusEncoder({ sampleRate: 16_000, channels: 1, bitrate: 24_000 });
+  const out = new Uint8Array(1500);
+  const made = Array.from({ length: count }, (_packet, n) => {
+    const pcm = Int16Array.from({ length: 320 }, (_sample, i) => Math.sin((n * 320 + i) / 8) * 8000);
+    return out.slice(0, encoder.encode(pcm, out));
+  });
+  encoder.close();
+  return made;
+}
+
+test('the length of an Opus packet is read from its first bytes (RFC 6716 section 3.1)', () => {
+  for (const [bytes, samples] of [
+    [[0x00], 160], [[0x08], 320], [[0x18], 960], [[0x60], 160], [[0x68], 320], [[0x80], 40], [[0x98], 320], [[0x99, 0], 640], [[0x1a, 0], 1920],
+    [[0x9b, 6], 1920], [[0x9b, 7], 0], [[0x9b, 0], 0], [[0x1b, 3], 0], [[], 0],
+  ] as const) assert.equal(samplesInPacket(Uint8Array.from(bytes)), samples, `0x${bytes[0]?.toString(16)}`);
+  assert.equal(samplesInPacket(packets(1)[0]!), 320);
+});
+
+test('a minute of Opus at once is decoded as it is heard, and all of it is heard', () => {
+  const inlet = new OpusInlet(0);
+  const reader = new LaneReader(inlet.memory);
+  for (const packet of packets(3000)) assert.equal(inlet.push(packet, 0), 0);
+  assert.ok(reader.length <= 2.2 * 16_000, `${reader.length / 16_000} s were decoded at once`);
+  inlet.done();
+  let heard = 0;
+  let audible = 0;
+  const out = new Int16Array(1600);
+  for (let nowMs = 0; nowMs < 61_000; nowMs += 100) {
+    const count = reader.read(out, 0, 1600);
+    if (nowMs < 59_000) assert.equal(count, 1600, `dry after ${nowMs} ms`);
+    if (out.subarray(0, count).some((sample) => sample > 3000)) audible += 1;
+    heard += count;
+    inlet.pump(nowMs);
+  }
+  assert.deepEqual([heard, inlet.hasBacklog, reader.isDone], [60 * 16_000, false, true]);
+  assert.ok(audible > 590);
+  inlet.close();
+});
+
+test('a client that interrupts itself with each packet has ten seconds of audio decoded in a second, and what it said last is heard', () => {
+  const inlet = new OpusInlet(0);
+  const reader = new LaneReader(inlet.memory);
+  const made = packets(50);
+  const out = new Int16Array(16_000);
+  let decoded = 0;
+  for (let nowMs = 0; nowMs < 10_000; nowMs += 1) {
+    inlet.flush(nowMs);
+    inlet.push(made[nowMs % 50]!, nowMs);
+    inlet.push(made[(nowMs + 1) % 50]!, nowMs);
+    reader.takeFlush();
+    decoded += reader.read(out, 0, out.length);
+  }
+  assert.ok(decoded <= (2 + 10 * 10) * 16_000, `${decoded / 16_000} s decoded in 10 s`);
+  inlet.pump(11_000);
+  assert.ok(reader.read(out, 0, out.length) >= 320);
+  inlet.close();
+});
+
+test('Opus beyond the backlog is dropped and counted by its length; garbage is no audio', () => {
+  const inlet = new OpusInlet(0);
+  const packet = packets(1)[0]!;
+  let dropped = 0;
+  for (let i = 0; i < MAX_BACKLOG_SECONDS * 50 + 1000; i += 1) dropped += inlet.push(packet, 0);
+  assert.ok(dropped > 800 * 320 && dropped < 1000 * 320, `${dropped / 320} packets`);
+  for (const junk of [new Uint8Array(0), new Uint8Array(20_000), Uint8Array.of(0x9b, 7)]) assert.equal(inlet.push(junk, 0), 0);
+  assert.equal(inlet.invalidMessages, 3);
+  inlet.close();
+});
