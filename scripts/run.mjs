@@ -83,6 +83,7 @@ function test(node, env, wanted) {
 /** Runs the task as a child that gets our signals: npm and the terminal both send them to us. */
 function runChild(node, args, env) {
   const child = spawn(node, args, { cwd: ROOT, env, stdio: 'inherit' });
+  // SIGHUP too: the server decides what it means, by whether it has a terminal.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('exit', (code, signal) => process.exit(code ?? 128 + (os.constants.signals[signal] ?? 0)));
 }

@@ -1,14 +1,19 @@
 // The entry point: reads the environment, starts the server, says where it is, and stops it on a signal.
 import { readFile } from 'node:fs/promises';
+import { isatty } from 'node:tty';
 import { reportDefectsTo } from './base/guard.ts';
 import { createLogger } from './base/log.ts';
+import { monotonicMs } from './base/time.ts';
 import { ConfigError, loadConfig } from './config.ts';
-import { startServer } from './server.ts';
+import { startServer, type RunningServer } from './server.ts';
 
 function fail(message: string): never {
   process.stderr.write(`mouthpiece: ${message}\n`);
   process.exit(1);
 }
+
+// A reader of our output that goes away must not end the server.
+process.stdout.on('error', () => {});
 
 const unknown = process.argv.slice(2);
 if (unknown.length > 0) fail(`unknown argument '${unknown[0]!}': settings come from the environment, see the table in README.md`);
@@ -23,39 +28,82 @@ try {
   if (!(error instanceof ConfigError)) throw error;
   fail(`bad configuration\n${error.message.replaceAll(/^/gm, '  ')}`);
 }
+const { DRAIN_SECONDS, READY_JSON } = config;
 const log = createLogger(config.LOG_LEVEL);
 reportDefectsTo((where, error, missed) => { log.error({ err: error, missed }, `${where} failed`); });
-const server = await startServer(config, log).catch((error: unknown) => fail(error instanceof Error ? error.message : String(error)));
-
-if (config.READY_JSON) process.stdout.write(`${JSON.stringify({ ready: true, url: server.url, apiKey: server.apiKey })}\n`);
-else {
-  process.stdout.write([
-    '',
-    '  Mouthpiece is ready.',
-    '',
-    `  See a face speak   ${server.url}/#key=${server.apiKey}`,
-    `  REST and docs      ${server.url}/docs`,
-    `  API key            ${server.apiKey}`,
-    '',
-    '',
-  ].join('\n'));
-}
-
-let isHurried = false;
-let isStopping = false;
-async function stop(signal: string): Promise<void> {
-  if (isStopping) {
-    isHurried = true;
-    return;
-  }
-  isStopping = true;
-  log.info({ signal, sessions: server.sessions.size, drainSeconds: config!.DRAIN_SECONDS }, 'draining; a second signal ends at once');
-  await server.stop(config!.DRAIN_SECONDS * 1000, () => isHurried);
-  process.exit(0);
-}
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => { void stop(signal); });
 process.on('uncaughtException', (error) => {
   log.fatal({ err: error }, 'uncaught exception: ending, so that a supervisor starts afresh');
   process.exit(1);
 });
 process.on('unhandledRejection', (reason) => { log.error({ err: reason }, 'unhandled rejection'); });
+
+/** A terminal and npm each pass a signal on, so that Ctrl-C arrives up to three times: within this time that is one signal. */
+const SAME_SIGNAL_MS = 1000;
+/** Whether somebody at a terminal started the server: its SIGHUP says that the terminal is gone. A daemon's asks to reload. */
+const isAtTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
+let server: RunningServer | undefined;
+let isHurried = false;
+let stopSinceMs: number | undefined;
+
+async function stop(signal: string): Promise<void> {
+  const nowMs = monotonicMs();
+  if (stopSinceMs !== undefined) {
+    if (nowMs - stopSinceMs >= SAME_SIGNAL_MS) isHurried = true;
+    return;
+  }
+  stopSinceMs = nowMs;
+  if (server === undefined) {
+    log.info({ signal }, 'ended while starting');
+    process.exit(0);
+  }
+  log.info({ signal, sessions: server.sessions.size, drainSeconds: DRAIN_SECONDS }, 'draining; a second signal ends at once');
+  try {
+    await server.stop(DRAIN_SECONDS * 1000, () => isHurried);
+  } catch (error) {
+    log.error({ err: error }, 'the server did not stop in order');
+    process.exit(1);
+  }
+  log.info('stopped');
+  process.exit(0);
+}
+
+async function hangUp(): Promise<void> {
+  if (isAtTerminal) {
+    await stop('SIGHUP');
+    return;
+  }
+  if (server === undefined || stopSinceMs !== undefined) {
+    log.info('SIGHUP ignored: the server is starting or stopping');
+    return;
+  }
+  const files = await server.reloadCertificate().catch((error: unknown) => {
+    log.error({ err: error }, 'SIGHUP: the certificate could not be read again; the old one stays in use');
+    return null;
+  });
+  if (files === null) return;
+  if (files === undefined) log.warn('SIGHUP: there is no certificate to read again; settings take effect at a restart (SIGTERM drains first)');
+  else log.info(files, 'SIGHUP: new connections get the certificate read just now; settings take effect at a restart');
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => { void stop(signal); });
+process.on('SIGHUP', () => { void hangUp(); });
+
+server = await startServer(config, log).catch((error: unknown) => fail(error instanceof Error ? error.message : String(error)));
+
+/** The key itself is shown to whoever makes it, once, at a terminal: what else stdout leads to is kept, and read by others. */
+function greeting({ url, apiKey, apiKeyFile, isKeyNew }: RunningServer): string {
+  const isShown = isKeyNew && isatty(1);
+  const where = apiKeyFile === undefined ? 'as set in BOOTSTRAP_API_KEY' : `in ${apiKeyFile}`;
+  return [
+    '',
+    '  Mouthpiece is ready.',
+    '',
+    `  See a face speak   ${url}/${isShown ? `#key=${apiKey}` : ''}`,
+    `  REST and docs      ${url}/docs`,
+    `  API key            ${isShown ? `${apiKey}   (shown this once; it lies ${where})` : where}`,
+    '',
+    '',
+  ].join('\n');
+}
+
+process.stdout.write(READY_JSON ? `${JSON.stringify({ ready: true, url: server.url, apiKey: server.apiKey })}\n` : greeting(server));

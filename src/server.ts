@@ -24,16 +24,26 @@ import { watchMainThread } from './metrics/threads.ts';
 import { native } from './native/addon.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
+const API_KEY_NAME = 'api-key';
 export const DEFAULT_FACES_DIR = path.join(ROOT, 'models/build/faces');
 
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
   readonly apiKey: string;
+  /** Where the key lies; undefined when it came from the settings. */
+  readonly apiKeyFile: string | undefined;
+  /** Whether this start made the key. */
+  readonly isKeyNew: boolean;
   readonly front: Front;
   readonly pool: WorkerPool;
   readonly sessions: SessionService;
   readonly metrics: Metrics;
+  /**
+   * Reads the certificate files again, for new connections. @returns which; undefined where the server does not speak TLS itself.
+   * @throws Error when they cannot be used: then the old certificate stays in use
+   */
+  reloadCertificate(): Promise<{ readonly certificate: string; readonly key: string } | undefined>;
   /** Refuses new sessions, lets running ones finish up to the drain time or until `hurry`, then stops everything. */
   stop(drainMs: number, isHurried?: () => boolean): Promise<void>;
 }
@@ -134,7 +144,9 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
     gauges.inFlight.set(front.requestsInFlight);
   });
 
-  const apiKey = config.BOOTSTRAP_API_KEY ?? await readOrCreate(config.DATA_DIR, 'api-key', () => newSecret('mp_'));
+  const apiKeyFile = config.BOOTSTRAP_API_KEY === undefined ? path.join(config.DATA_DIR, API_KEY_NAME) : undefined;
+  const isKeyNew = apiKeyFile !== undefined && !existsSync(apiKeyFile);
+  const apiKey = config.BOOTSTRAP_API_KEY ?? await readOrCreate(config.DATA_DIR, API_KEY_NAME, () => newSecret('mp_'));
   await front.apiKeys.register(apiKey, 'bootstrap', 'bootstrap');
   const { port } = await front.listen();
   boundPort = port;
@@ -142,7 +154,12 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   const url = `${config.TLS_CERT_FILE === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const service = sessions;
   return {
-    url, port, apiKey, front, pool, sessions: service, metrics,
+    url, port, apiKey, apiKeyFile, isKeyNew, front, pool, sessions: service, metrics,
+    async reloadCertificate() {
+      if (config.TLS_CERT_FILE === undefined) return undefined;
+      await front.reloadCertificate();
+      return { certificate: config.TLS_CERT_FILE, key: config.TLS_KEY_FILE! };
+    },
     async stop(drainMs, isHurried = () => false) {
       await service.drain(drainMs, isHurried);
       await videos?.close();

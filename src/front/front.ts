@@ -118,6 +118,8 @@ export interface Front {
   /** HTTP requests being answered. */
   readonly requestsInFlight: number;
   listen(): Promise<{ port: number }>;
+  /** Reads the certificate files again, for new connections. @throws Error when they cannot be used */
+  reloadCertificate(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -188,6 +190,7 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
       }
       return { port: listener.port };
     },
+    async reloadCertificate() { await listener?.reload(); },
     async close() {
       await listener?.close();
       await stun?.close();

@@ -21,13 +21,17 @@ export interface Listener {
   readonly port: number;
   /** Requests being answered. */
   readonly inFlight: number;
+  /**
+   * Reads the certificate files again: new connections get the new certificate, those that are open go on.
+   * @throws Error when the files cannot be used; the old certificate then stays in use
+   */
+  reload(): Promise<void>;
   /** Takes no new connections, waits for requests in progress up to `graceMs`, then drops what is left. */
   close(graceMs?: number): Promise<void>;
 }
 
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { tls, sockets, exchange } = options;
-  const app = createApp(tls);
   const inFlight = { count: 0 };
   const serve = async (res: HttpResponse, req: HttpRequest): Promise<void> => {
     inFlight.count += 1;
@@ -38,22 +42,45 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     }
   };
   const { admit } = options;
-  if (admit) app.filter((res, change) => { if (Number(change) > 0 && !admit()) res.close(); });
-  app.ws('/*', sockets.behavior((res, req, error) => refuseUpgrade(exchange, res, req, error)));
-  app.any('/*', (res, req) => {
-    if (req.getMethod() === 'options') answerPreflight(exchange, res, req);
-    else if (sockets.has(req.getUrl())) refuseUpgrade(exchange, res, req, new ServiceError('UPGRADE_REQUIRED'));
-    else void serve(res, req);
-  });
-  const socket = await bind(app, options.host, options.port);
+  const create = (): TemplatedApp => {
+    const app = createApp(tls);
+    if (admit) app.filter((res, change) => { if (Number(change) > 0 && !admit()) res.close(); });
+    app.ws('/*', sockets.behavior((res, req, error) => refuseUpgrade(exchange, res, req, error)));
+    app.any('/*', (res, req) => {
+      if (req.getMethod() === 'options') answerPreflight(exchange, res, req);
+      else if (sockets.has(req.getUrl())) refuseUpgrade(exchange, res, req, new ServiceError('UPGRADE_REQUIRED'));
+      else void serve(res, req);
+    });
+    return app;
+  };
+  // The last one listens. An application keeps its certificate: each reload makes one, the earlier ones hold their open connections.
+  const apps = [create()];
+  let socket: us_listen_socket | undefined = await bind(apps[0]!, options.host, options.port);
+  const port = us_socket_local_port(socket);
+  const stopListening = (): void => {
+    if (socket !== undefined) us_listen_socket_close(socket);
+    socket = undefined;
+  };
   return {
-    port: us_socket_local_port(socket),
+    port,
+    async reload() {
+      if (!tls) return;
+      const next = create();
+      stopListening();
+      try {
+        socket = await bind(next, options.host, port);
+        apps.push(next);
+      } catch (error) {
+        socket = await bind(apps.at(-1)!, options.host, port);
+        throw error;
+      }
+    },
     get inFlight() { return inFlight.count; },
     async close(graceMs = 2000) {
-      us_listen_socket_close(socket);
+      stopListening();
       sockets.closeAll(1001, 'SERVER_DRAINING');
       for (let waitedMs = 0; inFlight.count > 0 && waitedMs < graceMs; waitedMs += 10) await sleep(10);
-      app.close();
+      for (const app of apps) app.close();
     },
   };
 }
@@ -67,7 +94,23 @@ function createApp(tls: ListenOptions['tls']): TemplatedApp {
   }
 }
 
-function bind(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
+async function bind(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
+  if (port !== 0) return await bindTo(app, host, port);
+  // A port that the system chose is bound again by its number: only then does uSockets set SO_REUSEADDR, without which `reload` would find
+  // the port taken by the connections that are open.
+  for (let attempt = 1; ; attempt += 1) {
+    const socket = await bindTo(app, host, 0);
+    const chosen = us_socket_local_port(socket);
+    us_listen_socket_close(socket);
+    try {
+      return await bindTo(app, host, chosen);
+    } catch (error) {
+      if (attempt === FREE_PORT_ATTEMPTS) throw error; // somebody took it in between, each time
+    }
+  }
+}
+
+function bindTo(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
   return new Promise((resolve, reject) => {
     // Exclusive, since uWebSockets.js would otherwise share the port in silence with a server that is already there. The declared
     // type lacks the form with both host and options; the binding takes it.
@@ -79,6 +122,7 @@ function bind(app: TemplatedApp, host: string, port: number): Promise<us_listen_
   });
 }
 
+const FREE_PORT_ATTEMPTS = 5;
 const EXCLUSIVE_PORT = 1; // LIBUS_LISTEN_EXCLUSIVE_PORT; the enum that declares it does not exist at run time
 
 /** Answers before anything asynchronous happens, so the response object cannot be gone. */

@@ -4,7 +4,7 @@
 /** @type {Record<string, string>} */
 const BY_CODE = {
   UNREACHABLE: 'The server does not answer. Is it still running? Start it with “npm start” and reload this page.',
-  INVALID_API_KEY: 'The server does not know this API key. It prints the right one when it starts; use “Change key” above.',
+  INVALID_API_KEY: 'The server does not know this API key. The right one lies in the file api-key in the server’s data directory; use “Change key” above.',
   INVALID_FACE_ID: 'This face is gone from the server. Choose another one.',
   INVALID_EMOTION: 'This face has no such emotion.',
   FACE_NOT_READY: 'This face is still being made. It will be ready in a few seconds.',

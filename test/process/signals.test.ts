@@ -1,0 +1,116 @@
+// What signals do to the running server: SIGHUP never kills, a closed terminal drains, and Ctrl-C is one signal however often it arrives.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import tls from 'node:tls';
+import { patience } from '../harness/machine.ts';
+import { ROOT, createToken, startServer, type TestServer } from '../harness/server.ts';
+import { sleep } from '../../src/base/time.ts';
+import { createCertificate } from '../../src/worker/peer/certificate.ts';
+
+async function untilLogged(server: Pick<TestServer, 'logs'>, words: RegExp): Promise<void> {
+  for (let waitedMs = 0; !server.logs.some((line) => words.test(line)); waitedMs += 20) {
+    assert.ok(waitedMs < 5000 * patience(), `not logged: ${words}\n${server.logs.join('\n')}`);
+    await sleep(20);
+  }
+}
+
+async function writeCertificate(folder: string): Promise<{ certFile: string; keyFile: string; fingerprint: string }> {
+  const { der, privateKey } = createCertificate(Date.now());
+  const files = { certFile: path.join(folder, 'cert.pem'), keyFile: path.join(folder, 'key.pem') };
+  await writeFile(files.certFile, `-----BEGIN CERTIFICATE-----\n${der.toString('base64').match(/.{1,64}/g)!.join('\n')}\n-----END CERTIFICATE-----\n`);
+  await writeFile(files.keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  return { ...files, fingerprint: new X509Certificate(der).fingerprint256 };
+}
+
+async function connectTls(port: number): Promise<tls.TLSSocket> {
+  const socket = tls.connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
+async function ask(socket: tls.TLSSocket): Promise<string> {
+  socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  const [reply] = await once(socket, 'data') as [Buffer];
+  return reply.toString('latin1').split('\r\n')[0]!;
+}
+
+test('SIGHUP to a daemon reads the certificate again: new connections get it, open ones go on, a bad one is not taken', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-hup-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const old = await writeCertificate(folder);
+  const server = await startServer({ env: { TLS_CERT_FILE: old.certFile, TLS_KEY_FILE: old.keyFile, LOG_LEVEL: 'info' } });
+  t.after(() => server.stop());
+  const kept = await connectTls(server.port);
+  t.after(() => { kept.destroy(); });
+  assert.equal(kept.getPeerCertificate().fingerprint256, old.fingerprint);
+
+  const renewed = await writeCertificate(folder);
+  server.process.kill('SIGHUP');
+  await untilLogged(server, /read just now/);
+  const fresh = await connectTls(server.port);
+  assert.equal(fresh.getPeerCertificate().fingerprint256, renewed.fingerprint);
+  assert.match(await ask(fresh), / 200 /);
+  assert.match(await ask(kept), / 200 /);
+  fresh.destroy();
+
+  await writeFile(old.certFile, 'not a certificate');
+  server.process.kill('SIGHUP');
+  await untilLogged(server, /could not be read again/);
+  const after = await connectTls(server.port);
+  assert.equal(after.getPeerCertificate().fingerprint256, renewed.fingerprint);
+  after.destroy();
+});
+
+test('SIGHUP to a daemon without a certificate is a line in the log', async (t) => {
+  const server = await startServer();
+  t.after(() => server.stop());
+  server.process.kill('SIGHUP');
+  await untilLogged(server, /SIGHUP: there is no certificate/);
+  assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+});
+
+test('when its terminal is closed the server drains and ends in order, although nobody reads its output', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-tty-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const logFile = path.join(folder, 'log');
+  const command = `exec '${process.execPath}' --disable-warning=ExperimentalWarning src/main.ts 2>'${logFile}'`;
+  const env = {
+    PATH: process.env['PATH'], HOST: '127.0.0.1', MEDIA_HOST: '127.0.0.1', PORT: '0', WORKERS: '1', DRAIN_SECONDS: '0', READY_JSON: '1', DATA_DIR: folder,
+  };
+  const terminal = spawn('script', ['-qfec', command, '/dev/null'], { cwd: ROOT, env, stdio: ['pipe', 'pipe', 'ignore'] });
+  const lines = createInterface({ input: terminal.stdout });
+  for await (const line of lines) if (line.startsWith('{"ready"')) break;
+  terminal.kill('SIGKILL'); // closes the terminal: the kernel sends SIGHUP
+  for (let waitedMs = 0; !/"msg":"stopped"/.test(await readFile(logFile, 'utf8')); waitedMs += 50) {
+    assert.ok(waitedMs < 10_000 * patience(), await readFile(logFile, 'utf8'));
+    await sleep(50);
+  }
+  assert.match(await readFile(logFile, 'utf8'), /"signal":"SIGHUP".*draining/);
+});
+
+test('Ctrl-C that arrives twice at once drains; only a later one ends at once', async (t) => {
+  const server = await startServer({ env: { DRAIN_SECONDS: '20' } });
+  t.after(() => server.stop());
+  const token = await createToken(server);
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/compose/webrtc/p2p?session_token=${token}`);
+  await once(socket, 'open');
+  await sleep(200);
+  const startMs = performance.now();
+  const exited = once(server.process, 'exit');
+  server.process.kill('SIGINT');
+  await sleep(50);
+  server.process.kill('SIGINT');
+  await sleep(1200);
+  assert.equal(server.process.exitCode, null, 'it still drains');
+  server.process.kill('SIGINT');
+  const [code] = await exited as [number | null];
+  assert.equal(code, 0);
+  assert.ok(performance.now() - startMs < 10_000 * patience());
+});
