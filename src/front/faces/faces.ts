@@ -99,7 +99,11 @@ export class Faces {
     const record = await this.#own(ownerId, faceId);
     if (!record) return { status: 'not_found' };
     if (record.status === 'failed') return { status: 'failed', error: record.error ?? 'The face could not be made.' };
-    if (record.status === 'completed') return { status: 'completed', warnings: record.warnings };
+    if (record.status === 'completed') {
+      // Only told: a storage that is away for a while, such as a network file system, brings them back.
+      return await this.#options.blobs.has(assetKey(faceId)) ? { status: 'completed', warnings: record.warnings }
+        : { status: 'failed', error: 'The files of this face are no longer in the storage of the server. Upload the picture again.' };
+    }
     const place = await this.#options.queue.position(faceId);
     if (place !== undefined) return { status: 'pending', queuePosition: place + 1 };
     if (record.status === 'pending' && wallMs() - record.updatedAtMs > LOST_AFTER_MS && !await this.#options.queue.has(faceId)) {

@@ -1,5 +1,5 @@
 // The files of a static video in the blob store: the audio that was sent, the HLS playlist with its segments as they come, and the MP4.
-import { INIT_NAME, PLAYLIST_NAME, playlist, segmentName } from '../../jobs/static/plan.ts';
+import { INIT_NAME, PLAYLIST_NAME, playlist, segmentCount, segmentName } from '../../jobs/static/plan.ts';
 import type { BlobReader, FileBlobs } from '../store/blobs.ts';
 
 const ROOT = 'static';
@@ -30,10 +30,15 @@ export class StaticFiles {
   /** Where the renderer may write the MP4 before it is adopted. Beside its place, so that adopting it is only a new name. */
   mp4Draft(id: string): string { return `${this.#blobs.pathOf(mp4Key(id))}.part`; }
   /** The MP4 is the last file to be put in its place. */
-  async isWhole(id: string): Promise<boolean> {
-    const mp4 = await this.openMp4(id);
-    await mp4?.close();
-    return mp4 !== undefined;
+  isWhole(id: string): Promise<boolean> { return this.#blobs.has(mp4Key(id)); }
+
+  /** Whether every file of a finished video is still there: the storage may lose them behind our back. */
+  async hasAll(id: string, frames: number): Promise<boolean> {
+    if (!await this.isWhole(id)) return false;
+    const names = new Set(await this.#blobs.list(`${ROOT}/${id}/hls`));
+    if (!names.has(PLAYLIST_NAME) || !names.has(INIT_NAME)) return false;
+    for (let index = 0; index < segmentCount(frames); index += 1) if (!names.has(segmentName(index))) return false;
+    return true;
   }
 
   adoptMp4(id: string): Promise<void> { return this.#blobs.adopt(mp4Key(id), this.mp4Draft(id)); }

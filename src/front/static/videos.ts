@@ -70,6 +70,7 @@ const LOST_AFTER_MS = 60_000;
 const words = {
   lostUpload: 'The audio was lost before it was rendered. Send it again.',
   lostJob: 'The request was interrupted. Send the audio again.',
+  lostFiles: 'The files of this video are no longer in the storage of the server. Send the audio again.',
   lostFace: 'The face was deleted before the video was rendered.',
   gaveUp: 'The video could not be rendered: the server failed each time it tried. Send the audio again.',
   slow: 'The audio took too long to decode. Send it as WAV or PCM.',
@@ -145,6 +146,10 @@ export class StaticVideoService implements StaticVideos {
     if (record === undefined) return undefined;
     const { status, error, durationSeconds } = record;
     const progress = status === 'completed' ? 1 : status === 'rendering' ? record.segments / (segmentCount(record.frames) + 1) : 0;
+    if (status === 'completed' && !await this.#files.hasAll(id, record.frames)) {
+      // Only told: a storage that is away for a while, such as a network file system, brings them back.
+      return { status: 'failed', progress: 0, durationSeconds, error: words.lostFiles };
+    }
     if (status === 'completed') return { status, progress, durationSeconds };
     if (status === 'failed') return { status, progress, durationSeconds, error: error ?? words.gaveUp };
     const place = status === 'queued' ? await this.#queue.position(id) : undefined;

@@ -30,6 +30,8 @@ export interface BlobStore {
   /** All of a blob; undefined when there is none. */
   get(key: string): Promise<Buffer | undefined>;
   open(key: string): Promise<BlobReader | undefined>;
+  /** Whether there is such a blob, without opening it. */
+  has(key: string): Promise<boolean>;
   /** A blob, or all blobs below `key/`. */
   delete(key: string): Promise<void>;
   /** Names directly below `prefix/`. */
@@ -94,6 +96,10 @@ export class FileBlobs implements BlobStore {
     const handle = await open(this.#path(key), 'r').catch(absent);
     if (!handle) return undefined;
     return await readerOf(handle);
+  }
+
+  async has(key: string): Promise<boolean> {
+    return (await stat(this.#path(key)).catch(absent))?.isFile() === true;
   }
 
   async delete(key: string): Promise<void> {

@@ -1,6 +1,6 @@
 // Faces, agents, history, static video's shell, the renamed paths and the page, over real HTTP on a real Redis.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { newUuid } from '../../../src/base/ids.ts';
@@ -54,6 +54,14 @@ test('a face is made from a portrait, used while pending, seen by its owner alon
   assert.equal((await server.call('/compose/token', { json: { faceId: id }, key: otherKey })).status, 400);
   assert.equal((await body(await server.call(`/faces/legacy/generation_status?face_id=${id}`, { key: otherKey })))['status'], 'not_found');
   assert.equal((await server.call(`/faces/legacy/${id}`, { method: 'DELETE', key: otherKey })).status, 404);
+
+  const file = path.join(server.dataDir, 'faces', id, 'asset.face');
+  await rename(file, `${file}.aside`);
+  const gone = await untilDone(id);
+  assert.equal(gone['status'], 'failed', 'its files are gone from the disk');
+  assert.match(String(gone['error']), /no longer in the storage.*Upload the picture again/);
+  await rename(`${file}.aside`, file);
+  assert.equal((await untilDone(id))['status'], 'completed');
 
   const preview = Buffer.from(await (await server.call(`/faces/${id}/preview`)).arrayBuffer());
   assert.equal(preview.subarray(0, 3).toString('latin1'), '\xff\xd8\xff');

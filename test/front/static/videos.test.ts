@@ -1,6 +1,6 @@
 // The service of static videos on a real Redis: bounds, expiry, failures in words, what a restart finds.
 import assert from 'node:assert/strict';
-import { access, readFile, readdir, rm } from 'node:fs/promises';
+import { access, readFile, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -124,6 +124,25 @@ test('records and files go when their time is over', { timeout: 30_000 }, async 
   await until(async () => await videos.status(short.id) === undefined);
   await videos.close();
   videos = await open();
+});
+
+test('a finished video whose files are gone says so, and says it is completed when they are back', { timeout: 30_000 }, async () => {
+  const id = await created(2);
+  assert.equal((await over(id)).status, 'completed');
+  const files = ['output.mp4', 'hls/output.m3u8', 'hls/init.mp4', 'hls/segment-0001.m4s'];
+  for (const file of files) {
+    await rename(path.join(folder(id), file), path.join(server.dataDir, 'aside'));
+    const told = await status(id);
+    assert.equal(told?.status, 'failed', file);
+    assert.match(told?.error ?? '', /no longer in the storage.*Send the audio again/);
+    const url = file === 'output.mp4' ? `/static/mp4/${id}/${file}` : `/static/hls/${id}/${file.slice(4)}`;
+    assert.equal((await server.call(url)).status, 404);
+    await rename(path.join(server.dataDir, 'aside'), path.join(folder(id), file));
+    assert.equal((await status(id))?.status, 'completed');
+    assert.equal((await server.call(url)).status, 200);
+  }
+  await rm(folder(id), { recursive: true });
+  assert.equal((await status(id))?.status, 'failed');
 });
 
 /** A video that was accepted by a server that was gone before it began: one that is closed takes no jobs. */
