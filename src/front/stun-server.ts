@@ -60,8 +60,8 @@ export async function startStunServer(
 }
 
 /**
- * @returns undefined for whatever is no Binding request. The answer holds the mapped address alone: 32 bytes
- * (44 with IPv6) to a request of at least 20, which is the least that RFC 8489 allows.
+ * @returns undefined for whatever is no Binding request. The answer holds the mapped address alone: 32
+ * bytes (44 with IPv6) to a request of at least 20, which is the least that RFC 8489 allows.
  */
 export function bindingResponse(message: Uint8Array, address: string, port: number): Buffer | undefined {
   if (message.length < HEADER_BYTES) return undefined;

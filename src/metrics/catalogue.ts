@@ -156,9 +156,16 @@ export const CATALOGUE = {
     { outcome: ['answered', 'rate_limited', 'not_stun', 'send_failed'] },
   ),
   mouthpiece_datagrams_received_total: counter('worker', 'Datagrams that reached a worker\'s socket.'),
-  mouthpiece_datagrams_rejected_total: counter('worker', 'Datagrams thrown away before they could do harm.', { reason: ['unknown_source', 'stun_integrity', 'stun_unknown_user', 'stun_malformed', 'dtls_record', 'dtls_plaintext', 'dtls_renegotiation', 'sctp_malformed', 'srtp_auth', 'rate_limited', 'too_large', 'other'] }),
+  mouthpiece_datagrams_rejected_total: counter('worker', 'Datagrams thrown away before they could do harm.', {
+    reason: [
+      'unknown_source', 'stun_integrity', 'stun_replayed', 'stun_unknown_user', 'stun_malformed',
+      'dtls_record', 'dtls_plaintext', 'dtls_renegotiation', 'sctp_malformed', 'srtp_auth',
+      'rate_limited', 'too_large', 'other',
+    ],
+  }),
   mouthpiece_datagrams_unsent_total: counter(
-    'worker', 'Datagrams that a worker did not send, by reason.', { reason: ['queue_full', 'refused'] },
+    'worker', 'Datagrams that a worker did not send, by reason.',
+    { reason: ['queue_full', 'refused', 'unproven_address'] },
   ),
 
   // ── storage ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -56,7 +56,8 @@ interface Opened { readonly port: number; readonly socket: Socket; readonly coun
 async function openServer(t: TestContext): Promise<Opened> {
   const counted: StunOutcome[] = [];
   const count = (outcome: StunOutcome): void => { counted.push(outcome); };
-  const { made, value } = await socketsMadeBy(() => startStunServer('127.0.0.1', 0, createLogger('silent'), count));
+  const log = createLogger('silent');
+  const { made, value } = await socketsMadeBy(() => startStunServer('127.0.0.1', 0, log, count));
   t.after(() => value!.close());
   return { port: value!.port, socket: made[0]!, counted };
 }

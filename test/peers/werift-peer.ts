@@ -21,6 +21,8 @@ export interface ClientWish {
   readonly certificate?: RTCCertificate;
   readonly video?: boolean;
   readonly audio?: 'recvonly' | 'sendrecv' | 'sendonly' | null;
+  /** The port that the client finds the server at, when there is a relay between them. */
+  readonly relayPort?: number;
 }
 
 /** A werift connection that speaks to loopback only and asks no STUN server. */
@@ -89,7 +91,10 @@ export class Pair {
     const [transport] = pair.client.dtlsTransports;
     transport?.onRtp.subscribe((packet) => { pair.rtp.push(packet); });
     transport?.onRtcp.subscribe((packet) => { pair.rtcp.push(packet); });
-    await pair.client.setRemoteDescription({ type: 'answer', sdp: pair.answer });
+    const { relayPort } = wish;
+    const port = relayPort ?? endpoint.port;
+    const seen = pair.answer.replaceAll(` ${endpoint.port} `, ` ${port} `);
+    await pair.client.setRemoteDescription({ type: 'answer', sdp: seen });
     return pair;
   }
 
@@ -139,6 +144,7 @@ export class Attacker {
   readonly #socket: Socket;
   readonly #port: number;
   readonly replies: Buffer[] = [];
+  sentBytes = 0;
   private constructor(socket: Socket, port: number) {
     this.#socket = socket;
     this.#port = port;
@@ -146,13 +152,17 @@ export class Attacker {
   }
 
   static async against(t: TestContext, endpoint: Endpoint): Promise<Attacker> {
-    const socket = createSocket('udp4');
-    await new Promise<void>((resolve) => { socket.bind(0, '127.0.0.1', resolve); });
-    t.after(() => { socket.close(); });
-    return new Attacker(socket, endpoint.port);
+    return new Attacker(await boundSocket(t), endpoint.port);
   }
 
-  send(data: Buffer): Promise<void> { return new Promise((resolve) => { this.#socket.send(data, this.#port, '127.0.0.1', () => { resolve(); }); }); }
+  get receivedBytes(): number { return this.replies.reduce((sum, { length }) => sum + length, 0); }
+
+  send(data: Buffer): Promise<void> {
+    this.sentBytes += data.length;
+    return new Promise((resolve) => {
+      this.#socket.send(data, this.#port, '127.0.0.1', () => { resolve(); });
+    });
+  }
 }
 
 /** A Binding request as an attacker can make it: any name, any key. */
@@ -176,4 +186,55 @@ export async function openEndpoint(t: TestContext): Promise<{ endpoint: Endpoint
   const { made, value: endpoint } = await socketsMadeBy(() => createEndpoint(options));
   t.after(() => endpoint.close());
   return { endpoint, socket: made[0]! };
+}
+
+/** A NAT between client and endpoint: the endpoint sees an address of the NAT's, which can change. */
+export class Nat {
+  readonly #inside: Socket;
+  readonly #serverPort: number;
+  readonly #t: TestContext;
+  #outside: Socket;
+  #client = { address: '', port: 0 };
+  private constructor(t: TestContext, inside: Socket, outside: Socket, serverPort: number) {
+    this.#t = t;
+    this.#inside = inside;
+    this.#outside = outside;
+    this.#serverPort = serverPort;
+    inside.on('message', (data, from) => {
+      this.#client = from;
+      this.#outside.send(data, this.#serverPort, '127.0.0.1');
+    });
+    this.#listen();
+  }
+
+  static async before(t: TestContext, endpoint: Endpoint): Promise<Nat> {
+    return new Nat(t, await boundSocket(t), await boundSocket(t), endpoint.port);
+  }
+
+  get port(): number { return this.#inside.address().port; }
+  /** What the endpoint sees the client as. */
+  get outsidePort(): number { return this.#outside.address().port; }
+
+  /** From now on the client has another address, and nothing that is sent to the old one arrives. */
+  async rebind(): Promise<void> {
+    this.#outside.removeAllListeners('message');
+    this.#outside = await boundSocket(this.#t);
+    this.#listen();
+  }
+
+  /** Sends to the endpoint from the client's address of now. */
+  send(data: Buffer): void { this.#outside.send(data, this.#serverPort, '127.0.0.1'); }
+
+  #listen(): void {
+    this.#outside.on('message', (data) => {
+      this.#inside.send(data, this.#client.port, this.#client.address);
+    });
+  }
+}
+
+async function boundSocket(t: TestContext): Promise<Socket> {
+  const socket = createSocket('udp4');
+  await new Promise<void>((resolve) => { socket.bind(0, '127.0.0.1', resolve); });
+  t.after(() => { socket.close(); });
+  return socket;
 }

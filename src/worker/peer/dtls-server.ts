@@ -105,6 +105,12 @@ export class DtlsServer {
     this.#nextRetransmitMs = nowMs + this.#retransmitMs;
   }
 
+  /** Sends the current flight again, out of turn: it could not be sent when its time was. */
+  repeatFlight(nowMs: number): void {
+    this.#nowMs = nowMs;
+    this.#sendFlight();
+  }
+
   /** Sends application data; dropped unless connected. */
   send(data: Buffer): void {
     if (this.#state === 'connected' && this.#cipher !== null) this.#listener.send(this.#cipher.seal(CONTENT.data, data));

@@ -9,7 +9,7 @@ import { createCertificate } from './certificate.ts';
 import type { Peer, PeerListener, PeerOptions } from './peer.ts';
 import { REJECT_REASONS, RtcPeer, type PeerHost, type RejectReason } from './rtc-peer.ts';
 import type { Candidate } from './sdp-answer.ts';
-import { newStunView, parseStun } from './stun.ts';
+import { newStunView, parseStun, transactionId } from './stun.ts';
 
 export interface EndpointOptions {
   readonly bindAddress: string;
@@ -27,8 +27,9 @@ export interface EndpointOptions {
  * Why a datagram was not sent: the labels of mouthpiece_datagrams_unsent_total.
  * queue_full: the socket has too much queued.
  * refused: the system did not take it (EMSGSIZE, ENOBUFS, EPERM, no route).
+ * unproven_address: more than three times what came from an address that has answered no check of ours.
  */
-export const UNSENT_REASONS = ['queue_full', 'refused'] as const;
+export const UNSENT_REASONS = ['queue_full', 'refused', 'unproven_address'] as const;
 export type UnsentReason = (typeof UNSENT_REASONS)[number];
 
 /** Datagrams since the start; `rejected` by reason. */
@@ -55,8 +56,6 @@ const MAX_CANDIDATES = 8;
 const SEND_BUFFERS = 64;
 const MAX_QUEUED_BYTES = 1 << 20;
 const SOCKET_BUFFER_BYTES = 4 << 20;
-/** A silent peer's address may be taken over by another: a client that came back from the same port. */
-const ADDRESS_HOLD_MS = 3_000;
 
 export async function createEndpoint(options: EndpointOptions): Promise<Endpoint> {
   const socket = await bind(options);
@@ -100,6 +99,8 @@ class UdpEndpoint implements Endpoint, PeerHost {
   readonly #socket: Socket;
   readonly #byUfrag = new Map<string, RtcPeer>();
   readonly #byAddress = new Map<string, RtcPeer>();
+  /** Checks of ours that wait for a response; a few per address of a peer. */
+  readonly #byTransaction = new Map<string, RtcPeer>();
   readonly #view = newStunView();
   // A datagram that the kernel does not take at once stays with libuv, so a buffer is used again only after many others.
   readonly #buffers = Array.from({ length: SEND_BUFFERS }, () => Buffer.alloc(MAX_DATAGRAM_BYTES));
@@ -171,13 +172,14 @@ class UdpEndpoint implements Endpoint, PeerHost {
     this.#unsentCounters?.[reason].add();
   }
 
-  claimAddress(key: string, peer: RtcPeer, nowMs: number): boolean {
-    const holder = this.#byAddress.get(key);
-    if (holder !== undefined && holder !== peer && nowMs - holder.heardMs < ADDRESS_HOLD_MS) return false;
-    this.#byAddress.set(key, peer);
-    return true;
+  claimAddress(key: string, peer: RtcPeer, isProven: boolean): void {
+    // A client that came back from the same port proves that it has it. A claim may be anybody's.
+    if (isProven || !this.#byAddress.has(key)) this.#byAddress.set(key, peer);
   }
 
+  expectResponse(id: string, peer: RtcPeer): void { this.#byTransaction.set(id, peer); }
+  forgetResponse(id: string): void { this.#byTransaction.delete(id); }
+  onHeldBack(): void { this.#countUnsent('unproven_address'); }
   releaseAddress(key: string, peer: RtcPeer): void { if (this.#byAddress.get(key) === peer) this.#byAddress.delete(key); }
   forget(peer: RtcPeer): void { this.#byUfrag.delete(peer.ufrag); }
   reject(reason: RejectReason): void {
@@ -195,10 +197,11 @@ class UdpEndpoint implements Endpoint, PeerHost {
     if (first === undefined || data.length > MAX_DATAGRAM_BYTES) { this.reject(first === undefined ? 'other' : 'too_large'); return; }
     const nowMs = monotonicMs();
     if (first < 4) { this.#onStun(data, address, port, nowMs); return; }
-    const peer = this.#byAddress.get(`${address}:${port}`);
+    const key = `${address}:${port}`;
+    const peer = this.#byAddress.get(key);
     if (peer === undefined) { this.reject('unknown_source'); return; }
     try {
-      if (first >= 20 && first <= 63) peer.onDtls(data, nowMs);
+      if (first >= 20 && first <= 63) peer.onDtls(data, key, nowMs);
       else if (first < 128 || first > 191 || data.length < 8) this.reject('other');
       // RFC 5761 section 4: packet types 192 to 223 are RTCP
       else if ((data[1] ?? 0) >= 192 && (data[1] ?? 0) <= 223) peer.onRtcp(data, nowMs);
@@ -220,9 +223,13 @@ class UdpEndpoint implements Endpoint, PeerHost {
       }
       return;
     }
-    const peer = this.#byAddress.get(`${address}:${port}`);
-    if (peer === undefined) this.reject('unknown_source');
-    else peer.onStunResponse(data, view, nowMs);
+    // Our own ids cannot be guessed: they tell whom a response is for better than its source does.
+    const peer = this.#byTransaction.get(transactionId(data).toString('latin1'));
+    if (peer === undefined) {
+      this.reject(this.#byAddress.has(`${address}:${port}`) ? 'stun_unknown_user' : 'unknown_source');
+      return;
+    }
+    try { peer.onStunResponse(data, view, address, port, nowMs); } catch (error) { peer.fail(error); }
   }
 }
 

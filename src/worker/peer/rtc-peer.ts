@@ -5,15 +5,17 @@ import type { VideoCodec } from '../../media/coded-frame.ts';
 import type { Certificate } from './certificate.ts';
 import { DataChannelResponder } from './data-channel.ts';
 import { DtlsServer } from './dtls-server.ts';
+import { IcePaths, type StunVerdict } from './ice-paths.ts';
 import { MediaSender } from './media-sender.ts';
 import type { Peer, PeerCloseReason, PeerListener, PeerOptions, PeerStats } from './peer.ts';
 import { planAnswer, writeAnswer, type AnswerPlan, type Candidate } from './sdp-answer.ts';
 import type { SrtpReceiver, SrtpSender } from './srtp.ts';
-import { bindingRequest, bindingSuccess, isAuthentic, transactionId, type StunView } from './stun.ts';
+import type { StunView } from './stun.ts';
 
 /** Why a datagram was dropped: the labels of mouthpiece_datagrams_rejected_total. */
 export const REJECT_REASONS = [
-  'unknown_source', 'stun_integrity', 'stun_unknown_user', 'stun_malformed', 'dtls_record', 'dtls_plaintext', 'dtls_renegotiation', 'sctp_malformed', 'srtp_auth',
+  'unknown_source', 'stun_integrity', 'stun_replayed', 'stun_unknown_user', 'stun_malformed',
+  'dtls_record', 'dtls_plaintext', 'dtls_renegotiation', 'sctp_malformed', 'srtp_auth',
   'rate_limited', 'too_large', 'other',
 ] as const;
 export type RejectReason = (typeof REJECT_REASONS)[number];
@@ -25,31 +27,28 @@ export interface PeerHost {
   readonly wallOffsetMs: number;
   nextBuffer(): Buffer;
   send(datagram: Buffer, length: number, address: string, port: number): void;
-  /** Routes datagrams from an address to `peer`. @returns false when a live peer has it already. */
-  claimAddress(key: string, peer: RtcPeer, nowMs: number): boolean;
+  /** Routes datagrams from an address to `peer`; from another peer's address only when `isProven`. */
+  claimAddress(key: string, peer: RtcPeer, isProven: boolean): void;
   releaseAddress(key: string, peer: RtcPeer): void;
+  /** Routes the response with this transaction id to `peer`. */
+  expectResponse(id: string, peer: RtcPeer): void;
+  forgetResponse(id: string): void;
+  /** A datagram was not sent, since its address has not proven itself. */
+  onHeldBack(): void;
   forget(peer: RtcPeer): void;
   reject(reason: RejectReason): void;
   now(): number;
   onPeerError(error: unknown, sessionId: string): void;
 }
 
-interface Address { readonly key: string; readonly address: string; readonly port: number }
-
-const MAX_ADDRESSES = 8;
 const CONNECT_TIMEOUT_MS = 15_000;
 const SILENCE_TIMEOUT_MS = 8_000;
-/** Silence after which we ask: receivers that send neither reports nor checks of their own do answer one. */
+/** Silence after which we ask each second: receivers that send neither reports nor checks answer. */
 const PROBE_AFTER_MS = 3_000;
-const PROBE_INTERVAL_MS = 1_000;
 /** Four times what a microphone sends in 20 ms packets: room for what a network held back, none for a flood that would be decoded. */
 const MAX_AUDIO_PACKETS_PER_SECOND = 200;
 
 export class RtcPeer implements Peer {
-  // Plain base64 without padding: RFC 8839 allows letters, digits, + and /.
-  readonly ufrag = randomBytes(6).toString('base64');
-  readonly #password = randomBytes(18).toString('base64');
-  readonly #tieBreaker = randomBytes(8);
   readonly #host: PeerHost;
   readonly #options: PeerOptions;
   readonly #listener: PeerListener;
@@ -63,14 +62,13 @@ export class RtcPeer implements Peer {
   #media: MediaSender | null = null;
   #data: DataChannelResponder | null = null;
   #receiver: SrtpReceiver | null = null;
-  readonly #addresses: Address[] = [];
-  #selected: Address | null = null;
-  #isNominated = false;
+  readonly #paths: IcePaths;
+  /** The handshake is done, and waits for an address that has answered. */
+  #keys: readonly [SrtpSender, SrtpReceiver] | null = null;
+  #isFlightHeld = false;
   #answeredMs = 0;
   #iceMs = 0;
   #heardMs = 0;
-  #probeMs = 0;
-  #probeId: Buffer | null = null;
   #audioSecond = 0;
   #audioPackets = 0;
 
@@ -78,13 +76,21 @@ export class RtcPeer implements Peer {
     this.#host = host;
     this.#options = options;
     this.#listener = listener;
+    this.#paths = new IcePaths({
+      send: (datagram, length, address, port) => { host.send(datagram, length, address, port); },
+      claimAddress: (key, isProven) => { host.claimAddress(key, this, isProven); },
+      releaseAddress: (key) => { host.releaseAddress(key, this); },
+      expectResponse: (id) => { host.expectResponse(id, this); },
+      forgetResponse: (id) => { host.forgetResponse(id); },
+      onHeldBack: () => { host.onHeldBack(); },
+    }, () => { this.#onSelected(); });
   }
+
+  get ufrag(): string { return this.#paths.ufrag; }
 
   get videoCodec(): VideoCodec | null { return this.#plan?.videoCodec ?? null; }
   get isConnected(): boolean { return this.#state === 'connected'; }
   get packetizeMs(): number { return this.#media?.packetizeMs ?? 0; }
-  /** When the last authentic datagram came. */
-  get heardMs(): number { return this.#heardMs; }
 
   async answer(offer: Offer): Promise<string> {
     if (this.#state !== 'new') throw new Error('A peer answers one offer.');
@@ -94,19 +100,23 @@ export class RtcPeer implements Peer {
     this.#plan = plan;
     const media = this.#media = new MediaSender(
       plan, { ...this.#options, wallOffsetMs: this.#host.wallOffsetMs, cname }, this.#listener, this.stats,
-      () => this.#host.nextBuffer(), (datagram, length) => { this.#sendSelected(datagram, length); },
+      () => this.#host.nextBuffer(), (datagram, length) => { this.#paths.sendMedia(datagram, length); },
     );
     const dtls = this.#dtls = new DtlsServer(this.#host.certificate, plan.transport.fingerprints, {
-      send: (datagram) => { this.#sendSelected(datagram, datagram.length); },
-      onConnected: (sender, receiver) => { this.#onConnected(sender, receiver); },
+      send: (datagram) => {
+        if (!this.#paths.sendHandshake(datagram, this.#host.now())) this.#isFlightHeld = true;
+      },
+      onConnected: (sender, receiver) => { this.#onHandshakeDone(sender, receiver); },
       onClosed: (reason) => { this.#end(reason); },
       onData: (data) => { if (this.#data?.receive(data) !== true) this.#reject('sctp_malformed'); },
     });
     if (plan.data !== null) this.#data = new DataChannelResponder((packet) => { dtls.send(packet); });
+    this.#paths.setRemote(plan.transport.ufrag, plan.transport.password);
     this.#state = 'answered';
     this.#answeredMs = this.#heardMs = nowMs;
     return writeAnswer(plan, {
-      sessionNumber: String(randomInt(2 ** 47)), ufrag: this.ufrag, password: this.#password, fingerprint: this.#host.certificate.fingerprint,
+      sessionNumber: String(randomInt(2 ** 47)), ufrag: this.ufrag, password: this.#paths.password,
+      fingerprint: this.#host.certificate.fingerprint,
       candidates: this.#host.candidates, cname, streamId: `mouthpiece-${randomBytes(6).toString('hex')}`,
       videoSsrc: media.video?.ssrc ?? 0, videoRtxSsrc: media.video?.rtxSsrc ?? 0, audioSsrc: media.audio?.ssrc ?? 0,
     });
@@ -122,16 +132,21 @@ export class RtcPeer implements Peer {
 
   poll(nowMs: number): void {
     if (this.#state === 'answered') {
+      this.#paths.poll(nowMs);
       this.#dtls?.poll(nowMs);
-      if (nowMs - this.#answeredMs > CONNECT_TIMEOUT_MS) this.#end(this.#selected === null ? 'ice_failed' : 'dtls_failed');
+      if (nowMs - this.#answeredMs > CONNECT_TIMEOUT_MS) this.#end(this.#unfinished());
     } else if (this.#state === 'connected') {
+      this.#paths.poll(nowMs);
       this.#media?.poll(nowMs);
       this.#data?.poll(nowMs);
       const silenceMs = nowMs - this.#heardMs;
-      if (silenceMs > SILENCE_TIMEOUT_MS) this.#end('timeout');
-      else if (silenceMs > PROBE_AFTER_MS && nowMs >= this.#probeMs) this.#probe(nowMs);
+      if (silenceMs > SILENCE_TIMEOUT_MS || !this.#paths.hasConsent(nowMs)) this.#end('timeout');
+      else if (silenceMs > PROBE_AFTER_MS) this.#paths.checkSelected(nowMs);
     }
   }
+
+  /** Which part of a connection did not come up in time. */
+  #unfinished(): PeerCloseReason { return this.#paths.hasPaths ? 'dtls_failed' : 'ice_failed'; }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- the interface leaves room for stacks that close slowly
   async close(): Promise<void> {
@@ -157,9 +172,8 @@ export class RtcPeer implements Peer {
 
   #free(): void {
     this.#state = 'closed';
-    for (const { key } of this.#addresses) this.#host.releaseAddress(key, this);
-    this.#addresses.length = 0;
-    this.#selected = null;
+    this.#paths.close();
+    this.#keys = null;
     this.#dtls = null;
     this.#media = null;
     this.#data = null;
@@ -167,16 +181,28 @@ export class RtcPeer implements Peer {
     this.#host.forget(this);
   }
 
-  #onConnected(sender: SrtpSender, receiver: SrtpReceiver): void {
+  /** The handshake is done. Media waits until an address has answered, which it usually has by then. */
+  #onHandshakeDone(sender: SrtpSender, receiver: SrtpReceiver): void {
+    this.#keys = [sender, receiver];
+    if (this.#paths.isSelected) this.#connect();
+  }
+
+  #connect(): void {
+    if (this.#keys === null) return;
+    const [sender, receiver] = this.#keys;
     const nowMs = this.#host.now();
+    this.#keys = null;
     this.#receiver = receiver;
     this.#state = 'connected';
     this.#media?.start(sender, nowMs);
     this.#listener.onConnected(nowMs, this.#iceMs);
   }
 
-  #sendSelected(datagram: Buffer, length: number): void {
-    if (this.#selected !== null) this.#host.send(datagram, length, this.#selected.address, this.#selected.port);
+  /** An address has answered: what had to wait for that goes out. */
+  #onSelected(): void {
+    if (this.#isFlightHeld) this.#dtls?.repeatFlight(this.#host.now());
+    this.#isFlightHeld = false;
+    this.#connect();
   }
 
   #reject(reason: RejectReason): void {
@@ -186,51 +212,24 @@ export class RtcPeer implements Peer {
 
   // Datagrams that the endpoint found to be for this peer
 
-  /** A Binding request with our ufrag. Nothing is believed or answered before its integrity is proven. */
   onStunRequest(data: Buffer, view: StunView, address: string, port: number, nowMs: number): void {
     if (this.#state === 'new' || this.#state === 'closed') { this.#reject('other'); return; }
-    if (!isAuthentic(data, view, this.#password)) { this.#reject('stun_integrity'); return; }
-    const key = `${address}:${port}`;
-    const from = this.#addresses.find((known) => known.key === key) ?? this.#learn({ key, address, port }, nowMs);
-    if (from === null) { this.#reject('other'); return; }
-    this.#heardMs = nowMs;
-    if (this.#iceMs === 0) this.#iceMs = nowMs;
-    const response = bindingSuccess(data, address, port, this.#password);
-    this.#host.send(response, response.length, address, port);
-    // The client is in control: the pair it nominated last counts, before that the one it checked last.
-    if (view.hasUseCandidate || !this.#isNominated) this.#selected = from;
-    if (view.hasUseCandidate) this.#isNominated = true;
+    const isTaken = this.#onStun(this.#paths.onRequest(data, view, address, port, nowMs), nowMs);
+    if (isTaken && this.#iceMs === 0) this.#iceMs = nowMs;
   }
 
-  #learn(address: Address, nowMs: number): Address | null {
-    if (!this.#host.claimAddress(address.key, this, nowMs)) return null;
-    if (this.#addresses.length >= MAX_ADDRESSES) {
-      const oldest = this.#addresses.findIndex((known) => known !== this.#selected);
-      for (const { key } of this.#addresses.splice(oldest, 1)) this.#host.releaseAddress(key, this);
-    }
-    this.#addresses.push(address);
-    return address;
+  onStunResponse(data: Buffer, view: StunView, address: string, port: number, nowMs: number): void {
+    this.#onStun(this.#paths.onResponse(data, view, address, port, nowMs), nowMs);
   }
 
-  /** RFC 7675 from our side. Signed with the client's password, as the client expects of requests to it. */
-  #probe(nowMs: number): void {
-    const plan = this.#plan;
-    if (plan === null || this.#selected === null) return;
-    this.#probeMs = nowMs + PROBE_INTERVAL_MS;
-    this.#probeId = randomBytes(12);
-    const request = bindingRequest(this.#probeId, `${plan.transport.ufrag}:${this.ufrag}`, plan.transport.password, this.#tieBreaker);
-    this.#sendSelected(request, request.length);
+  #onStun(verdict: StunVerdict, nowMs: number): boolean {
+    if (verdict === 'taken') this.#heardMs = nowMs;
+    else if (verdict !== 'repeated') this.#reject(verdict);
+    return verdict === 'taken';
   }
 
-  onStunResponse(data: Buffer, view: StunView, nowMs: number): void {
-    const isOurs = this.#probeId !== null && transactionId(data).equals(this.#probeId);
-    if (!isOurs) { this.#reject('stun_unknown_user'); return; }
-    if (!isAuthentic(data, view, this.#plan?.transport.password ?? '')) { this.#reject('stun_integrity'); return; }
-    this.#probeId = null;
-    this.#heardMs = nowMs;
-  }
-
-  onDtls(data: Buffer, nowMs: number): void {
+  onDtls(data: Buffer, key: string, nowMs: number): void {
+    this.#paths.onHandshake(key, data.length);
     const verdict = this.#dtls?.receive(data, nowMs) ?? 'other';
     if (verdict === 'taken') this.#heardMs = nowMs;
     else this.#reject(verdict);

@@ -7,7 +7,7 @@ import { monotonicMs } from '../../../src/base/time.ts';
 import { createEndpoint } from '../../../src/worker/peer/endpoint.ts';
 import type { PeerHost } from '../../../src/worker/peer/rtc-peer.ts';
 import {
-  Attacker, credentialsOf, openEndpoint, Pair, stunRequest, until,
+  Attacker, credentialsOf, Nat, openEndpoint, Pair, stunRequest, until,
 } from '../../peers/werift-peer.ts';
 
 const tick = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
@@ -115,7 +115,13 @@ test('an address that another live peer uses cannot be claimed', async (t) => {
   const ufrag = /a=ice-ufrag:(\S+)/.exec(mallory.answer)![1]!;
   const password = /a=ice-pwd:(\S+)/.exec(mallory.answer)![1]!;
   victim.sendRaw(stunRequest(`${ufrag}:x`, password)); // mallory spoofs the victim's address, with her own session's keys
-  await until(() => endpoint.stats.rejected.other >= 1);
+  // The victim gets an answer and a check, and answers no check of another session.
+  await new Promise((resolve) => { setTimeout(resolve, 300); });
+  const before = mallory.peer.stats.packetsReceived + mallory.peer.stats.datagramsRejected;
+  victim.sendRtcp(Buffer.from([0x80, 201, 0, 1, 0, 0, 0, 1]));
+  victim.sendRaw(record(21, 0, Buffer.from([1, 0])));
+  await until(() => victim.peer.stats.packetsReceived > 0 && victim.peer.stats.datagramsRejected > 0);
+  assert.equal(mallory.peer.stats.packetsReceived + mallory.peer.stats.datagramsRejected, before);
   await assertFlows(victim);
   await assertFlows(mallory);
 });
@@ -229,4 +235,63 @@ test('datagrams that the system refuses are counted and end nothing', async (t) 
   socket.emit('error', Object.assign(new Error('ENOBUFS'), { code: 'ENOBUFS' }));
   assert.equal(endpoint.stats.unsent.refused, 3);
   await assertFlows(pair);
+});
+
+/** Sends a frame each 20 ms. @returns how many packets reached the client. */
+async function sendFrames(pair: Pair, frames: number): Promise<number> {
+  const before = pair.rtp.length;
+  for (let frame = 0; frame < frames; frame++) {
+    pair.peer.sendVideo(Buffer.alloc(3_000, 1), 3_000, frame === 0, monotonicMs(), monotonicMs());
+    await new Promise((resolve) => { setTimeout(resolve, 20); });
+  }
+  return pair.rtp.length - before;
+}
+
+test('media does not follow a replayed or captured check, nor is its sender sent much', async (t) => {
+  const { endpoint, socket } = await openEndpoint(t);
+  const arrived: Buffer[] = [];
+  socket.on('message', (data) => { if (data[0] === 0 && data[1] === 1) arrived.push(data); });
+  const pair = await Pair.connect(t, {}, endpoint);
+  const thief = await Attacker.against(t, endpoint);
+  const { ufrag, password } = credentialsOf(pair.answer);
+  const nominating = arrived.filter((data) => data.includes(Buffer.from([0, 0x25, 0, 0])));
+  assert.ok(nominating.length > 0);
+  for (const data of nominating) await thief.send(data);
+  await until(() => endpoint.stats.rejected.stun_replayed === nominating.length);
+  assert.equal(thief.replies.length, 0);
+  thief.sentBytes = 0;
+  await thief.send(stunRequest(`${ufrag}:x`, password)); // one that the thief held back from us
+  await until(() => thief.replies.length >= 2);
+  assert.equal(await sendFrames(pair, 25), 75);
+  await assertFlows(pair);
+  const { receivedBytes, sentBytes } = thief;
+  assert.ok(receivedBytes <= 3 * sentBytes, `${receivedBytes} bytes for ${sentBytes}`);
+});
+
+test('media follows a client to its new address, nominated or not', async (t) => {
+  for (const isNominated of [true, false]) {
+    const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
+    t.after(() => endpoint.close());
+    const nat = await Nat.before(t, endpoint);
+    const pair = await Pair.connect(t, { relayPort: nat.port }, endpoint);
+    const { ufrag, password } = credentialsOf(pair.answer);
+    const client = /a=ice-ufrag:(\S+)/.exec(pair.client.localDescription!.sdp)![1]!;
+    assert.equal(await sendFrames(pair, 2), 6);
+    await nat.rebind();
+    assert.equal(await sendFrames(pair, 2), 0, 'the old address is dead');
+    const startMs = monotonicMs();
+    const checks = setInterval(() => {
+      nat.send(stunRequest(`${ufrag}:${client}`, password, isNominated));
+    }, 500);
+    t.after(() => { clearInterval(checks); });
+    const before = pair.rtp.length;
+    await until(() => {
+      pair.peer.sendVideo(Buffer.alloc(500, 1), 500, true, monotonicMs(), monotonicMs());
+      return pair.rtp.length > before;
+    }, 6_000, 'media at the new address');
+    const tookMs = monotonicMs() - startMs;
+    t.diagnostic(`${isNominated ? 'nominated' : 'not nominated'}: ${tookMs.toFixed(0)} ms`);
+    clearInterval(checks);
+    await assertFlows(pair);
+  }
 });
