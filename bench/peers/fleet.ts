@@ -15,7 +15,13 @@ export interface FleetOptions extends FleetSetUp {
   readonly cpus?: string;
 }
 
-export interface FleetSummary { readonly peers: readonly PeerFigures[]; readonly loopDelayP99Ms: number; readonly cpuSeconds: number }
+export interface FleetSummary {
+  readonly peers: readonly PeerFigures[];
+  /** The same, by the number that `open` gave. */
+  readonly byPeer: ReadonlyMap<number, PeerFigures>;
+  readonly loopDelayP99Ms: number;
+  readonly cpuSeconds: number;
+}
 
 const MAX_TRIES = 40;
 
@@ -114,6 +120,7 @@ export class Fleet {
     const all = await Promise.all(this.processes.map((one) => one.ask<'figures'>({ op: 'figures' })));
     return {
       peers: all.flatMap(({ peers }) => Object.values(peers)),
+      byPeer: new Map(all.flatMap(({ peers }) => Object.entries(peers).map(([id, figures]) => [Number(id), figures] as const))),
       loopDelayP99Ms: Math.max(...all.map(({ loopDelayP99Ms }) => loopDelayP99Ms)),
       cpuSeconds: all.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
     };

@@ -34,7 +34,10 @@ export interface PeerFigures {
   nacks: number; plis: number; packetsMissed: number;
   /** Longest time between two showable frames, and how many such times were over 300 ms. */
   longestGapMs: number; gapsOver300: number;
-  /** Delay of frames above the quickest one, RTP time against arrival: what lateness looks like from outside. */
+  /**
+   * Delay of frames above the quickest one, RTP time against arrival: what lateness looks like from outside. That of frame n (from 0) stands
+   * in place n modulo MAX_KEPT_DELAYS.
+   */
   delaysMs: number[];
   utterances: Utterance[];
   estimateKbps: number;
@@ -49,7 +52,7 @@ const FREEZE_MS = 300;
 const COURSE_MS = 10_000;
 const SETTLED_AFTER_SKIP_MS = 600;
 const GIVE_UP_WAITING_MS = 30_000;
-const MAX_KEPT_DELAYS = 4000;
+export const MAX_KEPT_DELAYS = 4000;
 const MAX_KEPT_FRAMES = 20_000;
 /** Louder than this (of 32768) is sound. Sizes do not tell: for a quarter of a second after speech Opus spends 80 bytes a packet on silence. */
 const AUDIBLE_PEAK = 200;
@@ -225,7 +228,7 @@ export class LightPeer {
     const delayMs = frame.completedMs - ((frame.rtpTimestamp - this.firstTimestamp) | 0) * 1000 / VIDEO_CLOCK;
     this.leastDelayMs = Math.min(this.leastDelayMs, delayMs);
     if (figures.delaysMs.length < MAX_KEPT_DELAYS) figures.delaysMs.push(delayMs - this.leastDelayMs);
-    else figures.delaysMs[figures.frames % MAX_KEPT_DELAYS] = delayMs - this.leastDelayMs;
+    else figures.delaysMs[(figures.frames - 1) % MAX_KEPT_DELAYS] = delayMs - this.leastDelayMs;
     if (this.options.keepFrames && this.kept.length < MAX_KEPT_FRAMES) this.kept.push(frame);
     this.followCourse(frame, delayMs);
   }

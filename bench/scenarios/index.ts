@@ -4,6 +4,7 @@ import { baseline } from './baseline.ts';
 import { capacity } from './capacity.ts';
 import { churn } from './churn.ts';
 import { compare } from './compare.ts';
+import { hostile } from './hostile.ts';
 import { latency } from './latency.ts';
 import { neighbours } from './neighbours.ts';
 import { network } from './network.ts';
@@ -11,4 +12,4 @@ import { rest } from './rest.ts';
 import { soak } from './soak.ts';
 import { staticVideo } from './static.ts';
 
-export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, neighbours, staticVideo, rest, compare, baseline];
+export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, neighbours, staticVideo, rest, hostile, compare, baseline];

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { DOORS } from '../../bench/hostile/doors.ts';
 import { toHtml } from '../../bench/report/html.ts';
 import { type Run, runScenario } from '../../bench/run.ts';
 import { baseline } from '../../bench/scenarios/baseline.ts';
 import { findPython } from '../../bench/baseline/server.ts';
 import { capacity } from '../../bench/scenarios/capacity.ts';
 import { churn } from '../../bench/scenarios/churn.ts';
+import { hostile } from '../../bench/scenarios/hostile.ts';
 import { latency } from '../../bench/scenarios/latency.ts';
 import { neighbours } from '../../bench/scenarios/neighbours.ts';
 import { network } from '../../bench/scenarios/network.ts';
@@ -44,6 +46,11 @@ small(network, { 'perfect: longest gap ms': [30, 2000], 'loss 5 %, jitter 50 ms:
 small(neighbours, { runMs: [0.5, 100], rigP99Ms: [0.5, 500], wav2lipP99Ms: [0.5, 500] });
 small(staticVideo, { realtimeFactor: [0.2, 500], mp4Bytes: [20_000, 10_000_000] });
 small(rest, { 'POST /compose/token per second': [10, 1e6] }, (run) => { assert.deepEqual(broken(run, /wrong answers/), []); });
+small(hostile, { 'calm: fps': [20, 35], 'all: fps': [15, 35], 'all: lost': [0, 0], 'calm again: resident MB': [60, 1000] }, ({ outcome }) => {
+  const [attacks] = outcome.tables;
+  assert.deepEqual(attacks!.rows.slice(0, DOORS.length).map(([door]) => door), DOORS.map(({ name }) => name), 'every door was attacked');
+  for (const [door, , attempted, , saw] of attacks!.rows) assert.ok(Number(attempted) > 0 && saw !== '', `${door}: ${attempted} a second were attempted, and seen was "${saw}"`);
+});
 small(baseline, findPython() === null ? {} : { oursFps: [20, 35], aiortcFps: [15, 35], ratio: [0.05, 20] }, (run) => { if (findPython() === null) assert.match(run.outcome.notes[0]!, /^Skipped/); });
 
 /** A proxy in front of the server that passes all on but /metrics, as operators do. */

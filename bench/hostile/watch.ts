@@ -1,0 +1,207 @@
+// What is watched while a door is attacked: the honest sessions, /healthz, a newcomer, and the server's memory.
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Fleet } from '../peers/fleet.ts';
+import { MAX_KEPT_DELAYS, type PeerFigures } from '../peers/light-peer.ts';
+import type { TalkPlan } from '../peers/protocol.ts';
+import { quantile } from '../report/stats.ts';
+import type { Server } from '../scenario.ts';
+import { Interval, type Scrape, scrape } from '../server-view.ts';
+import { reasonOf } from './door.ts';
+
+/** A conversation of short turns: many utterances begin in a short time, each after silence. */
+const TALK: TalkPlan = { cycleSeconds: 2, speechSeconds: 0.8, pace: 'burst' };
+const HEALTH_EVERY_MS = 50;
+const HEALTH_LIMIT_MS = 5000;
+const RESIDENT_EVERY_MS = 200;
+const MIB = 1024 * 1024;
+
+/** What one phase did to those who meant no harm. Times in milliseconds, sizes in MiB. */
+export interface Seen {
+  readonly seconds: number;
+  /** Frames a second that arrived, of the session that got fewest. */
+  readonly leastFps: number;
+  /** Frame lateness, p99: by the server's own clock, and as it looks from outside, above the quickest frame. */
+  readonly lateMs: number;
+  readonly delayMs: number;
+  /** Speech sent to its first sound arriving, p99 over all sessions, from outside; and audio to lips by the server's ledger. */
+  readonly soundMs: number;
+  readonly lipsMs: number;
+  readonly utterances: number;
+  /** Utterances that were never heard. */
+  readonly unheard: number;
+  readonly lost: readonly string[];
+  readonly healthMs: number;
+  readonly healthFailures: Readonly<Record<string, number>>;
+  /** Token to first frame of one session opened meanwhile; a text when it was turned away. */
+  readonly newcomer: number | string;
+  readonly peakResidentMb: number;
+  readonly interval: Interval;
+}
+
+interface Mark { readonly atMs: number; readonly frames: number; readonly utterances: number }
+
+export class Watch {
+  readonly #server: Server;
+  readonly #fleet: Fleet;
+  readonly #wanted: number;
+  readonly #honest = new Set<number>();
+  readonly #health = new HealthProbe();
+  #peakResidentMb = 0;
+  readonly #sampler: NodeJS.Timeout;
+
+  private constructor(server: Server, fleet: Fleet, wanted: number) {
+    this.#server = server;
+    this.#fleet = fleet;
+    this.#wanted = wanted;
+    this.#health.start(server.url);
+    this.#sampler = setInterval(() => { this.#peakResidentMb = Math.max(this.#peakResidentMb, residentMb(server)); }, RESIDENT_EVERY_MS);
+  }
+
+  /** Opens `wanted` honest sessions and begins to watch. */
+  static async start(server: Server, fleet: Fleet, wanted: number): Promise<Watch> {
+    const watch = new Watch(server, fleet, wanted);
+    await watch.#fillUp();
+    return watch;
+  }
+
+  stop(): void {
+    this.#health.stop();
+    clearInterval(this.#sampler);
+  }
+
+  /** Sessions that were lost are replaced, so that each door is judged by itself. */
+  async #fillUp(): Promise<void> {
+    while (this.#honest.size < this.#wanted) this.#honest.add((await this.#fleet.openPatiently(TALK)).peer);
+  }
+
+  async #figures(): Promise<ReadonlyMap<number, PeerFigures>> { return (await this.#fleet.figures()).byPeer; }
+
+  /** Watches while `work` runs; a newcomer knocks in the middle of it. */
+  async during(seconds: number, work: () => Promise<void>): Promise<Seen> {
+    await this.#fillUp();
+    const before = await scrape(this.#server.url);
+    const marks = new Map<number, Mark>();
+    for (const [id, { frames, utterances }] of await this.#figures()) {
+      if (this.#honest.has(id)) marks.set(id, { atMs: performance.now(), frames, utterances: utterances.length });
+    }
+    this.#health.take();
+    this.#peakResidentMb = residentMb(this.#server);
+    const newcomer = delay(seconds * 300).then(() => this.#newcomer());
+    await work();
+    const figures = await this.#figures();
+    const endMs = performance.now();
+    const { times, failures } = this.#health.take();
+    const arrived = [...marks].map(([id, mark]) => phaseOf(figures.get(id)!, mark, endMs));
+    const lost = await this.#forgetLost(figures);
+    // While nobody attacks any more: what the server counts is asked for, and must come.
+    const interval = new Interval(before, await scrapePatiently(this.#server.url));
+    const sounds = arrived.flatMap(({ soundsMs }) => soundsMs);
+    return {
+      seconds: interval.seconds,
+      leastFps: Math.min(...arrived.map(({ fps }) => fps)),
+      lateMs: interval.quantile('mouthpiece_frame_lateness_seconds', 0.99) * 1000,
+      delayMs: quantile(arrived.flatMap(({ delaysMs }) => delaysMs), 0.99),
+      soundMs: quantile(sounds, 0.99),
+      lipsMs: interval.quantile('mouthpiece_audio_to_lips_seconds', 0.99) * 1000,
+      utterances: sounds.length, unheard: arrived.reduce((sum, { unheard }) => sum + unheard, 0),
+      lost, healthMs: quantile(times, 0.99), healthFailures: failures, newcomer: await newcomer, peakResidentMb: this.#peakResidentMb, interval,
+    };
+  }
+
+  async #newcomer(): Promise<number | string> {
+    try {
+      const { peer, figures } = await this.#fleet.open();
+      await this.#fleet.close(peer);
+      return figures.setUp.firstFrame;
+    } catch (error) {
+      return reasonOf(error);
+    }
+  }
+
+  /** @returns how each lost session ended */
+  async #forgetLost(figures: ReadonlyMap<number, PeerFigures>): Promise<string[]> {
+    const lost: string[] = [];
+    for (const id of this.#honest) {
+      const { state, ending } = figures.get(id)!;
+      if (state === 'live') continue;
+      lost.push(ending ?? 'unknown');
+      this.#honest.delete(id);
+      await this.#fleet.close(id);
+    }
+    return lost;
+  }
+}
+
+/** A peer's figures since `mark`. */
+function phaseOf(figures: PeerFigures, mark: Mark, endMs: number): { fps: number; delaysMs: number[]; soundsMs: number[]; unheard: number } {
+  const { frames, delaysMs, utterances } = figures;
+  const first = Math.max(mark.frames, frames - MAX_KEPT_DELAYS);
+  const spoken = utterances.slice(mark.utterances);
+  const soundsMs = spoken.flatMap(({ sentMs, audibleMs }) => audibleMs === null ? [] : [audibleMs - sentMs]);
+  // The last one may have been sent a moment ago.
+  const unheard = spoken.slice(0, -1).filter(({ audibleMs }) => audibleMs === null).length;
+  return {
+    fps: (frames - mark.frames) / ((endMs - mark.atMs) / 1000),
+    delaysMs: Array.from({ length: frames - first }, (_, index) => delaysMs[(first + index) % MAX_KEPT_DELAYS]!),
+    soundsMs, unheard,
+  };
+}
+
+/** The server may need a moment after an attack. @throws Error when it does not recover */
+async function scrapePatiently(url: string): Promise<Scrape> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await scrape(url);
+    } catch (error) {
+      if (tries === 5) throw error;
+      await delay(500);
+    }
+  }
+}
+
+/** Resident size of the whole process, its workers included; NaN when it is gone. */
+export function residentMb({ pid }: Server): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * 4096 / MIB;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** Asks /healthz again and again, on a connection of its own each time, as a balancer does. */
+class HealthProbe {
+  #times: number[] = [];
+  #failures = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  start(url: string): void { this.#timer = setInterval(() => { this.#ask(url); }, HEALTH_EVERY_MS); }
+  stop(): void { clearInterval(this.#timer); }
+
+  /** What was seen since the last call. */
+  take(): { times: number[]; failures: Record<string, number> } {
+    const seen = { times: this.#times, failures: Object.fromEntries(this.#failures) };
+    this.#times = [];
+    this.#failures = new Map();
+    return seen;
+  }
+
+  #ask(url: string): void {
+    const startMs = performance.now();
+    const failed = (why: string): void => {
+      this.#failures.set(why, (this.#failures.get(why) ?? 0) + 1);
+      // A probe that was not answered counts with the time that it waited.
+      this.#times.push(performance.now() - startMs);
+    };
+    const request = http.get(`${url}/healthz`, { agent: false, timeout: HEALTH_LIMIT_MS }, (response) => {
+      response.resume();
+      response.once('end', () => {
+        if (response.statusCode === 200) this.#times.push(performance.now() - startMs);
+        else failed(String(response.statusCode));
+      });
+    });
+    request.once('timeout', () => { request.destroy(new Error('no answer in 5 s')); });
+    request.once('error', (error) => { failed(reasonOf(error)); });
+  }
+}
