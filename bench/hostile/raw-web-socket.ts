@@ -114,6 +114,7 @@ export class RawWebSocket {
     else if (opcode === OPCODE.close) {
       this.#closeReason = `close ${length >= 2 ? payload.readUInt16BE(0) : 1005} ${payload.toString('utf8', 2)}`.trim();
       this.#socket.end(frame(payload.subarray(0, 2), OPCODE.close));
+      this.#ended(this.#closeReason);
     }
     return start + length;
   }

@@ -14,6 +14,7 @@ import { reasonOf } from './door.ts';
 const TALK: TalkPlan = { cycleSeconds: 2, speechSeconds: 0.8, pace: 'burst' };
 const HEALTH_EVERY_MS = 50;
 const HEALTH_LIMIT_MS = 5000;
+const [NEWCOMER_TRIES, NEWCOMER_PAUSE_MS] = [6, 500];
 const RESIDENT_EVERY_MS = 200;
 const MIB = 1024 * 1024;
 
@@ -25,11 +26,11 @@ export interface Seen {
   /** Frame lateness, p99: by the server's own clock, and as it looks from outside, above the quickest frame. */
   readonly lateMs: number;
   readonly delayMs: number;
-  /** Speech sent to its first sound arriving, p99 over all sessions, from outside; and audio to lips by the server's ledger. */
-  readonly soundMs: number;
+  /** Speech sent to SPEAK arriving, p99 over all sessions, from outside; and audio to lips by the server's ledger. */
+  readonly speakMs: number;
   readonly lipsMs: number;
   readonly utterances: number;
-  /** Utterances that were never heard. */
+  /** Utterances that never began to be spoken. */
   readonly unheard: number;
   readonly lost: readonly string[];
   readonly healthMs: number;
@@ -97,26 +98,30 @@ export class Watch {
     const lost = await this.#forgetLost(figures);
     // While nobody attacks any more: what the server counts is asked for, and must come.
     const interval = new Interval(before, await scrapePatiently(this.#server.url));
-    const sounds = arrived.flatMap(({ soundsMs }) => soundsMs);
+    const spoken = arrived.flatMap(({ speakMs }) => speakMs);
     return {
       seconds: interval.seconds,
       leastFps: Math.min(...arrived.map(({ fps }) => fps)),
       lateMs: interval.quantile('mouthpiece_frame_lateness_seconds', 0.99) * 1000,
       delayMs: quantile(arrived.flatMap(({ delaysMs }) => delaysMs), 0.99),
-      soundMs: quantile(sounds, 0.99),
+      speakMs: quantile(spoken, 0.99),
       lipsMs: interval.quantile('mouthpiece_audio_to_lips_seconds', 0.99) * 1000,
-      utterances: sounds.length, unheard: arrived.reduce((sum, { unheard }) => sum + unheard, 0),
+      utterances: spoken.length, unheard: arrived.reduce((sum, { unheard }) => sum + unheard, 0),
       lost, healthMs: quantile(times, 0.99), healthFailures: failures, newcomer: await newcomer, peakResidentMb: this.#peakResidentMb, interval,
     };
   }
 
+  /** Clients try again when they are told that there is no room at this moment. */
   async #newcomer(): Promise<number | string> {
-    try {
-      const { peer, figures } = await this.#fleet.open();
-      await this.#fleet.close(peer);
-      return figures.setUp.firstFrame;
-    } catch (error) {
-      return reasonOf(error);
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const { peer, figures } = await this.#fleet.open();
+        await this.#fleet.close(peer);
+        return figures.setUp.firstFrame;
+      } catch (error) {
+        if (tries === NEWCOMER_TRIES || !String(error).includes('SERVER_OVERLOADED')) return reasonOf(error);
+        await delay(NEWCOMER_PAUSE_MS);
+      }
     }
   }
 
@@ -135,17 +140,17 @@ export class Watch {
 }
 
 /** A peer's figures since `mark`. */
-function phaseOf(figures: PeerFigures, mark: Mark, endMs: number): { fps: number; delaysMs: number[]; soundsMs: number[]; unheard: number } {
+function phaseOf(figures: PeerFigures, mark: Mark, endMs: number): { fps: number; delaysMs: number[]; speakMs: number[]; unheard: number } {
   const { frames, delaysMs, utterances } = figures;
   const first = Math.max(mark.frames, frames - MAX_KEPT_DELAYS);
   const spoken = utterances.slice(mark.utterances);
-  const soundsMs = spoken.flatMap(({ sentMs, audibleMs }) => audibleMs === null ? [] : [audibleMs - sentMs]);
+  const waitsMs = spoken.flatMap(({ sentMs, speakMs }) => speakMs === null ? [] : [speakMs - sentMs]);
   // The last one may have been sent a moment ago.
-  const unheard = spoken.slice(0, -1).filter(({ audibleMs }) => audibleMs === null).length;
+  const unheard = spoken.slice(0, -1).filter(({ speakMs }) => speakMs === null).length;
   return {
     fps: (frames - mark.frames) / ((endMs - mark.atMs) / 1000),
     delaysMs: Array.from({ length: frames - first }, (_, index) => delaysMs[(first + index) % MAX_KEPT_DELAYS]!),
-    soundsMs, unheard,
+    speakMs: waitsMs, unheard,
   };
 }
 

@@ -57,7 +57,7 @@ function openUdp(address: string): Promise<Socket> {
 }
 
 /** A connection that stops between the server's first flight and its own second is held for so long. */
-const HELD_MS = 700;
+const HELD_MS = 250;
 
 async function halfHandshake(attack: Attack, tokens: Tokens, identity: ReturnType<typeof createCertificate>): Promise<void> {
   const token = tokens.take();
