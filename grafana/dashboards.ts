@@ -12,7 +12,7 @@ const overview: Dashboard = {
         stat('Ready', 'bool_yes_no', 'Whether every server answers /readyz with 200. A server that drains is not ready on purpose.', `min(${metric('mouthpiece_ready')})`, { thresholds: falling(0.5, 1) }),
         stat('Sessions', 'short', 'Sessions now, of every kind and state.', `sum(${metric('mouthpiece_sessions')})`, { more: 'mouthpiece-live' }),
         stat('Speaking', 'short', 'Sessions whose face is speaking now: these cost the CPU.', `sum(${metric('mouthpiece_sessions', 'state="speaking"')})`, { more: 'mouthpiece-live' }),
-        stat('Room left', 'short', 'Sessions like the present ones that the workers could still take before placement refuses.', 'sum(mouthpiece:room_left:sessions{instance=~"$instance"})', { thresholds: falling(2, 5), more: 'mouthpiece-workers' }),
+        stat('Room left', 'short', 'Sessions that the workers would still take before placement refuses. 0: full, and /readyz says so.', `sum(${metric('mouthpiece_room_sessions')})`, { thresholds: falling(2, 5), more: 'mouthpiece-workers' }),
         stat('Audio to lips, p99', 's', 'From the arrival of speech to the first frame with moving lips leaving. Objective: 99 % within 120 ms.', quantile(0.99, 'mouthpiece_audio_to_lips_seconds'), { thresholds: rising(0.07, 0.12), more: 'mouthpiece-live' }),
         stat('Frames on time', 'percentunit', 'Share of frames that left within 15 ms of their time. Objective: 99 %.', `${sumBy('', rate('mouthpiece_frame_lateness_seconds_bucket', 'le="0.015"'))} / ${sumBy('', rate('mouthpiece_frame_lateness_seconds_count'))}`, { thresholds: falling(0.98, 0.99), more: 'mouthpiece-live' }),
         stat('Set-up, p99', 's', 'From a client\'s offer to the first frame sent. Objective: 99 % within 500 ms.', quantile(0.99, 'mouthpiece_session_setup_seconds', '', 'step="total"'), { thresholds: rising(0.3, 0.5), more: 'mouthpiece-live' }),
@@ -134,6 +134,7 @@ const workers: Dashboard = {
     {
       title: 'Per core',
       panels: [
+        timeseries('Room left', 'short', 'Sessions that each server would still take. At 0 it refuses with SERVER_OVERLOADED: send people to another one.', [{ expr: metric('mouthpiece_room_sessions'), legend: '{{instance}}' }], { min: 0 }),
         timeseries('Load', 'percentunit', 'Share of its core that each worker used over the last second, and the limit above which it takes no more sessions.', [...worker(metric('mouthpiece_worker_load_ratio')), { expr: `max(${metric('mouthpiece_worker_load_limit_ratio')})`, legend: 'limit' }], { min: 0, max: 1, thresholds: rising(0.7, 0.8) }),
         timeseries('CPU', 'percentunit', 'CPU time of each worker thread, in cores.', worker(rate('mouthpiece_worker_cpu_seconds_total')), { min: 0 }),
         timeseries('Sessions', 'short', 'Sessions on each worker, and the most it takes.', [...worker(`sum without (state) (${metric('mouthpiece_worker_sessions')})`), { expr: `max(${metric('mouthpiece_worker_sessions_limit')})`, legend: 'limit' }], { min: 0 }),

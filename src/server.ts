@@ -105,6 +105,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       }),
       admit: () => descriptors.admit(),
       canPlace: () => sessions?.canPlace ?? false,
+      room: () => sessions?.room ?? 0,
       draining: () => sessions?.isDraining ?? false,
       models: pool.renderers,
       readiness: { workers: () => pool.size > 0 },
@@ -133,12 +134,15 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
 
   const gauges = {
     ready: metrics.gauge('mouthpiece_ready'), draining: metrics.gauge('mouthpiece_draining'),
+    room: metrics.gauge('mouthpiece_room_sessions'),
     sockets: metrics.gauge('mouthpiece_websocket_connections'), pending: metrics.gauge('mouthpiece_history_pending_records'), inFlight: metrics.gauge('mouthpiece_http_requests_in_flight'),
   };
   metrics.onScrape(() => {
     const isDraining = sessions?.isDraining ?? false;
     gauges.draining.set(isDraining ? 1 : 0);
-    gauges.ready.set(store.ready && pool.size > 0 && !isDraining ? 1 : 0);
+    const isReady = store.ready && pool.size > 0 && !isDraining;
+    gauges.ready.set(isReady ? 1 : 0);
+    gauges.room.set(isReady ? sessions?.room ?? 0 : 0);
     gauges.sockets.set(front.sockets.connections);
     gauges.pending.set(recorder.pendingCount);
     gauges.inFlight.set(front.requestsInFlight);

@@ -39,7 +39,7 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
   const listener = await listen({
     host: '127.0.0.1', port: 0, sockets: new SocketRoutes({ allowedOrigins: [], maxConnections: 1, log }),
     exchange: {
-      router: new Router([...historyRoutes(history), ...systemRoutes({ readiness: { redis: () => opened.store.ping() }, metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }) })]),
+      router: new Router([...historyRoutes(history), ...systemRoutes({ room: () => 1, readiness: { redis: () => opened.store.ping() }, metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }) })]),
       bodyBudget: new BodyBudget(), bodyPace: BODY_PACE,
       log, apiKeyHeaders: ['x-service-api-key'], secure: false, onRequest: () => {}, authenticate: () => Promise.resolve({ ownerId: OWNER, keyId: 'k', keyName: 'n' }),
     },

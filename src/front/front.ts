@@ -75,6 +75,8 @@ export interface FrontDeps {
   /** Names this server, across restarts. */
   readonly serverId: string;
   readonly canPlace: () => boolean;
+  /** Sessions that may still come; unset: 1 while `canPlace`. */
+  readonly room?: () => number;
   readonly draining: () => boolean;
   readonly models: readonly string[];
   /** Beside those of the front itself (redis, accepting). */
@@ -162,7 +164,7 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
     ...sessionRoutes(deps.sessionStats ?? (() => Promise.resolve(null))),
     ...autoRoutes({ agents: new Agents<AgentFields>(store), tokens: new AutoTokens(store, await SecretBox.open(config.secretsKey, config.dataDir, store)), serviceVersion: FACE_SERVICE_VERSION }),
     ...integrationRoutes(),
-    ...systemRoutes({ readiness: { redis: () => store.ping(), accepting: () => !deps.draining(), ...deps.readiness }, metrics: deps.metrics }),
+    ...systemRoutes({ readiness: { redis: () => store.ping(), accepting: () => !deps.draining(), ...deps.readiness }, room: deps.room ?? (() => deps.canPlace() ? 1 : 0), metrics: deps.metrics }),
   ];
   const routes = [...api, ...documentRoutes(api, { version: config.version, apiKeyHeader: apiKeyHeaders[0] ?? 'x-service-api-key' })];
   const bodyBudget = new BodyBudget();

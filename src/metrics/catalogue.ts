@@ -65,6 +65,7 @@ export const CATALOGUE = {
   // ── process and build ──────────────────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_build_info: gauge('front', 'Always 1; the labels say what runs.', { version: { atMost: 1 }, commit: { atMost: 1 }, node: { atMost: 1 } }),
   mouthpiece_ready: gauge('front', '1 while /readyz is green.'),
+  mouthpiece_room_sessions: gauge('front', 'Sessions that the workers would still take, as placement reckons: by promised load and by the limit. 0 while not ready.'),
   mouthpiece_draining: gauge('front', '1 from the first SIGTERM on.'),
   mouthpiece_errors_total: counter('front', 'Errors that were our fault or cost a session, by code of the error table.', { code: ERROR_CODE }),
   mouthpiece_scrape_duration_seconds: histogram('front', 'Time to write one answer of /metrics.', [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05]),

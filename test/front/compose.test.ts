@@ -68,6 +68,17 @@ test('a wrong key, no key, no room, draining and too many sessions are 4xx with 
   assert.deepEqual(await refusal(), [429, 'SERVER_OVERLOADED']);
   assert.equal((await server.call('/readyz')).status, 503);
   state.draining = false;
+  const readiness = async (query: string): Promise<unknown[]> => {
+    const answer = await server.call(`/readyz${query}`, { key: null });
+    const { ready, full, room } = await answer.json() as Record<string, unknown>;
+    return [answer.status, ready, full, room];
+  };
+  assert.deepEqual(await readiness('?full=503'), [200, true, false, 1]);
+  state.room = false;
+  assert.deepEqual(await readiness(''), [200, true, true, 0]);
+  assert.deepEqual(await readiness('?full=503'), [503, true, true, 0]);
+  assert.deepEqual((await server.call('/readyz?full=yes')).status, 422);
+  state.room = true;
   const { keyId } = await server.front.apiKeys.authenticate(server.key);
   await server.front.quota.acquire(keyId, 'one');
   assert.deepEqual(await (await server.call('/ratelimiter/sessions')).json(), { currentUsage: 1 });

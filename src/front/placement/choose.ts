@@ -36,6 +36,13 @@ export const hasRoom = (worker: WorkerView, limits: PlacementLimits, renderer = 
   // A worker takes its first session even where a slow core makes the estimate look hopeless.
   && (worker.sessions === 0 || (promised(worker) + worker.costPerSession + worker.extraCost.get(renderer)! <= limits.maxLoad && !isLate(worker, limits)));
 
+/** Sessions of the built-in renderer that the worker would still take, one after another, by what is known now. */
+export function roomOn(worker: WorkerView, limits: PlacementLimits): number {
+  if (!hasRoom(worker, limits)) return 0;
+  const byLoad = Math.floor((limits.maxLoad - worker.extraPromised) / worker.costPerSession) - worker.sessions;
+  return Math.max(1, Math.min(byLoad, limits.maxSessionsPerWorker - worker.sessions));
+}
+
 /** @returns the worker with the least promised load that has room for a session with this renderer, or null: refuse. */
 export function choose<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits, renderer = 'rig'): T | null {
   let best: T | null = null;

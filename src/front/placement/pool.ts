@@ -5,7 +5,7 @@ import type { Metrics } from '../../metrics/registry.ts';
 import { createSheet } from '../../metrics/sheet.ts';
 import { native } from '../../native/addon.ts';
 import type { Wav2LipOptions } from '../../worker/wav2lip/messages.ts';
-import { type PlacementLimits, choose } from './choose.ts';
+import { type PlacementLimits, choose, roomOn } from './choose.ts';
 import { leavesCpus, mapCpus } from './cpu-map.ts';
 import { type HandleBirth, WorkerHandle } from './worker-handle.ts';
 
@@ -60,6 +60,11 @@ export class WorkerPool {
 
   /** The worker for the next session, or null: there is no room. */
   place(renderer = 'rig'): WorkerHandle | null { return this.isStopping ? null : choose(this.handles, this.options, renderer); }
+
+  /** Sessions that the workers would still take; 0 exactly where `place` finds none. */
+  get room(): number {
+    return this.isStopping ? 0 : this.handles.reduce((sum, handle) => sum + roomOn(handle, this.options), 0);
+  }
 
   /** Renderers that sessions may ask for: those some worker has. */
   get renderers(): string[] { return [...new Set(this.handles.flatMap((handle) => [...handle.extraCost.keys()]))]; }

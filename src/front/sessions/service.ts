@@ -108,6 +108,8 @@ export class SessionService {
   }
 
   get size(): number { return this.entries.size; }
+  /** Sessions that may still come. */
+  get room(): number { return this.isDraining ? 0 : this.options.pool.room; }
   get canPlace(): boolean { return !this.isDraining && this.options.pool.place() !== null; }
 
   // ── sockets ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type WorkerView, choose } from '../../../src/front/placement/choose.ts';
+import { type WorkerView, choose, roomOn } from '../../../src/front/placement/choose.ts';
 import { leavesCpus, mapCpus, spareCpus } from '../../../src/front/placement/cpu-map.ts';
 
 const limits = { maxSessionsPerWorker: 10, maxLoad: 0.85 };
@@ -25,6 +25,18 @@ test('of a burst as many are taken as could all speak, before the worker has sai
     let sessions = 0;
     while (sessions < 50 && choose([worker(0, { sessions, costPerSession, load: 0.01 })], { ...limits, maxSessionsPerWorker: 50 }) !== null) sessions += 1;
     assert.equal(sessions, fit);
+  }
+});
+
+test('the room that is told is what placement then admits', () => {
+  const views: Partial<WorkerView>[] = [
+    {}, { costPerSession: 2 }, { sessions: 3, load: 0.4 }, { sessions: 4, costPerSession: 0.15 }, { sessions: 5, costPerSession: 0.15 },
+    { sessions: 2, extraPromised: 0.5 }, { isReady: false }, { sessions: 2, latenessP99Ms: 20, load: 0.5 }, { sessions: 10 }, { costPerSession: 0.052 },
+  ];
+  for (const view of views) {
+    let admitted = 0;
+    while (choose([worker(0, { ...view, sessions: (view.sessions ?? 0) + admitted })], limits) !== null) admitted += 1;
+    assert.equal(roomOn(worker(0, view), limits), admitted, JSON.stringify(view));
   }
 });
 
