@@ -9,14 +9,17 @@ const overview: Dashboard = {
     {
       title: 'Now',
       panels: [
-        stat('Ready', 'bool_yes_no', 'Whether every server answers /readyz with 200. A server that drains is not ready on purpose.', `min(${metric('mouthpiece_ready')})`, { thresholds: falling(0.5, 1) }),
+        stat('Ready', 'bool_yes_no', 'Whether every server answers /readyz with 200. A server that drains is not ready on purpose.', `min(${metric('mouthpiece_ready')})`, { width: 2, thresholds: falling(0.5, 1) }),
         stat('Sessions', 'short', 'Sessions now, of every kind and state.', `sum(${metric('mouthpiece_sessions')})`, { more: 'mouthpiece-live' }),
-        stat('Speaking', 'short', 'Sessions whose face is speaking now: these cost the CPU.', `sum(${metric('mouthpiece_sessions', 'state="speaking"')})`, { more: 'mouthpiece-live' }),
+        stat('Speaking', 'short', 'Sessions whose face is speaking now: these cost the CPU.', `sum(${metric('mouthpiece_sessions', 'state="speaking"')})`, { width: 2, more: 'mouthpiece-live' }),
         stat('Room left', 'short', 'Sessions that the workers would still take before placement refuses. 0: full, and /readyz says so.', `sum(${metric('mouthpiece_room_sessions')})`, { thresholds: falling(2, 5), more: 'mouthpiece-workers' }),
-        stat('Audio to lips, p99', 's', 'From the arrival of speech to the first frame with moving lips leaving. Objective: 99 % within 120 ms.', quantile(0.99, 'mouthpiece_audio_to_lips_seconds'), { thresholds: rising(0.07, 0.12), more: 'mouthpiece-live' }),
-        stat('Frames on time', 'percentunit', 'Share of frames that left within 15 ms of their time. Objective: 99 %.', `${sumBy('', rate('mouthpiece_frame_lateness_seconds_bucket', 'le="0.015"'))} / ${sumBy('', rate('mouthpiece_frame_lateness_seconds_count'))}`, { thresholds: falling(0.98, 0.99), more: 'mouthpiece-live' }),
+        stat('Bursts to lips, p99', 's', 'From the arrival of speech that comes faster than real time to the first frame with moving lips leaving. Objective: 99 % within 120 ms.',
+          quantile(0.99, 'mouthpiece_audio_to_lips_seconds', '', 'pace="burst"'), { thresholds: rising(0.07, 0.12), more: 'mouthpiece-live' }),
+        stat('Paced speech to lips, p99', 's', 'The same for speech that comes in real time: its look-ahead of 60 ms has to come in first. Objective: 99 % within 200 ms.',
+          quantile(0.99, 'mouthpiece_audio_to_lips_seconds', '', 'pace="paced"'), { thresholds: rising(0.15, 0.2), more: 'mouthpiece-live' }),
+        stat('Frames on time', 'percentunit', 'Share of frames that left within 15 ms of their time. Objective: 99 %.', `${sumBy('', rate('mouthpiece_frame_lateness_seconds_bucket', 'le="0.015"'))} / (${sumBy('', rate('mouthpiece_frame_lateness_seconds_count'))} > 0)`, { thresholds: falling(0.98, 0.99), more: 'mouthpiece-live' }),
         stat('Set-up, p99', 's', 'From a client\'s offer to the first frame sent. Objective: 99 % within 500 ms.', quantile(0.99, 'mouthpiece_session_setup_seconds', '', 'step="total"'), { thresholds: rising(0.3, 0.5), more: 'mouthpiece-live' }),
-        stat('Alerts firing', 'short', 'Alert rules of this project that fire now; each names its runbook.', 'count(ALERTS{alertstate="firing",alertname=~"Mouthpiece.*"}) or vector(0)', { thresholds: rising(1, 1) }),
+        stat('Alerts firing', 'short', 'Alert rules of this project that fire now; each names its runbook.', 'count(ALERTS{alertstate="firing",alertname=~"Mouthpiece.*"}) or vector(0)', { width: 2, thresholds: rising(1, 1) }),
       ],
     },
     {
@@ -64,7 +67,10 @@ const live: Dashboard = {
       title: 'Speech to lips',
       panels: [
         heatmap('Audio to lips', 's', 'Every utterance: from the arrival of its first speech to its first frame with moving lips leaving. A second band tells of a second population, for instance clients that pace their audio.', buckets('mouthpiece_audio_to_lips_seconds')),
-        timeseries('Audio to lips, by input', 's', 'Median and 99th percentile. Objective: 99 % within 120 ms.', [{ expr: quantile(0.5, 'mouthpiece_audio_to_lips_seconds', 'input'), legend: 'p50 {{input}}' }, { expr: quantile(0.99, 'mouthpiece_audio_to_lips_seconds', 'input'), legend: 'p99 {{input}}' }], { width: 6, height: 8, thresholds: rising(0.07, 0.12), min: 0 }),
+        timeseries('Audio to lips, by pace', 's', 'Median and 99th percentile. Objectives: 99 % of bursts within 120 ms, of paced speech within 200 ms. A user\'s own network looks further ahead and has none.', [
+          { expr: quantile(0.5, 'mouthpiece_audio_to_lips_seconds', 'pace, input'), legend: 'p50 {{pace}}, {{input}}' },
+          { expr: quantile(0.99, 'mouthpiece_audio_to_lips_seconds', 'pace, input'), legend: 'p99 {{pace}}, {{input}}' },
+        ], { width: 6, height: 8, thresholds: rising(0.12, 0.2), min: 0 }),
         timeseries('Interrupt to silence', 's', 'From SKIP or PLAY_IMMEDIATE to the first packet without the old speech.', quantiles('mouthpiece_interrupt_seconds', [0.5, 0.99]), { width: 6, height: 8, thresholds: rising(0.05, 0.1), min: 0 }),
         timeseries('Speech in and out', 's', 'Seconds of speech a second: received, played, thrown away. Played above received means that a backlog is being spoken.', [{ expr: sumBy('', rate('mouthpiece_audio_received_seconds_total')), legend: 'received' }, { expr: sumBy('', rate('mouthpiece_speech_seconds_total')), legend: 'played' }, { expr: sumBy('reason', rate('mouthpiece_audio_dropped_seconds_total')), legend: 'dropped: {{reason}}' }], { width: 6, min: 0 }),
         timeseries('Waiting speech', 's', 'Depth of the speech buffer of speaking sessions. Deep is normal for clients that send faster than real time.', quantiles('mouthpiece_audio_buffer_seconds', [0.1, 0.5, 0.9]), { width: 6, min: 0 }),

@@ -124,13 +124,18 @@ function panelJson(one: Panel, id: number, gridPos: object): object {
 
 function fieldDefaults({ kind, unit, thresholds, stack, min, max }: Panel): object {
   const steps = thresholds.length === 0 ? [{ value: null, color: kind === 'stat' ? 'blue' : 'green' }] : thresholds.map(({ from, color }) => ({ value: from, color }));
+  const mappings = [
+    ...(unit === 'bool_yes_no' ? [{ type: 'value', options: { 0: { text: 'no' }, 1: { text: 'yes' } } }] : []),
+    // Grafana gives what is no number the colour of the lowest threshold, which is red where more is better.
+    ...(kind === 'stat' || kind === 'bargauge' ? [{ type: 'special', options: { match: 'null+nan', result: { text: 'no data', color: 'blue' } } }] : []),
+  ];
   return {
     unit,
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
     thresholds: { mode: 'absolute', steps },
     ...(kind === 'timeseries' ? { custom: { lineWidth: 1, fillOpacity: stack ? 30 : 8, showPoints: 'never', stacking: { mode: stack ? 'normal' : 'none' }, thresholdsStyle: { mode: thresholds.length > 0 ? 'dashed' : 'off' } } } : {}),
-    ...(unit === 'bool_yes_no' ? { mappings: [{ type: 'value', options: { 0: { text: 'no' }, 1: { text: 'yes' } } }] } : {}),
+    ...(mappings.length > 0 ? { mappings } : {}),
   };
 }
 

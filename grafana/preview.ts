@@ -39,7 +39,7 @@ export function withUnit(value: number, unit: Unit): string {
   }
 }
 
-const colourOf = (value: number, thresholds: readonly Threshold[]): string => COLOURS[thresholds.findLast(({ from }) => from === null || value >= from)?.color ?? 'blue'];
+const colourOf = (value: number, thresholds: readonly Threshold[]): string => COLOURS[Number.isNaN(value) ? 'blue' : thresholds.findLast(({ from }) => from === null || value >= from)?.color ?? 'blue'];
 const nameOf = (legend: string, { metric }: Sample): string => legend === '' ? Object.entries(metric).filter(([label]) => !['__name__', 'job', 'instance'].includes(label)).map(([label, value]) => `${label}=${value}`).join(' ') || 'value' : legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '') || 'none';
 const lastOf = (sample: Sample | undefined): number => sample?.values.at(-1)?.[1] ?? Number.NaN;
 const clock = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(11, 19);

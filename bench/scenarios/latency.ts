@@ -93,10 +93,11 @@ async function run(context: Context): Promise<Outcome> {
     }
     figures[`${pace}LipsSeen`] = clean(lips).length / lips.length;
     if (inside === null) continue;
-    const [p50, p90, p99] = [0.5, 0.9, 0.99].map((q) => inside.quantile('mouthpiece_audio_to_lips_seconds', q) * 1000) as [number, number, number];
+    const paceLabel = pace === 'burst' ? 'burst' : 'paced';
+    const [p50, p90, p99] = [0.5, 0.9, 0.99].map((q) => inside.quantile('mouthpiece_audio_to_lips_seconds', q, { pace: paceLabel }) * 1000) as [number, number, number];
     figures[`${pace}LedgerP50Ms`] = p50;
     figures[`${pace}LedgerP99Ms`] = p99;
-    rows.push([`${pace}: lips, server's ledger`, p50, p90, p99, inside.increase('mouthpiece_audio_to_lips_seconds_count')]);
+    rows.push([`${pace}: lips, server's ledger`, p50, p90, p99, inside.increase('mouthpiece_audio_to_lips_seconds_count', { pace: paceLabel })]);
   }
   rows.push(['SKIP to silence, outside', quantile(interrupts, 0.5), quantile(interrupts, 0.9), quantile(interrupts, 0.99), interrupts.length]);
   rows.push(['token to first frame, outside', quantile(setUp, 0.5), quantile(setUp, 0.9), quantile(setUp, 0.99), setUp.length]);

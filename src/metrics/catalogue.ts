@@ -130,7 +130,10 @@ export const CATALOGUE = {
   mouthpiece_encoded_bytes_total: counter('worker', 'Bytes that came out of the video encoders.', { codec: CODEC }),
 
   // ── speech ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-  mouthpiece_audio_to_lips_seconds: histogram('worker', 'From the arrival of an utterance\'s first speech to its first frame with moving lips leaving.', LIPS, { input: ['socket', 'track'] }, { exemplar: 'session_id' }),
+  mouthpiece_audio_to_lips_seconds: histogram('worker',
+    'From the arrival of an utterance\'s first speech to its first frame with moving lips leaving. Pace: burst (what a start needs came faster than real time), '
+    + 'paced (real time: the look-ahead of 60 ms has to come in first), paced_network (paced, for a user\'s own network, which looks further ahead).',
+    LIPS, { input: ['socket', 'track'], pace: ['burst', 'paced', 'paced_network'] }, { exemplar: 'session_id' }),
   mouthpiece_interrupt_seconds: histogram('worker', 'From SKIP or PLAY_IMMEDIATE arriving to the first packet without the old speech.', LIPS),
   mouthpiece_av_offset_seconds: histogram('worker', 'Media time of the picture minus that of the sound at the moment both are sent, once a second per speaking session; negative: the sound is ahead.', OFFSET),
   mouthpiece_utterances_total: counter('worker', 'Utterances begun (SPEAK sent).'),

@@ -6,6 +6,11 @@ export type Instruments = ReturnType<typeof createInstruments>;
 
 export function createInstruments(sheet: Sheet) {
   const stage = (name: 'drain' | 'features' | 'inference' | 'render' | 'encode' | 'packetize' | 'send' | 'audio') => sheet.histogram('mouthpiece_stage_duration_seconds', { stage: name });
+  const lips = (input: 'socket' | 'track') => ({
+    burst: sheet.histogram('mouthpiece_audio_to_lips_seconds', { input, pace: 'burst' }),
+    paced: sheet.histogram('mouthpiece_audio_to_lips_seconds', { input, pace: 'paced' }),
+    paced_network: sheet.histogram('mouthpiece_audio_to_lips_seconds', { input, pace: 'paced_network' }),
+  });
   return {
     beats: sheet.counter('mouthpiece_worker_beats_total'),
     beatDuration: sheet.histogram('mouthpiece_worker_beat_duration_seconds'),
@@ -30,7 +35,7 @@ export function createInstruments(sheet: Sheet) {
       h264: { start: sheet.counter('mouthpiece_key_frames_total', { codec: 'h264', cause: 'start' }), request: sheet.counter('mouthpiece_key_frames_total', { codec: 'h264', cause: 'request' }), other: sheet.counter('mouthpiece_key_frames_total', { codec: 'h264', cause: 'other' }) },
     },
     encodedBytes: { vp8: sheet.counter('mouthpiece_encoded_bytes_total', { codec: 'vp8' }), h264: sheet.counter('mouthpiece_encoded_bytes_total', { codec: 'h264' }) },
-    audioToLips: sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket' }),
+    audioToLips: { socket: lips('socket'), track: lips('track') },
     interrupt: sheet.histogram('mouthpiece_interrupt_seconds'),
     avOffset: sheet.histogram('mouthpiece_av_offset_seconds'),
     utterances: sheet.counter('mouthpiece_utterances_total'),

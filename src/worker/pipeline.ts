@@ -134,7 +134,8 @@ export class Pipeline {
       // The picture that was prepared does not know of it yet: the next one does.
       const lipsMs = sentMs - stream.utteranceArrivalMs + (isPrepared ? FRAME_MS : 0);
       ledger.audioToLipsMs.record(lipsMs);
-      instruments.audioToLips.observe(lipsMs / 1000, session.exemplar);
+      const pace = stream.isBurst ? 'burst' : session.hearing === null ? 'paced' : 'paced_network';
+      instruments.audioToLips[session.speech.input][pace].observe(lipsMs / 1000, session.exemplar);
     }
     session.announce(state.update(stream, sentMs));
     if (ledger.framesSent === 1) session.announceFirstFrame(sentMs);

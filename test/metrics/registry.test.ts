@@ -69,13 +69,13 @@ test('a dead worker takes its gauges along and leaves its counters', async () =>
     const sheet = new Sheet(memory);
     sheet.counter('mouthpiece_worker_beats_total').add(beats);
     sheet.gauge('mouthpiece_worker_sessions', { state: 'speaking' }).set(3);
-    sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket' }).observe(0.03, exemplarOf(SESSION));
+    sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(0.03, exemplarOf(SESSION));
     metrics.detachWorker(0);
   }
   const { body } = await metrics.render();
   assert.equal(valueOf(body, 'mouthpiece_worker_beats_total{worker="0"}'), 12);
   assert.equal(valueOf(body, 'mouthpiece_worker_sessions{state="speaking",worker="0"}'), undefined);
-  assert.equal(valueOf(body, 'mouthpiece_audio_to_lips_seconds_count{input="socket"}'), 2);
+  assert.equal(valueOf(body, 'mouthpiece_audio_to_lips_seconds_count{input="socket",pace="burst"}'), 2);
 });
 
 test('labels are bounded: strangers become "other" or are refused', async () => {
@@ -94,7 +94,7 @@ test('both formats, alternately, pass promtool; OpenMetrics carries exemplars', 
   const metrics = new Metrics();
   const memory = createSheet();
   metrics.attachWorker(0, memory);
-  new Sheet(memory).histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket' }).observe(0.033, exemplarOf(SESSION));
+  new Sheet(memory).histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(0.033, exemplarOf(SESSION));
   metrics.histogram('mouthpiece_session_setup_seconds', { step: 'dtls' }).observe(0.04, exemplarOf(SESSION));
   metrics.gauge('mouthpiece_build_info', { version: '1', commit: 'a"b\\c\nd', node: '22' }).set(1);
   const first = await metrics.render();
@@ -106,7 +106,7 @@ test('both formats, alternately, pass promtool; OpenMetrics carries exemplars', 
   assert.equal(lint.status, 0, lint.stdout + lint.stderr);
   assert.match(open.contentType, /^application\/openmetrics-text/);
   assert.match(open.body, /# EOF\n$/);
-  assert.match(open.body, new RegExp(`^mouthpiece_audio_to_lips_seconds_bucket\\{input="socket",le="0.04"\\} 1 # \\{session_id="${SESSION}"\\} 0.033 \\d+(\\.\\d+)?$`, 'm'));
+  assert.match(open.body, new RegExp(`^mouthpiece_audio_to_lips_seconds_bucket\\{input="socket",pace="burst",le="0.04"\\} 1 # \\{session_id="${SESSION}"\\} 0.033 \\d+(\\.\\d+)?$`, 'm'));
   assert.match(open.body, new RegExp(`^mouthpiece_session_setup_seconds_bucket\\{.*le="0.05".*\\} 1 # \\{session_id="${SESSION}"\\} 0.04 `, 'm'));
 });
 
@@ -118,7 +118,7 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
     const sheet = new Sheet(memory);
     for (let i = 0; i < 5000; i += 1) {
       sheet.histogram('mouthpiece_frame_lateness_seconds').observe(i / 1e5);
-      sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket' }).observe(i / 1e5, exemplarOf(SESSION));
+      sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(i / 1e5, exemplarOf(SESSION));
     }
   }
   for (let route = 0; route < 40; route += 1) {

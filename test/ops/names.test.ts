@@ -84,6 +84,19 @@ test('every panel has a description and a unit, and dashboards that panels lead 
   }
 });
 
+test('what has no data is not red: neither an idle server nor a panel without a sample looks like a fault', () => {
+  for (const { path: file } of dashboardFiles()) {
+    const { panels } = JSON.parse(readFileSync(file, 'utf8')) as { panels: { type: string; title: string; targets?: { expr: string }[]; fieldConfig: { defaults: { mappings?: object[] } } }[] };
+    for (const { type, title, targets, fieldConfig } of panels) {
+      if (type !== 'stat' && type !== 'bargauge') continue;
+      const special = fieldConfig.defaults.mappings?.find((mapping) => 'type' in mapping && mapping.type === 'special');
+      assert.deepEqual(special, { type: 'special', options: { match: 'null+nan', result: { text: 'no data', color: 'blue' } } }, title);
+      // 0/0 is NaN, which Grafana compares with thresholds like a number: a quotient of two rates must have no sample instead.
+      for (const { expr } of targets!) if (/_bucket.*\/ .*_count/.test(expr)) assert.match(expr, /\/ \(.*> 0\)$/, title);
+    }
+  }
+});
+
 test('each alert has its runbook and its test, and each runbook its alert', () => {
   assert.deepEqual(RUNBOOKS.map((file) => path.basename(file, '.md')).sort(), [...alerts].sort());
   const source = read('grafana/prometheus/rules/alerts.yml');

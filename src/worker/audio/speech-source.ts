@@ -47,6 +47,8 @@ class MicrophoneRing {
 export class SessionSpeech implements SpeechSource {
   private readonly lane: LaneReader;
   private readonly microphone = new MicrophoneRing();
+  /** Where the samples read last came from. */
+  input: 'socket' | 'track' = 'socket';
 
   constructor(lane: LaneReader) { this.lane = lane; }
 
@@ -57,6 +59,7 @@ export class SessionSpeech implements SpeechSource {
   get arrivalMs(): number { return this.lane.length > 0 ? this.lane.arrivalMs : this.microphone.arrivalMs; }
 
   read(out: Int16Array, offset: number, count: number): number {
+    this.input = this.lane.length > 0 || this.microphone.length === 0 ? 'socket' : 'track';
     return this.lane.length > 0 ? this.lane.read(out, offset, count) : this.microphone.read(out, offset, count);
   }
 

@@ -50,6 +50,11 @@ export class SpeechStream {
   inaudibleMs = Infinity;
   /** Monotonic arrival of the utterance that started last. */
   utteranceArrivalMs = 0;
+  /**
+   * Whether the utterance that started last came faster than real time: then its latency is ours alone. One that is paced in real time
+   * waits for its own look-ahead first (60 ms, and the margin).
+   */
+  isBurst = false;
 
   private readonly source: SpeechSource;
   private readonly lookaheadSamples: number;
@@ -92,7 +97,7 @@ export class SpeechStream {
     this.hasJustStarted = false;
     const heardInFrame = (mediaMs + FRAME_MS / 2 - nextPacketMs) * SAMPLES_PER_MS;
     if (!this.isActive || (this.isSilentAhead && this.starvedMs > 2 * FRAME_MS)) {
-      if (this.canStart(heardInFrame, nowMs)) return this.start(heardInFrame);
+      if (this.canStart(heardInFrame, nowMs)) return this.start(heardInFrame, nowMs);
       if (!this.isActive) return 0;
     }
     const target = this.played + heardInFrame + this.lookaheadSamples;
@@ -112,10 +117,13 @@ export class SpeechStream {
   }
 
   /** Places the first sample in the very next audio packet and feeds the model, at once, as much as this frame's lips need. */
-  private start(heardInFrame: number): number {
+  private start(heardInFrame: number, nowMs: number): number {
     const isFresh = !this.isActive;
     this.waitingSinceMs = -1;
     this.utteranceArrivalMs = this.source.arrivalMs;
+    // By how much more came in than real time would have brought: as much as a start needs, and nothing had to be waited for.
+    const aheadMs = this.source.available / SAMPLES_PER_MS - (nowMs - this.source.arrivalMs);
+    this.isBurst = this.source.isDone || aheadMs >= (heardInFrame + this.lookaheadSamples) / SAMPLES_PER_MS + this.marginMs;
     this.isActive = true;
     this.isRebuffering = false;
     this.hasJustStarted = true;

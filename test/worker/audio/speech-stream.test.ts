@@ -132,3 +132,32 @@ test('done: a few samples at the end are played though they fill no frame, then 
   assert.equal(stream.isFinished, true);
   assert.equal(stream.isActive, false);
 });
+
+test('speech that comes faster than real time is told from speech that is paced, whatever the size of its pieces', () => {
+  const utterance = (pieceMs: number, everyMs: number, lengthMs: number, stallMs = 0): { isBurst: boolean; latencyMs: number } => {
+    const source = new CountingSource();
+    const stream = new SpeechStream(source, LOOKAHEAD_MS);
+    let sentMs = 0;
+    let started: { isBurst: boolean; latencyMs: number } | undefined;
+    play(stream, {
+      fromMs: 1000, toMs: 1600,
+      at(ms) {
+        if (stream.isActive && started === undefined) started = { isBurst: stream.isBurst, latencyMs: ms - 1010 };
+        if (ms < 1010 || (ms - 1010) % everyMs !== 0 || sentMs >= lengthMs) return;
+        if (source.available === 0) source.arrivalMs = ms;
+        source.available += pieceMs * 16;
+        sentMs += pieceMs;
+      },
+      isLate: (frame) => frame * FRAME_MS > 1010 && frame * FRAME_MS < 1010 + stallMs,
+    });
+    assert.ok(started !== undefined);
+    return started;
+  };
+  assert.equal(utterance(2000, 1, 2000).isBurst, true, 'a whole utterance at once');
+  assert.equal(utterance(20, 1, 2000).isBurst, true, 'twenty times faster than real time');
+  for (const pieceMs of [10, 20, 40, 60]) assert.equal(utterance(pieceMs, pieceMs, 2000).isBurst, false, `paced in pieces of ${pieceMs} ms`);
+  assert.equal(utterance(20, 20, 2000, 200).isBurst, false, 'paced, met after a stall of ours');
+  const { isBurst, latencyMs } = utterance(20, 20, 60);
+  assert.equal(isBurst, false, 'a short one that has to wait for its patience');
+  assert.ok(latencyMs > 100);
+});
