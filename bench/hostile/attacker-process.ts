@@ -1,4 +1,5 @@
-// A process of attackers, told what to do over IPC. Loopback only; ends when its parent goes, and in any case after a while.
+// A process of attackers, told what to do over IPC. Loopback only; ends when its parent goes, and in any
+// case after a while.
 import os from 'node:os';
 import { runAttack } from './door.ts';
 import { DOORS } from './doors.ts';
@@ -6,7 +7,10 @@ import type { Arena, AttackCommand, Request, Response, Tallies } from './protoco
 
 /** No run is longer: what is left over after it, for whatever reason, ends itself. */
 const LONGEST_LIFE_MS = 20 * 60_000;
-/** In real life attackers have machines of their own: here they get what the server and its honest clients leave of the cores. */
+/**
+ * In real life attackers have machines of their own: here they get what the server and its honest
+ * clients leave of the cores.
+ */
 const NICE = 10;
 
 let arena: Arena | undefined;
@@ -14,28 +18,42 @@ let arena: Arena | undefined;
 async function obey(command: AttackCommand): Promise<Tallies> {
   if (command.op === 'setUp') {
     const { hostname } = new URL(command.arena.url);
-    if (!hostname.startsWith('127.')) throw new Error(`attackers stay on the loopback interface: not ${hostname}`);
+    if (!hostname.startsWith('127.'))
+      throw new Error(`attackers stay on the loopback interface: not ${hostname}`);
     arena = command.arena;
     return {};
   }
-  const found = await Promise.all(command.strikes.map(async ({ door: name, perSecond }) => {
-    const door = DOORS.find((one) => one.name === name);
-    if (door === undefined || arena === undefined) throw new Error(`no door '${name}', or no arena yet`);
-    return [name, await runAttack(door, arena, perSecond, command.seconds)] as const;
-  }));
+  const found = await Promise.all(
+    command.strikes.map(async ({ door: name, perSecond }) => {
+      const door = DOORS.find((one) => one.name === name);
+      if (door === undefined || arena === undefined)
+        throw new Error(`no door '${name}', or no arena yet`);
+      return [name, await runAttack(door, arena, perSecond, command.seconds)] as const;
+    }),
+  );
   return Object.fromEntries(found);
 }
 
 os.setPriority(NICE);
 setTimeout(() => process.exit(1), LONGEST_LIFE_MS).unref();
 process.on('message', ({ id, command }: Request) => {
-  const answer = (response: Response): void => { if (process.connected) process.send!(response); };
+  const answer = (response: Response): void => {
+    if (process.connected) process.send!(response);
+  };
   obey(command).then(
-    (tallies) => { answer({ id, ok: true, tallies }); },
-    (error: unknown) => { answer({ id, ok: false, error: error instanceof Error ? error.message : String(error) }); },
+    (tallies) => {
+      answer({ id, ok: true, tallies });
+    },
+    (error: unknown) => {
+      answer({ id, ok: false, error: error instanceof Error ? error.message : String(error) });
+    },
   );
 });
 process.on('disconnect', () => process.exit(0));
 // A broken connection must not end the attack on the other doors.
-process.on('unhandledRejection', (reason) => { console.error(`attacker: ${String(reason)}`); });
-process.on('uncaughtException', (error) => { console.error(`attacker: ${error.stack ?? String(error)}`); });
+process.on('unhandledRejection', (reason) => {
+  console.error(`attacker: ${String(reason)}`);
+});
+process.on('uncaughtException', (error) => {
+  console.error(`attacker: ${error.stack ?? String(error)}`);
+});

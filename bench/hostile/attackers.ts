@@ -1,4 +1,5 @@
-// The attackers as the bench sees them: processes of their own, bounded in number, that answer with what they saw.
+// The attackers as the bench sees them: processes of their own, bounded in number, that answer with what
+// they saw.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -10,13 +11,22 @@ const OVERTIME_MS = 15_000;
 
 class AttackerProcess {
   readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, { resolve: (tallies: Tallies) => void; reject: (error: Error) => void }>();
+  readonly #waiting = new Map<
+    number,
+    { resolve: (tallies: Tallies) => void; reject: (error: Error) => void }
+  >();
   #nextId = 0;
 
   constructor(cpus: string | undefined) {
-    const node = [process.execPath, '--disable-warning=ExperimentalWarning', path.join(import.meta.dirname, 'attacker-process.ts')];
+    const node = [
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      path.join(import.meta.dirname, 'attacker-process.ts'),
+    ];
     const command = cpus === undefined ? node : ['taskset', '-c', cpus, ...node];
-    this.#child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    this.#child = spawn(command[0]!, command.slice(1), {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
     this.#child.on('message', (response: Response) => {
       const waiter = this.#waiting.get(response.id);
       this.#waiting.delete(response.id);
@@ -24,17 +34,27 @@ class AttackerProcess {
       else waiter?.reject(new Error(response.error));
     });
     this.#child.once('exit', (code) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`an attacker process ended with ${code}`));
+      for (const { reject } of this.#waiting.values())
+        reject(new Error(`an attacker process ended with ${code}`));
     });
   }
 
   ask(command: AttackCommand, limitMs: number): Promise<Tallies> {
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
-      const timer = setTimeout(() => { reject(new Error('an attacker process did not come to its end')); }, limitMs);
-      const done = <T>(settle: (value: T) => void) => (value: T): void => { clearTimeout(timer); settle(value); };
+      const timer = setTimeout(() => {
+        reject(new Error('an attacker process did not come to its end'));
+      }, limitMs);
+      const done =
+        <T>(settle: (value: T) => void) =>
+        (value: T): void => {
+          clearTimeout(timer);
+          settle(value);
+        };
       this.#waiting.set(id, { resolve: done(resolve), reject: done(reject) });
-      this.#child.send({ id, command }, (error) => { if (error !== null) reject(error); });
+      this.#child.send({ id, command }, (error) => {
+        if (error !== null) reject(error);
+      });
     });
   }
 
@@ -51,31 +71,65 @@ class AttackerProcess {
 export class Attackers {
   readonly #processes: readonly AttackerProcess[];
 
-  private constructor(processes: readonly AttackerProcess[]) { this.#processes = processes; }
+  private constructor(processes: readonly AttackerProcess[]) {
+    this.#processes = processes;
+  }
 
   /** @param cpus CPUs they keep to, as `taskset` takes them; undefined: any */
   static async start(processes: number, arena: Arena, cpus?: string): Promise<Attackers> {
-    if (processes < 1 || processes > MAX_PROCESSES) throw new Error(`--attackers must be 1 to ${MAX_PROCESSES}`);
+    if (processes < 1 || processes > MAX_PROCESSES)
+      throw new Error(`--attackers must be 1 to ${MAX_PROCESSES}`);
     const all = Array.from({ length: processes }, () => new AttackerProcess(cpus));
     const perProcess = Math.ceil(arena.tokens.length / processes);
     // A token serves one session at a time, so no two processes share one.
-    await Promise.all(all.map((one, index) =>
-      one.ask({ op: 'setUp', arena: { ...arena, tokens: arena.tokens.slice(index * perProcess, (index + 1) * perProcess) } }, OVERTIME_MS)));
+    await Promise.all(
+      all.map((one, index) =>
+        one.ask(
+          {
+            op: 'setUp',
+            arena: {
+              ...arena,
+              tokens: arena.tokens.slice(index * perProcess, (index + 1) * perProcess),
+            },
+          },
+          OVERTIME_MS,
+        ),
+      ),
+    );
     return new Attackers(all);
   }
 
-  /** All doors at once, each at its rate, shared by the processes. @returns what each door saw, over all processes */
+  /**
+   * All doors at once, each at its rate, shared by the processes. @returns what each door saw, over all
+   * processes
+   */
   async attack(strikes: readonly Strike[], seconds: number): Promise<Tallies> {
-    const share = strikes.map(({ door, perSecond }) => ({ door, perSecond: perSecond / this.#processes.length }));
-    const found = await Promise.all(this.#processes.map((one) => one.ask({ op: 'attack', strikes: share, seconds }, seconds * 1000 + OVERTIME_MS)));
-    return Object.fromEntries(strikes.map(({ door }) => [door, sum(found.map((tallies) => tallies[door]!))]));
+    const share = strikes.map(({ door, perSecond }) => ({
+      door,
+      perSecond: perSecond / this.#processes.length,
+    }));
+    const found = await Promise.all(
+      this.#processes.map((one) =>
+        one.ask({ op: 'attack', strikes: share, seconds }, seconds * 1000 + OVERTIME_MS),
+      ),
+    );
+    return Object.fromEntries(
+      strikes.map(({ door }) => [door, sum(found.map((tallies) => tallies[door]!))]),
+    );
   }
 
-  async end(): Promise<void> { await Promise.all(this.#processes.map((one) => one.end())); }
+  async end(): Promise<void> {
+    await Promise.all(this.#processes.map((one) => one.end()));
+  }
 }
 
 function sum(tallies: readonly Tally[]): Tally {
   const answers = new Map<string, number>();
-  for (const tally of tallies) for (const [answer, times] of Object.entries(tally.answers)) answers.set(answer, (answers.get(answer) ?? 0) + times);
-  return { attempted: tallies.reduce((total, { attempted }) => total + attempted, 0), answers: Object.fromEntries(answers) };
+  for (const tally of tallies)
+    for (const [answer, times] of Object.entries(tally.answers))
+      answers.set(answer, (answers.get(answer) ?? 0) + times);
+  return {
+    attempted: tallies.reduce((total, { attempted }) => total + attempted, 0),
+    answers: Object.fromEntries(answers),
+  };
 }

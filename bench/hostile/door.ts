@@ -1,8 +1,11 @@
-// What a door is, and what all attacks on doors share: a stated rate, a bound on what is open at once, and a count of what came back.
+// What a door is, and what all attacks on doors share: a stated rate, a bound on what is open at once,
+// and a count of what came back.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Arena, Tally } from './protocol.ts';
 
-/** One attack in progress: the doors' way to count, and to leave things that must be closed at its end. */
+/**
+ * One attack in progress: the doors' way to count, and to leave things that must be closed at its end.
+ */
 export interface Attack {
   readonly arena: Arena;
   readonly perSecond: number;
@@ -31,25 +34,39 @@ export interface Door {
 const MAX_ANSWERS = 24;
 /** How often the pace is kept. */
 const TICK_MS = 10;
-/** What fell due while the process was held up is made up for up to this much; more would be a burst that nobody asked for. */
+/**
+ * What fell due while the process was held up is made up for up to this much; more would be a burst that
+ * nobody asked for.
+ */
 const CATCH_UP_MS = 50;
 
 /** Runs one door's attack to its end and closes what it left open. */
-export async function runAttack(door: Door, arena: Arena, perSecond: number, seconds: number): Promise<Tally> {
+export async function runAttack(
+  door: Door,
+  arena: Arena,
+  perSecond: number,
+  seconds: number,
+): Promise<Tally> {
   let attempted = 0;
   let turn = 0;
   const answers = new Map<string, number>();
   const closers = new Set<() => void>();
   const attack: Attack = {
-    arena, perSecond, seconds,
-    attempted: (units = 1) => { attempted += units; },
+    arena,
+    perSecond,
+    seconds,
+    attempted: (units = 1) => {
+      attempted += units;
+    },
     answered: (answer, times = 1) => {
       const name = answers.has(answer) || answers.size < MAX_ANSWERS ? answer : 'other';
       answers.set(name, (answers.get(name) ?? 0) + times);
     },
     atEnd: (close) => {
       closers.add(close);
-      return () => { closers.delete(close); };
+      return () => {
+        closers.delete(close);
+      };
     },
     address: () => arena.addresses[turn++ % arena.addresses.length]!,
   };
@@ -62,18 +79,23 @@ export async function runAttack(door: Door, arena: Arena, perSecond: number, sec
 }
 
 /**
- * Calls `strike` at the attack's rate until its time is over. @param strike called with how many units are due, at most `atMost`;
+ * Calls `strike` at the attack's rate until its time is over. @param strike called with how many units
+ * are due, at most `atMost`;
  * it must not throw
  */
-export async function paced({ perSecond, seconds }: Attack, strike: (due: number) => void, atMost = Number.POSITIVE_INFINITY): Promise<void> {
+export async function paced(
+  { perSecond, seconds }: Attack,
+  strike: (due: number) => void,
+  atMost = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const startMs = performance.now();
   let done = 0;
   for (;;) {
     const elapsedMs = performance.now() - startMs;
     if (elapsedMs >= seconds * 1000) return;
     // The first is due at once, so that even the slowest door is tried.
-    const due = Math.floor(elapsedMs * perSecond / 1000) + 1 - done;
-    const most = Math.max(1, Math.ceil(perSecond * CATCH_UP_MS / 1000));
+    const due = Math.floor((elapsedMs * perSecond) / 1000) + 1 - done;
+    const most = Math.max(1, Math.ceil((perSecond * CATCH_UP_MS) / 1000));
     if (due > 0) strike(Math.min(due, most, atMost));
     done += due;
     await delay(TICK_MS);
@@ -81,10 +103,16 @@ export async function paced({ perSecond, seconds }: Attack, strike: (due: number
 }
 
 /**
- * Like `paced`, for units that take their time: at most `mostOpen` at once, further ones are left out and counted as 'withheld'.
+ * Like `paced`, for units that take their time: at most `mostOpen` at once, further ones are left out
+ * and counted as 'withheld'.
  * @param isHeld units stay open to the end, on purpose, and are then closed
  */
-export async function pacedOpen(attack: Attack, mostOpen: number, strike: () => Promise<void>, isHeld = false): Promise<void> {
+export async function pacedOpen(
+  attack: Attack,
+  mostOpen: number,
+  strike: () => Promise<void>,
+  isHeld = false,
+): Promise<void> {
   let open = 0;
   await paced(attack, (due) => {
     for (let i = 0; i < due; i += 1) {
@@ -95,8 +123,12 @@ export async function pacedOpen(attack: Attack, mostOpen: number, strike: () => 
       open += 1;
       attack.attempted();
       strike()
-        .catch((error: unknown) => { attack.answered(reasonOf(error)); })
-        .finally(() => { open -= 1; });
+        .catch((error: unknown) => {
+          attack.answered(reasonOf(error));
+        })
+        .finally(() => {
+          open -= 1;
+        });
     }
   });
   if (isHeld) return;

@@ -1,6 +1,10 @@
-// What the hostile bench and its attacker processes say to each other, over the IPC channel of child_process.
+// What the hostile bench and its attacker processes say to each other, over the IPC channel of
+// child_process.
 
-/** Where and as whom the attackers act. Everything an attacker may know: it has a key of its own, with quotas of its own. */
+/**
+ * Where and as whom the attackers act. Everything an attacker may know: it has a key of its own, with
+ * quotas of its own.
+ */
 export interface Arena {
   /** Of the server: http://127.0.0.1:PORT. */
   readonly url: string;
@@ -16,7 +20,10 @@ export interface Arena {
 }
 
 /** One door's share of an attack, for one process. */
-export interface Strike { readonly door: string; readonly perSecond: number }
+export interface Strike {
+  readonly door: string;
+  readonly perSecond: number;
+}
 
 export type AttackCommand =
   | { readonly op: 'setUp'; readonly arena: Arena }
@@ -33,7 +40,10 @@ export interface Tally {
 
 export type Tallies = Readonly<Record<string, Tally>>;
 
-export interface Request { readonly id: number; readonly command: AttackCommand }
+export interface Request {
+  readonly id: number;
+  readonly command: AttackCommand;
+}
 export type Response =
   | { readonly id: number; readonly ok: true; readonly tallies: Tallies }
   | { readonly id: number; readonly ok: false; readonly error: string };

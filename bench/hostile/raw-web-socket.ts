@@ -1,4 +1,5 @@
-// A WebSocket client of few lines (RFC 6455), for floods: it comes from any local address and writes many messages in one piece.
+// A WebSocket client of few lines (RFC 6455), for floods: it comes from any local address and writes
+// many messages in one piece.
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 
@@ -6,12 +7,17 @@ const HEAD_END = '\r\n\r\n';
 const MAX_HEAD_BYTES = 16_384;
 const OPCODE = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
-/** One masked frame. The mask is all zeros, which the format allows, so that the payload stands as it is. */
+/**
+ * One masked frame. The mask is all zeros, which the format allows, so that the payload stands as it is.
+ */
 export function frame(payload: Uint8Array, opcode: number = OPCODE.binary): Buffer {
   const { length } = payload;
-  const head = length < 126 ? Buffer.from([0x80 | opcode, 0x80 | length, 0, 0, 0, 0])
-    : length < 65_536 ? Buffer.from([0x80 | opcode, 0xfe, length >> 8, length & 255, 0, 0, 0, 0])
-    : Buffer.alloc(14);
+  const head =
+    length < 126
+      ? Buffer.from([0x80 | opcode, 0x80 | length, 0, 0, 0, 0])
+      : length < 65_536
+        ? Buffer.from([0x80 | opcode, 0xfe, length >> 8, length & 255, 0, 0, 0, 0])
+        : Buffer.alloc(14);
   if (length >= 65_536) {
     head[0] = 0x80 | opcode;
     head[1] = 0xff;
@@ -22,7 +28,11 @@ export function frame(payload: Uint8Array, opcode: number = OPCODE.binary): Buff
 
 export const textFrame = (text: string): Buffer => frame(Buffer.from(text), OPCODE.text);
 
-export interface RawWebSocketOptions { readonly url: string; readonly path: string; readonly localAddress: string }
+export interface RawWebSocketOptions {
+  readonly url: string;
+  readonly path: string;
+  readonly localAddress: string;
+}
 
 export class RawWebSocket {
   readonly #socket: Socket;
@@ -36,7 +46,9 @@ export class RawWebSocket {
   #closeReason = 'closed';
   isOpen = false;
 
-  private constructor(socket: Socket) { this.#socket = socket; }
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+  }
 
   /** @throws Error with the status line when the server refuses the upgrade */
   static async open({ url, path, localAddress }: RawWebSocketOptions): Promise<RawWebSocket> {
@@ -45,25 +57,47 @@ export class RawWebSocket {
     socket.setNoDelay(true);
     const client = new RawWebSocket(socket);
     await new Promise<void>((resolve, reject) => {
-      client.#onOpen = (error) => { if (error === undefined) resolve(); else reject(error); };
-      socket.on('data', (data) => { client.#onData(data); });
-      socket.on('error', (error: NodeJS.ErrnoException) => { client.#ended(error.code ?? error.message); });
-      socket.on('close', () => { client.#ended(client.#closeReason); });
-      socket.write([
-        `GET ${path} HTTP/1.1`, `Host: ${hostname}:${port}`, 'Upgrade: websocket', 'Connection: Upgrade',
-        `Sec-WebSocket-Key: ${randomBytes(16).toString('base64')}`, 'Sec-WebSocket-Version: 13', HEAD_END.slice(2),
-      ].join('\r\n'));
+      client.#onOpen = (error) => {
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+      socket.on('data', (data) => {
+        client.#onData(data);
+      });
+      socket.on('error', (error: NodeJS.ErrnoException) => {
+        client.#ended(error.code ?? error.message);
+      });
+      socket.on('close', () => {
+        client.#ended(client.#closeReason);
+      });
+      socket.write(
+        [
+          `GET ${path} HTTP/1.1`,
+          `Host: ${hostname}:${port}`,
+          'Upgrade: websocket',
+          'Connection: Upgrade',
+          `Sec-WebSocket-Key: ${randomBytes(16).toString('base64')}`,
+          'Sec-WebSocket-Version: 13',
+          HEAD_END.slice(2),
+        ].join('\r\n'),
+      );
     });
     return client;
   }
 
   /** Bytes handed over that the kernel has not taken yet. */
-  get backlogBytes(): number { return this.#socket.writableLength; }
+  get backlogBytes(): number {
+    return this.#socket.writableLength;
+  }
 
   /** @param frames one or many, already framed */
-  write(frames: Buffer): void { if (this.isOpen) this.#socket.write(frames); }
+  write(frames: Buffer): void {
+    if (this.isOpen) this.#socket.write(frames);
+  }
 
-  destroy(): void { this.#socket.destroy(); }
+  destroy(): void {
+    this.#socket.destroy();
+  }
 
   #ended(reason: string): void {
     const wasOpen = this.isOpen;
@@ -77,7 +111,8 @@ export class RawWebSocket {
   #onData(data: Buffer): void {
     this.#received = this.#received.length === 0 ? data : Buffer.concat([this.#received, data]);
     if (!this.#isUpgraded && !this.#readHead()) return;
-    for (let used = this.#readFrame(); used > 0; used = this.#readFrame()) this.#received = this.#received.subarray(used);
+    for (let used = this.#readFrame(); used > 0; used = this.#readFrame())
+      this.#received = this.#received.subarray(used);
   }
 
   #readHead(): boolean {
@@ -86,7 +121,8 @@ export class RawWebSocket {
       if (this.#received.length > MAX_HEAD_BYTES) this.destroy();
       return false;
     }
-    const status = /^HTTP\/1\.1 (\d{3})/.exec(this.#received.toString('latin1', 0, end))?.[1] ?? 'no status';
+    const status =
+      /^HTTP\/1\.1 (\d{3})/.exec(this.#received.toString('latin1', 0, end))?.[1] ?? 'no status';
     if (status !== '101') {
       this.#ended(`upgrade refused: ${status}`);
       this.destroy();
@@ -99,7 +135,10 @@ export class RawWebSocket {
     return true;
   }
 
-  /** @returns bytes used; 0 when the frame is not whole yet. Server frames are never masked nor longer than 64 KiB here. */
+  /**
+   * @returns bytes used; 0 when the frame is not whole yet. Server frames are never masked nor longer
+   * than 64 KiB here.
+   */
   #readFrame(): number {
     const data = this.#received;
     if (data.length < 2) return 0;
@@ -112,7 +151,8 @@ export class RawWebSocket {
     if (opcode === OPCODE.text) this.onText(payload.toString());
     else if (opcode === OPCODE.ping) this.write(frame(payload, OPCODE.pong));
     else if (opcode === OPCODE.close) {
-      this.#closeReason = `close ${length >= 2 ? payload.readUInt16BE(0) : 1005} ${payload.toString('utf8', 2)}`.trim();
+      this.#closeReason =
+        `close ${length >= 2 ? payload.readUInt16BE(0) : 1005} ${payload.toString('utf8', 2)}`.trim();
       this.#socket.end(frame(payload.subarray(0, 2), OPCODE.close));
       this.#ended(this.#closeReason);
     }

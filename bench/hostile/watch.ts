@@ -1,4 +1,5 @@
-// What is watched while a door is attacked: the honest sessions, /healthz, a newcomer, and the server's memory.
+// What is watched while a door is attacked: the honest sessions, /healthz, a newcomer, and the server's
+// memory.
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,16 +18,25 @@ const HEALTH_LIMIT_MS = 5000;
 const [NEWCOMER_TRIES, NEWCOMER_PAUSE_MS] = [6, 500];
 const RESIDENT_EVERY_MS = 200;
 const MIB = 1024 * 1024;
+/** More than is parsed on the main thread. */
+const LARGE_AUDIO = Buffer.alloc(225_000).toString('base64');
+const BODY_LIMIT_MS = 16_000;
 
 /** What one phase did to those who meant no harm. Times in milliseconds, sizes in MiB. */
 export interface Seen {
   readonly seconds: number;
   /** Frames a second that arrived, of the session that got fewest. */
   readonly leastFps: number;
-  /** Frame lateness, p99: by the server's own clock, and as it looks from outside, above the quickest frame. */
+  /**
+   * Frame lateness, p99: by the server's own clock, and as it looks from outside, above the quickest
+   * frame.
+   */
   readonly lateMs: number;
   readonly delayMs: number;
-  /** Speech sent to SPEAK arriving, p99 over all sessions, from outside; and audio to lips by the server's ledger. */
+  /**
+   * Speech sent to SPEAK arriving, p99 over all sessions, from outside; and audio to lips by the
+   * server's ledger.
+   */
   readonly speakMs: number;
   readonly lipsMs: number;
   readonly utterances: number;
@@ -37,11 +47,19 @@ export interface Seen {
   readonly healthFailures: Readonly<Record<string, number>>;
   /** Token to first frame of one session opened meanwhile; a text when it was turned away. */
   readonly newcomer: number | string;
+  /**
+   * Answer to one honest request with a body of 300 kB, or a text when it was another one than expected.
+   */
+  readonly body: number | string;
   readonly peakResidentMb: number;
   readonly interval: Interval;
 }
 
-interface Mark { readonly atMs: number; readonly frames: number; readonly utterances: number }
+interface Mark {
+  readonly atMs: number;
+  readonly frames: number;
+  readonly utterances: number;
+}
 
 export class Watch {
   readonly #server: Server;
@@ -57,7 +75,9 @@ export class Watch {
     this.#fleet = fleet;
     this.#wanted = wanted;
     this.#health.start(server.url);
-    this.#sampler = setInterval(() => { this.#peakResidentMb = Math.max(this.#peakResidentMb, residentMb(server)); }, RESIDENT_EVERY_MS);
+    this.#sampler = setInterval(() => {
+      this.#peakResidentMb = Math.max(this.#peakResidentMb, residentMb(server));
+    }, RESIDENT_EVERY_MS);
   }
 
   /** Opens `wanted` honest sessions and begins to watch. */
@@ -74,10 +94,13 @@ export class Watch {
 
   /** Sessions that were lost are replaced, so that each door is judged by itself. */
   async #fillUp(): Promise<void> {
-    while (this.#honest.size < this.#wanted) this.#honest.add((await this.#fleet.openPatiently(TALK)).peer);
+    while (this.#honest.size < this.#wanted)
+      this.#honest.add((await this.#fleet.openPatiently(TALK)).peer);
   }
 
-  async #figures(): Promise<ReadonlyMap<number, PeerFigures>> { return (await this.#fleet.figures()).byPeer; }
+  async #figures(): Promise<ReadonlyMap<number, PeerFigures>> {
+    return (await this.#fleet.figures()).byPeer;
+  }
 
   /** Watches while `work` runs; a newcomer knocks in the middle of it. */
   async during(seconds: number, work: () => Promise<void>): Promise<Seen> {
@@ -85,11 +108,13 @@ export class Watch {
     const before = await scrape(this.#server.url);
     const marks = new Map<number, Mark>();
     for (const [id, { frames, utterances }] of await this.#figures()) {
-      if (this.#honest.has(id)) marks.set(id, { atMs: performance.now(), frames, utterances: utterances.length });
+      if (this.#honest.has(id))
+        marks.set(id, { atMs: performance.now(), frames, utterances: utterances.length });
     }
     this.#health.take();
     this.#peakResidentMb = residentMb(this.#server);
     const newcomer = delay(seconds * 300).then(() => this.#newcomer());
+    const body = delay(seconds * 600).then(() => this.#largeBody());
     await work();
     const figures = await this.#figures();
     const endMs = performance.now();
@@ -103,11 +128,21 @@ export class Watch {
       seconds: interval.seconds,
       leastFps: Math.min(...arrived.map(({ fps }) => fps)),
       lateMs: interval.quantile('mouthpiece_frame_lateness_seconds', 0.99) * 1000,
-      delayMs: quantile(arrived.flatMap(({ delaysMs }) => delaysMs), 0.99),
+      delayMs: quantile(
+        arrived.flatMap(({ delaysMs }) => delaysMs),
+        0.99,
+      ),
       speakMs: quantile(spoken, 0.99),
       lipsMs: interval.quantile('mouthpiece_audio_to_lips_seconds', 0.99) * 1000,
-      utterances: spoken.length, unheard: arrived.reduce((sum, { unheard }) => sum + unheard, 0),
-      lost, healthMs: quantile(times, 0.99), healthFailures: failures, newcomer: await newcomer, peakResidentMb: this.#peakResidentMb, interval,
+      utterances: spoken.length,
+      unheard: arrived.reduce((sum, { unheard }) => sum + unheard, 0),
+      lost,
+      healthMs: quantile(times, 0.99),
+      healthFailures: failures,
+      newcomer: await newcomer,
+      body: await body,
+      peakResidentMb: this.#peakResidentMb,
+      interval,
     };
   }
 
@@ -119,9 +154,27 @@ export class Watch {
         await this.#fleet.close(peer);
         return figures.setUp.firstFrame;
       } catch (error) {
-        if (tries === NEWCOMER_TRIES || !String(error).includes('SERVER_OVERLOADED')) return reasonOf(error);
+        if (tries === NEWCOMER_TRIES || !String(error).includes('SERVER_OVERLOADED'))
+          return reasonOf(error);
         await delay(NEWCOMER_PAUSE_MS);
       }
+    }
+  }
+
+  /** A request for a video of no face: its body is parsed as any other, and then nothing is rendered. */
+  async #largeBody(): Promise<number | string> {
+    const startMs = performance.now();
+    try {
+      const response = await fetch(`${this.#server.url}/static/audio`, {
+        method: 'POST',
+        headers: { 'x-service-api-key': this.#server.apiKey, 'content-type': 'application/json' },
+        body: JSON.stringify({ faceId: 'nobody', audioBase64: LARGE_AUDIO }),
+        signal: AbortSignal.timeout(BODY_LIMIT_MS),
+      });
+      const { code } = (await response.json()) as { code?: string };
+      return code === 'INVALID_FACE_ID' ? performance.now() - startMs : `${response.status} ${code}`;
+    } catch (error) {
+      return reasonOf(error);
     }
   }
 
@@ -140,17 +193,25 @@ export class Watch {
 }
 
 /** A peer's figures since `mark`. */
-function phaseOf(figures: PeerFigures, mark: Mark, endMs: number): { fps: number; delaysMs: number[]; speakMs: number[]; unheard: number } {
+function phaseOf(
+  figures: PeerFigures,
+  mark: Mark,
+  endMs: number,
+): { fps: number; delaysMs: number[]; speakMs: number[]; unheard: number } {
   const { frames, delaysMs, utterances } = figures;
   const first = Math.max(mark.frames, frames - MAX_KEPT_DELAYS);
   const spoken = utterances.slice(mark.utterances);
-  const waitsMs = spoken.flatMap(({ sentMs, speakMs }) => speakMs === null ? [] : [speakMs - sentMs]);
+  const waitsMs = spoken.flatMap(({ sentMs, speakMs }) => (speakMs === null ? [] : [speakMs - sentMs]));
   // The last one may have been sent a moment ago.
   const unheard = spoken.slice(0, -1).filter(({ speakMs }) => speakMs === null).length;
   return {
     fps: (frames - mark.frames) / ((endMs - mark.atMs) / 1000),
-    delaysMs: Array.from({ length: frames - first }, (_, index) => delaysMs[(first + index) % MAX_KEPT_DELAYS]!),
-    speakMs: waitsMs, unheard,
+    delaysMs: Array.from(
+      { length: frames - first },
+      (_, index) => delaysMs[(first + index) % MAX_KEPT_DELAYS]!,
+    ),
+    speakMs: waitsMs,
+    unheard,
   };
 }
 
@@ -169,7 +230,7 @@ async function scrapePatiently(url: string): Promise<Scrape> {
 /** Resident size of the whole process, its workers included; NaN when it is gone. */
 export function residentMb({ pid }: Server): number {
   try {
-    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * 4096 / MIB;
+    return (Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * 4096) / MIB;
   } catch {
     return Number.NaN;
   }
@@ -181,8 +242,14 @@ class HealthProbe {
   #failures = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  start(url: string): void { this.#timer = setInterval(() => { this.#ask(url); }, HEALTH_EVERY_MS); }
-  stop(): void { clearInterval(this.#timer); }
+  start(url: string): void {
+    this.#timer = setInterval(() => {
+      this.#ask(url);
+    }, HEALTH_EVERY_MS);
+  }
+  stop(): void {
+    clearInterval(this.#timer);
+  }
 
   /** What was seen since the last call. */
   take(): { times: number[]; failures: Record<string, number> } {
@@ -199,14 +266,22 @@ class HealthProbe {
       // A probe that was not answered counts with the time that it waited.
       this.#times.push(performance.now() - startMs);
     };
-    const request = http.get(`${url}/healthz`, { agent: false, timeout: HEALTH_LIMIT_MS }, (response) => {
-      response.resume();
-      response.once('end', () => {
-        if (response.statusCode === 200) this.#times.push(performance.now() - startMs);
-        else failed(String(response.statusCode));
-      });
+    const request = http.get(
+      `${url}/healthz`,
+      { agent: false, timeout: HEALTH_LIMIT_MS },
+      (response) => {
+        response.resume();
+        response.once('end', () => {
+          if (response.statusCode === 200) this.#times.push(performance.now() - startMs);
+          else failed(String(response.statusCode));
+        });
+      },
+    );
+    request.once('timeout', () => {
+      request.destroy(new Error('no answer in 5 s'));
     });
-    request.once('timeout', () => { request.destroy(new Error('no answer in 5 s')); });
-    request.once('error', (error) => { failed(reasonOf(error)); });
+    request.once('error', (error) => {
+      failed(reasonOf(error));
+    });
   }
 }

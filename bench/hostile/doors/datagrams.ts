@@ -1,29 +1,47 @@
 // Doors on UDP: what reaches a worker's socket, or the STUN server's, from sources that nobody knows.
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
+import { setTimeout as delay } from 'node:timers/promises';
 import { bindingRequest } from '../../../src/worker/peer/stun.ts';
 import { type Attack, type Door, paced } from '../door.ts';
 
-/** Datagrams are made ahead: the attackers share the cores with the server, and must not spend them on chance. */
+/**
+ * Datagrams are made ahead: the attackers share the cores with the server, and must not spend them on
+ * chance.
+ */
 const MADE_AHEAD = 512;
 const LONGEST = 1400;
 
 const between = (low: number, high: number): number => randomInt(low, high + 1);
 
 async function openSockets(attack: Attack): Promise<Socket[]> {
-  return await Promise.all(attack.arena.addresses.map((address) => new Promise<Socket>((resolve, reject) => {
-    const socket = createSocket('udp4');
-    socket.once('error', reject);
-    socket.bind({ address, port: 0 }, () => {
-      socket.on('error', () => { attack.answered('not sent'); });
-      attack.atEnd(() => { socket.close(); });
-      resolve(socket);
-    });
-  })));
+  return await Promise.all(
+    attack.arena.addresses.map(
+      (address) =>
+        new Promise<Socket>((resolve, reject) => {
+          const socket = createSocket('udp4');
+          socket.once('error', reject);
+          socket.bind({ address, port: 0 }, () => {
+            socket.on('error', () => {
+              attack.answered('not sent');
+            });
+            attack.atEnd(() => {
+              socket.close();
+            });
+            resolve(socket);
+          });
+        }),
+    ),
+  );
 }
 
 /** Sends `make`'s datagrams at the attack's rate. */
-async function flood(attack: Attack, port: number, make: (index: number) => Buffer, onAnswer?: (data: Buffer) => void): Promise<void> {
+async function flood(
+  attack: Attack,
+  port: number,
+  make: (index: number) => Buffer,
+  onAnswer?: (data: Buffer) => void,
+): Promise<void> {
   const datagrams = Array.from({ length: MADE_AHEAD }, (_, index) => make(index));
   const sockets = await openSockets(attack);
   if (onAnswer !== undefined) for (const socket of sockets) socket.on('message', onAnswer);
@@ -56,21 +74,37 @@ function srtpLike(index: number): Buffer {
 }
 
 export const junkDatagrams: Door = {
-  name: 'junk', about: 'UDP datagrams of chance to a media port', unit: 'datagrams', perSecond: 4000,
+  name: 'junk',
+  about: 'UDP datagrams of chance to a media port',
+  unit: 'datagrams',
+  perSecond: 4000,
   attack: (attack) => flood(attack, attack.arena.mediaPort, () => randomBytes(between(1, LONGEST))),
 };
 
 export const forgedStun: Door = {
-  name: 'stun', about: 'STUN Binding requests to a media port, well-formed, with names and signatures that are nobody\'s',
-  unit: 'datagrams', perSecond: 4000,
-  attack: (attack) => flood(attack, attack.arena.mediaPort, () =>
-    bindingRequest(randomBytes(12), `${randomBytes(6).toString('base64')}:x`, randomBytes(8).toString('hex'), randomBytes(8))),
+  name: 'stun',
+  about:
+    "STUN Binding requests to a media port, well-formed, with names and signatures that are nobody's",
+  unit: 'datagrams',
+  perSecond: 4000,
+  attack: (attack) =>
+    flood(attack, attack.arena.mediaPort, () =>
+      bindingRequest(
+        randomBytes(12),
+        `${randomBytes(6).toString('base64')}:x`,
+        randomBytes(8).toString('hex'),
+        randomBytes(8),
+      ),
+    ),
 };
 
 export const foreignMedia: Door = {
-  name: 'media', about: 'DTLS, SRTP and SRTCP to a media port, by their first bytes, from sources that ICE never saw',
-  unit: 'datagrams', perSecond: 4000,
-  attack: (attack) => flood(attack, attack.arena.mediaPort, (index) => index % 2 === 0 ? dtlsLike() : srtpLike(index)),
+  name: 'media',
+  about: 'DTLS, SRTP and SRTCP to a media port, by their first bytes, from sources that ICE never saw',
+  unit: 'datagrams',
+  perSecond: 4000,
+  attack: (attack) =>
+    flood(attack, attack.arena.mediaPort, (index) => (index % 2 === 0 ? dtlsLike() : srtpLike(index))),
 };
 
 /** Binding request without attributes, as clients gather by (RFC 8489 section 6). */
@@ -82,10 +116,33 @@ function gathering(): Buffer {
   return request;
 }
 
+/** What is on its way when the flood ends may still arrive. */
+const LAST_ANSWERS_MS = 200;
+
 export const publicStun: Door = {
-  name: 'public-stun', about: 'good and bad Binding requests to the STUN server at the number of PORT', unit: 'datagrams', perSecond: 3000,
-  attack: (attack) => flood(
-    attack, Number(new URL(attack.arena.url).port), (index) => index % 4 === 0 ? randomBytes(between(1, LONGEST)) : gathering(),
-    () => { attack.answered('answered'); },
-  ),
+  name: 'public-stun',
+  about: 'good and bad Binding requests to the STUN server at the number of PORT',
+  unit: 'datagrams',
+  perSecond: 3000,
+  async attack(attack) {
+    let [sent, answers] = [0, 0];
+    const counting: Attack = {
+      ...attack,
+      attempted: (units = 1) => {
+        sent += units;
+        attack.attempted(units);
+      },
+    };
+    await flood(
+      counting,
+      Number(new URL(attack.arena.url).port),
+      (index) => (index % 4 === 0 ? randomBytes(between(1, LONGEST)) : gathering()),
+      () => {
+        answers += 1;
+      },
+    );
+    await delay(LAST_ANSWERS_MS);
+    attack.answered('answered', answers);
+    attack.answered('no answer', sent - answers);
+  },
 };

@@ -1,4 +1,5 @@
-// Doors that a session token opens: half-open handshakes, floods of messages, offers made to cost, sockets opened and left.
+// Doors that a session token opens: half-open handshakes, floods of messages, offers made to cost,
+// sockets opened and left.
 import { randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,29 +17,56 @@ const ANSWER_MS = 4000;
 /** Lends each token to one socket at a time. */
 class Tokens {
   readonly #free: string[];
-  constructor(tokens: readonly string[]) { this.#free = [...tokens]; }
-  get free(): number { return this.#free.length; }
-  take(): string { return this.#free.shift() ?? 'none-is-free-just-now'; }
-  giveBack(token: string): void { this.#free.push(token); }
+  constructor(tokens: readonly string[]) {
+    this.#free = [...tokens];
+  }
+  get free(): number {
+    return this.#free.length;
+  }
+  take(): string {
+    return this.#free.shift() ?? 'none-is-free-just-now';
+  }
+  giveBack(token: string): void {
+    this.#free.push(token);
+  }
 }
 
 const signalling = (attack: Attack, token: string): Promise<RawWebSocket> =>
-  RawWebSocket.open({ url: attack.arena.url, path: `${SIGNALLING}?session_token=${token}`, localAddress: attack.address() });
+  RawWebSocket.open({
+    url: attack.arena.url,
+    path: `${SIGNALLING}?session_token=${token}`,
+    localAddress: attack.address(),
+  });
 
 /** What a session's socket was told, with the code kept and everything else cut off. */
-const wordOf = (text: string): string => text.startsWith('{"sdp"') ? 'answer' : text.split(' ', 2).join(' ').slice(0, 48);
+const wordOf = (text: string): string =>
+  text.startsWith('{"sdp"') ? 'answer' : text.split(' ', 2).join(' ').slice(0, 48);
 
 /** Sends an offer. @returns the SDP of the answer, or what the server said instead */
-async function offer(attack: Attack, socket: RawWebSocket, sdp: string): Promise<{ sdp?: string; said: string }> {
+async function offer(
+  attack: Attack,
+  socket: RawWebSocket,
+  sdp: string,
+): Promise<{ sdp?: string; said: string }> {
   return await new Promise((resolve) => {
-    const timer = setTimeout(() => { resolve({ said: 'no answer in 4 s' }); }, ANSWER_MS);
-    attack.atEnd(() => { clearTimeout(timer); });
-    const settle = (result: { sdp?: string; said: string }): void => { clearTimeout(timer); resolve(result); };
+    const timer = setTimeout(() => {
+      resolve({ said: 'no answer in 4 s' });
+    }, ANSWER_MS);
+    attack.atEnd(() => {
+      clearTimeout(timer);
+    });
+    const settle = (result: { sdp?: string; said: string }): void => {
+      clearTimeout(timer);
+      resolve(result);
+    };
     socket.onText = (text) => {
-      if (text.startsWith('{"sdp"')) settle({ sdp: (JSON.parse(text) as { sdp: string }).sdp, said: 'answer' });
+      if (text.startsWith('{"sdp"'))
+        settle({ sdp: (JSON.parse(text) as { sdp: string }).sdp, said: 'answer' });
       else if (!text.startsWith('{')) settle({ said: wordOf(text) });
     };
-    socket.onClose = (reason) => { settle({ said: reason }); };
+    socket.onClose = (reason) => {
+      settle({ said: reason });
+    };
     socket.write(textFrame(JSON.stringify({ type: 'offer', sdp })));
   });
 }
@@ -59,10 +87,16 @@ function openUdp(address: string): Promise<Socket> {
 /** A connection that stops between the server's first flight and its own second is held for so long. */
 const HELD_MS = 250;
 
-async function halfHandshake(attack: Attack, tokens: Tokens, identity: ReturnType<typeof createCertificate>): Promise<void> {
+async function halfHandshake(
+  attack: Attack,
+  tokens: Tokens,
+  identity: ReturnType<typeof createCertificate>,
+): Promise<void> {
   const token = tokens.take();
   const socket = await signalling(attack, token);
-  const forgetSocket = attack.atEnd(() => { socket.destroy(); });
+  const forgetSocket = attack.atEnd(() => {
+    socket.destroy();
+  });
   let udp: Socket | undefined;
   try {
     const own = { ...newIdentity(), fingerprint: identity.fingerprint };
@@ -72,7 +106,10 @@ async function halfHandshake(attack: Attack, tokens: Tokens, identity: ReturnTyp
       return;
     }
     const port = Number(lineOf(sdp, /^a=candidate:\S+ 1 udp \d+ \S+ (\d+) /im));
-    const [ufrag, password] = [lineOf(sdp, /^a=ice-ufrag:(.+?)\r?$/m), lineOf(sdp, /^a=ice-pwd:(.+?)\r?$/m)];
+    const [ufrag, password] = [
+      lineOf(sdp, /^a=ice-ufrag:(.+?)\r?$/m),
+      lineOf(sdp, /^a=ice-pwd:(.+?)\r?$/m),
+    ];
     udp = await openUdp(attack.address());
     const host = new URL(attack.arena.url).hostname;
     let flightBytes = 0;
@@ -84,7 +121,11 @@ async function halfHandshake(attack: Attack, tokens: Tokens, identity: ReturnTyp
         for (const datagram of new LyingClient(identity).hello()) udp?.send(datagram, port, host);
       }
     });
-    udp.send(bindingRequest(randomBytes(12), `${ufrag}:${own.ufrag}`, password, randomBytes(8)), port, host);
+    udp.send(
+      bindingRequest(randomBytes(12), `${ufrag}:${own.ufrag}`, password, randomBytes(8)),
+      port,
+      host,
+    );
     await delay(HELD_MS);
     attack.answered(flightBytes > 0 ? 'first flight of the server' : isIceUp ? 'ICE only' : 'nothing');
   } finally {
@@ -96,7 +137,10 @@ async function halfHandshake(attack: Attack, tokens: Tokens, identity: ReturnTyp
 }
 
 export const halfOpenDtls: Door = {
-  name: 'half-open', about: 'sessions with good ICE credentials that send a ClientHello and never finish', unit: 'handshakes', perSecond: 25,
+  name: 'half-open',
+  about: 'sessions with good ICE credentials that send a ClientHello and never finish',
+  unit: 'handshakes',
+  perSecond: 25,
   async attack(attack) {
     const tokens = new Tokens(attack.arena.tokens);
     const identity = createCertificate(Date.now());
@@ -106,24 +150,42 @@ export const halfOpenDtls: Door = {
 
 /** What a hostile client of a live session says, in turn. */
 const SAYINGS: readonly Buffer[] = [
-  frame(Buffer.from([1, 2])), frame(Buffer.from([7])), textFrame('SKIP'), textFrame('ping 1'), textFrame('anything else'), textFrame('{"type":"offer","sdp":1}'),
-  frame(Buffer.from('PLAY_IMMEDIATE\u0001\u0001')), textFrame(''), frame(Buffer.alloc(64, 3)), textFrame('{'),
+  frame(Buffer.from([1, 2])),
+  frame(Buffer.from([7])),
+  textFrame('SKIP'),
+  textFrame('ping 1'),
+  textFrame('anything else'),
+  textFrame('{"type":"offer","sdp":1}'),
+  frame(Buffer.from('PLAY_IMMEDIATE\u0001\u0001')),
+  textFrame(''),
+  frame(Buffer.alloc(64, 3)),
+  textFrame('{'),
 ];
 const TALKERS = 6;
-/** Beyond this the server reads more slowly than is written, and no more is handed over: the rate is then the server's. */
+/**
+ * Beyond this the server reads more slowly than is written, and no more is handed over: the rate is then
+ * the server's.
+ */
 const MAX_BACKLOG_BYTES = 1 << 20;
 
 export const messages: Door = {
-  name: 'messages', about: 'tiny audio pieces, SKIP, pings and junk on the sockets of live sessions', unit: 'messages', perSecond: 6000,
+  name: 'messages',
+  about: 'tiny audio pieces, SKIP, pings and junk on the sockets of live sessions',
+  unit: 'messages',
+  perSecond: 6000,
   async attack(attack) {
     const tokens = new Tokens(attack.arena.tokens);
     const sockets: (RawWebSocket | undefined)[] = Array.from({ length: TALKERS });
     const open = async (index: number): Promise<void> => {
       const token = tokens.take();
       const socket = await signalling(attack, token);
-      attack.atEnd(() => { socket.destroy(); });
+      attack.atEnd(() => {
+        socket.destroy();
+      });
       sockets[index] = socket;
-      socket.onText = (text) => { if (!text.startsWith('{')) attack.answered(wordOf(text)); };
+      socket.onText = (text) => {
+        if (!text.startsWith('{')) attack.answered(wordOf(text));
+      };
       socket.onClose = (reason) => {
         attack.answered(reason);
         sockets[index] = undefined;
@@ -131,20 +193,32 @@ export const messages: Door = {
       };
       socket.write(textFrame(JSON.stringify({ type: 'offer', sdp: plainOffer() })));
     };
-    await Promise.all(sockets.map((_, index) => open(index).catch((error: unknown) => { attack.answered(reasonOf(error)); })));
+    await Promise.all(
+      sockets.map((_, index) =>
+        open(index).catch((error: unknown) => {
+          attack.answered(reasonOf(error));
+        }),
+      ),
+    );
     let said = 0;
     let reopenedMs = performance.now();
     await paced(attack, (due) => {
-      const live = sockets.filter((socket) => socket?.isOpen === true && socket.backlogBytes < MAX_BACKLOG_BYTES);
+      const live = sockets.filter(
+        (socket) => socket?.isOpen === true && socket.backlogBytes < MAX_BACKLOG_BYTES,
+      );
       for (const [turn, socket] of live.entries()) {
         const count = Math.floor(due / live.length) + (turn < due % live.length ? 1 : 0);
-        socket!.write(Buffer.concat(Array.from({ length: count }, () => SAYINGS[said++ % SAYINGS.length]!)));
+        socket!.write(
+          Buffer.concat(Array.from({ length: count }, () => SAYINGS[said++ % SAYINGS.length]!)),
+        );
         attack.attempted(count);
       }
       const gone = sockets.findIndex((socket) => socket === undefined);
       if (gone < 0 || performance.now() - reopenedMs < REOPEN_MS) return;
       reopenedMs = performance.now();
-      open(gone).catch((error: unknown) => { attack.answered(reasonOf(error)); });
+      open(gone).catch((error: unknown) => {
+        attack.answered(reasonOf(error));
+      });
     });
   },
 };
@@ -153,7 +227,10 @@ export const messages: Door = {
 const REOPEN_MS = 250;
 
 export const hostileOffers: Door = {
-  name: 'offers', about: 'SDP offers made to cost: the longest, the widest, and those whose parts multiply', unit: 'offers', perSecond: 5,
+  name: 'offers',
+  about: 'SDP offers made to cost: the longest, the widest, and those whose parts multiply',
+  unit: 'offers',
+  perSecond: 5,
   async attack(attack) {
     const tokens = new Tokens(attack.arena.tokens);
     const made = Object.values(HOSTILE_OFFERS).map((make) => make());
@@ -161,7 +238,9 @@ export const hostileOffers: Door = {
     await pacedOpen(attack, MAX_OFFERS_OPEN, async () => {
       const token = tokens.take();
       const socket = await signalling(attack, token);
-      const forget = attack.atEnd(() => { socket.destroy(); });
+      const forget = attack.atEnd(() => {
+        socket.destroy();
+      });
       attack.answered((await offer(attack, socket, made[next++ % made.length]!)).said);
       socket.destroy();
       forget();
@@ -173,27 +252,42 @@ export const hostileOffers: Door = {
 const MAX_OFFERS_OPEN = 16;
 
 export const idleSockets: Door = {
-  name: 'idle-sockets', about: 'WebSockets opened and left, every fourth with a good token', unit: 'sockets', perSecond: 40,
+  name: 'idle-sockets',
+  about: 'WebSockets opened and left, every fourth with a good token',
+  unit: 'sockets',
+  perSecond: 40,
   async attack(attack) {
     const tokens = new Tokens(attack.arena.tokens);
     let turn = 0;
-    await pacedOpen(attack, MAX_IDLE, async () => {
-      const socket = await signalling(attack, turn++ % 4 === 0 && tokens.free > MAX_LIVE ? tokens.take() : 'not-a-token-of-this-server');
-      const forget = attack.atEnd(() => {
-        attack.answered('held to the end');
-        socket.destroy();
-      });
-      await new Promise<void>((resolve) => {
-        socket.onText = (text) => { attack.answered(wordOf(text)); };
-        socket.onClose = () => {
-          forget();
-          resolve();
-        };
-      });
-    }, true);
+    await pacedOpen(
+      attack,
+      MAX_IDLE,
+      async () => {
+        const socket = await signalling(
+          attack,
+          turn++ % 4 === 0 && tokens.free > MAX_LIVE ? tokens.take() : 'not-a-token-of-this-server',
+        );
+        const forget = attack.atEnd(() => {
+          attack.answered('held to the end');
+          socket.destroy();
+        });
+        await new Promise<void>((resolve) => {
+          socket.onText = (text) => {
+            attack.answered(wordOf(text));
+          };
+          socket.onClose = () => {
+            forget();
+            resolve();
+          };
+        });
+      },
+      true,
+    );
   },
 };
 
 const MAX_IDLE = 400;
-/** Sessions that wait for an offer are sessions: so many tokens stay unused, and workers have room left. */
+/**
+ * Sessions that wait for an offer are sessions: so many tokens stay unused, and workers have room left.
+ */
 const MAX_LIVE = 48;
