@@ -32,14 +32,34 @@ function boundaryOf(contentType: string): string | undefined {
   return match?.[1] ?? match?.[2];
 }
 
+const MAX_PARTS = 32;
+
+const invalidMultipart = (msg: string): ValidationError =>
+  new ValidationError([{ loc: ['body'], msg, type: 'multipart_invalid' }]);
+
+/** Whether `word` occurs more than `most` times; looks no further than that. */
+function hasMoreThan(most: number, bytes: Buffer, word: string): boolean {
+  let count = 0;
+  for (let at = bytes.indexOf(word); at >= 0; at = bytes.indexOf(word, at + word.length)) {
+    if (++count > most) return true;
+  }
+  return false;
+}
+
 /** The parts of a multipart body by field name: files where a file name was given, else text. A repeated name keeps its last value. */
 export function parseMultipart(bytes: Buffer, contentType: string): Record<string, MultipartFile | string> {
+  const boundary = boundaryOf(contentType) ?? '';
+  // Counted before: uWebSockets.js makes objects of all of them, and a large body of small parts would
+  // hold the main thread for a second.
+  if (hasMoreThan(MAX_PARTS, bytes, `\r\n--${boundary}`)) {
+    throw invalidMultipart(`The body has more than ${MAX_PARTS} parts`);
+  }
   // uWebSockets.js takes all that follows `boundary=` as the boundary, so it is given that alone.
   bodiesInUse.add(bytes);
-  const parts = getParts(bytes, `${MEDIA_TYPES.multipart}; boundary=${boundaryOf(contentType) ?? ''}`);
+  const parts = getParts(bytes, `${MEDIA_TYPES.multipart}; boundary=${boundary}`);
   if (!parts) bodiesInUse.delete(bytes);
-  if (!parts) throw new ValidationError([{ loc: ['body'], msg: 'The body is not valid multipart/form-data', type: 'multipart_invalid' }]);
-  const fields: [string, MultipartFile | string][] = parts.slice(0, 32).map((part) => [
+  if (!parts) throw invalidMultipart('The body is not valid multipart/form-data');
+  const fields: [string, MultipartFile | string][] = parts.map((part) => [
     part.name,
     part.filename === undefined && !part.type
       ? Buffer.from(part.data).toString('utf8')

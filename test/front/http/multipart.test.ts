@@ -1,9 +1,11 @@
 // An uploaded file is memory of its own, not a view into a body that is freed.
 import assert from 'node:assert/strict';
+import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { parseMultipart } from '../../../src/front/http/body.ts';
+import { ValidationError } from '../../../src/front/http/validate.ts';
 import type { MultipartFile } from '../../../src/front/http/route.ts';
 
 const MIB = 1024 * 1024;
@@ -36,4 +38,14 @@ test('a file holds no more memory than its bytes', () => {
   const file = uploadOf(7, 1000);
   assert.equal(file.bytes.buffer.byteLength, 1000);
   assert.equal(file.bytes.byteOffset, 0);
+});
+
+test('a body of many small parts is refused before they are parsed', () => {
+  const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n';
+  const type = 'multipart/form-data; boundary=b';
+  assert.deepEqual(parseMultipart(Buffer.from(`${part.repeat(32)}--b--\r\n`), type), { a: '1' });
+  const many = Buffer.from(part.repeat(100_000));
+  const startedMs = performance.now();
+  assert.throws(() => parseMultipart(many, type), (error) => error instanceof ValidationError && /more than 32 parts/.test(error.issues[0]!.msg));
+  assert.ok(performance.now() - startedMs < 50, 'parsing them would take half a second');
 });
