@@ -12,7 +12,7 @@ import { i420Bytes } from './picture.ts';
  *   64  section table, 32 bytes each: name (16 bytes, ASCII, zero padded), u32 offset, u32 length, 8 bytes zero
  *   ... sections
  *
- * Readers ignore sections they do not know. Coordinates: pixels of the asset's picture, x right, y down, pixel centres at integers.
+ * No section is empty, and no two have one name. Readers ignore sections they do not know. Coordinates: pixels of the asset's picture, x right, y down, pixel centres at integers.
  * "Left" and "right" are as the viewer sees them.
  */
 
@@ -26,6 +26,12 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Points of the MediaPipe FaceMesh topology, in its order. */
 export const LANDMARK_COUNT = 468;
+
+/**
+ * Landmarks lie at most this many times the picture's width and height away: what is derived of them stays
+ * bounded (native/src/core/face_asset.cc).
+ */
+const LANDMARK_EXTENT = 2;
 
 /** A small textured layer with alpha at a place of the picture. `x y width height` are even; planes are tight. */
 export interface FacePatch {
@@ -211,7 +217,7 @@ export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
 export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
   demand(bytes.length >= PREFIX_BYTES && bytes.length <= MAX_BYTES, 'wrong size');
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const ascii = (at: number, length: number): string => String.fromCharCode(...bytes.subarray(at, at + length)).replace(/(?<!\0)\0+$/, '');
+  const ascii = (at: number, length: number): string => String.fromCharCode(...bytes.subarray(at, at + length));
   demand(ascii(0, 6) === MAGIC, `it does not begin with ${MAGIC}`);
   demand(view.getUint16(6, true) === VERSION, `version ${view.getUint16(6, true)}, and this server reads version ${VERSION}: create the face again`);
   demand(view.getUint32(8, true) === bytes.length, 'it is cut short');
@@ -226,8 +232,10 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
     const entry = PREFIX_BYTES + index * ENTRY_BYTES;
     const at = view.getUint32(entry + 16, true);
     const length = view.getUint32(entry + 20, true);
-    demand(at % ALIGNMENT === 0 && at + length <= bytes.length, 'a section lies outside the file');
-    sections.set(ascii(entry, 16), bytes.subarray(at, at + length));
+    const name = ascii(entry, 16).split('\0', 1)[0] as string;
+    demand(at % ALIGNMENT === 0 && length > 0 && at + length <= bytes.length, 'a section lies outside the file');
+    demand(!sections.has(name), 'two sections have one name');
+    sections.set(name, bytes.subarray(at, at + length));
   }
   const section = (name: string, length: number): Uint8Array => {
     const found = sections.get(name);
@@ -246,12 +254,15 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
     const found = sections.get(name);
     return found ? unpackPatch(found, width, height) : null;
   };
+  const landmarks = floats('landmarks', LANDMARK_COUNT * 3);
+  const extent = LANDMARK_EXTENT * (width + height);
+  demand(landmarks.every((value) => Math.abs(value) <= extent), 'a landmark lies far outside the picture');
   return {
     width,
     height,
     meta: decodeMeta(sections.get('meta')),
     neutral: section('neutral', i420Bytes(width, height)),
-    landmarks: floats('landmarks', LANDMARK_COUNT * 3),
+    landmarks,
     matte: section('matte', width * height),
     tints: Object.fromEntries(TINTS.map((name, index) => [name, [...tints.subarray(index * 3, index * 3 + 3)]])) as unknown as FaceTints,
     limits: Object.fromEntries(LIMITS.map((name, index) => [name, limits[index]])) as unknown as FaceLimits,

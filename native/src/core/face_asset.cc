@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace mouthpiece::face {
 namespace {
@@ -30,16 +31,20 @@ class Sections {
  public:
   explicit Sections(std::span<const uint8_t> bytes) : bytes_(bytes), count_(read<uint32_t>(bytes, 16)) {
     demand(count_ <= MAX_SECTIONS && PREFIX + count_ * ENTRY <= bytes.size(), "its table of sections is broken");
+    // Of all sections, those that nobody asks for too: JavaScript's reader refuses the same files.
+    for (size_t index = 0; index < count_; index++) {
+      const auto [offset, length] = place(index);
+      const bool inside = offset % ALIGNMENT == 0 && offset <= bytes_.size() && length <= bytes_.size() - offset;
+      demand(inside && length > 0, "a section lies outside the file");
+      for (size_t other = 0; other < index; other++) demand(name(other) != name(index), "two sections have one name");
+    }
   }
 
   /** Empty when there is none of that name. */
   std::span<const uint8_t> find(std::string_view name) const {
     for (size_t index = 0; index < count_; index++) {
-      const size_t entry = PREFIX + index * ENTRY;
-      const char* text = reinterpret_cast<const char*>(bytes_.data() + entry);
-      if (std::string_view(text, strnlen(text, NAME)) != name) continue;
-      const size_t offset = read<uint32_t>(bytes_, entry + 16), length = read<uint32_t>(bytes_, entry + 20);
-      demand(offset % ALIGNMENT == 0 && offset <= bytes_.size() && length <= bytes_.size() - offset, "a section lies outside the file");
+      if (this->name(index) != name) continue;
+      const auto [offset, length] = place(index);
       return bytes_.subspan(offset, length);
     }
     return {};
@@ -78,6 +83,15 @@ class Sections {
   }
 
  private:
+  std::string_view name(size_t index) const {
+    const char* text = reinterpret_cast<const char*>(bytes_.data() + PREFIX + index * ENTRY);
+    return {text, strnlen(text, NAME)};
+  }
+  std::pair<size_t, size_t> place(size_t index) const {
+    const size_t entry = PREFIX + index * ENTRY;
+    return {read<uint32_t>(bytes_, entry + 16), read<uint32_t>(bytes_, entry + 20)};
+  }
+
   std::span<const uint8_t> bytes_;
   size_t count_;
 };
