@@ -1,4 +1,4 @@
-// Builds the native addon with CMake and Ninja: `node scripts/build-native.mjs [--sanitize]`. Plain JavaScript, since it is part of the set-up.
+// Builds the native addon with CMake and Ninja: `node scripts/build-native.mjs [--sanitize | --threads | --fuzz]`. Plain JavaScript, since it is part of the set-up.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -64,29 +64,38 @@ function compile(folder, options, fromScratch) {
   locked('cmake', '--build', folder, '--parallel', String(os.availableParallelism()));
 }
 
+/** What can be built: its folder under `native/build`, what the log calls it, and CMake's options. */
+const KINDS = {
+  release: { name: 'native addon', options: [] },
+  sanitize: { name: 'native tests', options: ['-DSANITIZE=ON', '-DCMAKE_BUILD_TYPE=Debug'] },
+  threads: { name: 'native tests for races', options: ['-DSANITIZE=thread', '-DCMAKE_BUILD_TYPE=Debug'] },
+  fuzz: { name: 'fuzzers', options: ['-DFUZZ=ON', '-DCMAKE_BUILD_TYPE=Debug', '-DCMAKE_CXX_COMPILER=clang++'] },
+};
+
 /**
- * Brings `native/build/mouthpiece.node` (or, with `sanitize`, the test programs in `native/build/sanitize`) up to date.
+ * Brings `native/build/mouthpiece.node` (or the programs in `native/build/KIND`) up to date.
  * Two builds at once wait for each other; a process that has the old addon loaded keeps it.
- * @param {{ log?: (line: string) => void, sanitize?: boolean }} options
+ * @param {{ log?: (line: string) => void, kind?: keyof typeof KINDS }} options
  * @returns {Promise<string>} the path of what was built
  * @throws SetupError with one line that says what is wrong
  */
-export async function buildNative({ log = () => {}, sanitize = false } = {}) {
-  const folder = path.join(BUILD, sanitize ? 'sanitize' : 'release');
+export async function buildNative({ log = () => {}, kind = 'release' } = {}) {
+  const folder = path.join(BUILD, kind);
   const addon = path.join(BUILD, 'mouthpiece.node');
-  const product = sanitize ? folder : addon;
+  const isAddon = kind === 'release';
+  const product = isAddon ? addon : folder;
   const stamp = path.join(BUILD, `${path.basename(folder)}.stamp`);
   const hash = hashOfInputs();
   const isCurrent = existsSync(product) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash;
-  if (isCurrent && (sanitize || loadError(addon) === null)) return product;
+  if (isCurrent && (!isAddon || loadError(addon) === null)) return product;
   if (!existsSync(HEADERS)) throw new SetupError('The native build needs the npm packages: run npm ci first.');
   mkdirSync(BUILD, { recursive: true });
-  log(sanitize ? 'building the native tests' : 'building the native addon');
+  log(`building the ${KINDS[kind].name}`);
   const started = Date.now();
   rmSync(stamp, { force: true });
   // The same sources gave what does not load? Then find the libraries anew.
-  compile(folder, sanitize ? ['-DSANITIZE=ON', '-DCMAKE_BUILD_TYPE=Debug'] : [], isCurrent);
-  if (!sanitize) {
+  compile(folder, KINDS[kind].options, isCurrent);
+  if (isAddon) {
     const fresh = `${addon}.${process.pid}`;
     copyFileSync(path.join(folder, 'mouthpiece.node'), fresh);
     renameSync(fresh, addon);
@@ -100,7 +109,8 @@ export async function buildNative({ log = () => {}, sanitize = false } = {}) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    await buildNative({ log: console.log, sanitize: process.argv.includes('--sanitize') });
+    const kind = ['sanitize', 'threads', 'fuzz'].find((name) => process.argv.includes(`--${name}`)) ?? 'release';
+    await buildNative({ log: console.log, kind });
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     console.error(error.message);

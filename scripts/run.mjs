@@ -12,6 +12,7 @@ const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
 const ENTRY_POINTS = {
   start: 'src/main.ts',
   bench: 'bench/main.ts',
+  fuzz: 'test/fuzz/main.ts',
   keys: 'scripts/keys.ts',
   'eval:speech': 'bench/eval-speech.ts',
   'faces:sheet': 'scripts/faces-sheet.ts',
@@ -54,16 +55,20 @@ function runTests(node, env, files, concurrency) {
   return failed.length === 0;
 }
 
-/** Static checks, then the unit tests, three files at a time on two cores, as many only wait, then scenarios one by one: those measure time and want the machine alone. */
+/** Static checks, a few minutes of fuzzing, then the unit tests, three files at a time on two cores, as many only wait, then scenarios one by one: those measure time and want the machine alone. */
 function test(node, env, wanted) {
   const all = testFiles(path.join(ROOT, 'test')).map((file) => path.relative(ROOT, file)).filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)));
   const isAlone = (file) => /^test\/(scenarios|bench)\//.test(file);
-  const check = (...args) => () => spawnSync(node, args, { cwd: ROOT, env, stdio: 'inherit' }).status === 0;
+  const fuzzSeconds = process.env.FUZZ_SECONDS ?? '20';
+  const check = (...args) => () => spawnSync(node, [...NODE_FLAGS, ...args], { cwd: ROOT, env, stdio: 'inherit' }).status === 0;
   const tests = (files, concurrency) => () => files.length === 0 || runTests(node, env, files, concurrency);
   const steps = [
     ...(wanted.length > 0 ? [] : [
       ['types', check('node_modules/typescript/bin/tsc', '-p', '.')],
       ['lint', check('node_modules/oxlint/bin/oxlint', '--type-aware', '--quiet')],
+    ]),
+    ...(wanted.length > 0 && !wanted.includes('fuzz') || fuzzSeconds === '0' ? [] : [
+      ['fuzzing', check('test/fuzz/main.ts', '--each', fuzzSeconds, '--seed', '1')],
     ]),
     ['unit tests', tests(all.filter((file) => !isAlone(file)), Math.min(3, os.availableParallelism() + 1))],
     ['scenarios', tests(all.filter(isAlone), 1)],
@@ -90,7 +95,7 @@ function runChild(node, args, env) {
 
 const [task = 'start', ...args] = process.argv.slice(2);
 try {
-  const { node, env } = await setUp({ forTests: task === 'test' || task === 'bench', say: (line) => console.error(`[setup] ${line}`) });
+  const { node, env } = await setUp({ forTests: ['test', 'bench', 'fuzz'].includes(task), say: (line) => console.error(`[setup] ${line}`) });
   if (task === 'test') process.exit(test(node, env, args));
   else if (task === 'setup') process.exit(0);
   else if (ENTRY_POINTS[task]) runChild(node, [...NODE_FLAGS, path.join(ROOT, ENTRY_POINTS[task]), ...args], env);

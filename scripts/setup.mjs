@@ -13,8 +13,9 @@ const STAMPS = path.join(ROOT, '.setup');
 /** Debian packages that the server itself needs: compilers and codec libraries for the addon, the database. */
 const RUNTIME_PACKAGES = ['g++', 'cmake', 'ninja-build', 'libvpx-dev', 'libopenh264-dev', 'libopus-dev', 'libyuv-dev', 'redis-server'];
 
-/** What only the tests use: a browser, voices, a decoder to check against, the monitoring system that reads the metrics. */
-const TEST_PACKAGES = ['chromium', 'ffmpeg', 'flite', 'espeak-ng', 'sox', 'prometheus', 'fonts-dejavu-core', 'python3-aiortc'];
+/** What only the tests use: a browser, voices, a decoder to check against, the monitoring system that reads the metrics, libFuzzer. */
+const TEST_PACKAGES = ['chromium', 'ffmpeg', 'flite', 'espeak-ng', 'sox', 'prometheus', 'fonts-dejavu-core', 'python3-aiortc',
+  'clang', 'libclang-rt-dev'];
 
 /** Makes the second run quiet and quick: a step whose inputs hash to what its stamp holds has nothing to do. */
 const stampOf = (name) => path.join(STAMPS, name);

@@ -1,0 +1,69 @@
+// Face assets: a file with changes is refused or drawn, never read or written beyond its memory.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "../test/face_maker.h"
+#include "core/face_renderer.h"
+#include "input.h"
+
+using namespace mouthpiece::face;
+using mouthpiece::fuzzing::Input;
+
+namespace {
+
+/** A count, changes of seven bytes (a place in the file, four bytes for it), then, as long as there is
+ * input, articulations to draw. */
+constexpr int MAX_CHANGES = 16, MAX_FRAMES = 3;
+
+/** A byte each, and one value that stands for what is no number. */
+template <class Record>
+Record numbers(Input& input) {
+  float values[Record::SIZE];
+  for (float& value : values) {
+    const auto byte = input.take<int8_t>();
+    value = byte == -128 ? std::numeric_limits<float>::quiet_NaN() : float(byte) / 32;
+  }
+  Record record;
+  std::memcpy(&record, values, sizeof record);
+  return record;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::vector<uint8_t> whole = [] {
+    mouthpiece::testing::Random random(1);
+    return mouthpiece::testing::make_asset(random, 0);
+  }();
+  Input input(data, size);
+  // A block of exactly this size: one byte beyond it is a finding.
+  std::vector<uint8_t> bytes(whole.begin(), whole.end());
+  const int changes = input.take<uint8_t>() % (MAX_CHANGES + 1);
+  for (int i = 0; i < changes; i++) {
+    const uint32_t low = input.take<uint16_t>();
+    const uint32_t place = low | uint32_t(input.take<uint8_t>()) << 16;
+    const uint32_t value = input.take<uint32_t>();
+    const size_t at = place % (bytes.size() - 4);
+    std::memcpy(bytes.data() + at, &value, 4);
+  }
+  try {
+    const Asset asset = parse_asset(bytes);
+    const Model model = build_model(asset);
+    Renderer renderer(model);
+    std::vector<uint8_t> picture(renderer.picture_bytes()), dirty(renderer.macroblocks());
+    for (int frame = 0; frame < MAX_FRAMES && !input.empty(); frame++) {
+      const auto articulation = numbers<Articulation>(input);
+      const auto pose = numbers<Pose>(input);
+      const int emotion = input.take<uint8_t>() % EMOTIONS;
+      renderer.set_emotion(emotion, float(input.take<int8_t>()) / 100);
+      renderer.render(articulation, pose, picture, dirty);
+    }
+  } catch (const std::runtime_error&) {
+    // How a broken file is refused.
+  }
+  return 0;
+}

@@ -1,0 +1,199 @@
+// `npm run fuzz`: runs the fuzz targets, two at a time, and tells what they found (docs/fuzzing.md).
+import { spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readdirSync, rmdirSync, statSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { explain, readArguments } from '../../scripts/command-line.ts';
+import { CATALOGUE, corpusOf, regressionsOf, ROOT, type CatalogueEntry } from './catalogue.ts';
+
+const USAGE = `Usage: npm run fuzz -- [TARGET...] [--seconds N | --each N] [--seed N] [--keep]
+  --seconds N   how long all of it takes together (3600)
+  --each N      how long each target runs instead; those of small parsers half as long
+  --seed N      the same mutations again, as far as time allows; another seed each time unless told
+  --keep        afterwards, adds what reached something new to the kept inputs (test/fuzz/corpus)
+Targets: ${CATALOGUE.map(({ name }) => name).join(' ')}`;
+
+/**
+ * Flags for the JavaScript targets: WebAssembly must check its bounds itself, since SIGSEGV is
+ * libFuzzer's here.
+ */
+const NODE_FLAGS = [
+  '--disable-warning=ExperimentalWarning',
+  '--disable-wasm-trap-handler',
+  '--max-old-space-size=768',
+];
+const LANES = Math.min(2, os.availableParallelism());
+/** Of resident memory, sanitizers' and compiled WebAssembly included. */
+const MEMORY_LIMIT_MB = 1536;
+const HANG_SECONDS = 20;
+/** A larger input says little that a small one does not. */
+const MAX_KEPT_BYTES = 8 * 1024;
+const TAIL_BYTES = 64 * 1024;
+
+interface Outcome {
+  readonly isFine: boolean;
+  readonly output: string;
+}
+
+const { values, positionals } = readArguments(USAGE, {
+  seconds: { type: 'string' },
+  each: { type: 'string' },
+  seed: { type: 'string' },
+  keep: { type: 'boolean', default: false },
+});
+const number = (text: string | undefined, unless: number): number => {
+  const value = text === undefined ? unless : Number(text);
+  return Number.isFinite(value) && value >= 0
+    ? value
+    : explain(USAGE, `'${text}' is no number of seconds, or no seed.`);
+};
+const chosen =
+  positionals.length === 0
+    ? CATALOGUE
+    : positionals.map(
+        (name) =>
+          CATALOGUE.find((entry) => entry.name === name) ??
+          explain(USAGE, `There is no fuzz target '${name}'.`),
+      );
+const seed = Math.floor(number(values.seed, 1 + Math.random() * 1e9));
+const shares = chosen.reduce((sum, { share }) => sum + share, 0);
+/**
+ * The last target on one lane may leave the other one idle: what two lanes can do is counted as if it
+ * could not.
+ */
+const secondsEach =
+  values.each === undefined
+    ? (number(values.seconds, 3600) * Math.min(LANES, chosen.length)) / shares
+    : number(values.each, 0);
+
+/** New inputs gather here, and are where the next run begins. */
+const workOf = (name: string): string => path.join(ROOT, 'test/out/fuzz', name);
+
+function commandOf({ name, kind }: CatalogueEntry): readonly [string, ...string[]] {
+  return kind === 'native'
+    ? [path.join(ROOT, 'native/build/fuzz', `${name}_fuzz`)]
+    : [process.execPath, ...NODE_FLAGS, path.join(import.meta.dirname, 'engine/run-target.ts'), name];
+}
+
+function launch(entry: CatalogueEntry, options: readonly string[]): Promise<Outcome> {
+  const [program, ...args] = commandOf(entry);
+  const env = {
+    ...process.env,
+    ASAN_OPTIONS: 'detect_leaks=1:allocator_may_return_null=1',
+    UBSAN_OPTIONS: 'print_stacktrace=1',
+  };
+  const child = spawn(program, [...args, ...options], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const take = (chunk: Buffer): void => {
+    output = (output + chunk.toString('latin1')).slice(-TAIL_BYTES);
+  };
+  child.stdout.on('data', take);
+  child.stderr.on('data', take);
+  return new Promise((resolve) => {
+    child.once('error', (error) => {
+      resolve({ isFine: false, output: String(error) });
+    });
+    child.once('close', (code) => {
+      resolve({ isFine: code === 0, output });
+    });
+  });
+}
+
+/** "12345 runs, 4567/s, 50 branches, 22 inputs", from libFuzzer's last words. */
+function summary(output: string): string {
+  const last = (pattern: RegExp): string => [...output.matchAll(pattern)].at(-1)?.[1] ?? '?';
+  const counters = /\((\d+) inline 8-bit counters\)/.exec(output)?.[1];
+  const of = counters === undefined ? '' : ` of ${counters}`;
+  return (
+    `${last(/number_of_executed_units: (\d+)/g)} runs, ${last(/average_exec_per_sec: +(\d+)/g)}/s, ` +
+    `${last(/ cov: (\d+)/g)}${of} branches, ${last(/ corp: (\d+)/g)} inputs`
+  );
+}
+
+async function fuzz(entry: CatalogueEntry): Promise<boolean> {
+  const { name } = entry;
+  const [work, kept, regressions] = [workOf(name), corpusOf(name), regressionsOf(name)];
+  for (const folder of [work, kept, regressions]) mkdirSync(folder, { recursive: true });
+  const before = new Set(readdirSync(regressions));
+  const seconds = Math.max(1, Math.round(secondsEach * entry.share));
+  const { isFine, output } = await launch(entry, [
+    work,
+    kept,
+    regressions,
+    `-artifact_prefix=${regressions}/`,
+    `-max_total_time=${seconds}`,
+    `-seed=${seed}`,
+    `-timeout=${HANG_SECONDS}`,
+    `-rss_limit_mb=${MEMORY_LIMIT_MB}`,
+    '-print_final_stats=1',
+    '-reload=0',
+  ]);
+  const found = readdirSync(regressions).filter((file) => !before.has(file));
+  for (const folder of [kept, regressions]) if (readdirSync(folder).length === 0) rmdirSync(folder);
+  console.log(`${name.padEnd(16)} ${isFine ? 'ok    ' : 'FAILED'} ${summary(output)}`);
+  if (isFine) return true;
+  console.log(
+    output
+      .split('\n')
+      .filter((line) => !/^#\d|^INFO|^WARNING: Failed to find|^stat::|# Uses:/.test(line))
+      .slice(-40)
+      .join('\n'),
+  );
+  for (const file of found) console.log(`  ${path.relative(ROOT, path.join(regressions, file))}`);
+  console.log(
+    `  again: npm run fuzz -- ${name} --each 1 (kept inputs come first), or npm test fuzz/replay`,
+  );
+  return false;
+}
+
+/** Adds to the kept inputs those that reach a branch that none of them does, however often. */
+async function keep(entry: CatalogueEntry): Promise<void> {
+  const { name } = entry;
+  const kept = corpusOf(name);
+  const small = path.join(ROOT, 'test/out/fuzz-small', name);
+  for (const folder of [kept, small]) mkdirSync(folder, { recursive: true });
+  for (const file of readdirSync(workOf(name))) {
+    const from = path.join(workOf(name), file);
+    if (statSync(from).size <= MAX_KEPT_BYTES) copyFileSync(from, path.join(small, file));
+  }
+  const before = readdirSync(kept).length;
+  const { isFine, output } = await launch(entry, [
+    '-merge=1',
+    '-use_counters=0',
+    `-timeout=${HANG_SECONDS}`,
+    kept,
+    small,
+  ]);
+  console.log(
+    `${name.padEnd(16)} ${
+      isFine ? `${readdirSync(kept).length - before} inputs kept` : `could not be merged:\n${output.slice(-2000)}`
+    }`,
+  );
+}
+
+const built = spawnSync(process.execPath, [path.join(ROOT, 'scripts/build-native.mjs'), '--fuzz'], {
+  cwd: ROOT,
+  encoding: 'utf8',
+});
+if (built.status !== 0) {
+  console.error(built.stderr);
+  process.exit(1);
+}
+console.log(
+  `fuzzing ${chosen.length} targets, ${LANES} at a time, ${secondsEach.toFixed(0)} s each, seed ${seed}`,
+);
+const waiting = [...chosen];
+const failed: string[] = [];
+await Promise.all(
+  Array.from({ length: LANES }, async () => {
+    for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift())
+      if (!(await fuzz(entry))) failed.push(entry.name);
+  }),
+);
+if (values.keep) for (const entry of chosen) await keep(entry);
+process.exitCode = failed.length === 0 ? 0 : 1;

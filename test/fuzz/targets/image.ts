@@ -1,0 +1,42 @@
+// Uploaded pictures, as far as their pixels.
+import assert from 'node:assert/strict';
+import { decodeImage } from '../../../src/jobs/face/decode.ts';
+import { FaceError } from '../../../src/jobs/face/errors.ts';
+import type { FuzzTarget } from '../engine/target.ts';
+
+export const target: FuzzTarget = {
+  maxBytes: 16 * 1024,
+  // A few bytes can stand for fifty megapixels, which are decoded in less than a second.
+  budget: { leastMs: 4000, per64KiBMs: 4000 },
+  words: [
+    '\xff\xd8\xff',
+    '\x89PNG\r\n\x1a\n',
+    'RIFF',
+    'WEBP',
+    'VP8 ',
+    'VP8L',
+    'VP8X',
+    'ANIM',
+    'IHDR',
+    'IDAT',
+    'PLTE',
+    'tRNS',
+    'eXIf',
+    'Exif\0\0',
+    '\xff\xc0',
+    '\xff\xc2',
+    '\xff\xda',
+    '\xff\xe1',
+    'II*\0',
+    'MM\0*',
+  ],
+  async run(data) {
+    try {
+      const { width, height, data: pixels } = await decodeImage(data);
+      assert.equal(pixels.length, width * height * 3);
+      assert.ok(Math.max(width, height) <= 3072 && width > 0 && height > 0, `${width} x ${height}`);
+    } catch (error) {
+      if (!(error instanceof FaceError)) throw error;
+    }
+  },
+};

@@ -1,0 +1,146 @@
+// RTP and RTCP of a connected client: sealed with its keys, so that what lies inside is read and acted
+// upon.
+import assert from 'node:assert/strict';
+import { LaneReader, createLane } from '../../../src/link/audio-lane.ts';
+import { Microphone } from '../../../src/worker/audio/microphone.ts';
+import { SessionSpeech } from '../../../src/worker/audio/speech-source.ts';
+import { MediaSender } from '../../../src/worker/peer/media-sender.ts';
+import type { PeerStats } from '../../../src/worker/peer/peer.ts';
+import { planAnswer } from '../../../src/worker/peer/sdp-answer.ts';
+import { parseOffer } from '../../../src/link/sdp-offer.ts';
+import {
+  KEY_BYTES,
+  rtpHeaderBytes,
+  saltBytes,
+  SRTP_PROFILES,
+  SrtpReceiver,
+  SrtpSender,
+} from '../../../src/worker/peer/srtp.ts';
+import { chromium } from '../../worker/peer/offers.ts';
+import { readScript } from '../engine/script.ts';
+import type { FuzzTarget } from '../engine/target.ts';
+
+/** What a step is: the plain form of an RTCP or RTP packet, a datagram as it is, or time that passes. */
+export const OP = { rtcp: 0, rtp: 1, raw: 2, wait: 3, frame: 4 } as const;
+/** Stand for the SSRCs of our streams, which are drawn by lot. */
+export const VIDEO = 'VIDE';
+export const AUDIO = 'AUDI';
+
+const LIMITS = { minBitrateKbps: 150, maxBitrateKbps: 1500 };
+const MAX_DATAGRAM_BYTES = 2048;
+/** As RETRANSMIT_BURST_BYTES, and what the rest of a second earns, twofold. */
+const MAX_REPAIR_BYTES_PER_STEP = 200_000;
+const plan = planAnswer(parseOffer(chromium));
+const lane = createLane();
+const frame = Buffer.alloc(4000, 0x30);
+const out = Buffer.alloc(MAX_DATAGRAM_BYTES + 64);
+
+const newStats = (): PeerStats => ({
+  packetsSent: 0,
+  bytesSent: 0,
+  packetsRetransmitted: 0,
+  nacksReceived: 0,
+  plisReceived: 0,
+  firsReceived: 0,
+  packetsLost: 0,
+  fractionLost: 0,
+  jitterMs: 0,
+  roundTripMs: 0,
+  packetsReceived: 0,
+  datagramsRejected: 0,
+  targetBitrateKbps: 0,
+});
+
+/** The placeholders become the SSRCs; so does the first packet's number, from which NACKs count. */
+function insertSsrcs(plain: Buffer, media: MediaSender): Buffer {
+  const copy = Buffer.from(plain);
+  for (let at = 0; at + 4 <= copy.length; at += 4) {
+    const word = copy.toString('latin1', at, at + 4);
+    if (word === VIDEO) copy.writeUInt32BE(media.video?.ssrc ?? 0, at);
+    else if (word === AUDIO) copy.writeUInt32BE(media.audio?.ssrc ?? 0, at);
+    else if (word.startsWith('SEQ'))
+      copy.writeUInt16BE(((media.video?.nextSequence ?? 0) - 1 - (copy[at + 3] ?? 0)) & 0xffff, at);
+  }
+  return copy;
+}
+
+export const target: FuzzTarget = {
+  maxBytes: 16 * 1024,
+  words: [VIDEO, AUDIO, 'SEQ\0', 'REMB'],
+  budget: { leastMs: 5, per64KiBMs: 20 },
+  run(data) {
+    const profile = SRTP_PROFILES[(data[0] ?? 0) & 1]!;
+    const [key, salt] = [Buffer.alloc(KEY_BYTES, 3), Buffer.alloc(saltBytes(profile), 5)];
+    const [client, receiver] = [
+      new SrtpSender(profile, key, salt),
+      new SrtpReceiver(profile, key, salt),
+    ];
+    const stats = newStats();
+    let sentBytes = 0;
+    const media = new MediaSender(
+      plan,
+      { ...LIMITS, wallOffsetMs: 1_700_000_000_000, cname: 'cname' },
+      {
+        onKeyFrameRequest: () => {},
+        onTargetBitrate: (kbps) => {
+          assert.ok(kbps >= LIMITS.minBitrateKbps && kbps <= LIMITS.maxBitrateKbps, `${kbps} kbit/s`);
+        },
+      },
+      stats,
+      () => out,
+      (_datagram, length) => {
+        sentBytes += length;
+      },
+    );
+    const microphone = new Microphone(new SessionSpeech(new LaneReader(lane)));
+    let nowMs = 10_000;
+    media.start(new SrtpSender(profile, key, salt), nowMs);
+    media.sendVideo(frame, frame.length, true, 0, nowMs);
+    media.sendAudio(frame, 80, 0, nowMs, false);
+    try {
+      for (const { op, payload } of readScript(data.subarray(1))) {
+        nowMs += 1;
+        sentBytes = 0;
+        const plain = insertSsrcs(payload.subarray(0, MAX_DATAGRAM_BYTES), media);
+        if (op === OP.wait) media.poll((nowMs += 10 * (payload[0] ?? 1)));
+        else if (op === OP.frame)
+          media.sendVideo(frame, frame.length, (payload[0] ?? 0) === 1, nowMs - 10_000, nowMs);
+        else if (op === OP.raw) {
+          receiver.unprotectRtp(plain);
+          receiver.unprotectRtcp(plain);
+        } else if (op === OP.rtp) rtp(plain);
+        else if (plain.length >= 8) rtcp(plain);
+        assert.ok(
+          sentBytes <= MAX_REPAIR_BYTES_PER_STEP,
+          `${sentBytes} bytes in answer to one datagram`,
+        );
+        for (const [name, value] of Object.entries(stats))
+          assert.ok(Number.isFinite(value) && value >= 0, `${name} is ${String(value)}`);
+      }
+    } finally {
+      microphone.close();
+    }
+
+    function rtp(plain: Buffer): void {
+      const headerBytes = rtpHeaderBytes(plain);
+      if (headerBytes === 0) return;
+      const sealed = Buffer.from(out.subarray(0, client.protectRtp(plain, headerBytes, 0, out)));
+      const payload = receiver.unprotectRtp(sealed);
+      if (payload === null) return;
+      assert.ok(
+        payload.equals(plain.subarray(headerBytes, headerBytes + payload.length)),
+        'what was opened is not what was sealed',
+      );
+      if (payload.length > 0)
+        microphone.receive(payload, plain.readUInt32BE(4), plain.readUInt16BE(2), nowMs);
+    }
+
+    function rtcp(plain: Buffer): void {
+      const opened = receiver.unprotectRtcp(client.protectRtcp(plain));
+      // Null: the eighth sender of one connection was the last that is listened to.
+      if (opened === null) return;
+      assert.ok(opened.equals(plain), 'what was opened is not what was sealed');
+      media.receive(opened, nowMs);
+    }
+  },
+};

@@ -1,0 +1,50 @@
+// Messages on a session's WebSocket, and the speech in them on its way to the worker.
+import assert from 'node:assert/strict';
+import { AudioInlet } from '../../../src/front/sessions/audio-inlet.ts';
+import { parseClientMessage } from '../../../src/front/sessions/wire.ts';
+import { LaneReader } from '../../../src/link/audio-lane.ts';
+import { readScript } from '../engine/script.ts';
+import type { FuzzTarget } from '../engine/target.ts';
+
+/** A step with this bit is a text message; with the next one the worker reads before it. */
+const TEXT = 1;
+const READ = 2;
+const MAX_PONG_CHARS = 300;
+// A lane is two megabytes: one for all inputs, emptied after each.
+const inlet = new AudioInlet();
+const lane = new LaneReader(inlet.memory);
+const heard = new Int16Array(4096);
+
+export const target: FuzzTarget = {
+  run(data) {
+    let pushed = 0;
+    let read = 0;
+    for (const { op, payload } of readScript(data)) {
+      if ((op & READ) !== 0) {
+        const count = Math.min(lane.length, heard.length);
+        read += lane.read(heard, 0, count);
+        inlet.pump(1);
+      }
+      const message = new Uint8Array(payload).buffer;
+      const parsed = parseClientMessage(message, (op & TEXT) === 0);
+      if (parsed.kind === 'ping') assert.ok(parsed.payload.length <= MAX_PONG_CHARS);
+      if (parsed.kind === 'offer') assert.equal(typeof parsed.sdp, 'string');
+      if (parsed.kind === 'skip' || parsed.kind === 'playImmediate') {
+        inlet.flush(1);
+        lane.takeFlush();
+        pushed = 0;
+        read = 0;
+      }
+      if (parsed.kind !== 'audio' && parsed.kind !== 'playImmediate') continue;
+      assert.ok(parsed.bytes.buffer === message && parsed.bytes.length <= payload.length);
+      assert.equal(inlet.push(parsed.bytes, 1), 0, 'speech was dropped');
+      pushed += parsed.bytes.length;
+      assert.ok(
+        Math.abs(lane.length + read - pushed / 2) <= 64,
+        `${lane.length} samples of ${pushed} bytes`,
+      );
+    }
+    inlet.flush(1);
+    lane.takeFlush();
+  },
+};

@@ -1,0 +1,27 @@
+// The kept inputs of the core's own fuzz targets run once, under ASan and UBSan.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import process from 'node:process';
+import { before, test } from 'node:test';
+import { CATALOGUE, corpusOf, inputsIn, regressionsOf, ROOT } from '../fuzz/catalogue.ts';
+
+before(() => {
+  const build = spawnSync(process.execPath, [path.join(ROOT, 'scripts/build-native.mjs'), '--fuzz'], {
+    encoding: 'utf8',
+  });
+  assert.equal(build.status, 0, build.stderr);
+});
+
+for (const { name } of CATALOGUE.filter(({ kind }) => kind === 'native')) {
+  const folders = [corpusOf(name), regressionsOf(name)].filter((folder) => inputsIn(folder).length > 0);
+  test(`native/fuzz/${name}_fuzz.cc`, () => {
+    assert.ok(folders.length > 0, 'a target begins with inputs that reach its inside');
+    const result = spawnSync(
+      path.join(ROOT, 'native/build/fuzz', `${name}_fuzz`),
+      ['-runs=0', ...folders],
+      { encoding: 'utf8' },
+    );
+    assert.equal(result.status, 0, result.stderr.slice(-4000));
+  });
+}
