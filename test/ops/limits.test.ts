@@ -59,6 +59,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/worker/audio/microphone.ts MAX_FRAME_SAMPLES': 'the longest Opus packet there is',
   'src/worker/audio/microphone.ts MAX_CONCEALED': 'how long a gap is concealed',
   'src/worker/session.ts MAX_OPUS_BYTES': 'the largest Opus frame there is',
+  'src/worker/peer/ice-paths.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',
   'src/worker/peer/media-sender.ts DRAIN.mostMs':
     'how long the sender waits for a queue on the way to drain',
   'src/worker/render/idle-motion.ts': 'how a face at rest moves',

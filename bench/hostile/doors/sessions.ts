@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createCertificate } from '../../../src/worker/peer/certificate.ts';
-import { bindingRequest } from '../../../src/worker/peer/stun.ts';
+import { bindingRequest, bindingSuccess } from '../../../src/worker/peer/stun.ts';
 import { LyingClient } from '../../../test/peers/dtls-client.ts';
 import { type Attack, type Door, paced, pacedOpen, reasonOf } from '../door.ts';
 import { HOSTILE_OFFERS, newIdentity, plainOffer } from '../offers.ts';
@@ -84,6 +84,7 @@ function openUdp(address: string): Promise<Socket> {
   });
 }
 
+const BINDING_REQUEST = 1;
 /** A connection that stops between the server's first flight and its own second is held for so long. */
 const HELD_MS = 250;
 
@@ -114,7 +115,10 @@ async function halfHandshake(
     const host = new URL(attack.arena.url).hostname;
     let flightBytes = 0;
     let isIceUp = false;
-    udp.on('message', (data) => {
+    udp.on('message', (data, from) => {
+      // A check of the server's: only an address that answers it is sent more than a little.
+      if (data.readUInt16BE(0) === BINDING_REQUEST)
+        udp?.send(bindingSuccess(data, from.address, from.port, own.password), port, host);
       if (data[0]! >= 20) flightBytes += data.length;
       else if (!isIceUp) {
         isIceUp = true;
