@@ -3,6 +3,7 @@ import os from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { every, reportDefectsTo } from '../base/guard.ts';
 import { toWireError } from '../base/errors.ts';
+import { HEARTBEAT_MS, beatHeart } from '../link/heartbeat.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
 import { Sheet } from '../metrics/sheet.ts';
 import { watchWorkerThread } from '../metrics/threads.ts';
@@ -33,6 +34,8 @@ export interface WorkerBirth {
   readonly audioBitrateKbps: number;
   readonly maxSessions: number;
   readonly calibrationFace: SharedArrayBuffer;
+  /** Counted up while the thread runs: link/heartbeat.ts. */
+  readonly heartbeat: SharedArrayBuffer;
   /** To the inference thread of the user's own network, if there is one. */
   readonly mouths: MessagePort | null;
 }
@@ -147,5 +150,6 @@ function receive(message: ToWorker, isFaceLoaded = false): void {
 parentPort!.on('message', (message: ToWorker) => { receive(message); });
 
 every(REPORT_MS, 'the report of load', () => { beat.report(); });
+every(HEARTBEAT_MS, 'the sign of life', () => { beatHeart(birth.heartbeat); });
 
 post({ type: 'ready', workerIndex: birth.index, threadId: native.threadId(), cpu: birth.cpu, scheduling: prioritise(), wav2lipCost: wav2lip?.costPerSession ?? null });

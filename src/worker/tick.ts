@@ -194,7 +194,7 @@ export class Beat {
     for (const state of ['connecting', 'idle', 'speaking'] as const) this.instruments.sessions[state].set(states[state]);
   }
 
-  /** Once a second, sessions or not: the front takes a worker that says nothing for dead. */
+  /** Once a second, sessions or not: placement goes by it. */
   report(): void {
     const nowMs = monotonicMs();
     const cpuMs = this.threadCpuMs();

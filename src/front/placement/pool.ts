@@ -22,6 +22,8 @@ export interface PoolOptions extends PlacementLimits {
   readonly calibrationFace: SharedArrayBuffer;
   /** The user's own network, if any. */
   readonly wav2lip: Wav2LipOptions | null;
+  /** A worker without a sign of life for so long is ended; ten seconds unless given. */
+  readonly silenceDeadlineMs?: number;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -78,6 +80,7 @@ export class WorkerPool {
       port: options.ports.first === 0 ? 0 : options.ports.first + index,
       videoBitrateKbps: options.videoBitrateKbps, maxVideoBitrateKbps: options.maxVideoBitrateKbps, audioBitrateKbps: options.audioBitrateKbps,
       maxSessions: options.maxSessionsPerWorker, calibrationFace: options.calibrationFace, wav2lip: options.wav2lip,
+      silenceDeadlineMs: options.silenceDeadlineMs,
     };
     const bornMs = monotonicMs();
     const handle = await new Promise<WorkerHandle | null>((resolve) => {

@@ -2,25 +2,33 @@
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { after, every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
-import { monotonicMs } from '../../base/time.ts';
+import { monotonicMs, sleep } from '../../base/time.ts';
+import { createHeartbeat, readHeart } from '../../link/heartbeat.ts';
 import type { FromWorker, ToWorker } from '../../link/messages.ts';
 import type { WorkerBirth } from '../../worker/main.ts';
 import type { Wav2LipBirth, Wav2LipOptions } from '../../worker/wav2lip/messages.ts';
 import type { WorkerView } from './choose.ts';
+import { Watchdog } from './watchdog.ts';
 
 /** Who is told what a worker says of one session. */
 export interface SessionSink { receive(message: Extract<FromWorker, { sessionId: string }>): void }
 
 /** What a worker is born with, and the network that a second thread is to run for it, if any. */
-export type HandleBirth = Omit<WorkerBirth, 'mouths'> & { readonly wav2lip: Wav2LipOptions | null };
+export type HandleBirth = Omit<WorkerBirth, 'mouths' | 'heartbeat'> & {
+  readonly wav2lip: Wav2LipOptions | null;
+  /** Without a sign of life for so long it is ended; SILENCE_DEADLINE_MS unless given. */
+  readonly silenceDeadlineMs?: number | undefined;
+};
 
 export type WorkerEnd = 'exit' | 'unresponsive' | 'start_failed';
 
 /** The first beat of a worker: loading codecs, the model and the face takes well under a second on an idle core. */
 const START_DEADLINE_MS = 30_000;
-/** A worker reports once a second. */
 const SILENCE_DEADLINE_MS = 10_000;
+const LOOK_EVERY_MS = 1000;
 const STOP_DEADLINE_MS = 3000;
+/** A thread that hangs in native code does not end when it is told to. */
+const KILL_DEADLINE_MS = 5000;
 
 export class WorkerHandle implements WorkerView {
   readonly index: number;
@@ -40,18 +48,19 @@ export class WorkerHandle implements WorkerView {
 
   private readonly thread: Worker;
   private readonly log: Logger;
-  private heardMs = monotonicMs();
+  private readonly heartbeat = createHeartbeat();
   private ending: WorkerEnd = 'exit';
+  private isGone = false;
   private readonly watchdog: NodeJS.Timeout;
   private readonly onReady: (handle: WorkerHandle) => void;
 
-  constructor({ wav2lip, ...birth }: HandleBirth, log: Logger, onReady: (handle: WorkerHandle) => void) {
+  constructor({ wav2lip, silenceDeadlineMs = SILENCE_DEADLINE_MS, ...birth }: HandleBirth, log: Logger, onReady: (handle: WorkerHandle) => void) {
     this.index = birth.index;
     this.log = log.child({ worker: birth.index });
     this.onReady = onReady;
     const execArgv = ['--disable-warning=ExperimentalWarning'];
     const link = wav2lip === null ? null : new MessageChannel();
-    const workerData: WorkerBirth = { ...birth, mouths: link === null ? null : link.port1 };
+    const workerData: WorkerBirth = { ...birth, heartbeat: this.heartbeat, mouths: link === null ? null : link.port1 };
     this.thread = new Worker(new URL('../../worker/main.ts', import.meta.url), { workerData, transferList: link === null ? [] : [link.port1], execArgv, name: `worker-${birth.index}` });
     const mouthsGone = wav2lip === null || link === null ? Promise.resolve() : this.startMouths({ ...wav2lip, face: birth.calibrationFace, port: link.port2 }, execArgv);
     this.thread.on('message', (message: FromWorker) => { this.receive(message); });
@@ -60,8 +69,10 @@ export class WorkerHandle implements WorkerView {
       this.failure = error instanceof Error ? error.message : String(error);
       this.log.error({ err: error }, 'a worker failed');
     });
-    this.gone = new Promise((resolve) => { this.thread.once('exit', () => { this.leave(); void mouthsGone.then(() => { resolve(this.ending); }); }); });
-    this.watchdog = every(1000, 'the watch over a worker', () => { this.watch(); }).unref();
+    this.gone = new Promise((resolve) => { this.thread.once('exit', () => { this.isGone = true; this.leave(); void mouthsGone.then(() => { resolve(this.ending); }); }); });
+    const lookEveryMs = Math.min(LOOK_EVERY_MS, silenceDeadlineMs / 4);
+    const dog = new Watchdog({ startDeadlineMs: START_DEADLINE_MS, silenceDeadlineMs, lookEveryMs }, monotonicMs());
+    this.watchdog = every(lookEveryMs, 'the watch over a worker', () => { this.watch(dog); }).unref();
   }
 
   get sessions(): number { return this.sinks.size; }
@@ -75,7 +86,6 @@ export class WorkerHandle implements WorkerView {
   }
 
   private receive(message: FromWorker): void {
-    this.heardMs = monotonicMs();
     switch (message.type) {
       case 'ready':
         this.isReady = true;
@@ -96,11 +106,17 @@ export class WorkerHandle implements WorkerView {
     }
   }
 
-  private watch(): void {
-    if (monotonicMs() - this.heardMs < (this.isReady ? SILENCE_DEADLINE_MS : START_DEADLINE_MS)) return;
-    this.ending = this.isReady ? 'unresponsive' : 'start_failed';
-    this.log.error('the worker does not answer; ending it');
+  private watch(dog: Watchdog): void {
+    const end = dog.look(monotonicMs(), readHeart(this.heartbeat), this.isReady);
+    if (end === undefined) return;
+    this.ending = end;
+    this.log.error({ end }, 'the worker does not answer; ending it');
+    // Its sessions are told now: a thread that hangs in native code ends late or never.
+    this.leave();
     this.kill();
+    after(KILL_DEADLINE_MS, 'the wait for a worker to end', () => {
+      if (!this.isGone) this.log.fatal('the worker hangs in native code and cannot be ended; restart the server');
+    }).unref();
   }
 
   /** Its sessions are over: each is told once, as if the worker had said so itself. */
@@ -117,7 +133,8 @@ export class WorkerHandle implements WorkerView {
   async stop(): Promise<void> {
     this.post({ type: 'stop' });
     const deadline = after(STOP_DEADLINE_MS, 'the end of a worker', () => { this.kill(); });
-    await this.gone;
+    // One that hangs in native code must not keep the server from stopping.
+    await Promise.race([this.gone, sleep(STOP_DEADLINE_MS + KILL_DEADLINE_MS)]);
     clearTimeout(deadline);
   }
 }
