@@ -1,0 +1,27 @@
+// What several threads of one process do at once in the core, under ThreadSanitizer.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import process from 'node:process';
+import { before, test } from 'node:test';
+
+const ROOT = path.join(import.meta.dirname, '../..');
+
+before(() => {
+  const build = spawnSync(process.execPath, [path.join(ROOT, 'scripts/build-native.mjs'), '--threads'], {
+    encoding: 'utf8',
+  });
+  assert.equal(build.status, 0, build.stderr);
+});
+
+test('native/test/threads_test.cc has no data race', { timeout: 120_000 }, () => {
+  const program = path.join(ROOT, 'native/build/threads/threads_test');
+  // ThreadSanitizer of GCC 12 does not start where address space randomisation uses many bits; some
+  // containers do not let it be turned off.
+  const isAllowed = spawnSync('setarch', ['-R', 'true']).status === 0;
+  const result = spawnSync(isAllowed ? 'setarch' : program, isAllowed ? ['-R', program] : [], {
+    encoding: 'utf8',
+    env: { ...process.env, TSAN_OPTIONS: 'halt_on_error=1' },
+  });
+  assert.equal(result.status, 0, `${result.stdout}\n${result.stderr}`);
+});
