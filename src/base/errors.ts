@@ -31,7 +31,22 @@ export const ERRORS = {
   // Reasons that only travel on a session's WebSocket or in its history.
   INVALID_OFFER: { status: 400, message: 'The SDP offer could not be used.' },
   OFFER_TIMEOUT: { status: 408, message: 'No offer arrived within 30 seconds of opening the socket.' },
-  CONNECT_TIMEOUT: { status: 408, message: 'The peer connection did not come up in time. Check UDP reachability and ANNOUNCED_IPS.' },
+  CONNECT_TIMEOUT: {
+    status: 408,
+    message: 'No UDP from the client reached the server in time. Check the firewall and ANNOUNCED_IPS.',
+  },
+  ICE_FAILED: {
+    status: 408,
+    message: 'The client answered none of the server\'s STUN checks. Check the firewall on the way back.',
+  },
+  DTLS_FAILED: {
+    status: 400,
+    message: 'The DTLS handshake failed. Use DTLS 1.2, ECDHE-ECDSA-AES128-GCM-SHA256, P-256, DTLS-SRTP.',
+  },
+  CERTIFICATE_MISMATCH: {
+    status: 400,
+    message: 'The client did not prove the certificate that its offer names. Connect again with a new offer.',
+  },
   MESSAGE_TOO_LARGE: { status: 413, message: 'A message was larger than 1 MiB.' },
   WORKER_LOST: { status: 500, message: 'The media worker of this session died. Connect again with the same token.' },
   PEER_LOST: { status: 408, message: 'Nothing was heard from the peer for too long.' },

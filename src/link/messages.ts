@@ -26,6 +26,7 @@ export type ToWorker =
 
 export type EndReason =
   | 'done' | 'idle_limit' | 'length_limit' | 'client_closed' | 'peer_closed' | 'peer_lost' | 'connect_timeout' | 'offer_timeout'
+  | 'ice_failed' | 'dtls_failed' | 'certificate_mismatch'
   | 'invalid_offer' | 'worker_lost' | 'server_stopped' | 'taken_over'
   /** The client sent far more messages than its budget, for long. */
   | 'rate_limited' | 'error';

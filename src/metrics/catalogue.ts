@@ -54,6 +54,7 @@ const SESSION_KIND = ['p2p', 'livekit', 'agent', 'auto'] as const;
 const SESSION_STATE = ['connecting', 'idle', 'speaking'] as const;
 /** The codes of `link/messages.ts` EndReason; a test holds the two to each other. */
 const END_REASON = ['done', 'idle_limit', 'length_limit', 'client_closed', 'peer_closed', 'peer_lost', 'connect_timeout', 'offer_timeout',
+  'ice_failed', 'dtls_failed', 'certificate_mismatch',
   'invalid_offer', 'worker_lost', 'server_stopped', 'taken_over', 'rate_limited', 'error'] as const;
 const ERROR_CODE = Object.keys(ERRORS) as (keyof typeof ERRORS)[];
 const CODEC = ['vp8', 'h264'] as const;
@@ -154,7 +155,11 @@ export const CATALOGUE = {
   mouthpiece_rtp_jitter_seconds: histogram('worker', 'Interarrival jitter as receivers report it, once a second per session.', NETWORK),
   mouthpiece_send_rate_target_bytes_per_second: histogram('worker', 'What the path is believed to carry (REMB, receiver reports), once a second per session.', RATE),
   mouthpiece_send_rate_actual_bytes_per_second: histogram('worker', 'RTP payload really sent, once a second per session.', RATE),
-  mouthpiece_peers_closed_total: counter('worker', 'Peer connections over, by the transport\'s reason.', { reason: ['closed', 'dtls_failed', 'ice_failed', 'timeout', 'not_authentic', 'failed'] }),
+  mouthpiece_peers_closed_total: counter('worker', 'Peer connections over, by reason.', {
+    reason: [
+      'closed', 'connect_timeout', 'ice_failed', 'dtls_failed', 'not_authentic', 'timeout', 'failed',
+    ],
+  }),
   mouthpiece_stun_requests_total: counter(
     'front', 'Datagrams at our own STUN server, by what became of them.',
     { outcome: ['answered', 'rate_limited', 'not_stun', 'send_failed'] },

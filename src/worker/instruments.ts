@@ -47,7 +47,9 @@ export function createInstruments(sheet: Sheet) {
       videoBytes: sheet.counter('mouthpiece_rtp_bytes_sent_total', { media: 'video' }), audioBytes: sheet.counter('mouthpiece_rtp_bytes_sent_total', { media: 'audio' }),
     },
     peersClosed: {
-      closed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'closed' }), dtls_failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'dtls_failed' }),
+      closed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'closed' }),
+      connect_timeout: sheet.counter('mouthpiece_peers_closed_total', { reason: 'connect_timeout' }),
+      dtls_failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'dtls_failed' }),
       ice_failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'ice_failed' }), timeout: sheet.counter('mouthpiece_peers_closed_total', { reason: 'timeout' }),
       not_authentic: sheet.counter('mouthpiece_peers_closed_total', { reason: 'not_authentic' }), failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'failed' }),
     },

@@ -43,9 +43,16 @@ export interface WorkerContext {
 }
 
 const MIN_BITRATE_KBPS = 150;
-const CONNECT_TIMEOUT_MS = 15_000;
+/** The peer gives up after 15 s and says why. This is for one that never answered the offer. */
+const OFFER_STUCK_MS = 20_000;
 const MAX_OPUS_BYTES = 1276; // the largest Opus frame there is (RFC 6716 section 3.2.1)
 const MAX_PACKETS_LATE = 25;
+
+/** How the end of the peer connection is told to the client. */
+const END_OF_PEER: Readonly<Record<PeerCloseReason, EndReason>> = {
+  closed: 'peer_closed', connect_timeout: 'connect_timeout', ice_failed: 'ice_failed',
+  dtls_failed: 'dtls_failed', not_authentic: 'certificate_mismatch', timeout: 'peer_lost', failed: 'error',
+};
 
 const opusPacket = new Uint8Array(MAX_OPUS_BYTES);
 const speechPacket = new Int16Array(SPEECH_PACKET_SAMPLES);
@@ -154,9 +161,15 @@ export class WorkerSession implements PeerListener, NetworkListener {
     this.context.post({ type: 'connected', sessionId: this.id, iceMs, atMs: nowMs });
   }
 
-  onClosed(reason: PeerCloseReason): void {
+  onClosed(reason: PeerCloseReason, detail: string): void {
     this.context.instruments.peersClosed[reason].add();
-    this.end(reason === 'closed' ? 'peer_closed' : this.connectedMs === 0 ? 'connect_timeout' : 'peer_lost');
+    if (detail !== '') {
+      this.context.post({
+        type: 'log', level: 'info', sessionId: this.id, message: 'peer connection failed',
+        fields: { reason, detail },
+      });
+    }
+    this.end(END_OF_PEER[reason]);
   }
 
   onKeyFrameRequest(): void { this.video?.requestKeyFrame(); }
@@ -225,7 +238,7 @@ export class WorkerSession implements PeerListener, NetworkListener {
     this.peer?.poll(nowMs);
     if (this.isOver) return;
     if (this.connectedMs === 0) {
-      if (this.offerMs > 0 && nowMs - this.offerMs > CONNECT_TIMEOUT_MS) this.end('connect_timeout');
+      if (this.offerMs > 0 && nowMs - this.offerMs > OFFER_STUCK_MS) this.end('connect_timeout');
       return;
     }
     // The gap until SILENT is also the time in which the last packets leave the receiver's buffer: clients hang up at STOP.

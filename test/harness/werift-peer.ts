@@ -28,12 +28,23 @@ export class WeriftPeer {
   /** Opens the socket, offers, and resolves with START. */
   static async connect(server: Pick<TestServer, 'url'>, token: string, codec: 'vp8' | 'h264' = 'vp8', kinds: readonly ('audio' | 'video')[] = ['audio', 'video']): Promise<WeriftPeer> {
     const peer = new WeriftPeer(await WsClient.open(server, token), newConnection(codec));
-    await peer.offer(kinds);
+    await peer.offer(kinds, (sdp) => sdp);
     await peer.socket.waitFor('START', { limitMs: SETUP_LIMIT_MS });
     return peer;
   }
 
-  private async offer(kinds: readonly ('audio' | 'video')[]): Promise<void> {
+  /** Opens the socket and offers what `alter` makes of the offer; does not wait for the connection. */
+  static async open(
+    server: Pick<TestServer, 'url'>, token: string, alter: (sdp: string) => string,
+  ): Promise<WeriftPeer> {
+    const peer = new WeriftPeer(await WsClient.open(server, token), newConnection('vp8'));
+    await peer.offer(['audio', 'video'], alter);
+    return peer;
+  }
+
+  private async offer(
+    kinds: readonly ('audio' | 'video')[], alter: (sdp: string) => string,
+  ): Promise<void> {
     const { connection, socket } = this;
     for (const kind of kinds) {
       const transceiver = connection.addTransceiver(kind, { direction: 'recvonly' });
@@ -53,7 +64,7 @@ export class WeriftPeer {
     // werift would ask a public STUN server even with an empty list.
     for (const transport of connection.iceTransports) (transport.connection as { stunServer: unknown }).stunServer = undefined;
     await connection.setLocalDescription(await connection.createOffer());
-    this.offerSdp = connection.localDescription!.sdp;
+    this.offerSdp = alter(connection.localDescription!.sdp);
     socket.send(JSON.stringify({ type: 'offer', sdp: this.offerSdp }));
     const answer = await socket.waitFor('{"sdp"', { limitMs: SETUP_LIMIT_MS });
     this.answerSdp = JSON.parse(answer.text).sdp;

@@ -49,11 +49,17 @@ export class Recorder implements PeerListener {
   readonly connected = Promise.withResolvers<number>();
   readonly closed = Promise.withResolvers<PeerCloseReason>();
   isClosed = false;
+  detail = '';
   keyFrameRequests = 0;
   readonly bitrates: number[] = [];
   readonly audio: { readonly packet: Buffer; readonly timestamp: number; readonly sequenceNumber: number }[] = [];
   onConnected(nowMs: number): void { this.connected.resolve(nowMs); }
-  onClosed(reason: PeerCloseReason): void { if (this.isClosed) throw new Error('closed twice'); this.isClosed = true; this.closed.resolve(reason); }
+  onClosed(reason: PeerCloseReason, detail: string): void {
+    if (this.isClosed) throw new Error('closed twice');
+    this.isClosed = true;
+    this.detail = detail;
+    this.closed.resolve(reason);
+  }
   onKeyFrameRequest(): void { this.keyFrameRequests++; }
   onTargetBitrate(kbps: number): void { this.bitrates.push(kbps); }
   onAudio(packet: Uint8Array, timestamp: number, sequenceNumber: number): void { this.audio.push({ packet: Buffer.from(packet), timestamp, sequenceNumber }); }

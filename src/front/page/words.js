@@ -17,6 +17,8 @@ const BY_CODE = {
   CONNECTION_LOST: 'The connection to the server broke. Check the network and connect again.',
   ICE_FAILED: 'No media path to the server was found. Usual reasons: UDP is blocked by a firewall or VPN; the server is behind NAT and ANNOUNCED_IPS is not set; or a strict network needs a TURN server in ICE_SERVERS.',
   CONNECT_TIMEOUT: 'The media path did not come up in time. Check that UDP reaches the server, and that ANNOUNCED_IPS names an address this device can reach.',
+  DTLS_FAILED: 'This browser and the server could not agree on encryption. Use a current browser.',
+  CERTIFICATE_MISMATCH: 'The offer of this browser was altered on its way. Reload the page and connect again.',
   OFFER_TIMEOUT: 'The browser took too long to make its offer. Connect again.',
   OFFER_FAILED: 'This browser could not make a WebRTC offer. Use a current Chrome, Edge, Firefox or Safari.',
   INVALID_OFFER: 'The server could not use what this browser offered. Try another video codec under “Connection”.',

@@ -67,6 +67,7 @@ const MAX_EARLY_BYTES_TOTAL = 64 << 20;
 /** Ends that were somebody's fault, under their codes. */
 const COSTLY_ENDS: Partial<Record<EndReason, ErrorCode>> = {
   worker_lost: 'WORKER_LOST', error: 'INTERNAL_ERROR', peer_lost: 'PEER_LOST', connect_timeout: 'CONNECT_TIMEOUT', offer_timeout: 'OFFER_TIMEOUT', invalid_offer: 'INVALID_OFFER',
+  ice_failed: 'ICE_FAILED', dtls_failed: 'DTLS_FAILED', certificate_mismatch: 'CERTIFICATE_MISMATCH',
 };
 /** One small script for each session: a thousand sessions cost Redis 333 calls a second. */
 const HEARTBEAT_MS = 3000;

@@ -13,8 +13,8 @@ export interface Fingerprint { readonly hash: string; readonly value: string }
 export interface DtlsListener {
   send(datagram: Buffer): void;
   onConnected(sender: SrtpSender, receiver: SrtpReceiver): void;
-  /** Once: the peer said goodbye, or the handshake failed. */
-  onClosed(reason: 'closed' | 'dtls_failed' | 'not_authentic'): void;
+  /** Once: the peer said goodbye, or the handshake failed. `detail`: what failed; '' if nothing. */
+  onClosed(reason: 'closed' | 'dtls_failed' | 'not_authentic', detail: string): void;
   /** Application data: SCTP, when a data channel was negotiated. */
   onData(data: Buffer): void;
 }
@@ -37,6 +37,8 @@ function asFailure(error: unknown): HandshakeFailure {
 const ALERT = { closeNotify: 0, handshakeFailure: 40, badCertificate: 42, decodeError: 50, decryptError: 51 } as const;
 const FIRST_RETRANSMIT_MS = 500;
 const LAST_RETRANSMIT_MS = 4_000;
+/** After a fatal alert in the clear the handshake ends unless it goes on. Clients repeat theirs after 1 s. */
+const REFUSAL_MS = 2_000;
 const FLIGHT_BYTES = 1_150;
 const MAX_EARLY_BYTES = 1_024;
 
@@ -65,6 +67,8 @@ export class DtlsServer {
   /** Messages of our current flight, for retransmission: [content type, plain fragment]. */
   #flight: (readonly [number, Buffer])[] = [];
   #nextRetransmitMs = Number.POSITIVE_INFINITY;
+  /** A fatal alert that came in the clear, and since when nothing followed. */
+  #refusal: { readonly alert: number; readonly atMs: number } | null = null;
   /** The sealed record that held the client's Finished. */
   #finishedRecord: Buffer | null = null;
   #retransmitMs = FIRST_RETRANSMIT_MS;
@@ -99,6 +103,13 @@ export class DtlsServer {
   /** Sends the last flight again when its time has come. */
   poll(nowMs: number): void {
     this.#nowMs = nowMs;
+    const refusal = this.#state === 'connected' ? null : this.#refusal;
+    if (refusal !== null && nowMs - refusal.atMs > REFUSAL_MS) {
+      const detail = `the client sent alert ${refusal.alert}`;
+      this.#forget();
+      this.#listener.onClosed('dtls_failed', detail);
+      return;
+    }
     if (nowMs < this.#nextRetransmitMs || this.#state !== 'handshake') return;
     this.#sendFlight();
     this.#retransmitMs = Math.min(this.#retransmitMs * 2, LAST_RETRANSMIT_MS);
@@ -136,17 +147,20 @@ export class DtlsServer {
     const alert = Buffer.from([2, failure.alert]);
     this.#listener.send(this.#cipher === null || this.#state !== 'connected' ? plainRecord(CONTENT.alert, this.#plainSequence++, alert) : this.#cipher.seal(CONTENT.alert, alert));
     this.#forget();
-    this.#listener.onClosed(failure.isForgery ? 'not_authentic' : 'dtls_failed');
+    this.#listener.onClosed(failure.isForgery ? 'not_authentic' : 'dtls_failed', failure.message);
   }
 
   #record(record: DtlsRecord): DtlsVerdict {
     const { type } = record;
     if (record.epoch === 0) {
       // In the clear only a handshake is taken, and only until it is done: anybody could have sent an alert, data, or a new ClientHello.
+      if (type === CONTENT.alert) this.#onPlainAlert(record.fragment);
       if (type !== CONTENT.handshake && type !== CONTENT.changeCipherSpec) return 'dtls_plaintext';
       if (this.#state === 'connected') return type === CONTENT.handshake ? 'dtls_renegotiation' : 'dtls_plaintext';
       if (type === CONTENT.changeCipherSpec) return 'taken'; // the epoch says as much
-      return this.#handshake(record.fragment, false) ? 'taken' : 'dtls_record';
+      if (!this.#handshake(record.fragment, false)) return 'dtls_record';
+      this.#refusal = null;
+      return 'taken';
     }
     if (record.epoch !== 1) return 'dtls_record';
     if (this.#cipher === null) {
@@ -173,12 +187,19 @@ export class DtlsServer {
     return 'taken';
   }
 
+  /** Anybody could have sent it, so it ends nothing by itself: see REFUSAL_MS. */
+  #onPlainAlert([level, alert = 0]: Buffer): void {
+    if (this.#state !== 'connected' && level === 2) this.#refusal ??= { alert, atMs: this.#nowMs };
+  }
+
   #alert(plain: Buffer): void {
     const [level, description] = plain;
     if (level !== 2 && description !== ALERT.closeNotify) return;
     const wasConnected = this.#state === 'connected';
     this.close();
-    this.#listener.onClosed(wasConnected || description === ALERT.closeNotify ? 'closed' : 'dtls_failed');
+    const isGoodbye = wasConnected || description === ALERT.closeNotify;
+    if (isGoodbye) this.#listener.onClosed('closed', '');
+    else this.#listener.onClosed('dtls_failed', `the client sent alert ${description}`);
   }
 
   #handshake(fragment: Buffer, isSealed: boolean): boolean {

@@ -12,8 +12,11 @@ export interface PeerOptions {
 export interface PeerListener {
   /** DTLS is up and SRTP keys are there: media may be sent. Once. `iceMs`: when the first authentic check had come. */
   onConnected(nowMs: number, iceMs: number): void;
-  /** The peer is gone and all of it freed, for whatever reason but our own `close()`. At most once. */
-  onClosed(reason: PeerCloseReason): void;
+  /**
+   * The peer is gone and all of it freed, for whatever reason but our own `close()`. At most once.
+   * `detail`: what exactly failed, for the log; '' when `reason` says it all.
+   */
+  onClosed(reason: PeerCloseReason, detail: string): void;
   /** A receiver asked for a key frame (PLI or FIR), already rate-limited. */
   onKeyFrameRequest(): void;
   /** What the path can carry changed (REMB, receiver reports). */
@@ -23,10 +26,13 @@ export interface PeerListener {
 }
 
 /**
- * closed: the client said goodbye. ice_failed: no check of the client's ever arrived. dtls_failed: no agreement, or no progress.
- * not_authentic: the client is not who the offer said. timeout: silence after having been connected. failed: a defect of ours.
+ * closed: the client said goodbye. connect_timeout: no check of the client's ever arrived.
+ * ice_failed: checks arrived, and none of ours was answered. dtls_failed: no agreement, or no progress.
+ * not_authentic: the client is not who the offer said. timeout: silence after having been connected.
+ * failed: a defect of ours.
  */
-export type PeerCloseReason = 'closed' | 'dtls_failed' | 'ice_failed' | 'timeout' | 'not_authentic' | 'failed';
+export type PeerCloseReason =
+  'closed' | 'connect_timeout' | 'ice_failed' | 'dtls_failed' | 'not_authentic' | 'timeout' | 'failed';
 
 /** Counters of one peer since its start; the same object is refilled at each call. */
 export interface PeerStats {

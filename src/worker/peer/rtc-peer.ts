@@ -107,7 +107,7 @@ export class RtcPeer implements Peer {
         if (!this.#paths.sendHandshake(datagram, this.#host.now())) this.#isFlightHeld = true;
       },
       onConnected: (sender, receiver) => { this.#onHandshakeDone(sender, receiver); },
-      onClosed: (reason) => { this.#end(reason); },
+      onClosed: (reason, detail) => { this.#end(reason, detail); },
       onData: (data) => { if (this.#data?.receive(data) !== true) this.#reject('sctp_malformed'); },
     });
     if (plan.data !== null) this.#data = new DataChannelResponder((packet) => { dtls.send(packet); });
@@ -146,7 +146,10 @@ export class RtcPeer implements Peer {
   }
 
   /** Which part of a connection did not come up in time. */
-  #unfinished(): PeerCloseReason { return this.#paths.hasPaths ? 'dtls_failed' : 'ice_failed'; }
+  #unfinished(): PeerCloseReason {
+    if (!this.#paths.hasPaths) return 'connect_timeout';
+    return this.#paths.isSelected ? 'dtls_failed' : 'ice_failed';
+  }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- the interface leaves room for stacks that close slowly
   async close(): Promise<void> {
@@ -163,11 +166,11 @@ export class RtcPeer implements Peer {
   }
 
   /** The connection ended by itself: frees everything, then says so. */
-  #end(reason: PeerCloseReason): void {
+  #end(reason: PeerCloseReason, detail = ''): void {
     if (this.#state === 'closed') return;
     if (reason !== 'closed') { this.#media?.stop(); this.#dtls?.close(); }
     this.#free();
-    this.#listener.onClosed(reason);
+    this.#listener.onClosed(reason, detail);
   }
 
   #free(): void {
