@@ -10,7 +10,7 @@ import type { Config } from './config.ts';
 import { createFront, type Front } from './front/front.ts';
 import { DescriptorReserve } from './front/descriptor-reserve.ts';
 import { observeHttp, observeRedis, observeStun } from './front/observe.ts';
-import { spareCpus } from './front/placement/cpu-map.ts';
+import { claimCores } from './front/placement/core-claims.ts';
 import { WorkerPool } from './front/placement/pool.ts';
 import { SessionService } from './front/sessions/service.ts';
 import { StaticVideoService } from './front/static/videos.ts';
@@ -73,9 +73,15 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
   await checkMediaAddress(media.bound);
   if (config.WAV2LIP_MODEL !== undefined && !existsSync(config.WAV2LIP_MODEL)) throw new Error(`WAV2LIP_MODEL=${config.WAV2LIP_MODEL} is not there. Correct the path, or unset it.`);
   const publicHost = media.announced[0] ?? config.HOST;
-  const jobCpus = spareCpus(native.allowedCpus(), config.WORKERS);
+  const allowedCpus = native.allowedCpus();
+  const cores = await claimCores(allowedCpus, config.WORKERS);
+  closers.unshift(() => cores.release());
+  if (cores.shared.length > 0) {
+    log.warn({ cpus: cores.shared, workers: config.WORKERS }, 'workers share cores with another server on this host: frames will be late on both. Lower WORKERS, or give each server its own cpuset');
+  }
+  const jobCpus = cores.free.length > 0 ? cores.free : allowedCpus;
   const pool = await WorkerPool.start({
-    workers: config.WORKERS, realtime: config.REALTIME_WORKERS, maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER, maxLoad: config.MAX_WORKER_LOAD,
+    cpus: cores.cpus, realtime: config.REALTIME_WORKERS && cores.free.length > 0, maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER, maxLoad: config.MAX_WORKER_LOAD,
     bindAddress: media.bound, announcedAddresses: media.announced, ports: config.UDP_PORTS,
     videoBitrateKbps: config.VIDEO_BITRATE_KBPS, maxVideoBitrateKbps: config.MAX_VIDEO_BITRATE_KBPS ?? config.VIDEO_BITRATE_KBPS, audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
     calibrationFace: anyDefaultFace(), metrics, log,

@@ -4,8 +4,7 @@ import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { mapCpus } from '../../src/front/placement/cpu-map.ts';
-import { native } from '../../src/native/addon.ts';
+import { lastCpu } from '../cpus.ts';
 import type { BareEncode } from '../bare-encode.ts';
 import type { Fleet, FleetSummary } from '../peers/fleet.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
@@ -86,7 +85,7 @@ function whatBroke(step: Omit<Step, 'broken'>, { options }: Context): string | n
 
 /** What the peer received is decoded and encoded again by nothing but encoders, on the worker's core, after the load has gone. */
 async function bareEncode(context: Context, file: string, kbps: number, encoders: number): Promise<BareEncode> {
-  const cpu = mapCpus(native.allowedCpus(), 1)[0];
+  const cpu = lastCpu();
   const command = [process.execPath, '--disable-warning=ExperimentalWarning', path.join(import.meta.dirname, '../bare-encode.ts'), file, codecOf(context.options), String(Math.round(kbps)), String(encoders), String(Math.ceil(4000 / encoders))];
   const { stdout } = await promisify(execFile)('taskset', ['-c', String(cpu), ...command]);
   return JSON.parse(stdout) as BareEncode;
@@ -97,7 +96,7 @@ async function run(context: Context): Promise<Outcome> {
   const speechSeconds = CYCLE_SECONDS * number(options, 'speaking') / 100;
   // Placement would refuse before quality suffers; here it is quality that is looked for.
   const server = await context.server({ WORKERS: String(options['workers']), MAX_WORKER_LOAD: '1', MAX_SESSIONS_PER_WORKER: '1000' });
-  const fleet = await startFleet(context, server, { processes: number(options, 'processes'), codec: codecOf(options) }, number(options, 'workers'));
+  const fleet = await startFleet(context, server, { processes: number(options, 'processes'), codec: codecOf(options) });
   const plan: TalkPlan = { cycleSeconds: CYCLE_SECONDS, speechSeconds, pace: 'burst' };
   const empty = await look(server);
   const { peer: kept } = await fleet.open(plan, true);

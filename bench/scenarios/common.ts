@@ -1,9 +1,8 @@
 // What most scenarios begin with: speech to send, a face, CPUs for the load, and a fleet of peers.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { mapCpus } from '../../src/front/placement/cpu-map.ts';
+import { spareCpus } from '../cpus.ts';
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
-import { native } from '../../src/native/addon.ts';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { synthesize, trim } from '../../test/harness/speech.ts';
 import { Fleet, type FleetOptions } from '../peers/fleet.ts';
@@ -62,15 +61,13 @@ export const codecOf = (options: Options): VideoCodec => {
   return codec;
 };
 
-export async function startFleet(context: Context, server: Server, more: Partial<FleetOptions> & Pick<FleetOptions, 'processes'>, workers = 1): Promise<Fleet> {
+export async function startFleet(context: Context, server: Server, more: Partial<FleetOptions> & Pick<FleetOptions, 'processes'>): Promise<Fleet> {
   const speech = await benchSpeech();
-  const allowed = native.allowedCpus();
-  const taken = new Set(mapCpus(allowed, workers));
-  const spare = allowed.filter((cpu) => !taken.has(cpu));
+  const cpus = spareCpus(server.pid);
   const fleet = await Fleet.start({
     target: { url: server.url, apiKey: server.apiKey }, codec: 'vp8', faceId: await firstFace(server), speechFile: speech.file, token: { maxIdleTime: 86_400, maxSessionLength: 86_400 },
     // Beside a server of our own, the load keeps off the workers' cores.
-    ...(server.pid !== null && spare.length > 0 ? { cpus: spare.join(',') } : {}), ...more,
+    ...(cpus === undefined ? {} : { cpus }), ...more,
   });
   context.defer(() => fleet.end());
   return fleet;

@@ -6,8 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { mapCpus } from '../../src/front/placement/cpu-map.ts';
-import { native } from '../../src/native/addon.ts';
+import { spareCpus } from '../cpus.ts';
 import { Attackers } from '../hostile/attackers.ts';
 import { DOORS } from '../hostile/doors.ts';
 import { describe, type Phase, report, UNKNOWN_MEMORY } from '../hostile/report.ts';
@@ -106,14 +105,7 @@ async function prepare(
       (_, index) => `127.0.${1 + Math.floor(index / 200)}.${1 + (index % 200)}`,
     ),
   };
-  const allowed = native.allowedCpus();
-  const taken = new Set(mapCpus(allowed, 1));
-  const spare = allowed.filter((cpu) => !taken.has(cpu));
-  const attackers = await Attackers.start(
-    number(options, 'attackers'),
-    arena,
-    spare.length > 0 ? spare.join(',') : undefined,
-  );
+  const attackers = await Attackers.start(number(options, 'attackers'), arena, spareCpus(server.pid));
   context.defer(() => attackers.end());
   const watch = await Watch.start(server, fleet, number(options, 'honest'));
   context.defer(() => {

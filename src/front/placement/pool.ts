@@ -3,14 +3,14 @@ import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import type { Metrics } from '../../metrics/registry.ts';
 import { createSheet } from '../../metrics/sheet.ts';
-import { native } from '../../native/addon.ts';
 import type { Wav2LipOptions } from '../../worker/wav2lip/messages.ts';
 import { type PlacementLimits, choose, roomOn } from './choose.ts';
-import { leavesCpus, mapCpus } from './cpu-map.ts';
 import { type HandleBirth, WorkerHandle } from './worker-handle.ts';
 
 export interface PoolOptions extends PlacementLimits {
-  readonly workers: number;
+  /** The core of each worker; null where there is nothing to pin to. */
+  readonly cpus: readonly (number | null)[];
+  /** Workers run before everything else on their cores: only where a core is left for the rest. */
   readonly realtime: boolean;
   readonly bindAddress: string;
   readonly announcedAddresses: readonly string[];
@@ -43,7 +43,7 @@ export class WorkerPool {
   /** @throws Error when a worker can not start. */
   static async start(options: PoolOptions): Promise<WorkerPool> {
     const { first, last } = options.ports;
-    if (first > 0 && last - first + 1 < options.workers) throw new Error(`UDP_PORTS=${first}-${last} holds fewer ports than there are workers (${options.workers}). Widen it or set WORKERS.`);
+    if (first > 0 && last - first + 1 < options.cpus.length) throw new Error(`UDP_PORTS=${first}-${last} holds fewer ports than there are workers (${options.cpus.length}). Widen it or set WORKERS.`);
     const pool = new WorkerPool(options);
     options.metrics.gauge('mouthpiece_worker_load_limit_ratio').set(options.maxLoad);
     options.metrics.gauge('mouthpiece_worker_sessions_limit').set(options.maxSessionsPerWorker);
@@ -52,9 +52,9 @@ export class WorkerPool {
     options.metrics.onScrape(() => {
       const up = pool.handles.filter((handle) => handle.isReady).length;
       ready.set(up);
-      starting.set(options.workers - up);
+      starting.set(options.cpus.length - up);
     });
-    await Promise.all(mapCpus(native.allowedCpus(), options.workers).map((cpu, index) => pool.spawn(index, cpu, true)));
+    await Promise.all(options.cpus.map((cpu, index) => pool.spawn(index, cpu, true)));
     return pool;
   }
 
@@ -76,7 +76,7 @@ export class WorkerPool {
     const sheet = createSheet();
     options.metrics.attachWorker(index, sheet);
     const birth: HandleBirth = {
-      index, cpu, isRealtime: options.realtime && leavesCpus(native.allowedCpus(), options.workers), sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
+      index, cpu, isRealtime: options.realtime, sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
       port: options.ports.first === 0 ? 0 : options.ports.first + index,
       videoBitrateKbps: options.videoBitrateKbps, maxVideoBitrateKbps: options.maxVideoBitrateKbps, audioBitrateKbps: options.audioBitrateKbps,
       maxSessions: options.maxSessionsPerWorker, calibrationFace: options.calibrationFace, wav2lip: options.wav2lip,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type WorkerView, choose, roomOn } from '../../../src/front/placement/choose.ts';
-import { leavesCpus, mapCpus, spareCpus } from '../../../src/front/placement/cpu-map.ts';
 
 const limits = { maxSessionsPerWorker: 10, maxLoad: 0.85 };
 const worker = (index: number, changes: Partial<WorkerView> = {}): WorkerView => ({ index, isReady: true, sessions: 0, load: 0, costPerSession: 0.05, latenessP99Ms: 2, extraCost: new Map([['rig', 0]]), extraPromised: 0, ...changes });
@@ -45,13 +44,4 @@ test('a session with a costly renderer is counted as such, and goes only where t
   assert.equal(choose([worker(0), worker(1, { extraCost })], limits, 'wav2lip')!.index, 1);
   assert.equal(choose([worker(1, { extraCost, sessions: 1, extraPromised: 0.5 })], limits, 'wav2lip'), null);
   assert.notEqual(choose([worker(1, { extraCost, sessions: 1, extraPromised: 0.5 })], limits), null);
-});
-
-test('workers take the last cores and leave the first for the front', () => {
-  assert.deepEqual(mapCpus([0, 1, 2, 3], 3), [3, 2, 1]);
-  assert.deepEqual(spareCpus([0, 1, 2, 3], 3), [0]);
-  assert.deepEqual(mapCpus([4], 2), [4, 4]);
-  assert.deepEqual(spareCpus([4], 2), [4]);
-  assert.deepEqual([leavesCpus([0, 1], 1), leavesCpus([0, 1], 2), leavesCpus([4], 1), leavesCpus([], 1)], [true, false, false, false]);
-  assert.deepEqual(mapCpus([], 1), [null]);
 });

@@ -9,6 +9,7 @@ import { sleep } from '../../../src/base/time.ts';
 import { WorkerPool } from '../../../src/front/placement/pool.ts';
 import { Watchdog } from '../../../src/front/placement/watchdog.ts';
 import { Metrics } from '../../../src/metrics/registry.ts';
+import { native } from '../../../src/native/addon.ts';
 import { DEFAULT_FACES_DIR } from '../../../src/server.ts';
 import { patience } from '../../harness/machine.ts';
 
@@ -56,7 +57,8 @@ test('in earnest: a stall of the main thread ends no worker, a worker that hangs
   new Uint8Array(calibrationFace).set(face);
   const silenceDeadlineMs = 2000 * patience();
   const pool = await WorkerPool.start({
-    workers: 1, realtime: false, bindAddress: '127.0.0.1', announcedAddresses: ['127.0.0.1'], ports: { first: 0, last: 0 }, maxSessionsPerWorker: 4, maxLoad: 0.8,
+    cpus: [native.allowedCpus().at(-1) ?? null],
+    realtime: false, bindAddress: '127.0.0.1', announcedAddresses: ['127.0.0.1'], ports: { first: 0, last: 0 }, maxSessionsPerWorker: 4, maxLoad: 0.8,
     videoBitrateKbps: 500, maxVideoBitrateKbps: 500, audioBitrateKbps: 24, calibrationFace, wav2lip: null, silenceDeadlineMs,
     metrics: new Metrics(), log: createLogger('silent'),
   });

@@ -1,0 +1,54 @@
+// Two servers on one host take different cores; the third shares, and says so. A server that is killed leaves no claim behind.
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { test, type TestContext } from 'node:test';
+import { claimCores } from '../../../src/front/placement/core-claims.ts';
+
+const ROOT = new URL('../../../', import.meta.url);
+let spaces = 0;
+const newSpace = (): string => `mouthpiece-test-${process.pid}-${spaces += 1}`;
+
+/** Another process that claims, says what it got, and holds it until it is ended. */
+async function claimElsewhere(t: TestContext, allowed: readonly number[], workers: number, space: string): Promise<{ child: ChildProcess; cpus: number[]; shared: number[] }> {
+  const program = `
+    import { claimCores } from './src/front/placement/core-claims.ts';
+    const { cpus, shared } = await claimCores(${JSON.stringify(allowed)}, ${workers}, '${space}');
+    process.stdout.write(JSON.stringify({ cpus, shared }));
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => { child.kill('SIGKILL'); });
+  const [said] = await once(child.stdout, 'data') as [Buffer];
+  return { child, ...JSON.parse(said.toString()) as { cpus: number[]; shared: number[] } };
+}
+
+test('workers take the last cores and leave the first for the front; with too few of them they share evenly', async () => {
+  const take = async (allowed: number[], workers: number): Promise<unknown[]> => {
+    const claims = await claimCores(allowed, workers, newSpace());
+    await claims.release();
+    return [claims.cpus, claims.free, claims.shared];
+  };
+  assert.deepEqual(await take([0, 1, 2, 3], 3), [[3, 2, 1], [0], []]);
+  assert.deepEqual(await take([2, 5, 7], 1), [[7], [2, 5], []], 'a cpuset that is not the whole machine');
+  assert.deepEqual(await take([4], 2), [[4, 4], [], []]);
+  assert.deepEqual(await take([0, 1], 4), [[1, 0, 1, 0], [], []]);
+  assert.deepEqual(await take([], 1), [[null], [], []]);
+});
+
+test('a second server takes other cores, a third shares with a warning, and the claims of a killed one are free at once', async (t) => {
+  const space = newSpace();
+  const first = await claimElsewhere(t, [0, 1, 2, 3], 2, space);
+  assert.deepEqual([first.cpus, first.shared], [[3, 2], []]);
+  const second = await claimCores([0, 1, 2, 3], 1, space);
+  assert.deepEqual([second.cpus, second.free, second.shared], [[1], [0], []]);
+  const third = await claimElsewhere(t, [0, 1, 2, 3], 3, space);
+  assert.deepEqual([third.cpus, third.shared], [[0, 3, 2], [3, 2]]);
+  await second.release();
+  for (const { child } of [first, third]) {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  const fourth = await claimCores([0, 1, 2, 3], 3, space);
+  assert.deepEqual([fourth.cpus, fourth.free, fourth.shared], [[3, 2, 1], [0], []]);
+  await fourth.release();
+});
