@@ -13,6 +13,8 @@ const HEADER_BYTES = 12;
 const PORT = 5000;
 const RECEIVE_WINDOW = 128 * 1024;
 const MAX_UNACKNOWLEDGED = 16;
+/** Chunks of a packet that are not data: each may want an answer. Clients bundle two or three. */
+const MAX_CONTROL_CHUNKS = 8;
 const RETRANSMIT_MS = 1_000;
 
 interface Outstanding { readonly tsn: number; readonly chunk: Buffer }
@@ -152,14 +154,16 @@ function chunkOf(type: number, body: Buffer, flags = 0): Buffer {
   return out;
 }
 
-/** Checksum, and chunk lengths that add up: nothing behind this needs to ask again. */
+/** Checksum, chunk lengths that add up, few control chunks: nothing behind this needs to ask again. */
 function isWellFormed(packet: Buffer): boolean {
   if (packet.length < HEADER_BYTES + 4) return false;
   const copy = Buffer.from(packet);
   copy.writeUInt32LE(0, 8);
   if (crc32c(copy) !== packet.readUInt32LE(8)) return false;
+  let controls = 0;
   for (let offset = HEADER_BYTES; offset < packet.length;) {
     if (offset + 4 > packet.length) return false;
+    if (packet[offset] !== CHUNK.data && ++controls > MAX_CONTROL_CHUNKS) return false;
     const length = packet.readUInt16BE(offset + 2);
     if (length < 4 || offset + length > packet.length) return false;
     offset += length + (4 - length % 4) % 4;

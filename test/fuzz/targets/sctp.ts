@@ -12,7 +12,7 @@ const HEADER_BYTES = 12;
 /** What one DTLS record can bring. */
 const MAX_PACKET_BYTES = 2048;
 /** Answers to one packet: a cookie's, an acknowledgement, and one for each channel that it opens. */
-const MAX_ANSWERS = 20;
+const MAX_ANSWERS = 26;
 /** Steps with this bit are sent as they are. */
 const AS_IT_IS = 1;
 const POLL = 2;
