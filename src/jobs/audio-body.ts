@@ -1,5 +1,6 @@
 // The task that parses the JSON body of POST /static/audio: up to 86 MiB of text, which would hold the
 // main thread for seconds.
+import { jsonShape } from '../base/json.ts';
 
 export const AUDIO_FIELD = 'audioBase64';
 
@@ -12,7 +13,7 @@ export interface AudioBodyTask {
 
 export type AudioBody =
   | { readonly kind: 'invalid-json' }
-  /** More than MAX_OTHER_BYTES besides the longest string. */
+  /** More than MAX_OTHER_BYTES besides the longest string, or too many values. */
   | { readonly kind: 'too-much' }
   | { readonly kind: 'value'; readonly value: unknown };
 
@@ -21,6 +22,8 @@ export type AudioBody =
  * objects in memory.
  */
 export const MAX_OTHER_BYTES = 256 * 1024;
+/** Commas and brackets that it may have: bounds the time to parse it. */
+const MAX_MARKS = 5000;
 /**
  * Longer strings are cut: more than any field but the audio may have, so that a cut one stays invalid.
  */
@@ -33,7 +36,8 @@ const MAX_TEXT_CHARS = 1024;
  */
 export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
   const bytes = Buffer.concat(chunks);
-  if (bytes.length - longestString(bytes) > MAX_OTHER_BYTES) return { kind: 'too-much' };
+  const { longestString, marks } = jsonShape(bytes);
+  if (bytes.length - longestString > MAX_OTHER_BYTES || marks > MAX_MARKS) return { kind: 'too-much' };
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -57,22 +61,6 @@ function small(value: unknown): unknown {
   if (typeof value === 'string') return value.slice(0, MAX_TEXT_CHARS);
   if (Array.isArray(value)) return [];
   return typeof value === 'object' && value !== null ? {} : value;
-}
-
-/** Bytes of the longest string of a JSON text, quotes not counted; whatever the text is, in one pass. */
-function longestString(json: Uint8Array): number {
-  let longest = 0;
-  let start = -1;
-  for (let at = 0; at < json.length; at += 1) {
-    const byte = json[at];
-    if (byte === 0x5c && start >= 0)
-      at += 1; // what follows a backslash ends no string
-    else if (byte === 0x22) {
-      if (start >= 0) longest = Math.max(longest, at - start);
-      start = start >= 0 ? -1 : at + 1;
-    }
-  }
-  return longest;
 }
 
 /**

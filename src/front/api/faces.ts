@@ -94,6 +94,7 @@ function looksLikeAnImage(bytes: Uint8Array): boolean {
   return head.startsWith('\xff\xd8\xff') || head.startsWith('\x89PNG\r\n\x1a\n') || (head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP');
 }
 
+/** The part header that holds it is bounded (multipart.ts). */
 const nameFromFile = (fileName: string): string => fileName.replace(/\.\w{1,5}$/, '').replace(/\p{C}/gu, '').trim().slice(0, 100);
 
 const toJson = (face: FaceSummary): z.input<typeof faceSchema> => ({

@@ -193,7 +193,7 @@ async function parseLargeBody(chunks: readonly Uint8Array<ArrayBuffer>[], pool: 
   switch (parsed.kind) {
     case 'value': return parsed.value;
     case 'too-much':
-      throw bodyIssue(`The body holds more than ${MAX_OTHER_BYTES / KIB} KiB besides the audio; send the fields of this path alone`, 'too_large');
+      throw bodyIssue(`The body holds more than ${MAX_OTHER_BYTES / KIB} KiB or too many values besides the audio; send the fields of this path alone`, 'too_large');
     default: throw bodyIssue(length === 0 ? 'The body is empty; send a JSON object' : 'The body is not valid JSON');
   }
 }

@@ -6,7 +6,8 @@ import { soon } from '../../base/guard.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
-import { checkContentType, parseJson, parseMultipart } from './body.ts';
+import { checkContentType, parseJson } from './body.ts';
+import { parseMultipart } from './multipart.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { RequestBody, tooLarge, type BodyPace, type Chunk } from './body-reader.ts';
 import { DEPRECATED_SINCE, empty, errorReply, json, writeReply, type Reply, type WireState } from './reply.ts';
@@ -211,7 +212,7 @@ type Chunks = readonly Chunk[];
 async function parseBody(spec: NonNullable<Route['body']>, chunks: Chunks, contentType: string): Promise<unknown> {
   if (spec.kind === 'json' && spec.parse) return await spec.parse(chunks);
   const bytes = Buffer.concat(chunks);
-  return spec.kind === 'multipart' ? parseMultipart(bytes, contentType) : parseJson(bytes);
+  return spec.kind === 'multipart' ? await parseMultipart(bytes, contentType) : parseJson(bytes);
 }
 
 async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Reply> {

@@ -1,4 +1,5 @@
 // The words of a session's WebSocket, both ways (wire protocol section 2): pure functions, no state.
+import { jsonShape } from '../../base/json.ts';
 import { MAX_OFFER_CHARS } from '../../link/sdp-offer.ts';
 
 export type ClientMessage =
@@ -15,6 +16,8 @@ const PLAY_IMMEDIATE = 'PLAY_IMMEDIATE';
 const MAX_PING_BYTES = 256;
 /** JSON writes a line break of SDP in four bytes instead of two. */
 const MAX_TEXT_BYTES = 2 * MAX_OFFER_CHARS;
+/** Commas and brackets in the message of an offer: it has two fields, and clients add a few of their own. */
+const MAX_OFFER_MARKS = 1000;
 const ignored: ClientMessage = { kind: 'ignored' };
 
 const startsWith = (bytes: Uint8Array, word: string): boolean => {
@@ -42,7 +45,8 @@ export function parseClientMessage(message: ArrayBuffer, isBinary: boolean, isOf
   if (text === 'SKIP') return { kind: 'skip' };
   if (text === 'DONE') return { kind: 'done' };
   if (/^ping\b/.test(text)) return text.length <= MAX_PING_BYTES ? { kind: 'ping', payload: text.slice(4).trim() } : ignored;
-  return isOfferDue && text.startsWith('{') ? parseOffer(text) : ignored;
+  const isOffer = isOfferDue && text.startsWith('{') && jsonShape(bytes).marks <= MAX_OFFER_MARKS;
+  return isOffer ? parseOffer(text) : ignored;
 }
 
 function parseOffer(text: string): ClientMessage {

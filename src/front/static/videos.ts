@@ -50,7 +50,7 @@ export interface StaticVideoOptions {
 interface StaticJob { readonly seconds: number }
 
 /** Audio this small is looked at faster than it is handed to a thread. */
-const INLINE_BYTES = 512 * 1024;
+const INLINE_BYTES = 256 * 1024;
 /** Less than the request may take. */
 const INSPECT_DEADLINE_MS = 50_000;
 /** Uploads that may wait to be looked at: each holds up to 64 MiB. */

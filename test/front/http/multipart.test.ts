@@ -1,28 +1,32 @@
-// An uploaded file is memory of its own, not a view into a body that is freed.
+// Multipart forms: an uploaded file is memory of its own; what is malformed or endless is refused; no
+// body holds the thread.
 import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { parseMultipart } from '../../../src/front/http/body.ts';
-import { ValidationError } from '../../../src/front/http/validate.ts';
+import { parseMultipart } from '../../../src/front/http/multipart.ts';
 import type { MultipartFile } from '../../../src/front/http/route.ts';
+import { ValidationError } from '../../../src/front/http/validate.ts';
 
 const MIB = 1024 * 1024;
 
-function uploadOf(fill: number, sizeBytes: number): MultipartFile {
+async function uploadOf(fill: number, sizeBytes: number): Promise<MultipartFile> {
   const body = Buffer.concat([
     Buffer.from('--b\r\nContent-Disposition: form-data; name="image"; filename="x.png"\r\n'),
     Buffer.from('Content-Type: image/png\r\n\r\n'),
-    Buffer.alloc(sizeBytes, fill), Buffer.from('\r\n--b--\r\n'),
+    Buffer.alloc(sizeBytes, fill),
+    Buffer.from('\r\n--b--\r\n'),
   ]);
-  return parseMultipart(body, 'multipart/form-data; boundary=b')['image'] as MultipartFile;
+  return (await parseMultipart(body, 'multipart/form-data; boundary=b'))['image'] as MultipartFile;
 }
 
-test('a file outlives the body it came in', () => {
+test('a file outlives the body it came in', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  const uploads = [1, 2, 3, 4, 5].map((fill) => ({ fill, file: uploadOf(fill, 4 * MIB + fill) }));
+  const uploads = await Promise.all(
+    [1, 2, 3, 4, 5].map(async (fill) => ({ fill, file: await uploadOf(fill, 4 * MIB + fill) })),
+  );
   collect();
   collect();
   const others = Array.from({ length: 6 }, () => Buffer.alloc(4 * MIB, 0xee)); // takes what was freed
@@ -34,18 +38,122 @@ test('a file outlives the body it came in', () => {
   assert.equal(others.length, 6);
 });
 
-test('a file holds no more memory than its bytes', () => {
-  const file = uploadOf(7, 1000);
+test('a file holds no more memory than its bytes', async () => {
+  const file = await uploadOf(7, 1000);
   assert.equal(file.bytes.buffer.byteLength, 1000);
   assert.equal(file.bytes.byteOffset, 0);
 });
 
-test('a body of many small parts is refused before they are parsed', () => {
+test('a body of many small parts is refused before they are parsed', async () => {
   const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n';
   const type = 'multipart/form-data; boundary=b';
-  assert.deepEqual(parseMultipart(Buffer.from(`${part.repeat(32)}--b--\r\n`), type), { a: '1' });
+  assert.deepEqual(await parseMultipart(Buffer.from(`${part.repeat(32)}--b--\r\n`), type), { a: '1' });
   const many = Buffer.from(part.repeat(100_000));
   const startedMs = performance.now();
-  assert.throws(() => parseMultipart(many, type), (error) => error instanceof ValidationError && /more than 32 parts/.test(error.issues[0]!.msg));
+  await assert.rejects(
+    parseMultipart(many, type),
+    (error) => error instanceof ValidationError && /more than 32 parts/.test(error.issues[0]!.msg),
+  );
   assert.ok(performance.now() - startedMs < 50, 'parsing them would take half a second');
+});
+
+const TYPE = 'multipart/form-data; boundary=b';
+const parse = (body: string): Promise<Record<string, MultipartFile | string>> =>
+  parseMultipart(Buffer.from(body), TYPE);
+const refusalOf = async (body: string | Buffer, type = TYPE): Promise<string> => {
+  try {
+    await parseMultipart(typeof body === 'string' ? Buffer.from(body) : body, type);
+    return '';
+  } catch (error) {
+    assert.ok(error instanceof ValidationError, String(error));
+    assert.equal(error.issues[0]?.type, 'multipart_invalid');
+    return error.issues[0].msg;
+  }
+};
+const part = (header: string, body: string): string => `--b\r\n${header}\r\n\r\n${body}\r\n`;
+
+test('fields are read as clients write them', async () => {
+  const form = await parse(
+    `a preamble\r\n${part('Content-Disposition: form-data; name="text"', 'gr\u00fc\u00df')}` +
+      part(
+        'content-disposition: form-data; filename="a \\"b\\";c=\u00e9.png"; name=file\r\nContent-Type: image/png',
+        '\r\n--c',
+      ) +
+      part('Content-Disposition:form-data;name="path";filename="C:\\x\\y.jpg"', '') +
+      part('Content-Disposition: form-data; filename="nameless"', 'x') +
+      '--b  \r\n\r\nno header\r\n--b--\r\nan epilogue',
+  );
+  assert.deepEqual(Object.keys(form), ['text', 'file', 'path']);
+  assert.equal(form['text'], 'gr\u00fc\u00df');
+  const file = form['file'] as MultipartFile;
+  assert.deepEqual(
+    [file.field, file.fileName, file.contentType],
+    ['file', 'a "b";c=\u00e9.png', 'image/png'],
+  );
+  assert.equal(Buffer.from(file.bytes).toString(), '\r\n--c');
+  assert.deepEqual(
+    [(form['path'] as MultipartFile).fileName, (form['path'] as MultipartFile).bytes.length],
+    ['C:\\x\\y.jpg', 0],
+  );
+  assert.deepEqual(await parse('--b--'), {});
+  assert.deepEqual(await parse(`--b\r\nContent-Disposition: form-data; name="empty"\r\n\r\n\r\n--b--`), {
+    empty: '',
+  });
+});
+
+test('what is no form, or has too many parts, is refused in words', async () => {
+  const field = part('Content-Disposition: form-data; name="a"', 'x');
+  assert.equal(await refusalOf(`${field.repeat(32)}--b--`), '');
+  assert.match(await refusalOf(`${field.repeat(33)}--b--`), /more than 32 parts/);
+  assert.match(await refusalOf(field), /boundary is missing at the end/);
+  assert.match(await refusalOf(''), /boundary is missing/);
+  assert.match(await refusalOf('--bc\r\n\r\nx\r\n--b--'), /not valid/);
+  assert.match(
+    await refusalOf(`${part(`X: ${'x'.repeat(9000)}`, 'x')}--b--`),
+    /header does not end within 8 KiB/,
+  );
+});
+
+/** The longest time for which the thread was not free, in ms, while a body is read. */
+async function longestHoldMs(body: Buffer, type: string): Promise<number> {
+  let isOver = false;
+  let longestMs = 0;
+  const watch = async (): Promise<void> => {
+    for (let lastMs = performance.now(); !isOver; lastMs = performance.now()) {
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+      longestMs = Math.max(longestMs, performance.now() - lastMs);
+    }
+  };
+  const watching = watch();
+  await refusalOf(body, type);
+  isOver = true;
+  await watching;
+  return longestMs;
+}
+
+/** A slice takes 7 ms at worst, a file's copy as long. */
+const LIMIT_MS = 30;
+
+test('32 MiB of anything hold the thread for moments only', { timeout: 60_000 }, async (t) => {
+  const size = 32 * MIB;
+  const start = '--b\r\nContent-Disposition: form-data; name="image"; filename="f"\r\n\r\n';
+  const bodies: Record<string, [string, Buffer]> = {
+    'parts by the million': ['b', Buffer.from('--b\r\n\r\n\r\n'.repeat(size / 11))],
+    'line ends': ['b', Buffer.concat([Buffer.from(start), Buffer.alloc(size, '\r\n')])],
+    'beginnings of a boundary': ['b', Buffer.concat([Buffer.from(start), Buffer.alloc(size, '\r\n--')])],
+    dashes: [
+      `${'-'.repeat(60)}x`,
+      Buffer.concat([Buffer.from(start.replace('b', `${'-'.repeat(60)}x`)), Buffer.alloc(size, '-')]),
+    ],
+    'a preamble': ['b', Buffer.alloc(size, '\r')],
+  };
+  for (const [name, [boundary, body]] of Object.entries(bodies)) {
+    let holdMs = Infinity;
+    for (let run = 0; run < 5 && holdMs >= LIMIT_MS; run += 1)
+      holdMs = Math.min(holdMs, await longestHoldMs(body, `multipart/form-data; boundary=${boundary}`));
+    t.diagnostic(`${name}: ${holdMs.toFixed(1)} ms`);
+    assert.ok(holdMs < LIMIT_MS, `${name}: ${holdMs.toFixed(0)} ms`);
+  }
 });

@@ -1,7 +1,8 @@
 // Uploads: a multipart body and the content type that it comes with, which is the input's first line.
 import assert from 'node:assert/strict';
 import { ServiceError } from '../../../src/base/errors.ts';
-import { checkContentType, parseMultipart } from '../../../src/front/http/body.ts';
+import { checkContentType } from '../../../src/front/http/body.ts';
+import { parseMultipart } from '../../../src/front/http/multipart.ts';
 import { ValidationError } from '../../../src/front/http/validate.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
@@ -16,13 +17,13 @@ export const target: FuzzTarget = {
     '\r\n\r\n',
     'boundary="',
   ],
-  run(data) {
+  async run(data) {
     const newline = data.indexOf(10);
     const contentType = data.toString('latin1', 0, Math.max(0, newline));
     const body = Buffer.from(data.subarray(newline + 1));
     try {
       checkContentType('multipart', contentType);
-      for (const part of Object.values(parseMultipart(body, contentType))) {
+      for (const part of Object.values(await parseMultipart(body, contentType))) {
         if (typeof part === 'string')
           assert.ok(part.length <= body.length, 'a text longer than its body');
         else

@@ -82,7 +82,9 @@ const isTag = (bytes: Uint8Array, at: number): boolean => ['TAG', 'APE'].include
 
 function readHeader(bytes: Uint8Array, at: number): Frame | undefined {
   if (bytes[at] !== 0xff || at + 4 > bytes.length) return undefined;
-  const [, b1, b2, b3] = bytes.subarray(at, at + 4) as unknown as [number, number, number, number];
+  const b1 = bytes[at + 1]!;
+  const b2 = bytes[at + 2]!;
+  const b3 = bytes[at + 3]!;
   const version = b1 >> 3 & 3; // 3: MPEG 1, 2: MPEG 2, 0: MPEG 2.5
   if ((b1 & 0xe0) !== 0xe0 || version === 1 || (b1 >> 1 & 3) !== 1) return undefined;
   const isMpeg1 = version === 3;

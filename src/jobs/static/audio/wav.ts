@@ -2,6 +2,12 @@
 import { openPcm, SAMPLE_BYTES, type SampleFormat } from './pcm.ts';
 import { AudioError, type PcmStream } from './pcm-stream.ts';
 
+/** Names of chunks, as the big-endian numbers that their letters make. */
+const RIFF = 0x5249_4646;
+const WAVE = 0x5741_5645;
+const FMT = 0x666d_7420;
+const DATA = 0x6461_7461;
+
 const PCM = 1;
 const FLOAT = 3;
 const A_LAW = 6;
@@ -18,15 +24,14 @@ interface Format { readonly sample: SampleFormat; readonly channels: number; rea
 /** @throws AudioError */
 export function openWav(bytes: Uint8Array): PcmStream {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const name = (at: number): string => String.fromCharCode(...bytes.subarray(at, at + 4));
-  if (bytes.length < 12 || name(0) !== 'RIFF' || name(8) !== 'WAVE') throw new AudioError('This is not a WAV file: it does not begin with RIFF and WAVE. Check audioFormat.');
+  if (bytes.length < 12 || view.getUint32(0) !== RIFF || view.getUint32(8) !== WAVE) throw new AudioError('This is not a WAV file: it does not begin with RIFF and WAVE. Check audioFormat.');
   let format: Format | undefined;
   for (let at = 12; at + 8 <= bytes.length;) {
-    const chunk = name(at);
+    const chunk = view.getUint32(at);
     const length = view.getUint32(at + 4, true);
     const start = at + 8;
-    if (chunk === 'fmt ') format = readFormat(view, start, length);
-    if (chunk === 'data') {
+    if (chunk === FMT) format = readFormat(view, start, length);
+    if (chunk === DATA) {
       if (format === undefined) throw new AudioError('The WAV file is broken: its data come before their format.');
       return openData(bytes, start, length, format);
     }
