@@ -5,14 +5,13 @@ import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fleet } from '../peers/fleet.ts';
 import { MAX_KEPT_DELAYS, type PeerFigures } from '../peers/light-peer.ts';
-import type { TalkPlan } from '../peers/protocol.ts';
 import { quantile } from '../report/stats.ts';
 import type { Server } from '../scenario.ts';
 import { Interval, type Scrape, scrape } from '../server-view.ts';
 import { reasonOf } from './door.ts';
 
 /** A conversation of short turns: many utterances begin in a short time, each after silence. */
-const TALK: TalkPlan = { cycleSeconds: 2, speechSeconds: 0.8, pace: 'burst' };
+const TURN = { everyMs: 2000, speechSeconds: 0.8 } as const;
 const HEALTH_EVERY_MS = 50;
 const HEALTH_LIMIT_MS = 5000;
 const [NEWCOMER_TRIES, NEWCOMER_PAUSE_MS] = [6, 500];
@@ -65,37 +64,62 @@ export class Watch {
   readonly #server: Server;
   readonly #fleet: Fleet;
   readonly #wanted: number;
+  readonly #startsSeconds: readonly number[];
   readonly #honest = new Set<number>();
   readonly #health = new HealthProbe();
   #peakResidentMb = 0;
   readonly #sampler: NodeJS.Timeout;
 
-  private constructor(server: Server, fleet: Fleet, wanted: number) {
+  private constructor(server: Server, fleet: Fleet, wanted: number, startsSeconds: readonly number[]) {
     this.#server = server;
     this.#fleet = fleet;
     this.#wanted = wanted;
+    this.#startsSeconds = startsSeconds;
     this.#health.start(server.url);
     this.#sampler = setInterval(() => {
       this.#peakResidentMb = Math.max(this.#peakResidentMb, residentMb(server));
     }, RESIDENT_EVERY_MS);
   }
 
-  /** Opens `wanted` honest sessions and begins to watch. */
-  static async start(server: Server, fleet: Fleet, wanted: number): Promise<Watch> {
-    const watch = new Watch(server, fleet, wanted);
+  /**
+   * Opens `wanted` honest sessions and begins to watch.
+   * @param startsSeconds where utterances of the fleet's speech begin, with their first sound
+   */
+  static async start(
+    server: Server,
+    fleet: Fleet,
+    wanted: number,
+    startsSeconds: readonly number[],
+  ): Promise<Watch> {
+    const watch = new Watch(server, fleet, wanted, startsSeconds);
     await watch.#fillUp();
     return watch;
   }
 
   stop(): void {
+    this.#honest.clear();
     this.#health.stop();
     clearInterval(this.#sampler);
   }
 
   /** Sessions that were lost are replaced, so that each door is judged by itself. */
   async #fillUp(): Promise<void> {
-    while (this.#honest.size < this.#wanted)
-      this.#honest.add((await this.#fleet.openPatiently(TALK)).peer);
+    while (this.#honest.size < this.#wanted) {
+      const { peer } = await this.#fleet.openPatiently();
+      this.#honest.add(peer);
+      // Ends when the session does, or the fleet.
+      this.#talk(peer).catch(() => {});
+    }
+  }
+
+  async #talk(peer: number): Promise<void> {
+    await delay(Math.random() * TURN.everyMs);
+    for (let turn = peer; this.#honest.has(peer); turn += 1) {
+      const from = this.#startsSeconds[turn % this.#startsSeconds.length]!;
+      await this.#fleet.speak(peer, 'burst', from, TURN.speechSeconds);
+      // Not in step with the frame clock, so that every phase of it is met.
+      await delay(TURN.everyMs * (0.9 + 0.2 * Math.random()));
+    }
   }
 
   async #figures(): Promise<ReadonlyMap<number, PeerFigures>> {

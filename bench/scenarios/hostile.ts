@@ -17,7 +17,7 @@ import { residentMb, Watch } from '../hostile/watch.ts';
 import { liveMemory } from '../live-memory.ts';
 import { ROOT } from '../run.ts';
 import { type Context, type Outcome, type Scenario, type Server, number, text } from '../scenario.ts';
-import { codecOf, firstFace, startFleet } from './common.ts';
+import { benchSpeech, codecOf, firstFace, startFleet } from './common.ts';
 
 /** Connecting, compiling and the first key frames are over by then. */
 const WARM_UP_SECONDS = 4;
@@ -107,7 +107,8 @@ async function prepare(
   };
   const attackers = await Attackers.start(number(options, 'attackers'), arena, spareCpus(server.pid));
   context.defer(() => attackers.end());
-  const watch = await Watch.start(server, fleet, number(options, 'honest'));
+  const { startsSeconds } = await benchSpeech();
+  const watch = await Watch.start(server, fleet, number(options, 'honest'), startsSeconds);
   context.defer(() => {
     watch.stop();
   });

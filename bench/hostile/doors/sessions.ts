@@ -176,7 +176,7 @@ export const messages: Door = {
   name: 'messages',
   about: 'tiny audio pieces, SKIP, pings and junk on the sockets of live sessions',
   unit: 'messages',
-  perSecond: 6000,
+  perSecond: 30_000,
   async attack(attack) {
     const tokens = new Tokens(attack.arena.tokens);
     const sockets: (RawWebSocket | undefined)[] = Array.from({ length: TALKERS });
