@@ -39,6 +39,7 @@ const LIMIT_NAME = new RegExp(
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/jobs/face/quality.ts': 'what a portrait may look like, told in words to who uploads it',
   'src/jobs/face/matte.ts': 'picture processing',
+  'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
   'src/worker/wav2lip/mel.ts': 'signal processing',
   'src/worker/wav2lip/mouth.ts':
     'the share of a frame that the network of WAV2LIP_MODEL may take; README says it in milliseconds',
