@@ -186,6 +186,15 @@ const rest: Dashboard = {
         timeseries('Latency, p99', 's', '99th percentile of each route.', [{ expr: quantile(0.99, 'mouthpiece_http_request_duration_seconds', 'route'), legend: '{{route}}' }], { min: 0 }),
         timeseries('Errors', 'percentunit', 'Share of answers that are 5xx (ours) and 4xx (the client\'s).', [{ expr: `(${sumBy('', rate('mouthpiece_http_requests_total', 'status=~"5.."'))} or vector(0)) / ${sumBy('', rate('mouthpiece_http_requests_total'))}`, legend: '5xx' }, { expr: `(${sumBy('', rate('mouthpiece_http_requests_total', 'status=~"4.."'))} or vector(0)) / ${sumBy('', rate('mouthpiece_http_requests_total'))}`, legend: '4xx' }], { min: 0, max: 1, thresholds: rising(0.01, 0.05) }),
         timeseries('In flight', 'short', 'Requests being answered.', [{ expr: metric('mouthpiece_http_requests_in_flight'), legend: '{{instance}}' }], { min: 0 }),
+        timeseries('Refused', 'ops', 'Requests and connections refused to protect the server, by the limit that they met.', [
+          { expr: sumBy('reason', rate('mouthpiece_http_refused_total')), legend: '{{reason}}' },
+        ], { min: 0 }),
+        timeseries('Memory of bodies', 'bytes', 'Uploads that are being received or handled. Not ready at 90 % of 256 MiB.', [
+          { expr: metric('mouthpiece_http_body_bytes'), legend: '{{instance}}' },
+        ], { min: 0 }),
+        timeseries('Connections', 'short', 'Open TCP connections, WebSockets among them.', [
+          { expr: metric('mouthpiece_http_connections'), legend: '{{instance}}' },
+        ], { min: 0 }),
         timeseries('Tokens', 'ops', 'Session tokens handed out.', [{ expr: sumBy('', rate('mouthpiece_tokens_issued_total')), legend: 'issued' }], { min: 0 }),
       ],
     },

@@ -2,6 +2,7 @@
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { isNetwork } from './front/http/addresses.ts';
 
 const text = z.string().trim().min(1);
 const integer = (min: number, max: number) => z.string().regex(/^-?\d+$/, 'must be a whole number').transform(Number).pipe(z.number().min(min).max(max));
@@ -10,6 +11,10 @@ const list = z.string().transform((value) => value.split(',').map((item) => item
 const flag = z.enum(['0', '1', 'true', 'false']).transform((value) => value === '1' || value === 'true');
 
 const ipAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IP address');
+
+const networks = list.pipe(z.array(
+  z.string().refine(isNetwork, 'must be addresses or networks such as 10.0.0.0/8'),
+));
 
 const iceServers = z.string().transform((value, context): unknown => {
   try {
@@ -62,6 +67,33 @@ export const SETTINGS = {
   AUDIO_BITRATE_KBPS: setting(integer(12, 128), '32', 'Opus bitrate.'),
   RATE_LIMIT_RPS: setting(integer(1, 100_000), '50', 'Requests per second and API key.'),
   MAX_SESSIONS_PER_KEY: setting(integer(1, 100_000), '1000', 'Concurrent sessions per API key.'),
+  MAX_CONNECTIONS: setting(
+    integer(16, 1_000_000), '10000',
+    'TCP connections in all, WebSockets among them; more are closed unread.',
+  ),
+  TRUSTED_PROXIES: setting(
+    z.string().transform((value) => value === 'none' ? '' : value).pipe(networks), '127.0.0.0/8,::1',
+    'Comma-separated addresses and networks of proxies whose X-Forwarded-For names the client; '
+    + 'none: nobody\'s. What they ask for themselves, without that header, meets no limit by address.',
+  ),
+  MAX_REQUESTS_PER_ADDRESS: setting(
+    integer(1, 1_000_000), '1000',
+    'Requests at once and client address, with WebSockets that have not shown a good token.',
+  ),
+  OPEN_RPS_PER_ADDRESS: setting(
+    integer(1, 1_000_000), '100',
+    'Requests per second and client address on paths that need no API key.',
+  ),
+  WRONG_KEYS_PER_MINUTE: setting(
+    integer(1, 1_000_000), '60',
+    'Wrong API keys and session tokens per minute and client address. '
+    + 'Beyond, only keys that were good in the last 10 minutes pass.',
+  ),
+  CONNECTION_RPS_PER_ADDRESS: setting(
+    integer(1, 1_000_000), '200',
+    'New TCP connections per second and address, with a burst of ten times as many; '
+    + 'more are closed unread.',
+  ),
   ALLOWED_ORIGINS: setting(list, undefined, 'Comma-separated origins that may open WebSockets. Unset: any.'),
   HISTORY_RETENTION_DAYS: setting(integer(1, 3650), '90', 'How long session history is kept.'),
   STATIC_TTL_SECONDS: setting(integer(60, 31_536_000), '86400', 'How long a rendered static video can be fetched.'),

@@ -9,7 +9,7 @@ import type { Logger } from './base/log.ts';
 import type { Config } from './config.ts';
 import { createFront, type Front } from './front/front.ts';
 import { DescriptorReserve } from './front/descriptor-reserve.ts';
-import { observeHttp, observeRedis, observeStun } from './front/observe.ts';
+import { observeHttp, observeRedis, observeRefusals, observeStun } from './front/observe.ts';
 import { claimCores } from './front/placement/core-claims.ts';
 import { WorkerPool } from './front/placement/pool.ts';
 import { SessionService } from './front/sessions/service.ts';
@@ -100,6 +100,13 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       requestsPerSecond: config.RATE_LIMIT_RPS, sessionsPerKey: config.MAX_SESSIONS_PER_KEY,
       iceServers: config.ICE_SERVERS, publicHost, stunHost: isLoopback(publicHost) ? publicHost : media.bound, turnSecret: config.TURN_SECRET,
       allowedOrigins: config.ALLOWED_ORIGINS ?? [], maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 2,
+      maxTcpConnections: config.MAX_CONNECTIONS,
+      clientLimits: {
+        trustedProxies: config.TRUSTED_PROXIES, requestsAtOnce: config.MAX_REQUESTS_PER_ADDRESS,
+        openRequestsPerSecond: config.OPEN_RPS_PER_ADDRESS,
+        wrongKeysPerMinute: config.WRONG_KEYS_PER_MINUTE,
+        connectionsPerSecond: config.CONNECTION_RPS_PER_ADDRESS,
+      },
       secretsKey: config.SECRETS_KEY, jobThreads: config.JOB_THREADS, jobCpus, maxQueuedJobs: config.MAX_QUEUED_JOBS,
       defaultFaces: { manifestFile: path.join(ROOT, 'models/faces/faces.json'), builtDir: DEFAULT_FACES_DIR }, version: packageVersion(),
     },
@@ -117,6 +124,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
       readiness: { workers: () => pool.size > 0 },
       metrics: (accept) => metrics.render(accept),
       onRequest: observeHttp(metrics),
+      onRefused: observeRefusals(metrics, log),
       onStunRequest: observeStun(metrics),
       onTokenRefused: (code) => {
         metrics.counter('mouthpiece_tokens_refused_total', { code }).add();
@@ -142,16 +150,20 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
     ready: metrics.gauge('mouthpiece_ready'), draining: metrics.gauge('mouthpiece_draining'),
     room: metrics.gauge('mouthpiece_room_sessions'),
     sockets: metrics.gauge('mouthpiece_websocket_connections'), pending: metrics.gauge('mouthpiece_history_pending_records'), inFlight: metrics.gauge('mouthpiece_http_requests_in_flight'),
+    connections: metrics.gauge('mouthpiece_http_connections'),
+    bodies: metrics.gauge('mouthpiece_http_body_bytes'),
   };
   metrics.onScrape(() => {
     const isDraining = sessions?.isDraining ?? false;
     gauges.draining.set(isDraining ? 1 : 0);
-    const isReady = store.ready && pool.size > 0 && !isDraining;
+    const isReady = store.ready && pool.size > 0 && front.takesUploads && !isDraining;
     gauges.ready.set(isReady ? 1 : 0);
     gauges.room.set(isReady ? sessions?.room ?? 0 : 0);
     gauges.sockets.set(front.sockets.connections);
     gauges.pending.set(recorder.pendingCount);
     gauges.inFlight.set(front.requestsInFlight);
+    gauges.connections.set(front.connections);
+    gauges.bodies.set(front.bodyBytes);
   });
 
   const apiKeyFile = config.BOOTSTRAP_API_KEY === undefined ? path.join(config.DATA_DIR, API_KEY_NAME) : undefined;

@@ -10,6 +10,7 @@ import { historyRoutes } from '../../src/front/api/history.ts';
 import { systemRoutes } from '../../src/front/api/system.ts';
 import { BodyBudget } from '../../src/front/http/body-budget.ts';
 import { BODY_PACE } from '../../src/front/http/body-reader.ts';
+import { CLIENT_LIMITS, ClientLimits } from '../../src/front/http/client-limits.ts';
 import { listen } from '../../src/front/http/listener.ts';
 import { Router } from '../../src/front/http/router.ts';
 import { SocketRoutes } from '../../src/front/http/socket.ts';
@@ -36,11 +37,13 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
   const log = createLogger('silent');
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
   const history = new History(opened.store, 30);
+  const limits = new ClientLimits(CLIENT_LIMITS, () => {});
   const listener = await listen({
-    host: '127.0.0.1', port: 0, sockets: new SocketRoutes({ allowedOrigins: [], maxConnections: 1, log }),
+    host: '127.0.0.1', port: 0, maxConnections: 1000,
+    sockets: new SocketRoutes({ allowedOrigins: [], maxConnections: 1, limits, log }),
     exchange: {
       router: new Router([...historyRoutes(history), ...systemRoutes({ room: () => 1, readiness: { redis: () => opened.store.ping() }, metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }) })]),
-      bodyBudget: new BodyBudget(), bodyPace: BODY_PACE,
+      limits, bodyBudget: new BodyBudget(), bodyPace: BODY_PACE,
       log, apiKeyHeaders: ['x-service-api-key'], secure: false, onRequest: () => {}, authenticate: () => Promise.resolve({ ownerId: OWNER, keyId: 'k', keyName: 'n' }),
     },
   });

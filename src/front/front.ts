@@ -20,6 +20,9 @@ import { loadDefaultFaces } from './faces/default-faces.ts';
 import { Faces, type FaceJob } from './faces/faces.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { BODY_PACE } from './http/body-reader.ts';
+import {
+  CLIENT_LIMITS, ClientLimits, type ClientLimitSettings, type Refusal,
+} from './http/client-limits.ts';
 import { listen, type Listener } from './http/listener.ts';
 import type { Route } from './http/route.ts';
 import { Router } from './http/router.ts';
@@ -57,6 +60,9 @@ export interface FrontConfig {
   /** Of WebSockets; empty: any. */
   readonly allowedOrigins: readonly string[];
   readonly maxConnections: number;
+  /** Of all kinds. */
+  readonly maxTcpConnections?: number;
+  readonly clientLimits?: ClientLimitSettings;
   /** 64 hex digits; undefined: made on first start and kept in `dataDir`. */
   readonly secretsKey: string | undefined;
   readonly jobThreads: number;
@@ -83,6 +89,8 @@ export interface FrontDeps {
   readonly readiness: Readonly<Record<string, () => boolean | Promise<boolean>>>;
   readonly metrics: (accept: string) => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly onRequest: (route: string, method: string, status: number, durationMs: number) => void;
+  /** Something was refused to protect the server. */
+  readonly onRefused?: (reason: Refusal) => void;
   readonly onTokenRefused?: (code: ErrorCode) => void;
   /** Hears of each datagram that reached our own STUN server. */
   readonly onStunRequest?: StunCount;
@@ -119,6 +127,12 @@ export interface Front {
   readonly sockets: SocketRoutes;
   /** HTTP requests being answered. */
   readonly requestsInFlight: number;
+  /** TCP connections, WebSockets among them. */
+  readonly connections: number;
+  /** Bytes of request bodies in memory. */
+  readonly bodyBytes: number;
+  /** Whether there is memory for more of them. */
+  readonly takesUploads: boolean;
   listen(): Promise<{ port: number }>;
   /** Reads the certificate files again, for new connections. @throws Error when they cannot be used */
   reloadCertificate(): Promise<void>;
@@ -137,7 +151,11 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   const apiKeys = new ApiKeys(store, config.requestsPerSecond);
   const tokens = new SessionTokens(store, config.tokenTtlSeconds);
   const quota = new SessionQuota(store, config.sessionsPerKey);
-  const sockets = new SocketRoutes({ allowedOrigins: config.allowedOrigins, maxConnections: config.maxConnections, log });
+  const onRefused = (reason: Refusal): void => { deps.onRefused?.(reason); };
+  const limits = new ClientLimits(config.clientLimits ?? CLIENT_LIMITS, onRefused);
+  const bodyBudget = new BodyBudget();
+  const { allowedOrigins, maxConnections } = config;
+  const sockets = new SocketRoutes({ allowedOrigins, maxConnections, limits, log });
   const apiKeyHeaders = config.apiKeyHeaders.map((name) => name.toLowerCase());
   const jobPool = createJobPool(config.jobThreads, config.jobCpus);
   const bodyPool = createJobPool(1, config.jobCpus);
@@ -164,15 +182,21 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
     ...sessionRoutes(deps.sessionStats ?? (() => Promise.resolve(null))),
     ...autoRoutes({ agents: new Agents<AgentFields>(store), tokens: new AutoTokens(store, await SecretBox.open(config.secretsKey, config.dataDir, store)), serviceVersion: FACE_SERVICE_VERSION }),
     ...integrationRoutes(),
-    ...systemRoutes({ readiness: { redis: () => store.ping(), accepting: () => !deps.draining(), ...deps.readiness }, room: deps.room ?? (() => deps.canPlace() ? 1 : 0), metrics: deps.metrics }),
+    ...systemRoutes({
+      readiness: {
+        redis: () => store.ping(), accepting: () => !deps.draining(), uploads: () => !bodyBudget.isFull,
+        ...deps.readiness,
+      },
+      room: deps.room ?? (() => deps.canPlace() ? 1 : 0),
+      metrics: deps.metrics,
+    }),
   ];
   const routes = [...api, ...documentRoutes(api, { version: config.version, apiKeyHeader: apiKeyHeaders[0] ?? 'x-service-api-key' })];
-  const bodyBudget = new BodyBudget();
   const exchange = {
     router: new Router([...routes, ...await pageRoutes(PAGE_DIRECTORY)], REMOVED),
     log, apiKeyHeaders, secure: config.tls !== undefined, publicUrl: config.publicUrl, onRequest: deps.onRequest,
     authenticate: (key: string) => authenticate(apiKeys, apiKeyHeaders, key),
-    bodyBudget, bodyPace: BODY_PACE,
+    limits, bodyBudget, bodyPace: BODY_PACE,
   };
   sockets.add('/compose/webrtc/livekit', notServed);
   sockets.add('/StartWebRTCSessionLivekit', notServed, '/compose/webrtc/livekit');
@@ -182,8 +206,15 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   return {
     apiKeys, tokens, quota, faces, faceCatalog, jobPool, staticVideos, routes, sockets,
     get requestsInFlight() { return listener?.inFlight ?? 0; },
+    get connections() { return listener?.connections ?? 0; },
+    get bodyBytes() { return bodyBudget.held; },
+    get takesUploads() { return !bodyBudget.isFull; },
     async listen() {
-      listener = await listen({ host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}), ...(deps.admit ? { admit: deps.admit } : {}), sockets, exchange });
+      listener = await listen({
+        host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}),
+        ...(deps.admit ? { admit: deps.admit } : {}),
+        maxConnections: config.maxTcpConnections ?? 10_000, sockets, exchange,
+      });
       if (iceServers.length === 0) {
         const stunHost = config.stunHost ?? config.host;
         stun = await startStunServer(stunHost, listener.port, log, deps.onStunRequest);

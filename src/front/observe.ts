@@ -3,6 +3,8 @@ import type { Metrics } from '../metrics/registry.ts';
 import type { Counter, Histogram } from '../metrics/catalogue.ts';
 import { exemplarOf } from '../metrics/sheet.ts';
 import { monotonicMs } from '../base/time.ts';
+import type { Logger } from '../base/log.ts';
+import type { Refusal } from './http/client-limits.ts';
 import { STUN_OUTCOMES, type StunCount } from './stun-server.ts';
 
 /** ioredis' client or cluster, as far as timing its commands needs it. */
@@ -42,6 +44,28 @@ export function observeStun(metrics: Metrics): StunCount {
     outcome, metrics.counter('mouthpiece_stun_requests_total', { outcome }),
   ]));
   return (outcome) => { counters.get(outcome)?.add(); };
+}
+
+const REFUSAL_LOG_MS = 1000;
+
+/** @returns the callback for each refusal of the HTTP front; they are logged once a second at most. */
+export function observeRefusals(metrics: Metrics, log: Logger): (reason: Refusal) => void {
+  const connections = metrics.counter('mouthpiece_connections_refused_total', { reason: 'connections' });
+  const counterOf = memo<Counter>((text) => {
+    const reason = text as Exclude<Refusal, 'all_connections'>;
+    return metrics.counter('mouthpiece_http_refused_total', { reason });
+  });
+  const unlogged = new Map<Refusal, number>();
+  let loggedMs = Number.NEGATIVE_INFINITY;
+  return (reason) => {
+    (reason === 'all_connections' ? connections : counterOf(reason)).add();
+    unlogged.set(reason, (unlogged.get(reason) ?? 0) + 1);
+    const nowMs = monotonicMs();
+    if (nowMs - loggedMs < REFUSAL_LOG_MS) return;
+    loggedMs = nowMs;
+    log.warn({ refused: Object.fromEntries(unlogged) }, 'clients met the limits of the HTTP front');
+    unlogged.clear();
+  };
 }
 
 /** Times every command of the client from here on, scripts under the name of their command. */

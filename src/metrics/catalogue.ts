@@ -62,6 +62,10 @@ const MEDIA = ['audio', 'video'] as const;
 const GC = ['minor', 'major', 'incremental', 'other'] as const;
 const JOB_KIND = ['static', 'face'] as const;
 
+const HTTP_LIMIT = [
+  'requests_at_once', 'open_requests', 'wrong_keys', 'new_connections', 'body_memory', 'slow_body',
+] as const;
+
 export const CATALOGUE = {
   // ── process and build ──────────────────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_build_info: gauge('front', 'Always 1; the labels say what runs.', { version: { atMost: 1 }, commit: { atMost: 1 }, node: { atMost: 1 } }),
@@ -74,7 +78,10 @@ export const CATALOGUE = {
   process_resident_memory_bytes: gauge('front', 'Resident memory of the whole process.'),
   process_open_fds: gauge('front', 'Open file descriptors.'),
   process_max_fds: gauge('front', 'Limit on open file descriptors.'),
-  mouthpiece_connections_refused_total: counter('front', 'New TCP connections closed unread, by what they would have used up.', { reason: ['descriptors'] }),
+  mouthpiece_connections_refused_total: counter(
+    'front', 'New TCP connections closed unread, by what they would have used up.',
+    { reason: ['descriptors', 'connections'] },
+  ),
   process_start_time_seconds: gauge('front', 'Start of the process, Unix time.'),
 
   // ── the front's own thread ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -87,6 +94,12 @@ export const CATALOGUE = {
   mouthpiece_http_requests_total: counter('front', 'HTTP requests answered, by route template.', { method: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'other'], route: { atMost: 64 }, status: { atMost: 32 } }),
   mouthpiece_http_request_duration_seconds: histogram('front', 'From the last header received to the last byte handed to the socket.', REQUEST, { route: { atMost: 64 } }, { exemplar: 'request_id' }),
   mouthpiece_http_requests_in_flight: gauge('front', 'HTTP requests being answered.'),
+  mouthpiece_http_connections: gauge('front', 'Open TCP connections, WebSockets among them.'),
+  mouthpiece_http_body_bytes: gauge('front', 'Memory that the bodies of requests take.'),
+  mouthpiece_http_refused_total: counter(
+    'front', 'Requests and connections refused to protect the server, by the limit that they met.',
+    { reason: HTTP_LIMIT },
+  ),
   mouthpiece_websocket_connections: gauge('front', 'Open session sockets.'),
   mouthpiece_websocket_messages_total: counter('front', 'WebSocket messages, by direction and meaning.', { direction: ['in', 'out'], type: ['audio', 'play_immediate', 'skip', 'done', 'offer', 'ping', 'signal', 'status', 'ignored', 'other'] }),
   mouthpiece_websocket_messages_dropped_total: counter('front', 'WebSocket messages thrown away unread: the socket was over its budget (socket_rate), all sockets together were (server_rate), or the socket was then closed for it (exhausted).', { reason: ['socket_rate', 'server_rate', 'exhausted'] }),

@@ -79,7 +79,7 @@ function responses(entry: Route, components: Components): Json {
   }
   const codes: ErrorCode[] = [
     ...entry.refusals ?? [],
-    ...entry.auth === 'key' ? ['INVALID_API_KEY', 'RATE_LIMITED', 'STORE_UNAVAILABLE'] as const : [],
+    'RATE_LIMITED', ...entry.auth === 'key' ? ['INVALID_API_KEY', 'STORE_UNAVAILABLE'] as const : [],
     ...entry.body ? ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'REQUEST_TIMEOUT', 'TOO_MANY_CONNECTIONS'] as const : [],
     'INTERNAL_ERROR',
   ];

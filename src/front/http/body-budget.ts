@@ -28,24 +28,25 @@ export class BodyBudget {
   readonly #options: BodyBudgetOptions;
   readonly #accounts = new Map<string, number>();
   #held = 0;
-  #refused = 0;
 
-  constructor(options: BodyBudgetOptions = BODY_BUDGET) { this.#options = options; }
+  constructor(options: BodyBudgetOptions = BODY_BUDGET) {
+    this.#options = options;
+  }
 
   /** Bytes of all bodies in memory. */
-  get held(): number { return this.#held; }
-  get isFull(): boolean { return this.#held >= FULL_SHARE * this.#options.maxBytes; }
-  /** How often something was refused, ever. */
-  get refused(): number { return this.#refused; }
+  get held(): number {
+    return this.#held;
+  }
+  get isFull(): boolean {
+    return this.#held >= FULL_SHARE * this.#options.maxBytes;
+  }
 
   /** False, and nothing is taken, when the account or all accounts together would hold too much. */
   take(account: string, bytes: number): boolean {
     const own = (this.#accounts.get(account) ?? 0) + bytes;
     const free = this.#options.maxBytes - this.#held - bytes;
-    if (free < 0 || own > (account === UNPROVEN ? this.#options.unprovenBytes : SHARE_OF_FREE * free)) {
-      this.#refused += 1;
-      return false;
-    }
+    const most = account === UNPROVEN ? this.#options.unprovenBytes : SHARE_OF_FREE * free;
+    if (free < 0 || own > most) return false;
     this.#accounts.set(account, own);
     this.#held += bytes;
     return true;

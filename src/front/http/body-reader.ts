@@ -20,7 +20,11 @@ export interface BodyPace {
  * 32 KiB/s, and 88 MB (the longest body) at 2.4 Mbit/s. The window is shorter than the 10 s after which
  * uWebSockets.js closes the connection of a client below 16 kB/s without an answer.
  */
-export const BODY_PACE: BodyPace = { windowMs: 8000, bytesPerWindow: 256 * 1024, deadlineMs: 300_000 };
+export const BODY_PACE: BodyPace = {
+  windowMs: 8000,
+  bytesPerWindow: 256 * 1024,
+  deadlineMs: 300_000,
+};
 
 /**
  * What is still read, and dropped, of a body that nobody wants: a connection that is closed with unread
@@ -32,6 +36,7 @@ export interface RequestBodyOptions {
   readonly limitBytes: number;
   readonly budget: BodyBudget;
   readonly pace: BodyPace;
+  readonly onRefused: (reason: 'body_memory' | 'slow_body') => void;
   /** Drop all of it: it is known already that the request is refused. */
   readonly unwanted: boolean;
 }
@@ -65,15 +70,23 @@ export class RequestBody {
     this.#options = options;
     this.#isKept = !options.unwanted;
     this.#whole.promise.catch(() => {}); // nobody awaits it when another check fails first
-    state.signal.addEventListener('abort', () => {
-      if (!this.#isComplete) this.#fail(new Error('the client left'));
-      this.#ended.resolve();
-    }, { once: true });
-    res.onData((chunk, isLast) => { this.#take(chunk, isLast); });
+    state.signal.addEventListener(
+      'abort',
+      () => {
+        if (!this.#isComplete) this.#fail(new Error('the client left'));
+        this.#ended.resolve();
+      },
+      { once: true },
+    );
+    res.onData((chunk, isLast) => {
+      this.#take(chunk, isLast);
+    });
   }
 
   /** Whether the client has sent all of it. */
-  get isComplete(): boolean { return this.#isComplete; }
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
 
   /**
    * Reads the rest on account of `account`.
@@ -88,7 +101,7 @@ export class RequestBody {
       this.#account = account;
       if (!budget.take(account, this.#held)) {
         this.#held = 0;
-        this.#fail(tooMany());
+        this.#failForMemory();
       }
     }
     this.#resume();
@@ -129,7 +142,7 @@ export class RequestBody {
       return;
     }
     if (!this.#options.budget.take(this.#account, chunk.byteLength)) {
-      this.#fail(tooMany());
+      this.#failForMemory();
       return;
     }
     this.#held += chunk.byteLength;
@@ -160,10 +173,22 @@ export class RequestBody {
       waitedMs += windowMs;
       if (this.#arrived - seen < bytesPerWindow || waitedMs >= deadlineMs) {
         this.#isSlow = true;
+        this.#options.onRefused('slow_body');
         this.#fail(new ServiceError('REQUEST_TIMEOUT'));
       }
       seen = this.#arrived;
     });
+  }
+
+  #failForMemory(): void {
+    this.#options.onRefused('body_memory');
+    this.#fail(
+      new ServiceError(
+        'TOO_MANY_CONNECTIONS',
+        'Too many large uploads at once. Try again shortly.',
+        2,
+      ),
+    );
   }
 
   #fail(error: Error): void {
@@ -172,9 +197,6 @@ export class RequestBody {
     this.#whole.reject(error);
   }
 }
-
-const tooMany = (): ServiceError =>
-  new ServiceError('TOO_MANY_CONNECTIONS', 'Too many large uploads at once. Try again shortly.', 2);
 
 export const tooLarge = (limitBytes: number): string => {
   const kib = Math.floor(limitBytes / 1024);

@@ -6,9 +6,11 @@ import { soon } from '../../base/guard.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
+import { peerOf } from './addresses.ts';
 import { checkContentType, parseJson } from './body.ts';
 import { parseMultipart } from './multipart.ts';
 import type { BodyBudget } from './body-budget.ts';
+import type { ClientLimits, Refusal } from './client-limits.ts';
 import { RequestBody, tooLarge, type BodyPace, type Chunk } from './body-reader.ts';
 import { DEPRECATED_SINCE, empty, errorReply, json, writeReply, type Reply, type WireState } from './reply.ts';
 import type { ApiRequest, Caller, HttpMethod, Route } from './route.ts';
@@ -22,6 +24,7 @@ export interface ExchangeContext {
   authenticate(key: string): Promise<Caller>;
   /** Lower-case header names that may carry the API key, the first that is present counts. */
   readonly apiKeyHeaders: readonly string[];
+  readonly limits: ClientLimits;
   readonly bodyBudget: BodyBudget;
   readonly bodyPace: BodyPace;
   readonly secure: boolean;
@@ -42,6 +45,7 @@ export async function serveExchange(context: ExchangeContext, res: HttpResponse,
   const { found, log } = exchange;
   let reply: Reply;
   try {
+    if (exchange.overLimit) throw exchange.overLimit;
     reply = found.kind === 'route' ? await serveRoute(context, exchange, found.match.route) : serveNoRoute(exchange);
   } catch (error) {
     reply = refusalOf(error, found.kind === 'route' ? found.match.route : undefined, exchange);
@@ -53,6 +57,7 @@ export async function serveExchange(context: ExchangeContext, res: HttpResponse,
     return 500;
   });
   const label = found.kind === 'route' ? found.match.route.metricLabel ?? found.match.route.path : 'none';
+  exchange.leave();
   context.onRequest(label, exchange.method, status, monotonicMs() - startMs);
 }
 
@@ -64,13 +69,20 @@ interface Exchange {
   readonly rawQuery: string;
   readonly headers: ReadonlyMap<string, string>;
   readonly ip: string;
+  /** For whom it counts; undefined: it has no limits. */
+  readonly client: string | undefined;
+  readonly key: string;
+  /** Ends it, for the client's limits. */
+  readonly leave: () => void;
+  /** Why nothing is done for it. */
+  readonly overLimit: ServiceError | undefined;
   readonly found: Found;
   readonly log: Logger;
   readonly state: WireState;
   readonly abort: AbortController;
   /** Of routes that take one. */
   readonly body: RequestBody | undefined;
-  /** Why the request is refused, known from its head. */
+  /** Why its body is not wanted, known from its head. */
   readonly refusal: ServiceError | undefined;
   readonly baseHeaders: Record<string, string>;
   readonly origin: string;
@@ -91,9 +103,14 @@ function open(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Ex
   const found = context.router.find(method, path);
   const id = requestId(headers.get('x-request-id'));
   const host = headers.get('host') ?? 'localhost';
+  const peer = peerOf(res);
+  const client = context.limits.clientOf(peer, headers.get('x-forwarded-for') ?? '');
+  const key = keyOf(headers, context.apiKeyHeaders);
+  const needsKey = found.kind === 'route' && found.match.route.auth === 'key';
   const exchange = {
+    ...enter(context.limits, client, needsKey ? key : undefined), client, key,
     res, id, method, path, rawQuery: req.getQuery() ?? '', headers, found, log: context.log, state, abort,
-    ip: Buffer.from(res.getRemoteAddressAsText()).toString(),
+    ip: client ?? peer,
     origin: context.publicUrl ?? `${forwardedProto(headers) ?? (context.secure ? 'https' : 'http')}://${host}`,
     baseHeaders: baseHeaders(id, found),
   };
@@ -101,9 +118,26 @@ function open(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Ex
   if (!spec) return { ...exchange, body: undefined, refusal: undefined };
   const refusal = refusalOfBody(spec, headers);
   const { bodyBudget: budget, bodyPace: pace } = context;
-  const unwanted = refusal !== undefined;
-  const body = new RequestBody(res, state, { limitBytes: spec.limitBytes, budget, pace, unwanted });
+  const unwanted = refusal !== undefined || exchange.overLimit !== undefined;
+  const onRefused = (reason: Refusal): void => { context.limits.refuse(reason); };
+  const { limitBytes } = spec;
+  const body = new RequestBody(res, state, { limitBytes, budget, pace, unwanted, onRefused });
   return { ...exchange, body, refusal };
+}
+
+/** @param key undefined: none is needed */
+function enter(
+  limits: ClientLimits, client: string | undefined, key: string | undefined,
+): Pick<Exchange, 'leave' | 'overLimit'> {
+  let leave = (): void => {};
+  try {
+    leave = limits.enter(client);
+    if (key === undefined) limits.open(client);
+    else limits.tryKey(client, key);
+    return { leave, overLimit: undefined };
+  } catch (error) {
+    return { leave, overLimit: error as ServiceError };
+  }
 }
 
 const requestId = (offered: string | undefined): string => offered && /^[\w.:-]{1,64}$/.test(offered) ? offered : newUuid();
@@ -162,15 +196,27 @@ export function preflight(context: ExchangeContext, allow: readonly string[]): R
 }
 
 async function serveRoute(context: ExchangeContext, exchange: Exchange, route: Route): Promise<Reply> {
-  const { headers, body } = exchange;
+  const { body } = exchange;
   try {
     const isOpen = route.auth === 'none';
-    const caller = isOpen ? NOBODY : await context.authenticate(keyOf(headers, context.apiKeyHeaders));
+    const caller = isOpen ? NOBODY : await authenticate(context, exchange);
     if (exchange.refusal) throw exchange.refusal;
     const chunks = await body?.admit(isOpen ? `address ${exchange.ip}` : `key ${caller.keyId}`);
     return await handle(exchange, route, caller, chunks);
   } finally {
     body?.release();
+  }
+}
+
+async function authenticate(context: ExchangeContext, { client, key }: Exchange): Promise<Caller> {
+  const { limits } = context;
+  try {
+    const caller = await context.authenticate(key);
+    limits.rightKey(key);
+    return caller;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'INVALID_API_KEY') limits.wrongKey(client, key);
+    throw error;
   }
 }
 

@@ -2,6 +2,8 @@
 import { App, SSLApp, us_listen_socket_close, us_socket_local_port, type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
 import { ServiceError } from '../../base/errors.ts';
 import { sleep } from '../../base/time.ts';
+import { peerOf } from './addresses.ts';
+import type { ClientLimits } from './client-limits.ts';
 import { preflight, serveExchange, type ExchangeContext } from './exchange.ts';
 import { errorReply, writeReply, type Reply } from './reply.ts';
 import type { SocketRoutes } from './socket.ts';
@@ -13,6 +15,8 @@ export interface ListenOptions {
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly sockets: SocketRoutes;
   readonly exchange: ExchangeContext;
+  /** TCP connections in all, WebSockets among them. */
+  readonly maxConnections: number;
   /** Asked once for each new connection, before anything is read from it; false closes it. */
   readonly admit?: () => boolean;
 }
@@ -26,12 +30,14 @@ export interface Listener {
    * @throws Error when the files cannot be used; the old certificate then stays in use
    */
   reload(): Promise<void>;
+  /** Open TCP connections, WebSockets among them. */
+  readonly connections: number;
   /** Takes no new connections, waits for requests in progress up to `graceMs`, then drops what is left. */
   close(graceMs?: number): Promise<void>;
 }
 
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { tls, sockets, exchange } = options;
+  const { tls, sockets, exchange, maxConnections } = options;
   const inFlight = { count: 0 };
   const serve = async (res: HttpResponse, req: HttpRequest): Promise<void> => {
     inFlight.count += 1;
@@ -41,11 +47,18 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       inFlight.count -= 1;
     }
   };
-  const { admit } = options;
+  // Those that became WebSockets leave this count without being closed.
+  let http = 0;
+  const upgraded = (): void => { http -= 1; };
   const create = (): TemplatedApp => {
     const app = createApp(tls);
-    if (admit) app.filter((res, change) => { if (Number(change) > 0 && !admit()) res.close(); });
-    app.ws('/*', sockets.behavior((res, req, error) => refuseUpgrade(exchange, res, req, error)));
+    app.filter((res, change) => {
+      http += Number(change);
+      if (Number(change) < 0) return;
+      const total = http + sockets.connections;
+      if (options.admit?.() === false || !hasRoom(maxConnections, exchange.limits, total, res)) res.close();
+    });
+    app.ws('/*', sockets.behavior((...refused) => refuseUpgrade(exchange, ...refused), upgraded));
     app.any('/*', (res, req) => {
       if (req.getMethod() === 'options') answerPreflight(exchange, res, req);
       else if (sockets.has(req.getUrl())) refuseUpgrade(exchange, res, req, new ServiceError('UPGRADE_REQUIRED'));
@@ -76,6 +89,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       }
     },
     get inFlight() { return inFlight.count; },
+    get connections() { return http + sockets.connections; },
     async close(graceMs = 2000) {
       stopListening();
       sockets.closeAll(1001, 'SERVER_DRAINING');
@@ -83,6 +97,12 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       for (const app of apps) app.close();
     },
   };
+}
+
+function hasRoom(most: number, limits: ClientLimits, connections: number, res: HttpResponse): boolean {
+  if (connections <= most) return limits.connect(peerOf(res));
+  limits.refuse('all_connections');
+  return false;
 }
 
 function createApp(tls: ListenOptions['tls']): TemplatedApp {
@@ -126,7 +146,8 @@ const FREE_PORT_ATTEMPTS = 5;
 const EXCLUSIVE_PORT = 1; // LIBUS_LISTEN_EXCLUSIVE_PORT; the enum that declares it does not exist at run time
 
 /** Answers before anything asynchronous happens, so the response object cannot be gone. */
-function answerNow(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest, reply: Reply): void {
+function answerNow(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest, wanted: Reply): void {
+  const reply = withinLimits(exchange.limits, res, req) ?? wanted;
   const state = { aborted: false, signal: new AbortController().signal };
   const headers = { 'access-control-allow-origin': '*', 'x-content-type-options': 'nosniff' };
   const status = reply.status;
@@ -134,6 +155,16 @@ function answerNow(exchange: ExchangeContext, res: HttpResponse, req: HttpReques
   res.onAborted(() => {});
   void writeReply(res, reply, { state, head: false, headers, header: () => '', closeConnection: false });
   exchange.onRequest('none', method, status, 0);
+}
+
+/** What is answered instead to a client over its limit. */
+function withinLimits(limits: ClientLimits, res: HttpResponse, req: HttpRequest): Reply | undefined {
+  try {
+    limits.open(limits.clientOf(peerOf(res), req.getHeader('x-forwarded-for')));
+    return undefined;
+  } catch (error) {
+    return errorReply(error as ServiceError);
+  }
 }
 
 function refuseUpgrade(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest, error: ServiceError): void {

@@ -3,6 +3,8 @@ import { DISABLED, type HttpRequest, type HttpResponse, type us_socket_context_t
 import { after } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { peerOf } from './addresses.ts';
+import type { ClientLimits } from './client-limits.ts';
 import { DEPRECATED_SINCE } from './reply.ts';
 
 /** The handshake's request, copied: uWebSockets.js keeps its own only during the upgrade. */
@@ -27,6 +29,10 @@ export interface Socket<Data = unknown> {
   isAlive(timeoutMs: number): Promise<boolean>;
   /** Several sends in one packet. */
   cork(send: () => void): void;
+  /** The client has shown a good token: the socket no longer counts for the limit of its address. */
+  trust(): void;
+  /** The client has shown a wrong token. */
+  distrust(): void;
   /** Sends a close frame after what was sent before. */
   end(code?: number, reason?: string): void;
   /** Drops the connection without a close frame. */
@@ -46,6 +52,7 @@ export interface SocketOptions {
   /** Origins of web pages that may connect; empty: all of them. Clients that are no browsers send none and may always. */
   readonly allowedOrigins: readonly string[];
   readonly maxConnections: number;
+  readonly limits: ClientLimits;
   readonly log: Logger;
 }
 
@@ -54,13 +61,29 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024;
 const HARD_MESSAGE_BYTES = 4 * MAX_MESSAGE_BYTES;
 const MAX_UNREAD_BYTES = 256 * 1024;
 const IDLE_TIMEOUT_SECONDS = 32;
+/** What sockets of one address without a good token may take of all sockets. */
+const UNPROVEN_SHARE = 1 / 2;
+
+/** A socket's place in the limits of its address. */
+interface Place {
+  readonly ip: string;
+  leave(): void;
+  distrust(): void;
+}
 
 interface Connection { readonly socket: UwsSocket; readonly handlers: SocketHandlers; readonly request: SocketRequest }
 
 class UwsSocket implements Socket {
   data: unknown = undefined;
   ws: WebSocket<Connection> | undefined;
+  readonly #place: Place;
   readonly #pongWaiters = new Set<(alive: boolean) => void>();
+
+  constructor(place: Place) { this.#place = place; }
+
+  trust(): void { this.#place.leave(); }
+
+  distrust(): void { this.#place.distrust(); }
 
   get open(): boolean { return this.ws !== undefined; }
 
@@ -119,7 +142,10 @@ export class SocketRoutes {
     for (const socket of this.#open) socket.end(code, reason);
   }
 
-  behavior(refuse: (res: HttpResponse, req: HttpRequest, error: ServiceError) => void): WebSocketBehavior<Connection> {
+  /** @param upgraded called for each connection that speaks WebSocket from now on */
+  behavior(
+    refuse: (res: HttpResponse, req: HttpRequest, error: ServiceError) => void, upgraded: () => void,
+  ): WebSocketBehavior<Connection> {
     return {
       maxPayloadLength: HARD_MESSAGE_BYTES,
       maxBackpressure: MAX_UNREAD_BYTES,
@@ -128,14 +154,20 @@ export class SocketRoutes {
       sendPingsAutomatically: true,
       compression: DISABLED,
       upgrade: (res, req, context) => {
-        const error = this.#refusal(req);
-        if (error) refuse(res, req, error);
-        else this.#upgrade(res, req, context);
+        let place: Place;
+        try {
+          place = this.#admit(res, req);
+        } catch (error) {
+          refuse(res, req, error instanceof ServiceError ? error : new ServiceError('INTERNAL_ERROR'));
+          return;
+        }
+        this.#upgrade(res, req, context, place);
       },
       open: (ws) => {
         const { socket, handlers, request } = ws.getUserData();
         socket.ws = ws;
         this.#open.add(socket);
+        upgraded();
         this.#guard(socket, () => handlers.open(socket, request));
       },
       message: (ws, message, isBinary) => {
@@ -156,34 +188,42 @@ export class SocketRoutes {
         const { socket, handlers } = ws.getUserData();
         socket.ws = undefined;
         socket.settle(false);
+        socket.trust();
         this.#open.delete(socket);
         this.#guard(socket, () => handlers.close(socket, code));
       },
     };
   }
 
-  #refusal(req: HttpRequest): ServiceError | undefined {
-    const { allowedOrigins, maxConnections } = this.#options;
+  /** @throws ServiceError when the handshake is refused */
+  #admit(res: HttpResponse, req: HttpRequest): Place {
+    const { allowedOrigins, maxConnections, limits } = this.#options;
     const origin = req.getHeader('origin');
-    if (!this.has(req.getUrl())) return new ServiceError('NOT_FOUND');
-    if (origin && allowedOrigins.length > 0 && !allowedOrigins.includes(origin)) return new ServiceError('ORIGIN_NOT_ALLOWED');
-    if (this.#open.size >= maxConnections) return new ServiceError('TOO_MANY_CONNECTIONS');
-    return undefined;
+    if (!this.has(req.getUrl())) throw new ServiceError('NOT_FOUND');
+    if (origin && allowedOrigins.length > 0 && !allowedOrigins.includes(origin)) {
+      throw new ServiceError('ORIGIN_NOT_ALLOWED');
+    }
+    if (this.#open.size >= maxConnections) throw new ServiceError('TOO_MANY_CONNECTIONS');
+    const peer = peerOf(res);
+    const client = limits.clientOf(peer, req.getHeader('x-forwarded-for'));
+    limits.tryKey(client);
+    const leave = limits.enter(client, Math.max(1, maxConnections * UNPROVEN_SHARE));
+    return { ip: client ?? peer, leave, distrust: () => { limits.wrongKey(client); } };
   }
 
-  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
+  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, place: Place): void {
     const headers = new Map<string, string>();
     req.forEach((name, value) => { headers.set(name, value); });
     const path = req.getUrl();
     const request: SocketRequest = {
       path, query: new URLSearchParams(req.getQuery() ?? ''), header: (name) => headers.get(name) ?? '',
-      ip: Buffer.from(res.getRemoteAddressAsText()).toString(),
+      ip: place.ip,
     };
     const { handlers, successor } = this.#routes.get(path.toLowerCase()) ?? {};
     if (!handlers) return; // refused before
     if (successor) res.writeStatus('101 Switching Protocols').writeHeader('deprecation', DEPRECATED_SINCE).writeHeader('link', `<${successor}>; rel="successor-version"`);
     res.upgrade<Connection>(
-      { socket: new UwsSocket(), handlers, request },
+      { socket: new UwsSocket(place), handlers, request },
       req.getHeader('sec-websocket-key'), req.getHeader('sec-websocket-protocol'), req.getHeader('sec-websocket-extensions'), context,
     );
   }

@@ -172,6 +172,7 @@ export class SessionService {
   private refuse(socket: Socket<Connection>, connection: Connection, error: unknown): void {
     const { code } = toWireError(error);
     this.takeEarly(connection);
+    if (code === 'INVALID_SESSION_TOKEN') socket.distrust();
     this.options.metrics.counter('mouthpiece_sessions_refused_total', { code }).add();
     socket.send(`ERROR ${code}`);
     socket.end(1000, code);
@@ -188,6 +189,7 @@ export class SessionService {
       const token = request.query.get('session_token') ?? '';
       const grant = await this.claim(token, id);
       undo.push(() => this.options.tokens.release(token, id));
+      socket.trust();
       await this.options.quota.acquire(grant.keyId, id);
       undo.push(() => this.options.quota.release(grant.keyId, id));
       const face = await this.options.faces.load(grant.ownerId, grant.faceId);

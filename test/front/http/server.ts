@@ -5,8 +5,11 @@ import { pino } from 'pino';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { BodyBudget } from '../../../src/front/http/body-budget.ts';
 import { BODY_PACE } from '../../../src/front/http/body-reader.ts';
+import {
+  CLIENT_LIMITS, ClientLimits, type ClientLimitSettings, type Refusal,
+} from '../../../src/front/http/client-limits.ts';
 import type { ExchangeContext } from '../../../src/front/http/exchange.ts';
-import { listen } from '../../../src/front/http/listener.ts';
+import { listen, type Listener } from '../../../src/front/http/listener.ts';
 import type { Route } from '../../../src/front/http/route.ts';
 import { Router, type RemovedPath } from '../../../src/front/http/router.ts';
 import { SocketRoutes, type SocketOptions } from '../../../src/front/http/socket.ts';
@@ -17,6 +20,8 @@ export interface TestHttp {
   readonly sockets: SocketRoutes;
   /** What was logged, as JSON lines. */
   readonly logged: () => string;
+  readonly refusals: readonly Refusal[];
+  readonly listener: Listener;
   readonly requests: { route: string; method: string; status: number }[];
   close(): Promise<void>;
 }
@@ -25,22 +30,31 @@ export async function serve(
   routes: readonly Route[], removed: readonly RemovedPath[] = [],
   socketOptions: Partial<SocketOptions> = {},
   given: Partial<ExchangeContext> = {},
+  clientLimits: Partial<ClientLimitSettings> = {}, maxConnections = 1000,
 ): Promise<TestHttp> {
   let logged = '';
   const log = pino({ level: 'trace' }, new Writable({ write(chunk: Buffer, _encoding, done) { logged += chunk.toString(); done(); } }));
-  const sockets = new SocketRoutes({ allowedOrigins: [], maxConnections: 10, log, ...socketOptions });
+  const refusals: Refusal[] = [];
+  const onRefused = (reason: Refusal): void => { refusals.push(reason); };
+  const limits = new ClientLimits({ ...CLIENT_LIMITS, ...clientLimits }, onRefused);
+  const defaults = { allowedOrigins: [], maxConnections: 10, limits, log };
+  const sockets = new SocketRoutes({ ...defaults, ...socketOptions });
   const requests: TestHttp['requests'] = [];
   const listener = await listen({
-    host: '127.0.0.1', port: 0, sockets,
+    host: '127.0.0.1', port: 0, sockets, maxConnections,
     exchange: {
       router: new Router(routes, removed), log, apiKeyHeaders: ['x-service-api-key', 'x-other-key'], secure: false,
-      bodyBudget: new BodyBudget(), bodyPace: BODY_PACE,
+      limits, bodyBudget: new BodyBudget(), bodyPace: BODY_PACE,
       authenticate: (key) => key === 'right' ? Promise.resolve({ ownerId: 'o', keyId: 'k', keyName: 'n' }) : Promise.reject(new ServiceError('INVALID_API_KEY')),
       onRequest: (route, method, status) => { requests.push({ route, method, status }); },
       ...given,
     },
   });
-  return { url: `http://127.0.0.1:${listener.port}`, port: listener.port, sockets, logged: () => logged, requests, close: () => listener.close(100) };
+  const { port } = listener;
+  return {
+    url: `http://127.0.0.1:${port}`, port, sockets, logged: () => logged, requests, refusals, listener,
+    close: () => listener.close(100),
+  };
 }
 
 /** Sends raw bytes and gives back all that comes until the server closes, or `until` matches. */
