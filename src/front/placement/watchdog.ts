@@ -10,7 +10,7 @@ export interface WatchdogOptions {
 }
 
 /** Of one interval between two looks, at most this many times `lookEveryMs` counts: the rest is the watchdog's own lateness. */
-const MOST_OF_A_LOOK = 1.5;
+const LATE_LOOK = 1.5;
 
 export class Watchdog {
   readonly #options: WatchdogOptions;
@@ -32,7 +32,7 @@ export class Watchdog {
    */
   look(nowMs: number, beats: number, isReady: boolean): 'unresponsive' | 'start_failed' | undefined {
     const { startDeadlineMs, silenceDeadlineMs, lookEveryMs } = this.#options;
-    const elapsedMs = Math.min(nowMs - this.#lookedMs, MOST_OF_A_LOOK * lookEveryMs);
+    const elapsedMs = Math.min(nowMs - this.#lookedMs, LATE_LOOK * lookEveryMs);
     this.#lookedMs = nowMs;
     if (!isReady) {
       this.#startingMs += elapsedMs;

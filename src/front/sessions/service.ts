@@ -16,7 +16,7 @@ import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
 import { OpusInlet } from './opus-inlet.ts';
 import { SocketTally, createStepMeter } from './session-meter.ts';
 import type { SessionQuota } from './quota.ts';
-import { CLAIM_TTL_MS, type SessionGrant, type SessionTokens } from './token.ts';
+import { CLAIM_TTL_MS, type ClaimResult, type SessionGrant, type SessionTokens } from './token.ts';
 import { isDone } from './wire.ts';
 
 /** Where faces come from. */
@@ -59,6 +59,8 @@ interface Entry {
   readonly token: string;
   readonly startedMs: number;
 }
+
+type ClaimedToken = Extract<ClaimResult, { kind: 'claimed' }>;
 
 /** What arrives while the token is being checked waits here: a few milliseconds, so little is allowed. */
 const MAX_EARLY_MESSAGES = 256;
@@ -187,7 +189,7 @@ export class SessionService {
     try {
       if (this.isDraining) throw new ServiceError('SERVER_DRAINING');
       const token = request.query.get('session_token') ?? '';
-      const grant = await this.claim(token, id);
+      const { grant, ageMs } = await this.claim(token, id);
       undo.push(() => this.options.tokens.release(token, id));
       socket.trust();
       await this.options.quota.acquire(grant.keyId, id);
@@ -222,8 +224,7 @@ export class SessionService {
       this.options.journal.started(record);
       this.options.metrics.counter('mouthpiece_sessions_started_total', { kind: 'p2p' }).add();
       // Made ahead and kept, a token says nothing of how long a set-up takes; nor does one on its second session.
-      const tokenAgeMs = Math.max(0, record.startMs - (monotonicMs() - openedMs) - grant.issuedAtMs);
-      if (tokenAgeMs <= FRESH_TOKEN_MS) step('socket', tokenAgeMs / 1000);
+      if (ageMs <= FRESH_TOKEN_MS) step('socket', ageMs / 1000);
       log.info({ face: grant.faceId, worker: worker.index, key: grant.keyName, ip: request.ip }, 'session opened');
       connection.session = session;
       for (const { message, isBinary } of this.takeEarly(connection)) session.message(message, isBinary);
@@ -237,11 +238,11 @@ export class SessionService {
   }
 
   /** One live session per token: a dead one is taken over from, beside a live one the newcomer is refused. */
-  private async claim(token: string, sessionId: string): Promise<SessionGrant> {
+  private async claim(token: string, sessionId: string): Promise<ClaimedToken> {
     let replaces = '';
     for (let attempt = 0; attempt < TAKEOVER_TRIES; attempt += 1) {
       const result = await this.options.tokens.claim(token, sessionId, this.options.serverId, replaces);
-      if (result.kind === 'claimed') return result.grant;
+      if (result.kind === 'claimed') return result;
       if (result.kind === 'unknown') throw new ServiceError('INVALID_SESSION_TOKEN');
       replaces = await this.isDead(result) ? result.sessionId : '';
       if (replaces === '') await sleep(TAKEOVER_PAUSE_MS);

@@ -27,7 +27,7 @@ export interface SessionGrant {
 }
 
 export type ClaimResult =
-  | { readonly kind: 'claimed'; readonly grant: SessionGrant }
+  | { readonly kind: 'claimed'; readonly grant: SessionGrant; readonly ageMs: number }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'in-use'; readonly sessionId: string; readonly serverId: string };
 
@@ -70,7 +70,10 @@ export class SessionTokens {
     if (!plausible(token)) return { kind: 'unknown' };
     const hash = hashSecret(token);
     const answer = await this.#store.run(CLAIM_TOKEN, [keys.token(hash), keys.tokenClaim(hash)], [sessionId, serverId, CLAIM_TTL_MS, replaces]) as string[];
-    if (answer[0] === 'claimed') return { kind: 'claimed', grant: JSON.parse(answer[1] as string) as SessionGrant };
+    if (answer[0] === 'claimed') {
+      const ageMs = Math.max(0, this.#ttlSeconds * 1000 - Number(answer[2]));
+      return { kind: 'claimed', grant: JSON.parse(answer[1] as string) as SessionGrant, ageMs };
+    }
     if (answer[0] === 'in-use') return { kind: 'in-use', sessionId: answer[1] as string, serverId: answer[2] as string };
     return { kind: 'unknown' };
   }

@@ -263,10 +263,10 @@ export class StaticVideoService implements StaticVideos {
     const { recorder } = this.#options;
     await this.#records.update(id, { status: 'completed' });
     await this.#files.deleteUpload(id);
-    const endMs = wallMs();
+    const durationMs = durationSeconds * 1000;
     // What is accounted is the length of the video, as for the other kinds of session.
     const { ownerId, keyId, keyName, faceId } = order;
-    await recorder.record({ id, kind: 'static', ownerId, tokenId: keyId, faceId, aggregator: null, keyName, startMs: endMs - durationSeconds * 1000 }, endMs);
+    await recorder.record({ id, kind: 'static', ownerId, tokenId: keyId, faceId, aggregator: null, keyName, startMs: wallMs() - durationMs }, durationMs);
     this.#gauges.finished('completed', this.#forecast.ended(id, true));
   }
 

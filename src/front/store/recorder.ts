@@ -3,7 +3,7 @@ import { appendFile, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path';
 import { every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
-import { wallMs } from '../../base/time.ts';
+import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { History, HistoryRecord, SessionKind } from './history.ts';
 import { keys } from './keys.ts';
 import type { RedisStore } from './redis.ts';
@@ -22,6 +22,8 @@ export interface SessionStart {
 }
 
 interface JournalEntry extends SessionStart { readonly serverId: string }
+/** `beganMs` is on the monotonic clock: the wall clock may be set while a session runs. */
+interface LiveEntry { readonly entry: JournalEntry; readonly beganMs: number }
 
 const BEAT_MS = 5000;
 /** A session of another server counts as lost after so long without a beat. */
@@ -39,7 +41,7 @@ export interface RecorderOptions {
 
 export class SessionRecorder {
   readonly #options: RecorderOptions;
-  readonly #live = new Map<string, JournalEntry>();
+  readonly #live = new Map<string, LiveEntry>();
   readonly #pending = new Map<string, HistoryRecord>();
   readonly #file: string;
   readonly #timer: NodeJS.Timeout;
@@ -47,7 +49,7 @@ export class SessionRecorder {
   /** File operations one after another. */
   #fileWork: Promise<void> = Promise.resolve();
   #flushing: Promise<void> | undefined;
-  #reachableSinceMs = wallMs();
+  #reachableSinceMs = monotonicMs();
 
   private constructor(options: RecorderOptions) {
     this.#options = options;
@@ -55,7 +57,7 @@ export class SessionRecorder {
     this.#timer = every(BEAT_MS, 'the keeping of records', () => this.#tick());
     this.#timer.unref();
     this.#stopListening = options.store.onReady(() => {
-      this.#reachableSinceMs = wallMs();
+      this.#reachableSinceMs = monotonicMs();
       void this.flush();
     });
   }
@@ -65,7 +67,7 @@ export class SessionRecorder {
     const recorder = new SessionRecorder(options);
     await recorder.#readFile();
     await recorder.flush();
-    await recorder.#closeLost(Number.MAX_SAFE_INTEGER, (entry) => entry.serverId === options.serverId);
+    await recorder.#closeLost(0, (entry) => entry.serverId === options.serverId);
     return recorder;
   }
 
@@ -75,21 +77,22 @@ export class SessionRecorder {
   /** A session began: from now on a record is certain. Never rejects. */
   async begin(start: SessionStart): Promise<void> {
     const entry: JournalEntry = { ...start, serverId: this.#options.serverId };
-    this.#live.set(start.id, entry);
-    await this.#options.store.run(JOURNAL_BEGIN, [keys.journal(), keys.journalRecords()], [wallMs(), start.id, JSON.stringify(entry)]).catch(() => {});
+    const sofarMs = Math.max(0, wallMs() - start.startMs);
+    this.#live.set(start.id, { entry, beganMs: monotonicMs() - sofarMs });
+    await this.#options.store.run(JOURNAL_BEGIN, [keys.journal(), keys.journalRecords()], [start.id, JSON.stringify(entry), sofarMs]).catch(() => {});
   }
 
   /** A session is over. Resolves once its record is in Redis, or in a file that outlives a crash. Never rejects. */
-  async end(sessionId: string, endMs = wallMs()): Promise<void> {
-    const entry = this.#live.get(sessionId);
-    if (!entry) return;
+  async end(sessionId: string): Promise<void> {
+    const live = this.#live.get(sessionId);
+    if (!live) return;
     this.#live.delete(sessionId);
-    await this.#finish(entry, endMs);
+    await this.#finish(live.entry, monotonicMs() - live.beganMs);
   }
 
   /** For what has no life to watch, such as a static video: begins and ends in one. */
-  async record(start: SessionStart, endMs: number): Promise<void> {
-    await this.#finish({ ...start, serverId: this.#options.serverId }, endMs);
+  async record(start: SessionStart, durationMs: number): Promise<void> {
+    await this.#finish({ ...start, serverId: this.#options.serverId }, durationMs);
   }
 
   /** Writes what waits, if Redis is there. */
@@ -106,8 +109,8 @@ export class SessionRecorder {
     await this.#fileWork;
   }
 
-  async #finish(entry: JournalEntry, endMs: number): Promise<void> {
-    const record = toRecord(entry, endMs);
+  async #finish(entry: JournalEntry, durationMs: number): Promise<void> {
+    const record = toRecord(entry, durationMs);
     try {
       await this.#write(record);
     } catch {
@@ -146,23 +149,24 @@ export class SessionRecorder {
   async #tick(): Promise<void> {
     if (!this.#options.store.ready) return;
     try {
-      const now = wallMs();
-      const ids = [...this.#live.keys()];
-      for (let i = 0; i < ids.length; i += 500) await this.#options.store.run(JOURNAL_BEAT, [keys.journal()], [now, ...ids.slice(i, i + 500)]);
+      const nowMs = monotonicMs();
+      const beats = [...this.#live].flatMap(([id, { beganMs }]) => [id, Math.round(nowMs - beganMs)]);
+      for (let i = 0; i < beats.length; i += 1000) await this.#options.store.run(JOURNAL_BEAT, [keys.journal(), keys.journalRecords()], beats.slice(i, i + 1000));
       await this.flush();
       // Beats of all servers stood still while Redis was away, so silence counts only since it is back.
-      if (now - this.#reachableSinceMs > LOST_AFTER_MS) await this.#closeLost(now - LOST_AFTER_MS, (entry) => !this.#live.has(entry.id));
+      if (nowMs - this.#reachableSinceMs > LOST_AFTER_MS) await this.#closeLost(LOST_AFTER_MS, (entry) => !this.#live.has(entry.id));
     } catch {
       // Redis went away; the next beat tries again
     }
   }
 
-  async #closeLost(beforeMs: number, isLost: (entry: JournalEntry) => boolean): Promise<void> {
-    const lost = await this.#options.store.run(JOURNAL_LOST, [keys.journal(), keys.journalRecords()], [beforeMs]) as string[];
-    for (let i = 0; i + 2 < lost.length; i += 3) {
-      const entry = JSON.parse(lost[i + 2] as string) as JournalEntry;
+  async #closeLost(silenceMs: number, isLost: (entry: JournalEntry) => boolean): Promise<void> {
+    const lost = await this.#options.store.run(JOURNAL_LOST, [keys.journal(), keys.journalRecords()], [silenceMs]) as string[];
+    for (let i = 0; i + 3 < lost.length; i += 4) {
+      const [beatMs, lastedMs, record] = lost.slice(i + 1, i + 4) as [string, string, string];
+      const entry = JSON.parse(record) as JournalEntry;
       if (!isLost(entry)) continue;
-      await this.#finish(entry, Number(lost[i + 1]));
+      await this.#finish(entry, lastedMs === '' ? Number(beatMs) - entry.startMs : Number(lastedMs));
       this.#options.log.warn({ sessionId: entry.id }, 'a session whose server died got its history record');
     }
   }
@@ -204,8 +208,8 @@ export class SessionRecorder {
   }
 }
 
-function toRecord(entry: JournalEntry, endMs: number): HistoryRecord {
-  const totalMs = Math.max(0, endMs - entry.startMs);
+function toRecord(entry: JournalEntry, durationMs: number): HistoryRecord {
+  const totalMs = Math.max(0, Math.round(durationMs));
   return {
     id: entry.id, userId: entry.ownerId, sessionTokenId: entry.tokenId, face_id: entry.faceId, kind: entry.kind,
     ...(entry.aggregator === null ? {} : { endUserAggregator: entry.aggregator }), apiKeyName: entry.keyName,

@@ -12,7 +12,9 @@ local record = redis.call('HMGET', KEYS[1], 'hash', 'ownerId', 'name', 'revokedA
 if not record[1] then return {false} end
 local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
 local bucket = redis.call('HMGET', KEYS[2], 'tokens', 'atMs')
-local tokens = math.min(burst, (tonumber(bucket[1]) or burst) + (now - (tonumber(bucket[2]) or now)) * rate / 1000)
+-- A clock that was set back must not take tokens away: the key would be refused until the clock is where it was.
+local elapsed = math.max(0, now - (tonumber(bucket[2]) or now))
+local tokens = math.min(burst, (tonumber(bucket[1]) or burst) + elapsed * rate / 1000)
 local waitMs = 0
 if tokens >= 1 then
   tokens = tokens - 1
@@ -35,6 +37,10 @@ export const ACQUIRE_SLOT = script('acquire-slot', `
 ${NOW_MS}
 if redis.call('HEXISTS', KEYS[2], 'revokedAt') == 1 then return {-1, 0, 0} end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+-- Slots that end later than any can were taken before the clock was set back.
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. (now + tonumber(ARGV[3])), '+inf')) do
+  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), id)
+end
 local held = redis.call('ZSCORE', KEYS[1], ARGV[1])
 local count = redis.call('ZCARD', KEYS[1])
 if not held and count >= tonumber(ARGV[2]) then
@@ -61,7 +67,7 @@ return redis.call('ZCARD', KEYS[1])`);
 /**
  * KEYS: token, claim. ARGV: session id, server id, ttl ms, session id that may be replaced ('' for none).
  * A refusal leaves word for a holder on another server, which hears of it at its next touch.
- * Returns {'unknown'}, {'in-use', session id, server id} or {'claimed', grant}.
+ * Returns {'unknown'}, {'in-use', session id, server id} or {'claimed', grant, milliseconds that the token still lives}.
  */
 export const CLAIM_TOKEN = script('claim-token', `
 local grant = redis.call('GET', KEYS[1])
@@ -74,7 +80,7 @@ end
 redis.call('HSET', KEYS[2], 'sessionId', ARGV[1], 'serverId', ARGV[2])
 redis.call('HDEL', KEYS[2], 'wanted')
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
-return {'claimed', grant}`);
+return {'claimed', grant, tostring(redis.call('PTTL', KEYS[1]))}`);
 
 /** KEYS: claim. ARGV: session id, server id, ttl ms. Returns 0 when somebody else holds the token, 2 when somebody on another server asked for it since the last touch, else 1. A claim that had expired is taken again. */
 export const TOUCH_CLAIM = script('touch-claim', `
@@ -111,30 +117,45 @@ local ids, scores = {}, {}
 for i = 1, #found, 2 do ids[#ids + 1] = found[i]; scores[#scores + 1] = found[i + 1] end
 return {ids, scores, redis.call('HMGET', KEYS[2], unpack(ids))}`);
 
-/** KEYS: beats, records. ARGV: now ms (of the beat), id, record. */
+// The journal of sessions that run. Beats are told by Redis's clock, for silence; beside them stands how long each session has lasted, by
+// its server's monotonic clock, which is what it is accounted by when its server dies.
+
+/** KEYS: beats, records. ARGV: id, record, milliseconds since its begin. */
 export const JOURNAL_BEGIN = script('journal-begin', `
-redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+${NOW_MS}
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2], 'ms:' .. ARGV[1], ARGV[3])
 return 1`);
 
-/** KEYS: beats. ARGV: now ms, then ids. Only sessions still in the journal get a new beat. */
+/** KEYS: beats, records. ARGV: id, milliseconds since its begin, id, ... Only sessions still in the journal get a new beat. */
 export const JOURNAL_BEAT = script('journal-beat', `
-for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', ARGV[1], ARGV[i]) end
-return #ARGV - 1`);
+${NOW_MS}
+for i = 1, #ARGV, 2 do
+  if redis.call('HEXISTS', KEYS[2], ARGV[i]) == 1 then
+    redis.call('ZADD', KEYS[1], now, ARGV[i])
+    redis.call('HSET', KEYS[2], 'ms:' .. ARGV[i], ARGV[i + 1])
+  end
+end
+return #ARGV / 2`);
 
 /** KEYS: beats, records. ARGV: id. */
 export const JOURNAL_END = script('journal-end', `
 redis.call('ZREM', KEYS[1], ARGV[1])
-return redis.call('HDEL', KEYS[2], ARGV[1])`);
+return redis.call('HDEL', KEYS[2], ARGV[1], 'ms:' .. ARGV[1])`);
 
-/** KEYS: beats, records. ARGV: last beat before which a session counts as lost, ms. Returns id, last beat, record, ... */
+/**
+ * KEYS: beats, records. ARGV: silence after which a session counts as lost, ms; 0: all of them.
+ * Returns id, last beat, milliseconds it had lasted then ('' where an earlier version began it), record, ...
+ */
 export const JOURNAL_LOST = script('journal-lost', `
-local lost = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, 500)
+${NOW_MS}
+local before = ARGV[1] == '0' and '+inf' or now - tonumber(ARGV[1])
+local lost = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', before, 'WITHSCORES', 'LIMIT', 0, 500)
 local out = {}
 for i = 1, #lost, 2 do
-  local record = redis.call('HGET', KEYS[2], lost[i])
-  if record then
-    out[#out + 1] = lost[i]; out[#out + 1] = lost[i + 1]; out[#out + 1] = record
+  local found = redis.call('HMGET', KEYS[2], lost[i], 'ms:' .. lost[i])
+  if found[1] then
+    out[#out + 1] = lost[i]; out[#out + 1] = lost[i + 1]; out[#out + 1] = found[2] or ''; out[#out + 1] = found[1]
   else
     redis.call('ZREM', KEYS[1], lost[i])
   end
@@ -154,6 +175,10 @@ return redis.call('ZRANK', KEYS[1], ARGV[1])`);
  */
 export const TAKE_JOB = script('take-job', `
 ${NOW_MS}
+-- Leases that end later than any can were taken before the clock was set back.
+for _, held in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. (now + tonumber(ARGV[2])), '+inf')) do
+  redis.call('ZADD', KEYS[2], now + tonumber(ARGV[2]), held)
+end
 local id = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1)[1]
 if not id then
   local popped = redis.call('ZPOPMIN', KEYS[1])

@@ -6,14 +6,14 @@ import { ServiceError } from '../../../src/base/errors.ts';
 import { hashSecret, newUuid } from '../../../src/base/ids.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import { sleep, wallSeconds } from '../../../src/base/time.ts';
-import { SessionQuota } from '../../../src/front/sessions/quota.ts';
+import { SLOT_TTL_MS, SessionQuota } from '../../../src/front/sessions/quota.ts';
 import { SessionTokens, type SessionGrant } from '../../../src/front/sessions/token.ts';
 import { Agents } from '../../../src/front/store/agents.ts';
 import { ApiKeys } from '../../../src/front/store/api-keys.ts';
 import { AutoTokens } from '../../../src/front/store/auto-tokens.ts';
 import { FaceRecords } from '../../../src/front/store/faces.ts';
 import { History, type HistoryRecord } from '../../../src/front/store/history.ts';
-import { JobQueue } from '../../../src/front/store/jobs.ts';
+import { JobQueue, LEASE_MS } from '../../../src/front/store/jobs.ts';
 import { keys } from '../../../src/front/store/keys.ts';
 import { RedisStore } from '../../../src/front/store/redis.ts';
 import { SecretBox } from '../../../src/front/store/secrets.ts';
@@ -80,6 +80,30 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       assert.ok((refused.retryAfterSeconds ?? 0) > 0 && (refused.retryAfterSeconds ?? 9) <= 0.2);
       await sleep(250);
       await apiKeys.authenticate(key);
+    });
+
+    test('a clock of Redis that was set back locks no key, and keeps no slot and no lease for longer than its time', async () => {
+      const later = Date.now() + 3_600_000;
+      const apiKeys = new ApiKeys(store, 5);
+      const { key, id } = await apiKeys.create('owner', 'clock');
+      await store.use((client) => client.hset(keys.apiKeyBucket(id), { tokens: 3, atMs: later }));
+      for (let i = 0; i < 3; i += 1) await apiKeys.authenticate(key);
+
+      const quota = new SessionQuota(store, 5);
+      await quota.acquire(id, 'mine');
+      await store.use((client) => client.zadd(keys.apiKeyLive(id), later, 'of-a-dead-server'));
+      await quota.acquire(id, 'mine');
+      const until = Number(await store.use((client) => client.zscore(keys.apiKeyLive(id), 'of-a-dead-server')));
+      assert.ok(until <= Date.now() + SLOT_TTL_MS + 1000, `held for ${until - Date.now()} ms`);
+
+      const queue = new JobQueue<object>({ store, name: 'static', serverId: 'dead', capacity: 5 });
+      await queue.enqueue('job', {});
+      await queue.take();
+      await store.use((client) => client.zadd(keys.jobsRunning('static'), later, 'job'));
+      await queue.take();
+      const lease = Number(await store.use((client) => client.zscore(keys.jobsRunning('static'), 'job')));
+      assert.ok(lease <= Date.now() + LEASE_MS + 1000, `leased for ${lease - Date.now()} ms`);
+      await queue.finish('job');
     });
 
     test('a token grants what was asked, allows one live session, and is taken over from a dead one', async () => {

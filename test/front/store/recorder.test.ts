@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, beforeEach, afterEach, test } from 'node:test';
+import { after, before, beforeEach, afterEach, mock, test } from 'node:test';
 import { newUuid } from '../../../src/base/ids.ts';
 import { createLogger } from '../../../src/base/log.ts';
-import { wallMs, wallSeconds } from '../../../src/base/time.ts';
+import { sleep, wallMs, wallSeconds } from '../../../src/base/time.ts';
 import { History, type HistoryRecord } from '../../../src/front/store/history.ts';
 import { SessionRecorder, type SessionStart } from '../../../src/front/store/recorder.ts';
 import { RedisStore } from '../../../src/front/store/redis.ts';
@@ -45,12 +45,18 @@ test('an ended session has a record with every field', async () => {
   const owner = newUuid();
   const start = session(owner);
   await recorder.begin(start);
-  await recorder.end(start.id, start.startMs + 2500);
-  await recorder.end(start.id, start.startMs + 9999); // a second end changes nothing
-  assert.deepEqual(await recordsOf(owner), [{
-    id: start.id, userId: owner, sessionTokenId: 't', face_id: 'ava', kind: 'p2p', endUserAggregator: 'team', apiKeyName: 'key', sessionTotalTime: 2.5,
-    startTime: Math.floor(start.startMs / 1000), endTime: Math.floor((start.startMs + 2500) / 1000),
-  }]);
+  await recorder.end(start.id);
+  const [first] = await recordsOf(owner);
+  await recorder.end(start.id); // a second end changes nothing
+  const records = await recordsOf(owner);
+  assert.deepEqual(records, [first]);
+  const { sessionTotalTime, endTime, ...fields } = records[0] ?? assert.fail();
+  assert.ok(sessionTotalTime >= 5 && sessionTotalTime < 15, `${sessionTotalTime} s`);
+  assert.equal(endTime, Math.floor((start.startMs + sessionTotalTime * 1000) / 1000));
+  assert.deepEqual(fields, {
+    id: start.id, userId: owner, sessionTokenId: 't', face_id: 'ava', kind: 'p2p', endUserAggregator: 'team', apiKeyName: 'key',
+    startTime: Math.floor(start.startMs / 1000),
+  });
   await recorder.close();
 });
 
@@ -115,3 +121,30 @@ test('sessions that run when the server stops in order are recorded', async () =
   await recorder.close();
   assert.equal((await recordsOf(owner)).length, 1);
 });
+
+for (const [what, byMs] of [['back by an hour', -3_600_000], ['on by an hour', 3_600_000]] as const) {
+  test(`the wall clock is set ${what} while sessions run: their lengths are right, also that of one whose server is killed`, async () => {
+    const owner = newUuid();
+    const killed = await open('server-w');
+    const [ends, lost] = [session(owner), session(owner)];
+    await killed.begin(ends);
+    await killed.begin(lost);
+    const realNow = Date.now;
+    const clock = mock.method(Date, 'now', () => realNow() + byMs);
+    try {
+      await sleep(300);
+      await killed.end(ends.id);
+      await sleep(5200); // a beat of the other one
+      const restarted = await open('server-w');
+      clock.mock.restore();
+      const seconds = new Map((await recordsOf(owner)).map(({ id, sessionTotalTime }) => [id, sessionTotalTime]));
+      const [ended = -1, found = -1] = [seconds.get(ends.id), seconds.get(lost.id)];
+      assert.ok(ended >= 5.3 && ended < 8, `the one that ended lasted ${ended} s`);
+      assert.ok(found >= 9.9 && found < 14, `the one that was lost lasted ${found} s`);
+      await restarted.close();
+    } finally {
+      clock.mock.restore();
+      await killed.close();
+    }
+  });
+}
