@@ -1,5 +1,8 @@
 // The self-signed certificate of a DTLS endpoint: P-256, made anew at each start (RFC 8827 section 6.5), in DER by hand.
-import { createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
+import {
+  createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign,
+  type KeyObject, type KeyPairKeyObjectResult,
+} from 'node:crypto';
 
 export interface Certificate {
   readonly privateKey: KeyObject;
@@ -12,7 +15,12 @@ const DAY_MS = 86_400_000;
 
 /** A new key pair and a certificate for it, valid from a day ago (clocks differ) for about a year. */
 export function createCertificate(wallNowMs: number): Certificate {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return certificateFor(generateKeyPairSync('ec', { namedCurve: 'P-256' }), wallNowMs);
+}
+
+/** A certificate for a key pair. It says that its signature is ECDSA with SHA-256 whatever the key is. */
+export function certificateFor(keys: KeyPairKeyObjectResult, wallNowMs: number): Certificate {
+  const { privateKey, publicKey } = keys;
   const name = sequence(tagged(0x31, sequence(oid(2, 5, 4, 3), tagged(0x0c, Buffer.from('mouthpiece')))));
   const ecdsaWithSha256 = sequence(oid(1, 2, 840, 10045, 4, 3, 2));
   const serial = randomBytes(16);
@@ -30,6 +38,26 @@ export function createCertificate(wallNowMs: number): Certificate {
   const der = sequence(body, ecdsaWithSha256, tagged(0x03, Buffer.concat([Buffer.from([0]), signature])));
   // Re-imported: a key that came straight out of the generator cannot be shared with other threads.
   return { privateKey: createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })), der, fingerprint: fingerprintOf(der, 'sha256') };
+}
+
+/** RFC 8827 section 6.5 asks for 2048 bits; more than 4096 only costs. */
+const RSA_BITS = { least: 2_048, most: 4_096 } as const;
+/** Everybody uses 65537. OpenSSL takes any, and a check with a long one costs as much as a signature. */
+const MAX_RSA_EXPONENT = 0xffff_ffffn;
+const CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
+
+/** Why a client's key is not used: it is the client's choice, and costs us a check. @returns null: use it. */
+export function keyProblem(key: KeyObject): string | null {
+  const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {};
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      if (modulusLength < RSA_BITS.least || modulusLength > RSA_BITS.most) {
+        return `an RSA key of ${modulusLength} bits`;
+      }
+      return publicExponent > MAX_RSA_EXPONENT ? 'an RSA key of a long exponent' : null;
+    case 'ec': return CURVES.has(namedCurve) ? null : `a key on the curve ${namedCurve}`;
+    default: return `a key of type ${key.asymmetricKeyType}`;
+  }
 }
 
 /** A digest of a DER certificate in SDP's notation. `hash` is a name of node:crypto: sha256, sha384, sha512. */

@@ -16,6 +16,8 @@ const HEADER_BYTES = 12;
 const MAX_MESSAGE_BYTES = 16_384;
 /** How far ahead of the next message others may be kept: a client's flight is five messages. */
 const MAX_AHEAD = 6;
+/** What messages may take together that came before their turn: a client's flight has about 1.5 kB. */
+const MAX_AHEAD_BYTES = 8_192;
 
 export function handshakeMessage(type: number, sequence: number, body: Buffer): Buffer {
   const out = Buffer.alloc(HEADER_BYTES + body.length);
@@ -27,7 +29,7 @@ export function handshakeMessage(type: number, sequence: number, body: Buffer): 
   return out;
 }
 
-/** One message that is still being put together. */
+/** One message that is still being put together. `have`: a bit for each byte that came. */
 interface Assembly { readonly type: number; readonly body: Buffer; readonly have: Uint8Array; missing: number }
 
 /** Gives the messages of one peer in order, each once, whatever the network did to their fragments. */
@@ -60,14 +62,29 @@ export class HandshakeAssembler {
   #put(type: number, length: number, sequence: number, at: number, fragment: Buffer): boolean {
     let assembly = this.#pending.get(sequence);
     if (assembly === undefined) {
-      assembly = { type, body: Buffer.alloc(length), have: new Uint8Array(length), missing: length };
+      if (sequence !== this.#next && this.#aheadBytes() + length > MAX_AHEAD_BYTES) return false;
+      const have = new Uint8Array((length + 7) >> 3);
+      assembly = { type, body: Buffer.alloc(length), have, missing: length };
       this.#pending.set(sequence, assembly);
     }
     if (assembly.type !== type || assembly.body.length !== length) return false;
+    const { have, body } = assembly;
     for (let index = 0; index < fragment.length; index++) {
-      if (assembly.have[at + index] === 0) { assembly.have[at + index] = 1; assembly.body[at + index] = fragment[index] ?? 0; assembly.missing--; }
+      const place = at + index;
+      const bit = 1 << (place & 7);
+      const bits = have[place >> 3] ?? 0;
+      if ((bits & bit) !== 0) continue;
+      have[place >> 3] = bits | bit;
+      body[place] = fragment[index] ?? 0;
+      assembly.missing--;
     }
     return true;
+  }
+
+  #aheadBytes(): number {
+    let bytes = 0;
+    for (const [sequence, { body }] of this.#pending) if (sequence !== this.#next) bytes += body.length;
+    return bytes;
   }
 
   /** The next message in order if it is whole. */

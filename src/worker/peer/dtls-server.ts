@@ -1,6 +1,6 @@
 // The DTLS 1.2 server of one peer (RFC 6347, RFC 5764, RFC 7627): mutual authentication by fingerprint, keys for SRTP.
 import { constants, createECDH, createHash, createSign, createVerify, randomBytes, timingSafeEqual, X509Certificate, type ECDH } from 'node:crypto';
-import { fingerprintOf, type Certificate } from './certificate.ts';
+import { fingerprintOf, keyProblem, type Certificate } from './certificate.ts';
 import {
   certificateMessage, certificateRequest, ecdhParameters, ECDHE_ECDSA_AES128_GCM_SHA256, HANDSHAKE, HandshakeAssembler, handshakeMessage,
   readCertificate, readClientHello, Reader, SECP256R1, serverHello, SIGNATURE_SCHEMES, signedBlock, type ClientHello, type HandshakeMessage,
@@ -41,9 +41,14 @@ const LAST_RETRANSMIT_MS = 4_000;
 const REFUSAL_MS = 2_000;
 const FLIGHT_BYTES = 1_150;
 const MAX_EARLY_BYTES = 1_024;
+/** One flight is sent at most so often: six times in 15 s by the clock, else when the client repeats. */
+const MAX_FLIGHT_SENDINGS = 20;
 
-/** What became of a datagram: one record of use makes it 'taken', else why none was. */
-export type DtlsVerdict = 'taken' | 'dtls_record' | 'dtls_plaintext' | 'dtls_renegotiation';
+/**
+ * What became of a datagram: one record of use makes it 'taken', else why none was.
+ * repeated: what an honest client may send again, and anybody else who has seen it.
+ */
+export type DtlsVerdict = 'taken' | 'repeated' | 'dtls_record' | 'dtls_plaintext' | 'dtls_renegotiation';
 
 export class DtlsServer {
   readonly #certificate: Certificate;
@@ -72,6 +77,7 @@ export class DtlsServer {
   /** The sealed record that held the client's Finished. */
   #finishedRecord: Buffer | null = null;
   #retransmitMs = FIRST_RETRANSMIT_MS;
+  #sendings = 0;
   #nowMs = 0;
   #lastReplyMs = Number.NEGATIVE_INFINITY;
 
@@ -173,7 +179,7 @@ export class DtlsServer {
       // Some clients (werift) repeat their last flight byte for byte, without new record numbers: a replay, but an honest one.
       if (this.#finishedRecord?.equals(record.whole) !== true) return 'dtls_record';
       this.#sendFlightAgain();
-      return 'taken';
+      return 'repeated';
     }
     if (type === CONTENT.handshake) {
       const wasConnected = this.#state === 'connected';
@@ -260,7 +266,10 @@ export class DtlsServer {
     if (!this.#fingerprints.some(({ hash, value }) => fingerprintOf(der, hash) === value)) {
       throw new HandshakeFailure(ALERT.badCertificate, 'the certificate is not the one in the offer', true);
     }
-    this.#clientCertificate = new X509Certificate(der);
+    const certificate = new X509Certificate(der);
+    const problem = keyProblem(certificate.publicKey);
+    if (problem !== null) throw new HandshakeFailure(ALERT.badCertificate, problem, false);
+    this.#clientCertificate = certificate;
     this.#transcript.push(message.whole);
   }
 
@@ -305,6 +314,7 @@ export class DtlsServer {
     this.#transcript.push(message.whole);
     const verifyData = prf(this.#masterSecret, 'server finished', this.#transcriptHash(), 12);
     this.#flight = [[CONTENT.changeCipherSpec, Buffer.from([1])], [CONTENT.handshake, handshakeMessage(HANDSHAKE.finished, this.#sendSequence++, verifyData)]];
+    this.#sendings = 0;
     this.#state = 'connected';
     this.#nextRetransmitMs = Number.POSITIVE_INFINITY;
     this.#transcript = [];
@@ -343,6 +353,7 @@ export class DtlsServer {
 
   /** Every message of ours fits one record, and the first flight (a certificate of 300 bytes) fits one datagram. */
   #sendFlight(): void {
+    if (++this.#sendings > MAX_FLIGHT_SENDINGS) return;
     this.#lastReplyMs = this.#nowMs;
     let datagram: Buffer[] = [];
     let bytes = 0;

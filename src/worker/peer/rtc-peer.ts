@@ -235,7 +235,7 @@ export class RtcPeer implements Peer {
     this.#paths.onHandshake(key, data.length);
     const verdict = this.#dtls?.receive(data, nowMs) ?? 'other';
     if (verdict === 'taken') this.#heardMs = nowMs;
-    else this.#reject(verdict);
+    else if (verdict !== 'repeated') this.#reject(verdict);
   }
 
   onRtcp(data: Buffer, nowMs: number): void {
