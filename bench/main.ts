@@ -21,6 +21,8 @@ function usage(): string {
 }
 
 class UsageError extends Error {}
+/** What the user can mend, told in one line. */
+class Refusal extends Error {}
 
 interface CommandLine { readonly scenarios: readonly Scenario[]; readonly given: Options; readonly target: Target | null; readonly small: boolean; readonly record: boolean; readonly out: string }
 
@@ -39,6 +41,7 @@ function parse(args: readonly string[]): CommandLine {
   });
   const { target, key } = given;
   if (typeof target === 'string' && typeof key !== 'string') throw new UsageError('--target needs --key');
+  if (typeof target === 'string' && !/^(https?|wss?):$/.test(URL.parse(target)?.protocol ?? '')) throw new UsageError('--target must be a URL such as https://face.example.org');
   const options: Record<string, string | number> = {};
   for (const name of Object.keys(known)) {
     const value = given[name];
@@ -53,6 +56,25 @@ function parse(args: readonly string[]): CommandLine {
     target: typeof target === 'string' ? { url: target.replace(/^ws/, 'http').replace(/(?<!\/)\/+$/, ''), apiKey: String(key) } : null,
   };
 }
+
+/** @throws Refusal when nobody answers there, or the key is not taken: before any load is sent, and without a stack trace. */
+async function checkTarget({ url, apiKey }: Target): Promise<void> {
+  const answer = await fetch(`${url}/faces`, { headers: { 'x-service-api-key': apiKey }, signal: AbortSignal.timeout(10_000) }).catch((error: unknown) => {
+    throw new Refusal(`${url} does not answer (${reasonOf(error)}). Start the server, or correct --target.`);
+  });
+  if (answer.status === 401) throw new Refusal(`${url} does not take this key. Correct --key: it lies in the file api-key of the server's DATA_DIR.`);
+  if (!answer.ok) throw new Refusal(`${url}/faces answered ${answer.status}. Is this a Mouthpiece server?`);
+}
+
+/** `fetch failed` says nothing: its cause does. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error ? (cause as NodeJS.ErrnoException).code ?? cause.message : error.message;
+};
+
+/** Errors that tell of a defect of ours; others are told by their message. */
+const isDefect = (error: unknown): boolean => !(error instanceof Error) || ((error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) && error.cause === undefined);
 
 function print(run: Run): void {
   const { bounds, tables, notes } = run.outcome;
@@ -83,6 +105,7 @@ function keep(run: Run, folder: string, record: boolean): string {
 
 try {
   const { scenarios, given, target, small, record, out } = parse(process.argv.slice(2));
+  if (target !== null) await checkTarget(target);
   let allHeld = true;
   for (const scenario of scenarios) {
     const began = performance.now();
@@ -98,7 +121,12 @@ try {
   }
   process.exitCode = allHeld ? 0 : 1;
 } catch (error) {
-  if (!(error instanceof UsageError) && !(error instanceof TypeError && (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS'))) throw error;
-  console.error(`${error.message === '' ? '' : `${error.message}\n\n`}${usage()}`);
+  if (error instanceof UsageError || (error instanceof TypeError && (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS'))) {
+    console.error(`${error.message === '' ? '' : `${error.message}\n\n`}${usage()}`);
+  } else if (isDefect(error)) throw error;
+  else {
+    const { message, cause } = error as Error;
+    console.error(`bench: ${message}${cause === undefined ? '' : ` (${reasonOf(error)})`}`);
+  }
   process.exitCode = 2;
 }

@@ -11,6 +11,13 @@ export function quantile(values: readonly number[], q: number): number {
   return low + (sorted[Math.ceil(at)]! - low) * (at - Math.floor(at));
 }
 
+/** Samples that must be expected beyond a quantile before it is told: 99 % takes 20 samples, 90 % takes 2. Fewer only tell their longest. */
+const LEAST_BEYOND = 0.2;
+export const isEnough = (samples: number, q: number): boolean => q <= 0.5 ? samples > 0 : samples * (1 - q) > LEAST_BEYOND - 1e-9;
+
+/** As `quantile`, but NaN where there are too few samples to speak of one. */
+export const tailQuantile = (values: readonly number[], q: number): number => isEnough(values.length, q) ? quantile(values, q) : Number.NaN;
+
 export const mean = (values: readonly number[]): number => values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length;
 
 export interface Bucket { readonly le: number; readonly count: number }

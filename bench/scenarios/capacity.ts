@@ -9,7 +9,7 @@ import type { BareEncode } from '../bare-encode.ts';
 import type { Fleet, FleetSummary } from '../peers/fleet.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
 import { quantile, slope } from '../report/stats.ts';
-import { type Bound, type Context, type Outcome, type Scenario, type Server, atLeast, atMost, number } from '../scenario.ts';
+import { type Bound, type Context, type Options, type Outcome, type Scenario, type Server, atLeast, atMost, number } from '../scenario.ts';
 import { Interval } from '../server-view.ts';
 import { OUT, OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
 
@@ -91,21 +91,28 @@ async function bareEncode(context: Context, file: string, kbps: number, encoders
   return JSON.parse(stdout) as BareEncode;
 }
 
+/** Sessions of the next step of the ramp, `--max` at most; null when it is there. */
+export function rampTo(options: Options, sessions: number, isFirst: boolean): number | null {
+  const max = number(options, 'max');
+  if (isFirst) return Math.min(max, number(options, 'from'));
+  return sessions >= max ? null : Math.min(max, sessions + number(options, 'step'));
+}
+
 async function run(context: Context): Promise<Outcome> {
   const { options } = context;
   const speechSeconds = CYCLE_SECONDS * number(options, 'speaking') / 100;
   // Placement would refuse before quality suffers; here it is quality that is looked for.
   const server = await context.server({ WORKERS: String(options['workers']), MAX_WORKER_LOAD: '1', MAX_SESSIONS_PER_WORKER: '1000' });
   const fleet = await startFleet(context, server, { processes: number(options, 'processes'), codec: codecOf(options) });
+  const isProbed = speechSeconds > 0 && number(options, 'max') > 1;
   const plan: TalkPlan = { cycleSeconds: CYCLE_SECONDS, speechSeconds, pace: 'burst' };
   const empty = await look(server);
   const { peer: kept } = await fleet.open(plan, true);
   // One that begins to speak every few seconds, so that audio to lips is measured at every level of load.
-  if (speechSeconds > 0) await fleet.open(PROBE);
+  if (isProbed) await fleet.open(PROBE);
   const steps: Step[] = [];
   let refused: string | null = null;
-  while (refused === null && fleet.size <= number(options, 'max')) {
-    const wanted = steps.length === 0 ? number(options, 'from') : fleet.size + number(options, 'step');
+  for (let wanted = rampTo(options, fleet.size, true); refused === null && wanted !== null; wanted = rampTo(options, fleet.size, false)) {
     refused = await openUpTo(fleet, wanted, plan);
     const step = await hold(context, server, fleet);
     steps.push(step);

@@ -2,7 +2,7 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type LiveMemory, liveMemory } from '../live-memory.ts';
-import { quantile, slope } from '../report/stats.ts';
+import { quantile, slope, tailQuantile } from '../report/stats.ts';
 import { type Bound, type Context, type Outcome, type Scenario, type Server, atMost, number } from '../scenario.ts';
 import { type Scrape } from '../server-view.ts';
 import { OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
@@ -121,7 +121,7 @@ async function run(context: Context): Promise<Outcome> {
   const later = settled.filter(({ connects: at }) => at >= connects / 2);
   const perConnect = (bytes: (memory: LiveMemory) => number): number => slope(later.map((memory) => [memory.connects, bytes(memory) / 1024]));
   const figures = {
-    connects: opened, failures, turnedAway, vanished, setUpP50Ms: quantile(setUps, 0.5), setUpP99Ms: quantile(setUps, 0.99), freedMs,
+    connects: opened, failures, turnedAway, vanished, setUpP50Ms: quantile(setUps, 0.5), setUpP99Ms: tailQuantile(setUps, 0.99), freedMs,
     heapKbPerConnect: perConnect(({ heapBytes }) => heapBytes), mallocKbPerConnect: perConnect(({ mallocBytes }) => mallocBytes), residentKbPerConnect: perConnect(({ residentBytes }) => residentBytes),
     descriptorsLeft: after === null || before === null ? Number.NaN : after.sum('process_open_fds') - before.sum('process_open_fds'),
     socketsLeft: udpSockets(server.pid) - socketsBefore, sessionsLeft: sessionsIn(after), rssMb: points.at(-1)?.rssMb ?? Number.NaN,

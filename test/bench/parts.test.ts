@@ -1,6 +1,6 @@
 // The bench's own instruments, checked against cases whose answer is known: an instrument that lies is worse than none.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -10,7 +10,8 @@ import { ImpairedRelay, PERFECT, mediaAddress, rerouted } from '../../bench/peer
 import { lipOnsets } from '../../bench/peers/lips.ts';
 import { ReceiverEstimate } from '../../bench/peers/receiver-estimate.ts';
 import { draw, short, ticks } from '../../bench/report/plot.ts';
-import { floorSlope, histogramQuantile, quantile, slope } from '../../bench/report/stats.ts';
+import { floorSlope, histogramQuantile, quantile, slope, tailQuantile } from '../../bench/report/stats.ts';
+import { rampTo } from '../../bench/scenarios/capacity.ts';
 import { SCENARIOS } from '../../bench/scenarios/index.ts';
 import { Interval, Scrape } from '../../bench/server-view.ts';
 
@@ -219,4 +220,38 @@ test('the command line says what it knows, and refuses what it does not', () => 
     assert.equal(result.status, 2);
     assert.match(String(result.stderr), words);
   }
+});
+
+test('a quantile is told only of enough samples', () => {
+  assert.ok(Number.isNaN(tailQuantile([7], 0.99)) && Number.isNaN(tailQuantile([7], 0.9)));
+  assert.equal(tailQuantile([7], 0.5), 7);
+  assert.ok(Number.isNaN(tailQuantile(Array.from({ length: 19 }, () => 1), 0.99)));
+  assert.equal(tailQuantile(Array.from({ length: 20 }, () => 1), 0.99), 1);
+  assert.ok(Number.isNaN(tailQuantile([], 0.5)));
+});
+
+test('the ramp of sessions ends at --max, neither beyond nor before', () => {
+  const ramp = (from: number, step: number, max: number): number[] => {
+    const found: number[] = [];
+    for (let next = rampTo({ from, step, max }, 0, true); next !== null; next = rampTo({ from, step, max }, next, false)) found.push(next);
+    return found;
+  };
+  assert.deepEqual(ramp(4, 4, 10), [4, 8, 10]);
+  assert.deepEqual(ramp(4, 4, 8), [4, 8]);
+  assert.deepEqual(ramp(4, 4, 3), [3]);
+});
+
+test('a target that is dead, and a key that is wrong, are told in one line', async (t) => {
+  const bench = (...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'bench/main.ts', 'rest', '--small', ...args], { cwd: path.resolve(import.meta.dirname, '../..'), encoding: 'utf8', timeout: 60_000 });
+  const dead = bench('--target', 'http://127.0.0.1:49151', '--key', 'k');
+  assert.match(dead.stderr, /^bench: http:\/\/127\.0\.0\.1:49151 does not answer \(ECONNREFUSED\)\. .*--target\.\n$/);
+  assert.equal(dead.status, 2);
+  assert.match(bench('--target', 'nonsense', '--key', 'k').stderr, /^--target must be a URL/);
+  const program = `require('node:http').createServer((_, res) => { res.writeHead(401).end(); }).listen(0, '127.0.0.1', function () { console.log(this.address().port); });`;
+  const server = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => { server.kill(); });
+  const [port] = await once(server.stdout, 'data') as [Buffer];
+  const wrong = bench('--target', `http://127.0.0.1:${port.toString().trim()}`, '--key', 'k');
+  assert.match(wrong.stderr, /^bench: .* does not take this key\. .*--key.*\n$/);
+  assert.equal(wrong.status, 2);
 });

@@ -38,7 +38,7 @@ function small(scenario: Scenario, ranges: Readonly<Record<string, Range>>, chec
 
 const broken = ({ outcome }: Run, name: RegExp): string[] => outcome.bounds.filter((bound) => name.test(bound.name) && !holds(bound)).map((bound) => `${bound.name}: ${bound.value}`);
 
-small(latency, { burstLipsSeen: [1, 1], burstLipsP50Ms: [1, 600], burstSoundP50Ms: [1, 600], burstLedgerP50Ms: [1, 600], realtimeLipsP50Ms: [10, 900], interruptP99Ms: [0, 500], setUpP50Ms: [20, 5000] });
+small(latency, { burstLipsSeen: [1, 1], burstLipsP50Ms: [1, 600], burstSoundP50Ms: [1, 600], burstLedgerP50Ms: [1, 600], realtimeLipsP50Ms: [10, 900], interruptP50Ms: [0, 500], setUpP50Ms: [20, 5000] });
 small(capacity, { coresPerSession: [0.005, 0.5], bareEncodeMsPerFrame: [0.1, 20], ratioToBareEncode: [0.5, 20], emptyMb: [50, 1000] });
 small(churn, { connects: [12, 12], heapKbPerConnect: [-1000, 1000], mallocKbPerConnect: [-3000, 3000] }, (run) => { assert.deepEqual(broken(run, /failed|left|never ended|slot is free/), []); });
 small(soak, { peersAlive: [2, 2], gapsOver300: [0, 20], aliveMb: [40, 400], rssMb: [60, 1000] });
