@@ -4,10 +4,12 @@ import { Session, createToken, getIceServers } from './client.js';
 import { Microphone, SPEECH_RATE, decodeSpeech } from './audio.js';
 import { FacePicker } from './faces.js';
 import { LedgerPanel } from './ledger.js';
+import { keepingFocus } from './focus.js';
 import { LipWatch } from './lips.js';
 import { LoudnessMeter, Sparkline, StatsReader } from './meters.js';
 import { endInWords, inWords } from './words.js';
-import { renderClip } from './clip.js';
+import { startClipPanel } from './clip.js';
+import { startTheme } from './theme.js';
 
 /**
  * @template {HTMLElement} T
@@ -62,34 +64,41 @@ function takeKey() {
 function askForKey() {
   if (!picker.chosen) document.body.dataset['locked'] = ''; // nothing else can be done without a key
   part('key-form').hidden = false;
+  button('key-cancel').hidden = !picker.chosen;
   button('key-change').hidden = true;
   field('key').focus();
+  field('key').select();
 }
+
+/** @param {HTMLElement} next What gets the focus. */
+function hideKeyForm(next) {
+  button('key-change').hidden = false;
+  keepingFocus(() => { part('key-form').hidden = true; }, next, part('stage'));
+  field('key').value = '';
+}
+
 
 async function enter() {
   apiKey = takeKey();
   if (!apiKey) { askForKey(); return; }
   try {
     await picker.load(apiKey);
-    part('key-form').hidden = true;
     delete document.body.dataset['locked'];
-    button('key-change').hidden = false;
+    hideKeyForm(button('connect'));
   } catch (error) {
     showError(error);
-    if (/** @type {{ code?: string }} */ (error).code === 'INVALID_API_KEY') {
-      sessionStorage.removeItem('api-key');
-      askForKey();
-    }
   }
 }
 
 part('key-form').addEventListener('submit', (event) => {
   event.preventDefault();
   sessionStorage.setItem('api-key', field('key').value.trim());
+  field('key').ariaInvalid = null;
   hideError();
   void enter();
 });
 button('key-change').addEventListener('click', askForKey);
+button('key-cancel').addEventListener('click', () => hideKeyForm(button('key-change')));
 addEventListener('hashchange', () => { if (location.hash.includes('key=')) void enter(); });
 
 // The session.
@@ -134,7 +143,7 @@ function listen(session) {
   session.addEventListener('closing', () => say('The server is about to close this session.'));
   session.addEventListener('end', (event) => {
     const { reason, error } = /** @type {CustomEvent} */ (event).detail;
-    leave();
+    changeView(leave);
     say('');
     showState('none', endInWords(reason));
     if (error) showError(error);
@@ -174,7 +183,7 @@ button('sound').addEventListener('click', () => { video.muted = !video.muted; sh
 button('unmute').addEventListener('click', () => {
   video.muted = false;
   loudness.resume();
-  button('unmute').hidden = true;
+  keepingFocus(() => { button('unmute').hidden = true; }, button('sound'));
   showSound();
 });
 addEventListener('keydown', (event) => { if (event.key === 'Escape') interrupt(); });
@@ -265,7 +274,7 @@ async function startMicrophone() {
     // Own words coming back a moment later are hard to talk against, and loudspeakers would feed the microphone.
     video.muted = true;
     showSound();
-    button('microphone').setAttribute('aria-pressed', 'true');
+    button('microphone').dataset['on'] = 'true';
     button('microphone').querySelector('span')?.replaceChildren('Stop microphone');
     say('The face says what you say. Sound is off against echo; with headphones you can turn it on.');
   } catch (error) {
@@ -280,46 +289,41 @@ function stopMicrophone() {
   microphone = null;
   video.muted = false;
   showSound();
-  button('microphone').setAttribute('aria-pressed', 'false');
+  button('microphone').dataset['on'] = 'false';
   button('microphone').querySelector('span')?.replaceChildren('Microphone');
   say('');
 }
 
 // A video file.
 
-/** @param {Promise<ArrayBuffer>} file */
-async function clip(file) {
-  const face = picker.chosen;
-  if (!face) return;
-  const parts = { status: part('clip-status'), progress: byId('clip-progress', HTMLProgressElement), video: byId('clip-video', HTMLVideoElement), link: part('clip-link') };
-  button('clip-sample').disabled = button('clip-pick').disabled = true;
-  try {
-    await renderClip(parts, { apiKey, faceId: face.id, pcm: await decodeSpeech(await file) });
-  } catch (error) {
-    parts.status.textContent = inWords(error);
-  } finally {
-    button('clip-sample').disabled = button('clip-pick').disabled = false;
-  }
-}
-button('clip-sample').addEventListener('click', () => void clip(fetchFile('samples/hello.mp3')));
-button('clip-pick').addEventListener('click', () => field('clip-file').click());
-field('clip-file').addEventListener('change', () => {
-  const file = field('clip-file').files?.[0];
-  field('clip-file').value = '';
-  if (file) void clip(file.arrayBuffer());
+startClipPanel({
+  sample: button('clip-sample'), pick: button('clip-pick'), input: field('clip-file'),
+  status: part('clip-status'), progress: byId('clip-progress', HTMLProgressElement),
+  video: byId('clip-video', HTMLVideoElement), link: part('clip-link'),
+}, {
+  fetchSample: () => fetchFile('samples/hello.mp3'),
+  order: () => (picker.chosen ? { apiKey, faceId: picker.chosen.id } : undefined),
 });
 
 // What is shown.
 
+/** While there is nothing to connect, the focus waits on the picture. @param {() => void} what */
+function changeView(what) {
+  keepingFocus(what, button('connect'), part('stage'));
+  if (document.activeElement === part('stage')) button('connect').focus(); // does nothing while hidden
+}
+
 /** @param {'none' | 'connecting' | 'idle' | 'speaking'} state @param {string} text */
 function showState(state, text) {
-  part('stage').dataset['state'] = state;
-  part('state').textContent = text;
-  const isLive = state === 'idle' || state === 'speaking';
-  for (const id of ['interrupt', 'finish', 'sound']) button(id).disabled = !isLive;
-  button('disconnect').disabled = state === 'none';
-  button('connect').hidden = state !== 'none';
-  showChoice();
+  changeView(() => {
+    part('stage').dataset['state'] = state;
+    part('state').textContent = text;
+    const isLive = state === 'idle' || state === 'speaking';
+    for (const id of ['interrupt', 'finish', 'sound']) button(id).disabled = !isLive;
+    button('disconnect').disabled = state === 'none';
+    button('connect').hidden = state !== 'none';
+    showChoice();
+  });
 }
 
 function showChoice() {
@@ -330,7 +334,6 @@ function showChoice() {
 
 function showSound() {
   const isOn = !video.muted;
-  button('sound').setAttribute('aria-pressed', String(isOn));
   button('sound').querySelector('span')?.replaceChildren(isOn ? 'Sound on' : 'Sound off');
 }
 
@@ -363,12 +366,19 @@ function say(text, isBad = false) {
   part('speak-status').classList.toggle('bad', isBad);
 }
 
-/** @param {unknown} error */
+/** A refused key opens the form for another one. @param {unknown} error */
 function showError(error) {
+  part('error').hidden = false; // first: screen readers speak an alert's text when it changes in sight
   part('error-text').textContent = inWords(error);
-  part('error').hidden = false;
+  if (/** @type {{ code?: string } | null} */ (error)?.code !== 'INVALID_API_KEY') return;
+  sessionStorage.removeItem('api-key');
+  askForKey();
+  field('key').ariaInvalid = 'true';
 }
-function hideError() { part('error').hidden = true; }
+function hideError() {
+  changeView(() => { part('error').hidden = true; });
+  part('error-text').textContent = '';
+}
 button('error-close').addEventListener('click', hideError);
 
 /** @param {string} name */
@@ -377,13 +387,6 @@ function chosen(name) {
   return input instanceof HTMLInputElement ? input.value : '';
 }
 
-button('theme').addEventListener('click', () => {
-  const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
-  const now = document.documentElement.dataset['theme'] ?? (isDark ? 'dark' : 'light');
-  document.documentElement.dataset['theme'] = now === 'dark' ? 'light' : 'dark';
-  localStorage.setItem('theme', document.documentElement.dataset['theme'] ?? '');
-});
-const theme = localStorage.getItem('theme');
-if (theme) document.documentElement.dataset['theme'] = theme;
+startTheme(button('theme'));
 
 void enter();

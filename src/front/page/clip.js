@@ -1,5 +1,6 @@
 // The panel that renders a video file: speech in, an MP4 out, without a live session.
 // @ts-check
+import { decodeSpeech } from './audio.js';
 import { request } from './client.js';
 import { inWords } from './words.js';
 
@@ -15,10 +16,62 @@ function toBase64(pcm) {
 }
 
 /**
- * @param {{ status: HTMLElement, progress: HTMLProgressElement, video: HTMLVideoElement, link: HTMLElement }} parts
+ * @typedef {object} ClipParts What shows a rendering.
+ * @property {HTMLElement} status
+ * @property {HTMLProgressElement} progress
+ * @property {HTMLVideoElement} video
+ * @property {HTMLElement} link
+ */
+
+/**
+ * @typedef {object} ClipControls
+ * @property {HTMLButtonElement} sample
+ * @property {HTMLButtonElement} pick
+ * @property {HTMLInputElement} input
+ */
+
+/**
+ * Wires the panel's two buttons. One rendering at a time.
+ * @param {ClipParts & ClipControls} parts
+ * @param {{
+ *   fetchSample: () => Promise<ArrayBuffer>,
+ *   order: () => { apiKey: string, faceId: string } | undefined,
+ * }} sources `order` is undefined while there is no face to render.
+ */
+export function startClipPanel({ sample, pick, input, ...shown }, { fetchSample, order }) {
+  let isBusy = false;
+  // Not `disabled`: that would take the focus from the button that began the rendering.
+  const setBusy = (/** @type {boolean} */ value) => {
+    isBusy = value;
+    for (const one of [sample, pick]) one.ariaDisabled = String(value);
+  };
+  const render = async (/** @type {() => Promise<ArrayBuffer>} */ open) => {
+    const chosen = order();
+    if (!chosen || isBusy) return;
+    setBusy(true);
+    try {
+      await renderClip(shown, { ...chosen, pcm: await decodeSpeech(await open()) });
+    } catch (error) {
+      shown.status.textContent = inWords(error);
+      shown.status.classList.add('bad');
+    } finally {
+      setBusy(false);
+    }
+  };
+  sample.addEventListener('click', () => void render(fetchSample));
+  pick.addEventListener('click', () => { if (!isBusy) input.click(); });
+  input.addEventListener('change', () => {
+    const file = input.files?.[0];
+    input.value = '';
+    if (file) void render(() => file.arrayBuffer());
+  });
+}
+
+/**
+ * @param {ClipParts} parts
  * @param {{ apiKey: string, faceId: string, pcm: Int16Array }} order
  */
-export async function renderClip({ status, progress, video, link }, { apiKey, faceId, pcm }) {
+async function renderClip({ status, progress, video, link }, { apiKey, faceId, pcm }) {
   status.classList.remove('bad');
   status.textContent = 'Sending the audio…';
   progress.hidden = false;

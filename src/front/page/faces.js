@@ -94,6 +94,7 @@ export class FacePicker {
   }
 
   #draw() {
+    const hadFocus = this.#list.contains(document.activeElement);
     const items = this.faces.map((face) => {
       const item = document.createElement('button');
       item.type = 'button';
@@ -115,6 +116,7 @@ export class FacePicker {
     add.addEventListener('click', () => this.#input.click());
     this.#list.replaceChildren(...items, add);
     for (const face of this.faces) this.#show(face.id);
+    if (hadFocus) items.find((item) => item.tabIndex === 0)?.focus();
   }
 
   /** @param {Face} face */

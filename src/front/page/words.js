@@ -4,12 +4,12 @@
 /** @type {Record<string, string>} */
 const BY_CODE = {
   UNREACHABLE: 'The server does not answer. Is it still running? Start it with “npm start” and reload this page.',
-  INVALID_API_KEY: 'The server does not know this API key. The right one lies in the file api-key in the server’s data directory; use “Change key” above.',
+  INVALID_API_KEY: 'The server does not know this API key. Enter the one in the file api-key in its data directory.',
   INVALID_FACE_ID: 'This face is gone from the server. Choose another one.',
   INVALID_EMOTION: 'This face has no such emotion.',
   FACE_NOT_READY: 'This face is still being made. It will be ready in a few seconds.',
   RATE_LIMITED: 'Too many requests or sessions for this key. Wait a moment and try again.',
-  SERVER_OVERLOADED: 'Every worker of this server is full. Disconnect another session or try again shortly.',
+  SERVER_OVERLOADED: 'The server is full: it has no room for another session. End one, or try again in a minute.',
   SERVER_DRAINING: 'The server is shutting down. Try again once it is back.',
   SESSION_IN_USE: 'This session is already open in another tab. Close that one first.',
   INVALID_SESSION_TOKEN: 'The session token has expired. Connect again to get a new one.',
@@ -32,6 +32,10 @@ const BY_CODE = {
   NOT_IMPLEMENTED: 'This server does not offer that yet.',
   STORE_UNAVAILABLE: 'The server’s database does not answer. Try again shortly.',
   INTERNAL_ERROR: 'Something went wrong in the server. Its log says what.',
+  NOT_FOUND: 'The server no longer has what this page asked for. Reload the page.',
+  ORIGIN_NOT_ALLOWED: 'This server takes no sessions from pages of this address. ALLOWED_ORIGINS names those it takes.',
+  TOO_MANY_CONNECTIONS: 'The server has too many connections. Try again in a minute.',
+  REQUEST_TIMEOUT: 'The upload took too long. Check the network and try again.',
   HTTP_404: 'This server does not offer that.',
 };
 
