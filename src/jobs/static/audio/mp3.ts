@@ -26,26 +26,22 @@ export async function openMp3(bytes: Uint8Array): Promise<PcmStream> {
 async function* decode(bytes: Uint8Array, start: number, first: Frame, announced: number | undefined): AsyncGenerator<Int16Array> {
   const decoder = new MPEGDecoder();
   await decoder.ready;
-  try {
-    let frames = -Number(announced !== undefined); // the frame that announces them holds no sound
-    for (let at = start; at < bytes.length;) {
-      const frame = readHeader(bytes, at);
-      if (frame === undefined || !isLike(frame, first)) {
-        at = findChain(bytes, at + 1, bytes.length, first);
-        if (at < 0) break;
-        continue;
-      }
-      if (at + frame.bytes > bytes.length) break;
-      frames += 1;
-      const unit = bytes.slice(at, at + frame.bytes);
-      const { channelData, samplesDecoded } = await attempt('MP3', () => decoder.decode(unit));
-      if (samplesDecoded > 0) yield interleave(channelData, first.channels, 0, samplesDecoded);
-      at += frame.bytes;
+  let frames = -Number(announced !== undefined); // the frame that announces them holds no sound
+  for (let at = start; at < bytes.length;) {
+    const frame = readHeader(bytes, at);
+    if (frame === undefined || !isLike(frame, first)) {
+      at = findChain(bytes, at + 1, bytes.length, first);
+      if (at < 0) break;
+      continue;
     }
-    if (announced !== undefined && frames < announced) throw new AudioError(`The MP3 file was cut off: it announces ${announced} frames and holds ${Math.max(0, frames)}. Send the whole file.`);
-  } finally {
-    decoder.free();
+    if (at + frame.bytes > bytes.length) break;
+    frames += 1;
+    const unit = bytes.slice(at, at + frame.bytes);
+    const { channelData, samplesDecoded } = await attempt('MP3', () => decoder.decode(unit));
+    if (samplesDecoded > 0) yield interleave(channelData, first.channels, 0, samplesDecoded);
+    at += frame.bytes;
   }
+  if (announced !== undefined && frames < announced) throw new AudioError(`The MP3 file was cut off: it announces ${announced} frames and holds ${Math.max(0, frames)}. Send the whole file.`);
 }
 
 const isLike = (frame: Frame, first: Frame): boolean => frame.rate === first.rate && frame.isMpeg1 === first.isMpeg1;

@@ -34,24 +34,20 @@ function openOpus(bytes: Uint8Array, head: Uint8Array, serial: number): PcmStrea
 async function* decodeOpus(bytes: Uint8Array, serial: number, channels: 1 | 2, preSkip: number, gain: number): AsyncGenerator<Int16Array> {
   const decoder = new OpusDecoder({ channels });
   await decoder.ready;
-  try {
-    let position = 0; // in decoded samples, pre-skip and all
-    let headers = 2;
-    for (const page of oggPages(bytes)) {
-      if (page.serial !== serial) continue;
-      for (const packet of page.packets) {
-        if (headers > 0) { headers -= 1; continue; }
-        const { channelData, samplesDecoded } = await attempt('Ogg', () => decoder.decodeFrame(packet));
-        if (samplesDecoded === 0) throw new AudioError('The Ogg file is broken: one of its Opus packets cannot be decoded.');
-        const from = Math.min(samplesDecoded, Math.max(0, preSkip - position));
-        const to = endWithin(page, position, samplesDecoded);
-        position += samplesDecoded;
-        if (gain !== 1) for (const plane of channelData) for (let i = 0; i < plane.length; i += 1) plane[i]! *= gain;
-        if (to > from) yield interleave(channelData, channels, from, to - from);
-      }
+  let position = 0; // in decoded samples, pre-skip and all
+  let headers = 2;
+  for (const page of oggPages(bytes)) {
+    if (page.serial !== serial) continue;
+    for (const packet of page.packets) {
+      if (headers > 0) { headers -= 1; continue; }
+      const { channelData, samplesDecoded } = await attempt('Ogg', () => decoder.decodeFrame(packet));
+      if (samplesDecoded === 0) throw new AudioError('The Ogg file is broken: one of its Opus packets cannot be decoded.');
+      const from = Math.min(samplesDecoded, Math.max(0, preSkip - position));
+      const to = endWithin(page, position, samplesDecoded);
+      position += samplesDecoded;
+      if (gain !== 1) for (const plane of channelData) for (let i = 0; i < plane.length; i += 1) plane[i]! *= gain;
+      if (to > from) yield interleave(channelData, channels, from, to - from);
     }
-  } finally {
-    decoder.free();
   }
 }
 
@@ -70,17 +66,13 @@ async function* decodeVorbis(bytes: Uint8Array, channels: 1 | 2, rate: number): 
   for (const _page of oggPages(bytes)); // throws for what is cut off, before anything is decoded
   const decoder = new OggVorbisDecoder();
   await decoder.ready;
-  try {
-    for (let at = 0; at <= bytes.length; at += VORBIS_BYTES) {
-      const isOver = at + VORBIS_BYTES > bytes.length;
-      const decoded = await attempt('Ogg', () => decoder.decode(bytes.slice(at, at + VORBIS_BYTES)));
-      if (decoded.samplesDecoded > 0) yield take(decoded);
-      if (!isOver) continue;
-      const rest = await attempt('Ogg', () => decoder.flush());
-      if (rest.samplesDecoded > 0) yield take(rest);
-    }
-  } finally {
-    decoder.free();
+  for (let at = 0; at <= bytes.length; at += VORBIS_BYTES) {
+    const isOver = at + VORBIS_BYTES > bytes.length;
+    const decoded = await attempt('Ogg', () => decoder.decode(bytes.slice(at, at + VORBIS_BYTES)));
+    if (decoded.samplesDecoded > 0) yield take(decoded);
+    if (!isOver) continue;
+    const rest = await attempt('Ogg', () => decoder.flush());
+    if (rest.samplesDecoded > 0) yield take(rest);
   }
 
   function take({ channelData, samplesDecoded, sampleRate, errors }: Awaited<ReturnType<OggVorbisDecoder['decode']>>): Int16Array {
