@@ -6,6 +6,8 @@ import * as fc from 'fast-check';
 import { createSelfSignedCertificate, HashAlgorithm, SignatureAlgorithm } from 'werift';
 import { createCertificate, fingerprintOf } from '../../../src/worker/peer/certificate.ts';
 import { DtlsServer } from '../../../src/worker/peer/dtls-server.ts';
+import { inputsIn, corpusOf } from '../../fuzz/catalogue.ts';
+import { readScript } from '../../fuzz/engine/script.ts';
 import { LyingClient, type ClientIdentity, type ClientQuirks } from '../../peers/dtls-client.ts';
 
 const own = createCertificate(Date.now());
@@ -152,4 +154,23 @@ test('a certificate that is not one is refused, though the offer announced it', 
     assert.equal(harness.events.length, 1, harness.events.join(' '));
     assert.notEqual(harness.events[0], 'connected');
   }
+});
+
+test('a certificate with a key that is expensive, or that no client has, ends the handshake at once', () => {
+  const verdicts = new Map<string, string>();
+  for (const { name, bytes } of inputsIn(corpusOf('dtls'))) {
+    const kind = /^cert-(.*?)(-\w+)$/.exec(name)?.[1];
+    const der = readScript(bytes)[1]?.payload;
+    if (kind === undefined || der === undefined) continue;
+    const harness = new Harness(der);
+    const dtls = new LyingClient({ der, privateKey: client.privateKey });
+    harness.give(dtls.hello());
+    harness.give(dtls.respond(harness.sent.splice(0)).slice(0, 1)); // its Certificate alone
+    verdicts.set(kind, harness.events.join(' '));
+  }
+  assert.deepEqual(Object.fromEntries(verdicts), {
+    dh: 'dtls_failed', dsa: 'dtls_failed', ed25519: 'dtls_failed', ed448: 'dtls_failed', x25519: 'dtls_failed',
+    'ec-binary': 'dtls_failed', 'ec-explicit': '', 'ec-p521': '',
+    rsa2048: '', rsa4096: '', rsa16384: 'dtls_failed', rsa32768: 'dtls_failed', 'rsa-pss': 'dtls_failed',
+  });
 });
