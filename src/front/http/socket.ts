@@ -1,8 +1,10 @@
 // WebSocket routes: upgrade, origin check, message size, keep-alive pings, and a socket that cannot be used after it closed.
 import { DISABLED, type HttpRequest, type HttpResponse, type us_socket_context_t, type WebSocket, type WebSocketBehavior } from 'uWebSockets.js';
-import { after } from '../../base/guard.ts';
+import { after, soon } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { monotonicMs } from '../../base/time.ts';
+import { TokenBucket } from '../../base/token-bucket.ts';
 import { peerOf } from './addresses.ts';
 import type { ClientLimits } from './client-limits.ts';
 import { DEPRECATED_SINCE } from './reply.ts';
@@ -61,6 +63,9 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024;
 const HARD_MESSAGE_BYTES = 4 * MAX_MESSAGE_BYTES;
 const MAX_UNREAD_BYTES = 256 * 1024;
 const IDLE_TIMEOUT_SECONDS = 32;
+/** Pongs nobody asked for are allowed (RFC 6455 section 5.5.3); each costs half a microsecond of the main thread. */
+const PONGS_PER_SECOND = 10;
+const PONG_BURST = 1000;
 /** What sockets of one address without a good token may take of all sockets. */
 const UNPROVEN_SHARE = 1 / 2;
 
@@ -78,6 +83,7 @@ class UwsSocket implements Socket {
   ws: WebSocket<Connection> | undefined;
   readonly #place: Place;
   readonly #pongWaiters = new Set<(alive: boolean) => void>();
+  readonly #pongs = new TokenBucket(PONGS_PER_SECOND, PONG_BURST, monotonicMs());
 
   constructor(place: Place) { this.#place = place; }
 
@@ -97,9 +103,16 @@ class UwsSocket implements Socket {
     if (this.ws === undefined || this.ws.ping() === 2) return false;
     return await new Promise((resolve) => {
       const settle = (alive: boolean): void => { clearTimeout(timer); this.#pongWaiters.delete(settle); resolve(alive); };
-      const timer = after(timeoutMs, 'the wait for a pong', () => { settle(false); });
+      // After a stall of this thread the timer runs before what came in meanwhile is read, the pong too.
+      const timer = after(timeoutMs, 'the wait for a pong', () => { soon('the wait for a pong', () => { settle(false); }); });
       this.#pongWaiters.add(settle);
     });
+  }
+
+  /** A pong came, asked for or not. @returns false when there are too many of them */
+  pong(): boolean {
+    this.settle(true);
+    return this.#pongs.take(1, monotonicMs());
   }
 
   /** A pong came, or the socket closed. */
@@ -183,7 +196,7 @@ export class SocketRoutes {
         const { socket, handlers } = ws.getUserData();
         this.#guard(socket, () => handlers.drain?.(socket));
       },
-      pong: (ws) => { ws.getUserData().socket.settle(true); },
+      pong: (ws) => { if (!ws.getUserData().socket.pong()) ws.close(); },
       close: (ws, code) => {
         const { socket, handlers } = ws.getUserData();
         socket.ws = undefined;

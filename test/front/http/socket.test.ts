@@ -4,6 +4,7 @@ import net from 'node:net';
 import { after, before, test } from 'node:test';
 import { sleep } from '../../../src/base/time.ts';
 import type { Socket } from '../../../src/front/http/socket.ts';
+import { RawSocket, frame } from '../../harness/raw-socket.ts';
 import { raw, serve, type TestHttp } from './server.ts';
 
 let server: TestHttp;
@@ -70,6 +71,18 @@ test('a client that gives no pong is not alive, nor is one that left', async () 
   silent.destroy();
   assert.equal(await leaving, false);
   assert.equal(await alive.isAlive(60_000), false);
+});
+
+test('a pong that came in while this thread stood still counts', async () => {
+  const client = await RawSocket.open(server, '/talk?name=stalled');
+  const { socket } = seen.at(-1)!;
+  await sleep(50);
+  await new Promise((resolve) => { setImmediate(resolve); }); // from here timers are next, then what came in
+  const alive = socket.isAlive(100);
+  void client.flood(frame('pong', ''), 1);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+  assert.equal(await alive, true);
+  client.destroy();
 });
 
 test('a socket is dead after its close, and its close is told once', async () => {

@@ -62,6 +62,17 @@ for (const [what, one, count] of [
   });
 }
 
+for (const [what, one, count] of [['pings', frame('ping', ''), 2_000_000], ['pongs', frame('pong', ''), 2_000_000]] as const) {
+  test(`a flood of protocol ${what} does not hold the server up`, async () => {
+    const socket = await openRaw(await createToken(server));
+    const state = { written: 0 };
+    const slowestMs = await slowestAnswer(socket.flood(one, count).then((written) => { state.written = written; }));
+    assert.ok(slowestMs < HELD_UP_MS * patience(), `/healthz took ${slowestMs.toFixed(0)} ms`);
+    if (what === 'pongs') assert.ok(state.written < count, 'the socket is closed');
+    socket.destroy();
+  });
+}
+
 test('what was thrown away and whom it cost is counted', async () => {
   assert.ok(await counted('mouthpiece_websocket_messages_dropped_total{reason="socket_rate"}') > 20_000);
   assert.equal(await counted('mouthpiece_sessions_ended_total{kind="p2p",reason="rate_limited"}'), 7);
