@@ -39,6 +39,10 @@ class AttackerProcess {
     });
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   ask(command: AttackCommand, limitMs: number): Promise<Tallies> {
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
@@ -116,6 +120,10 @@ export class Attackers {
     return Object.fromEntries(
       strikes.map(({ door }) => [door, sum(found.map((tallies) => tallies[door]!))]),
     );
+  }
+
+  get pids(): number[] {
+    return this.#processes.map(({ pid }) => pid).filter((pid) => pid !== undefined);
   }
 
   async end(): Promise<void> {

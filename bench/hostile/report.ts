@@ -47,6 +47,8 @@ export function describe({ name, seen }: Phase): string {
     `healthz p99 ${short(seen.healthMs)}`,
     `newcomer ${short(seen.newcomer)}`,
     `body ${short(seen.body)}`,
+    `skipped ${seen.skipped}`,
+    `elsewhere ${(100 * seen.elsewhere).toFixed(0)} %`,
     `peak ${seen.peakResidentMb.toFixed(0)} MB`,
     ...(seen.lost.length === 0 ? [] : [`LOST ${[...new Set(seen.lost)].join(', ')}`]),
   ];
@@ -168,6 +170,7 @@ const notesOf = (attackers: number, times: number): string[] => [
   `The attackers are ${attackers} processes on the same machine, at nice 10, on the cores that ` +
     'workers leave: they share them with the main thread of the server and the honest peers. ' +
     'What was attempted may therefore lie below what was asked.',
+  'Where other work took much of the machine ("elsewhere"), a phase says little.',
   'They come from loopback addresses of their own and have a key of their own, ' +
     'under the limits that a key has by default.',
   `Lateness and time to SPEAK may be ${times} times those of the calm phase before. ` +
@@ -263,6 +266,8 @@ const HONEST_COLUMNS: Readonly<Record<string, (seen: Seen) => number | string>> 
   'healthz p99 ms': ({ healthMs }) => healthMs,
   'newcomer ms': ({ newcomer }) => newcomer,
   'body of 300 kB ms': ({ body }) => body,
+  skipped: ({ skipped }) => skipped,
+  'elsewhere %': ({ elsewhere }) => 100 * elsewhere,
 };
 
 const honestTable = ({ options }: Context, phases: readonly Phase[]): Table => ({

@@ -8,6 +8,7 @@ import { MAX_KEPT_DELAYS, type PeerFigures } from '../peers/light-peer.ts';
 import { quantile } from '../report/stats.ts';
 import type { Server } from '../scenario.ts';
 import { Interval, type Scrape, scrape } from '../server-view.ts';
+import type { Attackers } from './attackers.ts';
 import { reasonOf } from './door.ts';
 
 /** A conversation of short turns: many utterances begin in a short time, each after silence. */
@@ -51,6 +52,13 @@ export interface Seen {
    */
   readonly body: number | string;
   readonly peakResidentMb: number;
+  /** Frames that were due and that the server did not send. */
+  readonly skipped: number;
+  /**
+   * Share of the machine that other processes took than the server, its peers, the attackers and the
+   * bench.
+   */
+  readonly elsewhere: number;
   readonly interval: Interval;
 }
 
@@ -63,6 +71,7 @@ interface Mark {
 export class Watch {
   readonly #server: Server;
   readonly #fleet: Fleet;
+  readonly #attackers: Attackers;
   readonly #wanted: number;
   readonly #startsSeconds: readonly number[];
   readonly #honest = new Set<number>();
@@ -70,9 +79,16 @@ export class Watch {
   #peakResidentMb = 0;
   readonly #sampler: NodeJS.Timeout;
 
-  private constructor(server: Server, fleet: Fleet, wanted: number, startsSeconds: readonly number[]) {
+  private constructor(
+    server: Server,
+    fleet: Fleet,
+    attackers: Attackers,
+    wanted: number,
+    startsSeconds: readonly number[],
+  ) {
     this.#server = server;
     this.#fleet = fleet;
+    this.#attackers = attackers;
     this.#wanted = wanted;
     this.#startsSeconds = startsSeconds;
     this.#health.start(server.url);
@@ -88,10 +104,11 @@ export class Watch {
   static async start(
     server: Server,
     fleet: Fleet,
+    attackers: Attackers,
     wanted: number,
     startsSeconds: readonly number[],
   ): Promise<Watch> {
-    const watch = new Watch(server, fleet, wanted, startsSeconds);
+    const watch = new Watch(server, fleet, attackers, wanted, startsSeconds);
     await watch.#fillUp();
     return watch;
   }
@@ -122,6 +139,15 @@ export class Watch {
     }
   }
 
+  /** Seconds of CPU since the start of the machine, and of our processes. */
+  async #cpu(): Promise<Cpu> {
+    const { cpuSeconds } = await this.#fleet.figures();
+    const { user, system } = process.cpuUsage();
+    const pids = [this.#server.pid, ...this.#attackers.pids].filter((pid) => pid !== null);
+    const ours = pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), cpuSeconds + (user + system) / 1e6);
+    return { ...machineCpuSeconds(), ours };
+  }
+
   async #figures(): Promise<ReadonlyMap<number, PeerFigures>> {
     return (await this.#fleet.figures()).byPeer;
   }
@@ -130,6 +156,7 @@ export class Watch {
   async during(seconds: number, work: () => Promise<void>): Promise<Seen> {
     await this.#fillUp();
     const before = await scrape(this.#server.url);
+    const cpuBefore = await this.#cpu();
     const marks = new Map<number, Mark>();
     for (const [id, { frames, utterances }] of await this.#figures()) {
       if (this.#honest.has(id))
@@ -140,6 +167,7 @@ export class Watch {
     const newcomer = delay(seconds * 300).then(() => this.#newcomer());
     const body = delay(seconds * 600).then(() => this.#largeBody());
     await work();
+    const cpuAfter = await this.#cpu();
     const figures = await this.#figures();
     const endMs = performance.now();
     const { times, failures } = this.#health.take();
@@ -166,6 +194,8 @@ export class Watch {
       newcomer: await newcomer,
       body: await body,
       peakResidentMb: this.#peakResidentMb,
+      skipped: interval.increase('mouthpiece_frames_skipped_total'),
+      elsewhere: elsewhereOf(cpuBefore, cpuAfter),
       interval,
     };
   }
@@ -249,6 +279,37 @@ async function scrapePatiently(url: string): Promise<Scrape> {
       await delay(500);
     }
   }
+}
+
+interface Cpu {
+  readonly all: number;
+  readonly idle: number;
+  readonly ours: number;
+}
+
+const elsewhereOf = (from: Cpu, to: Cpu): number =>
+  1 - (to.ours - from.ours + to.idle - from.idle) / (to.all - from.all);
+
+const TICKS_PER_SECOND = 100;
+
+/** User and system time of a process, its threads included; 0 when it is gone. */
+function cpuSecondsOf(pid: number): number {
+  try {
+    // After the command's name, which may hold anything: state is field 3, user and system time 14 and
+    // 15.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  } catch {
+    return 0;
+  }
+}
+
+/** All time of all cores, and what of it was idle. */
+function machineCpuSeconds(): { all: number; idle: number } {
+  const [line = ''] = readFileSync('/proc/stat', 'latin1').split('\n', 1);
+  const times = line.trim().split(/\s+/).slice(1, 9).map(Number);
+  const all = times.reduce((sum, ticks) => sum + ticks, 0);
+  return { all: all / TICKS_PER_SECOND, idle: (times[3]! + times[4]!) / TICKS_PER_SECOND };
 }
 
 /** Resident size of the whole process, its workers included; NaN when it is gone. */

@@ -108,7 +108,7 @@ async function prepare(
   const attackers = await Attackers.start(number(options, 'attackers'), arena, spareCpus(server.pid));
   context.defer(() => attackers.end());
   const { startsSeconds } = await benchSpeech();
-  const watch = await Watch.start(server, fleet, number(options, 'honest'), startsSeconds);
+  const watch = await Watch.start(server, fleet, attackers, number(options, 'honest'), startsSeconds);
   context.defer(() => {
     watch.stop();
   });
@@ -132,6 +132,8 @@ async function run(context: Context): Promise<Outcome> {
       MAX_WORKER_LOAD: '1',
       RATE_LIMIT_RPS: '50',
       MAX_SESSIONS_PER_KEY: '1000',
+      // The attackers come from loopback, where proxies are trusted by default.
+      TRUSTED_PROXIES: 'none',
     },
     { inspect: true },
   );
@@ -194,7 +196,7 @@ export const hostile: Scenario = {
     rate: 1,
     together: 0.2,
     attackers: 1,
-    addresses: 8,
+    addresses: 4,
     only: '',
     codec: 'vp8',
     fps: 29,

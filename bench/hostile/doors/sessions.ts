@@ -7,6 +7,7 @@ import { createCertificate } from '../../../src/worker/peer/certificate.ts';
 import { bindingRequest, bindingSuccess } from '../../../src/worker/peer/stun.ts';
 import { LyingClient } from '../../../test/peers/dtls-client.ts';
 import { type Attack, type Door, paced, pacedOpen, reasonOf } from '../door.ts';
+import type { Arena } from '../protocol.ts';
 import { HOSTILE_OFFERS, newIdentity, plainOffer } from '../offers.ts';
 import { frame, RawWebSocket, textFrame } from '../raw-web-socket.ts';
 
@@ -14,11 +15,14 @@ const SIGNALLING = '/compose/webrtc/p2p';
 /** How long an attacker waits for an answer to anything. */
 const ANSWER_MS = 4000;
 
-/** Lends each token to one socket at a time. */
+/** The doors that need tokens: each has its part, so that all can be attacked at once. */
+const HOLDERS = ['half-open', 'messages', 'idle-sockets', 'offers'] as const;
+
+/** Lends each token of a door to one socket at a time. */
 class Tokens {
   readonly #free: string[];
-  constructor(tokens: readonly string[]) {
-    this.#free = [...tokens];
+  constructor({ tokens }: Arena, holder: (typeof HOLDERS)[number]) {
+    this.#free = tokens.filter((_, index) => index % HOLDERS.length === HOLDERS.indexOf(holder));
   }
   get free(): number {
     return this.#free.length;
@@ -146,7 +150,7 @@ export const halfOpenDtls: Door = {
   unit: 'handshakes',
   perSecond: 25,
   async attack(attack) {
-    const tokens = new Tokens(attack.arena.tokens);
+    const tokens = new Tokens(attack.arena, 'half-open');
     const identity = createCertificate(Date.now());
     await pacedOpen(attack, tokens.free, () => halfHandshake(attack, tokens, identity));
   },
@@ -165,7 +169,7 @@ const SAYINGS: readonly Buffer[] = [
   frame(Buffer.alloc(64, 3)),
   textFrame('{'),
 ];
-const TALKERS = 6;
+const TALKERS = 4;
 /**
  * Beyond this the server reads more slowly than is written, and no more is handed over: the rate is then
  * the server's.
@@ -178,7 +182,7 @@ export const messages: Door = {
   unit: 'messages',
   perSecond: 30_000,
   async attack(attack) {
-    const tokens = new Tokens(attack.arena.tokens);
+    const tokens = new Tokens(attack.arena, 'messages');
     const sockets: (RawWebSocket | undefined)[] = Array.from({ length: TALKERS });
     const open = async (index: number): Promise<void> => {
       const token = tokens.take();
@@ -236,7 +240,7 @@ export const hostileOffers: Door = {
   unit: 'offers',
   perSecond: 5,
   async attack(attack) {
-    const tokens = new Tokens(attack.arena.tokens);
+    const tokens = new Tokens(attack.arena, 'offers');
     const made = Object.values(HOSTILE_OFFERS).map((make) => make());
     let next = 0;
     await pacedOpen(attack, MAX_OFFERS_OPEN, async () => {
@@ -253,7 +257,7 @@ export const hostileOffers: Door = {
   },
 };
 
-const MAX_OFFERS_OPEN = 16;
+const MAX_OFFERS_OPEN = 8;
 
 export const idleSockets: Door = {
   name: 'idle-sockets',
@@ -261,7 +265,7 @@ export const idleSockets: Door = {
   unit: 'sockets',
   perSecond: 40,
   async attack(attack) {
-    const tokens = new Tokens(attack.arena.tokens);
+    const tokens = new Tokens(attack.arena, 'idle-sockets');
     let turn = 0;
     await pacedOpen(
       attack,
@@ -269,7 +273,7 @@ export const idleSockets: Door = {
       async () => {
         const socket = await signalling(
           attack,
-          turn++ % 4 === 0 && tokens.free > MAX_LIVE ? tokens.take() : 'not-a-token-of-this-server',
+          turn++ % 4 === 0 && tokens.free > TOKENS_UNUSED ? tokens.take() : 'not-a-token-of-this-server',
         );
         const forget = attack.atEnd(() => {
           attack.answered('held to the end');
@@ -294,4 +298,4 @@ const MAX_IDLE = 400;
 /**
  * Sessions that wait for an offer are sessions: so many tokens stay unused, and workers have room left.
  */
-const MAX_LIVE = 48;
+const TOKENS_UNUSED = 12;
