@@ -21,7 +21,8 @@ class Bare {
   readonly told = new Recorder();
   readonly peer: Peer;
   readonly client: Attacker;
-  #check = Buffer.alloc(0);
+  #username = '';
+  #serverPassword = '';
   #password = '';
 
   private constructor(endpoint: Endpoint, client: Attacker) {
@@ -42,14 +43,20 @@ class Bare {
     const offer = sdp.replaceAll(/a=fingerprint:.*/g, fingerprint);
     const answer = await bare.peer.answer(parseOffer(offer));
     const [own, server] = [credentialsOf(offer), credentialsOf(answer)];
-    bare.#check = Buffer.from(stunRequest(`${server.ufrag}:${own.ufrag}`, server.password));
+    bare.#username = `${server.ufrag}:${own.ufrag}`;
+    bare.#serverPassword = server.password;
     bare.#password = own.password;
     return bare;
   }
 
+  /** Sends a check of its own, with a new id. */
+  async sendCheck(): Promise<void> {
+    await this.client.send(stunRequest(this.#username, this.#serverPassword));
+  }
+
   /** Sends a check, and answers the server's when told to. */
   async check(isAnswering: boolean): Promise<void> {
-    await this.client.send(this.#check);
+    await this.sendCheck();
     await until(() => this.client.replies.length >= 2);
     if (!isAnswering) return;
     const ours = this.client.replies.find((data) => data.readUInt16BE(0) === 1)!;
@@ -118,4 +125,24 @@ test('a client that refuses with a plain alert is given up after 2 s, one that g
   await steady.told.connected.promise;
   steady.peer.poll(monotonicMs() + 2_500);
   assert.equal(steady.told.isClosed, false);
+});
+
+test('a client that checks and never answers is no longer sent to after 30 s', async (t) => {
+  let laterMs = 0;
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + laterMs);
+  const bare = await Bare.open(t);
+  await bare.check(true);
+  await bare.handshake(identity);
+  await bare.told.connected.promise;
+  // Less than 8 s apart, so that silence does not end it.
+  for (const atMs of [6_000, 12_000, 18_000, 24_000, 31_000]) {
+    laterMs = atMs;
+    const { received } = bare.endpoint.stats;
+    await bare.sendCheck();
+    await until(() => bare.endpoint.stats.received > received);
+    bare.peer.poll(monotonicMs());
+    assert.equal(bare.told.isClosed, atMs > 30_000, `after ${atMs} ms`);
+  }
+  assert.equal(await bare.told.closed.promise, 'timeout');
 });

@@ -182,8 +182,12 @@ test('an answer from before a nomination does not count for it', () => {
   net.check(MOBILE, 1_000);
   const [early] = net.takeChecks(MOBILE);
   net.check(HOME, 1_010); // the client changed its mind
-  net.answer(early!, MOBILE, 1_020);
+  net.check(MOBILE, 1_020); // and again
+  const [late] = net.takeChecks(MOBILE);
+  net.answer(early!, MOBILE, 1_030);
   assert.deepEqual(net.media(), [HOME]);
+  net.answer(late!, MOBILE, 1_040);
+  assert.deepEqual(net.media(), [MOBILE]);
 });
 
 test('a NAT that changes the address is followed though nobody nominates it, and an attacker beside it is not', () => {
