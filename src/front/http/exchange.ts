@@ -12,7 +12,7 @@ import { parseMultipart } from './multipart.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { ClientLimits, Refusal } from './client-limits.ts';
 import { RequestBody, tooLarge, type BodyPace, type Chunk } from './body-reader.ts';
-import { DEPRECATED_SINCE, empty, errorReply, json, writeReply, type Reply, type WireState } from './reply.ts';
+import { DEPRECATED_SINCE, dropBody, empty, errorReply, json, writeReply, type Reply, type WireState } from './reply.ts';
 import type { ApiRequest, Caller, HttpMethod, Route } from './route.ts';
 import type { Found, Router } from './router.ts';
 import { check, ValidationError, type ValidationIssue } from './validate.ts';
@@ -266,7 +266,7 @@ async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Re
   const late = new Promise<never>((_resolve, reject) => {
     timer = after(timeoutMs, 'the deadline of a request', () => {
       reject(new Error(`the handler took longer than ${timeoutMs} ms`));
-      work.then((reply) => reply.body?.kind === 'file' ? reply.body.file.close() : undefined).catch(() => {}); // nobody will send it
+      work.then(dropBody).catch(() => {}); // nobody will send it
     });
   });
   try {

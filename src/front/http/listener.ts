@@ -1,6 +1,7 @@
 // The uWebSockets.js application: binds the port, hands requests to the exchange and upgrades to the socket routes, and closes in order.
 import { App, SSLApp, us_listen_socket_close, us_socket_local_port, type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
 import { ServiceError } from '../../base/errors.ts';
+import { guarded } from '../../base/guard.ts';
 import { sleep } from '../../base/time.ts';
 import { peerOf } from './addresses.ts';
 import type { ClientLimits } from './client-limits.ts';
@@ -39,14 +40,14 @@ export interface Listener {
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { tls, sockets, exchange, maxConnections } = options;
   const inFlight = { count: 0 };
-  const serve = async (res: HttpResponse, req: HttpRequest): Promise<void> => {
+  const serve = guarded('an HTTP request', async (res: HttpResponse, req: HttpRequest): Promise<void> => {
     inFlight.count += 1;
     try {
       await serveExchange(exchange, res, req);
     } finally {
       inFlight.count -= 1;
     }
-  };
+  });
   // Those that became WebSockets leave this count without being closed.
   let http = 0;
   const upgraded = (): void => { http -= 1; };
@@ -62,7 +63,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     app.any('/*', (res, req) => {
       if (req.getMethod() === 'options') answerPreflight(exchange, res, req);
       else if (sockets.has(req.getUrl())) refuseUpgrade(exchange, res, req, new ServiceError('UPGRADE_REQUIRED'));
-      else void serve(res, req);
+      else serve(res, req);
     });
     return app;
   };

@@ -76,7 +76,23 @@ function renderBody(reply: Reply): { contentType: string | undefined; content: s
   return { contentType: undefined, content: '' };
 }
 
-async function writeStream(res: HttpResponse, body: Extract<Reply['body'], { kind: 'stream' }>, context: WriteContext): Promise<number> {
+/** Closes what the body of a reply holds that is not sent, or not to its end. */
+export async function dropBody({ body }: Reply): Promise<void> {
+  if (body?.kind === 'file') await body.file.close();
+  else if (body?.kind === 'stream') await body.rest.return?.();
+}
+
+type StreamBody = Extract<Reply['body'], { kind: 'stream' }>;
+
+async function writeStream(res: HttpResponse, body: StreamBody, context: WriteContext): Promise<number> {
+  try {
+    return await sendStream(res, body, context);
+  } finally {
+    await body.rest.return?.();
+  }
+}
+
+async function sendStream(res: HttpResponse, body: StreamBody, context: WriteContext): Promise<number> {
   if (context.state.aborted) return 499;
   res.cork(() => writeHead(res, 200, { ...context.headers, 'content-type': body.contentType }));
   if (context.head) {
@@ -91,6 +107,7 @@ async function writeStream(res: HttpResponse, body: Extract<Reply['body'], { kin
       if (!writeChunk(res, chunk.value) && !await drain.wait(() => true)) return 499;
     }
   } catch (error) {
+    if (context.state.aborted) return 499;
     // The status is out: all that is left is to break the chunked encoding, which every client takes for a failure.
     context.state.aborted = true;
     res.close();

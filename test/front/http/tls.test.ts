@@ -57,6 +57,19 @@ test('WSS on the same port', async () => {
   socket.destroy();
 });
 
+test('connections over the limit are closed before the handshake', async () => {
+  const small = await startTestFront({ tls: files, maxTcpConnections: 2 });
+  const { port } = new URL(small.url);
+  const open = await Promise.all(Array.from({ length: 5 }, () => new Promise<tls.TLSSocket | undefined>((resolve) => {
+    const socket = tls.connect({ host: '127.0.0.1', port: Number(port), ...trust() });
+    socket.once('secureConnect', () => { resolve(socket); });
+    socket.once('error', () => { resolve(undefined); });
+  })));
+  assert.equal(open.filter(Boolean).length, 2);
+  for (const socket of open) socket?.destroy();
+  await small.close();
+});
+
 test('a key that does not belong to the certificate is refused in one line that names the files', async () => {
   const keyFile = path.join(folder, 'other.pem');
   await writeFile(keyFile, generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }));

@@ -1,0 +1,56 @@
+// What the body of a reply holds is closed, however the reply ends.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { after, before, test } from 'node:test';
+import { sleep } from '../../../src/base/time.ts';
+import { stream } from '../../../src/front/http/reply.ts';
+import { route } from '../../../src/front/http/route.ts';
+import { serve, type TestHttp } from './server.ts';
+
+let server: TestHttp;
+const state = { opened: 0, closed: 0 };
+
+async function* chunks(): AsyncGenerator<string> {
+  state.opened += 1;
+  try {
+    for (let i = 0; i < 100; i += 1) yield await Promise.resolve('x'.repeat(100_000));
+  } finally {
+    state.closed += 1;
+  }
+}
+
+before(async () => {
+  const base = { tag: 't', summary: 's', responses: {}, auth: 'none', method: 'GET' } as const;
+  const reply = () => stream('text/plain', chunks());
+  server = await serve([
+    route({ ...base, path: '/stream', handler: reply }),
+    route({ ...base, path: '/late', timeoutMs: 30, handler: () => sleep(100).then(reply) }),
+  ]);
+});
+after(() => server.close());
+
+const closed = async (): Promise<void> => {
+  for (let i = 0; i < 200 && state.closed < state.opened; i += 1) await sleep(5);
+  assert.ok(state.opened > 0);
+  assert.equal(state.closed, state.opened);
+};
+
+test('a stream whose reader leaves is closed', async () => {
+  const reading = await new Promise<http.IncomingMessage>((resolve) => {
+    http.get(`${server.url}/stream`, resolve);
+  });
+  reading.destroy();
+  await closed();
+});
+
+test('a stream that only a HEAD asked for is closed', async () => {
+  assert.equal((await fetch(`${server.url}/stream`, { method: 'HEAD' })).status, 200);
+  await closed();
+});
+
+test('a stream that comes after the time of its handler is closed', async () => {
+  const before = state.opened;
+  assert.equal((await fetch(`${server.url}/late`)).status, 500);
+  for (let i = 0; i < 100 && state.opened === before; i += 1) await sleep(5);
+  await closed();
+});
