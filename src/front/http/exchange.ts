@@ -8,6 +8,7 @@ import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { peerOf } from './addresses.ts';
 import { checkContentType, parseJson } from './body.ts';
+import { copyOf } from './copy.ts';
 import { parseMultipart } from './multipart.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { ClientLimits, Refusal } from './client-limits.ts';
@@ -257,7 +258,7 @@ type Chunks = readonly Chunk[];
 
 async function parseBody(spec: NonNullable<Route['body']>, chunks: Chunks, contentType: string): Promise<unknown> {
   if (spec.kind === 'json' && spec.parse) return await spec.parse(chunks);
-  const bytes = Buffer.concat(chunks);
+  const bytes = await copyOf(chunks);
   return spec.kind === 'multipart' ? await parseMultipart(bytes, contentType) : parseJson(bytes);
 }
 

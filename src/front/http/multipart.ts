@@ -1,6 +1,7 @@
 // Reading multipart/form-data (RFC 7578, RFC 2046 section 5.1): one pass in slices, a bounded number of
 // parts, nothing but files copied.
 import { setImmediate as pause } from 'node:timers/promises';
+import { copyOf } from './copy.ts';
 import type { MultipartFile } from './route.ts';
 import { ValidationError } from './validate.ts';
 
@@ -53,7 +54,7 @@ export async function parseMultipart(
     const end = await delimiters.next(body - LINE_END.length);
     const header = parseHeader(bytes.toString('utf8', head, headEnd));
     if (header.name !== undefined)
-      fields.set(header.name, valueOf(header, bytes, body, Math.max(body, end)));
+      fields.set(header.name, await valueOf(header, bytes.subarray(body, Math.max(body, end))));
     at = end + LINE_END.length;
   }
 }
@@ -64,19 +65,14 @@ interface PartHeader {
   readonly contentType: string | undefined;
 }
 
-const valueOf = (
-  header: PartHeader,
-  bytes: Buffer,
-  start: number,
-  end: number,
-): MultipartFile | string =>
+const valueOf = async (header: PartHeader, content: Buffer): Promise<MultipartFile | string> =>
   header.fileName === undefined && header.contentType === undefined
-    ? bytes.toString('utf8', start, end)
+    ? content.toString('utf8')
     : {
         field: header.name ?? '',
         fileName: header.fileName ?? '',
         contentType: header.contentType ?? '',
-        bytes: new Uint8Array(bytes.subarray(start, end)), // memory of its own: the body is freed
+        bytes: await copyOf([content]), // memory of its own: the body is freed
       };
 
 /** Finds delimiters, and lets others have the thread from time to time. */

@@ -5,6 +5,7 @@ import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { copyOf } from '../../../src/front/http/copy.ts';
 import { parseMultipart } from '../../../src/front/http/multipart.ts';
 import type { MultipartFile } from '../../../src/front/http/route.ts';
 import { ValidationError } from '../../../src/front/http/validate.ts';
@@ -42,6 +43,33 @@ test('a file holds no more memory than its bytes', async () => {
   const file = await uploadOf(7, 1000);
   assert.equal(file.bytes.buffer.byteLength, 1000);
   assert.equal(file.bytes.byteOffset, 0);
+});
+
+/** How often others get the thread while `work` runs. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await work();
+  isOver = true;
+  return turns;
+}
+
+test('a large body is joined, and its file copied, a MiB at a time', async () => {
+  const chunks = Array.from({ length: 20 }, () => Buffer.alloc(MIB, 7));
+  const joined = await turnsDuring(async () => {
+    const bytes = await copyOf([...chunks, Buffer.alloc(5 * MIB, 8)]);
+    assert.equal(bytes.length, 25 * MIB);
+    assert.equal(bytes.indexOf(8), 20 * MIB);
+  });
+  assert.ok(joined >= 20, `${joined} turns in 25 MiB`);
+  // One turn for each MiB that is searched, one for each that is copied.
+  const parsed = await turnsDuring(() => uploadOf(7, 20 * MIB));
+  assert.ok(parsed >= 30, `${parsed} turns in 20 MiB`);
 });
 
 test('a body of many small parts is refused before they are parsed', async () => {

@@ -1,0 +1,26 @@
+// Copying large bodies a little at a time, so that others get their turn on the thread.
+import { setImmediate as pause } from 'node:timers/promises';
+
+/**
+ * Bytes that are copied before others get their turn. Memory that is new to the process costs 1 to 4 ms
+ * a MiB (page faults, measured): a body of 20 MB at once held the main thread for 80 ms.
+ */
+const SLICE_BYTES = 1024 * 1024;
+
+/** All bytes of `pieces`, one after another, in memory of their own. */
+export async function copyOf(pieces: readonly Uint8Array[]): Promise<Buffer<ArrayBuffer>> {
+  const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  let pausedAt = 0;
+  for (const piece of pieces) {
+    for (let from = 0; from < piece.length; from += SLICE_BYTES) {
+      const slice = piece.subarray(from, from + SLICE_BYTES);
+      bytes.set(slice, at);
+      at += slice.length;
+      if (at - pausedAt < SLICE_BYTES || at === bytes.length) continue;
+      pausedAt = at;
+      await pause();
+    }
+  }
+  return bytes;
+}
