@@ -18,7 +18,9 @@ export interface PathHost {
 
 /** What became of a STUN message that was meant for this peer. `repeated`: answered, and otherwise without effect. */
 export type StunVerdict =
-  | 'taken' | 'repeated' | 'stun_integrity' | 'stun_replayed' | 'stun_unknown_user' | 'unknown_source' | 'other';
+  | 'taken' | 'repeated'
+  | 'stun_integrity' | 'stun_replayed' | 'stun_unknown_user' | 'unknown_source'
+  | 'rate_limited' | 'other';
 
 interface Check { readonly id: string; readonly nomination: number }
 
@@ -114,6 +116,7 @@ export class IcePaths {
     const key = `${address}:${port}`;
     const use = this.#memory.use(transactionId(data).toString('latin1'), key, (seen) => this.#isProven(seen, nowMs));
     if (use === 'replayed') return 'stun_replayed';
+    if (use === 'exhausted') return 'rate_limited';
     const path = this.#paths.find((known) => known.key === key) ?? this.#learn(key, address, port, nowMs);
     path.received += data.length;
     const response = bindingSuccess(data, address, port, this.password);
