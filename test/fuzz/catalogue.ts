@@ -21,11 +21,12 @@ const native = (name: string): CatalogueEntry => ({ name, kind: 'native', share:
 export const CATALOGUE: readonly CatalogueEntry[] = [
   js('stun', 0.5),
   js('dtls'),
+  js('peer'),
   js('sctp', 0.5),
   js('srtp'),
   js('sdp'),
   js('wire', 0.5),
-  js('multipart'),
+  js('multipart', 0.5),
   js('http', 0.5),
   js('audio-body', 0.5),
   js('wav', 0.5),

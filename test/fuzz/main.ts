@@ -132,6 +132,7 @@ async function fuzz(entry: CatalogueEntry): Promise<boolean> {
     `-rss_limit_mb=${MEMORY_LIMIT_MB}`,
     '-print_final_stats=1',
     '-reload=0',
+    '-keep_seed=1', // decoders in WebAssembly and C have no counters: their inputs would be thrown away
   ]);
   const found = readdirSync(regressions).filter((file) => !before.has(file));
   for (const folder of [kept, regressions]) if (readdirSync(folder).length === 0) rmdirSync(folder);
@@ -171,7 +172,9 @@ async function keep(entry: CatalogueEntry): Promise<void> {
   ]);
   console.log(
     `${name.padEnd(16)} ${
-      isFine ? `${readdirSync(kept).length - before} inputs kept` : `could not be merged:\n${output.slice(-2000)}`
+      isFine
+        ? `${readdirSync(kept).length - before} inputs kept`
+        : `could not be merged:\n${output.slice(-2000)}`
     }`,
   );
 }
