@@ -91,12 +91,13 @@ test('only base/time.ts touches clocks, only config.ts and main.ts read the envi
   assert.deepEqual(wrong, []);
 });
 
-test('every timer is guarded: an exception in one would end the process, or a worker with all its sessions', () => {
+test('every timer and every receiver of messages is guarded: an exception in one would end the process, or a worker with all its sessions', () => {
   const wrong: string[] = [];
   for (const file of files) {
     if (file.startsWith('base/')) continue;
     const text = readFileSync(path.join(src, file), 'utf8').replaceAll(/\/\/.*$/gm, '').replaceAll(/\/\*[\s\S]*?\*\//g, '');
     if (/\bset(Timeout|Interval|Immediate)\(/.test(text)) wrong.push(`src/${file}: use every, after or soon of base/guard.ts`);
+    if (/\.on\('message', (?!guarded\()/.test(text)) wrong.push(`src/${file}: what receives messages is guarded (base/guard.ts)`);
   }
   assert.deepEqual(wrong, []);
 });

@@ -1,6 +1,7 @@
 // A STUN server of a few lines, for the default ICE list: a client that gathers candidates gets its answer at once, instead of waiting for a server that is not there.
-import { createSocket } from 'node:dgram';
+import { createSocket, type RemoteInfo } from 'node:dgram';
 import net from 'node:net';
+import { guarded } from '../base/guard.ts';
 import type { Logger } from '../base/log.ts';
 import { monotonicMs } from '../base/time.ts';
 import { AddressBudget } from './address-budget.ts';
@@ -30,14 +31,14 @@ export async function startStunServer(
   const onSent = (error: Error | null): void => { if (error !== null) count('send_failed'); };
   for (const candidate of [port, 0]) {
     const socket = createSocket({ type: net.isIPv6(host) ? 'udp6' : 'udp4' });
-    socket.on('message', (message, { address, port: from }) => {
+    socket.on('message', guarded('a STUN request', (message: Buffer, { address, port: from }: RemoteInfo) => {
       // node:dgram throws when asked to send to port 0, and anybody may claim to come from there.
       const answer = from === 0 ? undefined : bindingResponse(message, address, from);
       if (answer === undefined) { count('not_stun'); return; }
       if (!budget.take(address, monotonicMs())) { count('rate_limited'); return; }
       count('answered');
       socket.send(answer, from, address, onSent);
-    });
+    }));
     try {
       await new Promise<void>((resolve, reject) => {
         socket.once('error', reject);

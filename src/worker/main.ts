@@ -1,7 +1,7 @@
 // A worker thread: pins itself to its core, loads the model, opens its UDP port, then serves the front's messages.
 import os from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { every, reportDefectsTo } from '../base/guard.ts';
+import { every, guarded, reportDefectsTo } from '../base/guard.ts';
 import { toWireError } from '../base/errors.ts';
 import { HEARTBEAT_MS, beatHeart } from '../link/heartbeat.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
@@ -147,7 +147,7 @@ function receive(message: ToWorker, isFaceLoaded = false): void {
   }
 }
 
-parentPort!.on('message', (message: ToWorker) => { receive(message); });
+parentPort!.on('message', guarded('a message of the front', (message: ToWorker) => { receive(message); }));
 
 every(REPORT_MS, 'the report of load', () => { beat.report(); });
 every(HEARTBEAT_MS, 'the sign of life', () => { beatHeart(birth.heartbeat); });

@@ -1,7 +1,7 @@
 // The uWebSockets.js application: binds the port, hands requests to the exchange and upgrades to the socket routes, and closes in order.
 import { App, SSLApp, us_listen_socket_close, us_socket_local_port, type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
-import { ServiceError } from '../../base/errors.ts';
 import { guarded } from '../../base/guard.ts';
+import { ServiceError } from '../../base/errors.ts';
 import { sleep } from '../../base/time.ts';
 import { peerOf } from './addresses.ts';
 import type { ClientLimits } from './client-limits.ts';
@@ -53,12 +53,12 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const upgraded = (): void => { http -= 1; };
   const create = (): TemplatedApp => {
     const app = createApp(tls);
-    app.filter((res, change) => {
+    app.filter(guarded('the admission of a connection', (res: HttpResponse, change: unknown) => {
       http += Number(change);
       if (Number(change) < 0) return;
       const total = http + sockets.connections;
       if (options.admit?.() === false || !hasRoom(maxConnections, exchange.limits, total, res)) res.close();
-    });
+    }));
     app.ws('/*', sockets.behavior((...refused) => refuseUpgrade(exchange, ...refused), upgraded));
     app.any('/*', (res, req) => {
       if (req.getMethod() === 'options') answerPreflight(exchange, res, req);

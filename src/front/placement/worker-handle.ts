@@ -1,6 +1,6 @@
 // One worker thread as the front sees it: born, ready, heard from, gone; and the sessions that are on it.
 import { MessageChannel, Worker } from 'node:worker_threads';
-import { after, every } from '../../base/guard.ts';
+import { after, every, guarded } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import { createHeartbeat, readHeart } from '../../link/heartbeat.ts';
@@ -63,7 +63,7 @@ export class WorkerHandle implements WorkerView {
     const workerData: WorkerBirth = { ...birth, heartbeat: this.heartbeat, mouths: link === null ? null : link.port1 };
     this.thread = new Worker(new URL('../../worker/main.ts', import.meta.url), { workerData, transferList: link === null ? [] : [link.port1], execArgv, name: `worker-${birth.index}` });
     const mouthsGone = wav2lip === null || link === null ? Promise.resolve() : this.startMouths({ ...wav2lip, face: birth.calibrationFace, port: link.port2 }, execArgv);
-    this.thread.on('message', (message: FromWorker) => { this.receive(message); });
+    this.thread.on('message', guarded('a message of a worker', (message: FromWorker) => { this.receive(message); }));
     this.thread.on('error', (error) => {
       if (!this.isReady) this.ending = 'start_failed';
       this.failure = error instanceof Error ? error.message : String(error);
@@ -123,7 +123,7 @@ export class WorkerHandle implements WorkerView {
   private leave(): void {
     clearInterval(this.watchdog);
     this.isReady = false;
-    for (const [sessionId, sink] of this.sinks) sink.receive({ type: 'ended', sessionId, reason: 'worker_lost' });
+    for (const [sessionId, sink] of this.sinks) guarded('the end of a session', () => { sink.receive({ type: 'ended', sessionId, reason: 'worker_lost' }); })();
     this.sinks.clear();
   }
 

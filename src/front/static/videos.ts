@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
-import { every } from '../../base/guard.ts';
+import { every, guarded } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
@@ -232,10 +232,10 @@ export class StaticVideoService implements StaticVideos {
     const { port1, port2 } = new MessageChannel();
     const publisher = await this.#files.publisher(id, frames);
     const trouble = new AbortController();
-    port1.on('message', (piece: RenderedPiece) => {
+    port1.on('message', guarded('a piece of a video', (piece: RenderedPiece) => {
       turn.pass();
       this.#store(id, publisher, piece).then(() => turn.take()).then(() => { port1.postMessage('stored'); }, (error: unknown) => { trouble.abort(error); });
-    });
+    }));
     const task: RenderTask = {
       audio: { bytes, format: order.audioFormat, rate: order.sampleRate, channels: order.channelCount },
       face, emotion: EMOTIONS.indexOf(order.emotion as never), startFrame: order.startFrame, seed: seedOf(id), frames, mp4File: this.#files.mp4Draft(id), port: port2,

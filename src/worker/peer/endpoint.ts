@@ -1,7 +1,8 @@
 // The UDP socket that all peers of a thread share: who a datagram is for, and what is not let in.
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { guarded } from '../../base/guard.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { Counter } from '../../metrics/catalogue.ts';
 import type { Sheet } from '../../metrics/sheet.ts';
@@ -129,7 +130,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
       this.#rejectedCounters = Object.fromEntries(REJECT_REASONS.map((reason) => [reason, sheet.counter('mouthpiece_datagrams_rejected_total', { reason })])) as Record<RejectReason, Counter>;
     }
     try { socket.setSendBufferSize(SOCKET_BUFFER_BYTES); socket.setRecvBufferSize(SOCKET_BUFFER_BYTES); } catch { /* the system's limit is smaller: it has set its own maximum */ }
-    socket.on('message', (data, { address, port }) => { this.#onDatagram(data, address, port); });
+    socket.on('message', guarded('a datagram', (data: Buffer, { address, port }: RemoteInfo) => { this.#onDatagram(data, address, port); }));
     socket.on('error', () => { this.#countUnsent('refused'); }); // unheard, it would end the worker
   }
 

@@ -1,5 +1,6 @@
 // A media worker's end of its inference thread: onnxruntime-node runs a network on the thread that asks, however long it takes, so another one asks.
 import type { MessagePort } from 'node:worker_threads';
+import { guarded } from '../../base/guard.ts';
 import { FPS } from '../../media/timeline.ts';
 import type { FromMouths, ToMouths, Wanted } from './messages.ts';
 import { Wav2LipRefused } from './network.ts';
@@ -25,15 +26,15 @@ export class Mouths {
   private constructor(port: MessagePort, costPerSession: number) {
     this.port = port;
     this.costPerSession = costPerSession;
-    port.on('message', (message: Exclude<FromMouths, { type: 'ready' | 'refused' }>) => {
+    port.on('message', guarded('an answer of the inference thread', (message: Exclude<FromMouths, { type: 'ready' | 'refused' }>) => {
       const listener = this.listeners.get(message.id);
       if (message.type === 'opened') listener?.opened(message);
       else if (message.type === 'made') listener?.made(message.slot, message.tookMs);
       else listener?.failed(message.why);
-    });
+    }));
     port.once('close', () => {
       this.isGone = true;
-      for (const listener of [...this.listeners.values()]) listener.failed(GONE);
+      for (const listener of [...this.listeners.values()]) guarded('the end of the inference thread', () => { listener.failed(GONE); })();
     });
   }
 

@@ -4,6 +4,7 @@
 // Instead the port between the two closes, and the thread ends when there is nothing left to do.
 import os from 'node:os';
 import { workerData } from 'node:worker_threads';
+import { guarded } from '../../base/guard.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { FRAME_MS } from '../../media/timeline.ts';
 import { native } from '../../native/addon.ts';
@@ -55,13 +56,13 @@ async function hear({ id, isNew, pcm, wanted }: ToMouths & { readonly type: 'hea
 try {
   const { network, msPerFrame } = await load();
   let last: Promise<void> = Promise.resolve();
-  birth.port.on('message', (message: ToMouths) => {
+  birth.port.on('message', guarded('a message to the inference thread', (message: ToMouths) => {
     last = last.then(async () => {
       if (message.type === 'open') open(message, network);
       else if (message.type === 'hear') await hear(message, msPerFrame);
       else seats.delete(message.id);
     }).catch((error: unknown) => { post({ type: 'failed', id: message.id, why: error instanceof Error ? error.message : String(error) }); });
-  });
+  }));
   birth.port.on('close', () => { seats.clear(); });
   post({ type: 'ready', msPerFrame, threads: birth.threads });
 } catch (error) {

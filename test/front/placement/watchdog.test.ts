@@ -74,6 +74,7 @@ test('in earnest: a stall of the main thread ends no worker, a worker that hangs
     const ends: string[] = [];
     void first.gone.then((end) => { ends.push(end); });
     let told = 0;
+    first.sinks.set('bad', { receive: () => { throw new Error('a defect of one session takes no other along'); } });
     first.sinks.set('s', { receive: (message) => { if (message.type === 'ended' && message.reason === 'worker_lost') told += 1; } });
     session.on('NodeWorker.attachedToWorker', ({ params }) => {
       const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: 'for (;;);' } });
