@@ -7,12 +7,14 @@ import { autoRoutes } from '../../src/front/api/auto.ts';
 import { composeRoutes } from '../../src/front/api/compose.ts';
 import { checkContentType, parseJson } from '../../src/front/http/body.ts';
 import { fileHeaders, type FileSource } from '../../src/front/http/file.ts';
+import { json } from '../../src/front/http/reply.ts';
 import type { Route } from '../../src/front/http/route.ts';
 import { Router } from '../../src/front/http/router.ts';
 import { check, ValidationError } from '../../src/front/http/validate.ts';
 import { parseClientMessage } from '../../src/front/sessions/wire.ts';
 import { inspectAudio } from '../../src/jobs/static/audio/open.ts';
 import { shortestMs } from '../harness/machine.ts';
+import { serve } from './http/server.ts';
 
 const SIZE = 64 * 1024;
 const LIMIT_MS = 5;
@@ -213,5 +215,31 @@ test('WAV files that are looked at on the main thread', async () => {
       tookMs = Math.min(tookMs, performance.now() - startMs);
     }
     assert.ok(tookMs < LIMIT_MS, `${name}: ${tookMs.toFixed(1)} ms for ${bytes.length} bytes`);
+  }
+});
+
+test('a query of a hundred thousand parameters never gets here', async () => {
+  const path = '/echo';
+  const echo = {
+    method: 'GET',
+    path,
+    auth: 'none',
+    tag: '',
+    summary: '',
+    responses: {},
+    handler: () => json({}),
+  };
+  const http = await serve([echo as unknown as Route]);
+  try {
+    assert.equal((await fetch(`${http.url}${path}?${'a=1&'.repeat(500)}`)).status, 200);
+    const query = Array.from({ length: 100_000 }, (_unused, index) => `a${index}=1`).join('&');
+    const status = await fetch(`${http.url}${path}?${query}`).then(
+      (reply) => reply.status,
+      () => 'closed',
+    );
+    assert.ok(status === 431 || status === 'closed', `it was answered with ${status}`);
+    assert.equal(http.requests.length, 1);
+  } finally {
+    await http.close();
   }
 });
