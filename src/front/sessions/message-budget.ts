@@ -1,5 +1,6 @@
 // How much of the main thread the messages of one socket, and of all sockets together, may take.
 import { TokenBucket } from '../../base/token-bucket.ts';
+import { MAX_TEXT_BYTES } from './wire.ts';
 
 /**
  * One unit is about a microsecond of the main thread. Measured: a two-byte message costs 0.6 us in uWebSockets.js before our code
@@ -7,7 +8,9 @@ import { TokenBucket } from '../../base/token-bucket.ts';
  */
 const BINARY_BYTES_PER_UNIT = 2048;
 const TEXT_BYTES_PER_UNIT = 16;
-export const costOf = (bytes: number, isBinary: boolean): number => 1 + bytes / (isBinary ? BINARY_BYTES_PER_UNIT : TEXT_BYTES_PER_UNIT);
+/** Text that is too long to be looked at costs as little as bytes. */
+export const costOf = (bytes: number, isBinary: boolean): number =>
+  1 + bytes / (isBinary || bytes > MAX_TEXT_BYTES ? BINARY_BYTES_PER_UNIT : TEXT_BYTES_PER_UNIT);
 
 /**
  * One socket. Sustained: four times what pieces of 1 ms in real time take. At once: ten minutes of speech (the whole backlog) in

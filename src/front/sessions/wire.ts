@@ -15,7 +15,7 @@ export type ClientMessage =
 const PLAY_IMMEDIATE = 'PLAY_IMMEDIATE';
 const MAX_PING_BYTES = 256;
 /** JSON writes a line break of SDP in four bytes instead of two. */
-const MAX_TEXT_BYTES = 2 * MAX_OFFER_CHARS;
+export const MAX_TEXT_BYTES = 2 * MAX_OFFER_CHARS;
 /** Commas and brackets in the message of an offer: it has two fields, and clients add a few of their own. */
 const MAX_OFFER_MARKS = 1000;
 const ignored: ClientMessage = { kind: 'ignored' };

@@ -61,6 +61,14 @@ test('text costs by its length: a flood of long JSON is soon over', () => {
   assert.ok(sender.taken < 5, `${sender.taken} taken`);
 });
 
+test('an offer of any length reaches whoever says that it is too long', () => {
+  for (const bytes of [10_000, 131_072, 131_073, 1 << 20]) {
+    const sender = join(new SharedBudget(0));
+    send(sender, 2, bytes, 0, false);
+    assert.equal(sender.taken, 2, `${bytes} bytes`);
+  }
+});
+
 test('a socket that is a little over its rate loses the excess and stays open', () => {
   const sender = join(new SharedBudget(0));
   for (let nowMs = 0; nowMs < 60_000; nowMs += 10) send(sender, 45, 2, nowMs);
