@@ -28,7 +28,9 @@ void declared(Work work) {
 }
 
 void demand(bool condition) {
-  if (!condition) std::abort();
+  if (!condition) {
+    std::abort();
+  }
 }
 
 void decode(Input& input) {
@@ -39,7 +41,8 @@ void decode(Input& input) {
     while (!input.empty()) {
       const auto kind = input.take<uint8_t>();
       const auto packet = input.bytes(input.take<uint8_t>());
-      std::vector<int16_t> out(kind & 4 ? LONGEST_PACKET_SAMPLES * 6 : input.take<uint16_t>() % 4000);
+      std::vector<int16_t> out(kind & 4 ? LONGEST_PACKET_SAMPLES * 6
+                                        : input.take<uint16_t>() % 4000);
       declared([&] {
         const size_t samples = kind % 4 == 0   ? decoder.conceal(out)
                                : kind % 4 == 1 ? decoder.recover(packet, out)
@@ -59,7 +62,9 @@ void encode(Input& input) {
       encoder.set_bitrate(input.take<int32_t>());
       encoder.set_packet_loss(input.take<int8_t>());
       std::vector<int16_t> pcm(input.take<uint8_t>() % 2 ? 320 : input.take<uint16_t>() % 3000);
-      for (size_t i = 0; i < pcm.size() && i < 64; i++) pcm[i] = input.take<int16_t>();
+      for (size_t i = 0; i < pcm.size() && i < 64; i++) {
+        pcm[i] = input.take<int16_t>();
+      }
       std::vector<uint8_t> out(input.take<uint16_t>() % 1500);
       declared([&] { demand(encoder.encode(pcm, out) <= out.size()); });
     }
@@ -73,11 +78,15 @@ void resample(Input& input) {
     Resampler resampler(from, to, channels, ResamplerQuality(input.take<uint8_t>() % 3));
     while (!input.empty()) {
       std::vector<int16_t> in(input.take<uint16_t>() % 2000);
-      for (size_t i = 0; i < in.size() && i < 64; i++) in[i] = input.take<int16_t>();
+      for (size_t i = 0; i < in.size() && i < 64; i++) {
+        in[i] = input.take<int16_t>();
+      }
       const size_t most = resampler.max_output(in.size() / size_t(channels)) * size_t(channels);
       std::vector<int16_t> out(input.take<uint8_t>() == 0 ? most / 2 : most);
       declared([&] { demand(resampler.process(in, out) * size_t(channels) <= out.size()); });
-      if (input.take<uint8_t>() == 0) resampler.reset();
+      if (input.take<uint8_t>() == 0) {
+        resampler.reset();
+      }
     }
   });
 }
@@ -86,11 +95,17 @@ void hear(Input& input) {
   MelFrontEnd front;
   while (!input.empty()) {
     std::vector<int16_t> pcm(3 + input.take<uint16_t>() % (MEL_MAX_STEP_SAMPLES - 2));
-    for (size_t i = 0; i < pcm.size() && !input.empty(); i++) pcm[i] = input.take<int16_t>();
+    for (size_t i = 0; i < pcm.size() && !input.empty(); i++) {
+      pcm[i] = input.take<int16_t>();
+    }
     std::vector<float> out(MEL_FRAMES_PER_STEP * MEL_BANDS);
     front.step(pcm.data(), pcm.size(), out.data());
-    for (const float value : out) demand(std::isfinite(value));
-    if (pcm[0] == 7) front.reset();
+    for (const float value : out) {
+      demand(std::isfinite(value));
+    }
+    if (pcm[0] == 7) {
+      front.reset();
+    }
   }
 }
 
@@ -99,10 +114,17 @@ void hear(Input& input) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input input(data, size);
   switch (input.take<uint8_t>() % 4) {
-    case 0: decode(input); break;
-    case 1: encode(input); break;
-    case 2: resample(input); break;
-    default: hear(input);
+    case 0:
+      decode(input);
+      break;
+    case 1:
+      encode(input);
+      break;
+    case 2:
+      resample(input);
+      break;
+    default:
+      hear(input);
   }
   return 0;
 }

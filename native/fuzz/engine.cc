@@ -1,5 +1,5 @@
-// libFuzzer for JavaScript: a Node addon through which libFuzzer calls a function with inputs and reads
-// the counters of instrumented modules.
+// libFuzzer for JavaScript: a Node addon through which libFuzzer calls a function with inputs and
+// reads the counters of instrumented modules.
 #include <node_api.h>
 
 #include <chrono>
@@ -12,7 +12,8 @@
 #include <thread>
 #include <vector>
 
-extern "C" int LLVMFuzzerRunDriver(int* argc, char*** argv, int (*callback)(const uint8_t*, size_t));
+extern "C" int LLVMFuzzerRunDriver(int* argc, char*** argv,
+                                   int (*callback)(const uint8_t*, size_t));
 extern "C" void __sanitizer_cov_8bit_counters_init(uint8_t* begin, uint8_t* end);
 extern "C" void __sanitizer_cov_pcs_init(const uintptr_t* begin, const uintptr_t* end);
 
@@ -45,16 +46,19 @@ bool call(napi_env env, napi_value function, const Unit& unit) {
   napi_open_handle_scope(env, &scope);
   void* copy;
   napi_value buffer, global, result;
-  const bool is_fine = napi_create_buffer_copy(env, unit.size, unit.data, &copy, &buffer) == napi_ok &&
-                       napi_get_global(env, &global) == napi_ok &&
-                       napi_call_function(env, global, function, 1, &buffer, &result) == napi_ok;
+  const bool is_fine =
+      napi_create_buffer_copy(env, unit.size, unit.data, &copy, &buffer) == napi_ok &&
+      napi_get_global(env, &global) == napi_ok &&
+      napi_call_function(env, global, function, 1, &buffer, &result) == napi_ok;
   napi_close_handle_scope(env, scope);
   return is_fine;
 }
 
 /** On the main thread: JavaScript has told already what was wrong. */
 int run_here(const uint8_t* data, size_t size) {
-  if (!call(env_, function_, {data, size})) fail("the target threw");
+  if (!call(env_, function_, {data, size})) {
+    fail("the target threw");
+  }
   return 0;
 }
 
@@ -63,10 +67,15 @@ int run_remotely(const uint8_t* data, size_t size) {
   Unit unit{data, size};
   std::unique_lock lock(mutex_);
   outcome_ = Outcome::pending;
-  if (napi_call_threadsafe_function(remote_, &unit, napi_tsfn_blocking) != napi_ok)
+  if (napi_call_threadsafe_function(remote_, &unit, napi_tsfn_blocking) != napi_ok) {
     fail("the event loop has ended");
-  if (!done_.wait_for(lock, HANG, [] { return outcome_ != Outcome::pending; })) fail("the target hangs");
-  if (outcome_ == Outcome::failed) fail("the target threw");
+  }
+  if (!done_.wait_for(lock, HANG, [] { return outcome_ != Outcome::pending; })) {
+    fail("the target hangs");
+  }
+  if (outcome_ == Outcome::failed) {
+    fail("the target threw");
+  }
   return 0;
 }
 
@@ -77,10 +86,13 @@ void settle(Outcome outcome) {
 }
 
 void call_remote(napi_env env, napi_value function, void*, void* data) {
-  if (env == nullptr || !call(env, function, *static_cast<Unit*>(data))) settle(Outcome::failed);
+  if (env == nullptr || !call(env, function, *static_cast<Unit*>(data))) {
+    settle(Outcome::failed);
+  }
 }
 
-/** libFuzzer leaves by exit(), whose destructors would pull the ground from under Node's other threads.
+/** libFuzzer leaves by exit(), whose destructors would pull the ground from under Node's other
+ * threads.
  */
 void leave(int status, void*) {
   std::fflush(nullptr);
@@ -89,7 +101,9 @@ void leave(int status, void*) {
 
 void drive(int (*callback)(const uint8_t*, size_t)) {
   std::vector<char*> argv;
-  for (auto& argument : arguments_) argv.push_back(argument.data());
+  for (auto& argument : arguments_) {
+    argv.push_back(argument.data());
+  }
   argv.push_back(nullptr);
   int argc = int(arguments_.size());
   char** pointer = argv.data();
@@ -98,8 +112,8 @@ void drive(int (*callback)(const uint8_t*, size_t)) {
   std::exit(0);
 }
 
-/** start(target, arguments, isAsync): the first argument is the command by which libFuzzer can start
- * this process again. */
+/** start(target, arguments, isAsync): the first argument is the command by which libFuzzer can
+ * start this process again. */
 napi_value start(napi_env env, napi_callback_info info) {
   size_t count = 3;
   napi_value given[3];
@@ -142,8 +156,8 @@ napi_value done(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-/** counters(count): a Uint8Array that libFuzzer reads after each input; one element an edge. Lives as
- * long as the process. */
+/** counters(count): a Uint8Array that libFuzzer reads after each input; one element an edge. Lives
+ * as long as the process. */
 napi_value counters(napi_env env, napi_callback_info info) {
   size_t argc = 1;
   napi_value given, memory, array;
@@ -153,7 +167,9 @@ napi_value counters(napi_env env, napi_callback_info info) {
   auto* bytes = static_cast<uint8_t*>(std::calloc(count, 1));
   auto* places = static_cast<uintptr_t*>(
       std::calloc(2 * size_t(count), sizeof(uintptr_t)));  // (address, flags) of each
-  for (uint32_t i = 0; i < count; ++i) places[2 * i] = reinterpret_cast<uintptr_t>(bytes + i);
+  for (uint32_t i = 0; i < count; ++i) {
+    places[2 * i] = reinterpret_cast<uintptr_t>(bytes + i);
+  }
   __sanitizer_cov_8bit_counters_init(bytes, bytes + count);
   __sanitizer_cov_pcs_init(places, places + 2 * size_t(count));
   napi_create_external_arraybuffer(env, bytes, count, nullptr, nullptr, &memory);

@@ -15,8 +15,8 @@ using mouthpiece::fuzzing::Input;
 
 namespace {
 
-/** A count, changes of seven bytes (a place in the file, four bytes for it), then, as long as there is
- * input, articulations to draw. */
+/** A count, changes of seven bytes (a place in the file, four bytes for it), then, as long as there
+ * is input, articulations to draw. */
 constexpr int MAX_CHANGES = 16, MAX_FRAMES = 3;
 
 /** A byte each, and one value that stands for what is no number. */

@@ -1,5 +1,5 @@
-// The repeater rewrites headers of an H.264 stream bit by bit: whatever the stream, it stays within its
-// memory. And the encoders at odd sizes.
+// The repeater rewrites headers of an H.264 stream bit by bit: whatever the stream, it stays within
+// its memory. And the encoders at odd sizes.
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -15,7 +15,9 @@ using mouthpiece::fuzzing::Input;
 namespace {
 
 void demand(bool condition) {
-  if (!condition) std::abort();
+  if (!condition) {
+    std::abort();
+  }
 }
 
 void repeat(Input& input) {
@@ -26,7 +28,9 @@ void repeat(Input& input) {
     std::vector<uint8_t> out(frame.begin(), frame.end());
     out.resize(frame.size() + kind / 4);
     repeater.pass(out, frame.size(), (kind & 1) != 0);
-    if ((kind & 2) != 0) demand(repeater.repeat().size() < 1 << 16);
+    if ((kind & 2) != 0) {
+      demand(repeater.repeat().size() < 1 << 16);
+    }
   }
 }
 
@@ -46,7 +50,9 @@ void encode(Input& input) {
       std::vector<uint8_t> dirty((kind & 2) != 0 ? macroblocks(width, height) : 0,
                                  input.take<uint8_t>() & 1);
       std::vector<uint8_t> out((kind & 4) != 0 ? input.take<uint16_t>() : 1 << 16);
-      if ((kind & 8) != 0) encoder->set_bitrate(input.take<uint16_t>());
+      if ((kind & 8) != 0) {
+        encoder->set_bitrate(input.take<uint16_t>());
+      }
       try {
         demand(encoder->encode(picture, out, (input.take<uint8_t>() & 1) != 0, dirty).bytes <=
                out.size());
@@ -63,9 +69,10 @@ void encode(Input& input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input input(data, size);
-  if (input.take<uint8_t>() % 2 == 0)
+  if (input.take<uint8_t>() % 2 == 0) {
     repeat(input);
-  else
+  } else {
     encode(input);
+  }
   return 0;
 }

@@ -15,13 +15,16 @@ void abuse_opus(Random& random) {
   const int rates[] = {8000, 12000, 16000, 24000, 48000};
   for (int round = 0; round < 40; round++) {
     const int rate = rates[random.between(0, 4)], channels = random.between(1, 2);
-    OpusEncoding encoder({rate, channels, random.between(6000, 128000), random.between(0, 10), random.between(0, 1) == 1});
+    OpusEncoding encoder({rate, channels, random.between(6000, 128000), random.between(0, 10),
+                          random.between(0, 1) == 1});
     OpusDecoding decoder(rate, channels);
     const int tenths[] = {25, 50, 100, 200, 400, 600};
     for (int i = 0; i < 12; i++) {
       const size_t samples = size_t(rate * tenths[random.between(0, 5)] / 10000);
       auto pcm = testing::exactly<int16_t>(samples * size_t(channels));
-      for (auto& value : pcm) value = int16_t(random.between(-9000, 9000));
+      for (auto& value : pcm) {
+        value = int16_t(random.between(-9000, 9000));
+      }
       auto packet = testing::exactly<uint8_t>(1500);
       encoder.set_packet_loss(random.between(0, 100));
       packet.resize(encoder.encode(pcm, packet));
@@ -31,10 +34,13 @@ void abuse_opus(Random& random) {
       CHECK(decoder.conceal(out) == samples);
       // Corrupt: flipped bytes, cut short, or noise altogether.
       for (int k = 0; k < 6; k++) {
-        auto bad = random.between(0, 2) == 0 ? random.bytes(size_t(random.between(1, 400))) : packet;
+        auto bad =
+            random.between(0, 2) == 0 ? random.bytes(size_t(random.between(1, 400))) : packet;
         bad.resize(size_t(random.between(1, int(bad.size()))));
         bad.shrink_to_fit();
-        for (int flips = random.between(0, 5); flips > 0; flips--) bad[size_t(random.between(0, int(bad.size()) - 1))] = uint8_t(random.between(0, 255));
+        for (int flips = random.between(0, 5); flips > 0; flips--) {
+          bad[size_t(random.between(0, int(bad.size()) - 1))] = uint8_t(random.between(0, 255));
+        }
         auto room = testing::exactly<int16_t>(size_t(random.between(1, 6000) * channels));
         try {
           CHECK(decoder.decode(bad, room) * size_t(channels) <= room.size());
@@ -57,14 +63,18 @@ void abuse_opus(Random& random) {
 void abuse_resampler(Random& random) {
   for (int round = 0; round < 60; round++) {
     const int rates[] = {8000, 11025, 16000, 22050, 24000, 44100, 48000, 96000};
-    const int from = round % 3 ? rates[random.between(0, 7)] : random.between(8000, 96000), to = round % 3 ? rates[random.between(0, 7)] : random.between(8000, 96000);
+    const int from = round % 3 ? rates[random.between(0, 7)] : random.between(8000, 96000),
+              to = round % 3 ? rates[random.between(0, 7)] : random.between(8000, 96000);
     const int channels = random.between(1, 3);
     Resampler resampler(from, to, channels, ResamplerQuality(random.between(0, 2)));
     size_t in = 0, out = 0;
     for (int i = 0; i < 30; i++) {
-      const size_t samples = size_t(random.between(0, 3) ? random.between(0, 700) : random.between(0, 5000));
+      const size_t samples =
+          size_t(random.between(0, 3) ? random.between(0, 700) : random.between(0, 5000));
       auto input = testing::exactly<int16_t>(samples * size_t(channels));
-      for (auto& value : input) value = int16_t(random.between(0, 1) ? 32767 : -32768);
+      for (auto& value : input) {
+        value = int16_t(random.between(0, 1) ? 32767 : -32768);
+      }
       auto output = testing::exactly<int16_t>(resampler.max_output(samples) * size_t(channels));
       out += resampler.process(input, output);
       in += samples;
@@ -84,7 +94,9 @@ void check_dc() {
   const std::vector<int16_t> input(4410, 10000);
   std::vector<int16_t> output(4800);
   const size_t count = resampler.process(input, output);
-  for (size_t i = 200; i < count; i++) CHECK(std::abs(output[i] - 10000) <= 1);
+  for (size_t i = 200; i < count; i++) {
+    CHECK(std::abs(output[i] - 10000) <= 1);
+  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Face assets made up for tests: noise for pictures, landmarks that are plausible where they matter.
+// Face assets made up for tests: noise for pictures, landmarks that are plausible where they
+// matter.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -28,7 +29,9 @@ class Writer {
   std::vector<uint8_t> finish(int width, int height) const {
     const auto align = [](size_t at) { return (at + 63) / 64 * 64; };
     std::vector<uint8_t> out(align(64 + 32 * names_.size()));
-    const auto put = [&](size_t at, uint32_t value, size_t size) { std::memcpy(out.data() + at, &value, size); };
+    const auto put = [&](size_t at, uint32_t value, size_t size) {
+      std::memcpy(out.data() + at, &value, size);
+    };
     for (size_t i = 0; i < names_.size(); i++) {
       const size_t at = out.size(), entry = 64 + 32 * i;
       std::memcpy(out.data() + entry, names_[i].data(), names_[i].size());
@@ -61,7 +64,8 @@ inline std::vector<uint8_t> patch(Random& random, int x, int y, int width, int h
   return out;
 }
 
-/** A face of noise whose landmarks are plausible where they matter; `wild` moves each by up to that many pixels. */
+/** A face of noise whose landmarks are plausible where they matter; `wild` moves each by up to that
+ * many pixels. */
 inline std::vector<uint8_t> make_asset(Random& random, int wild) {
   std::vector<float> points(face::LANDMARKS * 3);
   const auto put = [&](int index, float x, float y) {
@@ -69,9 +73,13 @@ inline std::vector<uint8_t> make_asset(Random& random, int wild) {
     points[size_t(index) * 3 + 1] = y + float(random.between(-wild, wild));
     points[size_t(index) * 3 + 2] = float(random.between(-40, 0));
   };
-  for (int i = 0; i < int(face::LANDMARKS); i++) put(i, 128, 140);
-  const int upper_inner[] = {78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308}, lower_inner[] = {78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308};
-  const int upper_outer[] = {61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291}, lower_outer[] = {61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291};
+  for (int i = 0; i < int(face::LANDMARKS); i++) {
+    put(i, 128, 140);
+  }
+  const int upper_inner[] = {78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308},
+            lower_inner[] = {78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308};
+  const int upper_outer[] = {61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291},
+            lower_outer[] = {61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291};
   for (int i = 0; i < 11; i++) {
     const float t = float(i) / 5 - 1, bend = 1 - t * t;
     put(upper_inner[i], 128 + 20 * t, 160);
@@ -83,10 +91,18 @@ inline std::vector<uint8_t> make_asset(Random& random, int wild) {
   put(133, 114, 110);
   put(362, 142, 110);
   put(263, 162, 110);
-  for (const int i : {246, 161, 160, 159, 158, 157, 173}) put(i, float(random.between(96, 112)), 106);
-  for (const int i : {466, 388, 387, 386, 385, 384, 398}) put(i, float(random.between(144, 160)), 106);
-  for (const int i : {58, 172, 136}) put(i, 80, 170);
-  for (const int i : {288, 397, 365}) put(i, 176, 170);
+  for (const int i : {246, 161, 160, 159, 158, 157, 173}) {
+    put(i, float(random.between(96, 112)), 106);
+  }
+  for (const int i : {466, 388, 387, 386, 385, 384, 398}) {
+    put(i, float(random.between(144, 160)), 106);
+  }
+  for (const int i : {58, 172, 136}) {
+    put(i, 80, 170);
+  }
+  for (const int i : {288, 397, 365}) {
+    put(i, 176, 170);
+  }
   put(168, 128, 108);
   put(152, 128, 195);
   put(2, 128, 143);
@@ -96,14 +112,25 @@ inline std::vector<uint8_t> make_asset(Random& random, int wild) {
   writer.add("neutral", random.bytes(FACE_SIZE * FACE_SIZE * 3 / 2));
   std::vector<uint8_t> matte(FACE_SIZE * FACE_SIZE);
   for (int y = 0; y < FACE_SIZE; y++) {
-    for (int x = 0; x < FACE_SIZE; x++) matte[size_t(y * FACE_SIZE + x)] = uint8_t(std::clamp(255 * (1.5f - std::hypot(float(x - 128) / 60, float(y - 140) / 80)), 0.f, 255.f));
+    for (int x = 0; x < FACE_SIZE; x++) {
+      matte[size_t(y * FACE_SIZE + x)] = uint8_t(std::clamp(
+          255 * (1.5f - std::hypot(float(x - 128) / 60, float(y - 140) / 80)), 0.f, 255.f));
+    }
   }
-  writer.add("matte", wild > 0 && random.between(0, 2) == 0 ? std::vector<uint8_t>(matte.size(), 255) : matte);
+  writer.add("matte", wild > 0 && random.between(0, 2) == 0
+                          ? std::vector<uint8_t>(matte.size(), 255)
+                          : matte);
   writer.add("tints", random.bytes(12));
   writer.add_floats("limits", {1, 1, .1f, .1f, .1f, 12});
-  if (random.between(0, 1)) writer.add("teethUpper", patch(random, 100, 150, 56, 20));
-  if (random.between(0, 1)) writer.add("lidLeft", patch(random, 84, 96, 40, 30));
-  if (random.between(0, 1)) writer.add("lidRight", patch(random, 0, 0, 2, 2));
+  if (random.between(0, 1)) {
+    writer.add("teethUpper", patch(random, 100, 150, 56, 20));
+  }
+  if (random.between(0, 1)) {
+    writer.add("lidLeft", patch(random, 84, 96, 40, 30));
+  }
+  if (random.between(0, 1)) {
+    writer.add("lidRight", patch(random, 0, 0, 2, 2));
+  }
   return writer.finish(FACE_SIZE, FACE_SIZE);
 }
 

@@ -1,4 +1,5 @@
-// Face rendering under sanitizers: the two warps agree, and no asset, however broken, and no input, however wild, does harm.
+// Face rendering under sanitizers: the two warps agree, and no asset, however broken, and no input,
+// however wild, does harm.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -17,10 +18,14 @@ namespace {
 
 float wild_number(Random& random) {
   switch (random.between(0, 12)) {
-    case 0: return std::numeric_limits<float>::quiet_NaN();
-    case 1: return std::numeric_limits<float>::infinity();
-    case 2: return -1e30f;
-    default: return float(random.between(-1500, 1500)) / 1000;
+    case 0:
+      return std::numeric_limits<float>::quiet_NaN();
+    case 1:
+      return std::numeric_limits<float>::infinity();
+    case 2:
+      return -1e30f;
+    default:
+      return float(random.between(-1500, 1500)) / 1000;
   }
 }
 
@@ -28,7 +33,9 @@ template <class Record>
 Record wild_record(Random& random) {
   Record record;
   float values[Record::SIZE];
-  for (float& value : values) value = wild_number(random);
+  for (float& value : values) {
+    value = wild_number(random);
+  }
   std::memcpy(&record, values, sizeof record);
   return record;
 }
@@ -53,23 +60,32 @@ void draw_wildly(Random& random, const Model& model, int frames) {
 /** Random displacement fields from gentle to violent, everywhere in planes of awkward size. */
 void compare_warps(Random& random) {
 #if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx2")) return;
+  if (!__builtin_cpu_supports("avx2")) {
+    return;
+  }
   for (int round = 0; round < 40; round++) {
-    const int width = 32 + 16 * random.between(0, 5), height = 32 + 16 * random.between(0, 5), columns = width / NODE_STEP + 1, rows = height / NODE_STEP + 1;
+    const int width = 32 + 16 * random.between(0, 5), height = 32 + 16 * random.between(0, 5),
+              columns = width / NODE_STEP + 1, rows = height / NODE_STEP + 1;
     const auto bytes = random.bytes(size_t(width) * size_t(height));
     auto pixels = mouthpiece::testing::exactly<uint8_t>(bytes.size());
     pixels = bytes;
     const size_t nodes = size_t(columns) * size_t(rows);
     std::vector<int16_t> x(nodes + 8), y(nodes + 8);
-    const int strength = 1 << random.between(0, 12), wobble = 1 << random.between(0, 12), bias = random.between(-1000, 1000);
+    const int strength = 1 << random.between(0, 12), wobble = 1 << random.between(0, 12),
+              bias = random.between(-1000, 1000);
     for (size_t k = 0; k < nodes; k++) {
-      x[k] = int16_t(std::clamp(bias + random.between(-strength, strength), -MAX_SHIFT * SUBPIXEL, MAX_SHIFT * SUBPIXEL));
-      y[k] = int16_t(std::clamp(bias / 2 + random.between(-wobble, wobble), -MAX_SHIFT * SUBPIXEL, MAX_SHIFT * SUBPIXEL));
+      x[k] = int16_t(std::clamp(bias + random.between(-strength, strength), -MAX_SHIFT * SUBPIXEL,
+                                MAX_SHIFT * SUBPIXEL));
+      y[k] = int16_t(std::clamp(bias / 2 + random.between(-wobble, wobble), -MAX_SHIFT * SUBPIXEL,
+                                MAX_SHIFT * SUBPIXEL));
     }
     auto sharp = mouthpiece::testing::exactly<uint8_t>(pixels.size());
-    for (auto& pixel : sharp) pixel = uint8_t(random.between(0, 255));
+    for (auto& pixel : sharp) {
+      pixel = uint8_t(random.between(0, 255));
+    }
     const LumaPlane luma{{pixels.data(), width, width, height}, sharp.data()};
-    const Plane u{pixels.data(), width / 2, width / 2, height / 2}, v{pixels.data() + width * height / 4, width / 2, width / 2, height / 2};
+    const Plane u{pixels.data(), width / 2, width / 2, height / 2},
+        v{pixels.data() + width * height / 4, width / 2, width / 2, height / 2};
     uint8_t a[TILE_WIDTH * NODE_STEP * 2], b[sizeof a];
     for (int ty = 0; ty < height; ty += NODE_STEP) {
       for (int tx = 0; tx < width; tx += TILE_WIDTH) {
@@ -78,7 +94,9 @@ void compare_warps(Random& random) {
         WARP_PORTABLE.luma(luma, at, tx, ty, a, TILE_WIDTH);
         WARP_AVX2.luma(luma, at, tx, ty, b, TILE_WIDTH);
         CHECK(std::memcmp(a, b, TILE_WIDTH * NODE_STEP) == 0);
-        if (ty % (2 * NODE_STEP) != 0) continue;
+        if (ty % (2 * NODE_STEP) != 0) {
+          continue;
+        }
         WARP_PORTABLE.chroma(u, v, at, tx / 2, ty / 2, a, a + 64, TILE_WIDTH / 2);
         WARP_AVX2.chroma(u, v, at, tx / 2, ty / 2, b, b + 64, TILE_WIDTH / 2);
         CHECK(std::memcmp(a, b, 32) == 0 && std::memcmp(a + 64, b + 64, 32) == 0);
@@ -96,9 +114,14 @@ void refuse_broken(Random& random) {
   int accepted = 0;
   for (int round = 0; round < 120; round++) {
     auto bytes = good;
-    if (round % 4 == 0) bytes.resize(size_t(random.between(0, int(bytes.size()) - 1)));
+    if (round % 4 == 0) {
+      bytes.resize(size_t(random.between(0, int(bytes.size()) - 1)));
+    }
     // The prefix, the section table, and the numbers of the first section, which are the landmarks.
-    for (int flips = random.between(0, 4); flips > 0 && !bytes.empty(); flips--) bytes[size_t(random.between(0, int(std::min<size_t>(bytes.size(), 6200)) - 1))] = uint8_t(random.between(0, 255));
+    for (int flips = random.between(0, 4); flips > 0 && !bytes.empty(); flips--) {
+      bytes[size_t(random.between(0, int(std::min<size_t>(bytes.size(), 6200)) - 1))] =
+          uint8_t(random.between(0, 255));
+    }
     bytes.shrink_to_fit();
     try {
       const Model model = build_model(parse_asset(bytes));

@@ -1,6 +1,6 @@
-// What several threads do at once in one process: workers that draw, code and listen, and libuv's pool
-// that prepares for them. Run under ThreadSanitizer (test/native/races.test.ts), and under ASan as all
-// tests.
+// What several threads do at once in one process: workers that draw, code and listen, and libuv's
+// pool that prepares for them. Run under ThreadSanitizer (test/native/races.test.ts), and under
+// ASan as all tests.
 #include <atomic>
 #include <exception>
 #include <future>
@@ -23,18 +23,23 @@ namespace {
 
 constexpr int THREADS = 3, FRAMES = 6, SIDE = 64;
 
-/** All threads begin together: what is made once per process is then asked for by several at a time. */
+/** All threads begin together: what is made once per process is then asked for by several at a
+ * time. */
 void together(const auto& work) {
   std::atomic<int> waiting = THREADS;
   std::vector<std::thread> threads;
   for (int index = 0; index < THREADS; index++) {
     threads.emplace_back([&, index] {
       waiting--;
-      while (waiting > 0) std::this_thread::yield();
+      while (waiting > 0) {
+        std::this_thread::yield();
+      }
       work(index);
     });
   }
-  for (auto& thread : threads) thread.join();
+  for (auto& thread : threads) {
+    thread.join();
+  }
 }
 
 /** Sessions of one face share its model. */
@@ -68,8 +73,8 @@ void derive() {
   });
 }
 
-/** The first picture is coded on the pool, the others by the worker; still pictures are made once for
- * all. */
+/** The first picture is coded on the pool, the others by the worker; still pictures are made once
+ * for all. */
 void code() {
   together([](int index) {
     for (const auto make : {make_vp8_encoder, make_h264_encoder}) {
@@ -80,7 +85,9 @@ void code() {
       CHECK(std::async(std::launch::async, prepare).get().is_key);
       for (int frame = 0; frame < FRAMES; frame++) {
         const bool moves = frame % 2 == 0;
-        if (moves) picture[size_t(frame)] ^= 64;
+        if (moves) {
+          picture[size_t(frame)] ^= 64;
+        }
         encoder->encode(picture, out, false, moves ? std::span<const uint8_t>{} : still);
       }
     }
@@ -90,7 +97,9 @@ void code() {
 void hear() {
   together([](int index) {
     std::vector<int16_t> pcm(320), heard(1920 * 2), wide(960);
-    for (size_t i = 0; i < pcm.size(); i++) pcm[i] = int16_t(i * size_t(index + 3) % 2000);
+    for (size_t i = 0; i < pcm.size(); i++) {
+      pcm[i] = int16_t(i * size_t(index + 3) % 2000);
+    }
     std::vector<uint8_t> packet(400);
     OpusEncoding encoder({16'000, 1});
     OpusDecoding decoder(16'000, 1);

@@ -1,87 +1,262 @@
 // The cast. Every value here was set by eye, at full size.
-#include "character.h"
 #include <cstring>
+
+#include "character.h"
 
 namespace {
 
 Character ava() {
   Character c{.id = "ava"};
-  c.jawWidth = .93f; c.chin = .90f; c.cheekbone = 1.06f; c.cheekFat = 1.0f; c.faceLength = .97f;
-  c.noseWidth = .88f; c.noseLength = .92f; c.noseBridge = .8f;
-  c.lipUpper = 1.15f; c.lipLower = 1.10f; c.smile = .85f; c.mouthWidth = 1.02f;
-  c.eyeSize = 1.08f; c.eyeTilt = .06f; c.eyeOpen = .97f; c.browThickness = .80f; c.browHeight = .02f; c.neckWidth = .84f;
-  c.skin = {.66f, .40f, .29f}; c.lips = {.52f, .17f, .16f}; c.iris = {.11f, .13f, .06f};
-  c.hairRoot = {.060f, .026f, .012f}; c.hairTip = {.20f, .095f, .042f}; c.brow = {.055f, .028f, .016f};
-  c.cloth = {.36f, .10f, .11f}; c.clothes = Clothes::kCrew; c.hair = Hair::kLong; c.freckles = .5f; c.lashes = 1.25f; c.makeup = .4f;
-  c.backdropLight = {.60f, .56f, .52f}; c.backdropDark = {.24f, .20f, .19f}; c.yaw = .05f; c.seed = 11;
+  c.jawWidth = .93f;
+  c.chin = .90f;
+  c.cheekbone = 1.06f;
+  c.cheekFat = 1.0f;
+  c.faceLength = .97f;
+  c.noseWidth = .88f;
+  c.noseLength = .92f;
+  c.noseBridge = .8f;
+  c.lipUpper = 1.15f;
+  c.lipLower = 1.10f;
+  c.smile = .85f;
+  c.mouthWidth = 1.02f;
+  c.eyeSize = 1.08f;
+  c.eyeTilt = .06f;
+  c.eyeOpen = .97f;
+  c.browThickness = .80f;
+  c.browHeight = .02f;
+  c.neckWidth = .84f;
+  c.skin = {.66f, .40f, .29f};
+  c.lips = {.52f, .17f, .16f};
+  c.iris = {.11f, .13f, .06f};
+  c.hairRoot = {.060f, .026f, .012f};
+  c.hairTip = {.20f, .095f, .042f};
+  c.brow = {.055f, .028f, .016f};
+  c.cloth = {.36f, .10f, .11f};
+  c.clothes = Clothes::kCrew;
+  c.hair = Hair::kLong;
+  c.freckles = .5f;
+  c.lashes = 1.25f;
+  c.makeup = .4f;
+  c.backdropLight = {.60f, .56f, .52f};
+  c.backdropDark = {.24f, .20f, .19f};
+  c.yaw = .05f;
+  c.seed = 11;
   return c;
 }
 
 Character noah() {
   Character c{.id = "noah"};
-  c.jawWidth = 1.04f; c.chin = 1.12f; c.jawHeight = 1.08f; c.cheekFat = .95f; c.browThickness = 1.25f; c.browHeight = -.012f;
-  c.noseWidth = 1.02f; c.noseLength = 1.06f; c.noseBridge = 1.2f; c.lipUpper = .82f; c.lipLower = .88f; c.smile = .70f;
-  c.eyeSize = .97f; c.eyeOpen = .96f; c.neckWidth = 1.10f; c.beard = .55f;
-  c.skin = {.60f, .35f, .25f}; c.lips = {.44f, .20f, .17f}; c.iris = {.10f, .17f, .24f};
-  c.hairRoot = {.035f, .020f, .012f}; c.hairTip = {.095f, .056f, .032f}; c.brow = {.035f, .021f, .013f};
-  c.cloth = {.055f, .105f, .185f}; c.clothes = Clothes::kCrew; c.hair = Hair::kShort; c.lashes = .7f;
-  c.backdropLight = {.50f, .56f, .60f}; c.backdropDark = {.15f, .19f, .23f}; c.yaw = -.04f; c.seed = 22;
+  c.jawWidth = 1.04f;
+  c.chin = 1.12f;
+  c.jawHeight = 1.08f;
+  c.cheekFat = .95f;
+  c.browThickness = 1.25f;
+  c.browHeight = -.012f;
+  c.noseWidth = 1.02f;
+  c.noseLength = 1.06f;
+  c.noseBridge = 1.2f;
+  c.lipUpper = .82f;
+  c.lipLower = .88f;
+  c.smile = .70f;
+  c.eyeSize = .97f;
+  c.eyeOpen = .96f;
+  c.neckWidth = 1.10f;
+  c.beard = .55f;
+  c.skin = {.60f, .35f, .25f};
+  c.lips = {.44f, .20f, .17f};
+  c.iris = {.10f, .17f, .24f};
+  c.hairRoot = {.035f, .020f, .012f};
+  c.hairTip = {.095f, .056f, .032f};
+  c.brow = {.035f, .021f, .013f};
+  c.cloth = {.055f, .105f, .185f};
+  c.clothes = Clothes::kCrew;
+  c.hair = Hair::kShort;
+  c.lashes = .7f;
+  c.backdropLight = {.50f, .56f, .60f};
+  c.backdropDark = {.15f, .19f, .23f};
+  c.yaw = -.04f;
+  c.seed = 22;
   return c;
 }
 
 Character mei() {
   Character c{.id = "mei"};
-  c.jawWidth = .98f; c.chin = .92f; c.cheekbone = 1.12f; c.cheekFat = 1.04f; c.faceLength = .96f;
-  c.noseWidth = .98f; c.noseLength = .84f; c.noseBridge = .2f; c.lipUpper = 1.0f; c.lipLower = 1.02f; c.smile = .80f;
-  c.eyeSize = 1.03f; c.eyeTilt = .11f; c.eyeOpen = .92f; c.browThickness = .85f; c.neckWidth = .84f;
-  c.skin = {.68f, .43f, .30f}; c.lips = {.50f, .16f, .15f}; c.iris = {.085f, .045f, .022f};
-  c.hairRoot = {.010f, .009f, .010f}; c.hairTip = {.026f, .021f, .020f}; c.brow = {.018f, .014f, .012f};
-  c.cloth = {.62f, .60f, .56f}; c.cloth2 = {.62f, .60f, .56f}; c.clothes = Clothes::kTurtleneck; c.hair = Hair::kBob; c.lashes = 1.1f; c.makeup = .3f;
-  c.backdropLight = {.42f, .52f, .50f}; c.backdropDark = {.12f, .17f, .17f}; c.yaw = .03f; c.seed = 33;
+  c.jawWidth = .98f;
+  c.chin = .92f;
+  c.cheekbone = 1.12f;
+  c.cheekFat = 1.04f;
+  c.faceLength = .96f;
+  c.noseWidth = .98f;
+  c.noseLength = .84f;
+  c.noseBridge = .2f;
+  c.lipUpper = 1.0f;
+  c.lipLower = 1.02f;
+  c.smile = .80f;
+  c.eyeSize = 1.03f;
+  c.eyeTilt = .11f;
+  c.eyeOpen = .92f;
+  c.browThickness = .85f;
+  c.neckWidth = .84f;
+  c.skin = {.68f, .43f, .30f};
+  c.lips = {.50f, .16f, .15f};
+  c.iris = {.085f, .045f, .022f};
+  c.hairRoot = {.010f, .009f, .010f};
+  c.hairTip = {.026f, .021f, .020f};
+  c.brow = {.018f, .014f, .012f};
+  c.cloth = {.62f, .60f, .56f};
+  c.cloth2 = {.62f, .60f, .56f};
+  c.clothes = Clothes::kTurtleneck;
+  c.hair = Hair::kBob;
+  c.lashes = 1.1f;
+  c.makeup = .3f;
+  c.backdropLight = {.42f, .52f, .50f};
+  c.backdropDark = {.12f, .17f, .17f};
+  c.yaw = .03f;
+  c.seed = 33;
   return c;
 }
 
 Character samuel() {
   Character c{.id = "samuel"};
-  c.jawWidth = 1.02f; c.chin = 1.08f; c.cheekbone = 1.08f; c.noseWidth = 1.26f; c.noseLength = .98f; c.noseBridge = .5f;
-  c.lipUpper = 1.32f; c.lipLower = 1.30f; c.smile = .75f; c.mouthWidth = 1.06f; c.eyeSize = 1.02f; c.browThickness = 1.1f; c.neckWidth = 1.08f;
-  c.skin = {.185f, .088f, .053f}; c.lips = {.20f, .080f, .066f}; c.iris = {.045f, .022f, .012f}; c.blush = .5f; c.gloss = .95f;
-  c.hairRoot = {.010f, .008f, .007f}; c.hairTip = {.022f, .018f, .016f}; c.brow = {.010f, .008f, .007f};
-  c.cloth = {.50f, .31f, .07f}; c.clothes = Clothes::kCrew; c.hair = Hair::kCurly; c.hairAmount = .62f; c.beard = .30f; c.lashes = .9f;
-  c.backdropLight = {.62f, .48f, .36f}; c.backdropDark = {.22f, .16f, .12f}; c.yaw = -.03f; c.seed = 44;
+  c.jawWidth = 1.02f;
+  c.chin = 1.08f;
+  c.cheekbone = 1.08f;
+  c.noseWidth = 1.26f;
+  c.noseLength = .98f;
+  c.noseBridge = .5f;
+  c.lipUpper = 1.32f;
+  c.lipLower = 1.30f;
+  c.smile = .75f;
+  c.mouthWidth = 1.06f;
+  c.eyeSize = 1.02f;
+  c.browThickness = 1.1f;
+  c.neckWidth = 1.08f;
+  c.skin = {.185f, .088f, .053f};
+  c.lips = {.20f, .080f, .066f};
+  c.iris = {.045f, .022f, .012f};
+  c.blush = .5f;
+  c.gloss = .95f;
+  c.hairRoot = {.010f, .008f, .007f};
+  c.hairTip = {.022f, .018f, .016f};
+  c.brow = {.010f, .008f, .007f};
+  c.cloth = {.50f, .31f, .07f};
+  c.clothes = Clothes::kCrew;
+  c.hair = Hair::kCurly;
+  c.hairAmount = .62f;
+  c.beard = .30f;
+  c.lashes = .9f;
+  c.backdropLight = {.62f, .48f, .36f};
+  c.backdropDark = {.22f, .16f, .12f};
+  c.yaw = -.03f;
+  c.seed = 44;
   return c;
 }
 
 Character priya() {
   Character c{.id = "priya"};
-  c.jawWidth = .95f; c.chin = .92f; c.cheekbone = 1.05f; c.noseWidth = 1.0f; c.noseLength = 1.02f; c.noseBridge = .9f;
-  c.lipUpper = 1.10f; c.lipLower = 1.15f; c.smile = .90f; c.eyeSize = 1.10f; c.eyeTilt = .05f; c.eyeOpen = 1.0f; c.browThickness = 1.05f; c.neckWidth = .84f;
-  c.skin = {.33f, .170f, .104f}; c.lips = {.31f, .095f, .088f}; c.iris = {.055f, .028f, .014f};
-  c.hairRoot = {.011f, .008f, .007f}; c.hairTip = {.022f, .014f, .010f}; c.brow = {.014f, .010f, .008f};
-  c.cloth = {.045f, .065f, .12f}; c.cloth2 = {.60f, .30f, .26f}; c.clothes = Clothes::kBlazer; c.hair = Hair::kLong; c.hairAmount = .86f; c.lashes = 1.25f; c.makeup = .45f;
-  c.backdropLight = {.60f, .50f, .42f}; c.backdropDark = {.22f, .16f, .14f}; c.yaw = -.04f; c.seed = 66;
+  c.jawWidth = .95f;
+  c.chin = .92f;
+  c.cheekbone = 1.05f;
+  c.noseWidth = 1.0f;
+  c.noseLength = 1.02f;
+  c.noseBridge = .9f;
+  c.lipUpper = 1.10f;
+  c.lipLower = 1.15f;
+  c.smile = .90f;
+  c.eyeSize = 1.10f;
+  c.eyeTilt = .05f;
+  c.eyeOpen = 1.0f;
+  c.browThickness = 1.05f;
+  c.neckWidth = .84f;
+  c.skin = {.33f, .170f, .104f};
+  c.lips = {.31f, .095f, .088f};
+  c.iris = {.055f, .028f, .014f};
+  c.hairRoot = {.011f, .008f, .007f};
+  c.hairTip = {.022f, .014f, .010f};
+  c.brow = {.014f, .010f, .008f};
+  c.cloth = {.045f, .065f, .12f};
+  c.cloth2 = {.60f, .30f, .26f};
+  c.clothes = Clothes::kBlazer;
+  c.hair = Hair::kLong;
+  c.hairAmount = .86f;
+  c.lashes = 1.25f;
+  c.makeup = .45f;
+  c.backdropLight = {.60f, .50f, .42f};
+  c.backdropDark = {.22f, .16f, .14f};
+  c.yaw = -.04f;
+  c.seed = 66;
   return c;
 }
 
 Character walter() {
   Character c{.id = "walter"};
-  c.jawWidth = 1.05f; c.chin = 1.10f; c.cheekFat = 1.08f; c.noseWidth = 1.14f; c.noseLength = 1.12f; c.noseBridge = 1.2f; c.lipUpper = .70f; c.lipLower = .82f; c.smile = .70f;
-  c.eyeSize = .94f; c.eyeOpen = .92f; c.browThickness = 1.3f; c.neckWidth = 1.08f; c.age = .62f; c.beard = .34f;
-  c.skin = {.62f, .37f, .28f}; c.lips = {.44f, .21f, .19f}; c.iris = {.10f, .15f, .18f};
-  c.hairRoot = {.22f, .215f, .21f}; c.hairTip = {.40f, .39f, .38f}; c.brow = {.20f, .19f, .18f}; c.grey = 1;
-  c.cloth = {.20f, .24f, .17f}; c.clothes = Clothes::kTurtleneck; c.hair = Hair::kReceding; c.lashes = .6f; c.blush = 1.1f;
-  c.backdropLight = {.44f, .50f, .56f}; c.backdropDark = {.14f, .17f, .20f}; c.yaw = .04f; c.seed = 77;
+  c.jawWidth = 1.05f;
+  c.chin = 1.10f;
+  c.cheekFat = 1.08f;
+  c.noseWidth = 1.14f;
+  c.noseLength = 1.12f;
+  c.noseBridge = 1.2f;
+  c.lipUpper = .70f;
+  c.lipLower = .82f;
+  c.smile = .70f;
+  c.eyeSize = .94f;
+  c.eyeOpen = .92f;
+  c.browThickness = 1.3f;
+  c.neckWidth = 1.08f;
+  c.age = .62f;
+  c.beard = .34f;
+  c.skin = {.62f, .37f, .28f};
+  c.lips = {.44f, .21f, .19f};
+  c.iris = {.10f, .15f, .18f};
+  c.hairRoot = {.22f, .215f, .21f};
+  c.hairTip = {.40f, .39f, .38f};
+  c.brow = {.20f, .19f, .18f};
+  c.grey = 1;
+  c.cloth = {.20f, .24f, .17f};
+  c.clothes = Clothes::kTurtleneck;
+  c.hair = Hair::kReceding;
+  c.lashes = .6f;
+  c.blush = 1.1f;
+  c.backdropLight = {.44f, .50f, .56f};
+  c.backdropDark = {.14f, .17f, .20f};
+  c.yaw = .04f;
+  c.seed = 77;
   return c;
 }
 
 Character ruth() {
   Character c{.id = "ruth"};
-  c.jawWidth = .97f; c.chin = .98f; c.cheekFat = .98f; c.noseWidth = 1.04f; c.noseLength = 1.06f; c.lipUpper = .70f; c.lipLower = .80f; c.smile = .85f;
-  c.eyeSize = .97f; c.eyeOpen = .90f; c.browThickness = .75f; c.neckWidth = .90f; c.age = .68f;
-  c.skin = {.64f, .41f, .32f}; c.lips = {.46f, .20f, .19f}; c.iris = {.16f, .22f, .26f};
-  c.hairRoot = {.27f, .265f, .26f}; c.hairTip = {.46f, .45f, .44f}; c.brow = {.20f, .18f, .16f}; c.grey = 1;
-  c.cloth = {.10f, .17f, .16f}; c.cloth2 = {.66f, .62f, .56f}; c.clothes = Clothes::kBlazer; c.hair = Hair::kBob; c.hairAmount = .8f; c.lashes = .7f; c.glasses = true;
-  c.backdropLight = {.52f, .50f, .58f}; c.backdropDark = {.18f, .17f, .22f}; c.yaw = .04f; c.seed = 55;
+  c.jawWidth = .97f;
+  c.chin = .98f;
+  c.cheekFat = .98f;
+  c.noseWidth = 1.04f;
+  c.noseLength = 1.06f;
+  c.lipUpper = .70f;
+  c.lipLower = .80f;
+  c.smile = .85f;
+  c.eyeSize = .97f;
+  c.eyeOpen = .90f;
+  c.browThickness = .75f;
+  c.neckWidth = .90f;
+  c.age = .68f;
+  c.skin = {.64f, .41f, .32f};
+  c.lips = {.46f, .20f, .19f};
+  c.iris = {.16f, .22f, .26f};
+  c.hairRoot = {.27f, .265f, .26f};
+  c.hairTip = {.46f, .45f, .44f};
+  c.brow = {.20f, .18f, .16f};
+  c.grey = 1;
+  c.cloth = {.10f, .17f, .16f};
+  c.cloth2 = {.66f, .62f, .56f};
+  c.clothes = Clothes::kBlazer;
+  c.hair = Hair::kBob;
+  c.hairAmount = .8f;
+  c.lashes = .7f;
+  c.glasses = true;
+  c.backdropLight = {.52f, .50f, .58f};
+  c.backdropDark = {.18f, .17f, .22f};
+  c.yaw = .04f;
+  c.seed = 55;
   return c;
 }
 
@@ -93,11 +268,17 @@ const Character* cast(int* count) {
 
 }  // namespace
 
-const Character* allCharacters(int* count) { return cast(count); }
+const Character* allCharacters(int* count) {
+  return cast(count);
+}
 
 const Character* findCharacter(const char* id) {
   int count;
   const Character* all = cast(&count);
-  for (int i = 0; i < count; i++) if (std::strcmp(all[i].id, id) == 0) return all + i;
+  for (int i = 0; i < count; i++) {
+    if (std::strcmp(all[i].id, id) == 0) {
+      return all + i;
+    }
+  }
   return nullptr;
 }

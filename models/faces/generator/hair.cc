@@ -1,23 +1,34 @@
-// Strands: roots on the scalp, combed by a field, kept outside of the head, gathered into locks; and brows, lashes and beards.
+// Strands: roots on the scalp, combed by a field, kept outside of the head, gathered into locks;
+// and brows, lashes and beards.
 #include "hair.h"
 
 float scalpMask(const Character& c, V3 p) {
   const float ax = std::fabs(p.x);
   const float wobble = .030f * (noise(p * 9) - .5f) + .02f * (noise(p * 23) - .5f);
-  float front = .735f - .20f * sq(ax / .55f) + .05f * bell(ax, .40f, .12f) + wobble;      // hairline over the forehead
-  if (c.hair == Hair::kReceding) front += .16f + .22f * bell(ax, .33f, .16f);
-  if (c.age > .5f) front += .03f;
+  float front = .735f - .20f * sq(ax / .55f) + .05f * bell(ax, .40f, .12f) +
+                wobble;  // hairline over the forehead
+  if (c.hair == Hair::kReceding) {
+    front += .16f + .22f * bell(ax, .33f, .16f);
+  }
+  if (c.age > .5f) {
+    front += .03f;
+  }
   float m = step(front - .012f, front + .035f, p.y);
   // Temples and sideburns: in front of the ear, down to its middle.
   const bool full = c.hair == Hair::kLong || c.hair == Hair::kBob;
-  const float burn = step(.09f, -.03f, p.z - (full ? .30f : .20f) + .25f * (p.y - .3f) + wobble) * step(-.12f, .0f, p.y);
+  const float burn = step(.09f, -.03f, p.z - (full ? .30f : .20f) + .25f * (p.y - .3f) + wobble) *
+                     step(-.12f, .0f, p.y);
   m = std::max(m, burn * step(.52f, .60f, ax));
   // Round the ear and down the nape.
   const float ear = length(V3{0, (p.y - .0f) / .25f, (p.z + .09f) / .165f});
-  if (ax > .5f) m *= step(.92f, 1.08f, ear);
+  if (ax > .5f) {
+    m *= step(.92f, 1.08f, ear);
+  }
   const float nape = step(-.52f, -.42f, p.y) * step(-.18f, -.30f, p.z);
   m = std::max(m * step(-.15f, -.02f, p.y), nape);
-  if (c.hair == Hair::kReceding) m *= std::max(step(.55f, .30f, p.y), step(.05f, -.2f, p.z) * .25f);
+  if (c.hair == Hair::kReceding) {
+    m *= std::max(step(.55f, .30f, p.y), step(.05f, -.2f, p.z) * .25f);
+  }
   return m;
 }
 
@@ -29,31 +40,40 @@ struct Style {
   int strands;
   float length, lengthVary;
   float lift, stiffness, comb, gravity, frizz;
-  float curl, curlTurns;       // radius and turns per unit length
-  float volume;                // how far the outermost strands stay off the skull
+  float curl, curlTurns;  // radius and turns per unit length
+  float volume;           // how far the outermost strands stay off the skull
   float clump;
   int guides;
 };
 
 Style styleOf(const Character& c) {
   switch (c.hair) {
-    case Hair::kShort: return {46000, .46f, .35f, .65f, .84f, .34f, .02f, .10f, .010f, 3.f, .190f, .55f, 900};
-    case Hair::kLong: return {62000, 2.0f, .12f, .75f, .80f, .20f, .10f, .035f, .046f, .62f, .085f, .70f, 420};
-    case Hair::kBob: return {56000, 1.30f, .05f, .72f, .80f, .20f, .11f, .03f, .006f, .8f, .095f, .55f, 800};
-    case Hair::kCurly: return {52000, .40f, .30f, 1.0f, .95f, .02f, .0f, .25f, .034f, 9.f, .30f, .75f, 1500};
-    case Hair::kReceding: return {20000, .28f, .3f, .45f, .82f, .40f, .05f, .10f, .008f, 3.f, .06f, .4f, 600};
+    case Hair::kShort:
+      return {46000, .46f, .35f, .65f, .84f, .34f, .02f, .10f, .010f, 3.f, .190f, .55f, 900};
+    case Hair::kLong:
+      return {62000, 2.0f, .12f, .75f, .80f, .20f, .10f, .035f, .046f, .62f, .085f, .70f, 420};
+    case Hair::kBob:
+      return {56000, 1.30f, .05f, .72f, .80f, .20f, .11f, .03f, .006f, .8f, .095f, .55f, 800};
+    case Hair::kCurly:
+      return {52000, .40f, .30f, 1.0f, .95f, .02f, .0f, .25f, .034f, 9.f, .30f, .75f, 1500};
+    case Hair::kReceding:
+      return {20000, .28f, .3f, .45f, .82f, .40f, .05f, .10f, .008f, 3.f, .06f, .4f, 600};
   }
   return {};
 }
 
 constexpr float kParting = -.17f;
 
-bool isFringe(const Character& c, V3 p) { return c.hair == Hair::kBob && c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f; }
+bool isFringe(const Character& c, V3 p) {
+  return c.hair == Hair::kBob && c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f;
+}
 
 /** Of the parting: 1 or -1, and 0 in the fringe; a strand keeps the side of its root. */
 float sideOf(const Head& head, V3 root) {
   const V3 p = head.toHead(root);
-  if (isFringe(head.character(), p)) return 0;
+  if (isFringe(head.character(), p)) {
+    return 0;
+  }
   return p.x + .04f * (noise(p * 40) - .5f) > kParting ? 1.f : -1.f;
 }
 
@@ -77,21 +97,35 @@ V3 combField(const Character& c, V3 p, V3 normal, float side) {
     }
     case Hair::kBob:
       // A fringe over the forehead, if young; else off it.
-      if (side == 0) d = {p.x * .55f, -.55f, 1.f};
-      else d = mix(V3{side * .45f, -1.f, -.15f}, V3{side * 1.f, -.05f, c.age > .5f ? -.6f : -.2f}, step(.62f, .35f, std::fabs(p.x)));
+      if (side == 0) {
+        d = {p.x * .55f, -.55f, 1.f};
+      } else {
+        d = mix(V3{side * .45f, -1.f, -.15f}, V3{side * 1.f, -.05f, c.age > .5f ? -.6f : -.2f},
+                step(.62f, .35f, std::fabs(p.x)));
+      }
       break;
-    case Hair::kCurly: d = normal; break;
-    case Hair::kReceding: d = {p.x * .3f, -.8f, -.8f}; break;
+    case Hair::kCurly:
+      d = normal;
+      break;
+    case Hair::kReceding:
+      d = {p.x * .3f, -.8f, -.8f};
+      break;
   }
   return normalize(d);
 }
 
-V3 gradient(const Head& head, V3 p) { return head.smoothNormal(p, .02f); }
+V3 gradient(const Head& head, V3 p) {
+  return head.smoothNormal(p, .02f);
+}
 
 /** A barber's work: short at the sides and the back. */
 float lengthAt(const Character& c, V3 p) {
-  if (c.hair == Hair::kShort) return mix(.24f, 1.f, step(.42f, .74f, p.y));
-  if (c.hair == Hair::kCurly) return mix(.35f, 1.f, step(.25f, .70f, p.y)) * mix(.55f, 1.f, step(.62f, .40f, p.z));
+  if (c.hair == Hair::kShort) {
+    return mix(.24f, 1.f, step(.42f, .74f, p.y));
+  }
+  if (c.hair == Hair::kCurly) {
+    return mix(.35f, 1.f, step(.25f, .70f, p.y)) * mix(.55f, 1.f, step(.62f, .40f, p.z));
+  }
   return 1;
 }
 
@@ -101,9 +135,11 @@ std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& rand
   const int steps = 30;
   const float side = sideOf(head, root);
   const V3 local = head.toHead(root);
-  const float wanted = style.length * (1 + style.lengthVary * random.normal() * .5f) * c.hairAmount * lengthAt(c, head.toHead(root));
+  const float wanted = style.length * (1 + style.lengthVary * random.normal() * .5f) *
+                       c.hairAmount * lengthAt(c, head.toHead(root));
   V3 p = root, n = gradient(head, root);
-  V3 dir = normalize(n * style.lift + combField(c, head.toHead(root), n, side) * .6f + V3{random.normal(), random.normal(), random.normal()} * style.frizz);
+  V3 dir = normalize(n * style.lift + combField(c, head.toHead(root), n, side) * .6f +
+                     V3{random.normal(), random.normal(), random.normal()} * style.frizz);
   std::vector<V3> points{p};
   // The fringe ends above the brows, whatever its strands' lengths.
   const bool fringe = isFringe(c, local);
@@ -112,15 +148,21 @@ std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& rand
     const float t = float(i) / steps;
     const V3 comb = combField(c, head.toHead(p), n, side);
     const bool falling = style.length > .9f && !fringe;
-    const float fall = fringe ? .30f : style.gravity * (falling ? 1 + 2.5f * step(.5f, -.1f, p.y) : 1.f);
+    const float fall =
+        fringe ? .30f : style.gravity * (falling ? 1 + 2.5f * step(.5f, -.1f, p.y) : 1.f);
     // Combed where it lies on the skull; below, it hangs.
     const float hold = falling ? step(-.05f, .45f, p.y) : 1 - .8f * t;
-    dir = normalize(dir * style.stiffness + comb * (style.comb * hold) + V3{0, -fall, 0}
-      + V3{random.normal(), random.normal(), random.normal()} * (style.frizz * .25f));
+    dir = normalize(dir * style.stiffness + comb * (style.comb * hold) + V3{0, -fall, 0} +
+                    V3{random.normal(), random.normal(), random.normal()} * (style.frizz * .25f));
     p = p + dir * seg;
-    const float keep = layer * style.volume * lengthAt(c, local) * step(0.f, .22f, t + .04f) * (1 - .45f * t * (style.length > 1 ? 1.f : 0.f)) + .012f;
+    const float keep = layer * style.volume * lengthAt(c, local) * step(0.f, .22f, t + .04f) *
+                           (1 - .45f * t * (style.length > 1 ? 1.f : 0.f)) +
+                       .012f;
     float d = head.smooth(p);
-    if (p.y < -.75f) { Material m; d = std::min(d, head.distance(p, &m)); }
+    if (p.y < -.75f) {
+      Material m;
+      d = std::min(d, head.distance(p, &m));
+    }
     if (d < keep) {
       const V3 g = p.y < -.75f ? head.normal(p, .02f) : gradient(head, p);
       p = p + g * (keep - d);
@@ -130,7 +172,8 @@ std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& rand
     // Long hair frames the face instead of crossing it.
     const V3 h = head.toHead(p);
     if (falling && h.z > -.05f && h.y < .70f) {
-      const float edge = mix(.50f, .60f, step(.55f, .15f, h.y)) - .10f * step(-.55f, -1.0f, h.y) + .06f * layer;
+      const float edge =
+          mix(.50f, .60f, step(.55f, .15f, h.y)) - .10f * step(-.55f, -1.0f, h.y) + .06f * layer;
       const float inside = edge - side * h.x;
       if (inside > 0) {
         p.x += side * inside * .45f;
@@ -139,8 +182,12 @@ std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& rand
       }
     }
     points.push_back(p);
-    if (fringe && h.y < .335f + .03f * random.uniform()) break;
-    if (c.hair == Hair::kBob && h.y < -.78f - .04f * random.uniform()) break;
+    if (fringe && h.y < .335f + .03f * random.uniform()) {
+      break;
+    }
+    if (c.hair == Hair::kBob && h.y < -.78f - .04f * random.uniform()) {
+      break;
+    }
   }
   return points;
 }
@@ -158,9 +205,18 @@ bool findRoot(const Head& head, Random& random, V3& root) {
     const V3 dir{s * std::cos(a), z, s * std::sin(a)};
     float t = 1.6f;
     V3 p{};
-    for (int i = 0; i < 24; i++) { p = head.fromHead(kScalpCentre + dir * t); const float d = head.smooth(p); t -= d; if (std::fabs(d) < .001f) break; }
+    for (int i = 0; i < 24; i++) {
+      p = head.fromHead(kScalpCentre + dir * t);
+      const float d = head.smooth(p);
+      t -= d;
+      if (std::fabs(d) < .001f) {
+        break;
+      }
+    }
     const V3 local = head.toHead(p);
-    if (random.uniform() > scalpMask(head.character(), local)) continue;
+    if (random.uniform() > scalpMask(head.character(), local)) {
+      continue;
+    }
     root = p - gradient(head, p) * .006f;
     return true;
   }
@@ -171,37 +227,60 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   const Style style = styleOf(c);
   Random random(c.seed);
-  struct Guide { V3 root; std::vector<V3> points; float phase, layer, side; float tone; };
+  struct Guide {
+    V3 root;
+    std::vector<V3> points;
+    float phase, layer, side;
+    float tone;
+  };
   std::vector<Guide> guides;
   for (int i = 0; i < style.guides; i++) {
     V3 root;
-    if (!findRoot(head, random, root)) break;
+    if (!findRoot(head, random, root)) {
+      break;
+    }
     const float layer = std::sqrt(random.uniform());
-    guides.push_back({root, grow(head, style, root, random, layer), random.between(0, 6.28f), layer, sideOf(head, root), random.normal()});
+    guides.push_back({root, grow(head, style, root, random, layer), random.between(0, 6.28f), layer,
+                      sideOf(head, root), random.normal()});
   }
   // Roots in a grid over the head's own space, so that the nearest guide is found quickly.
   constexpr int kCells = 18;
   const auto cell = [&](V3 root) {
     const V3 p = head.toHead(root);
-    const auto index = [](float x) { return std::min(kCells - 2, std::max(1, int((x + 1.3f) / .16f))); };
+    const auto index = [](float x) {
+      return std::min(kCells - 2, std::max(1, int((x + 1.3f) / .16f)));
+    };
     return index(p.x) + kCells * (index(p.y) + kCells * index(p.z));
   };
   std::vector<std::vector<int>> buckets(kCells * kCells * kCells);
-  for (size_t i = 0; i < guides.size(); i++) buckets[size_t(cell(guides[i].root))].push_back(int(i));
+  for (size_t i = 0; i < guides.size(); i++) {
+    buckets[size_t(cell(guides[i].root))].push_back(int(i));
+  }
   for (int i = 0; i < style.strands; i++) {
     V3 root;
-    if (!findRoot(head, random, root)) break;
+    if (!findRoot(head, random, root)) {
+      break;
+    }
     const float side = sideOf(head, root);
     int best = -1;
     float bestDistance = 1e9f;
-    for (int dz = -1; dz <= 1; dz++) for (int dy = -1; dy <= 1; dy++) for (int dx = -1; dx <= 1; dx++) {
-      for (int g : buckets[size_t(cell(root) + dx + kCells * (dy + kCells * dz))]) {
-        const Guide& guide = guides[size_t(g)];
-        const float d = length(guide.root - root) + (guide.side == side ? 0.f : 9.f);
-        if (d < bestDistance) { bestDistance = d; best = g; }
+    for (int dz = -1; dz <= 1; dz++) {
+      for (int dy = -1; dy <= 1; dy++) {
+        for (int dx = -1; dx <= 1; dx++) {
+          for (int g : buckets[size_t(cell(root) + dx + kCells * (dy + kCells * dz))]) {
+            const Guide& guide = guides[size_t(g)];
+            const float d = length(guide.root - root) + (guide.side == side ? 0.f : 9.f);
+            if (d < bestDistance) {
+              bestDistance = d;
+              best = g;
+            }
+          }
+        }
       }
     }
-    if (best < 0) continue;
+    if (best < 0) {
+      continue;
+    }
     const Guide& guide = guides[size_t(best)];
     const float layer = clamp01(guide.layer + .22f * random.normal());
     std::vector<V3> own = grow(head, style, root, random, layer);
@@ -224,23 +303,30 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
       const V3 q = at(guide.points, t * float(count - 1) / float(guide.points.size() - 1)) + offset;
       apart = std::max(apart, length(p - q));
       p = mix(p, q, stray * style.clump * step(.02f, .75f, t));
-      if (k > 0) tangent = normalize(p - line.back());
+      if (k > 0) {
+        tangent = normalize(p - line.back());
+      }
       if (curls) {
         const V3 u = normalize(cross(tangent, V3{.3f, .5f, .8f})), v = cross(tangent, u);
         const float a = phase + t * style.length * style.curlTurns * 6.28f;
         p = p + (u * std::cos(a) + v * std::sin(a)) * (style.curl * step(0, .4f, t));
       } else {
-        p = p + sway * (style.curl * step(.12f, .5f, t) * std::sin(guide.phase * 2 + t * style.length * style.curlTurns * 6.28f));
+        p = p + sway * (style.curl * step(.12f, .5f, t) *
+                        std::sin(guide.phase * 2 + t * style.length * style.curlTurns * 6.28f));
       }
       line.push_back(p);
     }
     // A strand and a guide that fall on different sides of the head would be drawn across the face.
-    if (apart > .40f) continue;
+    if (apart > .40f) {
+      continue;
+    }
     Strand s;
     const float tone = std::exp(.16f * guide.tone + .16f * random.normal());
     s.root = c.hairRoot * tone;
     s.tip = c.hairTip * tone;
-    if (c.grey > 0 && random.uniform() < .25f) s.root = s.root * .45f, s.tip = s.tip * .55f;
+    if (c.grey > 0 && random.uniform() < .25f) {
+      s.root = s.root * .45f, s.tip = s.tip * .55f;
+    }
     s.radius = (c.hair == Hair::kCurly ? .0034f : .0030f) * random.between(.7f, 1.2f);
     s.taper = .45f;
     s.onSkin = false;
@@ -249,15 +335,18 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
   }
 }
 
-/** A short hair on the skin: from `root` (picture's space) along `along`, bending away from the surface by `lift`. */
-void addShort(const Head& head, std::vector<Strand>& out, V3 root, V3 along, float length, float lift, float radius, V3 colour, Random& random) {
+/** A short hair on the skin: from `root` (picture's space) along `along`, bending away from the
+ * surface by `lift`. */
+void addShort(const Head& head, std::vector<Strand>& out, V3 root, V3 along, float length,
+              float lift, float radius, V3 colour, Random& random) {
   const V3 n = head.normal(root, .006f);
   V3 dir = normalize(along - n * dot(along, n));
   Strand s;
   V3 p = root - n * .002f;
   for (int i = 0; i <= 5; i++) {
     s.points.push_back(p);
-    const V3 d = normalize(dir + n * lift + V3{random.normal(), random.normal(), random.normal()} * .06f);
+    const V3 d =
+        normalize(dir + n * lift + V3{random.normal(), random.normal(), random.normal()} * .06f);
     p = p + d * (length / 5);
   }
   s.root = s.tip = colour * std::exp(.25f * random.normal());
@@ -271,77 +360,96 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   Random random(c.seed + 1000);
   const int count = int(520 * c.browThickness);
-  for (int side = -1; side <= 1; side += 2) for (int i = 0; i < count; i++) {
-    const float t = std::pow(random.uniform(), .85f);                                  // 0 at the nose, 1 at the tail
-    const float x = .105f + .335f * t;
-    const float arch = .268f + c.browHeight + .078f * std::sin(2.3f * std::pow(t, 1.05f)) - .050f * t * t - .008f + c.browAngle * (t - .4f) + (side > 0 ? .004f : 0);
-    const float half = .027f * c.browThickness * (1 - .75f * step(.35f, 1.f, t)) * (.70f + .30f * step(0.f, .15f, t));
-    const float v = clampTo(random.normal() * .55f, -1, 1);
-    const V3 start = head.fromHead({float(side) * x, arch + v * half, 1.1f});
-    const V3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
-    // Hairs stand up near the nose, lie along the arch further out; the upper ones lean down, the lower ones up.
-    const float up = mix(.85f, .10f, step(0, .30f, t)) - .45f * v * step(.1f, .5f, t);
-    const V3 along = normalize({float(side) * (.35f + t), up - .75f * step(.55f, 1, t), 0});
-    addShort(head, out, root, along, .062f * random.between(.7f, 1.15f) * (1 - .25f * t), .12f, .0026f, c.brow, random);
+  for (int side = -1; side <= 1; side += 2) {
+    for (int i = 0; i < count; i++) {
+      const float t = std::pow(random.uniform(), .85f);  // 0 at the nose, 1 at the tail
+      const float x = .105f + .335f * t;
+      const float arch = .268f + c.browHeight + .078f * std::sin(2.3f * std::pow(t, 1.05f)) -
+                         .050f * t * t - .008f + c.browAngle * (t - .4f) + (side > 0 ? .004f : 0);
+      const float half = .027f * c.browThickness * (1 - .75f * step(.35f, 1.f, t)) *
+                         (.70f + .30f * step(0.f, .15f, t));
+      const float v = clampTo(random.normal() * .55f, -1, 1);
+      const V3 start = head.fromHead({float(side) * x, arch + v * half, 1.1f});
+      const V3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
+      // Hairs stand up near the nose, lie along the arch further out; the upper ones lean down, the
+      // lower ones up.
+      const float up = mix(.85f, .10f, step(0, .30f, t)) - .45f * v * step(.1f, .5f, t);
+      const V3 along = normalize({float(side) * (.35f + t), up - .75f * step(.55f, 1, t), 0});
+      addShort(head, out, root, along, .062f * random.between(.7f, 1.15f) * (1 - .25f * t), .12f,
+               .0026f, c.brow, random);
+    }
   }
 }
 
 void addLashes(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   Random random(c.seed + 2000);
-  for (int side = 0; side < 2; side++) for (int row = 0; row < 2; row++) {
-    const bool upper = row == 0;
-    const int count = upper ? 120 : 44;
-    const V3 centre = head.eyeCentre(side == 1);
-    for (int i = 0; i < count; i++) {
-      const float t = (float(i) + random.uniform()) / float(count);
-      const float x = mix(-.80f, 1.0f, t) * head.eyeHalfWidth();
-      const float y = upper ? head.upperLid(x) : head.lowerLid(x);
-      const float r = head.eyeRadius() + .020f;
-      const float z = std::sqrt(std::max(.001f, sq(r) - sq(x) - sq(y)));
-      const float s = side == 1 ? 1.f : -1.f;
-      V3 p = centre + V3{s * x, y + (upper ? .002f : -.004f), z};
-      const float length = (upper ? .066f : .024f) * c.lashes * (.55f + .55f * t) * random.between(.75f, 1.1f);
-      const float fan = (t - .42f) * 1.15f + .12f * random.normal();
-      V3 dir = upper ? normalize(V3{s * fan * .9f, -.10f, .85f}) : normalize(V3{s * fan * .8f, -.55f, .6f});
-      Strand strand;
-      for (int k = 0; k <= 6; k++) {
-        strand.points.push_back(head.fromHead(p));
-        p = p + dir * (length / 6);
-        dir = normalize(dir + V3{0, upper ? .26f : -.05f, -.06f});
+  for (int side = 0; side < 2; side++) {
+    for (int row = 0; row < 2; row++) {
+      const bool upper = row == 0;
+      const int count = upper ? 120 : 44;
+      const V3 centre = head.eyeCentre(side == 1);
+      for (int i = 0; i < count; i++) {
+        const float t = (float(i) + random.uniform()) / float(count);
+        const float x = mix(-.80f, 1.0f, t) * head.eyeHalfWidth();
+        const float y = upper ? head.upperLid(x) : head.lowerLid(x);
+        const float r = head.eyeRadius() + .020f;
+        const float z = std::sqrt(std::max(.001f, sq(r) - sq(x) - sq(y)));
+        const float s = side == 1 ? 1.f : -1.f;
+        V3 p = centre + V3{s * x, y + (upper ? .002f : -.004f), z};
+        const float length =
+            (upper ? .066f : .024f) * c.lashes * (.55f + .55f * t) * random.between(.75f, 1.1f);
+        const float fan = (t - .42f) * 1.15f + .12f * random.normal();
+        V3 dir = upper ? normalize(V3{s * fan * .9f, -.10f, .85f})
+                       : normalize(V3{s * fan * .8f, -.55f, .6f});
+        Strand strand;
+        for (int k = 0; k <= 6; k++) {
+          strand.points.push_back(head.fromHead(p));
+          p = p + dir * (length / 6);
+          dir = normalize(dir + V3{0, upper ? .26f : -.05f, -.06f});
+        }
+        strand.root = strand.tip = mix(V3{.012f, .009f, .008f}, c.brow * .5f, c.age * .5f);
+        strand.radius = upper ? .0030f : .0013f;
+        strand.taper = .15f;
+        strand.onSkin = true;
+        out.push_back(std::move(strand));
       }
-      strand.root = strand.tip = mix(V3{.012f, .009f, .008f}, c.brow * .5f, c.age * .5f);
-      strand.radius = upper ? .0030f : .0013f;
-      strand.taper = .15f;
-      strand.onSkin = true;
-      out.push_back(std::move(strand));
     }
   }
 }
 
 void addBeard(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
-  if (c.beard <= 0) return;
+  if (c.beard <= 0) {
+    return;
+  }
   Random random(c.seed + 3000);
   const int count = int(60000 * std::min(1.f, .35f + c.beard));
   for (int i = 0; i < count; i++) {
-    const float x = random.between(-.62f, .62f), y = random.between(-1.05f, .02f), ax = std::fabs(x);
+    const float x = random.between(-.62f, .62f), y = random.between(-1.05f, .02f),
+                ax = std::fabs(x);
     const V3 start = head.fromHead({x, y, 1.15f});
     const V3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
     const V3 p = head.toHead(root);
-    if (p.z < -.15f || head.lipMask({p.x, p.y, std::max(p.z, .4f)}) > .15f) continue;
+    if (p.z < -.15f || head.lipMask({p.x, p.y, std::max(p.z, .4f)}) > .15f) {
+      continue;
+    }
     // Cheek line from the ear to the corner of the mouth; moustache; chin; not the throat.
     const float cheek = -.33f + .62f * sq(std::max(0.f, ax - .16f)) * 1.4f;
     float m = step(cheek + .03f, cheek - .09f, p.y);
-    const float moustache = step(-.335f, -.375f, p.y) * step(.30f, .18f, ax) * (p.y > -.52f ? 1.f : 0.f);
+    const float moustache =
+        step(-.335f, -.375f, p.y) * step(.30f, .18f, ax) * (p.y > -.52f ? 1.f : 0.f);
     m = std::max(m, moustache * (1 - .55f * bell(p.x, 0, .018f)));
     m *= 1 - .75f * bell(p.y, -.625f, .035f) * step(.10f, .17f, ax) * step(.30f, .2f, ax) * .6f;
     m *= step(-.99f, -.90f, p.y) * step(.02f, .12f, p.z);
     m *= .55f + .6f * noise(p * 14);
-    if (random.uniform() > m) continue;
+    if (random.uniform() > m) {
+      continue;
+    }
     const V3 along = normalize({p.x * .5f, -1, .1f});
     const float length = c.beard < .25f ? .012f : .016f + .05f * std::max(0.f, c.beard - .25f);
-    addShort(head, out, root, along, length * random.between(.6f, 1.2f), .42f, .0015f, c.brow * .9f, random);
+    addShort(head, out, root, along, length * random.between(.6f, 1.2f), .42f, .0015f, c.brow * .9f,
+             random);
   }
 }
 

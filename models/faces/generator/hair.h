@@ -2,14 +2,16 @@
 #pragma once
 #include <array>
 #include <vector>
+
 #include "head.h"
 
 struct Strand {
-  std::vector<V3> points;      // root first, in the picture's space
-  V3 root, tip;                // colours, linear
-  float radius;                // at the root, units of the head
-  float taper;                 // radius at the tip over that at the root
-  bool onSkin;                 // lashes, brows, beard: nearly in the skin, so depth is compared with some tolerance
+  std::vector<V3> points;  // root first, in the picture's space
+  V3 root, tip;            // colours, linear
+  float radius;            // at the root, units of the head
+  float taper;             // radius at the tip over that at the root
+  bool
+      onSkin;  // lashes, brows, beard: nearly in the skin, so depth is compared with some tolerance
 };
 
 std::vector<Strand> growHair(const Head& head);

@@ -1,42 +1,71 @@
-// How much light comes through hair: a grid of its density, marched once towards the light and a few other ways.
+// How much light comes through hair: a grid of its density, marched once towards the light and a
+// few other ways.
 #include "hair.h"
 
 // The grid spans head and shoulders.
 static constexpr V3 kLow{-1.7f, -2.2f, -1.5f}, kHigh{1.7f, 1.7f, 1.5f};
 
-HairShade::HairShade(const std::vector<Strand>& strands, V3 toLight) : light_(kSize * kSize * kSize, 1.f), ambient_(light_) {
+HairShade::HairShade(const std::vector<Strand>& strands, V3 toLight)
+    : light_(kSize * kSize * kSize, 1.f), ambient_(light_) {
   std::vector<float> density(light_.size(), 0.f);
   const V3 size = kHigh - kLow;
   const auto index = [&](V3 p, int& i) {
-    const int x = int((p.x - kLow.x) / size.x * kSize), y = int((p.y - kLow.y) / size.y * kSize), z = int((p.z - kLow.z) / size.z * kSize);
-    if (x < 0 || y < 0 || z < 0 || x >= kSize || y >= kSize || z >= kSize) return false;
+    const int x = int((p.x - kLow.x) / size.x * kSize), y = int((p.y - kLow.y) / size.y * kSize),
+              z = int((p.z - kLow.z) / size.z * kSize);
+    if (x < 0 || y < 0 || z < 0 || x >= kSize || y >= kSize || z >= kSize) {
+      return false;
+    }
     i = (z * kSize + y) * kSize + x;
     return true;
   };
   for (const Strand& s : strands) {
-    if (s.onSkin) continue;
+    if (s.onSkin) {
+      continue;
+    }
     for (size_t k = 0; k + 1 < s.points.size(); k++) {
       const float len = length(s.points[k + 1] - s.points[k]);
       int i;
-      if (index(mix(s.points[k], s.points[k + 1], .5f), i)) density[size_t(i)] += len * s.radius * 2;
+      if (index(mix(s.points[k], s.points[k + 1], .5f), i)) {
+        density[size_t(i)] += len * s.radius * 2;
+      }
     }
   }
   // Projected area per volume: optical depth per unit length.
   const float cell = size.x / kSize * size.y / kSize * size.z / kSize;
-  for (float& d : density) d = std::min(60.f, d / cell);
+  for (float& d : density) {
+    d = std::min(60.f, d / cell);
+  }
   const float stepLength = .045f;
-  const V3 around[6] = {toLight, {0, 1, 0}, {.8f, .3f, .5f}, {-.8f, .3f, .5f}, {0, .2f, 1}, {0, -.5f, .8f}};
-  for (int z = 0; z < kSize; z++) for (int y = 0; y < kSize; y++) for (int x = 0; x < kSize; x++) {
-    const V3 p{kLow.x + (x + .5f) / kSize * size.x, kLow.y + (y + .5f) / kSize * size.y, kLow.z + (z + .5f) / kSize * size.z};
-    float sum = 0;
-    for (int k = 0; k < 6; k++) {
-      const V3 dir = normalize(around[k]);
-      float depth = 0;
-      for (int j = 1; j <= 18; j++) { int i; if (!index(p + dir * (stepLength * j), i)) break; depth += density[size_t(i)] * stepLength; }
-      const float through = std::exp(-.55f * depth);
-      const size_t here = size_t((z * kSize + y) * kSize + x);
-      if (k == 0) light_[here] = through; else sum += through;
-      if (k == 5) ambient_[here] = sum / 5;
+  const V3 around[6] = {toLight,          {0, 1, 0},   {.8f, .3f, .5f},
+                        {-.8f, .3f, .5f}, {0, .2f, 1}, {0, -.5f, .8f}};
+  for (int z = 0; z < kSize; z++) {
+    for (int y = 0; y < kSize; y++) {
+      for (int x = 0; x < kSize; x++) {
+        const V3 p{kLow.x + (x + .5f) / kSize * size.x, kLow.y + (y + .5f) / kSize * size.y,
+                   kLow.z + (z + .5f) / kSize * size.z};
+        float sum = 0;
+        for (int k = 0; k < 6; k++) {
+          const V3 dir = normalize(around[k]);
+          float depth = 0;
+          for (int j = 1; j <= 18; j++) {
+            int i;
+            if (!index(p + dir * (stepLength * j), i)) {
+              break;
+            }
+            depth += density[size_t(i)] * stepLength;
+          }
+          const float through = std::exp(-.55f * depth);
+          const size_t here = size_t((z * kSize + y) * kSize + x);
+          if (k == 0) {
+            light_[here] = through;
+          } else {
+            sum += through;
+          }
+          if (k == 5) {
+            ambient_[here] = sum / 5;
+          }
+        }
+      }
     }
   }
 }
@@ -47,7 +76,9 @@ float HairShade::sample(const std::vector<float>& grid, V3 p) const {
   const float y = clampTo((p.y - kLow.y) / size.y * kSize - .5f, 0, kSize - 1.01f);
   const float z = clampTo((p.z - kLow.z) / size.z * kSize - .5f, 0, kSize - 1.01f);
   const int i = int(x), j = int(y), k = int(z);
-  const auto g = [&](int a, int b, int c) { return grid[size_t(((k + c) * kSize + j + b) * kSize + i + a)]; };
+  const auto g = [&](int a, int b, int c) {
+    return grid[size_t(((k + c) * kSize + j + b) * kSize + i + a)];
+  };
   const float fx = x - float(i), fy = y - float(j), fz = z - float(k);
   const auto row = [&](int b, int c) { return mix(g(0, b, c), g(1, b, c), fx); };
   return mix(mix(row(0, 0), row(1, 0), fy), mix(row(0, 1), row(1, 1), fy), fz);

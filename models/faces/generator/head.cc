@@ -1,4 +1,5 @@
-// The head's shape: a skull of blended ellipsoids, then features that are added, carved or pressed into it.
+// The head's shape: a skull of blended ellipsoids, then features that are added, carved or pressed
+// into it.
 #include "head.h"
 
 namespace {
@@ -9,19 +10,26 @@ constexpr float kShoulderLift = .35f;
 constexpr V3 kNeckPivot{0, -.75f, -.15f};
 
 /** Whether a feature within `radius` of `centre`, blended over `k`, can change distance d at p. */
-bool near(V3 p, V3 centre, float radius, float d, float k) { return length(p - centre) - radius < std::max(d, 0.f) + k; }
+bool near(V3 p, V3 centre, float radius, float d, float k) {
+  return length(p - centre) - radius < std::max(d, 0.f) + k;
+}
 
 }  // namespace
 
 Head::Head(const Character& character) : c_(character), eyeRadius_(.163f) {
-  cosYaw_ = std::cos(c_.yaw); sinYaw_ = std::sin(c_.yaw);
-  cosPitch_ = std::cos(c_.pitch); sinPitch_ = std::sin(c_.pitch);
-  cosRoll_ = std::cos(c_.roll); sinRoll_ = std::sin(c_.roll);
+  cosYaw_ = std::cos(c_.yaw);
+  sinYaw_ = std::sin(c_.yaw);
+  cosPitch_ = std::cos(c_.pitch);
+  sinPitch_ = std::sin(c_.pitch);
+  cosRoll_ = std::cos(c_.roll);
+  sinRoll_ = std::sin(c_.roll);
 }
 
 V3 Head::toHead(V3 p) const {
   const float w = step(-1.55f, -.85f, p.y);
-  if (w == 0) return p;
+  if (w == 0) {
+    return p;
+  }
   V3 q = p - kNeckPivot;
   q = {cosRoll_ * q.x + sinRoll_ * q.y, -sinRoll_ * q.x + cosRoll_ * q.y, q.z};
   q = {cosYaw_ * q.x - sinYaw_ * q.z, q.y, sinYaw_ * q.x + cosYaw_ * q.z};
@@ -38,50 +46,69 @@ V3 Head::fromHead(V3 p) const {
   return mix(p, q + kNeckPivot, w);
 }
 
-V3 Head::eyeCentre(bool right) const { return {right ? .285f : -.285f, .070f, .545f}; }
+V3 Head::eyeCentre(bool right) const {
+  return {right ? .285f : -.285f, .070f, .545f};
+}
 
 float Head::upperLid(float x) const {
   const float a = eyeHalfWidth();
   // The highest point lies inside of the middle; the outer half falls more slowly.
   const float t = (x + .012f) / (a + (x > -.012f ? .012f : -.012f));
   const float arch = 1 - std::pow(std::fabs(clampTo(t, -1.2f, 1.2f)), x > 0 ? 2.3f : 2.0f);
-  return (.066f * c_.eyeOpen * c_.eyeSize) * arch - .010f + (c_.eyeTilt + .03f) * x - .022f * c_.age * std::max(0.f, x / a);
+  return (.066f * c_.eyeOpen * c_.eyeSize) * arch - .010f + (c_.eyeTilt + .03f) * x -
+         .022f * c_.age * std::max(0.f, x / a);
 }
 
 float Head::lowerLid(float x) const {
   const float a = eyeHalfWidth();
   const float t = (x - .02f) / (a + (x > .02f ? -.02f : .02f));
   const float arch = 1 - std::pow(std::fabs(clampTo(t, -1.2f, 1.2f)), 2.2f);
-  return (-.052f * mix(1, c_.eyeOpen, .5f) * c_.eyeSize) * arch - .010f + (c_.eyeTilt + .03f) * x - .022f * c_.age * std::max(0.f, x / a);
+  return (-.052f * mix(1, c_.eyeOpen, .5f) * c_.eyeSize) * arch - .010f + (c_.eyeTilt + .03f) * x -
+         .022f * c_.age * std::max(0.f, x / a);
 }
 
 float Head::skull(V3 p) const {
-  const V3 q{std::sqrt(sq(p.x) + .0009f), p.y, p.z};      // no crease in the plane of symmetry
+  const V3 q{std::sqrt(sq(p.x) + .0009f), p.y, p.z};  // no crease in the plane of symmetry
   const float j = c_.jawWidth, L = c_.faceLength;
   float d = ellipsoid(p, {0, .30f, -.12f}, {.700f, .790f, .860f});
-  d = smin(d, ellipsoid(p, {0, .52f, .10f}, {.58f, .50f, .60f}), .20f);                                   // forehead
-  d = smin(d, ellipsoid(p, {0, -.24f * L, .17f}, {.535f * j, .66f * L, .565f}), .26f);                     // face
-  d = smin(d, capsule(q, {.46f * j, -.36f * L, -.02f}, {.13f * c_.chin, -.80f * L, .44f}, .155f * c_.jawHeight, .105f), .22f);  // jaw line
-  d = smin(d, ellipsoid(p, {0, -.815f * L, .505f}, {.150f * c_.chin, .115f, .115f}), .17f);               // chin
-  d = smin(d, ellipsoid(q, {.375f, -.095f, .415f}, {.185f * c_.cheekbone, .140f, .185f}), .24f);           // cheekbone
-  d = smin(d, ellipsoid(q, {.330f, -.365f * L, .400f}, {.165f * c_.cheekFat, .200f * c_.cheekFat, .170f * c_.cheekFat}), .24f);   // cheek
-  if (c_.age > 0) d = smin(d, ellipsoid(q, {.34f * j, -.63f * L, .27f}, {.12f * c_.age + .02f, .13f * c_.age + .02f, .14f}), .16f);      // jowl
+  d = smin(d, ellipsoid(p, {0, .52f, .10f}, {.58f, .50f, .60f}), .20f);                 // forehead
+  d = smin(d, ellipsoid(p, {0, -.24f * L, .17f}, {.535f * j, .66f * L, .565f}), .26f);  // face
+  d = smin(d,
+           capsule(q, {.46f * j, -.36f * L, -.02f}, {.13f * c_.chin, -.80f * L, .44f},
+                   .155f * c_.jawHeight, .105f),
+           .22f);  // jaw line
+  d = smin(d, ellipsoid(p, {0, -.815f * L, .505f}, {.150f * c_.chin, .115f, .115f}), .17f);  // chin
+  d = smin(d, ellipsoid(q, {.375f, -.095f, .415f}, {.185f * c_.cheekbone, .140f, .185f}),
+           .24f);  // cheekbone
+  d = smin(d,
+           ellipsoid(q, {.330f, -.365f * L, .400f},
+                     {.165f * c_.cheekFat, .200f * c_.cheekFat, .170f * c_.cheekFat}),
+           .24f);  // cheek
+  if (c_.age > 0) {
+    d = smin(d,
+             ellipsoid(q, {.34f * j, -.63f * L, .27f},
+                       {.12f * c_.age + .02f, .13f * c_.age + .02f, .14f}),
+             .16f);  // jowl
+  }
   return d;
 }
 
 float Head::nose(V3 p) const {
   const V3 q{std::fabs(p.x), p.y, p.z};
   const float w = c_.noseWidth, z = .045f * (c_.noseLength - 1);
-  float n = capsule(p, {0, .17f, .655f + .02f * c_.noseBridge}, {0, -.16f, .815f + z}, .040f, .058f);
-  n = smin(n, ellipsoid(p, {0, -.225f, .850f + z}, {.078f * w, .068f, .070f}), .075f);     // tip
+  float n =
+      capsule(p, {0, .17f, .655f + .02f * c_.noseBridge}, {0, -.16f, .815f + z}, .040f, .058f);
+  n = smin(n, ellipsoid(p, {0, -.225f, .850f + z}, {.078f * w, .068f, .070f}), .075f);      // tip
   n = smin(n, ellipsoid(q, {.104f * w, -.258f, .762f}, {.050f * w, .052f, .078f}), .045f);  // wings
-  n = smin(n, capsule(p, {0, -.285f, .83f + z}, {0, -.315f, .74f}, .026f, .03f), .035f);      // columella
+  n = smin(n, capsule(p, {0, -.285f, .83f + z}, {0, -.315f, .74f}, .026f, .03f),
+           .035f);  // columella
   return n;
 }
 
 float Head::seamOffset(V3 p) const {
   const float x = p.x / (.235f * c_.mouthWidth);
-  const float seam = kSeamY + (.030f * c_.smile) * std::min(2.f, x * x) - .006f * bell(x, 0, .22f) + .005f * bell(std::fabs(x), .33f, .22f);
+  const float seam = kSeamY + (.030f * c_.smile) * std::min(2.f, x * x) - .006f * bell(x, 0, .22f) +
+                     .005f * bell(std::fabs(x), .33f, .22f);
   return p.y - seam;
 }
 
@@ -90,29 +117,41 @@ namespace {
 /** Heights of the lips' outer contours over the seam; x in units of half the mouth's width. */
 float upperContour(const Character& c, float x) {
   const float ax = std::fabs(x);
-  if (ax >= 1) return 0;
-  return .058f * c.lipUpper * std::pow(1 - ax * ax, .85f) * (1 - .20f * bell(x, 0, .13f) + .07f * bell(ax, .24f, .16f)) * (1 - .25f * ax);
+  if (ax >= 1) {
+    return 0;
+  }
+  return .058f * c.lipUpper * std::pow(1 - ax * ax, .85f) *
+         (1 - .20f * bell(x, 0, .13f) + .07f * bell(ax, .24f, .16f)) * (1 - .25f * ax);
 }
 
 float lowerContour(const Character& c, float x) {
   const float ax = std::fabs(x);
-  if (ax >= 1) return 0;
+  if (ax >= 1) {
+    return 0;
+  }
   return .082f * c.lipLower * std::pow(1 - std::pow(ax, 2.2f), .9f);
 }
 
 }  // namespace
 
 float Head::lipMask(V3 p) const {
-  if (p.z < .3f) return 0;
+  if (p.z < .3f) {
+    return 0;
+  }
   const float x = p.x / (.235f * c_.mouthWidth), s = seamOffset(p);
   const float up = upperContour(c_, x), lo = lowerContour(c_, x);
-  if (std::fabs(x) >= 1) return 0;
-  return step(up + .006f, up - .006f, s) * step(-lo - .010f, -lo + .010f, s) * step(1.f, .90f, std::fabs(x));
+  if (std::fabs(x) >= 1) {
+    return 0;
+  }
+  return step(up + .006f, up - .006f, s) * step(-lo - .010f, -lo + .010f, s) *
+         step(1.f, .90f, std::fabs(x));
 }
 
 float Head::mouth(V3 p, float d) const {
-  d = smin(d, ellipsoid(p, {0, -.50f, .505f}, {.250f, .215f, .195f}), .17f);   // muzzle
-  if (p.z < .3f || p.y > -.25f || p.y < -.95f) return d;
+  d = smin(d, ellipsoid(p, {0, -.50f, .505f}, {.250f, .215f, .195f}), .17f);  // muzzle
+  if (p.z < .3f || p.y > -.25f || p.y < -.95f) {
+    return d;
+  }
   const float x = p.x / (.235f * c_.mouthWidth), ax = std::fabs(x), s = seamOffset(p);
   const float up = upperContour(c_, x), lo = lowerContour(c_, x);
   float h = 0;
@@ -120,16 +159,19 @@ float Head::mouth(V3 p, float d) const {
     const float body = std::pow(1 - ax * ax, .5f);
     // Lips: rounded ridges, fullest nearer the seam; the upper one turns outwards at its border.
     const float tu = s / std::max(.012f, up), tl = -s / std::max(.012f, lo);
-    h += body * .026f * mix(.7f, 1.f, c_.lipUpper - .3f) * step(-.25f, .32f, tu) * step(1.28f, .45f, tu);
-    h += body * .036f * mix(.7f, 1.f, c_.lipLower - .3f) * step(-.2f, .40f, tl) * step(1.30f, .50f, tl);
-    h += .009f * body * bell(x, 0, .16f) * bell(tu, .25f, .3f);               // tubercle
+    h += body * .026f * mix(.7f, 1.f, c_.lipUpper - .3f) * step(-.25f, .32f, tu) *
+         step(1.28f, .45f, tu);
+    h += body * .036f * mix(.7f, 1.f, c_.lipLower - .3f) * step(-.2f, .40f, tl) *
+         step(1.30f, .50f, tl);
+    h += .009f * body * bell(x, 0, .16f) * bell(tu, .25f, .3f);  // tubercle
   }
   // The seam is a valley whose width hardly depends on the scale; corners are dimples.
   h -= .024f * bell(s, 0, .0120f) * step(1.12f, .80f, ax);
   h -= .012f * bell(ax, 1.02f, .13f) * bell(s, 0, .045f);
   // Philtrum, the hollow under the lower lip.
   h -= .013f * bell(p.x, 0, .024f) * step(up + .0f, up + .05f, s) * step(-.315f, -.36f, p.y);
-  h += .006f * bell(std::fabs(p.x), .042f, .020f) * step(up - .01f, up + .03f, s) * step(-.315f, -.37f, p.y);
+  h += .006f * bell(std::fabs(p.x), .042f, .020f) * step(up - .01f, up + .03f, s) *
+       step(-.315f, -.37f, p.y);
   h -= .026f * bell(p.y, kSeamY - .150f, .050f) * bell(p.x, 0, .16f);
   return d - h;
 }
@@ -139,10 +181,13 @@ float Head::lids(V3 p, float d) const {
   const V3 centre = eyeCentre(right);
   const V3 w = p - centre;
   const float r = eyeRadius_, x = right ? w.x : -w.x, fromCentre = length(w);
-  if (fromCentre > .36f) return d;
+  if (fromCentre > .36f) {
+    return d;
+  }
   const float up = upperLid(x), lo = lowerLid(x);
-  const float open = std::max(w.y - up, lo - w.y);            // negative in the opening
-  const float shell = fromCentre - (r + .020f + .010f * step(.0f, .05f, w.y - up) * step(.14f, .05f, w.y - up));
+  const float open = std::max(w.y - up, lo - w.y);  // negative in the opening
+  const float shell =
+      fromCentre - (r + .020f + .010f * step(.0f, .05f, w.y - up) * step(.14f, .05f, w.y - up));
   float lid = smax(shell, -open, .014f);
   lid = std::max(lid, -(fromCentre - (r - .025f)));
   d = smin(d, lid, .030f);
@@ -151,65 +196,78 @@ float Head::lids(V3 p, float d) const {
     const float crease = up + .038f + .012f * (1 - sq(x / .16f));
     const float across = step(.205f, .12f, std::fabs(x - .005f));
     d += .013f * bell(w.y, crease, .011f) * across;
-    d -= (.012f + .020f * c_.age) * bell(w.y, crease + .042f, .030f) * across;                          // hood
-    d -= (.0025f + .018f * c_.age) * bell(w.y, lo - .040f, .022f) * across;                              // bag
+    d -= (.012f + .020f * c_.age) * bell(w.y, crease + .042f, .030f) * across;  // hood
+    d -= (.0025f + .018f * c_.age) * bell(w.y, lo - .040f, .022f) * across;     // bag
     d += (.003f + .012f * c_.age) * bell(w.y, lo - .090f - .02f * x, .020f) * across;
     // Inner corner: a small pool.
-    d += .012f * bell(x, -eyeHalfWidth() - .004f, .016f) * bell(w.y, upperLid(-eyeHalfWidth()) , .012f);
+    d += .012f * bell(x, -eyeHalfWidth() - .004f, .016f) *
+         bell(w.y, upperLid(-eyeHalfWidth()), .012f);
   }
   return d;
 }
 
 float Head::ear(V3 p) const {
   V3 q{std::fabs(p.x) - .690f, p.y - .015f, p.z + .10f};
-  q = {q.x * .94f - q.z * .34f, q.y, q.z * .94f + q.x * .34f};      // ears stand off a little
+  q = {q.x * .94f - q.z * .34f, q.y, q.z * .94f + q.x * .34f};  // ears stand off a little
   q = {q.x, q.y * .98f + q.z * .2f, q.z * .98f - q.y * .2f};
   const float taper = mix(.70f, 1.f, step(-.22f, .05f, q.y));
   const float disc = ellipsoid(q, {0, 0, 0}, {.045f, .225f, .135f * taper});
   const float inner = ellipsoid(q, {.045f, .030f, .010f}, {.040f, .155f, .088f * taper});
   float e = smax(disc, -inner, .030f);
-  e = smin(e, capsule(q, {.022f, .085f, -.012f}, {.022f, -.085f, -.010f}, .016f, .020f), .030f);     // antihelix
-  e = smin(e, ellipsoid(q, {.006f, -.165f, .022f}, {.030f, .062f, .052f}), .05f);                       // lobe
-  e = smin(e, ellipsoid(q, {.020f, -.030f, .085f}, {.022f, .034f, .022f}), .02f);                      // tragus
+  e = smin(e, capsule(q, {.022f, .085f, -.012f}, {.022f, -.085f, -.010f}, .016f, .020f),
+           .030f);                                                                 // antihelix
+  e = smin(e, ellipsoid(q, {.006f, -.165f, .022f}, {.030f, .062f, .052f}), .05f);  // lobe
+  e = smin(e, ellipsoid(q, {.020f, -.030f, .085f}, {.022f, .034f, .022f}), .02f);  // tragus
   return e;
 }
 
 /** Wrinkles and folds of an ageing face, as a height to be taken off. */
 float Head::folds(V3 p) const {
   const float a = c_.age;
-  if (p.z < .15f) return 0;
+  if (p.z < .15f) {
+    return 0;
+  }
   const float ax = std::fabs(p.x);
   float h = 0;
-  // Nasolabial fold, from the wing of the nose past the corner of the mouth: everyone's, deeper with age and smile.
+  // Nasolabial fold, from the wing of the nose past the corner of the mouth: everyone's, deeper
+  // with age and smile.
   {
     const float t = clamp01((-.25f - p.y) / .33f);
     const float line = .135f + .155f * t - .03f * t * t;
-    const float depth = (.002f + .004f * std::max(0.f, c_.smile) + .016f * a) * step(-.22f, -.29f, p.y) * step(-.64f, -.50f, p.y);
+    const float depth = (.002f + .004f * std::max(0.f, c_.smile) + .016f * a) *
+                        step(-.22f, -.29f, p.y) * step(-.64f, -.50f, p.y);
     h += depth * bell(ax, line, mix(.034f, .020f, a)) - depth * .9f * bell(ax, line + .055f, .042f);
   }
-  if (a <= 0) return h;
-  const float wobble = .02f * noise({p.x * 4, p.y * 4, 7});
-  for (int i = 0; i < 4; i++) {                                                              // forehead
-    const float y = .46f + .085f * i - .10f * sq(ax) + wobble;
-    h += a * .0050f * bell(p.y, y, .010f) * step(.44f, .20f, ax) * (.6f + .6f * noise({p.x * 6, float(i), 3}));
+  if (a <= 0) {
+    return h;
   }
-  h += a * .008f * bell(ax, .055f, .010f) * step(.15f, .20f, p.y) * step(.34f, .26f, p.y);    // frown
-  for (int i = 0; i < 4; i++) {                                                              // crow's feet
+  const float wobble = .02f * noise({p.x * 4, p.y * 4, 7});
+  for (int i = 0; i < 4; i++) {  // forehead
+    const float y = .46f + .085f * i - .10f * sq(ax) + wobble;
+    h += a * .0050f * bell(p.y, y, .010f) * step(.44f, .20f, ax) *
+         (.6f + .6f * noise({p.x * 6, float(i), 3}));
+  }
+  h += a * .008f * bell(ax, .055f, .010f) * step(.15f, .20f, p.y) * step(.34f, .26f, p.y);  // frown
+  for (int i = 0; i < 4; i++) {  // crow's feet
     const float y = .075f + (i - 1.5f) * (.028f + .28f * std::max(0.f, ax - .45f));
     h += a * .0050f * bell(p.y, y, .0080f) * step(.445f, .475f, ax) * step(.60f, .53f, ax);
   }
-  h += a * .007f * bell(ax, .285f + .03f * (p.y + .7f), .012f) * step(-.56f, -.62f, p.y) * step(-.84f, -.72f, p.y);   // marionette
+  h += a * .007f * bell(ax, .285f + .03f * (p.y + .7f), .012f) * step(-.56f, -.62f, p.y) *
+       step(-.84f, -.72f, p.y);  // marionette
   return h;
 }
 
 float Head::glasses(V3 p) const {
-  if (!c_.glasses) return 9;
+  if (!c_.glasses) {
+    return 9;
+  }
   const V3 q{std::fabs(p.x), p.y, p.z};
   const float z = .760f - .10f * sq(q.x / .5f);
   const V3 w{q.x - .292f, q.y - .045f, q.z - z};
   const float rx = .205f, ry = .165f;
   // A rounded rectangle in the plane of the face, swept with a small round section.
-  const float e = std::pow(std::pow(std::fabs(w.x / rx), 3.2f) + std::pow(std::fabs(w.y / ry), 3.2f), 1 / 3.2f);
+  const float e =
+      std::pow(std::pow(std::fabs(w.x / rx), 3.2f) + std::pow(std::fabs(w.y / ry), 3.2f), 1 / 3.2f);
   const float ring = (e - 1) * .5f * (rx + ry) * .95f;
   float d = std::sqrt(sq(ring) + sq(w.z)) - .0115f;
   d = std::min(d, capsule(q, {0, .085f, .792f}, {.095f, .075f, .758f}, .0100f, .0100f));
@@ -220,24 +278,36 @@ float Head::glasses(V3 p) const {
 float Head::features(V3 p, float d) const {
   const V3 q{std::fabs(p.x), p.y, p.z};
   if (near(p, {0, .2f, .55f}, .55f, d, .2f)) {
-    d = smin(d, capsule(q, {.02f, .235f, .665f}, {.39f, .225f, .515f}, .052f, .045f), .15f);            // brow ridge
-    d = smax(d, -ellipsoid(q, {.285f, .055f, .815f}, {.165f, .100f, .175f}), .15f);                    // sockets
+    d = smin(d, capsule(q, {.02f, .235f, .665f}, {.39f, .225f, .515f}, .052f, .045f),
+             .15f);                                                                  // brow ridge
+    d = smax(d, -ellipsoid(q, {.285f, .055f, .815f}, {.165f, .100f, .175f}), .15f);  // sockets
   }
   if (near(p, {0, -.05f, .72f}, .40f, d, .16f)) {
     d = smin(d, nose(p), .105f);
-    d = smax(d, -ellipsoid(q, {.048f * c_.noseWidth, -.308f, .800f}, {.024f * c_.noseWidth, .020f, .036f}), .022f);   // nostrils
-    d += .012f * bell(q.x, .152f * c_.noseWidth, .016f) * bell(p.y, -.255f, .055f) * step(.45f, .6f, p.z);     // behind the wings
+    d = smax(
+        d,
+        -ellipsoid(q, {.048f * c_.noseWidth, -.308f, .800f}, {.024f * c_.noseWidth, .020f, .036f}),
+        .022f);  // nostrils
+    d += .012f * bell(q.x, .152f * c_.noseWidth, .016f) * bell(p.y, -.255f, .055f) *
+         step(.45f, .6f, p.z);  // behind the wings
   }
-  if (near(p, {0, -.55f, .55f}, .45f, d, .2f)) d = mouth(p, d);
-  if (near(q, {.285f, .07f, .55f}, .32f, d, .05f)) d = lids(p, d);
-  if (near(q, {.71f, .0f, -.10f}, .34f, d, .08f)) d = smin(d, ear(p), .035f);
+  if (near(p, {0, -.55f, .55f}, .45f, d, .2f)) {
+    d = mouth(p, d);
+  }
+  if (near(q, {.285f, .07f, .55f}, .32f, d, .05f)) {
+    d = lids(p, d);
+  }
+  if (near(q, {.71f, .0f, -.10f}, .34f, d, .08f)) {
+    d = smin(d, ear(p), .035f);
+  }
   return d;
 }
 
 float Head::smooth(V3 p) const {
   p = toHead(p);
   float d = skull(p);
-  const float neck = capsule(p, {0, -.62f, -.16f}, {0, -1.75f, -.50f}, .355f * c_.neckWidth, .385f * c_.neckWidth);
+  const float neck =
+      capsule(p, {0, -.62f, -.16f}, {0, -1.75f, -.50f}, .355f * c_.neckWidth, .385f * c_.neckWidth);
   return smin(d, neck, .16f);
 }
 
@@ -248,7 +318,9 @@ float Head::torso(V3 p, Material* material) const {
   float d = ellipsoid(p, {0, -2.42f, -.34f}, {1.32f * w, .82f, .62f});
   d = smin(d, capsule(q, {.30f, -1.66f, -.34f}, {1.12f * w, -2.02f, -.38f}, .22f, .27f), .34f);
   if (c_.clothes == Clothes::kTurtleneck) {
-    const float collar = std::max(capsule(p, {0, -1.05f, -.205f}, {0, -1.62f, -.29f}, .415f * c_.neckWidth, .47f * c_.neckWidth), p.y + 1.10f);
+    const float collar = std::max(capsule(p, {0, -1.05f, -.205f}, {0, -1.62f, -.29f},
+                                          .415f * c_.neckWidth, .47f * c_.neckWidth),
+                                  p.y + 1.10f);
     d = smin(d, smax(collar, p.y + 1.12f - .02f * p.z, .05f), .10f);
     d += .006f * std::sin(std::atan2(p.x, p.z + .25f) * 60) * step(-1.75f, -1.55f, p.y);
   } else if (c_.clothes == Clothes::kCrew) {
@@ -265,57 +337,82 @@ float Head::torso(V3 p, Material* material) const {
     const float jacket = smin(coat, lapel, .02f);
     d = smax(d, -ellipsoid(p, {0, -1.44f, .05f}, {.30f, .34f, .42f}), .04f);
     if (d <= jacket) {
-      if (material) *material = Material::kCloth2;
+      if (material) {
+        *material = Material::kCloth2;
+      }
       return d;
     }
     d = jacket;
   }
-  if (material) *material = Material::kCloth;
+  if (material) {
+    *material = Material::kCloth;
+  }
   return d;
 }
 
 float Head::distance(V3 world, Material* material) const {
   const V3 p = toHead(world);
   float d = skull(p);
-  if (d < .6f) d = features(p, d);
-  const float neck = capsule(p, {0, -.62f, -.16f}, {0, -1.75f, -.50f}, .355f * c_.neckWidth, .385f * c_.neckWidth);
+  if (d < .6f) {
+    d = features(p, d);
+  }
+  const float neck =
+      capsule(p, {0, -.62f, -.16f}, {0, -1.75f, -.50f}, .355f * c_.neckWidth, .385f * c_.neckWidth);
   d = smin(d, neck, .15f);
-  if (world.y < -.8f) d = smin(d, ellipsoid(world, {0, -2.30f + kShoulderLift, -.40f}, {1.06f, .64f, .42f}), .26f);   // collarbones
+  if (world.y < -.8f) {
+    d = smin(d, ellipsoid(world, {0, -2.30f + kShoulderLift, -.40f}, {1.06f, .64f, .42f}),
+             .26f);  // collarbones
+  }
   if (d < .08f) {
     d += folds(p);
-    d += .006f * (fbm(p * 1.3f + V3{float(c_.seed) * .37f, 1, 4}) - .44f);        // nobody is symmetric
+    d += .006f * (fbm(p * 1.3f + V3{float(c_.seed) * .37f, 1, 4}) - .44f);  // nobody is symmetric
   }
   Material m = Material::kSkin;
   const V3 q{std::fabs(p.x), p.y, p.z};
   const float eye = length(q - eyeCentre(true)) - eyeRadius_;
-  if (eye < d) { d = eye; m = Material::kEye; }
+  if (eye < d) {
+    d = eye;
+    m = Material::kEye;
+  }
   if (world.y < -.6f) {
     Material t = Material::kCloth;
     const float cloth = torso(world, &t);
-    if (cloth < d) { d = cloth; m = t; }
+    if (cloth < d) {
+      d = cloth;
+      m = t;
+    }
   }
   const float g = glasses(p);
-  if (g < d) { d = g; m = Material::kGlasses; }
-  if (material) *material = m;
+  if (g < d) {
+    d = g;
+    m = Material::kGlasses;
+  }
+  if (material) {
+    *material = m;
+  }
   return d;
 }
 
 V3 Head::normal(V3 p, float e) const {
   // Tetrahedron technique: four evaluations (Quilez).
   const V3 a{1, -1, -1}, b{-1, -1, 1}, c{-1, 1, -1}, d{1, 1, 1};
-  return normalize(a * distance(p + a * e) + b * distance(p + b * e) + c * distance(p + c * e) + d * distance(p + d * e));
+  return normalize(a * distance(p + a * e) + b * distance(p + b * e) + c * distance(p + c * e) +
+                   d * distance(p + d * e));
 }
 
 V3 Head::smoothNormal(V3 p, float e) const {
   const V3 a{1, -1, -1}, b{-1, -1, 1}, c{-1, 1, -1}, d{1, 1, 1};
-  return normalize(a * smooth(p + a * e) + b * smooth(p + b * e) + c * smooth(p + c * e) + d * smooth(p + d * e));
+  return normalize(a * smooth(p + a * e) + b * smooth(p + b * e) + c * smooth(p + c * e) +
+                   d * smooth(p + d * e));
 }
 
 V3 Head::onSkin(V3 p, V3 direction) const {
   // From outside towards the surface along -direction.
   for (int i = 0; i < 60; i++) {
     const float d = distance(p);
-    if (std::fabs(d) < 5e-4f) break;
+    if (std::fabs(d) < 5e-4f) {
+      break;
+    }
     p = p - direction * (d * .7f);
   }
   return p;

@@ -1,4 +1,5 @@
-// The shape of a head and its clothes as a signed distance: y up, z to the viewer, eyes near y = .07, the head about 2 units tall.
+// The shape of a head and its clothes as a signed distance: y up, z to the viewer, eyes near y =
+// .07, the head about 2 units tall.
 #pragma once
 #include "character.h"
 
@@ -25,7 +26,8 @@ class Head {
   float seamOffset(V3 p) const;
   V3 eyeCentre(bool right) const;
   float eyeRadius() const { return eyeRadius_; }
-  /** Lid margins at x (from the eye's centre, positive outwards), as heights over the eye's centre. */
+  /** Lid margins at x (from the eye's centre, positive outwards), as heights over the eye's centre.
+   */
   float upperLid(float x) const;
   float lowerLid(float x) const;
   float eyeHalfWidth() const { return .150f * c_.eyeSize; }

@@ -2,7 +2,9 @@
 #pragma once
 #include "hair.h"
 
-struct Lights { V3 key, fill, rim; };
+struct Lights {
+  V3 key, fill, rim;
+};
 extern const Lights kLights;
 
 V3 backdrop(const Character& c, float u, float v);

@@ -4,29 +4,69 @@
 #include <cmath>
 #include <cstdint>
 
-struct V3 { float x, y, z; };
+struct V3 {
+  float x, y, z;
+};
 
-inline V3 operator+(V3 a, V3 b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-inline V3 operator-(V3 a, V3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-inline V3 operator-(V3 a) { return {-a.x, -a.y, -a.z}; }
-inline V3 operator*(V3 a, float s) { return {a.x * s, a.y * s, a.z * s}; }
-inline V3 operator*(V3 a, V3 b) { return {a.x * b.x, a.y * b.y, a.z * b.z}; }
-inline float dot(V3 a, V3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-inline V3 cross(V3 a, V3 b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
-inline float length(V3 a) { return std::sqrt(dot(a, a)); }
-inline V3 normalize(V3 a) { return a * (1.f / std::max(1e-9f, length(a))); }
-inline float clamp01(float x) { return std::min(std::max(x, 0.f), 1.f); }
-inline float clampTo(float x, float lo, float hi) { return std::min(std::max(x, lo), hi); }
-inline float mix(float a, float b, float t) { return a + (b - a) * t; }
-inline V3 mix(V3 a, V3 b, float t) { return a + (b - a) * t; }
-inline float step(float from, float to, float x) { float t = clamp01((x - from) / (to - from)); return t * t * (3 - 2 * t); }
-inline float sq(float x) { return x * x; }
+inline V3 operator+(V3 a, V3 b) {
+  return {a.x + b.x, a.y + b.y, a.z + b.z};
+}
+inline V3 operator-(V3 a, V3 b) {
+  return {a.x - b.x, a.y - b.y, a.z - b.z};
+}
+inline V3 operator-(V3 a) {
+  return {-a.x, -a.y, -a.z};
+}
+inline V3 operator*(V3 a, float s) {
+  return {a.x * s, a.y * s, a.z * s};
+}
+inline V3 operator*(V3 a, V3 b) {
+  return {a.x * b.x, a.y * b.y, a.z * b.z};
+}
+inline float dot(V3 a, V3 b) {
+  return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+inline V3 cross(V3 a, V3 b) {
+  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+inline float length(V3 a) {
+  return std::sqrt(dot(a, a));
+}
+inline V3 normalize(V3 a) {
+  return a * (1.f / std::max(1e-9f, length(a)));
+}
+inline float clamp01(float x) {
+  return std::min(std::max(x, 0.f), 1.f);
+}
+inline float clampTo(float x, float lo, float hi) {
+  return std::min(std::max(x, lo), hi);
+}
+inline float mix(float a, float b, float t) {
+  return a + (b - a) * t;
+}
+inline V3 mix(V3 a, V3 b, float t) {
+  return a + (b - a) * t;
+}
+inline float step(float from, float to, float x) {
+  float t = clamp01((x - from) / (to - from));
+  return t * t * (3 - 2 * t);
+}
+inline float sq(float x) {
+  return x * x;
+}
 /** A bell of height 1 and width `w` round `c`. */
-inline float bell(float x, float c, float w) { return std::exp(-sq((x - c) / w)); }
+inline float bell(float x, float c, float w) {
+  return std::exp(-sq((x - c) / w));
+}
 
 // Smooth minimum and maximum: polynomial, k is the width of the blend (Quilez).
-inline float smin(float a, float b, float k) { float h = std::max(k - std::fabs(a - b), 0.f) / k; return std::min(a, b) - h * h * k * .25f; }
-inline float smax(float a, float b, float k) { return -smin(-a, -b, k); }
+inline float smin(float a, float b, float k) {
+  float h = std::max(k - std::fabs(a - b), 0.f) / k;
+  return std::min(a, b) - h * h * k * .25f;
+}
+inline float smax(float a, float b, float k) {
+  return -smin(-a, -b, k);
+}
 
 inline float ellipsoid(V3 p, V3 c, V3 r) {
   p = p - c;
@@ -51,19 +91,34 @@ inline float hash(int x, int y, int z) {
 inline float noise(V3 p) {
   const int X = int(std::floor(p.x)), Y = int(std::floor(p.y)), Z = int(std::floor(p.z));
   float x = p.x - X, y = p.y - Y, z = p.z - Z;
-  x = x * x * (3 - 2 * x); y = y * y * (3 - 2 * y); z = z * z * (3 - 2 * z);
-  const auto row = [&](int b, int c) { return mix(hash(X, Y + b, Z + c), hash(X + 1, Y + b, Z + c), x); };
+  x = x * x * (3 - 2 * x);
+  y = y * y * (3 - 2 * y);
+  z = z * z * (3 - 2 * z);
+  const auto row = [&](int b, int c) {
+    return mix(hash(X, Y + b, Z + c), hash(X + 1, Y + b, Z + c), x);
+  };
   return mix(mix(row(0, 0), row(1, 0), y), mix(row(0, 1), row(1, 1), y), z);
 }
 
 /** Three octaves, about 0..0.9. */
-inline float fbm(V3 p) { return .5f * noise(p) + .25f * noise(p * 2.03f) + .125f * noise(p * 4.1f); }
+inline float fbm(V3 p) {
+  return .5f * noise(p) + .25f * noise(p * 2.03f) + .125f * noise(p * 4.1f);
+}
 
 /** xorshift32 (Marsaglia 2003): the same character gets the same hair every time. */
 struct Random {
   uint32_t state;
-  explicit Random(uint32_t seed) : state(seed * 2654435761u | 1u) { for (int i = 0; i < 8; i++) next(); }
-  uint32_t next() { state ^= state << 13; state ^= state >> 17; state ^= state << 5; return state; }
+  explicit Random(uint32_t seed) : state(seed * 2654435761u | 1u) {
+    for (int i = 0; i < 8; i++) {
+      next();
+    }
+  }
+  uint32_t next() {
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state;
+  }
   float uniform() { return float(next() >> 8) / 16777216.f; }
   float between(float a, float b) { return a + (b - a) * uniform(); }
   float normal() { return (uniform() + uniform() + uniform() + uniform() - 2.f) * 1.73f; }

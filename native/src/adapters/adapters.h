@@ -1,4 +1,5 @@
-// One adapter per file: adapters/NAME.cc defines `void register_NAME(napi_env, napi_value exports)`; the build lists them here.
+// One adapter per file: adapters/NAME.cc defines `void register_NAME(napi_env, napi_value
+// exports)`; the build lists them here.
 #pragma once
 #include <node_api.h>
 

@@ -16,8 +16,8 @@ namespace {
 using namespace js;
 
 /**
- * Bytes in a SharedArrayBuffer are used in place and kept alive by the block's owner; those of an ArrayBuffer, which JavaScript could
- * detach under our feet, are copied.
+ * Bytes in a SharedArrayBuffer are used in place and kept alive by the block's owner; those of an
+ * ArrayBuffer, which JavaScript could detach under our feet, are copied.
  */
 struct SharedBytes {
   napi_env env = nullptr;
@@ -28,7 +28,8 @@ struct SharedBytes {
   SharedBytes(const Args& args, size_t index) : env(args.env()) {
     const auto span = args.array<uint8_t>(index, "bytes");
     napi_value buffer = nullptr;
-    check(env, napi_get_typedarray_info(env, args[index], nullptr, nullptr, nullptr, &buffer, nullptr));
+    check(env,
+          napi_get_typedarray_info(env, args[index], nullptr, nullptr, nullptr, &buffer, nullptr));
     bool detachable = true;
     check(env, napi_is_arraybuffer(env, buffer, &detachable));
     if (detachable) {
@@ -40,14 +41,17 @@ struct SharedBytes {
     }
   }
   ~SharedBytes() {
-    if (keep) napi_delete_reference(env, keep);
+    if (keep) {
+      napi_delete_reference(env, keep);
+    }
   }
   SharedBytes(const SharedBytes&) = delete;
   SharedBytes& operator=(const SharedBytes&) = delete;
 };
 
 /**
- * A face and what is derived of it for drawing. That takes 4 ms, the first time 20, so another thread may do it: `is_busy`, which only the JavaScript thread touches, while it does.
+ * A face and what is derived of it for drawing. That takes 4 ms, the first time 20, so another
+ * thread may do it: `is_busy`, which only the JavaScript thread touches, while it does.
  */
 struct FaceAssetData {
   SharedBytes bytes;
@@ -55,9 +59,12 @@ struct FaceAssetData {
   bool is_busy = false;
   std::optional<face::Model> derived;
 
-  explicit FaceAssetData(const Args& args) : bytes(args, 0), asset(face::parse_asset(bytes.bytes)) {}
+  explicit FaceAssetData(const Args& args)
+      : bytes(args, 0), asset(face::parse_asset(bytes.bytes)) {}
   void derive() {
-    if (!derived) derived = face::build_model(asset);
+    if (!derived) {
+      derived = face::build_model(asset);
+    }
   }
 };
 
@@ -66,14 +73,18 @@ struct FaceAsset {
   std::shared_ptr<FaceAssetData> data;
   size_t external_bytes() const {
     const bool has_model = !data->is_busy && data->derived;
-    return data->bytes.copy.size() + (has_model ? data->derived->sharp.size() + data->derived->weight.size() * 4 * sizeof(float) : 0);
+    return data->bytes.copy.size() +
+           (has_model
+                ? data->derived->sharp.size() + data->derived->weight.size() * 4 * sizeof(float)
+                : 0);
   }
 };
 
 struct FaceRenderer {
   std::shared_ptr<FaceAssetData> data;
   face::Renderer renderer;
-  explicit FaceRenderer(std::shared_ptr<FaceAssetData> asset) : data(std::move(asset)), renderer(*data->derived) {}
+  explicit FaceRenderer(std::shared_ptr<FaceAssetData> asset)
+      : data(std::move(asset)), renderer(*data->derived) {}
   size_t external_bytes() const { return data->derived->weight.size() * 32; }
 };
 
@@ -82,11 +93,17 @@ using RendererClass = Class<FaceRenderer>;
 
 std::unique_ptr<FaceAsset> make_asset(const Args& args) {
   auto data = std::make_shared<FaceAssetData>(args);
-  if (args.absent(1) || !args.boolean(1, "deferred")) data->derive();
+  if (args.absent(1) || !args.boolean(1, "deferred")) {
+    data->derive();
+  }
   return std::make_unique<FaceAsset>(FaceAsset{std::move(data)});
 }
-napi_value asset_width(FaceAsset& asset, const Args& args) { return integer(args.env(), asset.data->asset.width); }
-napi_value asset_height(FaceAsset& asset, const Args& args) { return integer(args.env(), asset.data->asset.height); }
+napi_value asset_width(FaceAsset& asset, const Args& args) {
+  return integer(args.env(), asset.data->asset.width);
+}
+napi_value asset_height(FaceAsset& asset, const Args& args) {
+  return integer(args.env(), asset.data->asset.height);
+}
 
 struct Derivation final : PoolTask {
   std::shared_ptr<FaceAssetData> data;
@@ -98,7 +115,9 @@ struct Derivation final : PoolTask {
 };
 
 napi_value prepare(FaceAsset& self, const Args& args) {
-  if (self.data->is_busy) throw std::runtime_error("FaceAsset is being prepared");
+  if (self.data->is_busy) {
+    throw std::runtime_error("FaceAsset is being prepared");
+  }
   auto task = std::make_unique<Derivation>();
   task->data = self.data;
   const napi_value promise = PoolTask::start(args.env(), "FaceAsset.prepare", std::move(task));
@@ -108,13 +127,16 @@ napi_value prepare(FaceAsset& self, const Args& args) {
 
 std::unique_ptr<FaceRenderer> make_renderer(const Args& args) {
   const auto& data = AssetClass::from(args.env(), args[0], "asset").data;
-  if (data->is_busy) throw std::runtime_error("FaceAsset is being prepared");
+  if (data->is_busy) {
+    throw std::runtime_error("FaceAsset is being prepared");
+  }
   data->derive();
   return std::make_unique<FaceRenderer>(data);
 }
 
 napi_value render(FaceRenderer& self, const Args& args) {
-  static_assert(sizeof(face::Articulation) == face::Articulation::SIZE * sizeof(float) && sizeof(face::Pose) == face::Pose::SIZE * sizeof(float));
+  static_assert(sizeof(face::Articulation) == face::Articulation::SIZE * sizeof(float) &&
+                sizeof(face::Pose) == face::Pose::SIZE * sizeof(float));
   const auto articulation = args.array<float>(0, "articulation", face::Articulation::SIZE);
   const auto pose = args.array<float>(1, "pose", face::Pose::SIZE);
   const auto picture = args.array<uint8_t>(2, "picture", self.renderer.picture_bytes());
@@ -128,7 +150,8 @@ napi_value render(FaceRenderer& self, const Args& args) {
 }
 
 napi_value set_emotion(FaceRenderer& self, const Args& args) {
-  self.renderer.set_emotion(int(args.integer(0, "emotion", 0, face::EMOTIONS - 1)), float(args.number(1, "strength", 0, 1)));
+  self.renderer.set_emotion(int(args.integer(0, "emotion", 0, face::EMOTIONS - 1)),
+                            float(args.number(1, "strength", 0, 1)));
   return undefined(args.env());
 }
 
@@ -140,9 +163,15 @@ napi_value invalidate(FaceRenderer& self, const Args& args) {
 }  // namespace
 
 void register_face(napi_env env, napi_value exports) {
-  AssetClass::define(env, exports, "FaceAsset", {AssetClass::constructor<make_asset>(), AssetClass::getter<asset_width>("width"), AssetClass::getter<asset_height>("height"), AssetClass::method<prepare>("prepare")});
-  RendererClass::define(env, exports, "FaceRenderer", {RendererClass::constructor<make_renderer>(), RendererClass::method<render>("render"),
-                                                       RendererClass::method<set_emotion>("setEmotion"), RendererClass::method<invalidate>("invalidate")});
+  AssetClass::define(
+      env, exports, "FaceAsset",
+      {AssetClass::constructor<make_asset>(), AssetClass::getter<asset_width>("width"),
+       AssetClass::getter<asset_height>("height"), AssetClass::method<prepare>("prepare")});
+  RendererClass::define(
+      env, exports, "FaceRenderer",
+      {RendererClass::constructor<make_renderer>(), RendererClass::method<render>("render"),
+       RendererClass::method<set_emotion>("setEmotion"),
+       RendererClass::method<invalidate>("invalidate")});
 }
 
 }  // namespace mouthpiece

@@ -23,6 +23,8 @@ napi_value allocated(const js::Args& args) {
 
 }  // namespace
 
-void register_memory(napi_env env, napi_value exports) { js::define_function<allocated>(env, exports, "allocatedBytes"); }
+void register_memory(napi_env env, napi_value exports) {
+  js::define_function<allocated>(env, exports, "allocatedBytes");
+}
 
 }  // namespace mouthpiece

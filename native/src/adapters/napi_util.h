@@ -1,8 +1,10 @@
-// What every adapter needs of N-API: checked arguments, classes around plain C++ objects, and exceptions that become JavaScript's.
+// What every adapter needs of N-API: checked arguments, classes around plain C++ objects, and
+// exceptions that become JavaScript's.
 //
 // Core code throws standard exceptions, and `guard` turns them into JavaScript's:
 //   std::invalid_argument -> TypeError, std::out_of_range -> RangeError, anything else -> Error.
-// Nothing here is global or thread-local: every worker thread that loads the addon has its own classes and objects.
+// Nothing here is global or thread-local: every worker thread that loads the addon has its own
+// classes and objects.
 #pragma once
 #include <node_api.h>
 
@@ -28,10 +30,14 @@ namespace mouthpiece::js {
 struct PendingException {};
 
 inline void check(napi_env env, napi_status status) {
-  if (status == napi_ok) return;
+  if (status == napi_ok) {
+    return;
+  }
   bool pending = false;
   napi_is_exception_pending(env, &pending);
-  if (pending) throw PendingException{};
+  if (pending) {
+    throw PendingException{};
+  }
   const napi_extended_error_info* info = nullptr;
   napi_get_last_error_info(env, &info);
   throw std::runtime_error(info && info->error_message ? info->error_message : "N-API call failed");
@@ -86,33 +92,45 @@ inline bool is_absent(napi_env env, napi_value value) {
   return type == napi_undefined || type == napi_null;
 }
 
-inline double to_number(napi_env env, napi_value value, std::string_view name, double low, double high) {
+inline double to_number(napi_env env, napi_value value, std::string_view name, double low,
+                        double high) {
   double result;
-  if (napi_get_value_double(env, value, &result) != napi_ok) throw std::invalid_argument(std::string(name) + " must be a number");
+  if (napi_get_value_double(env, value, &result) != napi_ok) {
+    throw std::invalid_argument(std::string(name) + " must be a number");
+  }
   if (!(result >= low && result <= high)) {
-    throw std::out_of_range(std::string(name) + " must be from " + std::to_string(low) + " to " + std::to_string(high) + ", not " + std::to_string(result));
+    throw std::out_of_range(std::string(name) + " must be from " + std::to_string(low) + " to " +
+                            std::to_string(high) + ", not " + std::to_string(result));
   }
   return result;
 }
 
-inline int64_t to_integer(napi_env env, napi_value value, std::string_view name, int64_t low, int64_t high) {
+inline int64_t to_integer(napi_env env, napi_value value, std::string_view name, int64_t low,
+                          int64_t high) {
   double result;
-  if (napi_get_value_double(env, value, &result) != napi_ok) throw std::invalid_argument(std::string(name) + " must be a number");
+  if (napi_get_value_double(env, value, &result) != napi_ok) {
+    throw std::invalid_argument(std::string(name) + " must be a number");
+  }
   if (!(result >= double(low) && result <= double(high)) || result != std::floor(result)) {
-    throw std::out_of_range(std::string(name) + " must be an integer from " + std::to_string(low) + " to " + std::to_string(high) + ", not " + std::to_string(result));
+    throw std::out_of_range(std::string(name) + " must be an integer from " + std::to_string(low) +
+                            " to " + std::to_string(high) + ", not " + std::to_string(result));
   }
   return int64_t(result);
 }
 
 inline bool to_boolean(napi_env env, napi_value value, std::string_view name) {
   bool result;
-  if (napi_get_value_bool(env, value, &result) != napi_ok) throw std::invalid_argument(std::string(name) + " must be true or false");
+  if (napi_get_value_bool(env, value, &result) != napi_ok) {
+    throw std::invalid_argument(std::string(name) + " must be true or false");
+  }
   return result;
 }
 
 inline std::string to_string(napi_env env, napi_value value, std::string_view name) {
   size_t length = 0;
-  if (napi_get_value_string_utf8(env, value, nullptr, 0, &length) != napi_ok) throw std::invalid_argument(std::string(name) + " must be a string");
+  if (napi_get_value_string_utf8(env, value, nullptr, 0, &length) != napi_ok) {
+    throw std::invalid_argument(std::string(name) + " must be a string");
+  }
   std::string result(length, '\0');
   check(env, napi_get_value_string_utf8(env, value, result.data(), length + 1, &length));
   return result;
@@ -120,16 +138,38 @@ inline std::string to_string(napi_env env, napi_value value, std::string_view na
 
 // ---- Typed arrays ------------------------------------------------------------------------------
 
-template <class Element> struct ElementType;
-template <> struct ElementType<uint8_t> { static constexpr napi_typedarray_type code = napi_uint8_array; static constexpr const char* name = "Uint8Array"; };
-template <> struct ElementType<int16_t> { static constexpr napi_typedarray_type code = napi_int16_array; static constexpr const char* name = "Int16Array"; };
-template <> struct ElementType<int32_t> { static constexpr napi_typedarray_type code = napi_int32_array; static constexpr const char* name = "Int32Array"; };
-template <> struct ElementType<float> { static constexpr napi_typedarray_type code = napi_float32_array; static constexpr const char* name = "Float32Array"; };
-template <> struct ElementType<double> { static constexpr napi_typedarray_type code = napi_float64_array; static constexpr const char* name = "Float64Array"; };
+template <class Element>
+struct ElementType;
+template <>
+struct ElementType<uint8_t> {
+  static constexpr napi_typedarray_type code = napi_uint8_array;
+  static constexpr const char* name = "Uint8Array";
+};
+template <>
+struct ElementType<int16_t> {
+  static constexpr napi_typedarray_type code = napi_int16_array;
+  static constexpr const char* name = "Int16Array";
+};
+template <>
+struct ElementType<int32_t> {
+  static constexpr napi_typedarray_type code = napi_int32_array;
+  static constexpr const char* name = "Int32Array";
+};
+template <>
+struct ElementType<float> {
+  static constexpr napi_typedarray_type code = napi_float32_array;
+  static constexpr const char* name = "Float32Array";
+};
+template <>
+struct ElementType<double> {
+  static constexpr napi_typedarray_type code = napi_float64_array;
+  static constexpr const char* name = "Float64Array";
+};
 
 /**
- * The memory of a typed array (over an ArrayBuffer or a SharedArrayBuffer), valid until JavaScript runs again.
- * A detached array is refused: its length would read as 0, which is a legal length to some callers.
+ * The memory of a typed array (over an ArrayBuffer or a SharedArrayBuffer), valid until JavaScript
+ * runs again. A detached array is refused: its length would read as 0, which is a legal length to
+ * some callers.
  */
 template <class Element>
 std::span<Element> to_span(napi_env env, napi_value value, std::string_view name) {
@@ -140,11 +180,18 @@ std::span<Element> to_span(napi_env env, napi_value value, std::string_view name
   size_t length = 0;
   void* data = nullptr;
   napi_value buffer = nullptr;
-  if (is_array) check(env, napi_get_typedarray_info(env, value, &type, &length, &data, &buffer, nullptr));
-  if (!is_array || type != Type::code) throw std::invalid_argument(std::string(name) + " must be a " + Type::name);
+  if (is_array) {
+    check(env, napi_get_typedarray_info(env, value, &type, &length, &data, &buffer, nullptr));
+  }
+  if (!is_array || type != Type::code) {
+    throw std::invalid_argument(std::string(name) + " must be a " + Type::name);
+  }
   if (length == 0) {
     bool detached = false;
-    if (napi_is_detached_arraybuffer(env, buffer, &detached) == napi_ok && detached) throw std::invalid_argument(std::string(name) + " is detached (it was transferred to another thread)");
+    if (napi_is_detached_arraybuffer(env, buffer, &detached) == napi_ok && detached) {
+      throw std::invalid_argument(std::string(name) +
+                                  " is detached (it was transferred to another thread)");
+    }
     return {};
   }
   return {static_cast<Element*>(data), length};
@@ -155,7 +202,8 @@ template <class Element>
 std::span<Element> to_span(napi_env env, napi_value value, std::string_view name, size_t size) {
   const auto span = to_span<Element>(env, value, name);
   if (span.size() != size) {
-    throw std::invalid_argument(std::string(name) + " must have " + std::to_string(size) + " elements, not " + std::to_string(span.size()));
+    throw std::invalid_argument(std::string(name) + " must have " + std::to_string(size) +
+                                " elements, not " + std::to_string(span.size()));
   }
   return span;
 }
@@ -166,14 +214,24 @@ std::span<Element> to_span(napi_env env, napi_value value, std::string_view name
 class Options {
  public:
   Options(napi_env env, napi_value object) : env_(env), object_(object) {
-    if (type_of(env, object) != napi_object) throw std::invalid_argument("options must be an object");
+    if (type_of(env, object) != napi_object) {
+      throw std::invalid_argument("options must be an object");
+    }
   }
 
   bool has(const char* name) const { return !is_absent(env_, get(name)); }
-  int64_t integer(const char* name, int64_t low, int64_t high) const { return to_integer(env_, get(name), name, low, high); }
-  int64_t integer_or(const char* name, int64_t fallback, int64_t low, int64_t high) const { return has(name) ? integer(name, low, high) : fallback; }
-  double number(const char* name, double low, double high) const { return to_number(env_, get(name), name, low, high); }
-  bool boolean_or(const char* name, bool fallback) const { return has(name) ? to_boolean(env_, get(name), name) : fallback; }
+  int64_t integer(const char* name, int64_t low, int64_t high) const {
+    return to_integer(env_, get(name), name, low, high);
+  }
+  int64_t integer_or(const char* name, int64_t fallback, int64_t low, int64_t high) const {
+    return has(name) ? integer(name, low, high) : fallback;
+  }
+  double number(const char* name, double low, double high) const {
+    return to_number(env_, get(name), name, low, high);
+  }
+  bool boolean_or(const char* name, bool fallback) const {
+    return has(name) ? to_boolean(env_, get(name), name) : fallback;
+  }
 
   /** @returns the index of the option's value among `choices`. */
   size_t choice(const char* name, std::initializer_list<std::string_view> choices) const {
@@ -183,14 +241,21 @@ class Options {
       const std::string text = to_string(env_, value, name);
       size_t index = 0;
       for (const auto choice : choices) {
-        if (choice == text) return index;
+        if (choice == text) {
+          return index;
+        }
         index++;
       }
     }
-    for (const auto choice : choices) list += (list.empty() ? "'" : ", '") + std::string(choice) + "'";
+    for (const auto choice : choices) {
+      list += (list.empty() ? "'" : ", '") + std::string(choice) + "'";
+    }
     throw std::invalid_argument(std::string(name) + " must be one of " + list);
   }
-  size_t choice_or(const char* name, size_t fallback, std::initializer_list<std::string_view> choices) const { return has(name) ? choice(name, choices) : fallback; }
+  size_t choice_or(const char* name, size_t fallback,
+                   std::initializer_list<std::string_view> choices) const {
+    return has(name) ? choice(name, choices) : fallback;
+  }
 
  private:
   napi_value get(const char* name) const {
@@ -220,13 +285,25 @@ class Args {
   Options options(size_t index) const { return {env_, values_[index]}; }
 
   template <class Element>
-  std::span<Element> array(size_t index, std::string_view name) const { return to_span<Element>(env_, values_[index], name); }
+  std::span<Element> array(size_t index, std::string_view name) const {
+    return to_span<Element>(env_, values_[index], name);
+  }
   template <class Element>
-  std::span<Element> array(size_t index, std::string_view name, size_t size) const { return to_span<Element>(env_, values_[index], name, size); }
-  int64_t integer(size_t index, std::string_view name, int64_t low, int64_t high) const { return to_integer(env_, values_[index], name, low, high); }
-  double number(size_t index, std::string_view name, double low, double high) const { return to_number(env_, values_[index], name, low, high); }
-  bool boolean(size_t index, std::string_view name) const { return to_boolean(env_, values_[index], name); }
-  std::string string(size_t index, std::string_view name) const { return to_string(env_, values_[index], name); }
+  std::span<Element> array(size_t index, std::string_view name, size_t size) const {
+    return to_span<Element>(env_, values_[index], name, size);
+  }
+  int64_t integer(size_t index, std::string_view name, int64_t low, int64_t high) const {
+    return to_integer(env_, values_[index], name, low, high);
+  }
+  double number(size_t index, std::string_view name, double low, double high) const {
+    return to_number(env_, values_[index], name, low, high);
+  }
+  bool boolean(size_t index, std::string_view name) const {
+    return to_boolean(env_, values_[index], name);
+  }
+  std::string string(size_t index, std::string_view name) const {
+    return to_string(env_, values_[index], name);
+  }
 
  private:
   napi_env env_;
@@ -246,19 +323,24 @@ void define_function(napi_env env, napi_value exports, const char* name) {
   check(env, napi_set_named_property(env, exports, name, function));
 }
 
-/** An object may say how much memory it holds outside the heap, so that the garbage collector feels its weight. */
+/** An object may say how much memory it holds outside the heap, so that the garbage collector feels
+ * its weight. */
 template <class Native>
-concept HoldsMemory = requires(const Native& native) { { native.external_bytes() } -> std::convertible_to<size_t>; };
+concept HoldsMemory = requires(const Native& native) {
+  { native.external_bytes() } -> std::convertible_to<size_t>;
+};
 
 /**
  * A JavaScript class whose instances each own one `Native`. In an adapter:
  *
  *   using FaceClass = Class<Face>;
- *   FaceClass::define(env, exports, "Face", {FaceClass::constructor<make_face>(), FaceClass::method<face_draw>("draw"),
- *                                            FaceClass::getter<face_width>("width"), FaceClass::close()});
+ *   FaceClass::define(env, exports, "Face", {FaceClass::constructor<make_face>(),
+ * FaceClass::method<face_draw>("draw"), FaceClass::getter<face_width>("width"),
+ * FaceClass::close()});
  *
- * with `std::unique_ptr<Face> make_face(const Args&)` and `napi_value face_draw(Face&, const Args&)`.
- * V8 itself checks that a method's `this` is of this class; `from` checks it for arguments.
+ * with `std::unique_ptr<Face> make_face(const Args&)` and `napi_value face_draw(Face&, const
+ * Args&)`. V8 itself checks that a method's `this` is of this class; `from` checks it for
+ * arguments.
  */
 template <class Native>
 class Class {
@@ -270,32 +352,50 @@ class Class {
   };
 
   template <std::unique_ptr<Native> (*Make)(const Args&)>
-  static Member constructor() { return {nullptr, &construct<Make>, nullptr}; }
+  static Member constructor() {
+    return {nullptr, &construct<Make>, nullptr};
+  }
   template <napi_value (*Method)(Native&, const Args&)>
-  static Member method(const char* name) { return {name, &call<Method>, nullptr}; }
+  static Member method(const char* name) {
+    return {name, &call<Method>, nullptr};
+  }
   template <napi_value (*Getter)(Native&, const Args&)>
-  static Member getter(const char* name) { return {name, nullptr, &call<Getter>}; }
+  static Member getter(const char* name) {
+    return {name, nullptr, &call<Getter>};
+  }
   /** An idempotent `close()` that frees the native object now. Every other member then throws. */
   static Member close() { return {"close", &close_now, nullptr}; }
 
-  static void define(napi_env env, napi_value exports, const char* name, std::initializer_list<Member> members) {
+  static void define(napi_env env, napi_value exports, const char* name,
+                     std::initializer_list<Member> members) {
     class_name() = name;
     napi_callback make = nullptr;
     std::vector<napi_property_descriptor> properties;
     for (const Member& member : members) {
-      if (!member.name) make = member.method;
-      else properties.push_back({member.name, nullptr, member.method, member.getter, nullptr, nullptr, member.getter ? napi_enumerable : napi_default_method, nullptr});
+      if (!member.name) {
+        make = member.method;
+      } else {
+        properties.push_back({member.name, nullptr, member.method, member.getter, nullptr, nullptr,
+                              member.getter ? napi_enumerable : napi_default_method, nullptr});
+      }
     }
     napi_value constructor;
-    check(env, napi_define_class(env, name, NAPI_AUTO_LENGTH, make, nullptr, properties.size(), properties.data(), &constructor));
+    check(env, napi_define_class(env, name, NAPI_AUTO_LENGTH, make, nullptr, properties.size(),
+                                 properties.data(), &constructor));
     check(env, napi_set_named_property(env, exports, name, constructor));
   }
 
-  /** The native object inside an argument. @throws TypeError when it is not one of ours, Error when closed. */
+  /** The native object inside an argument. @throws TypeError when it is not one of ours, Error when
+   * closed. */
   static Native& from(napi_env env, napi_value value, std::string_view argument) {
     bool ours = false;
-    if (type_of(env, value) == napi_object) check(env, napi_check_object_type_tag(env, value, &TAG, &ours));
-    if (!ours) throw std::invalid_argument(std::string(argument) + " must be a " + std::string(class_name()));
+    if (type_of(env, value) == napi_object) {
+      check(env, napi_check_object_type_tag(env, value, &TAG, &ours));
+    }
+    if (!ours) {
+      throw std::invalid_argument(std::string(argument) + " must be a " +
+                                  std::string(class_name()));
+    }
     return open(env, value);
   }
 
@@ -307,9 +407,12 @@ class Class {
     /** Tells the garbage collector what the object holds now. */
     void weigh(napi_env env) {
       if constexpr (HoldsMemory<Native>) {
-        const int64_t now = native ? int64_t(native->external_bytes()) : 0, before = std::exchange(bytes, now);
+        const int64_t now = native ? int64_t(native->external_bytes()) : 0,
+                      before = std::exchange(bytes, now);
         int64_t total;
-        if (now != before) napi_adjust_external_memory(env, now - before, &total);
+        if (now != before) {
+          napi_adjust_external_memory(env, now - before, &total);
+        }
       }
     }
 
@@ -321,20 +424,31 @@ class Class {
 
   // The address of a per-class object makes the tag unique within the process.
   inline static const char tag_anchor = 0;
-  inline static const napi_type_tag TAG{0x6d6f757468706965ULL, reinterpret_cast<uint64_t>(&tag_anchor)};
+  inline static const napi_type_tag TAG{0x6d6f757468706965ULL,
+                                        reinterpret_cast<uint64_t>(&tag_anchor)};
 
   // Each thread's `define` writes the same literal; atomic so that they may do so at once.
   struct Name {
     std::atomic<const char*> text{""};
-    Name& operator=(const char* name) { text.store(name, std::memory_order_relaxed); return *this; }
+    Name& operator=(const char* name) {
+      text.store(name, std::memory_order_relaxed);
+      return *this;
+    }
     operator std::string() const { return text.load(std::memory_order_relaxed); }
   };
-  static Name& class_name() { static Name name; return name; }
+  static Name& class_name() {
+    static Name name;
+    return name;
+  }
 
   static Holder& holder_of(napi_env env, napi_value object) {
     Holder* holder = nullptr;
-    if (napi_unwrap(env, object, reinterpret_cast<void**>(&holder)) != napi_ok) throw std::invalid_argument(std::string(class_name()) + " was not constructed");
-    if (!holder->native) throw std::runtime_error(std::string(class_name()) + " is closed");
+    if (napi_unwrap(env, object, reinterpret_cast<void**>(&holder)) != napi_ok) {
+      throw std::invalid_argument(std::string(class_name()) + " was not constructed");
+    }
+    if (!holder->native) {
+      throw std::runtime_error(std::string(class_name()) + " is closed");
+    }
     return *holder;
   }
 
@@ -345,7 +459,9 @@ class Class {
     return guard(env, [&]() -> napi_value {
       napi_value target = nullptr;
       check(env, napi_get_new_target(env, info, &target));
-      if (!target) throw std::invalid_argument(std::string(class_name()) + " must be called with new");
+      if (!target) {
+        throw std::invalid_argument(std::string(class_name()) + " must be called with new");
+      }
       const Args args(env, info);
       auto holder = std::make_unique<Holder>();
       holder->native = Make(args);
@@ -375,7 +491,9 @@ class Class {
     return guard(env, [&]() -> napi_value {
       const Args args(env, info);
       Holder* holder = nullptr;
-      if (napi_unwrap(env, args.self(), reinterpret_cast<void**>(&holder)) == napi_ok) holder->free(env);
+      if (napi_unwrap(env, args.self(), reinterpret_cast<void**>(&holder)) == napi_ok) {
+        holder->free(env);
+      }
       return nullptr;
     });
   }

@@ -1,4 +1,5 @@
-// Work that takes longer than a thread with frames to send may stand still: done on a thread of libuv's pool, its end told by a promise.
+// Work that takes longer than a thread with frames to send may stand still: done on a thread of
+// libuv's pool, its end told by a promise.
 #pragma once
 #include <memory>
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace mouthpiece::js {
 
-/** Made, settled and destroyed on the JavaScript thread; `run` alone is called on another one, and must touch nothing that the first may touch meanwhile. */
+/** Made, settled and destroyed on the JavaScript thread; `run` alone is called on another one, and
+ * must touch nothing that the first may touch meanwhile. */
 class PoolTask {
  public:
   virtual ~PoolTask() = default;
@@ -21,7 +23,8 @@ class PoolTask {
     napi_value promise, label;
     check(env, napi_create_string_utf8(env, name, NAPI_AUTO_LENGTH, &label));
     check(env, napi_create_promise(env, &task->deferred_, &promise));
-    check(env, napi_create_async_work(env, nullptr, label, &execute, &complete, task.get(), &task->work_));
+    check(env, napi_create_async_work(env, nullptr, label, &execute, &complete, task.get(),
+                                      &task->work_));
     check(env, napi_queue_async_work(env, task->work_));
     task.release();
     return promise;

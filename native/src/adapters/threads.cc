@@ -13,7 +13,9 @@ using js::Args;
 napi_value pin(const Args& args) {
   const std::span<const int32_t> cpus = args.array<int32_t>(0, "cpus");
   for (const int32_t cpu : cpus) {
-    if (cpu < 0 || cpu > 8191) throw std::out_of_range("cpus: " + std::to_string(cpu) + " is not a CPU number");
+    if (cpu < 0 || cpu > 8191) {
+      throw std::out_of_range("cpus: " + std::to_string(cpu) + " is not a CPU number");
+    }
   }
   pin_thread(cpus);
   return nullptr;
@@ -23,7 +25,10 @@ napi_value allowed(const Args& args) {
   const std::vector<int> cpus = allowed_cpus();
   napi_value list;
   js::check(args.env(), napi_create_array_with_length(args.env(), cpus.size(), &list));
-  for (size_t i = 0; i < cpus.size(); i++) js::check(args.env(), napi_set_element(args.env(), list, uint32_t(i), js::integer(args.env(), cpus[i])));
+  for (size_t i = 0; i < cpus.size(); i++) {
+    js::check(args.env(),
+              napi_set_element(args.env(), list, uint32_t(i), js::integer(args.env(), cpus[i])));
+  }
   return list;
 }
 
@@ -37,9 +42,13 @@ napi_value name(const Args& args) {
   return nullptr;
 }
 
-napi_value id(const Args& args) { return js::integer(args.env(), thread_id()); }
+napi_value id(const Args& args) {
+  return js::integer(args.env(), thread_id());
+}
 
-napi_value cpu_ms(const Args& args) { return js::number(args.env(), thread_cpu_ms()); }
+napi_value cpu_ms(const Args& args) {
+  return js::number(args.env(), thread_cpu_ms());
+}
 
 }  // namespace
 

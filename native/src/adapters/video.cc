@@ -21,12 +21,16 @@ constexpr int32_t KEY_FRAME_BIT = 0x4000'0000;  // as in src/native/addon.ts
 constexpr int MIN_SIDE = 16, MAX_SIDE = 4096, MIN_KBPS = 10, MAX_KBPS = 100'000;
 
 void check_even(int64_t width, int64_t height) {
-  if (width % 2 != 0 || height % 2 != 0) throw std::out_of_range("width and height must be even");
+  if (width % 2 != 0 || height % 2 != 0) {
+    throw std::out_of_range("width and height must be even");
+  }
 }
 
 /**
- * A codec, set up by whoever codes with it first: that takes 5 to 20 ms, most of it the kernel's giving out of pages, and so long a thread with frames to send
- * does not want to stand still. While another thread prepares it, `is_busy`, which only the JavaScript thread touches, and nobody else may use it.
+ * A codec, set up by whoever codes with it first: that takes 5 to 20 ms, most of it the kernel's
+ * giving out of pages, and so long a thread with frames to send does not want to stand still. While
+ * another thread prepares it, `is_busy`, which only the JavaScript thread touches, and nobody else
+ * may use it.
  */
 struct Codec {
   const VideoSettings settings;
@@ -35,20 +39,27 @@ struct Codec {
   std::unique_ptr<VideoEncoder> encoder;
 
   VideoEncoder& get() {
-    if (!encoder) encoder = is_vp8 ? make_vp8_encoder(settings) : make_h264_encoder(settings);
+    if (!encoder) {
+      encoder = is_vp8 ? make_vp8_encoder(settings) : make_h264_encoder(settings);
+    }
     return *encoder;
   }
 };
 
-/** What JavaScript's VideoEncoder holds. A preparation under way holds the codec too, so that either may end first. */
+/** What JavaScript's VideoEncoder holds. A preparation under way holds the codec too, so that
+ * either may end first. */
 struct Encoder {
   std::shared_ptr<Codec> codec;
 
   VideoEncoder& idle() const {
-    if (codec->is_busy) throw std::runtime_error("VideoEncoder is being prepared");
+    if (codec->is_busy) {
+      throw std::runtime_error("VideoEncoder is being prepared");
+    }
     return codec->get();
   }
-  size_t external_bytes() const { return !codec->is_busy && codec->encoder ? codec->encoder->external_bytes() : 0; }
+  size_t external_bytes() const {
+    return !codec->is_busy && codec->encoder ? codec->encoder->external_bytes() : 0;
+  }
 };
 
 std::unique_ptr<Encoder> make_encoder(const Args& args) {
@@ -69,7 +80,8 @@ napi_value encode(Encoder& self, const Args& args) {
   const auto picture = args.array<uint8_t>(0, "picture", i420_bytes(width, height));
   const auto out = args.array<uint8_t>(1, "out");
   const bool force_key = args.boolean(2, "forceKey");
-  const auto dirty = args.absent(3) ? std::span<uint8_t>{} : args.array<uint8_t>(3, "dirty", macroblocks(width, height));
+  const auto dirty = args.absent(3) ? std::span<uint8_t>{}
+                                    : args.array<uint8_t>(3, "dirty", macroblocks(width, height));
   const EncodedFrame frame = self.idle().encode(picture, out, force_key, dirty);
   return js::integer(args.env(), int32_t(frame.bytes) | (frame.is_key ? KEY_FRAME_BIT : 0));
 }
@@ -93,23 +105,31 @@ struct Preparation final : js::PoolTask {
 
   napi_value settle(napi_env env, bool ok) override {
     codec->is_busy = false;
-    if (!ok) return nullptr;
+    if (!ok) {
+      return nullptr;
+    }
     void* data = nullptr;
     napi_value buffer, result;
     js::check(env, napi_create_arraybuffer(env, frame.size(), &data, &buffer));
-    if (!frame.empty()) std::memcpy(data, frame.data(), frame.size());
+    if (!frame.empty()) {
+      std::memcpy(data, frame.data(), frame.size());
+    }
     js::check(env, napi_create_typedarray(env, napi_uint8_array, frame.size(), buffer, 0, &result));
     return result;
   }
 };
 
 napi_value prepare(Encoder& self, const Args& args) {
-  const auto picture = args.array<uint8_t>(0, "picture", i420_bytes(self.codec->settings.width, self.codec->settings.height));
-  if (self.codec->is_busy || self.codec->encoder) throw std::runtime_error("VideoEncoder is in use already");
+  const auto picture = args.array<uint8_t>(
+      0, "picture", i420_bytes(self.codec->settings.width, self.codec->settings.height));
+  if (self.codec->is_busy || self.codec->encoder) {
+    throw std::runtime_error("VideoEncoder is in use already");
+  }
   auto task = std::make_unique<Preparation>();
   task->codec = self.codec;
   task->picture.assign(picture.begin(), picture.end());
-  const napi_value promise = js::PoolTask::start(args.env(), "VideoEncoder.prepare", std::move(task));
+  const napi_value promise =
+      js::PoolTask::start(args.env(), "VideoEncoder.prepare", std::move(task));
   self.codec->is_busy = true;
   return promise;
 }
@@ -119,7 +139,8 @@ struct PictureSize {
 };
 
 PictureSize picture_size(const Args& args, size_t index) {
-  const int64_t width = args.integer(index, "width", 2, 16384), height = args.integer(index + 1, "height", 2, 16384);
+  const int64_t width = args.integer(index, "width", 2, 16384),
+                height = args.integer(index + 1, "height", 2, 16384);
   check_even(width, height);
   return {int(width), int(height)};
 }
@@ -127,14 +148,16 @@ PictureSize picture_size(const Args& args, size_t index) {
 napi_value to_i420(const Args& args) {
   const auto [width, height] = picture_size(args, 1);
   const auto rgba = args.array<uint8_t>(0, "rgba", size_t(width) * size_t(height) * 4);
-  rgba_to_i420(rgba.data(), width, height, args.array<uint8_t>(3, "i420", i420_bytes(width, height)).data());
+  rgba_to_i420(rgba.data(), width, height,
+               args.array<uint8_t>(3, "i420", i420_bytes(width, height)).data());
   return nullptr;
 }
 
 napi_value to_rgba(const Args& args) {
   const auto [width, height] = picture_size(args, 1);
   const auto i420 = args.array<uint8_t>(0, "i420", i420_bytes(width, height));
-  i420_to_rgba(i420.data(), width, height, args.array<uint8_t>(3, "rgba", size_t(width) * size_t(height) * 4).data());
+  i420_to_rgba(i420.data(), width, height,
+               args.array<uint8_t>(3, "rgba", size_t(width) * size_t(height) * 4).data());
   return nullptr;
 }
 
@@ -142,8 +165,11 @@ napi_value to_rgba(const Args& args) {
 
 void register_video(napi_env env, napi_value exports) {
   using EncoderClass = js::Class<Encoder>;
-  EncoderClass::define(env, exports, "VideoEncoder",
-                       {EncoderClass::constructor<make_encoder>(), EncoderClass::method<encode>("encode"), EncoderClass::method<prepare>("prepare"), EncoderClass::method<set_bitrate>("setBitrate"), EncoderClass::close()});
+  EncoderClass::define(
+      env, exports, "VideoEncoder",
+      {EncoderClass::constructor<make_encoder>(), EncoderClass::method<encode>("encode"),
+       EncoderClass::method<prepare>("prepare"), EncoderClass::method<set_bitrate>("setBitrate"),
+       EncoderClass::close()});
   js::define_function<to_i420>(env, exports, "rgbaToI420");
   js::define_function<to_rgba>(env, exports, "i420ToRgba");
 }

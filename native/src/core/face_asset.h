@@ -1,4 +1,5 @@
-// The face asset as it lies in memory (format: src/media/face-asset.ts), checked once and then read in place.
+// The face asset as it lies in memory (format: src/media/face-asset.ts), checked once and then read
+// in place.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -27,7 +28,8 @@ struct Yuv {
   uint8_t y, u, v;
 };
 
-/** Planes point into the bytes given to `parse_asset`; numbers are copies, so that later changes of the bytes can only change pixels. */
+/** Planes point into the bytes given to `parse_asset`; numbers are copies, so that later changes of
+ * the bytes can only change pixels. */
 struct Asset {
   int width = 0, height = 0;
   const uint8_t* luma = nullptr;
@@ -35,14 +37,21 @@ struct Asset {
   const uint8_t* v = nullptr;
   const uint8_t* matte = nullptr;
   std::array<std::array<float, 3>, LANDMARKS> landmarks{};
-  struct { Yuv cavity, gums, tongue, teeth; } tints{};
-  struct { float round, open, yaw, pitch, roll, shift, brow; } limits{};
+  struct {
+    Yuv cavity, gums, tongue, teeth;
+  } tints{};
+  struct {
+    float round, open, yaw, pitch, roll, shift, brow;
+  } limits{};
   Patch teeth_upper, teeth_lower, lid_left, lid_right;
 
-  Point landmark(int index) const { return {landmarks[size_t(index)][0], landmarks[size_t(index)][1]}; }
+  Point landmark(int index) const {
+    return {landmarks[size_t(index)][0], landmarks[size_t(index)][1]};
+  }
 };
 
-/** @throws std::runtime_error that says what is wrong when the bytes are not a whole asset of version 1. */
+/** @throws std::runtime_error that says what is wrong when the bytes are not a whole asset of
+ * version 1. */
 Asset parse_asset(std::span<const uint8_t> bytes);
 
 }  // namespace mouthpiece::face

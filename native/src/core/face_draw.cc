@@ -1,4 +1,5 @@
-// What the renderer does with pixels: tiles through the grid, the seam of the lips and what is between them, the eyes.
+// What the renderer does with pixels: tiles through the grid, the seam of the lips and what is
+// between them, the eyes.
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +8,8 @@
 namespace mouthpiece::face {
 namespace {
 
-constexpr int MOUTH_ROWS = 2 * NODE_STEP;   // rows that the mouth is drawn in at a time: a chroma tile's
+constexpr int MOUTH_ROWS =
+    2 * NODE_STEP;  // rows that the mouth is drawn in at a time: a chroma tile's
 
 }  // namespace
 
@@ -16,27 +18,34 @@ Nodes Renderer::nodes_at(const Shifts& nodes, int x, int y) const {
   return {nodes.x.data() + k, nodes.y.data() + k, model_.columns};
 }
 
-/** Warps the neutral picture through `nodes` over `box` (multiples of 16 across, 8 down; luma pixels), to planes with their first pixel at the box's corner. */
+/** Warps the neutral picture through `nodes` over `box` (multiples of 16 across, 8 down; luma
+ * pixels), to planes with their first pixel at the box's corner. */
 void Renderer::draw_box(const Shifts& nodes, Box box, const Target& out) const {
   const Asset& a = model_.asset;
   const LumaPlane luma{{a.luma, a.width, a.width, a.height}, model_.sharp.data()};
-  const Plane u{a.u, a.width / 2, a.width / 2, a.height / 2}, v{a.v, a.width / 2, a.width / 2, a.height / 2};
+  const Plane u{a.u, a.width / 2, a.width / 2, a.height / 2},
+      v{a.v, a.width / 2, a.width / 2, a.height / 2};
   for (int y = box.y0; y < box.y1; y += NODE_STEP) {
     uint8_t* row = out.y + size_t(y - box.y0) * size_t(out.stride);
-    for (int x = box.x0; x < box.x1; x += TILE_WIDTH) warp_.luma(luma, nodes_at(nodes, x, y), x, y, row + x - box.x0, out.stride);
+    for (int x = box.x0; x < box.x1; x += TILE_WIDTH) {
+      warp_.luma(luma, nodes_at(nodes, x, y), x, y, row + x - box.x0, out.stride);
+    }
   }
   for (int y = box.y0; y < box.y1; y += 2 * NODE_STEP) {
     const size_t row = size_t((y - box.y0) / 2) * size_t(out.stride / 2);
     for (int x = box.x0; x < box.x1; x += TILE_WIDTH) {
       const size_t at = row + size_t((x - box.x0) / 2);
-      warp_.chroma(u, v, nodes_at(nodes, x, y), x / 2, y / 2, out.u + at, out.v + at, out.stride / 2);
+      warp_.chroma(u, v, nodes_at(nodes, x, y), x / 2, y / 2, out.u + at, out.v + at,
+                   out.stride / 2);
     }
   }
 }
 
 Renderer::Target Renderer::target(uint8_t* picture, int x, int y) const {
-  const size_t width = size_t(model_.asset.width), pixels = width * size_t(model_.asset.height), chroma = size_t(y / 2) * (width / 2) + size_t(x / 2);
-  return {picture + size_t(y) * width + size_t(x), picture + pixels + chroma, picture + pixels + pixels / 4 + chroma, model_.asset.width};
+  const size_t width = size_t(model_.asset.width), pixels = width * size_t(model_.asset.height),
+               chroma = size_t(y / 2) * (width / 2) + size_t(x / 2);
+  return {picture + size_t(y) * width + size_t(x), picture + pixels + chroma,
+          picture + pixels + pixels / 4 + chroma, model_.asset.width};
 }
 
 void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const {
@@ -44,26 +53,33 @@ void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) con
   for (int y = model_.y0; y < model_.y1; y += 16) {
     const uint8_t* row = dirty.data() + y / 16 * across;
     for (int x = model_.x0; x < model_.x1; x += 16) {
-      if (row[x / 16]) draw_box(nodes_, {x, y, x + 16, y + 16}, target(picture, x, y));
+      if (row[x / 16]) {
+        draw_box(nodes_, {x, y, x + 16, y + 16}, target(picture, x, y));
+      }
     }
   }
 }
 
-/** Where the opening or the seam runs, pixels choose their lip's side one by one, and what lies between the lips is painted in. */
+/** Where the opening or the seam runs, pixels choose their lip's side one by one, and what lies
+ * between the lips is painted in. */
 void Renderer::draw_mouth(Box box, uint8_t* picture) {
   for (int y = box.y0; y < box.y1; y += MOUTH_ROWS) {
     int left = box.x1, right = box.x0;
     for (int row = y; row <= y + MOUTH_ROWS; row += NODE_STEP) {
       const uint8_t* seam = seam_.data() + model_.node(0, (row - model_.y0) / NODE_STEP);
       for (int x = box.x0; x <= box.x1; x += NODE_STEP) {
-        if (!seam[(x - model_.x0) / NODE_STEP]) continue;
+        if (!seam[(x - model_.x0) / NODE_STEP]) {
+          continue;
+        }
         left = std::min(left, x - NODE_STEP);
         right = std::max(right, x + NODE_STEP);
       }
     }
     left = std::max(box.x0, left & ~15);
     right = std::min(box.x1, (right + 15) & ~15);
-    if (left < right) draw_seam({left, y, right, y + MOUTH_ROWS}, picture);
+    if (left < right) {
+      draw_seam({left, y, right, y + MOUTH_ROWS}, picture);
+    }
   }
 }
 
@@ -73,19 +89,26 @@ void Renderer::draw_seam(Box box, uint8_t* picture) {
     uint8_t* y = bytes.data();
     return Target{y, y + width * MOUTH_ROWS, y + width * MOUTH_ROWS * 5 / 4, width};
   };
-  const Target upper = scratch(by_upper_), lower = scratch(by_lower_), out = target(picture, box.x0, box.y0);
+  const Target upper = scratch(by_upper_), lower = scratch(by_lower_),
+               out = target(picture, box.x0, box.y0);
   draw_box(upper_, box, upper);
   draw_box(lower_, box, lower);
   for (int y = 0; y < MOUTH_ROWS; y += NODE_STEP) {
     for (int x = 0; x < width; x += NODE_STEP) {
-      const size_t k = size_t(model_.node((box.x0 + x - model_.x0) / NODE_STEP, (box.y0 + y - model_.y0) / NODE_STEP)), below = k + size_t(model_.columns);
-      if (seam_[k] | seam_[k + 1] | seam_[below] | seam_[below + 1]) draw_cell(k, upper.at(x, y), lower.at(x, y), out.at(x, y));
+      const size_t k = size_t(model_.node((box.x0 + x - model_.x0) / NODE_STEP,
+                                          (box.y0 + y - model_.y0) / NODE_STEP)),
+                   below = k + size_t(model_.columns);
+      if (seam_[k] | seam_[k + 1] | seam_[below] | seam_[below + 1]) {
+        draw_cell(k, upper.at(x, y), lower.at(x, y), out.at(x, y));
+      }
     }
   }
 }
 
-/** One cell of the grid: NODE_STEP luma pixels either way, each on its side of the seam or in the opening. A row of luma is four lanes, and so is all chroma. */
-void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower, const Target& out) const {
+/** One cell of the grid: NODE_STEP luma pixels either way, each on its side of the seam or in the
+ * opening. A row of luma is four lanes, and so is all chroma. */
+void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower,
+                         const Target& out) const {
   static_assert(NODE_STEP == LANES);
   const auto put = [](F4 value, uint8_t* first, uint8_t* second) {
     const I4 bytes = to_int(least(most(value + .5f, splat(0)), splat(255)));
@@ -94,22 +117,29 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower, con
       second[lane] = uint8_t(bytes[lane + 2]);
     }
   };
-  const auto take = [](const uint8_t* first, const uint8_t* second) { return to_float(I4{first[0], first[1], second[0], second[1]}); };
+  const auto take = [](const uint8_t* first, const uint8_t* second) {
+    return to_float(I4{first[0], first[1], second[0], second[1]});
+  };
 
   for (int y = 0; y < NODE_STEP; y++) {
     const Seam seam = seam_at(k, F4{0, 1, 2, 3}, splat(float(y)), .5f + model_.softness);
     const uint8_t* above = upper.y + y * upper.stride;
     const uint8_t* below = lower.y + y * lower.stride;
     F4 value = mix(take(above, above + 2), take(below, below + 2), seam.side);
-    if (any(seam.cover > 0)) value = mix(value, inside_.at<Channels::luma>(seam.x, seam.y, seam.top, seam.bottom).y, seam.cover);
+    if (any(seam.cover > 0)) {
+      value = mix(value, inside_.at<Channels::luma>(seam.x, seam.y, seam.top, seam.bottom).y,
+                  seam.cover);
+    }
     uint8_t* row = out.y + y * out.stride;
     put(16 + (value - 16) * (1 - seam.crease), row, row + 2);
   }
 
   // Chroma lies between its four pixels and is twice as high.
-  const Seam seam = seam_at(k, F4{.5f, 2.5f, .5f, 2.5f}, F4{.5f, .5f, 2.5f, 2.5f}, 1 + model_.softness);
+  const Seam seam =
+      seam_at(k, F4{.5f, 2.5f, .5f, 2.5f}, F4{.5f, .5f, 2.5f, 2.5f}, 1 + model_.softness);
   const int from = upper.stride / 2, to = out.stride / 2;
-  F4 u = mix(take(upper.u, upper.u + from), take(lower.u, lower.u + from), seam.side), v = mix(take(upper.v, upper.v + from), take(lower.v, lower.v + from), seam.side);
+  F4 u = mix(take(upper.u, upper.u + from), take(lower.u, lower.u + from), seam.side),
+     v = mix(take(upper.v, upper.v + from), take(lower.v, lower.v + from), seam.side);
   if (any(seam.cover > 0)) {
     const auto colours = inside_.at<Channels::chroma>(seam.x, seam.y, seam.top, seam.bottom);
     u = mix(u, colours.u, seam.cover);
@@ -119,7 +149,8 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower, con
   put(v, out.v, out.v + to);
 }
 
-/** How the mouth's opening lies to pixels at (x, y) of the cell of node k; `half` is half a pixel's height, with the softness of the edge. */
+/** How the mouth's opening lies to pixels at (x, y) of the cell of node k; `half` is half a pixel's
+ * height, with the softness of the edge. */
 Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   const F4 fx = x / NODE_STEP, fy = y / NODE_STEP;
   const auto place = [&](const std::vector<float>& values) {
@@ -137,9 +168,11 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   seam.bottom = edges.bottom;
   seam.side = clamp01(seam.y - middle + .5f);
   // The share of the pixel's height that lies in the opening.
-  seam.cover = clamp01((least(seam.y + half, edges.bottom) - most(seam.y - half, edges.top)) / (2 * half));
+  seam.cover =
+      clamp01((least(seam.y + half, edges.bottom) - most(seam.y - half, edges.top)) / (2 * half));
   if (mouth_.crease > 0) {
-    const F4 d = (seam.y - middle) / (.008f * model_.face_height + .4f), r = absolute(seam.x - model_.contours.centre) / model_.contours.half_width;
+    const F4 d = (seam.y - middle) / (.008f * model_.face_height + .4f),
+             r = absolute(seam.x - model_.contours.centre) / model_.contours.half_width;
     // (1 - d^2 / 4.5)^4 is near enough to exp(-d^2).
     const F4 bell = clamp01(1 - d * d * (1 / 4.5f)), squared = bell * bell;
     seam.crease = .30f * mouth_.crease * squared * squared * smooth(splat(1.05f), splat(.85f), r);
@@ -151,29 +184,45 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
 void Renderer::draw_eye(const Gaze& gaze, uint8_t* picture) const {
   const Model& m = model_;
   const Area area = moved(gaze.area());
-  const auto inner = [](float value, int low, int high) { return std::clamp(int(std::floor(value)) & ~7, low, high); };
-  const int x0 = inner(area.x0, m.x0, m.x1), y0 = inner(area.y0, m.y0, m.y1) & ~1, x1 = inner(area.x1 + 8, m.x0, m.x1), y1 = inner(area.y1 + 8, m.y0, m.y1);
+  const auto inner = [](float value, int low, int high) {
+    return std::clamp(int(std::floor(value)) & ~7, low, high);
+  };
+  const int x0 = inner(area.x0, m.x0, m.x1), y0 = inner(area.y0, m.y0, m.y1) & ~1,
+            x1 = inner(area.x1 + 8, m.x0, m.x1), y1 = inner(area.y1 + 8, m.y0, m.y1);
   const Target out = target(picture, 0, 0);
-  // How the four places look that are now at (x + offset, y + down): between nodes `scale` apart, as the planes' tiles are.
+  // How the four places look that are now at (x + offset, y + down): between nodes `scale` apart,
+  // as the planes' tiles are.
   const auto look = [&](int x, int y, F4 offset, float down, int scale) {
     const int span = NODE_STEP * scale, i = (x - m.x0) / span, j = (y - m.y0) / span;
-    const size_t k = size_t(m.node(i * scale, j * scale)), below = k + size_t(m.columns * scale), next = size_t(scale);
-    const F4 fx = offset / float(span), fy = splat((float(y - m.y0 - j * span) + down) / float(span));
-    const auto moved_by = [&](const std::vector<int16_t>& d) { return mix(mix(splat(d[k]), splat(d[k + next]), fx), mix(splat(d[below]), splat(d[below + next]), fx), fy) / SUBPIXEL; };
+    const size_t k = size_t(m.node(i * scale, j * scale)), below = k + size_t(m.columns * scale),
+                 next = size_t(scale);
+    const F4 fx = offset / float(span),
+             fy = splat((float(y - m.y0 - j * span) + down) / float(span));
+    const auto moved_by = [&](const std::vector<int16_t>& d) {
+      return mix(mix(splat(d[k]), splat(d[k + next]), fx),
+                 mix(splat(d[below]), splat(d[below + next]), fx), fy) /
+             SUBPIXEL;
+    };
     return gaze.look(float(x) + offset - moved_by(nodes_.x), float(y) + down - moved_by(nodes_.y));
   };
-  const auto take = [](const uint8_t* bytes) { return to_float(I4{bytes[0], bytes[1], bytes[2], bytes[3]}); };
+  const auto take = [](const uint8_t* bytes) {
+    return to_float(I4{bytes[0], bytes[1], bytes[2], bytes[3]});
+  };
   const auto put = [](F4 value, I4 mask, uint8_t* bytes) {
     const I4 rounded = to_int(least(most(value + .5f, splat(0)), splat(255)));
     for (int lane = 0; lane < LANES; lane++) {
-      if (mask[lane]) bytes[lane] = uint8_t(rounded[lane]);
+      if (mask[lane]) {
+        bytes[lane] = uint8_t(rounded[lane]);
+      }
     }
   };
   for (int y = y0; y < y1; y++) {
     uint8_t* row = out.y + size_t(y) * size_t(out.stride);
     for (int x = x0; x < x1; x += LANES) {
       const Gaze::Look at = look(x, y, F4{0, 1, 2, 3}, 0, 1);
-      if (any(at.touched)) put(gaze.luma(at, take(row + x)), at.touched, row + x);
+      if (any(at.touched)) {
+        put(gaze.luma(at, take(row + x)), at.touched, row + x);
+      }
     }
   }
   for (int y = y0; y < y1; y += 2) {
@@ -181,7 +230,9 @@ void Renderer::draw_eye(const Gaze& gaze, uint8_t* picture) const {
     uint8_t* row_v = out.v + size_t(y / 2) * size_t(out.stride / 2);
     for (int x = x0; x < x1; x += 2 * LANES) {
       const Gaze::Look at = look(x, y, F4{.5f, 2.5f, 4.5f, 6.5f}, .5f, 2);
-      if (!any(at.touched)) continue;
+      if (!any(at.touched)) {
+        continue;
+      }
       F4 u = take(row_u + x / 2), v = take(row_v + x / 2);
       gaze.chroma(at, u, v);
       put(u, at.touched, row_u + x / 2);

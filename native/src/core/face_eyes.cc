@@ -1,4 +1,5 @@
-// Lids come down as a curtain of the closed eye's texture with the lashes at its edge; gaze slides the iris under the lids. No skin is stretched.
+// Lids come down as a curtain of the closed eye's texture with the lashes at its edge; gaze slides
+// the iris under the lids. No skin is stretched.
 #include "core/face_eyes.h"
 
 #include <algorithm>
@@ -8,15 +9,16 @@ namespace mouthpiece::face {
 namespace {
 
 struct EyePoints {
-  int left, right;                       // corners as the viewer sees them
-  std::array<int, 7> upper, lower;       // lid margins from left to right
+  int left, right;                  // corners as the viewer sees them
+  std::array<int, 7> upper, lower;  // lid margins from left to right
 };
 constexpr EyePoints EYES[2] = {
     {33, 133, {246, 161, 160, 159, 158, 157, 173}, {7, 163, 144, 145, 153, 154, 155}},
     {362, 263, {398, 384, 385, 386, 387, 388, 466}, {382, 381, 380, 374, 373, 390, 249}},
 };
 
-/** Above the opening the lid's skin reaches this share of the opening's height; below it the lower lid that share. */
+/** Above the opening the lid's skin reaches this share of the opening's height; below it the lower
+ * lid that share. */
 constexpr float ABOVE = .55f, SAG = .10f, BESIDE = .10f;
 
 float along(const std::array<float, Eye::SAMPLES>& curve, float t) {
@@ -28,7 +30,10 @@ float along(const std::array<float, Eye::SAMPLES>& curve, float t) {
 F4 along(const std::array<float, Eye::SAMPLES>& curve, F4 t) {
   const F4 at = clamp01(t) * float(Eye::SAMPLES - 1);
   const I4 whole = to_int(at), i = whole < Eye::SAMPLES - 2 ? whole : I4{} + (Eye::SAMPLES - 2);
-  const auto gather = [&](int next) { return F4{curve[size_t(i[0] + next)], curve[size_t(i[1] + next)], curve[size_t(i[2] + next)], curve[size_t(i[3] + next)]}; };
+  const auto gather = [&](int next) {
+    return F4{curve[size_t(i[0] + next)], curve[size_t(i[1] + next)], curve[size_t(i[2] + next)],
+              curve[size_t(i[3] + next)]};
+  };
   return mix(gather(0), gather(1), at - to_float(i));
 }
 
@@ -43,13 +48,18 @@ float plane_at(const uint8_t* data, int width, int height, float x, float y) {
 
 Colour picture_at(const Asset& asset, float x, float y) {
   const float cx = (x - .5f) / 2, cy = (y - .5f) / 2;
-  return {plane_at(asset.luma, asset.width, asset.height, x, y), plane_at(asset.u, asset.width / 2, asset.height / 2, cx, cy), plane_at(asset.v, asset.width / 2, asset.height / 2, cx, cy)};
+  return {plane_at(asset.luma, asset.width, asset.height, x, y),
+          plane_at(asset.u, asset.width / 2, asset.height / 2, cx, cy),
+          plane_at(asset.v, asset.width / 2, asset.height / 2, cx, cy)};
 }
 
 Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
   Layer layer;
-  const auto whole = [](float value, int size) { return std::clamp(int(std::floor(value)), 0, size); };
-  const int x0 = whole(eye.lid_area.x0 - 2, asset.width), y0 = whole(eye.lid_area.y0 - 2, asset.height);
+  const auto whole = [](float value, int size) {
+    return std::clamp(int(std::floor(value)), 0, size);
+  };
+  const int x0 = whole(eye.lid_area.x0 - 2, asset.width),
+            y0 = whole(eye.lid_area.y0 - 2, asset.height);
   layer.left = float(x0);
   layer.top = float(y0);
   layer.width = whole(eye.lid_area.x1 + 4, asset.width) - x0;
@@ -61,7 +71,8 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
       uint8_t* out = layer.yuva.data() + 4 * (size_t(y) * size_t(layer.width) + size_t(x));
       const int px = x0 + x, py = y0 + y, qx = px - patch.x, qy = py - patch.y;
       if (patch && qx >= 0 && qy >= 0 && qx < patch.width && qy < patch.height) {
-        const size_t at = size_t(qy) * size_t(patch.width) + size_t(qx), half = size_t(qy / 2) * size_t(patch.width / 2) + size_t(qx / 2);
+        const size_t at = size_t(qy) * size_t(patch.width) + size_t(qx),
+                     half = size_t(qy / 2) * size_t(patch.width / 2) + size_t(qx / 2);
         out[0] = patch.luma[at];
         out[1] = patch.u[half];
         out[2] = patch.v[half];
@@ -69,25 +80,30 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
       } else if (!patch) {
         // Skin from above the crease runs down into skin from under the eye.
         const float dx = float(px) - eye.corner.x, dy = float(py) - eye.corner.y;
-        const float t = (dx * eye.axis.x + dy * eye.axis.y) / eye.length, v = dx * normal.x + dy * normal.y;
-        const float crease = along(eye.upper, t) - ABOVE * eye.height - 2, under = along(eye.lower, t) + .45f * eye.height + 2;
+        const float t = (dx * eye.axis.x + dy * eye.axis.y) / eye.length,
+                    v = dx * normal.x + dy * normal.y;
+        const float crease = along(eye.upper, t) - ABOVE * eye.height - 2,
+                    under = along(eye.lower, t) + .45f * eye.height + 2;
         const auto skin = [&](float depth) {
           const float u = std::clamp(t, .08f, .92f) * eye.length;
-          return picture_at(asset, eye.corner.x + u * eye.axis.x + depth * normal.x, eye.corner.y + u * eye.axis.y + depth * normal.y);
+          return picture_at(asset, eye.corner.x + u * eye.axis.x + depth * normal.x,
+                            eye.corner.y + u * eye.axis.y + depth * normal.y);
         };
         const float k = clamp01((v - crease) / std::max(1.f, under - crease));
         const Colour a = skin(crease), b = skin(under);
         out[0] = uint8_t(mix(a.y, b.y, k));
         out[1] = uint8_t(mix(a.u, b.u, k));
         out[2] = uint8_t(mix(a.v, b.v, k));
-        out[3] = uint8_t(255 * smooth(crease - 4, crease + 2, v) * smooth(under + 3, under - 2, v) * smooth(-.14f, .02f, t) * smooth(1.14f, .98f, t));
+        out[3] = uint8_t(255 * smooth(crease - 4, crease + 2, v) * smooth(under + 3, under - 2, v) *
+                         smooth(-.14f, .02f, t) * smooth(1.14f, .98f, t));
       }
     }
   }
   return layer;
 }
 
-/** The colour of the upper lid's margin in the portrait, so that lashes drawn match lashes photographed. */
+/** The colour of the upper lid's margin in the portrait, so that lashes drawn match lashes
+ * photographed. */
 Colour lash_colour(const Asset& asset, const Eye& eye) {
   Colour sum{0, 0, 0};
   int count = 0;
@@ -95,12 +111,16 @@ Colour lash_colour(const Asset& asset, const Eye& eye) {
     Colour darkest{255, 128, 128};
     for (float v = -.12f * eye.height - 1; v <= .12f * eye.height + 1; v += .5f) {
       const float u = eye.length * float(i) / (Eye::SAMPLES - 1), w = eye.upper[size_t(i)] + v;
-      const Colour c = picture_at(asset, eye.corner.x + u * eye.axis.x - w * eye.axis.y, eye.corner.y + u * eye.axis.y + w * eye.axis.x);
-      if (c.y < darkest.y) darkest = c;
+      const Colour c = picture_at(asset, eye.corner.x + u * eye.axis.x - w * eye.axis.y,
+                                  eye.corner.y + u * eye.axis.y + w * eye.axis.x);
+      if (c.y < darkest.y) {
+        darkest = c;
+      }
     }
     sum = {sum.y + darkest.y, sum.u + darkest.u, sum.v + darkest.v};
   }
-  return {std::clamp(sum.y / float(count), 24.f, 110.f), sum.u / float(count), sum.v / float(count)};
+  return {std::clamp(sum.y / float(count), 24.f, 110.f), sum.u / float(count),
+          sum.v / float(count)};
 }
 
 /** Round the opening from share `left` to `right` of its length, `above` and `below` it. */
@@ -109,8 +129,10 @@ Area area_of(const Eye& eye, float left, float right, float above, float below) 
   for (int i = 0; i < Eye::SAMPLES; i++) {
     const float t = mix(left, right, float(i) / (Eye::SAMPLES - 1));
     for (const float v : {along(eye.upper, t) - above, along(eye.lower, t) + below}) {
-      const float x = eye.corner.x + t * eye.length * eye.axis.x - v * eye.axis.y, y = eye.corner.y + t * eye.length * eye.axis.y + v * eye.axis.x;
-      area = {std::min(area.x0, x), std::min(area.y0, y), std::max(area.x1, x), std::max(area.y1, y)};
+      const float x = eye.corner.x + t * eye.length * eye.axis.x - v * eye.axis.y,
+                  y = eye.corner.y + t * eye.length * eye.axis.y + v * eye.axis.x;
+      area = {std::min(area.x0, x), std::min(area.y0, y), std::max(area.x1, x),
+              std::max(area.y1, y)};
     }
   }
   return area;
@@ -154,13 +176,21 @@ void build_eyes(Model& model) {
 }
 
 Gaze::Gaze(const Asset& asset, const Eye& eye, float blink, float droop, float x, float y)
-    : asset_(asset), eye_(eye), blink_(blink), droop_(droop * eye.height), x_(x), y_(y), cover_(smooth(0, .09f, blink)) {}
+    : asset_(asset),
+      eye_(eye),
+      blink_(blink),
+      droop_(droop * eye.height),
+      x_(x),
+      y_(y),
+      cover_(smooth(0, .09f, blink)) {}
 
 Gaze::Look Gaze::look(F4 x, F4 y) const {
   const float ax = eye_.axis.x, ay = eye_.axis.y, length = eye_.length, height = eye_.height;
   const F4 dx = x - eye_.corner.x, dy = y - eye_.corner.y;
-  const F4 t = (dx * ax + dy * ay) / length, v = dy * ax - dx * ay, bend = 4 * clamp01(t) * clamp01(1 - t);
-  const F4 upper = along(eye_.upper, t), lower = along(eye_.lower, t), crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend;
+  const F4 t = (dx * ax + dy * ay) / length, v = dy * ax - dx * ay,
+           bend = 4 * clamp01(t) * clamp01(1 - t);
+  const F4 upper = along(eye_.upper, t), lower = along(eye_.lower, t),
+           crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend;
   const I4 beside = (t >= -BESIDE) & (t <= 1 + BESIDE);
   Look out;
 
@@ -168,45 +198,70 @@ Gaze::Look Gaze::look(F4 x, F4 y) const {
   F4 t2 = t, v2 = v;
   if (droop_ != 0) {
     out.elsewhere = beside & (v > crease - 3) & (v < lower);
-    const F4 share = v < drooped ? smooth(crease - 3, drooped, v) : smooth(least(lower, drooped + .6f * height), drooped, v);
+    const F4 share = v < drooped ? smooth(crease - 3, drooped, v)
+                                 : smooth(least(lower, drooped + .6f * height), drooped, v);
     v2 = out.elsewhere ? v - droop_ * bend * share : v;
   }
-  // Gaze: the iris slides under the lids, which stay: a place between them keeps its share of the way from lid to lid.
+  // Gaze: the iris slides under the lids, which stay: a place between them keeps its share of the
+  // way from lid to lid.
   if (x_ != 0 || y_ != 0) {
     const I4 between = (v2 > upper) & (v2 < lower) & (t > 0) & (t < 1);
-    const F4 ends = smooth(splat(0), splat(.22f), t) * smooth(splat(1), splat(.78f), t), share = (v2 - upper) / most(lower - upper, splat(1e-3f));
+    const F4 ends = smooth(splat(0), splat(.22f), t) * smooth(splat(1), splat(.78f), t),
+             share = (v2 - upper) / most(lower - upper, splat(1e-3f));
     const F4 turned = t - ends * x_ / length;
-    v2 = between ? mix(along(eye_.upper, turned), along(eye_.lower, turned), share) - 4 * share * (1 - share) * ends * y_ : v2;
+    v2 = between ? mix(along(eye_.upper, turned), along(eye_.lower, turned), share) -
+                       4 * share * (1 - share) * ends * y_
+                 : v2;
     t2 = between ? turned : t;
     out.elsewhere |= between;
   }
   out.from_x = eye_.corner.x + t2 * length * ax - v2 * ay;
   out.from_y = eye_.corner.y + t2 * length * ay + v2 * ax;
   out.touched = out.elsewhere;
-  if (blink_ <= 0) return out;
+  if (blink_ <= 0) {
+    return out;
+  }
 
   const F4 closed = lower + SAG * height * bend;
   const I4 under_lid = beside & (v >= crease - 3) & (v <= closed + 4);
   out.touched |= under_lid;
-  const F4 edge = mix(drooped, closed, splat(blink_)), ends = smooth(splat(-BESIDE), splat(.04f), t) * smooth(splat(1 + BESIDE), splat(.96f), t);
+  const F4 edge = mix(drooped, closed, splat(blink_)),
+           ends =
+               smooth(splat(-BESIDE), splat(.04f), t) * smooth(splat(1 + BESIDE), splat(.96f), t);
   // The lid's skin between crease and edge shows the closed lid from crease to lash line.
-  const F4 stretch = (closed - crease) / most(splat(1), edge - crease), down = least(crease + (v - crease) * stretch, closed) - v;
+  const F4 stretch = (closed - crease) / most(splat(1), edge - crease),
+           down = least(crease + (v - crease) * stretch, closed) - v;
   out.lid_x = x - down * ay;
   out.lid_y = y + down * ax;
   const Taps<4> lid = taps(eye_.lid, x, y);
-  const F4 shown = under_lid & lid.inside ? cover_ / 255 * lid(3) : splat(0);   // nothing where the layer has nothing, as under dark glasses or a frame: these stay while the lid moves
-  out.covered = shown * smooth(splat(-2.5f), splat(3.5f), v - crease) * smooth(splat(.9f), splat(-.9f), v - edge) * ends;
-  out.light = (v > edge) & (v < lower) ? 1 - .25f * shown * smooth(splat(.35f * height), splat(0), v - edge) : splat(1);
-  const F4 across = (v - edge) / (.06f * height + .85f), bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;
+  const F4 shown = under_lid & lid.inside
+                       ? cover_ / 255 * lid(3)
+                       : splat(0);  // nothing where the layer has nothing, as under dark glasses or
+                                    // a frame: these stay while the lid moves
+  out.covered = shown * smooth(splat(-2.5f), splat(3.5f), v - crease) *
+                smooth(splat(.9f), splat(-.9f), v - edge) * ends;
+  out.light = (v > edge) & (v < lower)
+                  ? 1 - .25f * shown * smooth(splat(.35f * height), splat(0), v - edge)
+                  : splat(1);
+  const F4 across = (v - edge) / (.06f * height + .85f),
+           bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;
   out.lash = .75f * shown * squared * squared * ends * (1 - .65f * (1 - bend) * (1 - bend));
   return out;
 }
 
 F4 Gaze::luma(const Look& look, F4 plain) const {
   F4 y = plain;
-  if (any(look.elsewhere)) y = look.elsewhere ? Taps<1>(asset_.luma, asset_.width, asset_.height, look.from_x, look.from_y)() : y;
-  if (blink_ <= 0) return y;
-  if (any(look.covered > 0)) y = mix(y, taps(eye_.lid, look.lid_x, look.lid_y)(0), look.covered);
+  if (any(look.elsewhere)) {
+    y = look.elsewhere
+            ? Taps<1>(asset_.luma, asset_.width, asset_.height, look.from_x, look.from_y)()
+            : y;
+  }
+  if (blink_ <= 0) {
+    return y;
+  }
+  if (any(look.covered > 0)) {
+    y = mix(y, taps(eye_.lid, look.lid_x, look.lid_y)(0), look.covered);
+  }
   return mix(16 + (y - 16) * look.light, splat(eye_.lash.y), look.lash);
 }
 
@@ -216,7 +271,9 @@ void Gaze::chroma(const Look& look, F4& u, F4& v) const {
     u = look.elsewhere ? Taps<1>(asset_.u, asset_.width / 2, asset_.height / 2, x, y)() : u;
     v = look.elsewhere ? Taps<1>(asset_.v, asset_.width / 2, asset_.height / 2, x, y)() : v;
   }
-  if (blink_ <= 0) return;
+  if (blink_ <= 0) {
+    return;
+  }
   if (any(look.covered > 0)) {
     const Taps<4> lid = taps(eye_.lid, look.lid_x, look.lid_y);
     u = mix(u, lid(1), look.covered);

@@ -1,4 +1,5 @@
-// Lids and gaze: how a place of the neutral picture round an eye looks with the lid part-way down and the eye turned.
+// Lids and gaze: how a place of the neutral picture round an eye looks with the lid part-way down
+// and the eye turned.
 #pragma once
 #include "core/face_inside.h"
 
@@ -7,7 +8,8 @@ namespace mouthpiece::face {
 /** An eye in one frame. */
 class Gaze {
  public:
-  /** @param blink 0 open .. 1 closed; @param droop how much lower the lid rests than in the portrait, share of the eye's height; @param x, y displacement of the iris in pixels */
+  /** @param blink 0 open .. 1 closed; @param droop how much lower the lid rests than in the
+   * portrait, share of the eye's height; @param x, y displacement of the iris in pixels */
   Gaze(const Asset& asset, const Eye& eye, float blink, float droop, float x, float y);
 
   bool still() const { return blink_ <= 0 && droop_ == 0 && x_ == 0 && y_ == 0; }
@@ -16,12 +18,12 @@ class Gaze {
 
   /** How four places look where the neutral picture's pixels `x`, `y` went. */
   struct Look {
-    I4 touched{};               // whether the eye changes anything there
-    I4 elsewhere{};             // whether the eye's own colour comes not from there
-    F4 from_x{}, from_y{};      // but from here
-    F4 lid_x{}, lid_y{};        // the place in the closed lid's layer,
-    F4 covered{};               // and its share
-    F4 light{}, lash{};         // shade of the lid on the eye; share of the lashes
+    I4 touched{};           // whether the eye changes anything there
+    I4 elsewhere{};         // whether the eye's own colour comes not from there
+    F4 from_x{}, from_y{};  // but from here
+    F4 lid_x{}, lid_y{};    // the place in the closed lid's layer,
+    F4 covered{};           // and its share
+    F4 light{}, lash{};     // shade of the lid on the eye; share of the lashes
   };
   Look look(F4 x, F4 y) const;
 

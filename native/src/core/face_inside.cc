@@ -1,4 +1,5 @@
-// Colours between the lips, from back to front: cavity, tongue, lower teeth, upper teeth, and the shade that the lips throw on them.
+// Colours between the lips, from back to front: cavity, tongue, lower teeth, upper teeth, and the
+// shade that the lips throw on them.
 #include "core/face_inside.h"
 
 #include <algorithm>
@@ -6,71 +7,109 @@
 namespace mouthpiece::face {
 namespace {
 
-/** Chroma of black inside a mouth: light that came through flesh. None in a picture without colours. */
+/** Chroma of black inside a mouth: light that came through flesh. None in a picture without
+ * colours. */
 constexpr float REDDENING_U = 5, REDDENING_V = 9;
-/** Chroma that white teeth have more of in that light: without it they look grey as soon as lips shade them. */
+/** Chroma that white teeth have more of in that light: without it they look grey as soon as lips
+ * shade them. */
 constexpr float WARMTH_U = 7, WARMTH_V = 6;
 
-Colour colour_of(Yuv c) { return {float(c.y), float(c.u), float(c.v)}; }
+Colour colour_of(Yuv c) {
+  return {float(c.y), float(c.u), float(c.v)};
+}
 
 using Colours = Inside::Colours;
 
-Colours spread(Colour c) { return {splat(c.y), splat(c.u), splat(c.v)}; }
+Colours spread(Colour c) {
+  return {splat(c.y), splat(c.u), splat(c.v)};
+}
 
 template <Channels CHANNELS>
 Colours over(const Colours& below, const Colours& above, F4 a) {
-  if constexpr (CHANNELS == Channels::luma) return {mix(below.y, above.y, a), above.u, above.v};
-  else return {above.y, mix(below.u, above.u, a), mix(below.v, above.v, a)};
+  if constexpr (CHANNELS == Channels::luma) {
+    return {mix(below.y, above.y, a), above.u, above.v};
+  } else {
+    return {above.y, mix(below.u, above.u, a), mix(below.v, above.v, a)};
+  }
 }
 
 /** As `dim` of one colour. */
 template <Channels CHANNELS>
 Colours dim(const Colours& c, F4 k, float colour) {
-  if constexpr (CHANNELS == Channels::luma) return {16 + (c.y - 16) * k, c.u, c.v};
+  if constexpr (CHANNELS == Channels::luma) {
+    return {16 + (c.y - 16) * k, c.u, c.v};
+  }
   const float u = 128 - REDDENING_U * colour, v = 128 + REDDENING_V * colour;
   return {c.y, u + (c.u - u) * k, v + (c.v - v) * k};
 }
 
 /** A layer over `below`, under `light`. */
 template <Channels CHANNELS>
-Colours show(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover, float colour) {
+Colours show(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover,
+             float colour) {
   const Taps<4> at = taps(layer, x, y);
-  if (!any(at.inside)) return below;
+  if (!any(at.inside)) {
+    return below;
+  }
   const F4 alpha = at.inside ? at(3) * (cover / 255) : splat(0);
-  if (!any(alpha > 0)) return below;
-  if constexpr (CHANNELS == Channels::luma) return over<CHANNELS>(below, dim<CHANNELS>(Colours{at(0), splat(128), splat(128)}, splat(light), colour), alpha);
+  if (!any(alpha > 0)) {
+    return below;
+  }
+  if constexpr (CHANNELS == Channels::luma) {
+    return over<CHANNELS>(
+        below, dim<CHANNELS>(Colours{at(0), splat(128), splat(128)}, splat(light), colour), alpha);
+  }
   const float warmth = colour * (1 - light);
-  return over<CHANNELS>(below, dim<CHANNELS>(Colours{splat(16), at(1) - WARMTH_U * warmth, at(2) + WARMTH_V * warmth}, splat(light), colour), alpha);
+  return over<CHANNELS>(
+      below,
+      dim<CHANNELS>(Colours{splat(16), at(1) - WARMTH_U * warmth, at(2) + WARMTH_V * warmth},
+                    splat(light), colour),
+      alpha);
 }
 
 }  // namespace
 
-Colour dim(Colour c, float k, float colour) { return {16 + (c.y - 16) * k, 128 + (c.u - 128) * k - REDDENING_U * colour * (1 - k), 128 + (c.v - 128) * k + REDDENING_V * colour * (1 - k)}; }
+Colour dim(Colour c, float k, float colour) {
+  return {16 + (c.y - 16) * k, 128 + (c.u - 128) * k - REDDENING_U * colour * (1 - k),
+          128 + (c.v - 128) * k + REDDENING_V * colour * (1 - k)};
+}
 
 /** Gums are at least this red for their light in any picture that shows colours. */
 constexpr float RED_GUMS = .25f;
 
 Inside::Inside(const Model& model)
-    : model_(model), columns_(size_t(model.contours.count)), cavity_(colour_of(model.asset.tints.cavity)), tongue_(colour_of(model.asset.tints.tongue)),
-      tinted_(clamp01((float(model.asset.tints.gums.v) - 128) / std::max(1.f, float(model.asset.tints.gums.y) - 16) / RED_GUMS)), flesh_(dim(colour_of(model.asset.tints.gums), .52f, tinted_)), fh_(model.face_height), seam_(model.contours.seam[size_t(model.contours.count / 2)]) {}
+    : model_(model),
+      columns_(size_t(model.contours.count)),
+      cavity_(colour_of(model.asset.tints.cavity)),
+      tongue_(colour_of(model.asset.tints.tongue)),
+      tinted_(clamp01((float(model.asset.tints.gums.v) - 128) /
+                      std::max(1.f, float(model.asset.tints.gums.y) - 16) / RED_GUMS)),
+      flesh_(dim(colour_of(model.asset.tints.gums), .52f, tinted_)),
+      fh_(model.face_height),
+      seam_(model.contours.seam[size_t(model.contours.count / 2)]) {}
 
 void Inside::prepare(const Mouth& mouth) {
   const Contours& c = model_.contours;
   const Articulation& a = mouth.now;
   const float drop = mouth.jaw_drop;
-  lower_shift_ = .96f * drop - .30f * drop * a.teeth;   // teeth together for s and z
-  const float tongue_top = seam_ + lower_shift_ + .014f * fh_ - .060f * fh_ * a.jaw - (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
-  // Rounded lips cover and shade the teeth. Darkened rather than made transparent, or they would look grey.
+  lower_shift_ = .96f * drop - .30f * drop * a.teeth;  // teeth together for s and z
+  const float tongue_top = seam_ + lower_shift_ + .014f * fh_ - .060f * fh_ * a.jaw -
+                           (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
+  // Rounded lips cover and shade the teeth. Darkened rather than made transparent, or they would
+  // look grey.
   const float hood = smooth(.1f, .7f, a.round) * (1 - .7f * a.teeth);
   upper_light_ = .96f * (1 - .58f * hood);
   upper_cover_ = 1 - .30f * hood;
-  upper_shift_ = -.040f * fh_ * hood;   // the lips come forward and down over them
+  upper_shift_ = -.040f * fh_ * hood;  // the lips come forward and down over them
   lower_light_ = .72f * (1 - .80f * hood);
   between_teeth_ = a.tout;
-  const float ambient = .84f + .16f * std::max(smooth(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
-  const float corner = c.half_width * std::max(.35f, 1 - .42f * a.round + .11f * a.wide), tip = smooth(.02f, .5f, a.tout) * .96f;
+  const float ambient =
+      .84f + .16f * std::max(smooth(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
+  const float corner = c.half_width * std::max(.35f, 1 - .42f * a.round + .11f * a.wide),
+              tip = smooth(.02f, .5f, a.tout) * .96f;
   for (int i = 0; i < c.count; i++) {
-    const float x = std::abs(c.left + float(i) - c.centre), r = std::min(1.f, x / corner), t = x / (.66f * c.half_width);
+    const float x = std::abs(c.left + float(i) - c.centre), r = std::min(1.f, x / corner),
+                t = x / (.66f * c.half_width);
     const float width = smooth(1.12f, .75f, t);
     columns_[size_t(i)] = {
         .flesh = .8f * smooth(.45f, 1.f, r),
@@ -89,32 +128,49 @@ Inside::Colours Inside::at(F4 x, F4 y, F4 top, F4 bottom) const {
   const Contours& contours = model_.contours;
   const I4 nearest = to_int(x - contours.left + .5f);
   const Column* columns[LANES];
-  for (int lane = 0; lane < LANES; lane++) columns[lane] = &columns_[size_t(std::clamp(nearest[lane], 0, contours.count - 1))];
-  const auto column = [&](float Column::*field) { return F4{columns[0]->*field, columns[1]->*field, columns[2]->*field, columns[3]->*field}; };
+  for (int lane = 0; lane < LANES; lane++) {
+    columns[lane] = &columns_[size_t(std::clamp(nearest[lane], 0, contours.count - 1))];
+  }
+  const auto column = [&](float Column::* field) {
+    return F4{columns[0]->*field, columns[1]->*field, columns[2]->*field, columns[3]->*field};
+  };
   const F4 gap = most(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
 
   // The back is dark; towards the corners one sees the cheeks' flesh.
-  Colours c = over<CHANNELS>(dim<CHANNELS>(spread(cavity_), .55f + .5f * clamp01(below_top / gap), tinted_), spread(flesh_), column(&Column::flesh));
+  Colours c =
+      over<CHANNELS>(dim<CHANNELS>(spread(cavity_), .55f + .5f * clamp01(below_top / gap), tinted_),
+                     spread(flesh_), column(&Column::flesh));
 
   // The tongue's soft bed behind the lower teeth, its tip higher for t d n l.
   const F4 t = (y - column(&Column::tongue_top)) / (.032f * fh_), tongue = column(&Column::tongue);
   if (any((t > -.45f) & (tongue > 0))) {
     const F4 groove = 1 - column(&Column::groove) * smooth(splat(.1f), splat(1), t);
-    c = over<CHANNELS>(c, dim<CHANNELS>(spread(tongue_), (.50f + .34f * clamp01(1 - absolute(t - .7f) * .5f)) * groove, tinted_), tongue * smooth(splat(-.45f), splat(.45f), t));
+    c = over<CHANNELS>(
+        c,
+        dim<CHANNELS>(spread(tongue_),
+                      (.50f + .34f * clamp01(1 - absolute(t - .7f) * .5f)) * groove, tinted_),
+        tongue * smooth(splat(-.45f), splat(.45f), t));
   }
 
   c = show<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, 1, tinted_);
-  c = show<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_, tinted_);
+  c = show<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_,
+                     tinted_);
 
-  // Between the teeth for th: the tip lies on the lower lip, over the lower row and the edge of the upper one.
+  // Between the teeth for th: the tip lies on the lower lip, over the lower row and the edge of the
+  // upper one.
   if (between_teeth_ > .02f) {
     const F4 at = above_bottom / least(splat(.050f * fh_), .62f * gap);
-    c = over<CHANNELS>(c, dim<CHANNELS>(spread(tongue_), .98f - .30f * smooth(splat(.55f), splat(1.05f), at), tinted_), column(&Column::tip) * smooth(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
+    c = over<CHANNELS>(
+        c,
+        dim<CHANNELS>(spread(tongue_), .98f - .30f * smooth(splat(.55f), splat(1.05f), at),
+                      tinted_),
+        column(&Column::tip) * smooth(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
   }
 
   // Shade of the upper lip and of the lower one's rim.
   const F4 lip = .70f + .30f * smooth(splat(-.5f), least(splat(.040f * fh_), .6f * gap), below_top);
-  const F4 rim = .80f + .20f * smooth(splat(-.5f), least(splat(.022f * fh_), .4f * gap), above_bottom);
+  const F4 rim =
+      .80f + .20f * smooth(splat(-.5f), least(splat(.022f * fh_), .4f * gap), above_bottom);
   return dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);
 }
 template Inside::Colours Inside::at<Channels::luma>(F4, F4, F4, F4) const;

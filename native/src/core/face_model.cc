@@ -1,4 +1,5 @@
-// Derives the renderer's model from an asset: contours of the lower face and the weights of the displacement grid.
+// Derives the renderer's model from an asset: contours of the lower face and the weights of the
+// displacement grid.
 #include "core/face_model.h"
 
 #include <algorithm>
@@ -9,24 +10,31 @@
 namespace mouthpiece::face {
 namespace {
 
-// Indices of the FaceMesh topology. Lip contours run from the viewer's left corner to the right one.
+// Indices of the FaceMesh topology. Lip contours run from the viewer's left corner to the right
+// one.
 constexpr std::array UPPER_INNER{78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308};
 constexpr std::array LOWER_INNER{78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308};
 constexpr std::array UPPER_OUTER{61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291};
 constexpr std::array LOWER_OUTER{61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291};
 constexpr std::array JAW{58, 172, 136, 150, 149, 176, 148, 152, 377, 400, 378, 379, 365, 397, 288};
-constexpr std::array OVAL{10, 338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377, 152, 148, 176, 149, 150, 136, 172, 58, 132, 93, 234, 127, 162, 21, 54, 103, 67, 109};
+constexpr std::array OVAL{10,  338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288,
+                          397, 365, 379, 378, 400, 377, 152, 148, 176, 149, 150, 136,
+                          172, 58,  132, 93,  234, 127, 162, 21,  54,  103, 67,  109};
 constexpr std::array LEFT_BROW{70, 63, 105, 66, 107, 46, 53, 52, 65, 55};
 constexpr std::array RIGHT_BROW{300, 293, 334, 296, 336, 276, 283, 282, 295, 285};
 // Upper lids' margins, corner to corner.
 constexpr std::array LEFT_LID{33, 246, 161, 160, 159, 158, 157, 173, 133};
 constexpr std::array RIGHT_LID{362, 398, 384, 385, 386, 387, 388, 466, 263};
-constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, BRIDGE = 168, CHIN = 152, NOSE_BASE = 2, MOUTH_LEFT = 61, MOUTH_RIGHT = 291;
+constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, BRIDGE = 168, CHIN = 152, NOSE_BASE = 2,
+              MOUTH_LEFT = 61, MOUTH_RIGHT = 291;
 
-/** Columns reach this many half widths of the mouth to either side: where the jaw's movement has died away. */
+/** Columns reach this many half widths of the mouth to either side: where the jaw's movement has
+ * died away. */
 constexpr float REACH = 2.7f;
 
-float distance(Point a, Point b) { return std::hypot(a.x - b.x, a.y - b.y); }
+float distance(Point a, Point b) {
+  return std::hypot(a.x - b.x, a.y - b.y);
+}
 
 class Builder {
  public:
@@ -53,11 +61,20 @@ class Builder {
     const float eyes = distance(a, b);
     model_.face_height = distance(asset_.landmark(BRIDGE), asset_.landmark(CHIN));
     const float least = 16, most = float(std::max(asset_.width, asset_.height));
-    const bool plausible = eyes > least && eyes < most && model_.face_height > least && model_.face_height < most && distance(left, right) > least / 2 && distance(left, right) < most;
-    if (!plausible) throw std::runtime_error("not a usable face asset: its landmarks do not make a face");
-    model_.frame = {(left.x + right.x) / 2, (left.y + right.y) / 2, (b.x - a.x) / eyes, (b.y - a.y) / eyes};
-    const Point l = model_.frame.to_local(left.x, left.y), r = model_.frame.to_local(right.x, right.y), chin = local(CHIN), nose = local(NOSE_BASE);
-    if (!(l.x < -4 && r.x > 4 && chin.y > 8 && nose.y < -4)) throw std::runtime_error("not a usable face asset: its landmarks do not make a face");
+    const bool plausible = eyes > least && eyes < most && model_.face_height > least &&
+                           model_.face_height < most && distance(left, right) > least / 2 &&
+                           distance(left, right) < most;
+    if (!plausible) {
+      throw std::runtime_error("not a usable face asset: its landmarks do not make a face");
+    }
+    model_.frame = {(left.x + right.x) / 2, (left.y + right.y) / 2, (b.x - a.x) / eyes,
+                    (b.y - a.y) / eyes};
+    const Point l = model_.frame.to_local(left.x, left.y),
+                r = model_.frame.to_local(right.x, right.y), chin = local(CHIN),
+                nose = local(NOSE_BASE);
+    if (!(l.x < -4 && r.x > 4 && chin.y > 8 && nose.y < -4)) {
+      throw std::runtime_error("not a usable face asset: its landmarks do not make a face");
+    }
   }
 
   Point local(int index) const {
@@ -67,14 +84,17 @@ class Builder {
 
   MonotoneCurve curve(std::span<const int> indices) const {
     std::vector<Point> points;
-    for (const int index : indices) points.push_back(local(index));
+    for (const int index : indices) {
+      points.push_back(local(index));
+    }
     return MonotoneCurve(std::move(points));
   }
 
   void contours() {
     Contours& c = model_.contours;
     const MonotoneCurve upper_inner = curve(UPPER_INNER), lower_inner = curve(LOWER_INNER);
-    const MonotoneCurve upper_outer = curve(UPPER_OUTER), lower_outer = curve(LOWER_OUTER), jaw = curve(JAW);
+    const MonotoneCurve upper_outer = curve(UPPER_OUTER), lower_outer = curve(LOWER_OUTER),
+                        jaw = curve(JAW);
     const float left = local(UPPER_INNER.front()).x, right = local(UPPER_INNER.back()).x;
     c.half_width = std::max(4.f, (right - left) / 2);
     c.centre = (left + right) / 2;
@@ -94,39 +114,54 @@ class Builder {
     c.nose = std::min(local(NOSE_BASE).y, upper_outer(c.centre) - .06f * model_.face_height);
     c.upper_thick = std::max(2.f, middle - upper_outer(c.centre));
     c.lower_thick = std::max(2.f, lower_outer(c.centre) - middle);
-    c.smile = std::clamp(middle - (seam(left) + seam(right)) / 2, -.25f * c.half_width, .4f * c.half_width);
+    c.smile = std::clamp(middle - (seam(left) + seam(right)) / 2, -.25f * c.half_width,
+                         .4f * c.half_width);
   }
 
-  /** Least squares of a x^2 + b x + c, in units of the half width, within the mouth; its ends are the seam's own. */
+  /** Least squares of a x^2 + b x + c, in units of the half width, within the mouth; its ends are
+   * the seam's own. */
   static void level(Contours& c) {
     double n = 0, x1 = 0, x2 = 0, x3 = 0, x4 = 0, y0 = 0, y1 = 0, y2 = 0;
-    const auto place = [&](int i) { return (double(c.left) + i - double(c.centre)) / double(c.half_width); };
+    const auto place = [&](int i) {
+      return (double(c.left) + i - double(c.centre)) / double(c.half_width);
+    };
     for (int i = 0; i < c.count; i++) {
       const double x = place(i), y = double(c.seam[size_t(i)]);
-      if (std::abs(x) > 1) continue;
+      if (std::abs(x) > 1) {
+        continue;
+      }
       n++;
       x1 += x, x2 += x * x, x3 += x * x * x, x4 += x * x * x * x;
       y0 += y, y1 += x * y, y2 += x * x * y;
     }
     // Cramer's rule.
-    const auto determinant = [](double a, double b, double d, double e, double f, double g, double h, double i, double j) { return a * (f * j - g * i) - b * (e * j - g * h) + d * (e * i - f * h); };
+    const auto determinant = [](double a, double b, double d, double e, double f, double g,
+                                double h, double i, double j) {
+      return a * (f * j - g * i) - b * (e * j - g * h) + d * (e * i - f * h);
+    };
     const double all = determinant(x4, x3, x2, x3, x2, x1, x2, x1, n);
-    const double qa = determinant(y2, x3, x2, y1, x2, x1, y0, x1, n) / all, qb = determinant(x4, y2, x2, x3, y1, x1, x2, y0, n) / all, qc = determinant(x4, x3, y2, x3, x2, y1, x2, x1, y0) / all;
+    const double qa = determinant(y2, x3, x2, y1, x2, x1, y0, x1, n) / all,
+                 qb = determinant(x4, y2, x2, x3, y1, x1, x2, y0, n) / all,
+                 qc = determinant(x4, x3, y2, x3, x2, y1, x2, x1, y0) / all;
     for (int i = 0; i < c.count; i++) {
       const double x = place(i), fit = qa * x * x + qb * x + qc;
       const float inside = smooth(1, .7f, float(std::abs(x)));
-      c.level.push_back(std::isfinite(fit) ? mix(c.seam[size_t(i)], float(fit), inside) : c.seam[size_t(i)]);
+      c.level.push_back(std::isfinite(fit) ? mix(c.seam[size_t(i)], float(fit), inside)
+                                           : c.seam[size_t(i)]);
     }
   }
 
-  /** In a sharp picture neighbours differ nearly as much as pixels two apart; in a blurred one half as much. */
+  /** In a sharp picture neighbours differ nearly as much as pixels two apart; in a blurred one half
+   * as much. */
   void softness() {
     const Point mouth = model_.frame.to_picture(0, 0);
     const int reach = int(.6f * model_.face_height);
     double near = 0, far = 1;
-    for (int y = std::max(0, int(mouth.y) - reach); y < std::min(asset_.height, int(mouth.y) + reach); y++) {
+    for (int y = std::max(0, int(mouth.y) - reach);
+         y < std::min(asset_.height, int(mouth.y) + reach); y++) {
       const uint8_t* row = asset_.luma + size_t(y) * size_t(asset_.width);
-      for (int x = std::max(0, int(mouth.x) - reach); x < std::min(asset_.width, int(mouth.x) + reach) - 2; x++) {
+      for (int x = std::max(0, int(mouth.x) - reach);
+           x < std::min(asset_.width, int(mouth.x) + reach) - 2; x++) {
         near += std::abs(row[x + 1] - row[x]);
         far += std::abs(row[x + 2] - row[x]);
       }
@@ -134,9 +169,10 @@ class Builder {
     model_.softness = mix(.3f, 1.1f, smooth(1.6f, 1.95f, float(far / (near + 1))));
   }
 
-  /** Unsharp mask with the 3x3 binomial blur. The amount gives back what a bilinear sample between four pixels loses of fine hair, measured on the default faces. */
+  /** Unsharp mask with the 3x3 binomial blur. The amount gives back what a bilinear sample between
+   * four pixels loses of fine hair, measured on the default faces. */
   void sharpen() {
-    constexpr int AMOUNT = 5, WHOLE = 4;   // 5/4 of the difference
+    constexpr int AMOUNT = 5, WHOLE = 4;  // 5/4 of the difference
     const int width = asset_.width, height = asset_.height;
     model_.sharp.assign(asset_.luma, asset_.luma + size_t(width) * size_t(height));
     for (int y = 1; y + 1 < height; y++) {
@@ -145,7 +181,8 @@ class Builder {
       const uint8_t* down = row + width;
       uint8_t* out = model_.sharp.data() + size_t(y) * size_t(width);
       for (int x = 1; x + 1 < width; x++) {
-        const int blurred = 4 * row[x] + 2 * (row[x - 1] + row[x + 1] + up[x] + down[x]) + up[x - 1] + up[x + 1] + down[x - 1] + down[x + 1];
+        const int blurred = 4 * row[x] + 2 * (row[x - 1] + row[x + 1] + up[x] + down[x]) +
+                            up[x - 1] + up[x + 1] + down[x - 1] + down[x + 1];
         const int value = row[x] + (16 * row[x] - blurred) * AMOUNT / (16 * WHOLE);
         out[x] = uint8_t(std::min(std::max(value, 0), 255));
       }
@@ -157,14 +194,18 @@ class Builder {
     for (int y = 0; y < asset_.height; y++) {
       const uint8_t* row = asset_.matte + size_t(y) * size_t(asset_.width);
       for (int x = 0; x < asset_.width; x++) {
-        if (row[x] == 0) continue;
+        if (row[x] == 0) {
+          continue;
+        }
         left = std::min(left, x);
         right = std::max(right, x);
         top = std::min(top, y);
         bottom = std::max(bottom, y);
       }
     }
-    if (right < left) throw std::runtime_error("not a usable face asset: its matte is empty");
+    if (right < left) {
+      throw std::runtime_error("not a usable face asset: its matte is empty");
+    }
     model_.x0 = left & ~15;
     model_.y0 = top & ~15;
     model_.x1 = (right + 16) & ~15;
@@ -173,7 +214,8 @@ class Builder {
     model_.rows = (model_.y1 - model_.y0) / NODE_STEP + 1;
   }
 
-  /** A node moves as the matte's mean round it says, and not at all when a pixel that it would move must stay. */
+  /** A node moves as the matte's mean round it says, and not at all when a pixel that it would move
+   * must stay. */
   void weights() {
     model_.weight.assign(size_t(model_.columns) * size_t(model_.rows), 0.f);
     for (int j = 0; j < model_.rows; j++) {
@@ -181,20 +223,25 @@ class Builder {
         const int cx = model_.x0 + i * NODE_STEP, cy = model_.y0 + j * NODE_STEP;
         int sum = 0, count = 0;
         bool fixed = false;
-        for (int y = std::max(0, cy - NODE_STEP + 1); y < std::min(asset_.height, cy + NODE_STEP); y++) {
+        for (int y = std::max(0, cy - NODE_STEP + 1); y < std::min(asset_.height, cy + NODE_STEP);
+             y++) {
           const uint8_t* row = asset_.matte + size_t(y) * size_t(asset_.width);
-          for (int x = std::max(0, cx - NODE_STEP + 1); x < std::min(asset_.width, cx + NODE_STEP); x++) {
+          for (int x = std::max(0, cx - NODE_STEP + 1); x < std::min(asset_.width, cx + NODE_STEP);
+               x++) {
             sum += row[x];
             count++;
             fixed = fixed || row[x] == 0;
           }
         }
-        if (!fixed && count > 0) model_.weight[size_t(model_.node(i, j))] = float(sum) / float(count * 255);
+        if (!fixed && count > 0) {
+          model_.weight[size_t(model_.node(i, j))] = float(sum) / float(count * 255);
+        }
       }
     }
   }
 
-  /** Depth at a node: normalised convolution of the landmarks' z with a Gaussian; nothing beyond the face. */
+  /** Depth at a node: normalised convolution of the landmarks' z with a Gaussian; nothing beyond
+   * the face. */
   void depth() {
     float far = -1e9f;
     Point sum{0, 0};
@@ -208,10 +255,12 @@ class Builder {
     const int reach = int(3 * sigma / NODE_STEP) + 1;
     std::vector<float> value(model_.weight.size(), 0.f), mass(model_.weight.size(), 0.f);
     for (const auto& [x, y, z] : asset_.landmarks) {
-      const int ci = int(std::lround((x - float(model_.x0)) / NODE_STEP)), cj = int(std::lround((y - float(model_.y0)) / NODE_STEP));
+      const int ci = int(std::lround((x - float(model_.x0)) / NODE_STEP)),
+                cj = int(std::lround((y - float(model_.y0)) / NODE_STEP));
       for (int j = std::max(0, cj - reach); j <= std::min(model_.rows - 1, cj + reach); j++) {
         for (int i = std::max(0, ci - reach); i <= std::min(model_.columns - 1, ci + reach); i++) {
-          const float dx = float(model_.x0 + i * NODE_STEP) - x, dy = float(model_.y0 + j * NODE_STEP) - y;
+          const float dx = float(model_.x0 + i * NODE_STEP) - x,
+                      dy = float(model_.y0 + j * NODE_STEP) - y;
           const float w = std::exp(-(dx * dx + dy * dy) / (2 * sigma * sigma));
           value[size_t(model_.node(i, j))] += w * std::clamp(far - z, 0.f, most);
           mass[size_t(model_.node(i, j))] += w;
@@ -219,16 +268,21 @@ class Builder {
       }
     }
     model_.depth.resize(value.size());
-    for (size_t k = 0; k < value.size(); k++) model_.depth[k] = model_.weight[k] * value[k] / (mass[k] + .15f);
+    for (size_t k = 0; k < value.size(); k++) {
+      model_.depth[k] = model_.weight[k] * value[k] / (mass[k] + .15f);
+    }
   }
 
   void brows() {
     model_.brow = brow(LEFT_BROW, LEFT_LID);
     const std::vector<float> right = brow(RIGHT_BROW, RIGHT_LID);
-    for (size_t k = 0; k < right.size(); k++) model_.brow[k] = std::min(1.f, model_.brow[k] + right[k]);
+    for (size_t k = 0; k < right.size(); k++) {
+      model_.brow[k] = std::min(1.f, model_.brow[k] + right[k]);
+    }
     // The inner ends are what a frown lowers; the outer ends rise a little.
     const float middle = (local(LEFT_BROW[4]).x + local(RIGHT_BROW[4]).x) / 2;
-    const float width = std::max(8.f, distance(asset_.landmark(LEFT_BROW[0]), asset_.landmark(RIGHT_BROW[0])) / 2);
+    const float width =
+        std::max(8.f, distance(asset_.landmark(LEFT_BROW[0]), asset_.landmark(RIGHT_BROW[0])) / 2);
     model_.brow_inner.assign(model_.weight.size(), 0.f);
     each_node([&](size_t k, Point p) {
       const float x = std::abs(p.x - middle) / width;
@@ -237,11 +291,13 @@ class Builder {
   }
 
   /**
-   * 1 on the brow, 0 just above the lid's margin, high on the forehead and beyond the brow's ends; less where it lies so close to the eye that skin would
-   * have to stretch too much. `indices`: five points above, five below, outside in.
+   * 1 on the brow, 0 just above the lid's margin, high on the forehead and beyond the brow's ends;
+   * less where it lies so close to the eye that skin would have to stretch too much. `indices`:
+   * five points above, five below, outside in.
    */
   std::vector<float> brow(std::span<const int> indices, std::span<const int> margin_of_lid) {
-    constexpr float FREE = .12f;   // shares of the face's height: with this much room between brow and lid a brow moves freely
+    constexpr float FREE = .12f;  // shares of the face's height: with this much room between brow
+                                  // and lid a brow moves freely
     std::vector<float> out(model_.weight.size(), 0.f);
     const MonotoneCurve lid = curve(margin_of_lid);
     std::vector<Point> points;
@@ -250,14 +306,20 @@ class Builder {
       points.push_back({(upper.x + lower.x) / 2, (upper.y + lower.y) / 2});
     }
     std::sort(points.begin(), points.end(), [](Point a, Point b) { return a.x < b.x; });
-    const float left = points.front().x, right = points.back().x, fh = model_.face_height, margin = .16f * fh;
+    const float left = points.front().x, right = points.back().x, fh = model_.face_height,
+                margin = .16f * fh;
     const MonotoneCurve line(std::move(points));
     each_node([&](size_t k, Point p) {
-      if (p.x < left - margin || p.x > right + margin) return;
+      if (p.x < left - margin || p.x > right + margin) {
+        return;
+      }
       const float dy = p.y - line(p.x);
-      const float across = smooth(left - margin, left + .02f * fh, p.x) * smooth(right + margin, right - .02f * fh, p.x);
-      const float room = std::clamp(lid(p.x) - line(p.x), .05f * fh, .16f * fh), free = std::min(1.f, room / (FREE * fh));
-      const float along = dy > 0 ? smooth(room - .015f * fh, .03f * fh * free, dy) : smooth(-.6f * fh, -.06f * fh, dy);
+      const float across = smooth(left - margin, left + .02f * fh, p.x) *
+                           smooth(right + margin, right - .02f * fh, p.x);
+      const float room = std::clamp(lid(p.x) - line(p.x), .05f * fh, .16f * fh),
+                  free = std::min(1.f, room / (FREE * fh));
+      const float along = dy > 0 ? smooth(room - .015f * fh, .03f * fh * free, dy)
+                                 : smooth(-.6f * fh, -.06f * fh, dy);
       out[k] = across * along * free * model_.weight[k];
     });
     return out;
@@ -266,7 +328,10 @@ class Builder {
   template <class Body>
   void each_node(Body body) {
     for (int j = 0; j < model_.rows; j++) {
-      for (int i = 0; i < model_.columns; i++) body(size_t(model_.node(i, j)), model_.frame.to_local(float(model_.x0 + i * NODE_STEP), float(model_.y0 + j * NODE_STEP)));
+      for (int i = 0; i < model_.columns; i++) {
+        body(size_t(model_.node(i, j)), model_.frame.to_local(float(model_.x0 + i * NODE_STEP),
+                                                              float(model_.y0 + j * NODE_STEP)));
+      }
     }
   }
 
@@ -279,13 +344,19 @@ class Builder {
 MonotoneCurve::MonotoneCurve(std::vector<Point> points) {
   // Points that do not advance are dropped: landmarks of a turned head may fold.
   for (const Point p : points) {
-    if (points_.empty() || p.x > points_.back().x + .25f) points_.push_back(p);
+    if (points_.empty() || p.x > points_.back().x + .25f) {
+      points_.push_back(p);
+    }
   }
   const size_t n = points_.size();
   slopes_.assign(n, 0.f);
-  if (n < 2) return;
+  if (n < 2) {
+    return;
+  }
   std::vector<float> secants;
-  for (size_t i = 0; i + 1 < n; i++) secants.push_back((points_[i + 1].y - points_[i].y) / (points_[i + 1].x - points_[i].x));
+  for (size_t i = 0; i + 1 < n; i++) {
+    secants.push_back((points_[i + 1].y - points_[i].y) / (points_[i + 1].x - points_[i].x));
+  }
   slopes_.front() = secants.front();
   slopes_.back() = secants.back();
   for (size_t i = 1; i + 1 < n; i++) {
@@ -295,15 +366,27 @@ MonotoneCurve::MonotoneCurve(std::vector<Point> points) {
 }
 
 float MonotoneCurve::operator()(float x) const {
-  if (points_.empty()) return 0;
-  if (x <= points_.front().x) return points_.front().y;
-  if (x >= points_.back().x) return points_.back().y;
+  if (points_.empty()) {
+    return 0;
+  }
+  if (x <= points_.front().x) {
+    return points_.front().y;
+  }
+  if (x >= points_.back().x) {
+    return points_.back().y;
+  }
   size_t i = 0;
-  while (x > points_[i + 1].x) i++;
-  const float h = points_[i + 1].x - points_[i].x, t = (x - points_[i].x) / h, t2 = t * t, t3 = t2 * t;
-  return (2 * t3 - 3 * t2 + 1) * points_[i].y + (t3 - 2 * t2 + t) * h * slopes_[i] + (-2 * t3 + 3 * t2) * points_[i + 1].y + (t3 - t2) * h * slopes_[i + 1];
+  while (x > points_[i + 1].x) {
+    i++;
+  }
+  const float h = points_[i + 1].x - points_[i].x, t = (x - points_[i].x) / h, t2 = t * t,
+              t3 = t2 * t;
+  return (2 * t3 - 3 * t2 + 1) * points_[i].y + (t3 - 2 * t2 + t) * h * slopes_[i] +
+         (-2 * t3 + 3 * t2) * points_[i + 1].y + (t3 - t2) * h * slopes_[i + 1];
 }
 
-Model build_model(const Asset& asset) { return Builder(asset).build(); }
+Model build_model(const Asset& asset) {
+  return Builder(asset).build();
+}
 
 }  // namespace mouthpiece::face

@@ -1,4 +1,5 @@
-// The frame: limits the input, moves the grid, redraws the macroblocks that changed, then the mouth's seam and the eyes on top.
+// The frame: limits the input, moves the grid, redraws the macroblocks that changed, then the
+// mouth's seam and the eyes on top.
 #include "core/face_renderer.h"
 
 #include <algorithm>
@@ -9,26 +10,32 @@ namespace {
 
 /** Share of the way to a new mood that one frame takes: 90 % after 10 frames. */
 constexpr float MOOD_EASE = .206f;
-constexpr float BREATH_LIFT = 1.6f;          // pixels of a 512 picture
-constexpr float BROW_LIFT = .034f, FROWN = .020f;   // shares of the face's height
+constexpr float BREATH_LIFT = 1.6f;                // pixels of a 512 picture
+constexpr float BROW_LIFT = .034f, FROWN = .020f;  // shares of the face's height
 constexpr float GAZE_X = .06f, GAZE_Y = .09f;      // of the eye's length and height
 
-constexpr float HEAD_MARGIN = 20;              // pixels that a place may be away from its node's place at rest
-constexpr float SEAM_MARGIN = 7;    // pixels from the lips' edges within which a node's cell may hold a piece of them
-constexpr float MOUTH_REACH = 1.35f;    // half widths of the mouth within which its seam may run
+constexpr float HEAD_MARGIN = 20;  // pixels that a place may be away from its node's place at rest
+constexpr float SEAM_MARGIN =
+    7;  // pixels from the lips' edges within which a node's cell may hold a piece of them
+constexpr float MOUTH_REACH = 1.35f;  // half widths of the mouth within which its seam may run
 
 /**
- * A new pose of the head is drawn when it moves some place of it by this many pixels of a 512 picture: about the least jump that is seen at arm's
- * length, and the sway takes some five frames for it. Each frame that a head does not move costs the encoder a fraction of one in which it does.
+ * A new pose of the head is drawn when it moves some place of it by this many pixels of a 512
+ * picture: about the least jump that is seen at arm's length, and the sway takes some five frames
+ * for it. Each frame that a head does not move costs the encoder a fraction of one in which it
+ * does.
  */
 constexpr float HEAD_STEP = .25f;
-/** Units by which a node may lag behind its place, a tenth of a pixel: cheeks and borders are full of movement that nobody sees. */
+/** Units by which a node may lag behind its place, a tenth of a pixel: cheeks and borders are full
+ * of movement that nobody sees. */
 constexpr int16_t NODE_LAG = 6;
 
-/** In its own loop, without a call, so that the compiler makes it a vector one. Rounded to the nearest; half away from 0. */
+/** In its own loop, without a call, so that the compiler makes it a vector one. Rounded to the
+ * nearest; half away from 0. */
 void to_units(const float* pixels, int count, int16_t* __restrict out) {
   for (int i = 0; i < count; i++) {
-    const float bounded = std::min(std::max(pixels[i], -float(MAX_SHIFT)), float(MAX_SHIFT)) * SUBPIXEL;
+    const float bounded =
+        std::min(std::max(pixels[i], -float(MAX_SHIFT)), float(MAX_SHIFT)) * SUBPIXEL;
     out[i] = int16_t(int(bounded + (bounded < 0 ? -.5f : .5f)));
   }
 }
@@ -38,45 +45,73 @@ int16_t to_units(float pixels) {
   return out;
 }
 
-/** Takes for each node where it was unless it has gone further than NODE_LAG or is to rest. In 16 bits (MAX_SHIFT) and without branches: a vector loop. */
-void hold(int16_t* __restrict x, int16_t* __restrict y, const int16_t* __restrict was_x, const int16_t* __restrict was_y, int count) {
+/** Takes for each node where it was unless it has gone further than NODE_LAG or is to rest. In 16
+ * bits (MAX_SHIFT) and without branches: a vector loop. */
+void hold(int16_t* __restrict x, int16_t* __restrict y, const int16_t* __restrict was_x,
+          const int16_t* __restrict was_y, int count) {
   for (int k = 0; k < count; k++) {
     const int16_t dx = int16_t(x[k] - was_x[k]), dy = int16_t(y[k] - was_y[k]);
     const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
-    const int16_t stays = int16_t(std::max(far_x, far_y) <= NODE_LAG ? -1 : 0) & int16_t((x[k] | y[k]) != 0 ? -1 : 0);
+    const int16_t stays =
+        int16_t(std::max(far_x, far_y) <= NODE_LAG ? -1 : 0) & int16_t((x[k] | y[k]) != 0 ? -1 : 0);
     x[k] = int16_t(x[k] - (dx & stays));
     y[k] = int16_t(y[k] - (dy & stays));
   }
 }
 
-float finite(float x, float low, float high) { return x >= low ? (x <= high ? x : high) : (x < low ? low : 0.f); }
+float finite(float x, float low, float high) {
+  return x >= low ? (x <= high ? x : high) : (x < low ? low : 0.f);
+}
 
-float* floats(Articulation& a) { return &a.jaw; }
-float* floats(Pose& p) { return &p.blink_left; }
+float* floats(Articulation& a) {
+  return &a.jaw;
+}
+float* floats(Pose& p) {
+  return &p.blink_left;
+}
 
 template <class Record>
-bool same(const Record& a, const Record& b) { return std::memcmp(&a, &b, sizeof(Record)) == 0; }
+bool same(const Record& a, const Record& b) {
+  return std::memcmp(&a, &b, sizeof(Record)) == 0;
+}
 
 }  // namespace
 
 Renderer::Renderer(const Model& model, const Warp& warp)
-    : model_(model), warp_(warp), inside_(model), head_(model.weight.size()), head_nodes_(model.weight.size()), nodes_(model.weight.size()), last_nodes_(model.weight.size()),
-      upper_(model.weight.size()), lower_(model.weight.size()), local_(model.weight.size()), seam_(model.weight.size(), 0) {
+    : model_(model),
+      warp_(warp),
+      inside_(model),
+      head_(model.weight.size()),
+      head_nodes_(model.weight.size()),
+      nodes_(model.weight.size()),
+      last_nodes_(model.weight.size()),
+      upper_(model.weight.size()),
+      lower_(model.weight.size()),
+      local_(model.weight.size()),
+      seam_(model.weight.size(), 0) {
   // Eight rows of luma and the chroma that belongs to them.
   by_upper_.assign(size_t(model.asset.width) * 12, 0);
   by_lower_.assign(size_t(model.asset.width) * 12, 0);
 }
 
-void Renderer::set_emotion(int emotion, float strength) { goal_ = mix(mood_of(0), mood_of(emotion), finite(strength, 0, 1)); }
+void Renderer::set_emotion(int emotion, float strength) {
+  goal_ = mix(mood_of(0), mood_of(emotion), finite(strength, 0, 1));
+}
 
-void Renderer::render(const Articulation& articulation, const Pose& pose, std::span<uint8_t> picture, std::span<uint8_t> dirty) {
+void Renderer::render(const Articulation& articulation, const Pose& pose,
+                      std::span<uint8_t> picture, std::span<uint8_t> dirty) {
   std::fill(dirty.begin(), dirty.end(), uint8_t(0));
   limit(articulation, pose);
   const bool first = !valid_;
-  if (!first) hold_head();
-  const bool mouth_same = !first && same(articulation_, last_articulation_) && same(mood_, last_mood_);
+  if (!first) {
+    hold_head();
+  }
+  const bool mouth_same =
+      !first && same(articulation_, last_articulation_) && same(mood_, last_mood_);
   const bool pose_same = !first && same(pose_, last_pose_);
-  if (mouth_same && pose_same) return;
+  if (mouth_same && pose_same) {
+    return;
+  }
 
   if (first) {
     std::memcpy(picture.data(), model_.asset.luma, picture.size());
@@ -89,35 +124,62 @@ void Renderer::render(const Articulation& articulation, const Pose& pose, std::s
     shape_mouth(model_, articulation_, mood_, mouth_);
     inside_.prepare(mouth_);
   }
-  const Pose eyes_aside{pose_.blink_left, pose_.blink_right, pose_.gaze_x, pose_.gaze_y, last_pose_.yaw, last_pose_.pitch, last_pose_.roll, last_pose_.shift_x, last_pose_.shift_y, last_pose_.breath, last_pose_.brow};
-  if (first || !same(pose_, eyes_aside) || mood_.brow != last_mood_.brow || mood_.frown != last_mood_.frown) move_head();
+  const Pose eyes_aside{pose_.blink_left,   pose_.blink_right, pose_.gaze_x,    pose_.gaze_y,
+                        last_pose_.yaw,     last_pose_.pitch,  last_pose_.roll, last_pose_.shift_x,
+                        last_pose_.shift_y, last_pose_.breath, last_pose_.brow};
+  if (first || !same(pose_, eyes_aside) || mood_.brow != last_mood_.brow ||
+      mood_.frown != last_mood_.frown) {
+    move_head();
+  }
   nodes_ = head_nodes_;
-  if (mouth_.moved) move_mouth();
-  if (!first) hold_nodes();
+  if (mouth_.moved) {
+    move_mouth();
+  }
+  if (!first) {
+    hold_nodes();
+  }
   mark_changes(dirty);
 
-  const auto gaze = [&](const Eye& eye, float blink) { return Gaze(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length, pose_.gaze_y * GAZE_Y * eye.height); };
-  const Gaze gazes[2] = {gaze(model_.eyes[0], pose_.blink_left), gaze(model_.eyes[1], pose_.blink_right)};
-  const bool lids_same = mood_.lids == last_mood_.lids && pose_.gaze_x == last_pose_.gaze_x && pose_.gaze_y == last_pose_.gaze_y;
-  // What is drawn on top of the warp is redrawn whole when its state or anything under it changed.
-  struct { Box now, before; bool redrawn; } overlays[] = {
-      {mouth_.moved ? mouth_box() : Box{}, mouth_drawn_, first || !mouth_same},
-      {gazes[0].still() ? Box{} : eye_box(gazes[0]), eyes_drawn_[0], first || !lids_same || pose_.blink_left != last_pose_.blink_left},
-      {gazes[1].still() ? Box{} : eye_box(gazes[1]), eyes_drawn_[1], first || !lids_same || pose_.blink_right != last_pose_.blink_right},
+  const auto gaze = [&](const Eye& eye, float blink) {
+    return Gaze(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length,
+                pose_.gaze_y * GAZE_Y * eye.height);
   };
-  for (size_t round = 0; round < std::size(overlays); round++) {   // one may lie under another
+  const Gaze gazes[2] = {gaze(model_.eyes[0], pose_.blink_left),
+                         gaze(model_.eyes[1], pose_.blink_right)};
+  const bool lids_same = mood_.lids == last_mood_.lids && pose_.gaze_x == last_pose_.gaze_x &&
+                         pose_.gaze_y == last_pose_.gaze_y;
+  // What is drawn on top of the warp is redrawn whole when its state or anything under it changed.
+  struct {
+    Box now, before;
+    bool redrawn;
+  } overlays[] = {
+      {mouth_.moved ? mouth_box() : Box{}, mouth_drawn_, first || !mouth_same},
+      {gazes[0].still() ? Box{} : eye_box(gazes[0]), eyes_drawn_[0],
+       first || !lids_same || pose_.blink_left != last_pose_.blink_left},
+      {gazes[1].still() ? Box{} : eye_box(gazes[1]), eyes_drawn_[1],
+       first || !lids_same || pose_.blink_right != last_pose_.blink_right},
+  };
+  for (size_t round = 0; round < std::size(overlays); round++) {  // one may lie under another
     for (auto& [now, before, redrawn] : overlays) {
       redrawn = redrawn || touched(now, dirty) || touched(before, dirty);
-      if (!redrawn) continue;
+      if (!redrawn) {
+        continue;
+      }
       mark(before, dirty);
       mark(now, dirty);
     }
   }
   draw_blocks(dirty, picture.data());
   const auto& [mouth, left, right] = overlays;
-  if (mouth.redrawn && !mouth.now.empty()) draw_mouth(mouth.now, picture.data());
-  if (left.redrawn && !left.now.empty()) draw_eye(gazes[0], picture.data());
-  if (right.redrawn && !right.now.empty()) draw_eye(gazes[1], picture.data());
+  if (mouth.redrawn && !mouth.now.empty()) {
+    draw_mouth(mouth.now, picture.data());
+  }
+  if (left.redrawn && !left.now.empty()) {
+    draw_eye(gazes[0], picture.data());
+  }
+  if (right.redrawn && !right.now.empty()) {
+    draw_eye(gazes[1], picture.data());
+  }
   mouth_drawn_ = mouth.now;
   eyes_drawn_[0] = left.now;
   eyes_drawn_[1] = right.now;
@@ -132,11 +194,17 @@ void Renderer::render(const Articulation& articulation, const Pose& pose, std::s
 void Renderer::limit(const Articulation& articulation, const Pose& pose) {
   const auto& limits = model_.asset.limits;
   articulation_ = articulation;
-  for (size_t i = 0; i < Articulation::SIZE; i++) floats(articulation_)[i] = finite(floats(articulation_)[i], 0, 1);
-  articulation_.nod = articulation_.speech = 0;   // the pose carries them
+  for (size_t i = 0; i < Articulation::SIZE; i++) {
+    floats(articulation_)[i] = finite(floats(articulation_)[i], 0, 1);
+  }
+  articulation_.nod = articulation_.speech = 0;  // the pose carries them
   pose_ = pose;
-  for (size_t i = 0; i < 2; i++) floats(pose_)[i] = finite(floats(pose_)[i], 0, 1);
-  for (size_t i = 2; i < Pose::SIZE; i++) floats(pose_)[i] = finite(floats(pose_)[i], -20, 20);
+  for (size_t i = 0; i < 2; i++) {
+    floats(pose_)[i] = finite(floats(pose_)[i], 0, 1);
+  }
+  for (size_t i = 2; i < Pose::SIZE; i++) {
+    floats(pose_)[i] = finite(floats(pose_)[i], -20, 20);
+  }
   const auto within = [](float& x, float bound) { x = std::clamp(x, -bound, bound); };
   within(pose_.gaze_x, 1);
   within(pose_.gaze_y, 1);
@@ -150,7 +218,10 @@ void Renderer::limit(const Articulation& articulation, const Pose& pose) {
   articulation_.brow = 0;
   const Mood next = mix(mood_, goal_, MOOD_EASE);
   const auto near = [](float a, float b) { return std::abs(a - b) < 1e-3f; };
-  const bool there = near(next.smile, goal_.smile) && near(next.brow, goal_.brow) && near(next.frown, goal_.frown) && near(next.lids, goal_.lids) && near(next.press, goal_.press) && near(next.open, goal_.open) && near(next.gain, goal_.gain);
+  const bool there = near(next.smile, goal_.smile) && near(next.brow, goal_.brow) &&
+                     near(next.frown, goal_.frown) && near(next.lids, goal_.lids) &&
+                     near(next.press, goal_.press) && near(next.open, goal_.open) &&
+                     near(next.gain, goal_.gain);
   mood_ = there ? goal_ : next;
 }
 
@@ -159,8 +230,11 @@ void Renderer::move_head() {
   const Model& m = model_;
   const float scale = float(m.asset.height) / 512;
   const float sx = pose_.shift_x * scale, sy = (pose_.shift_y - pose_.breath * BREATH_LIFT) * scale;
-  const float brows = m.asset.limits.brow * m.face_height, lift = -(pose_.brow + mood_.brow) * BROW_LIFT * brows, frown = mood_.frown * FROWN * brows;
-  const float down_x = -m.frame.sin, down_y = m.frame.cos, roll = pose_.roll, yaw = pose_.yaw, pitch = pose_.pitch;
+  const float brows = m.asset.limits.brow * m.face_height,
+              lift = -(pose_.brow + mood_.brow) * BROW_LIFT * brows,
+              frown = mood_.frown * FROWN * brows;
+  const float down_x = -m.frame.sin, down_y = m.frame.cos, roll = pose_.roll, yaw = pose_.yaw,
+              pitch = pose_.pitch;
   for (int j = 0; j < m.rows; j++) {
     const size_t first = size_t(m.node(0, j));
     const float y = float(m.y0 + j * NODE_STEP) - m.pivot.y, left = float(m.x0) - m.pivot.x;
@@ -173,7 +247,8 @@ void Renderer::move_head() {
     for (int i = 0; i < m.columns; i++) {
       const float raise = lift * brow[i] + frown * inner[i];
       head_x[i] = weight[i] * (sx - roll * y) + yaw * depth[i] + raise * down_x;
-      head_y[i] = weight[i] * (sy + roll * (left + float(i * NODE_STEP))) + pitch * depth[i] + raise * down_y;
+      head_y[i] = weight[i] * (sy + roll * (left + float(i * NODE_STEP))) + pitch * depth[i] +
+                  raise * down_y;
     }
     to_units(head_x, m.columns, head_nodes_.x.data() + first);
     to_units(head_y, m.columns, head_nodes_.y.data() + first);
@@ -186,7 +261,8 @@ void Renderer::move_mouth() {
   const Contours& c = m.contours;
   // The lower face as a box in the picture, with room for the head's movement.
   float left = 1e9f, right = -1e9f, top = 1e9f, bottom = -1e9f;
-  const float high = c.nose - .10f * m.face_height, low = c.chin[size_t(c.count / 2)] + .5f * m.face_height + mouth_.jaw_drop;
+  const float high = c.nose - .10f * m.face_height,
+              low = c.chin[size_t(c.count / 2)] + .5f * m.face_height + mouth_.jaw_drop;
   for (const float x : {c.left, c.left + float(c.count)}) {
     for (const float y : {high, low}) {
       const Point p = m.frame.to_picture(x, y);
@@ -196,12 +272,14 @@ void Renderer::move_mouth() {
       bottom = std::max(bottom, p.y);
     }
   }
-  const Box box = grid_box(left - HEAD_MARGIN, top - HEAD_MARGIN, right + HEAD_MARGIN, bottom + HEAD_MARGIN);
+  const Box box =
+      grid_box(left - HEAD_MARGIN, top - HEAD_MARGIN, right + HEAD_MARGIN, bottom + HEAD_MARGIN);
   for (int j = (box.y0 - m.y0) / NODE_STEP; j <= (box.y1 - m.y0) / NODE_STEP; j++) {
     for (int i = (box.x0 - m.x0) / NODE_STEP; i <= (box.x1 - m.x0) / NODE_STEP; i++) {
       const size_t k = size_t(m.node(i, j));
       const float hx = head_.x[k], hy = head_.y[k], w = m.weight[k];
-      const Point p = m.frame.to_local(float(m.x0 + i * NODE_STEP) - hx, float(m.y0 + j * NODE_STEP) - hy);
+      const Point p =
+          m.frame.to_local(float(m.x0 + i * NODE_STEP) - hx, float(m.y0 + j * NODE_STEP) - hy);
       local_.x[k] = p.x;
       local_.y[k] = p.y;
       if (w == 0 || p.y < high || p.y > low || p.x < c.left || p.x > c.left + float(c.count)) {
@@ -230,20 +308,27 @@ void Renderer::move_mouth() {
   }
 }
 
-/** Keeps the head's, or the brows', drawn pose while no place of them would move visibly: the sway is slower than the frames. */
+/** Keeps the head's, or the brows', drawn pose while no place of them would move visibly: the sway
+ * is slower than the frames. */
 void Renderer::hold_head() {
   const Model& m = model_;
   const Pose& was = last_pose_;
   const float scale = float(m.asset.height) / 512, most = HEAD_STEP * scale;
-  const float sx = (pose_.shift_x - was.shift_x) * scale, sy = (pose_.shift_y - was.shift_y - (pose_.breath - was.breath) * BREATH_LIFT) * scale;
-  const float roll = pose_.roll - was.roll, yaw = pose_.yaw - was.yaw, pitch = pose_.pitch - was.pitch;
-  constexpr int PROBE = 32 / NODE_STEP;   // the pose is linear: sparse places tell the most that any moves
+  const float sx = (pose_.shift_x - was.shift_x) * scale,
+              sy =
+                  (pose_.shift_y - was.shift_y - (pose_.breath - was.breath) * BREATH_LIFT) * scale;
+  const float roll = pose_.roll - was.roll, yaw = pose_.yaw - was.yaw,
+              pitch = pose_.pitch - was.pitch;
+  constexpr int PROBE =
+      32 / NODE_STEP;  // the pose is linear: sparse places tell the most that any moves
   float farthest = 0;
   for (int j = 0; j < m.rows; j += PROBE) {
     for (int i = 0; i < m.columns; i += PROBE) {
       const size_t k = size_t(m.node(i, j));
-      const float w = m.weight[k], x = float(m.x0 + i * NODE_STEP) - m.pivot.x, y = float(m.y0 + j * NODE_STEP) - m.pivot.y;
-      const float dx = w * (sx - roll * y) + yaw * m.depth[k], dy = w * (sy + roll * x) + pitch * m.depth[k];
+      const float w = m.weight[k], x = float(m.x0 + i * NODE_STEP) - m.pivot.x,
+                  y = float(m.y0 + j * NODE_STEP) - m.pivot.y;
+      const float dx = w * (sx - roll * y) + yaw * m.depth[k],
+                  dy = w * (sy + roll * x) + pitch * m.depth[k];
       farthest = std::max(farthest, dx * dx + dy * dy);
     }
   }
@@ -255,12 +340,16 @@ void Renderer::hold_head() {
     pose_.shift_y = was.shift_y;
     pose_.breath = was.breath;
   }
-  if (std::abs(pose_.brow - was.brow) * BROW_LIFT * m.asset.limits.brow * m.face_height < most) pose_.brow = was.brow;
+  if (std::abs(pose_.brow - was.brow) * BROW_LIFT * m.asset.limits.brow * m.face_height < most) {
+    pose_.brow = was.brow;
+  }
 }
 
-/** Nodes that would hardly move stay; those that belong at rest go there, so that rest is the neutral picture. */
+/** Nodes that would hardly move stay; those that belong at rest go there, so that rest is the
+ * neutral picture. */
 void Renderer::hold_nodes() {
-  hold(nodes_.x.data(), nodes_.y.data(), last_nodes_.x.data(), last_nodes_.y.data(), int(model_.weight.size()));
+  hold(nodes_.x.data(), nodes_.y.data(), last_nodes_.x.data(), last_nodes_.y.data(),
+       int(model_.weight.size()));
 }
 
 void Renderer::mark_changes(std::span<uint8_t> dirty) const {
@@ -272,29 +361,39 @@ void Renderer::mark_changes(std::span<uint8_t> dirty) const {
     const int16_t* y = nodes_.y.data() + first;
     const int16_t* was_x = last_nodes_.x.data() + first;
     const int16_t* was_y = last_nodes_.y.data() + first;
-    if (std::memcmp(x, was_x, bytes) == 0 && std::memcmp(y, was_y, bytes) == 0) continue;
+    if (std::memcmp(x, was_x, bytes) == 0 && std::memcmp(y, was_y, bytes) == 0) {
+      continue;
+    }
     // A node on the border of two macroblocks moves pixels of both.
     const int above = std::max(0, j - 1) / per_block, below = std::min(m.rows - 2, j) / per_block;
     uint8_t* row_above = dirty.data() + (m.y0 / 16 + above) * across + m.x0 / 16;
     uint8_t* row_below = dirty.data() + (m.y0 / 16 + below) * across + m.x0 / 16;
     for (int i = 0; i + 1 < m.columns; i += per_block) {
       int changed = 0;
-      for (int k = i; k <= i + per_block; k++) changed |= (x[k] ^ was_x[k]) | (y[k] ^ was_y[k]);
-      if (changed != 0) row_above[i / per_block] = row_below[i / per_block] = 1;
+      for (int k = i; k <= i + per_block; k++) {
+        changed |= (x[k] ^ was_x[k]) | (y[k] ^ was_y[k]);
+      }
+      if (changed != 0) {
+        row_above[i / per_block] = row_below[i / per_block] = 1;
+      }
     }
   }
 }
 
 void Renderer::mark(Box box, std::span<uint8_t> dirty) const {
   for (int y = box.y0; y < box.y1; y += 16) {
-    for (int x = box.x0; x < box.x1; x += 16) dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)] = 1;
+    for (int x = box.x0; x < box.x1; x += 16) {
+      dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)] = 1;
+    }
   }
 }
 
 bool Renderer::touched(Box box, std::span<const uint8_t> dirty) const {
   for (int y = box.y0; y < box.y1; y += 16) {
     for (int x = box.x0; x < box.x1; x += 16) {
-      if (dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)]) return true;
+      if (dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)]) {
+        return true;
+      }
     }
   }
   return false;
@@ -302,8 +401,11 @@ bool Renderer::touched(Box box, std::span<const uint8_t> dirty) const {
 
 /** The macroblocks that a rectangle touches, within the grid. */
 Renderer::Box Renderer::grid_box(float left, float top, float right, float bottom) const {
-  const auto block = [](float value, int low, int high) { return std::clamp(int(std::floor(value)) & ~15, low, high); };
-  return {block(left, model_.x0, model_.x1), block(top, model_.y0, model_.y1), block(right + 16, model_.x0, model_.x1), block(bottom + 16, model_.y0, model_.y1)};
+  const auto block = [](float value, int low, int high) {
+    return std::clamp(int(std::floor(value)) & ~15, low, high);
+  };
+  return {block(left, model_.x0, model_.x1), block(top, model_.y0, model_.y1),
+          block(right + 16, model_.x0, model_.x1), block(bottom + 16, model_.y0, model_.y1)};
 }
 
 Renderer::Box Renderer::mouth_box() const {
@@ -311,7 +413,9 @@ Renderer::Box Renderer::mouth_box() const {
   float left = 1e9f, right = -1e9f, top = 1e9f, bottom = -1e9f;
   for (int i = 0; i < c.count; i++) {
     const Mouth::Column& column = mouth_.columns[size_t(i)];
-    if (std::abs(c.left + float(i) - c.centre) > MOUTH_REACH * c.half_width) continue;
+    if (std::abs(c.left + float(i) - c.centre) > MOUTH_REACH * c.half_width) {
+      continue;
+    }
     for (const float y : {column.y_top - 3, column.y_bottom + 3}) {
       const Point p = model_.frame.to_picture(c.left + float(i), y);
       left = std::min(left, p.x);
@@ -321,7 +425,8 @@ Renderer::Box Renderer::mouth_box() const {
     }
   }
   const size_t k = model_.nearest((left + right) / 2, (top + bottom) / 2);
-  return grid_box(left + head_.x[k] - 3, top + head_.y[k] - 3, right + head_.x[k] + 3, bottom + head_.y[k] + 3);
+  return grid_box(left + head_.x[k] - 3, top + head_.y[k] - 3, right + head_.x[k] + 3,
+                  bottom + head_.y[k] + 3);
 }
 
 /** Where an area of the neutral picture may lie now, the head's turn taken from its corners. */
@@ -330,7 +435,8 @@ Area Renderer::moved(const Area& area) const {
   for (const float x : {area.x0, area.x1}) {
     for (const float y : {area.y0, area.y1}) {
       const size_t k = model_.nearest(x, y);
-      out = {std::min(out.x0, x + head_.x[k]), std::min(out.y0, y + head_.y[k]), std::max(out.x1, x + head_.x[k]), std::max(out.y1, y + head_.y[k])};
+      out = {std::min(out.x0, x + head_.x[k]), std::min(out.y0, y + head_.y[k]),
+             std::max(out.x1, x + head_.x[k]), std::max(out.y1, y + head_.y[k])};
     }
   }
   return {out.x0 - 2, out.y0 - 2, out.x1 + 2, out.y1 + 2};

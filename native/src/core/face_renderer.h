@@ -1,4 +1,5 @@
-// One session's face: draws frame after frame into the same picture and tells which macroblocks changed.
+// One session's face: draws frame after frame into the same picture and tells which macroblocks
+// changed.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -18,25 +19,37 @@ class Renderer {
   explicit Renderer(const Model& model, const Warp& warp = choose_warp());
 
   /**
-   * Draws into `picture` (I420 of the asset's size, the same every time) what differs visibly from the frame before, and writes 1 into
-   * `dirty` (row by row of 16x16 macroblocks) where it drew, else 0. What would move by less than is seen stays as it was drawn: places
-   * lie within a quarter of a pixel (of a 512 picture) of where the input puts them.
+   * Draws into `picture` (I420 of the asset's size, the same every time) what differs visibly from
+   * the frame before, and writes 1 into `dirty` (row by row of 16x16 macroblocks) where it drew,
+   * else 0. What would move by less than is seen stays as it was drawn: places lie within a quarter
+   * of a pixel (of a 512 picture) of where the input puts them.
    */
-  void render(const Articulation& articulation, const Pose& pose, std::span<uint8_t> picture, std::span<uint8_t> dirty);
+  void render(const Articulation& articulation, const Pose& pose, std::span<uint8_t> picture,
+              std::span<uint8_t> dirty);
   /** Eases towards the mood over the next frames. */
   void set_emotion(int emotion, float strength);
   void invalidate() { valid_ = false; }
 
-  size_t picture_bytes() const { return size_t(model_.asset.width) * size_t(model_.asset.height) * 3 / 2; }
-  size_t macroblocks() const { return size_t(model_.asset.width / 16) * size_t(model_.asset.height / 16); }
+  size_t picture_bytes() const {
+    return size_t(model_.asset.width) * size_t(model_.asset.height) * 3 / 2;
+  }
+  size_t macroblocks() const {
+    return size_t(model_.asset.width / 16) * size_t(model_.asset.height / 16);
+  }
 
  private:
-  struct Box { int x0 = 0, y0 = 0, x1 = 0, y1 = 0; bool empty() const { return x0 >= x1 || y0 >= y1; } };   // multiples of 16
+  struct Box {
+    int x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+    bool empty() const { return x0 >= x1 || y0 >= y1; }
+  };  // multiples of 16
   /** Displacements of all nodes in 1/SUBPIXEL pixel. */
   struct Shifts {
     std::vector<int16_t> x, y;
-    explicit Shifts(size_t nodes) : x(nodes + 8, 0), y(nodes + 8, 0) {}   // tiles read ahead
-    void swap(Shifts& other) { x.swap(other.x); y.swap(other.y); }
+    explicit Shifts(size_t nodes) : x(nodes + 8, 0), y(nodes + 8, 0) {}  // tiles read ahead
+    void swap(Shifts& other) {
+      x.swap(other.x);
+      y.swap(other.y);
+    }
   };
   /** The same as numbers, or places, of all nodes. */
   struct Places {
@@ -51,14 +64,17 @@ class Renderer {
     uint8_t* v;
     int stride;
     /** Moved by (x, y) luma pixels. */
-    Target at(int x, int dy) const { return {y + dy * stride + x, u + dy / 2 * (stride / 2) + x / 2, v + dy / 2 * (stride / 2) + x / 2, stride}; }
+    Target at(int x, int dy) const {
+      return {y + dy * stride + x, u + dy / 2 * (stride / 2) + x / 2,
+              v + dy / 2 * (stride / 2) + x / 2, stride};
+    }
   };
   /** Of four pixels. */
   struct Seam {
-    F4 x, y;             // places in the mouth's frame
-    F4 top, bottom;      // the lips' inner edges there
-    F4 side;             // 0 upper lip .. 1 lower lip
-    F4 cover, crease;    // shares: of the opening, of the shadow between pressed lips
+    F4 x, y;           // places in the mouth's frame
+    F4 top, bottom;    // the lips' inner edges there
+    F4 side;           // 0 upper lip .. 1 lower lip
+    F4 cover, crease;  // shares: of the opening, of the shadow between pressed lips
   };
 
   void limit(const Articulation& articulation, const Pose& pose);
@@ -92,12 +108,13 @@ class Renderer {
   Mood last_mood_;
   Mouth mouth_;
   Inside inside_;
-  Places head_;               // of each node: how far the head's pose moves it
-  Shifts head_nodes_;         // the same in units
-  Shifts nodes_, last_nodes_; // whole displacement, on the lip's side where the node lies
-  Shifts upper_, lower_;      // the same by either lip's side; only round the mouth
-  Places local_;              // of each node: its place in the resting mouth's frame, head's pose taken away; only round the mouth
-  std::vector<uint8_t> seam_; // of each node round the mouth: whether a lip's edge may run nearby
+  Places head_;                // of each node: how far the head's pose moves it
+  Shifts head_nodes_;          // the same in units
+  Shifts nodes_, last_nodes_;  // whole displacement, on the lip's side where the node lies
+  Shifts upper_, lower_;       // the same by either lip's side; only round the mouth
+  Places local_;  // of each node: its place in the resting mouth's frame, head's pose taken away;
+                  // only round the mouth
+  std::vector<uint8_t> seam_;  // of each node round the mouth: whether a lip's edge may run nearby
   Box mouth_drawn_, eyes_drawn_[2];
   std::vector<uint8_t> by_upper_, by_lower_;
 };

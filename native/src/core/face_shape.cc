@@ -1,4 +1,5 @@
-// The mouth's movements, after the measurements in the rig study: lengths are shares of the face's height, columns follow the lips' contours.
+// The mouth's movements, after the measurements in the rig study: lengths are shares of the face's
+// height, columns follow the lips' contours.
 #include "core/face_shape.h"
 
 #include <algorithm>
@@ -10,8 +11,20 @@ constexpr std::array<Mood, EMOTIONS> MOODS{{
     {},
     {.smile = .75f, .brow = .12f, .frown = 0, .lids = .10f, .press = 0, .open = 0, .gain = 1.05f},
     {.smile = -.6f, .brow = .1f, .frown = -.7f, .lids = .16f, .press = 0, .open = 0, .gain = .85f},
-    {.smile = .05f, .brow = .9f, .frown = 0, .lids = -.10f, .press = 0, .open = .16f, .gain = 1.08f},
-    {.smile = -.3f, .brow = -.35f, .frown = .9f, .lids = .10f, .press = .25f, .open = 0, .gain = 1.08f},
+    {.smile = .05f,
+     .brow = .9f,
+     .frown = 0,
+     .lids = -.10f,
+     .press = 0,
+     .open = .16f,
+     .gain = 1.08f},
+    {.smile = -.3f,
+     .brow = -.35f,
+     .frown = .9f,
+     .lids = .10f,
+     .press = .25f,
+     .open = 0,
+     .gain = 1.08f},
     {.smile = .22f, .brow = 0, .frown = 0, .lids = .14f, .press = 0, .open = 0, .gain = .9f},
 }};
 
@@ -26,7 +39,9 @@ class Profile {
   }
   float operator()(float x) const {
     const float at = std::abs(x) * STEPS;
-    if (at >= STEPS) return 0;
+    if (at >= STEPS) {
+      return 0;
+    }
     const int i = int(at);
     return mix(table_[size_t(i)], table_[size_t(i) + 1], at - float(i));
   }
@@ -38,17 +53,22 @@ class Profile {
 
 const Profile ALMOND(.95f), BOWL(.68f), ELLIPSE(.5f);
 
-/** Steepest edge of the opening, pixels down per pixel across: steeper ones would be drawn out of a column or two of the lip, as a wire. */
+/** Steepest edge of the opening, pixels down per pixel across: steeper ones would be drawn out of a
+ * column or two of the lip, as a wire. */
 constexpr float STEEPEST = 3.4f;
-/** Beyond this many half widths of the mouth the corners' movement is not felt: folds of a smile and the jaw's outline would bend with it. */
+/** Beyond this many half widths of the mouth the corners' movement is not felt: folds of a smile
+ * and the jaw's outline would bend with it. */
 constexpr float CHEEK = 1.9f;
-/** Of lips that part this share of the face's height lies in the shadow of the line between them, which goes with the touch. */
+/** Of lips that part this share of the face's height lies in the shadow of the line between them,
+ * which goes with the touch. */
 constexpr float SHADOW = .008f;
 
-/** The profile at `r` no steeper than `most` towards the corner, where it ends, and 1 in the middle. */
+/** The profile at `r` no steeper than `most` towards the corner, where it ends, and 1 in the
+ * middle. */
 float rounded(float profile, float r, float most) {
   const auto bound = [most](float p, float to_corner) {
-    const float steep = p / (most * to_corner + 1e-6f), squared = steep * steep, fourth = squared * squared;
+    const float steep = p / (most * to_corner + 1e-6f), squared = steep * steep,
+                fourth = squared * squared;
     return p / std::sqrt(std::sqrt(std::sqrt(1 + fourth * fourth)));
   };
   return r < 1 ? bound(profile, 1 - r) / bound(1, 1) : 0.f;
@@ -56,10 +76,14 @@ float rounded(float profile, float r, float most) {
 
 }  // namespace
 
-const Mood& mood_of(int emotion) { return MOODS[size_t(std::clamp(emotion, 0, EMOTIONS - 1))]; }
+const Mood& mood_of(int emotion) {
+  return MOODS[size_t(std::clamp(emotion, 0, EMOTIONS - 1))];
+}
 
 Mood mix(const Mood& a, const Mood& b, float t) {
-  return {mix(a.smile, b.smile, t), mix(a.brow, b.brow, t), mix(a.frown, b.frown, t), mix(a.lids, b.lids, t), mix(a.press, b.press, t), mix(a.open, b.open, t), mix(a.gain, b.gain, t)};
+  return {mix(a.smile, b.smile, t), mix(a.brow, b.brow, t),   mix(a.frown, b.frown, t),
+          mix(a.lids, b.lids, t),   mix(a.press, b.press, t), mix(a.open, b.open, t),
+          mix(a.gain, b.gain, t)};
 }
 
 void shape_mouth(const Model& model, const Articulation& input, const Mood& mood, Mouth& mouth) {
@@ -69,7 +93,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   const float gain = mood.gain;
   a.jaw = clamp01(a.jaw * gain);
   a.open = clamp01(a.open * gain + mood.open * (1 - a.press));
-  a.jaw = std::max(a.jaw, .7f * (a.open - .35f));   // nobody opens the lips wide over clenched teeth
+  a.jaw = std::max(a.jaw, .7f * (a.open - .35f));  // nobody opens the lips wide over clenched teeth
   a.round = std::min(a.round * std::min(gain, 1.f), model.asset.limits.round);
   a.press = std::max(a.press, mood.press * (1 - smooth(0, .15f, std::max(a.open, a.jaw))));
   mouth.now = a;
@@ -77,20 +101,28 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   const float unit = fh * model.asset.limits.open;
   const float drop = .155f * unit * a.jaw;
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
-  const float aperture = (.20f * a.open * (1 + .25f * a.round) + .045f * a.jaw) * unit * free + .026f * fh * a.tuck * (1 - a.press);
-  // The jaw carries the lower lip; what the aperture wants beyond that is shared, and what it wants less closes from both sides.
+  const float aperture = (.20f * a.open * (1 + .25f * a.round) + .045f * a.jaw) * unit * free +
+                         .026f * fh * a.tuck * (1 - a.press);
+  // The jaw carries the lower lip; what the aperture wants beyond that is shared, and what it wants
+  // less closes from both sides.
   const float excess = aperture - .92f * drop;
-  const float upper = (excess > 0 ? .36f + .12f * a.round : .26f) * excess + .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
+  const float upper = (excess > 0 ? .36f + .12f * a.round : .26f) * excess +
+                      .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
 
   // Corners that a smile drew apart come together when the jaw drops.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
-  const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) + .07f * std::max(0.f, mood.smile) - .02f * a.press - (.05f + .09f * smiling) * a.jaw - .05f * smiling * a.open, -.6f, .3f);
+  const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) +
+                                  .07f * std::max(0.f, mood.smile) - .02f * a.press -
+                                  (.05f + .09f * smiling) * a.jaw - .05f * smiling * a.open,
+                              -.6f, .3f);
   const float corner = wn * (1 + kx), reach = std::min(float(c.count - 1) / 2, CHEEK * wn);
   const float hide_upper = c.upper_thick * (.34f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.30f * a.press + .42f * a.tuck);
   // Rounded lips are fuller; thin lips gain more.
-  const float full_upper = a.round * std::max(.10f * c.upper_thick, .045f * fh - c.upper_thick) + 0.f;
-  const float full_lower = a.round * std::max(.10f * c.lower_thick, .055f * fh - c.lower_thick) + 0.f;
+  const float full_upper =
+      a.round * std::max(.10f * c.upper_thick, .045f * fh - c.upper_thick) + 0.f;
+  const float full_lower =
+      a.round * std::max(.10f * c.lower_thick, .055f * fh - c.lower_thick) + 0.f;
 
   const float steepest = STEEPEST * corner / std::max(1.f, aperture);
 
@@ -102,18 +134,25 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   for (int i = 0; i < c.count; i++) {
     const float x = c.left + float(i) - c.centre, side = x < 0 ? -1.f : 1.f, ax = std::abs(x);
     // Horizontally: the lips scale with the corners, beyond them the skin takes up the difference.
-    const float dx = ax < corner ? side * (ax - ax / (1 + kx)) : side * kx * wn * smooth(reach, corner, ax);
+    const float dx =
+        ax < corner ? side * (ax - ax / (1 + kx)) : side * kx * wn * smooth(reach, corner, ax);
     const float xs = x - dx, r = std::abs(xs) / wn;
     const float column = std::clamp(xs + c.centre - c.left, 0.f, float(c.count - 1) - 1e-3f);
     const size_t k = size_t(column);
     const float f = column - float(k);
-    const auto neutral = [&](const std::vector<float>& curve) { return mix(curve[k], curve[k + 1], f); };
+    const auto neutral = [&](const std::vector<float>& curve) {
+      return mix(curve[k], curve[k + 1], f);
+    };
 
-    // The upper lip opens as an almond; a dropped jaw pulls the lower one into a bowl; rounding makes both elliptic.
-    const float rising = mix(ALMOND(r), ELLIPSE(r), a.round), falling = rounded(mix(mix(ALMOND(r), BOWL(r), a.jaw), ELLIPSE(r), a.round), r, steepest);
+    // The upper lip opens as an almond; a dropped jaw pulls the lower one into a bowl; rounding
+    // makes both elliptic.
+    const float rising = mix(ALMOND(r), ELLIPSE(r), a.round),
+                falling =
+                    rounded(mix(mix(ALMOND(r), BOWL(r), a.jaw), ELLIPSE(r), a.round), r, steepest);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
-    const float line = ends * (.056f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide - .05f * fh * mood.smile + .010f * fh * a.press)
-                     + a.round * c.smile * (r < 1 ? mix(-.35f, .55f, r * r) : .55f * ends);
+    const float line = ends * (.056f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide -
+                               .05f * fh * mood.smile + .010f * fh * a.press) +
+                       a.round * c.smile * (r < 1 ? mix(-.35f, .55f, r * r) : .55f * ends);
     const float broad = smooth(2.5f, .9f, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
@@ -121,27 +160,39 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
     out.dx = dx;
     out.y_top = seam + line - upper * rising;
     // The notch that the upper lip presses into the lower one's edge goes as they part.
-    out.y_bottom = out.y_top + aperture * falling + (neutral(c.level) - seam) * clamp01(aperture * falling / (.05f * fh));
+    out.y_bottom = out.y_top + aperture * falling +
+                   (neutral(c.level) - seam) * clamp01(aperture * falling / (.05f * fh));
     const float shadow = SHADOW * fh * clamp01((out.y_bottom - out.y_top) / (4 * SHADOW * fh));
-    out.d_top = out.y_top - (seam - hide_upper * thick - std::min(shadow, .25f * c.upper_thick * thick));
-    out.d_bottom = out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
-    out.d_upper = line - .74f * upper * rising + thick * (.16f * c.upper_thick * a.press - full_upper);
-    out.d_lower = line - upper * rising + .96f * aperture * falling - thick * (.16f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
+    out.d_top =
+        out.y_top - (seam - hide_upper * thick - std::min(shadow, .25f * c.upper_thick * thick));
+    out.d_bottom =
+        out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
+    out.d_upper =
+        line - .74f * upper * rising + thick * (.16f * c.upper_thick * a.press - full_upper);
+    out.d_lower =
+        line - upper * rising + .96f * aperture * falling -
+        thick * (.16f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
     out.d_chin = broad * (drop - .012f * fh * a.press);
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);
     out.y_lower = std::max(neutral(c.lower_outer) + out.d_lower, out.y_bottom + .8f);
     out.y_chin = std::max(neutral(c.chin) + out.d_chin, out.y_lower + 4);
-    moved = moved || dx != 0 || out.d_top != 0 || out.d_bottom != 0 || out.d_upper != 0 || out.d_lower != 0 || out.d_chin != 0;
+    moved = moved || dx != 0 || out.d_top != 0 || out.d_bottom != 0 || out.d_upper != 0 ||
+            out.d_lower != 0 || out.d_chin != 0;
   }
   mouth.moved = moved;
 }
 
 Mouth::Edges Mouth::edges(const Contours& contours, F4 x) const {
-  const F4 column = least(most(x - contours.left, splat(0)), splat(float(contours.count - 1) - 1e-3f));
+  const F4 column =
+      least(most(x - contours.left, splat(0)), splat(float(contours.count - 1) - 1e-3f));
   const I4 k = to_int(column);
   const F4 f = column - to_float(k);
-  const auto gather = [&](float Column::*field, size_t next) { return F4{columns[size_t(k[0]) + next].*field, columns[size_t(k[1]) + next].*field, columns[size_t(k[2]) + next].*field, columns[size_t(k[3]) + next].*field}; };
-  return {mix(gather(&Column::y_top, 0), gather(&Column::y_top, 1), f), mix(gather(&Column::y_bottom, 0), gather(&Column::y_bottom, 1), f)};
+  const auto gather = [&](float Column::* field, size_t next) {
+    return F4{columns[size_t(k[0]) + next].*field, columns[size_t(k[1]) + next].*field,
+              columns[size_t(k[2]) + next].*field, columns[size_t(k[3]) + next].*field};
+  };
+  return {mix(gather(&Column::y_top, 0), gather(&Column::y_top, 1), f),
+          mix(gather(&Column::y_bottom, 0), gather(&Column::y_bottom, 1), f)};
 }
 
 Mouth::Column Mouth::at(const Contours& contours, float x) const {
@@ -151,29 +202,43 @@ Mouth::Column Mouth::at(const Contours& contours, float x) const {
   const float* a = &columns[k].dx;
   const float* b = &columns[k + 1].dx;
   Column out;
-  for (size_t i = 0; i < sizeof(Column) / sizeof(float); i++) (&out.dx)[i] = a[i] + (b[i] - a[i]) * f;
+  for (size_t i = 0; i < sizeof(Column) / sizeof(float); i++) {
+    (&out.dx)[i] = a[i] + (b[i] - a[i]) * f;
+  }
   return out;
 }
 
 Sides displace(const Model& model, const Mouth& mouth, Point p, float margin) {
   const Contours& c = model.contours;
   const Mouth::Column m = mouth.at(c, p.x);
-  const bool below = p.y > (m.y_top + m.y_bottom) / 2, near = p.y > m.y_top - margin && p.y < m.y_bottom + margin;
+  const bool below = p.y > (m.y_top + m.y_bottom) / 2,
+             near = p.y > m.y_top - margin && p.y < m.y_bottom + margin;
   // Vertical weight of the corners' movement: whole at the lips, none at the nose and on the chin.
-  const float across = p.y < m.y_upper ? smooth(c.nose - .10f * model.face_height, m.y_upper, p.y) : p.y > m.y_lower ? smooth(m.y_lower + 1.1f * c.half_width, m.y_lower, p.y) : 1.f;
+  const float across = p.y < m.y_upper   ? smooth(c.nose - .10f * model.face_height, m.y_upper, p.y)
+                       : p.y > m.y_lower ? smooth(m.y_lower + 1.1f * c.half_width, m.y_lower, p.y)
+                                         : 1.f;
   const float dx = m.dx * across;
 
   float upper = 0, lower = 0;
   if (!below || near) {
-    if (p.y <= m.y_upper) upper = m.d_upper * smooth(c.nose, m.y_upper, p.y);
-    else if (p.y < m.y_top) upper = mix(m.d_upper, m.d_top, (p.y - m.y_upper) / (m.y_top - m.y_upper));
-    else upper = m.d_top;
+    if (p.y <= m.y_upper) {
+      upper = m.d_upper * smooth(c.nose, m.y_upper, p.y);
+    } else if (p.y < m.y_top) {
+      upper = mix(m.d_upper, m.d_top, (p.y - m.y_upper) / (m.y_top - m.y_upper));
+    } else {
+      upper = m.d_top;
+    }
   }
   if (below || near) {
-    if (p.y < m.y_bottom) lower = m.d_bottom;
-    else if (p.y < m.y_lower) lower = mix(m.d_bottom, m.d_lower, (p.y - m.y_bottom) / (m.y_lower - m.y_bottom));
-    else if (p.y < m.y_chin) lower = mix(m.d_lower, m.d_chin, smooth(m.y_lower, m.y_chin, p.y));
-    else lower = m.d_chin * smooth(m.y_chin + .5f * model.face_height, m.y_chin, p.y);
+    if (p.y < m.y_bottom) {
+      lower = m.d_bottom;
+    } else if (p.y < m.y_lower) {
+      lower = mix(m.d_bottom, m.d_lower, (p.y - m.y_bottom) / (m.y_lower - m.y_bottom));
+    } else if (p.y < m.y_chin) {
+      lower = mix(m.d_lower, m.d_chin, smooth(m.y_lower, m.y_chin, p.y));
+    } else {
+      lower = m.d_chin * smooth(m.y_chin + .5f * model.face_height, m.y_chin, p.y);
+    }
   }
   return {{dx, upper}, {dx, lower}, below, near};
 }

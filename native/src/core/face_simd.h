@@ -1,4 +1,5 @@
-// Four floats at a time, in the compiler's own vector types: SSE, NEON or plain code, with the same results.
+// Four floats at a time, in the compiler's own vector types: SSE, NEON or plain code, with the same
+// results.
 #pragma once
 #include <cstdint>
 
@@ -9,19 +10,37 @@ typedef int32_t I4 __attribute__((vector_size(16)));
 
 constexpr int LANES = 4;
 
-inline F4 splat(float x) { return F4{x, x, x, x}; }
-inline F4 least(F4 a, F4 b) { return a < b ? a : b; }
-inline F4 most(F4 a, F4 b) { return a > b ? a : b; }
-inline F4 clamp01(F4 x) { return least(most(x, splat(0)), splat(1)); }
-inline F4 mix(F4 a, F4 b, F4 t) { return a + (b - a) * t; }
+inline F4 splat(float x) {
+  return F4{x, x, x, x};
+}
+inline F4 least(F4 a, F4 b) {
+  return a < b ? a : b;
+}
+inline F4 most(F4 a, F4 b) {
+  return a > b ? a : b;
+}
+inline F4 clamp01(F4 x) {
+  return least(most(x, splat(0)), splat(1));
+}
+inline F4 mix(F4 a, F4 b, F4 t) {
+  return a + (b - a) * t;
+}
 inline F4 smooth(F4 from, F4 to, F4 x) {
   const F4 t = clamp01((x - from) / (to - from));
   return t * t * (3 - 2 * t);
 }
-inline F4 absolute(F4 x) { return x < 0 ? -x : x; }
-inline bool any(I4 mask) { return (mask[0] | mask[1] | mask[2] | mask[3]) != 0; }
+inline F4 absolute(F4 x) {
+  return x < 0 ? -x : x;
+}
+inline bool any(I4 mask) {
+  return (mask[0] | mask[1] | mask[2] | mask[3]) != 0;
+}
 /** Towards zero. */
-inline I4 to_int(F4 x) { return __builtin_convertvector(x, I4); }
-inline F4 to_float(I4 x) { return __builtin_convertvector(x, F4); }
+inline I4 to_int(F4 x) {
+  return __builtin_convertvector(x, I4);
+}
+inline F4 to_float(I4 x) {
+  return __builtin_convertvector(x, F4);
+}
 
 }  // namespace mouthpiece::face

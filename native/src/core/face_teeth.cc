@@ -1,4 +1,5 @@
-// The layers inside the mouth: the asset's patches turned into the mouth's frame, or rows of teeth painted in the photo's tint.
+// The layers inside the mouth: the asset's patches turned into the mouth's frame, or rows of teeth
+// painted in the photo's tint.
 #include <algorithm>
 
 #include "core/face_inside.h"
@@ -9,46 +10,64 @@ namespace {
 
 struct Sample {
   Colour colour;
-  float a;   // 0..1
+  float a;  // 0..1
 };
 
 /** Bilinear sample of a patch at a place of the picture. */
 Sample sample_patch(const Patch& patch, float px, float py) {
   const float x = px - float(patch.x), y = py - float(patch.y);
-  if (!(x >= 0 && y >= 0 && x < float(patch.width - 1) && y < float(patch.height - 1))) return {{16, 128, 128}, 0};
+  if (!(x >= 0 && y >= 0 && x < float(patch.width - 1) && y < float(patch.height - 1))) {
+    return {{16, 128, 128}, 0};
+  }
   const auto plane = [](const uint8_t* data, int stride, int height, float u, float v) {
-    const int ix = std::min(int(u), stride - 1), iy = std::min(int(v), height - 1), nx = std::min(ix + 1, stride - 1), ny = std::min(iy + 1, height - 1);
+    const int ix = std::min(int(u), stride - 1), iy = std::min(int(v), height - 1),
+              nx = std::min(ix + 1, stride - 1), ny = std::min(iy + 1, height - 1);
     const float fx = u - float(ix), fy = v - float(iy);
-    const auto at = [&](int col, int row) { return float(data[size_t(row) * size_t(stride) + size_t(col)]); };
+    const auto at = [&](int col, int row) {
+      return float(data[size_t(row) * size_t(stride) + size_t(col)]);
+    };
     return mix(mix(at(ix, iy), at(nx, iy), fx), mix(at(ix, ny), at(nx, ny), fx), fy);
   };
   // Chroma samples lie in the middle of their four pixels.
   const float cx = std::max(0.f, (x - .5f) / 2), cy = std::max(0.f, (y - .5f) / 2);
-  return {{plane(patch.luma, patch.width, patch.height, x, y), plane(patch.u, patch.width / 2, patch.height / 2, cx, cy), plane(patch.v, patch.width / 2, patch.height / 2, cx, cy)},
+  return {{plane(patch.luma, patch.width, patch.height, x, y),
+           plane(patch.u, patch.width / 2, patch.height / 2, cx, cy),
+           plane(patch.v, patch.width / 2, patch.height / 2, cx, cy)},
           plane(patch.alpha, patch.width, patch.height, x, y) / 255};
 }
 
 /**
- * One row of teeth (Articulated from the rig study): `edge` is the biting edge, the row reaches `height` away from it.
- * Places are in the mouth's frame.
+ * One row of teeth (Articulated from the rig study): `edge` is the biting edge, the row reaches
+ * `height` away from it. Places are in the mouth's frame.
  */
-Sample paint_tooth(const Model& model, bool upper, float edge, float half_width, float height, float px, float py) {
-  static constexpr float UPPER_EDGES[] = {0, .27f, .50f, .72f, .90f, 1.04f}, LOWER_EDGES[] = {0, .19f, .38f, .60f, .80f, .96f};
-  static constexpr float UPPER_ARCH[] = {0, .055f, .02f, .09f, .17f}, LOWER_ARCH[] = {0, .02f, .05f, .12f, .20f};
+Sample paint_tooth(const Model& model, bool upper, float edge, float half_width, float height,
+                   float px, float py) {
+  static constexpr float UPPER_EDGES[] = {0, .27f, .50f, .72f, .90f, 1.04f},
+                         LOWER_EDGES[] = {0, .19f, .38f, .60f, .80f, .96f};
+  static constexpr float UPPER_ARCH[] = {0, .055f, .02f, .09f, .17f},
+                         LOWER_ARCH[] = {0, .02f, .05f, .12f, .20f};
   const float* edges = upper ? UPPER_EDGES : LOWER_EDGES;
   const float x = (px - model.contours.centre) / half_width, ax = std::abs(x);
   int k = 0;
-  while (k < 4 && ax >= edges[k + 1]) k++;
-  const float middle = (edges[k] + edges[k + 1]) / 2, half = (edges[k + 1] - edges[k]) / 2, u = (ax - middle) / half, u2 = u * u;
+  while (k < 4 && ax >= edges[k + 1]) {
+    k++;
+  }
+  const float middle = (edges[k] + edges[k + 1]) / 2, half = (edges[k + 1] - edges[k]) / 2,
+              u = (ax - middle) / half, u2 = u * u;
   const float away = (py - edge) * (upper ? -1.f : 1.f) / height;
   const float d = away - (upper ? UPPER_ARCH : LOWER_ARCH)[k] - (upper ? .10f : .05f) * u2 * u2;
   const float alpha = smooth(-.06f, .10f, d) * smooth(1.06f, .92f, ax);
-  if (alpha <= 0) return {{16, 128, 128}, 0};
+  if (alpha <= 0) {
+    return {{16, 128, 128}, 0};
+  }
   const float g = (1 - std::abs(u)) / .09f;
-  const float shade = (1 - .08f * std::abs(u) * u2 - .34f * ax * ax - .22f * clamp01(away - .6f)) * (1 - .10f * std::exp(-g * g));
+  const float shade = (1 - .08f * std::abs(u) * u2 - .34f * ax * ax - .22f * clamp01(away - .6f)) *
+                      (1 - .10f * std::exp(-g * g));
   const float gum = smooth(.82f, 1.f, away - .10f * (1 - u2) + .05f);
   const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
-  const auto shaded = [&](float tooth, float gums, float black) { return black + mix((tooth - black) * shade, (gums - black) * .85f, gum); };
+  const auto shaded = [&](float tooth, float gums, float black) {
+    return black + mix((tooth - black) * shade, (gums - black) * .85f, gum);
+  };
   return {{shaded(t.y, q.y, 16), shaded(t.u, q.u, 128), shaded(t.v, q.v, 128)}, alpha};
 }
 
@@ -87,13 +106,17 @@ Layer from_patch(const Model& model, const Patch& patch) {
 Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
   const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)];
-  const float edge = seam + (upper ? .018f : .002f) * fh, half_width = c.half_width * (upper ? .94f : .74f), height = (upper ? .095f : .075f) * fh;
+  const float edge = seam + (upper ? .018f : .002f) * fh,
+              half_width = c.half_width * (upper ? .94f : .74f),
+              height = (upper ? .095f : .075f) * fh;
   return make_layer(model, [&](float x, float y) {
     Sample sum{{0, 0, 0}, 0};
     for (const float oy : {-.45f, 0.f, .45f}) {
       for (const float ox : {-.45f, 0.f, .45f}) {
         const Sample s = paint_tooth(model, upper, edge, half_width, height, x + ox, y + oy);
-        sum = {{sum.colour.y + s.colour.y / 9, sum.colour.u + s.colour.u / 9, sum.colour.v + s.colour.v / 9}, sum.a + s.a / 9};
+        sum = {{sum.colour.y + s.colour.y / 9, sum.colour.u + s.colour.u / 9,
+                sum.colour.v + s.colour.v / 9},
+               sum.a + s.a / 9};
       }
     }
     return sum;
@@ -101,18 +124,23 @@ Layer painted(const Model& model, bool upper) {
 }
 
 /**
- * Teeth from a smile hang too low once the lips are closed over them: at rest the biting edge lies a little below the seam.
- * Raises the layer where it is lower than that.
+ * Teeth from a smile hang too low once the lips are closed over them: at rest the biting edge lies
+ * a little below the seam. Raises the layer where it is lower than that.
  */
 void seat_upper(const Model& model, Layer& layer) {
   const Contours& c = model.contours;
   const float seam = c.seam[size_t(c.count / 2)], lowest = seam + .030f * model.face_height;
   int edge = 0;
-  const int left = std::max(0, int(c.centre - .25f * c.half_width - layer.left)), right = std::min(layer.width, int(c.centre + .25f * c.half_width - layer.left));
+  const int left = std::max(0, int(c.centre - .25f * c.half_width - layer.left)),
+            right = std::min(layer.width, int(c.centre + .25f * c.half_width - layer.left));
   for (int y = 0; y < layer.height; y++) {
     int opaque = 0;
-    for (int x = left; x < right; x++) opaque += layer.yuva[4 * (size_t(y) * size_t(layer.width) + size_t(x)) + 3] > 127;
-    if (opaque * 2 > right - left) edge = y;
+    for (int x = left; x < right; x++) {
+      opaque += layer.yuva[4 * (size_t(y) * size_t(layer.width) + size_t(x)) + 3] > 127;
+    }
+    if (opaque * 2 > right - left) {
+      edge = y;
+    }
   }
   layer.top -= std::max(0.f, layer.top + float(edge) - lowest);
 }
@@ -121,9 +149,11 @@ void seat_upper(const Model& model, Layer& layer) {
 
 void build_teeth(Model& model) {
   const Asset& asset = model.asset;
-  model.teeth_upper = asset.teeth_upper ? from_patch(model, asset.teeth_upper) : painted(model, true);
+  model.teeth_upper =
+      asset.teeth_upper ? from_patch(model, asset.teeth_upper) : painted(model, true);
   seat_upper(model, model.teeth_upper);
-  model.teeth_lower = asset.teeth_lower ? from_patch(model, asset.teeth_lower) : painted(model, false);
+  model.teeth_lower =
+      asset.teeth_lower ? from_patch(model, asset.teeth_lower) : painted(model, false);
 }
 
 }  // namespace mouthpiece::face

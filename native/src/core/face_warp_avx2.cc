@@ -1,4 +1,5 @@
-// The AVX2 tile warp: sixteen pixels at a time, picked out of a few rows of sixteen bytes per half. No gathers.
+// The AVX2 tile warp: sixteen pixels at a time, picked out of a few rows of sixteen bytes per half.
+// No gathers.
 #include "core/face_warp.h"
 
 #if defined(__x86_64__)
@@ -14,7 +15,9 @@ struct NodeRows {
   __m128i top, bottom;
 };
 
-AVX2 inline __m128i load(const int16_t* nodes) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(nodes)); }
+AVX2 inline __m128i load(const int16_t* nodes) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(nodes));
+}
 
 /** Luma nodes 0..4, the last repeated. */
 AVX2 inline NodeRows luma_nodes(const int16_t* nodes, int columns) {
@@ -34,59 +37,94 @@ struct Range {
 
 /** Of signed 16-bit lanes; phminposuw finds the least unsigned one. */
 AVX2 inline Range range_of(__m128i least, __m128i most) {
-  const int low = _mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(least, _mm_set1_epi16(int16_t(0x8000)))), 0) ^ 0x8000;
-  const int high = _mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(most, _mm_set1_epi16(0x7fff))), 0) ^ 0x7fff;
+  const int low = _mm_extract_epi16(
+                      _mm_minpos_epu16(_mm_xor_si128(least, _mm_set1_epi16(int16_t(0x8000)))), 0) ^
+                  0x8000;
+  const int high =
+      _mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(most, _mm_set1_epi16(0x7fff))), 0) ^ 0x7fff;
   return {int16_t(low), int16_t(high)};
 }
-AVX2 inline Range range_of(NodeRows n) { return range_of(_mm_min_epi16(n.top, n.bottom), _mm_max_epi16(n.top, n.bottom)); }
+AVX2 inline Range range_of(NodeRows n) {
+  return range_of(_mm_min_epi16(n.top, n.bottom), _mm_max_epi16(n.top, n.bottom));
+}
 
-/** Whole pixels from the first source to the place: the window with the sources begins that much before it. */
-inline int origin(Range displacement) { return (displacement.high + SUBPIXEL - 1) >> SUBPIXEL_BITS; }
-/** Pixels from the window's beginning to the last source of one place; eight places in a row reach seven further. */
-inline int reach(Range displacement) { return (origin(displacement) * SUBPIXEL - displacement.low) >> SUBPIXEL_BITS; }
+/** Whole pixels from the first source to the place: the window with the sources begins that much
+ * before it. */
+inline int origin(Range displacement) {
+  return (displacement.high + SUBPIXEL - 1) >> SUBPIXEL_BITS;
+}
+/** Pixels from the window's beginning to the last source of one place; eight places in a row reach
+ * seven further. */
+inline int reach(Range displacement) {
+  return (origin(displacement) * SUBPIXEL - displacement.low) >> SUBPIXEL_BITS;
+}
 
 /** Stretches stronger than this are left to the portable version. */
 constexpr int MAX_REACH_X = 7, MAX_REACH_Y = 12;
 
 inline bool fits(Range x, Range y, int column, int row, int window_width, const Plane& source) {
-  return reach(x) <= MAX_REACH_X && reach(y) <= MAX_REACH_Y && column >= 0 && column + window_width <= source.width && row >= 0 && row + NODE_STEP + reach(y) + 1 <= source.height;
+  return reach(x) <= MAX_REACH_X && reach(y) <= MAX_REACH_Y && column >= 0 &&
+         column + window_width <= source.width && row >= 0 &&
+         row + NODE_STEP + reach(y) + 1 <= source.height;
 }
 
 /**
- * Four rows of sixteen pixels: the first half of each reads from column `low` on, the second from `high` on; both are pointers into
- * the row of the tile's first pixel. The sharpened plane's pointers are to the same places. `spread` copies the nodes left of each pixel into its lane, `next` those right of it; SHIFT ends a row of nodes.
+ * Four rows of sixteen pixels: the first half of each reads from column `low` on, the second from
+ * `high` on; both are pointers into the row of the tile's first pixel. The sharpened plane's
+ * pointers are to the same places. `spread` copies the nodes left of each pixel into its lane,
+ * `next` those right of it; SHIFT ends a row of nodes.
  */
 template <int SHIFT, bool SHARPEN>
-AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i next, int origin_x, const uint8_t* low, const uint8_t* high, [[maybe_unused]] const uint8_t* sharp_low, [[maybe_unused]] const uint8_t* sharp_high, int source_stride, uint8_t* out_low, uint8_t* out_high, int stride) {
-  const __m256i fraction = _mm256_set1_epi16(SUBPIXEL - 1), whole = _mm256_set1_epi16(SUBPIXEL), steps = _mm256_setr_epi16(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
-  const __m256i place_x = _mm256_add_epi16(_mm256_setr_epi16(0, 64, 128, 192, 256, 320, 384, 448, 0, 64, 128, 192, 256, 320, 384, 448), _mm256_set1_epi16(int16_t(origin_x * SUBPIXEL)));
+AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i next, int origin_x,
+                           const uint8_t* low, const uint8_t* high,
+                           [[maybe_unused]] const uint8_t* sharp_low,
+                           [[maybe_unused]] const uint8_t* sharp_high, int source_stride,
+                           uint8_t* out_low, uint8_t* out_high, int stride) {
+  const __m256i fraction = _mm256_set1_epi16(SUBPIXEL - 1), whole = _mm256_set1_epi16(SUBPIXEL),
+                steps = _mm256_setr_epi16(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
+  const __m256i place_x = _mm256_add_epi16(
+      _mm256_setr_epi16(0, 64, 128, 192, 256, 320, 384, 448, 0, 64, 128, 192, 256, 320, 384, 448),
+      _mm256_set1_epi16(int16_t(origin_x * SUBPIXEL)));
   __m128i sum_x = _mm_slli_epi16(nx.top, 2), sum_y = _mm_slli_epi16(ny.top, 2);
-  const __m128i down_x = _mm_sub_epi16(nx.bottom, nx.top), down_y = _mm_sub_epi16(ny.bottom, ny.top);
+  const __m128i down_x = _mm_sub_epi16(nx.bottom, nx.top),
+                down_y = _mm_sub_epi16(ny.bottom, ny.top);
   const auto between = [&](__m128i nodes) AVX2 {
-    const __m256i n = _mm256_broadcastsi128_si256(nodes), left = _mm256_shuffle_epi8(n, spread), right = _mm256_shuffle_epi8(n, next);
-    return _mm256_srai_epi16(_mm256_add_epi16(_mm256_slli_epi16(left, 2), _mm256_mullo_epi16(_mm256_sub_epi16(right, left), steps)), 2);
+    const __m256i n = _mm256_broadcastsi128_si256(nodes), left = _mm256_shuffle_epi8(n, spread),
+                  right = _mm256_shuffle_epi8(n, next);
+    return _mm256_srai_epi16(
+        _mm256_add_epi16(_mm256_slli_epi16(left, 2),
+                         _mm256_mullo_epi16(_mm256_sub_epi16(right, left), steps)),
+        2);
   };
   for (int row = 0; row < NODE_STEP; row++) {
     const __m128i row_y = _mm_srai_epi16(sum_y, SHIFT);
     const Range range = range_of(row_y, row_y);
     const __m256i x = _mm256_sub_epi16(place_x, between(_mm_srai_epi16(sum_x, SHIFT)));
-    const __m256i y = _mm256_sub_epi16(_mm256_set1_epi16(int16_t(origin(range) * SUBPIXEL)), between(row_y));
+    const __m256i y =
+        _mm256_sub_epi16(_mm256_set1_epi16(int16_t(origin(range) * SUBPIXEL)), between(row_y));
     const __m256i fx = _mm256_and_si256(x, fraction), fy = _mm256_and_si256(y, fraction);
-    const __m256i column = _mm256_srai_epi16(x, SUBPIXEL_BITS), line = _mm256_srai_epi16(y, SUBPIXEL_BITS);
+    const __m256i column = _mm256_srai_epi16(x, SUBPIXEL_BITS),
+                  line = _mm256_srai_epi16(y, SUBPIXEL_BITS);
     // Bytes column and column + 1 of each pixel, and their weights 64 - fx and fx.
-    const __m256i pick = _mm256_add_epi16(_mm256_or_si256(column, _mm256_slli_epi16(column, 8)), _mm256_set1_epi16(0x0100));
+    const __m256i pick = _mm256_add_epi16(_mm256_or_si256(column, _mm256_slli_epi16(column, 8)),
+                                          _mm256_set1_epi16(0x0100));
     const __m256i weights = _mm256_or_si256(_mm256_sub_epi16(whole, fx), _mm256_slli_epi16(fx, 8));
     const __m256i down = _mm256_slli_epi16(fy, 9);
     const auto bilinear = [&](const uint8_t* first_half, const uint8_t* second_half) AVX2 {
       const auto across = [&](int below) AVX2 {
         const int at = (row - origin(range) + below) * source_stride;
-        const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first_half + at)), b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second_half + at));
-        return _mm256_maddubs_epi16(_mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1), pick), weights);
+        const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first_half + at)),
+                      b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second_half + at));
+        return _mm256_maddubs_epi16(
+            _mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1), pick),
+            weights);
       };
-      // Each pixel takes the two rows that it lies between: two rows in all where the displacement hardly varies, more where it stretches.
+      // Each pixel takes the two rows that it lies between: two rows in all where the displacement
+      // hardly varies, more where it stretches.
       __m256i a = across(0), b = across(1), previous = b;
       for (int k = 1; k <= reach(range); k++) {
-        const __m256i here = _mm256_cmpeq_epi16(line, _mm256_set1_epi16(int16_t(k))), following = across(k + 1);
+        const __m256i here = _mm256_cmpeq_epi16(line, _mm256_set1_epi16(int16_t(k))),
+                      following = across(k + 1);
         a = _mm256_blendv_epi8(a, previous, here);
         b = _mm256_blendv_epi8(b, following, here);
         previous = following;
@@ -95,20 +133,28 @@ AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i nex
     };
     __m256i value = bilinear(low, high);
     if constexpr (SHARPEN) {
-      const __m256i between_x = _mm256_mullo_epi16(fx, _mm256_sub_epi16(whole, fx)), between_y = _mm256_mullo_epi16(fy, _mm256_sub_epi16(whole, fy));
-      const __m256i share = _mm256_slli_epi16(_mm256_min_epi16(_mm256_add_epi16(between_x, between_y), _mm256_set1_epi16(2047)), 4);
-      value = _mm256_add_epi16(value, _mm256_mulhrs_epi16(_mm256_sub_epi16(bilinear(sharp_low, sharp_high), value), share));
+      const __m256i between_x = _mm256_mullo_epi16(fx, _mm256_sub_epi16(whole, fx)),
+                    between_y = _mm256_mullo_epi16(fy, _mm256_sub_epi16(whole, fy));
+      const __m256i share = _mm256_slli_epi16(
+          _mm256_min_epi16(_mm256_add_epi16(between_x, between_y), _mm256_set1_epi16(2047)), 4);
+      value = _mm256_add_epi16(
+          value,
+          _mm256_mulhrs_epi16(_mm256_sub_epi16(bilinear(sharp_low, sharp_high), value), share));
     }
-    const __m256i pixel = _mm256_srai_epi16(_mm256_add_epi16(value, _mm256_set1_epi16(SUBPIXEL / 2)), SUBPIXEL_BITS);
+    const __m256i pixel =
+        _mm256_srai_epi16(_mm256_add_epi16(value, _mm256_set1_epi16(SUBPIXEL / 2)), SUBPIXEL_BITS);
     const __m256i packed = _mm256_packus_epi16(pixel, pixel);
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(out_low + row * stride), _mm256_castsi256_si128(packed));
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(out_high + row * stride), _mm256_extracti128_si256(packed, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out_low + row * stride),
+                     _mm256_castsi256_si128(packed));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out_high + row * stride),
+                     _mm256_extracti128_si256(packed, 1));
     sum_x = _mm_add_epi16(sum_x, down_x);
     sum_y = _mm_add_epi16(sum_y, down_y);
   }
 }
 
-AVX2 void warp_luma(const LumaPlane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride) {
+AVX2 void warp_luma(const LumaPlane& source, const Nodes& nodes, int x, int y, uint8_t* out,
+                    int stride) {
   const NodeRows nx = luma_nodes(nodes.x, nodes.columns), ny = luma_nodes(nodes.y, nodes.columns);
   const Range rx = range_of(nx), ry = range_of(ny);
   const int column = x - origin(rx), row = y - origin(ry);
@@ -116,14 +162,19 @@ AVX2 void warp_luma(const LumaPlane& source, const Nodes& nodes, int x, int y, u
     WARP_PORTABLE.luma(source, nodes, x, y, out, stride);
     return;
   }
-  const __m256i spread = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7);
-  const __m256i next = _mm256_setr_epi8(2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9);
+  const __m256i spread = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4,
+                                          5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7);
+  const __m256i next = _mm256_setr_epi8(2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7,
+                                        6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9);
   const int at = y * source.stride + column;
-  warp_rows<2, true>(nx, ny, spread, next, origin(rx), source.data + at, source.data + at + 8, source.sharp + at, source.sharp + at + 8, source.stride, out, out + 8, stride);
+  warp_rows<2, true>(nx, ny, spread, next, origin(rx), source.data + at, source.data + at + 8,
+                     source.sharp + at, source.sharp + at + 8, source.stride, out, out + 8, stride);
 }
 
-AVX2 void warp_chroma(const Plane& u, const Plane& v, const Nodes& nodes, int x, int y, uint8_t* out_u, uint8_t* out_v, int stride) {
-  const NodeRows nx = chroma_nodes(nodes.x, nodes.columns), ny = chroma_nodes(nodes.y, nodes.columns);
+AVX2 void warp_chroma(const Plane& u, const Plane& v, const Nodes& nodes, int x, int y,
+                      uint8_t* out_u, uint8_t* out_v, int stride) {
+  const NodeRows nx = chroma_nodes(nodes.x, nodes.columns),
+                 ny = chroma_nodes(nodes.y, nodes.columns);
   const auto halved = [](Range range) { return Range{range.low >> 1, range.high >> 1}; };
   const Range rx = halved(range_of(nx)), ry = halved(range_of(ny));
   const int column = x - origin(rx), row = y - origin(ry);
@@ -131,10 +182,13 @@ AVX2 void warp_chroma(const Plane& u, const Plane& v, const Nodes& nodes, int x,
     WARP_PORTABLE.chroma(u, v, nodes, x, y, out_u, out_v, stride);
     return;
   }
-  const __m256i spread = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3);
-  const __m256i next = _mm256_setr_epi8(2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5);
+  const __m256i spread = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 0, 1, 0,
+                                          1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3);
+  const __m256i next = _mm256_setr_epi8(2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 2, 3, 2, 3,
+                                        2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5);
   const int at = y * u.stride + column;
-  warp_rows<3, false>(nx, ny, spread, next, origin(rx), u.data + at, v.data + at, nullptr, nullptr, u.stride, out_u, out_v, stride);
+  warp_rows<3, false>(nx, ny, spread, next, origin(rx), u.data + at, v.data + at, nullptr, nullptr,
+                      u.stride, out_u, out_v, stride);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// H.264 constrained baseline through OpenH264, set up for a talking head in a call (see video_encoder.h).
+// H.264 constrained baseline through OpenH264, set up for a talking head in a call (see
+// video_encoder.h).
 #include <wels/codec_api.h>
 
 #include <algorithm>
@@ -14,23 +15,33 @@ namespace mouthpiece {
 namespace {
 
 /**
- * OpenH264 has room for 12 bits a pixel and stops for good when a frame needs more (noise at a high bitrate: found by fuzzing).
- * With this as the finest quantiser no picture does.
+ * OpenH264 has room for 12 bits a pixel and stops for good when a frame needs more (noise at a high
+ * bitrate: found by fuzzing). With this as the finest quantiser no picture does.
  */
 constexpr int SAFE_MIN_QP = 28;
 
-/** As for VP8: everything is coded for two seconds after a key frame, and again when a picture has stayed for this long. */
+/** As for VP8: everything is coded for two seconds after a key frame, and again when a picture has
+ * stayed for this long. */
 constexpr int REFINE_FRAMES = 60, STILL_FRAMES = 8;
 
 class H264Encoder final : public VideoEncoder {
  public:
-  explicit H264Encoder(const VideoSettings& settings) : VideoEncoder(settings), bitrate_(settings.bitrate_kbps * 1000), repeater_(macroblocks(settings.width, settings.height)) { set_up(); }
+  explicit H264Encoder(const VideoSettings& settings)
+      : VideoEncoder(settings),
+        bitrate_(settings.bitrate_kbps * 1000),
+        repeater_(macroblocks(settings.width, settings.height)) {
+    set_up();
+  }
 
-  /** Of `dirty` only matters whether anything is: OpenH264 finds still blocks itself, at nearly the price of moving ones. Output is Annex B, SPS and PPS before every IDR. */
-  EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key, std::span<const uint8_t> dirty) override {
+  /** Of `dirty` only matters whether anything is: OpenH264 finds still blocks itself, at nearly the
+   * price of moving ones. Output is Annex B, SPS and PPS before every IDR. */
+  EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key,
+                      std::span<const uint8_t> dirty) override {
     if (!force_key && !needs_key_ && is_repetition(dirty)) {
       const auto again = repeater_.repeat();
-      if (!again.empty()) return put(again, out);
+      if (!again.empty()) {
+        return put(again, out);
+      }
     }
     const int width = settings_.width, height = settings_.height;
     SSourcePicture source{};
@@ -43,7 +54,9 @@ class H264Encoder final : public VideoEncoder {
     source.pData[1] = source.pData[0] + size_t(width) * size_t(height);
     source.pData[2] = source.pData[1] + size_t(width / 2) * size_t(height / 2);
     source.uiTimeStamp = time_++ * 1000 / settings_.fps;
-    if (force_key || needs_key_) check(codec_->ForceIntraFrame(true), "make a key frame");
+    if (force_key || needs_key_) {
+      check(codec_->ForceIntraFrame(true), "make a key frame");
+    }
     SFrameBSInfo info{};
     int error = codec_->EncodeFrame(&source, &info);
     if (error == cmMallocMemeError && min_qp_ < SAFE_MIN_QP) {
@@ -55,51 +68,71 @@ class H264Encoder final : public VideoEncoder {
     check(error, "encode");
 
     EncodedFrame frame{0, info.eFrameType == videoFrameTypeIDR};
-    if (info.eFrameType == videoFrameTypeSkip) return frame;
+    if (info.eFrameType == videoFrameTypeSkip) {
+      return frame;
+    }
     for (int i = 0; i < info.iLayerNum; i++) {
       const SLayerBSInfo& layer = info.sLayerInfo[i];
       size_t bytes = 0;
-      for (int n = 0; n < layer.iNalCount; n++) bytes += size_t(layer.pNalLengthInByte[n]);
+      for (int n = 0; n < layer.iNalCount; n++) {
+        bytes += size_t(layer.pNalLengthInByte[n]);
+      }
       if (frame.bytes + bytes > out.size()) {
         refuse(out, size_t(info.iFrameSizeInBytes));
       }
       std::memcpy(out.data() + frame.bytes, layer.pBsBuf, bytes);
       frame.bytes += bytes;
     }
-    if (frame.is_key) needs_key_ = false;
+    if (frame.is_key) {
+      needs_key_ = false;
+    }
     frames_since_key_ = frame.is_key ? 0 : frames_since_key_ + 1;
     frame.bytes = repeater_.pass(out, frame.bytes, frame.is_key);
-    if (frame.bytes > out.size()) refuse(out, frame.bytes);
+    if (frame.bytes > out.size()) {
+      refuse(out, frame.bytes);
+    }
     return frame;
   }
 
   void set_bitrate(int kbps) override {
     const int bitrate = kbps * 1000;
-    if (bitrate == bitrate_) return;
-    // The target must not exceed the maximum at any moment; and "all layers" would leave the layer's own maximum as it was.
+    if (bitrate == bitrate_) {
+      return;
+    }
+    // The target must not exceed the maximum at any moment; and "all layers" would leave the
+    // layer's own maximum as it was.
     const bool up = bitrate > bitrate_;
     for (const bool maximum : {up, !up}) {
       SBitrateInfo info{SPATIAL_LAYER_0, maximum ? peak(bitrate) : bitrate};
-      check(codec_->SetOption(maximum ? ENCODER_OPTION_MAX_BITRATE : ENCODER_OPTION_BITRATE, &info), "change the bitrate");
+      check(codec_->SetOption(maximum ? ENCODER_OPTION_MAX_BITRATE : ENCODER_OPTION_BITRATE, &info),
+            "change the bitrate");
     }
     bitrate_ = bitrate;
   }
 
   // 2.9 MB measured at 512x512.
-  size_t external_bytes() const override { return size_t(settings_.width) * size_t(settings_.height) * 11; }
+  size_t external_bytes() const override {
+    return size_t(settings_.width) * size_t(settings_.height) * 11;
+  }
 
  private:
   /**
-   * Nothing has changed. Not while a key frame is still being refined; and when a picture stays, OpenH264 is given a second of it, in case it was coded coarsely.
+   * Nothing has changed. Not while a key frame is still being refined; and when a picture stays,
+   * OpenH264 is given a second of it, in case it was coded coarsely.
    */
   bool is_repetition(std::span<const uint8_t> dirty) {
-    const bool still = !dirty.empty() && std::find_if(dirty.begin(), dirty.end(), [](uint8_t block) { return block != 0; }) == dirty.end();
+    const bool still =
+        !dirty.empty() && std::find_if(dirty.begin(), dirty.end(),
+                                       [](uint8_t block) { return block != 0; }) == dirty.end();
     still_frames_ = still ? still_frames_ + 1 : 0;
-    return still && frames_since_key_ >= REFINE_FRAMES && (still_frames_ < STILL_FRAMES || still_frames_ >= STILL_FRAMES + settings_.fps);
+    return still && frames_since_key_ >= REFINE_FRAMES &&
+           (still_frames_ < STILL_FRAMES || still_frames_ >= STILL_FRAMES + settings_.fps);
   }
 
   EncodedFrame put(std::span<const uint8_t> frame, std::span<uint8_t> out) {
-    if (frame.size() > out.size()) refuse(out, frame.size());
+    if (frame.size() > out.size()) {
+      refuse(out, frame.size());
+    }
     std::copy(frame.begin(), frame.end(), out.begin());
     time_++;
     return {frame.size(), false};
@@ -107,7 +140,8 @@ class H264Encoder final : public VideoEncoder {
 
   [[noreturn]] void refuse(std::span<const uint8_t> out, size_t bytes) {
     needs_key_ = true;  // the encoder now refers to a frame that nobody will get
-    throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " + std::to_string(bytes));
+    throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " +
+                            std::to_string(bytes));
   }
 
   static int peak(int bitrate) { return bitrate + bitrate / 2; }
@@ -148,9 +182,11 @@ class H264Encoder final : public VideoEncoder {
     layer.iSpatialBitrate = p.iTargetBitrate;
     layer.iMaxSpatialBitrate = p.iMaxBitrate;
     layer.uiProfileIdc = PRO_BASELINE;
-    // 3.1 is what WebRTC's default profile-level-id 42e01f promises; it reaches to 1280x720 at 30 fps.
+    // 3.1 is what WebRTC's default profile-level-id 42e01f promises; it reaches to 1280x720 at 30
+    // fps.
     const size_t blocks = macroblocks(settings_.width, settings_.height);
-    layer.uiLevelIdc = blocks <= 3600 && blocks * size_t(settings_.fps) <= 108000 ? LEVEL_3_1 : LEVEL_UNKNOWN;
+    layer.uiLevelIdc =
+        blocks <= 3600 && blocks * size_t(settings_.fps) <= 108000 ? LEVEL_3_1 : LEVEL_UNKNOWN;
     layer.sSliceArgument.uiSliceMode = SM_SINGLE_SLICE;
     check(codec_->InitializeExt(&p), "set up");
     int format = videoFormatI420;
@@ -158,7 +194,10 @@ class H264Encoder final : public VideoEncoder {
   }
 
   static void check(int error, const char* what) {
-    if (error != cmResultSuccess) throw std::runtime_error(std::string("OpenH264 cannot ") + what + ": error " + std::to_string(error));
+    if (error != cmResultSuccess) {
+      throw std::runtime_error(std::string("OpenH264 cannot ") + what + ": error " +
+                               std::to_string(error));
+    }
   }
 
   struct Destroy {
@@ -179,6 +218,8 @@ class H264Encoder final : public VideoEncoder {
 
 }  // namespace
 
-std::unique_ptr<VideoEncoder> make_h264_encoder(const VideoSettings& settings) { return std::make_unique<H264Encoder>(settings); }
+std::unique_ptr<VideoEncoder> make_h264_encoder(const VideoSettings& settings) {
+  return std::make_unique<H264Encoder>(settings);
+}
 
 }  // namespace mouthpiece

@@ -47,13 +47,17 @@ class Reader {
   explicit Reader(std::span<const uint8_t> bytes, size_t at) : bytes_(bytes), at_(at) {}
   uint32_t bits(int count) {
     uint32_t value = 0;
-    for (; count > 0; count--, at_++) value = value << 1 | (at_ / 8 < bytes_.size() ? bytes_[at_ / 8] >> (7 - at_ % 8) & 1u : 0u);
+    for (; count > 0; count--, at_++) {
+      value = value << 1 | (at_ / 8 < bytes_.size() ? bytes_[at_ / 8] >> (7 - at_ % 8) & 1u : 0u);
+    }
     return value;
   }
   /** Exp-Golomb, section 9.1. */
   uint32_t ue() {
     int zeros = 0;
-    while (zeros < 31 && bits(1) == 0) zeros++;
+    while (zeros < 31 && bits(1) == 0) {
+      zeros++;
+    }
     return (1u << zeros) - 1 + bits(zeros);
   }
   size_t at() const { return at_; }
@@ -67,13 +71,17 @@ class Writer {
  public:
   void bits(uint32_t value, int count) {
     for (int bit = count - 1; bit >= 0; bit--, at_++) {
-      if (at_ % 8 == 0) bytes.push_back(0);
+      if (at_ % 8 == 0) {
+        bytes.push_back(0);
+      }
       bytes.back() = uint8_t(bytes.back() | (value >> bit & 1u) << (7 - at_ % 8));
     }
   }
   void ue(uint32_t value) {
     int length = 0;
-    while ((value + 1) >> (length + 1) != 0) length++;
+    while ((value + 1) >> (length + 1) != 0) {
+      length++;
+    }
     bits(0, length);
     bits(value + 1, length + 1);
   }
@@ -95,62 +103,84 @@ std::vector<std::span<const uint8_t>> units_of(std::span<const uint8_t> frame) {
   std::vector<std::span<const uint8_t>> units;
   size_t begin = 0;
   for (size_t i = 0; i + 2 < frame.size(); i++) {
-    if (frame[i] != 0 || frame[i + 1] != 0 || frame[i + 2] != 1) continue;
-    if (begin > 0) units.push_back(frame.subspan(begin, (i > 0 && frame[i - 1] == 0 ? i - 1 : i) - begin));
+    if (frame[i] != 0 || frame[i + 1] != 0 || frame[i + 2] != 1) {
+      continue;
+    }
+    if (begin > 0) {
+      units.push_back(frame.subspan(begin, (i > 0 && frame[i - 1] == 0 ? i - 1 : i) - begin));
+    }
     begin = i + 3;
   }
-  if (begin > 0) units.push_back(frame.subspan(begin));
+  if (begin > 0) {
+    units.push_back(frame.subspan(begin));
+  }
   return units;
 }
 
-int type_of(std::span<const uint8_t> unit) { return unit.empty() ? 0 : unit[0] & 31; }
+int type_of(std::span<const uint8_t> unit) {
+  return unit.empty() ? 0 : unit[0] & 31;
+}
 
 }  // namespace
 
 size_t H264Repeater::pass(std::span<uint8_t> frame, size_t bytes, bool is_key) {
   const auto units = units_of(frame.first(bytes));
   if (is_key) {
-    known_ = units.size() == 3 && type_of(units[0]) == SEQUENCE && type_of(units[1]) == PICTURE && type_of(units[2]) == KEY_SLICE && read_parameters(unescape(units[0]), unescape(units[1]));
+    known_ = units.size() == 3 && type_of(units[0]) == SEQUENCE && type_of(units[1]) == PICTURE &&
+             type_of(units[2]) == KEY_SLICE &&
+             read_parameters(unescape(units[0]), unescape(units[1]));
     repeated_ = 0;
-    if (known_) last_ = read_header(unescape(units[2].first(std::min<size_t>(units[2].size(), 32))));
+    if (known_) {
+      last_ = read_header(unescape(units[2].first(std::min<size_t>(units[2].size(), 32))));
+    }
     return bytes;
   }
-  if (!known_) return bytes;
+  if (!known_) {
+    return bytes;
+  }
   if (units.size() != 1 || type_of(units[0]) != SLICE) {
-    known_ = repeated_ > 0;   // nothing has been promised yet: let the stream pass
+    known_ = repeated_ > 0;  // nothing has been promised yet: let the stream pass
     return known_ ? frame.size() + 1 : bytes;
   }
   auto unit = unescape(units[0]);
   last_ = read_header(unit);
-  if (repeated_ == 0) return bytes;
+  if (repeated_ == 0) {
+    return bytes;
+  }
   last_.frame_num = (last_.frame_num + repeated_) & ((1u << frame_num_bits_) - 1);
   last_.order = (last_.order + 2 * repeated_) & ((1u << order_bits_) - 1);
   overwrite(unit, last_.frame_num_at, last_.frame_num, frame_num_bits_);
   overwrite(unit, last_.order_at, last_.order, order_bits_);
   const auto renumbered = escape(unit);
-  if (renumbered.size() <= frame.size()) std::copy(renumbered.begin(), renumbered.end(), frame.begin());
+  if (renumbered.size() <= frame.size()) {
+    std::copy(renumbered.begin(), renumbered.end(), frame.begin());
+  }
   return renumbered.size();
 }
 
 std::vector<uint8_t> H264Repeater::repeat() {
-  if (!known_) return {};
+  if (!known_) {
+    return {};
+  }
   repeated_++;
   last_.frame_num = (last_.frame_num + 1) & ((1u << frame_num_bits_) - 1);
   last_.order = (last_.order + 2) & ((1u << order_bits_) - 1);
   Writer out;
-  out.bits(3 << 5 | SLICE, 8);   // as important as other reference pictures
-  out.ue(0);                     // first macroblock
+  out.bits(3 << 5 | SLICE, 8);  // as important as other reference pictures
+  out.ue(0);                    // first macroblock
   out.ue(P_SLICE);
   out.ue(uint32_t(last_.pps));
   out.bits(last_.frame_num, frame_num_bits_);
   out.bits(last_.order, order_bits_);
-  out.bits(1, 1);                // one reference picture, whatever is usual:
+  out.bits(1, 1);  // one reference picture, whatever is usual:
   out.ue(0);
-  out.bits(0, 1);                // the last
-  out.bits(0, 1);                // the oldest goes
-  out.bits(1, 1);                // quantiser as usual
-  if (has_deblocking_control_) out.ue(1);   // no filter
-  out.ue(uint32_t(macroblocks_));           // all skipped
+  out.bits(0, 1);  // the last
+  out.bits(0, 1);  // the oldest goes
+  out.bits(1, 1);  // quantiser as usual
+  if (has_deblocking_control_) {
+    out.ue(1);  // no filter
+  }
+  out.ue(uint32_t(macroblocks_));  // all skipped
   out.bits(1, 1);
   return escape(out.bytes);
 }
@@ -162,7 +192,7 @@ bool H264Repeater::read_parameters(std::span<const uint8_t> sps, std::span<const
   s.bits(16);
   s.ue();
   frame_num_bits_ = int(std::min(s.ue(), 12u)) + 4;
-  const bool counts = s.ue() == 0;   // type 0: the order is in each picture
+  const bool counts = s.ue() == 0;  // type 0: the order is in each picture
   order_bits_ = int(std::min(s.ue(), 12u)) + 4;
   Reader p(pps, 8);
   p.ue();
@@ -171,10 +201,13 @@ bool H264Repeater::read_parameters(std::span<const uint8_t> sps, std::span<const
   p.ue();
   p.ue();
   const bool is_unweighted = p.bits(3) == 0;
-  for (int i = 0; i < 3; i++) p.ue();   // quantisers: signed, and as long as if they were not
+  for (int i = 0; i < 3; i++) {
+    p.ue();  // quantisers: signed, and as long as if they were not
+  }
   has_deblocking_control_ = p.bits(1) == 1;
   p.bits(1);
-  return is_baseline && counts && is_cavlc && has_one_order && has_one_group && is_unweighted && p.bits(1) == 0;
+  return is_baseline && counts && is_cavlc && has_one_order && has_one_group && is_unweighted &&
+         p.bits(1) == 0;
 }
 
 H264Repeater::Header H264Repeater::read_header(std::span<const uint8_t> unit) const {
@@ -185,7 +218,9 @@ H264Repeater::Header H264Repeater::read_header(std::span<const uint8_t> unit) co
   header.pps = int(r.ue());
   header.frame_num_at = r.at();
   header.frame_num = r.bits(frame_num_bits_);
-  if (type_of(unit) == KEY_SLICE) header.idr = int(r.ue());
+  if (type_of(unit) == KEY_SLICE) {
+    header.idr = int(r.ue());
+  }
   header.order_at = r.at();
   header.order = r.bits(order_bits_);
   return header;

@@ -1,4 +1,5 @@
-// Pictures shown once more in an H.264 stream without asking its encoder, which looks at every block of a picture even if none has changed.
+// Pictures shown once more in an H.264 stream without asking its encoder, which looks at every
+// block of a picture even if none has changed.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +9,10 @@
 namespace mouthpiece {
 
 /**
- * Stands behind an encoder of one slice a picture, CAVLC, and picture order count type 0 (Annex B; ITU-T H.264 sections 7.3.2 to 7.3.4). A repetition is a
- * reference picture of skipped macroblocks, so pictures after it must be numbered anew: frame_num and pic_order_cnt_lsb are all that changes in them.
+ * Stands behind an encoder of one slice a picture, CAVLC, and picture order count type 0 (Annex B;
+ * ITU-T H.264 sections 7.3.2 to 7.3.4). A repetition is a reference picture of skipped macroblocks,
+ * so pictures after it must be numbered anew: frame_num and pic_order_cnt_lsb are all that changes
+ * in them.
  */
 class H264Repeater {
  public:
@@ -19,7 +22,8 @@ class H264Repeater {
   /**
    * Numbers the frame that the encoder has made, in place; it may grow by some bytes.
    * @param frame the whole output; its first `bytes` are the frame
-   * @returns the frame's new length; more than the output holds when it does not fit, and then the frame is lost
+   * @returns the frame's new length; more than the output holds when it does not fit, and then the
+   * frame is lost
    */
   size_t pass(std::span<uint8_t> frame, size_t bytes, bool is_key);
   /** The last picture again. Empty when the stream is of another kind than this knows. */
@@ -29,7 +33,7 @@ class H264Repeater {
   struct Header {
     int slice_type = 0, pps = 0, idr = 0;
     uint32_t frame_num = 0, order = 0;
-    size_t frame_num_at = 0, order_at = 0;   // bits from the NAL unit's begin
+    size_t frame_num_at = 0, order_at = 0;  // bits from the NAL unit's begin
   };
   bool read_parameters(std::span<const uint8_t> sps, std::span<const uint8_t> pps);
   Header read_header(std::span<const uint8_t> unit) const;
@@ -38,8 +42,8 @@ class H264Repeater {
   bool known_ = false;
   int frame_num_bits_ = 4, order_bits_ = 4;
   bool has_deblocking_control_ = false;
-  uint32_t repeated_ = 0;   // since the last key frame
-  Header last_{};           // as sent
+  uint32_t repeated_ = 0;  // since the last key frame
+  Header last_{};          // as sent
 };
 
 }  // namespace mouthpiece

@@ -1,4 +1,5 @@
-// Log-mel front end of the speech model: windows, a 512-point FFT, 40 mel bands, and a causal level normaliser.
+// Log-mel front end of the speech model: windows, a 512-point FFT, 40 mel bands, and a causal level
+// normaliser.
 #include "core/mel.h"
 
 #include <algorithm>
@@ -15,26 +16,34 @@ constexpr double LOWEST_HZ = 60.0;
 constexpr double HIGHEST_HZ = 7600.0;
 constexpr double PI = 3.14159265358979323846;
 
-// Powers are relative to a full-scale sine. What lies under the floor counts as silence: an absolute part at the level of a
-// good microphone's own noise, and a part relative to the talker, so that features do not depend on the gain of the input.
+// Powers are relative to a full-scale sine. What lies under the floor counts as silence: an
+// absolute part at the level of a good microphone's own noise, and a part relative to the talker,
+// so that features do not depend on the gain of the input.
 constexpr float ABSOLUTE_FLOOR = 3e-10F;
 constexpr float RELATIVE_FLOOR = 2e-6F;
 constexpr float FEATURE_SCALE = 0.2F;
 
-// Level normaliser, per feature frame (1/90 s), in ln power (1 dB = 0.2303). It rises within two or three frames, falls 6 dB a second while
-// something near its level is heard, and all but stands still in pauses, so that room noise is not turned up to speech.
-constexpr float START_LEVEL = -7.4F;   // -32 dB: quiet speech. Louder speech takes over within a few frames; from a higher start a quiet talker is heard too softly for seconds
-constexpr float LOWEST_LEVEL = -13.8F; // -60 dB
+// Level normaliser, per feature frame (1/90 s), in ln power (1 dB = 0.2303). It rises within two or
+// three frames, falls 6 dB a second while something near its level is heard, and all but stands
+// still in pauses, so that room noise is not turned up to speech.
+constexpr float START_LEVEL =
+    -7.4F;  // -32 dB: quiet speech. Louder speech takes over within a few frames; from a higher
+            // start a quiet talker is heard too softly for seconds
+constexpr float LOWEST_LEVEL = -13.8F;  // -60 dB
 constexpr float RISE = 0.3F;
 constexpr float FALL = 6.0F * 0.2303F / 90.0F;
 constexpr float FALL_IN_PAUSE = 0.5F * 0.2303F / 90.0F;
 constexpr float PAUSE_DEPTH = 30.0F * 0.2303F;
 
-double hz_to_mel(double hz) { return 2595.0 * std::log10(1.0 + hz / 700.0); }
-double mel_to_hz(double mel) { return 700.0 * (std::pow(10.0, mel / 2595.0) - 1.0); }
+double hz_to_mel(double hz) {
+  return 2595.0 * std::log10(1.0 + hz / 700.0);
+}
+double mel_to_hz(double mel) {
+  return 700.0 * (std::pow(10.0, mel / 2595.0) - 1.0);
+}
 
 struct Band {
-  int first;   // first FFT bin
+  int first;  // first FFT bin
   int count;
   int offset;  // of its weights in Tables::weights
 };
@@ -64,20 +73,29 @@ struct Tables {
       unpack_cos[i] = static_cast<float>(std::cos(2.0 * PI * i / FFT_SIZE));
       unpack_sin[i] = static_cast<float>(-std::sin(2.0 * PI * i / FFT_SIZE));
       int r = 0;
-      for (int bit = 0; bit < 8; bit++) r |= ((i >> bit) & 1) << (7 - bit);
+      for (int bit = 0; bit < 8; bit++) {
+        r |= ((i >> bit) & 1) << (7 - bit);
+      }
       reversed[i] = static_cast<std::uint8_t>(r);
     }
     double edges[MEL_BANDS + 2];
     const double low = hz_to_mel(LOWEST_HZ), high = hz_to_mel(HIGHEST_HZ);
-    for (int i = 0; i < MEL_BANDS + 2; i++) edges[i] = mel_to_hz(low + (high - low) * i / (MEL_BANDS + 1));
+    for (int i = 0; i < MEL_BANDS + 2; i++) {
+      edges[i] = mel_to_hz(low + (high - low) * i / (MEL_BANDS + 1));
+    }
     int offset = 0;
     for (int b = 0; b < MEL_BANDS; b++) {
       bands[b] = {0, 0, offset};
       for (int bin = 1; bin < HALF; bin++) {
         const double hz = bin * SAMPLE_RATE / FFT_SIZE;
-        const double weight = std::min((hz - edges[b]) / (edges[b + 1] - edges[b]), (edges[b + 2] - hz) / (edges[b + 2] - edges[b + 1]));
-        if (weight <= 0) continue;
-        if (bands[b].count == 0) bands[b].first = bin;
+        const double weight = std::min((hz - edges[b]) / (edges[b + 1] - edges[b]),
+                                       (edges[b + 2] - hz) / (edges[b + 2] - edges[b + 1]));
+        if (weight <= 0) {
+          continue;
+        }
+        if (bands[b].count == 0) {
+          bands[b].first = bin;
+        }
         bands[b].count++;
         weights[offset++] = static_cast<float>(weight * scale);
       }
@@ -90,8 +108,8 @@ const Tables& tables() {
   return built;
 }
 
-// Power spectrum of a windowed frame: bins 1 .. 255 of the 512-point FFT of real input, through a 256-point complex one
-// (even samples as real part, odd as imaginary).
+// Power spectrum of a windowed frame: bins 1 .. 255 of the 512-point FFT of real input, through a
+// 256-point complex one (even samples as real part, odd as imaginary).
 void power_spectrum(const Tables& t, const float* frame, float* power) {
   float re[HALF], im[HALF];
   for (int i = 0; i < HALF; i++) {
@@ -126,7 +144,9 @@ void power_spectrum(const Tables& t, const float* frame, float* power) {
 
 }  // namespace
 
-MelFrontEnd::MelFrontEnd() { reset(); }
+MelFrontEnd::MelFrontEnd() {
+  reset();
+}
 
 void MelFrontEnd::reset() {
   std::memset(samples_, 0, sizeof samples_);
@@ -135,15 +155,21 @@ void MelFrontEnd::reset() {
 
 void MelFrontEnd::step(const std::int16_t* pcm, std::size_t sample_count, float* out) {
   const std::size_t count = std::min<std::size_t>(sample_count, MEL_MAX_STEP_SAMPLES);
-  for (std::size_t i = 0; i < count; i++) samples_[MEL_WINDOW + i] = static_cast<float>(pcm[i]) * (1.0F / 32768.0F);
-  for (int j = 0; j < MEL_FRAMES_PER_STEP; j++) analyse(samples_ + count * (j + 1) / MEL_FRAMES_PER_STEP, out + j * MEL_BANDS);
+  for (std::size_t i = 0; i < count; i++) {
+    samples_[MEL_WINDOW + i] = static_cast<float>(pcm[i]) * (1.0F / 32768.0F);
+  }
+  for (int j = 0; j < MEL_FRAMES_PER_STEP; j++) {
+    analyse(samples_ + count * (j + 1) / MEL_FRAMES_PER_STEP, out + j * MEL_BANDS);
+  }
   std::memmove(samples_, samples_ + count, MEL_WINDOW * sizeof(float));
 }
 
 void MelFrontEnd::analyse(const float* window, float* out) {
   const Tables& t = tables();
   float frame[FFT_SIZE], power[HALF];
-  for (int i = 0; i < MEL_WINDOW; i++) frame[i] = window[i] * t.window[i];
+  for (int i = 0; i < MEL_WINDOW; i++) {
+    frame[i] = window[i] * t.window[i];
+  }
   std::memset(frame + MEL_WINDOW, 0, (FFT_SIZE - MEL_WINDOW) * sizeof(float));
   power_spectrum(t, frame, power);
 
@@ -151,18 +177,25 @@ void MelFrontEnd::analyse(const float* window, float* out) {
   for (int b = 0; b < MEL_BANDS; b++) {
     const Band& band = t.bands[b];
     float sum = 0;
-    for (int i = 0; i < band.count; i++) sum += power[band.first + i] * t.weights[band.offset + i];
+    for (int i = 0; i < band.count; i++) {
+      sum += power[band.first + i] * t.weights[band.offset + i];
+    }
     out[b] = sum;
     total += sum;
   }
 
   const float heard = std::log(total + ABSOLUTE_FLOOR);
-  if (heard > level_) level_ += (heard - level_) * RISE;
-  else level_ -= heard > level_ - PAUSE_DEPTH ? FALL : FALL_IN_PAUSE;
+  if (heard > level_) {
+    level_ += (heard - level_) * RISE;
+  } else {
+    level_ -= heard > level_ - PAUSE_DEPTH ? FALL : FALL_IN_PAUSE;
+  }
   level_ = std::max(level_, LOWEST_LEVEL);
 
   const float per_floor = 1.0F / (ABSOLUTE_FLOOR + RELATIVE_FLOOR * std::exp(level_));
-  for (int b = 0; b < MEL_BANDS; b++) out[b] = FEATURE_SCALE * std::log(1.0F + out[b] * per_floor);
+  for (int b = 0; b < MEL_BANDS; b++) {
+    out[b] = FEATURE_SCALE * std::log(1.0F + out[b] * per_floor);
+  }
 }
 
 }  // namespace mouthpiece

@@ -29,7 +29,8 @@ class OpusEncoding {
   OpusEncoding(const OpusEncoding&) = delete;
   OpusEncoding& operator=(const OpusEncoding&) = delete;
 
-  /** @returns bytes written. @throws std::invalid_argument for a wrong frame length, std::out_of_range when `out` is too small. */
+  /** @returns bytes written. @throws std::invalid_argument for a wrong frame length,
+   * std::out_of_range when `out` is too small. */
   size_t encode(std::span<const int16_t> pcm, std::span<uint8_t> out);
   void set_bitrate(int bitrate);
   /** Expected loss in percent: how much redundancy FEC spends. */
@@ -49,11 +50,14 @@ class OpusDecoding {
   OpusDecoding(const OpusDecoding&) = delete;
   OpusDecoding& operator=(const OpusDecoding&) = delete;
 
-  /** @returns samples per channel. @throws std::out_of_range when `out` is too small, std::runtime_error for a corrupt packet. */
+  /** @returns samples per channel. @throws std::out_of_range when `out` is too small,
+   * std::runtime_error for a corrupt packet. */
   size_t decode(std::span<const uint8_t> packet, std::span<int16_t> out);
-  /** Conceals a lost frame of out.size() / channels samples. @throws std::invalid_argument when Opus has no such frame. */
+  /** Conceals a lost frame of out.size() / channels samples. @throws std::invalid_argument when
+   * Opus has no such frame. */
   size_t conceal(std::span<int16_t> out);
-  /** Recovers the lost frame before `packet` from its in-band redundancy, concealing when it carries none. As `conceal`. */
+  /** Recovers the lost frame before `packet` from its in-band redundancy, concealing when it
+   * carries none. As `conceal`. */
   size_t recover(std::span<const uint8_t> packet, std::span<int16_t> out);
   size_t external_bytes() const;
 

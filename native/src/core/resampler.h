@@ -11,9 +11,10 @@ namespace mouthpiece {
 enum class ResamplerQuality { low, medium, high };
 
 /**
- * Polyphase FIR with a Kaiser-windowed sinc (Smith, "Digital Audio Resampling", and Kaiser's design formulas). Output sample k
- * is the input's value at exactly k * input_rate / output_rate: there is no phase shift, only a wait for the filter's
- * second half (latency). libsoxr's filters work on DFT blocks and hold back 40 to 170 ms, which is why this exists.
+ * Polyphase FIR with a Kaiser-windowed sinc (Smith, "Digital Audio Resampling", and Kaiser's design
+ * formulas). Output sample k is the input's value at exactly k * input_rate / output_rate: there is
+ * no phase shift, only a wait for the filter's second half (latency). libsoxr's filters work on DFT
+ * blocks and hold back 40 to 170 ms, which is why this exists.
  */
 class Resampler {
  public:
@@ -25,10 +26,12 @@ class Resampler {
   /**
    * Takes all of `input` (interleaved) and writes what is ready.
    * @returns samples per channel written
-   * @throws std::invalid_argument for a half sample frame, std::out_of_range when `out` holds less than max_output()
+   * @throws std::invalid_argument for a half sample frame, std::out_of_range when `out` holds less
+   * than max_output()
    */
   size_t process(std::span<const int16_t> input, std::span<int16_t> out);
-  /** The most that `process` writes for so many input samples per channel: ceil(samples * output_rate / input_rate). */
+  /** The most that `process` writes for so many input samples per channel: ceil(samples *
+   * output_rate / input_rate). */
   size_t max_output(size_t samples) const;
   /** Forgets the signal so far. */
   void reset();
@@ -42,12 +45,13 @@ class Resampler {
   void filter(std::span<int16_t> out, size_t count);
 
   int input_rate_, output_rate_, channels_;
-  int64_t up_, down_;          // output_rate : input_rate in lowest terms
-  size_t taps_ = 0;            // per phase; a multiple of 8
-  size_t phases_ = 0;          // up_, or fewer with interpolation between two when up_ is large
+  int64_t up_, down_;        // output_rate : input_rate in lowest terms
+  size_t taps_ = 0;          // per phase; a multiple of 8
+  size_t phases_ = 0;        // up_, or fewer with interpolation between two when up_ is large
   std::vector<float> bank_;  // (phases_ + 1) x taps_
-  size_t history_ = 0;         // samples per channel kept in buffer_
-  int64_t position_ = 0;       // of the next output sample, in 1/up_ input samples from the buffer's begin
+  size_t history_ = 0;       // samples per channel kept in buffer_
+  int64_t position_ =
+      0;  // of the next output sample, in 1/up_ input samples from the buffer's begin
   size_t capacity_ = 0;
   std::vector<std::vector<float>> buffer_;  // per channel
 };

@@ -22,12 +22,16 @@ const size_t SET_BYTES = CPU_ALLOC_SIZE(MAX_CPUS);
 
 CpuSet empty_set() {
   CpuSet set(CPU_ALLOC(MAX_CPUS));
-  if (!set) throw std::bad_alloc();
+  if (!set) {
+    throw std::bad_alloc();
+  }
   CPU_ZERO_S(SET_BYTES, set.get());
   return set;
 }
 
-[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+[[noreturn]] void fail(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
 
 }  // namespace
 
@@ -38,16 +42,22 @@ void pin_thread(std::span<const int32_t> cpus) {
     CPU_SET_S(size_t(cpu), SET_BYTES, set.get());
     names += (names.empty() ? "" : ", ") + std::to_string(cpu);
   }
-  if (sched_setaffinity(0, SET_BYTES, set.get()) != 0) fail("Cannot pin the thread to CPU " + names);
+  if (sched_setaffinity(0, SET_BYTES, set.get()) != 0) {
+    fail("Cannot pin the thread to CPU " + names);
+  }
 }
 
 std::vector<int> allowed_cpus() {
   const CpuSet set = empty_set();
   // Of the process, not of the caller: a pinned worker must see the same as the main thread.
-  if (sched_getaffinity(getpid(), SET_BYTES, set.get()) != 0) fail("Cannot read the CPU affinity");
+  if (sched_getaffinity(getpid(), SET_BYTES, set.get()) != 0) {
+    fail("Cannot read the CPU affinity");
+  }
   std::vector<int> cpus;
   for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
-    if (CPU_ISSET_S(size_t(cpu), SET_BYTES, set.get())) cpus.push_back(cpu);
+    if (CPU_ISSET_S(size_t(cpu), SET_BYTES, set.get())) {
+      cpus.push_back(cpu);
+    }
   }
   return cpus;
 }
@@ -55,12 +65,18 @@ std::vector<int> allowed_cpus() {
 void make_thread_realtime() {
   sched_param param{};
   param.sched_priority = sched_get_priority_min(SCHED_RR);
-  if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param) != 0) fail("Cannot make the thread a real-time one");
+  if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param) != 0) {
+    fail("Cannot make the thread a real-time one");
+  }
 }
 
-void set_thread_name(const std::string& name) { pthread_setname_np(pthread_self(), name.substr(0, 15).c_str()); }
+void set_thread_name(const std::string& name) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+}
 
-int thread_id() { return int(syscall(SYS_gettid)); }
+int thread_id() {
+  return int(syscall(SYS_gettid));
+}
 
 double thread_cpu_ms() {
   timespec now;

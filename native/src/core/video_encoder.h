@@ -15,10 +15,15 @@ struct VideoSettings {
   int speed = -12;   // libvpx cpu-used; VP8 only
 };
 
-/** A picture's macroblocks: 16x16 luma pixels each, the last column and row maybe partly outside. */
-inline size_t macroblocks(int width, int height) { return size_t((width + 15) / 16) * size_t((height + 15) / 16); }
+/** A picture's macroblocks: 16x16 luma pixels each, the last column and row maybe partly outside.
+ */
+inline size_t macroblocks(int width, int height) {
+  return size_t((width + 15) / 16) * size_t((height + 15) / 16);
+}
 /** Bytes of a tight I420 picture: Y, then U and V at half the width and height. */
-inline size_t i420_bytes(int width, int height) { return size_t(width) * size_t(height) * 3 / 2; }
+inline size_t i420_bytes(int width, int height) {
+  return size_t(width) * size_t(height) * 3 / 2;
+}
 
 struct EncodedFrame {
   size_t bytes = 0;  // 0: rate control dropped the frame
@@ -32,10 +37,13 @@ class VideoEncoder {
   /**
    * Encodes one picture into `out`.
    * @param picture i420_bytes(width, height) bytes
-   * @param dirty empty, or one byte per macroblock: 0 says that it has not changed since the picture before
-   * @throws std::out_of_range when `out` is too small (the next frame will be a key frame), std::runtime_error from the codec
+   * @param dirty empty, or one byte per macroblock: 0 says that it has not changed since the
+   * picture before
+   * @throws std::out_of_range when `out` is too small (the next frame will be a key frame),
+   * std::runtime_error from the codec
    */
-  virtual EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key, std::span<const uint8_t> dirty) = 0;
+  virtual EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out,
+                              bool force_key, std::span<const uint8_t> dirty) = 0;
   /** Takes effect with the next picture. */
   virtual void set_bitrate(int kbps) = 0;
   /** About how much memory the codec holds. */

@@ -17,67 +17,92 @@ namespace mouthpiece {
 
 namespace {
 
-/** After a key frame everything stays active for two seconds: what the map leaves out is hardly refined, so refine it first (native/README.md). */
+/** After a key frame everything stays active for two seconds: what the map leaves out is hardly
+ * refined, so refine it first (native/README.md). */
 constexpr int REFINE_FRAMES = 60;
 /**
- * Finest quantiser (of 63) up to 800 kbit/s. A picture that hardly moves would otherwise be refined for as long as there are bits, far beyond what is seen;
- * with this the face has 43 dB. Who allows a higher rate wants more.
+ * Finest quantiser (of 63) up to 800 kbit/s. A picture that hardly moves would otherwise be refined
+ * for as long as there are bits, far beyond what is seen; with this the face has 43 dB. Who allows
+ * a higher rate wants more.
  */
 constexpr unsigned FINEST = 12, FINEST_ABOVE_800 = 4;
 /** A block whose prediction differs by less in all (squared, of 256 pixels: 45 dB) is not coded. */
 constexpr int STATIC_THRESHOLD = 500;
-/** A picture that stays this many frames while it was coded more coarsely than this is coded again until it is not. */
+/** A picture that stays this many frames while it was coded more coarsely than this is coded again
+ * until it is not. */
 constexpr int STILL_FRAMES = 8, SETTLED = 20;
-/** Blocks taken in turn into every later frame's map, dirty or not: each gets another look every two seconds or so. */
+/** Blocks taken in turn into every later frame's map, dirty or not: each gets another look every
+ * two seconds or so. */
 constexpr size_t REFRESH_BLOCKS = 16;
 
 /** The second of two grey pictures, every block inactive and nothing updated. */
 std::vector<uint8_t> make_repetition(vpx_codec_enc_cfg_t config) {
-  config.rc_min_quantizer = config.rc_max_quantizer = 0;   // at the finest quantiser there is no loop filter, which would blur what is repeated
+  config.rc_min_quantizer = config.rc_max_quantizer =
+      0;  // at the finest quantiser there is no loop filter, which would blur what is repeated
   vpx_codec_ctx_t codec;
-  if (vpx_codec_enc_init(&codec, vpx_codec_vp8_cx(), &config, 0) != VPX_CODEC_OK) throw std::runtime_error("libvpx cannot repeat a picture");
-  std::vector<uint8_t> grey(i420_bytes(int(config.g_w), int(config.g_h)), 128), still(macroblocks(int(config.g_w), int(config.g_h)), 0), frame;
+  if (vpx_codec_enc_init(&codec, vpx_codec_vp8_cx(), &config, 0) != VPX_CODEC_OK) {
+    throw std::runtime_error("libvpx cannot repeat a picture");
+  }
+  std::vector<uint8_t> grey(i420_bytes(int(config.g_w), int(config.g_h)), 128),
+      still(macroblocks(int(config.g_w), int(config.g_h)), 0), frame;
   vpx_image_t image;
   vpx_img_wrap(&image, VPX_IMG_FMT_I420, config.g_w, config.g_h, 1, grey.data());
   vpx_active_map_t active{still.data(), (config.g_h + 15) / 16, (config.g_w + 15) / 16};
-  constexpr vpx_enc_frame_flags_t ONLY_SHOWN = VP8_EFLAG_NO_UPD_LAST | VP8_EFLAG_NO_UPD_GF | VP8_EFLAG_NO_UPD_ARF | VP8_EFLAG_NO_UPD_ENTROPY | VP8_EFLAG_NO_REF_GF | VP8_EFLAG_NO_REF_ARF;
+  constexpr vpx_enc_frame_flags_t ONLY_SHOWN = VP8_EFLAG_NO_UPD_LAST | VP8_EFLAG_NO_UPD_GF |
+                                               VP8_EFLAG_NO_UPD_ARF | VP8_EFLAG_NO_UPD_ENTROPY |
+                                               VP8_EFLAG_NO_REF_GF | VP8_EFLAG_NO_REF_ARF;
   vpx_codec_control(&codec, VP8E_SET_CPUUSED, -12);
-  for (const auto& [time, flags] : {std::pair<int, vpx_enc_frame_flags_t>{0, VPX_EFLAG_FORCE_KF}, {1, ONLY_SHOWN}}) {
-    if (time == 1) vpx_codec_control(&codec, VP8E_SET_ACTIVEMAP, &active);
+  for (const auto& [time, flags] :
+       {std::pair<int, vpx_enc_frame_flags_t>{0, VPX_EFLAG_FORCE_KF}, {1, ONLY_SHOWN}}) {
+    if (time == 1) {
+      vpx_codec_control(&codec, VP8E_SET_ACTIVEMAP, &active);
+    }
     frame.clear();
-    if (vpx_codec_encode(&codec, &image, time, 1, flags, VPX_DL_REALTIME) != VPX_CODEC_OK) break;
+    if (vpx_codec_encode(&codec, &image, time, 1, flags, VPX_DL_REALTIME) != VPX_CODEC_OK) {
+      break;
+    }
     vpx_codec_iter_t position = nullptr;
     while (const vpx_codec_cx_pkt_t* packet = vpx_codec_get_cx_data(&codec, &position)) {
-      if (packet->kind != VPX_CODEC_CX_FRAME_PKT) continue;
+      if (packet->kind != VPX_CODEC_CX_FRAME_PKT) {
+        continue;
+      }
       const auto* bytes = static_cast<const uint8_t*>(packet->data.frame.buf);
       frame.assign(bytes, bytes + packet->data.frame.sz);
     }
   }
   vpx_codec_destroy(&codec);
-  if (frame.empty()) throw std::runtime_error("libvpx cannot repeat a picture");
+  if (frame.empty()) {
+    throw std::runtime_error("libvpx cannot repeat a picture");
+  }
   return frame;
 }
 
-/** A frame that shows again what the one before showed, changes nothing in the decoder, and depends on the picture's size alone: made once for each. */
+/** A frame that shows again what the one before showed, changes nothing in the decoder, and depends
+ * on the picture's size alone: made once for each. */
 const std::vector<uint8_t>& repetition_of(const vpx_codec_enc_cfg_t& config) {
   static std::mutex mutex;
-  static std::map<std::pair<unsigned, unsigned>, std::vector<uint8_t>> made;   // never removed from: references stay good
+  static std::map<std::pair<unsigned, unsigned>, std::vector<uint8_t>>
+      made;  // never removed from: references stay good
   const std::lock_guard lock(mutex);
   auto& frame = made[{config.g_w, config.g_h}];
-  if (frame.empty()) frame = make_repetition(config);
+  if (frame.empty()) {
+    frame = make_repetition(config);
+  }
   return frame;
 }
 
 class Vp8Encoder final : public VideoEncoder {
  public:
-  explicit Vp8Encoder(const VideoSettings& settings) : VideoEncoder(settings), map_(macroblocks(settings.width, settings.height), 1) {
+  explicit Vp8Encoder(const VideoSettings& settings)
+      : VideoEncoder(settings), map_(macroblocks(settings.width, settings.height), 1) {
     check(vpx_codec_enc_config_default(vpx_codec_vp8_cx(), &config_, 0), "set up");
     config_.g_w = unsigned(settings.width);
     config_.g_h = unsigned(settings.height);
     config_.g_timebase = {1, settings.fps};
     config_.g_threads = 1;
     config_.g_lag_in_frames = 0;
-    config_.g_error_resilient = 0;  // as in WebRTC: receivers wait for what was lost or ask for a key frame; worth 0.2 to 0.4 dB
+    config_.g_error_resilient = 0;  // as in WebRTC: receivers wait for what was lost or ask for a
+                                    // key frame; worth 0.2 to 0.4 dB
     config_.kf_mode = VPX_KF_DISABLED;  // key frames on demand only
     config_.rc_end_usage = VPX_CBR;
     config_.rc_target_bitrate = unsigned(settings.bitrate_kbps);
@@ -96,7 +121,8 @@ class Vp8Encoder final : public VideoEncoder {
       control(VP8E_SET_CPUUSED, settings.speed);
       control(VP8E_SET_STATIC_THRESHOLD, STATIC_THRESHOLD);
       control(VP8E_SET_NOISE_SENSITIVITY, 0);
-      // A key frame may take half of the rate controller's buffer, as in WebRTC: 0.5 * 600 ms * fps / 10 percent of a frame.
+      // A key frame may take half of the rate controller's buffer, as in WebRTC: 0.5 * 600 ms * fps
+      // / 10 percent of a frame.
       control(VP8E_SET_MAX_INTRA_BITRATE_PCT, std::max(300, 30 * settings.fps));
       repetition_ = repetition_of(config_);
     } catch (...) {
@@ -107,22 +133,33 @@ class Vp8Encoder final : public VideoEncoder {
 
   ~Vp8Encoder() override { vpx_codec_destroy(&codec_); }
 
-  EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key, std::span<const uint8_t> dirty) override {
+  EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key,
+                      std::span<const uint8_t> dirty) override {
     vpx_image_t image;
-    vpx_img_wrap(&image, VPX_IMG_FMT_I420, config_.g_w, config_.g_h, 1, const_cast<uint8_t*>(picture.data()));  // read only
+    vpx_img_wrap(&image, VPX_IMG_FMT_I420, config_.g_w, config_.g_h, 1,
+                 const_cast<uint8_t*>(picture.data()));  // read only
     force_key = force_key || needs_key_;
-    if (!force_key && is_repetition(dirty)) return repeat(out);
-    if (!force_key) choose_active_blocks(dirty);
-    check(vpx_codec_encode(&codec_, &image, time_++, 1, force_key ? VPX_EFLAG_FORCE_KF : 0, VPX_DL_REALTIME), "encode");
+    if (!force_key && is_repetition(dirty)) {
+      return repeat(out);
+    }
+    if (!force_key) {
+      choose_active_blocks(dirty);
+    }
+    check(vpx_codec_encode(&codec_, &image, time_++, 1, force_key ? VPX_EFLAG_FORCE_KF : 0,
+                           VPX_DL_REALTIME),
+          "encode");
 
     EncodedFrame frame;
     vpx_codec_iter_t position = nullptr;
     while (const vpx_codec_cx_pkt_t* packet = vpx_codec_get_cx_data(&codec_, &position)) {
-      if (packet->kind != VPX_CODEC_CX_FRAME_PKT) continue;
+      if (packet->kind != VPX_CODEC_CX_FRAME_PKT) {
+        continue;
+      }
       const auto& data = packet->data.frame;
       if (data.sz > out.size()) {
         needs_key_ = true;  // the encoder now refers to a frame that nobody will get
-        throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " + std::to_string(data.sz));
+        throw std::out_of_range("out has " + std::to_string(out.size()) +
+                                " bytes, the frame needs " + std::to_string(data.sz));
       }
       std::memcpy(out.data(), data.buf, data.sz);
       frame = {data.sz, (data.flags & VPX_FRAME_IS_KEY) != 0};
@@ -137,48 +174,67 @@ class Vp8Encoder final : public VideoEncoder {
   }
 
   void set_bitrate(int kbps) override {
-    if (unsigned(kbps) == config_.rc_target_bitrate) return;
+    if (unsigned(kbps) == config_.rc_target_bitrate) {
+      return;
+    }
     config_.rc_target_bitrate = unsigned(kbps);
     config_.rc_min_quantizer = finest(kbps);
     check(vpx_codec_enc_config_set(&codec_, &config_), "change the bitrate");
   }
 
   // 9.9 MB measured at 512x512.
-  size_t external_bytes() const override { return size_t(settings_.width) * size_t(settings_.height) * 38; }
+  size_t external_bytes() const override {
+    return size_t(settings_.width) * size_t(settings_.height) * 38;
+  }
 
  private:
   static unsigned finest(int kbps) { return kbps > 800 ? FINEST_ABOVE_800 : FINEST; }
 
   /** Nothing has changed, and what was coded last is good enough to stay. */
   bool is_repetition(std::span<const uint8_t> dirty) {
-    const bool still = !dirty.empty() && frames_since_key_ >= REFINE_FRAMES && std::find_if(dirty.begin(), dirty.end(), [](uint8_t block) { return block != 0; }) == dirty.end();
+    const bool still = !dirty.empty() && frames_since_key_ >= REFINE_FRAMES &&
+                       std::find_if(dirty.begin(), dirty.end(),
+                                    [](uint8_t block) { return block != 0; }) == dirty.end();
     still_frames_ = still ? still_frames_ + 1 : 0;
-    if (!still || still_frames_ < STILL_FRAMES) return still;
+    if (!still || still_frames_ < STILL_FRAMES) {
+      return still;
+    }
     int quantizer = 0;
     check(vpx_codec_control(&codec_, VP8E_GET_LAST_QUANTIZER_64, &quantizer), "tell its quantiser");
     return quantizer <= SETTLED;
   }
 
-  /** The picture before once more: a frame that refers to nothing else and that nothing refers to, so that libvpx need not know of it. */
+  /** The picture before once more: a frame that refers to nothing else and that nothing refers to,
+   * so that libvpx need not know of it. */
   EncodedFrame repeat(std::span<uint8_t> out) {
     if (repetition_.size() > out.size()) {
       needs_key_ = true;
-      throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " + std::to_string(repetition_.size()));
+      throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " +
+                              std::to_string(repetition_.size()));
     }
     std::memcpy(out.data(), repetition_.data(), repetition_.size());
-    // Rate control gives the time of longer rests to the frame after them. Of single frames it would make a fifth too many bits (measured).
-    if (still_frames_ > 2) time_++;
+    // Rate control gives the time of longer rests to the frame after them. Of single frames it
+    // would make a fifth too many bits (measured).
+    if (still_frames_ > 2) {
+      time_++;
+    }
     return {repetition_.size(), false};
   }
 
-  /** Tells libvpx which blocks to code: all while refining, else the dirty ones and a few in turn. */
+  /** Tells libvpx which blocks to code: all while refining, else the dirty ones and a few in turn.
+   */
   void choose_active_blocks(std::span<const uint8_t> dirty) {
-    const bool all = dirty.empty() || frames_since_key_ < REFINE_FRAMES || still_frames_ >= STILL_FRAMES;
-    if (all && map_is_full_) return;
+    const bool all =
+        dirty.empty() || frames_since_key_ < REFINE_FRAMES || still_frames_ >= STILL_FRAMES;
+    if (all && map_is_full_) {
+      return;
+    }
     if (all) {
       std::fill(map_.begin(), map_.end(), uint8_t(1));
     } else {
-      for (size_t i = 0; i < map_.size(); i++) map_[i] = dirty[i] != 0;
+      for (size_t i = 0; i < map_.size(); i++) {
+        map_[i] = dirty[i] != 0;
+      }
       const size_t turns = std::min(REFRESH_BLOCKS, map_.size());
       for (size_t i = 0; i < turns; i++) {
         map_[next_refresh_] = 1;
@@ -186,17 +242,24 @@ class Vp8Encoder final : public VideoEncoder {
       }
     }
     map_is_full_ = all;
-    vpx_active_map_t active{map_.data(), unsigned((settings_.height + 15) / 16), unsigned((settings_.width + 15) / 16)};
+    vpx_active_map_t active{map_.data(), unsigned((settings_.height + 15) / 16),
+                            unsigned((settings_.width + 15) / 16)};
     check(vpx_codec_control(&codec_, VP8E_SET_ACTIVEMAP, &active), "set the active map");
   }
 
   template <class Value>
-  void control(int id, Value value) { check(vpx_codec_control_(&codec_, id, value), "set up"); }
+  void control(int id, Value value) {
+    check(vpx_codec_control_(&codec_, id, value), "set up");
+  }
 
   void check(vpx_codec_err_t error, const char* what) {
-    if (error == VPX_CODEC_OK) return;
+    if (error == VPX_CODEC_OK) {
+      return;
+    }
     const char* detail = vpx_codec_error_detail(&codec_);
-    throw std::runtime_error(std::string("libvpx cannot ") + what + ": " + vpx_codec_err_to_string(error) + (detail ? std::string(", ") + detail : ""));
+    throw std::runtime_error(std::string("libvpx cannot ") + what + ": " +
+                             vpx_codec_err_to_string(error) +
+                             (detail ? std::string(", ") + detail : ""));
   }
 
   vpx_codec_enc_cfg_t config_{};
@@ -212,6 +275,8 @@ class Vp8Encoder final : public VideoEncoder {
 
 }  // namespace
 
-std::unique_ptr<VideoEncoder> make_vp8_encoder(const VideoSettings& settings) { return std::make_unique<Vp8Encoder>(settings); }
+std::unique_ptr<VideoEncoder> make_vp8_encoder(const VideoSettings& settings) {
+  return std::make_unique<Vp8Encoder>(settings);
+}
 
 }  // namespace mouthpiece
