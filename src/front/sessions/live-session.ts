@@ -1,5 +1,5 @@
 // One live session in the front: its state machine, from the socket's opening to the end that is told once. Its I/O is handed in.
-import { after, every } from '../../base/guard.ts';
+import { after, every, soon } from '../../base/guard.ts';
 import { type ErrorCode, fromWireError, toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
@@ -87,7 +87,11 @@ export class LiveSession implements SessionSink {
     this.id = options.id;
     this.openedMs = options.openedMs;
     this.inlet = options.inlet;
-    this.offerTimer = after(Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)), 'the wait for an offer', () => { this.end('offer_timeout'); });
+    const offerWaitMs = Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs));
+    // After a stall of this thread the timer runs before what came in meanwhile is read, the offer too.
+    this.offerTimer = after(offerWaitMs, 'the wait for an offer', () => {
+      soon('the wait for an offer', () => { if (this.phase === 'waiting') this.end('offer_timeout'); });
+    });
     options.worker.sinks.set(this.id, this);
     options.worker.extraPromised += this.extraCost;
     options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, lane: this.inlet.memory } });
