@@ -12,7 +12,8 @@ import { copyOf } from './copy.ts';
 import { parseMultipart } from './multipart.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { ClientLimits, Refusal } from './client-limits.ts';
-import { RequestBody, tooLarge, type BodyPace, type Chunk } from './body-reader.ts';
+import type { Chunk } from './body-blocks.ts';
+import { RequestBody, tooLarge, type BodyPace } from './body-reader.ts';
 import { DEPRECATED_SINCE, dropBody, empty, errorReply, json, writeReply, type Reply, type WireState } from './reply.ts';
 import type { ApiRequest, Caller, HttpMethod, Route } from './route.ts';
 import type { Found, Router } from './router.ts';
@@ -116,10 +117,11 @@ function open(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Ex
     baseHeaders: baseHeaders(id, found),
   };
   const spec = found.kind === 'route' ? found.match.route.body : undefined;
-  if (!spec) return { ...exchange, body: undefined, refusal: undefined };
+  // Of a client over its limits nothing is read: uWebSockets.js drops what comes without a callback.
+  if (!spec || exchange.overLimit) return { ...exchange, body: undefined, refusal: undefined };
   const refusal = refusalOfBody(spec, headers);
   const { bodyBudget: budget, bodyPace: pace } = context;
-  const unwanted = refusal !== undefined || exchange.overLimit !== undefined;
+  const unwanted = refusal !== undefined;
   const onRefused = (reason: Refusal): void => { context.limits.refuse(reason); };
   const { limitBytes } = spec;
   const body = new RequestBody(res, state, { limitBytes, budget, pace, unwanted, onRefused });
@@ -304,6 +306,6 @@ async function send(exchange: Exchange, reply: Reply): Promise<number> {
   return await writeReply(res, reply, {
     state, head: exchange.method === 'HEAD', headers: baseHeaders, header: (name) => headers.get(name) ?? '',
     // Else uWebSockets.js would wait for the rest of the body, and after it for ever.
-    closeConnection: body !== undefined && !body.isComplete,
+    closeConnection: exchange.overLimit !== undefined || (body !== undefined && !body.isComplete),
   });
 }

@@ -1,5 +1,6 @@
 // Bodies: nothing is kept of one whose sender is not known, none takes all memory, and none may trickle.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import net from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { z } from 'zod';
@@ -26,6 +27,8 @@ async function authenticate(
   return { ownerId: key, keyId: key, keyName: key };
 }
 
+const hashOf = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
 before(async () => {
   const body = {
     kind: 'json',
@@ -40,6 +43,18 @@ before(async () => {
         path: '/put',
         body,
         handler: (asked) => json({ length: asked.body.text.length }),
+      }),
+      route({
+        ...base,
+        path: '/pieces',
+        body: {
+          kind: 'json',
+          schema: z.object({ pieces: z.int(), hash: z.string() }),
+          limitBytes: MIB,
+          parse: (chunks) =>
+            Promise.resolve({ pieces: chunks.length, hash: hashOf(Buffer.concat(chunks)) }),
+        },
+        handler: (asked) => json(asked.body),
       }),
     ],
     [],
@@ -191,6 +206,36 @@ test('a body that trickles is refused after one window, an endless one at the de
     assert.ok(tookMs > low && tookMs < high + 2500, `after ${tookMs} ms`);
     assert.equal(budget.held, 0);
   }
+});
+
+const chunkedHead = (path: string): string =>
+  headOf('right', 'transfer-encoding: chunked').replace('/put', path);
+
+test('small chunks are kept together, and too many of them are refused', async () => {
+  const sendPieces = async (
+    pieces: readonly string[],
+  ): Promise<{ pieces: number; hash: string }> => {
+    const chunks = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`);
+    const answer = await raw(
+      server.port,
+      `${chunkedHead('/pieces')}${chunks.join('')}0\r\n\r\n`,
+      /\}$/,
+    );
+    return JSON.parse(answer.slice(answer.indexOf('{'))) as { pieces: number; hash: string };
+  };
+  const letters = Array.from({ length: 3000 }, (_, index) =>
+    String.fromCharCode(65 + (index % 50)),
+  );
+  assert.deepEqual(await sendPieces(letters), { pieces: 1, hash: hashOf(letters.join('')) });
+  const mixed = [5, 20_000, 7, 9000, 15_000, 1, 8191, 8192, 1].map((length, index) =>
+    `${index}`.repeat(length),
+  );
+  const { pieces, hash } = await sendPieces(mixed);
+  assert.equal(hash, hashOf(mixed.join('')));
+  assert.ok(pieces < mixed.length, `${pieces} pieces`);
+  const many = await raw(server.port, chunkedHead('/put') + '1\r\n \r\n'.repeat(20_000), /\}$/);
+  assert.match(many, /^HTTP\/1\.1 413 [\s\S]*too many small chunks/);
+  assert.equal(budget.held, 0);
 });
 
 test('a chunked body without a length has the same limits', async () => {
