@@ -11,7 +11,7 @@ import type { Peer } from '../../src/worker/peer/peer.ts';
 import { acceptAnswer, CHROMIUM, offerOf, openBrowser, openPage, statsOf, type OfferWish, type PageStats } from '../peers/browser.ts';
 import { Broadcast } from '../peers/broadcast.ts';
 import { makeMedia, type TestMedia } from '../peers/media.ts';
-import { until, type Recorder } from '../peers/werift-peer.ts';
+import { Nat, until, type Recorder } from '../peers/werift-peer.ts';
 
 const skip = CHROMIUM === undefined ? 'Chromium is not installed' : false;
 let browser: Browser;
@@ -31,7 +31,7 @@ class Session {
   get told(): Recorder { return this.broadcast.told; }
   get peer(): Peer { return this.broadcast.peer; }
 
-  static async open(t: TestContext, wish: OfferWish, endpoint?: Endpoint): Promise<Session> {
+  static async open(t: TestContext, wish: OfferWish, endpoint?: Endpoint, nat?: Nat): Promise<Session> {
     const own = endpoint ?? await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
     const session = new Session(await openPage(browser), new Broadcast(own, media.get(wish.codec === 'video/h264' ? 'h264' : 'vp8')!));
     t.after(async () => {
@@ -39,7 +39,9 @@ class Session {
       await session.page.close();
       await own.close();
     });
-    await acceptAnswer(session.page, await session.peer.answer(parseOffer(await offerOf(session.page, wish))));
+    const answer = await session.peer.answer(parseOffer(await offerOf(session.page, wish)));
+    const port = nat?.port ?? own.port;
+    await acceptAnswer(session.page, answer.replaceAll(` ${own.port} `, ` ${port} `));
     await session.told.connected.promise;
     return session;
   }
@@ -105,6 +107,19 @@ test('losses of 5 % are repaired without a freeze, with RTX and without', { skip
     assert.ok(session.peer.stats.packetsRetransmitted >= dropped / 2);
     if (!withoutRtx) assert.ok(to.video!.retransmittedPacketsReceived! > 0);
   }
+});
+
+test('a browser whose address changes goes on receiving within seconds', { skip }, async (t) => {
+  const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
+  const nat = await Nat.before(t, endpoint);
+  const session = await Session.open(t, { codec: 'video/vp8' }, endpoint, nat);
+  const before = await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= 15, 15_000);
+  await nat.rebind();
+  const startMs = monotonicMs();
+  const decoded = before.video!.framesDecoded + 60;
+  await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= decoded, 12_000);
+  t.diagnostic(`60 frames later after ${(monotonicMs() - startMs).toFixed(0)} ms`);
+  assert.equal(session.told.isClosed, false);
 });
 
 test('a browser\'s microphone arrives as Opus packets, and its going away is noticed at once', { skip }, async (t) => {
