@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { wallSeconds } from '../../base/time.ts';
-import { empty, json } from '../http/reply.ts';
+import { empty, json, stream } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { AgentMeta, Agents } from '../store/agents.ts';
@@ -106,7 +106,8 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
     route({
       ...family, method: 'GET', path: '/auto/agents', summary: 'All your agents, the earliest first',
       responses: { 200: { description: 'All of them.', schema: z.array(agentSchema) } },
-      handler: async ({ caller }) => json((await agents.list(caller.ownerId)).map(({ version: _version, ...agent }) => ({ ...agent, service_version: serviceVersion }))),
+      timeoutMs: 60_000,
+      handler: ({ caller }) => stream('application/json; charset=utf-8', listed(agents.pages(caller.ownerId), serviceVersion)),
     }),
     route({
       ...family, method: 'GET', path: '/auto/agent/{id}', summary: 'One agent', params: idParams,
@@ -175,4 +176,15 @@ function versionOf(ifMatch: string | undefined): number | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
   const match = /^(?:W\/)?"v(\d{1,15})"$/.exec(ifMatch.trim());
   return match ? Number(match[1]) : -1;
+}
+
+async function* listed(pages: AsyncIterable<(AgentFields & AgentMeta)[]>, serviceVersion: number): AsyncGenerator<string> {
+  let before = '[';
+  for await (const page of pages) {
+    for (const { version: _version, ...agent } of page) {
+      yield before + JSON.stringify({ ...agent, service_version: serviceVersion });
+      before = ',';
+    }
+  }
+  yield before === '[' ? '[]' : ']';
 }

@@ -18,6 +18,8 @@ export interface AgentMeta {
 }
 
 const MAX_AGENTS = 1000;
+/** Agents that are read at a time: 13 ms for the largest, 192 KiB each. */
+const PAGE_AGENTS = 8;
 /** Changes that lost a race are made again on the new state this often. */
 const MAX_RACES = 20;
 
@@ -39,10 +41,23 @@ export class Agents<Fields extends object> {
     return text === null ? undefined : JSON.parse(text) as Fields & AgentMeta;
   }
 
-  /** The earliest first. */
-  async list(ownerId: string): Promise<(Fields & AgentMeta)[]> {
-    const texts = await this.#store.use((client) => client.hvals(keys.agents(ownerId)));
-    return texts.map((text) => JSON.parse(text) as Fields & AgentMeta).sort((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
+  /**
+   * All of an owner's, the earliest first, in pages. Their times are read first, then the agents again in order: together they may
+   * have 200 MB, which would hold the thread for 1.6 s. One that is deleted meanwhile is left out.
+   */
+  async *pages(ownerId: string): AsyncGenerator<(Fields & AgentMeta)[]> {
+    const order: { readonly id: string; readonly created_at: string }[] = [];
+    const ids = await this.#store.use((client) => client.hkeys(keys.agents(ownerId)));
+    for (const page of pagesOf(ids)) {
+      for (const { id, created_at } of await this.#read(ownerId, page)) order.push({ id, created_at });
+    }
+    order.sort((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
+    for (const page of pagesOf(order.map(({ id }) => id))) yield await this.#read(ownerId, page);
+  }
+
+  async #read(ownerId: string, ids: readonly string[]): Promise<(Fields & AgentMeta)[]> {
+    const texts = await this.#store.use((client) => client.hmget(keys.agents(ownerId), ...ids));
+    return texts.filter((text) => text !== null).map((text) => JSON.parse(text) as Fields & AgentMeta);
   }
 
   /**
@@ -71,3 +86,7 @@ export class Agents<Fields extends object> {
 
 /** Now, or a millisecond after `previous` where clocks of several servers differ: updated_at never goes back. */
 const laterThan = (previous: string): string => new Date(Math.max(wallMs(), Date.parse(previous) + 1)).toISOString();
+
+function* pagesOf(ids: readonly string[]): Generator<readonly string[]> {
+  for (let at = 0; at < ids.length; at += PAGE_AGENTS) yield ids.slice(at, at + PAGE_AGENTS);
+}

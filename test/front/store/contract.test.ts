@@ -246,6 +246,18 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       assert.deepEqual(await faces.list(owner), []);
     });
 
+    test('agents are listed in pages, the earliest first', async () => {
+      const agents = new Agents<Record<string, unknown>>(store);
+      const owner = `lister-${Math.random()}`;
+      const made: string[] = [];
+      for (let index = 0; index < 20; index += 1) made.push(String((await agents.create(owner, { name: String(index) }))['name']));
+      const pages: string[][] = [];
+      for await (const page of agents.pages(owner)) pages.push(page.map((agent) => String(agent['name'])));
+      assert.deepEqual(pages.map((page) => page.length), [8, 8, 4], 'all at once could be 200 MB');
+      assert.deepEqual(new Set(pages.flat()), new Set(made));
+      for await (const page of agents.pages('nobody')) assert.fail(JSON.stringify(page));
+    });
+
     test('agents: no update is lost, a stale one is refused', async () => {
       const agents = new Agents<Record<string, unknown>>(store);
       const owner = newUuid();
