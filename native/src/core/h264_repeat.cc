@@ -2,6 +2,7 @@
 #include "core/h264_repeat.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace mouthpiece {
 namespace {
@@ -78,10 +79,7 @@ class Writer {
     }
   }
   void ue(uint32_t value) {
-    int length = 0;
-    while ((value + 1) >> (length + 1) != 0) {
-      length++;
-    }
+    const int length = std::max(0, int(std::bit_width(value + 1)) - 1);
     bits(0, length);
     bits(value + 1, length + 1);
   }
@@ -146,6 +144,9 @@ size_t H264Repeater::pass(std::span<uint8_t> frame, size_t bytes, bool is_key) {
   last_ = read_header(unit);
   if (repeated_ == 0) {
     return bytes;
+  }
+  if (last_.order_at + size_t(order_bits_) > unit.size() * 8) {
+    return frame.size() + 1;  // cut within its header
   }
   last_.frame_num = (last_.frame_num + repeated_) & ((1u << frame_num_bits_) - 1);
   last_.order = (last_.order + 2 * repeated_) & ((1u << order_bits_) - 1);
