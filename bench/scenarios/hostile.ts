@@ -105,9 +105,10 @@ async function prepare(
 ): Promise<{ attackers: Attackers; watch: Watch }> {
   const { options } = context;
   const fleet = await startFleet(context, server, { processes: 1, codec: codecOf(options) });
-  await wakeJobs(server);
   const faceId = await firstFace(server);
   const apiKey = await attackersKey(dataDir);
+  // With their key: the faces of the honest one stay as they are.
+  await wakeJobs({ ...server, apiKey });
   const tokens = await createTokens(server, apiKey, faceId);
   const arena: Arena = {
     url: server.url,
