@@ -68,7 +68,7 @@ function test(node, env, wanted) {
       ['lint', check('node_modules/oxlint/bin/oxlint', '--type-aware', '--quiet')],
     ]),
     ...(wanted.length > 0 && !wanted.includes('fuzz') || fuzzSeconds === '0' ? [] : [
-      ['fuzzing', check('test/fuzz/main.ts', '--each', fuzzSeconds, '--seed', '1')],
+      ['fuzzing', check('test/fuzz/main.ts', '--each', fuzzSeconds, '--seed', '1', '--fresh')],
     ]),
     ['unit tests', tests(all.filter((file) => !isAlone(file)), Math.min(3, os.availableParallelism() + 1))],
     ['scenarios', tests(all.filter(isAlone), 1)],

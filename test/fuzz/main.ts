@@ -1,16 +1,17 @@
 // `npm run fuzz`: runs the fuzz targets, two at a time, and tells what they found (docs/fuzzing.md).
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readdirSync, rmdirSync, statSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { explain, readArguments } from '../../scripts/command-line.ts';
 import { CATALOGUE, corpusOf, regressionsOf, ROOT, type CatalogueEntry } from './catalogue.ts';
 
-const USAGE = `Usage: npm run fuzz -- [TARGET...] [--seconds N | --each N] [--seed N] [--keep]
+const USAGE = `Usage: npm run fuzz -- [TARGET...] [--seconds N | --each N] [--seed N] [--fresh | --keep]
   --seconds N   how long all of it takes together (3600)
   --each N      how long each target runs instead; those of small parsers half as long
   --seed N      the same mutations again, as far as time allows; another seed each time unless told
+  --fresh       begins with the kept inputs alone, and leaves nothing behind but what broke something
   --keep        afterwards, adds what reached something new to the kept inputs (test/fuzz/corpus)
 Targets: ${CATALOGUE.map(({ name }) => name).join(' ')}`;
 
@@ -41,6 +42,7 @@ const { values, positionals } = readArguments(USAGE, {
   each: { type: 'string' },
   seed: { type: 'string' },
   keep: { type: 'boolean', default: false },
+  fresh: { type: 'boolean', default: false },
 });
 const number = (text: string | undefined, unless: number): number => {
   const value = text === undefined ? unless : Number(text);
@@ -68,7 +70,10 @@ const secondsEach =
     : number(values.each, 0);
 
 /** New inputs gather here, and are where the next run begins. */
-const workOf = (name: string): string => path.join(ROOT, 'test/out/fuzz', name);
+const work = values.fresh
+  ? mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-fuzz-'))
+  : path.join(ROOT, 'test/out/fuzz');
+const workOf = (name: string): string => path.join(work, name);
 
 function commandOf({ name, kind }: CatalogueEntry): readonly [string, ...string[]] {
   return kind === 'native'
@@ -117,12 +122,12 @@ function summary(output: string): string {
 
 async function fuzz(entry: CatalogueEntry): Promise<boolean> {
   const { name } = entry;
-  const [work, kept, regressions] = [workOf(name), corpusOf(name), regressionsOf(name)];
-  for (const folder of [work, kept, regressions]) mkdirSync(folder, { recursive: true });
+  const [gathered, kept, regressions] = [workOf(name), corpusOf(name), regressionsOf(name)];
+  for (const folder of [gathered, kept, regressions]) mkdirSync(folder, { recursive: true });
   const before = new Set(readdirSync(regressions));
   const seconds = Math.max(1, Math.round(secondsEach * entry.share));
   const { isFine, output } = await launch(entry, [
-    work,
+    gathered,
     kept,
     regressions,
     `-artifact_prefix=${regressions}/`,
@@ -199,4 +204,5 @@ await Promise.all(
   }),
 );
 if (values.keep) for (const entry of chosen) await keep(entry);
+if (values.fresh) rmSync(work, { recursive: true, force: true });
 process.exitCode = failed.length === 0 ? 0 : 1;

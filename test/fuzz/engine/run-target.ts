@@ -1,6 +1,6 @@
 // One fuzz target in a process of its own: node run-target.ts TARGET [libFuzzer's options and folders].
 // Started by test/fuzz/main.ts.
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -37,7 +37,15 @@ await first;
 const fail = (error: unknown): void => {
   console.error(error);
 };
+const dictionary = writeDictionary();
+let isDictionaryRead = false;
+/** libFuzzer has read its dictionary before it runs the first input. */
+const removeDictionary = (): void => {
+  if (!isDictionaryRead) rmSync(dictionary, { force: true });
+  isDictionaryRead = true;
+};
 const runNow = (data: Buffer): void => {
+  removeDictionary();
   try {
     checkNow(target, data);
   } catch (error) {
@@ -46,6 +54,7 @@ const runNow = (data: Buffer): void => {
   }
 };
 const runLater = (data: Buffer): void => {
+  removeDictionary();
   check(target, data).then(
     () => {
       engine.done(true);
@@ -64,7 +73,7 @@ engine.start(
   isAsync ? runLater : runNow,
   [
     command,
-    `-dict=${writeDictionary()}`,
+    `-dict=${dictionary}`,
     `-max_len=${target.maxBytes ?? DEFAULT_MAX_BYTES}`,
     ...options,
   ],
