@@ -18,7 +18,7 @@ import { systemRoutes } from './api/system.ts';
 import { FaceCatalog } from './faces/catalog.ts';
 import { loadDefaultFaces } from './faces/default-faces.ts';
 import { Faces, type FaceJob } from './faces/faces.ts';
-import { BodyBudget } from './http/body-budget.ts';
+import { BodyBudget, type BodyBudgetOptions } from './http/body-budget.ts';
 import { BODY_PACE } from './http/body-reader.ts';
 import {
   CLIENT_LIMITS, ClientLimits, type ClientLimitSettings, type Refusal,
@@ -63,6 +63,7 @@ export interface FrontConfig {
   /** Of all kinds. */
   readonly maxTcpConnections?: number;
   readonly clientLimits?: ClientLimitSettings;
+  readonly bodyBudget?: BodyBudgetOptions;
   /** 64 hex digits; undefined: made on first start and kept in `dataDir`. */
   readonly secretsKey: string | undefined;
   readonly jobThreads: number;
@@ -153,7 +154,7 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   const quota = new SessionQuota(store, config.sessionsPerKey);
   const onRefused = (reason: Refusal): void => { deps.onRefused?.(reason); };
   const limits = new ClientLimits(config.clientLimits ?? CLIENT_LIMITS, onRefused);
-  const bodyBudget = new BodyBudget();
+  const bodyBudget = new BodyBudget(config.bodyBudget);
   const { allowedOrigins, maxConnections } = config;
   const sockets = new SocketRoutes({ allowedOrigins, maxConnections, limits, log });
   const apiKeyHeaders = config.apiKeyHeaders.map((name) => name.toLowerCase());
