@@ -372,7 +372,12 @@ function mantissa(bitrate: number): { brExp: number; brMantissa: number; bitrate
   return { brExp, brMantissa, bitrate: BigInt(Math.floor(bitrate)) };
 }
 
-function createConnection(codec: VideoCodec, host: string): RTCPeerConnection {
+/** A werift connection for video and sound that asks no STUN server; for a loopback host, on loopback alone. */
+export function createConnection(
+  codec: VideoCodec,
+  host: string,
+  direction: 'recvonly' | 'sendonly' = 'recvonly',
+): RTCPeerConnection {
   const rtcpFeedback = [useNACK(), usePLI(), useREMB(), useFIR()];
   const video = codec === 'vp8'
     ? useVP8({ payloadType: 96, rtcpFeedback })
@@ -385,8 +390,8 @@ function createConnection(codec: VideoCodec, host: string): RTCPeerConnection {
     headerExtensions: { video: [useSdesMid()], audio: [useSdesMid()] },
     ...(isLocal ? { iceUseIpv4: false, iceUseIpv6: false, iceAdditionalHostAddresses: ['127.0.0.1'], iceInterfaceAddresses: { udp4: '127.0.0.1' } } : { iceUseIpv6: false }),
   });
-  pc.addTransceiver('audio', { direction: 'recvonly' });
-  pc.addTransceiver('video', { direction: 'recvonly' });
+  pc.addTransceiver('audio', { direction });
+  pc.addTransceiver('video', { direction });
   // werift asks a public STUN server even when given none (measured): nothing of ours leaves the machine unasked.
   for (const { connection } of pc.iceTransports) (connection as { stunServer: unknown }).stunServer = undefined;
   return pc;

@@ -11,5 +11,6 @@ import { network } from './network.ts';
 import { rest } from './rest.ts';
 import { soak } from './soak.ts';
 import { staticVideo } from './static.ts';
+import { transport } from './transport.ts';
 
-export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, neighbours, staticVideo, rest, hostile, compare, baseline];
+export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, neighbours, staticVideo, rest, hostile, transport, compare, baseline];

@@ -17,6 +17,7 @@ import { network } from '../../bench/scenarios/network.ts';
 import { rest } from '../../bench/scenarios/rest.ts';
 import { soak } from '../../bench/scenarios/soak.ts';
 import { staticVideo } from '../../bench/scenarios/static.ts';
+import { transport } from '../../bench/scenarios/transport.ts';
 import { type Scenario, type Target, holds } from '../../bench/scenario.ts';
 import { type TestServer, startServer } from '../harness/server.ts';
 
@@ -46,6 +47,7 @@ small(network, { 'perfect: longest gap ms': [30, 2000], 'loss 5 %, jitter 50 ms:
 small(neighbours, { runMs: [0.5, 100], rigP99Ms: [0.5, 500], wav2lipP99Ms: [0.5, 500] });
 small(staticVideo, { realtimeFactor: [0.2, 500], mp4Bytes: [20_000, 10_000_000] });
 small(rest, { 'POST /compose/token per second': [10, 1e6] }, (run) => { assert.deepEqual(broken(run, /wrong answers/), []); });
+small(transport, { oursJoinMs: [0.05, 100], weriftJoinMs: [0.05, 500], ourspacedMs: [0.05, 100], weriftpacedMs: [0.05, 200], packedRatio: [0.01, 10], arrived: [0.9, 1] });
 small(hostile, { 'calm: fps': [20, 35], 'all: fps': [15, 35], 'all: lost': [0, 0], 'calm again: resident MB': [60, 1000] }, ({ outcome }) => {
   const [attacks] = outcome.tables;
   assert.deepEqual(attacks!.rows.slice(0, DOORS.length).map(([door]) => door), DOORS.map(({ name }) => name), 'every door was attacked');
