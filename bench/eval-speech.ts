@@ -13,8 +13,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { native } from '../src/native/addon.ts';
 import { ARTICULATORS } from '../src/media/articulation.ts';
 import { FPS, SPEECH_RATE, speechSampleOfFrame, speechSamplesInStep } from '../src/media/timeline.ts';
-import { MANIFEST_URL } from '../src/worker/inference/model-file.ts';
-import { SpeechModel } from '../src/worker/inference/speech-model.ts';
+import { MANIFEST_URL } from '../src/pipeline/inference/model-file.ts';
+import { SpeechModel } from '../src/pipeline/inference/speech-model.ts';
 import { readArguments } from '../scripts/command-line.ts';
 import { correlations, lagMs, motion, mouthMean, onsetLagMs, scoreClosures, type Track } from './speech-metrics.ts';
 

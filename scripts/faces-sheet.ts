@@ -8,15 +8,15 @@ import { decodeFaceAsset, type FaceAssetParts } from '../src/media/face-asset.ts
 import { i420Bytes, macroblocks } from '../src/media/picture.ts';
 import { FPS, FRAME_MS, speechSamplesInStep } from '../src/media/timeline.ts';
 import { native } from '../src/native/addon.ts';
-import { SpeechModel } from '../src/worker/inference/speech-model.ts';
-import { FaceStage } from '../src/worker/render/face-stage.ts';
+import { SpeechModel } from '../src/pipeline/inference/speech-model.ts';
+import { FaceStage } from '../src/pipeline/render/rig-renderer.ts';
 import { createFace } from '../src/jobs/face/create-face.ts';
 import { listDefaultFaces } from '../src/jobs/face/default-faces.ts';
-import { FaceError } from '../src/jobs/face/errors.ts';
-import { inspectAudio, openAudio } from '../src/jobs/static/audio/open.ts';
-import { Soundtrack } from '../src/jobs/static/soundtrack.ts';
+import { FaceError } from '../src/jobs/face/face-error.ts';
+import { inspectAudio, openAudio } from '../src/jobs/video/audio/open.ts';
+import { Soundtrack } from '../src/jobs/video/soundtrack.ts';
 import { explain, readArguments } from './command-line.ts';
-import { articulationOf, SENTENCE_MS, sentenceAt, type Shape, VISEMES } from '../src/worker/render/visemes.ts';
+import { articulationOf, SENTENCE_MS, sentenceAt, type Shape, VISEMES } from '../src/pipeline/render/visemes.ts';
 
 type Zoom = 'face' | 'mouth' | 'eyes';
 interface Shot { readonly label: string; readonly articulation: Float32Array; readonly pose: Float32Array; readonly emotion: Emotion }

@@ -2,9 +2,9 @@
 import { parseArgs } from 'node:util';
 import { createLogger } from '../src/base/log.ts';
 import { loadConfig } from '../src/config.ts';
-import { ApiKeys } from '../src/front/store/api-keys.ts';
-import { connectStore } from '../src/front/store/index.ts';
-import { runningPrivateRedis } from '../src/front/store/private-redis.ts';
+import { ApiKeys } from '../src/front/accounts/api-keys.ts';
+import { connectStore } from '../src/front/process/open-store.ts';
+import { runningPrivateRedis } from '../src/front/process/private-redis.ts';
 
 const USAGE = `Usage:
   npm run keys -- create --name NAME [--owner OWNER]   makes a key and prints it, this once

@@ -1,6 +1,6 @@
 // SDP offers: one that is as it should be, and those that cost a reader as much as they can.
 import { randomBytes } from 'node:crypto';
-import { MAX_OFFER_CHARS } from '../../src/link/sdp-offer.ts';
+import { MAX_OFFER_CHARS } from '../../src/webrtc/sdp/offer.ts';
 
 export interface OfferIdentity {
   readonly ufrag: string;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import sharp from 'sharp';
 import { createFace } from '../../src/jobs/face/create-face.ts';
-import { FaceFinder } from '../../src/jobs/face/detect.ts';
+import { FaceFinder } from '../../src/jobs/face/detect/face-finder.ts';
 import { laughing } from '../../test/jobs/face/portraits.ts';
 import { type BenchCase, measure, report } from '../harness.ts';
 

@@ -14,8 +14,8 @@ import { CLIENT_LIMITS, ClientLimits } from '../../src/front/http/client-limits.
 import { listen } from '../../src/front/http/listener.ts';
 import { Router } from '../../src/front/http/router.ts';
 import { SocketRoutes } from '../../src/front/http/socket.ts';
-import { History } from '../../src/front/store/history.ts';
-import { connectStore } from '../../src/front/store/index.ts';
+import { History } from '../../src/front/history/history.ts';
+import { connectStore } from '../../src/front/process/open-store.ts';
 import { quantile } from '../harness.ts';
 
 export interface HistoryFigures {

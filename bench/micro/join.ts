@@ -5,9 +5,9 @@ import process from 'node:process';
 import { ARTICULATION_SIZE } from '../../src/media/articulation.ts';
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
 import { native } from '../../src/native/addon.ts';
-import { VideoTrack } from '../../src/worker/encode/video-track.ts';
-import { FaceShelf } from '../../src/worker/render/face-shelf.ts';
-import { FaceStage } from '../../src/worker/render/face-stage.ts';
+import { VideoTrack } from '../../src/pipeline/encode/video-track.ts';
+import { FaceShelf } from '../../src/pipeline/render/face-cache.ts';
+import { FaceStage } from '../../src/pipeline/render/rig-renderer.ts';
 import { quantile } from '../report/stats.ts';
 
 const ROUNDS = 40;

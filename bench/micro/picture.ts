@@ -10,8 +10,8 @@ import { decodeFaceAsset } from '../../src/media/face-asset.ts';
 import { FPS, speechSamplesInStep } from '../../src/media/timeline.ts';
 import { createFace } from '../../src/jobs/face/create-face.ts';
 import { KEY_FRAME_BIT, native } from '../../src/native/addon.ts';
-import { SpeechModel } from '../../src/worker/inference/speech-model.ts';
-import { FaceStage } from '../../src/worker/render/face-stage.ts';
+import { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
+import { FaceStage } from '../../src/pipeline/render/rig-renderer.ts';
 import { decode, psnr } from '../../test/native/decode.ts';
 import { benchSpeech } from '../scenarios/common.ts';
 

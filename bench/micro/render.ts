@@ -5,8 +5,8 @@ import { ARTICULATION_SIZE, ARTICULATOR_INDEX, POSE_SIZE } from '../../src/media
 import { i420Bytes, macroblocks } from '../../src/media/picture.ts';
 import { createFace } from '../../src/jobs/face/create-face.ts';
 import { native } from '../../src/native/addon.ts';
-import { FaceStage } from '../../src/worker/render/face-stage.ts';
-import { SENTENCE_MS, sentenceAt } from '../../src/worker/render/visemes.ts';
+import { FaceStage } from '../../src/pipeline/render/rig-renderer.ts';
+import { SENTENCE_MS, sentenceAt } from '../../src/pipeline/render/visemes.ts';
 import { type BenchCase, measure, report } from '../harness.ts';
 
 const PORTRAIT = path.resolve(import.meta.dirname, '../../models/faces/ava.webp');

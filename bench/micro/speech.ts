@@ -1,7 +1,7 @@
 // Micro bench of hearing: the log-mel front end, one step a session, and the articulation model at several batch sizes.
 import { speechSamplesInStep } from '../../src/media/timeline.ts';
 import { native } from '../../src/native/addon.ts';
-import { SpeechModel } from '../../src/worker/inference/speech-model.ts';
+import { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
 import { measure, report } from '../harness.ts';
 import type { BenchCase } from '../harness.ts';
 

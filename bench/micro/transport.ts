@@ -1,15 +1,15 @@
 // Micro bench of the transport: one second of a peer's media from coded frame to socket, its parts, and what a join costs the server.
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
-import { createCertificate, fingerprintOf } from '../../src/worker/peer/certificate.ts';
-import { DtlsServer } from '../../src/worker/peer/dtls-server.ts';
-import { MediaSender } from '../../src/worker/peer/media-sender.ts';
-import type { PeerStats } from '../../src/worker/peer/peer.ts';
-import { planAnswer } from '../../src/worker/peer/sdp-answer.ts';
-import { parseOffer } from '../../src/link/sdp-offer.ts';
-import { saltBytes, SrtpSender, type SrtpProfile } from '../../src/worker/peer/srtp.ts';
+import { createCertificate, fingerprintOf } from '../../src/webrtc/dtls/certificate.ts';
+import { DtlsServer } from '../../src/webrtc/dtls/dtls-server.ts';
+import { MediaSender } from '../../src/webrtc/rtp/media-sender.ts';
+import type { PeerStats } from '../../src/webrtc/peer.ts';
+import { planAnswer } from '../../src/webrtc/sdp/answer.ts';
+import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
+import { saltBytes, SrtpSender, type SrtpProfile } from '../../src/webrtc/srtp/srtp.ts';
 import { LyingClient } from '../../test/peers/dtls-client.ts';
-import * as offers from '../../test/worker/peer/offers.ts';
+import * as offers from '../../test/webrtc/sdp/offers.ts';
 import { measure, quantile, report } from '../harness.ts';
 
 const PEERS = 20, FRAMES = 30, FRAME_BYTES = 2_500, OPUS_PACKETS = 50, OPUS_BYTES = 80; // 600 kbit/s video, 32 kbit/s sound

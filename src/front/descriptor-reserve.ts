@@ -3,7 +3,7 @@ import type { Logger } from '../base/log.ts';
 import { monotonicMs } from '../base/time.ts';
 import { maxDescriptors, openDescriptors } from '../metrics/descriptors.ts';
 import type { Counter } from '../metrics/catalogue.ts';
-import type { Metrics } from '../metrics/registry.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 
 /** Counted anew so often while there is room, and while there is none. Between counts each connection counts as one descriptor. */
 const COUNT_INTERVAL_MS = 1000;

@@ -7,8 +7,8 @@ import { Piscina } from 'piscina';
 /** Files whose default export is the task. */
 const TASKS = {
   face: path.join(import.meta.dirname, 'face/worker.ts'),
-  static: path.join(import.meta.dirname, 'static/worker.ts'),
-  staticAudio: path.join(import.meta.dirname, 'static/inspect.ts'),
+  static: path.join(import.meta.dirname, 'video/worker.ts'),
+  staticAudio: path.join(import.meta.dirname, 'video/inspect.ts'),
   audioBody: path.join(import.meta.dirname, 'audio-body.ts'),
 } as const;
 

@@ -1,6 +1,6 @@
 // Typed messages between the front and a worker. Small and plain: they cross threads by structured clone.
 import type { WireError } from '../base/errors.ts';
-import type { Offer } from './sdp-offer.ts';
+import type { Offer } from '../webrtc/sdp/offer.ts';
 
 /** Everything a worker needs to run a session, decided by the front. */
 export interface SessionSpec {

@@ -1,6 +1,6 @@
 // Measures the offline jobs of one kind, from their acceptance to their end.
 import type { Counter, Gauge, Histogram, LabelsOf } from './catalogue.ts';
-import type { Metrics } from './registry.ts';
+import type { Metrics } from './metrics.ts';
 
 export type JobKind = LabelsOf<'mouthpiece_jobs'>['kind'];
 export type JobResult = LabelsOf<'mouthpiece_jobs_finished_total'>['result'];

@@ -1,6 +1,6 @@
 // Turns a peer's running totals, read once a second, into the worker's metrics.
 import type { Counter, Histogram } from './catalogue.ts';
-import type { Sheet } from './sheet.ts';
+import type { Sheet } from './shared-metrics.ts';
 
 /** The part of a peer's statistics that is measured here: totals since its start, and the latest report's figures. */
 export interface PeerTotals {

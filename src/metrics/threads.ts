@@ -1,8 +1,8 @@
 // Wires vitals and process figures to their names in the catalogue: one call on the main thread, one in each worker.
 import { wallMs } from '../base/time.ts';
 import { maxDescriptors, openDescriptors } from './descriptors.ts';
-import type { Metrics } from './registry.ts';
-import type { Sheet } from './sheet.ts';
+import type { Metrics } from './metrics.ts';
+import type { Sheet } from './shared-metrics.ts';
 import { watchVitals } from './vitals.ts';
 
 /** In a worker, once, after its sheet is made. @returns the function that stops it. */

@@ -5,19 +5,19 @@ import { every, guarded, reportDefectsTo } from '../base/guard.ts';
 import { toWireError } from '../base/errors.ts';
 import { HEARTBEAT_MS, beatHeart } from '../link/heartbeat.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
-import { Sheet } from '../metrics/sheet.ts';
+import { Sheet } from '../metrics/shared-metrics.ts';
 import { watchWorkerThread } from '../metrics/threads.ts';
 import { native } from '../native/addon.ts';
-import { measureSessionCost } from './calibrate.ts';
-import { SpeechModel } from './inference/speech-model.ts';
-import { createInstruments } from './instruments.ts';
-import { createEndpoint } from './peer/endpoint.ts';
+import { measureSessionCost } from './session-cost.ts';
+import { SpeechModel } from '../pipeline/inference/speech-model.ts';
+import { createInstruments } from './worker-metrics.ts';
+import { createEndpoint } from '../webrtc/endpoint.ts';
 import { Pipeline } from './pipeline.ts';
-import { WorkerSession, type WorkerContext } from './session.ts';
-import { FaceShelf } from './render/face-shelf.ts';
-import { Beat } from './tick.ts';
-import { Mouths } from './wav2lip/mouths.ts';
-import { Wav2LipRefused } from './wav2lip/network.ts';
+import { WorkerSession, type WorkerContext } from './worker-session.ts';
+import { FaceShelf } from '../pipeline/render/face-cache.ts';
+import { Beat } from './frame-scheduler.ts';
+import { Mouths } from '../pipeline/wav2lip/inference-clients.ts';
+import { Wav2LipRefused } from '../pipeline/wav2lip/network.ts';
 
 /** What a worker is born with. */
 export interface WorkerBirth {

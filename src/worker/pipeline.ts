@@ -1,10 +1,10 @@
 // The way of a frame, top to bottom: speech → features → one batched model run → articulation → picture → coded frame → packets.
 import { monotonicMs } from '../base/time.ts';
 import { FRAME_MS } from '../media/timeline.ts';
-import { MAX_STEPS_PER_FRAME } from './audio/speech-stream.ts';
-import type { SpeechModel, SpeechSlot } from './inference/speech-model.ts';
-import type { Instruments } from './instruments.ts';
-import type { WorkerSession } from './session.ts';
+import { MAX_STEPS_PER_FRAME } from '../pipeline/speech/speech-stream.ts';
+import type { SpeechModel, SpeechSlot } from '../pipeline/inference/speech-model.ts';
+import type { Instruments } from './worker-metrics.ts';
+import type { WorkerSession } from './worker-session.ts';
 
 /** Turns the crank for all sessions that are due on the same beat. Holds nothing of theirs between two calls. */
 export class Pipeline {

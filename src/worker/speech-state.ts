@@ -1,5 +1,5 @@
 // Speaking or silent: one SPEAK and one SILENT per utterance.
-import type { SpeechStream } from './audio/speech-stream.ts';
+import type { SpeechStream } from '../pipeline/speech/speech-stream.ts';
 
 /** Audio that pauses for less than this goes on as the same utterance (wire protocol, issue of the client's SPEAK / SILENT handling). */
 const GAP_MS = 300;

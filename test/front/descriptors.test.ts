@@ -10,7 +10,7 @@ import { startServer } from '../harness/server.ts';
 import { createLogger } from '../../src/base/log.ts';
 import { sleep } from '../../src/base/time.ts';
 import { DescriptorReserve, reserveOf } from '../../src/front/descriptor-reserve.ts';
-import { Metrics } from '../../src/metrics/registry.ts';
+import { Metrics } from '../../src/metrics/metrics.ts';
 
 const FLOOD = 300;
 /** Beyond what the server has open when it is ready. */

@@ -2,10 +2,10 @@
 import path from 'node:path';
 import { createLogger } from '../../src/base/log.ts';
 import { createFront } from '../../src/front/front.ts';
-import { History } from '../../src/front/store/history.ts';
-import { connectStore } from '../../src/front/store/index.ts';
-import { serverIdentity } from '../../src/front/store/own-files.ts';
-import { SessionRecorder } from '../../src/front/store/recorder.ts';
+import { History } from '../../src/front/history/history.ts';
+import { connectStore } from '../../src/front/process/open-store.ts';
+import { serverIdentity } from '../../src/front/store/data-dir.ts';
+import { SessionRecorder } from '../../src/front/history/session-recorder.ts';
 
 const [dataDir = '', sessionId = ''] = process.argv.slice(2);
 const log = createLogger('error');

@@ -5,9 +5,9 @@ import path from 'node:path';
 import { createLogger } from '../../src/base/log.ts';
 import { createFront, type Front, type FrontConfig, type FrontDeps } from '../../src/front/front.ts';
 import type { StaticRequest, StaticVideos } from '../../src/front/api/static.ts';
-import { AudioError } from '../../src/jobs/static/audio/pcm-stream.ts';
-import { History } from '../../src/front/store/history.ts';
-import { connectStore, type OpenStore } from '../../src/front/store/index.ts';
+import { AudioError } from '../../src/jobs/video/audio/pcm-stream.ts';
+import { History } from '../../src/front/history/history.ts';
+import { connectStore, type OpenStore } from '../../src/front/process/open-store.ts';
 
 export interface TestFront {
   readonly front: Front;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ERRORS } from '../../src/base/errors.ts';
 
-const { inWords } = await import(new URL('../../src/front/page/words.js', import.meta.url).href) as {
+const { inWords } = await import(new URL('../../src/page/words.js', import.meta.url).href) as {
   inWords: (error: unknown) => string;
 };
 

@@ -11,8 +11,8 @@ import { json } from '../../src/front/http/reply.ts';
 import type { Route } from '../../src/front/http/route.ts';
 import { Router } from '../../src/front/http/router.ts';
 import { check, ValidationError } from '../../src/front/http/validate.ts';
-import { parseClientMessage } from '../../src/front/sessions/wire.ts';
-import { inspectAudio } from '../../src/jobs/static/audio/open.ts';
+import { parseClientMessage } from '../../src/front/sessions/wire-protocol.ts';
+import { inspectAudio } from '../../src/jobs/video/audio/open.ts';
 import { shortestMs } from '../harness/machine.ts';
 import { serve } from './http/server.ts';
 

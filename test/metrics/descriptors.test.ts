@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { Metrics } from '../../src/metrics/registry.ts';
+import { Metrics } from '../../src/metrics/metrics.ts';
 
 /** Takes all descriptors, lets the vitals be sampled and summarised (after 1 s), scrapes, and prints what it got. */
 const PROGRAM = `
   import { openSync } from 'node:fs';
   import { reportDefectsTo } from './src/base/guard.ts';
-  import { Metrics } from './src/metrics/registry.ts';
+  import { Metrics } from './src/metrics/metrics.ts';
   import { watchMainThread } from './src/metrics/threads.ts';
   const defects = [];
   reportDefectsTo((where, error) => { defects.push(where + ': ' + error.code); });

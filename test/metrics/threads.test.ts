@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { Metrics } from '../../src/metrics/registry.ts';
+import { Metrics } from '../../src/metrics/metrics.ts';
 import { JobMeter } from '../../src/metrics/job-meter.ts';
 import { PeerMeter, newPeerReading } from '../../src/metrics/peer-meter.ts';
-import { Sheet, createSheet } from '../../src/metrics/sheet.ts';
+import { Sheet, createSheet } from '../../src/metrics/shared-metrics.ts';
 import { watchMainThread } from '../../src/metrics/threads.ts';
 
 const valueOf = (body: string, series: string): number => Number(body.split('\n').find((line) => line.startsWith(`${series} `))?.slice(series.length + 1) ?? Number.NaN);
@@ -13,7 +13,7 @@ const valueOf = (body: string, series: string): number => Number(body.split('\n'
 /** Writes, blocks its event loop for 300 ms, lets the sampling timer see it, says so, and waits to be ended. */
 const WORKER = `
   const { parentPort, workerData } = await import('node:worker_threads');
-  const { Sheet } = await import(workerData.root + 'src/metrics/sheet.ts');
+  const { Sheet } = await import(workerData.root + 'src/metrics/shared-metrics.ts');
   const { watchWorkerThread } = await import(workerData.root + 'src/metrics/threads.ts');
   const sheet = new Sheet(workerData.memory);
   const started = performance.now();

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { InferenceSession } from 'onnxruntime-node';
-import { MANIFEST_URL, readModelFile } from '../../src/worker/inference/model-file.ts';
+import { MANIFEST_URL, readModelFile } from '../../src/pipeline/inference/model-file.ts';
 
 interface Listed { file: string; sha256: string; bytes: number; licence: string; source: string; inputs: Record<string, unknown>; outputs: Record<string, unknown> }
 const { models } = JSON.parse(await readFile(MANIFEST_URL, 'utf8')) as { models: Record<string, Listed> };

@@ -37,34 +37,34 @@ const LIMIT_NAME = new RegExp(
  * Limits by their names that bound nothing a client or an operator could run into; each with the reason.
  */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'src/jobs/face/quality.ts': 'what a portrait may look like, told in words to who uploads it',
-  'src/jobs/face/matte.ts': 'picture processing',
+  'src/jobs/face/detect/quality.ts': 'what a portrait may look like, told in words to who uploads it',
+  'src/jobs/face/regions/matte.ts': 'picture processing',
   'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
-  'src/worker/wav2lip/mel.ts': 'signal processing',
-  'src/worker/wav2lip/mouth.ts':
+  'src/pipeline/wav2lip/mel.ts': 'signal processing',
+  'src/pipeline/wav2lip/inference-client.ts':
     'the share of a frame that the network of WAV2LIP_MODEL may take; README says it in milliseconds',
-  'src/worker/wav2lip/network.ts': 'the picture sizes of a network, checked at start',
-  'src/worker/audio/speech-stream.ts': 'the audio clock: how far it may run ahead',
-  'src/worker/peer/loss-window.ts': 'over how long loss is measured',
-  'src/worker/peer/bitrate.ts': 'how quickly the bitrate follows the receiver',
-  'src/worker/tick.ts': 'the estimate of what a session costs',
-  'src/worker/peer/rtp-stream.ts MAX_RTP_BYTES': 'the size of our own packets',
-  'src/worker/packetize/h264.ts': "the encoder's own output",
+  'src/pipeline/wav2lip/network.ts': 'the picture sizes of a network, checked at start',
+  'src/pipeline/speech/speech-stream.ts': 'the audio clock: how far it may run ahead',
+  'src/webrtc/congestion/loss-window.ts': 'over how long loss is measured',
+  'src/webrtc/congestion/bitrate-controller.ts': 'how quickly the bitrate follows the receiver',
+  'src/worker/frame-scheduler.ts': 'the estimate of what a session costs',
+  'src/webrtc/rtp/rtp-stream.ts MAX_RTP_BYTES': 'the size of our own packets',
+  'src/webrtc/rtp/h264.ts': "the encoder's own output",
   'src/front/http/listener.ts FREE_PORT_ATTEMPTS': 'tries to find a free port at start',
   'src/front/sessions/byte-queue.ts MAX_SPARE': 'memory that is kept for the next one who needs it',
-  'src/front/store/private-redis.ts MAX_SOCKET_PATH':
+  'src/front/process/private-redis.ts MAX_SOCKET_PATH':
     "the length of a path of ours, by the system's bound",
   'src/front/store/redis.ts SHARED.connectTimeout': 'the client of Redis tries again by itself',
   'src/front/store/redis.ts SHARED.maxRetriesPerRequest': 'the client of Redis tries again by itself',
-  'src/link/audio-lane.ts LANE_CAPACITY_SECONDS': 'LANE_CAPACITY_SAMPLES in seconds',
-  'src/worker/audio/microphone.ts MAX_FRAME_SAMPLES': 'the longest Opus packet there is',
-  'src/worker/audio/microphone.ts MAX_CONCEALED': 'how long a gap is concealed',
-  'src/worker/session.ts MAX_OPUS_BYTES': 'the largest Opus frame there is',
+  'src/link/speech-ring.ts LANE_CAPACITY_SECONDS': 'LANE_CAPACITY_SAMPLES in seconds',
+  'src/pipeline/speech/audio-receiver.ts MAX_FRAME_SAMPLES': 'the longest Opus packet there is',
+  'src/pipeline/speech/audio-receiver.ts MAX_CONCEALED': 'how long a gap is concealed',
+  'src/worker/worker-session.ts MAX_OPUS_BYTES': 'the largest Opus frame there is',
   'src/worker/peer/ice-paths.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',
-  'src/worker/peer/media-sender.ts DRAIN.mostMs':
+  'src/webrtc/rtp/media-sender.ts DRAIN.mostMs':
     'how long the sender waits for a queue on the way to drain',
-  'src/worker/render/idle-motion.ts': 'how a face at rest moves',
-  'src/jobs/static/audio/pcm-stream.ts MAX_COMPLAINTS':
+  'src/pipeline/render/idle-motion.ts': 'how a face at rest moves',
+  'src/jobs/video/audio/pcm-stream.ts MAX_COMPLAINTS':
     'how many complaints of a decoder are repeated in one error',
 };
 

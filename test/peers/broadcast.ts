@@ -1,7 +1,7 @@
 // Sends test media to a peer in real time: frames of 1/30 s and packets of 20 ms, from the moment it is connected; from the key frame again when one is asked for, as the server does.
 import { monotonicMs } from '../../src/base/time.ts';
-import type { Endpoint } from '../../src/worker/peer/endpoint.ts';
-import type { Peer } from '../../src/worker/peer/peer.ts';
+import type { Endpoint } from '../../src/webrtc/endpoint.ts';
+import type { Peer } from '../../src/webrtc/peer.ts';
 import type { TestMedia } from './media.ts';
 import { PEER_OPTIONS, Recorder } from './werift-peer.ts';
 

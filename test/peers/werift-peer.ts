@@ -6,10 +6,10 @@ import {
 } from 'werift';
 import { createSocket, type Socket } from 'node:dgram';
 import type { TestContext } from 'node:test';
-import { parseOffer } from '../../src/link/sdp-offer.ts';
+import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { monotonicMs } from '../../src/base/time.ts';
-import { createEndpoint, type Endpoint } from '../../src/worker/peer/endpoint.ts';
-import type { Peer, PeerCloseReason, PeerListener } from '../../src/worker/peer/peer.ts';
+import { createEndpoint, type Endpoint } from '../../src/webrtc/endpoint.ts';
+import type { Peer, PeerCloseReason, PeerListener } from '../../src/webrtc/peer.ts';
 import { socketsMadeBy } from './sockets.ts';
 
 const PLAYOUT_DELAY = 'http://www.webrtc.org/experiments/rtp-hdrext/playout-delay';

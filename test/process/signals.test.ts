@@ -12,7 +12,7 @@ import tls from 'node:tls';
 import { patience } from '../harness/machine.ts';
 import { ROOT, createToken, startServer, type TestServer } from '../harness/server.ts';
 import { sleep } from '../../src/base/time.ts';
-import { createCertificate } from '../../src/worker/peer/certificate.ts';
+import { createCertificate } from '../../src/webrtc/dtls/certificate.ts';
 
 async function untilLogged(server: Pick<TestServer, 'logs'>, words: RegExp): Promise<void> {
   for (let waitedMs = 0; !server.logs.some((line) => words.test(line)); waitedMs += 20) {

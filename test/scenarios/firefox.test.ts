@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { parseOffer } from '../../src/link/sdp-offer.ts';
-import { createEndpoint } from '../../src/worker/peer/endpoint.ts';
+import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
+import { createEndpoint } from '../../src/webrtc/endpoint.ts';
 import { Broadcast } from '../peers/broadcast.ts';
 import { acceptAnswer, FIREFOX, offerOf, openFirefox, openPage, statsOf } from '../peers/browser.ts';
 import { makeMedia } from '../peers/media.ts';

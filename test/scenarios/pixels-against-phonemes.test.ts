@@ -9,7 +9,7 @@ import { decodeFaceAsset } from '../../src/media/face-asset.ts';
 import { i420Bytes, macroblocks } from '../../src/media/picture.ts';
 import { FRAME_MS, SPEECH_RATE, speechSamplesInStep } from '../../src/media/timeline.ts';
 import { native } from '../../src/native/addon.ts';
-import { SpeechModel } from '../../src/worker/inference/speech-model.ts';
+import { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
 import { type Speech, closures, synthesize } from '../harness/speech.ts';
 
 const SENTENCES = [

@@ -10,7 +10,7 @@ import { loadConfig } from '../../src/config.ts';
 import { startServer as startHere } from '../../src/server.ts';
 import { call, startServer } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
-import { smallNetwork } from '../worker/wav2lip/small-network.ts';
+import { smallNetwork } from '../pipeline/wav2lip/small-network.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-wav2lip-'));
 after(() => { rmSync(folder, { recursive: true }); });

@@ -2,16 +2,16 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { monotonicMs } from '../../src/base/time.ts';
-import { LaneWriter, createLane } from '../../src/link/audio-lane.ts';
+import { LaneWriter, createLane } from '../../src/link/speech-ring.ts';
 import type { FromWorker } from '../../src/link/messages.ts';
-import type { Offer } from '../../src/link/sdp-offer.ts';
-import { Sheet, createSheet } from '../../src/metrics/sheet.ts';
-import type { SpeechModel } from '../../src/worker/inference/speech-model.ts';
-import { createInstruments } from '../../src/worker/instruments.ts';
-import type { Endpoint } from '../../src/worker/peer/endpoint.ts';
-import type { Peer } from '../../src/worker/peer/peer.ts';
-import { FaceShelf } from '../../src/worker/render/face-shelf.ts';
-import { WorkerSession, type WorkerContext } from '../../src/worker/session.ts';
+import type { Offer } from '../../src/webrtc/sdp/offer.ts';
+import { Sheet, createSheet } from '../../src/metrics/shared-metrics.ts';
+import type { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
+import { createInstruments } from '../../src/worker/worker-metrics.ts';
+import type { Endpoint } from '../../src/webrtc/endpoint.ts';
+import type { Peer } from '../../src/webrtc/peer.ts';
+import { FaceShelf } from '../../src/pipeline/render/face-cache.ts';
+import { WorkerSession, type WorkerContext } from '../../src/worker/worker-session.ts';
 
 const file = readFileSync(path.join(import.meta.dirname, '../../models/build/faces/ava.face'));
 export const ava = new SharedArrayBuffer(file.length);

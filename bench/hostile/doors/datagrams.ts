@@ -2,7 +2,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
-import { bindingRequest } from '../../../src/worker/peer/stun.ts';
+import { bindingRequest } from '../../../src/webrtc/ice/stun.ts';
 import { type Attack, type Door, paced } from '../door.ts';
 
 /**

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createCertificate } from '../../../src/worker/peer/certificate.ts';
-import { bindingRequest, bindingSuccess } from '../../../src/worker/peer/stun.ts';
+import { createCertificate } from '../../../src/webrtc/dtls/certificate.ts';
+import { bindingRequest, bindingSuccess } from '../../../src/webrtc/ice/stun.ts';
 import { LyingClient } from '../../../test/peers/dtls-client.ts';
 import { type Attack, type Door, paced, pacedOpen, reasonOf } from '../door.ts';
 import type { Arena } from '../protocol.ts';

@@ -5,9 +5,9 @@ import { wallSeconds } from '../../base/time.ts';
 import { empty, json, stream } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
-import type { AgentMeta, Agents } from '../store/agents.ts';
-import type { AutoTokens } from '../store/auto-tokens.ts';
-import { errorSchema, faceIdText, idText, KIB } from './common.ts';
+import type { AgentMeta, Agents } from '../accounts/agents.ts';
+import type { AutoTokens } from '../accounts/auto-tokens.ts';
+import { errorSchema, faceIdText, idText, KIB } from './field-schemas.ts';
 
 const shortText = z.string().max(256);
 const longText = z.string().max(32_768);

@@ -8,9 +8,9 @@ import { EMOTIONS } from '../../media/articulation.ts';
 import { json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { validationIssueSchema } from '../http/validate.ts';
-import type { SessionQuota } from '../sessions/quota.ts';
-import type { SessionTokens } from '../sessions/token.ts';
-import { faceIdText, KIB } from './common.ts';
+import type { SessionQuota } from '../sessions/session-quota.ts';
+import type { SessionTokens } from '../sessions/session-tokens.ts';
+import { faceIdText, KIB } from './field-schemas.ts';
 
 export interface IceServer { readonly urls: string; readonly username?: string | undefined; readonly credential?: string | undefined }
 

@@ -6,7 +6,7 @@ import { empty, file, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { Faces, FaceSummary } from '../faces/faces.ts';
-import { fileResponses, idText, KIB, MIB } from './common.ts';
+import { fileResponses, idText, KIB, MIB } from './field-schemas.ts';
 
 const MAX_IMAGE_BYTES = 32 * MIB;
 

@@ -4,7 +4,7 @@ import { wallSeconds } from '../../base/time.ts';
 import { stream } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { integerText } from '../http/validate.ts';
-import { SESSION_KINDS, type History } from '../store/history.ts';
+import { SESSION_KINDS, type History } from '../history/history.ts';
 
 const unixTime = integerText({ min: 0, max: 253_402_300_799 }).optional();
 

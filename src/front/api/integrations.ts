@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { route, type Route } from '../http/route.ts';
-import { errorSchema, KIB } from './common.ts';
+import { errorSchema, KIB } from './field-schemas.ts';
 
 export const integrationRoutes = (): Route[] => [
   route({

@@ -4,7 +4,7 @@ import { ERRORS, type ErrorCode } from '../../base/errors.ts';
 import { text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { validationErrorSchema } from '../http/validate.ts';
-import { errorSchema } from './common.ts';
+import { errorSchema } from './field-schemas.ts';
 import { docsPage } from './docs-page.ts';
 
 type Json = Record<string, unknown>;

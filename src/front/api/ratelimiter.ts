@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
-import type { SessionQuota } from '../sessions/quota.ts';
+import type { SessionQuota } from '../sessions/session-quota.ts';
 
 export const rateLimiterRoutes = (quota: SessionQuota): Route[] => [
   route({

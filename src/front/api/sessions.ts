@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
-import { idText } from './common.ts';
+import { idText } from './field-schemas.ts';
 
 const quantiles = z.object({ p50: z.number(), p99: z.number() });
 

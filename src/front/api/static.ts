@@ -4,12 +4,12 @@ import { ServiceError } from '../../base/errors.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import { AUDIO_FIELD, MAX_OTHER_BYTES, parseAudioBody, type AudioBody, type AudioBodyTask } from '../../jobs/audio-body.ts';
 import type { JobPool } from '../../jobs/pool.ts';
-import { AudioError } from '../../jobs/static/audio/pcm-stream.ts';
+import { AudioError } from '../../jobs/video/audio/pcm-stream.ts';
 import type { FileSource } from '../http/file.ts';
 import { empty, file, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField, ValidationError } from '../http/validate.ts';
-import { faceIdText, fileResponses, idText, KIB, MIB } from './common.ts';
+import { faceIdText, fileResponses, idText, KIB, MIB } from './field-schemas.ts';
 import { splitFaceId } from './compose.ts';
 
 export const AUDIO_FORMATS = ['pcm16', 'pcm32', 'wav', 'mp3', 'ogg'] as const;

@@ -3,10 +3,10 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { wallMs } from '../../base/time.ts';
 import type { JobPool } from '../../jobs/pool.ts';
-import { JobRunner } from '../jobs/runner.ts';
+import { JobRunner } from '../queue/job-runner.ts';
 import { openFile, type BlobReader, type BlobStore } from '../store/blobs.ts';
-import { FACE_SERVICE_VERSION, type FaceRecord, type FaceRecords, type FaceStatus } from '../store/faces.ts';
-import type { JobQueue, TakenJob } from '../store/jobs.ts';
+import { FACE_SERVICE_VERSION, type FaceRecord, type FaceRecords, type FaceStatus } from './face-records.ts';
+import type { JobQueue, TakenJob } from '../queue/job-queue.ts';
 import type { DefaultFace } from './default-faces.ts';
 
 /** What src/jobs/face/worker.ts answers. */

@@ -5,7 +5,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { sleep } from '../../base/time.ts';
 import { peerOf } from './addresses.ts';
 import type { ClientLimits } from './client-limits.ts';
-import { preflight, serveExchange, type ExchangeContext } from './exchange.ts';
+import { preflight, serveExchange, type ExchangeContext } from './serve-request.ts';
 import { errorReply, writeReply, type Reply } from './reply.ts';
 import type { SocketRoutes } from './socket.ts';
 

@@ -6,8 +6,8 @@ import { monotonicMs, sleep } from '../../base/time.ts';
 import { createHeartbeat, readHeart } from '../../link/heartbeat.ts';
 import type { FromWorker, ToWorker } from '../../link/messages.ts';
 import type { WorkerBirth } from '../../worker/main.ts';
-import type { Wav2LipBirth, Wav2LipOptions } from '../../worker/wav2lip/messages.ts';
-import type { WorkerView } from './choose.ts';
+import type { Wav2LipBirth, Wav2LipOptions } from '../../pipeline/wav2lip/messages.ts';
+import type { WorkerView } from './choose-worker.ts';
 import { Watchdog } from './watchdog.ts';
 
 /** Who is told what a worker says of one session. */
@@ -80,7 +80,7 @@ export class WorkerHandle implements WorkerView {
   post(message: ToWorker): void { this.thread.postMessage(message); }
 
   private startMouths(birth: Wav2LipBirth, execArgv: string[]): Promise<void> {
-    const thread = new Worker(new URL('../../worker/wav2lip/thread.ts', import.meta.url), { workerData: birth, transferList: [birth.port], execArgv, name: `mouths-${this.index}` });
+    const thread = new Worker(new URL('../../pipeline/wav2lip/thread.ts', import.meta.url), { workerData: birth, transferList: [birth.port], execArgv, name: `mouths-${this.index}` });
     thread.on('error', (error) => { this.log.error({ err: error }, 'an inference thread failed'); });
     return new Promise((resolve) => { thread.once('exit', () => { resolve(); }); });
   }

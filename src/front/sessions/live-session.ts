@@ -4,13 +4,13 @@ import { type ErrorCode, fromWireError, toWireError } from '../../base/errors.ts
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import type { EndReason, FromWorker, SessionSpec, SessionStats } from '../../link/messages.ts';
-import { type Offer, offerTooLong, parseOffer } from '../../link/sdp-offer.ts';
+import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
 import type { SessionSink, WorkerHandle } from '../placement/worker-handle.ts';
-import type { SpeechInlet } from './audio-inlet.ts';
+import type { SpeechInlet } from './audio-ingress.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
-import { answerMessage, destinationMessage, parseClientMessage, pongMessage, videoMetadataMessage } from './wire.ts';
+import { answerMessage, destinationMessage, parseClientMessage, pongMessage, videoMetadataMessage } from './wire-protocol.ts';
 
 /** The client's end, whatever carries it. Both methods are safe after the close. */
 export interface ClientSocket {

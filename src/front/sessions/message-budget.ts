@@ -1,6 +1,6 @@
 // How much of the main thread the messages of one socket, and of all sockets together, may take.
 import { TokenBucket } from '../../base/token-bucket.ts';
-import { MAX_TEXT_BYTES } from './wire.ts';
+import { MAX_TEXT_BYTES } from './wire-protocol.ts';
 
 /**
  * One unit is about a microsecond of the main thread. Measured: a two-byte message costs 0.6 us in uWebSockets.js before our code

@@ -1,9 +1,9 @@
 // Speech that comes as Opus packets: kept as packets, and decoded no faster than it is about to be needed.
 import { TokenBucket } from '../../base/token-bucket.ts';
-import { LaneWriter, createLane } from '../../link/audio-lane.ts';
+import { LaneWriter, createLane } from '../../link/speech-ring.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { type OpusDecoder, native } from '../../native/addon.ts';
-import { MAX_BACKLOG_SECONDS, MAX_WAITING_BYTES_TOTAL, type SpeechInlet } from './audio-inlet.ts';
+import { MAX_BACKLOG_SECONDS, MAX_WAITING_BYTES_TOTAL, type SpeechInlet } from './audio-ingress.ts';
 import { BlockPool, ByteQueue } from './byte-queue.ts';
 
 /** Six frames of 20 ms of at most 1275 bytes each, and their lengths (RFC 6716 sections 3.2 and 3.4). */

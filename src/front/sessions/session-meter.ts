@@ -1,7 +1,7 @@
 // What sessions' sockets are counted by. Messages may come a million a second, so they are added up here and reach the metrics at a scrape.
-import type { Metrics } from '../../metrics/registry.ts';
-import { exemplarOf } from '../../metrics/sheet.ts';
-import type { ClientMessage } from './wire.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import { exemplarOf } from '../../metrics/shared-metrics.ts';
+import type { ClientMessage } from './wire-protocol.ts';
 
 export type DropReason = 'socket_rate' | 'server_rate' | 'exhausted';
 export type SetupStep = 'socket' | 'offer' | 'answer' | 'ice' | 'dtls' | 'first_frame' | 'total';

@@ -2,21 +2,21 @@
 import sharp from 'sharp';
 import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
-import { type Crop, cropFace, VERY_ROOMY } from './crop.ts';
-import { decodeImage } from './decode.ts';
-import { FaceFinder, type FoundFace } from './detect.ts';
-import type { FaceWarning } from './errors.ts';
-import { closedEye, eyeClosed, eyesHidden } from './eyes.ts';
-import { Pyramid, type RgbImage } from './image.ts';
-import { wearsGlasses } from './glasses.ts';
-import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './landmarks.ts';
-import { segmentHead } from './head-mask.ts';
-import { headMatte } from './matte.ts';
-import { restMouth } from './mouth.ts';
-import { chooseFace, judgeCrop } from './quality.ts';
-import { measureLight } from './skin.ts';
-import { toI420 } from './sprite.ts';
-import { mouthTints, ownTeeth } from './teeth.ts';
+import { type Crop, cropFace, VERY_ROOMY } from './detect/crop.ts';
+import { decodeImage } from './detect/decode.ts';
+import { FaceFinder, type FoundFace } from './detect/face-finder.ts';
+import type { FaceWarning } from './face-error.ts';
+import { closedEye, eyeClosed, eyesHidden } from './regions/eyes.ts';
+import { Pyramid, type RgbImage } from './imaging/image.ts';
+import { wearsGlasses } from './regions/glasses.ts';
+import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './detect/landmarks.ts';
+import { segmentHead } from './regions/head-mask.ts';
+import { headMatte } from './regions/matte.ts';
+import { restMouth } from './regions/mouth.ts';
+import { chooseFace, judgeCrop } from './detect/quality.ts';
+import { measureLight } from './regions/skin.ts';
+import { toI420 } from './imaging/sprite.ts';
+import { mouthTints, ownTeeth } from './regions/teeth.ts';
 
 /** A frame that bends by a pixel is not seen to. */
 const BROWS_UNDER_GLASSES = .15;

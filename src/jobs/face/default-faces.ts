@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import path from 'node:path';
 import { z } from 'zod';
 import { createFace } from './create-face.ts';
-import { FaceFinder } from './detect.ts';
+import { FaceFinder } from './detect/face-finder.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const FACES = path.join(ROOT, 'models/faces');

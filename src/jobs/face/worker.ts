@@ -1,7 +1,7 @@
 // The task that a thread of the jobs pool runs: one portrait in, a face asset or a refusal out.
 import { createFace } from './create-face.ts';
-import { FaceFinder } from './detect.ts';
-import { FaceError, type FaceErrorCode, type FaceWarning } from './errors.ts';
+import { FaceFinder } from './detect/face-finder.ts';
+import { FaceError, type FaceErrorCode, type FaceWarning } from './face-error.ts';
 
 export interface CreateFaceTask { readonly image: Uint8Array; readonly name: string }
 

@@ -1,7 +1,7 @@
 // The addresses of one client: which of them have answered us, what each may be sent, and which one gets the media.
 import { randomBytes, randomInt } from 'node:crypto';
 import { RequestMemory } from './request-memory.ts';
-import { bindingRequest, bindingSuccess, isAuthentic, transactionId, type StunView } from './stun.ts';
+import { bindingRequest, bindingSuccess, isAuthentic, transactionId, type StunView } from '../../webrtc/ice/stun.ts';
 
 /** What the paths need of the endpoint. */
 export interface PathHost {

@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import tls from 'node:tls';
-import { createCertificate } from '../../../src/worker/peer/certificate.ts';
+import { createCertificate } from '../../../src/webrtc/dtls/certificate.ts';
 import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
 
 let folder: string;

@@ -1,10 +1,10 @@
 // Speech that waits: joined in blocks, in order, bounded for one session and for all, and decoded no faster than needed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AudioInlet, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-inlet.ts';
+import { AudioInlet, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
 import { BlockPool, ByteQueue } from '../../../src/front/sessions/byte-queue.ts';
 import { OpusInlet, samplesInPacket } from '../../../src/front/sessions/opus-inlet.ts';
-import { LANE_CAPACITY_SAMPLES, LaneReader } from '../../../src/link/audio-lane.ts';
+import { LANE_CAPACITY_SAMPLES, LaneReader } from '../../../src/link/speech-ring.ts';
 import { native } from '../../../src/native/addon.ts';
 
 const BLOCK = 65_536;

@@ -5,11 +5,11 @@ import { MessageChannel } from 'node:worker_threads';
 import { createLogger } from '../../../src/base/log.ts';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';
 import type { WorkerHandle } from '../../../src/front/placement/worker-handle.ts';
-import { AudioInlet } from '../../../src/front/sessions/audio-inlet.ts';
+import { AudioInlet } from '../../../src/front/sessions/audio-ingress.ts';
 import { LiveSession } from '../../../src/front/sessions/live-session.ts';
 import { SocketTally } from '../../../src/front/sessions/session-meter.ts';
 import type { ToWorker } from '../../../src/link/messages.ts';
-import { Metrics } from '../../../src/metrics/registry.ts';
+import { Metrics } from '../../../src/metrics/metrics.ts';
 
 const OFFER = JSON.stringify({ type: 'offer', sdp: 'v=0' });
 

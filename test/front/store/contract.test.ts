@@ -6,17 +6,17 @@ import { ServiceError } from '../../../src/base/errors.ts';
 import { hashSecret, newUuid } from '../../../src/base/ids.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import { sleep, wallSeconds } from '../../../src/base/time.ts';
-import { SLOT_TTL_MS, SessionQuota } from '../../../src/front/sessions/quota.ts';
-import { SessionTokens, type SessionGrant } from '../../../src/front/sessions/token.ts';
-import { Agents } from '../../../src/front/store/agents.ts';
-import { ApiKeys } from '../../../src/front/store/api-keys.ts';
-import { AutoTokens } from '../../../src/front/store/auto-tokens.ts';
-import { FaceRecords } from '../../../src/front/store/faces.ts';
-import { History, type HistoryRecord } from '../../../src/front/store/history.ts';
-import { JobQueue, LEASE_MS } from '../../../src/front/store/jobs.ts';
+import { SLOT_TTL_MS, SessionQuota } from '../../../src/front/sessions/session-quota.ts';
+import { SessionTokens, type SessionGrant } from '../../../src/front/sessions/session-tokens.ts';
+import { Agents } from '../../../src/front/accounts/agents.ts';
+import { ApiKeys } from '../../../src/front/accounts/api-keys.ts';
+import { AutoTokens } from '../../../src/front/accounts/auto-tokens.ts';
+import { FaceRecords } from '../../../src/front/faces/face-records.ts';
+import { History, type HistoryRecord } from '../../../src/front/history/history.ts';
+import { JobQueue, LEASE_MS } from '../../../src/front/queue/job-queue.ts';
 import { keys } from '../../../src/front/store/keys.ts';
 import { RedisStore } from '../../../src/front/store/redis.ts';
-import { SecretBox } from '../../../src/front/store/secrets.ts';
+import { SecretBox } from '../../../src/front/accounts/secret-box.ts';
 import { startCluster, startRedis, type TestRedis } from '../redis-servers.ts';
 
 const GRANT: Omit<SessionGrant, 'tokenId' | 'issuedAtMs'> = {

@@ -1,16 +1,16 @@
 // The fuzz target that the audio formats share: opens a file, reads all of its sound, and holds it to
 // what it says of itself.
 import assert from 'node:assert/strict';
-import { openAudio, type AudioInput } from '../../../src/jobs/static/audio/open.ts';
+import { openAudio, type AudioInput } from '../../../src/jobs/video/audio/open.ts';
 import {
   AudioError,
   MAX_RATE,
   MAX_SECONDS,
   MIN_RATE,
-} from '../../../src/jobs/static/audio/pcm-stream.ts';
+} from '../../../src/jobs/video/audio/pcm-stream.ts';
 // Loaded by openAudio when they are needed: here before anything is timed.
-import '../../../src/jobs/static/audio/mp3.ts';
-import '../../../src/jobs/static/audio/ogg.ts';
+import '../../../src/jobs/video/audio/mp3.ts';
+import '../../../src/jobs/video/audio/ogg.ts';
 import type { FuzzTarget } from './target.ts';
 
 /**

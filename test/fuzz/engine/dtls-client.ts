@@ -1,8 +1,8 @@
 // A DTLS client for fuzz targets: it follows the protocol wherever it is not told otherwise.
 import { createCipheriv, createECDH, createHash, createSign, type ECDH } from 'node:crypto';
-import { createCertificate } from '../../../src/worker/peer/certificate.ts';
-import { HANDSHAKE, handshakeMessage, signedBlock } from '../../../src/worker/peer/dtls-handshake.ts';
-import { CONTENT, plainRecord, prf } from '../../../src/worker/peer/dtls-records.ts';
+import { createCertificate } from '../../../src/webrtc/dtls/certificate.ts';
+import { HANDSHAKE, handshakeMessage, signedBlock } from '../../../src/webrtc/dtls/handshake.ts';
+import { CONTENT, plainRecord, prf } from '../../../src/webrtc/dtls/records.ts';
 import type { Step } from './script.ts';
 
 /** What a step does; without a payload by the book, else with it. Bit 4: in fragments. */

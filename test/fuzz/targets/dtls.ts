@@ -1,8 +1,8 @@
 // DTLS: a client that follows the protocol wherever the input does not tell it otherwise, so that every
 // state is reached.
 import assert from 'node:assert/strict';
-import { createCertificate, fingerprintOf } from '../../../src/worker/peer/certificate.ts';
-import { DtlsServer } from '../../../src/worker/peer/dtls-server.ts';
+import { createCertificate, fingerprintOf } from '../../../src/webrtc/dtls/certificate.ts';
+import { DtlsServer } from '../../../src/webrtc/dtls/dtls-server.ts';
 import { clientCertificate, DtlsClient, OP } from '../engine/dtls-client.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';

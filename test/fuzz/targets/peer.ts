@@ -2,17 +2,17 @@
 // media, time. What is sent where is watched.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { parseOffer } from '../../../src/link/sdp-offer.ts';
-import { createCertificate } from '../../../src/worker/peer/certificate.ts';
-import { RtcPeer, type PeerHost } from '../../../src/worker/peer/rtc-peer.ts';
+import { parseOffer } from '../../../src/webrtc/sdp/offer.ts';
+import { createCertificate } from '../../../src/webrtc/dtls/certificate.ts';
+import { RtcPeer, type PeerHost } from '../../../src/webrtc/rtc-peer.ts';
 import {
   bindingRequest,
   bindingSuccess,
   newStunView,
   parseStun,
   transactionId,
-} from '../../../src/worker/peer/stun.ts';
-import { chromium } from '../../worker/peer/offers.ts';
+} from '../../../src/webrtc/ice/stun.ts';
+import { chromium } from '../../webrtc/sdp/offers.ts';
 import { clientCertificate, DtlsClient } from '../engine/dtls-client.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';

@@ -1,7 +1,7 @@
 // SCTP and DCEP inside of DTLS: packets of whoever has completed the handshake, with tags, cookies and
 // checksums that are right.
 import assert from 'node:assert/strict';
-import { crc32c, DataChannelResponder } from '../../../src/worker/peer/data-channel.ts';
+import { crc32c, DataChannelResponder } from '../../../src/webrtc/sctp/data-channel.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 

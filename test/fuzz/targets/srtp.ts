@@ -1,13 +1,13 @@
 // RTP and RTCP of a connected client: sealed with its keys, so that what lies inside is read and acted
 // upon.
 import assert from 'node:assert/strict';
-import { LaneReader, createLane } from '../../../src/link/audio-lane.ts';
-import { Microphone } from '../../../src/worker/audio/microphone.ts';
-import { SessionSpeech } from '../../../src/worker/audio/speech-source.ts';
-import { MediaSender } from '../../../src/worker/peer/media-sender.ts';
-import type { PeerStats } from '../../../src/worker/peer/peer.ts';
-import { planAnswer } from '../../../src/worker/peer/sdp-answer.ts';
-import { parseOffer } from '../../../src/link/sdp-offer.ts';
+import { LaneReader, createLane } from '../../../src/link/speech-ring.ts';
+import { Microphone } from '../../../src/pipeline/speech/audio-receiver.ts';
+import { SessionSpeech } from '../../../src/pipeline/speech/speech-source.ts';
+import { MediaSender } from '../../../src/webrtc/rtp/media-sender.ts';
+import type { PeerStats } from '../../../src/webrtc/peer.ts';
+import { planAnswer } from '../../../src/webrtc/sdp/answer.ts';
+import { parseOffer } from '../../../src/webrtc/sdp/offer.ts';
 import {
   KEY_BYTES,
   rtpHeaderBytes,
@@ -15,8 +15,8 @@ import {
   SRTP_PROFILES,
   SrtpReceiver,
   SrtpSender,
-} from '../../../src/worker/peer/srtp.ts';
-import { chromium } from '../../worker/peer/offers.ts';
+} from '../../../src/webrtc/srtp/srtp.ts';
+import { chromium } from '../../webrtc/sdp/offers.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 

@@ -1,7 +1,7 @@
 // STUN: what any stranger can send to the media port, and to the STUN server.
 import assert from 'node:assert/strict';
-import { bindingResponse } from '../../../src/front/stun-server.ts';
-import { bindingSuccess, isAuthentic, newStunView, parseStun } from '../../../src/worker/peer/stun.ts';
+import { bindingResponse } from '../../../src/webrtc/ice/stun-server.ts';
+import { bindingSuccess, isAuthentic, newStunView, parseStun } from '../../../src/webrtc/ice/stun.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
 const PASSWORD = 'a-password-of-enough-letters';

@@ -1,8 +1,8 @@
 // Messages on a session's WebSocket, and the speech in them on its way to the worker.
 import assert from 'node:assert/strict';
-import { AudioInlet } from '../../../src/front/sessions/audio-inlet.ts';
-import { parseClientMessage } from '../../../src/front/sessions/wire.ts';
-import { LaneReader } from '../../../src/link/audio-lane.ts';
+import { AudioInlet } from '../../../src/front/sessions/audio-ingress.ts';
+import { parseClientMessage } from '../../../src/front/sessions/wire-protocol.ts';
+import { LaneReader } from '../../../src/link/speech-ring.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import sharp from 'sharp';
 import { patience } from '../../harness/machine.ts';
-import { decodeImage } from '../../../src/jobs/face/decode.ts';
-import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/errors.ts';
+import { decodeImage } from '../../../src/jobs/face/detect/decode.ts';
+import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/face-error.ts';
 import { portrait, portraitOf } from './portraits.ts';
 
 const refused = (code: FaceErrorCode) => (error: unknown): boolean => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blur, curveThrough, dilate, erode, polygonMask, tabulated } from '../../../src/jobs/face/curve.ts';
-import { halve, plane, Pyramid, rgbImage } from '../../../src/jobs/face/image.ts';
-import { fillUnknown } from '../../../src/jobs/face/inpaint.ts';
-import { rgbToYuv } from '../../../src/jobs/face/sprite.ts';
+import { blur, curveThrough, dilate, erode, polygonMask, tabulated } from '../../../src/jobs/face/imaging/curve.ts';
+import { halve, plane, Pyramid, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
+import { fillUnknown } from '../../../src/jobs/face/imaging/inpaint.ts';
+import { rgbToYuv } from '../../../src/jobs/face/imaging/sprite.ts';
 import { native } from '../../../src/native/addon.ts';
 
 const sum = (values: Float32Array): number => values.reduce((total, value) => total + value, 0);

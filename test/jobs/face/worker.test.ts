@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { Piscina } from 'piscina';
 import type { CreateFaceResult } from '../../../src/jobs/face/worker.ts';
 import createFaceTask from '../../../src/jobs/face/worker.ts';
-import { FACE_ERRORS } from '../../../src/jobs/face/errors.ts';
+import { FACE_ERRORS } from '../../../src/jobs/face/face-error.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { portrait, portraitOf } from './portraits.ts';
 

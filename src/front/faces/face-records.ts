@@ -1,0 +1,82 @@
+// Records of faces in Redis: whose they are and how far their making is. Their bytes lie in the blob store.
+import { newUuid } from '../../base/ids.ts';
+import { wallMs } from '../../base/time.ts';
+import { keys } from '../store/keys.ts';
+import type { RedisStore } from '../store/redis.ts';
+import { UPDATE_EXISTING } from '../store/scripts.ts';
+
+export type FaceStatus = 'pending' | 'processing' | 'completed' | 'failed';
+
+export interface FaceRecord {
+  readonly id: string;
+  readonly ownerId: string;
+  readonly name: string;
+  readonly status: FaceStatus;
+  /** Why it failed, in words for its owner. */
+  readonly error: string | undefined;
+  readonly warnings: readonly string[];
+  /** Version of the face model; face assets of another version must be made anew. */
+  readonly serviceVersion: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** Version of the face model and of the asset it makes (the format's version in src/media/face-asset.ts). */
+export const FACE_SERVICE_VERSION = 1;
+
+export class FaceRecords {
+  readonly #store: RedisStore;
+
+  constructor(store: RedisStore) { this.#store = store; }
+
+  /** A new face that waits to be made. */
+  async create(ownerId: string, name: string): Promise<FaceRecord> {
+    const now = wallMs();
+    const record: FaceRecord = {
+      id: newUuid(), ownerId, name, status: 'pending', error: undefined, warnings: [], serviceVersion: FACE_SERVICE_VERSION, createdAtMs: now, updatedAtMs: now,
+    };
+    await this.#store.use((client) => client.hset(keys.face(record.id), {
+      ownerId, name, status: record.status, warnings: '[]', serviceVersion: FACE_SERVICE_VERSION, createdAt: now, updatedAt: now,
+    }));
+    await this.#store.use((client) => client.zadd(keys.facesOf(ownerId), now, record.id));
+    return record;
+  }
+
+  async find(id: string): Promise<FaceRecord | undefined> {
+    const fields = await this.#store.use((client) => client.hgetall(keys.face(id)));
+    return fields['ownerId'] === undefined ? undefined : toRecord(id, fields);
+  }
+
+  /** False when it was deleted meanwhile. */
+  async update(id: string, change: Partial<Pick<FaceRecord, 'status' | 'error' | 'warnings'>>): Promise<boolean> {
+    const fields: (string | number)[] = ['updatedAt', wallMs()];
+    if (change.status) fields.push('status', change.status);
+    if (change.error) fields.push('error', change.error);
+    if (change.warnings) fields.push('warnings', JSON.stringify(change.warnings));
+    return await this.#store.run(UPDATE_EXISTING, [keys.face(id)], fields) === 1;
+  }
+
+  /** The owner's faces, the newest first. */
+  async list(ownerId: string): Promise<FaceRecord[]> {
+    const ids = await this.#store.use((client) => client.zrevrange(keys.facesOf(ownerId), 0, -1));
+    const found = await Promise.all(ids.map((id) => this.find(id)));
+    return found.filter((record) => record !== undefined);
+  }
+
+  async count(ownerId: string): Promise<number> {
+    return await this.#store.use((client) => client.zcard(keys.facesOf(ownerId)));
+  }
+
+  async delete(record: FaceRecord): Promise<void> {
+    await this.#store.use((client) => client.del(keys.face(record.id)));
+    await this.#store.use((client) => client.zrem(keys.facesOf(record.ownerId), record.id));
+  }
+}
+
+function toRecord(id: string, fields: Record<string, string>): FaceRecord {
+  return {
+    id, ownerId: fields['ownerId'] ?? '', name: fields['name'] ?? '', status: (fields['status'] ?? 'pending') as FaceStatus, error: fields['error'],
+    warnings: JSON.parse(fields['warnings'] ?? '[]') as string[], serviceVersion: Number(fields['serviceVersion']),
+    createdAtMs: Number(fields['createdAt']), updatedAtMs: Number(fields['updatedAt']),
+  };
+}

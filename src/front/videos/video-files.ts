@@ -1,0 +1,88 @@
+// The files of a static video in the blob store: the audio that was sent, the HLS playlist with its segments as they come, and the MP4.
+import { INIT_NAME, PLAYLIST_NAME, playlist, segmentCount, segmentName } from '../../jobs/video/plan.ts';
+import type { BlobReader, FileBlobs } from '../store/blobs.ts';
+
+const ROOT = 'static';
+const HLS_NAME = /^(?:output\.m3u8|init\.mp4|segment-\d{4,5}\.m4s)$/;
+/** As `newUuid` makes them: nothing else can name a folder. */
+const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+export const isVideoId = (id: string): boolean => ID.test(id);
+
+export class StaticFiles {
+  readonly #blobs: FileBlobs;
+
+  constructor(blobs: FileBlobs) { this.#blobs = blobs; }
+
+  putUpload(id: string, audio: Uint8Array): Promise<void> { return this.#blobs.put(uploadKey(id), audio); }
+  getUpload(id: string): Promise<Buffer | undefined> { return this.#blobs.get(uploadKey(id)); }
+  deleteUpload(id: string): Promise<void> { return this.#blobs.delete(uploadKey(id)); }
+
+  /** @returns undefined while there is no such file, and for names that are none of HLS's. */
+  async openHls(id: string, name: string): Promise<BlobReader | undefined> {
+    return isVideoId(id) && HLS_NAME.test(name) ? await this.#blobs.open(hlsKey(id, name)) : undefined;
+  }
+
+  async openMp4(id: string): Promise<BlobReader | undefined> {
+    return isVideoId(id) ? await this.#blobs.open(mp4Key(id)) : undefined;
+  }
+
+  /** Where the renderer may write the MP4 before it is adopted. Beside its place, so that adopting it is only a new name. */
+  mp4Draft(id: string): string { return `${this.#blobs.pathOf(mp4Key(id))}.part`; }
+  /** The MP4 is the last file to be put in its place. */
+  isWhole(id: string): Promise<boolean> { return this.#blobs.has(mp4Key(id)); }
+
+  /** Whether every file of a finished video is still there: the storage may lose them behind our back. */
+  async hasAll(id: string, frames: number): Promise<boolean> {
+    if (!await this.isWhole(id)) return false;
+    const names = new Set(await this.#blobs.list(`${ROOT}/${id}/hls`));
+    if (!names.has(PLAYLIST_NAME) || !names.has(INIT_NAME)) return false;
+    for (let index = 0; index < segmentCount(frames); index += 1) if (!names.has(segmentName(index))) return false;
+    return true;
+  }
+
+  adoptMp4(id: string): Promise<void> { return this.#blobs.adopt(mp4Key(id), this.mp4Draft(id)); }
+
+  /** Makes pieces visible in order. Those of an earlier run are kept, since players may have them and a rendering is the same each time. */
+  async publisher(id: string, frames: number): Promise<Publisher> {
+    const text = (await this.#blobs.get(hlsKey(id, PLAYLIST_NAME)))?.toString() ?? '';
+    return new Publisher(this.#blobs, id, frames, [...text.matchAll(/^#EXTINF:/gm)].length);
+  }
+
+  async delete(id: string): Promise<void> { await this.#blobs.delete(`${ROOT}/${id}`); }
+
+  /** Ids of all videos of which there is any file. */
+  async list(): Promise<string[]> { return (await this.#blobs.list(ROOT)).filter(isVideoId); }
+}
+
+export class Publisher {
+  /** Segments that can be fetched. */
+  published: number;
+  readonly #blobs: FileBlobs;
+  readonly #id: string;
+  readonly #frames: number;
+
+  constructor(blobs: FileBlobs, id: string, frames: number, published: number) {
+    this.#blobs = blobs;
+    this.#id = id;
+    this.#frames = frames;
+    this.published = published;
+  }
+
+  async init(bytes: Uint8Array): Promise<void> {
+    if (this.published === 0) await this.#blobs.put(hlsKey(this.#id, INIT_NAME), bytes);
+  }
+
+  /** The segment's bytes first, then the playlist that names it. @returns whether it is new */
+  async segment(index: number, bytes: Uint8Array): Promise<boolean> {
+    if (index < this.published) return false;
+    await this.#blobs.put(hlsKey(this.#id, segmentName(index)), bytes);
+    await this.#blobs.put(hlsKey(this.#id, PLAYLIST_NAME), Buffer.from(playlist(this.#frames, index + 1)));
+    this.published = index + 1;
+    return true;
+  }
+}
+
+const uploadKey = (id: string): string => `${ROOT}/${id}/upload`;
+const mp4Key = (id: string): string => `${ROOT}/${id}/output.mp4`;
+const hlsKey = (id: string, name: string): string => `${ROOT}/${id}/hls/${name}`;

@@ -1,0 +1,150 @@
+// Cuts the head out of a picture as a square of PICTURE_SIZE, with head room, nearly upright, resampled once (Lanczos 3).
+import { PICTURE_SIZE } from '../../../media/picture.ts';
+import type { FoundFace } from './face-finder.ts';
+import { clamp, type Pyramid, type RgbImage, rgbImage, type Square } from '../imaging/image.ts';
+import { fillUnknown } from '../imaging/inpaint.ts';
+import { FACE_OVAL, LANDMARK_COUNT, type Landmarks, px, py, pz } from './landmarks.ts';
+
+export interface Crop {
+  readonly image: RgbImage;
+  /** In pixels of the crop. */
+  readonly points: Landmarks;
+  /** Source pixels per crop pixel: below 1 the crop was enlarged. */
+  readonly scale: number;
+  /** Side of the square in units of the face's larger extent: ROOMY, or less when the picture is tight. */
+  readonly room: number;
+  /** Share of the crop that lies outside the picture and was made up. */
+  readonly invented: number;
+}
+
+/** Side of the crop in units of the face: hair, neck and the beginning of the shoulders are in it, and the head can sway. */
+export const ROOMY = 2.05;
+const LIFT = .035;
+/** For hair that reaches beyond the usual crop. */
+export const VERY_ROOMY = 2.3;
+/** The least that shows a whole head; a tighter picture is extended at its edges. */
+const TIGHT = 1.5;
+/** A head held at a slight angle looks natural, so that much of it stays. */
+const KEPT_ROLL = 8 * Math.PI / 180;
+const LANCZOS_RADIUS = 3;
+
+/** @param room side of the square in units of the face, where the picture has it */
+export function cropFace(pyramid: Pyramid, face: FoundFace, room: number = ROOMY): Crop {
+  const { width, height } = pyramid.image;
+  const angle = face.roll - clamp(face.roll, -KEPT_ROLL, KEPT_ROLL);
+  const square = headSquare(face, angle, room, width, height);
+  const { image, known } = resample(pyramid, square, PICTURE_SIZE);
+  const unknown = known.reduce((count, value) => count + (value ? 0 : 1), 0);
+  if (unknown > 0) fillUnknown(image, known);
+  return {
+    image,
+    points: toSquare(face.points, square),
+    scale: square.side / PICTURE_SIZE,
+    room: square.side / Math.max(face.width, face.height),
+    invented: unknown / known.length,
+  };
+}
+
+function headSquare(face: FoundFace, angle: number, room: number, width: number, height: number): Square {
+  const cos = Math.cos(angle);
+  const sin = Math.sin(angle);
+  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (const index of FACE_OVAL) {
+    const u = cos * px(face.points, index) + sin * py(face.points, index);
+    const v = -sin * px(face.points, index) + cos * py(face.points, index);
+    [left, right, top, bottom] = [Math.min(left, u), Math.max(right, u), Math.min(top, v), Math.max(bottom, v)];
+  }
+  const extent = Math.max(right - left, bottom - top);
+  const side = clamp(Math.min(width, height), TIGHT * extent, room * extent);
+  let u = (left + right) / 2;
+  // More room above than below: hair is taller than necks need to be shown.
+  let v = (top + bottom) / 2 - LIFT * side - (room - ROOMY) * extent / 2;
+  if (angle === 0) {
+    // Where the picture has room on another side, rather move the square than invent pixels.
+    if (side <= width) u = clamp(u, side / 2, width - side / 2);
+    if (side <= height) v = clamp(v, side / 2, height - side / 2);
+  }
+  return { cx: cos * u - sin * v, cy: sin * u + cos * v, side, angle };
+}
+
+function toSquare(points: Landmarks, { cx, cy, side, angle }: Square): Landmarks {
+  const scale = PICTURE_SIZE / side;
+  const cos = Math.cos(angle) * scale;
+  const sin = Math.sin(angle) * scale;
+  const out = new Float32Array(LANDMARK_COUNT * 3);
+  for (let i = 0; i < LANDMARK_COUNT; i++) {
+    const dx = px(points, i) - cx;
+    const dy = py(points, i) - cy;
+    out[i * 3] = cos * dx + sin * dy + PICTURE_SIZE / 2;
+    out[i * 3 + 1] = -sin * dx + cos * dy + PICTURE_SIZE / 2;
+    out[i * 3 + 2] = pz(points, i) * scale;
+  }
+  return out;
+}
+
+const TABLE_STEPS = 512;
+const LANCZOS = Float32Array.from({ length: LANCZOS_RADIUS * TABLE_STEPS + 2 }, (_, i) => {
+  const t = i / TABLE_STEPS * Math.PI;
+  return t === 0 ? 1 : i >= LANCZOS_RADIUS * TABLE_STEPS ? 0 : LANCZOS_RADIUS * Math.sin(t) * Math.sin(t / LANCZOS_RADIUS) / (t * t);
+});
+
+/** Samples a turned square with the Lanczos kernel, widened when the picture is made smaller. */
+function resample(pyramid: Pyramid, square: Square, size: number): { image: RgbImage; known: Uint8Array } {
+  const { image: source, factor } = pyramid.level(square.side / size);
+  const scale = square.side / size / factor;
+  const widen = Math.max(1, scale);
+  const taps = Math.ceil(LANCZOS_RADIUS * widen) * 2;
+  const wx = new Float32Array(taps);
+  const wy = new Float32Array(taps);
+  const cos = Math.cos(square.angle) * scale;
+  const sin = Math.sin(square.angle) * scale;
+  const out = rgbImage(size, size);
+  const known = new Uint8Array(size * size);
+  const stride = source.width * 3;
+  for (let y = 0; y < size; y++) {
+    for (let x = 0; x < size; x++) {
+      const u = x + .5 - size / 2;
+      const v = y + .5 - size / 2;
+      const sx = square.cx / factor + cos * u - sin * v - .5;
+      const sy = square.cy / factor + sin * u + cos * v - .5;
+      if (sx < -.5 || sy < -.5 || sx > source.width - .5 || sy > source.height - .5) continue;
+      const at = y * size + x;
+      known[at] = 1;
+      const x0 = Math.floor(sx) - taps / 2 + 1;
+      const y0 = Math.floor(sy) - taps / 2 + 1;
+      const sum = kernel(wx, sx - x0, widen) * kernel(wy, sy - y0, widen);
+      let [r, g, b] = [0, 0, 0];
+      for (let j = 0; j < taps; j++) {
+        const row = clamp(y0 + j, 0, source.height - 1) * stride;
+        let [rr, gg, bb] = [0, 0, 0];
+        for (let i = 0; i < taps; i++) {
+          const from = row + clamp(x0 + i, 0, source.width - 1) * 3;
+          const w = wx[i]!;
+          rr += w * source.data[from]!;
+          gg += w * source.data[from + 1]!;
+          bb += w * source.data[from + 2]!;
+        }
+        r += wy[j]! * rr;
+        g += wy[j]! * gg;
+        b += wy[j]! * bb;
+      }
+      out.data[at * 3] = clamp(r / sum + .5, 0, 255);
+      out.data[at * 3 + 1] = clamp(g / sum + .5, 0, 255);
+      out.data[at * 3 + 2] = clamp(b / sum + .5, 0, 255);
+    }
+  }
+  return { image: out, known };
+}
+
+/** Fills `weights` for taps at 0, 1, 2 … about a centre `at`. @returns their sum. */
+function kernel(weights: Float32Array, at: number, widen: number): number {
+  let sum = 0;
+  for (let i = 0; i < weights.length; i++) {
+    const t = Math.min(Math.abs(i - at) / widen * TABLE_STEPS, LANCZOS_RADIUS * TABLE_STEPS);
+    const k = Math.floor(t);
+    const w = LANCZOS[k]! + (t - k) * (LANCZOS[k + 1]! - LANCZOS[k]!);
+    weights[i] = w;
+    sum += w;
+  }
+  return sum;
+}

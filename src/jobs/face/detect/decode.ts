@@ -1,0 +1,82 @@
+// From uploaded bytes to upright sRGB pixels of bounded size; whatever is not an honest JPEG, PNG or WebP is refused here.
+import sharp from 'sharp';
+import { FaceError } from '../face-error.ts';
+import type { RgbImage } from '../imaging/image.ts';
+
+export const MAX_IMAGE_BYTES = 32 << 20;
+export const MAX_IMAGE_PIXELS = 50_000_000;
+
+/** Longest side kept. A face of a tenth of the picture's width still has 300 pixels, more than the 512-pixel asset can show. */
+const WORKING_SIDE = 3072;
+const MIN_SIDE = 128;
+/** What shows through transparent pixels: the light grey of a studio wall. */
+const BACKDROP = { r: 200, g: 202, b: 206 };
+/** Files can be made that decode for minutes (progressive scans by the thousand). */
+const DECODE_SECONDS = 20;
+
+// One core is what a face job is given, and a cache of decoded uploads would only hold memory.
+sharp.concurrency(1);
+sharp.cache(false);
+
+interface Signature { readonly name: string; readonly matches: (head: string) => boolean }
+
+const startsWith = (...magics: string[]) => (head: string): boolean => magics.some((magic) => head.startsWith(magic));
+
+const FORMATS: readonly Signature[] = [
+  { name: 'jpeg', matches: startsWith('\xff\xd8\xff') },
+  { name: 'png', matches: startsWith('\x89PNG\r\n\x1a\n') },
+  { name: 'webp', matches: (head) => head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP' },
+];
+
+/** Formats that people do upload, told apart from noise so that the answer can name the remedy. */
+const OTHER_IMAGES: readonly Signature[] = [
+  { name: 'gif bmp tiff ico psd pdf', matches: startsWith('GIF8', 'BM', 'II*\0', 'MM\0*', '\0\0\x01\0', '8BPS', '%PDF', '%!PS') },
+  { name: 'jxl', matches: startsWith('\xff\x0a', '\0\0\0\x0cJXL') },
+  { name: 'heif avif', matches: (head) => /^ftyp(?:heic|heix|hevc|mif1|msf1|avif|avis)/.test(head.slice(4)) },
+  { name: 'svg', matches: (head) => /^\s*<(?:\?xml|svg|!doctype svg|!--)/i.test(head.replace(/^\xef\xbb\xbf/, '')) },
+];
+
+/**
+ * @returns the picture upright (EXIF orientation applied), in sRGB, over a grey backdrop where it was transparent, its
+ * longer side at most WORKING_SIDE pixels; the first frame of an animation.
+ * @throws FaceError
+ */
+export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
+  const expected = sniff(bytes);
+  if (bytes.length > MAX_IMAGE_BYTES) throw new FaceError('IMAGE_TOO_LARGE', `The image file is larger than ${MAX_IMAGE_BYTES >> 20} MiB. Scale the picture down.`);
+  const input = sharp(bytes, { failOn: 'error', limitInputPixels: MAX_IMAGE_PIXELS, sequentialRead: true, pages: 1 });
+  const { format, width, height } = await input.metadata().catch(refuse);
+  if (format !== expected) throw new FaceError('NOT_AN_IMAGE');
+  if (width * height > MAX_IMAGE_PIXELS) throw new FaceError('IMAGE_TOO_LARGE');
+  if (Math.min(width, height) < MIN_SIDE) throw new FaceError('IMAGE_TOO_SMALL');
+  const { data, info } = await input.autoOrient()
+    .resize({ width: WORKING_SIDE, height: WORKING_SIDE, fit: 'inside', withoutEnlargement: true, kernel: 'lanczos3' })
+    .flatten({ background: BACKDROP })
+    .toColourspace('srgb')
+    .removeAlpha()
+    .raw({ depth: 'uchar' })
+    .timeout({ seconds: DECODE_SECONDS })
+    .toBuffer({ resolveWithObject: true })
+    .catch(refuse);
+  return { width: info.width, height: info.height, data: info.channels === 3 ? data : greyToRgb(data) };
+}
+
+/** @returns the format by its first bytes: the decoder must agree with it. */
+function sniff(bytes: Uint8Array): string {
+  const head = Buffer.from(bytes.subarray(0, 256)).toString('latin1');
+  const format = FORMATS.find(({ matches }) => matches(head));
+  if (format) return format.name;
+  throw new FaceError(OTHER_IMAGES.some(({ matches }) => matches(head)) ? 'UNSUPPORTED_FORMAT' : 'NOT_AN_IMAGE');
+}
+
+function refuse(error: unknown): never {
+  const text = error instanceof Error ? error.message : String(error);
+  if (/pixel limit|too large|timeout/i.test(text)) throw new FaceError('IMAGE_TOO_LARGE');
+  throw new FaceError('IMAGE_DAMAGED');
+}
+
+function greyToRgb(grey: Uint8Array): Uint8Array {
+  const rgb = new Uint8Array(grey.length * 3);
+  for (let i = 0; i < grey.length; i++) rgb.fill(grey[i]!, i * 3, i * 3 + 3);
+  return rgb;
+}

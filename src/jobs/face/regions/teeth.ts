@@ -1,0 +1,118 @@
+// The inside of the mouth: the person's own upper teeth where the portrait shows them, and tints in its light for what the renderer paints.
+import type { FacePatch, FaceTints } from '../../../media/face-asset.ts';
+import { labAt, lumaOf, quantile } from '../imaging/colour.ts';
+import { blur, dilate } from '../imaging/curve.ts';
+import { plane, type Plane, type RgbImage } from '../imaging/image.ts';
+import { fillUnknown } from '../imaging/inpaint.ts';
+import type { Light } from './skin.ts';
+import { type Box, cutPatch, type Rgb, rgbToYuv } from '../imaging/sprite.ts';
+
+export interface OwnTeeth { readonly patch: FacePatch; readonly colour: Rgb }
+
+const MIN_OPENING_PIXELS = 150;
+/** Share of the opening that must be teeth: a mouth that shows a few pixels of them is better painted. */
+const MIN_TEETH_SHARE = .3;
+/** Share of the middle's columns that must hold a tooth of at least this share of the usual height: shade and reflections can hide one, and a row with a gap is worse than a painted one. */
+const MIN_WHOLE = .9;
+const STUMP = .5;
+/** Least usual height, in widths of the mouth: of shorter ones the lower ends alone are seen, and an opened mouth would show stumps. */
+const MIN_HEIGHT = .09;
+
+/**
+ * The upper row as seen in a smile: bright and not red. Of each column the run nearest the upper lip counts; below it may be
+ * the cavity, the tongue or the lower row.
+ * @returns null when there is too little to see, or not a whole row
+ */
+export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | null {
+  const { width, height } = image;
+  const inside: { index: number; l: number; a: number }[] = [];
+  for (let i = 0; i < opening.data.length; i++) if (opening.data[i]! > .5) inside.push({ index: i, ...labAt(image, i) });
+  if (inside.length < MIN_OPENING_PIXELS) return null;
+  const bright = .62 * quantile(inside.map(({ l }) => l), .92);
+  const pale = Math.min(16, quantile(inside.map(({ a }) => a), .85) + 3);
+  const teeth = inside.filter(({ l, a }) => l >= bright && a <= pale);
+  if (teeth.length < MIN_TEETH_SHARE * inside.length) return null;
+  const tooth = plane(width, height);
+  for (const { index } of teeth) tooth.data[index] = 1;
+  const box = boundsOf(opening, 12);
+  const row = upperRow(dilate(tooth, 1), opening, box);
+  if (!isWhole(row, box)) return null;
+  const known = Uint8Array.from(row.data, (value, i) => value > .5 && opening.data[i]! > .9 && tooth.data[i]! > .5 ? 1 : 0);
+  if (!known.includes(1)) return null;
+  // Colours continue beyond what is seen, so that a lip that rises further still uncovers something plausible.
+  const filled: RgbImage = { width, height, data: image.data.slice() };
+  fillUnknown(filled, known);
+  const alpha = blur(extendUp(row, box, Math.round((box.bottom - box.top) * .22)), .8);
+  const channel = (c: number): number => quantile(teeth.map(({ index }) => image.data[index * 3 + c]!), .6);
+  return { patch: cutPatch(filled, alpha, box), colour: [channel(0), channel(1), channel(2)] };
+}
+
+/** Under the portrait's light, as the renderer paints with them. */
+export function mouthTints({ white, skin, colour }: Light, teeth: Rgb | null): FaceTints {
+  // A photograph without colours shows none in the mouth either.
+  const lit = (r: number, g: number, b: number): Rgb => {
+    const grey = lumaOf(r, g, b);
+    const toned = (value: number): number => grey + (value - grey) * colour;
+    return [white[0] * toned(r), white[1] * toned(g), white[2] * toned(b)];
+  };
+  // Gums and tongue take a little of the skin's tone: on dark skin they are darker, too.
+  const tone = Math.min(1, .72 + .28 * (skin[0] + skin[1] + skin[2]) / 3 / 165);
+  return {
+    cavity: rgbToYuv(lit(.19, .075, .08)),
+    gums: rgbToYuv(lit(.74 * tone, .42 * tone, .42 * tone)),
+    tongue: rgbToYuv(lit(.74 * tone, .39 * tone, .40 * tone)),
+    teeth: rgbToYuv(teeth ?? lit(.97, .935, .865)),
+  };
+}
+
+function boundsOf({ width, height, data }: Plane, margin: number): Box {
+  let [left, right, top, bottom] = [width, 0, height, 0];
+  for (let i = 0; i < data.length; i++) {
+    if (data[i]! < .5) continue;
+    [left, right] = [Math.min(left, i % width), Math.max(right, i % width + 1)];
+    [top, bottom] = [Math.min(top, Math.floor(i / width)), Math.max(bottom, Math.floor(i / width) + 1)];
+  }
+  return { left: Math.max(0, left - margin), right: Math.min(width, right + margin), top: Math.max(0, top - margin), bottom: Math.min(height, bottom + margin) };
+}
+
+function upperRow(tooth: Plane, opening: Plane, box: Box): Plane {
+  const row = plane(tooth.width, tooth.height);
+  for (let x = box.left; x < box.right; x++) {
+    let started = false;
+    for (let y = box.top; y < box.bottom; y++) {
+      const i = y * tooth.width + x;
+      const isTooth = opening.data[i]! > .3 && tooth.data[i]! > 0;
+      if (isTooth) row.data[i] = 1;
+      else if (started) break;
+      started ||= isTooth;
+    }
+  }
+  return row;
+}
+
+/** In the middle half of the mouth. */
+function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boolean {
+  const heights: number[] = [];
+  for (let x = Math.round(left + .27 * (right - left)); x < left + .73 * (right - left); x++) {
+    let height = 0;
+    for (let y = top; y < bottom; y++) height += data[y * width + x]! > .5 ? 1 : 0;
+    heights.push(height);
+  }
+  const usual = quantile(heights, .7);
+  if (usual < MIN_HEIGHT * (right - left)) return false;
+  return heights.filter((height) => height > 0 && height >= STUMP * usual).length >= MIN_WHOLE * heights.length;
+}
+
+/** Behind the upper lip the row goes on. */
+function extendUp(row: Plane, box: Box, by: number): Plane {
+  const out = plane(row.width, row.height);
+  out.data.set(row.data);
+  for (let x = box.left; x < box.right; x++) {
+    for (let y = box.top; y < box.bottom; y++) {
+      if (row.data[y * row.width + x]! < .5) continue;
+      for (let k = 1; k <= by && y - k >= box.top; k++) out.data[(y - k) * row.width + x] = 1;
+      break;
+    }
+  }
+  return out;
+}

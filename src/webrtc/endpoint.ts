@@ -1,0 +1,245 @@
+// The UDP socket that all peers of a thread share: who a datagram is for, and what is not let in.
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { guarded } from '../base/guard.ts';
+import { monotonicMs, wallMs } from '../base/time.ts';
+import type { Counter } from '../metrics/catalogue.ts';
+import type { Sheet } from '../metrics/shared-metrics.ts';
+import { createCertificate } from './dtls/certificate.ts';
+import type { Peer, PeerListener, PeerOptions } from './peer.ts';
+import { REJECT_REASONS, RtcPeer, type PeerHost, type RejectReason } from './rtc-peer.ts';
+import type { Candidate } from './sdp/answer.ts';
+import { newStunView, parseStun, transactionId } from './ice/stun.ts';
+
+export interface EndpointOptions {
+  readonly bindAddress: string;
+  /** A port (0: any free one), or a range of which the first free one is taken, so that several threads can be given the same range. */
+  readonly port: number | { readonly from: number; readonly to: number };
+  /** Addresses for the candidates, when clients reach us under others than the bound one. Empty: the bound one, or the machine's. */
+  readonly announcedAddresses: readonly string[];
+  /** Where to count datagrams for the metrics. */
+  readonly sheet?: Sheet;
+  /** Hears of defects of ours that a peer's datagram came upon; that peer is ended. For the log. */
+  readonly onPeerError?: (error: unknown, sessionId: string) => void;
+}
+
+/**
+ * Why a datagram was not sent: the labels of mouthpiece_datagrams_unsent_total.
+ * queue_full: the socket has too much queued.
+ * refused: the system did not take it (EMSGSIZE, ENOBUFS, EPERM, no route).
+ * unproven_address: more than three times what came from an address that has answered no check of ours.
+ */
+export const UNSENT_REASONS = ['queue_full', 'refused', 'unproven_address'] as const;
+export type UnsentReason = (typeof UNSENT_REASONS)[number];
+
+/** Datagrams since the start; `rejected` by reason. */
+export interface EndpointStats {
+  received: number;
+  sent: number;
+  /** Not sent, by reason. */
+  readonly unsent: Record<UnsentReason, number>;
+  readonly rejected: Record<RejectReason, number>;
+}
+
+export interface Endpoint {
+  readonly port: number;
+  readonly candidates: readonly Candidate[];
+  readonly stats: EndpointStats;
+  readonly peerCount: number;
+  createPeer(options: PeerOptions, listener: PeerListener): Peer;
+  /** Closes all peers and the socket. Idempotent. */
+  close(): Promise<void>;
+}
+
+const MAX_DATAGRAM_BYTES = 2_048;
+const MAX_CANDIDATES = 8;
+const SEND_BUFFERS = 64;
+const MAX_QUEUED_BYTES = 1 << 20;
+const SOCKET_BUFFER_BYTES = 4 << 20;
+
+export async function createEndpoint(options: EndpointOptions): Promise<Endpoint> {
+  const socket = await bind(options);
+  return new UdpEndpoint(socket, options);
+}
+
+async function bind({ bindAddress, port }: EndpointOptions): Promise<Socket> {
+  if (isIP(bindAddress) === 0) throw new Error(`The UDP bind address "${bindAddress}" is not an IP address.`);
+  const { from, to } = typeof port === 'number' ? { from: port, to: port } : port;
+  for (let candidate = from; candidate <= to; candidate++) {
+    const socket = await tryBind(bindAddress, candidate);
+    if (socket !== null) return socket;
+  }
+  throw new Error(`No free UDP port on ${bindAddress} in ${from}-${to}. Widen UDP_PORTS or use fewer workers.`);
+}
+
+function tryBind(address: string, port: number): Promise<Socket | null> {
+  const family = isIP(address) === 6 ? 6 : 4;
+  // Addresses are numbers already; the default lookup would cost a tick per datagram.
+  const socket = createSocket({ type: family === 6 ? 'udp6' : 'udp4', lookup: (host, _options, callback) => { callback(null, host, family); } });
+  return new Promise((resolve, reject) => {
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      socket.close();
+      if (error.code === 'EADDRINUSE') resolve(null);
+      else reject(error);
+    });
+    socket.bind({ address, port, exclusive: true }, () => { socket.removeAllListeners('error'); resolve(socket); });
+  });
+}
+
+const zeros = <K extends string>(keys: readonly K[]): Record<K, number> =>
+  Object.fromEntries(keys.map((key) => [key, 0])) as Record<K, number>;
+
+class UdpEndpoint implements Endpoint, PeerHost {
+  readonly certificate = createCertificate(wallMs());
+  readonly wallOffsetMs = wallMs() - monotonicMs();
+  readonly candidates: readonly Candidate[];
+  readonly stats: EndpointStats = {
+    received: 0, sent: 0, unsent: zeros(UNSENT_REASONS), rejected: zeros(REJECT_REASONS),
+  };
+  readonly #socket: Socket;
+  readonly #byUfrag = new Map<string, RtcPeer>();
+  readonly #byAddress = new Map<string, RtcPeer>();
+  /** Checks of ours that wait for a response; a few per address of a peer. */
+  readonly #byTransaction = new Map<string, RtcPeer>();
+  readonly #view = newStunView();
+  // A datagram that the kernel does not take at once stays with libuv, so a buffer is used again only after many others.
+  readonly #buffers = Array.from({ length: SEND_BUFFERS }, () => Buffer.alloc(MAX_DATAGRAM_BYTES));
+  readonly #receivedCounter: Counter | undefined;
+  readonly #rejectedCounters: Record<RejectReason, Counter> | undefined;
+  readonly #unsentCounters: Record<UnsentReason, Counter> | undefined;
+  readonly #onPeerError: EndpointOptions['onPeerError'];
+  /** One for all datagrams. Without a callback node:dgram reports no error at all. */
+  readonly #onSent = (error: Error | null): void => {
+    if (error !== null) this.#countUnsent('refused');
+  };
+  #nextBuffer = 0;
+  #isClosed = false;
+  #isSocketClosed = false;
+
+  constructor(socket: Socket, options: EndpointOptions) {
+    this.#socket = socket;
+    this.candidates = candidateAddresses(options).map((address) => ({ address, port: socket.address().port }));
+    const { sheet } = options;
+    this.#onPeerError = options.onPeerError;
+    if (sheet !== undefined) {
+      this.#receivedCounter = sheet.counter('mouthpiece_datagrams_received_total');
+      this.#unsentCounters = Object.fromEntries(UNSENT_REASONS.map((reason) => [
+        reason, sheet.counter('mouthpiece_datagrams_unsent_total', { reason }),
+      ])) as Record<UnsentReason, Counter>;
+      this.#rejectedCounters = Object.fromEntries(REJECT_REASONS.map((reason) => [reason, sheet.counter('mouthpiece_datagrams_rejected_total', { reason })])) as Record<RejectReason, Counter>;
+    }
+    try { socket.setSendBufferSize(SOCKET_BUFFER_BYTES); socket.setRecvBufferSize(SOCKET_BUFFER_BYTES); } catch { /* the system's limit is smaller: it has set its own maximum */ }
+    socket.on('message', guarded('a datagram', (data: Buffer, { address, port }: RemoteInfo) => { this.#onDatagram(data, address, port); }));
+    socket.on('error', () => { this.#countUnsent('refused'); }); // unheard, it would end the worker
+  }
+
+  get port(): number { return this.#socket.address().port; }
+  get peerCount(): number { return this.#byUfrag.size; }
+  now(): number { return monotonicMs(); }
+  onPeerError(error: unknown, sessionId: string): void { this.#onPeerError?.(error, sessionId); }
+
+  createPeer(options: PeerOptions, listener: PeerListener): Peer {
+    if (this.#isClosed) throw new Error('The endpoint is closed.');
+    const peer = new RtcPeer(this, options, listener);
+    this.#byUfrag.set(peer.ufrag, peer);
+    return peer;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await Promise.all([...this.#byUfrag.values()].map((peer) => peer.close()));
+    this.#isSocketClosed = true;
+    await new Promise<void>((resolve) => { this.#socket.close(() => { resolve(); }); });
+  }
+
+  // PeerHost
+
+  nextBuffer(): Buffer {
+    this.#nextBuffer = (this.#nextBuffer + 1) % SEND_BUFFERS;
+    return this.#buffers[this.#nextBuffer] ?? Buffer.alloc(MAX_DATAGRAM_BYTES);
+  }
+
+  send(datagram: Buffer, length: number, address: string, port: number): void {
+    if (this.#isSocketClosed) return;
+    if (this.#socket.getSendQueueSize() > MAX_QUEUED_BYTES) { this.#countUnsent('queue_full'); return; }
+    this.stats.sent++;
+    this.#socket.send(datagram, 0, length, port, address, this.#onSent);
+  }
+
+  #countUnsent(reason: UnsentReason): void {
+    this.stats.unsent[reason]++;
+    this.#unsentCounters?.[reason].add();
+  }
+
+  claimAddress(key: string, peer: RtcPeer, isProven: boolean): void {
+    // A client that came back from the same port proves that it has it. A claim may be anybody's.
+    if (isProven || !this.#byAddress.has(key)) this.#byAddress.set(key, peer);
+  }
+
+  expectResponse(id: string, peer: RtcPeer): void { this.#byTransaction.set(id, peer); }
+  forgetResponse(id: string): void { this.#byTransaction.delete(id); }
+  onHeldBack(): void { this.#countUnsent('unproven_address'); }
+  releaseAddress(key: string, peer: RtcPeer): void { if (this.#byAddress.get(key) === peer) this.#byAddress.delete(key); }
+  forget(peer: RtcPeer): void { this.#byUfrag.delete(peer.ufrag); }
+  reject(reason: RejectReason): void {
+    this.stats.rejected[reason]++;
+    this.#rejectedCounters?.[reason].add();
+  }
+
+  /** RFC 7983: the first byte tells the protocol. Only an authentic Binding request makes an address known. */
+  #onDatagram(data: Buffer, address: string, port: number): void {
+    this.stats.received++;
+    this.#receivedCounter?.add();
+    const first = data[0];
+    // node:dgram throws when asked to send to port 0, and anybody may claim to come from there.
+    if (port === 0) { this.reject('unknown_source'); return; }
+    if (first === undefined || data.length > MAX_DATAGRAM_BYTES) { this.reject(first === undefined ? 'other' : 'too_large'); return; }
+    const nowMs = monotonicMs();
+    if (first < 4) { this.#onStun(data, address, port, nowMs); return; }
+    const key = `${address}:${port}`;
+    const peer = this.#byAddress.get(key);
+    if (peer === undefined) { this.reject('unknown_source'); return; }
+    try {
+      if (first >= 20 && first <= 63) peer.onDtls(data, key, nowMs);
+      else if (first < 128 || first > 191 || data.length < 8) this.reject('other');
+      // RFC 5761 section 4: packet types 192 to 223 are RTCP
+      else if ((data[1] ?? 0) >= 192 && (data[1] ?? 0) <= 223) peer.onRtcp(data, nowMs);
+      else peer.onRtp(data, nowMs);
+    } catch (error) {
+      peer.fail(error); // whatever a peer makes us stumble over ends that peer alone
+    }
+  }
+
+  #onStun(data: Buffer, address: string, port: number, nowMs: number): void {
+    const view = this.#view;
+    if (!parseStun(data, view)) { this.reject('stun_malformed'); return; }
+    if (view.kind === 'indication') return; // keeps a NAT's binding alive and wants no answer; unsigned, so it says nothing
+    if (view.kind === 'request') {
+      const peer = this.#byUfrag.get(view.localUfrag);
+      if (peer === undefined) this.reject('stun_unknown_user');
+      else {
+        try { peer.onStunRequest(data, view, address, port, nowMs); } catch (error) { peer.fail(error); }
+      }
+      return;
+    }
+    // Our own ids cannot be guessed: they tell whom a response is for better than its source does.
+    const peer = this.#byTransaction.get(transactionId(data).toString('latin1'));
+    if (peer === undefined) {
+      this.reject(this.#byAddress.has(`${address}:${port}`) ? 'stun_unknown_user' : 'unknown_source');
+      return;
+    }
+    try { peer.onStunResponse(data, view, address, port, nowMs); } catch (error) { peer.fail(error); }
+  }
+}
+
+function candidateAddresses({ bindAddress, announcedAddresses }: EndpointOptions): readonly string[] {
+  if (announcedAddresses.length > 0) return announcedAddresses;
+  if (bindAddress !== '0.0.0.0' && bindAddress !== '::') return [bindAddress];
+  // A socket bound to :: takes IPv4 too.
+  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+    .filter(({ family, address }) => (family === 'IPv4' || bindAddress === '::') && !address.startsWith('fe80:'));
+  // Loopback last: for a browser on this machine, should it have no network.
+  return [...own.filter(({ internal }) => !internal), ...own.filter(({ internal }) => internal)].map(({ address }) => address).slice(0, MAX_CANDIDATES);
+}

@@ -1,0 +1,341 @@
+// Reading an SDP offer (RFC 8866, RFC 9429): what the client wants to receive and send, and with which
+// codecs and keys. The front does it, so that no text of a stranger's is parsed on a thread with a beat
+// to keep; the worker gets a small plain object.
+import { ServiceError } from '../../base/errors.ts';
+
+/** Offers of browsers have 3 to 10 kB. */
+export const MAX_OFFER_CHARS = 64 * 1024;
+const MAX_LINES = 2000;
+const MAX_LINE_CHARS = 2048;
+const MAX_SECTIONS = 32;
+/** Payload types, of which there are 128, or whatever else an m-line of another kind lists. */
+const MAX_FORMATS = 64;
+const MAX_FINGERPRINTS = 8;
+const MAX_MID_BYTES = 16; // longest that a one-byte header extension carries
+
+/** Header extensions that are used, by their names here. */
+export const EXTENSION_URI = {
+  mid: 'urn:ietf:params:rtp-hdrext:sdes:mid',
+  absSendTime: 'http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time',
+  playoutDelay: 'http://www.webrtc.org/experiments/rtp-hdrext/playout-delay',
+} as const;
+export type ExtensionName = keyof typeof EXTENSION_URI;
+
+/** Feedback messages that are used, as SDP writes them. */
+export const FEEDBACK = ['nack', 'nack pli', 'ccm fir', 'goog-remb'] as const;
+export type Feedback = (typeof FEEDBACK)[number];
+
+const CODECS = ['opus', 'vp8', 'h264', 'rtx'] as const;
+export type CodecName = (typeof CODECS)[number];
+
+const DIRECTIONS = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as const;
+export type Direction = (typeof DIRECTIONS)[number];
+
+export interface OfferedCodec {
+  readonly payloadType: number;
+  readonly name: CodecName;
+  readonly parameters: string;
+  readonly feedback: readonly Feedback[];
+}
+
+export interface OfferedSection {
+  readonly index: number;
+  readonly kind: string;
+  readonly protocol: string;
+  /** The m-line's last field without repetitions, for sections that are refused. */
+  readonly formats: string;
+  readonly mid: string;
+  readonly isRefused: boolean;
+  readonly direction: Direction;
+  /** Those that could be used, in the order of the client's preference. */
+  readonly codecs: readonly OfferedCodec[];
+  /** Ids of header extensions; 0: not offered. */
+  readonly extensions: Readonly<Record<ExtensionName, number>>;
+  readonly hasRtcpMux: boolean;
+  readonly hasReducedSize: boolean;
+  /**
+   * Which way of writing a data channel this is: RFC 8841's, or the drafts' before it, which aiortc
+   * writes to this day.
+   */
+  readonly dataChannelForm: 'rfc8841' | 'sctpmap' | null;
+  readonly transport: OfferedTransport;
+}
+
+/** A hash of the certificate that the client will show. */
+export interface OfferedFingerprint {
+  /** As Node names it: sha256, sha384 or sha512. */
+  readonly hash: string;
+  /** Upper-case hexadecimal, colons between the bytes. */
+  readonly value: string;
+}
+
+export interface OfferedTransport {
+  readonly ufrag: string;
+  readonly password: string;
+  readonly fingerprints: readonly OfferedFingerprint[];
+  readonly setup: string;
+}
+
+/** Plain data: it crosses threads by structured clone. Its size is bounded by that of the text. */
+export interface Offer {
+  readonly sections: readonly OfferedSection[];
+  /** Mids of the BUNDLE group in order; empty when there is none. */
+  readonly bundle: readonly string[];
+  readonly isIceLite: boolean;
+}
+
+export const invalidOffer = (reason: string): ServiceError =>
+  new ServiceError('INVALID_OFFER', `The SDP offer could not be used: ${reason}`);
+
+export const offerTooLong = (): ServiceError =>
+  invalidOffer(`it is longer than ${MAX_OFFER_CHARS} characters.`);
+
+/** All that is read; other attributes are passed over unstored. */
+const READ = new Set<string>([
+  ...DIRECTIONS,
+  'bundle-only',
+  'extmap',
+  'fingerprint',
+  'fmtp',
+  'group',
+  'ice-lite',
+  'ice-pwd',
+  'ice-ufrag',
+  'mid',
+  'rtcp-fb',
+  'rtcp-mux',
+  'rtcp-rsize',
+  'rtpmap',
+  'sctp-port',
+  'setup',
+]);
+
+/** The attributes of the session or of one m-line, each name with its values in order. */
+class Attributes {
+  readonly #values = new Map<string, string[]>();
+
+  add(line: string): void {
+    const colon = line.indexOf(':');
+    const name = colon < 0 ? line : line.slice(0, colon);
+    if (!READ.has(name)) return;
+    const value = colon < 0 ? '' : line.slice(colon + 1).trim();
+    const values = this.#values.get(name);
+    if (values === undefined) this.#values.set(name, [value]);
+    else values.push(value);
+  }
+
+  all(name: string): readonly string[] {
+    return this.#values.get(name) ?? [];
+  }
+  first(name: string): string | undefined {
+    return this.#values.get(name)?.[0];
+  }
+  has(name: string): boolean {
+    return this.#values.has(name);
+  }
+}
+
+interface Section {
+  readonly line: string;
+  readonly attributes: Attributes;
+}
+/** What m-lines inherit from the session. */
+interface Session {
+  readonly attributes: Attributes;
+  readonly extensions: readonly Extension[];
+  readonly transport: OfferedTransport;
+}
+
+/**
+ * Takes time that is linear in the length of the text: under 5 ms for the longest (measured in
+ * test/webrtc/sdp/offer.test.ts).
+ * @throws ServiceError INVALID_OFFER that says what is wrong.
+ */
+export function parseOffer(sdp: string): Offer {
+  if (typeof sdp !== 'string' || sdp.length === 0) throw invalidOffer('it is empty.');
+  if (sdp.length > MAX_OFFER_CHARS) throw offerTooLong();
+  const lines = sdp.split(/\r\n|\n|\r/, MAX_LINES + 1);
+  if (lines.length > MAX_LINES) throw invalidOffer(`it has more than ${MAX_LINES} lines.`);
+  if (lines[0]?.trimEnd() !== 'v=0') throw invalidOffer('it does not begin with v=0.');
+  const { attributes, sections } = divide(lines);
+  if (sections.length === 0) {
+    throw invalidOffer('it has no m-line. Offer an audio and a video section with direction recvonly.');
+  }
+  const session: Session = {
+    attributes,
+    extensions: parseExtensions(attributes),
+    transport: parseTransport(attributes, undefined),
+  };
+  const parsed = sections.map((section, index) => parseSection(section, session, index));
+  if (new Set(parsed.map(({ mid }) => mid)).size !== parsed.length)
+    throw invalidOffer('two m-lines have the same a=mid.');
+  const group = attributes.all('group').find((value) => value.startsWith('BUNDLE')) ?? '';
+  const bundle = [...new Set(group.split(/\s+/).slice(1))].slice(0, MAX_SECTIONS);
+  return { sections: parsed, bundle, isIceLite: attributes.has('ice-lite') };
+}
+
+function divide(lines: readonly string[]): {
+  readonly attributes: Attributes;
+  readonly sections: readonly Section[];
+} {
+  const attributes = new Attributes();
+  const sections: Section[] = [];
+  for (const [index, line] of lines.entries()) {
+    if (line.length > MAX_LINE_CHARS)
+      throw invalidOffer(`its line ${index + 1} is longer than ${MAX_LINE_CHARS} characters.`);
+    if (line.startsWith('m=')) {
+      sections.push({ line: line.slice(2).trim(), attributes: new Attributes() });
+      if (sections.length > MAX_SECTIONS)
+        throw invalidOffer(`it has more than ${MAX_SECTIONS} m-lines.`);
+    } else if (line.startsWith('a=')) (sections.at(-1)?.attributes ?? attributes).add(line.slice(2));
+  }
+  return { attributes, sections };
+}
+
+const TOKEN = /^[\w.!#$%&'*+^`{|}~-]+$/; // RFC 8866 section 9
+
+function parseSection({ line, attributes }: Section, session: Session, index: number): OfferedSection {
+  const place = `m-line ${index + 1}`;
+  const [kind = '', port = '', protocol = '', ...listed] = line.split(/\s+/);
+  const isSound =
+    /^[a-z]+$/.test(kind) && /^\d{1,5}(\/\d+)?$/.test(port) && /^[A-Za-z0-9/]+$/.test(protocol);
+  if (!isSound || listed.length === 0) throw invalidOffer(`${place} is malformed.`);
+  const formats = [...new Set(listed)];
+  if (formats.length > MAX_FORMATS) throw invalidOffer(`${place} has more than ${MAX_FORMATS} formats.`);
+  if (formats.some((format) => !TOKEN.test(format)))
+    throw invalidOffer(`${place} has a malformed format.`);
+  const mid = attributes.first('mid') ?? String(index);
+  if (mid.length > 256 || !TOKEN.test(mid)) throw invalidOffer(`the a=mid of ${place} is malformed.`);
+  return {
+    index,
+    kind,
+    protocol,
+    formats: formats.join(' '),
+    mid,
+    isRefused: port === '0' && !attributes.has('bundle-only'),
+    direction: directionOf(attributes) ?? directionOf(session.attributes) ?? 'sendrecv',
+    codecs: parseCodecs(formats, attributes),
+    extensions: chooseExtensions([...session.extensions, ...parseExtensions(attributes)], mid),
+    hasRtcpMux: attributes.has('rtcp-mux'),
+    hasReducedSize: attributes.has('rtcp-rsize'),
+    dataChannelForm:
+      kind === 'application' ? dataChannelForm(protocol, formats[0] ?? '', attributes) : null,
+    transport: parseTransport(attributes, session.transport),
+  };
+}
+
+const directionOf = (attributes: Attributes): Direction | undefined =>
+  DIRECTIONS.find((name) => attributes.has(name));
+
+function dataChannelForm(
+  protocol: string,
+  format: string,
+  attributes: Attributes,
+): OfferedSection['dataChannelForm'] {
+  const isPort = (text: string): boolean => /^\d{1,5}$/.test(text);
+  if (/^(UDP|TCP)\/DTLS\/SCTP$/.test(protocol) && isPort(attributes.first('sctp-port') ?? ''))
+    return 'rfc8841';
+  return protocol === 'DTLS/SCTP' && isPort(format) ? 'sctpmap' : null;
+}
+
+/**
+ * The values of an attribute that begins with a payload type (or `*`), for the formats that are listed.
+ */
+function byFormat(attributes: Attributes, name: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const value of attributes.all(name)) {
+    const space = value.indexOf(' ');
+    if (space < 1 || space > 3) continue; // no payload type is longer
+    const type = value.slice(0, space);
+    const values = found.get(type);
+    if (values === undefined) found.set(type, [value.slice(space + 1).trim()]);
+    else values.push(value.slice(space + 1).trim());
+  }
+  return found;
+}
+
+function parseCodecs(formats: readonly string[], attributes: Attributes): OfferedCodec[] {
+  const names = byFormat(attributes, 'rtpmap');
+  const parameters = byFormat(attributes, 'fmtp');
+  const feedback = byFormat(attributes, 'rtcp-fb');
+  const forAll = new Set(feedback.get('*'));
+  const codecs: OfferedCodec[] = [];
+  for (const format of formats) {
+    const payloadType = Number(format);
+    const rtpmap = names.get(format)?.[0];
+    if (!/^\d{1,3}$/.test(format) || payloadType > 127 || rtpmap === undefined) continue;
+    // Types 64 to 95 look like RTCP when both share a port (RFC 5761 section 4).
+    if (payloadType >= 64 && payloadType <= 95) continue;
+    // A type may be written once as 8 and once as 008.
+    if (codecs.some((codec) => codec.payloadType === payloadType)) continue;
+    const [encoding = '', rate = ''] = rtpmap.toLowerCase().split('/', 2);
+    const name = CODECS.find((known) => known === encoding);
+    if (name === undefined || rate !== (name === 'opus' ? '48000' : '90000')) continue;
+    const own = new Set(feedback.get(format));
+    codecs.push({
+      payloadType,
+      name,
+      parameters: parameters.get(format)?.[0] ?? '',
+      feedback: FEEDBACK.filter((message) => forAll.has(message) || own.has(message)),
+    });
+  }
+  return codecs;
+}
+
+interface Extension {
+  readonly name: ExtensionName | undefined;
+  readonly id: number;
+}
+
+/** Each id once, with the first URI that claims it: so there are 14 at most. */
+function parseExtensions(attributes: Attributes): Extension[] {
+  const found = new Map<number, Extension>();
+  for (const value of attributes.all('extmap')) {
+    const match = /^(\d{1,3})(?:\/[a-z]+)? (\S+)/.exec(value);
+    const id = Number(match?.[1]);
+    // Ids above 14 need the two-byte form, which not every client reads.
+    if (match === null || !(id >= 1 && id <= 14) || found.has(id)) continue;
+    found.set(id, { id, name: EXTENSION_NAMES.find((name) => EXTENSION_URI[name] === match[2]) });
+  }
+  return [...found.values()];
+}
+
+const EXTENSION_NAMES = Object.keys(EXTENSION_URI) as ExtensionName[];
+
+function chooseExtensions(offered: readonly Extension[], mid: string): Record<ExtensionName, number> {
+  const chosen = { mid: 0, absSendTime: 0, playoutDelay: 0 };
+  const taken = new Set<number>();
+  for (const { name, id } of offered) {
+    if (taken.has(id)) continue;
+    taken.add(id);
+    if (name !== undefined && (name !== 'mid' || mid.length <= MAX_MID_BYTES)) chosen[name] = id;
+  }
+  return chosen;
+}
+
+function parseTransport(
+  attributes: Attributes,
+  inherited: OfferedTransport | undefined,
+): OfferedTransport {
+  return {
+    ufrag: attributes.first('ice-ufrag') ?? inherited?.ufrag ?? '',
+    password: attributes.first('ice-pwd') ?? inherited?.password ?? '',
+    fingerprints: attributes.has('fingerprint')
+      ? parseFingerprints(attributes)
+      : (inherited?.fingerprints ?? []),
+    setup: attributes.first('setup') ?? inherited?.setup ?? 'actpass',
+  };
+}
+
+function parseFingerprints(attributes: Attributes): OfferedFingerprint[] {
+  return attributes
+    .all('fingerprint')
+    .slice(0, MAX_FINGERPRINTS)
+    .flatMap((value) => {
+      const [name = '', digest = ''] = value.split(/\s+/, 2);
+      const hash = name.toLowerCase().replace('-', '');
+      return ['sha256', 'sha384', 'sha512'].includes(hash)
+        ? [{ hash, value: digest.toUpperCase() }]
+        : [];
+    });
+}

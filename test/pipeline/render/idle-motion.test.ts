@@ -1,0 +1,114 @@
+// Idle life: deterministic, bounded, smooth, and blinking at a human rate; and the stage that gates the mouth.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ARTICULATION_SIZE, POSE_CHANNELS, POSE_INDEX } from '../../../src/media/articulation.ts';
+import { native } from '../../../src/native/addon.ts';
+import { FaceStage } from '../../../src/pipeline/render/rig-renderer.ts';
+import { IdleMotion } from '../../../src/pipeline/render/idle-motion.ts';
+import { articulationOf, VISEMES } from '../../../src/pipeline/render/visemes.ts';
+import { SIZE, syntheticAsset } from './synthetic-face.ts';
+
+const MINUTES = 10;
+const FRAMES = MINUTES * 60 * 30;
+/** Speaks half of the time, ten seconds on and off. */
+const isSpeaking = (frame: number): boolean => frame % 600 >= 300;
+
+function record(seed: number): Float32Array[] {
+  const motion = new IdleMotion(seed);
+  return Array.from({ length: FRAMES }, (_, frame) => motion.step(frame, isSpeaking(frame), isSpeaking(frame) && frame % 40 < 6 ? 1 : 0).slice());
+}
+
+test('the same seed moves the same way, another otherwise', () => {
+  const [a, b, c] = [record(1), record(1), record(2)];
+  assert.deepEqual(a, b);
+  assert.notDeepEqual(a, c);
+});
+
+test('stays within the range of every channel and never jumps', () => {
+  const poses = record(3);
+  const bound: Record<string, number> = { yaw: .05, pitch: .06, roll: .03, shiftX: 4, shiftY: 3 };
+  const step: Record<string, number> = { yaw: .004, pitch: .009, roll: .004, shiftX: .2, shiftY: .2, breath: .08, blinkLeft: .8, blinkRight: .8, gazeX: .8, gazeY: .5, brow: .2 };
+  for (const [k, name] of POSE_CHANNELS.entries()) {
+    let most = 0;
+    let jump = 0;
+    for (const [frame, pose] of poses.entries()) {
+      most = Math.max(most, Math.abs(pose[k]!));
+      if (frame > 0) jump = Math.max(jump, Math.abs(pose[k]! - poses[frame - 1]![k]!));
+    }
+    assert.ok(most <= (bound[name] ?? 1), `${name} reaches ${most}`);
+    assert.ok(jump <= step[name]!, `${name} jumps by ${jump}`);
+  }
+});
+
+test('blinks as often and as long as people do', () => {
+  for (const seed of [1, 2, 3]) {
+    const lengths: number[] = [];
+    let run = 0;
+    for (const pose of record(seed)) {
+      if (pose[POSE_INDEX.blinkLeft]! > .05) run += 1;
+      else if (run > 0) { lengths.push(run); run = 0; }
+    }
+    const perMinute = lengths.length / MINUTES;
+    assert.ok(perMinute > 10 && perMinute < 35, `${perMinute} blinks a minute`);
+    const mean = lengths.reduce((sum, n) => sum + n, 0) / lengths.length / 30;
+    assert.ok(mean > .12 && mean < .26, `${mean} s a blink`);
+    assert.ok(Math.max(...lengths) < 15, 'no eye stays shut');
+  }
+});
+
+test('survives skipped frames without shutting its eyes', () => {
+  const motion = new IdleMotion(5);
+  let shut = 0;
+  for (let frame = 0; frame < 20_000; frame += 1 + (frame * 7919) % 23) shut += motion.step(frame, false, 0)[POSE_INDEX.blinkLeft]! > .5 ? 1 : 0;
+  assert.ok(shut < 250, `${shut} frames shut`);
+});
+
+const asset = new native.FaceAsset(syntheticAsset());
+const stage = (): FaceStage => new FaceStage(asset, { seed: 9, emotion: 0, startFrame: 0 });
+
+test('a murmur of the model in silence moves nothing in the mouth', () => {
+  const [quiet, murmuring] = [stage(), stage()];
+  const murmur = articulationOf({ ...VISEMES.eh, speech: .15 }, 1);
+  for (let frame = 0; frame < 30; frame++) {
+    quiet.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
+    murmuring.draw(frame, murmur, false);
+    assert.deepEqual(murmuring.picture, quiet.picture);
+  }
+});
+
+test('speech opens the mouth at once and silence closes it for good', () => {
+  const [silent, speaking] = [stage(), stage()];
+  const vowel = articulationOf({ ...VISEMES.aa, speech: 1 });
+  const silence = new Float32Array(ARTICULATION_SIZE);
+  const opening = (): number => {
+    let area = 0;
+    for (const v of speaking.picture.subarray(SIZE * SIZE * 1.25)) if (v > 180) area++;
+    return area;
+  };
+  speaking.draw(0, vowel, false);
+  speaking.draw(1, vowel, false);
+  assert.ok(opening() > 100, `open after two frames (${opening()})`);
+  for (let frame = 2; frame < 8; frame++) speaking.draw(frame, silence, false);
+  assert.equal(opening(), 0);
+  for (let frame = 0; frame < 26; frame++) silent.draw(frame, silence, false);
+  for (let frame = 8; frame < 26; frame++) speaking.draw(frame, silence, false);
+  const difference = speaking.picture.reduce((sum, value, i) => sum + Math.abs(value - silent.picture[i]!), 0) / silent.picture.length;
+  assert.ok(difference < .15, `as if nothing had been said: ${difference}`);
+});
+
+test('hold marks nothing as changed', () => {
+  const held = stage();
+  held.draw(0, new Float32Array(ARTICULATION_SIZE), false);
+  held.hold();
+  assert.ok(held.dirty.every((d) => d === 0));
+});
+
+test('most frames of a silent face change nothing', () => {
+  const idle = stage();
+  let quiet = 0;
+  for (let frame = 0; frame < 600; frame++) {
+    idle.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
+    if (idle.dirty.every((d) => d === 0)) quiet += 1;
+  }
+  assert.ok(quiet > 360 && quiet < 560, `${quiet} of 600`);
+});
