@@ -45,7 +45,7 @@ function makeAudio(folder: string): void {
 /** Runs one recording as a live stream would: step by step from a fresh state. */
 async function articulate(model: SpeechModel, pcm: Int16Array): Promise<Float32Array[]> {
   const mel = new native.MelFrontEnd();
-  const slot = model.createSlot();
+  const slot = model.createState();
   const frames: Float32Array[] = [];
   const steps = Math.floor(pcm.length * FPS / SPEECH_RATE);
   for (let k = 0; k < steps; k += 1) {

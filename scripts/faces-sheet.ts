@@ -9,7 +9,7 @@ import { i420Bytes, macroblocks } from '../src/media/picture.ts';
 import { FPS, FRAME_MS, speechSamplesInStep } from '../src/media/timeline.ts';
 import { native } from '../src/native/addon.ts';
 import { SpeechModel } from '../src/pipeline/inference/speech-model.ts';
-import { FaceStage } from '../src/pipeline/render/rig-renderer.ts';
+import { RigRenderer } from '../src/pipeline/render/rig-renderer.ts';
 import { createFace } from '../src/jobs/face/create-face.ts';
 import { listDefaultFaces } from '../src/jobs/face/default-faces.ts';
 import { FaceError } from '../src/jobs/face/face-error.ts';
@@ -75,8 +75,8 @@ async function heardShots(asset: Uint8Array, clip: string, emotion: Emotion): Pr
   const { samples, rate } = await inspectAudio(input);
   const frames = Math.min(MAX_HEARD_FRAMES, Math.ceil((samples / rate + TAIL_SECONDS) * FPS));
   const soundtrack = new Soundtrack(await openAudio(input));
-  const [mel, slot] = [new native.MelFrontEnd(), model.createSlot()];
-  const stage = new FaceStage(new native.FaceAsset(asset), { seed: 1, emotion: EMOTIONS.indexOf(emotion), startFrame: 0 });
+  const [mel, slot] = [new native.MelFrontEnd(), model.createState()];
+  const stage = new RigRenderer(new native.FaceAsset(asset), { seed: 1, emotion: EMOTIONS.indexOf(emotion), startFrame: 0 });
   const pcm = new Int16Array(speechSamplesInStep(0) + 1);
   const drawn: Drawn[] = [];
   for (let step = 0; step < frames; step++) {

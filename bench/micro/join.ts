@@ -6,8 +6,8 @@ import { ARTICULATION_SIZE } from '../../src/media/articulation.ts';
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
 import { native } from '../../src/native/addon.ts';
 import { VideoTrack } from '../../src/pipeline/encode/video-track.ts';
-import { FaceShelf } from '../../src/pipeline/render/face-cache.ts';
-import { FaceStage } from '../../src/pipeline/render/rig-renderer.ts';
+import { FaceCache } from '../../src/pipeline/render/face-cache.ts';
+import { RigRenderer } from '../../src/pipeline/render/rig-renderer.ts';
 import { quantile } from '../report/stats.ts';
 
 const ROUNDS = 40;
@@ -33,11 +33,11 @@ async function step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
 
 for (let round = 0; round < ROUNDS; round += 1) {
   BETWEEN.fill(round);
-  const shelf = new FaceShelf();
+  const shelf = new FaceCache();
   await step('face, new to the worker: here', () => new native.FaceAsset(new Uint8Array(face)));
   await step('face, new to the worker: prepared', () => shelf.load('face', face));
   const asset = shelf.take('face', face);
-  const stage = await step('renderer', () => new FaceStage(asset, { seed: round, emotion: 0, startFrame: 0 }));
+  const stage = await step('renderer', () => new RigRenderer(asset, { seed: round, emotion: 0, startFrame: 0 }));
   const opus = await step('Opus encoder', () => new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: 32_000 }));
   await step('first picture drawn', () => { stage.draw(0, silence, false); });
   for (const codec of ['vp8', 'h264'] as const) {

@@ -11,7 +11,7 @@ import { FPS, speechSamplesInStep } from '../../src/media/timeline.ts';
 import { createFace } from '../../src/jobs/face/create-face.ts';
 import { KEY_FRAME_BIT, native } from '../../src/native/addon.ts';
 import { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
-import { FaceStage } from '../../src/pipeline/render/rig-renderer.ts';
+import { RigRenderer } from '../../src/pipeline/render/rig-renderer.ts';
 import { decode, psnr } from '../../test/native/decode.ts';
 import { benchSpeech } from '../scenarios/common.ts';
 
@@ -27,7 +27,7 @@ async function articulations(): Promise<Float32Array[]> {
   const bytes = readFileSync(file);
   const pcm = new Int16Array(bytes.buffer, bytes.byteOffset, bytes.length / 2);
   const model = await SpeechModel.load();
-  const [mel, slot] = [new native.MelFrontEnd(), model.createSlot()];
+  const [mel, slot] = [new native.MelFrontEnd(), model.createState()];
   const out: Float32Array[] = [];
   for (let step = 0, at = 0; step < LEAD + FRAMES; step++) {
     const count = speechSamplesInStep(step);
@@ -41,7 +41,7 @@ async function articulations(): Promise<Float32Array[]> {
 }
 
 function record(asset: InstanceType<typeof native.FaceAsset>, seed: number, spoken: readonly Float32Array[] | null): Clip {
-  const stage = new FaceStage(asset, { seed, emotion: 0, startFrame: 0 });
+  const stage = new RigRenderer(asset, { seed, emotion: 0, startFrame: 0 });
   const silence = new Float32Array(ARTICULATION_SIZE);
   const clip = { pictures: [] as Uint8Array[], maps: [] as Uint8Array[] };
   let [renderMs, dirty, quiet] = [0, 0, 0];

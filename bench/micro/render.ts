@@ -5,7 +5,7 @@ import { ARTICULATION_SIZE, ARTICULATOR_INDEX, POSE_SIZE } from '../../src/media
 import { i420Bytes, macroblocks } from '../../src/media/picture.ts';
 import { createFace } from '../../src/jobs/face/create-face.ts';
 import { native } from '../../src/native/addon.ts';
-import { FaceStage } from '../../src/pipeline/render/rig-renderer.ts';
+import { RigRenderer } from '../../src/pipeline/render/rig-renderer.ts';
 import { SENTENCE_MS, sentenceAt } from '../../src/pipeline/render/visemes.ts';
 import { type BenchCase, measure, report } from '../harness.ts';
 
@@ -24,7 +24,7 @@ const said = (frame: number): Float32Array => speech[frame % speech.length]!;
 
 let frame = 0;
 const staged = (name: string, sessions: number, isSpeaking: boolean): BenchCase => {
-  const stages = Array.from({ length: sessions }, (_, i) => new FaceStage(asset, { seed: i, emotion: 0, startFrame: 0 }));
+  const stages = Array.from({ length: sessions }, (_, i) => new RigRenderer(asset, { seed: i, emotion: 0, startFrame: 0 }));
   return {
     name,
     run: (round) => {

@@ -21,7 +21,7 @@ report('features of one video frame of speech (budget: well under 0.02 ms)', awa
 const model = await SpeechModel.load({ maxBatch: 32 });
 
 function modelCase(sessions: number): BenchCase {
-  const slots = Array.from({ length: sessions }, () => model.createSlot());
+  const slots = Array.from({ length: sessions }, () => model.createState());
   for (const [i, slot] of slots.entries()) slot.mel.forEach((_, k) => { slot.mel[k] = Math.abs(Math.sin(i * 7 + k)); });
   return {
     name: `model, ${sessions} sessions`,

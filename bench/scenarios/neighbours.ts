@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SessionStats } from '../../src/link/messages.ts';
+import type { SessionStatsReport } from '../../src/link/messages.ts';
 import { Wav2LipFace } from '../../src/pipeline/wav2lip/face.ts';
-import { timeMouth } from '../../src/pipeline/wav2lip/inference-client.ts';
+import { measureInference } from '../../src/pipeline/wav2lip/inference-client.ts';
 import { Wav2LipNetwork } from '../../src/pipeline/wav2lip/network.ts';
 import { smallNetwork } from '../../test/pipeline/wav2lip/small-network.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
@@ -20,23 +20,23 @@ const FACE = path.join(ROOT, 'models/build/faces/ava.face');
 const TRIAL_LAYERS = 8;
 const SETTLE_MS = 4000;
 
-interface Found { readonly p50Ms: number; readonly p99Ms: number; readonly skipped: number; readonly guest: SessionStats }
+interface Found { readonly p50Ms: number; readonly p99Ms: number; readonly skipped: number; readonly guest: SessionStatsReport }
 
 /** Writes a network that takes about `runMs` a run on a core of this machine. @returns its file and how long it took here */
 async function networkOf(runMs: number, folder: string): Promise<{ file: string; tookMs: number }> {
   const file = path.join(folder, 'network.onnx');
   const timed = async (layers: number): Promise<number> => {
     writeFileSync(file, smallNetwork(SIDE, { layers }));
-    return await timeMouth(await Wav2LipNetwork.load(file, ['cpu']), new Wav2LipFace(readFileSync(FACE), SIDE), Number.POSITIVE_INFINITY);
+    return await measureInference(await Wav2LipNetwork.load(file, ['cpu']), new Wav2LipFace(readFileSync(FACE), SIDE), Number.POSITIVE_INFINITY);
   };
   const [none, some] = [await timed(0), await timed(TRIAL_LAYERS)];
   return { file, tookMs: await timed(Math.max(0, Math.round((runMs - none) / (some - none) * TRIAL_LAYERS))) };
 }
 
-async function statsOf(server: Server, sessionId: string): Promise<SessionStats> {
+async function statsOf(server: Server, sessionId: string): Promise<SessionStatsReport> {
   const response = await fetch(`${server.url}/sessions/${sessionId}/stats`, { headers: { 'x-service-api-key': server.apiKey } });
   if (!response.ok) throw new Error(`GET /sessions/${sessionId}/stats answered ${response.status}`);
-  return await response.json() as SessionStats;
+  return await response.json() as SessionStatsReport;
 }
 
 /** Lateness of the neighbours, all speaking, while a guest with `model` speaks beside them. */

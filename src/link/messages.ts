@@ -14,7 +14,7 @@ export interface SessionSpec {
   readonly maxIdleMs: number;
   readonly maxLengthMs: number;
   /** Speech written by the front, read by the worker: see audio-lane.ts. */
-  readonly lane: SharedArrayBuffer;
+  readonly speechRing: SharedArrayBuffer;
 }
 
 export type ToWorker =
@@ -46,13 +46,13 @@ export type FromWorker =
   | { readonly type: 'silent'; readonly sessionId: string }
   /** The session is over in the worker: its resources are free. Sent exactly once per opened session. */
   | { readonly type: 'ended'; readonly sessionId: string; readonly reason: EndReason }
-  | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number; readonly stats: SessionStats | null }
+  | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number; readonly stats: SessionStatsReport | null }
   /** Once a second: what placement decides by. Costs are shares of a core. */
   | { readonly type: 'load'; readonly load: number; readonly costPerSession: number; readonly latenessP99Ms: number; readonly sessions: number }
   | { readonly type: 'log'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly sessionId: string | null; readonly message: string; readonly fields: Record<string, unknown> };
 
 /** A session's own ledger, for GET /sessions/{id}/stats and the demo page. Times in milliseconds. */
-export interface SessionStats {
+export interface SessionStatsReport {
   readonly sessionId: string;
   readonly codec: string;
   readonly state: 'connecting' | 'idle' | 'speaking';

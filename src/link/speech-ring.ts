@@ -22,13 +22,13 @@ const FLUSH_BYTE = 32;
 const HEADER_WORDS = 12;
 
 /** A power of two, 65.5 s: what is beyond it waits in the front, which is not tied to a frame's pace. */
-export const LANE_CAPACITY_SAMPLES = 1 << 20;
-export const LANE_CAPACITY_SECONDS = LANE_CAPACITY_SAMPLES / SPEECH_RATE;
+export const SPEECH_RING_SAMPLES = 1 << 20;
+export const SPEECH_RING_SECONDS = SPEECH_RING_SAMPLES / SPEECH_RATE;
 
 /** Samples up to which a loop is faster than making a view. */
 const SHORT_COPY = 64;
 
-export const createLane = (): SharedArrayBuffer => new SharedArrayBuffer(HEADER_WORDS * 4 + LANE_CAPACITY_SAMPLES * 2);
+export const createSpeechRing = (): SharedArrayBuffer => new SharedArrayBuffer(HEADER_WORDS * 4 + SPEECH_RING_SAMPLES * 2);
 
 class Lane {
   protected readonly control: Int32Array;
@@ -40,7 +40,7 @@ class Lane {
     this.control = new Int32Array(memory, 0, HEADER_WORDS);
     this.arrival = new Float64Array(memory, ARRIVAL_BYTE, 1);
     this.flushTime = new Float64Array(memory, FLUSH_BYTE, 1);
-    this.samples = new Int16Array(memory, HEADER_WORDS * 4, LANE_CAPACITY_SAMPLES);
+    this.samples = new Int16Array(memory, HEADER_WORDS * 4, SPEECH_RING_SAMPLES);
   }
 
   /** Samples written and not yet consumed (a flush that the consumer has not seen yet still counts them). */
@@ -48,8 +48,8 @@ class Lane {
 }
 
 /** The front's end of the lane. */
-export class LaneWriter extends Lane {
-  get free(): number { return LANE_CAPACITY_SAMPLES - this.length; }
+export class SpeechRingWriter extends Lane {
+  get free(): number { return SPEECH_RING_SAMPLES - this.length; }
 
   /** Samples written since the last flush and not yet consumed. */
   get unheard(): number { return Math.min(this.length, (Atomics.load(this.control, WRITTEN) - Atomics.load(this.control, FLUSHED)) >>> 0); }
@@ -58,10 +58,10 @@ export class LaneWriter extends Lane {
   write(pcm: Int16Array, nowMs: number, from = 0, to = pcm.length): number {
     const { length } = this;
     if (length === 0) this.arrival[0] = nowMs;
-    const count = Math.min(to - from, LANE_CAPACITY_SAMPLES - length);
+    const count = Math.min(to - from, SPEECH_RING_SAMPLES - length);
     const written = Atomics.load(this.control, WRITTEN);
-    const start = (written >>> 0) % LANE_CAPACITY_SAMPLES;
-    const first = Math.min(count, LANE_CAPACITY_SAMPLES - start);
+    const start = (written >>> 0) % SPEECH_RING_SAMPLES;
+    const first = Math.min(count, SPEECH_RING_SAMPLES - start);
     this.#copy(pcm, from, first, start);
     this.#copy(pcm, from + first, count - first, 0);
     Atomics.store(this.control, WRITTEN, (written + count) | 0);
@@ -85,7 +85,7 @@ export class LaneWriter extends Lane {
 }
 
 /** The worker's end of the lane. */
-export class LaneReader extends Lane {
+export class SpeechRingReader extends Lane {
   private flushesSeen = 0;
 
   /** When the samples came in that were written last to an empty lane (`monotonicMs`). */
@@ -110,8 +110,8 @@ export class LaneReader extends Lane {
   read(out: Int16Array, offset: number, count: number): number {
     const take = Math.min(count, this.length);
     const read = Atomics.load(this.control, READ);
-    const start = (read >>> 0) % LANE_CAPACITY_SAMPLES;
-    const first = Math.min(take, LANE_CAPACITY_SAMPLES - start);
+    const start = (read >>> 0) % SPEECH_RING_SAMPLES;
+    const first = Math.min(take, SPEECH_RING_SAMPLES - start);
     for (let i = 0; i < first; i += 1) out[offset + i] = this.samples[start + i]!;
     for (let i = first; i < take; i += 1) out[offset + i] = this.samples[i - first]!;
     Atomics.store(this.control, READ, (read + take) | 0);

@@ -130,13 +130,13 @@ export const CATALOGUE = {
   mouthpiece_worker_event_loop_delay_seconds: histogram('worker', 'How late a timer of the worker thread fires, sampled ten times a second.', LOOP_DELAY, {}, { perWorker: true }),
   mouthpiece_worker_gc_seconds_total: counter('worker', 'Time in garbage collection on the worker thread.', { kind: GC }, { perWorker: true }),
   mouthpiece_worker_heap_used_bytes: gauge('worker', 'JavaScript heap in use on the worker thread.', {}, { perWorker: true }),
-  mouthpiece_worker_beats_total: counter('worker', 'Turns of the frame loop.', {}, { perWorker: true }),
-  mouthpiece_worker_beat_duration_seconds: histogram('worker', 'Time of one turn of the frame loop, all due sessions together.', LATENESS),
+  mouthpiece_worker_ticks_total: counter('worker', 'Turns of the frame loop.', {}, { perWorker: true }),
+  mouthpiece_worker_tick_duration_seconds: histogram('worker', 'Time of one turn of the frame loop, all due sessions together.', LATENESS),
 
   // ── frames ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_frames_sent_total: counter('worker', 'Video frames handed to the transport.', { codec: CODEC, activity: ['idle', 'speaking'] }),
   mouthpiece_frames_skipped_total: counter('worker', 'Frames that were due and not sent.', { reason: ['late', 'rate_control', 'overload', 'error'] }),
-  mouthpiece_mouths_repeated_total: counter('worker', 'Frames of sessions with a user\'s own network that showed the last mouth once more, since theirs was not ready.'),
+  mouthpiece_frames_repeated_total: counter('worker', 'Frames of sessions with a user\'s own network that showed the last mouth once more, since theirs was not ready.'),
   mouthpiece_frame_lateness_seconds: histogram('worker', 'From the moment a frame was due to its last packet handed to the socket.', LATENESS, {}, { perWorker: true }),
   mouthpiece_stage_duration_seconds: histogram('worker', 'Time of one stage for one frame (drain: reading the audio lane; inference: one batched run, and each mouth that a user\'s own network makes, on the inference thread; packetize: cutting into RTP payloads; send: ciphering and the socket; audio: one packet encoded).', STAGE, { stage: ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send', 'audio'] }),
   mouthpiece_inference_batch_sessions: histogram('worker', 'Sessions in one run of the speech model.', BATCH),

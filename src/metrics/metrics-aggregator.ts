@@ -1,6 +1,6 @@
 // All workers' sheets read as one at scrape: sums, per-worker values, and what workers that are gone have left behind.
 import type { Family } from './catalogue.ts';
-import { EXEMPLAR_SLOTS, SHEET_FAMILIES, SHEET_SLOTS, type Series, type SheetFamily } from './shared-metrics.ts';
+import { EXEMPLAR_SLOTS, SHARED_FAMILIES, SHARED_SLOTS, type Series, type SharedFamily } from './shared-metrics.ts';
 
 /** One line of the exposition format, as prom-client's registry takes it. */
 export interface Sample {
@@ -10,11 +10,11 @@ export interface Sample {
   readonly exemplar?: { readonly labelSet: Readonly<Record<string, string>>; readonly value: number; readonly timestamp: number };
 }
 
-export class SheetBook {
+export class MetricsAggregator {
   private readonly live = new Map<number, Float64Array>();
   /** Counters and histograms of workers that are gone, by worker index, so that no counter ever goes backwards. */
   private readonly retired = new Map<number, Float64Array>();
-  private readonly total = new Float64Array(SHEET_SLOTS);
+  private readonly total = new Float64Array(SHARED_SLOTS);
 
   /** From now on `memory` is what worker `index` writes. An older sheet of that index is retired first. */
   attach(index: number, memory: SharedArrayBuffer): void {
@@ -27,8 +27,8 @@ export class SheetBook {
     const cells = this.live.get(index);
     if (cells === undefined) return;
     this.live.delete(index);
-    const kept = this.retired.get(index) ?? new Float64Array(SHEET_SLOTS);
-    for (const { family, series } of SHEET_FAMILIES) {
+    const kept = this.retired.get(index) ?? new Float64Array(SHARED_SLOTS);
+    for (const { family, series } of SHARED_FAMILIES) {
       if (family.type === 'gauge') continue;
       for (const { slot } of series) for (let i = 0; i < countedSlots(family); i += 1) kept[slot + i]! += cells[slot + i]!;
     }
@@ -42,7 +42,7 @@ export class SheetBook {
     for (const cells of this.retired.values()) addTo(this.total, cells);
   }
 
-  samples({ name, family, series }: SheetFamily): Sample[] {
+  samples({ name, family, series }: SharedFamily): Sample[] {
     const samples: Sample[] = [];
     if (!family.perWorker) {
       for (const one of series) write(samples, name, family, one, this.total, one.labels, [...this.live.values()]);
@@ -50,7 +50,7 @@ export class SheetBook {
     }
     const indices = family.type === 'gauge' ? this.live.keys() : new Set([...this.live.keys(), ...this.retired.keys()]);
     for (const index of indices) {
-      const cells = new Float64Array(SHEET_SLOTS);
+      const cells = new Float64Array(SHARED_SLOTS);
       const live = this.live.get(index);
       const kept = this.retired.get(index);
       for (const { slot } of series) {

@@ -9,9 +9,9 @@
 import client from 'prom-client';
 import { guarded, reportDefect } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
-import { SheetBook, type Sample } from './metrics-aggregator.ts';
+import { MetricsAggregator, type Sample } from './metrics-aggregator.ts';
 import { CATALOGUE, type Counter, type Exemplar, type Family, type Gauge, type Histogram, type LabelArguments, type Meter, type MetricName, type NameOf } from './catalogue.ts';
-import { SHEET_FAMILIES } from './shared-metrics.ts';
+import { SHARED_FAMILIES } from './shared-metrics.ts';
 
 type PromMetric = client.Counter | client.Gauge | client.Histogram;
 
@@ -21,7 +21,7 @@ const MAX_ZEROED_SERIES = 96;
 export class Metrics implements Meter<'front'> {
   private readonly own = new Map<string, PromMetric>();
   private readonly seen = new Map<string, Set<string>>();
-  private readonly book = new SheetBook();
+  private readonly book = new MetricsAggregator();
   private readonly collectors: (() => void)[] = [];
   private readonly text = new client.Registry();
   private readonly openMetrics = new client.Registry<client.OpenMetricsContentType>();
@@ -84,7 +84,7 @@ export class Metrics implements Meter<'front'> {
    */
   private register(registry: Pick<client.Registry, 'registerMetric'>): void {
     for (const [name, metric] of this.own) registry.registerMetric(new View(name, CATALOGUE[name as MetricName], async () => (await metric.get()).values as Sample[]) as unknown as PromMetric);
-    for (const entry of SHEET_FAMILIES) registry.registerMetric(new View(entry.name, entry.family, () => this.book.samples(entry)) as unknown as PromMetric);
+    for (const entry of SHARED_FAMILIES) registry.registerMetric(new View(entry.name, entry.family, () => this.book.samples(entry)) as unknown as PromMetric);
   }
 
   /** Replaces label values beyond those the catalogue allows by "other"; @throws TypeError where it has no such value. */

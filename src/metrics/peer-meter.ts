@@ -1,6 +1,6 @@
 // Turns a peer's running totals, read once a second, into the worker's metrics.
 import type { Counter, Histogram } from './catalogue.ts';
-import type { Sheet } from './shared-metrics.ts';
+import type { SharedMetrics } from './shared-metrics.ts';
 
 /** The part of a peer's statistics that is measured here: totals since its start, and the latest report's figures. */
 export interface PeerTotals {
@@ -38,7 +38,7 @@ export class PeerMeter {
   private readonly target: Histogram;
   private readonly actual: Histogram;
 
-  constructor(sheet: Sheet) {
+  constructor(sheet: SharedMetrics) {
     this.counters = {
       packetsRetransmitted: sheet.counter('mouthpiece_rtp_packets_retransmitted_total'),
       nacksReceived: sheet.counter('mouthpiece_rtp_nacks_received_total'),

@@ -7,7 +7,7 @@ import { CATALOGUE, type Counter, type Exemplar, type Family, type Gauge, type H
  * keeps exemplars, EXEMPLAR_SLOTS per bucket. Aligned 64-bit loads and stores do not tear on the 64-bit machines Node runs on.
  */
 export interface Series { readonly labels: Readonly<Record<string, string>>; readonly slot: number }
-export interface SheetFamily { readonly name: MetricName; readonly family: Family; readonly series: readonly Series[] }
+export interface SharedFamily { readonly name: MetricName; readonly family: Family; readonly series: readonly Series[] }
 
 /** Sequence (odd while being written), four 32-bit words of a UUID, value, Unix seconds. */
 export const EXEMPLAR_SLOTS = 7;
@@ -24,9 +24,9 @@ function combinations(labels: Family['labels'], name: string): Record<string, st
 const slotsPerSeries = ({ type, buckets, exemplar }: Family): number =>
   type !== 'histogram' ? 1 : buckets.length + 2 + (exemplar === null ? 0 : (buckets.length + 1) * EXEMPLAR_SLOTS);
 
-function layOut(): { families: SheetFamily[]; size: number } {
+function layOut(): { families: SharedFamily[]; size: number } {
   let size = 0;
-  const families: SheetFamily[] = [];
+  const families: SharedFamily[] = [];
   for (const [name, family] of Object.entries(CATALOGUE) as [MetricName, Family][]) {
     if (family.writer !== 'worker') continue;
     const series = combinations(family.labels, name).map((labels, index) => ({ labels, slot: size + index * slotsPerSeries(family) }));
@@ -37,12 +37,12 @@ function layOut(): { families: SheetFamily[]; size: number } {
 }
 
 const layout = layOut();
-export const SHEET_FAMILIES: readonly SheetFamily[] = layout.families;
-export const SHEET_SLOTS = layout.size;
-const byName = new Map(SHEET_FAMILIES.map((entry) => [entry.name, entry]));
+export const SHARED_FAMILIES: readonly SharedFamily[] = layout.families;
+export const SHARED_SLOTS = layout.size;
+const byName = new Map(SHARED_FAMILIES.map((entry) => [entry.name, entry]));
 
 /** Memory of one worker's sheet: made by the front, sent to the worker when it is born. */
-export const createSheet = (): SharedArrayBuffer => new SharedArrayBuffer(SHEET_SLOTS * Float64Array.BYTES_PER_ELEMENT);
+export const createSharedMetrics = (): SharedArrayBuffer => new SharedArrayBuffer(SHARED_SLOTS * Float64Array.BYTES_PER_ELEMENT);
 
 /** The session or request behind an observation; `uuid` in its usual form. Keep it as long as the session lives. */
 export function exemplarOf(uuid: string): Exemplar {
@@ -94,13 +94,13 @@ class SheetHistogram implements Histogram {
 }
 
 /** The worker's pen: resolves names and labels to slots once, after which writing allocates nothing and asks nobody. */
-export class Sheet implements Meter<'worker'> {
+export class SharedMetrics implements Meter<'worker'> {
   private readonly cells: Float64Array;
 
   /** @param memory from `createSheet`. @throws RangeError if it was made by another version of the catalogue. */
   constructor(memory: SharedArrayBuffer) {
     this.cells = new Float64Array(memory);
-    if (this.cells.length !== SHEET_SLOTS) throw new RangeError(`a sheet has ${SHEET_SLOTS} slots, this memory ${this.cells.length}: use createSheet()`);
+    if (this.cells.length !== SHARED_SLOTS) throw new RangeError(`a sheet has ${SHARED_SLOTS} slots, this memory ${this.cells.length}: use createSheet()`);
   }
 
   counter<N extends NameOf<'counter', 'worker'>>(name: N, ...labels: LabelArguments<N>): Counter { return new SheetCell(this.cells, slotOf(name, labels[0])); }

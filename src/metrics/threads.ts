@@ -2,11 +2,11 @@
 import { wallMs } from '../base/time.ts';
 import { maxDescriptors, openDescriptors } from './descriptors.ts';
 import type { Metrics } from './metrics.ts';
-import type { Sheet } from './shared-metrics.ts';
+import type { SharedMetrics } from './shared-metrics.ts';
 import { watchVitals } from './vitals.ts';
 
 /** In a worker, once, after its sheet is made. @returns the function that stops it. */
-export const watchWorkerThread = (sheet: Sheet, threadCpuMs: () => number): () => void => watchVitals({
+export const watchWorkerThread = (sheet: SharedMetrics, threadCpuMs: () => number): () => void => watchVitals({
   eventLoopDelay: sheet.histogram('mouthpiece_worker_event_loop_delay_seconds'),
   cpuSeconds: sheet.counter('mouthpiece_worker_cpu_seconds_total'),
   heapUsed: sheet.gauge('mouthpiece_worker_heap_used_bytes'),

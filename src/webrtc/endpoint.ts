@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { guarded } from '../base/guard.ts';
 import { monotonicMs, wallMs } from '../base/time.ts';
 import type { Counter } from '../metrics/catalogue.ts';
-import type { Sheet } from '../metrics/shared-metrics.ts';
+import type { SharedMetrics } from '../metrics/shared-metrics.ts';
 import { createCertificate } from './dtls/certificate.ts';
 import type { Peer, PeerListener, PeerOptions } from './peer.ts';
 import { REJECT_REASONS, RtcPeer, type PeerHost, type RejectReason } from './rtc-peer.ts';
@@ -19,7 +19,7 @@ export interface EndpointOptions {
   /** Addresses for the candidates, when clients reach us under others than the bound one. Empty: the bound one, or the machine's. */
   readonly announcedAddresses: readonly string[];
   /** Where to count datagrams for the metrics. */
-  readonly sheet?: Sheet;
+  readonly metrics?: SharedMetrics;
   /** Hears of defects of ours that a peer's datagram came upon; that peer is ended. For the log. */
   readonly onPeerError?: (error: unknown, sessionId: string) => void;
 }
@@ -120,7 +120,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
   constructor(socket: Socket, options: EndpointOptions) {
     this.#socket = socket;
     this.candidates = candidateAddresses(options).map((address) => ({ address, port: socket.address().port }));
-    const { sheet } = options;
+    const { metrics: sheet } = options;
     this.#onPeerError = options.onPeerError;
     if (sheet !== undefined) {
       this.#receivedCounter = sheet.counter('mouthpiece_datagrams_received_total');

@@ -3,18 +3,18 @@ import { after, soon } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { FromWorker } from '../link/messages.ts';
 import { FRAME_MS } from '../media/timeline.ts';
-import type { Instruments } from './worker-metrics.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
 import { RecentValues } from './session-stats.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { FramePipeline } from './pipeline.ts';
 import type { WorkerSession } from './worker-session.ts';
 
 /**
  * Sessions are spread over this many phases of a frame, so that a frame waits for a quarter of its neighbours at most and the sound, looked
  * at on every beat, leaves within a quarter frame of its time.
  */
-const PHASES = 4;
-const BEAT_MS = FRAME_MS / PHASES;
-const BEATS_PER_POLL = 12;
+const SLOTS_PER_FRAME = 4;
+const TICK_MS = FRAME_MS / SLOTS_PER_FRAME;
+const TICKS_PER_POLL = 12;
 /** What an idle session costs, as a share of a speaking one (bench/micro/picture.ts: 0.34 and 1.02 ms a frame). Sessions that idle now may all speak: a room full of listeners is no room. */
 const IDLE_SHARE = 0.35;
 /** How the estimate of a speaking session's cost follows what is measured: from so many of them on, within these shares of the calibrated figure. */
@@ -23,23 +23,23 @@ const LEAST_COST = 0.8;
 const MOST_COST = 2;
 const COST_EASE = 0.2;
 
-export class Beat {
+export class FrameScheduler {
   private readonly sessions = new Map<string, WorkerSession>();
-  private readonly inPhase = new Int32Array(PHASES);
+  private readonly sessionsInSlot = new Int32Array(SLOTS_PER_FRAME);
   /** Those of the beat that is being served; empty between beats, or the last ones to share one would be kept with their megabytes after their end. */
   private readonly due: WorkerSession[] = [];
-  private readonly pipeline: Pipeline;
-  private readonly instruments: Instruments;
+  private readonly pipeline: FramePipeline;
+  private readonly instruments: WorkerMetrics;
   private readonly post: (message: FromWorker) => void;
   private readonly threadCpuMs: () => number;
   private readonly startMs = monotonicMs();
   private timer: NodeJS.Timeout | null = null;
   private immediate: NodeJS.Immediate | null = null;
-  private isTurning = false;
-  private lastBeat = 0;
-  private lastPollBeat = 0;
+  private isTicking = false;
+  private lastTick = 0;
+  private lastPollTick = 0;
   /** Sessions that a second's load is shared among, an idle one counted as the part of a speaking one that it costs. */
-  private speakers = 0;
+  private speakingEquivalents = 0;
   private reportedMs = this.startMs;
   private reportedCpuMs = 0;
   private readonly lateness = new RecentValues();
@@ -48,7 +48,7 @@ export class Beat {
   private readonly calibratedCost: number;
   private joined = 0;
 
-  constructor(options: { pipeline: Pipeline; instruments: Instruments; post: (message: FromWorker) => void; threadCpuMs: () => number; costPerSession: number }) {
+  constructor(options: { pipeline: FramePipeline; instruments: WorkerMetrics; post: (message: FromWorker) => void; threadCpuMs: () => number; costPerSession: number }) {
     this.pipeline = options.pipeline;
     this.instruments = options.instruments;
     this.post = options.post;
@@ -62,24 +62,24 @@ export class Beat {
   [Symbol.iterator](): IterableIterator<WorkerSession> { return this.sessions.values(); }
 
   add(session: WorkerSession): void {
-    session.phase = this.inPhase.indexOf(Math.min(...this.inPhase));
-    this.inPhase[session.phase]! += 1;
+    session.slot = this.sessionsInSlot.indexOf(Math.min(...this.sessionsInSlot));
+    this.sessionsInSlot[session.slot]! += 1;
     this.joined += 1;
     this.sessions.set(session.id, session);
-    if (this.timer !== null || this.immediate !== null || this.isTurning) return;
-    this.lastBeat = Math.floor((monotonicMs() - this.startMs) / BEAT_MS);
+    if (this.timer !== null || this.immediate !== null || this.isTicking) return;
+    this.lastTick = Math.floor((monotonicMs() - this.startMs) / TICK_MS);
     this.schedule();
   }
 
   remove(session: WorkerSession): void {
-    if (this.sessions.delete(session.id)) this.inPhase[session.phase]! -= 1;
+    if (this.sessions.delete(session.id)) this.sessionsInSlot[session.slot]! -= 1;
   }
 
   stop(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     if (this.immediate !== null) clearImmediate(this.immediate);
     this.timer = this.immediate = null;
-    this.isTurning = true;
+    this.isTicking = true;
   }
 
   /**
@@ -87,46 +87,46 @@ export class Beat {
    * from then on, each late by the other (measured: median lateness 11.8 ms instead of 4).
    */
   private schedule(): void {
-    const waitMs = this.startMs + (this.lastBeat + 1) * BEAT_MS - monotonicMs();
-    if (waitMs > 0) this.timer = after(Math.ceil(waitMs), 'the frame loop', this.turn);
-    else this.immediate = soon('the frame loop', this.turn); // the sockets get their turn in between; the shortest timer would idle for a millisecond
+    const waitMs = this.startMs + (this.lastTick + 1) * TICK_MS - monotonicMs();
+    if (waitMs > 0) this.timer = after(Math.ceil(waitMs), 'the frame loop', this.onTimer);
+    else this.immediate = soon('the frame loop', this.onTimer); // the sockets get their turn in between; the shortest timer would idle for a millisecond
   }
 
-  private readonly turn = (): void => {
+  private readonly onTimer = (): void => {
     this.timer = this.immediate = null;
-    this.isTurning = true;
-    this.run().catch((error: unknown) => {
+    this.isTicking = true;
+    this.tick().catch((error: unknown) => {
       this.post({ type: 'log', level: 'error', sessionId: null, message: 'a turn of the frame loop failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
     }).finally(() => {
-      this.isTurning = false;
+      this.isTicking = false;
       if (this.sessions.size > 0) this.schedule();
-      else this.rest();
+      else this.goIdle();
     });
   };
 
   /** Nobody is left: what was last said of load and lateness no longer holds, and placement must not go by it. */
-  private rest(): void {
+  private goIdle(): void {
     for (const state of ['connecting', 'idle', 'speaking'] as const) this.instruments.sessions[state].set(0);
     this.lateness.clear();
-    this.speakers = 0;
+    this.speakingEquivalents = 0;
   }
 
-  private async run(): Promise<void> {
+  private async tick(): Promise<void> {
     const nowMs = monotonicMs();
     // A timer may fire a hair early.
-    const beat = Math.max(this.lastBeat, Math.floor((nowMs - this.startMs) / BEAT_MS));
-    this.lastBeat = beat;
+    const beat = Math.max(this.lastTick, Math.floor((nowMs - this.startMs) / TICK_MS));
+    this.lastTick = beat;
     const count = this.collectDue(beat, nowMs);
     if (count > 0) await this.pipeline.run(this.due, count);
     for (let i = 0; i < count; i += 1) {
-      const { ledger } = this.due[i]!;
+      const { stats: ledger } = this.due[i]!;
       if (ledger.framesSent > 1) this.lateness.record(ledger.latenessMs.last);
     }
     this.due.length = 0;
-    this.instruments.beats.add();
-    this.instruments.beatDuration.observe((monotonicMs() - nowMs) / 1000);
-    if (beat - this.lastPollBeat >= BEATS_PER_POLL) {
-      this.lastPollBeat = beat;
+    this.instruments.ticks.add();
+    this.instruments.tickDuration.observe((monotonicMs() - nowMs) / 1000);
+    if (beat - this.lastPollTick >= TICKS_PER_POLL) {
+      this.lastPollTick = beat;
       this.poll();
     }
   }
@@ -136,21 +136,21 @@ export class Beat {
     let count = 0;
     for (const session of this.sessions.values()) {
       if (!session.isLive) continue;
-      if (session.firstBeat < 0) {
+      if (session.firstTick < 0) {
         // The first beat of its phase, now or just gone: nobody waits for a phase to come round.
-        const first = beat - ((beat - session.phase) % PHASES + PHASES) % PHASES;
-        session.begin(first, this.startMs + first * BEAT_MS);
+        const first = beat - ((beat - session.slot) % SLOTS_PER_FRAME + SLOTS_PER_FRAME) % SLOTS_PER_FRAME;
+        session.begin(first, this.startMs + first * TICK_MS);
       }
       try {
         session.sendDueAudio(nowMs);
       } catch (error) {
         session.fail(error);
       }
-      const frame = Math.floor((beat - session.firstBeat) / PHASES);
-      if (frame <= session.lastFrame || session.isOver || this.isShed(session, frame, nowMs)) continue;
+      const frame = Math.floor((beat - session.firstTick) / SLOTS_PER_FRAME);
+      if (frame <= session.lastFrame || session.isOver || this.isDroppedLate(session, frame, nowMs)) continue;
       const skipped = frame - session.lastFrame - 1;
       if (skipped > 0 && session.lastFrame >= 0 && !session.isSoundOnly) {
-        session.ledger.framesSkipped += skipped;
+        session.stats.framesSkipped += skipped;
         this.instruments.skippedLate.add(skipped);
       }
       session.lastFrame = frame;
@@ -164,11 +164,11 @@ export class Beat {
    * A frame later than half of its time is nearer to the next one's: that one is drawn instead. Without it a hiccup of 40 ms made all sessions due at once, each turn
    * as long as many beats, and frames late for 200 ms after. Never two in a row: whoever is always late is shown all the same.
    */
-  private isShed(session: WorkerSession, frame: number, nowMs: number): boolean {
-    if (frame === session.shedFrame) return true;
+  private isDroppedLate(session: WorkerSession, frame: number, nowMs: number): boolean {
+    if (frame === session.droppedFrame) return true;
     const lateMs = nowMs - (session.epochMs + frame * FRAME_MS);
-    if (lateMs <= FRAME_MS / 2 || session.lastFrame < 0 || session.shedFrame > session.lastFrame) return false;
-    session.shedFrame = frame;
+    if (lateMs <= FRAME_MS / 2 || session.lastFrame < 0 || session.droppedFrame > session.lastFrame) return false;
+    session.droppedFrame = frame;
     this.lateness.record(lateMs); // placement is told of it, or a worker that sheds would look as if it had room
     return true;
   }
@@ -176,7 +176,7 @@ export class Beat {
   private poll(): void {
     const nowMs = monotonicMs();
     const states = { connecting: 0, idle: 0, speaking: 0 };
-    this.speakers = 0;
+    this.speakingEquivalents = 0;
     for (const session of this.sessions.values()) {
       try {
         session.poll(nowMs);
@@ -188,22 +188,22 @@ export class Beat {
       else {
         states[session.state.isSpeaking ? 'speaking' : 'idle'] += 1;
         // Sound alone costs next to nothing, and must not teach what a session costs.
-        if (!session.isSoundOnly) this.speakers += session.state.isSpeaking ? 1 : IDLE_SHARE;
+        if (!session.isSoundOnly) this.speakingEquivalents += session.state.isSpeaking ? 1 : IDLE_SHARE;
       }
     }
     for (const state of ['connecting', 'idle', 'speaking'] as const) this.instruments.sessions[state].set(states[state]);
   }
 
   /** Once a second, sessions or not: placement goes by it. */
-  report(): void {
+  reportLoad(): void {
     const nowMs = monotonicMs();
     const cpuMs = this.threadCpuMs();
     const load = (cpuMs - this.reportedCpuMs) / (nowMs - this.reportedMs);
     this.reportedCpuMs = cpuMs;
     this.reportedMs = nowMs;
     // Handshakes and first key frames are no session's running cost, and few sessions say little: only a settled second teaches anything.
-    if (this.speakers >= SETTLED_SESSIONS && this.joined === 0) {
-      const measured = Math.min(Math.max(load / this.speakers, this.calibratedCost * LEAST_COST), this.calibratedCost * MOST_COST);
+    if (this.speakingEquivalents >= SETTLED_SESSIONS && this.joined === 0) {
+      const measured = Math.min(Math.max(load / this.speakingEquivalents, this.calibratedCost * LEAST_COST), this.calibratedCost * MOST_COST);
       this.costPerSession += (measured - this.costPerSession) * COST_EASE;
     }
     this.joined = 0;

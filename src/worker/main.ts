@@ -5,27 +5,27 @@ import { every, guarded, reportDefectsTo } from '../base/guard.ts';
 import { toWireError } from '../base/errors.ts';
 import { HEARTBEAT_MS, beatHeart } from '../link/heartbeat.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
-import { Sheet } from '../metrics/shared-metrics.ts';
+import { SharedMetrics } from '../metrics/shared-metrics.ts';
 import { watchWorkerThread } from '../metrics/threads.ts';
 import { native } from '../native/addon.ts';
 import { measureSessionCost } from './session-cost.ts';
 import { SpeechModel } from '../pipeline/inference/speech-model.ts';
-import { createInstruments } from './worker-metrics.ts';
+import { createWorkerMetrics } from './worker-metrics.ts';
 import { createEndpoint } from '../webrtc/endpoint.ts';
-import { Pipeline } from './pipeline.ts';
+import { FramePipeline } from './pipeline.ts';
 import { WorkerSession, type WorkerContext } from './worker-session.ts';
-import { FaceShelf } from '../pipeline/render/face-cache.ts';
-import { Beat } from './frame-scheduler.ts';
-import { Mouths } from '../pipeline/wav2lip/inference-clients.ts';
+import { FaceCache } from '../pipeline/render/face-cache.ts';
+import { FrameScheduler } from './frame-scheduler.ts';
+import { InferenceClients } from '../pipeline/wav2lip/inference-clients.ts';
 import { Wav2LipRefused } from '../pipeline/wav2lip/network.ts';
 
 /** What a worker is born with. */
-export interface WorkerBirth {
+export interface WorkerInit {
   readonly index: number;
   readonly cpu: number | null;
   /** To be scheduled before everything else on that CPU; only where others are left for the rest. */
   readonly isRealtime: boolean;
-  readonly sheet: SharedArrayBuffer;
+  readonly sharedMetrics: SharedArrayBuffer;
   readonly bindAddress: string;
   readonly port: number;
   readonly announcedAddresses: readonly string[];
@@ -37,20 +37,20 @@ export interface WorkerBirth {
   /** Counted up while the thread runs: link/heartbeat.ts. */
   readonly heartbeat: SharedArrayBuffer;
   /** To the inference thread of the user's own network, if there is one. */
-  readonly mouths: MessagePort | null;
+  readonly inferencePort: MessagePort | null;
 }
 
 const REPORT_MS = 1000;
 const MEDIA_PRIORITY = -10;
 
-const birth = workerData as WorkerBirth;
+const init = workerData as WorkerInit;
 const post = (message: FromWorker): void => { parentPort!.postMessage(message); };
 const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown> = {}, sessionId: string | null = null): void => {
   post({ type: 'log', level, sessionId, message, fields });
 };
 
-native.setThreadName(`mp-worker-${birth.index}`);
-if (birth.cpu !== null) native.pinThread(Int32Array.of(birth.cpu));
+native.setThreadName(`mp-worker-${init.index}`);
+if (init.cpu !== null) native.pinThread(Int32Array.of(init.cpu));
 
 reportDefectsTo((where, error, missed) => {
   log('error', `${where} failed`, { error: String(error), stack: error instanceof Error ? error.stack : undefined, missed });
@@ -58,33 +58,33 @@ reportDefectsTo((where, error, missed) => {
 // Whatever a peer manages to throw at us must not take the other sessions along.
 process.on('unhandledRejection', (reason) => { log('error', 'unhandled rejection in a worker', { error: String(reason), stack: reason instanceof Error ? reason.stack : undefined }); });
 
-const sheet = new Sheet(birth.sheet);
-const instruments = createInstruments(sheet);
-watchWorkerThread(sheet, () => native.threadCpuMs());
-const model = await SpeechModel.load({ maxBatch: birth.maxSessions });
+const sharedMetrics = new SharedMetrics(init.sharedMetrics);
+const metrics = createWorkerMetrics(sharedMetrics);
+watchWorkerThread(sharedMetrics, () => native.threadCpuMs());
+const model = await SpeechModel.load({ maxBatch: init.maxSessions });
 const endpoint = await createEndpoint({
-  bindAddress: birth.bindAddress, port: birth.port, announcedAddresses: birth.announcedAddresses, sheet,
+  bindAddress: init.bindAddress, port: init.port, announcedAddresses: init.announcedAddresses, metrics: sharedMetrics,
   onPeerError: (error, sessionId) => { log('error', 'a defect in the transport ended this peer', { error: String(error), stack: error instanceof Error ? error.stack : undefined }, sessionId); },
 });
-const beat = new Beat({
-  pipeline: new Pipeline(model, instruments, birth.maxSessions), instruments, post,
+const scheduler = new FrameScheduler({
+  pipeline: new FramePipeline(model, metrics, init.maxSessions), instruments: metrics, post,
   threadCpuMs: () => native.threadCpuMs(),
-  costPerSession: await measureSessionCost(model, birth.calibrationFace, birth.videoBitrateKbps),
+  costPerSession: await measureSessionCost(model, init.calibrationFace, init.videoBitrateKbps),
 });
-const wav2lip = birth.mouths === null ? null : await Mouths.connect(birth.mouths).catch((error: unknown) => {
+const wav2lip = init.inferencePort === null ? null : await InferenceClients.connect(init.inferencePort).catch((error: unknown) => {
   if (!(error instanceof Wav2LipRefused)) throw error;
   log('error', error.message);
   return null;
 });
 const context: WorkerContext = {
-  endpoint, model, faces: new FaceShelf(), wav2lip, instruments, post,
-  videoBitrateKbps: Math.min(birth.videoBitrateKbps, birth.maxVideoBitrateKbps), maxVideoBitrateKbps: birth.maxVideoBitrateKbps, audioBitrateKbps: birth.audioBitrateKbps,
+  endpoint, model, faces: new FaceCache(), inferenceClients: wav2lip, metrics: metrics, post,
+  videoBitrateKbps: Math.min(init.videoBitrateKbps, init.maxVideoBitrateKbps), maxVideoBitrateKbps: init.maxVideoBitrateKbps, audioBitrateKbps: init.audioBitrateKbps,
 };
 
 /** Frames have deadlines, what else runs on this machine has none. Only root, or limits on rtprio and nice, may: without them the thread competes as an equal. */
 function prioritise(): Scheduling {
   try {
-    if (birth.isRealtime) { native.makeThreadRealtime(); return 'realtime'; }
+    if (init.isRealtime) { native.makeThreadRealtime(); return 'realtime'; }
   } catch { /* the next best then */ }
   try {
     os.setPriority(native.threadId(), MEDIA_PRIORITY); // on Linux this moves the calling thread alone
@@ -109,25 +109,25 @@ async function openWithNewFace(message: ToWorker & { readonly type: 'open' }): P
 function handle(message: ToWorker, isFaceLoaded = false): void {
   switch (message.type) {
     case 'open':
-      if (isFaceLoaded || context.faces.has(message.spec.face.faceId)) beat.add(new WorkerSession(message.spec, context));
+      if (isFaceLoaded || context.faces.has(message.spec.face.faceId)) scheduler.add(new WorkerSession(message.spec, context));
       else void openWithNewFace(message);
       return;
     case 'offer':
-      beat.get(message.sessionId)?.offer(message.offer).catch((error: unknown) => { log('error', 'offer failed', { error: String(error) }, message.sessionId); });
+      scheduler.get(message.sessionId)?.offer(message.offer).catch((error: unknown) => { log('error', 'offer failed', { error: String(error) }, message.sessionId); });
       return;
     case 'close': {
-      const session = beat.get(message.sessionId);
+      const session = scheduler.get(message.sessionId);
       if (session === undefined) return;
       session.end(message.reason);
-      beat.remove(session);
+      scheduler.remove(session);
       return;
     }
     case 'stats':
-      post({ type: 'stats', sessionId: message.sessionId, requestId: message.requestId, stats: beat.get(message.sessionId)?.stats() ?? null });
+      post({ type: 'stats', sessionId: message.sessionId, requestId: message.requestId, stats: scheduler.get(message.sessionId)?.statsReport() ?? null });
       return;
     case 'stop':
-      for (const session of beat) session.end('server_stopped');
-      beat.stop();
+      for (const session of scheduler) session.end('server_stopped');
+      scheduler.stop();
       void endpoint.close().finally(() => { process.exit(0); });
   }
 }
@@ -149,7 +149,7 @@ function receive(message: ToWorker, isFaceLoaded = false): void {
 
 parentPort!.on('message', guarded('a message of the front', (message: ToWorker) => { receive(message); }));
 
-every(REPORT_MS, 'the report of load', () => { beat.report(); });
-every(HEARTBEAT_MS, 'the sign of life', () => { beatHeart(birth.heartbeat); });
+every(REPORT_MS, 'the report of load', () => { scheduler.reportLoad(); });
+every(HEARTBEAT_MS, 'the sign of life', () => { beatHeart(init.heartbeat); });
 
-post({ type: 'ready', workerIndex: birth.index, threadId: native.threadId(), cpu: birth.cpu, scheduling: prioritise(), wav2lipCost: wav2lip?.costPerSession ?? null });
+post({ type: 'ready', workerIndex: init.index, threadId: native.threadId(), cpu: init.cpu, scheduling: prioritise(), wav2lipCost: wav2lip?.costPerSession ?? null });

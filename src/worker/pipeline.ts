@@ -2,32 +2,32 @@
 import { monotonicMs } from '../base/time.ts';
 import { FRAME_MS } from '../media/timeline.ts';
 import { MAX_STEPS_PER_FRAME } from '../pipeline/speech/speech-stream.ts';
-import type { SpeechModel, SpeechSlot } from '../pipeline/inference/speech-model.ts';
-import type { Instruments } from './worker-metrics.ts';
+import type { SpeechModel, ModelState } from '../pipeline/inference/speech-model.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
 import type { WorkerSession } from './worker-session.ts';
 
 /** Turns the crank for all sessions that are due on the same beat. Holds nothing of theirs between two calls. */
-export class Pipeline {
+export class FramePipeline {
   private readonly model: SpeechModel;
-  private readonly instruments: Instruments;
+  private readonly metrics: WorkerMetrics;
   private readonly steps: Int32Array;
-  private readonly batch: SpeechSlot[] = [];
+  private readonly batch: ModelState[] = [];
 
-  constructor(model: SpeechModel, instruments: Instruments, maxSessions: number) {
+  constructor(model: SpeechModel, instruments: WorkerMetrics, maxSessions: number) {
     this.model = model;
-    this.instruments = instruments;
+    this.metrics = instruments;
     this.steps = new Int32Array(maxSessions);
   }
 
   /** @param due sessions whose frame is due; `frameOf` each is `session.lastFrame`, already advanced by the beat. */
   async run(due: readonly WorkerSession[], count: number): Promise<void> {
-    const deepest = this.listen(due, count);
-    for (let round = 0; round < deepest; round += 1) await this.understand(due, count, round);
+    const deepest = this.prepareSpeech(due, count);
+    for (let round = 0; round < deepest; round += 1) await this.runModel(due, count, round);
     for (let i = 0; i < count; i += 1) {
       const session = due[i]!;
       try {
-        if (this.steps[i]! > 0 && !session.isSoundOnly) session.hearing?.order(session.lastFrame);
-        this.show(session, this.steps[i]!);
+        if (this.steps[i]! > 0 && !session.isSoundOnly) session.audioRenderer?.requestFrame(session.lastFrame);
+        this.produceFrame(session, this.steps[i]!);
       } catch (error) {
         session.fail(error);
       }
@@ -35,7 +35,7 @@ export class Pipeline {
   }
 
   /** Asks each session's stream what the model has to hear for this frame. @returns the most steps any of them needs. */
-  private listen(due: readonly WorkerSession[], count: number): number {
+  private prepareSpeech(due: readonly WorkerSession[], count: number): number {
     const nowMs = monotonicMs();
     let deepest = 0;
     for (let i = 0; i < count; i += 1) {
@@ -43,29 +43,29 @@ export class Pipeline {
       const { stream } = session;
       const steps = stream.prepareFrame(session.lastFrame * FRAME_MS, session.nextPacketMs, nowMs);
       if (stream.restarted) {
-        session.hearing?.reset();
+        session.audioRenderer?.reset();
         session.mel.reset();
-        session.slot.reset();
+        session.modelState.reset();
         session.articulation.reopen();
       }
       this.steps[i] = steps;
       deepest = Math.max(deepest, Math.min(steps, MAX_STEPS_PER_FRAME));
     }
     const drainMs = (monotonicMs() - nowMs) / count;
-    for (let i = 0; i < count; i += 1) due[i]!.ledger.stage('drain', drainMs);
-    this.instruments.stage.drain.observe(drainMs / 1000);
+    for (let i = 0; i < count; i += 1) due[i]!.stats.stage('drain', drainMs);
+    this.metrics.stage.drain.observe(drainMs / 1000);
     return deepest;
   }
 
   /** Features of step `round` of each session that has one, then a single run of the model for all of them. */
-  private async understand(due: readonly WorkerSession[], count: number, round: number): Promise<void> {
-    const { batch, instruments } = this;
+  private async runModel(due: readonly WorkerSession[], count: number, round: number): Promise<void> {
+    const { batch, metrics: instruments } = this;
     const startMs = monotonicMs();
     batch.length = 0;
     for (let i = 0; i < count; i += 1) {
       if (this.steps[i]! <= round || due[i]!.isSoundOnly) continue;
-      const { stream, mel, slot, hearing } = due[i]!;
-      if (hearing !== null) { hearing.hear(stream.stepPcm[round]!, stream.stepSamples[round]!); continue; }
+      const { stream, mel, modelState: slot, audioRenderer: hearing } = due[i]!;
+      if (hearing !== null) { hearing.pushAudio(stream.stepPcm[round]!, stream.stepSamples[round]!); continue; }
       mel.step(stream.stepPcm[round]!, stream.stepSamples[round]!, slot.mel, 0);
       batch.push(slot);
     }
@@ -77,20 +77,20 @@ export class Pipeline {
     instruments.stage.inference.observe((doneMs - featuresMs) / 1000);
     instruments.batch.observe(batch.length);
     for (let i = 0; i < count; i += 1) {
-      if (this.steps[i]! <= round || due[i]!.isSoundOnly || due[i]!.hearing !== null) continue;
-      due[i]!.ledger.stage('features', (featuresMs - startMs) / batch.length);
-      due[i]!.ledger.stage('inference', (doneMs - featuresMs) / batch.length);
+      if (this.steps[i]! <= round || due[i]!.isSoundOnly || due[i]!.audioRenderer !== null) continue;
+      due[i]!.stats.stage('features', (featuresMs - startMs) / batch.length);
+      due[i]!.stats.stage('inference', (doneMs - featuresMs) / batch.length);
     }
   }
 
   /** Draws, codes and sends one session's frame; one without a picture only says when it speaks. */
-  private show(session: WorkerSession, steps: number): void {
-    const { instruments } = this;
-    const { video, peer, face, ledger, stream, state } = session;
+  private produceFrame(session: WorkerSession, steps: number): void {
+    const { metrics: instruments } = this;
+    const { video, peer, renderer: face, stats: ledger, stream, state } = session;
     if (session.isSoundOnly && !session.isOver) session.announce(state.update(stream, monotonicMs()));
     if (session.isOver || video === null || peer === null) return;
     const startMs = monotonicMs();
-    session.articulation.update(stream.isActive ? session.slot.articulation : null);
+    session.articulation.update(stream.isActive ? session.modelState.articulation : null);
     const isFrozen = !session.spec.handleSilence && !stream.isActive && ledger.framesSent > 0;
     const isPrepared = video.takePrepared();
     if (isPrepared || isFrozen) face.hold();
@@ -134,7 +134,7 @@ export class Pipeline {
       // The picture that was prepared does not know of it yet: the next one does.
       const lipsMs = sentMs - stream.utteranceArrivalMs + (isPrepared ? FRAME_MS : 0);
       ledger.audioToLipsMs.record(lipsMs);
-      const pace = stream.isBurst ? 'burst' : session.hearing === null ? 'paced' : 'paced_network';
+      const pace = stream.isBurst ? 'burst' : session.audioRenderer === null ? 'paced' : 'paced_network';
       instruments.audioToLips[session.speech.input][pace].observe(lipsMs / 1000, session.exemplar);
     }
     session.announce(state.update(stream, sentMs));

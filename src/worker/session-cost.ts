@@ -3,7 +3,7 @@ import { FPS, FRAME_MS } from '../media/timeline.ts';
 import { native } from '../native/addon.ts';
 import { VideoTrack } from '../pipeline/encode/video-track.ts';
 import type { SpeechModel } from '../pipeline/inference/speech-model.ts';
-import { FaceStage } from '../pipeline/render/rig-renderer.ts';
+import { RigRenderer } from '../pipeline/render/rig-renderer.ts';
 import { SENTENCE_MS, sentenceAt } from '../pipeline/render/visemes.ts';
 
 /** The encoder codes whole pictures for 60 frames after a key frame; a session's usual frames come after them. */
@@ -14,9 +14,9 @@ const OVERHEAD = 1.4;
 
 /** @returns the share of a core that a speaking session costs, about 0.03 to 0.1. */
 export async function measureSessionCost(model: SpeechModel, faceBytes: SharedArrayBuffer, bitrateKbps: number): Promise<number> {
-  const face = new FaceStage(new native.FaceAsset(new Uint8Array(faceBytes)), { seed: 1, emotion: 0, startFrame: 0 });
+  const face = new RigRenderer(new native.FaceAsset(new Uint8Array(faceBytes)), { seed: 1, emotion: 0, startFrame: 0 });
   const video = new VideoTrack('vp8', bitrateKbps);
-  const slot = model.createSlot();
+  const slot = model.createState();
   let startMs = 0;
   for (let frame = 0; frame < FRAMES; frame += 1) {
     if (frame === WARM_UP_FRAMES) startMs = native.threadCpuMs();

@@ -22,7 +22,7 @@ export class RecentValues {
   }
 }
 
-export class Ledger {
+export class SessionStats {
   framesSent = 0;
   framesSkipped = 0;
   keyFrames = 0;
@@ -32,5 +32,5 @@ export class Ledger {
   /** Smoothed milliseconds per frame of each stage. */
   readonly stageMs = { drain: 0, features: 0, inference: 0, render: 0, encode: 0, packetize: 0, send: 0 };
 
-  stage(name: keyof Ledger['stageMs'], ms: number): void { this.stageMs[name] += (ms - this.stageMs[name]) * 0.05; }
+  stage(name: keyof SessionStats['stageMs'], ms: number): void { this.stageMs[name] += (ms - this.stageMs[name]) * 0.05; }
 }

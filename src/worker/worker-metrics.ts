@@ -1,10 +1,10 @@
 // The worker's metric handles, resolved once from its sheet.
 import { PeerMeter } from '../metrics/peer-meter.ts';
-import type { Sheet } from '../metrics/shared-metrics.ts';
+import type { SharedMetrics } from '../metrics/shared-metrics.ts';
 
-export type Instruments = ReturnType<typeof createInstruments>;
+export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-export function createInstruments(sheet: Sheet) {
+export function createWorkerMetrics(sheet: SharedMetrics) {
   const stage = (name: 'drain' | 'features' | 'inference' | 'render' | 'encode' | 'packetize' | 'send' | 'audio') => sheet.histogram('mouthpiece_stage_duration_seconds', { stage: name });
   const lips = (input: 'socket' | 'track') => ({
     burst: sheet.histogram('mouthpiece_audio_to_lips_seconds', { input, pace: 'burst' }),
@@ -12,8 +12,8 @@ export function createInstruments(sheet: Sheet) {
     paced_network: sheet.histogram('mouthpiece_audio_to_lips_seconds', { input, pace: 'paced_network' }),
   });
   return {
-    beats: sheet.counter('mouthpiece_worker_beats_total'),
-    beatDuration: sheet.histogram('mouthpiece_worker_beat_duration_seconds'),
+    ticks: sheet.counter('mouthpiece_worker_ticks_total'),
+    tickDuration: sheet.histogram('mouthpiece_worker_tick_duration_seconds'),
     peerMeter: new PeerMeter(sheet),
     sessions: {
       connecting: sheet.gauge('mouthpiece_worker_sessions', { state: 'connecting' }),
@@ -26,7 +26,7 @@ export function createInstruments(sheet: Sheet) {
     },
     skippedLate: sheet.counter('mouthpiece_frames_skipped_total', { reason: 'late' }),
     skippedByRateControl: sheet.counter('mouthpiece_frames_skipped_total', { reason: 'rate_control' }),
-    mouthsRepeated: sheet.counter('mouthpiece_mouths_repeated_total'),
+    framesRepeated: sheet.counter('mouthpiece_frames_repeated_total'),
     lateness: sheet.histogram('mouthpiece_frame_lateness_seconds'),
     stage: { drain: stage('drain'), features: stage('features'), inference: stage('inference'), render: stage('render'), encode: stage('encode'), packetize: stage('packetize'), send: stage('send'), audio: stage('audio') },
     batch: sheet.histogram('mouthpiece_inference_batch_sessions'),

@@ -2,8 +2,8 @@
 import { randomInt } from 'node:crypto';
 import { toWireError } from '../base/errors.ts';
 import { monotonicMs } from '../base/time.ts';
-import type { EndReason, FromWorker, SessionSpec, SessionStats } from '../link/messages.ts';
-import { LaneReader } from '../link/speech-ring.ts';
+import type { EndReason, FromWorker, SessionSpec, SessionStatsReport } from '../link/messages.ts';
+import { SpeechRingReader } from '../link/speech-ring.ts';
 import type { Offer } from '../webrtc/sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
 import { AUDIO_PACKET_MS, SPEECH_PACKET_SAMPLES, SPEECH_RATE } from '../media/timeline.ts';
@@ -11,31 +11,31 @@ import { type MelFrontEnd, type OpusEncoder, native } from '../native/addon.ts';
 import type { Exemplar } from '../metrics/catalogue.ts';
 import { newPeerReading } from '../metrics/peer-meter.ts';
 import { exemplarOf } from '../metrics/shared-metrics.ts';
-import { Microphone } from '../pipeline/speech/audio-receiver.ts';
+import { AudioReceiver } from '../pipeline/speech/audio-receiver.ts';
 import { SessionSpeech } from '../pipeline/speech/speech-source.ts';
 import { SpeechStream } from '../pipeline/speech/speech-stream.ts';
 import { VideoTrack } from '../pipeline/encode/video-track.ts';
 import { ArticulationTrack } from '../pipeline/features/articulation-track.ts';
-import type { SpeechModel, SpeechSlot } from '../pipeline/inference/speech-model.ts';
-import type { Instruments } from './worker-metrics.ts';
-import { Ledger } from './session-stats.ts';
+import type { SpeechModel, ModelState } from '../pipeline/inference/speech-model.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
+import { SessionStats } from './session-stats.ts';
 import type { Endpoint } from '../webrtc/endpoint.ts';
 import type { Peer, PeerCloseReason, PeerListener } from '../webrtc/peer.ts';
-import type { FaceShelf } from '../pipeline/render/face-cache.ts';
-import { FaceStage } from '../pipeline/render/rig-renderer.ts';
-import type { HearingStage, Stage } from '../pipeline/render/renderer.ts';
+import type { FaceCache } from '../pipeline/render/face-cache.ts';
+import { RigRenderer } from '../pipeline/render/rig-renderer.ts';
+import type { AudioDrivenRenderer, Renderer } from '../pipeline/render/renderer.ts';
 import { SpeechState } from './speech-state.ts';
-import type { Mouths } from '../pipeline/wav2lip/inference-clients.ts';
-import { type NetworkListener, Wav2LipStage } from '../pipeline/wav2lip/wav2lip-renderer.ts';
+import type { InferenceClients } from '../pipeline/wav2lip/inference-clients.ts';
+import { type InferenceListener, Wav2LipRenderer } from '../pipeline/wav2lip/wav2lip-renderer.ts';
 
 /** What all sessions of a worker share. */
 export interface WorkerContext {
   readonly endpoint: Endpoint;
   readonly model: SpeechModel;
-  readonly faces: FaceShelf;
+  readonly faces: FaceCache;
   /** The user's own network, when there is one that can be used. */
-  readonly wav2lip: Mouths | null;
-  readonly instruments: Instruments;
+  readonly inferenceClients: InferenceClients | null;
+  readonly metrics: WorkerMetrics;
   readonly post: (message: FromWorker) => void;
   readonly videoBitrateKbps: number;
   readonly maxVideoBitrateKbps: number;
@@ -57,35 +57,35 @@ const END_OF_PEER: Readonly<Record<PeerCloseReason, EndReason>> = {
 const opusPacket = new Uint8Array(MAX_OPUS_BYTES);
 const speechPacket = new Int16Array(SPEECH_PACKET_SAMPLES);
 
-export class WorkerSession implements PeerListener, NetworkListener {
+export class WorkerSession implements PeerListener, InferenceListener {
   readonly spec: SessionSpec;
-  readonly ledger = new Ledger();
+  readonly stats = new SessionStats();
   readonly speech: SessionSpeech;
   readonly stream: SpeechStream;
   readonly state: SpeechState;
   readonly mel: MelFrontEnd = new native.MelFrontEnd();
-  readonly slot: SpeechSlot;
+  readonly modelState: ModelState;
   readonly articulation = new ArticulationTrack();
-  readonly face: Stage;
+  readonly renderer: Renderer;
   /** Set when the face is drawn by something that hears the speech itself: then the articulation model is not asked. */
-  readonly hearing: HearingStage | null;
+  readonly audioRenderer: AudioDrivenRenderer | null;
   readonly exemplar: Exemplar;
   video: VideoTrack | null = null;
   peer: Peer | null = null;
-  phase = 0;
+  slot = 0;
   /** Beat number of frame 0; -1 until media flows. */
-  firstBeat = -1;
+  firstTick = -1;
   /** Monotonic time of media time 0. */
   epochMs = 0;
   lastFrame = -1;
   /** The frame left out last, since it was too late. */
-  shedFrame = -1;
+  droppedFrame = -1;
   isOver = false;
   /** The client takes no picture: nothing is understood, drawn or coded for it. */
   isSoundOnly = false;
 
   private readonly context: WorkerContext;
-  private readonly microphone: Microphone;
+  private readonly audioReceiver: AudioReceiver;
   private readonly opus: OpusEncoder;
   private readonly openedMs = monotonicMs();
   private connectedMs = 0;
@@ -101,16 +101,16 @@ export class WorkerSession implements PeerListener, NetworkListener {
     this.spec = spec;
     this.context = context;
     this.exemplar = exemplarOf(spec.sessionId);
-    this.speech = new SessionSpeech(new LaneReader(spec.lane));
+    this.speech = new SessionSpeech(new SpeechRingReader(spec.speechRing));
     this.state = new SpeechState(this.openedMs);
-    this.slot = context.model.createSlot();
+    this.modelState = context.model.createState();
     const look = { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame };
-    const { wav2lip } = context;
+    const { inferenceClients: wav2lip } = context;
     const asset = context.faces.take(spec.face.faceId, spec.face.bytes);
-    this.hearing = spec.renderer === 'wav2lip' && wav2lip !== null ? new Wav2LipStage(asset, spec.face.bytes, wav2lip, look, this) : null;
-    this.face = this.hearing ?? new FaceStage(asset, look);
-    this.stream = new SpeechStream(this.speech, this.hearing?.lookaheadMs ?? context.model.lookaheadMs);
-    this.microphone = new Microphone(this.speech);
+    this.audioRenderer = spec.renderer === 'wav2lip' && wav2lip !== null ? new Wav2LipRenderer(asset, spec.face.bytes, wav2lip, look, this) : null;
+    this.renderer = this.audioRenderer ?? new RigRenderer(asset, look);
+    this.stream = new SpeechStream(this.speech, this.audioRenderer?.lookaheadMs ?? context.model.lookaheadMs);
+    this.audioReceiver = new AudioReceiver(this.speech);
     // The speech is 16 kHz, so Opus is given 16 kHz: RTP's clock and the decoder's output are 48 kHz all the same (RFC 7587 section 4.1).
     this.opus = new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: context.audioBitrateKbps * 1000, inbandFec: false });
   }
@@ -148,8 +148,8 @@ export class WorkerSession implements PeerListener, NetworkListener {
   /** While ICE and DTLS go their ways another thread sets the encoder up and codes the first picture: here that would make every neighbour's frame late by 10 to 25 ms. */
   private async openVideo(codec: VideoCodec): Promise<void> {
     const video = new VideoTrack(codec, this.context.videoBitrateKbps);
-    this.face.draw(0, this.articulation.values, false);
-    await video.prepare(this.face.picture);
+    this.renderer.draw(0, this.articulation.values, false);
+    await video.prepare(this.renderer.picture);
     if (this.isOver) video.close();
     else this.video = video;
   }
@@ -162,7 +162,7 @@ export class WorkerSession implements PeerListener, NetworkListener {
   }
 
   onClosed(reason: PeerCloseReason, detail: string): void {
-    this.context.instruments.peersClosed[reason].add();
+    this.context.metrics.peersClosed[reason].add();
     if (detail !== '') {
       this.context.post({
         type: 'log', level: 'info', sessionId: this.id, message: 'peer connection failed',
@@ -174,20 +174,20 @@ export class WorkerSession implements PeerListener, NetworkListener {
 
   onKeyFrameRequest(): void { this.video?.requestKeyFrame(); }
   onTargetBitrate(kbps: number): void { this.video?.setBitrate(kbps); }
-  onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void { this.microphone.receive(packet, rtpTimestamp, sequenceNumber, monotonicMs()); }
+  onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void { this.audioReceiver.receive(packet, rtpTimestamp, sequenceNumber, monotonicMs()); }
 
   onFailure(error: Error): void { this.fail(error); }
 
   onMouth(tookMs: number): void {
-    this.ledger.stage('inference', tookMs);
-    this.context.instruments.stage.inference.observe(tookMs / 1000);
+    this.stats.stage('inference', tookMs);
+    this.context.metrics.stage.inference.observe(tookMs / 1000);
   }
 
   get isLive(): boolean { return this.connectedMs > 0 && !this.isOver && this.peer !== null && (this.video !== null || this.isSoundOnly); }
 
   /** Puts frame 0 on this beat: from here on media flows. */
   begin(beat: number, beatMs: number): void {
-    this.firstBeat = beat;
+    this.firstTick = beat;
     this.epochMs = beatMs;
   }
 
@@ -208,8 +208,8 @@ export class WorkerSession implements PeerListener, NetworkListener {
       const bytes = this.opus.encode(speechPacket, opusPacket);
       this.peer!.sendAudio(opusPacket, bytes, this.nextPacketMs, nowMs, isTalking && !this.wasTalking);
       this.wasTalking = isTalking;
-      if (isTalking) this.context.instruments.speechSeconds.add(AUDIO_PACKET_MS / 1000);
-      const { instruments } = this.context;
+      if (isTalking) this.context.metrics.speechSeconds.add(AUDIO_PACKET_MS / 1000);
+      const { metrics: instruments } = this.context;
       instruments.rtp.audio.add(1);
       instruments.rtp.audioBytes.add(bytes);
       instruments.stage.audio.observe((monotonicMs() - startMs) / 1000);
@@ -219,13 +219,13 @@ export class WorkerSession implements PeerListener, NetworkListener {
   private interrupt(nowMs: number): void {
     this.stream.flush();
     this.articulation.close();
-    this.context.instruments.interrupt.observe((nowMs - this.speech.flushMs) / 1000);
+    this.context.metrics.interrupt.observe((nowMs - this.speech.flushMs) / 1000);
     this.announce(this.state.stop());
   }
 
   announce(change: 'speak' | 'silent' | null): void {
     if (change === null) return;
-    if (change === 'speak') this.context.instruments.utterances.add();
+    if (change === 'speak') this.context.metrics.utterances.add();
     this.context.post({ type: change, sessionId: this.id });
   }
 
@@ -249,12 +249,12 @@ export class WorkerSession implements PeerListener, NetworkListener {
   }
 
   private everySecond(nowMs: number): void {
-    const { bufferDepth, underruns, mouthsRepeated, avOffset, peerMeter } = this.context.instruments;
+    const { bufferDepth, underruns, framesRepeated: mouthsRepeated, avOffset, peerMeter } = this.context.metrics;
     this.lastSecondMs = nowMs;
     peerMeter.read(this.peer!.stats, this.reading, nowMs);
     underruns.add(this.stream.underruns - this.underrunsCounted);
     this.underrunsCounted = this.stream.underruns;
-    const repeated = this.hearing?.repeated ?? 0;
+    const repeated = this.audioRenderer?.repeatedFrames ?? 0;
     mouthsRepeated.add(repeated - this.repeatedCounted);
     this.repeatedCounted = repeated;
     if (!this.state.isSpeaking) return;
@@ -262,8 +262,8 @@ export class WorkerSession implements PeerListener, NetworkListener {
     if (!this.isSoundOnly) avOffset.observe(this.stream.lipsAheadMs / 1000);
   }
 
-  stats(): SessionStats {
-    const { ledger, peer } = this;
+  statsReport(): SessionStatsReport {
+    const { stats: ledger, peer } = this;
     return {
       sessionId: this.id,
       codec: this.video?.codec ?? '',
@@ -300,8 +300,8 @@ export class WorkerSession implements PeerListener, NetworkListener {
     this.peer?.close().catch(() => {});
     this.video?.close();
     this.opus.close();
-    this.microphone.close();
-    this.hearing?.close();
+    this.audioReceiver.close();
+    this.audioRenderer?.close();
     this.context.post({ type: 'ended', sessionId: this.id, reason });
   }
 }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LANE_CAPACITY_SAMPLES, LaneReader, LaneWriter, createLane } from '../../src/link/speech-ring.ts';
+import { SPEECH_RING_SAMPLES, SpeechRingReader, SpeechRingWriter, createSpeechRing } from '../../src/link/speech-ring.ts';
 
 test('what is written is read, across the wrap of the ring', () => {
-  const memory = createLane();
-  const writer = new LaneWriter(memory);
-  const reader = new LaneReader(memory);
+  const memory = createSpeechRing();
+  const writer = new SpeechRingWriter(memory);
+  const reader = new SpeechRingReader(memory);
   const out = new Int16Array(70_000);
   let sent = 0;
   let received = 0;
-  while (sent < LANE_CAPACITY_SAMPLES * 2.5) {
+  while (sent < SPEECH_RING_SAMPLES * 2.5) {
     const chunk = Int16Array.from({ length: 63_000 }, (_, i) => (sent + i) % 30_000);
     sent += writer.write(chunk, 1);
     const count = reader.read(out, 5, 63_000);
@@ -20,16 +20,16 @@ test('what is written is read, across the wrap of the ring', () => {
 });
 
 test('a full lane takes what fits and no more', () => {
-  const writer = new LaneWriter(createLane());
-  assert.equal(writer.write(new Int16Array(LANE_CAPACITY_SAMPLES - 10), 0), LANE_CAPACITY_SAMPLES - 10);
+  const writer = new SpeechRingWriter(createSpeechRing());
+  assert.equal(writer.write(new Int16Array(SPEECH_RING_SAMPLES - 10), 0), SPEECH_RING_SAMPLES - 10);
   assert.equal(writer.write(new Int16Array(100), 0), 10);
   assert.equal(writer.write(new Int16Array(100), 0), 0);
 });
 
 test('a flush forgets what was written before it and nothing that came after', () => {
-  const memory = createLane();
-  const writer = new LaneWriter(memory);
-  const reader = new LaneReader(memory);
+  const memory = createSpeechRing();
+  const writer = new SpeechRingWriter(memory);
+  const reader = new SpeechRingReader(memory);
   writer.write(new Int16Array(500).fill(1), 0);
   writer.flush(42);
   writer.write(new Int16Array(300).fill(2), 0);
@@ -43,9 +43,9 @@ test('a flush forgets what was written before it and nothing that came after', (
 });
 
 test('done and the arrival time are seen at the other end', () => {
-  const memory = createLane();
-  const writer = new LaneWriter(memory);
-  const reader = new LaneReader(memory);
+  const memory = createSpeechRing();
+  const writer = new SpeechRingWriter(memory);
+  const reader = new SpeechRingReader(memory);
   writer.write(new Int16Array(10), 123.5);
   writer.write(new Int16Array(10), 200);
   assert.equal(reader.arrivalMs, 123.5);

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { EndReason } from '../../src/link/messages.ts';
 import { CATALOGUE, METRIC_NAMES, type Family, type LabelsOf } from '../../src/metrics/catalogue.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
-import { Sheet, createSheet, exemplarOf } from '../../src/metrics/shared-metrics.ts';
+import { SharedMetrics, createSharedMetrics, exemplarOf } from '../../src/metrics/shared-metrics.ts';
 import { patience } from '../harness/machine.ts';
 
 const SESSION = '01234567-89ab-4cde-8f01-23456789abcd';
@@ -37,9 +37,9 @@ test('names carry base units, counters end in _total, buckets ascend', () => {
 test('sheets of several workers are summed; per-worker families keep them apart', async () => {
   const metrics = new Metrics();
   const sheets = [0, 1].map((index) => {
-    const memory = createSheet();
+    const memory = createSharedMetrics();
     metrics.attachWorker(index, memory);
-    return new Sheet(memory);
+    return new SharedMetrics(memory);
   });
   for (const [index, sheet] of sheets.entries()) {
     sheet.counter('mouthpiece_frames_sent_total', { codec: 'vp8', activity: 'speaking' }).add(10 * (index + 1));
@@ -64,16 +64,16 @@ test('a dead worker takes its gauges along and leaves its counters', async () =>
   const metrics = new Metrics();
   const lives = [7, 5];
   for (const beats of lives) {
-    const memory = createSheet();
+    const memory = createSharedMetrics();
     metrics.attachWorker(0, memory);
-    const sheet = new Sheet(memory);
-    sheet.counter('mouthpiece_worker_beats_total').add(beats);
+    const sheet = new SharedMetrics(memory);
+    sheet.counter('mouthpiece_worker_ticks_total').add(beats);
     sheet.gauge('mouthpiece_worker_sessions', { state: 'speaking' }).set(3);
     sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(0.03, exemplarOf(SESSION));
     metrics.detachWorker(0);
   }
   const { body } = await metrics.render();
-  assert.equal(valueOf(body, 'mouthpiece_worker_beats_total{worker="0"}'), 12);
+  assert.equal(valueOf(body, 'mouthpiece_worker_ticks_total{worker="0"}'), 12);
   assert.equal(valueOf(body, 'mouthpiece_worker_sessions{state="speaking",worker="0"}'), undefined);
   assert.equal(valueOf(body, 'mouthpiece_audio_to_lips_seconds_count{input="socket",pace="burst"}'), 2);
 });
@@ -85,16 +85,16 @@ test('labels are bounded: strangers become "other" or are refused', async () => 
   const series = body.split('\n').filter((line) => line.startsWith('mouthpiece_http_requests_total{'));
   assert.equal(series.length, 65);
   assert.equal(valueOf(body, 'mouthpiece_http_requests_total{method="other",route="other",status="200"}'), 500 - 64);
-  const sheet = new Sheet(createSheet());
+  const sheet = new SharedMetrics(createSharedMetrics());
   assert.throws(() => sheet.counter('mouthpiece_frames_sent_total', { codec: 'av1' as 'vp8', activity: 'idle' }), /codec='av1' is not in the catalogue/);
   assert.doesNotThrow(() => sheet.counter('mouthpiece_datagrams_rejected_total', { reason: 'martian' as 'other' }));
 });
 
 test('both formats, alternately, pass promtool; OpenMetrics carries exemplars', async () => {
   const metrics = new Metrics();
-  const memory = createSheet();
+  const memory = createSharedMetrics();
   metrics.attachWorker(0, memory);
-  new Sheet(memory).histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(0.033, exemplarOf(SESSION));
+  new SharedMetrics(memory).histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(0.033, exemplarOf(SESSION));
   metrics.histogram('mouthpiece_session_setup_seconds', { step: 'dtls' }).observe(0.04, exemplarOf(SESSION));
   metrics.gauge('mouthpiece_build_info', { version: '1', commit: 'a"b\\c\nd', node: '22' }).set(1);
   const first = await metrics.render();
@@ -113,9 +113,9 @@ test('both formats, alternately, pass promtool; OpenMetrics carries exemplars', 
 test('a scrape of a loaded server costs under 5 ms', async () => {
   const metrics = new Metrics();
   for (let worker = 0; worker < 4; worker += 1) {
-    const memory = createSheet();
+    const memory = createSharedMetrics();
     metrics.attachWorker(worker, memory);
-    const sheet = new Sheet(memory);
+    const sheet = new SharedMetrics(memory);
     for (let i = 0; i < 5000; i += 1) {
       sheet.histogram('mouthpiece_frame_lateness_seconds').observe(i / 1e5);
       sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(i / 1e5, exemplarOf(SESSION));
@@ -140,7 +140,7 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
 });
 
 test('writing a sheet allocates nothing', () => {
-  const sheet = new Sheet(createSheet());
+  const sheet = new SharedMetrics(createSharedMetrics());
   const frames = sheet.counter('mouthpiece_frames_sent_total', { codec: 'vp8', activity: 'speaking' });
   const lateness = sheet.histogram('mouthpiece_frame_lateness_seconds');
   const write = (times: number): void => {

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { JobMeter } from '../../src/metrics/job-meter.ts';
 import { PeerMeter, newPeerReading } from '../../src/metrics/peer-meter.ts';
-import { Sheet, createSheet } from '../../src/metrics/shared-metrics.ts';
+import { SharedMetrics, createSharedMetrics } from '../../src/metrics/shared-metrics.ts';
 import { watchMainThread } from '../../src/metrics/threads.ts';
 
 const valueOf = (body: string, series: string): number => Number(body.split('\n').find((line) => line.startsWith(`${series} `))?.slice(series.length + 1) ?? Number.NaN);
@@ -13,12 +13,12 @@ const valueOf = (body: string, series: string): number => Number(body.split('\n'
 /** Writes, blocks its event loop for 300 ms, lets the sampling timer see it, says so, and waits to be ended. */
 const WORKER = `
   const { parentPort, workerData } = await import('node:worker_threads');
-  const { Sheet } = await import(workerData.root + 'src/metrics/shared-metrics.ts');
+  const { SharedMetrics } = await import(workerData.root + 'src/metrics/shared-metrics.ts');
   const { watchWorkerThread } = await import(workerData.root + 'src/metrics/threads.ts');
-  const sheet = new Sheet(workerData.memory);
+  const sheet = new SharedMetrics(workerData.memory);
   const started = performance.now();
   watchWorkerThread(sheet, () => performance.now() - started);
-  sheet.counter('mouthpiece_worker_beats_total').add(42);
+  sheet.counter('mouthpiece_worker_ticks_total').add(42);
   globalThis.gc?.();
   setTimeout(() => { const until = performance.now() + 300; while (performance.now() < until); }, 50);
   setTimeout(() => parentPort.postMessage('measured'), 1500);
@@ -26,14 +26,14 @@ const WORKER = `
 
 test('a worker thread writes while the front reads, and neither asks the other', async (t) => {
   const metrics = new Metrics();
-  const memory = createSheet();
+  const memory = createSharedMetrics();
   metrics.attachWorker(3, memory);
   const source = `data:text/javascript,${encodeURIComponent(WORKER)}`;
   const worker = new Worker(new URL(source), { workerData: { memory, root: new URL('../../', import.meta.url).href }, execArgv: ['--disable-warning=ExperimentalWarning'] });
   t.after(() => worker.terminate());
   await once(worker, 'message');
   const { body } = await metrics.render();
-  assert.equal(valueOf(body, 'mouthpiece_worker_beats_total{worker="3"}'), 42);
+  assert.equal(valueOf(body, 'mouthpiece_worker_ticks_total{worker="3"}'), 42);
   const quick = valueOf(body, 'mouthpiece_worker_event_loop_delay_seconds_bucket{worker="3",le="0.1"}');
   const all = valueOf(body, 'mouthpiece_worker_event_loop_delay_seconds_bucket{worker="3",le="+Inf"}');
   assert.ok(all >= 5 && quick < all, `the 300 ms block is missing: ${quick} of ${all} samples within 100 ms`);
@@ -56,9 +56,9 @@ test('process figures are of a sane size and CPU never runs backwards', async (t
 
 test('totals of a peer become increases; reported loss that shrinks is not counted twice', async () => {
   const metrics = new Metrics();
-  const memory = createSheet();
+  const memory = createSharedMetrics();
   metrics.attachWorker(0, memory);
-  const meter = new PeerMeter(new Sheet(memory));
+  const meter = new PeerMeter(new SharedMetrics(memory));
   const totals = { packetsRetransmitted: 0, nacksReceived: 0, plisReceived: 0, firsReceived: 0, packetsLost: 0, packetsReceived: 0, bytesSent: 0, fractionLost: 0, jitterMs: 2, roundTripMs: 0, targetBitrateKbps: 600 };
   const reading = newPeerReading(0);
   for (const [second, lost] of [5, 3, 5, 9].entries()) {

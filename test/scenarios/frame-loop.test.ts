@@ -6,17 +6,17 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { monotonicMs } from '../../src/base/time.ts';
 import type { FromWorker } from '../../src/link/messages.ts';
-import { LANE_CAPACITY_SAMPLES, type LaneWriter, createLane } from '../../src/link/speech-ring.ts';
+import { SPEECH_RING_SAMPLES, type SpeechRingWriter, createSpeechRing } from '../../src/link/speech-ring.ts';
 import { FRAME_MS } from '../../src/media/timeline.ts';
-import { Sheet, createSheet } from '../../src/metrics/shared-metrics.ts';
+import { SharedMetrics, createSharedMetrics } from '../../src/metrics/shared-metrics.ts';
 import { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
-import { createInstruments } from '../../src/worker/worker-metrics.ts';
+import { createWorkerMetrics } from '../../src/worker/worker-metrics.ts';
 import type { Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';
 import { native } from '../../src/native/addon.ts';
-import { Pipeline } from '../../src/worker/pipeline.ts';
+import { FramePipeline } from '../../src/worker/pipeline.ts';
 import { WorkerSession, type WorkerContext } from '../../src/worker/worker-session.ts';
-import { Beat } from '../../src/worker/frame-scheduler.ts';
+import { FrameScheduler } from '../../src/worker/frame-scheduler.ts';
 import { VideoTrack } from '../../src/pipeline/encode/video-track.ts';
 import { patience } from '../harness/machine.ts';
 import { offer, ava, joinSession, sinkPeer, workerContext } from '../worker/sessions.ts';
@@ -27,14 +27,14 @@ before(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
 const messages: FromWorker[] = [];
 const contextOf = (onVideo: (length: number) => number): WorkerContext => workerContext(model, { ...sinkPeer, sendVideo: (_frame, length) => onVideo(length) }, (message) => { messages.push(message); });
 
-async function openSession(id: string, context: WorkerContext): Promise<{ session: WorkerSession; writer: LaneWriter }> {
+async function openSession(id: string, context: WorkerContext): Promise<{ session: WorkerSession; writer: SpeechRingWriter }> {
   const opened = await joinSession(id, context);
   opened.session.begin(0, 0);
   return opened;
 }
 
 /** Runs frames `from` to `to` of all sessions on a made-up clock. */
-async function runFrames(pipeline: Pipeline, sessions: readonly WorkerSession[], from: number, to: number, each: () => void = () => {}): Promise<void> {
+async function runFrames(pipeline: FramePipeline, sessions: readonly WorkerSession[], from: number, to: number, each: () => void = () => {}): Promise<void> {
   for (let frame = from; frame < to; frame += 1) {
     for (const session of sessions) {
       if (session.isOver) continue;
@@ -47,11 +47,11 @@ async function runFrames(pipeline: Pipeline, sessions: readonly WorkerSession[],
   }
 }
 
-const speech = Int16Array.from({ length: LANE_CAPACITY_SAMPLES - 1 }, (_, i) => Math.round(9000 * Math.sin(i * (0.05 + 0.03 * Math.sin(i / 4000))) * (Math.floor(i / 5000) % 3 === 0 ? 0 : 1)));
+const speech = Int16Array.from({ length: SPEECH_RING_SAMPLES - 1 }, (_, i) => Math.round(9000 * Math.sin(i * (0.05 + 0.03 * Math.sin(i / 4000))) * (Math.floor(i / 5000) % 3 === 0 ? 0 : 1)));
 
 test('a speaking frame allocates next to nothing', async () => {
   const context = contextOf(() => 3);
-  const pipeline = new Pipeline(model, context.instruments, 8);
+  const pipeline = new FramePipeline(model, context.metrics, 8);
   const opened = await Promise.all(['a', 'b', 'c', 'd'].map((id) => openSession(`0000000${id}-0000-4000-8000-000000000000`, context)));
   for (const { writer } of opened) writer.write(speech, monotonicMs());
   const sessions = opened.map(({ session }) => session);
@@ -77,13 +77,13 @@ test('a session whose transport throws ends alone and is told', async () => {
   const bad = contextOf(() => { if (broken) throw new Error('the transport broke'); return 1; });
   const { session: healthy } = await openSession('00000001-0000-4000-8000-000000000000', good);
   const { session: ill } = await openSession('00000002-0000-4000-8000-000000000000', bad);
-  const pipeline = new Pipeline(model, good.instruments, 8);
+  const pipeline = new FramePipeline(model, good.metrics, 8);
   await runFrames(pipeline, [ill, healthy], 0, 3);
   broken = true;
   await runFrames(pipeline, [ill, healthy], 3, 6);
   assert.equal(ill.isOver, true);
   assert.equal(healthy.isOver, false);
-  assert.equal(healthy.ledger.framesSent, 6);
+  assert.equal(healthy.stats.framesSent, 6);
   assert.deepEqual(messages.filter(({ type }) => type === 'ended'), [{ type: 'ended', sessionId: ill.id, reason: 'error' }]);
   healthy.end('done');
 });
@@ -102,11 +102,11 @@ test('a client that takes no picture is told when it speaks and gets the sound, 
   assert.equal(session.isLive, true);
   session.begin(0, 0);
   writer.write(speech.subarray(0, 32_000), monotonicMs());
-  await runFrames(new Pipeline(model, context.instruments, 8), [session], 0, 120);
+  await runFrames(new FramePipeline(model, context.metrics, 8), [session], 0, 120);
   assert.ok(heard.filter((peak) => peak > 3000).length > 50, 'two seconds of speech, a third of it silent');
   assert.deepEqual(messages.map(({ type }) => type), ['answer', 'connected', 'speak', 'silent']);
   assert.equal(session.video, null);
-  assert.deepEqual([session.ledger.framesSent, session.ledger.stageMs.inference, session.ledger.stageMs.render], [0, 0, 0]);
+  assert.deepEqual([session.stats.framesSent, session.stats.stageMs.inference, session.stats.stageMs.render], [0, 0, 0]);
   session.end('done');
 });
 
@@ -116,21 +116,21 @@ test('a join takes little of the thread that others wait for, and its first fram
   const peer: Peer = { ...sinkPeer, sendVideo: (_frame: Uint8Array, length: number, isKey: boolean) => { sent.push({ length, isKey }); return 1; } };
   const join = { ...context, endpoint: { createPeer: () => peer } as unknown as Endpoint };
   const costs: { join: number; here: number }[] = [];
-  const pipeline = new Pipeline(model, context.instruments, 8);
+  const pipeline = new FramePipeline(model, context.metrics, 8);
   for (let i = 0; i < 9; i += 1) {
     sent.length = 0;
     const startMs = native.threadCpuMs();
     const { session } = await openSession(`0000010${i}-0000-4000-8000-000000000000`, join);
     const joinedMs = native.threadCpuMs();
     await runFrames(pipeline, [session], 0, 1);
-    assert.equal(session.ledger.latenessMs.last, 0, 'the first frame is not late for anybody');
+    assert.equal(session.stats.latenessMs.last, 0, 'the first frame is not late for anybody');
     await runFrames(pipeline, [session], 1, 4);
-    assert.ok(session.ledger.latenessMs.last > 0);
+    assert.ok(session.stats.latenessMs.last > 0);
     assert.deepEqual(sent.map(({ isKey }) => isKey), [true, false, false, false]);
     assert.ok(sent[0]!.length > 5 * sent[2]!.length, 'the first frame is a whole picture');
     const beforeMs = native.threadCpuMs();
     const video = new VideoTrack('vp8', 600);
-    video.encode(session.face.picture, session.face.dirty);
+    video.encode(session.renderer.picture, session.renderer.dirty);
     costs.push({ join: joinedMs - startMs, here: native.threadCpuMs() - beforeMs });
     video.close();
     session.end('done');
@@ -143,7 +143,7 @@ test('a join takes little of the thread that others wait for, and its first fram
 
 test('a session that ends before its encoder is ready leaves nothing behind', async () => {
   const context = contextOf(() => 1);
-  const session = new WorkerSession({ sessionId: '00000200-0000-4000-8000-000000000000', face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane: createLane() }, context);
+  const session = new WorkerSession({ sessionId: '00000200-0000-4000-8000-000000000000', face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, speechRing: createSpeechRing() }, context);
   messages.length = 0;
   const offered = session.offer(offer);
   await Promise.resolve();
@@ -158,7 +158,7 @@ test('the beat lets go of sessions that are over', { timeout: 20_000 }, async ()
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const context = contextOf(() => 1);
-  const beat = new Beat({ pipeline: new Pipeline(model, context.instruments, 8), instruments: context.instruments, post: () => {}, threadCpuMs: () => 0, costPerSession: 0.05 });
+  const beat = new FrameScheduler({ pipeline: new FramePipeline(model, context.metrics, 8), instruments: context.metrics, post: () => {}, threadCpuMs: () => 0, costPerSession: 0.05 });
   const gone = await (async () => {
     const opened = await Promise.all(['0', '1', '2', '3', '4', '5'].map((id) => openSession(`0000030${id}-0000-4000-8000-000000000000`, context)));
     for (const { session } of opened) beat.add(session);
@@ -179,7 +179,7 @@ test('the beat lets go of sessions that are over', { timeout: 20_000 }, async ()
 });
 
 test('after a hiccup frames that are too late are left out, never two in a row, and the rest is soon in time again', async () => {
-  const instruments = createInstruments(new Sheet(createSheet()));
+  const instruments = createWorkerMetrics(new SharedMetrics(createSharedMetrics()));
   const drawn: { id: string; frame: number; lateMs: number; atMs: number }[] = [];
   const busy = (ms: number): void => { for (const endMs = monotonicMs() + ms; monotonicMs() < endMs;); };
   let hiccupMs = 0;
@@ -189,19 +189,19 @@ test('after a hiccup frames that are too late are left out, never two in a row, 
       for (const session of due.slice(0, count)) {
         busy(3.3);
         const atMs = monotonicMs();
-        session.ledger.latenessMs.record(atMs - session.epochMs - session.lastFrame * FRAME_MS);
-        drawn.push({ id: session.id, frame: session.lastFrame, lateMs: session.ledger.latenessMs.last, atMs });
+        session.stats.latenessMs.record(atMs - session.epochMs - session.lastFrame * FRAME_MS);
+        drawn.push({ id: session.id, frame: session.lastFrame, lateMs: session.stats.latenessMs.last, atMs });
       }
       busy(hiccupMs);
       hiccupMs = 0;
       return Promise.resolve();
     },
-  } as unknown as Pipeline;
+  } as unknown as FramePipeline;
   const context = contextOf(() => 1);
-  const beat = new Beat({ pipeline, instruments, post: () => {}, threadCpuMs: () => 0, costPerSession: 0.05 });
+  const beat = new FrameScheduler({ pipeline, instruments, post: () => {}, threadCpuMs: () => 0, costPerSession: 0.05 });
   for (let n = 0; n < 8; n += 1) {
     const { session } = await openSession(`${n}0000000-0000-4000-8000-00000000000b`, context);
-    session.firstBeat = -1;
+    session.firstTick = -1;
     beat.add(session);
   }
   await delay(400);

@@ -44,7 +44,7 @@ function aperture(picture: Uint8Array): number {
 /** The aperture of every frame of the sentence; frame n shows the middle of its interval. */
 async function mouthOf(speech: Speech): Promise<number[]> {
   const mel = new native.MelFrontEnd();
-  const slot = model.createSlot();
+  const slot = model.createState();
   const renderer = new native.FaceRenderer(new native.FaceAsset(faceBytes));
   const picture = new Uint8Array(i420Bytes(width, width));
   const dirty = new Uint8Array(macroblocks(width, width));

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { RtpHeader, RtpPacket } from 'werift';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
-import { createSheet, Sheet } from '../../src/metrics/shared-metrics.ts';
+import { createSharedMetrics, SharedMetrics } from '../../src/metrics/shared-metrics.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
 import type { RtcPeer } from '../../src/webrtc/rtc-peer.ts';
 import { Attacker, Pair, PEER_OPTIONS, Recorder, until } from '../peers/werift-peer.ts';
@@ -97,8 +97,8 @@ test('thousands of peers that only ever signalled leave nothing behind', async (
 });
 
 test('datagrams are counted for the metrics', async (t) => {
-  const sheet = new Sheet(createSheet());
-  const endpoint = await createEndpoint({ ...LOOPBACK, sheet });
+  const sheet = new SharedMetrics(createSharedMetrics());
+  const endpoint = await createEndpoint({ ...LOOPBACK, metrics: sheet });
   t.after(() => endpoint.close());
   const stranger = await Attacker.against(t, endpoint);
   for (let count = 0; count < 3; count++) await stranger.send(Buffer.alloc(20, 0x80));

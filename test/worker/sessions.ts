@@ -2,15 +2,15 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { monotonicMs } from '../../src/base/time.ts';
-import { LaneWriter, createLane } from '../../src/link/speech-ring.ts';
+import { SpeechRingWriter, createSpeechRing } from '../../src/link/speech-ring.ts';
 import type { FromWorker } from '../../src/link/messages.ts';
 import type { Offer } from '../../src/webrtc/sdp/offer.ts';
-import { Sheet, createSheet } from '../../src/metrics/shared-metrics.ts';
+import { SharedMetrics, createSharedMetrics } from '../../src/metrics/shared-metrics.ts';
 import type { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
-import { createInstruments } from '../../src/worker/worker-metrics.ts';
+import { createWorkerMetrics } from '../../src/worker/worker-metrics.ts';
 import type { Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';
-import { FaceShelf } from '../../src/pipeline/render/face-cache.ts';
+import { FaceCache } from '../../src/pipeline/render/face-cache.ts';
 import { WorkerSession, type WorkerContext } from '../../src/worker/worker-session.ts';
 
 const file = readFileSync(path.join(import.meta.dirname, '../../models/build/faces/ava.face'));
@@ -27,17 +27,17 @@ export const sinkPeer: Peer = {
 
 export const workerContext = (model: SpeechModel, peer: Peer, post: (message: FromWorker) => void = () => {}): WorkerContext => ({
   endpoint: { createPeer: () => peer } as unknown as Endpoint,
-  model, faces: new FaceShelf(), wav2lip: null, instruments: createInstruments(new Sheet(createSheet())), post, videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32,
+  model, faces: new FaceCache(), inferenceClients: null, metrics: createWorkerMetrics(new SharedMetrics(createSharedMetrics())), post, videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32,
 });
 
 /** The peers of these sessions do not read it. */
 export const offer: Offer = { sections: [], bundle: [], isIceLite: false };
 
 /** A session whose peer is connected: media flows from its `begin` on. */
-export async function joinSession(id: string, context: WorkerContext, renderer = 'rig'): Promise<{ session: WorkerSession; writer: LaneWriter }> {
-  const lane = createLane();
-  const session = new WorkerSession({ sessionId: id, face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer, handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, lane }, context);
+export async function joinSession(id: string, context: WorkerContext, renderer = 'rig'): Promise<{ session: WorkerSession; writer: SpeechRingWriter }> {
+  const lane = createSpeechRing();
+  const session = new WorkerSession({ sessionId: id, face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer, handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, speechRing: lane }, context);
   await session.offer(offer);
   session.onConnected(monotonicMs(), monotonicMs());
-  return { session, writer: new LaneWriter(lane) };
+  return { session, writer: new SpeechRingWriter(lane) };
 }

@@ -7,7 +7,7 @@ import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { History, HistoryRecord, SessionKind } from './history.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
-import { JOURNAL_BEAT, JOURNAL_BEGIN, JOURNAL_END, JOURNAL_LOST } from '../store/scripts.ts';
+import { JOURNAL_HEARTBEAT, JOURNAL_BEGIN, JOURNAL_END, JOURNAL_LOST } from '../store/scripts.ts';
 
 export interface SessionStart {
   readonly id: string;
@@ -151,7 +151,7 @@ export class SessionRecorder {
     try {
       const nowMs = monotonicMs();
       const beats = [...this.#live].flatMap(([id, { beganMs }]) => [id, Math.round(nowMs - beganMs)]);
-      for (let i = 0; i < beats.length; i += 1000) await this.#options.store.run(JOURNAL_BEAT, [keys.journal(), keys.journalRecords()], beats.slice(i, i + 1000));
+      for (let i = 0; i < beats.length; i += 1000) await this.#options.store.run(JOURNAL_HEARTBEAT, [keys.journal(), keys.journalRecords()], beats.slice(i, i + 1000));
       await this.flush();
       // Beats of all servers stood still while Redis was away, so silence counts only since it is back.
       if (nowMs - this.#reachableSinceMs > LOST_AFTER_MS) await this.#closeLost(LOST_AFTER_MS, (entry) => !this.#live.has(entry.id));

@@ -5,7 +5,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { sleep } from '../../base/time.ts';
 import { peerOf } from './addresses.ts';
 import type { ClientLimits } from './client-limits.ts';
-import { preflight, serveExchange, type ExchangeContext } from './serve-request.ts';
+import { preflight, serveRequest, type HttpContext } from './serve-request.ts';
 import { errorReply, writeReply, type Reply } from './reply.ts';
 import type { SocketRoutes } from './socket.ts';
 
@@ -15,7 +15,7 @@ export interface ListenOptions {
   readonly port: number;
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly sockets: SocketRoutes;
-  readonly exchange: ExchangeContext;
+  readonly exchange: HttpContext;
   /** TCP connections in all, WebSockets among them. */
   readonly maxConnections: number;
   /** Asked once for each new connection, before anything is read from it; false closes it. */
@@ -43,7 +43,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const serve = guarded('an HTTP request', async (res: HttpResponse, req: HttpRequest): Promise<void> => {
     inFlight.count += 1;
     try {
-      await serveExchange(exchange, res, req);
+      await serveRequest(exchange, res, req);
     } finally {
       inFlight.count -= 1;
     }
@@ -147,7 +147,7 @@ const FREE_PORT_ATTEMPTS = 5;
 const EXCLUSIVE_PORT = 1; // LIBUS_LISTEN_EXCLUSIVE_PORT; the enum that declares it does not exist at run time
 
 /** Answers before anything asynchronous happens, so the response object cannot be gone. */
-function answerNow(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest, wanted: Reply): void {
+function answerNow(exchange: HttpContext, res: HttpResponse, req: HttpRequest, wanted: Reply): void {
   const reply = withinLimits(exchange.limits, res, req) ?? wanted;
   const state = { aborted: false, signal: new AbortController().signal };
   const headers = { 'access-control-allow-origin': '*', 'x-content-type-options': 'nosniff' };
@@ -168,12 +168,12 @@ function withinLimits(limits: ClientLimits, res: HttpResponse, req: HttpRequest)
   }
 }
 
-function refuseUpgrade(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest, error: ServiceError): void {
+function refuseUpgrade(exchange: HttpContext, res: HttpResponse, req: HttpRequest, error: ServiceError): void {
   const reply = errorReply(error);
   answerNow(exchange, res, req, error.code === 'UPGRADE_REQUIRED' ? { ...reply, headers: { ...reply.headers, upgrade: 'websocket' } } : reply);
 }
 
-function answerPreflight(exchange: ExchangeContext, res: HttpResponse, req: HttpRequest): void {
+function answerPreflight(exchange: HttpContext, res: HttpResponse, req: HttpRequest): void {
   const found = exchange.router.find('OPTIONS', req.getUrl());
   if (found.kind === 'method') answerNow(exchange, res, req, preflight(exchange, found.allow));
   // A page may ask for what was removed, and then reads why.

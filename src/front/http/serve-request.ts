@@ -19,7 +19,7 @@ import type { ApiRequest, Caller, HttpMethod, Route } from './route.ts';
 import type { Found, Router } from './router.ts';
 import { check, ValidationError, type ValidationIssue } from './validate.ts';
 
-export interface ExchangeContext {
+export interface HttpContext {
   readonly router: Router;
   readonly log: Logger;
   /** Finds who sent this key and counts the request against its rate. Throws INVALID_API_KEY, RATE_LIMITED or STORE_UNAVAILABLE. */
@@ -41,7 +41,7 @@ const HANDLER_TIMEOUT_MS = 15_000;
 const FAILURE_RETRY_SECONDS = '2';
 
 /** Serves one request to its end. Never throws. */
-export async function serveExchange(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Promise<void> {
+export async function serveRequest(context: HttpContext, res: HttpResponse, req: HttpRequest): Promise<void> {
   const startMs = monotonicMs();
   const exchange = open(context, res, req);
   const { found, log } = exchange;
@@ -63,7 +63,7 @@ export async function serveExchange(context: ExchangeContext, res: HttpResponse,
   context.onRequest(label, exchange.method, status, monotonicMs() - startMs);
 }
 
-interface Exchange {
+interface RequestContext {
   readonly res: HttpResponse;
   readonly id: string;
   readonly method: string;
@@ -91,7 +91,7 @@ interface Exchange {
 }
 
 /** Copies all that the stack-allocated request holds, and attaches the body's reader: both are possible only now. */
-function open(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Exchange {
+function open(context: HttpContext, res: HttpResponse, req: HttpRequest): RequestContext {
   const abort = new AbortController();
   const state: WireState = { aborted: false, signal: abort.signal };
   res.onAborted(() => {
@@ -131,7 +131,7 @@ function open(context: ExchangeContext, res: HttpResponse, req: HttpRequest): Ex
 /** @param key undefined: none is needed */
 function enter(
   limits: ClientLimits, client: string | undefined, key: string | undefined,
-): Pick<Exchange, 'leave' | 'overLimit'> {
+): Pick<RequestContext, 'leave' | 'overLimit'> {
   let leave = (): void => {};
   try {
     leave = limits.enter(client);
@@ -177,7 +177,7 @@ function baseHeaders(id: string, found: Found): Record<string, string> {
   return headers;
 }
 
-function serveNoRoute({ found, method, path }: Exchange): Reply {
+function serveNoRoute({ found, method, path }: RequestContext): Reply {
   if (found.kind === 'removed') return errorReply(new ServiceError('GONE', found.reason));
   if (found.kind === 'method') {
     const reply = errorReply(new ServiceError('METHOD_NOT_ALLOWED', `${clip(path)} does not take ${clip(method)}.`));
@@ -189,7 +189,7 @@ function serveNoRoute({ found, method, path }: Exchange): Reply {
 const clip = (value: string): string => value.slice(0, 100);
 
 /** The reply to a preflight (Fetch standard, section 3.2): every route takes the JSON content type and each key header. */
-export function preflight(context: ExchangeContext, allow: readonly string[]): Reply {
+export function preflight(context: HttpContext, allow: readonly string[]): Reply {
   return empty(204, {
     'access-control-allow-methods': allow.join(', '),
     'access-control-allow-headers': ['content-type', ...context.apiKeyHeaders, 'session-token', 'if-match', 'range', 'x-request-id'].join(', '),
@@ -198,7 +198,7 @@ export function preflight(context: ExchangeContext, allow: readonly string[]): R
   });
 }
 
-async function serveRoute(context: ExchangeContext, exchange: Exchange, route: Route): Promise<Reply> {
+async function serveRoute(context: HttpContext, exchange: RequestContext, route: Route): Promise<Reply> {
   const { body } = exchange;
   try {
     const isOpen = route.auth === 'none';
@@ -211,7 +211,7 @@ async function serveRoute(context: ExchangeContext, exchange: Exchange, route: R
   }
 }
 
-async function authenticate(context: ExchangeContext, { client, key }: Exchange): Promise<Caller> {
+async function authenticate(context: HttpContext, { client, key }: RequestContext): Promise<Caller> {
   const { limits } = context;
   try {
     const caller = await context.authenticate(key);
@@ -231,7 +231,7 @@ function keyOf(headers: ReadonlyMap<string, string>, names: readonly string[]): 
   return '';
 }
 
-async function handle(exchange: Exchange, route: Route, caller: Caller, chunks: Chunks | undefined): Promise<Reply> {
+async function handle(exchange: RequestContext, route: Route, caller: Caller, chunks: Chunks | undefined): Promise<Reply> {
   const { headers, found } = exchange;
   const issues: ValidationIssue[] = [];
   const pathParams = found.kind === 'route' ? found.match.params : {};
@@ -280,7 +280,7 @@ async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Re
 }
 
 /** What a failure looks like from outside. Anything unforeseen is logged under the request's id and told as INTERNAL_ERROR alone. */
-function refusalOf(error: unknown, route: Route | undefined, exchange: Exchange): Reply {
+function refusalOf(error: unknown, route: Route | undefined, exchange: RequestContext): Reply {
   if (error instanceof ValidationError) return invalidReply(error, route);
   const known = error instanceof ServiceError ? error : new ServiceError('INTERNAL_ERROR');
   if (!(error instanceof ServiceError) && !exchange.state.aborted) {
@@ -300,7 +300,7 @@ function invalidReply({ issues }: ValidationError, route: Route | undefined): Re
   return json({ ...route.refusalFields(error), error: error.message, code: error.code, errors: issues }, 422);
 }
 
-async function send(exchange: Exchange, reply: Reply): Promise<number> {
+async function send(exchange: RequestContext, reply: Reply): Promise<number> {
   const { res, state, headers, baseHeaders, body } = exchange;
   if (body && !body.isComplete) await body.discard();
   return await writeReply(res, reply, {

@@ -44,7 +44,7 @@ export function roomOn(worker: WorkerView, limits: PlacementLimits): number {
 }
 
 /** @returns the worker with the least promised load that has room for a session with this renderer, or null: refuse. */
-export function choose<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits, renderer = 'rig'): T | null {
+export function chooseWorker<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits, renderer = 'rig'): T | null {
   let best: T | null = null;
   for (const worker of workers) {
     if (hasRoom(worker, limits, renderer) && (best === null || promised(worker) < promised(best))) best = worker;

@@ -5,8 +5,8 @@ import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import { createHeartbeat, readHeart } from '../../link/heartbeat.ts';
 import type { FromWorker, ToWorker } from '../../link/messages.ts';
-import type { WorkerBirth } from '../../worker/main.ts';
-import type { Wav2LipBirth, Wav2LipOptions } from '../../pipeline/wav2lip/messages.ts';
+import type { WorkerInit } from '../../worker/main.ts';
+import type { Wav2LipInit, Wav2LipOptions } from '../../pipeline/wav2lip/messages.ts';
 import type { WorkerView } from './choose-worker.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -14,7 +14,7 @@ import { Watchdog } from './watchdog.ts';
 export interface SessionSink { receive(message: Extract<FromWorker, { sessionId: string }>): void }
 
 /** What a worker is born with, and the network that a second thread is to run for it, if any. */
-export type HandleBirth = Omit<WorkerBirth, 'mouths' | 'heartbeat'> & {
+export type WorkerHandleInit = Omit<WorkerInit, 'inferencePort' | 'heartbeat'> & {
   readonly wav2lip: Wav2LipOptions | null;
   /** Without a sign of life for so long it is ended; SILENCE_DEADLINE_MS unless given. */
   readonly silenceDeadlineMs?: number | undefined;
@@ -54,13 +54,13 @@ export class WorkerHandle implements WorkerView {
   private readonly watchdog: NodeJS.Timeout;
   private readonly onReady: (handle: WorkerHandle) => void;
 
-  constructor({ wav2lip, silenceDeadlineMs = SILENCE_DEADLINE_MS, ...birth }: HandleBirth, log: Logger, onReady: (handle: WorkerHandle) => void) {
+  constructor({ wav2lip, silenceDeadlineMs = SILENCE_DEADLINE_MS, ...birth }: WorkerHandleInit, log: Logger, onReady: (handle: WorkerHandle) => void) {
     this.index = birth.index;
     this.log = log.child({ worker: birth.index });
     this.onReady = onReady;
     const execArgv = ['--disable-warning=ExperimentalWarning'];
     const link = wav2lip === null ? null : new MessageChannel();
-    const workerData: WorkerBirth = { ...birth, heartbeat: this.heartbeat, mouths: link === null ? null : link.port1 };
+    const workerData: WorkerInit = { ...birth, heartbeat: this.heartbeat, inferencePort: link === null ? null : link.port1 };
     this.thread = new Worker(new URL('../../worker/main.ts', import.meta.url), { workerData, transferList: link === null ? [] : [link.port1], execArgv, name: `worker-${birth.index}` });
     const mouthsGone = wav2lip === null || link === null ? Promise.resolve() : this.startMouths({ ...wav2lip, face: birth.calibrationFace, port: link.port2 }, execArgv);
     this.thread.on('message', guarded('a message of a worker', (message: FromWorker) => { this.receive(message); }));
@@ -79,7 +79,7 @@ export class WorkerHandle implements WorkerView {
 
   post(message: ToWorker): void { this.thread.postMessage(message); }
 
-  private startMouths(birth: Wav2LipBirth, execArgv: string[]): Promise<void> {
+  private startMouths(birth: Wav2LipInit, execArgv: string[]): Promise<void> {
     const thread = new Worker(new URL('../../pipeline/wav2lip/thread.ts', import.meta.url), { workerData: birth, transferList: [birth.port], execArgv, name: `mouths-${this.index}` });
     thread.on('error', (error) => { this.log.error({ err: error }, 'an inference thread failed'); });
     return new Promise((resolve) => { thread.once('exit', () => { resolve(); }); });

@@ -2,10 +2,10 @@
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
-import { createSheet } from '../../metrics/shared-metrics.ts';
+import { createSharedMetrics } from '../../metrics/shared-metrics.ts';
 import type { Wav2LipOptions } from '../../pipeline/wav2lip/messages.ts';
-import { type PlacementLimits, choose, roomOn } from './choose-worker.ts';
-import { type HandleBirth, WorkerHandle } from './worker-handle.ts';
+import { type PlacementLimits, chooseWorker, roomOn } from './choose-worker.ts';
+import { type WorkerHandleInit, WorkerHandle } from './worker-handle.ts';
 
 export interface PoolOptions extends PlacementLimits {
   /** The core of each worker; null where there is nothing to pin to. */
@@ -61,7 +61,7 @@ export class WorkerPool {
   get size(): number { return this.handles.filter((handle) => handle.isReady).length; }
 
   /** The worker for the next session, or null: there is no room. */
-  place(renderer = 'rig'): WorkerHandle | null { return this.isStopping ? null : choose(this.handles, this.options, renderer); }
+  place(renderer = 'rig'): WorkerHandle | null { return this.isStopping ? null : chooseWorker(this.handles, this.options, renderer); }
 
   /** Sessions that the workers would still take; 0 exactly where `place` finds none. */
   get room(): number {
@@ -73,10 +73,10 @@ export class WorkerPool {
 
   private async spawn(index: number, cpu: number | null, isFirst: boolean, delayMs = RESTART_DELAY_MS): Promise<void> {
     const { options } = this;
-    const sheet = createSheet();
+    const sheet = createSharedMetrics();
     options.metrics.attachWorker(index, sheet);
-    const birth: HandleBirth = {
-      index, cpu, isRealtime: options.realtime, sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
+    const birth: WorkerHandleInit = {
+      index, cpu, isRealtime: options.realtime, sharedMetrics: sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
       port: options.ports.first === 0 ? 0 : options.ports.first + index,
       videoBitrateKbps: options.videoBitrateKbps, maxVideoBitrateKbps: options.maxVideoBitrateKbps, audioBitrateKbps: options.audioBitrateKbps,
       maxSessions: options.maxSessionsPerWorker, calibrationFace: options.calibrationFace, wav2lip: options.wav2lip,

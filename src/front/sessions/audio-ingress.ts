@@ -1,11 +1,11 @@
 // A session's speech as it comes off the socket: whole samples out of bytes, into the lane, and what the lane cannot hold yet kept here.
-import { LANE_CAPACITY_SECONDS, LaneWriter, createLane } from '../../link/speech-ring.ts';
+import { SPEECH_RING_SECONDS, SpeechRingWriter, createSpeechRing } from '../../link/speech-ring.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { BlockPool, ByteQueue } from './byte-queue.ts';
 
 /** Speech that may wait for its turn, lane included: a client that sends a whole lecture at once is served, one that never stops is not. */
 export const MAX_BACKLOG_SECONDS = 600;
-const MAX_WAITING_BYTES = (MAX_BACKLOG_SECONDS - LANE_CAPACITY_SECONDS) * SPEECH_RATE * 2;
+const MAX_WAITING_BYTES = (MAX_BACKLOG_SECONDS - SPEECH_RING_SECONDS) * SPEECH_RATE * 2;
 
 /** Speech waiting in the front, of all sessions together: 15 sessions at their bound, or 256 that wait for half a minute each. */
 export const MAX_WAITING_BYTES_TOTAL = 256 << 20;
@@ -38,10 +38,10 @@ const scratch = new Int16Array(PUMP_SAMPLES);
 const scratchBytes = new Uint8Array(scratch.buffer);
 
 /** PCM16 little-endian, mono, at SPEECH_RATE. */
-export class AudioInlet implements SpeechInlet {
-  readonly memory = createLane();
+export class AudioIngress implements SpeechInlet {
+  readonly memory = createSpeechRing();
   readonly invalidMessages = 0;
-  readonly #lane = new LaneWriter(this.memory);
+  readonly #lane = new SpeechRingWriter(this.memory);
   readonly #waiting: ByteQueue;
   #oddByte = -1;
   #isDone = false;

@@ -3,7 +3,7 @@ import { after, every, soon } from '../../base/guard.ts';
 import { type ErrorCode, fromWireError, toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
-import type { EndReason, FromWorker, SessionSpec, SessionStats } from '../../link/messages.ts';
+import type { EndReason, FromWorker, SessionSpec, SessionStatsReport } from '../../link/messages.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
@@ -25,7 +25,7 @@ export interface LiveSessionOptions {
   readonly socket: ClientSocket;
   readonly worker: WorkerHandle;
   /** All of the spec but what the session makes itself. */
-  readonly spec: Omit<SessionSpec, 'sessionId' | 'lane'>;
+  readonly spec: Omit<SessionSpec, 'sessionId' | 'speechRing'>;
   /** Takes binary messages; it is the session's alone. */
   readonly inlet: SpeechInlet;
   readonly destination: string;
@@ -42,7 +42,7 @@ const BACKLOG_PUMP_MS = 100;
 const RATE_WORD_INTERVAL_MS = 1000;
 
 /** How each end is told to the client. `null`: there is nobody left to tell. */
-const FAREWELL: Readonly<Record<EndReason, string | null>> = {
+const CLOSE_MESSAGES: Readonly<Record<EndReason, string | null>> = {
   done: 'STOP',
   idle_limit: 'STOP idle_limit',
   length_limit: 'STOP length_limit',
@@ -72,7 +72,7 @@ export class LiveSession implements SessionSink {
   isSpeaking = false;
 
   private readonly options: LiveSessionOptions;
-  private readonly inlet: SpeechInlet;
+  private readonly ingress: SpeechInlet;
   private readonly offerTimer: NodeJS.Timeout;
   private pumpTimer: NodeJS.Timeout | null = null;
   private readonly stepMs = { offer: 0, answer: 0, connected: 0 };
@@ -80,13 +80,13 @@ export class LiveSession implements SessionSink {
   private ratedMs = -Infinity;
   private ignored = 0;
   private nextRequestId = 1;
-  private readonly statsWaiters = new Map<number, (stats: SessionStats | null) => void>();
+  private readonly statsWaiters = new Map<number, (stats: SessionStatsReport | null) => void>();
 
   constructor(options: LiveSessionOptions) {
     this.options = options;
     this.id = options.id;
     this.openedMs = options.openedMs;
-    this.inlet = options.inlet;
+    this.ingress = options.inlet;
     const offerWaitMs = Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs));
     // After a stall of this thread the timer runs before what came in meanwhile is read, the offer too.
     this.offerTimer = after(offerWaitMs, 'the wait for an offer', () => {
@@ -94,11 +94,11 @@ export class LiveSession implements SessionSink {
     });
     options.worker.sinks.set(this.id, this);
     options.worker.extraPromised += this.extraCost;
-    options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, lane: this.inlet.memory } });
+    options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, speechRing: this.ingress.memory } });
   }
 
   /** Messages that meant nothing. */
-  get ignoredMessages(): number { return this.ignored + this.inlet.invalidMessages; }
+  get ignoredMessages(): number { return this.ignored + this.ingress.invalidMessages; }
 
   private get extraCost(): number { return this.options.worker.extraCost.get(this.options.spec.renderer) ?? 0; }
 
@@ -122,7 +122,7 @@ export class LiveSession implements SessionSink {
         this.interrupt(nowMs);
         return;
       case 'done':
-        this.inlet.done();
+        this.ingress.done();
         // Before there is a peer nothing can be played out, so there is nothing to wait for.
         if (this.phase === 'waiting') this.end('done');
         return;
@@ -140,14 +140,14 @@ export class LiveSession implements SessionSink {
 
   private audio(bytes: Uint8Array, nowMs: number): void {
     const { tally } = this.options;
-    tally.audioReceived(this.inlet.samplesIn(bytes) / SPEECH_RATE);
-    const dropped = this.inlet.push(bytes, nowMs);
+    tally.audioReceived(this.ingress.samplesIn(bytes) / SPEECH_RATE);
+    const dropped = this.ingress.push(bytes, nowMs);
     this.send('ACK');
     if (dropped > 0) {
       tally.audioDropped(dropped / SPEECH_RATE);
       this.tellRate('audio_backlog_full', nowMs);
     }
-    if (this.pumpTimer === null && this.inlet.hasBacklog) this.pumpTimer = every(BACKLOG_PUMP_MS, 'the backlog of speech', () => { this.pump(); });
+    if (this.pumpTimer === null && this.ingress.hasBacklog) this.pumpTimer = every(BACKLOG_PUMP_MS, 'the backlog of speech', () => { this.pump(); });
   }
 
   /** Tells the client that something of what it sends is dropped, at most once a second. */
@@ -158,13 +158,13 @@ export class LiveSession implements SessionSink {
   }
 
   private pump(): void {
-    this.inlet.pump(monotonicMs());
-    if (this.inlet.hasBacklog || this.pumpTimer === null) return;
+    this.ingress.pump(monotonicMs());
+    if (this.ingress.hasBacklog || this.pumpTimer === null) return;
     clearInterval(this.pumpTimer);
     this.pumpTimer = null;
   }
 
-  private interrupt(nowMs: number): void { this.inlet.flush(nowMs); }
+  private interrupt(nowMs: number): void { this.ingress.flush(nowMs); }
 
   /** Parsed here, where nothing has a beat to keep. */
   private offer(sdp: string | undefined, nowMs: number): void {
@@ -238,7 +238,7 @@ export class LiveSession implements SessionSink {
   }
 
   /** @returns the session's own ledger, or null when the worker did not answer in time */
-  async stats(timeoutMs = 1000): Promise<SessionStats | null> {
+  async stats(timeoutMs = 1000): Promise<SessionStatsReport | null> {
     if (this.phase === 'over' || this.statsWaiters.size >= MAX_STATS_WAITERS) return null;
     const requestId = this.nextRequestId;
     this.nextRequestId += 1;
@@ -269,11 +269,11 @@ export class LiveSession implements SessionSink {
     this.phase = 'over';
     clearTimeout(this.offerTimer);
     if (this.pumpTimer !== null) clearInterval(this.pumpTimer);
-    this.inlet.close();
+    this.ingress.close();
     this.options.worker.sinks.delete(this.id);
     this.options.worker.extraPromised -= this.extraCost;
     for (const waiter of this.statsWaiters.values()) waiter(null);
-    const farewell = FAREWELL[reason] === null ? null : this.failure ?? FAREWELL[reason];
+    const farewell = CLOSE_MESSAGES[reason] === null ? null : this.failure ?? CLOSE_MESSAGES[reason];
     if (farewell !== null) this.send(farewell);
     this.options.socket.end(1000, '');
     this.options.onEnd(this, reason);

@@ -1,6 +1,6 @@
 // Speech that comes as Opus packets: kept as packets, and decoded no faster than it is about to be needed.
 import { TokenBucket } from '../../base/token-bucket.ts';
-import { LaneWriter, createLane } from '../../link/speech-ring.ts';
+import { SpeechRingWriter, createSpeechRing } from '../../link/speech-ring.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { type OpusDecoder, native } from '../../native/addon.ts';
 import { MAX_BACKLOG_SECONDS, MAX_WAITING_BYTES_TOTAL, type SpeechInlet } from './audio-ingress.ts';
@@ -44,9 +44,9 @@ export function samplesInPacket(packet: Uint8Array): number {
 
 /** One Opus packet in each message. What is no packet is worth no sound and no session. */
 export class OpusInlet implements SpeechInlet {
-  readonly memory = createLane();
+  readonly memory = createSpeechRing();
   invalidMessages = 0;
-  readonly #lane = new LaneWriter(this.memory);
+  readonly #lane = new SpeechRingWriter(this.memory);
   readonly #waiting: ByteQueue;
   #waitingSamples = 0;
   readonly #decoding: TokenBucket;

@@ -4,12 +4,12 @@ import { type ErrorCode, ServiceError, toWireError } from '../../base/errors.ts'
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
-import type { EndReason, SessionStats } from '../../link/messages.ts';
+import type { EndReason, SessionStatsReport } from '../../link/messages.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import type { WorkerPool } from '../placement/worker-pool.ts';
-import { AudioInlet, MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
+import { AudioIngress, MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
 import { LiveSession } from './live-session.ts';
 import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
@@ -205,7 +205,7 @@ export class SessionService {
       const session = new LiveSession({
         id, worker, log, openedMs,
         socket: { send: (text) => socket.send(text), end: (code, reason) => { socket.end(code, reason); } },
-        inlet: grant.audioInputFormat === 'opus' ? new OpusInlet(openedMs, this.backlog) : new AudioInlet(this.backlog),
+        inlet: grant.audioInputFormat === 'opus' ? new OpusInlet(openedMs, this.backlog) : new AudioIngress(this.backlog),
         destination: this.options.destination(),
         tally: this.tally,
         step,
@@ -309,7 +309,7 @@ export class SessionService {
   }
 
   /** @returns the session's own ledger; null when it does not exist or is not this owner's. */
-  async stats(ownerId: string, sessionId: string): Promise<SessionStats | null> {
+  async stats(ownerId: string, sessionId: string): Promise<SessionStatsReport | null> {
     const entry = this.entries.get(sessionId);
     return entry === undefined || entry.record.grant.ownerId !== ownerId ? null : await entry.session.stats();
   }

@@ -128,7 +128,7 @@ redis.call('HSET', KEYS[2], ARGV[1], ARGV[2], 'ms:' .. ARGV[1], ARGV[3])
 return 1`);
 
 /** KEYS: beats, records. ARGV: id, milliseconds since its begin, id, ... Only sessions still in the journal get a new beat. */
-export const JOURNAL_BEAT = script('journal-beat', `
+export const JOURNAL_HEARTBEAT = script('journal-beat', `
 ${NOW_MS}
 for i = 1, #ARGV, 2 do
   if redis.call('HEXISTS', KEYS[2], ARGV[i]) == 1 then

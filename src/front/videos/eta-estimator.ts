@@ -16,7 +16,7 @@ interface Pending {
   worked: () => number;
 }
 
-export class Forecast {
+export class EtaEstimator {
   readonly #threads: number;
   readonly #pending = new Map<string, Pending>();
   #speed = FIRST_GUESS;

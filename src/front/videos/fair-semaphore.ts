@@ -1,16 +1,16 @@
 // Takes turns: several renderings are under way, but only so many at a time work, a segment each, so that a short video does not wait behind a long one.
 import { monotonicMs } from '../../base/time.ts';
 
-export class Turns {
-  readonly #waiting: Turn[] = [];
+export class FairSemaphore {
+  readonly #waiting: Lease[] = [];
   #free: number;
 
   /** `count`: how many may work at a time. */
   constructor(count: number) { this.#free = count; }
 
   /** For one rendering, which at first does not have its turn. */
-  join(): Turn {
-    const turn = new Turn({
+  join(): Lease {
+    const turn = new Lease({
       wait: () => { this.#waiting.push(turn); this.#next(); },
       giveBack: () => { this.#free += 1; this.#next(); },
       leave: () => { this.#waiting.splice(this.#waiting.indexOf(turn) >>> 0, 1); },
@@ -28,7 +28,7 @@ export class Turns {
 
 interface Desk { readonly wait: () => void; readonly giveBack: () => void; readonly leave: () => void }
 
-export class Turn {
+export class Lease {
   readonly #desk: Desk;
   #begun: (() => void) | undefined;
   #sinceMs: number | undefined;

@@ -24,10 +24,10 @@ import { JobQueue, type TakenJob } from '../queue/job-queue.ts';
 import type { SessionRecorder } from '../history/session-recorder.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { StaticFiles, type Publisher, isVideoId } from './video-files.ts';
-import { Forecast } from './eta-estimator.ts';
-import { Gauges } from './video-metrics.ts';
+import { EtaEstimator } from './eta-estimator.ts';
+import { VideoMetrics } from './video-metrics.ts';
 import { StaticRecords, type StaticRecord } from './video-records.ts';
-import { Turns, type Turn } from './fair-semaphore.ts';
+import { FairSemaphore, type Lease } from './fair-semaphore.ts';
 
 export interface StaticVideoOptions {
   readonly store: RedisStore;
@@ -82,11 +82,11 @@ export class StaticVideoService implements StaticVideos {
   readonly #files: StaticFiles;
   readonly #queue: JobQueue<StaticJob>;
   readonly #runner: JobRunner<StaticJob>;
-  readonly #forecast: Forecast;
-  readonly #gauges: Gauges;
+  readonly #forecast: EtaEstimator;
+  readonly #gauges: VideoMetrics;
   /** Apart from the threads that make faces, which nobody shall wait for behind a long video. */
   readonly #renderPool: JobPool;
-  readonly #turns: Turns;
+  readonly #turns: FairSemaphore;
   readonly #inspectPool: JobPool;
   readonly #sweeper: NodeJS.Timeout;
   #inspections = 0;
@@ -96,11 +96,11 @@ export class StaticVideoService implements StaticVideos {
     this.#options = options;
     this.#records = new StaticRecords(store, ttlSeconds);
     this.#files = new StaticFiles(blobs);
-    this.#forecast = new Forecast(threads);
-    this.#gauges = new Gauges(metrics, this.#forecast);
+    this.#forecast = new EtaEstimator(threads);
+    this.#gauges = new VideoMetrics(metrics, this.#forecast);
     this.#renderPool = createJobPool(threads * VIDEOS_A_THREAD, cpus);
     this.#inspectPool = createJobPool(1, cpus);
-    this.#turns = new Turns(threads);
+    this.#turns = new FairSemaphore(threads);
     this.#queue = queue;
     this.#runner = new JobRunner({
       queue, log, concurrency: threads * VIDEOS_A_THREAD, maxAttempts: MAX_ATTEMPTS,
@@ -227,7 +227,7 @@ export class StaticVideoService implements StaticVideos {
     await this.#complete(id, record);
   }
 
-  async #render(id: string, record: StaticRecord, bytes: Buffer, face: SharedArrayBuffer, turn: Turn, signal: AbortSignal): Promise<RenderResult> {
+  async #render(id: string, record: StaticRecord, bytes: Buffer, face: SharedArrayBuffer, turn: Lease, signal: AbortSignal): Promise<RenderResult> {
     const { order, frames, durationSeconds } = record;
     const { port1, port2 } = new MessageChannel();
     const publisher = await this.#files.publisher(id, frames);

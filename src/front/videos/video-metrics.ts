@@ -1,14 +1,14 @@
 // What metrics say of static videos.
 import type { Meter } from '../../metrics/catalogue.ts';
-import type { Forecast } from './eta-estimator.ts';
+import type { EtaEstimator } from './eta-estimator.ts';
 
 const KIND = { kind: 'static' } as const;
 
-export class Gauges {
+export class VideoMetrics {
   readonly #metrics: Meter<'front'>;
-  readonly #forecast: Forecast;
+  readonly #forecast: EtaEstimator;
 
-  constructor(metrics: Meter<'front'>, forecast: Forecast) {
+  constructor(metrics: Meter<'front'>, forecast: EtaEstimator) {
     this.#metrics = metrics;
     this.#forecast = forecast;
   }

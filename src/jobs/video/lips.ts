@@ -2,7 +2,7 @@
 import { FPS, FRAME_MS, SPEECH_RATE, speechSamplesInStep } from '../../media/timeline.ts';
 import { native, type MelFrontEnd } from '../../native/addon.ts';
 import { ArticulationTrack } from '../../pipeline/features/articulation-track.ts';
-import type { SpeechModel, SpeechSlot } from '../../pipeline/inference/speech-model.ts';
+import type { SpeechModel, ModelState } from '../../pipeline/inference/speech-model.ts';
 import type { Soundtrack } from './soundtrack.ts';
 
 /** Louder than this (of 32768) is speech to the idle motion; quiet for this long is not, as in the live path. */
@@ -16,8 +16,8 @@ const INAUDIBLE_FRAMES = Math.round(1200 / FRAME_MS);
 export class Lips {
   readonly articulation = new ArticulationTrack();
   private readonly mel: MelFrontEnd = new native.MelFrontEnd();
-  private readonly slot: SpeechSlot;
-  private readonly batch: SpeechSlot[];
+  private readonly slot: ModelState;
+  private readonly batch: ModelState[];
   private readonly pcm = new Int16Array(Math.ceil(SPEECH_RATE / FPS));
   private readonly model: SpeechModel;
   private readonly soundtrack: Soundtrack;
@@ -29,7 +29,7 @@ export class Lips {
   constructor(model: SpeechModel, soundtrack: Soundtrack) {
     this.model = model;
     this.soundtrack = soundtrack;
-    this.slot = model.createSlot();
+    this.slot = model.createState();
     this.batch = [this.slot];
     this.stepsAhead = Math.ceil(model.lookaheadMs / FRAME_MS - 0.5);
     this.silenceLeft = Math.round(((this.stepsAhead + 0.5) * FRAME_MS - model.lookaheadMs) * SPEECH_RATE / 1000);

@@ -4,7 +4,7 @@ import { AUDIO_RATE, FPS } from '../../media/timeline.ts';
 import { native } from '../../native/addon.ts';
 import { VideoTrack } from '../../pipeline/encode/video-track.ts';
 import type { SpeechModel } from '../../pipeline/inference/speech-model.ts';
-import { FaceStage } from '../../pipeline/render/rig-renderer.ts';
+import { RigRenderer } from '../../pipeline/render/rig-renderer.ts';
 import type { PcmStream } from './audio/pcm-stream.ts';
 import { Lips } from './lips.ts';
 import { Muxer } from './muxer.ts';
@@ -35,7 +35,7 @@ export interface RenderOptions {
 export async function renderVideo({ model, face, emotion, startFrame, seed, sound, frames, mp4File, onInit, onSegment }: RenderOptions): Promise<void> {
   const soundtrack = new Soundtrack(sound);
   const lips = new Lips(model, soundtrack);
-  const stage = new FaceStage(new native.FaceAsset(new Uint8Array(face)), { seed, emotion, startFrame });
+  const stage = new RigRenderer(new native.FaceAsset(new Uint8Array(face)), { seed, emotion, startFrame });
   const video = new VideoTrack('h264', VIDEO_KBPS);
   const out: (() => Promise<void>)[] = [];
   let segments = 0;

@@ -7,7 +7,7 @@ import { MANIFEST_URL, readModelFile, type ModelEntry } from './model-file.ts';
 const MEL_SIZE = FEATURES_PER_FRAME * MEL_BANDS;
 
 /** What one session gives to the model and gets from it. Make it with `SpeechModel.createSlot`. */
-export class SpeechSlot {
+export class ModelState {
   /** FEATURES_PER_FRAME x MEL_BANDS, to be filled before each run (`MelFrontEnd.step`). */
   readonly mel = new Float32Array(MEL_SIZE);
   /** ARTICULATION_SIZE channels, 0..1, of the instant `lookaheadMs` before the end of the audio heard so far. */
@@ -74,14 +74,14 @@ export class SpeechModel {
       executionProviders: ['cpu'], intraOpNumThreads: threads, interOpNumThreads: 1, executionMode: 'sequential', graphOptimizationLevel: 'all', logSeverityLevel: 3,
     });
     const model = new SpeechModel(session, entry, maxBatch);
-    await model.run([model.createSlot()]);   // the first run allocates
+    await model.run([model.createState()]);   // the first run allocates
     return model;
   }
 
-  createSlot(): SpeechSlot { return new SpeechSlot(this.stateSize); }
+  createState(): ModelState { return new ModelState(this.stateSize); }
 
   /** One step for each slot: reads its `mel`, advances its `state`, writes its `articulation`. Slots must differ. One run at a time. */
-  async run(slots: readonly SpeechSlot[]): Promise<void> {
+  async run(slots: readonly ModelState[]): Promise<void> {
     for (let first = 0; first < slots.length; first += this.maxBatch) {
       await this.runBatch(slots, first, Math.min(this.maxBatch, slots.length - first));
     }
@@ -90,7 +90,7 @@ export class SpeechModel {
   /** Frees the network's memory. The model is of no use afterwards. */
   async close(): Promise<void> { await this.session.release(); }
 
-  private async runBatch(slots: readonly SpeechSlot[], first: number, count: number): Promise<void> {
+  private async runBatch(slots: readonly ModelState[], first: number, count: number): Promise<void> {
     const { stateSize } = this;
     for (let i = 0; i < count; i += 1) {
       const slot = slots[first + i]!;

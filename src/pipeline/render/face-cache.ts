@@ -8,7 +8,7 @@ const MAX_FACES = 32;
  * Keyed by face id, not by the memory: memory that crosses threads arrives as a new object each time, and an asset holds on to its bytes, so
  * that a WeakMap from one to the other would never let go of either.
  */
-export class FaceShelf {
+export class FaceCache {
   /** In order of last use, the oldest first. */
   private readonly assets = new Map<string, FaceAsset>();
   private readonly coming = new Map<string, Promise<void>>();

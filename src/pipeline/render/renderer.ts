@@ -1,6 +1,6 @@
 // What the frame's way asks of whoever draws a session's face: the rig of face-stage.ts, or a user's own network.
 
-export interface Stage {
+export interface Renderer {
   /** I420, drawn into by `draw`: always the same buffer. */
   readonly picture: Uint8Array;
   /** One byte per macroblock: 1 where the last `draw` changed the picture. */
@@ -12,17 +12,17 @@ export interface Stage {
 }
 
 /** A stage that hears the speech itself instead of being given an articulation. */
-export interface HearingStage extends Stage {
+export interface AudioDrivenRenderer extends Renderer {
   /** Speech that must have been heard beyond the moment a frame shows. */
   readonly lookaheadMs: number;
   /** Frames of speech that showed the mouth of one before, since theirs was not ready. */
-  readonly repeated: number;
+  readonly repeatedFrames: number;
   /** A new utterance begins: forget what was heard. */
   reset(): void;
   /** The speech of one model step: 16 kHz. */
-  hear(pcm: Int16Array, count: number): void;
+  pushAudio(pcm: Int16Array, count: number): void;
   /** What frame number `frame` and those after it need has been heard: their mouths can be made, elsewhere. Does not wait for them. */
-  order(frame: number): void;
+  requestFrame(frame: number): void;
   /** The session is over. */
   close(): void;
 }

@@ -4,7 +4,7 @@ import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
 import { IdleMotion } from './idle-motion.ts';
 
-export interface FaceStageOptions {
+export interface RigRendererOptions {
   /** Chooses this session's drift, blinks and glances. */
   readonly seed: number;
   /** Index into EMOTIONS. */
@@ -19,7 +19,7 @@ const GATE: readonly [number, number] = [.2, .5];
 const GATE_OPENS = .6;
 const GATE_CLOSES = .25;
 
-export class FaceStage {
+export class RigRenderer {
   /** I420, drawn into by `draw`: always the same buffer. */
   readonly picture: Uint8Array;
   /** One byte per macroblock: 1 where `draw` changed the picture. */
@@ -29,7 +29,7 @@ export class FaceStage {
   private readonly mouth = new Float32Array(ARTICULATION_SIZE);
   private gate = 0;
 
-  constructor(asset: FaceAsset, { seed, emotion, startFrame }: FaceStageOptions) {
+  constructor(asset: FaceAsset, { seed, emotion, startFrame }: RigRendererOptions) {
     this.picture = new Uint8Array(i420Bytes(asset.width, asset.height));
     this.dirty = new Uint8Array(macroblocks(asset.width, asset.height));
     this.renderer = new native.FaceRenderer(asset);

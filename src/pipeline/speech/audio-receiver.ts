@@ -16,7 +16,7 @@ const concealed = pcm.subarray(0, USUAL_FRAME_SAMPLES);
 /** Signed distance of 16-bit sequence numbers (RFC 3550 appendix A.1). */
 const ahead = (sequence: number, expected: number): number => ((sequence - expected) << 16) >> 16;
 
-export class Microphone {
+export class AudioReceiver {
   private readonly speech: SessionSpeech;
   private decoder: OpusDecoder | null = null;
   private expected = -1;

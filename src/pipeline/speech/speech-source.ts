@@ -1,5 +1,5 @@
 // Where a session's speech comes from: the lane that the front fills, or the peer's own microphone.
-import type { LaneReader } from '../../link/speech-ring.ts';
+import type { SpeechRingReader } from '../../link/speech-ring.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 
 /** Speech at 16 kHz, mono, that can be looked at and consumed. */
@@ -45,12 +45,12 @@ class MicrophoneRing {
 
 /** Both ways in as one source. What the client streams over its socket goes before what the microphone hears. */
 export class SessionSpeech implements SpeechSource {
-  private readonly lane: LaneReader;
+  private readonly lane: SpeechRingReader;
   private readonly microphone = new MicrophoneRing();
   /** Where the samples read last came from. */
   input: 'socket' | 'track' = 'socket';
 
-  constructor(lane: LaneReader) { this.lane = lane; }
+  constructor(lane: SpeechRingReader) { this.lane = lane; }
 
   get available(): number { return this.lane.length > 0 ? this.lane.length : this.microphone.length; }
   get isDone(): boolean { return this.lane.isDone; }

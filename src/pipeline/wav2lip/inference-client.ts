@@ -9,7 +9,7 @@ const TIMED_MOUTHS = 12;
 /** Share of a frame that a mouth may take: the thread has nothing else to do, but not the core to itself. */
 const MAX_FRAME_SHARE = 0.8;
 
-export class Mouth {
+export class InferenceClient {
   readonly face: Wav2LipFace;
   private readonly network: Wav2LipNetwork;
   private readonly image;
@@ -50,8 +50,8 @@ export class Mouth {
  * @returns milliseconds that one takes
  * @throws Wav2LipRefused with the figures when it can not hold the frame rate here
  */
-export async function timeMouth(network: Wav2LipNetwork, face: Wav2LipFace, maxFrameMs = FRAME_MS * MAX_FRAME_SHARE): Promise<number> {
-  const mouth = new Mouth(face, network);
+export async function measureInference(network: Wav2LipNetwork, face: Wav2LipFace, maxFrameMs = FRAME_MS * MAX_FRAME_SHARE): Promise<number> {
+  const mouth = new InferenceClient(face, network);
   const patch = new Uint8Array(patchBytes(face.box));
   let bestMs = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 1 + TIMED_MOUTHS; i += 1) {

@@ -2,31 +2,31 @@
 import type { MessagePort } from 'node:worker_threads';
 import { guarded } from '../../base/guard.ts';
 import { FPS } from '../../media/timeline.ts';
-import type { FromMouths, ToMouths, Wanted } from './messages.ts';
+import type { FromInferenceThread, ToInferenceThread, FrameRequest } from './messages.ts';
 import { Wav2LipRefused } from './network.ts';
 
 /** A session as the thread's messages reach it. */
-export interface MouthListener {
-  opened(message: FromMouths & { readonly type: 'opened' }): void;
+export interface InferenceClientListener {
+  opened(message: FromInferenceThread & { readonly type: 'opened' }): void;
   made(slot: number, tookMs: number | null): void;
   failed(why: string): void;
 }
 
 const GONE = 'The inference thread of WAV2LIP_MODEL is gone.';
 
-export class Mouths {
+export class InferenceClients {
   /** Share of a core that one speaking session's network takes, as measured when it was loaded. */
   readonly costPerSession: number;
 
   private readonly port: MessagePort;
-  private readonly listeners = new Map<number, MouthListener>();
+  private readonly listeners = new Map<number, InferenceClientListener>();
   private nextId = 0;
   private isGone = false;
 
   private constructor(port: MessagePort, costPerSession: number) {
     this.port = port;
     this.costPerSession = costPerSession;
-    port.on('message', guarded('an answer of the inference thread', (message: Exclude<FromMouths, { type: 'ready' | 'refused' }>) => {
+    port.on('message', guarded('an answer of the inference thread', (message: Exclude<FromInferenceThread, { type: 'ready' | 'refused' }>) => {
       const listener = this.listeners.get(message.id);
       if (message.type === 'opened') listener?.opened(message);
       else if (message.type === 'made') listener?.made(message.slot, message.tookMs);
@@ -42,18 +42,18 @@ export class Mouths {
    * Waits for the thread at the other end of `port` (thread.ts), which loads, binds and times the network.
    * @throws Wav2LipRefused when its shapes do not fit, it gives something else than a picture, or it can not hold the frame rate here; Error when the thread fails
    */
-  static async connect(port: MessagePort): Promise<Mouths> {
-    const first = await new Promise<FromMouths | null>((resolve) => {
+  static async connect(port: MessagePort): Promise<InferenceClients> {
+    const first = await new Promise<FromInferenceThread | null>((resolve) => {
       port.once('message', resolve);
       port.once('close', () => { resolve(null); });
     });
-    if (first?.type === 'ready') return new Mouths(port, first.msPerFrame * first.threads * FPS / 1000);
+    if (first?.type === 'ready') return new InferenceClients(port, first.msPerFrame * first.threads * FPS / 1000);
     if (first?.type === 'refused') throw first.isDefect ? new Error(first.why) : new Wav2LipRefused(first.why);
     throw new Error(GONE);
   }
 
   /** @throws Error when the thread is gone */
-  open(face: SharedArrayBuffer, slots: number, listener: MouthListener): number {
+  open(face: SharedArrayBuffer, slots: number, listener: InferenceClientListener): number {
     if (this.isGone) throw new Error(GONE);
     const id = this.nextId++;
     this.listeners.set(id, listener);
@@ -61,7 +61,7 @@ export class Mouths {
     return id;
   }
 
-  hear(id: number, isNew: boolean, pcm: Int16Array, wanted: readonly Wanted[]): void { this.post({ type: 'hear', id, isNew, pcm, wanted }); }
+  hear(id: number, isNew: boolean, pcm: Int16Array, wanted: readonly FrameRequest[]): void { this.post({ type: 'hear', id, isNew, pcm, wanted }); }
 
   close(id: number): void {
     if (this.listeners.delete(id)) this.post({ type: 'close', id });
@@ -73,5 +73,5 @@ export class Mouths {
     this.port.close();
   }
 
-  private post(message: ToMouths): void { this.port.postMessage(message); }
+  private post(message: ToInferenceThread): void { this.port.postMessage(message); }
 }

@@ -12,7 +12,7 @@ export interface Wav2LipOptions {
 }
 
 /** What an inference thread is born with. */
-export interface Wav2LipBirth extends Wav2LipOptions {
+export interface Wav2LipInit extends Wav2LipOptions {
   /** Any face, for the timed runs. */
   readonly face: SharedArrayBuffer;
   /** To its media worker; the thread ends when it closes. */
@@ -22,7 +22,7 @@ export interface Wav2LipBirth extends Wav2LipOptions {
 }
 
 /** A mouth to be made. */
-export interface Wanted {
+export interface FrameRequest {
   readonly frame: number;
   /** Where its patch goes. */
   readonly slot: number;
@@ -33,13 +33,13 @@ export interface Wanted {
 }
 
 /** Handled in order, one at a time. */
-export type ToMouths =
+export type ToInferenceThread =
   | { readonly type: 'open'; readonly id: number; readonly face: SharedArrayBuffer; readonly slots: number }
   /** The next speech of this session, the first of an utterance or not, and what is wanted of it. */
-  | { readonly type: 'hear'; readonly id: number; readonly isNew: boolean; readonly pcm: Int16Array; readonly wanted: readonly Wanted[] }
+  | { readonly type: 'hear'; readonly id: number; readonly isNew: boolean; readonly pcm: Int16Array; readonly wanted: readonly FrameRequest[] }
   | { readonly type: 'close'; readonly id: number };
 
-export type FromMouths =
+export type FromInferenceThread =
   | { readonly type: 'ready'; readonly msPerFrame: number; readonly threads: number }
   /** The last word of a thread whose network can not be used. */
   | { readonly type: 'refused'; readonly why: string; readonly isDefect: boolean }

@@ -9,37 +9,37 @@ import { monotonicMs } from '../../base/time.ts';
 import { FRAME_MS } from '../../media/timeline.ts';
 import { native } from '../../native/addon.ts';
 import { Wav2LipFace, alphaOf, patchBytes } from './face.ts';
-import type { FromMouths, ToMouths, Wav2LipBirth } from './messages.ts';
-import { Mouth, timeMouth } from './inference-client.ts';
+import type { FromInferenceThread, ToInferenceThread, Wav2LipInit } from './messages.ts';
+import { InferenceClient, measureInference } from './inference-client.ts';
 import { Wav2LipNetwork, Wav2LipRefused } from './network.ts';
 
 /** Behind the media workers and the front wherever they want the same core, before offline work. */
 const NICE = 5;
 
-const birth = workerData as Wav2LipBirth;
-const post = (message: FromMouths): void => { birth.port.postMessage(message); };
+const birth = workerData as Wav2LipInit;
+const post = (message: FromInferenceThread): void => { birth.port.postMessage(message); };
 
 native.setThreadName('mp-mouths');
 os.setPriority(native.threadId(), NICE); // on Linux this moves the calling thread alone, and those it starts: the network's own
 
-interface Seat { readonly mouth: Mouth; readonly patches: readonly Uint8Array[] }
+interface Seat { readonly mouth: InferenceClient; readonly patches: readonly Uint8Array[] }
 
 const seats = new Map<number, Seat>();
 
 async function load(): Promise<{ network: Wav2LipNetwork; msPerFrame: number }> {
   const network = await Wav2LipNetwork.load(birth.file, birth.providers, birth.threads);
-  return { network, msPerFrame: await timeMouth(network, new Wav2LipFace(new Uint8Array(birth.face), network.side), birth.maxFrameMs) };
+  return { network, msPerFrame: await measureInference(network, new Wav2LipFace(new Uint8Array(birth.face), network.side), birth.maxFrameMs) };
 }
 
-function open({ id, face: bytes, slots }: ToMouths & { readonly type: 'open' }, network: Wav2LipNetwork): void {
+function open({ id, face: bytes, slots }: ToInferenceThread & { readonly type: 'open' }, network: Wav2LipNetwork): void {
   const face = new Wav2LipFace(new Uint8Array(bytes), network.side);
   const size = patchBytes(face.box);
   const patches = new SharedArrayBuffer(slots * size);
-  seats.set(id, { mouth: new Mouth(face, network), patches: Array.from({ length: slots }, (_, slot) => new Uint8Array(patches, slot * size, size)) });
+  seats.set(id, { mouth: new InferenceClient(face, network), patches: Array.from({ length: slots }, (_, slot) => new Uint8Array(patches, slot * size, size)) });
   post({ type: 'opened', id, box: face.box, alpha: alphaOf(face.box), patches });
 }
 
-async function hear({ id, isNew, pcm, wanted }: ToMouths & { readonly type: 'hear' }, msPerFrame: number): Promise<void> {
+async function hear({ id, isNew, pcm, wanted }: ToInferenceThread & { readonly type: 'hear' }, msPerFrame: number): Promise<void> {
   const seat = seats.get(id);
   if (seat === undefined) return;
   if (isNew) seat.mouth.reset();
@@ -56,7 +56,7 @@ async function hear({ id, isNew, pcm, wanted }: ToMouths & { readonly type: 'hea
 try {
   const { network, msPerFrame } = await load();
   let last: Promise<void> = Promise.resolve();
-  birth.port.on('message', guarded('a message to the inference thread', (message: ToMouths) => {
+  birth.port.on('message', guarded('a message to the inference thread', (message: ToInferenceThread) => {
     last = last.then(async () => {
       if (message.type === 'open') open(message, network);
       else if (message.type === 'hear') await hear(message, msPerFrame);

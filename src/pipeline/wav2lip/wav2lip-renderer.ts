@@ -7,13 +7,13 @@ import { ARTICULATION_SIZE, POSE_INDEX } from '../../media/articulation.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { FRAME_MS } from '../../media/timeline.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
-import type { FaceStageOptions } from '../render/rig-renderer.ts';
+import type { RigRendererOptions } from '../render/rig-renderer.ts';
 import { IdleMotion } from '../render/idle-motion.ts';
-import type { HearingStage } from '../render/renderer.ts';
+import type { AudioDrivenRenderer } from '../render/renderer.ts';
 import { type Box, OPAQUE, patchBytes, patchPixels } from './face.ts';
 import { WAV2LIP_LOOKAHEAD_MS } from './mel.ts';
-import type { FromMouths, Wanted } from './messages.ts';
-import type { MouthListener, Mouths } from './inference-clients.ts';
+import type { FromInferenceThread, FrameRequest } from './messages.ts';
+import type { InferenceClientListener, InferenceClients } from './inference-clients.ts';
 
 /** How fast the network's mouth takes the place of the resting one, and gives it back, per frame. */
 const FADE = 0.34;
@@ -25,21 +25,21 @@ const SLOTS = LEAD_FRAMES + 3;
 const STILL = [POSE_INDEX.yaw, POSE_INDEX.pitch, POSE_INDEX.roll, POSE_INDEX.shiftX, POSE_INDEX.shiftY, POSE_INDEX.breath] as const;
 
 /** How a stage's session hears of its network. */
-export interface NetworkListener {
+export interface InferenceListener {
   onMouth(tookMs: number): void;
   onFailure(error: Error): void;
 }
 
 interface Patch { readonly box: Box; readonly alpha: Uint16Array; readonly slots: readonly Uint8Array[] }
 
-export class Wav2LipStage implements HearingStage, MouthListener {
+export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientListener {
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;
   readonly lookaheadMs = WAV2LIP_LOOKAHEAD_MS + LEAD_FRAMES * FRAME_MS;
-  repeated = 0;
+  repeatedFrames = 0;
   private readonly asset: FaceAsset;
-  private readonly mouths: Mouths;
-  private readonly listener: NetworkListener;
+  private readonly mouths: InferenceClients;
+  private readonly listener: InferenceListener;
   private readonly id: number;
   private readonly renderer: FaceRenderer;
   private readonly motion: IdleMotion;
@@ -62,7 +62,7 @@ export class Wav2LipStage implements HearingStage, MouthListener {
   private presence = 0;
   private wasLaid = false;
 
-  constructor(asset: FaceAsset, bytes: SharedArrayBuffer, mouths: Mouths, { seed, emotion, startFrame }: FaceStageOptions, listener: NetworkListener) {
+  constructor(asset: FaceAsset, bytes: SharedArrayBuffer, mouths: InferenceClients, { seed, emotion, startFrame }: RigRendererOptions, listener: InferenceListener) {
     const { width, height } = asset;
     this.asset = asset;
     this.mouths = mouths;
@@ -78,7 +78,7 @@ export class Wav2LipStage implements HearingStage, MouthListener {
 
   // ── what the inference thread says ────────────────────────────────────────────────────────────────────────────────────
 
-  opened({ box, alpha, patches }: FromMouths & { readonly type: 'opened' }): void {
+  opened({ box, alpha, patches }: FromInferenceThread & { readonly type: 'opened' }): void {
     const size = patchBytes(box);
     this.patch = { box, alpha, slots: Array.from({ length: SLOTS }, (_, slot) => new Uint8Array(patches, slot * size, size)) };
     for (let slot = 0; slot < SLOTS; slot += 1) this.free.push(slot);
@@ -104,12 +104,12 @@ export class Wav2LipStage implements HearingStage, MouthListener {
     this.frameOf.fill(-1); // those on their way are put aside when they come
   }
 
-  hear(pcm: Int16Array, count: number): void { this.heard.push(pcm.slice(0, count)); }
+  pushAudio(pcm: Int16Array, count: number): void { this.heard.push(pcm.slice(0, count)); }
 
-  order(frame: number): void {
+  requestFrame(frame: number): void {
     const nowMs = monotonicMs();
     const last = frame + LEAD_FRAMES;
-    const wanted: Wanted[] = [];
+    const wanted: FrameRequest[] = [];
     // One in the usual way of things; all that lie ahead when an utterance begins or frames were left out.
     for (let next = Math.max(this.lastWanted, frame) + 1; next <= last && this.free.length > 0; next += 1) {
       const slot = this.free.pop()!;
@@ -132,7 +132,7 @@ export class Wav2LipStage implements HearingStage, MouthListener {
     this.renderer.render(this.rest, pose, this.base, this.dirty);
     this.picture.set(this.base);
     const isFresh = this.take(frame);
-    if (isSpeaking && this.hasMouth && !isFresh) this.repeated += 1;
+    if (isSpeaking && this.hasMouth && !isFresh) this.repeatedFrames += 1;
     this.presence = Math.min(1, Math.max(0, this.presence + (isSpeaking && this.hasMouth ? FADE : -FADE)));
     if (this.presence > 0) this.lay();
     if (this.presence > 0 || this.wasLaid) this.markBox();

@@ -9,7 +9,7 @@ const BURST_MS = 250;
 const FRESH_MS = 1_500;
 const SPAN_MS = 20_000;
 
-export class QueueWatch {
+export class DelayDetector {
   #roundTripMs = 0;
   #toldMs = Number.NEGATIVE_INFINITY;
   /** Shortest of this span and of the one before: a route may change. */

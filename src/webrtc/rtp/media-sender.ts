@@ -5,8 +5,8 @@ import { createPacketizer, type Packetizer } from './packetizer.ts';
 import { BitrateController } from '../congestion/bitrate-controller.ts';
 import { LossWindow } from '../congestion/loss-window.ts';
 import type { PeerStats } from '../peer.ts';
-import { Protection } from './packet-duplication.ts';
-import { QueueWatch } from '../congestion/delay-detector.ts';
+import { PacketDuplication } from './packet-duplication.ts';
+import { DelayDetector } from '../congestion/delay-detector.ts';
 import { bye, compactNtp, parseRtcp, senderReport, type RtcpHandler } from './rtcp.ts';
 import { RtpStream, type DatagramSink } from './rtp-stream.ts';
 import type { AnswerPlan } from '../sdp/answer.ts';
@@ -51,8 +51,8 @@ export class MediaSender implements RtcpHandler {
   readonly #packetizer: Packetizer;
   readonly #bitrate: BitrateController;
   readonly #lossWindow = new LossWindow();
-  readonly #protection = new Protection();
-  readonly #queue = new QueueWatch();
+  readonly #protection = new PacketDuplication();
+  readonly #queue = new DelayDetector();
   /** No pictures until then, and then a key frame; what was sent before packet `fromSequence` is not repaired. */
   readonly #anew = { atMs: Number.NEGATIVE_INFINITY, untilMs: 0, isAwaited: false, fromSequence: -1 };
   /** The packets of the frame and of the sound sent last. */

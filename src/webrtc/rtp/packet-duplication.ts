@@ -18,7 +18,7 @@ const PAUSE_MS = 10_000;
  * Measured at 5 % loss and 50 ms jitter: each loss stopped the picture for 100 ms, one in ten for over 200. Holding pictures longer (playout-delay) hides that
  * as well, but the sound follows such a change by an eighth a second: 160 ms ahead of the lips for ten seconds. A copy is there in time and delays nothing.
  */
-export class Protection {
+export class PacketDuplication {
   #loss = 0;
   #isOn = false;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;

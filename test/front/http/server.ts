@@ -8,7 +8,7 @@ import { BODY_PACE } from '../../../src/front/http/body-reader.ts';
 import {
   CLIENT_LIMITS, ClientLimits, type ClientLimitSettings, type Refusal,
 } from '../../../src/front/http/client-limits.ts';
-import type { ExchangeContext } from '../../../src/front/http/serve-request.ts';
+import type { HttpContext } from '../../../src/front/http/serve-request.ts';
 import { listen, type Listener } from '../../../src/front/http/listener.ts';
 import type { Route } from '../../../src/front/http/route.ts';
 import { Router, type RemovedPath } from '../../../src/front/http/router.ts';
@@ -29,7 +29,7 @@ export interface TestHttp {
 export async function serve(
   routes: readonly Route[], removed: readonly RemovedPath[] = [],
   socketOptions: Partial<SocketOptions> = {},
-  given: Partial<ExchangeContext> = {},
+  given: Partial<HttpContext> = {},
   clientLimits: Partial<ClientLimitSettings> = {}, maxConnections = 1000,
 ): Promise<TestHttp> {
   let logged = '';

@@ -1,10 +1,10 @@
 // Speech that waits: joined in blocks, in order, bounded for one session and for all, and decoded no faster than needed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AudioInlet, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
+import { AudioIngress, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
 import { BlockPool, ByteQueue } from '../../../src/front/sessions/byte-queue.ts';
 import { OpusInlet, samplesInPacket } from '../../../src/front/sessions/opus-inlet.ts';
-import { LANE_CAPACITY_SAMPLES, LaneReader } from '../../../src/link/speech-ring.ts';
+import { SPEECH_RING_SAMPLES, SpeechRingReader } from '../../../src/link/speech-ring.ts';
 import { native } from '../../../src/native/addon.ts';
 
 const BLOCK = 65_536;
@@ -30,16 +30,16 @@ test('bytes come out as they went in, whatever the pieces, and every block is gi
 
 test('a million small pieces that wait take the memory of their bytes, and no time', () => {
   const pool = new BlockPool(1 << 28);
-  const inlet = new AudioInlet(pool);
-  inlet.push(new Uint8Array(LANE_CAPACITY_SAMPLES * 2), 0); // the lane is full
+  const inlet = new AudioIngress(pool);
+  inlet.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0); // the lane is full
   const piece = Uint8Array.of(1, 0);
   const startMs = performance.now();
   for (let i = 0; i < 1_000_000; i += 1) assert.equal(inlet.push(piece, 0), 0);
   const tookMs = performance.now() - startMs;
   assert.ok(tookMs < 2000, `${tookMs.toFixed(0)} ms`);
   assert.ok(pool.usedBytes <= 2_000_000 + BLOCK, `${pool.usedBytes} bytes`);
-  const reader = new LaneReader(inlet.memory);
-  const out = new Int16Array(LANE_CAPACITY_SAMPLES);
+  const reader = new SpeechRingReader(inlet.memory);
+  const out = new Int16Array(SPEECH_RING_SAMPLES);
   reader.read(out, 0, out.length);
   const pumpMs = performance.now();
   inlet.pump(0);
@@ -52,8 +52,8 @@ test('a million small pieces that wait take the memory of their bytes, and no ti
 
 test('what all sessions keep waiting has one bound; what is beyond it is dropped and counted, and room comes back', () => {
   const pool = new BlockPool(4 * BLOCK);
-  const [one, two] = [new AudioInlet(pool), new AudioInlet(pool)];
-  for (const inlet of [one, two]) inlet.push(new Uint8Array(LANE_CAPACITY_SAMPLES * 2), 0);
+  const [one, two] = [new AudioIngress(pool), new AudioIngress(pool)];
+  for (const inlet of [one, two]) inlet.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0);
   assert.equal(one.push(new Uint8Array(3 * BLOCK), 0), 0);
   assert.equal(two.push(new Uint8Array(3 * BLOCK), 0), BLOCK, 'two blocks of samples');
   one.flush(0);
@@ -67,12 +67,12 @@ test('audio at an odd place in its buffer, and cut within a sample, is the same 
   const bytes = new Uint8Array(pcm.buffer);
   const shifted = new Uint8Array(bytes.length + 1);
   shifted.set(bytes, 1);
-  const inlet = new AudioInlet();
+  const inlet = new AudioIngress();
   inlet.push(shifted.subarray(1, 2002), 0);
   inlet.push(shifted.subarray(2002, 4003), 0);
   inlet.push(shifted.subarray(4003), 0);
   const out = new Int16Array(4000);
-  assert.equal(new LaneReader(inlet.memory).read(out, 0, 4000), 3000);
+  assert.equal(new SpeechRingReader(inlet.memory).read(out, 0, 4000), 3000);
   assert.deepEqual(out.subarray(0, 3000), pcm);
 });
 
@@ -98,7 +98,7 @@ test('the length of an Opus packet is read from its first bytes (RFC 6716 sectio
 
 test('a minute of Opus at once is decoded as it is heard, and all of it is heard', () => {
   const inlet = new OpusInlet(0);
-  const reader = new LaneReader(inlet.memory);
+  const reader = new SpeechRingReader(inlet.memory);
   for (const packet of packets(3000)) assert.equal(inlet.push(packet, 0), 0);
   assert.ok(reader.length <= 2.2 * 16_000, `${reader.length / 16_000} s were decoded at once`);
   inlet.done();
@@ -119,7 +119,7 @@ test('a minute of Opus at once is decoded as it is heard, and all of it is heard
 
 test('a client that interrupts itself with each packet has ten seconds of audio decoded in a second, and what it said last is heard', () => {
   const inlet = new OpusInlet(0);
-  const reader = new LaneReader(inlet.memory);
+  const reader = new SpeechRingReader(inlet.memory);
   const made = packets(50);
   const out = new Int16Array(16_000);
   let decoded = 0;

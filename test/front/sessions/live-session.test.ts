@@ -5,7 +5,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { createLogger } from '../../../src/base/log.ts';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';
 import type { WorkerHandle } from '../../../src/front/placement/worker-handle.ts';
-import { AudioInlet } from '../../../src/front/sessions/audio-ingress.ts';
+import { AudioIngress } from '../../../src/front/sessions/audio-ingress.ts';
 import { LiveSession } from '../../../src/front/sessions/live-session.ts';
 import { SocketTally } from '../../../src/front/sessions/session-meter.ts';
 import type { ToWorker } from '../../../src/link/messages.ts';
@@ -22,7 +22,7 @@ function start(leftMs: number): { session: LiveSession; sent: string[]; posted: 
   const session = new LiveSession({
     id: 's', worker: worker as unknown as WorkerHandle, log: createLogger('silent'), openedMs: monotonicMs() - 30_000 + leftMs, destination: 'd',
     socket: { send: (text) => { sent.push(text); return true; }, end: () => {} },
-    inlet: new AudioInlet(), tally: new SocketTally(new Metrics()), step: () => {}, onEnd: () => {},
+    inlet: new AudioIngress(), tally: new SocketTally(new Metrics()), step: () => {}, onEnd: () => {},
     spec: { face, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1000, maxLengthMs: 1000 },
   });
   return { session, sent, posted };

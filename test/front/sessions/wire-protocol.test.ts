@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AudioInlet, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
+import { AudioIngress, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
 import { answerMessage, destinationMessage, parseClientMessage, videoMetadataMessage } from '../../../src/front/sessions/wire-protocol.ts';
-import { LaneReader } from '../../../src/link/speech-ring.ts';
+import { SpeechRingReader } from '../../../src/link/speech-ring.ts';
 
 const text = (value: string): ArrayBuffer => new TextEncoder().encode(value).buffer;
 
@@ -32,32 +32,32 @@ test('JSON begins with the telling key and has a space after each colon', () => 
   assert.equal(videoMetadataMessage(30, 512, 512), '{"video_metadata": {"fps": 30, "width": 512, "height": 512}}');
 });
 
-const readAll = (inlet: AudioInlet): number[] => {
-  const reader = new LaneReader(inlet.memory);
+const readAll = (inlet: AudioIngress): number[] => {
+  const reader = new SpeechRingReader(inlet.memory);
   const out = new Int16Array(reader.length);
   reader.read(out, 0, out.length);
   return [...out];
 };
 
 test('a stream cut in the middle of a sample is joined; a stray byte is dropped', () => {
-  const cut = new AudioInlet();
+  const cut = new AudioIngress();
   cut.push(Uint8Array.of(1, 0, 2), 0);
   cut.push(Uint8Array.of(0, 3, 0), 0);
   assert.deepEqual(readAll(cut), [1, 2, 3]);
-  const stray = new AudioInlet();
+  const stray = new AudioIngress();
   stray.push(Uint8Array.of(1, 0, 2, 0, 9), 0);
   stray.push(Uint8Array.of(3, 0), 0);
   assert.deepEqual(readAll(stray), [1, 2, 3]);
 });
 
 test('a backlog beyond the lane waits its turn; beyond the limit it is dropped and counted', () => {
-  const inlet = new AudioInlet();
+  const inlet = new AudioIngress();
   const minute = new Uint8Array(16_000 * 2 * 60).fill(1);
   let dropped = 0;
   for (let i = 0; i < 12; i += 1) dropped += inlet.push(minute, 0);
   assert.equal(dropped, (12 * 60 - MAX_BACKLOG_SECONDS) * 16_000);
   let heard = 0;
-  const reader = new LaneReader(inlet.memory);
+  const reader = new SpeechRingReader(inlet.memory);
   const out = new Int16Array(16_000 * 60);
   for (let i = 0; i < 20 && (reader.length > 0 || inlet.hasBacklog); i += 1) { heard += reader.read(out, 0, out.length); inlet.pump(0); }
   assert.equal(heard, MAX_BACKLOG_SECONDS * 16_000);

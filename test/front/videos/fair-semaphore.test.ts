@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as tick } from 'node:timers/promises';
-import { Turns, type Turn } from '../../../src/front/videos/fair-semaphore.ts';
+import { FairSemaphore, type Lease } from '../../../src/front/videos/fair-semaphore.ts';
 
 test('they go round in the order of asking', async () => {
-  const turns = new Turns(1);
+  const turns = new FairSemaphore(1);
   const order: string[] = [];
   const work = async (name: string, pieces: number): Promise<void> => {
     const turn = turns.join();
@@ -22,8 +22,8 @@ test('they go round in the order of asking', async () => {
 });
 
 test('no more than may work at once; who ends, with its turn or in the queue, blocks nobody', async () => {
-  const turns = new Turns(2);
-  const has = new Set<Turn>();
+  const turns = new FairSemaphore(2);
+  const has = new Set<Lease>();
   const [a, b, c, d] = [turns.join(), turns.join(), turns.join(), turns.join()];
   for (const turn of [a, b, c, d]) void turn.take().then(() => has.add(turn));
   await tick();

@@ -1,8 +1,8 @@
 // RTP and RTCP of a connected client: sealed with its keys, so that what lies inside is read and acted
 // upon.
 import assert from 'node:assert/strict';
-import { LaneReader, createLane } from '../../../src/link/speech-ring.ts';
-import { Microphone } from '../../../src/pipeline/speech/audio-receiver.ts';
+import { SpeechRingReader, createSpeechRing } from '../../../src/link/speech-ring.ts';
+import { AudioReceiver } from '../../../src/pipeline/speech/audio-receiver.ts';
 import { SessionSpeech } from '../../../src/pipeline/speech/speech-source.ts';
 import { MediaSender } from '../../../src/webrtc/rtp/media-sender.ts';
 import type { PeerStats } from '../../../src/webrtc/peer.ts';
@@ -33,7 +33,7 @@ const MAX_REPAIR_BYTES_PER_STEP = 200_000;
 const plan = planAnswer(parseOffer(chromium));
 /** Nothing is kept for repairs: three times as many inputs a second. */
 const planWithoutRepairs = planAnswer(parseOffer(chromium.replaceAll(/a=rtcp-fb:\d+ nack\r\n/g, '')));
-const lane = createLane();
+const lane = createSpeechRing();
 const frame = Buffer.alloc(4000, 0x30);
 const out = Buffer.alloc(MAX_DATAGRAM_BYTES + 64);
 
@@ -94,7 +94,7 @@ export const target: FuzzTarget = {
         sentBytes += length;
       },
     );
-    let microphone: Microphone | undefined;
+    let microphone: AudioReceiver | undefined;
     let nowMs = 10_000;
     media.start(new SrtpSender(profile, key, salt), nowMs);
     media.sendVideo(frame, frame.length, true, 0, nowMs);
@@ -134,7 +134,7 @@ export const target: FuzzTarget = {
         'what was opened is not what was sealed',
       );
       if (payload.length === 0) return;
-      microphone ??= new Microphone(new SessionSpeech(new LaneReader(lane)));
+      microphone ??= new AudioReceiver(new SessionSpeech(new SpeechRingReader(lane)));
       microphone.receive(payload, plain.readUInt32BE(4), plain.readUInt16BE(2), nowMs);
     }
 

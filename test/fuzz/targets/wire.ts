@@ -1,8 +1,8 @@
 // Messages on a session's WebSocket, and the speech in them on its way to the worker.
 import assert from 'node:assert/strict';
-import { AudioInlet } from '../../../src/front/sessions/audio-ingress.ts';
+import { AudioIngress } from '../../../src/front/sessions/audio-ingress.ts';
 import { parseClientMessage } from '../../../src/front/sessions/wire-protocol.ts';
-import { LaneReader } from '../../../src/link/speech-ring.ts';
+import { SpeechRingReader } from '../../../src/link/speech-ring.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
@@ -11,8 +11,8 @@ const TEXT = 1;
 const READ = 2;
 const MAX_PONG_CHARS = 300;
 // A lane is two megabytes: one for all inputs, emptied after each.
-const inlet = new AudioInlet();
-const lane = new LaneReader(inlet.memory);
+const inlet = new AudioIngress();
+const lane = new SpeechRingReader(inlet.memory);
 const heard = new Int16Array(4096);
 
 export const target: FuzzTarget = {

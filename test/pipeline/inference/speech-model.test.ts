@@ -5,13 +5,13 @@ import { patience } from '../../harness/machine.ts';
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX } from '../../../src/media/articulation.ts';
 import { SPEECH_RATE, speechSampleOfFrame, speechSamplesInStep } from '../../../src/media/timeline.ts';
 import { native } from '../../../src/native/addon.ts';
-import { SpeechModel, type SpeechSlot } from '../../../src/pipeline/inference/speech-model.ts';
+import { SpeechModel, type ModelState } from '../../../src/pipeline/inference/speech-model.ts';
 
 let model: SpeechModel;
 before(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
 after(async () => { await model.close(); });
 
-function randomise(slot: SpeechSlot, seed: number): void {
+function randomise(slot: ModelState, seed: number): void {
   let state = seed >>> 0;
   for (let i = 0; i < slot.mel.length; i += 1) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -23,7 +23,7 @@ const close = (a: Float32Array, b: Float32Array, tolerance = 1e-4): boolean => a
 
 async function run(pcm: Int16Array): Promise<Float32Array[]> {
   const mel = new native.MelFrontEnd();
-  const slot = model.createSlot();
+  const slot = model.createState();
   const frames: Float32Array[] = [];
   for (let k = 0; speechSampleOfFrame(k + 1) <= pcm.length; k += 1) {
     mel.step(pcm.subarray(speechSampleOfFrame(k)), speechSamplesInStep(k), slot.mel, 0);
@@ -34,8 +34,8 @@ async function run(pcm: Int16Array): Promise<Float32Array[]> {
 }
 
 test('a session gets the same articulation alone, in any row of a batch, and across batches cut in two', async () => {
-  const alone = model.createSlot();
-  const crowd = Array.from({ length: 11 }, () => model.createSlot());   // more than maxBatch
+  const alone = model.createState();
+  const crowd = Array.from({ length: 11 }, () => model.createState());   // more than maxBatch
   for (let step = 0; step < 20; step += 1) {
     randomise(alone, step);
     crowd.forEach((slot, i) => { randomise(slot, i === 9 ? step : 1000 * i + step); });
@@ -47,7 +47,7 @@ test('a session gets the same articulation alone, in any row of a batch, and acr
 });
 
 test('a reset slot is as good as new', async () => {
-  const [used, fresh] = [model.createSlot(), model.createSlot()];
+  const [used, fresh] = [model.createState(), model.createState()];
   for (let step = 0; step < 40; step += 1) {
     randomise(used, step);
     await model.run([used]);
@@ -82,7 +82,7 @@ test('values stay within 0 and 1 and finite, even for full-scale noise and squar
 });
 
 test('a run of 16 sessions takes less than its share of a frame', async () => {
-  const many = Array.from({ length: 16 }, () => model.createSlot());
+  const many = Array.from({ length: 16 }, () => model.createState());
   const times: number[] = [];
   for (let i = 0; i < 60; i += 1) {
     const start = performance.now();
@@ -95,7 +95,7 @@ test('a run of 16 sessions takes less than its share of a frame', async () => {
 });
 
 test('the articulators that the face needs are among the outputs', () => {
-  assert.equal(model.createSlot().articulation.length, ARTICULATION_SIZE);
+  assert.equal(model.createState().articulation.length, ARTICULATION_SIZE);
   assert.ok(model.lookaheadMs <= 60);
   assert.equal(ARTICULATOR_INDEX.press, 2);
 });

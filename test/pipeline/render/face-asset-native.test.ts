@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { decodeFaceAsset, encodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { native } from '../../../src/native/addon.ts';
-import { FaceShelf } from '../../../src/pipeline/render/face-cache.ts';
+import { FaceCache } from '../../../src/pipeline/render/face-cache.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import { checksumOf } from './checksum.ts';
 import { Canvas, SIZE, syntheticAsset } from './synthetic-face.ts';
@@ -61,7 +61,7 @@ test('two threads draw the same face from one buffer at once', async () => {
 });
 
 test('the same face is parsed once per thread, and the shelf is bounded', () => {
-  const shelf = new FaceShelf();
+  const shelf = new FaceCache();
   const ava = shelf.take('ava', shared().buffer);
   assert.equal(shelf.take('ava', shared().buffer), ava, 'memory that crossed a thread is another object each time');
   assert.notEqual(shelf.take('noah', shared().buffer), ava);
@@ -70,7 +70,7 @@ test('the same face is parsed once per thread, and the shelf is bounded', () => 
 });
 
 test('a face prepared on another thread is the one that this thread would have made, and costs it next to nothing', async () => {
-  const shelf = new FaceShelf();
+  const shelf = new FaceCache();
   const cpuMs = native.threadCpuMs();
   const coming = Promise.all([shelf.load('ava', shared().buffer), shelf.load('ava', shared().buffer)]);
   const startedMs = native.threadCpuMs() - cpuMs;
@@ -102,7 +102,7 @@ test('while a face is being prepared nothing is drawn with it, and what is no fa
   assert.throws(() => new native.FaceAsset(flat), /landmarks do not make a face/);
   await assert.rejects(new native.FaceAsset(flat, true).prepare(), /landmarks do not make a face/);
   assert.throws(() => new native.FaceRenderer(new native.FaceAsset(flat, true)), /landmarks do not make a face/);
-  const shelf = new FaceShelf();
+  const shelf = new FaceCache();
   await assert.rejects(shelf.load('flat', new Uint8Array(new SharedArrayBuffer(flat.length)).buffer), /not a usable face asset/);
   assert.equal(shelf.size, 0);
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ARTICULATION_SIZE, POSE_CHANNELS, POSE_INDEX } from '../../../src/media/articulation.ts';
 import { native } from '../../../src/native/addon.ts';
-import { FaceStage } from '../../../src/pipeline/render/rig-renderer.ts';
+import { RigRenderer } from '../../../src/pipeline/render/rig-renderer.ts';
 import { IdleMotion } from '../../../src/pipeline/render/idle-motion.ts';
 import { articulationOf, VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import { SIZE, syntheticAsset } from './synthetic-face.ts';
@@ -64,7 +64,7 @@ test('survives skipped frames without shutting its eyes', () => {
 });
 
 const asset = new native.FaceAsset(syntheticAsset());
-const stage = (): FaceStage => new FaceStage(asset, { seed: 9, emotion: 0, startFrame: 0 });
+const stage = (): RigRenderer => new RigRenderer(asset, { seed: 9, emotion: 0, startFrame: 0 });
 
 test('a murmur of the model in silence moves nothing in the mouth', () => {
   const [quiet, murmuring] = [stage(), stage()];

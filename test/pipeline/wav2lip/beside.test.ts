@@ -10,11 +10,11 @@ import { FPS, FRAME_MS, SPEECH_RATE } from '../../../src/media/timeline.ts';
 import { native } from '../../../src/native/addon.ts';
 import { SpeechModel } from '../../../src/pipeline/inference/speech-model.ts';
 import type { Peer } from '../../../src/webrtc/peer.ts';
-import { Pipeline } from '../../../src/worker/pipeline.ts';
+import { FramePipeline } from '../../../src/worker/pipeline.ts';
 import type { WorkerSession } from '../../../src/worker/worker-session.ts';
-import { Beat } from '../../../src/worker/frame-scheduler.ts';
+import { FrameScheduler } from '../../../src/worker/frame-scheduler.ts';
 import { WAV2LIP_COLUMNS, WAV2LIP_MELS, Wav2LipMel } from '../../../src/pipeline/wav2lip/mel.ts';
-import type { Wav2LipStage } from '../../../src/pipeline/wav2lip/wav2lip-renderer.ts';
+import type { Wav2LipRenderer } from '../../../src/pipeline/wav2lip/wav2lip-renderer.ts';
 import { patience } from '../../harness/machine.ts';
 import { joinSession, sinkPeer, workerContext } from '../../worker/sessions.ts';
 import { startMouths } from './mouths.ts';
@@ -55,11 +55,11 @@ async function speakTogether(t: TestContext, layers: number): Promise<{ neighbou
   let guest: WorkerSession | undefined;
   const watching: Peer = {
     ...sinkPeer,
-    sendVideo: (_frame, _length, _isKey, mediaMs) => { seen.light.push({ mediaMs, value: guest!.face.picture[CHIN]! }); return 1; },
+    sendVideo: (_frame, _length, _isKey, mediaMs) => { seen.light.push({ mediaMs, value: guest!.renderer.picture[CHIN]! }); return 1; },
     sendAudio: (opus, bytes, mediaMs) => { decoder.decode(opus.subarray(0, bytes), packet); seen.sound.set(packet, Math.round(mediaMs * SPEECH_RATE / 1000)); return 1; },
   };
   const context = { ...workerContext(model, sinkPeer), wav2lip: mouths };
-  const beat = new Beat({ pipeline: new Pipeline(model, context.instruments, 8), instruments: context.instruments, post: () => {}, threadCpuMs: () => native.threadCpuMs(), costPerSession: 0.05 });
+  const beat = new FrameScheduler({ pipeline: new FramePipeline(model, context.metrics, 8), instruments: context.metrics, post: () => {}, threadCpuMs: () => native.threadCpuMs(), costPerSession: 0.05 });
   const joined = [
     await joinSession('00000001-0000-4000-8000-000000000000', { ...context, endpoint: workerContext(model, watching).endpoint }, 'wav2lip'),
     await joinSession('00000002-0000-4000-8000-000000000000', context), await joinSession('00000003-0000-4000-8000-000000000000', context),
@@ -72,9 +72,9 @@ async function speakTogether(t: TestContext, layers: number): Promise<{ neighbou
     if (session !== guest) writer.write(pcm, monotonicMs());
   }
   await delay(ALONE_SECONDS * 1000);
-  const aloneMs = neighbours.map(({ ledger }) => ledger.latenessMs.percentile(0.5));
-  for (const { ledger } of neighbours) ledger.latenessMs.clear();
-  const framesSent = (): number => joined.reduce((sum, { session }) => sum + session.ledger.framesSent, 0);
+  const aloneMs = neighbours.map(({ stats: ledger }) => ledger.latenessMs.percentile(0.5));
+  for (const { stats: ledger } of neighbours) ledger.latenessMs.clear();
+  const framesSent = (): number => joined.reduce((sum, { session }) => sum + session.stats.framesSent, 0);
   const [beforeMs, framesBefore] = [native.threadCpuMs(), framesSent()];
   joined[0].writer.write(pcm, monotonicMs());
   await delay(SECONDS * 1000);
@@ -112,11 +112,11 @@ function lipsAheadMs({ light, sound }: Seen): number {
 
 test('a network that takes longer than a frame delays no neighbour', async (t) => {
   const { neighbours, aloneMs, guest, cpuMsPerFrame, networkMs } = await speakTogether(t, 25);
-  console.log(`${networkMs.toFixed(1)} ms a mouth; ${cpuMsPerFrame.toFixed(2)} ms of the worker's thread a frame; lateness p50 ${neighbours.map(({ ledger }) => ledger.latenessMs.percentile(0.5).toFixed(1)).join(', ')} ms, alone ${aloneMs.map((ms) => ms.toFixed(1)).join(', ')} ms; ${(guest.hearing as Wav2LipStage).repeated} mouths repeated`);
+  console.log(`${networkMs.toFixed(1)} ms a mouth; ${cpuMsPerFrame.toFixed(2)} ms of the worker's thread a frame; lateness p50 ${neighbours.map(({ stats: ledger }) => ledger.latenessMs.percentile(0.5).toFixed(1)).join(', ')} ms, alone ${aloneMs.map((ms) => ms.toFixed(1)).join(', ')} ms; ${(guest.audioRenderer as Wav2LipRenderer).repeatedFrames} mouths repeated`);
   assert.ok(networkMs > 15, `the network must be slow for this: ${networkMs} ms`);
-  assert.ok(guest.ledger.stageMs.inference > 0);
+  assert.ok(guest.stats.stageMs.inference > 0);
   assert.ok(cpuMsPerFrame < networkMs / 6, 'the worker does not run it');
-  for (const [i, { ledger }] of neighbours.entries()) {
+  for (const [i, { stats: ledger }] of neighbours.entries()) {
     const p50Ms = ledger.latenessMs.percentile(0.5);
     assert.ok(p50Ms < aloneMs[i]! + 3 * patience(), `median lateness ${p50Ms} ms, alone ${aloneMs[i]} ms`);
   }
@@ -125,6 +125,6 @@ test('a network that takes longer than a frame delays no neighbour', async (t) =
 test('lips that are made on another thread keep to the sound', async (t) => {
   const { guest, seen } = await speakTogether(t, 2);
   const aheadMs = lipsAheadMs(seen);
-  console.log(`${guest.ledger.stageMs.inference.toFixed(1)} ms a mouth, ${(guest.hearing as Wav2LipStage).repeated} repeated`);
+  console.log(`${guest.stats.stageMs.inference.toFixed(1)} ms a mouth, ${(guest.audioRenderer as Wav2LipRenderer).repeatedFrames} repeated`);
   assert.ok(aheadMs >= -15 * patience() && aheadMs <= 45, `the picture is ${aheadMs} ms before its sound`);
 });

@@ -8,9 +8,9 @@ import { ARTICULATION_SIZE } from '../../../src/media/articulation.ts';
 import { native } from '../../../src/native/addon.ts';
 import { WAV2LIP_COLUMNS, WAV2LIP_MELS, Wav2LipMel, slaneyFilters } from '../../../src/pipeline/wav2lip/mel.ts';
 import { Wav2LipFace } from '../../../src/pipeline/wav2lip/face.ts';
-import { timeMouth } from '../../../src/pipeline/wav2lip/inference-client.ts';
+import { measureInference } from '../../../src/pipeline/wav2lip/inference-client.ts';
 import { Wav2LipNetwork, Wav2LipRefused, bindShapes } from '../../../src/pipeline/wav2lip/network.ts';
-import { Wav2LipStage } from '../../../src/pipeline/wav2lip/wav2lip-renderer.ts';
+import { Wav2LipRenderer } from '../../../src/pipeline/wav2lip/wav2lip-renderer.ts';
 import { ava } from '../../worker/sessions.ts';
 import { startMouths } from './mouths.ts';
 import { smallNetwork } from './small-network.ts';
@@ -75,10 +75,10 @@ test('files that are no network, networks of another kind and networks that are 
   await assert.rejects(Wav2LipNetwork.load(write('mel.onnx', smallNetwork(96, { melRows: 40 })), ['cpu']), /must take mel \[B,1,80,16\]/);
   const good = await Wav2LipNetwork.load(write('slow.onnx', smallNetwork(96)), ['cpu']);
   const face = new Wav2LipFace(new Uint8Array(ava), 96);
-  assert.ok(await timeMouth(good, face) > 0);
-  await assert.rejects(timeMouth(good, face, 0.0001), /takes \d+\.\d ms a frame on this machine with one thread \(WAV2LIP_THREADS\) and has 0\.0/);
+  assert.ok(await measureInference(good, face) > 0);
+  await assert.rejects(measureInference(good, face, 0.0001), /takes \d+\.\d ms a frame on this machine with one thread \(WAV2LIP_THREADS\) and has 0\.0/);
   const other = await Wav2LipNetwork.load(write('odd.onnx', smallNetwork(96, { isHalved: true })), ['cpu']);
-  await assert.rejects(timeMouth(other, face), /gave float32 \[1,3,48,48\] instead of float32 \[1,3,96,96\]/);
+  await assert.rejects(measureInference(other, face), /gave float32 \[1,3,48,48\] instead of float32 \[1,3,96,96\]/);
 });
 
 test('the network answers for what it hears, and its mouth is laid over the lower face alone', async (t) => {
@@ -91,14 +91,14 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
   assert.ok(mouths.costPerSession > 0 && mouths.costPerSession < 1);
   const asset = new native.FaceAsset(new Uint8Array(ava));
   let made = 0;
-  const stage = new Wav2LipStage(asset, ava, mouths, { seed: 1, emotion: 0, startFrame: 0 }, { onMouth: () => { made += 1; }, onFailure: (error) => { throw error; } });
+  const stage = new Wav2LipRenderer(asset, ava, mouths, { seed: 1, emotion: 0, startFrame: 0 }, { onMouth: () => { made += 1; }, onFailure: (error) => { throw error; } });
   const rest = new Float32Array(ARTICULATION_SIZE);
   stage.draw(0, rest, false);
   const before = stage.picture.slice();
   const speech = tone(300, 0.6, 16_000);
   for (let i = 1; i <= 12 || made < 6; i += 1) {
-    stage.hear(speech.subarray((i % 20) * 533, (i % 20 + 1) * 533), 533);
-    stage.order(i);
+    stage.pushAudio(speech.subarray((i % 20) * 533, (i % 20 + 1) * 533), 533);
+    stage.requestFrame(i);
     await delay(20);
     stage.draw(i, rest, true);
   }
@@ -115,9 +115,9 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
     }
   }
   stage.draw(998, rest, true); // whatever is still ready
-  const { repeated } = stage;
+  const { repeatedFrames: repeated } = stage;
   stage.draw(999, rest, true);
-  assert.equal(stage.repeated, repeated + 1, 'a frame whose mouth is not there shows the last one, and that is counted');
+  assert.equal(stage.repeatedFrames, repeated + 1, 'a frame whose mouth is not there shows the last one, and that is counted');
   for (let i = 0; i < 6; i += 1) stage.draw(1000 + i, rest, false);
   assert.equal(brightness(stage.picture), brightness(before), 'and is given back when the speech is over');
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';
 import { BitrateController } from '../../../src/webrtc/congestion/bitrate-controller.ts';
-import { QueueWatch } from '../../../src/webrtc/congestion/delay-detector.ts';
+import { DelayDetector } from '../../../src/webrtc/congestion/delay-detector.ts';
 import { Pair, until } from '../../peers/werift-peer.ts';
 
 const ssrcOf = (answer: string): number => Number(/a=ssrc:(\d+)/.exec(answer.slice(answer.indexOf('m=video')))?.[1]);
@@ -95,7 +95,7 @@ test('an estimate binds once it falls or is held below what is sent; one that on
 });
 
 test('a queue that overflows is told from chance, from jitter and from long ways', () => {
-  const watch = new QueueWatch();
+  const watch = new DelayDetector();
   const burst = (fromMs: number): void => { for (let n = 0; n < 6; n++) watch.onMissed(fromMs + n * 20); };
   watch.onRoundTrip(40, 0);
   burst(0);

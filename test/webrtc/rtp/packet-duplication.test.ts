@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { monotonicMs } from '../../../src/base/time.ts';
 import { BitrateController } from '../../../src/webrtc/congestion/bitrate-controller.ts';
 import { LossWindow } from '../../../src/webrtc/congestion/loss-window.ts';
-import { Protection } from '../../../src/webrtc/rtp/packet-duplication.ts';
+import { PacketDuplication } from '../../../src/webrtc/rtp/packet-duplication.ts';
 import { Pair, until } from '../../peers/werift-peer.ts';
 
 const ssrcOf = (answer: string, kind: 'video' | 'audio'): number => Number(/a=ssrc:(\d+)/.exec(answer.slice(answer.indexOf(`m=${kind}`)))?.[1]);
@@ -35,7 +35,7 @@ test('loss is a share of some 40 packets, not of the two in the last report', ()
 });
 
 test('protection begins with a few losses apart from each other, ends on a clean path and at an overflow', () => {
-  const protection = new Protection();
+  const protection = new PacketDuplication();
   protection.onAsked(0);
   for (let n = 0; n < 10; n++) protection.onAsked(5); // ten packets of one burst
   protection.onAsked(400);
