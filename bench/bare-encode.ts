@@ -24,7 +24,7 @@ async function main([file, codec, kbps, encoderCount, rounds]: readonly string[]
   const out = new Uint8Array(bytes + 65_536);
   let coded = 0;
   let startMs = 0;
-  for (let round = -WARM_UP_ROUNDS; round < Number(rounds); round += 1) {
+  for (let round = -WARM_UP_ROUNDS; round < Number(rounds); round++) {
     if (round === 0) startMs = native.threadCpuMs();
     for (const [index, encoder] of encoders.entries()) {
       // There and back again, so that no cut comes between the last picture and the first.

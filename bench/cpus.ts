@@ -15,8 +15,8 @@ export function workerCpus(pid: number): number[] {
 }
 
 /** Cores without a worker of that server, as `taskset -c` takes them; undefined when there is none, or the server is elsewhere. */
-export function spareCpus(pid: number | null): string | undefined {
-  if (pid === null) return undefined;
+export function spareCpus(pid: number | undefined): string | undefined {
+  if (pid === undefined) return undefined;
   const taken = workerCpus(pid);
   const spare = native.allowedCpus().filter((cpu) => !taken.includes(cpu));
   return spare.length > 0 ? spare.join(',') : undefined;

@@ -22,7 +22,7 @@ interface Item {
   readonly set: string;
   readonly condition: string;
   readonly file: string;
-  readonly curves: number[][] | null;
+  readonly curves: number[][] | undefined;
   readonly closures: [number, number][];
 }
 interface Index { readonly lookaheadMs: number; readonly skipped: string[]; readonly items: Item[] }
@@ -48,7 +48,7 @@ async function articulate(model: SpeechModel, pcm: Int16Array): Promise<Float32A
   const slot = model.createState();
   const frames: Float32Array[] = [];
   const steps = Math.floor(pcm.length * FPS / SPEECH_RATE);
-  for (let k = 0; k < steps; k += 1) {
+  for (let k = 0; k < steps; k++) {
     const count = speechSamplesInStep(k);
     const start = speechSampleOfFrame(k);
     mel.step(pcm.subarray(start, start + count), count, slot.mel, 0);

@@ -75,7 +75,7 @@ const PAGE = `<!doctype html><video id="v" autoplay playsinline muted></video><s
 export interface Judge {
   /** From opening the socket to the first frame on the screen, in ms. */
   readonly firstFrameMs: number;
-  readonly relay: ImpairedRelay | null;
+  readonly relay: ImpairedRelay | undefined;
   speak(pcm: Int16Array): Promise<void>;
   stats(): Promise<JudgeFigures>;
   close(): Promise<void>;
@@ -83,7 +83,7 @@ export interface Judge {
 
 /** A browser's start makes a small machine stutter, and placement pauses for it: worth a second try. */
 async function requestToken(target: Target, faceId: string): Promise<string> {
-  for (let tries = 1; ; tries += 1) {
+  for (let tries = 1; ; tries++) {
     const response = await fetch(`${target.url}/compose/token`, { method: 'POST', headers: { 'content-type': 'application/json', 'x-service-api-key': target.apiKey }, body: JSON.stringify({ faceId }) });
     const body = await response.json() as { session_token: string; detail?: string };
     if (response.ok) return body.session_token;
@@ -93,7 +93,7 @@ async function requestToken(target: Target, faceId: string): Promise<string> {
 }
 
 /** @throws Error when Chromium is absent or the session does not come up */
-export async function openJudge(context: Context, target: Target, faceId: string, impairment: Impairment | null): Promise<Judge> {
+export async function openJudge(context: Context, target: Target, faceId: string, impairment: Impairment | undefined): Promise<Judge> {
   const browser = await startBrowser();
   context.defer(() => browser.close());
   const page = await browser.newPage();
@@ -102,9 +102,9 @@ export async function openJudge(context: Context, target: Target, faceId: string
   const token = await requestToken(target, faceId);
   const url = `${target.url.replace(/^http/, 'ws')}/compose/webrtc/p2p?session_token=${token}`;
   const sdp = await page.evaluate((socketUrl) => (window as unknown as { judge: PageApi }).judge.open(socketUrl), url);
-  const relay = impairment === null ? null : await ImpairedRelay.open(mediaAddress(sdp), impairment);
-  if (relay !== null) context.defer(() => { relay.close(); });
-  const firstFrameMs = await page.evaluate((answer) => (window as unknown as { judge: PageApi }).judge.answer(answer), relay === null ? sdp : rerouted(sdp, relay.port));
+  const relay = impairment === undefined ? undefined : await ImpairedRelay.open(mediaAddress(sdp), impairment);
+  if (relay !== undefined) context.defer(() => { relay.close(); });
+  const firstFrameMs = await page.evaluate((answer) => (window as unknown as { judge: PageApi }).judge.answer(answer), relay === undefined ? sdp : rerouted(sdp, relay.port));
   return {
     firstFrameMs, relay,
     speak: (pcm) => page.evaluate((base64) => { (window as unknown as { judge: PageApi }).judge.send(base64); }, Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength).toString('base64')),

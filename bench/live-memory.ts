@@ -16,15 +16,15 @@ const ANSWER_DEADLINE_MS = 20_000;
 
 /** One connection to the inspector of a process: speaks to its main thread and, through it, to its workers. */
 class Inspector {
-  private readonly socket: WebSocket;
-  private readonly waiting = new Map<string, (reply: Reply) => void>();
+  readonly #socket: WebSocket;
+  readonly #waiting = new Map<string, (reply: Reply) => void>();
   /** '' is the main thread. */
   readonly threads = new Set<string>(['']);
-  private nextId = 1;
+  #nextId = 1;
 
   private constructor(socket: WebSocket) {
-    this.socket = socket;
-    socket.addEventListener('message', ({ data }) => { this.receive(JSON.parse(String(data)) as Reply); });
+    this.#socket = socket;
+    socket.addEventListener('message', ({ data }) => { this.#receive(JSON.parse(String(data)) as Reply); });
   }
 
   static async connect(url: string): Promise<Inspector> {
@@ -40,30 +40,30 @@ class Inspector {
 
   /** @throws Error when the thread refuses, or says nothing. */
   async ask(thread: string, method: string, params: object = {}): Promise<NonNullable<Reply['result']>> {
-    const id = this.nextId++;
+    const id = this.#nextId++;
     const message = { id, method, params };
-    const outer = thread === '' ? message : { id: this.nextId++, method: 'NodeWorker.sendMessageToWorker', params: { sessionId: thread, message: JSON.stringify(message) } };
+    const outer = thread === '' ? message : { id: this.#nextId++, method: 'NodeWorker.sendMessageToWorker', params: { sessionId: thread, message: JSON.stringify(message) } };
     const reply = await new Promise<Reply>((resolve, reject) => {
       const timer = setTimeout(() => { reject(new Error(`${method} was not answered`)); }, ANSWER_DEADLINE_MS);
-      this.waiting.set(`${thread}/${id}`, (answer) => { clearTimeout(timer); resolve(answer); });
-      this.socket.send(JSON.stringify(outer));
+      this.#waiting.set(`${thread}/${id}`, (answer) => { clearTimeout(timer); resolve(answer); });
+      this.#socket.send(JSON.stringify(outer));
     });
     if (reply.error !== undefined) throw new Error(`${method}: ${reply.error.message}`);
     return reply.result ?? {};
   }
 
-  private receive(reply: Reply, thread = ''): void {
+  #receive(reply: Reply, thread = ''): void {
     const { method, params } = reply;
     if (method === 'NodeWorker.attachedToWorker') this.threads.add(params!.sessionId!);
     else if (method === 'NodeWorker.detachedFromWorker') this.threads.delete(params!.sessionId!);
-    else if (method === 'NodeWorker.receivedMessageFromWorker') this.receive(JSON.parse(params!.message!) as Reply, params!.sessionId);
+    else if (method === 'NodeWorker.receivedMessageFromWorker') this.#receive(JSON.parse(params!.message!) as Reply, params!.sessionId);
     else if (reply.id !== undefined) {
-      this.waiting.get(`${thread}/${reply.id}`)?.(reply);
-      this.waiting.delete(`${thread}/${reply.id}`);
+      this.#waiting.get(`${thread}/${reply.id}`)?.(reply);
+      this.#waiting.delete(`${thread}/${reply.id}`);
     }
   }
 
-  close(): void { this.socket.close(); }
+  close(): void { this.#socket.close(); }
 }
 
 /**
@@ -74,7 +74,7 @@ export async function liveMemory(url: string): Promise<LiveMemory> {
   const inspector = await Inspector.connect(url);
   try {
     const each = <T>(ask: (thread: string) => Promise<T>): Promise<T[]> => Promise.all([...inspector.threads].map(ask));
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let round = 0; round < ROUNDS; round++) {
       await each((thread) => inspector.ask(thread, 'HeapProfiler.collectGarbage'));
       await delay(BETWEEN_MS);
     }

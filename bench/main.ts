@@ -24,7 +24,7 @@ class UsageError extends Error {}
 /** What the user can mend, told in one line. */
 class Refusal extends Error {}
 
-interface CommandLine { readonly scenarios: readonly Scenario[]; readonly given: Options; readonly target: Target | null; readonly small: boolean; readonly record: boolean; readonly out: string }
+interface CommandLine { readonly scenarios: readonly Scenario[]; readonly given: Options; readonly target: Target | undefined; readonly small: boolean; readonly record: boolean; readonly out: string }
 
 function parse(args: readonly string[]): CommandLine {
   const known = Object.fromEntries(SCENARIOS.flatMap(({ options }) => Object.keys(options).map((name) => [name, { type: 'string' as const }])));
@@ -53,7 +53,7 @@ function parse(args: readonly string[]): CommandLine {
   }
   return {
     scenarios, given: options, small: given['small'] === true, record: given['record'] === true, out: String(given['out']),
-    target: typeof target === 'string' ? { url: target.replace(/^ws/, 'http').replace(/(?<!\/)\/+$/, ''), apiKey: String(key) } : null,
+    target: typeof target === 'string' ? { url: target.replace(/^ws/, 'http').replace(/(?<!\/)\/+$/, ''), apiKey: String(key) } : undefined,
   };
 }
 
@@ -105,7 +105,7 @@ function keep(run: Run, folder: string, record: boolean): string {
 
 try {
   const { scenarios, given, target, small, record, out } = parse(process.argv.slice(2));
-  if (target !== null) await checkTarget(target);
+  if (target !== undefined) await checkTarget(target);
   let allHeld = true;
   for (const scenario of scenarios) {
     const began = performance.now();

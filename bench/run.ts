@@ -23,20 +23,20 @@ const BENCH_SETTINGS = { LOG_LEVEL: 'warn', RATE_LIMIT_RPS: '100000', MAX_SESSIO
 
 export interface RunOptions {
   readonly options?: Options;
-  readonly target?: Target | null;
+  readonly target?: Target | undefined;
   readonly progress?: (line: string) => void;
   /** Source tree whose server is measured; this one by default. */
   readonly tree?: string;
 }
 
-export async function runScenario(scenario: Scenario, { options = {}, target = null, progress = () => {}, tree = ROOT }: RunOptions = {}): Promise<Run> {
+export async function runScenario(scenario: Scenario, { options = {}, target = undefined, progress = () => {}, tree = ROOT }: RunOptions = {}): Promise<Run> {
   const cleanUps: (() => Promise<unknown> | void)[] = [];
   const merged = { ...scenario.options, ...options };
   const context: Context = {
     options: merged, target, progress,
     defer: (cleanUp) => { cleanUps.push(cleanUp); },
     async server(settings = {}, { inspect = false } = {}) {
-      const server: Server = target === null ? await ownServer(settings, tree, inspect) : { ...target, pid: null, inspectorUrl: null, stop: () => Promise.resolve() };
+      const server: Server = target === undefined ? await ownServer(settings, tree, inspect) : { ...target, pid: undefined, inspectorUrl: undefined, stop: () => Promise.resolve() };
       cleanUps.push(server.stop);
       return server;
     },
@@ -47,10 +47,10 @@ export async function runScenario(scenario: Scenario, { options = {}, target = n
   try {
     const measured = await scenario.run(context);
     const unknown = Object.entries(measured.figures).filter(([, value]) => Number.isNaN(value)).map(([name]) => name);
-    const outcome = target === null || unknown.length === 0 ? measured : { ...measured, notes: [...measured.notes, `Not to be known from outside: ${unknown.join(', ')}.`] };
+    const outcome = target === undefined || unknown.length === 0 ? measured : { ...measured, notes: [...measured.notes, `Not to be known from outside: ${unknown.join(', ')}.`] };
     return {
       scenario: scenario.name, about: scenario.about, startedAt: started.toISOString(), durationSeconds: (Date.now() - started.getTime()) / 1000, commit: measuredCommit,
-      target: target === null ? 'own server' : `server at ${target.url}`, machine: machine(), options: merged, outcome,
+      target: target === undefined ? 'own server' : `server at ${target.url}`, machine: machine(), options: merged, outcome,
     };
   } finally {
     for (const cleanUp of cleanUps.toReversed()) await cleanUp();
@@ -59,5 +59,5 @@ export async function runScenario(scenario: Scenario, { options = {}, target = n
 
 async function ownServer(settings: Readonly<Record<string, string>>, root: string, inspect: boolean): Promise<Server> {
   const server = await startServer({ env: { ...BENCH_SETTINGS, ...settings }, root, inspect });
-  return { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? null, inspectorUrl: server.inspectorUrl, stop: () => server.stop() };
+  return { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? undefined, inspectorUrl: server.inspectorUrl, stop: () => server.stop() };
 }

@@ -27,16 +27,16 @@ export interface Target { readonly url: string; readonly apiKey: string }
 
 export interface Server extends Target {
   /** Process id; null for a server elsewhere. */
-  readonly pid: number | null;
+  readonly pid: number | undefined;
   /** Its inspector, when it was asked for; see live-memory.ts. */
-  readonly inspectorUrl?: string | null;
+  readonly inspectorUrl?: string | undefined;
   readonly stop: () => Promise<unknown>;
 }
 
 export interface Context {
   readonly options: Options;
   /** A server elsewhere; null: the scenario starts its own. */
-  readonly target: Target | null;
+  readonly target: Target | undefined;
   /** A server to measure: the target, or one of our own with these settings. Stopped after the run if it still runs. */
   server(settings?: Readonly<Record<string, string>>, options?: { readonly inspect?: boolean }): Promise<Server>;
   /** One line of the live table. */

@@ -10,7 +10,7 @@ const matches = (labels: Labels, wanted: Labels): boolean => Object.entries(want
 /** One scrape. */
 export class Scrape {
   readonly atMs = performance.now();
-  private readonly series: Series;
+  readonly #series: Series;
 
   constructor(text: string) {
     const series = new Map<string, { labels: Labels; value: number }[]>();
@@ -22,22 +22,22 @@ export class Scrape {
       series.set(name!, list);
       list.push({ labels: Object.fromEntries([...labels.matchAll(/\b(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label, text]) => [label!, text!])), value: Number(value) });
     }
-    this.series = series;
+    this.#series = series;
   }
 
   /** Sum over all series of the name that carry these labels. */
   sum(name: string, labels: Labels = {}): number {
-    return (this.series.get(name) ?? []).filter((one) => matches(one.labels, labels)).reduce((total, { value }) => total + value, 0);
+    return (this.#series.get(name) ?? []).filter((one) => matches(one.labels, labels)).reduce((total, { value }) => total + value, 0);
   }
 
   max(name: MetricName, labels: Labels = {}): number {
-    return Math.max(0, ...(this.series.get(name) ?? []).filter((one) => matches(one.labels, labels)).map(({ value }) => value));
+    return Math.max(0, ...(this.#series.get(name) ?? []).filter((one) => matches(one.labels, labels)).map(({ value }) => value));
   }
 
   /** Cumulative buckets, summed over all other labels. */
   buckets(name: MetricName, labels: Labels = {}): Bucket[] {
     const counts = new Map<number, number>();
-    for (const one of this.series.get(`${name}_bucket`) ?? []) {
+    for (const one of this.#series.get(`${name}_bucket`) ?? []) {
       if (!matches(one.labels, labels)) continue;
       const le = one.labels['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(one.labels['le']);
       counts.set(le, (counts.get(le) ?? 0) + one.value);
@@ -48,22 +48,22 @@ export class Scrape {
 
 /** What happened between two scrapes. */
 export class Interval {
-  private readonly before: Scrape;
+  readonly #before: Scrape;
   readonly after: Scrape;
   readonly seconds: number;
 
   constructor(before: Scrape, after: Scrape) {
-    this.before = before;
+    this.#before = before;
     this.after = after;
     this.seconds = (after.atMs - before.atMs) / 1000;
   }
 
-  increase(name: string, labels: Labels = {}): number { return this.after.sum(name, labels) - this.before.sum(name, labels); }
+  increase(name: string, labels: Labels = {}): number { return this.after.sum(name, labels) - this.#before.sum(name, labels); }
   rate(name: string, labels: Labels = {}): number { return this.increase(name, labels) / this.seconds; }
 
   /** Cumulative buckets of what was observed in between. */
   buckets(name: MetricName, labels: Labels = {}): Bucket[] {
-    const before = new Map(this.before.buckets(name, labels).map(({ le, count }) => [le, count]));
+    const before = new Map(this.#before.buckets(name, labels).map(({ le, count }) => [le, count]));
     return this.after.buckets(name, labels).map(({ le, count }) => ({ le, count: count - (before.get(le) ?? 0) }));
   }
 

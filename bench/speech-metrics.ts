@@ -13,7 +13,7 @@ const MOUTH_CHANNELS = ARTICULATORS.length - 3;   // without brow, nod, speech
 /** One recording: frames of ARTICULATION_SIZE channels each, `timeOf(k)` the audio instant that frame k describes. */
 export interface Track {
   readonly predicted: readonly Float32Array[];
-  readonly reference: readonly (readonly number[])[] | null;
+  readonly reference: readonly (readonly number[])[] | undefined;
   readonly closures: readonly (readonly [number, number])[];
 }
 
@@ -26,7 +26,7 @@ export function correlation(x: readonly number[], y: readonly number[]): number 
   let xy = 0;
   let xx = 0;
   let yy = 0;
-  for (let i = 0; i < x.length; i += 1) {
+  for (let i = 0; i < x.length; i++) {
     const dx = x[i]! - mx;
     const dy = y[i]! - my;
     xy += dx * dy;
@@ -39,11 +39,11 @@ export function correlation(x: readonly number[], y: readonly number[]): number 
 /** Correlation of each channel over all frames of all tracks. */
 export function correlations(tracks: readonly Track[]): Record<string, number> {
   const out: Record<string, number> = {};
-  for (let c = 0; c < ARTICULATION_SIZE; c += 1) {
+  for (let c = 0; c < ARTICULATION_SIZE; c++) {
     const predicted: number[] = [];
     const reference: number[] = [];
     for (const track of tracks) {
-      for (let k = 0; k < track.predicted.length; k += 1) {
+      for (let k = 0; k < track.predicted.length; k++) {
         predicted.push(track.predicted[k]![c]!);
         reference.push(track.reference![k]![c]!);
       }
@@ -60,7 +60,7 @@ export function predictedClosures(track: Track, lookaheadMs: number): number[] {
   const middles: number[] = [];
   let weight = 0;
   let moment = 0;
-  for (let k = 0; k <= track.predicted.length; k += 1) {
+  for (let k = 0; k <= track.predicted.length; k++) {
     const press = k < track.predicted.length ? track.predicted[k]![ARTICULATOR_INDEX.press]! : 0;
     if (press >= CLOSED) {
       weight += press;
@@ -89,7 +89,7 @@ export function scoreClosures(tracks: readonly Track[], lookaheadMs: number): Cl
       const found = middles.findIndex((t, i) => !used.has(i) && t >= start - CLOSURE_TOLERANCE_S && t <= end + CLOSURE_TOLERANCE_S);
       if (found < 0) continue;
       used.add(found);
-      hits += 1;
+      hits++;
     }
   }
   const precision = predicted > 0 ? hits / predicted : 0;
@@ -103,7 +103,7 @@ export function lagMs(tracks: readonly Track[]): number {
     const predicted: number[] = [];
     const reference: number[] = [];
     for (const track of tracks) {
-      for (let k = Math.max(0, shift); k < track.predicted.length + Math.min(0, shift); k += 1) {
+      for (let k = Math.max(0, shift); k < track.predicted.length + Math.min(0, shift); k++) {
         predicted.push(track.predicted[k]![ARTICULATOR_INDEX.open]!);
         reference.push(track.reference![k - shift]![ARTICULATOR_INDEX.open]!);
       }
@@ -139,7 +139,7 @@ export function motion(tracks: readonly Track[]): { peak: number; moving: number
       const largest = Math.max(...frame.subarray(0, MOUTH_CHANNELS));
       peak = Math.max(peak, largest);
       moving += largest > MOVED ? 1 : 0;
-      frames += 1;
+      frames++;
     }
   }
   return { peak, moving: frames > 0 ? moving / frames : 0 };

@@ -26,7 +26,7 @@ const overview: Dashboard = {
       title: 'Objectives',
       panels: [
         bargauge('Error budget left, 30 days', 'percentunit', 'What is left of the errors that each objective allows in 30 days: 100 % untouched, 0 % used up.', [{ expr: 'mouthpiece:slo_budget_left:ratio30d', legend: '{{slo}}' }], { thresholds: falling(0.1, 0.5), min: 0, max: 1 }),
-        timeseries('Burn rate', 'none', 'How many times faster than allowed the error budget is used, over the last hour. 1 spends exactly the budget; 14.4 wakes somebody.', [{ expr: 'mouthpiece:slo_burn:rate1h', legend: '{{slo}}' }], { thresholds: [{ from: null, color: 'green' }, { from: 6, color: 'yellow' }, { from: 14.4, color: 'red' }] }),
+        timeseries('Burn rate', 'none', 'How many times faster than allowed the error budget is used, over the last hour. 1 spends exactly the budget; 14.4 wakes somebody.', [{ expr: 'mouthpiece:slo_burn:rate1h', legend: '{{slo}}' }], { thresholds: [{ from: undefined, color: 'green' }, { from: 6, color: 'yellow' }, { from: 14.4, color: 'red' }] }),
         timeseries('Load of the workers', 'percentunit', 'Share of its core that each worker used; above the limit new sessions are refused.', [{ expr: metric('mouthpiece_worker_load_ratio'), legend: '{{instance}} worker {{worker}}' }, { expr: `max(${metric('mouthpiece_worker_load_limit_ratio')})`, legend: 'limit' }], { min: 0, max: 1, thresholds: rising(0.7, 0.8), more: 'mouthpiece-workers' }),
       ],
     },

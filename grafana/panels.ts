@@ -4,7 +4,7 @@ import type { MetricName } from '../src/metrics/catalogue.ts';
 export type Unit = 's' | 'bytes' | 'Bps' | 'percentunit' | 'short' | 'reqps' | 'pps' | 'none' | 'bool_yes_no' | 'ops' | 'dateTimeFromNow';
 
 export interface Query { readonly expr: string; readonly legend: string }
-export interface Threshold { readonly from: number | null; readonly color: 'green' | 'yellow' | 'red' | 'blue' }
+export interface Threshold { readonly from: number | undefined; readonly color: 'green' | 'yellow' | 'red' | 'blue' }
 
 export interface Panel {
   readonly kind: 'stat' | 'timeseries' | 'heatmap' | 'bargauge' | 'table';
@@ -42,9 +42,9 @@ export const bargauge = panel('bargauge', { width: 8, height: 7 });
 export const table = panel('table', { width: 8, height: 7 });
 
 /** Green below `yellow`, red from `red` on. */
-export const rising = (yellow: number, red: number): Threshold[] => [{ from: null, color: 'green' }, { from: yellow, color: 'yellow' }, { from: red, color: 'red' }];
+export const rising = (yellow: number, red: number): Threshold[] => [{ from: undefined, color: 'green' }, { from: yellow, color: 'yellow' }, { from: red, color: 'red' }];
 /** Red below `yellow`, green from `green` on. */
-export const falling = (yellow: number, green: number): Threshold[] => [{ from: null, color: 'red' }, { from: yellow, color: 'yellow' }, { from: green, color: 'green' }];
+export const falling = (yellow: number, green: number): Threshold[] => [{ from: undefined, color: 'red' }, { from: yellow, color: 'yellow' }, { from: green, color: 'green' }];
 
 /** A metric of the instances chosen at the top of the dashboard. Names are checked against the catalogue by the compiler. */
 export const metric = (name: MetricName | `${MetricName}_${'bucket' | 'sum' | 'count'}`, matchers = ''): string => `${name}{instance=~"$instance"${matchers && `,${matchers}`}}`;
@@ -73,7 +73,7 @@ export function toGrafana(dashboard: Dashboard, all: readonly Dashboard[]): obje
   let y = 0;
   for (const row of dashboard.rows) {
     panels.push({ id: ++id, type: 'row', title: row.title, collapsed: false, gridPos: { x: 0, y, w: 24, h: 1 }, panels: [] });
-    y += 1;
+    y++;
     let x = 0;
     let lineHeight = 0;
     for (const one of row.panels) {

@@ -39,7 +39,7 @@ export function withUnit(value: number, unit: Unit): string {
   }
 }
 
-const colourOf = (value: number, thresholds: readonly Threshold[]): string => COLOURS[Number.isNaN(value) ? 'blue' : thresholds.findLast(({ from }) => from === null || value >= from)?.color ?? 'blue'];
+const colourOf = (value: number, thresholds: readonly Threshold[]): string => COLOURS[Number.isNaN(value) ? 'blue' : thresholds.findLast(({ from }) => from === undefined || value >= from)?.color ?? 'blue'];
 const nameOf = (legend: string, { metric }: Sample): string => legend === '' ? Object.entries(metric).filter(([label]) => !['__name__', 'job', 'instance'].includes(label)).map(([label, value]) => `${label}=${value}`).join(' ') || 'value' : legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '') || 'none';
 const lastOf = (sample: Sample | undefined): number => sample?.values.at(-1)?.[1] ?? Number.NaN;
 const clock = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(11, 19);
@@ -70,7 +70,7 @@ async function drawPanel(panel: Panel, prometheus: Prometheus, { from, to, step 
       const lines = panel.stack ? stacked(samples) : samples.map(({ name, sample }) => ({ name, points: sample.values }));
       // Enough room for the lines themselves; what does not fit is named below.
       const legend = samples.slice(0, 8).map(({ name, sample }, index) => `<span><i style="background:hsl(${index * 47 % 360} 60% 50%)"></i>${escapeHtml(name)} <b>${escapeHtml(withUnit(lastOf(sample), panel.unit))}</b></span>`).join('');
-      const svg = drawLines({ kind: 'lines', title: '', x: '', y: '', lines: lines.map(({ points }) => ({ name: '', points })).slice(0, 40), limits: panel.thresholds.filter(({ from: at }) => at !== null).map(({ from: at }) => ({ name: '', y: at! })) }, { width: size.width, height: size.height - 17 * Math.ceil(Math.min(9, samples.length) * 24 / panel.width / 9) }, clock, (value) => withUnit(value, panel.unit), (index) => `hsl(${index * 47 % 360} 60% 50%)`);
+      const svg = drawLines({ kind: 'lines', title: '', x: '', y: '', lines: lines.map(({ points }) => ({ name: '', points })).slice(0, 40), limits: panel.thresholds.filter(({ from: at }) => at !== undefined).map(({ from: at }) => ({ name: '', y: at! })) }, { width: size.width, height: size.height - 17 * Math.ceil(Math.min(9, samples.length) * 24 / panel.width / 9) }, clock, (value) => withUnit(value, panel.unit), (index) => `hsl(${index * 47 % 360} 60% 50%)`);
       return `${svg}<div class="legend">${legend}${samples.length > 8 ? `<span>and ${samples.length - 8} more</span>` : ''}</div>`;
     }
   }
@@ -137,8 +137,8 @@ async function ownPrometheus(seconds: number, cleanUps: (() => Promise<unknown> 
   cleanUps.push(() => server.stop());
   const prometheus = await startPrometheus(`127.0.0.1:${server.port}`);
   cleanUps.push(() => prometheus.stop());
-  const measured = { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? null, stop: () => server.stop() };
-  const context: Context = { options: {}, target: null, server: () => Promise.resolve(measured), progress: () => {}, defer: (cleanUp) => { cleanUps.push(cleanUp); } };
+  const measured = { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? undefined, stop: () => server.stop() };
+  const context: Context = { options: {}, target: undefined, server: () => Promise.resolve(measured), progress: () => {}, defer: (cleanUp) => { cleanUps.push(cleanUp); } };
   console.error(`using a server for ${seconds} s`);
   await exercise(context, measured, seconds);
   await delay(2500);

@@ -24,7 +24,7 @@ for (const entry of Object.values({ ...lock.packages })) {
     const { os, cpu, libc } = platformOf(name);
     if (os === undefined) continue;
     lock.packages[key] = { version, ...(cpu && { cpu: [cpu] }), ...(entry.dev && { dev: true }), ...(libc && { libc: [libc] }), optional: true, os: [os] };
-    added += 1;
+    added++;
   }
 }
 lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));

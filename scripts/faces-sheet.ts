@@ -145,14 +145,14 @@ async function writeSheet(asset: Uint8Array, shots: readonly (Shot | Drawn)[], z
 }
 
 /** Null where the portrait is refused, which is then said; the other inputs go on. */
-async function assetOf(portrait: Buffer, file: string): Promise<Uint8Array | null> {
+async function assetOf(portrait: Buffer, file: string): Promise<Uint8Array | undefined> {
   try {
     return (await createFace(portrait, { name: path.basename(file) })).asset;
   } catch (error) {
     if (!(error instanceof FaceError)) throw error;
     process.stderr.write(`${file}: ${error.message} (${error.code})\n`);
     process.exitCode = 1;
-    return null;
+    return undefined;
   }
 }
 
@@ -189,7 +189,7 @@ mkdirSync(values.out, { recursive: true });
 for (const input of positionals) {
   const bytes = read(input);
   const asset = bytes.subarray(0, 6).toString('latin1') === 'MPFACE' ? bytes : await assetOf(bytes, input);
-  if (asset === null) continue;
+  if (asset === undefined) continue;
   const stem = path.join(values.out, path.basename(input).replace(/\.\w+$/, ''));
   for (const zoom of zooms as Zoom[]) {
     await writeSheet(asset, shapeShots(), zoom, 8, zoom === 'face' ? 220 : 250, `${stem}-${zoom}.${values.format}`);

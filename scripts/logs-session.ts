@@ -12,15 +12,15 @@ const OWN_FIELDS = new Set(['level', 'time', 'msg', 'pid', 'hostname', 'session'
 /** What else happened on the session's worker or in the process is shown when it is a warning; this much of it is kept while the session is not known yet. */
 const MAX_CONTEXT_LINES = 10_000;
 
-function parse(text: string): (Line & { readonly session: string | undefined }) | null {
-  if (!text.startsWith('{')) return null;
+function parse(text: string): (Line & { readonly session: string | undefined }) | undefined {
+  if (!text.startsWith('{')) return undefined;
   try {
     const { level, time, msg = '', ...rest } = JSON.parse(text) as { level?: number; time?: string; msg?: string } & Record<string, unknown>;
-    if (typeof level !== 'number' || typeof time !== 'string') return null;
+    if (typeof level !== 'number' || typeof time !== 'string') return undefined;
     const session = rest['session'] ?? rest['sessionId'];
     return { level, time, msg, fields: rest, session: typeof session === 'string' ? session : undefined, ...(typeof rest['worker'] === 'number' ? { worker: rest['worker'] } : {}) };
   } catch {
-    return null; // a line that was cut off
+    return undefined; // a line that was cut off
   }
 }
 
@@ -36,14 +36,14 @@ function describe({ fields }: Line): string {
 }
 
 /** @returns the story, or null when no line speaks of the session. @throws Error when the id fits several sessions */
-export async function tellStory(wanted: string, inputs: readonly Readable[]): Promise<string | null> {
+export async function tellStory(wanted: string, inputs: readonly Readable[]): Promise<string | undefined> {
   const own: Line[] = [];
   const context: Line[] = [];
   const ids = new Set<string>();
   for (const input of inputs) {
     for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
       const line = parse(text);
-      if (line === null) continue;
+      if (line === undefined) continue;
       if (line.session?.startsWith(wanted)) {
         ids.add(line.session);
         own.push(line);
@@ -54,7 +54,7 @@ export async function tellStory(wanted: string, inputs: readonly Readable[]): Pr
     }
   }
   if (ids.size > 1) throw new Error(`'${wanted}' fits ${ids.size} sessions: ${[...ids].slice(0, 5).join(', ')}${ids.size > 5 ? ', …' : ''}`);
-  if (own.length === 0) return null;
+  if (own.length === 0) return undefined;
   const at = ({ time }: Line): number => Date.parse(time);
   const [from, to] = [Math.min(...own.map(at)), Math.max(...own.map(at))];
   const workers = new Set(own.map(({ worker }) => worker).filter((worker) => worker !== undefined));
@@ -73,7 +73,7 @@ if (process.argv[1] === import.meta.filename) {
   }
   try {
     const story = await tellStory(id, files.length === 0 ? [process.stdin] : files.map((file) => createReadStream(file)));
-    if (story === null) {
+    if (story === undefined) {
       console.error(`no line speaks of a session that begins with '${id}'; it needs LOG_LEVEL=info or lower`);
       process.exit(1);
     }

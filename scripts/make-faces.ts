@@ -51,7 +51,7 @@ for (const id of positionals.length > 0 ? positionals : all) {
 async function render(parameters: string[]): Promise<void> {
   const child = spawn(program, parameters, { stdio: 'inherit' });
   if (child.pid !== undefined) os.setPriority(child.pid, os.constants.priority.PRIORITY_LOW);
-  const code = await new Promise<number | null>((resolve, reject) => { child.once('exit', resolve); child.once('error', reject); });
+  const code = await new Promise<number | undefined>((resolve, reject) => { child.once('exit', resolve); child.once('error', reject); });
   if (code !== 0) throw new Error(`the generator ended with code ${code}`);
 }
 

@@ -47,7 +47,7 @@ function runTests(node, env, files, concurrency) {
   };
   const wavering = attempt(files, concurrency);
   let failed = wavering;
-  for (let again = 0; again < 2 && failed.length > 0; again += 1) {
+  for (let again = 0; again < 2 && failed.length > 0; again++) {
     console.log(`[mouthpiece] once more: ${failed.join(' ')}`);
     failed = attempt(failed, 1);
   }

@@ -158,7 +158,7 @@ function nearMiss(name: string): string | undefined {
 function editDistanceIsOne(a: string, b: string): boolean {
   if (Math.abs(a.length - b.length) > 1) return false;
   let i = 0;
-  while (i < a.length && i < b.length && a[i] === b[i]) i += 1;
+  while (i < a.length && i < b.length && a[i] === b[i]) i++;
   const [restA, restB] = [a.slice(i), b.slice(i)];
   return restA.slice(1) === restB.slice(1) || restA === restB.slice(1) || restA.slice(1) === restB;
 }

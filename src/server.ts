@@ -85,7 +85,7 @@ async function assemble(config: Config, log: Logger, metrics: Metrics, opened: O
     bindAddress: media.bound, announcedAddresses: media.announced, ports: config.UDP_PORTS,
     videoBitrateKbps: config.VIDEO_BITRATE_KBPS, maxVideoBitrateKbps: config.MAX_VIDEO_BITRATE_KBPS ?? config.VIDEO_BITRATE_KBPS, audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
     calibrationFace: anyDefaultFace(), metrics, log,
-    wav2lip: config.WAV2LIP_MODEL === undefined ? null : { file: path.resolve(config.WAV2LIP_MODEL), providers: config.ORT_PROVIDERS, threads: config.WAV2LIP_THREADS },
+    wav2lip: config.WAV2LIP_MODEL === undefined ? undefined : { file: path.resolve(config.WAV2LIP_MODEL), providers: config.ORT_PROVIDERS, threads: config.WAV2LIP_THREADS },
   });
 
   const descriptors = new DescriptorReserve(metrics, log);

@@ -15,7 +15,7 @@ const SCRIPT = path.join(import.meta.dirname, 'aiortc_peers.py');
 const PYTHONS = ['/usr/bin/python3', 'python3'];
 
 /** The Python that has aiortc (Debian: python3-aiortc), or null. */
-export const findPython = (): string | null => PYTHONS.find((python) => spawnSync(python, ['-c', 'import aiortc, numpy'], { stdio: 'ignore' }).status === 0) ?? null;
+export const findPython = (): string | undefined => PYTHONS.find((python) => spawnSync(python, ['-c', 'import aiortc, numpy'], { stdio: 'ignore' }).status === 0) ?? undefined;
 
 interface SocketData { id: string }
 type FromPython = { readonly ready: true } | { readonly id: string; readonly answer: string } | { readonly id: string; readonly state: string };

@@ -115,19 +115,19 @@ export async function pacedOpen(
 ): Promise<void> {
   let open = 0;
   await paced(attack, (due) => {
-    for (let i = 0; i < due; i += 1) {
+    for (let i = 0; i < due; i++) {
       if (open >= mostOpen) {
         attack.answered('withheld: too many open', due - i);
         return;
       }
-      open += 1;
+      open++;
       attack.attempted();
       strike()
         .catch((error: unknown) => {
           attack.answered(reasonOf(error));
         })
         .finally(() => {
-          open -= 1;
+          open--;
         });
     }
   });

@@ -103,7 +103,7 @@ function boundsOf(
   { options }: Context,
   phases: readonly Phase[],
   doors: readonly Phase[],
-  brokenBy: string | null,
+  brokenBy: string | undefined,
 ): Bound[] {
   const calm = phases[0]!.seen;
   const limit = (name: 'late' | 'speak', calmMs: number): number =>
@@ -151,7 +151,7 @@ function boundsOf(
       number(options, 'resident'),
       'MB',
     ),
-    atMost('doors that ended the run', brokenBy === null ? 0 : 1, 0),
+    atMost('doors that ended the run', brokenBy === undefined ? 0 : 1, 0),
   ];
 }
 
@@ -178,7 +178,7 @@ const notesOf = (attackers: number, times: number): string[] => [
     `${OBJECTIVE_MS.speak} ms to the lips) is no harm whatever the ratio.`,
 ];
 
-export function report(context: Context, phases: readonly Phase[], brokenBy: string | null): Outcome {
+export function report(context: Context, phases: readonly Phase[], brokenBy: string | undefined): Outcome {
   const calm = phases[0]!;
   const seconds = number(context.options, 'seconds');
   const doors = phases.filter(({ strikes }) => strikes.length > 0);
@@ -243,7 +243,7 @@ export function report(context: Context, phases: readonly Phase[], brokenBy: str
     notes: [
       ...notesOf(number(context.options, 'attackers'), number(context.options, 'times')),
       `Phases in order: ${phases.map(({ name }) => name).join(', ')}.`,
-      ...(brokenBy === null ? [] : [`The run was broken off. ${brokenBy}`]),
+      ...(brokenBy === undefined ? [] : [`The run was broken off. ${brokenBy}`]),
     ],
   };
 }

@@ -131,7 +131,7 @@ export class Watch {
 
   async #talk(peer: number): Promise<void> {
     await delay(Math.random() * TURN.everyMs);
-    for (let turn = peer; this.#honest.has(peer); turn += 1) {
+    for (let turn = peer; this.#honest.has(peer); turn++) {
       const from = this.#startsSeconds[turn % this.#startsSeconds.length]!;
       await this.#fleet.speak(peer, 'burst', from, TURN.speechSeconds);
       // Not in step with the frame clock, so that every phase of it is met.
@@ -143,7 +143,7 @@ export class Watch {
   async #cpu(): Promise<Cpu> {
     const { cpuSeconds } = await this.#fleet.figures();
     const { user, system } = process.cpuUsage();
-    const pids = [this.#server.pid, ...this.#attackers.pids].filter((pid) => pid !== null);
+    const pids = [this.#server.pid, ...this.#attackers.pids].filter((pid) => pid !== undefined);
     const ours = pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), cpuSeconds + (user + system) / 1e6);
     return { ...machineCpuSeconds(), ours };
   }
@@ -202,7 +202,7 @@ export class Watch {
 
   /** Clients try again when they are told that there is no room at this moment. */
   async #newcomer(): Promise<number | string> {
-    for (let tries = 1; ; tries += 1) {
+    for (let tries = 1; ; tries++) {
       try {
         const { peer, figures } = await this.#fleet.open();
         await this.#fleet.close(peer);
@@ -255,9 +255,9 @@ function phaseOf(
   const { frames, delaysMs, utterances } = figures;
   const first = Math.max(mark.frames, frames - MAX_KEPT_DELAYS);
   const spoken = utterances.slice(mark.utterances);
-  const waitsMs = spoken.flatMap(({ sentMs, speakMs }) => (speakMs === null ? [] : [speakMs - sentMs]));
+  const waitsMs = spoken.flatMap(({ sentMs, speakMs }) => (speakMs === undefined ? [] : [speakMs - sentMs]));
   // The last one may have been sent a moment ago.
-  const unheard = spoken.slice(0, -1).filter(({ speakMs }) => speakMs === null).length;
+  const unheard = spoken.slice(0, -1).filter(({ speakMs }) => speakMs === undefined).length;
   return {
     fps: (frames - mark.frames) / ((endMs - mark.atMs) / 1000),
     delaysMs: Array.from(
@@ -271,7 +271,7 @@ function phaseOf(
 
 /** The server may need a moment after an attack. @throws Error when it does not recover */
 async function scrapePatiently(url: string): Promise<Scrape> {
-  for (let tries = 1; ; tries += 1) {
+  for (let tries = 1; ; tries++) {
     try {
       return await scrape(url);
     } catch (error) {

@@ -53,7 +53,7 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
     const writesMs = await fill(history, records, now);
     const whole = await timed(`${url}/history/sessions`);
     const slices = [];
-    for (let i = 0; i < 20; i += 1) slices.push((await timed(`${url}/history/sessions?startTime=${now - Math.ceil(records / 100)}`)).ms);
+    for (let i = 0; i < 20; i++) slices.push((await timed(`${url}/history/sessions?startTime=${now - Math.ceil(records / 100)}`)).ms);
     return {
       records, writesPerSecond: records / (writesMs / 1000), wholeMs: whole.ms, wholeBytes: whole.bytes, sliceMs: quantile(slices, 0.5),
       othersP99Ms: await othersMeanwhile(url),
@@ -85,7 +85,7 @@ async function timed(url: string): Promise<{ ms: number; bytes: number }> {
 
 async function othersMeanwhile(url: string): Promise<number> {
   const times: number[] = [];
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < 3; round++) {
     const reading = timed(`${url}/history/sessions`);
     const state = { done: false };
     void reading.finally(() => { state.done = true; });

@@ -31,7 +31,7 @@ async function step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
   return result;
 }
 
-for (let round = 0; round < ROUNDS; round += 1) {
+for (let round = 0; round < ROUNDS; round++) {
   BETWEEN.fill(round);
   const shelf = new FaceCache();
   await step('face, new to the worker: here', () => new native.FaceAsset(new Uint8Array(face)));

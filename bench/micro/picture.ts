@@ -40,14 +40,14 @@ async function articulations(): Promise<Float32Array[]> {
   return out;
 }
 
-function record(asset: InstanceType<typeof native.FaceAsset>, seed: number, spoken: readonly Float32Array[] | null): Clip {
+function record(asset: InstanceType<typeof native.FaceAsset>, seed: number, spoken: readonly Float32Array[] | undefined): Clip {
   const stage = new RigRenderer(asset, { seed, emotion: 0, startFrame: 0 });
   const silence = new Float32Array(ARTICULATION_SIZE);
   const clip = { pictures: [] as Uint8Array[], maps: [] as Uint8Array[] };
   let [renderMs, dirty, quiet] = [0, 0, 0];
   for (let frame = 0; frame < LEAD + FRAMES; frame++) {
     const startMs = native.threadCpuMs();
-    stage.draw(frame, spoken?.[frame] ?? silence, spoken !== null);
+    stage.draw(frame, spoken?.[frame] ?? silence, spoken !== undefined);
     if (frame < LEAD) continue;
     renderMs += native.threadCpuMs() - startMs;
     clip.pictures.push(stage.picture.slice());
@@ -99,7 +99,7 @@ for (const name of positionals.length > 0 ? positionals : ['ava']) {
   };
   const [head, mouth] = [box([10, 152, 234, 454], 10), box([61, 291, 0, 17], 16)];
   const asset = new native.FaceAsset(bytes);
-  for (const [state, sound] of [['idle', null], ['speaking', spoken]] as const) {
+  for (const [state, sound] of [['idle', undefined], ['speaking', spoken]] as const) {
     const clip = record(asset, Number(values.seed), sound);
     const line: Record<string, unknown> = { face: name, state, dirtyShare: clip.dirtyShare, quietFrames: clip.quietFrames, renderMs: clip.renderMs };
     console.error(`${name} ${state}: ${(100 * clip.dirtyShare).toFixed(1)} % of the macroblocks drawn, ${(100 * clip.quietFrames).toFixed(0)} % of the frames below a tenth, render ${clip.renderMs.toFixed(3)} ms`);

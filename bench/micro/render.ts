@@ -28,7 +28,7 @@ const staged = (name: string, sessions: number, isSpeaking: boolean): BenchCase 
   return {
     name,
     run: (round) => {
-      frame += 1;
+      frame++;
       stages[round % sessions]!.draw(Math.floor(frame / sessions), isSpeaking ? said(round) : silence, isSpeaking);
     },
   };

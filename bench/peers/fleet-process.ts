@@ -56,7 +56,7 @@ async function obey(command: FleetCommand): Promise<unknown> {
     case 'open': {
       const peer = await LightPeer.connect({ target: setUp.target, codec: setUp.codec, faceId: setUp.faceId, token: setUp.token, keepFrames: command.keepFrames, impairment: command.impairment });
       peers.set(command.peer, peer);
-      if (command.plan !== null && command.plan.speechSeconds > 0) talk(peer, command.plan).catch(() => {});
+      if (command.plan !== undefined && command.plan.speechSeconds > 0) talk(peer, command.plan).catch(() => {});
       return { sessionId: peer.sessionId, figures: peer.figures };
     }
     case 'speak': return peers.get(command.peer)!.speak(cut(command.fromSeconds, command.seconds), command.pace);

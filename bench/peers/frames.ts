@@ -21,74 +21,74 @@ const GIVE_UP_MS = 400;
 
 export class FrameAssembler {
   framesLost = 0;
-  private readonly held = new Map<number, Arrived>();
-  private next = -1;
-  private highest = -1;
-  private current: Arrived[] = [];
-  private waitingSinceMs = 0;
-  private askedMs = 0;
-  private readonly codec: VideoCodec;
-  private readonly onFrame: (frame: ArrivedFrame) => void;
-  private readonly askForKeyFrame: () => void;
+  readonly #held = new Map<number, Arrived>();
+  #next = -1;
+  #highest = -1;
+  #current: Arrived[] = [];
+  #waitingSinceMs = 0;
+  #askedMs = 0;
+  readonly #codec: VideoCodec;
+  readonly #onFrame: (frame: ArrivedFrame) => void;
+  readonly #askForKeyFrame: () => void;
 
   constructor(codec: VideoCodec, onFrame: (frame: ArrivedFrame) => void, askForKeyFrame: () => void) {
-    this.codec = codec;
-    this.onFrame = onFrame;
-    this.askForKeyFrame = askForKeyFrame;
+    this.#codec = codec;
+    this.#onFrame = onFrame;
+    this.#askForKeyFrame = askForKeyFrame;
   }
 
   push(sequenceNumber: number, timestamp: number, isLast: boolean, payload: Buffer, nowMs: number): void {
-    const sequence = this.extend(sequenceNumber);
-    if (this.next < 0) this.next = sequence;
-    if (sequence < this.next || payload.length === 0) return;
-    this.held.set(sequence, { timestamp, isLast, isKeyStart: beginsKeyFrame(this.codec, payload), payload });
-    this.drain(nowMs);
-    if (this.held.size === 0) this.waitingSinceMs = 0;
-    else this.wait(nowMs);
+    const sequence = this.#extend(sequenceNumber);
+    if (this.#next < 0) this.#next = sequence;
+    if (sequence < this.#next || payload.length === 0) return;
+    this.#held.set(sequence, { timestamp, isLast, isKeyStart: beginsKeyFrame(this.#codec, payload), payload });
+    this.#drain(nowMs);
+    if (this.#held.size === 0) this.#waitingSinceMs = 0;
+    else this.#wait(nowMs);
   }
 
-  private extend(sequenceNumber: number): number {
-    if (this.highest < 0) return this.highest = sequenceNumber;
-    let difference = (sequenceNumber - this.highest) & 0xffff;
+  #extend(sequenceNumber: number): number {
+    if (this.#highest < 0) return this.#highest = sequenceNumber;
+    let difference = (sequenceNumber - this.#highest) & 0xffff;
     if (difference >= 0x8000) difference -= 0x10000;
-    const sequence = this.highest + difference;
-    this.highest = Math.max(this.highest, sequence);
+    const sequence = this.#highest + difference;
+    this.#highest = Math.max(this.#highest, sequence);
     return sequence;
   }
 
-  private drain(nowMs: number): void {
-    for (let packet = this.held.get(this.next); packet !== undefined; packet = this.held.get(this.next)) {
-      this.held.delete(this.next);
-      this.next += 1;
-      this.waitingSinceMs = 0;
-      this.current.push(packet);
+  #drain(nowMs: number): void {
+    for (let packet = this.#held.get(this.#next); packet !== undefined; packet = this.#held.get(this.#next)) {
+      this.#held.delete(this.#next);
+      this.#next++;
+      this.#waitingSinceMs = 0;
+      this.#current.push(packet);
       if (!packet.isLast) continue;
-      this.onFrame({
-        rtpTimestamp: packet.timestamp, completedMs: nowMs, bytes: this.current.reduce((sum, { payload }) => sum + payload.length, 0),
-        isKey: this.current[0]!.isKeyStart, payloads: this.current.map(({ payload }) => payload),
+      this.#onFrame({
+        rtpTimestamp: packet.timestamp, completedMs: nowMs, bytes: this.#current.reduce((sum, { payload }) => sum + payload.length, 0),
+        isKey: this.#current[0]!.isKeyStart, payloads: this.#current.map(({ payload }) => payload),
       });
-      this.current = [];
+      this.#current = [];
     }
   }
 
   /** Something is missing: ask for a key frame after a while, and go on there if one came. */
-  private wait(nowMs: number): void {
-    if (this.waitingSinceMs === 0) this.waitingSinceMs = nowMs;
-    if (nowMs - this.waitingSinceMs < GIVE_UP_MS && this.held.size < MAX_HELD_PACKETS) return;
-    const keyStart = [...this.held].filter(([, packet]) => packet.isKeyStart).map(([sequence]) => sequence).sort((a, b) => a - b)[0];
+  #wait(nowMs: number): void {
+    if (this.#waitingSinceMs === 0) this.#waitingSinceMs = nowMs;
+    if (nowMs - this.#waitingSinceMs < GIVE_UP_MS && this.#held.size < MAX_HELD_PACKETS) return;
+    const keyStart = [...this.#held].filter(([, packet]) => packet.isKeyStart).map(([sequence]) => sequence).sort((a, b) => a - b)[0];
     if (keyStart !== undefined) {
-      const skipped = new Set([...this.held].filter(([sequence]) => sequence < keyStart).map(([, packet]) => packet.timestamp));
+      const skipped = new Set([...this.#held].filter(([sequence]) => sequence < keyStart).map(([, packet]) => packet.timestamp));
       this.framesLost += Math.max(1, skipped.size);
-      for (const sequence of this.held.keys()) if (sequence < keyStart) this.held.delete(sequence);
-      this.current = [];
-      this.next = keyStart;
-      this.drain(nowMs);
+      for (const sequence of this.#held.keys()) if (sequence < keyStart) this.#held.delete(sequence);
+      this.#current = [];
+      this.#next = keyStart;
+      this.#drain(nowMs);
       return;
     }
-    if (this.held.size >= MAX_HELD_PACKETS) this.held.clear();
-    if (nowMs - this.askedMs < PLI_INTERVAL_MS) return;
-    this.askedMs = nowMs;
-    this.askForKeyFrame();
+    if (this.#held.size >= MAX_HELD_PACKETS) this.#held.clear();
+    if (nowMs - this.#askedMs < PLI_INTERVAL_MS) return;
+    this.#askedMs = nowMs;
+    this.#askForKeyFrame();
   }
 }
 
@@ -112,7 +112,7 @@ export function vp8DescriptorBytes(payload: Buffer): number {
   const extensions = payload[1]!;
   let bytes = 2;
   if (extensions & 0x80) bytes += (payload[bytes]! & 0x80) === 0 ? 1 : 2;
-  if (extensions & 0x40) bytes += 1;
-  if (extensions & 0x30) bytes += 1;
+  if (extensions & 0x40) bytes++;
+  if (extensions & 0x30) bytes++;
   return bytes;
 }

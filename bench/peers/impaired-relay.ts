@@ -17,43 +17,43 @@ const QUEUE_MS = 300;
 
 /** One direction. */
 class Way {
-  private freeMs = 0;
-  private releaseMs = 0;
+  #freeMs = 0;
+  #releaseMs = 0;
 
   pass(bytes: number, { lossPercent, delayMs, jitterMs, rateKbps }: Impairment, nowMs: number, deliver: () => void): void {
     if (Math.random() * 100 < lossPercent) return;
     let departMs = nowMs;
     if (rateKbps > 0) {
-      this.freeMs = Math.max(this.freeMs, nowMs);
-      if (this.freeMs - nowMs > QUEUE_MS) return;
+      this.#freeMs = Math.max(this.#freeMs, nowMs);
+      if (this.#freeMs - nowMs > QUEUE_MS) return;
       // 28: IPv4 and UDP headers are paid for as well.
-      this.freeMs += (bytes + 28) * 8 / rateKbps;
-      departMs = this.freeMs;
+      this.#freeMs += (bytes + 28) * 8 / rateKbps;
+      departMs = this.#freeMs;
     }
-    this.releaseMs = Math.max(this.releaseMs, departMs + delayMs + Math.random() * jitterMs);
-    if (this.releaseMs - nowMs < 1) deliver();
-    else setTimeout(deliver, this.releaseMs - nowMs);
+    this.#releaseMs = Math.max(this.#releaseMs, departMs + delayMs + Math.random() * jitterMs);
+    if (this.#releaseMs - nowMs < 1) deliver();
+    else setTimeout(deliver, this.#releaseMs - nowMs);
   }
 }
 
 export class ImpairedRelay {
   impairment: Impairment;
-  private readonly near: Socket;
-  private readonly far: Socket;
-  private peer: { port: number; address: string } | null = null;
-  private isClosed = false;
+  readonly #near: Socket;
+  readonly #far: Socket;
+  #peer: { port: number; address: string } | undefined = undefined;
+  #isClosed = false;
 
   private constructor(near: Socket, far: Socket, impairment: Impairment, server: { address: string; port: number }) {
-    this.near = near;
-    this.far = far;
+    this.#near = near;
+    this.#far = far;
     this.impairment = impairment;
     const [out, back] = [new Way(), new Way()];
     near.on('message', (datagram, { address, port }) => {
-      this.peer = { address, port };
-      out.pass(datagram.length, this.impairment, performance.now(), () => { if (!this.isClosed) far.send(datagram, server.port, server.address); });
+      this.#peer = { address, port };
+      out.pass(datagram.length, this.impairment, performance.now(), () => { if (!this.#isClosed) far.send(datagram, server.port, server.address); });
     });
     far.on('message', (datagram) => {
-      back.pass(datagram.length, this.impairment, performance.now(), () => { if (!this.isClosed && this.peer !== null) near.send(datagram, this.peer.port, this.peer.address); });
+      back.pass(datagram.length, this.impairment, performance.now(), () => { if (!this.#isClosed && this.#peer !== undefined) near.send(datagram, this.#peer.port, this.#peer.address); });
     });
   }
 
@@ -68,13 +68,13 @@ export class ImpairedRelay {
   }
 
   /** Where the peer sends instead. */
-  get port(): number { return this.near.address().port; }
+  get port(): number { return this.#near.address().port; }
 
   close(): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
-    this.near.close();
-    this.far.close();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#near.close();
+    this.#far.close();
   }
 }
 

@@ -19,8 +19,8 @@ function changes(frames: readonly Buffer[]): Float32Array[] {
   return frames.map((frame, index) => {
     const change = new Float32Array(BLOCKS ** 2);
     const before = frames[Math.max(0, index - 1)]!;
-    for (let y = 0; y < SIDE; y += 1) {
-      for (let x = 0; x < SIDE; x += 1) change[Math.floor(y / BLOCK) * BLOCKS + Math.floor(x / BLOCK)]! += Math.abs(frame[y * SIDE + x]! - before[y * SIDE + x]!) / BLOCK ** 2;
+    for (let y = 0; y < SIDE; y++) {
+      for (let x = 0; x < SIDE; x++) change[Math.floor(y / BLOCK) * BLOCKS + Math.floor(x / BLOCK)]! += Math.abs(frame[y * SIDE + x]! - before[y * SIDE + x]!) / BLOCK ** 2;
     }
     return change;
   });

@@ -17,7 +17,7 @@ export interface TalkPlan { readonly cycleSeconds: number; readonly speechSecond
 
 export type FleetCommand =
   | { readonly op: 'setUp'; readonly setUp: FleetSetUp }
-  | { readonly op: 'open'; readonly peer: number; readonly plan: TalkPlan | null; readonly keepFrames: boolean; readonly impairment?: Impairment | undefined }
+  | { readonly op: 'open'; readonly peer: number; readonly plan: TalkPlan | undefined; readonly keepFrames: boolean; readonly impairment?: Impairment | undefined }
   | { readonly op: 'speak'; readonly peer: number; readonly pace: 'burst' | 'realtime'; readonly fromSeconds: number; readonly seconds: number }
   | { readonly op: 'skip'; readonly peer: number }
   | { readonly op: 'impair'; readonly peer: number; readonly impairment: Impairment }
@@ -38,7 +38,7 @@ export interface Dump { readonly arrivalsMs: readonly number[] }
 
 /** Answer to each command; `speak` answers once all was sent. */
 export interface FleetAnswers {
-  setUp: null; open: { readonly sessionId: string; readonly figures: PeerFigures }; speak: Utterance; skip: number; impair: null; close: null; waitOver: PeerFigures; dump: Dump; figures: FleetFigures;
+  setUp: undefined; open: { readonly sessionId: string; readonly figures: PeerFigures }; speak: Utterance; skip: number; impair: undefined; close: undefined; waitOver: PeerFigures; dump: Dump; figures: FleetFigures;
 }
 
 export interface Request { readonly id: number; readonly command: FleetCommand }

@@ -54,8 +54,8 @@ export function floorSlope(points: readonly (readonly [x: number, y: number])[],
   // By how far apart readings are, so that a window is not dropped for its last one.
   const step = (points.at(-1)![0] - from) / Math.max(1, points.length - 1);
   const windows = Math.floor((points.at(-1)![0] - from + step * 1.5) / window);
-  const lowest = Array.from({ length: windows }, (_, index) => points.filter(([x]) => Math.floor((x - from) / window) === index).reduce<readonly [number, number] | null>((low, point) => (low === null || point[1] < low[1] ? point : low), null));
-  return slope(lowest.filter((point) => point !== null));
+  const lowest = Array.from({ length: windows }, (_, index) => points.filter(([x]) => Math.floor((x - from) / window) === index).reduce<readonly [number, number] | undefined>((low, point) => (low === undefined || point[1] < low[1] ? point : low), undefined));
+  return slope(lowest.filter((point) => point !== undefined));
 }
 
 export interface Machine { readonly cpu: string; readonly cores: number; readonly memoryGb: number; readonly kernel: string; readonly node: string }

@@ -41,11 +41,11 @@ async function measure(name: string, pid: number, fleet: Fleet, emptyMb: number,
 async function run(context: Context): Promise<Outcome> {
   const { options } = context;
   const python = findPython();
-  if (python === null) {
+  if (python === undefined) {
     context.progress('skipped: aiortc is not installed (Debian: python3-aiortc)');
     return { figures: {}, bounds: [], tables: [], plots: [], notes: ['Skipped: aiortc is not installed here (Debian: python3-aiortc).'] };
   }
-  if (context.target !== null) throw new Error('baseline measures a server of its own: leave --target out');
+  if (context.target !== undefined) throw new Error('baseline measures a server of its own: leave --target out');
   const sessions = number(options, 'sessions');
   const server: Server = await context.server({ WORKERS: '1', MAX_WORKER_LOAD: '1' });
   const emptyMb = residentMb(server.pid!);

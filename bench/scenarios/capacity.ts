@@ -32,7 +32,7 @@ interface Step {
   readonly rssMb: number;
   readonly stages: Readonly<Record<string, number>>;
   readonly loadLoopP99Ms: number;
-  readonly broken: string | null;
+  readonly broken: string | undefined;
 }
 
 interface Counted { readonly frames: number; readonly gaps: number; readonly missed: number; readonly packets: number }
@@ -51,7 +51,7 @@ async function hold(context: Context, server: Server, fleet: Fleet): Promise<Ste
   const summary = await fleet.figures();
   const seconds = (performance.now() - startMs) / 1000;
   const counted = countAll(summary);
-  const inside = before !== null && after !== null ? new Interval(before, after) : null;
+  const inside = before !== undefined && after !== undefined ? new Interval(before, after) : undefined;
   const frames = inside?.increase('mouthpiece_frames_sent_total') ?? Number.NaN;
   const skipped = inside?.increase('mouthpiece_frames_skipped_total') ?? Number.NaN;
   const cores = inside?.rate('mouthpiece_worker_cpu_seconds_total') ?? Number.NaN;
@@ -74,13 +74,13 @@ async function hold(context: Context, server: Server, fleet: Fleet): Promise<Ste
   return { ...step, broken: whatBroke(step, context) };
 }
 
-function whatBroke(step: Omit<Step, 'broken'>, { options }: Context): string | null {
+function whatBroke(step: Omit<Step, 'broken'>, { options }: Context): string | undefined {
   if (step.latenessP99Ms > number(options, 'lateness')) return `p99 lateness ${step.latenessP99Ms.toFixed(1)} ms`;
   if (step.skippedShare > 0.002) return `${(step.skippedShare * 100).toFixed(1)} % of the frames skipped`;
   if (step.lipsP99Ms > number(options, 'lips')) return `p99 audio to lips ${step.lipsP99Ms.toFixed(0)} ms`;
   if (step.framesPerSession < 28) return `${step.framesPerSession.toFixed(1)} frames a second arrive`;
   if (step.missedShare > 0.005) return `${(step.missedShare * 100).toFixed(1)} % of the packets lost on the way`;
-  return null;
+  return undefined;
 }
 
 /** What the peer received is decoded and encoded again by nothing but encoders, on the worker's core, after the load has gone. */
@@ -92,10 +92,10 @@ async function bareEncode(context: Context, file: string, kbps: number, encoders
 }
 
 /** Sessions of the next step of the ramp, `--max` at most; null when it is there. */
-export function rampTo(options: Options, sessions: number, isFirst: boolean): number | null {
+export function rampTo(options: Options, sessions: number, isFirst: boolean): number | undefined {
   const max = number(options, 'max');
   if (isFirst) return Math.min(max, number(options, 'from'));
-  return sessions >= max ? null : Math.min(max, sessions + number(options, 'step'));
+  return sessions >= max ? undefined : Math.min(max, sessions + number(options, 'step'));
 }
 
 async function run(context: Context): Promise<Outcome> {
@@ -111,24 +111,24 @@ async function run(context: Context): Promise<Outcome> {
   // One that begins to speak every few seconds, so that audio to lips is measured at every level of load.
   if (isProbed) await fleet.open(PROBE);
   const steps: Step[] = [];
-  let refused: string | null = null;
-  for (let wanted = rampTo(options, fleet.size, true); refused === null && wanted !== null; wanted = rampTo(options, fleet.size, false)) {
+  let refused: string | undefined = undefined;
+  for (let wanted = rampTo(options, fleet.size, true); refused === undefined && wanted !== undefined; wanted = rampTo(options, fleet.size, false)) {
     refused = await openUpTo(fleet, wanted, plan);
     const step = await hold(context, server, fleet);
     steps.push(step);
     const inside = Number.isFinite(step.cores) ? `${step.cores.toFixed(2)} cores  lateness p50 ${step.latenessP50Ms.toFixed(1)} p99 ${step.latenessP99Ms.toFixed(1)} ms  lips p99 ${step.lipsP99Ms.toFixed(0)} ms  ${step.rssMb.toFixed(0)} MB  ` : '';
     context.progress(`${String(step.sessions).padStart(4)} sessions  ${inside}${step.framesPerSession.toFixed(1)} fps  delay p99 ${step.delayP99Ms.toFixed(1)} ms  load generator +${step.loadLoopP99Ms.toFixed(0)} ms  ${step.broken ?? 'ok'}`);
-    if (step.broken !== null) break;
+    if (step.broken !== undefined) break;
   }
-  const good = steps.filter(({ broken }) => broken === null);
+  const good = steps.filter(({ broken }) => broken === undefined);
   const best = good.at(-1);
-  if (server.pid === null) {
+  if (server.pid === undefined) {
     // What encoding costs on this machine says nothing of the server's.
     await fleet.closeAll();
-    return report(context, { steps, best, bare: null, refused, emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20 });
+    return report(context, { steps, best, bare: undefined, refused, emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20 });
   }
   const after = await look(server);
-  const kbps = after === null ? 600 : after.sum('mouthpiece_send_rate_target_bytes_per_second_sum') / after.sum('mouthpiece_send_rate_target_bytes_per_second_count') * 8 / 1000;
+  const kbps = after === undefined ? 600 : after.sum('mouthpiece_send_rate_target_bytes_per_second_sum') / after.sum('mouthpiece_send_rate_target_bytes_per_second_count') * 8 / 1000;
   const file = path.join(OUT, `capacity-${process.pid}.${codecOf(options) === 'vp8' ? 'ivf' : 'h264'}`);
   await fleet.dump(kept, file);
   await fleet.closeAll();
@@ -139,21 +139,21 @@ async function run(context: Context): Promise<Outcome> {
 }
 
 /** @returns the server's reason when it takes no more, else null. */
-async function openUpTo(fleet: Fleet, wanted: number, plan: TalkPlan): Promise<string | null> {
+async function openUpTo(fleet: Fleet, wanted: number, plan: TalkPlan): Promise<string | undefined> {
   for (let refusals = 0; fleet.size < wanted;) {
     try {
       await fleet.open(plan);
     } catch (error) {
-      refusals += 1;
+      refusals++;
       // Many connects at once make frames late for a moment, and placement pauses: that is not the end of the ramp yet.
       if (refusals === REFUSALS_TO_BELIEVE) return error instanceof Error ? error.message : String(error);
       await delay(1000);
     }
   }
-  return null;
+  return undefined;
 }
 
-interface Found { readonly steps: readonly Step[]; readonly best: Step | undefined; readonly bare: BareEncode | null; readonly refused: string | null; readonly emptyMb: number }
+interface Found { readonly steps: readonly Step[]; readonly best: Step | undefined; readonly bare: BareEncode | undefined; readonly refused: string | undefined; readonly emptyMb: number }
 
 function report({ options }: Context, { steps, best, bare, refused, emptyMb }: Found): Outcome {
   const workers = number(options, 'workers');
@@ -166,7 +166,7 @@ function report({ options }: Context, { steps, best, bare, refused, emptyMb }: F
     bareEncodeMsPerFrame: bare?.msPerFrame ?? Number.NaN, ratioToBareEncode: ratio, mbPerSession, latenessP99Ms: best?.latenessP99Ms ?? Number.NaN, lipsP99Ms: best?.lipsP99Ms ?? Number.NaN, emptyMb,
   };
   const bounds: Bound[] = [atLeast(`sessions on a core, ${options['speaking']} % speaking`, sessionsPerCore, number(options, 'expect'))];
-  if (bare !== null) bounds.push(atMost('whole session against the bare encode of its frames', ratio, number(options, 'ratio'), 'x'));
+  if (bare !== undefined) bounds.push(atMost('whole session against the bare encode of its frames', ratio, number(options, 'ratio'), 'x'));
   if (isInside) bounds.push(atMost('memory of a session', mbPerSession, 25, 'MB'));
   const line = (name: string, value: (step: Step) => number): { name: string; points: [number, number][] } => ({ name, points: steps.map((step) => [step.sessions, value(step)]) });
   return {
@@ -177,15 +177,15 @@ function report({ options }: Context, { steps, best, bare, refused, emptyMb }: F
     }],
     plots: [
       { kind: 'lines', title: 'Frame lateness', x: 'sessions', y: 'ms', lines: [line('p50', (step) => step.latenessP50Ms), line('p99', (step) => step.latenessP99Ms), line('delay p99, outside', (step) => step.delayP99Ms)], limits: [{ name: 'bound', y: number(options, 'lateness') }] },
-      { kind: 'lines', title: 'CPU of the workers', x: 'sessions', y: 'cores', lines: [line('cores', (step) => step.cores), ...(bare === null ? [] : [line('bare encode alone', (step) => step.sessions * 30 * bare.msPerFrame / 1000)])] },
+      { kind: 'lines', title: 'CPU of the workers', x: 'sessions', y: 'cores', lines: [line('cores', (step) => step.cores), ...(bare === undefined ? [] : [line('bare encode alone', (step) => step.sessions * 30 * bare.msPerFrame / 1000)])] },
       { kind: 'stack', title: 'CPU by stage', y: 'cores', bars: steps.map((step) => ({ name: String(step.sessions), parts: { ...step.stages, other: Math.max(0, step.cores - Object.values(step.stages).reduce((sum, value) => sum + value, 0)) } })) },
       { kind: 'lines', title: 'Memory of the server', x: 'sessions', y: 'MB', lines: [line('resident', (step) => step.rssMb)] },
     ],
     notes: [
-      bare === null
+      bare === undefined
         ? `The server is elsewhere: its sessions are counted for ${workers} core(s) as --workers says, it refuses by its own settings, and encoding is not compared, since the processor is another.`
         : `Bare encode: the pictures one peer received, decoded and coded again by ${(best ?? steps[0]!).sessions} encoders in turn with the server's settings and mean bitrate, on the worker's core, after the load had gone; ${bare.frames} frames.`,
-      ...(refused === null ? [] : [`The ramp ended because the server refused: ${refused}`]),
+      ...(refused === undefined ? [] : [`The ramp ended because the server refused: ${refused}`]),
       ...(Math.max(...steps.map(({ loadLoopP99Ms }) => loadLoopP99Ms)) > 20 ? ['The load generator itself was late by over 20 ms at times: delays seen from outside are too large. Give it more cores.'] : []),
       ...(isInside ? [] : [OUTSIDE_NOTE]),
     ],

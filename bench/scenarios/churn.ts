@@ -19,11 +19,11 @@ const [PAUSES, PAUSES_WHEN_SHORT] = [10, 4];
 /** Below this many connects the slopes are noise. */
 const ENOUGH_FOR_SLOPES = 300;
 
-const sessionsIn = (one: Scrape | null): number => one === null ? Number.NaN : one.sum('mouthpiece_worker_sessions');
+const sessionsIn = (one: Scrape | undefined): number => one === undefined ? Number.NaN : one.sum('mouthpiece_worker_sessions');
 
 /** UDP sockets of a process: inodes of its descriptors that /proc/net/udp lists. */
-function udpSockets(pid: number | null): number {
-  if (pid === null) return Number.NaN;
+function udpSockets(pid: number | undefined): number {
+  if (pid === undefined) return Number.NaN;
   const inodes = new Set(readFileSync(`/proc/${pid}/net/udp`, 'utf8').split('\n').slice(1).map((line) => line.trim().split(/\s+/)[9]));
   return readdirSync(`/proc/${pid}/fd`).filter((name) => {
     try {
@@ -38,7 +38,7 @@ async function untilEmpty(server: Server): Promise<number> {
   const startMs = performance.now();
   while (performance.now() - startMs < FREED_WITHIN_MS + 10_000) {
     const now = await look(server);
-    if (now === null) return Number.NaN;
+    if (now === undefined) return Number.NaN;
     if (sessionsIn(now) === 0 && now.sum('mouthpiece_sessions') === 0) break;
     await delay(250);
   }
@@ -58,19 +58,19 @@ async function run(context: Context): Promise<Outcome> {
   const vanishing: Promise<void>[] = [];
   const sample = async (): Promise<void> => {
     const now = await look(server);
-    if (now !== null) points.push({ connects: opened, rssMb: now.sum('process_resident_memory_bytes') / 2 ** 20, descriptors: now.sum('process_open_fds') });
+    if (now !== undefined) points.push({ connects: opened, rssMb: now.sum('process_resident_memory_bytes') / 2 ** 20, descriptors: now.sum('process_open_fds') });
   };
   let turnedAway = 0;
   const one = async (index: number): Promise<void> => {
     try {
-      const { peer, figures } = await fleet.openPatiently(null, undefined, () => { turnedAway += 1; });
+      const { peer, figures } = await fleet.openPatiently(undefined, undefined, () => { turnedAway++; });
       setUps.push(figures.setUp.firstFrame);
       if (index % 3 === 0) await fleet.speak(peer, 'burst', index, 0.5);
       await delay(Math.random() * 300);
       const how = index % 10 === 9 ? 'vanish' : 'clean';
       if (how === 'clean') await fleet.close(peer);
       else {
-        vanished += 1;
+        vanished++;
         // It takes the server seconds to notice, in which others come and go.
         vanishing.push(fleet.close(peer, 'vanish'));
       }
@@ -87,7 +87,7 @@ async function run(context: Context): Promise<Outcome> {
   await sample();
   const settled: ({ readonly connects: number } & LiveMemory)[] = [];
   const count = async (): Promise<void> => {
-    if (server.inspectorUrl === undefined || server.inspectorUrl === null) return;
+    if (server.inspectorUrl === undefined || server.inspectorUrl === undefined) return;
     const memory = await liveMemory(server.inspectorUrl);
     settled.push({ connects: opened, ...memory });
     context.progress(`${String(opened).padStart(5)}/${connects}  alive after collection: heaps ${(memory.heapBytes / 2 ** 20).toFixed(2)} MB, malloc ${(memory.mallocBytes / 2 ** 20).toFixed(2)} MB; resident ${(memory.residentBytes / 2 ** 20).toFixed(1)} MB`);
@@ -99,7 +99,7 @@ async function run(context: Context): Promise<Outcome> {
     while (next < until) {
       const index = next++;
       await one(index);
-      opened += 1;
+      opened++;
       if (opened % every !== 0) continue;
       await sample();
       context.progress(`${String(opened).padStart(5)}/${connects}  set-up p50 ${quantile(setUps, 0.5).toFixed(0)} ms  RSS ${points.at(-1)?.rssMb.toFixed(0) ?? '?'} MB  ${points.at(-1)?.descriptors ?? '?'} descriptors  ${errors.size === 0 ? '' : `${[...errors.values()].reduce((sum, count) => sum + count, 0)} failed`}`);
@@ -107,7 +107,7 @@ async function run(context: Context): Promise<Outcome> {
   };
   let freedMs = 0;
   const pauses = connects >= ENOUGH_FOR_SLOPES ? PAUSES : PAUSES_WHEN_SHORT;
-  for (let pause = 1; pause <= pauses; pause += 1) {
+  for (let pause = 1; pause <= pauses; pause++) {
     const until = Math.round(connects * pause / pauses);
     await Promise.all(Array.from({ length: parallel }, () => lane(until)));
     freedMs = Math.max(freedMs, await untilEmpty(server));
@@ -123,17 +123,17 @@ async function run(context: Context): Promise<Outcome> {
   const figures = {
     connects: opened, failures, turnedAway, vanished, setUpP50Ms: quantile(setUps, 0.5), setUpP99Ms: tailQuantile(setUps, 0.99), freedMs,
     heapKbPerConnect: perConnect(({ heapBytes }) => heapBytes), mallocKbPerConnect: perConnect(({ mallocBytes }) => mallocBytes), residentKbPerConnect: perConnect(({ residentBytes }) => residentBytes),
-    descriptorsLeft: after === null || before === null ? Number.NaN : after.sum('process_open_fds') - before.sum('process_open_fds'),
+    descriptorsLeft: after === undefined || before === undefined ? Number.NaN : after.sum('process_open_fds') - before.sum('process_open_fds'),
     socketsLeft: udpSockets(server.pid) - socketsBefore, sessionsLeft: sessionsIn(after), rssMb: points.at(-1)?.rssMb ?? Number.NaN,
-    startedNotEnded: after === null ? Number.NaN : after.sum('mouthpiece_sessions_started_total') - after.sum('mouthpiece_sessions_ended_total'),
+    startedNotEnded: after === undefined ? Number.NaN : after.sum('mouthpiece_sessions_started_total') - after.sum('mouthpiece_sessions_ended_total'),
   };
   const bounds: Bound[] = [atMost('connects that failed', failures, 0)];
-  if (after !== null) {
+  if (after !== undefined) {
     bounds.push(
       atMost('sessions left', figures.sessionsLeft, 0), atMost('sessions begun and never ended', figures.startedNotEnded, 0),
       atMost('time until the last slot is free', freedMs, FREED_WITHIN_MS, 'ms'), atMost('descriptors left', figures.descriptorsLeft, 3),
     );
-    if (server.pid !== null) bounds.push(atMost('UDP sockets left', figures.socketsLeft, 0));
+    if (server.pid !== undefined) bounds.push(atMost('UDP sockets left', figures.socketsLeft, 0));
     if (connects >= ENOUGH_FOR_SLOPES && settled.length > 0) {
       bounds.push(
         atMost('heaps after collection, growth over the second half', figures.heapKbPerConnect * connects / 2, number(options, 'heap'), 'kB'),
@@ -161,7 +161,7 @@ async function run(context: Context): Promise<Outcome> {
     notes: [
       'Every tenth peer vanishes without a word; every third speaks half a second.',
       ...(settled.length === 0 ? [] : [`Memory: ${pauses} times in the run the churn waits until nobody is left, collects the garbage of all threads, and asks V8's heaps and malloc what is alive; slopes are least squares over the second half. The heaps grow by some 250 kB more while V8 compiles what has become hot (two heap snapshots a thousand connects apart differ by code alone), however long the run; so it is the growth that is bounded, and what keeps one kilobyte a connect breaks that in any run of 1000.`]),
-      ...(after === null ? [OUTSIDE_NOTE] : []),
+      ...(after === undefined ? [OUTSIDE_NOTE] : []),
     ],
   };
 }

@@ -74,12 +74,12 @@ export async function startFleet(context: Context, server: Server, more: Partial
 }
 
 /** The server's own figures, or null where they can not be had: a server elsewhere that keeps /metrics to itself. */
-export async function look(server: Server): Promise<Scrape | null> {
+export async function look(server: Server): Promise<Scrape | undefined> {
   try {
     return await scrape(server.url);
   } catch (error) {
-    if (server.pid !== null) throw error;
-    return null;
+    if (server.pid !== undefined) throw error;
+    return undefined;
   }
 }
 

@@ -42,7 +42,7 @@ async function run(context: Context): Promise<Outcome> {
   if (scenario === undefined || scenario.name === 'compare') throw new Error(`--scenario must name another scenario, not ${text(options, 'scenario')}`);
   if (text(options, 'old') === text(options, 'new')) throw new Error('--old and --new must name two commits');
   const sides = (['old', 'new'] as const).map((side) => ({ side, commit: text(options, side), tree: prepare(context, text(options, side)), runs: [] as Readonly<Record<string, number>>[] }));
-  for (let round = 0; round < number(options, 'rounds'); round += 1) {
+  for (let round = 0; round < number(options, 'rounds'); round++) {
     for (const { side, tree, runs } of sides) {
       const { outcome } = await runScenario(scenario, { tree, options: options['brief'] === 1 ? scenario.small : {}, progress: (line) => { context.progress(`${side} ${round + 1}: ${line}`); } });
       runs.push(outcome.figures);

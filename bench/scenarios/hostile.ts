@@ -134,7 +134,7 @@ async function prepare(
 
 async function run(context: Context): Promise<Outcome> {
   const { options } = context;
-  if (context.target !== null)
+  if (context.target !== undefined)
     throw new Error('hostile attacks a server of its own alone: leave --target out');
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-hostile-'));
   context.defer(() => {
@@ -177,7 +177,7 @@ async function run(context: Context): Promise<Outcome> {
     throw new Error(
       `--only takes these, with commas between: ${DOORS.map(({ name }) => name).join(', ')}`,
     );
-  let brokenBy: string | null = null;
+  let brokenBy: string | undefined = undefined;
   try {
     await phase('calm', []);
     for (const { name, perSecond } of doors)

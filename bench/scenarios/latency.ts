@@ -12,26 +12,26 @@ import { OUT, OUTSIDE_NOTE, benchSpeech, codecOf, look, startFleet } from './com
 
 type Pace = 'burst' | 'realtime';
 
-interface PaceResult { readonly pace: Pace; readonly lips: number[]; readonly sound: number[]; readonly speak: number[]; readonly inside: Interval | null }
+interface PaceResult { readonly pace: Pace; readonly lips: number[]; readonly sound: number[]; readonly speak: number[]; readonly inside: Interval | undefined }
 
 /** Until SILENT was seen, or long enough after. */
 async function untilSilent(fleet: Fleet, index: number, limitMs: number): Promise<Utterance> {
   const deadline = performance.now() + limitMs;
   for (;;) {
     const utterance = (await fleet.figures()).peers[0]!.utterances[index]!;
-    if (utterance.silentMs !== null || performance.now() > deadline) return utterance;
+    if (utterance.silentMs !== undefined || performance.now() > deadline) return utterance;
     await delay(50);
   }
 }
 
-async function measurePace(context: Context, fleet: Fleet, pace: Pace, before: () => Promise<Scrape | null>): Promise<PaceResult> {
+async function measurePace(context: Context, fleet: Fleet, pace: Pace, before: () => Promise<Scrape | undefined>): Promise<PaceResult> {
   const utterances = number(context.options, 'utterances');
   const seconds = number(context.options, 'seconds');
   const { startsSeconds } = await benchSpeech();
   const scraped = await before();
-  const { peer } = await fleet.open(null, true);
+  const { peer } = await fleet.open(undefined, true);
   await delay(2500);
-  for (let i = 0; i < utterances; i += 1) {
+  for (let i = 0; i < utterances; i++) {
     await fleet.speak(peer, pace, startsSeconds[i % startsSeconds.length]!, seconds);
     const { sentMs, speakMs, audibleMs } = await untilSilent(fleet, i, seconds * 1000 + 4000);
     context.progress(`${pace} ${String(i + 1).padStart(3)}/${utterances}  SPEAK ${((speakMs ?? Number.NaN) - sentMs).toFixed(0)} ms  sound ${((audibleMs ?? Number.NaN) - sentMs).toFixed(0)} ms`);
@@ -47,7 +47,7 @@ async function measurePace(context: Context, fleet: Fleet, pace: Pace, before: (
   const after = await before();
   await fleet.close(peer);
   return {
-    pace, lips, inside: scraped !== null && after !== null ? new Interval(scraped, after) : null,
+    pace, lips, inside: scraped !== undefined && after !== undefined ? new Interval(scraped, after) : undefined,
     sound: all.map(({ sentMs, audibleMs }) => (audibleMs ?? Number.NaN) - sentMs),
     speak: all.map(({ sentMs, speakMs }) => (speakMs ?? Number.NaN) - sentMs),
   };
@@ -57,7 +57,7 @@ async function measurePace(context: Context, fleet: Fleet, pace: Pace, before: (
 async function measureInterrupts(context: Context, fleet: Fleet): Promise<number[]> {
   const found: number[] = [];
   const { peer } = await fleet.openPatiently();
-  for (let i = 0; i < number(context.options, 'interrupts'); i += 1) {
+  for (let i = 0; i < number(context.options, 'interrupts'); i++) {
     await fleet.speak(peer, 'burst', i, 4);
     await delay(1000 + Math.random() * 100);
     found.push(await fleet.skip(peer));
@@ -75,9 +75,9 @@ async function run(context: Context): Promise<Outcome> {
   const load = number(context.options, 'load');
   if (load > 0) {
     const background = await startFleet(context, server, { processes: 1, codec });
-    for (let i = 0; i < load; i += 1) await background.openPatiently({ cycleSeconds: 10, speechSeconds: 10, pace: 'burst' });
+    for (let i = 0; i < load; i++) await background.openPatiently({ cycleSeconds: 10, speechSeconds: 10, pace: 'burst' });
   }
-  const look1 = (): Promise<Scrape | null> => look(server);
+  const look1 = (): Promise<Scrape | undefined> => look(server);
   const results = [await measurePace(context, fleet, 'burst', look1), await measurePace(context, fleet, 'realtime', look1)];
   const interrupts = await measureInterrupts(context, fleet);
   const setUp = await measureSetUps(context, fleet);
@@ -92,7 +92,7 @@ async function run(context: Context): Promise<Outcome> {
       rows.push([`${pace}: ${name}, outside`, tailQuantile(clean(values), 0.5), tailQuantile(clean(values), 0.9), tailQuantile(clean(values), 0.99), clean(values).length]);
     }
     figures[`${pace}LipsSeen`] = clean(lips).length / lips.length;
-    if (inside === null) continue;
+    if (inside === undefined) continue;
     const paceLabel = pace === 'burst' ? 'burst' : 'paced';
     const utterances = inside.increase('mouthpiece_audio_to_lips_seconds_count', { pace: paceLabel });
     const ledger = (q: number): number => isEnough(utterances, q) ? inside.quantile('mouthpiece_audio_to_lips_seconds', q, { pace: paceLabel }) * 1000 : Number.NaN;
@@ -104,7 +104,7 @@ async function run(context: Context): Promise<Outcome> {
   rows.push(['SKIP to silence, outside', tailQuantile(interrupts, 0.5), tailQuantile(interrupts, 0.9), tailQuantile(interrupts, 0.99), interrupts.length]);
   rows.push(['token to first frame, outside', tailQuantile(setUp, 0.5), tailQuantile(setUp, 0.9), tailQuantile(setUp, 0.99), setUp.length]);
   const burst = results[0]!;
-  if (burst.inside !== null) {
+  if (burst.inside !== undefined) {
     bounds.push(atMost('burst: audio to lips, server\'s ledger, median', figures['burstLedgerP50Ms']!, 60, 'ms'));
     if (Number.isFinite(figures['burstLedgerP99Ms'])) bounds.push(atMost('burst: audio to lips, server\'s ledger, p99', figures['burstLedgerP99Ms']!, 120, 'ms'));
   }
@@ -126,14 +126,14 @@ async function run(context: Context): Promise<Outcome> {
       'Outside: from the first chunk of speech handed to the socket to the arrival of the last packet of the first frame whose decoded mouth moves; the mouth is found as the blocks that move with speech and not without.',
       'A sentence may begin with a sound that hardly moves the lips, so lips seen from outside come later than the first frame with an articulation in it, which is what the server\'s ledger counts.',
       'token to first frame includes the 100 ms that the peer\'s DTLS library sleeps in the client role.',
-      ...(burst.inside === null ? [OUTSIDE_NOTE] : []),
+      ...(burst.inside === undefined ? [OUTSIDE_NOTE] : []),
     ],
   };
 }
 
 async function measureSetUps(context: Context, fleet: Fleet): Promise<number[]> {
   const found: PeerFigures[] = [];
-  for (let i = 0; i < number(context.options, 'connects'); i += 1) {
+  for (let i = 0; i < number(context.options, 'connects'); i++) {
     const { peer, figures } = await fleet.openPatiently();
     found.push(figures);
     await fleet.close(peer);

@@ -48,7 +48,7 @@ async function beside(context: Context, server: Server, model: string): Promise<
   // Those with little room come first: a worker takes any first session, and the neighbours fit beside it.
   const guest = await guests.openPatiently(PLAN);
   const ids: string[] = [];
-  for (let i = 0; i < number(options, 'neighbours'); i += 1) ids.push((await fleet.openPatiently(PLAN)).sessionId);
+  for (let i = 0; i < number(options, 'neighbours'); i++) ids.push((await fleet.openPatiently(PLAN)).sessionId);
   await delay(SETTLE_MS + number(options, 'hold') * 1000);
   const found = await Promise.all(ids.map((id) => statsOf(server, id)));
   const guestStats = await statsOf(server, guest.sessionId);

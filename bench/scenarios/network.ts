@@ -24,7 +24,7 @@ interface ProfileResult { readonly name: string; readonly peers: readonly PeerFi
 
 async function measureProfile(context: Context, server: Server, fleet: Fleet, { name, impairment, rounds: factor = 1 }: (typeof PROFILES)[number]): Promise<ProfileResult> {
   const ids: number[] = [];
-  for (let i = 0; i < number(context.options, 'peers'); i += 1) {
+  for (let i = 0; i < number(context.options, 'peers'); i++) {
     // The network turns bad once they are connected: how a handshake fares is Chromium's to judge, not the peer library's.
     const { peer } = await fleet.openPatiently(TALK, PERFECT);
     await fleet.impair(peer, impairment);
@@ -33,7 +33,7 @@ async function measureProfile(context: Context, server: Server, fleet: Fleet, { 
   const rounds = number(context.options, 'judge') * factor;
   const judges: JudgeFigures[] = [];
   const setUps: number[] = [];
-  for (let round = 0; round < rounds; round += 1) {
+  for (let round = 0; round < rounds; round++) {
     const judge = await openJudge(context, server, await firstFace(server), impairment);
     const file = readFileSync((await benchSpeech()).file);
     await judge.speak(new Int16Array(file.buffer, file.byteOffset, file.byteLength >> 1));
@@ -81,8 +81,8 @@ async function run(context: Context): Promise<Outcome> {
   const results: ProfileResult[] = [];
   const chosen = PROFILES.filter(({ name }) => name.includes(text(context.options, 'only'))).slice(0, number(context.options, 'profiles'));
   for (const profile of chosen) results.push(await measureProfile(context, server, fleet, profile));
-  const rate = number(context.options, 'narrow') > 0 ? await measureRate(context, fleet) : null;
-  if (rate !== null) context.progress(`narrow link: ${rate.beforeKbps.toFixed(0)} → ${rate.duringKbps.toFixed(0)} kbit/s, back after ${rate.recoveredAfterSeconds} s`);
+  const rate = number(context.options, 'narrow') > 0 ? await measureRate(context, fleet) : undefined;
+  if (rate !== undefined) context.progress(`narrow link: ${rate.beforeKbps.toFixed(0)} → ${rate.duringKbps.toFixed(0)} kbit/s, back after ${rate.recoveredAfterSeconds} s`);
 
   const figures: Record<string, number> = {};
   const bounds: Bound[] = [];
@@ -105,14 +105,14 @@ async function run(context: Context): Promise<Outcome> {
     figures[`${name}: Chromium socket to first frame ms`] = judgeFirstFrameMs;
     bounds.push(atMost(`${name}: Chromium's longest freeze`, longestFreezeMs, 300, 'ms'));
   }
-  if (rate !== null) {
+  if (rate !== undefined) {
     Object.assign(figures, { beforeKbps: rate.beforeKbps, duringKbps: rate.duringKbps, recoveredAfterSeconds: rate.recoveredAfterSeconds, narrowLongestGapMs: rate.longestGapMs });
     bounds.push(atMost('narrow link: rate sent into 250 kbit/s', rate.duringKbps, 275, 'kbit/s'), atMost('narrow link: back to 80 % of the rate before', rate.recoveredAfterSeconds, number(context.options, 'recover'), 's'), atLeast('narrow link: rate before it', rate.beforeKbps, 100, 'kbit/s'));
   }
   return {
     figures, bounds,
     tables: [{ title: 'each profile', columns: ['', 'longest gap ms', 'gaps > 300', 'frames lost', 'NACKs', 'key frames', 'missed %', 'Chromium set-up ms', 'its freezes', 'longest ms', 'its buffer ms', 'concealed %'], rows }],
-    plots: rate === null ? [] : [{
+    plots: rate === undefined ? [] : [{
       kind: 'lines', title: 'Rate received over a link that narrows to 250 kbit/s and widens again', x: 's', y: 'kbit/s', lines: [{ name: 'received', points: rate.kbps.map((kbps, second) => [second, kbps]) }], limits: [{ name: '250 kbit/s', y: 250 }],
     }],
     notes: [

@@ -32,7 +32,7 @@ async function measure(target: Target, call: Call, seconds: number, connections:
     while (performance.now() - startMs < seconds * 1000) {
       const { status, ms } = await request(target, agent, call).catch(() => ({ status: 0, ms: Number.NaN }));
       if (status === call.expect) times.push(ms);
-      else wrong += 1;
+      else wrong++;
     }
   };
   await Promise.all(Array.from({ length: connections }, lane));

@@ -35,7 +35,7 @@ async function run(context: Context): Promise<Outcome> {
   const minutes = number(options, 'minutes');
   const server = await context.server({ WORKERS: '1' }, { inspect: true });
   const fleet = await startFleet(context, server, { processes: 1, codec: codecOf(options) });
-  for (let i = 0; i < number(options, 'peers'); i += 1) {
+  for (let i = 0; i < number(options, 'peers'); i++) {
     await fleet.openPatiently({ cycleSeconds: 10, speechSeconds: 10 * number(options, 'speaking') / 100, pace: i % 2 === 0 ? 'burst' : 'realtime' });
   }
   const points: Point[] = [];
@@ -44,14 +44,14 @@ async function run(context: Context): Promise<Outcome> {
   const beganMs = performance.now();
   const elapsed = (): number => (performance.now() - beganMs) / 60_000;
   const readingMs = Math.min(READING_MS, minutes * 60_000 / (4 * READINGS_PER_POINT));
-  let before: Scrape | null = await look(server);
-  for (let turn = 1; elapsed() < minutes; turn += 1) {
+  let before: Scrape | undefined = await look(server);
+  for (let turn = 1; elapsed() < minutes; turn++) {
     await delay(Math.max(0, beganMs + turn * readingMs - performance.now()));
     if (typeof server.inspectorUrl === 'string' && elapsed() > minutes * (alive.length + 1) / COLLECTIONS) alive.push({ minutes: elapsed(), ...await liveMemory(server.inspectorUrl) });
     const after = await look(server);
-    if (after !== null) readings.push({ minutes: elapsed(), rssMb: after.sum('process_resident_memory_bytes') / 2 ** 20 });
+    if (after !== undefined) readings.push({ minutes: elapsed(), rssMb: after.sum('process_resident_memory_bytes') / 2 ** 20 });
     if (turn % READINGS_PER_POINT !== 0) continue;
-    if (before !== null && after !== null) {
+    if (before !== undefined && after !== undefined) {
       const inside = new Interval(before, after);
       points.push({
         minutes: elapsed(), cores: inside.rate('mouthpiece_worker_cpu_seconds_total'),
@@ -96,7 +96,7 @@ async function run(context: Context): Promise<Outcome> {
     notes: [
       'Half of the peers send speech in bursts, half in real time.',
       `Memory: alive is what V8's heaps and malloc hold of all threads after a forced collection, ${COLLECTIONS} times in the run; the floor is the least resident size in each ${WINDOW_MINUTES} minutes, after the first quarter. Both slopes are least squares.`,
-      ...(server.pid !== null && figures.machineLoad > os.availableParallelism() ? [`The machine had other things to do: load average ${figures.machineLoad.toFixed(1)} on ${os.availableParallelism()} cores. Lateness and gaps are those of a busy machine.`] : []),
+      ...(server.pid !== undefined && figures.machineLoad > os.availableParallelism() ? [`The machine had other things to do: load average ${figures.machineLoad.toFixed(1)} on ${os.availableParallelism()} cores. Lateness and gaps are those of a busy machine.`] : []),
       ...(points.length === 0 ? [OUTSIDE_NOTE] : []),
     ],
   };

@@ -46,13 +46,13 @@ async function run(context: Context): Promise<Outcome> {
   const faceId = await firstFace(server);
   const made: Made[] = [];
   const before = await look(server);
-  for (let i = 0; i < number(options, 'videos'); i += 1) {
+  for (let i = 0; i < number(options, 'videos'); i++) {
     const one = await make(server, faceId, audio, 60 + seconds * 4);
     made.push(one);
     context.progress(`video ${i + 1}: playable after ${(one.playableMs / 1000).toFixed(2)} s, complete after ${(one.completeMs / 1000).toFixed(2)} s, ${(seconds * 1000 / one.completeMs).toFixed(1)}x real time, ${(one.mp4Bytes / 1024).toFixed(0)} kB`);
   }
   const after = await look(server);
-  const cpuSeconds = before === null || after === null ? Number.NaN : new Interval(before, after).increase('process_cpu_seconds_total');
+  const cpuSeconds = before === undefined || after === undefined ? Number.NaN : new Interval(before, after).increase('process_cpu_seconds_total');
   const perCpuSecond = seconds * made.length / cpuSeconds;
   const playable = quantile(made.map(({ playableMs }) => playableMs), 0.5);
   const speed = seconds * 1000 / quantile(made.map(({ completeMs }) => completeMs), 0.5);
@@ -62,7 +62,7 @@ async function run(context: Context): Promise<Outcome> {
     tables: [{ title: `${seconds} s of speech`, columns: ['video', 'playable ms', 'complete ms', 'x real time'], rows: made.map(({ playableMs, completeMs }, index) => [String(index + 1), playableMs, completeMs, seconds * 1000 / completeMs]) }],
     plots: [],
     notes: ['From the request to the first HLS segment in the playlist, and to the whole MP4; uploading and the queue included. The first video includes starting the job\'s thread.',
-      'Job threads run at the lowest priority: on a busy machine it is the CPU time that tells what a core makes of an idle one.', ...(after === null ? [OUTSIDE_NOTE] : [])],
+      'Job threads run at the lowest priority: on a busy machine it is the CPU time that tells what a core makes of an idle one.', ...(after === undefined ? [OUTSIDE_NOTE] : [])],
   };
 }
 

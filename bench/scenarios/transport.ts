@@ -47,7 +47,7 @@ async function measureRun(
 
 async function run(context: Context): Promise<Outcome> {
   const { options } = context;
-  if (context.target !== null) {
+  if (context.target !== undefined) {
     throw new Error('transport measures two stacks of its own: leave --target out');
   }
   const [peers, seconds] = [number(options, 'peers'), number(options, 'seconds')];

@@ -19,7 +19,7 @@ export function reportDefect(where: string, error: unknown): void {
   const nowMs = monotonicMs();
   const last = reported.get(where);
   if (last !== undefined && nowMs - last.atMs < REPORT_INTERVAL_MS) {
-    last.missed += 1;
+    last.missed++;
     return;
   }
   reported.set(where, { atMs: nowMs, missed: 0 });

@@ -22,17 +22,17 @@ export function jsonShape(json: Uint8Array): JsonShape {
   let longestString = 0;
   let marks = 0;
   let start = -1;
-  for (let at = 0; at < json.length; at += 1) {
+  for (let at = 0; at < json.length; at++) {
     const byte = json[at];
     if (start >= 0) {
       if (byte === BACKSLASH)
-        at += 1; // what follows ends no string
+        at++; // what follows ends no string
       else if (byte === QUOTE) {
         longestString = Math.max(longestString, at - start);
         start = -1;
       }
     } else if (byte === QUOTE) start = at + 1;
-    else if (byte === COMMA || byte === BRACKET || byte === BRACE) marks += 1;
+    else if (byte === COMMA || byte === BRACKET || byte === BRACE) marks++;
   }
   return { longestString, marks };
 }

@@ -30,7 +30,7 @@ export class LogWriter {
   /** @param line with its line break */
   write(line: string): void {
     if (this.#waitingBytes + line.length > MAX_WAITING_BYTES) {
-      this.#lost += 1;
+      this.#lost++;
       return;
     }
     this.#lines.push(line);
@@ -50,7 +50,7 @@ export class LogWriter {
         bytes = bytes.subarray(writeSync(this.#fd, bytes));
       } catch (error) {
         if (!isBusy(error)) return;
-        attempt += 1;
+        attempt++;
         pause(RETRY_MS);
       }
     }

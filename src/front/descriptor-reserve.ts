@@ -41,11 +41,11 @@ export class DescriptorReserve {
   /** Whether one more connection, which is open already, leaves the reserve untouched. Refusals are counted and logged. */
   admit(): boolean {
     const nowMs = monotonicMs();
-    this.#open += 1;
+    this.#open++;
     const ageMs = nowMs - this.#countedMs;
     if (ageMs >= (this.#isShort ? SHORT_COUNT_INTERVAL_MS : COUNT_INTERVAL_MS)) this.#count(nowMs);
     if (!this.#isShort) return true;
-    this.#open -= 1; // it is closed at once
+    this.#open--; // it is closed at once
     this.#refuse(nowMs);
     return false;
   }
@@ -60,7 +60,7 @@ export class DescriptorReserve {
 
   #refuse(nowMs: number): void {
     this.#refused.add();
-    this.#unlogged += 1;
+    this.#unlogged++;
     if (nowMs - this.#loggedMs < LOG_INTERVAL_MS) return;
     this.#loggedMs = nowMs;
     const figures = { refused: this.#unlogged, open: this.#open, limit: this.#max, reserve: reserveOf(this.#max) };

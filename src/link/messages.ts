@@ -35,9 +35,9 @@ export type EndReason =
 export type Scheduling = 'realtime' | 'prioritised' | 'ordinary';
 
 export type FromWorker =
-  | { readonly type: 'ready'; readonly workerIndex: number; readonly threadId: number; readonly cpu: number | null; readonly scheduling: Scheduling;
+  | { readonly type: 'ready'; readonly workerIndex: number; readonly threadId: number; readonly cpu: number | undefined; readonly scheduling: Scheduling;
       /** Share of a core that the user's own network takes per speaking session; null: there is none that can be used. */
-      readonly wav2lipCost: number | null }
+      readonly wav2lipCost: number | undefined }
   | { readonly type: 'answer'; readonly sessionId: string; readonly sdp: string }
   | { readonly type: 'failed'; readonly sessionId: string; readonly error: WireError; readonly reason: EndReason }
   | { readonly type: 'connected'; readonly sessionId: string; readonly iceMs: number; readonly atMs: number }
@@ -46,10 +46,10 @@ export type FromWorker =
   | { readonly type: 'silent'; readonly sessionId: string }
   /** The session is over in the worker: its resources are free. Sent exactly once per opened session. */
   | { readonly type: 'ended'; readonly sessionId: string; readonly reason: EndReason }
-  | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number; readonly stats: SessionStatsReport | null }
+  | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number; readonly stats: SessionStatsReport | undefined }
   /** Once a second: what placement decides by. Costs are shares of a core. */
   | { readonly type: 'load'; readonly load: number; readonly costPerSession: number; readonly latenessP99Ms: number; readonly sessions: number }
-  | { readonly type: 'log'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly sessionId: string | null; readonly message: string; readonly fields: Record<string, unknown> };
+  | { readonly type: 'log'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly sessionId: string | undefined; readonly message: string; readonly fields: Record<string, unknown> };
 
 /** A session's own ledger, for GET /sessions/{id}/stats and the demo page. Times in milliseconds. */
 export interface SessionStatsReport {

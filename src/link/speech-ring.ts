@@ -70,7 +70,7 @@ export class SpeechRingWriter extends Lane {
 
   /** Views are only made where they are worth their allocation. */
   #copy(pcm: Int16Array, from: number, count: number, at: number): void {
-    if (count < SHORT_COPY) for (let i = 0; i < count; i += 1) this.samples[at + i] = pcm[from + i]!;
+    if (count < SHORT_COPY) for (let i = 0; i < count; i++) this.samples[at + i] = pcm[from + i]!;
     else this.samples.set(pcm.subarray(from, from + count), at);
   }
 
@@ -86,7 +86,7 @@ export class SpeechRingWriter extends Lane {
 
 /** The worker's end of the lane. */
 export class SpeechRingReader extends Lane {
-  private flushesSeen = 0;
+  #flushesSeen = 0;
 
   /** When the samples came in that were written last to an empty lane (`monotonicMs`). */
   get arrivalMs(): number { return this.arrival[0]!; }
@@ -98,8 +98,8 @@ export class SpeechRingReader extends Lane {
   /** Skips what a flush dropped. @returns true if there was a flush since the last call. */
   takeFlush(): boolean {
     const flushes = Atomics.load(this.control, FLUSHES);
-    if (flushes === this.flushesSeen) return false;
-    this.flushesSeen = flushes;
+    if (flushes === this.#flushesSeen) return false;
+    this.#flushesSeen = flushes;
     const flushed = Atomics.load(this.control, FLUSHED);
     // A consumer that already ran past the flush point (it cannot: it never reads unwritten samples) would be moved back here.
     if (((flushed - Atomics.load(this.control, READ)) | 0) > 0) Atomics.store(this.control, READ, flushed);
@@ -112,8 +112,8 @@ export class SpeechRingReader extends Lane {
     const read = Atomics.load(this.control, READ);
     const start = (read >>> 0) % SPEECH_RING_SAMPLES;
     const first = Math.min(take, SPEECH_RING_SAMPLES - start);
-    for (let i = 0; i < first; i += 1) out[offset + i] = this.samples[start + i]!;
-    for (let i = first; i < take; i += 1) out[offset + i] = this.samples[i - first]!;
+    for (let i = 0; i < first; i++) out[offset + i] = this.samples[start + i]!;
+    for (let i = first; i < take; i++) out[offset + i] = this.samples[i - first]!;
     Atomics.store(this.control, READ, (read + take) | 0);
     return take;
   }

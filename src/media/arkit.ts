@@ -51,15 +51,15 @@ const POSE_WEIGHTS = FROM_POSE.map(([from, to, weight]) => [POSE_INDEX[from], AR
  * Writes the 52 weights, each 0..1, at `out`. The head's rotation and shift are no blend shapes: take them from the pose itself.
  * @param articulation ARTICULATION_SIZE channels. @param pose POSE_SIZE channels, or null for the mouth alone. @param out ARKIT_SIZE values, overwritten.
  */
-export function toArkit(articulation: Float32Array, pose: Float32Array | null, out: Float32Array): void {
-  if (articulation.length !== ARTICULATION_SIZE || (pose !== null && pose.length !== POSE_SIZE) || out.length !== ARKIT_SIZE) {
+export function toArkit(articulation: Float32Array, pose: Float32Array | undefined, out: Float32Array): void {
+  if (articulation.length !== ARTICULATION_SIZE || (pose !== undefined && pose.length !== POSE_SIZE) || out.length !== ARKIT_SIZE) {
     throw new RangeError(`toArkit takes ${ARTICULATION_SIZE} articulators, ${POSE_SIZE} pose channels or null, and ${ARKIT_SIZE} weights to write`);
   }
   out.fill(0);
   for (const [from, to, weight] of ARTICULATOR_WEIGHTS) out[to]! += articulation[from]! * weight;
-  if (pose !== null) for (const [from, to, weight] of POSE_WEIGHTS) out[to]! += Math.max(0, pose[from]! * weight);
+  if (pose !== undefined) for (const [from, to, weight] of POSE_WEIGHTS) out[to]! += Math.max(0, pose[from]! * weight);
   // mouthClose brings the lips together again over an open jaw, so it belongs to jawOpen and must not exceed it.
   const closed = Math.max(articulation[ARTICULATOR_INDEX.press]!, articulation[ARTICULATOR_INDEX.tuck]! * 0.6);
   out[ARKIT_INDEX.mouthClose] = closed * out[ARKIT_INDEX.jawOpen]!;
-  for (let i = 0; i < ARKIT_SIZE; i += 1) out[i] = Math.min(1, Math.max(0, out[i]!));
+  for (let i = 0; i < ARKIT_SIZE; i++) out[i] = Math.min(1, Math.max(0, out[i]!));
 }

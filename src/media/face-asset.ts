@@ -99,9 +99,9 @@ export interface FaceAssetParts {
   readonly tints: FaceTints;
   readonly limits: FaceLimits;
   /** The person's own upper teeth in neutral picture position (fixed to the skull). null: the renderer paints a row from `tints`. */
-  readonly teethUpper: FacePatch | null;
+  readonly teethUpper: FacePatch | undefined;
   /** The lower row, fixed to the jaw, in its position with closed jaws. null: painted. */
-  readonly teethLower: FacePatch | null;
+  readonly teethLower: FacePatch | undefined;
   /**
    * The closed eye on the left and on the right of the picture: plain skin of the lid from its crease down to below the lower lid, without
    * lashes, which the renderer draws at the lid's moving edge (closed, that is the neutral lower-lid curve, landmarks 33 7 163 144 145 153 154 155
@@ -110,8 +110,8 @@ export interface FaceAssetParts {
    * lies while the skin moves: under a frame of glasses that crosses the lid it is 0, and the frame stays. Where it is 0 throughout (dark glasses), a
    * blink shows nothing. null: the renderer paints one from the skin round the eye.
    */
-  readonly lidLeft: FacePatch | null;
-  readonly lidRight: FacePatch | null;
+  readonly lidLeft: FacePatch | undefined;
+  readonly lidRight: FacePatch | undefined;
 }
 
 export class FaceAssetError extends Error {
@@ -250,9 +250,9 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
   const tints = section('tints', TINTS.length * 3);
   const limits = Float32Array.of(...floats('limits', sections.get('limits')?.length === LEAST_LIMITS * 4 ? LEAST_LIMITS : LIMITS.length), 1).subarray(0, LIMITS.length);
   LIMITS.forEach((name, index) => { demand((limits[index] as number) >= LIMIT_RANGE[name][0] && (limits[index] as number) <= LIMIT_RANGE[name][1] + 1e-6, `limits.${name} is out of range`); });
-  const patch = (name: (typeof PATCHES)[number]): FacePatch | null => {
+  const patch = (name: (typeof PATCHES)[number]): FacePatch | undefined => {
     const found = sections.get(name);
-    return found ? unpackPatch(found, width, height) : null;
+    return found ? unpackPatch(found, width, height) : undefined;
   };
   const landmarks = floats('landmarks', LANDMARK_COUNT * 3);
   const extent = LANDMARK_EXTENT * (width + height);
@@ -275,9 +275,9 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
 
 function decodeMeta(bytes: Uint8Array | undefined): FaceMeta {
   demand(bytes !== undefined, 'section "meta" is missing');
-  let meta: Partial<FaceMeta> | null = null;
+  let meta: Partial<FaceMeta> | undefined = undefined;
   try {
-    meta = JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes as Uint8Array))) as Partial<FaceMeta> | null;
+    meta = JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes as Uint8Array))) as Partial<FaceMeta> | undefined;
   } catch {
     // reported below, as any other shape that is not ours
   }

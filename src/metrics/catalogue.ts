@@ -19,15 +19,15 @@ export interface Family {
   /** Keep a `worker` label instead of summing over workers. */
   readonly perWorker: boolean;
   /** Label name of its exemplars, in OpenMetrics. */
-  readonly exemplar: 'session_id' | 'request_id' | null;
+  readonly exemplar: 'session_id' | 'request_id' | undefined;
   /** Why it is on no dashboard panel; null when it must be on one. */
-  readonly unpanelled: string | null;
+  readonly unpanelled: string | undefined;
 }
 
 interface Options { readonly perWorker?: true; readonly exemplar?: 'session_id' | 'request_id'; readonly unpanelled?: string }
 
 const family = <T extends MetricType, W extends Writer, const L extends Labels>(type: T, writer: W, help: string, labels: L, buckets: readonly number[], options: Options) =>
-  ({ type, writer, help, labels, buckets, perWorker: options.perWorker ?? false, exemplar: options.exemplar ?? null, unpanelled: options.unpanelled ?? null });
+  ({ type, writer, help, labels, buckets, perWorker: options.perWorker ?? false, exemplar: options.exemplar ?? undefined, unpanelled: options.unpanelled ?? undefined });
 
 const counter = <W extends Writer, const L extends Labels = {}>(writer: W, help: string, labels: L = {} as L, options: Options = {}) => family('counter', writer, help, labels, [], options);
 const gauge = <W extends Writer, const L extends Labels = {}>(writer: W, help: string, labels: L = {} as L, options: Options = {}) => family('gauge', writer, help, labels, [], options);

@@ -7,20 +7,20 @@ export type JobResult = LabelsOf<'mouthpiece_jobs_finished_total'>['result'];
 
 /** One for each kind. Jobs are told apart by id; those accepted by another server, or before a restart, have no waiting time. Times are `monotonicMs()`. */
 export class JobMeter {
-  private readonly waiting = new Map<string, number>();
-  private readonly running = new Map<string, number>();
-  private readonly refusals: Counter;
-  private readonly wait: Histogram;
-  private readonly duration: Histogram;
-  private readonly speed: Histogram;
-  private readonly results: Readonly<Record<JobResult, Counter>>;
+  readonly #waiting = new Map<string, number>();
+  readonly #running = new Map<string, number>();
+  readonly #refusals: Counter;
+  readonly #wait: Histogram;
+  readonly #duration: Histogram;
+  readonly #speed: Histogram;
+  readonly #results: Readonly<Record<JobResult, Counter>>;
 
   constructor(metrics: Metrics, kind: JobKind, nowMs: () => number) {
-    this.refusals = metrics.counter('mouthpiece_jobs_refused_total', { kind });
-    this.wait = metrics.histogram('mouthpiece_job_wait_seconds', { kind });
-    this.duration = metrics.histogram('mouthpiece_job_duration_seconds', { kind });
-    this.speed = metrics.histogram('mouthpiece_job_realtime_factor');
-    this.results = {
+    this.#refusals = metrics.counter('mouthpiece_jobs_refused_total', { kind });
+    this.#wait = metrics.histogram('mouthpiece_job_wait_seconds', { kind });
+    this.#duration = metrics.histogram('mouthpiece_job_duration_seconds', { kind });
+    this.#speed = metrics.histogram('mouthpiece_job_realtime_factor');
+    this.#results = {
       completed: metrics.counter('mouthpiece_jobs_finished_total', { kind, result: 'completed' }),
       failed: metrics.counter('mouthpiece_jobs_finished_total', { kind, result: 'failed' }),
       cancelled: metrics.counter('mouthpiece_jobs_finished_total', { kind, result: 'cancelled' }),
@@ -29,34 +29,34 @@ export class JobMeter {
     const active: Gauge = metrics.gauge('mouthpiece_jobs', { kind, state: 'running' });
     const oldest: Gauge = metrics.gauge('mouthpiece_job_oldest_queued_seconds', { kind });
     metrics.onScrape(() => {
-      queued.set(this.waiting.size);
-      active.set(this.running.size);
+      queued.set(this.#waiting.size);
+      active.set(this.#running.size);
       // A Map keeps the order of insertion, so its first entry has waited longest.
-      const [first] = this.waiting.values();
+      const [first] = this.#waiting.values();
       oldest.set(first === undefined ? 0 : (nowMs() - first) / 1000);
     });
   }
 
-  accepted(id: string, nowMs: number): void { this.waiting.set(id, nowMs); }
+  accepted(id: string, nowMs: number): void { this.#waiting.set(id, nowMs); }
 
-  refused(): void { this.refusals.add(); }
+  refused(): void { this.#refusals.add(); }
 
   started(id: string, nowMs: number): void {
-    const acceptedMs = this.waiting.get(id);
-    this.waiting.delete(id);
-    if (acceptedMs !== undefined) this.wait.observe((nowMs - acceptedMs) / 1000);
-    this.running.set(id, nowMs);
+    const acceptedMs = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (acceptedMs !== undefined) this.#wait.observe((nowMs - acceptedMs) / 1000);
+    this.#running.set(id, nowMs);
   }
 
   /** @param mediaSeconds length of the video made, where one was. Safe for jobs never seen. */
   finished(id: string, result: JobResult, nowMs: number, mediaSeconds = 0): void {
-    const startedMs = this.running.get(id);
-    this.waiting.delete(id);
-    this.running.delete(id);
-    this.results[result].add();
+    const startedMs = this.#running.get(id);
+    this.#waiting.delete(id);
+    this.#running.delete(id);
+    this.#results[result].add();
     if (startedMs === undefined) return;
     const seconds = (nowMs - startedMs) / 1000;
-    this.duration.observe(seconds);
-    if (mediaSeconds > 0 && seconds > 0) this.speed.observe(mediaSeconds / seconds);
+    this.#duration.observe(seconds);
+    if (mediaSeconds > 0 && seconds > 0) this.#speed.observe(mediaSeconds / seconds);
   }
 }

@@ -11,50 +11,50 @@ export interface Sample {
 }
 
 export class MetricsAggregator {
-  private readonly live = new Map<number, Float64Array>();
+  readonly #live = new Map<number, Float64Array>();
   /** Counters and histograms of workers that are gone, by worker index, so that no counter ever goes backwards. */
-  private readonly retired = new Map<number, Float64Array>();
-  private readonly total = new Float64Array(SHARED_SLOTS);
+  readonly #retired = new Map<number, Float64Array>();
+  readonly #total = new Float64Array(SHARED_SLOTS);
 
   /** From now on `memory` is what worker `index` writes. An older sheet of that index is retired first. */
   attach(index: number, memory: SharedArrayBuffer): void {
     this.detach(index);
-    this.live.set(index, new Float64Array(memory));
+    this.#live.set(index, new Float64Array(memory));
   }
 
   /** Worker `index` is gone: its gauges vanish, all else is kept. Idempotent. */
   detach(index: number): void {
-    const cells = this.live.get(index);
+    const cells = this.#live.get(index);
     if (cells === undefined) return;
-    this.live.delete(index);
-    const kept = this.retired.get(index) ?? new Float64Array(SHARED_SLOTS);
+    this.#live.delete(index);
+    const kept = this.#retired.get(index) ?? new Float64Array(SHARED_SLOTS);
     for (const { family, series } of SHARED_FAMILIES) {
       if (family.type === 'gauge') continue;
-      for (const { slot } of series) for (let i = 0; i < countedSlots(family); i += 1) kept[slot + i]! += cells[slot + i]!;
+      for (const { slot } of series) for (let i = 0; i < countedSlots(family); i++) kept[slot + i]! += cells[slot + i]!;
     }
-    this.retired.set(index, kept);
+    this.#retired.set(index, kept);
   }
 
   /** Sums all sheets; call once before a run of `samples`. Reads memory that the workers go on writing; nobody waits. */
   refresh(): void {
-    this.total.fill(0);
-    for (const cells of this.live.values()) addTo(this.total, cells);
-    for (const cells of this.retired.values()) addTo(this.total, cells);
+    this.#total.fill(0);
+    for (const cells of this.#live.values()) addTo(this.#total, cells);
+    for (const cells of this.#retired.values()) addTo(this.#total, cells);
   }
 
   samples({ name, family, series }: SharedFamily): Sample[] {
     const samples: Sample[] = [];
     if (!family.perWorker) {
-      for (const one of series) write(samples, name, family, one, this.total, one.labels, [...this.live.values()]);
+      for (const one of series) write(samples, name, family, one, this.#total, one.labels, [...this.#live.values()]);
       return samples;
     }
-    const indices = family.type === 'gauge' ? this.live.keys() : new Set([...this.live.keys(), ...this.retired.keys()]);
+    const indices = family.type === 'gauge' ? this.#live.keys() : new Set([...this.#live.keys(), ...this.#retired.keys()]);
     for (const index of indices) {
       const cells = new Float64Array(SHARED_SLOTS);
-      const live = this.live.get(index);
-      const kept = this.retired.get(index);
+      const live = this.#live.get(index);
+      const kept = this.#retired.get(index);
       for (const { slot } of series) {
-        for (let i = slot; i < slot + countedSlots(family); i += 1) cells[i] = (live?.[i] ?? 0) + (kept?.[i] ?? 0);
+        for (let i = slot; i < slot + countedSlots(family); i++) cells[i] = (live?.[i] ?? 0) + (kept?.[i] ?? 0);
       }
       for (const one of series) write(samples, name, family, one, cells, { ...one.labels, worker: String(index) }, live === undefined ? [] : [live]);
     }
@@ -62,7 +62,7 @@ export class MetricsAggregator {
   }
 }
 
-const addTo = (total: Float64Array, cells: Float64Array): void => { for (let i = 0; i < total.length; i += 1) total[i]! += cells[i]!; };
+const addTo = (total: Float64Array, cells: Float64Array): void => { for (let i = 0; i < total.length; i++) total[i]! += cells[i]!; };
 
 /** Slots that add up over workers; the exemplars behind them do not. */
 const countedSlots = ({ type, buckets }: Family): number => type === 'histogram' ? buckets.length + 2 : 1;
@@ -74,7 +74,7 @@ function write(samples: Sample[], name: string, family: Family, { slot }: Series
   }
   const { buckets } = family;
   let count = 0;
-  for (let i = 0; i <= buckets.length; i += 1) {
+  for (let i = 0; i <= buckets.length; i++) {
     count += cells[slot + i]!;
     const exemplar = newestExemplar(family, slot + buckets.length + 2 + i * EXEMPLAR_SLOTS, live);
     const le = i < buckets.length ? String(buckets[i]) : '+Inf';
@@ -85,7 +85,7 @@ function write(samples: Sample[], name: string, family: Family, { slot }: Series
 }
 
 function newestExemplar({ exemplar: label }: Family, at: number, sheets: readonly Float64Array[]): Sample['exemplar'] {
-  if (label === null) return undefined;
+  if (label === undefined) return undefined;
   let newest: Sample['exemplar'];
   for (const cells of sheets) {
     const sequence = cells[at]!;

@@ -19,88 +19,88 @@ type PromMetric = client.Counter | client.Gauge | client.Histogram;
 const MAX_ZEROED_SERIES = 96;
 
 export class Metrics implements Meter<'front'> {
-  private readonly own = new Map<string, PromMetric>();
-  private readonly seen = new Map<string, Set<string>>();
-  private readonly book = new MetricsAggregator();
-  private readonly collectors: (() => void)[] = [];
-  private readonly text = new client.Registry();
-  private readonly openMetrics = new client.Registry<client.OpenMetricsContentType>();
-  private readonly scrapeDuration: Histogram;
+  readonly #own = new Map<string, PromMetric>();
+  readonly #seen = new Map<string, Set<string>>();
+  readonly #book = new MetricsAggregator();
+  readonly #collectors: (() => void)[] = [];
+  readonly #text = new client.Registry();
+  readonly #openMetrics = new client.Registry<client.OpenMetricsContentType>();
+  readonly #scrapeDuration: Histogram;
 
   constructor() {
-    this.openMetrics.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
+    this.#openMetrics.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
     for (const [name, family] of Object.entries(CATALOGUE) as [MetricName, Family][]) {
-      if (family.writer === 'front') this.own.set(name, createPromMetric(name, family));
+      if (family.writer === 'front') this.#own.set(name, createPromMetric(name, family));
     }
-    this.register(this.text);
-    this.register(this.openMetrics);
-    this.scrapeDuration = this.histogram('mouthpiece_scrape_duration_seconds');
+    this.#register(this.#text);
+    this.#register(this.#openMetrics);
+    this.#scrapeDuration = this.histogram('mouthpiece_scrape_duration_seconds');
   }
 
   counter<N extends NameOf<'counter', 'front'>>(name: N, ...labels: LabelArguments<N>): Counter {
-    const child = (this.own.get(name) as client.Counter).labels(this.bounded(name, labels[0]));
+    const child = (this.#own.get(name) as client.Counter).labels(this.#bounded(name, labels[0]));
     return { add: (amount = 1) => { child.inc(amount); } };
   }
 
   gauge<N extends NameOf<'gauge', 'front'>>(name: N, ...labels: LabelArguments<N>): Gauge {
-    const child = (this.own.get(name) as client.Gauge).labels(this.bounded(name, labels[0]));
+    const child = (this.#own.get(name) as client.Gauge).labels(this.#bounded(name, labels[0]));
     return { set: (value) => { child.set(value); }, add: (amount) => { child.inc(amount); } };
   }
 
   histogram<N extends NameOf<'histogram', 'front'>>(name: N, ...labels: LabelArguments<N>): Histogram {
-    const metric = this.own.get(name) as client.Histogram;
-    const bound = this.bounded(name, labels[0]);
+    const metric = this.#own.get(name) as client.Histogram;
+    const bound = this.#bounded(name, labels[0]);
     const label = (CATALOGUE[name] as Family).exemplar;
     // prom-client's typings know only the shape without exemplars.
-    if (label !== null) return { observe: (value, exemplar) => { (metric.observe as (data: object) => void)({ labels: bound, value, exemplarLabels: exemplarLabels(label, exemplar) }); } };
+    if (label !== undefined) return { observe: (value, exemplar) => { (metric.observe as (data: object) => void)({ labels: bound, value, exemplarLabels: exemplarLabels(label, exemplar) }); } };
     const child = metric.labels(bound);
     return { observe: (value) => { child.observe(value); } };
   }
 
-  attachWorker(index: number, sheet: SharedArrayBuffer): void { this.book.attach(index, sheet); }
-  detachWorker(index: number): void { this.book.detach(index); }
+  attachWorker(index: number, sheet: SharedArrayBuffer): void { this.#book.attach(index, sheet); }
+  detachWorker(index: number): void { this.#book.detach(index); }
 
   /**
    * `collect` runs at the beginning of each scrape, synchronously: copy figures into gauges there, nothing slow. One that throws is
    * reported; the others run all the same.
    */
-  onScrape(collect: () => void): void { this.collectors.push(guarded('a collector of metrics', collect)); }
+  onScrape(collect: () => void): void { this.#collectors.push(guarded('a collector of metrics', collect)); }
 
   /** @param accept the request's Accept header: OpenMetrics with exemplars where it is named, else Prometheus' text format 0.0.4. */
   async render(accept = ''): Promise<{ contentType: string; body: string }> {
     const startedMs = monotonicMs();
-    for (const collect of this.collectors) collect();
+    for (const collect of this.#collectors) collect();
     this.#refresh();
-    const registry = accept.includes('application/openmetrics-text') ? this.openMetrics : this.text;
+    const registry = accept.includes('application/openmetrics-text') ? this.#openMetrics : this.#text;
     const body = await registry.metrics();
-    this.scrapeDuration.observe((monotonicMs() - startedMs) / 1000);
+    this.#scrapeDuration.observe((monotonicMs() - startedMs) / 1000);
     return { contentType: registry.contentType, body };
   }
 
-  readonly #refresh = guarded('the reading of the workers\' metrics', () => { this.book.refresh(); });
+  readonly #refresh = guarded('the reading of the workers\' metrics', () => { this.#book.refresh(); });
 
   /**
    * prom-client renames counters in place when it writes OpenMetrics, so each registry gets a view of its own on every family.
    */
-  private register(registry: Pick<client.Registry, 'registerMetric'>): void {
-    for (const [name, metric] of this.own) registry.registerMetric(new View(name, CATALOGUE[name as MetricName], async () => (await metric.get()).values as Sample[]) as unknown as PromMetric);
-    for (const entry of SHARED_FAMILIES) registry.registerMetric(new View(entry.name, entry.family, () => this.book.samples(entry)) as unknown as PromMetric);
+  #register(registry: Pick<client.Registry, 'registerMetric'>): void {
+    for (const [name, metric] of this.#own) registry.registerMetric(new View(name, CATALOGUE[name as MetricName], async () => (await metric.get()).values as Sample[]) as unknown as PromMetric);
+    for (const entry of SHARED_FAMILIES) registry.registerMetric(new View(entry.name, entry.family, () => this.#book.samples(entry)) as unknown as PromMetric);
   }
 
   /** Replaces label values beyond those the catalogue allows by "other"; @throws TypeError where it has no such value. */
-  private bounded(name: MetricName, labels: object = {}): Record<string, string> {
+  #bounded(name: MetricName, labels: object = {}): Record<string, string> {
     const bound: Record<string, string> = {};
     const given = labels as Record<string, string>;
     for (const [label, allowed] of Object.entries((CATALOGUE[name] as Family).labels)) {
       const value = String(given[label]);
-      bound[label] = Array.isArray(allowed) ? listed(name, label, value, allowed) : this.firstSeen(`${name}/${label}`, value, (allowed as { atMost: number }).atMost);
+      bound[label] = Array.isArray(allowed) ? listed(name, label, value, allowed) : this.#firstSeen(`${name}/${label}`, value, (allowed as { atMost: number }).atMost);
     }
     return bound;
   }
 
-  private firstSeen(key: string, value: string, atMost: number): string {
-    const values = this.seen.get(key) ?? new Set();
-    this.seen.set(key, values);
+  #firstSeen(key: string, value: string, atMost: number): string {
+    const values = this.#seen.get(key) ?? new Set();
+    this.#seen.set(key, values);
     if (values.has(value)) return value;
     if (values.size >= atMost) return 'other';
     values.add(value);
@@ -119,13 +119,13 @@ class View {
   name: string;
   readonly help: string;
   readonly type: string;
-  private readonly read: () => Sample[] | Promise<Sample[]>;
+  readonly #read: () => Sample[] | Promise<Sample[]>;
 
   constructor(name: string, { help, type }: Family, read: () => Sample[] | Promise<Sample[]>) {
     this.name = name;
     this.help = help;
     this.type = type;
-    this.read = read;
+    this.#read = read;
   }
 
   async getForPromString(): Promise<{ name: string; help: string; type: string; values: Sample[] }> {
@@ -136,7 +136,7 @@ class View {
   /** A family that cannot be read is left empty, so that the rest of the answer arrives. */
   async #readOrNothing(): Promise<Sample[]> {
     try {
-      return await this.read();
+      return await this.#read();
     } catch (error) {
       reportDefect('the reading of a metric', error);
       return [];
@@ -146,7 +146,7 @@ class View {
 
 function createPromMetric(name: string, family: Family): PromMetric {
   const options = { name, help: family.help, labelNames: Object.keys(family.labels), registers: [] };
-  if (family.type === 'histogram') return zeroed(new client.Histogram({ ...options, buckets: [...family.buckets], enableExemplars: family.exemplar !== null }), family);
+  if (family.type === 'histogram') return zeroed(new client.Histogram({ ...options, buckets: [...family.buckets], enableExemplars: family.exemplar !== undefined }), family);
   return zeroed(family.type === 'counter' ? new client.Counter(options) : new client.Gauge(options), family);
 }
 

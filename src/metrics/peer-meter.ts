@@ -31,15 +31,15 @@ export const newPeerReading = (nowMs: number): PeerReading => ({
 
 /** One for a worker. `read` about once a second for each connected peer, and once more when it ends. */
 export class PeerMeter {
-  private readonly counters: Readonly<Record<Counted, Counter>>;
-  private readonly fractionLost: Histogram;
-  private readonly jitter: Histogram;
-  private readonly roundTrip: Histogram;
-  private readonly target: Histogram;
-  private readonly actual: Histogram;
+  readonly #counters: Readonly<Record<Counted, Counter>>;
+  readonly #fractionLost: Histogram;
+  readonly #jitter: Histogram;
+  readonly #roundTrip: Histogram;
+  readonly #target: Histogram;
+  readonly #actual: Histogram;
 
   constructor(sheet: SharedMetrics) {
-    this.counters = {
+    this.#counters = {
       packetsRetransmitted: sheet.counter('mouthpiece_rtp_packets_retransmitted_total'),
       nacksReceived: sheet.counter('mouthpiece_rtp_nacks_received_total'),
       plisReceived: sheet.counter('mouthpiece_rtp_key_frame_requests_total', { kind: 'pli' }),
@@ -47,11 +47,11 @@ export class PeerMeter {
       packetsLost: sheet.counter('mouthpiece_rtp_packets_lost_total'),
       packetsReceived: sheet.counter('mouthpiece_rtp_packets_received_total'),
     };
-    this.fractionLost = sheet.histogram('mouthpiece_rtp_fraction_lost_ratio');
-    this.jitter = sheet.histogram('mouthpiece_rtp_jitter_seconds');
-    this.roundTrip = sheet.histogram('mouthpiece_rtp_round_trip_seconds');
-    this.target = sheet.histogram('mouthpiece_send_rate_target_bytes_per_second');
-    this.actual = sheet.histogram('mouthpiece_send_rate_actual_bytes_per_second');
+    this.#fractionLost = sheet.histogram('mouthpiece_rtp_fraction_lost_ratio');
+    this.#jitter = sheet.histogram('mouthpiece_rtp_jitter_seconds');
+    this.#roundTrip = sheet.histogram('mouthpiece_rtp_round_trip_seconds');
+    this.#target = sheet.histogram('mouthpiece_send_rate_target_bytes_per_second');
+    this.#actual = sheet.histogram('mouthpiece_send_rate_actual_bytes_per_second');
   }
 
   read(totals: PeerTotals, reading: PeerReading, nowMs: number): void {
@@ -59,17 +59,17 @@ export class PeerMeter {
       // The reported loss may go down again when late packets arrive (RFC 3550 section 6.4.1); a counter may not.
       const grown = totals[name] - reading.counted[name];
       if (grown <= 0) continue;
-      this.counters[name].add(grown);
+      this.#counters[name].add(grown);
       reading.counted[name] = totals[name];
     }
-    this.fractionLost.observe(totals.fractionLost);
+    this.#fractionLost.observe(totals.fractionLost);
     if (totals.roundTripMs > 0) {
-      this.roundTrip.observe(totals.roundTripMs / 1000);
-      this.jitter.observe(totals.jitterMs / 1000);
+      this.#roundTrip.observe(totals.roundTripMs / 1000);
+      this.#jitter.observe(totals.jitterMs / 1000);
     }
-    this.target.observe(totals.targetBitrateKbps * 1000 / 8);
+    this.#target.observe(totals.targetBitrateKbps * 1000 / 8);
     const elapsedSeconds = (nowMs - reading.readMs) / 1000;
-    if (elapsedSeconds > 0.1) this.actual.observe((totals.bytesSent - reading.bytesSent) / elapsedSeconds);
+    if (elapsedSeconds > 0.1) this.#actual.observe((totals.bytesSent - reading.bytesSent) / elapsedSeconds);
     reading.bytesSent = totals.bytesSent;
     reading.readMs = nowMs;
   }

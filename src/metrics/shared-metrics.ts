@@ -22,7 +22,7 @@ function combinations(labels: Family['labels'], name: string): Record<string, st
 }
 
 const slotsPerSeries = ({ type, buckets, exemplar }: Family): number =>
-  type !== 'histogram' ? 1 : buckets.length + 2 + (exemplar === null ? 0 : (buckets.length + 1) * EXEMPLAR_SLOTS);
+  type !== 'histogram' ? 1 : buckets.length + 2 + (exemplar === undefined ? 0 : (buckets.length + 1) * EXEMPLAR_SLOTS);
 
 function layOut(): { families: SharedFamily[]; size: number } {
   let size = 0;
@@ -52,62 +52,63 @@ export function exemplarOf(uuid: string): Exemplar {
 }
 
 class SheetCell implements Counter, Gauge {
-  private readonly cells: Float64Array;
-  private readonly slot: number;
+  readonly #cells: Float64Array;
+  readonly #slot: number;
 
   constructor(cells: Float64Array, slot: number) {
-    this.cells = cells;
-    this.slot = slot;
+    this.#cells = cells;
+    this.#slot = slot;
   }
 
-  add(amount = 1): void { this.cells[this.slot]! += amount; }
-  set(value: number): void { this.cells[this.slot] = value; }
+  add(amount = 1): void { this.#cells[this.#slot]! += amount; }
+  set(value: number): void { this.#cells[this.#slot] = value; }
 }
 
 class SheetHistogram implements Histogram {
-  private readonly cells: Float64Array;
-  private readonly slot: number;
-  private readonly buckets: readonly number[];
-  private readonly keepsExemplars: boolean;
+  readonly #cells: Float64Array;
+  readonly #slot: number;
+  readonly #buckets: readonly number[];
+  readonly #keepsExemplars: boolean;
 
   constructor(cells: Float64Array, slot: number, family: Family) {
-    this.cells = cells;
-    this.slot = slot;
-    this.buckets = family.buckets;
-    this.keepsExemplars = family.exemplar !== null;
+    this.#cells = cells;
+    this.#slot = slot;
+    this.#buckets = family.buckets;
+    this.#keepsExemplars = family.exemplar !== undefined;
   }
 
   observe(value: number, exemplar?: Exemplar): void {
-    const { cells, buckets } = this;
+    const cells = this.#cells;
+    const buckets = this.#buckets;
     let bucket = 0;
-    while (bucket < buckets.length && value > buckets[bucket]!) bucket += 1;
-    cells[this.slot + bucket]! += 1;
-    cells[this.slot + buckets.length + 1]! += value;
-    if (exemplar === undefined || !this.keepsExemplars) return;
-    const at = this.slot + buckets.length + 2 + bucket * EXEMPLAR_SLOTS;
-    cells[at]! += 1;
-    for (let i = 0; i < 4; i += 1) cells[at + 1 + i] = exemplar.words[i]!;
+    while (bucket < buckets.length && value > buckets[bucket]!) bucket++;
+    cells[this.#slot + bucket]!++;
+    cells[this.#slot + buckets.length + 1]! += value;
+    if (exemplar === undefined || !this.#keepsExemplars) return;
+    const at = this.#slot + buckets.length + 2 + bucket * EXEMPLAR_SLOTS;
+    cells[at]!++;
+    for (let i = 0; i < 4; i++) cells[at + 1 + i] = exemplar.words[i]!;
     cells[at + 5] = value;
     cells[at + 6] = wallMs() / 1000;
-    cells[at]! += 1;
+    cells[at]!++;
   }
 }
 
 /** The worker's pen: resolves names and labels to slots once, after which writing allocates nothing and asks nobody. */
 export class SharedMetrics implements Meter<'worker'> {
-  private readonly cells: Float64Array;
+  readonly #cells: Float64Array;
 
   /** @param memory from `createSheet`. @throws RangeError if it was made by another version of the catalogue. */
   constructor(memory: SharedArrayBuffer) {
-    this.cells = new Float64Array(memory);
-    if (this.cells.length !== SHARED_SLOTS) throw new RangeError(`a sheet has ${SHARED_SLOTS} slots, this memory ${this.cells.length}: use createSheet()`);
+    this.#cells = new Float64Array(memory);
+    if (this.#cells.length !== SHARED_SLOTS) throw new RangeError(`a sheet has ${SHARED_SLOTS} slots, this memory ${this.#cells.length}: use createSheet()`);
   }
 
-  counter<N extends NameOf<'counter', 'worker'>>(name: N, ...labels: LabelArguments<N>): Counter { return new SheetCell(this.cells, slotOf(name, labels[0])); }
-  gauge<N extends NameOf<'gauge', 'worker'>>(name: N, ...labels: LabelArguments<N>): Gauge { return new SheetCell(this.cells, slotOf(name, labels[0])); }
+  counter<N extends NameOf<'counter', 'worker'>>(name: N, ...labels: LabelArguments<N>): Counter { return new SheetCell(this.#cells, slotOf(name, labels[0])); }
+  gauge<N extends NameOf<'gauge', 'worker'>>(name: N, ...labels: LabelArguments<N>): Gauge { return new SheetCell(this.#cells, slotOf(name, labels[0])); }
 
   histogram<N extends NameOf<'histogram', 'worker'>>(name: N, ...labels: LabelArguments<N>): Histogram {
-    return new SheetHistogram(this.cells, slotOf(name, labels[0]), CATALOGUE[name]);
+    return new SheetHistogram(this.#cells, slotOf(name, labels[0]), CATALOGUE[name]);
   }
 }
 

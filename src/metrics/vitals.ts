@@ -44,7 +44,7 @@ export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): ()
     // From now, not from when it was due: one long block is one late sample, not a burst of them.
     dueMs = nowMs + SAMPLE_MS;
     timer = after(SAMPLE_MS, 'the sampling of vitals', sample).unref();
-    samples += 1;
+    samples++;
     if (samples % SAMPLES_PER_SUMMARY === 0) summarise(nowMs);
   };
 

@@ -236,8 +236,8 @@ field('file').addEventListener('change', () => {
 });
 
 let dragDepth = 0; // dragenter and dragleave come for every element on the way
-addEventListener('dragenter', () => { dragDepth += 1; document.body.classList.add('dragging'); });
-addEventListener('dragleave', () => { dragDepth -= 1; if (dragDepth <= 0) document.body.classList.remove('dragging'); });
+addEventListener('dragenter', () => { dragDepth++; document.body.classList.add('dragging'); });
+addEventListener('dragleave', () => { dragDepth--; if (dragDepth <= 0) document.body.classList.remove('dragging'); });
 addEventListener('dragover', (event) => event.preventDefault());
 addEventListener('drop', (event) => {
   event.preventDefault();

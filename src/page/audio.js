@@ -19,7 +19,7 @@ export async function decodeSpeech(file) {
   }
   const channels = Array.from({ length: decoded.numberOfChannels }, (_, index) => decoded.getChannelData(index));
   const pcm = new Int16Array(decoded.length);
-  for (let at = 0; at < pcm.length; at += 1) {
+  for (let at = 0; at < pcm.length; at++) {
     let sum = 0;
     for (const channel of channels) sum += channel[at] ?? 0;
     pcm[at] = Math.round(Math.max(-1, Math.min(1, sum / channels.length)) * 32767);

@@ -84,7 +84,7 @@ export class LedgerPanel {
       stats = await request(`/sessions/${sessionId}/stats`, { apiKey, signal: AbortSignal.timeout(5000) });
     } catch (error) {
       if (timer !== this.#timer) return;
-      this.#refusals += 1;
+      this.#refusals++;
       if (this.#refusals < PATIENCE) return;
       this.stop();
       this.#say(refusal(error));

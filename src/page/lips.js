@@ -47,7 +47,7 @@ export class LipWatch {
   /** @param {Uint8ClampedArray} rgba */
   #measure(rgba) {
     this.#histogram.fill(0);
-    for (let pixel = 0; pixel < this.#previous.length; pixel += 1) {
+    for (let pixel = 0; pixel < this.#previous.length; pixel++) {
       const green = rgba[pixel * 4 + 1] ?? 0;
       const change = Math.abs(green - (this.#previous[pixel] ?? 0));
       this.#histogram[change] = (this.#histogram[change] ?? 0) + 1;
@@ -55,7 +55,7 @@ export class LipWatch {
     }
     const wanted = Math.round(TOP_SHARE * this.#previous.length);
     let sum = 0;
-    for (let change = 255, left = wanted; left > 0 && change > 0; change -= 1) {
+    for (let change = 255, left = wanted; left > 0 && change > 0; change--) {
       const take = Math.min(left, this.#histogram[change] ?? 0);
       sum += take * change;
       left -= take;

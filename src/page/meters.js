@@ -145,7 +145,7 @@ export class Sparkline {
     const column = width / Sparkline.FRAMES;
     const base = height - scale;
     context.fillStyle = style.borderTopColor;
-    for (let frame = 0; frame < Sparkline.FRAMES; frame += 1) {
+    for (let frame = 0; frame < Sparkline.FRAMES; frame++) {
       const size = (this.#lips[(this.#at + frame) % Sparkline.FRAMES] ?? 0) * (height - 4 * scale);
       context.fillRect(frame * column, base - size, Math.max(1, column - 0.6 * scale), size + scale);
     }
@@ -153,7 +153,7 @@ export class Sparkline {
     context.lineWidth = 1.75 * scale;
     context.lineJoin = 'round';
     context.beginPath();
-    for (let frame = 0; frame < Sparkline.FRAMES; frame += 1) {
+    for (let frame = 0; frame < Sparkline.FRAMES; frame++) {
       const y = base - (this.#sound[(this.#at + frame) % Sparkline.FRAMES] ?? 0) * (height - 4 * scale);
       if (frame === 0) context.moveTo(0, y);
       else context.lineTo(frame * column, y);

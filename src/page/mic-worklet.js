@@ -23,7 +23,7 @@ class SpeechSender extends AudioWorkletProcessor {
     const channel = input?.[0];
     if (!channel) return true;
     const mask = this.ring.length - 1;
-    for (const sample of channel) { this.ring[this.written & mask] = sample; this.written += 1; }
+    for (const sample of channel) { this.ring[this.written & mask] = sample; this.written++; }
     for (; this.position + this.half < this.written; this.position += this.step) this.#put(this.#at(this.position, mask));
     return true;
   }
@@ -32,13 +32,13 @@ class SpeechSender extends AudioWorkletProcessor {
     const whole = Math.floor(position);
     const taps = this.kernel[Math.floor((position - whole) * PHASES)];
     let sum = 0;
-    for (let tap = 0; tap < taps.length; tap += 1) sum += taps[tap] * this.ring[(whole + tap - this.half + 1) & mask];
+    for (let tap = 0; tap < taps.length; tap++) sum += taps[tap] * this.ring[(whole + tap - this.half + 1) & mask];
     return sum;
   }
 
   #put(value) {
     this.piece[this.filled] = Math.round(Math.max(-1, Math.min(1, value)) * 32767);
-    this.filled += 1;
+    this.filled++;
     if (this.filled < PIECE) return;
     this.port.postMessage(this.piece, [this.piece.buffer]);
     this.piece = new Int16Array(PIECE);

@@ -68,19 +68,19 @@ async function bind({ bindAddress, port }: EndpointOptions): Promise<Socket> {
   const { from, to } = typeof port === 'number' ? { from: port, to: port } : port;
   for (let candidate = from; candidate <= to; candidate++) {
     const socket = await tryBind(bindAddress, candidate);
-    if (socket !== null) return socket;
+    if (socket !== undefined) return socket;
   }
   throw new Error(`No free UDP port on ${bindAddress} in ${from}-${to}. Widen UDP_PORTS or use fewer workers.`);
 }
 
-function tryBind(address: string, port: number): Promise<Socket | null> {
+function tryBind(address: string, port: number): Promise<Socket | undefined> {
   const family = isIP(address) === 6 ? 6 : 4;
   // Addresses are numbers already; the default lookup would cost a tick per datagram.
   const socket = createSocket({ type: family === 6 ? 'udp6' : 'udp4', lookup: (host, _options, callback) => { callback(null, host, family); } });
   return new Promise((resolve, reject) => {
     socket.once('error', (error: NodeJS.ErrnoException) => {
       socket.close();
-      if (error.code === 'EADDRINUSE') resolve(null);
+      if (error.code === 'EADDRINUSE') resolve(undefined);
       else reject(error);
     });
     socket.bind({ address, port, exclusive: true }, () => { socket.removeAllListeners('error'); resolve(socket); });

@@ -46,7 +46,7 @@ export interface Peer {
   /** Takes the offer, gathers, and gives the complete answer (no trickle). @throws ServiceError INVALID_OFFER with what is wrong. */
   answer(offer: Offer): Promise<string>;
   /** The negotiated video codec; null: the client takes sound alone. Valid after `answer`. */
-  readonly videoCodec: VideoCodec | null;
+  readonly videoCodec: VideoCodec | undefined;
   readonly isConnected: boolean;
   /** Packetises and sends one coded frame. @returns packets sent. Nothing happens before `onConnected` or after the end. */
   sendVideo(frame: Uint8Array, length: number, isKey: boolean, mediaMs: number, nowMs: number): number;

@@ -57,14 +57,14 @@ export class RtcPeer implements Peer {
     jitterMs: 0, roundTripMs: 0, packetsReceived: 0, datagramsRejected: 0, targetBitrateKbps: 0,
   };
   #state: 'new' | 'answered' | 'connected' | 'closed' = 'new';
-  #plan: AnswerPlan | null = null;
-  #dtls: DtlsServer | null = null;
-  #media: MediaSender | null = null;
-  #data: DataChannelResponder | null = null;
-  #receiver: SrtpReceiver | null = null;
+  #plan: AnswerPlan | undefined = undefined;
+  #dtls: DtlsServer | undefined = undefined;
+  #media: MediaSender | undefined = undefined;
+  #data: DataChannelResponder | undefined = undefined;
+  #receiver: SrtpReceiver | undefined = undefined;
   readonly #paths: IcePaths;
   /** The handshake is done, and waits for an address that has answered. */
-  #keys: readonly [SrtpSender, SrtpReceiver] | null = null;
+  #keys: readonly [SrtpSender, SrtpReceiver] | undefined = undefined;
   #isFlightHeld = false;
   #answeredMs = 0;
   #iceMs = 0;
@@ -88,7 +88,7 @@ export class RtcPeer implements Peer {
 
   get ufrag(): string { return this.#paths.ufrag; }
 
-  get videoCodec(): VideoCodec | null { return this.#plan?.videoCodec ?? null; }
+  get videoCodec(): VideoCodec | undefined { return this.#plan?.videoCodec ?? undefined; }
   get isConnected(): boolean { return this.#state === 'connected'; }
   get packetizeMs(): number { return this.#media?.packetizeMs ?? 0; }
 
@@ -110,7 +110,7 @@ export class RtcPeer implements Peer {
       onClosed: (reason, detail) => { this.#end(reason, detail); },
       onData: (data) => { if (this.#data?.receive(data) !== true) this.#reject('sctp_malformed'); },
     });
-    if (plan.data !== null) this.#data = new DataChannelResponder((packet) => { dtls.send(packet); });
+    if (plan.data !== undefined) this.#data = new DataChannelResponder((packet) => { dtls.send(packet); });
     this.#paths.setRemote(plan.transport.ufrag, plan.transport.password);
     this.#state = 'answered';
     this.#answeredMs = this.#heardMs = nowMs;
@@ -123,11 +123,11 @@ export class RtcPeer implements Peer {
   }
 
   sendVideo(frame: Uint8Array, length: number, isKey: boolean, mediaMs: number, nowMs: number): number {
-    return this.#state === 'connected' && this.#media !== null ? this.#media.sendVideo(frame, length, isKey, mediaMs, nowMs) : 0;
+    return this.#state === 'connected' && this.#media !== undefined ? this.#media.sendVideo(frame, length, isKey, mediaMs, nowMs) : 0;
   }
 
   sendAudio(packet: Uint8Array, length: number, mediaMs: number, nowMs: number, isTalkSpurtStart: boolean): number {
-    return this.#state === 'connected' && this.#media !== null ? this.#media.sendAudio(packet, length, mediaMs, nowMs, isTalkSpurtStart) : 0;
+    return this.#state === 'connected' && this.#media !== undefined ? this.#media.sendAudio(packet, length, mediaMs, nowMs, isTalkSpurtStart) : 0;
   }
 
   poll(nowMs: number): void {
@@ -176,11 +176,11 @@ export class RtcPeer implements Peer {
   #free(): void {
     this.#state = 'closed';
     this.#paths.close();
-    this.#keys = null;
-    this.#dtls = null;
-    this.#media = null;
-    this.#data = null;
-    this.#receiver = null;
+    this.#keys = undefined;
+    this.#dtls = undefined;
+    this.#media = undefined;
+    this.#data = undefined;
+    this.#receiver = undefined;
     this.#host.forget(this);
   }
 
@@ -191,10 +191,10 @@ export class RtcPeer implements Peer {
   }
 
   #connect(): void {
-    if (this.#keys === null) return;
+    if (this.#keys === undefined) return;
     const [sender, receiver] = this.#keys;
     const nowMs = this.#host.now();
-    this.#keys = null;
+    this.#keys = undefined;
     this.#receiver = receiver;
     this.#state = 'connected';
     this.#media?.start(sender, nowMs);
@@ -239,18 +239,18 @@ export class RtcPeer implements Peer {
   }
 
   onRtcp(data: Buffer, nowMs: number): void {
-    const plain = this.#receiver?.unprotectRtcp(data) ?? null;
-    if (plain === null || this.#media === null) { this.#reject('srtp_auth'); return; }
+    const plain = this.#receiver?.unprotectRtcp(data) ?? undefined;
+    if (plain === undefined || this.#media === undefined) { this.#reject('srtp_auth'); return; }
     this.#heardMs = nowMs;
     this.stats.packetsReceived++;
     if (!this.#media.receive(plain, nowMs)) this.#reject('other');
   }
 
   onRtp(data: Buffer, nowMs: number): void {
-    const microphone = this.#plan?.microphone ?? null;
-    if (microphone === null || ((data[1] ?? 0) & 127) !== microphone.codec.payloadType) { this.#reject('other'); return; }
-    const payload = this.#receiver?.unprotectRtp(data) ?? null;
-    if (payload === null) { this.#reject('srtp_auth'); return; }
+    const microphone = this.#plan?.microphone ?? undefined;
+    if (microphone === undefined || ((data[1] ?? 0) & 127) !== microphone.codec.payloadType) { this.#reject('other'); return; }
+    const payload = this.#receiver?.unprotectRtp(data) ?? undefined;
+    if (payload === undefined) { this.#reject('srtp_auth'); return; }
     this.#heardMs = nowMs;
     this.stats.packetsReceived++;
     const second = Math.floor(nowMs / 1000);

@@ -22,7 +22,7 @@ import { Wav2LipRefused } from '../pipeline/wav2lip/network.ts';
 /** What a worker is born with. */
 export interface WorkerInit {
   readonly index: number;
-  readonly cpu: number | null;
+  readonly cpu: number | undefined;
   /** To be scheduled before everything else on that CPU; only where others are left for the rest. */
   readonly isRealtime: boolean;
   readonly sharedMetrics: SharedArrayBuffer;
@@ -37,7 +37,7 @@ export interface WorkerInit {
   /** Counted up while the thread runs: link/heartbeat.ts. */
   readonly heartbeat: SharedArrayBuffer;
   /** To the inference thread of the user's own network, if there is one. */
-  readonly inferencePort: MessagePort | null;
+  readonly inferencePort: MessagePort | undefined;
 }
 
 const REPORT_MS = 1000;
@@ -45,12 +45,12 @@ const MEDIA_PRIORITY = -10;
 
 const init = workerData as WorkerInit;
 const post = (message: FromWorker): void => { parentPort!.postMessage(message); };
-const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown> = {}, sessionId: string | null = null): void => {
+const log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown> = {}, sessionId: string | undefined = undefined): void => {
   post({ type: 'log', level, sessionId, message, fields });
 };
 
 native.setThreadName(`mp-worker-${init.index}`);
-if (init.cpu !== null) native.pinThread(Int32Array.of(init.cpu));
+if (init.cpu !== undefined) native.pinThread(Int32Array.of(init.cpu));
 
 reportDefectsTo((where, error, missed) => {
   log('error', `${where} failed`, { error: String(error), stack: error instanceof Error ? error.stack : undefined, missed });
@@ -71,13 +71,13 @@ const scheduler = new FrameScheduler({
   threadCpuMs: () => native.threadCpuMs(),
   costPerSession: await measureSessionCost(model, init.calibrationFace, init.videoBitrateKbps),
 });
-const wav2lip = init.inferencePort === null ? null : await InferenceClients.connect(init.inferencePort).catch((error: unknown) => {
+const wav2lip = init.inferencePort === undefined ? undefined : await InferenceClients.connect(init.inferencePort).catch((error: unknown) => {
   if (!(error instanceof Wav2LipRefused)) throw error;
   log('error', error.message);
-  return null;
+  return undefined;
 });
 const context: WorkerContext = {
-  endpoint, model, faces: new FaceCache(), inferenceClients: wav2lip, metrics: metrics, post,
+  endpoint, model, faces: new FaceCache(), inferenceClients: wav2lip, metrics, post,
   videoBitrateKbps: Math.min(init.videoBitrateKbps, init.maxVideoBitrateKbps), maxVideoBitrateKbps: init.maxVideoBitrateKbps, audioBitrateKbps: init.audioBitrateKbps,
 };
 
@@ -123,7 +123,7 @@ function handle(message: ToWorker, isFaceLoaded = false): void {
       return;
     }
     case 'stats':
-      post({ type: 'stats', sessionId: message.sessionId, requestId: message.requestId, stats: scheduler.get(message.sessionId)?.statsReport() ?? null });
+      post({ type: 'stats', sessionId: message.sessionId, requestId: message.requestId, stats: scheduler.get(message.sessionId)?.statsReport() ?? undefined });
       return;
     case 'stop':
       for (const session of scheduler) session.end('server_stopped');
@@ -152,4 +152,4 @@ parentPort!.on('message', guarded('a message of the front', (message: ToWorker) 
 every(REPORT_MS, 'the report of load', () => { scheduler.reportLoad(); });
 every(HEARTBEAT_MS, 'the sign of life', () => { beatHeart(init.heartbeat); });
 
-post({ type: 'ready', workerIndex: init.index, threadId: native.threadId(), cpu: init.cpu, scheduling: prioritise(), wav2lipCost: wav2lip?.costPerSession ?? null });
+post({ type: 'ready', workerIndex: init.index, threadId: native.threadId(), cpu: init.cpu, scheduling: prioritise(), wav2lipCost: wav2lip?.costPerSession ?? undefined });

@@ -8,26 +8,26 @@ import type { WorkerSession } from './worker-session.ts';
 
 /** Turns the crank for all sessions that are due on the same beat. Holds nothing of theirs between two calls. */
 export class FramePipeline {
-  private readonly model: SpeechModel;
-  private readonly metrics: WorkerMetrics;
-  private readonly steps: Int32Array;
-  private readonly batch: ModelState[] = [];
+  readonly #model: SpeechModel;
+  readonly #metrics: WorkerMetrics;
+  readonly #steps: Int32Array;
+  readonly #batch: ModelState[] = [];
 
   constructor(model: SpeechModel, instruments: WorkerMetrics, maxSessions: number) {
-    this.model = model;
-    this.metrics = instruments;
-    this.steps = new Int32Array(maxSessions);
+    this.#model = model;
+    this.#metrics = instruments;
+    this.#steps = new Int32Array(maxSessions);
   }
 
   /** @param due sessions whose frame is due; `frameOf` each is `session.lastFrame`, already advanced by the beat. */
   async run(due: readonly WorkerSession[], count: number): Promise<void> {
-    const deepest = this.prepareSpeech(due, count);
-    for (let round = 0; round < deepest; round += 1) await this.runModel(due, count, round);
-    for (let i = 0; i < count; i += 1) {
+    const deepest = this.#prepareSpeech(due, count);
+    for (let round = 0; round < deepest; round++) await this.#runModel(due, count, round);
+    for (let i = 0; i < count; i++) {
       const session = due[i]!;
       try {
-        if (this.steps[i]! > 0 && !session.isSoundOnly) session.audioRenderer?.requestFrame(session.lastFrame);
-        this.produceFrame(session, this.steps[i]!);
+        if (this.#steps[i]! > 0 && !session.isSoundOnly) session.audioRenderer?.requestFrame(session.lastFrame);
+        this.#produceFrame(session, this.#steps[i]!);
       } catch (error) {
         session.fail(error);
       }
@@ -35,10 +35,10 @@ export class FramePipeline {
   }
 
   /** Asks each session's stream what the model has to hear for this frame. @returns the most steps any of them needs. */
-  private prepareSpeech(due: readonly WorkerSession[], count: number): number {
+  #prepareSpeech(due: readonly WorkerSession[], count: number): number {
     const nowMs = monotonicMs();
     let deepest = 0;
-    for (let i = 0; i < count; i += 1) {
+    for (let i = 0; i < count; i++) {
       const session = due[i]!;
       const { stream } = session;
       const steps = stream.prepareFrame(session.lastFrame * FRAME_MS, session.nextPacketMs, nowMs);
@@ -48,49 +48,50 @@ export class FramePipeline {
         session.modelState.reset();
         session.articulation.reopen();
       }
-      this.steps[i] = steps;
+      this.#steps[i] = steps;
       deepest = Math.max(deepest, Math.min(steps, MAX_STEPS_PER_FRAME));
     }
     const drainMs = (monotonicMs() - nowMs) / count;
-    for (let i = 0; i < count; i += 1) due[i]!.stats.stage('drain', drainMs);
-    this.metrics.stage.drain.observe(drainMs / 1000);
+    for (let i = 0; i < count; i++) due[i]!.stats.stage('drain', drainMs);
+    this.#metrics.stage.drain.observe(drainMs / 1000);
     return deepest;
   }
 
   /** Features of step `round` of each session that has one, then a single run of the model for all of them. */
-  private async runModel(due: readonly WorkerSession[], count: number, round: number): Promise<void> {
-    const { batch, metrics: instruments } = this;
+  async #runModel(due: readonly WorkerSession[], count: number, round: number): Promise<void> {
+    const batch = this.#batch;
+    const instruments = this.#metrics;
     const startMs = monotonicMs();
     batch.length = 0;
-    for (let i = 0; i < count; i += 1) {
-      if (this.steps[i]! <= round || due[i]!.isSoundOnly) continue;
+    for (let i = 0; i < count; i++) {
+      if (this.#steps[i]! <= round || due[i]!.isSoundOnly) continue;
       const { stream, mel, modelState: slot, audioRenderer: hearing } = due[i]!;
-      if (hearing !== null) { hearing.pushAudio(stream.stepPcm[round]!, stream.stepSamples[round]!); continue; }
+      if (hearing !== undefined) { hearing.pushAudio(stream.stepPcm[round]!, stream.stepSamples[round]!); continue; }
       mel.step(stream.stepPcm[round]!, stream.stepSamples[round]!, slot.mel, 0);
       batch.push(slot);
     }
     if (batch.length === 0) return;
     const featuresMs = monotonicMs();
-    await this.model.run(batch);
+    await this.#model.run(batch);
     const doneMs = monotonicMs();
     instruments.stage.features.observe((featuresMs - startMs) / batch.length / 1000);
     instruments.stage.inference.observe((doneMs - featuresMs) / 1000);
     instruments.batch.observe(batch.length);
-    for (let i = 0; i < count; i += 1) {
-      if (this.steps[i]! <= round || due[i]!.isSoundOnly || due[i]!.audioRenderer !== null) continue;
+    for (let i = 0; i < count; i++) {
+      if (this.#steps[i]! <= round || due[i]!.isSoundOnly || due[i]!.audioRenderer !== undefined) continue;
       due[i]!.stats.stage('features', (featuresMs - startMs) / batch.length);
       due[i]!.stats.stage('inference', (doneMs - featuresMs) / batch.length);
     }
   }
 
   /** Draws, codes and sends one session's frame; one without a picture only says when it speaks. */
-  private produceFrame(session: WorkerSession, steps: number): void {
-    const { metrics: instruments } = this;
+  #produceFrame(session: WorkerSession, steps: number): void {
+    const instruments = this.#metrics;
     const { video, peer, renderer: face, stats: ledger, stream, state } = session;
     if (session.isSoundOnly && !session.isOver) session.announce(state.update(stream, monotonicMs()));
-    if (session.isOver || video === null || peer === null) return;
+    if (session.isOver || video === undefined || peer === undefined) return;
     const startMs = monotonicMs();
-    session.articulation.update(stream.isActive ? session.modelState.articulation : null);
+    session.articulation.update(stream.isActive ? session.modelState.articulation : undefined);
     const isFrozen = !session.spec.handleSilence && !stream.isActive && ledger.framesSent > 0;
     const isPrepared = video.takePrepared();
     if (isPrepared || isFrozen) face.hold();
@@ -105,8 +106,8 @@ export class FramePipeline {
     const sentMs = monotonicMs();
 
     if (video.isKey) {
-      video.keyCause = null;
-      ledger.keyFrames += 1;
+      video.keyCause = undefined;
+      ledger.keyFrames++;
       instruments.keyFrames[video.codec][cause ?? 'other'].add();
     }
     // The first frame's time is the beat of its phase before the session was ready: it is late for nobody, and placement must not take it for a neighbour's that is.
@@ -115,7 +116,7 @@ export class FramePipeline {
       ledger.latenessMs.record(lateMs);
       instruments.lateness.observe(lateMs / 1000);
     }
-    ledger.framesSent += 1;
+    ledger.framesSent++;
     ledger.bytesSent += video.length;
     ledger.stage('render', drawnMs - startMs);
     ledger.stage('encode', codedMs - drawnMs);
@@ -134,7 +135,7 @@ export class FramePipeline {
       // The picture that was prepared does not know of it yet: the next one does.
       const lipsMs = sentMs - stream.utteranceArrivalMs + (isPrepared ? FRAME_MS : 0);
       ledger.audioToLipsMs.record(lipsMs);
-      const pace = stream.isBurst ? 'burst' : session.audioRenderer === null ? 'paced' : 'paced_network';
+      const pace = stream.isBurst ? 'burst' : session.audioRenderer === undefined ? 'paced' : 'paced_network';
       instruments.audioToLips[session.speech.input][pace].observe(lipsMs / 1000, session.exemplar);
     }
     session.announce(state.update(stream, sentMs));

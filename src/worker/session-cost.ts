@@ -18,12 +18,12 @@ export async function measureSessionCost(model: SpeechModel, faceBytes: SharedAr
   const video = new VideoTrack('vp8', bitrateKbps);
   const slot = model.createState();
   let startMs = 0;
-  for (let frame = 0; frame < FRAMES; frame += 1) {
+  for (let frame = 0; frame < FRAMES; frame++) {
     if (frame === WARM_UP_FRAMES) startMs = native.threadCpuMs();
     await model.run([slot]);
     face.draw(frame, sentenceAt(frame * FRAME_MS % SENTENCE_MS), true);
     video.encode(face.picture, face.dirty);
-    video.keyCause = null;
+    video.keyCause = undefined;
   }
   const perFrameMs = (native.threadCpuMs() - startMs) / (FRAMES - WARM_UP_FRAMES);
   video.close();

@@ -4,20 +4,20 @@ const WINDOW = 512;
 
 /** Recent values; percentiles on request only, so that recording costs one store. */
 export class RecentValues {
-  private readonly values = new Float32Array(WINDOW);
-  private count = 0;
+  readonly #values = new Float32Array(WINDOW);
+  #count = 0;
 
-  record(value: number): void { this.values[this.count % WINDOW] = value; this.count += 1; }
+  record(value: number): void { this.#values[this.#count % WINDOW] = value; this.#count++; }
 
-  clear(): void { this.count = 0; }
+  clear(): void { this.#count = 0; }
 
-  get last(): number { return this.count === 0 ? 0 : this.values[(this.count - 1) % WINDOW]!; }
+  get last(): number { return this.#count === 0 ? 0 : this.#values[(this.#count - 1) % WINDOW]!; }
 
   /** @param q 0..1. @returns 0 when nothing was recorded. */
   percentile(q: number): number {
-    const size = Math.min(this.count, WINDOW);
+    const size = Math.min(this.#count, WINDOW);
     if (size === 0) return 0;
-    const sorted = this.values.slice(0, size).sort();
+    const sorted = this.#values.slice(0, size).sort();
     return sorted[Math.min(size - 1, Math.floor(q * size))]!;
   }
 }

@@ -14,10 +14,10 @@ export class SpeechState {
   constructor(nowMs: number) { this.lastSpokeMs = nowMs; }
 
   /** To be called after each frame. @returns what changed, if anything. */
-  update(stream: SpeechStream, nowMs: number): 'speak' | 'silent' | null {
+  update(stream: SpeechStream, nowMs: number): 'speak' | 'silent' | undefined {
     if (stream.isActive && stream.inaudibleMs < INAUDIBLE_MS && stream.gapMs < GAP_MS) {
-      if (this.isSpeaking) { this.lastSpokeMs = nowMs; return null; }
-      if (stream.inaudibleMs > 0) return null;
+      if (this.isSpeaking) { this.lastSpokeMs = nowMs; return undefined; }
+      if (stream.inaudibleMs > 0) return undefined;
       this.isSpeaking = true;
       this.lastSpokeMs = nowMs;
       return 'speak';
@@ -26,8 +26,8 @@ export class SpeechState {
   }
 
   /** The client interrupted, or the session ends. */
-  stop(): 'silent' | null {
-    if (!this.isSpeaking) return null;
+  stop(): 'silent' | undefined {
+    if (!this.isSpeaking) return undefined;
     this.isSpeaking = false;
     return 'silent';
   }

@@ -34,7 +34,7 @@ export interface WorkerContext {
   readonly model: SpeechModel;
   readonly faces: FaceCache;
   /** The user's own network, when there is one that can be used. */
-  readonly inferenceClients: InferenceClients | null;
+  readonly inferenceClients: InferenceClients | undefined;
   readonly metrics: WorkerMetrics;
   readonly post: (message: FromWorker) => void;
   readonly videoBitrateKbps: number;
@@ -68,10 +68,10 @@ export class WorkerSession implements PeerListener, InferenceListener {
   readonly articulation = new ArticulationTrack();
   readonly renderer: Renderer;
   /** Set when the face is drawn by something that hears the speech itself: then the articulation model is not asked. */
-  readonly audioRenderer: AudioDrivenRenderer | null;
+  readonly audioRenderer: AudioDrivenRenderer | undefined;
   readonly exemplar: Exemplar;
-  video: VideoTrack | null = null;
-  peer: Peer | null = null;
+  video: VideoTrack | undefined = undefined;
+  peer: Peer | undefined = undefined;
   slot = 0;
   /** Beat number of frame 0; -1 until media flows. */
   firstTick = -1;
@@ -84,35 +84,35 @@ export class WorkerSession implements PeerListener, InferenceListener {
   /** The client takes no picture: nothing is understood, drawn or coded for it. */
   isSoundOnly = false;
 
-  private readonly context: WorkerContext;
-  private readonly audioReceiver: AudioReceiver;
-  private readonly opus: OpusEncoder;
-  private readonly openedMs = monotonicMs();
-  private connectedMs = 0;
-  private nextPacket = 0;
-  private wasTalking = false;
-  private offerMs = 0;
-  private readonly reading = newPeerReading(this.openedMs);
-  private underrunsCounted = 0;
-  private repeatedCounted = 0;
-  private lastSecondMs = 0;
+  readonly #context: WorkerContext;
+  readonly #audioReceiver: AudioReceiver;
+  readonly #opus: OpusEncoder;
+  readonly #openedMs = monotonicMs();
+  #connectedMs = 0;
+  #nextPacket = 0;
+  #wasTalking = false;
+  #offerMs = 0;
+  readonly #reading = newPeerReading(this.#openedMs);
+  #underrunsCounted = 0;
+  #repeatedCounted = 0;
+  #lastSecondMs = 0;
 
   constructor(spec: SessionSpec, context: WorkerContext) {
     this.spec = spec;
-    this.context = context;
+    this.#context = context;
     this.exemplar = exemplarOf(spec.sessionId);
     this.speech = new SessionSpeech(new SpeechRingReader(spec.speechRing));
-    this.state = new SpeechState(this.openedMs);
+    this.state = new SpeechState(this.#openedMs);
     this.modelState = context.model.createState();
     const look = { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame };
     const { inferenceClients: wav2lip } = context;
     const asset = context.faces.take(spec.face.faceId, spec.face.bytes);
-    this.audioRenderer = spec.renderer === 'wav2lip' && wav2lip !== null ? new Wav2LipRenderer(asset, spec.face.bytes, wav2lip, look, this) : null;
+    this.audioRenderer = spec.renderer === 'wav2lip' && wav2lip !== undefined ? new Wav2LipRenderer(asset, spec.face.bytes, wav2lip, look, this) : undefined;
     this.renderer = this.audioRenderer ?? new RigRenderer(asset, look);
     this.stream = new SpeechStream(this.speech, this.audioRenderer?.lookaheadMs ?? context.model.lookaheadMs);
-    this.audioReceiver = new AudioReceiver(this.speech);
+    this.#audioReceiver = new AudioReceiver(this.speech);
     // The speech is 16 kHz, so Opus is given 16 kHz: RTP's clock and the decoder's output are 48 kHz all the same (RFC 7587 section 4.1).
-    this.opus = new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: context.audioBitrateKbps * 1000, inbandFec: false });
+    this.#opus = new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: context.audioBitrateKbps * 1000, inbandFec: false });
   }
 
   get id(): string { return this.spec.sessionId; }
@@ -121,8 +121,8 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   /** Answers the client's offer; a second offer is refused by the front before it comes here. */
   async offer(offer: Offer): Promise<void> {
-    const { context } = this;
-    this.offerMs = monotonicMs();
+    const context = this.#context;
+    this.#offerMs = monotonicMs();
     try {
       this.peer = context.endpoint.createPeer({
         sessionId: this.id, minBitrateKbps: MIN_BITRATE_KBPS, maxBitrateKbps: context.maxVideoBitrateKbps,
@@ -136,18 +136,18 @@ export class WorkerSession implements PeerListener, InferenceListener {
       return;
     }
     const { videoCodec } = this.peer;
-    this.isSoundOnly = videoCodec === null;
-    if (videoCodec === null) return;
+    this.isSoundOnly = videoCodec === undefined;
+    if (videoCodec === undefined) return;
     try {
-      await this.openVideo(videoCodec);
+      await this.#openVideo(videoCodec);
     } catch (error) {
       this.fail(error);
     }
   }
 
   /** While ICE and DTLS go their ways another thread sets the encoder up and codes the first picture: here that would make every neighbour's frame late by 10 to 25 ms. */
-  private async openVideo(codec: VideoCodec): Promise<void> {
-    const video = new VideoTrack(codec, this.context.videoBitrateKbps);
+  async #openVideo(codec: VideoCodec): Promise<void> {
+    const video = new VideoTrack(codec, this.#context.videoBitrateKbps);
     this.renderer.draw(0, this.articulation.values, false);
     await video.prepare(this.renderer.picture);
     if (this.isOver) video.close();
@@ -156,15 +156,15 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   onConnected(nowMs: number, iceMs: number): void {
     if (this.isOver) return;
-    this.connectedMs = nowMs;
+    this.#connectedMs = nowMs;
     this.state.lastSpokeMs = nowMs;
-    this.context.post({ type: 'connected', sessionId: this.id, iceMs, atMs: nowMs });
+    this.#context.post({ type: 'connected', sessionId: this.id, iceMs, atMs: nowMs });
   }
 
   onClosed(reason: PeerCloseReason, detail: string): void {
-    this.context.metrics.peersClosed[reason].add();
+    this.#context.metrics.peersClosed[reason].add();
     if (detail !== '') {
-      this.context.post({
+      this.#context.post({
         type: 'log', level: 'info', sessionId: this.id, message: 'peer connection failed',
         fields: { reason, detail },
       });
@@ -174,16 +174,16 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   onKeyFrameRequest(): void { this.video?.requestKeyFrame(); }
   onTargetBitrate(kbps: number): void { this.video?.setBitrate(kbps); }
-  onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void { this.audioReceiver.receive(packet, rtpTimestamp, sequenceNumber, monotonicMs()); }
+  onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void { this.#audioReceiver.receive(packet, rtpTimestamp, sequenceNumber, monotonicMs()); }
 
   onFailure(error: Error): void { this.fail(error); }
 
   onMouth(tookMs: number): void {
     this.stats.stage('inference', tookMs);
-    this.context.metrics.stage.inference.observe(tookMs / 1000);
+    this.#context.metrics.stage.inference.observe(tookMs / 1000);
   }
 
-  get isLive(): boolean { return this.connectedMs > 0 && !this.isOver && this.peer !== null && (this.video !== null || this.isSoundOnly); }
+  get isLive(): boolean { return this.#connectedMs > 0 && !this.isOver && this.peer !== undefined && (this.video !== undefined || this.isSoundOnly); }
 
   /** Puts frame 0 on this beat: from here on media flows. */
   begin(beat: number, beatMs: number): void {
@@ -194,42 +194,42 @@ export class WorkerSession implements PeerListener, InferenceListener {
   // ── sound ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Media time of the audio packet that goes out next. */
-  get nextPacketMs(): number { return this.nextPacket * AUDIO_PACKET_MS; }
+  get nextPacketMs(): number { return this.#nextPacket * AUDIO_PACKET_MS; }
 
   /** Sends each audio packet whose time has come; interruptions are looked for first, so that they take effect with the next packet. */
   sendDueAudio(nowMs: number): void {
-    if (this.speech.takeFlush()) this.interrupt(nowMs);
+    if (this.speech.takeFlush()) this.#interrupt(nowMs);
     const mediaMs = nowMs - this.epochMs;
     const due = Math.floor(mediaMs / AUDIO_PACKET_MS);
-    if (due - this.nextPacket > MAX_PACKETS_LATE) this.nextPacket = due; // the thread stood still: do not flood the peer with the past
-    for (; this.nextPacket <= due; this.nextPacket += 1) {
+    if (due - this.#nextPacket > MAX_PACKETS_LATE) this.#nextPacket = due; // the thread stood still: do not flood the peer with the past
+    for (; this.#nextPacket <= due; this.#nextPacket++) {
       const startMs = monotonicMs();
       const isTalking = this.stream.takePacket(speechPacket);
-      const bytes = this.opus.encode(speechPacket, opusPacket);
-      this.peer!.sendAudio(opusPacket, bytes, this.nextPacketMs, nowMs, isTalking && !this.wasTalking);
-      this.wasTalking = isTalking;
-      if (isTalking) this.context.metrics.speechSeconds.add(AUDIO_PACKET_MS / 1000);
-      const { metrics: instruments } = this.context;
+      const bytes = this.#opus.encode(speechPacket, opusPacket);
+      this.peer!.sendAudio(opusPacket, bytes, this.nextPacketMs, nowMs, isTalking && !this.#wasTalking);
+      this.#wasTalking = isTalking;
+      if (isTalking) this.#context.metrics.speechSeconds.add(AUDIO_PACKET_MS / 1000);
+      const { metrics: instruments } = this.#context;
       instruments.rtp.audio.add(1);
       instruments.rtp.audioBytes.add(bytes);
       instruments.stage.audio.observe((monotonicMs() - startMs) / 1000);
     }
   }
 
-  private interrupt(nowMs: number): void {
+  #interrupt(nowMs: number): void {
     this.stream.flush();
     this.articulation.close();
-    this.context.metrics.interrupt.observe((nowMs - this.speech.flushMs) / 1000);
+    this.#context.metrics.interrupt.observe((nowMs - this.speech.flushMs) / 1000);
     this.announce(this.state.stop());
   }
 
-  announce(change: 'speak' | 'silent' | null): void {
-    if (change === null) return;
-    if (change === 'speak') this.context.metrics.utterances.add();
-    this.context.post({ type: change, sessionId: this.id });
+  announce(change: 'speak' | 'silent' | undefined): void {
+    if (change === undefined) return;
+    if (change === 'speak') this.#context.metrics.utterances.add();
+    this.#context.post({ type: change, sessionId: this.id });
   }
 
-  announceFirstFrame(atMs: number): void { this.context.post({ type: 'firstFrame', sessionId: this.id, atMs }); }
+  announceFirstFrame(atMs: number): void { this.#context.post({ type: 'firstFrame', sessionId: this.id, atMs }); }
 
   // ── limits and figures, a few times a second ──────────────────────────────────────────────────────────────────────────
 
@@ -237,26 +237,26 @@ export class WorkerSession implements PeerListener, InferenceListener {
     if (this.isOver) return;
     this.peer?.poll(nowMs);
     if (this.isOver) return;
-    if (this.connectedMs === 0) {
-      if (this.offerMs > 0 && nowMs - this.offerMs > OFFER_STUCK_MS) this.end('connect_timeout');
+    if (this.#connectedMs === 0) {
+      if (this.#offerMs > 0 && nowMs - this.#offerMs > OFFER_STUCK_MS) this.end('connect_timeout');
       return;
     }
     // The gap until SILENT is also the time in which the last packets leave the receiver's buffer: clients hang up at STOP.
     if (this.stream.isFinished && !this.state.isSpeaking) this.end('done');
-    else if (nowMs - this.connectedMs >= this.spec.maxLengthMs) this.end('length_limit');
+    else if (nowMs - this.#connectedMs >= this.spec.maxLengthMs) this.end('length_limit');
     else if (nowMs - this.state.lastSpokeMs >= this.spec.maxIdleMs) this.end('idle_limit');
-    else if (nowMs - this.lastSecondMs >= 1000) this.everySecond(nowMs);
+    else if (nowMs - this.#lastSecondMs >= 1000) this.#everySecond(nowMs);
   }
 
-  private everySecond(nowMs: number): void {
-    const { bufferDepth, underruns, framesRepeated: mouthsRepeated, avOffset, peerMeter } = this.context.metrics;
-    this.lastSecondMs = nowMs;
-    peerMeter.read(this.peer!.stats, this.reading, nowMs);
-    underruns.add(this.stream.underruns - this.underrunsCounted);
-    this.underrunsCounted = this.stream.underruns;
+  #everySecond(nowMs: number): void {
+    const { bufferDepth, underruns, framesRepeated: mouthsRepeated, avOffset, peerMeter } = this.#context.metrics;
+    this.#lastSecondMs = nowMs;
+    peerMeter.read(this.peer!.stats, this.#reading, nowMs);
+    underruns.add(this.stream.underruns - this.#underrunsCounted);
+    this.#underrunsCounted = this.stream.underruns;
     const repeated = this.audioRenderer?.repeatedFrames ?? 0;
-    mouthsRepeated.add(repeated - this.repeatedCounted);
-    this.repeatedCounted = repeated;
+    mouthsRepeated.add(repeated - this.#repeatedCounted);
+    this.#repeatedCounted = repeated;
     if (!this.state.isSpeaking) return;
     bufferDepth.observe(this.stream.bufferedMs / 1000);
     if (!this.isSoundOnly) avOffset.observe(this.stream.lipsAheadMs / 1000);
@@ -267,7 +267,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     return {
       sessionId: this.id,
       codec: this.video?.codec ?? '',
-      state: this.connectedMs === 0 ? 'connecting' : this.state.isSpeaking ? 'speaking' : 'idle',
+      state: this.#connectedMs === 0 ? 'connecting' : this.state.isSpeaking ? 'speaking' : 'idle',
       framesSent: ledger.framesSent,
       framesSkipped: ledger.framesSkipped,
       frameLatenessMs: { p50: ledger.latenessMs.percentile(0.5), p99: ledger.latenessMs.percentile(0.99) },
@@ -275,7 +275,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
       stageMs: { ...ledger.stageMs },
       bufferedAudioMs: this.stream.bufferedMs,
       underruns: this.stream.underruns,
-      bitrateKbps: this.video === null ? 0 : Math.round(this.video.actualKbps),
+      bitrateKbps: this.video === undefined ? 0 : Math.round(this.video.actualKbps),
       targetBitrateKbps: this.video?.bitrateKbps ?? 0,
       roundTripMs: peer?.stats.roundTripMs ?? 0,
       packetsLost: peer?.stats.packetsLost ?? 0,
@@ -286,7 +286,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   /** What goes wrong inside one session ends that one, and no other. */
   fail(error: unknown): void {
-    this.context.post({ type: 'log', level: 'error', sessionId: this.id, message: 'session failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
+    this.#context.post({ type: 'log', level: 'error', sessionId: this.id, message: 'session failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
     this.end('error');
   }
 
@@ -299,9 +299,9 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.isOver = true;
     this.peer?.close().catch(() => {});
     this.video?.close();
-    this.opus.close();
-    this.audioReceiver.close();
+    this.#opus.close();
+    this.#audioReceiver.close();
     this.audioRenderer?.close();
-    this.context.post({ type: 'ended', sessionId: this.id, reason });
+    this.#context.post({ type: 'ended', sessionId: this.id, reason });
   }
 }

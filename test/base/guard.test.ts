@@ -9,7 +9,7 @@ test('a timer that throws goes on, and is reported once a second with what was l
   reportDefectsTo((where, error, missed) => { reports.push({ where, error, missed }); });
   let beats = 0;
   const timer = every(20, 'a test interval', () => {
-    beats += 1;
+    beats++;
     throw new Error('EMFILE');
   });
   after(1, 'a test timeout', () => { throw new Error('late'); });

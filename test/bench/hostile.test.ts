@@ -62,10 +62,10 @@ test('the slowest door is tried once; so many are open at once as told, and then
         attack,
         5,
         async () => {
-          open += 1;
+          open++;
           most = Math.max(most, open);
           attack.atEnd(() => {
-            closed += 1;
+            closed++;
           });
           await delay(10_000, undefined, { ref: false });
         },

@@ -22,7 +22,7 @@ const REST = Buffer.from([0x00, 9, 9, 9]);     // continues a frame
 function assemble(packets: readonly [sequence: number, timestamp: number, isLast: boolean, payload: Buffer, atMs: number][]): { frames: ArrivedFrame[]; asked: number; lost: number } {
   const frames: ArrivedFrame[] = [];
   let asked = 0;
-  const assembler = new FrameAssembler('vp8', (frame) => frames.push(frame), () => { asked += 1; });
+  const assembler = new FrameAssembler('vp8', (frame) => frames.push(frame), () => { asked++; });
   for (const [sequence, timestamp, isLast, payload, atMs] of packets) assembler.push(sequence & 0xffff, timestamp, isLast, payload, atMs);
   return { frames, asked, lost: assembler.framesLost };
 }
@@ -37,7 +37,7 @@ test('frames complete in order, over a wrap of the sequence number, and wait for
 
 test('what never comes is given up at the next key frame, which is asked for', () => {
   const packets: [number, number, boolean, Buffer, number][] = [[1, 0, true, KEY, 0]];
-  for (let i = 3; i < 30; i += 1) packets.push([i, i * 3000, true, i === 20 ? KEY : DELTA, i * 33]);
+  for (let i = 3; i < 30; i++) packets.push([i, i * 3000, true, i === 20 ? KEY : DELTA, i * 33]);
   const { frames, asked, lost } = assemble(packets);
   assert.equal(frames[0]!.completedMs, 0);
   assert.equal(frames[1]!.isKey, true);
@@ -63,12 +63,12 @@ test('the lip finder finds the mouth among a swaying head, and the frame in whic
   const spans = [3000, 6000, 9000].map((sentMs) => ({ sentMs, fromMs: sentMs + 300, toMs: sentMs + 1200 }));
   const frames: Buffer[] = [];
   const arrivals: number[] = [];
-  for (let index = 0; index < 360; index += 1) {
+  for (let index = 0; index < 360; index++) {
     const atMs = index * 1000 / 30;
     const frame = Buffer.alloc(side * side, 100);
-    for (let y = 10; y < 60; y += 1) for (let x = 20; x < 100; x += 1) frame[y * side + x] = 100 + Math.round(40 * Math.sin((x + index) / 9));
+    for (let y = 10; y < 60; y++) for (let x = 20; x < 100; x++) frame[y * side + x] = 100 + Math.round(40 * Math.sin((x + index) / 9));
     const isTalking = spans.some(({ sentMs, toMs }) => atMs >= sentMs + 90 && atMs <= toMs);
-    if (isTalking) for (let y = 90; y < 104; y += 1) for (let x = 50; x < 80; x += 1) frame[y * side + x] = 60 + index * 37 % 120;
+    if (isTalking) for (let y = 90; y < 104; y++) for (let x = 50; x < 80; x++) frame[y * side + x] = 60 + index * 37 % 120;
     frames.push(frame);
     arrivals.push(atMs + 7);
   }
@@ -93,7 +93,7 @@ test('the relay loses, delays and limits as told, and passes everything else on'
     const startMs = performance.now();
     const listen = (datagram: Buffer): void => { back[datagram.readUInt32BE(0)] = performance.now() - startMs; };
     client.on('message', listen);
-    for (let i = 0; i < count; i += 1) {
+    for (let i = 0; i < count; i++) {
       const datagram = Buffer.alloc(1000);
       datagram.writeUInt32BE(i, 0);
       client.send(datagram, relay.port, '127.0.0.1');
@@ -170,11 +170,11 @@ function sawtooth(leakMbPerHour: number, seed: number): [hours: number, mb: numb
 
 test('the floor of a sawtooth is flat when nothing leaks, and shows a leak of 3 MB an hour', () => {
   let fooled = 0;
-  for (let seed = 1; seed <= 200; seed += 1) {
+  for (let seed = 1; seed <= 200; seed++) {
     const [flat, leaking] = [sawtooth(0, seed), sawtooth(3, seed)].map((points) => floorSlope(points, 1 / 6)) as [number, number];
     assert.ok(Math.abs(flat) < 1.2, `${flat} MB/h of a flat server, seed ${seed}`);
     assert.ok(leaking > 1.8 && leaking < 4.5, `${leaking} MB/h of a leak of 3, seed ${seed}`);
-    if (Math.abs(slope(sawtooth(0, seed).slice(0, 78))) > 3) fooled += 1;
+    if (Math.abs(slope(sawtooth(0, seed).slice(0, 78))) > 3) fooled++;
   }
   assert.ok(fooled > 0, 'a regression over thirteen minutes of it, as once was drawn, would not have done as well');
   assert.ok(Math.abs(floorSlope([[0, 5], [1, 9], [2, 6], [3, 9], [4, 7], [5, 9]], 2) - 0.5) < 1e-9);
@@ -233,7 +233,7 @@ test('a quantile is told only of enough samples', () => {
 test('the ramp of sessions ends at --max, neither beyond nor before', () => {
   const ramp = (from: number, step: number, max: number): number[] => {
     const found: number[] = [];
-    for (let next = rampTo({ from, step, max }, 0, true); next !== null; next = rampTo({ from, step, max }, next, false)) found.push(next);
+    for (let next = rampTo({ from, step, max }, 0, true); next !== undefined; next = rampTo({ from, step, max }, next, false)) found.push(next);
     return found;
   };
   assert.deepEqual(ramp(4, 4, 10), [4, 8, 10]);

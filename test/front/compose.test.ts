@@ -52,7 +52,7 @@ for (const [what, request, status, detail] of [
 }
 
 test('a wrong key, no key, no room, draining and too many sessions are 4xx with both keys', async () => {
-  const refusal = async (key?: string | null): Promise<[number, string]> => {
+  const refusal = async (key?: string | undefined): Promise<[number, string]> => {
     const reply = await server.call('/compose/token', { json: { faceId: 'ava' }, ...(key === undefined ? {} : { key }) });
     const body = await reply.json() as Refusal;
     assert.equal(body.session_token, 'FAIL TOKEN');
@@ -60,7 +60,7 @@ test('a wrong key, no key, no room, draining and too many sessions are 4xx with 
     return [reply.status, body.detail];
   };
   assert.deepEqual(await refusal('wrong'), [401, 'INVALID_API_KEY']);
-  assert.deepEqual(await refusal(null), [401, 'INVALID_API_KEY']);
+  assert.deepEqual(await refusal(undefined), [401, 'INVALID_API_KEY']);
   state.room = false;
   assert.deepEqual(await refusal(), [429, 'SERVER_OVERLOADED']);
   state.room = true;
@@ -69,7 +69,7 @@ test('a wrong key, no key, no room, draining and too many sessions are 4xx with 
   assert.equal((await server.call('/readyz')).status, 503);
   state.draining = false;
   const readiness = async (query: string): Promise<unknown[]> => {
-    const answer = await server.call(`/readyz${query}`, { key: null });
+    const answer = await server.call(`/readyz${query}`, { key: undefined });
     const { ready, full, room } = await answer.json() as Record<string, unknown>;
     return [answer.status, ready, full, room];
   };
@@ -138,9 +138,9 @@ test('an unknown model is said once in the log, and names that clients make up d
   const ask = async (model: string): Promise<void> => {
     await post!.handler({ body: { faceId: 'ava', model }, caller: { ownerId: 'o', keyId: 'k', keyName: 'n' } } as unknown as ApiRequest);
   };
-  for (let n = 0; n < 3; n += 1) for (const model of ['fasttalk', 'artalk', 'rig']) await ask(model);
+  for (let n = 0; n < 3; n++) for (const model of ['fasttalk', 'artalk', 'rig']) await ask(model);
   assert.deepEqual(warned, [{ model: 'fasttalk', known: ['rig'] }, { model: 'artalk', known: ['rig'] }]);
-  for (let n = 0; n < 1000; n += 1) await ask(`model-${n}`);
+  for (let n = 0; n < 1000; n++) await ask(`model-${n}`);
   assert.ok(warned.length <= 16, `${warned.length} lines`);
 });
 

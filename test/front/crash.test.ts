@@ -55,19 +55,19 @@ test('kill -9 loses nothing that was answered', { timeout: 90_000 }, async () =>
   const status = async (id: string): Promise<string> => ((await (await call(`/faces/legacy/generation_status?face_id=${id}`)).json()) as { status: string }).status;
   // Either may have come first.
   const statuses = async (): Promise<string[]> => await Promise.all(faces.map(status));
-  for (let tries = 0; tries < 200 && !(await statuses()).includes('processing'); tries += 1) await sleep(5);
+  for (let tries = 0; tries < 200 && !(await statuses()).includes('processing'); tries++) await sleep(5);
   assert.ok((await statuses()).includes('processing'));
 
   const agent = await (await call('/auto/agent', { json: { face_id: 'ava', name: '0', prompt: '0' } })).json() as { id: string };
   const progress = { answered: 0 };
   const updates = (async () => {
-    for (let n = 1; ; n += 1) {
+    for (let n = 1; ; n++) {
       const reply = await call(`/auto/agent/${agent.id}`, { method: 'PUT', json: { name: String(n), prompt: String(n) } }).catch(() => undefined);
       if (!reply?.ok) return;
       progress.answered = n;
     }
   })();
-  for (let tries = 0; tries < 400 && progress.answered < 10; tries += 1) await sleep(5);
+  for (let tries = 0; tries < 400 && progress.answered < 10; tries++) await sleep(5);
   await kill();
   await updates;
   const { answered } = progress;
@@ -79,7 +79,7 @@ test('kill -9 loses nothing that was answered', { timeout: 90_000 }, async () =>
   assert.ok(Number(after9.name) >= answered && Number(after9.name) <= answered + 1, `answered ${answered}, found ${after9.name}`);
 
   for (const id of faces) {
-    for (let tries = 0; tries < 600 && await status(id) !== 'completed'; tries += 1) {
+    for (let tries = 0; tries < 600 && await status(id) !== 'completed'; tries++) {
       assert.notEqual(await status(id), 'failed');
       await sleep(50);
     }

@@ -37,7 +37,7 @@ test('a server whose descriptors run short refuses connections and keeps what it
 
   const sockets = Array.from({ length: FLOOD }, () => net.connect(server.port, '127.0.0.1').on('error', () => {}));
   t.after(() => { for (const socket of sockets) socket.destroy(); });
-  for (let waited = 0; await figure('mouthpiece_connections_refused_total{reason="descriptors"}') < FLOOD - ROOM; waited += 1) {
+  for (let waited = 0; await figure('mouthpiece_connections_refused_total{reason="descriptors"}') < FLOOD - ROOM; waited++) {
     assert.ok(waited < 50 * patience(), 'too few were refused');
     await sleep(100);
   }
@@ -49,7 +49,7 @@ test('a server whose descriptors run short refuses connections and keeps what it
   assert.ok(redis > 0);
   process.kill(redis, 'SIGKILL');
   await sleep(50);
-  for (let waited = 0; (await get('/readyz')).status !== 200; waited += 1) {
+  for (let waited = 0; (await get('/readyz')).status !== 200; waited++) {
     assert.ok(waited < 100 * patience(), 'Redis did not come back');
     await sleep(100);
   }
@@ -69,10 +69,10 @@ test('a server whose descriptors run short refuses connections and keeps what it
 test('the reserve is counted anew only so often, and ends with the shortage', async () => {
   let open = 50;
   let counts = 0;
-  const count = { open: () => { counts += 1; return open; }, max: () => 128 };
+  const count = { open: () => { counts++; return open; }, max: () => 128 };
   const reserve = new DescriptorReserve(new Metrics(), createLogger('silent'), count);
   let admitted = 0;
-  for (let i = 0; i < 500; i += 1) if (reserve.admit()) admitted += 1;
+  for (let i = 0; i < 500; i++) if (reserve.admit()) admitted++;
   assert.ok(admitted >= 128 - reserveOf(128) - 50 && admitted <= 128 - reserveOf(128) - 50 + 60, `${admitted}`);
   assert.ok(counts < 60, `${counts} counts for 500 connections`);
   open = 120;

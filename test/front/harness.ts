@@ -17,7 +17,7 @@ export interface TestFront {
   readonly key: string;
   readonly dataDir: string;
   /** fetch with the key, relative to the server. */
-  call(path: string, init?: RequestInit & { json?: unknown; key?: string | null }): Promise<Response>;
+  call(path: string, init?: RequestInit & { json?: unknown; key?: string | undefined }): Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export async function startTestFront(config: Partial<FrontConfig> = {}, deps: Pa
     front, history, store, url, key, dataDir,
     call(target, { json, key: chosen = key, ...init } = {}) {
       const headers = new Headers(init.headers);
-      if (chosen !== null) headers.set('x-service-api-key', chosen);
+      if (chosen !== undefined) headers.set('x-service-api-key', chosen);
       if (json !== undefined) headers.set('content-type', 'application/json');
       return fetch(`${url}${target}`, { ...init, headers, ...(json === undefined ? {} : { method: init.method ?? 'POST', body: JSON.stringify(json) }) });
     },

@@ -23,7 +23,7 @@ const filled = (text: string, start = '', end = ''): string =>
   start + text.repeat(Math.floor((SIZE - start.length - end.length) / text.length)) + end;
 const listed = (make: (index: number) => string, start: string, end: string): string => {
   const items: string[] = [];
-  for (let length = start.length + end.length, index = 0; ; index += 1) {
+  for (let length = start.length + end.length, index = 0; ; index++) {
     const item = make(index);
     length += item.length + 1;
     if (length > SIZE) return start + items.join(',') + end;
@@ -206,7 +206,7 @@ test('WAV files that are looked at on the main thread', async () => {
   };
   for (const [name, bytes] of Object.entries(inputs)) {
     let tookMs = Infinity;
-    for (let run = 0; run < 20; run += 1) {
+    for (let run = 0; run < 20; run++) {
       const startMs = performance.now();
       await assert.rejects(
         inspectAudio({ bytes, format: 'wav', rate: 16_000, channels: 1 }),

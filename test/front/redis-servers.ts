@@ -77,7 +77,7 @@ async function form(ports: readonly number[]): Promise<void> {
       if (index > 0) await client.cluster('MEET', '127.0.0.1', ports[0] as number);
     }
     for (const client of clients) {
-      for (let tries = 0; ; tries += 1) {
+      for (let tries = 0; ; tries++) {
         const info = await client.cluster('INFO');
         if (info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${NODES}`) && info.includes(`cluster_size:${NODES}`)) break;
         if (tries > 400) throw new Error(`the cluster does not form: ${info}`);
@@ -102,7 +102,7 @@ function end(child: ChildProcess | undefined): Promise<void> {
 }
 
 async function untilAnswers(port: number): Promise<void> {
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (let tries = 0; tries < 400; tries++) {
     const open = await new Promise<boolean>((resolve) => {
       const socket = net.connect(port, '127.0.0.1');
       socket.once('connect', () => { socket.destroy(); resolve(true); });

@@ -28,9 +28,9 @@ export interface MouthRegion extends Region {
 /** Mean square of each pixel's change from frame to frame: what moves fast, as lips do, and not what sways, as heads do. */
 function restlessness(frames: readonly ShownFrame[], area: number): Float64Array {
   const sum = new Float64Array(area);
-  for (let n = 1; n < frames.length; n += 1) {
+  for (let n = 1; n < frames.length; n++) {
     const [before, now] = [frames[n - 1]!.luma, frames[n]!.luma];
-    for (let i = 0; i < area; i += 1) sum[i]! += (now[i]! - before[i]!) ** 2;
+    for (let i = 0; i < area; i++) sum[i]! += (now[i]! - before[i]!) ** 2;
   }
   return sum.map((value) => value / (frames.length - 1));
 }
@@ -101,7 +101,7 @@ export function opening(frames: readonly ShownFrame[], { pixels }: MouthRegion):
   const series = pixels.map((pixel) => highPass(Float64Array.from(frames, ({ luma }) => luma[pixel]!)));
   let axis: Float64Array = new Float64Array(pixels.length).fill(1);
   const project = (n: number): number => series.reduce((sum, values, k) => sum + values[n]! * axis[k]!, 0);
-  for (let round = 0; round < 30; round += 1) {
+  for (let round = 0; round < 30; round++) {
     const weights = Float64Array.from(frames, (_, n) => project(n));
     const next = Float64Array.from(series, (values) => values.reduce((sum, value, n) => sum + value * weights[n]!, 0));
     const length = Math.hypot(...next) || 1;
@@ -126,7 +126,7 @@ export function envelope(sound: Int16Array, rate = 16_000): Float64Array {
     let sum = 0;
     const from = Math.max(0, n * hop - half);
     const to = Math.min(sound.length, n * hop + half);
-    for (let i = from; i < to; i += 1) sum += sound[i]! ** 2;
+    for (let i = from; i < to; i++) sum += sound[i]! ** 2;
     return Math.sqrt(Math.sqrt(sum / (to - from)));
   });
 }
@@ -136,7 +136,7 @@ export function onGrid(timesMs: readonly number[], values: ArrayLike<number>, fr
   let at = 0;
   return Float64Array.from({ length: Math.floor((toMs - fromMs) / GRID_MS) }, (_, n) => {
     const timeMs = fromMs + n * GRID_MS;
-    while (at + 1 < timesMs.length && timesMs[at + 1]! <= timeMs) at += 1;
+    while (at + 1 < timesMs.length && timesMs[at + 1]! <= timeMs) at++;
     const [before, after] = [timesMs[at]!, timesMs[at + 1] ?? timesMs[at]! + 1];
     const share = Math.max(0, Math.min(1, (timeMs - before) / (after - before)));
     return values[at]! * (1 - share) + (values[at + 1] ?? values[at]!) * share;
@@ -158,9 +158,9 @@ export function bestLag(a: Float64Array, b: Float64Array, limitMs = 300): Correl
 
 function correlationAt(a: Float64Array, b: Float64Array, lag: number): number {
   let [n, sumA, sumB, sumAA, sumBB, sumAB] = [0, 0, 0, 0, 0, 0];
-  for (let i = Math.max(0, -lag); i < a.length && i + lag < b.length; i += 1) {
+  for (let i = Math.max(0, -lag); i < a.length && i + lag < b.length; i++) {
     const [x, y] = [a[i]!, b[i + lag]!];
-    n += 1; sumA += x; sumB += y; sumAA += x * x; sumBB += y * y; sumAB += x * y;
+    n++; sumA += x; sumB += y; sumAA += x * x; sumBB += y * y; sumAB += x * y;
   }
   const spread = Math.sqrt((sumAA - sumA * sumA / n) * (sumBB - sumB * sumB / n));
   return spread > 0 ? (sumAB - sumA * sumB / n) / spread : 0;
@@ -190,12 +190,12 @@ export function locate(hay: Int16Array, needle: Int16Array): Location {
 function bestMatch(hay: ArrayLike<number>, needle: ArrayLike<number>, from: number, to: number): { index: number; score: number } {
   const count = needle.length;
   let [sum, squares] = [0, 0];
-  for (let k = 0; k < count; k += 1) { sum += needle[k]!; squares += needle[k]! ** 2; }
+  for (let k = 0; k < count; k++) { sum += needle[k]!; squares += needle[k]! ** 2; }
   const spread = squares - sum * sum / count;
   let best = { index: Math.max(0, from), score: -1 };
-  for (let index = Math.max(0, from); index <= Math.min(to, hay.length - count); index += 1) {
+  for (let index = Math.max(0, from); index <= Math.min(to, hay.length - count); index++) {
     let [dot, total, energy] = [0, 0, 0];
-    for (let k = 0; k < count; k += 1) {
+    for (let k = 0; k < count; k++) {
       const value = hay[index + k]!;
       dot += value * needle[k]!;
       total += value;

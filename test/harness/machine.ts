@@ -15,7 +15,7 @@ export const patience = (): number => Math.min(MOST, Math.max(1, os.loadavg()[0]
  */
 export function shortestMs(work: () => unknown, runs = 20, giveUpMs = 1000): number {
   let shortest = Infinity;
-  for (let run = 0; run < runs; run += 1) {
+  for (let run = 0; run < runs; run++) {
     const startMs = performance.now();
     work();
     const tookMs = performance.now() - startMs;

@@ -58,7 +58,7 @@ export async function watchFile(file: string, size = 128): Promise<Recording> {
   const area = size * size;
   const frames = Array.from({ length: seen.stdout.length / area }, (_, n) => {
     const shownMs = (n + 0.5) * FRAME_MS;
-    return { shownMs, calledMs: shownMs, captureMs: null, receiveMs: null, rtp: null, presented: n, width: size, height: size, luma: new Uint8Array(seen.stdout.buffer, seen.stdout.byteOffset + n * area, area) };
+    return { shownMs, calledMs: shownMs, captureMs: undefined, receiveMs: undefined, rtp: undefined, presented: n, width: size, height: size, luma: new Uint8Array(seen.stdout.buffer, seen.stdout.byteOffset + n * area, area) };
   });
   const sound = new Int16Array(Uint8Array.from(heard.stdout).buffer);
   return { size, frames, sound, soundStartMs, events: [], nowMs: frames.length * 1000 / FPS };

@@ -84,7 +84,7 @@ export const focusOf = async (page: Page): Promise<string> => await page.evaluat
 /** Goes up by Shift+Tab. @returns The stops whose middle is out of sight or covered (WCAG 2.2, 2.4.11). */
 export async function coveredStops(page: Page, count: number): Promise<string[]> {
   const covered: string[] = [];
-  for (let n = 0; n < count; n += 1) {
+  for (let n = 0; n < count; n++) {
     await page.keyboard.down('Shift');
     await page.keyboard.press('Tab');
     await page.keyboard.up('Shift');

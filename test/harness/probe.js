@@ -79,7 +79,7 @@
         context.drawImage(video, 0, 0, SIZE, SIZE);
         const rgba = context.getImageData(0, 0, SIZE, SIZE).data;
         const luma = new Uint8Array(SIZE * SIZE);
-        for (let i = 0; i < luma.length; i += 1) luma[i] = (rgba[4 * i] * 77 + rgba[4 * i + 1] * 150 + rgba[4 * i + 2] * 29) >> 8;
+        for (let i = 0; i < luma.length; i++) luma[i] = (rgba[4 * i] * 77 + rgba[4 * i + 1] * 150 + rgba[4 * i + 2] * 29) >> 8;
         this.frames.push({ shownMs: metadata.expectedDisplayTime, calledMs: nowMs, captureMs: metadata.captureTime ?? null, receiveMs: metadata.receiveTime ?? null, rtp: metadata.rtpTimestamp ?? null, presented: metadata.presentedFrames, width: metadata.width, height: metadata.height, luma });
       };
       video.requestVideoFrameCallback(look);
@@ -98,9 +98,9 @@
           data.copyTo(samples, { planeIndex: 0, format: 'f32-planar' });
           const step = data.sampleRate / AUDIO_RATE;
           const small = new Int16Array(Math.floor(samples.length / step));
-          for (let i = 0; i < small.length; i += 1) {
+          for (let i = 0; i < small.length; i++) {
             let sum = 0;
-            for (let k = 0; k < step; k += 1) sum += samples[i * step + k];
+            for (let k = 0; k < step; k++) sum += samples[i * step + k];
             small[i] = Math.max(-32768, Math.min(32767, sum / step * 32767));
           }
           this.pieces.push({ atMs, timestampMs: data.timestamp / 1000, samples: small });

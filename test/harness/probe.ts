@@ -13,9 +13,9 @@ export interface ShownFrame {
   readonly shownMs: number;
   readonly calledMs: number;
   /** When the sender captured it, by its sender reports; null before the first of them. */
-  readonly captureMs: number | null;
-  readonly receiveMs: number | null;
-  readonly rtp: number | null;
+  readonly captureMs: number | undefined;
+  readonly receiveMs: number | undefined;
+  readonly rtp: number | undefined;
   /** Counts all frames handed to the compositor: a step of more than one is a frame that was never looked at. */
   readonly presented: number;
   readonly width: number;
@@ -41,11 +41,11 @@ export interface ConnectOptions { readonly token?: string; readonly codec?: 'vp8
 
 export class Probe {
   readonly page: Page;
-  private readonly server: Pick<TestServer, 'url' | 'apiKey'>;
+  readonly #server: Pick<TestServer, 'url' | 'apiKey'>;
 
   private constructor(page: Page, server: Pick<TestServer, 'url' | 'apiKey'>) {
     this.page = page;
-    this.server = server;
+    this.#server = server;
   }
 
   static async open(browser: TestBrowser, server: Pick<TestServer, 'url' | 'apiKey'>): Promise<Probe> {
@@ -72,23 +72,23 @@ export class Probe {
 
   /** Makes a token unless one is given, connects, and resolves at the first rendered frame. */
   async connect({ tokenOptions = {}, ...options }: ConnectOptions = {}): Promise<{ connectMs: number }> {
-    const faceId = tokenOptions['faceId'] ?? await firstFace(this.server);
-    return await this.run('connect', { url: this.server.url, createToken: { apiKey: this.server.apiKey, ...tokenOptions, faceId }, ...options });
+    const faceId = tokenOptions['faceId'] ?? await firstFace(this.#server);
+    return await this.#run('connect', { url: this.#server.url, createToken: { apiKey: this.#server.apiKey, ...tokenOptions, faceId }, ...options });
   }
 
   /** @returns when it was sent, on the page's clock. */
   send(pcm: Int16Array, how: 'speak' | 'playImmediate' = 'speak'): Promise<number> {
-    return this.run('send', Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength).toString('base64'), how);
+    return this.#run('send', Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength).toString('base64'), how);
   }
 
-  command(name: 'skip' | 'done' | 'ping' | 'close'): Promise<number> { return this.run('command', name); }
-  waitFor(name: string, sinceMs = 0, limitMs = 20_000): Promise<ProbeEvent> { return this.run('waitFor', name, sinceMs, limitMs); }
-  stats(): Promise<any> { return this.run('stats'); }
+  command(name: 'skip' | 'done' | 'ping' | 'close'): Promise<number> { return this.#run('command', name); }
+  waitFor(name: string, sinceMs = 0, limitMs = 20_000): Promise<ProbeEvent> { return this.#run('waitFor', name, sinceMs, limitMs); }
+  stats(): Promise<any> { return this.#run('stats'); }
   now(): Promise<number> { return this.page.evaluate('performance.now()') as Promise<number>; }
 
   /** What was recorded since the last call. */
   async take(): Promise<Recording> {
-    const raw = await this.run<any>('take');
+    const raw = await this.#run<any>('take');
     const luma = Buffer.from(raw.luma, 'base64');
     const area = raw.size * raw.size;
     const bytes = Buffer.from(raw.samples, 'base64');
@@ -103,7 +103,7 @@ export class Probe {
     };
   }
 
-  private run<T>(method: string, ...args: unknown[]): Promise<T> {
+  #run<T>(method: string, ...args: unknown[]): Promise<T> {
     return this.page.evaluate(`probe.${method}(...${JSON.stringify(args)})`) as Promise<T>;
   }
 }

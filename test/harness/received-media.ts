@@ -24,7 +24,7 @@ export function toRecording({ video, audio }: WeriftPeer, codec: VideoCodec): Re
   return {
     size: SIZE,
     frames: frames.map(([timestamp], n) => ({
-      shownMs: senderMs(video, timestamp, VIDEO_CLOCK), calledMs: 0, captureMs: null, receiveMs: null, rtp: timestamp, presented: n, width: 512, height: 512,
+      shownMs: senderMs(video, timestamp, VIDEO_CLOCK), calledMs: 0, captureMs: undefined, receiveMs: undefined, rtp: timestamp, presented: n, width: 512, height: 512,
       luma: result.stdout.subarray(n * SIZE ** 2, (n + 1) * SIZE ** 2),
     })),
     ...decodeSound(inOrder(audio.packets), (timestamp) => senderMs(audio, timestamp, AUDIO_RATE)),

@@ -21,11 +21,11 @@ export interface TestServer {
   readonly process: ChildProcess;
   readonly dataDir: string;
   /** Where its inspector listens, when it was asked for one. */
-  readonly inspectorUrl: string | null;
+  readonly inspectorUrl: string | undefined;
   /** What it wrote to stdout and stderr, the last 5000 lines. */
   readonly logs: readonly string[];
   /** SIGTERM, then SIGKILL; removes the data directory unless it was given. @returns the exit code, null if it had to be killed. */
-  stop(): Promise<number | null>;
+  stop(): Promise<number | undefined>;
 }
 
 export interface ServerOptions {
@@ -53,10 +53,10 @@ export async function startServer({ env = {}, dataDir, root = ROOT, inspect = fa
     if (logs.length > LOG_LIMIT_LINES) logs.shift();
     if (process.env['TEST_VERBOSE']) process.stderr.write(`  server: ${line}\n`);
   };
-  const exited = new Promise<number | null>((resolve) => { child.once('exit', (code) => resolve(code)); });
+  const exited = new Promise<number | undefined>((resolve) => { child.once('exit', (code) => resolve(code ?? undefined)); });
   createInterface({ input: child.stderr }).on('line', keep);
 
-  const stop = async (): Promise<number | null> => {
+  const stop = async (): Promise<number | undefined> => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
     const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
     const code = await exited;
@@ -81,7 +81,7 @@ export async function startServer({ env = {}, dataDir, root = ROOT, inspect = fa
     const { url, apiKey } = await ready;
     const address = new URL(url);
     // The inspector listens before the first line of the program runs, and says so on stderr.
-    const inspectorUrl = logs.map((line) => /^Debugger listening on (ws:\S+)/.exec(line)?.[1]).find((found) => found !== undefined) ?? null;
+    const inspectorUrl = logs.map((line) => /^Debugger listening on (ws:\S+)/.exec(line)?.[1]).find((found) => found !== undefined) ?? undefined;
     return { inspectorUrl, url: address.origin, port: Number(address.port), apiKey, process: child, dataDir: directory, logs, stop };
   } catch (error) {
     await stop();

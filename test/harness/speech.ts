@@ -65,7 +65,7 @@ export function readWav(file: Buffer): Int16Array<ArrayBuffer> {
   const at = file.indexOf('data', 36, 'latin1');
   const length = Math.min(file.readUInt32LE(at + 4), file.length - at - 8);
   const pcm = new Int16Array(length >> 1);
-  for (let i = 0; i < pcm.length; i += 1) pcm[i] = file.readInt16LE(at + 8 + 2 * i);
+  for (let i = 0; i < pcm.length; i++) pcm[i] = file.readInt16LE(at + 8 + 2 * i);
   return pcm;
 }
 

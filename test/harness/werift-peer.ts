@@ -28,7 +28,7 @@ export class WeriftPeer {
   /** Opens the socket, offers, and resolves with START. */
   static async connect(server: Pick<TestServer, 'url'>, token: string, codec: 'vp8' | 'h264' = 'vp8', kinds: readonly ('audio' | 'video')[] = ['audio', 'video']): Promise<WeriftPeer> {
     const peer = new WeriftPeer(await WsClient.open(server, token), newConnection(codec));
-    await peer.offer(kinds, (sdp) => sdp);
+    await peer.#offer(kinds, (sdp) => sdp);
     await peer.socket.waitFor('START', { limitMs: SETUP_LIMIT_MS });
     return peer;
   }
@@ -38,11 +38,11 @@ export class WeriftPeer {
     server: Pick<TestServer, 'url'>, token: string, alter: (sdp: string) => string,
   ): Promise<WeriftPeer> {
     const peer = new WeriftPeer(await WsClient.open(server, token), newConnection('vp8'));
-    await peer.offer(['audio', 'video'], alter);
+    await peer.#offer(['audio', 'video'], alter);
     return peer;
   }
 
-  private async offer(
+  async #offer(
     kinds: readonly ('audio' | 'video')[], alter: (sdp: string) => string,
   ): Promise<void> {
     const { connection, socket } = this;

@@ -9,22 +9,22 @@ export class WsClient {
   binaryFrames = 0;
   /** Resolves when the socket is closed. */
   readonly closed: Promise<{ code: number; reason: string }>;
-  private readonly socket: WebSocket;
-  private wake = (): void => {};
-  private isClosed = false;
+  readonly #socket: WebSocket;
+  #wake = (): void => {};
+  #isClosed = false;
 
   private constructor(socket: WebSocket) {
-    this.socket = socket;
+    this.#socket = socket;
     socket.binaryType = 'arraybuffer';
     socket.onmessage = ({ data }) => {
       if (typeof data === 'string') this.messages.push({ text: data, atMs: performance.now() });
-      else this.binaryFrames += 1;
-      this.wake();
+      else this.binaryFrames++;
+      this.#wake();
     };
     this.closed = new Promise((resolve) => {
       socket.onclose = ({ code, reason }) => {
-        this.isClosed = true;
-        this.wake();
+        this.#isClosed = true;
+        this.#wake();
         resolve({ code, reason });
       };
     });
@@ -45,7 +45,7 @@ export class WsClient {
 
   get words(): readonly string[] { return this.messages.map(({ text }) => text.split(' ')[0]!); }
 
-  send(data: string | Uint8Array<ArrayBuffer>): void { this.socket.send(data); }
+  send(data: string | Uint8Array<ArrayBuffer>): void { this.#socket.send(data); }
 
   /** PCM in pieces of the usual size, as fast as the socket takes them. @returns how many messages */
   speak(pcm: Int16Array<ArrayBuffer>, chunkBytes = 6000): number {
@@ -60,16 +60,16 @@ export class WsClient {
     for (;;) {
       const found = this.messages.slice(from).find(({ text }) => text.startsWith(beginning));
       if (found) return found;
-      if (this.isClosed || performance.now() > deadlineMs) throw new Error(`no '${beginning}' ${this.isClosed ? 'before the close' : `within ${limitMs} ms`}; there were: ${this.messages.map(({ text }) => text.slice(0, 60)).join(' | ')}`);
+      if (this.#isClosed || performance.now() > deadlineMs) throw new Error(`no '${beginning}' ${this.#isClosed ? 'before the close' : `within ${limitMs} ms`}; there were: ${this.messages.map(({ text }) => text.slice(0, 60)).join(' | ')}`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.max(1, deadlineMs - performance.now()));
-        this.wake = () => { clearTimeout(timer); resolve(); };
+        this.#wake = () => { clearTimeout(timer); resolve(); };
       });
     }
   }
 
   close(): Promise<{ code: number; reason: string }> {
-    this.socket.close();
+    this.#socket.close();
     return this.closed;
   }
 }

@@ -13,7 +13,7 @@ test('what is written is read, across the wrap of the ring', () => {
     const chunk = Int16Array.from({ length: 63_000 }, (_, i) => (sent + i) % 30_000);
     sent += writer.write(chunk, 1);
     const count = reader.read(out, 5, 63_000);
-    for (let i = 0; i < count; i += 1) assert.equal(out[5 + i], (received + i) % 30_000);
+    for (let i = 0; i < count; i++) assert.equal(out[5 + i], (received + i) % 30_000);
     received += count;
   }
   assert.equal(sent, received);

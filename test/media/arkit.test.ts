@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { ARKIT_BLEND_SHAPES, ARKIT_INDEX, ARKIT_SIZE, toArkit, type ArkitBlendShape } from '../../src/media/arkit.ts';
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX, POSE_INDEX, POSE_SIZE, type Articulator } from '../../src/media/articulation.ts';
 
-function shapesOf(articulators: Partial<Record<Articulator, number>>, pose: Float32Array | null = null): (name: ArkitBlendShape) => number {
+function shapesOf(articulators: Partial<Record<Articulator, number>>, pose: Float32Array | undefined = undefined): (name: ArkitBlendShape) => number {
   const articulation = new Float32Array(ARTICULATION_SIZE);
   for (const [name, value] of Object.entries(articulators)) articulation[ARTICULATOR_INDEX[name as Articulator]] = value;
   const out = new Float32Array(ARKIT_SIZE).fill(9);
@@ -56,7 +56,7 @@ test('weights stay within 0 and 1, and speech moves both sides alike', () => {
   const unit = fc.float({ min: 0, max: 1, noNaN: true });
   fc.assert(fc.property(fc.array(unit, { minLength: ARTICULATION_SIZE, maxLength: ARTICULATION_SIZE }), (values) => {
     const out = new Float32Array(ARKIT_SIZE);
-    toArkit(Float32Array.from(values), null, out);
+    toArkit(Float32Array.from(values), undefined, out);
     for (const name of ARKIT_BLEND_SHAPES) {
       const value = out[ARKIT_INDEX[name]]!;
       assert.ok(value >= 0 && value <= 1, name);
@@ -67,6 +67,6 @@ test('weights stay within 0 and 1, and speech moves both sides alike', () => {
 });
 
 test('wrong sizes are refused', () => {
-  assert.throws(() => toArkit(new Float32Array(3), null, new Float32Array(ARKIT_SIZE)), RangeError);
+  assert.throws(() => toArkit(new Float32Array(3), undefined, new Float32Array(ARKIT_SIZE)), RangeError);
   assert.throws(() => toArkit(new Float32Array(ARTICULATION_SIZE), new Float32Array(2), new Float32Array(ARKIT_SIZE)), RangeError);
 });

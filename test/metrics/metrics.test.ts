@@ -29,7 +29,7 @@ test('names carry base units, counters end in _total, buckets ascend', () => {
     assert.doesNotMatch(name, /_(ms|milliseconds|kbps|kilobytes|mb|percent)(_|$)/, name);
     assert.match(family.help, /^[A-Z0-9].*[.)]$/s, name);
     assert.equal(family.type === 'histogram', family.buckets.length > 0, name);
-    for (let i = 1; i < family.buckets.length; i += 1) assert.ok(family.buckets[i]! > family.buckets[i - 1]!, name);
+    for (let i = 1; i < family.buckets.length; i++) assert.ok(family.buckets[i]! > family.buckets[i - 1]!, name);
     for (const label of Object.keys(family.labels)) assert.ok(!['session', 'session_id', 'token', 'ip', 'le', 'quantile', 'worker'].includes(label), `${name}: ${label}`);
   }
 });
@@ -80,7 +80,7 @@ test('a dead worker takes its gauges along and leaves its counters', async () =>
 
 test('labels are bounded: strangers become "other" or are refused', async () => {
   const metrics = new Metrics();
-  for (let i = 0; i < 500; i += 1) metrics.counter('mouthpiece_http_requests_total', { method: 'BREW' as 'GET', route: `/made/up/${i}`, status: '200' }).add();
+  for (let i = 0; i < 500; i++) metrics.counter('mouthpiece_http_requests_total', { method: 'BREW' as 'GET', route: `/made/up/${i}`, status: '200' }).add();
   const { body } = await metrics.render();
   const series = body.split('\n').filter((line) => line.startsWith('mouthpiece_http_requests_total{'));
   assert.equal(series.length, 65);
@@ -112,22 +112,22 @@ test('both formats, alternately, pass promtool; OpenMetrics carries exemplars', 
 
 test('a scrape of a loaded server costs under 5 ms', async () => {
   const metrics = new Metrics();
-  for (let worker = 0; worker < 4; worker += 1) {
+  for (let worker = 0; worker < 4; worker++) {
     const memory = createSharedMetrics();
     metrics.attachWorker(worker, memory);
     const sheet = new SharedMetrics(memory);
-    for (let i = 0; i < 5000; i += 1) {
+    for (let i = 0; i < 5000; i++) {
       sheet.histogram('mouthpiece_frame_lateness_seconds').observe(i / 1e5);
       sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(i / 1e5, exemplarOf(SESSION));
     }
   }
-  for (let route = 0; route < 40; route += 1) {
+  for (let route = 0; route < 40; route++) {
     metrics.histogram('mouthpiece_http_request_duration_seconds', { route: `/r${route}` }).observe(0.01, exemplarOf(SESSION));
     metrics.histogram('mouthpiece_redis_command_duration_seconds', { command: `c${route}` }).observe(0.001);
     for (const status of ['200', '401', '404']) metrics.counter('mouthpiece_http_requests_total', { method: 'GET', route: `/r${route}`, status }).add();
   }
   const times: number[] = [];
-  for (let i = 0; i < 60; i += 1) {
+  for (let i = 0; i < 60; i++) {
     const before = process.threadCpuUsage();
     const { body } = await metrics.render(i % 2 === 0 ? OPEN_METRICS : '');
     const { user, system } = process.threadCpuUsage(before);
@@ -144,7 +144,7 @@ test('writing a sheet allocates nothing', () => {
   const frames = sheet.counter('mouthpiece_frames_sent_total', { codec: 'vp8', activity: 'speaking' });
   const lateness = sheet.histogram('mouthpiece_frame_lateness_seconds');
   const write = (times: number): void => {
-    for (let i = 0; i < times; i += 1) {
+    for (let i = 0; i < times; i++) {
       frames.add();
       lateness.observe((i % 100) / 1000);
     }

@@ -86,7 +86,7 @@ test('two worker threads encode at once as one thread would, and their ends leav
 });
 
 test('a thread that ends while it prepares an encoder takes nobody along', async () => {
-  for (let i = 0; i < 5; i += 1) {
+  for (let i = 0; i < 5; i++) {
     await inWorker(`
       for (const codec of ['vp8', 'h264']) new native.VideoEncoder({ codec, width: 512, height: 512, fps: 30, bitrateKbps: 600 }).prepare(new Uint8Array(512 * 512 * 3 / 2)).catch(() => {});
       return 1;`);

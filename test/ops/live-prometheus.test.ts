@@ -21,8 +21,8 @@ let prometheus: Prometheus;
 before(async () => {
   server = await startServer({ env: { MAX_WORKER_LOAD: '1' } });
   prometheus = await startPrometheus(`127.0.0.1:${server.port}`);
-  const measured = { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? null, stop: () => server.stop() };
-  const context: Context = { options: {}, target: null, server: () => Promise.resolve(measured), progress: () => {}, defer: (cleanUp) => { cleanUps.push(cleanUp); } };
+  const measured = { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? undefined, stop: () => server.stop() };
+  const context: Context = { options: {}, target: undefined, server: () => Promise.resolve(measured), progress: () => {}, defer: (cleanUp) => { cleanUps.push(cleanUp); } };
   await exercise(context, measured, 25);
 }, { timeout: 150_000 });
 

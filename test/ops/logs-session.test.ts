@@ -34,7 +34,7 @@ test('a session\'s lines become a story, with the warnings of its worker', async
 
 test('an id that fits several sessions is refused, one that fits none is said so', async () => {
   await assert.rejects(tellStory('3f2a9c', [Readable.from([TEXT])]), /fits 2 sessions/);
-  assert.equal(await tellStory('ffff', [Readable.from([TEXT])]), null);
+  assert.equal(await tellStory('ffff', [Readable.from([TEXT])]), undefined);
 });
 
 test('from the command line, over stdin', () => {

@@ -8,7 +8,7 @@ export const FIREFOX = ['/usr/bin/firefox-esr', '/usr/bin/firefox'].find((path) 
 
 export interface InboundStats { readonly framesDecoded: number; readonly packetsReceived: number; readonly packetsLost: number; readonly estimatedPlayoutTimestamp?: number; readonly freezeCount?: number; readonly nackCount?: number; readonly pliCount?: number; readonly keyFramesDecoded?: number; readonly retransmittedPacketsReceived?: number; readonly totalAudioEnergy?: number; readonly totalSamplesReceived?: number; readonly concealedSamples?: number; readonly jitterBufferDelay: number; readonly jitterBufferEmittedCount: number; readonly decoderImplementation?: string; readonly frameWidth?: number }
 
-export interface PageStats { readonly state: string; readonly channel: string; readonly video: InboundStats | null; readonly audio: InboundStats | null }
+export interface PageStats { readonly state: string; readonly channel: string; readonly video: InboundStats | undefined; readonly audio: InboundStats | undefined }
 
 export interface OfferWish { readonly codec?: string; readonly microphone?: boolean; readonly dataChannel?: boolean; readonly withoutRtx?: boolean }
 

@@ -20,7 +20,7 @@ export interface ClientWish {
   readonly dataChannel?: boolean;
   readonly certificate?: RTCCertificate;
   readonly video?: boolean;
-  readonly audio?: 'recvonly' | 'sendrecv' | 'sendonly' | null;
+  readonly audio?: 'recvonly' | 'sendrecv' | 'sendonly' | undefined;
   /** The port that the client finds the server at, when there is a relay between them. */
   readonly relayPort?: number;
 }
@@ -38,7 +38,7 @@ export function createClient(wish: ClientWish = {}): RTCPeerConnection {
     ...wish.certificate === undefined ? {} : { certificates: [wish.certificate] },
   });
   if (wish.video !== false) client.addTransceiver('video', { direction: 'recvonly' });
-  if (wish.audio !== null) client.addTransceiver('audio', { direction: wish.audio ?? 'recvonly' });
+  if (wish.audio !== undefined) client.addTransceiver('audio', { direction: wish.audio ?? 'recvonly' });
   if (wish.dataChannel === true) client.createDataChannel('events');
   for (const { connection } of client.iceTransports) (connection as unknown as { stunServer: undefined }).stunServer = undefined;
   return client;
@@ -172,12 +172,12 @@ export class Attacker {
 }
 
 /** A Binding request as an attacker can make it: any name, any key. */
-export function stunRequest(username: string | null, password: string | null, nominate = true): Buffer {
+export function stunRequest(username: string | undefined, password: string | undefined, nominate = true): Buffer {
   const request = new Message(methods.BINDING, classes.REQUEST);
-  if (username !== null) request.setAttribute('USERNAME', username);
+  if (username !== undefined) request.setAttribute('USERNAME', username);
   request.setAttribute('PRIORITY', 1).setAttribute('ICE-CONTROLLING', 1n);
   if (nominate) request.setAttribute('USE-CANDIDATE', null);
-  if (password !== null) request.addMessageIntegrity(Buffer.from(password)).addFingerprint();
+  if (password !== undefined) request.addMessageIntegrity(Buffer.from(password)).addFingerprint();
   return request.bytes;
 }
 

@@ -13,7 +13,7 @@ const LOGGER = `
   const log = createLogger('info');
   let lines = 0;
   const timer = setInterval(() => {
-    for (let i = 0; i < 200; i += 1) log.info({ filler: 'x'.repeat(1000), lines: lines += 1 }, 'a line');
+    for (let i = 0; i < 200; i++) log.info({ filler: 'x'.repeat(1000), lines: lines += 1 }, 'a line');
     if (lines < 20_000) return;
     clearInterval(timer);
     process.stdout.write(JSON.stringify(process.memoryUsage()));

@@ -110,7 +110,7 @@ test('Ctrl-C that arrives twice at once drains; only a later one ends at once', 
   await sleep(1200);
   assert.equal(server.process.exitCode, null, 'it still drains');
   server.process.kill('SIGINT');
-  const [code] = await exited as [number | null];
+  const [code] = await exited as [number | undefined];
   assert.equal(code, 0);
   assert.ok(performance.now() - startMs < 10_000 * patience());
 });

@@ -45,7 +45,7 @@ test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said
   const { pcm } = await synthesize(LONG);
   await withSession({}, async (probe) => {
     const cuts: { sentMs: number; skipMs: number; silentMs: number; recording: Recording }[] = [];
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 3; round++) {
       await sleep(1500);
       const sentMs = await probe.send(pcm);
       await probe.waitFor('speak', sentMs);

@@ -49,7 +49,7 @@ for (const codec of ['vp8', 'h264'] as const) {
 
     before(async () => {
       speech = await synthesize(SENTENCE);
-      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
         await record();
         if (steady) break;
       }

@@ -69,7 +69,7 @@ test('the database goes away and comes back: live sessions go on, their records 
   const { pcm } = await synthesize('The database is gone and I go on talking.');
   void peer.speak(pcm, 'burst');
   await until('frames keep coming', () => peer.figures.frames > framesBefore + 45, 3000);
-  await until('it speaks', () => peer.figures.utterances.some(({ audibleMs }) => audibleMs !== null), 3000);
+  await until('it speaks', () => peer.figures.utterances.some(({ audibleMs }) => audibleMs !== undefined), 3000);
   await peer.close();
   await until('the session is over', () => server.sessions.size === 0, 3000);
   for (const pid of redis) process.kill(pid, 'SIGCONT');
@@ -83,15 +83,15 @@ test('drain: new sessions are refused with the reason, the running one finishes 
   const peer = await connect();
   const { pcm } = await synthesize('This sentence is said to its very end.');
   void peer.speak(pcm, 'burst');
-  await until('it speaks', () => peer.figures.utterances.some(({ speakMs }) => speakMs !== null), 3000);
-  const stopped = server.sessions.drain(5000, () => peer.figures.utterances.every(({ silentMs }) => silentMs !== null));
+  await until('it speaks', () => peer.figures.utterances.some(({ speakMs }) => speakMs !== undefined), 3000);
+  const stopped = server.sessions.drain(5000, () => peer.figures.utterances.every(({ silentMs }) => silentMs !== undefined));
   const ready = await fetch(`${server.url}/readyz`);
   assert.equal(ready.status, 503);
   const refused = await call(server, '/compose/token', { faceId: 'ava' });
   assert.equal(refused.status, 429);
   assert.equal(refused.body.session_token, 'FAIL TOKEN');
   await stopped;
-  assert.notEqual(peer.figures.utterances[0]!.silentMs, null, 'the sentence was heard to its end');
+  assert.notEqual(peer.figures.utterances[0]!.silentMs, undefined, 'the sentence was heard to its end');
   await until('the client is told', () => peer.figures.state === 'over', 2000);
   assert.match(peer.figures.ending ?? '', /^STOP/);
   await peer.close();

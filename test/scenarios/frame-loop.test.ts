@@ -35,7 +35,7 @@ async function openSession(id: string, context: WorkerContext): Promise<{ sessio
 
 /** Runs frames `from` to `to` of all sessions on a made-up clock. */
 async function runFrames(pipeline: FramePipeline, sessions: readonly WorkerSession[], from: number, to: number, each: () => void = () => {}): Promise<void> {
-  for (let frame = from; frame < to; frame += 1) {
+  for (let frame = from; frame < to; frame++) {
     for (const session of sessions) {
       if (session.isOver) continue;
       session.sendDueAudio(frame * FRAME_MS);
@@ -94,7 +94,7 @@ test('a client that takes no picture is told when it speaks and gets the sound, 
   const decoder = new native.OpusDecoder({ sampleRate: 16_000, channels: 1 });
   const pcm = new Int16Array(320);
   const peer: Peer = {
-    ...sinkPeer, videoCodec: null, sendVideo: () => { throw new Error('a picture was sent'); },
+    ...sinkPeer, videoCodec: undefined, sendVideo: () => { throw new Error('a picture was sent'); },
     sendAudio: (packet, length) => { decoder.decode(packet.subarray(0, length), pcm); heard.push(Math.max(...pcm)); return 1; },
   };
   const context = workerContext(model, peer, (message) => { messages.push(message); });
@@ -105,7 +105,7 @@ test('a client that takes no picture is told when it speaks and gets the sound, 
   await runFrames(new FramePipeline(model, context.metrics, 8), [session], 0, 120);
   assert.ok(heard.filter((peak) => peak > 3000).length > 50, 'two seconds of speech, a third of it silent');
   assert.deepEqual(messages.map(({ type }) => type), ['answer', 'connected', 'speak', 'silent']);
-  assert.equal(session.video, null);
+  assert.equal(session.video, undefined);
   assert.deepEqual([session.stats.framesSent, session.stats.stageMs.inference, session.stats.stageMs.render], [0, 0, 0]);
   session.end('done');
 });
@@ -117,7 +117,7 @@ test('a join takes little of the thread that others wait for, and its first fram
   const join = { ...context, endpoint: { createPeer: () => peer } as unknown as Endpoint };
   const costs: { join: number; here: number }[] = [];
   const pipeline = new FramePipeline(model, context.metrics, 8);
-  for (let i = 0; i < 9; i += 1) {
+  for (let i = 0; i < 9; i++) {
     sent.length = 0;
     const startMs = native.threadCpuMs();
     const { session } = await openSession(`0000010${i}-0000-4000-8000-000000000000`, join);
@@ -150,7 +150,7 @@ test('a session that ends before its encoder is ready leaves nothing behind', as
   await Promise.resolve();
   session.end('client_closed');
   await offered;
-  assert.equal(session.video, null);
+  assert.equal(session.video, undefined);
   assert.deepEqual(messages.filter(({ type }) => type === 'ended' || type === 'failed').map(({ type }) => type), ['ended']);
 });
 
@@ -168,7 +168,7 @@ test('the beat lets go of sessions that are over', { timeout: 20_000 }, async ()
   })();
   const { session: stays } = await openSession('00000309-0000-4000-8000-000000000000', context);
   beat.add(stays);
-  for (let i = 0; i < 20 && gone.some((ref) => ref.deref() !== undefined); i += 1) {
+  for (let i = 0; i < 20 && gone.some((ref) => ref.deref() !== undefined); i++) {
     await delay(50);
     collect();
   }
@@ -199,7 +199,7 @@ test('after a hiccup frames that are too late are left out, never two in a row, 
   } as unknown as FramePipeline;
   const context = contextOf(() => 1);
   const beat = new FrameScheduler({ pipeline, instruments, post: () => {}, threadCpuMs: () => 0, costPerSession: 0.05 });
-  for (let n = 0; n < 8; n += 1) {
+  for (let n = 0; n < 8; n++) {
     const { session } = await openSession(`${n}0000000-0000-4000-8000-00000000000b`, context);
     session.firstTick = -1;
     beat.add(session);

@@ -98,7 +98,7 @@ test('asks for the key, refuses a wrong one in words, takes the right one and hi
 test('by keyboard alone: stops come in the order of reading, and the focus is never lost', async () => {
   const page = await openPage();
   const press = async (key: 'Tab' | 'Enter', times = 1): Promise<void> => {
-    for (let n = 0; n < times; n += 1) await page.keyboard.press(key);
+    for (let n = 0; n < times; n++) await page.keyboard.press(key);
   };
   const stops: string[] = [];
   for (;;) {
@@ -151,7 +151,7 @@ test('at every size, in light and dark: all fits, and axe-core finds nothing wro
   await page.click('#connect');
   await inState(page, 'idle');
   problems.push(...await problemsAtEverySize(page, 'connected'));
-  for (let n = 0; n < 5; n += 1) await page.click('.sentence');
+  for (let n = 0; n < 5; n++) await page.click('.sentence');
   await inState(page, 'speaking');
   await textBecomes(page, '#latency-badge', /\d+ ms to lips/);
   await page.$$eval('details', (all) => { for (const one of all) (one as any).open = true; });

@@ -33,9 +33,9 @@ function aperture(picture: Uint8Array): number {
   const middle = (point(UPPER).x + point(LOWER).x) / 2;
   const line = (point(UPPER).y + point(LOWER).y) / 2;
   let changed = 0;
-  for (let y = Math.round(line - 0.12 * mouthWidth); y < line + 0.45 * mouthWidth; y += 1) {
-    for (let x = Math.round(middle - 0.15 * mouthWidth); x < middle + 0.15 * mouthWidth; x += 1) {
-      if (Math.abs(picture[y * width + x]! - neutral[y * width + x]!) > 28) changed += 1;
+  for (let y = Math.round(line - 0.12 * mouthWidth); y < line + 0.45 * mouthWidth; y++) {
+    for (let x = Math.round(middle - 0.15 * mouthWidth); x < middle + 0.15 * mouthWidth; x++) {
+      if (Math.abs(picture[y * width + x]! - neutral[y * width + x]!) > 28) changed++;
     }
   }
   return changed;
@@ -57,14 +57,14 @@ async function mouthOf(speech: Speech): Promise<number[]> {
   padded.set(speech.pcm, padding);
   const apertures: number[] = [];
   let at = 0;
-  for (let step = 0; step < frames + 2; step += 1) {
+  for (let step = 0; step < frames + 2; step++) {
     const count = speechSamplesInStep(step);
     mel.step(padded.subarray(at, at + count), count, slot.mel, 0);
     at += count;
     await model.run([slot]);
     if (step < 2) continue;
     const gate = Math.min(1, Math.max(0, (slot.articulation[ARTICULATOR_INDEX.speech]! - 0.2) / 0.3));
-    for (let i = 0; i < ARTICULATION_SIZE; i += 1) mouth[i] = slot.articulation[i]! * gate;
+    for (let i = 0; i < ARTICULATION_SIZE; i++) mouth[i] = slot.articulation[i]! * gate;
     renderer.render(mouth, pose, picture, dirty);
     apertures.push(aperture(picture));
   }
@@ -108,14 +108,14 @@ test('closures show within a frame of p, b and m; lips and phonemes are in step;
     for (const { startMs, endMs } of closures(speech)) {
       if (endMs > apertures.length * FRAME_MS) continue;
       const [first, last] = [Math.floor(startMs / FRAME_MS) - 1, Math.floor(endMs / FRAME_MS) + 1];
-      own.all += 1;
-      if (Array.from({ length: last - first + 1 }, (_, i) => first + i).some(isShut)) own.seen += 1;
+      own.all++;
+      if (Array.from({ length: last - first + 1 }, (_, i) => first + i).some(isShut)) own.seen++;
     }
     // A mouth that were shut all the time would pass the test above: in the middle of a long vowel it must not be.
     for (const { phone, startMs, endMs } of speech.segments) {
       if (!VOWELS.test(phone) || endMs - startMs < 90) continue;
-      vowels.all += 1;
-      if (isShut(Math.floor((startMs + endMs) / 2 / FRAME_MS))) vowels.seen += 1;
+      vowels.all++;
+      if (isShut(Math.floor((startMs + endMs) / 2 / FRAME_MS))) vowels.seen++;
     }
     const wanted = expected(speech, apertures.length);
     const scores = [-4, -3, -2, -1, 0, 1, 2, 3, 4].map((shift) => ({ shift, r: correlation(shifted(apertures, shift), wanted) }));

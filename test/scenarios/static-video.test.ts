@@ -199,7 +199,7 @@ async function playHls(url: string): Promise<Played> {
   for (;;) {
     const playlist = await (await fetch(url)).text();
     const names = playlist.split('\n').filter((line) => line.endsWith('.m4s'));
-    for (; appended < names.length; appended += 1) await append(names[appended] ?? 'init.mp4');
+    for (; appended < names.length; appended++) await append(names[appended] ?? 'init.mp4');
     ended ??= new Promise((resolve, reject) => { video.onended = resolve; video.onerror = () => reject(new Error(video.error?.message)); void video.play(); });
     if (playlist.includes('#EXT-X-ENDLIST')) break;
     await new Promise((resolve) => { setTimeout(resolve, 100); });

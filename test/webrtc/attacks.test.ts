@@ -59,11 +59,11 @@ test('a replayed record is not taken twice', async (t) => {
   await until(() => pair.client.sctpTransport?.sctp.state === 'connected');
   const { connection } = pair.transport.iceTransport;
   const original = connection.send.bind(connection);
-  let sealed: Buffer | null = null;
+  let sealed: Buffer | undefined = undefined;
   connection.send = async (data) => { if (data[0] === 23) sealed ??= Buffer.from(data); await original(data); };
   await pair.transport.dtls!.send(randomBytes(40));
   const before = pair.endpoint.stats.rejected.dtls_record;
-  await until(() => sealed !== null);
+  await until(() => sealed !== undefined);
   for (let count = 0; count < 5; count++) pair.sendRaw(sealed!);
   await until(() => pair.endpoint.stats.rejected.dtls_record >= before + 5);
   await assertFlows(pair);
@@ -79,7 +79,7 @@ test('STUN without the right name and integrity is not answered, learnt or follo
   tampered[30]! ^= 1;
   const truncated = good.subarray(0, good.length - 3);
   for (const datagram of [
-    stunRequest(null, null), stunRequest('zzzz:yyyy', null), stunRequest(`${ufrag}:x`, null), stunRequest(`${ufrag}:x`, 'wrong'), stunRequest('zzzz:x', password),
+    stunRequest(undefined, undefined), stunRequest('zzzz:yyyy', undefined), stunRequest(`${ufrag}:x`, undefined), stunRequest(`${ufrag}:x`, 'wrong'), stunRequest('zzzz:x', password),
     tampered, truncated, stunRequest(`${ufrag}:x`, ''), stunRequest(ufrag.toLowerCase() + 'X:x', password),
   ]) await stranger.send(datagram);
   const { rejected } = pair.endpoint.stats;
@@ -183,7 +183,7 @@ test('a hundred thousand datagrams of junk neither stop a session nor make the s
   const stranger = await Attacker.against(t, pair.endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(pair.answer)![1]!;
   const makers = [
-    () => randomBytes(randomInt(1, 1_400)), () => Buffer.alloc(0), () => stunRequest(`${ufrag}:${randomInt(1e6)}`, null), () => clientHello(),
+    () => randomBytes(randomInt(1, 1_400)), () => Buffer.alloc(0), () => stunRequest(`${ufrag}:${randomInt(1e6)}`, undefined), () => clientHello(),
     () => Buffer.concat([Buffer.from([randomInt(128, 192), randomInt(256)]), randomBytes(randomInt(0, 100))]), () => record(randomInt(20, 64), randomInt(3), randomBytes(randomInt(200))),
     () => { const data = stunRequest(`${ufrag}:x`, 'y'); data[randomInt(data.length)] = randomInt(256); return data; },
   ];

@@ -114,7 +114,7 @@ test('a check that is replayed from another address is refused, asked or not', (
 test('a check that is repeated without end, from the address it came from, is answered a few times', () => {
   const net = connected();
   const captured = net.request();
-  for (let nowMs = 100; nowMs < 10_000; nowMs += 1) net.check(HOME, nowMs, captured);
+  for (let nowMs = 100; nowMs < 10_000; nowMs++) net.check(HOME, nowMs, captured);
   const answers = net.sent.filter(({ data }) => data.readUInt16BE(0) === 0x0101).length;
   assert.ok(answers >= 8 && answers <= 20, `${answers} answers`);
   assert.equal(net.check(HOME, 10_000, captured), 'rate_limited');

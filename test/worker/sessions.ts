@@ -27,7 +27,7 @@ export const sinkPeer: Peer = {
 
 export const workerContext = (model: SpeechModel, peer: Peer, post: (message: FromWorker) => void = () => {}): WorkerContext => ({
   endpoint: { createPeer: () => peer } as unknown as Endpoint,
-  model, faces: new FaceCache(), inferenceClients: null, metrics: createWorkerMetrics(new SharedMetrics(createSharedMetrics())), post, videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32,
+  model, faces: new FaceCache(), inferenceClients: undefined, metrics: createWorkerMetrics(new SharedMetrics(createSharedMetrics())), post, videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32,
 });
 
 /** The peers of these sessions do not read it. */

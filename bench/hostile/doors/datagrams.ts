@@ -48,8 +48,8 @@ async function flood(
   const host = new URL(attack.arena.url).hostname;
   let next = 0;
   await paced(attack, (due) => {
-    for (let i = 0; i < due; i += 1) {
-      next += 1;
+    for (let i = 0; i < due; i++) {
+      next++;
       sockets[next % sockets.length]!.send(datagrams[next % MADE_AHEAD]!, port, host);
     }
     attack.attempted(due);
@@ -138,7 +138,7 @@ export const publicStun: Door = {
       Number(new URL(attack.arena.url).port),
       (index) => (index % 4 === 0 ? randomBytes(between(1, LONGEST)) : gathering()),
       () => {
-        answers += 1;
+        answers++;
       },
     );
     await delay(LAST_ANSWERS_MS);

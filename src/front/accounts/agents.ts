@@ -65,7 +65,7 @@ export class Agents<Fields extends object> {
    * @returns undefined when there is no such agent. @throws PRECONDITION_FAILED, CONFLICT
    */
   async update(ownerId: string, id: string, change: Partial<Fields>, ifVersion: number | undefined): Promise<(Fields & AgentMeta) | undefined> {
-    for (let race = 0; race < MAX_RACES; race += 1) {
+    for (let race = 0; race < MAX_RACES; race++) {
       const text = await this.#store.use((client) => client.hget(keys.agents(ownerId), id));
       if (text === null) return undefined;
       const current = JSON.parse(text) as Fields & AgentMeta;

@@ -98,7 +98,7 @@ function looksLikeAnImage(bytes: Uint8Array): boolean {
 const nameFromFile = (fileName: string): string => fileName.replace(/\.\w{1,5}$/, '').replace(/\p{C}/gu, '').trim().slice(0, 100);
 
 const toJson = (face: FaceSummary): z.input<typeof faceSchema> => ({
-  id: face.id, name: face.name, owner_id: face.ownerId, service_version: face.serviceVersion, status: face.status,
+  id: face.id, name: face.name, owner_id: face.ownerId ?? null, service_version: face.serviceVersion, status: face.status,
   created_at: new Date(face.createdAtMs).toISOString(), updated_at: new Date(face.updatedAtMs).toISOString(),
   ...(face.status === 'completed' ? { thumbnail_url: `/faces/${face.id}/preview` } : {}),
 });

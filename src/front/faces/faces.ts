@@ -19,7 +19,7 @@ export interface FaceJob { readonly faceId: string; readonly ownerId: string }
 export interface FaceSummary {
   readonly id: string;
   readonly name: string;
-  readonly ownerId: string | null;
+  readonly ownerId: string | undefined;
   readonly serviceVersion: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -195,5 +195,5 @@ const assetKey = (faceId: string): string => `faces/${faceId}/asset.face`;
 const summary = (record: FaceRecord): FaceSummary => record;
 
 const defaultSummary = ({ id, name }: DefaultFace): FaceSummary => ({
-  id, name, ownerId: null, serviceVersion: FACE_SERVICE_VERSION, createdAtMs: DEFAULT_FACE_DATE_MS, updatedAtMs: DEFAULT_FACE_DATE_MS, status: 'completed',
+  id, name, ownerId: undefined, serviceVersion: FACE_SERVICE_VERSION, createdAtMs: DEFAULT_FACE_DATE_MS, updatedAtMs: DEFAULT_FACE_DATE_MS, status: 'completed',
 });

@@ -138,7 +138,7 @@ export class RequestBody {
 
   #take(chunk: ArrayBuffer, isLast: boolean): void {
     this.#arrived += chunk.byteLength;
-    this.#chunkCount += 1;
+    this.#chunkCount++;
     this.#isComplete ||= isLast;
     if (isLast) this.#ended.resolve();
     if (!this.#isKept) return;

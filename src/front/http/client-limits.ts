@@ -133,12 +133,12 @@ export class ClientLimits {
     const account = this.#account(client);
     if (account.atOnce >= Math.min(most, this.#options.requestsAtOnce))
       throw this.#refusal('requests_at_once', 1);
-    account.atOnce += 1;
+    account.atOnce++;
     let isOver = false;
     return () => {
       if (isOver) return;
       isOver = true;
-      account.atOnce -= 1;
+      account.atOnce--;
     };
   }
 

@@ -41,16 +41,16 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const { tls, sockets, exchange, maxConnections } = options;
   const inFlight = { count: 0 };
   const serve = guarded('an HTTP request', async (res: HttpResponse, req: HttpRequest): Promise<void> => {
-    inFlight.count += 1;
+    inFlight.count++;
     try {
       await serveRequest(exchange, res, req);
     } finally {
-      inFlight.count -= 1;
+      inFlight.count--;
     }
   });
   // Those that became WebSockets leave this count without being closed.
   let http = 0;
-  const upgraded = (): void => { http -= 1; };
+  const upgraded = (): void => { http--; };
   const create = (): TemplatedApp => {
     const app = createApp(tls);
     app.filter(guarded('the admission of a connection', (res: HttpResponse, change: unknown) => {
@@ -119,7 +119,7 @@ async function bind(app: TemplatedApp, host: string, port: number): Promise<us_l
   if (port !== 0) return await bindTo(app, host, port);
   // A port that the system chose is bound again by its number: only then does uSockets set SO_REUSEADDR, without which `reload` would find
   // the port taken by the connections that are open.
-  for (let attempt = 1; ; attempt += 1) {
+  for (let attempt = 1; ; attempt++) {
     const socket = await bindTo(app, host, 0);
     const chosen = us_socket_local_port(socket);
     us_listen_socket_close(socket);

@@ -38,7 +38,7 @@ export async function parseMultipart(
   const delimiter = Buffer.from(`--${boundaryOf(contentType) ?? ''}`, 'latin1');
   const delimiters = new Delimiters(bytes, delimiter);
   let at = await delimiters.first();
-  for (let count = 0; ; count += 1) {
+  for (let count = 0; ; count++) {
     at += delimiter.length;
     if (bytes[at] === DASH && bytes[at + 1] === DASH) return Object.fromEntries(fields);
     if (count === MAX_PARTS) throw invalid(`The form has more than ${MAX_PARTS} parts`);
@@ -164,8 +164,8 @@ function parametersOf(header: string): Map<string, string> {
     at = equals + 1;
     let value = '';
     if (header[at] === '"') {
-      for (at += 1; at < header.length && header[at] !== '"'; at += 1) {
-        if (header[at] === '\\' && (header[at + 1] === '"' || header[at + 1] === '\\')) at += 1;
+      for (at++; at < header.length && header[at] !== '"'; at++) {
+        if (header[at] === '\\' && (header[at + 1] === '"' || header[at + 1] === '\\')) at++;
         value += header[at];
       }
     } else {

@@ -44,10 +44,10 @@ export function roomOn(worker: WorkerView, limits: PlacementLimits): number {
 }
 
 /** @returns the worker with the least promised load that has room for a session with this renderer, or null: refuse. */
-export function chooseWorker<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits, renderer = 'rig'): T | null {
-  let best: T | null = null;
+export function chooseWorker<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits, renderer = 'rig'): T | undefined {
+  let best: T | undefined = undefined;
   for (const worker of workers) {
-    if (hasRoom(worker, limits, renderer) && (best === null || promised(worker) < promised(best))) best = worker;
+    if (hasRoom(worker, limits, renderer) && (best === undefined || promised(worker) < promised(best))) best = worker;
   }
   return best;
 }

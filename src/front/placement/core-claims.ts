@@ -6,8 +6,8 @@
 import net from 'node:net';
 
 export interface CoreClaims {
-  /** The core of each worker; null where there is nothing to pin to. */
-  readonly cpus: readonly (number | null)[];
+  /** The core of each worker; undefined where there is nothing to pin to. */
+  readonly cpus: readonly (number | undefined)[];
   /** Allowed cores that no worker of any server is pinned to, as far as known now. */
   readonly free: readonly number[];
   /** Cores of ours that other servers had claimed before: workers share them. */
@@ -63,7 +63,7 @@ export async function claimCores(allowed: readonly number[], workers: number, sp
   const common = [...foreign, ...own];
   const without = workers - own.length;
   return {
-    cpus: [...own, ...Array.from({ length: without }, (_, index) => common.length === 0 ? null : common[index % common.length]!)],
+    cpus: [...own, ...Array.from({ length: without }, (_, index) => common.length === 0 ? undefined : common[index % common.length]!)],
     free: free.toReversed(),
     shared: foreign.slice(0, without),
     async release() { await Promise.all([...claims.values()].map(giveBack)); },

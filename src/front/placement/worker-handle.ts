@@ -15,7 +15,7 @@ export interface SessionSink { receive(message: Extract<FromWorker, { sessionId:
 
 /** What a worker is born with, and the network that a second thread is to run for it, if any. */
 export type WorkerHandleInit = Omit<WorkerInit, 'inferencePort' | 'heartbeat'> & {
-  readonly wav2lip: Wav2LipOptions | null;
+  readonly wav2lip: Wav2LipOptions | undefined;
   /** Without a sign of life for so long it is ended; SILENCE_DEADLINE_MS unless given. */
   readonly silenceDeadlineMs?: number | undefined;
 };
@@ -41,57 +41,57 @@ export class WorkerHandle implements WorkerView {
   /** Sum of the extra costs of the sessions it has. */
   extraPromised = 0;
   /** What its thread died of, in words; null while it has not failed. */
-  failure: string | null = null;
+  failure: string | undefined = undefined;
   readonly sinks = new Map<string, SessionSink>();
   /** Settles when the thread is gone, by whatever way, and its inference thread, which ends with it: to exit before would abort the process. */
   readonly gone: Promise<WorkerEnd>;
 
-  private readonly thread: Worker;
-  private readonly log: Logger;
-  private readonly heartbeat = createHeartbeat();
-  private ending: WorkerEnd = 'exit';
-  private isGone = false;
-  private readonly watchdog: NodeJS.Timeout;
-  private readonly onReady: (handle: WorkerHandle) => void;
+  readonly #thread: Worker;
+  readonly #log: Logger;
+  readonly #heartbeat = createHeartbeat();
+  #ending: WorkerEnd = 'exit';
+  #isGone = false;
+  readonly #watchdog: NodeJS.Timeout;
+  readonly #onReady: (handle: WorkerHandle) => void;
 
   constructor({ wav2lip, silenceDeadlineMs = SILENCE_DEADLINE_MS, ...birth }: WorkerHandleInit, log: Logger, onReady: (handle: WorkerHandle) => void) {
     this.index = birth.index;
-    this.log = log.child({ worker: birth.index });
-    this.onReady = onReady;
+    this.#log = log.child({ worker: birth.index });
+    this.#onReady = onReady;
     const execArgv = ['--disable-warning=ExperimentalWarning'];
-    const link = wav2lip === null ? null : new MessageChannel();
-    const workerData: WorkerInit = { ...birth, heartbeat: this.heartbeat, inferencePort: link === null ? null : link.port1 };
-    this.thread = new Worker(new URL('../../worker/main.ts', import.meta.url), { workerData, transferList: link === null ? [] : [link.port1], execArgv, name: `worker-${birth.index}` });
-    const mouthsGone = wav2lip === null || link === null ? Promise.resolve() : this.startMouths({ ...wav2lip, face: birth.calibrationFace, port: link.port2 }, execArgv);
-    this.thread.on('message', guarded('a message of a worker', (message: FromWorker) => { this.receive(message); }));
-    this.thread.on('error', (error) => {
-      if (!this.isReady) this.ending = 'start_failed';
+    const link = wav2lip === undefined ? undefined : new MessageChannel();
+    const workerData: WorkerInit = { ...birth, heartbeat: this.#heartbeat, inferencePort: link === undefined ? undefined : link.port1 };
+    this.#thread = new Worker(new URL('../../worker/main.ts', import.meta.url), { workerData, transferList: link === undefined ? [] : [link.port1], execArgv, name: `worker-${birth.index}` });
+    const mouthsGone = wav2lip === undefined || link === undefined ? Promise.resolve() : this.#startMouths({ ...wav2lip, face: birth.calibrationFace, port: link.port2 }, execArgv);
+    this.#thread.on('message', guarded('a message of a worker', (message: FromWorker) => { this.#receive(message); }));
+    this.#thread.on('error', (error) => {
+      if (!this.isReady) this.#ending = 'start_failed';
       this.failure = error instanceof Error ? error.message : String(error);
-      this.log.error({ err: error }, 'a worker failed');
+      this.#log.error({ err: error }, 'a worker failed');
     });
-    this.gone = new Promise((resolve) => { this.thread.once('exit', () => { this.isGone = true; this.leave(); void mouthsGone.then(() => { resolve(this.ending); }); }); });
+    this.gone = new Promise((resolve) => { this.#thread.once('exit', () => { this.#isGone = true; this.#leave(); void mouthsGone.then(() => { resolve(this.#ending); }); }); });
     const lookEveryMs = Math.min(LOOK_EVERY_MS, silenceDeadlineMs / 4);
     const dog = new Watchdog({ startDeadlineMs: START_DEADLINE_MS, silenceDeadlineMs, lookEveryMs }, monotonicMs());
-    this.watchdog = every(lookEveryMs, 'the watch over a worker', () => { this.watch(dog); }).unref();
+    this.#watchdog = every(lookEveryMs, 'the watch over a worker', () => { this.#watch(dog); }).unref();
   }
 
   get sessions(): number { return this.sinks.size; }
 
-  post(message: ToWorker): void { this.thread.postMessage(message); }
+  post(message: ToWorker): void { this.#thread.postMessage(message); }
 
-  private startMouths(birth: Wav2LipInit, execArgv: string[]): Promise<void> {
+  #startMouths(birth: Wav2LipInit, execArgv: string[]): Promise<void> {
     const thread = new Worker(new URL('../../pipeline/wav2lip/thread.ts', import.meta.url), { workerData: birth, transferList: [birth.port], execArgv, name: `mouths-${this.index}` });
-    thread.on('error', (error) => { this.log.error({ err: error }, 'an inference thread failed'); });
+    thread.on('error', (error) => { this.#log.error({ err: error }, 'an inference thread failed'); });
     return new Promise((resolve) => { thread.once('exit', () => { resolve(); }); });
   }
 
-  private receive(message: FromWorker): void {
+  #receive(message: FromWorker): void {
     switch (message.type) {
       case 'ready':
         this.isReady = true;
-        if (message.wav2lipCost !== null) this.extraCost.set('wav2lip', message.wav2lipCost);
-        this.log.info({ tid: message.threadId, cpu: message.cpu, scheduling: message.scheduling }, 'worker ready');
-        this.onReady(this);
+        if (message.wav2lipCost !== undefined) this.extraCost.set('wav2lip', message.wav2lipCost);
+        this.#log.info({ tid: message.threadId, cpu: message.cpu, scheduling: message.scheduling }, 'worker ready');
+        this.#onReady(this);
         return;
       case 'load':
         this.load = message.load;
@@ -99,36 +99,36 @@ export class WorkerHandle implements WorkerView {
         this.latenessP99Ms = message.latenessP99Ms;
         return;
       case 'log':
-        this.log[message.level]({ ...message.fields, ...(message.sessionId === null ? {} : { session: message.sessionId }) }, message.message);
+        this.#log[message.level]({ ...message.fields, ...(message.sessionId === undefined ? {} : { session: message.sessionId }) }, message.message);
         return;
       default:
         this.sinks.get(message.sessionId)?.receive(message);
     }
   }
 
-  private watch(dog: Watchdog): void {
-    const end = dog.look(monotonicMs(), readHeart(this.heartbeat), this.isReady);
+  #watch(dog: Watchdog): void {
+    const end = dog.look(monotonicMs(), readHeart(this.#heartbeat), this.isReady);
     if (end === undefined) return;
-    this.ending = end;
-    this.log.error({ end }, 'the worker does not answer; ending it');
+    this.#ending = end;
+    this.#log.error({ end }, 'the worker does not answer; ending it');
     // Its sessions are told now: a thread that hangs in native code ends late or never.
-    this.leave();
+    this.#leave();
     this.kill();
     after(KILL_DEADLINE_MS, 'the wait for a worker to end', () => {
-      if (!this.isGone) this.log.fatal('the worker hangs in native code and cannot be ended; restart the server');
+      if (!this.#isGone) this.#log.fatal('the worker hangs in native code and cannot be ended; restart the server');
     }).unref();
   }
 
   /** Its sessions are over: each is told once, as if the worker had said so itself. */
-  private leave(): void {
-    clearInterval(this.watchdog);
+  #leave(): void {
+    clearInterval(this.#watchdog);
     this.isReady = false;
     for (const [sessionId, sink] of this.sinks) guarded('the end of a session', () => { sink.receive({ type: 'ended', sessionId, reason: 'worker_lost' }); })();
     this.sinks.clear();
   }
 
   /** Ends the thread at once. */
-  kill(): void { void this.thread.terminate(); }
+  kill(): void { void this.#thread.terminate(); }
 
   async stop(): Promise<void> {
     this.post({ type: 'stop' });

@@ -8,8 +8,8 @@ import { type PlacementLimits, chooseWorker, roomOn } from './choose-worker.ts';
 import { type WorkerHandleInit, WorkerHandle } from './worker-handle.ts';
 
 export interface PoolOptions extends PlacementLimits {
-  /** The core of each worker; null where there is nothing to pin to. */
-  readonly cpus: readonly (number | null)[];
+  /** The core of each worker; undefined where there is nothing to pin to. */
+  readonly cpus: readonly (number | undefined)[];
   /** Workers run before everything else on their cores: only where a core is left for the rest. */
   readonly realtime: boolean;
   readonly bindAddress: string;
@@ -21,7 +21,7 @@ export interface PoolOptions extends PlacementLimits {
   readonly audioBitrateKbps: number;
   readonly calibrationFace: SharedArrayBuffer;
   /** The user's own network, if any. */
-  readonly wav2lip: Wav2LipOptions | null;
+  readonly wav2lip: Wav2LipOptions | undefined;
   /** A worker without a sign of life for so long is ended; ten seconds unless given. */
   readonly silenceDeadlineMs?: number;
   readonly metrics: Metrics;
@@ -35,10 +35,10 @@ const SETTLED_MS = 30_000;
 
 export class WorkerPool {
   readonly handles: WorkerHandle[] = [];
-  private readonly options: PoolOptions;
-  private isStopping = false;
+  readonly #options: PoolOptions;
+  #isStopping = false;
 
-  private constructor(options: PoolOptions) { this.options = options; }
+  private constructor(options: PoolOptions) { this.#options = options; }
 
   /** @throws Error when a worker can not start. */
   static async start(options: PoolOptions): Promise<WorkerPool> {
@@ -54,25 +54,25 @@ export class WorkerPool {
       ready.set(up);
       starting.set(options.cpus.length - up);
     });
-    await Promise.all(options.cpus.map((cpu, index) => pool.spawn(index, cpu, true)));
+    await Promise.all(options.cpus.map((cpu, index) => pool.#spawn(index, cpu, true)));
     return pool;
   }
 
   get size(): number { return this.handles.filter((handle) => handle.isReady).length; }
 
   /** The worker for the next session, or null: there is no room. */
-  place(renderer = 'rig'): WorkerHandle | null { return this.isStopping ? null : chooseWorker(this.handles, this.options, renderer); }
+  place(renderer = 'rig'): WorkerHandle | undefined { return this.#isStopping ? undefined : chooseWorker(this.handles, this.#options, renderer); }
 
   /** Sessions that the workers would still take; 0 exactly where `place` finds none. */
   get room(): number {
-    return this.isStopping ? 0 : this.handles.reduce((sum, handle) => sum + roomOn(handle, this.options), 0);
+    return this.#isStopping ? 0 : this.handles.reduce((sum, handle) => sum + roomOn(handle, this.#options), 0);
   }
 
   /** Renderers that sessions may ask for: those some worker has. */
   get renderers(): string[] { return [...new Set(this.handles.flatMap((handle) => [...handle.extraCost.keys()]))]; }
 
-  private async spawn(index: number, cpu: number | null, isFirst: boolean, delayMs = RESTART_DELAY_MS): Promise<void> {
-    const { options } = this;
+  async #spawn(index: number, cpu: number | undefined, isFirst: boolean, delayMs = RESTART_DELAY_MS): Promise<void> {
+    const options = this.#options;
     const sheet = createSharedMetrics();
     options.metrics.attachWorker(index, sheet);
     const birth: WorkerHandleInit = {
@@ -83,25 +83,25 @@ export class WorkerPool {
       silenceDeadlineMs: options.silenceDeadlineMs,
     };
     const bornMs = monotonicMs();
-    const handle = await new Promise<WorkerHandle | null>((resolve) => {
+    const handle = await new Promise<WorkerHandle | undefined>((resolve) => {
       const born = new WorkerHandle(birth, options.log, resolve);
       this.handles[index] = born;
-      void born.gone.then(() => { resolve(null); });
+      void born.gone.then(() => { resolve(undefined); });
     });
-    if (handle === null && isFirst) throw new Error(`Worker ${index} could not start: ${this.handles[index]!.failure ?? 'the log above says why'}`);
+    if (handle === undefined && isFirst) throw new Error(`Worker ${index} could not start: ${this.handles[index]!.failure ?? 'the log above says why'}`);
     void this.handles[index]!.gone.then(async (end) => {
       options.metrics.detachWorker(index);
-      if (this.isStopping) return;
+      if (this.#isStopping) return;
       options.metrics.counter('mouthpiece_worker_restarts_total', { reason: end }).add();
       const nextDelayMs = monotonicMs() - bornMs > SETTLED_MS ? RESTART_DELAY_MS : Math.min(delayMs * 2, MAX_RESTART_DELAY_MS);
       options.log.warn({ worker: index, end, delayMs: nextDelayMs }, 'replacing a worker');
       await sleep(nextDelayMs);
-      if (!this.isStopping) await this.spawn(index, cpu, false, nextDelayMs);
+      if (!this.#isStopping) await this.#spawn(index, cpu, false, nextDelayMs);
     });
   }
 
   async stop(): Promise<void> {
-    this.isStopping = true;
+    this.#isStopping = true;
     await Promise.all(this.handles.map((handle) => handle.stop()));
   }
 }

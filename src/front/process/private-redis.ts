@@ -49,7 +49,7 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
     child = spawn('sh', ['-c', KEEPER, 'redis-keeper', binary, ...serverArguments(directory, socketPath)], { stdio: ['pipe', 'ignore', 'pipe'], detached: true });
     let lastWords = '';
     child.stderr?.on('data', (data: Buffer) => { lastWords = (lastWords + data.toString()).slice(-500); });
-    const restartLater = (code: number | null, signal: NodeJS.Signals | null): void => {
+    const restartLater = (code: number | undefined, signal: NodeJS.Signals | undefined): void => {
       if (closing) return;
       quickDeaths = monotonicMs() - bornMs < 5000 ? quickDeaths + 1 : 0;
       log.error({ code, signal, stderr: lastWords.trim() }, 'redis-server died; starting it again');
@@ -58,7 +58,7 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
     child.on('error', (error) => {
       lastWords = error.message;
       // A process that could not be made (no file descriptor or memory left) has no exit.
-      if (child.pid === undefined) restartLater(null, null);
+      if (child.pid === undefined) restartLater(undefined, undefined);
     });
     child.once('exit', restartLater);
   };
@@ -123,7 +123,7 @@ function isListening(socketPath: string): Promise<boolean> {
 
 /** After a kill -9 of the last server, its Redis needs a moment to end; one that stays belongs to a server that runs. */
 async function waitUntilUnused(socketPath: string, dataDir: string): Promise<void> {
-  for (let attempt = 0; attempt < 60; attempt += 1) {
+  for (let attempt = 0; attempt < 60; attempt++) {
     if (!await isListening(socketPath)) {
       await rm(socketPath, { force: true });
       return;

@@ -62,7 +62,7 @@ export class AudioIngress implements SpeechInlet {
     this.#oddByte = bytes.length % 2 === 1 ? bytes[bytes.length - 1]! : -1;
     const count = bytes.length >> 1;
     if (length < VIEW_WORTH_BYTES) {
-      for (let i = 0; i < bytes.length; i += 1) scratchBytes[i] = bytes[i]!;
+      for (let i = 0; i < bytes.length; i++) scratchBytes[i] = bytes[i]!;
       return this.#take(scratch, scratchBytes, count, nowMs);
     }
     const aligned = bytes.byteOffset % 2 === 0 ? bytes : bytes.slice();

@@ -21,12 +21,12 @@ export class BlockPool {
   /** A block with anything in it; undefined when all are in use. */
   take(): Uint8Array | undefined {
     if (!this.has(1)) return undefined;
-    this.#used += 1;
+    this.#used++;
     return this.#spare.pop() ?? new Uint8Array(BLOCK_BYTES);
   }
 
   giveBack(block: Uint8Array): void {
-    this.#used -= 1;
+    this.#used--;
     if (this.#spare.length < MAX_SPARE) this.#spare.push(block);
   }
 }
@@ -114,6 +114,6 @@ export class ByteQueue {
 const SHORT_COPY = 64;
 
 function copy(source: Uint8Array, from: number, target: Uint8Array, to: number, count: number): void {
-  if (count < SHORT_COPY) for (let i = 0; i < count; i += 1) target[to + i] = source[from + i]!;
+  if (count < SHORT_COPY) for (let i = 0; i < count; i++) target[to + i] = source[from + i]!;
   else target.set(source.subarray(from, from + count), to);
 }

@@ -42,14 +42,14 @@ const BACKLOG_PUMP_MS = 100;
 const RATE_WORD_INTERVAL_MS = 1000;
 
 /** How each end is told to the client. `null`: there is nobody left to tell. */
-const CLOSE_MESSAGES: Readonly<Record<EndReason, string | null>> = {
+const CLOSE_MESSAGES: Readonly<Record<EndReason, string | undefined>> = {
   done: 'STOP',
   idle_limit: 'STOP idle_limit',
   length_limit: 'STOP length_limit',
   server_stopped: 'STOP server_stopped',
   peer_closed: 'STOP peer_closed',
   taken_over: 'STOP taken_over',
-  client_closed: null,
+  client_closed: undefined,
   peer_lost: 'ERROR PEER_LOST',
   connect_timeout: 'ERROR CONNECT_TIMEOUT',
   ice_failed: 'ERROR ICE_FAILED',
@@ -71,36 +71,36 @@ export class LiveSession implements SessionSink {
   phase: SessionPhase = 'waiting';
   isSpeaking = false;
 
-  private readonly options: LiveSessionOptions;
-  private readonly ingress: SpeechInlet;
-  private readonly offerTimer: NodeJS.Timeout;
-  private pumpTimer: NodeJS.Timeout | null = null;
-  private readonly stepMs = { offer: 0, answer: 0, connected: 0 };
-  private failure: string | null = null;
-  private ratedMs = -Infinity;
-  private ignored = 0;
-  private nextRequestId = 1;
-  private readonly statsWaiters = new Map<number, (stats: SessionStatsReport | null) => void>();
+  readonly #options: LiveSessionOptions;
+  readonly #ingress: SpeechInlet;
+  readonly #offerTimer: NodeJS.Timeout;
+  #pumpTimer: NodeJS.Timeout | undefined = undefined;
+  readonly #stepMs = { offer: 0, answer: 0, connected: 0 };
+  #failure: string | undefined = undefined;
+  #ratedMs = -Infinity;
+  #ignored = 0;
+  #nextRequestId = 1;
+  readonly #statsWaiters = new Map<number, (stats: SessionStatsReport | undefined) => void>();
 
   constructor(options: LiveSessionOptions) {
-    this.options = options;
+    this.#options = options;
     this.id = options.id;
     this.openedMs = options.openedMs;
-    this.ingress = options.inlet;
+    this.#ingress = options.inlet;
     const offerWaitMs = Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs));
     // After a stall of this thread the timer runs before what came in meanwhile is read, the offer too.
-    this.offerTimer = after(offerWaitMs, 'the wait for an offer', () => {
+    this.#offerTimer = after(offerWaitMs, 'the wait for an offer', () => {
       soon('the wait for an offer', () => { if (this.phase === 'waiting') this.end('offer_timeout'); });
     });
     options.worker.sinks.set(this.id, this);
-    options.worker.extraPromised += this.extraCost;
-    options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, speechRing: this.ingress.memory } });
+    options.worker.extraPromised += this.#extraCost;
+    options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, speechRing: this.#ingress.memory } });
   }
 
   /** Messages that meant nothing. */
-  get ignoredMessages(): number { return this.ignored + this.ingress.invalidMessages; }
+  get ignoredMessages(): number { return this.#ignored + this.#ingress.invalidMessages; }
 
-  private get extraCost(): number { return this.options.worker.extraCost.get(this.options.spec.renderer) ?? 0; }
+  get #extraCost(): number { return this.#options.worker.extraCost.get(this.#options.spec.renderer) ?? 0; }
 
   // ── from the client ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -109,20 +109,20 @@ export class LiveSession implements SessionSink {
     if (this.phase === 'over') return;
     const nowMs = monotonicMs();
     const parsed = parseClientMessage(message, isBinary, this.phase === 'waiting');
-    this.options.tally.received(parsed.kind, message.byteLength);
+    this.#options.tally.received(parsed.kind, message.byteLength);
     switch (parsed.kind) {
       case 'audio':
-        this.audio(parsed.bytes, nowMs);
+        this.#audio(parsed.bytes, nowMs);
         return;
       case 'playImmediate':
-        this.interrupt(nowMs);
-        this.audio(parsed.bytes, nowMs);
+        this.#interrupt(nowMs);
+        this.#audio(parsed.bytes, nowMs);
         return;
       case 'skip':
-        this.interrupt(nowMs);
+        this.#interrupt(nowMs);
         return;
       case 'done':
-        this.ingress.done();
+        this.#ingress.done();
         // Before there is a peer nothing can be played out, so there is nothing to wait for.
         if (this.phase === 'waiting') this.end('done');
         return;
@@ -130,59 +130,59 @@ export class LiveSession implements SessionSink {
         this.send(pongMessage(parsed.payload));
         return;
       case 'offer':
-        if (this.phase === 'waiting') this.offer(parsed.sdp, nowMs);
-        else this.ignored += 1;
+        if (this.phase === 'waiting') this.#offer(parsed.sdp, nowMs);
+        else this.#ignored++;
         return;
       default:
-        this.ignored += 1;
+        this.#ignored++;
     }
   }
 
-  private audio(bytes: Uint8Array, nowMs: number): void {
-    const { tally } = this.options;
-    tally.audioReceived(this.ingress.samplesIn(bytes) / SPEECH_RATE);
-    const dropped = this.ingress.push(bytes, nowMs);
+  #audio(bytes: Uint8Array, nowMs: number): void {
+    const { tally } = this.#options;
+    tally.audioReceived(this.#ingress.samplesIn(bytes) / SPEECH_RATE);
+    const dropped = this.#ingress.push(bytes, nowMs);
     this.send('ACK');
     if (dropped > 0) {
       tally.audioDropped(dropped / SPEECH_RATE);
       this.tellRate('audio_backlog_full', nowMs);
     }
-    if (this.pumpTimer === null && this.ingress.hasBacklog) this.pumpTimer = every(BACKLOG_PUMP_MS, 'the backlog of speech', () => { this.pump(); });
+    if (this.#pumpTimer === undefined && this.#ingress.hasBacklog) this.#pumpTimer = every(BACKLOG_PUMP_MS, 'the backlog of speech', () => { this.#pump(); });
   }
 
   /** Tells the client that something of what it sends is dropped, at most once a second. */
   tellRate(reason: string, nowMs: number): void {
-    if (this.phase === 'over' || nowMs - this.ratedMs < RATE_WORD_INTERVAL_MS) return;
-    this.ratedMs = nowMs;
+    if (this.phase === 'over' || nowMs - this.#ratedMs < RATE_WORD_INTERVAL_MS) return;
+    this.#ratedMs = nowMs;
     this.send(`RATE ${reason}`);
   }
 
-  private pump(): void {
-    this.ingress.pump(monotonicMs());
-    if (this.ingress.hasBacklog || this.pumpTimer === null) return;
-    clearInterval(this.pumpTimer);
-    this.pumpTimer = null;
+  #pump(): void {
+    this.#ingress.pump(monotonicMs());
+    if (this.#ingress.hasBacklog || this.#pumpTimer === undefined) return;
+    clearInterval(this.#pumpTimer);
+    this.#pumpTimer = undefined;
   }
 
-  private interrupt(nowMs: number): void { this.ingress.flush(nowMs); }
+  #interrupt(nowMs: number): void { this.#ingress.flush(nowMs); }
 
   /** Parsed here, where nothing has a beat to keep. */
-  private offer(sdp: string | undefined, nowMs: number): void {
-    clearTimeout(this.offerTimer);
+  #offer(sdp: string | undefined, nowMs: number): void {
+    clearTimeout(this.#offerTimer);
     this.phase = 'answering';
-    this.stepMs.offer = nowMs;
-    this.options.step('offer', (nowMs - this.openedMs) / 1000);
+    this.#stepMs.offer = nowMs;
+    this.#options.step('offer', (nowMs - this.openedMs) / 1000);
     let offer: Offer;
     try {
       if (sdp === undefined) throw offerTooLong();
       offer = parseOffer(sdp);
     } catch (error) {
       const { code, message } = toWireError(error);
-      this.failure = `ERROR ${code} ${message}`;
+      this.#failure = `ERROR ${code} ${message}`;
       this.end('invalid_offer');
       return;
     }
-    this.options.worker.post({ type: 'offer', sessionId: this.id, offer });
+    this.#options.worker.post({ type: 'offer', sessionId: this.id, offer });
   }
 
   /** The socket is gone. */
@@ -192,28 +192,28 @@ export class LiveSession implements SessionSink {
 
   receive(message: Extract<FromWorker, { sessionId: string }>): void {
     if (this.phase === 'over') return;
-    const { step, log } = this.options;
+    const { step, log } = this.#options;
     const nowMs = monotonicMs();
     switch (message.type) {
       case 'answer':
         this.phase = 'connecting';
-        this.stepMs.answer = nowMs;
-        step('answer', (nowMs - this.stepMs.offer) / 1000);
+        this.#stepMs.answer = nowMs;
+        step('answer', (nowMs - this.#stepMs.offer) / 1000);
         this.send(answerMessage(message.sdp));
-        this.send(destinationMessage(this.options.destination, this.id));
+        this.send(destinationMessage(this.#options.destination, this.id));
         this.send(videoMetadataMessage(FPS, PICTURE_SIZE, PICTURE_SIZE));
         return;
       case 'connected':
         this.phase = 'live';
-        this.stepMs.connected = message.atMs;
-        step('ice', Math.max(0, message.iceMs - this.stepMs.answer) / 1000);
+        this.#stepMs.connected = message.atMs;
+        step('ice', Math.max(0, message.iceMs - this.#stepMs.answer) / 1000);
         step('dtls', (message.atMs - message.iceMs) / 1000);
         log.info({ setupMs: Math.round(message.atMs - this.openedMs) }, 'session connected');
         this.send('START');
         return;
       case 'firstFrame':
-        step('first_frame', (message.atMs - this.stepMs.connected) / 1000);
-        step('total', (message.atMs - this.stepMs.offer) / 1000);
+        step('first_frame', (message.atMs - this.#stepMs.connected) / 1000);
+        step('total', (message.atMs - this.#stepMs.offer) / 1000);
         return;
       case 'speak':
         this.isSpeaking = true;
@@ -224,28 +224,28 @@ export class LiveSession implements SessionSink {
         this.send('SILENT');
         return;
       case 'failed':
-        this.failure = `ERROR ${message.error.code} ${fromWireError(message.error).message}`;
+        this.#failure = `ERROR ${message.error.code} ${fromWireError(message.error).message}`;
         return;
       case 'stats':
-        this.statsWaiters.get(message.requestId)?.(message.stats);
-        this.statsWaiters.delete(message.requestId);
+        this.#statsWaiters.get(message.requestId)?.(message.stats);
+        this.#statsWaiters.delete(message.requestId);
         return;
       case 'ended':
-        this.finish(message.reason);
+        this.#finish(message.reason);
         return;
       default:
     }
   }
 
   /** @returns the session's own ledger, or null when the worker did not answer in time */
-  async stats(timeoutMs = 1000): Promise<SessionStatsReport | null> {
-    if (this.phase === 'over' || this.statsWaiters.size >= MAX_STATS_WAITERS) return null;
-    const requestId = this.nextRequestId;
-    this.nextRequestId += 1;
+  async stats(timeoutMs = 1000): Promise<SessionStatsReport | undefined> {
+    if (this.phase === 'over' || this.#statsWaiters.size >= MAX_STATS_WAITERS) return undefined;
+    const requestId = this.#nextRequestId;
+    this.#nextRequestId++;
     return await new Promise((resolve) => {
-      const timer = after(timeoutMs, 'the wait for figures', () => { this.statsWaiters.delete(requestId); resolve(null); });
-      this.statsWaiters.set(requestId, (stats) => { clearTimeout(timer); resolve(stats); });
-      this.options.worker.post({ type: 'stats', sessionId: this.id, requestId });
+      const timer = after(timeoutMs, 'the wait for figures', () => { this.#statsWaiters.delete(requestId); resolve(undefined); });
+      this.#statsWaiters.set(requestId, (stats) => { clearTimeout(timer); resolve(stats); });
+      this.#options.worker.post({ type: 'stats', sessionId: this.id, requestId });
     });
   }
 
@@ -253,29 +253,29 @@ export class LiveSession implements SessionSink {
 
   /** A word to the client while the session goes on (CLOSING, RATE). */
   send(text: string): void {
-    if (this.options.socket.send(text)) this.options.tally.sent(text);
+    if (this.#options.socket.send(text)) this.#options.tally.sent(text);
   }
 
   /** Ends the session from the front's side, with a code of the error table instead of the usual farewell if there is one. */
   end(reason: EndReason, code?: ErrorCode): void {
     if (this.phase === 'over') return;
-    if (code !== undefined) this.failure = `ERROR ${code}`;
-    this.options.worker.post({ type: 'close', sessionId: this.id, reason });
-    this.finish(reason);
+    if (code !== undefined) this.#failure = `ERROR ${code}`;
+    this.#options.worker.post({ type: 'close', sessionId: this.id, reason });
+    this.#finish(reason);
   }
 
-  private finish(reason: EndReason): void {
+  #finish(reason: EndReason): void {
     if (this.phase === 'over') return;
     this.phase = 'over';
-    clearTimeout(this.offerTimer);
-    if (this.pumpTimer !== null) clearInterval(this.pumpTimer);
-    this.ingress.close();
-    this.options.worker.sinks.delete(this.id);
-    this.options.worker.extraPromised -= this.extraCost;
-    for (const waiter of this.statsWaiters.values()) waiter(null);
-    const farewell = CLOSE_MESSAGES[reason] === null ? null : this.failure ?? CLOSE_MESSAGES[reason];
-    if (farewell !== null) this.send(farewell);
-    this.options.socket.end(1000, '');
-    this.options.onEnd(this, reason);
+    clearTimeout(this.#offerTimer);
+    if (this.#pumpTimer !== undefined) clearInterval(this.#pumpTimer);
+    this.#ingress.close();
+    this.#options.worker.sinks.delete(this.id);
+    this.#options.worker.extraPromised -= this.#extraCost;
+    for (const waiter of this.#statsWaiters.values()) waiter(undefined);
+    const farewell = CLOSE_MESSAGES[reason] === undefined ? undefined : this.#failure ?? CLOSE_MESSAGES[reason];
+    if (farewell !== undefined) this.send(farewell);
+    this.#options.socket.end(1000, '');
+    this.#options.onEnd(this, reason);
   }
 }

@@ -66,7 +66,7 @@ export class MessageBudget {
     this.#own = new TokenBucket(SOCKET_RATE, SOCKET_BURST, nowMs);
     this.#fair = new TokenBucket(SOCKET_RATE, FAIR_BURST, nowMs);
     this.#patience = new TokenBucket(SOCKET_PATIENCE_RATE, SOCKET_PATIENCE, nowMs);
-    shared.members += 1;
+    shared.members++;
   }
 
   /** @param cost as `costOf` has it */
@@ -79,7 +79,7 @@ export class MessageBudget {
   }
 
   close(): void {
-    if (this.#isOpen) this.#shared.members -= 1;
+    if (this.#isOpen) this.#shared.members--;
     this.#isOpen = false;
   }
 

@@ -64,7 +64,7 @@ export class OpusInlet implements SpeechInlet {
     if (this.#isDone) return 0;
     const count = samplesInPacket(packet);
     if (count === 0) {
-      this.invalidMessages += 1;
+      this.invalidMessages++;
       return 0;
     }
     const total = LENGTH_BYTES + packet.length;
@@ -112,7 +112,7 @@ export class OpusInlet implements SpeechInlet {
     try {
       return this.#decoder.decode(packet, samples);
     } catch {
-      this.invalidMessages += 1;
+      this.invalidMessages++;
       return 0;
     }
   }

@@ -44,18 +44,18 @@ export class SocketTally {
   }
 
   received(kind: ClientMessage['kind'], bytes: number): void {
-    this.#received[kind] += 1;
+    this.#received[kind]++;
     this.#bytesIn += bytes;
   }
 
   sent(text: string): void {
-    this.#sent[text.startsWith('{') ? 'signal' : 'status'] += 1;
+    this.#sent[text.startsWith('{') ? 'signal' : 'status']++;
     this.#bytesOut += text.length;
   }
 
   /** A message that nobody looked at, for its socket's or the server's budget. */
   dropped(reason: DropReason, bytes: number): void {
-    this.#dropped[reason] += 1;
+    this.#dropped[reason]++;
     this.#bytesIn += bytes;
   }
 

@@ -22,7 +22,7 @@ const ignored: ClientMessage = { kind: 'ignored' };
 
 const startsWith = (bytes: Uint8Array, word: string): boolean => {
   if (bytes.length < word.length) return false;
-  for (let i = 0; i < word.length; i += 1) if (bytes[i] !== word.charCodeAt(i)) return false;
+  for (let i = 0; i < word.length; i++) if (bytes[i] !== word.charCodeAt(i)) return false;
   return true;
 };
 

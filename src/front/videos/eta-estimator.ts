@@ -11,7 +11,7 @@ const FIXED_SECONDS = 0.5;
 interface Pending {
   readonly seconds: number;
   readonly queuedMs: number;
-  startedMs: number | null;
+  startedMs: number | undefined;
   /** Seconds it was worked at so far: it shares its thread with others. */
   worked: () => number;
 }
@@ -23,7 +23,7 @@ export class EtaEstimator {
 
   constructor(threads: number) { this.#threads = threads; }
 
-  queued(id: string, seconds: number): void { this.#pending.set(id, { seconds, queuedMs: monotonicMs(), startedMs: null, worked: () => 0 }); }
+  queued(id: string, seconds: number): void { this.#pending.set(id, { seconds, queuedMs: monotonicMs(), startedMs: undefined, worked: () => 0 }); }
 
   started(id: string, seconds: number, worked: () => number): void {
     const now = monotonicMs();
@@ -34,7 +34,7 @@ export class EtaEstimator {
   ended(id: string, isDone: boolean): { readonly waited: number; readonly took: number; readonly speed: number } | undefined {
     const job = this.#pending.get(id);
     this.#pending.delete(id);
-    if (job === undefined || job.startedMs === null) return undefined;
+    if (job === undefined || job.startedMs === undefined) return undefined;
     const worked = Math.max(0.001, job.worked());
     if (isDone) this.#speed += (job.seconds / Math.max(0.001, worked - FIXED_SECONDS) - this.#speed) * LEARNING * Math.min(1, job.seconds / 10);
     return { waited: (job.startedMs - job.queuedMs) / 1000, took: (monotonicMs() - job.startedMs) / 1000, speed: job.seconds / worked };
@@ -52,12 +52,12 @@ export class EtaEstimator {
 
   /** Seconds for which the oldest job has waited. */
   get oldestQueuedSeconds(): number {
-    const waiting = [...this.#pending.values()].filter(({ startedMs }) => startedMs === null);
+    const waiting = [...this.#pending.values()].filter(({ startedMs }) => startedMs === undefined);
     return waiting.length === 0 ? 0 : (monotonicMs() - Math.min(...waiting.map(({ queuedMs }) => queuedMs))) / 1000;
   }
 
   get counts(): { readonly queued: number; readonly running: number } {
-    const running = [...this.#pending.values()].filter(({ startedMs }) => startedMs !== null).length;
+    const running = [...this.#pending.values()].filter(({ startedMs }) => startedMs !== undefined).length;
     return { queued: this.#pending.size - running, running };
   }
 }

@@ -12,7 +12,7 @@ export class FairSemaphore {
   join(): Lease {
     const turn = new Lease({
       wait: () => { this.#waiting.push(turn); this.#next(); },
-      giveBack: () => { this.#free += 1; this.#next(); },
+      giveBack: () => { this.#free++; this.#next(); },
       leave: () => { this.#waiting.splice(this.#waiting.indexOf(turn) >>> 0, 1); },
     });
     return turn;
@@ -20,7 +20,7 @@ export class FairSemaphore {
 
   #next(): void {
     while (this.#free > 0 && this.#waiting.length > 0) {
-      this.#free -= 1;
+      this.#free--;
       this.#waiting.shift()!.begin();
     }
   }

@@ -193,13 +193,13 @@ export class StaticVideoService implements StaticVideos {
     try {
       if (isQuick) return await inspectAudio(input);
       if (this.#inspections >= MAX_INSPECTIONS) { this.#gauges.refused(); throw new ServiceError('QUEUE_FULL', undefined, 5); }
-      this.#inspections += 1;
+      this.#inspections++;
       try {
         const result = await this.#inspectPool.run<InspectResult>('staticAudio', input, { timeoutMs: INSPECT_DEADLINE_MS });
         if ('rejected' in result) throw new AudioError(result.rejected);
         return result;
       } finally {
-        this.#inspections -= 1;
+        this.#inspections--;
       }
     } catch (error) {
       throw (error as Error).name === 'AbortError' ? new AudioError(words.slow) : error;

@@ -37,7 +37,7 @@ export class StaticFiles {
     if (!await this.isWhole(id)) return false;
     const names = new Set(await this.#blobs.list(`${ROOT}/${id}/hls`));
     if (!names.has(PLAYLIST_NAME) || !names.has(INIT_NAME)) return false;
-    for (let index = 0; index < segmentCount(frames); index += 1) if (!names.has(segmentName(index))) return false;
+    for (let index = 0; index < segmentCount(frames); index++) if (!names.has(segmentName(index))) return false;
     return true;
   }
 

@@ -49,7 +49,7 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
   const rest = restMouth(crop.image, crop.points, crop.scale);
   if (rest.opening) warnings.push('MOUTH_OPEN');
   const light = measureLight(crop.image, crop.points);
-  const teeth = rest.opening ? ownTeeth(crop.image, rest.opening) : null;
+  const teeth = rest.opening ? ownTeeth(crop.image, rest.opening) : undefined;
   const framed = wearsGlasses(rest.image, rest.points);
   const [lidLeft, lidRight] = closedEyes(rest.image, rest.points, light, framed, warnings);
   const matte = headMatte(rest.image, rest.points);
@@ -58,11 +58,11 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
   const asset = encodeFaceAsset({
     width: PICTURE_SIZE,
     height: PICTURE_SIZE,
-    meta: { name, warnings, details: { confidence: round(face.confidence), sourcePixelsPerPixel: round(crop.scale), room: round(crop.room), gap: round(rest.gap), ownTeeth: teeth !== null } },
+    meta: { name, warnings, details: { confidence: round(face.confidence), sourcePixelsPerPixel: round(crop.scale), room: round(crop.room), gap: round(rest.gap), ownTeeth: teeth !== undefined } },
     neutral: Buffer.concat([luma, u, v]),
     landmarks: pixelCentres(rest.points),
     matte: matte.weight,
-    tints: mouthTints(light, teeth?.colour ?? null),
+    tints: mouthTints(light, teeth?.colour ?? undefined),
     limits: {
       round: 1 - .4 * rest.smile,
       open: 1,
@@ -72,8 +72,8 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
       shift: 6 * matte.freedom,
       brow: framed ? BROWS_UNDER_GLASSES : 1,
     },
-    teethUpper: teeth?.patch ?? null,
-    teethLower: null,
+    teethUpper: teeth?.patch ?? undefined,
+    teethLower: undefined,
     lidLeft,
     lidRight,
   });
@@ -88,7 +88,7 @@ function cropHead(source: Pyramid, face: FoundFace): Crop {
   return touching > .1 * 4 * PICTURE_SIZE ? cropFace(source, face, VERY_ROOMY) : crop;
 }
 
-function closedEyes(image: RgbImage, points: Landmarks, light: Parameters<typeof closedEye>[3], framed: boolean, warnings: FaceWarning[]): [FacePatch | null, FacePatch | null] {
+function closedEyes(image: RgbImage, points: Landmarks, light: Parameters<typeof closedEye>[3], framed: boolean, warnings: FaceWarning[]): [FacePatch | undefined, FacePatch | undefined] {
   const hidden = eyesHidden(image, points, LEFT_EYE) || eyesHidden(image, points, RIGHT_EYE);
   const closed = !hidden && eyeClosed(image, points, LEFT_EYE) && eyeClosed(image, points, RIGHT_EYE);
   if (hidden) warnings.push('EYES_HIDDEN');

@@ -15,31 +15,31 @@ const INAUDIBLE_FRAMES = Math.round(1200 / FRAME_MS);
  */
 export class Lips {
   readonly articulation = new ArticulationTrack();
-  private readonly mel: MelFrontEnd = new native.MelFrontEnd();
-  private readonly slot: ModelState;
-  private readonly batch: ModelState[];
-  private readonly pcm = new Int16Array(Math.ceil(SPEECH_RATE / FPS));
-  private readonly model: SpeechModel;
-  private readonly soundtrack: Soundtrack;
-  private readonly stepsAhead: number;
-  private silenceLeft: number;
-  private nextStep = 0;
-  private quietFrames = INAUDIBLE_FRAMES;
+  readonly #mel: MelFrontEnd = new native.MelFrontEnd();
+  readonly #slot: ModelState;
+  readonly #batch: ModelState[];
+  readonly #pcm = new Int16Array(Math.ceil(SPEECH_RATE / FPS));
+  readonly #model: SpeechModel;
+  readonly #soundtrack: Soundtrack;
+  readonly #stepsAhead: number;
+  #silenceLeft: number;
+  #nextStep = 0;
+  #quietFrames = INAUDIBLE_FRAMES;
 
   constructor(model: SpeechModel, soundtrack: Soundtrack) {
-    this.model = model;
-    this.soundtrack = soundtrack;
-    this.slot = model.createState();
-    this.batch = [this.slot];
-    this.stepsAhead = Math.ceil(model.lookaheadMs / FRAME_MS - 0.5);
-    this.silenceLeft = Math.round(((this.stepsAhead + 0.5) * FRAME_MS - model.lookaheadMs) * SPEECH_RATE / 1000);
+    this.#model = model;
+    this.#soundtrack = soundtrack;
+    this.#slot = model.createState();
+    this.#batch = [this.#slot];
+    this.#stepsAhead = Math.ceil(model.lookaheadMs / FRAME_MS - 0.5);
+    this.#silenceLeft = Math.round(((this.#stepsAhead + 0.5) * FRAME_MS - model.lookaheadMs) * SPEECH_RATE / 1000);
   }
 
-  get isSpeaking(): boolean { return this.quietFrames < INAUDIBLE_FRAMES; }
+  get isSpeaking(): boolean { return this.#quietFrames < INAUDIBLE_FRAMES; }
 
   /** Runs ahead, up to the first frame. */
   async start(): Promise<void> {
-    for (let step = 0; step < this.stepsAhead; step += 1) await this.hear();
+    for (let step = 0; step < this.#stepsAhead; step++) await this.#hear();
   }
 
   /** Shuts the mouth from the next frame on. */
@@ -47,20 +47,20 @@ export class Lips {
 
   /** The next frame's articulation. */
   async step(): Promise<void> {
-    await this.hear();
-    this.articulation.update(this.slot.articulation);
+    await this.#hear();
+    this.articulation.update(this.#slot.articulation);
   }
 
-  private async hear(): Promise<void> {
-    const { pcm } = this;
-    const count = speechSamplesInStep(this.nextStep);
-    const silence = Math.min(count, this.silenceLeft);
+  async #hear(): Promise<void> {
+    const pcm = this.#pcm;
+    const count = speechSamplesInStep(this.#nextStep);
+    const silence = Math.min(count, this.#silenceLeft);
     pcm.fill(0, 0, silence);
-    await this.soundtrack.readSpeech(pcm.subarray(silence), count - silence);
-    this.silenceLeft -= silence;
-    this.nextStep += 1;
-    this.quietFrames = pcm.subarray(0, count).some((sample) => sample >= AUDIBLE_PEAK || sample <= -AUDIBLE_PEAK) ? 0 : this.quietFrames + 1;
-    this.mel.step(pcm, count, this.slot.mel, 0);
-    await this.model.run(this.batch);
+    await this.#soundtrack.readSpeech(pcm.subarray(silence), count - silence);
+    this.#silenceLeft -= silence;
+    this.#nextStep++;
+    this.#quietFrames = pcm.subarray(0, count).some((sample) => sample >= AUDIBLE_PEAK || sample <= -AUDIBLE_PEAK) ? 0 : this.#quietFrames + 1;
+    this.#mel.step(pcm, count, this.#slot.mel, 0);
+    await this.#model.run(this.#batch);
   }
 }

@@ -23,45 +23,45 @@ export interface MuxerOptions {
 }
 
 export class Muxer {
-  private readonly options: MuxerOptions;
-  private readonly hls: Output;
-  private readonly mp4: Output;
-  private readonly hlsVideo = new EncodedVideoPacketSource('avc');
-  private readonly mp4Video = new EncodedVideoPacketSource('avc');
-  private readonly hlsAudio: AudioSampleSource;
-  private readonly mp4Audio = new EncodedAudioPacketSource('aac');
-  private sound = 0;
+  readonly #options: MuxerOptions;
+  readonly #hls: Output;
+  readonly #mp4: Output;
+  readonly #hlsVideo = new EncodedVideoPacketSource('avc');
+  readonly #mp4Video = new EncodedVideoPacketSource('avc');
+  readonly #hlsAudio: AudioSampleSource;
+  readonly #mp4Audio = new EncodedAudioPacketSource('aac');
+  #sound = 0;
   /** Fragments that came so far, and those that make up the last segment: the end of the sound comes in one of its own. */
-  private fragments = 0;
-  private readonly lastSegment: Uint8Array[] = [];
+  #fragments = 0;
+  readonly #lastSegment: Uint8Array[] = [];
 
   private constructor(options: MuxerOptions) {
-    this.options = options;
+    this.#options = options;
     const { channels, frames, mp4File } = options;
     registerAacEncoder();
-    this.hlsAudio = new AudioSampleSource({
+    this.#hlsAudio = new AudioSampleSource({
       codec: 'aac', quality: new Quality({ bitrate: AAC_BITRATE[channels] }),
-      onEncodedPacket: (packet, meta) => this.mp4Audio.add(packet, meta),
+      onEncodedPacket: (packet, meta) => this.#mp4Audio.add(packet, meta),
     });
-    this.hls = new Output({ format: this.fragmentedFormat(), target: new NullTarget() });
-    this.hls.addVideoTrack(this.hlsVideo, { frameRate: FPS });
-    this.hls.addAudioTrack(this.hlsAudio);
-    this.mp4 = new Output({ format: new Mp4OutputFormat({ fastStart: 'reserve' }), target: new FilePathTarget(mp4File, { chunkSize: 1 << 20 }) });
-    this.mp4.addVideoTrack(this.mp4Video, { frameRate: FPS, maximumPacketCount: frames + 1 });
-    this.mp4.addAudioTrack(this.mp4Audio, { maximumPacketCount: Math.ceil(frames / FPS * AUDIO_RATE / AAC_FRAME) + 4 });
+    this.#hls = new Output({ format: this.#fragmentedFormat(), target: new NullTarget() });
+    this.#hls.addVideoTrack(this.#hlsVideo, { frameRate: FPS });
+    this.#hls.addAudioTrack(this.#hlsAudio);
+    this.#mp4 = new Output({ format: new Mp4OutputFormat({ fastStart: 'reserve' }), target: new FilePathTarget(mp4File, { chunkSize: 1 << 20 }) });
+    this.#mp4.addVideoTrack(this.#mp4Video, { frameRate: FPS, maximumPacketCount: frames + 1 });
+    this.#mp4.addAudioTrack(this.#mp4Audio, { maximumPacketCount: Math.ceil(frames / FPS * AUDIO_RATE / AAC_FRAME) + 4 });
   }
 
   static async start(options: MuxerOptions): Promise<Muxer> {
     const muxer = new Muxer(options);
-    await muxer.mp4.start();
-    await muxer.hls.start();
+    await muxer.#mp4.start();
+    await muxer.#hls.start();
     return muxer;
   }
 
   /** @param annexB an access unit, kept: hand over a copy */
   async addFrame(frame: number, annexB: Uint8Array, isKey: boolean): Promise<void> {
     const packet = new EncodedPacket(annexB, isKey ? 'key' : 'delta', frame / FPS, 1 / FPS);
-    const { width, height } = this.options;
+    const { width, height } = this.#options;
     const meta = frame > 0 ? undefined : {
       decoderConfig: {
         codec: codecString(annexB), codedWidth: width, codedHeight: height,
@@ -69,43 +69,43 @@ export class Muxer {
         colorSpace: { primaries: 'smpte170m', transfer: 'smpte170m', matrix: 'smpte170m', fullRange: false } as const,
       },
     };
-    await this.mp4Video.add(packet, meta);
-    await this.hlsVideo.add(packet, meta);
+    await this.#mp4Video.add(packet, meta);
+    await this.#hlsVideo.add(packet, meta);
   }
 
   /** @param samples interleaved at AUDIO_RATE, kept: hand over a copy */
   async addSound(samples: Int16Array<ArrayBuffer>): Promise<void> {
-    const { channels } = this.options;
+    const { channels } = this.#options;
     if (samples.length === 0) return;
-    const sample = new AudioSample({ data: samples, format: 's16', numberOfChannels: channels, sampleRate: AUDIO_RATE, timestamp: (this.sound - AAC_FRAME) / AUDIO_RATE });
-    this.sound += samples.length / channels;
-    await this.hlsAudio.add(sample);
+    const sample = new AudioSample({ data: samples, format: 's16', numberOfChannels: channels, sampleRate: AUDIO_RATE, timestamp: (this.#sound - AAC_FRAME) / AUDIO_RATE });
+    this.#sound += samples.length / channels;
+    await this.#hlsAudio.add(sample);
     sample.close();
   }
 
   async finish(): Promise<void> {
-    await this.hls.finalize();
-    this.options.onSegment(Buffer.concat(this.lastSegment));
-    await this.mp4.finalize();
+    await this.#hls.finalize();
+    this.#options.onSegment(Buffer.concat(this.#lastSegment));
+    await this.#mp4.finalize();
   }
 
   async cancel(): Promise<void> {
-    await Promise.allSettled([this.hls.cancel(), this.mp4.cancel()]);
+    await Promise.allSettled([this.#hls.cancel(), this.#mp4.cancel()]);
   }
 
   /** A fragment is cut at each key frame. */
-  private fragmentedFormat(): Mp4OutputFormat {
+  #fragmentedFormat(): Mp4OutputFormat {
     let ftyp: Uint8Array = new Uint8Array(0);
     let moof: Uint8Array = new Uint8Array(0);
     return new Mp4OutputFormat({
       fastStart: 'fragmented', minimumFragmentDuration: 0.5,
       onFtyp: (data) => { ftyp = data; },
-      onMoov: (data) => { this.options.onInit(Buffer.concat([ftyp, data])); },
+      onMoov: (data) => { this.#options.onInit(Buffer.concat([ftyp, data])); },
       onMoof: (data) => { moof = data; },
       onMdat: (data) => {
-        this.fragments += 1;
-        if (this.fragments < segmentCount(this.options.frames)) this.options.onSegment(Buffer.concat([moof, data]));
-        else this.lastSegment.push(moof, data);
+        this.#fragments++;
+        if (this.#fragments < segmentCount(this.#options.frames)) this.#options.onSegment(Buffer.concat([moof, data]));
+        else this.#lastSegment.push(moof, data);
       },
     });
   }
@@ -113,7 +113,7 @@ export class Muxer {
 
 /** RFC 6381: the three bytes after the SPS header. @throws Error when the access unit has no SPS */
 function codecString(annexB: Uint8Array): string {
-  for (let i = 2; i + 4 < annexB.length; i += 1) {
+  for (let i = 2; i + 4 < annexB.length; i++) {
     if (annexB[i - 2] !== 0 || annexB[i - 1] !== 0 || annexB[i] !== 1 || (annexB[i + 1]! & 31) !== 7) continue;
     return `avc1.${Buffer.from(annexB.subarray(i + 2, i + 5)).toString('hex')}`;
   }

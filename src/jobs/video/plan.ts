@@ -33,7 +33,7 @@ export function playlist(frames: number, done: number): string {
     '#EXTM3U', '#EXT-X-VERSION:7', `#EXT-X-TARGETDURATION:${TARGET_SECONDS}`, '#EXT-X-MEDIA-SEQUENCE:0', `#EXT-X-PLAYLIST-TYPE:${isWhole ? 'VOD' : 'EVENT'}`,
     '#EXT-X-INDEPENDENT-SEGMENTS', '#EXT-X-START:TIME-OFFSET=0,PRECISE=YES', `#EXT-X-MAP:URI="${INIT_NAME}"`,
   ];
-  for (let index = 0; index < done; index += 1) lines.push(`#EXTINF:${(framesInSegment(index, frames) / FPS).toFixed(6)},`, segmentName(index));
+  for (let index = 0; index < done; index++) lines.push(`#EXTINF:${(framesInSegment(index, frames) / FPS).toFixed(6)},`, segmentName(index));
   if (isWhole) lines.push('#EXT-X-ENDLIST');
   return `${lines.join('\n')}\n`;
 }

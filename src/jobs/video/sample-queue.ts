@@ -3,35 +3,35 @@
 export class SampleQueue {
   /** Samples ever taken out. */
   taken = 0;
-  private buffer = new Int16Array(1 << 14);
-  private start = 0;
-  private end = 0;
+  #buffer = new Int16Array(1 << 14);
+  #start = 0;
+  #end = 0;
 
-  get length(): number { return this.end - this.start; }
+  get length(): number { return this.#end - this.#start; }
 
   push(samples: Int16Array): void {
-    this.makeRoom(samples.length);
-    this.buffer.set(samples, this.end);
-    this.end += samples.length;
+    this.#makeRoom(samples.length);
+    this.#buffer.set(samples, this.#end);
+    this.#end += samples.length;
   }
 
   /** Moves up to `count` samples to the beginning of `out`. @returns how many */
   take(out: Int16Array, count: number): number {
     const got = Math.min(count, this.length);
-    out.set(this.buffer.subarray(this.start, this.start + got));
-    this.start += got;
+    out.set(this.#buffer.subarray(this.#start, this.#start + got));
+    this.#start += got;
     this.taken += got;
     return got;
   }
 
-  private makeRoom(count: number): void {
-    if (this.end + count <= this.buffer.length) return;
+  #makeRoom(count: number): void {
+    if (this.#end + count <= this.#buffer.length) return;
     const { length } = this;
-    const target = length + count > this.buffer.length ? new Int16Array(2 * (length + count)) : this.buffer;
-    if (target === this.buffer) target.copyWithin(0, this.start, this.end);
-    else target.set(this.buffer.subarray(this.start, this.end));
-    this.buffer = target;
-    this.start = 0;
-    this.end = length;
+    const target = length + count > this.#buffer.length ? new Int16Array(2 * (length + count)) : this.#buffer;
+    if (target === this.#buffer) target.copyWithin(0, this.#start, this.#end);
+    else target.set(this.#buffer.subarray(this.#start, this.#end));
+    this.#buffer = target;
+    this.#start = 0;
+    this.#end = length;
   }
 }

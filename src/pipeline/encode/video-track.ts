@@ -19,30 +19,30 @@ export class VideoTrack {
   length = 0;
   isKey = false;
   /** Why the next frame must be a key frame, if it must. */
-  keyCause: 'start' | 'request' | null = 'start';
+  keyCause: 'start' | 'request' | undefined = 'start';
 
-  private readonly encoder: VideoEncoder;
-  private prepared: Uint8Array | null = null;
+  readonly #encoder: VideoEncoder;
+  #prepared: Uint8Array | undefined = undefined;
 
   constructor(codec: VideoCodec, bitrateKbps: number) {
     this.codec = codec;
     this.bitrateKbps = bitrateKbps;
-    this.encoder = new native.VideoEncoder({ codec, width: PICTURE_SIZE, height: PICTURE_SIZE, fps: FPS, bitrateKbps });
+    this.#encoder = new native.VideoEncoder({ codec, width: PICTURE_SIZE, height: PICTURE_SIZE, fps: FPS, bitrateKbps });
   }
 
   /**
    * Codes the first picture, which `takePrepared` then gives, off this thread: see `VideoEncoder.prepare`. Nothing else may be coded before.
    * @throws Error with the codec's own words
    */
-  async prepare(picture: Uint8Array): Promise<void> { this.prepared = await this.encoder.prepare(picture); }
+  async prepare(picture: Uint8Array): Promise<void> { this.#prepared = await this.#encoder.prepare(picture); }
 
   /** Puts the frame that was prepared, if any, into `data`, as `encode` would have. @returns false when there is none, or it was taken */
   takePrepared(): boolean {
-    if (this.prepared === null) return false;
-    output.set(this.prepared);
+    if (this.#prepared === undefined) return false;
+    output.set(this.#prepared);
     this.isKey = true;
-    this.count(this.prepared.length);
-    this.prepared = null;
+    this.#count(this.#prepared.length);
+    this.#prepared = undefined;
     return true;
   }
 
@@ -51,21 +51,21 @@ export class VideoTrack {
   setBitrate(kbps: number): void {
     if (Math.abs(kbps - this.bitrateKbps) < this.bitrateKbps * BITRATE_STEP) return;
     this.bitrateKbps = kbps;
-    this.encoder.setBitrate(kbps);
+    this.#encoder.setBitrate(kbps);
   }
 
   /** Codes `picture` into `data`. @returns false when rate control dropped the frame. */
   encode(picture: Uint8Array, dirty: Uint8Array): boolean {
-    const result = this.encoder.encode(picture, output, this.keyCause !== null, dirty);
+    const result = this.#encoder.encode(picture, output, this.keyCause !== undefined, dirty);
     this.isKey = (result & KEY_FRAME_BIT) !== 0;
-    this.count(result & ~KEY_FRAME_BIT);
+    this.#count(result & ~KEY_FRAME_BIT);
     return this.length > 0;
   }
 
-  private count(bytes: number): void {
+  #count(bytes: number): void {
     this.length = bytes;
     this.actualKbps += (bytes * 8 * FPS / 1000 - this.actualKbps) / FPS;
   }
 
-  close(): void { this.encoder.close(); }
+  close(): void { this.#encoder.close(); }
 }

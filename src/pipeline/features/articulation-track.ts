@@ -6,17 +6,17 @@ const CLOSING = 0.15;
 
 export class ArticulationTrack {
   readonly values = new Float32Array(ARTICULATION_SIZE);
-  private isClosing = false;
+  #isClosing = false;
 
   /** Speech was cut off: whatever the model still says, the mouth closes now, until `reopen`. */
-  close(): void { this.isClosing = true; }
+  close(): void { this.#isClosing = true; }
 
-  reopen(): void { this.isClosing = false; }
+  reopen(): void { this.#isClosing = false; }
 
   /** To be called once a frame. `model` is null while nobody speaks. */
-  update(model: Float32Array | null): void {
-    if (model !== null && !this.isClosing) { this.values.set(model); return; }
-    for (let i = 0; i < ARTICULATION_SIZE; i += 1) {
+  update(model: Float32Array | undefined): void {
+    if (model !== undefined && !this.#isClosing) { this.values.set(model); return; }
+    for (let i = 0; i < ARTICULATION_SIZE; i++) {
       const next = this.values[i]! * CLOSING;
       this.values[i] = next < 0.1 ? 0 : next;
     }

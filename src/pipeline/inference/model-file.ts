@@ -43,11 +43,11 @@ export async function readModelFile(name: string, manifestUrl: URL = MANIFEST_UR
     throw new Error(`The model file ${url.pathname} cannot be read. Restore it from the repository.`, { cause: error });
   }
   const fault = faultOf(bytes, entry);
-  if (fault !== null) throw new Error(`The model file ${basename(url.pathname)} ${fault}`);
+  if (fault !== undefined) throw new Error(`The model file ${basename(url.pathname)} ${fault}`);
   return { entry, bytes };
 }
 
-function faultOf(bytes: Buffer, entry: ModelEntry): string | null {
+function faultOf(bytes: Buffer, entry: ModelEntry): string | undefined {
   const head = bytes.subarray(0, 64).toString('latin1');
   if (head.startsWith('version https://git-lfs')) return 'is a Git LFS pointer, not the model itself. Run `git lfs pull`.';
   if (head.startsWith('/annex/objects') || head.includes('.git/annex')) return 'is a git-annex pointer, not the model itself. Run `git annex get`.';
@@ -55,5 +55,5 @@ function faultOf(bytes: Buffer, entry: ModelEntry): string | null {
   if (bytes.length > entry.bytes || createHash('sha256').update(bytes).digest('hex') !== entry.sha256) {
     return 'does not have the SHA-256 that the manifest lists. Fetch it again, or, if you trained it yourself, run models/training/export.py.';
   }
-  return null;
+  return undefined;
 }

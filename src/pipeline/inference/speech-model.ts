@@ -44,23 +44,23 @@ export class SpeechModel {
   /** `articulation` after step k describes the audio at (k + 1) / 30 s minus this. */
   readonly lookaheadMs: number;
 
-  private readonly session: InferenceSession;
-  private readonly maxBatch: number;
-  private readonly mel: Float32Array;
-  private readonly state: Float32Array;
-  private readonly articulation: Float32Array;
-  private readonly stateOut: Float32Array;
-  private readonly bound: (Bound | undefined)[] = [];
+  readonly #session: InferenceSession;
+  readonly #maxBatch: number;
+  readonly #mel: Float32Array;
+  readonly #state: Float32Array;
+  readonly #articulation: Float32Array;
+  readonly #stateOut: Float32Array;
+  readonly #bound: (Bound | undefined)[] = [];
 
   private constructor(session: InferenceSession, entry: ModelEntry, maxBatch: number) {
-    this.session = session;
-    this.maxBatch = maxBatch;
+    this.#session = session;
+    this.#maxBatch = maxBatch;
     this.stateSize = entry.inputs['state']![1] as number;
     this.lookaheadMs = entry.lookaheadMs!;
-    this.mel = new Float32Array(maxBatch * MEL_SIZE);
-    this.state = new Float32Array(maxBatch * this.stateSize);
-    this.articulation = new Float32Array(maxBatch * ARTICULATION_SIZE);
-    this.stateOut = new Float32Array(maxBatch * this.stateSize);
+    this.#mel = new Float32Array(maxBatch * MEL_SIZE);
+    this.#state = new Float32Array(maxBatch * this.stateSize);
+    this.#articulation = new Float32Array(maxBatch * ARTICULATION_SIZE);
+    this.#stateOut = new Float32Array(maxBatch * this.stateSize);
   }
 
   /** Reads, checks and warms up the model. @throws Error in one sentence when the file or its shapes are not what this server needs. */
@@ -82,40 +82,40 @@ export class SpeechModel {
 
   /** One step for each slot: reads its `mel`, advances its `state`, writes its `articulation`. Slots must differ. One run at a time. */
   async run(slots: readonly ModelState[]): Promise<void> {
-    for (let first = 0; first < slots.length; first += this.maxBatch) {
-      await this.runBatch(slots, first, Math.min(this.maxBatch, slots.length - first));
+    for (let first = 0; first < slots.length; first += this.#maxBatch) {
+      await this.#runBatch(slots, first, Math.min(this.#maxBatch, slots.length - first));
     }
   }
 
   /** Frees the network's memory. The model is of no use afterwards. */
-  async close(): Promise<void> { await this.session.release(); }
+  async close(): Promise<void> { await this.#session.release(); }
 
-  private async runBatch(slots: readonly ModelState[], first: number, count: number): Promise<void> {
+  async #runBatch(slots: readonly ModelState[], first: number, count: number): Promise<void> {
     const { stateSize } = this;
-    for (let i = 0; i < count; i += 1) {
+    for (let i = 0; i < count; i++) {
       const slot = slots[first + i]!;
-      this.mel.set(slot.mel, i * MEL_SIZE);
-      this.state.set(slot.state, i * stateSize);
+      this.#mel.set(slot.mel, i * MEL_SIZE);
+      this.#state.set(slot.state, i * stateSize);
     }
-    const { feeds, fetches } = this.bound[count] ??= this.bind(count);
-    await this.session.run(feeds, fetches);
-    for (let i = 0; i < count; i += 1) {
+    const { feeds, fetches } = this.#bound[count] ??= this.#bind(count);
+    await this.#session.run(feeds, fetches);
+    for (let i = 0; i < count; i++) {
       const slot = slots[first + i]!;
-      for (let c = 0; c < ARTICULATION_SIZE; c += 1) slot.articulation[c] = this.articulation[i * ARTICULATION_SIZE + c]!;
-      copyRow(this.stateOut, i * stateSize, slot.state);
+      for (let c = 0; c < ARTICULATION_SIZE; c++) slot.articulation[c] = this.#articulation[i * ARTICULATION_SIZE + c]!;
+      copyRow(this.#stateOut, i * stateSize, slot.state);
     }
   }
 
-  private bind(count: number): Bound {
+  #bind(count: number): Bound {
     const { stateSize } = this;
     return {
       feeds: {
-        mel: new Tensor('float32', this.mel.subarray(0, count * MEL_SIZE), [count, FEATURES_PER_FRAME, MEL_BANDS]),
-        state: new Tensor('float32', this.state.subarray(0, count * stateSize), [count, stateSize]),
+        mel: new Tensor('float32', this.#mel.subarray(0, count * MEL_SIZE), [count, FEATURES_PER_FRAME, MEL_BANDS]),
+        state: new Tensor('float32', this.#state.subarray(0, count * stateSize), [count, stateSize]),
       },
       fetches: {
-        articulation: new Tensor('float32', this.articulation.subarray(0, count * ARTICULATION_SIZE), [count, ARTICULATION_SIZE]),
-        state_out: new Tensor('float32', this.stateOut.subarray(0, count * stateSize), [count, stateSize]),
+        articulation: new Tensor('float32', this.#articulation.subarray(0, count * ARTICULATION_SIZE), [count, ARTICULATION_SIZE]),
+        state_out: new Tensor('float32', this.#stateOut.subarray(0, count * stateSize), [count, stateSize]),
       },
     };
   }

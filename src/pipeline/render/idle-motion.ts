@@ -40,41 +40,42 @@ const SACCADE_EASE = .62;           // of the way per frame: done in 2-3 frames
 export class IdleMotion {
   /** The latest pose. Belongs to this object and is overwritten by `step`. */
   readonly pose = new Float32Array(POSE_SIZE);
-  private randomState: number;
-  private readonly phases = new Float64Array(DRIFT.length * MAX_WAVES + 1);
-  private lively = 0;
-  private nod = 0;
-  private wasSpeaking = false;
-  private blinkStart: number;
-  private blinkOpening = 3;
-  private gazeUntil: number;
-  private gazeX = 0;
-  private gazeY = 0;
+  #randomState: number;
+  readonly #phases = new Float64Array(DRIFT.length * MAX_WAVES + 1);
+  #lively = 0;
+  #nod = 0;
+  #wasSpeaking = false;
+  #blinkStart: number;
+  #blinkOpening = 3;
+  #gazeUntil: number;
+  #gazeX = 0;
+  #gazeY = 0;
 
   constructor(seed: number, startFrame = 0) {
-    this.randomState = seed >>> 0;
-    for (let i = 0; i < this.phases.length; i++) this.phases[i] = this.random() * TAU;
-    this.blinkStart = startFrame + frames(this.between(BLINK_GAP_IDLE)) * .6;
-    this.gazeUntil = startFrame + frames(this.between(FIXATION));
+    this.#randomState = seed >>> 0;
+    for (let i = 0; i < this.#phases.length; i++) this.#phases[i] = this.#random() * TAU;
+    this.#blinkStart = startFrame + frames(this.#between(BLINK_GAP_IDLE)) * .6;
+    this.#gazeUntil = startFrame + frames(this.#between(FIXATION));
   }
 
   /**
    * The pose of a frame. @param nod stress of the speech, 0..1 @returns `pose`
    */
   step(frame: number, isSpeaking: boolean, nod: number): Float32Array {
-    this.lively += Math.sign((isSpeaking ? 1 : 0) - this.lively) * Math.min(LIVELY_EASE, Math.abs((isSpeaking ? 1 : 0) - this.lively));
-    this.nod += (nod - this.nod) * NOD_EASE;
-    this.drift(frame);
-    this.blink(frame, isSpeaking);
-    this.look(frame);
-    this.wasSpeaking = isSpeaking;
+    this.#lively += Math.sign((isSpeaking ? 1 : 0) - this.#lively) * Math.min(LIVELY_EASE, Math.abs((isSpeaking ? 1 : 0) - this.#lively));
+    this.#nod += (nod - this.#nod) * NOD_EASE;
+    this.#drift(frame);
+    this.#blink(frame, isSpeaking);
+    this.#look(frame);
+    this.#wasSpeaking = isSpeaking;
     return this.pose;
   }
 
-  private drift(frame: number): void {
-    const { pose, phases } = this;
+  #drift(frame: number): void {
+    const phases = this.#phases;
+    const { pose } = this;
     const seconds = frame / FPS;
-    const eased = this.lively * this.lively * (3 - 2 * this.lively);
+    const eased = this.#lively * this.#lively * (3 - 2 * this.#lively);
     const scale = 1 + (SPEAKING_DRIFT - 1) * eased;
     for (let i = 0; i < DRIFT.length; i++) {
       const { channel, waves } = DRIFT[i]!;
@@ -85,47 +86,47 @@ export class IdleMotion {
     const breath = TAU * seconds / BREATH_SECONDS + phases[phases.length - 1]!;
     // Breathing in is quicker than out: a second harmonic leans the wave.
     pose[POSE_INDEX.breath] = .5 - .43 * Math.cos(breath) - .07 * Math.sin(2 * breath);
-    pose[POSE_INDEX.pitch]! += NOD_PITCH * this.nod;
+    pose[POSE_INDEX.pitch]! += NOD_PITCH * this.#nod;
   }
 
-  private blink(frame: number, isSpeaking: boolean): void {
-    const length = CLOSING_FRAMES + SHUT_FRAMES + this.blinkOpening;
-    if (frame > this.blinkStart + length) {
-      const isDouble = this.random() < DOUBLE_BLINK;
-      const gap = isDouble ? .12 : this.between(isSpeaking ? BLINK_GAP_SPEAKING : BLINK_GAP_IDLE);
-      this.blinkStart = frame + frames(gap);
-      this.blinkOpening = this.between(OPENING_FRAMES);
+  #blink(frame: number, isSpeaking: boolean): void {
+    const length = CLOSING_FRAMES + SHUT_FRAMES + this.#blinkOpening;
+    if (frame > this.#blinkStart + length) {
+      const isDouble = this.#random() < DOUBLE_BLINK;
+      const gap = isDouble ? .12 : this.#between(isSpeaking ? BLINK_GAP_SPEAKING : BLINK_GAP_IDLE);
+      this.#blinkStart = frame + frames(gap);
+      this.#blinkOpening = this.#between(OPENING_FRAMES);
     }
-    if (this.wasSpeaking && !isSpeaking && this.blinkStart > frame + frames(.5) && this.random() < BLINK_AFTER_UTTERANCE) {
-      this.blinkStart = frame + frames(.1 + .25 * this.random());
+    if (this.#wasSpeaking && !isSpeaking && this.#blinkStart > frame + frames(.5) && this.#random() < BLINK_AFTER_UTTERANCE) {
+      this.#blinkStart = frame + frames(.1 + .25 * this.#random());
     }
-    const at = frame - this.blinkStart;
-    const linear = at < CLOSING_FRAMES ? at / CLOSING_FRAMES : at < CLOSING_FRAMES + SHUT_FRAMES ? 1 : 1 - (at - CLOSING_FRAMES - SHUT_FRAMES) / this.blinkOpening;
+    const at = frame - this.#blinkStart;
+    const linear = at < CLOSING_FRAMES ? at / CLOSING_FRAMES : at < CLOSING_FRAMES + SHUT_FRAMES ? 1 : 1 - (at - CLOSING_FRAMES - SHUT_FRAMES) / this.#blinkOpening;
     const t = Math.min(1, Math.max(0, linear));
     const closed = t * t * (3 - 2 * t);
     this.pose[POSE_INDEX.blinkLeft] = closed;
     this.pose[POSE_INDEX.blinkRight] = closed;
   }
 
-  private look(frame: number): void {
-    if (frame >= this.gazeUntil) {
-      const atViewer = this.random() < GAZE_AT_VIEWER;
-      this.gazeX = atViewer ? 0 : (this.random() * 2 - 1) * GAZE_REACH.x;
-      this.gazeY = atViewer ? 0 : (this.random() * 2 - 1) * GAZE_REACH.y;
-      this.gazeUntil = frame + frames(this.between(FIXATION));
+  #look(frame: number): void {
+    if (frame >= this.#gazeUntil) {
+      const atViewer = this.#random() < GAZE_AT_VIEWER;
+      this.#gazeX = atViewer ? 0 : (this.#random() * 2 - 1) * GAZE_REACH.x;
+      this.#gazeY = atViewer ? 0 : (this.#random() * 2 - 1) * GAZE_REACH.y;
+      this.#gazeUntil = frame + frames(this.#between(FIXATION));
     }
-    this.pose[POSE_INDEX.gazeX] = approach(this.pose[POSE_INDEX.gazeX]!, this.gazeX);
-    this.pose[POSE_INDEX.gazeY] = approach(this.pose[POSE_INDEX.gazeY]!, this.gazeY);
+    this.pose[POSE_INDEX.gazeX] = approach(this.pose[POSE_INDEX.gazeX]!, this.#gazeX);
+    this.pose[POSE_INDEX.gazeY] = approach(this.pose[POSE_INDEX.gazeY]!, this.#gazeY);
   }
 
-  private between([low, high]: readonly [number, number]): number {
-    return low + (high - low) * this.random();
+  #between([low, high]: readonly [number, number]): number {
+    return low + (high - low) * this.#random();
   }
 
   /** mulberry32: small, fast, good enough for blinks. */
-  private random(): number {
-    this.randomState = (this.randomState + 0x6d2b79f5) >>> 0;
-    let t = this.randomState;
+  #random(): number {
+    this.#randomState = (this.#randomState + 0x6d2b79f5) >>> 0;
+    let t = this.#randomState;
     t = Math.imul(t ^ (t >>> 15), t | 1);
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;

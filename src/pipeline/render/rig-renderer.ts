@@ -24,17 +24,17 @@ export class RigRenderer {
   readonly picture: Uint8Array;
   /** One byte per macroblock: 1 where `draw` changed the picture. */
   readonly dirty: Uint8Array;
-  private readonly renderer: FaceRenderer;
-  private readonly motion: IdleMotion;
-  private readonly mouth = new Float32Array(ARTICULATION_SIZE);
-  private gate = 0;
+  readonly #renderer: FaceRenderer;
+  readonly #motion: IdleMotion;
+  readonly #mouth = new Float32Array(ARTICULATION_SIZE);
+  #gate = 0;
 
   constructor(asset: FaceAsset, { seed, emotion, startFrame }: RigRendererOptions) {
     this.picture = new Uint8Array(i420Bytes(asset.width, asset.height));
     this.dirty = new Uint8Array(macroblocks(asset.width, asset.height));
-    this.renderer = new native.FaceRenderer(asset);
-    this.renderer.setEmotion(emotion, 1);
-    this.motion = new IdleMotion(seed, startFrame);
+    this.#renderer = new native.FaceRenderer(asset);
+    this.#renderer.setEmotion(emotion, 1);
+    this.#motion = new IdleMotion(seed, startFrame);
   }
 
   /**
@@ -43,16 +43,17 @@ export class RigRenderer {
    */
   draw(frame: number, articulation: Float32Array, isSpeaking: boolean): void {
     const heard = Math.min(1, Math.max(0, (articulation[SPEECH]! - GATE[0]) / (GATE[1] - GATE[0])));
-    this.gate += (heard - this.gate) * (heard > this.gate ? GATE_OPENS : GATE_CLOSES);
-    if (heard === 0 && this.gate < .02) this.gate = 0;
-    const { gate, mouth } = this;
+    this.#gate += (heard - this.#gate) * (heard > this.#gate ? GATE_OPENS : GATE_CLOSES);
+    if (heard === 0 && this.#gate < .02) this.#gate = 0;
+    const gate = this.#gate;
+    const mouth = this.#mouth;
     for (let i = 0; i < ARTICULATION_SIZE; i++) mouth[i] = articulation[i]! * gate;
-    this.renderer.render(mouth, this.motion.step(frame, isSpeaking, mouth[NOD]!), this.picture, this.dirty);
+    this.#renderer.render(mouth, this.#motion.step(frame, isSpeaking, mouth[NOD]!), this.picture, this.dirty);
   }
 
   /** A frame in which nothing moves. */
   hold(): void { this.dirty.fill(0); }
 
   /** `emotion` indexes EMOTIONS; the face eases into it. */
-  setEmotion(emotion: number, strength = 1): void { this.renderer.setEmotion(emotion, strength); }
+  setEmotion(emotion: number, strength = 1): void { this.#renderer.setEmotion(emotion, strength); }
 }

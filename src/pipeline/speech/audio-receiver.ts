@@ -17,54 +17,54 @@ const concealed = pcm.subarray(0, USUAL_FRAME_SAMPLES);
 const ahead = (sequence: number, expected: number): number => ((sequence - expected) << 16) >> 16;
 
 export class AudioReceiver {
-  private readonly speech: SessionSpeech;
-  private decoder: OpusDecoder | null = null;
-  private expected = -1;
-  private readonly held = new Map<number, Uint8Array>();
+  readonly #speech: SessionSpeech;
+  #decoder: OpusDecoder | undefined = undefined;
+  #expected = -1;
+  readonly #held = new Map<number, Uint8Array>();
 
-  constructor(speech: SessionSpeech) { this.speech = speech; }
+  constructor(speech: SessionSpeech) { this.#speech = speech; }
 
   receive(packet: Uint8Array, _rtpTimestamp: number, sequence: number, nowMs: number): void {
-    this.decoder ??= new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
-    if (this.expected < 0) this.expected = sequence;
-    const distance = ahead(sequence, this.expected);
+    this.#decoder ??= new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
+    if (this.#expected < 0) this.#expected = sequence;
+    const distance = ahead(sequence, this.#expected);
     if (distance < 0) return; // a duplicate, or too late to be heard
-    if (distance > 50) { this.held.clear(); this.expected = sequence; }
-    if (sequence !== this.expected) {
-      this.held.set(sequence, packet.slice());
-      if (this.held.size < REORDER_WINDOW) return;
-      this.giveUpMissing(nowMs);
-    } else this.decode(packet, nowMs);
-    this.releaseHeld(nowMs);
+    if (distance > 50) { this.#held.clear(); this.#expected = sequence; }
+    if (sequence !== this.#expected) {
+      this.#held.set(sequence, packet.slice());
+      if (this.#held.size < REORDER_WINDOW) return;
+      this.#giveUpMissing(nowMs);
+    } else this.#decode(packet, nowMs);
+    this.#releaseHeld(nowMs);
   }
 
-  private giveUpMissing(nowMs: number): void {
+  #giveUpMissing(nowMs: number): void {
     let missing = 0;
-    while (!this.held.has(this.expected)) { missing += 1; this.expected = (this.expected + 1) & 0xffff; }
-    for (let i = 0; i < Math.min(missing, MAX_CONCEALED); i += 1) {
-      const count = this.decoder!.decode(null, concealed);
-      this.speech.hear(concealed, count, nowMs);
+    while (!this.#held.has(this.#expected)) { missing++; this.#expected = (this.#expected + 1) & 0xffff; }
+    for (let i = 0; i < Math.min(missing, MAX_CONCEALED); i++) {
+      const count = this.#decoder!.decode(null, concealed);
+      this.#speech.hear(concealed, count, nowMs);
     }
   }
 
-  private releaseHeld(nowMs: number): void {
-    for (let packet = this.held.get(this.expected); packet !== undefined; packet = this.held.get(this.expected)) {
-      this.held.delete(this.expected);
-      this.decode(packet, nowMs);
+  #releaseHeld(nowMs: number): void {
+    for (let packet = this.#held.get(this.#expected); packet !== undefined; packet = this.#held.get(this.#expected)) {
+      this.#held.delete(this.#expected);
+      this.#decode(packet, nowMs);
     }
   }
 
-  private decode(packet: Uint8Array, nowMs: number): void {
-    this.expected = (this.expected + 1) & 0xffff;
+  #decode(packet: Uint8Array, nowMs: number): void {
+    this.#expected = (this.#expected + 1) & 0xffff;
     try {
-      this.speech.hear(pcm, this.decoder!.decode(packet, pcm), nowMs);
+      this.#speech.hear(pcm, this.#decoder!.decode(packet, pcm), nowMs);
     } catch {
       // A packet that is no Opus is a lost packet; the next one decodes on its own.
     }
   }
 
   close(): void {
-    this.decoder?.close();
-    this.held.clear();
+    this.#decoder?.close();
+    this.#held.clear();
   }
 }

@@ -56,36 +56,36 @@ export class SpeechStream {
    */
   isBurst = false;
 
-  private readonly source: SpeechSource;
-  private readonly lookaheadSamples: number;
-  private readonly ring = new Int16Array(RING);
-  private fed = 0;
-  private played = 0;
-  private step = 0;
-  private marginMs = MARGIN_START_MS;
-  private waitingSinceMs = -1;
-  private isRebuffering = false;
-  private mustForget = false;
+  readonly #source: SpeechSource;
+  readonly #lookaheadSamples: number;
+  readonly #ring = new Int16Array(RING);
+  #fed = 0;
+  #played = 0;
+  #step = 0;
+  #marginMs = MARGIN_START_MS;
+  #waitingSinceMs = -1;
+  #isRebuffering = false;
+  #mustForget = false;
 
   constructor(source: SpeechSource, lookaheadMs: number) {
-    this.source = source;
-    this.lookaheadSamples = Math.round(lookaheadMs * SAMPLES_PER_MS);
+    this.#source = source;
+    this.#lookaheadSamples = Math.round(lookaheadMs * SAMPLES_PER_MS);
     this.stepPcm = Array.from({ length: MAX_STEPS_PER_FRAME }, () => new Int16Array(MAX_STEP_SAMPLES));
   }
 
   /** Milliseconds of speech that have come in and not been heard yet. */
   get bufferedMs(): number {
-    return (this.source.available + (this.isActive ? Math.max(0, this.fed - this.played) : 0)) / SAMPLES_PER_MS;
+    return (this.#source.available + (this.isActive ? Math.max(0, this.#fed - this.#played) : 0)) / SAMPLES_PER_MS;
   }
 
   /** Milliseconds of silence that the listener has heard since the source last gave anything; 0 or less while its audio is still playing. */
-  get gapMs(): number { return this.isActive ? this.starvedMs - (this.fed - this.played) / SAMPLES_PER_MS : Infinity; }
+  get gapMs(): number { return this.isActive ? this.starvedMs - (this.#fed - this.#played) / SAMPLES_PER_MS : Infinity; }
 
   /** Nothing more will ever be heard: all was played and the source said that it is done. */
-  get isFinished(): boolean { return this.source.isDone && this.source.available === 0 && (!this.isActive || this.isSilentAhead); }
+  get isFinished(): boolean { return this.#source.isDone && this.#source.available === 0 && (!this.isActive || this.#isSilentAhead); }
 
   /** All that the model was fed beyond what was played is silence. */
-  private get isSilentAhead(): boolean { return this.starvedMs * SAMPLES_PER_MS >= this.fed - this.played; }
+  get #isSilentAhead(): boolean { return this.starvedMs * SAMPLES_PER_MS >= this.#fed - this.#played; }
 
   /**
    * Gets the audio ready that the model must hear for the video frame at `mediaMs`.
@@ -96,82 +96,82 @@ export class SpeechStream {
     this.restarted = false;
     this.hasJustStarted = false;
     const heardInFrame = (mediaMs + FRAME_MS / 2 - nextPacketMs) * SAMPLES_PER_MS;
-    if (!this.isActive || (this.isSilentAhead && this.starvedMs > 2 * FRAME_MS)) {
-      if (this.canStart(heardInFrame, nowMs)) return this.start(heardInFrame, nowMs);
+    if (!this.isActive || (this.#isSilentAhead && this.starvedMs > 2 * FRAME_MS)) {
+      if (this.#canStart(heardInFrame, nowMs)) return this.#start(heardInFrame, nowMs);
       if (!this.isActive) return 0;
     }
-    const target = this.played + heardInFrame + this.lookaheadSamples;
-    const steps = Math.min(MAX_STEPS_PER_FRAME, Math.max(0, Math.round((target - this.fed) / SAMPLES_PER_FRAME)));
-    for (let i = 0; i < steps; i += 1) this.feed(i, 0);
-    this.lipsAheadMs = (this.fed - target) / SAMPLES_PER_MS;
-    if (this.starvedMs >= TAIL_MS && this.isSilentAhead) this.rest();
+    const target = this.#played + heardInFrame + this.#lookaheadSamples;
+    const steps = Math.min(MAX_STEPS_PER_FRAME, Math.max(0, Math.round((target - this.#fed) / SAMPLES_PER_FRAME)));
+    for (let i = 0; i < steps; i++) this.#feed(i, 0);
+    this.lipsAheadMs = (this.#fed - target) / SAMPLES_PER_MS;
+    if (this.starvedMs >= TAIL_MS && this.#isSilentAhead) this.#rest();
     return steps;
   }
 
-  private canStart(heardInFrame: number, nowMs: number): boolean {
-    const { available } = this.source;
-    if (available === 0) { this.waitingSinceMs = -1; return false; }
-    if (this.waitingSinceMs < 0) this.waitingSinceMs = nowMs;
-    const needed = heardInFrame + this.lookaheadSamples;
-    return available >= needed + this.marginMs * SAMPLES_PER_MS || this.source.isDone || nowMs - this.waitingSinceMs >= START_PATIENCE_MS + this.lookaheadSamples / SAMPLES_PER_MS;
+  #canStart(heardInFrame: number, nowMs: number): boolean {
+    const { available } = this.#source;
+    if (available === 0) { this.#waitingSinceMs = -1; return false; }
+    if (this.#waitingSinceMs < 0) this.#waitingSinceMs = nowMs;
+    const needed = heardInFrame + this.#lookaheadSamples;
+    return available >= needed + this.#marginMs * SAMPLES_PER_MS || this.#source.isDone || nowMs - this.#waitingSinceMs >= START_PATIENCE_MS + this.#lookaheadSamples / SAMPLES_PER_MS;
   }
 
   /** Places the first sample in the very next audio packet and feeds the model, at once, as much as this frame's lips need. */
-  private start(heardInFrame: number, nowMs: number): number {
+  #start(heardInFrame: number, nowMs: number): number {
     const isFresh = !this.isActive;
-    this.waitingSinceMs = -1;
-    this.utteranceArrivalMs = this.source.arrivalMs;
+    this.#waitingSinceMs = -1;
+    this.utteranceArrivalMs = this.#source.arrivalMs;
     // By how much more came in than real time would have brought: as much as a start needs, and nothing had to be waited for.
-    const aheadMs = this.source.available / SAMPLES_PER_MS - (nowMs - this.source.arrivalMs);
-    this.isBurst = this.source.isDone || aheadMs >= (heardInFrame + this.lookaheadSamples) / SAMPLES_PER_MS + this.marginMs;
+    const aheadMs = this.#source.available / SAMPLES_PER_MS - (nowMs - this.#source.arrivalMs);
+    this.isBurst = this.#source.isDone || aheadMs >= (heardInFrame + this.#lookaheadSamples) / SAMPLES_PER_MS + this.#marginMs;
     this.isActive = true;
-    this.isRebuffering = false;
+    this.#isRebuffering = false;
     this.hasJustStarted = true;
-    this.restarted = isFresh || this.mustForget;
-    this.mustForget = false;
-    this.marginMs = Math.max(MARGIN_START_MS, this.marginMs - MARGIN_DECAY_MS);
-    this.played = this.fed;
-    const needed = Math.max(1, Math.round(heardInFrame + this.lookaheadSamples));
+    this.restarted = isFresh || this.#mustForget;
+    this.#mustForget = false;
+    this.#marginMs = Math.max(MARGIN_START_MS, this.#marginMs - MARGIN_DECAY_MS);
+    this.#played = this.#fed;
+    const needed = Math.max(1, Math.round(heardInFrame + this.#lookaheadSamples));
     const steps = Math.min(MAX_STEPS_PER_FRAME, Math.ceil(needed / SAMPLES_PER_FRAME));
     let total = 0;
-    for (let i = 0; i < steps; i += 1) total += speechSamplesInStep(this.step + i);
+    for (let i = 0; i < steps; i++) total += speechSamplesInStep(this.#step + i);
     // Silence before the first sample makes whole steps of it; the listener never hears that silence.
     const padding = Math.max(0, total - needed);
-    this.feed(0, padding);
-    for (let i = 1; i < steps; i += 1) this.feed(i, 0);
-    this.played += padding;
+    this.#feed(0, padding);
+    for (let i = 1; i < steps; i++) this.#feed(i, 0);
+    this.#played += padding;
     return steps;
   }
 
   /** Feeds one step: `padding` samples of silence, then what the source has, then silence again if it has too little. */
-  private feed(slot: number, padding: number): void {
-    const count = speechSamplesInStep(this.step);
+  #feed(slot: number, padding: number): void {
+    const count = speechSamplesInStep(this.#step);
     const pcm = this.stepPcm[slot]!;
     pcm.fill(0, 0, padding);
     const wanted = count - padding;
     let got = 0;
-    if (!this.isRebuffering || this.source.isDone || this.source.available >= wanted + this.marginMs * SAMPLES_PER_MS) {
-      this.isRebuffering = false;
-      got = this.source.read(pcm, padding, wanted);
+    if (!this.#isRebuffering || this.#source.isDone || this.#source.available >= wanted + this.#marginMs * SAMPLES_PER_MS) {
+      this.#isRebuffering = false;
+      got = this.#source.read(pcm, padding, wanted);
     }
     pcm.fill(0, padding + got, count);
-    this.measure(pcm, count, got);
-    if (got < wanted && !this.source.isDone && !this.isRebuffering) this.isRebuffering = true;
-    const start = this.fed % RING;
-    for (let i = 0; i < count; i += 1) this.ring[(start + i) % RING] = pcm[i]!;
+    this.#measure(pcm, count, got);
+    if (got < wanted && !this.#source.isDone && !this.#isRebuffering) this.#isRebuffering = true;
+    const start = this.#fed % RING;
+    for (let i = 0; i < count; i++) this.#ring[(start + i) % RING] = pcm[i]!;
     this.stepSamples[slot] = count;
-    this.fed += count;
-    this.step += 1;
+    this.#fed += count;
+    this.#step++;
   }
 
-  private measure(pcm: Int16Array, count: number, got: number): void {
+  #measure(pcm: Int16Array, count: number, got: number): void {
     const durationMs = count / SAMPLES_PER_MS;
     let peak = 0;
-    for (let i = 0; i < count; i += 1) { const value = pcm[i]!; const size = value < 0 ? -value : value; if (size > peak) peak = size; }
+    for (let i = 0; i < count; i++) { const value = pcm[i]!; const size = value < 0 ? -value : value; if (size > peak) peak = size; }
     this.inaudibleMs = peak >= AUDIBLE_PEAK ? 0 : this.inaudibleMs + durationMs;
     if (got > 0) {
       // Audio that comes in again soon after it ran dry was late, not over: keep more in hand from now on.
-      if (this.starvedMs > 0 && this.starvedMs < SAME_UTTERANCE_MS) { this.underruns += 1; this.marginMs = Math.min(MARGIN_MAX_MS, this.marginMs + MARGIN_STEP_MS); }
+      if (this.starvedMs > 0 && this.starvedMs < SAME_UTTERANCE_MS) { this.underruns++; this.#marginMs = Math.min(MARGIN_MAX_MS, this.#marginMs + MARGIN_STEP_MS); }
       this.starvedMs = 0;
     } else this.starvedMs += durationMs;
   }
@@ -179,31 +179,31 @@ export class SpeechStream {
   /** Fills `out` with the next 20 ms (320 samples) that the listener hears. @returns false if it is silence because the stream rests. */
   takePacket(out: Int16Array): boolean {
     if (!this.isActive) { out.fill(0); return false; }
-    const ready = Math.max(0, Math.min(SPEECH_PACKET_SAMPLES, this.fed - this.played));
-    const start = this.played % RING;
-    for (let i = 0; i < ready; i += 1) out[i] = this.ring[(start + i) % RING]!;
+    const ready = Math.max(0, Math.min(SPEECH_PACKET_SAMPLES, this.#fed - this.#played));
+    const start = this.#played % RING;
+    for (let i = 0; i < ready; i++) out[i] = this.#ring[(start + i) % RING]!;
     out.fill(0, ready);
-    this.played += ready;
+    this.#played += ready;
     return true;
   }
 
   /** Forgets everything not yet heard (SKIP, PLAY_IMMEDIATE). A few milliseconds fade out so that the cut does not click. */
   flush(): void {
-    const fade = Math.min(SAMPLES_PER_MS * 5, Math.max(0, this.fed - this.played));
-    for (let i = 0; i < fade; i += 1) { const at = (this.played + i) % RING; this.ring[at] = Math.round(this.ring[at]! * (1 - i / fade)); }
-    this.fed = this.played + fade;
+    const fade = Math.min(SAMPLES_PER_MS * 5, Math.max(0, this.#fed - this.#played));
+    for (let i = 0; i < fade; i++) { const at = (this.#played + i) % RING; this.#ring[at] = Math.round(this.#ring[at]! * (1 - i / fade)); }
+    this.#fed = this.#played + fade;
     // Silent ahead, and one frame from rest: long enough for the next packet to take the fade along.
     this.starvedMs = TAIL_MS - 1.5 * FRAME_MS;
     this.inaudibleMs = Infinity;
-    this.isRebuffering = false;
-    this.mustForget = true;
-    this.waitingSinceMs = -1;
+    this.#isRebuffering = false;
+    this.#mustForget = true;
+    this.#waitingSinceMs = -1;
   }
 
-  private rest(): void {
+  #rest(): void {
     this.isActive = false;
-    this.isRebuffering = false;
+    this.#isRebuffering = false;
     this.starvedMs = Infinity;
-    this.played = this.fed;
+    this.#played = this.#fed;
   }
 }

@@ -34,7 +34,7 @@ export class Wav2LipFace {
 
 function boxOf(landmarks: Float32Array, width: number, height: number): Box {
   let [left, right, top, bottom] = [width, 0, height, 0];
-  for (let i = 0; i < LANDMARK_COUNT; i += 1) {
+  for (let i = 0; i < LANDMARK_COUNT; i++) {
     left = Math.min(left, landmarks[i * 3]!);
     right = Math.max(right, landmarks[i * 3]!);
     top = Math.min(top, landmarks[i * 3 + 1]!);
@@ -50,12 +50,12 @@ function boxOf(landmarks: Float32Array, width: number, height: number): Box {
 function imageOf(rgba: Uint8Array, stride: number, box: Box, side: number): Float32Array {
   const plane = side * side;
   const image = new Float32Array(6 * plane);
-  for (let y = 0; y < side; y += 1) {
-    for (let x = 0; x < side; x += 1) {
+  for (let y = 0; y < side; y++) {
+    for (let x = 0; x < side; x++) {
       const sourceX = Math.min(box.x + box.width - 1, Math.floor(box.x + (x + 0.5) * box.width / side));
       const sourceY = Math.min(box.y + box.height - 1, Math.floor(box.y + (y + 0.5) * box.height / side));
       const source = (sourceY * stride + sourceX) * 4;
-      for (let channel = 0; channel < 3; channel += 1) {
+      for (let channel = 0; channel < 3; channel++) {
         const value = rgba[source + 2 - channel]! / 255; // BGR, as OpenCV reads pictures
         image[(3 + channel) * plane + y * side + x] = value;
         if (y < side / 2) image[channel * plane + y * side + x] = value;
@@ -70,8 +70,8 @@ export function alphaOf(box: Box): Uint16Array {
   const { width, height, top } = box;
   const ramp = (value: number): number => { const t = Math.min(1, Math.max(0, value)); return t * t * (3 - 2 * t); };
   const alpha = new Uint16Array(patchPixels(box));
-  for (let y = top; y < height; y += 1) {
-    for (let x = 0; x < width; x += 1) {
+  for (let y = top; y < height; y++) {
+    for (let x = 0; x < width; x++) {
       const [u, v] = [(x + 0.5) / width, (y + 0.5) / height];
       alpha[(y - top) * width + x] = Math.round(OPAQUE * ramp(Math.min(u, 1 - u) / FEATHER) * ramp((v - 0.5) / FEATHER) * ramp((1 - v) / (FEATHER / 2)));
     }
@@ -81,35 +81,38 @@ export function alphaOf(box: Box): Uint16Array {
 
 /** Turns the network's picture ([3][S][S], BGR 0..1) into a patch at the face's own size. BT.601 limited range, as everywhere. */
 export class PatchMaker {
-  private readonly box: Box;
-  private readonly side: number;
-  private readonly ycc: readonly Float32Array[];
+  readonly #box: Box;
+  readonly #side: number;
+  readonly #ycc: readonly Float32Array[];
 
   constructor(box: Box, side: number) {
-    this.box = box;
-    this.side = side;
-    this.ycc = [0, 1, 2].map(() => new Float32Array(side * side));
+    this.#box = box;
+    this.#side = side;
+    this.#ycc = [0, 1, 2].map(() => new Float32Array(side * side));
   }
 
   make(picture: Float32Array, patch: Uint8Array): void {
-    const { box, side, ycc } = this;
+    const box = this.#box;
+    const side = this.#side;
+    const ycc = this.#ycc;
     const [luma, cb, cr] = ycc as [Float32Array, Float32Array, Float32Array];
     const plane = side * side;
-    for (let i = Math.max(0, Math.floor(box.top * side / box.height) - 1) * side; i < plane; i += 1) {
+    for (let i = Math.max(0, Math.floor(box.top * side / box.height) - 1) * side; i < plane; i++) {
       const [b, g, r] = [picture[i]!, picture[plane + i]!, picture[2 * plane + i]!];
       luma[i] = 16 + 65.481 * r + 128.553 * g + 24.966 * b;
       cb[i] = 128 - 37.797 * r - 74.203 * g + 112 * b;
       cr[i] = 128 + 112 * r - 93.786 * g - 18.214 * b;
     }
     const pixels = patchPixels(box);
-    this.scale(luma, 1, patch, 0);
-    this.scale(cb, 2, patch, pixels);
-    this.scale(cr, 2, patch, pixels + pixels / 4);
+    this.#scale(luma, 1, patch, 0);
+    this.#scale(cb, 2, patch, pixels);
+    this.#scale(cr, 2, patch, pixels + pixels / 4);
   }
 
   /** Bilinear, as the published code resizes; every `step`-th pixel of the box. */
-  private scale(from: Float32Array, step: number, patch: Uint8Array, offset: number): void {
-    const { box: { width, height, top }, side } = this;
+  #scale(from: Float32Array, step: number, patch: Uint8Array, offset: number): void {
+    const { width, height, top } = this.#box;
+    const side = this.#side;
     const last = side - 1;
     let at = offset;
     for (let y = top; y < height; y += step) {
@@ -124,7 +127,7 @@ export class PatchMaker {
         const above = from[upper + x0]! + (from[upper + x1]! - from[upper + x0]!) * u;
         const below = from[lower + x0]! + (from[lower + x1]! - from[lower + x0]!) * u;
         patch[at] = Math.min(255, Math.max(0, Math.round(above + (below - above) * v)));
-        at += 1;
+        at++;
       }
     }
   }

@@ -11,37 +11,37 @@ const MAX_FRAME_SHARE = 0.8;
 
 export class InferenceClient {
   readonly face: Wav2LipFace;
-  private readonly network: Wav2LipNetwork;
-  private readonly image;
-  private readonly maker: PatchMaker;
-  private readonly mel = new Wav2LipMel();
-  private heardSamples = 0;
+  readonly #network: Wav2LipNetwork;
+  readonly #image;
+  readonly #maker: PatchMaker;
+  readonly #mel = new Wav2LipMel();
+  #heardSamples = 0;
 
   constructor(face: Wav2LipFace, network: Wav2LipNetwork) {
     this.face = face;
-    this.network = network;
-    this.image = network.imageTensor(face.image);
-    this.maker = new PatchMaker(face.box, network.side);
+    this.#network = network;
+    this.#image = network.imageTensor(face.image);
+    this.#maker = new PatchMaker(face.box, network.side);
   }
 
   /** A new utterance begins: forget what was heard. */
   reset(): void {
-    this.mel.reset();
-    this.heardSamples = 0;
+    this.#mel.reset();
+    this.#heardSamples = 0;
   }
 
   /** Speech, 16 kHz. */
   hear(pcm: Int16Array): void {
-    this.mel.push(pcm, pcm.length);
-    this.heardSamples += pcm.length;
+    this.#mel.push(pcm, pcm.length);
+    this.#heardSamples += pcm.length;
   }
 
   /** The mouth of the frame whose window ends `backMs` before the speech heard so far, as I420 in `patch` (`patchBytes`). @throws Wav2LipRefused when the network gives no picture */
   async make(backMs: number, patch: Uint8Array): Promise<void> {
-    const { network } = this;
-    this.mel.window(this.heardSamples * 1000 / SPEECH_RATE - WAV2LIP_LOOKAHEAD_MS - backMs, network.mel);
-    await network.run(this.image);
-    this.maker.make(network.picture, patch);
+    const network = this.#network;
+    this.#mel.window(this.#heardSamples * 1000 / SPEECH_RATE - WAV2LIP_LOOKAHEAD_MS - backMs, network.mel);
+    await network.run(this.#image);
+    this.#maker.make(network.picture, patch);
   }
 }
 
@@ -54,7 +54,7 @@ export async function measureInference(network: Wav2LipNetwork, face: Wav2LipFac
   const mouth = new InferenceClient(face, network);
   const patch = new Uint8Array(patchBytes(face.box));
   let bestMs = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 1 + TIMED_MOUTHS; i += 1) {
+  for (let i = 0; i < 1 + TIMED_MOUTHS; i++) {
     const startMs = monotonicMs();
     mouth.hear(new Int16Array(speechSamplesInStep(i)));
     await mouth.make(0, patch);

@@ -8,7 +8,7 @@ import { Wav2LipRefused } from './network.ts';
 /** A session as the thread's messages reach it. */
 export interface InferenceClientListener {
   opened(message: FromInferenceThread & { readonly type: 'opened' }): void;
-  made(slot: number, tookMs: number | null): void;
+  made(slot: number, tookMs: number | undefined): void;
   failed(why: string): void;
 }
 
@@ -18,23 +18,23 @@ export class InferenceClients {
   /** Share of a core that one speaking session's network takes, as measured when it was loaded. */
   readonly costPerSession: number;
 
-  private readonly port: MessagePort;
-  private readonly listeners = new Map<number, InferenceClientListener>();
-  private nextId = 0;
-  private isGone = false;
+  readonly #port: MessagePort;
+  readonly #listeners = new Map<number, InferenceClientListener>();
+  #nextId = 0;
+  #isGone = false;
 
   private constructor(port: MessagePort, costPerSession: number) {
-    this.port = port;
+    this.#port = port;
     this.costPerSession = costPerSession;
     port.on('message', guarded('an answer of the inference thread', (message: Exclude<FromInferenceThread, { type: 'ready' | 'refused' }>) => {
-      const listener = this.listeners.get(message.id);
+      const listener = this.#listeners.get(message.id);
       if (message.type === 'opened') listener?.opened(message);
       else if (message.type === 'made') listener?.made(message.slot, message.tookMs);
       else listener?.failed(message.why);
     }));
     port.once('close', () => {
-      this.isGone = true;
-      for (const listener of [...this.listeners.values()]) guarded('the end of the inference thread', () => { listener.failed(GONE); })();
+      this.#isGone = true;
+      for (const listener of [...this.#listeners.values()]) guarded('the end of the inference thread', () => { listener.failed(GONE); })();
     });
   }
 
@@ -43,9 +43,9 @@ export class InferenceClients {
    * @throws Wav2LipRefused when its shapes do not fit, it gives something else than a picture, or it can not hold the frame rate here; Error when the thread fails
    */
   static async connect(port: MessagePort): Promise<InferenceClients> {
-    const first = await new Promise<FromInferenceThread | null>((resolve) => {
+    const first = await new Promise<FromInferenceThread | undefined>((resolve) => {
       port.once('message', resolve);
-      port.once('close', () => { resolve(null); });
+      port.once('close', () => { resolve(undefined); });
     });
     if (first?.type === 'ready') return new InferenceClients(port, first.msPerFrame * first.threads * FPS / 1000);
     if (first?.type === 'refused') throw first.isDefect ? new Error(first.why) : new Wav2LipRefused(first.why);
@@ -54,24 +54,24 @@ export class InferenceClients {
 
   /** @throws Error when the thread is gone */
   open(face: SharedArrayBuffer, slots: number, listener: InferenceClientListener): number {
-    if (this.isGone) throw new Error(GONE);
-    const id = this.nextId++;
-    this.listeners.set(id, listener);
-    this.post({ type: 'open', id, face, slots });
+    if (this.#isGone) throw new Error(GONE);
+    const id = this.#nextId++;
+    this.#listeners.set(id, listener);
+    this.#post({ type: 'open', id, face, slots });
     return id;
   }
 
-  hear(id: number, isNew: boolean, pcm: Int16Array, wanted: readonly FrameRequest[]): void { this.post({ type: 'hear', id, isNew, pcm, wanted }); }
+  hear(id: number, isNew: boolean, pcm: Int16Array, wanted: readonly FrameRequest[]): void { this.#post({ type: 'hear', id, isNew, pcm, wanted }); }
 
   close(id: number): void {
-    if (this.listeners.delete(id)) this.post({ type: 'close', id });
+    if (this.#listeners.delete(id)) this.#post({ type: 'close', id });
   }
 
   /** Ends the thread, once the mouth that it is at is made. */
   stop(): void {
-    this.listeners.clear();
-    this.port.close();
+    this.#listeners.clear();
+    this.#port.close();
   }
 
-  private post(message: ToInferenceThread): void { this.port.postMessage(message); }
+  #post(message: ToInferenceThread): void { this.#port.postMessage(message); }
 }

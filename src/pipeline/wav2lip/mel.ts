@@ -65,17 +65,19 @@ const sin = Float32Array.from({ length: WINDOW }, (_, i) => Math.sin(2 * Math.PI
 
 /** Magnitudes of the real DFT of 800 points. */
 class Spectrum {
-  private readonly re = new Float32Array(WINDOW);
-  private readonly im = new Float32Array(WINDOW);
+  readonly #re = new Float32Array(WINDOW);
+  readonly #im = new Float32Array(WINDOW);
   readonly magnitudes = new Float32Array(BINS);
 
   run(input: Float32Array): void {
-    const { re, im, magnitudes } = this;
-    for (let r = 0; r < ROWS; r += 1) {
-      for (let k = 0; k < COLS; k += 1) {
+    const re = this.#re;
+    const im = this.#im;
+    const { magnitudes } = this;
+    for (let r = 0; r < ROWS; r++) {
+      for (let k = 0; k < COLS; k++) {
         let sumRe = 0;
         let sumIm = 0;
-        for (let c = 0; c < COLS; c += 1) {
+        for (let c = 0; c < COLS; c++) {
           const value = input[ROWS * c + r]!;
           const angle = (ROWS * c * k) % WINDOW;
           sumRe += value * cos[angle]!;
@@ -85,11 +87,11 @@ class Spectrum {
         im[r * COLS + k] = sumIm;
       }
     }
-    for (let bin = 0; bin < BINS; bin += 1) {
+    for (let bin = 0; bin < BINS; bin++) {
       const k = bin % COLS;
       let sumRe = 0;
       let sumIm = 0;
-      for (let r = 0; r < ROWS; r += 1) {
+      for (let r = 0; r < ROWS; r++) {
         const angle = (r * bin) % WINDOW;
         const [x, y, c, s] = [re[r * COLS + k]!, im[r * COLS + k]!, cos[angle]!, sin[angle]!];
         sumRe += x * c + y * s;
@@ -101,60 +103,60 @@ class Spectrum {
 }
 
 export class Wav2LipMel {
-  private readonly spectrum = new Spectrum();
-  private readonly recent = new Float32Array(WINDOW);
-  private readonly windowed = new Float32Array(WINDOW);
-  private readonly ring = new Float32Array(RING_COLUMNS * WAV2LIP_MELS);
-  private samples = 0;
-  private previous = 0;
+  readonly #spectrum = new Spectrum();
+  readonly #recent = new Float32Array(WINDOW);
+  readonly #windowed = new Float32Array(WINDOW);
+  readonly #ring = new Float32Array(RING_COLUMNS * WAV2LIP_MELS);
+  #samples = 0;
+  #previous = 0;
   /** Columns computed so far. Column `c` is centred on sample `c * 200`. */
   columns = 0;
 
   reset(): void {
-    this.recent.fill(0);
-    this.ring.fill(-MAX_ABS);
-    this.samples = 0;
-    this.previous = 0;
+    this.#recent.fill(0);
+    this.#ring.fill(-MAX_ABS);
+    this.#samples = 0;
+    this.#previous = 0;
     this.columns = 0;
   }
 
   constructor() { this.reset(); }
 
   push(pcm: Int16Array, count: number): void {
-    for (let i = 0; i < count; i += 1) {
+    for (let i = 0; i < count; i++) {
       const value = pcm[i]! / 32_768;
-      this.recent[this.samples % WINDOW] = value - PRE_EMPHASIS * this.previous;
-      this.previous = value;
-      this.samples += 1;
+      this.#recent[this.#samples % WINDOW] = value - PRE_EMPHASIS * this.#previous;
+      this.#previous = value;
+      this.#samples++;
       // A column is whole once half a window has followed its centre.
-      if (this.samples >= WINDOW / 2 && (this.samples - WINDOW / 2) % HOP === 0) this.addColumn();
+      if (this.#samples >= WINDOW / 2 && (this.#samples - WINDOW / 2) % HOP === 0) this.#addColumn();
     }
   }
 
-  private addColumn(): void {
-    const start = this.samples - WINDOW;
-    for (let i = 0; i < WINDOW; i += 1) this.windowed[i] = start + i < 0 ? 0 : this.recent[(start + i) % WINDOW]! * hann[i]!;
-    this.spectrum.run(this.windowed);
-    const { magnitudes } = this.spectrum;
+  #addColumn(): void {
+    const start = this.#samples - WINDOW;
+    for (let i = 0; i < WINDOW; i++) this.#windowed[i] = start + i < 0 ? 0 : this.#recent[(start + i) % WINDOW]! * hann[i]!;
+    this.#spectrum.run(this.#windowed);
+    const { magnitudes } = this.#spectrum;
     const offset = (this.columns % RING_COLUMNS) * WAV2LIP_MELS;
-    for (let band = 0; band < WAV2LIP_MELS; band += 1) {
+    for (let band = 0; band < WAV2LIP_MELS; band++) {
       const { first, weights } = filters[band]!;
       let sum = 0;
-      for (let i = 0; i < weights.length; i += 1) sum += weights[i]! * magnitudes[first + i]!;
+      for (let i = 0; i < weights.length; i++) sum += weights[i]! * magnitudes[first + i]!;
       const db = 20 * Math.log10(Math.max(1e-5, sum)) - REF_LEVEL_DB;
-      this.ring[offset + band] = Math.min(MAX_ABS, Math.max(-MAX_ABS, 2 * MAX_ABS * (db - MIN_LEVEL_DB) / -MIN_LEVEL_DB - MAX_ABS));
+      this.#ring[offset + band] = Math.min(MAX_ABS, Math.max(-MAX_ABS, 2 * MAX_ABS * (db - MIN_LEVEL_DB) / -MIN_LEVEL_DB - MAX_ABS));
     }
-    this.columns += 1;
+    this.columns++;
   }
 
   /** Writes the window [WAV2LIP_MELS][WAV2LIP_COLUMNS] of the frame whose middle is `middleMs` of the speech pushed so far; silence beyond its ends. */
   window(middleMs: number, out: Float32Array): void {
     const first = Math.round((middleMs - FRAME_MS / 2 - WINDOW_LEADS_MS) * COLUMNS_PER_MS);
-    for (let i = 0; i < WAV2LIP_COLUMNS; i += 1) {
+    for (let i = 0; i < WAV2LIP_COLUMNS; i++) {
       const column = first + i;
       const isKept = column >= 0 && column < this.columns && column >= this.columns - RING_COLUMNS;
       const offset = (column % RING_COLUMNS) * WAV2LIP_MELS;
-      for (let band = 0; band < WAV2LIP_MELS; band += 1) out[band * WAV2LIP_COLUMNS + i] = isKept ? this.ring[offset + band]! : -MAX_ABS;
+      for (let band = 0; band < WAV2LIP_MELS; band++) out[band * WAV2LIP_COLUMNS + i] = isKept ? this.#ring[offset + band]! : -MAX_ABS;
     }
   }
 }

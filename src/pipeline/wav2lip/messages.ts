@@ -45,5 +45,5 @@ export type FromInferenceThread =
   | { readonly type: 'refused'; readonly why: string; readonly isDefect: boolean }
   | { readonly type: 'opened'; readonly id: number; readonly box: Box; readonly alpha: Uint16Array; readonly patches: SharedArrayBuffer }
   /** @property tookMs null: it could not have been ready when its frame is shown, and was left out */
-  | { readonly type: 'made'; readonly id: number; readonly slot: number; readonly tookMs: number | null }
+  | { readonly type: 'made'; readonly id: number; readonly slot: number; readonly tookMs: number | undefined }
   | { readonly type: 'failed'; readonly id: number; readonly why: string };

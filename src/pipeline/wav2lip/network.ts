@@ -47,17 +47,17 @@ export class Wav2LipNetwork {
   /** [3][S][S], BGR 0..1, written by `run`. */
   readonly picture: Float32Array;
 
-  private readonly session: InferenceSession;
-  private readonly shape: Wav2LipShape;
-  private readonly melTensor: Tensor;
+  readonly #session: InferenceSession;
+  readonly #shape: Wav2LipShape;
+  readonly #melTensor: Tensor;
 
   private constructor(session: InferenceSession, shape: Wav2LipShape, threads: number) {
-    this.session = session;
-    this.shape = shape;
+    this.#session = session;
+    this.#shape = shape;
     this.side = shape.side;
     this.threads = threads;
     this.picture = new Float32Array(3 * shape.side * shape.side);
-    this.melTensor = new Tensor('float32', this.mel, [1, 1, WAV2LIP_MELS, WAV2LIP_COLUMNS]);
+    this.#melTensor = new Tensor('float32', this.mel, [1, 1, WAV2LIP_MELS, WAV2LIP_COLUMNS]);
   }
 
   /**
@@ -76,8 +76,8 @@ export class Wav2LipNetwork {
 
   /** Runs one frame: `mel` and the face's image in, `picture` out. @throws Wav2LipRefused when the output is no picture */
   async run(image: Tensor): Promise<void> {
-    const results = await this.session.run({ [this.shape.mel]: this.melTensor, [this.shape.image]: image });
-    const output = results[this.shape.output]!;
+    const results = await this.#session.run({ [this.#shape.mel]: this.#melTensor, [this.#shape.image]: image });
+    const output = results[this.#shape.output]!;
     if (output.type !== 'float32' || output.data.length !== this.picture.length) throw new Wav2LipRefused(`WAV2LIP_MODEL gave ${output.type} [${output.dims.join(',')}] instead of float32 [1,3,${this.side},${this.side}]`);
     this.picture.set(output.data as Float32Array);
   }

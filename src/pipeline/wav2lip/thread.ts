@@ -49,7 +49,7 @@ async function hear({ id, isNew, pcm, wanted }: ToInferenceThread & { readonly t
     // One that comes too late only makes the next ones late. (Slower than a frame is no reason never to begin.)
     const isInTime = startMs + Math.min(msPerFrame, FRAME_MS) <= dueMs;
     if (isInTime) await seat.mouth.make(backMs, seat.patches[slot]!);
-    post({ type: 'made', id, slot, tookMs: isInTime ? monotonicMs() - startMs : null });
+    post({ type: 'made', id, slot, tookMs: isInTime ? monotonicMs() - startMs : undefined });
   }
 }
 

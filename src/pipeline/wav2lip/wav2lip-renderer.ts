@@ -37,139 +37,146 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
   readonly dirty: Uint8Array;
   readonly lookaheadMs = WAV2LIP_LOOKAHEAD_MS + LEAD_FRAMES * FRAME_MS;
   repeatedFrames = 0;
-  private readonly asset: FaceAsset;
-  private readonly mouths: InferenceClients;
-  private readonly listener: InferenceListener;
-  private readonly id: number;
-  private readonly renderer: FaceRenderer;
-  private readonly motion: IdleMotion;
-  private readonly base: Uint8Array;
-  private readonly rest = new Float32Array(ARTICULATION_SIZE);
-  private readonly heard: Int16Array[] = [];
-  private isNew = true;
-  private lastWanted = -1;
+  readonly #asset: FaceAsset;
+  readonly #mouths: InferenceClients;
+  readonly #listener: InferenceListener;
+  readonly #id: number;
+  readonly #renderer: FaceRenderer;
+  readonly #motion: IdleMotion;
+  readonly #base: Uint8Array;
+  readonly #rest = new Float32Array(ARTICULATION_SIZE);
+  readonly #heard: Int16Array[] = [];
+  #isNew = true;
+  #lastWanted = -1;
   /** Null until the thread has opened the face. */
-  private patch: Patch | null = null;
-  private readonly free: number[] = [];
+  #patch: Patch | undefined = undefined;
+  readonly #free: number[] = [];
   /** Frame that each slot was asked for; -1: in a former utterance. */
-  private readonly frameOf = new Int32Array(SLOTS).fill(-1);
+  readonly #frameOf = new Int32Array(SLOTS).fill(-1);
   /** Slots made and not yet shown, in order. */
-  private readonly ready: number[] = [];
+  readonly #ready: number[] = [];
   /** Slot on the picture; -1: none. */
-  private shown = -1;
+  #shown = -1;
   /** A mouth of the present utterance has been shown. */
-  private hasMouth = false;
-  private presence = 0;
-  private wasLaid = false;
+  #hasMouth = false;
+  #presence = 0;
+  #wasLaid = false;
 
   constructor(asset: FaceAsset, bytes: SharedArrayBuffer, mouths: InferenceClients, { seed, emotion, startFrame }: RigRendererOptions, listener: InferenceListener) {
     const { width, height } = asset;
-    this.asset = asset;
-    this.mouths = mouths;
-    this.listener = listener;
+    this.#asset = asset;
+    this.#mouths = mouths;
+    this.#listener = listener;
     this.picture = new Uint8Array(i420Bytes(width, height));
-    this.base = new Uint8Array(i420Bytes(width, height));
+    this.#base = new Uint8Array(i420Bytes(width, height));
     this.dirty = new Uint8Array(macroblocks(width, height));
-    this.renderer = new native.FaceRenderer(asset);
-    this.renderer.setEmotion(emotion, 1);
-    this.motion = new IdleMotion(seed, startFrame);
-    this.id = mouths.open(bytes, SLOTS, this);
+    this.#renderer = new native.FaceRenderer(asset);
+    this.#renderer.setEmotion(emotion, 1);
+    this.#motion = new IdleMotion(seed, startFrame);
+    this.#id = mouths.open(bytes, SLOTS, this);
   }
 
   // ── what the inference thread says ────────────────────────────────────────────────────────────────────────────────────
 
   opened({ box, alpha, patches }: FromInferenceThread & { readonly type: 'opened' }): void {
     const size = patchBytes(box);
-    this.patch = { box, alpha, slots: Array.from({ length: SLOTS }, (_, slot) => new Uint8Array(patches, slot * size, size)) };
-    for (let slot = 0; slot < SLOTS; slot += 1) this.free.push(slot);
+    this.#patch = { box, alpha, slots: Array.from({ length: SLOTS }, (_, slot) => new Uint8Array(patches, slot * size, size)) };
+    for (let slot = 0; slot < SLOTS; slot++) this.#free.push(slot);
   }
 
-  made(slot: number, tookMs: number | null): void {
-    if (tookMs !== null) this.listener.onMouth(tookMs);
-    if (tookMs === null || this.frameOf[slot]! < 0) this.free.push(slot);
-    else this.ready.push(slot);
+  made(slot: number, tookMs: number | undefined): void {
+    if (tookMs !== undefined) this.#listener.onMouth(tookMs);
+    if (tookMs === undefined || this.#frameOf[slot]! < 0) this.#free.push(slot);
+    else this.#ready.push(slot);
   }
 
-  failed(why: string): void { this.listener.onFailure(new Error(why)); }
+  failed(why: string): void { this.#listener.onFailure(new Error(why)); }
 
   // ── sound ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   reset(): void {
-    this.isNew = true;
-    this.hasMouth = false;
-    this.heard.length = 0;
-    this.lastWanted = -1;
-    this.free.push(...this.ready);
-    this.ready.length = 0;
-    this.frameOf.fill(-1); // those on their way are put aside when they come
+    this.#isNew = true;
+    this.#hasMouth = false;
+    this.#heard.length = 0;
+    this.#lastWanted = -1;
+    this.#free.push(...this.#ready);
+    this.#ready.length = 0;
+    this.#frameOf.fill(-1); // those on their way are put aside when they come
   }
 
-  pushAudio(pcm: Int16Array, count: number): void { this.heard.push(pcm.slice(0, count)); }
+  pushAudio(pcm: Int16Array, count: number): void { this.#heard.push(pcm.slice(0, count)); }
 
   requestFrame(frame: number): void {
     const nowMs = monotonicMs();
     const last = frame + LEAD_FRAMES;
     const wanted: FrameRequest[] = [];
     // One in the usual way of things; all that lie ahead when an utterance begins or frames were left out.
-    for (let next = Math.max(this.lastWanted, frame) + 1; next <= last && this.free.length > 0; next += 1) {
-      const slot = this.free.pop()!;
-      this.frameOf[slot] = this.lastWanted = next;
+    for (let next = Math.max(this.#lastWanted, frame) + 1; next <= last && this.#free.length > 0; next++) {
+      const slot = this.#free.pop()!;
+      this.#frameOf[slot] = this.#lastWanted = next;
       wanted.push({ frame: next, slot, backMs: (last - next) * FRAME_MS, dueMs: nowMs + (next - frame) * FRAME_MS });
     }
-    this.mouths.hear(this.id, this.isNew, joined(this.heard), wanted);
-    this.isNew = false;
-    this.heard.length = 0;
+    this.#mouths.hear(this.#id, this.#isNew, joined(this.#heard), wanted);
+    this.#isNew = false;
+    this.#heard.length = 0;
   }
 
-  close(): void { this.mouths.close(this.id); }
+  close(): void { this.#mouths.close(this.#id); }
 
   // ── picture ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   draw(frame: number, _articulation: Float32Array, isSpeaking: boolean): void {
     // The network knows one pose only, so the head stays where it was photographed; eyes and brows live.
-    const pose = this.motion.step(frame, isSpeaking, 0);
+    const pose = this.#motion.step(frame, isSpeaking, 0);
     for (const channel of STILL) pose[channel] = 0;
-    this.renderer.render(this.rest, pose, this.base, this.dirty);
-    this.picture.set(this.base);
-    const isFresh = this.take(frame);
-    if (isSpeaking && this.hasMouth && !isFresh) this.repeatedFrames += 1;
-    this.presence = Math.min(1, Math.max(0, this.presence + (isSpeaking && this.hasMouth ? FADE : -FADE)));
-    if (this.presence > 0) this.lay();
-    if (this.presence > 0 || this.wasLaid) this.markBox();
-    this.wasLaid = this.presence > 0;
+    this.#renderer.render(this.#rest, pose, this.#base, this.dirty);
+    this.picture.set(this.#base);
+    const isFresh = this.#take(frame);
+    if (isSpeaking && this.#hasMouth && !isFresh) this.repeatedFrames++;
+    this.#presence = Math.min(1, Math.max(0, this.#presence + (isSpeaking && this.#hasMouth ? FADE : -FADE)));
+    if (this.#presence > 0) this.#lay();
+    if (this.#presence > 0 || this.#wasLaid) this.#markBox();
+    this.#wasLaid = this.#presence > 0;
   }
 
   hold(): void { this.dirty.fill(0); }
 
   /** Shows the newest mouth whose frame has come. @returns whether there is one */
-  private take(frame: number): boolean {
-    const { ready, free, frameOf, shown } = this;
+  #take(frame: number): boolean {
+    const ready = this.#ready;
+    const free = this.#free;
+    const frameOf = this.#frameOf;
+    const shown = this.#shown;
     while (ready.length > 0 && frameOf[ready[0]!]! <= frame) {
-      if (this.shown >= 0) free.push(this.shown);
-      this.shown = ready.shift()!;
-      this.hasMouth = true;
+      if (this.#shown >= 0) free.push(this.#shown);
+      this.#shown = ready.shift()!;
+      this.#hasMouth = true;
     }
-    return this.shown !== shown;
+    return this.#shown !== shown;
   }
 
   /** Lays the mouth over the picture. */
-  private lay(): void {
-    const { asset: { width: stride, height }, patch, picture, presence, shown } = this;
+  #lay(): void {
+    const { width: stride, height } = this.#asset;
+    const patch = this.#patch;
+    const presence = this.#presence;
+    const shown = this.#shown;
+    const { picture } = this;
     const { box: { x: left, y, width, height: boxHeight, top }, alpha, slots } = patch!;
     const mouth = slots[shown]!;
     const share = Math.round(presence * OPAQUE);
     const rows = boxHeight - top;
-    for (let row = 0; row < rows; row += 1) blend(picture, (y + top + row) * stride + left, mouth, row * width, width, alpha, row * width, 1, share);
+    for (let row = 0; row < rows; row++) blend(picture, (y + top + row) * stride + left, mouth, row * width, width, alpha, row * width, 1, share);
     let from = patchPixels(patch!.box);
     for (let plane = stride * height, i = 0; i < 2; i += 1, plane += stride * height / 4) {
       for (let row = 0; row < rows; row += 2, from += width / 2) blend(picture, plane + ((y + top + row) * stride / 2 + left) / 2, mouth, from, width / 2, alpha, row * width, 2, share);
     }
   }
 
-  private markBox(): void {
-    const { x, y, width, height, top } = this.patch!.box;
-    const columns = Math.ceil(this.asset.width / 16);
-    for (let row = (y + top) >> 4; row <= (y + height - 1) >> 4; row += 1) {
+  #markBox(): void {
+    const { x, y, width, height, top } = this.#patch!.box;
+    const columns = Math.ceil(this.#asset.width / 16);
+    for (let row = (y + top) >> 4; row <= (y + height - 1) >> 4; row++) {
       this.dirty.fill(1, row * columns + (x >> 4), row * columns + ((x + width - 1) >> 4) + 1);
     }
   }
@@ -177,7 +184,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
 
 /** One row of a plane: `opacity`, read every `step`-th value from `at`, and `share` are 0..OPAQUE. */
 function blend(to: Uint8Array, toAt: number, from: Uint8Array, fromAt: number, count: number, opacity: Uint16Array, at: number, step: number, share: number): void {
-  for (let i = 0; i < count; i += 1) {
+  for (let i = 0; i < count; i++) {
     const value = to[toAt + i]!;
     to[toAt + i] = value + (((from[fromAt + i]! - value) * opacity[at + i * step]! * share + OPAQUE * OPAQUE / 2) >> 16);
   }

@@ -47,15 +47,15 @@ const MAX_RSA_EXPONENT = 0xffff_ffffn;
 const CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 
 /** Why a client's key is not used: it is the client's choice, and costs us a check. @returns null: use it. */
-export function keyProblem(key: KeyObject): string | null {
+export function keyProblem(key: KeyObject): string | undefined {
   const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {};
   switch (key.asymmetricKeyType) {
     case 'rsa':
       if (modulusLength < RSA_BITS.least || modulusLength > RSA_BITS.most) {
         return `an RSA key of ${modulusLength} bits`;
       }
-      return publicExponent > MAX_RSA_EXPONENT ? 'an RSA key of a long exponent' : null;
-    case 'ec': return CURVES.has(namedCurve) ? null : `a key on the curve ${namedCurve}`;
+      return publicExponent > MAX_RSA_EXPONENT ? 'an RSA key of a long exponent' : undefined;
+    case 'ec': return CURVES.has(namedCurve) ? undefined : `a key on the curve ${namedCurve}`;
     default: return `a key of type ${key.asymmetricKeyType}`;
   }
 }

@@ -59,23 +59,23 @@ export class DtlsServer {
   #transcript: Buffer[] = [];
   #plainSequence = 0;
   #sendSequence = 0; // of handshake messages
-  #hello: ClientHello | null = null;
+  #hello: ClientHello | undefined = undefined;
   #serverRandom: Buffer = Buffer.alloc(0);
   #profile: SrtpProfile = SRTP_PROFILES[0];
-  #ecdh: ECDH | null = null;
-  #clientCertificate: X509Certificate | null = null;
+  #ecdh: ECDH | undefined = undefined;
+  #clientCertificate: X509Certificate | undefined = undefined;
   #masterSecret: Buffer = Buffer.alloc(0);
   #isVerified = false;
-  #cipher: RecordCipher | null = null;
+  #cipher: RecordCipher | undefined = undefined;
   /** The client's Finished when it overtook what its key comes from. */
-  #early: DtlsRecord | null = null;
+  #early: DtlsRecord | undefined = undefined;
   /** Messages of our current flight, for retransmission: [content type, plain fragment]. */
   #flight: (readonly [number, Buffer])[] = [];
   #nextRetransmitMs = Number.POSITIVE_INFINITY;
   /** A fatal alert that came in the clear, and since when nothing followed. */
-  #refusal: { readonly alert: number; readonly atMs: number } | null = null;
+  #refusal: { readonly alert: number; readonly atMs: number } | undefined = undefined;
   /** The sealed record that held the client's Finished. */
-  #finishedRecord: Buffer | null = null;
+  #finishedRecord: Buffer | undefined = undefined;
   #retransmitMs = FIRST_RETRANSMIT_MS;
   #sendings = 0;
   #nowMs = 0;
@@ -109,8 +109,8 @@ export class DtlsServer {
   /** Sends the last flight again when its time has come. */
   poll(nowMs: number): void {
     this.#nowMs = nowMs;
-    const refusal = this.#state === 'connected' ? null : this.#refusal;
-    if (refusal !== null && nowMs - refusal.atMs > REFUSAL_MS) {
+    const refusal = this.#state === 'connected' ? undefined : this.#refusal;
+    if (refusal !== undefined && nowMs - refusal.atMs > REFUSAL_MS) {
       const detail = `the client sent alert ${refusal.alert}`;
       this.#forget();
       this.#listener.onClosed('dtls_failed', detail);
@@ -130,28 +130,28 @@ export class DtlsServer {
 
   /** Sends application data; dropped unless connected. */
   send(data: Buffer): void {
-    if (this.#state === 'connected' && this.#cipher !== null) this.#listener.send(this.#cipher.seal(CONTENT.data, data));
+    if (this.#state === 'connected' && this.#cipher !== undefined) this.#listener.send(this.#cipher.seal(CONTENT.data, data));
   }
 
   /** Says goodbye to the peer. Idempotent; `onClosed` is not called for it. */
   close(): void {
-    if (this.#state === 'connected' && this.#cipher !== null) this.#listener.send(this.#cipher.seal(CONTENT.alert, Buffer.from([1, ALERT.closeNotify])));
+    if (this.#state === 'connected' && this.#cipher !== undefined) this.#listener.send(this.#cipher.seal(CONTENT.alert, Buffer.from([1, ALERT.closeNotify])));
     this.#forget();
   }
 
   #forget(): void {
     this.#state = 'closed';
-    this.#cipher = null;
-    this.#ecdh = null;
+    this.#cipher = undefined;
+    this.#ecdh = undefined;
     this.#masterSecret.fill(0);
     this.#flight = [];
     this.#transcript = [];
-    this.#finishedRecord = null;
+    this.#finishedRecord = undefined;
   }
 
   #fail(failure: HandshakeFailure): void {
     const alert = Buffer.from([2, failure.alert]);
-    this.#listener.send(this.#cipher === null || this.#state !== 'connected' ? plainRecord(CONTENT.alert, this.#plainSequence++, alert) : this.#cipher.seal(CONTENT.alert, alert));
+    this.#listener.send(this.#cipher === undefined || this.#state !== 'connected' ? plainRecord(CONTENT.alert, this.#plainSequence++, alert) : this.#cipher.seal(CONTENT.alert, alert));
     this.#forget();
     this.#listener.onClosed(failure.isForgery ? 'not_authentic' : 'dtls_failed', failure.message);
   }
@@ -165,17 +165,17 @@ export class DtlsServer {
       if (this.#state === 'connected') return type === CONTENT.handshake ? 'dtls_renegotiation' : 'dtls_plaintext';
       if (type === CONTENT.changeCipherSpec) return 'taken'; // the epoch says as much
       if (!this.#handshake(record.fragment, false)) return 'dtls_record';
-      this.#refusal = null;
+      this.#refusal = undefined;
       return 'taken';
     }
     if (record.epoch !== 1) return 'dtls_record';
-    if (this.#cipher === null) {
+    if (this.#cipher === undefined) {
       if (type !== CONTENT.handshake || this.#state !== 'handshake' || record.whole.length > MAX_EARLY_BYTES) return 'dtls_record';
       this.#early = { ...record, fragment: Buffer.from(record.fragment), whole: Buffer.from(record.whole) };
       return 'taken';
     }
     const plain = this.#cipher.open(record);
-    if (plain === null) {
+    if (plain === undefined) {
       // Some clients (werift) repeat their last flight byte for byte, without new record numbers: a replay, but an honest one.
       if (this.#finishedRecord?.equals(record.whole) !== true) return 'dtls_record';
       this.#sendFlightAgain();
@@ -215,7 +215,7 @@ export class DtlsServer {
       return isSealed;
     }
     if (!this.#assembler.add(fragment, (type) => { if (type === HANDSHAKE.clientHello) this.#sendFlightAgain(); })) return false;
-    for (let message = this.#assembler.take(); message !== null; message = this.#assembler.take()) {
+    for (let message = this.#assembler.take(); message !== undefined; message = this.#assembler.take()) {
       if ((message.type === HANDSHAKE.finished) !== isSealed) throw new HandshakeFailure(ALERT.handshakeFailure, 'message in the wrong epoch', true);
       this.#message(message);
     }
@@ -235,7 +235,7 @@ export class DtlsServer {
   }
 
   #onClientHello(message: HandshakeMessage): void {
-    if (this.#hello !== null) throw new HandshakeFailure(ALERT.handshakeFailure, 'second ClientHello', false);
+    if (this.#hello !== undefined) throw new HandshakeFailure(ALERT.handshakeFailure, 'second ClientHello', false);
     const hello = readClientHello(message.body);
     const profile = SRTP_PROFILES.find((code) => hello.srtpProfiles.includes(code));
     if (profile === undefined) throw new HandshakeFailure(ALERT.handshakeFailure, 'no common SRTP profile', false);
@@ -260,26 +260,26 @@ export class DtlsServer {
   }
 
   #onCertificate(message: HandshakeMessage): void {
-    if (this.#hello === null || this.#clientCertificate !== null) throw new HandshakeFailure(ALERT.handshakeFailure, 'Certificate out of place', false);
+    if (this.#hello === undefined || this.#clientCertificate !== undefined) throw new HandshakeFailure(ALERT.handshakeFailure, 'Certificate out of place', false);
     const der = readCertificate(message.body);
-    if (der === null) throw new HandshakeFailure(ALERT.badCertificate, 'the peer sent no certificate', true);
+    if (der === undefined) throw new HandshakeFailure(ALERT.badCertificate, 'the peer sent no certificate', true);
     if (!this.#fingerprints.some(({ hash, value }) => fingerprintOf(der, hash) === value)) {
       throw new HandshakeFailure(ALERT.badCertificate, 'the certificate is not the one in the offer', true);
     }
     const certificate = new X509Certificate(der);
     const problem = keyProblem(certificate.publicKey);
-    if (problem !== null) throw new HandshakeFailure(ALERT.badCertificate, problem, false);
+    if (problem !== undefined) throw new HandshakeFailure(ALERT.badCertificate, problem, false);
     this.#clientCertificate = certificate;
     this.#transcript.push(message.whole);
   }
 
   #onClientKeyExchange(message: HandshakeMessage): void {
     const hello = this.#hello;
-    if (hello === null || this.#ecdh === null || this.#clientCertificate === null || this.#masterSecret.length > 0) {
+    if (hello === undefined || this.#ecdh === undefined || this.#clientCertificate === undefined || this.#masterSecret.length > 0) {
       throw new HandshakeFailure(ALERT.handshakeFailure, 'ClientKeyExchange out of place', false);
     }
     const preMaster = this.#ecdh.computeSecret(new Reader(message.body).vector(1)); // throws unless the point lies on the curve
-    this.#ecdh = null;
+    this.#ecdh = undefined;
     this.#transcript.push(message.whole);
     this.#masterSecret = hello.hasExtendedMasterSecret
       ? prf(preMaster, 'extended master secret', this.#transcriptHash(), 48)
@@ -288,7 +288,7 @@ export class DtlsServer {
 
   #onCertificateVerify(message: HandshakeMessage): void {
     const certificate = this.#clientCertificate;
-    if (certificate === null || this.#masterSecret.length === 0 || this.#isVerified) throw new HandshakeFailure(ALERT.handshakeFailure, 'CertificateVerify out of place', false);
+    if (certificate === undefined || this.#masterSecret.length === 0 || this.#isVerified) throw new HandshakeFailure(ALERT.handshakeFailure, 'CertificateVerify out of place', false);
     const reader = new Reader(message.body);
     const scheme = SIGNATURE_SCHEMES.get(reader.uint(2));
     const signature = reader.vector(2);
@@ -303,8 +303,8 @@ export class DtlsServer {
     this.#transcript.push(message.whole);
     this.#cipher = new RecordCipher(this.#masterSecret, this.#hello?.random ?? Buffer.alloc(0), this.#serverRandom);
     const early = this.#early;
-    this.#early = null;
-    if (early !== null) this.#record(early);
+    this.#early = undefined;
+    if (early !== undefined) this.#record(early);
   }
 
   #onFinished(message: HandshakeMessage): void {
@@ -359,7 +359,7 @@ export class DtlsServer {
     let bytes = 0;
     for (const [type, fragment] of this.#flight) {
       const isFinished = type === CONTENT.handshake && fragment[0] === HANDSHAKE.finished;
-      const record = isFinished && this.#cipher !== null ? this.#cipher.seal(type, fragment) : plainRecord(type, this.#plainSequence++, fragment);
+      const record = isFinished && this.#cipher !== undefined ? this.#cipher.seal(type, fragment) : plainRecord(type, this.#plainSequence++, fragment);
       if (bytes + record.length > FLIGHT_BYTES && datagram.length > 0) { this.#listener.send(Buffer.concat(datagram)); datagram = []; bytes = 0; }
       datagram.push(record);
       bytes += record.length;

@@ -88,9 +88,9 @@ export class HandshakeAssembler {
   }
 
   /** The next message in order if it is whole. */
-  take(): HandshakeMessage | null {
+  take(): HandshakeMessage | undefined {
     const assembly = this.#pending.get(this.#next);
-    if (assembly === undefined || assembly.missing > 0) return null;
+    if (assembly === undefined || assembly.missing > 0) return undefined;
     this.#pending.delete(this.#next);
     const sequence = this.#next++;
     return { type: assembly.type, sequence, body: assembly.body, whole: handshakeMessage(assembly.type, sequence, assembly.body) };
@@ -179,9 +179,9 @@ export function certificateMessage(der: Buffer): Buffer {
 }
 
 /** The end-entity certificate of a Certificate message; null when the client sent none. */
-export function readCertificate(body: Buffer): Buffer | null {
+export function readCertificate(body: Buffer): Buffer | undefined {
   const list = new Reader(new Reader(body).vector(3));
-  return list.left > 0 ? Buffer.from(list.vector(3)) : null;
+  return list.left > 0 ? Buffer.from(list.vector(3)) : undefined;
 }
 
 /** The signed part of a ServerKeyExchange: a named curve and our public point. */

@@ -76,9 +76,9 @@ export class RecordCipher {
   }
 
   /** @returns the plain fragment, or null when the record is not authentic or came before. */
-  open(record: DtlsRecord): Buffer | null {
+  open(record: DtlsRecord): Buffer | undefined {
     const { fragment } = record;
-    if (record.epoch !== 1 || fragment.length < EXPLICIT_NONCE_BYTES + TAG_BYTES || !this.#window.isNew(record.sequence)) return null;
+    if (record.epoch !== 1 || fragment.length < EXPLICIT_NONCE_BYTES + TAG_BYTES || !this.#window.isNew(record.sequence)) return undefined;
     const epochAndSequence = record.whole.subarray(3, 11);
     const explicit = fragment.subarray(0, EXPLICIT_NONCE_BYTES);
     const sealed = fragment.subarray(EXPLICIT_NONCE_BYTES, fragment.length - TAG_BYTES);
@@ -86,7 +86,7 @@ export class RecordCipher {
     decipher.setAAD(additionalData(record.type, epochAndSequence, sealed.length));
     decipher.setAuthTag(fragment.subarray(fragment.length - TAG_BYTES));
     const plain = decipher.update(sealed);
-    try { decipher.final(); } catch { return null; }
+    try { decipher.final(); } catch { return undefined; }
     this.#window.accept(record.sequence);
     return plain;
   }

@@ -19,7 +19,7 @@ const KINDS = new Map<number, StunKind>([
 
 /** Where the parts of one STUN message lie. Refilled by each `parseStun`, so that junk costs no allocation. */
 export interface StunView {
-  kind: StunKind | null;
+  kind: StunKind | undefined;
   /** The part of USERNAME before the colon: the ufrag of whoever receives the request. '' when there is none. */
   localUfrag: string;
   hasUseCandidate: boolean;
@@ -27,14 +27,14 @@ export interface StunView {
   integrityOffset: number;
 }
 
-export const newStunView = (): StunView => ({ kind: null, localUfrag: '', hasUseCandidate: false, integrityOffset: -1 });
+export const newStunView = (): StunView => ({ kind: undefined, localUfrag: '', hasUseCandidate: false, integrityOffset: -1 });
 
 /** Reads one datagram. @returns false for anything that is not a well-formed Binding message. */
 export function parseStun(data: Buffer, view: StunView): boolean {
-  view.kind = null; view.localUfrag = ''; view.hasUseCandidate = false; view.integrityOffset = -1;
+  view.kind = undefined; view.localUfrag = ''; view.hasUseCandidate = false; view.integrityOffset = -1;
   if (data.length < HEADER_BYTES || data.readUInt32BE(4) !== MAGIC || data.readUInt16BE(2) !== data.length - HEADER_BYTES) return false;
-  view.kind = KINDS.get(data.readUInt16BE(0)) ?? null;
-  if (view.kind === null) return false;
+  view.kind = KINDS.get(data.readUInt16BE(0)) ?? undefined;
+  if (view.kind === undefined) return false;
   let offset = HEADER_BYTES;
   while (offset < data.length) {
     if (offset + 4 > data.length) return false;

@@ -43,8 +43,8 @@ const DRAIN = { mostMs: 500, unknownMs: 250, intervalMs: 1_000, repairBytes: 3_0
 const CLOCK_SLACK_MS = 1_000;
 
 export class MediaSender implements RtcpHandler {
-  readonly video: RtpStream | null;
-  readonly audio: RtpStream | null;
+  readonly video: RtpStream | undefined;
+  readonly audio: RtpStream | undefined;
   readonly #options: MediaSenderOptions;
   readonly #listener: MediaSenderListener;
   readonly #stats: PeerStats;
@@ -62,7 +62,7 @@ export class MediaSender implements RtcpHandler {
   readonly #sink: DatagramSink;
   readonly #nextBuffer: () => Buffer;
   packetizeMs = 0;
-  #srtp: SrtpSender | null = null;
+  #srtp: SrtpSender | undefined = undefined;
   /** nowMs - mediaMs: ONE mapping for both streams, since only their relation makes lip sync. NaN before the first packet. */
   #mediaOffsetMs = Number.NaN;
   #nextReportMs = 0;
@@ -81,12 +81,12 @@ export class MediaSender implements RtcpHandler {
     this.#sink = (datagram, length) => { stats.packetsSent++; stats.bytesSent += length; sink(datagram, length); };
     const { video, audio } = plan;
     this.#packetizer = createPacketizer(plan.videoCodec ?? 'vp8');
-    this.video = video === null ? null : new RtpStream({
+    this.video = video === undefined ? undefined : new RtpStream({
       payloadType: video.codec.payloadType, clockRate: VIDEO_CLOCK, mid: video.section.mid, extensions: video.extensions,
       historyPackets: video.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0, rtxPayloadType: video.rtxPayloadType,
     });
-    this.audio = audio === null ? null : new RtpStream({
-      payloadType: audio.codec.payloadType, clockRate: AUDIO_RATE, mid: audio.section.mid, extensions: audio.extensions, historyPackets: AUDIO_HISTORY_PACKETS, rtxPayloadType: null,
+    this.audio = audio === undefined ? undefined : new RtpStream({
+      payloadType: audio.codec.payloadType, clockRate: AUDIO_RATE, mid: audio.section.mid, extensions: audio.extensions, historyPackets: AUDIO_HISTORY_PACKETS, rtxPayloadType: undefined,
     });
     this.#bitrate = new BitrateController(options.minBitrateKbps, options.maxBitrateKbps, START_KBPS);
     stats.targetBitrateKbps = this.#bitrate.targetKbps;
@@ -99,15 +99,15 @@ export class MediaSender implements RtcpHandler {
   }
 
   stop(): void {
-    const ssrcs = [this.video, this.audio].flatMap((stream) => stream === null ? [] : [stream.ssrc]);
-    if (this.#srtp !== null) this.#sendRtcp(bye(ssrcs));
-    this.#srtp = null;
+    const ssrcs = [this.video, this.audio].flatMap((stream) => stream === undefined ? [] : [stream.ssrc]);
+    if (this.#srtp !== undefined) this.#sendRtcp(bye(ssrcs));
+    this.#srtp = undefined;
   }
 
   sendVideo(frame: Uint8Array, length: number, isKey: boolean, mediaMs: number, nowMs: number): number {
     const stream = this.video;
     const srtp = this.#srtp;
-    if (stream === null || srtp === null || length === 0 || this.#isHeldBack(stream, isKey, nowMs)) return 0;
+    if (stream === undefined || srtp === undefined || length === 0 || this.#isHeldBack(stream, isKey, nowMs)) return 0;
     this.#keepClock(mediaMs, nowMs);
     const timestamp = stream.timestampOf(mediaMs);
     const wallMs = nowMs + this.#options.wallOffsetMs;
@@ -132,7 +132,7 @@ export class MediaSender implements RtcpHandler {
   sendAudio(packet: Uint8Array, length: number, mediaMs: number, nowMs: number, isTalkSpurtStart: boolean): number {
     const stream = this.audio;
     const srtp = this.#srtp;
-    if (stream === null || srtp === null || length === 0 || length > stream.maxPayloadBytes) return 0;
+    if (stream === undefined || srtp === undefined || length === 0 || length > stream.maxPayloadBytes) return 0;
     this.#keepClock(mediaMs, nowMs);
     const latest = this.#latest;
     if (this.#protection.isOn) this.#copy(stream, srtp, latest.audioFrom, latest.audioPackets, nowMs);
@@ -172,11 +172,11 @@ export class MediaSender implements RtcpHandler {
   poll(nowMs: number): void {
     this.#nowMs = nowMs;
     if (this.#isKeyWanted) this.#requestKeyFrame();
-    if (this.#srtp === null || nowMs < this.#nextReportMs || Number.isNaN(this.#mediaOffsetMs)) return;
+    if (this.#srtp === undefined || nowMs < this.#nextReportMs || Number.isNaN(this.#mediaOffsetMs)) return;
     this.#measureRate(nowMs);
     this.#nextReportMs = nowMs + SENDER_REPORT_MS;
     const wallMs = nowMs + this.#options.wallOffsetMs;
-    const reports = [this.video, this.audio].flatMap((stream) => stream === null ? [] : [senderReport({
+    const reports = [this.video, this.audio].flatMap((stream) => stream === undefined ? [] : [senderReport({
       ssrc: stream.ssrc, rtpTimestamp: stream.timestampOf(nowMs - this.#mediaOffsetMs), packets: stream.packets, octets: stream.payloadBytes,
     }, wallMs, this.#options.cname)]);
     this.#sendRtcp(Buffer.concat(reports));
@@ -190,7 +190,7 @@ export class MediaSender implements RtcpHandler {
   }
 
   #sendRtcp(plain: Buffer): void {
-    if (this.#srtp === null) return;
+    if (this.#srtp === undefined) return;
     const sealed = this.#srtp.protectRtcp(plain);
     this.#sink(sealed, sealed.length);
   }
@@ -211,9 +211,9 @@ export class MediaSender implements RtcpHandler {
     const isPrincipal = ssrc === (this.video ?? this.audio)?.ssrc;
     if (!isPrincipal) return;
     this.#stats.packetsLost = Math.max(0, lost);
-    this.#stats.jitterMs = jitterTicks * 1000 / (this.video === null ? AUDIO_RATE : VIDEO_CLOCK);
+    this.#stats.jitterMs = jitterTicks * 1000 / (this.video === undefined ? AUDIO_RATE : VIDEO_CLOCK);
     const share = this.#lossWindow.add(lost, highest, this.#nowMs);
-    if (share === null) return;
+    if (share === undefined) return;
     this.#stats.fractionLost = share;
     this.#bitrate.onLoss(share, this.#nowMs);
     this.#protection.onLoss(share, this.#nowMs);
@@ -222,7 +222,7 @@ export class MediaSender implements RtcpHandler {
 
   onNack(ssrc: number, sequenceNumber: number): void {
     const stream = this.video;
-    if (stream === null || ssrc !== stream.ssrc || this.#srtp === null) return;
+    if (stream === undefined || ssrc !== stream.ssrc || this.#srtp === undefined) return;
     this.#stats.nacksReceived++;
     if (this.#anew.fromSequence >= 0 && ((sequenceNumber - this.#anew.fromSequence) & 0xffff) > 0x7fff) return;
     const minIntervalMs = Math.max(RETRANSMIT.minIntervalMs, this.#stats.roundTripMs * RETRANSMIT.minShareOfRoundTrip);
@@ -249,7 +249,7 @@ export class MediaSender implements RtcpHandler {
 
   #beginAnew(): void {
     const [anew, stream] = [this.#anew, this.video];
-    if (stream === null || this.#nowMs - anew.atMs < DRAIN.intervalMs) return;
+    if (stream === undefined || this.#nowMs - anew.atMs < DRAIN.intervalMs) return;
     anew.atMs = this.#nowMs;
     anew.untilMs = this.#nowMs + Math.min(DRAIN.mostMs, this.#queue.queueMs(this.#nowMs) || DRAIN.unknownMs);
     anew.isAwaited = true;

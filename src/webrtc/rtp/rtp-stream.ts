@@ -25,7 +25,7 @@ export interface StreamOptions {
   readonly extensions: ExtensionIds;
   /** Packets to keep, a power of two; 0 keeps none. */
   readonly historyPackets: number;
-  readonly rtxPayloadType: number | null;
+  readonly rtxPayloadType: number | undefined;
 }
 
 export interface RetransmitLimits { readonly maxTimes: number; readonly minIntervalMs: number }
@@ -37,7 +37,7 @@ export class RtpStream {
   readonly ssrc = randomSsrc();
   readonly rtxSsrc = randomSsrc();
   readonly payloadType: number;
-  readonly rtxPayloadType: number | null;
+  readonly rtxPayloadType: number | undefined;
   /** Where a payload begins in `packet`. */
   readonly headerBytes: number;
   readonly #clockRate: number;
@@ -129,7 +129,7 @@ export class RtpStream {
     this.#times[index] = (this.#times[index] ?? 0) + 1;
     this.#sentMs[index] = nowMs;
     this.retransmitted++;
-    if (this.rtxPayloadType === null) {
+    if (this.rtxPayloadType === undefined) {
       // Byte for byte the packet it was: another ciphertext under the same index would break the cipher (RFC 3711 section 9.1).
       sink(out, srtp.protectRtp(packet, this.headerBytes, this.#rollovers[index] ?? 0, out));
       return;

@@ -11,7 +11,7 @@ export interface Candidate { readonly address: string; readonly port: number }
 export interface MediaPlan {
   readonly section: OfferedSection;
   readonly codec: OfferedCodec;
-  readonly rtxPayloadType: number | null;
+  readonly rtxPayloadType: number | undefined;
   readonly sends: boolean;
   readonly receives: boolean;
   /** Feedback messages that both sides know, as SDP writes them. */
@@ -21,14 +21,14 @@ export interface MediaPlan {
 
 export interface AnswerPlan {
   readonly offer: Offer;
-  readonly video: MediaPlan | null;
+  readonly video: MediaPlan | undefined;
   /** Null: no video is wanted, or none that we code. */
-  readonly videoCodec: VideoCodec | null;
+  readonly videoCodec: VideoCodec | undefined;
   /** The section on which our audio leaves. */
-  readonly audio: MediaPlan | null;
+  readonly audio: MediaPlan | undefined;
   /** The section on which the client's microphone arrives: the same one when it is sendrecv. */
-  readonly microphone: MediaPlan | null;
-  readonly data: OfferedSection | null;
+  readonly microphone: MediaPlan | undefined;
+  readonly data: OfferedSection | undefined;
   readonly transport: OfferedTransport;
 }
 
@@ -40,27 +40,27 @@ export function planAnswer(offer: Offer): AnswerPlan {
   const canReceive = ({ direction }: OfferedSection): boolean => direction === 'recvonly' || direction === 'sendrecv';
   const canSend = ({ direction }: OfferedSection): boolean => direction === 'sendonly' || direction === 'sendrecv';
 
-  const videoSection = media.find((section) => section.kind === 'video' && canReceive(section) && chooseVideoCodec(section) !== null);
-  const chosen = videoSection === undefined ? null : chooseVideoCodec(videoSection);
-  const video = videoSection === undefined || chosen === null ? null : mediaPlan(videoSection, chosen.offered, chosen.rtxPayloadType, true, false, FEEDBACK);
+  const videoSection = media.find((section) => section.kind === 'video' && canReceive(section) && chooseVideoCodec(section) !== undefined);
+  const chosen = videoSection === undefined ? undefined : chooseVideoCodec(videoSection);
+  const video = videoSection === undefined || chosen === undefined ? undefined : mediaPlan(videoSection, chosen.offered, chosen.rtxPayloadType, true, false, FEEDBACK);
   const opusIn = (section: OfferedSection): OfferedCodec | undefined => section.codecs.find(({ name }) => name === 'opus');
   const audioSections = media.filter((section) => section.kind === 'audio' && opusIn(section) !== undefined);
   const outgoing = audioSections.find(canReceive);
   const incoming = audioSections.find(canSend);
-  const planAudio = (section: OfferedSection | undefined): MediaPlan | null => {
+  const planAudio = (section: OfferedSection | undefined): MediaPlan | undefined => {
     const opus = section === undefined ? undefined : opusIn(section);
-    return section === undefined || opus === undefined ? null : mediaPlan(section, opus, null, section === outgoing, section === incoming, []);
+    return section === undefined || opus === undefined ? undefined : mediaPlan(section, opus, undefined, section === outgoing, section === incoming, []);
   };
   const audio = planAudio(outgoing);
-  const microphone = incoming === outgoing ? (audio?.receives === true ? audio : null) : planAudio(incoming);
-  if (video === null && audio === null) throw invalidOffer(whyNothing(offer, media));
+  const microphone = incoming === outgoing ? (audio?.receives === true ? audio : undefined) : planAudio(incoming);
+  if (video === undefined && audio === undefined) throw invalidOffer(whyNothing(offer, media));
   // A data channel that was not asked for does not exist: SCTP is spoken only with this section.
-  const data = usable.find(({ dataChannelForm }) => dataChannelForm !== null) ?? null;
-  const accepted = [video?.section, audio?.section, microphone?.section, data].filter((section) => section !== null && section !== undefined);
+  const data = usable.find(({ dataChannelForm }) => dataChannelForm !== undefined) ?? undefined;
+  const accepted = [video?.section, audio?.section, microphone?.section, data].filter((section) => section !== undefined && section !== undefined);
   const first = accepted.reduce((earliest, section) => rankIn(offer, section) < rankIn(offer, earliest) ? section : earliest);
   if (offer.bundle.length === 0 && new Set(accepted).size > 1) throw invalidOffer('its m-lines are not bundled. Use a=group:BUNDLE.');
   checkTransport(first.transport);
-  return { offer, video, videoCodec: chosen?.codec ?? null, audio, microphone, data, transport: first.transport };
+  return { offer, video, videoCodec: chosen?.codec ?? undefined, audio, microphone, data, transport: first.transport };
 }
 
 const rankIn = (offer: Offer, section: OfferedSection): number => offer.bundle.length === 0 ? section.index : offer.bundle.indexOf(section.mid);
@@ -78,7 +78,7 @@ function checkTransport({ ufrag, password, fingerprints, setup }: OfferedTranspo
   if (setup !== 'actpass' && setup !== 'active') throw invalidOffer(`a=setup:${setup.slice(0, 20)} leaves no role for this side. Offer actpass.`);
 }
 
-function mediaPlan(section: OfferedSection, codec: OfferedCodec, rtxPayloadType: number | null, sends: boolean, receives: boolean, feedback: readonly Feedback[]): MediaPlan {
+function mediaPlan(section: OfferedSection, codec: OfferedCodec, rtxPayloadType: number | undefined, sends: boolean, receives: boolean, feedback: readonly Feedback[]): MediaPlan {
   const { mid, absSendTime, playoutDelay } = section.extensions;
   const isVideo = section.kind === 'video';
   return {
@@ -88,19 +88,19 @@ function mediaPlan(section: OfferedSection, codec: OfferedCodec, rtxPayloadType:
   };
 }
 
-export interface ChosenVideoCodec { readonly codec: VideoCodec; readonly offered: OfferedCodec; readonly rtxPayloadType: number | null }
+export interface ChosenVideoCodec { readonly codec: VideoCodec; readonly offered: OfferedCodec; readonly rtxPayloadType: number | undefined }
 
 /** The first codec of the client's order that we encode, and the RTX payload type that goes with it. */
-function chooseVideoCodec(section: OfferedSection): ChosenVideoCodec | null {
+function chooseVideoCodec(section: OfferedSection): ChosenVideoCodec | undefined {
   for (const offered of section.codecs) {
     const codec = offered.name === 'vp8' ? 'vp8'
-      : offered.name === 'h264' && isConstrainedBaseline(offered.parameters) ? 'h264' : null;
-    if (codec === null) continue;
+      : offered.name === 'h264' && isConstrainedBaseline(offered.parameters) ? 'h264' : undefined;
+    if (codec === undefined) continue;
     const type = String(offered.payloadType);
     const rtx = section.codecs.find(({ name, parameters }) => name === 'rtx' && parameterOf(parameters, 'apt') === type);
-    return { codec, offered, rtxPayloadType: rtx?.payloadType ?? null };
+    return { codec, offered, rtxPayloadType: rtx?.payloadType ?? undefined };
   }
-  return null;
+  return undefined;
 }
 
 function parameterOf(parameters: string, name: string): string | undefined {
@@ -138,9 +138,9 @@ export interface AnswerIdentity {
 export function writeAnswer(plan: AnswerPlan, identity: AnswerIdentity): string {
   const accepted = new Map<number, string[]>();
   for (const media of new Set([plan.video, plan.audio, plan.microphone])) {
-    if (media !== null) accepted.set(media.section.index, mediaLines(media, identity, media === plan.video));
+    if (media !== undefined) accepted.set(media.section.index, mediaLines(media, identity, media === plan.video));
   }
-  if (plan.data !== null) accepted.set(plan.data.index, [plan.data.dataChannelForm === 'rfc8841' ? 'a=sctp-port:5000' : 'a=sctpmap:5000 webrtc-datachannel 65535', 'a=max-message-size:65536']);
+  if (plan.data !== undefined) accepted.set(plan.data.index, [plan.data.dataChannelForm === 'rfc8841' ? 'a=sctp-port:5000' : 'a=sctpmap:5000 webrtc-datachannel 65535', 'a=max-message-size:65536']);
   const { sections, bundle } = plan.offer;
   const mids = bundle.filter((mid) => sections.some((section) => section.mid === mid && accepted.has(section.index)));
   const lines = ['v=0', `o=- ${identity.sessionNumber} 2 IN IP4 127.0.0.1`, 's=-', 't=0 0', 'a=ice-lite', 'a=msid-semantic: WMS *'];
@@ -160,14 +160,14 @@ function sectionLines(section: OfferedSection, own: readonly string[] | undefine
   // aiortc takes no answer in which a refused section lacks these.
   if (own === undefined) return [`m=${section.kind} 0 ${section.protocol} ${section.formats}`, 'c=IN IP4 0.0.0.0', ...transport, 'a=inactive', ...section.hasRtcpMux ? ['a=rtcp-mux'] : []];
   const media = [plan.video, plan.audio, plan.microphone].find((candidate) => candidate?.section === section);
-  const formats = media === undefined || media === null ? section.dataChannelForm === 'sctpmap' ? '5000' : section.formats
-    : [media.codec.payloadType, ...media.rtxPayloadType === null ? [] : [media.rtxPayloadType]].join(' ');
+  const formats = media === undefined || media === undefined ? section.dataChannelForm === 'sctpmap' ? '5000' : section.formats
+    : [media.codec.payloadType, ...media.rtxPayloadType === undefined ? [] : [media.rtxPayloadType]].join(' ');
   const [first] = identity.candidates;
   const where = `IN ${first?.address.includes(':') === true ? 'IP6' : 'IP4'} ${first?.address ?? '0.0.0.0'}`;
   return [
     `m=${section.kind} ${first?.port ?? 9} ${section.protocol} ${formats}`,
     `c=${where}`,
-    ...media === undefined || media === null ? [] : [`a=rtcp:${first?.port ?? 9} ${where}`],
+    ...media === undefined || media === undefined ? [] : [`a=rtcp:${first?.port ?? 9} ${where}`],
     ...identity.candidates.map(candidateLine),
     'a=end-of-candidates',
     ...transport,
@@ -197,13 +197,13 @@ function mediaLines(media: MediaPlan, identity: AnswerIdentity, isVideo: boolean
     lines.push(`a=rtpmap:${type} ${isVp8 ? 'VP8' : 'H264'}/90000`);
     if (!isVp8) lines.push(`a=fmtp:${type} level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=${parameterOf(codec.parameters, 'profile-level-id') ?? '42000a'}`);
     for (const name of media.feedback) lines.push(`a=rtcp-fb:${type} ${name}`);
-    if (rtxPayloadType !== null) lines.push(`a=rtpmap:${rtxPayloadType} rtx/90000`, `a=fmtp:${rtxPayloadType} apt=${type}`);
+    if (rtxPayloadType !== undefined) lines.push(`a=rtpmap:${rtxPayloadType} rtx/90000`, `a=fmtp:${rtxPayloadType} apt=${type}`);
   } else {
     lines.push(`a=rtpmap:${type} opus/48000/2`, `a=fmtp:${type} minptime=10;useinbandfec=1`);
   }
   if (media.sends) {
     const ssrc = isVideo ? identity.videoSsrc : identity.audioSsrc;
-    const hasRtx = isVideo && rtxPayloadType !== null;
+    const hasRtx = isVideo && rtxPayloadType !== undefined;
     if (hasRtx) lines.push(`a=ssrc-group:FID ${ssrc} ${identity.videoRtxSsrc}`);
     lines.push(`a=ssrc:${ssrc} cname:${identity.cname}`); // the media's own first: Chromium takes that for the stream
     if (hasRtx) lines.push(`a=ssrc:${identity.videoRtxSsrc} cname:${identity.cname}`);

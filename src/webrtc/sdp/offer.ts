@@ -57,7 +57,7 @@ export interface OfferedSection {
    * Which way of writing a data channel this is: RFC 8841's, or the drafts' before it, which aiortc
    * writes to this day.
    */
-  readonly dataChannelForm: 'rfc8841' | 'sctpmap' | null;
+  readonly dataChannelForm: 'rfc8841' | 'sctpmap' | undefined;
   readonly transport: OfferedTransport;
 }
 
@@ -219,7 +219,7 @@ function parseSection({ line, attributes }: Section, session: Session, index: nu
     hasRtcpMux: attributes.has('rtcp-mux'),
     hasReducedSize: attributes.has('rtcp-rsize'),
     dataChannelForm:
-      kind === 'application' ? dataChannelForm(protocol, formats[0] ?? '', attributes) : null,
+      kind === 'application' ? dataChannelForm(protocol, formats[0] ?? '', attributes) : undefined,
     transport: parseTransport(attributes, session.transport),
   };
 }
@@ -235,7 +235,7 @@ function dataChannelForm(
   const isPort = (text: string): boolean => /^\d{1,5}$/.test(text);
   if (/^(UDP|TCP)\/DTLS\/SCTP$/.test(protocol) && isPort(attributes.first('sctp-port') ?? ''))
     return 'rfc8841';
-  return protocol === 'DTLS/SCTP' && isPort(format) ? 'sctpmap' : null;
+  return protocol === 'DTLS/SCTP' && isPort(format) ? 'sctpmap' : undefined;
 }
 
 /**

@@ -144,31 +144,31 @@ export class SrtpReceiver {
   }
 
   /** @returns the payload (without header, extensions and padding), or null. */
-  unprotectRtp(data: Buffer): Buffer | null {
+  unprotectRtp(data: Buffer): Buffer | undefined {
     const headerBytes = rtpHeaderBytes(data);
     const tag = RTP_TAG[this.#profile];
-    if (headerBytes === 0 || data.length < headerBytes + tag) return null;
+    if (headerBytes === 0 || data.length < headerBytes + tag) return undefined;
     const ssrc = data.readUInt32BE(8);
     const sequence = data.readUInt16BE(2);
     const known = this.#rtpStreams.get(ssrc);
-    if (known === undefined && this.#rtpStreams.size >= MAX_STREAMS) return null;
+    if (known === undefined && this.#rtpStreams.size >= MAX_STREAMS) return undefined;
     const stream = known ?? { rollover: 0, lastSequence: sequence, window: new ReplayWindow() };
     // RFC 3711 appendix A: the rollover counter that puts this packet nearest to the last one.
     const difference = sequence - stream.lastSequence;
     const rollover = difference > 32768 ? stream.rollover - 1 : difference < -32768 ? stream.rollover + 1 : stream.rollover;
-    if (rollover < 0) return null;
+    if (rollover < 0) return undefined;
     const index = rollover * 65536 + sequence;
-    if (!stream.window.isNew(index)) return null;
+    if (!stream.window.isNew(index)) return undefined;
     const payload = this.#openRtp(data, headerBytes, ssrc, rollover, sequence);
-    if (payload === null) return null;
+    if (payload === undefined) return undefined;
     if (known === undefined) this.#rtpStreams.set(ssrc, stream);
     stream.window.accept(index);
     if (index >= stream.rollover * 65536 + stream.lastSequence) { stream.rollover = rollover; stream.lastSequence = sequence; }
     const padding = ((data[0] ?? 0) & 0x20) !== 0 ? payload[payload.length - 1] ?? 0 : 0;
-    return padding > payload.length ? null : payload.subarray(0, payload.length - padding);
+    return padding > payload.length ? undefined : payload.subarray(0, payload.length - padding);
   }
 
-  #openRtp(data: Buffer, headerBytes: number, ssrc: number, rollover: number, sequence: number): Buffer | null {
+  #openRtp(data: Buffer, headerBytes: number, ssrc: number, rollover: number, sequence: number): Buffer | undefined {
     const end = data.length - RTP_TAG[this.#profile];
     const sealed = data.subarray(headerBytes, end);
     if (this.#profile === GCM) {
@@ -177,37 +177,37 @@ export class SrtpReceiver {
     }
     this.#word.writeUInt32BE(rollover, 0);
     const wanted = createHmac('sha1', this.#rtp.auth).update(data.subarray(0, end)).update(this.#word).digest().subarray(0, 10);
-    if (!timingSafeEqual(wanted, data.subarray(end))) return null;
+    if (!timingSafeEqual(wanted, data.subarray(end))) return undefined;
     cmIv(this.#iv, this.#rtp.salt, ssrc, rollover * 65536 + sequence);
     return createCipheriv('aes-128-ctr', this.#rtp.key, this.#iv).update(sealed);
   }
 
   /** @returns the compound RTCP packet in the clear, or null. */
-  unprotectRtcp(data: Buffer): Buffer | null {
+  unprotectRtcp(data: Buffer): Buffer | undefined {
     const gcm = this.#profile === GCM;
     const tag = RTCP_TAG[this.#profile];
-    if (data.length < 8 + 4 + tag) return null;
+    if (data.length < 8 + 4 + tag) return undefined;
     const trailerAt = gcm ? data.length - 4 : data.length - tag - 4;
     const trailer = data.readUInt32BE(trailerAt);
-    if ((trailer & 0x8000_0000) === 0) return null; // unencrypted SRTCP is not negotiated
+    if ((trailer & 0x8000_0000) === 0) return undefined; // unencrypted SRTCP is not negotiated
     const index = trailer & 0x7fff_ffff;
     const ssrc = data.readUInt32BE(4);
     const known = this.#rtcpWindows.get(ssrc);
-    if (known === undefined && this.#rtcpWindows.size >= MAX_STREAMS) return null;
-    if (known !== undefined && !known.isNew(index)) return null;
+    if (known === undefined && this.#rtcpWindows.size >= MAX_STREAMS) return undefined;
+    if (known !== undefined && !known.isNew(index)) return undefined;
     const header = data.subarray(0, 8);
-    let body: Buffer | null;
+    let body: Buffer | undefined;
     if (gcm) {
       gcmIv(this.#iv, this.#rtcp.salt, ssrc, index >>> 16, index & 0xffff);
       const tagAt = trailerAt - 16;
       body = openGcm(this.#rtcp.key, this.#iv, Buffer.concat([header, data.subarray(trailerAt)]), data.subarray(8, tagAt), data.subarray(tagAt, trailerAt));
     } else {
       const wanted = createHmac('sha1', this.#rtcp.auth).update(data.subarray(0, trailerAt + 4)).digest().subarray(0, 10);
-      if (!timingSafeEqual(wanted, data.subarray(trailerAt + 4))) return null;
+      if (!timingSafeEqual(wanted, data.subarray(trailerAt + 4))) return undefined;
       cmIv(this.#iv, this.#rtcp.salt, ssrc, index);
       body = createCipheriv('aes-128-ctr', this.#rtcp.key, this.#iv).update(data.subarray(8, trailerAt));
     }
-    if (body === null) return null;
+    if (body === undefined) return undefined;
     const window = known ?? new ReplayWindow();
     if (known === undefined) this.#rtcpWindows.set(ssrc, window);
     window.accept(index);
@@ -227,12 +227,12 @@ export function rtpHeaderBytes(data: Buffer): number {
   return bytes <= data.length ? bytes : 0;
 }
 
-function openGcm(key: Buffer, iv: Buffer, aad: Buffer, sealed: Buffer, tag: Buffer): Buffer | null {
+function openGcm(key: Buffer, iv: Buffer, aad: Buffer, sealed: Buffer, tag: Buffer): Buffer | undefined {
   const decipher = createDecipheriv('aes-128-gcm', key, iv, { authTagLength: 16 });
   decipher.setAAD(aad);
   decipher.setAuthTag(tag);
   const plain = decipher.update(sealed);
-  try { decipher.final(); } catch { return null; }
+  try { decipher.final(); } catch { return undefined; }
   return plain;
 }
 

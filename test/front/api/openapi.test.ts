@@ -19,7 +19,7 @@ let server: TestFront;
 let document: Document;
 before(async () => {
   server = await startTestFront({ maxQueuedJobs: 2 }, { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) });
-  document = await (await server.call('/openapi.json', { key: null })).json() as Document;
+  document = await (await server.call('/openapi.json', { key: undefined })).json() as Document;
 });
 after(() => server.close());
 
@@ -65,7 +65,7 @@ test('every example is answered with success', async () => {
   for (const { method, path, operation } of operations()) {
     const example = operation.requestBody?.content['application/json']?.example;
     if (example === undefined) continue;
-    ran += 1;
+    ran++;
     let target = path;
     if (path === '/auto/agent/{id}') target = `/auto/agent/${String((await (await server.call('/auto/agent', { json: { face_id: 'ava' } })).json() as Json)['id'])}`;
     const reply = await server.call(target, { method, json: example });
@@ -75,7 +75,7 @@ test('every example is answered with success', async () => {
 });
 
 test('the page at /docs loads nothing from elsewhere', async () => {
-  const reply = await server.call('/docs', { key: null });
+  const reply = await server.call('/docs', { key: undefined });
   const html = await reply.text();
   assert.ok(!/(?:src|href)="(?:https?:)?\/\//.test(html));
   assert.match(reply.headers.get('content-security-policy') ?? '', /default-src 'none'/);

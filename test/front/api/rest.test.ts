@@ -28,7 +28,7 @@ async function upload(bytes: Uint8Array, target = '/faces/legacy?face_name=Me'):
 }
 
 async function untilDone(faceId: string): Promise<Record<string, unknown>> {
-  for (let tries = 0; tries < 600; tries += 1) {
+  for (let tries = 0; tries < 600; tries++) {
     const status = await body(await server.call(`/faces/legacy/generation_status?face_id=${faceId}`));
     if (status['status'] === 'completed' || status['status'] === 'failed') return status;
     await sleep(50);
@@ -47,7 +47,7 @@ test('a face is made from a portrait, used while pending, seen by its owner alon
   assert.equal((await server.call('/compose/token', { json: { faceId: id } })).status, 200, 'it can be named while pending');
   assert.equal((await untilDone(id))['status'], 'completed');
 
-  const listed = await (await server.call('/faces')).json() as { id: string; name: string; owner_id: string | null }[];
+  const listed = await (await server.call('/faces')).json() as { id: string; name: string; owner_id: string | undefined }[];
   assert.deepEqual(listed.map(({ id: one, name, owner_id: owner }) => [one, name, owner]), [[id, 'Me', 'owner-1'], ['ava', 'Ava', null]]);
   const others = await (await server.call('/faces', { key: otherKey })).json() as { id: string }[];
   assert.deepEqual(others.map(({ id: one }) => one), ['ava']);
@@ -151,7 +151,7 @@ test('an agent\'s fields may be null, which is not set: the default at creation 
   for (const [method, path] of [['PUT', target], ['POST', '/auto/agent']] as const) assert.equal((await server.call(path, { method, json: { name: 'x', face_id: null } })).status, 422);
   assert.equal((await server.call(target, { method: 'PUT', json: { name: '' } })).status, 422);
   assert.equal((await server.call(target, { method: 'DELETE' })).status, 204);
-  const { paths } = await (await server.call('/openapi.json', { key: null })).json() as { paths: Record<string, Record<string, { requestBody: { content: Record<string, { schema: { required?: string[]; properties: Record<string, { anyOf?: { type: string }[]; description?: string }> } }> } }>> };
+  const { paths } = await (await server.call('/openapi.json', { key: undefined })).json() as { paths: Record<string, Record<string, { requestBody: { content: Record<string, { schema: { required?: string[]; properties: Record<string, { anyOf?: { type: string }[]; description?: string }> } }> } }>> };
   for (const operation of [paths['/auto/agent']!['post']!, paths['/auto/agent/{id}']!['put']!]) {
     const { required, properties } = operation.requestBody.content['application/json']!.schema;
     for (const name of settable) assert.ok(properties[name]!.anyOf?.some(({ type }) => type === 'null') && !required?.includes(name), `${name} may be null, by the document`);
@@ -213,14 +213,14 @@ test('static video: checked whole, parsed off the main thread when large, files 
   }
   assert.equal((await server.call('/static/audio', { method: 'POST', body: `${' '.repeat(300_000)}{`, headers: { 'content-type': 'application/json' } })).status, 422);
 
-  assert.equal((await body(await server.call('/static/status?id=video-1', { key: null })))['progress'], 0.5);
-  const part = await server.call('/static/mp4/video-1/output.mp4', { key: null, headers: { range: 'bytes=0-2' } });
+  assert.equal((await body(await server.call('/static/status?id=video-1', { key: undefined })))['progress'], 0.5);
+  const part = await server.call('/static/mp4/video-1/output.mp4', { key: undefined, headers: { range: 'bytes=0-2' } });
   assert.deepEqual([part.status, part.headers.get('content-type'), await part.text()], [206, 'video/mp4', 'not']);
-  const playlist = await server.call('/static/hls/video-1/output.m3u8', { key: null, method: 'HEAD' });
+  const playlist = await server.call('/static/hls/video-1/output.m3u8', { key: undefined, method: 'HEAD' });
   assert.deepEqual([playlist.status, playlist.headers.get('content-type'), playlist.headers.get('cache-control')], [200, 'application/vnd.apple.mpegurl', 'no-cache']);
-  for (const target of ['/static/hls/video-1/segment-9.m4s', '/static/mp4/unknown/output.mp4', '/static/status?id=unknown']) assert.equal((await server.call(target, { key: null })).status, 404);
-  for (const target of ['/static/hls/video-1/..%2f..%2fsecrets.key', '/static/hls/video-1/output.txt']) assert.equal((await server.call(target, { key: null })).status, 422);
-  const old = await server.call('/MP4?id=video-1', { key: null, redirect: 'manual' });
+  for (const target of ['/static/hls/video-1/segment-9.m4s', '/static/mp4/unknown/output.mp4', '/static/status?id=unknown']) assert.equal((await server.call(target, { key: undefined })).status, 404);
+  for (const target of ['/static/hls/video-1/..%2f..%2fsecrets.key', '/static/hls/video-1/output.txt']) assert.equal((await server.call(target, { key: undefined })).status, 422);
+  const old = await server.call('/MP4?id=video-1', { key: undefined, redirect: 'manual' });
   assert.deepEqual([old.status, old.headers.get('location')], [302, '/static/mp4/video-1/output.mp4']);
 });
 
@@ -249,18 +249,18 @@ test('every earlier name leads to its successor, in any case; the removed one sa
       assert.equal(reply.headers.get('link'), `<${successor}>; rel="successor-version"`);
     }
   }
-  const removed = await server.call('/texttovideoSTREAM', { method: 'POST', key: null });
+  const removed = await server.call('/texttovideoSTREAM', { method: 'POST', key: undefined });
   assert.equal(removed.status, 410);
   assert.match(String((await body(removed))['error']), /\/static\/audio/);
 });
 
 test('the page is served with its own files and nothing else', async () => {
-  const index = await server.call('/', { key: null });
+  const index = await server.call('/', { key: undefined });
   assert.equal(index.headers.get('content-type'), 'text/html; charset=utf-8');
   assert.match(index.headers.get('content-security-policy') ?? '', /default-src 'none'/);
   const html = await index.text();
-  for (const [, name] of html.matchAll(/(?:src|href)="([\w./-]+\.(?:js|css|svg))"/g)) assert.equal((await server.call(`/${String(name)}`, { key: null })).status, 200, name);
-  for (const hidden of ['/README.md', '/tsconfig.json', '/samples/make.sh', '/../config.ts', '/%2e%2e/config.ts']) assert.equal((await server.call(hidden, { key: null })).status, 404, hidden);
+  for (const [, name] of html.matchAll(/(?:src|href)="([\w./-]+\.(?:js|css|svg))"/g)) assert.equal((await server.call(`/${String(name)}`, { key: undefined })).status, 200, name);
+  for (const hidden of ['/README.md', '/tsconfig.json', '/samples/make.sh', '/../config.ts', '/%2e%2e/config.ts']) assert.equal((await server.call(hidden, { key: undefined })).status, 404, hidden);
 });
 
 test('too many requests are refused until some time has passed', async () => {

@@ -101,7 +101,7 @@ function startUpload(key: string, length: number): Upload {
 }
 
 async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let i = 0; i < 300 && !condition(); i += 1) await sleep(10);
+  for (let i = 0; i < 300 && !condition(); i++) await sleep(10);
   assert.ok(condition(), what);
 }
 
@@ -111,7 +111,7 @@ for (const [key, status] of [
   ['down', 500],
 ] as const) {
   test(`a body that is refused with ${status} before it is read is given back`, async () => {
-    for (let i = 0; i < 60; i += 1) assert.equal((await put(key, MIB)).status, status);
+    for (let i = 0; i < 60; i++) assert.equal((await put(key, MIB)).status, status);
     assert.equal(budget.held, 0);
     assert.deepEqual(await (await put('right', MIB)).json(), { length: MIB });
   });

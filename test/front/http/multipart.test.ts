@@ -50,7 +50,7 @@ async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let isOver = false;
   const count = (): void => {
-    turns += 1;
+    turns++;
     if (!isOver) setImmediate(count);
   };
   setImmediate(count);
@@ -179,7 +179,7 @@ test('32 MiB of anything hold the thread for moments only', { timeout: 60_000 },
   };
   for (const [name, [boundary, body]] of Object.entries(bodies)) {
     let holdMs = Infinity;
-    for (let run = 0; run < 5 && holdMs >= LIMIT_MS; run += 1)
+    for (let run = 0; run < 5 && holdMs >= LIMIT_MS; run++)
       holdMs = Math.min(holdMs, await longestHoldMs(body, `multipart/form-data; boundary=${boundary}`));
     t.diagnostic(`${name}: ${holdMs.toFixed(1)} ms`);
     assert.ok(holdMs < LIMIT_MS, `${name}: ${holdMs.toFixed(0)} ms`);

@@ -37,13 +37,13 @@ before(async () => {
     route({ ...base, method: 'GET', path: '/breaks', handler: () => { throw new Error('secret detail in /etc/passwd'); } }),
     route({ ...base, method: 'GET', path: '/refuses', handler: () => { throw new ServiceError('RATE_LIMITED', undefined, 2.2); } }),
     route({ ...base, method: 'GET', path: '/hangs', timeoutMs: 50, handler: () => new Promise(() => {}) }),
-    route({ ...base, method: 'GET', path: '/waits', async handler({ signal }) { state.waiting += 1; signal.addEventListener('abort', () => { state.abortsSeen += 1; }); await sleep(200); return json({}); } }),
+    route({ ...base, method: 'GET', path: '/waits', async handler({ signal }) { state.waiting++; signal.addEventListener('abort', () => { state.abortsSeen++; }); await sleep(200); return json({}); } }),
     route({
       ...base, method: 'GET', path: '/file', async handler() {
         const reader = await blobs.open('big');
         if (!reader) throw new ServiceError('NOT_FOUND');
-        state.openFiles += 1;
-        return file({ ...reader, close: async () => { state.openFiles -= 1; await reader.close(); } }, 'application/octet-stream', 'no-cache');
+        state.openFiles++;
+        return file({ ...reader, close: async () => { state.openFiles--; await reader.close(); } }, 'application/octet-stream', 'no-cache');
       },
     }),
     route({ ...base, method: 'GET', path: '/stream', handler: () => stream('application/json', makeChunks()) }),
@@ -58,14 +58,14 @@ after(async () => {
 });
 
 async function* makeChunks(): AsyncGenerator<string> {
-  for (let i = 0; i < 100; i += 1) {
-    state.chunksMade += 1;
+  for (let i = 0; i < 100; i++) {
+    state.chunksMade++;
     yield await Promise.resolve(`${i}`.padStart(100_000, ' '));
   }
 }
 
 async function* breaks(afterChunks: number): AsyncGenerator<string> {
-  for (let i = 0; i < afterChunks; i += 1) yield await Promise.resolve('x'.repeat(1000));
+  for (let i = 0; i < afterChunks; i++) yield await Promise.resolve('x'.repeat(1000));
   throw new Error('the database went away');
 }
 
@@ -232,7 +232,7 @@ test('a client that reads slowly gets its file without filling our memory, one t
   assert.ok(content.equals(Buffer.concat(parts)));
   const leaving = await new Promise<http.IncomingMessage>((resolve) => { http.get(`${server.url}/file`, { agent }, resolve); });
   leaving.destroy();
-  for (let i = 0; i < 100 && state.openFiles > 0; i += 1) await sleep(10);
+  for (let i = 0; i < 100 && state.openFiles > 0; i++) await sleep(10);
   assert.equal(state.openFiles, 0);
   agent.destroy();
 });
@@ -252,7 +252,7 @@ test('a stream waits for its reader; one that breaks before it begins is a 500, 
 });
 
 test('clients that leave in the middle of a body or of waiting do no harm', async () => {
-  for (let i = 0; i < 20; i += 1) {
+  for (let i = 0; i < 20; i++) {
     const socket = net.connect(server.port, '127.0.0.1');
     socket.write('POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"text":');
     await sleep(1);
@@ -260,10 +260,10 @@ test('clients that leave in the middle of a body or of waiting do no harm', asyn
   }
   const abort = new AbortController();
   const leaving = fetch(`${server.url}/waits`, { signal: abort.signal });
-  for (let i = 0; i < 1000 && state.waiting === 0; i += 1) await sleep(1);
+  for (let i = 0; i < 1000 && state.waiting === 0; i++) await sleep(1);
   abort.abort();
   await assert.rejects(leaving);
-  for (let i = 0; i < 100 && state.abortsSeen === 0; i += 1) await sleep(10);
+  for (let i = 0; i < 100 && state.abortsSeen === 0; i++) await sleep(10);
   assert.equal(state.abortsSeen, 1);
   await sleep(200);
   assert.equal((await post('/echo', '{"text":"alive"}')).status, 200);

@@ -20,11 +20,11 @@ before(async () => {
     message(socket, message, isBinary) {
       const text = Buffer.from(message).toString();
       if (text === 'throw') throw new Error('inner detail');
-      if (text === 'flood') for (let i = 0; i < 2000; i += 1) socket.send('x'.repeat(1000));
+      if (text === 'flood') for (let i = 0; i < 2000; i++) socket.send('x'.repeat(1000));
       else if (isBinary) socket.send(new Uint8Array(message.slice(0)));
       else socket.send(`${String(socket.data)} said ${text}`);
     },
-    close(socket) { for (const entry of seen) if (entry.socket === socket) entry.closes += 1; },
+    close(socket) { for (const entry of seen) if (entry.socket === socket) entry.closes++; },
   });
 });
 after(() => server.close());
@@ -91,7 +91,7 @@ test('a socket is dead after its close, and its close is told once', async () =>
   const entry = seen.at(-1);
   client.socket.close();
   await client.closed;
-  for (let i = 0; i < 100 && (seen.at(-1)?.closes ?? 1) === 0; i += 1) await sleep(5);
+  for (let i = 0; i < 100 && (seen.at(-1)?.closes ?? 1) === 0; i++) await sleep(5);
   assert.equal(entry?.closes, 1);
   assert.equal(entry?.socket.open, false);
   assert.equal(entry?.socket.send('late'), false);
@@ -128,13 +128,13 @@ test('a client that does not read is cut off instead of filling our memory', asy
   const socket = net.connect(server.port, '127.0.0.1');
   socket.on('error', () => {});
   socket.write('GET /talk HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n');
-  for (let i = 0; i < 200 && seen.length === before; i += 1) await sleep(5);
+  for (let i = 0; i < 200 && seen.length === before; i++) await sleep(5);
   socket.pause();
   const entry = seen.at(-1);
   const flood = Buffer.from('flood');
   const frame = Buffer.concat([Buffer.from([0x81, 0x80 | flood.length, 0, 0, 0, 0]), flood]);
-  for (let i = 0; i < 10 && entry?.socket.open; i += 1) { socket.write(frame); await sleep(20); }
-  for (let i = 0; i < 200 && entry?.socket.open; i += 1) await sleep(5);
+  for (let i = 0; i < 10 && entry?.socket.open; i++) { socket.write(frame); await sleep(20); }
+  for (let i = 0; i < 200 && entry?.socket.open; i++) await sleep(5);
   assert.equal(entry?.socket.open, false);
   socket.destroy();
 });
@@ -162,7 +162,7 @@ test('pages of other origins, unknown paths, too many connections and plain requ
   assert.equal(await upgrade('/talk', 'https://evil.example'), 403);
   assert.equal(await upgrade('/talk', 'https://good.example'), 101);
   assert.equal(await upgrade('/nowhere'), 404);
-  for (let i = 0; i < 200 && server.sockets.connections > 0; i += 1) await sleep(5);
+  for (let i = 0; i < 200 && server.sockets.connections > 0; i++) await sleep(5);
   const three = await Promise.all([talk('/talk'), talk('/talk'), talk('/talk')]);
   assert.equal(await upgrade('/talk'), 429);
   for (const { socket } of three) socket.close();

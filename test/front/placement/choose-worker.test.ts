@@ -10,19 +10,19 @@ test('the least promised worker takes the session', () => {
 });
 
 test('idle sessions count as if they spoke: room is refused before quality suffers', () => {
-  assert.equal(chooseWorker([worker(0, { sessions: 5, load: 0.02, costPerSession: 0.15 })], limits), null);
-  assert.notEqual(chooseWorker([worker(0, { sessions: 4, load: 0.02, costPerSession: 0.15 })], limits), null);
+  assert.equal(chooseWorker([worker(0, { sessions: 5, load: 0.02, costPerSession: 0.15 })], limits), undefined);
+  assert.notEqual(chooseWorker([worker(0, { sessions: 4, load: 0.02, costPerSession: 0.15 })], limits), undefined);
 });
 
 test('a late, full, or unready worker takes nothing; the first session always fits', () => {
-  assert.equal(chooseWorker([worker(0, { sessions: 2, latenessP99Ms: 20, load: 0.5 }), worker(1, { sessions: 10, costPerSession: 0.001 }), worker(2, { isReady: false })], limits), null);
-  assert.notEqual(chooseWorker([worker(0, { costPerSession: 2 })], limits), null);
+  assert.equal(chooseWorker([worker(0, { sessions: 2, latenessP99Ms: 20, load: 0.5 }), worker(1, { sessions: 10, costPerSession: 0.001 }), worker(2, { isReady: false })], limits), undefined);
+  assert.notEqual(chooseWorker([worker(0, { costPerSession: 2 })], limits), undefined);
 });
 
 test('of a burst as many are taken as could all speak, before the worker has said anything of them', () => {
   for (const [costPerSession, fit] of [[0.052, 16], [0.104, 8]] as const) {
     let sessions = 0;
-    while (sessions < 50 && chooseWorker([worker(0, { sessions, costPerSession, load: 0.01 })], { ...limits, maxSessionsPerWorker: 50 }) !== null) sessions += 1;
+    while (sessions < 50 && chooseWorker([worker(0, { sessions, costPerSession, load: 0.01 })], { ...limits, maxSessionsPerWorker: 50 }) !== undefined) sessions++;
     assert.equal(sessions, fit);
   }
 });
@@ -34,7 +34,7 @@ test('the room that is told is what placement then admits', () => {
   ];
   for (const view of views) {
     let admitted = 0;
-    while (chooseWorker([worker(0, { ...view, sessions: (view.sessions ?? 0) + admitted })], limits) !== null) admitted += 1;
+    while (chooseWorker([worker(0, { ...view, sessions: (view.sessions ?? 0) + admitted })], limits) !== undefined) admitted++;
     assert.equal(roomOn(worker(0, view), limits), admitted, JSON.stringify(view));
   }
 });
@@ -42,6 +42,6 @@ test('the room that is told is what placement then admits', () => {
 test('a session with a costly renderer is counted as such, and goes only where that renderer is', () => {
   const extraCost = new Map([['rig', 0], ['wav2lip', 0.5]]);
   assert.equal(chooseWorker([worker(0), worker(1, { extraCost })], limits, 'wav2lip')!.index, 1);
-  assert.equal(chooseWorker([worker(1, { extraCost, sessions: 1, extraPromised: 0.5 })], limits, 'wav2lip'), null);
-  assert.notEqual(chooseWorker([worker(1, { extraCost, sessions: 1, extraPromised: 0.5 })], limits), null);
+  assert.equal(chooseWorker([worker(1, { extraCost, sessions: 1, extraPromised: 0.5 })], limits, 'wav2lip'), undefined);
+  assert.notEqual(chooseWorker([worker(1, { extraCost, sessions: 1, extraPromised: 0.5 })], limits), undefined);
 });

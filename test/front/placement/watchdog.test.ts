@@ -57,9 +57,9 @@ test('in earnest: a stall of the main thread ends no worker, a worker that hangs
   new Uint8Array(calibrationFace).set(face);
   const silenceDeadlineMs = 2000 * patience();
   const pool = await WorkerPool.start({
-    cpus: [native.allowedCpus().at(-1) ?? null],
+    cpus: [native.allowedCpus().at(-1) ?? undefined],
     realtime: false, bindAddress: '127.0.0.1', announcedAddresses: ['127.0.0.1'], ports: { first: 0, last: 0 }, maxSessionsPerWorker: 4, maxLoad: 0.8,
-    videoBitrateKbps: 500, maxVideoBitrateKbps: 500, audioBitrateKbps: 24, calibrationFace, wav2lip: null, silenceDeadlineMs,
+    videoBitrateKbps: 500, maxVideoBitrateKbps: 500, audioBitrateKbps: 24, calibrationFace, wav2lip: undefined, silenceDeadlineMs,
     metrics: new Metrics(), log: createLogger('silent'),
   });
   const session = new inspector.Session();
@@ -75,7 +75,7 @@ test('in earnest: a stall of the main thread ends no worker, a worker that hangs
     void first.gone.then((end) => { ends.push(end); });
     let told = 0;
     first.sinks.set('bad', { receive: () => { throw new Error('a defect of one session takes no other along'); } });
-    first.sinks.set('s', { receive: (message) => { if (message.type === 'ended' && message.reason === 'worker_lost') told += 1; } });
+    first.sinks.set('s', { receive: (message) => { if (message.type === 'ended' && message.reason === 'worker_lost') told++; } });
     session.on('NodeWorker.attachedToWorker', ({ params }) => {
       const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: 'for (;;);' } });
       session.post('NodeWorker.sendMessageToWorker', { sessionId: params.sessionId, message });

@@ -87,7 +87,7 @@ test('clients that behave, however quick, get an ACK for each message and no RAT
     const client = await WsClient.open(server, await createToken(server));
     client.send('ping a');
     await client.waitFor('pong a');
-    for (let i = 0; i < count; i += 1) client.send(new Uint8Array(bytes));
+    for (let i = 0; i < count; i++) client.send(new Uint8Array(bytes));
     client.send('ping b');
     await client.waitFor('pong b', { limitMs: 20_000 });
     assert.equal(client.words.filter((word) => word === 'ACK').length, count, `${count} messages of ${bytes} bytes`);

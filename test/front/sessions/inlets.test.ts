@@ -14,11 +14,11 @@ test('bytes come out as they went in, whatever the pieces, and every block is gi
   const queue = new ByteQueue(pool);
   const out = new Uint8Array(100_000);
   let [written, read] = [0, 0];
-  for (let round = 0; round < 400; round += 1) {
+  for (let round = 0; round < 400; round++) {
     const piece = Uint8Array.from({ length: [1, 2, 7, 640, 6000, 70_000][round % 6]! }, (_byte, i) => (written + i) % 251);
     written += queue.push(piece);
     const count = queue.peek(out, [3, 100_000, 12_000, 64][round % 4]);
-    for (let i = 0; i < count; i += 1) assert.equal(out[i], (read + i) % 251);
+    for (let i = 0; i < count; i++) assert.equal(out[i], (read + i) % 251);
     queue.drop(count);
     read += count;
     assert.equal(queue.length, written - read);
@@ -34,7 +34,7 @@ test('a million small pieces that wait take the memory of their bytes, and no ti
   inlet.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0); // the lane is full
   const piece = Uint8Array.of(1, 0);
   const startMs = performance.now();
-  for (let i = 0; i < 1_000_000; i += 1) assert.equal(inlet.push(piece, 0), 0);
+  for (let i = 0; i < 1_000_000; i++) assert.equal(inlet.push(piece, 0), 0);
   const tookMs = performance.now() - startMs;
   assert.ok(tookMs < 2000, `${tookMs.toFixed(0)} ms`);
   assert.ok(pool.usedBytes <= 2_000_000 + BLOCK, `${pool.usedBytes} bytes`);
@@ -108,7 +108,7 @@ test('a minute of Opus at once is decoded as it is heard, and all of it is heard
   for (let nowMs = 0; nowMs < 61_000; nowMs += 100) {
     const count = reader.read(out, 0, 1600);
     if (nowMs < 59_000) assert.equal(count, 1600, `dry after ${nowMs} ms`);
-    if (out.subarray(0, count).some((sample) => sample > 3000)) audible += 1;
+    if (out.subarray(0, count).some((sample) => sample > 3000)) audible++;
     heard += count;
     inlet.pump(nowMs);
   }
@@ -123,7 +123,7 @@ test('a client that interrupts itself with each packet has ten seconds of audio 
   const made = packets(50);
   const out = new Int16Array(16_000);
   let decoded = 0;
-  for (let nowMs = 0; nowMs < 10_000; nowMs += 1) {
+  for (let nowMs = 0; nowMs < 10_000; nowMs++) {
     inlet.flush(nowMs);
     inlet.push(made[nowMs % 50]!, nowMs);
     inlet.push(made[(nowMs + 1) % 50]!, nowMs);
@@ -140,7 +140,7 @@ test('Opus beyond the backlog is dropped and counted by its length; garbage is n
   const inlet = new OpusInlet(0);
   const packet = packets(1)[0]!;
   let dropped = 0;
-  for (let i = 0; i < MAX_BACKLOG_SECONDS * 50 + 1000; i += 1) dropped += inlet.push(packet, 0);
+  for (let i = 0; i < MAX_BACKLOG_SECONDS * 50 + 1000; i++) dropped += inlet.push(packet, 0);
   assert.ok(dropped > 800 * 320 && dropped < 1000 * 320, `${dropped / 320} packets`);
   for (const junk of [new Uint8Array(0), new Uint8Array(20_000), Uint8Array.of(0x9b, 7)]) assert.equal(inlet.push(junk, 0), 0);
   assert.equal(inlet.invalidMessages, 3);

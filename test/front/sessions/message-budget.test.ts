@@ -10,11 +10,11 @@ const join = (shared: SharedBudget, nowMs = 0): Sender => ({ budget: new Message
 /** Sends `count` messages at one moment, until the socket would be closed. */
 function send(sender: Sender, count: number, bytes: number, nowMs: number, isBinary = true): void {
   const cost = costOf(bytes, isBinary);
-  for (let i = 0; i < count && sender.end === undefined; i += 1) {
+  for (let i = 0; i < count && sender.end === undefined; i++) {
     const verdict = sender.budget.take(cost, nowMs);
     sender.spent += cost;
-    if (verdict === 'taken') sender.taken += 1;
-    else if (verdict === 'exhausted') { sender.end = verdict; sender.budget.close(); } else sender.dropped += 1;
+    if (verdict === 'taken') sender.taken++;
+    else if (verdict === 'exhausted') { sender.end = verdict; sender.budget.close(); } else sender.dropped++;
   }
 }
 

@@ -54,12 +54,12 @@ test('a backlog beyond the lane waits its turn; beyond the limit it is dropped a
   const inlet = new AudioIngress();
   const minute = new Uint8Array(16_000 * 2 * 60).fill(1);
   let dropped = 0;
-  for (let i = 0; i < 12; i += 1) dropped += inlet.push(minute, 0);
+  for (let i = 0; i < 12; i++) dropped += inlet.push(minute, 0);
   assert.equal(dropped, (12 * 60 - MAX_BACKLOG_SECONDS) * 16_000);
   let heard = 0;
   const reader = new SpeechRingReader(inlet.memory);
   const out = new Int16Array(16_000 * 60);
-  for (let i = 0; i < 20 && (reader.length > 0 || inlet.hasBacklog); i += 1) { heard += reader.read(out, 0, out.length); inlet.pump(0); }
+  for (let i = 0; i < 20 && (reader.length > 0 || inlet.hasBacklog); i++) { heard += reader.read(out, 0, out.length); inlet.pump(0); }
   assert.equal(heard, MAX_BACKLOG_SECONDS * 16_000);
   inlet.done();
   assert.equal(reader.isDone, true);

@@ -87,7 +87,7 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       const apiKeys = new ApiKeys(store, 5);
       const { key, id } = await apiKeys.create('owner', 'clock');
       await store.use((client) => client.hset(keys.apiKeyBucket(id), { tokens: 3, atMs: later }));
-      for (let i = 0; i < 3; i += 1) await apiKeys.authenticate(key);
+      for (let i = 0; i < 3; i++) await apiKeys.authenticate(key);
 
       const quota = new SessionQuota(store, 5);
       await quota.acquire(id, 'mine');
@@ -250,7 +250,7 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       const agents = new Agents<Record<string, unknown>>(store);
       const owner = `lister-${Math.random()}`;
       const made: string[] = [];
-      for (let index = 0; index < 20; index += 1) made.push(String((await agents.create(owner, { name: String(index) }))['name']));
+      for (let index = 0; index < 20; index++) made.push(String((await agents.create(owner, { name: String(index) }))['name']));
       const pages: string[][] = [];
       for await (const page of agents.pages(owner)) pages.push(page.map((agent) => String(agent['name'])));
       assert.deepEqual(pages.map((page) => page.length), [8, 8, 4], 'all at once could be 200 MB');
@@ -265,7 +265,7 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       await Promise.all(Array.from({ length: 8 }, (_change, i) => agents.update(owner, agent.id, { [`field${i}`]: i }, undefined)));
       const after8 = await agents.find(owner, agent.id);
       assert.equal(after8?.version, 9);
-      for (let i = 0; i < 8; i += 1) assert.equal(after8?.[`field${i}`], i);
+      for (let i = 0; i < 8; i++) assert.equal(after8?.[`field${i}`], i);
       await assert.rejects(agents.update(owner, agent.id, { name: 'b' }, 1), code('PRECONDITION_FAILED'));
       assert.equal((await agents.update(owner, agent.id, { name: 'b' }, 9))?.['name'], 'b');
       assert.equal(await agents.update('somebody else', agent.id, { name: 'c' }, undefined), undefined);

@@ -9,7 +9,7 @@ test('they go round in the order of asking', async () => {
   const order: string[] = [];
   const work = async (name: string, pieces: number): Promise<void> => {
     const turn = turns.join();
-    for (let k = 0; k < pieces; k += 1) {
+    for (let k = 0; k < pieces; k++) {
       await turn.take();
       order.push(name);
       await tick();

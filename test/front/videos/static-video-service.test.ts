@@ -82,7 +82,7 @@ const metric = async (line: string): Promise<number> => Number((await metrics.re
 
 test('the queue is bounded; what waits knows its place; all that was accepted is done', { timeout: 120_000 }, async () => {
   const ids: string[] = [];
-  for (let k = 0; k < 4; k += 1) ids.push(await created(15)); // so many take turns
+  for (let k = 0; k < 4; k++) ids.push(await created(15)); // so many take turns
   await until(async () => (await status(ids[3]!))?.status === 'rendering');
   ids.push(await created(), await created());
   const refused = await post();
@@ -185,7 +185,7 @@ test('an asset that cannot be drawn fails the job after its attempts, and not th
   // The next attempt waits for the lease of the one before to run out: let it be over as soon as that one has failed, not while it runs.
   const queue = new JobQueue({ store: parts.store, name: 'static', serverId: parts.serverId, capacity: 1 });
   let attempts = 0;
-  const error = (): void => { attempts += 1; void queue.reclaim(); };
+  const error = (): void => { attempts++; void queue.reclaim(); };
   videos = await open({ log: Object.create(parts.log, { error: { value: error } }) as typeof parts.log });
   const failed = await until(async () => {
     const found = await videos.status(id);

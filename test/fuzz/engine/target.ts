@@ -53,7 +53,7 @@ export function checkNow(target: FuzzTarget, data: Buffer): void {
   const startedMs = performance.now();
   void target.run(Buffer.from(data));
   let leastMs = performance.now() - startedMs;
-  for (let repeat = 0; leastMs > limitMs && repeat < REPEATS; repeat += 1) {
+  for (let repeat = 0; leastMs > limitMs && repeat < REPEATS; repeat++) {
     const copy = Buffer.from(data);
     const cpuMs = native.threadCpuMs();
     void target.run(copy);
@@ -68,7 +68,7 @@ export async function check(target: FuzzTarget, data: Buffer): Promise<void> {
   const startedMs = performance.now();
   await target.run(Buffer.from(data));
   let leastMs = performance.now() - startedMs;
-  for (let repeat = 0; leastMs > limitMs && repeat < REPEATS; repeat += 1) {
+  for (let repeat = 0; leastMs > limitMs && repeat < REPEATS; repeat++) {
     const cpuMs = processCpuMs();
     await target.run(Buffer.from(data));
     leastMs = Math.min(leastMs, processCpuMs() - cpuMs);

@@ -36,10 +36,10 @@ export const target: FuzzTarget = {
           other.hear(datagram);
         },
         onConnected: () => {
-          connections += 1;
+          connections++;
         },
         onClosed: () => {
-          closings += 1;
+          closings++;
         },
         onData: () => {
           assert.ok(dtls.isConnected, 'data before the handshake was done');
@@ -65,7 +65,7 @@ export const target: FuzzTarget = {
       else if (kind !== OP.again) last = other.plain(...other.body(step), (op & FRAGMENTED) !== 0);
       for (const datagram of last) {
         sentBytes = 0;
-        dtls.receive(datagram, (nowMs += 1));
+        dtls.receive(datagram, (nowMs++));
         assert.ok(sentBytes <= MAX_ANSWER_BYTES, `${sentBytes} bytes in answer to one datagram`);
       }
     }

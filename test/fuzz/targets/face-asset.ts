@@ -45,7 +45,7 @@ const WHOLE = encodeFaceAsset({
   teethUpper: patch(16),
   teethLower: patch(8),
   lidLeft: patch(8),
-  lidRight: null,
+  lidRight: undefined,
 });
 
 function change(data: Buffer): Uint8Array {
@@ -54,7 +54,7 @@ function change(data: Buffer): Uint8Array {
     const place = payload.length >= 2 ? payload.readUInt16BE(0) : 0;
     if ((op & CUT) !== 0) bytes = bytes.slice(0, place);
     else
-      for (let at = 2; at < payload.length && place + at - 2 < bytes.length; at += 1)
+      for (let at = 2; at < payload.length && place + at - 2 < bytes.length; at++)
         bytes[place + at - 2] = payload[at]!;
     if ((op & MEND) !== 0 && bytes.length >= 12)
       new DataView(bytes.buffer).setUint32(8, bytes.length, true);

@@ -128,7 +128,7 @@ export const target: FuzzTarget = {
           assert.equal(closings, 0);
         },
         onClosed: () => {
-          closings += 1;
+          closings++;
           net.isOver = true;
         },
         onKeyFrameRequest: () => {},
@@ -145,7 +145,7 @@ export const target: FuzzTarget = {
       const arrive = (datagram: Buffer): void => {
         if (!net.isOver) receive(datagram, port);
       };
-      net.nowMs += 1;
+      net.nowMs++;
       switch (op & 15) {
         case OP.request:
           arrive(request(payload, password, peer.ufrag));
@@ -161,15 +161,15 @@ export const target: FuzzTarget = {
           break;
         }
         case OP.wait:
-          for (let tick = 0; tick < Math.min(40, payload[0] ?? 1) && !net.isOver; tick += 1) {
+          for (let tick = 0; tick < Math.min(40, payload[0] ?? 1) && !net.isOver; tick++) {
             net.nowMs += 250;
             peer.poll(net.nowMs);
           }
           break;
         case OP.handshake:
-          for (let count = 1 + ((payload[0] ?? 0) % 6); count > 0; count -= 1) {
+          for (let count = 1 + ((payload[0] ?? 0) % 6); count > 0; count--) {
             const next = MESSAGES[message];
-            message += 1;
+            message++;
             if (next !== undefined)
               for (const record of net.client.plain(
                 ...net.client.body({ op: next, payload: Buffer.alloc(0) }),

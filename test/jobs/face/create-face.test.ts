@@ -192,7 +192,7 @@ test('a row of teeth with a gap in it is not used', async () => {
   const mouth = { x: 516, y: 598, halfWidth: 88 };
   const gap = '<rect x="505" y="590" width="16" height="80" fill="#2a0f10"/>';
   const { parts } = await describeFace(await sharp(await laughing('mei', mouth)).composite([{ input: Buffer.from(`<svg width="1024" height="1024">${gap}</svg>`) }]).png().toBuffer());
-  assert.equal(parts.teethUpper, null);
+  assert.equal(parts.teethUpper, undefined);
 });
 
 test('the broader a closed smile, the less the lips round', async () => {

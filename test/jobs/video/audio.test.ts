@@ -47,7 +47,7 @@ const file = (format: AudioInput['format'], bytes: Uint8Array): AudioInput => ({
 function difference(a: Int16Array, b: Int16Array): number {
   const edge = Math.floor(a.length / 10);
   let sum = 0;
-  for (let i = edge; i < a.length - edge; i += 1) sum += (a[i]! - (b[i] ?? 0)) ** 2;
+  for (let i = edge; i < a.length - edge; i++) sum += (a[i]! - (b[i] ?? 0)) ** 2;
   return Math.sqrt(sum / (a.length - 2 * edge));
 }
 
@@ -221,14 +221,14 @@ test('damaged files are read or refused, never anything else', { timeout: 60_000
   };
   let refused = 0;
   for (const input of files) {
-    for (let round = 0; round < 40; round += 1) {
+    for (let round = 0; round < 40; round++) {
       const bytes = Uint8Array.from(input.bytes);
-      for (let i = 0; i <= round % 8; i += 1) bytes[random(round % 2 === 0 ? 200 : bytes.length)] = random(256);
+      for (let i = 0; i <= round % 8; i++) bytes[random(round % 2 === 0 ? 200 : bytes.length)] = random(256);
       try {
         await inspectAudio({ ...input, bytes: round % 5 === 0 ? bytes.subarray(0, random(bytes.length)) : bytes });
       } catch (error) {
         assert.ok(error instanceof AudioError, `${input.format}, round ${round}: ${error instanceof Error ? error.stack : String(error)}`);
-        refused += 1;
+        refused++;
       }
     }
   }

@@ -10,7 +10,7 @@ const STEP = FEATURES_PER_FRAME * MEL_BANDS;
 function features(pcm: Int16Array, frontEnd = new native.MelFrontEnd()): Float32Array {
   const steps = Math.floor(pcm.length * 30 / SPEECH_RATE);
   const out = new Float32Array(steps * STEP);
-  for (let k = 0; k < steps; k += 1) frontEnd.step(pcm.subarray(speechSampleOfFrame(k)), speechSamplesInStep(k), out, k * STEP);
+  for (let k = 0; k < steps; k++) frontEnd.step(pcm.subarray(speechSampleOfFrame(k)), speechSamplesInStep(k), out, k * STEP);
   return out;
 }
 
@@ -24,7 +24,7 @@ function babble(amplitude: number, seconds: number): Int16Array {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
     const t = i / SPEECH_RATE;
     let sum = (seed / 2 ** 32 - 0.5) * 0.2;
-    for (let h = 1; h < 30; h += 1) sum += Math.sin(2 * Math.PI * 130 * h * t + h * h) / h;
+    for (let h = 1; h < 30; h++) sum += Math.sin(2 * Math.PI * 130 * h * t + h * h) / h;
     return Math.round(amplitude * sum * (0.5 + 0.5 * Math.sin(2 * Math.PI * 4 * t)) / 3);
   });
 }

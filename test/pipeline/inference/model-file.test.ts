@@ -16,10 +16,10 @@ afterEach(async () => { await rm(folder, { recursive: true }); });
 const GOOD = Buffer.from('x'.repeat(1000));
 
 /** A folder with a manifest for GOOD, and `bytes` as the file. */
-async function given(bytes: Buffer | null, shapes = { inputs: {}, outputs: {} }): Promise<URL> {
+async function given(bytes: Buffer | undefined, shapes = { inputs: {}, outputs: {} }): Promise<URL> {
   const manifest = { models: { thing: { file: 'thing.onnx', sha256: createHash('sha256').update(GOOD).digest('hex'), bytes: GOOD.length, ...shapes } } };
   await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest));
-  if (bytes !== null) await writeFile(join(folder, 'thing.onnx'), bytes);
+  if (bytes !== undefined) await writeFile(join(folder, 'thing.onnx'), bytes);
   return pathToFileURL(join(folder, 'manifest.json'));
 }
 
@@ -27,14 +27,14 @@ test('a good file is read', async () => {
   assert.deepEqual((await readModelFile('thing', await given(GOOD))).bytes, GOOD);
 });
 
-const FAULTS: [string, Buffer | null, RegExp][] = [
+const FAULTS: [string, Buffer | undefined, RegExp][] = [
   ['cut short', GOOD.subarray(0, 400), /cut short: 400 of 1000 bytes/],
   ['empty', Buffer.alloc(0), /cut short: 0 of 1000 bytes/],
   ['with a flipped bit', Buffer.concat([GOOD.subarray(0, 999), Buffer.from('y')]), /SHA-256/],
   ['too long', Buffer.concat([GOOD, Buffer.from('x')]), /SHA-256/],
   ['a Git LFS pointer', Buffer.from('version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1000\n'), /Git LFS pointer.*git lfs pull/],
   ['a git-annex pointer', Buffer.from('/annex/objects/SHA256E-s1000--00.onnx\n'), /git-annex pointer/],
-  ['missing', null, /cannot be read/],
+  ['missing', undefined, /cannot be read/],
 ];
 for (const [what, bytes, message] of FAULTS) {
   test(`a file that is ${what} is refused`, async () => {

@@ -13,7 +13,7 @@ after(async () => { await model.close(); });
 
 function randomise(slot: ModelState, seed: number): void {
   let state = seed >>> 0;
-  for (let i = 0; i < slot.mel.length; i += 1) {
+  for (let i = 0; i < slot.mel.length; i++) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     slot.mel[i] = 2 * state / 2 ** 32;
   }
@@ -25,7 +25,7 @@ async function run(pcm: Int16Array): Promise<Float32Array[]> {
   const mel = new native.MelFrontEnd();
   const slot = model.createState();
   const frames: Float32Array[] = [];
-  for (let k = 0; speechSampleOfFrame(k + 1) <= pcm.length; k += 1) {
+  for (let k = 0; speechSampleOfFrame(k + 1) <= pcm.length; k++) {
     mel.step(pcm.subarray(speechSampleOfFrame(k)), speechSamplesInStep(k), slot.mel, 0);
     await model.run([slot]);
     frames.push(slot.articulation.slice());
@@ -36,7 +36,7 @@ async function run(pcm: Int16Array): Promise<Float32Array[]> {
 test('a session gets the same articulation alone, in any row of a batch, and across batches cut in two', async () => {
   const alone = model.createState();
   const crowd = Array.from({ length: 11 }, () => model.createState());   // more than maxBatch
-  for (let step = 0; step < 20; step += 1) {
+  for (let step = 0; step < 20; step++) {
     randomise(alone, step);
     crowd.forEach((slot, i) => { randomise(slot, i === 9 ? step : 1000 * i + step); });
     await model.run([alone]);
@@ -48,12 +48,12 @@ test('a session gets the same articulation alone, in any row of a batch, and acr
 
 test('a reset slot is as good as new', async () => {
   const [used, fresh] = [model.createState(), model.createState()];
-  for (let step = 0; step < 40; step += 1) {
+  for (let step = 0; step < 40; step++) {
     randomise(used, step);
     await model.run([used]);
   }
   used.reset();
-  for (let step = 0; step < 5; step += 1) {
+  for (let step = 0; step < 5; step++) {
     randomise(used, 77 + step);
     randomise(fresh, 77 + step);
     await model.run([used, fresh]);
@@ -84,7 +84,7 @@ test('values stay within 0 and 1 and finite, even for full-scale noise and squar
 test('a run of 16 sessions takes less than its share of a frame', async () => {
   const many = Array.from({ length: 16 }, () => model.createState());
   const times: number[] = [];
-  for (let i = 0; i < 60; i += 1) {
+  for (let i = 0; i < 60; i++) {
     const start = performance.now();
     await model.run(many);
     times.push((performance.now() - start) / many.length);

@@ -65,7 +65,7 @@ test('the same face is parsed once per thread, and the shelf is bounded', () => 
   const ava = shelf.take('ava', shared().buffer);
   assert.equal(shelf.take('ava', shared().buffer), ava, 'memory that crossed a thread is another object each time');
   assert.notEqual(shelf.take('noah', shared().buffer), ava);
-  for (let i = 0; i < 100; i += 1) shelf.take(`face-${i}`, shared().buffer);
+  for (let i = 0; i < 100; i++) shelf.take(`face-${i}`, shared().buffer);
   assert.ok(shelf.size <= 32);
 });
 

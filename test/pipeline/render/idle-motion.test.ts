@@ -45,7 +45,7 @@ test('blinks as often and as long as people do', () => {
     const lengths: number[] = [];
     let run = 0;
     for (const pose of record(seed)) {
-      if (pose[POSE_INDEX.blinkLeft]! > .05) run += 1;
+      if (pose[POSE_INDEX.blinkLeft]! > .05) run++;
       else if (run > 0) { lengths.push(run); run = 0; }
     }
     const perMinute = lengths.length / MINUTES;
@@ -108,7 +108,7 @@ test('most frames of a silent face change nothing', () => {
   let quiet = 0;
   for (let frame = 0; frame < 600; frame++) {
     idle.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
-    if (idle.dirty.every((d) => d === 0)) quiet += 1;
+    if (idle.dirty.every((d) => d === 0)) quiet++;
   }
   assert.ok(quiet > 360 && quiet < 560, `${quiet} of 600`);
 });

@@ -87,7 +87,7 @@ export function syntheticParts(changes: Partial<FaceAssetParts> = {}): FaceAsset
     width: SIZE, height: SIZE, meta: { name: 'synthetic', warnings: [], details: {} }, neutral, landmarks: landmarks(), matte,
     tints: { cavity: inside, gums: inside, tongue: inside, teeth: inside },
     limits: { round: 1, open: 1, yaw: .06, pitch: .05, roll: .05, shift: 8, brow: 1 },
-    teethUpper: null, teethLower: null, lidLeft: null, lidRight: null, ...changes,
+    teethUpper: undefined, teethLower: undefined, lidLeft: undefined, lidRight: undefined, ...changes,
   };
 }
 

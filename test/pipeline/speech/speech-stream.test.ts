@@ -14,7 +14,7 @@ class CountingSource implements SpeechSource {
   next = 1000;
   read(out: Int16Array, offset: number, count: number): number {
     const take = Math.min(count, this.available);
-    for (let i = 0; i < take; i += 1) { out[offset + i] = this.next; this.next += 1; }
+    for (let i = 0; i < take; i++) { out[offset + i] = this.next; this.next++; }
     this.available -= take;
     return take;
   }
@@ -26,20 +26,20 @@ function play(stream: SpeechStream, options: { fromMs: number; toMs: number; at?
   const fed: { ms: number; steps: number; lastSample: number; aheadOfNextPacketMs: number }[] = [];
   let frame = Math.ceil(options.fromMs / FRAME_MS);
   let packet = Math.ceil(options.fromMs / AUDIO_PACKET_MS);
-  for (let ms = options.fromMs; ms < options.toMs; ms += 1) {
+  for (let ms = options.fromMs; ms < options.toMs; ms++) {
     options.at?.(ms);
     while (packet * AUDIO_PACKET_MS <= ms) {
       const out = new Int16Array(SPEECH_PACKET_SAMPLES);
       stream.takePacket(out);
       heard.push({ ms: packet * AUDIO_PACKET_MS, samples: out });
-      packet += 1;
+      packet++;
     }
     while (frame * FRAME_MS <= ms) {
       if (!(options.isLate?.(frame) ?? false)) {
         const steps = stream.prepareFrame(frame * FRAME_MS, packet * AUDIO_PACKET_MS, ms);
         if (steps > 0) fed.push({ ms: frame * FRAME_MS, steps, lastSample: stream.stepPcm[steps - 1]![stream.stepSamples[steps - 1]! - 1]!, aheadOfNextPacketMs: packet * AUDIO_PACKET_MS - frame * FRAME_MS });
       }
-      frame += 1;
+      frame++;
     }
   }
   return { heard, fed };

@@ -36,7 +36,7 @@ function bursts(): Int16Array {
   const pcm = new Int16Array(SECONDS * SPEECH_RATE);
   for (let at = 0, isLoud = true; at < pcm.length; isLoud = !isLoud) {
     const end = Math.min(pcm.length, at + Math.round((0.1 + 0.25 * random()) * SPEECH_RATE));
-    for (; at < end; at += 1) pcm[at] = Math.round((isLoud ? 9000 : 60) * (random() - 0.5));
+    for (; at < end; at++) pcm[at] = Math.round((isLoud ? 9000 : 60) * (random() - 0.5));
   }
   return pcm;
 }
@@ -97,14 +97,14 @@ function lipsAheadMs({ light, sound }: Seen): number {
   };
   // The mel keeps three seconds: read it as the sound goes by, a value for every millisecond.
   const loudness = new Map<number, number>();
-  for (let ms = 0; ms < sound.length * 1000 / SPEECH_RATE; ms += 1) {
+  for (let ms = 0; ms < sound.length * 1000 / SPEECH_RATE; ms++) {
     mel.push(sound.subarray(ms * 16, ms * 16 + 16), 16);
     const middleMs = ms - 200;
     mel.window(middleMs + FRAME_MS / 2, window);
     loudness.set(middleMs, window.reduce((sum, value) => sum + value, 0));
   }
   let best = 0;
-  for (let offset = -150; offset <= 150; offset += 1) if (agreement(offset) > agreement(best)) best = offset;
+  for (let offset = -150; offset <= 150; offset++) if (agreement(offset) > agreement(best)) best = offset;
   console.log(`light and loudness agree to ${agreement(best).toFixed(2)} at ${best} ms`);
   assert.ok(agreement(best) > 0.8, 'the mouth follows the sound');
   return best;

@@ -91,12 +91,12 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
   assert.ok(mouths.costPerSession > 0 && mouths.costPerSession < 1);
   const asset = new native.FaceAsset(new Uint8Array(ava));
   let made = 0;
-  const stage = new Wav2LipRenderer(asset, ava, mouths, { seed: 1, emotion: 0, startFrame: 0 }, { onMouth: () => { made += 1; }, onFailure: (error) => { throw error; } });
+  const stage = new Wav2LipRenderer(asset, ava, mouths, { seed: 1, emotion: 0, startFrame: 0 }, { onMouth: () => { made++; }, onFailure: (error) => { throw error; } });
   const rest = new Float32Array(ARTICULATION_SIZE);
   stage.draw(0, rest, false);
   const before = stage.picture.slice();
   const speech = tone(300, 0.6, 16_000);
-  for (let i = 1; i <= 12 || made < 6; i += 1) {
+  for (let i = 1; i <= 12 || made < 6; i++) {
     stage.pushAudio(speech.subarray((i % 20) * 533, (i % 20 + 1) * 533), 533);
     stage.requestFrame(i);
     await delay(20);
@@ -107,8 +107,8 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
   const middle = box.x + box.width / 2;
   const brightness = (picture: Uint8Array): number => Array.from({ length: 40 }, (_, i) => picture[(chin + Math.floor(i / 8)) * 512 + middle - 4 + i % 8]!).reduce((sum, value) => sum + value, 0) / 40;
   assert.ok(brightness(stage.picture) > brightness(before) + 5, 'loud speech brightens the lower face');
-  for (let y = 0; y < 512; y += 1) {
-    for (let x = 0; x < 512; x += 1) {
+  for (let y = 0; y < 512; y++) {
+    for (let x = 0; x < 512; x++) {
       const isInside = x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
       if (!isInside && y > box.y + box.height) assert.equal(stage.picture[y * 512 + x], before[y * 512 + x]);
       if (stage.picture[y * 512 + x] !== before[y * 512 + x] && y > box.y + box.height / 2) assert.equal(stage.dirty[(y >> 4) * 32 + (x >> 4)], 1);
@@ -118,6 +118,6 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
   const { repeatedFrames: repeated } = stage;
   stage.draw(999, rest, true);
   assert.equal(stage.repeatedFrames, repeated + 1, 'a frame whose mouth is not there shows the last one, and that is counted');
-  for (let i = 0; i < 6; i += 1) stage.draw(1000 + i, rest, false);
+  for (let i = 0; i < 6; i++) stage.draw(1000 + i, rest, false);
   assert.equal(brightness(stage.picture), brightness(before), 'and is given back when the speech is over');
 });

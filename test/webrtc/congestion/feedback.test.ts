@@ -126,7 +126,7 @@ test('the bitrate grows without loss, holds with some, and falls with much', () 
   assert.ok(Math.abs(after(1, 0.5) - grown * 0.75) < 2);
   assert.equal(after(60, 1), 150);
   assert.equal(after(120, 0), 1_500);
-  controller.onLoss(1, nowMs += 1); // reports a burst of which must not cut again and again
+  controller.onLoss(1, nowMs++); // reports a burst of which must not cut again and again
   assert.equal(controller.targetKbps, 1_500);
 });
 

@@ -27,8 +27,8 @@ test('nothing else is answered', () => {
     bad[offset] = value;
     assert.equal(bindingResponse(bad, '127.0.0.1', 1), undefined);
   }
-  for (let length = 0; length < 20; length += 1) assert.equal(bindingResponse(good.subarray(0, length), '127.0.0.1', 1), undefined);
-  for (let i = 0; i < 10_000; i += 1) assert.equal(bindingResponse(randomBytes(i % 100), '127.0.0.1', 1), undefined);
+  for (let length = 0; length < 20; length++) assert.equal(bindingResponse(good.subarray(0, length), '127.0.0.1', 1), undefined);
+  for (let i = 0; i < 10_000; i++) assert.equal(bindingResponse(randomBytes(i % 100), '127.0.0.1', 1), undefined);
 });
 
 for (const stun of [{}, { publicHost: '127.0.0.2', stunHost: '127.0.0.2' }]) test(`without ICE_SERVERS the list names a server that answers, on ${stun.stunHost ?? 'the address of HTTP'}`, async () => {
@@ -93,11 +93,11 @@ test('one address is answered a bounded number of times, and others as before', 
   const from = (address: string): void => {
     socket.emit('message', request(randomBytes(12)), { address, family: 'IPv4', port: 9, size: 20 });
   };
-  for (let i = 0; i < 2_000; i += 1) from('127.0.0.3');
+  for (let i = 0; i < 2_000; i++) from('127.0.0.3');
   const answered = counted.filter((outcome) => outcome === 'answered').length;
   assert.ok(answered >= 200 && answered < 1_000, `${answered} answers at once`);
   // Several, as an address may by chance share a bucket with the first one.
-  for (let i = 4; i < 14; i += 1) from(`127.0.0.${i}`);
+  for (let i = 4; i < 14; i++) from(`127.0.0.${i}`);
   assert.ok(counted.slice(-10).filter((outcome) => outcome === 'answered').length >= 8);
 });
 
@@ -105,7 +105,7 @@ test('a budget is saved up again at its rate, and counts a network of IPv6 as on
   const budget = new AddressBudget(0, { perSecond: 10, burst: 5, buckets: 1 << 20 });
   const taken = (address: string, nowMs: number): number => {
     let count = 0;
-    while (budget.take(address, nowMs)) count += 1;
+    while (budget.take(address, nowMs)) count++;
     return count;
   };
   assert.equal(taken('192.0.2.1', 0), 5);
@@ -121,6 +121,6 @@ test('a budget is saved up again at its rate, and counts a network of IPv6 as on
 test('many addresses share the budget out evenly', () => {
   const budget = new AddressBudget(0, { perSecond: 10, burst: 1, buckets: 16_384 });
   let answered = 0;
-  for (let i = 0; i < 4_096; i += 1) if (budget.take(`10.0.${i >> 8}.${i & 255}`, 0)) answered += 1;
+  for (let i = 0; i < 4_096; i++) if (budget.take(`10.0.${i >> 8}.${i & 255}`, 0)) answered++;
   assert.ok(answered > 3_300, `${answered} of 4096 addresses got a bucket of their own`);
 });

@@ -20,7 +20,7 @@ function packetize(frame: Uint8Array, max: number): Buffer[] {
 /** RFC 6184 sections 5.6 to 5.8: the NAL units in a row of payloads. */
 function unitsOf(payloads: readonly Buffer[]): Buffer[] {
   const units: Buffer[] = [];
-  let open: Buffer[] | null = null;
+  let open: Buffer[] | undefined = undefined;
   for (const payload of payloads) {
     const type = payload[0]! & 31;
     if (type === 24) {
@@ -29,13 +29,13 @@ function unitsOf(payloads: readonly Buffer[]): Buffer[] {
       const header = payload[1]!;
       assert.equal(header & 0x20, 0, 'the reserved bit');
       assert.notEqual(header & 0xc0, 0xc0, 'a unit in one fragment must not be fragmented');
-      if ((header & 0x80) !== 0) { assert.equal(open, null); open = [Buffer.from([payload[0]! & 0xe0 | header & 31])]; }
-      assert.ok(open !== null);
+      if ((header & 0x80) !== 0) { assert.equal(open, undefined); open = [Buffer.from([payload[0]! & 0xe0 | header & 31])]; }
+      assert.ok(open !== undefined);
       open.push(payload.subarray(2));
-      if ((header & 0x40) !== 0) { units.push(Buffer.concat(open)); open = null; }
+      if ((header & 0x40) !== 0) { units.push(Buffer.concat(open)); open = undefined; }
     } else units.push(payload);
   }
-  assert.equal(open, null, 'the last fragment is there');
+  assert.equal(open, undefined, 'the last fragment is there');
   return units;
 }
 

@@ -22,16 +22,16 @@ function nack(ssrc: number, id: number): Buffer {
 
 test('loss is a share of some 40 packets, not of the two in the last report', () => {
   const window = new LossWindow();
-  assert.equal(window.add(0, 1_000, 0), null);
-  assert.equal(window.add(1, 1_002, 300), null, 'one of two packets is not 50 %');
-  assert.equal(window.add(2, 1_039, 1_200), null);
+  assert.equal(window.add(0, 1_000, 0), undefined);
+  assert.equal(window.add(1, 1_002, 300), undefined, 'one of two packets is not 50 %');
+  assert.equal(window.add(2, 1_039, 1_200), undefined);
   assert.equal(window.add(4, 1_080, 1_300), 0.05);
   assert.equal(window.add(3, 1_160, 2_300), 0, 'a packet that came after all');
-  assert.equal(window.add(4, 1_170, 3_500), null);
+  assert.equal(window.add(4, 1_170, 3_500), undefined);
   assert.equal(window.add(4, 1_170, 5_400), 0.1, 'few packets are judged after three seconds');
-  assert.equal(window.add(0, 7, 9_000), null, 'numbers that began anew');
+  assert.equal(window.add(0, 7, 9_000), undefined, 'numbers that began anew');
   assert.equal(window.add(900, 100, 11_000), 1);
-  assert.equal(window.add(900, 100, 15_000), null, 'nothing was sent');
+  assert.equal(window.add(900, 100, 15_000), undefined, 'nothing was sent');
 });
 
 test('protection begins with a few losses apart from each other, ends on a clean path and at an overflow', () => {

@@ -45,7 +45,7 @@ const maps = types.map((type) => `a=rtpmap:${type} VP8/90000\r\n`).join('');
 /** Repeats `text`, of one line, up to the limits of length and, unless told otherwise, of lines. */
 const filled = (start: string, text: string | ((index: number) => string), lines = 2000): string => {
   let sdp = start;
-  for (let index = start.split('\n').length; index < lines; index += 1) {
+  for (let index = start.split('\n').length; index < lines; index++) {
     const next = typeof text === 'string' ? text : text(index);
     if (sdp.length + next.length > MAX_OFFER_CHARS) break;
     sdp += next;
@@ -117,7 +117,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
 };
 
 test('the longest offer takes 5 ms at most, whatever it holds', (t) => {
-  for (const sdp of Object.values(offers.all)) for (let run = 0; run < 50; run += 1) parseOffer(sdp); // so that code is compiled
+  for (const sdp of Object.values(offers.all)) for (let run = 0; run < 50; run++) parseOffer(sdp); // so that code is compiled
   for (const [name, sdp] of Object.entries(HOSTILE)) {
     assert.ok(sdp.length <= MAX_OFFER_CHARS, name);
     const tookMs = shortestMs(() => {

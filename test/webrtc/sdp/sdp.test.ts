@@ -16,8 +16,8 @@ const answer = (sdp: string): string => writeAnswer(plan(sdp), {
 const sections = (sdp: string): string[] => sdp.split(/^m=/m).slice(1);
 
 test('every stack\'s offer gets video, audio and a transport of its own', () => {
-  const expected: Record<keyof typeof offers.all, [string, number, number | null, number]> = {
-    chromium: ['vp8', 96, 97, 111], firefox: ['h264', 126, 127, 109], aiortc: ['vp8', 97, 98, 96], pion: ['h264', 125, 107, 111], libdatachannel: ['vp8', 96, null, 111], gstreamer: ['vp8', 96, null, 97],
+  const expected: Record<keyof typeof offers.all, [string, number, number | undefined, number]> = {
+    chromium: ['vp8', 96, 97, 111], firefox: ['h264', 126, 127, 109], aiortc: ['vp8', 97, 98, 96], pion: ['h264', 125, 107, 111], libdatachannel: ['vp8', 96, undefined, 111], gstreamer: ['vp8', 96, undefined, 97],
   };
   for (const [name, sdp] of Object.entries(offers.all)) {
     const { videoCodec, video, audio } = plan(sdp);
@@ -61,7 +61,7 @@ test('a microphone is taken from a sendrecv section or from one of its own', () 
   const both = plan(offers.firefox);
   assert.equal(both.microphone, both.audio);
   assert.match(sections(answer(offers.firefox))[0]!, /a=sendrecv/);
-  assert.equal(plan(offers.chromium).microphone, null);
+  assert.equal(plan(offers.chromium).microphone, undefined);
   const audio = sections(offers.chromium)[1]!;
   const extra = offers.chromium.replace('BUNDLE 0 1 2', 'BUNDLE 0 1 2 mic') + `m=${audio.replace('a=mid:1', 'a=mid:mic').replace('a=recvonly', 'a=sendonly')}`;
   const separate = plan(extra);
@@ -73,8 +73,8 @@ test('a microphone is taken from a sendrecv section or from one of its own', () 
 
 test('parts that cannot be used are refused by port 0, the rest goes on', () => {
   const withoutVideo = offers.chromium.replace(/VP8|H264/g, 'VP9');
-  assert.equal(plan(withoutVideo).video, null);
-  for (const soundOnly of [withoutVideo, offers.chromium.replace('a=recvonly', 'a=inactive'), offers.chromium.replace(/m=video \d+/, 'm=video 0').replace('a=bundle-only\r\n', '')]) assert.equal(plan(soundOnly).videoCodec, null);
+  assert.equal(plan(withoutVideo).video, undefined);
+  for (const soundOnly of [withoutVideo, offers.chromium.replace('a=recvonly', 'a=inactive'), offers.chromium.replace(/m=video \d+/, 'm=video 0').replace('a=bundle-only\r\n', '')]) assert.equal(plan(soundOnly).videoCodec, undefined);
   const written = sections(answer(withoutVideo));
   assert.match(written[0]!, /^video 0 .* 96 97 102/);
   assert.match(written[1]!, /^audio 4000 /);
@@ -87,7 +87,7 @@ test('parts that cannot be used are refused by port 0, the rest goes on', () => 
   const noPort = offers.chromium.replace('a=sctp-port:5000\r\n', '');
   assert.match(sections(answer(noPort))[2]!, /^application 0 /);
   const onlyVideo = offers.pion.slice(0, offers.pion.indexOf('m=audio')).replace('BUNDLE 0 1', 'BUNDLE 0');
-  assert.equal(plan(onlyVideo).audio, null);
+  assert.equal(plan(onlyVideo).audio, undefined);
 });
 
 test('unusable offers are refused with what is wrong and what to do', () => {

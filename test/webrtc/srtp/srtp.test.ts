@@ -49,28 +49,28 @@ for (const profile of profiles) {
       const sealed = seal(sequence, payload);
       const tampered = Buffer.from(sealed);
       tampered[20]! ^= 1;
-      assert.equal(receiver.unprotectRtp(tampered), null);
+      assert.equal(receiver.unprotectRtp(tampered), undefined);
       assert.deepEqual(receiver.unprotectRtp(sealed), payload, `${sequence}`);
-      assert.equal(receiver.unprotectRtp(sealed), null, 'a replay');
+      assert.equal(receiver.unprotectRtp(sealed), undefined, 'a replay');
     }
     const rtcp = new SrtcpSession(theirs);
     const compound = Buffer.concat([Buffer.from([0x80, 201, 0, 1, 0, 0, 0, 5]), randomBytes(24)]);
     const sealed = rtcp.encrypt(compound);
     const tampered = Buffer.from(sealed);
     tampered[9]! ^= 1;
-    assert.equal(receiver.unprotectRtcp(tampered), null);
+    assert.equal(receiver.unprotectRtcp(tampered), undefined);
     assert.deepEqual(receiver.unprotectRtcp(sealed), compound);
-    assert.equal(receiver.unprotectRtcp(sealed), null, 'a replay');
+    assert.equal(receiver.unprotectRtcp(sealed), undefined, 'a replay');
     for (let ssrc = 100; ssrc < 200; ssrc++) receiver.unprotectRtp(seal(10, randomBytes(8), ssrc));
-    assert.equal(receiver.unprotectRtp(seal(11, randomBytes(8), 300)), null, 'the number of streams is bounded');
+    assert.equal(receiver.unprotectRtp(seal(11, randomBytes(8), 300)), undefined, 'the number of streams is bounded');
   });
 
   test(`profile ${profile}: garbage of any length is null, not an exception`, () => {
     const { key, salt } = keysOf(profile);
     const receiver = new SrtpReceiver(profile, key, salt);
     fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
-      assert.equal(receiver.unprotectRtp(Buffer.from(bytes)), null);
-      assert.equal(receiver.unprotectRtcp(Buffer.from(bytes)), null);
+      assert.equal(receiver.unprotectRtp(Buffer.from(bytes)), undefined);
+      assert.equal(receiver.unprotectRtcp(Buffer.from(bytes)), undefined);
     }), { seed: 3, numRuns: 2_000 });
   });
 }
@@ -84,7 +84,7 @@ test('padding is taken off, and lies about it are refused', () => {
   assert.deepEqual(receiver.unprotectRtp(protect(sender, padded)), Buffer.from([1, 2, 3]));
   const lying = rtp(2, Buffer.from([1, 2, 200]));
   lying[0]! |= 0x20;
-  assert.equal(receiver.unprotectRtp(protect(sender, lying)), null);
+  assert.equal(receiver.unprotectRtp(protect(sender, lying)), undefined);
   assert.equal(rtpHeaderBytes(Buffer.from([0x9f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])), 0);
 });
 

@@ -22,7 +22,7 @@ export function closedEye(image: RgbImage, points: Landmarks, eye: EyeIndices, l
   const box = boxOf(outline, 6, image);
   const ring = ringOf(image, points, eye);
   const near = boxOf(outline, 30, image);
-  const frame = framed ? frameOver(image, points, eye, near) : null;
+  const frame = framed ? frameOver(image, points, eye, near) : undefined;
   const known = skinAround(image, ring, wide, near);
   frame?.data.forEach((value, i) => { if (value > 0) known[i] = 0; });
   fillUnknown(lid, known);

@@ -20,7 +20,7 @@ const MIN_SPREAD = 4;
 const PLAIN_CONTRAST = 5;
 
 /** @returns null when the background looks too much like the head to tell them apart */
-export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | null {
+export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | undefined {
   let small = image;
   for (let k = 0; k < HALVINGS; k++) small = halve(small);
   const scale = 2 ** HALVINGS;
@@ -33,7 +33,7 @@ export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | null
     return near[i]! > 1.25 && (y < 3 || ((x < 5 || x >= width - 5) && y < shoulder));
   };
   const behind = labs.filter((_, i) => isBackground(i));
-  if (behind.length < 60) return null;
+  if (behind.length < 60) return undefined;
   const background = cluster(behind);
   const head = cluster(labs.filter((lab, i) => near[i]! < 1 || (near[i]! < 1.30 && Math.floor(i / width) < shoulder && nearest(background, lab) > 2.2)));
 
@@ -46,7 +46,7 @@ export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | null
   const raw = plane(width, height);
   for (let i = 0; i < raw.data.length; i++) raw.data[i] = smooth.data[i]! > 0 ? 1 : 0;
   const solid = erode(dilate(connected(dilate(erode(raw, 1), 1), points, scale), 2), 2);
-  if (!plausible(solid, near, isBackground)) return null;
+  if (!plausible(solid, near, isBackground)) return undefined;
   return { mask: enlarge(solid, image.width, image.height, scale), plain: contrast(labs, solid, width) < PLAIN_CONTRAST };
 }
 

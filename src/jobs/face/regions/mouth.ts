@@ -15,7 +15,7 @@ export interface RestingMouth {
   /** The inner-lip points of both lips coincide, in the seam. */
   readonly points: Landmarks;
   /** Where the mouth was open in the picture given (0..1), or null when it was closed. */
-  readonly opening: Plane | null;
+  readonly opening: Plane | undefined;
   /** Height of that opening in units of the mouth's width. */
   readonly gap: number;
   /** 0..1: how broad a smile it was. Lips that a smile draws apart do not round as others do. */
@@ -27,7 +27,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const frame = new MouthFrame(found);
   const seen = polygonMask(image.width, image.height, innerPolygon(found));
   const gap = Math.max(0, frame.local(found, [14])[0]!.y - frame.local(found, [13])[0]!.y) / (2 * frame.halfWidth);
-  if (!isOpen(image, found, seen, gap)) return { image, points: onSeam(image, found, frame), opening: null, gap, smile: smileOf(found, frame) };
+  if (!isOpen(image, found, seen, gap)) return { image, points: onSeam(image, found, frame), opening: undefined, gap, smile: smileOf(found, frame) };
   const opening = wholeOpening(image, found, seen);
   const points = alongOpening(found, frame, opening);
   const closer = new SmileCloser(points, frame, gap);
@@ -177,11 +177,11 @@ function eitherLip(image: RgbImage, points: Landmarks, frame: MouthFrame, openin
 }
 
 /** Median colour of what is seen of the lower lip. */
-function lowerLip(image: RgbImage, points: Landmarks, unknown: Plane): Rgb | null {
+function lowerLip(image: RgbImage, points: Landmarks, unknown: Plane): Rgb | undefined {
   const inner = LOWER_INNER.map((i) => at(points, i));
   const lip = polygonMask(image.width, image.height, [...inner, ...LOWER_OUTER.toReversed().map((i) => at(points, i))]);
   const seen = Array.from(lip.data.keys()).filter((i) => lip.data[i]! > .9 && unknown.data[i]! < .15);
-  if (seen.length < 20) return null;
+  if (seen.length < 20) return undefined;
   const channel = (c: number): number => median(seen.map((i) => image.data[i * 3 + c]!));
   return [channel(0), channel(1), channel(2)];
 }
@@ -191,7 +191,7 @@ const UPPER_RED = .65;
 /** It faces down, so it is not lighter than this share of the lower lip. */
 const UPPER_LIGHT = .94;
 
-function redden(image: RgbImage, where: Plane, lip: Rgb | null): void {
+function redden(image: RgbImage, where: Plane, lip: Rgb | undefined): void {
   if (!lip) return;
   const { data } = image;
   const light = lumaOf(...lip);

@@ -23,22 +23,22 @@ const MIN_HEIGHT = .09;
  * the cavity, the tongue or the lower row.
  * @returns null when there is too little to see, or not a whole row
  */
-export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | null {
+export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined {
   const { width, height } = image;
   const inside: { index: number; l: number; a: number }[] = [];
   for (let i = 0; i < opening.data.length; i++) if (opening.data[i]! > .5) inside.push({ index: i, ...labAt(image, i) });
-  if (inside.length < MIN_OPENING_PIXELS) return null;
+  if (inside.length < MIN_OPENING_PIXELS) return undefined;
   const bright = .62 * quantile(inside.map(({ l }) => l), .92);
   const pale = Math.min(16, quantile(inside.map(({ a }) => a), .85) + 3);
   const teeth = inside.filter(({ l, a }) => l >= bright && a <= pale);
-  if (teeth.length < MIN_TEETH_SHARE * inside.length) return null;
+  if (teeth.length < MIN_TEETH_SHARE * inside.length) return undefined;
   const tooth = plane(width, height);
   for (const { index } of teeth) tooth.data[index] = 1;
   const box = boundsOf(opening, 12);
   const row = upperRow(dilate(tooth, 1), opening, box);
-  if (!isWhole(row, box)) return null;
+  if (!isWhole(row, box)) return undefined;
   const known = Uint8Array.from(row.data, (value, i) => value > .5 && opening.data[i]! > .9 && tooth.data[i]! > .5 ? 1 : 0);
-  if (!known.includes(1)) return null;
+  if (!known.includes(1)) return undefined;
   // Colours continue beyond what is seen, so that a lip that rises further still uncovers something plausible.
   const filled: RgbImage = { width, height, data: image.data.slice() };
   fillUnknown(filled, known);
@@ -48,7 +48,7 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | null {
 }
 
 /** Under the portrait's light, as the renderer paints with them. */
-export function mouthTints({ white, skin, colour }: Light, teeth: Rgb | null): FaceTints {
+export function mouthTints({ white, skin, colour }: Light, teeth: Rgb | undefined): FaceTints {
   // A photograph without colours shows none in the mouth either.
   const lit = (r: number, g: number, b: number): Rgb => {
     const grey = lumaOf(r, g, b);

@@ -35,7 +35,7 @@ async function* decode(bytes: Uint8Array, start: number, first: Frame, announced
       continue;
     }
     if (at + frame.bytes > bytes.length) break;
-    frames += 1;
+    frames++;
     const unit = bytes.slice(at, at + frame.bytes);
     const { channelData, samplesDecoded } = await attempt('MP3', () => decoder.decode(unit));
     if (samplesDecoded > 0) yield interleave(channelData, first.channels, 0, samplesDecoded);
@@ -58,12 +58,12 @@ function findStart(bytes: Uint8Array): number {
 
 /** The next place from which CHAIN frames of one kind follow each other (fewer only if the file ends with them). */
 function findChain(bytes: Uint8Array, from: number, to: number, like?: Frame): number {
-  for (let at = from; at < to; at += 1) {
+  for (let at = from; at < to; at++) {
     const first = readHeader(bytes, at);
     if (first === undefined || (like !== undefined && !isLike(first, like))) continue;
     let next = at + first.bytes;
     let length = 1;
-    for (; length < CHAIN && next + 4 <= bytes.length; length += 1) {
+    for (; length < CHAIN && next + 4 <= bytes.length; length++) {
       const frame = readHeader(bytes, next);
       if (frame === undefined || !isLike(frame, first)) break;
       next += frame.bytes;

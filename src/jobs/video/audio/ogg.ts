@@ -39,13 +39,13 @@ async function* decodeOpus(bytes: Uint8Array, serial: number, channels: 1 | 2, p
   for (const page of oggPages(bytes)) {
     if (page.serial !== serial) continue;
     for (const packet of page.packets) {
-      if (headers > 0) { headers -= 1; continue; }
+      if (headers > 0) { headers--; continue; }
       const { channelData, samplesDecoded } = await attempt('Ogg', () => decoder.decodeFrame(packet));
       if (samplesDecoded === 0) throw new AudioError('The Ogg file is broken: one of its Opus packets cannot be decoded.');
       const from = Math.min(samplesDecoded, Math.max(0, preSkip - position));
       const to = endWithin(page, position, samplesDecoded);
       position += samplesDecoded;
-      if (gain !== 1) for (const plane of channelData) for (let i = 0; i < plane.length; i += 1) plane[i]! *= gain;
+      if (gain !== 1) for (const plane of channelData) for (let i = 0; i < plane.length; i++) plane[i]! *= gain;
       if (to > from) yield interleave(channelData, channels, from, to - from);
     }
   }

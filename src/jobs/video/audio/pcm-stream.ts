@@ -37,9 +37,9 @@ export const toInt16 = (value: number): number => value >= 1 ? 32_767 : value <=
 /** Interleaves what the WebAssembly decoders give: one Float32Array a channel. */
 export function interleave(planes: readonly Float32Array[], channels: 1 | 2, from: number, samples: number): Int16Array {
   const out = new Int16Array(samples * channels);
-  for (let c = 0; c < channels; c += 1) {
+  for (let c = 0; c < channels; c++) {
     const plane = planes[c]!;
-    for (let i = 0; i < samples; i += 1) out[i * channels + c] = toInt16(plane[from + i]!);
+    for (let i = 0; i < samples; i++) out[i * channels + c] = toInt16(plane[from + i]!);
   }
   return out;
 }
@@ -73,7 +73,7 @@ export async function attempt<T>(kind: string, decode: () => T | Promise<T>): Pr
   const { error } = console;
   let complaints = 0;
   console.error = (...words: unknown[]) => {
-    complaints += 1;
+    complaints++;
     if (complaints > MAX_COMPLAINTS) throw new Error(words.join(' '));
   };
   try {

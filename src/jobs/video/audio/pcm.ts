@@ -53,7 +53,7 @@ function* pieces(bytes: Uint8Array, format: SampleFormat, channels: number): Gen
   const out = new Int16Array(PIECE_SAMPLES * channels);
   for (let first = 0; first < total; first += out.length) {
     const count = Math.min(out.length, total - first);
-    for (let i = 0; i < count; i += 1) out[i] = read(view, (first + i) * size);
+    for (let i = 0; i < count; i++) out[i] = read(view, (first + i) * size);
     yield out.subarray(0, count);
   }
 }
