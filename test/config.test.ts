@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { ConfigError, SETTINGS, loadConfig } from '../src/config.ts';
 
 test('defaults are what the table says', () => {

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 
 const root = path.resolve(import.meta.dirname, '..');
 const readJson = (file: string): any => JSON.parse(readFileSync(path.join(root, file), 'utf8'));
@@ -40,7 +40,7 @@ test('what only shows once the start has begun is told in one line as well, and 
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-start-'));
   const taken = createSocket('udp4').bind(0, '0.0.0.0');
   await once(taken, 'listening');
-  t.after(() => { taken.close(); rmSync(dataDir, { recursive: true, force: true }); });
+  t.onTestFinished(() => { taken.close(); rmSync(dataDir, { recursive: true, force: true }); });
   const start = (env: Record<string, string>) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts'], { cwd: root, encoding: 'utf8', timeout: 60_000, env: { PATH: process.env['PATH'], PORT: '0', WORKERS: '1', LOG_LEVEL: 'fatal', DATA_DIR: dataDir, ...env } });
   // 203.0.113.0/24 is for documentation (RFC 5737): nobody's machine has it.
   for (const [env, line] of [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Attack, type Door, paced, pacedOpen, runAttack } from '../../bench/hostile/door.ts';
 import type { Arena } from '../../bench/hostile/protocol.ts';
@@ -119,7 +119,7 @@ test('messages and the close frame of a server are understood, in whatever piece
     });
     socket.on('error', () => {});
   }).listen(0, '127.0.0.1');
-  t.after(() => server.close());
+  t.onTestFinished(() => { server.close(); });
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const socket = await RawWebSocket.open({ url, path: '/', localAddress: '127.0.1.1' });

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { type ArrivedFrame, FrameAssembler, beginsKeyFrame } from '../../bench/peers/frames.ts';
 import { ImpairedRelay, PERFECT, mediaAddress, rerouted } from '../../bench/peers/impaired-relay.ts';
 import { lipOnsets } from '../../bench/peers/lips.ts';
@@ -82,11 +82,11 @@ test('the relay loses, delays and limits as told, and passes everything else on'
   for (const socket of [server, client]) {
     socket.bind(0, '127.0.0.1');
     await once(socket, 'listening');
-    t.after(() => socket.close());
+    t.onTestFinished(() => { socket.close(); });
   }
   server.on('message', (datagram, { port, address }) => server.send(datagram, port, address));
   const relay = await ImpairedRelay.open({ address: '127.0.0.1', port: server.address().port }, PERFECT);
-  t.after(() => { relay.close(); });
+  t.onTestFinished(() => { relay.close(); });
   /** Sends `count` datagrams of 1000 bytes and gives the times after which they came back, in the order sent. */
   const ping = async (count: number, waitMs: number): Promise<number[]> => {
     const back: number[] = [];
@@ -249,7 +249,7 @@ test('a target that is dead, and a key that is wrong, are told in one line', asy
   assert.match(bench('--target', 'nonsense', '--key', 'k').stderr, /^--target must be a URL/);
   const program = `require('node:http').createServer((_, res) => { res.writeHead(401).end(); }).listen(0, '127.0.0.1', function () { console.log(this.address().port); });`;
   const server = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => { server.kill(); });
+  t.onTestFinished(() => { server.kill(); });
   const [port] = await once(server.stdout, 'data') as [Buffer];
   const wrong = bench('--target', `http://127.0.0.1:${port.toString().trim()}`, '--key', 'k');
   assert.match(wrong.stderr, /^bench: .* does not take this key\. .*--key.*\n$/);

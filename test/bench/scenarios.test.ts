@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'vitest';
 import { DOORS } from '../../bench/hostile/doors.ts';
 import { toHtml } from '../../bench/report/html.ts';
 import { type Run, runScenario } from '../../bench/run.ts';
@@ -67,13 +67,13 @@ async function elsewhere(t: TestContext, server: TestServer): Promise<Target> {
     for (const [one, other] of [[client, upstream], [upstream, client]] as const) one.on('close', () => other.destroy()).on('error', () => other.destroy());
   }).listen(0, '127.0.0.1');
   await once(proxy, 'listening');
-  t.after(() => proxy.close());
+  t.onTestFinished(() => { proxy.close(); });
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, apiKey: server.apiKey };
 }
 
 test('a server elsewhere: what can be seen from outside is measured, what cannot is named', { timeout: 120_000 }, async (t) => {
   const server = await startServer({ env: { MAX_WORKER_LOAD: '1', RATE_LIMIT_RPS: '10000' } });
-  t.after(() => server.stop());
+  t.onTestFinished(async () => { await server.stop(); });
   const target = await elsewhere(t, server);
   for (const [scenario, seen, unseen, options] of [[churn, 'setUpP50Ms', 'heapKbPerConnect', { connects: 4, warmUp: 1 }], [capacity, 'sessionsPerCore', 'ratioToBareEncode', {}]] as const) {
     const run = await runScenario(scenario, { options: { ...scenario.small, ...options }, target });

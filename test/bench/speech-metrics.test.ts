@@ -1,6 +1,6 @@
 // The figures of the speech evaluation mean what they say: closures found and missed, lag of either sign, motion.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { correlation, correlations, lagMs, motion, onsetLagMs, predictedClosures, scoreClosures, timeOf, type Track } from '../../bench/speech-metrics.ts';
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX, type Articulator } from '../../src/media/articulation.ts';
 

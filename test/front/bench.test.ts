@@ -1,6 +1,6 @@
 // The bench of long histories runs small here, so that it cannot rot.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { measureHistory } from '../../bench/micro/history.ts';
 
 test('a history of some thousand records comes whole', async () => {

@@ -1,7 +1,7 @@
 // POST /compose/token and GET /compose/ice as clients of such services expect them.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import type { Logger } from '../../src/base/log.ts';
 import { wallSeconds } from '../../src/base/time.ts';
 import { composeRoutes, type ComposeDeps } from '../../src/front/api/compose.ts';
@@ -10,13 +10,13 @@ import { startTestFront, type TestFront } from './harness.ts';
 
 const state = { room: true, draining: false };
 let server: TestFront;
-before(async () => {
+beforeAll(async () => {
   server = await startTestFront({
     turnSecret: 'shared', sessionsPerKey: 2,
     iceServers: [{ urls: 'stun:stun.example.org:3478' }, { urls: 'turn:turn.example.org:3478' }, { urls: 'turn:fixed.example.org', username: 'u', credential: 'c' }],
   }, { canPlace: () => state.room, draining: () => state.draining });
 });
-after(() => server.close());
+afterAll(() => server.close());
 
 interface Refusal { session_token: string; detail: string; error: string; code: string }
 

@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { newUuid } from '../../src/base/ids.ts';
 import { sleep } from '../../src/base/time.ts';
 
@@ -15,12 +15,12 @@ let dataDir: string;
 let child: ChildProcess;
 let url: string;
 
-before(async () => {
+beforeAll(async () => {
   dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-crash-'));
   await mkdir(path.join(dataDir, 'fixtures'));
   await writeFile(path.join(dataDir, 'fixtures/faces.json'), '{"faces":[]}');
 });
-after(async () => {
+afterAll(async () => {
   await kill();
   await sleep(200); // its redis-server ends by itself
   await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { patience } from '../harness/machine.ts';
 import { startServer } from '../harness/server.ts';
 import { createLogger } from '../../src/base/log.ts';
@@ -18,11 +18,11 @@ const ROOM = 100;
 
 test('a server whose descriptors run short refuses connections and keeps what it has', async (t) => {
   const server = await startServer();
-  t.after(() => server.stop());
+  t.onTestFinished(async () => { await server.stop(); });
   const pid = String(server.process.pid);
   // One connection of before the flood, as a scraper or a balancer holds it.
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
-  t.after(() => { agent.destroy(); });
+  t.onTestFinished(() => { agent.destroy(); });
   const get = (path: string): Promise<{ status: number; text: string }> => new Promise((resolve, reject) => {
     const headers = { 'x-service-api-key': server.apiKey };
     http.get(server.url + path, { agent, headers }, (res) => {
@@ -36,7 +36,7 @@ test('a server whose descriptors run short refuses connections and keeps what it
   await sleep(1100); // the limit is read again
 
   const sockets = Array.from({ length: FLOOD }, () => net.connect(server.port, '127.0.0.1').on('error', () => {}));
-  t.after(() => { for (const socket of sockets) socket.destroy(); });
+  t.onTestFinished(() => { for (const socket of sockets) socket.destroy(); });
   for (let waited = 0; await figure('mouthpiece_connections_refused_total{reason="descriptors"}') < FLOOD - ROOM; waited++) {
     assert.ok(waited < 50 * patience(), 'too few were refused');
     await sleep(100);

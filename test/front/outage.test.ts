@@ -1,6 +1,6 @@
 // Redis stopped and started under a running front: quick refusals meanwhile, everything as before afterwards.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { patience } from '../harness/machine.ts';
 import { sleep } from '../../src/base/time.ts';
 import { startTestFront, type TestFront } from './harness.ts';
@@ -9,11 +9,11 @@ import { startRedis, type TestRedis } from './redis-servers.ts';
 let redis: TestRedis;
 let server: TestFront;
 const refused: string[] = [];
-before(async () => {
+beforeAll(async () => {
   redis = await startRedis();
   server = await startTestFront({}, { onTokenRefused: (code) => { refused.push(code); } }, redis.url);
 });
-after(async () => {
+afterAll(async () => {
   await server.close();
   await redis.close();
 });

@@ -1,6 +1,6 @@
 // Every error that can reach the demo page is told in words that say what to do.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { ERRORS } from '../../src/base/errors.ts';
 
 const { inWords } = await import(new URL('../../src/page/words.js', import.meta.url).href) as {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { patience } from '../harness/machine.ts';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
@@ -16,13 +16,13 @@ import { sleep } from '../../src/base/time.ts';
 const TAKEOVER_ELSEWHERE_MS = 7000;
 
 let server: TestServer;
-before(async () => { server = await startServer(); });
-after(async () => { await server?.stop(); });
+beforeAll(async () => { server = await startServer(); });
+afterAll(async () => { await server?.stop(); });
 
 const open = async (options: Record<string, unknown> = {}): Promise<WsClient> => WsClient.open(server, await createToken(server, options));
 
 // The thirty seconds of one test are the others' time too.
-describe('the socket', { concurrency: true }, () => {
+describe.concurrent('the socket', () => {
   test('a bad token is told on the open socket, in words, and then the socket closes', async () => {
     for (const token of ['', 'nonsense', 'A'.repeat(43), 'x'.repeat(2000)]) {
       const client = await WsClient.open(server, token);

@@ -1,7 +1,7 @@
 // Readiness follows the memory of request bodies, and comes back with it.
 import assert from 'node:assert/strict';
 import net from 'node:net';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { sleep } from '../../src/base/time.ts';
 import { startTestFront } from './harness.ts';
 
@@ -12,7 +12,7 @@ test('a server without memory for bodies is not ready, until they are gone', asy
     bodyBudget: { maxBytes: 3 * MIB, unprovenBytes: 3 * MIB },
   });
   const sockets: net.Socket[] = [];
-  context.after(async () => {
+  context.onTestFinished(async () => {
     for (const socket of sockets) socket.destroy();
     await server.close();
   });

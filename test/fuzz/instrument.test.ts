@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { stripTypeScriptTypes } from 'node:module';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { instrument } from './engine/instrument.ts';
 import { ROOT } from './catalogue.ts';
 

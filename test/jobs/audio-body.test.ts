@@ -1,7 +1,7 @@
 // The body of POST /static/audio: what counts as Base64, how long it may take, and how little of a body
 // goes on to the main thread.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { parseAudioBody, type AudioBody } from '../../src/jobs/audio-body.ts';
 import { shortestMs } from '../harness/machine.ts';
 

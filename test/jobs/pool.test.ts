@@ -1,7 +1,7 @@
 // The pool of offline work: its threads keep off the cores of the media workers, and let everybody else go first.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { createJobPool } from '../../src/jobs/pool.ts';
 import { native } from '../../src/native/addon.ts';
 
@@ -13,7 +13,8 @@ const threads = (): Thread[] => readdirSync('/proc/self/task').map((id) => ({
   nice: Number(readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(') ')[1]!.split(' ')[16]),
 }));
 
-test('its threads run where they may, at the lowest priority, and this thread goes on as before', { skip: native.allowedCpus().length < 2 && 'there is one CPU only' }, async () => {
+test('its threads run where they may, at the lowest priority, and this thread goes on as before', async (t) => {
+  t.skip(Boolean(native.allowedCpus().length < 2 && 'there is one CPU only'), 'there is one CPU only');
   const cpu = native.allowedCpus()[0]!;
   const before = new Set(threads().map(({ id }) => id));
   const pool = createJobPool(1, [cpu]);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { SPEECH_RING_SAMPLES, SpeechRingReader, SpeechRingWriter, createSpeechRing } from '../../src/link/speech-ring.ts';
 
 test('what is written is read, across the wrap of the ring', () => {

@@ -1,6 +1,6 @@
 // The mapping to ARKit's blend shapes: names, bounds, and that each articulator shows where an animator would look for it.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { ARKIT_BLEND_SHAPES, ARKIT_INDEX, ARKIT_SIZE, toArkit, type ArkitBlendShape } from '../../src/media/arkit.ts';
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX, POSE_INDEX, POSE_SIZE, type Articulator } from '../../src/media/articulation.ts';

@@ -1,7 +1,7 @@
 // With no file descriptor left the vitals go on, and a scrape still says what can be said.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { Metrics } from '../../src/metrics/metrics.ts';
 
 /** Takes all descriptors, lets the vitals be sampled and summarised (after 1 s), scrapes, and prints what it got. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import type { EndReason } from '../../src/link/messages.ts';
 import { CATALOGUE, METRIC_NAMES, type Family, type LabelsOf } from '../../src/metrics/catalogue.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { Worker } from 'node:worker_threads';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { JobMeter } from '../../src/metrics/job-meter.ts';
@@ -30,7 +30,7 @@ test('a worker thread writes while the front reads, and neither asks the other',
   metrics.attachWorker(3, memory);
   const source = `data:text/javascript,${encodeURIComponent(WORKER)}`;
   const worker = new Worker(new URL(source), { workerData: { memory, root: new URL('../../', import.meta.url).href }, execArgv: ['--disable-warning=ExperimentalWarning'] });
-  t.after(() => worker.terminate());
+  t.onTestFinished(async () => { await worker.terminate(); });
   await once(worker, 'message');
   const { body } = await metrics.render();
   assert.equal(valueOf(body, 'mouthpiece_worker_ticks_total{worker="3"}'), 42);
@@ -43,7 +43,7 @@ test('a worker thread writes while the front reads, and neither asks the other',
 
 test('process figures are of a sane size and CPU never runs backwards', async (t) => {
   const metrics = new Metrics();
-  t.after(watchMainThread(metrics, () => process.cpuUsage().user / 1000, { version: '0.1.0', commit: 'abc' }));
+  t.onTestFinished(watchMainThread(metrics, () => process.cpuUsage().user / 1000, { version: '0.1.0', commit: 'abc' }));
   const first = (await metrics.render()).body;
   const second = (await metrics.render()).body;
   assert.ok(valueOf(second, 'process_cpu_seconds_total') >= valueOf(first, 'process_cpu_seconds_total'));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { InferenceSession } from 'onnxruntime-node';
 import { MANIFEST_URL, readModelFile } from '../../src/pipeline/inference/model-file.ts';
 

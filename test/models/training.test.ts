@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { fileURLToPath } from 'node:url';
 
 const FOLDER = fileURLToPath(new URL('../../models/training', import.meta.url));
@@ -24,22 +24,26 @@ function python(imports: string, expression: string): unknown {
   return JSON.parse(done.stdout);
 }
 
-test('phones of festival voices become the IPA, whatever each language calls them', { skip: missing }, () => {
+test('phones of festival voices become the IPA, whatever each language calls them', (t) => {
+  t.skip(Boolean(missing), String(missing));
   const names = [['r~*', 'CZECH'], ['ch', 'CZECH'], ['E1', 'ITALIAN'], ['tS', 'ITALIAN'], ['p:', 'FINNISH'], ['&', 'FINNISH'], ['th', 'TELUGU'], ['#', 'TELUGU'], ['axr', 'ARPABET'], ['p', 'ARPABET'], ['??', 'CATALAN']];
   assert.deepEqual(python('import engines', `[engines._ipa(name, getattr(engines, table)) for name, table in ${JSON.stringify(names)}]`),
     ['rʃ', 'x', 'ɛ', 'tʃ', 'p', 'æ', 't', '_', 'ɚ', 'p', 'ə']);
 });
 
-test('the lips meet in a Catalan b after a pause or a nasal only', { skip: missing }, () => {
+test('the lips meet in a Catalan b after a pause or a nasal only', (t) => {
+  t.skip(Boolean(missing), String(missing));
   const said = python('import engines', "[s for _, _, s in engines._spirants([(0, 1, c) for c in ['_', 'b', 'a', 'b', 'm', 'b']])]");
   assert.deepEqual(said, ['_', 'b', 'a', 'β', 'm', 'b']);
 });
 
-test('pseudo-words are written in Telugu script: vowels as signs, first letters whole, a virama where no vowel follows', { skip: missing }, () => {
+test('pseudo-words are written in Telugu script: vowels as signs, first letters whole, a virama where no vowel follows', (t) => {
+  t.skip(Boolean(missing), String(missing));
   assert.deepEqual(python('import texts', "[texts._telugu(word) for word in ['pam', 'apto', 'fi']]"), ['పామ్', 'ఆప్తో', 'ఫి']);
 });
 
-test('the times of known phones are found where their classes are likely, and a pause between words only where one is heard', { skip: missing }, () => {
+test('the times of known phones are found where their classes are likely, and a pause between words only where one is heard', (t) => {
+  t.skip(Boolean(missing), String(missing));
   // 10 frames each: silence, p, its aspiration, a; then m without a pause, o, silence
   const heard = ['_', 'p', 'h', 'ɑ', 'm', 'o', '_'];
   const setup = `import viterbi\nfrom targets import CLASSES, CLASS_COUNT\nscore = np.full((70, CLASS_COUNT), -5.)\nfor i, c in enumerate(${JSON.stringify(heard)}): score[10 * i: 10 * i + 10, CLASSES[c]] = 0\n`
@@ -48,7 +52,8 @@ test('the times of known phones are found where their classes are likely, and a 
   assert.equal(python(setup, 'viterbi.best_path(score[:12], units)'), null, 'twelve frames are too few');
 });
 
-test('the more noise there is, the less it takes to close the lips; pauses teach nothing of closures, and zeros are a fresh stream', { skip: noTorch }, () => {
+test('the more noise there is, the less it takes to close the lips; pauses teach nothing of closures, and zeros are a fresh stream', (t) => {
+  t.skip(Boolean(noTorch), String(noTorch));
   // Streams that are closed in every twelfth frame; then one frame in doubt.
   const setup = `import torch
 from export import Shape
@@ -73,7 +78,8 @@ fresh = float(shape(frame(.6), heard(0.), torch.zeros(1, shape.MEMORY))[0][0, 2]
   assert.equal(paused, fresh);
 });
 
-test('one step after another gives what the whole sequence gives, the talker included', { skip: noTorch }, () => {
+test('one step after another gives what the whole sequence gives, the talker included', (t) => {
+  t.skip(Boolean(noTorch), String(noTorch));
   const setup = `import torch
 from export import Shape
 from network import Network, Step
@@ -94,20 +100,23 @@ with torch.no_grad():
   assert.ok(untold > 0.1, `what it is told of the talker matters: ${untold}`);
 });
 
-test('a phone is heard in the features that its step describes 60 ms later', { skip: missing }, () => {
+test('a phone is heard in the features that its step describes 60 ms later', (t) => {
+  t.skip(Boolean(missing), String(missing));
   // One second whose phones change at .5 s: the first feature frame whose middle lies past it hears the second.
   const setup = 'import prepare, talkers\nclasses = prepare.frame_targets([(0, .5, "a"), (.5, 2, "m")], 30)[1]\nheard = talkers.heard_classes(classes)';
   assert.deepEqual(python(setup, '[len(heard), int(np.flatnonzero(heard == heard[-1])[0])]'), [90, 45]);
 });
 
-test('silence round a recording is cut off, but for a fifth of a second', { skip: noTorch }, () => {
+test('silence round a recording is cut off, but for a fifth of a second', (t) => {
+  t.skip(Boolean(noTorch), String(noTorch));
   const setup = 'import natural\nwave = np.zeros(48000, np.int16)\nwave[16000:24000] = 5000 * np.sin(np.arange(8000) * .3)\nwave[30000:] = 20';
   const length = python(setup, 'len(natural.trimmed(wave))') as number;
   assert.ok(Math.abs(length - (8000 + 2 * 3200)) < 320, `${length} samples`);
   assert.equal(python('import natural', 'len(natural.trimmed(np.zeros(0, np.int16)))'), 0);
 });
 
-test('packed sounds of Beneath a Steel Sky: runs of plain bytes lie between the words of bits, and copies may reach into themselves', { skip: missing }, () => {
+test('packed sounds of Beneath a Steel Sky: runs of plain bytes lie between the words of bits, and copies may reach into themselves', (t) => {
+  t.skip(Boolean(missing), String(missing));
   // Four plain bytes, six copied from four back, four more plain ones. Each table has one code of one bit; RNC's bits come lowest first.
   const setup = `from games import sky
 bits, plain = [], []
@@ -128,7 +137,8 @@ packed = b'RNC\\x01' + (14).to_bytes(4, 'big') + bytes(9) + b'\\x01' + b''.join(
   assert.deepEqual(python('from games import sky\ndef leaves(n): return n if isinstance(n, str) else leaves(n[0]) + leaves(n[1])', "sorted(set('abcdefghijklmnopqrstuvwxyz') - set(leaves(sky._tree(iter(sky.TREE)))))"), [], 'a letter without a code');
 });
 
-test('lines of Flight of the Amazon Queen are cut where an actor moves, and rid of what is not said', { skip: missing }, () => {
+test('lines of Flight of the Amazon Queen are cut where an actor moves, and rid of what is not said', (t) => {
+  t.skip(Boolean(missing), String(missing));
   assert.deepEqual(python('from games import queen', "[queen.segments('Oh no!*XY12345678901 Not*F3again'), queen.clean('(sigh) It is Lola^_ <sneeze>'), queen.clean('(...)'), bool(queen.NOISES.search('Oooh! Squawk!'))]"),
     [[['1', 'Oh no!'], ['2', ' Not'], ['3', 'again']], 'It is Lola', '', true]);
 });

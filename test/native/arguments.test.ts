@@ -1,7 +1,7 @@
 // The native door refuses what it cannot use, in words, and never crashes on it.
 import assert from 'node:assert/strict';
 import process from 'node:process';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { setImmediate } from 'node:timers/promises';
 import { i420Bytes, macroblocks } from '../../src/media/picture.ts';
 import { native } from '../../src/native/addon.ts';

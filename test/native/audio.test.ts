@@ -1,6 +1,6 @@
 // Opus and resampling through the addon.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { native } from '../../src/native/addon.ts';
 import type { OpusEncoderOptions } from '../../src/native/addon.ts';
 import { randomSource } from './talking-head.ts';

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import process from 'node:process';
-import { before, test } from 'node:test';
+import { beforeAll, test } from 'vitest';
 import { CATALOGUE, corpusOf, inputsIn, regressionsOf, ROOT } from '../fuzz/catalogue.ts';
 
-before(() => {
+beforeAll(() => {
   const build = spawnSync(process.execPath, [path.join(ROOT, 'scripts/build-native.mjs'), '--fuzz'], {
     encoding: 'utf8',
   });

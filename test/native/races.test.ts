@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import process from 'node:process';
-import { before, test } from 'node:test';
+import { beforeAll, test } from 'vitest';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 
-before(() => {
+beforeAll(() => {
   const build = spawnSync(process.execPath, [path.join(ROOT, 'scripts/build-native.mjs'), '--threads'], {
     encoding: 'utf8',
   });

@@ -4,12 +4,12 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
-import { before, test } from 'node:test';
+import { beforeAll, test } from 'vitest';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const sources = readdirSync(path.join(ROOT, 'native/test')).filter((name) => name.endsWith('_test.cc')).sort();
 
-before(() => {
+beforeAll(() => {
   const build = spawnSync(process.execPath, [path.join(ROOT, 'scripts/build-native.mjs'), '--sanitize'], { encoding: 'utf8' });
   assert.equal(build.status, 0, build.stderr);
 });

@@ -1,7 +1,7 @@
 // Both video encoders through the addon, judged by an independent decoder.
 import assert from 'node:assert/strict';
 import process from 'node:process';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { i420Bytes } from '../../src/media/picture.ts';
 import { KEY_FRAME_BIT, native } from '../../src/native/addon.ts';
 import type { VideoEncoderOptions } from '../../src/native/addon.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { SETTINGS, loadConfig } from '../../src/config.ts';

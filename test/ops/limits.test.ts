@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { SETTINGS } from '../../src/config.ts';
 import { CATALOGUE, type Family } from '../../src/metrics/catalogue.ts';
 

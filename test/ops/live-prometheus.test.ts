@@ -1,6 +1,6 @@
 // A real Prometheus scrapes a server in use; every query of every panel and rule is run, and each returns data of a sane size.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { exercise } from '../../bench/exercise.ts';
 import type { Context } from '../../bench/scenario.ts';
 import { CATALOGUE } from '../../src/metrics/catalogue.ts';
@@ -18,15 +18,15 @@ const cleanUps: (() => Promise<unknown> | void)[] = [];
 let server: TestServer;
 let prometheus: Prometheus;
 
-before(async () => {
+beforeAll(async () => {
   server = await startServer({ env: { MAX_WORKER_LOAD: '1' } });
   prometheus = await startPrometheus(`127.0.0.1:${server.port}`);
   const measured = { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? undefined, stop: () => server.stop() };
   const context: Context = { options: {}, target: undefined, server: () => Promise.resolve(measured), progress: () => {}, defer: (cleanUp) => { cleanUps.push(cleanUp); } };
   await exercise(context, measured, 25);
-}, { timeout: 150_000 });
+}, 150_000);
 
-after(async () => {
+afterAll(async () => {
   for (const cleanUp of cleanUps.toReversed()) await cleanUp();
   await prometheus?.stop();
   await server?.stop();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { tellStory } from '../../scripts/logs-session.ts';
 
 const A = '3f2a9c11-0000-4000-8000-000000000001';

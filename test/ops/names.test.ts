@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { DASHBOARDS, dashboardFiles } from '../../grafana/dashboards.ts';
 import { CATALOGUE, METRIC_NAMES, type Family } from '../../src/metrics/catalogue.ts';
 

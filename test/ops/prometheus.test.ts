@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 
 const FOLDER = path.resolve(import.meta.dirname, '../../grafana/prometheus');
 

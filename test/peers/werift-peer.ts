@@ -5,7 +5,7 @@ import {
   type RTCCertificate, type RtcpPacket, type RtpPacket,
 } from 'werift';
 import { createSocket, type Socket } from 'node:dgram';
-import type { TestContext } from 'node:test';
+import type { TestContext } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { monotonicMs } from '../../src/base/time.ts';
 import { createEndpoint, type Endpoint } from '../../src/webrtc/endpoint.ts';
@@ -91,7 +91,7 @@ export class Pair {
   static async start(t: TestContext, wish: ClientWish = {}, shared?: Endpoint): Promise<Pair> {
     const endpoint = shared ?? await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
     const pair = new Pair(endpoint, createClient(wish), shared === undefined);
-    t.after(() => pair.close());
+    t.onTestFinished(() => pair.close());
     await pair.client.setLocalDescription(await pair.client.createOffer());
     pair.answer = await pair.peer.answer(parseOffer(pair.client.localDescription?.sdp ?? ''));
     const [transport] = pair.client.dtlsTransports;
@@ -190,7 +190,7 @@ export const credentialsOf = (answer: string): { ufrag: string; password: string
 export async function openEndpoint(t: TestContext): Promise<{ endpoint: Endpoint; socket: Socket }> {
   const options = { bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] };
   const { made, value: endpoint } = await socketsMadeBy(() => createEndpoint(options));
-  t.after(() => endpoint.close());
+  t.onTestFinished(() => endpoint.close());
   return { endpoint, socket: made[0]! };
 }
 
@@ -241,6 +241,6 @@ export class Nat {
 async function boundSocket(t: TestContext): Promise<Socket> {
   const socket = createSocket('udp4');
   await new Promise<void>((resolve) => { socket.bind(0, '127.0.0.1', resolve); });
-  t.after(() => { socket.close(); });
+  t.onTestFinished(() => { socket.close(); });
   return socket;
 }

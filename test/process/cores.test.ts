@@ -1,15 +1,16 @@
 // Two real servers on one host: their workers are pinned to different cores, as the kernel says, while there are enough.
 import assert from 'node:assert/strict';
 import os from 'node:os';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { startServer } from '../harness/server.ts';
 import { workerCpus } from '../../bench/cpus.ts';
 
-test('two servers do not pin their workers to one core', { skip: os.availableParallelism() < 2 }, async (t) => {
+test('two servers do not pin their workers to one core', async (t) => {
+  t.skip(Boolean(os.availableParallelism() < 2), 'not here');
   const first = await startServer();
-  t.after(() => first.stop());
+  t.onTestFinished(async () => { await first.stop(); });
   const second = await startServer();
-  t.after(() => second.stop());
+  t.onTestFinished(async () => { await second.stop(); });
   const [ours, theirs] = [workerCpus(first.process.pid!), workerCpus(second.process.pid!)];
   assert.equal(ours.length, 1);
   assert.equal(theirs.length, 1);
@@ -17,6 +18,6 @@ test('two servers do not pin their workers to one core', { skip: os.availablePar
   const isToldToShare = second.logs.some((line) => line.includes('workers share cores'));
   assert.equal(ours[0] === theirs[0], isToldToShare, `${String(ours)} and ${String(theirs)}`);
   const third = await startServer({ env: { WORKERS: String(os.availableParallelism()) } });
-  t.after(() => third.stop());
+  t.onTestFinished(async () => { await third.stop(); });
   assert.ok(third.logs.some((line) => line.includes('workers share cores')), third.logs.join('\n'));
 });

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'vitest';
 import { ROOT } from '../harness/server.ts';
 
 const LOGGER = `
@@ -37,7 +37,7 @@ async function greeting(t: TestContext, dataDir: string, isTerminal: boolean): P
     ? spawn('script', ['-qfec', `exec '${process.execPath}' ${node.join(' ')} 2>/dev/null`, '/dev/null'], { cwd: ROOT, env, stdio: ['pipe', 'pipe', 'ignore'] })
     : spawn(process.execPath, node, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'ignore'] });
   const exited = once(child, 'exit');
-  t.after(() => { child.kill('SIGKILL'); });
+  t.onTestFinished(() => { child.kill('SIGKILL'); });
   let text = '';
   await new Promise<void>((resolve) => {
     child.stdout.setEncoding('utf8').on('data', (part: string) => {
@@ -53,7 +53,7 @@ async function greeting(t: TestContext, dataDir: string, isTerminal: boolean): P
 
 test('the API key is shown at a terminal when it was made just now, and nowhere else', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-key-'));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }));
   const [ours, theirs] = [path.join(folder, 'ours'), path.join(folder, 'theirs')];
   const keyOf = async (dataDir: string): Promise<string> => (await readFile(path.join(dataDir, 'api-key'), 'utf8')).trim();
 

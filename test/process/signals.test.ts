@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import tls from 'node:tls';
 import { patience } from '../harness/machine.ts';
 import { ROOT, createToken, startServer, type TestServer } from '../harness/server.ts';
@@ -43,12 +43,12 @@ async function ask(socket: tls.TLSSocket): Promise<string> {
 
 test('SIGHUP to a daemon reads the certificate again: new connections get it, open ones go on, a bad one is not taken', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-hup-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const old = await writeCertificate(folder);
   const server = await startServer({ env: { TLS_CERT_FILE: old.certFile, TLS_KEY_FILE: old.keyFile, LOG_LEVEL: 'info' } });
-  t.after(() => server.stop());
+  t.onTestFinished(async () => { await server.stop(); });
   const kept = await connectTls(server.port);
-  t.after(() => { kept.destroy(); });
+  t.onTestFinished(() => { kept.destroy(); });
   assert.equal(kept.getPeerCertificate().fingerprint256, old.fingerprint);
 
   const renewed = await writeCertificate(folder);
@@ -70,7 +70,7 @@ test('SIGHUP to a daemon reads the certificate again: new connections get it, op
 
 test('SIGHUP to a daemon without a certificate is a line in the log', async (t) => {
   const server = await startServer();
-  t.after(() => server.stop());
+  t.onTestFinished(async () => { await server.stop(); });
   server.process.kill('SIGHUP');
   await untilLogged(server, /SIGHUP: there is no certificate/);
   assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
@@ -78,7 +78,7 @@ test('SIGHUP to a daemon without a certificate is a line in the log', async (t) 
 
 test('when its terminal is closed the server drains and ends in order, although nobody reads its output', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-tty-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const logFile = path.join(folder, 'log');
   const command = `exec '${process.execPath}' --disable-warning=ExperimentalWarning src/main.ts 2>'${logFile}'`;
   const env = {
@@ -97,7 +97,7 @@ test('when its terminal is closed the server drains and ends in order, although 
 
 test('Ctrl-C that arrives twice at once drains; only a later one ends at once', async (t) => {
   const server = await startServer({ env: { DRAIN_SECONDS: '20' } });
-  t.after(() => server.stop());
+  t.onTestFinished(async () => { await server.stop(); });
   const token = await createToken(server);
   const socket = new WebSocket(`${server.url.replace('http', 'ws')}/compose/webrtc/p2p?session_token=${token}`);
   await once(socket, 'open');

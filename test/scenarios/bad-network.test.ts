@@ -1,6 +1,6 @@
 // A real browser behind a network that loses and delays: no long freeze, sound almost whole and near the lips; and once the network is clean nothing is sent twice any more.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { PERFECT } from '../../bench/peers/impaired-relay.ts';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { findMouth, soundBehindLips } from '../harness/lipsync.ts';
@@ -33,8 +33,8 @@ const MOST_MS = 25_000;
 
 let server: TestServer;
 let browser: TestBrowser;
-before(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
-after(async () => { await browser?.close(); await server?.stop(); });
+beforeAll(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
+afterAll(async () => { await browser?.close(); await server?.stop(); });
 
 /** What a counter of the browser's report grew by. */
 const grown = (from: any, to: any, of: (report: any) => number): number => of(to) - of(from);
@@ -45,7 +45,7 @@ test('5 % loss and 50 ms jitter: no freeze over 300 ms, little of the sound made
   const probe = await Probe.open(browser, server);
   const relay = await probe.throughRelay(PERFECT);
   await probe.connect();
-  t.after(() => { relay().close(); });
+  t.onTestFinished(() => { relay().close(); });
   await sleep(1500);
   const clean = await probe.stats();
   assert.equal(copies(clean), 0, 'on a clean network nothing is sent twice');
@@ -65,7 +65,7 @@ test('5 % loss and 50 ms jitter: no freeze over 300 ms, little of the sound made
   // The browser sums freezes up: looked at often enough, each is seen alone.
   const longestMs = Math.max(...reports.slice(1).map((report, n) => 1000 * grown(reports[n], report, ({ video }) => video.totalFreezesDuration)));
   const concealed = grown(first, last, ({ audio }) => audio.concealedSamples) / grown(first, last, ({ audio }) => audio.totalSamplesReceived);
-  t.diagnostic(`sound behind lips ${lagMs.toFixed(0)} ms (r ${correlation.toFixed(2)}); longest freeze ${longestMs.toFixed(0)} ms; ${(100 * concealed).toFixed(1)} % of the sound concealed; ${grown(first, last, copies)} copies beside ${grown(first, last, ({ video }) => video.packetsReceived)} packets; ${grown(first, last, ({ video }) => video.nackCount)} NACKs`);
+  console.info(`sound behind lips ${lagMs.toFixed(0)} ms (r ${correlation.toFixed(2)}); longest freeze ${longestMs.toFixed(0)} ms; ${(100 * concealed).toFixed(1)} % of the sound concealed; ${grown(first, last, copies)} copies beside ${grown(first, last, ({ video }) => video.packetsReceived)} packets; ${grown(first, last, ({ video }) => video.nackCount)} NACKs`);
   assert.ok(longestMs <= MAX_FREEZE_MS * patience(), `the picture froze for ${longestMs.toFixed(0)} ms`);
   assert.ok(concealed <= MAX_CONCEALED * patience(), `${(100 * concealed).toFixed(1)} % of the sound was made up`);
   assert.ok(correlation > 0.3, `mouth and sound hardly go together (r ${correlation.toFixed(2)})`);
@@ -85,7 +85,7 @@ test('a link that narrows to 250 kbit/s amid a sentence: the picture is back soo
   const probe = await Probe.open(browser, server);
   const relay = await probe.throughRelay(PERFECT);
   await probe.connect();
-  t.after(() => { relay().close(); });
+  t.onTestFinished(() => { relay().close(); });
   await sleep(1500);
   await probe.send(speech.pcm);
   await sleep(2000);
@@ -98,7 +98,7 @@ test('a link that narrows to 250 kbit/s amid a sentence: the picture is back soo
   const frozenMs = 1000 * grown(wide, last, ({ video }) => video.totalFreezesDuration);
   const kbps = grown(settled, last, ({ video }) => video.bytesReceived) * 8 / 3000;
   const frames = grown(settled, last, ({ video }) => video.framesDecoded) / 3;
-  t.diagnostic(`frozen for ${frozenMs.toFixed(0)} ms; then ${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`);
+  console.info(`frozen for ${frozenMs.toFixed(0)} ms; then ${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`);
   assert.ok(frozenMs <= MAX_FROZEN_MS * patience(), `the picture froze for ${frozenMs.toFixed(0)} ms`);
   assert.ok(kbps < NARROW_KBPS && frames > 25 / patience(), `${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`);
   await probe.command('close');

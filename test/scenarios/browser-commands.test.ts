@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { envelope, findMouth, lastMotion, locate, motion } from '../harness/lipsync.ts';
 import { patience } from '../harness/machine.ts';
@@ -16,8 +16,8 @@ const SHORT = 'Now something else entirely.';
 
 let server: TestServer;
 let browser: TestBrowser;
-before(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
-after(async () => { await browser?.close(); await server?.stop(); });
+beforeAll(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
+afterAll(async () => { await browser?.close(); await server?.stop(); });
 
 async function withSession(options: ConnectOptions, body: (probe: Probe) => Promise<void>): Promise<void> {
   const probe = await Probe.open(browser, server);
@@ -41,7 +41,7 @@ const rounded = (values: readonly number[]): string => values.map((value) => val
 
 const countOf = (recording: Recording, name: string): number => recording.events.filter((event) => event.name === name).length;
 
-test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said', async (t) => {
+test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said', async () => {
   const { pcm } = await synthesize(LONG);
   await withSession({}, async (probe) => {
     const cuts: { sentMs: number; skipMs: number; silentMs: number; recording: Recording }[] = [];
@@ -60,7 +60,7 @@ test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said
       return lastMotion(recording, findMouth(recording, speech, { fromMs: sentMs - 1200, toMs: sentMs }), speech) - skipMs;
     });
     const quiet = cuts.map(({ skipMs, recording }) => lastSoundMs(recording) - skipMs);
-    t.diagnostic(`after SKIP: mouth still ${rounded(still)} ms, quiet ${rounded(quiet)} ms, SILENT ${rounded(cuts.map(({ skipMs, silentMs }) => silentMs - skipMs))} ms`);
+    console.info(`after SKIP: mouth still ${rounded(still)} ms, quiet ${rounded(quiet)} ms, SILENT ${rounded(cuts.map(({ skipMs, silentMs }) => silentMs - skipMs))} ms`);
     // The middle of three: a browser may show any one frame late.
     assert.ok(middle(still) <= 100 * patience(), `the mouth moved for ${rounded(still)} ms`);
     assert.ok(middle(quiet) <= 100 * patience(), `there was sound for ${rounded(quiet)} ms`);
@@ -69,7 +69,7 @@ test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said
   });
 });
 
-test('PLAY_IMMEDIATE replaces what is being said, and what waits behind it', async (t) => {
+test('PLAY_IMMEDIATE replaces what is being said, and what waits behind it', async () => {
   const [long, short] = [await synthesize(LONG), await synthesize(SHORT)];
   await withSession({}, async (probe) => {
     await probe.send(long.pcm);
@@ -80,7 +80,7 @@ test('PLAY_IMMEDIATE replaces what is being said, and what waits behind it', asy
     const recording = await probe.take();
     const { sample, likeness } = locate(recording.sound, short.pcm);
     const delayMs = recording.soundStartMs + sample / 16 - replaced;
-    t.diagnostic(`replacement heard after ${delayMs.toFixed(0)} ms (likeness ${likeness.toFixed(2)})`);
+    console.info(`replacement heard after ${delayMs.toFixed(0)} ms (likeness ${likeness.toFixed(2)})`);
     assert.ok(likeness > 1 - 0.05 * patience(), `the replacement was not heard (likeness ${likeness.toFixed(2)})`);
     assert.ok(delayMs < 200 * patience(), `it took ${delayMs.toFixed(0)} ms`);
     const endMs = recording.soundStartMs + sample / 16 + short.durationMs;
@@ -155,7 +155,7 @@ test('handleSilence false: the picture freezes when the audio runs out, and goes
   });
 });
 
-test('the microphone of the peer connection speaks through the face', async (t) => {
+test('the microphone of the peer connection speaks through the face', async () => {
   const { pcm } = await synthesize(SHORT, 'rms');
   const file = path.join(OUT, 'speech', 'microphone.wav');
   // Chromium plays the file from the moment the microphone is opened, before there is a connection. 48 kHz is what it captures at.
@@ -169,7 +169,7 @@ test('the microphone of the peer connection speaks through the face', async (t) 
     await sleep(500);
     const recording = await probe.take();
     const { likeness } = locate(recording.sound, trim(pcm));
-    t.diagnostic(`heard again with a likeness of ${likeness.toFixed(2)}`);
+    console.info(`heard again with a likeness of ${likeness.toFixed(2)}`);
     assert.ok(likeness > 1 - 0.07 * patience(), `what was said is not what is heard (likeness ${likeness.toFixed(2)})`);
     const frames = framesBetween(recording, speak.atMs, silent.atMs);
     assert.ok(frames.length > 20);

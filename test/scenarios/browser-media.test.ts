@@ -1,6 +1,6 @@
 // What a real browser sees and hears of a session: idle life before any speech, a mouth that moves to speech and only then, in time.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { closestLips, findMouth, firstMotion, locate, type MouthRegion, meanMotion, region, soundBehindLips } from '../harness/lipsync.ts';
 import { patience } from '../harness/machine.ts';
@@ -32,8 +32,8 @@ function isSteady({ audio: before }: any, { audio: afterwards }: any): boolean {
 
 let server: TestServer;
 let browser: TestBrowser;
-before(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
-after(async () => { await browser?.close(); await server?.stop(); });
+beforeAll(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
+afterAll(async () => { await browser?.close(); await server?.stop(); });
 
 for (const codec of ['vp8', 'h264'] as const) {
   describe(`a session in ${codec.toUpperCase()}`, () => {
@@ -47,7 +47,7 @@ for (const codec of ['vp8', 'h264'] as const) {
     /** On the page's clock: everything flows, speech was sent, it is over, the recording ends. */
     const at = { flowing: 0, sent: 0, speak: 0, silent: 0, end: 0 };
 
-    before(async () => {
+    beforeAll(async () => {
       speech = await synthesize(SENTENCE);
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
         await record();
@@ -134,11 +134,11 @@ for (const codec of ['vp8', 'h264'] as const) {
       assert.deepEqual(words, ['speak', 'silent']);
     });
 
-    test('keeps sound and lips together', (t) => {
+    test('keeps sound and lips together', () => {
       const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16;
       const byLoudness = soundBehindLips(recording, mouth, at.sent, at.silent);
       const byWords = closestLips(recording, mouth, speech, heardMs);
-      t.diagnostic(`sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms (r ${byLoudness.correlation.toFixed(2)}); by what was said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the browser's own estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ms${steady ? '' : ' (never steady)'}`);
+      console.info(`sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms (r ${byLoudness.correlation.toFixed(2)}); by what was said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the browser's own estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ms${steady ? '' : ' (never steady)'}`);
       for (const { lagMs, correlation } of [byLoudness, byWords]) {
         assert.ok(correlation > 0.5, `mouth and sound hardly go together (r ${correlation.toFixed(2)})`);
         assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS * patience(), `the sound is ${(-lagMs).toFixed(1)} ms ahead of the lips`);
@@ -146,11 +146,11 @@ for (const codec of ['vp8', 'h264'] as const) {
       }
     });
 
-    test('moves the lips, and is heard, soon after audio was sent', (t) => {
+    test('moves the lips, and is heard, soon after audio was sent', () => {
       const leadMs = speech.segments[0]!.phone === 'pau' ? speech.segments[0]!.endMs : 0;
       const lipsMs = firstMotion(recording, mouth, at.sent) - at.sent - leadMs;
       const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16 - at.sent;
-      t.diagnostic(`sent → lips ${lipsMs.toFixed(0)} ms, sent → heard ${heardMs.toFixed(0)} ms; token → first frame ${connectMs.toFixed(0)} ms`);
+      console.info(`sent → lips ${lipsMs.toFixed(0)} ms, sent → heard ${heardMs.toFixed(0)} ms; token → first frame ${connectMs.toFixed(0)} ms`);
       // A browser adds its jitter buffers to both; the bench measures without them.
       assert.ok(lipsMs < 150 * patience(), `it took ${lipsMs.toFixed(0)} ms until the lips moved`);
       assert.ok(heardMs < 200 * patience(), `it took ${heardMs.toFixed(0)} ms until the speech was heard`);

@@ -1,6 +1,6 @@
 // The receiver that counts most: a real Chromium decodes both codecs, keeps lips and sound together, and repairs losses.
 import assert from 'node:assert/strict';
-import { after, before, test, type TestContext } from 'node:test';
+import { afterAll, beforeAll, test, type TestContext } from 'vitest';
 import type { Browser, Page } from 'puppeteer-core';
 import { patience } from '../harness/machine.ts';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
@@ -16,12 +16,12 @@ import { Nat, until, type Recorder } from '../peers/werift-peer.ts';
 const skip = CHROMIUM === undefined ? 'Chromium is not installed' : false;
 let browser: Browser;
 const media = new Map<VideoCodec, TestMedia>();
-before(async () => {
+beforeAll(async () => {
   if (skip !== false) return;
   browser = await openBrowser();
   for (const codec of ['vp8', 'h264'] as const) media.set(codec, await makeMedia(codec));
 });
-after(() => browser?.close());
+afterAll(() => browser?.close());
 
 /** A page that is sent test media. */
 class Session {
@@ -34,7 +34,7 @@ class Session {
   static async open(t: TestContext, wish: OfferWish, endpoint?: Endpoint, nat?: Nat): Promise<Session> {
     const own = endpoint ?? await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
     const session = new Session(await openPage(browser), new Broadcast(own, media.get(wish.codec === 'video/h264' ? 'h264' : 'vp8')!));
-    t.after(async () => {
+    t.onTestFinished(async () => {
       session.broadcast.stop();
       await session.page.close();
       await own.close();
@@ -58,7 +58,8 @@ class Session {
 }
 
 for (const codec of ['vp8', 'h264'] as const) {
-  test(`Chromium decodes ${codec}, hears Opus, and plays both together`, { skip }, async (t) => {
+  test(`Chromium decodes ${codec}, hears Opus, and plays both together`, async (t) => {
+  t.skip(Boolean(skip), String(skip));
     const session = await Session.open(t, { codec: `video/${codec}`, dataChannel: true });
     assert.equal(session.peer.videoCodec, codec);
     await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= 30, 15_000);
@@ -78,14 +79,15 @@ for (const codec of ['vp8', 'h264'] as const) {
     // Positive: lips ahead of the sound. This is Chromium's own estimate: 5 to 25 ms as a rule, up to 70 on a machine so busy that its audio
     // buffer has grown. Wrong sender reports would show as hundreds. The rendered picture and sound are compared in test/scenarios.
     const median = offsets.toSorted((a, b) => a - b)[offsets.length >> 1]!;
-    t.diagnostic(`${codec}: lips ahead of sound by ${median} ms (${offsets.join(' ')})`);
+    console.info(`${codec}: lips ahead of sound by ${median} ms (${offsets.join(' ')})`);
     assert.ok(median > -15 && median < 80, `offsets ${offsets.join(' ')}`);
     assert.ok(session.peer.stats.roundTripMs > 0 && session.peer.stats.roundTripMs < 500);
     assert.equal(session.peer.stats.datagramsRejected, 0);
   });
 }
 
-test('losses of 5 % are repaired without a freeze, with RTX and without', { skip }, async (t) => {
+test('losses of 5 % are repaired without a freeze, with RTX and without', async (t) => {
+  t.skip(Boolean(skip), String(skip));
   for (const withoutRtx of [false, true]) {
     const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
     const session = await Session.open(t, { withoutRtx, codec: 'video/vp8' }, endpoint);
@@ -101,7 +103,7 @@ test('losses of 5 % are repaired without a freeze, with RTX and without', { skip
     };
     const from = await statsOf(session.page);
     const to = await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= from.video!.framesDecoded + 120, 15_000);
-    t.diagnostic(`${withoutRtx ? 'without' : 'with'} RTX: ${dropped} dropped, ${session.peer.stats.packetsRetransmitted} sent again, ${to.video!.pliCount} PLI`);
+    console.info(`${withoutRtx ? 'without' : 'with'} RTX: ${dropped} dropped, ${session.peer.stats.packetsRetransmitted} sent again, ${to.video!.pliCount} PLI`);
     assert.ok(dropped > 15);
     assert.equal(to.video!.freezeCount ?? 0, from.video!.freezeCount ?? 0);
     assert.ok(session.peer.stats.packetsRetransmitted >= dropped / 2);
@@ -109,7 +111,8 @@ test('losses of 5 % are repaired without a freeze, with RTX and without', { skip
   }
 });
 
-test('a browser whose address changes goes on receiving within seconds', { skip }, async (t) => {
+test('a browser whose address changes goes on receiving within seconds', async (t) => {
+  t.skip(Boolean(skip), String(skip));
   const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
   const nat = await Nat.before(t, endpoint);
   const session = await Session.open(t, { codec: 'video/vp8' }, endpoint, nat);
@@ -118,11 +121,12 @@ test('a browser whose address changes goes on receiving within seconds', { skip 
   const startMs = monotonicMs();
   const decoded = before.video!.framesDecoded + 60;
   await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= decoded, 12_000);
-  t.diagnostic(`60 frames later after ${(monotonicMs() - startMs).toFixed(0)} ms`);
+  console.info(`60 frames later after ${(monotonicMs() - startMs).toFixed(0)} ms`);
   assert.equal(session.told.isClosed, false);
 });
 
-test('a browser\'s microphone arrives as Opus packets, and its going away is noticed at once', { skip }, async (t) => {
+test('a browser\'s microphone arrives as Opus packets, and its going away is noticed at once', async (t) => {
+  t.skip(Boolean(skip), String(skip));
   const session = await Session.open(t, { microphone: true, codec: 'video/vp8' });
   await until(() => session.told.audio.length >= 25, 15_000, 'microphone packets');
   const { audio } = session.told;

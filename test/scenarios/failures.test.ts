@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { patience } from '../harness/machine.ts';
 import { LightPeer } from '../../bench/peers/light-peer.ts';
 import { createLogger } from '../../src/base/log.ts';
@@ -17,12 +17,12 @@ import { synthesize } from '../harness/speech.ts';
 let dataDir = '';
 let server: RunningServer;
 
-before(async () => {
+beforeAll(async () => {
   dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-failures-'));
   server = await startServer(loadConfig({ PORT: '0', DATA_DIR: dataDir, WORKERS: '2' }), createLogger('fatal'));
 });
 
-after(async () => {
+afterAll(async () => {
   await server.stop(0);
   await rm(dataDir, { recursive: true, force: true });
 });

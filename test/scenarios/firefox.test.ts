@@ -1,7 +1,7 @@
 // Firefox, with NSS's DTLS, its own ICE and usrsctp: connects, decodes, opens its data channel, and its leaving is noticed.
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
 import { Broadcast } from '../peers/broadcast.ts';
@@ -12,13 +12,14 @@ import { makeMedia } from '../peers/media.ts';
 const hasNetwork = Object.values(networkInterfaces()).flatMap((list) => list ?? []).some(({ internal, family }) => !internal && family === 'IPv4');
 const skip = FIREFOX === undefined ? 'Firefox is not installed' : hasNetwork ? false : 'no network but loopback';
 
-test('Firefox decodes VP8, hears Opus and opens its data channel', { skip }, async (t) => {
+test('Firefox decodes VP8, hears Opus and opens its data channel', async (t) => {
+  t.skip(Boolean(skip), String(skip));
   const endpoint = await createEndpoint({ bindAddress: '0.0.0.0', port: 0, announcedAddresses: [] });
-  t.after(() => endpoint.close());
+  t.onTestFinished(() => endpoint.close());
   const browser = await openFirefox();
-  t.after(() => browser.close());
+  t.onTestFinished(() => browser.close());
   const broadcast = new Broadcast(endpoint, await makeMedia('vp8'));
-  t.after(() => { broadcast.stop(); });
+  t.onTestFinished(() => { broadcast.stop(); });
   const page = await openPage(browser);
   await acceptAnswer(page, await broadcast.peer.answer(parseOffer(await offerOf(page, { dataChannel: true }))));
   await broadcast.told.connected.promise;

@@ -1,6 +1,6 @@
 // The frame loop without a network: what it allocates per frame, and that a session that breaks ends alone.
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
+import { beforeAll, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -22,7 +22,7 @@ import { patience } from '../harness/machine.ts';
 import { offer, ava, joinSession, sinkPeer, workerContext } from '../worker/sessions.ts';
 
 let model: SpeechModel;
-before(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
+beforeAll(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
 
 const messages: FromWorker[] = [];
 const contextOf = (onVideo: (length: number) => number): WorkerContext => workerContext(model, { ...sinkPeer, sendVideo: (_frame, length) => onVideo(length) }, (message) => { messages.push(message); });

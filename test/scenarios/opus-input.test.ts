@@ -1,7 +1,7 @@
 // audioInputFormat "opus": each binary message is one Opus packet; what is none does no harm.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { patience } from '../harness/machine.ts';
 import { native } from '../../src/native/addon.ts';
 import { createToken, startServer, type TestServer } from '../harness/server.ts';
@@ -9,8 +9,8 @@ import { synthesize } from '../harness/speech.ts';
 import { LightPeer } from '../../bench/peers/light-peer.ts';
 
 let server: TestServer;
-before(async () => { server = await startServer(); });
-after(async () => { await server.stop(); });
+beforeAll(async () => { server = await startServer(); });
+afterAll(async () => { await server.stop(); });
 
 test('Opus packets over the socket are spoken, and garbage among them is not', async () => {
   assert.ok(await createToken(server, { audioInputFormat: 'opus' }));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import type { ElementHandle, Page } from 'puppeteer-core';
 import sharp from 'sharp';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
@@ -23,7 +23,7 @@ let server: TestServer;
 let browser: TestBrowser;
 let lost: Page;
 
-before(async () => {
+beforeAll(async () => {
   const { pcm } = await synthesize('What I say, the face says.', 'rms');
   await writeFile(WAV, toWav(concat(silence(1500), pcm, silence(1500))));
   const samples = Int16Array.from({ length: pcm.length * 2.75625 }, (_, i) => pcm[Math.floor(i / 2.75625)]!); // 16 kHz → 44.1 kHz, crudely
@@ -32,7 +32,7 @@ before(async () => {
   [server, browser] = await Promise.all([startServer({ env }), startBrowser({ microphoneWav: WAV })]);
   lost = await connectWithoutAWay();
 });
-after(async () => { await browser?.close(); await server?.stop(); });
+afterAll(async () => { await browser?.close(); await server?.stop(); });
 
 /** A page that may use TURN servers only, and knows of none. It takes 15 s to give up, so it is begun before all other tests. */
 async function connectWithoutAWay(): Promise<Page> {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { before, test } from 'node:test';
+import { beforeAll, test } from 'vitest';
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX, POSE_SIZE } from '../../src/media/articulation.ts';
 import { decodeFaceAsset } from '../../src/media/face-asset.ts';
 import { i420Bytes, macroblocks } from '../../src/media/picture.ts';
@@ -25,7 +25,7 @@ const faceBytes = readFileSync(path.join(import.meta.dirname, '../../models/buil
 const { landmarks, neutral, width } = decodeFaceAsset(faceBytes);
 const point = (index: number): { x: number; y: number } => ({ x: landmarks[index * 3]!, y: landmarks[index * 3 + 1]! });
 
-before(async () => { model = await SpeechModel.load(); });
+beforeAll(async () => { model = await SpeechModel.load(); });
 
 /** Pixels of the mouth's middle that are not what rest shows: grows with the opening, whatever the teeth do. */
 function aperture(picture: Uint8Array): number {

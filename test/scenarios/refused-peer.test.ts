@@ -1,13 +1,13 @@
 // A client whose media path fails is told why on its WebSocket, at once, and the metrics say the same.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { call, startServer, type TestServer } from '../harness/server.ts';
 import { makeOffer, WeriftPeer } from '../harness/werift-peer.ts';
 import { WsClient } from '../harness/ws-client.ts';
 
 let server: TestServer;
-before(async () => { server = await startServer(); });
-after(async () => { await server.stop(); });
+beforeAll(async () => { server = await startServer(); });
+afterAll(async () => { await server.stop(); });
 
 async function tokenOf(): Promise<string> {
   const { body } = await call(server, '/compose/token', { faceId: 'ava' });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { patience } from '../harness/machine.ts';
 import { FPS } from '../../src/media/timeline.ts';
@@ -18,12 +18,12 @@ let browser: TestBrowser;
 let speech: Speech;
 let faceId: string;
 
-before(async () => {
+beforeAll(async () => {
   [server, browser] = await Promise.all([startServer(), startBrowser()]);
   speech = await synthesize('My mother bought a big apple pie, and papa made bread.');
   faceId = await firstFace(server);
 });
-after(async () => {
+afterAll(async () => {
   await browser.close();
   assert.equal(await server.stop(), 0);
   assert.deepEqual(server.logs.filter((line) => /"level":(40|50|60)/.test(line)), []);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { after, test } from 'node:test';
+import { afterAll, test } from 'vitest';
 import { LightPeer } from '../../bench/peers/light-peer.ts';
 import { createLogger } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -13,7 +13,7 @@ import { synthesize } from '../harness/speech.ts';
 import { smallNetwork } from '../pipeline/wav2lip/small-network.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-wav2lip-'));
-after(() => { rmSync(folder, { recursive: true }); });
+afterAll(() => { rmSync(folder, { recursive: true }); });
 
 test('a session with model "wav2lip" speaks', async () => {
   const file = path.join(folder, 'small.onnx');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const run = (file: string, ...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', file, ...args], { cwd: root, encoding: 'utf8', timeout: 60_000 });

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { startTestFront, type TestFront } from '../front/harness.ts';
 
 let server: TestFront;
-before(async () => { server = await startTestFront(); });
-after(() => server.close());
+beforeAll(async () => { server = await startTestFront(); });
+afterAll(() => server.close());
 
 function keys(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   return new Promise((resolve) => {

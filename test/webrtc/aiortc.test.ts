@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
@@ -29,7 +29,7 @@ class AiortcClient {
     createInterface(this.#process.stdout).on('line', (line) => { this.heard.push(JSON.parse(line) as Message); });
     this.#process.stderr.on('data', (data) => { this.errors += String(data); });
     const gone = new Promise((resolve) => { this.#process.once('exit', resolve); });
-    t.after(async () => { this.#process.kill('SIGKILL'); await gone; });
+    t.onTestFinished(async () => { this.#process.kill('SIGKILL'); await gone; });
   }
 
   say(message: unknown): void { this.#process.stdin.write(`${JSON.stringify(message)}\n`); }
@@ -43,14 +43,15 @@ class AiortcClient {
 const skip = PYTHON !== undefined ? false : 'aiortc is not installed (Debian: python3-aiortc)';
 
 for (const codec of ['vp8', 'h264'] as const) {
-  test(`aiortc receives ${codec} and Opus`, { skip }, async (t) => {
+  test(`aiortc receives ${codec} and Opus`, async (t) => {
+  t.skip(Boolean(skip), String(skip));
     const endpoint = await createEndpoint({ bindAddress: '0.0.0.0', port: 0, announcedAddresses: [] });
-    t.after(() => endpoint.close());
+    t.onTestFinished(() => endpoint.close());
     const media = await makeMedia(codec, 2, 30);
     const client = new AiortcClient(t, { codec, microphone: codec === 'vp8' });
     const offer = await client.hear(({ event }) => event === 'offer', 'an offer');
     const broadcast = new Broadcast(endpoint, media);
-    t.after(() => { broadcast.stop(); });
+    t.onTestFinished(() => { broadcast.stop(); });
     const { peer, told } = broadcast;
     client.say({ sdp: await peer.answer(parseOffer(offer.sdp!)) });
     assert.equal(peer.videoCodec, codec);

@@ -1,7 +1,7 @@
 // Every hole that was found in a WebRTC stack of the day, attacked: by strangers, by those who spoof the client's address, by the client.
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { classes, crc32c, Message, methods } from 'werift';
 import { monotonicMs } from '../../src/base/time.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
@@ -109,7 +109,7 @@ test('a client may come from many addresses, but only a few are kept', async (t)
 
 test('an address that another live peer uses cannot be claimed', async (t) => {
   const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
-  t.after(() => endpoint.close());
+  t.onTestFinished(() => endpoint.close());
   const victim = await Pair.connect(t, {}, endpoint);
   const mallory = await Pair.connect(t, {}, endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(mallory.answer)![1]!;
@@ -155,7 +155,7 @@ test('SCTP of bad checksum, of no length, or uninvited is dropped', async (t) =>
 
 test('a client that sends random RTCP and RTP inside its keys disturbs nobody', async (t) => {
   const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
-  t.after(() => endpoint.close());
+  t.onTestFinished(() => endpoint.close());
   const bystander = await Pair.connect(t, {}, endpoint);
   const pair = await Pair.connect(t, { audio: 'sendrecv' }, endpoint);
   const ssrc = Number(/a=ssrc:(\d+)/.exec(pair.answer)![1]);
@@ -271,7 +271,7 @@ test('media does not follow a replayed or captured check, nor is its sender sent
 test('media follows a client to its new address, nominated or not', async (t) => {
   for (const isNominated of [true, false]) {
     const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
-    t.after(() => endpoint.close());
+    t.onTestFinished(() => endpoint.close());
     const nat = await Nat.before(t, endpoint);
     const pair = await Pair.connect(t, { relayPort: nat.port }, endpoint);
     const { ufrag, password } = credentialsOf(pair.answer);
@@ -283,14 +283,14 @@ test('media follows a client to its new address, nominated or not', async (t) =>
     const checks = setInterval(() => {
       nat.send(stunRequest(`${ufrag}:${client}`, password, isNominated));
     }, 500);
-    t.after(() => { clearInterval(checks); });
+    t.onTestFinished(() => { clearInterval(checks); });
     const before = pair.rtp.length;
     await until(() => {
       pair.peer.sendVideo(Buffer.alloc(500, 1), 500, true, monotonicMs(), monotonicMs());
       return pair.rtp.length > before;
     }, 6_000, 'media at the new address');
     const tookMs = monotonicMs() - startMs;
-    t.diagnostic(`${isNominated ? 'nominated' : 'not nominated'}: ${tookMs.toFixed(0)} ms`);
+    console.info(`${isNominated ? 'nominated' : 'not nominated'}: ${tookMs.toFixed(0)} ms`);
     clearInterval(checks);
     await assertFlows(pair);
   }

@@ -1,6 +1,6 @@
 // Connections that do not come up: how soon they are given up, and what they say was wrong.
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { test, type TestContext, vi } from 'vitest';
 import { monotonicMs } from '../../src/base/time.ts';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { createCertificate } from '../../src/webrtc/dtls/certificate.ts';
@@ -34,10 +34,10 @@ class Bare {
   /** Signals; the offer names the certificate `identity`. */
   static async open(t: TestContext): Promise<Bare> {
     const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
-    t.after(() => endpoint.close());
+    t.onTestFinished(() => endpoint.close());
     const bare = new Bare(endpoint, await Attacker.against(t, endpoint));
     const werift = createClient();
-    t.after(() => werift.close());
+    t.onTestFinished(() => werift.close());
     const { sdp } = await werift.createOffer();
     const fingerprint = `a=fingerprint:sha-256 ${identity.fingerprint}`;
     const offer = sdp.replaceAll(/a=fingerprint:.*/g, fingerprint);
@@ -130,7 +130,8 @@ test('a client that refuses with a plain alert is given up after 2 s, one that g
 test('a client that checks and never answers is no longer sent to after 30 s', async (t) => {
   let laterMs = 0;
   const now = performance.now.bind(performance);
-  t.mock.method(performance, 'now', () => now() + laterMs);
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + laterMs);
+  t.onTestFinished(() => { clock.mockRestore(); });
   const bare = await Bare.open(t);
   await bare.check(true);
   await bare.handshake(identity);

@@ -1,7 +1,7 @@
 // The socket that peers share: ports, addresses, many peers, and nothing left behind.
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { RtpHeader, RtpPacket } from 'werift';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { createSharedMetrics, SharedMetrics } from '../../src/metrics/shared-metrics.ts';
@@ -14,10 +14,10 @@ const LOOPBACK = { bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] } a
 
 test('threads that are given the same range of ports get one each, and a word when there is none left', async (t) => {
   const first = await createEndpoint(LOOPBACK);
-  t.after(() => first.close());
+  t.onTestFinished(() => first.close());
   const range = { from: first.port, to: first.port + 1 };
   const second = await createEndpoint({ ...LOOPBACK, port: range });
-  t.after(() => second.close());
+  t.onTestFinished(() => second.close());
   assert.equal(second.port, first.port + 1);
   await assert.rejects(createEndpoint({ ...LOOPBACK, port: range }), /UDP_PORTS/);
   await assert.rejects(createEndpoint({ ...LOOPBACK, bindAddress: 'localhost' }), /not an IP address/);
@@ -26,7 +26,7 @@ test('threads that are given the same range of ports get one each, and a word wh
 test('candidates are the announced addresses, the bound one, or the machine\'s', async (t) => {
   const open = async (bindAddress: string, announcedAddresses: readonly string[]): Promise<readonly string[]> => {
     const endpoint = await createEndpoint({ bindAddress, port: 0, announcedAddresses });
-    t.after(() => endpoint.close());
+    t.onTestFinished(() => endpoint.close());
     assert.ok(endpoint.candidates.every(({ port }) => port === endpoint.port));
     return endpoint.candidates.map(({ address }) => address);
   };
@@ -38,7 +38,7 @@ test('candidates are the announced addresses, the bound one, or the machine\'s',
 
 test('peers on one socket get their own media and nobody else\'s', async (t) => {
   const endpoint = await createEndpoint(LOOPBACK);
-  t.after(() => endpoint.close());
+  t.onTestFinished(() => endpoint.close());
   const pairs = await Promise.all(Array.from({ length: 4 }, (_, index) => Pair.connect(t, { codec: index % 2 === 0 ? 'vp8' : 'h264' }, endpoint)));
   assert.equal(endpoint.peerCount, 4);
   pairs.forEach(({ peer }, index) => peer.sendAudio(Buffer.alloc(40, index), 40, 0, 0, true));
@@ -55,7 +55,7 @@ test('peers on one socket get their own media and nobody else\'s', async (t) => 
 test('a defect that a peer comes upon ends that peer alone, and is told', async (t) => {
   const told: unknown[] = [];
   const endpoint = await createEndpoint({ ...LOOPBACK, onPeerError: (error, sessionId) => { told.push(String(error), sessionId); } });
-  t.after(() => endpoint.close());
+  t.onTestFinished(() => endpoint.close());
   const bystander = await Pair.connect(t, {}, endpoint);
   const pair = await Pair.connect(t, {}, endpoint);
   (pair.peer as RtcPeer).onRtcp = () => { throw new TypeError('a defect'); };
@@ -80,7 +80,7 @@ test('a flood of microphone packets is cut off before anybody decodes it', async
 
 test('thousands of peers that only ever signalled leave nothing behind', async (t) => {
   const endpoint = await createEndpoint(LOOPBACK);
-  t.after(() => endpoint.close());
+  t.onTestFinished(() => endpoint.close());
   const cycle = async (): Promise<void> => {
     const peer = endpoint.createPeer(PEER_OPTIONS, new Recorder());
     await peer.answer(parseOffer(offers.chromium));
@@ -99,7 +99,7 @@ test('thousands of peers that only ever signalled leave nothing behind', async (
 test('datagrams are counted for the metrics', async (t) => {
   const sheet = new SharedMetrics(createSharedMetrics());
   const endpoint = await createEndpoint({ ...LOOPBACK, metrics: sheet });
-  t.after(() => endpoint.close());
+  t.onTestFinished(() => endpoint.close());
   const stranger = await Attacker.against(t, endpoint);
   for (let count = 0; count < 3; count++) await stranger.send(Buffer.alloc(20, 0x80));
   await stranger.send(Buffer.alloc(3_000, 0x80));
@@ -112,7 +112,7 @@ test('IPv6 works as IPv4 does, where the machine has it', async (t) => {
   const hasLoopback6 = Object.values(networkInterfaces()).flatMap((list) => list ?? []).some(({ address }) => address === '::1');
   if (!hasLoopback6) { t.skip('no IPv6 loopback here'); return; }
   const endpoint = await createEndpoint({ bindAddress: '::', port: 0, announcedAddresses: [] });
-  t.after(() => endpoint.close());
+  t.onTestFinished(() => endpoint.close());
   assert.ok(endpoint.candidates.some(({ address }) => address === '127.0.0.1'));
   const pair = await Pair.connect(t, {}, endpoint); // werift comes over IPv4, which the socket sees as ::ffff:127.0.0.1
   pair.peer.sendAudio(Buffer.alloc(40, 1), 40, 0, 0, true);

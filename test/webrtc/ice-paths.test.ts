@@ -1,7 +1,7 @@
 // Which address of a client gets what: proof before media, consent, replays, roaming, and how little a forger gets sent.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { CONSENT_MS, IcePaths } from '../../src/worker/peer/ice-paths.ts';
 import { bindingSuccess, newStunView, parseStun, transactionId } from '../../src/webrtc/ice/stun.ts';
 import { stunRequest } from '../peers/werift-peer.ts';

@@ -1,6 +1,6 @@
 // What a client on another stack receives: numbers, timestamps, descriptors, retransmissions, sender reports.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { RtcpSrPacket, type RtpPacket } from 'werift';
 import { monotonicMs, wallMs } from '../../src/base/time.ts';
 import { Pair, until } from '../peers/werift-peer.ts';

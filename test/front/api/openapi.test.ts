@@ -1,7 +1,7 @@
 // The document and the server are one: every route is in it, its examples run, and no request made from it (or against it) breaks either.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
@@ -17,11 +17,11 @@ interface Document { openapi: string; paths: Record<string, Record<string, Opera
 
 let server: TestFront;
 let document: Document;
-before(async () => {
+beforeAll(async () => {
   server = await startTestFront({ maxQueuedJobs: 2 }, { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) });
   document = await (await server.call('/openapi.json', { key: undefined })).json() as Document;
 });
-after(() => server.close());
+afterAll(() => server.close());
 
 const operations = (): { method: string; path: string; operation: Operation }[] =>
   Object.entries(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { newUuid } from '../../../src/base/ids.ts';
 import { sleep, wallSeconds } from '../../../src/base/time.ts';
 import type { StaticRequest } from '../../../src/front/api/static.ts';
@@ -13,11 +13,11 @@ let server: TestFront;
 let otherKey: string;
 const made: StaticRequest[] = [];
 
-before(async () => {
+beforeAll(async () => {
   server = await startTestFront({}, { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name), made) });
   ({ key: otherKey } = await server.front.apiKeys.create('owner-2', 'other'));
 });
-after(() => server.close());
+afterAll(() => server.close());
 
 const body = async (reply: Response): Promise<Record<string, unknown>> => await reply.json() as Record<string, unknown>;
 

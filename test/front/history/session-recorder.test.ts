@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, beforeEach, afterEach, mock, test } from 'node:test';
+import { afterAll, beforeAll, beforeEach, afterEach, test, vi } from 'vitest';
 import { newUuid } from '../../../src/base/ids.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import { sleep, wallMs, wallSeconds } from '../../../src/base/time.ts';
@@ -19,12 +19,12 @@ let history: History;
 let dataDir: string;
 const open = (serverId = 'server-a'): Promise<SessionRecorder> => SessionRecorder.open({ store, history, serverId, dataDir, log });
 
-before(async () => {
+beforeAll(async () => {
   redis = await startRedis();
   store = await RedisStore.connect([redis.url], log);
   history = new History(store, 30);
 });
-after(async () => {
+afterAll(async () => {
   await store.close();
   await redis.close();
 });
@@ -130,20 +130,20 @@ for (const [what, byMs] of [['back by an hour', -3_600_000], ['on by an hour', 3
     await killed.begin(ends);
     await killed.begin(lost);
     const realNow = Date.now;
-    const clock = mock.method(Date, 'now', () => realNow() + byMs);
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + byMs);
     try {
       await sleep(300);
       await killed.end(ends.id);
       await sleep(5200); // a beat of the other one
       const restarted = await open('server-w');
-      clock.mock.restore();
+      clock.mockRestore();
       const seconds = new Map((await recordsOf(owner)).map(({ id, sessionTotalTime }) => [id, sessionTotalTime]));
       const [ended = -1, found = -1] = [seconds.get(ends.id), seconds.get(lost.id)];
       assert.ok(ended >= 5.3 && ended < 8, `the one that ended lasted ${ended} s`);
       assert.ok(found >= 9.9 && found < 14, `the one that was lost lasted ${found} s`);
       await restarted.close();
     } finally {
-      clock.mock.restore();
+      clock.mockRestore();
       await killed.close();
     }
   });

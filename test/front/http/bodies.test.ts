@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import net from 'node:net';
-import { after, before, beforeEach, test } from 'node:test';
+import { afterAll, beforeAll, beforeEach, test } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { sleep } from '../../../src/base/time.ts';
@@ -29,7 +29,7 @@ async function authenticate(
 
 const hashOf = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-before(async () => {
+beforeAll(async () => {
   const body = {
     kind: 'json',
     schema: z.object({ text: z.string() }),
@@ -65,7 +65,7 @@ before(async () => {
 beforeEach(() => {
   checking = Promise.resolve();
 });
-after(() => server.close());
+afterAll(() => server.close());
 
 const put = (key: string, length: number): Promise<Response> =>
   fetch(`${server.url}/put`, {

@@ -1,7 +1,7 @@
 // Limits by client address, over real connections: X-Forwarded-For from loopback names the clients.
 import assert from 'node:assert/strict';
 import net from 'node:net';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { sleep } from '../../../src/base/time.ts';
@@ -21,7 +21,7 @@ let looked = 0;
 const held: (() => void)[] = [];
 const sockets: Socket[] = [];
 
-before(async () => {
+beforeAll(async () => {
   const base = { tag: 't', summary: 's', responses: {} } as const;
   const body = { kind: 'json', schema: z.object({ n: z.int() }), limitBytes: 1024 } as const;
   server = await serve(
@@ -66,7 +66,7 @@ before(async () => {
     close() {},
   });
 });
-after(() => server.close());
+afterAll(() => server.close());
 
 const ask = (path: string, client: string, key = '', init: RequestInit = {}): Promise<Response> =>
   fetch(server.url + path, {

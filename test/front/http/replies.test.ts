@@ -1,7 +1,7 @@
 // What the body of a reply holds is closed, however the reply ends.
 import assert from 'node:assert/strict';
 import http from 'node:http';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { sleep } from '../../../src/base/time.ts';
 import { stream } from '../../../src/front/http/reply.ts';
 import { route } from '../../../src/front/http/route.ts';
@@ -19,7 +19,7 @@ async function* chunks(): AsyncGenerator<string> {
   }
 }
 
-before(async () => {
+beforeAll(async () => {
   const base = { tag: 't', summary: 's', responses: {}, auth: 'none', method: 'GET' } as const;
   const reply = () => stream('text/plain', chunks());
   server = await serve([
@@ -27,7 +27,7 @@ before(async () => {
     route({ ...base, path: '/late', timeoutMs: 30, handler: () => sleep(100).then(reply) }),
   ]);
 });
-after(() => server.close());
+afterAll(() => server.close());
 
 const closed = async (): Promise<void> => {
   for (let i = 0; i < 200 && state.closed < state.opened; i++) await sleep(5);

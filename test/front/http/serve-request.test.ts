@@ -6,7 +6,7 @@ import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { sleep } from '../../../src/base/time.ts';
@@ -23,7 +23,7 @@ let directory: string;
 const content = randomBytes(5 * 1024 * 1024 + 123);
 const state = { openFiles: 0, waiting: 0, abortsSeen: 0, chunksMade: 0 };
 
-before(async () => {
+beforeAll(async () => {
   directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-http-'));
   const blobs = new FileBlobs(directory);
   await blobs.put('big', content);
@@ -52,7 +52,7 @@ before(async () => {
   ];
   server = await serve(routes, [{ path: '/Removed', reason: 'Use something else.' }]);
 });
-after(async () => {
+afterAll(async () => {
   await server.close();
   await rm(directory, { recursive: true, force: true });
 });

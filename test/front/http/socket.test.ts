@@ -1,7 +1,7 @@
 // WebSocket routes: origin list, aliases, limits, and sockets that are used after they closed.
 import assert from 'node:assert/strict';
 import net from 'node:net';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { sleep } from '../../../src/base/time.ts';
 import type { Socket } from '../../../src/front/http/socket.ts';
 import { RawSocket, frame } from '../../harness/raw-socket.ts';
@@ -9,7 +9,7 @@ import { raw, serve, type TestHttp } from './server.ts';
 
 let server: TestHttp;
 const seen: { socket: Socket; closes: number }[] = [];
-before(async () => {
+beforeAll(async () => {
   server = await serve([], [], { allowedOrigins: ['https://good.example'], maxConnections: 3 });
   server.sockets.add('/talk', {
     open(socket, request) {
@@ -27,7 +27,7 @@ before(async () => {
     close(socket) { for (const entry of seen) if (entry.socket === socket) entry.closes++; },
   });
 });
-after(() => server.close());
+afterAll(() => server.close());
 
 const address = (): string => server.url.replace('http', 'ws');
 

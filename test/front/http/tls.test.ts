@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import tls from 'node:tls';
 import { createCertificate } from '../../../src/webrtc/dtls/certificate.ts';
 import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
@@ -17,7 +17,7 @@ let files: { certFile: string; keyFile: string };
 let server: TestFront;
 let certificate: string;
 
-before(async () => {
+beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-tls-'));
   const { der, privateKey } = createCertificate(Date.now());
   certificate = `-----BEGIN CERTIFICATE-----\n${der.toString('base64').match(/.{1,64}/g)!.join('\n')}\n-----END CERTIFICATE-----\n`;
@@ -26,7 +26,7 @@ before(async () => {
   await writeFile(files.keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
   server = await startTestFront({ tls: files }, { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) });
 });
-after(async () => {
+afterAll(async () => {
   await server.close();
   await rm(folder, { recursive: true, force: true });
 });

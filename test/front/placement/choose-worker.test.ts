@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { type WorkerView, chooseWorker, roomOn } from '../../../src/front/placement/choose-worker.ts';
 
 const limits = { maxSessionsPerWorker: 10, maxLoad: 0.85 };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'vitest';
 import { claimCores } from '../../../src/front/placement/core-claims.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -17,7 +17,7 @@ async function claimElsewhere(t: TestContext, allowed: readonly number[], worker
     process.stdout.write(JSON.stringify({ cpus, shared }));
     setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => { child.kill('SIGKILL'); });
+  t.onTestFinished(() => { child.kill('SIGKILL'); });
   const [said] = await once(child.stdout, 'data') as [Buffer];
   return { child, ...JSON.parse(said.toString()) as { cpus: number[]; shared: number[] } };
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import inspector from 'node:inspector';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
 import { sleep } from '../../../src/base/time.ts';
 import { WorkerPool } from '../../../src/front/placement/worker-pool.ts';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { patience } from '../../harness/machine.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import { sleep } from '../../../src/base/time.ts';
@@ -15,8 +15,8 @@ import { runningPrivateRedis } from '../../../src/front/process/private-redis.ts
 
 const log = createLogger('silent');
 let directory: string;
-before(async () => { directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-private-')); });
-after(() => rm(directory, { recursive: true, force: true }));
+beforeAll(async () => { directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-private-')); });
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 /** Asked of the server itself: Redis and Valkey call their processes differently. */
 const pidOf = async (store: RedisStore): Promise<number> => Number(/^process_id:(\d+)/m.exec(await store.use((client) => client.info('server')))?.[1]);
@@ -63,11 +63,11 @@ test('when it is killed it is started again with its data, and requests meanwhil
 test('when it cannot be started again at once, for want of a process or a descriptor, that is tried until it can', async (t) => {
   const dataDir = path.join(directory, 'unstartable');
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
-  t.after(() => opened.close());
+  t.onTestFinished(() => opened.close());
   const pid = await pidOf(opened.store);
   const back = new Promise<void>((resolve) => { opened.store.onReady(resolve); });
   const kept = process.env['PATH'];
-  t.after(() => { process.env['PATH'] = kept; });
+  t.onTestFinished(() => { process.env['PATH'] = kept; });
   process.env['PATH'] = '/nowhere'; // spawn fails, as it does with EMFILE or EAGAIN: an error and no exit
   process.kill(pid, 'SIGKILL');
   await sleep(500);

@@ -1,6 +1,6 @@
 // Floods on a session's socket, against the real server: it goes on answering others, and ends the session that floods.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { sleep } from '../../../src/base/time.ts';
 import { patience } from '../../harness/machine.ts';
 import { RawSocket, frame } from '../../harness/raw-socket.ts';
@@ -11,8 +11,8 @@ import { WsClient } from '../../harness/ws-client.ts';
 const HELD_UP_MS = 700;
 
 let server: TestServer;
-before(async () => { server = await startServer(); });
-after(async () => { await server.stop(); });
+beforeAll(async () => { server = await startServer(); });
+afterAll(async () => { await server.stop(); });
 
 const counted = async (line: string): Promise<number> => {
   const { body } = await call(server, '/metrics');

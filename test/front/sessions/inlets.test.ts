@@ -1,6 +1,6 @@
 // Speech that waits: joined in blocks, in order, bounded for one session and for all, and decoded no faster than needed.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { AudioIngress, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
 import { BlockPool, ByteQueue } from '../../../src/front/sessions/byte-queue.ts';
 import { OpusInlet, samplesInPacket } from '../../../src/front/sessions/opus-inlet.ts';

@@ -1,6 +1,6 @@
 // One session in the front, without a network: what it makes of time.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { MessageChannel } from 'node:worker_threads';
 import { createLogger } from '../../../src/base/log.ts';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';

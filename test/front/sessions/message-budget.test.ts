@@ -1,6 +1,6 @@
 // What the messages of one socket, and of all together, may take; and that nobody who behaves notices.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { MessageBudget, SharedBudget, type Verdict, costOf } from '../../../src/front/sessions/message-budget.ts';
 
 interface Sender { readonly budget: MessageBudget; taken: number; dropped: number; spent: number; end: Verdict | undefined }

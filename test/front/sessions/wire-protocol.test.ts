@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { AudioIngress, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
 import { answerMessage, destinationMessage, parseClientMessage, videoMetadataMessage } from '../../../src/front/sessions/wire-protocol.ts';
 import { SpeechRingReader } from '../../../src/link/speech-ring.ts';

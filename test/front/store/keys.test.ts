@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { keys } from '../../../src/front/store/keys.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../../../src');

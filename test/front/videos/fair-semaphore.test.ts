@@ -1,6 +1,6 @@
 // Turns: as many at a time as may, each in its order, and none lost when one leaves.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { setImmediate as tick } from 'node:timers/promises';
 import { FairSemaphore, type Lease } from '../../../src/front/videos/fair-semaphore.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { access, readFile, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../../src/base/errors.ts';
 import type { StaticParts } from '../../../src/front/front.ts';
@@ -31,7 +31,7 @@ const open = (change: Partial<StaticVideoOptions> = {}): Promise<StaticVideoServ
   metrics, threads: 1, cpus: [0], maxQueued: 2, ttlSeconds: 3600, sweepEveryMs: SWEEP_MS, ...change,
 });
 
-before(async () => {
+beforeAll(async () => {
   const bytes = await readFile(path.join(ROOT, 'models/build/faces/ava.face'));
   asset = new SharedArrayBuffer(bytes.length);
   new Uint8Array(asset).set(bytes);
@@ -45,7 +45,7 @@ before(async () => {
     },
   });
 });
-after(async () => {
+afterAll(async () => {
   await videos.close();
   await server.close();
 });

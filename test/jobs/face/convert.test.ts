@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import ort from 'onnxruntime-node';
 import { convertLandmarkModels, LANDMARK_MODELS } from '../../../models/convert/index.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'landmarks-'));
 const fileOf = (name: string, at = folder): string => path.join(at, `${name}.onnx`);
 
-before(async () => convertLandmarkModels({ outDir: folder }));
-after(() => rmSync(folder, { recursive: true }));
+beforeAll(async () => convertLandmarkModels({ outDir: folder }));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 test('gives the same bytes every time', async () => {
   const again = mkdtempSync(path.join(os.tmpdir(), 'landmarks-'));

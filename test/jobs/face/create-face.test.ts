@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
+import { beforeAll, test } from 'vitest';
 import sharp, { type Matrix3x3 } from 'sharp';
 import { patience } from '../../harness/machine.ts';
 import { createFace } from '../../../src/jobs/face/create-face.ts';
@@ -13,7 +13,7 @@ import { native } from '../../../src/native/addon.ts';
 import { drawnOver, fixture, landscape, laughing, portrait, portraitOf, smallIn, smilingClosed, tilted, twoFaces } from './portraits.ts';
 
 let finder: FaceFinder;
-before(async () => { finder = await FaceFinder.load(); });
+beforeAll(async () => { finder = await FaceFinder.load(); });
 
 const create = async (bytes: Uint8Array) => createFace(bytes, { name: 'test', finder });
 const describeFace = async (bytes: Uint8Array) => {

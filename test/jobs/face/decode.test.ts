@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import sharp from 'sharp';
 import { patience } from '../../harness/machine.ts';
 import { decodeImage } from '../../../src/jobs/face/detect/decode.ts';

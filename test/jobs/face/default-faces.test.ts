@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { buildDefaultFaces, listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { portraitOf } from './portraits.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { blur, curveThrough, dilate, erode, polygonMask, tabulated } from '../../../src/jobs/face/imaging/curve.ts';
 import { halve, plane, Pyramid, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import { fillUnknown } from '../../../src/jobs/face/imaging/inpaint.ts';

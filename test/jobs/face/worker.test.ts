@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { Piscina } from 'piscina';
 import type { CreateFaceResult } from '../../../src/jobs/face/worker.ts';

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { promisify } from 'node:util';
 import { patience } from '../../harness/machine.ts';
 import { inspectAudio, openAudio, type AudioInput } from '../../../src/jobs/video/audio/open.ts';
@@ -14,8 +14,8 @@ import { Soundtrack } from '../../../src/jobs/video/soundtrack.ts';
 const run = promisify(execFile);
 const SECONDS = 1.5;
 let folder = '';
-before(async () => { folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-audio-')); });
-after(() => rm(folder, { recursive: true, force: true }));
+beforeAll(async () => { folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-audio-')); });
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** A tone that rises, louder towards the end: no stretch of it looks like another. Left and right differ. */
 const tone = (channel: number, t: number): number => 0.15 * (1 + t) * Math.sin(2 * Math.PI * (300 + 100 * channel + 150 * t) * t);

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { inspectAudio, openAudio, type AudioInput } from '../../../src/jobs/video/audio/open.ts';
 import { framesInSegment, framesOf, isSegmentStart, playlist, segmentCount, segmentName } from '../../../src/jobs/video/plan.ts';
 import { renderVideo } from '../../../src/jobs/video/render.ts';
@@ -21,7 +21,7 @@ let model: SpeechModel;
 let face: SharedArrayBuffer;
 let speech: Speech;
 
-before(async () => {
+beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-render-'));
   model = await SpeechModel.load({ maxBatch: 1 });
   const bytes = await readFile(path.join(ROOT, 'models/build/faces/ava.face'));
@@ -29,7 +29,7 @@ before(async () => {
   new Uint8Array(face).set(bytes);
   speech = await synthesize('My mother bought a big apple pie. Papa made warm bread and butter by the window.');
 });
-after(async () => {
+afterAll(async () => {
   await model.close();
   await rm(folder, { recursive: true, force: true });
 });
@@ -132,7 +132,7 @@ test('a single sample makes a single frame', async () => {
 /** The whole video of the next test, in seconds: TEST_STATIC_SECONDS=600 judges the longest that the service makes, in two minutes. */
 const SYNC_SECONDS = Number(process.env['TEST_STATIC_SECONDS'] ?? 32);
 
-test('lips and sound together at the beginning and at the end, mouth shut before, between and after', async (t) => {
+test('lips and sound together at the beginning and at the end, mouth shut before, between and after', async () => {
   const quietMs = SYNC_SECONDS * 1000 - 1200 - 2 * speech.durationMs;
   const made = await make('sync', pcm(concat(silence(500), speech.pcm, silence(quietMs), speech.pcm, silence(700))));
   for (const file of [made.mp4, made.hls]) {
@@ -148,7 +148,7 @@ test('lips and sound together at the beginning and at the end, mouth shut before
       const { lagMs, correlation } = closestLips(recording, mouth, speech, startMs);
       assert.ok(correlation > 0.6, `lips follow the speech at ${startMs} ms with r = ${correlation.toFixed(2)} only`);
       assert.ok(Math.abs(lagMs) <= FRAME_MS, `at ${startMs} ms the sound is ${lagMs.toFixed(0)} ms behind the lips`);
-      t.diagnostic(`${path.basename(file)}, speech at ${(startMs / 1000).toFixed(1)} s: heard ${(heardMs - startMs).toFixed(2)} ms late, ${lagMs.toFixed(0)} ms behind the lips (r ${correlation.toFixed(2)})`);
+      console.info(`${path.basename(file)}, speech at ${(startMs / 1000).toFixed(1)} s: heard ${(heardMs - startMs).toFixed(2)} ms late, ${lagMs.toFixed(0)} ms behind the lips (r ${correlation.toFixed(2)})`);
     }
     // How unlike a mouth at rest a frame is: least mean difference to any frame of the rest that is nearest, since the head sways.
     const between = (fromMs: number, toMs: number): readonly ShownFrame[] => framesBetween(recording, fromMs, toMs);
@@ -159,7 +159,7 @@ test('lips and sound together at the beginning and at the end, mouth shut before
     const endMs = made.frames * FRAME_MS;
     for (const [fromMs, toMs, rest] of [[0, 300, early], [starts[1]! - 500, starts[1]! - 200, late], [endMs - 300, endMs, late]] as const) {
       const share = unrest(between(fromMs, toMs), rest) / spoken;
-      t.diagnostic(`unrest of the mouth from ${fromMs} to ${toMs} ms: ${share.toFixed(2)} of that in speech`);
+      console.info(`unrest of the mouth from ${fromMs} to ${toMs} ms: ${share.toFixed(2)} of that in speech`);
       assert.ok(share < 0.45, `between ${fromMs} and ${toMs} ms the mouth is unlike one at rest by ${share.toFixed(2)} of what it is in speech`);
     }
   }

@@ -1,6 +1,6 @@
 // The front end through the addon: what a step gives, that it looks back only, and that level does not matter.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { FEATURES_PER_FRAME, MEL_BANDS, SPEECH_RATE, speechSampleOfFrame, speechSamplesInStep } from '../../../src/media/timeline.ts';
 import { native } from '../../../src/native/addon.ts';
 

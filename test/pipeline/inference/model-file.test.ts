@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, test } from 'node:test';
+import { afterEach, beforeEach, test } from 'vitest';
 import { pathToFileURL } from 'node:url';
 import { readModelFile } from '../../../src/pipeline/inference/model-file.ts';
 import { SpeechModel } from '../../../src/pipeline/inference/speech-model.ts';

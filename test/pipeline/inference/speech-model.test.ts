@@ -1,6 +1,6 @@
 // The shipped model: batches do not mix sessions, silence is rest, and a spoken sentence moves the mouth when it should.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { afterAll, beforeAll, test } from 'vitest';
 import { patience } from '../../harness/machine.ts';
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX } from '../../../src/media/articulation.ts';
 import { SPEECH_RATE, speechSampleOfFrame, speechSamplesInStep } from '../../../src/media/timeline.ts';
@@ -8,8 +8,8 @@ import { native } from '../../../src/native/addon.ts';
 import { SpeechModel, type ModelState } from '../../../src/pipeline/inference/speech-model.ts';
 
 let model: SpeechModel;
-before(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
-after(async () => { await model.close(); });
+beforeAll(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
+afterAll(async () => { await model.close(); });
 
 function randomise(slot: ModelState, seed: number): void {
   let state = seed >>> 0;

@@ -1,7 +1,7 @@
 // The native reader of face assets: shared memory, several threads, and files that are broken in any way.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { Worker } from 'node:worker_threads';
 import { decodeFaceAsset, encodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { native } from '../../../src/native/addon.ts';

@@ -1,6 +1,6 @@
 // Idle life: deterministic, bounded, smooth, and blinking at a human rate; and the stage that gates the mouth.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { ARTICULATION_SIZE, POSE_CHANNELS, POSE_INDEX } from '../../../src/media/articulation.ts';
 import { native } from '../../../src/native/addon.ts';
 import { RigRenderer } from '../../../src/pipeline/render/rig-renderer.ts';

@@ -1,6 +1,6 @@
 // What the renderer's pictures promise, measured from their pixels.
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { ARTICULATION_SIZE, EMOTIONS, POSE_SIZE } from '../../../src/media/articulation.ts';
 import { native } from '../../../src/native/addon.ts';
 import { articulationOf, SENTENCE_MS, sentenceAt, VISEMES } from '../../../src/pipeline/render/visemes.ts';

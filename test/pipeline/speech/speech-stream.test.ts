@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { AUDIO_PACKET_MS, FRAME_MS, SPEECH_PACKET_SAMPLES } from '../../../src/media/timeline.ts';
 import type { SpeechSource } from '../../../src/pipeline/speech/speech-source.ts';
 import { SpeechStream } from '../../../src/pipeline/speech/speech-stream.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { monotonicMs } from '../../../src/base/time.ts';
 import { FPS, FRAME_MS, SPEECH_RATE } from '../../../src/media/timeline.ts';
@@ -44,7 +44,7 @@ function bursts(): Int16Array {
 /** Two ordinary sessions and one with a network of `layers`, which begins to speak after ALONE_SECONDS, for SECONDS. */
 async function speakTogether(t: TestContext, layers: number): Promise<{ neighbours: WorkerSession[]; guest: WorkerSession; seen: Seen; aloneMs: number[]; cpuMsPerFrame: number; networkMs: number }> {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-beside-'));
-  t.after(() => { rmSync(folder, { recursive: true }); });
+  t.onTestFinished(() => { rmSync(folder, { recursive: true }); });
   const file = path.join(folder, 'network.onnx');
   writeFileSync(file, smallNetwork(96, { layers }));
   const mouths = await startMouths(t, file, Number.POSITIVE_INFINITY);

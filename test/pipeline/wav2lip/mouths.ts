@@ -1,5 +1,5 @@
 // An inference thread for a test, as the front starts one for a worker.
-import type { TestContext } from 'node:test';
+import type { TestContext } from 'vitest';
 import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import type { Wav2LipInit } from '../../../src/pipeline/wav2lip/messages.ts';
@@ -13,7 +13,7 @@ export async function startMouths(t: TestContext, file: string, maxFrameMs?: num
   const thread = new Worker(new URL('../../../src/pipeline/wav2lip/thread.ts', import.meta.url), { workerData: birth, transferList: [port2] });
   const mouths = await InferenceClients.connect(port1);
   // That it ends by itself is part of what is tested: to end it would abort the process in the middle of a run.
-  t.after(async () => {
+  t.onTestFinished(async () => {
     const exited = once(thread, 'exit');
     mouths.stop();
     await exited;

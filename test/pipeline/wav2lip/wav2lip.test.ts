@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { after, test } from 'node:test';
+import { afterAll, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ARTICULATION_SIZE } from '../../../src/media/articulation.ts';
 import { native } from '../../../src/native/addon.ts';
@@ -16,7 +16,7 @@ import { startMouths } from './mouths.ts';
 import { smallNetwork } from './small-network.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-wav2lip-'));
-after(() => { rmSync(folder, { recursive: true }); });
+afterAll(() => { rmSync(folder, { recursive: true }); });
 const write = (name: string, bytes: Uint8Array): string => { const file = path.join(folder, name); writeFileSync(file, bytes); return file; };
 const tone = (hz: number, amplitude: number, samples: number): Int16Array => Int16Array.from({ length: samples }, (_, i) => Math.round(32_767 * amplitude * Math.sin(2 * Math.PI * hz * i / 16_000)));
 

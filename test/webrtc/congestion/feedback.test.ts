@@ -1,6 +1,6 @@
 // What receivers ask for: key frames, bitrate; and how a connection that went silent or said goodbye ends.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';
 import { BitrateController } from '../../../src/webrtc/congestion/bitrate-controller.ts';
 import { DelayDetector } from '../../../src/webrtc/congestion/delay-detector.ts';

@@ -1,7 +1,7 @@
 // The DTLS server alone, without a network: honest clients of every kind get in, and nobody else does.
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { createSelfSignedCertificate, HashAlgorithm, SignatureAlgorithm } from 'werift';
 import { createCertificate, fingerprintOf } from '../../../src/webrtc/dtls/certificate.ts';

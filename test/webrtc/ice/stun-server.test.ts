@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
 import { AddressBudget } from '../../../src/front/address-budget.ts';
 import { bindingResponse, startStunServer, type StunOutcome } from '../../../src/webrtc/ice/stun-server.ts';
@@ -58,7 +58,7 @@ async function openServer(t: TestContext): Promise<Opened> {
   const count = (outcome: StunOutcome): void => { counted.push(outcome); };
   const log = createLogger('silent');
   const { made, value } = await socketsMadeBy(() => startStunServer('127.0.0.1', 0, log, count));
-  t.after(() => value!.close());
+  t.onTestFinished(() => value!.close());
   return { port: value!.port, socket: made[0]!, counted };
 }
 
@@ -73,7 +73,7 @@ test('a datagram that claims to come from port 0 does not end the server', async
   socket.emit('message', request(randomBytes(12)), { address: '127.0.0.1', port: 0 });
   assert.deepEqual(counted, ['not_stun']);
   const client = createSocket('udp4');
-  t.after(() => { client.close(); });
+  t.onTestFinished(() => { client.close(); });
   await ask(port, client);
   assert.deepEqual(counted, ['not_stun', 'answered']);
 });
@@ -83,7 +83,7 @@ test('a send that the system refuses is counted and ends nothing', async (t) => 
   // The broadcast address needs SO_BROADCAST: EACCES.
   socket.emit('message', request(randomBytes(12)), { address: '255.255.255.255', port: 9 });
   const client = createSocket('udp4');
-  t.after(() => { client.close(); });
+  t.onTestFinished(() => { client.close(); });
   await ask(port, client);
   assert.deepEqual(counted, ['answered', 'send_failed', 'answered']);
 });

@@ -1,6 +1,6 @@
 // STUN against the test vectors of RFC 5769, and messages that are almost right.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { addressBytes, bindingRequest, bindingSuccess, isAuthentic, newStunView, parseStun } from '../../../src/webrtc/ice/stun.ts';
 
 const PASSWORD = 'VOkJxbRl1RmTxUk/WvJxBt';

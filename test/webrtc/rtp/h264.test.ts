@@ -1,6 +1,6 @@
 // H.264 payloads: single units, STAP-A and FU-A of RFC 6184, read back by a receiver written to the letter of it.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { H264Packetizer } from '../../../src/webrtc/rtp/h264.ts';
 

@@ -1,6 +1,6 @@
 // A path that loses packets: the loss is measured over enough of them, and everything is sent twice while that helps, within what the path carries.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { monotonicMs } from '../../../src/base/time.ts';
 import { BitrateController } from '../../../src/webrtc/congestion/bitrate-controller.ts';
 import { LossWindow } from '../../../src/webrtc/congestion/loss-window.ts';

@@ -1,6 +1,6 @@
 // RTCP: clocks and fields to the bit, and feedback of any shape taken or left.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { RtcpPacketConverter, RtcpSourceDescriptionPacket, RtcpSrPacket } from 'werift';
 import { bye, compactNtp, parseRtcp, senderReport, writeNtp, type RtcpHandler } from '../../../src/webrtc/rtp/rtcp.ts';

@@ -1,6 +1,6 @@
 // VP8 payloads: RFC 7741's descriptor, and nothing of the frame lost or added.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { Vp8RtpPayload } from 'werift';
 import { Vp8Packetizer } from '../../../src/webrtc/rtp/vp8.ts';

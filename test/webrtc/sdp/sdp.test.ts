@@ -1,6 +1,6 @@
 // Offers of the stacks that are about, what is answered to them, and what is refused with which words.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { patience } from '../../harness/machine.ts';
 import { ServiceError } from '../../../src/base/errors.ts';

@@ -1,7 +1,7 @@
 // SRTP and SRTCP against an independent implementation, both ways, in both profiles; forgeries and replays are not opened.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { RtpHeader, SrtcpSession, SrtpSession } from 'werift';
 import { ReplayWindow, rtpHeaderBytes, saltBytes, SrtpReceiver, SrtpSender, type SrtpProfile } from '../../../src/webrtc/srtp/srtp.ts';

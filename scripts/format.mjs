@@ -1,0 +1,64 @@
+// Formats all sources, each language by its own formatter, all pinned in package-lock.json:
+// oxfmt (TypeScript, JavaScript, JSON, YAML, CSS, HTML), clang-format (C++), Ruff (Python).
+//   node scripts/format.mjs            writes
+//   node scripts/format.mjs --check    names the files that are not formatted, exit code 1
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import process from 'node:process';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+const isCheck = process.argv.includes('--check');
+const require = createRequire(import.meta.url);
+
+const RUFF = { 'line-length': 100, 'indent-width': 4, format: { 'quote-style': 'single' } };
+
+/** Files under version control, or made but not ignored yet, with one of these endings. */
+function sources(...endings) {
+  const patterns = endings.map((ending) => `*.${ending}`);
+  const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...patterns];
+  return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean);
+}
+
+function run(label, command, args) {
+  const { status } = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  if (status !== 0) {
+    console.error(`${label}: not formatted. Run: npm run format`);
+  }
+  return status === 0;
+}
+
+const oxfmt = () => run('oxfmt', process.execPath, [
+  'node_modules/oxfmt/bin/oxfmt',
+  isCheck ? '--check' : '--write',
+]);
+
+function clangFormat() {
+  const binary = require.resolve(`clang-format-node/bin/cfn-linux-${process.arch}/clang-format`);
+  const mode = isCheck ? ['--dry-run', '--Werror'] : ['-i'];
+  return run('clang-format', binary, [...mode, ...sources('cc', 'h')]);
+}
+
+function ruff() {
+  const { Workspace, PositionEncoding } = require('@astral-sh/ruff-wasm-nodejs');
+  const workspace = new Workspace(RUFF, PositionEncoding.Utf16);
+  const wrong = sources('py').filter((file) => {
+    const text = readFileSync(path.join(ROOT, file), 'utf8');
+    const formatted = workspace.format(text);
+    if (formatted === text) {
+      return false;
+    }
+    if (!isCheck) {
+      writeFileSync(path.join(ROOT, file), formatted);
+    }
+    return isCheck;
+  });
+  for (const file of wrong) {
+    console.error(`${file}: not formatted. Run: npm run format`);
+  }
+  return wrong.length === 0;
+}
+
+const results = [oxfmt(), clangFormat(), ruff()];
+process.exit(results.every(Boolean) ? 0 : 1);

@@ -1,0 +1,64 @@
+// Test projects. `unit`: several files at a time. `scenarios` and `bench`: these measure time, so
+// their files run one by one, after the unit tests.
+import { availableParallelism } from 'node:os';
+import { defineConfig } from 'vitest/config';
+
+/** Worker threads that tests start get these options too. */
+const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning'];
+
+const shared = {
+  environment: 'node',
+  pool: 'forks',
+  execArgv: NODE_OPTIONS,
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
+} as const;
+
+export default defineConfig({
+  test: {
+    reporters: ['default', './test/summary-reporter.ts'],
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/scenarios/**', 'test/bench/**'],
+          retry: 0,
+          // Three files on two cores: many tests wait for a process or a timer.
+          maxWorkers: Math.min(3, availableParallelism() + 1),
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'scenarios',
+          include: ['test/scenarios/**/*.test.ts'],
+          // A shared machine stalls for a second now and then. The reporter names what was retried.
+          retry: 1,
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'bench',
+          include: ['test/bench/**/*.test.ts'],
+          retry: 1,
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
+        },
+      },
+    ],
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts'],
+      reporter: ['text-summary', 'json-summary', 'html'],
+      reportsDirectory: 'test/out/coverage',
+    },
+  },
+});
