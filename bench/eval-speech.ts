@@ -12,11 +12,24 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { native } from '../src/native/addon.ts';
 import { ARTICULATORS } from '../src/media/articulation.ts';
-import { FPS, SPEECH_RATE, speechSampleOfFrame, speechSamplesInStep } from '../src/media/timeline.ts';
+import {
+  FPS,
+  SPEECH_RATE,
+  speechSampleOfFrame,
+  speechSamplesInStep,
+} from '../src/media/timeline.ts';
 import { MANIFEST_URL } from '../src/pipeline/inference/model-file.ts';
 import { SpeechModel } from '../src/pipeline/inference/speech-model.ts';
 import { readArguments } from '../scripts/command-line.ts';
-import { correlations, lagMs, motion, mouthMean, onsetLagMs, scoreClosures, type Track } from './speech-metrics.ts';
+import {
+  correlations,
+  lagMs,
+  motion,
+  mouthMean,
+  onsetLagMs,
+  scoreClosures,
+  type Track,
+} from './speech-metrics.ts';
 
 interface Item {
   readonly set: string;
@@ -25,7 +38,11 @@ interface Item {
   readonly curves: number[][] | undefined;
   readonly closures: [number, number][];
 }
-interface Index { readonly lookaheadMs: number; readonly skipped: string[]; readonly items: Item[] }
+interface Index {
+  readonly lookaheadMs: number;
+  readonly skipped: string[];
+  readonly items: Item[];
+}
 
 const USAGE = `npm run eval:speech -- [options]
 
@@ -33,13 +50,22 @@ const USAGE = `npm run eval:speech -- [options]
   --audio FOLDER   keeps the recordings there, and takes them from there the next time
   --manifest FILE  evaluates the model of another manifest.json than models/'s`;
 
-const { values: options } = readArguments(USAGE, { json: { type: 'string' }, audio: { type: 'string' }, manifest: { type: 'string' } });
+const { values: options } = readArguments(USAGE, {
+  json: { type: 'string' },
+  audio: { type: 'string' },
+  manifest: { type: 'string' },
+});
 
 function makeAudio(folder: string): void {
   const script = fileURLToPath(new URL('../models/training/evalset.py', import.meta.url));
-  const python = process.env['PYTHON'] ?? (existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3');
+  const python =
+    process.env['PYTHON'] ?? (existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3');
   const done = spawnSync(python, [script, folder], { stdio: ['ignore', 'inherit', 'inherit'] });
-  if (done.status !== 0) throw new Error(`${python} ${script} failed. It needs python3-numpy and python3-scipy (Debian packages).`);
+  if (done.status !== 0) {
+    throw new Error(
+      `${python} ${script} failed. It needs python3-numpy and python3-scipy (Debian packages).`,
+    );
+  }
 }
 
 /** Runs one recording as a live stream would: step by step from a fresh state. */
@@ -47,7 +73,7 @@ async function articulate(model: SpeechModel, pcm: Int16Array): Promise<Float32A
   const mel = new native.MelFrontEnd();
   const slot = model.createState();
   const frames: Float32Array[] = [];
-  const steps = Math.floor(pcm.length * FPS / SPEECH_RATE);
+  const steps = Math.floor((pcm.length * FPS) / SPEECH_RATE);
   for (let k = 0; k < steps; k++) {
     const count = speechSamplesInStep(k);
     const start = speechSampleOfFrame(k);
@@ -58,48 +84,91 @@ async function articulate(model: SpeechModel, pcm: Int16Array): Promise<Float32A
   return frames;
 }
 
-const number = (value: number, digits = 2): string => (Number.isFinite(value) ? value.toFixed(digits) : '-').padStart(6);
+const number = (value: number, digits = 2): string =>
+  (Number.isFinite(value) ? value.toFixed(digits) : '-').padStart(6);
 
 async function main(): Promise<void> {
   const folder = options.audio ?? mkdtempSync(join(tmpdir(), 'eval-speech-'));
-  if (!existsSync(join(folder, 'index.json'))) makeAudio(folder);
+  if (!existsSync(join(folder, 'index.json'))) {
+    makeAudio(folder);
+  }
   const index = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8')) as Index;
-  const model = await SpeechModel.load({ manifestUrl: options.manifest === undefined ? MANIFEST_URL : pathToFileURL(resolve(options.manifest)) });
-  if (model.lookaheadMs !== index.lookaheadMs) throw new Error(`the model looks ${model.lookaheadMs} ms ahead, the references are for ${index.lookaheadMs} ms`);
+  const model = await SpeechModel.load({
+    manifestUrl:
+      options.manifest === undefined ? MANIFEST_URL : pathToFileURL(resolve(options.manifest)),
+  });
+  if (model.lookaheadMs !== index.lookaheadMs) {
+    throw new Error(
+      `the model looks ${model.lookaheadMs} ms ahead, the references are for ${index.lookaheadMs} ms`,
+    );
+  }
 
   const groups = new Map<string, Track[]>();
   for (const item of index.items) {
     const bytes = readFileSync(join(folder, item.file));
     const pcm = new Int16Array(bytes.buffer, bytes.byteOffset, bytes.length / 2);
-    const track: Track = { predicted: await articulate(model, pcm), reference: item.curves, closures: item.closures };
+    const track: Track = {
+      predicted: await articulate(model, pcm),
+      reference: item.curves,
+      closures: item.closures,
+    };
     const key = `${item.set}|${item.condition}`;
-    groups.set(key, [...groups.get(key) ?? [], track]);
+    groups.set(key, [...(groups.get(key) ?? []), track]);
   }
 
   const results: Record<string, unknown>[] = [];
-  console.log(`\n${'set'.padEnd(9)}${'condition'.padEnd(14)}  r(mouth)  closures P    R     F1   lag ms  onset ms  r(brow) r(nod)   r: ${ARTICULATORS.slice(0, 11).join(' ')}`);
+  console.log(
+    `\n${'set'.padEnd(9)}${'condition'.padEnd(14)}  r(mouth)  closures P    R     F1   lag ms  onset ms  r(brow) r(nod)   r: ${ARTICULATORS.slice(0, 11).join(' ')}`,
+  );
   for (const [key, tracks] of groups) {
     const [set, condition] = key.split('|') as [string, string];
-    if (condition === 'not speech') continue;
+    if (condition === 'not speech') {
+      continue;
+    }
     const r = correlations(tracks);
     const closures = scoreClosures(tracks, model.lookaheadMs);
-    const row = { set, condition, r, mouth: mouthMean(r), closures, lagMs: lagMs(tracks), onsetLagMs: onsetLagMs(tracks) };
+    const row = {
+      set,
+      condition,
+      r,
+      mouth: mouthMean(r),
+      closures,
+      lagMs: lagMs(tracks),
+      onsetLagMs: onsetLagMs(tracks),
+    };
     results.push(row);
-    console.log(`${set.padEnd(9)}${condition.padEnd(14)}  ${number(row.mouth, 3)}       ${number(closures.precision)}${number(closures.recall)}${number(closures.f1)}  ${number(row.lagMs, 0)}   ${number(row.onsetLagMs, 0)}    `
-      + `${number(r['brow']!)} ${number(r['nod']!)}   ${ARTICULATORS.slice(0, 11).map((name) => r[name]!.toFixed(2)).join(' ')}`);
+    console.log(
+      `${set.padEnd(9)}${condition.padEnd(14)}  ${number(row.mouth, 3)}       ${number(closures.precision)}${number(closures.recall)}${number(closures.f1)}  ${number(row.lagMs, 0)}   ${number(row.onsetLagMs, 0)}    ` +
+        `${number(r['brow']!)} ${number(r['nod']!)}   ${ARTICULATORS.slice(0, 11)
+          .map((name) => r[name]!.toFixed(2))
+          .join(' ')}`,
+    );
   }
   console.log(`\n${'not speech'.padEnd(30)} largest mouth channel   frames with motion`);
   for (const [key, tracks] of groups) {
     const [set, condition] = key.split('|') as [string, string];
-    if (condition !== 'not speech') continue;
+    if (condition !== 'not speech') {
+      continue;
+    }
     const moved = motion(tracks);
     results.push({ set, condition, ...moved });
-    console.log(`${set.padEnd(30)} ${number(moved.peak, 3)}                  ${(100 * moved.moving).toFixed(1)} %`);
+    console.log(
+      `${set.padEnd(30)} ${number(moved.peak, 3)}                  ${(100 * moved.moving).toFixed(1)} %`,
+    );
   }
-  for (const line of index.skipped) console.log(`skipped: ${line}`);
-  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify({ lookaheadMs: model.lookaheadMs, skipped: index.skipped, results }, null, 2)}\n`);
+  for (const line of index.skipped) {
+    console.log(`skipped: ${line}`);
+  }
+  if (options.json !== undefined) {
+    writeFileSync(
+      options.json,
+      `${JSON.stringify({ lookaheadMs: model.lookaheadMs, skipped: index.skipped, results }, null, 2)}\n`,
+    );
+  }
   await model.close();
-  if (options.audio === undefined) rmSync(folder, { recursive: true });
+  if (options.audio === undefined) {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 await main();

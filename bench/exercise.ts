@@ -8,15 +8,28 @@ import type { Context, Server } from './scenario.ts';
 
 async function rest({ url, apiKey }: Server): Promise<void> {
   const headers = { 'x-service-api-key': apiKey, 'content-type': 'application/json' };
-  const audio = readFileSync((await benchSpeech()).file).subarray(0, 32_000 * 2).toString('base64');
-  const [face] = await fetch(`${url}/faces`, { headers }).then((response) => response.json() as Promise<{ id: string }[]>);
+  const audio = readFileSync((await benchSpeech()).file)
+    .subarray(0, 32_000 * 2)
+    .toString('base64');
+  const [face] = await fetch(`${url}/faces`, { headers }).then(
+    (response) => response.json() as Promise<{ id: string }[]>,
+  );
   const requests: [path: string, init: RequestInit][] = [
-    ['/compose/ice', { headers }], ['/history/sessions', { headers }], ['/history/sessions', {}], ['/no/such/path', { headers }], ['/readyz', {}],
+    ['/compose/ice', { headers }],
+    ['/history/sessions', { headers }],
+    ['/history/sessions', {}],
+    ['/no/such/path', { headers }],
+    ['/readyz', {}],
     ['/compose/token', { method: 'POST', headers, body: '{}' }],
     ['/compose/token', { method: 'POST', headers, body: JSON.stringify({ faceId: 'nobody' }) }],
-    ['/static/audio', { method: 'POST', headers, body: JSON.stringify({ faceId: face?.id, audioBase64: audio }) }],
+    [
+      '/static/audio',
+      { method: 'POST', headers, body: JSON.stringify({ faceId: face?.id, audioBase64: audio }) },
+    ],
   ];
-  for (const [path, init] of requests) await fetch(url + path, init).then((response) => response.arrayBuffer());
+  for (const [path, init] of requests) {
+    await fetch(url + path, init).then((response) => response.arrayBuffer());
+  }
 }
 
 /** Goes on until `seconds` are over: speaking, quiet and interrupted sessions, one over a bad line, new ones every few seconds, REST calls good and bad. */
@@ -24,8 +37,12 @@ export async function exercise(context: Context, server: Server, seconds: number
   const fleet = await startFleet(context, server, { processes: 1 });
   const until = performance.now() + seconds * 1000;
   await fleet.openPatiently();
-  const talker = (await fleet.openPatiently({ cycleSeconds: 3, speechSeconds: 2, pace: 'burst' })).peer;
-  await fleet.openPatiently({ cycleSeconds: 4, speechSeconds: 2, pace: 'realtime' }, { ...PERFECT, lossPercent: 3, delayMs: 15, jitterMs: 10 });
+  const talker = (await fleet.openPatiently({ cycleSeconds: 3, speechSeconds: 2, pace: 'burst' }))
+    .peer;
+  await fleet.openPatiently(
+    { cycleSeconds: 4, speechSeconds: 2, pace: 'realtime' },
+    { ...PERFECT, lossPercent: 3, delayMs: 15, jitterMs: 10 },
+  );
   while (performance.now() < until) {
     await rest(server);
     const { peer } = await fleet.openPatiently();

@@ -16,7 +16,12 @@ const COMMON = `
   --record           also append a line to bench/history/ and keep the report there`;
 
 function usage(): string {
-  const scenarios = SCENARIOS.map(({ name, about, options }) => `  ${name.padEnd(10)} ${about}\n${' '.repeat(13)}${Object.entries(options).map(([option, value]) => `--${option} ${value}`).join('  ')}`);
+  const scenarios = SCENARIOS.map(
+    ({ name, about, options }) =>
+      `  ${name.padEnd(10)} ${about}\n${' '.repeat(13)}${Object.entries(options)
+        .map(([option, value]) => `--${option} ${value}`)
+        .join('  ')}`,
+  );
   return `npm run bench -- <scenario>... [options]\n\n${scenarios.join('\n')}\n\nFor all:${COMMON}\n`;
 }
 
@@ -24,69 +29,143 @@ class UsageError extends Error {}
 /** What the user can mend, told in one line. */
 class Refusal extends Error {}
 
-interface CommandLine { readonly scenarios: readonly Scenario[]; readonly given: Options; readonly target: Target | undefined; readonly small: boolean; readonly record: boolean; readonly out: string }
+interface CommandLine {
+  readonly scenarios: readonly Scenario[];
+  readonly given: Options;
+  readonly target: Target | undefined;
+  readonly small: boolean;
+  readonly record: boolean;
+  readonly out: string;
+}
 
 function parse(args: readonly string[]): CommandLine {
-  const known = Object.fromEntries(SCENARIOS.flatMap(({ options }) => Object.keys(options).map((name) => [name, { type: 'string' as const }])));
+  const known = Object.fromEntries(
+    SCENARIOS.flatMap(({ options }) =>
+      Object.keys(options).map((name) => [name, { type: 'string' as const }]),
+    ),
+  );
   const { values, positionals } = parseArgs({
-    args: [...args], allowPositionals: true,
-    options: { ...known, small: { type: 'boolean', default: false }, record: { type: 'boolean', default: false }, target: { type: 'string' }, key: { type: 'string' }, out: { type: 'string', default: path.join(ROOT, 'bench/out') }, help: { type: 'boolean', short: 'h', default: false } },
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      ...known,
+      small: { type: 'boolean', default: false },
+      record: { type: 'boolean', default: false },
+      target: { type: 'string' },
+      key: { type: 'string' },
+      out: { type: 'string', default: path.join(ROOT, 'bench/out') },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
   });
   const given = values as Readonly<Record<string, string | boolean | undefined>>;
-  if (given['help'] || positionals.length === 0) throw new UsageError('');
+  if (given['help'] || positionals.length === 0) {
+    throw new UsageError('');
+  }
   const scenarios = positionals.map((name) => {
     const found = SCENARIOS.find((scenario) => scenario.name === name);
-    if (found === undefined) throw new UsageError(`there is no scenario '${name}'`);
+    if (found === undefined) {
+      throw new UsageError(`there is no scenario '${name}'`);
+    }
     return found;
   });
   const { target, key } = given;
-  if (typeof target === 'string' && typeof key !== 'string') throw new UsageError('--target needs --key');
-  if (typeof target === 'string' && !/^(https?|wss?):$/.test(URL.parse(target)?.protocol ?? '')) throw new UsageError('--target must be a URL such as https://face.example.org');
+  if (typeof target === 'string' && typeof key !== 'string') {
+    throw new UsageError('--target needs --key');
+  }
+  if (typeof target === 'string' && !/^(https?|wss?):$/.test(URL.parse(target)?.protocol ?? '')) {
+    throw new UsageError('--target must be a URL such as https://face.example.org');
+  }
   const options: Record<string, string | number> = {};
   for (const name of Object.keys(known)) {
     const value = given[name];
-    if (typeof value !== 'string') continue;
+    if (typeof value !== 'string') {
+      continue;
+    }
     const owner = scenarios.find((scenario) => name in scenario.options);
-    if (owner === undefined) throw new UsageError(`--${name} is no option of ${positionals.join(', ')}`);
+    if (owner === undefined) {
+      throw new UsageError(`--${name} is no option of ${positionals.join(', ')}`);
+    }
     options[name] = typeof owner.options[name] === 'number' ? Number(value) : value;
-    if (Number.isNaN(options[name])) throw new UsageError(`--${name} must be a number`);
+    if (Number.isNaN(options[name])) {
+      throw new UsageError(`--${name} must be a number`);
+    }
   }
   return {
-    scenarios, given: options, small: given['small'] === true, record: given['record'] === true, out: String(given['out']),
-    target: typeof target === 'string' ? { url: target.replace(/^ws/, 'http').replace(/(?<!\/)\/+$/, ''), apiKey: String(key) } : undefined,
+    scenarios,
+    given: options,
+    small: given['small'] === true,
+    record: given['record'] === true,
+    out: String(given['out']),
+    target:
+      typeof target === 'string'
+        ? { url: target.replace(/^ws/, 'http').replace(/(?<!\/)\/+$/, ''), apiKey: String(key) }
+        : undefined,
   };
 }
 
 /** @throws Refusal when nobody answers there, or the key is not taken: before any load is sent, and without a stack trace. */
 async function checkTarget({ url, apiKey }: Target): Promise<void> {
-  const answer = await fetch(`${url}/faces`, { headers: { 'x-service-api-key': apiKey }, signal: AbortSignal.timeout(10_000) }).catch((error: unknown) => {
-    throw new Refusal(`${url} does not answer (${reasonOf(error)}). Start the server, or correct --target.`);
+  const answer = await fetch(`${url}/faces`, {
+    headers: { 'x-service-api-key': apiKey },
+    signal: AbortSignal.timeout(10_000),
+  }).catch((error: unknown) => {
+    throw new Refusal(
+      `${url} does not answer (${reasonOf(error)}). Start the server, or correct --target.`,
+    );
   });
-  if (answer.status === 401) throw new Refusal(`${url} does not take this key. Correct --key: it lies in the file api-key of the server's DATA_DIR.`);
-  if (!answer.ok) throw new Refusal(`${url}/faces answered ${answer.status}. Is this a Mouthpiece server?`);
+  if (answer.status === 401) {
+    throw new Refusal(
+      `${url} does not take this key. Correct --key: it lies in the file api-key of the server's DATA_DIR.`,
+    );
+  }
+  if (!answer.ok) {
+    throw new Refusal(`${url}/faces answered ${answer.status}. Is this a Mouthpiece server?`);
+  }
 }
 
 /** `fetch failed` says nothing: its cause does. */
 const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) {
+    return String(error);
+  }
   const { cause } = error;
-  return cause instanceof Error ? (cause as NodeJS.ErrnoException).code ?? cause.message : error.message;
+  return cause instanceof Error
+    ? ((cause as NodeJS.ErrnoException).code ?? cause.message)
+    : error.message;
 };
 
 /** Errors that tell of a defect of ours; others are told by their message. */
-const isDefect = (error: unknown): boolean => !(error instanceof Error) || ((error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) && error.cause === undefined);
+const isDefect = (error: unknown): boolean =>
+  !(error instanceof Error) ||
+  ((error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) &&
+    error.cause === undefined);
 
 function print(run: Run): void {
   const { bounds, tables, notes } = run.outcome;
   for (const { title, columns, rows } of tables) {
-    const texts = [columns, ...rows.map((row) => row.map((value) => typeof value === 'number' ? short(value) : value))];
-    const widths = columns.map((_, column) => Math.max(...texts.map((row) => (row[column] ?? '').length)));
+    const texts = [
+      columns,
+      ...rows.map((row) => row.map((value) => (typeof value === 'number' ? short(value) : value))),
+    ];
+    const widths = columns.map((_, column) =>
+      Math.max(...texts.map((row) => (row[column] ?? '').length)),
+    );
     console.log(`\n${title}`);
-    for (const row of texts) console.log(`  ${row.map((value, column) => column === 0 ? value.padEnd(widths[column]!) : value.padStart(widths[column]!)).join('  ')}`);
+    for (const row of texts) {
+      console.log(
+        `  ${row.map((value, column) => (column === 0 ? value.padEnd(widths[column]!) : value.padStart(widths[column]!))).join('  ')}`,
+      );
+    }
   }
   console.log('\nbounds');
-  for (const bound of bounds) console.log(`  ${holds(bound) ? 'holds ' : 'BROKEN'}  ${bound.name}: ${short(bound.value)} ${bound.unit} (${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit})`);
-  for (const note of notes) console.log(`  note: ${note}`);
+  for (const bound of bounds) {
+    console.log(
+      `  ${holds(bound) ? 'holds ' : 'BROKEN'}  ${bound.name}: ${short(bound.value)} ${bound.unit} (${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit})`,
+    );
+  }
+  for (const note of notes) {
+    console.log(`  note: ${note}`);
+  }
 }
 
 function keep(run: Run, folder: string, record: boolean): string {
@@ -95,9 +174,19 @@ function keep(run: Run, folder: string, record: boolean): string {
   writeFileSync(`${base}.json`, `${JSON.stringify(run, null, 1)}\n`);
   writeFileSync(`${base}.html`, toHtml(run));
   if (record) {
-    const { scenario, startedAt, commit, machine, options, outcome: { figures, bounds } } = run;
+    const {
+      scenario,
+      startedAt,
+      commit,
+      machine,
+      options,
+      outcome: { figures, bounds },
+    } = run;
     const history = path.join(ROOT, 'bench/history');
-    appendFileSync(path.join(history, `${scenario}.jsonl`), `${JSON.stringify({ startedAt, commit, machine, options, figures, broken: bounds.filter((bound) => !holds(bound)).map(({ name }) => name) })}\n`);
+    appendFileSync(
+      path.join(history, `${scenario}.jsonl`),
+      `${JSON.stringify({ startedAt, commit, machine, options, figures, broken: bounds.filter((bound) => !holds(bound)).map(({ name }) => name) })}\n`,
+    );
     writeFileSync(path.join(history, `${scenario}.html`), toHtml(run));
   }
   return base;
@@ -105,15 +194,22 @@ function keep(run: Run, folder: string, record: boolean): string {
 
 try {
   const { scenarios, given, target, small, record, out } = parse(process.argv.slice(2));
-  if (target !== undefined) await checkTarget(target);
+  if (target !== undefined) {
+    await checkTarget(target);
+  }
   let allHeld = true;
   for (const scenario of scenarios) {
     const began = performance.now();
     console.error(`── ${scenario.name}: ${scenario.about}`);
-    const own = Object.fromEntries(Object.entries(given).filter(([name]) => name in scenario.options));
+    const own = Object.fromEntries(
+      Object.entries(given).filter(([name]) => name in scenario.options),
+    );
     const run = await runScenario(scenario, {
-      options: { ...(small ? scenario.small : {}), ...own }, target,
-      progress: (line) => { console.error(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${line}`); },
+      options: { ...(small ? scenario.small : {}), ...own },
+      target,
+      progress: (line) => {
+        console.error(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${line}`);
+      },
     });
     print(run);
     console.log(`  report: ${path.relative(process.cwd(), keep(run, out, record))}.html`);
@@ -121,10 +217,15 @@ try {
   }
   process.exitCode = allHeld ? 0 : 1;
 } catch (error) {
-  if (error instanceof UsageError || (error instanceof TypeError && (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS'))) {
+  if (
+    error instanceof UsageError ||
+    (error instanceof TypeError &&
+      (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS'))
+  ) {
     console.error(`${error.message === '' ? '' : `${error.message}\n\n`}${usage()}`);
-  } else if (isDefect(error)) throw error;
-  else {
+  } else if (isDefect(error)) {
+    throw error;
+  } else {
     const { message, cause } = error as Error;
     console.error(`bench: ${message}${cause === undefined ? '' : ` (${reasonOf(error)})`}`);
   }

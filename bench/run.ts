@@ -19,7 +19,12 @@ export interface Run {
 export const ROOT = path.resolve(import.meta.dirname, '..');
 
 /** Settings under which the bench measures: no limit but the hardware's, so that it is the hardware that is found. */
-const BENCH_SETTINGS = { LOG_LEVEL: 'warn', RATE_LIMIT_RPS: '100000', MAX_SESSIONS_PER_KEY: '100000', DRAIN_SECONDS: '0' };
+const BENCH_SETTINGS = {
+  LOG_LEVEL: 'warn',
+  RATE_LIMIT_RPS: '100000',
+  MAX_SESSIONS_PER_KEY: '100000',
+  DRAIN_SECONDS: '0',
+};
 
 export interface RunOptions {
   readonly options?: Options;
@@ -29,14 +34,24 @@ export interface RunOptions {
   readonly tree?: string;
 }
 
-export async function runScenario(scenario: Scenario, { options = {}, target = undefined, progress = () => {}, tree = ROOT }: RunOptions = {}): Promise<Run> {
+export async function runScenario(
+  scenario: Scenario,
+  { options = {}, target = undefined, progress = () => {}, tree = ROOT }: RunOptions = {},
+): Promise<Run> {
   const cleanUps: (() => Promise<unknown> | void)[] = [];
   const merged = { ...scenario.options, ...options };
   const context: Context = {
-    options: merged, target, progress,
-    defer: (cleanUp) => { cleanUps.push(cleanUp); },
+    options: merged,
+    target,
+    progress,
+    defer: (cleanUp) => {
+      cleanUps.push(cleanUp);
+    },
     async server(settings = {}, { inspect = false } = {}) {
-      const server: Server = target === undefined ? await ownServer(settings, tree, inspect) : { ...target, pid: undefined, inspectorUrl: undefined, stop: () => Promise.resolve() };
+      const server: Server =
+        target === undefined
+          ? await ownServer(settings, tree, inspect)
+          : { ...target, pid: undefined, inspectorUrl: undefined, stop: () => Promise.resolve() };
       cleanUps.push(server.stop);
       return server;
     },
@@ -46,18 +61,45 @@ export async function runScenario(scenario: Scenario, { options = {}, target = u
   const measuredCommit = commit(ROOT);
   try {
     const measured = await scenario.run(context);
-    const unknown = Object.entries(measured.figures).filter(([, value]) => Number.isNaN(value)).map(([name]) => name);
-    const outcome = target === undefined || unknown.length === 0 ? measured : { ...measured, notes: [...measured.notes, `Not to be known from outside: ${unknown.join(', ')}.`] };
+    const unknown = Object.entries(measured.figures)
+      .filter(([, value]) => Number.isNaN(value))
+      .map(([name]) => name);
+    const outcome =
+      target === undefined || unknown.length === 0
+        ? measured
+        : {
+            ...measured,
+            notes: [...measured.notes, `Not to be known from outside: ${unknown.join(', ')}.`],
+          };
     return {
-      scenario: scenario.name, about: scenario.about, startedAt: started.toISOString(), durationSeconds: (Date.now() - started.getTime()) / 1000, commit: measuredCommit,
-      target: target === undefined ? 'own server' : `server at ${target.url}`, machine: machine(), options: merged, outcome,
+      scenario: scenario.name,
+      about: scenario.about,
+      startedAt: started.toISOString(),
+      durationSeconds: (Date.now() - started.getTime()) / 1000,
+      commit: measuredCommit,
+      target: target === undefined ? 'own server' : `server at ${target.url}`,
+      machine: machine(),
+      options: merged,
+      outcome,
     };
   } finally {
-    for (const cleanUp of cleanUps.toReversed()) await cleanUp();
+    for (const cleanUp of cleanUps.toReversed()) {
+      await cleanUp();
+    }
   }
 }
 
-async function ownServer(settings: Readonly<Record<string, string>>, root: string, inspect: boolean): Promise<Server> {
+async function ownServer(
+  settings: Readonly<Record<string, string>>,
+  root: string,
+  inspect: boolean,
+): Promise<Server> {
   const server = await startServer({ env: { ...BENCH_SETTINGS, ...settings }, root, inspect });
-  return { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? undefined, inspectorUrl: server.inspectorUrl, stop: () => server.stop() };
+  return {
+    url: server.url,
+    apiKey: server.apiKey,
+    pid: server.process.pid ?? undefined,
+    inspectorUrl: server.inspectorUrl,
+    stop: () => server.stop(),
+  };
 }

@@ -5,13 +5,36 @@ export type OptionValue = string | number;
 export type Options = Readonly<Record<string, OptionValue>>;
 
 /** One bound that was stated before the run. A figure that could not be measured is NaN and does not hold. */
-export interface Bound { readonly name: string; readonly value: number; readonly relation: '<=' | '>='; readonly limit: number; readonly unit: string }
+export interface Bound {
+  readonly name: string;
+  readonly value: number;
+  readonly relation: '<=' | '>=';
+  readonly limit: number;
+  readonly unit: string;
+}
 
-export const holds = ({ value, relation, limit }: Bound): boolean => relation === '<=' ? value <= limit : value >= limit;
-export const atMost = (name: string, value: number, limit: number, unit = ''): Bound => ({ name, value, relation: '<=', limit, unit });
-export const atLeast = (name: string, value: number, limit: number, unit = ''): Bound => ({ name, value, relation: '>=', limit, unit });
+export const holds = ({ value, relation, limit }: Bound): boolean =>
+  relation === '<=' ? value <= limit : value >= limit;
+export const atMost = (name: string, value: number, limit: number, unit = ''): Bound => ({
+  name,
+  value,
+  relation: '<=',
+  limit,
+  unit,
+});
+export const atLeast = (name: string, value: number, limit: number, unit = ''): Bound => ({
+  name,
+  value,
+  relation: '>=',
+  limit,
+  unit,
+});
 
-export interface Table { readonly title: string; readonly columns: readonly string[]; readonly rows: readonly (readonly (string | number)[])[] }
+export interface Table {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | number)[])[];
+}
 
 export interface Outcome {
   /** Flat and named with units, for the history line. */
@@ -23,7 +46,10 @@ export interface Outcome {
   readonly notes: readonly string[];
 }
 
-export interface Target { readonly url: string; readonly apiKey: string }
+export interface Target {
+  readonly url: string;
+  readonly apiKey: string;
+}
 
 export interface Server extends Target {
   /** Process id; null for a server elsewhere. */
@@ -38,7 +64,10 @@ export interface Context {
   /** A server elsewhere; null: the scenario starts its own. */
   readonly target: Target | undefined;
   /** A server to measure: the target, or one of our own with these settings. Stopped after the run if it still runs. */
-  server(settings?: Readonly<Record<string, string>>, options?: { readonly inspect?: boolean }): Promise<Server>;
+  server(
+    settings?: Readonly<Record<string, string>>,
+    options?: { readonly inspect?: boolean },
+  ): Promise<Server>;
   /** One line of the live table. */
   progress(line: string): void;
   /** Cleans up after the run, whatever happens; last in, first out. */

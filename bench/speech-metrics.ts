@@ -8,7 +8,7 @@ const CLOSED = 0.5;
 const MOVED = 0.05;
 /** The six curves of the mouth that one sees most; their mean correlation is the headline figure. */
 export const MOUTH = ['jaw', 'open', 'press', 'round', 'wide', 'tuck'] as const;
-const MOUTH_CHANNELS = ARTICULATORS.length - 3;   // without brow, nod, speech
+const MOUTH_CHANNELS = ARTICULATORS.length - 3; // without brow, nod, speech
 
 /** One recording: frames of ARTICULATION_SIZE channels each, `timeOf(k)` the audio instant that frame k describes. */
 export interface Track {
@@ -17,7 +17,8 @@ export interface Track {
   readonly closures: readonly (readonly [number, number])[];
 }
 
-export const timeOf = (frame: number, lookaheadMs: number): number => (frame + 1) / FPS - lookaheadMs / 1000;
+export const timeOf = (frame: number, lookaheadMs: number): number =>
+  (frame + 1) / FPS - lookaheadMs / 1000;
 
 export function correlation(x: readonly number[], y: readonly number[]): number {
   const mean = (v: readonly number[]): number => v.reduce((a, b) => a + b, 0) / v.length;
@@ -53,7 +54,8 @@ export function correlations(tracks: readonly Track[]): Record<string, number> {
   return out;
 }
 
-export const mouthMean = (r: Record<string, number>): number => MOUTH.reduce((sum, name) => sum + r[name]!, 0) / MOUTH.length;
+export const mouthMean = (r: Record<string, number>): number =>
+  MOUTH.reduce((sum, name) => sum + r[name]!, 0) / MOUTH.length;
 
 /** Middles of the runs of frames in which the lips are pressed together, in seconds. */
 export function predictedClosures(track: Track, lookaheadMs: number): number[] {
@@ -74,7 +76,13 @@ export function predictedClosures(track: Track, lookaheadMs: number): number[] {
   return middles;
 }
 
-export interface ClosureScore { precision: number; recall: number; f1: number; reference: number; predicted: number }
+export interface ClosureScore {
+  precision: number;
+  recall: number;
+  f1: number;
+  reference: number;
+  predicted: number;
+}
 
 export function scoreClosures(tracks: readonly Track[], lookaheadMs: number): ClosureScore {
   let hits = 0;
@@ -86,15 +94,26 @@ export function scoreClosures(tracks: readonly Track[], lookaheadMs: number): Cl
     reference += track.closures.length;
     const used = new Set<number>();
     for (const [start, end] of track.closures) {
-      const found = middles.findIndex((t, i) => !used.has(i) && t >= start - CLOSURE_TOLERANCE_S && t <= end + CLOSURE_TOLERANCE_S);
-      if (found < 0) continue;
+      const found = middles.findIndex(
+        (t, i) =>
+          !used.has(i) && t >= start - CLOSURE_TOLERANCE_S && t <= end + CLOSURE_TOLERANCE_S,
+      );
+      if (found < 0) {
+        continue;
+      }
       used.add(found);
       hits++;
     }
   }
   const precision = predicted > 0 ? hits / predicted : 0;
   const recall = reference > 0 ? hits / reference : 0;
-  return { precision, recall, f1: precision + recall > 0 ? 2 * precision * recall / (precision + recall) : 0, reference, predicted };
+  return {
+    precision,
+    recall,
+    f1: precision + recall > 0 ? (2 * precision * recall) / (precision + recall) : 0,
+    reference,
+    predicted,
+  };
 }
 
 /** The shift of the predicted mouth against the reference, in ms, at which they agree best (positive: late), to a tenth of a frame. */
@@ -115,16 +134,17 @@ export function lagMs(tracks: readonly Track[]): number {
   const best = Math.min(Math.max(values.indexOf(Math.max(...values)), 1), shifts.length - 2);
   const [left, middle, right] = [values[best - 1]!, values[best]!, values[best + 1]!];
   const offset = (left - right) / (2 * (left - 2 * middle + right));
-  return (shifts[best]! + offset) * 1000 / FPS;
+  return ((shifts[best]! + offset) * 1000) / FPS;
 }
 
 /** Median, over recordings, of how much later the mouth first opens than the reference's does, in ms. */
 export function onsetLagMs(tracks: readonly Track[]): number {
-  const first = (frames: readonly ArrayLike<number>[]): number => frames.findIndex((frame) => frame[ARTICULATOR_INDEX.open]! > 0.15);
+  const first = (frames: readonly ArrayLike<number>[]): number =>
+    frames.findIndex((frame) => frame[ARTICULATOR_INDEX.open]! > 0.15);
   const lags = tracks
     .map((track) => [first(track.predicted), first(track.reference!)] as const)
     .filter(([a, b]) => a >= 0 && b >= 0)
-    .map(([a, b]) => (a - b) * 1000 / FPS)
+    .map(([a, b]) => ((a - b) * 1000) / FPS)
     .sort((a, b) => a - b);
   return lags[lags.length >> 1] ?? Number.NaN;
 }

@@ -2,4 +2,6 @@
 import { writeFileSync } from 'node:fs';
 import { dashboardFiles } from './dashboards.ts';
 
-for (const { path, text } of dashboardFiles()) writeFileSync(path, text);
+for (const { path, text } of dashboardFiles()) {
+  writeFileSync(path, text);
+}

@@ -7,14 +7,30 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface Sample { readonly metric: Readonly<Record<string, string>>; readonly values: readonly (readonly [seconds: number, value: number])[] }
+export interface Sample {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly values: readonly (readonly [seconds: number, value: number])[];
+}
 
 export interface Prometheus {
   readonly url: string;
   /** @throws Error with Prometheus' own words for a bad query */
   query(expr: string): Promise<Sample[]>;
-  queryRange(expr: string, fromSeconds: number, toSeconds: number, stepSeconds: number): Promise<Sample[]>;
-  rules(): Promise<readonly { readonly name: string; readonly health: string; readonly lastError?: string; readonly query: string; readonly type: string }[]>;
+  queryRange(
+    expr: string,
+    fromSeconds: number,
+    toSeconds: number,
+    stepSeconds: number,
+  ): Promise<Sample[]>;
+  rules(): Promise<
+    readonly {
+      readonly name: string;
+      readonly health: string;
+      readonly lastError?: string;
+      readonly query: string;
+      readonly type: string;
+    }[]
+  >;
   /** Whether the last scrape of the target went well. */
   isUp(): Promise<boolean>;
   stop(): Promise<void>;
@@ -25,7 +41,8 @@ export const SCRAPE_SECONDS = 1;
 export const RATE_INTERVAL = '8s';
 
 /** A panel's expression as Grafana would send it, for all instances. */
-export const resolved = (expr: string): string => expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('"$instance"', '".*"');
+export const resolved = (expr: string): string =>
+  expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('"$instance"', '".*"');
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -39,22 +56,63 @@ async function freePort(): Promise<number> {
 /** A Prometheus that somebody else runs. */
 export function connectPrometheus(url: string): Prometheus {
   const get = async <T>(route: string, parameters: Record<string, string> = {}): Promise<T> => {
-    const response = await fetch(`${url}${route}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(20_000) });
-    const body = await response.json() as { status: string; data: T; error?: string };
-    if (body.status !== 'success') throw new Error(body.error ?? `Prometheus answered ${response.status}`);
+    const response = await fetch(`${url}${route}?${new URLSearchParams(parameters)}`, {
+      signal: AbortSignal.timeout(20_000),
+    });
+    const body = (await response.json()) as { status: string; data: T; error?: string };
+    if (body.status !== 'success') {
+      throw new Error(body.error ?? `Prometheus answered ${response.status}`);
+    }
     return body.data;
   };
-  interface Raw { readonly resultType: string; readonly result: readonly { readonly metric: Record<string, string>; readonly value?: [number, string]; readonly values?: [number, string][] }[] | [number, string] }
+  interface Raw {
+    readonly resultType: string;
+    readonly result:
+      | readonly {
+          readonly metric: Record<string, string>;
+          readonly value?: [number, string];
+          readonly values?: [number, string][];
+        }[]
+      | [number, string];
+  }
   const toSamples = ({ resultType, result }: Raw): Sample[] => {
-    if (resultType === 'scalar') return [{ metric: {}, values: [[(result as [number, string])[0], Number((result as [number, string])[1])]] }];
-    return (result as Exclude<Raw['result'], [number, string]>).map(({ metric, value, values }) => ({ metric, values: (values ?? [value!]).map(([at, text]) => [at, Number(text)]) }));
+    if (resultType === 'scalar') {
+      return [
+        {
+          metric: {},
+          values: [[(result as [number, string])[0], Number((result as [number, string])[1])]],
+        },
+      ];
+    }
+    return (result as Exclude<Raw['result'], [number, string]>).map(
+      ({ metric, value, values }) => ({
+        metric,
+        values: (values ?? [value!]).map(([at, text]) => [at, Number(text)]),
+      }),
+    );
   };
   return {
     url,
     query: async (expr) => toSamples(await get('/api/v1/query', { query: expr })),
-    queryRange: async (expr, from, to, step) => toSamples(await get('/api/v1/query_range', { query: expr, start: String(from), end: String(to), step: String(step) })),
-    rules: async () => (await get<{ groups: { rules: Awaited<ReturnType<Prometheus['rules']>> }[] }>('/api/v1/rules')).groups.flatMap(({ rules }) => rules),
-    isUp: async () => (await get<{ activeTargets: { health: string }[] }>('/api/v1/targets')).activeTargets.some(({ health }) => health === 'up'),
+    queryRange: async (expr, from, to, step) =>
+      toSamples(
+        await get('/api/v1/query_range', {
+          query: expr,
+          start: String(from),
+          end: String(to),
+          step: String(step),
+        }),
+      ),
+    rules: async () =>
+      (
+        await get<{ groups: { rules: Awaited<ReturnType<Prometheus['rules']>> }[] }>(
+          '/api/v1/rules',
+        )
+      ).groups.flatMap(({ rules }) => rules),
+    isUp: async () =>
+      (await get<{ activeTargets: { health: string }[] }>('/api/v1/targets')).activeTargets.some(
+        ({ health }) => health === 'up',
+      ),
     stop: () => Promise.resolve(),
   };
 }
@@ -62,18 +120,42 @@ export function connectPrometheus(url: string): Prometheus {
 /** @param target host:port of a server's /metrics. @throws Error when Prometheus is absent or does not come up. */
 export async function startPrometheus(target: string): Promise<Prometheus> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-prometheus-'));
-  await cp(path.join(import.meta.dirname, 'prometheus/rules'), path.join(folder, 'rules'), { recursive: true });
-  await writeFile(path.join(folder, 'prometheus.yml'), JSON.stringify({
-    global: { scrape_interval: `${SCRAPE_SECONDS}s`, evaluation_interval: '2s' },
-    rule_files: ['rules/*.yml'],
-    scrape_configs: [{ job_name: 'mouthpiece', static_configs: [{ targets: [target] }] }],
-  }));
+  await cp(path.join(import.meta.dirname, 'prometheus/rules'), path.join(folder, 'rules'), {
+    recursive: true,
+  });
+  await writeFile(
+    path.join(folder, 'prometheus.yml'),
+    JSON.stringify({
+      global: { scrape_interval: `${SCRAPE_SECONDS}s`, evaluation_interval: '2s' },
+      rule_files: ['rules/*.yml'],
+      scrape_configs: [{ job_name: 'mouthpiece', static_configs: [{ targets: [target] }] }],
+    }),
+  );
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const child = spawn('prometheus', [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=127.0.0.1:${port}`, '--log.level=warn'], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, GOMAXPROCS: '1' } });
+  const child = spawn(
+    'prometheus',
+    [
+      `--config.file=${folder}/prometheus.yml`,
+      `--storage.tsdb.path=${folder}/data`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--log.level=warn',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, GOMAXPROCS: '1' } },
+  );
   let words = '';
-  child.stderr.on('data', (chunk: Buffer) => { words = (words + chunk.toString()).slice(-4000); });
-  const exited = new Promise<void>((resolve) => { child.once('exit', () => { resolve(); }); child.once('error', (error) => { words += String(error); resolve(); }); });
+  child.stderr.on('data', (chunk: Buffer) => {
+    words = (words + chunk.toString()).slice(-4000);
+  });
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => {
+      resolve();
+    });
+    child.once('error', (error) => {
+      words += String(error);
+      resolve();
+    });
+  });
 
   const prometheus: Prometheus = {
     ...connectPrometheus(url),
@@ -89,7 +171,14 @@ export async function startPrometheus(target: string): Promise<Prometheus> {
       await prometheus.stop();
       throw new Error(`prometheus (Debian package of that name) did not start: ${words}`);
     }
-    if (await fetch(`${url}/-/ready`).then(({ ok }) => ok, () => false)) return prometheus;
+    if (
+      await fetch(`${url}/-/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    ) {
+      return prometheus;
+    }
     if (Date.now() > deadline) {
       await prometheus.stop();
       throw new Error(`prometheus was not ready in time: ${words}`);

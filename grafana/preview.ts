@@ -10,7 +10,13 @@ import { readArguments } from '../scripts/command-line.ts';
 import { startBrowser } from '../test/harness/browser.ts';
 import { startServer } from '../test/harness/server.ts';
 import { DASHBOARDS } from './dashboards.ts';
-import { type Prometheus, type Sample, connectPrometheus, resolved, startPrometheus } from './live.ts';
+import {
+  type Prometheus,
+  type Sample,
+  connectPrometheus,
+  resolved,
+  startPrometheus,
+} from './live.ts';
 import type { Dashboard, Panel, Threshold, Unit } from './panels.ts';
 
 const GRID_PX = 62;
@@ -21,65 +27,157 @@ const COLOURS = { green: '#3a9d5d', yellow: '#d9a514', red: '#d04437', blue: '#3
 
 /** As Grafana would write it, roughly. */
 export function withUnit(value: number, unit: Unit): string {
-  if (!Number.isFinite(value)) return '–';
+  if (!Number.isFinite(value)) {
+    return '–';
+  }
   const digits = (number: number): string => String(Number(number.toPrecision(3)));
   const scaled = (units: readonly string[], step: number): string => {
-    const index = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log(Math.max(Math.abs(value), 1)) / Math.log(step))));
+    const index = Math.min(
+      units.length - 1,
+      Math.max(0, Math.floor(Math.log(Math.max(Math.abs(value), 1)) / Math.log(step))),
+    );
     return `${digits(value / step ** index)} ${units[index]}`.trim();
   };
   switch (unit) {
-    case 's': return Math.abs(value) >= 60 ? `${digits(value / 60)} min` : Math.abs(value) >= 1 || value === 0 ? `${digits(value)} s` : Math.abs(value) >= 1e-3 ? `${digits(value * 1e3)} ms` : `${digits(value * 1e6)} µs`;
-    case 'percentunit': return `${digits(value * 100)} %`;
-    case 'bytes': return scaled(['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024);
-    case 'Bps': return scaled(['B/s', 'kB/s', 'MB/s', 'GB/s'], 1000);
-    case 'bool_yes_no': return value === 0 ? 'no' : 'yes';
-    case 'reqps': case 'ops': case 'pps': return `${digits(value)} /s`;
-    case 'dateTimeFromNow': return `${digits((Date.now() - value) / 60_000)} min ago`;
-    default: return scaled(['', 'k', 'M'], 1000);
+    case 's':
+      return Math.abs(value) >= 60
+        ? `${digits(value / 60)} min`
+        : Math.abs(value) >= 1 || value === 0
+          ? `${digits(value)} s`
+          : Math.abs(value) >= 1e-3
+            ? `${digits(value * 1e3)} ms`
+            : `${digits(value * 1e6)} µs`;
+    case 'percentunit':
+      return `${digits(value * 100)} %`;
+    case 'bytes':
+      return scaled(['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024);
+    case 'Bps':
+      return scaled(['B/s', 'kB/s', 'MB/s', 'GB/s'], 1000);
+    case 'bool_yes_no':
+      return value === 0 ? 'no' : 'yes';
+    case 'reqps':
+    case 'ops':
+    case 'pps':
+      return `${digits(value)} /s`;
+    case 'dateTimeFromNow':
+      return `${digits((Date.now() - value) / 60_000)} min ago`;
+    default:
+      return scaled(['', 'k', 'M'], 1000);
   }
 }
 
-const colourOf = (value: number, thresholds: readonly Threshold[]): string => COLOURS[Number.isNaN(value) ? 'blue' : thresholds.findLast(({ from }) => from === undefined || value >= from)?.color ?? 'blue'];
-const nameOf = (legend: string, { metric }: Sample): string => legend === '' ? Object.entries(metric).filter(([label]) => !['__name__', 'job', 'instance'].includes(label)).map(([label, value]) => `${label}=${value}`).join(' ') || 'value' : legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '') || 'none';
+const colourOf = (value: number, thresholds: readonly Threshold[]): string =>
+  COLOURS[
+    Number.isNaN(value)
+      ? 'blue'
+      : (thresholds.findLast(({ from }) => from === undefined || value >= from)?.color ?? 'blue')
+  ];
+const nameOf = (legend: string, { metric }: Sample): string =>
+  legend === ''
+    ? Object.entries(metric)
+        .filter(([label]) => !['__name__', 'job', 'instance'].includes(label))
+        .map(([label, value]) => `${label}=${value}`)
+        .join(' ') || 'value'
+    : legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '') || 'none';
 const lastOf = (sample: Sample | undefined): number => sample?.values.at(-1)?.[1] ?? Number.NaN;
 const clock = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(11, 19);
 
-interface Span { readonly from: number; readonly to: number; readonly step: number }
+interface Span {
+  readonly from: number;
+  readonly to: number;
+  readonly step: number;
+}
 
-async function drawPanel(panel: Panel, prometheus: Prometheus, { from, to, step }: Span): Promise<string> {
-  const results = await Promise.all(panel.queries.map(async ({ expr, legend }) => ({ legend, samples: await prometheus.queryRange(resolved(expr), from, to, step) })));
-  const samples = results.flatMap(({ legend, samples: found }) => found.map((sample) => ({ name: nameOf(legend, sample), sample })));
-  const size = { width: panel.width * GRID_PX - 26, height: panel.height * ROW_PX + (panel.height - 1) * GAP_PX - 42 };
+async function drawPanel(
+  panel: Panel,
+  prometheus: Prometheus,
+  { from, to, step }: Span,
+): Promise<string> {
+  const results = await Promise.all(
+    panel.queries.map(async ({ expr, legend }) => ({
+      legend,
+      samples: await prometheus.queryRange(resolved(expr), from, to, step),
+    })),
+  );
+  const samples = results.flatMap(({ legend, samples: found }) =>
+    found.map((sample) => ({ name: nameOf(legend, sample), sample })),
+  );
+  const size = {
+    width: panel.width * GRID_PX - 26,
+    height: panel.height * ROW_PX + (panel.height - 1) * GAP_PX - 42,
+  };
   const none = '<p class="none">no data</p>';
-  if (samples.length === 0) return none;
+  if (samples.length === 0) {
+    return none;
+  }
   switch (panel.kind) {
     case 'stat': {
       const value = lastOf(samples[0]!.sample);
       return `<div class="stat" style="background:${colourOf(value, panel.thresholds)}">${escapeHtml(withUnit(value, panel.unit))}</div>`;
     }
-    case 'bargauge': return samples.map(({ name, sample }) => {
-      const value = lastOf(sample);
-      return `<div class="gauge"><span>${escapeHtml(name)}</span><div><i style="width:${Math.max(0, Math.min(1, value / (panel.max ?? 1))) * 100}%;background:${colourOf(value, panel.thresholds)}"></i></div><b>${escapeHtml(withUnit(value, panel.unit))}</b></div>`;
-    }).join('');
+    case 'bargauge':
+      return samples
+        .map(({ name, sample }) => {
+          const value = lastOf(sample);
+          return `<div class="gauge"><span>${escapeHtml(name)}</span><div><i style="width:${Math.max(0, Math.min(1, value / (panel.max ?? 1))) * 100}%;background:${colourOf(value, panel.thresholds)}"></i></div><b>${escapeHtml(withUnit(value, panel.unit))}</b></div>`;
+        })
+        .join('');
     case 'table': {
-      const labels = [...new Set(samples.flatMap(({ sample }) => Object.keys(sample.metric)))].filter((label) => !['__name__', 'job'].includes(label));
+      const labels = [
+        ...new Set(samples.flatMap(({ sample }) => Object.keys(sample.metric))),
+      ].filter((label) => !['__name__', 'job'].includes(label));
       return `<table><tr>${labels.map((label) => `<th>${label}</th>`).join('')}</tr>${samples.map(({ sample }) => `<tr>${labels.map((label) => `<td>${escapeHtml(sample.metric[label] ?? '')}</td>`).join('')}</tr>`).join('')}</table>`;
     }
-    case 'heatmap': return heat(samples.map(({ sample }) => sample), panel, size);
+    case 'heatmap':
+      return heat(
+        samples.map(({ sample }) => sample),
+        panel,
+        size,
+      );
     default: {
-      const lines = panel.stack ? stacked(samples) : samples.map(({ name, sample }) => ({ name, points: sample.values }));
+      const lines = panel.stack
+        ? stacked(samples)
+        : samples.map(({ name, sample }) => ({ name, points: sample.values }));
       // Enough room for the lines themselves; what does not fit is named below.
-      const legend = samples.slice(0, 8).map(({ name, sample }, index) => `<span><i style="background:hsl(${index * 47 % 360} 60% 50%)"></i>${escapeHtml(name)} <b>${escapeHtml(withUnit(lastOf(sample), panel.unit))}</b></span>`).join('');
-      const svg = drawLines({ kind: 'lines', title: '', x: '', y: '', lines: lines.map(({ points }) => ({ name: '', points })).slice(0, 40), limits: panel.thresholds.filter(({ from: at }) => at !== undefined).map(({ from: at }) => ({ name: '', y: at! })) }, { width: size.width, height: size.height - 17 * Math.ceil(Math.min(9, samples.length) * 24 / panel.width / 9) }, clock, (value) => withUnit(value, panel.unit), (index) => `hsl(${index * 47 % 360} 60% 50%)`);
+      const legend = samples
+        .slice(0, 8)
+        .map(
+          ({ name, sample }, index) =>
+            `<span><i style="background:hsl(${(index * 47) % 360} 60% 50%)"></i>${escapeHtml(name)} <b>${escapeHtml(withUnit(lastOf(sample), panel.unit))}</b></span>`,
+        )
+        .join('');
+      const svg = drawLines(
+        {
+          kind: 'lines',
+          title: '',
+          x: '',
+          y: '',
+          lines: lines.map(({ points }) => ({ name: '', points })).slice(0, 40),
+          limits: panel.thresholds
+            .filter(({ from: at }) => at !== undefined)
+            .map(({ from: at }) => ({ name: '', y: at! })),
+        },
+        {
+          width: size.width,
+          height:
+            size.height - 17 * Math.ceil((Math.min(9, samples.length) * 24) / panel.width / 9),
+        },
+        clock,
+        (value) => withUnit(value, panel.unit),
+        (index) => `hsl(${(index * 47) % 360} 60% 50%)`,
+      );
       return `${svg}<div class="legend">${legend}${samples.length > 8 ? `<span>and ${samples.length - 8} more</span>` : ''}</div>`;
     }
   }
 }
 
-function stacked(samples: readonly { readonly name: string; readonly sample: Sample }[]): { name: string; points: [number, number][] }[] {
+function stacked(
+  samples: readonly { readonly name: string; readonly sample: Sample }[],
+): { name: string; points: [number, number][] }[] {
   const base = new Map<number, number>();
   return samples.map(({ name, sample }) => ({
-    name, points: sample.values.map(([at, value]) => {
+    name,
+    points: sample.values.map(([at, value]) => {
       const top = (base.get(at) ?? 0) + (Number.isFinite(value) ? value : 0);
       base.set(at, top);
       return [at, top] as [number, number];
@@ -88,20 +186,49 @@ function stacked(samples: readonly { readonly name: string; readonly sample: Sam
 }
 
 /** Cumulative buckets over time, as counts of each bucket alone. */
-function heat(samples: readonly Sample[], panel: Panel, size: { width: number; height: number }): string {
-  const rows = samples.map((sample) => ({ le: sample.metric['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(sample.metric['le']), at: new Map(sample.values) })).sort((a, b) => a.le - b.le);
+function heat(
+  samples: readonly Sample[],
+  panel: Panel,
+  size: { width: number; height: number },
+): string {
+  const rows = samples
+    .map((sample) => ({
+      le: sample.metric['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(sample.metric['le']),
+      at: new Map(sample.values),
+    }))
+    .sort((a, b) => a.le - b.le);
   const times = [...new Set(rows.flatMap(({ at }) => [...at.keys()]))].sort((a, b) => a - b);
-  return drawHeat({
-    kind: 'heat', title: '', y: '', times,
-    rows: rows.map(({ le, at }, index) => ({ name: Number.isFinite(le) ? withUnit(le, panel.unit) : '∞', values: times.map((time) => Math.max(0, (at.get(time) ?? 0) - (rows[index - 1]?.at.get(time) ?? 0))) })),
-  }, size, clock);
+  return drawHeat(
+    {
+      kind: 'heat',
+      title: '',
+      y: '',
+      times,
+      rows: rows.map(({ le, at }, index) => ({
+        name: Number.isFinite(le) ? withUnit(le, panel.unit) : '∞',
+        values: times.map((time) =>
+          Math.max(0, (at.get(time) ?? 0) - (rows[index - 1]?.at.get(time) ?? 0)),
+        ),
+      })),
+    },
+    size,
+    clock,
+  );
 }
 
-async function drawDashboard({ title, about, rows }: Dashboard, prometheus: Prometheus, span: Span): Promise<string> {
+async function drawDashboard(
+  { title, about, rows }: Dashboard,
+  prometheus: Prometheus,
+  span: Span,
+): Promise<string> {
   const parts: string[] = [`<h1>${escapeHtml(title)}</h1><p>${escapeHtml(about)}</p>`];
   for (const row of rows) {
     parts.push(`<h2>${escapeHtml(row.title)}</h2><section>`);
-    for (const panel of row.panels) parts.push(`<article style="grid-column:span ${panel.width};grid-row:span ${panel.height}" title="${escapeHtml(panel.about)}"><h3>${escapeHtml(panel.title)}</h3>${await drawPanel(panel, prometheus, span)}</article>`);
+    for (const panel of row.panels) {
+      parts.push(
+        `<article style="grid-column:span ${panel.width};grid-row:span ${panel.height}" title="${escapeHtml(panel.about)}"><h3>${escapeHtml(panel.title)}</h3>${await drawPanel(panel, prometheus, span)}</article>`,
+      );
+    }
     parts.push('</section>');
   }
   return parts.join('\n');
@@ -125,20 +252,38 @@ async function picture(html: string, file: string): Promise<void> {
     await page.setContent(html);
     mkdirSync(path.dirname(file), { recursive: true });
     // Few colours are on it: as a palette it takes a third of the bytes.
-    await sharp(await page.screenshot({ fullPage: true })).png({ palette: true, colours: 96, effort: 10 }).toFile(file);
+    await sharp(await page.screenshot({ fullPage: true }))
+      .png({ palette: true, colours: 96, effort: 10 })
+      .toFile(file);
   } finally {
     await browser.close();
   }
 }
 
 /** A server of our own, used in every way for a while. */
-async function ownPrometheus(seconds: number, cleanUps: (() => Promise<unknown> | void)[]): Promise<Prometheus> {
+async function ownPrometheus(
+  seconds: number,
+  cleanUps: (() => Promise<unknown> | void)[],
+): Promise<Prometheus> {
   const server = await startServer({ env: { MAX_WORKER_LOAD: '1' } });
   cleanUps.push(() => server.stop());
   const prometheus = await startPrometheus(`127.0.0.1:${server.port}`);
   cleanUps.push(() => prometheus.stop());
-  const measured = { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? undefined, stop: () => server.stop() };
-  const context: Context = { options: {}, target: undefined, server: () => Promise.resolve(measured), progress: () => {}, defer: (cleanUp) => { cleanUps.push(cleanUp); } };
+  const measured = {
+    url: server.url,
+    apiKey: server.apiKey,
+    pid: server.process.pid ?? undefined,
+    stop: () => server.stop(),
+  };
+  const context: Context = {
+    options: {},
+    target: undefined,
+    server: () => Promise.resolve(measured),
+    progress: () => {},
+    defer: (cleanUp) => {
+      cleanUps.push(cleanUp);
+    },
+  };
   console.error(`using a server for ${seconds} s`);
   await exercise(context, measured, seconds);
   await delay(2500);
@@ -155,18 +300,37 @@ Draws the dashboards as a picture: of a Prometheus that runs, or of a server tha
   --only NAME,...    the dashboards whose names end so
   --out FILE         the picture (bench/out/dashboards.png)`;
 
-const { values: given } = readArguments(USAGE, { prometheus: { type: 'string' }, minutes: { type: 'string', default: '60' }, seconds: { type: 'string', default: '75' }, only: { type: 'string', default: '' }, out: { type: 'string', default: path.join(import.meta.dirname, '../bench/out/dashboards.png') } });
+const { values: given } = readArguments(USAGE, {
+  prometheus: { type: 'string' },
+  minutes: { type: 'string', default: '60' },
+  seconds: { type: 'string', default: '75' },
+  only: { type: 'string', default: '' },
+  out: { type: 'string', default: path.join(import.meta.dirname, '../bench/out/dashboards.png') },
+});
 const cleanUps: (() => Promise<unknown> | void)[] = [];
 try {
-  const prometheus = given.prometheus === undefined ? await ownPrometheus(Number(given.seconds), cleanUps) : connectPrometheus(given.prometheus);
+  const prometheus =
+    given.prometheus === undefined
+      ? await ownPrometheus(Number(given.seconds), cleanUps)
+      : connectPrometheus(given.prometheus);
   const to = Date.now() / 1000;
-  const from = to - (given.prometheus === undefined ? Number(given.seconds) - 5 : Number(given.minutes) * 60);
+  const from =
+    to - (given.prometheus === undefined ? Number(given.seconds) - 5 : Number(given.minutes) * 60);
   const span = { from, to, step: Math.max(1, Math.ceil((to - from) / POINTS)) };
-  const shown = DASHBOARDS.filter(({ uid }) => given.only === '' || given.only.split(',').some((name) => uid.endsWith(name)));
+  const shown = DASHBOARDS.filter(
+    ({ uid }) => given.only === '' || given.only.split(',').some((name) => uid.endsWith(name)),
+  );
   const parts: string[] = [];
-  for (const dashboard of shown) parts.push(await drawDashboard(dashboard, prometheus, span));
-  await picture(`<!doctype html><meta charset="utf-8"><style>${STYLE}</style>${parts.join('\n')}`, path.resolve(given.out));
+  for (const dashboard of shown) {
+    parts.push(await drawDashboard(dashboard, prometheus, span));
+  }
+  await picture(
+    `<!doctype html><meta charset="utf-8"><style>${STYLE}</style>${parts.join('\n')}`,
+    path.resolve(given.out),
+  );
   console.error(`wrote ${path.relative(process.cwd(), path.resolve(given.out))}`);
 } finally {
-  for (const cleanUp of cleanUps.toReversed()) await cleanUp();
+  for (const cleanUp of cleanUps.toReversed()) {
+    await cleanUp();
+  }
 }

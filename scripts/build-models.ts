@@ -3,7 +3,9 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const log = (line: string): void => { process.stderr.write(`[setup] ${line}\n`); };
+const log = (line: string): void => {
+  process.stderr.write(`[setup] ${line}\n`);
+};
 
 const { convertLandmarkModels } = await import('../models/convert/index.ts');
 await convertLandmarkModels({ outDir: path.join(root, 'models/build'), log });

@@ -1,7 +1,16 @@
 // Builds the native addon with CMake and Ninja: `node scripts/build-native.mjs [--sanitize | --threads | --fuzz]`. Plain JavaScript, since it is part of the set-up.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
@@ -16,13 +25,21 @@ const HEADERS = path.join(ROOT, 'node_modules/node-api-headers/include');
 
 /** The sources and this script, as one hash. System libraries are not in it: `loadError` notices when they are gone. */
 function hashOfInputs() {
-  const hash = createHash('sha256').update(process.arch).update(readFileSync(fileURLToPath(import.meta.url)));
+  const hash = createHash('sha256')
+    .update(process.arch)
+    .update(readFileSync(fileURLToPath(import.meta.url)));
   const add = (folder) => {
-    for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) =>
+      a.name < b.name ? -1 : 1,
+    )) {
       const file = path.join(folder, entry.name);
       if (entry.isDirectory()) {
-        if (file !== BUILD) add(file);
-      } else hash.update(path.relative(ROOT, file)).update('\0').update(readFileSync(file));
+        if (file !== BUILD) {
+          add(file);
+        }
+      } else {
+        hash.update(path.relative(ROOT, file)).update('\0').update(readFileSync(file));
+      }
     }
   };
   add(SOURCE);
@@ -31,13 +48,23 @@ function hashOfInputs() {
 
 function run(command, args) {
   const result = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 << 20 });
-  if (result.error) throw new SetupError(`The native build needs ${command}: ${result.error.message}. On Debian: apt-get install cmake ninja-build g++`);
-  if (result.status === 0) return;
+  if (result.error) {
+    throw new SetupError(
+      `The native build needs ${command}: ${result.error.message}. On Debian: apt-get install cmake ninja-build g++`,
+    );
+  }
+  if (result.status === 0) {
+    return;
+  }
   const output = `${result.stdout}\n${result.stderr}`;
   const logFile = path.join(BUILD, 'failure.log');
   writeFileSync(logFile, `$ ${command} ${args.join(' ')}\n${output}`);
-  const why = output.split('\n').find((line) => /error/i.test(line)) ?? `${command} exited with ${result.status ?? result.signal}`;
-  throw new SetupError(`The native build failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`);
+  const why =
+    output.split('\n').find((line) => /error/i.test(line)) ??
+    `${command} exited with ${result.status ?? result.signal}`;
+  throw new SetupError(
+    `The native build failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`,
+  );
 }
 
 /** @returns why the addon cannot be loaded (a library that was upgraded away, a truncated file), or null. */
@@ -53,8 +80,21 @@ function loadError(addon) {
 /** Configures and compiles; `fromScratch`, or when the cache is another place's or another CMake's, after removing what was there. */
 function compile(folder, options, fromScratch) {
   const locked = (...command) => run('flock', [`${folder}.lock`, ...command]);
-  const configure = () => locked('cmake', '-G', 'Ninja', '-S', SOURCE, '-B', folder, `-DNODE_API_INCLUDE=${HEADERS}`, ...options);
-  if (fromScratch) locked('rm', '-rf', folder);
+  const configure = () =>
+    locked(
+      'cmake',
+      '-G',
+      'Ninja',
+      '-S',
+      SOURCE,
+      '-B',
+      folder,
+      `-DNODE_API_INCLUDE=${HEADERS}`,
+      ...options,
+    );
+  if (fromScratch) {
+    locked('rm', '-rf', folder);
+  }
   try {
     configure();
   } catch {
@@ -68,8 +108,14 @@ function compile(folder, options, fromScratch) {
 const KINDS = {
   release: { name: 'native addon', options: [] },
   sanitize: { name: 'native tests', options: ['-DSANITIZE=ON', '-DCMAKE_BUILD_TYPE=Debug'] },
-  threads: { name: 'native tests for races', options: ['-DSANITIZE=thread', '-DCMAKE_BUILD_TYPE=Debug'] },
-  fuzz: { name: 'fuzzers', options: ['-DFUZZ=ON', '-DCMAKE_BUILD_TYPE=Debug', '-DCMAKE_CXX_COMPILER=clang++'] },
+  threads: {
+    name: 'native tests for races',
+    options: ['-DSANITIZE=thread', '-DCMAKE_BUILD_TYPE=Debug'],
+  },
+  fuzz: {
+    name: 'fuzzers',
+    options: ['-DFUZZ=ON', '-DCMAKE_BUILD_TYPE=Debug', '-DCMAKE_CXX_COMPILER=clang++'],
+  },
 };
 
 /**
@@ -86,9 +132,14 @@ export async function buildNative({ log = () => {}, kind = 'release' } = {}) {
   const product = isAddon ? addon : folder;
   const stamp = path.join(BUILD, `${path.basename(folder)}.stamp`);
   const hash = hashOfInputs();
-  const isCurrent = existsSync(product) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash;
-  if (isCurrent && (!isAddon || loadError(addon) === null)) return product;
-  if (!existsSync(HEADERS)) throw new SetupError('The native build needs the npm packages: run npm ci first.');
+  const isCurrent =
+    existsSync(product) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash;
+  if (isCurrent && (!isAddon || loadError(addon) === null)) {
+    return product;
+  }
+  if (!existsSync(HEADERS)) {
+    throw new SetupError('The native build needs the npm packages: run npm ci first.');
+  }
   mkdirSync(BUILD, { recursive: true });
   log(`building the ${KINDS[kind].name}`);
   const started = Date.now();
@@ -100,7 +151,9 @@ export async function buildNative({ log = () => {}, kind = 'release' } = {}) {
     copyFileSync(path.join(folder, 'mouthpiece.node'), fresh);
     renameSync(fresh, addon);
     const error = loadError(addon);
-    if (error) throw new SetupError(`The native addon was built but does not load: ${error.message}`);
+    if (error) {
+      throw new SetupError(`The native addon was built but does not load: ${error.message}`);
+    }
   }
   writeFileSync(stamp, hash);
   log(`native build done in ${((Date.now() - started) / 1000).toFixed(1)} s`);
@@ -109,10 +162,14 @@ export async function buildNative({ log = () => {}, kind = 'release' } = {}) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    const kind = ['sanitize', 'threads', 'fuzz'].find((name) => process.argv.includes(`--${name}`)) ?? 'release';
+    const kind =
+      ['sanitize', 'threads', 'fuzz'].find((name) => process.argv.includes(`--${name}`)) ??
+      'release';
     await buildNative({ log: console.log, kind });
   } catch (error) {
-    if (!(error instanceof SetupError)) throw error;
+    if (!(error instanceof SetupError)) {
+      throw error;
+    }
     console.error(error.message);
     process.exit(1);
   }

@@ -6,14 +6,22 @@ type Options = NonNullable<ParseArgsConfig['options']>;
 
 /** Ends the process: with `usage` alone when it was asked for, else after `problem`, with status 2. */
 export function explain(usage: string, problem?: string): never {
-  if (problem === undefined) console.log(usage);
-  else console.error(`${problem}\n\n${usage}`);
+  if (problem === undefined) {
+    console.log(usage);
+  } else {
+    console.error(`${problem}\n\n${usage}`);
+  }
   return process.exit(problem === undefined ? 0 : 2);
 }
 
 /** `values` and `positionals` of util.parseArgs. Prints `usage` and ends the process on --help, and on what it does not know. */
-export function readArguments<const T extends Options>(usage: string, options: T): ReturnType<typeof parseArgs<{ options: T; allowPositionals: true }>> {
-  if (process.argv.slice(2).some((word) => word === '--help' || word === '-h')) explain(usage);
+export function readArguments<const T extends Options>(
+  usage: string,
+  options: T,
+): ReturnType<typeof parseArgs<{ options: T; allowPositionals: true }>> {
+  if (process.argv.slice(2).some((word) => word === '--help' || word === '-h')) {
+    explain(usage);
+  }
   try {
     return parseArgs<{ options: T; allowPositionals: true }>({ options, allowPositionals: true });
   } catch (error) {

@@ -22,17 +22,18 @@ function sources(...endings) {
 }
 
 function run(label, command, args) {
-  const { status } = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  const { status } = spawnSync(command, args, {
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   if (status !== 0) {
     console.error(`${label}: not formatted. Run: npm run format`);
   }
   return status === 0;
 }
 
-const oxfmt = () => run('oxfmt', process.execPath, [
-  'node_modules/oxfmt/bin/oxfmt',
-  isCheck ? '--check' : '--write',
-]);
+const oxfmt = () =>
+  run('oxfmt', process.execPath, ['node_modules/oxfmt/bin/oxfmt', isCheck ? '--check' : '--write']);
 
 function clangFormat() {
   const binary = require.resolve(`clang-format-node/bin/cfn-linux-${process.arch}/clang-format`);

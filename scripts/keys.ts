@@ -17,14 +17,28 @@ The Redis is that of REDIS_URL, else the one under DATA_DIR, whether the server 
 
 async function main(args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
-    args, allowPositionals: true,
-    options: { name: { type: 'string' }, owner: { type: 'string', default: 'bootstrap' }, json: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+    args,
+    allowPositionals: true,
+    options: {
+      name: { type: 'string' },
+      owner: { type: 'string', default: 'bootstrap' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
   });
   const [command, id] = positionals;
-  if (values.help) return print(USAGE);
-  if (command === 'create' && values.name) return await withKeys((keys) => create(keys, values.owner, values.name as string));
-  if (command === 'list') return await withKeys((keys) => list(keys, values.json));
-  if (command === 'revoke' && id) return await withKeys((keys) => revoke(keys, id));
+  if (values.help) {
+    return print(USAGE);
+  }
+  if (command === 'create' && values.name) {
+    return await withKeys((keys) => create(keys, values.owner, values.name as string));
+  }
+  if (command === 'list') {
+    return await withKeys((keys) => list(keys, values.json));
+  }
+  if (command === 'revoke' && id) {
+    return await withKeys((keys) => revoke(keys, id));
+  }
   process.stderr.write(USAGE);
   return 2;
 }
@@ -37,20 +51,31 @@ async function create(keys: ApiKeys, owner: string, name: string): Promise<numbe
 
 async function list(keys: ApiKeys, asJson: boolean): Promise<number> {
   const all = await keys.list();
-  if (asJson) return print(`${JSON.stringify(all, null, 2)}\n`);
-  const rows = all.map((key) => [key.id, key.ownerId, key.name, date(key.createdAtMs), date(key.lastUsedAtMs), key.revokedAtMs === undefined ? '' : `revoked ${date(key.revokedAtMs)}`]);
+  if (asJson) {
+    return print(`${JSON.stringify(all, null, 2)}\n`);
+  }
+  const rows = all.map((key) => [
+    key.id,
+    key.ownerId,
+    key.name,
+    date(key.createdAtMs),
+    date(key.lastUsedAtMs),
+    key.revokedAtMs === undefined ? '' : `revoked ${date(key.revokedAtMs)}`,
+  ]);
   return print(table([['ID', 'OWNER', 'NAME', 'CREATED', 'LAST USED', ''], ...rows]));
 }
 
 async function revoke(keys: ApiKeys, id: string): Promise<number> {
   const revoked = await keys.revoke(id);
-  process.stderr.write(revoked ? `Key ${id} is revoked.\n` : `There is no key ${id}. See: npm run keys -- list\n`);
+  process.stderr.write(
+    revoked ? `Key ${id} is revoked.\n` : `There is no key ${id}. See: npm run keys -- list\n`,
+  );
   return revoked ? 0 : 1;
 }
 
 async function withKeys(work: (keys: ApiKeys) => Promise<number>): Promise<number> {
   const config = loadConfig(process.env);
-  const redisUrl = config.REDIS_URL ?? await runningPrivateRedis(config.DATA_DIR);
+  const redisUrl = config.REDIS_URL ?? (await runningPrivateRedis(config.DATA_DIR));
   const opened = await connectStore({ redisUrl, dataDir: config.DATA_DIR }, createLogger('error'));
   try {
     return await work(new ApiKeys(opened.store, config.RATE_LIMIT_RPS));
@@ -59,11 +84,22 @@ async function withKeys(work: (keys: ApiKeys) => Promise<number>): Promise<numbe
   }
 }
 
-const date = (ms: number | undefined): string => ms === undefined ? 'never' : new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+const date = (ms: number | undefined): string =>
+  ms === undefined ? 'never' : new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
 function table(rows: readonly string[][]): string {
-  const widths = (rows[0] as string[]).map((_cell, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('');
+  const widths = (rows[0] as string[]).map((_cell, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
 }
 
 function print(output: string): number {

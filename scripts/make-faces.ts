@@ -1,7 +1,14 @@
 // `npm run faces:make`: renders the default faces' portraits (models/faces/<id>.webp) with the generator in models/faces/generator.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import sharp, { type WebpOptions } from 'sharp';
@@ -22,27 +29,55 @@ Renders the default faces, or those named. Finished portraits are kept, so that 
   --samples N     rays along each side of a pixel (2)
   --out FOLDER    where the portraits go (models/faces)`;
 
-const { values, positionals } = readArguments(USAGE, { size: { type: 'string', default: '1024' }, samples: { type: 'string', default: '2' }, out: { type: 'string', default: path.join(ROOT, 'models/faces') } });
+const { values, positionals } = readArguments(USAGE, {
+  size: { type: 'string', default: '1024' },
+  samples: { type: 'string', default: '2' },
+  out: { type: 'string', default: path.join(ROOT, 'models/faces') },
+});
 
 mkdirSync(WORK, { recursive: true });
-const sources = readdirSync(GENERATOR).filter((file) => /\.(cc|h)$/.test(file)).toSorted();
-const version = sources.reduce((hash, file) => hash.update(readFileSync(path.join(GENERATOR, file))), createHash('sha256').update(FLAGS.join(' '))).digest('hex').slice(0, 16);
+const sources = readdirSync(GENERATOR)
+  .filter((file) => /\.(cc|h)$/.test(file))
+  .toSorted();
+const version = sources
+  .reduce(
+    (hash, file) => hash.update(readFileSync(path.join(GENERATOR, file))),
+    createHash('sha256').update(FLAGS.join(' ')),
+  )
+  .digest('hex')
+  .slice(0, 16);
 const program = path.join(WORK, `portraits-${version}`);
 if (!existsSync(program)) {
-  execFileSync('g++', [...FLAGS, '-o', `${program}.part`, ...sources.filter((file) => file.endsWith('.cc')), '-lpthread'], { cwd: GENERATOR, stdio: 'inherit' });
+  execFileSync(
+    'g++',
+    [
+      ...FLAGS,
+      '-o',
+      `${program}.part`,
+      ...sources.filter((file) => file.endsWith('.cc')),
+      '-lpthread',
+    ],
+    { cwd: GENERATOR, stdio: 'inherit' },
+  );
   renameSync(`${program}.part`, program);
 }
 
 const all = execFileSync(program, ['list'], { encoding: 'utf8' }).trim().split('\n');
 for (const id of positionals.length > 0 ? positionals : all) {
-  if (!all.includes(id)) explain(USAGE, `There is no character "${id}"; there are: ${all.join(', ')}.`);
+  if (!all.includes(id)) {
+    explain(USAGE, `There is no character "${id}"; there are: ${all.join(', ')}.`);
+  }
   const picture = path.join(WORK, `${id}-${version}-${values.size}-${values.samples}.ppm`);
   if (!existsSync(picture)) {
     const started = Date.now();
     await render([id, picture, values.size, values.samples]);
     console.log(`${id}: rendered in ${Math.round((Date.now() - started) / 1000)} s`);
   }
-  const { data, info } = await sharp(readPpm(picture), { raw: { width: Number(values.size), height: Number(values.size), channels: 3 } }).webp(WEBP).toBuffer({ resolveWithObject: true });
+  const { data, info } = await sharp(readPpm(picture), {
+    raw: { width: Number(values.size), height: Number(values.size), channels: 3 },
+  })
+    .webp(WEBP)
+    .toBuffer({ resolveWithObject: true });
   writeFileSync(path.join(values.out, `${id}.webp`), data);
   console.log(`${path.join(values.out, `${id}.webp`)}: ${Math.round(info.size / 1024)} KiB`);
 }
@@ -50,9 +85,16 @@ for (const id of positionals.length > 0 ? positionals : all) {
 /** At low priority: it takes all cores for a minute or so. */
 async function render(parameters: string[]): Promise<void> {
   const child = spawn(program, parameters, { stdio: 'inherit' });
-  if (child.pid !== undefined) os.setPriority(child.pid, os.constants.priority.PRIORITY_LOW);
-  const code = await new Promise<number | undefined>((resolve, reject) => { child.once('exit', resolve); child.once('error', reject); });
-  if (code !== 0) throw new Error(`the generator ended with code ${code}`);
+  if (child.pid !== undefined) {
+    os.setPriority(child.pid, os.constants.priority.PRIORITY_LOW);
+  }
+  const code = await new Promise<number | undefined>((resolve, reject) => {
+    child.once('exit', resolve);
+    child.once('error', reject);
+  });
+  if (code !== 0) {
+    throw new Error(`the generator ended with code ${code}`);
+  }
 }
 
 /** The generator's own PPM: one header line, then RGB. */

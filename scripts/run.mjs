@@ -44,7 +44,11 @@ function runSteps(node, env, steps) {
   const failed = [];
   for (const [name, ...args] of steps) {
     const startMs = Date.now();
-    const { status } = spawnSync(node, [...NODE_FLAGS, ...args], { cwd: ROOT, env, stdio: 'inherit' });
+    const { status } = spawnSync(node, [...NODE_FLAGS, ...args], {
+      cwd: ROOT,
+      env,
+      stdio: 'inherit',
+    });
     const seconds = ((Date.now() - startMs) / 1000).toFixed(1);
     console.log(`[mouthpiece] ${name}: ${status === 0 ? 'ok' : 'FAILED'} in ${seconds} s`);
     if (status !== 0) {
@@ -75,7 +79,9 @@ function runChild(node, args, env) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => child.kill(signal));
   }
-  child.on('exit', (code, signal) => process.exit(code ?? 128 + (os.constants.signals[signal] ?? 0)));
+  child.on('exit', (code, signal) =>
+    process.exit(code ?? 128 + (os.constants.signals[signal] ?? 0)),
+  );
 }
 
 const [task = 'start', ...args] = process.argv.slice(2);

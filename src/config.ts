@@ -5,114 +5,287 @@ import { z } from 'zod';
 import { isNetwork } from './front/http/addresses.ts';
 
 const text = z.string().trim().min(1);
-const integer = (min: number, max: number) => z.string().regex(/^-?\d+$/, 'must be a whole number').transform(Number).pipe(z.number().min(min).max(max));
-const decimal = (min: number, max: number) => z.string().regex(/^\d+(\.\d+)?$/, 'must be a number').transform(Number).pipe(z.number().min(min).max(max));
-const list = z.string().transform((value) => value.split(',').map((item) => item.trim()).filter((item) => item !== ''));
-const flag = z.enum(['0', '1', 'true', 'false']).transform((value) => value === '1' || value === 'true');
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^-?\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+const decimal = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, 'must be a number')
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+const flag = z
+  .enum(['0', '1', 'true', 'false'])
+  .transform((value) => value === '1' || value === 'true');
 
 const ipAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IP address');
 
-const networks = list.pipe(z.array(
-  z.string().refine(isNetwork, 'must be addresses or networks such as 10.0.0.0/8'),
-));
+const networks = list.pipe(
+  z.array(z.string().refine(isNetwork, 'must be addresses or networks such as 10.0.0.0/8')),
+);
 
-const iceServers = z.string().transform((value, context): unknown => {
-  try {
-    return JSON.parse(value);
-  } catch {
-    context.addIssue({ code: 'custom', message: 'must be JSON, for example [{"urls":"stun:stun.example.org:3478"}]' });
-    return z.NEVER;
-  }
-}).pipe(z.array(z.strictObject({
-  urls: z.string().regex(/^(stun|stuns|turn|turns):/, 'must begin with stun:, stuns:, turn: or turns:'),
-  username: z.string().optional(),
-  credential: z.string().optional(),
-})));
+const iceServers = z
+  .string()
+  .transform((value, context): unknown => {
+    try {
+      return JSON.parse(value);
+    } catch {
+      context.addIssue({
+        code: 'custom',
+        message: 'must be JSON, for example [{"urls":"stun:stun.example.org:3478"}]',
+      });
+      return z.NEVER;
+    }
+  })
+  .pipe(
+    z.array(
+      z.strictObject({
+        urls: z
+          .string()
+          .regex(/^(stun|stuns|turn|turns):/, 'must begin with stun:, stuns:, turn: or turns:'),
+        username: z.string().optional(),
+        credential: z.string().optional(),
+      }),
+    ),
+  );
 
-const portRange = z.string().regex(/^\d+(-\d+)?$/, 'must be a port or a range such as 40000-40031').transform((value) => {
-  const [first, last] = value.split('-').map(Number) as [number, number?];
-  return { first, last: last ?? first };
-}).refine(({ first, last }) => last <= 65535 && first <= last, 'must lie within 0-65535, the smaller first');
+const portRange = z
+  .string()
+  .regex(/^\d+(-\d+)?$/, 'must be a port or a range such as 40000-40031')
+  .transform((value) => {
+    const [first, last] = value.split('-').map(Number) as [number, number?];
+    return { first, last: last ?? first };
+  })
+  .refine(
+    ({ first, last }) => last <= 65535 && first <= last,
+    'must lie within 0-65535, the smaller first',
+  );
 
 /** `https://host` of a URL that is nothing more than that. */
 function origin(value: string): string | undefined {
   const url = URL.parse(value);
-  return url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
+  return url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
+    ? url.origin
+    : undefined;
 }
 
-interface Setting<T extends z.ZodType, D extends string | undefined> { readonly schema: T; readonly default: D; readonly about: string }
-const setting = <T extends z.ZodType, D extends string | undefined>(schema: T, defaultValue: D, about: string): Setting<T, D> => ({ schema, default: defaultValue, about });
+interface Setting<T extends z.ZodType, D extends string | undefined> {
+  readonly schema: T;
+  readonly default: D;
+  readonly about: string;
+}
+const setting = <T extends z.ZodType, D extends string | undefined>(
+  schema: T,
+  defaultValue: D,
+  about: string,
+): Setting<T, D> => ({ schema, default: defaultValue, about });
 
 /** Every setting. An unset or empty variable takes the default; `undefined` as the default makes the value undefined. */
 export const SETTINGS = {
   HOST: setting(text, '127.0.0.1', 'Address to listen on for HTTP and WebSocket. 0.0.0.0 for all.'),
-  MEDIA_HOST: setting(ipAddress, undefined, 'Address of the UDP sockets. Unset: HOST, or all addresses when that is loopback, since Firefox talks to no loopback candidate; strangers get no answer.'),
+  MEDIA_HOST: setting(
+    ipAddress,
+    undefined,
+    'Address of the UDP sockets. Unset: HOST, or all addresses when that is loopback, since Firefox talks to no loopback candidate; strangers get no answer.',
+  ),
   PORT: setting(integer(0, 65535), '8080', 'HTTP and WebSocket port. 0 picks a free one.'),
-  PUBLIC_URL: setting(z.string().transform((value, context) => origin(value) ?? (context.addIssue('must be http:// or https:// with a host and no path'), z.NEVER)), undefined, 'Origin under which clients reach this server (https://media.example), for the addresses of static videos. Unset: as each request says, by Host and X-Forwarded-Proto.'),
+  PUBLIC_URL: setting(
+    z
+      .string()
+      .transform(
+        (value, context) =>
+          origin(value) ??
+          (context.addIssue('must be http:// or https:// with a host and no path'), z.NEVER),
+      ),
+    undefined,
+    'Origin under which clients reach this server (https://media.example), for the addresses of static videos. Unset: as each request says, by Host and X-Forwarded-Proto.',
+  ),
   DATA_DIR: setting(text, './data', 'Where everything that must survive a restart lies.'),
-  REDIS_URL: setting(z.string().regex(/^(rediss?|unix|valkeys?):\/\//, 'must begin with redis://, rediss:// or unix://'), undefined, 'Redis ≥ 6.2 or Valkey; several comma-separated URLs make a cluster. Unset: a private redis-server under DATA_DIR.'),
-  BOOTSTRAP_API_KEY: setting(text.min(16, 'must have at least 16 characters'), undefined, 'An API key that is created at start if absent. Unset: one is made on first start and kept in DATA_DIR.'),
-  API_KEY_HEADERS: setting(list.pipe(z.array(z.string().regex(/^[a-z0-9-]+$/i, 'must be header names')).min(1)), 'x-service-api-key', 'Comma-separated header names in which an API key is accepted.'),
-  WORKERS: setting(integer(1, 256), undefined, 'Media worker threads, each pinned to a core. Unset: cores - 1, at least 1.'),
-  MAX_SESSIONS_PER_WORKER: setting(integer(1, 1000), '64', 'Hard limit of sessions a worker takes; measured load usually refuses earlier.'),
-  MAX_WORKER_LOAD: setting(decimal(0.1, 1), '0.8', 'Share of its core a worker may use before new sessions are refused.'),
-  REALTIME_WORKERS: setting(flag, 'true', 'Workers run before everything else on their cores (SCHED_RR), where the system lets them and a core is left for the rest.'),
-  ICE_SERVERS: setting(iceServers, undefined, 'JSON array of {urls, username?, credential?} handed to clients. Unset: a STUN server of our own, on UDP at the number of PORT.'),
-  TURN_SECRET: setting(text, undefined, 'Shared secret of coturn (use-auth-secret): turn: entries get time-limited credentials.'),
-  ANNOUNCED_IPS: setting(list.pipe(z.array(ipAddress)), undefined, 'Addresses put into ICE candidates, when the server is behind NAT. Unset: those of MEDIA_HOST.'),
-  UDP_PORTS: setting(portRange, '0', 'One UDP port per worker out of this range (first-last). 0 picks free ones.'),
+  REDIS_URL: setting(
+    z
+      .string()
+      .regex(/^(rediss?|unix|valkeys?):\/\//, 'must begin with redis://, rediss:// or unix://'),
+    undefined,
+    'Redis ≥ 6.2 or Valkey; several comma-separated URLs make a cluster. Unset: a private redis-server under DATA_DIR.',
+  ),
+  BOOTSTRAP_API_KEY: setting(
+    text.min(16, 'must have at least 16 characters'),
+    undefined,
+    'An API key that is created at start if absent. Unset: one is made on first start and kept in DATA_DIR.',
+  ),
+  API_KEY_HEADERS: setting(
+    list.pipe(z.array(z.string().regex(/^[a-z0-9-]+$/i, 'must be header names')).min(1)),
+    'x-service-api-key',
+    'Comma-separated header names in which an API key is accepted.',
+  ),
+  WORKERS: setting(
+    integer(1, 256),
+    undefined,
+    'Media worker threads, each pinned to a core. Unset: cores - 1, at least 1.',
+  ),
+  MAX_SESSIONS_PER_WORKER: setting(
+    integer(1, 1000),
+    '64',
+    'Hard limit of sessions a worker takes; measured load usually refuses earlier.',
+  ),
+  MAX_WORKER_LOAD: setting(
+    decimal(0.1, 1),
+    '0.8',
+    'Share of its core a worker may use before new sessions are refused.',
+  ),
+  REALTIME_WORKERS: setting(
+    flag,
+    'true',
+    'Workers run before everything else on their cores (SCHED_RR), where the system lets them and a core is left for the rest.',
+  ),
+  ICE_SERVERS: setting(
+    iceServers,
+    undefined,
+    'JSON array of {urls, username?, credential?} handed to clients. Unset: a STUN server of our own, on UDP at the number of PORT.',
+  ),
+  TURN_SECRET: setting(
+    text,
+    undefined,
+    'Shared secret of coturn (use-auth-secret): turn: entries get time-limited credentials.',
+  ),
+  ANNOUNCED_IPS: setting(
+    list.pipe(z.array(ipAddress)),
+    undefined,
+    'Addresses put into ICE candidates, when the server is behind NAT. Unset: those of MEDIA_HOST.',
+  ),
+  UDP_PORTS: setting(
+    portRange,
+    '0',
+    'One UDP port per worker out of this range (first-last). 0 picks free ones.',
+  ),
   TOKEN_TTL_SECONDS: setting(integer(10, 86_400), '3600', 'How long a session token can be used.'),
-  VIDEO_BITRATE_KBPS: setting(integer(150, 1500), '600', 'Video bitrate a session starts with; feedback moves it down to 150 and up to MAX_VIDEO_BITRATE_KBPS.'),
-  MAX_VIDEO_BITRATE_KBPS: setting(integer(150, 1500), undefined, 'Most that feedback may raise it to, up to 1500. Unset: VIDEO_BITRATE_KBPS, since more is hardly seen at 512x512 (600: 43 dB) and costs up to a fifth more CPU.'),
+  VIDEO_BITRATE_KBPS: setting(
+    integer(150, 1500),
+    '600',
+    'Video bitrate a session starts with; feedback moves it down to 150 and up to MAX_VIDEO_BITRATE_KBPS.',
+  ),
+  MAX_VIDEO_BITRATE_KBPS: setting(
+    integer(150, 1500),
+    undefined,
+    'Most that feedback may raise it to, up to 1500. Unset: VIDEO_BITRATE_KBPS, since more is hardly seen at 512x512 (600: 43 dB) and costs up to a fifth more CPU.',
+  ),
   AUDIO_BITRATE_KBPS: setting(integer(12, 128), '32', 'Opus bitrate.'),
   RATE_LIMIT_RPS: setting(integer(1, 100_000), '50', 'Requests per second and API key.'),
   MAX_SESSIONS_PER_KEY: setting(integer(1, 100_000), '1000', 'Concurrent sessions per API key.'),
   MAX_CONNECTIONS: setting(
-    integer(16, 1_000_000), '10000',
+    integer(16, 1_000_000),
+    '10000',
     'TCP connections in all, WebSockets among them; more are closed unread.',
   ),
   TRUSTED_PROXIES: setting(
-    z.string().transform((value) => value === 'none' ? '' : value).pipe(networks), '127.0.0.0/8,::1',
-    'Comma-separated addresses and networks of proxies whose X-Forwarded-For names the client; '
-    + 'none: nobody\'s. What they ask for themselves, without that header, meets no limit by address.',
+    z
+      .string()
+      .transform((value) => (value === 'none' ? '' : value))
+      .pipe(networks),
+    '127.0.0.0/8,::1',
+    'Comma-separated addresses and networks of proxies whose X-Forwarded-For names the client; ' +
+      "none: nobody's. What they ask for themselves, without that header, meets no limit by address.",
   ),
   MAX_REQUESTS_PER_ADDRESS: setting(
-    integer(1, 1_000_000), '1000',
+    integer(1, 1_000_000),
+    '1000',
     'Requests at once and client address, with WebSockets that have not shown a good token.',
   ),
   OPEN_RPS_PER_ADDRESS: setting(
-    integer(1, 1_000_000), '100',
+    integer(1, 1_000_000),
+    '100',
     'Requests per second and client address on paths that need no API key.',
   ),
   WRONG_KEYS_PER_MINUTE: setting(
-    integer(1, 1_000_000), '60',
-    'Wrong API keys and session tokens per minute and client address. '
-    + 'Beyond, only keys that were good in the last 10 minutes pass.',
+    integer(1, 1_000_000),
+    '60',
+    'Wrong API keys and session tokens per minute and client address. ' +
+      'Beyond, only keys that were good in the last 10 minutes pass.',
   ),
   CONNECTION_RPS_PER_ADDRESS: setting(
-    integer(1, 1_000_000), '200',
-    'New TCP connections per second and address, with a burst of ten times as many; '
-    + 'more are closed unread.',
+    integer(1, 1_000_000),
+    '200',
+    'New TCP connections per second and address, with a burst of ten times as many; ' +
+      'more are closed unread.',
   ),
-  ALLOWED_ORIGINS: setting(list, undefined, 'Comma-separated origins that may open WebSockets. Unset: any.'),
+  ALLOWED_ORIGINS: setting(
+    list,
+    undefined,
+    'Comma-separated origins that may open WebSockets. Unset: any.',
+  ),
   HISTORY_RETENTION_DAYS: setting(integer(1, 3650), '90', 'How long session history is kept.'),
-  STATIC_TTL_SECONDS: setting(integer(60, 31_536_000), '86400', 'How long a rendered static video can be fetched.'),
-  JOB_THREADS: setting(integer(1, 64), '1', 'Cores that offline work may use: so many for static video, where several take turns on each, and as many for face creation.'),
-  MAX_QUEUED_JOBS: setting(integer(1, 10_000), '100', 'Offline jobs that may wait; more are refused.'),
-  SECRETS_KEY: setting(z.string().regex(/^[0-9a-f]{64}$/i, 'must be 64 hex digits (openssl rand -hex 32)'), undefined, 'Key that encrypts stored secrets. Unset: made on first start and kept in DATA_DIR.'),
-  TLS_CERT_FILE: setting(text, undefined, 'PEM certificate chain; with TLS_KEY_FILE the server speaks HTTPS and WSS itself.'),
+  STATIC_TTL_SECONDS: setting(
+    integer(60, 31_536_000),
+    '86400',
+    'How long a rendered static video can be fetched.',
+  ),
+  JOB_THREADS: setting(
+    integer(1, 64),
+    '1',
+    'Cores that offline work may use: so many for static video, where several take turns on each, and as many for face creation.',
+  ),
+  MAX_QUEUED_JOBS: setting(
+    integer(1, 10_000),
+    '100',
+    'Offline jobs that may wait; more are refused.',
+  ),
+  SECRETS_KEY: setting(
+    z.string().regex(/^[0-9a-f]{64}$/i, 'must be 64 hex digits (openssl rand -hex 32)'),
+    undefined,
+    'Key that encrypts stored secrets. Unset: made on first start and kept in DATA_DIR.',
+  ),
+  TLS_CERT_FILE: setting(
+    text,
+    undefined,
+    'PEM certificate chain; with TLS_KEY_FILE the server speaks HTTPS and WSS itself.',
+  ),
   TLS_KEY_FILE: setting(text, undefined, 'PEM private key.'),
-  WAV2LIP_MODEL: setting(text, undefined, 'Path of a Wav2Lip-type ONNX file; offered as model "wav2lip" if it can hold the frame rate.'),
-  WAV2LIP_THREADS: setting(integer(1, 64), '1', 'Threads of one run of WAV2LIP_MODEL, each media worker for itself: more make a run shorter, and its sessions count for so many cores.'),
-  ORT_PROVIDERS: setting(list.pipe(z.array(z.enum(['cpu', 'cuda'])).min(1)), 'cpu', 'ONNX Runtime execution providers for WAV2LIP_MODEL, in order of preference.'),
-  DRAIN_SECONDS: setting(integer(0, 3600), '30', 'After SIGTERM, how long running sessions may go on.'),
-  LOG_LEVEL: setting(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'info', 'Least level that is logged (JSON lines on stderr).'),
-  READY_JSON: setting(flag, '0', '1 prints one JSON line {"ready":true,"url","apiKey"} on stdout once the server listens, for scripts.'),
+  WAV2LIP_MODEL: setting(
+    text,
+    undefined,
+    'Path of a Wav2Lip-type ONNX file; offered as model "wav2lip" if it can hold the frame rate.',
+  ),
+  WAV2LIP_THREADS: setting(
+    integer(1, 64),
+    '1',
+    'Threads of one run of WAV2LIP_MODEL, each media worker for itself: more make a run shorter, and its sessions count for so many cores.',
+  ),
+  ORT_PROVIDERS: setting(
+    list.pipe(z.array(z.enum(['cpu', 'cuda'])).min(1)),
+    'cpu',
+    'ONNX Runtime execution providers for WAV2LIP_MODEL, in order of preference.',
+  ),
+  DRAIN_SECONDS: setting(
+    integer(0, 3600),
+    '30',
+    'After SIGTERM, how long running sessions may go on.',
+  ),
+  LOG_LEVEL: setting(
+    z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    'info',
+    'Least level that is logged (JSON lines on stderr).',
+  ),
+  READY_JSON: setting(
+    flag,
+    '0',
+    '1 prints one JSON line {"ready":true,"url","apiKey"} on stdout once the server listens, for scripts.',
+  ),
 } as const;
 
 type Settings = typeof SETTINGS;
 export type SettingName = keyof Settings;
-type ValueOf<K extends SettingName> = Settings[K]['default'] extends string ? z.output<Settings[K]['schema']> : z.output<Settings[K]['schema']> | undefined;
+type ValueOf<K extends SettingName> = Settings[K]['default'] extends string
+  ? z.output<Settings[K]['schema']>
+  : z.output<Settings[K]['schema']> | undefined;
 type Parsed = { readonly [K in SettingName]: ValueOf<K> };
 
 export interface Config extends Omit<Parsed, 'WORKERS' | 'DATA_DIR'> {
@@ -124,7 +297,13 @@ export interface Config extends Omit<Parsed, 'WORKERS' | 'DATA_DIR'> {
 export class ConfigError extends Error {}
 
 /** Never repeated in a message: they hold keys, or passwords in a URL or a list. */
-const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>(['BOOTSTRAP_API_KEY', 'SECRETS_KEY', 'TURN_SECRET', 'REDIS_URL', 'ICE_SERVERS']);
+const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
+  'BOOTSTRAP_API_KEY',
+  'SECRETS_KEY',
+  'TURN_SECRET',
+  'REDIS_URL',
+  'ICE_SERVERS',
+]);
 
 /** @throws ConfigError naming every bad setting and why, one line each. */
 export function loadConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -133,17 +312,30 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   for (const [name, { schema, default: fallback }] of Object.entries(SETTINGS)) {
     const given = environment[name];
     const raw = given === undefined || given === '' ? fallback : given;
-    if (raw === undefined) continue;
+    if (raw === undefined) {
+      continue;
+    }
     const result = (schema as z.ZodType).safeParse(raw);
-    if (result.success) values[name] = result.data;
-    else problems.push(`${name}=${SECRET_SETTINGS.has(name) ? '…' : raw}: ${result.error.issues.map((issue) => issue.message).join('; ')}`);
+    if (result.success) {
+      values[name] = result.data;
+    } else {
+      problems.push(
+        `${name}=${SECRET_SETTINGS.has(name) ? '…' : raw}: ${result.error.issues.map((issue) => issue.message).join('; ')}`,
+      );
+    }
   }
   for (const name of Object.keys(environment)) {
     const meant = nearMiss(name);
-    if (meant !== undefined) problems.push(`${name}: no such setting; did you mean ${meant}?`);
+    if (meant !== undefined) {
+      problems.push(`${name}: no such setting; did you mean ${meant}?`);
+    }
   }
-  if ((values['TLS_CERT_FILE'] === undefined) !== (values['TLS_KEY_FILE'] === undefined)) problems.push('TLS_CERT_FILE and TLS_KEY_FILE: set both or neither');
-  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  if ((values['TLS_CERT_FILE'] === undefined) !== (values['TLS_KEY_FILE'] === undefined)) {
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE: set both or neither');
+  }
+  if (problems.length > 0) {
+    throw new ConfigError(problems.join('\n'));
+  }
   values['WORKERS'] ??= Math.max(1, os.availableParallelism() - 1);
   values['DATA_DIR'] = path.resolve(String(values['DATA_DIR']));
   return Object.freeze(values) as unknown as Config;
@@ -151,14 +343,22 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
 
 /** The environment holds much that is none of ours, so only what looks like a misspelt setting is refused. */
 function nearMiss(name: string): string | undefined {
-  if (name in SETTINGS || name.length < 6) return undefined;
-  return Object.keys(SETTINGS).find((known) => known.length >= 6 && editDistanceIsOne(name.toUpperCase(), known));
+  if (name in SETTINGS || name.length < 6) {
+    return undefined;
+  }
+  return Object.keys(SETTINGS).find(
+    (known) => known.length >= 6 && editDistanceIsOne(name.toUpperCase(), known),
+  );
 }
 
 function editDistanceIsOne(a: string, b: string): boolean {
-  if (Math.abs(a.length - b.length) > 1) return false;
+  if (Math.abs(a.length - b.length) > 1) {
+    return false;
+  }
   let i = 0;
-  while (i < a.length && i < b.length && a[i] === b[i]) i++;
+  while (i < a.length && i < b.length && a[i] === b[i]) {
+    i++;
+  }
   const [restA, restB] = [a.slice(i), b.slice(i)];
   return restA.slice(1) === restB.slice(1) || restA === restB.slice(1) || restA.slice(1) === restB;
 }

@@ -16,7 +16,11 @@ function fail(message: string): never {
 process.stdout.on('error', () => {});
 
 const unknown = process.argv.slice(2);
-if (unknown.length > 0) fail(`unknown argument '${unknown[0]!}': settings come from the environment, see the table in README.md`);
+if (unknown.length > 0) {
+  fail(
+    `unknown argument '${unknown[0]!}': settings come from the environment, see the table in README.md`,
+  );
+}
 
 // libuv's pool inherits the affinity of the thread that first uses it: that must be this one, before any worker is pinned.
 await readFile(new URL(import.meta.url));
@@ -25,17 +29,23 @@ let config;
 try {
   config = loadConfig(process.env);
 } catch (error) {
-  if (!(error instanceof ConfigError)) throw error;
+  if (!(error instanceof ConfigError)) {
+    throw error;
+  }
   fail(`bad configuration\n${error.message.replaceAll(/^/gm, '  ')}`);
 }
 const { DRAIN_SECONDS, READY_JSON } = config;
 const log = createLogger(config.LOG_LEVEL);
-reportDefectsTo((where, error, missed) => { log.error({ err: error, missed }, `${where} failed`); });
+reportDefectsTo((where, error, missed) => {
+  log.error({ err: error, missed }, `${where} failed`);
+});
 process.on('uncaughtException', (error) => {
   log.fatal({ err: error }, 'uncaught exception: ending, so that a supervisor starts afresh');
   process.exit(1);
 });
-process.on('unhandledRejection', (reason) => { log.error({ err: reason }, 'unhandled rejection'); });
+process.on('unhandledRejection', (reason) => {
+  log.error({ err: reason }, 'unhandled rejection');
+});
 
 /** A terminal and npm each pass a signal on, so that Ctrl-C arrives up to three times: within this time that is one signal. */
 const SAME_SIGNAL_MS = 1000;
@@ -48,7 +58,9 @@ let stopSinceMs: number | undefined;
 async function stop(signal: string): Promise<void> {
   const nowMs = monotonicMs();
   if (stopSinceMs !== undefined) {
-    if (nowMs - stopSinceMs >= SAME_SIGNAL_MS) isHurried = true;
+    if (nowMs - stopSinceMs >= SAME_SIGNAL_MS) {
+      isHurried = true;
+    }
     return;
   }
   stopSinceMs = nowMs;
@@ -56,7 +68,10 @@ async function stop(signal: string): Promise<void> {
     log.info({ signal }, 'ended while starting');
     process.exit(0);
   }
-  log.info({ signal, sessions: server.sessions.size, drainSeconds: DRAIN_SECONDS }, 'draining; a second signal ends at once');
+  log.info(
+    { signal, sessions: server.sessions.size, drainSeconds: DRAIN_SECONDS },
+    'draining; a second signal ends at once',
+  );
   try {
     await server.stop(DRAIN_SECONDS * 1000, () => isHurried);
   } catch (error) {
@@ -77,18 +92,39 @@ async function hangUp(): Promise<void> {
     return;
   }
   const files = await server.reloadCertificate().catch((error: unknown) => {
-    log.error({ err: error }, 'SIGHUP: the certificate could not be read again; the old one stays in use');
+    log.error(
+      { err: error },
+      'SIGHUP: the certificate could not be read again; the old one stays in use',
+    );
     return null;
   });
-  if (files === null) return;
-  if (files === undefined) log.warn('SIGHUP: there is no certificate to read again; settings take effect at a restart (SIGTERM drains first)');
-  else log.info(files, 'SIGHUP: new connections get the certificate read just now; settings take effect at a restart');
+  if (files === null) {
+    return;
+  }
+  if (files === undefined) {
+    log.warn(
+      'SIGHUP: there is no certificate to read again; settings take effect at a restart (SIGTERM drains first)',
+    );
+  } else {
+    log.info(
+      files,
+      'SIGHUP: new connections get the certificate read just now; settings take effect at a restart',
+    );
+  }
 }
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => { void stop(signal); });
-process.on('SIGHUP', () => { void hangUp(); });
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(signal, () => {
+    void stop(signal);
+  });
+}
+process.on('SIGHUP', () => {
+  void hangUp();
+});
 
-server = await startServer(config, log).catch((error: unknown) => fail(error instanceof Error ? error.message : String(error)));
+server = await startServer(config, log).catch((error: unknown) =>
+  fail(error instanceof Error ? error.message : String(error)),
+);
 
 /** The key itself is shown to whoever makes it, once, at a terminal: what else stdout leads to is kept, and read by others. */
 function greeting({ url, apiKey, apiKeyFile, isKeyNew }: RunningServer): string {
@@ -106,4 +142,8 @@ function greeting({ url, apiKey, apiKeyFile, isKeyNew }: RunningServer): string 
   ].join('\n');
 }
 
-process.stdout.write(READY_JSON ? `${JSON.stringify({ ready: true, url: server.url, apiKey: server.apiKey })}\n` : greeting(server));
+process.stdout.write(
+  READY_JSON
+    ? `${JSON.stringify({ ready: true, url: server.url, apiKey: server.apiKey })}\n`
+    : greeting(server),
+);

@@ -8,9 +8,15 @@ import { fileURLToPath } from 'node:url';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const src = path.join(root, 'src');
 
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).sort();
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .sort();
 const importsOf = (file: string): { target: string; isTypeOnly: boolean }[] =>
-  [...readFileSync(path.join(src, file), 'utf8').matchAll(/^(?:import|export)\s+(type\s)?[^;]*?from\s+'([^']+)'/gm)].map((match) => ({ target: match[2]!, isTypeOnly: match[1] !== undefined }));
+  [
+    ...readFileSync(path.join(src, file), 'utf8').matchAll(
+      /^(?:import|export)\s+(type\s)?[^;]*?from\s+'([^']+)'/gm,
+    ),
+  ].map((match) => ({ target: match[2]!, isTypeOnly: match[1] !== undefined }));
 
 /** Room → rooms whose code it may run. Types may be looked at across the table wherever that does not close a circle of code. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
@@ -24,8 +30,26 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'front/jobs': ['base', 'front/store'],
   'front/faces': ['base', 'media', 'jobs', 'front/store', 'front/jobs'],
   'front/static': ['base', 'media', 'jobs', 'metrics', 'front/store', 'front/jobs', 'front/faces'],
-  'front/api': ['base', 'media', 'jobs', 'front/http', 'front/store', 'front/sessions', 'front/faces', 'metrics'],
-  'front/sessions': ['base', 'media', 'link', 'metrics', 'native', 'front/http', 'front/store', 'front/placement'],
+  'front/api': [
+    'base',
+    'media',
+    'jobs',
+    'front/http',
+    'front/store',
+    'front/sessions',
+    'front/faces',
+    'metrics',
+  ],
+  'front/sessions': [
+    'base',
+    'media',
+    'link',
+    'metrics',
+    'native',
+    'front/http',
+    'front/store',
+    'front/placement',
+  ],
   'front/placement': ['base', 'media', 'link', 'metrics', 'native'],
   worker: ['base', 'media', 'link', 'metrics', 'native'],
   jobs: ['base', 'media', 'native', 'metrics', 'worker'],
@@ -48,8 +72,12 @@ const ROOM_OF_VENDOR: Record<string, RegExp> = {
 
 const roomOf = (file: string): string | undefined => {
   const parts = file.split('/');
-  if (parts.length === 1) return undefined; // main.ts, server.ts, config.ts wire everything
-  if (parts[0] === 'front' && parts.length === 2) return undefined;
+  if (parts.length === 1) {
+    return undefined;
+  } // main.ts, server.ts, config.ts wire everything
+  if (parts[0] === 'front' && parts.length === 2) {
+    return undefined;
+  }
   return parts[0] === 'front' ? `front/${parts[1]!}` : parts[0]!;
 };
 
@@ -57,13 +85,19 @@ test('imports run one way', () => {
   const wrong: string[] = [];
   for (const file of files) {
     const room = roomOf(file);
-    if (room === undefined || room === 'front/page') continue;
+    if (room === undefined || room === 'front/page') {
+      continue;
+    }
     assert.ok(room in MAY_IMPORT, `src/${file} lies in a room that the table does not know`);
     for (const { target, isTypeOnly } of importsOf(file)) {
-      if (!target.startsWith('.') || isTypeOnly) continue;
+      if (!target.startsWith('.') || isTypeOnly) {
+        continue;
+      }
       const resolved = path.posix.join(path.posix.dirname(file), target);
       const other = roomOf(resolved);
-      if (other !== room && (other === undefined || !MAY_IMPORT[room]!.includes(other))) wrong.push(`src/${file} → src/${resolved}`);
+      if (other !== room && (other === undefined || !MAY_IMPORT[room]!.includes(other))) {
+        wrong.push(`src/${file} → src/${resolved}`);
+      }
     }
   }
   assert.deepEqual(wrong, []);
@@ -73,9 +107,13 @@ test('each vendor library has one room', () => {
   const wrong: string[] = [];
   for (const file of files) {
     for (const { target, isTypeOnly } of importsOf(file)) {
-      const vendor = target.startsWith('@') ? target.split('/').slice(0, 2).join('/') : target.split('/')[0]!;
+      const vendor = target.startsWith('@')
+        ? target.split('/').slice(0, 2).join('/')
+        : target.split('/')[0]!;
       const room = ROOM_OF_VENDOR[vendor];
-      if (room !== undefined && !isTypeOnly && !room.test(file)) wrong.push(`src/${file} uses ${vendor}`);
+      if (room !== undefined && !isTypeOnly && !room.test(file)) {
+        wrong.push(`src/${file} uses ${vendor}`);
+      }
     }
   }
   assert.deepEqual(wrong, []);
@@ -84,9 +122,18 @@ test('each vendor library has one room', () => {
 test('only base/time.ts touches clocks, only config.ts and main.ts read the environment', () => {
   const wrong: string[] = [];
   for (const file of files) {
-    const text = readFileSync(path.join(src, file), 'utf8').replaceAll(/\/\/.*$/gm, '').replaceAll(/\/\*[\s\S]*?\*\//g, '');
-    if (file !== 'base/time.ts' && /\b(Date\.now\(|performance\.now\(|process\.hrtime)/.test(text)) wrong.push(`src/${file} reads a clock`);
-    if (!['config.ts', 'main.ts'].includes(file) && /\bprocess\.(env|argv)\b/.test(text)) wrong.push(`src/${file} reads the environment`);
+    const text = readFileSync(path.join(src, file), 'utf8')
+      .replaceAll(/\/\/.*$/gm, '')
+      .replaceAll(/\/\*[\s\S]*?\*\//g, '');
+    if (
+      file !== 'base/time.ts' &&
+      /\b(Date\.now\(|performance\.now\(|process\.hrtime)/.test(text)
+    ) {
+      wrong.push(`src/${file} reads a clock`);
+    }
+    if (!['config.ts', 'main.ts'].includes(file) && /\bprocess\.(env|argv)\b/.test(text)) {
+      wrong.push(`src/${file} reads the environment`);
+    }
   }
   assert.deepEqual(wrong, []);
 });
@@ -94,10 +141,18 @@ test('only base/time.ts touches clocks, only config.ts and main.ts read the envi
 test('every timer and every receiver of messages is guarded: an exception in one would end the process, or a worker with all its sessions', () => {
   const wrong: string[] = [];
   for (const file of files) {
-    if (file.startsWith('base/')) continue;
-    const text = readFileSync(path.join(src, file), 'utf8').replaceAll(/\/\/.*$/gm, '').replaceAll(/\/\*[\s\S]*?\*\//g, '');
-    if (/\bset(Timeout|Interval|Immediate)\(/.test(text)) wrong.push(`src/${file}: use every, after or soon of base/guard.ts`);
-    if (/\.on\('message', (?!guarded\()/.test(text)) wrong.push(`src/${file}: what receives messages is guarded (base/guard.ts)`);
+    if (file.startsWith('base/')) {
+      continue;
+    }
+    const text = readFileSync(path.join(src, file), 'utf8')
+      .replaceAll(/\/\/.*$/gm, '')
+      .replaceAll(/\/\*[\s\S]*?\*\//g, '');
+    if (/\bset(Timeout|Interval|Immediate)\(/.test(text)) {
+      wrong.push(`src/${file}: use every, after or soon of base/guard.ts`);
+    }
+    if (/\.on\('message', (?!guarded\()/.test(text)) {
+      wrong.push(`src/${file}: what receives messages is guarded (base/guard.ts)`);
+    }
   }
   assert.deepEqual(wrong, []);
 });
@@ -106,8 +161,12 @@ test('every file says what belongs in it, and stays short', () => {
   const wrong: string[] = [];
   for (const file of files) {
     const lines = readFileSync(path.join(src, file), 'utf8').split('\n');
-    if (!/^(\/\/|\/\*\*)/.test(lines[0]!)) wrong.push(`src/${file} does not open with a sentence on what belongs in it`);
-    if (lines.length > 420) wrong.push(`src/${file} has ${lines.length} lines`);
+    if (!/^(\/\/|\/\*\*)/.test(lines[0]!)) {
+      wrong.push(`src/${file} does not open with a sentence on what belongs in it`);
+    }
+    if (lines.length > 420) {
+      wrong.push(`src/${file} has ${lines.length} lines`);
+    }
   }
   assert.deepEqual(wrong, []);
 });

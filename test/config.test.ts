@@ -13,18 +13,48 @@ test('defaults are what the table says', () => {
 });
 
 test('every bad value is named with its reason, and secrets are not repeated', () => {
-  assert.throws(() => loadConfig({ PORT: 'x', UDP_PORTS: '5-2', ICE_SERVERS: '[{"urls":"turn:x","credential":"hunter2","typo":1}]', REDIS_URL: 'http://user:hunter2@host', SECRETS_KEY: 'hunter2', ANNOUNCED_IPS: '1.2.3' }), (error: unknown) => {
-    assert.ok(error instanceof ConfigError);
-    assert.match(error.message, /^ANNOUNCED_IPS=1\.2\.3: must be an IP address$/m);
-    for (const name of ['REDIS_URL', 'PORT', 'UDP_PORTS', 'ICE_SERVERS', 'SECRETS_KEY', 'ANNOUNCED_IPS']) assert.match(error.message, new RegExp(`^${name}=`, 'm'));
-    assert.doesNotMatch(error.message, /hunter2/);
-    return true;
-  });
+  assert.throws(
+    () =>
+      loadConfig({
+        PORT: 'x',
+        UDP_PORTS: '5-2',
+        ICE_SERVERS: '[{"urls":"turn:x","credential":"hunter2","typo":1}]',
+        REDIS_URL: 'http://user:hunter2@host',
+        SECRETS_KEY: 'hunter2',
+        ANNOUNCED_IPS: '1.2.3',
+      }),
+    (error: unknown) => {
+      assert.ok(error instanceof ConfigError);
+      assert.match(error.message, /^ANNOUNCED_IPS=1\.2\.3: must be an IP address$/m);
+      for (const name of [
+        'REDIS_URL',
+        'PORT',
+        'UDP_PORTS',
+        'ICE_SERVERS',
+        'SECRETS_KEY',
+        'ANNOUNCED_IPS',
+      ]) {
+        assert.match(error.message, new RegExp(`^${name}=`, 'm'));
+      }
+      assert.doesNotMatch(error.message, /hunter2/);
+      return true;
+    },
+  );
 });
 
 test('PUBLIC_URL is an origin', () => {
-  assert.equal(loadConfig({ PUBLIC_URL: 'https://media.example/' }).PUBLIC_URL, 'https://media.example');
-  for (const bad of ['media.example', 'ftp://media.example', 'https://media.example/path', 'https://user:pass@media.example']) assert.throws(() => loadConfig({ PUBLIC_URL: bad }), /PUBLIC_URL=.*no path/);
+  assert.equal(
+    loadConfig({ PUBLIC_URL: 'https://media.example/' }).PUBLIC_URL,
+    'https://media.example',
+  );
+  for (const bad of [
+    'media.example',
+    'ftp://media.example',
+    'https://media.example/path',
+    'https://user:pass@media.example',
+  ]) {
+    assert.throws(() => loadConfig({ PUBLIC_URL: bad }), /PUBLIC_URL=.*no path/);
+  }
 });
 
 test('a misspelt setting is refused, a stranger is not', () => {
@@ -34,7 +64,12 @@ test('a misspelt setting is refused, a stranger is not', () => {
 
 test('the README table and the schema are the same', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  const rows = new Map([...readme.matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \| (.*?) \|$/gm)].map((row) => [row[1]!, { shown: row[2]!, about: row[3]! }]));
+  const rows = new Map(
+    [...readme.matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \| (.*?) \|$/gm)].map((row) => [
+      row[1]!,
+      { shown: row[2]!, about: row[3]! },
+    ]),
+  );
   assert.deepEqual([...rows.keys()].sort(), Object.keys(SETTINGS).sort());
   for (const [name, { default: fallback, about }] of Object.entries(SETTINGS)) {
     assert.equal(rows.get(name)!.shown, fallback === undefined ? 'unset' : `\`${fallback}\``, name);

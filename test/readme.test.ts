@@ -8,12 +8,22 @@ const root = path.resolve(import.meta.dirname, '..');
 const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
 
 test('every npm script that the README names exists', () => {
-  const scripts = Object.keys((JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }).scripts);
-  for (const [, name] of readme.matchAll(/npm run ([\w:]+)/g)) assert.ok(scripts.includes(name!), `npm run ${name!}`);
+  const scripts = Object.keys(
+    (
+      JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+        scripts: Record<string, string>;
+      }
+    ).scripts,
+  );
+  for (const [, name] of readme.matchAll(/npm run ([\w:]+)/g)) {
+    assert.ok(scripts.includes(name!), `npm run ${name!}`);
+  }
 });
 
 test('every file that the README links to exists', () => {
-  for (const [, target] of readme.matchAll(/\]\((?!http)([^)#]+)\)/g)) assert.ok(exists(path.join(root, target!)), target);
+  for (const [, target] of readme.matchAll(/\]\((?!http)([^)#]+)\)/g)) {
+    assert.ok(exists(path.join(root, target!)), target);
+  }
 });
 
 function exists(file: string): boolean {

@@ -13,26 +13,54 @@ const readJson = (file: string): any => JSON.parse(readFileSync(path.join(root, 
 
 for (const file of ['package-lock.json', 'scripts/toolchain/package-lock.json']) {
   test(`${file} names no registry host and holds every platform's packages`, () => {
-    const lock = readJson(file) as { packages: Record<string, { version?: string; optionalDependencies?: Record<string, string> }> };
-    assert.doesNotMatch(readFileSync(path.join(root, file), 'utf8'), /"resolved"|https?:\/\/[^"]*registry/);
-    const missing = Object.values(lock.packages).flatMap((entry) => Object.entries(entry.optionalDependencies ?? {}))
-      .filter(([name, version]) => /^\d/.test(version) && /android|darwin|linux|win32|freebsd|openharmony/.test(name) && lock.packages[`node_modules/${name}`] === undefined);
-    assert.deepEqual(missing, [], 'npm ci would refuse this lockfile: run node scripts/complete-lock.mjs');
+    const lock = readJson(file) as {
+      packages: Record<string, { version?: string; optionalDependencies?: Record<string, string> }>;
+    };
+    assert.doesNotMatch(
+      readFileSync(path.join(root, file), 'utf8'),
+      /"resolved"|https?:\/\/[^"]*registry/,
+    );
+    const missing = Object.values(lock.packages)
+      .flatMap((entry) => Object.entries(entry.optionalDependencies ?? {}))
+      .filter(
+        ([name, version]) =>
+          /^\d/.test(version) &&
+          /android|darwin|linux|win32|freebsd|openharmony/.test(name) &&
+          lock.packages[`node_modules/${name}`] === undefined,
+      );
+    assert.deepEqual(
+      missing,
+      [],
+      'npm ci would refuse this lockfile: run node scripts/complete-lock.mjs',
+    );
   });
 }
 
 test('dependencies are exact, so that every machine runs what was tested', () => {
-  const { dependencies, devDependencies } = readJson('package.json') as { dependencies: Record<string, string>; devDependencies: Record<string, string> };
-  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) assert.match(version, /^(npm:@uwsjs\/core@)?\d+\.\d+\.\d+$/, name);
+  const { dependencies, devDependencies } = readJson('package.json') as {
+    dependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
+  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+    assert.match(version, /^(npm:@uwsjs\/core@)?\d+\.\d+\.\d+$/, name);
+  }
 });
 
 test('every npm script exists', () => {
   const source = readFileSync(path.join(root, 'scripts/run.mjs'), 'utf8');
-  for (const [name, command] of Object.entries(readJson('package.json').scripts as Record<string, string>)) {
-    if (name === 'train') continue; // Python and Debian's packages, not ours to set up
+  for (const [name, command] of Object.entries(
+    readJson('package.json').scripts as Record<string, string>,
+  )) {
+    if (name === 'train') {
+      continue;
+    } // Python and Debian's packages, not ours to set up
     assert.equal(command, `node scripts/run.mjs ${name}`);
     const entry = new RegExp(`'?${name}'?: '([^']+)'`).exec(source)?.[1];
-    assert.ok(['test', 'setup'].includes(name) || (entry !== undefined && existsSync(path.join(root, entry))), `npm run ${name} has no program`);
+    assert.ok(
+      ['test', 'setup'].includes(name) ||
+        (entry !== undefined && existsSync(path.join(root, entry))),
+      `npm run ${name} has no program`,
+    );
   }
 });
 
@@ -40,14 +68,42 @@ test('what only shows once the start has begun is told in one line as well, and 
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-start-'));
   const taken = createSocket('udp4').bind(0, '0.0.0.0');
   await once(taken, 'listening');
-  t.onTestFinished(() => { taken.close(); rmSync(dataDir, { recursive: true, force: true }); });
-  const start = (env: Record<string, string>) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts'], { cwd: root, encoding: 'utf8', timeout: 60_000, env: { PATH: process.env['PATH'], PORT: '0', WORKERS: '1', LOG_LEVEL: 'fatal', DATA_DIR: dataDir, ...env } });
+  t.onTestFinished(() => {
+    taken.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const start = (env: Record<string, string>) =>
+    spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts'], {
+      cwd: root,
+      encoding: 'utf8',
+      timeout: 60_000,
+      env: {
+        PATH: process.env['PATH'],
+        PORT: '0',
+        WORKERS: '1',
+        LOG_LEVEL: 'fatal',
+        DATA_DIR: dataDir,
+        ...env,
+      },
+    });
   // 203.0.113.0/24 is for documentation (RFC 5737): nobody's machine has it.
   for (const [env, line] of [
-    [{ HOST: '203.0.113.5' }, /^mouthpiece: Media cannot be bound to 203\.0\.113\.5 \(EADDRNOTAVAIL\): .* Set MEDIA_HOST or HOST; .*\n$/],
-    [{ HOST: 'face.example.org' }, /^mouthpiece: HOST=face\.example\.org is a name, .* set MEDIA_HOST\.\n$/],
-    [{ WAV2LIP_MODEL: '/nowhere.onnx' }, /^mouthpiece: WAV2LIP_MODEL=\/nowhere\.onnx is not there\. Correct the path, or unset it\.\n$/],
-    [{ UDP_PORTS: String(taken.address().port) }, /^mouthpiece: Worker 0 could not start: No free UDP port on 0\.0\.0\.0 in (\d+)-\1\. Widen UDP_PORTS or use fewer workers\.\n$/],
+    [
+      { HOST: '203.0.113.5' },
+      /^mouthpiece: Media cannot be bound to 203\.0\.113\.5 \(EADDRNOTAVAIL\): .* Set MEDIA_HOST or HOST; .*\n$/,
+    ],
+    [
+      { HOST: 'face.example.org' },
+      /^mouthpiece: HOST=face\.example\.org is a name, .* set MEDIA_HOST\.\n$/,
+    ],
+    [
+      { WAV2LIP_MODEL: '/nowhere.onnx' },
+      /^mouthpiece: WAV2LIP_MODEL=\/nowhere\.onnx is not there\. Correct the path, or unset it\.\n$/,
+    ],
+    [
+      { UDP_PORTS: String(taken.address().port) },
+      /^mouthpiece: Worker 0 could not start: No free UDP port on 0\.0\.0\.0 in (\d+)-\1\. Widen UDP_PORTS or use fewer workers\.\n$/,
+    ],
   ] as const) {
     const { status, stderr } = start(env);
     assert.match(stderr, line);
@@ -56,17 +112,36 @@ test('what only shows once the start has begun is told in one line as well, and 
 });
 
 test('a bad setting, an unknown task and an unknown argument are told in one line', () => {
-  const main = (env: Record<string, string>, ...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], { cwd: root, encoding: 'utf8', timeout: 60_000, env: { PATH: process.env['PATH'], ...env } });
+  const main = (env: Record<string, string>, ...args: string[]) =>
+    spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], {
+      cwd: root,
+      encoding: 'utf8',
+      timeout: 60_000,
+      env: { PATH: process.env['PATH'], ...env },
+    });
   const bad = main({ PORT: '99999' });
   assert.equal(bad.status, 1);
   assert.match(bad.stderr, /PORT=99999: /);
   assert.doesNotMatch(bad.stderr, /at .*\.ts:\d+/);
   // Where a directory is and none can be made in it, Node's recursive mkdir never comes back.
-  assert.equal(main({ DATA_DIR: '/proc/mouthpiece/data' }).stderr, 'mouthpiece: DATA_DIR=/proc/mouthpiece/data cannot be used (ENOENT). Name a directory that this user may write to.\n');
-  assert.equal(main({ DATA_DIR: '/dev/null/data' }).stderr, 'mouthpiece: DATA_DIR=/dev/null/data cannot be used (ENOTDIR). Name a directory that this user may write to.\n');
+  assert.equal(
+    main({ DATA_DIR: '/proc/mouthpiece/data' }).stderr,
+    'mouthpiece: DATA_DIR=/proc/mouthpiece/data cannot be used (ENOENT). Name a directory that this user may write to.\n',
+  );
+  assert.equal(
+    main({ DATA_DIR: '/dev/null/data' }).stderr,
+    'mouthpiece: DATA_DIR=/dev/null/data cannot be used (ENOTDIR). Name a directory that this user may write to.\n',
+  );
   assert.match(main({}, '--port=1').stderr, /unknown argument '--port=1'/);
-  assert.match(main({ DATA_DIR: path.join(root, 'package.json') }).stderr, /^mouthpiece: DATA_DIR=\S+ cannot be used \(ENOTDIR\)\. Name a directory that this user may write to\.\n$/);
-  const task = spawnSync(process.execPath, ['scripts/run.mjs', 'nonsense'], { cwd: root, encoding: 'utf8', env: { ...process.env, MOUTHPIECE_SKIP_APT: '1' } });
+  assert.match(
+    main({ DATA_DIR: path.join(root, 'package.json') }).stderr,
+    /^mouthpiece: DATA_DIR=\S+ cannot be used \(ENOTDIR\)\. Name a directory that this user may write to\.\n$/,
+  );
+  const task = spawnSync(process.execPath, ['scripts/run.mjs', 'nonsense'], {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, MOUTHPIECE_SKIP_APT: '1' },
+  });
   assert.equal(task.status, 1);
   assert.match(task.stderr, /unknown task 'nonsense'/);
 });

@@ -12,7 +12,9 @@ export default class SummaryReporter implements Reporter {
     }
     const retries = test.diagnostic()?.retryCount ?? 0;
     if (retries > 0) {
-      this.#retried.push(`${test.module.relativeModuleId} > ${test.fullName} (${state} after ${retries} retry)`);
+      this.#retried.push(
+        `${test.module.relativeModuleId} > ${test.fullName} (${state} after ${retries} retry)`,
+      );
     }
   }
 

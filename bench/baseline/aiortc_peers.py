@@ -1,6 +1,7 @@
 """The plain alternative: aiortc sends given pictures and speech to many peers, each with an encoder of its own, with Mouthpiece's encoder
 settings. JSON lines on stdin ({"id", "offer"}, {"id", "close": true}) and stdout ({"id", "answer"}, {"id", "state"}).
 Usage: python3 aiortc_peers.py PICTURES.yuv WIDTH HEIGHT SPEECH.raw KBPS CPU_USED"""
+
 import asyncio
 import fractions
 import json
@@ -31,7 +32,7 @@ class SameSettings:
 
     def vpx_codec_control_(self, codec, control, value):
         if control in self._wanted:
-            value = vpx.ffi.cast("int", self._wanted[control])
+            value = vpx.ffi.cast('int', self._wanted[control])
         return self._lib.vpx_codec_control_(codec, control, value)
 
 
@@ -54,33 +55,39 @@ class Paced(MediaStreamTrack):
 
 class Pictures(Paced):
     def __init__(self, pictures):
-        super().__init__("video", 1 / FPS)
+        super().__init__('video', 1 / FPS)
         self.pictures = pictures
 
     def make(self, index):
         # There and back again, as the bare encode does: no cut between the last picture and the first.
         step = index % (2 * len(self.pictures) - 2)
-        frame = self.pictures[step if step < len(self.pictures) else 2 * len(self.pictures) - 2 - step]
+        frame = self.pictures[
+            step if step < len(self.pictures) else 2 * len(self.pictures) - 2 - step
+        ]
         frame.pts, frame.time_base = index * 3000, fractions.Fraction(1, 90_000)
         return frame
 
 
 class Speech(Paced):
     def __init__(self, samples):
-        super().__init__("audio", 1 / 50)
+        super().__init__('audio', 1 / 50)
         self.samples = samples
 
     def make(self, index):
         start = index * AUDIO_SAMPLES % (len(self.samples) - AUDIO_SAMPLES)
-        frame = av.AudioFrame(format="s16", layout="mono", samples=AUDIO_SAMPLES)
-        frame.planes[0].update(self.samples[start:start + AUDIO_SAMPLES].tobytes())
-        frame.sample_rate, frame.pts, frame.time_base = AUDIO_RATE, index * AUDIO_SAMPLES, fractions.Fraction(1, AUDIO_RATE)
+        frame = av.AudioFrame(format='s16', layout='mono', samples=AUDIO_SAMPLES)
+        frame.planes[0].update(self.samples[start : start + AUDIO_SAMPLES].tobytes())
+        frame.sample_rate, frame.pts, frame.time_base = (
+            AUDIO_RATE,
+            index * AUDIO_SAMPLES,
+            fractions.Fraction(1, AUDIO_RATE),
+        )
         return frame
 
 
 def read_pictures(path, width, height):
     data = numpy.fromfile(path, dtype=numpy.uint8).reshape(-1, height * 3 // 2, width)
-    return [av.VideoFrame.from_ndarray(picture, format="yuv420p") for picture in data]
+    return [av.VideoFrame.from_ndarray(picture, format='yuv420p') for picture in data]
 
 
 def tell(**message):
@@ -92,10 +99,10 @@ async def main():
     vpx.lib = SameSettings(vpx.lib, int(cpu_used))
     vpx.number_of_threads = lambda *_: 1
     vpx.DEFAULT_BITRATE = vpx.MIN_BITRATE = vpx.MAX_BITRATE = int(kbps) * 1000
-    aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: ["127.0.0.1"]
+    aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: ['127.0.0.1']
     pictures = read_pictures(pictures_file, int(width), int(height))
     # 16 kHz to 48 kHz by repetition: what it costs to resample well is not what is compared.
-    samples = numpy.repeat(numpy.fromfile(speech_file, dtype="<i2"), 3)
+    samples = numpy.repeat(numpy.fromfile(speech_file, dtype='<i2'), 3)
     peers = {}
     loop = asyncio.get_running_loop()
     lines = asyncio.Queue()
@@ -109,8 +116,8 @@ async def main():
     tell(ready=True, pictures=len(pictures))
     while (line := await lines.get()) is not None:
         message = json.loads(line)
-        key = message["id"]
-        if "close" in message:
+        key = message['id']
+        if 'close' in message:
             pc = peers.pop(key, None)
             if pc:
                 await pc.close()
@@ -118,8 +125,10 @@ async def main():
         pc = peers[key] = RTCPeerConnection()
         pc.addTrack(Pictures(pictures))
         pc.addTrack(Speech(samples))
-        pc.on("connectionstatechange", lambda pc=pc, key=key: tell(id=key, state=pc.connectionState))
-        await pc.setRemoteDescription(RTCSessionDescription(sdp=message["offer"], type="offer"))
+        pc.on(
+            'connectionstatechange', lambda pc=pc, key=key: tell(id=key, state=pc.connectionState)
+        )
+        await pc.setRemoteDescription(RTCSessionDescription(sdp=message['offer'], type='offer'))
         await pc.setLocalDescription(await pc.createAnswer())
         tell(id=key, answer=pc.localDescription.sdp)
     for pc in peers.values():

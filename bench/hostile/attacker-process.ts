@@ -18,16 +18,18 @@ let arena: Arena | undefined;
 async function obey(command: AttackCommand): Promise<Tallies> {
   if (command.op === 'setUp') {
     const { hostname } = new URL(command.arena.url);
-    if (!hostname.startsWith('127.'))
+    if (!hostname.startsWith('127.')) {
       throw new Error(`attackers stay on the loopback interface: not ${hostname}`);
+    }
     arena = command.arena;
     return {};
   }
   const found = await Promise.all(
     command.strikes.map(async ({ door: name, perSecond }) => {
       const door = DOORS.find((one) => one.name === name);
-      if (door === undefined || arena === undefined)
+      if (door === undefined || arena === undefined) {
         throw new Error(`no door '${name}', or no arena yet`);
+      }
       return [name, await runAttack(door, arena, perSecond, command.seconds)] as const;
     }),
   );
@@ -38,7 +40,9 @@ os.setPriority(NICE);
 setTimeout(() => process.exit(1), LONGEST_LIFE_MS).unref();
 process.on('message', ({ id, command }: Request) => {
   const answer = (response: Response): void => {
-    if (process.connected) process.send!(response);
+    if (process.connected) {
+      process.send!(response);
+    }
   };
   obey(command).then(
     (tallies) => {

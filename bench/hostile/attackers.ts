@@ -30,12 +30,16 @@ class AttackerProcess {
     this.#child.on('message', (response: Response) => {
       const waiter = this.#waiting.get(response.id);
       this.#waiting.delete(response.id);
-      if (response.ok) waiter?.resolve(response.tallies);
-      else waiter?.reject(new Error(response.error));
+      if (response.ok) {
+        waiter?.resolve(response.tallies);
+      } else {
+        waiter?.reject(new Error(response.error));
+      }
     });
     this.#child.once('exit', (code) => {
-      for (const { reject } of this.#waiting.values())
+      for (const { reject } of this.#waiting.values()) {
         reject(new Error(`an attacker process ended with ${code}`));
+      }
     });
   }
 
@@ -57,13 +61,17 @@ class AttackerProcess {
         };
       this.#waiting.set(id, { resolve: done(resolve), reject: done(reject) });
       this.#child.send({ id, command }, (error) => {
-        if (error !== null) reject(error);
+        if (error !== null) {
+          reject(error);
+        }
       });
     });
   }
 
   async end(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) {
+      return;
+    }
     const exited = once(this.#child, 'exit');
     this.#child.disconnect();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), 3000);
@@ -81,8 +89,9 @@ export class Attackers {
 
   /** @param cpus CPUs they keep to, as `taskset` takes them; undefined: any */
   static async start(processes: number, arena: Arena, cpus?: string): Promise<Attackers> {
-    if (processes < 1 || processes > MAX_PROCESSES)
+    if (processes < 1 || processes > MAX_PROCESSES) {
       throw new Error(`--attackers must be 1 to ${MAX_PROCESSES}`);
+    }
     const all = Array.from({ length: processes }, () => new AttackerProcess(cpus));
     const perProcess = Math.ceil(arena.tokens.length / processes);
     // A token serves one session at a time, so no two processes share one.
@@ -133,9 +142,11 @@ export class Attackers {
 
 function sum(tallies: readonly Tally[]): Tally {
   const answers = new Map<string, number>();
-  for (const tally of tallies)
-    for (const [answer, times] of Object.entries(tally.answers))
+  for (const tally of tallies) {
+    for (const [answer, times] of Object.entries(tally.answers)) {
       answers.set(answer, (answers.get(answer) ?? 0) + times);
+    }
+  }
   return {
     attempted: tallies.reduce((total, { attempted }) => total + attempted, 0),
     answers: Object.fromEntries(answers),

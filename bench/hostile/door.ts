@@ -73,7 +73,9 @@ export async function runAttack(
   try {
     await door.attack(attack);
   } finally {
-    for (const close of closers) close();
+    for (const close of closers) {
+      close();
+    }
   }
   return { attempted, answers: Object.fromEntries(answers) };
 }
@@ -92,11 +94,15 @@ export async function paced(
   let done = 0;
   for (;;) {
     const elapsedMs = performance.now() - startMs;
-    if (elapsedMs >= seconds * 1000) return;
+    if (elapsedMs >= seconds * 1000) {
+      return;
+    }
     // The first is due at once, so that even the slowest door is tried.
     const due = Math.floor((elapsedMs * perSecond) / 1000) + 1 - done;
     const most = Math.max(1, Math.ceil((perSecond * CATCH_UP_MS) / 1000));
-    if (due > 0) strike(Math.min(due, most, atMost));
+    if (due > 0) {
+      strike(Math.min(due, most, atMost));
+    }
     done += due;
     await delay(TICK_MS);
   }
@@ -131,15 +137,23 @@ export async function pacedOpen(
         });
     }
   });
-  if (isHeld) return;
-  for (let waitedMs = 0; open > 0 && waitedMs < GRACE_MS; waitedMs += TICK_MS) await delay(TICK_MS);
-  if (open > 0) attack.answered('nothing by the end', open);
+  if (isHeld) {
+    return;
+  }
+  for (let waitedMs = 0; open > 0 && waitedMs < GRACE_MS; waitedMs += TICK_MS) {
+    await delay(TICK_MS);
+  }
+  if (open > 0) {
+    attack.answered('nothing by the end', open);
+  }
 }
 
 /** What is still under way when the attack is over may be answered for so long. */
 const GRACE_MS = 1000;
 
 export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) {
+    return String(error);
+  }
   return (error as NodeJS.ErrnoException).code ?? error.message;
 }

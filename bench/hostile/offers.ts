@@ -14,7 +14,10 @@ export const newIdentity = (): OfferIdentity => ({
   fingerprint: (randomBytes(32).toString('hex').toUpperCase().match(/../g) ?? []).join(':'),
 });
 
-const head = ({ ufrag, password, fingerprint }: OfferIdentity, mids: readonly string[]): string[] => [
+const head = (
+  { ufrag, password, fingerprint }: OfferIdentity,
+  mids: readonly string[],
+): string[] => [
   'v=0',
   'o=- 4711 2 IN IP4 127.0.0.1',
   's=-',
@@ -84,7 +87,10 @@ const SHAPES: Readonly<Record<string, (size: Size) => string>> = {
   'extensions for every section': ({ lines, sections }) =>
     text([
       ...head(newIdentity(), repeat(sections, String)),
-      ...repeat(lines - sections * 3 - 30, (index) => `a=extmap:${(index % 14) + 1} urn:x:${index}`),
+      ...repeat(
+        lines - sections * 3 - 30,
+        (index) => `a=extmap:${(index % 14) + 1} urn:x:${index}`,
+      ),
       ...repeat(sections, (index) =>
         [VIDEO_LINE, `a=mid:${index}`, 'a=rtpmap:96 VP8/90000'].join('\r\n'),
       ),

@@ -58,8 +58,11 @@ export class RawWebSocket {
     const client = new RawWebSocket(socket);
     await new Promise<void>((resolve, reject) => {
       client.#onOpen = (error) => {
-        if (error === undefined) resolve();
-        else reject(error);
+        if (error === undefined) {
+          resolve();
+        } else {
+          reject(error);
+        }
       };
       socket.on('data', (data) => {
         client.#onData(data);
@@ -92,7 +95,9 @@ export class RawWebSocket {
 
   /** @param frames one or many, already framed */
   write(frames: Buffer): void {
-    if (this.isOpen) this.#socket.write(frames);
+    if (this.isOpen) {
+      this.#socket.write(frames);
+    }
   }
 
   destroy(): void {
@@ -105,20 +110,27 @@ export class RawWebSocket {
     const tell = this.#onOpen;
     this.#onOpen = undefined;
     tell?.(new Error(reason));
-    if (wasOpen) this.onClose(reason);
+    if (wasOpen) {
+      this.onClose(reason);
+    }
   }
 
   #onData(data: Buffer): void {
     this.#received = this.#received.length === 0 ? data : Buffer.concat([this.#received, data]);
-    if (!this.#isUpgraded && !this.#readHead()) return;
-    for (let used = this.#readFrame(); used > 0; used = this.#readFrame())
+    if (!this.#isUpgraded && !this.#readHead()) {
+      return;
+    }
+    for (let used = this.#readFrame(); used > 0; used = this.#readFrame()) {
       this.#received = this.#received.subarray(used);
+    }
   }
 
   #readHead(): boolean {
     const end = this.#received.indexOf(HEAD_END);
     if (end < 0) {
-      if (this.#received.length > MAX_HEAD_BYTES) this.destroy();
+      if (this.#received.length > MAX_HEAD_BYTES) {
+        this.destroy();
+      }
       return false;
     }
     const status =
@@ -141,16 +153,24 @@ export class RawWebSocket {
    */
   #readFrame(): number {
     const data = this.#received;
-    if (data.length < 2) return 0;
+    if (data.length < 2) {
+      return 0;
+    }
     const short = data[1]! & 127;
-    if (short === 127 || (short === 126 && data.length < 4)) return 0;
+    if (short === 127 || (short === 126 && data.length < 4)) {
+      return 0;
+    }
     const [start, length] = short === 126 ? [4, data.readUInt16BE(2)] : [2, short];
-    if (data.length < start + length) return 0;
+    if (data.length < start + length) {
+      return 0;
+    }
     const payload = data.subarray(start, start + length);
     const opcode = data[0]! & 15;
-    if (opcode === OPCODE.text) this.onText(payload.toString());
-    else if (opcode === OPCODE.ping) this.write(frame(payload, OPCODE.pong));
-    else if (opcode === OPCODE.close) {
+    if (opcode === OPCODE.text) {
+      this.onText(payload.toString());
+    } else if (opcode === OPCODE.ping) {
+      this.write(frame(payload, OPCODE.pong));
+    } else if (opcode === OPCODE.close) {
       this.#closeReason =
         `close ${length >= 2 ? payload.readUInt16BE(0) : 1005} ${payload.toString('utf8', 2)}`.trim();
       this.#socket.end(frame(payload.subarray(0, 2), OPCODE.close));

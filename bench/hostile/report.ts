@@ -35,7 +35,8 @@ export const UNKNOWN_MEMORY: LiveMemory = {
 };
 
 /** Milliseconds, or the text that stands for them. */
-const short = (ms: number | string): string => (typeof ms === 'number' ? `${ms.toFixed(0)} ms` : ms);
+const short = (ms: number | string): string =>
+  typeof ms === 'number' ? `${ms.toFixed(0)} ms` : ms;
 
 /** One line for the live table. */
 export function describe({ name, seen }: Phase): string {
@@ -75,11 +76,12 @@ const UDP_MEDIA = new Set(['junk', 'stun', 'media']);
  * silence.
  */
 function served(door: string, { seen, tallies }: Phase, calm: Phase, seconds: number): number {
-  if (UDP_MEDIA.has(door))
+  if (UDP_MEDIA.has(door)) {
     return (
       seen.interval.rate('mouthpiece_datagrams_received_total') -
       calm.seen.interval.rate('mouthpiece_datagrams_received_total')
     );
+  }
   const unanswered = /^(no answer|nothing|withheld|held|not sent|E[A-Z]+$)/;
   return (
     Object.entries(tallies[door]?.answers ?? {})
@@ -118,7 +120,9 @@ function boundsOf(
     // In a run of seconds it may be that nobody began to speak.
     ...(seen.utterances === 0
       ? []
-      : [atMost(`${name}: speech to SPEAK, p99`, seen.speakMs, limit('speak', calm.speakMs), 'ms')]),
+      : [
+          atMost(`${name}: speech to SPEAK, p99`, seen.speakMs, limit('speak', calm.speakMs), 'ms'),
+        ]),
     ...(Number.isNaN(seen.lipsMs)
       ? []
       : [
@@ -178,7 +182,11 @@ const notesOf = (attackers: number, times: number): string[] => [
     `${OBJECTIVE_MS.speak} ms to the lips) is no harm whatever the ratio.`,
 ];
 
-export function report(context: Context, phases: readonly Phase[], brokenBy: string | undefined): Outcome {
+export function report(
+  context: Context,
+  phases: readonly Phase[],
+  brokenBy: string | undefined,
+): Outcome {
   const calm = phases[0]!;
   const seconds = number(context.options, 'seconds');
   const doors = phases.filter(({ strikes }) => strikes.length > 0);
@@ -200,12 +208,16 @@ export function report(context: Context, phases: readonly Phase[], brokenBy: str
       const { attempted, answers } = phase.tallies[door]!;
       figures[`${phase.name}${phase.name === door ? '' : ` ${door}`}: attempted per second`] =
         attempted / seconds;
-      const saw = UDP_MEDIA.has(door) ? `rejected as ${rejectedDatagrams(phase)}` : answersOf(answers);
+      const saw = UDP_MEDIA.has(door)
+        ? `rejected as ${rejectedDatagrams(phase)}`
+        : answersOf(answers);
       return [
         phase.name === door ? door : `${phase.name}: ${door}`,
         perSecond,
         attempted / seconds,
-        phase.name === door || !UDP_MEDIA.has(door) ? served(door, phase, calm, seconds) : Number.NaN,
+        phase.name === door || !UDP_MEDIA.has(door)
+          ? served(door, phase, calm, seconds)
+          : Number.NaN,
         saw,
       ];
     }),
@@ -229,7 +241,10 @@ export function report(context: Context, phases: readonly Phase[], brokenBy: str
             name: 'resident, collected',
             points: phases.map(({ alive }, index) => [index, alive.residentBytes / MIB]),
           },
-          { name: 'alive', points: phases.map(({ alive }, index) => [index, aliveBytes(alive) / MIB]) },
+          {
+            name: 'alive',
+            points: phases.map(({ alive }, index) => [index, aliveBytes(alive) / MIB]),
+          },
         ],
       },
       {

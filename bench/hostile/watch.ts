@@ -144,7 +144,10 @@ export class Watch {
     const { cpuSeconds } = await this.#fleet.figures();
     const { user, system } = process.cpuUsage();
     const pids = [this.#server.pid, ...this.#attackers.pids].filter((pid) => pid !== undefined);
-    const ours = pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), cpuSeconds + (user + system) / 1e6);
+    const ours = pids.reduce(
+      (sum, pid) => sum + cpuSecondsOf(pid),
+      cpuSeconds + (user + system) / 1e6,
+    );
     return { ...machineCpuSeconds(), ours };
   }
 
@@ -159,8 +162,9 @@ export class Watch {
     const cpuBefore = await this.#cpu();
     const marks = new Map<number, Mark>();
     for (const [id, { frames, utterances }] of await this.#figures()) {
-      if (this.#honest.has(id))
+      if (this.#honest.has(id)) {
         marks.set(id, { atMs: performance.now(), frames, utterances: utterances.length });
+      }
     }
     this.#health.take();
     this.#peakResidentMb = residentMb(this.#server);
@@ -208,8 +212,9 @@ export class Watch {
         await this.#fleet.close(peer);
         return figures.setUp.firstFrame;
       } catch (error) {
-        if (tries === NEWCOMER_TRIES || !String(error).includes('SERVER_OVERLOADED'))
+        if (tries === NEWCOMER_TRIES || !String(error).includes('SERVER_OVERLOADED')) {
           return reasonOf(error);
+        }
         await delay(NEWCOMER_PAUSE_MS);
       }
     }
@@ -226,7 +231,9 @@ export class Watch {
         signal: AbortSignal.timeout(BODY_LIMIT_MS),
       });
       const { code } = (await response.json()) as { code?: string };
-      return code === 'INVALID_FACE_ID' ? performance.now() - startMs : `${response.status} ${code}`;
+      return code === 'INVALID_FACE_ID'
+        ? performance.now() - startMs
+        : `${response.status} ${code}`;
     } catch (error) {
       return reasonOf(error);
     }
@@ -237,7 +244,9 @@ export class Watch {
     const lost: string[] = [];
     for (const id of this.#honest) {
       const { state, ending } = figures.get(id)!;
-      if (state === 'live') continue;
+      if (state === 'live') {
+        continue;
+      }
       lost.push(ending ?? 'unknown');
       this.#honest.delete(id);
       await this.#fleet.close(id);
@@ -255,7 +264,9 @@ function phaseOf(
   const { frames, delaysMs, utterances } = figures;
   const first = Math.max(mark.frames, frames - MAX_KEPT_DELAYS);
   const spoken = utterances.slice(mark.utterances);
-  const waitsMs = spoken.flatMap(({ sentMs, speakMs }) => (speakMs === undefined ? [] : [speakMs - sentMs]));
+  const waitsMs = spoken.flatMap(({ sentMs, speakMs }) =>
+    speakMs === undefined ? [] : [speakMs - sentMs],
+  );
   // The last one may have been sent a moment ago.
   const unheard = spoken.slice(0, -1).filter(({ speakMs }) => speakMs === undefined).length;
   return {
@@ -275,7 +286,9 @@ async function scrapePatiently(url: string): Promise<Scrape> {
     try {
       return await scrape(url);
     } catch (error) {
-      if (tries === 5) throw error;
+      if (tries === 5) {
+        throw error;
+      }
       await delay(500);
     }
   }
@@ -297,7 +310,9 @@ function cpuSecondsOf(pid: number): number {
   try {
     // After the command's name, which may hold anything: state is field 3, user and system time 14 and
     // 15.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ');
     return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
   } catch {
     return 0;
@@ -357,8 +372,11 @@ class HealthProbe {
       (response) => {
         response.resume();
         response.once('end', () => {
-          if (response.statusCode === 200) this.#times.push(performance.now() - startMs);
-          else failed(String(response.statusCode));
+          if (response.statusCode === 200) {
+            this.#times.push(performance.now() - startMs);
+          } else {
+            failed(String(response.statusCode));
+          }
         });
       },
     );

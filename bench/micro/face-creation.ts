@@ -9,10 +9,19 @@ import { type BenchCase, measure, report } from '../harness.ts';
 
 const portrait = readFileSync(path.resolve(import.meta.dirname, '../../models/faces/mei.webp'));
 const finder = await FaceFinder.load();
-const makes = (name: string, bytes: Uint8Array): BenchCase => ({ name, run: async () => createFace(bytes, { name: 'bench', finder }) });
+const makes = (name: string, bytes: Uint8Array): BenchCase => ({
+  name,
+  run: async () => createFace(bytes, { name: 'bench', finder }),
+});
 
-report('face creation, one portrait', await measure([
-  makes('1024 px', portrait),
-  makes('1024 px, a smile to close', await laughing('mei', { x: 516, y: 598, halfWidth: 88 })),
-  makes('6000 px JPEG', await sharp(portrait).resize(6000).jpeg().toBuffer()),
-], { budgetMs: 6000 }));
+report(
+  'face creation, one portrait',
+  await measure(
+    [
+      makes('1024 px', portrait),
+      makes('1024 px, a smile to close', await laughing('mei', { x: 516, y: 598, halfWidth: 88 })),
+      makes('6000 px JPEG', await sharp(portrait).resize(6000).jpeg().toBuffer()),
+    ],
+    { budgetMs: 6000 },
+  ),
+);

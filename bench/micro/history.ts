@@ -39,12 +39,27 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
   const history = new History(opened.store, 30);
   const limits = new ClientLimits(CLIENT_LIMITS, () => {});
   const listener = await listen({
-    host: '127.0.0.1', port: 0, maxConnections: 1000,
+    host: '127.0.0.1',
+    port: 0,
+    maxConnections: 1000,
     sockets: new SocketRoutes({ allowedOrigins: [], maxConnections: 1, limits, log }),
     exchange: {
-      router: new Router([...historyRoutes(history), ...systemRoutes({ room: () => 1, readiness: { redis: () => opened.store.ping() }, metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }) })]),
-      limits, bodyBudget: new BodyBudget(), bodyPace: BODY_PACE,
-      log, apiKeyHeaders: ['x-service-api-key'], secure: false, onRequest: () => {}, authenticate: () => Promise.resolve({ ownerId: OWNER, keyId: 'k', keyName: 'n' }),
+      router: new Router([
+        ...historyRoutes(history),
+        ...systemRoutes({
+          room: () => 1,
+          readiness: { redis: () => opened.store.ping() },
+          metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
+        }),
+      ]),
+      limits,
+      bodyBudget: new BodyBudget(),
+      bodyPace: BODY_PACE,
+      log,
+      apiKeyHeaders: ['x-service-api-key'],
+      secure: false,
+      onRequest: () => {},
+      authenticate: () => Promise.resolve({ ownerId: OWNER, keyId: 'k', keyName: 'n' }),
     },
   });
   const url = `http://127.0.0.1:${listener.port}`;
@@ -53,9 +68,17 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
     const writesMs = await fill(history, records, now);
     const whole = await timed(`${url}/history/sessions`);
     const slices = [];
-    for (let i = 0; i < 20; i++) slices.push((await timed(`${url}/history/sessions?startTime=${now - Math.ceil(records / 100)}`)).ms);
+    for (let i = 0; i < 20; i++) {
+      slices.push(
+        (await timed(`${url}/history/sessions?startTime=${now - Math.ceil(records / 100)}`)).ms,
+      );
+    }
     return {
-      records, writesPerSecond: records / (writesMs / 1000), wholeMs: whole.ms, wholeBytes: whole.bytes, sliceMs: quantile(slices, 0.5),
+      records,
+      writesPerSecond: records / (writesMs / 1000),
+      wholeMs: whole.ms,
+      wholeBytes: whole.bytes,
+      sliceMs: quantile(slices, 0.5),
       othersP99Ms: await othersMeanwhile(url),
     };
   } finally {
@@ -69,10 +92,26 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
 async function fill(history: History, records: number, now: number): Promise<number> {
   const startMs = performance.now();
   for (let first = 0; first < records; first += 500) {
-    await Promise.all(Array.from({ length: Math.min(500, records - first) }, (_record, i) => {
-      const startTime = now - first - i;
-      return history.write({ id: newUuid(), userId: OWNER, sessionTokenId: 't'.repeat(32), face_id: 'ava', kind: 'p2p', endUserAggregator: 'team', apiKeyName: 'bench', sessionTotalTime: 1, startTime, endTime: startTime + 1 }, now);
-    }));
+    await Promise.all(
+      Array.from({ length: Math.min(500, records - first) }, (_record, i) => {
+        const startTime = now - first - i;
+        return history.write(
+          {
+            id: newUuid(),
+            userId: OWNER,
+            sessionTokenId: 't'.repeat(32),
+            face_id: 'ava',
+            kind: 'p2p',
+            endUserAggregator: 'team',
+            apiKeyName: 'bench',
+            sessionTotalTime: 1,
+            startTime,
+            endTime: startTime + 1,
+          },
+          now,
+        );
+      }),
+    );
   }
   return performance.now() - startMs;
 }
@@ -88,8 +127,12 @@ async function othersMeanwhile(url: string): Promise<number> {
   for (let round = 0; round < 3; round++) {
     const reading = timed(`${url}/history/sessions`);
     const state = { done: false };
-    void reading.finally(() => { state.done = true; });
-    while (!state.done) times.push((await timed(`${url}/readyz`)).ms);
+    void reading.finally(() => {
+      state.done = true;
+    });
+    while (!state.done) {
+      times.push((await timed(`${url}/readyz`)).ms);
+    }
     await reading;
   }
   return quantile(times, 0.99);
@@ -97,5 +140,7 @@ async function othersMeanwhile(url: string): Promise<number> {
 
 if (process.argv[1] === import.meta.filename) {
   const figures = await measureHistory(Number(process.argv[2] ?? 100_000));
-  for (const [name, value] of Object.entries(figures)) console.log(`${name.padEnd(16)} ${value.toFixed(1)}`);
+  for (const [name, value] of Object.entries(figures)) {
+    console.log(`${name.padEnd(16)} ${value.toFixed(1)}`);
+  }
 }

@@ -15,7 +15,9 @@ const KBPS = 600;
 /** Joins do not follow one another at once: in between the caches are somebody else's. */
 const BETWEEN = new Float64Array(1 << 20);
 
-const file = readFileSync(path.join(import.meta.dirname, '../../models/build/faces', `${process.argv[2] ?? 'ava'}.face`));
+const file = readFileSync(
+  path.join(import.meta.dirname, '../../models/build/faces', `${process.argv[2] ?? 'ava'}.face`),
+);
 const face = new SharedArrayBuffer(file.length);
 new Uint8Array(face).set(file);
 const silence = new Float32Array(ARTICULATION_SIZE);
@@ -37,19 +39,37 @@ for (let round = 0; round < ROUNDS; round++) {
   await step('face, new to the worker: here', () => new native.FaceAsset(new Uint8Array(face)));
   await step('face, new to the worker: prepared', () => shelf.load('face', face));
   const asset = shelf.take('face', face);
-  const stage = await step('renderer', () => new RigRenderer(asset, { seed: round, emotion: 0, startFrame: 0 }));
-  const opus = await step('Opus encoder', () => new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: 32_000 }));
-  await step('first picture drawn', () => { stage.draw(0, silence, false); });
+  const stage = await step(
+    'renderer',
+    () => new RigRenderer(asset, { seed: round, emotion: 0, startFrame: 0 }),
+  );
+  const opus = await step(
+    'Opus encoder',
+    () => new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: 32_000 }),
+  );
+  await step('first picture drawn', () => {
+    stage.draw(0, silence, false);
+  });
   for (const codec of ['vp8', 'h264'] as const) {
     const here = new VideoTrack(codec, KBPS);
-    await step(`${codec} set up, first picture coded: here`, () => here.encode(stage.picture, stage.dirty));
+    await step(`${codec} set up, first picture coded: here`, () =>
+      here.encode(stage.picture, stage.dirty),
+    );
     here.close();
     const prepared = new VideoTrack(codec, KBPS);
-    await step(`${codec} set up, first picture coded: prepared`, () => prepared.prepare(stage.picture));
-    await step(`${codec} closed`, () => { prepared.close(); });
+    await step(`${codec} set up, first picture coded: prepared`, () =>
+      prepared.prepare(stage.picture),
+    );
+    await step(`${codec} closed`, () => {
+      prepared.close();
+    });
   }
   opus.close();
 }
 
 console.log(`${'median of'.padEnd(48)} this thread ms   in all ms`);
-for (const [name, { thisThread, total }] of steps) console.log(`${name.padEnd(48)} ${quantile(thisThread, 0.5).toFixed(2).padStart(14)} ${quantile(total, 0.5).toFixed(2).padStart(11)}`);
+for (const [name, { thisThread, total }] of steps) {
+  console.log(
+    `${name.padEnd(48)} ${quantile(thisThread, 0.5).toFixed(2).padStart(14)} ${quantile(total, 0.5).toFixed(2).padStart(11)}`,
+  );
+}

@@ -16,11 +16,19 @@ import { decode, psnr } from '../../test/native/decode.ts';
 import { benchSpeech } from '../scenarios/common.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const LEAD = 45, FRAMES = 300, ENCODERS = 6;
+const LEAD = 45,
+  FRAMES = 300,
+  ENCODERS = 6;
 /** The key frame and its refinement are not what a session is made of. */
 const SETTLED = 90;
 
-interface Clip { readonly pictures: Uint8Array[]; readonly maps: Uint8Array[]; readonly renderMs: number; readonly dirtyShare: number; readonly quietFrames: number }
+interface Clip {
+  readonly pictures: Uint8Array[];
+  readonly maps: Uint8Array[];
+  readonly renderMs: number;
+  readonly dirtyShare: number;
+  readonly quietFrames: number;
+}
 
 async function articulations(): Promise<Float32Array[]> {
   const { file } = await benchSpeech();
@@ -40,7 +48,11 @@ async function articulations(): Promise<Float32Array[]> {
   return out;
 }
 
-function record(asset: InstanceType<typeof native.FaceAsset>, seed: number, spoken: readonly Float32Array[] | undefined): Clip {
+function record(
+  asset: InstanceType<typeof native.FaceAsset>,
+  seed: number,
+  spoken: readonly Float32Array[] | undefined,
+): Clip {
   const stage = new RigRenderer(asset, { seed, emotion: 0, startFrame: 0 });
   const silence = new Float32Array(ARTICULATION_SIZE);
   const clip = { pictures: [] as Uint8Array[], maps: [] as Uint8Array[] };
@@ -48,20 +60,43 @@ function record(asset: InstanceType<typeof native.FaceAsset>, seed: number, spok
   for (let frame = 0; frame < LEAD + FRAMES; frame++) {
     const startMs = native.threadCpuMs();
     stage.draw(frame, spoken?.[frame] ?? silence, spoken !== undefined);
-    if (frame < LEAD) continue;
+    if (frame < LEAD) {
+      continue;
+    }
     renderMs += native.threadCpuMs() - startMs;
     clip.pictures.push(stage.picture.slice());
     clip.maps.push(stage.dirty.slice());
     const share = stage.dirty.reduce((sum, value) => sum + value, 0) / stage.dirty.length;
     dirty += share;
-    if (share < .1) quiet++;
+    if (share < 0.1) {
+      quiet++;
+    }
   }
-  return { ...clip, renderMs: renderMs / FRAMES, dirtyShare: dirty / FRAMES, quietFrames: quiet / FRAMES };
+  return {
+    ...clip,
+    renderMs: renderMs / FRAMES,
+    dirtyShare: dirty / FRAMES,
+    quietFrames: quiet / FRAMES,
+  };
 }
 
-interface Coded { readonly ms: number; readonly kbps: number; readonly whole: number; readonly head: number; readonly mouth: number; readonly worst: number }
+interface Coded {
+  readonly ms: number;
+  readonly kbps: number;
+  readonly whole: number;
+  readonly head: number;
+  readonly mouth: number;
+  readonly worst: number;
+}
 
-function encode(codec: VideoCodec, kbps: number, { pictures, maps }: Clip, side: number, head: Rect, mouth: Rect): Coded {
+function encode(
+  codec: VideoCodec,
+  kbps: number,
+  { pictures, maps }: Clip,
+  side: number,
+  head: Rect,
+  mouth: Rect,
+): Coded {
   const options = { codec, width: side, height: side, fps: FPS, bitrateKbps: kbps };
   const encoders = Array.from({ length: ENCODERS }, () => new native.VideoEncoder(options));
   const out = new Uint8Array(1 << 18);
@@ -71,42 +106,86 @@ function encode(codec: VideoCodec, kbps: number, { pictures, maps }: Clip, side:
     const startMs = native.threadCpuMs();
     for (const [k, encoder] of encoders.entries()) {
       const length = encoder.encode(picture, out, false, maps[i]!) & ~KEY_FRAME_BIT;
-      if (k === 0) frames.push(out.slice(0, length));
+      if (k === 0) {
+        frames.push(out.slice(0, length));
+      }
     }
-    if (i < SETTLED) continue;
+    if (i < SETTLED) {
+      continue;
+    }
     ms += native.threadCpuMs() - startMs;
     bytes += frames.at(-1)!.length;
   }
-  for (const encoder of encoders) encoder.close();
+  for (const encoder of encoders) {
+    encoder.close();
+  }
   const decoded = decode(codec, frames, side, side);
   const count = pictures.length - SETTLED;
-  const quality = (rect: Rect): number[] => decoded.slice(SETTLED).map((picture, i) => psnr(picture, pictures[SETTLED + i]!, side, side, rect));
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const quality = (rect: Rect): number[] =>
+    decoded
+      .slice(SETTLED)
+      .map((picture, i) => psnr(picture, pictures[SETTLED + i]!, side, side, rect));
+  const mean = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length;
   const heads = quality(head);
-  return { ms: ms / count / ENCODERS, kbps: bytes * 8 * FPS / 1000 / count, whole: mean(quality([0, 0, side, side])), head: mean(heads), mouth: mean(quality(mouth)), worst: Math.min(...heads) };
+  return {
+    ms: ms / count / ENCODERS,
+    kbps: (bytes * 8 * FPS) / 1000 / count,
+    whole: mean(quality([0, 0, side, side])),
+    head: mean(heads),
+    mouth: mean(quality(mouth)),
+    worst: Math.min(...heads),
+  };
 }
 
 type Rect = readonly [left: number, top: number, right: number, bottom: number];
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { kbps: { type: 'string', default: '600' }, seed: { type: 'string', default: '1' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { kbps: { type: 'string', default: '600' }, seed: { type: 'string', default: '1' } },
+});
 const spoken = await articulations();
 for (const name of positionals.length > 0 ? positionals : ['ava']) {
-  const { asset: bytes } = await createFace(readFileSync(path.join(ROOT, `models/faces/${name}.webp`)), { name });
+  const { asset: bytes } = await createFace(
+    readFileSync(path.join(ROOT, `models/faces/${name}.webp`)),
+    { name },
+  );
   const { landmarks, width } = decodeFaceAsset(bytes);
   const box = (points: readonly number[], margin: number): Rect => {
-    const [xs, ys] = [points.map((i) => landmarks[i * 3]!), points.map((i) => landmarks[i * 3 + 1]!)];
-    return [Math.floor(Math.min(...xs) - margin), Math.floor(Math.min(...ys) - margin), Math.ceil(Math.max(...xs) + margin), Math.ceil(Math.max(...ys) + margin)];
+    const [xs, ys] = [
+      points.map((i) => landmarks[i * 3]!),
+      points.map((i) => landmarks[i * 3 + 1]!),
+    ];
+    return [
+      Math.floor(Math.min(...xs) - margin),
+      Math.floor(Math.min(...ys) - margin),
+      Math.ceil(Math.max(...xs) + margin),
+      Math.ceil(Math.max(...ys) + margin),
+    ];
   };
   const [head, mouth] = [box([10, 152, 234, 454], 10), box([61, 291, 0, 17], 16)];
   const asset = new native.FaceAsset(bytes);
-  for (const [state, sound] of [['idle', undefined], ['speaking', spoken]] as const) {
+  for (const [state, sound] of [
+    ['idle', undefined],
+    ['speaking', spoken],
+  ] as const) {
     const clip = record(asset, Number(values.seed), sound);
-    const line: Record<string, unknown> = { face: name, state, dirtyShare: clip.dirtyShare, quietFrames: clip.quietFrames, renderMs: clip.renderMs };
-    console.error(`${name} ${state}: ${(100 * clip.dirtyShare).toFixed(1)} % of the macroblocks drawn, ${(100 * clip.quietFrames).toFixed(0)} % of the frames below a tenth, render ${clip.renderMs.toFixed(3)} ms`);
+    const line: Record<string, unknown> = {
+      face: name,
+      state,
+      dirtyShare: clip.dirtyShare,
+      quietFrames: clip.quietFrames,
+      renderMs: clip.renderMs,
+    };
+    console.error(
+      `${name} ${state}: ${(100 * clip.dirtyShare).toFixed(1)} % of the macroblocks drawn, ${(100 * clip.quietFrames).toFixed(0)} % of the frames below a tenth, render ${clip.renderMs.toFixed(3)} ms`,
+    );
     for (const codec of ['vp8', 'h264'] as const) {
       const coded = encode(codec, Number(values.kbps), clip, width, head, mouth);
       line[codec] = coded;
-      console.error(`  ${codec.padEnd(4)} ${coded.ms.toFixed(3)} ms  ${coded.kbps.toFixed(0)} kbit/s  PSNR ${coded.whole.toFixed(1)} face ${coded.head.toFixed(1)} (worst ${coded.worst.toFixed(1)}) mouth ${coded.mouth.toFixed(1)} dB`);
+      console.error(
+        `  ${codec.padEnd(4)} ${coded.ms.toFixed(3)} ms  ${coded.kbps.toFixed(0)} kbit/s  PSNR ${coded.whole.toFixed(1)} face ${coded.head.toFixed(1)} (worst ${coded.worst.toFixed(1)}) mouth ${coded.mouth.toFixed(1)} dB`,
+      );
     }
     process.stdout.write(`${JSON.stringify(line)}\n`);
   }

@@ -16,7 +16,7 @@ const { asset: bytes } = await createFace(readFileSync(PORTRAIT), { name: 'bench
 const asset = new native.FaceAsset(bytes);
 const silence = new Float32Array(ARTICULATION_SIZE);
 const speech = Array.from({ length: 200 }, (_, i) => {
-  const articulation = sentenceAt(i * 1000 / 30 % SENTENCE_MS);
+  const articulation = sentenceAt(((i * 1000) / 30) % SENTENCE_MS);
   articulation[ARTICULATOR_INDEX.speech] = 1;
   return articulation;
 });
@@ -24,12 +24,19 @@ const said = (frame: number): Float32Array => speech[frame % speech.length]!;
 
 let frame = 0;
 const staged = (name: string, sessions: number, isSpeaking: boolean): BenchCase => {
-  const stages = Array.from({ length: sessions }, (_, i) => new RigRenderer(asset, { seed: i, emotion: 0, startFrame: 0 }));
+  const stages = Array.from(
+    { length: sessions },
+    (_, i) => new RigRenderer(asset, { seed: i, emotion: 0, startFrame: 0 }),
+  );
   return {
     name,
     run: (round) => {
       frame++;
-      stages[round % sessions]!.draw(Math.floor(frame / sessions), isSpeaking ? said(round) : silence, isSpeaking);
+      stages[round % sessions]!.draw(
+        Math.floor(frame / sessions),
+        isSpeaking ? said(round) : silence,
+        isSpeaking,
+      );
     },
   };
 };
@@ -39,14 +46,27 @@ const fixed = (name: string, articulationOf: (round: number) => Float32Array): B
   const picture = new Uint8Array(i420Bytes(asset.width, asset.height));
   const dirty = new Uint8Array(macroblocks(asset.width, asset.height));
   const pose = new Float32Array(POSE_SIZE);
-  return { name, run: (round) => { renderer.render(articulationOf(round), pose, picture, dirty); } };
+  return {
+    name,
+    run: (round) => {
+      renderer.render(articulationOf(round), pose, picture, dirty);
+    },
+  };
 };
 
-report('draw one 512x512 frame', await measure([
-  staged('idle: sway, blinks, gaze', 1, false),
-  staged('speaking, head moving', 1, true),
-  staged(`speaking, ${SESSIONS} sessions in turn`, SESSIONS, true),
-  fixed('speaking, head still', said),
-  fixed('nothing changed', () => silence),
-]));
-report('load a face', await measure([{ name: 'parse and derive', run: () => new native.FaceAsset(bytes) }], { budgetMs: 500 }));
+report(
+  'draw one 512x512 frame',
+  await measure([
+    staged('idle: sway, blinks, gaze', 1, false),
+    staged('speaking, head moving', 1, true),
+    staged(`speaking, ${SESSIONS} sessions in turn`, SESSIONS, true),
+    fixed('speaking, head still', said),
+    fixed('nothing changed', () => silence),
+  ]),
+);
+report(
+  'load a face',
+  await measure([{ name: 'parse and derive', run: () => new native.FaceAsset(bytes) }], {
+    budgetMs: 500,
+  }),
+);

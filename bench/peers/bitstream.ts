@@ -4,7 +4,13 @@ import { PICTURE_SIZE } from '../../src/media/picture.ts';
 import { type ArrivedFrame, vp8DescriptorBytes } from './frames.ts';
 
 export const writeBitstream = (codec: VideoCodec, frames: readonly ArrivedFrame[]): Buffer =>
-  codec === 'vp8' ? writeIvf(frames.map(({ payloads }) => Buffer.concat(payloads.map((payload) => payload.subarray(vp8DescriptorBytes(payload)))))) : Buffer.concat(frames.map(toAnnexB));
+  codec === 'vp8'
+    ? writeIvf(
+        frames.map(({ payloads }) =>
+          Buffer.concat(payloads.map((payload) => payload.subarray(vp8DescriptorBytes(payload)))),
+        ),
+      )
+    : Buffer.concat(frames.map(toAnnexB));
 
 function writeIvf(frames: readonly Buffer[]): Buffer {
   const header = Buffer.alloc(32);
@@ -16,12 +22,15 @@ function writeIvf(frames: readonly Buffer[]): Buffer {
   header.writeUInt32LE(30, 16);
   header.writeUInt32LE(1, 20);
   header.writeUInt32LE(frames.length, 24);
-  return Buffer.concat([header, ...frames.flatMap((frame, index) => {
-    const entry = Buffer.alloc(12);
-    entry.writeUInt32LE(frame.length, 0);
-    entry.writeUInt32LE(index, 4);
-    return [entry, frame];
-  })]);
+  return Buffer.concat([
+    header,
+    ...frames.flatMap((frame, index) => {
+      const entry = Buffer.alloc(12);
+      entry.writeUInt32LE(frame.length, 0);
+      entry.writeUInt32LE(index, 4);
+      return [entry, frame];
+    }),
+  ]);
 }
 
 const START_CODE = Buffer.from([0, 0, 0, 1]);
@@ -38,9 +47,13 @@ function toAnnexB({ payloads }: ArrivedFrame): Buffer {
         at += 2 + length;
       }
     } else if (type === 28) {
-      if (payload[1]! & 0x80) out.push(START_CODE, Buffer.from([(payload[0]! & 0xe0) | (payload[1]! & 0x1f)]));
+      if (payload[1]! & 0x80) {
+        out.push(START_CODE, Buffer.from([(payload[0]! & 0xe0) | (payload[1]! & 0x1f)]));
+      }
       out.push(payload.subarray(2));
-    } else out.push(START_CODE, payload);
+    } else {
+      out.push(START_CODE, payload);
+    }
   }
   return Buffer.concat(out);
 }

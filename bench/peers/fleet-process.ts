@@ -5,7 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
 import { writeBitstream } from './bitstream.ts';
 import { LightPeer } from './light-peer.ts';
-import type { FleetCommand, FleetFigures, FleetSetUp, Request, Response, TalkPlan } from './protocol.ts';
+import type {
+  FleetCommand,
+  FleetFigures,
+  FleetSetUp,
+  Request,
+  Response,
+  TalkPlan,
+} from './protocol.ts';
 
 let setUp: FleetSetUp;
 let speech = new Int16Array(0);
@@ -27,10 +34,15 @@ function cut(fromSeconds: number, seconds: number): Int16Array {
 }
 
 /** Talks as planned until the session is over. A plan of nothing but speech begins with some in hand, so that it never runs dry. */
-async function talk(peer: LightPeer, { cycleSeconds, speechSeconds, pace }: TalkPlan): Promise<void> {
+async function talk(
+  peer: LightPeer,
+  { cycleSeconds, speechSeconds, pace }: TalkPlan,
+): Promise<void> {
   await delay(Math.random() * (speechSeconds < cycleSeconds ? cycleSeconds * 1000 : 500));
   let fromSeconds = Math.random() * 60;
-  if (speechSeconds >= cycleSeconds && pace === 'burst') await peer.speak(cut(fromSeconds, 1), pace);
+  if (speechSeconds >= cycleSeconds && pace === 'burst') {
+    await peer.speak(cut(fromSeconds, 1), pace);
+  }
   for (let dueMs = performance.now(); peer.figures.state === 'live'; dueMs += cycleSeconds * 1000) {
     await delay(Math.max(0, dueMs - performance.now()));
     await peer.speak(cut(fromSeconds, speechSeconds), pace);
@@ -40,7 +52,11 @@ async function talk(peer: LightPeer, { cycleSeconds, speechSeconds, pace }: Talk
 
 function figures(): FleetFigures {
   const { user, system } = process.cpuUsage();
-  const answer = { peers: Object.fromEntries([...peers].map(([id, peer]) => [id, peer.figures])), loopDelayP99Ms: loop.percentile(99) / 1e6 - 10, cpuSeconds: (user + system) / 1e6 };
+  const answer = {
+    peers: Object.fromEntries([...peers].map(([id, peer]) => [id, peer.figures])),
+    loopDelayP99Ms: loop.percentile(99) / 1e6 - 10,
+    cpuSeconds: (user + system) / 1e6,
+  };
   loop.reset();
   return answer;
 }
@@ -54,14 +70,29 @@ async function obey(command: FleetCommand): Promise<unknown> {
       return null;
     }
     case 'open': {
-      const peer = await LightPeer.connect({ target: setUp.target, codec: setUp.codec, faceId: setUp.faceId, token: setUp.token, keepFrames: command.keepFrames, impairment: command.impairment });
+      const peer = await LightPeer.connect({
+        target: setUp.target,
+        codec: setUp.codec,
+        faceId: setUp.faceId,
+        token: setUp.token,
+        keepFrames: command.keepFrames,
+        impairment: command.impairment,
+      });
       peers.set(command.peer, peer);
-      if (command.plan !== undefined && command.plan.speechSeconds > 0) talk(peer, command.plan).catch(() => {});
+      if (command.plan !== undefined && command.plan.speechSeconds > 0) {
+        talk(peer, command.plan).catch(() => {});
+      }
       return { sessionId: peer.sessionId, figures: peer.figures };
     }
-    case 'speak': return peers.get(command.peer)!.speak(cut(command.fromSeconds, command.seconds), command.pace);
-    case 'impair': peers.get(command.peer)!.impair(command.impairment); return null;
-    case 'skip': return peers.get(command.peer)!.skip();
+    case 'speak':
+      return peers
+        .get(command.peer)!
+        .speak(cut(command.fromSeconds, command.seconds), command.pace);
+    case 'impair':
+      peers.get(command.peer)!.impair(command.impairment);
+      return null;
+    case 'skip':
+      return peers.get(command.peer)!.skip();
     case 'close': {
       const peer = peers.get(command.peer);
       peers.delete(command.peer);
@@ -78,18 +109,29 @@ async function obey(command: FleetCommand): Promise<unknown> {
       writeFileSync(command.file, writeBitstream(setUp.codec, kept));
       return { arrivalsMs: kept.map(({ completedMs }) => completedMs) };
     }
-    case 'figures': break;
+    case 'figures':
+      break;
   }
   return figures();
 }
 
 process.on('message', ({ id, command }: Request) => {
-  const answer = (response: Response): void => { if (process.connected) process.send!(response); };
+  const answer = (response: Response): void => {
+    if (process.connected) {
+      process.send!(response);
+    }
+  };
   obey(command).then(
-    (result) => { answer({ id, ok: true, answer: result }); },
-    (error: unknown) => { answer({ id, ok: false, error: error instanceof Error ? error.message : String(error) }); },
+    (result) => {
+      answer({ id, ok: true, answer: result });
+    },
+    (error: unknown) => {
+      answer({ id, ok: false, error: error instanceof Error ? error.message : String(error) });
+    },
   );
 });
 process.on('disconnect', () => process.exit(0));
 // A peer's broken connection must not end the others.
-process.on('unhandledRejection', (reason) => { console.error(`peer process: ${String(reason)}`); });
+process.on('unhandledRejection', (reason) => {
+  console.error(`peer process: ${String(reason)}`);
+});

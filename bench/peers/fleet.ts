@@ -27,31 +27,56 @@ const MAX_TRIES = 40;
 
 class PeerProcess {
   readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
+  readonly #waiting = new Map<
+    number,
+    { resolve: (answer: unknown) => void; reject: (error: Error) => void }
+  >();
   #nextId = 0;
 
   constructor(prefix: readonly string[]) {
-    const command = [...prefix, process.execPath, '--disable-warning=ExperimentalWarning', path.join(import.meta.dirname, 'fleet-process.ts')];
-    this.#child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    const command = [
+      ...prefix,
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      path.join(import.meta.dirname, 'fleet-process.ts'),
+    ];
+    this.#child = spawn(command[0]!, command.slice(1), {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
     this.#child.on('message', (response: Response) => {
       const waiter = this.#waiting.get(response.id);
       this.#waiting.delete(response.id);
-      if (response.ok) waiter?.resolve(response.answer);
-      else waiter?.reject(new Error(response.error));
+      if (response.ok) {
+        waiter?.resolve(response.answer);
+      } else {
+        waiter?.reject(new Error(response.error));
+      }
     });
-    this.#child.once('exit', (code) => { for (const { reject } of this.#waiting.values()) reject(new Error(`a peer process ended with ${code}`)); });
+    this.#child.once('exit', (code) => {
+      for (const { reject } of this.#waiting.values()) {
+        reject(new Error(`a peer process ended with ${code}`));
+      }
+    });
   }
 
-  ask<O extends FleetCommand['op']>(command: Extract<FleetCommand, { op: O }>): Promise<FleetAnswers[O]> {
+  ask<O extends FleetCommand['op']>(
+    command: Extract<FleetCommand, { op: O }>,
+  ): Promise<FleetAnswers[O]> {
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
       this.#waiting.set(id, { resolve: resolve as (answer: unknown) => void, reject });
-      this.#child.send({ id, command }, (error) => { if (error !== null) reject(error); });
+      this.#child.send({ id, command }, (error) => {
+        if (error !== null) {
+          reject(error);
+        }
+      });
     });
   }
 
   async end(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) {
+      return;
+    }
     const exited = once(this.#child, 'exit');
     this.#child.disconnect();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), 3000);
@@ -65,48 +90,88 @@ export class Fleet {
   readonly #homes = new Map<number, PeerProcess>();
   #nextPeer = 0;
 
-  private constructor(processes: PeerProcess[]) { this.#processes = processes; }
+  private constructor(processes: PeerProcess[]) {
+    this.#processes = processes;
+  }
 
   static async start({ processes, prefix = [], cpus, ...setUp }: FleetOptions): Promise<Fleet> {
-    const fleet = new Fleet(Array.from({ length: processes }, () => new PeerProcess([...prefix, ...(cpus === undefined ? [] : ['taskset', '-c', cpus])])));
+    const fleet = new Fleet(
+      Array.from(
+        { length: processes },
+        () => new PeerProcess([...prefix, ...(cpus === undefined ? [] : ['taskset', '-c', cpus])]),
+      ),
+    );
     await Promise.all(fleet.#processes.map((one) => one.ask<'setUp'>({ op: 'setUp', setUp })));
     return fleet;
   }
 
-  get size(): number { return this.#homes.size; }
-  get ids(): number[] { return [...this.#homes.keys()]; }
+  get size(): number {
+    return this.#homes.size;
+  }
+  get ids(): number[] {
+    return [...this.#homes.keys()];
+  }
 
   /** @throws Error with the server's reason when it refuses. */
-  async open(plan: TalkPlan | undefined = undefined, keepFrames = false, impairment?: Impairment): Promise<{ peer: number; sessionId: string; figures: PeerFigures }> {
+  async open(
+    plan: TalkPlan | undefined = undefined,
+    keepFrames = false,
+    impairment?: Impairment,
+  ): Promise<{ peer: number; sessionId: string; figures: PeerFigures }> {
     const peer = this.#nextPeer++;
     const home = this.#processes[peer % this.#processes.length]!;
-    const { sessionId, figures } = await home.ask<'open'>({ op: 'open', peer, plan, keepFrames, impairment });
+    const { sessionId, figures } = await home.ask<'open'>({
+      op: 'open',
+      peer,
+      plan,
+      keepFrames,
+      impairment,
+    });
     this.#homes.set(peer, home);
     return { peer, sessionId, figures };
   }
 
   /** As `open`, but takes a refusal for want of room as "not at this moment". @param onRefusal called for each */
-  async openPatiently(plan: TalkPlan | undefined = undefined, impairment?: Impairment, onRefusal = (): void => {}): ReturnType<Fleet['open']> {
+  async openPatiently(
+    plan: TalkPlan | undefined = undefined,
+    impairment?: Impairment,
+    onRefusal = (): void => {},
+  ): ReturnType<Fleet['open']> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.open(plan, false, impairment);
       } catch (error) {
-        if (tries === MAX_TRIES || !String(error).includes('SERVER_OVERLOADED')) throw error;
+        if (tries === MAX_TRIES || !String(error).includes('SERVER_OVERLOADED')) {
+          throw error;
+        }
         onRefusal();
         await delay(500);
       }
     }
   }
 
-  speak(peer: number, pace: 'burst' | 'realtime', fromSeconds: number, seconds: number): Promise<FleetAnswers['speak']> {
+  speak(
+    peer: number,
+    pace: 'burst' | 'realtime',
+    fromSeconds: number,
+    seconds: number,
+  ): Promise<FleetAnswers['speak']> {
     return this.#homes.get(peer)!.ask<'speak'>({ op: 'speak', peer, pace, fromSeconds, seconds });
   }
 
-  async impair(peer: number, impairment: Impairment): Promise<void> { await this.#homes.get(peer)!.ask<'impair'>({ op: 'impair', peer, impairment }); }
+  async impair(peer: number, impairment: Impairment): Promise<void> {
+    await this.#homes.get(peer)!.ask<'impair'>({ op: 'impair', peer, impairment });
+  }
   /** @returns milliseconds from SKIP to the last packet with sound */
-  skip(peer: number): Promise<number> { return this.#homes.get(peer)!.ask<'skip'>({ op: 'skip', peer }); }
-  waitOver(peer: number, timeoutMs: number): Promise<PeerFigures> { return this.#homes.get(peer)!.ask<'waitOver'>({ op: 'waitOver', peer, timeoutMs }); }
-  dump(peer: number, file: string): Promise<FleetAnswers['dump']> { return this.#homes.get(peer)!.ask<'dump'>({ op: 'dump', peer, file }); }
+  skip(peer: number): Promise<number> {
+    return this.#homes.get(peer)!.ask<'skip'>({ op: 'skip', peer });
+  }
+  waitOver(peer: number, timeoutMs: number): Promise<PeerFigures> {
+    return this.#homes.get(peer)!.ask<'waitOver'>({ op: 'waitOver', peer, timeoutMs });
+  }
+  dump(peer: number, file: string): Promise<FleetAnswers['dump']> {
+    return this.#homes.get(peer)!.ask<'dump'>({ op: 'dump', peer, file });
+  }
 
   async close(peer: number, how: 'clean' | 'vanish' = 'clean'): Promise<void> {
     const home = this.#homes.get(peer);
@@ -114,13 +179,21 @@ export class Fleet {
     await home?.ask<'close'>({ op: 'close', peer, how });
   }
 
-  async closeAll(): Promise<void> { await Promise.all(this.ids.map((peer) => this.close(peer))); }
+  async closeAll(): Promise<void> {
+    await Promise.all(this.ids.map((peer) => this.close(peer)));
+  }
 
   async figures(): Promise<FleetSummary> {
-    const all = await Promise.all(this.#processes.map((one) => one.ask<'figures'>({ op: 'figures' })));
+    const all = await Promise.all(
+      this.#processes.map((one) => one.ask<'figures'>({ op: 'figures' })),
+    );
     return {
       peers: all.flatMap(({ peers }) => Object.values(peers)),
-      byPeer: new Map(all.flatMap(({ peers }) => Object.entries(peers).map(([id, figures]) => [Number(id), figures] as const))),
+      byPeer: new Map(
+        all.flatMap(({ peers }) =>
+          Object.entries(peers).map(([id, figures]) => [Number(id), figures] as const),
+        ),
+      ),
       loopDelayP99Ms: Math.max(...all.map(({ loopDelayP99Ms }) => loopDelayP99Ms)),
       cpuSeconds: all.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
     };

@@ -13,12 +13,28 @@ export interface FleetSetUp {
 }
 
 /** How peers use their time: every cycle they send `speechSeconds` of speech, the first at a random moment of the cycle. */
-export interface TalkPlan { readonly cycleSeconds: number; readonly speechSeconds: number; readonly pace: 'burst' | 'realtime' }
+export interface TalkPlan {
+  readonly cycleSeconds: number;
+  readonly speechSeconds: number;
+  readonly pace: 'burst' | 'realtime';
+}
 
 export type FleetCommand =
   | { readonly op: 'setUp'; readonly setUp: FleetSetUp }
-  | { readonly op: 'open'; readonly peer: number; readonly plan: TalkPlan | undefined; readonly keepFrames: boolean; readonly impairment?: Impairment | undefined }
-  | { readonly op: 'speak'; readonly peer: number; readonly pace: 'burst' | 'realtime'; readonly fromSeconds: number; readonly seconds: number }
+  | {
+      readonly op: 'open';
+      readonly peer: number;
+      readonly plan: TalkPlan | undefined;
+      readonly keepFrames: boolean;
+      readonly impairment?: Impairment | undefined;
+    }
+  | {
+      readonly op: 'speak';
+      readonly peer: number;
+      readonly pace: 'burst' | 'realtime';
+      readonly fromSeconds: number;
+      readonly seconds: number;
+    }
   | { readonly op: 'skip'; readonly peer: number }
   | { readonly op: 'impair'; readonly peer: number; readonly impairment: Impairment }
   | { readonly op: 'close'; readonly peer: number; readonly how: 'clean' | 'vanish' }
@@ -34,12 +50,27 @@ export interface FleetFigures {
   readonly cpuSeconds: number;
 }
 
-export interface Dump { readonly arrivalsMs: readonly number[] }
+export interface Dump {
+  readonly arrivalsMs: readonly number[];
+}
 
 /** Answer to each command; `speak` answers once all was sent. */
 export interface FleetAnswers {
-  setUp: undefined; open: { readonly sessionId: string; readonly figures: PeerFigures }; speak: Utterance; skip: number; impair: undefined; close: undefined; waitOver: PeerFigures; dump: Dump; figures: FleetFigures;
+  setUp: undefined;
+  open: { readonly sessionId: string; readonly figures: PeerFigures };
+  speak: Utterance;
+  skip: number;
+  impair: undefined;
+  close: undefined;
+  waitOver: PeerFigures;
+  dump: Dump;
+  figures: FleetFigures;
 }
 
-export interface Request { readonly id: number; readonly command: FleetCommand }
-export type Response = { readonly id: number; readonly ok: true; readonly answer: unknown } | { readonly id: number; readonly ok: false; readonly error: string };
+export interface Request {
+  readonly id: number;
+  readonly command: FleetCommand;
+}
+export type Response =
+  | { readonly id: number; readonly ok: true; readonly answer: unknown }
+  | { readonly id: number; readonly ok: false; readonly error: string };

@@ -12,20 +12,38 @@ const STYLE = `
   .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } .plots { display: flex; flex-wrap: wrap; gap: 1rem; } figure { margin: 0; } figcaption { font-weight: 600; margin-bottom: .2rem; }
   svg text { font: 11px system-ui, sans-serif; fill: currentColor; } svg .grid { stroke: var(--line); } svg line.limit { stroke: var(--bad); stroke-dasharray: 5 4; } svg text.limit { fill: var(--bad); } svg { max-width: 100%; height: auto; }`;
 
-const cell = (value: string | number): string => escapeHtml(typeof value === 'number' ? short(value) : value);
+const cell = (value: string | number): string =>
+  escapeHtml(typeof value === 'number' ? short(value) : value);
 
 /** A server elsewhere leaves some plots empty. */
 function hasData(plot: Plot): boolean {
-  if (plot.kind === 'lines') return plot.lines.some(({ points }) => points.some(([, y]) => Number.isFinite(y)));
-  return plot.kind !== 'stack' || plot.bars.every(({ parts }) => Object.values(parts).every(Number.isFinite));
+  if (plot.kind === 'lines') {
+    return plot.lines.some(({ points }) => points.some(([, y]) => Number.isFinite(y)));
+  }
+  return (
+    plot.kind !== 'stack' ||
+    plot.bars.every(({ parts }) => Object.values(parts).every(Number.isFinite))
+  );
 }
 
 export function toHtml(run: Run): string {
   const { outcome, machine } = run;
-  const settings = Object.entries(run.options).map(([name, value]) => `${name} ${value}`).join(', ');
-  const bounds = outcome.bounds.map((bound) => `<tr><td>${escapeHtml(bound.name)}</td><td>${short(bound.value)} ${bound.unit}</td><td>${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit}</td><td class="${holds(bound) ? 'good' : 'bad'}">${holds(bound) ? 'holds' : 'broken'}</td></tr>`);
-  const tables = outcome.tables.map(({ title, columns, rows }) => `<h2>${escapeHtml(title)}</h2><table><tr>${columns.map((column) => `<th>${escapeHtml(column)}</th>`).join('')}</tr>${rows.map((row) => `<tr>${row.map((value) => `<td>${cell(value)}</td>`).join('')}</tr>`).join('')}</table>`);
-  const plots = outcome.plots.filter(hasData).map((plot) => `<figure><figcaption>${escapeHtml(plot.title)}</figcaption>${draw(plot)}</figure>`);
+  const settings = Object.entries(run.options)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+  const bounds = outcome.bounds.map(
+    (bound) =>
+      `<tr><td>${escapeHtml(bound.name)}</td><td>${short(bound.value)} ${bound.unit}</td><td>${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit}</td><td class="${holds(bound) ? 'good' : 'bad'}">${holds(bound) ? 'holds' : 'broken'}</td></tr>`,
+  );
+  const tables = outcome.tables.map(
+    ({ title, columns, rows }) =>
+      `<h2>${escapeHtml(title)}</h2><table><tr>${columns.map((column) => `<th>${escapeHtml(column)}</th>`).join('')}</tr>${rows.map((row) => `<tr>${row.map((value) => `<td>${cell(value)}</td>`).join('')}</tr>`).join('')}</table>`,
+  );
+  const plots = outcome.plots
+    .filter(hasData)
+    .map(
+      (plot) => `<figure><figcaption>${escapeHtml(plot.title)}</figcaption>${draw(plot)}</figure>`,
+    );
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Mouthpiece bench: ${run.scenario}</title><style>${STYLE}</style>
 <h1>${escapeHtml(run.scenario)}</h1><p>${escapeHtml(run.about)}</p>
 <p class="soft">${run.startedAt}, ${run.durationSeconds.toFixed(0)} s, commit ${run.commit}, ${escapeHtml(run.target)}<br>${run.target === 'own server' ? '' : 'load from '}${escapeHtml(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}`)}<br>${escapeHtml(settings)}</p>

@@ -9,7 +9,14 @@ import { PICTURE_SIZE } from '../../src/media/picture.ts';
 import { native } from '../../src/native/addon.ts';
 import { findPython, startBaseline } from '../baseline/server.ts';
 import { Fleet } from '../peers/fleet.ts';
-import { type Context, type Outcome, type Scenario, type Server, atMost, number } from '../scenario.ts';
+import {
+  type Context,
+  type Outcome,
+  type Scenario,
+  type Server,
+  atMost,
+  number,
+} from '../scenario.ts';
 import { OUT, benchSpeech, look, startFleet } from './common.ts';
 
 const TALK = { cycleSeconds: 10, speechSeconds: 10, pace: 'burst' } as const;
@@ -21,21 +28,44 @@ const TICKS_PER_SECOND = 100;
 
 /** CPU seconds of a whole process so far (proc(5): utime and stime). */
 function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-const residentMb = (pid: number): number => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN) / 1024;
+const residentMb = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN) /
+  1024;
 
-interface Side { readonly name: string; readonly cores: number; readonly framesPerSession: number; readonly mb: number; readonly emptyMb: number }
+interface Side {
+  readonly name: string;
+  readonly cores: number;
+  readonly framesPerSession: number;
+  readonly mb: number;
+  readonly emptyMb: number;
+}
 
-async function measure(name: string, pid: number, fleet: Fleet, emptyMb: number, seconds: number): Promise<Side> {
+async function measure(
+  name: string,
+  pid: number,
+  fleet: Fleet,
+  emptyMb: number,
+  seconds: number,
+): Promise<Side> {
   await delay(4000);
-  const frames = async (): Promise<number> => (await fleet.figures()).peers.reduce((sum, peer) => sum + peer.frames, 0);
+  const frames = async (): Promise<number> =>
+    (await fleet.figures()).peers.reduce((sum, peer) => sum + peer.frames, 0);
   const [cpuBefore, framesBefore, startMs] = [cpuSeconds(pid), await frames(), performance.now()];
   await delay(seconds * 1000);
   const elapsed = (performance.now() - startMs) / 1000;
-  return { name, cores: (cpuSeconds(pid) - cpuBefore) / elapsed, framesPerSession: (await frames() - framesBefore) / elapsed / fleet.size, mb: residentMb(pid), emptyMb };
+  return {
+    name,
+    cores: (cpuSeconds(pid) - cpuBefore) / elapsed,
+    framesPerSession: ((await frames()) - framesBefore) / elapsed / fleet.size,
+    mb: residentMb(pid),
+    emptyMb,
+  };
 }
 
 async function run(context: Context): Promise<Outcome> {
@@ -43,47 +73,142 @@ async function run(context: Context): Promise<Outcome> {
   const python = findPython();
   if (python === undefined) {
     context.progress('skipped: aiortc is not installed (Debian: python3-aiortc)');
-    return { figures: {}, bounds: [], tables: [], plots: [], notes: ['Skipped: aiortc is not installed here (Debian: python3-aiortc).'] };
+    return {
+      figures: {},
+      bounds: [],
+      tables: [],
+      plots: [],
+      notes: ['Skipped: aiortc is not installed here (Debian: python3-aiortc).'],
+    };
   }
-  if (context.target !== undefined) throw new Error('baseline measures a server of its own: leave --target out');
+  if (context.target !== undefined) {
+    throw new Error('baseline measures a server of its own: leave --target out');
+  }
   const sessions = number(options, 'sessions');
   const server: Server = await context.server({ WORKERS: '1', MAX_WORKER_LOAD: '1' });
   const emptyMb = residentMb(server.pid!);
   const fleet = await startFleet(context, server, { processes: 1 });
   const kept = (await fleet.open(TALK, true)).peer;
-  while (fleet.size < sessions) await fleet.openPatiently(TALK);
+  while (fleet.size < sessions) {
+    await fleet.openPatiently(TALK);
+  }
   const ours = await measure('mouthpiece', server.pid!, fleet, emptyMb, number(options, 'hold'));
-  context.progress(`mouthpiece  ${ours.cores.toFixed(2)} cores, ${ours.framesPerSession.toFixed(1)} fps`);
+  context.progress(
+    `mouthpiece  ${ours.cores.toFixed(2)} cores, ${ours.framesPerSession.toFixed(1)} fps`,
+  );
   const after = (await look(server))!;
-  const kbps = after.sum('mouthpiece_send_rate_target_bytes_per_second_sum') / after.sum('mouthpiece_send_rate_target_bytes_per_second_count') * 8 / 1000;
-  const [coded, pictures] = [path.join(OUT, `baseline-${process.pid}.ivf`), path.join(OUT, `baseline-${process.pid}.yuv`)];
-  context.defer(() => { for (const file of [coded, pictures]) rmSync(file, { force: true }); });
+  const kbps =
+    ((after.sum('mouthpiece_send_rate_target_bytes_per_second_sum') /
+      after.sum('mouthpiece_send_rate_target_bytes_per_second_count')) *
+      8) /
+    1000;
+  const [coded, pictures] = [
+    path.join(OUT, `baseline-${process.pid}.ivf`),
+    path.join(OUT, `baseline-${process.pid}.yuv`),
+  ];
+  context.defer(() => {
+    for (const file of [coded, pictures]) {
+      rmSync(file, { force: true });
+    }
+  });
   await fleet.dump(kept, coded);
   await fleet.end();
   await server.stop();
 
-  await promisify(execFile)('ffmpeg', ['-v', 'error', '-y', '-i', coded, '-fps_mode', 'passthrough', '-vf', `select=gte(n\\,60),scale=${PICTURE_SIZE}:${PICTURE_SIZE}`, '-frames:v', String(MAX_PICTURES), '-pix_fmt', 'yuv420p', '-f', 'rawvideo', pictures]);
+  await promisify(execFile)('ffmpeg', [
+    '-v',
+    'error',
+    '-y',
+    '-i',
+    coded,
+    '-fps_mode',
+    'passthrough',
+    '-vf',
+    `select=gte(n\\,60),scale=${PICTURE_SIZE}:${PICTURE_SIZE}`,
+    '-frames:v',
+    String(MAX_PICTURES),
+    '-pix_fmt',
+    'yuv420p',
+    '-f',
+    'rawvideo',
+    pictures,
+  ]);
   const speech = await benchSpeech();
   const allowed = native.allowedCpus();
   const cpu = lastCpu();
-  const plain = await startBaseline(python, { pictures, speech: speech.file, kbps, cpuUsed: CPU_USED, cpus: cpu === undefined ? undefined : String(cpu) });
+  const plain = await startBaseline(python, {
+    pictures,
+    speech: speech.file,
+    kbps,
+    cpuUsed: CPU_USED,
+    cpus: cpu === undefined ? undefined : String(cpu),
+  });
   context.defer(() => plain.stop());
   const plainEmptyMb = residentMb(plain.pid);
   const spare = allowed.filter((one) => one !== cpu);
-  const plainFleet = await Fleet.start({ target: plain, codec: 'vp8', faceId: 'baseline', speechFile: speech.file, token: {}, processes: 1, ...(spare.length > 0 ? { cpus: spare.join(',') } : {}) });
+  const plainFleet = await Fleet.start({
+    target: plain,
+    codec: 'vp8',
+    faceId: 'baseline',
+    speechFile: speech.file,
+    token: {},
+    processes: 1,
+    ...(spare.length > 0 ? { cpus: spare.join(',') } : {}),
+  });
   context.defer(() => plainFleet.end());
-  while (plainFleet.size < sessions) await plainFleet.open();
-  const theirs = await measure('aiortc', plain.pid, plainFleet, plainEmptyMb, number(options, 'hold'));
-  context.progress(`aiortc      ${theirs.cores.toFixed(2)} cores, ${theirs.framesPerSession.toFixed(1)} fps`);
+  while (plainFleet.size < sessions) {
+    await plainFleet.open();
+  }
+  const theirs = await measure(
+    'aiortc',
+    plain.pid,
+    plainFleet,
+    plainEmptyMb,
+    number(options, 'hold'),
+  );
+  context.progress(
+    `aiortc      ${theirs.cores.toFixed(2)} cores, ${theirs.framesPerSession.toFixed(1)} fps`,
+  );
 
   // A side that cannot keep up sends fewer frames: CPU is compared for each frame that arrived.
-  const msPerFrame = ({ cores, framesPerSession }: Side): number => cores * 1000 / (framesPerSession * sessions);
+  const msPerFrame = ({ cores, framesPerSession }: Side): number =>
+    (cores * 1000) / (framesPerSession * sessions);
   const ratio = msPerFrame(ours) / msPerFrame(theirs);
-  const row = (side: Side): (string | number)[] => [side.name, side.cores / sessions, msPerFrame(side), side.framesPerSession, (side.mb - side.emptyMb) / sessions, side.emptyMb];
+  const row = (side: Side): (string | number)[] => [
+    side.name,
+    side.cores / sessions,
+    msPerFrame(side),
+    side.framesPerSession,
+    (side.mb - side.emptyMb) / sessions,
+    side.emptyMb,
+  ];
   return {
-    figures: { sessions, kbps, oursMsPerFrame: msPerFrame(ours), aiortcMsPerFrame: msPerFrame(theirs), ratio, oursFps: ours.framesPerSession, aiortcFps: theirs.framesPerSession, oursMbPerSession: (ours.mb - ours.emptyMb) / sessions, aiortcMbPerSession: (theirs.mb - theirs.emptyMb) / sessions },
-    bounds: [atMost('CPU of a frame against aiortc\'s, which draws nothing and hears nothing', ratio, number(options, 'ratio'), 'x')],
-    tables: [{ title: `${sessions} sessions, VP8 ${PICTURE_SIZE}x${PICTURE_SIZE}, ${kbps.toFixed(0)} kbit/s, cpu-used ${CPU_USED}`, columns: ['', 'cores/session', 'CPU ms/frame', 'fps', 'MB/session', 'MB empty'], rows: [row(ours), row(theirs)] }],
+    figures: {
+      sessions,
+      kbps,
+      oursMsPerFrame: msPerFrame(ours),
+      aiortcMsPerFrame: msPerFrame(theirs),
+      ratio,
+      oursFps: ours.framesPerSession,
+      aiortcFps: theirs.framesPerSession,
+      oursMbPerSession: (ours.mb - ours.emptyMb) / sessions,
+      aiortcMbPerSession: (theirs.mb - theirs.emptyMb) / sessions,
+    },
+    bounds: [
+      atMost(
+        "CPU of a frame against aiortc's, which draws nothing and hears nothing",
+        ratio,
+        number(options, 'ratio'),
+        'x',
+      ),
+    ],
+    tables: [
+      {
+        title: `${sessions} sessions, VP8 ${PICTURE_SIZE}x${PICTURE_SIZE}, ${kbps.toFixed(0)} kbit/s, cpu-used ${CPU_USED}`,
+        columns: ['', 'cores/session', 'CPU ms/frame', 'fps', 'MB/session', 'MB empty'],
+        rows: [row(ours), row(theirs)],
+      },
+    ],
     plots: [],
     notes: [
       'CPU of the whole process. Mouthpiece listens to speech, draws the face and encodes; aiortc only encodes the same pictures, decoded from what a peer of ours received, and plays a file of the same speech.',
@@ -94,7 +219,8 @@ async function run(context: Context): Promise<Outcome> {
 
 export const baseline: Scenario = {
   name: 'baseline',
-  about: 'CPU and memory of a session beside those of a plain aiortc server that streams the same pictures (optional: python3-aiortc).',
+  about:
+    'CPU and memory of a session beside those of a plain aiortc server that streams the same pictures (optional: python3-aiortc).',
   options: { sessions: 6, hold: 15, ratio: 1 },
   small: { sessions: 1, hold: 2, ratio: 20 },
   run,

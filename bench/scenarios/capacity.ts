@@ -9,11 +9,30 @@ import type { BareEncode } from '../bare-encode.ts';
 import type { Fleet, FleetSummary } from '../peers/fleet.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
 import { quantile, slope } from '../report/stats.ts';
-import { type Bound, type Context, type Options, type Outcome, type Scenario, type Server, atLeast, atMost, number } from '../scenario.ts';
+import {
+  type Bound,
+  type Context,
+  type Options,
+  type Outcome,
+  type Scenario,
+  type Server,
+  atLeast,
+  atMost,
+  number,
+} from '../scenario.ts';
 import { Interval } from '../server-view.ts';
 import { OUT, OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
 
-const STAGES = ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send', 'audio'] as const;
+const STAGES = [
+  'drain',
+  'features',
+  'inference',
+  'render',
+  'encode',
+  'packetize',
+  'send',
+  'audio',
+] as const;
 const CYCLE_SECONDS = 10;
 const SETTLE_MS = 4000;
 const REFUSALS_TO_BELIEVE = 8;
@@ -24,22 +43,32 @@ interface Step {
   readonly sessions: number;
   readonly cores: number;
   readonly msPerFrame: number;
-  readonly latenessP50Ms: number; readonly latenessP99Ms: number;
+  readonly latenessP50Ms: number;
+  readonly latenessP99Ms: number;
   readonly skippedShare: number;
   readonly lipsP99Ms: number;
   readonly framesPerSession: number;
-  readonly delayP99Ms: number; readonly gapsOver300: number; readonly missedShare: number;
+  readonly delayP99Ms: number;
+  readonly gapsOver300: number;
+  readonly missedShare: number;
   readonly rssMb: number;
   readonly stages: Readonly<Record<string, number>>;
   readonly loadLoopP99Ms: number;
   readonly broken: string | undefined;
 }
 
-interface Counted { readonly frames: number; readonly gaps: number; readonly missed: number; readonly packets: number }
+interface Counted {
+  readonly frames: number;
+  readonly gaps: number;
+  readonly missed: number;
+  readonly packets: number;
+}
 
 const countAll = ({ peers }: FleetSummary): Counted => ({
-  frames: peers.reduce((sum, peer) => sum + peer.frames, 0), gaps: peers.reduce((sum, peer) => sum + peer.gapsOver300, 0),
-  missed: peers.reduce((sum, peer) => sum + peer.packetsMissed, 0), packets: peers.reduce((sum, peer) => sum + peer.videoPackets, 0),
+  frames: peers.reduce((sum, peer) => sum + peer.frames, 0),
+  gaps: peers.reduce((sum, peer) => sum + peer.gapsOver300, 0),
+  missed: peers.reduce((sum, peer) => sum + peer.packetsMissed, 0),
+  packets: peers.reduce((sum, peer) => sum + peer.videoPackets, 0),
 });
 
 async function hold(context: Context, server: Server, fleet: Fleet): Promise<Step> {
@@ -51,7 +80,8 @@ async function hold(context: Context, server: Server, fleet: Fleet): Promise<Ste
   const summary = await fleet.figures();
   const seconds = (performance.now() - startMs) / 1000;
   const counted = countAll(summary);
-  const inside = before !== undefined && after !== undefined ? new Interval(before, after) : undefined;
+  const inside =
+    before !== undefined && after !== undefined ? new Interval(before, after) : undefined;
   const frames = inside?.increase('mouthpiece_frames_sent_total') ?? Number.NaN;
   const skipped = inside?.increase('mouthpiece_frames_skipped_total') ?? Number.NaN;
   const cores = inside?.rate('mouthpiece_worker_cpu_seconds_total') ?? Number.NaN;
@@ -59,34 +89,68 @@ async function hold(context: Context, server: Server, fleet: Fleet): Promise<Ste
   // Of the recent frames only: each peer keeps its last few thousand delays, in order until it has that many.
   const delays = summary.peers.flatMap(({ delaysMs }) => delaysMs.slice(-Math.round(seconds * 30)));
   const step = {
-    sessions: fleet.size, cores, msPerFrame: cores * seconds * 1000 / frames,
-    latenessP50Ms: (inside?.quantile('mouthpiece_frame_lateness_seconds', 0.5) ?? Number.NaN) * 1000,
-    latenessP99Ms: (inside?.quantile('mouthpiece_frame_lateness_seconds', 0.99) ?? Number.NaN) * 1000,
+    sessions: fleet.size,
+    cores,
+    msPerFrame: (cores * seconds * 1000) / frames,
+    latenessP50Ms:
+      (inside?.quantile('mouthpiece_frame_lateness_seconds', 0.5) ?? Number.NaN) * 1000,
+    latenessP99Ms:
+      (inside?.quantile('mouthpiece_frame_lateness_seconds', 0.99) ?? Number.NaN) * 1000,
     skippedShare: skipped / (frames + skipped),
     lipsP99Ms: (inside?.quantile('mouthpiece_audio_to_lips_seconds', 0.99) ?? Number.NaN) * 1000,
     framesPerSession: (counted.frames - countedBefore.frames) / seconds / fleet.size,
-    delayP99Ms: quantile(delays, 0.99), gapsOver300: counted.gaps - countedBefore.gaps,
+    delayP99Ms: quantile(delays, 0.99),
+    gapsOver300: counted.gaps - countedBefore.gaps,
     missedShare: missed / (counted.packets - countedBefore.packets + missed),
     rssMb: (after?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20,
-    stages: Object.fromEntries(STAGES.map((stage) => [stage, inside?.rate('mouthpiece_stage_duration_seconds_sum', { stage }) ?? Number.NaN])),
+    stages: Object.fromEntries(
+      STAGES.map((stage) => [
+        stage,
+        inside?.rate('mouthpiece_stage_duration_seconds_sum', { stage }) ?? Number.NaN,
+      ]),
+    ),
     loadLoopP99Ms: summary.loopDelayP99Ms,
   };
   return { ...step, broken: whatBroke(step, context) };
 }
 
 function whatBroke(step: Omit<Step, 'broken'>, { options }: Context): string | undefined {
-  if (step.latenessP99Ms > number(options, 'lateness')) return `p99 lateness ${step.latenessP99Ms.toFixed(1)} ms`;
-  if (step.skippedShare > 0.002) return `${(step.skippedShare * 100).toFixed(1)} % of the frames skipped`;
-  if (step.lipsP99Ms > number(options, 'lips')) return `p99 audio to lips ${step.lipsP99Ms.toFixed(0)} ms`;
-  if (step.framesPerSession < 28) return `${step.framesPerSession.toFixed(1)} frames a second arrive`;
-  if (step.missedShare > 0.005) return `${(step.missedShare * 100).toFixed(1)} % of the packets lost on the way`;
+  if (step.latenessP99Ms > number(options, 'lateness')) {
+    return `p99 lateness ${step.latenessP99Ms.toFixed(1)} ms`;
+  }
+  if (step.skippedShare > 0.002) {
+    return `${(step.skippedShare * 100).toFixed(1)} % of the frames skipped`;
+  }
+  if (step.lipsP99Ms > number(options, 'lips')) {
+    return `p99 audio to lips ${step.lipsP99Ms.toFixed(0)} ms`;
+  }
+  if (step.framesPerSession < 28) {
+    return `${step.framesPerSession.toFixed(1)} frames a second arrive`;
+  }
+  if (step.missedShare > 0.005) {
+    return `${(step.missedShare * 100).toFixed(1)} % of the packets lost on the way`;
+  }
   return undefined;
 }
 
 /** What the peer received is decoded and encoded again by nothing but encoders, on the worker's core, after the load has gone. */
-async function bareEncode(context: Context, file: string, kbps: number, encoders: number): Promise<BareEncode> {
+async function bareEncode(
+  context: Context,
+  file: string,
+  kbps: number,
+  encoders: number,
+): Promise<BareEncode> {
   const cpu = lastCpu();
-  const command = [process.execPath, '--disable-warning=ExperimentalWarning', path.join(import.meta.dirname, '../bare-encode.ts'), file, codecOf(context.options), String(Math.round(kbps)), String(encoders), String(Math.ceil(4000 / encoders))];
+  const command = [
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    path.join(import.meta.dirname, '../bare-encode.ts'),
+    file,
+    codecOf(context.options),
+    String(Math.round(kbps)),
+    String(encoders),
+    String(Math.ceil(4000 / encoders)),
+  ];
   const { stdout } = await promisify(execFile)('taskset', ['-c', String(cpu), ...command]);
   return JSON.parse(stdout) as BareEncode;
 }
@@ -94,48 +158,94 @@ async function bareEncode(context: Context, file: string, kbps: number, encoders
 /** Sessions of the next step of the ramp, `--max` at most; null when it is there. */
 export function rampTo(options: Options, sessions: number, isFirst: boolean): number | undefined {
   const max = number(options, 'max');
-  if (isFirst) return Math.min(max, number(options, 'from'));
+  if (isFirst) {
+    return Math.min(max, number(options, 'from'));
+  }
   return sessions >= max ? undefined : Math.min(max, sessions + number(options, 'step'));
 }
 
 async function run(context: Context): Promise<Outcome> {
   const { options } = context;
-  const speechSeconds = CYCLE_SECONDS * number(options, 'speaking') / 100;
+  const speechSeconds = (CYCLE_SECONDS * number(options, 'speaking')) / 100;
   // Placement would refuse before quality suffers; here it is quality that is looked for.
-  const server = await context.server({ WORKERS: String(options['workers']), MAX_WORKER_LOAD: '1', MAX_SESSIONS_PER_WORKER: '1000' });
-  const fleet = await startFleet(context, server, { processes: number(options, 'processes'), codec: codecOf(options) });
+  const server = await context.server({
+    WORKERS: String(options['workers']),
+    MAX_WORKER_LOAD: '1',
+    MAX_SESSIONS_PER_WORKER: '1000',
+  });
+  const fleet = await startFleet(context, server, {
+    processes: number(options, 'processes'),
+    codec: codecOf(options),
+  });
   const isProbed = speechSeconds > 0 && number(options, 'max') > 1;
   const plan: TalkPlan = { cycleSeconds: CYCLE_SECONDS, speechSeconds, pace: 'burst' };
   const empty = await look(server);
   const { peer: kept } = await fleet.open(plan, true);
   // One that begins to speak every few seconds, so that audio to lips is measured at every level of load.
-  if (isProbed) await fleet.open(PROBE);
+  if (isProbed) {
+    await fleet.open(PROBE);
+  }
   const steps: Step[] = [];
   let refused: string | undefined = undefined;
-  for (let wanted = rampTo(options, fleet.size, true); refused === undefined && wanted !== undefined; wanted = rampTo(options, fleet.size, false)) {
+  for (
+    let wanted = rampTo(options, fleet.size, true);
+    refused === undefined && wanted !== undefined;
+    wanted = rampTo(options, fleet.size, false)
+  ) {
     refused = await openUpTo(fleet, wanted, plan);
     const step = await hold(context, server, fleet);
     steps.push(step);
-    const inside = Number.isFinite(step.cores) ? `${step.cores.toFixed(2)} cores  lateness p50 ${step.latenessP50Ms.toFixed(1)} p99 ${step.latenessP99Ms.toFixed(1)} ms  lips p99 ${step.lipsP99Ms.toFixed(0)} ms  ${step.rssMb.toFixed(0)} MB  ` : '';
-    context.progress(`${String(step.sessions).padStart(4)} sessions  ${inside}${step.framesPerSession.toFixed(1)} fps  delay p99 ${step.delayP99Ms.toFixed(1)} ms  load generator +${step.loadLoopP99Ms.toFixed(0)} ms  ${step.broken ?? 'ok'}`);
-    if (step.broken !== undefined) break;
+    const inside = Number.isFinite(step.cores)
+      ? `${step.cores.toFixed(2)} cores  lateness p50 ${step.latenessP50Ms.toFixed(1)} p99 ${step.latenessP99Ms.toFixed(1)} ms  lips p99 ${step.lipsP99Ms.toFixed(0)} ms  ${step.rssMb.toFixed(0)} MB  `
+      : '';
+    context.progress(
+      `${String(step.sessions).padStart(4)} sessions  ${inside}${step.framesPerSession.toFixed(1)} fps  delay p99 ${step.delayP99Ms.toFixed(1)} ms  load generator +${step.loadLoopP99Ms.toFixed(0)} ms  ${step.broken ?? 'ok'}`,
+    );
+    if (step.broken !== undefined) {
+      break;
+    }
   }
   const good = steps.filter(({ broken }) => broken === undefined);
   const best = good.at(-1);
   if (server.pid === undefined) {
     // What encoding costs on this machine says nothing of the server's.
     await fleet.closeAll();
-    return report(context, { steps, best, bare: undefined, refused, emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20 });
+    return report(context, {
+      steps,
+      best,
+      bare: undefined,
+      refused,
+      emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20,
+    });
   }
   const after = await look(server);
-  const kbps = after === undefined ? 600 : after.sum('mouthpiece_send_rate_target_bytes_per_second_sum') / after.sum('mouthpiece_send_rate_target_bytes_per_second_count') * 8 / 1000;
-  const file = path.join(OUT, `capacity-${process.pid}.${codecOf(options) === 'vp8' ? 'ivf' : 'h264'}`);
+  const kbps =
+    after === undefined
+      ? 600
+      : ((after.sum('mouthpiece_send_rate_target_bytes_per_second_sum') /
+          after.sum('mouthpiece_send_rate_target_bytes_per_second_count')) *
+          8) /
+        1000;
+  const file = path.join(
+    OUT,
+    `capacity-${process.pid}.${codecOf(options) === 'vp8' ? 'ivf' : 'h264'}`,
+  );
   await fleet.dump(kept, file);
   await fleet.closeAll();
   await server.stop();
-  const bare = await bareEncode(context, file, kbps, (best ?? steps[0]!).sessions).finally(() => { rmSync(file, { force: true }); });
-  context.progress(`bare encode ${bare.msPerFrame.toFixed(3)} ms a frame at ${bare.kbps.toFixed(0)} kbit/s`);
-  return report(context, { steps, best, bare, refused, emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20 });
+  const bare = await bareEncode(context, file, kbps, (best ?? steps[0]!).sessions).finally(() => {
+    rmSync(file, { force: true });
+  });
+  context.progress(
+    `bare encode ${bare.msPerFrame.toFixed(3)} ms a frame at ${bare.kbps.toFixed(0)} kbit/s`,
+  );
+  return report(context, {
+    steps,
+    best,
+    bare,
+    refused,
+    emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20,
+  });
 }
 
 /** @returns the server's reason when it takes no more, else null. */
@@ -146,47 +256,161 @@ async function openUpTo(fleet: Fleet, wanted: number, plan: TalkPlan): Promise<s
     } catch (error) {
       refusals++;
       // Many connects at once make frames late for a moment, and placement pauses: that is not the end of the ramp yet.
-      if (refusals === REFUSALS_TO_BELIEVE) return error instanceof Error ? error.message : String(error);
+      if (refusals === REFUSALS_TO_BELIEVE) {
+        return error instanceof Error ? error.message : String(error);
+      }
       await delay(1000);
     }
   }
   return undefined;
 }
 
-interface Found { readonly steps: readonly Step[]; readonly best: Step | undefined; readonly bare: BareEncode | undefined; readonly refused: string | undefined; readonly emptyMb: number }
+interface Found {
+  readonly steps: readonly Step[];
+  readonly best: Step | undefined;
+  readonly bare: BareEncode | undefined;
+  readonly refused: string | undefined;
+  readonly emptyMb: number;
+}
 
 function report({ options }: Context, { steps, best, bare, refused, emptyMb }: Found): Outcome {
   const workers = number(options, 'workers');
-  const mbPerSession = steps.length >= 3 ? slope(steps.map(({ sessions, rssMb }) => [sessions, rssMb])) : ((steps[0]?.rssMb ?? Number.NaN) - emptyMb) / (steps[0]?.sessions ?? 1);
+  const mbPerSession =
+    steps.length >= 3
+      ? slope(steps.map(({ sessions, rssMb }) => [sessions, rssMb]))
+      : ((steps[0]?.rssMb ?? Number.NaN) - emptyMb) / (steps[0]?.sessions ?? 1);
   const ratio = (best ?? steps.at(-1))!.msPerFrame / (bare?.msPerFrame ?? Number.NaN);
   const isInside = Number.isFinite(steps[0]?.cores);
   const sessionsPerCore = (best?.sessions ?? 0) / workers;
   const figures = {
-    sessionsPerCore, coresAtBest: best?.cores ?? Number.NaN, coresPerSession: (best ?? steps.at(-1))!.cores / (best ?? steps.at(-1))!.sessions, msPerFrame: (best ?? steps.at(-1))!.msPerFrame,
-    bareEncodeMsPerFrame: bare?.msPerFrame ?? Number.NaN, ratioToBareEncode: ratio, mbPerSession, latenessP99Ms: best?.latenessP99Ms ?? Number.NaN, lipsP99Ms: best?.lipsP99Ms ?? Number.NaN, emptyMb,
+    sessionsPerCore,
+    coresAtBest: best?.cores ?? Number.NaN,
+    coresPerSession: (best ?? steps.at(-1))!.cores / (best ?? steps.at(-1))!.sessions,
+    msPerFrame: (best ?? steps.at(-1))!.msPerFrame,
+    bareEncodeMsPerFrame: bare?.msPerFrame ?? Number.NaN,
+    ratioToBareEncode: ratio,
+    mbPerSession,
+    latenessP99Ms: best?.latenessP99Ms ?? Number.NaN,
+    lipsP99Ms: best?.lipsP99Ms ?? Number.NaN,
+    emptyMb,
   };
-  const bounds: Bound[] = [atLeast(`sessions on a core, ${options['speaking']} % speaking`, sessionsPerCore, number(options, 'expect'))];
-  if (bare !== undefined) bounds.push(atMost('whole session against the bare encode of its frames', ratio, number(options, 'ratio'), 'x'));
-  if (isInside) bounds.push(atMost('memory of a session', mbPerSession, 25, 'MB'));
-  const line = (name: string, value: (step: Step) => number): { name: string; points: [number, number][] } => ({ name, points: steps.map((step) => [step.sessions, value(step)]) });
+  const bounds: Bound[] = [
+    atLeast(
+      `sessions on a core, ${options['speaking']} % speaking`,
+      sessionsPerCore,
+      number(options, 'expect'),
+    ),
+  ];
+  if (bare !== undefined) {
+    bounds.push(
+      atMost(
+        'whole session against the bare encode of its frames',
+        ratio,
+        number(options, 'ratio'),
+        'x',
+      ),
+    );
+  }
+  if (isInside) {
+    bounds.push(atMost('memory of a session', mbPerSession, 25, 'MB'));
+  }
+  const line = (
+    name: string,
+    value: (step: Step) => number,
+  ): { name: string; points: [number, number][] } => ({
+    name,
+    points: steps.map((step) => [step.sessions, value(step)]),
+  });
   return {
-    figures, bounds,
-    tables: [{
-      title: `${options['codec']}, ${options['speaking']} % speaking, ${workers} worker(s)`, columns: ['sessions', 'cores', 'ms/frame', 'late p50 ms', 'late p99 ms', 'lips p99 ms', 'fps', 'delay p99 ms', 'RSS MB', ''],
-      rows: steps.map((step) => [step.sessions, step.cores, step.msPerFrame, step.latenessP50Ms, step.latenessP99Ms, step.lipsP99Ms, step.framesPerSession, step.delayP99Ms, step.rssMb, step.broken ?? 'ok']),
-    }],
+    figures,
+    bounds,
+    tables: [
+      {
+        title: `${options['codec']}, ${options['speaking']} % speaking, ${workers} worker(s)`,
+        columns: [
+          'sessions',
+          'cores',
+          'ms/frame',
+          'late p50 ms',
+          'late p99 ms',
+          'lips p99 ms',
+          'fps',
+          'delay p99 ms',
+          'RSS MB',
+          '',
+        ],
+        rows: steps.map((step) => [
+          step.sessions,
+          step.cores,
+          step.msPerFrame,
+          step.latenessP50Ms,
+          step.latenessP99Ms,
+          step.lipsP99Ms,
+          step.framesPerSession,
+          step.delayP99Ms,
+          step.rssMb,
+          step.broken ?? 'ok',
+        ]),
+      },
+    ],
     plots: [
-      { kind: 'lines', title: 'Frame lateness', x: 'sessions', y: 'ms', lines: [line('p50', (step) => step.latenessP50Ms), line('p99', (step) => step.latenessP99Ms), line('delay p99, outside', (step) => step.delayP99Ms)], limits: [{ name: 'bound', y: number(options, 'lateness') }] },
-      { kind: 'lines', title: 'CPU of the workers', x: 'sessions', y: 'cores', lines: [line('cores', (step) => step.cores), ...(bare === undefined ? [] : [line('bare encode alone', (step) => step.sessions * 30 * bare.msPerFrame / 1000)])] },
-      { kind: 'stack', title: 'CPU by stage', y: 'cores', bars: steps.map((step) => ({ name: String(step.sessions), parts: { ...step.stages, other: Math.max(0, step.cores - Object.values(step.stages).reduce((sum, value) => sum + value, 0)) } })) },
-      { kind: 'lines', title: 'Memory of the server', x: 'sessions', y: 'MB', lines: [line('resident', (step) => step.rssMb)] },
+      {
+        kind: 'lines',
+        title: 'Frame lateness',
+        x: 'sessions',
+        y: 'ms',
+        lines: [
+          line('p50', (step) => step.latenessP50Ms),
+          line('p99', (step) => step.latenessP99Ms),
+          line('delay p99, outside', (step) => step.delayP99Ms),
+        ],
+        limits: [{ name: 'bound', y: number(options, 'lateness') }],
+      },
+      {
+        kind: 'lines',
+        title: 'CPU of the workers',
+        x: 'sessions',
+        y: 'cores',
+        lines: [
+          line('cores', (step) => step.cores),
+          ...(bare === undefined
+            ? []
+            : [line('bare encode alone', (step) => (step.sessions * 30 * bare.msPerFrame) / 1000)]),
+        ],
+      },
+      {
+        kind: 'stack',
+        title: 'CPU by stage',
+        y: 'cores',
+        bars: steps.map((step) => ({
+          name: String(step.sessions),
+          parts: {
+            ...step.stages,
+            other: Math.max(
+              0,
+              step.cores - Object.values(step.stages).reduce((sum, value) => sum + value, 0),
+            ),
+          },
+        })),
+      },
+      {
+        kind: 'lines',
+        title: 'Memory of the server',
+        x: 'sessions',
+        y: 'MB',
+        lines: [line('resident', (step) => step.rssMb)],
+      },
     ],
     notes: [
       bare === undefined
         ? `The server is elsewhere: its sessions are counted for ${workers} core(s) as --workers says, it refuses by its own settings, and encoding is not compared, since the processor is another.`
         : `Bare encode: the pictures one peer received, decoded and coded again by ${(best ?? steps[0]!).sessions} encoders in turn with the server's settings and mean bitrate, on the worker's core, after the load had gone; ${bare.frames} frames.`,
       ...(refused === undefined ? [] : [`The ramp ended because the server refused: ${refused}`]),
-      ...(Math.max(...steps.map(({ loadLoopP99Ms }) => loadLoopP99Ms)) > 20 ? ['The load generator itself was late by over 20 ms at times: delays seen from outside are too large. Give it more cores.'] : []),
+      ...(Math.max(...steps.map(({ loadLoopP99Ms }) => loadLoopP99Ms)) > 20
+        ? [
+            'The load generator itself was late by over 20 ms at times: delays seen from outside are too large. Give it more cores.',
+          ]
+        : []),
       ...(isInside ? [] : [OUTSIDE_NOTE]),
     ],
   };
@@ -194,8 +418,22 @@ function report({ options }: Context, { steps, best, bare, refused, emptyMb }: F
 
 export const capacity: Scenario = {
   name: 'capacity',
-  about: 'Adds sessions until lateness, latency or loss breaks its bound; cost of a session against the bare encode of its frames.',
-  options: { codec: 'vp8', speaking: 100, workers: 1, processes: 1, from: 4, step: 4, max: 200, hold: 15, lateness: 15, lips: 120, expect: 16, ratio: 2 },
+  about:
+    'Adds sessions until lateness, latency or loss breaks its bound; cost of a session against the bare encode of its frames.',
+  options: {
+    codec: 'vp8',
+    speaking: 100,
+    workers: 1,
+    processes: 1,
+    from: 4,
+    step: 4,
+    max: 200,
+    hold: 15,
+    lateness: 15,
+    lips: 120,
+    expect: 16,
+    ratio: 2,
+  },
   small: { from: 2, step: 1, max: 2, hold: 3, expect: 2, ratio: 20, lateness: 250, lips: 1000 },
   run,
 };

@@ -30,44 +30,63 @@ export interface BenchSpeech {
 let made: Promise<BenchSpeech> | undefined;
 
 /** The canonical speech: sentences without quiet before or after, a quarter second between them. */
-export const benchSpeech = (): Promise<BenchSpeech> => made ??= (async () => {
-  const parts: Int16Array[] = [];
-  const startsSeconds: number[] = [];
-  let samples = 0;
-  for (const sentence of SENTENCES) {
-    const pcm = trim((await synthesize(sentence, 'slt')).pcm);
-    startsSeconds.push(samples / SPEECH_RATE);
-    const pause = new Int16Array(SPEECH_RATE / 4);
-    parts.push(pcm, pause);
-    samples += pcm.length + pause.length;
-  }
-  mkdirSync(OUT, { recursive: true });
-  const file = path.join(OUT, 'speech.raw');
-  writeFileSync(file, Buffer.concat(parts.map((part) => Buffer.from(part.buffer, part.byteOffset, part.byteLength))));
-  return { file, startsSeconds };
-})();
+export const benchSpeech = (): Promise<BenchSpeech> =>
+  (made ??= (async () => {
+    const parts: Int16Array[] = [];
+    const startsSeconds: number[] = [];
+    let samples = 0;
+    for (const sentence of SENTENCES) {
+      const pcm = trim((await synthesize(sentence, 'slt')).pcm);
+      startsSeconds.push(samples / SPEECH_RATE);
+      const pause = new Int16Array(SPEECH_RATE / 4);
+      parts.push(pcm, pause);
+      samples += pcm.length + pause.length;
+    }
+    mkdirSync(OUT, { recursive: true });
+    const file = path.join(OUT, 'speech.raw');
+    writeFileSync(
+      file,
+      Buffer.concat(
+        parts.map((part) => Buffer.from(part.buffer, part.byteOffset, part.byteLength)),
+      ),
+    );
+    return { file, startsSeconds };
+  })());
 
 /** The first face a key can use. @throws Error when there is none. */
 export async function firstFace({ url, apiKey }: Target): Promise<string> {
   const response = await fetch(`${url}/faces`, { headers: { 'x-service-api-key': apiKey } });
-  const faces = response.ok ? await response.json() as { id: string }[] : [];
-  if (faces[0] === undefined) throw new Error(`GET /faces answered ${response.status} and no face`);
+  const faces = response.ok ? ((await response.json()) as { id: string }[]) : [];
+  if (faces[0] === undefined) {
+    throw new Error(`GET /faces answered ${response.status} and no face`);
+  }
   return faces[0].id;
 }
 
 export const codecOf = (options: Options): VideoCodec => {
   const codec = text(options, 'codec');
-  if (codec !== 'vp8' && codec !== 'h264') throw new Error(`--codec must be vp8 or h264, not ${codec}`);
+  if (codec !== 'vp8' && codec !== 'h264') {
+    throw new Error(`--codec must be vp8 or h264, not ${codec}`);
+  }
   return codec;
 };
 
-export async function startFleet(context: Context, server: Server, more: Partial<FleetOptions> & Pick<FleetOptions, 'processes'>): Promise<Fleet> {
+export async function startFleet(
+  context: Context,
+  server: Server,
+  more: Partial<FleetOptions> & Pick<FleetOptions, 'processes'>,
+): Promise<Fleet> {
   const speech = await benchSpeech();
   const cpus = spareCpus(server.pid);
   const fleet = await Fleet.start({
-    target: { url: server.url, apiKey: server.apiKey }, codec: 'vp8', faceId: await firstFace(server), speechFile: speech.file, token: { maxIdleTime: 86_400, maxSessionLength: 86_400 },
+    target: { url: server.url, apiKey: server.apiKey },
+    codec: 'vp8',
+    faceId: await firstFace(server),
+    speechFile: speech.file,
+    token: { maxIdleTime: 86_400, maxSessionLength: 86_400 },
     // Beside a server of our own, the load keeps off the workers' cores.
-    ...(cpus === undefined ? {} : { cpus }), ...more,
+    ...(cpus === undefined ? {} : { cpus }),
+    ...more,
   });
   context.defer(() => fleet.end());
   return fleet;
@@ -78,9 +97,12 @@ export async function look(server: Server): Promise<Scrape | undefined> {
   try {
     return await scrape(server.url);
   } catch (error) {
-    if (server.pid !== undefined) throw error;
+    if (server.pid !== undefined) {
+      throw error;
+    }
     return undefined;
   }
 }
 
-export const OUTSIDE_NOTE = 'The server is elsewhere and shows no /metrics: what only it can know (lateness, CPU, memory, its own ledger) is missing.';
+export const OUTSIDE_NOTE =
+  'The server is elsewhere and shows no /metrics: what only it can know (lateness, CPU, memory, its own ledger) is missing.';

@@ -16,7 +16,14 @@ import { RawWebSocket, textFrame } from '../hostile/raw-web-socket.ts';
 import { residentMb, Watch } from '../hostile/watch.ts';
 import { liveMemory } from '../live-memory.ts';
 import { ROOT } from '../run.ts';
-import { type Context, type Outcome, type Scenario, type Server, number, text } from '../scenario.ts';
+import {
+  type Context,
+  type Outcome,
+  type Scenario,
+  type Server,
+  number,
+  text,
+} from '../scenario.ts';
 import { benchSpeech, codecOf, firstFace, startFleet } from './common.ts';
 
 /** Connecting, compiling and the first key frames are over by then. */
@@ -52,8 +59,9 @@ async function createTokens(server: Server, apiKey: string, faceId: string): Pro
       body: JSON.stringify({ faceId }),
     });
     const { session_token: token } = (await response.json()) as { session_token: string };
-    if (!response.ok)
+    if (!response.ok) {
       throw new Error(`POST /compose/token answered ${response.status} before any attack`);
+    }
     tokens.push(token);
     await delay(TOKEN_EVERY_MS);
   }
@@ -71,7 +79,9 @@ async function wakeJobs({ url, apiKey }: Server): Promise<void> {
     headers: { 'x-service-api-key': apiKey },
     body: form,
   });
-  if (!response.ok) throw new Error(`POST /faces/legacy answered ${response.status} before any attack`);
+  if (!response.ok) {
+    throw new Error(`POST /faces/legacy answered ${response.status} before any attack`);
+  }
 }
 
 /** The UDP port of the worker: a session's answer tells it. */
@@ -88,8 +98,11 @@ async function mediaPort(server: Server, token: string): Promise<number> {
       };
       socket.onText = (said) => {
         const port = /a=candidate:\S+ 1 udp \d+ \S+ (\d+) /i.exec(said)?.[1];
-        if (port !== undefined) resolve(Number(port));
-        else if (said.startsWith('ERROR')) reject(new Error(said));
+        if (port !== undefined) {
+          resolve(Number(port));
+        } else if (said.startsWith('ERROR')) {
+          reject(new Error(said));
+        }
       };
       socket.write(textFrame(JSON.stringify({ type: 'offer', sdp: plainOffer() })));
     });
@@ -121,10 +134,20 @@ async function prepare(
       (_, index) => `127.0.${1 + Math.floor(index / 200)}.${1 + (index % 200)}`,
     ),
   };
-  const attackers = await Attackers.start(number(options, 'attackers'), arena, spareCpus(server.pid));
+  const attackers = await Attackers.start(
+    number(options, 'attackers'),
+    arena,
+    spareCpus(server.pid),
+  );
   context.defer(() => attackers.end());
   const { startsSeconds } = await benchSpeech();
-  const watch = await Watch.start(server, fleet, attackers, number(options, 'honest'), startsSeconds);
+  const watch = await Watch.start(
+    server,
+    fleet,
+    attackers,
+    number(options, 'honest'),
+    startsSeconds,
+  );
   context.defer(() => {
     watch.stop();
   });
@@ -134,8 +157,9 @@ async function prepare(
 
 async function run(context: Context): Promise<Outcome> {
   const { options } = context;
-  if (context.target !== undefined)
+  if (context.target !== undefined) {
     throw new Error('hostile attacks a server of its own alone: leave --target out');
+  }
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-hostile-'));
   context.defer(() => {
     rmSync(dataDir, { recursive: true, force: true });
@@ -160,8 +184,11 @@ async function run(context: Context): Promise<Outcome> {
   const phase = async (name: string, strikes: readonly Strike[]): Promise<void> => {
     let tallies: Tallies = {};
     const seen = await watch.during(seconds, async () => {
-      if (strikes.length === 0) await delay(seconds * 1000);
-      else tallies = await attackers.attack(strikes, seconds);
+      if (strikes.length === 0) {
+        await delay(seconds * 1000);
+      } else {
+        tallies = await attackers.attack(strikes, seconds);
+      }
     });
     await delay(number(options, 'settle') * 1000);
     const alive = await liveMemory(server.inspectorUrl!).catch(() => UNKNOWN_MEMORY);
@@ -173,16 +200,18 @@ async function run(context: Context): Promise<Outcome> {
     .split(',')
     .filter((name) => name !== '');
   const doors = DOORS.filter(({ name }) => only.length === 0 || only.includes(name));
-  if (doors.length === 0)
+  if (doors.length === 0) {
     throw new Error(
       `--only takes these, with commas between: ${DOORS.map(({ name }) => name).join(', ')}`,
     );
+  }
   let brokenBy: string | undefined = undefined;
   try {
     await phase('calm', []);
-    for (const { name, perSecond } of doors)
+    for (const { name, perSecond } of doors) {
       await phase(name, [{ door: name, perSecond: perSecond * rate }]);
-    if (doors.length > 1)
+    }
+    if (doors.length > 1) {
       await phase(
         'all',
         doors.map(({ name, perSecond }) => ({
@@ -190,9 +219,12 @@ async function run(context: Context): Promise<Outcome> {
           perSecond: perSecond * rate * number(options, 'together'),
         })),
       );
+    }
     await phase('calm again', []);
   } catch (error) {
-    if (phases.length === 0) throw error;
+    if (phases.length === 0) {
+      throw error;
+    }
     const next = phases.length <= doors.length ? doors[phases.length - 1]!.name : 'all';
     const why = error instanceof Error ? error.message : String(error);
     brokenBy = `${next}: ${why}${Number.isNaN(residentMb(server)) ? ' (the server is gone)' : ''}`;

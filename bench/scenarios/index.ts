@@ -13,4 +13,17 @@ import { soak } from './soak.ts';
 import { staticVideo } from './static.ts';
 import { transport } from './transport.ts';
 
-export const SCENARIOS: readonly Scenario[] = [latency, capacity, churn, soak, network, neighbours, staticVideo, rest, hostile, transport, compare, baseline];
+export const SCENARIOS: readonly Scenario[] = [
+  latency,
+  capacity,
+  churn,
+  soak,
+  network,
+  neighbours,
+  staticVideo,
+  rest,
+  hostile,
+  transport,
+  compare,
+  baseline,
+];

@@ -11,7 +11,14 @@ import { smallNetwork } from '../../test/pipeline/wav2lip/small-network.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
 import { ROOT } from '../run.ts';
 import { quantile } from '../report/stats.ts';
-import { type Context, type Outcome, type Scenario, type Server, atMost, number } from '../scenario.ts';
+import {
+  type Context,
+  type Outcome,
+  type Scenario,
+  type Server,
+  atMost,
+  number,
+} from '../scenario.ts';
 import { codecOf, startFleet } from './common.ts';
 
 const PLAN: TalkPlan = { cycleSeconds: 10, speechSeconds: 10, pace: 'burst' };
@@ -20,23 +27,39 @@ const FACE = path.join(ROOT, 'models/build/faces/ava.face');
 const TRIAL_LAYERS = 8;
 const SETTLE_MS = 4000;
 
-interface Found { readonly p50Ms: number; readonly p99Ms: number; readonly skipped: number; readonly guest: SessionStatsReport }
+interface Found {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly skipped: number;
+  readonly guest: SessionStatsReport;
+}
 
 /** Writes a network that takes about `runMs` a run on a core of this machine. @returns its file and how long it took here */
 async function networkOf(runMs: number, folder: string): Promise<{ file: string; tookMs: number }> {
   const file = path.join(folder, 'network.onnx');
   const timed = async (layers: number): Promise<number> => {
     writeFileSync(file, smallNetwork(SIDE, { layers }));
-    return await measureInference(await Wav2LipNetwork.load(file, ['cpu']), new Wav2LipFace(readFileSync(FACE), SIDE), Number.POSITIVE_INFINITY);
+    return await measureInference(
+      await Wav2LipNetwork.load(file, ['cpu']),
+      new Wav2LipFace(readFileSync(FACE), SIDE),
+      Number.POSITIVE_INFINITY,
+    );
   };
   const [none, some] = [await timed(0), await timed(TRIAL_LAYERS)];
-  return { file, tookMs: await timed(Math.max(0, Math.round((runMs - none) / (some - none) * TRIAL_LAYERS))) };
+  return {
+    file,
+    tookMs: await timed(Math.max(0, Math.round(((runMs - none) / (some - none)) * TRIAL_LAYERS))),
+  };
 }
 
 async function statsOf(server: Server, sessionId: string): Promise<SessionStatsReport> {
-  const response = await fetch(`${server.url}/sessions/${sessionId}/stats`, { headers: { 'x-service-api-key': server.apiKey } });
-  if (!response.ok) throw new Error(`GET /sessions/${sessionId}/stats answered ${response.status}`);
-  return await response.json() as SessionStatsReport;
+  const response = await fetch(`${server.url}/sessions/${sessionId}/stats`, {
+    headers: { 'x-service-api-key': server.apiKey },
+  });
+  if (!response.ok) {
+    throw new Error(`GET /sessions/${sessionId}/stats answered ${response.status}`);
+  }
+  return (await response.json()) as SessionStatsReport;
 }
 
 /** Lateness of the neighbours, all speaking, while a guest with `model` speaks beside them. */
@@ -44,45 +67,97 @@ async function beside(context: Context, server: Server, model: string): Promise<
   const { options } = context;
   const set = { processes: 1, codec: codecOf(options) };
   const fleet = await startFleet(context, server, set);
-  const guests = await startFleet(context, server, { ...set, token: { model, maxIdleTime: 86_400, maxSessionLength: 86_400 } });
+  const guests = await startFleet(context, server, {
+    ...set,
+    token: { model, maxIdleTime: 86_400, maxSessionLength: 86_400 },
+  });
   // Those with little room come first: a worker takes any first session, and the neighbours fit beside it.
   const guest = await guests.openPatiently(PLAN);
   const ids: string[] = [];
-  for (let i = 0; i < number(options, 'neighbours'); i++) ids.push((await fleet.openPatiently(PLAN)).sessionId);
+  for (let i = 0; i < number(options, 'neighbours'); i++) {
+    ids.push((await fleet.openPatiently(PLAN)).sessionId);
+  }
   await delay(SETTLE_MS + number(options, 'hold') * 1000);
   const found = await Promise.all(ids.map((id) => statsOf(server, id)));
   const guestStats = await statsOf(server, guest.sessionId);
   await Promise.all([fleet.end(), guests.end()]);
   const result = {
-    p50Ms: quantile(found.map(({ frameLatenessMs }) => frameLatenessMs.p50), 0.5), p99Ms: Math.max(...found.map(({ frameLatenessMs }) => frameLatenessMs.p99)),
-    skipped: found.reduce((sum, { framesSkipped }) => sum + framesSkipped, 0), guest: guestStats,
+    p50Ms: quantile(
+      found.map(({ frameLatenessMs }) => frameLatenessMs.p50),
+      0.5,
+    ),
+    p99Ms: Math.max(...found.map(({ frameLatenessMs }) => frameLatenessMs.p99)),
+    skipped: found.reduce((sum, { framesSkipped }) => sum + framesSkipped, 0),
+    guest: guestStats,
   };
-  context.progress(`beside ${model}: neighbours' lateness p50 ${result.p50Ms.toFixed(1)} ms, p99 ${result.p99Ms.toFixed(1)} ms, ${result.skipped} frames skipped; its own p99 ${guestStats.frameLatenessMs.p99.toFixed(1)} ms, ${guestStats.framesSkipped} skipped`);
+  context.progress(
+    `beside ${model}: neighbours' lateness p50 ${result.p50Ms.toFixed(1)} ms, p99 ${result.p99Ms.toFixed(1)} ms, ${result.skipped} frames skipped; its own p99 ${guestStats.frameLatenessMs.p99.toFixed(1)} ms, ${guestStats.framesSkipped} skipped`,
+  );
   return result;
 }
 
 async function run(context: Context): Promise<Outcome> {
   const { options } = context;
   const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-neighbours-'));
-  context.defer(() => { rmSync(folder, { recursive: true }); });
+  context.defer(() => {
+    rmSync(folder, { recursive: true });
+  });
   const { file, tookMs } = await networkOf(number(options, 'run'), folder);
   context.progress(`a network of ${tookMs.toFixed(1)} ms a run`);
   const server = await context.server({ WORKERS: '1', MAX_WORKER_LOAD: '1', WAV2LIP_MODEL: file });
   const rig = await beside(context, server, 'rig');
   const wav2lip = await beside(context, server, 'wav2lip');
-  const row = (name: string, { p50Ms, p99Ms, skipped, guest }: Found): (string | number)[] => [name, p50Ms, p99Ms, skipped, guest.frameLatenessMs.p99, guest.framesSkipped];
+  const row = (name: string, { p50Ms, p99Ms, skipped, guest }: Found): (string | number)[] => [
+    name,
+    p50Ms,
+    p99Ms,
+    skipped,
+    guest.frameLatenessMs.p99,
+    guest.framesSkipped,
+  ];
   return {
-    figures: { runMs: tookMs, rigP99Ms: rig.p99Ms, wav2lipP99Ms: wav2lip.p99Ms, rigP50Ms: rig.p50Ms, wav2lipP50Ms: wav2lip.p50Ms, skipped: wav2lip.skipped, guestP99Ms: wav2lip.guest.frameLatenessMs.p99 },
-    bounds: [atMost('p99 lateness of the neighbours beyond what one more of their own kind costs', wav2lip.p99Ms - rig.p99Ms, number(options, 'beyond'), 'ms')],
-    tables: [{ title: `${options['neighbours']} neighbours and a guest, all speaking, ${tookMs.toFixed(1)} ms a run`, columns: ['guest', 'late p50 ms', 'late p99 ms', 'skipped', 'guest late p99 ms', 'guest skipped'], rows: [row('rig', rig), row('wav2lip', wav2lip)] }],
+    figures: {
+      runMs: tookMs,
+      rigP99Ms: rig.p99Ms,
+      wav2lipP99Ms: wav2lip.p99Ms,
+      rigP50Ms: rig.p50Ms,
+      wav2lipP50Ms: wav2lip.p50Ms,
+      skipped: wav2lip.skipped,
+      guestP99Ms: wav2lip.guest.frameLatenessMs.p99,
+    },
+    bounds: [
+      atMost(
+        'p99 lateness of the neighbours beyond what one more of their own kind costs',
+        wav2lip.p99Ms - rig.p99Ms,
+        number(options, 'beyond'),
+        'ms',
+      ),
+    ],
+    tables: [
+      {
+        title: `${options['neighbours']} neighbours and a guest, all speaking, ${tookMs.toFixed(1)} ms a run`,
+        columns: [
+          'guest',
+          'late p50 ms',
+          'late p99 ms',
+          'skipped',
+          'guest late p99 ms',
+          'guest skipped',
+        ],
+        rows: [row('rig', rig), row('wav2lip', wav2lip)],
+      },
+    ],
     plots: [],
-    notes: ['Lateness of the last 512 frames of each neighbour, by its own ledger; the greatest p99 of them counts.'],
+    notes: [
+      'Lateness of the last 512 frames of each neighbour, by its own ledger; the greatest p99 of them counts.',
+    ],
   };
 }
 
 export const neighbours: Scenario = {
   name: 'neighbours',
-  about: 'Lateness of sessions beside one with a network of its own (WAV2LIP_MODEL) that takes --run ms a frame.',
+  about:
+    'Lateness of sessions beside one with a network of its own (WAV2LIP_MODEL) that takes --run ms a frame.',
   options: { codec: 'vp8', neighbours: 3, run: 15, hold: 18, beyond: 5 },
   small: { neighbours: 1, run: 3, hold: 2, beyond: 250 },
   run,

@@ -11,22 +11,36 @@ export const LANDMARK_MODELS = ['blazeface', 'facemesh'] as const;
 
 const STAMP = 'landmarks.json';
 
-export interface ConvertOptions { readonly outDir: string; readonly log?: (line: string) => void }
+export interface ConvertOptions {
+  readonly outDir: string;
+  readonly log?: (line: string) => void;
+}
 
 /**
  * Writes `blazeface.onnx` and `facemesh.onnx` into `outDir`, unless those there were made from the same files by the same code.
  * The same input gives the same bytes.
  * @throws Error when the package lacks a model or uses an operator that the converter does not know.
  */
-export async function convertLandmarkModels({ outDir, log = () => {} }: ConvertOptions): Promise<void> {
+export async function convertLandmarkModels({
+  outDir,
+  log = () => {},
+}: ConvertOptions): Promise<void> {
   const folder = modelFolder();
   const inputs = hashOf([
-    ...LANDMARK_MODELS.flatMap((name) => [path.join(folder, `${name}.json`), path.join(folder, `${name}.bin`)]),
+    ...LANDMARK_MODELS.flatMap((name) => [
+      path.join(folder, `${name}.json`),
+      path.join(folder, `${name}.bin`),
+    ]),
     ...['onnx.ts', 'tfjs.ts', 'index.ts'].map((file) => path.join(import.meta.dirname, file)),
   ]);
   mkdirSync(outDir, { recursive: true });
   const stamp = path.join(outDir, STAMP);
-  if (existsSync(stamp) && isCurrent(JSON.parse(readFileSync(stamp, 'utf8')) as Stamp, inputs, outDir)) return;
+  if (
+    existsSync(stamp) &&
+    isCurrent(JSON.parse(readFileSync(stamp, 'utf8')) as Stamp, inputs, outDir)
+  ) {
+    return;
+  }
   const outputs: Record<string, string> = {};
   for (const name of LANDMARK_MODELS) {
     const file = path.join(outDir, `${name}.onnx`);
@@ -40,14 +54,24 @@ export async function convertLandmarkModels({ outDir, log = () => {} }: ConvertO
   writeFileSync(stamp, JSON.stringify({ inputs, outputs } satisfies Stamp, null, 2));
 }
 
-interface Stamp { inputs: string; outputs: Record<string, string> }
+interface Stamp {
+  inputs: string;
+  outputs: Record<string, string>;
+}
 
-const isCurrent = (stamp: Stamp, inputs: string, outDir: string): boolean => stamp.inputs === inputs
-  && LANDMARK_MODELS.every((name) => existsSync(path.join(outDir, `${name}.onnx`)) && hashOf([path.join(outDir, `${name}.onnx`)]) === stamp.outputs[name]);
+const isCurrent = (stamp: Stamp, inputs: string, outDir: string): boolean =>
+  stamp.inputs === inputs &&
+  LANDMARK_MODELS.every(
+    (name) =>
+      existsSync(path.join(outDir, `${name}.onnx`)) &&
+      hashOf([path.join(outDir, `${name}.onnx`)]) === stamp.outputs[name],
+  );
 
 function hashOf(files: readonly string[]): string {
   const hash = createHash('sha256');
-  for (const file of files) hash.update(readFileSync(file));
+  for (const file of files) {
+    hash.update(readFileSync(file));
+  }
   return hash.digest('hex');
 }
 

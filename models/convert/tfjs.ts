@@ -8,19 +8,34 @@ interface Attribute {
   list?: { i?: (string | number)[]; s?: string[] };
   shape?: { dim?: { size: string }[] };
 }
-interface TfNode { name: string; op: string; input?: string[]; attr?: Record<string, Attribute> }
-interface WeightSpec { name: string; shape: number[]; dtype: string; quantization?: { dtype: string; scale?: number; min?: number } }
+interface TfNode {
+  name: string;
+  op: string;
+  input?: string[];
+  attr?: Record<string, Attribute>;
+}
+interface WeightSpec {
+  name: string;
+  shape: number[];
+  dtype: string;
+  quantization?: { dtype: string; scale?: number; min?: number };
+}
 interface GraphModel {
   modelTopology: { node: TfNode[] };
   weightsManifest: { paths: string[]; weights: WeightSpec[] }[];
 }
-interface Weight { readonly shape: readonly number[]; readonly data: Float32Array }
+interface Weight {
+  readonly shape: readonly number[];
+  readonly data: Float32Array;
+}
 
 /** @throws Error when the graph uses an operator that this converter does not know, or the weights do not fill the shards exactly. */
 export function readTfjsModel(jsonFile: string): OnnxGraph {
   const model = JSON.parse(readFileSync(jsonFile, 'utf8')) as GraphModel;
   const graph = new GraphRewriter(readWeights(model, path.dirname(jsonFile)));
-  for (const node of model.modelTopology.node) graph.add(node);
+  for (const node of model.modelTopology.node) {
+    graph.add(node);
+  }
   return graph.finish(path.basename(jsonFile, '.json'));
 }
 
@@ -34,33 +49,56 @@ function readWeights(model: GraphModel, folder: string): Map<string, Weight> {
       const stored = spec.quantization?.dtype ?? spec.dtype;
       const { data, byteLength } = decode(stored, shards, offset, count);
       const { scale, min = 0 } = spec.quantization ?? {};
-      weights.set(spec.name, { shape: spec.shape, data: scale === undefined ? data : data.map((value) => value * scale + min) });
+      weights.set(spec.name, {
+        shape: spec.shape,
+        data: scale === undefined ? data : data.map((value) => value * scale + min),
+      });
       offset += byteLength;
     }
-    if (offset !== shards.length) throw new Error(`the weight shards hold ${shards.length} bytes, the manifest describes ${offset}`);
+    if (offset !== shards.length) {
+      throw new Error(
+        `the weight shards hold ${shards.length} bytes, the manifest describes ${offset}`,
+      );
+    }
   }
   return weights;
 }
 
-function decode(dtype: string, shards: Buffer, offset: number, count: number): { data: Float32Array; byteLength: number } {
-  const read = ({
-    float32: [4, (at: number) => shards.readFloatLE(at)],
-    float16: [2, (at: number) => halfToFloat(shards.readUInt16LE(at))],
-    uint8: [1, (at: number) => shards.readUInt8(at)],
-    uint16: [2, (at: number) => shards.readUInt16LE(at)],
-    int32: [4, (at: number) => shards.readInt32LE(at)],
-  } as const satisfies Record<string, readonly [number, (at: number) => number]>)[dtype as 'float32'];
-  if (!read) throw new Error(`weights of type ${dtype} are not supported`);
+function decode(
+  dtype: string,
+  shards: Buffer,
+  offset: number,
+  count: number,
+): { data: Float32Array; byteLength: number } {
+  const read = (
+    {
+      float32: [4, (at: number) => shards.readFloatLE(at)],
+      float16: [2, (at: number) => halfToFloat(shards.readUInt16LE(at))],
+      uint8: [1, (at: number) => shards.readUInt8(at)],
+      uint16: [2, (at: number) => shards.readUInt16LE(at)],
+      int32: [4, (at: number) => shards.readInt32LE(at)],
+    } as const satisfies Record<string, readonly [number, (at: number) => number]>
+  )[dtype as 'float32'];
+  if (!read) {
+    throw new Error(`weights of type ${dtype} are not supported`);
+  }
   const [size, at] = read;
-  return { data: Float32Array.from({ length: count }, (_, index) => at(offset + index * size)), byteLength: count * size };
+  return {
+    data: Float32Array.from({ length: count }, (_, index) => at(offset + index * size)),
+    byteLength: count * size,
+  };
 }
 
 function halfToFloat(bits: number): number {
   const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = bits >> 10 & 31;
+  const exponent = (bits >> 10) & 31;
   const fraction = bits & 1023;
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  if (exponent === 31) return fraction === 0 ? sign * Infinity : NaN;
+  if (exponent === 0) {
+    return sign * fraction * 2 ** -24;
+  }
+  if (exponent === 31) {
+    return fraction === 0 ? sign * Infinity : NaN;
+  }
   return sign * (1024 + fraction) * 2 ** (exponent - 25);
 }
 
@@ -73,32 +111,62 @@ class GraphRewriter {
   readonly #inputs: { name: string; dims: number[] }[] = [];
   readonly #outputs: { name: string }[] = [];
 
-  constructor(weights: Map<string, Weight>) { this.#weights = weights; }
+  constructor(weights: Map<string, Weight>) {
+    this.#weights = weights;
+  }
 
   finish(name: string): OnnxGraph {
-    return { name, nodes: this.#nodes, initializers: [...this.#initializers.values()], inputs: this.#inputs, outputs: this.#outputs };
+    return {
+      name,
+      nodes: this.#nodes,
+      initializers: [...this.#initializers.values()],
+      inputs: this.#inputs,
+      outputs: this.#outputs,
+    };
   }
 
   add(node: TfNode): void {
-    const inputs = (node.input ?? []).filter((input) => !input.startsWith('^')).map((input) => input.split(':')[0] ?? input);
+    const inputs = (node.input ?? [])
+      .filter((input) => !input.startsWith('^'))
+      .map((input) => input.split(':')[0] ?? input);
     const [first = '', second = ''] = inputs;
     switch (node.op) {
-      case 'Const': return;
-      case 'Placeholder': return this.#placeholder(node);
+      case 'Const':
+        return;
+      case 'Placeholder':
+        return this.#placeholder(node);
       case '_FusedConv2D':
-      case 'DepthwiseConv2dNative': return this.#convolution(node, first, second, inputs.slice(2));
-      case 'AddV2': return this.#emit('Add', [this.#activation(first), this.#weights.has(second) ? this.#channels(second) : this.#activation(second)], node.name);
-      case 'Prelu': return this.#emit('PRelu', [this.#activation(first), this.#channels(second)], node.name);
+      case 'DepthwiseConv2dNative':
+        return this.#convolution(node, first, second, inputs.slice(2));
+      case 'AddV2':
+        return this.#emit(
+          'Add',
+          [
+            this.#activation(first),
+            this.#weights.has(second) ? this.#channels(second) : this.#activation(second),
+          ],
+          node.name,
+        );
+      case 'Prelu':
+        return this.#emit('PRelu', [this.#activation(first), this.#channels(second)], node.name);
       case 'Relu':
-      case 'Sigmoid': return this.#emit(node.op, [this.#activation(first)], node.name);
-      case 'MaxPool': return this.#emit('MaxPool', [this.#activation(first)], node.name, {
-        kernel_shape: integers(node, 'ksize').slice(1, 3), strides: integers(node, 'strides').slice(1, 3), auto_pad: padding(node) });
-      case 'Pad': return this.#pad(node.name, first, second);
-      case 'Reshape': return this.#reshape(node.name, first, second);
+      case 'Sigmoid':
+        return this.#emit(node.op, [this.#activation(first)], node.name);
+      case 'MaxPool':
+        return this.#emit('MaxPool', [this.#activation(first)], node.name, {
+          kernel_shape: integers(node, 'ksize').slice(1, 3),
+          strides: integers(node, 'strides').slice(1, 3),
+          auto_pad: padding(node),
+        });
+      case 'Pad':
+        return this.#pad(node.name, first, second);
+      case 'Reshape':
+        return this.#reshape(node.name, first, second);
       case 'Identity':
         this.#outputs.push({ name: node.name });
         return this.#emit('Identity', [this.#activation(first)], node.name);
-      default: throw new Error(`operator ${node.op} (${node.name}) is not supported`);
+      default:
+        throw new Error(`operator ${node.op} (${node.name}) is not supported`);
     }
   }
 
@@ -114,8 +182,16 @@ class GraphRewriter {
     const depthwise = node.op === 'DepthwiseConv2dNative';
     const [height = 1, width = 1, channels = 1, multiplier = 1] = this.#weight(filter).shape;
     const kernel = depthwise
-      ? this.#constant(`${node.name}_w`, [channels * multiplier, 1, height, width], transpose(this.#weight(filter), [2, 3, 0, 1]))
-      : this.#constant(`${node.name}_w`, [multiplier, channels, height, width], transpose(this.#weight(filter), [3, 2, 0, 1]));
+      ? this.#constant(
+          `${node.name}_w`,
+          [channels * multiplier, 1, height, width],
+          transpose(this.#weight(filter), [2, 3, 0, 1]),
+        )
+      : this.#constant(
+          `${node.name}_w`,
+          [multiplier, channels, height, width],
+          transpose(this.#weight(filter), [3, 2, 0, 1]),
+        );
     const fused = (node.attr?.fused_ops?.list?.s ?? []).map(text);
     const operands = [this.#activation(input), kernel];
     if (fused.includes('BiasAdd')) {
@@ -124,34 +200,63 @@ class GraphRewriter {
     }
     const activation = fused.find((name) => name !== 'BiasAdd');
     this.#emit('Conv', operands, activation ? `${node.name}_linear` : node.name, {
-      strides: integers(node, 'strides').slice(1, 3), group: depthwise ? channels : 1, auto_pad: padding(node) });
-    if (activation === undefined) return;
-    if (activation === 'Relu' || activation === 'Sigmoid') return this.#emit(activation, [`${node.name}_linear`], node.name);
-    if (activation === 'Prelu') return this.#emit('PRelu', [`${node.name}_linear`, this.#channels(extra.shift() ?? '')], node.name);
+      strides: integers(node, 'strides').slice(1, 3),
+      group: depthwise ? channels : 1,
+      auto_pad: padding(node),
+    });
+    if (activation === undefined) {
+      return;
+    }
+    if (activation === 'Relu' || activation === 'Sigmoid') {
+      return this.#emit(activation, [`${node.name}_linear`], node.name);
+    }
+    if (activation === 'Prelu') {
+      return this.#emit(
+        'PRelu',
+        [`${node.name}_linear`, this.#channels(extra.shift() ?? '')],
+        node.name,
+      );
+    }
     throw new Error(`fused activation ${activation} (${node.name}) is not supported`);
   }
 
   #pad(name: string, input: string, paddings: string): void {
     const pairs = this.#weight(paddings).data;
     const order = [0, 3, 1, 2];
-    const pads = [...order.map((axis) => pairs[axis * 2] ?? 0), ...order.map((axis) => pairs[axis * 2 + 1] ?? 0)];
+    const pads = [
+      ...order.map((axis) => pairs[axis * 2] ?? 0),
+      ...order.map((axis) => pairs[axis * 2 + 1] ?? 0),
+    ];
     this.#emit('Pad', [this.#activation(input), this.#integerConstant(`${name}_pads`, pads)], name);
   }
 
   #reshape(name: string, input: string, shape: string): void {
     this.#emit('Transpose', [this.#activation(input)], `${name}_nhwc`, { perm: [0, 2, 3, 1] });
-    this.#emit('Reshape', [`${name}_nhwc`, this.#integerConstant(`${name}_shape`, [...this.#weight(shape).data])], name);
+    this.#emit(
+      'Reshape',
+      [`${name}_nhwc`, this.#integerConstant(`${name}_shape`, [...this.#weight(shape).data])],
+      name,
+    );
   }
 
-  #emit(opType: string, inputs: string[], output: string, attributes: NonNullable<OnnxNode['attributes']> = {}): void {
+  #emit(
+    opType: string,
+    inputs: string[],
+    output: string,
+    attributes: NonNullable<OnnxNode['attributes']> = {},
+  ): void {
     this.#nodes.push({ opType, inputs, outputs: [output], attributes });
   }
 
-  #activation(name: string): string { return this.#renamed.get(name) ?? name; }
+  #activation(name: string): string {
+    return this.#renamed.get(name) ?? name;
+  }
 
   #weight(name: string): Weight {
     const weight = this.#weights.get(name);
-    if (!weight) throw new Error(`weight ${name} is missing`);
+    if (!weight) {
+      throw new Error(`weight ${name} is missing`);
+    }
     return weight;
   }
 
@@ -167,24 +272,51 @@ class GraphRewriter {
   }
 
   #integerConstant(name: string, values: number[]): string {
-    this.#initializers.set(name, { name, dims: [values.length], data: BigInt64Array.from(values, BigInt) });
+    this.#initializers.set(name, {
+      name,
+      dims: [values.length],
+      data: BigInt64Array.from(values, BigInt),
+    });
     return name;
   }
 }
 
 const text = (base64: string): string => Buffer.from(base64, 'base64').toString();
-const integers = (node: TfNode, name: string): number[] => (node.attr?.[name]?.list?.i ?? []).map(Number);
-const padding = (node: TfNode): string => text(node.attr?.padding?.s ?? '') === 'SAME' ? 'SAME_UPPER' : 'VALID';
+const integers = (node: TfNode, name: string): number[] =>
+  (node.attr?.[name]?.list?.i ?? []).map(Number);
+const padding = (node: TfNode): string =>
+  text(node.attr?.padding?.s ?? '') === 'SAME' ? 'SAME_UPPER' : 'VALID';
 
 /** @returns the data of a 4-D weight with its axes in `order`. */
-function transpose({ shape, data }: Weight, order: readonly [number, number, number, number]): Float32Array {
-  const strides = [0, 1, 2, 3].map((axis) => shape.slice(axis + 1).reduce((product, dim) => product * dim, 1));
-  const [d0, d1, d2, d3] = order.map((axis) => shape[axis] ?? 1) as [number, number, number, number];
-  const [s0, s1, s2, s3] = order.map((axis) => strides[axis] ?? 1) as [number, number, number, number];
+function transpose(
+  { shape, data }: Weight,
+  order: readonly [number, number, number, number],
+): Float32Array {
+  const strides = [0, 1, 2, 3].map((axis) =>
+    shape.slice(axis + 1).reduce((product, dim) => product * dim, 1),
+  );
+  const [d0, d1, d2, d3] = order.map((axis) => shape[axis] ?? 1) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  const [s0, s1, s2, s3] = order.map((axis) => strides[axis] ?? 1) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   const out = new Float32Array(data.length);
   let at = 0;
-  for (let a = 0; a < d0; a++) for (let b = 0; b < d1; b++) for (let c = 0; c < d2; c++) for (let d = 0; d < d3; d++) {
-    out[at++] = data[a * s0 + b * s1 + c * s2 + d * s3] ?? 0;
+  for (let a = 0; a < d0; a++) {
+    for (let b = 0; b < d1; b++) {
+      for (let c = 0; c < d2; c++) {
+        for (let d = 0; d < d3; d++) {
+          out[at++] = data[a * s0 + b * s1 + c * s2 + d * s3] ?? 0;
+        }
+      }
+    }
   }
   return out;
 }

@@ -4,6 +4,7 @@ gain (Wortsman et al. 2022, "Robust fine-tuning").
 
 usage: blend.py FIRST NAME SHARE OUT     (FIRST: FILE.onnx or a name; OUT = (1 - SHARE) of FIRST + SHARE of NAME, in the work folder; then export.py OUT)
 """
+
 import os
 import sys
 
@@ -16,7 +17,12 @@ from train import from_onnx, load
 def main():
     first, name, share, out = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
     old, network = (from_onnx if first.endswith('.onnx') else load)(first).state_dict(), load(name)
-    average = {k: v if k.startswith('classes') and first.endswith('.onnx') else torch.lerp(old[k], v, share) for k, v in network.state_dict().items()}   # the served file has no classes
+    average = {
+        k: v
+        if k.startswith('classes') and first.endswith('.onnx')
+        else torch.lerp(old[k], v, share)
+        for k, v in network.state_dict().items()
+    }  # the served file has no classes
     torch.save(dict(config=network.config, average=average), os.path.join(WORK, out + '.pt'))
 
 

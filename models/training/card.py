@@ -1,4 +1,5 @@
 """Writes models/MODEL_CARD.md from the manifest and the last evaluation (evaluation.json, written by `npm run eval:speech -- --json`)."""
+
 import json
 import os
 
@@ -6,39 +7,109 @@ from corpus import LANGUAGES, VARIANTS
 from frontend import HERE
 
 VOICES = [
-    (f'espeak-ng, {len(set(LANGUAGES))} languages and accents x {len(VARIANTS)} variants', 'training', 'formant synthesis; the program is GPL-3.0+, its output is not covered by it'),
-    ('flite kal, kal16 (American man, diphones)', 'training', "CMU, permissive (BSD-like: flite's COPYING)"),
+    (
+        f'espeak-ng, {len(set(LANGUAGES))} languages and accents x {len(VARIANTS)} variants',
+        'training',
+        'formant synthesis; the program is GPL-3.0+, its output is not covered by it',
+    ),
+    (
+        'flite kal, kal16 (American man, diphones)',
+        'training',
+        "CMU, permissive (BSD-like: flite's COPYING)",
+    ),
     ('flite rms (American man)', 'training', "CMU, permissive (BSD-like: flite's COPYING)"),
     ('flite slt (American woman)', 'training', "CMU, permissive (BSD-like: flite's COPYING)"),
     ('festival kal_diphone (festvox-kallpc16k)', 'training', 'CMU, permissive (BSD-like)'),
     ('festival cmu_us_slt_arctic_hts (festvox-us-slt-hts)', 'training', 'BSD-3-clause, permissive'),
     ('festival msu_ru_nsh_clunits (festvox-ru, Russian man)', 'training', 'BSD-like, permissive'),
     ('festival czech_ph (festvox-czech-ph, Czech man)', 'training', 'GPL-2+'),
-    ('festival czech_dita, czech_krb, czech_machac (festvox-czech-dita, -krb, -machac: Czech woman, child, man)', 'training', 'GPL-3+'),
-    ('festival lp_diphone, pc_diphone (festvox-italp16k, festvox-itapc16k: Italian woman, man)', 'training', 'GPL-2+'),
-    ('festival suo_fi_lj_diphone, hy_fi_mv_diphone (festvox-suopuhe-lj, -mv: Finnish woman, man)', 'training', 'LGPL-2+'),
+    (
+        'festival czech_dita, czech_krb, czech_machac (festvox-czech-dita, -krb, -machac: Czech woman, child, man)',
+        'training',
+        'GPL-3+',
+    ),
+    (
+        'festival lp_diphone, pc_diphone (festvox-italp16k, festvox-itapc16k: Italian woman, man)',
+        'training',
+        'GPL-2+',
+    ),
+    (
+        'festival suo_fi_lj_diphone, hy_fi_mv_diphone (festvox-suopuhe-lj, -mv: Finnish woman, man)',
+        'training',
+        'LGPL-2+',
+    ),
     ('festival upc_ca_ona_hts (festvox-ca-ona-hts, Catalan woman)', 'training', 'LGPL-2.1+'),
     ('festival telugu_NSK_diphone (festvox-te-nsk, Telugu man)', 'training', 'GPL-2+'),
-    ('actors of Flight of the Amazon Queen (flight-of-the-amazon-queen: some fifty roles in American English, 3 h 53 min)', 'training', "the game's own: free to use, change and pass on, not to be sold by itself"),
-    ('actors of Beneath a Steel Sky (beneath-a-steel-sky: some thirty roles in British English, 1 h 35 min)', 'training', "the game's own, as above"),
-    ('actors of Drascula (drascula: eleven roles in English, 39 min)', 'chose thresholds and the blend', "the game's own, as above"),
-    ('actors of Fish Fillets, the two fish (fillets-ng-data-cs: natural Czech, a man and a woman)', 'training', 'GPL-2+'),
-    ('actors of Fish Fillets, the other roles (fillets-ng-data-cs), and in Dutch (fillets-ng-data-nl)', 'the first third of an earlier tuning; the former then chose thresholds', 'GPL-2+'),
-    ('volunteers of Tux Paint, one a language (tuxpaint-stamps-default): Belarusian, Spanish, Romanian (women, by their pitch), French and Russian (men), 12 to 18 minutes each', 'training', 'GPL-2'),
-    ('volunteers of Tux Paint: Greek (a woman), Catalan and Danish (men), and half a minute of English', 'chose thresholds and the blend', 'GPL-2'),
+    (
+        'actors of Flight of the Amazon Queen (flight-of-the-amazon-queen: some fifty roles in American English, 3 h 53 min)',
+        'training',
+        "the game's own: free to use, change and pass on, not to be sold by itself",
+    ),
+    (
+        'actors of Beneath a Steel Sky (beneath-a-steel-sky: some thirty roles in British English, 1 h 35 min)',
+        'training',
+        "the game's own, as above",
+    ),
+    (
+        'actors of Drascula (drascula: eleven roles in English, 39 min)',
+        'chose thresholds and the blend',
+        "the game's own, as above",
+    ),
+    (
+        'actors of Fish Fillets, the two fish (fillets-ng-data-cs: natural Czech, a man and a woman)',
+        'training',
+        'GPL-2+',
+    ),
+    (
+        'actors of Fish Fillets, the other roles (fillets-ng-data-cs), and in Dutch (fillets-ng-data-nl)',
+        'the first third of an earlier tuning; the former then chose thresholds',
+        'GPL-2+',
+    ),
+    (
+        'volunteers of Tux Paint, one a language (tuxpaint-stamps-default): Belarusian, Spanish, Romanian (women, by their pitch), French and Russian (men), 12 to 18 minutes each',
+        'training',
+        'GPL-2',
+    ),
+    (
+        'volunteers of Tux Paint: Greek (a woman), Catalan and Danish (men), and half a minute of English',
+        'chose thresholds and the blend',
+        'GPL-2',
+    ),
     ('flite awb (Scottish man)', 'held out', "CMU, permissive (BSD-like: flite's COPYING)"),
-    ('festival ked_diphone (festvox-kdlpc16k, American man)', 'held out, with its synthesis method', 'CMU, permissive (BSD-like)'),
-    ('real people: pocketsphinx-testdata, alsa-utils', 'held out', 'BSD-2-clause / GPL-2+; evaluation only'),
-    ('real person: Allison Smith, asterisk-core-sounds-en-g722', 'held out', 'CC-BY-SA-3.0; evaluation only'),
-    ('real person: the English words of KTuberling, ktuberling-data', 'held out', 'GPL-2+; evaluation only'),
+    (
+        'festival ked_diphone (festvox-kdlpc16k, American man)',
+        'held out, with its synthesis method',
+        'CMU, permissive (BSD-like)',
+    ),
+    (
+        'real people: pocketsphinx-testdata, alsa-utils',
+        'held out',
+        'BSD-2-clause / GPL-2+; evaluation only',
+    ),
+    (
+        'real person: Allison Smith, asterisk-core-sounds-en-g722',
+        'held out',
+        'CC-BY-SA-3.0; evaluation only',
+    ),
+    (
+        'real person: the English words of KTuberling, ktuberling-data',
+        'held out',
+        'GPL-2+; evaluation only',
+    ),
 ]
+
 
 def table(results):
     rows = [r for r in results if r['condition'] != 'not speech']
-    lines = ['| set | condition | r, mean of six mouth curves | closures precision | recall | F1 | lag ms |', '|---|---|---|---|---|---|---|']
+    lines = [
+        '| set | condition | r, mean of six mouth curves | closures precision | recall | F1 | lag ms |',
+        '|---|---|---|---|---|---|---|',
+    ]
     for r in rows:
         c = r['closures']
-        lines.append(f"| {r['set']} | {r['condition']} | {r['mouth']:.2f} | {c['precision']:.2f} | {c['recall']:.2f} | {c['f1']:.2f} | {r['lagMs']:.0f} |")
+        lines.append(
+            f'| {r["set"]} | {r["condition"]} | {r["mouth"]:.2f} | {c["precision"]:.2f} | {c["recall"]:.2f} | {c["f1"]:.2f} | {r["lagMs"]:.0f} |'
+        )
     return '\n'.join(lines)
 
 
@@ -46,12 +117,22 @@ def per_channel(results):
     rows = [r for r in results if r['condition'] == 'clean']
     names = [n for n in rows[0]['r'] if n != 'speech']
     lines = ['| set | ' + ' | '.join(names) + ' |', '|---' * (len(names) + 1) + '|']
-    return '\n'.join(lines + [f"| {r['set']} | " + ' | '.join(f"{r['r'][n]:.2f}" for n in names) + ' |' for r in rows])
+    return '\n'.join(
+        lines
+        + [f'| {r["set"]} | ' + ' | '.join(f'{r["r"][n]:.2f}' for n in names) + ' |' for r in rows]
+    )
 
 
 def still(results):
     lines = ['| sound | largest mouth channel | frames with motion |', '|---|---|---|']
-    return '\n'.join(lines + [f"| {r['set']} | {r['peak']:.3f} | {100 * r['moving']:.1f} % |" for r in results if r['condition'] == 'not speech'])
+    return '\n'.join(
+        lines
+        + [
+            f'| {r["set"]} | {r["peak"]:.3f} | {100 * r["moving"]:.1f} % |'
+            for r in results
+            if r['condition'] == 'not speech'
+        ]
+    )
 
 
 def main():

@@ -1,4 +1,5 @@
 """Speech synthesizers that tell where their phones lie: espeak-ng (as a library), flite and festival (as programs)."""
+
 import ctypes
 import os
 import re
@@ -12,20 +13,210 @@ import scipy.signal
 from targets import SILENCE, STOPS, expand, phones
 
 RATE = 16000
-ARPABET = dict(pau='_', sil='_', brth='_', aa='ɑ', ae='æ', ah='ʌ', ao='ɔ', aw='aʊ', ax='ə', axr='ɚ', ay='aɪ', b='b', ch='tʃ', d='d', dh='ð', dx='ɾ', eh='ɛ', el='l', em='m', en='n',
-               er='ɝ', ey='eɪ', f='f', g='g', hh='h', hv='h', ih='ɪ', iy='i', jh='dʒ', k='k', l='l', m='m', n='n', nx='n', ng='ŋ', ow='oʊ', oy='ɔɪ', p='p', r='ɹ', s='s', sh='ʃ',
-               t='t', th='θ', uh='ʊ', uw='u', v='v', w='w', y='j', z='z', zh='ʒ')
-RUSSIAN = dict(ii='i', yy='ɨ', uu='u', ee='ɛ', oo='o', aa='a', ae='ɪ', ay='ə', ur='ʊ', a='a', e='ɪ', i='i', y='ɨ', u='u', c='ts', ch='tʃ', sh='ʃ', sch='ʃ', zh='ʒ', h='x', hh='x', rr='r', ll='l',
-               b='b', bb='b', v='v', vv='v', g='g', gg='g', d='d', dd='d', z='z', zz='z', j='j', k='k', kk='k', l='l', m='m', mm='m', n='n', nn='n', p='p', pp='p', r='r', s='s', ss='s',
-               t='t', tt='t', f='f', ff='f', sil='_', pau='_')
+ARPABET = dict(
+    pau='_',
+    sil='_',
+    brth='_',
+    aa='ɑ',
+    ae='æ',
+    ah='ʌ',
+    ao='ɔ',
+    aw='aʊ',
+    ax='ə',
+    axr='ɚ',
+    ay='aɪ',
+    b='b',
+    ch='tʃ',
+    d='d',
+    dh='ð',
+    dx='ɾ',
+    eh='ɛ',
+    el='l',
+    em='m',
+    en='n',
+    er='ɝ',
+    ey='eɪ',
+    f='f',
+    g='g',
+    hh='h',
+    hv='h',
+    ih='ɪ',
+    iy='i',
+    jh='dʒ',
+    k='k',
+    l='l',
+    m='m',
+    n='n',
+    nx='n',
+    ng='ŋ',
+    ow='oʊ',
+    oy='ɔɪ',
+    p='p',
+    r='ɹ',
+    s='s',
+    sh='ʃ',
+    t='t',
+    th='θ',
+    uh='ʊ',
+    uw='u',
+    v='v',
+    w='w',
+    y='j',
+    z='z',
+    zh='ʒ',
+)
+RUSSIAN = dict(
+    ii='i',
+    yy='ɨ',
+    uu='u',
+    ee='ɛ',
+    oo='o',
+    aa='a',
+    ae='ɪ',
+    ay='ə',
+    ur='ʊ',
+    a='a',
+    e='ɪ',
+    i='i',
+    y='ɨ',
+    u='u',
+    c='ts',
+    ch='tʃ',
+    sh='ʃ',
+    sch='ʃ',
+    zh='ʒ',
+    h='x',
+    hh='x',
+    rr='r',
+    ll='l',
+    b='b',
+    bb='b',
+    v='v',
+    vv='v',
+    g='g',
+    gg='g',
+    d='d',
+    dd='d',
+    z='z',
+    zz='z',
+    j='j',
+    k='k',
+    kk='k',
+    l='l',
+    m='m',
+    mm='m',
+    n='n',
+    nn='n',
+    p='p',
+    pp='p',
+    r='r',
+    s='s',
+    ss='s',
+    t='t',
+    tt='t',
+    f='f',
+    ff='f',
+    sil='_',
+    pau='_',
+)
 # Phones that other festival voices name otherwise than the IPA does; single letters that are their own symbol are left out, and so are stress digits, length marks and doubling.
-FINNISH = {'y': 'y', '7': 'ø', '&': 'æ', '@': 'ə', 'T': 'θ', 'S': 'ʃ', 'N': 'ŋ', 'L': 'ʎ', 'D': 'ð', 'Z': 'ʒ'}
-ITALIAN = {'E': 'ɛ', 'O': 'ɔ', 'S': 'ʃ', 'Z': 'ʒ', 'ts': 'ts', 'tS': 'tʃ', 'dz': 'dz', 'dZ': 'dʒ', 'J': 'ɲ', 'ng': 'ŋ', 'nf': 'n', 'L': 'ʎ'}
-CATALAN = {'ax': 'ə', 'E': 'ɛ', 'O': 'ɔ', 'J': 'ɲ', 'L': 'ʎ', 'rr': 'r', 'r': 'ɾ', 'S': 'ʃ', 'Z': 'ʒ', 'N': 'ŋ'}
-CZECH = {'c': 'ts', 'c~': 'tʃ', 'ch': 'x', 'd~': 'ɟ', 'dz': 'dz', 'dz~': 'dʒ', 'h': 'ɦ', 'n*': 'ŋ', 'n~': 'ɲ', 'r~': 'rʒ', 'r~*': 'rʃ', 's~': 'ʃ', 't~': 'c', 'z~': 'ʒ'}
-TELUGU = {'aa': 'a', 'a': 'ə', 'uh': 'ʊ', 'uw': 'u', 'ih': 'ɪ', 'iy': 'i', 'ee': 'e', 'eh': 'e', 'oo': 'o', 'oh': 'o', 'ae': 'æ', 'au': 'aʊ', 'ay': 'aɪ', 'ch': 'tʃ', 'sh': 'ʃ', 'th': 't', 'dh': 'd', 'bh': 'b', 'ph': 'f', 'kh': 'k', 'gh': 'g',
-          'jh': 'dʒ', 'j': 'dʒ', 'y': 'j', 'ng': 'ŋ', 'nj': 'ɲ', 'rx': 'r', 'lx': 'l', 'tx': 't', 'dx': 'd', 'nx': 'n'}
-LANGUAGE = {'msu_ru': RUSSIAN, 'suo_fi': FINNISH, 'hy_fi': FINNISH, 'lp_': ITALIAN, 'pc_': ITALIAN, 'upc_ca': CATALAN, 'czech': CZECH, 'telugu': TELUGU}   # by the beginning of the voice's name; else English
+FINNISH = {
+    'y': 'y',
+    '7': 'ø',
+    '&': 'æ',
+    '@': 'ə',
+    'T': 'θ',
+    'S': 'ʃ',
+    'N': 'ŋ',
+    'L': 'ʎ',
+    'D': 'ð',
+    'Z': 'ʒ',
+}
+ITALIAN = {
+    'E': 'ɛ',
+    'O': 'ɔ',
+    'S': 'ʃ',
+    'Z': 'ʒ',
+    'ts': 'ts',
+    'tS': 'tʃ',
+    'dz': 'dz',
+    'dZ': 'dʒ',
+    'J': 'ɲ',
+    'ng': 'ŋ',
+    'nf': 'n',
+    'L': 'ʎ',
+}
+CATALAN = {
+    'ax': 'ə',
+    'E': 'ɛ',
+    'O': 'ɔ',
+    'J': 'ɲ',
+    'L': 'ʎ',
+    'rr': 'r',
+    'r': 'ɾ',
+    'S': 'ʃ',
+    'Z': 'ʒ',
+    'N': 'ŋ',
+}
+CZECH = {
+    'c': 'ts',
+    'c~': 'tʃ',
+    'ch': 'x',
+    'd~': 'ɟ',
+    'dz': 'dz',
+    'dz~': 'dʒ',
+    'h': 'ɦ',
+    'n*': 'ŋ',
+    'n~': 'ɲ',
+    'r~': 'rʒ',
+    'r~*': 'rʃ',
+    's~': 'ʃ',
+    't~': 'c',
+    'z~': 'ʒ',
+}
+TELUGU = {
+    'aa': 'a',
+    'a': 'ə',
+    'uh': 'ʊ',
+    'uw': 'u',
+    'ih': 'ɪ',
+    'iy': 'i',
+    'ee': 'e',
+    'eh': 'e',
+    'oo': 'o',
+    'oh': 'o',
+    'ae': 'æ',
+    'au': 'aʊ',
+    'ay': 'aɪ',
+    'ch': 'tʃ',
+    'sh': 'ʃ',
+    'th': 't',
+    'dh': 'd',
+    'bh': 'b',
+    'ph': 'f',
+    'kh': 'k',
+    'gh': 'g',
+    'jh': 'dʒ',
+    'j': 'dʒ',
+    'y': 'j',
+    'ng': 'ŋ',
+    'nj': 'ɲ',
+    'rx': 'r',
+    'lx': 'l',
+    'tx': 't',
+    'dx': 'd',
+    'nx': 'n',
+}
+LANGUAGE = {
+    'msu_ru': RUSSIAN,
+    'suo_fi': FINNISH,
+    'hy_fi': FINNISH,
+    'lp_': ITALIAN,
+    'pc_': ITALIAN,
+    'upc_ca': CATALAN,
+    'czech': CZECH,
+    'telugu': TELUGU,
+}  # by the beginning of the voice's name; else English
 
 
 def _ipa(name: str, table: dict) -> str:
@@ -44,7 +235,10 @@ def _ipa(name: str, table: dict) -> str:
 def _spirants(segments):
     """Catalan's b, d and g are stops only after a pause or a nasal; elsewhere the b's lips do not meet."""
     before = [SILENCE] + [symbol for _, _, symbol in segments]
-    return [(start, end, 'β' if symbol == 'b' and last not in ('m', 'n', 'ŋ', SILENCE) else symbol) for (start, end, symbol), last in zip(segments, before)]
+    return [
+        (start, end, 'β' if symbol == 'b' and last not in ('m', 'n', 'ŋ', SILENCE) else symbol)
+        for (start, end, symbol), last in zip(segments, before)
+    ]
 
 
 def to_16k(wave: np.ndarray, rate: int) -> np.ndarray:
@@ -59,7 +253,7 @@ def _envelope(wave: np.ndarray) -> np.ndarray:
     """Log energy of the upper band (where bursts show), 5 ms windows each millisecond."""
     high = np.diff(wave.astype(np.float32), prepend=0)
     power = np.convolve(high * high, np.ones(80) / 80, 'same')[::16]
-    return np.log(power + 1.)
+    return np.log(power + 1.0)
 
 
 def split_stops(wave: np.ndarray, segments) -> list:
@@ -74,15 +268,15 @@ def split_stops(wave: np.ndarray, segments) -> list:
             out.append((start, end, symbol))
             continue
         part = envelope[i:j]
-        low = int(np.argmin(part[: max(1, int(.8 * len(part)))]))
+        low = int(np.argmin(part[: max(1, int(0.8 * len(part)))]))
         peak = part[low:].max()
-        if peak - part[low] < 2.:   # no burst: unreleased or lenis
+        if peak - part[low] < 2.0:  # no burst: unreleased or lenis
             out.append((start, end, symbol))
             continue
-        burst = start + .001 * (low + int(np.argmax(part[low:] > .5 * (peak + part[low]))))
-        burst = min(max(burst, start + .02), end)
+        burst = start + 0.001 * (low + int(np.argmax(part[low:] > 0.5 * (peak + part[low]))))
+        burst = min(max(burst, start + 0.02), end)
         out.append((start, burst, symbol))
-        if end - burst > .008:
+        if end - burst > 0.008:
             out.append((burst, end, 'h'))
     return out
 
@@ -92,20 +286,32 @@ class _Id(ctypes.Union):
 
 
 class _Event(ctypes.Structure):
-    _fields_ = [('type', ctypes.c_int), ('uid', ctypes.c_uint), ('text', ctypes.c_int), ('length', ctypes.c_int), ('audio', ctypes.c_int), ('sample', ctypes.c_int),
-                ('user', ctypes.c_void_p), ('id', _Id)]
+    _fields_ = [
+        ('type', ctypes.c_int),
+        ('uid', ctypes.c_uint),
+        ('text', ctypes.c_int),
+        ('length', ctypes.c_int),
+        ('audio', ctypes.c_int),
+        ('sample', ctypes.c_int),
+        ('user', ctypes.c_void_p),
+        ('id', _Id),
+    ]
 
 
 class Espeak:
     """espeak-ng through its C interface, with phoneme events (espeakEVENT_PHONEME = 7, IPA names)."""
 
-    EVENTS_LATE_S = .012    # against a forced alignment of its own speech, where the other engines' times are within 5 ms
+    EVENTS_LATE_S = 0.012  # against a forced alignment of its own speech, where the other engines' times are within 5 ms
 
     def __init__(self):
         self.library = ctypes.CDLL('libespeak-ng.so.1')
-        callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
+        callback = ctypes.CFUNCTYPE(
+            ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event)
+        )
         self._callback = callback(self._take)
-        self.rate = self.library.espeak_Initialize(1, 0, None, 1 | 2)   # AUDIO_OUTPUT_RETRIEVAL; PHONEME_EVENTS | PHONEME_IPA
+        self.rate = self.library.espeak_Initialize(
+            1, 0, None, 1 | 2
+        )  # AUDIO_OUTPUT_RETRIEVAL; PHONEME_EVENTS | PHONEME_IPA
         self.library.espeak_SetSynthCallback(self._callback)
 
     def _take(self, wave, count, events):
@@ -114,7 +320,12 @@ class Espeak:
         k = 0
         while events[k].type != 0:
             if events[k].type == 7:
-                self._events.append((max(0., events[k].sample / self.rate - self.EVENTS_LATE_S), bytes(events[k].id.string).split(b'\0')[0].decode('utf8', 'ignore')))
+                self._events.append(
+                    (
+                        max(0.0, events[k].sample / self.rate - self.EVENTS_LATE_S),
+                        bytes(events[k].id.string).split(b'\0')[0].decode('utf8', 'ignore'),
+                    )
+                )
             k += 1
         return 0
 
@@ -138,22 +349,26 @@ class Espeak:
         envelope = _envelope(wave)
         ends = [t for t, _ in self._events[1:]] + [len(wave) / RATE]
         spans = [[t, end, name or SILENCE] for (t, name), end in zip(self._events, ends)]
-        out = [[0., spans[0][0], SILENCE]] if spans[0][0] > 0 else []
+        out = [[0.0, spans[0][0], SILENCE]] if spans[0][0] > 0 else []
         for start, end, name in spans:
             if end <= start:
                 continue
             if name[0] in STOPS and out:
-                floor = max(out[-1][0] + .02, start - .07)
-                around = envelope[max(0, int((start - .15) * 1000)): int((start + .1) * 1000) + 1]
-                quiet = around.max() - 4.2 if len(around) else 0    # power under 1.5 % of the loudest near by
-                back = start - .004
+                floor = max(out[-1][0] + 0.02, start - 0.07)
+                around = envelope[
+                    max(0, int((start - 0.15) * 1000)) : int((start + 0.1) * 1000) + 1
+                ]
+                quiet = (
+                    around.max() - 4.2 if len(around) else 0
+                )  # power under 1.5 % of the loudest near by
+                back = start - 0.004
                 while back > floor and envelope[min(len(envelope) - 1, int(back * 1000))] < quiet:
-                    back -= .002
-                back = back if start - back > .008 else start - .02
+                    back -= 0.002
+                back = back if start - back > 0.008 else start - 0.02
                 back = max(floor, min(start, back))
                 out[-1][1] = back
-                burst = start + .005
-                if len(name) == 1 and end - burst > .02:
+                burst = start + 0.005
+                if len(name) == 1 and end - burst > 0.02:
                     out += [[back, burst, name], [burst, end, 'h' if name in 'ptkqc' else 'ə']]
                     continue
                 start = back
@@ -164,12 +379,28 @@ class Espeak:
 def flite(text: str, voice: str, stretch: float, pitch: float):
     """(int16 wave at 16 kHz, expanded segments) or None. `stretch` > 1 is slower; `pitch` is the mean in Hz."""
     with tempfile.NamedTemporaryFile(suffix='.wav') as file:
-        done = subprocess.run(['flite', '-voice', voice, '-t', text, '-o', file.name, '-psdur', '--setf', f'duration_stretch={stretch:.2f}', '--setf', f'int_f0_target_mean={pitch:.0f}'],
-                              capture_output=True, text=True)
+        done = subprocess.run(
+            [
+                'flite',
+                '-voice',
+                voice,
+                '-t',
+                text,
+                '-o',
+                file.name,
+                '-psdur',
+                '--setf',
+                f'duration_stretch={stretch:.2f}',
+                '--setf',
+                f'int_f0_target_mean={pitch:.0f}',
+            ],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode != 0:
             return None
         rate, wave = scipy.io.wavfile.read(file.name)
-    segments, at = [], 0.
+    segments, at = [], 0.0
     for name, end in re.findall(r'([a-z]+):([\d.]+)', done.stdout):
         segments.append((at, float(end), ARPABET.get(name, 'ə')))
         at = float(end)
@@ -187,24 +418,28 @@ def festival(voice: str, sentences, stretches):
         lines = [f'(voice_{voice})']
         for i, (text, stretch) in enumerate(zip(sentences, stretches)):
             text = text.replace('"', '').replace('\\', '')
-            lines.append(f"(Parameter.set 'Duration_Stretch {stretch:.2f})(unwind-protect (begin (set! u (utt.synth (Utterance Text \"{text}\")))"
-                         f"(utt.save.wave u \"{folder}/{i}.wav\" 'riff)(utt.save.segs u \"{folder}/{i}.seg\")) nil)")
+            lines.append(
+                f'(Parameter.set \'Duration_Stretch {stretch:.2f})(unwind-protect (begin (set! u (utt.synth (Utterance Text "{text}")))'
+                f'(utt.save.wave u "{folder}/{i}.wav" \'riff)(utt.save.segs u "{folder}/{i}.seg")) nil)'
+            )
         script = os.path.join(folder, 'say.scm')
         open(script, 'w', encoding=encoding, errors='replace').write('\n'.join(lines))
-        subprocess.run(['festival', '-b', script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ['festival', '-b', script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         for i, text in enumerate(sentences):
             try:
                 rate, wave = scipy.io.wavfile.read(f'{folder}/{i}.wav')
                 rows = [line.split() for line in open(f'{folder}/{i}.seg', errors='ignore')]
             except (OSError, ValueError):
                 continue
-            segments, at = [], 0.
+            segments, at = [], 0.0
             for row in rows:
                 if len(row) == 3 and row[0] != '#':
                     segments.append((at, float(row[0]), _ipa(row[2], names)))
                     at = float(row[0])
             wave = to_16k(wave, rate)
-            if len(segments) < 4 or len(wave) < 8000 or abs(at - len(wave) / RATE) > .5:
+            if len(segments) < 4 or len(wave) < 8000 or abs(at - len(wave) / RATE) > 0.5:
                 continue
             if names is CATALAN:
                 segments = _spirants(segments)

@@ -3,6 +3,7 @@ Writes the served model: one-step ONNX graph with half-precision weights, what f
 
 usage: export.py NAME [FOLDER]     (FOLDER: models/ unless given; `npm run eval:speech -- --manifest FOLDER/manifest.json` evaluates another)
 """
+
 import hashlib
 import json
 import os
@@ -31,14 +32,31 @@ class Shape(torch.nn.Module):
     (the reference's `open` there is .30 in the median, above .45 for 5 in 100). The least of the features' mean, rising slowly, tells the noise. A share of the frame before
     keeps lips from fluttering. The memory holds the probability of the frame before, and how far the noise lies below UNHEARD.
     """
-    DEAD, GATE_LOW, GATE_HIGH = .02, .45, .75
-    GAIN = {'jaw': 1.1, 'open': 1.1, 'round': 1.1, 'wide': 1.1, 'ttip': 1.1, 'tout': 1.2, 'tback': 1.1, 'teeth': 1.05, 'upraise': 1.1}
-    SHARP = {'press': (.04, .80), 'tuck': (.03, .70)}    # these raw values become 0 and 1
+
+    DEAD, GATE_LOW, GATE_HIGH = 0.02, 0.45, 0.75
+    GAIN = {
+        'jaw': 1.1,
+        'open': 1.1,
+        'round': 1.1,
+        'wide': 1.1,
+        'ttip': 1.1,
+        'tout': 1.2,
+        'tback': 1.1,
+        'teeth': 1.05,
+        'upraise': 1.1,
+    }
+    SHARP = {'press': (0.04, 0.80), 'tuck': (0.03, 0.70)}  # these raw values become 0 and 1
     MEMORY = 2
-    THRESHOLD, IN_NOISE = .5, .5                # of closures' probability, and what share of it is asked in noise (validate.py)
-    LAST = .25                                  # share of the frame before
-    UNHEARD, RISE = 8., .0031                   # above any feature; 2 dB/s a step
-    QUIET, NOISY = .4, 1.                       # noise up to which nothing changes (25 dB SNR is .7, 15 dB 1.1), and from which IN_NOISE holds
+    THRESHOLD, IN_NOISE = (
+        0.5,
+        0.5,
+    )  # of closures' probability, and what share of it is asked in noise (validate.py)
+    LAST = 0.25  # share of the frame before
+    UNHEARD, RISE = 8.0, 0.0031  # above any feature; 2 dB/s a step
+    QUIET, NOISY = (
+        0.4,
+        1.0,
+    )  # noise up to which nothing changes (25 dB SNR is .7, 15 dB 1.1), and from which IN_NOISE holds
 
     def __init__(self):
         super().__init__()
@@ -52,18 +70,34 @@ class Shape(torch.nn.Module):
 
     def forward(self, raw, mel, memory):
         curves = torch.clamp(raw[:, :CURVES] * self.scale + self.offset, 0, 1)
-        speech = torch.sigmoid(raw[:, SPEECH: SPEECH + 1])
+        speech = torch.sigmoid(raw[:, SPEECH : SPEECH + 1])
         gate = torch.clamp((speech - self.GATE_LOW) / (self.GATE_HIGH - self.GATE_LOW), 0, 1)
-        closed = torch.sigmoid(raw[:, CLOSURE: CLOSURE + 1])
+        closed = torch.sigmoid(raw[:, CLOSURE : CLOSURE + 1])
         last, quietness = memory[:, :1], memory[:, 1:]
-        noise = torch.minimum(self.UNHEARD - quietness + self.RISE, mel.flatten(1).mean(1, keepdim=True))
-        asked = 1 - (1 - self.IN_NOISE) * torch.clamp((noise - self.QUIET) / (self.NOISY - self.QUIET), 0, 1)
+        noise = torch.minimum(
+            self.UNHEARD - quietness + self.RISE, mel.flatten(1).mean(1, keepdim=True)
+        )
+        asked = 1 - (1 - self.IN_NOISE) * torch.clamp(
+            (noise - self.QUIET) / (self.NOISY - self.QUIET), 0, 1
+        )
         level = ((1 - self.LAST) * closed + self.LAST * last) / (self.THRESHOLD * asked)
         decided = (level >= 1).float()
         # The mean of what the network sees of `press` and of the decision follows the reference best; the decision says on which side of a half it lies.
-        press = torch.maximum(torch.minimum(.5 * curves[:, 2:3] + .5 * torch.clamp(.5 * level, 0, 1), .49 + .51 * decided), .5 * decided)
-        curves = torch.cat([curves[:, :1], torch.minimum(curves[:, 1:2], 1 - press), press, curves[:, 3:]], 1) * gate
-        return torch.cat([curves, speech * (gate > 0)], 1), torch.cat([closed * gate, self.UNHEARD - noise], 1)
+        press = torch.maximum(
+            torch.minimum(
+                0.5 * curves[:, 2:3] + 0.5 * torch.clamp(0.5 * level, 0, 1), 0.49 + 0.51 * decided
+            ),
+            0.5 * decided,
+        )
+        curves = (
+            torch.cat(
+                [curves[:, :1], torch.minimum(curves[:, 1:2], 1 - press), press, curves[:, 3:]], 1
+            )
+            * gate
+        )
+        return torch.cat([curves, speech * (gate > 0)], 1), torch.cat(
+            [closed * gate, self.UNHEARD - noise], 1
+        )
 
 
 def to_half(model):
@@ -75,7 +109,11 @@ def to_half(model):
             kept.append(tensor)
             continue
         kept.append(numpy_helper.from_array(values.astype(np.float16), tensor.name + '_half'))
-        casts.append(onnx.helper.make_node('Cast', [tensor.name + '_half'], [tensor.name], to=onnx.TensorProto.FLOAT))
+        casts.append(
+            onnx.helper.make_node(
+                'Cast', [tensor.name + '_half'], [tensor.name], to=onnx.TensorProto.FLOAT
+            )
+        )
     nodes = casts + list(graph.node)
     del graph.initializer[:], graph.node[:]
     graph.initializer.extend(kept)
@@ -88,10 +126,21 @@ def main():
     step = Step(load(name), Shape()).eval()
     path = os.path.join(folder, FILE)
     mel, state = torch.zeros(2, FRAMES_PER_STEP, BANDS), torch.zeros(2, step.state_size)
-    torch.onnx.export(step, (mel, state), path, opset_version=13, input_names=['mel', 'state'], output_names=['articulation', 'state_out'],
-                      dynamic_axes={n: {0: 'batch'} for n in ('mel', 'state', 'articulation', 'state_out')})
+    torch.onnx.export(
+        step,
+        (mel, state),
+        path,
+        opset_version=13,
+        input_names=['mel', 'state'],
+        output_names=['articulation', 'state_out'],
+        dynamic_axes={n: {0: 'batch'} for n in ('mel', 'state', 'articulation', 'state_out')},
+    )
     model = to_half(onnx.load(path))
-    model.producer_name, model.producer_version, model.doc_string = 'mouthpiece models/training', '', ''
+    model.producer_name, model.producer_version, model.doc_string = (
+        'mouthpiece models/training',
+        '',
+        '',
+    )
     for node in model.graph.node:
         node.doc_string = ''
     onnx.checker.check_model(model)
@@ -101,11 +150,19 @@ def main():
     manifest_path = os.path.join(folder, 'manifest.json')
     manifest = json.load(open(manifest_path)) if os.path.exists(manifest_path) else {'models': {}}
     manifest['models']['speech-articulation'] = {
-        'file': FILE, 'sha256': hashlib.sha256(data).hexdigest(), 'bytes': len(data),
+        'file': FILE,
+        'sha256': hashlib.sha256(data).hexdigest(),
+        'bytes': len(data),
         'inputs': {'mel': ['batch', FRAMES_PER_STEP, BANDS], 'state': ['batch', step.state_size]},
         'outputs': {'articulation': ['batch', CHANNELS], 'state_out': ['batch', step.state_size]},
-        'lookaheadMs': round(LOOKAHEAD_S * 1000), 'stateFloats': step.state_size, 'memorySteps': step.network.memory, 'parameters': sum(p.numel() for n, p in step.network.named_parameters() if not n.startswith('classes')),
-        'source': 'Trained by models/training (see models/MODEL_CARD.md, which names every voice and its licence) on speech made with espeak-ng, flite and festival, on dialogues of Flight of the Amazon Queen, Beneath a Steel Sky and Fish Fillets, and on phrases of Tux Paint.', 'licence': 'Apache-2.0',
+        'lookaheadMs': round(LOOKAHEAD_S * 1000),
+        'stateFloats': step.state_size,
+        'memorySteps': step.network.memory,
+        'parameters': sum(
+            p.numel() for n, p in step.network.named_parameters() if not n.startswith('classes')
+        ),
+        'source': 'Trained by models/training (see models/MODEL_CARD.md, which names every voice and its licence) on speech made with espeak-ng, flite and festival, on dialogues of Flight of the Amazon Queen, Beneath a Steel Sky and Fish Fillets, and on phrases of Tux Paint.',
+        'licence': 'Apache-2.0',
     }
     with open(manifest_path, 'w') as file:
         json.dump(manifest, file, indent=2)

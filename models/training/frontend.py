@@ -1,4 +1,5 @@
 """The serving front end (native/src/core/mel.cc) called from training, so that both compute the same features bit for bit."""
+
 import ctypes
 import os
 import subprocess
@@ -21,10 +22,29 @@ def _library():
     newest = max(os.path.getmtime(p) for p in (source, core, core[:-2] + 'h'))
     if not os.path.exists(target) or os.path.getmtime(target) < newest:
         part = f'{target}.{os.getpid()}'
-        subprocess.run(['g++', '-std=c++20', '-O2', '-shared', '-fPIC', '-I' + os.path.join(HERE, '../../native/src'), '-o', part, source, core], check=True)
+        subprocess.run(
+            [
+                'g++',
+                '-std=c++20',
+                '-O2',
+                '-shared',
+                '-fPIC',
+                '-I' + os.path.join(HERE, '../../native/src'),
+                '-o',
+                part,
+                source,
+                core,
+            ],
+            check=True,
+        )
         os.replace(part, target)
     library = ctypes.CDLL(target)
-    library.mel_features.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p]
+    library.mel_features.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_long,
+        ctypes.c_void_p,
+    ]
     library.mel_features.restype = None
     return library
 

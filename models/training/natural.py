@@ -3,6 +3,7 @@ People's own speech with known words, for the corpus: the dialogues of three adv
 (Debian's fillets-ng-data-cs: actors who play, in Czech), and the names of Tux Paint's stamps (tuxpaint-stamps-default: one volunteer a language reads nine hundred short phrases).
 espeak-ng says which phones a line has; a network trained on the synthesizers finds them (viterbi.py); lines that do not go with what it hears are left out.
 """
+
 import ctypes
 import glob
 import os
@@ -23,9 +24,13 @@ from targets import CLASS_COUNT, INDEX, curves, phones
 
 FILLETS = '/usr/share/games/fillets-ng'
 STAMPS = '/usr/share/tuxpaint/stamps'
-ADVENTURES = {'sky': (sky, 'en-gb-x-rp'), 'queen': (queen, 'en-us'), 'drascula': (drascula, 'en-us')}    # and how their actors speak
-ALIGNER = 'aligner'      # the network's name in the work folder
-BELIEVED = .6            # mean correlation of an alignment's curves with what the network hears
+ADVENTURES = {
+    'sky': (sky, 'en-gb-x-rp'),
+    'queen': (queen, 'en-us'),
+    'drascula': (drascula, 'en-us'),
+}  # and how their actors speak
+ALIGNER = 'aligner'  # the network's name in the work folder
+BELIEVED = 0.6  # mean correlation of an alignment's curves with what the network hears
 # Roles by the second part of a file's name: the two fish, and everybody else (crabs, statues, ghosts; several voices).
 ROLES = {'small': ('m',), 'big': ('v',)}
 
@@ -44,8 +49,13 @@ class Speller:
         """Words of a text, each a list of known IPA symbols."""
         text_at, words = ctypes.c_char_p(text.encode()), []
         while text_at.value:
-            said = self.library.espeak_TextToPhonemes(ctypes.byref(text_at), 1, 2 | ord('_') << 8).decode()   # UTF-8 in; IPA out, phonemes parted by _
-            words += [[s for s in phones(word) if s != 'ʔ'] for word in re.sub(r'\(.*?\)', '', said).split()]
+            said = self.library.espeak_TextToPhonemes(
+                ctypes.byref(text_at), 1, 2 | ord('_') << 8
+            ).decode()  # UTF-8 in; IPA out, phonemes parted by _
+            words += [
+                [s for s in phones(word) if s != 'ʔ']
+                for word in re.sub(r'\(.*?\)', '', said).split()
+            ]
         return [word for word in words if word]
 
 
@@ -53,26 +63,55 @@ def lines(language: str) -> list:
     """[(load, text, role)] of the spoken lines of Fish Fillets."""
     texts = {}
     for path in sorted(glob.glob(f'{FILLETS}/script/*/*dialogs_{language}.lua')):
-        texts.update(re.findall(r'dialogId\("([^"]+)"[^\n]*\n\s*dialogStr\("((?:[^"\\]|\\.)*)"\)', open(path, errors='ignore').read()))
+        texts.update(
+            re.findall(
+                r'dialogId\("([^"]+)"[^\n]*\n\s*dialogStr\("((?:[^"\\]|\\.)*)"\)',
+                open(path, errors='ignore').read(),
+            )
+        )
     found = []
     for path in sorted(glob.glob(f'{FILLETS}/sound/*/{language}/*.ogg')):
         name = os.path.basename(path)[:-4]
         parts = name.split('-')
         if name in texts:
-            role = next((r for r, keys in ROLES.items() if len(parts) > 2 and parts[1] in keys), 'others')
+            role = next(
+                (r for r, keys in ROLES.items() if len(parts) > 2 and parts[1] in keys), 'others'
+            )
             found.append((partial(read, path), texts[name].replace('\\"', '"'), role))
     return found
 
 
 def read(path: str) -> tuple:
     """A sound file -> (int16 wave of one channel, RATE), as the games' `load` gives them. By sox, which starts four times as fast as ffmpeg: there are thousands of them."""
-    done = subprocess.run(['sox', '-D', path, '-t', 'raw', '-r', str(RATE), '-c', '1', '-b', '16', '-e', 'signed', '-'], capture_output=True, check=True)
+    done = subprocess.run(
+        [
+            'sox',
+            '-D',
+            path,
+            '-t',
+            'raw',
+            '-r',
+            str(RATE),
+            '-c',
+            '1',
+            '-b',
+            '16',
+            '-e',
+            'signed',
+            '-',
+        ],
+        capture_output=True,
+        check=True,
+    )
     return np.frombuffer(done.stdout, np.int16), RATE
 
 
 def class_prior() -> np.ndarray:
     """Log frequencies of the phone classes in the first shards."""
-    counts = sum(np.bincount(np.load(path)['C'].ravel(), minlength=CLASS_COUNT) for path in sorted(glob.glob(os.path.join(WORK, 'shards', 'train_*.npz')))[:3])
+    counts = sum(
+        np.bincount(np.load(path)['C'].ravel(), minlength=CLASS_COUNT)
+        for path in sorted(glob.glob(os.path.join(WORK, 'shards', 'train_*.npz')))[:3]
+    )
     return np.log((counts + 1) / counts.sum())
 
 
@@ -82,17 +121,25 @@ def _believable(wave, segments, network) -> bool:
     shown, _ = curves(segments, steps, FPS, (1 - viterbi.DELAY) / FPS - LOOKAHEAD_S)
     with torch.no_grad():
         heard = network(torch.from_numpy(features(wave))[None])[0][0].numpy()
-    pairs = [(shown[:, INDEX[n]], heard[:, INDEX[n]]) for n in ('jaw', 'open', 'round', 'wide', 'teeth')]
+    pairs = [
+        (shown[:, INDEX[n]], heard[:, INDEX[n]]) for n in ('jaw', 'open', 'round', 'wide', 'teeth')
+    ]
     return np.mean([np.corrcoef(a, b)[0, 1] for a, b in pairs if np.ptp(a) > 1e-3]) > BELIEVED
 
 
 def stamps(language: str) -> list:
     """[(load, text)] of the stamps whose names are spoken in a language. One text is spoken once: the alphabets are there in several styles."""
     found = {}
-    ending, name = ('_desc.ogg', r'\A(.+)$') if language == 'en' else (f'_desc_{language}.ogg', rf'^{language}\.utf8=(.+)$')
+    ending, name = (
+        ('_desc.ogg', r'\A(.+)$')
+        if language == 'en'
+        else (f'_desc_{language}.ogg', rf'^{language}\.utf8=(.+)$')
+    )
     for path in sorted(glob.glob(f'{STAMPS}/**/*{ending}', recursive=True)):
         try:
-            named = re.search(name, open(path.removesuffix(ending) + '.txt', encoding='utf-8').read(), re.M)
+            named = re.search(
+                name, open(path.removesuffix(ending) + '.txt', encoding='utf-8').read(), re.M
+            )
         except FileNotFoundError:
             continue
         if named:
@@ -103,9 +150,11 @@ def stamps(language: str) -> list:
 def trimmed(wave: np.ndarray) -> np.ndarray:
     """A recording from 0.2 s before its first loud moment to 0.2 s after its last (40 dB below the loudest), so that its pace can be told from its length."""
     block = RATE // 100
-    level = np.square(wave[: len(wave) // block * block].reshape(-1, block).astype(np.float32)).mean(1)
+    level = np.square(
+        wave[: len(wave) // block * block].reshape(-1, block).astype(np.float32)
+    ).mean(1)
     loud = np.flatnonzero(level > level.max() * 1e-4) if len(level) else []
-    return wave[max(0, (loud[0] - 20) * block): (loud[-1] + 20) * block] if len(loud) else wave[:0]
+    return wave[max(0, (loud[0] - 20) * block) : (loud[-1] + 20) * block] if len(loud) else wave[:0]
 
 
 def _aligned(listed, language: str, shortest: float) -> list:
@@ -115,7 +164,7 @@ def _aligned(listed, language: str, shortest: float) -> list:
     for load, text, voice in listed:
         wave, words = trimmed(to_16k(*load())), speller.words(text)
         seconds, count = len(wave) / RATE, sum(len(word) for word in words)
-        if not (shortest < seconds < 12 and count > 4 and seconds / count < .25):
+        if not (shortest < seconds < 12 and count > 4 and seconds / count < 0.25):
             continue
         segments = viterbi.align(wave, words, network, prior)
         if segments is not None and _believable(wave, segments, network):
@@ -123,14 +172,22 @@ def _aligned(listed, language: str, shortest: float) -> list:
     return out
 
 
-def utterances(kind: str, share=1.) -> list:
+def utterances(kind: str, share=1.0) -> list:
     """[(int16 wave, expanded segments, voice, text)] of one talker or some roles: 'queen-joe', 'sky', 'cs-small' of Fish Fillets, 'stamps-fr'. `share`: how many of the recordings to look at."""
     a, _, b = kind.partition('-')
     every = slice(None, None, max(1, round(1 / share)))
     if a in ADVENTURES:
         game, language = ADVENTURES[a]
-        listed = [(load, text, f'{a}:{speaker}') for load, text, speaker in game.lines('/')[every] if b in ('', 'joe' if speaker == 'JOE' else 'others')]
-        return _aligned(listed, language, .8)
+        listed = [
+            (load, text, f'{a}:{speaker}')
+            for load, text, speaker in game.lines('/')[every]
+            if b in ('', 'joe' if speaker == 'JOE' else 'others')
+        ]
+        return _aligned(listed, language, 0.8)
     if a == 'stamps':
-        return _aligned([(load, text, f'stamps:{b}') for load, text in stamps(b)[every]], b, .6)
-    return _aligned([(load, text, f'fillets:{kind}') for load, text, role in lines(a)[every] if role == b], a, 1.)
+        return _aligned([(load, text, f'stamps:{b}') for load, text in stamps(b)[every]], b, 0.6)
+    return _aligned(
+        [(load, text, f'fillets:{kind}') for load, text, role in lines(a)[every] if role == b],
+        a,
+        1.0,
+    )

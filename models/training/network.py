@@ -1,4 +1,5 @@
 """The speech-to-articulation network: a causal dilated convolution over video frames; once as it is trained (whole sequences), once as it is served (one step)."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -6,11 +7,16 @@ import torch.nn.functional as F
 from frontend import BANDS, FRAMES_PER_STEP
 from targets import CLASS_COUNT
 
-CHANNELS = 14           # ARTICULATORS of src/media/articulation.ts, what is served
-CURVES, SPEECH, CLOSURE, RAW = 13, 13, 14, 15   # what the network gives: 13 curves, the logit of speech, the logit of closed lips
-STEM_TAPS = 5           # feature frames (11 ms each) that one stem output sees
-TALKER_AT = 2           # the block before which the talker is told
-DROPOUT = .2            # in training, unless it says otherwise
+CHANNELS = 14  # ARTICULATORS of src/media/articulation.ts, what is served
+CURVES, SPEECH, CLOSURE, RAW = (
+    13,
+    13,
+    14,
+    15,
+)  # what the network gives: 13 curves, the logit of speech, the logit of closed lips
+STEM_TAPS = 5  # feature frames (11 ms each) that one stem output sees
+TALKER_AT = 2  # the block before which the talker is told
+DROPOUT = 0.2  # in training, unless it says otherwise
 
 
 def _causal(x, linear, taps, dilation=1):
@@ -27,23 +33,30 @@ class Block(nn.Module):
         self.dilation, self.dropout = dilation, DROPOUT
         self.taps = nn.Linear(3 * width, width)
         self.mix = nn.Linear(width, width)
-        nn.init.normal_(self.mix.weight, std=.3 / width ** .5)
+        nn.init.normal_(self.mix.weight, std=0.3 / width**0.5)
         nn.init.zeros_(self.mix.bias)
 
-    def forward(self, x):                                  # [B, C, T]
-        return x + _causal(F.dropout(F.relu(_causal(x, self.taps, 3, self.dilation)), self.dropout, self.training), self.mix, 1)
+    def forward(self, x):  # [B, C, T]
+        return x + _causal(
+            F.dropout(F.relu(_causal(x, self.taps, 3, self.dilation)), self.dropout, self.training),
+            self.mix,
+            1,
+        )
 
 
 class Talker(nn.Module):
     """x + V m, where m is the mean of relu(W x) over what was heard so far, weighted by a gate and slowly forgotten: how this talker's phones sound."""
-    KEEP = 1 - 1 / 300      # a step: ten seconds
+
+    KEEP = 1 - 1 / 300  # a step: ten seconds
 
     def __init__(self, width, size):
         super().__init__()
         self.hear = nn.Linear(width, size)
         self.gate = nn.Linear(width, 1)
         self.tell = nn.Linear(size, width)
-        nn.init.zeros_(self.tell.weight)    # a network that was trained without it stays as it is, to begin with
+        nn.init.zeros_(
+            self.tell.weight
+        )  # a network that was trained without it stays as it is, to begin with
         nn.init.zeros_(self.tell.bias)
 
     def weigh(self, x):
@@ -55,7 +68,7 @@ class Talker(nn.Module):
         """[.., size + 1] -> [.., C]"""
         return self.tell(sums[..., :-1] / (sums[..., -1:] + 1))
 
-    def forward(self, x):                                  # [B, C, T]
+    def forward(self, x):  # [B, C, T]
         steps = torch.arange(x.shape[2], device=x.device)
         kept = torch.tril(self.KEEP ** (steps[:, None] - steps).clamp(min=0))
         return x + self.told(kept @ self.weigh(x.transpose(1, 2))).transpose(1, 2)
@@ -65,22 +78,28 @@ class Network(nn.Module):
     def __init__(self, width=192, stem=64, dilations=(1, 2, 4, 8), talker=64):
         super().__init__()
         self.config = dict(width=width, stem=stem, dilations=tuple(dilations), talker=talker)
-        self.stem = nn.Linear(STEM_TAPS * BANDS, stem)     # at 90 Hz, over the last five feature frames
-        self.merge = nn.Linear(2 * FRAMES_PER_STEP * stem, width)   # at 30 Hz, over this step and the one before
+        self.stem = nn.Linear(
+            STEM_TAPS * BANDS, stem
+        )  # at 90 Hz, over the last five feature frames
+        self.merge = nn.Linear(
+            2 * FRAMES_PER_STEP * stem, width
+        )  # at 30 Hz, over this step and the one before
         self.talker = Talker(width, talker)
         self.blocks = nn.ModuleList(Block(width, d) for d in dilations)
         self.out = nn.Linear(width, RAW)
-        self.classes = nn.Linear(width, CLASS_COUNT)       # auxiliary, in training only
+        self.classes = nn.Linear(width, CLASS_COUNT)  # auxiliary, in training only
 
     @property
     def memory(self):
         """Steps of input that an output depends on, but for the talker."""
         return 2 + sum(2 * b.dilation for b in self.blocks)
 
-    def hidden(self, mel):                                 # [B, T, 3, 40] -> [B, T, C]
+    def hidden(self, mel):  # [B, T, 3, 40] -> [B, T, C]
         batch, steps = mel.shape[:2]
-        s = F.relu(_causal(mel.flatten(1, 2).transpose(1, 2), self.stem, STEM_TAPS))             # at 90 Hz
-        s = s.view(batch, -1, steps, FRAMES_PER_STEP).permute(0, 3, 1, 2).reshape(batch, -1, steps)   # a step's three frames side by side
+        s = F.relu(_causal(mel.flatten(1, 2).transpose(1, 2), self.stem, STEM_TAPS))  # at 90 Hz
+        s = (
+            s.view(batch, -1, steps, FRAMES_PER_STEP).permute(0, 3, 1, 2).reshape(batch, -1, steps)
+        )  # a step's three frames side by side
         x = F.relu(_causal(s, self.merge, 2))
         for k, block in enumerate(self.blocks):
             x = block(self.talker(x) if k == TALKER_AT else x)
@@ -100,7 +119,11 @@ class Step(nn.Module):
         super().__init__()
         self.network, self.shape = network, shape
         width, stem = network.config['width'], network.config['stem']
-        self.parts = [(STEM_TAPS - 1) * BANDS, FRAMES_PER_STEP * stem] + [2 * b.dilation * width for b in network.blocks] + [network.config['talker'] + 1, shape.MEMORY]
+        self.parts = (
+            [(STEM_TAPS - 1) * BANDS, FRAMES_PER_STEP * stem]
+            + [2 * b.dilation * width for b in network.blocks]
+            + [network.config['talker'] + 1, shape.MEMORY]
+        )
 
     @property
     def state_size(self):
@@ -110,12 +133,18 @@ class Step(nn.Module):
         n, at, kept = self.network, 0, []
         memories = []
         for size in self.parts:
-            memories.append(state[:, at: at + size])
+            memories.append(state[:, at : at + size])
             at += size
         frames = torch.cat([memories[0], mel.flatten(1)], 1)
-        kept.append(frames[:, FRAMES_PER_STEP * BANDS:])
+        kept.append(frames[:, FRAMES_PER_STEP * BANDS :])
         span = STEM_TAPS * BANDS
-        s = torch.cat([F.relu(n.stem(frames[:, k * BANDS: k * BANDS + span])) for k in range(FRAMES_PER_STEP)], 1)
+        s = torch.cat(
+            [
+                F.relu(n.stem(frames[:, k * BANDS : k * BANDS + span]))
+                for k in range(FRAMES_PER_STEP)
+            ],
+            1,
+        )
         kept.append(s)
         x = F.relu(n.merge(torch.cat([memories[1], s], 1)))
         sums = memories[-2] * n.talker.KEEP
@@ -124,7 +153,7 @@ class Step(nn.Module):
                 sums = sums + n.talker.weigh(x)
                 x = x + n.talker.told(sums)
             width, d = x.shape[1], block.dilation
-            taps = torch.cat([memory[:, :width], memory[:, d * width: (d + 1) * width], x], 1)
+            taps = torch.cat([memory[:, :width], memory[:, d * width : (d + 1) * width], x], 1)
             kept.append(torch.cat([memory[:, width:], x], 1))
             x = x + block.mix(F.relu(block.taps(taps)))
         shown, memory = self.shape(n.out(F.relu(x)), mel, memories[-1])

@@ -4,6 +4,7 @@ Turns the corpus into training shards: sessions of one voice through one random 
 usage: prepare.py SHARDS [FIRST] [harsh|mild]    (each shard holds about 45 minutes; its number is its seed; those that exist are kept; mild ones lie in a folder of their own)
 A shard: F float16 [n, 3, 40], Y float16 [n, 14], C uint8 [n, 3] (class of phone, also a third of a step before and after), S int64 [sessions + 1] (first step of each session).
 """
+
 import os
 import pickle
 import sys
@@ -15,34 +16,82 @@ import augment
 import targets
 from frontend import FPS, RATE, WORK, features, steps_in
 
-LOOKAHEAD_S = .060     # output k describes (k + 1) / 30 - LOOKAHEAD_S: all the audio that the model hears past the instant it describes
-SHARD_MINUTES = int(os.environ.get("SHARD_MINUTES", 45))
+LOOKAHEAD_S = 0.060  # output k describes (k + 1) / 30 - LOOKAHEAD_S: all the audio that the model hears past the instant it describes
+SHARD_MINUTES = int(os.environ.get('SHARD_MINUTES', 45))
 # How often a session is of each group. Human recordings (flite, festival) outweigh formant synthesis, which brings variety of languages and vocal tracts.
-WEIGHTS = {'espeak': .18, 'flite_slt': .13, 'flite_rms': .15, 'flite_kal16': .07, 'flite_kal': .02, 'festival_kal_diphone': .07, 'festival_cmu_us_slt_arctic_hts': .08, 'festival_msu_ru_nsh_clunits': .04,
-           'festival_czech_dita': .022, 'festival_czech_krb': .022, 'festival_czech_machac': .022, 'festival_czech_ph': .022, 'festival_lp_diphone': .022, 'festival_pc_diphone': .022,
-           'festival_suo_fi_lj_diphone': .022, 'festival_hy_fi_mv_diphone': .022, 'festival_upc_ca_ona_hts': .02, 'festival_telugu_NSK_diphone': .022,
-           'natural_sky': .35, 'natural_queen-joe': .12, 'natural_queen-others': .40, 'natural_cs-small': .06, 'natural_cs-big': .06,
-           **{f'natural_stamps-{language}': .07 for language in ('be', 'es', 'fr', 'ro', 'ru')}}
+WEIGHTS = {
+    'espeak': 0.18,
+    'flite_slt': 0.13,
+    'flite_rms': 0.15,
+    'flite_kal16': 0.07,
+    'flite_kal': 0.02,
+    'festival_kal_diphone': 0.07,
+    'festival_cmu_us_slt_arctic_hts': 0.08,
+    'festival_msu_ru_nsh_clunits': 0.04,
+    'festival_czech_dita': 0.022,
+    'festival_czech_krb': 0.022,
+    'festival_czech_machac': 0.022,
+    'festival_czech_ph': 0.022,
+    'festival_lp_diphone': 0.022,
+    'festival_pc_diphone': 0.022,
+    'festival_suo_fi_lj_diphone': 0.022,
+    'festival_hy_fi_mv_diphone': 0.022,
+    'festival_upc_ca_ona_hts': 0.02,
+    'festival_telugu_NSK_diphone': 0.022,
+    'natural_sky': 0.35,
+    'natural_queen-joe': 0.12,
+    'natural_queen-others': 0.40,
+    'natural_cs-small': 0.06,
+    'natural_cs-big': 0.06,
+    **{f'natural_stamps-{language}': 0.07 for language in ('be', 'es', 'fr', 'ro', 'ru')},
+}
 # The natural voices that choose thresholds and shares (validate.py); never in a shard: a Greek woman, a Catalan and a Danish man, half a minute of English, many roles in Czech.
-VALIDATION = ('natural_drascula', 'natural_stamps-el', 'natural_stamps-ca', 'natural_stamps-da', 'natural_stamps-en', 'natural_cs-others')
+VALIDATION = (
+    'natural_drascula',
+    'natural_stamps-el',
+    'natural_stamps-ca',
+    'natural_stamps-da',
+    'natural_stamps-en',
+    'natural_cs-others',
+)
 
 # Most recorded voices are men's: their copies lean towards shorter vocal tracts, the woman's towards longer ones.
-VOCAL_TRACT = {'espeak': 0., 'flite_slt': -.04, 'festival_cmu_us_slt_arctic_hts': -.04, 'festival_czech_dita': -.04, 'festival_lp_diphone': -.04, 'festival_suo_fi_lj_diphone': -.04,
-               'festival_upc_ca_ona_hts': -.04, 'festival_czech_krb': -.08, 'natural_sky': .04, 'natural_queen-joe': .05, 'natural_cs-small': -.04, 'natural_stamps-be': -.06, 'natural_stamps-es': -.04, 'natural_stamps-ro': -.04}
+VOCAL_TRACT = {
+    'espeak': 0.0,
+    'flite_slt': -0.04,
+    'festival_cmu_us_slt_arctic_hts': -0.04,
+    'festival_czech_dita': -0.04,
+    'festival_lp_diphone': -0.04,
+    'festival_suo_fi_lj_diphone': -0.04,
+    'festival_upc_ca_ona_hts': -0.04,
+    'festival_czech_krb': -0.08,
+    'natural_sky': 0.04,
+    'natural_queen-joe': 0.05,
+    'natural_cs-small': -0.04,
+    'natural_stamps-be': -0.06,
+    'natural_stamps-es': -0.04,
+    'natural_stamps-ro': -0.04,
+}
 
 
 def prosody(wave, count, first):
     """(brow, nod) float32 [count] each at 30 Hz from time `first` s: raised by pitch above the talker's middle, and by stressed syllables."""
     centres = ((first + np.arange(count) / FPS) * RATE).astype(int)
-    padded = np.concatenate([np.zeros(512, np.float32), wave.astype(np.float32), np.zeros(1024, np.float32)])
+    padded = np.concatenate(
+        [np.zeros(512, np.float32), wave.astype(np.float32), np.zeros(1024, np.float32)]
+    )
     frames = padded[np.clip(centres, 0, len(wave))[:, None] + np.arange(1024)]
-    energy = (frames ** 2).mean(1)
-    spectrum = np.abs(np.fft.rfft((frames - frames.mean(1, keepdims=True)) * np.hanning(1024), 2048)) ** 2
+    energy = (frames**2).mean(1)
+    spectrum = (
+        np.abs(np.fft.rfft((frames - frames.mean(1, keepdims=True)) * np.hanning(1024), 2048)) ** 2
+    )
     correlation = np.fft.irfft(spectrum)[:, :400]
     correlation /= correlation[:, :1] + 1e-3
-    lags = np.arange(36, 270)                                   # 59 .. 444 Hz
-    score = correlation[:, 36:270] * (1 - .0008 * (lags - 36))  # the shortest good period, not its multiples
-    voiced = (score.max(1) > .45) & (energy > energy.max() * 1e-3)
+    lags = np.arange(36, 270)  # 59 .. 444 Hz
+    score = correlation[:, 36:270] * (
+        1 - 0.0008 * (lags - 36)
+    )  # the shortest good period, not its multiples
+    voiced = (score.max(1) > 0.45) & (energy > energy.max() * 1e-3)
     if voiced.sum() < 5:
         return np.zeros(count, np.float32), np.zeros(count, np.float32)
     pitch = 12 * np.log2(RATE / lags[score.argmax(1)])
@@ -52,16 +101,16 @@ def prosody(wave, count, first):
     smooth = lambda x, width: np.convolve(np.pad(x, 15, mode='edge'), _gauss(width), 'same')[15:-15]
     loud = np.log(energy + energy.max() * 1e-3)
     loud = (loud - loud.min()) / (np.ptp(loud) + 1e-6)
-    active = smooth(voiced.astype(float), 2.)
-    brow = np.clip((smooth(contour, 2.5) - 1.) / 4.5, 0, 1) * np.minimum(1, active * 2)
-    stress = smooth(loud * voiced, 1.5) - smooth(loud * voiced, 9.)
-    nod = np.clip(stress * 2.2 + np.maximum(0, smooth(contour, 2.)) * .06 * active, 0, 1)
+    active = smooth(voiced.astype(float), 2.0)
+    brow = np.clip((smooth(contour, 2.5) - 1.0) / 4.5, 0, 1) * np.minimum(1, active * 2)
+    stress = smooth(loud * voiced, 1.5) - smooth(loud * voiced, 9.0)
+    nod = np.clip(stress * 2.2 + np.maximum(0, smooth(contour, 2.0)) * 0.06 * active, 0, 1)
     return brow.astype(np.float32), smooth(nod, 1.5).astype(np.float32)
 
 
 def _gauss(width):
     x = np.arange(-15, 16)
-    k = np.exp(-.5 * (x / width) ** 2)
+    k = np.exp(-0.5 * (x / width) ** 2)
     return k / k.sum()
 
 
@@ -71,14 +120,16 @@ def speech_mask(segments, count, first):
     for start, end, symbol in segments:
         if symbol == targets.SILENCE:
             continue
-        if spans and start - spans[-1][1] < .25:
+        if spans and start - spans[-1][1] < 0.25:
             spans[-1][1] = end
         else:
             spans.append([start, end])
     t = first + np.arange(count) / FPS
     mask = np.zeros(count)
     for start, end in spans:
-        mask = np.maximum(mask, np.clip(np.minimum((t - start + .07) / .04, (end + .10 - t) / .06), 0, 1))
+        mask = np.maximum(
+            mask, np.clip(np.minimum((t - start + 0.07) / 0.04, (end + 0.10 - t) / 0.06), 0, 1)
+        )
     return mask.astype(np.float32)
 
 
@@ -103,15 +154,21 @@ def label(segments, clean, steps):
     curves, classes = frame_targets(segments, steps)
     mask = speech_mask(segments, steps, first)
     brow, nod = prosody(clean, steps, first)
-    y = np.concatenate([curves * mask[:, None], (brow * mask)[:, None], (nod * mask)[:, None], mask[:, None]], 1)
+    y = np.concatenate(
+        [curves * mask[:, None], (brow * mask)[:, None], (nod * mask)[:, None], mask[:, None]], 1
+    )
     return y.astype(np.float16), classes
 
 
-def session(utterances, rng, babble, severity, middle=0.):
+def session(utterances, rng, babble, severity, middle=0.0):
     """One session: utterances of one group in a row, with pauses and other sounds between -> (int16 wave, segments, clean float wave).
     `middle`: log of the vocal tract factor that such sessions have on average."""
-    factor = float(np.clip(np.exp(rng.normal(middle, severity.tract)), .70, 1.45)) if rng.random() < .85 else 1.
-    tempo = rng.uniform(.8, 1.25) if rng.random() < .3 else 1.
+    factor = (
+        float(np.clip(np.exp(rng.normal(middle, severity.tract)), 0.70, 1.45))
+        if rng.random() < 0.85
+        else 1.0
+    )
+    tempo = rng.uniform(0.8, 1.25) if rng.random() < 0.3 else 1.0
     rough = rng.random() < severity.breathy
     waves, others, segments, at = [], [], [], 0
 
@@ -126,13 +183,17 @@ def session(utterances, rng, babble, severity, middle=0.):
         wave = augment.not_speech(count, rng)
         level = augment.rms(wave)
         fade = np.minimum(1, np.minimum(np.arange(count), np.arange(count)[::-1]) / 400)
-        return (wave / level * fade * 10 ** (rng.uniform(-22, 3) / 20)).astype(np.float32) if level > 1e-5 else wave
+        return (
+            (wave / level * fade * 10 ** (rng.uniform(-22, 3) / 20)).astype(np.float32)
+            if level > 1e-5
+            else wave
+        )
 
-    if rng.random() < .7:
-        pause(rng.uniform(.02, .8))
+    if rng.random() < 0.7:
+        pause(rng.uniform(0.02, 0.8))
     for wave, spans, _, _ in utterances:
         wave = wave.astype(np.float32)
-        scale = 1.
+        scale = 1.0
         if factor != 1:
             wave, scale = augment.resample(wave, factor), scale * factor
         if tempo != 1:
@@ -144,51 +205,69 @@ def session(utterances, rng, babble, severity, middle=0.):
         waves.append(wave)
         others.append(np.zeros(len(wave), np.float32))
         at += len(wave)
-        pause(rng.uniform(.1, 1.3))
-        if rng.random() < .25:
-            pause(rng.uniform(.8, 3.5), interlude)
-            pause(rng.uniform(.05, .6))
+        pause(rng.uniform(0.1, 1.3))
+        if rng.random() < 0.25:
+            pause(rng.uniform(0.8, 3.5), interlude)
+            pause(rng.uniform(0.05, 0.6))
     clean = np.concatenate(waves)
     mixed = clean + np.concatenate(others)
-    return augment.Channel(rng, babble, severity).apply(mixed, 1.), segments, clean
+    return augment.Channel(rng, babble, severity).apply(mixed, 1.0), segments, clean
 
 
 def load_groups(names):
-    groups = {n: pickle.load(open(os.path.join(WORK, 'corpus', n + '.pkl'), 'rb')) for n in names if os.path.exists(os.path.join(WORK, 'corpus', n + '.pkl'))}
-    return {n: items for n, items in groups.items() if items}     # a rehearsal's network aligns nothing that can be believed
+    groups = {
+        n: pickle.load(open(os.path.join(WORK, 'corpus', n + '.pkl'), 'rb'))
+        for n in names
+        if os.path.exists(os.path.join(WORK, 'corpus', n + '.pkl'))
+    }
+    return {
+        n: items for n, items in groups.items() if items
+    }  # a rehearsal's network aligns nothing that can be believed
 
 
 def shard(number, groups, path, severity):
     rng = np.random.default_rng(number)
     names = list(groups)
-    weights = np.array([WEIGHTS.get(n, 1.) for n in names])
+    weights = np.array([WEIGHTS.get(n, 1.0) for n in names])
     babble = [u[0] for n in names for u in groups[n][::5]]
     all_f, all_y, all_c, starts = [], [], [], [0]
     while starts[-1] < SHARD_MINUTES * 60 * FPS:
-        if rng.random() < .15:   # a session in which nobody speaks at all
+        if rng.random() < 0.15:  # a session in which nobody speaks at all
             count = int(rng.uniform(3, 12) * RATE)
             wave = np.clip(augment.not_speech(count, rng), -8, 8)
-            wave = np.clip(wave / augment.rms(wave) * 32768 * 10 ** (rng.uniform(-75, -15) / 20), -32768, 32767).astype(np.int16)
+            wave = np.clip(
+                wave / augment.rms(wave) * 32768 * 10 ** (rng.uniform(-75, -15) / 20), -32768, 32767
+            ).astype(np.int16)
             segments, clean = [], np.zeros(count, np.float32)
         else:
             name = rng.choice(names, p=weights / weights.sum())
             pool = groups[name]
             first, count = rng.integers(0, len(pool)), rng.integers(2, 6)
-            wave, segments, clean = session(pool[first: first + count], rng, babble, severity, VOCAL_TRACT.get(name, .06))
+            wave, segments, clean = session(
+                pool[first : first + count], rng, babble, severity, VOCAL_TRACT.get(name, 0.06)
+            )
         steps = steps_in(len(wave))
         y, c = label(segments, clean, steps)
         all_f.append(features(wave).astype(np.float16))
         all_y.append(y)
         all_c.append(c)
         starts.append(starts[-1] + steps)
-    np.savez(path + '.part.npz', F=np.concatenate(all_f), Y=np.concatenate(all_y), C=np.concatenate(all_c), S=np.array(starts))
+    np.savez(
+        path + '.part.npz',
+        F=np.concatenate(all_f),
+        Y=np.concatenate(all_y),
+        C=np.concatenate(all_c),
+        S=np.array(starts),
+    )
     os.replace(path + '.part.npz', path)
 
 
 def main():
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     kind = sys.argv[3] if len(sys.argv) > 3 else 'harsh'
-    severity, folder = {'harsh': (augment.HARSH, 'shards'), 'mild': (augment.MILD, 'shards-mild')}[kind]
+    severity, folder = {'harsh': (augment.HARSH, 'shards'), 'mild': (augment.MILD, 'shards-mild')}[
+        kind
+    ]
     os.makedirs(os.path.join(WORK, folder), exist_ok=True)
     groups = load_groups(WEIGHTS)
     for number in range(first, first + int(sys.argv[1])):

@@ -4,6 +4,7 @@ between two others (train.Data.lent), since there are far fewer talkers than the
 
 usage: talkers.py      (writes work/talkers.npz: float32 [talkers, CLASS_COUNT, BANDS] for each kind of recording)
 """
+
 import collections
 import os
 
@@ -18,10 +19,15 @@ from viterbi import FINE
 PATH = os.path.join(WORK, 'talkers.npz')
 # Differences are taken within a kind, where they are the talker's and not the microphone's. Of formant synthesis there are none worth having; who speaks in sky is not told.
 KINDS = {'flite': 'synthesizer', 'festival': 'synthesizer', 'queen': 'queen', 'stamps': 'stamps'}
-UTTERANCES = 60         # of each talker
-LEAST, SHRUNK = 1500, 30    # feature frames of speech that a talker must have; of everyone's mean that each class of his begins with
-HEARD_S = .5 / FINE     # the middle of the first feature frame
-AHEAD = round(LOOKAHEAD_S * FINE - 1.5)   # from the first class of a step in a shard (a third of a step before the instant that the step describes) to the one heard in its first feature frame
+UTTERANCES = 60  # of each talker
+LEAST, SHRUNK = (
+    1500,
+    30,
+)  # feature frames of speech that a talker must have; of everyone's mean that each class of his begins with
+HEARD_S = 0.5 / FINE  # the middle of the first feature frame
+AHEAD = round(
+    LOOKAHEAD_S * FINE - 1.5
+)  # from the first class of a step in a shard (a third of a step before the instant that the step describes) to the one heard in its first feature frame
 
 
 def heard_classes(classes):

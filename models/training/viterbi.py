@@ -1,4 +1,5 @@
 """Forced alignment with a trained network: the most likely times of known phones, from its phone classes at 90 Hz (the network runs three times, a third of a frame apart)."""
+
 import numpy as np
 
 from frontend import FPS, RATE, features
@@ -6,20 +7,30 @@ from prepare import LOOKAHEAD_S
 from targets import CLASSES, SILENCE, TABLE
 
 FINE = 3 * FPS
-BEFORE_S, AFTER_S = .3, .3   # silence put round a recording, for the network to settle in
-DELAY = 2                    # steps that the aligning network answers late (train.py --delay)
-PRIOR = .7                   # share of the classes' own frequencies that is taken out of the posteriors
+BEFORE_S, AFTER_S = 0.3, 0.3  # silence put round a recording, for the network to settle in
+DELAY = 2  # steps that the aligning network answers late (train.py --delay)
+PRIOR = 0.7  # share of the classes' own frequencies that is taken out of the posteriors
 VOWELS = set('iɪᵻɨeɛæaɑʌɐɒɔoɤʊuʉɯyʏøœɵəɘɜɚɝɞ')
 
 
 def posteriors(wave, network):
     """(log posteriors [n, classes] at FINE Hz, time of the first in s) of an int16 wave at 16 kHz."""
-    import torch    # the search below does without
-    x = np.concatenate([np.zeros(int(BEFORE_S * RATE), np.int16), wave, np.zeros(int(AFTER_S * RATE), np.int16)])
+    import torch  # the search below does without
+
+    x = np.concatenate(
+        [np.zeros(int(BEFORE_S * RATE), np.int16), wave, np.zeros(int(AFTER_S * RATE), np.int16)]
+    )
     with torch.no_grad():
-        parts = [torch.log_softmax(network(torch.from_numpy(features(x[round(j * RATE / FINE):]))[None])[1][0], 1).numpy() for j in range(3)]
+        parts = [
+            torch.log_softmax(
+                network(torch.from_numpy(features(x[round(j * RATE / FINE) :]))[None])[1][0], 1
+            ).numpy()
+            for j in range(3)
+        ]
     count = min(len(p) for p in parts)
-    return np.stack([p[:count] for p in parts], 1).reshape(3 * count, -1), (1 - DELAY) / FPS - LOOKAHEAD_S - BEFORE_S
+    return np.stack([p[:count] for p in parts], 1).reshape(3 * count, -1), (
+        1 - DELAY
+    ) / FPS - LOOKAHEAD_S - BEFORE_S
 
 
 def _units(words):
@@ -40,7 +51,7 @@ def best_path(score, units) -> np.ndarray:
         for k in range(least):
             state = len(owner)
             from_ = [state - 1] if k else []
-            if k == 0:                        # from the unit before, or over optional ones
+            if k == 0:  # from the unit before, or over optional ones
                 for v in range(u - 1, -1, -1):
                     from_.append(ends[v])
                     if not units[v][2]:
@@ -51,7 +62,9 @@ def best_path(score, units) -> np.ndarray:
             before.append(from_)
         ends.append(len(owner) - 1)
     count, states = len(score), len(owner)
-    before = np.array([f + [states] * (4 - len(f)) for f in before])     # state number `states` is never reached
+    before = np.array(
+        [f + [states] * (4 - len(f)) for f in before]
+    )  # state number `states` is never reached
     classes = np.array([CLASSES.get(units[u][0], CLASSES['ə']) for u in owner])
     best = np.full(states + 1, -np.inf)
     best[0] = score[0, classes[0]]
@@ -78,6 +91,6 @@ def align(wave, words, network, prior):
     if path is None:
         return None
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(path)) + 1, [len(path)]])
-    time = lambda i: min(max(first + (i - .5) / FINE, 0.), len(wave) / RATE)
+    time = lambda i: min(max(first + (i - 0.5) / FINE, 0.0), len(wave) / RATE)
     out = [(time(a), time(b), units[path[a]][0]) for a, b in zip(bounds[:-1], bounds[1:])]
     return [s for s in out if s[1] > s[0]]

@@ -18,7 +18,9 @@ export function whySlow(source, flags) {
   try {
     ({ reports } = analyse({ source, flags }, { maxReports: 1 }));
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined; // the compiler tells of those
+    if (error instanceof SyntaxError) {
+      return undefined;
+    } // the compiler tells of those
     throw error;
   }
   const [report] = reports;
@@ -32,28 +34,38 @@ const isText = (node) =>
   node === undefined || (node.type === 'Literal' && typeof node.value === 'string');
 
 const linear = {
-  meta: { type: 'problem', docs: { description: 'regular expressions take linear time' }, schema: [] },
+  meta: {
+    type: 'problem',
+    docs: { description: 'regular expressions take linear time' },
+    schema: [],
+  },
   create(context) {
     const check = (node, source, flags) => {
       const reason = whySlow(source, flags);
-      if (reason !== undefined)
+      if (reason !== undefined) {
         context.report({ node, message: `This regular expression can be slow: ${reason}.` });
+      }
     };
     const construct = (node) => {
-      if (node.callee.type !== 'Identifier' || node.callee.name !== 'RegExp') return;
+      if (node.callee.type !== 'Identifier' || node.callee.name !== 'RegExp') {
+        return;
+      }
       const [pattern, flags] = node.arguments;
-      if (pattern !== undefined && isText(pattern) && isText(flags))
+      if (pattern !== undefined && isText(pattern) && isText(flags)) {
         check(node, pattern.value, flags?.value ?? '');
-      else
+      } else {
         context.report({
           node,
           message:
             'Write regular expressions as literals: what is put together at run time cannot be checked.',
         });
+      }
     };
     return {
       Literal(node) {
-        if (node.regex) check(node, node.regex.pattern, node.regex.flags);
+        if (node.regex) {
+          check(node, node.regex.pattern, node.regex.flags);
+        }
       },
       NewExpression: construct,
       CallExpression: construct,

@@ -7,7 +7,8 @@ export const newUuid = (): string => randomUUID();
 export const newSecret = (prefix = ''): string => prefix + randomBytes(32).toString('base64url');
 
 /** What is stored in place of a secret. A plain SHA-256 is enough, since the input already has 256 bits of entropy. */
-export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+export const hashSecret = (secret: string): string =>
+  createHash('sha256').update(secret).digest('hex');
 
 export function constantTimeEqual(a: string, b: string): boolean {
   const left = Buffer.from(a);

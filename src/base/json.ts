@@ -25,14 +25,18 @@ export function jsonShape(json: Uint8Array): JsonShape {
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
     if (start >= 0) {
-      if (byte === BACKSLASH)
-        at++; // what follows ends no string
+      if (byte === BACKSLASH) {
+        at++;
+      } // what follows ends no string
       else if (byte === QUOTE) {
         longestString = Math.max(longestString, at - start);
         start = -1;
       }
-    } else if (byte === QUOTE) start = at + 1;
-    else if (byte === COMMA || byte === BRACKET || byte === BRACE) marks++;
+    } else if (byte === QUOTE) {
+      start = at + 1;
+    } else if (byte === COMMA || byte === BRACKET || byte === BRACE) {
+      marks++;
+    }
   }
   return { longestString, marks };
 }

@@ -10,9 +10,12 @@ const LAST_ATTEMPTS = 20;
 /** A write under way has no end that could be waited for without the event loop. */
 const SENDING_MS = 20;
 
-const isBusy = (error: unknown): boolean => ['EAGAIN', 'EBUSY', 'EINTR'].includes((error as NodeJS.ErrnoException).code ?? '');
+const isBusy = (error: unknown): boolean =>
+  ['EAGAIN', 'EBUSY', 'EINTR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-const pause = (durationMs: number): void => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs); };
+const pause = (durationMs: number): void => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
+};
 
 export class LogWriter {
   readonly #fd: number;
@@ -24,7 +27,9 @@ export class LogWriter {
 
   constructor(fd: number) {
     this.#fd = fd;
-    process.on('exit', () => { this.flushSync(); });
+    process.on('exit', () => {
+      this.flushSync();
+    });
   }
 
   /** @param line with its line break */
@@ -35,21 +40,29 @@ export class LogWriter {
     }
     this.#lines.push(line);
     this.#waitingBytes += line.length;
-    if (this.#isWriting) return;
+    if (this.#isWriting) {
+      return;
+    }
     this.#isWriting = true;
     // Not yet: a line that is followed by process.exit() is then still here for `flushSync`.
-    queueMicrotask(() => { this.#next(); });
+    queueMicrotask(() => {
+      this.#next();
+    });
   }
 
   /** Writes what waits, now, after what a thread of libuv's pool is writing already. Called by pino after a fatal line too. */
   flushSync(): void {
-    if (this.#isSending) pause(SENDING_MS);
+    if (this.#isSending) {
+      pause(SENDING_MS);
+    }
     let bytes = this.#take().bytes;
     for (let attempt = 0; bytes.length > 0 && attempt < LAST_ATTEMPTS;) {
       try {
         bytes = bytes.subarray(writeSync(this.#fd, bytes));
       } catch (error) {
-        if (!isBusy(error)) return;
+        if (!isBusy(error)) {
+          return;
+        }
         attempt++;
         pause(RETRY_MS);
       }
@@ -58,8 +71,11 @@ export class LogWriter {
 
   #next(): void {
     const { bytes, lines } = this.#take();
-    if (bytes.length === 0) this.#isWriting = false;
-    else this.#send(bytes, lines);
+    if (bytes.length === 0) {
+      this.#isWriting = false;
+    } else {
+      this.#send(bytes, lines);
+    }
   }
 
   #send(bytes: Uint8Array, lines: number): void {
@@ -67,14 +83,19 @@ export class LogWriter {
     write(this.#fd, bytes, (error, written) => {
       this.#isSending = false;
       if (error && isBusy(error)) {
-        setTimeout(() => { this.#send(bytes, lines); }, RETRY_MS);
+        setTimeout(() => {
+          this.#send(bytes, lines);
+        }, RETRY_MS);
         return;
       }
-      if (error) this.#lost += lines;
-      else if (written < bytes.length) {
+      if (error) {
+        this.#lost += lines;
+      } else if (written < bytes.length) {
         this.#send(bytes.subarray(written), lines);
         return;
-      } else if (this.#lost > 0) this.#tellLost();
+      } else if (this.#lost > 0) {
+        this.#tellLost();
+      }
       this.#next();
     });
   }

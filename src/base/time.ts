@@ -14,4 +14,7 @@ export const wallMs = (): number => Date.now();
 /** Seconds since the Unix epoch, as history and tokens carry them. */
 export const wallSeconds = (): number => Math.floor(Date.now() / 1000);
 
-export const sleep = (delayMs: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, delayMs); });
+export const sleep = (delayMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, delayMs);
+  });

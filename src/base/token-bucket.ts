@@ -18,7 +18,9 @@ export class TokenBucket {
   /** Takes `cost` if it is there, and nothing otherwise. */
   take(cost: number, nowMs: number): boolean {
     this.#refill(nowMs);
-    if (this.#level < cost) return false;
+    if (this.#level < cost) {
+      return false;
+    }
     this.#level -= cost;
     return true;
   }
@@ -26,17 +28,23 @@ export class TokenBucket {
   /** Takes `cost`, or what is left of it. @returns false when that was less */
   drain(cost: number, nowMs: number): boolean {
     const isThere = this.take(cost, nowMs);
-    if (!isThere) this.#level = 0;
+    if (!isThere) {
+      this.#level = 0;
+    }
     return isThere;
   }
 
   /** What is missing from a full bucket, as of the last call of `take` or `drain`. */
-  get used(): number { return this.burst - this.#level; }
+  get used(): number {
+    return this.burst - this.#level;
+  }
 
   #refill(nowMs: number): void {
     const elapsedMs = nowMs - this.#atMs;
-    if (elapsedMs <= 0) return;
+    if (elapsedMs <= 0) {
+      return;
+    }
     this.#atMs = nowMs;
-    this.#level = Math.min(this.burst, this.#level + elapsedMs * this.rate / 1000);
+    this.#level = Math.min(this.burst, this.#level + (elapsedMs * this.rate) / 1000);
   }
 }

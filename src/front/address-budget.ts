@@ -34,7 +34,7 @@ export class AddressBudget {
   take(address: string, nowMs: number): boolean {
     const { perSecond, burst, buckets } = this.#options;
     const index = this.#hash(prefixOf(address)) & (buckets - 1);
-    const earned = (nowMs - (this.#atMs[index] ?? nowMs)) / 1000 * perSecond;
+    const earned = ((nowMs - (this.#atMs[index] ?? nowMs)) / 1000) * perSecond;
     const tokens = Math.min(burst, (this.#tokens[index] ?? 0) + Math.max(0, earned));
     this.#atMs[index] = nowMs;
     this.#tokens[index] = tokens < 1 ? tokens : tokens - 1;
@@ -55,9 +55,11 @@ export class AddressBudget {
 
 /** The address itself, or the /64 of an IPv6 address. The system writes each address in one way only. */
 function prefixOf(address: string): string {
-  if (!net.isIPv6(address) || address.startsWith('::ffff:')) return address;
+  if (!net.isIPv6(address) || address.startsWith('::ffff:')) {
+    return address;
+  }
   const [head = '', tail] = address.split('%', 1)[0]!.split('::');
-  const groups = (part: string): string[] => part === '' ? [] : part.split(':');
+  const groups = (part: string): string[] => (part === '' ? [] : part.split(':'));
   const [left, right] = [groups(head), groups(tail ?? '')];
   const missing = tail === undefined ? 0 : 8 - left.length - right.length;
   const zeros = Array.from({ length: missing }, () => '0');

@@ -13,7 +13,8 @@ const LEAST_RESERVE = 32;
 const MOST_RESERVE = 1024;
 
 /** Descriptors that connections may not use, of a limit of `max`: a worker that is replaced needs about 15, a redis-server 6. */
-export const reserveOf = (max: number): number => Math.min(MOST_RESERVE, Math.max(LEAST_RESERVE, Math.floor(max / 8)));
+export const reserveOf = (max: number): number =>
+  Math.min(MOST_RESERVE, Math.max(LEAST_RESERVE, Math.floor(max / 8)));
 
 export class DescriptorReserve {
   readonly #log: Logger;
@@ -26,15 +27,24 @@ export class DescriptorReserve {
   #loggedMs = Number.NEGATIVE_INFINITY;
   #unlogged = 0;
 
-  constructor(metrics: Metrics, log: Logger, count: { readonly open?: () => number; readonly max?: () => number } = {}) {
+  constructor(
+    metrics: Metrics,
+    log: Logger,
+    count: { readonly open?: () => number; readonly max?: () => number } = {},
+  ) {
     this.#log = log;
-    this.#refused = metrics.counter('mouthpiece_connections_refused_total', { reason: 'descriptors' });
+    this.#refused = metrics.counter('mouthpiece_connections_refused_total', {
+      reason: 'descriptors',
+    });
     this.#countOpen = count.open ?? openDescriptors;
     this.#readMax = count.max ?? maxDescriptors;
     this.#count(monotonicMs());
     if (this.#isShort) {
       const figures = { open: this.#open, limit: this.#max, reserve: reserveOf(this.#max) };
-      log.error(figures, 'the limit on file descriptors leaves no room for connections; raise it (LimitNOFILE, ulimit -n)');
+      log.error(
+        figures,
+        'the limit on file descriptors leaves no room for connections; raise it (LimitNOFILE, ulimit -n)',
+      );
     }
   }
 
@@ -43,14 +53,20 @@ export class DescriptorReserve {
     const nowMs = monotonicMs();
     this.#open++;
     const ageMs = nowMs - this.#countedMs;
-    if (ageMs >= (this.#isShort ? SHORT_COUNT_INTERVAL_MS : COUNT_INTERVAL_MS)) this.#count(nowMs);
-    if (!this.#isShort) return true;
+    if (ageMs >= (this.#isShort ? SHORT_COUNT_INTERVAL_MS : COUNT_INTERVAL_MS)) {
+      this.#count(nowMs);
+    }
+    if (!this.#isShort) {
+      return true;
+    }
     this.#open--; // it is closed at once
     this.#refuse(nowMs);
     return false;
   }
 
-  get #isShort(): boolean { return this.#open > this.#max - reserveOf(this.#max); }
+  get #isShort(): boolean {
+    return this.#open > this.#max - reserveOf(this.#max);
+  }
 
   #count(nowMs: number): void {
     this.#countedMs = nowMs;
@@ -61,10 +77,20 @@ export class DescriptorReserve {
   #refuse(nowMs: number): void {
     this.#refused.add();
     this.#unlogged++;
-    if (nowMs - this.#loggedMs < LOG_INTERVAL_MS) return;
+    if (nowMs - this.#loggedMs < LOG_INTERVAL_MS) {
+      return;
+    }
     this.#loggedMs = nowMs;
-    const figures = { refused: this.#unlogged, open: this.#open, limit: this.#max, reserve: reserveOf(this.#max) };
-    this.#log.warn(figures, 'file descriptors are short: new connections are refused; raise the limit (LimitNOFILE, ulimit -n)');
+    const figures = {
+      refused: this.#unlogged,
+      open: this.#open,
+      limit: this.#max,
+      reserve: reserveOf(this.#max),
+    };
+    this.#log.warn(
+      figures,
+      'file descriptors are short: new connections are refused; raise the limit (LimitNOFILE, ulimit -n)',
+    );
     this.#unlogged = 0;
   }
 }

@@ -21,7 +21,10 @@ import { Faces, type FaceJob } from './faces/faces.ts';
 import { BodyBudget, type BodyBudgetOptions } from './http/body-budget.ts';
 import { BODY_PACE } from './http/body-reader.ts';
 import {
-  CLIENT_LIMITS, ClientLimits, type ClientLimitSettings, type Refusal,
+  CLIENT_LIMITS,
+  ClientLimits,
+  type ClientLimitSettings,
+  type Refusal,
 } from './http/client-limits.ts';
 import { listen, type Listener } from './http/listener.ts';
 import type { Route } from './http/route.ts';
@@ -88,7 +91,9 @@ export interface FrontDeps {
   readonly models: readonly string[];
   /** Beside those of the front itself (redis, accepting). */
   readonly readiness: Readonly<Record<string, () => boolean | Promise<boolean>>>;
-  readonly metrics: (accept: string) => Promise<{ readonly contentType: string; readonly body: string }>;
+  readonly metrics: (
+    accept: string,
+  ) => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly onRequest: (route: string, method: string, status: number, durationMs: number) => void;
   /** Something was refused to protect the server. */
   readonly onRefused?: (reason: Refusal) => void;
@@ -140,11 +145,22 @@ export interface Front {
   close(): Promise<void>;
 }
 
-export interface FrontParts { readonly config: FrontConfig; readonly store: RedisStore; readonly log: Logger; readonly deps: FrontDeps }
+export interface FrontParts {
+  readonly config: FrontConfig;
+  readonly store: RedisStore;
+  readonly log: Logger;
+  readonly deps: FrontDeps;
+}
 
 const PAGE_DIRECTORY = path.join(import.meta.dirname, 'page');
 
-const REMOVED = [{ path: '/textToVideoStream', reason: 'POST /textToVideoStream was removed. Generate the speech audio separately and send it to POST /static/audio.' }];
+const REMOVED = [
+  {
+    path: '/textToVideoStream',
+    reason:
+      'POST /textToVideoStream was removed. Generate the speech audio separately and send it to POST /static/audio.',
+  },
+];
 
 /** Builds everything; nothing is served until `listen`. */
 export async function createFront({ config, store, log, deps }: FrontParts): Promise<Front> {
@@ -152,7 +168,9 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   const apiKeys = new ApiKeys(store, config.requestsPerSecond);
   const tokens = new SessionTokens(store, config.tokenTtlSeconds);
   const quota = new SessionQuota(store, config.sessionsPerKey);
-  const onRefused = (reason: Refusal): void => { deps.onRefused?.(reason); };
+  const onRefused = (reason: Refusal): void => {
+    deps.onRefused?.(reason);
+  };
   const limits = new ClientLimits(config.clientLimits ?? CLIENT_LIMITS, onRefused);
   const bodyBudget = new BodyBudget(config.bodyBudget);
   const { allowedOrigins, maxConnections } = config;
@@ -163,41 +181,75 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   const blobs = new FileBlobs(config.dataDir);
   const faces = await openFaces(config, store, deps.serverId, jobPool, blobs, log);
   const faceCatalog = new FaceCatalog(faces);
-  const staticVideos = await deps.staticVideos?.({ store, blobs, jobPool, faces: faceCatalog, serverId: deps.serverId, config, log });
+  const staticVideos = await deps.staticVideos?.({
+    store,
+    blobs,
+    jobPool,
+    faces: faceCatalog,
+    serverId: deps.serverId,
+    config,
+    log,
+  });
   const faceExists = async (ownerId: string, faceId: string): Promise<boolean> => {
     const face = await faces.find(ownerId, faceId);
     return face !== undefined && face.status !== 'failed';
   };
 
-  const iceServers: IceServer[] = [...config.iceServers ?? []];
+  const iceServers: IceServer[] = [...(config.iceServers ?? [])];
 
   const api: Route[] = [
     ...composeRoutes({
-      tokens, quota, faceExists, models: deps.models, canPlace: deps.canPlace, draining: deps.draining, iceServers, turnSecret: config.turnSecret,
-      onRefused: deps.onTokenRefused, log,
+      tokens,
+      quota,
+      faceExists,
+      models: deps.models,
+      canPlace: deps.canPlace,
+      draining: deps.draining,
+      iceServers,
+      turnSecret: config.turnSecret,
+      onRefused: deps.onTokenRefused,
+      log,
     }),
     ...staticRoutes({ videos: staticVideos, faceExists, bodyPool }),
     ...faceRoutes(faces),
     ...historyRoutes(deps.history),
     ...rateLimiterRoutes(quota),
     ...sessionRoutes(deps.sessionStats ?? (() => Promise.resolve(null))),
-    ...autoRoutes({ agents: new Agents<AgentFields>(store), tokens: new AutoTokens(store, await SecretBox.open(config.secretsKey, config.dataDir, store)), serviceVersion: FACE_SERVICE_VERSION }),
+    ...autoRoutes({
+      agents: new Agents<AgentFields>(store),
+      tokens: new AutoTokens(store, await SecretBox.open(config.secretsKey, config.dataDir, store)),
+      serviceVersion: FACE_SERVICE_VERSION,
+    }),
     ...integrationRoutes(),
     ...systemRoutes({
       readiness: {
-        redis: () => store.ping(), accepting: () => !deps.draining(), uploads: () => !bodyBudget.isFull,
+        redis: () => store.ping(),
+        accepting: () => !deps.draining(),
+        uploads: () => !bodyBudget.isFull,
         ...deps.readiness,
       },
-      room: deps.room ?? (() => deps.canPlace() ? 1 : 0),
+      room: deps.room ?? (() => (deps.canPlace() ? 1 : 0)),
       metrics: deps.metrics,
     }),
   ];
-  const routes = [...api, ...documentRoutes(api, { version: config.version, apiKeyHeader: apiKeyHeaders[0] ?? 'x-service-api-key' })];
+  const routes = [
+    ...api,
+    ...documentRoutes(api, {
+      version: config.version,
+      apiKeyHeader: apiKeyHeaders[0] ?? 'x-service-api-key',
+    }),
+  ];
   const exchange = {
-    router: new Router([...routes, ...await pageRoutes(PAGE_DIRECTORY)], REMOVED),
-    log, apiKeyHeaders, secure: config.tls !== undefined, publicUrl: config.publicUrl, onRequest: deps.onRequest,
+    router: new Router([...routes, ...(await pageRoutes(PAGE_DIRECTORY))], REMOVED),
+    log,
+    apiKeyHeaders,
+    secure: config.tls !== undefined,
+    publicUrl: config.publicUrl,
+    onRequest: deps.onRequest,
     authenticate: (key: string) => authenticate(apiKeys, apiKeyHeaders, key),
-    limits, bodyBudget, bodyPace: BODY_PACE,
+    limits,
+    bodyBudget,
+    bodyPace: BODY_PACE,
   };
   sockets.add('/compose/webrtc/livekit', notServed);
   sockets.add('/StartWebRTCSessionLivekit', notServed, '/compose/webrtc/livekit');
@@ -205,16 +257,36 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   let listener: Listener | undefined;
   let stun: StunServer | undefined;
   return {
-    apiKeys, tokens, quota, faces, faceCatalog, jobPool, staticVideos, routes, sockets,
-    get requestsInFlight() { return listener?.inFlight ?? 0; },
-    get connections() { return listener?.connections ?? 0; },
-    get bodyBytes() { return bodyBudget.held; },
-    get takesUploads() { return !bodyBudget.isFull; },
+    apiKeys,
+    tokens,
+    quota,
+    faces,
+    faceCatalog,
+    jobPool,
+    staticVideos,
+    routes,
+    sockets,
+    get requestsInFlight() {
+      return listener?.inFlight ?? 0;
+    },
+    get connections() {
+      return listener?.connections ?? 0;
+    },
+    get bodyBytes() {
+      return bodyBudget.held;
+    },
+    get takesUploads() {
+      return !bodyBudget.isFull;
+    },
     async listen() {
       listener = await listen({
-        host: config.host, port: config.port, ...(config.tls ? { tls: config.tls } : {}),
+        host: config.host,
+        port: config.port,
+        ...(config.tls ? { tls: config.tls } : {}),
         ...(deps.admit ? { admit: deps.admit } : {}),
-        maxConnections: config.maxTcpConnections ?? 10_000, sockets, exchange,
+        maxConnections: config.maxTcpConnections ?? 10_000,
+        sockets,
+        exchange,
       });
       if (iceServers.length === 0) {
         const stunHost = config.stunHost ?? config.host;
@@ -224,7 +296,9 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
       }
       return { port: listener.port };
     },
-    async reloadCertificate() { await listener?.reload(); },
+    async reloadCertificate() {
+      await listener?.reload();
+    },
     async close() {
       await listener?.close();
       await stun?.close();
@@ -234,11 +308,31 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
   };
 }
 
-async function openFaces(config: FrontConfig, store: RedisStore, serverId: string, pool: JobPool, blobs: FileBlobs, log: Logger): Promise<Faces> {
-  const queue = new JobQueue<FaceJob>({ store, name: 'face', serverId, capacity: config.maxQueuedJobs });
+async function openFaces(
+  config: FrontConfig,
+  store: RedisStore,
+  serverId: string,
+  pool: JobPool,
+  blobs: FileBlobs,
+  log: Logger,
+): Promise<Faces> {
+  const queue = new JobQueue<FaceJob>({
+    store,
+    name: 'face',
+    serverId,
+    capacity: config.maxQueuedJobs,
+  });
   await queue.reclaim();
   const { manifestFile, builtDir } = config.defaultFaces;
-  return new Faces({ records: new FaceRecords(store), blobs, queue, pool, threads: config.jobThreads, log, defaultFaces: await loadDefaultFaces(manifestFile, builtDir) });
+  return new Faces({
+    records: new FaceRecords(store),
+    blobs,
+    queue,
+    pool,
+    threads: config.jobThreads,
+    log,
+    defaultFaces: await loadDefaultFaces(manifestFile, builtDir),
+  });
 }
 
 /** A WebSocket of the interface whose running comes later: opened, told why, closed, as clients expect it. */
@@ -255,7 +349,12 @@ async function authenticate(apiKeys: ApiKeys, headers: readonly string[], key: s
   try {
     return await apiKeys.authenticate(key);
   } catch (error) {
-    if (!(error instanceof ServiceError) || error.code !== 'INVALID_API_KEY') throw error;
-    throw new ServiceError('INVALID_API_KEY', `The API key is missing or not valid. Send it in the ${headers.join(' or ')} header.`);
+    if (!(error instanceof ServiceError) || error.code !== 'INVALID_API_KEY') {
+      throw error;
+    }
+    throw new ServiceError(
+      'INVALID_API_KEY',
+      `The API key is missing or not valid. Send it in the ${headers.join(' or ')} header.`,
+    );
   }
 }

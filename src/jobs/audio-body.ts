@@ -37,15 +37,18 @@ const MAX_TEXT_CHARS = 1024;
 export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
   const bytes = Buffer.concat(chunks);
   const { longestString, marks } = jsonShape(bytes);
-  if (bytes.length - longestString > MAX_OTHER_BYTES || marks > MAX_MARKS) return { kind: 'too-much' };
+  if (bytes.length - longestString > MAX_OTHER_BYTES || marks > MAX_MARKS) {
+    return { kind: 'too-much' };
+  }
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     return { kind: 'invalid-json' };
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { kind: 'value', value: small(value) };
+  }
   const body = value as Record<string, unknown>;
   const wanted = fields.filter((name) => Object.hasOwn(body, name));
   return {
@@ -58,8 +61,12 @@ const fieldOf = (name: string, value: unknown): unknown =>
   name === AUDIO_FIELD && typeof value === 'string' ? decodeBase64(value) : small(value);
 
 function small(value: unknown): unknown {
-  if (typeof value === 'string') return value.slice(0, MAX_TEXT_CHARS);
-  if (Array.isArray(value)) return [];
+  if (typeof value === 'string') {
+    return value.slice(0, MAX_TEXT_CHARS);
+  }
+  if (Array.isArray(value)) {
+    return [];
+  }
   return typeof value === 'object' && value !== null ? {} : value;
 }
 
@@ -73,7 +80,9 @@ function decodeBase64(text: string): Uint8Array | undefined {
   const padding = encoded.endsWith('==') ? 2 : Number(encoded.endsWith('='));
   // One foreign character is looked for: an expression that matches the whole text would take quadratic
   // time, or a stack of its size.
-  if (/[^\w+/\s-]/.test(encoded.slice(0, encoded.length - padding))) return undefined;
+  if (/[^\w+/\s-]/.test(encoded.slice(0, encoded.length - padding))) {
+    return undefined;
+  }
   const decoded = Buffer.from(encoded, 'base64');
   const shared = new Uint8Array(new SharedArrayBuffer(decoded.length)); // passes between threads without another copy
   shared.set(decoded);

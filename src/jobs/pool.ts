@@ -37,7 +37,9 @@ const CONFINE = pathToFileURL(path.join(import.meta.dirname, 'confine.ts')).href
 /** `cpus`: where the threads may run; empty: anywhere. Even at the lowest priority a thread takes milliseconds from a frame when it is on its core. */
 export function createJobPool(threads: number, cpus: readonly number[]): JobPool {
   const pool = new Piscina({
-    ...(cpus.length > 0 ? { execArgv: [...process.execArgv, '--import', CONFINE], workerData: { cpus } } : {}),
+    ...(cpus.length > 0
+      ? { execArgv: [...process.execArgv, '--import', CONFINE], workerData: { cpus } }
+      : {}),
     minThreads: 0,
     maxThreads: threads,
     idleTimeout: 60_000,
@@ -47,12 +49,17 @@ export function createJobPool(threads: number, cpus: readonly number[]): JobPool
     resourceLimits: { maxOldGenerationSizeMb: 1024 },
   });
   return {
-    run: (task, value, { timeoutMs, signal, transfer = [] }) => pool.run(value, {
-      filename: TASKS[task],
-      signal: signal ? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) : AbortSignal.timeout(timeoutMs),
-      transferList: [...transfer],
-    }) as Promise<never>,
-    get load() { return pool.queueSize + pool.threads.length; },
+    run: (task, value, { timeoutMs, signal, transfer = [] }) =>
+      pool.run(value, {
+        filename: TASKS[task],
+        signal: signal
+          ? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+          : AbortSignal.timeout(timeoutMs),
+        transferList: [...transfer],
+      }) as Promise<never>,
+    get load() {
+      return pool.queueSize + pool.threads.length;
+    },
     close: () => pool.destroy(),
   };
 }

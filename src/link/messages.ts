@@ -25,31 +25,77 @@ export type ToWorker =
   | { readonly type: 'stop' };
 
 export type EndReason =
-  | 'done' | 'idle_limit' | 'length_limit' | 'client_closed' | 'peer_closed' | 'peer_lost' | 'connect_timeout' | 'offer_timeout'
-  | 'ice_failed' | 'dtls_failed' | 'certificate_mismatch'
-  | 'invalid_offer' | 'worker_lost' | 'server_stopped' | 'taken_over'
+  | 'done'
+  | 'idle_limit'
+  | 'length_limit'
+  | 'client_closed'
+  | 'peer_closed'
+  | 'peer_lost'
+  | 'connect_timeout'
+  | 'offer_timeout'
+  | 'ice_failed'
+  | 'dtls_failed'
+  | 'certificate_mismatch'
+  | 'invalid_offer'
+  | 'worker_lost'
+  | 'server_stopped'
+  | 'taken_over'
   /** The client sent far more messages than its budget, for long. */
-  | 'rate_limited' | 'error';
+  | 'rate_limited'
+  | 'error';
 
 /** How the kernel treats a worker: before all else on its core (SCHED_RR), as one of the foremost (nice -10), or like everything else. */
 export type Scheduling = 'realtime' | 'prioritised' | 'ordinary';
 
 export type FromWorker =
-  | { readonly type: 'ready'; readonly workerIndex: number; readonly threadId: number; readonly cpu: number | undefined; readonly scheduling: Scheduling;
+  | {
+      readonly type: 'ready';
+      readonly workerIndex: number;
+      readonly threadId: number;
+      readonly cpu: number | undefined;
+      readonly scheduling: Scheduling;
       /** Share of a core that the user's own network takes per speaking session; null: there is none that can be used. */
-      readonly wav2lipCost: number | undefined }
+      readonly wav2lipCost: number | undefined;
+    }
   | { readonly type: 'answer'; readonly sessionId: string; readonly sdp: string }
-  | { readonly type: 'failed'; readonly sessionId: string; readonly error: WireError; readonly reason: EndReason }
-  | { readonly type: 'connected'; readonly sessionId: string; readonly iceMs: number; readonly atMs: number }
+  | {
+      readonly type: 'failed';
+      readonly sessionId: string;
+      readonly error: WireError;
+      readonly reason: EndReason;
+    }
+  | {
+      readonly type: 'connected';
+      readonly sessionId: string;
+      readonly iceMs: number;
+      readonly atMs: number;
+    }
   | { readonly type: 'firstFrame'; readonly sessionId: string; readonly atMs: number }
   | { readonly type: 'speak'; readonly sessionId: string }
   | { readonly type: 'silent'; readonly sessionId: string }
   /** The session is over in the worker: its resources are free. Sent exactly once per opened session. */
   | { readonly type: 'ended'; readonly sessionId: string; readonly reason: EndReason }
-  | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number; readonly stats: SessionStatsReport | undefined }
+  | {
+      readonly type: 'stats';
+      readonly sessionId: string;
+      readonly requestId: number;
+      readonly stats: SessionStatsReport | undefined;
+    }
   /** Once a second: what placement decides by. Costs are shares of a core. */
-  | { readonly type: 'load'; readonly load: number; readonly costPerSession: number; readonly latenessP99Ms: number; readonly sessions: number }
-  | { readonly type: 'log'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly sessionId: string | undefined; readonly message: string; readonly fields: Record<string, unknown> };
+  | {
+      readonly type: 'load';
+      readonly load: number;
+      readonly costPerSession: number;
+      readonly latenessP99Ms: number;
+      readonly sessions: number;
+    }
+  | {
+      readonly type: 'log';
+      readonly level: 'debug' | 'info' | 'warn' | 'error';
+      readonly sessionId: string | undefined;
+      readonly message: string;
+      readonly fields: Record<string, unknown>;
+    };
 
 /** A session's own ledger, for GET /sessions/{id}/stats and the demo page. Times in milliseconds. */
 export interface SessionStatsReport {
@@ -60,7 +106,9 @@ export interface SessionStatsReport {
   readonly framesSkipped: number;
   readonly frameLatenessMs: { readonly p50: number; readonly p99: number };
   readonly audioToLipsMs: { readonly last: number; readonly p50: number; readonly p99: number };
-  readonly stageMs: Readonly<Record<'drain' | 'features' | 'inference' | 'render' | 'encode' | 'packetize' | 'send', number>>;
+  readonly stageMs: Readonly<
+    Record<'drain' | 'features' | 'inference' | 'render' | 'encode' | 'packetize' | 'send', number>
+  >;
   readonly bufferedAudioMs: number;
   readonly underruns: number;
   readonly bitrateKbps: number;

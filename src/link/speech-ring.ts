@@ -28,7 +28,8 @@ export const SPEECH_RING_SECONDS = SPEECH_RING_SAMPLES / SPEECH_RATE;
 /** Samples up to which a loop is faster than making a view. */
 const SHORT_COPY = 64;
 
-export const createSpeechRing = (): SharedArrayBuffer => new SharedArrayBuffer(HEADER_WORDS * 4 + SPEECH_RING_SAMPLES * 2);
+export const createSpeechRing = (): SharedArrayBuffer =>
+  new SharedArrayBuffer(HEADER_WORDS * 4 + SPEECH_RING_SAMPLES * 2);
 
 class Lane {
   protected readonly control: Int32Array;
@@ -44,20 +45,31 @@ class Lane {
   }
 
   /** Samples written and not yet consumed (a flush that the consumer has not seen yet still counts them). */
-  get length(): number { return (Atomics.load(this.control, WRITTEN) - Atomics.load(this.control, READ)) >>> 0; }
+  get length(): number {
+    return (Atomics.load(this.control, WRITTEN) - Atomics.load(this.control, READ)) >>> 0;
+  }
 }
 
 /** The front's end of the lane. */
 export class SpeechRingWriter extends Lane {
-  get free(): number { return SPEECH_RING_SAMPLES - this.length; }
+  get free(): number {
+    return SPEECH_RING_SAMPLES - this.length;
+  }
 
   /** Samples written since the last flush and not yet consumed. */
-  get unheard(): number { return Math.min(this.length, (Atomics.load(this.control, WRITTEN) - Atomics.load(this.control, FLUSHED)) >>> 0); }
+  get unheard(): number {
+    return Math.min(
+      this.length,
+      (Atomics.load(this.control, WRITTEN) - Atomics.load(this.control, FLUSHED)) >>> 0,
+    );
+  }
 
   /** Copies as many of `pcm` from `from` to `to` as fit. @returns samples taken. */
   write(pcm: Int16Array, nowMs: number, from = 0, to = pcm.length): number {
     const { length } = this;
-    if (length === 0) this.arrival[0] = nowMs;
+    if (length === 0) {
+      this.arrival[0] = nowMs;
+    }
     const count = Math.min(to - from, SPEECH_RING_SAMPLES - length);
     const written = Atomics.load(this.control, WRITTEN);
     const start = (written >>> 0) % SPEECH_RING_SAMPLES;
@@ -70,8 +82,13 @@ export class SpeechRingWriter extends Lane {
 
   /** Views are only made where they are worth their allocation. */
   #copy(pcm: Int16Array, from: number, count: number, at: number): void {
-    if (count < SHORT_COPY) for (let i = 0; i < count; i++) this.samples[at + i] = pcm[from + i]!;
-    else this.samples.set(pcm.subarray(from, from + count), at);
+    if (count < SHORT_COPY) {
+      for (let i = 0; i < count; i++) {
+        this.samples[at + i] = pcm[from + i]!;
+      }
+    } else {
+      this.samples.set(pcm.subarray(from, from + count), at);
+    }
   }
 
   /** Everything written so far is to be dropped, unheard. */
@@ -81,7 +98,9 @@ export class SpeechRingWriter extends Lane {
     Atomics.add(this.control, FLUSHES, 1);
   }
 
-  done(): void { Atomics.store(this.control, DONE, 1); }
+  done(): void {
+    Atomics.store(this.control, DONE, 1);
+  }
 }
 
 /** The worker's end of the lane. */
@@ -89,20 +108,30 @@ export class SpeechRingReader extends Lane {
   #flushesSeen = 0;
 
   /** When the samples came in that were written last to an empty lane (`monotonicMs`). */
-  get arrivalMs(): number { return this.arrival[0]!; }
+  get arrivalMs(): number {
+    return this.arrival[0]!;
+  }
 
-  get flushMs(): number { return this.flushTime[0]!; }
+  get flushMs(): number {
+    return this.flushTime[0]!;
+  }
 
-  get isDone(): boolean { return Atomics.load(this.control, DONE) === 1; }
+  get isDone(): boolean {
+    return Atomics.load(this.control, DONE) === 1;
+  }
 
   /** Skips what a flush dropped. @returns true if there was a flush since the last call. */
   takeFlush(): boolean {
     const flushes = Atomics.load(this.control, FLUSHES);
-    if (flushes === this.#flushesSeen) return false;
+    if (flushes === this.#flushesSeen) {
+      return false;
+    }
     this.#flushesSeen = flushes;
     const flushed = Atomics.load(this.control, FLUSHED);
     // A consumer that already ran past the flush point (it cannot: it never reads unwritten samples) would be moved back here.
-    if (((flushed - Atomics.load(this.control, READ)) | 0) > 0) Atomics.store(this.control, READ, flushed);
+    if (((flushed - Atomics.load(this.control, READ)) | 0) > 0) {
+      Atomics.store(this.control, READ, flushed);
+    }
     return true;
   }
 
@@ -112,8 +141,12 @@ export class SpeechRingReader extends Lane {
     const read = Atomics.load(this.control, READ);
     const start = (read >>> 0) % SPEECH_RING_SAMPLES;
     const first = Math.min(take, SPEECH_RING_SAMPLES - start);
-    for (let i = 0; i < first; i++) out[offset + i] = this.samples[start + i]!;
-    for (let i = first; i < take; i++) out[offset + i] = this.samples[i - first]!;
+    for (let i = 0; i < first; i++) {
+      out[offset + i] = this.samples[start + i]!;
+    }
+    for (let i = first; i < take; i++) {
+      out[offset + i] = this.samples[i - first]!;
+    }
     Atomics.store(this.control, READ, (read + take) | 0);
     return take;
   }

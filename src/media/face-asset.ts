@@ -39,31 +39,31 @@ export interface FacePatch {
   readonly y: number;
   readonly width: number;
   readonly height: number;
-  readonly luma: Uint8Array;     // width * height
-  readonly u: Uint8Array;        // width * height / 4
-  readonly v: Uint8Array;        // width * height / 4
-  readonly alpha: Uint8Array;    // width * height: 255 opaque
+  readonly luma: Uint8Array; // width * height
+  readonly u: Uint8Array; // width * height / 4
+  readonly v: Uint8Array; // width * height / 4
+  readonly alpha: Uint8Array; // width * height: 255 opaque
 }
 
 /** A colour as BT.601 limited-range Y, U, V, each 0..255. */
 export type Yuv = readonly [y: number, u: number, v: number];
 
 export interface FaceTints {
-  readonly cavity: Yuv;   // the dark behind the teeth: near black, a little red
+  readonly cavity: Yuv; // the dark behind the teeth: near black, a little red
   readonly gums: Yuv;
   readonly tongue: Yuv;
-  readonly teeth: Yuv;    // of a well-lit front tooth under this photo's light
+  readonly teeth: Yuv; // of a well-lit front tooth under this photo's light
 }
 
 /** What the face allows. Angles in radians, lengths in pixels of the picture; the renderer clamps to these. */
 export interface FaceLimits {
-  readonly round: number;   // 0..1: most lip rounding that still looks right (about .6 where a smile was closed)
-  readonly open: number;    // 0.3..1.5: scale of mouth opening (1 for an adult's relaxed closed mouth)
-  readonly yaw: number;     // 0..0.1; 0.06 when in doubt
+  readonly round: number; // 0..1: most lip rounding that still looks right (about .6 where a smile was closed)
+  readonly open: number; // 0.3..1.5: scale of mouth opening (1 for an adult's relaxed closed mouth)
+  readonly yaw: number; // 0..0.1; 0.06 when in doubt
   readonly pitch: number;
   readonly roll: number;
-  readonly shift: number;   // 0..12: head translation
-  readonly brow: number;    // 0..1: share of the usual movement of the brows; little where a frame of glasses would bend with them. Files without it mean 1
+  readonly shift: number; // 0..12: head translation
+  readonly brow: number; // 0..1: share of the usual movement of the brows; little where a frame of glasses would bend with them. Files without it mean 1
 }
 
 export interface FaceMeta {
@@ -121,14 +121,25 @@ export class FaceAssetError extends Error {
 const align = (offset: number): number => Math.ceil(offset / ALIGNMENT) * ALIGNMENT;
 
 const demand = (condition: boolean, what: string): void => {
-  if (!condition) throw new FaceAssetError(`not a usable face asset: ${what}`);
+  if (!condition) {
+    throw new FaceAssetError(`not a usable face asset: ${what}`);
+  }
 };
 
 const packPatch = (patch: FacePatch): Uint8Array => {
   const { x, y, width, height, luma, u, v, alpha } = patch;
   const pixels = width * height;
-  demand([x, y, width, height].every((n) => Number.isInteger(n) && n >= 0 && n % 2 === 0) && pixels > 0, 'a patch must have an even, non-negative place and size');
-  demand(luma.length === pixels && alpha.length === pixels && u.length === pixels / 4 && v.length === pixels / 4, 'a patch has planes of the wrong size');
+  demand(
+    [x, y, width, height].every((n) => Number.isInteger(n) && n >= 0 && n % 2 === 0) && pixels > 0,
+    'a patch must have an even, non-negative place and size',
+  );
+  demand(
+    luma.length === pixels &&
+      alpha.length === pixels &&
+      u.length === pixels / 4 &&
+      v.length === pixels / 4,
+    'a patch has planes of the wrong size',
+  );
   const bytes = new Uint8Array(ALIGNMENT + pixels * 2.5);
   new Uint16Array(bytes.buffer, 0, 4).set([x, y, width, height]);
   bytes.set(luma, ALIGNMENT);
@@ -141,12 +152,33 @@ const packPatch = (patch: FacePatch): Uint8Array => {
 const unpackPatch = (bytes: Uint8Array, pictureWidth: number, pictureHeight: number): FacePatch => {
   demand(bytes.length >= ALIGNMENT, 'a patch is cut short');
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const [x, y, width, height] = [0, 2, 4, 6].map((at) => view.getUint16(at, true)) as [number, number, number, number];
+  const [x, y, width, height] = [0, 2, 4, 6].map((at) => view.getUint16(at, true)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   const pixels = width * height;
-  demand(x % 2 + y % 2 + width % 2 + height % 2 === 0 && pixels > 0 && x + width <= pictureWidth && y + height <= pictureHeight, 'a patch lies outside the picture');
+  demand(
+    (x % 2) + (y % 2) + (width % 2) + (height % 2) === 0 &&
+      pixels > 0 &&
+      x + width <= pictureWidth &&
+      y + height <= pictureHeight,
+    'a patch lies outside the picture',
+  );
   demand(bytes.length === ALIGNMENT + pixels * 2.5, 'a patch has the wrong length');
-  const plane = (from: number, to: number): Uint8Array => bytes.subarray(ALIGNMENT + pixels * from, ALIGNMENT + pixels * to);
-  return { x, y, width, height, luma: plane(0, 1), u: plane(1, 1.25), v: plane(1.25, 1.5), alpha: plane(1.5, 2.5) };
+  const plane = (from: number, to: number): Uint8Array =>
+    bytes.subarray(ALIGNMENT + pixels * from, ALIGNMENT + pixels * to);
+  return {
+    x,
+    y,
+    width,
+    height,
+    luma: plane(0, 1),
+    u: plane(1, 1.25),
+    v: plane(1.25, 1.5),
+    alpha: plane(1.5, 2.5),
+  };
 };
 
 const TINTS = ['cavity', 'gums', 'tongue', 'teeth'] as const;
@@ -154,7 +186,13 @@ const LIMITS = ['round', 'open', 'yaw', 'pitch', 'roll', 'shift', 'brow'] as con
 /** Without `brow`, which is younger than some files. */
 const LEAST_LIMITS = 6;
 const LIMIT_RANGE: Record<(typeof LIMITS)[number], readonly [number, number]> = {
-  round: [0, 1], open: [0.3, 1.5], yaw: [0, 0.1], pitch: [0, 0.1], roll: [0, 0.1], shift: [0, 12], brow: [0, 1],
+  round: [0, 1],
+  open: [0.3, 1.5],
+  yaw: [0, 0.1],
+  pitch: [0, 0.1],
+  roll: [0, 0.1],
+  shift: [0, 12],
+  brow: [0, 1],
 };
 const PATCHES = ['teethUpper', 'teethLower', 'lidLeft', 'lidRight'] as const;
 
@@ -164,11 +202,25 @@ const PATCHES = ['teethUpper', 'teethLower', 'lidLeft', 'lidRight'] as const;
  */
 export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
   const { width, height } = parts;
-  demand([width, height].every((n) => Number.isInteger(n) && n % 16 === 0 && n >= 128 && n <= 1024), 'width and height must be multiples of 16 from 128 to 1024');
-  demand(parts.neutral.length === i420Bytes(width, height), 'the neutral picture has the wrong size');
-  demand(parts.landmarks.length === LANDMARK_COUNT * 3 && parts.landmarks.every(Number.isFinite), `landmarks must be ${LANDMARK_COUNT} x 3 finite numbers`);
+  demand(
+    [width, height].every((n) => Number.isInteger(n) && n % 16 === 0 && n >= 128 && n <= 1024),
+    'width and height must be multiples of 16 from 128 to 1024',
+  );
+  demand(
+    parts.neutral.length === i420Bytes(width, height),
+    'the neutral picture has the wrong size',
+  );
+  demand(
+    parts.landmarks.length === LANDMARK_COUNT * 3 && parts.landmarks.every(Number.isFinite),
+    `landmarks must be ${LANDMARK_COUNT} x 3 finite numbers`,
+  );
   demand(parts.matte.length === width * height, 'the matte has the wrong size');
-  for (const name of LIMITS) demand(parts.limits[name] >= LIMIT_RANGE[name][0] && parts.limits[name] <= LIMIT_RANGE[name][1], `limits.${name} must be from ${LIMIT_RANGE[name].join(' to ')}`);
+  for (const name of LIMITS) {
+    demand(
+      parts.limits[name] >= LIMIT_RANGE[name][0] && parts.limits[name] <= LIMIT_RANGE[name][1],
+      `limits.${name} must be from ${LIMIT_RANGE[name].join(' to ')}`,
+    );
+  }
 
   const landmarks = Float32Array.from(parts.landmarks);
   const limits = Float32Array.from(LIMITS, (name) => parts.limits[name]);
@@ -182,7 +234,9 @@ export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
   ];
   for (const name of PATCHES) {
     const patch = parts[name];
-    if (patch) sections.push([name, packPatch(patch)]);
+    if (patch) {
+      sections.push([name, packPatch(patch)]);
+    }
   }
 
   let offset = align(PREFIX_BYTES + sections.length * ENTRY_BYTES);
@@ -217,15 +271,25 @@ export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
 export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
   demand(bytes.length >= PREFIX_BYTES && bytes.length <= MAX_BYTES, 'wrong size');
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const ascii = (at: number, length: number): string => String.fromCharCode(...bytes.subarray(at, at + length));
+  const ascii = (at: number, length: number): string =>
+    String.fromCharCode(...bytes.subarray(at, at + length));
   demand(ascii(0, 6) === MAGIC, `it does not begin with ${MAGIC}`);
-  demand(view.getUint16(6, true) === VERSION, `version ${view.getUint16(6, true)}, and this server reads version ${VERSION}: create the face again`);
+  demand(
+    view.getUint16(6, true) === VERSION,
+    `version ${view.getUint16(6, true)}, and this server reads version ${VERSION}: create the face again`,
+  );
   demand(view.getUint32(8, true) === bytes.length, 'it is cut short');
   const width = view.getUint16(12, true);
   const height = view.getUint16(14, true);
-  demand([width, height].every((n) => n % 16 === 0 && n >= 128 && n <= 1024), 'impossible picture size');
+  demand(
+    [width, height].every((n) => n % 16 === 0 && n >= 128 && n <= 1024),
+    'impossible picture size',
+  );
   const count = view.getUint32(16, true);
-  demand(count <= MAX_SECTIONS && PREFIX_BYTES + count * ENTRY_BYTES <= bytes.length, 'its table of sections is broken');
+  demand(
+    count <= MAX_SECTIONS && PREFIX_BYTES + count * ENTRY_BYTES <= bytes.length,
+    'its table of sections is broken',
+  );
 
   const sections = new Map<string, Uint8Array>();
   for (let index = 0; index < count; index++) {
@@ -233,7 +297,10 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
     const at = view.getUint32(entry + 16, true);
     const length = view.getUint32(entry + 20, true);
     const name = ascii(entry, 16).split('\0', 1)[0] as string;
-    demand(at % ALIGNMENT === 0 && length > 0 && at + length <= bytes.length, 'a section lies outside the file');
+    demand(
+      at % ALIGNMENT === 0 && length > 0 && at + length <= bytes.length,
+      'a section lies outside the file',
+    );
     demand(!sections.has(name), 'two sections have one name');
     sections.set(name, bytes.subarray(at, at + length));
   }
@@ -248,15 +315,30 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
     return values;
   };
   const tints = section('tints', TINTS.length * 3);
-  const limits = Float32Array.of(...floats('limits', sections.get('limits')?.length === LEAST_LIMITS * 4 ? LEAST_LIMITS : LIMITS.length), 1).subarray(0, LIMITS.length);
-  LIMITS.forEach((name, index) => { demand((limits[index] as number) >= LIMIT_RANGE[name][0] && (limits[index] as number) <= LIMIT_RANGE[name][1] + 1e-6, `limits.${name} is out of range`); });
+  const limits = Float32Array.of(
+    ...floats(
+      'limits',
+      sections.get('limits')?.length === LEAST_LIMITS * 4 ? LEAST_LIMITS : LIMITS.length,
+    ),
+    1,
+  ).subarray(0, LIMITS.length);
+  LIMITS.forEach((name, index) => {
+    demand(
+      (limits[index] as number) >= LIMIT_RANGE[name][0] &&
+        (limits[index] as number) <= LIMIT_RANGE[name][1] + 1e-6,
+      `limits.${name} is out of range`,
+    );
+  });
   const patch = (name: (typeof PATCHES)[number]): FacePatch | undefined => {
     const found = sections.get(name);
     return found ? unpackPatch(found, width, height) : undefined;
   };
   const landmarks = floats('landmarks', LANDMARK_COUNT * 3);
   const extent = LANDMARK_EXTENT * (width + height);
-  demand(landmarks.every((value) => Math.abs(value) <= extent), 'a landmark lies far outside the picture');
+  demand(
+    landmarks.every((value) => Math.abs(value) <= extent),
+    'a landmark lies far outside the picture',
+  );
   return {
     width,
     height,
@@ -264,8 +346,12 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
     neutral: section('neutral', i420Bytes(width, height)),
     landmarks,
     matte: section('matte', width * height),
-    tints: Object.fromEntries(TINTS.map((name, index) => [name, [...tints.subarray(index * 3, index * 3 + 3)]])) as unknown as FaceTints,
-    limits: Object.fromEntries(LIMITS.map((name, index) => [name, limits[index]])) as unknown as FaceLimits,
+    tints: Object.fromEntries(
+      TINTS.map((name, index) => [name, [...tints.subarray(index * 3, index * 3 + 3)]]),
+    ) as unknown as FaceTints,
+    limits: Object.fromEntries(
+      LIMITS.map((name, index) => [name, limits[index]]),
+    ) as unknown as FaceLimits,
     teethUpper: patch('teethUpper'),
     teethLower: patch('teethLower'),
     lidLeft: patch('lidLeft'),
@@ -277,10 +363,17 @@ function decodeMeta(bytes: Uint8Array | undefined): FaceMeta {
   demand(bytes !== undefined, 'section "meta" is missing');
   let meta: Partial<FaceMeta> | undefined = undefined;
   try {
-    meta = JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes as Uint8Array))) as Partial<FaceMeta> | undefined;
+    meta = JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes as Uint8Array))) as
+      | Partial<FaceMeta>
+      | undefined;
   } catch {
     // reported below, as any other shape that is not ours
   }
-  demand(typeof meta?.name === 'string' && Array.isArray(meta.warnings) && typeof meta.details === 'object', 'section "meta" is not the JSON it should be');
+  demand(
+    typeof meta?.name === 'string' &&
+      Array.isArray(meta.warnings) &&
+      typeof meta.details === 'object',
+    'section "meta" is not the JSON it should be',
+  );
   return meta as FaceMeta;
 }

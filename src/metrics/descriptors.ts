@@ -8,7 +8,9 @@ let lastMax = Number.POSITIVE_INFINITY;
 
 /** Open file descriptors. When not even the list of them can be read, the limit: all are in use. */
 export function openDescriptors(): number {
-  if (COUNTED_BY_STAT) return statSync('/proc/self/fd').size;
+  if (COUNTED_BY_STAT) {
+    return statSync('/proc/self/fd').size;
+  }
   try {
     return readdirSync('/proc/self/fd').length - 1; // the directory itself is open while it is read
   } catch {
@@ -22,6 +24,8 @@ export function maxDescriptors(): number {
     const limits = readFileSync('/proc/self/limits', 'utf8');
     const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
     lastMax = soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
-  } catch { /* no descriptor is left to read it with */ }
+  } catch {
+    /* no descriptor is left to read it with */
+  }
   return lastMax;
 }

@@ -37,14 +37,20 @@ export class JobMeter {
     });
   }
 
-  accepted(id: string, nowMs: number): void { this.#waiting.set(id, nowMs); }
+  accepted(id: string, nowMs: number): void {
+    this.#waiting.set(id, nowMs);
+  }
 
-  refused(): void { this.#refusals.add(); }
+  refused(): void {
+    this.#refusals.add();
+  }
 
   started(id: string, nowMs: number): void {
     const acceptedMs = this.#waiting.get(id);
     this.#waiting.delete(id);
-    if (acceptedMs !== undefined) this.#wait.observe((nowMs - acceptedMs) / 1000);
+    if (acceptedMs !== undefined) {
+      this.#wait.observe((nowMs - acceptedMs) / 1000);
+    }
     this.#running.set(id, nowMs);
   }
 
@@ -54,9 +60,13 @@ export class JobMeter {
     this.#waiting.delete(id);
     this.#running.delete(id);
     this.#results[result].add();
-    if (startedMs === undefined) return;
+    if (startedMs === undefined) {
+      return;
+    }
     const seconds = (nowMs - startedMs) / 1000;
     this.#duration.observe(seconds);
-    if (mediaSeconds > 0 && seconds > 0) this.#speed.observe(mediaSeconds / seconds);
+    if (mediaSeconds > 0 && seconds > 0) {
+      this.#speed.observe(mediaSeconds / seconds);
+    }
   }
 }

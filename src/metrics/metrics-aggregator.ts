@@ -1,13 +1,23 @@
 // All workers' sheets read as one at scrape: sums, per-worker values, and what workers that are gone have left behind.
 import type { Family } from './catalogue.ts';
-import { EXEMPLAR_SLOTS, SHARED_FAMILIES, SHARED_SLOTS, type Series, type SharedFamily } from './shared-metrics.ts';
+import {
+  EXEMPLAR_SLOTS,
+  SHARED_FAMILIES,
+  SHARED_SLOTS,
+  type Series,
+  type SharedFamily,
+} from './shared-metrics.ts';
 
 /** One line of the exposition format, as prom-client's registry takes it. */
 export interface Sample {
   readonly metricName?: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
-  readonly exemplar?: { readonly labelSet: Readonly<Record<string, string>>; readonly value: number; readonly timestamp: number };
+  readonly exemplar?: {
+    readonly labelSet: Readonly<Record<string, string>>;
+    readonly value: number;
+    readonly timestamp: number;
+  };
 }
 
 export class MetricsAggregator {
@@ -25,12 +35,20 @@ export class MetricsAggregator {
   /** Worker `index` is gone: its gauges vanish, all else is kept. Idempotent. */
   detach(index: number): void {
     const cells = this.#live.get(index);
-    if (cells === undefined) return;
+    if (cells === undefined) {
+      return;
+    }
     this.#live.delete(index);
     const kept = this.#retired.get(index) ?? new Float64Array(SHARED_SLOTS);
     for (const { family, series } of SHARED_FAMILIES) {
-      if (family.type === 'gauge') continue;
-      for (const { slot } of series) for (let i = 0; i < countedSlots(family); i++) kept[slot + i]! += cells[slot + i]!;
+      if (family.type === 'gauge') {
+        continue;
+      }
+      for (const { slot } of series) {
+        for (let i = 0; i < countedSlots(family); i++) {
+          kept[slot + i]! += cells[slot + i]!;
+        }
+      }
     }
     this.#retired.set(index, kept);
   }
@@ -38,36 +56,70 @@ export class MetricsAggregator {
   /** Sums all sheets; call once before a run of `samples`. Reads memory that the workers go on writing; nobody waits. */
   refresh(): void {
     this.#total.fill(0);
-    for (const cells of this.#live.values()) addTo(this.#total, cells);
-    for (const cells of this.#retired.values()) addTo(this.#total, cells);
+    for (const cells of this.#live.values()) {
+      addTo(this.#total, cells);
+    }
+    for (const cells of this.#retired.values()) {
+      addTo(this.#total, cells);
+    }
   }
 
   samples({ name, family, series }: SharedFamily): Sample[] {
     const samples: Sample[] = [];
     if (!family.perWorker) {
-      for (const one of series) write(samples, name, family, one, this.#total, one.labels, [...this.#live.values()]);
+      for (const one of series) {
+        write(samples, name, family, one, this.#total, one.labels, [...this.#live.values()]);
+      }
       return samples;
     }
-    const indices = family.type === 'gauge' ? this.#live.keys() : new Set([...this.#live.keys(), ...this.#retired.keys()]);
+    const indices =
+      family.type === 'gauge'
+        ? this.#live.keys()
+        : new Set([...this.#live.keys(), ...this.#retired.keys()]);
     for (const index of indices) {
       const cells = new Float64Array(SHARED_SLOTS);
       const live = this.#live.get(index);
       const kept = this.#retired.get(index);
       for (const { slot } of series) {
-        for (let i = slot; i < slot + countedSlots(family); i++) cells[i] = (live?.[i] ?? 0) + (kept?.[i] ?? 0);
+        for (let i = slot; i < slot + countedSlots(family); i++) {
+          cells[i] = (live?.[i] ?? 0) + (kept?.[i] ?? 0);
+        }
       }
-      for (const one of series) write(samples, name, family, one, cells, { ...one.labels, worker: String(index) }, live === undefined ? [] : [live]);
+      for (const one of series) {
+        write(
+          samples,
+          name,
+          family,
+          one,
+          cells,
+          { ...one.labels, worker: String(index) },
+          live === undefined ? [] : [live],
+        );
+      }
     }
     return samples;
   }
 }
 
-const addTo = (total: Float64Array, cells: Float64Array): void => { for (let i = 0; i < total.length; i++) total[i]! += cells[i]!; };
+const addTo = (total: Float64Array, cells: Float64Array): void => {
+  for (let i = 0; i < total.length; i++) {
+    total[i]! += cells[i]!;
+  }
+};
 
 /** Slots that add up over workers; the exemplars behind them do not. */
-const countedSlots = ({ type, buckets }: Family): number => type === 'histogram' ? buckets.length + 2 : 1;
+const countedSlots = ({ type, buckets }: Family): number =>
+  type === 'histogram' ? buckets.length + 2 : 1;
 
-function write(samples: Sample[], name: string, family: Family, { slot }: Series, cells: Float64Array, labels: Record<string, string>, live: readonly Float64Array[]): void {
+function write(
+  samples: Sample[],
+  name: string,
+  family: Family,
+  { slot }: Series,
+  cells: Float64Array,
+  labels: Record<string, string>,
+  live: readonly Float64Array[],
+): void {
   if (family.type !== 'histogram') {
     samples.push({ labels, value: cells[slot]! });
     return;
@@ -78,22 +130,42 @@ function write(samples: Sample[], name: string, family: Family, { slot }: Series
     count += cells[slot + i]!;
     const exemplar = newestExemplar(family, slot + buckets.length + 2 + i * EXEMPLAR_SLOTS, live);
     const le = i < buckets.length ? String(buckets[i]) : '+Inf';
-    samples.push({ metricName: `${name}_bucket`, labels: { ...labels, le }, value: count, ...(exemplar && { exemplar }) });
+    samples.push({
+      metricName: `${name}_bucket`,
+      labels: { ...labels, le },
+      value: count,
+      ...(exemplar && { exemplar }),
+    });
   }
   // The count comes from the buckets, not from a slot of its own, so that it agrees with them while the worker writes.
-  samples.push({ metricName: `${name}_sum`, labels, value: cells[slot + buckets.length + 1]! }, { metricName: `${name}_count`, labels, value: count });
+  samples.push(
+    { metricName: `${name}_sum`, labels, value: cells[slot + buckets.length + 1]! },
+    { metricName: `${name}_count`, labels, value: count },
+  );
 }
 
-function newestExemplar({ exemplar: label }: Family, at: number, sheets: readonly Float64Array[]): Sample['exemplar'] {
-  if (label === undefined) return undefined;
+function newestExemplar(
+  { exemplar: label }: Family,
+  at: number,
+  sheets: readonly Float64Array[],
+): Sample['exemplar'] {
+  if (label === undefined) {
+    return undefined;
+  }
   let newest: Sample['exemplar'];
   for (const cells of sheets) {
     const sequence = cells[at]!;
     const hex = [1, 2, 3, 4].map((i) => cells[at + i]!.toString(16).padStart(8, '0')).join('');
     const [value, timestamp] = [cells[at + 5]!, cells[at + 6]!];
     const isWhole = sequence > 0 && sequence % 2 === 0 && cells[at] === sequence;
-    if (!isWhole || timestamp <= (newest?.timestamp ?? 0)) continue;
-    newest = { labelSet: { [label]: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') }, value, timestamp: Math.round(timestamp * 1000) / 1000 };
+    if (!isWhole || timestamp <= (newest?.timestamp ?? 0)) {
+      continue;
+    }
+    newest = {
+      labelSet: { [label]: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') },
+      value,
+      timestamp: Math.round(timestamp * 1000) / 1000,
+    };
   }
   return newest;
 }

@@ -10,7 +10,18 @@ import client from 'prom-client';
 import { guarded, reportDefect } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
 import { MetricsAggregator, type Sample } from './metrics-aggregator.ts';
-import { CATALOGUE, type Counter, type Exemplar, type Family, type Gauge, type Histogram, type LabelArguments, type Meter, type MetricName, type NameOf } from './catalogue.ts';
+import {
+  CATALOGUE,
+  type Counter,
+  type Exemplar,
+  type Family,
+  type Gauge,
+  type Histogram,
+  type LabelArguments,
+  type Meter,
+  type MetricName,
+  type NameOf,
+} from './catalogue.ts';
 import { SHARED_FAMILIES } from './shared-metrics.ts';
 
 type PromMetric = client.Counter | client.Gauge | client.Histogram;
@@ -30,7 +41,9 @@ export class Metrics implements Meter<'front'> {
   constructor() {
     this.#openMetrics.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
     for (const [name, family] of Object.entries(CATALOGUE) as [MetricName, Family][]) {
-      if (family.writer === 'front') this.#own.set(name, createPromMetric(name, family));
+      if (family.writer === 'front') {
+        this.#own.set(name, createPromMetric(name, family));
+      }
     }
     this.#register(this.#text);
     this.#register(this.#openMetrics);
@@ -39,52 +52,106 @@ export class Metrics implements Meter<'front'> {
 
   counter<N extends NameOf<'counter', 'front'>>(name: N, ...labels: LabelArguments<N>): Counter {
     const child = (this.#own.get(name) as client.Counter).labels(this.#bounded(name, labels[0]));
-    return { add: (amount = 1) => { child.inc(amount); } };
+    return {
+      add: (amount = 1) => {
+        child.inc(amount);
+      },
+    };
   }
 
   gauge<N extends NameOf<'gauge', 'front'>>(name: N, ...labels: LabelArguments<N>): Gauge {
     const child = (this.#own.get(name) as client.Gauge).labels(this.#bounded(name, labels[0]));
-    return { set: (value) => { child.set(value); }, add: (amount) => { child.inc(amount); } };
+    return {
+      set: (value) => {
+        child.set(value);
+      },
+      add: (amount) => {
+        child.inc(amount);
+      },
+    };
   }
 
-  histogram<N extends NameOf<'histogram', 'front'>>(name: N, ...labels: LabelArguments<N>): Histogram {
+  histogram<N extends NameOf<'histogram', 'front'>>(
+    name: N,
+    ...labels: LabelArguments<N>
+  ): Histogram {
     const metric = this.#own.get(name) as client.Histogram;
     const bound = this.#bounded(name, labels[0]);
     const label = (CATALOGUE[name] as Family).exemplar;
     // prom-client's typings know only the shape without exemplars.
-    if (label !== undefined) return { observe: (value, exemplar) => { (metric.observe as (data: object) => void)({ labels: bound, value, exemplarLabels: exemplarLabels(label, exemplar) }); } };
+    if (label !== undefined) {
+      return {
+        observe: (value, exemplar) => {
+          (metric.observe as (data: object) => void)({
+            labels: bound,
+            value,
+            exemplarLabels: exemplarLabels(label, exemplar),
+          });
+        },
+      };
+    }
     const child = metric.labels(bound);
-    return { observe: (value) => { child.observe(value); } };
+    return {
+      observe: (value) => {
+        child.observe(value);
+      },
+    };
   }
 
-  attachWorker(index: number, sheet: SharedArrayBuffer): void { this.#book.attach(index, sheet); }
-  detachWorker(index: number): void { this.#book.detach(index); }
+  attachWorker(index: number, sheet: SharedArrayBuffer): void {
+    this.#book.attach(index, sheet);
+  }
+  detachWorker(index: number): void {
+    this.#book.detach(index);
+  }
 
   /**
    * `collect` runs at the beginning of each scrape, synchronously: copy figures into gauges there, nothing slow. One that throws is
    * reported; the others run all the same.
    */
-  onScrape(collect: () => void): void { this.#collectors.push(guarded('a collector of metrics', collect)); }
+  onScrape(collect: () => void): void {
+    this.#collectors.push(guarded('a collector of metrics', collect));
+  }
 
   /** @param accept the request's Accept header: OpenMetrics with exemplars where it is named, else Prometheus' text format 0.0.4. */
   async render(accept = ''): Promise<{ contentType: string; body: string }> {
     const startedMs = monotonicMs();
-    for (const collect of this.#collectors) collect();
+    for (const collect of this.#collectors) {
+      collect();
+    }
     this.#refresh();
-    const registry = accept.includes('application/openmetrics-text') ? this.#openMetrics : this.#text;
+    const registry = accept.includes('application/openmetrics-text')
+      ? this.#openMetrics
+      : this.#text;
     const body = await registry.metrics();
     this.#scrapeDuration.observe((monotonicMs() - startedMs) / 1000);
     return { contentType: registry.contentType, body };
   }
 
-  readonly #refresh = guarded('the reading of the workers\' metrics', () => { this.#book.refresh(); });
+  readonly #refresh = guarded("the reading of the workers' metrics", () => {
+    this.#book.refresh();
+  });
 
   /**
    * prom-client renames counters in place when it writes OpenMetrics, so each registry gets a view of its own on every family.
    */
   #register(registry: Pick<client.Registry, 'registerMetric'>): void {
-    for (const [name, metric] of this.#own) registry.registerMetric(new View(name, CATALOGUE[name as MetricName], async () => (await metric.get()).values as Sample[]) as unknown as PromMetric);
-    for (const entry of SHARED_FAMILIES) registry.registerMetric(new View(entry.name, entry.family, () => this.#book.samples(entry)) as unknown as PromMetric);
+    for (const [name, metric] of this.#own) {
+      registry.registerMetric(
+        new View(
+          name,
+          CATALOGUE[name as MetricName],
+          async () => (await metric.get()).values as Sample[],
+        ) as unknown as PromMetric,
+      );
+    }
+    for (const entry of SHARED_FAMILIES) {
+      registry.registerMetric(
+        new View(entry.name, entry.family, () =>
+          this.#book.samples(entry),
+        ) as unknown as PromMetric,
+      );
+    }
   }
 
   /** Replaces label values beyond those the catalogue allows by "other"; @throws TypeError where it has no such value. */
@@ -93,7 +160,9 @@ export class Metrics implements Meter<'front'> {
     const given = labels as Record<string, string>;
     for (const [label, allowed] of Object.entries((CATALOGUE[name] as Family).labels)) {
       const value = String(given[label]);
-      bound[label] = Array.isArray(allowed) ? listed(name, label, value, allowed) : this.#firstSeen(`${name}/${label}`, value, (allowed as { atMost: number }).atMost);
+      bound[label] = Array.isArray(allowed)
+        ? listed(name, label, value, allowed)
+        : this.#firstSeen(`${name}/${label}`, value, (allowed as { atMost: number }).atMost);
     }
     return bound;
   }
@@ -101,16 +170,24 @@ export class Metrics implements Meter<'front'> {
   #firstSeen(key: string, value: string, atMost: number): string {
     const values = this.#seen.get(key) ?? new Set();
     this.#seen.set(key, values);
-    if (values.has(value)) return value;
-    if (values.size >= atMost) return 'other';
+    if (values.has(value)) {
+      return value;
+    }
+    if (values.size >= atMost) {
+      return 'other';
+    }
     values.add(value);
     return value;
   }
 }
 
 function listed(name: string, label: string, value: string, allowed: readonly string[]): string {
-  if (allowed.includes(value)) return value;
-  if (allowed.includes('other')) return 'other';
+  if (allowed.includes(value)) {
+    return value;
+  }
+  if (allowed.includes('other')) {
+    return 'other';
+  }
   throw new TypeError(`${name}: label ${label}='${value}' is not in the catalogue`);
 }
 
@@ -128,7 +205,12 @@ class View {
     this.#read = read;
   }
 
-  async getForPromString(): Promise<{ name: string; help: string; type: string; values: Sample[] }> {
+  async getForPromString(): Promise<{
+    name: string;
+    help: string;
+    type: string;
+    values: Sample[];
+  }> {
     const values = await this.#readOrNothing();
     return { name: this.name, help: this.help, type: this.type, values };
   }
@@ -145,23 +227,50 @@ class View {
 }
 
 function createPromMetric(name: string, family: Family): PromMetric {
-  const options = { name, help: family.help, labelNames: Object.keys(family.labels), registers: [] };
-  if (family.type === 'histogram') return zeroed(new client.Histogram({ ...options, buckets: [...family.buckets], enableExemplars: family.exemplar !== undefined }), family);
-  return zeroed(family.type === 'counter' ? new client.Counter(options) : new client.Gauge(options), family);
+  const options = {
+    name,
+    help: family.help,
+    labelNames: Object.keys(family.labels),
+    registers: [],
+  };
+  if (family.type === 'histogram') {
+    return zeroed(
+      new client.Histogram({
+        ...options,
+        buckets: [...family.buckets],
+        enableExemplars: family.exemplar !== undefined,
+      }),
+      family,
+    );
+  }
+  return zeroed(
+    family.type === 'counter' ? new client.Counter(options) : new client.Gauge(options),
+    family,
+  );
 }
 
 function zeroed<M extends PromMetric>(metric: M, { labels, type }: Family): M {
   let combinations: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {
-    if (!Array.isArray(values)) return metric;
-    combinations = combinations.flatMap((partial) => (values as readonly string[]).map((value) => ({ ...partial, [label]: value })));
+    if (!Array.isArray(values)) {
+      return metric;
+    }
+    combinations = combinations.flatMap((partial) =>
+      (values as readonly string[]).map((value) => ({ ...partial, [label]: value })),
+    );
   }
-  if (combinations.length > MAX_ZEROED_SERIES || Object.keys(labels).length === 0) return metric;
+  if (combinations.length > MAX_ZEROED_SERIES || Object.keys(labels).length === 0) {
+    return metric;
+  }
   for (const combination of combinations) {
-    if (type === 'histogram') (metric as client.Histogram).zero(combination);
-    else (metric as client.Counter | client.Gauge).inc(combination, 0);
+    if (type === 'histogram') {
+      (metric as client.Histogram).zero(combination);
+    } else {
+      (metric as client.Counter | client.Gauge).inc(combination, 0);
+    }
   }
   return metric;
 }
 
-const exemplarLabels = (label: string, exemplar: Exemplar | undefined): Record<string, string> => exemplar === undefined ? {} : { [label]: exemplar.id };
+const exemplarLabels = (label: string, exemplar: Exemplar | undefined): Record<string, string> =>
+  exemplar === undefined ? {} : { [label]: exemplar.id };

@@ -11,20 +11,38 @@ export interface PeerTotals {
   readonly packetsLost: number;
   readonly packetsReceived: number;
   readonly bytesSent: number;
-  readonly fractionLost: number;      // 0..1
+  readonly fractionLost: number; // 0..1
   readonly jitterMs: number;
-  readonly roundTripMs: number;       // 0 until the first report with a round trip
+  readonly roundTripMs: number; // 0 until the first report with a round trip
   readonly targetBitrateKbps: number;
 }
 
-const COUNTED = ['packetsRetransmitted', 'nacksReceived', 'plisReceived', 'firsReceived', 'packetsLost', 'packetsReceived'] as const;
+const COUNTED = [
+  'packetsRetransmitted',
+  'nacksReceived',
+  'plisReceived',
+  'firsReceived',
+  'packetsLost',
+  'packetsReceived',
+] as const;
 type Counted = (typeof COUNTED)[number];
 
 /** What was counted of one peer so far; keep one per peer. */
-export interface PeerReading { readonly counted: Record<Counted, number>; bytesSent: number; readMs: number }
+export interface PeerReading {
+  readonly counted: Record<Counted, number>;
+  bytesSent: number;
+  readMs: number;
+}
 
 export const newPeerReading = (nowMs: number): PeerReading => ({
-  counted: { packetsRetransmitted: 0, nacksReceived: 0, plisReceived: 0, firsReceived: 0, packetsLost: 0, packetsReceived: 0 },
+  counted: {
+    packetsRetransmitted: 0,
+    nacksReceived: 0,
+    plisReceived: 0,
+    firsReceived: 0,
+    packetsLost: 0,
+    packetsReceived: 0,
+  },
   bytesSent: 0,
   readMs: nowMs,
 });
@@ -58,7 +76,9 @@ export class PeerMeter {
     for (const name of COUNTED) {
       // The reported loss may go down again when late packets arrive (RFC 3550 section 6.4.1); a counter may not.
       const grown = totals[name] - reading.counted[name];
-      if (grown <= 0) continue;
+      if (grown <= 0) {
+        continue;
+      }
       this.#counters[name].add(grown);
       reading.counted[name] = totals[name];
     }
@@ -67,9 +87,11 @@ export class PeerMeter {
       this.#roundTrip.observe(totals.roundTripMs / 1000);
       this.#jitter.observe(totals.jitterMs / 1000);
     }
-    this.#target.observe(totals.targetBitrateKbps * 1000 / 8);
+    this.#target.observe((totals.targetBitrateKbps * 1000) / 8);
     const elapsedSeconds = (nowMs - reading.readMs) / 1000;
-    if (elapsedSeconds > 0.1) this.#actual.observe((totals.bytesSent - reading.bytesSent) / elapsedSeconds);
+    if (elapsedSeconds > 0.1) {
+      this.#actual.observe((totals.bytesSent - reading.bytesSent) / elapsedSeconds);
+    }
     reading.bytesSent = totals.bytesSent;
     reading.readMs = nowMs;
   }

@@ -45,7 +45,9 @@ export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): ()
     dueMs = nowMs + SAMPLE_MS;
     timer = after(SAMPLE_MS, 'the sampling of vitals', sample).unref();
     samples++;
-    if (samples % SAMPLES_PER_SUMMARY === 0) summarise(nowMs);
+    if (samples % SAMPLES_PER_SUMMARY === 0) {
+      summarise(nowMs);
+    }
   };
 
   const summarise = (nowMs: number): void => {
@@ -59,7 +61,9 @@ export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): ()
   };
 
   const observer = new PerformanceObserver((list) => {
-    for (const entry of list.getEntries() as GcEntry[]) meters.gc[GC_KINDS.get(entry.detail.kind) ?? 'other'].add(entry.duration / 1000);
+    for (const entry of list.getEntries() as GcEntry[]) {
+      meters.gc[GC_KINDS.get(entry.detail.kind) ?? 'other'].add(entry.duration / 1000);
+    }
   });
   observer.observe({ entryTypes: ['gc'] });
   let timer = after(SAMPLE_MS, 'the sampling of vitals', sample).unref();

@@ -38,8 +38,8 @@ export const KEY_FRAME_BIT = 0x4000_0000;
 export interface OpusEncoderOptions {
   readonly sampleRate: number;
   readonly channels: 1 | 2;
-  readonly bitrate: number;       // bit/s
-  readonly complexity?: number;   // 0..10, default 5
+  readonly bitrate: number; // bit/s
+  readonly complexity?: number; // 0..10, default 5
   readonly inbandFec?: boolean;
 }
 
@@ -99,7 +99,12 @@ export interface FaceRenderer {
    * Draws one frame into `picture` (I420, the same buffer every time: only what changed is redrawn) and marks the changed
    * macroblocks in `dirty`. `articulation` has ARTICULATION_SIZE channels, `pose` POSE_SIZE.
    */
-  render(articulation: Float32Array, pose: Float32Array, picture: Uint8Array, dirty: Uint8Array): void;
+  render(
+    articulation: Float32Array,
+    pose: Float32Array,
+    picture: Uint8Array,
+    dirty: Uint8Array,
+  ): void;
   /** `emotion` indexes EMOTIONS; `strength` 0..1. Takes effect smoothly over a few frames. */
   setEmotion(emotion: number, strength: number): void;
   /** Forget what `picture` holds: the next render draws everything. */
@@ -110,7 +115,12 @@ export interface NativeAddon {
   readonly VideoEncoder: new (options: VideoEncoderOptions) => VideoEncoder;
   readonly OpusEncoder: new (options: OpusEncoderOptions) => OpusEncoder;
   readonly OpusDecoder: new (options: { sampleRate: number; channels: 1 | 2 }) => OpusDecoder;
-  readonly Resampler: new (options: { inputRate: number; outputRate: number; channels: number; quality?: 'low' | 'medium' | 'high' }) => Resampler;
+  readonly Resampler: new (options: {
+    inputRate: number;
+    outputRate: number;
+    channels: number;
+    quality?: 'low' | 'medium' | 'high';
+  }) => Resampler;
   readonly MelFrontEnd: new () => MelFrontEnd;
   /** With `deferred` the first renderer, or `prepare`, derives what drawing needs, and finds what is wrong with it. */
   readonly FaceAsset: new (bytes: Uint8Array, deferred?: boolean) => FaceAsset;

@@ -17,7 +17,9 @@ import { startTheme } from './theme.js';
  */
 function byId(id, type) {
   const element = document.getElementById(id);
-  if (element instanceof type) return element;
+  if (element instanceof type) {
+    return element;
+  }
   throw new Error(`the page has no ${type.name} #${id}`);
 }
 const part = (/** @type {string} */ id) => byId(id, HTMLElement);
@@ -29,17 +31,36 @@ const SENTENCES = [
   { file: 'samples/lips.mp3', text: 'My lips should meet on purple, on baby, and on maybe.' },
   { file: 'samples/vowels.mp3', text: 'Five wise owls flew south over the valley.' },
 ];
-const PLAY_ICON = '<svg viewBox="0 0 24 24" aria-hidden="true"><path class="fill" d="M8 5.5v13l11-6.5z"/></svg>';
+const PLAY_ICON =
+  '<svg viewBox="0 0 24 24" aria-hidden="true"><path class="fill" d="M8 5.5v13l11-6.5z"/></svg>';
 
 const video = byId('video', HTMLVideoElement);
 const poster = byId('poster', HTMLImageElement);
 const loudness = new LoudnessMeter();
 const sparkline = new Sparkline(byId('spark', HTMLCanvasElement));
-const lips = new LipWatch(video, (motion) => { if (session) sparkline.push(loudness.read(), motion); });
-const ledger = new LedgerPanel({
-  total: part('ledger-total'), bar: part('ledger-bar'), legend: part('ledger-legend'), canvas: byId('ledger-course', HTMLCanvasElement), facts: part('ledger-facts'), why: part('ledger-why'), body: part('ledger-body'),
-}, showLipLatency);
-const picker = new FacePicker({ list: part('faces'), status: part('face-status'), input: field('portrait'), onChange: showChoice });
+const lips = new LipWatch(video, (motion) => {
+  if (session) {
+    sparkline.push(loudness.read(), motion);
+  }
+});
+const ledger = new LedgerPanel(
+  {
+    total: part('ledger-total'),
+    bar: part('ledger-bar'),
+    legend: part('ledger-legend'),
+    canvas: byId('ledger-course', HTMLCanvasElement),
+    facts: part('ledger-facts'),
+    why: part('ledger-why'),
+    body: part('ledger-body'),
+  },
+  showLipLatency,
+);
+const picker = new FacePicker({
+  list: part('faces'),
+  status: part('face-status'),
+  input: field('portrait'),
+  onChange: showChoice,
+});
 
 let apiKey = '';
 /** @type {Session | null} */
@@ -62,7 +83,9 @@ function takeKey() {
 }
 
 function askForKey() {
-  if (!picker.chosen) document.body.dataset['locked'] = ''; // nothing else can be done without a key
+  if (!picker.chosen) {
+    document.body.dataset['locked'] = '';
+  } // nothing else can be done without a key
   part('key-form').hidden = false;
   button('key-cancel').hidden = !picker.chosen;
   button('key-change').hidden = true;
@@ -73,14 +96,22 @@ function askForKey() {
 /** @param {HTMLElement} next What gets the focus. */
 function hideKeyForm(next) {
   button('key-change').hidden = false;
-  keepingFocus(() => { part('key-form').hidden = true; }, next, part('stage'));
+  keepingFocus(
+    () => {
+      part('key-form').hidden = true;
+    },
+    next,
+    part('stage'),
+  );
   field('key').value = '';
 }
 
-
 async function enter() {
   apiKey = takeKey();
-  if (!apiKey) { askForKey(); return; }
+  if (!apiKey) {
+    askForKey();
+    return;
+  }
   try {
     await picker.load(apiKey);
     delete document.body.dataset['locked'];
@@ -99,14 +130,20 @@ part('key-form').addEventListener('submit', (event) => {
 });
 button('key-change').addEventListener('click', askForKey);
 button('key-cancel').addEventListener('click', () => hideKeyForm(button('key-change')));
-addEventListener('hashchange', () => { if (location.hash.includes('key=')) void enter(); });
+addEventListener('hashchange', () => {
+  if (location.hash.includes('key=')) {
+    void enter();
+  }
+});
 
 // The session.
 
 /** @param {MediaStreamTrack} [track] A microphone to be sent as Opus. */
 async function connect(track) {
   const face = picker.chosen;
-  if (!face || session) return;
+  if (!face || session) {
+    return;
+  }
   hideError();
   showState('connecting', 'Connecting…');
   connectedAtMs = performance.now();
@@ -116,12 +153,21 @@ async function connect(track) {
       getIceServers({ apiKey }).catch(() => []),
     ]);
     const codec = chosen('codec');
-    session = new Session({ sessionToken, iceServers, ...(codec && { codec: /** @type {'vp8' | 'h264'} */ (codec) }), ...(track && { microphone: track }) });
+    session = new Session({
+      sessionToken,
+      iceServers,
+      ...(codec && { codec: /** @type {'vp8' | 'h264'} */ (codec) }),
+      ...(track && { microphone: track }),
+    });
     listen(session);
     await session.started();
   } catch (error) {
-    if (!session) showState('none', 'Not connected'); // a session tells of its own end
-    if (/** @type {{ code?: string }} */ (error).code !== 'CLOSED') showError(error);
+    if (!session) {
+      showState('none', 'Not connected');
+    } // a session tells of its own end
+    if (/** @type {{ code?: string }} */ (error).code !== 'CLOSED') {
+      showError(error);
+    }
   }
 }
 
@@ -133,12 +179,19 @@ function listen(session) {
     void play();
     loudness.attach(session.stream);
     lips.reset();
-    if (session.id) ledger.start(session.id, apiKey);
+    if (session.id) {
+      ledger.start(session.id, apiKey);
+    }
     const reader = new StatsReader();
-    statsTimer = setInterval(() => { void reader.read(session.peer).then(showReading); session.ping(); }, 500);
+    statsTimer = setInterval(() => {
+      void reader.read(session.peer).then(showReading);
+      session.ping();
+    }, 500);
   });
   session.addEventListener('speak', () => showState('speaking', 'Speaking'));
-  session.addEventListener('silent', () => { showState('idle', 'Listening'); });
+  session.addEventListener('silent', () => {
+    showState('idle', 'Listening');
+  });
   session.addEventListener('rate', () => say('Too much audio at once: the server slowed us down.'));
   session.addEventListener('closing', () => say('The server is about to close this session.'));
   session.addEventListener('end', (event) => {
@@ -146,7 +199,9 @@ function listen(session) {
     changeView(leave);
     say('');
     showState('none', endInWords(reason));
-    if (error) showError(error);
+    if (error) {
+      showError(error);
+    }
   });
 }
 
@@ -178,15 +233,27 @@ async function play() {
 button('connect').addEventListener('click', () => void connect());
 button('disconnect').addEventListener('click', () => session?.close());
 button('interrupt').addEventListener('click', interrupt);
-button('finish').addEventListener('click', () => { session?.done(); say('Speaking to the end, then hanging up.'); });
-button('sound').addEventListener('click', () => { video.muted = !video.muted; showSound(); });
+button('finish').addEventListener('click', () => {
+  session?.done();
+  say('Speaking to the end, then hanging up.');
+});
+button('sound').addEventListener('click', () => {
+  video.muted = !video.muted;
+  showSound();
+});
 button('unmute').addEventListener('click', () => {
   video.muted = false;
   loudness.resume();
-  keepingFocus(() => { button('unmute').hidden = true; }, button('sound'));
+  keepingFocus(() => {
+    button('unmute').hidden = true;
+  }, button('sound'));
   showSound();
 });
-addEventListener('keydown', (event) => { if (event.key === 'Escape') interrupt(); });
+addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') {
+    interrupt();
+  }
+});
 addEventListener('pagehide', () => session?.close());
 
 function interrupt() {
@@ -198,18 +265,28 @@ function interrupt() {
 
 /** @param {Int16Array} pcm */
 function speak(pcm) {
-  if (!session) return;
+  if (!session) {
+    return;
+  }
   const replace = field('replace').checked;
-  if (replace) session.playImmediate(pcm);
-  else session.speak(pcm);
+  if (replace) {
+    session.playImmediate(pcm);
+  } else {
+    session.speak(pcm);
+  }
   say(`${(pcm.length / SPEECH_RATE).toFixed(1)} s of speech sent.`);
 }
 
 /** Connects first if need be, so that a sentence is one click away. @param {ArrayBuffer | Promise<ArrayBuffer>} file */
 async function speakFile(file) {
   try {
-    const [pcm] = await Promise.all([Promise.resolve(file).then(decodeSpeech), session ? session.started() : connect()]);
-    if (session) speak(pcm);
+    const [pcm] = await Promise.all([
+      Promise.resolve(file).then(decodeSpeech),
+      session ? session.started() : connect(),
+    ]);
+    if (session) {
+      speak(pcm);
+    }
   } catch (error) {
     say(inWords(error), true);
   }
@@ -232,24 +309,42 @@ button('pick').addEventListener('click', () => field('file').click());
 field('file').addEventListener('change', () => {
   const file = field('file').files?.[0];
   field('file').value = '';
-  if (file) void speakFile(file.arrayBuffer());
+  if (file) {
+    void speakFile(file.arrayBuffer());
+  }
 });
 
 let dragDepth = 0; // dragenter and dragleave come for every element on the way
-addEventListener('dragenter', () => { dragDepth++; document.body.classList.add('dragging'); });
-addEventListener('dragleave', () => { dragDepth--; if (dragDepth <= 0) document.body.classList.remove('dragging'); });
+addEventListener('dragenter', () => {
+  dragDepth++;
+  document.body.classList.add('dragging');
+});
+addEventListener('dragleave', () => {
+  dragDepth--;
+  if (dragDepth <= 0) {
+    document.body.classList.remove('dragging');
+  }
+});
 addEventListener('dragover', (event) => event.preventDefault());
 addEventListener('drop', (event) => {
   event.preventDefault();
   dragDepth = 0;
   document.body.classList.remove('dragging');
   const file = event.dataTransfer?.files[0];
-  if (!file) return;
-  if (file.type.startsWith('image/')) void picker.create(file);
-  else void speakFile(file.arrayBuffer());
+  if (!file) {
+    return;
+  }
+  if (file.type.startsWith('image/')) {
+    void picker.create(file);
+  } else {
+    void speakFile(file.arrayBuffer());
+  }
 });
 
-button('microphone').addEventListener('click', () => void (microphone ? stopMicrophone() : startMicrophone()));
+button('microphone').addEventListener(
+  'click',
+  () => void (microphone ? stopMicrophone() : startMicrophone()),
+);
 
 async function startMicrophone() {
   try {
@@ -261,22 +356,34 @@ async function startMicrophone() {
       microphone = null;
       session?.close();
       await connect(track);
-      if (!session) { kept.stop(); return; }
+      if (!session) {
+        kept.stop();
+        return;
+      }
       microphone = kept;
     } else {
-      if (!session) await connect();
+      if (!session) {
+        await connect();
+      }
       await session?.started();
-      if (!session || !microphone) { stopMicrophone(); return; }
+      if (!session || !microphone) {
+        stopMicrophone();
+        return;
+      }
     }
     await microphone.start((pcm) => {
-      if (chosen('mic') !== 'opus') session?.speak(pcm);
+      if (chosen('mic') !== 'opus') {
+        session?.speak(pcm);
+      }
     });
     // Own words coming back a moment later are hard to talk against, and loudspeakers would feed the microphone.
     video.muted = true;
     showSound();
     button('microphone').dataset['on'] = 'true';
     button('microphone').querySelector('span')?.replaceChildren('Stop microphone');
-    say('The face says what you say. Sound is off against echo; with headphones you can turn it on.');
+    say(
+      'The face says what you say. Sound is off against echo; with headphones you can turn it on.',
+    );
   } catch (error) {
     stopMicrophone();
     say(inWords(error), true);
@@ -284,7 +391,9 @@ async function startMicrophone() {
 }
 
 function stopMicrophone() {
-  if (!microphone) return;
+  if (!microphone) {
+    return;
+  }
   microphone.stop();
   microphone = null;
   video.muted = false;
@@ -296,21 +405,30 @@ function stopMicrophone() {
 
 // A video file.
 
-startClipPanel({
-  sample: button('clip-sample'), pick: button('clip-pick'), input: field('clip-file'),
-  status: part('clip-status'), progress: byId('clip-progress', HTMLProgressElement),
-  video: byId('clip-video', HTMLVideoElement), link: part('clip-link'),
-}, {
-  fetchSample: () => fetchFile('samples/hello.mp3'),
-  order: () => (picker.chosen ? { apiKey, faceId: picker.chosen.id } : undefined),
-});
+startClipPanel(
+  {
+    sample: button('clip-sample'),
+    pick: button('clip-pick'),
+    input: field('clip-file'),
+    status: part('clip-status'),
+    progress: byId('clip-progress', HTMLProgressElement),
+    video: byId('clip-video', HTMLVideoElement),
+    link: part('clip-link'),
+  },
+  {
+    fetchSample: () => fetchFile('samples/hello.mp3'),
+    order: () => (picker.chosen ? { apiKey, faceId: picker.chosen.id } : undefined),
+  },
+);
 
 // What is shown.
 
 /** While there is nothing to connect, the focus waits on the picture. @param {() => void} what */
 function changeView(what) {
   keepingFocus(what, button('connect'), part('stage'));
-  if (document.activeElement === part('stage')) button('connect').focus(); // does nothing while hidden
+  if (document.activeElement === part('stage')) {
+    button('connect').focus();
+  } // does nothing while hidden
 }
 
 /** @param {'none' | 'connecting' | 'idle' | 'speaking'} state @param {string} text */
@@ -319,7 +437,9 @@ function showState(state, text) {
     part('stage').dataset['state'] = state;
     part('state').textContent = text;
     const isLive = state === 'idle' || state === 'speaking';
-    for (const id of ['interrupt', 'finish', 'sound']) button(id).disabled = !isLive;
+    for (const id of ['interrupt', 'finish', 'sound']) {
+      button(id).disabled = !isLive;
+    }
     button('disconnect').disabled = state === 'none';
     button('connect').hidden = state !== 'none';
     showChoice();
@@ -328,36 +448,52 @@ function showState(state, text) {
 
 function showChoice() {
   button('connect').disabled = !picker.chosen;
-  poster.hidden = picker.poster === '' || session?.state === 'idle' || session?.state === 'speaking';
-  if (picker.poster !== '' && poster.src !== picker.poster) poster.src = picker.poster;
+  poster.hidden =
+    picker.poster === '' || session?.state === 'idle' || session?.state === 'speaking';
+  if (picker.poster !== '' && poster.src !== picker.poster) {
+    poster.src = picker.poster;
+  }
 }
 
 function showSound() {
   const isOn = !video.muted;
-  button('sound').querySelector('span')?.replaceChildren(isOn ? 'Sound on' : 'Sound off');
+  button('sound')
+    .querySelector('span')
+    ?.replaceChildren(isOn ? 'Sound on' : 'Sound off');
 }
 
 /** @param {number} latencyMs In the server, by its ledger. */
 function showLipLatency(latencyMs) {
   part('m-lips').textContent = `${Math.round(latencyMs)} ms`;
   part('latency-badge').textContent = `${Math.round(latencyMs)} ms to lips`;
-  part('latency-badge').title = 'In the server: from the arrival of the speech to its first frame leaving';
+  part('latency-badge').title =
+    'In the server: from the arrival of the speech to its first frame leaving';
   part('latency-badge').hidden = false;
 }
 
 /** @param {import('./meters.js').Reading} reading */
 function showReading(reading) {
-  if (!session) return;
+  if (!session) {
+    return;
+  }
   part('m-fps').textContent = reading.fps === null ? '–' : `${reading.fps.toFixed(0)} /s`;
-  part('m-rtt').textContent = reading.roundTripMs === null ? '–' : `${reading.roundTripMs.toFixed(reading.roundTripMs < 10 ? 1 : 0)} ms`;
+  part('m-rtt').textContent =
+    reading.roundTripMs === null
+      ? '–'
+      : `${reading.roundTripMs.toFixed(reading.roundTripMs < 10 ? 1 : 0)} ms`;
   part('m-rate').textContent = reading.kbps === null ? '–' : `${reading.kbps.toFixed(0)} kbit/s`;
-  part('m-skew').textContent = reading.skewMs === null ? '–' : `${reading.skewMs > 0 ? '+' : ''}${reading.skewMs.toFixed(0)} ms`;
+  part('m-skew').textContent =
+    reading.skewMs === null
+      ? '–'
+      : `${reading.skewMs > 0 ? '+' : ''}${reading.skewMs.toFixed(0)} ms`;
   part('m-picture').textContent = reading.picture;
   part('m-loss').textContent = `${reading.lost} · ${reading.freezes}`;
 }
 
 video.addEventListener('loadeddata', () => {
-  if (session) part('m-start').textContent = `${Math.round(performance.now() - connectedAtMs)} ms`;
+  if (session) {
+    part('m-start').textContent = `${Math.round(performance.now() - connectedAtMs)} ms`;
+  }
 });
 
 /** @param {string} text */
@@ -370,13 +506,17 @@ function say(text, isBad = false) {
 function showError(error) {
   part('error').hidden = false; // first: screen readers speak an alert's text when it changes in sight
   part('error-text').textContent = inWords(error);
-  if (/** @type {{ code?: string } | null} */ (error)?.code !== 'INVALID_API_KEY') return;
+  if (/** @type {{ code?: string } | null} */ (error)?.code !== 'INVALID_API_KEY') {
+    return;
+  }
   sessionStorage.removeItem('api-key');
   askForKey();
   field('key').ariaInvalid = 'true';
 }
 function hideError() {
-  changeView(() => { part('error').hidden = true; });
+  changeView(() => {
+    part('error').hidden = true;
+  });
   part('error-text').textContent = '';
 }
 button('error-close').addEventListener('click', hideError);

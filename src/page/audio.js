@@ -15,13 +15,19 @@ export async function decodeSpeech(file) {
     // decodeAudioData resamples to the rate of its context.
     decoded = await new OfflineAudioContext(1, 1, SPEECH_RATE).decodeAudioData(file);
   } catch {
-    throw new Error('This browser cannot read that file as audio. WAV, MP3, OGG and M4A usually work.');
+    throw new Error(
+      'This browser cannot read that file as audio. WAV, MP3, OGG and M4A usually work.',
+    );
   }
-  const channels = Array.from({ length: decoded.numberOfChannels }, (_, index) => decoded.getChannelData(index));
+  const channels = Array.from({ length: decoded.numberOfChannels }, (_, index) =>
+    decoded.getChannelData(index),
+  );
   const pcm = new Int16Array(decoded.length);
   for (let at = 0; at < pcm.length; at++) {
     let sum = 0;
-    for (const channel of channels) sum += channel[at] ?? 0;
+    for (const channel of channels) {
+      sum += channel[at] ?? 0;
+    }
     pcm[at] = Math.round(Math.max(-1, Math.min(1, sum / channels.length)) * 32767);
   }
   return pcm;
@@ -32,20 +38,37 @@ export class Microphone {
   /** @type {AudioContext | null} */
   #context = null;
   /** @param {MediaStream} stream */
-  constructor(stream) { this.stream = stream; }
+  constructor(stream) {
+    this.stream = stream;
+  }
 
   /** @throws {Error} with a sentence for people when there is no microphone to be had. */
   static async open() {
     if (!navigator.mediaDevices?.getUserMedia) {
-      throw new Error('Browsers give the microphone to secure pages only. Open this page as http://localhost or over https.');
+      throw new Error(
+        'Browsers give the microphone to secure pages only. Open this page as http://localhost or over https.',
+      );
     }
     try {
-      return new Microphone(await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true, channelCount: 1 } }));
+      return new Microphone(
+        await navigator.mediaDevices.getUserMedia({
+          audio: { echoCancellation: true, noiseSuppression: true, channelCount: 1 },
+        }),
+      );
     } catch (error) {
       const name = /** @type {DOMException} */ (error).name;
-      if (name === 'NotAllowedError') throw new Error('The microphone is blocked for this page. Allow it in the address bar and try again.', { cause: error });
-      if (name === 'NotFoundError') throw new Error('No microphone was found. Plug one in and try again.', { cause: error });
-      throw new Error('The microphone could not be opened. Another program may be using it.', { cause: error });
+      if (name === 'NotAllowedError') {
+        throw new Error(
+          'The microphone is blocked for this page. Allow it in the address bar and try again.',
+          { cause: error },
+        );
+      }
+      if (name === 'NotFoundError') {
+        throw new Error('No microphone was found. Plug one in and try again.', { cause: error });
+      }
+      throw new Error('The microphone could not be opened. Another program may be using it.', {
+        cause: error,
+      });
     }
   }
 
@@ -59,7 +82,9 @@ export class Microphone {
   }
 
   stop() {
-    for (const track of this.stream.getTracks()) track.stop();
+    for (const track of this.stream.getTracks()) {
+      track.stop();
+    }
     void this.#context?.close();
     this.#context = null;
   }

@@ -50,28 +50,49 @@ export class SessionError extends Error {
  * @returns {Promise<any>} The parsed JSON body, or null when there is none.
  * @throws {RequestError}
  */
-export async function request(path, { baseUrl = location.origin, apiKey, method, json, body, signal } = {}) {
+export async function request(
+  path,
+  { baseUrl = location.origin, apiKey, method, json, body, signal } = {},
+) {
   /** @type {Record<string, string>} */
   const headers = {};
-  if (apiKey) headers['x-service-api-key'] = apiKey;
-  if (json !== undefined) headers['content-type'] = 'application/json';
+  if (apiKey) {
+    headers['x-service-api-key'] = apiKey;
+  }
+  if (json !== undefined) {
+    headers['content-type'] = 'application/json';
+  }
   let response;
   try {
     response = await fetch(new URL(path, baseUrl), {
-      method: method ?? (json !== undefined || body ? 'POST' : 'GET'), headers, body: json === undefined ? (body ?? null) : JSON.stringify(json), signal: signal ?? null,
+      method: method ?? (json !== undefined || body ? 'POST' : 'GET'),
+      headers,
+      body: json === undefined ? (body ?? null) : JSON.stringify(json),
+      signal: signal ?? null,
     });
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (signal?.aborted) {
+      throw error;
+    }
     throw new RequestError(0, 'UNREACHABLE', 'The server does not answer.');
   }
   const text = await response.text();
   /** @type {any} */
   let answer = null;
-  try { answer = text === '' ? null : JSON.parse(text); } catch { /* not JSON: told by its status below */ }
-  if (response.ok) return answer;
+  try {
+    answer = text === '' ? null : JSON.parse(text);
+  } catch {
+    /* not JSON: told by its status below */
+  }
+  if (response.ok) {
+    return answer;
+  }
   // Three shapes of refusal: {session_token, detail: CODE}, {detail: [{loc, msg}]}, {error, code}.
   if (Array.isArray(answer?.detail)) {
-    const problems = answer.detail.map((/** @type {{ loc: string[], msg: string }} */ { loc, msg }) => `${loc.slice(1).join('.') || loc[0]}: ${msg}`);
+    const problems = answer.detail.map(
+      (/** @type {{ loc: string[], msg: string }} */ { loc, msg }) =>
+        `${loc.slice(1).join('.') || loc[0]}: ${msg}`,
+    );
     throw new RequestError(response.status, 'VALIDATION_FAILED', problems.join('; '));
   }
   const code = answer?.code ?? answer?.detail ?? `HTTP_${response.status}`;
@@ -84,14 +105,16 @@ export async function request(path, { baseUrl = location.origin, apiKey, method,
  * @returns {Promise<string>}
  */
 export async function createToken({ apiKey, baseUrl, ...json }) {
-  return (await request('/compose/token', { apiKey, json, ...(baseUrl && { baseUrl }) })).session_token;
+  return (await request('/compose/token', { apiKey, json, ...(baseUrl && { baseUrl }) }))
+    .session_token;
 }
 
 /**
  * @param {{ apiKey: string, baseUrl?: string }} options
  * @returns {Promise<RTCIceServer[]>}
  */
-export const getIceServers = ({ apiKey, baseUrl }) => request('/compose/ice', { apiKey, ...(baseUrl && { baseUrl }) });
+export const getIceServers = ({ apiKey, baseUrl }) =>
+  request('/compose/ice', { apiKey, ...(baseUrl && { baseUrl }) });
 
 /** The usual piece of speech in one message: 187.5 ms. */
 export const CHUNK_BYTES = 6000;
@@ -120,35 +143,67 @@ export class Session extends EventTarget {
   socket;
 
   /** @param {ConnectOptions} options */
-  constructor({ sessionToken, baseUrl = location.origin, iceServers = [], iceTransportPolicy = 'all', codec, microphone, signal }) {
+  constructor({
+    sessionToken,
+    baseUrl = location.origin,
+    iceServers = [],
+    iceTransportPolicy = 'all',
+    codec,
+    microphone,
+    signal,
+  }) {
     super();
-    this.peer = new RTCPeerConnection({ iceServers, iceTransportPolicy, bundlePolicy: 'max-bundle' });
+    this.peer = new RTCPeerConnection({
+      iceServers,
+      iceTransportPolicy,
+      bundlePolicy: 'max-bundle',
+    });
     const url = new URL('/compose/webrtc/p2p', baseUrl);
     url.protocol = url.protocol.replace('http', 'ws');
-    url.search = new URLSearchParams({ session_token: sessionToken, enableSFU: 'false' }).toString();
+    url.search = new URLSearchParams({
+      session_token: sessionToken,
+      enableSFU: 'false',
+    }).toString();
     this.socket = new WebSocket(url);
     this.socket.binaryType = 'arraybuffer';
     this.socket.onmessage = ({ data }) => this.#receive(String(data));
     // A server that ends a session says STOP or ERROR first, so a bare close is a connection that broke.
-    this.socket.onclose = () => this.#end('closed', new SessionError(this.state === 'connecting' ? 'SOCKET_FAILED' : 'CONNECTION_LOST'));
+    this.socket.onclose = () =>
+      this.#end(
+        'closed',
+        new SessionError(this.state === 'connecting' ? 'SOCKET_FAILED' : 'CONNECTION_LOST'),
+      );
     this.peer.ontrack = ({ track, receiver }) => {
       // The least delay the network allows; browsers that cannot, ignore it.
-      if ('jitterBufferTarget' in receiver) receiver.jitterBufferTarget = 0;
+      if ('jitterBufferTarget' in receiver) {
+        receiver.jitterBufferTarget = 0;
+      }
       this.stream.addTrack(track);
     };
     this.peer.onconnectionstatechange = () => {
-      if (this.peer.connectionState === 'failed') this.#end('ice_failed', new SessionError('ICE_FAILED'));
+      if (this.peer.connectionState === 'failed') {
+        this.#end('ice_failed', new SessionError('ICE_FAILED'));
+      }
     };
     signal?.addEventListener('abort', () => this.close(), { once: true });
-    this.#offer(codec, microphone).catch((error) => this.#end('offer_failed', new SessionError('OFFER_FAILED', String(error?.message ?? error))));
+    this.#offer(codec, microphone).catch((error) =>
+      this.#end('offer_failed', new SessionError('OFFER_FAILED', String(error?.message ?? error))),
+    );
   }
 
   /** Resolves once media flows; rejects with the SessionError that ended the session before. @returns {Promise<this>} */
   started() {
     return new Promise((resolve, reject) => {
-      if (this.state === 'idle' || this.state === 'speaking') resolve(this);
+      if (this.state === 'idle' || this.state === 'speaking') {
+        resolve(this);
+      }
       this.addEventListener('start', () => resolve(this), { once: true });
-      this.addEventListener('end', (event) => reject(/** @type {CustomEvent} */ (event).detail.error ?? new SessionError('CLOSED')), { once: true });
+      this.addEventListener(
+        'end',
+        (event) =>
+          reject(/** @type {CustomEvent} */ (event).detail.error ?? new SessionError('CLOSED')),
+        { once: true },
+      );
     });
   }
 
@@ -158,7 +213,9 @@ export class Session extends EventTarget {
    */
   speak(pcm) {
     const bytes = new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength);
-    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) this.#send(bytes.slice(at, at + CHUNK_BYTES));
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+      this.#send(bytes.slice(at, at + CHUNK_BYTES));
+    }
   }
 
   /** Drops all that is buffered and says this now. @param {Int16Array} pcm */
@@ -174,22 +231,35 @@ export class Session extends EventTarget {
   }
 
   /** Stops speaking at once and forgets all audio sent so far. */
-  skip() { this.#send('SKIP'); }
+  skip() {
+    this.#send('SKIP');
+  }
 
   /** The last audio was sent: the server plays it out, says STOP and closes. */
-  done() { this.#send('DONE'); }
+  done() {
+    this.#send('DONE');
+  }
 
   /** Measures the socket's round trip into `socketRoundTripMs`. */
-  ping() { this.#send(`ping ${performance.now()}`); }
+  ping() {
+    this.#send(`ping ${performance.now()}`);
+  }
 
-  close() { this.#end('closed', null); }
+  close() {
+    this.#end('closed', null);
+  }
 
   /** @param {Codec | undefined} codec @param {MediaStreamTrack | undefined} microphone */
   async #offer(codec, microphone) {
     const video = this.peer.addTransceiver('video', { direction: 'recvonly' });
-    if (microphone) this.peer.addTransceiver(microphone, { direction: 'sendrecv' });
-    else this.peer.addTransceiver('audio', { direction: 'recvonly' });
-    if (codec) preferCodec(video, codec);
+    if (microphone) {
+      this.peer.addTransceiver(microphone, { direction: 'sendrecv' });
+    } else {
+      this.peer.addTransceiver('audio', { direction: 'recvonly' });
+    }
+    if (codec) {
+      preferCodec(video, codec);
+    }
     await this.peer.setLocalDescription(await this.peer.createOffer());
     // No candidate is waited for: the server takes checks from addresses it was not told of, as long as it is reachable itself.
     await opened(this.socket);
@@ -199,19 +269,43 @@ export class Session extends EventTarget {
 
   /** @param {string} text */
   #receive(text) {
-    if (text.startsWith('{')) { this.#receiveJson(JSON.parse(text)); return; }
+    if (text.startsWith('{')) {
+      this.#receiveJson(JSON.parse(text));
+      return;
+    }
     const [word = '', ...rest] = text.split(/\s+/);
     const reason = rest.join(' ');
     switch (word.toUpperCase()) {
-      case 'START': this.#become('idle'); this.#emit('start'); break;
-      case 'SPEAK': this.#become('speaking'); this.#emit('speak'); break;
-      case 'SILENT': this.#become('idle'); this.#emit('silent'); break;
-      case 'ACK': this.#emit('ack'); break;
-      case 'PONG': this.socketRoundTripMs = performance.now() - Number(reason); break;
-      case 'RATE': this.#emit('rate', reason); break;
-      case 'CLOSING': this.#emit('closing', reason); break;
-      case 'STOP': this.#end(reason || 'stop', null); break;
-      case 'ERROR': this.#end('error', new SessionError(rest[0] ?? 'ERROR', reason)); break;
+      case 'START':
+        this.#become('idle');
+        this.#emit('start');
+        break;
+      case 'SPEAK':
+        this.#become('speaking');
+        this.#emit('speak');
+        break;
+      case 'SILENT':
+        this.#become('idle');
+        this.#emit('silent');
+        break;
+      case 'ACK':
+        this.#emit('ack');
+        break;
+      case 'PONG':
+        this.socketRoundTripMs = performance.now() - Number(reason);
+        break;
+      case 'RATE':
+        this.#emit('rate', reason);
+        break;
+      case 'CLOSING':
+        this.#emit('closing', reason);
+        break;
+      case 'STOP':
+        this.#end(reason || 'stop', null);
+        break;
+      case 'ERROR':
+        this.#end('error', new SessionError(rest[0] ?? 'ERROR', reason));
+        break;
       default: // Words of later versions are no error.
     }
   }
@@ -219,24 +313,39 @@ export class Session extends EventTarget {
   /** @param {any} message */
   #receiveJson(message) {
     if ('sdp' in message) {
-      this.peer.setRemoteDescription(message).catch((error) => this.#end('answer_failed', new SessionError('ANSWER_FAILED', String(error))));
-    } else if ('destination' in message) this.id = message.session_id;
-    else if ('video_metadata' in message) this.videoMetadata = message.video_metadata;
+      this.peer
+        .setRemoteDescription(message)
+        .catch((error) =>
+          this.#end('answer_failed', new SessionError('ANSWER_FAILED', String(error))),
+        );
+    } else if ('destination' in message) {
+      this.id = message.session_id;
+    } else if ('video_metadata' in message) {
+      this.videoMetadata = message.video_metadata;
+    }
   }
 
   /** @param {string | Uint8Array<ArrayBuffer>} message */
-  #send(message) { if (this.socket.readyState === WebSocket.OPEN) this.socket.send(message); }
+  #send(message) {
+    if (this.socket.readyState === WebSocket.OPEN) {
+      this.socket.send(message);
+    }
+  }
 
   /** @param {SessionState} state */
   #become(state) {
-    if (this.state === state || this.state === 'ended') return;
+    if (this.state === state || this.state === 'ended') {
+      return;
+    }
     this.state = state;
     this.#emit('state', state);
   }
 
   /** @param {string} reason @param {SessionError | null} error */
   #end(reason, error) {
-    if (this.state === 'ended') return;
+    if (this.state === 'ended') {
+      return;
+    }
     this.#become('ended');
     this.socket.close();
     this.peer.close();
@@ -244,18 +353,30 @@ export class Session extends EventTarget {
   }
 
   /** @param {string} type @param {unknown} [detail] */
-  #emit(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
 }
 
 /** @param {RTCRtpTransceiver} transceiver @param {Codec} codec */
 function preferCodec(transceiver, codec) {
   const all = RTCRtpReceiver.getCapabilities('video')?.codecs ?? [];
-  const isWanted = (/** @type {{ mimeType: string }} */ { mimeType }) => mimeType.toLowerCase() === `video/${codec}`;
-  if (all.some(isWanted)) transceiver.setCodecPreferences([...all.filter(isWanted), ...all.filter((one) => !isWanted(one))]);
+  const isWanted = (/** @type {{ mimeType: string }} */ { mimeType }) =>
+    mimeType.toLowerCase() === `video/${codec}`;
+  if (all.some(isWanted)) {
+    transceiver.setCodecPreferences([
+      ...all.filter(isWanted),
+      ...all.filter((one) => !isWanted(one)),
+    ]);
+  }
 }
 
 /** @param {WebSocket} socket @returns {Promise<void>} */
 function opened(socket) {
-  if (socket.readyState === WebSocket.OPEN) return Promise.resolve();
-  return new Promise((resolve) => { socket.addEventListener('open', () => resolve(), { once: true }); });
+  if (socket.readyState === WebSocket.OPEN) {
+    return Promise.resolve();
+  }
+  return new Promise((resolve) => {
+    socket.addEventListener('open', () => resolve(), { once: true });
+  });
 }

@@ -11,7 +11,9 @@ const LIMIT_MS = 10 * 60_000;
 function toBase64(pcm) {
   const bytes = new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength);
   let text = '';
-  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  for (let at = 0; at < bytes.length; at += 0x8000) {
+    text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  }
   return btoa(text);
 }
 
@@ -43,11 +45,15 @@ export function startClipPanel({ sample, pick, input, ...shown }, { fetchSample,
   // Not `disabled`: that would take the focus from the button that began the rendering.
   const setBusy = (/** @type {boolean} */ value) => {
     isBusy = value;
-    for (const one of [sample, pick]) one.ariaDisabled = String(value);
+    for (const one of [sample, pick]) {
+      one.ariaDisabled = String(value);
+    }
   };
   const render = async (/** @type {() => Promise<ArrayBuffer>} */ open) => {
     const chosen = order();
-    if (!chosen || isBusy) return;
+    if (!chosen || isBusy) {
+      return;
+    }
     setBusy(true);
     try {
       await renderClip(shown, { ...chosen, pcm: await decodeSpeech(await open()) });
@@ -59,11 +65,17 @@ export function startClipPanel({ sample, pick, input, ...shown }, { fetchSample,
     }
   };
   sample.addEventListener('click', () => void render(fetchSample));
-  pick.addEventListener('click', () => { if (!isBusy) input.click(); });
+  pick.addEventListener('click', () => {
+    if (!isBusy) {
+      input.click();
+    }
+  });
   input.addEventListener('change', () => {
     const file = input.files?.[0];
     input.value = '';
-    if (file) void render(() => file.arrayBuffer());
+    if (file) {
+      void render(() => file.arrayBuffer());
+    }
   });
 }
 
@@ -78,16 +90,37 @@ async function renderClip({ status, progress, video, link }, { apiKey, faceId, p
   progress.removeAttribute('value');
   link.hidden = true;
   try {
-    const job = await request('/static/audio', { apiKey, json: { faceId, audioBase64: toBase64(pcm), audioFormat: 'pcm16', audioSampleRate: 16_000 } });
+    const job = await request('/static/audio', {
+      apiKey,
+      json: { faceId, audioBase64: toBase64(pcm), audioFormat: 'pcm16', audioSampleRate: 16_000 },
+    });
     const startedMs = performance.now();
     for (;;) {
-      const { status: state, progress: done, error, queue_position: position } = await request(`/static/status?id=${encodeURIComponent(job.id)}`, { apiKey });
-      if (state === 'completed') break;
-      if (state === 'failed') throw new Error(error ?? 'The video could not be rendered.');
-      if (performance.now() - startedMs > LIMIT_MS) throw new Error('The video did not become ready. The server’s log may say why.');
-      status.textContent = state === 'queued' ? `Waiting, number ${position ?? 1} in the queue…` : `Rendering… ${Math.round(done * 100)} %`;
-      if (state !== 'queued') progress.value = done;
-      await new Promise((resolve) => { setTimeout(resolve, POLL_MS); });
+      const {
+        status: state,
+        progress: done,
+        error,
+        queue_position: position,
+      } = await request(`/static/status?id=${encodeURIComponent(job.id)}`, { apiKey });
+      if (state === 'completed') {
+        break;
+      }
+      if (state === 'failed') {
+        throw new Error(error ?? 'The video could not be rendered.');
+      }
+      if (performance.now() - startedMs > LIMIT_MS) {
+        throw new Error('The video did not become ready. The server’s log may say why.');
+      }
+      status.textContent =
+        state === 'queued'
+          ? `Waiting, number ${position ?? 1} in the queue…`
+          : `Rendering… ${Math.round(done * 100)} %`;
+      if (state !== 'queued') {
+        progress.value = done;
+      }
+      await new Promise((resolve) => {
+        setTimeout(resolve, POLL_MS);
+      });
     }
     const tookS = (performance.now() - startedMs) / 1000;
     const lengthS = pcm.length / 16_000;
@@ -96,7 +129,9 @@ async function renderClip({ status, progress, video, link }, { apiKey, faceId, p
     video.hidden = false;
     link.hidden = false;
     const anchor = link.querySelector('a');
-    if (anchor) anchor.href = job.mp4_url;
+    if (anchor) {
+      anchor.href = job.mp4_url;
+    }
   } catch (error) {
     status.textContent = inWords(error);
     status.classList.add('bad');

@@ -30,16 +30,22 @@ export class FacePicker {
     input.addEventListener('change', () => {
       const file = input.files?.[0];
       input.value = '';
-      if (file) void this.create(file);
+      if (file) {
+        void this.create(file);
+      }
     });
     list.addEventListener('keydown', (event) => this.#move(event));
   }
 
   /** @returns {Face | null} */
-  get chosen() { return this.faces.find(({ id }) => id === this.#chosenId) ?? this.faces[0] ?? null; }
+  get chosen() {
+    return this.faces.find(({ id }) => id === this.#chosenId) ?? this.faces[0] ?? null;
+  }
 
   /** Where the chosen face's picture can be shown from, or ''. */
-  get poster() { return this.chosen ? this.#thumbnails.get(this.chosen.id) ?? '' : ''; }
+  get poster() {
+    return this.chosen ? (this.#thumbnails.get(this.chosen.id) ?? '') : '';
+  }
 
   /** @param {string} apiKey */
   async load(apiKey) {
@@ -61,19 +67,38 @@ export class FacePicker {
       const form = new FormData();
       form.append('image', file);
       const name = file.name.replace(/\.\w+$/, '').slice(0, 40) || 'Portrait';
-      const { face_id: faceId, warnings = [] } = await request(`/faces/legacy?face_name=${encodeURIComponent(name)}`, { apiKey: this.#apiKey, body: form });
+      const { face_id: faceId, warnings = [] } = await request(
+        `/faces/legacy?face_name=${encodeURIComponent(name)}`,
+        { apiKey: this.#apiKey, body: form },
+      );
       const startedMs = performance.now();
       let answer;
       do {
-        await new Promise((resolve) => { setTimeout(resolve, POLL_MS); });
-        answer = await request(`/faces/legacy/generation_status?face_id=${encodeURIComponent(faceId)}`, { apiKey: this.#apiKey });
-        if (answer.queue_position > 0) this.#say(`Waiting: ${answer.queue_position} before this one.`);
+        await new Promise((resolve) => {
+          setTimeout(resolve, POLL_MS);
+        });
+        answer = await request(
+          `/faces/legacy/generation_status?face_id=${encodeURIComponent(faceId)}`,
+          { apiKey: this.#apiKey },
+        );
+        if (answer.queue_position > 0) {
+          this.#say(`Waiting: ${answer.queue_position} before this one.`);
+        }
       } while (answer.status === 'pending' || answer.status === 'processing');
-      if (answer.status !== 'completed') throw new Error(answer.error ?? 'The face could not be made. Try a sharper portrait that looks straight at the camera.');
+      if (answer.status !== 'completed') {
+        throw new Error(
+          answer.error ??
+            'The face could not be made. Try a sharper portrait that looks straight at the camera.',
+        );
+      }
       this.#chosenId = faceId;
       await this.load(this.#apiKey);
       this.choose(faceId);
-      this.#say([`Ready after ${((performance.now() - startedMs) / 1000).toFixed(1)} s.`, ...warnings].join(' '));
+      this.#say(
+        [`Ready after ${((performance.now() - startedMs) / 1000).toFixed(1)} s.`, ...warnings].join(
+          ' ',
+        ),
+      );
     } catch (error) {
       this.#say(inWords(error), true);
     } finally {
@@ -115,26 +140,40 @@ export class FacePicker {
     add.append(thumb('+'), label('New face'));
     add.addEventListener('click', () => this.#input.click());
     this.#list.replaceChildren(...items, add);
-    for (const face of this.faces) this.#show(face.id);
-    if (hadFocus) items.find((item) => item.tabIndex === 0)?.focus();
+    for (const face of this.faces) {
+      this.#show(face.id);
+    }
+    if (hadFocus) {
+      items.find((item) => item.tabIndex === 0)?.focus();
+    }
   }
 
   /** @param {Face} face */
   async #loadThumbnail(face) {
-    if (!face.thumbnail_url || this.#thumbnails.has(face.id)) return;
+    if (!face.thumbnail_url || this.#thumbnails.has(face.id)) {
+      return;
+    }
     try {
-      const response = await fetch(face.thumbnail_url, { headers: { 'x-service-api-key': this.#apiKey } });
-      if (!response.ok) return;
+      const response = await fetch(face.thumbnail_url, {
+        headers: { 'x-service-api-key': this.#apiKey },
+      });
+      if (!response.ok) {
+        return;
+      }
       this.#thumbnails.set(face.id, URL.createObjectURL(await response.blob()));
       this.#show(face.id);
-    } catch { /* the letter stays */ }
+    } catch {
+      /* the letter stays */
+    }
   }
 
   /** @param {string} id */
   #show(id) {
     const url = this.#thumbnails.get(id);
     const place = this.#list.querySelector(`[data-id="${CSS.escape(id)}"] .thumb`);
-    if (!url || !place) return;
+    if (!url || !place) {
+      return;
+    }
     const image = new Image();
     image.className = 'thumb';
     image.alt = '';
@@ -147,7 +186,9 @@ export class FacePicker {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     const items = /** @type {HTMLElement[]} */ ([...this.#list.querySelectorAll('[role=radio]')]);
     const at = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-    if (step === undefined || at < 0) return;
+    if (step === undefined || at < 0) {
+      return;
+    }
     event.preventDefault();
     const next = items[(at + step + items.length) % items.length];
     next?.focus();

@@ -14,8 +14,12 @@ const isUsable = (element) => element.checkVisibility() && !element.matches(':di
 export function keepingFocus(change, ...places) {
   const before = document.activeElement;
   change();
-  if (!before || before === document.body || isUsable(before)) return;
+  if (!before || before === document.body || isUsable(before)) {
+    return;
+  }
   const after = document.activeElement; // the change may have moved the focus itself
-  if (after && after !== before && after !== document.body) return;
+  if (after && after !== before && after !== document.body) {
+    return;
+  }
   places.find(isUsable)?.focus();
 }

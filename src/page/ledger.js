@@ -26,7 +26,8 @@ const STAGES = ['drain', 'features', 'inference', 'render', 'encode', 'packetize
 const FRAME_MS = 1000 / 30;
 
 /** @param {number} ms */
-const inMs = (ms) => `${ms < 0.00995 ? ms.toFixed(3) : ms < 0.995 ? ms.toFixed(2) : ms < 9.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
+const inMs = (ms) =>
+  `${ms < 0.00995 ? ms.toFixed(3) : ms < 0.995 ? ms.toFixed(2) : ms < 9.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
 
 export class LedgerPanel {
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -66,7 +67,9 @@ export class LedgerPanel {
     this.#course = [];
     this.#lastLips = 0;
     this.#refusals = 0;
-    this.#timer = setInterval(() => { void this.#look(sessionId, apiKey); }, PERIOD_MS);
+    this.#timer = setInterval(() => {
+      void this.#look(sessionId, apiKey);
+    }, PERIOD_MS);
   }
 
   /** What was drawn stays to be read. */
@@ -81,16 +84,25 @@ export class LedgerPanel {
     /** @type {Stats} */
     let stats;
     try {
-      stats = await request(`/sessions/${sessionId}/stats`, { apiKey, signal: AbortSignal.timeout(5000) });
+      stats = await request(`/sessions/${sessionId}/stats`, {
+        apiKey,
+        signal: AbortSignal.timeout(5000),
+      });
     } catch (error) {
-      if (timer !== this.#timer) return;
+      if (timer !== this.#timer) {
+        return;
+      }
       this.#refusals++;
-      if (this.#refusals < PATIENCE) return;
+      if (this.#refusals < PATIENCE) {
+        return;
+      }
       this.stop();
       this.#say(refusal(error));
       return;
     }
-    if (timer !== this.#timer) return; // the session ended meanwhile
+    if (timer !== this.#timer) {
+      return;
+    } // the session ended meanwhile
     this.#refusals = 0;
     this.#draw(stats);
   }
@@ -103,7 +115,15 @@ export class LedgerPanel {
   }
 
   /** @param {Stats} stats */
-  #draw({ stageMs, frameLatenessMs, audioToLipsMs, framesSent, framesSkipped, targetBitrateKbps, nacks }) {
+  #draw({
+    stageMs,
+    frameLatenessMs,
+    audioToLipsMs,
+    framesSent,
+    framesSkipped,
+    targetBitrateKbps,
+    nacks,
+  }) {
     const { why, body, total, facts } = this.#parts;
     why.hidden = true;
     body.hidden = false;
@@ -118,25 +138,37 @@ export class LedgerPanel {
     total.textContent = `${inMs(sum)} of the ${FRAME_MS.toFixed(0)} ms between frames`;
     const isNew = audioToLipsMs.last > 0 && audioToLipsMs.last !== this.#lastLips;
     this.#lastLips = audioToLipsMs.last;
-    if (isNew) this.#onLips(audioToLipsMs.last);
-    this.#course.push({ lateness: frameLatenessMs.p99, lips: isNew ? audioToLipsMs.last : Number.NaN });
-    if (this.#course.length > SECONDS) this.#course.shift();
+    if (isNew) {
+      this.#onLips(audioToLipsMs.last);
+    }
+    this.#course.push({
+      lateness: frameLatenessMs.p99,
+      lips: isNew ? audioToLipsMs.last : Number.NaN,
+    });
+    if (this.#course.length > SECONDS) {
+      this.#course.shift();
+    }
     this.#plot();
     const shown = [
-      ['Speech in → lips out', audioToLipsMs.last > 0 ? `${inMs(audioToLipsMs.p50)} · ${inMs(audioToLipsMs.p99)}` : '–'],
+      [
+        'Speech in → lips out',
+        audioToLipsMs.last > 0 ? `${inMs(audioToLipsMs.p50)} · ${inMs(audioToLipsMs.p99)}` : '–',
+      ],
       ['Frame lateness', `${inMs(frameLatenessMs.p50)} · ${inMs(frameLatenessMs.p99)}`],
       ['Frames sent · skipped', `${framesSent} · ${framesSkipped}`],
       ['Target · asked again', `${targetBitrateKbps} kbit/s · ${nacks}`],
     ];
-    facts.replaceChildren(...shown.map(([name, value]) => {
-      const row = document.createElement('div');
-      const term = document.createElement('dt');
-      const description = document.createElement('dd');
-      term.textContent = name ?? '';
-      description.textContent = value ?? '';
-      row.append(term, description);
-      return row;
-    }));
+    facts.replaceChildren(
+      ...shown.map(([name, value]) => {
+        const row = document.createElement('div');
+        const term = document.createElement('dt');
+        const description = document.createElement('dd');
+        term.textContent = name ?? '';
+        description.textContent = value ?? '';
+        row.append(term, description);
+        return row;
+      }),
+    );
   }
 
   /** The last minute: lateness as an area, utterances as dots. The newest second is at the right. */
@@ -145,17 +177,24 @@ export class LedgerPanel {
     const scale = Math.min(2, devicePixelRatio);
     const width = Math.round(canvas.clientWidth * scale);
     const height = Math.round(canvas.clientHeight * scale);
-    if (canvas.width !== width) canvas.width = width;
-    if (canvas.height !== height) canvas.height = height;
+    if (canvas.width !== width) {
+      canvas.width = width;
+    }
+    if (canvas.height !== height) {
+      canvas.height = height;
+    }
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     const style = getComputedStyle(canvas);
-    const most = Math.max(...this.#course.flatMap(({ lateness, lips }) => [lateness, Number.isNaN(lips) ? 0 : lips]));
+    const most = Math.max(
+      ...this.#course.flatMap(({ lateness, lips }) => [lateness, Number.isNaN(lips) ? 0 : lips]),
+    );
     const top = [20, 50, 100, 200, 500, 1000].find((limit) => limit >= most * 1.1) ?? most * 1.1;
     const left = 34 * scale;
     const right = width - 6 * scale;
     const base = height - 4 * scale;
     const high = 8 * scale;
-    const x = (/** @type {number} */ second) => right - (this.#course.length - 1 - second) / (SECONDS - 1) * (right - left);
+    const x = (/** @type {number} */ second) =>
+      right - ((this.#course.length - 1 - second) / (SECONDS - 1)) * (right - left);
     const y = (/** @type {number} */ ms) => base - Math.min(1, ms / top) * (base - high);
     context.clearRect(0, 0, width, height);
     context.font = `${11 * scale}px ${style.fontFamily}`;
@@ -177,7 +216,13 @@ export class LedgerPanel {
     context.lineJoin = 'round';
     context.lineWidth = 1.75 * scale;
     context.beginPath();
-    this.#course.forEach(({ lateness }, second) => { if (second === 0) context.moveTo(x(0), y(lateness)); else context.lineTo(x(second), y(lateness)); });
+    this.#course.forEach(({ lateness }, second) => {
+      if (second === 0) {
+        context.moveTo(x(0), y(lateness));
+      } else {
+        context.lineTo(x(second), y(lateness));
+      }
+    });
     context.stroke();
     context.lineTo(x(this.#course.length - 1), base);
     context.lineTo(x(0), base);
@@ -186,7 +231,9 @@ export class LedgerPanel {
     context.globalAlpha = 1;
     context.fillStyle = style.borderBottomColor;
     this.#course.forEach(({ lips }, second) => {
-      if (Number.isNaN(lips)) return;
+      if (Number.isNaN(lips)) {
+        return;
+      }
       context.beginPath();
       context.arc(x(second), y(lips), 4 * scale, 0, 2 * Math.PI);
       context.fill();
@@ -197,6 +244,8 @@ export class LedgerPanel {
 /** @param {unknown} error Why there are no figures, in words. */
 function refusal(error) {
   const { status } = /** @type {{ status?: number }} */ (error);
-  if (status === 404) return 'No ledger: it is shown to the owner of the session only, by the server that holds it. This answer came from another server, or your key belongs to somebody else.';
+  if (status === 404) {
+    return 'No ledger: it is shown to the owner of the session only, by the server that holds it. This answer came from another server, or your key belongs to somebody else.';
+  }
   return `No ledger: ${inWords(error)}`;
 }

@@ -12,7 +12,9 @@ export class LipWatch {
   /** Mean change of the most moving pixels between the last two frames, in grey levels. */
   motion = 0;
   #canvas = new OffscreenCanvas(WIDTH, HEIGHT);
-  #context = /** @type {OffscreenCanvasRenderingContext2D} */ (this.#canvas.getContext('2d', { willReadFrequently: true }));
+  #context = /** @type {OffscreenCanvasRenderingContext2D} */ (
+    this.#canvas.getContext('2d', { willReadFrequently: true })
+  );
   #previous = new Uint8Array(WIDTH * HEIGHT);
   #histogram = new Uint32Array(256);
   #isFirst = true;
@@ -26,16 +28,30 @@ export class LipWatch {
   constructor(video, onFrame) {
     this.#video = video;
     this.#onFrame = onFrame;
-    if ('requestVideoFrameCallback' in video) video.requestVideoFrameCallback(this.#look);
+    if ('requestVideoFrameCallback' in video) {
+      video.requestVideoFrameCallback(this.#look);
+    }
   }
 
   /** A new stream: there is nothing yet to compare a frame with. */
-  reset() { this.#isFirst = true; }
+  reset() {
+    this.#isFirst = true;
+  }
 
   #look = () => {
     this.#video.requestVideoFrameCallback(this.#look);
     const { videoWidth, videoHeight } = this.#video;
-    this.#context.drawImage(this.#video, REGION.left * videoWidth, REGION.top * videoHeight, REGION.width * videoWidth, REGION.height * videoHeight, 0, 0, WIDTH, HEIGHT);
+    this.#context.drawImage(
+      this.#video,
+      REGION.left * videoWidth,
+      REGION.top * videoHeight,
+      REGION.width * videoWidth,
+      REGION.height * videoHeight,
+      0,
+      0,
+      WIDTH,
+      HEIGHT,
+    );
     this.motion = this.#measure(this.#context.getImageData(0, 0, WIDTH, HEIGHT).data);
     if (this.#isFirst) {
       this.#isFirst = false;

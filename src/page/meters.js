@@ -25,9 +25,19 @@ export class StatsReader {
     /** @type {any} */ let pair = null;
     const report = await peer.getStats();
     report.forEach((one) => {
-      if (one.type === 'inbound-rtp' && one.kind === 'video') video = one;
-      if (one.type === 'inbound-rtp' && one.kind === 'audio') audio = one;
-      if (one.type === 'candidate-pair' && (one.nominated || one.selected) && one.state === 'succeeded') pair = one;
+      if (one.type === 'inbound-rtp' && one.kind === 'video') {
+        video = one;
+      }
+      if (one.type === 'inbound-rtp' && one.kind === 'audio') {
+        audio = one;
+      }
+      if (
+        one.type === 'candidate-pair' &&
+        (one.nominated || one.selected) &&
+        one.state === 'succeeded'
+      ) {
+        pair = one;
+      }
     });
     const nowMs = video?.timestamp ?? performance.now();
     const seconds = (nowMs - this.#atMs) / 1000;
@@ -37,10 +47,13 @@ export class StatsReader {
     /** @type {Reading} */
     const reading = {
       fps: isFirst ? null : (frames - this.#frames) / seconds,
-      kbps: isFirst ? null : (bytes - this.#bytes) * 8 / 1000 / seconds,
-      roundTripMs: pair?.currentRoundTripTime === undefined ? null : pair.currentRoundTripTime * 1000,
+      kbps: isFirst ? null : ((bytes - this.#bytes) * 8) / 1000 / seconds,
+      roundTripMs:
+        pair?.currentRoundTripTime === undefined ? null : pair.currentRoundTripTime * 1000,
       skewMs: skew(video, audio),
-      picture: video?.frameWidth ? `${video.frameWidth}×${video.frameHeight} ${codecName(report, video)}` : '–',
+      picture: video?.frameWidth
+        ? `${video.frameWidth}×${video.frameHeight} ${codecName(report, video)}`
+        : '–',
       lost: (video?.packetsLost ?? 0) + (audio?.packetsLost ?? 0),
       freezes: video?.freezeCount ?? 0,
     };
@@ -55,10 +68,20 @@ export class StatsReader {
  * @param {any} video @param {any} audio @returns {number | null}
  */
 function skew(video, audio) {
-  if (!video || !audio) return null;
-  if (video.estimatedPlayoutTimestamp && audio.estimatedPlayoutTimestamp) return video.estimatedPlayoutTimestamp - audio.estimatedPlayoutTimestamp;
-  if (!video.jitterBufferEmittedCount || !audio.jitterBufferEmittedCount) return null;
-  return 1000 * (audio.jitterBufferDelay / audio.jitterBufferEmittedCount - video.jitterBufferDelay / video.jitterBufferEmittedCount);
+  if (!video || !audio) {
+    return null;
+  }
+  if (video.estimatedPlayoutTimestamp && audio.estimatedPlayoutTimestamp) {
+    return video.estimatedPlayoutTimestamp - audio.estimatedPlayoutTimestamp;
+  }
+  if (!video.jitterBufferEmittedCount || !audio.jitterBufferEmittedCount) {
+    return null;
+  }
+  return (
+    1000 *
+    (audio.jitterBufferDelay / audio.jitterBufferEmittedCount -
+      video.jitterBufferDelay / video.jitterBufferEmittedCount)
+  );
 }
 
 /** @param {RTCStatsReport} report @param {any} video */
@@ -78,7 +101,9 @@ export class LoudnessMeter {
   /** @param {MediaStream} stream */
   attach(stream) {
     this.detach();
-    if (stream.getAudioTracks().length === 0) return;
+    if (stream.getAudioTracks().length === 0) {
+      return;
+    }
     this.#context = new AudioContext();
     this.#analyser = this.#context.createAnalyser();
     this.#analyser.fftSize = this.#samples.length;
@@ -86,7 +111,9 @@ export class LoudnessMeter {
   }
 
   /** Contexts made before a gesture wait for one. */
-  resume() { void this.#context?.resume(); }
+  resume() {
+    void this.#context?.resume();
+  }
 
   detach() {
     void this.#context?.close();
@@ -96,10 +123,14 @@ export class LoudnessMeter {
 
   /** Root mean square of the last 21 ms (at 48 kHz), 0..1. */
   read() {
-    if (!this.#analyser) return 0;
+    if (!this.#analyser) {
+      return 0;
+    }
     this.#analyser.getFloatTimeDomainData(this.#samples);
     let sum = 0;
-    for (const sample of this.#samples) sum += sample * sample;
+    for (const sample of this.#samples) {
+      sum += sample * sample;
+    }
     return Math.sqrt(sum / this.#samples.length);
   }
 }
@@ -137,8 +168,12 @@ export class Sparkline {
     const scale = Math.min(2, devicePixelRatio);
     const width = Math.round(this.#canvas.clientWidth * scale);
     const height = Math.round(this.#canvas.clientHeight * scale);
-    if (this.#canvas.width !== width) this.#canvas.width = width;
-    if (this.#canvas.height !== height) this.#canvas.height = height;
+    if (this.#canvas.width !== width) {
+      this.#canvas.width = width;
+    }
+    if (this.#canvas.height !== height) {
+      this.#canvas.height = height;
+    }
     const style = getComputedStyle(this.#canvas);
     const context = this.#context;
     context.clearRect(0, 0, width, height);
@@ -147,16 +182,25 @@ export class Sparkline {
     context.fillStyle = style.borderTopColor;
     for (let frame = 0; frame < Sparkline.FRAMES; frame++) {
       const size = (this.#lips[(this.#at + frame) % Sparkline.FRAMES] ?? 0) * (height - 4 * scale);
-      context.fillRect(frame * column, base - size, Math.max(1, column - 0.6 * scale), size + scale);
+      context.fillRect(
+        frame * column,
+        base - size,
+        Math.max(1, column - 0.6 * scale),
+        size + scale,
+      );
     }
     context.strokeStyle = style.color;
     context.lineWidth = 1.75 * scale;
     context.lineJoin = 'round';
     context.beginPath();
     for (let frame = 0; frame < Sparkline.FRAMES; frame++) {
-      const y = base - (this.#sound[(this.#at + frame) % Sparkline.FRAMES] ?? 0) * (height - 4 * scale);
-      if (frame === 0) context.moveTo(0, y);
-      else context.lineTo(frame * column, y);
+      const y =
+        base - (this.#sound[(this.#at + frame) % Sparkline.FRAMES] ?? 0) * (height - 4 * scale);
+      if (frame === 0) {
+        context.moveTo(0, y);
+      } else {
+        context.lineTo(frame * column, y);
+      }
     }
     context.stroke();
   }

@@ -10,7 +10,7 @@ class SpeechSender extends AudioWorkletProcessor {
   constructor() {
     super();
     this.step = sampleRate / RATE;
-    this.half = Math.ceil(HALF_WIDTH_MS * sampleRate / 1000);
+    this.half = Math.ceil((HALF_WIDTH_MS * sampleRate) / 1000);
     this.kernel = makeKernel(this.half, Math.min(1, 0.92 / this.step));
     this.ring = new Float32Array(1 << 13);
     this.written = 0;
@@ -21,10 +21,17 @@ class SpeechSender extends AudioWorkletProcessor {
 
   process([input]) {
     const channel = input?.[0];
-    if (!channel) return true;
+    if (!channel) {
+      return true;
+    }
     const mask = this.ring.length - 1;
-    for (const sample of channel) { this.ring[this.written & mask] = sample; this.written++; }
-    for (; this.position + this.half < this.written; this.position += this.step) this.#put(this.#at(this.position, mask));
+    for (const sample of channel) {
+      this.ring[this.written & mask] = sample;
+      this.written++;
+    }
+    for (; this.position + this.half < this.written; this.position += this.step) {
+      this.#put(this.#at(this.position, mask));
+    }
     return true;
   }
 
@@ -32,14 +39,18 @@ class SpeechSender extends AudioWorkletProcessor {
     const whole = Math.floor(position);
     const taps = this.kernel[Math.floor((position - whole) * PHASES)];
     let sum = 0;
-    for (let tap = 0; tap < taps.length; tap++) sum += taps[tap] * this.ring[(whole + tap - this.half + 1) & mask];
+    for (let tap = 0; tap < taps.length; tap++) {
+      sum += taps[tap] * this.ring[(whole + tap - this.half + 1) & mask];
+    }
     return sum;
   }
 
   #put(value) {
     this.piece[this.filled] = Math.round(Math.max(-1, Math.min(1, value)) * 32767);
     this.filled++;
-    if (this.filled < PIECE) return;
+    if (this.filled < PIECE) {
+      return;
+    }
     this.port.postMessage(this.piece, [this.piece.buffer]);
     this.piece = new Int16Array(PIECE);
     this.filled = 0;
@@ -52,7 +63,7 @@ function makeKernel(half, cutoff) {
     const taps = Float32Array.from({ length: half * 2 }, (_, tap) => {
       const x = tap - half + 1 - phase / PHASES;
       const sinc = x === 0 ? 1 : Math.sin(Math.PI * cutoff * x) / (Math.PI * cutoff * x);
-      return sinc * (0.5 + 0.5 * Math.cos(Math.PI * x / (half + 1)));
+      return sinc * (0.5 + 0.5 * Math.cos((Math.PI * x) / (half + 1)));
     });
     const sum = taps.reduce((total, tap) => total + tap, 0);
     return taps.map((tap) => tap / sum);

@@ -5,7 +5,9 @@
 export function startTheme(button) {
   const root = document.documentElement;
   const kept = localStorage.getItem('theme');
-  if (kept) root.dataset['theme'] = kept;
+  if (kept) {
+    root.dataset['theme'] = kept;
+  }
   button.addEventListener('click', () => {
     const system = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
     const next = (root.dataset['theme'] ?? system) === 'dark' ? 'light' : 'dark';

@@ -64,26 +64,43 @@ export async function createEndpoint(options: EndpointOptions): Promise<Endpoint
 }
 
 async function bind({ bindAddress, port }: EndpointOptions): Promise<Socket> {
-  if (isIP(bindAddress) === 0) throw new Error(`The UDP bind address "${bindAddress}" is not an IP address.`);
+  if (isIP(bindAddress) === 0) {
+    throw new Error(`The UDP bind address "${bindAddress}" is not an IP address.`);
+  }
   const { from, to } = typeof port === 'number' ? { from: port, to: port } : port;
   for (let candidate = from; candidate <= to; candidate++) {
     const socket = await tryBind(bindAddress, candidate);
-    if (socket !== undefined) return socket;
+    if (socket !== undefined) {
+      return socket;
+    }
   }
-  throw new Error(`No free UDP port on ${bindAddress} in ${from}-${to}. Widen UDP_PORTS or use fewer workers.`);
+  throw new Error(
+    `No free UDP port on ${bindAddress} in ${from}-${to}. Widen UDP_PORTS or use fewer workers.`,
+  );
 }
 
 function tryBind(address: string, port: number): Promise<Socket | undefined> {
   const family = isIP(address) === 6 ? 6 : 4;
   // Addresses are numbers already; the default lookup would cost a tick per datagram.
-  const socket = createSocket({ type: family === 6 ? 'udp6' : 'udp4', lookup: (host, _options, callback) => { callback(null, host, family); } });
+  const socket = createSocket({
+    type: family === 6 ? 'udp6' : 'udp4',
+    lookup: (host, _options, callback) => {
+      callback(null, host, family);
+    },
+  });
   return new Promise((resolve, reject) => {
     socket.once('error', (error: NodeJS.ErrnoException) => {
       socket.close();
-      if (error.code === 'EADDRINUSE') resolve(undefined);
-      else reject(error);
+      if (error.code === 'EADDRINUSE') {
+        resolve(undefined);
+      } else {
+        reject(error);
+      }
     });
-    socket.bind({ address, port, exclusive: true }, () => { socket.removeAllListeners('error'); resolve(socket); });
+    socket.bind({ address, port, exclusive: true }, () => {
+      socket.removeAllListeners('error');
+      resolve(socket);
+    });
   });
 }
 
@@ -95,7 +112,10 @@ class UdpEndpoint implements Endpoint, PeerHost {
   readonly wallOffsetMs = wallMs() - monotonicMs();
   readonly candidates: readonly Candidate[];
   readonly stats: EndpointStats = {
-    received: 0, sent: 0, unsent: zeros(UNSENT_REASONS), rejected: zeros(REJECT_REASONS),
+    received: 0,
+    sent: 0,
+    unsent: zeros(UNSENT_REASONS),
+    rejected: zeros(REJECT_REASONS),
   };
   readonly #socket: Socket;
   readonly #byUfrag = new Map<string, RtcPeer>();
@@ -111,7 +131,9 @@ class UdpEndpoint implements Endpoint, PeerHost {
   readonly #onPeerError: EndpointOptions['onPeerError'];
   /** One for all datagrams. Without a callback node:dgram reports no error at all. */
   readonly #onSent = (error: Error | null): void => {
-    if (error !== null) this.#countUnsent('refused');
+    if (error !== null) {
+      this.#countUnsent('refused');
+    }
   };
   #nextBuffer = 0;
   #isClosed = false;
@@ -119,39 +141,78 @@ class UdpEndpoint implements Endpoint, PeerHost {
 
   constructor(socket: Socket, options: EndpointOptions) {
     this.#socket = socket;
-    this.candidates = candidateAddresses(options).map((address) => ({ address, port: socket.address().port }));
+    this.candidates = candidateAddresses(options).map((address) => ({
+      address,
+      port: socket.address().port,
+    }));
     const { metrics: sheet } = options;
     this.#onPeerError = options.onPeerError;
     if (sheet !== undefined) {
       this.#receivedCounter = sheet.counter('mouthpiece_datagrams_received_total');
-      this.#unsentCounters = Object.fromEntries(UNSENT_REASONS.map((reason) => [
-        reason, sheet.counter('mouthpiece_datagrams_unsent_total', { reason }),
-      ])) as Record<UnsentReason, Counter>;
-      this.#rejectedCounters = Object.fromEntries(REJECT_REASONS.map((reason) => [reason, sheet.counter('mouthpiece_datagrams_rejected_total', { reason })])) as Record<RejectReason, Counter>;
+      this.#unsentCounters = Object.fromEntries(
+        UNSENT_REASONS.map((reason) => [
+          reason,
+          sheet.counter('mouthpiece_datagrams_unsent_total', { reason }),
+        ]),
+      ) as Record<UnsentReason, Counter>;
+      this.#rejectedCounters = Object.fromEntries(
+        REJECT_REASONS.map((reason) => [
+          reason,
+          sheet.counter('mouthpiece_datagrams_rejected_total', { reason }),
+        ]),
+      ) as Record<RejectReason, Counter>;
     }
-    try { socket.setSendBufferSize(SOCKET_BUFFER_BYTES); socket.setRecvBufferSize(SOCKET_BUFFER_BYTES); } catch { /* the system's limit is smaller: it has set its own maximum */ }
-    socket.on('message', guarded('a datagram', (data: Buffer, { address, port }: RemoteInfo) => { this.#onDatagram(data, address, port); }));
-    socket.on('error', () => { this.#countUnsent('refused'); }); // unheard, it would end the worker
+    try {
+      socket.setSendBufferSize(SOCKET_BUFFER_BYTES);
+      socket.setRecvBufferSize(SOCKET_BUFFER_BYTES);
+    } catch {
+      /* the system's limit is smaller: it has set its own maximum */
+    }
+    socket.on(
+      'message',
+      guarded('a datagram', (data: Buffer, { address, port }: RemoteInfo) => {
+        this.#onDatagram(data, address, port);
+      }),
+    );
+    socket.on('error', () => {
+      this.#countUnsent('refused');
+    }); // unheard, it would end the worker
   }
 
-  get port(): number { return this.#socket.address().port; }
-  get peerCount(): number { return this.#byUfrag.size; }
-  now(): number { return monotonicMs(); }
-  onPeerError(error: unknown, sessionId: string): void { this.#onPeerError?.(error, sessionId); }
+  get port(): number {
+    return this.#socket.address().port;
+  }
+  get peerCount(): number {
+    return this.#byUfrag.size;
+  }
+  now(): number {
+    return monotonicMs();
+  }
+  onPeerError(error: unknown, sessionId: string): void {
+    this.#onPeerError?.(error, sessionId);
+  }
 
   createPeer(options: PeerOptions, listener: PeerListener): Peer {
-    if (this.#isClosed) throw new Error('The endpoint is closed.');
+    if (this.#isClosed) {
+      throw new Error('The endpoint is closed.');
+    }
     const peer = new RtcPeer(this, options, listener);
     this.#byUfrag.set(peer.ufrag, peer);
     return peer;
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
+    if (this.#isClosed) {
+      return;
+    }
     this.#isClosed = true;
     await Promise.all([...this.#byUfrag.values()].map((peer) => peer.close()));
     this.#isSocketClosed = true;
-    await new Promise<void>((resolve) => { this.#socket.close(() => { resolve(); }); });
+    await new Promise<void>((resolve) => {
+      this.#socket.close(() => {
+        resolve();
+      });
+    });
   }
 
   // PeerHost
@@ -162,8 +223,13 @@ class UdpEndpoint implements Endpoint, PeerHost {
   }
 
   send(datagram: Buffer, length: number, address: string, port: number): void {
-    if (this.#isSocketClosed) return;
-    if (this.#socket.getSendQueueSize() > MAX_QUEUED_BYTES) { this.#countUnsent('queue_full'); return; }
+    if (this.#isSocketClosed) {
+      return;
+    }
+    if (this.#socket.getSendQueueSize() > MAX_QUEUED_BYTES) {
+      this.#countUnsent('queue_full');
+      return;
+    }
     this.stats.sent++;
     this.#socket.send(datagram, 0, length, port, address, this.#onSent);
   }
@@ -175,14 +241,28 @@ class UdpEndpoint implements Endpoint, PeerHost {
 
   claimAddress(key: string, peer: RtcPeer, isProven: boolean): void {
     // A client that came back from the same port proves that it has it. A claim may be anybody's.
-    if (isProven || !this.#byAddress.has(key)) this.#byAddress.set(key, peer);
+    if (isProven || !this.#byAddress.has(key)) {
+      this.#byAddress.set(key, peer);
+    }
   }
 
-  expectResponse(id: string, peer: RtcPeer): void { this.#byTransaction.set(id, peer); }
-  forgetResponse(id: string): void { this.#byTransaction.delete(id); }
-  onHeldBack(): void { this.#countUnsent('unproven_address'); }
-  releaseAddress(key: string, peer: RtcPeer): void { if (this.#byAddress.get(key) === peer) this.#byAddress.delete(key); }
-  forget(peer: RtcPeer): void { this.#byUfrag.delete(peer.ufrag); }
+  expectResponse(id: string, peer: RtcPeer): void {
+    this.#byTransaction.set(id, peer);
+  }
+  forgetResponse(id: string): void {
+    this.#byTransaction.delete(id);
+  }
+  onHeldBack(): void {
+    this.#countUnsent('unproven_address');
+  }
+  releaseAddress(key: string, peer: RtcPeer): void {
+    if (this.#byAddress.get(key) === peer) {
+      this.#byAddress.delete(key);
+    }
+  }
+  forget(peer: RtcPeer): void {
+    this.#byUfrag.delete(peer.ufrag);
+  }
   reject(reason: RejectReason): void {
     this.stats.rejected[reason]++;
     this.#rejectedCounters?.[reason].add();
@@ -194,19 +274,37 @@ class UdpEndpoint implements Endpoint, PeerHost {
     this.#receivedCounter?.add();
     const first = data[0];
     // node:dgram throws when asked to send to port 0, and anybody may claim to come from there.
-    if (port === 0) { this.reject('unknown_source'); return; }
-    if (first === undefined || data.length > MAX_DATAGRAM_BYTES) { this.reject(first === undefined ? 'other' : 'too_large'); return; }
+    if (port === 0) {
+      this.reject('unknown_source');
+      return;
+    }
+    if (first === undefined || data.length > MAX_DATAGRAM_BYTES) {
+      this.reject(first === undefined ? 'other' : 'too_large');
+      return;
+    }
     const nowMs = monotonicMs();
-    if (first < 4) { this.#onStun(data, address, port, nowMs); return; }
+    if (first < 4) {
+      this.#onStun(data, address, port, nowMs);
+      return;
+    }
     const key = `${address}:${port}`;
     const peer = this.#byAddress.get(key);
-    if (peer === undefined) { this.reject('unknown_source'); return; }
+    if (peer === undefined) {
+      this.reject('unknown_source');
+      return;
+    }
     try {
-      if (first >= 20 && first <= 63) peer.onDtls(data, key, nowMs);
-      else if (first < 128 || first > 191 || data.length < 8) this.reject('other');
+      if (first >= 20 && first <= 63) {
+        peer.onDtls(data, key, nowMs);
+      } else if (first < 128 || first > 191 || data.length < 8) {
+        this.reject('other');
+      }
       // RFC 5761 section 4: packet types 192 to 223 are RTCP
-      else if ((data[1] ?? 0) >= 192 && (data[1] ?? 0) <= 223) peer.onRtcp(data, nowMs);
-      else peer.onRtp(data, nowMs);
+      else if ((data[1] ?? 0) >= 192 && (data[1] ?? 0) <= 223) {
+        peer.onRtcp(data, nowMs);
+      } else {
+        peer.onRtp(data, nowMs);
+      }
     } catch (error) {
       peer.fail(error); // whatever a peer makes us stumble over ends that peer alone
     }
@@ -214,32 +312,61 @@ class UdpEndpoint implements Endpoint, PeerHost {
 
   #onStun(data: Buffer, address: string, port: number, nowMs: number): void {
     const view = this.#view;
-    if (!parseStun(data, view)) { this.reject('stun_malformed'); return; }
-    if (view.kind === 'indication') return; // keeps a NAT's binding alive and wants no answer; unsigned, so it says nothing
+    if (!parseStun(data, view)) {
+      this.reject('stun_malformed');
+      return;
+    }
+    if (view.kind === 'indication') {
+      return;
+    } // keeps a NAT's binding alive and wants no answer; unsigned, so it says nothing
     if (view.kind === 'request') {
       const peer = this.#byUfrag.get(view.localUfrag);
-      if (peer === undefined) this.reject('stun_unknown_user');
-      else {
-        try { peer.onStunRequest(data, view, address, port, nowMs); } catch (error) { peer.fail(error); }
+      if (peer === undefined) {
+        this.reject('stun_unknown_user');
+      } else {
+        try {
+          peer.onStunRequest(data, view, address, port, nowMs);
+        } catch (error) {
+          peer.fail(error);
+        }
       }
       return;
     }
     // Our own ids cannot be guessed: they tell whom a response is for better than its source does.
     const peer = this.#byTransaction.get(transactionId(data).toString('latin1'));
     if (peer === undefined) {
-      this.reject(this.#byAddress.has(`${address}:${port}`) ? 'stun_unknown_user' : 'unknown_source');
+      this.reject(
+        this.#byAddress.has(`${address}:${port}`) ? 'stun_unknown_user' : 'unknown_source',
+      );
       return;
     }
-    try { peer.onStunResponse(data, view, address, port, nowMs); } catch (error) { peer.fail(error); }
+    try {
+      peer.onStunResponse(data, view, address, port, nowMs);
+    } catch (error) {
+      peer.fail(error);
+    }
   }
 }
 
-function candidateAddresses({ bindAddress, announcedAddresses }: EndpointOptions): readonly string[] {
-  if (announcedAddresses.length > 0) return announcedAddresses;
-  if (bindAddress !== '0.0.0.0' && bindAddress !== '::') return [bindAddress];
+function candidateAddresses({
+  bindAddress,
+  announcedAddresses,
+}: EndpointOptions): readonly string[] {
+  if (announcedAddresses.length > 0) {
+    return announcedAddresses;
+  }
+  if (bindAddress !== '0.0.0.0' && bindAddress !== '::') {
+    return [bindAddress];
+  }
   // A socket bound to :: takes IPv4 too.
-  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
-    .filter(({ family, address }) => (family === 'IPv4' || bindAddress === '::') && !address.startsWith('fe80:'));
+  const own = Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .filter(
+      ({ family, address }) =>
+        (family === 'IPv4' || bindAddress === '::') && !address.startsWith('fe80:'),
+    );
   // Loopback last: for a browser on this machine, should it have no network.
-  return [...own.filter(({ internal }) => !internal), ...own.filter(({ internal }) => internal)].map(({ address }) => address).slice(0, MAX_CANDIDATES);
+  return [...own.filter(({ internal }) => !internal), ...own.filter(({ internal }) => internal)]
+    .map(({ address }) => address)
+    .slice(0, MAX_CANDIDATES);
 }

@@ -32,14 +32,30 @@ export interface PeerListener {
  * failed: a defect of ours.
  */
 export type PeerCloseReason =
-  'closed' | 'connect_timeout' | 'ice_failed' | 'dtls_failed' | 'not_authentic' | 'timeout' | 'failed';
+  | 'closed'
+  | 'connect_timeout'
+  | 'ice_failed'
+  | 'dtls_failed'
+  | 'not_authentic'
+  | 'timeout'
+  | 'failed';
 
 /** Counters of one peer since its start; the same object is refilled at each call. */
 export interface PeerStats {
-  packetsSent: number; bytesSent: number; packetsRetransmitted: number; nacksReceived: number; plisReceived: number; firsReceived: number;
+  packetsSent: number;
+  bytesSent: number;
+  packetsRetransmitted: number;
+  nacksReceived: number;
+  plisReceived: number;
+  firsReceived: number;
   /** `fractionLost`: of the packets of about a second. */
-  packetsLost: number; fractionLost: number; jitterMs: number; roundTripMs: number;
-  packetsReceived: number; datagramsRejected: number; targetBitrateKbps: number;
+  packetsLost: number;
+  fractionLost: number;
+  jitterMs: number;
+  roundTripMs: number;
+  packetsReceived: number;
+  datagramsRejected: number;
+  targetBitrateKbps: number;
 }
 
 export interface Peer {
@@ -49,8 +65,20 @@ export interface Peer {
   readonly videoCodec: VideoCodec | undefined;
   readonly isConnected: boolean;
   /** Packetises and sends one coded frame. @returns packets sent. Nothing happens before `onConnected` or after the end. */
-  sendVideo(frame: Uint8Array, length: number, isKey: boolean, mediaMs: number, nowMs: number): number;
-  sendAudio(packet: Uint8Array, length: number, mediaMs: number, nowMs: number, isTalkSpurtStart: boolean): number;
+  sendVideo(
+    frame: Uint8Array,
+    length: number,
+    isKey: boolean,
+    mediaMs: number,
+    nowMs: number,
+  ): number;
+  sendAudio(
+    packet: Uint8Array,
+    length: number,
+    mediaMs: number,
+    nowMs: number,
+    isTalkSpurtStart: boolean,
+  ): number;
   /** Called a few times a second by the beat: sender reports, dead-peer watch, bitrate. */
   poll(nowMs: number): void;
   readonly stats: PeerStats;

@@ -48,7 +48,13 @@ export class FrameScheduler {
   readonly #calibratedCost: number;
   #joined = 0;
 
-  constructor(options: { pipeline: FramePipeline; instruments: WorkerMetrics; post: (message: FromWorker) => void; threadCpuMs: () => number; costPerSession: number }) {
+  constructor(options: {
+    pipeline: FramePipeline;
+    instruments: WorkerMetrics;
+    post: (message: FromWorker) => void;
+    threadCpuMs: () => number;
+    costPerSession: number;
+  }) {
     this.#pipeline = options.pipeline;
     this.#instruments = options.instruments;
     this.#post = options.post;
@@ -57,27 +63,41 @@ export class FrameScheduler {
     this.#reportedCpuMs = options.threadCpuMs();
   }
 
-  get size(): number { return this.#sessions.size; }
-  get(sessionId: string): WorkerSession | undefined { return this.#sessions.get(sessionId); }
-  [Symbol.iterator](): IterableIterator<WorkerSession> { return this.#sessions.values(); }
+  get size(): number {
+    return this.#sessions.size;
+  }
+  get(sessionId: string): WorkerSession | undefined {
+    return this.#sessions.get(sessionId);
+  }
+  [Symbol.iterator](): IterableIterator<WorkerSession> {
+    return this.#sessions.values();
+  }
 
   add(session: WorkerSession): void {
     session.slot = this.#sessionsInSlot.indexOf(Math.min(...this.#sessionsInSlot));
     this.#sessionsInSlot[session.slot]!++;
     this.#joined++;
     this.#sessions.set(session.id, session);
-    if (this.#timer !== undefined || this.#immediate !== undefined || this.#isTicking) return;
+    if (this.#timer !== undefined || this.#immediate !== undefined || this.#isTicking) {
+      return;
+    }
     this.#lastTick = Math.floor((monotonicMs() - this.#startMs) / TICK_MS);
     this.#schedule();
   }
 
   remove(session: WorkerSession): void {
-    if (this.#sessions.delete(session.id)) this.#sessionsInSlot[session.slot]!--;
+    if (this.#sessions.delete(session.id)) {
+      this.#sessionsInSlot[session.slot]!--;
+    }
   }
 
   stop(): void {
-    if (this.#timer !== undefined) clearTimeout(this.#timer);
-    if (this.#immediate !== undefined) clearImmediate(this.#immediate);
+    if (this.#timer !== undefined) {
+      clearTimeout(this.#timer);
+    }
+    if (this.#immediate !== undefined) {
+      clearImmediate(this.#immediate);
+    }
     this.#timer = this.#immediate = undefined;
     this.#isTicking = true;
   }
@@ -88,25 +108,41 @@ export class FrameScheduler {
    */
   #schedule(): void {
     const waitMs = this.#startMs + (this.#lastTick + 1) * TICK_MS - monotonicMs();
-    if (waitMs > 0) this.#timer = after(Math.ceil(waitMs), 'the frame loop', this.#onTimer);
-    else this.#immediate = soon('the frame loop', this.#onTimer); // the sockets get their turn in between; the shortest timer would idle for a millisecond
+    if (waitMs > 0) {
+      this.#timer = after(Math.ceil(waitMs), 'the frame loop', this.#onTimer);
+    } else {
+      this.#immediate = soon('the frame loop', this.#onTimer);
+    } // the sockets get their turn in between; the shortest timer would idle for a millisecond
   }
 
   readonly #onTimer = (): void => {
     this.#timer = this.#immediate = undefined;
     this.#isTicking = true;
-    this.#tick().catch((error: unknown) => {
-      this.#post({ type: 'log', level: 'error', sessionId: undefined, message: 'a turn of the frame loop failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
-    }).finally(() => {
-      this.#isTicking = false;
-      if (this.#sessions.size > 0) this.#schedule();
-      else this.#goIdle();
-    });
+    this.#tick()
+      .catch((error: unknown) => {
+        this.#post({
+          type: 'log',
+          level: 'error',
+          sessionId: undefined,
+          message: 'a turn of the frame loop failed',
+          fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined },
+        });
+      })
+      .finally(() => {
+        this.#isTicking = false;
+        if (this.#sessions.size > 0) {
+          this.#schedule();
+        } else {
+          this.#goIdle();
+        }
+      });
   };
 
   /** Nobody is left: what was last said of load and lateness no longer holds, and placement must not go by it. */
   #goIdle(): void {
-    for (const state of ['connecting', 'idle', 'speaking'] as const) this.#instruments.sessions[state].set(0);
+    for (const state of ['connecting', 'idle', 'speaking'] as const) {
+      this.#instruments.sessions[state].set(0);
+    }
     this.#lateness.clear();
     this.#speakingEquivalents = 0;
   }
@@ -117,10 +153,14 @@ export class FrameScheduler {
     const beat = Math.max(this.#lastTick, Math.floor((nowMs - this.#startMs) / TICK_MS));
     this.#lastTick = beat;
     const count = this.#collectDue(beat, nowMs);
-    if (count > 0) await this.#pipeline.run(this.#due, count);
+    if (count > 0) {
+      await this.#pipeline.run(this.#due, count);
+    }
     for (let i = 0; i < count; i++) {
       const { stats: ledger } = this.#due[i]!;
-      if (ledger.framesSent > 1) this.#lateness.record(ledger.latenessMs.last);
+      if (ledger.framesSent > 1) {
+        this.#lateness.record(ledger.latenessMs.last);
+      }
     }
     this.#due.length = 0;
     this.#instruments.ticks.add();
@@ -135,10 +175,13 @@ export class FrameScheduler {
   #collectDue(beat: number, nowMs: number): number {
     let count = 0;
     for (const session of this.#sessions.values()) {
-      if (!session.isLive) continue;
+      if (!session.isLive) {
+        continue;
+      }
       if (session.firstTick < 0) {
         // The first beat of its phase, now or just gone: nobody waits for a phase to come round.
-        const first = beat - ((beat - session.slot) % SLOTS_PER_FRAME + SLOTS_PER_FRAME) % SLOTS_PER_FRAME;
+        const first =
+          beat - ((((beat - session.slot) % SLOTS_PER_FRAME) + SLOTS_PER_FRAME) % SLOTS_PER_FRAME);
         session.begin(first, this.#startMs + first * TICK_MS);
       }
       try {
@@ -147,7 +190,13 @@ export class FrameScheduler {
         session.fail(error);
       }
       const frame = Math.floor((beat - session.firstTick) / SLOTS_PER_FRAME);
-      if (frame <= session.lastFrame || session.isOver || this.#isDroppedLate(session, frame, nowMs)) continue;
+      if (
+        frame <= session.lastFrame ||
+        session.isOver ||
+        this.#isDroppedLate(session, frame, nowMs)
+      ) {
+        continue;
+      }
       const skipped = frame - session.lastFrame - 1;
       if (skipped > 0 && session.lastFrame >= 0 && !session.isSoundOnly) {
         session.stats.framesSkipped += skipped;
@@ -165,9 +214,17 @@ export class FrameScheduler {
    * as long as many beats, and frames late for 200 ms after. Never two in a row: whoever is always late is shown all the same.
    */
   #isDroppedLate(session: WorkerSession, frame: number, nowMs: number): boolean {
-    if (frame === session.droppedFrame) return true;
+    if (frame === session.droppedFrame) {
+      return true;
+    }
     const lateMs = nowMs - (session.epochMs + frame * FRAME_MS);
-    if (lateMs <= FRAME_MS / 2 || session.lastFrame < 0 || session.droppedFrame > session.lastFrame) return false;
+    if (
+      lateMs <= FRAME_MS / 2 ||
+      session.lastFrame < 0 ||
+      session.droppedFrame > session.lastFrame
+    ) {
+      return false;
+    }
     session.droppedFrame = frame;
     this.#lateness.record(lateMs); // placement is told of it, or a worker that sheds would look as if it had room
     return true;
@@ -183,15 +240,21 @@ export class FrameScheduler {
       } catch (error) {
         session.fail(error);
       }
-      if (session.isOver) this.remove(session);
-      else if (!session.isLive) states.connecting++;
-      else {
+      if (session.isOver) {
+        this.remove(session);
+      } else if (!session.isLive) {
+        states.connecting++;
+      } else {
         states[session.state.isSpeaking ? 'speaking' : 'idle']++;
         // Sound alone costs next to nothing, and must not teach what a session costs.
-        if (!session.isSoundOnly) this.#speakingEquivalents += session.state.isSpeaking ? 1 : IDLE_SHARE;
+        if (!session.isSoundOnly) {
+          this.#speakingEquivalents += session.state.isSpeaking ? 1 : IDLE_SHARE;
+        }
       }
     }
-    for (const state of ['connecting', 'idle', 'speaking'] as const) this.#instruments.sessions[state].set(states[state]);
+    for (const state of ['connecting', 'idle', 'speaking'] as const) {
+      this.#instruments.sessions[state].set(states[state]);
+    }
   }
 
   /** Once a second, sessions or not: placement goes by it. */
@@ -203,11 +266,20 @@ export class FrameScheduler {
     this.#reportedMs = nowMs;
     // Handshakes and first key frames are no session's running cost, and few sessions say little: only a settled second teaches anything.
     if (this.#speakingEquivalents >= SETTLED_SESSIONS && this.#joined === 0) {
-      const measured = Math.min(Math.max(load / this.#speakingEquivalents, this.#calibratedCost * LEAST_COST), this.#calibratedCost * MOST_COST);
+      const measured = Math.min(
+        Math.max(load / this.#speakingEquivalents, this.#calibratedCost * LEAST_COST),
+        this.#calibratedCost * MOST_COST,
+      );
       this.#costPerSession += (measured - this.#costPerSession) * COST_EASE;
     }
     this.#joined = 0;
-    this.#post({ type: 'load', load, costPerSession: this.#costPerSession, latenessP99Ms: this.#lateness.percentile(0.99), sessions: this.#sessions.size });
+    this.#post({
+      type: 'load',
+      load,
+      costPerSession: this.#costPerSession,
+      latenessP99Ms: this.#lateness.percentile(0.99),
+      sessions: this.#sessions.size,
+    });
     // Of one second only: with few sessions a longer window would let one bad moment refuse people for half a minute.
     this.#lateness.clear();
   }

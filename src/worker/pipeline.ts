@@ -22,11 +22,15 @@ export class FramePipeline {
   /** @param due sessions whose frame is due; `frameOf` each is `session.lastFrame`, already advanced by the beat. */
   async run(due: readonly WorkerSession[], count: number): Promise<void> {
     const deepest = this.#prepareSpeech(due, count);
-    for (let round = 0; round < deepest; round++) await this.#runModel(due, count, round);
+    for (let round = 0; round < deepest; round++) {
+      await this.#runModel(due, count, round);
+    }
     for (let i = 0; i < count; i++) {
       const session = due[i]!;
       try {
-        if (this.#steps[i]! > 0 && !session.isSoundOnly) session.audioRenderer?.requestFrame(session.lastFrame);
+        if (this.#steps[i]! > 0 && !session.isSoundOnly) {
+          session.audioRenderer?.requestFrame(session.lastFrame);
+        }
         this.#produceFrame(session, this.#steps[i]!);
       } catch (error) {
         session.fail(error);
@@ -52,7 +56,9 @@ export class FramePipeline {
       deepest = Math.max(deepest, Math.min(steps, MAX_STEPS_PER_FRAME));
     }
     const drainMs = (monotonicMs() - nowMs) / count;
-    for (let i = 0; i < count; i++) due[i]!.stats.stage('drain', drainMs);
+    for (let i = 0; i < count; i++) {
+      due[i]!.stats.stage('drain', drainMs);
+    }
     this.#metrics.stage.drain.observe(drainMs / 1000);
     return deepest;
   }
@@ -64,13 +70,20 @@ export class FramePipeline {
     const startMs = monotonicMs();
     batch.length = 0;
     for (let i = 0; i < count; i++) {
-      if (this.#steps[i]! <= round || due[i]!.isSoundOnly) continue;
+      if (this.#steps[i]! <= round || due[i]!.isSoundOnly) {
+        continue;
+      }
       const { stream, mel, modelState: slot, audioRenderer: hearing } = due[i]!;
-      if (hearing !== undefined) { hearing.pushAudio(stream.stepPcm[round]!, stream.stepSamples[round]!); continue; }
+      if (hearing !== undefined) {
+        hearing.pushAudio(stream.stepPcm[round]!, stream.stepSamples[round]!);
+        continue;
+      }
       mel.step(stream.stepPcm[round]!, stream.stepSamples[round]!, slot.mel, 0);
       batch.push(slot);
     }
-    if (batch.length === 0) return;
+    if (batch.length === 0) {
+      return;
+    }
     const featuresMs = monotonicMs();
     await this.#model.run(batch);
     const doneMs = monotonicMs();
@@ -78,7 +91,9 @@ export class FramePipeline {
     instruments.stage.inference.observe((doneMs - featuresMs) / 1000);
     instruments.batch.observe(batch.length);
     for (let i = 0; i < count; i++) {
-      if (this.#steps[i]! <= round || due[i]!.isSoundOnly || due[i]!.audioRenderer !== undefined) continue;
+      if (this.#steps[i]! <= round || due[i]!.isSoundOnly || due[i]!.audioRenderer !== undefined) {
+        continue;
+      }
       due[i]!.stats.stage('features', (featuresMs - startMs) / batch.length);
       due[i]!.stats.stage('inference', (doneMs - featuresMs) / batch.length);
     }
@@ -88,21 +103,37 @@ export class FramePipeline {
   #produceFrame(session: WorkerSession, steps: number): void {
     const instruments = this.#metrics;
     const { video, peer, renderer: face, stats: ledger, stream, state } = session;
-    if (session.isSoundOnly && !session.isOver) session.announce(state.update(stream, monotonicMs()));
-    if (session.isOver || video === undefined || peer === undefined) return;
+    if (session.isSoundOnly && !session.isOver) {
+      session.announce(state.update(stream, monotonicMs()));
+    }
+    if (session.isOver || video === undefined || peer === undefined) {
+      return;
+    }
     const startMs = monotonicMs();
     session.articulation.update(stream.isActive ? session.modelState.articulation : undefined);
     const isFrozen = !session.spec.handleSilence && !stream.isActive && ledger.framesSent > 0;
     const isPrepared = video.takePrepared();
-    if (isPrepared || isFrozen) face.hold();
-    else face.draw(session.lastFrame, session.articulation.values, state.isSpeaking);
+    if (isPrepared || isFrozen) {
+      face.hold();
+    } else {
+      face.draw(session.lastFrame, session.articulation.values, state.isSpeaking);
+    }
     const drawnMs = monotonicMs();
     const cause = video.keyCause;
     const isCoded = isPrepared || video.encode(face.picture, face.dirty);
     const codedMs = monotonicMs();
     let packets = 0;
-    if (isCoded) packets = peer.sendVideo(video.data, video.length, video.isKey, session.lastFrame * FRAME_MS, codedMs);
-    else instruments.skippedByRateControl.add();
+    if (isCoded) {
+      packets = peer.sendVideo(
+        video.data,
+        video.length,
+        video.isKey,
+        session.lastFrame * FRAME_MS,
+        codedMs,
+      );
+    } else {
+      instruments.skippedByRateControl.add();
+    }
     const sentMs = monotonicMs();
 
     if (video.isKey) {
@@ -135,10 +166,16 @@ export class FramePipeline {
       // The picture that was prepared does not know of it yet: the next one does.
       const lipsMs = sentMs - stream.utteranceArrivalMs + (isPrepared ? FRAME_MS : 0);
       ledger.audioToLipsMs.record(lipsMs);
-      const pace = stream.isBurst ? 'burst' : session.audioRenderer === undefined ? 'paced' : 'paced_network';
+      const pace = stream.isBurst
+        ? 'burst'
+        : session.audioRenderer === undefined
+          ? 'paced'
+          : 'paced_network';
       instruments.audioToLips[session.speech.input][pace].observe(lipsMs / 1000, session.exemplar);
     }
     session.announce(state.update(stream, sentMs));
-    if (ledger.framesSent === 1) session.announceFirstFrame(sentMs);
+    if (ledger.framesSent === 1) {
+      session.announceFirstFrame(sentMs);
+    }
   }
 }

@@ -13,19 +13,29 @@ const FRAMES = WARM_UP_FRAMES + 45;
 const OVERHEAD = 1.4;
 
 /** @returns the share of a core that a speaking session costs, about 0.03 to 0.1. */
-export async function measureSessionCost(model: SpeechModel, faceBytes: SharedArrayBuffer, bitrateKbps: number): Promise<number> {
-  const face = new RigRenderer(new native.FaceAsset(new Uint8Array(faceBytes)), { seed: 1, emotion: 0, startFrame: 0 });
+export async function measureSessionCost(
+  model: SpeechModel,
+  faceBytes: SharedArrayBuffer,
+  bitrateKbps: number,
+): Promise<number> {
+  const face = new RigRenderer(new native.FaceAsset(new Uint8Array(faceBytes)), {
+    seed: 1,
+    emotion: 0,
+    startFrame: 0,
+  });
   const video = new VideoTrack('vp8', bitrateKbps);
   const slot = model.createState();
   let startMs = 0;
   for (let frame = 0; frame < FRAMES; frame++) {
-    if (frame === WARM_UP_FRAMES) startMs = native.threadCpuMs();
+    if (frame === WARM_UP_FRAMES) {
+      startMs = native.threadCpuMs();
+    }
     await model.run([slot]);
-    face.draw(frame, sentenceAt(frame * FRAME_MS % SENTENCE_MS), true);
+    face.draw(frame, sentenceAt((frame * FRAME_MS) % SENTENCE_MS), true);
     video.encode(face.picture, face.dirty);
     video.keyCause = undefined;
   }
   const perFrameMs = (native.threadCpuMs() - startMs) / (FRAMES - WARM_UP_FRAMES);
   video.close();
-  return perFrameMs * OVERHEAD * FPS / 1000;
+  return (perFrameMs * OVERHEAD * FPS) / 1000;
 }

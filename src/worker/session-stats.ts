@@ -7,16 +7,25 @@ export class RecentValues {
   readonly #values = new Float32Array(WINDOW);
   #count = 0;
 
-  record(value: number): void { this.#values[this.#count % WINDOW] = value; this.#count++; }
+  record(value: number): void {
+    this.#values[this.#count % WINDOW] = value;
+    this.#count++;
+  }
 
-  clear(): void { this.#count = 0; }
+  clear(): void {
+    this.#count = 0;
+  }
 
-  get last(): number { return this.#count === 0 ? 0 : this.#values[(this.#count - 1) % WINDOW]!; }
+  get last(): number {
+    return this.#count === 0 ? 0 : this.#values[(this.#count - 1) % WINDOW]!;
+  }
 
   /** @param q 0..1. @returns 0 when nothing was recorded. */
   percentile(q: number): number {
     const size = Math.min(this.#count, WINDOW);
-    if (size === 0) return 0;
+    if (size === 0) {
+      return 0;
+    }
     const sorted = this.#values.slice(0, size).sort();
     return sorted[Math.min(size - 1, Math.floor(q * size))]!;
   }
@@ -30,7 +39,17 @@ export class SessionStats {
   readonly latenessMs = new RecentValues();
   readonly audioToLipsMs = new RecentValues();
   /** Smoothed milliseconds per frame of each stage. */
-  readonly stageMs = { drain: 0, features: 0, inference: 0, render: 0, encode: 0, packetize: 0, send: 0 };
+  readonly stageMs = {
+    drain: 0,
+    features: 0,
+    inference: 0,
+    render: 0,
+    encode: 0,
+    packetize: 0,
+    send: 0,
+  };
 
-  stage(name: keyof SessionStats['stageMs'], ms: number): void { this.stageMs[name] += (ms - this.stageMs[name]) * 0.05; }
+  stage(name: keyof SessionStats['stageMs'], ms: number): void {
+    this.stageMs[name] += (ms - this.stageMs[name]) * 0.05;
+  }
 }

@@ -11,13 +11,20 @@ export class SpeechState {
   /** Monotonic time at which somebody was last speaking; the idle limit counts from here. */
   lastSpokeMs: number;
 
-  constructor(nowMs: number) { this.lastSpokeMs = nowMs; }
+  constructor(nowMs: number) {
+    this.lastSpokeMs = nowMs;
+  }
 
   /** To be called after each frame. @returns what changed, if anything. */
   update(stream: SpeechStream, nowMs: number): 'speak' | 'silent' | undefined {
     if (stream.isActive && stream.inaudibleMs < INAUDIBLE_MS && stream.gapMs < GAP_MS) {
-      if (this.isSpeaking) { this.lastSpokeMs = nowMs; return undefined; }
-      if (stream.inaudibleMs > 0) return undefined;
+      if (this.isSpeaking) {
+        this.lastSpokeMs = nowMs;
+        return undefined;
+      }
+      if (stream.inaudibleMs > 0) {
+        return undefined;
+      }
       this.isSpeaking = true;
       this.lastSpokeMs = nowMs;
       return 'speak';
@@ -27,7 +34,9 @@ export class SpeechState {
 
   /** The client interrupted, or the session ends. */
   stop(): 'silent' | undefined {
-    if (!this.isSpeaking) return undefined;
+    if (!this.isSpeaking) {
+      return undefined;
+    }
     this.isSpeaking = false;
     return 'silent';
   }

@@ -50,8 +50,13 @@ const MAX_PACKETS_LATE = 25;
 
 /** How the end of the peer connection is told to the client. */
 const END_OF_PEER: Readonly<Record<PeerCloseReason, EndReason>> = {
-  closed: 'peer_closed', connect_timeout: 'connect_timeout', ice_failed: 'ice_failed',
-  dtls_failed: 'dtls_failed', not_authentic: 'certificate_mismatch', timeout: 'peer_lost', failed: 'error',
+  closed: 'peer_closed',
+  connect_timeout: 'connect_timeout',
+  ice_failed: 'ice_failed',
+  dtls_failed: 'dtls_failed',
+  not_authentic: 'certificate_mismatch',
+  timeout: 'peer_lost',
+  failed: 'error',
 };
 
 const opusPacket = new Uint8Array(MAX_OPUS_BYTES);
@@ -107,15 +112,28 @@ export class WorkerSession implements PeerListener, InferenceListener {
     const look = { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame };
     const { inferenceClients: wav2lip } = context;
     const asset = context.faces.take(spec.face.faceId, spec.face.bytes);
-    this.audioRenderer = spec.renderer === 'wav2lip' && wav2lip !== undefined ? new Wav2LipRenderer(asset, spec.face.bytes, wav2lip, look, this) : undefined;
+    this.audioRenderer =
+      spec.renderer === 'wav2lip' && wav2lip !== undefined
+        ? new Wav2LipRenderer(asset, spec.face.bytes, wav2lip, look, this)
+        : undefined;
     this.renderer = this.audioRenderer ?? new RigRenderer(asset, look);
-    this.stream = new SpeechStream(this.speech, this.audioRenderer?.lookaheadMs ?? context.model.lookaheadMs);
+    this.stream = new SpeechStream(
+      this.speech,
+      this.audioRenderer?.lookaheadMs ?? context.model.lookaheadMs,
+    );
     this.#audioReceiver = new AudioReceiver(this.speech);
     // The speech is 16 kHz, so Opus is given 16 kHz: RTP's clock and the decoder's output are 48 kHz all the same (RFC 7587 section 4.1).
-    this.#opus = new native.OpusEncoder({ sampleRate: SPEECH_RATE, channels: 1, bitrate: context.audioBitrateKbps * 1000, inbandFec: false });
+    this.#opus = new native.OpusEncoder({
+      sampleRate: SPEECH_RATE,
+      channels: 1,
+      bitrate: context.audioBitrateKbps * 1000,
+      inbandFec: false,
+    });
   }
 
-  get id(): string { return this.spec.sessionId; }
+  get id(): string {
+    return this.spec.sessionId;
+  }
 
   // ── signalling ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -124,20 +142,36 @@ export class WorkerSession implements PeerListener, InferenceListener {
     const context = this.#context;
     this.#offerMs = monotonicMs();
     try {
-      this.peer = context.endpoint.createPeer({
-        sessionId: this.id, minBitrateKbps: MIN_BITRATE_KBPS, maxBitrateKbps: context.maxVideoBitrateKbps,
-      }, this);
+      this.peer = context.endpoint.createPeer(
+        {
+          sessionId: this.id,
+          minBitrateKbps: MIN_BITRATE_KBPS,
+          maxBitrateKbps: context.maxVideoBitrateKbps,
+        },
+        this,
+      );
       const answer = await this.peer.answer(offer);
-      if (this.isOver) return;
+      if (this.isOver) {
+        return;
+      }
       context.post({ type: 'answer', sessionId: this.id, sdp: answer });
     } catch (error) {
-      if (!this.isOver) context.post({ type: 'failed', sessionId: this.id, error: toWireError(error), reason: 'invalid_offer' });
+      if (!this.isOver) {
+        context.post({
+          type: 'failed',
+          sessionId: this.id,
+          error: toWireError(error),
+          reason: 'invalid_offer',
+        });
+      }
       this.end('invalid_offer');
       return;
     }
     const { videoCodec } = this.peer;
     this.isSoundOnly = videoCodec === undefined;
-    if (videoCodec === undefined) return;
+    if (videoCodec === undefined) {
+      return;
+    }
     try {
       await this.#openVideo(videoCodec);
     } catch (error) {
@@ -150,12 +184,17 @@ export class WorkerSession implements PeerListener, InferenceListener {
     const video = new VideoTrack(codec, this.#context.videoBitrateKbps);
     this.renderer.draw(0, this.articulation.values, false);
     await video.prepare(this.renderer.picture);
-    if (this.isOver) video.close();
-    else this.video = video;
+    if (this.isOver) {
+      video.close();
+    } else {
+      this.video = video;
+    }
   }
 
   onConnected(nowMs: number, iceMs: number): void {
-    if (this.isOver) return;
+    if (this.isOver) {
+      return;
+    }
     this.#connectedMs = nowMs;
     this.state.lastSpokeMs = nowMs;
     this.#context.post({ type: 'connected', sessionId: this.id, iceMs, atMs: nowMs });
@@ -165,25 +204,43 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.#context.metrics.peersClosed[reason].add();
     if (detail !== '') {
       this.#context.post({
-        type: 'log', level: 'info', sessionId: this.id, message: 'peer connection failed',
+        type: 'log',
+        level: 'info',
+        sessionId: this.id,
+        message: 'peer connection failed',
         fields: { reason, detail },
       });
     }
     this.end(END_OF_PEER[reason]);
   }
 
-  onKeyFrameRequest(): void { this.video?.requestKeyFrame(); }
-  onTargetBitrate(kbps: number): void { this.video?.setBitrate(kbps); }
-  onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void { this.#audioReceiver.receive(packet, rtpTimestamp, sequenceNumber, monotonicMs()); }
+  onKeyFrameRequest(): void {
+    this.video?.requestKeyFrame();
+  }
+  onTargetBitrate(kbps: number): void {
+    this.video?.setBitrate(kbps);
+  }
+  onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void {
+    this.#audioReceiver.receive(packet, rtpTimestamp, sequenceNumber, monotonicMs());
+  }
 
-  onFailure(error: Error): void { this.fail(error); }
+  onFailure(error: Error): void {
+    this.fail(error);
+  }
 
   onMouth(tookMs: number): void {
     this.stats.stage('inference', tookMs);
     this.#context.metrics.stage.inference.observe(tookMs / 1000);
   }
 
-  get isLive(): boolean { return this.#connectedMs > 0 && !this.isOver && this.peer !== undefined && (this.video !== undefined || this.isSoundOnly); }
+  get isLive(): boolean {
+    return (
+      this.#connectedMs > 0 &&
+      !this.isOver &&
+      this.peer !== undefined &&
+      (this.video !== undefined || this.isSoundOnly)
+    );
+  }
 
   /** Puts frame 0 on this beat: from here on media flows. */
   begin(beat: number, beatMs: number): void {
@@ -194,21 +251,35 @@ export class WorkerSession implements PeerListener, InferenceListener {
   // ── sound ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Media time of the audio packet that goes out next. */
-  get nextPacketMs(): number { return this.#nextPacket * AUDIO_PACKET_MS; }
+  get nextPacketMs(): number {
+    return this.#nextPacket * AUDIO_PACKET_MS;
+  }
 
   /** Sends each audio packet whose time has come; interruptions are looked for first, so that they take effect with the next packet. */
   sendDueAudio(nowMs: number): void {
-    if (this.speech.takeFlush()) this.#interrupt(nowMs);
+    if (this.speech.takeFlush()) {
+      this.#interrupt(nowMs);
+    }
     const mediaMs = nowMs - this.epochMs;
     const due = Math.floor(mediaMs / AUDIO_PACKET_MS);
-    if (due - this.#nextPacket > MAX_PACKETS_LATE) this.#nextPacket = due; // the thread stood still: do not flood the peer with the past
+    if (due - this.#nextPacket > MAX_PACKETS_LATE) {
+      this.#nextPacket = due;
+    } // the thread stood still: do not flood the peer with the past
     for (; this.#nextPacket <= due; this.#nextPacket++) {
       const startMs = monotonicMs();
       const isTalking = this.stream.takePacket(speechPacket);
       const bytes = this.#opus.encode(speechPacket, opusPacket);
-      this.peer!.sendAudio(opusPacket, bytes, this.nextPacketMs, nowMs, isTalking && !this.#wasTalking);
+      this.peer!.sendAudio(
+        opusPacket,
+        bytes,
+        this.nextPacketMs,
+        nowMs,
+        isTalking && !this.#wasTalking,
+      );
       this.#wasTalking = isTalking;
-      if (isTalking) this.#context.metrics.speechSeconds.add(AUDIO_PACKET_MS / 1000);
+      if (isTalking) {
+        this.#context.metrics.speechSeconds.add(AUDIO_PACKET_MS / 1000);
+      }
       const { metrics: instruments } = this.#context;
       instruments.rtp.audio.add(1);
       instruments.rtp.audioBytes.add(bytes);
@@ -224,32 +295,55 @@ export class WorkerSession implements PeerListener, InferenceListener {
   }
 
   announce(change: 'speak' | 'silent' | undefined): void {
-    if (change === undefined) return;
-    if (change === 'speak') this.#context.metrics.utterances.add();
+    if (change === undefined) {
+      return;
+    }
+    if (change === 'speak') {
+      this.#context.metrics.utterances.add();
+    }
     this.#context.post({ type: change, sessionId: this.id });
   }
 
-  announceFirstFrame(atMs: number): void { this.#context.post({ type: 'firstFrame', sessionId: this.id, atMs }); }
+  announceFirstFrame(atMs: number): void {
+    this.#context.post({ type: 'firstFrame', sessionId: this.id, atMs });
+  }
 
   // ── limits and figures, a few times a second ──────────────────────────────────────────────────────────────────────────
 
   poll(nowMs: number): void {
-    if (this.isOver) return;
+    if (this.isOver) {
+      return;
+    }
     this.peer?.poll(nowMs);
-    if (this.isOver) return;
+    if (this.isOver) {
+      return;
+    }
     if (this.#connectedMs === 0) {
-      if (this.#offerMs > 0 && nowMs - this.#offerMs > OFFER_STUCK_MS) this.end('connect_timeout');
+      if (this.#offerMs > 0 && nowMs - this.#offerMs > OFFER_STUCK_MS) {
+        this.end('connect_timeout');
+      }
       return;
     }
     // The gap until SILENT is also the time in which the last packets leave the receiver's buffer: clients hang up at STOP.
-    if (this.stream.isFinished && !this.state.isSpeaking) this.end('done');
-    else if (nowMs - this.#connectedMs >= this.spec.maxLengthMs) this.end('length_limit');
-    else if (nowMs - this.state.lastSpokeMs >= this.spec.maxIdleMs) this.end('idle_limit');
-    else if (nowMs - this.#lastSecondMs >= 1000) this.#everySecond(nowMs);
+    if (this.stream.isFinished && !this.state.isSpeaking) {
+      this.end('done');
+    } else if (nowMs - this.#connectedMs >= this.spec.maxLengthMs) {
+      this.end('length_limit');
+    } else if (nowMs - this.state.lastSpokeMs >= this.spec.maxIdleMs) {
+      this.end('idle_limit');
+    } else if (nowMs - this.#lastSecondMs >= 1000) {
+      this.#everySecond(nowMs);
+    }
   }
 
   #everySecond(nowMs: number): void {
-    const { bufferDepth, underruns, framesRepeated: mouthsRepeated, avOffset, peerMeter } = this.#context.metrics;
+    const {
+      bufferDepth,
+      underruns,
+      framesRepeated: mouthsRepeated,
+      avOffset,
+      peerMeter,
+    } = this.#context.metrics;
     this.#lastSecondMs = nowMs;
     peerMeter.read(this.peer!.stats, this.#reading, nowMs);
     underruns.add(this.stream.underruns - this.#underrunsCounted);
@@ -257,9 +351,13 @@ export class WorkerSession implements PeerListener, InferenceListener {
     const repeated = this.audioRenderer?.repeatedFrames ?? 0;
     mouthsRepeated.add(repeated - this.#repeatedCounted);
     this.#repeatedCounted = repeated;
-    if (!this.state.isSpeaking) return;
+    if (!this.state.isSpeaking) {
+      return;
+    }
     bufferDepth.observe(this.stream.bufferedMs / 1000);
-    if (!this.isSoundOnly) avOffset.observe(this.stream.lipsAheadMs / 1000);
+    if (!this.isSoundOnly) {
+      avOffset.observe(this.stream.lipsAheadMs / 1000);
+    }
   }
 
   statsReport(): SessionStatsReport {
@@ -270,8 +368,15 @@ export class WorkerSession implements PeerListener, InferenceListener {
       state: this.#connectedMs === 0 ? 'connecting' : this.state.isSpeaking ? 'speaking' : 'idle',
       framesSent: ledger.framesSent,
       framesSkipped: ledger.framesSkipped,
-      frameLatenessMs: { p50: ledger.latenessMs.percentile(0.5), p99: ledger.latenessMs.percentile(0.99) },
-      audioToLipsMs: { last: ledger.audioToLipsMs.last, p50: ledger.audioToLipsMs.percentile(0.5), p99: ledger.audioToLipsMs.percentile(0.99) },
+      frameLatenessMs: {
+        p50: ledger.latenessMs.percentile(0.5),
+        p99: ledger.latenessMs.percentile(0.99),
+      },
+      audioToLipsMs: {
+        last: ledger.audioToLipsMs.last,
+        p50: ledger.audioToLipsMs.percentile(0.5),
+        p99: ledger.audioToLipsMs.percentile(0.99),
+      },
       stageMs: { ...ledger.stageMs },
       bufferedAudioMs: this.stream.bufferedMs,
       underruns: this.stream.underruns,
@@ -286,7 +391,13 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   /** What goes wrong inside one session ends that one, and no other. */
   fail(error: unknown): void {
-    this.#context.post({ type: 'log', level: 'error', sessionId: this.id, message: 'session failed', fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined } });
+    this.#context.post({
+      type: 'log',
+      level: 'error',
+      sessionId: this.id,
+      message: 'session failed',
+      fields: { error: String(error), stack: error instanceof Error ? error.stack : undefined },
+    });
     this.end('error');
   }
 
@@ -294,7 +405,9 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   /** Frees everything and tells the front, once, whatever the reason and however often it is called. */
   end(reason: EndReason): void {
-    if (this.isOver) return;
+    if (this.isOver) {
+      return;
+    }
     this.announce(this.state.stop()); // each SPEAK has its SILENT, also before STOP
     this.isOver = true;
     this.peer?.close().catch(() => {});

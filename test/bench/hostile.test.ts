@@ -26,7 +26,7 @@ const door = (attack: (attack: Attack) => Promise<void>): Door => ({
 });
 
 const stall = (ms: number): void => {
-  for (const untilMs = performance.now() + ms; performance.now() < untilMs; );
+  for (const untilMs = performance.now() + ms; performance.now() < untilMs;) {}
 };
 
 test('the rate is kept, and after a stall it is not made up for by a burst', async () => {
@@ -36,15 +36,23 @@ test('the rate is kept, and after a stall it is not made up for by a burst', asy
       await paced(attack, (due) => {
         attack.attempted(due);
         dues.push(due);
-        if (dues.length === 3) stall(300);
+        if (dues.length === 3) {
+          stall(300);
+        }
       });
     }),
     ARENA,
     1000,
     0.6,
   );
-  assert.ok(Math.max(...dues) <= 50, `${Math.max(...dues)} at once, more than 50 ms of 1000 a second`);
-  assert.ok(attempted >= 50 && attempted <= 400, `${attempted} in 0.6 s of which 0.3 s were a stall`);
+  assert.ok(
+    Math.max(...dues) <= 50,
+    `${Math.max(...dues)} at once, more than 50 ms of 1000 a second`,
+  );
+  assert.ok(
+    attempted >= 50 && attempted <= 400,
+    `${attempted} in 0.6 s of which 0.3 s were a stall`,
+  );
 });
 
 test('the slowest door is tried once; so many are open at once as told, and then closed', async () => {
@@ -119,7 +127,9 @@ test('messages and the close frame of a server are understood, in whatever piece
     });
     socket.on('error', () => {});
   }).listen(0, '127.0.0.1');
-  t.onTestFinished(() => { server.close(); });
+  t.onTestFinished(() => {
+    server.close();
+  });
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const socket = await RawWebSocket.open({ url, path: '/', localAddress: '127.0.1.1' });

@@ -6,38 +6,82 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { test } from 'vitest';
 import { type ArrivedFrame, FrameAssembler, beginsKeyFrame } from '../../bench/peers/frames.ts';
-import { ImpairedRelay, PERFECT, mediaAddress, rerouted } from '../../bench/peers/impaired-relay.ts';
+import {
+  ImpairedRelay,
+  PERFECT,
+  mediaAddress,
+  rerouted,
+} from '../../bench/peers/impaired-relay.ts';
 import { lipOnsets } from '../../bench/peers/lips.ts';
 import { ReceiverEstimate } from '../../bench/peers/receiver-estimate.ts';
 import { draw, short, ticks } from '../../bench/report/plot.ts';
-import { floorSlope, histogramQuantile, quantile, slope, tailQuantile } from '../../bench/report/stats.ts';
+import {
+  floorSlope,
+  histogramQuantile,
+  quantile,
+  slope,
+  tailQuantile,
+} from '../../bench/report/stats.ts';
 import { rampTo } from '../../bench/scenarios/capacity.ts';
 import { SCENARIOS } from '../../bench/scenarios/index.ts';
 import { Interval, Scrape } from '../../bench/server-view.ts';
 
-const KEY = Buffer.from([0x10, 0x00, 1, 2]);   // VP8: start of a partition, key frame
+const KEY = Buffer.from([0x10, 0x00, 1, 2]); // VP8: start of a partition, key frame
 const DELTA = Buffer.from([0x10, 0x01, 1, 2]);
-const REST = Buffer.from([0x00, 9, 9, 9]);     // continues a frame
+const REST = Buffer.from([0x00, 9, 9, 9]); // continues a frame
 
-function assemble(packets: readonly [sequence: number, timestamp: number, isLast: boolean, payload: Buffer, atMs: number][]): { frames: ArrivedFrame[]; asked: number; lost: number } {
+function assemble(
+  packets: readonly [
+    sequence: number,
+    timestamp: number,
+    isLast: boolean,
+    payload: Buffer,
+    atMs: number,
+  ][],
+): { frames: ArrivedFrame[]; asked: number; lost: number } {
   const frames: ArrivedFrame[] = [];
   let asked = 0;
-  const assembler = new FrameAssembler('vp8', (frame) => frames.push(frame), () => { asked++; });
-  for (const [sequence, timestamp, isLast, payload, atMs] of packets) assembler.push(sequence & 0xffff, timestamp, isLast, payload, atMs);
+  const assembler = new FrameAssembler(
+    'vp8',
+    (frame) => frames.push(frame),
+    () => {
+      asked++;
+    },
+  );
+  for (const [sequence, timestamp, isLast, payload, atMs] of packets) {
+    assembler.push(sequence & 0xffff, timestamp, isLast, payload, atMs);
+  }
   return { frames, asked, lost: assembler.framesLost };
 }
 
 test('frames complete in order, over a wrap of the sequence number, and wait for what is missing', () => {
   const { frames, asked } = assemble([
-    [65_534, 0, true, KEY, 10], [65_535, 3000, false, DELTA, 43], [65_536 + 1, 6000, true, DELTA, 76], [65_536, 3000, true, REST, 120],
+    [65_534, 0, true, KEY, 10],
+    [65_535, 3000, false, DELTA, 43],
+    [65_536 + 1, 6000, true, DELTA, 76],
+    [65_536, 3000, true, REST, 120],
   ]);
-  assert.deepEqual(frames.map(({ rtpTimestamp, completedMs, isKey, bytes }) => [rtpTimestamp, completedMs, isKey, bytes]), [[0, 10, true, 4], [3000, 120, false, 8], [6000, 120, false, 4]]);
+  assert.deepEqual(
+    frames.map(({ rtpTimestamp, completedMs, isKey, bytes }) => [
+      rtpTimestamp,
+      completedMs,
+      isKey,
+      bytes,
+    ]),
+    [
+      [0, 10, true, 4],
+      [3000, 120, false, 8],
+      [6000, 120, false, 4],
+    ],
+  );
   assert.equal(asked, 0);
 });
 
 test('what never comes is given up at the next key frame, which is asked for', () => {
   const packets: [number, number, boolean, Buffer, number][] = [[1, 0, true, KEY, 0]];
-  for (let i = 3; i < 30; i++) packets.push([i, i * 3000, true, i === 20 ? KEY : DELTA, i * 33]);
+  for (let i = 3; i < 30; i++) {
+    packets.push([i, i * 3000, true, i === 20 ? KEY : DELTA, i * 33]);
+  }
   const { frames, asked, lost } = assemble(packets);
   assert.equal(frames[0]!.completedMs, 0);
   assert.equal(frames[1]!.isKey, true);
@@ -60,21 +104,39 @@ test('key frames are told by their first payload', () => {
 
 test('the lip finder finds the mouth among a swaying head, and the frame in which it starts', () => {
   const side = 128;
-  const spans = [3000, 6000, 9000].map((sentMs) => ({ sentMs, fromMs: sentMs + 300, toMs: sentMs + 1200 }));
+  const spans = [3000, 6000, 9000].map((sentMs) => ({
+    sentMs,
+    fromMs: sentMs + 300,
+    toMs: sentMs + 1200,
+  }));
   const frames: Buffer[] = [];
   const arrivals: number[] = [];
   for (let index = 0; index < 360; index++) {
-    const atMs = index * 1000 / 30;
+    const atMs = (index * 1000) / 30;
     const frame = Buffer.alloc(side * side, 100);
-    for (let y = 10; y < 60; y++) for (let x = 20; x < 100; x++) frame[y * side + x] = 100 + Math.round(40 * Math.sin((x + index) / 9));
+    for (let y = 10; y < 60; y++) {
+      for (let x = 20; x < 100; x++) {
+        frame[y * side + x] = 100 + Math.round(40 * Math.sin((x + index) / 9));
+      }
+    }
     const isTalking = spans.some(({ sentMs, toMs }) => atMs >= sentMs + 90 && atMs <= toMs);
-    if (isTalking) for (let y = 90; y < 104; y++) for (let x = 50; x < 80; x++) frame[y * side + x] = 60 + index * 37 % 120;
+    if (isTalking) {
+      for (let y = 90; y < 104; y++) {
+        for (let x = 50; x < 80; x++) {
+          frame[y * side + x] = 60 + ((index * 37) % 120);
+        }
+      }
+    }
     frames.push(frame);
     arrivals.push(atMs + 7);
   }
-  for (const onset of lipOnsets(frames, arrivals, spans)) assert.ok(onset >= 90 && onset <= 90 + 45, `${onset}`);
+  for (const onset of lipOnsets(frames, arrivals, spans)) {
+    assert.ok(onset >= 90 && onset <= 90 + 45, `${onset}`);
+  }
   const still = frames.map(() => frames[0]!);
-  for (const onset of lipOnsets(still, arrivals, spans)) assert.ok(Number.isNaN(onset), 'nothing moves, nothing is found');
+  for (const onset of lipOnsets(still, arrivals, spans)) {
+    assert.ok(Number.isNaN(onset), 'nothing moves, nothing is found');
+  }
 });
 
 test('the relay loses, delays and limits as told, and passes everything else on', async (t) => {
@@ -82,25 +144,40 @@ test('the relay loses, delays and limits as told, and passes everything else on'
   for (const socket of [server, client]) {
     socket.bind(0, '127.0.0.1');
     await once(socket, 'listening');
-    t.onTestFinished(() => { socket.close(); });
+    t.onTestFinished(() => {
+      socket.close();
+    });
   }
   server.on('message', (datagram, { port, address }) => server.send(datagram, port, address));
-  const relay = await ImpairedRelay.open({ address: '127.0.0.1', port: server.address().port }, PERFECT);
-  t.onTestFinished(() => { relay.close(); });
+  const relay = await ImpairedRelay.open(
+    { address: '127.0.0.1', port: server.address().port },
+    PERFECT,
+  );
+  t.onTestFinished(() => {
+    relay.close();
+  });
   /** Sends `count` datagrams of 1000 bytes and gives the times after which they came back, in the order sent. */
   const ping = async (count: number, waitMs: number): Promise<number[]> => {
     const back: number[] = [];
     const startMs = performance.now();
-    const listen = (datagram: Buffer): void => { back[datagram.readUInt32BE(0)] = performance.now() - startMs; };
+    const listen = (datagram: Buffer): void => {
+      back[datagram.readUInt32BE(0)] = performance.now() - startMs;
+    };
     client.on('message', listen);
     for (let i = 0; i < count; i++) {
       const datagram = Buffer.alloc(1000);
       datagram.writeUInt32BE(i, 0);
       client.send(datagram, relay.port, '127.0.0.1');
       // In small bursts, so that no socket's receive buffer overflows.
-      if (i % 25 === 24) await new Promise((resolve) => { setTimeout(resolve, 8); });
+      if (i % 25 === 24) {
+        await new Promise((resolve) => {
+          setTimeout(resolve, 8);
+        });
+      }
     }
-    await new Promise((resolve) => { setTimeout(resolve, waitMs); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, waitMs);
+    });
     client.off('message', listen);
     return back.filter(() => true);
   };
@@ -111,7 +188,10 @@ test('the relay loses, delays and limits as told, and passes everything else on'
   assert.ok(Math.min(...delayed) >= 118, `${Math.min(...delayed)}`);
   relay.impairment = { ...PERFECT, lossPercent: 30 };
   const through = (await ping(400, 300)).length / 400;
-  assert.ok(through > 0.38 && through < 0.6, `${through} of the datagrams survived 30 % loss twice, expected about 0.49`);
+  assert.ok(
+    through > 0.38 && through < 0.6,
+    `${through} of the datagrams survived 30 % loss twice, expected about 0.49`,
+  );
   relay.impairment = { ...PERFECT, rateKbps: 400 };
   // 20 datagrams of 1028 bytes take 411 ms at 400 kbit/s, and the queue holds 300 ms.
   const limited = await ping(20, 1200);
@@ -119,19 +199,35 @@ test('the relay loses, delays and limits as told, and passes everything else on'
 });
 
 test('an answer is rerouted to the relay', () => {
-  const sdp = ['v=0', 'a=candidate:1 1 udp 2130706431 10.0.0.1 5000 typ host', 'a=candidate:2 1 tcp 2 10.0.0.1 9 typ host tcptype active', 'a=end-of-candidates', ''].join('\r\n');
+  const sdp = [
+    'v=0',
+    'a=candidate:1 1 udp 2130706431 10.0.0.1 5000 typ host',
+    'a=candidate:2 1 tcp 2 10.0.0.1 9 typ host tcptype active',
+    'a=end-of-candidates',
+    '',
+  ].join('\r\n');
   assert.deepEqual(mediaAddress(sdp), { address: '10.0.0.1', port: 5000 });
-  assert.equal(rerouted(sdp, 1234), ['v=0', 'a=candidate:1 1 udp 2130706431 127.0.0.1 1234 typ host', 'a=end-of-candidates', ''].join('\r\n'));
+  assert.equal(
+    rerouted(sdp, 1234),
+    [
+      'v=0',
+      'a=candidate:1 1 udp 2130706431 127.0.0.1 1234 typ host',
+      'a=end-of-candidates',
+      '',
+    ].join('\r\n'),
+  );
   assert.throws(() => mediaAddress('v=0'), /no UDP candidate/);
 });
 
-test('the receiver\'s estimate falls with a growing queue and with loss, and rises again', () => {
+test("the receiver's estimate falls with a growing queue and with loss, and rises again", () => {
   const estimate = new ReceiverEstimate(1_000_000);
   let nowMs = 1;
   const feed = (seconds: number, delayMs: number, lostShare: number): void => {
     for (let i = 0; i < seconds * 100; i += 1, nowMs += 10) {
       estimate.onPacket(1000, delayMs);
-      if (i % 100 < lostShare * 100) estimate.onLoss(1);
+      if (i % 100 < lostShare * 100) {
+        estimate.onLoss(1);
+      }
       estimate.update(nowMs);
     }
   };
@@ -150,9 +246,36 @@ test('the receiver\'s estimate falls with a growing queue and with loss, and ris
 test('quantiles, slopes and histograms', () => {
   assert.equal(quantile([4, 1, 3, 2], 0.5), 2.5);
   assert.ok(Number.isNaN(quantile([], 0.5)));
-  assert.ok(Math.abs(slope([[0, 1], [1, 3], [2, 5]]) - 2) < 1e-9);
-  assert.equal(histogramQuantile([{ le: 1, count: 0 }, { le: 2, count: 10 }, { le: Infinity, count: 10 }], 0.5), 1.5);
-  assert.equal(histogramQuantile([{ le: 1, count: 5 }, { le: Infinity, count: 10 }], 0.99), 1);
+  assert.ok(
+    Math.abs(
+      slope([
+        [0, 1],
+        [1, 3],
+        [2, 5],
+      ]) - 2,
+    ) < 1e-9,
+  );
+  assert.equal(
+    histogramQuantile(
+      [
+        { le: 1, count: 0 },
+        { le: 2, count: 10 },
+        { le: Infinity, count: 10 },
+      ],
+      0.5,
+    ),
+    1.5,
+  );
+  assert.equal(
+    histogramQuantile(
+      [
+        { le: 1, count: 5 },
+        { le: Infinity, count: 10 },
+      ],
+      0.99,
+    ),
+    1,
+  );
 });
 
 /** Three quarters of an hour of resident memory in MB, every ten seconds: garbage that grows by 7 MB until it is collected after some 7.5 minutes, and a leak. */
@@ -163,46 +286,120 @@ function sawtooth(leakMbPerHour: number, seed: number): [hours: number, mb: numb
   let limit = 7;
   return Array.from({ length: 270 }, (_, index) => {
     garbage += 7 / 45;
-    if (garbage >= limit) [garbage, limit] = [0, 6 + 2 * random()];
-    return [index / 360, 250 + garbage + leakMbPerHour * index / 360 + (random() - 0.5) * 0.4];
+    if (garbage >= limit) {
+      [garbage, limit] = [0, 6 + 2 * random()];
+    }
+    return [index / 360, 250 + garbage + (leakMbPerHour * index) / 360 + (random() - 0.5) * 0.4];
   });
 }
 
 test('the floor of a sawtooth is flat when nothing leaks, and shows a leak of 3 MB an hour', () => {
   let fooled = 0;
   for (let seed = 1; seed <= 200; seed++) {
-    const [flat, leaking] = [sawtooth(0, seed), sawtooth(3, seed)].map((points) => floorSlope(points, 1 / 6)) as [number, number];
+    const [flat, leaking] = [sawtooth(0, seed), sawtooth(3, seed)].map((points) =>
+      floorSlope(points, 1 / 6),
+    ) as [number, number];
     assert.ok(Math.abs(flat) < 1.2, `${flat} MB/h of a flat server, seed ${seed}`);
     assert.ok(leaking > 1.8 && leaking < 4.5, `${leaking} MB/h of a leak of 3, seed ${seed}`);
-    if (Math.abs(slope(sawtooth(0, seed).slice(0, 78))) > 3) fooled++;
+    if (Math.abs(slope(sawtooth(0, seed).slice(0, 78))) > 3) {
+      fooled++;
+    }
   }
-  assert.ok(fooled > 0, 'a regression over thirteen minutes of it, as once was drawn, would not have done as well');
-  assert.ok(Math.abs(floorSlope([[0, 5], [1, 9], [2, 6], [3, 9], [4, 7], [5, 9]], 2) - 0.5) < 1e-9);
-  assert.ok(Number.isNaN(floorSlope([[0, 5], [1, 9], [2, 6]], 2)), 'two windows are no course');
+  assert.ok(
+    fooled > 0,
+    'a regression over thirteen minutes of it, as once was drawn, would not have done as well',
+  );
+  assert.ok(
+    Math.abs(
+      floorSlope(
+        [
+          [0, 5],
+          [1, 9],
+          [2, 6],
+          [3, 9],
+          [4, 7],
+          [5, 9],
+        ],
+        2,
+      ) - 0.5,
+    ) < 1e-9,
+  );
+  assert.ok(
+    Number.isNaN(
+      floorSlope(
+        [
+          [0, 5],
+          [1, 9],
+          [2, 6],
+        ],
+        2,
+      ),
+    ),
+    'two windows are no course',
+  );
   assert.ok(Number.isNaN(floorSlope([], 1)));
 });
 
 test('two scrapes make an interval', () => {
-  const scrape = (frames: number, fast: number): Scrape => new Scrape([
-    '# HELP x y', `mouthpiece_frames_sent_total{codec="vp8",activity="idle"} ${frames}`, `mouthpiece_frames_sent_total{codec="h264",activity="idle"} 1`,
-    `mouthpiece_frame_lateness_seconds_bucket{worker="0",le="0.01"} ${fast}`, `mouthpiece_frame_lateness_seconds_bucket{worker="0",le="+Inf"} ${fast * 2}`,
-    'mouthpiece_build_info{version="a\\"b,c",commit="x"} 1', '',
-  ].join('\n'));
+  const scrape = (frames: number, fast: number): Scrape =>
+    new Scrape(
+      [
+        '# HELP x y',
+        `mouthpiece_frames_sent_total{codec="vp8",activity="idle"} ${frames}`,
+        `mouthpiece_frames_sent_total{codec="h264",activity="idle"} 1`,
+        `mouthpiece_frame_lateness_seconds_bucket{worker="0",le="0.01"} ${fast}`,
+        `mouthpiece_frame_lateness_seconds_bucket{worker="0",le="+Inf"} ${fast * 2}`,
+        'mouthpiece_build_info{version="a\\"b,c",commit="x"} 1',
+        '',
+      ].join('\n'),
+    );
   const interval = new Interval(scrape(10, 4), scrape(70, 8));
   assert.equal(interval.increase('mouthpiece_frames_sent_total'), 60);
   assert.equal(interval.increase('mouthpiece_frames_sent_total', { codec: 'vp8' }), 60);
-  assert.deepEqual(interval.buckets('mouthpiece_frame_lateness_seconds').map(({ count }) => count), [4, 8]);
+  assert.deepEqual(
+    interval.buckets('mouthpiece_frame_lateness_seconds').map(({ count }) => count),
+    [4, 8],
+  );
   assert.equal(interval.after.sum('mouthpiece_build_info', { commit: 'x' }), 1);
 });
 
 test('plots are well-formed and numbers are short', () => {
-  assert.deepEqual([0, 1234, 12_345, 0.05, 0.00123, 2.5e6].map(short), ['0', '1230', '12.3k', '0.05', '1.23m', '2.5M']);
+  assert.deepEqual([0, 1234, 12_345, 0.05, 0.00123, 2.5e6].map(short), [
+    '0',
+    '1230',
+    '12.3k',
+    '0.05',
+    '1.23m',
+    '2.5M',
+  ]);
   assert.deepEqual(ticks(0, 10), [0, 2, 4, 6, 8, 10]);
   for (const svg of [
-    draw({ kind: 'lines', title: 't', x: 'x', y: 'y', lines: [{ name: 'a<b', points: [[0, 1], [1, Number.NaN], [2, 3]] }], limits: [{ name: 'l', y: 2 }] }),
+    draw({
+      kind: 'lines',
+      title: 't',
+      x: 'x',
+      y: 'y',
+      lines: [
+        {
+          name: 'a<b',
+          points: [
+            [0, 1],
+            [1, Number.NaN],
+            [2, 3],
+          ],
+        },
+      ],
+      limits: [{ name: 'l', y: 2 }],
+    }),
     draw({ kind: 'distribution', title: 't', x: 'x', samples: [{ name: 'a', values: [3, 1, 2] }] }),
     draw({ kind: 'stack', title: 't', y: 'y', bars: [{ name: '1', parts: { a: 1, b: 2 } }] }),
-    draw({ kind: 'heat', title: 't', y: 'y', times: [0, 1], rows: [{ name: '1', values: [0, 5] }] }),
+    draw({
+      kind: 'heat',
+      title: 't',
+      y: 'y',
+      times: [0, 1],
+      rows: [{ name: '1', values: [0, 5] }],
+    }),
     draw({ kind: 'lines', title: 't', x: 'x', y: 'y', lines: [] }),
   ]) {
     assert.match(svg, /^<svg [\s\S]*<\/svg>$/);
@@ -211,11 +408,27 @@ test('plots are well-formed and numbers are short', () => {
 });
 
 test('the command line says what it knows, and refuses what it does not', () => {
-  const bench = (...args: string[]): ReturnType<typeof spawnSync> => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', path.resolve(import.meta.dirname, '../../bench/main.ts'), ...args], { encoding: 'utf8' });
+  const bench = (...args: string[]): ReturnType<typeof spawnSync> =>
+    spawnSync(
+      process.execPath,
+      [
+        '--disable-warning=ExperimentalWarning',
+        path.resolve(import.meta.dirname, '../../bench/main.ts'),
+        ...args,
+      ],
+      { encoding: 'utf8' },
+    );
   const help = bench('--help');
   assert.equal(help.status, 2);
-  for (const { name } of SCENARIOS) assert.ok(String(help.stderr).includes(`  ${name} `), name);
-  for (const [args, words] of [[['nonsense'], /there is no scenario 'nonsense'/], [['churn', '--utterances', '3'], /--utterances is no option of churn/], [['churn', '--connects', 'many'], /must be a number/], [['churn', '--target', 'wss://x'], /--target needs --key/]] as const) {
+  for (const { name } of SCENARIOS) {
+    assert.ok(String(help.stderr).includes(`  ${name} `), name);
+  }
+  for (const [args, words] of [
+    [['nonsense'], /there is no scenario 'nonsense'/],
+    [['churn', '--utterances', '3'], /--utterances is no option of churn/],
+    [['churn', '--connects', 'many'], /must be a number/],
+    [['churn', '--target', 'wss://x'], /--target needs --key/],
+  ] as const) {
     const result = bench(...args);
     assert.equal(result.status, 2);
     assert.match(String(result.stderr), words);
@@ -225,15 +438,34 @@ test('the command line says what it knows, and refuses what it does not', () => 
 test('a quantile is told only of enough samples', () => {
   assert.ok(Number.isNaN(tailQuantile([7], 0.99)) && Number.isNaN(tailQuantile([7], 0.9)));
   assert.equal(tailQuantile([7], 0.5), 7);
-  assert.ok(Number.isNaN(tailQuantile(Array.from({ length: 19 }, () => 1), 0.99)));
-  assert.equal(tailQuantile(Array.from({ length: 20 }, () => 1), 0.99), 1);
+  assert.ok(
+    Number.isNaN(
+      tailQuantile(
+        Array.from({ length: 19 }, () => 1),
+        0.99,
+      ),
+    ),
+  );
+  assert.equal(
+    tailQuantile(
+      Array.from({ length: 20 }, () => 1),
+      0.99,
+    ),
+    1,
+  );
   assert.ok(Number.isNaN(tailQuantile([], 0.5)));
 });
 
 test('the ramp of sessions ends at --max, neither beyond nor before', () => {
   const ramp = (from: number, step: number, max: number): number[] => {
     const found: number[] = [];
-    for (let next = rampTo({ from, step, max }, 0, true); next !== undefined; next = rampTo({ from, step, max }, next, false)) found.push(next);
+    for (
+      let next = rampTo({ from, step, max }, 0, true);
+      next !== undefined;
+      next = rampTo({ from, step, max }, next, false)
+    ) {
+      found.push(next);
+    }
     return found;
   };
   assert.deepEqual(ramp(4, 4, 10), [4, 8, 10]);
@@ -242,15 +474,25 @@ test('the ramp of sessions ends at --max, neither beyond nor before', () => {
 });
 
 test('a target that is dead, and a key that is wrong, are told in one line', async (t) => {
-  const bench = (...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'bench/main.ts', 'rest', '--small', ...args], { cwd: path.resolve(import.meta.dirname, '../..'), encoding: 'utf8', timeout: 60_000 });
+  const bench = (...args: string[]) =>
+    spawnSync(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', 'bench/main.ts', 'rest', '--small', ...args],
+      { cwd: path.resolve(import.meta.dirname, '../..'), encoding: 'utf8', timeout: 60_000 },
+    );
   const dead = bench('--target', 'http://127.0.0.1:49151', '--key', 'k');
-  assert.match(dead.stderr, /^bench: http:\/\/127\.0\.0\.1:49151 does not answer \(ECONNREFUSED\)\. .*--target\.\n$/);
+  assert.match(
+    dead.stderr,
+    /^bench: http:\/\/127\.0\.0\.1:49151 does not answer \(ECONNREFUSED\)\. .*--target\.\n$/,
+  );
   assert.equal(dead.status, 2);
   assert.match(bench('--target', 'nonsense', '--key', 'k').stderr, /^--target must be a URL/);
   const program = `require('node:http').createServer((_, res) => { res.writeHead(401).end(); }).listen(0, '127.0.0.1', function () { console.log(this.address().port); });`;
   const server = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.onTestFinished(() => { server.kill(); });
-  const [port] = await once(server.stdout, 'data') as [Buffer];
+  t.onTestFinished(() => {
+    server.kill();
+  });
+  const [port] = (await once(server.stdout, 'data')) as [Buffer];
   const wrong = bench('--target', `http://127.0.0.1:${port.toString().trim()}`, '--key', 'k');
   assert.match(wrong.stderr, /^bench: .* does not take this key\. .*--key.*\n$/);
   assert.equal(wrong.status, 2);

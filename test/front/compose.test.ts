@@ -11,26 +11,52 @@ import { startTestFront, type TestFront } from './harness.ts';
 const state = { room: true, draining: false };
 let server: TestFront;
 beforeAll(async () => {
-  server = await startTestFront({
-    turnSecret: 'shared', sessionsPerKey: 2,
-    iceServers: [{ urls: 'stun:stun.example.org:3478' }, { urls: 'turn:turn.example.org:3478' }, { urls: 'turn:fixed.example.org', username: 'u', credential: 'c' }],
-  }, { canPlace: () => state.room, draining: () => state.draining });
+  server = await startTestFront(
+    {
+      turnSecret: 'shared',
+      sessionsPerKey: 2,
+      iceServers: [
+        { urls: 'stun:stun.example.org:3478' },
+        { urls: 'turn:turn.example.org:3478' },
+        { urls: 'turn:fixed.example.org', username: 'u', credential: 'c' },
+      ],
+    },
+    { canPlace: () => state.room, draining: () => state.draining },
+  );
 });
 afterAll(() => server.close());
 
-interface Refusal { session_token: string; detail: string; error: string; code: string }
+interface Refusal {
+  session_token: string;
+  detail: string;
+  error: string;
+  code: string;
+}
 
 test('a token grants what was asked, with the defaults of the interface', async () => {
-  const reply = await server.call('/compose/token', { json: { faceId: 'ava/happy', maxIdleTime: 60, sessionAggregator: 'team', extra: 'ignored' } });
+  const reply = await server.call('/compose/token', {
+    json: { faceId: 'ava/happy', maxIdleTime: 60, sessionAggregator: 'team', extra: 'ignored' },
+  });
   assert.equal(reply.status, 200);
-  const body = await reply.json() as { session_token: string };
+  const body = (await reply.json()) as { session_token: string };
   assert.deepEqual(Object.keys(body), ['session_token']);
-  const { tokenId, keyId, issuedAtMs, ...grant } = await server.front.tokens.find(body.session_token) ?? assert.fail();
+  const { tokenId, keyId, issuedAtMs, ...grant } =
+    (await server.front.tokens.find(body.session_token)) ?? assert.fail();
   assert.ok(tokenId.length >= 16 && !body.session_token.includes(tokenId) && keyId.length === 16);
   assert.ok(Math.abs(issuedAtMs - Date.now()) < 10_000);
   assert.deepEqual(grant, {
-    ownerId: 'owner-1', keyName: 'test', faceId: 'ava', emotion: 'happy', model: null, apiVersion: 'v2', sessionAggregator: 'team', handleSilence: true,
-    maxSessionLengthSeconds: 3600, maxIdleTimeSeconds: 60, startFrame: 0, audioInputFormat: 'pcm16',
+    ownerId: 'owner-1',
+    keyName: 'test',
+    faceId: 'ava',
+    emotion: 'happy',
+    model: null,
+    apiVersion: 'v2',
+    sessionAggregator: 'team',
+    handleSilence: true,
+    maxSessionLengthSeconds: 3600,
+    maxIdleTimeSeconds: 60,
+    startFrame: 0,
+    audioInputFormat: 'pcm16',
   });
 });
 
@@ -43,7 +69,7 @@ for (const [what, request, status, detail] of [
   test(`${what} is refused with both keys`, async () => {
     const reply = await server.call('/compose/token', { json: request });
     assert.equal(reply.status, status);
-    const body = await reply.json() as Refusal;
+    const body = (await reply.json()) as Refusal;
     assert.equal(body.session_token, 'FAIL TOKEN');
     assert.equal(body.detail, detail);
     assert.equal(body.code, detail);
@@ -53,10 +79,15 @@ for (const [what, request, status, detail] of [
 
 test('a wrong key, no key, no room, draining and too many sessions are 4xx with both keys', async () => {
   const refusal = async (key?: string | undefined): Promise<[number, string]> => {
-    const reply = await server.call('/compose/token', { json: { faceId: 'ava' }, ...(key === undefined ? {} : { key }) });
-    const body = await reply.json() as Refusal;
+    const reply = await server.call('/compose/token', {
+      json: { faceId: 'ava' },
+      ...(key === undefined ? {} : { key }),
+    });
+    const body = (await reply.json()) as Refusal;
     assert.equal(body.session_token, 'FAIL TOKEN');
-    if (reply.status === 429) assert.match(reply.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    if (reply.status === 429) {
+      assert.match(reply.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    }
     return [reply.status, body.detail];
   };
   assert.deepEqual(await refusal('wrong'), [401, 'INVALID_API_KEY']);
@@ -70,7 +101,7 @@ test('a wrong key, no key, no room, draining and too many sessions are 4xx with 
   state.draining = false;
   const readiness = async (query: string): Promise<unknown[]> => {
     const answer = await server.call(`/readyz${query}`, { key: undefined });
-    const { ready, full, room } = await answer.json() as Record<string, unknown>;
+    const { ready, full, room } = (await answer.json()) as Record<string, unknown>;
     return [answer.status, ready, full, room];
   };
   assert.deepEqual(await readiness('?full=503'), [200, true, false, 1]);
@@ -84,20 +115,41 @@ test('a wrong key, no key, no room, draining and too many sessions are 4xx with 
   assert.deepEqual(await (await server.call('/ratelimiter/sessions')).json(), { currentUsage: 1 });
   await server.front.quota.acquire(keyId, 'two');
   assert.deepEqual(await refusal(), [429, 'RATE_LIMITED']);
-  for (const id of ['one', 'two']) await server.front.quota.release(keyId, id);
+  for (const id of ['one', 'two']) {
+    await server.front.quota.release(keyId, id);
+  }
 });
 
 test('every bad field is listed under `errors`, beside both keys that clients look for', async () => {
-  const bad = await server.call('/compose/token', { json: {
-    maxIdleTime: -1, maxSessionLength: 1e9, startFrame: 0.5, audioInputFormat: 'mp3', handleSilence: 'yes', sessionAggregator: 5, apiVersion: null,
-  } });
+  const bad = await server.call('/compose/token', {
+    json: {
+      maxIdleTime: -1,
+      maxSessionLength: 1e9,
+      startFrame: 0.5,
+      audioInputFormat: 'mp3',
+      handleSilence: 'yes',
+      sessionAggregator: 5,
+      apiVersion: null,
+    },
+  });
   assert.equal(bad.status, 422);
-  const { errors, ...told } = await bad.json() as { errors: { loc: string[]; type: string }[] } & Refusal;
+  const { errors, ...told } = (await bad.json()) as {
+    errors: { loc: string[]; type: string }[];
+  } & Refusal;
   assert.deepEqual(errors.map(({ loc }) => loc.join('.')).sort(), [
-    'body.apiVersion', 'body.audioInputFormat', 'body.faceId', 'body.handleSilence', 'body.maxIdleTime', 'body.maxSessionLength',
-    'body.sessionAggregator', 'body.startFrame',
+    'body.apiVersion',
+    'body.audioInputFormat',
+    'body.faceId',
+    'body.handleSilence',
+    'body.maxIdleTime',
+    'body.maxSessionLength',
+    'body.sessionAggregator',
+    'body.startFrame',
   ]);
-  assert.deepEqual({ ...told, error: '' }, { session_token: 'FAIL TOKEN', detail: 'UNKNOWN_ERROR', error: '', code: 'VALIDATION_FAILED' });
+  assert.deepEqual(
+    { ...told, error: '' },
+    { session_token: 'FAIL TOKEN', detail: 'UNKNOWN_ERROR', error: '', code: 'VALIDATION_FAILED' },
+  );
   assert.match(told.error, /^body\.\w+: /, 'the first of them are told in words too');
 });
 
@@ -108,14 +160,25 @@ test('every 4xx of the route carries both keys, whatever is wrong', async () => 
     [422, 'VALIDATION_FAILED', { body: '', headers: type }],
     [422, 'VALIDATION_FAILED', { body: '[]', headers: type }],
     [422, 'VALIDATION_FAILED', { body: '{"faceId": "ava", "model": 5}', headers: type }],
-    [413, 'BODY_TOO_LARGE', { body: JSON.stringify({ faceId: 'x'.repeat(70_000) }), headers: type }],
-    [415, 'UNSUPPORTED_MEDIA_TYPE', { body: 'faceId=ava', headers: { 'content-type': 'text/plain' } }],
+    [
+      413,
+      'BODY_TOO_LARGE',
+      { body: JSON.stringify({ faceId: 'x'.repeat(70_000) }), headers: type },
+    ],
+    [
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+      { body: 'faceId=ava', headers: { 'content-type': 'text/plain' } },
+    ],
   ];
   for (const [status, code, init] of refused) {
     const reply = await server.call('/compose/token', { method: 'POST', ...init });
     assert.equal(reply.status, status);
-    const body = await reply.json() as Refusal;
-    assert.deepEqual([body.session_token, body.detail, body.code], ['FAIL TOKEN', 'UNKNOWN_ERROR', code]);
+    const body = (await reply.json()) as Refusal;
+    assert.deepEqual(
+      [body.session_token, body.detail, body.code],
+      ['FAIL TOKEN', 'UNKNOWN_ERROR', code],
+    );
   }
 });
 
@@ -123,31 +186,70 @@ test('a model that the server has is granted; any other name is a hint and means
   const granted = async (model: unknown): Promise<string | null> => {
     const reply = await server.call('/compose/token', { json: { faceId: 'ava', model } });
     assert.equal(reply.status, 200, `model ${String(model).slice(0, 20)}`);
-    const { session_token: token } = await reply.json() as { session_token: string };
+    const { session_token: token } = (await reply.json()) as { session_token: string };
     return (await server.front.tokens.find(token))!.model;
   };
   assert.equal(await granted('rig'), 'rig');
-  for (const model of ['fasttalk', 'artalk', '', null, 'x'.repeat(1000)]) assert.equal(await granted(model), null);
+  for (const model of ['fasttalk', 'artalk', '', null, 'x'.repeat(1000)]) {
+    assert.equal(await granted(model), null);
+  }
 });
 
 test('an unknown model is said once in the log, and names that clients make up do not fill it', async () => {
   const warned: object[] = [];
-  const log = { warn: (fields: object) => { warned.push(fields); } } as unknown as Logger;
-  const deps = { models: ['rig'], log, tokens: { create: () => 'token' }, quota: { check() {} }, faceExists: () => true, canPlace: () => true, draining: () => false };
-  const [post] = composeRoutes({ ...deps, iceServers: [], turnSecret: undefined } as unknown as ComposeDeps);
-  const ask = async (model: string): Promise<void> => {
-    await post!.handler({ body: { faceId: 'ava', model }, caller: { ownerId: 'o', keyId: 'k', keyName: 'n' } } as unknown as ApiRequest);
+  const log = {
+    warn: (fields: object) => {
+      warned.push(fields);
+    },
+  } as unknown as Logger;
+  const deps = {
+    models: ['rig'],
+    log,
+    tokens: { create: () => 'token' },
+    quota: { check() {} },
+    faceExists: () => true,
+    canPlace: () => true,
+    draining: () => false,
   };
-  for (let n = 0; n < 3; n++) for (const model of ['fasttalk', 'artalk', 'rig']) await ask(model);
-  assert.deepEqual(warned, [{ model: 'fasttalk', known: ['rig'] }, { model: 'artalk', known: ['rig'] }]);
-  for (let n = 0; n < 1000; n++) await ask(`model-${n}`);
+  const [post] = composeRoutes({
+    ...deps,
+    iceServers: [],
+    turnSecret: undefined,
+  } as unknown as ComposeDeps);
+  const ask = async (model: string): Promise<void> => {
+    await post!.handler({
+      body: { faceId: 'ava', model },
+      caller: { ownerId: 'o', keyId: 'k', keyName: 'n' },
+    } as unknown as ApiRequest);
+  };
+  for (let n = 0; n < 3; n++) {
+    for (const model of ['fasttalk', 'artalk', 'rig']) {
+      await ask(model);
+    }
+  }
+  assert.deepEqual(warned, [
+    { model: 'fasttalk', known: ['rig'] },
+    { model: 'artalk', known: ['rig'] },
+  ]);
+  for (let n = 0; n < 1000; n++) {
+    await ask(`model-${n}`);
+  }
   assert.ok(warned.length <= 16, `${warned.length} lines`);
 });
 
 test('ICE servers: urls is a string, nothing but the three fields, TURN credentials as coturn checks them', async () => {
-  const servers = await (await server.call('/compose/ice')).json() as { urls: string; username?: string; credential?: string }[];
+  const servers = (await (await server.call('/compose/ice')).json()) as {
+    urls: string;
+    username?: string;
+    credential?: string;
+  }[];
   assert.equal(servers.length, 3);
-  for (const entry of servers) assert.ok(typeof entry.urls === 'string' && Object.keys(entry).every((name) => ['urls', 'username', 'credential'].includes(name)));
+  for (const entry of servers) {
+    assert.ok(
+      typeof entry.urls === 'string' &&
+        Object.keys(entry).every((name) => ['urls', 'username', 'credential'].includes(name)),
+    );
+  }
   assert.deepEqual(servers[0], { urls: 'stun:stun.example.org:3478' });
   const { username = '', credential } = servers[1] ?? {};
   assert.ok(Number(username.split(':')[0]) > wallSeconds() + 3600);
@@ -158,8 +260,12 @@ test('ICE servers: urls is a string, nothing but the three fields, TURN credenti
 test('the LiveKit socket says in words that it is not served', async () => {
   for (const path of ['/compose/webrtc/livekit', '/StartWebRTCSessionLiveKit']) {
     const socket = new WebSocket(`${server.url.replace('http', 'ws')}${path}?session_token=x`);
-    const message = new Promise((resolve) => { socket.addEventListener('message', ({ data }) => resolve(data)); });
-    const closed = new Promise((resolve) => { socket.addEventListener('close', resolve); });
+    const message = new Promise((resolve) => {
+      socket.addEventListener('message', ({ data }) => resolve(data));
+    });
+    const closed = new Promise((resolve) => {
+      socket.addEventListener('close', resolve);
+    });
     assert.equal(await message, 'ERROR NOT_IMPLEMENTED');
     await closed;
   }

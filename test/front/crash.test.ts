@@ -27,22 +27,42 @@ afterAll(async () => {
 });
 
 async function start(sessionId = ''): Promise<void> {
-  child = spawn(process.execPath, [path.join(import.meta.dirname, 'front-process.ts'), dataDir, sessionId], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line') as [string];
+  child = spawn(
+    process.execPath,
+    [path.join(import.meta.dirname, 'front-process.ts'), dataDir, sessionId],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const [line] = (await once(
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }),
+    'line',
+  )) as [string];
   ({ url } = JSON.parse(line) as { url: string });
 }
 
 async function kill(): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) {
+    return;
+  }
   child.kill('SIGKILL');
   await once(child, 'exit');
 }
 
-async function call(target: string, init: RequestInit & { json?: unknown } = {}): Promise<Response> {
+async function call(
+  target: string,
+  init: RequestInit & { json?: unknown } = {},
+): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.set('x-service-api-key', 'the key of the crash test');
-  if (init.json !== undefined) headers.set('content-type', 'application/json');
-  return await fetch(url + target, { ...init, headers, ...(init.json === undefined ? {} : { method: init.method ?? 'POST', body: JSON.stringify(init.json) }) });
+  if (init.json !== undefined) {
+    headers.set('content-type', 'application/json');
+  }
+  return await fetch(url + target, {
+    ...init,
+    headers,
+    ...(init.json === undefined
+      ? {}
+      : { method: init.method ?? 'POST', body: JSON.stringify(init.json) }),
+  });
 }
 
 test('kill -9 loses nothing that was answered', { timeout: 90_000 }, async () => {
@@ -50,36 +70,70 @@ test('kill -9 loses nothing that was answered', { timeout: 90_000 }, async () =>
   await start(sessionId);
 
   const form = new FormData();
-  form.set('image', new File([await readFile(path.join(ROOT, 'models/faces/samuel.webp'))], 'samuel.webp'));
-  const faces = await Promise.all([1, 2].map(async () => ((await (await call('/faces/legacy', { method: 'POST', body: form })).json()) as { face_id: string }).face_id));
-  const status = async (id: string): Promise<string> => ((await (await call(`/faces/legacy/generation_status?face_id=${id}`)).json()) as { status: string }).status;
+  form.set(
+    'image',
+    new File([await readFile(path.join(ROOT, 'models/faces/samuel.webp'))], 'samuel.webp'),
+  );
+  const faces = await Promise.all(
+    [1, 2].map(
+      async () =>
+        (
+          (await (await call('/faces/legacy', { method: 'POST', body: form })).json()) as {
+            face_id: string;
+          }
+        ).face_id,
+    ),
+  );
+  const status = async (id: string): Promise<string> =>
+    (
+      (await (await call(`/faces/legacy/generation_status?face_id=${id}`)).json()) as {
+        status: string;
+      }
+    ).status;
   // Either may have come first.
   const statuses = async (): Promise<string[]> => await Promise.all(faces.map(status));
-  for (let tries = 0; tries < 200 && !(await statuses()).includes('processing'); tries++) await sleep(5);
+  for (let tries = 0; tries < 200 && !(await statuses()).includes('processing'); tries++) {
+    await sleep(5);
+  }
   assert.ok((await statuses()).includes('processing'));
 
-  const agent = await (await call('/auto/agent', { json: { face_id: 'ava', name: '0', prompt: '0' } })).json() as { id: string };
+  const agent = (await (
+    await call('/auto/agent', { json: { face_id: 'ava', name: '0', prompt: '0' } })
+  ).json()) as { id: string };
   const progress = { answered: 0 };
   const updates = (async () => {
     for (let n = 1; ; n++) {
-      const reply = await call(`/auto/agent/${agent.id}`, { method: 'PUT', json: { name: String(n), prompt: String(n) } }).catch(() => undefined);
-      if (!reply?.ok) return;
+      const reply = await call(`/auto/agent/${agent.id}`, {
+        method: 'PUT',
+        json: { name: String(n), prompt: String(n) },
+      }).catch(() => undefined);
+      if (!reply?.ok) {
+        return;
+      }
       progress.answered = n;
     }
   })();
-  for (let tries = 0; tries < 400 && progress.answered < 10; tries++) await sleep(5);
+  for (let tries = 0; tries < 400 && progress.answered < 10; tries++) {
+    await sleep(5);
+  }
   await kill();
   await updates;
   const { answered } = progress;
   assert.ok(answered > 0);
 
   await start();
-  const after9 = await (await call(`/auto/agent/${agent.id}`)).json() as { name: string; prompt: string };
+  const after9 = (await (await call(`/auto/agent/${agent.id}`)).json()) as {
+    name: string;
+    prompt: string;
+  };
   assert.equal(after9.name, after9.prompt, 'an update is there as a whole');
-  assert.ok(Number(after9.name) >= answered && Number(after9.name) <= answered + 1, `answered ${answered}, found ${after9.name}`);
+  assert.ok(
+    Number(after9.name) >= answered && Number(after9.name) <= answered + 1,
+    `answered ${answered}, found ${after9.name}`,
+  );
 
   for (const id of faces) {
-    for (let tries = 0; tries < 600 && await status(id) !== 'completed'; tries++) {
+    for (let tries = 0; tries < 600 && (await status(id)) !== 'completed'; tries++) {
       assert.notEqual(await status(id), 'failed');
       await sleep(50);
     }
@@ -88,6 +142,12 @@ test('kill -9 loses nothing that was answered', { timeout: 90_000 }, async () =>
     assert.ok(preview.length > 1000);
   }
 
-  const { sessions } = await (await call('/history/sessions')).json() as { sessions: { id: string; sessionTotalTime: number }[] };
-  assert.deepEqual(sessions.map(({ id }) => id), [sessionId], 'the session that ran has its record');
+  const { sessions } = (await (await call('/history/sessions')).json()) as {
+    sessions: { id: string; sessionTotalTime: number }[];
+  };
+  assert.deepEqual(
+    sessions.map(({ id }) => id),
+    [sessionId],
+    'the session that ran has its record',
+  );
 });

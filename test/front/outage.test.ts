@@ -11,7 +11,15 @@ let server: TestFront;
 const refused: string[] = [];
 beforeAll(async () => {
   redis = await startRedis();
-  server = await startTestFront({}, { onTokenRefused: (code) => { refused.push(code); } }, redis.url);
+  server = await startTestFront(
+    {},
+    {
+      onTokenRefused: (code) => {
+        refused.push(code);
+      },
+    },
+    redis.url,
+  );
 });
 afterAll(async () => {
   await server.close();
@@ -19,17 +27,33 @@ afterAll(async () => {
 });
 
 test('while Redis is away requests are refused within a moment, with the shapes their clients know', async () => {
-  const { session_token: token } = await (await server.call('/compose/token', { json: { faceId: 'ava' } })).json() as { session_token: string };
+  const { session_token: token } = (await (
+    await server.call('/compose/token', { json: { faceId: 'ava' } })
+  ).json()) as { session_token: string };
   await redis.stop();
   await sleep(20);
-  for (const [target, init] of [['/compose/token', { json: { faceId: 'ava' } }], ['/history/sessions', {}], ['/faces', {}], ['/auto/agents', {}]] as const) {
+  for (const [target, init] of [
+    ['/compose/token', { json: { faceId: 'ava' } }],
+    ['/history/sessions', {}],
+    ['/faces', {}],
+    ['/auto/agents', {}],
+  ] as const) {
     const startMs = performance.now();
     const reply = await server.call(target, init);
-    assert.ok(performance.now() - startMs < 2500 * patience(), `${target} took ${performance.now() - startMs} ms`);
-    assert.equal(reply.status, target === '/compose/token' ? 429 : 500, 'known clients crash on a 5xx of /compose/token');
-    const body = await reply.json() as Record<string, unknown>;
+    assert.ok(
+      performance.now() - startMs < 2500 * patience(),
+      `${target} took ${performance.now() - startMs} ms`,
+    );
+    assert.equal(
+      reply.status,
+      target === '/compose/token' ? 429 : 500,
+      'known clients crash on a 5xx of /compose/token',
+    );
+    const body = (await reply.json()) as Record<string, unknown>;
     assert.equal(body['code'], 'STORE_UNAVAILABLE');
-    if (target !== '/compose/token') continue;
+    if (target !== '/compose/token') {
+      continue;
+    }
     assert.deepEqual([body['session_token'], body['detail']], ['FAIL TOKEN', 'UNKNOWN_ERROR']);
     assert.match(reply.headers.get('retry-after') ?? 'none', /^[1-9]\d*$/, 'when to come back');
     assert.deepEqual(refused, ['STORE_UNAVAILABLE'], 'counted under its own code, for the alert');
@@ -37,9 +61,11 @@ test('while Redis is away requests are refused within a moment, with the shapes 
   assert.equal((await server.call('/healthz', { key: undefined })).status, 200);
   const ready = await server.call('/readyz', { key: undefined });
   assert.equal(ready.status, 503);
-  assert.equal((await ready.json() as { checks: { redis: boolean } }).checks.redis, false);
+  assert.equal(((await ready.json()) as { checks: { redis: boolean } }).checks.redis, false);
 
-  const back = new Promise<void>((resolve) => { server.store.store.onReady(resolve); });
+  const back = new Promise<void>((resolve) => {
+    server.store.store.onReady(resolve);
+  });
   await redis.start();
   await back;
   assert.equal((await server.call('/compose/token', { json: { faceId: 'ava' } })).status, 200);

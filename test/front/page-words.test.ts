@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { ERRORS } from '../../src/base/errors.ts';
 
-const { inWords } = await import(new URL('../../src/page/words.js', import.meta.url).href) as {
+const { inWords } = (await import(new URL('../../src/page/words.js', import.meta.url).href)) as {
   inWords: (error: unknown) => string;
 };
 
@@ -12,12 +12,19 @@ const TELL_THEMSELVES = ['VALIDATION_FAILED', 'IMAGE_REJECTED'];
 
 /** No request of the page can be answered so. */
 const NEVER_SEEN = [
-  'METHOD_NOT_ALLOWED', 'CONFLICT', 'UPGRADE_REQUIRED', 'PRECONDITION_FAILED', 'GONE', 'RANGE_NOT_SATISFIABLE',
+  'METHOD_NOT_ALLOWED',
+  'CONFLICT',
+  'UPGRADE_REQUIRED',
+  'PRECONDITION_FAILED',
+  'GONE',
+  'RANGE_NOT_SATISFIABLE',
 ];
 
 test('every code of the server has words on the page, without jargon of the interface', () => {
   for (const code of Object.keys(ERRORS)) {
-    if (TELL_THEMSELVES.includes(code) || NEVER_SEEN.includes(code)) continue;
+    if (TELL_THEMSELVES.includes(code) || NEVER_SEEN.includes(code)) {
+      continue;
+    }
     const words = inWords({ code, message: code });
     assert.doesNotMatch(words, new RegExp(code), `${code} is told by its name`);
     assert.doesNotMatch(words, /GET |POST |header|above|below/, `${code}: ${words}`);
@@ -26,7 +33,10 @@ test('every code of the server has words on the page, without jargon of the inte
 });
 
 test('an error without words of its own shows its message', () => {
-  assert.equal(inWords({ code: 'IMAGE_REJECTED', message: 'No face was found.' }), 'No face was found.');
+  assert.equal(
+    inWords({ code: 'IMAGE_REJECTED', message: 'No face was found.' }),
+    'No face was found.',
+  );
   assert.equal(inWords(new Error('Plug one in.')), 'Plug one in.');
   assert.match(inWords(undefined), /unexpected/);
 });

@@ -26,7 +26,9 @@ const listed = (make: (index: number) => string, start: string, end: string): st
   for (let length = start.length + end.length, index = 0; ; index++) {
     const item = make(index);
     length += item.length + 1;
-    if (length > SIZE) return start + items.join(',') + end;
+    if (length > SIZE) {
+      return start + items.join(',') + end;
+    }
     items.push(item);
   }
 };
@@ -36,7 +38,9 @@ function assertFast(name: string, work: () => unknown): void {
     try {
       work();
     } catch (error) {
-      if (!(error instanceof Error)) throw error;
+      if (!(error instanceof Error)) {
+        throw error;
+      }
     }
   });
   assert.ok(tookMs < LIMIT_MS, `${name}: ${tookMs.toFixed(1)} ms`);
@@ -69,7 +73,9 @@ test('JSON bodies: parsed and checked', () => {
   for (const [name, text] of Object.entries(JSON_BODIES)) {
     const bytes = Buffer.from(text);
     for (const { method, path, body } of routes) {
-      assertFast(`${method} ${path}: ${name}`, () => check(body!.schema, 'body', parseJson(bytes), []));
+      assertFast(`${method} ${path}: ${name}`, () =>
+        check(body!.schema, 'body', parseJson(bytes), []),
+      );
     }
   }
 });
@@ -86,7 +92,10 @@ test('a JSON body of more values than any request has is refused in words', () =
       return true;
     },
   );
-  assert.equal((parseJson(Buffer.from(JSON.stringify(Array(4000).fill(1)))) as unknown[]).length, 4000);
+  assert.equal(
+    (parseJson(Buffer.from(JSON.stringify(Array(4000).fill(1)))) as unknown[]).length,
+    4000,
+  );
   const issues: { readonly msg: string }[] = [];
   const agent = routes.find((route) => route.path === '/auto/agent');
   check(
@@ -189,7 +198,9 @@ test("words on a session's socket", () => {
   };
   for (const [name, text] of Object.entries(texts)) {
     const message = encoder.encode(text).buffer;
-    for (const isBinary of [false, true]) assertFast(name, () => parseClientMessage(message, isBinary));
+    for (const isBinary of [false, true]) {
+      assertFast(name, () => parseClientMessage(message, isBinary));
+    }
   }
   assert.equal(
     parseClientMessage(encoder.encode(texts['offers of different shapes']).buffer, false).kind,

@@ -16,10 +16,15 @@ import { sleep } from '../../src/base/time.ts';
 const TAKEOVER_ELSEWHERE_MS = 7000;
 
 let server: TestServer;
-beforeAll(async () => { server = await startServer(); });
-afterAll(async () => { await server?.stop(); });
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => {
+  await server?.stop();
+});
 
-const open = async (options: Record<string, unknown> = {}): Promise<WsClient> => WsClient.open(server, await createToken(server, options));
+const open = async (options: Record<string, unknown> = {}): Promise<WsClient> =>
+  WsClient.open(server, await createToken(server, options));
 
 // The thirty seconds of one test are the others' time too.
 describe.concurrent('the socket', () => {
@@ -27,13 +32,20 @@ describe.concurrent('the socket', () => {
     for (const token of ['', 'nonsense', 'A'.repeat(43), 'x'.repeat(2000)]) {
       const client = await WsClient.open(server, token);
       await client.closed;
-      assert.deepEqual(client.messages.map(({ text }) => text), ['ERROR INVALID_SESSION_TOKEN']);
+      assert.deepEqual(
+        client.messages.map(({ text }) => text),
+        ['ERROR INVALID_SESSION_TOKEN'],
+      );
     }
   });
 
   test('both paths are the same, and enableSFU is optional and spelt in any case', async () => {
     const token = await createToken(server);
-    for (const route of ['/compose/webrtc/p2p?enableSFU=true', '/compose/webrtc/peer_to_peer?enableSFU=FALSE', '/compose/webrtc/p2p?enablesfu=True']) {
+    for (const route of [
+      '/compose/webrtc/p2p?enableSFU=true',
+      '/compose/webrtc/peer_to_peer?enableSFU=FALSE',
+      '/compose/webrtc/p2p?enablesfu=True',
+    ]) {
       const client = await WsClient.open(server, token, route);
       client.send('ping 1');
       assert.equal((await client.waitFor('pong')).text, 'pong 1');
@@ -46,7 +58,11 @@ describe.concurrent('the socket', () => {
     const client = await open();
     client.send(`{ "sdp":${JSON.stringify(await makeOffer())}   , "type" :"offer","more":[1]}`);
     await client.waitFor('{"video_metadata"');
-    const [answer, destination, metadata] = client.messages.map(({ text }) => text) as [string, string, string];
+    const [answer, destination, metadata] = client.messages.map(({ text }) => text) as [
+      string,
+      string,
+      string,
+    ];
     assert.match(answer, /^\{"sdp": "(?:[^"\\]|\\.)*", "type": "answer"\}$/);
     assert.match(destination, /^\{"destination": "[^"]+", "session_id": "[0-9a-f-]{36}"\}$/);
     assert.equal(metadata, '{"video_metadata": {"fps": 30, "width": 512, "height": 512}}');
@@ -78,8 +94,15 @@ describe.concurrent('the socket', () => {
     client.send('');
     client.send(JSON.stringify({ type: 'offer', sdp: await makeOffer() }));
     await client.waitFor('{"sdp"');
-    assert.equal(client.words.filter((word) => word === 'ACK').length, 4, 'one ACK for each message with audio');
-    assert.equal(client.words.some((word) => word === 'ERROR' || word === 'STOP'), false);
+    assert.equal(
+      client.words.filter((word) => word === 'ACK').length,
+      4,
+      'one ACK for each message with audio',
+    );
+    assert.equal(
+      client.words.some((word) => word === 'ERROR' || word === 'STOP'),
+      false,
+    );
     await client.close();
   });
 
@@ -89,11 +112,18 @@ describe.concurrent('the socket', () => {
     await client.waitFor('ACK');
     client.send(new Uint8Array((1 << 20) + 2));
     const { code } = await client.closed;
-    assert.ok(client.messages.at(-1)!.text.startsWith('ERROR MESSAGE_TOO_LARGE') || code === 1009, `it ended with '${client.messages.at(-1)!.text}', code ${code}`);
+    assert.ok(
+      client.messages.at(-1)!.text.startsWith('ERROR MESSAGE_TOO_LARGE') || code === 1009,
+      `it ended with '${client.messages.at(-1)!.text}', code ${code}`,
+    );
   });
 
   test('an offer that cannot be used is refused in words', async () => {
-    for (const sdp of ['', 'v=0', 'v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=rtpmap:96 AV1/90000\r\n']) {
+    for (const sdp of [
+      '',
+      'v=0',
+      'v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=rtpmap:96 AV1/90000\r\n',
+    ]) {
       const client = await open();
       client.send(JSON.stringify({ type: 'offer', sdp }));
       await client.closed;
@@ -108,7 +138,10 @@ describe.concurrent('the socket', () => {
       client.send(JSON.stringify({ type: 'offer', sdp: 'v=0\r\n'.padEnd(length, 'x') }));
       await client.closed;
       const said = client.messages.at(-1)!.text;
-      assert.equal(said, 'ERROR INVALID_OFFER The SDP offer could not be used: it is longer than 65536 characters.');
+      assert.equal(
+        said,
+        'ERROR INVALID_OFFER The SDP offer could not be used: it is longer than 65536 characters.',
+      );
       assert.ok(performance.now() - startMs < 1000 * patience());
     }
   });
@@ -127,7 +160,10 @@ describe.concurrent('the socket', () => {
     await first.waitFor('pong a');
     const second = await WsClient.open(server, token);
     await second.closed;
-    assert.deepEqual(second.messages.map(({ text }) => text), ['ERROR SESSION_IN_USE']);
+    assert.deepEqual(
+      second.messages.map(({ text }) => text),
+      ['ERROR SESSION_IN_USE'],
+    );
     first.send('ping b');
     await first.waitFor('pong b');
     await first.close();
@@ -139,9 +175,23 @@ describe.concurrent('the socket', () => {
 
   test('of connections made with one token at the same moment, one lives', async () => {
     const token = await createToken(server);
-    const clients = await Promise.all(Array.from({ length: 3 }, () => WsClient.open(server, token)));
-    for (const client of clients) client.send('ping a');
-    const answers = await Promise.all(clients.map((client) => Promise.race([client.waitFor('pong a').then(() => 'lives', () => 'refused'), client.closed.then(() => 'refused')])));
+    const clients = await Promise.all(
+      Array.from({ length: 3 }, () => WsClient.open(server, token)),
+    );
+    for (const client of clients) {
+      client.send('ping a');
+    }
+    const answers = await Promise.all(
+      clients.map((client) =>
+        Promise.race([
+          client.waitFor('pong a').then(
+            () => 'lives',
+            () => 'refused',
+          ),
+          client.closed.then(() => 'refused'),
+        ]),
+      ),
+    );
     assert.deepEqual(answers.sort(), ['lives', 'refused', 'refused']);
     await Promise.all(clients.map((client) => client.close()));
   });
@@ -150,9 +200,13 @@ describe.concurrent('the socket', () => {
     const token = await createToken(server);
     const { hostname, port } = new URL(server.url);
     const silent = net.connect(Number(port), hostname); // opens the WebSocket, and is never heard of again
-    silent.write(`GET /compose/webrtc/p2p?session_token=${token} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`);
+    silent.write(
+      `GET /compose/webrtc/p2p?session_token=${token} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`,
+    );
     let heard = '';
-    silent.on('data', (data) => { heard += data.toString('latin1'); });
+    silent.on('data', (data) => {
+      heard += data.toString('latin1');
+    });
     await once(silent, 'data');
     const next = await WsClient.open(server, token);
     next.send('ping a');
@@ -163,25 +217,49 @@ describe.concurrent('the socket', () => {
   });
 
   test('a token is taken over on another server too, from a client that does not answer any more and from no other', async () => {
-    const elsewhere = await startServer({ env: { REDIS_URL: `unix://${server.dataDir}/redis/redis.sock`, SECRETS_KEY: (await readFile(path.join(server.dataDir, 'secrets.key'), 'utf8')).trim() } });
+    const elsewhere = await startServer({
+      env: {
+        REDIS_URL: `unix://${server.dataDir}/redis/redis.sock`,
+        SECRETS_KEY: (await readFile(path.join(server.dataDir, 'secrets.key'), 'utf8')).trim(),
+      },
+    });
     try {
       const [deadToken, liveToken] = [await createToken(server), await createToken(server)];
       const { hostname, port } = new URL(server.url);
       const silent = net.connect(Number(port), hostname);
-      silent.write(`GET /compose/webrtc/p2p?session_token=${deadToken} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`);
+      silent.write(
+        `GET /compose/webrtc/p2p?session_token=${deadToken} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`,
+      );
       silent.on('data', () => {});
       const alive = await WsClient.open(server, liveToken);
       await once(silent, 'data');
       const isLetIn = async (token: string): Promise<boolean> => {
         const client = await WsClient.open(elsewhere, token);
         client.send('ping a');
-        const isIn = await Promise.race([client.waitFor('pong a').then(() => true, () => false), client.closed.then(() => false)]);
+        const isIn = await Promise.race([
+          client.waitFor('pong a').then(
+            () => true,
+            () => false,
+          ),
+          client.closed.then(() => false),
+        ]);
         await client.close();
         return isIn;
       };
       const sinceMs = performance.now();
       let isIn = false;
-      for (; !isIn && performance.now() - sinceMs < TAKEOVER_ELSEWHERE_MS * patience(); await sleep(100)) [isIn] = await Promise.all([isLetIn(deadToken), isLetIn(liveToken).then((wasIn) => { assert.ok(!wasIn, 'a live client was thrown out'); })]);
+      for (
+        ;
+        !isIn && performance.now() - sinceMs < TAKEOVER_ELSEWHERE_MS * patience();
+        await sleep(100)
+      ) {
+        [isIn] = await Promise.all([
+          isLetIn(deadToken),
+          isLetIn(liveToken).then((wasIn) => {
+            assert.ok(!wasIn, 'a live client was thrown out');
+          }),
+        ]);
+      }
       assert.ok(isIn, `still in use after ${(performance.now() - sinceMs).toFixed(0)} ms`);
       alive.send('ping b');
       await alive.waitFor('pong b');
@@ -198,7 +276,10 @@ describe.concurrent('the socket', () => {
     await client.closed;
     const tookMs = performance.now() - startMs;
     assert.match(client.messages.at(-1)!.text, /^ERROR OFFER_TIMEOUT/);
-    assert.ok(tookMs > 29_000 && tookMs < 30_000 + 3000 * patience(), `after ${tookMs.toFixed(0)} ms`);
+    assert.ok(
+      tookMs > 29_000 && tookMs < 30_000 + 3000 * patience(),
+      `after ${tookMs.toFixed(0)} ms`,
+    );
   });
 
   for (const codec of ['vp8', 'h264'] as const) {
@@ -206,15 +287,24 @@ describe.concurrent('the socket', () => {
       const peer = await WeriftPeer.connect(server, await createToken(server), codec);
       try {
         await sleep(1500);
-        assert.ok(peer.video.packets.length > 30, `${peer.video.packets.length} video packets in 1.5 s`);
-        assert.ok(peer.audio.packets.length > 60, `${peer.audio.packets.length} audio packets in 1.5 s`);
+        assert.ok(
+          peer.video.packets.length > 30,
+          `${peer.video.packets.length} video packets in 1.5 s`,
+        );
+        assert.ok(
+          peer.audio.packets.length > 60,
+          `${peer.audio.packets.length} audio packets in 1.5 s`,
+        );
         const { pcm } = await synthesize('Hello there.');
         const messages = peer.socket.speak(pcm);
         peer.socket.send('DONE');
         await peer.socket.waitFor('STOP');
         await peer.socket.closed;
         const words = peer.socket.words.filter((word) => !word.startsWith('{'));
-        assert.deepEqual(words.filter((word) => word !== 'ACK'), ['START', 'SPEAK', 'SILENT', 'STOP']);
+        assert.deepEqual(
+          words.filter((word) => word !== 'ACK'),
+          ['START', 'SPEAK', 'SILENT', 'STOP'],
+        );
         assert.equal(words.filter((word) => word === 'ACK').length, messages);
       } finally {
         await peer.close();
@@ -226,16 +316,29 @@ describe.concurrent('the socket', () => {
     const peer = await WeriftPeer.connect(server, await createToken(server));
     try {
       await sleep(3500);
-      for (const [stream, rate] of [[peer.video, 90_000], [peer.audio, 48_000]] as const) {
+      for (const [stream, rate] of [
+        [peer.video, 90_000],
+        [peer.audio, 48_000],
+      ] as const) {
         assert.ok(stream.clock.length >= 2, `${stream.clock.length} sender reports in 3.5 s`);
         const [first, last] = [stream.clock[0]!, stream.clock.at(-1)!];
-        const drift = ((last.rtp - first.rtp) | 0) * 1000 / rate - (last.ntpMs - first.ntpMs);
+        const drift = (((last.rtp - first.rtp) | 0) * 1000) / rate - (last.ntpMs - first.ntpMs);
         assert.ok(Math.abs(drift) < 2, `RTP and NTP time part by ${drift.toFixed(1)} ms`);
       }
       const ntpNowMs = Date.now() + 2_208_988_800_000;
-      const newest = [peer.video, peer.audio].map((stream, n) => senderMs(stream, stream.packets.at(-1)!.header.timestamp, n === 0 ? 90_000 : 48_000));
-      for (const atMs of newest) assert.ok(Math.abs(ntpNowMs - atMs) < 250 * patience(), `the newest packet is ${(ntpNowMs - atMs).toFixed(0)} ms old by its sender's clock`);
-      assert.ok(Math.abs(newest[0]! - newest[1]!) < 80 * patience(), `picture and sound that arrive together are ${(newest[0]! - newest[1]!).toFixed(0)} ms apart`);
+      const newest = [peer.video, peer.audio].map((stream, n) =>
+        senderMs(stream, stream.packets.at(-1)!.header.timestamp, n === 0 ? 90_000 : 48_000),
+      );
+      for (const atMs of newest) {
+        assert.ok(
+          Math.abs(ntpNowMs - atMs) < 250 * patience(),
+          `the newest packet is ${(ntpNowMs - atMs).toFixed(0)} ms old by its sender's clock`,
+        );
+      }
+      assert.ok(
+        Math.abs(newest[0]! - newest[1]!) < 80 * patience(),
+        `picture and sound that arrive together are ${(newest[0]! - newest[1]!).toFixed(0)} ms apart`,
+      );
     } finally {
       await peer.close();
     }
@@ -249,8 +352,15 @@ describe.concurrent('the socket', () => {
       peer.socket.speak((await synthesize('Sound alone.')).pcm);
       await peer.socket.waitFor('SPEAK', { from });
       await peer.socket.waitFor('SILENT', { from });
-      assert.ok(peer.audio.packets.filter(({ payload }) => payload.length > 20).length > 20, 'speech arrives');
-      const id = (JSON.parse(peer.socket.messages.find(({ text }) => text.includes('session_id'))!.text) as { session_id: string }).session_id;
+      assert.ok(
+        peer.audio.packets.filter(({ payload }) => payload.length > 20).length > 20,
+        'speech arrives',
+      );
+      const id = (
+        JSON.parse(peer.socket.messages.find(({ text }) => text.includes('session_id'))!.text) as {
+          session_id: string;
+        }
+      ).session_id;
       const { body } = await call(server, `/sessions/${id}/stats`);
       assert.deepEqual([body.codec, body.framesSent, body.keyFrames], ['', 0, 0]);
     } finally {
@@ -261,7 +371,12 @@ describe.concurrent('the socket', () => {
 
 test('afterwards nothing is left: every session is over', async () => {
   const { body } = await call(server, '/metrics');
-  const live = [...String(body).matchAll(/^mouthpiece_sessions\{[^}]*\} (\d+)/gm)].map(([, count]) => Number(count));
+  const live = [...String(body).matchAll(/^mouthpiece_sessions\{[^}]*\} (\d+)/gm)].map(
+    ([, count]) => Number(count),
+  );
   assert.ok(live.length > 0);
-  assert.equal(live.reduce((sum, count) => sum + count, 0), 0);
+  assert.equal(
+    live.reduce((sum, count) => sum + count, 0),
+    0,
+  );
 });

@@ -13,7 +13,9 @@ test('a server without memory for bodies is not ready, until they are gone', asy
   });
   const sockets: net.Socket[] = [];
   context.onTestFinished(async () => {
-    for (const socket of sockets) socket.destroy();
+    for (const socket of sockets) {
+      socket.destroy();
+    }
     await server.close();
   });
   const ready = async (): Promise<[number, boolean]> => {
@@ -34,11 +36,17 @@ test('a server without memory for bodies is not ready, until they are gone', asy
     );
     const wanted = server.front.bodyBytes + bytes;
     socket.write(Buffer.alloc(bytes, ' '));
-    for (let i = 0; i < 400 && server.front.bodyBytes < wanted; i++) await sleep(5);
+    for (let i = 0; i < 400 && server.front.bodyBytes < wanted; i++) {
+      await sleep(5);
+    }
     assert.equal(server.front.bodyBytes, wanted);
   }
   assert.deepEqual([await ready(), server.front.takesUploads], [[503, false], false]);
-  for (const socket of sockets) socket.destroy();
-  for (let i = 0; i < 400 && server.front.bodyBytes > 0; i++) await sleep(5);
+  for (const socket of sockets) {
+    socket.destroy();
+  }
+  for (let i = 0; i < 400 && server.front.bodyBytes > 0; i++) {
+    await sleep(5);
+  }
   assert.deepEqual(await ready(), [200, true]);
 });

@@ -51,7 +51,9 @@ export function inputsIn(folder: string): { readonly name: string; readonly byte
       .sort()
       .map((name) => ({ name, bytes: readFileSync(path.join(folder, name)) }));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      return [];
+    }
     throw error;
   }
 }

@@ -21,7 +21,10 @@ async function run(body: string): Promise<{ result: unknown; hit: number[] }> {
     f: (...args: unknown[]) => unknown;
   };
   const result = f();
-  return { result, hit: [...counters.entries()].filter(([, hits]) => hits > 0).map(([index]) => index) };
+  return {
+    result,
+    hit: [...counters.entries()].filter(([, hits]) => hits > 0).map(([index]) => index),
+  };
 }
 
 test('each branch has a counter of its own', async () => {
@@ -33,10 +36,13 @@ test('each branch has a counter of its own', async () => {
   });
   assert.deepEqual(await run('() => false ? 1 : 2'), { result: 2, hit: [0, 2] });
   assert.deepEqual(await run('() => null ?? (0 || 3)'), { result: 3, hit: [0, 1, 2] });
-  assert.deepEqual(await run('() => { for (const x of [1]) if (x) continue; while (0); return 4; }'), {
-    result: 4,
-    hit: [0, 1, 2],
-  });
+  assert.deepEqual(
+    await run('() => { for (const x of [1]) if (x) continue; while (0); return 4; }'),
+    {
+      result: 4,
+      hit: [0, 1, 2],
+    },
+  );
   assert.deepEqual(
     await run(
       '() => { switch (5) { case 1: return 1; case 5: { let y = 6; return y; } default: return 7; } }',
@@ -47,7 +53,10 @@ test('each branch has a counter of its own', async () => {
     result: 8,
     hit: [0, 1],
   });
-  assert.deepEqual(await run('() => ({ a: [() => ({ b: 9 })] }).a[0]().b'), { result: 9, hit: [0, 1] });
+  assert.deepEqual(await run('() => ({ a: [() => ({ b: 9 })] }).a[0]().b'), {
+    result: 9,
+    hit: [0, 1],
+  });
   assert.deepEqual(await run('() => { do if (0) ; while (0); return 10; }'), {
     result: 10,
     hit: [0, 1, 3],
@@ -63,7 +72,9 @@ test('strings and numbers become words', () => {
 
 test('every module of the server can be instrumented, and its lines stay where they are', () => {
   for (const name of readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })) {
-    if (!name.endsWith('.ts')) continue;
+    if (!name.endsWith('.ts')) {
+      continue;
+    }
     const source = stripTypeScriptTypes(readFileSync(path.join(ROOT, 'src', name), 'utf8'));
     const { code } = instrument(source);
     assert.equal(code.split('\n').length, source.split('\n').length, name);

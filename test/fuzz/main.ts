@@ -1,6 +1,14 @@
 // `npm run fuzz`: runs the fuzz targets, two at a time, and tells what they found (docs/fuzzing.md).
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -78,7 +86,12 @@ const workOf = (name: string): string => path.join(work, name);
 function commandOf({ name, kind }: CatalogueEntry): readonly [string, ...string[]] {
   return kind === 'native'
     ? [path.join(ROOT, 'native/build/fuzz', `${name}_fuzz`)]
-    : [process.execPath, ...NODE_FLAGS, path.join(import.meta.dirname, 'engine/run-target.ts'), name];
+    : [
+        process.execPath,
+        ...NODE_FLAGS,
+        path.join(import.meta.dirname, 'engine/run-target.ts'),
+        name,
+      ];
 }
 
 function launch(entry: CatalogueEntry, options: readonly string[]): Promise<Outcome> {
@@ -123,7 +136,9 @@ function summary(output: string): string {
 async function fuzz(entry: CatalogueEntry): Promise<boolean> {
   const { name } = entry;
   const [gathered, kept, regressions] = [workOf(name), corpusOf(name), regressionsOf(name)];
-  for (const folder of [gathered, kept, regressions]) mkdirSync(folder, { recursive: true });
+  for (const folder of [gathered, kept, regressions]) {
+    mkdirSync(folder, { recursive: true });
+  }
   const before = new Set(readdirSync(regressions));
   const seconds = Math.max(1, Math.round(secondsEach * entry.share));
   const { isFine, output } = await launch(entry, [
@@ -140,9 +155,15 @@ async function fuzz(entry: CatalogueEntry): Promise<boolean> {
     '-keep_seed=1', // decoders in WebAssembly and C have no counters: their inputs would be thrown away
   ]);
   const found = readdirSync(regressions).filter((file) => !before.has(file));
-  for (const folder of [kept, regressions]) if (readdirSync(folder).length === 0) rmdirSync(folder);
+  for (const folder of [kept, regressions]) {
+    if (readdirSync(folder).length === 0) {
+      rmdirSync(folder);
+    }
+  }
   console.log(`${name.padEnd(16)} ${isFine ? 'ok    ' : 'FAILED'} ${summary(output)}`);
-  if (isFine) return true;
+  if (isFine) {
+    return true;
+  }
   console.log(
     output
       .split('\n')
@@ -150,7 +171,9 @@ async function fuzz(entry: CatalogueEntry): Promise<boolean> {
       .slice(-40)
       .join('\n'),
   );
-  for (const file of found) console.log(`  ${path.relative(ROOT, path.join(regressions, file))}`);
+  for (const file of found) {
+    console.log(`  ${path.relative(ROOT, path.join(regressions, file))}`);
+  }
   console.log(
     `  again: npm run fuzz -- ${name} --each 1 (kept inputs come first), or npm test fuzz/replay`,
   );
@@ -162,10 +185,14 @@ async function keep(entry: CatalogueEntry): Promise<void> {
   const { name } = entry;
   const kept = corpusOf(name);
   const small = path.join(ROOT, 'test/out/fuzz-small', name);
-  for (const folder of [kept, small]) mkdirSync(folder, { recursive: true });
+  for (const folder of [kept, small]) {
+    mkdirSync(folder, { recursive: true });
+  }
   for (const file of readdirSync(workOf(name))) {
     const from = path.join(workOf(name), file);
-    if (statSync(from).size <= MAX_KEPT_BYTES) copyFileSync(from, path.join(small, file));
+    if (statSync(from).size <= MAX_KEPT_BYTES) {
+      copyFileSync(from, path.join(small, file));
+    }
   }
   const before = readdirSync(kept).length;
   const { isFine, output } = await launch(entry, [
@@ -199,10 +226,19 @@ const waiting = [...chosen];
 const failed: string[] = [];
 await Promise.all(
   Array.from({ length: LANES }, async () => {
-    for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift())
-      if (!(await fuzz(entry))) failed.push(entry.name);
+    for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
+      if (!(await fuzz(entry))) {
+        failed.push(entry.name);
+      }
+    }
   }),
 );
-if (values.keep) for (const entry of chosen) await keep(entry);
-if (values.fresh) rmSync(work, { recursive: true, force: true });
+if (values.keep) {
+  for (const entry of chosen) {
+    await keep(entry);
+  }
+}
+if (values.fresh) {
+  rmSync(work, { recursive: true, force: true });
+}
 process.exitCode = failed.length === 0 ? 0 : 1;

@@ -5,20 +5,37 @@ import os from 'node:os';
 import path from 'node:path';
 import { launch, type Browser, type Page } from 'puppeteer-core';
 
-const EXECUTABLE = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync) ?? '/usr/bin/chromium';
+const EXECUTABLE =
+  ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync) ??
+  '/usr/bin/chromium';
 
 const FLAGS = [
-  '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync', '--mute-audio', '--force-color-profile=srgb',
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--mute-audio',
+  '--force-color-profile=srgb',
   '--disable-dev-shm-usage', // containers often have 64 MiB of it
   // A hidden page would get one timer a second and no frames.
-  '--disable-background-timer-throttling', '--disable-backgrounding-occluded-windows', '--disable-renderer-backgrounding',
+  '--disable-background-timer-throttling',
+  '--disable-backgrounding-occluded-windows',
+  '--disable-renderer-backgrounding',
 ];
 
 export interface TestBrowser {
   readonly browser: Browser;
   /** A fresh page whose console errors and exceptions are kept in `problems`. */
-  newPage(options?: { width?: number; height?: number; isMobile?: boolean; deviceScaleFactor?: number }): Promise<Page>;
+  newPage(options?: {
+    width?: number;
+    height?: number;
+    isMobile?: boolean;
+    deviceScaleFactor?: number;
+  }): Promise<Page>;
   /** What pages complained about: a scenario ends by finding this empty. */
   readonly problems: readonly string[];
   close(): Promise<void>;
@@ -31,7 +48,10 @@ export interface BrowserOptions {
   readonly allowAutoplay?: boolean;
 }
 
-export async function startBrowser({ microphoneWav, allowAutoplay = true }: BrowserOptions = {}): Promise<TestBrowser> {
+export async function startBrowser({
+  microphoneWav,
+  allowAutoplay = true,
+}: BrowserOptions = {}): Promise<TestBrowser> {
   const profile = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-chromium-'));
   const browser = await launch({
     executablePath: EXECUTABLE,
@@ -40,7 +60,13 @@ export async function startBrowser({ microphoneWav, allowAutoplay = true }: Brow
     args: [
       ...FLAGS,
       ...(allowAutoplay ? ['--autoplay-policy=no-user-gesture-required'] : []),
-      ...(microphoneWav ? ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream', `--use-file-for-fake-audio-capture=${microphoneWav}%noloop`] : []),
+      ...(microphoneWav
+        ? [
+            '--use-fake-device-for-media-stream',
+            '--use-fake-ui-for-media-stream',
+            `--use-file-for-fake-audio-capture=${microphoneWav}%noloop`,
+          ]
+        : []),
     ],
   });
   const problems: string[] = [];
@@ -53,11 +79,15 @@ export async function startBrowser({ microphoneWav, allowAutoplay = true }: Brow
       page.on('pageerror', (error) => problems.push(String(error)));
       page.on('console', (message) => {
         const address = message.location().url ?? '';
-        if (message.type() === 'error' && !address.endsWith('/favicon.ico')) problems.push(`${message.text()} ${address}`);
+        if (message.type() === 'error' && !address.endsWith('/favicon.ico')) {
+          problems.push(`${message.text()} ${address}`);
+        }
       });
       page.on('requestfailed', (request) => {
         const why = request.failure()?.errorText ?? '';
-        if (why !== 'net::ERR_ABORTED') problems.push(`${request.url()}: ${why}`);
+        if (why !== 'net::ERR_ABORTED') {
+          problems.push(`${request.url()}: ${why}`);
+        }
       });
       return page;
     },

@@ -8,19 +8,25 @@ import { OUT } from './speech.ts';
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** CSS pixels: phones upright and on their side, down to the 320 px of WCAG 2.2 (1.4.10); a desk. */
-export const SIZES = [[320, 640], [390, 844], [667, 375], [844, 390], [1280, 900]] as const;
+export const SIZES = [
+  [320, 640],
+  [390, 844],
+  [667, 375],
+  [844, 390],
+  [1280, 900],
+] as const;
 
 /** What axe-core finds wrong, best practices included: each a rule and where it is broken. */
 export async function accessProblems(page: Page): Promise<string[]> {
   await page.evaluate(`typeof axe === 'undefined' && ${AXE}`);
-  return await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+  return (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, any }) =>
-      [id, target, any[0]?.data?.contrastRatio ?? ''].join(' '))))`) as string[];
+      [id, target, any[0]?.data?.contrastRatio ?? ''].join(' '))))`)) as string[];
 }
 
 /** What reaches beyond the window's side, is wider than its own box, or lies on another badge. */
 export async function misfits(page: Page): Promise<string[]> {
-  return await page.evaluate(`(() => {
+  return (await page.evaluate(`(() => {
     const name = (element) => element.id || element.className || element.textContent.trim().slice(0, 30);
     const seen = (selector) =>
       [...document.querySelectorAll(selector)].filter((element) => element.checkVisibility());
@@ -49,7 +55,7 @@ export async function misfits(page: Page): Promise<string[]> {
       }
     });
     return found;
-  })()`) as string[];
+  })()`)) as string[];
 }
 
 /**
@@ -67,8 +73,10 @@ export async function problemsAtEverySize(page: Page, state: string): Promise<st
     for (const [width, height] of SIZES) {
       await page.setViewport({ width, height });
       await page.evaluate('scrollTo(0, 0)');
-      const here = [...await misfits(page), ...await accessProblems(page)];
-      if (here.length === 0) continue;
+      const here = [...(await misfits(page)), ...(await accessProblems(page))];
+      if (here.length === 0) {
+        continue;
+      }
       const where = `${state}-${width}x${height}-${scheme}`;
       found.push(...here.map((problem) => `${where}: ${problem}`));
       await page.screenshot({ path: path.join(OUT, `page-wrong-${where}.png`) });
@@ -78,8 +86,10 @@ export async function problemsAtEverySize(page: Page, state: string): Promise<st
 }
 
 /** The id of the element with the focus; else its class, or its tag's name: BODY where there is none. */
-export const focusOf = async (page: Page): Promise<string> => await page.evaluate(
-  '(({ id, classList, tagName }) => id || classList[0] || tagName)(document.activeElement)') as string;
+export const focusOf = async (page: Page): Promise<string> =>
+  (await page.evaluate(
+    '(({ id, classList, tagName }) => id || classList[0] || tagName)(document.activeElement)',
+  )) as string;
 
 /** Goes up by Shift+Tab. @returns The stops whose middle is out of sight or covered (WCAG 2.2, 2.4.11). */
 export async function coveredStops(page: Page, count: number): Promise<string[]> {
@@ -93,7 +103,9 @@ export async function coveredStops(page: Page, count: number): Promise<string[]>
       const { left, top, width, height } = at.getBoundingClientRect();
       return at.contains(document.elementFromPoint(left + width / 2, top + height / 2));
     })()`);
-    if (isSeen !== true) covered.push(await focusOf(page));
+    if (isSeen !== true) {
+      covered.push(await focusOf(page));
+    }
   }
   return covered;
 }

@@ -2,8 +2,8 @@
 // Evaluated as a script (see probe.ts); nothing is judged here, only written down, on the page's clock (`performance.now()`).
 
 (() => {
-  const SIZE = 96;            // side of the recorded luma picture
-  const AUDIO_RATE = 16_000;  // of the recorded sound
+  const SIZE = 96; // side of the recorded luma picture
+  const AUDIO_RATE = 16_000; // of the recorded sound
 
   class Probe {
     events = [];
@@ -16,17 +16,35 @@
       const { Session, createToken: make } = await import(`${url}/client.js`);
       const startMs = performance.now();
       this.#note('begin');
-      const sessionToken = token ?? await make(createToken);
-      const microphone = withMicrophone ? (await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } })).getAudioTracks()[0] : undefined;
-      const session = this.session = new Session({ sessionToken, baseUrl: url, iceServers, ...(codec && { codec }), ...(microphone && { microphone }) });
-      for (const name of ['start', 'speak', 'silent', 'ack', 'rate', 'closing']) session.addEventListener(name, ({ detail }) => this.#note(name, detail));
-      session.addEventListener('end', ({ detail }) => this.#note('end', { reason: detail.reason, code: detail.error?.code ?? null }));
-      const video = this.video = document.createElement('video');
+      const sessionToken = token ?? (await make(createToken));
+      const microphone = withMicrophone
+        ? (
+            await navigator.mediaDevices.getUserMedia({
+              audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false },
+            })
+          ).getAudioTracks()[0]
+        : undefined;
+      const session = (this.session = new Session({
+        sessionToken,
+        baseUrl: url,
+        iceServers,
+        ...(codec && { codec }),
+        ...(microphone && { microphone }),
+      }));
+      for (const name of ['start', 'speak', 'silent', 'ack', 'rate', 'closing']) {
+        session.addEventListener(name, ({ detail }) => this.#note(name, detail));
+      }
+      session.addEventListener('end', ({ detail }) =>
+        this.#note('end', { reason: detail.reason, code: detail.error?.code ?? null }),
+      );
+      const video = (this.video = document.createElement('video'));
       video.playsInline = true;
       video.autoplay = true;
       document.body.append(video);
       video.srcObject = session.stream;
-      const first = new Promise((resolve) => { video.requestVideoFrameCallback(resolve); });
+      const first = new Promise((resolve) => {
+        video.requestVideoFrameCallback(resolve);
+      });
       await session.started();
       this.#watch(video);
       this.#listen(session.stream.getAudioTracks()[0]);
@@ -56,9 +74,18 @@
       const deadlineMs = performance.now() + limitMs;
       for (;;) {
         const found = this.events.find((event) => event.name === name && event.atMs >= sinceMs);
-        if (found) return found;
-        if (performance.now() > deadlineMs) throw new Error(`no '${name}' within ${limitMs} ms; there were: ${this.events.map((event) => `${event.name}@${Math.round(event.atMs)}`).join(' ')}`);
-        await new Promise((resolve) => { this.#onEvent = resolve; setTimeout(resolve, 100); });
+        if (found) {
+          return found;
+        }
+        if (performance.now() > deadlineMs) {
+          throw new Error(
+            `no '${name}' within ${limitMs} ms; there were: ${this.events.map((event) => `${event.name}@${Math.round(event.atMs)}`).join(' ')}`,
+          );
+        }
+        await new Promise((resolve) => {
+          this.#onEvent = resolve;
+          setTimeout(resolve, 100);
+        });
       }
     }
 
@@ -74,13 +101,27 @@
       const context = canvas.getContext('2d', { willReadFrequently: true });
       context.imageSmoothingQuality = 'medium';
       const look = (nowMs, metadata) => {
-        if (this.session.state === 'ended') return;
+        if (this.session.state === 'ended') {
+          return;
+        }
         video.requestVideoFrameCallback(look);
         context.drawImage(video, 0, 0, SIZE, SIZE);
         const rgba = context.getImageData(0, 0, SIZE, SIZE).data;
         const luma = new Uint8Array(SIZE * SIZE);
-        for (let i = 0; i < luma.length; i++) luma[i] = (rgba[4 * i] * 77 + rgba[4 * i + 1] * 150 + rgba[4 * i + 2] * 29) >> 8;
-        this.frames.push({ shownMs: metadata.expectedDisplayTime, calledMs: nowMs, captureMs: metadata.captureTime ?? null, receiveMs: metadata.receiveTime ?? null, rtp: metadata.rtpTimestamp ?? null, presented: metadata.presentedFrames, width: metadata.width, height: metadata.height, luma });
+        for (let i = 0; i < luma.length; i++) {
+          luma[i] = (rgba[4 * i] * 77 + rgba[4 * i + 1] * 150 + rgba[4 * i + 2] * 29) >> 8;
+        }
+        this.frames.push({
+          shownMs: metadata.expectedDisplayTime,
+          calledMs: nowMs,
+          captureMs: metadata.captureTime ?? null,
+          receiveMs: metadata.receiveTime ?? null,
+          rtp: metadata.rtpTimestamp ?? null,
+          presented: metadata.presentedFrames,
+          width: metadata.width,
+          height: metadata.height,
+          luma,
+        });
       };
       video.requestVideoFrameCallback(look);
     }
@@ -92,7 +133,9 @@
       const pump = async () => {
         while (this.session.state !== 'ended') {
           const { value: data, done } = await reader.read();
-          if (done) return;
+          if (done) {
+            return;
+          }
           const atMs = performance.now();
           const samples = new Float32Array(data.numberOfFrames);
           data.copyTo(samples, { planeIndex: 0, format: 'f32-planar' });
@@ -100,8 +143,10 @@
           const small = new Int16Array(Math.floor(samples.length / step));
           for (let i = 0; i < small.length; i++) {
             let sum = 0;
-            for (let k = 0; k < step; k++) sum += samples[i * step + k];
-            small[i] = Math.max(-32768, Math.min(32767, sum / step * 32767));
+            for (let k = 0; k < step; k++) {
+              sum += samples[i * step + k];
+            }
+            small[i] = Math.max(-32768, Math.min(32767, (sum / step) * 32767));
           }
           this.pieces.push({ atMs, timestampMs: data.timestamp / 1000, samples: small });
           data.close();
@@ -113,9 +158,15 @@
     async stats() {
       const report = {};
       (await this.session.peer.getStats()).forEach((one) => {
-        if (one.type === 'inbound-rtp') report[one.kind] = one;
-        if (one.type === 'candidate-pair' && one.nominated) report.pair = one;
-        if (one.type === 'codec') (report.codecs ??= []).push(one.mimeType);
+        if (one.type === 'inbound-rtp') {
+          report[one.kind] = one;
+        }
+        if (one.type === 'candidate-pair' && one.nominated) {
+          report.pair = one;
+        }
+        if (one.type === 'codec') {
+          (report.codecs ??= []).push(one.mimeType);
+        }
       });
       return report;
     }
@@ -129,12 +180,19 @@
       frames.forEach((frame, at) => luma.set(frame.luma, at * SIZE * SIZE));
       const samples = new Int16Array(pieces.reduce((sum, piece) => sum + piece.samples.length, 0));
       let at = 0;
-      for (const piece of pieces) { samples.set(piece.samples, at); at += piece.samples.length; }
+      for (const piece of pieces) {
+        samples.set(piece.samples, at);
+        at += piece.samples.length;
+      }
       return {
         size: SIZE,
         frames: frames.map((frame) => ({ ...frame, luma: undefined })),
         luma: toBase64(luma),
-        pieces: pieces.map((piece) => ({ atMs: piece.atMs, timestampMs: piece.timestampMs, length: piece.samples.length })),
+        pieces: pieces.map((piece) => ({
+          atMs: piece.atMs,
+          timestampMs: piece.timestampMs,
+          length: piece.samples.length,
+        })),
         samples: toBase64(new Uint8Array(samples.buffer)),
         events: [...events],
         nowMs: performance.now(),
@@ -144,7 +202,9 @@
 
   function toBase64(bytes) {
     let text = '';
-    for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+    for (let at = 0; at < bytes.length; at += 0x8000) {
+      text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+    }
     return btoa(text);
   }
 

@@ -2,11 +2,20 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'puppeteer-core';
-import { type Impairment, ImpairedRelay, mediaAddress, rerouted } from '../../bench/peers/impaired-relay.ts';
+import {
+  type Impairment,
+  ImpairedRelay,
+  mediaAddress,
+  rerouted,
+} from '../../bench/peers/impaired-relay.ts';
 import { ROOT, type TestServer, firstFace } from './server.ts';
 import type { TestBrowser } from './browser.ts';
 
-export interface ProbeEvent { readonly name: string; readonly detail: any; readonly atMs: number }
+export interface ProbeEvent {
+  readonly name: string;
+  readonly detail: any;
+  readonly atMs: number;
+}
 
 /** One decoded frame that was shown. Times are the page's `performance.now()`. */
 export interface ShownFrame {
@@ -34,10 +43,18 @@ export interface Recording {
   readonly nowMs: number;
 }
 
-export const framesBetween = ({ frames }: Recording, fromMs: number, toMs: number): readonly ShownFrame[] =>
-  frames.filter(({ shownMs }) => shownMs >= fromMs && shownMs < toMs);
+export const framesBetween = (
+  { frames }: Recording,
+  fromMs: number,
+  toMs: number,
+): readonly ShownFrame[] => frames.filter(({ shownMs }) => shownMs >= fromMs && shownMs < toMs);
 
-export interface ConnectOptions { readonly token?: string; readonly codec?: 'vp8' | 'h264'; readonly withMicrophone?: boolean; readonly tokenOptions?: Readonly<Record<string, unknown>> }
+export interface ConnectOptions {
+  readonly token?: string;
+  readonly codec?: 'vp8' | 'h264';
+  readonly withMicrophone?: boolean;
+  readonly tokenOptions?: Readonly<Record<string, unknown>>;
+}
 
 export class Probe {
   readonly page: Page;
@@ -48,7 +65,10 @@ export class Probe {
     this.#server = server;
   }
 
-  static async open(browser: TestBrowser, server: Pick<TestServer, 'url' | 'apiKey'>): Promise<Probe> {
+  static async open(
+    browser: TestBrowser,
+    server: Pick<TestServer, 'url' | 'apiKey'>,
+  ): Promise<Probe> {
     const page = await browser.newPage({ width: 640, height: 640 });
     await page.setBypassCSP(true);
     await page.goto(`${server.url}/healthz`); // a page of the server's own origin without anything on it
@@ -71,20 +91,38 @@ export class Probe {
   }
 
   /** Makes a token unless one is given, connects, and resolves at the first rendered frame. */
-  async connect({ tokenOptions = {}, ...options }: ConnectOptions = {}): Promise<{ connectMs: number }> {
-    const faceId = tokenOptions['faceId'] ?? await firstFace(this.#server);
-    return await this.#run('connect', { url: this.#server.url, createToken: { apiKey: this.#server.apiKey, ...tokenOptions, faceId }, ...options });
+  async connect({ tokenOptions = {}, ...options }: ConnectOptions = {}): Promise<{
+    connectMs: number;
+  }> {
+    const faceId = tokenOptions['faceId'] ?? (await firstFace(this.#server));
+    return await this.#run('connect', {
+      url: this.#server.url,
+      createToken: { apiKey: this.#server.apiKey, ...tokenOptions, faceId },
+      ...options,
+    });
   }
 
   /** @returns when it was sent, on the page's clock. */
   send(pcm: Int16Array, how: 'speak' | 'playImmediate' = 'speak'): Promise<number> {
-    return this.#run('send', Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength).toString('base64'), how);
+    return this.#run(
+      'send',
+      Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength).toString('base64'),
+      how,
+    );
   }
 
-  command(name: 'skip' | 'done' | 'ping' | 'close'): Promise<number> { return this.#run('command', name); }
-  waitFor(name: string, sinceMs = 0, limitMs = 20_000): Promise<ProbeEvent> { return this.#run('waitFor', name, sinceMs, limitMs); }
-  stats(): Promise<any> { return this.#run('stats'); }
-  now(): Promise<number> { return this.page.evaluate('performance.now()') as Promise<number>; }
+  command(name: 'skip' | 'done' | 'ping' | 'close'): Promise<number> {
+    return this.#run('command', name);
+  }
+  waitFor(name: string, sinceMs = 0, limitMs = 20_000): Promise<ProbeEvent> {
+    return this.#run('waitFor', name, sinceMs, limitMs);
+  }
+  stats(): Promise<any> {
+    return this.#run('stats');
+  }
+  now(): Promise<number> {
+    return this.page.evaluate('performance.now()') as Promise<number>;
+  }
 
   /** What was recorded since the last call. */
   async take(): Promise<Recording> {
@@ -92,10 +130,15 @@ export class Probe {
     const luma = Buffer.from(raw.luma, 'base64');
     const area = raw.size * raw.size;
     const bytes = Buffer.from(raw.samples, 'base64');
-    const sound = new Int16Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+    const sound = new Int16Array(
+      bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length),
+    );
     return {
       size: raw.size,
-      frames: raw.frames.map((frame: Omit<ShownFrame, 'luma'>, index: number) => ({ ...frame, luma: luma.subarray(index * area, (index + 1) * area) })),
+      frames: raw.frames.map((frame: Omit<ShownFrame, 'luma'>, index: number) => ({
+        ...frame,
+        luma: luma.subarray(index * area, (index + 1) * area),
+      })),
       sound,
       soundStartMs: soundStart(raw.pieces),
       events: raw.events,

@@ -12,8 +12,12 @@ export function frame(opcode: Opcode, payload: Uint8Array | string): Buffer {
   const head = Buffer.alloc(body.length < 126 ? 6 : body.length < 65_536 ? 8 : 14);
   head[0] = 0x80 | OPCODES[opcode];
   head[1] = 0x80 | (body.length < 126 ? body.length : body.length < 65_536 ? 126 : 127);
-  if (head.length === 8) head.writeUInt16BE(body.length, 2);
-  if (head.length === 14) head.writeUInt32BE(body.length, 6);
+  if (head.length === 8) {
+    head.writeUInt16BE(body.length, 2);
+  }
+  if (head.length === 14) {
+    head.writeUInt32BE(body.length, 6);
+  }
   return Buffer.concat([head, body]);
 }
 
@@ -27,9 +31,13 @@ export class RawSocket {
 
   private constructor(socket: net.Socket) {
     this.#socket = socket;
-    socket.on('data', (data) => { this.heard = (this.heard + data.toString('latin1')).slice(-4000); });
+    socket.on('data', (data) => {
+      this.heard = (this.heard + data.toString('latin1')).slice(-4000);
+    });
     socket.on('error', () => {});
-    socket.on('close', () => { this.isClosed = true; });
+    socket.on('close', () => {
+      this.isClosed = true;
+    });
   }
 
   /** Resolves with the handshake's answer there. */
@@ -37,7 +45,8 @@ export class RawSocket {
     const { hostname, port } = new URL(server.url);
     const socket = net.connect(Number(port), hostname);
     const raw = new RawSocket(socket);
-    const headers = 'host: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13';
+    const headers =
+      'host: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13';
     socket.write(`GET ${path} HTTP/1.1\r\n${headers}\r\n\r\n`);
     await once(socket, 'data');
     return raw;
@@ -50,10 +59,14 @@ export class RawSocket {
     let written = 0;
     while (written < count && !this.isClosed) {
       written += inBlock;
-      if (this.#socket.write(block)) continue;
+      if (this.#socket.write(block)) {
+        continue;
+      }
       await new Promise<void>((resolve) => {
         this.#socket.once('drain', resolve);
-        this.#socket.once('close', () => { resolve(); });
+        this.#socket.once('close', () => {
+          resolve();
+        });
       });
     }
     return written;
@@ -61,8 +74,12 @@ export class RawSocket {
 
   /** Resolves once the server sent `text` or closed. */
   async until(text: string): Promise<void> {
-    while (!this.heard.includes(text) && !this.isClosed) await Promise.race([once(this.#socket, 'data'), once(this.#socket, 'close')]);
+    while (!this.heard.includes(text) && !this.isClosed) {
+      await Promise.race([once(this.#socket, 'data'), once(this.#socket, 'close')]);
+    }
   }
 
-  destroy(): void { this.#socket.destroy(); }
+  destroy(): void {
+    this.#socket.destroy();
+  }
 }

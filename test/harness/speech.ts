@@ -10,7 +10,11 @@ import { ROOT } from './server.ts';
 const run = promisify(execFile);
 export const OUT = path.join(ROOT, 'test/out');
 
-export interface Segment { readonly phone: string; readonly startMs: number; readonly endMs: number }
+export interface Segment {
+  readonly phone: string;
+  readonly startMs: number;
+  readonly endMs: number;
+}
 
 export interface Speech {
   /** 16 kHz mono. */
@@ -23,13 +27,21 @@ export interface Speech {
 
 /** Sounds for which the lips are shut. */
 const LIP_CLOSURES = new Set(['p', 'b', 'm']);
-export const closures = ({ segments }: Speech): readonly Segment[] => segments.filter(({ phone }) => LIP_CLOSURES.has(phone));
+export const closures = ({ segments }: Speech): readonly Segment[] =>
+  segments.filter(({ phone }) => LIP_CLOSURES.has(phone));
 
 export type FliteVoice = 'slt' | 'rms' | 'awb' | 'kal16';
 
 /** Speaks with flite; what was made once lies under test/out. */
-export async function synthesize(text: string, voice: FliteVoice = 'slt', stretch = 1): Promise<Speech> {
-  const name = createHash('sha256').update(`${voice}|${stretch}|${text}`).digest('hex').slice(0, 16);
+export async function synthesize(
+  text: string,
+  voice: FliteVoice = 'slt',
+  stretch = 1,
+): Promise<Speech> {
+  const name = createHash('sha256')
+    .update(`${voice}|${stretch}|${text}`)
+    .digest('hex')
+    .slice(0, 16);
   const base = path.join(OUT, 'speech', name);
   const wavFile = `${base}.wav`;
   let listing: string;
@@ -39,33 +51,60 @@ export async function synthesize(text: string, voice: FliteVoice = 'slt', stretc
     await mkdir(path.dirname(base), { recursive: true });
     // Others may ask for the same sentence at the same time, in this process and in others: each makes its own, and whole files take their names at once.
     const own = `${base}.${randomUUID()}`;
-    ({ stdout: listing } = await run('flite', ['-voice', voice, '--setf', `duration_stretch=${stretch}`, '-psdur', '-t', text, '-o', `${own}.wav`]));
+    ({ stdout: listing } = await run('flite', [
+      '-voice',
+      voice,
+      '--setf',
+      `duration_stretch=${stretch}`,
+      '-psdur',
+      '-t',
+      text,
+      '-o',
+      `${own}.wav`,
+    ]));
     await writeFile(`${own}.txt`, listing);
     await rename(`${own}.wav`, wavFile);
     await rename(`${own}.txt`, `${base}.txt`);
   }
   const pcm = readWav(await readFile(wavFile));
-  return { pcm, durationMs: pcm.length * 1000 / SPEECH_RATE, segments: parseSegments(listing), wavFile };
+  return {
+    pcm,
+    durationMs: (pcm.length * 1000) / SPEECH_RATE,
+    segments: parseSegments(listing),
+    wavFile,
+  };
 }
 
 /** flite prints `phone:end phone:end …`, ends in seconds. */
 function parseSegments(listing: string): Segment[] {
   let startMs = 0;
-  return listing.trim().split(/\s+/).map((entry) => {
-    const [phone = '', end = '0'] = entry.split(':');
-    const segment = { phone, startMs, endMs: Number(end) * 1000 };
-    startMs = segment.endMs;
-    return segment;
-  });
+  return listing
+    .trim()
+    .split(/\s+/)
+    .map((entry) => {
+      const [phone = '', end = '0'] = entry.split(':');
+      const segment = { phone, startMs, endMs: Number(end) * 1000 };
+      startMs = segment.endMs;
+      return segment;
+    });
 }
 
 /** Samples of a PCM16 16 kHz mono WAV file. @throws Error when it is another kind. */
 export function readWav(file: Buffer): Int16Array<ArrayBuffer> {
-  if (file.readUInt16LE(20) !== 1 || file.readUInt16LE(22) !== 1 || file.readUInt32LE(24) !== SPEECH_RATE || file.readUInt16LE(34) !== 16) throw new Error('not a 16 kHz mono PCM16 WAV file');
+  if (
+    file.readUInt16LE(20) !== 1 ||
+    file.readUInt16LE(22) !== 1 ||
+    file.readUInt32LE(24) !== SPEECH_RATE ||
+    file.readUInt16LE(34) !== 16
+  ) {
+    throw new Error('not a 16 kHz mono PCM16 WAV file');
+  }
   const at = file.indexOf('data', 36, 'latin1');
   const length = Math.min(file.readUInt32LE(at + 4), file.length - at - 8);
   const pcm = new Int16Array(length >> 1);
-  for (let i = 0; i < pcm.length; i++) pcm[i] = file.readInt16LE(at + 8 + 2 * i);
+  for (let i = 0; i < pcm.length; i++) {
+    pcm[i] = file.readInt16LE(at + 8 + 2 * i);
+  }
   return pcm;
 }
 
@@ -87,12 +126,16 @@ export function toWav(pcm: Int16Array, rate = SPEECH_RATE): Buffer {
   return Buffer.concat([header, Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength)]);
 }
 
-export const silence = (durationMs: number): Int16Array<ArrayBuffer> => new Int16Array(Math.round(durationMs * SPEECH_RATE / 1000));
+export const silence = (durationMs: number): Int16Array<ArrayBuffer> =>
+  new Int16Array(Math.round((durationMs * SPEECH_RATE) / 1000));
 
 export function concat(...parts: readonly Int16Array[]): Int16Array<ArrayBuffer> {
   const all = new Int16Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
-  for (const part of parts) { all.set(part, at); at += part.length; }
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
   return all;
 }
 

@@ -1,7 +1,10 @@
 // A bare client of the session WebSocket, for what a browser's client never does: odd orders, odd bytes, no peer at all.
 import type { TestServer } from './server.ts';
 
-export interface Received { readonly text: string; readonly atMs: number }
+export interface Received {
+  readonly text: string;
+  readonly atMs: number;
+}
 
 export class WsClient {
   readonly messages: Received[] = [];
@@ -17,8 +20,11 @@ export class WsClient {
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';
     socket.onmessage = ({ data }) => {
-      if (typeof data === 'string') this.messages.push({ text: data, atMs: performance.now() });
-      else this.binaryFrames++;
+      if (typeof data === 'string') {
+        this.messages.push({ text: data, atMs: performance.now() });
+      } else {
+        this.binaryFrames++;
+      }
       this.#wake();
     };
     this.closed = new Promise((resolve) => {
@@ -31,26 +37,37 @@ export class WsClient {
   }
 
   /** Resolves once the handshake is done. @throws Error when it is refused. */
-  static async open(server: Pick<TestServer, 'url'>, token: string, route = '/compose/webrtc/p2p'): Promise<WsClient> {
+  static async open(
+    server: Pick<TestServer, 'url'>,
+    token: string,
+    route = '/compose/webrtc/p2p',
+  ): Promise<WsClient> {
     const url = new URL(route, server.url.replace('http', 'ws'));
     url.searchParams.set('session_token', token);
     const socket = new WebSocket(url);
     const client = new WsClient(socket);
     await new Promise<void>((resolve, reject) => {
       socket.onopen = () => resolve();
-      socket.onerror = () => reject(new Error(`the WebSocket handshake with ${url.pathname} was refused`));
+      socket.onerror = () =>
+        reject(new Error(`the WebSocket handshake with ${url.pathname} was refused`));
     });
     return client;
   }
 
-  get words(): readonly string[] { return this.messages.map(({ text }) => text.split(' ')[0]!); }
+  get words(): readonly string[] {
+    return this.messages.map(({ text }) => text.split(' ')[0]!);
+  }
 
-  send(data: string | Uint8Array<ArrayBuffer>): void { this.#socket.send(data); }
+  send(data: string | Uint8Array<ArrayBuffer>): void {
+    this.#socket.send(data);
+  }
 
   /** PCM in pieces of the usual size, as fast as the socket takes them. @returns how many messages */
   speak(pcm: Int16Array<ArrayBuffer>, chunkBytes = 6000): number {
     const bytes = new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength);
-    for (let at = 0; at < bytes.length; at += chunkBytes) this.send(bytes.slice(at, at + chunkBytes));
+    for (let at = 0; at < bytes.length; at += chunkBytes) {
+      this.send(bytes.slice(at, at + chunkBytes));
+    }
     return Math.ceil(bytes.length / chunkBytes);
   }
 
@@ -59,11 +76,20 @@ export class WsClient {
     const deadlineMs = performance.now() + limitMs;
     for (;;) {
       const found = this.messages.slice(from).find(({ text }) => text.startsWith(beginning));
-      if (found) return found;
-      if (this.#isClosed || performance.now() > deadlineMs) throw new Error(`no '${beginning}' ${this.#isClosed ? 'before the close' : `within ${limitMs} ms`}; there were: ${this.messages.map(({ text }) => text.slice(0, 60)).join(' | ')}`);
+      if (found) {
+        return found;
+      }
+      if (this.#isClosed || performance.now() > deadlineMs) {
+        throw new Error(
+          `no '${beginning}' ${this.#isClosed ? 'before the close' : `within ${limitMs} ms`}; there were: ${this.messages.map(({ text }) => text.slice(0, 60)).join(' | ')}`,
+        );
+      }
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.max(1, deadlineMs - performance.now()));
-        this.#wake = () => { clearTimeout(timer); resolve(); };
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
       });
     }
   }

@@ -26,8 +26,17 @@ test('Base64 is taken in every usual form, and nothing else', () => {
   ]) {
     assert.deepEqual(new Uint8Array(audioOf(text) as Uint8Array), bytes, text);
   }
-  for (const text of ['+/+/AQ===', '+=/+/AQ', '+/+/AQ=!', '{}', 'no, it is not', 'data:,=a', '\u0101'])
+  for (const text of [
+    '+/+/AQ===',
+    '+=/+/AQ',
+    '+/+/AQ=!',
+    '{}',
+    'no, it is not',
+    'data:,=a',
+    '\u0101',
+  ]) {
     assert.equal(audioOf(text), null, text);
+  }
 });
 
 test('64 kB of anything take 5 ms at most', () => {

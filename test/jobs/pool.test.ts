@@ -5,23 +5,43 @@ import { test } from 'vitest';
 import { createJobPool } from '../../src/jobs/pool.ts';
 import { native } from '../../src/native/addon.ts';
 
-interface Thread { readonly id: string; readonly cpus: string; readonly nice: number }
+interface Thread {
+  readonly id: string;
+  readonly cpus: string;
+  readonly nice: number;
+}
 
-const threads = (): Thread[] => readdirSync('/proc/self/task').map((id) => ({
-  id,
-  cpus: /^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync(`/proc/self/task/${id}/status`, 'utf8'))![1]!,
-  nice: Number(readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(') ')[1]!.split(' ')[16]),
-}));
+const threads = (): Thread[] =>
+  readdirSync('/proc/self/task').map((id) => ({
+    id,
+    cpus: /^Cpus_allowed_list:\s*(\S+)/m.exec(
+      readFileSync(`/proc/self/task/${id}/status`, 'utf8'),
+    )![1]!,
+    nice: Number(readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(') ')[1]!.split(' ')[16]),
+  }));
 
 test('its threads run where they may, at the lowest priority, and this thread goes on as before', async (t) => {
-  t.skip(Boolean(native.allowedCpus().length < 2 && 'there is one CPU only'), 'there is one CPU only');
+  t.skip(
+    Boolean(native.allowedCpus().length < 2 && 'there is one CPU only'),
+    'there is one CPU only',
+  );
   const cpu = native.allowedCpus()[0]!;
   const before = new Set(threads().map(({ id }) => id));
   const pool = createJobPool(1, [cpu]);
   try {
-    assert.deepEqual(await pool.run('audioBody', { chunks: [Buffer.from('{"a": 1}')], fields: ['a'] }, { timeoutMs: 20_000 }), { kind: 'value', value: { a: 1 } });
+    assert.deepEqual(
+      await pool.run(
+        'audioBody',
+        { chunks: [Buffer.from('{"a": 1}')], fields: ['a'] },
+        { timeoutMs: 20_000 },
+      ),
+      { kind: 'value', value: { a: 1 } },
+    );
     const now = threads();
-    assert.ok(now.some(({ id, cpus, nice }) => !before.has(id) && cpus === String(cpu) && nice === 19), JSON.stringify(now));
+    assert.ok(
+      now.some(({ id, cpus, nice }) => !before.has(id) && cpus === String(cpu) && nice === 19),
+      JSON.stringify(now),
+    );
     assert.notEqual(now.find(({ id }) => Number(id) === native.threadId())!.cpus, String(cpu));
   } finally {
     await pool.close();

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { SPEECH_RING_SAMPLES, SpeechRingReader, SpeechRingWriter, createSpeechRing } from '../../src/link/speech-ring.ts';
+import {
+  SPEECH_RING_SAMPLES,
+  SpeechRingReader,
+  SpeechRingWriter,
+  createSpeechRing,
+} from '../../src/link/speech-ring.ts';
 
 test('what is written is read, across the wrap of the ring', () => {
   const memory = createSpeechRing();
@@ -13,7 +18,9 @@ test('what is written is read, across the wrap of the ring', () => {
     const chunk = Int16Array.from({ length: 63_000 }, (_, i) => (sent + i) % 30_000);
     sent += writer.write(chunk, 1);
     const count = reader.read(out, 5, 63_000);
-    for (let i = 0; i < count; i++) assert.equal(out[5 + i], (received + i) % 30_000);
+    for (let i = 0; i < count; i++) {
+      assert.equal(out[5 + i], (received + i) % 30_000);
+    }
     received += count;
   }
   assert.equal(sent, received);

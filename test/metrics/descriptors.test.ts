@@ -25,22 +25,41 @@ const PROGRAM = `
 `;
 
 test('a process without a descriptor left lives, samples and answers a scrape', () => {
-  const child = spawnSync('prlimit', ['--nofile=128:128', process.execPath, '--disable-warning=ExperimentalWarning', '--input-type=module', '-e', PROGRAM], { encoding: 'utf8', timeout: 60_000 });
+  const child = spawnSync(
+    'prlimit',
+    [
+      '--nofile=128:128',
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      '--input-type=module',
+      '-e',
+      PROGRAM,
+    ],
+    { encoding: 'utf8', timeout: 60_000 },
+  );
   assert.equal(child.status, 0, child.stderr);
   const { left, body } = JSON.parse(child.stdout) as { left: number; body: string };
   assert.ok(left > 20, `${left}`);
-  const value = (name: string): number => Number(new RegExp(`^${name} (.+)$`, 'm').exec(body)?.[1] ?? Number.NaN);
+  const value = (name: string): number =>
+    Number(new RegExp(`^${name} (.+)$`, 'm').exec(body)?.[1] ?? Number.NaN);
   assert.equal(value('process_max_fds'), 128);
-  assert.ok(value('process_open_fds') >= 127, body.split('\n').find((line) => line.startsWith('process_open_fds ')));
+  assert.ok(
+    value('process_open_fds') >= 127,
+    body.split('\n').find((line) => line.startsWith('process_open_fds ')),
+  );
   assert.ok(value('mouthpiece_front_heap_used_bytes') > 1e6);
   assert.ok(value('mouthpiece_front_event_loop_delay_seconds_count') >= 10);
 });
 
 test('a collector that throws costs its own figures alone', async () => {
   const metrics = new Metrics();
-  metrics.onScrape(() => { throw new Error('no descriptor'); });
+  metrics.onScrape(() => {
+    throw new Error('no descriptor');
+  });
   const ready = metrics.gauge('mouthpiece_ready');
-  metrics.onScrape(() => { ready.set(1); });
+  metrics.onScrape(() => {
+    ready.set(1);
+  });
   const { body } = await metrics.render();
   assert.match(body, /^mouthpiece_ready 1$/m);
 });

@@ -2,9 +2,18 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';
 import type { EndReason } from '../../src/link/messages.ts';
-import { CATALOGUE, METRIC_NAMES, type Family, type LabelsOf } from '../../src/metrics/catalogue.ts';
+import {
+  CATALOGUE,
+  METRIC_NAMES,
+  type Family,
+  type LabelsOf,
+} from '../../src/metrics/catalogue.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
-import { SharedMetrics, createSharedMetrics, exemplarOf } from '../../src/metrics/shared-metrics.ts';
+import {
+  SharedMetrics,
+  createSharedMetrics,
+  exemplarOf,
+} from '../../src/metrics/shared-metrics.ts';
 import { patience } from '../harness/machine.ts';
 
 const SESSION = '01234567-89ab-4cde-8f01-23456789abcd';
@@ -18,7 +27,11 @@ function valueOf(body: string, series: string): number | undefined {
 
 test('end reasons of the catalogue and of the link are the same', () => {
   type Reasons = LabelsOf<'mouthpiece_sessions_ended_total'>['reason'];
-  const same: [Reasons] extends [EndReason] ? [EndReason] extends [Reasons] ? true : never : never = true;
+  const same: [Reasons] extends [EndReason]
+    ? [EndReason] extends [Reasons]
+      ? true
+      : never
+    : never = true;
   assert.ok(same);
 });
 
@@ -29,8 +42,15 @@ test('names carry base units, counters end in _total, buckets ascend', () => {
     assert.doesNotMatch(name, /_(ms|milliseconds|kbps|kilobytes|mb|percent)(_|$)/, name);
     assert.match(family.help, /^[A-Z0-9].*[.)]$/s, name);
     assert.equal(family.type === 'histogram', family.buckets.length > 0, name);
-    for (let i = 1; i < family.buckets.length; i++) assert.ok(family.buckets[i]! > family.buckets[i - 1]!, name);
-    for (const label of Object.keys(family.labels)) assert.ok(!['session', 'session_id', 'token', 'ip', 'le', 'quantile', 'worker'].includes(label), `${name}: ${label}`);
+    for (let i = 1; i < family.buckets.length; i++) {
+      assert.ok(family.buckets[i]! > family.buckets[i - 1]!, name);
+    }
+    for (const label of Object.keys(family.labels)) {
+      assert.ok(
+        !['session', 'session_id', 'token', 'ip', 'le', 'quantile', 'worker'].includes(label),
+        `${name}: ${label}`,
+      );
+    }
   }
 });
 
@@ -42,7 +62,9 @@ test('sheets of several workers are summed; per-worker families keep them apart'
     return new SharedMetrics(memory);
   });
   for (const [index, sheet] of sheets.entries()) {
-    sheet.counter('mouthpiece_frames_sent_total', { codec: 'vp8', activity: 'speaking' }).add(10 * (index + 1));
+    sheet
+      .counter('mouthpiece_frames_sent_total', { codec: 'vp8', activity: 'speaking' })
+      .add(10 * (index + 1));
     sheet.gauge('mouthpiece_worker_load_ratio').set(0.25 * (index + 1));
     const encode = sheet.histogram('mouthpiece_stage_duration_seconds', { stage: 'encode' });
     encode.observe(0.0009);
@@ -53,9 +75,18 @@ test('sheets of several workers are summed; per-worker families keep them apart'
   assert.equal(valueOf(body, 'mouthpiece_frames_sent_total{codec="vp8",activity="speaking"}'), 30);
   assert.equal(valueOf(body, 'mouthpiece_frames_sent_total{codec="h264",activity="idle"}'), 0);
   assert.equal(valueOf(body, 'mouthpiece_worker_load_ratio{worker="1"}'), 0.5);
-  assert.equal(valueOf(body, 'mouthpiece_stage_duration_seconds_bucket{stage="encode",le="0.0005"}'), 0);
-  assert.equal(valueOf(body, 'mouthpiece_stage_duration_seconds_bucket{stage="encode",le="0.001"}'), 2);
-  assert.equal(valueOf(body, 'mouthpiece_stage_duration_seconds_bucket{stage="encode",le="+Inf"}'), 4);
+  assert.equal(
+    valueOf(body, 'mouthpiece_stage_duration_seconds_bucket{stage="encode",le="0.0005"}'),
+    0,
+  );
+  assert.equal(
+    valueOf(body, 'mouthpiece_stage_duration_seconds_bucket{stage="encode",le="0.001"}'),
+    2,
+  );
+  assert.equal(
+    valueOf(body, 'mouthpiece_stage_duration_seconds_bucket{stage="encode",le="+Inf"}'),
+    4,
+  );
   assert.equal(valueOf(body, 'mouthpiece_stage_duration_seconds_count{stage="encode"}'), 4);
   assert.equal(valueOf(body, 'mouthpiece_stage_duration_seconds_sum{stage="encode"}'), 2.0018);
 });
@@ -69,45 +100,87 @@ test('a dead worker takes its gauges along and leaves its counters', async () =>
     const sheet = new SharedMetrics(memory);
     sheet.counter('mouthpiece_worker_ticks_total').add(beats);
     sheet.gauge('mouthpiece_worker_sessions', { state: 'speaking' }).set(3);
-    sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(0.03, exemplarOf(SESSION));
+    sheet
+      .histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' })
+      .observe(0.03, exemplarOf(SESSION));
     metrics.detachWorker(0);
   }
   const { body } = await metrics.render();
   assert.equal(valueOf(body, 'mouthpiece_worker_ticks_total{worker="0"}'), 12);
   assert.equal(valueOf(body, 'mouthpiece_worker_sessions{state="speaking",worker="0"}'), undefined);
-  assert.equal(valueOf(body, 'mouthpiece_audio_to_lips_seconds_count{input="socket",pace="burst"}'), 2);
+  assert.equal(
+    valueOf(body, 'mouthpiece_audio_to_lips_seconds_count{input="socket",pace="burst"}'),
+    2,
+  );
 });
 
 test('labels are bounded: strangers become "other" or are refused', async () => {
   const metrics = new Metrics();
-  for (let i = 0; i < 500; i++) metrics.counter('mouthpiece_http_requests_total', { method: 'BREW' as 'GET', route: `/made/up/${i}`, status: '200' }).add();
+  for (let i = 0; i < 500; i++) {
+    metrics
+      .counter('mouthpiece_http_requests_total', {
+        method: 'BREW' as 'GET',
+        route: `/made/up/${i}`,
+        status: '200',
+      })
+      .add();
+  }
   const { body } = await metrics.render();
-  const series = body.split('\n').filter((line) => line.startsWith('mouthpiece_http_requests_total{'));
+  const series = body
+    .split('\n')
+    .filter((line) => line.startsWith('mouthpiece_http_requests_total{'));
   assert.equal(series.length, 65);
-  assert.equal(valueOf(body, 'mouthpiece_http_requests_total{method="other",route="other",status="200"}'), 500 - 64);
+  assert.equal(
+    valueOf(body, 'mouthpiece_http_requests_total{method="other",route="other",status="200"}'),
+    500 - 64,
+  );
   const sheet = new SharedMetrics(createSharedMetrics());
-  assert.throws(() => sheet.counter('mouthpiece_frames_sent_total', { codec: 'av1' as 'vp8', activity: 'idle' }), /codec='av1' is not in the catalogue/);
-  assert.doesNotThrow(() => sheet.counter('mouthpiece_datagrams_rejected_total', { reason: 'martian' as 'other' }));
+  assert.throws(
+    () =>
+      sheet.counter('mouthpiece_frames_sent_total', { codec: 'av1' as 'vp8', activity: 'idle' }),
+    /codec='av1' is not in the catalogue/,
+  );
+  assert.doesNotThrow(() =>
+    sheet.counter('mouthpiece_datagrams_rejected_total', { reason: 'martian' as 'other' }),
+  );
 });
 
 test('both formats, alternately, pass promtool; OpenMetrics carries exemplars', async () => {
   const metrics = new Metrics();
   const memory = createSharedMetrics();
   metrics.attachWorker(0, memory);
-  new SharedMetrics(memory).histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(0.033, exemplarOf(SESSION));
-  metrics.histogram('mouthpiece_session_setup_seconds', { step: 'dtls' }).observe(0.04, exemplarOf(SESSION));
+  new SharedMetrics(memory)
+    .histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' })
+    .observe(0.033, exemplarOf(SESSION));
+  metrics
+    .histogram('mouthpiece_session_setup_seconds', { step: 'dtls' })
+    .observe(0.04, exemplarOf(SESSION));
   metrics.gauge('mouthpiece_build_info', { version: '1', commit: 'a"b\\c\nd', node: '22' }).set(1);
   const first = await metrics.render();
   const open = await metrics.render(OPEN_METRICS);
   const again = await metrics.render();
   assert.deepEqual(first.body.match(/^# TYPE .*/gm), again.body.match(/^# TYPE .*/gm));
-  for (const name of METRIC_NAMES) assert.match(first.body, new RegExp(`^# TYPE ${name} `, 'm'));
+  for (const name of METRIC_NAMES) {
+    assert.match(first.body, new RegExp(`^# TYPE ${name} `, 'm'));
+  }
   const lint = spawnSync('promtool', ['check', 'metrics'], { input: first.body, encoding: 'utf8' });
   assert.equal(lint.status, 0, lint.stdout + lint.stderr);
   assert.match(open.contentType, /^application\/openmetrics-text/);
   assert.match(open.body, /# EOF\n$/);
-  assert.match(open.body, new RegExp(`^mouthpiece_audio_to_lips_seconds_bucket\\{input="socket",pace="burst",le="0.04"\\} 1 # \\{session_id="${SESSION}"\\} 0.033 \\d+(\\.\\d+)?$`, 'm'));
-  assert.match(open.body, new RegExp(`^mouthpiece_session_setup_seconds_bucket\\{.*le="0.05".*\\} 1 # \\{session_id="${SESSION}"\\} 0.04 `, 'm'));
+  assert.match(
+    open.body,
+    new RegExp(
+      `^mouthpiece_audio_to_lips_seconds_bucket\\{input="socket",pace="burst",le="0.04"\\} 1 # \\{session_id="${SESSION}"\\} 0.033 \\d+(\\.\\d+)?$`,
+      'm',
+    ),
+  );
+  assert.match(
+    open.body,
+    new RegExp(
+      `^mouthpiece_session_setup_seconds_bucket\\{.*le="0.05".*\\} 1 # \\{session_id="${SESSION}"\\} 0.04 `,
+      'm',
+    ),
+  );
 });
 
 test('a scrape of a loaded server costs under 5 ms', async () => {
@@ -118,13 +191,23 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
     const sheet = new SharedMetrics(memory);
     for (let i = 0; i < 5000; i++) {
       sheet.histogram('mouthpiece_frame_lateness_seconds').observe(i / 1e5);
-      sheet.histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' }).observe(i / 1e5, exemplarOf(SESSION));
+      sheet
+        .histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' })
+        .observe(i / 1e5, exemplarOf(SESSION));
     }
   }
   for (let route = 0; route < 40; route++) {
-    metrics.histogram('mouthpiece_http_request_duration_seconds', { route: `/r${route}` }).observe(0.01, exemplarOf(SESSION));
-    metrics.histogram('mouthpiece_redis_command_duration_seconds', { command: `c${route}` }).observe(0.001);
-    for (const status of ['200', '401', '404']) metrics.counter('mouthpiece_http_requests_total', { method: 'GET', route: `/r${route}`, status }).add();
+    metrics
+      .histogram('mouthpiece_http_request_duration_seconds', { route: `/r${route}` })
+      .observe(0.01, exemplarOf(SESSION));
+    metrics
+      .histogram('mouthpiece_redis_command_duration_seconds', { command: `c${route}` })
+      .observe(0.001);
+    for (const status of ['200', '401', '404']) {
+      metrics
+        .counter('mouthpiece_http_requests_total', { method: 'GET', route: `/r${route}`, status })
+        .add();
+    }
   }
   const times: number[] = [];
   for (let i = 0; i < 60; i++) {
@@ -141,7 +224,10 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
 
 test('writing a sheet allocates nothing', () => {
   const sheet = new SharedMetrics(createSharedMetrics());
-  const frames = sheet.counter('mouthpiece_frames_sent_total', { codec: 'vp8', activity: 'speaking' });
+  const frames = sheet.counter('mouthpiece_frames_sent_total', {
+    codec: 'vp8',
+    activity: 'speaking',
+  });
   const lateness = sheet.histogram('mouthpiece_frame_lateness_seconds');
   const write = (times: number): void => {
     for (let i = 0; i < times; i++) {

@@ -8,7 +8,13 @@ import { PeerMeter, newPeerReading } from '../../src/metrics/peer-meter.ts';
 import { SharedMetrics, createSharedMetrics } from '../../src/metrics/shared-metrics.ts';
 import { watchMainThread } from '../../src/metrics/threads.ts';
 
-const valueOf = (body: string, series: string): number => Number(body.split('\n').find((line) => line.startsWith(`${series} `))?.slice(series.length + 1) ?? Number.NaN);
+const valueOf = (body: string, series: string): number =>
+  Number(
+    body
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.slice(series.length + 1) ?? Number.NaN,
+  );
 
 /** Writes, blocks its event loop for 300 ms, lets the sampling timer see it, says so, and waits to be ended. */
 const WORKER = `
@@ -29,24 +35,45 @@ test('a worker thread writes while the front reads, and neither asks the other',
   const memory = createSharedMetrics();
   metrics.attachWorker(3, memory);
   const source = `data:text/javascript,${encodeURIComponent(WORKER)}`;
-  const worker = new Worker(new URL(source), { workerData: { memory, root: new URL('../../', import.meta.url).href }, execArgv: ['--disable-warning=ExperimentalWarning'] });
-  t.onTestFinished(async () => { await worker.terminate(); });
+  const worker = new Worker(new URL(source), {
+    workerData: { memory, root: new URL('../../', import.meta.url).href },
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  });
+  t.onTestFinished(async () => {
+    await worker.terminate();
+  });
   await once(worker, 'message');
   const { body } = await metrics.render();
   assert.equal(valueOf(body, 'mouthpiece_worker_ticks_total{worker="3"}'), 42);
-  const quick = valueOf(body, 'mouthpiece_worker_event_loop_delay_seconds_bucket{worker="3",le="0.1"}');
-  const all = valueOf(body, 'mouthpiece_worker_event_loop_delay_seconds_bucket{worker="3",le="+Inf"}');
-  assert.ok(all >= 5 && quick < all, `the 300 ms block is missing: ${quick} of ${all} samples within 100 ms`);
+  const quick = valueOf(
+    body,
+    'mouthpiece_worker_event_loop_delay_seconds_bucket{worker="3",le="0.1"}',
+  );
+  const all = valueOf(
+    body,
+    'mouthpiece_worker_event_loop_delay_seconds_bucket{worker="3",le="+Inf"}',
+  );
+  assert.ok(
+    all >= 5 && quick < all,
+    `the 300 ms block is missing: ${quick} of ${all} samples within 100 ms`,
+  );
   assert.ok(valueOf(body, 'mouthpiece_worker_load_ratio{worker="3"}') > 0.5);
   assert.ok(valueOf(body, 'mouthpiece_worker_heap_used_bytes{worker="3"}') > 1e6);
 });
 
 test('process figures are of a sane size and CPU never runs backwards', async (t) => {
   const metrics = new Metrics();
-  t.onTestFinished(watchMainThread(metrics, () => process.cpuUsage().user / 1000, { version: '0.1.0', commit: 'abc' }));
+  t.onTestFinished(
+    watchMainThread(metrics, () => process.cpuUsage().user / 1000, {
+      version: '0.1.0',
+      commit: 'abc',
+    }),
+  );
   const first = (await metrics.render()).body;
   const second = (await metrics.render()).body;
-  assert.ok(valueOf(second, 'process_cpu_seconds_total') >= valueOf(first, 'process_cpu_seconds_total'));
+  assert.ok(
+    valueOf(second, 'process_cpu_seconds_total') >= valueOf(first, 'process_cpu_seconds_total'),
+  );
   const rss = valueOf(first, 'process_resident_memory_bytes');
   assert.ok(rss > 20e6 && rss < 4e9, `${rss}`);
   const descriptors = valueOf(first, 'process_open_fds');
@@ -59,10 +86,32 @@ test('totals of a peer become increases; reported loss that shrinks is not count
   const memory = createSharedMetrics();
   metrics.attachWorker(0, memory);
   const meter = new PeerMeter(new SharedMetrics(memory));
-  const totals = { packetsRetransmitted: 0, nacksReceived: 0, plisReceived: 0, firsReceived: 0, packetsLost: 0, packetsReceived: 0, bytesSent: 0, fractionLost: 0, jitterMs: 2, roundTripMs: 0, targetBitrateKbps: 600 };
+  const totals = {
+    packetsRetransmitted: 0,
+    nacksReceived: 0,
+    plisReceived: 0,
+    firsReceived: 0,
+    packetsLost: 0,
+    packetsReceived: 0,
+    bytesSent: 0,
+    fractionLost: 0,
+    jitterMs: 2,
+    roundTripMs: 0,
+    targetBitrateKbps: 600,
+  };
   const reading = newPeerReading(0);
   for (const [second, lost] of [5, 3, 5, 9].entries()) {
-    meter.read({ ...totals, packetsLost: lost, plisReceived: 1, bytesSent: 75_000 * (second + 1), roundTripMs: second * 10 }, reading, (second + 1) * 1000);
+    meter.read(
+      {
+        ...totals,
+        packetsLost: lost,
+        plisReceived: 1,
+        bytesSent: 75_000 * (second + 1),
+        roundTripMs: second * 10,
+      },
+      reading,
+      (second + 1) * 1000,
+    );
   }
   const { body } = await metrics.render();
   assert.equal(valueOf(body, 'mouthpiece_rtp_packets_lost_total'), 9);
@@ -92,7 +141,10 @@ test('jobs are measured from acceptance to end', async () => {
   assert.equal(valueOf(body, 'mouthpiece_job_wait_seconds_sum{kind="static"}'), 2);
   assert.equal(valueOf(body, 'mouthpiece_job_duration_seconds_sum{kind="static"}'), 2);
   assert.equal(valueOf(body, 'mouthpiece_job_realtime_factor_sum'), 10);
-  assert.equal(valueOf(body, 'mouthpiece_jobs_finished_total{kind="static",result="cancelled"}'), 1);
+  assert.equal(
+    valueOf(body, 'mouthpiece_jobs_finished_total{kind="static",result="cancelled"}'),
+    1,
+  );
   assert.equal(valueOf(body, 'mouthpiece_jobs_refused_total{kind="static"}'), 1);
   assert.equal(valueOf(body, 'mouthpiece_jobs{kind="static",state="queued"}'), 0);
   assert.equal(valueOf(body, 'mouthpiece_job_oldest_queued_seconds{kind="static"}'), 0);

@@ -6,8 +6,18 @@ import { test } from 'vitest';
 import { InferenceSession } from 'onnxruntime-node';
 import { MANIFEST_URL, readModelFile } from '../../src/pipeline/inference/model-file.ts';
 
-interface Listed { file: string; sha256: string; bytes: number; licence: string; source: string; inputs: Record<string, unknown>; outputs: Record<string, unknown> }
-const { models } = JSON.parse(await readFile(MANIFEST_URL, 'utf8')) as { models: Record<string, Listed> };
+interface Listed {
+  file: string;
+  sha256: string;
+  bytes: number;
+  licence: string;
+  source: string;
+  inputs: Record<string, unknown>;
+  outputs: Record<string, unknown>;
+}
+const { models } = JSON.parse(await readFile(MANIFEST_URL, 'utf8')) as {
+  models: Record<string, Listed>;
+};
 const SIZE_LIMIT = 2 * 1024 * 1024;
 
 test('every listed file has its hash, a source and a licence, and is small', async () => {
@@ -34,5 +44,17 @@ test('inputs and outputs of the speech model are those that the manifest names',
 
 test('the model card names the voices, the ones held out, and the look-ahead', async () => {
   const card = await readFile(new URL('MODEL_CARD.md', MANIFEST_URL), 'utf8');
-  for (const word of ['flite', 'espeak-ng', 'festival', 'awb', 'ked', 'held out', 'licence', '60 ms', models['speech-articulation']!.sha256]) assert.ok(card.includes(word), word);
+  for (const word of [
+    'flite',
+    'espeak-ng',
+    'festival',
+    'awb',
+    'ked',
+    'held out',
+    'licence',
+    '60 ms',
+    models['speech-articulation']!.sha256,
+  ]) {
+    assert.ok(card.includes(word), word);
+  }
 });

@@ -10,15 +10,27 @@ import { fileURLToPath } from 'node:url';
 
 const FOLDER = fileURLToPath(new URL('../../models/training', import.meta.url));
 const PYTHON = '/usr/bin/python3';
-const missing = spawnSync(PYTHON, ['-c', 'import numpy, scipy']).status === 0 ? false : 'python3-numpy or python3-scipy is missing';
-const noTorch = spawnSync(PYTHON, ['-c', 'import torch, onnx, scipy']).status === 0 ? false : 'python3-torch, python3-onnx or python3-scipy is missing';
+const missing =
+  spawnSync(PYTHON, ['-c', 'import numpy, scipy']).status === 0
+    ? false
+    : 'python3-numpy or python3-scipy is missing';
+const noTorch =
+  spawnSync(PYTHON, ['-c', 'import torch, onnx, scipy']).status === 0
+    ? false
+    : 'python3-torch, python3-onnx or python3-scipy is missing';
 
 /** What a Python expression gives, through JSON. */
 function python(imports: string, expression: string): unknown {
   const work = mkdtempSync(join(tmpdir(), 'training-'));
-  const done = spawnSync(PYTHON, ['-c', `import json\nimport numpy as np\n${imports}\nprint(json.dumps(${expression}))`], {
-    cwd: FOLDER, encoding: 'utf8', env: { ...process.env, TRAINING_WORK: work, PYTHONDONTWRITEBYTECODE: '1' },
-  });
+  const done = spawnSync(
+    PYTHON,
+    ['-c', `import json\nimport numpy as np\n${imports}\nprint(json.dumps(${expression}))`],
+    {
+      cwd: FOLDER,
+      encoding: 'utf8',
+      env: { ...process.env, TRAINING_WORK: work, PYTHONDONTWRITEBYTECODE: '1' },
+    },
+  );
   rmSync(work, { recursive: true, force: true });
   assert.equal(done.status, 0, done.stderr);
   return JSON.parse(done.stdout);
@@ -26,30 +38,61 @@ function python(imports: string, expression: string): unknown {
 
 test('phones of festival voices become the IPA, whatever each language calls them', (t) => {
   t.skip(Boolean(missing), String(missing));
-  const names = [['r~*', 'CZECH'], ['ch', 'CZECH'], ['E1', 'ITALIAN'], ['tS', 'ITALIAN'], ['p:', 'FINNISH'], ['&', 'FINNISH'], ['th', 'TELUGU'], ['#', 'TELUGU'], ['axr', 'ARPABET'], ['p', 'ARPABET'], ['??', 'CATALAN']];
-  assert.deepEqual(python('import engines', `[engines._ipa(name, getattr(engines, table)) for name, table in ${JSON.stringify(names)}]`),
-    ['rʃ', 'x', 'ɛ', 'tʃ', 'p', 'æ', 't', '_', 'ɚ', 'p', 'ə']);
+  const names = [
+    ['r~*', 'CZECH'],
+    ['ch', 'CZECH'],
+    ['E1', 'ITALIAN'],
+    ['tS', 'ITALIAN'],
+    ['p:', 'FINNISH'],
+    ['&', 'FINNISH'],
+    ['th', 'TELUGU'],
+    ['#', 'TELUGU'],
+    ['axr', 'ARPABET'],
+    ['p', 'ARPABET'],
+    ['??', 'CATALAN'],
+  ];
+  assert.deepEqual(
+    python(
+      'import engines',
+      `[engines._ipa(name, getattr(engines, table)) for name, table in ${JSON.stringify(names)}]`,
+    ),
+    ['rʃ', 'x', 'ɛ', 'tʃ', 'p', 'æ', 't', '_', 'ɚ', 'p', 'ə'],
+  );
 });
 
 test('the lips meet in a Catalan b after a pause or a nasal only', (t) => {
   t.skip(Boolean(missing), String(missing));
-  const said = python('import engines', "[s for _, _, s in engines._spirants([(0, 1, c) for c in ['_', 'b', 'a', 'b', 'm', 'b']])]");
+  const said = python(
+    'import engines',
+    "[s for _, _, s in engines._spirants([(0, 1, c) for c in ['_', 'b', 'a', 'b', 'm', 'b']])]",
+  );
   assert.deepEqual(said, ['_', 'b', 'a', 'β', 'm', 'b']);
 });
 
 test('pseudo-words are written in Telugu script: vowels as signs, first letters whole, a virama where no vowel follows', (t) => {
   t.skip(Boolean(missing), String(missing));
-  assert.deepEqual(python('import texts', "[texts._telugu(word) for word in ['pam', 'apto', 'fi']]"), ['పామ్', 'ఆప్తో', 'ఫి']);
+  assert.deepEqual(
+    python('import texts', "[texts._telugu(word) for word in ['pam', 'apto', 'fi']]"),
+    ['పామ్', 'ఆప్తో', 'ఫి'],
+  );
 });
 
 test('the times of known phones are found where their classes are likely, and a pause between words only where one is heard', (t) => {
   t.skip(Boolean(missing), String(missing));
   // 10 frames each: silence, p, its aspiration, a; then m without a pause, o, silence
   const heard = ['_', 'p', 'h', 'ɑ', 'm', 'o', '_'];
-  const setup = `import viterbi\nfrom targets import CLASSES, CLASS_COUNT\nscore = np.full((70, CLASS_COUNT), -5.)\nfor i, c in enumerate(${JSON.stringify(heard)}): score[10 * i: 10 * i + 10, CLASSES[c]] = 0\n`
-    + "units = viterbi._units([['p', 'ɑ'], ['m', 'o']])\npath = viterbi.best_path(score, units)";
-  assert.deepEqual(python(setup, '[[units[u][0], int((path == u).sum())] for u in np.unique(path)]'), heard.map((symbol) => [symbol, 10]));
-  assert.equal(python(setup, 'viterbi.best_path(score[:12], units)'), null, 'twelve frames are too few');
+  const setup =
+    `import viterbi\nfrom targets import CLASSES, CLASS_COUNT\nscore = np.full((70, CLASS_COUNT), -5.)\nfor i, c in enumerate(${JSON.stringify(heard)}): score[10 * i: 10 * i + 10, CLASSES[c]] = 0\n` +
+    "units = viterbi._units([['p', 'ɑ'], ['m', 'o']])\npath = viterbi.best_path(score, units)";
+  assert.deepEqual(
+    python(setup, '[[units[u][0], int((path == u).sum())] for u in np.unique(path)]'),
+    heard.map((symbol) => [symbol, 10]),
+  );
+  assert.equal(
+    python(setup, 'viterbi.best_path(score[:12], units)'),
+    null,
+    'twelve frames are too few',
+  );
 });
 
 test('the more noise there is, the less it takes to close the lips; pauses teach nothing of closures, and zeros are a fresh stream', (t) => {
@@ -69,11 +112,17 @@ def press_after(noise=0., pauses=0., speech=9., last=.6, before=.02):
     for k in range(600): _, memory = shape(frame(before if k == 599 else .95 if k % 12 == 0 else .02, speech), heard(noise if k % 60 else pauses), memory)
     return float(shape(frame(last), heard(noise), memory)[0][0, 2])
 fresh = float(shape(frame(.6), heard(0.), torch.zeros(1, shape.MEMORY))[0][0, 2])`;
-  const [clean, surely, again, loud, noisy, paused, fresh] = python(setup, '[press_after(), press_after(last=.7), press_after(before=.95), press_after(1.2), press_after(1.2, 1.1), press_after(speech=-9., before=.95), fresh]') as [number, number, number, number, number, number, number];
+  const [clean, surely, again, loud, noisy, paused, fresh] = python(
+    setup,
+    '[press_after(), press_after(last=.7), press_after(before=.95), press_after(1.2), press_after(1.2, 1.1), press_after(speech=-9., before=.95), fresh]',
+  ) as [number, number, number, number, number, number, number];
   assert.ok(clean < 0.5, `in clean speech .6 is no closure after open lips: ${clean}`);
   assert.ok(surely >= 0.5, `.7 is one: ${surely}`);
   assert.ok(again >= 0.5, `so is .6 after closed lips: ${again}`);
-  assert.ok(loud < 0.5, `in speech with pauses every two seconds .6 is none, however loud: ${loud}`);
+  assert.ok(
+    loud < 0.5,
+    `in speech with pauses every two seconds .6 is none, however loud: ${loud}`,
+  );
   assert.ok(noisy >= 0.5, `where the pauses are noise as well it is one: ${noisy}`);
   assert.equal(paused, fresh);
 });
@@ -103,13 +152,18 @@ with torch.no_grad():
 test('a phone is heard in the features that its step describes 60 ms later', (t) => {
   t.skip(Boolean(missing), String(missing));
   // One second whose phones change at .5 s: the first feature frame whose middle lies past it hears the second.
-  const setup = 'import prepare, talkers\nclasses = prepare.frame_targets([(0, .5, "a"), (.5, 2, "m")], 30)[1]\nheard = talkers.heard_classes(classes)';
-  assert.deepEqual(python(setup, '[len(heard), int(np.flatnonzero(heard == heard[-1])[0])]'), [90, 45]);
+  const setup =
+    'import prepare, talkers\nclasses = prepare.frame_targets([(0, .5, "a"), (.5, 2, "m")], 30)[1]\nheard = talkers.heard_classes(classes)';
+  assert.deepEqual(
+    python(setup, '[len(heard), int(np.flatnonzero(heard == heard[-1])[0])]'),
+    [90, 45],
+  );
 });
 
 test('silence round a recording is cut off, but for a fifth of a second', (t) => {
   t.skip(Boolean(noTorch), String(noTorch));
-  const setup = 'import natural\nwave = np.zeros(48000, np.int16)\nwave[16000:24000] = 5000 * np.sin(np.arange(8000) * .3)\nwave[30000:] = 20';
+  const setup =
+    'import natural\nwave = np.zeros(48000, np.int16)\nwave[16000:24000] = 5000 * np.sin(np.arange(8000) * .3)\nwave[30000:] = 20';
   const length = python(setup, 'len(natural.trimmed(wave))') as number;
   assert.ok(Math.abs(length - (8000 + 2 * 3200)) < 320, `${length} samples`);
   assert.equal(python('import natural', 'len(natural.trimmed(np.zeros(0, np.int16)))'), 0);
@@ -134,11 +188,32 @@ words = [int(''.join(map(str, bits[i: i + 16][::-1])), 2).to_bytes(2, 'little') 
 for at, run in reversed(plain): words.insert(-(-at // 16), run)
 packed = b'RNC\\x01' + (14).to_bytes(4, 'big') + bytes(9) + b'\\x01' + b''.join(words) + bytes(4)`;
   assert.equal(python(setup, 'sky._unpacked(packed).decode()'), 'abcdabcdabwxyz');
-  assert.deepEqual(python('from games import sky\ndef leaves(n): return n if isinstance(n, str) else leaves(n[0]) + leaves(n[1])', "sorted(set('abcdefghijklmnopqrstuvwxyz') - set(leaves(sky._tree(iter(sky.TREE)))))"), [], 'a letter without a code');
+  assert.deepEqual(
+    python(
+      'from games import sky\ndef leaves(n): return n if isinstance(n, str) else leaves(n[0]) + leaves(n[1])',
+      "sorted(set('abcdefghijklmnopqrstuvwxyz') - set(leaves(sky._tree(iter(sky.TREE)))))",
+    ),
+    [],
+    'a letter without a code',
+  );
 });
 
 test('lines of Flight of the Amazon Queen are cut where an actor moves, and rid of what is not said', (t) => {
   t.skip(Boolean(missing), String(missing));
-  assert.deepEqual(python('from games import queen', "[queen.segments('Oh no!*XY12345678901 Not*F3again'), queen.clean('(sigh) It is Lola^_ <sneeze>'), queen.clean('(...)'), bool(queen.NOISES.search('Oooh! Squawk!'))]"),
-    [[['1', 'Oh no!'], ['2', ' Not'], ['3', 'again']], 'It is Lola', '', true]);
+  assert.deepEqual(
+    python(
+      'from games import queen',
+      "[queen.segments('Oh no!*XY12345678901 Not*F3again'), queen.clean('(sigh) It is Lola^_ <sneeze>'), queen.clean('(...)'), bool(queen.NOISES.search('Oooh! Squawk!'))]",
+    ),
+    [
+      [
+        ['1', 'Oh no!'],
+        ['2', ' Not'],
+        ['3', 'again'],
+      ],
+      'It is Lola',
+      '',
+      true,
+    ],
+  );
 });

@@ -9,7 +9,10 @@ import { native } from '../../src/native/addon.ts';
 const VIDEO = { codec: 'vp8', width: 64, height: 48, fps: 30, bitrateKbps: 300 } as const;
 const PICTURE = i420Bytes(64, 48);
 // What a caller without types could pass.
-const loose = native as unknown as Record<string, new (...args: unknown[]) => Record<string, (...args: unknown[]) => unknown>>;
+const loose = native as unknown as Record<
+  string,
+  new (...args: unknown[]) => Record<string, (...args: unknown[]) => unknown>
+>;
 const functions = native as unknown as Record<string, (...args: unknown[]) => unknown>;
 
 function detached<T extends Uint8Array | Int16Array>(array: T): T {
@@ -18,12 +21,22 @@ function detached<T extends Uint8Array | Int16Array>(array: T): T {
 }
 
 test('constructors check every option', () => {
-  const wrong: readonly (readonly [string, unknown, typeof TypeError | typeof RangeError, RegExp])[] = [
+  const wrong: readonly (readonly [
+    string,
+    unknown,
+    typeof TypeError | typeof RangeError,
+    RegExp,
+  ])[] = [
     ['VideoEncoder', undefined, TypeError, /options must be an object/],
     ['VideoEncoder', { ...VIDEO, codec: 'av1' }, TypeError, /codec must be one of 'vp8', 'h264'/],
     ['VideoEncoder', { ...VIDEO, codec: 3 }, TypeError, /codec/],
     ['VideoEncoder', { ...VIDEO, width: 63 }, RangeError, /even/],
-    ['VideoEncoder', { ...VIDEO, width: 0 }, RangeError, /width must be an integer from 16 to 4096/],
+    [
+      'VideoEncoder',
+      { ...VIDEO, width: 0 },
+      RangeError,
+      /width must be an integer from 16 to 4096/,
+    ],
     ['VideoEncoder', { ...VIDEO, height: 1e9 }, RangeError, /height/],
     ['VideoEncoder', { ...VIDEO, width: 64.5 }, RangeError, /width/],
     ['VideoEncoder', { ...VIDEO, fps: Number.NaN }, RangeError, /fps/],
@@ -32,44 +45,88 @@ test('constructors check every option', () => {
     ['OpusEncoder', { sampleRate: 44100, channels: 1, bitrate: 32000 }, RangeError, /sampleRate/],
     ['OpusEncoder', { sampleRate: 48000, channels: 3, bitrate: 32000 }, RangeError, /channels/],
     ['OpusEncoder', { sampleRate: 48000, channels: 1, bitrate: 1 }, RangeError, /bitrate/],
-    ['OpusEncoder', { sampleRate: 48000, channels: 1, bitrate: 32000, complexity: 11 }, RangeError, /complexity/],
-    ['OpusEncoder', { sampleRate: 48000, channels: 1, bitrate: 32000, inbandFec: 1 }, TypeError, /inbandFec must be true or false/],
+    [
+      'OpusEncoder',
+      { sampleRate: 48000, channels: 1, bitrate: 32000, complexity: 11 },
+      RangeError,
+      /complexity/,
+    ],
+    [
+      'OpusEncoder',
+      { sampleRate: 48000, channels: 1, bitrate: 32000, inbandFec: 1 },
+      TypeError,
+      /inbandFec must be true or false/,
+    ],
     ['OpusDecoder', { sampleRate: 11025, channels: 1 }, RangeError, /sampleRate/],
     ['Resampler', { inputRate: 1, outputRate: 48000, channels: 1 }, RangeError, /inputRate/],
     ['Resampler', { inputRate: 16000, outputRate: 48000, channels: 0 }, RangeError, /channels/],
-    ['Resampler', { inputRate: 16000, outputRate: 48000, channels: 1, quality: 'best' }, TypeError, /quality must be one of/],
+    [
+      'Resampler',
+      { inputRate: 16000, outputRate: 48000, channels: 1, quality: 'best' },
+      TypeError,
+      /quality must be one of/,
+    ],
   ];
   for (const [name, options, type, message] of wrong) {
-    assert.throws(() => new loose[name]!(options), (error: Error) => error instanceof type && message.test(error.message), `${name} ${JSON.stringify(options)}`);
+    assert.throws(
+      () => new loose[name]!(options),
+      (error: Error) => error instanceof type && message.test(error.message),
+      `${name} ${JSON.stringify(options)}`,
+    );
   }
   assert.throws(() => functions['VideoEncoder']!(VIDEO), TypeError);
 });
 
 test('encode checks its buffers: type, length, detachment', () => {
-  const encoder = new native.VideoEncoder(VIDEO), bad = encoder as unknown as Record<string, (...args: unknown[]) => unknown>;
-  const picture = new Uint8Array(PICTURE), out = new Uint8Array(1 << 16);
-  assert.throws(() => encoder.encode(new Uint8Array(PICTURE - 1), out, false, null), /picture must have 4608 elements, not 4607/);
+  const encoder = new native.VideoEncoder(VIDEO),
+    bad = encoder as unknown as Record<string, (...args: unknown[]) => unknown>;
+  const picture = new Uint8Array(PICTURE),
+    out = new Uint8Array(1 << 16);
+  assert.throws(
+    () => encoder.encode(new Uint8Array(PICTURE - 1), out, false, null),
+    /picture must have 4608 elements, not 4607/,
+  );
   assert.throws(() => encoder.encode(new Uint8Array(PICTURE + 1), out, false, null), TypeError);
-  assert.throws(() => bad['encode']!(new Uint16Array(PICTURE), out, false, null), /picture must be a Uint8Array/);
+  assert.throws(
+    () => bad['encode']!(new Uint16Array(PICTURE), out, false, null),
+    /picture must be a Uint8Array/,
+  );
   assert.throws(() => bad['encode']!(new ArrayBuffer(PICTURE), out, false, null), TypeError);
   assert.throws(() => bad['encode']!(null, out, false, null), TypeError);
   assert.throws(() => bad['encode']!(), TypeError);
   assert.throws(() => bad['encode']!(picture, out, 'yes', null), /forceKey must be true or false/);
   assert.throws(() => encoder.encode(picture, out, false, new Uint8Array(3)), TypeError);
-  assert.throws(() => encoder.encode(detached(new Uint8Array(PICTURE)), out, false, null), /picture is detached/);
-  assert.throws(() => encoder.encode(picture, detached(new Uint8Array(100)), false, null), /out is detached/);
+  assert.throws(
+    () => encoder.encode(detached(new Uint8Array(PICTURE)), out, false, null),
+    /picture is detached/,
+  );
+  assert.throws(
+    () => encoder.encode(picture, detached(new Uint8Array(100)), false, null),
+    /out is detached/,
+  );
   assert.throws(() => bad['prepare']!(new Uint8Array(PICTURE - 1)), TypeError);
   assert.throws(() => bad['prepare']!(), TypeError);
   assert.throws(() => bad['prepare']!(detached(new Uint8Array(PICTURE))), /picture is detached/);
-  assert.throws(() => { encoder.setBitrate(0); }, RangeError);
-  assert.throws(() => { encoder.setBitrate(Number.NaN); }, RangeError);
+  assert.throws(() => {
+    encoder.setBitrate(0);
+  }, RangeError);
+  assert.throws(() => {
+    encoder.setBitrate(Number.NaN);
+  }, RangeError);
   assert.throws(() => bad['setBitrate']!({}), TypeError);
-  assert.ok(encoder.encode(picture, out, false, new Uint8Array(macroblocks(64, 48))) > 0, 'the encoder still works');
+  assert.ok(
+    encoder.encode(picture, out, false, new Uint8Array(macroblocks(64, 48))) > 0,
+    'the encoder still works',
+  );
   encoder.close();
   encoder.close();
   assert.throws(() => encoder.encode(picture, out, false, null), /VideoEncoder is closed/);
-  assert.throws(() => { encoder.setBitrate(300); }, /closed/);
-  assert.throws(() => { void encoder.prepare(picture); }, /closed/);
+  assert.throws(() => {
+    encoder.setBitrate(300);
+  }, /closed/);
+  assert.throws(() => {
+    void encoder.prepare(picture);
+  }, /closed/);
 });
 
 test('buffers over shared memory, offset views and Buffers are as good as any', () => {
@@ -77,70 +134,137 @@ test('buffers over shared memory, offset views and Buffers are as good as any', 
   const shared = new Uint8Array(new SharedArrayBuffer(PICTURE + 1 + 32768));
   const plain = new Uint8Array(PICTURE).map((_, i) => i);
   shared.set(plain, 1);
-  const out = shared.subarray(PICTURE + 1), reference = Buffer.alloc(32768);
+  const out = shared.subarray(PICTURE + 1),
+    reference = Buffer.alloc(32768);
   const bytes = encoder.encode(shared.subarray(1, PICTURE + 1), out, false, null);
   encoder.close();
   const again = new native.VideoEncoder(VIDEO);
   assert.equal(again.encode(plain, reference, false, null), bytes);
   again.close();
-  assert.deepEqual(Buffer.from(out.slice(0, bytes & 0xffff)), reference.subarray(0, bytes & 0xffff));
+  assert.deepEqual(
+    Buffer.from(out.slice(0, bytes & 0xffff)),
+    reference.subarray(0, bytes & 0xffff),
+  );
 });
 
 test('methods refuse to run on anything but their own objects', () => {
-  const encoder = new native.VideoEncoder(VIDEO), resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 1 });
+  const encoder = new native.VideoEncoder(VIDEO),
+    resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 1 });
   const encode = Reflect.get(encoder, 'encode') as (...args: unknown[]) => unknown;
   for (const self of [resampler, {}, null, Object.create(encoder) as object]) {
-    assert.throws(() => encode.call(self, new Uint8Array(PICTURE), new Uint8Array(1000), false, null), TypeError);
+    assert.throws(
+      () => encode.call(self, new Uint8Array(PICTURE), new Uint8Array(1000), false, null),
+      TypeError,
+    );
   }
   encoder.close();
   resampler.close();
 });
 
 test('audio buffers: odd lengths, wrong types, detachment, no room', () => {
-  const encoder = new native.OpusEncoder({ sampleRate: 48000, channels: 2, bitrate: 32000 }), decoder = new native.OpusDecoder({ sampleRate: 48000, channels: 2 });
-  const resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 2 }), pcm = new Int16Array(1920), out = new Uint8Array(1500);
+  const encoder = new native.OpusEncoder({ sampleRate: 48000, channels: 2, bitrate: 32000 }),
+    decoder = new native.OpusDecoder({ sampleRate: 48000, channels: 2 });
+  const resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 2 }),
+    pcm = new Int16Array(1920),
+    out = new Uint8Array(1500);
   assert.throws(() => encoder.encode(pcm.subarray(1), out), TypeError);
   assert.throws(() => encoder.encode(new Int16Array(0), out), TypeError);
-  assert.throws(() => encoder.encode(new Int16Array(1000), out), /pcm must hold 2.5, 5, 10, 20, 40 or 60 ms/);
-  assert.throws(() => encoder.encode(new Float32Array(1920) as unknown as Int16Array, out), /pcm must be a Int16Array/);
+  assert.throws(
+    () => encoder.encode(new Int16Array(1000), out),
+    /pcm must hold 2.5, 5, 10, 20, 40 or 60 ms/,
+  );
+  assert.throws(
+    () => encoder.encode(new Float32Array(1920) as unknown as Int16Array, out),
+    /pcm must be a Int16Array/,
+  );
   assert.throws(() => encoder.encode(pcm, new Uint8Array(0)), RangeError);
   assert.throws(() => encoder.encode(detached(new Int16Array(1920)), out), /detached/);
   assert.throws(() => decoder.decode(undefined as unknown as null, new Int16Array(7)), TypeError);
   assert.throws(() => decoder.decode(out, new Int16Array(1)), RangeError);
-  assert.throws(() => resampler.process(new Int16Array(3), new Int16Array(100)), /whole sample frames/);
+  assert.throws(
+    () => resampler.process(new Int16Array(3), new Int16Array(100)),
+    /whole sample frames/,
+  );
   assert.equal(resampler.process(new Int16Array(0), new Int16Array(0)), 0);
   assert.ok(encoder.encode(pcm, out) > 0);
-  for (const item of [encoder, decoder, resampler]) { item.close(); item.close(); }
+  for (const item of [encoder, decoder, resampler]) {
+    item.close();
+    item.close();
+  }
   assert.throws(() => encoder.encode(pcm, out), /OpusEncoder is closed/);
   assert.throws(() => decoder.decode(out, pcm), /OpusDecoder is closed/);
-  assert.throws(() => { resampler.reset(); }, /Resampler is closed/);
+  assert.throws(() => {
+    resampler.reset();
+  }, /Resampler is closed/);
 });
 
 test('colour conversion: sizes are checked, colours come back', () => {
-  const width = 64, height = 32, rgba = new Uint8Array(width * height * 4), i420 = new Uint8Array(i420Bytes(width, height)), back = new Uint8Array(rgba.length);
-  assert.throws(() => { native.rgbaToI420(rgba.subarray(4), width, height, i420); }, TypeError);
-  assert.throws(() => { native.rgbaToI420(rgba, width, height, i420.subarray(1)); }, TypeError);
-  assert.throws(() => { native.rgbaToI420(rgba, 63, height, i420); }, RangeError);
-  assert.throws(() => { native.i420ToRgba(i420, -2, height, rgba); }, RangeError);
+  const width = 64,
+    height = 32,
+    rgba = new Uint8Array(width * height * 4),
+    i420 = new Uint8Array(i420Bytes(width, height)),
+    back = new Uint8Array(rgba.length);
+  assert.throws(() => {
+    native.rgbaToI420(rgba.subarray(4), width, height, i420);
+  }, TypeError);
+  assert.throws(() => {
+    native.rgbaToI420(rgba, width, height, i420.subarray(1));
+  }, TypeError);
+  assert.throws(() => {
+    native.rgbaToI420(rgba, 63, height, i420);
+  }, RangeError);
+  assert.throws(() => {
+    native.i420ToRgba(i420, -2, height, rgba);
+  }, RangeError);
   // BT.601 limited range: 100 % white, black and red.
-  for (const [colour, [y, u, v]] of [[[255, 255, 255], [235, 128, 128]], [[0, 0, 0], [16, 128, 128]], [[255, 0, 0], [82, 90, 240]], [[0, 0, 255], [41, 240, 110]]] as const) {
-    for (let i = 0; i < rgba.length; i++) rgba[i] = i % 4 === 3 ? 7 : colour[i % 4]!;
+  for (const [colour, [y, u, v]] of [
+    [
+      [255, 255, 255],
+      [235, 128, 128],
+    ],
+    [
+      [0, 0, 0],
+      [16, 128, 128],
+    ],
+    [
+      [255, 0, 0],
+      [82, 90, 240],
+    ],
+    [
+      [0, 0, 255],
+      [41, 240, 110],
+    ],
+  ] as const) {
+    for (let i = 0; i < rgba.length; i++) {
+      rgba[i] = i % 4 === 3 ? 7 : colour[i % 4]!;
+    }
     native.rgbaToI420(rgba, width, height, i420);
-    const near = (got: number | undefined, want: number): void => { assert.ok(Math.abs(got! - want) <= 2, `${colour.join()}: ${got} for ${want}`); };
+    const near = (got: number | undefined, want: number): void => {
+      assert.ok(Math.abs(got! - want) <= 2, `${colour.join()}: ${got} for ${want}`);
+    };
     near(i420[5], y);
     near(i420[width * height + 3], u);
-    near(i420[width * height * 5 / 4 + 3], v);
+    near(i420[(width * height * 5) / 4 + 3], v);
     native.i420ToRgba(i420, width, height, back);
-    for (let i = 0; i < 3; i++) assert.ok(Math.abs(back[400 + i]! - colour[i]!) <= 5);
+    for (let i = 0; i < 3; i++) {
+      assert.ok(Math.abs(back[400 + i]! - colour[i]!) <= 5);
+    }
     assert.equal(back[403], 255);
   }
 });
 
 test('encoders that are dropped without close() are collected in time: the collector feels what they hold', async () => {
-  const before = process.memoryUsage.rss(), picture = new Uint8Array(i420Bytes(512, 512)), out = new Uint8Array(1 << 16);
+  const before = process.memoryUsage.rss(),
+    picture = new Uint8Array(i420Bytes(512, 512)),
+    out = new Uint8Array(1 << 16);
   let peak = 0;
   for (let i = 0; i < 150; i++) {
-    new native.VideoEncoder({ ...VIDEO, width: 512, height: 512 }).encode(picture, out, false, null);
+    new native.VideoEncoder({ ...VIDEO, width: 512, height: 512 }).encode(
+      picture,
+      out,
+      false,
+      null,
+    );
     await setImmediate();
     peak = Math.max(peak, process.memoryUsage.rss() - before);
   }

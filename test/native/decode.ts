@@ -22,19 +22,60 @@ function toIvf(frames: readonly Uint8Array[], width: number, height: number): Bu
 }
 
 /** @returns the decoded I420 pictures. @throws when ffmpeg finds anything to complain about. */
-export function decode(codec: 'vp8' | 'h264', frames: readonly Uint8Array[], width: number, height: number): Uint8Array[] {
+export function decode(
+  codec: 'vp8' | 'h264',
+  frames: readonly Uint8Array[],
+  width: number,
+  height: number,
+): Uint8Array[] {
   const input = codec === 'vp8' ? toIvf(frames, width, height) : Buffer.concat(frames);
-  const result = spawnSync('ffmpeg', ['-v', 'error', '-threads', '1', '-f', codec === 'vp8' ? 'ivf' : 'h264', '-i', 'pipe:0', '-fps_mode', 'passthrough', '-f', 'rawvideo', '-pix_fmt', 'yuv420p', 'pipe:1'], { input, maxBuffer: 1 << 29 });
-  if (result.error) throw result.error;
-  if (result.status !== 0 || result.stderr.length > 0) throw new Error(`ffmpeg: ${result.stderr.toString().slice(0, 500)}`);
+  const result = spawnSync(
+    'ffmpeg',
+    [
+      '-v',
+      'error',
+      '-threads',
+      '1',
+      '-f',
+      codec === 'vp8' ? 'ivf' : 'h264',
+      '-i',
+      'pipe:0',
+      '-fps_mode',
+      'passthrough',
+      '-f',
+      'rawvideo',
+      '-pix_fmt',
+      'yuv420p',
+      'pipe:1',
+    ],
+    { input, maxBuffer: 1 << 29 },
+  );
+  if (result.error) {
+    throw result.error;
+  }
+  if (result.status !== 0 || result.stderr.length > 0) {
+    throw new Error(`ffmpeg: ${result.stderr.toString().slice(0, 500)}`);
+  }
   const size = i420Bytes(width, height);
-  return Array.from({ length: result.stdout.length / size }, (_, i) => result.stdout.subarray(i * size, (i + 1) * size));
+  return Array.from({ length: result.stdout.length / size }, (_, i) =>
+    result.stdout.subarray(i * size, (i + 1) * size),
+  );
 }
 
 /** Peak signal to noise ratio of luma in dB, over the whole picture or a rectangle. */
-export function psnr(a: Uint8Array, b: Uint8Array, width: number, height: number, [left, top, right, bottom]: readonly [number, number, number, number] = [0, 0, width, height]): number {
+export function psnr(
+  a: Uint8Array,
+  b: Uint8Array,
+  width: number,
+  height: number,
+  [left, top, right, bottom]: readonly [number, number, number, number] = [0, 0, width, height],
+): number {
   let sum = 0;
-  for (let y = top; y < bottom; y++) for (let x = left; x < right; x++) sum += (a[y * width + x]! - b[y * width + x]!) ** 2;
+  for (let y = top; y < bottom; y++) {
+    for (let x = left; x < right; x++) {
+      sum += (a[y * width + x]! - b[y * width + x]!) ** 2;
+    }
+  }
   const mse = sum / ((right - left) * (bottom - top));
   return mse === 0 ? 99 : 10 * Math.log10(255 ** 2 / mse);
 }

@@ -7,14 +7,20 @@ import { beforeAll, test } from 'vitest';
 import { CATALOGUE, corpusOf, inputsIn, regressionsOf, ROOT } from '../fuzz/catalogue.ts';
 
 beforeAll(() => {
-  const build = spawnSync(process.execPath, [path.join(ROOT, 'scripts/build-native.mjs'), '--fuzz'], {
-    encoding: 'utf8',
-  });
+  const build = spawnSync(
+    process.execPath,
+    [path.join(ROOT, 'scripts/build-native.mjs'), '--fuzz'],
+    {
+      encoding: 'utf8',
+    },
+  );
   assert.equal(build.status, 0, build.stderr);
 });
 
 for (const { name } of CATALOGUE.filter(({ kind }) => kind === 'native')) {
-  const folders = [corpusOf(name), regressionsOf(name)].filter((folder) => inputsIn(folder).length > 0);
+  const folders = [corpusOf(name), regressionsOf(name)].filter(
+    (folder) => inputsIn(folder).length > 0,
+  );
   test(`native/fuzz/${name}_fuzz.cc`, () => {
     assert.ok(folders.length > 0, 'a target begins with inputs that reach its inside');
     const result = spawnSync(

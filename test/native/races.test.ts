@@ -8,9 +8,13 @@ import { beforeAll, test } from 'vitest';
 const ROOT = path.join(import.meta.dirname, '../..');
 
 beforeAll(() => {
-  const build = spawnSync(process.execPath, [path.join(ROOT, 'scripts/build-native.mjs'), '--threads'], {
-    encoding: 'utf8',
-  });
+  const build = spawnSync(
+    process.execPath,
+    [path.join(ROOT, 'scripts/build-native.mjs'), '--threads'],
+    {
+      encoding: 'utf8',
+    },
+  );
   assert.equal(build.status, 0, build.stderr);
 });
 

@@ -14,7 +14,7 @@ async function inWorker(body: string, input?: unknown): Promise<unknown> {
     const { parentPort, workerData } = require('node:worker_threads');
     import('${ADDON}').then(({ native }) => (async (native, input) => {${body}})(native, workerData)).then((value) => parentPort.postMessage(value));`;
   const worker = new Worker(source, { eval: true, workerData: input });
-  const [value] = await once(worker, 'message') as [unknown];
+  const [value] = (await once(worker, 'message')) as [unknown];
   await worker.terminate();
   return value;
 }
@@ -26,41 +26,65 @@ test('allowedCpus is what the kernel allows, also when asked from a pinned threa
     return Array.from({ length: last! - first! + 1 }, (_, i) => first! + i);
   });
   assert.deepEqual(native.allowedCpus(), wanted);
-  assert.deepEqual(await inWorker('native.pinThread(Int32Array.of(native.allowedCpus().at(-1))); return native.allowedCpus();'), wanted);
+  assert.deepEqual(
+    await inWorker(
+      'native.pinThread(Int32Array.of(native.allowedCpus().at(-1))); return native.allowedCpus();',
+    ),
+    wanted,
+  );
 });
 
 test('pinThread and setThreadName act on the calling thread alone, and the kernel knows', async () => {
-  const status = await inWorker(`
+  const status = (await inWorker(`
     native.pinThread(Int32Array.of(native.allowedCpus()[0]));
     native.setThreadName('mouthpiece-w0-and-more');
-    return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/status', 'utf8');`) as string;
+    return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/status', 'utf8');`)) as string;
   assert.match(status, new RegExp(`^Cpus_allowed_list:\\s*${native.allowedCpus()[0]}$`, 'm'));
   assert.match(status, /^Name:\s*mouthpiece-w0-a$/m);
-  assert.match(readFileSync(`/proc/self/task/${native.threadId()}/status`, 'utf8'), new RegExp(`^Cpus_allowed_list:\\s*${native.allowedCpus().length > 1 ? '.*[-,]' : '\\d'}`, 'm'));
-  assert.throws(() => { native.pinThread(Int32Array.of(8191)); }, /Cannot pin the thread to CPU 8191: Invalid argument/);
-  assert.throws(() => { native.pinThread(Int32Array.of(-1)); }, RangeError);
-  assert.throws(() => { native.pinThread(new Int32Array()); }, /Invalid argument/);
-  assert.throws(() => { native.setThreadName(7 as unknown as string); }, TypeError);
+  assert.match(
+    readFileSync(`/proc/self/task/${native.threadId()}/status`, 'utf8'),
+    new RegExp(`^Cpus_allowed_list:\\s*${native.allowedCpus().length > 1 ? '.*[-,]' : '\\d'}`, 'm'),
+  );
+  assert.throws(() => {
+    native.pinThread(Int32Array.of(8191));
+  }, /Cannot pin the thread to CPU 8191: Invalid argument/);
+  assert.throws(() => {
+    native.pinThread(Int32Array.of(-1));
+  }, RangeError);
+  assert.throws(() => {
+    native.pinThread(new Int32Array());
+  }, /Invalid argument/);
+  assert.throws(() => {
+    native.setThreadName(7 as unknown as string);
+  }, TypeError);
 });
 
 test('makeThreadRealtime acts on the calling thread alone, or says that it may not', async () => {
-  const policy = await inWorker(`
+  const policy = (await inWorker(`
     try { native.makeThreadRealtime(); } catch (error) { return error.message; }
-    return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/stat', 'utf8');`) as string;
+    return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/stat', 'utf8');`)) as string;
   // proc(5): field 41 is the policy, 2 is SCHED_RR; the name in field 2 may hold spaces.
-  const policyOf = (stat: string): string | undefined => stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38];
-  if (policy.startsWith('Cannot')) assert.match(policy, /^Cannot make the thread a real-time one: Operation not permitted$/);
-  else assert.equal(policyOf(policy), '2');
+  const policyOf = (stat: string): string | undefined =>
+    stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38];
+  if (policy.startsWith('Cannot')) {
+    assert.match(policy, /^Cannot make the thread a real-time one: Operation not permitted$/);
+  } else {
+    assert.equal(policyOf(policy), '2');
+  }
   assert.equal(policyOf(readFileSync(`/proc/self/task/${native.threadId()}/stat`, 'utf8')), '0');
 });
 
-test('threadCpuMs counts this thread\'s work and not its sleep', async () => {
-  const [busy, idle, foreign] = await inWorker(`
+test("threadCpuMs counts this thread's work and not its sleep", async () => {
+  const [busy, idle, foreign] = (await inWorker(`
     const start = native.threadCpuMs();
     while (native.threadCpuMs() - start < 40) Math.sqrt(Math.random());
     const middle = native.threadCpuMs();
     await new Promise((resolve) => setTimeout(resolve, 60));
-    return [middle - start, native.threadCpuMs() - middle, native.threadId()];`) as [number, number, number];
+    return [middle - start, native.threadCpuMs() - middle, native.threadId()];`)) as [
+    number,
+    number,
+    number,
+  ];
   assert.ok(busy >= 40 && busy < 60, `${busy}`);
   assert.ok(idle < 30, `${idle}`);
   assert.notEqual(foreign, native.threadId());
@@ -95,7 +119,13 @@ test('a thread that ends while it prepares an encoder takes nobody along', async
 
 test('allocatedBytes sees what is alive, and that it is no more', () => {
   const before = native.allocatedBytes();
-  const encoder = new native.VideoEncoder({ codec: 'vp8', width: 512, height: 512, fps: 30, bitrateKbps: 600 });
+  const encoder = new native.VideoEncoder({
+    codec: 'vp8',
+    width: 512,
+    height: 512,
+    fps: 30,
+    bitrateKbps: 600,
+  });
   encoder.setBitrate(500);
   const held = native.allocatedBytes() - before;
   encoder.close();

@@ -37,7 +37,8 @@ const LIMIT_NAME = new RegExp(
  * Limits by their names that bound nothing a client or an operator could run into; each with the reason.
  */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'src/jobs/face/detect/quality.ts': 'what a portrait may look like, told in words to who uploads it',
+  'src/jobs/face/detect/quality.ts':
+    'what a portrait may look like, told in words to who uploads it',
   'src/jobs/face/regions/matte.ts': 'picture processing',
   'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
   'src/pipeline/wav2lip/mel.ts': 'signal processing',
@@ -55,7 +56,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/front/process/private-redis.ts MAX_SOCKET_PATH':
     "the length of a path of ours, by the system's bound",
   'src/front/store/redis.ts SHARED.connectTimeout': 'the client of Redis tries again by itself',
-  'src/front/store/redis.ts SHARED.maxRetriesPerRequest': 'the client of Redis tries again by itself',
+  'src/front/store/redis.ts SHARED.maxRetriesPerRequest':
+    'the client of Redis tries again by itself',
   'src/link/speech-ring.ts LANE_CAPACITY_SECONDS': 'LANE_CAPACITY_SAMPLES in seconds',
   'src/pipeline/speech/audio-receiver.ts MAX_FRAME_SAMPLES': 'the longest Opus packet there is',
   'src/pipeline/speech/audio-receiver.ts MAX_CONCEALED': 'how long a gap is concealed',
@@ -71,7 +73,9 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
 function sources(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const file = path.join(folder, entry.name);
-    if (entry.isDirectory()) return file.endsWith('front/page') ? [] : sources(file);
+    if (entry.isDirectory()) {
+      return file.endsWith('front/page') ? [] : sources(file);
+    }
     return entry.name.endsWith('.ts') ? [file] : [];
   });
 }
@@ -110,7 +114,9 @@ const isLimit = ({ name }: Constant): boolean =>
  * else.
  */
 function valueOf({ file, expression }: Constant, depth = 0): number | undefined {
-  if (depth > 6 || !/^[\w\s.+\-*/()<,]+$/.test(expression)) return undefined;
+  if (depth > 6 || !/^[\w\s.+\-*/()<,]+$/.test(expression)) {
+    return undefined;
+  }
   let isKnown = true;
   const numbers = expression
     .replaceAll('Math.ceil', '_ceil')
@@ -123,7 +129,9 @@ function valueOf({ file, expression }: Constant, depth = 0): number | undefined 
       return String(value);
     })
     .replaceAll(/(?<=\d)_(?=\d)/g, '');
-  if (!isKnown || !/^(?:_ceil|[\d\s.+\-*/()<e])+$/.test(numbers)) return undefined;
+  if (!isKnown || !/^(?:_ceil|[\d\s.+\-*/()<e])+$/.test(numbers)) {
+    return undefined;
+  }
   // eslint-disable-next-line typescript/no-implied-eval -- our own sources, digits and operators alone
   return Number(new Function('_ceil', `return ${numbers}`)(Math.ceil));
 }
@@ -178,11 +186,12 @@ const ROWS: readonly Row[] = PAGE.split('\n')
 
 test('the page tells each limit with its place, and each row is whole', () => {
   assert.ok(ROWS.length >= 80, `only ${ROWS.length} rows were read`);
-  for (const { name, bounds, value, metric, seen } of ROWS)
+  for (const { name, bounds, value, metric, seen } of ROWS) {
     assert.ok(
       [bounds, value, metric, seen].every((cell) => cell !== ''),
       `${name}: a cell is empty; write "-"`,
     );
+  }
   const names = ROWS.map(({ name, file }) => `${file} ${name}`);
   assert.deepEqual(
     names.filter((name, index) => names.indexOf(name) !== index),
@@ -193,9 +202,14 @@ test('the page tells each limit with its place, and each row is whole', () => {
 
 test('constants on the page have the value told', () => {
   for (const { name, file, value } of ROWS) {
-    if (file === undefined) continue;
+    if (file === undefined) {
+      continue;
+    }
     const constant = CONSTANTS.find((one) => one.name === name && one.file === file);
-    assert.ok(constant !== undefined, `docs/limits.md names ${name} in ${file}, which is not there`);
+    assert.ok(
+      constant !== undefined,
+      `docs/limits.md names ${name} in ${file}, which is not there`,
+    );
     const known = valueOf(constant);
     assert.ok(
       known !== undefined,
@@ -211,28 +225,36 @@ test('constants on the page have the value told', () => {
 
 test('settings on the page have the default told', () => {
   for (const { name, file, value } of ROWS) {
-    if (file !== undefined) continue;
+    if (file !== undefined) {
+      continue;
+    }
     assert.ok(
       name in SETTINGS,
       `docs/limits.md names the setting ${name}, which does not exist; a constant needs its file`,
     );
     const { default: fallback } = SETTINGS[name as keyof typeof SETTINGS];
-    if (fallback === undefined) assert.doesNotMatch(value, /^\d/, `${name} has no default`);
-    else
+    if (fallback === undefined) {
+      assert.doesNotMatch(value, /^\d/, `${name} has no default`);
+    } else {
       assert.equal(
         toldValue(value),
         inBase(name, Number(fallback)),
         `${name} is ${fallback} by default, docs/limits.md says ${value}`,
       );
+    }
   }
 });
 
 test('metrics on the page exist, with their labels', () => {
   for (const { name, metric } of ROWS) {
-    for (const [, metricName, label, labelValue] of metric.matchAll(/`(\w+)(?:\{(\w+)="(\w+)"\})?`/g)) {
+    for (const [, metricName, label, labelValue] of metric.matchAll(
+      /`(\w+)(?:\{(\w+)="(\w+)"\})?`/g,
+    )) {
       const family = (CATALOGUE as Readonly<Record<string, Family>>)[metricName!];
       assert.ok(family !== undefined, `${name}: there is no metric ${metricName}`);
-      if (label === undefined) continue;
+      if (label === undefined) {
+        continue;
+      }
       const allowed = family.labels[label];
       assert.ok(
         Array.isArray(allowed) ? allowed.includes(labelValue) : allowed !== undefined,

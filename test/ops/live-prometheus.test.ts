@@ -21,13 +21,28 @@ let prometheus: Prometheus;
 beforeAll(async () => {
   server = await startServer({ env: { MAX_WORKER_LOAD: '1' } });
   prometheus = await startPrometheus(`127.0.0.1:${server.port}`);
-  const measured = { url: server.url, apiKey: server.apiKey, pid: server.process.pid ?? undefined, stop: () => server.stop() };
-  const context: Context = { options: {}, target: undefined, server: () => Promise.resolve(measured), progress: () => {}, defer: (cleanUp) => { cleanUps.push(cleanUp); } };
+  const measured = {
+    url: server.url,
+    apiKey: server.apiKey,
+    pid: server.process.pid ?? undefined,
+    stop: () => server.stop(),
+  };
+  const context: Context = {
+    options: {},
+    target: undefined,
+    server: () => Promise.resolve(measured),
+    progress: () => {},
+    defer: (cleanUp) => {
+      cleanUps.push(cleanUp);
+    },
+  };
   await exercise(context, measured, 25);
 }, 150_000);
 
 afterAll(async () => {
-  for (const cleanUp of cleanUps.toReversed()) await cleanUp();
+  for (const cleanUp of cleanUps.toReversed()) {
+    await cleanUp();
+  }
   await prometheus?.stop();
   await server?.stop();
 });
@@ -44,8 +59,13 @@ for (const { uid, rows } of DASHBOARDS) {
       for (const { expr } of queries) {
         try {
           const series = await prometheus.query(resolved(expr));
-          if (series.length === 0 || series.length > MAX_SERIES) problems.push(`${title}: ${series.length} series: ${expr}`);
-          else if (series.some(({ values }) => Math.abs(values[0]![1]) === Number.POSITIVE_INFINITY)) problems.push(`${title}: infinite: ${expr}`);
+          if (series.length === 0 || series.length > MAX_SERIES) {
+            problems.push(`${title}: ${series.length} series: ${expr}`);
+          } else if (
+            series.some(({ values }) => Math.abs(values[0]![1]) === Number.POSITIVE_INFINITY)
+          ) {
+            problems.push(`${title}: infinite: ${expr}`);
+          }
         } catch (error) {
           problems.push(`${title}: ${String(error)}: ${expr}`);
         }
@@ -58,12 +78,21 @@ for (const { uid, rows } of DASHBOARDS) {
 test('every rule is healthy, recorded ones have data, and what alerts compare has data', async () => {
   const problems: string[] = [];
   for (const { name, health, lastError, query, type } of await prometheus.rules()) {
-    if (health !== 'ok') problems.push(`${name}: ${health} ${lastError ?? ''}`);
-    if (NEEDS_HOURS.has(name)) continue;
+    if (health !== 'ok') {
+      problems.push(`${name}: ${health} ${lastError ?? ''}`);
+    }
+    if (NEEDS_HOURS.has(name)) {
+      continue;
+    }
     // Whatever is compared with a number is kept, the comparison taken away.
-    const compared = type === 'alerting' ? query.replaceAll(/\s(?:>=|<=|==|>|<)\s-?[\d.]+(?![\d.]*\s*[*/+])/g, '') : query;
+    const compared =
+      type === 'alerting'
+        ? query.replaceAll(/\s(?:>=|<=|==|>|<)\s-?[\d.]+(?![\d.]*\s*[*/+])/g, '')
+        : query;
     const series = await prometheus.query(compared);
-    if (series.length === 0 || series.length > MAX_SERIES) problems.push(`${name}: ${series.length} series: ${compared}`);
+    if (series.length === 0 || series.length > MAX_SERIES) {
+      problems.push(`${name}: ${series.length} series: ${compared}`);
+    }
   }
   assert.deepEqual(problems, []);
 });
@@ -75,8 +104,16 @@ test('figures that every server in use must show are there and of a sane size', 
     ['sum(mouthpiece_workers{state="ready"})', 1, 1],
     ['sum(rate(mouthpiece_frames_sent_total[8s]))', 30, 300],
     ['sum(increase(mouthpiece_utterances_total[1m]))', 3, 200],
-    ['histogram_quantile(0.5, sum by (le) (rate(mouthpiece_audio_to_lips_seconds_bucket[1m])))', 0.001, 1],
-    ['histogram_quantile(0.5, sum by (le) (rate(mouthpiece_session_setup_seconds_bucket{step="total"}[1m])))', 0.01, 5],
+    [
+      'histogram_quantile(0.5, sum by (le) (rate(mouthpiece_audio_to_lips_seconds_bucket[1m])))',
+      0.001,
+      1,
+    ],
+    [
+      'histogram_quantile(0.5, sum by (le) (rate(mouthpiece_session_setup_seconds_bucket{step="total"}[1m])))',
+      0.01,
+      5,
+    ],
     ['max(mouthpiece_worker_load_ratio)', 0.01, 1],
     ['sum(rate(mouthpiece_worker_cpu_seconds_total[8s]))', 0.01, 1.2],
     ['sum(mouthpiece_room_sessions)', 1, 2000],
@@ -89,16 +126,41 @@ test('figures that every server in use must show are there and of a sane size', 
     ['sum(mouthpiece_jobs_finished_total) + sum(mouthpiece_jobs)', 1, 1000],
     ['sum(mouthpiece_websocket_bytes_total{direction="in"})', 10_000, 1e9],
     ['sum(mouthpiece_audio_received_seconds_total)', 5, 1000],
-    ['histogram_quantile(0.99, sum by (le) (mouthpiece_scrape_duration_seconds_bucket))', 0.0001, 0.2],
+    [
+      'histogram_quantile(0.99, sum by (le) (mouthpiece_scrape_duration_seconds_bucket))',
+      0.0001,
+      0.2,
+    ],
   ];
   const problems: string[] = [];
-  const meanOf = (name: string, label: string, values: readonly string[], most: number): typeof expected =>
-    values.map((value) => [`sum(${name}_sum{${label}="${value}"}) / sum(${name}_count{${label}="${value}"})`, 0, most]);
-  const steps = meanOf('mouthpiece_session_setup_seconds', 'step', CATALOGUE.mouthpiece_session_setup_seconds.labels.step, 5);
-  const stages = meanOf('mouthpiece_stage_duration_seconds', 'stage', CATALOGUE.mouthpiece_stage_duration_seconds.labels.stage, 0.05);
+  const meanOf = (
+    name: string,
+    label: string,
+    values: readonly string[],
+    most: number,
+  ): typeof expected =>
+    values.map((value) => [
+      `sum(${name}_sum{${label}="${value}"}) / sum(${name}_count{${label}="${value}"})`,
+      0,
+      most,
+    ]);
+  const steps = meanOf(
+    'mouthpiece_session_setup_seconds',
+    'step',
+    CATALOGUE.mouthpiece_session_setup_seconds.labels.step,
+    5,
+  );
+  const stages = meanOf(
+    'mouthpiece_stage_duration_seconds',
+    'stage',
+    CATALOGUE.mouthpiece_stage_duration_seconds.labels.stage,
+    0.05,
+  );
   for (const [expr, low, high] of [...expected, ...steps, ...stages]) {
     const value = (await prometheus.query(expr))[0]?.values[0]?.[1] ?? Number.NaN;
-    if (!(value >= low && value <= high)) problems.push(`${expr} is ${value}, expected ${low} to ${high}`);
+    if (!(value >= low && value <= high)) {
+      problems.push(`${expr} is ${value}, expected ${low} to ${high}`);
+    }
   }
   assert.deepEqual(problems, []);
 });

@@ -13,7 +13,7 @@ for (const [name, ...args] of [
 ] as const) {
   test(`promtool: ${name}`, () => {
     const result = spawnSync('promtool', args, { cwd: FOLDER, encoding: 'utf8' });
-    assert.equal(result.error, undefined, 'promtool comes with Debian\'s package prometheus');
+    assert.equal(result.error, undefined, "promtool comes with Debian's package prometheus");
     assert.equal(result.status, 0, result.stdout + result.stderr);
   });
 }

@@ -19,18 +19,33 @@ export class Broadcast {
   constructor(endpoint: Endpoint, media: TestMedia) {
     this.#media = media;
     this.peer = endpoint.createPeer(PEER_OPTIONS, this.told);
-    void this.told.connected.promise.then((nowMs) => { this.#startMs = nowMs; });
-    this.#timer = setInterval(() => { this.#send(monotonicMs()); }, 5);
+    void this.told.connected.promise.then((nowMs) => {
+      this.#startMs = nowMs;
+    });
+    this.#timer = setInterval(() => {
+      this.#send(monotonicMs());
+    }, 5);
   }
 
   #send(nowMs: number): void {
     const { frames, packets } = this.#media;
     this.peer.poll(nowMs);
-    if (this.#startMs === 0) return;
-    for (; this.#frames * 1000 / 30 <= nowMs - this.#startMs; this.#frames++) {
-      if (this.told.keyFrameRequests > this.#asked) { this.#asked = this.told.keyFrameRequests; this.#keyFrame = this.#frames; }
+    if (this.#startMs === 0) {
+      return;
+    }
+    for (; (this.#frames * 1000) / 30 <= nowMs - this.#startMs; this.#frames++) {
+      if (this.told.keyFrameRequests > this.#asked) {
+        this.#asked = this.told.keyFrameRequests;
+        this.#keyFrame = this.#frames;
+      }
       const at = (this.#frames - this.#keyFrame) % frames.length;
-      this.peer.sendVideo(frames[at]!, frames[at]!.length, at === 0, this.#frames * 1000 / 30, nowMs);
+      this.peer.sendVideo(
+        frames[at]!,
+        frames[at]!.length,
+        at === 0,
+        (this.#frames * 1000) / 30,
+        nowMs,
+      );
     }
     for (; this.#packets * 20 <= nowMs - this.#startMs; this.#packets++) {
       const packet = packets[this.#packets % packets.length]!;
@@ -38,5 +53,7 @@ export class Broadcast {
     }
   }
 
-  stop(): void { clearInterval(this.#timer); }
+  stop(): void {
+    clearInterval(this.#timer);
+  }
 }

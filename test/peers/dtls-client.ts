@@ -1,5 +1,14 @@
 // A DTLS 1.2 client written for lying: it runs the handshake by the book, except where a test tells it to deviate.
-import { constants, createCipheriv, createECDH, createHash, createHmac, createSign, randomBytes, type KeyObject } from 'node:crypto';
+import {
+  constants,
+  createCipheriv,
+  createECDH,
+  createHash,
+  createHmac,
+  createSign,
+  randomBytes,
+  type KeyObject,
+} from 'node:crypto';
 
 export interface ClientQuirks {
   /** Leave a message out. */
@@ -22,7 +31,10 @@ export interface ClientQuirks {
   readonly version?: number;
 }
 
-export interface ClientIdentity { readonly der: Buffer; readonly privateKey: KeyObject }
+export interface ClientIdentity {
+  readonly der: Buffer;
+  readonly privateKey: KeyObject;
+}
 
 const record = (type: number, epoch: number, sequence: number, body: Buffer): Buffer => {
   const head = Buffer.alloc(13);
@@ -50,7 +62,8 @@ const vector = (lengthBytes: number, body: Buffer): Buffer => {
   return Buffer.concat([head, body]);
 };
 
-const words = (values: readonly number[]): Buffer => Buffer.from(values.flatMap((value) => [value >> 8, value & 255]));
+const words = (values: readonly number[]): Buffer =>
+  Buffer.from(values.flatMap((value) => [value >> 8, value & 255]));
 
 function prf(secret: Buffer, label: string, seed: Buffer, length: number): Buffer {
   const whole = Buffer.concat([Buffer.from(label), seed]);
@@ -58,7 +71,12 @@ function prf(secret: Buffer, label: string, seed: Buffer, length: number): Buffe
   let out = Buffer.alloc(0);
   while (out.length < length) {
     a = createHmac('sha256', secret).update(a).digest();
-    out = Buffer.concat([out, createHmac('sha256', secret).update(Buffer.concat([a, whole])).digest()]);
+    out = Buffer.concat([
+      out,
+      createHmac('sha256', secret)
+        .update(Buffer.concat([a, whole]))
+        .digest(),
+    ]);
   }
   return out.subarray(0, length);
 }
@@ -80,14 +98,31 @@ export class LyingClient {
   }
 
   hello(): Buffer[] {
-    const extension = (type: number, data: Buffer): Buffer => Buffer.concat([words([type]), vector(2, data)]);
+    const extension = (type: number, data: Buffer): Buffer =>
+      Buffer.concat([words([type]), vector(2, data)]);
     const extensions = [
-      extension(10, vector(2, words(this.#quirks.groups ?? [29, 23]))), extension(14, Buffer.concat([vector(2, words(this.#quirks.srtpProfiles ?? [7, 1])), Buffer.from([0])])),
-      extension(11, Buffer.from([1, 0])), extension(13, vector(2, words([0x0403]))),
-      ...this.#quirks.withoutExtendedMasterSecret === true ? [] : [extension(23, Buffer.alloc(0))],
-      ...this.#quirks.padding === undefined ? [] : [extension(21, Buffer.alloc(this.#quirks.padding))],
+      extension(10, vector(2, words(this.#quirks.groups ?? [29, 23]))),
+      extension(
+        14,
+        Buffer.concat([vector(2, words(this.#quirks.srtpProfiles ?? [7, 1])), Buffer.from([0])]),
+      ),
+      extension(11, Buffer.from([1, 0])),
+      extension(13, vector(2, words([0x0403]))),
+      ...(this.#quirks.withoutExtendedMasterSecret === true
+        ? []
+        : [extension(23, Buffer.alloc(0))]),
+      ...(this.#quirks.padding === undefined
+        ? []
+        : [extension(21, Buffer.alloc(this.#quirks.padding))]),
     ];
-    const body = Buffer.concat([words([this.#quirks.version ?? 0xfefd]), this.#random, Buffer.from([0, 0]), vector(2, words(this.#quirks.suites ?? [0xc02b])), Buffer.from([1, 0]), vector(2, Buffer.concat(extensions))]);
+    const body = Buffer.concat([
+      words([this.#quirks.version ?? 0xfefd]),
+      this.#random,
+      Buffer.from([0, 0]),
+      vector(2, words(this.#quirks.suites ?? [0xc02b])),
+      Buffer.from([1, 0]),
+      vector(2, Buffer.concat(extensions)),
+    ]);
     return this.#send(1, body);
   }
 
@@ -102,58 +137,124 @@ export class LyingClient {
         const whole = datagram.subarray(at + 13, end);
         if (datagram[at] === 22) {
           this.#transcript.push(Buffer.from(whole));
-          if (whole[0] === 2) serverRandom = whole.subarray(14, 46);
-          if (whole[0] === 12) serverKey = whole.subarray(16, 16 + (whole[15] ?? 0));
+          if (whole[0] === 2) {
+            serverRandom = whole.subarray(14, 46);
+          }
+          if (whole[0] === 12) {
+            serverKey = whole.subarray(16, 16 + (whole[15] ?? 0));
+          }
         }
         at = end;
       }
     }
     const out: Buffer[] = [];
-    if (quirks.skip !== 'certificate') out.push(...this.#send(11, vector(3, quirks.emptyCertificate === true ? Buffer.alloc(0) : vector(3, this.#identity.der))));
+    if (quirks.skip !== 'certificate') {
+      out.push(
+        ...this.#send(
+          11,
+          vector(
+            3,
+            quirks.emptyCertificate === true ? Buffer.alloc(0) : vector(3, this.#identity.der),
+          ),
+        ),
+      );
+    }
     const ecdh = createECDH('prime256v1');
     const point = ecdh.generateKeys();
     const preMaster = ecdh.computeSecret(serverKey);
-    if (quirks.badPoint === true) point[20] = (point[20] ?? 0) ^ 1;
-    if (quirks.skip !== 'clientKeyExchange') out.push(...this.#send(16, vector(1, point)));
+    if (quirks.badPoint === true) {
+      point[20] = (point[20] ?? 0) ^ 1;
+    }
+    if (quirks.skip !== 'clientKeyExchange') {
+      out.push(...this.#send(16, vector(1, point)));
+    }
     const randoms = Buffer.concat([this.#random, serverRandom]);
-    const master = quirks.withoutExtendedMasterSecret === true ? prf(preMaster, 'master secret', randoms, 48) : prf(preMaster, 'extended master secret', this.#hash(), 48);
+    const master =
+      quirks.withoutExtendedMasterSecret === true
+        ? prf(preMaster, 'master secret', randoms, 48)
+        : prf(preMaster, 'extended master secret', this.#hash(), 48);
     const block = prf(master, 'key expansion', Buffer.concat([serverRandom, this.#random]), 40);
     this.#writeKey = Buffer.from(block.subarray(0, 16));
     this.#writeSalt = Buffer.from(block.subarray(32, 36));
-    if (quirks.skip !== 'certificateVerify') out.push(...this.#send(15, this.#proof()));
+    if (quirks.skip !== 'certificateVerify') {
+      out.push(...this.#send(15, this.#proof()));
+    }
     out.push(record(20, 0, this.#recordSequence++, Buffer.from([1])));
     const verifyData = prf(master, 'client finished', this.#hash(), 12);
-    if (quirks.badFinished === true) verifyData[0] = (verifyData[0] ?? 0) ^ 1;
+    if (quirks.badFinished === true) {
+      verifyData[0] = (verifyData[0] ?? 0) ^ 1;
+    }
     const finished = message(20, this.#messageSequence++, verifyData);
-    out.push(quirks.plainFinished === true ? record(22, 0, this.#recordSequence++, finished) : this.seal(22, finished));
+    out.push(
+      quirks.plainFinished === true
+        ? record(22, 0, this.#recordSequence++, finished)
+        : this.seal(22, finished),
+    );
     return out;
   }
 
   #proof(): Buffer {
-    const scheme = this.#quirks.scheme ?? (this.#identity.privateKey.asymmetricKeyType === 'rsa' ? 0x0804 : 0x0403);
+    const scheme =
+      this.#quirks.scheme ??
+      (this.#identity.privateKey.asymmetricKeyType === 'rsa' ? 0x0804 : 0x0403);
     const hash = { 4: 'sha256', 5: 'sha384', 6: 'sha512', 8: 'sha256' }[scheme >> 8] ?? 'sha1';
-    const sign = createSign(hash).update(Buffer.concat(this.#transcript)).update(this.#quirks.wrongTranscript === true ? 'x' : '');
-    const signature = sign.sign(scheme >> 8 === 8 ? { key: this.#identity.privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } : this.#identity.privateKey);
+    const sign = createSign(hash)
+      .update(Buffer.concat(this.#transcript))
+      .update(this.#quirks.wrongTranscript === true ? 'x' : '');
+    const signature = sign.sign(
+      scheme >> 8 === 8
+        ? {
+            key: this.#identity.privateKey,
+            padding: constants.RSA_PKCS1_PSS_PADDING,
+            saltLength: 32,
+          }
+        : this.#identity.privateKey,
+    );
     return Buffer.concat([words([scheme]), vector(2, signature)]);
   }
 
   seal(type: number, plain: Buffer): Buffer {
     const sequence = this.#sealedSequence++;
     const explicit = record(type, 1, sequence, Buffer.alloc(0)).subarray(3, 11);
-    const cipher = createCipheriv('aes-128-gcm', this.#writeKey, Buffer.concat([this.#writeSalt, explicit]));
-    cipher.setAAD(Buffer.concat([explicit, Buffer.from([type, 0xfe, 0xfd, plain.length >> 8, plain.length & 255])]));
-    return record(type, 1, sequence, Buffer.concat([explicit, cipher.update(plain), cipher.final(), cipher.getAuthTag()]));
+    const cipher = createCipheriv(
+      'aes-128-gcm',
+      this.#writeKey,
+      Buffer.concat([this.#writeSalt, explicit]),
+    );
+    cipher.setAAD(
+      Buffer.concat([
+        explicit,
+        Buffer.from([type, 0xfe, 0xfd, plain.length >> 8, plain.length & 255]),
+      ]),
+    );
+    return record(
+      type,
+      1,
+      sequence,
+      Buffer.concat([explicit, cipher.update(plain), cipher.final(), cipher.getAuthTag()]),
+    );
   }
 
-  #hash(): Buffer { return createHash('sha256').update(Buffer.concat(this.#transcript)).digest(); }
+  #hash(): Buffer {
+    return createHash('sha256').update(Buffer.concat(this.#transcript)).digest();
+  }
 
   #send(type: number, body: Buffer): Buffer[] {
     const sequence = this.#messageSequence++;
     this.#transcript.push(message(type, sequence, body));
     const size = this.#quirks.shuffleFragments ?? body.length;
     const parts: Buffer[] = [];
-    for (let at = 0; at < Math.max(1, body.length); at += size) parts.push(message(type, sequence, body, at, body.subarray(at, at + size)));
-    if (this.#quirks.shuffleFragments !== undefined) parts.push(...parts.splice(0).toReversed().flatMap((part) => [part, part]));
+    for (let at = 0; at < Math.max(1, body.length); at += size) {
+      parts.push(message(type, sequence, body, at, body.subarray(at, at + size)));
+    }
+    if (this.#quirks.shuffleFragments !== undefined) {
+      parts.push(
+        ...parts
+          .splice(0)
+          .toReversed()
+          .flatMap((part) => [part, part]),
+      );
+    }
     return parts.map((part) => record(22, 0, this.#recordSequence++, part));
   }
 }

@@ -5,9 +5,13 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 const CHANNEL = 'udp.socket';
 
 /** Runs `make` and gives its result with the sockets that were created meanwhile. */
-export async function socketsMadeBy<T>(make: () => Promise<T>): Promise<{ made: readonly Socket[]; value: T }> {
+export async function socketsMadeBy<T>(
+  make: () => Promise<T>,
+): Promise<{ made: readonly Socket[]; value: T }> {
   const made: Socket[] = [];
-  const onSocket = (message: unknown): void => { made.push((message as { socket: Socket }).socket); };
+  const onSocket = (message: unknown): void => {
+    made.push((message as { socket: Socket }).socket);
+  };
   subscribe(CHANNEL, onSocket);
   try {
     return { made, value: await make() };

@@ -8,9 +8,13 @@ import { workerCpus } from '../../bench/cpus.ts';
 test('two servers do not pin their workers to one core', async (t) => {
   t.skip(Boolean(os.availableParallelism() < 2), 'not here');
   const first = await startServer();
-  t.onTestFinished(async () => { await first.stop(); });
+  t.onTestFinished(async () => {
+    await first.stop();
+  });
   const second = await startServer();
-  t.onTestFinished(async () => { await second.stop(); });
+  t.onTestFinished(async () => {
+    await second.stop();
+  });
   const [ours, theirs] = [workerCpus(first.process.pid!), workerCpus(second.process.pid!)];
   assert.equal(ours.length, 1);
   assert.equal(theirs.length, 1);
@@ -18,6 +22,11 @@ test('two servers do not pin their workers to one core', async (t) => {
   const isToldToShare = second.logs.some((line) => line.includes('workers share cores'));
   assert.equal(ours[0] === theirs[0], isToldToShare, `${String(ours)} and ${String(theirs)}`);
   const third = await startServer({ env: { WORKERS: String(os.availableParallelism()) } });
-  t.onTestFinished(async () => { await third.stop(); });
-  assert.ok(third.logs.some((line) => line.includes('workers share cores')), third.logs.join('\n'));
+  t.onTestFinished(async () => {
+    await third.stop();
+  });
+  assert.ok(
+    third.logs.some((line) => line.includes('workers share cores')),
+    third.logs.join('\n'),
+  );
 });

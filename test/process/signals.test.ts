@@ -21,10 +21,18 @@ async function untilLogged(server: Pick<TestServer, 'logs'>, words: RegExp): Pro
   }
 }
 
-async function writeCertificate(folder: string): Promise<{ certFile: string; keyFile: string; fingerprint: string }> {
+async function writeCertificate(
+  folder: string,
+): Promise<{ certFile: string; keyFile: string; fingerprint: string }> {
   const { der, privateKey } = createCertificate(Date.now());
   const files = { certFile: path.join(folder, 'cert.pem'), keyFile: path.join(folder, 'key.pem') };
-  await writeFile(files.certFile, `-----BEGIN CERTIFICATE-----\n${der.toString('base64').match(/.{1,64}/g)!.join('\n')}\n-----END CERTIFICATE-----\n`);
+  await writeFile(
+    files.certFile,
+    `-----BEGIN CERTIFICATE-----\n${der
+      .toString('base64')
+      .match(/.{1,64}/g)!
+      .join('\n')}\n-----END CERTIFICATE-----\n`,
+  );
   await writeFile(files.keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
   return { ...files, fingerprint: new X509Certificate(der).fingerprint256 };
 }
@@ -37,7 +45,7 @@ async function connectTls(port: number): Promise<tls.TLSSocket> {
 
 async function ask(socket: tls.TLSSocket): Promise<string> {
   socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  const [reply] = await once(socket, 'data') as [Buffer];
+  const [reply] = (await once(socket, 'data')) as [Buffer];
   return reply.toString('latin1').split('\r\n')[0]!;
 }
 
@@ -45,10 +53,16 @@ test('SIGHUP to a daemon reads the certificate again: new connections get it, op
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-hup-'));
   t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const old = await writeCertificate(folder);
-  const server = await startServer({ env: { TLS_CERT_FILE: old.certFile, TLS_KEY_FILE: old.keyFile, LOG_LEVEL: 'info' } });
-  t.onTestFinished(async () => { await server.stop(); });
+  const server = await startServer({
+    env: { TLS_CERT_FILE: old.certFile, TLS_KEY_FILE: old.keyFile, LOG_LEVEL: 'info' },
+  });
+  t.onTestFinished(async () => {
+    await server.stop();
+  });
   const kept = await connectTls(server.port);
-  t.onTestFinished(() => { kept.destroy(); });
+  t.onTestFinished(() => {
+    kept.destroy();
+  });
   assert.equal(kept.getPeerCertificate().fingerprint256, old.fingerprint);
 
   const renewed = await writeCertificate(folder);
@@ -70,7 +84,9 @@ test('SIGHUP to a daemon reads the certificate again: new connections get it, op
 
 test('SIGHUP to a daemon without a certificate is a line in the log', async (t) => {
   const server = await startServer();
-  t.onTestFinished(async () => { await server.stop(); });
+  t.onTestFinished(async () => {
+    await server.stop();
+  });
   server.process.kill('SIGHUP');
   await untilLogged(server, /SIGHUP: there is no certificate/);
   assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
@@ -82,11 +98,26 @@ test('when its terminal is closed the server drains and ends in order, although 
   const logFile = path.join(folder, 'log');
   const command = `exec '${process.execPath}' --disable-warning=ExperimentalWarning src/main.ts 2>'${logFile}'`;
   const env = {
-    PATH: process.env['PATH'], HOST: '127.0.0.1', MEDIA_HOST: '127.0.0.1', PORT: '0', WORKERS: '1', DRAIN_SECONDS: '0', READY_JSON: '1', DATA_DIR: folder,
+    PATH: process.env['PATH'],
+    HOST: '127.0.0.1',
+    MEDIA_HOST: '127.0.0.1',
+    PORT: '0',
+    WORKERS: '1',
+    DRAIN_SECONDS: '0',
+    READY_JSON: '1',
+    DATA_DIR: folder,
   };
-  const terminal = spawn('script', ['-qfec', command, '/dev/null'], { cwd: ROOT, env, stdio: ['pipe', 'pipe', 'ignore'] });
+  const terminal = spawn('script', ['-qfec', command, '/dev/null'], {
+    cwd: ROOT,
+    env,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
   const lines = createInterface({ input: terminal.stdout });
-  for await (const line of lines) if (line.startsWith('{"ready"')) break;
+  for await (const line of lines) {
+    if (line.startsWith('{"ready"')) {
+      break;
+    }
+  }
   terminal.kill('SIGKILL'); // closes the terminal: the kernel sends SIGHUP
   for (let waitedMs = 0; !/"msg":"stopped"/.test(await readFile(logFile, 'utf8')); waitedMs += 50) {
     assert.ok(waitedMs < 10_000 * patience(), await readFile(logFile, 'utf8'));
@@ -97,9 +128,13 @@ test('when its terminal is closed the server drains and ends in order, although 
 
 test('Ctrl-C that arrives twice at once drains; only a later one ends at once', async (t) => {
   const server = await startServer({ env: { DRAIN_SECONDS: '20' } });
-  t.onTestFinished(async () => { await server.stop(); });
+  t.onTestFinished(async () => {
+    await server.stop();
+  });
   const token = await createToken(server);
-  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/compose/webrtc/p2p?session_token=${token}`);
+  const socket = new WebSocket(
+    `${server.url.replace('http', 'ws')}/compose/webrtc/p2p?session_token=${token}`,
+  );
   await once(socket, 'open');
   await sleep(200);
   const startMs = performance.now();
@@ -110,7 +145,7 @@ test('Ctrl-C that arrives twice at once drains; only a later one ends at once', 
   await sleep(1200);
   assert.equal(server.process.exitCode, null, 'it still drains');
   server.process.kill('SIGINT');
-  const [code] = await exited as [number | undefined];
+  const [code] = (await exited) as [number | undefined];
   assert.equal(code, 0);
   assert.ok(performance.now() - startMs < 10_000 * patience());
 });

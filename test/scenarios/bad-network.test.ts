@@ -33,74 +33,137 @@ const MOST_MS = 25_000;
 
 let server: TestServer;
 let browser: TestBrowser;
-beforeAll(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
-afterAll(async () => { await browser?.close(); await server?.stop(); });
+beforeAll(async () => {
+  [server, browser] = await Promise.all([startServer(), startBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
 
 /** What a counter of the browser's report grew by. */
 const grown = (from: any, to: any, of: (report: any) => number): number => of(to) - of(from);
 const copies = ({ video }: any): number => video.retransmittedPacketsReceived ?? 0;
 
-test('5 % loss and 50 ms jitter: no freeze over 300 ms, little of the sound made up, near the lips; then it is forgotten', { timeout: 120_000 }, async (t) => {
-  const speech = await synthesize('Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.');
-  const probe = await Probe.open(browser, server);
-  const relay = await probe.throughRelay(PERFECT);
-  await probe.connect();
-  t.onTestFinished(() => { relay().close(); });
-  await sleep(1500);
-  const clean = await probe.stats();
-  assert.equal(copies(clean), 0, 'on a clean network nothing is sent twice');
-  relay().impairment = BAD;
-  await sleep(3000);
-  const reports = [await probe.stats()];
-  const sentMs = await probe.send(speech.pcm);
-  const startMs = performance.now();
-  const isSeen = (): boolean => performance.now() - startMs > LOOK_MS && grown(reports[0], reports.at(-1), copies) > COPIES;
-  for (; !isSeen() && performance.now() - startMs < MOST_MS; await sleep(100)) reports.push(await probe.stats());
-  const [first, last] = [reports[0], reports.at(-1)];
-  const silentMs = (await probe.waitFor('silent', sentMs)).atMs;
-  await sleep(1000); // what is on its way is still to be shown
-  const recording = await probe.take();
-  const mouth = findMouth(recording, { fromMs: sentMs, toMs: silentMs }, { fromMs: sentMs - 2000, toMs: sentMs });
-  const { lagMs, correlation } = soundBehindLips(recording, mouth, sentMs, silentMs + 300);
-  // The browser sums freezes up: looked at often enough, each is seen alone.
-  const longestMs = Math.max(...reports.slice(1).map((report, n) => 1000 * grown(reports[n], report, ({ video }) => video.totalFreezesDuration)));
-  const concealed = grown(first, last, ({ audio }) => audio.concealedSamples) / grown(first, last, ({ audio }) => audio.totalSamplesReceived);
-  console.info(`sound behind lips ${lagMs.toFixed(0)} ms (r ${correlation.toFixed(2)}); longest freeze ${longestMs.toFixed(0)} ms; ${(100 * concealed).toFixed(1)} % of the sound concealed; ${grown(first, last, copies)} copies beside ${grown(first, last, ({ video }) => video.packetsReceived)} packets; ${grown(first, last, ({ video }) => video.nackCount)} NACKs`);
-  assert.ok(longestMs <= MAX_FREEZE_MS * patience(), `the picture froze for ${longestMs.toFixed(0)} ms`);
-  assert.ok(concealed <= MAX_CONCEALED * patience(), `${(100 * concealed).toFixed(1)} % of the sound was made up`);
-  assert.ok(correlation > 0.3, `mouth and sound hardly go together (r ${correlation.toFixed(2)})`);
-  assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS && lagMs <= MAX_SOUND_BEHIND_MS, `the sound is ${lagMs.toFixed(0)} ms behind the lips`);
-  assert.ok(grown(first, last, copies) > COPIES, 'next to nothing was sent twice');
-  relay().impairment = PERFECT;
-  await sleep(FORGET_MS * patience());
-  const before = await probe.stats();
-  await sleep(1000);
-  assert.equal(grown(before, await probe.stats(), copies), 0, 'still sent twice on a network that is clean again');
-  await probe.command('close');
-  await probe.page.close();
-});
+test(
+  '5 % loss and 50 ms jitter: no freeze over 300 ms, little of the sound made up, near the lips; then it is forgotten',
+  { timeout: 120_000 },
+  async (t) => {
+    const speech = await synthesize(
+      'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.',
+    );
+    const probe = await Probe.open(browser, server);
+    const relay = await probe.throughRelay(PERFECT);
+    await probe.connect();
+    t.onTestFinished(() => {
+      relay().close();
+    });
+    await sleep(1500);
+    const clean = await probe.stats();
+    assert.equal(copies(clean), 0, 'on a clean network nothing is sent twice');
+    relay().impairment = BAD;
+    await sleep(3000);
+    const reports = [await probe.stats()];
+    const sentMs = await probe.send(speech.pcm);
+    const startMs = performance.now();
+    const isSeen = (): boolean =>
+      performance.now() - startMs > LOOK_MS && grown(reports[0], reports.at(-1), copies) > COPIES;
+    for (; !isSeen() && performance.now() - startMs < MOST_MS; await sleep(100)) {
+      reports.push(await probe.stats());
+    }
+    const [first, last] = [reports[0], reports.at(-1)];
+    const silentMs = (await probe.waitFor('silent', sentMs)).atMs;
+    await sleep(1000); // what is on its way is still to be shown
+    const recording = await probe.take();
+    const mouth = findMouth(
+      recording,
+      { fromMs: sentMs, toMs: silentMs },
+      { fromMs: sentMs - 2000, toMs: sentMs },
+    );
+    const { lagMs, correlation } = soundBehindLips(recording, mouth, sentMs, silentMs + 300);
+    // The browser sums freezes up: looked at often enough, each is seen alone.
+    const longestMs = Math.max(
+      ...reports
+        .slice(1)
+        .map(
+          (report, n) =>
+            1000 * grown(reports[n], report, ({ video }) => video.totalFreezesDuration),
+        ),
+    );
+    const concealed =
+      grown(first, last, ({ audio }) => audio.concealedSamples) /
+      grown(first, last, ({ audio }) => audio.totalSamplesReceived);
+    console.info(
+      `sound behind lips ${lagMs.toFixed(0)} ms (r ${correlation.toFixed(2)}); longest freeze ${longestMs.toFixed(0)} ms; ${(100 * concealed).toFixed(1)} % of the sound concealed; ${grown(first, last, copies)} copies beside ${grown(first, last, ({ video }) => video.packetsReceived)} packets; ${grown(first, last, ({ video }) => video.nackCount)} NACKs`,
+    );
+    assert.ok(
+      longestMs <= MAX_FREEZE_MS * patience(),
+      `the picture froze for ${longestMs.toFixed(0)} ms`,
+    );
+    assert.ok(
+      concealed <= MAX_CONCEALED * patience(),
+      `${(100 * concealed).toFixed(1)} % of the sound was made up`,
+    );
+    assert.ok(
+      correlation > 0.3,
+      `mouth and sound hardly go together (r ${correlation.toFixed(2)})`,
+    );
+    assert.ok(
+      lagMs >= -MAX_SOUND_AHEAD_MS && lagMs <= MAX_SOUND_BEHIND_MS,
+      `the sound is ${lagMs.toFixed(0)} ms behind the lips`,
+    );
+    assert.ok(grown(first, last, copies) > COPIES, 'next to nothing was sent twice');
+    relay().impairment = PERFECT;
+    await sleep(FORGET_MS * patience());
+    const before = await probe.stats();
+    await sleep(1000);
+    assert.equal(
+      grown(before, await probe.stats(), copies),
+      0,
+      'still sent twice on a network that is clean again',
+    );
+    await probe.command('close');
+    await probe.page.close();
+  },
+);
 
-test('a link that narrows to 250 kbit/s amid a sentence: the picture is back soon, and flows', { timeout: 120_000 }, async (t) => {
-  const speech = await synthesize('Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa. Everybody knows that a paper puppet pops up, and so on, until the sentence has become long enough.');
-  const probe = await Probe.open(browser, server);
-  const relay = await probe.throughRelay(PERFECT);
-  await probe.connect();
-  t.onTestFinished(() => { relay().close(); });
-  await sleep(1500);
-  await probe.send(speech.pcm);
-  await sleep(2000);
-  const [wide, narrow] = [await probe.stats(), { ...PERFECT, rateKbps: NARROW_KBPS }];
-  relay().impairment = narrow;
-  await sleep(NARROW_MS - 3000);
-  const settled = await probe.stats();
-  await sleep(3000);
-  const last = await probe.stats();
-  const frozenMs = 1000 * grown(wide, last, ({ video }) => video.totalFreezesDuration);
-  const kbps = grown(settled, last, ({ video }) => video.bytesReceived) * 8 / 3000;
-  const frames = grown(settled, last, ({ video }) => video.framesDecoded) / 3;
-  console.info(`frozen for ${frozenMs.toFixed(0)} ms; then ${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`);
-  assert.ok(frozenMs <= MAX_FROZEN_MS * patience(), `the picture froze for ${frozenMs.toFixed(0)} ms`);
-  assert.ok(kbps < NARROW_KBPS && frames > 25 / patience(), `${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`);
-  await probe.command('close');
-  await probe.page.close();
-});
+test(
+  'a link that narrows to 250 kbit/s amid a sentence: the picture is back soon, and flows',
+  { timeout: 120_000 },
+  async (t) => {
+    const speech = await synthesize(
+      'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa. Everybody knows that a paper puppet pops up, and so on, until the sentence has become long enough.',
+    );
+    const probe = await Probe.open(browser, server);
+    const relay = await probe.throughRelay(PERFECT);
+    await probe.connect();
+    t.onTestFinished(() => {
+      relay().close();
+    });
+    await sleep(1500);
+    await probe.send(speech.pcm);
+    await sleep(2000);
+    const [wide, narrow] = [await probe.stats(), { ...PERFECT, rateKbps: NARROW_KBPS }];
+    relay().impairment = narrow;
+    await sleep(NARROW_MS - 3000);
+    const settled = await probe.stats();
+    await sleep(3000);
+    const last = await probe.stats();
+    const frozenMs = 1000 * grown(wide, last, ({ video }) => video.totalFreezesDuration);
+    const kbps = (grown(settled, last, ({ video }) => video.bytesReceived) * 8) / 3000;
+    const frames = grown(settled, last, ({ video }) => video.framesDecoded) / 3;
+    console.info(
+      `frozen for ${frozenMs.toFixed(0)} ms; then ${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`,
+    );
+    assert.ok(
+      frozenMs <= MAX_FROZEN_MS * patience(),
+      `the picture froze for ${frozenMs.toFixed(0)} ms`,
+    );
+    assert.ok(
+      kbps < NARROW_KBPS && frames > 25 / patience(),
+      `${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`,
+    );
+    await probe.command('close');
+    await probe.page.close();
+  },
+);

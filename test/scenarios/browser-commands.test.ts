@@ -11,15 +11,24 @@ import { startServer, type TestServer } from '../harness/server.ts';
 import { concat, OUT, silence, synthesize, toWav, trim } from '../harness/speech.ts';
 import { sleep } from '../../src/base/time.ts';
 
-const LONG = 'This is a rather long sentence about nothing in particular, which goes on and on, so that somebody may interrupt it in the middle, or replace it by another.';
+const LONG =
+  'This is a rather long sentence about nothing in particular, which goes on and on, so that somebody may interrupt it in the middle, or replace it by another.';
 const SHORT = 'Now something else entirely.';
 
 let server: TestServer;
 let browser: TestBrowser;
-beforeAll(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
-afterAll(async () => { await browser?.close(); await server?.stop(); });
+beforeAll(async () => {
+  [server, browser] = await Promise.all([startServer(), startBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
 
-async function withSession(options: ConnectOptions, body: (probe: Probe) => Promise<void>): Promise<void> {
+async function withSession(
+  options: ConnectOptions,
+  body: (probe: Probe) => Promise<void>,
+): Promise<void> {
   const probe = await Probe.open(browser, server);
   try {
     await probe.connect(options);
@@ -35,11 +44,14 @@ function lastSoundMs({ sound, soundStartMs }: Recording): number {
   return soundStartMs + 5 * loud.findLastIndex((value) => value > Math.sqrt(150));
 }
 
-const middle = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+const middle = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
-const rounded = (values: readonly number[]): string => values.map((value) => value.toFixed(0)).join(', ');
+const rounded = (values: readonly number[]): string =>
+  values.map((value) => value.toFixed(0)).join(', ');
 
-const countOf = (recording: Recording, name: string): number => recording.events.filter((event) => event.name === name).length;
+const countOf = (recording: Recording, name: string): number =>
+  recording.events.filter((event) => event.name === name).length;
 
 test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said', async () => {
   const { pcm } = await synthesize(LONG);
@@ -57,10 +69,18 @@ test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said
     }
     const still = cuts.map(({ sentMs, skipMs, recording }) => {
       const speech = { fromMs: sentMs + 300, toMs: skipMs };
-      return lastMotion(recording, findMouth(recording, speech, { fromMs: sentMs - 1200, toMs: sentMs }), speech) - skipMs;
+      return (
+        lastMotion(
+          recording,
+          findMouth(recording, speech, { fromMs: sentMs - 1200, toMs: sentMs }),
+          speech,
+        ) - skipMs
+      );
     });
     const quiet = cuts.map(({ skipMs, recording }) => lastSoundMs(recording) - skipMs);
-    console.info(`after SKIP: mouth still ${rounded(still)} ms, quiet ${rounded(quiet)} ms, SILENT ${rounded(cuts.map(({ skipMs, silentMs }) => silentMs - skipMs))} ms`);
+    console.info(
+      `after SKIP: mouth still ${rounded(still)} ms, quiet ${rounded(quiet)} ms, SILENT ${rounded(cuts.map(({ skipMs, silentMs }) => silentMs - skipMs))} ms`,
+    );
     // The middle of three: a browser may show any one frame late.
     assert.ok(middle(still) <= 100 * patience(), `the mouth moved for ${rounded(still)} ms`);
     assert.ok(middle(quiet) <= 100 * patience(), `there was sound for ${rounded(quiet)} ms`);
@@ -80,11 +100,19 @@ test('PLAY_IMMEDIATE replaces what is being said, and what waits behind it', asy
     const recording = await probe.take();
     const { sample, likeness } = locate(recording.sound, short.pcm);
     const delayMs = recording.soundStartMs + sample / 16 - replaced;
-    console.info(`replacement heard after ${delayMs.toFixed(0)} ms (likeness ${likeness.toFixed(2)})`);
-    assert.ok(likeness > 1 - 0.05 * patience(), `the replacement was not heard (likeness ${likeness.toFixed(2)})`);
+    console.info(
+      `replacement heard after ${delayMs.toFixed(0)} ms (likeness ${likeness.toFixed(2)})`,
+    );
+    assert.ok(
+      likeness > 1 - 0.05 * patience(),
+      `the replacement was not heard (likeness ${likeness.toFixed(2)})`,
+    );
     assert.ok(delayMs < 200 * patience(), `it took ${delayMs.toFixed(0)} ms`);
     const endMs = recording.soundStartMs + sample / 16 + short.durationMs;
-    assert.ok(lastSoundMs(recording) < endMs + 100, 'something of the old speech came after the new');
+    assert.ok(
+      lastSoundMs(recording) < endMs + 100,
+      'something of the old speech came after the new',
+    );
   });
 });
 
@@ -98,9 +126,15 @@ test('DONE plays out to the end, then says STOP', async () => {
     assert.deepEqual(detail, { reason: 'stop', code: null });
     const recording = await probe.take();
     const { likeness } = locate(recording.sound, trim(pcm));
-    assert.ok(likeness > 1 - 0.07 * patience(), `the speech was not played to its end (likeness ${likeness.toFixed(2)})`);
+    assert.ok(
+      likeness > 1 - 0.07 * patience(),
+      `the speech was not played to its end (likeness ${likeness.toFixed(2)})`,
+    );
     assert.ok(atMs - sent > durationMs - 400, 'STOP came before the end of the speech');
-    assert.ok(atMs - sent < durationMs + 1500 * patience(), `STOP came ${(atMs - sent - durationMs).toFixed(0)} ms after the end of the speech`);
+    assert.ok(
+      atMs - sent < durationMs + 1500 * patience(),
+      `STOP came ${(atMs - sent - durationMs).toFixed(0)} ms after the end of the speech`,
+    );
   });
 });
 
@@ -111,13 +145,19 @@ test('limits end a session with STOP: idle, and length even while speaking', asy
     const from = await probe.now();
     const { detail, atMs } = await probe.waitFor('end', 0, 8000);
     assert.deepEqual(detail, { reason: 'idle_limit', code: null });
-    assert.ok(atMs - from > 1000 && atMs - from < 2000 + 2000 * patience(), `after ${(atMs - from).toFixed(0)} ms`);
+    assert.ok(
+      atMs - from > 1000 && atMs - from < 2000 + 2000 * patience(),
+      `after ${(atMs - from).toFixed(0)} ms`,
+    );
   });
   await withSession({ tokenOptions: { maxSessionLength: 4 } }, async (probe) => {
     const sent = await probe.send(pcm);
     const { detail, atMs } = await probe.waitFor('end', 0, 8000);
     assert.deepEqual(detail, { reason: 'length_limit', code: null });
-    assert.ok(atMs - sent > 2500 && atMs - sent < 4000 + 2000 * patience(), `after ${(atMs - sent).toFixed(0)} ms`);
+    assert.ok(
+      atMs - sent > 2500 && atMs - sent < 4000 + 2000 * patience(),
+      `after ${(atMs - sent).toFixed(0)} ms`,
+    );
   });
 });
 
@@ -130,9 +170,15 @@ test('a pause of 250 ms does not split an utterance, one of two seconds does', a
     await probe.waitFor('silent', again.atMs);
     await sleep(500);
     const { events } = await probe.take();
-    assert.deepEqual(events.map(({ name }) => name).filter((name) => name === 'speak' || name === 'silent'), ['speak', 'silent', 'speak', 'silent']);
+    assert.deepEqual(
+      events.map(({ name }) => name).filter((name) => name === 'speak' || name === 'silent'),
+      ['speak', 'silent', 'speak', 'silent'],
+    );
     const wordMs = word.length / 16;
-    assert.ok(Math.abs(again.atMs - sent - (2 * wordMs + 2250)) < 400 * patience(), `the second utterance began ${(again.atMs - sent).toFixed(0)} ms after sending`);
+    assert.ok(
+      Math.abs(again.atMs - sent - (2 * wordMs + 2250)) < 400 * patience(),
+      `the second utterance began ${(again.atMs - sent).toFixed(0)} ms after sending`,
+    );
   });
 });
 
@@ -149,8 +195,15 @@ test('handleSilence false: the picture freezes when the audio runs out, and goes
     const again = await probe.send(pcm);
     const more = await probe.waitFor('silent', again);
     const recording = await probe.take();
-    const [spoken, frozen, resumed] = [liveliest(recording, sent, silent.atMs), liveliest(recording, silent.atMs + 500, again), liveliest(recording, again, more.atMs)];
-    assert.ok(spoken > 0.5 && resumed > 0.5, `motion in speech ${spoken.toFixed(2)}, in the second speech ${resumed.toFixed(2)}`);
+    const [spoken, frozen, resumed] = [
+      liveliest(recording, sent, silent.atMs),
+      liveliest(recording, silent.atMs + 500, again),
+      liveliest(recording, again, more.atMs),
+    ];
+    assert.ok(
+      spoken > 0.5 && resumed > 0.5,
+      `motion in speech ${spoken.toFixed(2)}, in the second speech ${resumed.toFixed(2)}`,
+    );
     assert.ok(frozen < 0.1, `the picture still moved by ${frozen.toFixed(2)} grey levels a frame`);
   });
 });
@@ -170,14 +223,23 @@ test('the microphone of the peer connection speaks through the face', async () =
     const recording = await probe.take();
     const { likeness } = locate(recording.sound, trim(pcm));
     console.info(`heard again with a likeness of ${likeness.toFixed(2)}`);
-    assert.ok(likeness > 1 - 0.07 * patience(), `what was said is not what is heard (likeness ${likeness.toFixed(2)})`);
+    assert.ok(
+      likeness > 1 - 0.07 * patience(),
+      `what was said is not what is heard (likeness ${likeness.toFixed(2)})`,
+    );
     const frames = framesBetween(recording, speak.atMs, silent.atMs);
     assert.ok(frames.length > 20);
-    findMouth(recording, { fromMs: speak.atMs, toMs: silent.atMs }, { fromMs: speak.atMs - 1200, toMs: speak.atMs - 200 });
+    findMouth(
+      recording,
+      { fromMs: speak.atMs, toMs: silent.atMs },
+      { fromMs: speak.atMs - 1200, toMs: speak.atMs - 200 },
+    );
     assert.deepEqual(withMicrophone.problems, []);
   } finally {
     await withMicrophone.close();
   }
 });
 
-test('no page complained', () => { assert.deepEqual(browser.problems, []); });
+test('no page complained', () => {
+  assert.deepEqual(browser.problems, []);
+});

@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
-import { closestLips, findMouth, firstMotion, locate, type MouthRegion, meanMotion, region, soundBehindLips } from '../harness/lipsync.ts';
+import {
+  closestLips,
+  findMouth,
+  firstMotion,
+  locate,
+  type MouthRegion,
+  meanMotion,
+  region,
+  soundBehindLips,
+} from '../harness/lipsync.ts';
 import { patience } from '../harness/machine.ts';
 import { Probe, type Recording, framesBetween } from '../harness/probe.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
@@ -24,16 +33,27 @@ const MAX_ATTEMPTS = 3;
 
 /** Whether the browser's jitter buffer left the sound alone between two reports, by its own count. */
 function isSteady({ audio: before }: any, { audio: afterwards }: any): boolean {
-  const altered = (audio: any): number => audio.insertedSamplesForDeceleration + audio.removedSamplesForAcceleration + audio.concealedSamples - audio.silentConcealedSamples;
+  const altered = (audio: any): number =>
+    audio.insertedSamplesForDeceleration +
+    audio.removedSamplesForAcceleration +
+    audio.concealedSamples -
+    audio.silentConcealedSamples;
   const change = (of: (audio: any) => number): number => of(afterwards) - of(before);
-  const heldMs = 1000 * change((audio) => audio.jitterBufferDelay) / change((audio) => audio.jitterBufferEmittedCount);
+  const heldMs =
+    (1000 * change((audio) => audio.jitterBufferDelay)) /
+    change((audio) => audio.jitterBufferEmittedCount);
   return heldMs < 70 && change(altered) < 0.01 * change((audio) => audio.totalSamplesReceived);
 }
 
 let server: TestServer;
 let browser: TestBrowser;
-beforeAll(async () => { [server, browser] = await Promise.all([startServer(), startBrowser()]); });
-afterAll(async () => { await browser?.close(); await server?.stop(); });
+beforeAll(async () => {
+  [server, browser] = await Promise.all([startServer(), startBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
 
 for (const codec of ['vp8', 'h264'] as const) {
   describe(`a session in ${codec.toUpperCase()}`, () => {
@@ -51,9 +71,15 @@ for (const codec of ['vp8', 'h264'] as const) {
       speech = await synthesize(SENTENCE);
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
         await record();
-        if (steady) break;
+        if (steady) {
+          break;
+        }
       }
-      mouth = findMouth(recording, { fromMs: at.speak, toMs: at.silent }, { fromMs: at.flowing, toMs: at.sent });
+      mouth = findMouth(
+        recording,
+        { fromMs: at.speak, toMs: at.silent },
+        { fromMs: at.flowing, toMs: at.sent },
+      );
     });
 
     async function record(): Promise<void> {
@@ -76,26 +102,46 @@ for (const codec of ['vp8', 'h264'] as const) {
     }
 
     test('uses the codec that was asked for, at 512x512', () => {
-      assert.ok(stats.codecs.includes(`video/${codec.toUpperCase()}`), `negotiated: ${stats.codecs}`);
+      assert.ok(
+        stats.codecs.includes(`video/${codec.toUpperCase()}`),
+        `negotiated: ${stats.codecs}`,
+      );
       assert.deepEqual([stats.video.frameWidth, stats.video.frameHeight], [512, 512]);
     });
 
     test('shows its first frame soon after asking for a token', () => {
-      assert.ok(connectMs < 1000 * patience(), `token → first rendered frame took ${connectMs.toFixed(0)} ms`); // 500 ms is the target on a quiet machine: the bench holds it
+      assert.ok(
+        connectMs < 1000 * patience(),
+        `token → first rendered frame took ${connectMs.toFixed(0)} ms`,
+      ); // 500 ms is the target on a quiet machine: the bench holds it
     });
 
     test('sends idle video and audio before it was sent anything', () => {
       const idle = framesBetween(recording, at.flowing, at.sent);
-      assert.ok(idle.length >= 28 * (at.sent - at.flowing) / 1000, `${idle.length} frames in ${(at.sent - at.flowing).toFixed(0)} ms`);
-      const heard = recording.sound.subarray((at.flowing - recording.soundStartMs) * 16, (at.sent - recording.soundStartMs) * 16);
+      assert.ok(
+        idle.length >= (28 * (at.sent - at.flowing)) / 1000,
+        `${idle.length} frames in ${(at.sent - at.flowing).toFixed(0)} ms`,
+      );
+      const heard = recording.sound.subarray(
+        (at.flowing - recording.soundStartMs) * 16,
+        (at.sent - recording.soundStartMs) * 16,
+      );
       assert.ok(heard.length > 16 * (at.sent - at.flowing) * 0.95, 'the sound does not flow');
-      assert.ok(heard.every((sample) => Math.abs(sample) < 300), 'there is sound before there is speech');
+      assert.ok(
+        heard.every((sample) => Math.abs(sample) < 300),
+        'there is sound before there is speech',
+      );
     });
 
     test('lives while idle: the picture is not frozen', () => {
       const idle = framesBetween(recording, at.flowing, at.sent);
       const first = idle[0]!.luma;
-      const change = Math.max(...idle.map(({ luma }) => luma.reduce((sum, value, i) => sum + Math.abs(value - first[i]!), 0) / luma.length));
+      const change = Math.max(
+        ...idle.map(
+          ({ luma }) =>
+            luma.reduce((sum, value, i) => sum + Math.abs(value - first[i]!), 0) / luma.length,
+        ),
+      );
       assert.ok(change > 0.15, `the picture changes by ${change.toFixed(2)} grey levels at most`);
     });
 
@@ -113,12 +159,21 @@ for (const codec of ['vp8', 'h264'] as const) {
       const speaking = meanMotion(recording, mouth, at.speak, at.silent);
       const before = meanMotion(recording, mouth, at.flowing, at.sent);
       const afterwards = meanMotion(recording, mouth, at.silent + 500, at.end);
-      assert.ok(speaking > 4 * before, `mouth motion ${speaking.toFixed(2)} in speech, ${before.toFixed(2)} before it`);
-      assert.ok(speaking > 4 * afterwards, `mouth motion ${speaking.toFixed(2)} in speech, ${afterwards.toFixed(2)} after it`);
+      assert.ok(
+        speaking > 4 * before,
+        `mouth motion ${speaking.toFixed(2)} in speech, ${before.toFixed(2)} before it`,
+      );
+      assert.ok(
+        speaking > 4 * afterwards,
+        `mouth motion ${speaking.toFixed(2)} in speech, ${afterwards.toFixed(2)} after it`,
+      );
     });
 
     test('leaves the background alone', () => {
-      const background = region(recording.size, (x, y) => y < 0.12 || (y < 0.5 && (x < 0.1 || x > 0.9)));
+      const background = region(
+        recording.size,
+        (x, y) => y < 0.12 || (y < 0.5 && (x < 0.1 || x > 0.9)),
+      );
       const moved = meanMotion(recording, background, at.speak, at.silent);
       assert.ok(moved < 1, `the background moves by ${moved.toFixed(2)} grey levels a frame`);
       assert.ok(moved < 0.25 * meanMotion(recording, mouth, at.speak, at.silent));
@@ -126,11 +181,16 @@ for (const codec of ['vp8', 'h264'] as const) {
 
     test('plays the very speech that was sent', () => {
       const { likeness } = locate(recording.sound, speech.pcm);
-      assert.ok(likeness > 1 - 0.05 * patience(), `what is heard is like what was sent by ${likeness.toFixed(3)}`);
+      assert.ok(
+        likeness > 1 - 0.05 * patience(),
+        `what is heard is like what was sent by ${likeness.toFixed(3)}`,
+      );
     });
 
     test('says SPEAK and SILENT once for one utterance', () => {
-      const words = recording.events.map(({ name }) => name).filter((name) => name === 'speak' || name === 'silent');
+      const words = recording.events
+        .map(({ name }) => name)
+        .filter((name) => name === 'speak' || name === 'silent');
       assert.deepEqual(words, ['speak', 'silent']);
     });
 
@@ -138,24 +198,43 @@ for (const codec of ['vp8', 'h264'] as const) {
       const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16;
       const byLoudness = soundBehindLips(recording, mouth, at.sent, at.silent);
       const byWords = closestLips(recording, mouth, speech, heardMs);
-      console.info(`sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms (r ${byLoudness.correlation.toFixed(2)}); by what was said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the browser's own estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ms${steady ? '' : ' (never steady)'}`);
+      console.info(
+        `sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms (r ${byLoudness.correlation.toFixed(2)}); by what was said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the browser's own estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ms${steady ? '' : ' (never steady)'}`,
+      );
       for (const { lagMs, correlation } of [byLoudness, byWords]) {
-        assert.ok(correlation > 0.5, `mouth and sound hardly go together (r ${correlation.toFixed(2)})`);
-        assert.ok(lagMs >= -MAX_SOUND_AHEAD_MS * patience(), `the sound is ${(-lagMs).toFixed(1)} ms ahead of the lips`);
-        assert.ok(lagMs <= MAX_SOUND_BEHIND_MS * patience(), `the sound is ${lagMs.toFixed(1)} ms behind the lips`);
+        assert.ok(
+          correlation > 0.5,
+          `mouth and sound hardly go together (r ${correlation.toFixed(2)})`,
+        );
+        assert.ok(
+          lagMs >= -MAX_SOUND_AHEAD_MS * patience(),
+          `the sound is ${(-lagMs).toFixed(1)} ms ahead of the lips`,
+        );
+        assert.ok(
+          lagMs <= MAX_SOUND_BEHIND_MS * patience(),
+          `the sound is ${lagMs.toFixed(1)} ms behind the lips`,
+        );
       }
     });
 
     test('moves the lips, and is heard, soon after audio was sent', () => {
       const leadMs = speech.segments[0]!.phone === 'pau' ? speech.segments[0]!.endMs : 0;
       const lipsMs = firstMotion(recording, mouth, at.sent) - at.sent - leadMs;
-      const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16 - at.sent;
-      console.info(`sent → lips ${lipsMs.toFixed(0)} ms, sent → heard ${heardMs.toFixed(0)} ms; token → first frame ${connectMs.toFixed(0)} ms`);
+      const heardMs =
+        recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16 - at.sent;
+      console.info(
+        `sent → lips ${lipsMs.toFixed(0)} ms, sent → heard ${heardMs.toFixed(0)} ms; token → first frame ${connectMs.toFixed(0)} ms`,
+      );
       // A browser adds its jitter buffers to both; the bench measures without them.
       assert.ok(lipsMs < 150 * patience(), `it took ${lipsMs.toFixed(0)} ms until the lips moved`);
-      assert.ok(heardMs < 200 * patience(), `it took ${heardMs.toFixed(0)} ms until the speech was heard`);
+      assert.ok(
+        heardMs < 200 * patience(),
+        `it took ${heardMs.toFixed(0)} ms until the speech was heard`,
+      );
     });
   });
 }
 
-test('no page complained', () => { assert.deepEqual(browser.problems, []); });
+test('no page complained', () => {
+  assert.deepEqual(browser.problems, []);
+});

@@ -8,7 +8,16 @@ import { monotonicMs } from '../../src/base/time.ts';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { createEndpoint, type Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';
-import { acceptAnswer, CHROMIUM, offerOf, openBrowser, openPage, statsOf, type OfferWish, type PageStats } from '../peers/browser.ts';
+import {
+  acceptAnswer,
+  CHROMIUM,
+  offerOf,
+  openBrowser,
+  openPage,
+  statsOf,
+  type OfferWish,
+  type PageStats,
+} from '../peers/browser.ts';
 import { Broadcast } from '../peers/broadcast.ts';
 import { makeMedia, type TestMedia } from '../peers/media.ts';
 import { Nat, until, type Recorder } from '../peers/werift-peer.ts';
@@ -17,9 +26,13 @@ const skip = CHROMIUM === undefined ? 'Chromium is not installed' : false;
 let browser: Browser;
 const media = new Map<VideoCodec, TestMedia>();
 beforeAll(async () => {
-  if (skip !== false) return;
+  if (skip !== false) {
+    return;
+  }
   browser = await openBrowser();
-  for (const codec of ['vp8', 'h264'] as const) media.set(codec, await makeMedia(codec));
+  for (const codec of ['vp8', 'h264'] as const) {
+    media.set(codec, await makeMedia(codec));
+  }
 });
 afterAll(() => browser?.close());
 
@@ -27,13 +40,30 @@ afterAll(() => browser?.close());
 class Session {
   readonly page: Page;
   readonly broadcast: Broadcast;
-  private constructor(page: Page, broadcast: Broadcast) { this.page = page; this.broadcast = broadcast; }
-  get told(): Recorder { return this.broadcast.told; }
-  get peer(): Peer { return this.broadcast.peer; }
+  private constructor(page: Page, broadcast: Broadcast) {
+    this.page = page;
+    this.broadcast = broadcast;
+  }
+  get told(): Recorder {
+    return this.broadcast.told;
+  }
+  get peer(): Peer {
+    return this.broadcast.peer;
+  }
 
-  static async open(t: TestContext, wish: OfferWish, endpoint?: Endpoint, nat?: Nat): Promise<Session> {
-    const own = endpoint ?? await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
-    const session = new Session(await openPage(browser), new Broadcast(own, media.get(wish.codec === 'video/h264' ? 'h264' : 'vp8')!));
+  static async open(
+    t: TestContext,
+    wish: OfferWish,
+    endpoint?: Endpoint,
+    nat?: Nat,
+  ): Promise<Session> {
+    const own =
+      endpoint ??
+      (await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] }));
+    const session = new Session(
+      await openPage(browser),
+      new Broadcast(own, media.get(wish.codec === 'video/h264' ? 'h264' : 'vp8')!),
+    );
     t.onTestFinished(async () => {
       session.broadcast.stop();
       await session.page.close();
@@ -50,24 +80,37 @@ class Session {
     const deadline = monotonicMs() + limitMs;
     for (;;) {
       const stats = await statsOf(this.page);
-      if (condition(stats)) return stats;
-      if (monotonicMs() > deadline) throw new Error(`not so after ${limitMs} ms: ${JSON.stringify(stats)}`);
-      await new Promise((resolve) => { setTimeout(resolve, 100); });
+      if (condition(stats)) {
+        return stats;
+      }
+      if (monotonicMs() > deadline) {
+        throw new Error(`not so after ${limitMs} ms: ${JSON.stringify(stats)}`);
+      }
+      await new Promise((resolve) => {
+        setTimeout(resolve, 100);
+      });
     }
   }
 }
 
 for (const codec of ['vp8', 'h264'] as const) {
   test(`Chromium decodes ${codec}, hears Opus, and plays both together`, async (t) => {
-  t.skip(Boolean(skip), String(skip));
+    t.skip(Boolean(skip), String(skip));
     const session = await Session.open(t, { codec: `video/${codec}`, dataChannel: true });
     assert.equal(session.peer.videoCodec, codec);
     await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= 30, 15_000);
     const offsets: number[] = [];
     for (let sample = 0; sample < 12; sample++) {
-      await new Promise((resolve) => { setTimeout(resolve, 400); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, 400);
+      });
       const { video, audio } = await statsOf(session.page);
-      if (video?.estimatedPlayoutTimestamp !== undefined && audio?.estimatedPlayoutTimestamp !== undefined) offsets.push(video.estimatedPlayoutTimestamp - audio.estimatedPlayoutTimestamp);
+      if (
+        video?.estimatedPlayoutTimestamp !== undefined &&
+        audio?.estimatedPlayoutTimestamp !== undefined
+      ) {
+        offsets.push(video.estimatedPlayoutTimestamp - audio.estimatedPlayoutTimestamp);
+      }
     }
     const { state, channel, video, audio } = await statsOf(session.page);
     assert.equal(state, 'connected');
@@ -89,31 +132,52 @@ for (const codec of ['vp8', 'h264'] as const) {
 test('losses of 5 % are repaired without a freeze, with RTX and without', async (t) => {
   t.skip(Boolean(skip), String(skip));
   for (const withoutRtx of [false, true]) {
-    const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
+    const endpoint = await createEndpoint({
+      bindAddress: '127.0.0.1',
+      port: 0,
+      announcedAddresses: [],
+    });
     const session = await Session.open(t, { withoutRtx, codec: 'video/vp8' }, endpoint);
     await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= 15, 15_000);
-    const lossy = endpoint as unknown as { send: (datagram: Buffer, length: number, address: string, port: number) => void };
+    const lossy = endpoint as unknown as {
+      send: (datagram: Buffer, length: number, address: string, port: number) => void;
+    };
     const send = lossy.send.bind(endpoint);
     let dropped = 0;
     let seen = 0;
     lossy.send = (datagram, length, address, port) => {
-      const isMedia = datagram[0]! >> 6 === 2 && (datagram[1]! & 127) < 64 || (datagram[1]! & 127) >= 96;
-      if (isMedia && ++seen % 20 === 0) { dropped++; return; }
+      const isMedia =
+        (datagram[0]! >> 6 === 2 && (datagram[1]! & 127) < 64) || (datagram[1]! & 127) >= 96;
+      if (isMedia && ++seen % 20 === 0) {
+        dropped++;
+        return;
+      }
       send(datagram, length, address, port);
     };
     const from = await statsOf(session.page);
-    const to = await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= from.video!.framesDecoded + 120, 15_000);
-    console.info(`${withoutRtx ? 'without' : 'with'} RTX: ${dropped} dropped, ${session.peer.stats.packetsRetransmitted} sent again, ${to.video!.pliCount} PLI`);
+    const to = await session.statsWhen(
+      ({ video }) => (video?.framesDecoded ?? 0) >= from.video!.framesDecoded + 120,
+      15_000,
+    );
+    console.info(
+      `${withoutRtx ? 'without' : 'with'} RTX: ${dropped} dropped, ${session.peer.stats.packetsRetransmitted} sent again, ${to.video!.pliCount} PLI`,
+    );
     assert.ok(dropped > 15);
     assert.equal(to.video!.freezeCount ?? 0, from.video!.freezeCount ?? 0);
     assert.ok(session.peer.stats.packetsRetransmitted >= dropped / 2);
-    if (!withoutRtx) assert.ok(to.video!.retransmittedPacketsReceived! > 0);
+    if (!withoutRtx) {
+      assert.ok(to.video!.retransmittedPacketsReceived! > 0);
+    }
   }
 });
 
 test('a browser whose address changes goes on receiving within seconds', async (t) => {
   t.skip(Boolean(skip), String(skip));
-  const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
+  const endpoint = await createEndpoint({
+    bindAddress: '127.0.0.1',
+    port: 0,
+    announcedAddresses: [],
+  });
   const nat = await Nat.before(t, endpoint);
   const session = await Session.open(t, { codec: 'video/vp8' }, endpoint, nat);
   const before = await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= 15, 15_000);
@@ -125,7 +189,7 @@ test('a browser whose address changes goes on receiving within seconds', async (
   assert.equal(session.told.isClosed, false);
 });
 
-test('a browser\'s microphone arrives as Opus packets, and its going away is noticed at once', async (t) => {
+test("a browser's microphone arrives as Opus packets, and its going away is noticed at once", async (t) => {
   t.skip(Boolean(skip), String(skip));
   const session = await Session.open(t, { microphone: true, codec: 'video/vp8' });
   await until(() => session.told.audio.length >= 25, 15_000, 'microphone packets');
@@ -135,7 +199,9 @@ test('a browser\'s microphone arrives as Opus packets, and its going away is not
     assert.equal((audio[index]!.timestamp - audio[index - 1]!.timestamp) >>> 0, 960);
   }
   const startMs = monotonicMs();
-  await session.page.evaluate(() => { (globalThis as unknown as { pc: RTCPeerConnection }).pc.close(); });
+  await session.page.evaluate(() => {
+    (globalThis as unknown as { pc: RTCPeerConnection }).pc.close();
+  });
   assert.equal(await session.told.closed.promise, 'closed');
   assert.ok(monotonicMs() - startMs < 2_000 * patience());
 });

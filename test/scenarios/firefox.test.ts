@@ -5,34 +5,64 @@ import { test } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
 import { Broadcast } from '../peers/broadcast.ts';
-import { acceptAnswer, FIREFOX, offerOf, openFirefox, openPage, statsOf } from '../peers/browser.ts';
+import {
+  acceptAnswer,
+  FIREFOX,
+  offerOf,
+  openFirefox,
+  openPage,
+  statsOf,
+} from '../peers/browser.ts';
 import { makeMedia } from '../peers/media.ts';
 
 // Firefox does not speak to loopback addresses, so this needs another one of the machine's.
-const hasNetwork = Object.values(networkInterfaces()).flatMap((list) => list ?? []).some(({ internal, family }) => !internal && family === 'IPv4');
-const skip = FIREFOX === undefined ? 'Firefox is not installed' : hasNetwork ? false : 'no network but loopback';
+const hasNetwork = Object.values(networkInterfaces())
+  .flatMap((list) => list ?? [])
+  .some(({ internal, family }) => !internal && family === 'IPv4');
+const skip =
+  FIREFOX === undefined
+    ? 'Firefox is not installed'
+    : hasNetwork
+      ? false
+      : 'no network but loopback';
 
 test('Firefox decodes VP8, hears Opus and opens its data channel', async (t) => {
   t.skip(Boolean(skip), String(skip));
-  const endpoint = await createEndpoint({ bindAddress: '0.0.0.0', port: 0, announcedAddresses: [] });
+  const endpoint = await createEndpoint({
+    bindAddress: '0.0.0.0',
+    port: 0,
+    announcedAddresses: [],
+  });
   t.onTestFinished(() => endpoint.close());
   const browser = await openFirefox();
   t.onTestFinished(() => browser.close());
   const broadcast = new Broadcast(endpoint, await makeMedia('vp8'));
-  t.onTestFinished(() => { broadcast.stop(); });
+  t.onTestFinished(() => {
+    broadcast.stop();
+  });
   const page = await openPage(browser);
-  await acceptAnswer(page, await broadcast.peer.answer(parseOffer(await offerOf(page, { dataChannel: true }))));
+  await acceptAnswer(
+    page,
+    await broadcast.peer.answer(parseOffer(await offerOf(page, { dataChannel: true }))),
+  );
   await broadcast.told.connected.promise;
   let stats = await statsOf(page);
   for (let tries = 0; tries < 100 && (stats.video?.framesDecoded ?? 0) < 60; tries++) {
-    await new Promise((resolve) => { setTimeout(resolve, 100); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, 100);
+    });
     stats = await statsOf(page);
   }
   assert.ok(stats.video!.framesDecoded >= 60, JSON.stringify(stats));
   assert.ok(stats.audio!.totalAudioEnergy! > 0.001);
   assert.equal(stats.channel, 'open');
-  assert.ok(stats.video!.pliCount! <= 2, `${stats.video!.pliCount} PLI: more than for a first key frame that came before Firefox was ready`);
+  assert.ok(
+    stats.video!.pliCount! <= 2,
+    `${stats.video!.pliCount} PLI: more than for a first key frame that came before Firefox was ready`,
+  );
   assert.equal(broadcast.peer.stats.datagramsRejected, 0);
-  await page.evaluate(() => { (globalThis as unknown as { pc: { close(): void } }).pc.close(); });
+  await page.evaluate(() => {
+    (globalThis as unknown as { pc: { close(): void } }).pc.close();
+  });
   assert.equal(await broadcast.told.closed.promise, 'closed');
 });

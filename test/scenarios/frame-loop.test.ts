@@ -6,7 +6,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { monotonicMs } from '../../src/base/time.ts';
 import type { FromWorker } from '../../src/link/messages.ts';
-import { SPEECH_RING_SAMPLES, type SpeechRingWriter, createSpeechRing } from '../../src/link/speech-ring.ts';
+import {
+  SPEECH_RING_SAMPLES,
+  type SpeechRingWriter,
+  createSpeechRing,
+} from '../../src/link/speech-ring.ts';
 import { FRAME_MS } from '../../src/media/timeline.ts';
 import { SharedMetrics, createSharedMetrics } from '../../src/metrics/shared-metrics.ts';
 import { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
@@ -22,22 +26,42 @@ import { patience } from '../harness/machine.ts';
 import { offer, ava, joinSession, sinkPeer, workerContext } from '../worker/sessions.ts';
 
 let model: SpeechModel;
-beforeAll(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
+beforeAll(async () => {
+  model = await SpeechModel.load({ maxBatch: 8 });
+});
 
 const messages: FromWorker[] = [];
-const contextOf = (onVideo: (length: number) => number): WorkerContext => workerContext(model, { ...sinkPeer, sendVideo: (_frame, length) => onVideo(length) }, (message) => { messages.push(message); });
+const contextOf = (onVideo: (length: number) => number): WorkerContext =>
+  workerContext(
+    model,
+    { ...sinkPeer, sendVideo: (_frame, length) => onVideo(length) },
+    (message) => {
+      messages.push(message);
+    },
+  );
 
-async function openSession(id: string, context: WorkerContext): Promise<{ session: WorkerSession; writer: SpeechRingWriter }> {
+async function openSession(
+  id: string,
+  context: WorkerContext,
+): Promise<{ session: WorkerSession; writer: SpeechRingWriter }> {
   const opened = await joinSession(id, context);
   opened.session.begin(0, 0);
   return opened;
 }
 
 /** Runs frames `from` to `to` of all sessions on a made-up clock. */
-async function runFrames(pipeline: FramePipeline, sessions: readonly WorkerSession[], from: number, to: number, each: () => void = () => {}): Promise<void> {
+async function runFrames(
+  pipeline: FramePipeline,
+  sessions: readonly WorkerSession[],
+  from: number,
+  to: number,
+  each: () => void = () => {},
+): Promise<void> {
   for (let frame = from; frame < to; frame++) {
     for (const session of sessions) {
-      if (session.isOver) continue;
+      if (session.isOver) {
+        continue;
+      }
       session.sendDueAudio(frame * FRAME_MS);
       session.lastFrame = frame;
     }
@@ -47,34 +71,60 @@ async function runFrames(pipeline: FramePipeline, sessions: readonly WorkerSessi
   }
 }
 
-const speech = Int16Array.from({ length: SPEECH_RING_SAMPLES - 1 }, (_, i) => Math.round(9000 * Math.sin(i * (0.05 + 0.03 * Math.sin(i / 4000))) * (Math.floor(i / 5000) % 3 === 0 ? 0 : 1)));
+const speech = Int16Array.from({ length: SPEECH_RING_SAMPLES - 1 }, (_, i) =>
+  Math.round(
+    9000 *
+      Math.sin(i * (0.05 + 0.03 * Math.sin(i / 4000))) *
+      (Math.floor(i / 5000) % 3 === 0 ? 0 : 1),
+  ),
+);
 
 test('a speaking frame allocates next to nothing', async () => {
   const context = contextOf(() => 3);
   const pipeline = new FramePipeline(model, context.metrics, 8);
-  const opened = await Promise.all(['a', 'b', 'c', 'd'].map((id) => openSession(`0000000${id}-0000-4000-8000-000000000000`, context)));
-  for (const { writer } of opened) writer.write(speech, monotonicMs());
+  const opened = await Promise.all(
+    ['a', 'b', 'c', 'd'].map((id) =>
+      openSession(`0000000${id}-0000-4000-8000-000000000000`, context),
+    ),
+  );
+  for (const { writer } of opened) {
+    writer.write(speech, monotonicMs());
+  }
   const sessions = opened.map(({ session }) => session);
   await runFrames(pipeline, sessions, 0, 150); // compiled, encoders past their first refinement
   let allocated = 0;
   let last = process.memoryUsage().heapUsed;
   await runFrames(pipeline, sessions, 150, 350, () => {
     const used = process.memoryUsage().heapUsed;
-    if (used > last) allocated += used - last; // a collection in between makes it smaller, never larger
+    if (used > last) {
+      allocated += used - last;
+    } // a collection in between makes it smaller, never larger
     last = used;
   });
   const perFrame = allocated / 200 / sessions.length;
-  console.log(`${(perFrame / 1024).toFixed(2)} KiB a frame and session on the JavaScript heap, the probe's own included`);
+  console.log(
+    `${(perFrame / 1024).toFixed(2)} KiB a frame and session on the JavaScript heap, the probe's own included`,
+  );
   // What is left are numbers that V8 boxes and the promise of the model's run; no buffer is among it (sampled with the heap profiler).
-  assert.ok(perFrame < 12 * 1024, `${perFrame} bytes a frame: a picture would be 393,216, a coded frame some 2,500, the PCM 1,067`);
-  for (const session of sessions) session.end('done');
+  assert.ok(
+    perFrame < 12 * 1024,
+    `${perFrame} bytes a frame: a picture would be 393,216, a coded frame some 2,500, the PCM 1,067`,
+  );
+  for (const session of sessions) {
+    session.end('done');
+  }
 });
 
 test('a session whose transport throws ends alone and is told', async () => {
   messages.length = 0;
   let broken = false;
   const good = contextOf(() => 1);
-  const bad = contextOf(() => { if (broken) throw new Error('the transport broke'); return 1; });
+  const bad = contextOf(() => {
+    if (broken) {
+      throw new Error('the transport broke');
+    }
+    return 1;
+  });
   const { session: healthy } = await openSession('00000001-0000-4000-8000-000000000000', good);
   const { session: ill } = await openSession('00000002-0000-4000-8000-000000000000', bad);
   const pipeline = new FramePipeline(model, good.metrics, 8);
@@ -84,7 +134,10 @@ test('a session whose transport throws ends alone and is told', async () => {
   assert.equal(ill.isOver, true);
   assert.equal(healthy.isOver, false);
   assert.equal(healthy.stats.framesSent, 6);
-  assert.deepEqual(messages.filter(({ type }) => type === 'ended'), [{ type: 'ended', sessionId: ill.id, reason: 'error' }]);
+  assert.deepEqual(
+    messages.filter(({ type }) => type === 'ended'),
+    [{ type: 'ended', sessionId: ill.id, reason: 'error' }],
+  );
   healthy.end('done');
 });
 
@@ -94,26 +147,51 @@ test('a client that takes no picture is told when it speaks and gets the sound, 
   const decoder = new native.OpusDecoder({ sampleRate: 16_000, channels: 1 });
   const pcm = new Int16Array(320);
   const peer: Peer = {
-    ...sinkPeer, videoCodec: undefined, sendVideo: () => { throw new Error('a picture was sent'); },
-    sendAudio: (packet, length) => { decoder.decode(packet.subarray(0, length), pcm); heard.push(Math.max(...pcm)); return 1; },
+    ...sinkPeer,
+    videoCodec: undefined,
+    sendVideo: () => {
+      throw new Error('a picture was sent');
+    },
+    sendAudio: (packet, length) => {
+      decoder.decode(packet.subarray(0, length), pcm);
+      heard.push(Math.max(...pcm));
+      return 1;
+    },
   };
-  const context = workerContext(model, peer, (message) => { messages.push(message); });
+  const context = workerContext(model, peer, (message) => {
+    messages.push(message);
+  });
   const { session, writer } = await joinSession('00000003-0000-4000-8000-000000000000', context);
   assert.equal(session.isLive, true);
   session.begin(0, 0);
   writer.write(speech.subarray(0, 32_000), monotonicMs());
   await runFrames(new FramePipeline(model, context.metrics, 8), [session], 0, 120);
-  assert.ok(heard.filter((peak) => peak > 3000).length > 50, 'two seconds of speech, a third of it silent');
-  assert.deepEqual(messages.map(({ type }) => type), ['answer', 'connected', 'speak', 'silent']);
+  assert.ok(
+    heard.filter((peak) => peak > 3000).length > 50,
+    'two seconds of speech, a third of it silent',
+  );
+  assert.deepEqual(
+    messages.map(({ type }) => type),
+    ['answer', 'connected', 'speak', 'silent'],
+  );
   assert.equal(session.video, undefined);
-  assert.deepEqual([session.stats.framesSent, session.stats.stageMs.inference, session.stats.stageMs.render], [0, 0, 0]);
+  assert.deepEqual(
+    [session.stats.framesSent, session.stats.stageMs.inference, session.stats.stageMs.render],
+    [0, 0, 0],
+  );
   session.end('done');
 });
 
 test('a join takes little of the thread that others wait for, and its first frame is a key frame', async () => {
   const sent: { length: number; isKey: boolean }[] = [];
   const context = contextOf(() => 1);
-  const peer: Peer = { ...sinkPeer, sendVideo: (_frame: Uint8Array, length: number, isKey: boolean) => { sent.push({ length, isKey }); return 1; } };
+  const peer: Peer = {
+    ...sinkPeer,
+    sendVideo: (_frame: Uint8Array, length: number, isKey: boolean) => {
+      sent.push({ length, isKey });
+      return 1;
+    },
+  };
   const join = { ...context, endpoint: { createPeer: () => peer } as unknown as Endpoint };
   const costs: { join: number; here: number }[] = [];
   const pipeline = new FramePipeline(model, context.metrics, 8);
@@ -126,7 +204,10 @@ test('a join takes little of the thread that others wait for, and its first fram
     assert.equal(session.stats.latenessMs.last, 0, 'the first frame is not late for anybody');
     await runFrames(pipeline, [session], 1, 4);
     assert.ok(session.stats.latenessMs.last > 0);
-    assert.deepEqual(sent.map(({ isKey }) => isKey), [true, false, false, false]);
+    assert.deepEqual(
+      sent.map(({ isKey }) => isKey),
+      [true, false, false, false],
+    );
     assert.ok(sent[0]!.length > 5 * sent[2]!.length, 'the first frame is a whole picture');
     const beforeMs = native.threadCpuMs();
     const video = new VideoTrack('vp8', 600);
@@ -136,14 +217,32 @@ test('a join takes little of the thread that others wait for, and its first fram
     session.end('done');
   }
   const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1]!;
-  const [joinMs, hereMs] = [median(costs.map((cost) => cost.join)), median(costs.map((cost) => cost.here))];
-  console.log(`a join takes ${joinMs.toFixed(2)} ms of the worker's thread; setting the encoder up and coding the first picture would take ${hereMs.toFixed(2)} ms more`);
+  const [joinMs, hereMs] = [
+    median(costs.map((cost) => cost.join)),
+    median(costs.map((cost) => cost.here)),
+  ];
+  console.log(
+    `a join takes ${joinMs.toFixed(2)} ms of the worker's thread; setting the encoder up and coding the first picture would take ${hereMs.toFixed(2)} ms more`,
+  );
   assert.ok(joinMs < hereMs, `${joinMs} ms against ${hereMs}`);
 });
 
 test('a session that ends before its encoder is ready leaves nothing behind', async () => {
   const context = contextOf(() => 1);
-  const session = new WorkerSession({ sessionId: '00000200-0000-4000-8000-000000000000', face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, speechRing: createSpeechRing() }, context);
+  const session = new WorkerSession(
+    {
+      sessionId: '00000200-0000-4000-8000-000000000000',
+      face: { faceId: 'ava', bytes: ava },
+      emotion: 0,
+      renderer: 'rig',
+      handleSilence: true,
+      startFrame: 0,
+      maxIdleMs: 1e9,
+      maxLengthMs: 1e9,
+      speechRing: createSpeechRing(),
+    },
+    context,
+  );
   messages.length = 0;
   const offered = session.offer(offer);
   await Promise.resolve();
@@ -151,19 +250,37 @@ test('a session that ends before its encoder is ready leaves nothing behind', as
   session.end('client_closed');
   await offered;
   assert.equal(session.video, undefined);
-  assert.deepEqual(messages.filter(({ type }) => type === 'ended' || type === 'failed').map(({ type }) => type), ['ended']);
+  assert.deepEqual(
+    messages.filter(({ type }) => type === 'ended' || type === 'failed').map(({ type }) => type),
+    ['ended'],
+  );
 });
 
 test('the beat lets go of sessions that are over', { timeout: 20_000 }, async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const context = contextOf(() => 1);
-  const beat = new FrameScheduler({ pipeline: new FramePipeline(model, context.metrics, 8), instruments: context.metrics, post: () => {}, threadCpuMs: () => 0, costPerSession: 0.05 });
+  const beat = new FrameScheduler({
+    pipeline: new FramePipeline(model, context.metrics, 8),
+    instruments: context.metrics,
+    post: () => {},
+    threadCpuMs: () => 0,
+    costPerSession: 0.05,
+  });
   const gone = await (async () => {
-    const opened = await Promise.all(['0', '1', '2', '3', '4', '5'].map((id) => openSession(`0000030${id}-0000-4000-8000-000000000000`, context)));
-    for (const { session } of opened) beat.add(session);
+    const opened = await Promise.all(
+      ['0', '1', '2', '3', '4', '5'].map((id) =>
+        openSession(`0000030${id}-0000-4000-8000-000000000000`, context),
+      ),
+    );
+    for (const { session } of opened) {
+      beat.add(session);
+    }
     await delay(200);
-    for (const { session } of opened) { session.end('done'); beat.remove(session); }
+    for (const { session } of opened) {
+      session.end('done');
+      beat.remove(session);
+    }
     return opened.map(({ session }) => new WeakRef(session));
   })();
   const { session: stays } = await openSession('00000309-0000-4000-8000-000000000000', context);
@@ -181,7 +298,9 @@ test('the beat lets go of sessions that are over', { timeout: 20_000 }, async ()
 test('after a hiccup frames that are too late are left out, never two in a row, and the rest is soon in time again', async () => {
   const instruments = createWorkerMetrics(new SharedMetrics(createSharedMetrics()));
   const drawn: { id: string; frame: number; lateMs: number; atMs: number }[] = [];
-  const busy = (ms: number): void => { for (const endMs = monotonicMs() + ms; monotonicMs() < endMs;); };
+  const busy = (ms: number): void => {
+    for (const endMs = monotonicMs() + ms; monotonicMs() < endMs;) {}
+  };
   let hiccupMs = 0;
   /** Twenty-six milliseconds of work for each frame's thirty-three. */
   const pipeline = {
@@ -190,7 +309,12 @@ test('after a hiccup frames that are too late are left out, never two in a row, 
         busy(3.3);
         const atMs = monotonicMs();
         session.stats.latenessMs.record(atMs - session.epochMs - session.lastFrame * FRAME_MS);
-        drawn.push({ id: session.id, frame: session.lastFrame, lateMs: session.stats.latenessMs.last, atMs });
+        drawn.push({
+          id: session.id,
+          frame: session.lastFrame,
+          lateMs: session.stats.latenessMs.last,
+          atMs,
+        });
       }
       busy(hiccupMs);
       hiccupMs = 0;
@@ -198,7 +322,13 @@ test('after a hiccup frames that are too late are left out, never two in a row, 
     },
   } as unknown as FramePipeline;
   const context = contextOf(() => 1);
-  const beat = new FrameScheduler({ pipeline, instruments, post: () => {}, threadCpuMs: () => 0, costPerSession: 0.05 });
+  const beat = new FrameScheduler({
+    pipeline,
+    instruments,
+    post: () => {},
+    threadCpuMs: () => 0,
+    costPerSession: 0.05,
+  });
   for (let n = 0; n < 8; n++) {
     const { session } = await openSession(`${n}0000000-0000-4000-8000-00000000000b`, context);
     session.firstTick = -1;
@@ -210,15 +340,28 @@ test('after a hiccup frames that are too late are left out, never two in a row, 
   await delay(500);
   beat.stop();
   const after = drawn.filter(({ atMs }) => atMs > fromMs + 70);
-  const shed = new Set(after.filter(({ id, frame }) => !drawn.some((other) => other.id === id && other.frame === frame - 1)).map(({ id }) => id));
+  const shed = new Set(
+    after
+      .filter(
+        ({ id, frame }) => !drawn.some((other) => other.id === id && other.frame === frame - 1),
+      )
+      .map(({ id }) => id),
+  );
   assert.ok(shed.size > 0, 'nothing was left out');
   for (const id of shed) {
     const frames = drawn.filter((entry) => entry.id === id).map(({ frame }) => frame);
     // Two were missed in the hiccup itself, one more is left out.
-    for (const [i, frame] of frames.entries()) assert.ok(i === 0 || frame - frames[i - 1]! <= 5, frames.join(' '));
+    for (const [i, frame] of frames.entries()) {
+      assert.ok(i === 0 || frame - frames[i - 1]! <= 5, frames.join(' '));
+    }
   }
   // Measured 11 ms, and 24 where every frame is drawn however late.
-  const recovering = after.filter(({ atMs }) => atMs > fromMs + 70 + FRAME_MS && atMs < fromMs + 70 + 3 * FRAME_MS);
+  const recovering = after.filter(
+    ({ atMs }) => atMs > fromMs + 70 + FRAME_MS && atMs < fromMs + 70 + 3 * FRAME_MS,
+  );
   const meanMs = recovering.reduce((sum, { lateMs }) => sum + lateMs, 0) / recovering.length;
-  assert.ok(meanMs < FRAME_MS / 2 * patience(), `${recovering.length} frames late by ${meanMs.toFixed(1)} ms on average`);
+  assert.ok(
+    meanMs < (FRAME_MS / 2) * patience(),
+    `${recovering.length} frames late by ${meanMs.toFixed(1)} ms on average`,
+  );
 });

@@ -23,9 +23,14 @@ const [UPPER, LOWER, LEFT, RIGHT] = [13, 14, 78, 308];
 let model: SpeechModel;
 const faceBytes = readFileSync(path.join(import.meta.dirname, '../../models/build/faces/ava.face'));
 const { landmarks, neutral, width } = decodeFaceAsset(faceBytes);
-const point = (index: number): { x: number; y: number } => ({ x: landmarks[index * 3]!, y: landmarks[index * 3 + 1]! });
+const point = (index: number): { x: number; y: number } => ({
+  x: landmarks[index * 3]!,
+  y: landmarks[index * 3 + 1]!,
+});
 
-beforeAll(async () => { model = await SpeechModel.load(); });
+beforeAll(async () => {
+  model = await SpeechModel.load();
+});
 
 /** Pixels of the mouth's middle that are not what rest shows: grows with the opening, whatever the teeth do. */
 function aperture(picture: Uint8Array): number {
@@ -35,7 +40,9 @@ function aperture(picture: Uint8Array): number {
   let changed = 0;
   for (let y = Math.round(line - 0.12 * mouthWidth); y < line + 0.45 * mouthWidth; y++) {
     for (let x = Math.round(middle - 0.15 * mouthWidth); x < middle + 0.15 * mouthWidth; x++) {
-      if (Math.abs(picture[y * width + x]! - neutral[y * width + x]!) > 28) changed++;
+      if (Math.abs(picture[y * width + x]! - neutral[y * width + x]!) > 28) {
+        changed++;
+      }
     }
   }
   return changed;
@@ -50,9 +57,9 @@ async function mouthOf(speech: Speech): Promise<number[]> {
   const dirty = new Uint8Array(macroblocks(width, width));
   const pose = new Float32Array(POSE_SIZE);
   const mouth = new Float32Array(ARTICULATION_SIZE);
-  const frames = Math.ceil(speech.pcm.length / SPEECH_RATE * 1000 / FRAME_MS);
+  const frames = Math.ceil(((speech.pcm.length / SPEECH_RATE) * 1000) / FRAME_MS);
   // Step k describes (k + 1) frames minus the look-ahead: with this much silence in front, that is the middle of frame k - 2.
-  const padding = Math.round((2.5 * FRAME_MS - model.lookaheadMs) * SPEECH_RATE / 1000);
+  const padding = Math.round(((2.5 * FRAME_MS - model.lookaheadMs) * SPEECH_RATE) / 1000);
   const padded = new Int16Array(speech.pcm.length + padding + SPEECH_RATE);
   padded.set(speech.pcm, padding);
   const apertures: number[] = [];
@@ -62,9 +69,16 @@ async function mouthOf(speech: Speech): Promise<number[]> {
     mel.step(padded.subarray(at, at + count), count, slot.mel, 0);
     at += count;
     await model.run([slot]);
-    if (step < 2) continue;
-    const gate = Math.min(1, Math.max(0, (slot.articulation[ARTICULATOR_INDEX.speech]! - 0.2) / 0.3));
-    for (let i = 0; i < ARTICULATION_SIZE; i++) mouth[i] = slot.articulation[i]! * gate;
+    if (step < 2) {
+      continue;
+    }
+    const gate = Math.min(
+      1,
+      Math.max(0, (slot.articulation[ARTICULATOR_INDEX.speech]! - 0.2) / 0.3),
+    );
+    for (let i = 0; i < ARTICULATION_SIZE; i++) {
+      mouth[i] = slot.articulation[i]! * gate;
+    }
     renderer.render(mouth, pose, picture, dirty);
     apertures.push(aperture(picture));
   }
@@ -73,21 +87,30 @@ async function mouthOf(speech: Speech): Promise<number[]> {
 
 const VOWELS = /^(aa|ae|ah|ao|aw|ax|ay|eh|er|ey|ih|iy|ow|oy|uh|uw)/;
 /** How open the phoneme at each frame should be, roughly. */
-const expected = (speech: Speech, frames: number): number[] => Array.from({ length: frames }, (_, n) => {
-  const ms = (n + 0.5) * FRAME_MS;
-  const phone = speech.segments.find(({ startMs, endMs }) => ms >= startMs && ms < endMs)?.phone ?? 'pau';
-  return /^(p|b|m|pau|h#)$/.test(phone) ? 0 : VOWELS.test(phone) ? 1 : 0.4;
-});
+const expected = (speech: Speech, frames: number): number[] =>
+  Array.from({ length: frames }, (_, n) => {
+    const ms = (n + 0.5) * FRAME_MS;
+    const phone =
+      speech.segments.find(({ startMs, endMs }) => ms >= startMs && ms < endMs)?.phone ?? 'pau';
+    return /^(p|b|m|pau|h#)$/.test(phone) ? 0 : VOWELS.test(phone) ? 1 : 0.4;
+  });
 
 function correlation(a: readonly number[], b: readonly number[]): number {
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const mean = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length;
   const [meanA, meanB] = [mean(a), mean(b)];
   let [ab, aa, bb] = [0, 0, 0];
-  a.forEach((value, i) => { const [x, y] = [value - meanA, b[i]! - meanB]; ab += x * y; aa += x * x; bb += y * y; });
+  a.forEach((value, i) => {
+    const [x, y] = [value - meanA, b[i]! - meanB];
+    ab += x * y;
+    aa += x * x;
+    bb += y * y;
+  });
   return ab / Math.sqrt(aa * bb);
 }
 
-const shifted = (values: readonly number[], frames: number): number[] => values.map((_, i) => values[Math.min(values.length - 1, Math.max(0, i + frames))]!);
+const shifted = (values: readonly number[], frames: number): number[] =>
+  values.map((_, i) => values[Math.min(values.length - 1, Math.max(0, i + frames))]!);
 
 test('closures show within a frame of p, b and m; lips and phonemes are in step; shuffled speech is not', async () => {
   const own = { seen: 0, all: 0 };
@@ -106,27 +129,55 @@ test('closures show within a frame of p, b and m; lips and phonemes are in step;
     const stranger = runs[(index + 1) % runs.length]!.speech;
     const isShut = (frame: number): boolean => (apertures[frame] ?? 0) < 0.2 * open;
     for (const { startMs, endMs } of closures(speech)) {
-      if (endMs > apertures.length * FRAME_MS) continue;
+      if (endMs > apertures.length * FRAME_MS) {
+        continue;
+      }
       const [first, last] = [Math.floor(startMs / FRAME_MS) - 1, Math.floor(endMs / FRAME_MS) + 1];
       own.all++;
-      if (Array.from({ length: last - first + 1 }, (_, i) => first + i).some(isShut)) own.seen++;
+      if (Array.from({ length: last - first + 1 }, (_, i) => first + i).some(isShut)) {
+        own.seen++;
+      }
     }
     // A mouth that were shut all the time would pass the test above: in the middle of a long vowel it must not be.
     for (const { phone, startMs, endMs } of speech.segments) {
-      if (!VOWELS.test(phone) || endMs - startMs < 90) continue;
+      if (!VOWELS.test(phone) || endMs - startMs < 90) {
+        continue;
+      }
       vowels.all++;
-      if (isShut(Math.floor((startMs + endMs) / 2 / FRAME_MS))) vowels.seen++;
+      if (isShut(Math.floor((startMs + endMs) / 2 / FRAME_MS))) {
+        vowels.seen++;
+      }
     }
     const wanted = expected(speech, apertures.length);
-    const scores = [-4, -3, -2, -1, 0, 1, 2, 3, 4].map((shift) => ({ shift, r: correlation(shifted(apertures, shift), wanted) }));
-    offsets.push(scores.reduce((best, score) => score.r > best.r ? score : best).shift);
+    const scores = [-4, -3, -2, -1, 0, 1, 2, 3, 4].map((shift) => ({
+      shift,
+      r: correlation(shifted(apertures, shift), wanted),
+    }));
+    offsets.push(scores.reduce((best, score) => (score.r > best.r ? score : best)).shift);
     matched.push(correlation(apertures, wanted));
-    mismatched.push(correlation(apertures, expected(stranger, apertures.length)), correlation(apertures, wanted.toReversed()));
+    mismatched.push(
+      correlation(apertures, expected(stranger, apertures.length)),
+      correlation(apertures, wanted.toReversed()),
+    );
   }
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-  console.log(`closures visible ${own.seen} of ${own.all}, shut in long vowels ${vowels.seen} of ${vowels.all}; best offsets ${offsets.join(' ')} frames; r ${mean(matched).toFixed(2)} matched, ${mean(mismatched).toFixed(2)} shuffled`);
-  assert.ok(own.seen / own.all >= 0.8, `closures visible within a frame: ${own.seen} of ${own.all}`);
-  assert.ok(vowels.seen / vowels.all <= 0.25, `shut in the middle of long vowels: ${vowels.seen} of ${vowels.all}`);
-  for (const offset of offsets) assert.ok(Math.abs(offset) <= 1, `lips against phonemes: ${offset} frames`);
-  assert.ok(mean(matched) > mean(mismatched) + 0.25, `matched ${mean(matched)}, shuffled ${mean(mismatched)}`);
+  const mean = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length;
+  console.log(
+    `closures visible ${own.seen} of ${own.all}, shut in long vowels ${vowels.seen} of ${vowels.all}; best offsets ${offsets.join(' ')} frames; r ${mean(matched).toFixed(2)} matched, ${mean(mismatched).toFixed(2)} shuffled`,
+  );
+  assert.ok(
+    own.seen / own.all >= 0.8,
+    `closures visible within a frame: ${own.seen} of ${own.all}`,
+  );
+  assert.ok(
+    vowels.seen / vowels.all <= 0.25,
+    `shut in the middle of long vowels: ${vowels.seen} of ${vowels.all}`,
+  );
+  for (const offset of offsets) {
+    assert.ok(Math.abs(offset) <= 1, `lips against phonemes: ${offset} frames`);
+  }
+  assert.ok(
+    mean(matched) > mean(mismatched) + 0.25,
+    `matched ${mean(matched)}, shuffled ${mean(mismatched)}`,
+  );
 });

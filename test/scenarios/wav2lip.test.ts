@@ -13,7 +13,9 @@ import { synthesize } from '../harness/speech.ts';
 import { smallNetwork } from '../pipeline/wav2lip/small-network.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-wav2lip-'));
-afterAll(() => { rmSync(folder, { recursive: true }); });
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
 
 test('a session with model "wav2lip" speaks', async () => {
   const file = path.join(folder, 'small.onnx');
@@ -21,11 +23,20 @@ test('a session with model "wav2lip" speaks', async () => {
   const server = await startServer({ env: { WAV2LIP_MODEL: file } });
   let peer: LightPeer | undefined;
   try {
-    peer = await LightPeer.connect({ target: server, codec: 'vp8', faceId: 'ava', token: { model: 'wav2lip' } });
+    peer = await LightPeer.connect({
+      target: server,
+      codec: 'vp8',
+      faceId: 'ava',
+      token: { model: 'wav2lip' },
+    });
     const { pcm } = await synthesize('A network of my own.');
     const utterance = await peer.speak(pcm, 'burst');
     const deadline = performance.now() + 8000;
-    while (utterance.silentMs === undefined && performance.now() < deadline) await new Promise((resolve) => { setTimeout(resolve, 20); });
+    while (utterance.silentMs === undefined && performance.now() < deadline) {
+      await new Promise((resolve) => {
+        setTimeout(resolve, 20);
+      });
+    }
     assert.notEqual(utterance.audibleMs, undefined);
     assert.notEqual(utterance.silentMs, undefined);
     assert.ok(peer.figures.frames > 30, `${peer.figures.frames} frames`);
@@ -44,7 +55,10 @@ test('a network that can not be used is told in the log, is not offered, and har
     const refused = await call(server, '/compose/token', { faceId: 'ava', model: 'wav2lip' });
     assert.equal(refused.status, 422);
     assert.deepEqual(refused.body.detail[0].loc, ['body', 'model']);
-    assert.equal((await call(server, '/compose/token', { faceId: 'ava', model: 'rig' })).status, 200);
+    assert.equal(
+      (await call(server, '/compose/token', { faceId: 'ava', model: 'rig' })).status,
+      200,
+    );
   } finally {
     await server.stop();
   }
@@ -53,19 +67,37 @@ test('a network that can not be used is told in the log, is not offered, and har
 test('a worker that dies while its network runs takes nobody along, and its successor has the network too', async () => {
   const file = path.join(folder, 'busy.onnx');
   writeFileSync(file, smallNetwork(96, { layers: 4 })); // busy for a good part of each frame
-  const server = await startHere(loadConfig({ PORT: '0', DATA_DIR: path.join(folder, 'data'), WORKERS: '1', DRAIN_SECONDS: '0', WAV2LIP_MODEL: file }), createLogger('fatal'));
+  const server = await startHere(
+    loadConfig({
+      PORT: '0',
+      DATA_DIR: path.join(folder, 'data'),
+      WORKERS: '1',
+      DRAIN_SECONDS: '0',
+      WAV2LIP_MODEL: file,
+    }),
+    createLogger('fatal'),
+  );
   try {
     const { pcm } = await synthesize('A network of my own, and a worker that dies.');
     for (let round = 0; round < 3; round++) {
-      const peer = await LightPeer.connect({ target: server, codec: 'vp8', faceId: 'ava', token: { model: 'wav2lip' } });
+      const peer = await LightPeer.connect({
+        target: server,
+        codec: 'vp8',
+        faceId: 'ava',
+        token: { model: 'wav2lip' },
+      });
       await peer.speak(pcm, 'burst');
-      await new Promise((resolve) => { setTimeout(resolve, 500 + 11 * round); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, 500 + 11 * round);
+      });
       const killed = server.pool.handles[0]!;
       killed.kill();
       const deadline = performance.now() + 20_000;
       while (server.pool.handles[0] === killed || !server.pool.handles[0]!.isReady) {
         assert.ok(performance.now() < deadline, 'the worker is replaced');
-        await new Promise((resolve) => { setTimeout(resolve, 20); });
+        await new Promise((resolve) => {
+          setTimeout(resolve, 20);
+        });
       }
       assert.match(peer.figures.ending ?? '', /WORKER_LOST/);
       assert.ok(server.pool.renderers.includes('wav2lip'));

@@ -5,12 +5,26 @@ import path from 'node:path';
 import { test } from 'vitest';
 
 const root = path.resolve(import.meta.dirname, '../..');
-const run = (file: string, ...args: string[]) => spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', file, ...args], { cwd: root, encoding: 'utf8', timeout: 60_000 });
+const run = (file: string, ...args: string[]) =>
+  spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', file, ...args], {
+    cwd: root,
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
 
-for (const [script, file] of [['bench', 'bench/main.ts'], ['eval:speech', 'bench/eval-speech.ts'], ['faces:sheet', 'scripts/faces-sheet.ts'], ['faces:make', 'scripts/make-faces.ts'], ['dashboards:preview', 'grafana/preview.ts']] as const) {
+for (const [script, file] of [
+  ['bench', 'bench/main.ts'],
+  ['eval:speech', 'bench/eval-speech.ts'],
+  ['faces:sheet', 'scripts/faces-sheet.ts'],
+  ['faces:make', 'scripts/make-faces.ts'],
+  ['dashboards:preview', 'grafana/preview.ts'],
+] as const) {
   test(`${script} explains itself, and tells an option that it does not know`, () => {
     const wrong = run(file, '--nonsense');
-    assert.match(wrong.stderr, new RegExp(`^Unknown option '--nonsense'.*\\n\\nnpm run ${script} -- `));
+    assert.match(
+      wrong.stderr,
+      new RegExp(`^Unknown option '--nonsense'.*\\n\\nnpm run ${script} -- `),
+    );
     assert.doesNotMatch(wrong.stderr, /\n +at /);
     assert.equal(wrong.status, 2);
     const asked = run(file, '--help');

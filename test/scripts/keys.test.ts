@@ -6,14 +6,25 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { startTestFront, type TestFront } from '../front/harness.ts';
 
 let server: TestFront;
-beforeAll(async () => { server = await startTestFront(); });
+beforeAll(async () => {
+  server = await startTestFront();
+});
 afterAll(() => server.close());
 
 function keys(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, ['--disable-warning=ExperimentalWarning', path.resolve(import.meta.dirname, '../../scripts/keys.ts'), ...args], { env: { ...process.env, DATA_DIR: server.dataDir, REDIS_URL: '' } }, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
-    });
+    execFile(
+      process.execPath,
+      [
+        '--disable-warning=ExperimentalWarning',
+        path.resolve(import.meta.dirname, '../../scripts/keys.ts'),
+        ...args,
+      ],
+      { env: { ...process.env, DATA_DIR: server.dataDir, REDIS_URL: '' } },
+      (error, out, err) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
+      },
+    );
   });
 }
 
@@ -28,7 +39,10 @@ test('create, use, list, revoke', async () => {
   const id = /^(\w{16})\s+alice/m.exec(listed.out)?.[1] ?? '';
   assert.equal((await keys('revoke', id)).code, 0);
   assert.equal((await server.call('/faces', { key })).status, 401);
-  const all = JSON.parse((await keys('list', '--json')).out) as { id: string; revokedAtMs?: number }[];
+  const all = JSON.parse((await keys('list', '--json')).out) as {
+    id: string;
+    revokedAtMs?: number;
+  }[];
   assert.ok(all.find((entry) => entry.id === id)?.revokedAtMs);
 });
 

@@ -16,7 +16,10 @@ interface Finding {
 }
 
 /** `file:line: message` of each finding in files below these folders. */
-function findings(...folders: readonly string[]): { readonly lines: string[]; readonly files: number } {
+function findings(...folders: readonly string[]): {
+  readonly lines: string[];
+  readonly files: number;
+} {
   const config = path.join(root, 'scripts/lint/regexps.oxlintrc.json');
   const { stdout, stderr } = spawnSync(
     process.execPath,

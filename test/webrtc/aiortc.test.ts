@@ -10,13 +10,25 @@ import { Broadcast } from '../peers/broadcast.ts';
 import { makeMedia } from '../peers/media.ts';
 import { until } from '../peers/werift-peer.ts';
 
-interface Message { readonly event: string; readonly sdp?: string; readonly kind?: string; readonly count?: number; readonly size?: readonly number[]; readonly state?: string }
+interface Message {
+  readonly event: string;
+  readonly sdp?: string;
+  readonly kind?: string;
+  readonly count?: number;
+  readonly size?: readonly number[];
+  readonly state?: string;
+}
 
 const CLIENT = new URL('../peers/aiortc_client.py', import.meta.url).pathname;
 
 /** Debian's own Python has the package, which need not be the first one on the path. */
 const PYTHON = ['python3', '/usr/bin/python3'].find((python) => {
-  try { execFileSync(python, ['-c', 'import aiortc'], { stdio: 'ignore' }); return true; } catch { return false; }
+  try {
+    execFileSync(python, ['-c', 'import aiortc'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
 });
 
 class AiortcClient {
@@ -26,16 +38,33 @@ class AiortcClient {
 
   constructor(t: TestContext, wish: { codec: VideoCodec; microphone: boolean }) {
     this.#process = spawn(PYTHON!, [CLIENT, JSON.stringify(wish)]);
-    createInterface(this.#process.stdout).on('line', (line) => { this.heard.push(JSON.parse(line) as Message); });
-    this.#process.stderr.on('data', (data) => { this.errors += String(data); });
-    const gone = new Promise((resolve) => { this.#process.once('exit', resolve); });
-    t.onTestFinished(async () => { this.#process.kill('SIGKILL'); await gone; });
+    createInterface(this.#process.stdout).on('line', (line) => {
+      this.heard.push(JSON.parse(line) as Message);
+    });
+    this.#process.stderr.on('data', (data) => {
+      this.errors += String(data);
+    });
+    const gone = new Promise((resolve) => {
+      this.#process.once('exit', resolve);
+    });
+    t.onTestFinished(async () => {
+      this.#process.kill('SIGKILL');
+      await gone;
+    });
   }
 
-  say(message: unknown): void { this.#process.stdin.write(`${JSON.stringify(message)}\n`); }
+  say(message: unknown): void {
+    this.#process.stdin.write(`${JSON.stringify(message)}\n`);
+  }
 
   async hear(wanted: (message: Message) => boolean, what: string): Promise<Message> {
-    try { await until(() => this.heard.some(wanted), 20_000, what); } catch (error) { throw new Error(`${String(error)}\n${JSON.stringify(this.heard)}\n${this.errors}`, { cause: error }); }
+    try {
+      await until(() => this.heard.some(wanted), 20_000, what);
+    } catch (error) {
+      throw new Error(`${String(error)}\n${JSON.stringify(this.heard)}\n${this.errors}`, {
+        cause: error,
+      });
+    }
     return this.heard.find(wanted)!;
   }
 }
@@ -44,25 +73,43 @@ const skip = PYTHON !== undefined ? false : 'aiortc is not installed (Debian: py
 
 for (const codec of ['vp8', 'h264'] as const) {
   test(`aiortc receives ${codec} and Opus`, async (t) => {
-  t.skip(Boolean(skip), String(skip));
-    const endpoint = await createEndpoint({ bindAddress: '0.0.0.0', port: 0, announcedAddresses: [] });
+    t.skip(Boolean(skip), String(skip));
+    const endpoint = await createEndpoint({
+      bindAddress: '0.0.0.0',
+      port: 0,
+      announcedAddresses: [],
+    });
     t.onTestFinished(() => endpoint.close());
     const media = await makeMedia(codec, 2, 30);
     const client = new AiortcClient(t, { codec, microphone: codec === 'vp8' });
     const offer = await client.hear(({ event }) => event === 'offer', 'an offer');
     const broadcast = new Broadcast(endpoint, media);
-    t.onTestFinished(() => { broadcast.stop(); });
+    t.onTestFinished(() => {
+      broadcast.stop();
+    });
     const { peer, told } = broadcast;
     client.say({ sdp: await peer.answer(parseOffer(offer.sdp!)) });
     assert.equal(peer.videoCodec, codec);
     await client.hear(({ state }) => state === 'connected', 'a connection');
     await client.hear(({ event }) => event === 'channel', 'the data channel');
-    assert.deepEqual((await client.hear(({ kind, count }) => kind === 'video' && count === 60, '60 pictures')).size, [512, 512]);
-    assert.deepEqual((await client.hear(({ kind, count }) => kind === 'audio' && count === 60, 'sound')).size, [48_000, 960]);
-    if (codec === 'vp8') assert.ok(told.audio.length > 20, 'its microphone arrives');
+    assert.deepEqual(
+      (await client.hear(({ kind, count }) => kind === 'video' && count === 60, '60 pictures'))
+        .size,
+      [512, 512],
+    );
+    assert.deepEqual(
+      (await client.hear(({ kind, count }) => kind === 'audio' && count === 60, 'sound')).size,
+      [48_000, 960],
+    );
+    if (codec === 'vp8') {
+      assert.ok(told.audio.length > 20, 'its microphone arrives');
+    }
     await until(() => peer.stats.roundTripMs > 0, 5_000, 'receiver reports');
     const { unknown_source, ...rejected } = endpoint.stats.rejected;
-    assert.ok(unknown_source <= 4 && Object.values(rejected).every((count) => count === 0), JSON.stringify(endpoint.stats.rejected));
+    assert.ok(
+      unknown_source <= 4 && Object.values(rejected).every((count) => count === 0),
+      JSON.stringify(endpoint.stats.rejected),
+    );
     client.say({ event: 'close' });
     assert.equal(await told.closed.promise, 'closed', 'its close_notify is heard');
   });

@@ -7,10 +7,19 @@ import { monotonicMs } from '../../src/base/time.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
 import type { PeerHost } from '../../src/webrtc/rtc-peer.ts';
 import {
-  Attacker, credentialsOf, Nat, openEndpoint, Pair, stunRequest, until,
+  Attacker,
+  credentialsOf,
+  Nat,
+  openEndpoint,
+  Pair,
+  stunRequest,
+  until,
 } from '../peers/werift-peer.ts';
 
-const tick = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+const tick = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 /** Media still flows: a frame sent now arrives. */
 async function assertFlows(pair: Pair): Promise<void> {
   const before = pair.rtp.length;
@@ -29,7 +38,12 @@ const record = (type: number, epoch: number, body: Buffer, sequence = 1): Buffer
 
 const clientHello = (sequence = 0): Buffer => {
   const extensions = Buffer.from([0, 10, 0, 4, 0, 2, 0, 23, 0, 14, 0, 5, 0, 2, 0, 7, 0]);
-  const body = Buffer.concat([Buffer.from([0xfe, 0xfd]), randomBytes(32), Buffer.from([0, 0, 0, 2, 0xc0, 0x2b, 1, 0, 0, extensions.length]), extensions]);
+  const body = Buffer.concat([
+    Buffer.from([0xfe, 0xfd]),
+    randomBytes(32),
+    Buffer.from([0, 0, 0, 2, 0xc0, 0x2b, 1, 0, 0, extensions.length]),
+    extensions,
+  ]);
   const head = Buffer.from([1, 0, 0, body.length, 0, sequence, 0, 0, 0, 0, 0, body.length]);
   return record(22, 0, Buffer.concat([head, body]));
 };
@@ -39,16 +53,29 @@ test('plaintext alerts, unknown records and a new ClientHello change nothing, wh
   const stranger = await Attacker.against(t, pair.endpoint);
   const { rejected } = pair.endpoint.stats;
   const forged = [
-    record(21, 0, Buffer.from([1, 0])), record(21, 0, Buffer.from([2, 40])), record(24, 0, Buffer.from([9, 9])), record(23, 0, randomBytes(50)),
-    record(20, 0, Buffer.from([1])), record(22, 1, randomBytes(60)), record(21, 1, randomBytes(26)), record(23, 2, randomBytes(40)), clientHello(), clientHello(5),
+    record(21, 0, Buffer.from([1, 0])),
+    record(21, 0, Buffer.from([2, 40])),
+    record(24, 0, Buffer.from([9, 9])),
+    record(23, 0, randomBytes(50)),
+    record(20, 0, Buffer.from([1])),
+    record(22, 1, randomBytes(60)),
+    record(21, 1, randomBytes(26)),
+    record(23, 2, randomBytes(40)),
+    clientHello(),
+    clientHello(5),
   ];
-  for (const datagram of forged) await stranger.send(datagram);
+  for (const datagram of forged) {
+    await stranger.send(datagram);
+  }
   await until(() => rejected.unknown_source >= forged.length);
   assert.equal(stranger.replies.length, 0, 'a stranger gets no answer');
-  const dtlsRejected = (): number => rejected.dtls_plaintext + rejected.dtls_record + rejected.dtls_renegotiation;
+  const dtlsRejected = (): number =>
+    rejected.dtls_plaintext + rejected.dtls_record + rejected.dtls_renegotiation;
   const before = dtlsRejected(); // a busy client may have repeated parts of its handshake
   const renegotiations = rejected.dtls_renegotiation;
-  for (const datagram of forged) pair.sendRaw(datagram);
+  for (const datagram of forged) {
+    pair.sendRaw(datagram);
+  }
   await until(() => dtlsRejected() >= before + forged.length);
   assert.ok(rejected.dtls_renegotiation >= renegotiations + 2);
   await assertFlows(pair);
@@ -60,11 +87,18 @@ test('a replayed record is not taken twice', async (t) => {
   const { connection } = pair.transport.iceTransport;
   const original = connection.send.bind(connection);
   let sealed: Buffer | undefined = undefined;
-  connection.send = async (data) => { if (data[0] === 23) sealed ??= Buffer.from(data); await original(data); };
+  connection.send = async (data) => {
+    if (data[0] === 23) {
+      sealed ??= Buffer.from(data);
+    }
+    await original(data);
+  };
   await pair.transport.dtls!.send(randomBytes(40));
   const before = pair.endpoint.stats.rejected.dtls_record;
   await until(() => sealed !== undefined);
-  for (let count = 0; count < 5; count++) pair.sendRaw(sealed!);
+  for (let count = 0; count < 5; count++) {
+    pair.sendRaw(sealed!);
+  }
   await until(() => pair.endpoint.stats.rejected.dtls_record >= before + 5);
   await assertFlows(pair);
 });
@@ -79,14 +113,27 @@ test('STUN without the right name and integrity is not answered, learnt or follo
   tampered[30]! ^= 1;
   const truncated = good.subarray(0, good.length - 3);
   for (const datagram of [
-    stunRequest(undefined, undefined), stunRequest('zzzz:yyyy', undefined), stunRequest(`${ufrag}:x`, undefined), stunRequest(`${ufrag}:x`, 'wrong'), stunRequest('zzzz:x', password),
-    tampered, truncated, stunRequest(`${ufrag}:x`, ''), stunRequest(ufrag.toLowerCase() + 'X:x', password),
-  ]) await stranger.send(datagram);
+    stunRequest(undefined, undefined),
+    stunRequest('zzzz:yyyy', undefined),
+    stunRequest(`${ufrag}:x`, undefined),
+    stunRequest(`${ufrag}:x`, 'wrong'),
+    stunRequest('zzzz:x', password),
+    tampered,
+    truncated,
+    stunRequest(`${ufrag}:x`, ''),
+    stunRequest(ufrag.toLowerCase() + 'X:x', password),
+  ]) {
+    await stranger.send(datagram);
+  }
   const { rejected } = pair.endpoint.stats;
-  await until(() => rejected.stun_integrity + rejected.stun_malformed + rejected.stun_unknown_user >= 9);
+  await until(
+    () => rejected.stun_integrity + rejected.stun_malformed + rejected.stun_unknown_user >= 9,
+  );
   // Forged responses from the client's own address to checks that were never made
   const response = new Message(methods.BINDING, classes.RESPONSE);
-  for (let count = 0; count < 20; count++) pair.sendRaw(response.bytes);
+  for (let count = 0; count < 20; count++) {
+    pair.sendRaw(response.bytes);
+  }
   await until(() => rejected.stun_unknown_user >= 20);
   assert.equal(stranger.replies.length, 0);
   await assertFlows(pair);
@@ -100,7 +147,9 @@ test('a client may come from many addresses, but only a few are kept', async (t)
     const other = await Attacker.against(t, pair.endpoint);
     await other.send(stunRequest(`${ufrag}:x`, password, false));
     await until(() => other.replies.length === 1);
-    if (count < 20) continue;
+    if (count < 20) {
+      continue;
+    }
     await other.send(record(21, 0, Buffer.from([1, 0]))); // known address now: rejected for what it is, not for where it comes from
   }
   await until(() => pair.endpoint.stats.rejected.dtls_plaintext >= 10);
@@ -108,7 +157,11 @@ test('a client may come from many addresses, but only a few are kept', async (t)
 });
 
 test('an address that another live peer uses cannot be claimed', async (t) => {
-  const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
+  const endpoint = await createEndpoint({
+    bindAddress: '127.0.0.1',
+    port: 0,
+    announcedAddresses: [],
+  });
   t.onTestFinished(() => endpoint.close());
   const victim = await Pair.connect(t, {}, endpoint);
   const mallory = await Pair.connect(t, {}, endpoint);
@@ -116,11 +169,15 @@ test('an address that another live peer uses cannot be claimed', async (t) => {
   const password = /a=ice-pwd:(\S+)/.exec(mallory.answer)![1]!;
   victim.sendRaw(stunRequest(`${ufrag}:x`, password)); // mallory spoofs the victim's address, with her own session's keys
   // The victim gets an answer and a check, and answers no check of another session.
-  await new Promise((resolve) => { setTimeout(resolve, 300); });
+  await new Promise((resolve) => {
+    setTimeout(resolve, 300);
+  });
   const before = mallory.peer.stats.packetsReceived + mallory.peer.stats.datagramsRejected;
   victim.sendRtcp(Buffer.from([0x80, 201, 0, 1, 0, 0, 0, 1]));
   victim.sendRaw(record(21, 0, Buffer.from([1, 0])));
-  await until(() => victim.peer.stats.packetsReceived > 0 && victim.peer.stats.datagramsRejected > 0);
+  await until(
+    () => victim.peer.stats.packetsReceived > 0 && victim.peer.stats.datagramsRejected > 0,
+  );
   assert.equal(mallory.peer.stats.packetsReceived + mallory.peer.stats.datagramsRejected, before);
   await assertFlows(victim);
   await assertFlows(mallory);
@@ -130,23 +187,45 @@ test('an address that another live peer uses cannot be claimed', async (t) => {
 test('SCTP of bad checksum, of no length, or uninvited is dropped', async (t) => {
   for (const dataChannel of [true, false]) {
     const pair = await Pair.connect(t, { dataChannel });
-    if (dataChannel) await until(() => pair.client.sctpTransport?.sctp.state === 'connected');
+    if (dataChannel) {
+      await until(() => pair.client.sctpTransport?.sctp.state === 'connected');
+    }
     const dtls = pair.transport.dtls!;
     const before = pair.endpoint.stats.rejected.sctp_malformed;
     const packet = (chunk: readonly number[], isGood: boolean): Buffer => {
-      const out = Buffer.concat([Buffer.from([0x13, 0x88, 0x13, 0x88, 0, 0, 0, 0, 0, 0, 0, 0]), Buffer.from(chunk)]);
+      const out = Buffer.concat([
+        Buffer.from([0x13, 0x88, 0x13, 0x88, 0, 0, 0, 0, 0, 0, 0, 0]),
+        Buffer.from(chunk),
+      ]);
       out.writeUInt32LE(crc32c(out) >>> 0, 8);
-      if (!isGood) out[8]! ^= 1;
+      if (!isGood) {
+        out[8]! ^= 1;
+      }
       return out;
     };
-    const hostile = [packet([1, 0, 0, 20, ...randomBytes(16)], false), packet([0, 3, 0, 0], true), packet([0, 3, 0, 0, 0, 0, 0, 0], true), packet([3, 0, 255, 255], true), packet([10, 0, 0, 4], true), randomBytes(5), randomBytes(12), Buffer.alloc(0)];
-    for (const data of hostile) await dtls.send(data);
+    const hostile = [
+      packet([1, 0, 0, 20, ...randomBytes(16)], false),
+      packet([0, 3, 0, 0], true),
+      packet([0, 3, 0, 0, 0, 0, 0, 0], true),
+      packet([3, 0, 255, 255], true),
+      packet([10, 0, 0, 4], true),
+      randomBytes(5),
+      randomBytes(12),
+      Buffer.alloc(0),
+    ];
+    for (const data of hostile) {
+      await dtls.send(data);
+    }
     for (let count = 0; count < 300; count++) {
       const chunk = randomBytes(4 + randomInt(80));
       chunk[0] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 130, 192][randomInt(15)]!;
-      if (randomInt(2) === 0) chunk.writeUInt16BE(chunk.length, 2);
+      if (randomInt(2) === 0) {
+        chunk.writeUInt16BE(chunk.length, 2);
+      }
       await dtls.send(packet([...chunk], randomInt(4) > 0));
-      if (count % 20 === 0) await tick();
+      if (count % 20 === 0) {
+        await tick();
+      }
     }
     await until(() => pair.endpoint.stats.rejected.sctp_malformed > before + hostile.length);
     await assertFlows(pair);
@@ -154,7 +233,11 @@ test('SCTP of bad checksum, of no length, or uninvited is dropped', async (t) =>
 });
 
 test('a client that sends random RTCP and RTP inside its keys disturbs nobody', async (t) => {
-  const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
+  const endpoint = await createEndpoint({
+    bindAddress: '127.0.0.1',
+    port: 0,
+    announcedAddresses: [],
+  });
   t.onTestFinished(() => endpoint.close());
   const bystander = await Pair.connect(t, {}, endpoint);
   const pair = await Pair.connect(t, { audio: 'sendrecv' }, endpoint);
@@ -163,14 +246,33 @@ test('a client that sends random RTCP and RTP inside its keys disturbs nobody', 
     const parts: Buffer[] = [];
     for (let part = 0; part <= randomInt(3); part++) {
       const body = randomBytes(4 * randomInt(1, 20));
-      if (body.length >= 8) body.writeUInt32BE(ssrc, 4);
+      if (body.length >= 8) {
+        body.writeUInt32BE(ssrc, 4);
+      }
       const words = randomInt(5) > 0 ? body.length / 4 : randomInt(65_536);
-      parts.push(Buffer.from([0x80 | randomInt(32), [200, 201, 202, 203, 204, 205, 205, 206, 206, 207][randomInt(10)]!, words >> 8, words & 255]), body);
+      parts.push(
+        Buffer.from([
+          0x80 | randomInt(32),
+          [200, 201, 202, 203, 204, 205, 205, 206, 206, 207][randomInt(10)]!,
+          words >> 8,
+          words & 255,
+        ]),
+        body,
+      );
     }
     pair.sendRtcp(Buffer.concat([...parts, Buffer.alloc(4)]));
-    if (count % 30 === 0) await tick();
+    if (count % 30 === 0) {
+      await tick();
+    }
   }
-  for (let count = 0; count < 500; count++) pair.sendRaw(Buffer.concat([Buffer.from([0x80 | randomInt(64), randomInt(256)]), randomBytes(randomInt(10, 200))]));
+  for (let count = 0; count < 500; count++) {
+    pair.sendRaw(
+      Buffer.concat([
+        Buffer.from([0x80 | randomInt(64), randomInt(256)]),
+        randomBytes(randomInt(10, 200)),
+      ]),
+    );
+  }
   await until(() => endpoint.stats.received >= 3_000, 10_000);
   await assertFlows(bystander);
   await assertFlows(pair);
@@ -183,16 +285,33 @@ test('a hundred thousand datagrams of junk neither stop a session nor make the s
   const stranger = await Attacker.against(t, pair.endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(pair.answer)![1]!;
   const makers = [
-    () => randomBytes(randomInt(1, 1_400)), () => Buffer.alloc(0), () => stunRequest(`${ufrag}:${randomInt(1e6)}`, undefined), () => clientHello(),
-    () => Buffer.concat([Buffer.from([randomInt(128, 192), randomInt(256)]), randomBytes(randomInt(0, 100))]), () => record(randomInt(20, 64), randomInt(3), randomBytes(randomInt(200))),
-    () => { const data = stunRequest(`${ufrag}:x`, 'y'); data[randomInt(data.length)] = randomInt(256); return data; },
+    () => randomBytes(randomInt(1, 1_400)),
+    () => Buffer.alloc(0),
+    () => stunRequest(`${ufrag}:${randomInt(1e6)}`, undefined),
+    () => clientHello(),
+    () =>
+      Buffer.concat([
+        Buffer.from([randomInt(128, 192), randomInt(256)]),
+        randomBytes(randomInt(0, 100)),
+      ]),
+    () => record(randomInt(20, 64), randomInt(3), randomBytes(randomInt(200))),
+    () => {
+      const data = stunRequest(`${ufrag}:x`, 'y');
+      data[randomInt(data.length)] = randomInt(256);
+      return data;
+    },
   ];
   const pool = Array.from({ length: 700 }, (_, index) => makers[index % makers.length]!());
-  const heapOf = (): number => { globalThis.gc?.(); return process.memoryUsage().heapUsed; };
+  const heapOf = (): number => {
+    globalThis.gc?.();
+    return process.memoryUsage().heapUsed;
+  };
   const before = heapOf();
   let sent = 0;
   while (sent < 100_000) {
-    for (let burst = 0; burst < 50; burst++, sent++) void stranger.send(pool[sent % pool.length]!);
+    for (let burst = 0; burst < 50; burst++, sent++) {
+      void stranger.send(pool[sent % pool.length]!);
+    }
     await tick();
   }
   await until(() => pair.endpoint.stats.received > 20_000, 20_000, 'the junk to arrive'); // the kernel drops what comes faster than we read
@@ -202,13 +321,15 @@ test('a hundred thousand datagrams of junk neither stop a session nor make the s
   await assertFlows(pair);
 });
 
-test('junk from the client\'s own address, spoofed, does not end its session', async (t) => {
+test("junk from the client's own address, spoofed, does not end its session", async (t) => {
   const pair = await Pair.connect(t);
   for (let count = 0; count < 5_000; count++) {
     const data = randomBytes(randomInt(1, 300));
     data[0] = [randomInt(256), 20 + randomInt(44), 128 + randomInt(64)][count % 3]!;
     pair.sendRaw(data);
-    if (count % 50 === 0) await tick();
+    if (count % 50 === 0) {
+      await tick();
+    }
   }
   await until(() => pair.peer.stats.datagramsRejected > 1_000);
   await assertFlows(pair);
@@ -220,7 +341,12 @@ test('a datagram that claims to come from port 0 ends neither session nor worker
   const { ufrag, password } = credentialsOf(pair.answer);
   const before = endpoint.stats.rejected.unknown_source;
   const check = stunRequest(`${ufrag}:x`, password);
-  socket.emit('message', check, { address: '127.0.0.1', family: 'IPv4', port: 0, size: check.length });
+  socket.emit('message', check, {
+    address: '127.0.0.1',
+    family: 'IPv4',
+    port: 0,
+    size: check.length,
+  });
   assert.equal(endpoint.stats.rejected.unknown_source, before + 1);
   await assertFlows(pair);
 });
@@ -230,7 +356,7 @@ test('datagrams that the system refuses are counted and end nothing', async (t) 
   const pair = await Pair.connect(t, {}, endpoint);
   const host = endpoint as unknown as PeerHost;
   host.send(Buffer.alloc(70_000), 70_000, '127.0.0.1', 9); // EMSGSIZE
-  host.send(Buffer.alloc(10), 10, '255.255.255.255', 9);   // EACCES: the broadcast address
+  host.send(Buffer.alloc(10), 10, '255.255.255.255', 9); // EACCES: the broadcast address
   await until(() => endpoint.stats.unsent.refused === 2);
   socket.emit('error', Object.assign(new Error('ENOBUFS'), { code: 'ENOBUFS' }));
   assert.equal(endpoint.stats.unsent.refused, 3);
@@ -242,7 +368,9 @@ async function sendFrames(pair: Pair, frames: number): Promise<number> {
   const before = pair.rtp.length;
   for (let frame = 0; frame < frames; frame++) {
     pair.peer.sendVideo(Buffer.alloc(3_000, 1), 3_000, frame === 0, monotonicMs(), monotonicMs());
-    await new Promise((resolve) => { setTimeout(resolve, 20); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, 20);
+    });
   }
   return pair.rtp.length - before;
 }
@@ -250,13 +378,19 @@ async function sendFrames(pair: Pair, frames: number): Promise<number> {
 test('media does not follow a replayed or captured check, nor is its sender sent much', async (t) => {
   const { endpoint, socket } = await openEndpoint(t);
   const arrived: Buffer[] = [];
-  socket.on('message', (data) => { if (data[0] === 0 && data[1] === 1) arrived.push(data); });
+  socket.on('message', (data) => {
+    if (data[0] === 0 && data[1] === 1) {
+      arrived.push(data);
+    }
+  });
   const pair = await Pair.connect(t, {}, endpoint);
   const thief = await Attacker.against(t, endpoint);
   const { ufrag, password } = credentialsOf(pair.answer);
   const nominating = arrived.filter((data) => data.includes(Buffer.from([0, 0x25, 0, 0])));
   assert.ok(nominating.length > 0);
-  for (const data of nominating) await thief.send(data);
+  for (const data of nominating) {
+    await thief.send(data);
+  }
   await until(() => endpoint.stats.rejected.stun_replayed === nominating.length);
   assert.equal(thief.replies.length, 0);
   thief.sentBytes = 0;
@@ -270,7 +404,11 @@ test('media does not follow a replayed or captured check, nor is its sender sent
 
 test('media follows a client to its new address, nominated or not', async (t) => {
   for (const isNominated of [true, false]) {
-    const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
+    const endpoint = await createEndpoint({
+      bindAddress: '127.0.0.1',
+      port: 0,
+      announcedAddresses: [],
+    });
     t.onTestFinished(() => endpoint.close());
     const nat = await Nat.before(t, endpoint);
     const pair = await Pair.connect(t, { relayPort: nat.port }, endpoint);
@@ -283,12 +421,18 @@ test('media follows a client to its new address, nominated or not', async (t) =>
     const checks = setInterval(() => {
       nat.send(stunRequest(`${ufrag}:${client}`, password, isNominated));
     }, 500);
-    t.onTestFinished(() => { clearInterval(checks); });
+    t.onTestFinished(() => {
+      clearInterval(checks);
+    });
     const before = pair.rtp.length;
-    await until(() => {
-      pair.peer.sendVideo(Buffer.alloc(500, 1), 500, true, monotonicMs(), monotonicMs());
-      return pair.rtp.length > before;
-    }, 6_000, 'media at the new address');
+    await until(
+      () => {
+        pair.peer.sendVideo(Buffer.alloc(500, 1), 500, true, monotonicMs(), monotonicMs());
+        return pair.rtp.length > before;
+      },
+      6_000,
+      'media at the new address',
+    );
     const tookMs = monotonicMs() - startMs;
     console.info(`${isNominated ? 'nominated' : 'not nominated'}: ${tookMs.toFixed(0)} ms`);
     clearInterval(checks);

@@ -9,7 +9,13 @@ import type { Peer } from '../../src/webrtc/peer.ts';
 import { bindingSuccess } from '../../src/webrtc/ice/stun.ts';
 import { LyingClient, type ClientIdentity, type ClientQuirks } from '../peers/dtls-client.ts';
 import {
-  Attacker, createClient, credentialsOf, PEER_OPTIONS, Recorder, stunRequest, until,
+  Attacker,
+  createClient,
+  credentialsOf,
+  PEER_OPTIONS,
+  Recorder,
+  stunRequest,
+  until,
 } from '../peers/werift-peer.ts';
 
 const identity = createCertificate(Date.now());
@@ -33,7 +39,11 @@ class Bare {
 
   /** Signals; the offer names the certificate `identity`. */
   static async open(t: TestContext): Promise<Bare> {
-    const endpoint = await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] });
+    const endpoint = await createEndpoint({
+      bindAddress: '127.0.0.1',
+      port: 0,
+      announcedAddresses: [],
+    });
     t.onTestFinished(() => endpoint.close());
     const bare = new Bare(endpoint, await Attacker.against(t, endpoint));
     const werift = createClient();
@@ -58,7 +68,9 @@ class Bare {
   async check(isAnswering: boolean): Promise<void> {
     await this.sendCheck();
     await until(() => this.client.replies.length >= 2);
-    if (!isAnswering) return;
+    if (!isAnswering) {
+      return;
+    }
     const ours = this.client.replies.find((data) => data.readUInt16BE(0) === 1)!;
     const { received } = this.endpoint.stats;
     await this.client.send(bindingSuccess(ours, '127.0.0.1', this.endpoint.port, this.#password));
@@ -69,18 +81,26 @@ class Bare {
   async handshake(who: ClientIdentity, quirks: ClientQuirks = {}): Promise<void> {
     const dtls = new LyingClient(who, quirks);
     const before = this.client.replies.length;
-    for (const datagram of dtls.hello()) await this.client.send(datagram);
+    for (const datagram of dtls.hello()) {
+      await this.client.send(datagram);
+    }
     await until(() => this.client.replies.length > before);
     const flight = this.client.replies.slice(before).filter((data) => data[0] === 22);
-    if (flight.length === 0) return;
-    for (const datagram of dtls.respond(flight)) await this.client.send(datagram);
+    if (flight.length === 0) {
+      return;
+    }
+    for (const datagram of dtls.respond(flight)) {
+      await this.client.send(datagram);
+    }
   }
 }
 
 test('what never comes up is given up after 15 s, with the stage that it failed at', async (t) => {
   for (const stage of ['connect_timeout', 'ice_failed', 'dtls_failed'] as const) {
     const bare = await Bare.open(t);
-    if (stage !== 'connect_timeout') await bare.check(stage === 'dtls_failed');
+    if (stage !== 'connect_timeout') {
+      await bare.check(stage === 'dtls_failed');
+    }
     bare.peer.poll(monotonicMs() + 14_000);
     assert.equal(bare.told.isClosed, false, stage);
     bare.peer.poll(monotonicMs() + 16_000);
@@ -131,7 +151,9 @@ test('a client that checks and never answers is no longer sent to after 30 s', a
   let laterMs = 0;
   const now = performance.now.bind(performance);
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + laterMs);
-  t.onTestFinished(() => { clock.mockRestore(); });
+  t.onTestFinished(() => {
+    clock.mockRestore();
+  });
   const bare = await Bare.open(t);
   await bare.check(true);
   await bare.handshake(identity);

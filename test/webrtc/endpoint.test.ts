@@ -20,45 +20,74 @@ test('threads that are given the same range of ports get one each, and a word wh
   t.onTestFinished(() => second.close());
   assert.equal(second.port, first.port + 1);
   await assert.rejects(createEndpoint({ ...LOOPBACK, port: range }), /UDP_PORTS/);
-  await assert.rejects(createEndpoint({ ...LOOPBACK, bindAddress: 'localhost' }), /not an IP address/);
+  await assert.rejects(
+    createEndpoint({ ...LOOPBACK, bindAddress: 'localhost' }),
+    /not an IP address/,
+  );
 });
 
-test('candidates are the announced addresses, the bound one, or the machine\'s', async (t) => {
-  const open = async (bindAddress: string, announcedAddresses: readonly string[]): Promise<readonly string[]> => {
+test("candidates are the announced addresses, the bound one, or the machine's", async (t) => {
+  const open = async (
+    bindAddress: string,
+    announcedAddresses: readonly string[],
+  ): Promise<readonly string[]> => {
     const endpoint = await createEndpoint({ bindAddress, port: 0, announcedAddresses });
     t.onTestFinished(() => endpoint.close());
     assert.ok(endpoint.candidates.every(({ port }) => port === endpoint.port));
     return endpoint.candidates.map(({ address }) => address);
   };
   assert.deepEqual(await open('127.0.0.1', []), ['127.0.0.1']);
-  assert.deepEqual(await open('0.0.0.0', ['203.0.113.5', '198.51.100.7']), ['203.0.113.5', '198.51.100.7']);
-  const machine = Object.values(networkInterfaces()).flatMap((list) => list ?? []).filter(({ family }) => family === 'IPv4').map(({ address }) => address);
+  assert.deepEqual(await open('0.0.0.0', ['203.0.113.5', '198.51.100.7']), [
+    '203.0.113.5',
+    '198.51.100.7',
+  ]);
+  const machine = Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .filter(({ family }) => family === 'IPv4')
+    .map(({ address }) => address);
   assert.deepEqual((await open('0.0.0.0', [])).toSorted(), machine.slice(0, 8).toSorted());
 });
 
-test('peers on one socket get their own media and nobody else\'s', async (t) => {
+test("peers on one socket get their own media and nobody else's", async (t) => {
   const endpoint = await createEndpoint(LOOPBACK);
   t.onTestFinished(() => endpoint.close());
-  const pairs = await Promise.all(Array.from({ length: 4 }, (_, index) => Pair.connect(t, { codec: index % 2 === 0 ? 'vp8' : 'h264' }, endpoint)));
+  const pairs = await Promise.all(
+    Array.from({ length: 4 }, (_, index) =>
+      Pair.connect(t, { codec: index % 2 === 0 ? 'vp8' : 'h264' }, endpoint),
+    ),
+  );
   assert.equal(endpoint.peerCount, 4);
   pairs.forEach(({ peer }, index) => peer.sendAudio(Buffer.alloc(40, index), 40, 0, 0, true));
   await until(() => pairs.every(({ rtp }) => rtp.length === 1));
-  pairs.forEach(({ rtp }, index) => { assert.deepEqual(rtp[0]!.payload, Buffer.alloc(40, index)); });
+  pairs.forEach(({ rtp }, index) => {
+    assert.deepEqual(rtp[0]!.payload, Buffer.alloc(40, index));
+  });
   await pairs[0]!.peer.close();
   assert.equal(endpoint.peerCount, 3);
   pairs[0]!.sendRaw(Buffer.from([0x80, 200, 0, 1, 0, 0, 0, 0]));
-  await until(() => endpoint.stats.rejected.unknown_source > 0, 5_000, 'a late datagram to be rejected');
+  await until(
+    () => endpoint.stats.rejected.unknown_source > 0,
+    5_000,
+    'a late datagram to be rejected',
+  );
   pairs[1]!.peer.sendAudio(Buffer.alloc(50, 9), 50, 20, 20, false);
   await until(() => pairs[1]!.rtp.length === 2);
 });
 
 test('a defect that a peer comes upon ends that peer alone, and is told', async (t) => {
   const told: unknown[] = [];
-  const endpoint = await createEndpoint({ ...LOOPBACK, onPeerError: (error, sessionId) => { told.push(String(error), sessionId); } });
+  const endpoint = await createEndpoint({
+    ...LOOPBACK,
+    onPeerError: (error, sessionId) => {
+      told.push(String(error), sessionId);
+    },
+  });
   t.onTestFinished(() => endpoint.close());
   const bystander = await Pair.connect(t, {}, endpoint);
   const pair = await Pair.connect(t, {}, endpoint);
-  (pair.peer as RtcPeer).onRtcp = () => { throw new TypeError('a defect'); };
+  (pair.peer as RtcPeer).onRtcp = () => {
+    throw new TypeError('a defect');
+  };
   pair.sendRtcp(Buffer.from([0x80, 201, 0, 1, 0, 0, 0, 1]));
   assert.equal(await pair.told.closed.promise, 'failed');
   assert.deepEqual(told, ['TypeError: a defect', PEER_OPTIONS.sessionId]);
@@ -70,11 +99,31 @@ test('a flood of microphone packets is cut off before anybody decodes it', async
   const pair = await Pair.connect(t, { audio: 'sendrecv' });
   const { srtp } = pair.transport;
   for (let index = 0; index < 1_000; index++) {
-    pair.sendRaw(srtp.encrypt(Buffer.alloc(20, 1), new RtpPacket(new RtpHeader({ sequenceNumber: index, timestamp: index * 960, payloadType: 111, ssrc: 5 }), Buffer.alloc(0)).header));
-    if (index % 50 === 0) await new Promise((resolve) => { setImmediate(resolve); });
+    pair.sendRaw(
+      srtp.encrypt(
+        Buffer.alloc(20, 1),
+        new RtpPacket(
+          new RtpHeader({
+            sequenceNumber: index,
+            timestamp: index * 960,
+            payloadType: 111,
+            ssrc: 5,
+          }),
+          Buffer.alloc(0),
+        ).header,
+      ),
+    );
+    if (index % 50 === 0) {
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+    }
   }
   await until(() => pair.endpoint.stats.rejected.rate_limited + pair.told.audio.length > 900);
-  assert.ok(pair.told.audio.length >= 200 && pair.told.audio.length <= 600, `${pair.told.audio.length}`);
+  assert.ok(
+    pair.told.audio.length >= 200 && pair.told.audio.length <= 600,
+    `${pair.told.audio.length}`,
+  );
   assert.equal(pair.peer.isConnected, true);
 });
 
@@ -86,10 +135,14 @@ test('thousands of peers that only ever signalled leave nothing behind', async (
     await peer.answer(parseOffer(offers.chromium));
     await peer.close();
   };
-  for (let count = 0; count < 300; count++) await cycle();
+  for (let count = 0; count < 300; count++) {
+    await cycle();
+  }
   globalThis.gc?.();
   const before = process.memoryUsage().rss;
-  for (let count = 0; count < 2_000; count++) await cycle();
+  for (let count = 0; count < 2_000; count++) {
+    await cycle();
+  }
   globalThis.gc?.();
   assert.equal(endpoint.peerCount, 0);
   const grown = (process.memoryUsage().rss - before) / 1e6;
@@ -101,7 +154,9 @@ test('datagrams are counted for the metrics', async (t) => {
   const endpoint = await createEndpoint({ ...LOOPBACK, metrics: sheet });
   t.onTestFinished(() => endpoint.close());
   const stranger = await Attacker.against(t, endpoint);
-  for (let count = 0; count < 3; count++) await stranger.send(Buffer.alloc(20, 0x80));
+  for (let count = 0; count < 3; count++) {
+    await stranger.send(Buffer.alloc(20, 0x80));
+  }
   await stranger.send(Buffer.alloc(3_000, 0x80));
   await until(() => endpoint.stats.received === 4);
   assert.equal(endpoint.stats.rejected.unknown_source, 3);
@@ -109,8 +164,13 @@ test('datagrams are counted for the metrics', async (t) => {
 });
 
 test('IPv6 works as IPv4 does, where the machine has it', async (t) => {
-  const hasLoopback6 = Object.values(networkInterfaces()).flatMap((list) => list ?? []).some(({ address }) => address === '::1');
-  if (!hasLoopback6) { t.skip('no IPv6 loopback here'); return; }
+  const hasLoopback6 = Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .some(({ address }) => address === '::1');
+  if (!hasLoopback6) {
+    t.skip('no IPv6 loopback here');
+    return;
+  }
   const endpoint = await createEndpoint({ bindAddress: '::', port: 0, announcedAddresses: [] });
   t.onTestFinished(() => endpoint.close());
   assert.ok(endpoint.candidates.some(({ address }) => address === '127.0.0.1'));

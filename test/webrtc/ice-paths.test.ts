@@ -3,13 +3,21 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'vitest';
 import { CONSENT_MS, IcePaths } from '../../src/worker/peer/ice-paths.ts';
-import { bindingSuccess, newStunView, parseStun, transactionId } from '../../src/webrtc/ice/stun.ts';
+import {
+  bindingSuccess,
+  newStunView,
+  parseStun,
+  transactionId,
+} from '../../src/webrtc/ice/stun.ts';
 import { stunRequest } from '../peers/werift-peer.ts';
 
 const CLIENT = { ufrag: 'clnt', password: 'the password of the client' };
 const SERVER_PORT = 40_000;
 
-interface Sent { readonly to: string; readonly data: Buffer }
+interface Sent {
+  readonly to: string;
+  readonly data: Buffer;
+}
 
 /** One client's addresses, and the datagrams that went out. The network is this class; everything else is the real thing. */
 class Net {
@@ -18,20 +26,42 @@ class Net {
   readonly claimed = new Map<string, boolean>();
   heldBack = 0;
   selections = 0;
-  readonly paths = new IcePaths({
-    send: (datagram, length, address, port) => {
-      this.sent.push({ to: `${address}:${port}`, data: Buffer.from(datagram.subarray(0, length)) });
+  readonly paths = new IcePaths(
+    {
+      send: (datagram, length, address, port) => {
+        this.sent.push({
+          to: `${address}:${port}`,
+          data: Buffer.from(datagram.subarray(0, length)),
+        });
+      },
+      claimAddress: (key, isProven) => {
+        this.claimed.set(key, isProven);
+      },
+      releaseAddress: (key) => {
+        this.claimed.delete(key);
+      },
+      expectResponse: (id) => {
+        this.expected.add(id);
+      },
+      forgetResponse: (id) => {
+        this.expected.delete(id);
+      },
+      onHeldBack: () => {
+        this.heldBack++;
+      },
     },
-    claimAddress: (key, isProven) => { this.claimed.set(key, isProven); },
-    releaseAddress: (key) => { this.claimed.delete(key); },
-    expectResponse: (id) => { this.expected.add(id); },
-    forgetResponse: (id) => { this.expected.delete(id); },
-    onHeldBack: () => { this.heldBack++; },
-  }, () => { this.selections++; });
+    () => {
+      this.selections++;
+    },
+  );
 
-  constructor() { this.paths.setRemote(CLIENT.ufrag, CLIENT.password); }
+  constructor() {
+    this.paths.setRemote(CLIENT.ufrag, CLIENT.password);
+  }
 
-  request(nominate = true): Buffer { return stunRequest(`${this.paths.ufrag}:${CLIENT.ufrag}`, this.paths.password, nominate); }
+  request(nominate = true): Buffer {
+    return stunRequest(`${this.paths.ufrag}:${CLIENT.ufrag}`, this.paths.password, nominate);
+  }
 
   /** Gives a Binding request as if it came from `from`. */
   check(from: string, nowMs: number, data = this.request()): string {
@@ -44,7 +74,9 @@ class Net {
   /** The checks of ours to an address that were not taken yet. */
   takeChecks(to: string): Buffer[] {
     const checks = this.sent.filter((each) => each.to === to && each.data.readUInt16BE(0) === 1);
-    for (const each of checks) this.sent.splice(this.sent.indexOf(each), 1);
+    for (const each of checks) {
+      this.sent.splice(this.sent.indexOf(each), 1);
+    }
     return checks.map(({ data }) => data);
   }
 
@@ -58,7 +90,11 @@ class Net {
   }
 
   /** A client that is really there: it answers whatever is asked. */
-  answerAll(at: string, nowMs: number): void { for (const check of this.takeChecks(at)) this.answer(check, at, nowMs); }
+  answerAll(at: string, nowMs: number): void {
+    for (const check of this.takeChecks(at)) {
+      this.answer(check, at, nowMs);
+    }
+  }
 
   media(): string[] {
     this.sent.length = 0;
@@ -67,7 +103,9 @@ class Net {
   }
 
   bytesTo(address: string): number {
-    return this.sent.filter(({ to }) => to === address).reduce((sum, { data }) => sum + data.length, 0);
+    return this.sent
+      .filter(({ to }) => to === address)
+      .reduce((sum, { data }) => sum + data.length, 0);
   }
 }
 
@@ -87,7 +125,10 @@ test('the first check is answered and asked back at once; media waits for the an
   const net = new Net();
   assert.deepEqual(net.media(), []);
   net.check(HOME, 0);
-  assert.deepEqual(net.sent.map(({ data }) => data.readUInt16BE(0)), [0x0101, 0x0001]);
+  assert.deepEqual(
+    net.sent.map(({ data }) => data.readUInt16BE(0)),
+    [0x0101, 0x0001],
+  );
   const [check] = net.takeChecks(HOME);
   assert.deepEqual(net.media(), []);
   assert.equal(net.answer(check!, EVIL, 20), 'unknown_source');
@@ -114,7 +155,9 @@ test('a check that is replayed from another address is refused, asked or not', (
 test('a check that is repeated without end, from the address it came from, is answered a few times', () => {
   const net = connected();
   const captured = net.request();
-  for (let nowMs = 100; nowMs < 10_000; nowMs++) net.check(HOME, nowMs, captured);
+  for (let nowMs = 100; nowMs < 10_000; nowMs++) {
+    net.check(HOME, nowMs, captured);
+  }
   const answers = net.sent.filter(({ data }) => data.readUInt16BE(0) === 0x0101).length;
   assert.ok(answers >= 8 && answers <= 20, `${answers} answers`);
   assert.equal(net.check(HOME, 10_000, captured), 'rate_limited');
@@ -130,7 +173,10 @@ test('a captured check that never arrived moves nothing, and gets its sender lit
     net.answerAll(HOME, nowMs);
     net.paths.sendHandshake(Buffer.alloc(900), nowMs);
   }
-  assert.ok(net.bytesTo(EVIL) <= 3 * captured.length, `${net.bytesTo(EVIL)} bytes for ${captured.length}`);
+  assert.ok(
+    net.bytesTo(EVIL) <= 3 * captured.length,
+    `${net.bytesTo(EVIL)} bytes for ${captured.length}`,
+  );
   assert.deepEqual(net.media(), [HOME]);
 });
 
@@ -153,10 +199,16 @@ test('no more than three times what came goes to an address that has not answere
       received += data.length;
       net.check(EVIL, nowMs, data);
     }
-    if (nowMs % 1_000 === 0) { received += 200; net.paths.onHandshake(EVIL, 200); }
+    if (nowMs % 1_000 === 0) {
+      received += 200;
+      net.paths.onHandshake(EVIL, 200);
+    }
     net.paths.sendHandshake(Buffer.alloc(900), nowMs);
     net.paths.poll(nowMs);
-    assert.ok(net.bytesTo(EVIL) <= 3 * received, `${net.bytesTo(EVIL)} bytes for ${received} after ${nowMs} ms`);
+    assert.ok(
+      net.bytesTo(EVIL) <= 3 * received,
+      `${net.bytesTo(EVIL)} bytes for ${received} after ${nowMs} ms`,
+    );
   }
   assert.ok(net.heldBack > 0);
   assert.deepEqual(net.media(), []);
@@ -205,12 +257,18 @@ test('a NAT that changes the address is followed though nobody nominates it, and
   const captured = net.request();
   let movedMs = 0;
   for (let nowMs = 100; nowMs < 20_000 && movedMs === 0; nowMs += 100) {
-    if (nowMs === 1_000) net.check(EVIL, nowMs, captured);
-    if (nowMs % 2_500 === 0) net.check(MOBILE, nowMs, net.request(false));
+    if (nowMs === 1_000) {
+      net.check(EVIL, nowMs, captured);
+    }
+    if (nowMs % 2_500 === 0) {
+      net.check(MOBILE, nowMs, net.request(false));
+    }
     net.paths.poll(nowMs);
     net.takeChecks(HOME); // nobody is there any more
     net.answerAll(MOBILE, nowMs + 50);
-    if (net.paths.selectedKey === MOBILE) movedMs = nowMs;
+    if (net.paths.selectedKey === MOBILE) {
+      movedMs = nowMs;
+    }
   }
   assert.ok(movedMs > 0 && movedMs <= 5_200, `moved after ${movedMs} ms`);
   assert.deepEqual(net.media(), [MOBILE]);
@@ -219,7 +277,9 @@ test('a NAT that changes the address is followed though nobody nominates it, and
 test('a second address that nobody nominates is left alone while the first one answers', () => {
   const net = connected();
   for (let nowMs = 100; nowMs < 30_000; nowMs += 100) {
-    if (nowMs % 1_000 === 0) net.check(MOBILE, nowMs, net.request(false));
+    if (nowMs % 1_000 === 0) {
+      net.check(MOBILE, nowMs, net.request(false));
+    }
     net.paths.poll(nowMs);
     net.answerAll(HOME, nowMs + 20);
     assert.equal(net.takeChecks(MOBILE).length, 0);
@@ -232,12 +292,18 @@ test('consent is asked for every four to six seconds, and ends 30 s after the la
   const asked: number[] = [];
   for (let nowMs = 50; nowMs < 60_000; nowMs += 50) {
     net.paths.poll(nowMs);
-    for (const check of net.takeChecks(HOME)) { asked.push(nowMs); net.answer(check, HOME, nowMs); }
+    for (const check of net.takeChecks(HOME)) {
+      asked.push(nowMs);
+      net.answer(check, HOME, nowMs);
+    }
     assert.ok(net.paths.hasConsent(nowMs));
   }
   const gaps = asked.slice(1).map((at, index) => at - asked[index]!);
   assert.ok(gaps.length >= 9, `${gaps.length} checks in a minute`);
-  assert.ok(gaps.every((gap) => gap >= 4_000 && gap <= 6_050), gaps.join(' '));
+  assert.ok(
+    gaps.every((gap) => gap >= 4_000 && gap <= 6_050),
+    gaps.join(' '),
+  );
   assert.ok(new Set(gaps).size > 1, 'not all at the same distance');
   const lastMs = asked.at(-1)!;
   for (let nowMs = 60_000; nowMs < lastMs + CONSENT_MS; nowMs += 50) {
@@ -255,13 +321,18 @@ test('an answer that says error proves nothing', () => {
   const response = bindingSuccess(check!, '192.0.2.99', SERVER_PORT, CLIENT.password);
   const view = newStunView();
   assert.ok(parseStun(response, view));
-  assert.equal(net.paths.onResponse(response, { ...view, kind: 'error' }, '192.0.2.1', 5_000, 1), 'other');
+  assert.equal(
+    net.paths.onResponse(response, { ...view, kind: 'error' }, '192.0.2.1', 5_000, 1),
+    'other',
+  );
   assert.deepEqual(net.media(), []);
 });
 
 test('what is kept of a client is bounded, and the address in use is not pushed out', () => {
   const net = connected();
-  for (let index = 0; index < 2_000; index++) net.check(`203.0.113.5:${1_000 + index}`, 100 + index);
+  for (let index = 0; index < 2_000; index++) {
+    net.check(`203.0.113.5:${1_000 + index}`, 100 + index);
+  }
   assert.ok(net.claimed.size <= 8, `${net.claimed.size} addresses`);
   assert.ok(net.claimed.has(HOME));
   assert.ok(net.expected.size <= 8 * 4, `${net.expected.size} checks`);

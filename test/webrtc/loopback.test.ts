@@ -9,26 +9,35 @@ const ssrcOf = (answer: string, kind: 'video' | 'audio'): number => {
   const section = answer.split('m=').find((part) => part.startsWith(kind)) ?? '';
   return Number(/a=ssrc:(\d+)/.exec(section)?.[1]);
 };
-const rtxSsrcOf = (answer: string): number => Number(/a=ssrc-group:FID \d+ (\d+)/.exec(answer)?.[1]);
+const rtxSsrcOf = (answer: string): number =>
+  Number(/a=ssrc-group:FID \d+ (\d+)/.exec(answer)?.[1]);
 
-const frameOf = (bytes: number, seed: number): Buffer => Buffer.from(Uint8Array.from({ length: bytes }, (_, index) => (index * 31 + seed * 7) & 255));
+const frameOf = (bytes: number, seed: number): Buffer =>
+  Buffer.from(Uint8Array.from({ length: bytes }, (_, index) => (index * 31 + seed * 7) & 255));
 
 /** What the VP8 payload descriptors of RFC 7741 leave of a frame's packets. */
-const vp8Payload = (packets: readonly RtpPacket[]): Buffer => Buffer.concat(packets.map(({ payload }) => payload.subarray(4)));
+const vp8Payload = (packets: readonly RtpPacket[]): Buffer =>
+  Buffer.concat(packets.map(({ payload }) => payload.subarray(4)));
 
 test('VP8 frames arrive whole, in order, with the marker on each last packet', async (t) => {
   const pair = await Pair.connect(t);
   const frames = [frameOf(9_000, 1), frameOf(400, 2), frameOf(1_167, 3), frameOf(2_500, 4)];
-  const counts = frames.map((frame, index) => pair.peer.sendVideo(frame, frame.length, index === 0, index * 1000 / 30, monotonicMs()));
+  const counts = frames.map((frame, index) =>
+    pair.peer.sendVideo(frame, frame.length, index === 0, (index * 1000) / 30, monotonicMs()),
+  );
   const ssrc = ssrcOf(pair.answer, 'video');
   const total = counts.reduce((sum, count) => sum + count, 0);
   await until(() => pair.packetsOf(ssrc).length === total);
   const packets = pair.packetsOf(ssrc);
-  packets.forEach(({ header }, index) => { assert.equal(header.sequenceNumber, (packets[0]!.header.sequenceNumber + index) & 0xffff); });
+  packets.forEach(({ header }, index) => {
+    assert.equal(header.sequenceNumber, (packets[0]!.header.sequenceNumber + index) & 0xffff);
+  });
   const firstTimestamp = packets[0]!.header.timestamp;
   let pictureId = -1;
   frames.forEach((frame, index) => {
-    const own = packets.filter(({ header }) => header.timestamp === ((firstTimestamp + index * 3000) >>> 0));
+    const own = packets.filter(
+      ({ header }) => header.timestamp === (firstTimestamp + index * 3000) >>> 0,
+    );
     assert.equal(own.length, counts[index]);
     assert.deepEqual(vp8Payload(own), frame);
     own.forEach(({ header, payload }, place) => {
@@ -36,7 +45,9 @@ test('VP8 frames arrive whole, in order, with the marker on each last packet', a
       assert.equal(payload[0], place === 0 ? 0x90 : 0x80);
       assert.equal(payload[1], 0x80);
       const id = payload.readUInt16BE(2) & 0x7fff;
-      if (place === 0 && pictureId >= 0) assert.equal(id, (pictureId + 1) & 0x7fff);
+      if (place === 0 && pictureId >= 0) {
+        assert.equal(id, (pictureId + 1) & 0x7fff);
+      }
       pictureId = id;
       assert.ok(payload.length <= 1182);
     });
@@ -49,12 +60,28 @@ test('header extensions carry mid, send time and playout delay', async (t) => {
   const before = wallMs();
   pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());
   await until(() => pair.rtp.length > 0);
-  const ids = new Map([...pair.answer.split('m=').find((part) => part.startsWith('video'))!.matchAll(/a=extmap:(\d+) (\S+)/g)].map(([, id, uri]) => [uri!, Number(id)]));
-  const extension = (uri: string): Buffer => pair.rtp[0]!.header.extensions.find(({ id }) => id === ids.get(uri))!.payload;
-  assert.equal(extension('urn:ietf:params:rtp-hdrext:sdes:mid').toString(), /a=mid:(\S+)/.exec(pair.answer)![1]);
-  const sent = extension('http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time').readUIntBE(0, 3) / 262_144;
-  assert.ok(Math.abs(sent - before / 1000 % 64) < 0.5, `send time ${sent}`);
-  assert.equal(extension('http://www.webrtc.org/experiments/rtp-hdrext/playout-delay').readUIntBE(0, 3), 4 << 12 | 50);
+  const ids = new Map(
+    [
+      ...pair.answer
+        .split('m=')
+        .find((part) => part.startsWith('video'))!
+        .matchAll(/a=extmap:(\d+) (\S+)/g),
+    ].map(([, id, uri]) => [uri!, Number(id)]),
+  );
+  const extension = (uri: string): Buffer =>
+    pair.rtp[0]!.header.extensions.find(({ id }) => id === ids.get(uri))!.payload;
+  assert.equal(
+    extension('urn:ietf:params:rtp-hdrext:sdes:mid').toString(),
+    /a=mid:(\S+)/.exec(pair.answer)![1],
+  );
+  const sent =
+    extension('http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time').readUIntBE(0, 3) /
+    262_144;
+  assert.ok(Math.abs(sent - ((before / 1000) % 64)) < 0.5, `send time ${sent}`);
+  assert.equal(
+    extension('http://www.webrtc.org/experiments/rtp-hdrext/playout-delay').readUIntBE(0, 3),
+    (4 << 12) | 50,
+  );
 });
 
 test('sender reports put both streams on one clock', async (t) => {
@@ -63,26 +90,46 @@ test('sender reports put both streams on one clock', async (t) => {
   const startMs = monotonicMs();
   const frame = frameOf(300, 1);
   for (let index = 0; index < 3; index++) {
-    pair.peer.sendVideo(frame, frame.length, index === 0, 5_000 + index * 100, startMs + index * 100);
+    pair.peer.sendVideo(
+      frame,
+      frame.length,
+      index === 0,
+      5_000 + index * 100,
+      startMs + index * 100,
+    );
     pair.peer.sendAudio(frame, 60, 5_000 + index * 100, startMs + index * 100, index === 0);
   }
   await until(() => pair.rtp.length === 6);
   const video = pair.packetsOf(ssrcOf(pair.answer, 'video'));
   const audio = pair.packetsOf(ssrcOf(pair.answer, 'audio'));
-  assert.deepEqual(audio.map(({ header }) => header.marker), [true, false, false]);
+  assert.deepEqual(
+    audio.map(({ header }) => header.marker),
+    [true, false, false],
+  );
   pair.peer.poll(startMs + 1_200);
   await until(() => pair.rtcp.filter((packet) => packet instanceof RtcpSrPacket).length >= 2);
   const reports = pair.rtcp.filter((packet) => packet instanceof RtcpSrPacket);
-  const lastOf = (ssrc: number): RtcpSrPacket => reports.filter((report) => report.ssrc === ssrc).at(-1)!;
+  const lastOf = (ssrc: number): RtcpSrPacket =>
+    reports.filter((report) => report.ssrc === ssrc).at(-1)!;
   // The media time that each report says its NTP instant is, from the timestamp of the packet of media time 5000 ms.
-  const mediaMs = (report: RtcpSrPacket, first: RtpPacket, rate: number): number => 5_000 + ((report.senderInfo.rtpTimestamp - first.header.timestamp) | 0) * 1000 / rate;
+  const mediaMs = (report: RtcpSrPacket, first: RtpPacket, rate: number): number =>
+    5_000 + (((report.senderInfo.rtpTimestamp - first.header.timestamp) | 0) * 1000) / rate;
   const videoReport = lastOf(video[0]!.header.ssrc);
   const audioReport = lastOf(audio[0]!.header.ssrc);
   assert.equal(videoReport.senderInfo.ntpTimestamp, audioReport.senderInfo.ntpTimestamp);
-  assert.ok(Math.abs(mediaMs(videoReport, video[0]!, 90_000) - mediaMs(audioReport, audio[0]!, 48_000)) < 0.1);
+  assert.ok(
+    Math.abs(mediaMs(videoReport, video[0]!, 90_000) - mediaMs(audioReport, audio[0]!, 48_000)) <
+      0.1,
+  );
   assert.ok(Math.abs(mediaMs(videoReport, video[0]!, 90_000) - 6_200) < 0.1);
-  const ntpMs = Number(videoReport.senderInfo.ntpTimestamp >> 32n) * 1000 - 2_208_988_800_000 + Number(videoReport.senderInfo.ntpTimestamp & 0xffff_ffffn) / 2 ** 32 * 1000;
-  assert.ok(Math.abs(ntpMs - (wallMs() - monotonicMs() + startMs + 1_200)) < 50, 'NTP time is the wall clock');
+  const ntpMs =
+    Number(videoReport.senderInfo.ntpTimestamp >> 32n) * 1000 -
+    2_208_988_800_000 +
+    (Number(videoReport.senderInfo.ntpTimestamp & 0xffff_ffffn) / 2 ** 32) * 1000;
+  assert.ok(
+    Math.abs(ntpMs - (wallMs() - monotonicMs() + startMs + 1_200)) < 50,
+    'NTP time is the wall clock',
+  );
   assert.equal(videoReport.senderInfo.packetCount, 3);
   assert.equal(audioReport.senderInfo.octetCount, 180);
 });
@@ -94,7 +141,9 @@ function nack(ssrc: number, ids: readonly number[]): Buffer {
   out.writeUInt16BE(out.length / 4 - 1, 2);
   out.writeUInt32BE(1, 4);
   out.writeUInt32BE(ssrc, 8);
-  ids.forEach((id, index) => { out.writeUInt16BE(id, 12 + index * 4); });
+  ids.forEach((id, index) => {
+    out.writeUInt16BE(id, 12 + index * 4);
+  });
   return out;
 }
 
@@ -121,7 +170,9 @@ test('without RTX the same packet comes again, byte for byte', async (t) => {
   assert.doesNotMatch(pair.answer, /rtx/);
   const datagrams: Buffer[] = [];
   const { connection } = pair.transport.iceTransport;
-  connection.onData.subscribe((data) => { datagrams.push(Buffer.from(data)); });
+  connection.onData.subscribe((data) => {
+    datagrams.push(Buffer.from(data));
+  });
   const frame = frameOf(700, 1);
   pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());
   const ssrc = ssrcOf(pair.answer, 'video');
@@ -141,11 +192,16 @@ test('a storm of NACKs is answered within a budget', async (t) => {
   const ids = pair.packetsOf(ssrc).map(({ header }) => header.sequenceNumber);
   for (let round = 0; round < 50; round++) {
     pair.sendRtcp(nack(ssrc, ids));
-    await new Promise((resolve) => { setTimeout(resolve, 10); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, 10);
+    });
   }
   await until(() => pair.peer.stats.nacksReceived === 50 * ids.length);
   // 40 kB saved up, and a fifth of at most 1500 kbit/s over the half second this takes (a whole one on a slow machine)
-  assert.ok(pair.peer.stats.packetsRetransmitted * 1_180 <= 40_000 + 0.2 * 1_500 * 125 * 3, `${pair.peer.stats.packetsRetransmitted} retransmissions`);
+  assert.ok(
+    pair.peer.stats.packetsRetransmitted * 1_180 <= 40_000 + 0.2 * 1_500 * 125 * 3,
+    `${pair.peer.stats.packetsRetransmitted} retransmissions`,
+  );
   assert.ok(pair.peer.stats.packetsRetransmitted >= 20);
   assert.ok(pair.peer.isConnected);
 });
@@ -161,7 +217,9 @@ test('what is asked for again is sent twice, since the answer was lost; eight ti
     pair.sendRtcp(nack(ssrc, [pair.packetsOf(ssrc)[0]!.header.sequenceNumber]));
     await until(() => pair.peer.stats.nacksReceived === round);
     sent.push(pair.peer.stats.packetsRetransmitted);
-    await new Promise((resolve) => { setTimeout(resolve, 30); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, 30);
+    });
   }
   assert.deepEqual(sent, [1, 3, 5, 7, 8, 8, 8, 8]);
 });

@@ -17,26 +17,75 @@ const file = readFileSync(path.join(import.meta.dirname, '../../models/build/fac
 export const ava = new SharedArrayBuffer(file.length);
 new Uint8Array(ava).set(file);
 
-const stats = { packetsSent: 0, bytesSent: 0, packetsRetransmitted: 0, nacksReceived: 0, plisReceived: 0, firsReceived: 0, packetsLost: 0, fractionLost: 0, jitterMs: 0, roundTripMs: 0, packetsReceived: 0, datagramsRejected: 0, targetBitrateKbps: 600 };
+const stats = {
+  packetsSent: 0,
+  bytesSent: 0,
+  packetsRetransmitted: 0,
+  nacksReceived: 0,
+  plisReceived: 0,
+  firsReceived: 0,
+  packetsLost: 0,
+  fractionLost: 0,
+  jitterMs: 0,
+  roundTripMs: 0,
+  packetsReceived: 0,
+  datagramsRejected: 0,
+  targetBitrateKbps: 600,
+};
 
 /** A peer that takes everything and sends nothing: the transport has its own tests and its own bench. */
 export const sinkPeer: Peer = {
-  answer: () => Promise.resolve('v=0'), videoCodec: 'vp8', isConnected: true, stats, packetizeMs: 0.01,
-  sendVideo: () => 1, sendAudio: () => 1, poll: () => {}, close: () => Promise.resolve(),
+  answer: () => Promise.resolve('v=0'),
+  videoCodec: 'vp8',
+  isConnected: true,
+  stats,
+  packetizeMs: 0.01,
+  sendVideo: () => 1,
+  sendAudio: () => 1,
+  poll: () => {},
+  close: () => Promise.resolve(),
 };
 
-export const workerContext = (model: SpeechModel, peer: Peer, post: (message: FromWorker) => void = () => {}): WorkerContext => ({
+export const workerContext = (
+  model: SpeechModel,
+  peer: Peer,
+  post: (message: FromWorker) => void = () => {},
+): WorkerContext => ({
   endpoint: { createPeer: () => peer } as unknown as Endpoint,
-  model, faces: new FaceCache(), inferenceClients: undefined, metrics: createWorkerMetrics(new SharedMetrics(createSharedMetrics())), post, videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32,
+  model,
+  faces: new FaceCache(),
+  inferenceClients: undefined,
+  metrics: createWorkerMetrics(new SharedMetrics(createSharedMetrics())),
+  post,
+  videoBitrateKbps: 600,
+  maxVideoBitrateKbps: 1500,
+  audioBitrateKbps: 32,
 });
 
 /** The peers of these sessions do not read it. */
 export const offer: Offer = { sections: [], bundle: [], isIceLite: false };
 
 /** A session whose peer is connected: media flows from its `begin` on. */
-export async function joinSession(id: string, context: WorkerContext, renderer = 'rig'): Promise<{ session: WorkerSession; writer: SpeechRingWriter }> {
+export async function joinSession(
+  id: string,
+  context: WorkerContext,
+  renderer = 'rig',
+): Promise<{ session: WorkerSession; writer: SpeechRingWriter }> {
   const lane = createSpeechRing();
-  const session = new WorkerSession({ sessionId: id, face: { faceId: 'ava', bytes: ava }, emotion: 0, renderer, handleSilence: true, startFrame: 0, maxIdleMs: 1e9, maxLengthMs: 1e9, speechRing: lane }, context);
+  const session = new WorkerSession(
+    {
+      sessionId: id,
+      face: { faceId: 'ava', bytes: ava },
+      emotion: 0,
+      renderer,
+      handleSilence: true,
+      startFrame: 0,
+      maxIdleMs: 1e9,
+      maxLengthMs: 1e9,
+      speechRing: lane,
+    },
+    context,
+  );
   await session.offer(offer);
   session.onConnected(monotonicMs(), monotonicMs());
   return { session, writer: new SpeechRingWriter(lane) };

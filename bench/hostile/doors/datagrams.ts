@@ -44,7 +44,11 @@ async function flood(
 ): Promise<void> {
   const datagrams = Array.from({ length: MADE_AHEAD }, (_, index) => make(index));
   const sockets = await openSockets(attack);
-  if (onAnswer !== undefined) for (const socket of sockets) socket.on('message', onAnswer);
+  if (onAnswer !== undefined) {
+    for (const socket of sockets) {
+      socket.on('message', onAnswer);
+    }
+  }
   const host = new URL(attack.arena.url).hostname;
   let next = 0;
   await paced(attack, (due) => {
@@ -100,11 +104,14 @@ export const forgedStun: Door = {
 
 export const foreignMedia: Door = {
   name: 'media',
-  about: 'DTLS, SRTP and SRTCP to a media port, by their first bytes, from sources that ICE never saw',
+  about:
+    'DTLS, SRTP and SRTCP to a media port, by their first bytes, from sources that ICE never saw',
   unit: 'datagrams',
   perSecond: 4000,
   attack: (attack) =>
-    flood(attack, attack.arena.mediaPort, (index) => (index % 2 === 0 ? dtlsLike() : srtpLike(index))),
+    flood(attack, attack.arena.mediaPort, (index) =>
+      index % 2 === 0 ? dtlsLike() : srtpLike(index),
+    ),
 };
 
 /** Binding request without attributes, as clients gather by (RFC 8489 section 6). */

@@ -34,7 +34,9 @@ function send(attack: Attack, { method, path, headers = {}, body, agent }: Sent)
     const settle = (answer: string): void => {
       clearTimeout(timer);
       forget();
-      if (answer.startsWith('no answer')) request.destroy();
+      if (answer.startsWith('no answer')) {
+        request.destroy();
+      }
       resolve(answer);
     };
     request.once('response', (response) => {
@@ -100,7 +102,7 @@ export const uploads: Door = {
     let turn = 0;
     await pacedOpen(attack, MAX_UPLOADS, async () => {
       const bytes = randomInt(MIB, LARGEST_PORTRAIT);
-      if (turn++ % 3 === 2)
+      if (turn++ % 3 === 2) {
         attack.answered(
           await unfinished(
             attack,
@@ -110,7 +112,7 @@ export const uploads: Door = {
             chance.subarray(0, Math.floor(bytes * 0.7)),
           ),
         );
-      else
+      } else {
         attack.answered(
           await send(attack, {
             method: 'POST',
@@ -119,6 +121,7 @@ export const uploads: Door = {
             body: Buffer.concat([PORTRAIT_HEAD, chance.subarray(0, bytes), PORTRAIT_END]),
           }),
         );
+      }
     });
   },
 };
@@ -156,10 +159,11 @@ function unfinished(
       ];
       socket.write(`${lines.join('\r\n')}\r\n\r\n`);
       socket.write(some);
-      if (dripMs > 0)
+      if (dripMs > 0) {
         drip = setInterval(() => {
           socket.write('x');
         }, dripMs);
+      }
     });
     socket.once('data', (data) => {
       settle(/^HTTP\/1\.1 (\d{3})/.exec(data.toString('latin1', 0, 12))?.[1] ?? 'something');
@@ -219,7 +223,11 @@ export const idleConnections: Door = {
       () =>
         new Promise<void>((resolve) => {
           const { hostname, port } = new URL(attack.arena.url);
-          const socket = connect({ host: hostname, port: Number(port), localAddress: attack.address() });
+          const socket = connect({
+            host: hostname,
+            port: Number(port),
+            localAddress: attack.address(),
+          });
           const settle = (answer: string): void => {
             forget();
             attack.answered(answer);
@@ -230,7 +238,9 @@ export const idleConnections: Door = {
             settle('held to the end');
           });
           socket.once('connect', () => {
-            if (turn++ % 2 === 0) socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Filler: ');
+            if (turn++ % 2 === 0) {
+              socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Filler: ');
+            }
           });
           socket.once('data', (data) => {
             settle(data.toString('latin1', 9, 12));
@@ -251,7 +261,8 @@ const BLANKS = 4 * MIB;
 
 export const blankAudio: Door = {
   name: 'base64',
-  about: 'POST /static/audio with 4 MiB of Base64 that is blanks, or blanks and then something else',
+  about:
+    'POST /static/audio with 4 MiB of Base64 that is blanks, or blanks and then something else',
   unit: 'requests',
   perSecond: 2,
   async attack(attack) {
@@ -260,7 +271,9 @@ export const blankAudio: Door = {
       `${' '.repeat(BLANKS)}!`,
       `${'A'.repeat(BLANKS)}=!`,
       `data:${','.repeat(BLANKS)}`,
-    ].map((audioBase64) => Buffer.from(JSON.stringify({ faceId: attack.arena.faceId, audioBase64 })));
+    ].map((audioBase64) =>
+      Buffer.from(JSON.stringify({ faceId: attack.arena.faceId, audioBase64 })),
+    );
     let next = 0;
     await pacedOpen(attack, 12, async () => {
       attack.answered(
@@ -297,10 +310,11 @@ export const openPaths: Door = {
     const agents = attack.arena.addresses.map(
       (localAddress) => new http.Agent({ keepAlive: true, maxSockets: 8, localAddress }),
     );
-    for (const agent of agents)
+    for (const agent of agents) {
       attack.atEnd(() => {
         agent.destroy();
       });
+    }
     let next = 0;
     await pacedOpen(attack, 32, async () => {
       const agent = agents[next % agents.length]!;

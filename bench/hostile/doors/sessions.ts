@@ -64,9 +64,11 @@ async function offer(
       resolve(result);
     };
     socket.onText = (text) => {
-      if (text.startsWith('{"sdp"'))
+      if (text.startsWith('{"sdp"')) {
         settle({ sdp: (JSON.parse(text) as { sdp: string }).sdp, said: 'answer' });
-      else if (!text.startsWith('{')) settle({ said: wordOf(text) });
+      } else if (!text.startsWith('{')) {
+        settle({ said: wordOf(text) });
+      }
     };
     socket.onClose = (reason) => {
       settle({ said: reason });
@@ -121,12 +123,16 @@ async function halfHandshake(
     let isIceUp = false;
     udp.on('message', (data, from) => {
       // A check of the server's: only an address that answers it is sent more than a little.
-      if (data.readUInt16BE(0) === BINDING_REQUEST)
+      if (data.readUInt16BE(0) === BINDING_REQUEST) {
         udp?.send(bindingSuccess(data, from.address, from.port, own.password), port, host);
-      if (data[0]! >= 20) flightBytes += data.length;
-      else if (!isIceUp) {
+      }
+      if (data[0]! >= 20) {
+        flightBytes += data.length;
+      } else if (!isIceUp) {
         isIceUp = true;
-        for (const datagram of new LyingClient(identity).hello()) udp?.send(datagram, port, host);
+        for (const datagram of new LyingClient(identity).hello()) {
+          udp?.send(datagram, port, host);
+        }
       }
     });
     udp.send(
@@ -135,7 +141,9 @@ async function halfHandshake(
       host,
     );
     await delay(HELD_MS);
-    attack.answered(flightBytes > 0 ? 'first flight of the server' : isIceUp ? 'ICE only' : 'nothing');
+    attack.answered(
+      flightBytes > 0 ? 'first flight of the server' : isIceUp ? 'ICE only' : 'nothing',
+    );
   } finally {
     udp?.close();
     socket.destroy();
@@ -192,7 +200,9 @@ export const messages: Door = {
       });
       sockets[index] = socket;
       socket.onText = (text) => {
-        if (!text.startsWith('{')) attack.answered(wordOf(text));
+        if (!text.startsWith('{')) {
+          attack.answered(wordOf(text));
+        }
       };
       socket.onClose = (reason) => {
         attack.answered(reason);
@@ -222,7 +232,9 @@ export const messages: Door = {
         attack.attempted(count);
       }
       const gone = sockets.findIndex((socket) => socket === undefined);
-      if (gone < 0 || performance.now() - reopenedMs < REOPEN_MS) return;
+      if (gone < 0 || performance.now() - reopenedMs < REOPEN_MS) {
+        return;
+      }
       reopenedMs = performance.now();
       open(gone).catch((error: unknown) => {
         attack.answered(reasonOf(error));
@@ -273,7 +285,9 @@ export const idleSockets: Door = {
       async () => {
         const socket = await signalling(
           attack,
-          turn++ % 4 === 0 && tokens.free > TOKENS_UNUSED ? tokens.take() : 'not-a-token-of-this-server',
+          turn++ % 4 === 0 && tokens.free > TOKENS_UNUSED
+            ? tokens.take()
+            : 'not-a-token-of-this-server',
         );
         const forget = attack.atEnd(() => {
           attack.answered('held to the end');

@@ -3,6 +3,7 @@ People's own speech with its words in Drascula: The Vampire Strikes Back (Debian
 A sound is a file of unsigned bytes at 11025 Hz; the words are in drascula.dat, which comes with the game. Facts about the formats are read from ScummVM's engines/drascula and
 devtools/create_drascula.
 """
+
 import glob
 import os
 import re
@@ -12,11 +13,47 @@ import numpy as np
 
 FOLDER = 'usr/share/scummvm/drascula/en'
 RATE = 11025
-ENGLISH = 0                                                    # its place among the languages of drascula.dat
-HEADER = 9                                                     # DRASCULA and the version
-TABLES = (4, 4, 4, 2, 4, 2, 4, 2, 2, 20, 20, 10, 8)            # what comes before the texts: the size of a record of each
-LISTS = ('', 'D', 'B', 'BJ', 'E', 'I', 'L', 'P', 'T', 'VB')    # the lists of texts in their order, as the names of their sounds begin
-ROLES = {'': 'HACKER', 'D': 'DRASCULA', 'B': 'DRUNK', 'BJ': 'BJ', 'E': 'DESIDERIO', 'I': 'IGOR', 'L': 'WEREWOLF', 'P': 'PIANIST', 'T': 'BARTENDER', 'VB': 'VONBRAUN'}
+ENGLISH = 0  # its place among the languages of drascula.dat
+HEADER = 9  # DRASCULA and the version
+TABLES = (
+    4,
+    4,
+    4,
+    2,
+    4,
+    2,
+    4,
+    2,
+    2,
+    20,
+    20,
+    10,
+    8,
+)  # what comes before the texts: the size of a record of each
+LISTS = (
+    '',
+    'D',
+    'B',
+    'BJ',
+    'E',
+    'I',
+    'L',
+    'P',
+    'T',
+    'VB',
+)  # the lists of texts in their order, as the names of their sounds begin
+ROLES = {
+    '': 'HACKER',
+    'D': 'DRASCULA',
+    'B': 'DRUNK',
+    'BJ': 'BJ',
+    'E': 'DESIDERIO',
+    'I': 'IGOR',
+    'L': 'WEREWOLF',
+    'P': 'PIANIST',
+    'T': 'BARTENDER',
+    'VB': 'VONBRAUN',
+}
 # In the list D others speak too: who, from where to where (talk_hacker, talk_blind, talk_bartender and talk_trunk of the engine).
 GUESTS = (('HACKER', 56, 67), ('BLINDMAN', 68, 78), ('BARTENDER', 82, 82), ('TRUNK', 83, 83))
 
@@ -43,7 +80,7 @@ def texts(data: bytes) -> dict:
             said = []
             for _ in range(count):
                 size = number() - 2
-                said.append(data[at:at + size].split(b'\0')[0].decode('cp850'))
+                said.append(data[at : at + size].split(b'\0')[0].decode('cp850'))
                 at += size
             assert at == end, 'not the drascula.dat known here'
             if language == ENGLISH:
@@ -53,7 +90,9 @@ def texts(data: bytes) -> dict:
 
 def role(name: str, number: int) -> str:
     """Who says a line."""
-    return next((who for who, first, last in GUESTS if name == 'D' and first <= number <= last), ROLES[name])
+    return next(
+        (who for who, first, last in GUESTS if name == 'D' and first <= number <= last), ROLES[name]
+    )
 
 
 def clean(text: str) -> str:
@@ -63,8 +102,10 @@ def clean(text: str) -> str:
 
 def loader(path: str):
     """What reads a sound: -> (int16 wave, rate). The engine plays it without its first and last 32 bytes."""
+
     def load() -> tuple:
         return (np.fromfile(path, np.uint8)[32:-32].astype(np.int16) - 128) << 8, RATE
+
     return load
 
 

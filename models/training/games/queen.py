@@ -2,6 +2,7 @@
 People's own speech with its words in Flight of the Amazon Queen (Debian's flight-of-the-amazon-queen; John Passfield and Steven Stamatiadis; actors who play, in English).
 The talkie is one archive, queen.1c, which the ScummVM project repacked with MP3 sounds of 11025 Hz. Facts about its formats are read from ScummVM's engines/queen.
 """
+
 import os
 import re
 import struct
@@ -11,12 +12,25 @@ import numpy as np
 
 PACKED = 'usr/share/scummvm/flight-of-the-amazon-queen/queen.1c'
 RATE = 11025
-HEADER = 20              # bytes before the data in *.JAS, *.CUT and *.DOG
-JOE_RESPONSES = 40       # Joe's stock answers; their voices are numbered before those of the descriptions
-PERSON = (-3, -4)        # images of objects that are people
+HEADER = 20  # bytes before the data in *.JAS, *.CUT and *.DOG
+JOE_RESPONSES = (
+    40  # Joe's stock answers; their voices are numbered before those of the descriptions
+)
+PERSON = (-3, -4)  # images of objects that are people
 # Short names of dialogues and other names of actors -> the name that is used here (whose dialogue it is: from the game's tables of commands).
-ALIASES = {'AND': 'ANDERSON', 'ANDSON': 'ANDERSON', 'JIM': 'JIMMY', 'JOHN': 'JOHAN', 'LARIS': 'MIKE', 'PRIN': 'AZURA', 'PRINCESS': 'AZURA', 'SEC': 'SECRETARY', 'TALLPYG': 'PYGMY',
-           'TAM': 'TAMMY', 'WEDGE': 'WEDGEWOOD'}
+ALIASES = {
+    'AND': 'ANDERSON',
+    'ANDSON': 'ANDERSON',
+    'JIM': 'JIMMY',
+    'JOHN': 'JOHAN',
+    'LARIS': 'MIKE',
+    'PRIN': 'AZURA',
+    'PRINCESS': 'AZURA',
+    'SEC': 'SECRETARY',
+    'TALLPYG': 'PYGMY',
+    'TAM': 'TAMMY',
+    'WEDGE': 'WEDGEWOOD',
+}
 # What apes, parrots, dogs, gagged people, guns and speakers of an invented language say, and words drawn out with more than two of a letter (except hmm and mmm).
 NOISES = re.compile(r"""(?ix)\b(?: \w*ngh?[ao]\w* | ungha?|ugh | (?:wh|ar)?oo+p|eep|oot | gr+|aroo+f|wh?oo+f|rowr|ruff | sq\w+k|[wf]?a+r+k | budda|glub
                     | \w*((?!m)[a-z])\1\1\w* | (?!h?m+\b|mrs\b|tsk\b|shh|psst)[b-df-hj-np-tv-xz]{3,} )\b""")
@@ -27,8 +41,8 @@ def table(data: bytes) -> dict:
     magic, version, compression, count = struct.unpack('>4s6s2xBH', data[:15])
     if magic != b'QTBL' or version[:2] != b'CE' or compression != 1:
         raise ValueError('not the English talkie with MP3 sounds')
-    entries = struct.iter_unpack('>12sBII', data[15:15 + 21 * count])
-    return {name.rstrip(b'\0').decode(): data[at:at + size] for name, _, at, size in entries}
+    entries = struct.iter_unpack('>12sBII', data[15 : 15 + 21 * count])
+    return {name.rstrip(b'\0').decode(): data[at : at + size] for name, _, at, size in entries}
 
 
 def segments(text: str) -> list:
@@ -40,7 +54,9 @@ def segments(text: str) -> list:
 def string(data: bytes, at: int, align: int = 2) -> tuple:
     """A text with its length before it -> (text, where the next thing starts)."""
     size = data[at]
-    return data[at + 1:at + 1 + size].decode('cp437'), (at + 1 + size + align - 1) & -align if size else at + 1
+    return data[at + 1 : at + 1 + size].decode('cp437'), (
+        at + 1 + size + align - 1
+    ) & -align if size else at + 1
 
 
 def short(data: bytes, at: int) -> int:
@@ -65,7 +81,7 @@ class World:
             nonlocal at
             flat = struct.unpack_from(f'>{count * width}h', data, at)
             at += 2 * count * width
-            return [flat[i:i + width] for i in range(0, len(flat), width)]
+            return [flat[i : i + width] for i in range(0, len(flat), width)]
 
         def counted(width: int) -> list:
             """A count and its records; a count of 0 has one record all the same."""
@@ -73,20 +89,24 @@ class World:
             return take(count or 1, width)[:count]
 
         [(rooms, names, objects, descriptions)] = take(1, 4)
-        self.objects = take(objects, 8)                       # of each: its name, x, y, description, entry, room, state, image
+        self.objects = take(
+            objects, 8
+        )  # of each: its name, x, y, description, entry, room, state, image
         take(rooms + 1, 1), take(rooms, 1), counted(5), counted(5)
-        for _ in range(rooms):                                # the areas where Joe can walk
+        for _ in range(rooms):  # the areas where Joe can walk
             take(take(1, 2)[0][1], 8)
         take(objects, 4), counted(3), counted(4)
         counted(10), counted(3), counted(3), counted(3), counted(4), take(1, 1), counted(2)
         [(actors, animations, actor_names, _)] = take(1, 4)
-        self.actors = take(actors, 12)                        # of each: its room, which of the room's people, name, condition and its value ...
+        self.actors = take(
+            actors, 12
+        )  # of each: its room, which of the room's people, name, condition and its value ...
         texts = files['QUEEN2.JAS'].decode('cp437').split('\r\n')
         self.descriptions = texts[:descriptions]
         after = descriptions + names + rooms + 12
-        self.responses = texts[after:after + JOE_RESPONSES]
+        self.responses = texts[after : after + JOE_RESPONSES]
         after += JOE_RESPONSES + animations
-        self.names = texts[after:after + actor_names]
+        self.names = texts[after : after + actor_names]
 
     def person(self, number: int):
         """The name of the person an object is (None where the state of the game decides it)."""
@@ -121,7 +141,7 @@ def said_in_dialogue(data: bytes, other: str):
         for _ in range(count):
             number = short(data, at + 2)
             text, at = string(data, at + 4, 4)
-            yield f'{key:02}{number & 0xffff:04X}{mark}', text, speaker
+            yield f'{key:02}{number & 0xFFFF:04X}{mark}', text, speaker
 
 
 def said_in_scene(name: str, data: bytes, world: World):
@@ -131,11 +151,15 @@ def said_in_scene(name: str, data: bytes, world: World):
     _, text_at = string(data, text_at)
     for number in range(1, count + 1):
         record = struct.unpack_from('>17h', data, at)
-        at += 36 + 2 * short(data, at + 34)                   # the people who are on follow, with their count
+        at += 36 + 2 * short(data, at + 34)  # the people who are on follow, with their count
         actor, animated, played, copied = record[0], record[4], record[5], record[12]
-        person = actor in (0, -1) or 0 < actor <= len(world.objects) and world.objects[actor - 1][7] in PERSON
+        person = (
+            actor in (0, -1)
+            or 0 < actor <= len(world.objects)
+            and world.objects[actor - 1][7] in PERSON
+        )
         if actor > -2 and (animated or not person) and copied <= 0 and played:
-            while short(data, at) != -2:                      # frames of the animation
+            while short(data, at) != -2:  # frames of the animation
                 at += 20
             at += 2
         text, text_at = string(data, text_at)
@@ -150,9 +174,31 @@ def clean(text: str) -> str:
 
 def loader(sound: bytes):
     """What reads an MP3: -> (int16 wave, rate). By sox, with Debian's libsox-fmt-mp3: ffmpeg starts many times as slowly, and there are thousands."""
+
     def load() -> tuple:
-        done = subprocess.run(['sox', '-D', '-t', 'mp3', '-', '-t', 'raw', '-c', '1', '-b', '16', '-e', 'signed', '-'], input=sound, capture_output=True, check=True)
+        done = subprocess.run(
+            [
+                'sox',
+                '-D',
+                '-t',
+                'mp3',
+                '-',
+                '-t',
+                'raw',
+                '-c',
+                '1',
+                '-b',
+                '16',
+                '-e',
+                'signed',
+                '-',
+            ],
+            input=sound,
+            capture_output=True,
+            check=True,
+        )
         return np.frombuffer(done.stdout, np.int16), RATE
+
     return load
 
 

@@ -2,6 +2,7 @@
 The spoken lines of Beneath a Steel Sky, talkie version 0.0372 (Debian's beneath-a-steel-sky): some thirty British actors, 11025 Hz.
 What its two files hold, where a line's sound and text lie and the code of its letters are facts from ScummVM's engines/sky (disk, text, sound).
 """
+
 import os
 import struct
 
@@ -9,12 +10,23 @@ import numpy as np
 
 FOLDER = 'usr/share/scummvm/beneath-a-steel-sky'
 RATE = 11025
-ENTRIES = 5097                       # of this version's directory; others code their letters otherwise
+ENTRIES = 5097  # of this version's directory; others code their letters otherwise
 SPEECH, TEXT, HEADER = 50000, 60600, 22
-SECTIONS = (0, 600, 1100, 2430, 3380, 4530, 5080, 5230)     # the first line of each section among the sounds
+SECTIONS = (
+    0,
+    600,
+    1100,
+    2430,
+    3380,
+    4530,
+    5080,
+    5230,
+)  # the first line of each section among the sounds
 # The letters' binary code: its tree in depth-first order, ¦ where it branches, ¶ ends a text, ¤ are signs that English lacks.
-TREE = ("¦¦¦ ¦ea¦¦¦os¦tn¦¦.ir¦¦¦¦¦¶Eu¦mA¦¦¦lI¦dR¦¦NST¦¦¦¦¦Ohc¦Dg¦¦¦LC¦pU¦¦!yM¦¦¦¦¦PvH¦?b¦¦¦'f,¦GB¦¦¦¦¦VkF¦qw¦¦¦K-W¦J*¦¦¦¦zY¦j+¦¦¦Q¤)¦¦Z¤<¦¦¦¦¦¤~¤¦¤:¦¦¦¤]#¦¦xX¤"
-        "¦¦¦¦¦¤`2¦¦0¤1¦¦¦/(=¦¤^¦¦¦¦39¦¤4¦¦¦}8\\¦\"¤¦¦¦¦&¤¦56¦¦¤¤¦¤¤¦¦¦¦¤7¤¦¦¤¤¦$@¤")
+TREE = (
+    "¦¦¦ ¦ea¦¦¦os¦tn¦¦.ir¦¦¦¦¦¶Eu¦mA¦¦¦lI¦dR¦¦NST¦¦¦¦¦Ohc¦Dg¦¦¦LC¦pU¦¦!yM¦¦¦¦¦PvH¦?b¦¦¦'f,¦GB¦¦¦¦¦VkF¦qw¦¦¦K-W¦J*¦¦¦¦zY¦j+¦¦¦Q¤)¦¦Z¤<¦¦¦¦¦¤~¤¦¤:¦¦¦¤]#¦¦xX¤"
+    '¦¦¦¦¦¤`2¦¦0¤1¦¦¦/(=¦¤^¦¦¦¦39¦¤4¦¦¦}8\\¦"¤¦¦¦¦&¤¦56¦¦¤¤¦¤¤¦¦¦¦¤7¤¦¦¤¤¦$@¤'
+)
 
 
 def _tree(signs):
@@ -28,9 +40,9 @@ def _files(folder):
     if struct.unpack('<I', data[:4])[0] != ENTRIES:
         raise SystemExit(f'{folder}/sky.dnr is not of version 0.0372, whose letters are known here')
     found = {}
-    for number, at, size, sizes in struct.iter_unpack('<HIBB', data[4:4 + 8 * ENTRIES]):
-        size = (at >> 24) | size << 8 | (sizes & 0x3f) << 16
-        found[number] = ((at & 0x7fffff) << (4 if at & 0x800000 else 0), size)
+    for number, at, size, sizes in struct.iter_unpack('<HIBB', data[4 : 4 + 8 * ENTRIES]):
+        size = (at >> 24) | size << 8 | (sizes & 0x3F) << 16
+        found[number] = ((at & 0x7FFFFF) << (4 if at & 0x800000 else 0), size)
     return found
 
 
@@ -56,7 +68,7 @@ class _Bits:
 
     def take(self, count):
         if count > self.left:
-            self.held |= int.from_bytes(self.data[self.at: self.at + 2], 'little') << self.left
+            self.held |= int.from_bytes(self.data[self.at : self.at + 2], 'little') << self.left
             self.at += 2
             self.left += 16
         value = self.held & ((1 << count) - 1)
@@ -66,7 +78,11 @@ class _Bits:
 
     def value(self, codes):
         width, table = codes
-        seen = self.held if self.left >= width else self.held | int.from_bytes(self.data[self.at: self.at + 2], 'little') << self.left
+        seen = (
+            self.held
+            if self.left >= width
+            else self.held | int.from_bytes(self.data[self.at : self.at + 2], 'little') << self.left
+        )
         length, value = table[seen & ((1 << width) - 1)]
         self.take(length)
         return value if value < 2 else self.take(value - 1) | 1 << (value - 1)
@@ -81,12 +97,12 @@ def _unpacked(data):
         pairs = bits.take(16)
         for left in range(pairs, 0, -1):
             count = bits.value(plain)
-            out += data[bits.at: bits.at + count]
+            out += data[bits.at : bits.at + count]
             bits.at += count
             if left > 1:
                 distance, count = bits.value(back) + 1, bits.value(lengths) + 2
                 while count > 0:
-                    piece = out[len(out) - distance:][:count]
+                    piece = out[len(out) - distance :][:count]
                     out += piece
                     count -= len(piece)
     if len(out) != size:
@@ -102,8 +118,11 @@ def _texts(section):
     bits = np.unpackbits(np.frombuffer(section, np.uint8))
     for number in range(texts_at - lengths_at):
         block, within = divmod(number, 32)
-        lengths = section[lengths_at + 32 * block: lengths_at + 32 * block + within]
-        at = 2 * (sum(blocks[:block]) + sum(n if n < 128 else (n & 127) << 3 for n in lengths)) + 8 * texts_at
+        lengths = section[lengths_at + 32 * block : lengths_at + 32 * block + within]
+        at = (
+            2 * (sum(blocks[:block]) + sum(n if n < 128 else (n & 127) << 3 for n in lengths))
+            + 8 * texts_at
+        )
         text = ''
         while at < len(bits):
             node = tree
@@ -118,9 +137,11 @@ def _texts(section):
 
 def loader(sound: bytes):
     """What reads a sound: -> (int16 wave, rate). Unsigned bytes, most of them packed."""
+
     def load() -> tuple:
         plain = _unpacked(sound) if sound[:4] == b'RNC\x01' else sound
         return (np.frombuffer(plain, np.uint8).astype(np.int16) - 128) << 8, RATE
+
     return load
 
 
@@ -130,8 +151,8 @@ def lines(root: str) -> list:
     files, disk, out = _files(folder), open(os.path.join(folder, 'sky.dsk'), 'rb').read(), []
     for k, first in enumerate(SECTIONS):
         at, size = files[TEXT + k]
-        for number, text in enumerate(_texts(disk[at: at + size])):
+        for number, text in enumerate(_texts(disk[at : at + size])):
             if SPEECH + first + number in files:
                 at, size = files[SPEECH + first + number]
-                out.append((loader(disk[at + HEADER: at + size]), text, None))
+                out.append((loader(disk[at + HEADER : at + size]), text, None))
     return out

@@ -26,19 +26,37 @@ const MAX_RACES = 20;
 export class Agents<Fields extends object> {
   readonly #store: RedisStore;
 
-  constructor(store: RedisStore) { this.#store = store; }
+  constructor(store: RedisStore) {
+    this.#store = store;
+  }
 
   async create(ownerId: string, fields: Fields): Promise<Fields & AgentMeta> {
     const now = new Date(wallMs()).toISOString();
-    const record = { ...fields, id: newUuid(), owner_id: ownerId, created_at: now, updated_at: now, version: 1 };
-    const created = await this.#store.run(CREATE_AGENT, [keys.agents(ownerId)], [record.id, JSON.stringify(record), MAX_AGENTS]);
-    if (created !== 1) throw new ServiceError('CONFLICT', `You have ${MAX_AGENTS} agents, which is the limit. Delete one first.`);
+    const record = {
+      ...fields,
+      id: newUuid(),
+      owner_id: ownerId,
+      created_at: now,
+      updated_at: now,
+      version: 1,
+    };
+    const created = await this.#store.run(
+      CREATE_AGENT,
+      [keys.agents(ownerId)],
+      [record.id, JSON.stringify(record), MAX_AGENTS],
+    );
+    if (created !== 1) {
+      throw new ServiceError(
+        'CONFLICT',
+        `You have ${MAX_AGENTS} agents, which is the limit. Delete one first.`,
+      );
+    }
     return record;
   }
 
   async find(ownerId: string, id: string): Promise<(Fields & AgentMeta) | undefined> {
     const text = await this.#store.use((client) => client.hget(keys.agents(ownerId), id));
-    return text === null ? undefined : JSON.parse(text) as Fields & AgentMeta;
+    return text === null ? undefined : (JSON.parse(text) as Fields & AgentMeta);
   }
 
   /**
@@ -49,44 +67,75 @@ export class Agents<Fields extends object> {
     const order: { readonly id: string; readonly created_at: string }[] = [];
     const ids = await this.#store.use((client) => client.hkeys(keys.agents(ownerId)));
     for (const page of pagesOf(ids)) {
-      for (const { id, created_at } of await this.#read(ownerId, page)) order.push({ id, created_at });
+      for (const { id, created_at } of await this.#read(ownerId, page)) {
+        order.push({ id, created_at });
+      }
     }
     order.sort((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
-    for (const page of pagesOf(order.map(({ id }) => id))) yield await this.#read(ownerId, page);
+    for (const page of pagesOf(order.map(({ id }) => id))) {
+      yield await this.#read(ownerId, page);
+    }
   }
 
   async #read(ownerId: string, ids: readonly string[]): Promise<(Fields & AgentMeta)[]> {
     const texts = await this.#store.use((client) => client.hmget(keys.agents(ownerId), ...ids));
-    return texts.filter((text) => text !== null).map((text) => JSON.parse(text) as Fields & AgentMeta);
+    return texts
+      .filter((text) => text !== null)
+      .map((text) => JSON.parse(text) as Fields & AgentMeta);
   }
 
   /**
    * Changes the fields given. `ifVersion`: only if it still is that version.
    * @returns undefined when there is no such agent. @throws PRECONDITION_FAILED, CONFLICT
    */
-  async update(ownerId: string, id: string, change: Partial<Fields>, ifVersion: number | undefined): Promise<(Fields & AgentMeta) | undefined> {
+  async update(
+    ownerId: string,
+    id: string,
+    change: Partial<Fields>,
+    ifVersion: number | undefined,
+  ): Promise<(Fields & AgentMeta) | undefined> {
     for (let race = 0; race < MAX_RACES; race++) {
       const text = await this.#store.use((client) => client.hget(keys.agents(ownerId), id));
-      if (text === null) return undefined;
+      if (text === null) {
+        return undefined;
+      }
       const current = JSON.parse(text) as Fields & AgentMeta;
-      if (ifVersion !== undefined && current.version !== ifVersion) throw new ServiceError('PRECONDITION_FAILED');
-      const next = { ...current, ...change, updated_at: laterThan(current.updated_at), version: current.version + 1 };
-      const outcome = await this.#store.run(REPLACE_AGENT, [keys.agents(ownerId)], [id, text, JSON.stringify(next)]);
-      if (outcome === 1) return next;
-      if (outcome === -1) return undefined;
+      if (ifVersion !== undefined && current.version !== ifVersion) {
+        throw new ServiceError('PRECONDITION_FAILED');
+      }
+      const next = {
+        ...current,
+        ...change,
+        updated_at: laterThan(current.updated_at),
+        version: current.version + 1,
+      };
+      const outcome = await this.#store.run(
+        REPLACE_AGENT,
+        [keys.agents(ownerId)],
+        [id, text, JSON.stringify(next)],
+      );
+      if (outcome === 1) {
+        return next;
+      }
+      if (outcome === -1) {
+        return undefined;
+      }
     }
     throw new ServiceError('CONFLICT');
   }
 
   /** False when there is no such agent. */
   async delete(ownerId: string, id: string): Promise<boolean> {
-    return await this.#store.use((client) => client.hdel(keys.agents(ownerId), id)) === 1;
+    return (await this.#store.use((client) => client.hdel(keys.agents(ownerId), id))) === 1;
   }
 }
 
 /** Now, or a millisecond after `previous` where clocks of several servers differ: updated_at never goes back. */
-const laterThan = (previous: string): string => new Date(Math.max(wallMs(), Date.parse(previous) + 1)).toISOString();
+const laterThan = (previous: string): string =>
+  new Date(Math.max(wallMs(), Date.parse(previous) + 1)).toISOString();
 
 function* pagesOf(ids: readonly string[]): Generator<readonly string[]> {
-  for (let at = 0; at < ids.length; at += PAGE_AGENTS) yield ids.slice(at, at + PAGE_AGENTS);
+  for (let at = 0; at < ids.length; at += PAGE_AGENTS) {
+    yield ids.slice(at, at + PAGE_AGENTS);
+  }
 }

@@ -27,8 +27,14 @@ export class AutoTokens {
   async create(grant: AutoGrant, ttlSeconds: number): Promise<string> {
     const token = newSecret();
     const hash = hashSecret(token);
-    const stored = { ...grant, llmApiKey: this.#secrets.seal(grant.llmApiKey, `auto:${hash}:llm`), ttsApiKey: this.#secrets.seal(grant.ttsApiKey, `auto:${hash}:tts`) };
-    await this.#store.use((client) => client.set(keys.autoToken(hash), JSON.stringify(stored), 'EX', ttlSeconds));
+    const stored = {
+      ...grant,
+      llmApiKey: this.#secrets.seal(grant.llmApiKey, `auto:${hash}:llm`),
+      ttsApiKey: this.#secrets.seal(grant.ttsApiKey, `auto:${hash}:tts`),
+    };
+    await this.#store.use((client) =>
+      client.set(keys.autoToken(hash), JSON.stringify(stored), 'EX', ttlSeconds),
+    );
     return token;
   }
 
@@ -36,8 +42,14 @@ export class AutoTokens {
   async find(token: string): Promise<AutoGrant | undefined> {
     const hash = hashSecret(token);
     const text = await this.#store.use((client) => client.get(keys.autoToken(hash)));
-    if (text === null) return undefined;
+    if (text === null) {
+      return undefined;
+    }
     const stored = JSON.parse(text) as AutoGrant;
-    return { ...stored, llmApiKey: this.#secrets.unseal(stored.llmApiKey, `auto:${hash}:llm`), ttsApiKey: this.#secrets.unseal(stored.ttsApiKey, `auto:${hash}:tts`) };
+    return {
+      ...stored,
+      llmApiKey: this.#secrets.unseal(stored.llmApiKey, `auto:${hash}:llm`),
+      ttsApiKey: this.#secrets.unseal(stored.ttsApiKey, `auto:${hash}:tts`),
+    };
   }
 }

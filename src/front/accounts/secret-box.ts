@@ -16,7 +16,9 @@ export class SecretBox {
 
   /** `key`: 32 bytes. */
   constructor(key: Buffer) {
-    if (key.length !== KEY_BYTES) throw new RangeError(`SECRETS_KEY must have ${KEY_BYTES} bytes, not ${key.length}`);
+    if (key.length !== KEY_BYTES) {
+      throw new RangeError(`SECRETS_KEY must have ${KEY_BYTES} bytes, not ${key.length}`);
+    }
     this.#key = key;
   }
 
@@ -24,8 +26,14 @@ export class SecretBox {
    * From 64 hex digits, or from `secrets.key` in the data directory, made on first use.
    * @throws Error when what `store` holds was sealed with another key: nothing of it could be opened, and that would show only when it is needed.
    */
-  static async open(hexKey: string | undefined, dataDir: string, store: Pick<RedisStore, 'use'>): Promise<SecretBox> {
-    const hex = hexKey ?? await readOrCreate(dataDir, 'secrets.key', () => randomBytes(KEY_BYTES).toString('hex'));
+  static async open(
+    hexKey: string | undefined,
+    dataDir: string,
+    store: Pick<RedisStore, 'use'>,
+  ): Promise<SecretBox> {
+    const hex =
+      hexKey ??
+      (await readOrCreate(dataDir, 'secrets.key', () => randomBytes(KEY_BYTES).toString('hex')));
     const box = new SecretBox(Buffer.from(hex, 'hex'));
     const sealed = await store.use(async (client) => {
       await client.setnx(keys.secretsCheck(), box.seal(CHECK, CHECK));
@@ -34,7 +42,9 @@ export class SecretBox {
     try {
       box.unseal(sealed ?? '', CHECK);
     } catch {
-      throw new Error('SECRETS_KEY is another than the one with which this Redis was first used. Set that one: servers that share a Redis need the same SECRETS_KEY; unset, it lies in DATA_DIR/secrets.key.');
+      throw new Error(
+        'SECRETS_KEY is another than the one with which this Redis was first used. Set that one: servers that share a Redis need the same SECRETS_KEY; unset, it lies in DATA_DIR/secrets.key.',
+      );
     }
     return box;
   }
@@ -43,17 +53,33 @@ export class SecretBox {
   seal(secret: string, context: string): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(Buffer.from(context));
-    const sealed = Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+    const sealed = Buffer.concat([
+      nonce,
+      cipher.update(secret, 'utf8'),
+      cipher.final(),
+      cipher.getAuthTag(),
+    ]);
     return VERSION + sealed.toString('base64url');
   }
 
   /** @throws Error when the key is another one, the context differs or the value was changed. */
   unseal(sealed: string, context: string): string {
-    if (!sealed.startsWith(VERSION)) throw new Error('a sealed secret of an unknown version');
+    if (!sealed.startsWith(VERSION)) {
+      throw new Error('a sealed secret of an unknown version');
+    }
     const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64url');
-    if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error('a sealed secret is cut short');
-    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES)).setAAD(Buffer.from(context));
+    if (bytes.length < NONCE_BYTES + TAG_BYTES) {
+      throw new Error('a sealed secret is cut short');
+    }
+    const decipher = createDecipheriv(
+      'aes-256-gcm',
+      this.#key,
+      bytes.subarray(0, NONCE_BYTES),
+    ).setAAD(Buffer.from(context));
     decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]).toString('utf8');
+    return Buffer.concat([
+      decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)),
+      decipher.final(),
+    ]).toString('utf8');
   }
 }

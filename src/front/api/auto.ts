@@ -15,7 +15,10 @@ const longText = z.string().max(32_768);
 const MAX_URL_CHARS = 2048;
 const isHttpUrl = (text: string): boolean => /^https?:\/\//i.test(text) && URL.canParse(text);
 /** The length is looked at first: a host name of 64 kB in foreign letters takes 100 ms to read. */
-const httpUrl = z.string().max(MAX_URL_CHARS).refine((text) => text.length > MAX_URL_CHARS || isHttpUrl(text), 'Invalid URL')
+const httpUrl = z
+  .string()
+  .max(MAX_URL_CHARS)
+  .refine((text) => text.length > MAX_URL_CHARS || isHttpUrl(text), 'Invalid URL')
   .meta({ format: 'uri' });
 
 /** What an owner sets, as it is kept and shown. */
@@ -43,37 +46,75 @@ const keptByServer = { created_at: z.unknown().optional(), updated_at: z.unknown
 const DEFAULTS: Readonly<Record<string, unknown>> = agentFields.omit({ face_id: true }).parse({});
 
 /** Clients send null for "not set", so every field but the face takes it, on a change too, and is then what it is when left out at creation. */
-const fieldsOrNull = Object.fromEntries(Object.entries(agentFields.shape).map(([name, field]): [string, z.ZodType] => {
-  if (!(field instanceof z.ZodDefault)) return [name, field];
-  const inner = field.unwrap() as z.ZodType;
-  const description = [field.meta()?.description, `null: ${DEFAULTS[name] === null ? 'not set' : JSON.stringify(DEFAULTS[name])}.`].filter(Boolean).join(' ');
-  return [name, (inner instanceof z.ZodNullable ? inner : inner.nullable()).optional().meta({ description })];
-}));
-const createBody = z.object({ ...fieldsOrNull, owner_id: z.unknown().optional().meta({ description: 'Ignored: an agent belongs to the owner of the API key.' }), ...keptByServer });
+const fieldsOrNull = Object.fromEntries(
+  Object.entries(agentFields.shape).map(([name, field]): [string, z.ZodType] => {
+    if (!(field instanceof z.ZodDefault)) {
+      return [name, field];
+    }
+    const inner = field.unwrap() as z.ZodType;
+    const description = [
+      field.meta()?.description,
+      `null: ${DEFAULTS[name] === null ? 'not set' : JSON.stringify(DEFAULTS[name])}.`,
+    ]
+      .filter(Boolean)
+      .join(' ');
+    return [
+      name,
+      (inner instanceof z.ZodNullable ? inner : inner.nullable()).optional().meta({ description }),
+    ];
+  }),
+);
+const createBody = z.object({
+  ...fieldsOrNull,
+  owner_id: z
+    .unknown()
+    .optional()
+    .meta({ description: 'Ignored: an agent belongs to the owner of the API key.' }),
+  ...keptByServer,
+});
 const updateBody = z.object({ ...fieldsOrNull, face_id: faceIdText.optional(), ...keptByServer });
 
 /** The fields of a body that are given, with null as the default it stands for. */
 function givenFields(body: Record<string, unknown>): Partial<AgentFields> {
-  const given = Object.entries(body).filter(([name, value]) => name in agentFields.shape && value !== undefined);
+  const given = Object.entries(body).filter(
+    ([name, value]) => name in agentFields.shape && value !== undefined,
+  );
   return Object.fromEntries(given.map(([name, value]) => [name, value ?? DEFAULTS[name]]));
 }
 
-const agentSchema = agentFields.extend({
-  id: z.uuid(), owner_id: z.string(), created_at: z.iso.datetime(), updated_at: z.iso.datetime(),
-  service_version: z.int().meta({ description: 'Version of the face model.' }),
-}).meta({ id: 'Agent' });
+const agentSchema = agentFields
+  .extend({
+    id: z.uuid(),
+    owner_id: z.string(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    service_version: z.int().meta({ description: 'Version of the face model.' }),
+  })
+  .meta({ id: 'Agent' });
 
 const configurableBody = z.object({
   faceId: faceIdText,
-  ttsProvider: shortText.optional(), ttsAPIKey: shortText.optional(), ttsModel: shortText.optional(), voiceId: shortText.optional(),
-  systemPrompt: longText.optional(), firstMessage: longText.optional(),
-  maxSessionLength: z.int().min(1).max(86_400).default(3600), maxIdleTime: z.int().min(1).max(86_400).default(300),
+  ttsProvider: shortText.optional(),
+  ttsAPIKey: shortText.optional(),
+  ttsModel: shortText.optional(),
+  voiceId: shortText.optional(),
+  systemPrompt: longText.optional(),
+  firstMessage: longText.optional(),
+  maxSessionLength: z.int().min(1).max(86_400).default(3600),
+  maxIdleTime: z.int().min(1).max(86_400).default(300),
   language: shortText.default('en'),
-  llmConfig: llmConfig().optional(), customLLMConfig: llmConfig().optional(),
+  llmConfig: llmConfig().optional(),
+  customLLMConfig: llmConfig().optional(),
   createTranscript: z.boolean().default(false),
 });
 function llmConfig() {
-  return z.object({ model: shortText.optional(), baseURL: z.string().max(2048).optional(), llmAPIKey: shortText.optional() }).nullable();
+  return z
+    .object({
+      model: shortText.optional(),
+      baseURL: z.string().max(2048).optional(),
+      llmAPIKey: shortText.optional(),
+    })
+    .nullable();
 }
 
 /** A token without an expiry of its own lives this long; none lives longer than the maximum. */
@@ -81,104 +122,240 @@ const AUTO_TOKEN_SECONDS = 86_400;
 const MAX_AUTO_TOKEN_SECONDS = 366 * 86_400;
 
 const tokenBody = z.object({
-  expiryStamp: z.int().default(-1).meta({ description: 'Unix time at which the token ends; -1: a day from now. At most a year ahead.' }),
+  expiryStamp: z.int().default(-1).meta({
+    description: 'Unix time at which the token ends; -1: a day from now. At most a year ahead.',
+  }),
   llmAPIKey: z.string().max(1024).nullable().default(null),
   ttsAPIKey: z.string().max(1024).nullable().default(null),
   createTranscript: z.boolean().default(false),
   originAllowList: z.array(z.string().max(256)).max(100).nullable().default([]),
 });
 
-export interface AutoDeps { readonly agents: Agents<AgentFields>; readonly tokens: AutoTokens; readonly serviceVersion: number }
+export interface AutoDeps {
+  readonly agents: Agents<AgentFields>;
+  readonly tokens: AutoTokens;
+  readonly serviceVersion: number;
+}
 
 export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[] {
   const family = { tag: 'Auto', auth: 'key', deprecated: true } as const;
   const idParams = z.object({ id: idText });
-  const shown = ({ version, ...agent }: AgentFields & AgentMeta, status = 200) => json({ ...agent, service_version: serviceVersion }, status, { etag: `"v${version}"` });
+  const shown = ({ version, ...agent }: AgentFields & AgentMeta, status = 200) =>
+    json({ ...agent, service_version: serviceVersion }, status, { etag: `"v${version}"` });
   const noSuchAgent = (): ServiceError => new ServiceError('NOT_FOUND', 'You have no such agent.');
   return [
     route({
-      ...family, method: 'POST', path: '/auto/agent', summary: 'Create an agent',
-      body: { kind: 'json', schema: createBody, limitBytes: 256 * KIB, example: { face_id: 'ava', name: 'Receptionist', first_message: 'Welcome!', prompt: 'You greet visitors.', voice_provider: 'local', llm_provider: 'openai' } },
+      ...family,
+      method: 'POST',
+      path: '/auto/agent',
+      summary: 'Create an agent',
+      body: {
+        kind: 'json',
+        schema: createBody,
+        limitBytes: 256 * KIB,
+        example: {
+          face_id: 'ava',
+          name: 'Receptionist',
+          first_message: 'Welcome!',
+          prompt: 'You greet visitors.',
+          voice_provider: 'local',
+          llm_provider: 'openai',
+        },
+      },
       responses: { 201: { description: 'Created.', schema: agentSchema } },
       refusals: ['CONFLICT'],
-      handler: async ({ body, caller }) => shown(await agents.create(caller.ownerId, agentFields.parse(givenFields(body))), 201),
+      handler: async ({ body, caller }) =>
+        shown(await agents.create(caller.ownerId, agentFields.parse(givenFields(body))), 201),
     }),
     route({
-      ...family, method: 'GET', path: '/auto/agents', summary: 'All your agents, the earliest first',
+      ...family,
+      method: 'GET',
+      path: '/auto/agents',
+      summary: 'All your agents, the earliest first',
       responses: { 200: { description: 'All of them.', schema: z.array(agentSchema) } },
       timeoutMs: 60_000,
-      handler: ({ caller }) => stream('application/json; charset=utf-8', listed(agents.pages(caller.ownerId), serviceVersion)),
+      handler: ({ caller }) =>
+        stream(
+          'application/json; charset=utf-8',
+          listed(agents.pages(caller.ownerId), serviceVersion),
+        ),
     }),
     route({
-      ...family, method: 'GET', path: '/auto/agent/{id}', summary: 'One agent', params: idParams,
-      responses: { 200: { description: 'Its entity tag goes into If-Match of an update.', schema: agentSchema } },
+      ...family,
+      method: 'GET',
+      path: '/auto/agent/{id}',
+      summary: 'One agent',
+      params: idParams,
+      responses: {
+        200: {
+          description: 'Its entity tag goes into If-Match of an update.',
+          schema: agentSchema,
+        },
+      },
       refusals: ['NOT_FOUND'],
       async handler({ params, caller }) {
         const agent = await agents.find(caller.ownerId, params.id);
-        if (!agent) throw noSuchAgent();
+        if (!agent) {
+          throw noSuchAgent();
+        }
         return shown(agent);
       },
     }),
     route({
-      ...family, method: 'PUT', path: '/auto/agent/{id}', summary: 'Change an agent: fields left out stay as they are, null sets one back', params: idParams,
-      headers: z.object({ 'if-match': z.string().max(200).optional().meta({ description: 'The entity tag read before: the change is refused with 412 when somebody was quicker.' }) }),
-      body: { kind: 'json', schema: updateBody, limitBytes: 256 * KIB, example: { face_id: 'ava', name: 'Night porter' } },
+      ...family,
+      method: 'PUT',
+      path: '/auto/agent/{id}',
+      summary: 'Change an agent: fields left out stay as they are, null sets one back',
+      params: idParams,
+      headers: z.object({
+        'if-match': z.string().max(200).optional().meta({
+          description:
+            'The entity tag read before: the change is refused with 412 when somebody was quicker.',
+        }),
+      }),
+      body: {
+        kind: 'json',
+        schema: updateBody,
+        limitBytes: 256 * KIB,
+        example: { face_id: 'ava', name: 'Night porter' },
+      },
       responses: { 200: { description: 'The agent as it is now.', schema: agentSchema } },
       refusals: ['NOT_FOUND', 'PRECONDITION_FAILED', 'CONFLICT'],
       async handler({ params, headers, body, caller }) {
-        const agent = await agents.update(caller.ownerId, params.id, givenFields(body), versionOf(headers['if-match']));
-        if (!agent) throw noSuchAgent();
+        const agent = await agents.update(
+          caller.ownerId,
+          params.id,
+          givenFields(body),
+          versionOf(headers['if-match']),
+        );
+        if (!agent) {
+          throw noSuchAgent();
+        }
         return shown(agent);
       },
     }),
     route({
-      ...family, method: 'DELETE', path: '/auto/agent/{id}', summary: 'Delete an agent', params: idParams,
+      ...family,
+      method: 'DELETE',
+      path: '/auto/agent/{id}',
+      summary: 'Delete an agent',
+      params: idParams,
       responses: { 204: { description: 'Gone.' } },
       refusals: ['NOT_FOUND'],
       async handler({ params, caller }) {
-        if (!await agents.delete(caller.ownerId, params.id)) throw noSuchAgent();
+        if (!(await agents.delete(caller.ownerId, params.id))) {
+          throw noSuchAgent();
+        }
         return empty(204);
       },
     }),
     route({
-      ...family, method: 'POST', path: '/auto/token', summary: 'Create a token for auto sessions',
-      body: { kind: 'json', schema: tokenBody, limitBytes: 64 * KIB, example: { expiryStamp: -1, createTranscript: false, originAllowList: [] } },
-      responses: { 200: { description: 'The token. The keys given are stored encrypted and never come back.', schema: z.object({ session_token: z.string() }) } },
+      ...family,
+      method: 'POST',
+      path: '/auto/token',
+      summary: 'Create a token for auto sessions',
+      body: {
+        kind: 'json',
+        schema: tokenBody,
+        limitBytes: 64 * KIB,
+        example: { expiryStamp: -1, createTranscript: false, originAllowList: [] },
+      },
+      responses: {
+        200: {
+          description: 'The token. The keys given are stored encrypted and never come back.',
+          schema: z.object({ session_token: z.string() }),
+        },
+      },
       async handler({ body, caller }) {
-        const ttlSeconds = body.expiryStamp === -1 ? AUTO_TOKEN_SECONDS : body.expiryStamp - wallSeconds();
-        if (ttlSeconds <= 0) throw invalidField('body', 'expiryStamp', 'The expiry lies in the past; give Unix seconds in the future, or -1');
-        if (ttlSeconds > MAX_AUTO_TOKEN_SECONDS) throw invalidField('body', 'expiryStamp', 'The expiry lies more than a year ahead');
-        const token = await tokens.create({
-          ownerId: caller.ownerId, keyId: caller.keyId, keyName: caller.keyName, createTranscript: body.createTranscript,
-          originAllowList: body.originAllowList ?? [], llmApiKey: body.llmAPIKey ?? '', ttsApiKey: body.ttsAPIKey ?? '',
-        }, ttlSeconds);
+        const ttlSeconds =
+          body.expiryStamp === -1 ? AUTO_TOKEN_SECONDS : body.expiryStamp - wallSeconds();
+        if (ttlSeconds <= 0) {
+          throw invalidField(
+            'body',
+            'expiryStamp',
+            'The expiry lies in the past; give Unix seconds in the future, or -1',
+          );
+        }
+        if (ttlSeconds > MAX_AUTO_TOKEN_SECONDS) {
+          throw invalidField('body', 'expiryStamp', 'The expiry lies more than a year ahead');
+        }
+        const token = await tokens.create(
+          {
+            ownerId: caller.ownerId,
+            keyId: caller.keyId,
+            keyName: caller.keyName,
+            createTranscript: body.createTranscript,
+            originAllowList: body.originAllowList ?? [],
+            llmApiKey: body.llmAPIKey ?? '',
+            ttsApiKey: body.ttsAPIKey ?? '',
+          },
+          ttlSeconds,
+        );
         return json({ session_token: token });
       },
     }),
-    notServed({ method: 'POST', path: '/auto/start/configurable', summary: 'Start an auto session from a configuration', body: { kind: 'json', schema: configurableBody, limitBytes: 256 * KIB } }),
-    notServed({ method: 'POST', path: '/auto/start/{agent_id}', summary: 'Start an auto session with an agent', params: z.object({ agent_id: idText }), headers: z.object({ 'session-token': z.string().min(1).max(512) }) }),
-    notServed({ method: 'GET', path: '/auto/start/{agent_id}/{session_token}', summary: 'Start an auto session with an agent from a link', params: z.object({ agent_id: idText, session_token: z.string().min(1).max(512) }), query: z.object({ redirect: z.string().max(16).optional() }) }),
-    notServed({ method: 'GET', path: '/auto/transcript/{session_id}', auth: 'key', summary: 'Transcript of an auto session', params: z.object({ session_id: idText }) }),
+    notServed({
+      method: 'POST',
+      path: '/auto/start/configurable',
+      summary: 'Start an auto session from a configuration',
+      body: { kind: 'json', schema: configurableBody, limitBytes: 256 * KIB },
+    }),
+    notServed({
+      method: 'POST',
+      path: '/auto/start/{agent_id}',
+      summary: 'Start an auto session with an agent',
+      params: z.object({ agent_id: idText }),
+      headers: z.object({ 'session-token': z.string().min(1).max(512) }),
+    }),
+    notServed({
+      method: 'GET',
+      path: '/auto/start/{agent_id}/{session_token}',
+      summary: 'Start an auto session with an agent from a link',
+      params: z.object({ agent_id: idText, session_token: z.string().min(1).max(512) }),
+      query: z.object({ redirect: z.string().max(16).optional() }),
+    }),
+    notServed({
+      method: 'GET',
+      path: '/auto/transcript/{session_id}',
+      auth: 'key',
+      summary: 'Transcript of an auto session',
+      params: z.object({ session_id: idText }),
+    }),
   ];
 }
 
 /** A path of the interface whose running comes later: its request is checked, and its answer says so. */
-function notServed(spec: Pick<Parameters<typeof route>[0], 'method' | 'path' | 'summary' | 'params' | 'query' | 'headers' | 'body'> & { auth?: 'key' }): Route {
+function notServed(
+  spec: Pick<
+    Parameters<typeof route>[0],
+    'method' | 'path' | 'summary' | 'params' | 'query' | 'headers' | 'body'
+  > & { auth?: 'key' },
+): Route {
   return route({
-    tag: 'Auto', auth: spec.auth ?? 'none', deprecated: true, ...spec,
+    tag: 'Auto',
+    auth: spec.auth ?? 'none',
+    deprecated: true,
+    ...spec,
     responses: { 501: { description: 'Not served yet.', schema: errorSchema } },
-    handler: () => { throw new ServiceError('NOT_IMPLEMENTED', 'Auto conversations are not served yet.'); },
+    handler: () => {
+      throw new ServiceError('NOT_IMPLEMENTED', 'Auto conversations are not served yet.');
+    },
   });
 }
 
 /** An entity tag of ours as a version. Any other tag names no version there ever was. */
 function versionOf(ifMatch: string | undefined): number | undefined {
-  if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
+  if (ifMatch === undefined || ifMatch.trim() === '*') {
+    return undefined;
+  }
   const match = /^(?:W\/)?"v(\d{1,15})"$/.exec(ifMatch.trim());
   return match ? Number(match[1]) : -1;
 }
 
-async function* listed(pages: AsyncIterable<(AgentFields & AgentMeta)[]>, serviceVersion: number): AsyncGenerator<string> {
+async function* listed(
+  pages: AsyncIterable<(AgentFields & AgentMeta)[]>,
+  serviceVersion: number,
+): AsyncGenerator<string> {
   let before = '[';
   for await (const page of pages) {
     for (const { version: _version, ...agent } of page) {

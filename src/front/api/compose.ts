@@ -12,7 +12,11 @@ import type { SessionQuota } from '../sessions/session-quota.ts';
 import type { SessionTokens } from '../sessions/session-tokens.ts';
 import { faceIdText, KIB } from './field-schemas.ts';
 
-export interface IceServer { readonly urls: string; readonly username?: string | undefined; readonly credential?: string | undefined }
+export interface IceServer {
+  readonly urls: string;
+  readonly username?: string | undefined;
+  readonly credential?: string | undefined;
+}
 
 export interface ComposeDeps {
   readonly tokens: SessionTokens;
@@ -34,42 +38,106 @@ export interface ComposeDeps {
 const tokenRequest = z.object({
   faceId: faceIdText,
   apiVersion: z.string().max(32).default('v2'),
-  sessionAggregator: z.string().max(256).nullable().default(null).meta({ description: 'Groups sessions of one end user; comes back as endUserAggregator in history.' }),
-  handleSilence: z.boolean().default(true).meta({ description: 'true: idle video goes on when the audio runs out; false: the picture freezes.' }),
-  maxSessionLength: z.int().min(1).max(86_400).default(3600).meta({ description: 'Seconds; a hard limit, also while speaking.' }),
-  maxIdleTime: z.int().min(1).max(86_400).default(300).meta({ description: 'Seconds without speech.' }),
-  startFrame: z.int().min(0).max(1_000_000).default(0).meta({ description: 'First frame of the idle loop.' }),
-  audioInputFormat: z.enum(['pcm16', 'opus']).default('pcm16').meta({ description: 'pcm16: 16 kHz mono s16le. opus: packets.' }),
-  model: z.string().nullable().optional()
-    .meta({ description: 'A hint: the renderer to use. For a name that this server does not know, its default is used.' }),
+  sessionAggregator: z.string().max(256).nullable().default(null).meta({
+    description: 'Groups sessions of one end user; comes back as endUserAggregator in history.',
+  }),
+  handleSilence: z.boolean().default(true).meta({
+    description: 'true: idle video goes on when the audio runs out; false: the picture freezes.',
+  }),
+  maxSessionLength: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .default(3600)
+    .meta({ description: 'Seconds; a hard limit, also while speaking.' }),
+  maxIdleTime: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .default(300)
+    .meta({ description: 'Seconds without speech.' }),
+  startFrame: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(0)
+    .meta({ description: 'First frame of the idle loop.' }),
+  audioInputFormat: z
+    .enum(['pcm16', 'opus'])
+    .default('pcm16')
+    .meta({ description: 'pcm16: 16 kHz mono s16le. opus: packets.' }),
+  model: z.string().nullable().optional().meta({
+    description:
+      'A hint: the renderer to use. For a name that this server does not know, its default is used.',
+  }),
 });
 
 const tokenResponse = z.object({ session_token: z.string() }).meta({ id: 'SessionToken' });
-const refusalFields = { session_token: z.literal('FAIL TOKEN'), detail: z.string(), error: z.string(), code: z.string() };
-const tokenRefusal = z.object({ ...refusalFields, request_id: z.string().optional() }).meta({ id: 'SessionTokenRefusal' });
-const tokenInvalid = z.object({ ...refusalFields, errors: z.array(validationIssueSchema) }).meta({ id: 'SessionTokenInvalid' });
-const iceServer = z.strictObject({ urls: z.string(), username: z.string().optional(), credential: z.string().optional() }).meta({ id: 'IceServer' });
+const refusalFields = {
+  session_token: z.literal('FAIL TOKEN'),
+  detail: z.string(),
+  error: z.string(),
+  code: z.string(),
+};
+const tokenRefusal = z
+  .object({ ...refusalFields, request_id: z.string().optional() })
+  .meta({ id: 'SessionTokenRefusal' });
+const tokenInvalid = z
+  .object({ ...refusalFields, errors: z.array(validationIssueSchema) })
+  .meta({ id: 'SessionTokenInvalid' });
+const iceServer = z
+  .strictObject({
+    urls: z.string(),
+    username: z.string().optional(),
+    credential: z.string().optional(),
+  })
+  .meta({ id: 'IceServer' });
 
 /** Codes that clients of this endpoint know; anything else is told to them as UNKNOWN_ERROR, beside the real code in `code`. */
-const KNOWN_DETAILS = new Set(['INVALID_API_KEY', 'INVALID_FACE_ID', 'INVALID_EMOTION', 'RATE_LIMITED', 'SERVER_OVERLOADED']);
+const KNOWN_DETAILS = new Set([
+  'INVALID_API_KEY',
+  'INVALID_FACE_ID',
+  'INVALID_EMOTION',
+  'RATE_LIMITED',
+  'SERVER_OVERLOADED',
+]);
 
 export function composeRoutes(deps: ComposeDeps): Route[] {
   const renderer = rendererHint(deps.models, deps.log);
   return [
     route({
-      method: 'POST', path: '/compose/token', tag: 'Compose', auth: 'key',
+      method: 'POST',
+      path: '/compose/token',
+      tag: 'Compose',
+      auth: 'key',
       summary: 'Create a token for a real-time session',
       aliases: [{ method: 'POST', path: '/startAudioToVideoSession' }],
-      body: { kind: 'json', schema: tokenRequest, limitBytes: 64 * KIB, example: { faceId: 'ava', handleSilence: true, maxSessionLength: 600, maxIdleTime: 60 } },
+      body: {
+        kind: 'json',
+        schema: tokenRequest,
+        limitBytes: 64 * KIB,
+        example: { faceId: 'ava', handleSilence: true, maxSessionLength: 600, maxIdleTime: 60 },
+      },
       responses: {
         200: { description: 'The token, usable until it expires.', schema: tokenResponse },
         400: { description: 'Refused: unknown face or emotion.', schema: tokenRefusal },
         401: { description: 'Refused: wrong key.', schema: tokenRefusal },
         408: { description: 'Refused: the body did not arrive in time.', schema: tokenRefusal },
         413: { description: 'Refused: the body is too large.', schema: tokenRefusal },
-        415: { description: 'Refused: the body is not JSON by its content type.', schema: tokenRefusal },
-        422: { description: 'Refused: the fields listed under `errors` are wrong, or the body is not JSON.', schema: tokenInvalid },
-        429: { description: 'Refused: over the key\'s limits, no worker has room, or something failed on our side: try again.', schema: tokenRefusal },
+        415: {
+          description: 'Refused: the body is not JSON by its content type.',
+          schema: tokenRefusal,
+        },
+        422: {
+          description:
+            'Refused: the fields listed under `errors` are wrong, or the body is not JSON.',
+          schema: tokenInvalid,
+        },
+        429: {
+          description:
+            "Refused: over the key's limits, no worker has room, or something failed on our side: try again.",
+          schema: tokenRefusal,
+        },
       },
       // Known clients crash on a 5xx here (wire protocol section 1): what goes wrong on our side is a refusal to try again.
       failureStatus: 429,
@@ -78,26 +146,52 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         return { session_token: 'FAIL TOKEN', detail: detailOf(error) };
       },
       async handler({ body, caller }) {
-        if (deps.draining()) throw new ServiceError('SERVER_DRAINING', undefined, 5);
+        if (deps.draining()) {
+          throw new ServiceError('SERVER_DRAINING', undefined, 5);
+        }
         const { faceId, emotion } = splitFaceId(body.faceId);
-        if (!await deps.faceExists(caller.ownerId, faceId)) throw new ServiceError('INVALID_FACE_ID');
-        if (!(EMOTIONS as readonly string[]).includes(emotion)) throw new ServiceError('INVALID_EMOTION');
+        if (!(await deps.faceExists(caller.ownerId, faceId))) {
+          throw new ServiceError('INVALID_FACE_ID');
+        }
+        if (!(EMOTIONS as readonly string[]).includes(emotion)) {
+          throw new ServiceError('INVALID_EMOTION');
+        }
         await deps.quota.check(caller.keyId);
-        if (!deps.canPlace()) throw new ServiceError('SERVER_OVERLOADED', undefined, 2);
+        if (!deps.canPlace()) {
+          throw new ServiceError('SERVER_OVERLOADED', undefined, 2);
+        }
         const token = await deps.tokens.create({
-          ownerId: caller.ownerId, keyId: caller.keyId, keyName: caller.keyName, faceId, emotion, model: renderer(body.model), apiVersion: body.apiVersion,
-          sessionAggregator: body.sessionAggregator, handleSilence: body.handleSilence, maxSessionLengthSeconds: body.maxSessionLength,
-          maxIdleTimeSeconds: body.maxIdleTime, startFrame: body.startFrame, audioInputFormat: body.audioInputFormat,
+          ownerId: caller.ownerId,
+          keyId: caller.keyId,
+          keyName: caller.keyName,
+          faceId,
+          emotion,
+          model: renderer(body.model),
+          apiVersion: body.apiVersion,
+          sessionAggregator: body.sessionAggregator,
+          handleSilence: body.handleSilence,
+          maxSessionLengthSeconds: body.maxSessionLength,
+          maxIdleTimeSeconds: body.maxIdleTime,
+          startFrame: body.startFrame,
+          audioInputFormat: body.audioInputFormat,
         });
         return json({ session_token: token });
       },
     }),
     route({
-      method: 'GET', path: '/compose/ice', tag: 'Compose', auth: 'key',
+      method: 'GET',
+      path: '/compose/ice',
+      tag: 'Compose',
+      auth: 'key',
       summary: 'ICE servers for the peer connection',
       aliases: [{ method: 'GET', path: '/getIceServers' }],
       responses: { 200: { description: 'Never empty.', schema: z.array(iceServer) } },
-      handler: ({ caller }) => json(deps.iceServers.map((server) => withCredentials(server, deps.turnSecret, caller.keyId)), 200, { 'cache-control': 'no-store' }),
+      handler: ({ caller }) =>
+        json(
+          deps.iceServers.map((server) => withCredentials(server, deps.turnSecret, caller.keyId)),
+          200,
+          { 'cache-control': 'no-store' },
+        ),
     }),
   ];
 }
@@ -106,37 +200,61 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
 const MAX_LOGGED_MODELS = 16;
 
 /** Unmodified clients send names of other services' models, so an unknown name means the default. Logged once a name. */
-function rendererHint(known: readonly string[], log: Logger): (model: string | null | undefined) => string | null {
+function rendererHint(
+  known: readonly string[],
+  log: Logger,
+): (model: string | null | undefined) => string | null {
   const logged = new Set<string>();
   return (model) => {
-    if (!model) return null;
-    if (known.includes(model)) return model;
+    if (!model) {
+      return null;
+    }
+    if (known.includes(model)) {
+      return model;
+    }
     const name = model.slice(0, 64);
     if (logged.size < MAX_LOGGED_MODELS && !logged.has(name)) {
       logged.add(name);
-      log.warn({ model: name, known }, 'a client asks for a model that this server does not have; the default is used');
+      log.warn(
+        { model: name, known },
+        'a client asks for a model that this server does not have; the default is used',
+      );
     }
     return null;
   };
 }
 
 function detailOf(error: ServiceError): string {
-  if (error.code === 'SERVER_DRAINING') return 'SERVER_OVERLOADED';
+  if (error.code === 'SERVER_DRAINING') {
+    return 'SERVER_OVERLOADED';
+  }
   return KNOWN_DETAILS.has(error.code) ? error.code : 'UNKNOWN_ERROR';
 }
 
 /** `faceId/emotionId`; without an emotion: neutral. */
 export function splitFaceId(given: string): { faceId: string; emotion: string } {
   const slash = given.indexOf('/');
-  return slash < 0 ? { faceId: given, emotion: 'neutral' } : { faceId: given.slice(0, slash), emotion: given.slice(slash + 1) };
+  return slash < 0
+    ? { faceId: given, emotion: 'neutral' }
+    : { faceId: given.slice(0, slash), emotion: given.slice(slash + 1) };
 }
 
 const TURN_CREDENTIAL_SECONDS = 12 * 3600;
 
 /** coturn's `use-auth-secret` (draft-uberti-behave-turn-rest-00): the user name is when it expires, the password an HMAC of it. */
 function withCredentials(server: IceServer, secret: string | undefined, user: string): IceServer {
-  const entry = { urls: server.urls, ...(server.username ? { username: server.username } : {}), ...(server.credential ? { credential: server.credential } : {}) };
-  if (!secret || !/^turns?:/.test(server.urls) || server.credential) return entry;
+  const entry = {
+    urls: server.urls,
+    ...(server.username ? { username: server.username } : {}),
+    ...(server.credential ? { credential: server.credential } : {}),
+  };
+  if (!secret || !/^turns?:/.test(server.urls) || server.credential) {
+    return entry;
+  }
   const username = `${wallSeconds() + TURN_CREDENTIAL_SECONDS}:${user}`;
-  return { ...entry, username, credential: createHmac('sha1', secret).update(username).digest('base64') };
+  return {
+    ...entry,
+    username,
+    credential: createHmac('sha1', secret).update(username).digest('base64'),
+  };
 }

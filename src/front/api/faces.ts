@@ -10,78 +10,160 @@ import { fileResponses, idText, KIB, MIB } from './field-schemas.ts';
 
 const MAX_IMAGE_BYTES = 32 * MIB;
 
-const faceSchema = z.object({
-  id: z.string(), name: z.string(),
-  owner_id: z.string().nullable().meta({ description: 'null: a face every installation has.' }),
-  service_version: z.int(), created_at: z.iso.datetime(), updated_at: z.iso.datetime(),
-  status: z.enum(['pending', 'processing', 'completed', 'failed']),
-  thumbnail_url: z.string().optional().meta({ description: 'A picture of the face at rest; ask for it with the key.' }),
-}).meta({ id: 'Face' });
+const faceSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    owner_id: z.string().nullable().meta({ description: 'null: a face every installation has.' }),
+    service_version: z.int(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    status: z.enum(['pending', 'processing', 'completed', 'failed']),
+    thumbnail_url: z
+      .string()
+      .optional()
+      .meta({ description: 'A picture of the face at rest; ask for it with the key.' }),
+  })
+  .meta({ id: 'Face' });
 
-const createdSchema = z.object({ face_id: z.string(), character_uid: z.string(), message: z.string(), warnings: z.array(z.string()) }).meta({ id: 'FaceCreated' });
+const createdSchema = z
+  .object({
+    face_id: z.string(),
+    character_uid: z.string(),
+    message: z.string(),
+    warnings: z.array(z.string()),
+  })
+  .meta({ id: 'FaceCreated' });
 
-const statusSchema = z.object({
-  status: z.enum(['pending', 'processing', 'completed', 'failed', 'not_found']),
-  face_id: z.string(),
-  queue_position: z.int().min(1).optional().meta({ description: '1 is next.' }),
-  error: z.string().optional().meta({ description: 'Why it failed, in words to act on.' }),
-  warnings: z.array(z.string()).optional(),
-}).meta({ id: 'FaceStatus' });
+const statusSchema = z
+  .object({
+    status: z.enum(['pending', 'processing', 'completed', 'failed', 'not_found']),
+    face_id: z.string(),
+    queue_position: z.int().min(1).optional().meta({ description: '1 is next.' }),
+    error: z.string().optional().meta({ description: 'Why it failed, in words to act on.' }),
+    warnings: z.array(z.string()).optional(),
+  })
+  .meta({ id: 'FaceStatus' });
 
 export function faceRoutes(faces: Faces): Route[] {
   return [
     route({
-      method: 'POST', path: '/faces/legacy', tag: 'Faces', auth: 'key', deprecated: true,
+      method: 'POST',
+      path: '/faces/legacy',
+      tag: 'Faces',
+      auth: 'key',
+      deprecated: true,
       summary: 'Make a face from one portrait',
       aliases: [{ method: 'POST', path: '/generateFaceID' }],
       query: z.object({ face_name: z.string().trim().min(1).max(100).optional() }),
-      body: { kind: 'multipart', schema: z.object({ image: uploadedFile }), limitBytes: MAX_IMAGE_BYTES + 64 * KIB },
-      responses: { 200: { description: 'Queued. The face can be named in a token at once.', schema: createdSchema } },
+      body: {
+        kind: 'multipart',
+        schema: z.object({ image: uploadedFile }),
+        limitBytes: MAX_IMAGE_BYTES + 64 * KIB,
+      },
+      responses: {
+        200: {
+          description: 'Queued. The face can be named in a token at once.',
+          schema: createdSchema,
+        },
+      },
       refusals: ['QUEUE_FULL', 'CONFLICT'],
       timeoutMs: 60_000,
       async handler({ body, query, caller }) {
         const { bytes, fileName } = body.image;
-        if (!looksLikeAnImage(bytes)) throw invalidField('body', 'image', 'This is not a JPEG, PNG or WebP image. Upload a photo in one of these formats', 'image_format');
-        if (bytes.length > MAX_IMAGE_BYTES) throw new ServiceError('BODY_TOO_LARGE', `The image is larger than ${MAX_IMAGE_BYTES / MIB} MiB.`);
+        if (!looksLikeAnImage(bytes)) {
+          throw invalidField(
+            'body',
+            'image',
+            'This is not a JPEG, PNG or WebP image. Upload a photo in one of these formats',
+            'image_format',
+          );
+        }
+        if (bytes.length > MAX_IMAGE_BYTES) {
+          throw new ServiceError(
+            'BODY_TOO_LARGE',
+            `The image is larger than ${MAX_IMAGE_BYTES / MIB} MiB.`,
+          );
+        }
         const name = query.face_name ?? (nameFromFile(fileName) || 'Untitled face');
         const face = await faces.create(caller.ownerId, name, bytes);
-        return json({ face_id: face.id, character_uid: face.id, message: 'The face is being made. See GET /faces/legacy/generation_status.', warnings: [] });
+        return json({
+          face_id: face.id,
+          character_uid: face.id,
+          message: 'The face is being made. See GET /faces/legacy/generation_status.',
+          warnings: [],
+        });
       },
     }),
     route({
-      method: 'GET', path: '/faces/legacy/generation_status', tag: 'Faces', auth: 'key', deprecated: true,
+      method: 'GET',
+      path: '/faces/legacy/generation_status',
+      tag: 'Faces',
+      auth: 'key',
+      deprecated: true,
       summary: 'How far the making of a face is',
-      aliases: [{ method: 'POST', path: '/getRequestStatus' }, { method: 'GET', path: '/getRequestStatus' }],
+      aliases: [
+        { method: 'POST', path: '/getRequestStatus' },
+        { method: 'GET', path: '/getRequestStatus' },
+      ],
       query: z.object({ face_id: idText }),
       responses: { 200: { description: '`not_found` is a status too.', schema: statusSchema } },
       async handler({ query, caller }) {
         const { queuePosition, ...status } = await faces.status(caller.ownerId, query.face_id);
-        return json({ face_id: query.face_id, ...status, ...(queuePosition === undefined ? {} : { queue_position: queuePosition }) }, 200, { 'cache-control': 'no-store' });
+        return json(
+          {
+            face_id: query.face_id,
+            ...status,
+            ...(queuePosition === undefined ? {} : { queue_position: queuePosition }),
+          },
+          200,
+          { 'cache-control': 'no-store' },
+        );
       },
     }),
     route({
-      method: 'GET', path: '/faces', tag: 'Faces', auth: 'key', summary: 'Faces you can use: your own, the newest first, then those every installation has',
+      method: 'GET',
+      path: '/faces',
+      tag: 'Faces',
+      auth: 'key',
+      summary: 'Faces you can use: your own, the newest first, then those every installation has',
       responses: { 200: { description: 'All of them.', schema: z.array(faceSchema) } },
       handler: async ({ caller }) => json((await faces.list(caller.ownerId)).map(toJson)),
     }),
     route({
-      method: 'GET', path: '/faces/{face_id}/preview', tag: 'Faces', auth: 'key', summary: 'A picture of the face at rest',
+      method: 'GET',
+      path: '/faces/{face_id}/preview',
+      tag: 'Faces',
+      auth: 'key',
+      summary: 'A picture of the face at rest',
       params: z.object({ face_id: idText }),
-      responses: { 200: { description: 'A JPEG.', contentType: 'image/jpeg' }, ...fileResponses('image/jpeg') },
+      responses: {
+        200: { description: 'A JPEG.', contentType: 'image/jpeg' },
+        ...fileResponses('image/jpeg'),
+      },
       refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
       async handler({ params, caller }) {
         const preview = await faces.openPreview(caller.ownerId, params.face_id);
-        if (!preview) throw new ServiceError('NOT_FOUND', 'There is no such face, or it is not made yet.');
+        if (!preview) {
+          throw new ServiceError('NOT_FOUND', 'There is no such face, or it is not made yet.');
+        }
         return file(preview, 'image/jpeg', 'private, max-age=3600');
       },
     }),
     route({
-      method: 'DELETE', path: '/faces/legacy/{face_id}', tag: 'Faces', auth: 'key', deprecated: true, summary: 'Delete a face of yours',
+      method: 'DELETE',
+      path: '/faces/legacy/{face_id}',
+      tag: 'Faces',
+      auth: 'key',
+      deprecated: true,
+      summary: 'Delete a face of yours',
       params: z.object({ face_id: idText }),
       responses: { 204: { description: 'Gone: new tokens are refused, running sessions go on.' } },
       refusals: ['NOT_FOUND'],
       async handler({ params, caller }) {
-        if (!await faces.delete(caller.ownerId, params.face_id)) throw new ServiceError('NOT_FOUND', 'You have no such face.');
+        if (!(await faces.delete(caller.ownerId, params.face_id))) {
+          throw new ServiceError('NOT_FOUND', 'You have no such face.');
+        }
         return empty(204);
       },
     }),
@@ -90,15 +172,31 @@ export function faceRoutes(faces: Faces): Route[] {
 
 /** By its first bytes: what is certainly no picture is refused before it takes a place in the queue. */
 function looksLikeAnImage(bytes: Uint8Array): boolean {
-  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(16, bytes.length)).toString('latin1');
-  return head.startsWith('\xff\xd8\xff') || head.startsWith('\x89PNG\r\n\x1a\n') || (head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP');
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(16, bytes.length)).toString(
+    'latin1',
+  );
+  return (
+    head.startsWith('\xff\xd8\xff') ||
+    head.startsWith('\x89PNG\r\n\x1a\n') ||
+    (head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP')
+  );
 }
 
 /** The part header that holds it is bounded (multipart.ts). */
-const nameFromFile = (fileName: string): string => fileName.replace(/\.\w{1,5}$/, '').replace(/\p{C}/gu, '').trim().slice(0, 100);
+const nameFromFile = (fileName: string): string =>
+  fileName
+    .replace(/\.\w{1,5}$/, '')
+    .replace(/\p{C}/gu, '')
+    .trim()
+    .slice(0, 100);
 
 const toJson = (face: FaceSummary): z.input<typeof faceSchema> => ({
-  id: face.id, name: face.name, owner_id: face.ownerId ?? null, service_version: face.serviceVersion, status: face.status,
-  created_at: new Date(face.createdAtMs).toISOString(), updated_at: new Date(face.updatedAtMs).toISOString(),
+  id: face.id,
+  name: face.name,
+  owner_id: face.ownerId ?? null,
+  service_version: face.serviceVersion,
+  status: face.status,
+  created_at: new Date(face.createdAtMs).toISOString(),
+  updated_at: new Date(face.updatedAtMs).toISOString(),
   ...(face.status === 'completed' ? { thumbnail_url: `/faces/${face.id}/preview` } : {}),
 });

@@ -8,32 +8,57 @@ import { SESSION_KINDS, type History } from '../history/history.ts';
 
 const unixTime = integerText({ min: 0, max: 253_402_300_799 }).optional();
 
-export const historyRecordSchema = z.object({
-  id: z.uuid(),
-  userId: z.string(),
-  sessionTokenId: z.string(),
-  face_id: z.string(),
-  kind: z.enum(SESSION_KINDS),
-  endUserAggregator: z.string().optional(),
-  apiKeyName: z.string().optional(),
-  sessionTotalTime: z.number().meta({ format: 'double', description: 'Seconds.' }),
-  startTime: z.int().meta({ description: 'Unix seconds.' }),
-  endTime: z.int().meta({ description: 'Unix seconds.' }),
-}).meta({ id: 'SessionHistoryRecord' });
+export const historyRecordSchema = z
+  .object({
+    id: z.uuid(),
+    userId: z.string(),
+    sessionTokenId: z.string(),
+    face_id: z.string(),
+    kind: z.enum(SESSION_KINDS),
+    endUserAggregator: z.string().optional(),
+    apiKeyName: z.string().optional(),
+    sessionTotalTime: z.number().meta({ format: 'double', description: 'Seconds.' }),
+    startTime: z.int().meta({ description: 'Unix seconds.' }),
+    endTime: z.int().meta({ description: 'Unix seconds.' }),
+  })
+  .meta({ id: 'SessionHistoryRecord' });
 
 export const historyRoutes = (history: History): Route[] => [
   route({
-    method: 'GET', path: '/history/sessions', tag: 'Accounting', auth: 'key', summary: 'Finished sessions, the earliest first',
+    method: 'GET',
+    path: '/history/sessions',
+    tag: 'Accounting',
+    auth: 'key',
+    summary: 'Finished sessions, the earliest first',
     query: z.object({
-      startTime: unixTime.meta({ description: 'Only sessions that began at this Unix time or later.' }),
-      endTime: unixTime.meta({ description: 'Only sessions that began at this Unix time or earlier.' }),
+      startTime: unixTime.meta({
+        description: 'Only sessions that began at this Unix time or later.',
+      }),
+      endTime: unixTime.meta({
+        description: 'Only sessions that began at this Unix time or earlier.',
+      }),
       start: unixTime.meta({ description: 'Another name of startTime.' }),
       end: unixTime.meta({ description: 'Another name of endTime.' }),
     }),
-    responses: { 200: { description: 'All records in the range.', schema: z.object({ sessions: z.array(historyRecordSchema) }) } },
+    responses: {
+      200: {
+        description: 'All records in the range.',
+        schema: z.object({ sessions: z.array(historyRecordSchema) }),
+      },
+    },
     timeoutMs: 60_000,
     handler: ({ caller, query }) =>
-      stream('application/json; charset=utf-8', asJson(history.pages(caller.ownerId, query.startTime ?? query.start, query.endTime ?? query.end, wallSeconds()))),
+      stream(
+        'application/json; charset=utf-8',
+        asJson(
+          history.pages(
+            caller.ownerId,
+            query.startTime ?? query.start,
+            query.endTime ?? query.end,
+            wallSeconds(),
+          ),
+        ),
+      ),
   }),
 ];
 

@@ -6,13 +6,24 @@ import { errorSchema, KIB } from './field-schemas.ts';
 
 export const integrationRoutes = (): Route[] => [
   route({
-    method: 'POST', path: '/integrations/livekit/agents', tag: 'Integrations', auth: 'none', summary: 'Send an avatar into a LiveKit room',
+    method: 'POST',
+    path: '/integrations/livekit/agents',
+    tag: 'Integrations',
+    auth: 'none',
+    summary: 'Send an avatar into a LiveKit room',
     aliases: [{ method: 'POST', path: '/StartLivekitAgentsSession' }],
     body: {
-      kind: 'json', limitBytes: 64 * KIB,
-      schema: z.object({ session_token: z.string().min(1).max(512), livekit_token: z.string().min(1).max(16_384), livekit_url: z.string().min(1).max(2048) }),
+      kind: 'json',
+      limitBytes: 64 * KIB,
+      schema: z.object({
+        session_token: z.string().min(1).max(512),
+        livekit_token: z.string().min(1).max(16_384),
+        livekit_url: z.string().min(1).max(2048),
+      }),
     },
     responses: { 501: { description: 'Not served yet.', schema: errorSchema } },
-    handler: () => { throw new ServiceError('NOT_IMPLEMENTED', 'LiveKit rooms are not served yet.'); },
+    handler: () => {
+      throw new ServiceError('NOT_IMPLEMENTED', 'LiveKit rooms are not served yet.');
+    },
   }),
 ];

@@ -9,34 +9,61 @@ import { docsPage } from './docs-page.ts';
 
 type Json = Record<string, unknown>;
 
-export interface DocumentOptions { readonly version: string; readonly apiKeyHeader: string }
+export interface DocumentOptions {
+  readonly version: string;
+  readonly apiKeyHeader: string;
+}
 
 /** `/openapi.json` and `/docs`, of `routes` and of themselves. */
 export function documentRoutes(routes: readonly Route[], options: DocumentOptions): Route[] {
   let document = '';
   const own: Route[] = [
     route({
-      method: 'GET', path: '/openapi.json', tag: 'Operation', auth: 'none', summary: 'This document',
+      method: 'GET',
+      path: '/openapi.json',
+      tag: 'Operation',
+      auth: 'none',
+      summary: 'This document',
       responses: { 200: { description: 'OpenAPI 3.1.', contentType: 'application/json' } },
       handler: () => text('application/json; charset=utf-8', document),
     }),
     route({
-      method: 'GET', path: '/docs', tag: 'Operation', auth: 'none', summary: 'This document as a page',
+      method: 'GET',
+      path: '/docs',
+      tag: 'Operation',
+      auth: 'none',
+      summary: 'This document as a page',
       responses: { 200: { description: 'HTML.', contentType: 'text/html' } },
-      handler: () => ({ ...text('text/html; charset=utf-8', docsPage), headers: { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'" } }),
+      handler: () => ({
+        ...text('text/html; charset=utf-8', docsPage),
+        headers: {
+          'content-security-policy':
+            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
+        },
+      }),
     }),
   ];
   document = JSON.stringify(openApiDocument([...routes, ...own], options));
   return own;
 }
 
-export function openApiDocument(routes: readonly Route[], { version, apiKeyHeader }: DocumentOptions): Json {
+export function openApiDocument(
+  routes: readonly Route[],
+  { version, apiKeyHeader }: DocumentOptions,
+): Json {
   const components = new Components();
   const paths: Record<string, Json> = {};
-  for (const entry of routes) (paths[entry.path] ??= {})[entry.method.toLowerCase()] = operation(entry, components);
+  for (const entry of routes) {
+    (paths[entry.path] ??= {})[entry.method.toLowerCase()] = operation(entry, components);
+  }
   return {
     openapi: '3.1.0',
-    info: { title: 'Mouthpiece', version, description: 'Streamed speech in, a talking face over WebRTC out.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'Mouthpiece',
+      version,
+      description: 'Streamed speech in, a talking face over WebRTC out.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     paths,
     components: {
       schemas: components.schemas,
@@ -47,49 +74,98 @@ export function openApiDocument(routes: readonly Route[], { version, apiKeyHeade
 
 function operation(entry: Route, components: Components): Json {
   return {
-    summary: entry.summary, tags: [entry.tag],
+    summary: entry.summary,
+    tags: [entry.tag],
     operationId: `${entry.method.toLowerCase()}${entry.path.replace(/[^a-z0-9]+(.)?/gi, (_all, next: string | undefined) => (next ?? '').toUpperCase())}`,
     ...(entry.deprecated ? { deprecated: true } : {}),
     ...(entry.auth === 'key' ? { security: [{ apiKey: [] }] } : { security: [] }),
-    parameters: [...parameters(entry.params, 'path', components), ...parameters(entry.query, 'query', components), ...parameters(entry.headers, 'header', components)],
+    parameters: [
+      ...parameters(entry.params, 'path', components),
+      ...parameters(entry.query, 'query', components),
+      ...parameters(entry.headers, 'header', components),
+    ],
     ...(entry.body ? { requestBody: requestBody(entry.body, components) } : {}),
     responses: responses(entry, components),
-    ...(entry.aliases ? { 'x-earlier-names': entry.aliases.map(({ method, path }) => `${method} ${path}`) } : {}),
+    ...(entry.aliases
+      ? { 'x-earlier-names': entry.aliases.map(({ method, path }) => `${method} ${path}`) }
+      : {}),
   };
 }
 
-function parameters(schema: z.ZodType | undefined, place: 'path' | 'query' | 'header', components: Components): Json[] {
-  if (!schema) return [];
-  const { properties = {}, required = [] } = components.inline(schema, 'output') as { properties?: Record<string, Json>; required?: string[] };
+function parameters(
+  schema: z.ZodType | undefined,
+  place: 'path' | 'query' | 'header',
+  components: Components,
+): Json[] {
+  if (!schema) {
+    return [];
+  }
+  const { properties = {}, required = [] } = components.inline(schema, 'output') as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
-    name, in: place, required: place === 'path' || required.includes(name), ...(description ? { description } : {}), schema: rest,
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    ...(description ? { description } : {}),
+    schema: rest,
   }));
 }
 
 const requestBody = (body: NonNullable<Route['body']>, components: Components): Json => ({
   required: true,
-  content: { [body.kind === 'json' ? 'application/json' : 'multipart/form-data']: { schema: components.inline(body.schema, 'input'), ...(body.kind === 'json' && body.example !== undefined ? { example: body.example } : {}) } },
+  content: {
+    [body.kind === 'json' ? 'application/json' : 'multipart/form-data']: {
+      schema: components.inline(body.schema, 'input'),
+      ...(body.kind === 'json' && body.example !== undefined ? { example: body.example } : {}),
+    },
+  },
 });
 
 /** What the route itself can answer, and what any request of its kind can be refused with. */
 function responses(entry: Route, components: Components): Json {
   const out: Record<string, Json> = {};
   for (const [status, { description, schema, contentType }] of Object.entries(entry.responses)) {
-    out[status] = { description, ...(schema ? { content: { 'application/json': { schema: components.use(schema) } } } : contentType ? { content: { [contentType]: {} } } : {}) };
+    out[status] = {
+      description,
+      ...(schema
+        ? { content: { 'application/json': { schema: components.use(schema) } } }
+        : contentType
+          ? { content: { [contentType]: {} } }
+          : {}),
+    };
   }
   const codes: ErrorCode[] = [
-    ...entry.refusals ?? [],
-    'RATE_LIMITED', ...entry.auth === 'key' ? ['INVALID_API_KEY', 'STORE_UNAVAILABLE'] as const : [],
-    ...entry.body ? ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'REQUEST_TIMEOUT', 'TOO_MANY_CONNECTIONS'] as const : [],
+    ...(entry.refusals ?? []),
+    'RATE_LIMITED',
+    ...(entry.auth === 'key' ? (['INVALID_API_KEY', 'STORE_UNAVAILABLE'] as const) : []),
+    ...(entry.body
+      ? ([
+          'BODY_TOO_LARGE',
+          'UNSUPPORTED_MEDIA_TYPE',
+          'REQUEST_TIMEOUT',
+          'TOO_MANY_CONNECTIONS',
+        ] as const)
+      : []),
     'INTERNAL_ERROR',
   ];
   // A route with a failure status never answers 5xx, and describes that status itself.
-  const told = entry.failureStatus === undefined ? codes : codes.filter((code) => ERRORS[code].status < 500);
+  const told =
+    entry.failureStatus === undefined ? codes : codes.filter((code) => ERRORS[code].status < 500);
   const byStatus = Map.groupBy(told, (code) => ERRORS[code].status);
   for (const [status, group] of byStatus) {
-    out[status] ??= { description: [...new Set(group)].map((code) => `${code}: ${ERRORS[code].message}`).join(' '), content: { 'application/json': { schema: components.use(errorSchema) } } };
+    out[status] ??= {
+      description: [...new Set(group)].map((code) => `${code}: ${ERRORS[code].message}`).join(' '),
+      content: { 'application/json': { schema: components.use(errorSchema) } },
+    };
   }
-  if (entry.params || entry.query || entry.headers || entry.body) out['422'] ??= { description: 'Every field that is wrong.', content: { 'application/json': { schema: components.use(validationErrorSchema) } } };
+  if (entry.params || entry.query || entry.headers || entry.body) {
+    out['422'] ??= {
+      description: 'Every field that is wrong.',
+      content: { 'application/json': { schema: components.use(validationErrorSchema) } },
+    };
+  }
   return out;
 }
 
@@ -100,25 +176,43 @@ class Components {
   use(schema: z.ZodType): Json {
     const made = this.inline(schema, 'output');
     const id = schema.meta()?.id;
-    if (id === undefined) return made;
+    if (id === undefined) {
+      return made;
+    }
     this.schemas[id] ??= made;
     return { $ref: `#/components/schemas/${id}` };
   }
 
   inline(schema: z.ZodType, io: 'input' | 'output'): Json {
-    const { $schema: _dialect, $defs = {}, id: _id, ...made } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Json & { $defs?: Record<string, Json> };
-    for (const [name, { id: _own, ...definition }] of Object.entries($defs)) this.schemas[name] ??= retarget(definition) as Json;
+    const {
+      $schema: _dialect,
+      $defs = {},
+      id: _id,
+      ...made
+    } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Json & {
+      $defs?: Record<string, Json>;
+    };
+    for (const [name, { id: _own, ...definition }] of Object.entries($defs)) {
+      this.schemas[name] ??= retarget(definition) as Json;
+    }
     return retarget(made) as Json;
   }
 }
 
 /** References of a schema on its own, made into references of the document. Unknown fields are allowed everywhere: they are ignored, and more may come. */
 function retarget(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(retarget);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => {
-    if (name === '$ref' && typeof inner === 'string') return [name, inner.replace('#/$defs/', '#/components/schemas/')];
-    return [name, retarget(inner)];
-  }));
+  if (Array.isArray(value)) {
+    return value.map(retarget);
+  }
+  if (typeof value !== 'object' || value === null) {
+    return value;
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => {
+      if (name === '$ref' && typeof inner === 'string') {
+        return [name, inner.replace('#/$defs/', '#/components/schemas/')];
+      }
+      return [name, retarget(inner)];
+    }),
+  );
 }
-

@@ -6,8 +6,15 @@ import type { SessionQuota } from '../sessions/session-quota.ts';
 
 export const rateLimiterRoutes = (quota: SessionQuota): Route[] => [
   route({
-    method: 'GET', path: '/ratelimiter/sessions', tag: 'Accounting', auth: 'key', summary: 'Sessions this API key has now, on all servers',
-    responses: { 200: { description: 'The number.', schema: z.object({ currentUsage: z.int().min(0) }) } },
-    handler: async ({ caller }) => json({ currentUsage: await quota.usage(caller.keyId) }, 200, { 'cache-control': 'no-store' }),
+    method: 'GET',
+    path: '/ratelimiter/sessions',
+    tag: 'Accounting',
+    auth: 'key',
+    summary: 'Sessions this API key has now, on all servers',
+    responses: {
+      200: { description: 'The number.', schema: z.object({ currentUsage: z.int().min(0) }) },
+    },
+    handler: async ({ caller }) =>
+      json({ currentUsage: await quota.usage(caller.keyId) }, 200, { 'cache-control': 'no-store' }),
   }),
 ];

@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
-import { AUDIO_FIELD, MAX_OTHER_BYTES, parseAudioBody, type AudioBody, type AudioBodyTask } from '../../jobs/audio-body.ts';
+import {
+  AUDIO_FIELD,
+  MAX_OTHER_BYTES,
+  parseAudioBody,
+  type AudioBody,
+  type AudioBodyTask,
+} from '../../jobs/audio-body.ts';
 import type { JobPool } from '../../jobs/pool.ts';
 import { AudioError } from '../../jobs/video/audio/pcm-stream.ts';
 import type { FileSource } from '../http/file.ts';
@@ -62,104 +68,226 @@ export interface StaticDeps {
 
 const MAX_AUDIO_BYTES = 64 * MIB;
 /** Base64 takes 4 bytes for 3; the rest is for line breaks and the other fields. */
-const MAX_BODY_BYTES = Math.ceil(MAX_AUDIO_BYTES * 4 / 3) + 2 * MIB;
+const MAX_BODY_BYTES = Math.ceil((MAX_AUDIO_BYTES * 4) / 3) + 2 * MIB;
 /** A body up to this size is parsed faster than it could be handed to another thread. */
 const INLINE_BYTES = 64 * 1024;
 
-const audioBytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length > 0 && value.length <= MAX_AUDIO_BYTES, {
-  error: ({ input }) => {
-    if (input === undefined) return 'Field required';
-    if (input === null) return 'Input should be Base64';
-    if (!(input instanceof Uint8Array)) return 'Input should be a Base64 string';
-    return input.length === 0 ? 'The audio is empty' : `The audio is larger than ${MAX_AUDIO_BYTES / MIB} MiB`;
-  },
-}).meta({ type: 'string', minLength: 1, contentEncoding: 'base64', description: 'The audio, Base64. At most 64 MiB and 10 minutes.' });
+const audioBytes = z
+  .custom<Uint8Array>(
+    (value) => value instanceof Uint8Array && value.length > 0 && value.length <= MAX_AUDIO_BYTES,
+    {
+      error: ({ input }) => {
+        if (input === undefined) {
+          return 'Field required';
+        }
+        if (input === null) {
+          return 'Input should be Base64';
+        }
+        if (!(input instanceof Uint8Array)) {
+          return 'Input should be a Base64 string';
+        }
+        return input.length === 0
+          ? 'The audio is empty'
+          : `The audio is larger than ${MAX_AUDIO_BYTES / MIB} MiB`;
+      },
+    },
+  )
+  .meta({
+    type: 'string',
+    minLength: 1,
+    contentEncoding: 'base64',
+    description: 'The audio, Base64. At most 64 MiB and 10 minutes.',
+  });
 
 const audioRequest = z.object({
   faceId: faceIdText,
   [AUDIO_FIELD]: audioBytes,
-  audioFormat: z.enum(AUDIO_FORMATS).default('pcm16').meta({ description: 'pcm16: s16le. pcm32: s32le. The others as files.' }),
-  audioSampleRate: z.int().min(8000).max(96_000).default(16_000).meta({ description: 'Hz, of pcm16 and pcm32.' }),
+  audioFormat: z
+    .enum(AUDIO_FORMATS)
+    .default('pcm16')
+    .meta({ description: 'pcm16: s16le. pcm32: s32le. The others as files.' }),
+  audioSampleRate: z
+    .int()
+    .min(8000)
+    .max(96_000)
+    .default(16_000)
+    .meta({ description: 'Hz, of pcm16 and pcm32.' }),
   audioChannelCount: z.int().min(1).max(2).default(1),
   videoStartingFrame: z.int().min(0).max(1_000_000).default(0),
 });
 
-const created = z.object({ id: z.string(), hls_url: z.url(), mp4_url: z.url(), mp4_availability_eta_seconds: z.number() }).meta({ id: 'StaticVideo' });
-const statusSchema = z.object({
-  id: z.string(), status: z.enum(['queued', 'rendering', 'completed', 'failed']), progress: z.number().min(0).max(1),
-  error: z.string().optional(), queue_position: z.int().optional(), duration_seconds: z.number().optional(), eta_seconds: z.number().optional(),
-  hls_url: z.url(), mp4_url: z.url(),
-}).meta({ id: 'StaticStatus' });
+const created = z
+  .object({
+    id: z.string(),
+    hls_url: z.url(),
+    mp4_url: z.url(),
+    mp4_availability_eta_seconds: z.number(),
+  })
+  .meta({ id: 'StaticVideo' });
+const statusSchema = z
+  .object({
+    id: z.string(),
+    status: z.enum(['queued', 'rendering', 'completed', 'failed']),
+    progress: z.number().min(0).max(1),
+    error: z.string().optional(),
+    queue_position: z.int().optional(),
+    duration_seconds: z.number().optional(),
+    eta_seconds: z.number().optional(),
+    hls_url: z.url(),
+    mp4_url: z.url(),
+  })
+  .meta({ id: 'StaticStatus' });
 
 /** One second of silence. */
-const EXAMPLE = { faceId: 'ava', audioBase64: Buffer.alloc(32_000).toString('base64'), audioFormat: 'pcm16', audioSampleRate: 16_000, audioChannelCount: 1 };
+const EXAMPLE = {
+  faceId: 'ava',
+  audioBase64: Buffer.alloc(32_000).toString('base64'),
+  audioFormat: 'pcm16',
+  audioSampleRate: 16_000,
+  audioChannelCount: 1,
+};
 
 export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Route[] {
   const render = (): StaticVideos => {
-    if (!videos) throw new ServiceError('NOT_IMPLEMENTED', 'Static video is not served yet.');
+    if (!videos) {
+      throw new ServiceError('NOT_IMPLEMENTED', 'Static video is not served yet.');
+    }
     return videos;
   };
   const idParams = z.object({ id: idText });
   return [
     route({
-      method: 'POST', path: '/static/audio', tag: 'Static video', auth: 'key',
+      method: 'POST',
+      path: '/static/audio',
+      tag: 'Static video',
+      auth: 'key',
       summary: 'Make a video of a face that speaks an audio sample',
       aliases: [{ method: 'POST', path: '/audioToVideoStream' }],
-      body: { kind: 'json', schema: audioRequest, limitBytes: MAX_BODY_BYTES, parse: (chunks) => parseLargeBody(chunks, bodyPool), example: EXAMPLE },
-      responses: { 200: { description: 'The HLS playlist can be played at once, the MP4 once it is complete.', schema: created } },
+      body: {
+        kind: 'json',
+        schema: audioRequest,
+        limitBytes: MAX_BODY_BYTES,
+        parse: (chunks) => parseLargeBody(chunks, bodyPool),
+        example: EXAMPLE,
+      },
+      responses: {
+        200: {
+          description: 'The HLS playlist can be played at once, the MP4 once it is complete.',
+          schema: created,
+        },
+      },
       refusals: ['INVALID_FACE_ID', 'INVALID_EMOTION', 'FACE_NOT_READY', 'QUEUE_FULL'],
       timeoutMs: 60_000,
       async handler({ body, caller, origin }) {
         const { faceId, emotion } = splitFaceId(body.faceId);
-        if (!await faceExists(caller.ownerId, faceId)) throw new ServiceError('INVALID_FACE_ID');
-        if (!(EMOTIONS as readonly string[]).includes(emotion)) throw new ServiceError('INVALID_EMOTION');
-        const { id, etaSeconds } = await render().create({
-          ownerId: caller.ownerId, keyId: caller.keyId, keyName: caller.keyName, faceId, emotion, audio: body.audioBase64, audioFormat: body.audioFormat,
-          sampleRate: body.audioSampleRate, channelCount: body.audioChannelCount as 1 | 2, startFrame: body.videoStartingFrame,
-        }).catch((error: unknown) => {
-          if (error instanceof AudioError) throw invalidField('body', AUDIO_FIELD, error.message, 'audio_invalid');
-          throw error;
-        });
+        if (!(await faceExists(caller.ownerId, faceId))) {
+          throw new ServiceError('INVALID_FACE_ID');
+        }
+        if (!(EMOTIONS as readonly string[]).includes(emotion)) {
+          throw new ServiceError('INVALID_EMOTION');
+        }
+        const { id, etaSeconds } = await render()
+          .create({
+            ownerId: caller.ownerId,
+            keyId: caller.keyId,
+            keyName: caller.keyName,
+            faceId,
+            emotion,
+            audio: body.audioBase64,
+            audioFormat: body.audioFormat,
+            sampleRate: body.audioSampleRate,
+            channelCount: body.audioChannelCount as 1 | 2,
+            startFrame: body.videoStartingFrame,
+          })
+          .catch((error: unknown) => {
+            if (error instanceof AudioError) {
+              throw invalidField('body', AUDIO_FIELD, error.message, 'audio_invalid');
+            }
+            throw error;
+          });
         return json({ id, ...urls(origin, id), mp4_availability_eta_seconds: etaSeconds });
       },
     }),
     route({
-      method: 'GET', path: '/static/status', tag: 'Static video', auth: 'none', summary: 'How far a rendering is. The id is its protection',
+      method: 'GET',
+      path: '/static/status',
+      tag: 'Static video',
+      auth: 'none',
+      summary: 'How far a rendering is. The id is its protection',
       query: z.object({ id: idText }),
       responses: { 200: { description: 'Its state.', schema: statusSchema } },
       refusals: ['NOT_FOUND'],
       async handler({ query, origin }) {
         const found = await render().status(query.id);
-        if (!found) throw noSuchVideo();
+        if (!found) {
+          throw noSuchVideo();
+        }
         const { queuePosition, durationSeconds, etaSeconds, ...rest } = found;
-        return json({
-          id: query.id, ...rest, ...urls(origin, query.id), ...(queuePosition === undefined ? {} : { queue_position: queuePosition }),
-          ...(durationSeconds === undefined ? {} : { duration_seconds: durationSeconds }), ...(etaSeconds === undefined ? {} : { eta_seconds: etaSeconds }),
-        }, 200, { 'cache-control': 'no-store' });
+        return json(
+          {
+            id: query.id,
+            ...rest,
+            ...urls(origin, query.id),
+            ...(queuePosition === undefined ? {} : { queue_position: queuePosition }),
+            ...(durationSeconds === undefined ? {} : { duration_seconds: durationSeconds }),
+            ...(etaSeconds === undefined ? {} : { eta_seconds: etaSeconds }),
+          },
+          200,
+          { 'cache-control': 'no-store' },
+        );
       },
     }),
     route({
-      method: 'GET', path: '/static/hls/{id}/{file}', tag: 'Static video', auth: 'none', summary: 'The HLS playlist output.m3u8 and its segments',
+      method: 'GET',
+      path: '/static/hls/{id}/{file}',
+      tag: 'Static video',
+      auth: 'none',
+      summary: 'The HLS playlist output.m3u8 and its segments',
       params: z.object({ id: idText, file: z.string().regex(/^[\w-]{1,64}\.(?:m3u8|m4s|mp4)$/) }),
       aliases: [{ method: 'GET', path: '/hls/{id}/{file}' }],
-      responses: { 200: { description: 'The file.', contentType: CONTENT_TYPES.m3u8 }, ...fileResponses(CONTENT_TYPES.m4s) },
+      responses: {
+        200: { description: 'The file.', contentType: CONTENT_TYPES.m3u8 },
+        ...fileResponses(CONTENT_TYPES.m4s),
+      },
       refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
       timeoutMs: 60_000,
       async handler({ params }) {
         const source = await render().openHls(params.id, params.file);
-        if (!source) throw new ServiceError('NOT_FOUND', 'There is no such file: the id is unknown, the video expired, or this part is not rendered yet.');
+        if (!source) {
+          throw new ServiceError(
+            'NOT_FOUND',
+            'There is no such file: the id is unknown, the video expired, or this part is not rendered yet.',
+          );
+        }
         const playlist = params.file.endsWith('.m3u8');
-        return file(source, CONTENT_TYPES[params.file.split('.')[1] as keyof typeof CONTENT_TYPES], playlist ? 'no-cache' : 'public, max-age=3600, immutable');
+        return file(
+          source,
+          CONTENT_TYPES[params.file.split('.')[1] as keyof typeof CONTENT_TYPES],
+          playlist ? 'no-cache' : 'public, max-age=3600, immutable',
+        );
       },
     }),
     route({
-      method: 'GET', path: '/static/mp4/{id}/output.mp4', tag: 'Static video', auth: 'none', summary: 'The finished MP4', params: idParams,
+      method: 'GET',
+      path: '/static/mp4/{id}/output.mp4',
+      tag: 'Static video',
+      auth: 'none',
+      summary: 'The finished MP4',
+      params: idParams,
       aliases: [{ method: 'GET', path: '/mp4/{id}/output.mp4' }],
-      responses: { 200: { description: 'The file.', contentType: CONTENT_TYPES.mp4 }, ...fileResponses(CONTENT_TYPES.mp4) },
+      responses: {
+        200: { description: 'The file.', contentType: CONTENT_TYPES.mp4 },
+        ...fileResponses(CONTENT_TYPES.mp4),
+      },
       refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
       async handler({ params }) {
         const source = await render().openMp4(params.id);
-        if (!source) throw new ServiceError('NOT_FOUND', 'There is no such file: the id is unknown, the video expired, or it is not finished. See GET /static/status.');
+        if (!source) {
+          throw new ServiceError(
+            'NOT_FOUND',
+            'There is no such file: the id is unknown, the video expired, or it is not finished. See GET /static/status.',
+          );
+        }
         return file(source, CONTENT_TYPES.mp4, 'public, max-age=3600, immutable');
       },
     }),
@@ -171,31 +299,60 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
 /** The bare paths of the interface description, with the id as a parameter. */
 function shortcut(kind: 'hls' | 'mp4', fileName: string): Route {
   return route({
-    method: 'GET', path: `/static/${kind}`, tag: 'Static video', auth: 'none', summary: `Leads to /static/${kind}/{id}/${fileName}`,
+    method: 'GET',
+    path: `/static/${kind}`,
+    tag: 'Static video',
+    auth: 'none',
+    summary: `Leads to /static/${kind}/{id}/${fileName}`,
     aliases: [{ method: 'GET', path: `/${kind}` }],
     query: z.object({ id: idText }),
     responses: { 302: { description: 'To the file.' } },
-    handler: ({ query }) => empty(302, { location: `/static/${kind}/${encodeURIComponent(query.id)}/${fileName}` }),
+    handler: ({ query }) =>
+      empty(302, { location: `/static/${kind}/${encodeURIComponent(query.id)}/${fileName}` }),
   });
 }
 
-const CONTENT_TYPES = { m3u8: 'application/vnd.apple.mpegurl', m4s: 'video/iso.segment', mp4: 'video/mp4' } as const;
+const CONTENT_TYPES = {
+  m3u8: 'application/vnd.apple.mpegurl',
+  m4s: 'video/iso.segment',
+  mp4: 'video/mp4',
+} as const;
 
-const urls = (origin: string, id: string) => ({ hls_url: `${origin}/static/hls/${id}/output.m3u8`, mp4_url: `${origin}/static/mp4/${id}/output.mp4` });
+const urls = (origin: string, id: string) => ({
+  hls_url: `${origin}/static/hls/${id}/output.m3u8`,
+  mp4_url: `${origin}/static/mp4/${id}/output.mp4`,
+});
 
-const noSuchVideo = (): ServiceError => new ServiceError('NOT_FOUND', 'There is no such video: the id is unknown, or the video expired.');
+const noSuchVideo = (): ServiceError =>
+  new ServiceError('NOT_FOUND', 'There is no such video: the id is unknown, or the video expired.');
 
-async function parseLargeBody(chunks: readonly Uint8Array<ArrayBuffer>[], pool: JobPool): Promise<unknown> {
+async function parseLargeBody(
+  chunks: readonly Uint8Array<ArrayBuffer>[],
+  pool: JobPool,
+): Promise<unknown> {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const task: AudioBodyTask = { chunks, fields: Object.keys(audioRequest.shape) };
-  const parsed = length <= INLINE_BYTES ? parseAudioBody(task)
-    : await pool.run<AudioBody>('audioBody', task, { timeoutMs: 30_000, transfer: chunks.map(({ buffer }) => buffer) });
+  const parsed =
+    length <= INLINE_BYTES
+      ? parseAudioBody(task)
+      : await pool.run<AudioBody>('audioBody', task, {
+          timeoutMs: 30_000,
+          transfer: chunks.map(({ buffer }) => buffer),
+        });
   switch (parsed.kind) {
-    case 'value': return parsed.value;
+    case 'value':
+      return parsed.value;
     case 'too-much':
-      throw bodyIssue(`The body holds more than ${MAX_OTHER_BYTES / KIB} KiB or too many values besides the audio; send the fields of this path alone`, 'too_large');
-    default: throw bodyIssue(length === 0 ? 'The body is empty; send a JSON object' : 'The body is not valid JSON');
+      throw bodyIssue(
+        `The body holds more than ${MAX_OTHER_BYTES / KIB} KiB or too many values besides the audio; send the fields of this path alone`,
+        'too_large',
+      );
+    default:
+      throw bodyIssue(
+        length === 0 ? 'The body is empty; send a JSON object' : 'The body is not valid JSON',
+      );
   }
 }
 
-const bodyIssue = (msg: string, type = 'json_invalid'): ValidationError => new ValidationError([{ loc: ['body'], msg, type }]);
+const bodyIssue = (msg: string, type = 'json_invalid'): ValidationError =>
+  new ValidationError([{ loc: ['body'], msg, type }]);

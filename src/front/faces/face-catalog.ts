@@ -26,19 +26,29 @@ export class FaceCatalog {
   /** @returns undefined when the owner has no such face. */
   async resolveFace(ownerId: string, faceId: string): Promise<ResolvedFace | undefined> {
     const face = await this.#faces.find(ownerId, faceId);
-    if (!face) return undefined;
-    return { faceId, status: face.status, loadAsset: () => this.#load(ownerId, faceId, face.status) };
+    if (!face) {
+      return undefined;
+    }
+    return {
+      faceId,
+      status: face.status,
+      loadAsset: () => this.#load(ownerId, faceId, face.status),
+    };
   }
 
   /** The asset of a face this owner may use. @throws INVALID_FACE_ID, FACE_NOT_READY */
   async load(ownerId: string, faceId: string): Promise<SharedArrayBuffer> {
     const face = await this.resolveFace(ownerId, faceId);
-    if (!face) throw new ServiceError('INVALID_FACE_ID');
+    if (!face) {
+      throw new ServiceError('INVALID_FACE_ID');
+    }
     return await face.loadAsset();
   }
 
   #load(ownerId: string, faceId: string, status: FaceStatus): Promise<SharedArrayBuffer> {
-    if (status !== 'completed') return Promise.reject(new ServiceError('FACE_NOT_READY'));
+    if (status !== 'completed') {
+      return Promise.reject(new ServiceError('FACE_NOT_READY'));
+    }
     const loaded = this.#loaded.get(faceId) ?? this.#read(ownerId, faceId);
     this.#loaded.delete(faceId);
     this.#loaded.set(faceId, loaded);
@@ -48,13 +58,17 @@ export class FaceCatalog {
   async #read(ownerId: string, faceId: string): Promise<SharedArrayBuffer> {
     try {
       const reader = await this.#faces.openAsset(ownerId, faceId);
-      if (!reader) throw new ServiceError('INVALID_FACE_ID');
+      if (!reader) {
+        throw new ServiceError('INVALID_FACE_ID');
+      }
       try {
         const shared = new SharedArrayBuffer(reader.sizeBytes);
         const bytes = new Uint8Array(shared);
         for (let at = 0; at < bytes.length;) {
           const got = await reader.read(bytes.subarray(at), at);
-          if (got === 0) throw new Error('a face asset is cut short');
+          if (got === 0) {
+            throw new Error('a face asset is cut short');
+          }
           at += got;
         }
         this.#sizes.set(faceId, bytes.length);
@@ -73,9 +87,13 @@ export class FaceCatalog {
   #makeRoom(keep: string): void {
     let total = [...this.#sizes.values()].reduce((sum, size) => sum + size, 0);
     for (const faceId of this.#loaded.keys()) {
-      if (total <= this.#maxBytes) return;
+      if (total <= this.#maxBytes) {
+        return;
+      }
       const size = this.#sizes.get(faceId);
-      if (faceId === keep || size === undefined) continue;
+      if (faceId === keep || size === undefined) {
+        continue;
+      }
       this.#forget(faceId);
       total -= size;
     }

@@ -27,17 +27,35 @@ export const FACE_SERVICE_VERSION = 1;
 export class FaceRecords {
   readonly #store: RedisStore;
 
-  constructor(store: RedisStore) { this.#store = store; }
+  constructor(store: RedisStore) {
+    this.#store = store;
+  }
 
   /** A new face that waits to be made. */
   async create(ownerId: string, name: string): Promise<FaceRecord> {
     const now = wallMs();
     const record: FaceRecord = {
-      id: newUuid(), ownerId, name, status: 'pending', error: undefined, warnings: [], serviceVersion: FACE_SERVICE_VERSION, createdAtMs: now, updatedAtMs: now,
+      id: newUuid(),
+      ownerId,
+      name,
+      status: 'pending',
+      error: undefined,
+      warnings: [],
+      serviceVersion: FACE_SERVICE_VERSION,
+      createdAtMs: now,
+      updatedAtMs: now,
     };
-    await this.#store.use((client) => client.hset(keys.face(record.id), {
-      ownerId, name, status: record.status, warnings: '[]', serviceVersion: FACE_SERVICE_VERSION, createdAt: now, updatedAt: now,
-    }));
+    await this.#store.use((client) =>
+      client.hset(keys.face(record.id), {
+        ownerId,
+        name,
+        status: record.status,
+        warnings: '[]',
+        serviceVersion: FACE_SERVICE_VERSION,
+        createdAt: now,
+        updatedAt: now,
+      }),
+    );
     await this.#store.use((client) => client.zadd(keys.facesOf(ownerId), now, record.id));
     return record;
   }
@@ -48,12 +66,21 @@ export class FaceRecords {
   }
 
   /** False when it was deleted meanwhile. */
-  async update(id: string, change: Partial<Pick<FaceRecord, 'status' | 'error' | 'warnings'>>): Promise<boolean> {
+  async update(
+    id: string,
+    change: Partial<Pick<FaceRecord, 'status' | 'error' | 'warnings'>>,
+  ): Promise<boolean> {
     const fields: (string | number)[] = ['updatedAt', wallMs()];
-    if (change.status) fields.push('status', change.status);
-    if (change.error) fields.push('error', change.error);
-    if (change.warnings) fields.push('warnings', JSON.stringify(change.warnings));
-    return await this.#store.run(UPDATE_EXISTING, [keys.face(id)], fields) === 1;
+    if (change.status) {
+      fields.push('status', change.status);
+    }
+    if (change.error) {
+      fields.push('error', change.error);
+    }
+    if (change.warnings) {
+      fields.push('warnings', JSON.stringify(change.warnings));
+    }
+    return (await this.#store.run(UPDATE_EXISTING, [keys.face(id)], fields)) === 1;
   }
 
   /** The owner's faces, the newest first. */
@@ -75,8 +102,14 @@ export class FaceRecords {
 
 function toRecord(id: string, fields: Record<string, string>): FaceRecord {
   return {
-    id, ownerId: fields['ownerId'] ?? '', name: fields['name'] ?? '', status: (fields['status'] ?? 'pending') as FaceStatus, error: fields['error'],
-    warnings: JSON.parse(fields['warnings'] ?? '[]') as string[], serviceVersion: Number(fields['serviceVersion']),
-    createdAtMs: Number(fields['createdAt']), updatedAtMs: Number(fields['updatedAt']),
+    id,
+    ownerId: fields['ownerId'] ?? '',
+    name: fields['name'] ?? '',
+    status: (fields['status'] ?? 'pending') as FaceStatus,
+    error: fields['error'],
+    warnings: JSON.parse(fields['warnings'] ?? '[]') as string[],
+    serviceVersion: Number(fields['serviceVersion']),
+    createdAtMs: Number(fields['createdAt']),
+    updatedAtMs: Number(fields['updatedAt']),
   };
 }

@@ -5,16 +5,28 @@ import { wallMs } from '../../base/time.ts';
 import type { JobPool } from '../../jobs/pool.ts';
 import { JobRunner } from '../queue/job-runner.ts';
 import { openFile, type BlobReader, type BlobStore } from '../store/blobs.ts';
-import { FACE_SERVICE_VERSION, type FaceRecord, type FaceRecords, type FaceStatus } from './face-records.ts';
+import {
+  FACE_SERVICE_VERSION,
+  type FaceRecord,
+  type FaceRecords,
+  type FaceStatus,
+} from './face-records.ts';
 import type { JobQueue, TakenJob } from '../queue/job-queue.ts';
 import type { DefaultFace } from './default-faces.ts';
 
 /** What src/jobs/face/worker.ts answers. */
 export type FaceTaskResult =
-  | { readonly asset: Uint8Array; readonly preview: Uint8Array; readonly warnings: readonly string[] }
+  | {
+      readonly asset: Uint8Array;
+      readonly preview: Uint8Array;
+      readonly warnings: readonly string[];
+    }
   | { readonly error: { readonly code: string; readonly message: string } };
 
-export interface FaceJob { readonly faceId: string; readonly ownerId: string }
+export interface FaceJob {
+  readonly faceId: string;
+  readonly ownerId: string;
+}
 
 export interface FaceSummary {
   readonly id: string;
@@ -55,18 +67,29 @@ export class Faces {
     this.#options = options;
     this.#defaults = new Map(options.defaultFaces.map((face) => [face.id, face]));
     this.#runner = new JobRunner({
-      queue, log, concurrency: threads, maxAttempts: MAX_ATTEMPTS,
+      queue,
+      log,
+      concurrency: threads,
+      maxAttempts: MAX_ATTEMPTS,
       work: (job, signal) => this.#make(job, signal),
-      giveUp: (job) => this.#fail(job.data, 'The face could not be made: the server stopped each time it tried. Upload another picture.'),
+      giveUp: (job) =>
+        this.#fail(
+          job.data,
+          'The face could not be made: the server stopped each time it tried. Upload another picture.',
+        ),
     });
   }
 
-  onDelete(listener: (faceId: string) => void): void { this.#onDelete.add(listener); }
+  onDelete(listener: (faceId: string) => void): void {
+    this.#onDelete.add(listener);
+  }
 
   /** A face this owner may use: one of its own or a default one, in whatever state. */
   async find(ownerId: string, faceId: string): Promise<FaceSummary | undefined> {
     const fixed = this.#defaults.get(faceId);
-    if (fixed) return defaultSummary(fixed);
+    if (fixed) {
+      return defaultSummary(fixed);
+    }
     const record = await this.#own(ownerId, faceId);
     return record && summary(record);
   }
@@ -80,7 +103,12 @@ export class Faces {
   /** Stores the picture and queues the making of a face. @throws QUEUE_FULL, CONFLICT at the owner's limit */
   async create(ownerId: string, name: string, image: Uint8Array): Promise<FaceRecord> {
     const { records, blobs, queue } = this.#options;
-    if (await records.count(ownerId) >= MAX_FACES_PER_OWNER) throw new ServiceError('CONFLICT', `You have ${MAX_FACES_PER_OWNER} faces, which is the limit. Delete one first.`);
+    if ((await records.count(ownerId)) >= MAX_FACES_PER_OWNER) {
+      throw new ServiceError(
+        'CONFLICT',
+        `You have ${MAX_FACES_PER_OWNER} faces, which is the limit. Delete one first.`,
+      );
+    }
     const record = await records.create(ownerId, name);
     try {
       await blobs.put(uploadKey(record.id), image);
@@ -94,19 +122,44 @@ export class Faces {
     return record;
   }
 
-  async status(ownerId: string, faceId: string): Promise<{ status: FaceStatus | 'not_found'; queuePosition?: number; error?: string; warnings?: readonly string[] }> {
-    if (this.#defaults.has(faceId)) return { status: 'completed' };
+  async status(
+    ownerId: string,
+    faceId: string,
+  ): Promise<{
+    status: FaceStatus | 'not_found';
+    queuePosition?: number;
+    error?: string;
+    warnings?: readonly string[];
+  }> {
+    if (this.#defaults.has(faceId)) {
+      return { status: 'completed' };
+    }
     const record = await this.#own(ownerId, faceId);
-    if (!record) return { status: 'not_found' };
-    if (record.status === 'failed') return { status: 'failed', error: record.error ?? 'The face could not be made.' };
+    if (!record) {
+      return { status: 'not_found' };
+    }
+    if (record.status === 'failed') {
+      return { status: 'failed', error: record.error ?? 'The face could not be made.' };
+    }
     if (record.status === 'completed') {
       // Only told: a storage that is away for a while, such as a network file system, brings them back.
-      return await this.#options.blobs.has(assetKey(faceId)) ? { status: 'completed', warnings: record.warnings }
-        : { status: 'failed', error: 'The files of this face are no longer in the storage of the server. Upload the picture again.' };
+      return (await this.#options.blobs.has(assetKey(faceId)))
+        ? { status: 'completed', warnings: record.warnings }
+        : {
+            status: 'failed',
+            error:
+              'The files of this face are no longer in the storage of the server. Upload the picture again.',
+          };
     }
     const place = await this.#options.queue.position(faceId);
-    if (place !== undefined) return { status: 'pending', queuePosition: place + 1 };
-    if (record.status === 'pending' && wallMs() - record.updatedAtMs > LOST_AFTER_MS && !await this.#options.queue.has(faceId)) {
+    if (place !== undefined) {
+      return { status: 'pending', queuePosition: place + 1 };
+    }
+    if (
+      record.status === 'pending' &&
+      wallMs() - record.updatedAtMs > LOST_AFTER_MS &&
+      !(await this.#options.queue.has(faceId))
+    ) {
       const error = 'The upload was interrupted. Upload the picture again.';
       await this.#fail({ faceId, ownerId }, error);
       return { status: 'failed', error };
@@ -117,31 +170,46 @@ export class Faces {
   /** False when the owner has no such face. Running sessions keep the bytes they have. */
   async delete(ownerId: string, faceId: string): Promise<boolean> {
     const record = await this.#own(ownerId, faceId);
-    if (!record) return false;
+    if (!record) {
+      return false;
+    }
     await this.#options.records.delete(record);
     await this.#options.queue.finish(faceId);
     await this.#options.blobs.delete(folderKey(faceId));
-    for (const listener of this.#onDelete) listener(faceId);
+    for (const listener of this.#onDelete) {
+      listener(faceId);
+    }
     return true;
   }
 
   /** A JPEG of the face at rest; undefined when there is none (yet). */
   async openPreview(ownerId: string, faceId: string): Promise<BlobReader | undefined> {
     const fixed = this.#defaults.get(faceId);
-    if (fixed) return await openFile(fixed.previewFile);
-    return await this.#own(ownerId, faceId) && await this.#options.blobs.open(`${folderKey(faceId)}/preview.jpg`);
+    if (fixed) {
+      return await openFile(fixed.previewFile);
+    }
+    return (
+      (await this.#own(ownerId, faceId)) &&
+      (await this.#options.blobs.open(`${folderKey(faceId)}/preview.jpg`))
+    );
   }
 
   async openAsset(ownerId: string, faceId: string): Promise<BlobReader | undefined> {
     const fixed = this.#defaults.get(faceId);
-    if (fixed) return await openFile(fixed.assetFile);
-    return await this.#own(ownerId, faceId) && await this.#options.blobs.open(assetKey(faceId));
+    if (fixed) {
+      return await openFile(fixed.assetFile);
+    }
+    return (await this.#own(ownerId, faceId)) && (await this.#options.blobs.open(assetKey(faceId)));
   }
 
-  async close(): Promise<void> { await this.#runner.close(); }
+  async close(): Promise<void> {
+    await this.#runner.close();
+  }
 
   async #own(ownerId: string, faceId: string): Promise<FaceRecord | undefined> {
-    if (!/^[\w-]{8,64}$/.test(faceId)) return undefined;
+    if (!/^[\w-]{8,64}$/.test(faceId)) {
+      return undefined;
+    }
     const record = await this.#options.records.find(faceId);
     return record?.ownerId === ownerId ? record : undefined;
   }
@@ -150,9 +218,14 @@ export class Faces {
     const { records, blobs, pool, log } = this.#options;
     const { faceId } = job.data;
     const record = await records.find(faceId);
-    if (!record || record.status === 'completed' || record.status === 'failed') return;
+    if (!record || record.status === 'completed' || record.status === 'failed') {
+      return;
+    }
     const image = await blobs.get(uploadKey(faceId));
-    if (!image) { await this.#fail(job.data, 'The uploaded picture was lost. Upload it again.'); return; }
+    if (!image) {
+      await this.#fail(job.data, 'The uploaded picture was lost. Upload it again.');
+      return;
+    }
     await records.update(faceId, { status: 'processing' });
     const result = await this.#runTask(image, record.name, signal, pool);
     if ('error' in result) {
@@ -169,16 +242,29 @@ export class Faces {
     await blobs.delete(kept ? uploadKey(faceId) : folderKey(faceId));
   }
 
-  async #runTask(image: Uint8Array, name: string, signal: AbortSignal, pool: JobPool): Promise<FaceTaskResult> {
+  async #runTask(
+    image: Uint8Array,
+    name: string,
+    signal: AbortSignal,
+    pool: JobPool,
+  ): Promise<FaceTaskResult> {
     try {
       // Handed over where nobody has a part of its memory: to copy 20 MB would hold the thread for 20 ms.
-      const isAlone = image.length === image.buffer.byteLength && image.buffer instanceof ArrayBuffer;
+      const isAlone =
+        image.length === image.buffer.byteLength && image.buffer instanceof ArrayBuffer;
       const transfer = isAlone ? [image.buffer] : [];
       const options = { timeoutMs: FACE_DEADLINE_MS, signal, transfer };
       return await pool.run<FaceTaskResult>('face', { image, name }, options);
     } catch (error) {
-      if (signal.aborted || (error as Error).name !== 'AbortError') throw error;
-      return { error: { code: 'TIMEOUT', message: 'This picture took too long to work on. Send a smaller or simpler one.' } };
+      if (signal.aborted || (error as Error).name !== 'AbortError') {
+        throw error;
+      }
+      return {
+        error: {
+          code: 'TIMEOUT',
+          message: 'This picture took too long to work on. Send a smaller or simpler one.',
+        },
+      };
     }
   }
 
@@ -195,5 +281,11 @@ const assetKey = (faceId: string): string => `faces/${faceId}/asset.face`;
 const summary = (record: FaceRecord): FaceSummary => record;
 
 const defaultSummary = ({ id, name }: DefaultFace): FaceSummary => ({
-  id, name, ownerId: undefined, serviceVersion: FACE_SERVICE_VERSION, createdAtMs: DEFAULT_FACE_DATE_MS, updatedAtMs: DEFAULT_FACE_DATE_MS, status: 'completed',
+  id,
+  name,
+  ownerId: undefined,
+  serviceVersion: FACE_SERVICE_VERSION,
+  createdAtMs: DEFAULT_FACE_DATE_MS,
+  updatedAtMs: DEFAULT_FACE_DATE_MS,
+  status: 'completed',
 });

@@ -49,18 +49,33 @@ export class History {
    * Records of sessions that began within [fromSeconds, untilSeconds], the earliest first, as JSON texts in pages.
    * A record written meanwhile may or may not be among them; none comes twice, none is missed.
    */
-  async *pages(ownerId: string, fromSeconds: number | undefined, untilSeconds: number | undefined, nowSeconds: number): AsyncGenerator<string[]> {
+  async *pages(
+    ownerId: string,
+    fromSeconds: number | undefined,
+    untilSeconds: number | undefined,
+    nowSeconds: number,
+  ): AsyncGenerator<string[]> {
     const oldest = nowSeconds - this.#retentionSeconds;
     let low = Math.max(fromSeconds ?? 0, oldest);
     let seenAtLow = new Set<string>();
     for (;;) {
-      const answer = await this.#store.run(READ_HISTORY, [keys.history(ownerId), keys.historyRecords(ownerId)],
-        [low, untilSeconds ?? '+inf', seenAtLow.size, PAGE_RECORDS]) as [ids: string[], scores: string[], records: (string | null)[]];
+      const answer = (await this.#store.run(
+        READ_HISTORY,
+        [keys.history(ownerId), keys.historyRecords(ownerId)],
+        [low, untilSeconds ?? '+inf', seenAtLow.size, PAGE_RECORDS],
+      )) as [ids: string[], scores: string[], records: (string | null)[]];
       const [ids, scores, records] = answer;
       const last = Number(scores.at(-1) ?? low);
-      const fresh = records.filter((record, index): record is string => record !== null && !seenAtLow.has(ids[index] as string));
-      if (fresh.length > 0) yield fresh;
-      if (ids.length < PAGE_RECORDS) return;
+      const fresh = records.filter(
+        (record, index): record is string =>
+          record !== null && !seenAtLow.has(ids[index] as string),
+      );
+      if (fresh.length > 0) {
+        yield fresh;
+      }
+      if (ids.length < PAGE_RECORDS) {
+        return;
+      }
       const atLast = ids.filter((_id, index) => Number(scores[index]) === last);
       seenAtLow = last === low ? new Set([...seenAtLow, ...atLast]) : new Set(atLast);
       low = last;

@@ -21,9 +21,14 @@ export interface SessionStart {
   readonly startMs: number;
 }
 
-interface JournalEntry extends SessionStart { readonly serverId: string }
+interface JournalEntry extends SessionStart {
+  readonly serverId: string;
+}
 /** `beganMs` is on the monotonic clock: the wall clock may be set while a session runs. */
-interface LiveEntry { readonly entry: JournalEntry; readonly beganMs: number }
+interface LiveEntry {
+  readonly entry: JournalEntry;
+  readonly beganMs: number;
+}
 
 const BEAT_MS = 5000;
 /** A session of another server counts as lost after so long without a beat. */
@@ -72,20 +77,30 @@ export class SessionRecorder {
   }
 
   /** Records that wait for Redis. */
-  get pendingCount(): number { return this.#pending.size; }
+  get pendingCount(): number {
+    return this.#pending.size;
+  }
 
   /** A session began: from now on a record is certain. Never rejects. */
   async begin(start: SessionStart): Promise<void> {
     const entry: JournalEntry = { ...start, serverId: this.#options.serverId };
     const sofarMs = Math.max(0, wallMs() - start.startMs);
     this.#live.set(start.id, { entry, beganMs: monotonicMs() - sofarMs });
-    await this.#options.store.run(JOURNAL_BEGIN, [keys.journal(), keys.journalRecords()], [start.id, JSON.stringify(entry), sofarMs]).catch(() => {});
+    await this.#options.store
+      .run(
+        JOURNAL_BEGIN,
+        [keys.journal(), keys.journalRecords()],
+        [start.id, JSON.stringify(entry), sofarMs],
+      )
+      .catch(() => {});
   }
 
   /** A session is over. Resolves once its record is in Redis, or in a file that outlives a crash. Never rejects. */
   async end(sessionId: string): Promise<void> {
     const live = this.#live.get(sessionId);
-    if (!live) return;
+    if (!live) {
+      return;
+    }
     this.#live.delete(sessionId);
     await this.#finish(live.entry, monotonicMs() - live.beganMs);
   }
@@ -97,7 +112,9 @@ export class SessionRecorder {
 
   /** Writes what waits, if Redis is there. */
   flush(): Promise<void> {
-    this.#flushing ??= this.#flush().finally(() => { this.#flushing = undefined; });
+    this.#flushing ??= this.#flush().finally(() => {
+      this.#flushing = undefined;
+    });
     return this.#flushing;
   }
 
@@ -121,19 +138,30 @@ export class SessionRecorder {
 
   async #write(record: HistoryRecord): Promise<void> {
     await this.#options.history.write(record, Math.floor(wallMs() / 1000));
-    await this.#options.store.run(JOURNAL_END, [keys.journal(), keys.journalRecords()], [record.id]);
+    await this.#options.store.run(
+      JOURNAL_END,
+      [keys.journal(), keys.journalRecords()],
+      [record.id],
+    );
   }
 
   #keep(record: HistoryRecord): void {
     this.#pending.set(record.id, record);
-    if (this.#pending.size <= MAX_PENDING) return;
+    if (this.#pending.size <= MAX_PENDING) {
+      return;
+    }
     const oldest = this.#pending.keys().next().value as string;
     this.#pending.delete(oldest);
-    this.#options.log.error({ sessionId: oldest }, 'too many history records wait for Redis; the oldest was dropped');
+    this.#options.log.error(
+      { sessionId: oldest },
+      'too many history records wait for Redis; the oldest was dropped',
+    );
   }
 
   async #flush(): Promise<void> {
-    if (this.#pending.size === 0) return;
+    if (this.#pending.size === 0) {
+      return;
+    }
     for (const [id, record] of this.#pending) {
       try {
         await this.#write(record);
@@ -147,32 +175,59 @@ export class SessionRecorder {
   }
 
   async #tick(): Promise<void> {
-    if (!this.#options.store.ready) return;
+    if (!this.#options.store.ready) {
+      return;
+    }
     try {
       const nowMs = monotonicMs();
-      const beats = [...this.#live].flatMap(([id, { beganMs }]) => [id, Math.round(nowMs - beganMs)]);
-      for (let i = 0; i < beats.length; i += 1000) await this.#options.store.run(JOURNAL_HEARTBEAT, [keys.journal(), keys.journalRecords()], beats.slice(i, i + 1000));
+      const beats = [...this.#live].flatMap(([id, { beganMs }]) => [
+        id,
+        Math.round(nowMs - beganMs),
+      ]);
+      for (let i = 0; i < beats.length; i += 1000) {
+        await this.#options.store.run(
+          JOURNAL_HEARTBEAT,
+          [keys.journal(), keys.journalRecords()],
+          beats.slice(i, i + 1000),
+        );
+      }
       await this.flush();
       // Beats of all servers stood still while Redis was away, so silence counts only since it is back.
-      if (nowMs - this.#reachableSinceMs > LOST_AFTER_MS) await this.#closeLost(LOST_AFTER_MS, (entry) => !this.#live.has(entry.id));
+      if (nowMs - this.#reachableSinceMs > LOST_AFTER_MS) {
+        await this.#closeLost(LOST_AFTER_MS, (entry) => !this.#live.has(entry.id));
+      }
     } catch {
       // Redis went away; the next beat tries again
     }
   }
 
   async #closeLost(silenceMs: number, isLost: (entry: JournalEntry) => boolean): Promise<void> {
-    const lost = await this.#options.store.run(JOURNAL_LOST, [keys.journal(), keys.journalRecords()], [silenceMs]) as string[];
+    const lost = (await this.#options.store.run(
+      JOURNAL_LOST,
+      [keys.journal(), keys.journalRecords()],
+      [silenceMs],
+    )) as string[];
     for (let i = 0; i + 3 < lost.length; i += 4) {
       const [beatMs, lastedMs, record] = lost.slice(i + 1, i + 4) as [string, string, string];
       const entry = JSON.parse(record) as JournalEntry;
-      if (!isLost(entry)) continue;
-      await this.#finish(entry, lastedMs === '' ? Number(beatMs) - entry.startMs : Number(lastedMs));
-      this.#options.log.warn({ sessionId: entry.id }, 'a session whose server died got its history record');
+      if (!isLost(entry)) {
+        continue;
+      }
+      await this.#finish(
+        entry,
+        lastedMs === '' ? Number(beatMs) - entry.startMs : Number(lastedMs),
+      );
+      this.#options.log.warn(
+        { sessionId: entry.id },
+        'a session whose server died got its history record',
+      );
     }
   }
 
   #toFile(work: () => Promise<void>): Promise<void> {
-    this.#fileWork = this.#fileWork.then(work).catch((error: unknown) => { this.#options.log.error({ err: error }, 'history records cannot be kept in a file'); });
+    this.#fileWork = this.#fileWork.then(work).catch((error: unknown) => {
+      this.#options.log.error({ err: error }, 'history records cannot be kept in a file');
+    });
     return this.#fileWork;
   }
 
@@ -188,7 +243,9 @@ export class SessionRecorder {
     }
     const temporary = `${this.#file}.part`;
     const handle = await open(temporary, 'w', 0o600);
-    await handle.writeFile([...this.#pending.values()].map((record) => `${JSON.stringify(record)}\n`).join(''));
+    await handle.writeFile(
+      [...this.#pending.values()].map((record) => `${JSON.stringify(record)}\n`).join(''),
+    );
     await handle.sync();
     await handle.close();
     await rename(temporary, this.#file);
@@ -197,7 +254,9 @@ export class SessionRecorder {
   async #readFile(): Promise<void> {
     const content = await readFile(this.#file, 'utf8').catch(() => '');
     for (const line of content.split('\n')) {
-      if (line === '') continue;
+      if (line === '') {
+        continue;
+      }
       try {
         const record = JSON.parse(line) as HistoryRecord;
         this.#pending.set(record.id, record);
@@ -211,8 +270,15 @@ export class SessionRecorder {
 function toRecord(entry: JournalEntry, durationMs: number): HistoryRecord {
   const totalMs = Math.max(0, Math.round(durationMs));
   return {
-    id: entry.id, userId: entry.ownerId, sessionTokenId: entry.tokenId, face_id: entry.faceId, kind: entry.kind,
-    ...(entry.aggregator === null ? {} : { endUserAggregator: entry.aggregator }), apiKeyName: entry.keyName,
-    sessionTotalTime: totalMs / 1000, startTime: Math.floor(entry.startMs / 1000), endTime: Math.floor((entry.startMs + totalMs) / 1000),
+    id: entry.id,
+    userId: entry.ownerId,
+    sessionTokenId: entry.tokenId,
+    face_id: entry.faceId,
+    kind: entry.kind,
+    ...(entry.aggregator === null ? {} : { endUserAggregator: entry.aggregator }),
+    apiKeyName: entry.keyName,
+    sessionTotalTime: totalMs / 1000,
+    startTime: Math.floor(entry.startMs / 1000),
+    endTime: Math.floor((entry.startMs + totalMs) / 1000),
   };
 }

@@ -48,11 +48,17 @@ export class Addresses {
    */
   clientOf(peer: string, forwardedFor: string): string | undefined {
     const own = plain(peer);
-    if (!this.isTrusted(own)) return own;
+    if (!this.isTrusted(own)) {
+      return own;
+    }
     for (const entry of forwardedFor.split(',').toReversed()) {
       const address = plain(entry.trim());
-      if (address === '') return undefined;
-      if (!this.isTrusted(address)) return address;
+      if (address === '') {
+        return undefined;
+      }
+      if (!this.isTrusted(address)) {
+        return address;
+      }
     }
     return undefined;
   }
@@ -62,7 +68,9 @@ export class Addresses {
 function plain(text: string): string {
   const bare =
     /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
-  if (!isIPv6(bare)) return bare.slice(0, 64);
+  if (!isIPv6(bare)) {
+    return bare.slice(0, 64);
+  }
   const groups = groupsOf(bare);
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
     const [high, low] = [groups[6]!, groups[7]!];

@@ -12,8 +12,12 @@ export class Blocks {
   /** Copies `chunk`, which uWebSockets.js takes back when its callback returns. */
   add(chunk: ArrayBuffer, isLast: boolean): void {
     const { byteLength } = chunk;
-    if (byteLength === 0) return;
-    if (this.#block !== undefined && byteLength > this.#block.length - this.#used) this.#close();
+    if (byteLength === 0) {
+      return;
+    }
+    if (this.#block !== undefined && byteLength > this.#block.length - this.#used) {
+      this.#close();
+    }
     const isAlone = this.#block === undefined && (isLast || byteLength >= BLOCK_BYTES / 2);
     if (isAlone) {
       this.#done.push(new Uint8Array(chunk.slice(0)));
@@ -37,7 +41,9 @@ export class Blocks {
   }
 
   #close(): void {
-    if (this.#block !== undefined) this.#done.push(this.#block.subarray(0, this.#used));
+    if (this.#block !== undefined) {
+      this.#done.push(this.#block.subarray(0, this.#used));
+    }
     this.#block = undefined;
     this.#used = 0;
   }

@@ -46,7 +46,9 @@ export class BodyBudget {
     const own = (this.#accounts.get(account) ?? 0) + bytes;
     const free = this.#options.maxBytes - this.#held - bytes;
     const most = account === UNPROVEN ? this.#options.unprovenBytes : SHARE_OF_FREE * free;
-    if (free < 0 || own > most) return false;
+    if (free < 0 || own > most) {
+      return false;
+    }
     this.#accounts.set(account, own);
     this.#held += bytes;
     return true;
@@ -54,8 +56,11 @@ export class BodyBudget {
 
   give(account: string, bytes: number): void {
     const left = (this.#accounts.get(account) ?? 0) - bytes;
-    if (left > 0) this.#accounts.set(account, left);
-    else this.#accounts.delete(account);
+    if (left > 0) {
+      this.#accounts.set(account, left);
+    } else {
+      this.#accounts.delete(account);
+    }
     this.#held -= bytes;
   }
 }

@@ -77,7 +77,9 @@ export class RequestBody {
     state.signal.addEventListener(
       'abort',
       () => {
-        if (!this.#isComplete) this.#fail(new Error('the client left'));
+        if (!this.#isComplete) {
+          this.#fail(new Error('the client left'));
+        }
         this.#ended.resolve();
       },
       { once: true },
@@ -109,7 +111,9 @@ export class RequestBody {
       }
     }
     this.#resume();
-    if (this.#isKept && !this.#isComplete) this.#watch();
+    if (this.#isKept && !this.#isComplete) {
+      this.#watch();
+    }
     return await this.#whole.promise;
   }
 
@@ -126,13 +130,19 @@ export class RequestBody {
   async discard(): Promise<void> {
     this.release();
     this.#resume();
-    if (this.#isHopeless) return;
+    if (this.#isHopeless) {
+      return;
+    }
     const start = this.#arrived;
     for (let waitedMs = 0; waitedMs < DISCARD.maxMs; waitedMs += DISCARD.pauseMs) {
       const before = this.#arrived;
-      if (this.#isComplete || this.#state.aborted || before - start >= DISCARD.maxBytes) return;
+      if (this.#isComplete || this.#state.aborted || before - start >= DISCARD.maxBytes) {
+        return;
+      }
       await Promise.race([this.#ended.promise, sleep(DISCARD.pauseMs)]);
-      if (this.#arrived === before) return;
+      if (this.#arrived === before) {
+        return;
+      }
     }
   }
 
@@ -140,8 +150,12 @@ export class RequestBody {
     this.#arrived += chunk.byteLength;
     this.#chunkCount++;
     this.#isComplete ||= isLast;
-    if (isLast) this.#ended.resolve();
-    if (!this.#isKept) return;
+    if (isLast) {
+      this.#ended.resolve();
+    }
+    if (!this.#isKept) {
+      return;
+    }
     if (
       this.#chunkCount > FREE_CHUNKS &&
       this.#arrived < this.#chunkCount * LEAST_MEAN_CHUNK_BYTES
@@ -165,17 +179,23 @@ export class RequestBody {
     if (isLast) {
       clearInterval(this.#timer);
       this.#whole.resolve(this.#blocks.finish());
-    } else if (!this.#isAdmitted) this.#pause();
+    } else if (!this.#isAdmitted) {
+      this.#pause();
+    }
   }
 
   #pause(): void {
-    if (this.#isPaused || this.#state.aborted) return;
+    if (this.#isPaused || this.#state.aborted) {
+      return;
+    }
     this.#isPaused = true;
     this.#res.pause();
   }
 
   #resume(): void {
-    if (!this.#isPaused || this.#state.aborted) return;
+    if (!this.#isPaused || this.#state.aborted) {
+      return;
+    }
     this.#isPaused = false;
     this.#res.resume();
   }
@@ -206,7 +226,9 @@ export class RequestBody {
   }
 
   #fail(error: Error): void {
-    if (!this.#isKept) return;
+    if (!this.#isKept) {
+      return;
+    }
     this.release();
     this.#whole.reject(error);
   }

@@ -129,14 +129,19 @@ export class ClientLimits {
    * @throws RATE_LIMITED
    */
   enter(client: string | undefined, most = Number.POSITIVE_INFINITY): () => void {
-    if (client === undefined) return () => {};
+    if (client === undefined) {
+      return () => {};
+    }
     const account = this.#account(client);
-    if (account.atOnce >= Math.min(most, this.#options.requestsAtOnce))
+    if (account.atOnce >= Math.min(most, this.#options.requestsAtOnce)) {
       throw this.#refusal('requests_at_once', 1);
+    }
     account.atOnce++;
     let isOver = false;
     return () => {
-      if (isOver) return;
+      if (isOver) {
+        return;
+      }
       isOver = true;
       account.atOnce--;
     };
@@ -144,9 +149,13 @@ export class ClientLimits {
 
   /** A request that needs no key. @throws RATE_LIMITED */
   open(client: string | undefined): void {
-    if (client === undefined) return;
+    if (client === undefined) {
+      return;
+    }
     const waitSeconds = this.#spend(this.#account(client).open, 'open_requests');
-    if (waitSeconds > 0) throw refusalOf(waitSeconds);
+    if (waitSeconds > 0) {
+      throw refusalOf(waitSeconds);
+    }
   }
 
   /**
@@ -155,23 +164,32 @@ export class ClientLimits {
    * @throws RATE_LIMITED
    */
   tryKey(client: string | undefined, key?: string): void {
-    if (client === undefined) return;
+    if (client === undefined) {
+      return;
+    }
     const waitSeconds = this.#account(client).wrong.waitSeconds(this.#now());
-    if (waitSeconds > 0 && !(key !== undefined && this.#isProven(key)))
+    if (waitSeconds > 0 && !(key !== undefined && this.#isProven(key))) {
       throw this.#refusal('wrong_keys', waitSeconds);
+    }
   }
 
   rightKey(key: string): void {
     const hash = hashSecret(key);
     this.#proven.delete(hash);
     this.#proven.set(hash, this.#now() + PROVEN_MS);
-    if (this.#proven.size > MAX_PROVEN_KEYS) this.#proven.delete(this.#proven.keys().next().value!);
+    if (this.#proven.size > MAX_PROVEN_KEYS) {
+      this.#proven.delete(this.#proven.keys().next().value!);
+    }
   }
 
   /** A key or token that was wrong. */
   wrongKey(client: string | undefined, key?: string): void {
-    if (key !== undefined) this.#proven.delete(hashSecret(key));
-    if (client === undefined) return;
+    if (key !== undefined) {
+      this.#proven.delete(hashSecret(key));
+    }
+    if (client === undefined) {
+      return;
+    }
     const { wrong } = this.#account(client);
     wrong.waitSeconds(this.#now());
     wrong.spend();
@@ -184,7 +202,9 @@ export class ClientLimits {
   #account(client: string): Account {
     const name = limitKeyOf(client);
     const known = this.#accounts.get(name);
-    if (known) this.#accounts.delete(name);
+    if (known) {
+      this.#accounts.delete(name);
+    }
     const account = known ?? this.#newAccount();
     this.#accounts.set(name, account);
     return account;
@@ -212,8 +232,11 @@ export class ClientLimits {
   /** @returns seconds to wait; 0: spent */
   #spend(bucket: Bucket, reason: Refusal): number {
     const waitSeconds = bucket.waitSeconds(this.#now());
-    if (waitSeconds > 0) this.#onRefused(reason);
-    else bucket.spend();
+    if (waitSeconds > 0) {
+      this.#onRefused(reason);
+    } else {
+      bucket.spend();
+    }
     return waitSeconds;
   }
 

@@ -17,7 +17,9 @@ export async function copyOf(pieces: readonly Uint8Array[]): Promise<Buffer<Arra
       const slice = piece.subarray(from, from + SLICE_BYTES);
       bytes.set(slice, at);
       at += slice.length;
-      if (at - pausedAt < SLICE_BYTES || at === bytes.length) continue;
+      if (at - pausedAt < SLICE_BYTES || at === bytes.length) {
+        continue;
+      }
       pausedAt = at;
       await pause();
     }

@@ -8,14 +8,20 @@ import type { WireState } from './reply.ts';
  */
 export class Drain {
   readonly #state: WireState;
-  #waiting: { readonly attempt: (offset: number) => boolean; readonly resolve: (there: boolean) => void } | undefined;
+  #waiting:
+    | { readonly attempt: (offset: number) => boolean; readonly resolve: (there: boolean) => void }
+    | undefined;
 
   constructor(res: HttpResponse, state: WireState) {
     this.#state = state;
     res.onWritable((offset) => {
       const waiting = this.#waiting;
-      if (!waiting) return true;
-      if (!waiting.attempt(offset)) return false;
+      if (!waiting) {
+        return true;
+      }
+      if (!waiting.attempt(offset)) {
+        return false;
+      }
       this.#waiting = undefined;
       waiting.resolve(true);
       return true;
@@ -25,7 +31,11 @@ export class Drain {
 
   /** Resolves once `attempt`, called whenever the socket has room, succeeds; with false when the client left. */
   wait(attempt: (offset: number) => boolean): Promise<boolean> {
-    if (this.#state.aborted) return Promise.resolve(false);
-    return new Promise((resolve) => { this.#waiting = { attempt, resolve }; });
+    if (this.#state.aborted) {
+      return Promise.resolve(false);
+    }
+    return new Promise((resolve) => {
+      this.#waiting = { attempt, resolve };
+    });
   }
 }

@@ -40,21 +40,27 @@ export async function parseMultipart(
   let at = await delimiters.first();
   for (let count = 0; ; count++) {
     at += delimiter.length;
-    if (bytes[at] === DASH && bytes[at + 1] === DASH) return Object.fromEntries(fields);
-    if (count === MAX_PARTS) throw invalid(`The form has more than ${MAX_PARTS} parts`);
+    if (bytes[at] === DASH && bytes[at + 1] === DASH) {
+      return Object.fromEntries(fields);
+    }
+    if (count === MAX_PARTS) {
+      throw invalid(`The form has more than ${MAX_PARTS} parts`);
+    }
     const head = afterLine(bytes, at);
     const isBare = bytes[head] === CR && bytes[head + 1] === 0x0a; // no header at all
     const headEnd = isBare
       ? head
       : bytes.subarray(head, head + MAX_PART_HEADER_BYTES).indexOf('\r\n\r\n') + head;
-    if (headEnd < head)
+    if (headEnd < head) {
       throw invalid(`A part's header does not end within ${MAX_PART_HEADER_BYTES / 1024} KiB`);
+    }
     const body = headEnd + (isBare ? 2 : 4);
     // A part without content may begin with the line end that belongs to the next delimiter.
     const end = await delimiters.next(body - LINE_END.length);
     const header = parseHeader(bytes.toString('utf8', head, headEnd));
-    if (header.name !== undefined)
+    if (header.name !== undefined) {
       fields.set(header.name, await valueOf(header, bytes.subarray(body, Math.max(body, end))));
+    }
     at = end + LINE_END.length;
   }
 }
@@ -90,7 +96,9 @@ class Delimiters {
 
   /** Where the first one stands: at the start, or at that of a line after a preamble. */
   async first(): Promise<number> {
-    if (this.#bytes.subarray(0, this.#delimiter.length).equals(this.#delimiter)) return 0;
+    if (this.#bytes.subarray(0, this.#delimiter.length).equals(this.#delimiter)) {
+      return 0;
+    }
     return (await this.next(0)) + LINE_END.length;
   }
 
@@ -111,7 +119,9 @@ class Delimiters {
 
   async #spent(bytes: number): Promise<void> {
     this.#searched += bytes;
-    if (this.#searched < SLICE_BYTES) return;
+    if (this.#searched < SLICE_BYTES) {
+      return;
+    }
     this.#searched = 0;
     await pause();
   }
@@ -120,8 +130,9 @@ class Delimiters {
 function afterLine(bytes: Buffer, at: number): number {
   const padding = bytes.toString('latin1', at, at + MAX_PADDING_BYTES);
   const end = padding.indexOf(LINE_END);
-  if (end < 0 || padding.slice(0, end).trim() !== '')
+  if (end < 0 || padding.slice(0, end).trim() !== '') {
     throw invalid('The body is not valid multipart/form-data');
+  }
   return at + end + LINE_END.length;
 }
 
@@ -156,7 +167,9 @@ function parametersOf(header: string): Map<string, string> {
   const found = new Map<string, string>();
   for (let at = header.indexOf(';'); at >= 0; at = header.indexOf(';', at)) {
     const equals = header.indexOf('=', at);
-    if (equals < 0) break;
+    if (equals < 0) {
+      break;
+    }
     const name = header
       .slice(at + 1, equals)
       .trim()
@@ -165,7 +178,9 @@ function parametersOf(header: string): Map<string, string> {
     let value = '';
     if (header[at] === '"') {
       for (at++; at < header.length && header[at] !== '"'; at++) {
-        if (header[at] === '\\' && (header[at + 1] === '"' || header[at + 1] === '\\')) at++;
+        if (header[at] === '\\' && (header[at + 1] === '"' || header[at + 1] === '\\')) {
+          at++;
+        }
         value += header[at];
       }
     } else {
@@ -173,7 +188,9 @@ function parametersOf(header: string): Map<string, string> {
       value = header.slice(at, end < 0 ? header.length : end).trim();
       at = end < 0 ? header.length : end;
     }
-    if (!found.has(name)) found.set(name, value);
+    if (!found.has(name)) {
+      found.set(name, value);
+    }
   }
   return found;
 }

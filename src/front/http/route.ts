@@ -33,13 +33,24 @@ export interface ApiRequest<Params = unknown, Query = unknown, Headers = unknown
   readonly signal: AbortSignal;
 }
 
-export interface MultipartFile { readonly field: string; readonly fileName: string; readonly contentType: string; readonly bytes: Uint8Array }
+export interface MultipartFile {
+  readonly field: string;
+  readonly fileName: string;
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+}
 
 /** Parses a body elsewhere than on the main thread, for routes whose bodies are large. The chunks are its own. Rejects with ValidationError. */
 export type BodyParser = (chunks: readonly Uint8Array<ArrayBuffer>[]) => Promise<unknown>;
 
 export type BodySpec<Body extends z.ZodType> =
-  | { readonly kind: 'json'; readonly schema: Body; readonly limitBytes: number; readonly example?: unknown; readonly parse?: BodyParser }
+  | {
+      readonly kind: 'json';
+      readonly schema: Body;
+      readonly limitBytes: number;
+      readonly example?: unknown;
+      readonly parse?: BodyParser;
+    }
   | { readonly kind: 'multipart'; readonly schema: Body; readonly limitBytes: number };
 
 export interface ResponseSpec {
@@ -50,7 +61,10 @@ export interface ResponseSpec {
 }
 
 export interface RouteSpec<
-  Params extends z.ZodType = z.ZodType, Query extends z.ZodType = z.ZodType, Headers extends z.ZodType = z.ZodType, Body extends z.ZodType = z.ZodType,
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Headers extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
 > {
   readonly method: HttpMethod;
   /** An OpenAPI path template: `/auto/agent/{id}`; a parameter fills a whole segment. */
@@ -80,12 +94,22 @@ export interface RouteSpec<
   readonly metricLabel?: string;
   /** Milliseconds the handler may take before the client is told INTERNAL_ERROR; 15 s unless told. */
   readonly timeoutMs?: number;
-  readonly handler: (request: ApiRequest<z.output<Params>, z.output<Query>, z.output<Headers>, z.output<Body>>) => Reply | Promise<Reply>;
+  readonly handler: (
+    request: ApiRequest<z.output<Params>, z.output<Query>, z.output<Headers>, z.output<Body>>,
+  ) => Reply | Promise<Reply>;
 }
 
 /** A route with its types closed over, as the table holds it. */
-export type Route = Omit<RouteSpec, 'handler'> & { readonly handler: (request: ApiRequest) => Reply | Promise<Reply> };
+export type Route = Omit<RouteSpec, 'handler'> & {
+  readonly handler: (request: ApiRequest) => Reply | Promise<Reply>;
+};
 
 /** Checks a route's types where it is written, and forgets them for the table. */
-export const route = <P extends z.ZodType, Q extends z.ZodType, H extends z.ZodType, B extends z.ZodType>(spec: RouteSpec<P, Q, H, B>): Route =>
-  spec as unknown as Route;
+export const route = <
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  H extends z.ZodType,
+  B extends z.ZodType,
+>(
+  spec: RouteSpec<P, Q, H, B>,
+): Route => spec as unknown as Route;

@@ -1,10 +1,17 @@
 // Finds the route of a method and path: exact names, `{parameters}`, and the earlier names that are deprecated aliases.
 import type { HttpMethod, Route } from './route.ts';
 
-export interface RouteMatch { readonly route: Route; readonly params: Record<string, string>; readonly alias: boolean }
+export interface RouteMatch {
+  readonly route: Route;
+  readonly params: Record<string, string>;
+  readonly alias: boolean;
+}
 
 /** A removed path: answered 410 with the reason, whatever the method. Matched without regard to case. */
-export interface RemovedPath { readonly path: string; readonly reason: string }
+export interface RemovedPath {
+  readonly path: string;
+  readonly reason: string;
+}
 
 export type Found =
   | { readonly kind: 'route'; readonly match: RouteMatch }
@@ -12,7 +19,11 @@ export type Found =
   | { readonly kind: 'removed'; readonly reason: string }
   | { readonly kind: 'none' };
 
-interface Candidate { readonly segments: readonly string[]; readonly caseless: boolean; readonly byMethod: Map<string, { route: Route; alias: boolean }> }
+interface Candidate {
+  readonly segments: readonly string[];
+  readonly caseless: boolean;
+  readonly byMethod: Map<string, { route: Route; alias: boolean }>;
+}
 
 export class Router {
   readonly #exact = new Map<string, Candidate>();
@@ -24,20 +35,39 @@ export class Router {
   constructor(routes: readonly Route[], removed: readonly RemovedPath[] = []) {
     for (const route of routes) {
       this.#add(route.path, route.method, route, false);
-      for (const alias of route.aliases ?? []) this.#add(alias.path, alias.method, route, true);
+      for (const alias of route.aliases ?? []) {
+        this.#add(alias.path, alias.method, route, true);
+      }
     }
-    for (const { path, reason } of removed) this.#removed.set(path.toLowerCase(), reason);
+    for (const { path, reason } of removed) {
+      this.#removed.set(path.toLowerCase(), reason);
+    }
   }
 
   #add(given: string, method: HttpMethod, route: Route, alias: boolean): void {
     const path = alias ? given.toLowerCase() : given;
-    const known = this.#exact.get(path) ?? this.#patterns.find((candidate) => candidate.caseless === alias && candidate.segments.join('/') === path);
-    const candidate: Candidate = known ?? { segments: path.split('/'), caseless: alias, byMethod: new Map() };
-    if (candidate.byMethod.has(method)) throw new Error(`Two routes claim ${method} ${given}`);
+    const known =
+      this.#exact.get(path) ??
+      this.#patterns.find(
+        (candidate) => candidate.caseless === alias && candidate.segments.join('/') === path,
+      );
+    const candidate: Candidate = known ?? {
+      segments: path.split('/'),
+      caseless: alias,
+      byMethod: new Map(),
+    };
+    if (candidate.byMethod.has(method)) {
+      throw new Error(`Two routes claim ${method} ${given}`);
+    }
     candidate.byMethod.set(method, { route, alias });
-    if (known) return;
-    if (alias || path.includes('{')) this.#patterns.push(candidate);
-    else this.#exact.set(path, candidate);
+    if (known) {
+      return;
+    }
+    if (alias || path.includes('{')) {
+      this.#patterns.push(candidate);
+    } else {
+      this.#exact.set(path, candidate);
+    }
   }
 
   find(method: string, path: string): Found {
@@ -45,11 +75,20 @@ export class Router {
     const allow = new Set<string>();
     for (const candidate of this.#candidates(path)) {
       const entry = candidate.byMethod.get(asked);
-      if (entry) return { kind: 'route', match: { route: entry.route, params: bind(candidate, path) ?? {}, alias: entry.alias } };
-      for (const known of candidate.byMethod.keys()) allow.add(known);
+      if (entry) {
+        return {
+          kind: 'route',
+          match: { route: entry.route, params: bind(candidate, path) ?? {}, alias: entry.alias },
+        };
+      }
+      for (const known of candidate.byMethod.keys()) {
+        allow.add(known);
+      }
     }
     if (allow.size > 0) {
-      if (allow.has('GET')) allow.add('HEAD');
+      if (allow.has('GET')) {
+        allow.add('HEAD');
+      }
       return { kind: 'method', allow: [...allow, 'OPTIONS'] };
     }
     const reason = this.#removed.get(path.toLowerCase());
@@ -58,23 +97,36 @@ export class Router {
 
   *#candidates(path: string): Generator<Candidate> {
     const exact = this.#exact.get(path);
-    if (exact) yield exact;
-    else for (const candidate of this.#patterns) if (bind(candidate, path)) yield candidate;
+    if (exact) {
+      yield exact;
+    } else {
+      for (const candidate of this.#patterns) {
+        if (bind(candidate, path)) {
+          yield candidate;
+        }
+      }
+    }
   }
 }
 
 /** The parameters of `path` under a pattern, percent-decoded; undefined where it does not fit or is not valid UTF-8. */
 function bind({ segments, caseless }: Candidate, path: string): Record<string, string> | undefined {
   const parts = path.split('/');
-  if (parts.length !== segments.length) return undefined;
+  if (parts.length !== segments.length) {
+    return undefined;
+  }
   const params: Record<string, string> = {};
   for (const [index, segment] of segments.entries()) {
     const part = parts[index] as string;
     if (!segment.startsWith('{')) {
-      if (segment !== (caseless ? part.toLowerCase() : part)) return undefined;
+      if (segment !== (caseless ? part.toLowerCase() : part)) {
+        return undefined;
+      }
       continue;
     }
-    if (part === '') return undefined;
+    if (part === '') {
+      return undefined;
+    }
     try {
       params[segment.slice(1, -1)] = decodeURIComponent(part);
     } catch {

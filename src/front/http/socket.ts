@@ -1,5 +1,12 @@
 // WebSocket routes: upgrade, origin check, message size, keep-alive pings, and a socket that cannot be used after it closed.
-import { DISABLED, type HttpRequest, type HttpResponse, type us_socket_context_t, type WebSocket, type WebSocketBehavior } from 'uWebSockets.js';
+import {
+  DISABLED,
+  type HttpRequest,
+  type HttpResponse,
+  type us_socket_context_t,
+  type WebSocket,
+  type WebSocketBehavior,
+} from 'uWebSockets.js';
 import { after, soon } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
@@ -76,7 +83,11 @@ interface Place {
   distrust(): void;
 }
 
-interface Connection { readonly socket: UwsSocket; readonly handlers: SocketHandlers; readonly request: SocketRequest }
+interface Connection {
+  readonly socket: UwsSocket;
+  readonly handlers: SocketHandlers;
+  readonly request: SocketRequest;
+}
 
 class UwsSocket implements Socket {
   data: unknown = undefined;
@@ -85,26 +96,46 @@ class UwsSocket implements Socket {
   readonly #pongWaiters = new Set<(alive: boolean) => void>();
   readonly #pongs = new TokenBucket(PONGS_PER_SECOND, PONG_BURST, monotonicMs());
 
-  constructor(place: Place) { this.#place = place; }
+  constructor(place: Place) {
+    this.#place = place;
+  }
 
-  trust(): void { this.#place.leave(); }
+  trust(): void {
+    this.#place.leave();
+  }
 
-  distrust(): void { this.#place.distrust(); }
+  distrust(): void {
+    this.#place.distrust();
+  }
 
-  get open(): boolean { return this.ws !== undefined; }
+  get open(): boolean {
+    return this.ws !== undefined;
+  }
 
   send(message: string | Uint8Array): boolean {
     return this.ws !== undefined && this.ws.send(message, typeof message !== 'string') !== 2;
   }
 
-  bufferedBytes(): number { return this.ws?.getBufferedAmount() ?? 0; }
+  bufferedBytes(): number {
+    return this.ws?.getBufferedAmount() ?? 0;
+  }
 
   async isAlive(timeoutMs: number): Promise<boolean> {
-    if (this.ws === undefined || this.ws.ping() === 2) return false;
+    if (this.ws === undefined || this.ws.ping() === 2) {
+      return false;
+    }
     return await new Promise((resolve) => {
-      const settle = (alive: boolean): void => { clearTimeout(timer); this.#pongWaiters.delete(settle); resolve(alive); };
+      const settle = (alive: boolean): void => {
+        clearTimeout(timer);
+        this.#pongWaiters.delete(settle);
+        resolve(alive);
+      };
       // After a stall of this thread the timer runs before what came in meanwhile is read, the pong too.
-      const timer = after(timeoutMs, 'the wait for a pong', () => { soon('the wait for a pong', () => { settle(false); }); });
+      const timer = after(timeoutMs, 'the wait for a pong', () => {
+        soon('the wait for a pong', () => {
+          settle(false);
+        });
+      });
       this.#pongWaiters.add(settle);
     });
   }
@@ -117,27 +148,38 @@ class UwsSocket implements Socket {
 
   /** A pong came, or the socket closed. */
   settle(alive: boolean): void {
-    for (const waiter of this.#pongWaiters) waiter(alive);
+    for (const waiter of this.#pongWaiters) {
+      waiter(alive);
+    }
   }
 
   cork(send: () => void): void {
-    if (this.ws) this.ws.cork(send);
+    if (this.ws) {
+      this.ws.cork(send);
+    }
   }
 
   end(code = 1000, reason = ''): void {
     this.ws?.end(code, Buffer.from(reason).subarray(0, 123)); // RFC 6455 section 5.5: a control frame carries at most 125 bytes
   }
 
-  terminate(): void { this.ws?.close(); }
+  terminate(): void {
+    this.ws?.close();
+  }
 }
 
 /** All WebSocket routes of one listener. */
 export class SocketRoutes {
-  readonly #routes = new Map<string, { readonly handlers: SocketHandlers; readonly successor: string | undefined }>();
+  readonly #routes = new Map<
+    string,
+    { readonly handlers: SocketHandlers; readonly successor: string | undefined }
+  >();
   readonly #options: SocketOptions;
   readonly #open = new Set<UwsSocket>();
 
-  constructor(options: SocketOptions) { this.#options = options; }
+  constructor(options: SocketOptions) {
+    this.#options = options;
+  }
 
   /**
    * Adds a path, matched without regard to case (the earlier names of these paths were in mixed case). An earlier name gives its
@@ -147,17 +189,24 @@ export class SocketRoutes {
     this.#routes.set(path.toLowerCase(), { handlers, successor });
   }
 
-  has(path: string): boolean { return this.#routes.has(path.toLowerCase()); }
+  has(path: string): boolean {
+    return this.#routes.has(path.toLowerCase());
+  }
 
-  get connections(): number { return this.#open.size; }
+  get connections(): number {
+    return this.#open.size;
+  }
 
   closeAll(code: number, reason: string): void {
-    for (const socket of this.#open) socket.end(code, reason);
+    for (const socket of this.#open) {
+      socket.end(code, reason);
+    }
   }
 
   /** @param upgraded called for each connection that speaks WebSocket from now on */
   behavior(
-    refuse: (res: HttpResponse, req: HttpRequest, error: ServiceError) => void, upgraded: () => void,
+    refuse: (res: HttpResponse, req: HttpRequest, error: ServiceError) => void,
+    upgraded: () => void,
   ): WebSocketBehavior<Connection> {
     return {
       maxPayloadLength: HARD_MESSAGE_BYTES,
@@ -171,7 +220,11 @@ export class SocketRoutes {
         try {
           place = this.#admit(res, req);
         } catch (error) {
-          refuse(res, req, error instanceof ServiceError ? error : new ServiceError('INTERNAL_ERROR'));
+          refuse(
+            res,
+            req,
+            error instanceof ServiceError ? error : new ServiceError('INTERNAL_ERROR'),
+          );
           return;
         }
         this.#upgrade(res, req, context, place);
@@ -196,7 +249,11 @@ export class SocketRoutes {
         const { socket, handlers } = ws.getUserData();
         this.#guard(socket, () => handlers.drain?.(socket));
       },
-      pong: (ws) => { if (!ws.getUserData().socket.pong()) ws.close(); },
+      pong: (ws) => {
+        if (!ws.getUserData().socket.pong()) {
+          ws.close();
+        }
+      },
       close: (ws, code) => {
         const { socket, handlers } = ws.getUserData();
         socket.ws = undefined;
@@ -212,32 +269,56 @@ export class SocketRoutes {
   #admit(res: HttpResponse, req: HttpRequest): Place {
     const { allowedOrigins, maxConnections, limits } = this.#options;
     const origin = req.getHeader('origin');
-    if (!this.has(req.getUrl())) throw new ServiceError('NOT_FOUND');
+    if (!this.has(req.getUrl())) {
+      throw new ServiceError('NOT_FOUND');
+    }
     if (origin && allowedOrigins.length > 0 && !allowedOrigins.includes(origin)) {
       throw new ServiceError('ORIGIN_NOT_ALLOWED');
     }
-    if (this.#open.size >= maxConnections) throw new ServiceError('TOO_MANY_CONNECTIONS');
+    if (this.#open.size >= maxConnections) {
+      throw new ServiceError('TOO_MANY_CONNECTIONS');
+    }
     const peer = peerOf(res);
     const client = limits.clientOf(peer, req.getHeader('x-forwarded-for'));
     limits.tryKey(client);
     const leave = limits.enter(client, Math.max(1, maxConnections * UNPROVEN_SHARE));
-    return { ip: client ?? peer, leave, distrust: () => { limits.wrongKey(client); } };
+    return {
+      ip: client ?? peer,
+      leave,
+      distrust: () => {
+        limits.wrongKey(client);
+      },
+    };
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, place: Place): void {
     const headers = new Map<string, string>();
-    req.forEach((name, value) => { headers.set(name, value); });
+    req.forEach((name, value) => {
+      headers.set(name, value);
+    });
     const path = req.getUrl();
     const request: SocketRequest = {
-      path, query: new URLSearchParams(req.getQuery() ?? ''), header: (name) => headers.get(name) ?? '',
+      path,
+      query: new URLSearchParams(req.getQuery() ?? ''),
+      header: (name) => headers.get(name) ?? '',
       ip: place.ip,
     };
     const { handlers, successor } = this.#routes.get(path.toLowerCase()) ?? {};
-    if (!handlers) return; // refused before
-    if (successor) res.writeStatus('101 Switching Protocols').writeHeader('deprecation', DEPRECATED_SINCE).writeHeader('link', `<${successor}>; rel="successor-version"`);
+    if (!handlers) {
+      return;
+    } // refused before
+    if (successor) {
+      res
+        .writeStatus('101 Switching Protocols')
+        .writeHeader('deprecation', DEPRECATED_SINCE)
+        .writeHeader('link', `<${successor}>; rel="successor-version"`);
+    }
     res.upgrade<Connection>(
       { socket: new UwsSocket(place), handlers, request },
-      req.getHeader('sec-websocket-key'), req.getHeader('sec-websocket-protocol'), req.getHeader('sec-websocket-extensions'), context,
+      req.getHeader('sec-websocket-key'),
+      req.getHeader('sec-websocket-protocol'),
+      req.getHeader('sec-websocket-extensions'),
+      context,
     );
   }
 

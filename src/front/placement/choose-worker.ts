@@ -24,30 +24,46 @@ export interface PlacementLimits {
 const MAX_LATENESS_MS = 15;
 
 /** Under half of its load, frames are late for somebody else's sake (a neighbour on a shared core): refusing people would not help those who are here. */
-const isLate = (worker: WorkerView, limits: PlacementLimits): boolean => worker.latenessP99Ms > MAX_LATENESS_MS && worker.load > limits.maxLoad / 2;
+const isLate = (worker: WorkerView, limits: PlacementLimits): boolean =>
+  worker.latenessP99Ms > MAX_LATENESS_MS && worker.load > limits.maxLoad / 2;
 
 /** What the worker will need when all its sessions speak at once: room is refused before quality suffers, not after. */
-const promised = (worker: WorkerView): number => Math.max(worker.load, worker.sessions * worker.costPerSession + worker.extraPromised);
+const promised = (worker: WorkerView): number =>
+  Math.max(worker.load, worker.sessions * worker.costPerSession + worker.extraPromised);
 
 export const hasRoom = (worker: WorkerView, limits: PlacementLimits, renderer = 'rig'): boolean =>
-  worker.isReady
-  && worker.extraCost.has(renderer)
-  && worker.sessions < limits.maxSessionsPerWorker
+  worker.isReady &&
+  worker.extraCost.has(renderer) &&
+  worker.sessions < limits.maxSessionsPerWorker &&
   // A worker takes its first session even where a slow core makes the estimate look hopeless.
-  && (worker.sessions === 0 || (promised(worker) + worker.costPerSession + worker.extraCost.get(renderer)! <= limits.maxLoad && !isLate(worker, limits)));
+  (worker.sessions === 0 ||
+    (promised(worker) + worker.costPerSession + worker.extraCost.get(renderer)! <= limits.maxLoad &&
+      !isLate(worker, limits)));
 
 /** Sessions of the built-in renderer that the worker would still take, one after another, by what is known now. */
 export function roomOn(worker: WorkerView, limits: PlacementLimits): number {
-  if (!hasRoom(worker, limits)) return 0;
-  const byLoad = Math.floor((limits.maxLoad - worker.extraPromised) / worker.costPerSession) - worker.sessions;
+  if (!hasRoom(worker, limits)) {
+    return 0;
+  }
+  const byLoad =
+    Math.floor((limits.maxLoad - worker.extraPromised) / worker.costPerSession) - worker.sessions;
   return Math.max(1, Math.min(byLoad, limits.maxSessionsPerWorker - worker.sessions));
 }
 
 /** @returns the worker with the least promised load that has room for a session with this renderer, or null: refuse. */
-export function chooseWorker<T extends WorkerView>(workers: readonly T[], limits: PlacementLimits, renderer = 'rig'): T | undefined {
+export function chooseWorker<T extends WorkerView>(
+  workers: readonly T[],
+  limits: PlacementLimits,
+  renderer = 'rig',
+): T | undefined {
   let best: T | undefined = undefined;
   for (const worker of workers) {
-    if (hasRoom(worker, limits, renderer) && (best === undefined || promised(worker) < promised(best))) best = worker;
+    if (
+      hasRoom(worker, limits, renderer) &&
+      (best === undefined || promised(worker) < promised(best))
+    ) {
+      best = worker;
+    }
   }
   return best;
 }

@@ -16,18 +16,28 @@ export interface CoreClaims {
   release(): Promise<void>;
 }
 
-const addressOf = (space: string, cpu: number): { path: string } => ({ path: `\0${space}-core-${cpu}` });
+const addressOf = (space: string, cpu: number): { path: string } => ({
+  path: `\0${space}-core-${cpu}`,
+});
 
 /** Where abstract sockets cannot be had, claims hold nothing: servers then share as if they were alone. */
-interface Claim { readonly server: net.Server | undefined }
+interface Claim {
+  readonly server: net.Server | undefined;
+}
 
 /** @returns undefined when another server has the core */
 function claim(space: string, cpu: number): Promise<Claim | undefined> {
   return new Promise((resolve) => {
-    const server = net.createServer((socket) => { socket.destroy(); });
+    const server = net.createServer((socket) => {
+      socket.destroy();
+    });
     server.unref();
-    server.once('error', ({ code }: NodeJS.ErrnoException) => { resolve(code === 'EADDRINUSE' ? undefined : { server: undefined }); });
-    server.listen(addressOf(space, cpu), () => { resolve({ server }); });
+    server.once('error', ({ code }: NodeJS.ErrnoException) => {
+      resolve(code === 'EADDRINUSE' ? undefined : { server: undefined });
+    });
+    server.listen(addressOf(space, cpu), () => {
+      resolve({ server });
+    });
   });
 }
 
@@ -35,8 +45,13 @@ function claim(space: string, cpu: number): Promise<Claim | undefined> {
 function isClaimed(space: string, cpu: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect(addressOf(space, cpu));
-    socket.once('connect', () => { socket.destroy(); resolve(true); });
-    socket.once('error', () => { resolve(false); });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => {
+      resolve(false);
+    });
   });
 }
 
@@ -46,31 +61,51 @@ function isClaimed(space: string, cpu: number): Promise<boolean> {
  * @param allowed CPU numbers that the process may use (its affinity and cpuset)
  * @param space the claims' name; tests have their own
  */
-export async function claimCores(allowed: readonly number[], workers: number, space = 'mouthpiece'): Promise<CoreClaims> {
+export async function claimCores(
+  allowed: readonly number[],
+  workers: number,
+  space = 'mouthpiece',
+): Promise<CoreClaims> {
   const claims = new Map<number, Claim>();
   const foreign: number[] = [];
   const free: number[] = [];
   for (const cpu of allowed.toReversed()) {
     if (claims.size === workers) {
-      (await isClaimed(space, cpu) ? foreign : free).push(cpu);
+      ((await isClaimed(space, cpu)) ? foreign : free).push(cpu);
       continue;
     }
     const held = await claim(space, cpu);
-    if (held === undefined) foreign.push(cpu);
-    else claims.set(cpu, held);
+    if (held === undefined) {
+      foreign.push(cpu);
+    } else {
+      claims.set(cpu, held);
+    }
   }
   const own = [...claims.keys()];
   const common = [...foreign, ...own];
   const without = workers - own.length;
   return {
-    cpus: [...own, ...Array.from({ length: without }, (_, index) => common.length === 0 ? undefined : common[index % common.length]!)],
+    cpus: [
+      ...own,
+      ...Array.from({ length: without }, (_, index) =>
+        common.length === 0 ? undefined : common[index % common.length]!,
+      ),
+    ],
     free: free.toReversed(),
     shared: foreign.slice(0, without),
-    async release() { await Promise.all([...claims.values()].map(giveBack)); },
+    async release() {
+      await Promise.all([...claims.values()].map(giveBack));
+    },
   };
 }
 
-const giveBack = ({ server }: Claim): Promise<void> => new Promise((resolve) => {
-  if (server === undefined) resolve();
-  else server.close(() => { resolve(); });
-});
+const giveBack = ({ server }: Claim): Promise<void> =>
+  new Promise((resolve) => {
+    if (server === undefined) {
+      resolve();
+    } else {
+      server.close(() => {
+        resolve();
+      });
+    }
+  });

@@ -30,7 +30,11 @@ export class Watchdog {
    * @param beats the worker's count as it is now
    * @returns what the worker is to be ended for, if anything
    */
-  look(nowMs: number, beats: number, isReady: boolean): 'unresponsive' | 'start_failed' | undefined {
+  look(
+    nowMs: number,
+    beats: number,
+    isReady: boolean,
+  ): 'unresponsive' | 'start_failed' | undefined {
     const { startDeadlineMs, silenceDeadlineMs, lookEveryMs } = this.#options;
     const elapsedMs = Math.min(nowMs - this.#lookedMs, LATE_LOOK * lookEveryMs);
     this.#lookedMs = nowMs;

@@ -11,7 +11,9 @@ import type { WorkerView } from './choose-worker.ts';
 import { Watchdog } from './watchdog.ts';
 
 /** Who is told what a worker says of one session. */
-export interface SessionSink { receive(message: Extract<FromWorker, { sessionId: string }>): void }
+export interface SessionSink {
+  receive(message: Extract<FromWorker, { sessionId: string }>): void;
+}
 
 /** What a worker is born with, and the network that a second thread is to run for it, if any. */
 export type WorkerHandleInit = Omit<WorkerInit, 'inferencePort' | 'heartbeat'> & {
@@ -54,43 +56,102 @@ export class WorkerHandle implements WorkerView {
   readonly #watchdog: NodeJS.Timeout;
   readonly #onReady: (handle: WorkerHandle) => void;
 
-  constructor({ wav2lip, silenceDeadlineMs = SILENCE_DEADLINE_MS, ...birth }: WorkerHandleInit, log: Logger, onReady: (handle: WorkerHandle) => void) {
+  constructor(
+    { wav2lip, silenceDeadlineMs = SILENCE_DEADLINE_MS, ...birth }: WorkerHandleInit,
+    log: Logger,
+    onReady: (handle: WorkerHandle) => void,
+  ) {
     this.index = birth.index;
     this.#log = log.child({ worker: birth.index });
     this.#onReady = onReady;
     const execArgv = ['--disable-warning=ExperimentalWarning'];
     const link = wav2lip === undefined ? undefined : new MessageChannel();
-    const workerData: WorkerInit = { ...birth, heartbeat: this.#heartbeat, inferencePort: link === undefined ? undefined : link.port1 };
-    this.#thread = new Worker(new URL('../../worker/main.ts', import.meta.url), { workerData, transferList: link === undefined ? [] : [link.port1], execArgv, name: `worker-${birth.index}` });
-    const mouthsGone = wav2lip === undefined || link === undefined ? Promise.resolve() : this.#startMouths({ ...wav2lip, face: birth.calibrationFace, port: link.port2 }, execArgv);
-    this.#thread.on('message', guarded('a message of a worker', (message: FromWorker) => { this.#receive(message); }));
+    const workerData: WorkerInit = {
+      ...birth,
+      heartbeat: this.#heartbeat,
+      inferencePort: link === undefined ? undefined : link.port1,
+    };
+    this.#thread = new Worker(new URL('../../worker/main.ts', import.meta.url), {
+      workerData,
+      transferList: link === undefined ? [] : [link.port1],
+      execArgv,
+      name: `worker-${birth.index}`,
+    });
+    const mouthsGone =
+      wav2lip === undefined || link === undefined
+        ? Promise.resolve()
+        : this.#startMouths(
+            { ...wav2lip, face: birth.calibrationFace, port: link.port2 },
+            execArgv,
+          );
+    this.#thread.on(
+      'message',
+      guarded('a message of a worker', (message: FromWorker) => {
+        this.#receive(message);
+      }),
+    );
     this.#thread.on('error', (error) => {
-      if (!this.isReady) this.#ending = 'start_failed';
+      if (!this.isReady) {
+        this.#ending = 'start_failed';
+      }
       this.failure = error instanceof Error ? error.message : String(error);
       this.#log.error({ err: error }, 'a worker failed');
     });
-    this.gone = new Promise((resolve) => { this.#thread.once('exit', () => { this.#isGone = true; this.#leave(); void mouthsGone.then(() => { resolve(this.#ending); }); }); });
+    this.gone = new Promise((resolve) => {
+      this.#thread.once('exit', () => {
+        this.#isGone = true;
+        this.#leave();
+        void mouthsGone.then(() => {
+          resolve(this.#ending);
+        });
+      });
+    });
     const lookEveryMs = Math.min(LOOK_EVERY_MS, silenceDeadlineMs / 4);
-    const dog = new Watchdog({ startDeadlineMs: START_DEADLINE_MS, silenceDeadlineMs, lookEveryMs }, monotonicMs());
-    this.#watchdog = every(lookEveryMs, 'the watch over a worker', () => { this.#watch(dog); }).unref();
+    const dog = new Watchdog(
+      { startDeadlineMs: START_DEADLINE_MS, silenceDeadlineMs, lookEveryMs },
+      monotonicMs(),
+    );
+    this.#watchdog = every(lookEveryMs, 'the watch over a worker', () => {
+      this.#watch(dog);
+    }).unref();
   }
 
-  get sessions(): number { return this.sinks.size; }
+  get sessions(): number {
+    return this.sinks.size;
+  }
 
-  post(message: ToWorker): void { this.#thread.postMessage(message); }
+  post(message: ToWorker): void {
+    this.#thread.postMessage(message);
+  }
 
   #startMouths(birth: Wav2LipInit, execArgv: string[]): Promise<void> {
-    const thread = new Worker(new URL('../../pipeline/wav2lip/thread.ts', import.meta.url), { workerData: birth, transferList: [birth.port], execArgv, name: `mouths-${this.index}` });
-    thread.on('error', (error) => { this.#log.error({ err: error }, 'an inference thread failed'); });
-    return new Promise((resolve) => { thread.once('exit', () => { resolve(); }); });
+    const thread = new Worker(new URL('../../pipeline/wav2lip/thread.ts', import.meta.url), {
+      workerData: birth,
+      transferList: [birth.port],
+      execArgv,
+      name: `mouths-${this.index}`,
+    });
+    thread.on('error', (error) => {
+      this.#log.error({ err: error }, 'an inference thread failed');
+    });
+    return new Promise((resolve) => {
+      thread.once('exit', () => {
+        resolve();
+      });
+    });
   }
 
   #receive(message: FromWorker): void {
     switch (message.type) {
       case 'ready':
         this.isReady = true;
-        if (message.wav2lipCost !== undefined) this.extraCost.set('wav2lip', message.wav2lipCost);
-        this.#log.info({ tid: message.threadId, cpu: message.cpu, scheduling: message.scheduling }, 'worker ready');
+        if (message.wav2lipCost !== undefined) {
+          this.extraCost.set('wav2lip', message.wav2lipCost);
+        }
+        this.#log.info(
+          { tid: message.threadId, cpu: message.cpu, scheduling: message.scheduling },
+          'worker ready',
+        );
         this.#onReady(this);
         return;
       case 'load':
@@ -99,7 +160,13 @@ export class WorkerHandle implements WorkerView {
         this.latenessP99Ms = message.latenessP99Ms;
         return;
       case 'log':
-        this.#log[message.level]({ ...message.fields, ...(message.sessionId === undefined ? {} : { session: message.sessionId }) }, message.message);
+        this.#log[message.level](
+          {
+            ...message.fields,
+            ...(message.sessionId === undefined ? {} : { session: message.sessionId }),
+          },
+          message.message,
+        );
         return;
       default:
         this.sinks.get(message.sessionId)?.receive(message);
@@ -108,14 +175,18 @@ export class WorkerHandle implements WorkerView {
 
   #watch(dog: Watchdog): void {
     const end = dog.look(monotonicMs(), readHeart(this.#heartbeat), this.isReady);
-    if (end === undefined) return;
+    if (end === undefined) {
+      return;
+    }
     this.#ending = end;
     this.#log.error({ end }, 'the worker does not answer; ending it');
     // Its sessions are told now: a thread that hangs in native code ends late or never.
     this.#leave();
     this.kill();
     after(KILL_DEADLINE_MS, 'the wait for a worker to end', () => {
-      if (!this.#isGone) this.#log.fatal('the worker hangs in native code and cannot be ended; restart the server');
+      if (!this.#isGone) {
+        this.#log.fatal('the worker hangs in native code and cannot be ended; restart the server');
+      }
     }).unref();
   }
 
@@ -123,16 +194,24 @@ export class WorkerHandle implements WorkerView {
   #leave(): void {
     clearInterval(this.#watchdog);
     this.isReady = false;
-    for (const [sessionId, sink] of this.sinks) guarded('the end of a session', () => { sink.receive({ type: 'ended', sessionId, reason: 'worker_lost' }); })();
+    for (const [sessionId, sink] of this.sinks) {
+      guarded('the end of a session', () => {
+        sink.receive({ type: 'ended', sessionId, reason: 'worker_lost' });
+      })();
+    }
     this.sinks.clear();
   }
 
   /** Ends the thread at once. */
-  kill(): void { void this.#thread.terminate(); }
+  kill(): void {
+    void this.#thread.terminate();
+  }
 
   async stop(): Promise<void> {
     this.post({ type: 'stop' });
-    const deadline = after(STOP_DEADLINE_MS, 'the end of a worker', () => { this.kill(); });
+    const deadline = after(STOP_DEADLINE_MS, 'the end of a worker', () => {
+      this.kill();
+    });
     // One that hangs in native code must not keep the server from stopping.
     await Promise.race([this.gone, sleep(STOP_DEADLINE_MS + KILL_DEADLINE_MS)]);
     clearTimeout(deadline);

@@ -38,12 +38,18 @@ export class WorkerPool {
   readonly #options: PoolOptions;
   #isStopping = false;
 
-  private constructor(options: PoolOptions) { this.#options = options; }
+  private constructor(options: PoolOptions) {
+    this.#options = options;
+  }
 
   /** @throws Error when a worker can not start. */
   static async start(options: PoolOptions): Promise<WorkerPool> {
     const { first, last } = options.ports;
-    if (first > 0 && last - first + 1 < options.cpus.length) throw new Error(`UDP_PORTS=${first}-${last} holds fewer ports than there are workers (${options.cpus.length}). Widen it or set WORKERS.`);
+    if (first > 0 && last - first + 1 < options.cpus.length) {
+      throw new Error(
+        `UDP_PORTS=${first}-${last} holds fewer ports than there are workers (${options.cpus.length}). Widen it or set WORKERS.`,
+      );
+    }
     const pool = new WorkerPool(options);
     options.metrics.gauge('mouthpiece_worker_load_limit_ratio').set(options.maxLoad);
     options.metrics.gauge('mouthpiece_worker_sessions_limit').set(options.maxSessionsPerWorker);
@@ -58,45 +64,80 @@ export class WorkerPool {
     return pool;
   }
 
-  get size(): number { return this.handles.filter((handle) => handle.isReady).length; }
+  get size(): number {
+    return this.handles.filter((handle) => handle.isReady).length;
+  }
 
   /** The worker for the next session, or null: there is no room. */
-  place(renderer = 'rig'): WorkerHandle | undefined { return this.#isStopping ? undefined : chooseWorker(this.handles, this.#options, renderer); }
+  place(renderer = 'rig'): WorkerHandle | undefined {
+    return this.#isStopping ? undefined : chooseWorker(this.handles, this.#options, renderer);
+  }
 
   /** Sessions that the workers would still take; 0 exactly where `place` finds none. */
   get room(): number {
-    return this.#isStopping ? 0 : this.handles.reduce((sum, handle) => sum + roomOn(handle, this.#options), 0);
+    return this.#isStopping
+      ? 0
+      : this.handles.reduce((sum, handle) => sum + roomOn(handle, this.#options), 0);
   }
 
   /** Renderers that sessions may ask for: those some worker has. */
-  get renderers(): string[] { return [...new Set(this.handles.flatMap((handle) => [...handle.extraCost.keys()]))]; }
+  get renderers(): string[] {
+    return [...new Set(this.handles.flatMap((handle) => [...handle.extraCost.keys()]))];
+  }
 
-  async #spawn(index: number, cpu: number | undefined, isFirst: boolean, delayMs = RESTART_DELAY_MS): Promise<void> {
+  async #spawn(
+    index: number,
+    cpu: number | undefined,
+    isFirst: boolean,
+    delayMs = RESTART_DELAY_MS,
+  ): Promise<void> {
     const options = this.#options;
     const sheet = createSharedMetrics();
     options.metrics.attachWorker(index, sheet);
     const birth: WorkerHandleInit = {
-      index, cpu, isRealtime: options.realtime, sharedMetrics: sheet, bindAddress: options.bindAddress, announcedAddresses: options.announcedAddresses,
+      index,
+      cpu,
+      isRealtime: options.realtime,
+      sharedMetrics: sheet,
+      bindAddress: options.bindAddress,
+      announcedAddresses: options.announcedAddresses,
       port: options.ports.first === 0 ? 0 : options.ports.first + index,
-      videoBitrateKbps: options.videoBitrateKbps, maxVideoBitrateKbps: options.maxVideoBitrateKbps, audioBitrateKbps: options.audioBitrateKbps,
-      maxSessions: options.maxSessionsPerWorker, calibrationFace: options.calibrationFace, wav2lip: options.wav2lip,
+      videoBitrateKbps: options.videoBitrateKbps,
+      maxVideoBitrateKbps: options.maxVideoBitrateKbps,
+      audioBitrateKbps: options.audioBitrateKbps,
+      maxSessions: options.maxSessionsPerWorker,
+      calibrationFace: options.calibrationFace,
+      wav2lip: options.wav2lip,
       silenceDeadlineMs: options.silenceDeadlineMs,
     };
     const bornMs = monotonicMs();
     const handle = await new Promise<WorkerHandle | undefined>((resolve) => {
       const born = new WorkerHandle(birth, options.log, resolve);
       this.handles[index] = born;
-      void born.gone.then(() => { resolve(undefined); });
+      void born.gone.then(() => {
+        resolve(undefined);
+      });
     });
-    if (handle === undefined && isFirst) throw new Error(`Worker ${index} could not start: ${this.handles[index]!.failure ?? 'the log above says why'}`);
+    if (handle === undefined && isFirst) {
+      throw new Error(
+        `Worker ${index} could not start: ${this.handles[index]!.failure ?? 'the log above says why'}`,
+      );
+    }
     void this.handles[index]!.gone.then(async (end) => {
       options.metrics.detachWorker(index);
-      if (this.#isStopping) return;
+      if (this.#isStopping) {
+        return;
+      }
       options.metrics.counter('mouthpiece_worker_restarts_total', { reason: end }).add();
-      const nextDelayMs = monotonicMs() - bornMs > SETTLED_MS ? RESTART_DELAY_MS : Math.min(delayMs * 2, MAX_RESTART_DELAY_MS);
+      const nextDelayMs =
+        monotonicMs() - bornMs > SETTLED_MS
+          ? RESTART_DELAY_MS
+          : Math.min(delayMs * 2, MAX_RESTART_DELAY_MS);
       options.log.warn({ worker: index, end, delayMs: nextDelayMs }, 'replacing a worker');
       await sleep(nextDelayMs);
-      if (!this.#isStopping) await this.#spawn(index, cpu, false, nextDelayMs);
+      if (!this.#isStopping) {
+        await this.#spawn(index, cpu, false, nextDelayMs);
+      }
     });
   }
 

@@ -10,12 +10,18 @@ export interface StoreConfig {
   readonly dataDir: string;
 }
 
-export interface OpenStore { readonly store: RedisStore; close(): Promise<void> }
+export interface OpenStore {
+  readonly store: RedisStore;
+  close(): Promise<void>;
+}
 
 /** @throws Error with one line to act on when there is no database to be had. */
 export async function connectStore(config: StoreConfig, log: Logger): Promise<OpenStore> {
   if (config.redisUrl !== undefined) {
-    const store = await RedisStore.connect(config.redisUrl.split(',').map((url) => url.trim()), log);
+    const store = await RedisStore.connect(
+      config.redisUrl.split(',').map((url) => url.trim()),
+      log,
+    );
     return { store, close: () => store.close() };
   }
   const server = await startPrivateRedis(config.dataDir, log);
@@ -30,6 +36,9 @@ export async function connectStore(config: StoreConfig, log: Logger): Promise<Op
     };
   } catch (error) {
     await server.close();
-    throw new Error(`The redis-server of our own on DATA_DIR=${config.dataDir} does not stay: see ${path.join(config.dataDir, 'redis/redis.log')}, or set REDIS_URL to a Redis that runs elsewhere.`, { cause: error });
+    throw new Error(
+      `The redis-server of our own on DATA_DIR=${config.dataDir} does not stay: see ${path.join(config.dataDir, 'redis/redis.log')}, or set REDIS_URL to a Redis that runs elsewhere.`,
+      { cause: error },
+    );
   }
 }

@@ -46,19 +46,33 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
   let quickDeaths = 0;
   const launch = (): void => {
     const bornMs = monotonicMs();
-    child = spawn('sh', ['-c', KEEPER, 'redis-keeper', binary, ...serverArguments(directory, socketPath)], { stdio: ['pipe', 'ignore', 'pipe'], detached: true });
+    child = spawn(
+      'sh',
+      ['-c', KEEPER, 'redis-keeper', binary, ...serverArguments(directory, socketPath)],
+      { stdio: ['pipe', 'ignore', 'pipe'], detached: true },
+    );
     let lastWords = '';
-    child.stderr?.on('data', (data: Buffer) => { lastWords = (lastWords + data.toString()).slice(-500); });
+    child.stderr?.on('data', (data: Buffer) => {
+      lastWords = (lastWords + data.toString()).slice(-500);
+    });
     const restartLater = (code: number | undefined, signal: NodeJS.Signals | undefined): void => {
-      if (closing) return;
+      if (closing) {
+        return;
+      }
       quickDeaths = monotonicMs() - bornMs < 5000 ? quickDeaths + 1 : 0;
       log.error({ code, signal, stderr: lastWords.trim() }, 'redis-server died; starting it again');
-      restart = after(Math.min(5000, 50 * 2 ** Math.min(quickDeaths, 7)), 'the start of redis-server', launch);
+      restart = after(
+        Math.min(5000, 50 * 2 ** Math.min(quickDeaths, 7)),
+        'the start of redis-server',
+        launch,
+      );
     };
     child.on('error', (error) => {
       lastWords = error.message;
       // A process that could not be made (no file descriptor or memory left) has no exit.
-      if (child.pid === undefined) restartLater(undefined, undefined);
+      if (child.pid === undefined) {
+        restartLater(undefined, undefined);
+      }
     });
     child.once('exit', restartLater);
   };
@@ -71,8 +85,12 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
       closing = true;
       clearTimeout(restart);
       if (child.exitCode === null && child.signalCode === null) {
-        const gone = new Promise((resolve) => { child.once('exit', resolve); });
-        const last = after(10_000, 'the end of redis-server', () => { child.kill('SIGKILL'); });
+        const gone = new Promise((resolve) => {
+          child.once('exit', resolve);
+        });
+        const last = after(10_000, 'the end of redis-server', () => {
+          child.kill('SIGKILL');
+        });
         child.stdin?.end();
         await gone;
         clearTimeout(last);
@@ -86,17 +104,39 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
 /** The URL of the private Redis of a server that runs on `dataDir` now; undefined when none does. For tools beside the server. */
 export async function runningPrivateRedis(dataDir: string): Promise<string | undefined> {
   const socketPath = await socketPathIn(path.join(dataDir, 'redis'));
-  return await isListening(socketPath) ? `unix://${socketPath}` : undefined;
+  return (await isListening(socketPath)) ? `unix://${socketPath}` : undefined;
 }
 
 const serverArguments = (directory: string, socketPath: string): string[] => [
-  '--port', '0', '--unixsocket', socketPath, '--unixsocketperm', '700', '--dir', directory, '--daemonize', 'no',
-  '--appendonly', 'yes', '--appendfsync', 'everysec', '--save', '', '--maxmemory-policy', 'noeviction', '--loglevel', 'warning', '--logfile', 'redis.log',
+  '--port',
+  '0',
+  '--unixsocket',
+  socketPath,
+  '--unixsocketperm',
+  '700',
+  '--dir',
+  directory,
+  '--daemonize',
+  'no',
+  '--appendonly',
+  'yes',
+  '--appendfsync',
+  'everysec',
+  '--save',
+  '',
+  '--maxmemory-policy',
+  'noeviction',
+  '--loglevel',
+  'warning',
+  '--logfile',
+  'redis.log',
 ];
 
 async function socketPathIn(directory: string): Promise<string> {
   const preferred = path.join(directory, 'redis.sock');
-  if (Buffer.byteLength(preferred) <= MAX_SOCKET_PATH) return preferred;
+  if (Buffer.byteLength(preferred) <= MAX_SOCKET_PATH) {
+    return preferred;
+  }
   const digest = createHash('sha256').update(directory).digest('hex').slice(0, 16);
   const elsewhere = path.join(os.tmpdir(), `mouthpiece-${process.getuid?.() ?? 0}-${digest}`);
   await mkdir(elsewhere, { recursive: true, mode: 0o700 });
@@ -105,18 +145,32 @@ async function socketPathIn(directory: string): Promise<string> {
 
 function findBinary(): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile('sh', ['-c', 'command -v redis-server || command -v valkey-server'], (_error, stdout) => {
-      const found = stdout.trim();
-      if (found) resolve(found);
-      else reject(new Error('redis-server was not found. Install it (Debian: apt-get install redis-server), or set REDIS_URL to a Redis that runs elsewhere.'));
-    });
+    execFile(
+      'sh',
+      ['-c', 'command -v redis-server || command -v valkey-server'],
+      (_error, stdout) => {
+        const found = stdout.trim();
+        if (found) {
+          resolve(found);
+        } else {
+          reject(
+            new Error(
+              'redis-server was not found. Install it (Debian: apt-get install redis-server), or set REDIS_URL to a Redis that runs elsewhere.',
+            ),
+          );
+        }
+      },
+    );
   });
 }
 
 function isListening(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect(socketPath);
-    socket.once('connect', () => { socket.destroy(); resolve(true); });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
     socket.once('error', () => resolve(false));
   });
 }
@@ -124,19 +178,32 @@ function isListening(socketPath: string): Promise<boolean> {
 /** After a kill -9 of the last server, its Redis needs a moment to end; one that stays belongs to a server that runs. */
 async function waitUntilUnused(socketPath: string, dataDir: string): Promise<void> {
   for (let attempt = 0; attempt < 60; attempt++) {
-    if (!await isListening(socketPath)) {
+    if (!(await isListening(socketPath))) {
       await rm(socketPath, { force: true });
       return;
     }
     await sleep(50);
   }
-  throw new Error(`Another server is using ${dataDir}. Stop it, or set DATA_DIR to another directory.`);
+  throw new Error(
+    `Another server is using ${dataDir}. Stop it, or set DATA_DIR to another directory.`,
+  );
 }
 
-async function answers(socketPath: string, exitCode: () => number | null, timeoutMs: number, directory: string): Promise<void> {
+async function answers(
+  socketPath: string,
+  exitCode: () => number | null,
+  timeoutMs: number,
+  directory: string,
+): Promise<void> {
   for (const endMs = monotonicMs() + timeoutMs; monotonicMs() < endMs; await sleep(10)) {
-    if (await isListening(socketPath)) return;
-    if (exitCode() !== null) throw new Error(`redis-server did not start: see ${path.join(directory, 'redis.log')}.`);
+    if (await isListening(socketPath)) {
+      return;
+    }
+    if (exitCode() !== null) {
+      throw new Error(`redis-server did not start: see ${path.join(directory, 'redis.log')}.`);
+    }
   }
-  throw new Error(`redis-server did not answer within ${timeoutMs / 1000} s: see ${path.join(directory, 'redis.log')}.`);
+  throw new Error(
+    `redis-server did not answer within ${timeoutMs / 1000} s: see ${path.join(directory, 'redis.log')}.`,
+  );
 }

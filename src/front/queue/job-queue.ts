@@ -25,13 +25,21 @@ export const LEASE_MS = 30_000;
 export class JobQueue<Data> {
   readonly #options: JobQueueOptions;
 
-  constructor(options: JobQueueOptions) { this.#options = options; }
+  constructor(options: JobQueueOptions) {
+    this.#options = options;
+  }
 
   /** @returns its place in the queue, 0 being next. @throws QUEUE_FULL */
   async enqueue(id: string, data: Data): Promise<number> {
     const { store, name, capacity } = this.#options;
-    const place = await store.run(ENQUEUE_JOB, [keys.jobsWaiting(name), keys.jobsData(name), keys.jobsCounter(name)], [id, JSON.stringify(data), capacity]) as number;
-    if (place < 0) throw new ServiceError('QUEUE_FULL', undefined, 10);
+    const place = (await store.run(
+      ENQUEUE_JOB,
+      [keys.jobsWaiting(name), keys.jobsData(name), keys.jobsCounter(name)],
+      [id, JSON.stringify(data), capacity],
+    )) as number;
+    if (place < 0) {
+      throw new ServiceError('QUEUE_FULL', undefined, 10);
+    }
     return place;
   }
 
@@ -39,16 +47,29 @@ export class JobQueue<Data> {
   async take(): Promise<TakenJob<Data> | undefined> {
     const { store, serverId } = this.#options;
     for (;;) {
-      const [id, data, attempt] = await store.run(TAKE_JOB, this.#all(), [serverId, LEASE_MS]) as [string?, string?, number?];
-      if (id === undefined) return undefined;
-      if (data) return { id, data: JSON.parse(data) as Data, attempt: attempt ?? 1 };
+      const [id, data, attempt] = (await store.run(TAKE_JOB, this.#all(), [
+        serverId,
+        LEASE_MS,
+      ])) as [string?, string?, number?];
+      if (id === undefined) {
+        return undefined;
+      }
+      if (data) {
+        return { id, data: JSON.parse(data) as Data, attempt: attempt ?? 1 };
+      }
     }
   }
 
   /** False when the job was taken away or cancelled. */
   async extend(id: string): Promise<boolean> {
     const { store, name, serverId } = this.#options;
-    return await store.run(EXTEND_JOB, [keys.jobsRunning(name), keys.jobsHolders(name)], [id, serverId, LEASE_MS]) === 1;
+    return (
+      (await store.run(
+        EXTEND_JOB,
+        [keys.jobsRunning(name), keys.jobsHolders(name)],
+        [id, serverId, LEASE_MS],
+      )) === 1
+    );
   }
 
   /** Forgets a job that is done, failed or cancelled. */
@@ -58,28 +79,49 @@ export class JobQueue<Data> {
 
   /** Its place among those that wait, 0 being next; undefined when it does not wait. */
   async position(id: string): Promise<number | undefined> {
-    return await this.#options.store.use((client) => client.zrank(keys.jobsWaiting(this.#options.name), id)) ?? undefined;
+    return (
+      (await this.#options.store.use((client) =>
+        client.zrank(keys.jobsWaiting(this.#options.name), id),
+      )) ?? undefined
+    );
   }
 
   /** Whether it waits or runs. */
   async has(id: string): Promise<boolean> {
-    return await this.#options.store.use((client) => client.hexists(keys.jobsData(this.#options.name), id)) === 1;
+    return (
+      (await this.#options.store.use((client) =>
+        client.hexists(keys.jobsData(this.#options.name), id),
+      )) === 1
+    );
   }
 
   async counts(): Promise<{ waiting: number; running: number }> {
     const { store, name } = this.#options;
-    const [waiting, running] = await Promise.all([store.use((client) => client.zcard(keys.jobsWaiting(name))), store.use((client) => client.zcard(keys.jobsRunning(name)))]);
+    const [waiting, running] = await Promise.all([
+      store.use((client) => client.zcard(keys.jobsWaiting(name))),
+      store.use((client) => client.zcard(keys.jobsRunning(name))),
+    ]);
     return { waiting, running };
   }
 
   /** At start: what this server's last run was at can be taken again at once. */
   async reclaim(): Promise<number> {
     const { store, name, serverId } = this.#options;
-    return await store.run(RECLAIM_JOBS, [keys.jobsRunning(name), keys.jobsHolders(name)], [serverId]) as number;
+    return (await store.run(
+      RECLAIM_JOBS,
+      [keys.jobsRunning(name), keys.jobsHolders(name)],
+      [serverId],
+    )) as number;
   }
 
   #all(): string[] {
     const { name } = this.#options;
-    return [keys.jobsWaiting(name), keys.jobsRunning(name), keys.jobsData(name), keys.jobsAttempts(name), keys.jobsHolders(name)];
+    return [
+      keys.jobsWaiting(name),
+      keys.jobsRunning(name),
+      keys.jobsData(name),
+      keys.jobsAttempts(name),
+      keys.jobsHolders(name),
+    ];
   }
 }

@@ -28,25 +28,35 @@ export class JobRunner<Data> {
 
   constructor(options: JobRunnerOptions<Data>) {
     this.#options = options;
-    this.#timer = every(POLL_MS, 'the search for jobs', () => { this.wake(); });
+    this.#timer = every(POLL_MS, 'the search for jobs', () => {
+      this.wake();
+    });
     this.#timer.unref();
     this.wake();
   }
 
-  get runningCount(): number { return this.#running.size; }
+  get runningCount(): number {
+    return this.#running.size;
+  }
 
   /** Looks for work now. */
   wake(): void {
     this.#lookAgain = true;
-    if (!this.#looking) void this.#look();
+    if (!this.#looking) {
+      void this.#look();
+    }
   }
 
   /** Takes nothing more; what runs is abandoned and begun again by the next server, unless it ends within `graceMs`. */
   async close(graceMs = 0): Promise<void> {
     clearInterval(this.#timer);
     const running = Promise.allSettled(this.#running);
-    const timer = after(graceMs, 'the end of jobs', () => { this.#stop.abort(); });
-    if (graceMs === 0) this.#stop.abort();
+    const timer = after(graceMs, 'the end of jobs', () => {
+      this.#stop.abort();
+    });
+    if (graceMs === 0) {
+      this.#stop.abort();
+    }
     await running;
     clearTimeout(timer);
     this.#stop.abort();
@@ -60,7 +70,9 @@ export class JobRunner<Data> {
         this.#lookAgain = false;
         while (this.#running.size < concurrency && !this.#stop.signal.aborted) {
           const job = await queue.take();
-          if (!job) break;
+          if (!job) {
+            break;
+          }
           const run = this.#run(job).finally(() => {
             this.#running.delete(run);
             this.wake();
@@ -80,14 +92,31 @@ export class JobRunner<Data> {
     const cancel = new AbortController();
     const signal = AbortSignal.any([cancel.signal, this.#stop.signal]);
     const lease = every(LEASE_MS / 3, 'the lease of a job', () => {
-      queue.extend(job.id).then((ours) => { if (!ours) cancel.abort(); }, () => {}); // Redis away: work on, the outcome is written when it is back
+      queue.extend(job.id).then(
+        (ours) => {
+          if (!ours) {
+            cancel.abort();
+          }
+        },
+        () => {},
+      ); // Redis away: work on, the outcome is written when it is back
     });
     try {
-      if (job.attempt > maxAttempts) await giveUp(job);
-      else await work(job, signal);
-      if (!this.#stop.signal.aborted) await queue.finish(job.id);
+      if (job.attempt > maxAttempts) {
+        await giveUp(job);
+      } else {
+        await work(job, signal);
+      }
+      if (!this.#stop.signal.aborted) {
+        await queue.finish(job.id);
+      }
     } catch (error) {
-      if (!signal.aborted) log.error({ err: error, jobId: job.id, attempt: job.attempt }, 'a job could not be done; it will be tried again');
+      if (!signal.aborted) {
+        log.error(
+          { err: error, jobId: job.id, attempt: job.attempt },
+          'a job could not be done; it will be tried again',
+        );
+      }
     } finally {
       clearInterval(lease);
     }

@@ -46,9 +46,13 @@ export class AudioIngress implements SpeechInlet {
   #oddByte = -1;
   #isDone = false;
 
-  constructor(pool = new BlockPool(MAX_WAITING_BYTES_TOTAL)) { this.#waiting = new ByteQueue(pool); }
+  constructor(pool = new BlockPool(MAX_WAITING_BYTES_TOTAL)) {
+    this.#waiting = new ByteQueue(pool);
+  }
 
-  samplesIn(message: Uint8Array): number { return message.length / 2; }
+  samplesIn(message: Uint8Array): number {
+    return message.length / 2;
+  }
 
   /**
    * A dangling byte is kept: if the next message is odd too, the two were one stream cut in the middle of a sample; if it is even, the
@@ -56,24 +60,38 @@ export class AudioIngress implements SpeechInlet {
    */
   push(message: Uint8Array, nowMs: number): number {
     const { length } = message;
-    if (length === 0 || this.#isDone) return 0;
+    if (length === 0 || this.#isDone) {
+      return 0;
+    }
     const joins = this.#oddByte >= 0 && length % 2 === 1;
     const bytes = joins ? joined(this.#oddByte, message) : message;
     this.#oddByte = bytes.length % 2 === 1 ? bytes[bytes.length - 1]! : -1;
     const count = bytes.length >> 1;
     if (length < VIEW_WORTH_BYTES) {
-      for (let i = 0; i < bytes.length; i++) scratchBytes[i] = bytes[i]!;
+      for (let i = 0; i < bytes.length; i++) {
+        scratchBytes[i] = bytes[i]!;
+      }
       return this.#take(scratch, scratchBytes, count, nowMs);
     }
     const aligned = bytes.byteOffset % 2 === 0 ? bytes : bytes.slice();
-    return this.#take(new Int16Array(aligned.buffer, aligned.byteOffset, count), aligned, count, nowMs);
+    return this.#take(
+      new Int16Array(aligned.buffer, aligned.byteOffset, count),
+      aligned,
+      count,
+      nowMs,
+    );
   }
 
   /** `samples` and `bytes` are two views of the same. @returns samples dropped */
   #take(samples: Int16Array, bytes: Uint8Array, count: number, nowMs: number): number {
     const taken = this.#waiting.length === 0 ? this.#lane.write(samples, nowMs, 0, count) : 0;
-    if (taken === count) return 0;
-    const end = Math.min(count * 2, taken * 2 + Math.max(0, MAX_WAITING_BYTES - this.#waiting.length));
+    if (taken === count) {
+      return 0;
+    }
+    const end = Math.min(
+      count * 2,
+      taken * 2 + Math.max(0, MAX_WAITING_BYTES - this.#waiting.length),
+    );
     return count - taken - this.#waiting.push(bytes, taken * 2, end) / 2;
   }
 
@@ -85,22 +103,32 @@ export class AudioIngress implements SpeechInlet {
 
   done(): void {
     this.#isDone = true;
-    if (this.#waiting.length === 0) this.#lane.done();
+    if (this.#waiting.length === 0) {
+      this.#lane.done();
+    }
   }
 
-  get hasBacklog(): boolean { return this.#waiting.length > 0; }
+  get hasBacklog(): boolean {
+    return this.#waiting.length > 0;
+  }
 
   pump(nowMs: number): void {
     while (this.#waiting.length > 0) {
       const count = this.#waiting.peek(scratchBytes) >> 1;
       const taken = this.#lane.write(scratch, nowMs, 0, count);
       this.#waiting.drop(taken * 2);
-      if (taken < count) return;
+      if (taken < count) {
+        return;
+      }
     }
-    if (this.#isDone) this.#lane.done();
+    if (this.#isDone) {
+      this.#lane.done();
+    }
   }
 
-  close(): void { this.#waiting.clear(); }
+  close(): void {
+    this.#waiting.clear();
+  }
 }
 
 function joined(first: number, rest: Uint8Array): Uint8Array {

@@ -12,26 +12,39 @@ export class BlockPool {
   #used = 0;
 
   /** @param limitBytes rounded down to whole blocks */
-  constructor(limitBytes: number) { this.#limit = Math.floor(limitBytes / BLOCK_BYTES); }
+  constructor(limitBytes: number) {
+    this.#limit = Math.floor(limitBytes / BLOCK_BYTES);
+  }
 
-  get usedBytes(): number { return this.#used * BLOCK_BYTES; }
+  get usedBytes(): number {
+    return this.#used * BLOCK_BYTES;
+  }
 
-  has(blocks: number): boolean { return this.#used + blocks <= this.#limit; }
+  has(blocks: number): boolean {
+    return this.#used + blocks <= this.#limit;
+  }
 
   /** A block with anything in it; undefined when all are in use. */
   take(): Uint8Array | undefined {
-    if (!this.has(1)) return undefined;
+    if (!this.has(1)) {
+      return undefined;
+    }
     this.#used++;
     return this.#spare.pop() ?? new Uint8Array(BLOCK_BYTES);
   }
 
   giveBack(block: Uint8Array): void {
     this.#used--;
-    if (this.#spare.length < MAX_SPARE) this.#spare.push(block);
+    if (this.#spare.length < MAX_SPARE) {
+      this.#spare.push(block);
+    }
   }
 }
 
-interface Block { readonly bytes: Uint8Array; next: Block | undefined }
+interface Block {
+  readonly bytes: Uint8Array;
+  next: Block | undefined;
+}
 
 export class ByteQueue {
   readonly #pool: BlockPool;
@@ -42,15 +55,21 @@ export class ByteQueue {
   #to = 0;
   #length = 0;
 
-  constructor(pool: BlockPool) { this.#pool = pool; }
+  constructor(pool: BlockPool) {
+    this.#pool = pool;
+  }
 
-  get length(): number { return this.#length; }
+  get length(): number {
+    return this.#length;
+  }
 
   /** Copies `bytes` from `from` to `to` to the end. @returns bytes taken; fewer when the pool is used up */
   push(bytes: Uint8Array, from = 0, to = bytes.length): number {
     let at = from;
     while (at < to) {
-      if ((this.#tail === undefined || this.#to === BLOCK_BYTES) && !this.#grow()) break;
+      if ((this.#tail === undefined || this.#to === BLOCK_BYTES) && !this.#grow()) {
+        break;
+      }
       const count = Math.min(to - at, BLOCK_BYTES - this.#to);
       copy(bytes, at, this.#tail!.bytes, this.#to, count);
       at += count;
@@ -81,9 +100,14 @@ export class ByteQueue {
 
   /** Forgets the first `count` bytes. @throws RangeError when there are not so many */
   drop(count: number): void {
-    if (count > this.#length) throw new RangeError(`${count} bytes to be dropped of ${this.#length}`);
+    if (count > this.#length) {
+      throw new RangeError(`${count} bytes to be dropped of ${this.#length}`);
+    }
     this.#length -= count;
-    if (this.#length === 0) { this.clear(); return; }
+    if (this.#length === 0) {
+      this.clear();
+      return;
+    }
     this.#from += count;
     while (this.#from >= BLOCK_BYTES) {
       this.#from -= BLOCK_BYTES;
@@ -93,17 +117,24 @@ export class ByteQueue {
   }
 
   clear(): void {
-    for (let block = this.#head; block !== undefined; block = block.next) this.#pool.giveBack(block.bytes);
+    for (let block = this.#head; block !== undefined; block = block.next) {
+      this.#pool.giveBack(block.bytes);
+    }
     this.#head = this.#tail = undefined;
     this.#from = this.#to = this.#length = 0;
   }
 
   #grow(): boolean {
     const bytes = this.#pool.take();
-    if (bytes === undefined) return false;
+    if (bytes === undefined) {
+      return false;
+    }
     const block: Block = { bytes, next: undefined };
-    if (this.#tail === undefined) this.#head = block;
-    else this.#tail.next = block;
+    if (this.#tail === undefined) {
+      this.#head = block;
+    } else {
+      this.#tail.next = block;
+    }
     this.#tail = block;
     this.#to = 0;
     return true;
@@ -113,7 +144,18 @@ export class ByteQueue {
 /** Below this a loop is faster than the view that `set` needs of a part. */
 const SHORT_COPY = 64;
 
-function copy(source: Uint8Array, from: number, target: Uint8Array, to: number, count: number): void {
-  if (count < SHORT_COPY) for (let i = 0; i < count; i++) target[to + i] = source[from + i]!;
-  else target.set(source.subarray(from, from + count), to);
+function copy(
+  source: Uint8Array,
+  from: number,
+  target: Uint8Array,
+  to: number,
+  count: number,
+): void {
+  if (count < SHORT_COPY) {
+    for (let i = 0; i < count; i++) {
+      target[to + i] = source[from + i]!;
+    }
+  } else {
+    target.set(source.subarray(from, from + count), to);
+  }
 }

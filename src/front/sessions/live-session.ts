@@ -3,14 +3,25 @@ import { after, every, soon } from '../../base/guard.ts';
 import { type ErrorCode, fromWireError, toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
-import type { EndReason, FromWorker, SessionSpec, SessionStatsReport } from '../../link/messages.ts';
+import type {
+  EndReason,
+  FromWorker,
+  SessionSpec,
+  SessionStatsReport,
+} from '../../link/messages.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
 import type { SessionSink, WorkerHandle } from '../placement/worker-handle.ts';
 import type { SpeechInlet } from './audio-ingress.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
-import { answerMessage, destinationMessage, parseClientMessage, pongMessage, videoMetadataMessage } from './wire-protocol.ts';
+import {
+  answerMessage,
+  destinationMessage,
+  parseClientMessage,
+  pongMessage,
+  videoMetadataMessage,
+} from './wire-protocol.ts';
 
 /** The client's end, whatever carries it. Both methods are safe after the close. */
 export interface ClientSocket {
@@ -90,23 +101,36 @@ export class LiveSession implements SessionSink {
     const offerWaitMs = Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs));
     // After a stall of this thread the timer runs before what came in meanwhile is read, the offer too.
     this.#offerTimer = after(offerWaitMs, 'the wait for an offer', () => {
-      soon('the wait for an offer', () => { if (this.phase === 'waiting') this.end('offer_timeout'); });
+      soon('the wait for an offer', () => {
+        if (this.phase === 'waiting') {
+          this.end('offer_timeout');
+        }
+      });
     });
     options.worker.sinks.set(this.id, this);
     options.worker.extraPromised += this.#extraCost;
-    options.worker.post({ type: 'open', spec: { ...options.spec, sessionId: this.id, speechRing: this.#ingress.memory } });
+    options.worker.post({
+      type: 'open',
+      spec: { ...options.spec, sessionId: this.id, speechRing: this.#ingress.memory },
+    });
   }
 
   /** Messages that meant nothing. */
-  get ignoredMessages(): number { return this.#ignored + this.#ingress.invalidMessages; }
+  get ignoredMessages(): number {
+    return this.#ignored + this.#ingress.invalidMessages;
+  }
 
-  get #extraCost(): number { return this.#options.worker.extraCost.get(this.#options.spec.renderer) ?? 0; }
+  get #extraCost(): number {
+    return this.#options.worker.extraCost.get(this.#options.spec.renderer) ?? 0;
+  }
 
   // ── from the client ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** @param message valid only during the call */
   message(message: ArrayBuffer, isBinary: boolean): void {
-    if (this.phase === 'over') return;
+    if (this.phase === 'over') {
+      return;
+    }
     const nowMs = monotonicMs();
     const parsed = parseClientMessage(message, isBinary, this.phase === 'waiting');
     this.#options.tally.received(parsed.kind, message.byteLength);
@@ -124,14 +148,19 @@ export class LiveSession implements SessionSink {
       case 'done':
         this.#ingress.done();
         // Before there is a peer nothing can be played out, so there is nothing to wait for.
-        if (this.phase === 'waiting') this.end('done');
+        if (this.phase === 'waiting') {
+          this.end('done');
+        }
         return;
       case 'ping':
         this.send(pongMessage(parsed.payload));
         return;
       case 'offer':
-        if (this.phase === 'waiting') this.#offer(parsed.sdp, nowMs);
-        else this.#ignored++;
+        if (this.phase === 'waiting') {
+          this.#offer(parsed.sdp, nowMs);
+        } else {
+          this.#ignored++;
+        }
         return;
       default:
         this.#ignored++;
@@ -147,24 +176,34 @@ export class LiveSession implements SessionSink {
       tally.audioDropped(dropped / SPEECH_RATE);
       this.tellRate('audio_backlog_full', nowMs);
     }
-    if (this.#pumpTimer === undefined && this.#ingress.hasBacklog) this.#pumpTimer = every(BACKLOG_PUMP_MS, 'the backlog of speech', () => { this.#pump(); });
+    if (this.#pumpTimer === undefined && this.#ingress.hasBacklog) {
+      this.#pumpTimer = every(BACKLOG_PUMP_MS, 'the backlog of speech', () => {
+        this.#pump();
+      });
+    }
   }
 
   /** Tells the client that something of what it sends is dropped, at most once a second. */
   tellRate(reason: string, nowMs: number): void {
-    if (this.phase === 'over' || nowMs - this.#ratedMs < RATE_WORD_INTERVAL_MS) return;
+    if (this.phase === 'over' || nowMs - this.#ratedMs < RATE_WORD_INTERVAL_MS) {
+      return;
+    }
     this.#ratedMs = nowMs;
     this.send(`RATE ${reason}`);
   }
 
   #pump(): void {
     this.#ingress.pump(monotonicMs());
-    if (this.#ingress.hasBacklog || this.#pumpTimer === undefined) return;
+    if (this.#ingress.hasBacklog || this.#pumpTimer === undefined) {
+      return;
+    }
     clearInterval(this.#pumpTimer);
     this.#pumpTimer = undefined;
   }
 
-  #interrupt(nowMs: number): void { this.#ingress.flush(nowMs); }
+  #interrupt(nowMs: number): void {
+    this.#ingress.flush(nowMs);
+  }
 
   /** Parsed here, where nothing has a beat to keep. */
   #offer(sdp: string | undefined, nowMs: number): void {
@@ -174,7 +213,9 @@ export class LiveSession implements SessionSink {
     this.#options.step('offer', (nowMs - this.openedMs) / 1000);
     let offer: Offer;
     try {
-      if (sdp === undefined) throw offerTooLong();
+      if (sdp === undefined) {
+        throw offerTooLong();
+      }
       offer = parseOffer(sdp);
     } catch (error) {
       const { code, message } = toWireError(error);
@@ -186,12 +227,16 @@ export class LiveSession implements SessionSink {
   }
 
   /** The socket is gone. */
-  closed(): void { this.end('client_closed'); }
+  closed(): void {
+    this.end('client_closed');
+  }
 
   // ── from the worker ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   receive(message: Extract<FromWorker, { sessionId: string }>): void {
-    if (this.phase === 'over') return;
+    if (this.phase === 'over') {
+      return;
+    }
     const { step, log } = this.#options;
     const nowMs = monotonicMs();
     switch (message.type) {
@@ -239,12 +284,20 @@ export class LiveSession implements SessionSink {
 
   /** @returns the session's own ledger, or null when the worker did not answer in time */
   async stats(timeoutMs = 1000): Promise<SessionStatsReport | undefined> {
-    if (this.phase === 'over' || this.#statsWaiters.size >= MAX_STATS_WAITERS) return undefined;
+    if (this.phase === 'over' || this.#statsWaiters.size >= MAX_STATS_WAITERS) {
+      return undefined;
+    }
     const requestId = this.#nextRequestId;
     this.#nextRequestId++;
     return await new Promise((resolve) => {
-      const timer = after(timeoutMs, 'the wait for figures', () => { this.#statsWaiters.delete(requestId); resolve(undefined); });
-      this.#statsWaiters.set(requestId, (stats) => { clearTimeout(timer); resolve(stats); });
+      const timer = after(timeoutMs, 'the wait for figures', () => {
+        this.#statsWaiters.delete(requestId);
+        resolve(undefined);
+      });
+      this.#statsWaiters.set(requestId, (stats) => {
+        clearTimeout(timer);
+        resolve(stats);
+      });
       this.#options.worker.post({ type: 'stats', sessionId: this.id, requestId });
     });
   }
@@ -253,28 +306,43 @@ export class LiveSession implements SessionSink {
 
   /** A word to the client while the session goes on (CLOSING, RATE). */
   send(text: string): void {
-    if (this.#options.socket.send(text)) this.#options.tally.sent(text);
+    if (this.#options.socket.send(text)) {
+      this.#options.tally.sent(text);
+    }
   }
 
   /** Ends the session from the front's side, with a code of the error table instead of the usual farewell if there is one. */
   end(reason: EndReason, code?: ErrorCode): void {
-    if (this.phase === 'over') return;
-    if (code !== undefined) this.#failure = `ERROR ${code}`;
+    if (this.phase === 'over') {
+      return;
+    }
+    if (code !== undefined) {
+      this.#failure = `ERROR ${code}`;
+    }
     this.#options.worker.post({ type: 'close', sessionId: this.id, reason });
     this.#finish(reason);
   }
 
   #finish(reason: EndReason): void {
-    if (this.phase === 'over') return;
+    if (this.phase === 'over') {
+      return;
+    }
     this.phase = 'over';
     clearTimeout(this.#offerTimer);
-    if (this.#pumpTimer !== undefined) clearInterval(this.#pumpTimer);
+    if (this.#pumpTimer !== undefined) {
+      clearInterval(this.#pumpTimer);
+    }
     this.#ingress.close();
     this.#options.worker.sinks.delete(this.id);
     this.#options.worker.extraPromised -= this.#extraCost;
-    for (const waiter of this.#statsWaiters.values()) waiter(undefined);
-    const farewell = CLOSE_MESSAGES[reason] === undefined ? undefined : this.#failure ?? CLOSE_MESSAGES[reason];
-    if (farewell !== undefined) this.send(farewell);
+    for (const waiter of this.#statsWaiters.values()) {
+      waiter(undefined);
+    }
+    const farewell =
+      CLOSE_MESSAGES[reason] === undefined ? undefined : (this.#failure ?? CLOSE_MESSAGES[reason]);
+    if (farewell !== undefined) {
+      this.send(farewell);
+    }
     this.#options.socket.end(1000, '');
     this.#options.onEnd(this, reason);
   }

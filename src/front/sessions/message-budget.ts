@@ -50,7 +50,9 @@ export class SharedBudget {
     this.patience = new TokenBucket(SHARED_PATIENCE, SHARED_PATIENCE, nowMs);
   }
 
-  get fairRate(): number { return Math.min(SOCKET_RATE, SHARED_RATE / Math.max(1, this.members)); }
+  get fairRate(): number {
+    return Math.min(SOCKET_RATE, SHARED_RATE / Math.max(1, this.members));
+  }
 }
 
 /** What one socket may send. Close it when the socket is gone. */
@@ -73,13 +75,19 @@ export class MessageBudget {
   take(cost: number, nowMs: number): Verdict {
     this.#fair.rate = this.#shared.fairRate;
     const isFair = this.#fair.drain(cost, nowMs);
-    if (!this.#own.take(cost, nowMs)) return this.#beyond(cost, nowMs) ? 'exhausted' : 'socket_rate';
-    if (this.#shared.spending.drain(cost, nowMs) || isFair) return 'taken';
+    if (!this.#own.take(cost, nowMs)) {
+      return this.#beyond(cost, nowMs) ? 'exhausted' : 'socket_rate';
+    }
+    if (this.#shared.spending.drain(cost, nowMs) || isFair) {
+      return 'taken';
+    }
     return this.#beyond(cost, nowMs) ? 'exhausted' : 'server_rate';
   }
 
   close(): void {
-    if (this.#isOpen) this.#shared.members--;
+    if (this.#isOpen) {
+      this.#shared.members--;
+    }
     this.#isOpen = false;
   }
 

@@ -18,13 +18,27 @@ export class SessionQuota {
 
   /** Takes a slot for a session. Call `touch` every few seconds (SLOT_TTL_MS), and `release` at the end. @throws RATE_LIMITED, and INVALID_API_KEY when the key was revoked */
   async acquire(keyId: string, sessionId: string): Promise<void> {
-    const [granted, , waitMs] = await this.#store.run(ACQUIRE_SLOT, [keys.apiKeyLive(keyId), keys.apiKey(keyId)], [sessionId, this.#limit, SLOT_TTL_MS]) as [number, number, number];
-    if (granted === -1) throw new ServiceError('INVALID_API_KEY', 'The API key that made this token was revoked.');
-    if (granted !== 1) throw new ServiceError('RATE_LIMITED', `This API key has ${this.#limit} sessions, which is its limit.`, Math.min(10, waitMs / 1000));
+    const [granted, , waitMs] = (await this.#store.run(
+      ACQUIRE_SLOT,
+      [keys.apiKeyLive(keyId), keys.apiKey(keyId)],
+      [sessionId, this.#limit, SLOT_TTL_MS],
+    )) as [number, number, number];
+    if (granted === -1) {
+      throw new ServiceError('INVALID_API_KEY', 'The API key that made this token was revoked.');
+    }
+    if (granted !== 1) {
+      throw new ServiceError(
+        'RATE_LIMITED',
+        `This API key has ${this.#limit} sessions, which is its limit.`,
+        Math.min(10, waitMs / 1000),
+      );
+    }
   }
 
   async touch(keyId: string, sessionIds: readonly string[]): Promise<void> {
-    if (sessionIds.length > 0) await this.#store.run(TOUCH_SLOTS, [keys.apiKeyLive(keyId)], [SLOT_TTL_MS, ...sessionIds]);
+    if (sessionIds.length > 0) {
+      await this.#store.run(TOUCH_SLOTS, [keys.apiKeyLive(keyId)], [SLOT_TTL_MS, ...sessionIds]);
+    }
   }
 
   async release(keyId: string, sessionId: string): Promise<void> {
@@ -33,11 +47,17 @@ export class SessionQuota {
 
   /** Sessions the key has now, on all servers. */
   async usage(keyId: string): Promise<number> {
-    return await this.#store.run(COUNT_SLOTS, [keys.apiKeyLive(keyId)], []) as number;
+    return (await this.#store.run(COUNT_SLOTS, [keys.apiKeyLive(keyId)], [])) as number;
   }
 
   /** @throws RATE_LIMITED when another session would be refused now. */
   async check(keyId: string): Promise<void> {
-    if (await this.usage(keyId) >= this.#limit) throw new ServiceError('RATE_LIMITED', `This API key has ${this.#limit} sessions, which is its limit.`, 5);
+    if ((await this.usage(keyId)) >= this.#limit) {
+      throw new ServiceError(
+        'RATE_LIMITED',
+        `This API key has ${this.#limit} sessions, which is its limit.`,
+        5,
+      );
+    }
   }
 }

@@ -50,37 +50,62 @@ export class SessionTokens {
   async create(grant: Omit<SessionGrant, 'tokenId' | 'issuedAtMs'>): Promise<string> {
     const token = newSecret();
     const hash = hashSecret(token);
-    const stored: SessionGrant = { ...grant, tokenId: hash.slice(0, 32), issuedAtMs: Math.round(wallMs()) };
-    await this.#store.use((client) => client.set(keys.token(hash), JSON.stringify(stored), 'EX', this.#ttlSeconds));
+    const stored: SessionGrant = {
+      ...grant,
+      tokenId: hash.slice(0, 32),
+      issuedAtMs: Math.round(wallMs()),
+    };
+    await this.#store.use((client) =>
+      client.set(keys.token(hash), JSON.stringify(stored), 'EX', this.#ttlSeconds),
+    );
     return token;
   }
 
   /** What the token grants, without claiming it; undefined when unknown or expired. */
   async find(token: string): Promise<SessionGrant | undefined> {
-    if (!plausible(token)) return undefined;
+    if (!plausible(token)) {
+      return undefined;
+    }
     const stored = await this.#store.use((client) => client.get(keys.token(hashSecret(token))));
-    return stored === null ? undefined : JSON.parse(stored) as SessionGrant;
+    return stored === null ? undefined : (JSON.parse(stored) as SessionGrant);
   }
 
   /**
    * Makes `sessionId` on `serverId` the token's live session. Refused while another one touches its claim; `replaces` names one that the
    * caller knows to be dead. Call `touch` every few seconds (CLAIM_TTL_MS), and `release` at the end.
    */
-  async claim(token: string, sessionId: string, serverId: string, replaces = ''): Promise<ClaimResult> {
-    if (!plausible(token)) return { kind: 'unknown' };
+  async claim(
+    token: string,
+    sessionId: string,
+    serverId: string,
+    replaces = '',
+  ): Promise<ClaimResult> {
+    if (!plausible(token)) {
+      return { kind: 'unknown' };
+    }
     const hash = hashSecret(token);
-    const answer = await this.#store.run(CLAIM_TOKEN, [keys.token(hash), keys.tokenClaim(hash)], [sessionId, serverId, CLAIM_TTL_MS, replaces]) as string[];
+    const answer = (await this.#store.run(
+      CLAIM_TOKEN,
+      [keys.token(hash), keys.tokenClaim(hash)],
+      [sessionId, serverId, CLAIM_TTL_MS, replaces],
+    )) as string[];
     if (answer[0] === 'claimed') {
       const ageMs = Math.max(0, this.#ttlSeconds * 1000 - Number(answer[2]));
       return { kind: 'claimed', grant: JSON.parse(answer[1] as string) as SessionGrant, ageMs };
     }
-    if (answer[0] === 'in-use') return { kind: 'in-use', sessionId: answer[1] as string, serverId: answer[2] as string };
+    if (answer[0] === 'in-use') {
+      return { kind: 'in-use', sessionId: answer[1] as string, serverId: answer[2] as string };
+    }
     return { kind: 'unknown' };
   }
 
   /** Keeps the claim for another CLAIM_TTL_MS, also one that had expired meanwhile. */
   async touch(token: string, sessionId: string, serverId: string): Promise<ClaimState> {
-    const answer = await this.#store.run(TOUCH_CLAIM, [keys.tokenClaim(hashSecret(token))], [sessionId, serverId, CLAIM_TTL_MS]);
+    const answer = await this.#store.run(
+      TOUCH_CLAIM,
+      [keys.tokenClaim(hashSecret(token))],
+      [sessionId, serverId, CLAIM_TTL_MS],
+    );
     return answer === 0 ? 'lost' : answer === 2 ? 'wanted' : 'held';
   }
 

@@ -1,5 +1,14 @@
 // Bytes that are too large for Redis, behind an interface that an object store can implement: put whole or in pieces, read anywhere.
-import { mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import {
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  type FileHandle,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { newUuid } from '../../base/ids.ts';
 
@@ -44,7 +53,9 @@ const KEY = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
 export class FileBlobs implements BlobStore {
   readonly #root: string;
 
-  constructor(root: string) { this.#root = path.resolve(root); }
+  constructor(root: string) {
+    this.#root = path.resolve(root);
+  }
 
   async put(key: string, bytes: Uint8Array): Promise<void> {
     const writer = await this.writer(key);
@@ -63,7 +74,9 @@ export class FileBlobs implements BlobStore {
     const temporary = `${target}.${newUuid().slice(0, 8)}.part`;
     const handle = await open(temporary, 'wx', 0o600);
     return {
-      async write(bytes) { await handle.writeFile(bytes); },
+      async write(bytes) {
+        await handle.writeFile(bytes);
+      },
       async commit() {
         await handle.sync();
         await handle.close();
@@ -94,7 +107,9 @@ export class FileBlobs implements BlobStore {
 
   async open(key: string): Promise<BlobReader | undefined> {
     const handle = await open(this.#path(key), 'r').catch(absent);
-    if (!handle) return undefined;
+    if (!handle) {
+      return undefined;
+    }
     return await readerOf(handle);
   }
 
@@ -107,15 +122,19 @@ export class FileBlobs implements BlobStore {
   }
 
   async list(prefix: string): Promise<string[]> {
-    const names = await readdir(this.#path(prefix)).catch(absent) ?? [];
+    const names = (await readdir(this.#path(prefix)).catch(absent)) ?? [];
     return names.filter((name) => !name.endsWith('.part'));
   }
 
   /** Where a key's bytes lie, for tools that write files themselves. The directory may not exist yet. */
-  pathOf(key: string): string { return this.#path(key); }
+  pathOf(key: string): string {
+    return this.#path(key);
+  }
 
   #path(key: string): string {
-    if (key.length > 300 || !KEY.test(key)) throw new RangeError(`not a blob key: ${key.slice(0, 50)}`);
+    if (key.length > 300 || !KEY.test(key)) {
+      throw new RangeError(`not a blob key: ${key.slice(0, 50)}`);
+    }
     return path.join(this.#root, key);
   }
 }
@@ -138,12 +157,18 @@ async function readerOf(handle: FileHandle): Promise<BlobReader | undefined> {
 /** Opens any file for reading, such as one that is shipped with the program. */
 export async function openFile(file: string): Promise<BlobReader | undefined> {
   const handle = await open(file, 'r').catch(absent);
-  return handle && await readerOf(handle);
+  return handle && (await readerOf(handle));
 }
 
-export const fileExists = async (file: string): Promise<boolean> => await stat(file).then(() => true, () => false);
+export const fileExists = async (file: string): Promise<boolean> =>
+  await stat(file).then(
+    () => true,
+    () => false,
+  );
 
 function absent(error: NodeJS.ErrnoException): undefined {
-  if (error.code === 'ENOENT' || error.code === 'ENOTDIR' || error.code === 'EISDIR') return undefined;
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR' || error.code === 'EISDIR') {
+    return undefined;
+  }
   throw error;
 }

@@ -34,31 +34,55 @@ export class RedisStore {
     this.client = client;
     this.#log = log;
     client.on('error', (error: Error) => this.#complain(error));
-    client.on('ready', () => { for (const listener of this.#backAgain) guarded('what follows Redis\' return', listener)(); });
+    client.on('ready', () => {
+      for (const listener of this.#backAgain) {
+        guarded("what follows Redis' return", listener)();
+      }
+    });
   }
 
   /**
    * Connects to `urls`: one `redis://`, `rediss://` or `unix://` URL, or several for a cluster.
    * @throws Error with one line to act on, when nothing answers within `timeoutMs`.
    */
-  static async connect(urls: readonly string[], log: Logger, timeoutMs = 10_000): Promise<RedisStore> {
-    const client = urls.length > 1 ? clusterClient(urls) : new Redis({ ...SHARED, ...parseUrl(urls[0] as string), lazyConnect: true, enableOfflineQueue: false, retryStrategy: retryDelayMs });
+  static async connect(
+    urls: readonly string[],
+    log: Logger,
+    timeoutMs = 10_000,
+  ): Promise<RedisStore> {
+    const client =
+      urls.length > 1
+        ? clusterClient(urls)
+        : new Redis({
+            ...SHARED,
+            ...parseUrl(urls[0] as string),
+            lazyConnect: true,
+            enableOfflineQueue: false,
+            retryStrategy: retryDelayMs,
+          });
     const store = new RedisStore(client, log);
     try {
       await becomesReady(client, timeoutMs);
     } catch (error) {
       client.disconnect();
-      throw new Error(`Redis at ${urls.map(withoutPassword).join(', ')} does not answer (${(error as Error).message}). Start it, or correct REDIS_URL.`, { cause: error });
+      throw new Error(
+        `Redis at ${urls.map(withoutPassword).join(', ')} does not answer (${(error as Error).message}). Start it, or correct REDIS_URL.`,
+        { cause: error },
+      );
     }
     return store;
   }
 
-  get ready(): boolean { return this.client.status === 'ready'; }
+  get ready(): boolean {
+    return this.client.status === 'ready';
+  }
 
   /** Called each time the connection is there again. Returns how to stop. */
   onReady(listener: () => void): () => void {
     this.#backAgain.add(listener);
-    return () => { this.#backAgain.delete(listener); };
+    return () => {
+      this.#backAgain.delete(listener);
+    };
   }
 
   /** Runs commands on the client, their failures told as STORE_UNAVAILABLE. */
@@ -66,14 +90,20 @@ export class RedisStore {
     try {
       return await work(this.client);
     } catch (error) {
-      if (error instanceof ServiceError) throw error;
+      if (error instanceof ServiceError) {
+        throw error;
+      }
       this.#complain(error as Error);
       throw Object.assign(new ServiceError('STORE_UNAVAILABLE'), { cause: error });
     }
   }
 
   /** Runs a script, by its digest when Redis knows it. */
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<RedisValue> {
+  run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<RedisValue> {
     let digest = this.#digests.get(script);
     if (!digest) {
       digest = createHash('sha1').update(script.lua).digest('hex');
@@ -82,29 +112,42 @@ export class RedisStore {
     const sha = digest;
     return this.use(async (client) => {
       try {
-        return await client.evalsha(sha, keys.length, ...keys, ...args) as RedisValue;
+        return (await client.evalsha(sha, keys.length, ...keys, ...args)) as RedisValue;
       } catch (error) {
-        if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
-        return await client.eval(script.lua, keys.length, ...keys, ...args) as RedisValue;
+        if (!(error as Error).message.startsWith('NOSCRIPT')) {
+          throw error;
+        }
+        return (await client.eval(script.lua, keys.length, ...keys, ...args)) as RedisValue;
       }
     });
   }
 
   async ping(): Promise<boolean> {
-    if (!this.ready) return false;
-    return await this.use((client) => client.ping()).then(() => true, () => false);
+    if (!this.ready) {
+      return false;
+    }
+    return await this.use((client) => client.ping()).then(
+      () => true,
+      () => false,
+    );
   }
 
   async close(): Promise<void> {
     this.#backAgain.clear();
-    const patience = new Promise<void>((resolve) => { after(500, 'the end of a connection', () => { resolve(); }).unref(); });
+    const patience = new Promise<void>((resolve) => {
+      after(500, 'the end of a connection', () => {
+        resolve();
+      }).unref();
+    });
     await Promise.race([this.client.quit().catch(() => {}), patience]);
     this.client.disconnect();
   }
 
   #complain(error: Error): void {
     const now = monotonicMs();
-    if (now - this.#complainedMs < 1000) return;
+    if (now - this.#complainedMs < 1000) {
+      return;
+    }
     this.#complainedMs = now;
     this.#log.warn({ err: error.message }, 'Redis does not answer');
   }
@@ -113,27 +156,50 @@ export class RedisStore {
 function clusterClient(urls: readonly string[]): Cluster {
   const nodes = urls.map(parseUrl);
   const { username, password, tls } = nodes[0] as Address;
-  return new Cluster(nodes.map(({ host, port }) => ({ host: host as string, port: port as number })), {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    clusterRetryStrategy: retryDelayMs,
-    slotsRefreshTimeout: 2000,
-    maxRedirections: 8,
-    retryDelayOnFailover: 100,
-    retryDelayOnClusterDown: 100,
-    redisOptions: { ...SHARED, ...(username ? { username } : {}), ...(password ? { password } : {}), ...(tls ? { tls } : {}) },
-  });
+  return new Cluster(
+    nodes.map(({ host, port }) => ({ host: host as string, port: port as number })),
+    {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: retryDelayMs,
+      slotsRefreshTimeout: 2000,
+      maxRedirections: 8,
+      retryDelayOnFailover: 100,
+      retryDelayOnClusterDown: 100,
+      redisOptions: {
+        ...SHARED,
+        ...(username ? { username } : {}),
+        ...(password ? { password } : {}),
+        ...(tls ? { tls } : {}),
+      },
+    },
+  );
 }
 
-interface Address { path?: string; host?: string; port?: number; db?: number; username?: string; password?: string; tls?: { servername: string } }
+interface Address {
+  path?: string;
+  host?: string;
+  port?: number;
+  db?: number;
+  username?: string;
+  password?: string;
+  tls?: { servername: string };
+}
 
 function parseUrl(url: string): Address {
-  if (url.startsWith('unix://')) return { path: url.slice('unix://'.length) };
-  const { hostname, port, username, password, pathname, protocol } = new URL(url.replace(/^valkey/, 'redis'));
+  if (url.startsWith('unix://')) {
+    return { path: url.slice('unix://'.length) };
+  }
+  const { hostname, port, username, password, pathname, protocol } = new URL(
+    url.replace(/^valkey/, 'redis'),
+  );
   const db = Number(pathname.slice(1) || 0);
   return {
-    host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379), db,
-    ...(username ? { username: decodeURIComponent(username) } : {}), ...(password ? { password: decodeURIComponent(password) } : {}),
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port || 6379),
+    db,
+    ...(username ? { username: decodeURIComponent(username) } : {}),
+    ...(password ? { password: decodeURIComponent(password) } : {}),
     ...(protocol === 'rediss:' ? { tls: { servername: hostname } } : {}),
   };
 }
@@ -143,8 +209,12 @@ const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, '//'
 function becomesReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     let last = 'timed out';
-    const note = (error: Error): void => { last = error.message || last; };
-    const timer = after(timeoutMs, 'the wait for Redis', () => { done(new Error(last)); });
+    const note = (error: Error): void => {
+      last = error.message || last;
+    };
+    const timer = after(timeoutMs, 'the wait for Redis', () => {
+      done(new Error(last));
+    });
     const ready = (): void => done();
     const ended = (): void => done(new Error(last));
     const done = (error?: Error): void => {
@@ -152,7 +222,11 @@ function becomesReady(client: Redis | Cluster, timeoutMs: number): Promise<void>
       client.off('ready', ready);
       client.off('end', ended);
       client.off('error', note);
-      if (error) reject(error); else resolve();
+      if (error) {
+        reject(error);
+      } else {
+        resolve();
+      }
     };
     client.on('error', note);
     client.on('ready', ready);

@@ -21,23 +21,51 @@ export class EtaEstimator {
   readonly #pending = new Map<string, Pending>();
   #speed = FIRST_GUESS;
 
-  constructor(threads: number) { this.#threads = threads; }
+  constructor(threads: number) {
+    this.#threads = threads;
+  }
 
-  queued(id: string, seconds: number): void { this.#pending.set(id, { seconds, queuedMs: monotonicMs(), startedMs: undefined, worked: () => 0 }); }
+  queued(id: string, seconds: number): void {
+    this.#pending.set(id, {
+      seconds,
+      queuedMs: monotonicMs(),
+      startedMs: undefined,
+      worked: () => 0,
+    });
+  }
 
   started(id: string, seconds: number, worked: () => number): void {
     const now = monotonicMs();
-    this.#pending.set(id, { seconds, queuedMs: this.#pending.get(id)?.queuedMs ?? now, startedMs: now, worked });
+    this.#pending.set(id, {
+      seconds,
+      queuedMs: this.#pending.get(id)?.queuedMs ?? now,
+      startedMs: now,
+      worked,
+    });
   }
 
   /** It is over. @returns times in seconds, and the speed at which it was worked at. */
-  ended(id: string, isDone: boolean): { readonly waited: number; readonly took: number; readonly speed: number } | undefined {
+  ended(
+    id: string,
+    isDone: boolean,
+  ): { readonly waited: number; readonly took: number; readonly speed: number } | undefined {
     const job = this.#pending.get(id);
     this.#pending.delete(id);
-    if (job === undefined || job.startedMs === undefined) return undefined;
+    if (job === undefined || job.startedMs === undefined) {
+      return undefined;
+    }
     const worked = Math.max(0.001, job.worked());
-    if (isDone) this.#speed += (job.seconds / Math.max(0.001, worked - FIXED_SECONDS) - this.#speed) * LEARNING * Math.min(1, job.seconds / 10);
-    return { waited: (job.startedMs - job.queuedMs) / 1000, took: (monotonicMs() - job.startedMs) / 1000, speed: job.seconds / worked };
+    if (isDone) {
+      this.#speed +=
+        (job.seconds / Math.max(0.001, worked - FIXED_SECONDS) - this.#speed) *
+        LEARNING *
+        Math.min(1, job.seconds / 10);
+    }
+    return {
+      waited: (job.startedMs - job.queuedMs) / 1000,
+      took: (monotonicMs() - job.startedMs) / 1000,
+      speed: job.seconds / worked,
+    };
   }
 
   /** Seconds until the MP4 is there: videos take turns, so that of the others no more counts than this one is long. @param done share of it that is rendered */
@@ -45,7 +73,9 @@ export class EtaEstimator {
     const own = seconds * (1 - done);
     let others = 0;
     for (const [other, job] of this.#pending) {
-      if (other !== id) others += Math.min(own, Math.max(0, job.seconds - job.worked() * this.#speed));
+      if (other !== id) {
+        others += Math.min(own, Math.max(0, job.seconds - job.worked() * this.#speed));
+      }
     }
     return round((own + others / this.#threads) / this.#speed + FIXED_SECONDS);
   }
@@ -53,11 +83,15 @@ export class EtaEstimator {
   /** Seconds for which the oldest job has waited. */
   get oldestQueuedSeconds(): number {
     const waiting = [...this.#pending.values()].filter(({ startedMs }) => startedMs === undefined);
-    return waiting.length === 0 ? 0 : (monotonicMs() - Math.min(...waiting.map(({ queuedMs }) => queuedMs))) / 1000;
+    return waiting.length === 0
+      ? 0
+      : (monotonicMs() - Math.min(...waiting.map(({ queuedMs }) => queuedMs))) / 1000;
   }
 
   get counts(): { readonly queued: number; readonly running: number } {
-    const running = [...this.#pending.values()].filter(({ startedMs }) => startedMs !== undefined).length;
+    const running = [...this.#pending.values()].filter(
+      ({ startedMs }) => startedMs !== undefined,
+    ).length;
     return { queued: this.#pending.size - running, running };
   }
 }

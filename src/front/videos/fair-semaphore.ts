@@ -6,14 +6,24 @@ export class FairSemaphore {
   #free: number;
 
   /** `count`: how many may work at a time. */
-  constructor(count: number) { this.#free = count; }
+  constructor(count: number) {
+    this.#free = count;
+  }
 
   /** For one rendering, which at first does not have its turn. */
   join(): Lease {
     const turn = new Lease({
-      wait: () => { this.#waiting.push(turn); this.#next(); },
-      giveBack: () => { this.#free++; this.#next(); },
-      leave: () => { this.#waiting.splice(this.#waiting.indexOf(turn) >>> 0, 1); },
+      wait: () => {
+        this.#waiting.push(turn);
+        this.#next();
+      },
+      giveBack: () => {
+        this.#free++;
+        this.#next();
+      },
+      leave: () => {
+        this.#waiting.splice(this.#waiting.indexOf(turn) >>> 0, 1);
+      },
     });
     return turn;
   }
@@ -26,7 +36,11 @@ export class FairSemaphore {
   }
 }
 
-interface Desk { readonly wait: () => void; readonly giveBack: () => void; readonly leave: () => void }
+interface Desk {
+  readonly wait: () => void;
+  readonly giveBack: () => void;
+  readonly leave: () => void;
+}
 
 export class Lease {
   readonly #desk: Desk;
@@ -35,15 +49,23 @@ export class Lease {
   #workedMs = 0;
   #isOver = false;
 
-  constructor(desk: Desk) { this.#desk = desk; }
+  constructor(desk: Desk) {
+    this.#desk = desk;
+  }
 
   /** Seconds for which it had its turn, now included. */
-  get workedSeconds(): number { return (this.#workedMs + (this.#sinceMs === undefined ? 0 : monotonicMs() - this.#sinceMs)) / 1000; }
+  get workedSeconds(): number {
+    return (
+      (this.#workedMs + (this.#sinceMs === undefined ? 0 : monotonicMs() - this.#sinceMs)) / 1000
+    );
+  }
 
   /** Resolves when it has its turn, behind all that ask already; never once it has ended. */
   take(): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#isOver) return;
+      if (this.#isOver) {
+        return;
+      }
       this.#begun = resolve;
       this.#desk.wait();
     });
@@ -58,7 +80,9 @@ export class Lease {
 
   /** Lets the next one work. */
   pass(): void {
-    if (this.#sinceMs === undefined) return;
+    if (this.#sinceMs === undefined) {
+      return;
+    }
     this.#workedMs += monotonicMs() - this.#sinceMs;
     this.#sinceMs = undefined;
     this.#desk.giveBack();
@@ -67,7 +91,9 @@ export class Lease {
   /** It takes no more turns: it is done, or given up. */
   end(): void {
     this.#isOver = true;
-    if (this.#begun) this.#desk.leave();
+    if (this.#begun) {
+      this.#desk.leave();
+    }
     this.#begun = undefined;
     this.pass();
   }

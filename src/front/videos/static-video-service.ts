@@ -47,7 +47,9 @@ export interface StaticVideoOptions {
   readonly sweepEveryMs?: number;
 }
 
-interface StaticJob { readonly seconds: number }
+interface StaticJob {
+  readonly seconds: number;
+}
 
 /** Audio this small is looked at faster than it is handed to a thread. */
 const INLINE_BYTES = 256 * 1024;
@@ -70,9 +72,11 @@ const LOST_AFTER_MS = 60_000;
 const words = {
   lostUpload: 'The audio was lost before it was rendered. Send it again.',
   lostJob: 'The request was interrupted. Send the audio again.',
-  lostFiles: 'The files of this video are no longer in the storage of the server. Send the audio again.',
+  lostFiles:
+    'The files of this video are no longer in the storage of the server. Send the audio again.',
   lostFace: 'The face was deleted before the video was rendered.',
-  gaveUp: 'The video could not be rendered: the server failed each time it tried. Send the audio again.',
+  gaveUp:
+    'The video could not be rendered: the server failed each time it tried. Send the audio again.',
   slow: 'The audio took too long to decode. Send it as WAV or PCM.',
 };
 
@@ -92,7 +96,16 @@ export class StaticVideoService implements StaticVideos {
   #inspections = 0;
 
   private constructor(options: StaticVideoOptions, queue: JobQueue<StaticJob>) {
-    const { store, blobs, ttlSeconds, threads, cpus, metrics, log, sweepEveryMs = SWEEP_MS } = options;
+    const {
+      store,
+      blobs,
+      ttlSeconds,
+      threads,
+      cpus,
+      metrics,
+      log,
+      sweepEveryMs = SWEEP_MS,
+    } = options;
     this.#options = options;
     this.#records = new StaticRecords(store, ttlSeconds);
     this.#files = new StaticFiles(blobs);
@@ -103,7 +116,10 @@ export class StaticVideoService implements StaticVideos {
     this.#turns = new FairSemaphore(threads);
     this.#queue = queue;
     this.#runner = new JobRunner({
-      queue, log, concurrency: threads * VIDEOS_A_THREAD, maxAttempts: MAX_ATTEMPTS,
+      queue,
+      log,
+      concurrency: threads * VIDEOS_A_THREAD,
+      maxAttempts: MAX_ATTEMPTS,
       work: (job, signal) => this.#work(job, signal),
       giveUp: (job) => this.#fail(job.id, words.gaveUp),
     });
@@ -113,24 +129,41 @@ export class StaticVideoService implements StaticVideos {
 
   /** Takes up what the last run of this server left unfinished. */
   static async open(options: StaticVideoOptions): Promise<StaticVideoService> {
-    const queue = new JobQueue<StaticJob>({ store: options.store, name: 'static', serverId: options.serverId, capacity: options.maxQueued });
+    const queue = new JobQueue<StaticJob>({
+      store: options.store,
+      name: 'static',
+      serverId: options.serverId,
+      capacity: options.maxQueued,
+    });
     await queue.reclaim();
     return new StaticVideoService(options, queue);
   }
 
   async create({ audio, ...order }: StaticRequest): Promise<{ id: string; etaSeconds: number }> {
     await this.#options.faces.load(order.ownerId, order.faceId);
-    const { samples, rate } = await this.#inspect({ bytes: audio, format: order.audioFormat, rate: order.sampleRate, channels: order.channelCount });
+    const { samples, rate } = await this.#inspect({
+      bytes: audio,
+      format: order.audioFormat,
+      rate: order.sampleRate,
+      channels: order.channelCount,
+    });
     const durationSeconds = samples / rate;
     const id = newUuid(); // as history has it; its 122 random bits are what protects the files
-    await this.#records.create(id, { order, durationSeconds, frames: framesOf(samples, rate), createdMs: wallMs() });
+    await this.#records.create(id, {
+      order,
+      durationSeconds,
+      frames: framesOf(samples, rate),
+      createdMs: wallMs(),
+    });
     try {
       await this.#files.putUpload(id, audio);
       this.#forecast.queued(id, durationSeconds);
       await this.#queue.enqueue(id, { seconds: durationSeconds });
     } catch (error) {
       this.#forecast.ended(id, false);
-      if (error instanceof ServiceError && error.code === 'QUEUE_FULL') this.#gauges.refused();
+      if (error instanceof ServiceError && error.code === 'QUEUE_FULL') {
+        this.#gauges.refused();
+      }
       await this.#files.delete(id);
       await this.#records.delete(id);
       throw error;
@@ -143,21 +176,42 @@ export class StaticVideoService implements StaticVideos {
 
   async status(id: string): Promise<StaticStatus | undefined> {
     const record = isVideoId(id) ? await this.#records.find(id) : undefined;
-    if (record === undefined) return undefined;
+    if (record === undefined) {
+      return undefined;
+    }
     const { status, error, durationSeconds } = record;
-    const progress = status === 'completed' ? 1 : status === 'rendering' ? record.segments / (segmentCount(record.frames) + 1) : 0;
-    if (status === 'completed' && !await this.#files.hasAll(id, record.frames)) {
+    const progress =
+      status === 'completed'
+        ? 1
+        : status === 'rendering'
+          ? record.segments / (segmentCount(record.frames) + 1)
+          : 0;
+    if (status === 'completed' && !(await this.#files.hasAll(id, record.frames))) {
       // Only told: a storage that is away for a while, such as a network file system, brings them back.
       return { status: 'failed', progress: 0, durationSeconds, error: words.lostFiles };
     }
-    if (status === 'completed') return { status, progress, durationSeconds };
-    if (status === 'failed') return { status, progress, durationSeconds, error: error ?? words.gaveUp };
+    if (status === 'completed') {
+      return { status, progress, durationSeconds };
+    }
+    if (status === 'failed') {
+      return { status, progress, durationSeconds, error: error ?? words.gaveUp };
+    }
     const place = status === 'queued' ? await this.#queue.position(id) : undefined;
-    if (place === undefined && wallMs() - record.createdMs > LOST_AFTER_MS && !await this.#queue.has(id)) {
+    if (
+      place === undefined &&
+      wallMs() - record.createdMs > LOST_AFTER_MS &&
+      !(await this.#queue.has(id))
+    ) {
       await this.#fail(id, words.lostJob);
       return { status: 'failed', progress, durationSeconds, error: words.lostJob };
     }
-    return { status, progress, durationSeconds, etaSeconds: this.#forecast.etaSeconds(id, durationSeconds, progress), ...(place === undefined ? {} : { queuePosition: place + 1 }) };
+    return {
+      status,
+      progress,
+      durationSeconds,
+      etaSeconds: this.#forecast.etaSeconds(id, durationSeconds, progress),
+      ...(place === undefined ? {} : { queuePosition: place + 1 }),
+    };
   }
 
   async openHls(id: string, name: string): Promise<FileSource | undefined> {
@@ -165,7 +219,9 @@ export class StaticVideoService implements StaticVideos {
     return file !== undefined || name !== PLAYLIST_NAME ? file : await this.#firstPlaylist(id);
   }
 
-  async openMp4(id: string): Promise<FileSource | undefined> { return await this.#files.openMp4(id); }
+  async openMp4(id: string): Promise<FileSource | undefined> {
+    return await this.#files.openMp4(id);
+  }
 
   /** What runs is abandoned, and begun again at the next start. */
   async close(): Promise<void> {
@@ -179,24 +235,43 @@ export class StaticVideoService implements StaticVideos {
     const deadlineMs = monotonicMs() + FIRST_SEGMENT_WAIT_MS;
     while (monotonicMs() < deadlineMs) {
       const record = isVideoId(id) ? await this.#records.find(id) : undefined;
-      if (record === undefined) return undefined;
-      if (record.status === 'failed') throw new ServiceError('NOT_FOUND', `The video could not be rendered: ${record.error ?? words.gaveUp}`);
+      if (record === undefined) {
+        return undefined;
+      }
+      if (record.status === 'failed') {
+        throw new ServiceError(
+          'NOT_FOUND',
+          `The video could not be rendered: ${record.error ?? words.gaveUp}`,
+        );
+      }
       const file = await this.#files.openHls(id, PLAYLIST_NAME);
-      if (file !== undefined || record.status === 'completed') return file;
+      if (file !== undefined || record.status === 'completed') {
+        return file;
+      }
       await delay(LOOK_AGAIN_MS / 5);
     }
     return undefined;
   }
 
   async #inspect(input: AudioInput): Promise<{ samples: number; rate: number }> {
-    const isQuick = input.bytes.length <= INLINE_BYTES && ['pcm16', 'pcm32', 'wav'].includes(input.format);
+    const isQuick =
+      input.bytes.length <= INLINE_BYTES && ['pcm16', 'pcm32', 'wav'].includes(input.format);
     try {
-      if (isQuick) return await inspectAudio(input);
-      if (this.#inspections >= MAX_INSPECTIONS) { this.#gauges.refused(); throw new ServiceError('QUEUE_FULL', undefined, 5); }
+      if (isQuick) {
+        return await inspectAudio(input);
+      }
+      if (this.#inspections >= MAX_INSPECTIONS) {
+        this.#gauges.refused();
+        throw new ServiceError('QUEUE_FULL', undefined, 5);
+      }
       this.#inspections++;
       try {
-        const result = await this.#inspectPool.run<InspectResult>('staticAudio', input, { timeoutMs: INSPECT_DEADLINE_MS });
-        if ('rejected' in result) throw new AudioError(result.rejected);
+        const result = await this.#inspectPool.run<InspectResult>('staticAudio', input, {
+          timeoutMs: INSPECT_DEADLINE_MS,
+        });
+        if ('rejected' in result) {
+          throw new AudioError(result.rejected);
+        }
         return result;
       } finally {
         this.#inspections--;
@@ -208,43 +283,98 @@ export class StaticVideoService implements StaticVideos {
 
   async #work({ id }: TakenJob<StaticJob>, signal: AbortSignal): Promise<void> {
     const record = await this.#records.find(id);
-    if (record === undefined || record.status === 'completed' || record.status === 'failed') return;
-    if (await this.#files.isWhole(id)) { await this.#complete(id, record); return; } // all but its record was written before the server stopped
+    if (record === undefined || record.status === 'completed' || record.status === 'failed') {
+      return;
+    }
+    if (await this.#files.isWhole(id)) {
+      await this.#complete(id, record);
+      return;
+    } // all but its record was written before the server stopped
     const bytes = await this.#files.getUpload(id);
-    if (bytes === undefined) { await this.#fail(id, words.lostUpload); return; }
-    const face = await this.#options.faces.load(record.order.ownerId, record.order.faceId).catch((error: unknown) => {
-      if (error instanceof ServiceError && ['INVALID_FACE_ID', 'FACE_NOT_READY'].includes(error.code)) return undefined;
-      throw error;
-    });
-    if (face === undefined) { await this.#fail(id, words.lostFace); return; }
+    if (bytes === undefined) {
+      await this.#fail(id, words.lostUpload);
+      return;
+    }
+    const face = await this.#options.faces
+      .load(record.order.ownerId, record.order.faceId)
+      .catch((error: unknown) => {
+        if (
+          error instanceof ServiceError &&
+          ['INVALID_FACE_ID', 'FACE_NOT_READY'].includes(error.code)
+        ) {
+          return undefined;
+        }
+        throw error;
+      });
+    if (face === undefined) {
+      await this.#fail(id, words.lostFace);
+      return;
+    }
     await this.#records.update(id, { status: 'rendering' });
     const turn = this.#turns.join();
     this.#forecast.started(id, record.durationSeconds, () => turn.workedSeconds);
     this.#gauges.refresh();
-    const { failed } = await this.#render(id, record, bytes, face, turn, signal).finally(() => { turn.end(); });
-    if (failed !== undefined) { await this.#fail(id, failed); return; }
+    const { failed } = await this.#render(id, record, bytes, face, turn, signal).finally(() => {
+      turn.end();
+    });
+    if (failed !== undefined) {
+      await this.#fail(id, failed);
+      return;
+    }
     await this.#files.adoptMp4(id);
     await this.#complete(id, record);
   }
 
-  async #render(id: string, record: StaticRecord, bytes: Buffer, face: SharedArrayBuffer, turn: Lease, signal: AbortSignal): Promise<RenderResult> {
+  async #render(
+    id: string,
+    record: StaticRecord,
+    bytes: Buffer,
+    face: SharedArrayBuffer,
+    turn: Lease,
+    signal: AbortSignal,
+  ): Promise<RenderResult> {
     const { order, frames, durationSeconds } = record;
     const { port1, port2 } = new MessageChannel();
     const publisher = await this.#files.publisher(id, frames);
     const trouble = new AbortController();
-    port1.on('message', guarded('a piece of a video', (piece: RenderedPiece) => {
-      turn.pass();
-      this.#store(id, publisher, piece).then(() => turn.take()).then(() => { port1.postMessage('stored'); }, (error: unknown) => { trouble.abort(error); });
-    }));
+    port1.on(
+      'message',
+      guarded('a piece of a video', (piece: RenderedPiece) => {
+        turn.pass();
+        this.#store(id, publisher, piece)
+          .then(() => turn.take())
+          .then(
+            () => {
+              port1.postMessage('stored');
+            },
+            (error: unknown) => {
+              trouble.abort(error);
+            },
+          );
+      }),
+    );
     const task: RenderTask = {
-      audio: { bytes, format: order.audioFormat, rate: order.sampleRate, channels: order.channelCount },
-      face, emotion: EMOTIONS.indexOf(order.emotion as never), startFrame: order.startFrame, seed: seedOf(id), frames, mp4File: this.#files.mp4Draft(id), port: port2,
+      audio: {
+        bytes,
+        format: order.audioFormat,
+        rate: order.sampleRate,
+        channels: order.channelCount,
+      },
+      face,
+      emotion: EMOTIONS.indexOf(order.emotion as never),
+      startFrame: order.startFrame,
+      seed: seedOf(id),
+      frames,
+      mp4File: this.#files.mp4Draft(id),
+      port: port2,
     };
     const isAlone = bytes.byteLength === bytes.buffer.byteLength; // small buffers share Node's pool, which must stay
     try {
       await turn.take();
       return await this.#renderPool.run<RenderResult>('static', task, {
-        timeoutMs: renderDeadlineMs(durationSeconds), signal: AbortSignal.any([signal, trouble.signal]), transfer: isAlone ? [port2, bytes.buffer as ArrayBuffer] : [port2],
+        timeoutMs: renderDeadlineMs(durationSeconds),
+        signal: AbortSignal.any([signal, trouble.signal]),
+        transfer: isAlone ? [port2, bytes.buffer as ArrayBuffer] : [port2],
       });
     } catch (error) {
       throw trouble.signal.aborted ? trouble.signal.reason : error;
@@ -254,8 +384,13 @@ export class StaticVideoService implements StaticVideos {
   }
 
   async #store(id: string, publisher: Publisher, piece: RenderedPiece): Promise<void> {
-    if (piece.type === 'init') { await publisher.init(piece.bytes); return; }
-    if (!await publisher.segment(piece.index, piece.bytes)) return;
+    if (piece.type === 'init') {
+      await publisher.init(piece.bytes);
+      return;
+    }
+    if (!(await publisher.segment(piece.index, piece.bytes))) {
+      return;
+    }
     await this.#records.update(id, { segments: publisher.published }).catch(() => {}); // only progress: Redis may be away for a while
   }
 
@@ -266,7 +401,19 @@ export class StaticVideoService implements StaticVideos {
     const durationMs = durationSeconds * 1000;
     // What is accounted is the length of the video, as for the other kinds of session.
     const { ownerId, keyId, keyName, faceId } = order;
-    await recorder.record({ id, kind: 'static', ownerId, tokenId: keyId, faceId, aggregator: null, keyName, startMs: wallMs() - durationMs }, durationMs);
+    await recorder.record(
+      {
+        id,
+        kind: 'static',
+        ownerId,
+        tokenId: keyId,
+        faceId,
+        aggregator: null,
+        keyName,
+        startMs: wallMs() - durationMs,
+      },
+      durationMs,
+    );
     this.#gauges.finished('completed', this.#forecast.ended(id, true));
   }
 
@@ -281,14 +428,20 @@ export class StaticVideoService implements StaticVideos {
   async #sweep(): Promise<void> {
     try {
       for (const id of await this.#files.list()) {
-        if (!await this.#records.exists(id)) await this.#files.delete(id);
+        if (!(await this.#records.exists(id))) {
+          await this.#files.delete(id);
+        }
       }
     } catch (error) {
-      this.#options.log.debug({ err: error }, 'expired static videos could not be looked for; trying again');
+      this.#options.log.debug(
+        { err: error },
+        'expired static videos could not be looked for; trying again',
+      );
     }
     this.#gauges.refresh();
   }
 }
 
 /** The same id gives the same movements, so a rendering that is begun again repeats itself. */
-const seedOf = (id: string): number => createHash('sha256').update(id).digest().readUInt32LE(0) >>> 1;
+const seedOf = (id: string): number =>
+  createHash('sha256').update(id).digest().readUInt32LE(0) >>> 1;

@@ -1,5 +1,11 @@
 // The files of a static video in the blob store: the audio that was sent, the HLS playlist with its segments as they come, and the MP4.
-import { INIT_NAME, PLAYLIST_NAME, playlist, segmentCount, segmentName } from '../../jobs/video/plan.ts';
+import {
+  INIT_NAME,
+  PLAYLIST_NAME,
+  playlist,
+  segmentCount,
+  segmentName,
+} from '../../jobs/video/plan.ts';
 import type { BlobReader, FileBlobs } from '../store/blobs.ts';
 
 const ROOT = 'static';
@@ -12,15 +18,25 @@ export const isVideoId = (id: string): boolean => ID.test(id);
 export class StaticFiles {
   readonly #blobs: FileBlobs;
 
-  constructor(blobs: FileBlobs) { this.#blobs = blobs; }
+  constructor(blobs: FileBlobs) {
+    this.#blobs = blobs;
+  }
 
-  putUpload(id: string, audio: Uint8Array): Promise<void> { return this.#blobs.put(uploadKey(id), audio); }
-  getUpload(id: string): Promise<Buffer | undefined> { return this.#blobs.get(uploadKey(id)); }
-  deleteUpload(id: string): Promise<void> { return this.#blobs.delete(uploadKey(id)); }
+  putUpload(id: string, audio: Uint8Array): Promise<void> {
+    return this.#blobs.put(uploadKey(id), audio);
+  }
+  getUpload(id: string): Promise<Buffer | undefined> {
+    return this.#blobs.get(uploadKey(id));
+  }
+  deleteUpload(id: string): Promise<void> {
+    return this.#blobs.delete(uploadKey(id));
+  }
 
   /** @returns undefined while there is no such file, and for names that are none of HLS's. */
   async openHls(id: string, name: string): Promise<BlobReader | undefined> {
-    return isVideoId(id) && HLS_NAME.test(name) ? await this.#blobs.open(hlsKey(id, name)) : undefined;
+    return isVideoId(id) && HLS_NAME.test(name)
+      ? await this.#blobs.open(hlsKey(id, name))
+      : undefined;
   }
 
   async openMp4(id: string): Promise<BlobReader | undefined> {
@@ -28,20 +44,34 @@ export class StaticFiles {
   }
 
   /** Where the renderer may write the MP4 before it is adopted. Beside its place, so that adopting it is only a new name. */
-  mp4Draft(id: string): string { return `${this.#blobs.pathOf(mp4Key(id))}.part`; }
+  mp4Draft(id: string): string {
+    return `${this.#blobs.pathOf(mp4Key(id))}.part`;
+  }
   /** The MP4 is the last file to be put in its place. */
-  isWhole(id: string): Promise<boolean> { return this.#blobs.has(mp4Key(id)); }
+  isWhole(id: string): Promise<boolean> {
+    return this.#blobs.has(mp4Key(id));
+  }
 
   /** Whether every file of a finished video is still there: the storage may lose them behind our back. */
   async hasAll(id: string, frames: number): Promise<boolean> {
-    if (!await this.isWhole(id)) return false;
+    if (!(await this.isWhole(id))) {
+      return false;
+    }
     const names = new Set(await this.#blobs.list(`${ROOT}/${id}/hls`));
-    if (!names.has(PLAYLIST_NAME) || !names.has(INIT_NAME)) return false;
-    for (let index = 0; index < segmentCount(frames); index++) if (!names.has(segmentName(index))) return false;
+    if (!names.has(PLAYLIST_NAME) || !names.has(INIT_NAME)) {
+      return false;
+    }
+    for (let index = 0; index < segmentCount(frames); index++) {
+      if (!names.has(segmentName(index))) {
+        return false;
+      }
+    }
     return true;
   }
 
-  adoptMp4(id: string): Promise<void> { return this.#blobs.adopt(mp4Key(id), this.mp4Draft(id)); }
+  adoptMp4(id: string): Promise<void> {
+    return this.#blobs.adopt(mp4Key(id), this.mp4Draft(id));
+  }
 
   /** Makes pieces visible in order. Those of an earlier run are kept, since players may have them and a rendering is the same each time. */
   async publisher(id: string, frames: number): Promise<Publisher> {
@@ -49,10 +79,14 @@ export class StaticFiles {
     return new Publisher(this.#blobs, id, frames, [...text.matchAll(/^#EXTINF:/gm)].length);
   }
 
-  async delete(id: string): Promise<void> { await this.#blobs.delete(`${ROOT}/${id}`); }
+  async delete(id: string): Promise<void> {
+    await this.#blobs.delete(`${ROOT}/${id}`);
+  }
 
   /** Ids of all videos of which there is any file. */
-  async list(): Promise<string[]> { return (await this.#blobs.list(ROOT)).filter(isVideoId); }
+  async list(): Promise<string[]> {
+    return (await this.#blobs.list(ROOT)).filter(isVideoId);
+  }
 }
 
 export class Publisher {
@@ -70,14 +104,21 @@ export class Publisher {
   }
 
   async init(bytes: Uint8Array): Promise<void> {
-    if (this.published === 0) await this.#blobs.put(hlsKey(this.#id, INIT_NAME), bytes);
+    if (this.published === 0) {
+      await this.#blobs.put(hlsKey(this.#id, INIT_NAME), bytes);
+    }
   }
 
   /** The segment's bytes first, then the playlist that names it. @returns whether it is new */
   async segment(index: number, bytes: Uint8Array): Promise<boolean> {
-    if (index < this.published) return false;
+    if (index < this.published) {
+      return false;
+    }
     await this.#blobs.put(hlsKey(this.#id, segmentName(index)), bytes);
-    await this.#blobs.put(hlsKey(this.#id, PLAYLIST_NAME), Buffer.from(playlist(this.#frames, index + 1)));
+    await this.#blobs.put(
+      hlsKey(this.#id, PLAYLIST_NAME),
+      Buffer.from(playlist(this.#frames, index + 1)),
+    );
     this.published = index + 1;
     return true;
   }

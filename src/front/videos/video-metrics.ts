@@ -17,17 +17,26 @@ export class VideoMetrics {
     const { queued, running } = this.#forecast.counts;
     this.#metrics.gauge('mouthpiece_jobs', { ...KIND, state: 'queued' }).set(queued);
     this.#metrics.gauge('mouthpiece_jobs', { ...KIND, state: 'running' }).set(running);
-    this.#metrics.gauge('mouthpiece_job_oldest_queued_seconds', KIND).set(this.#forecast.oldestQueuedSeconds);
+    this.#metrics
+      .gauge('mouthpiece_job_oldest_queued_seconds', KIND)
+      .set(this.#forecast.oldestQueuedSeconds);
   }
 
-  refused(): void { this.#metrics.counter('mouthpiece_jobs_refused_total', KIND).add(); }
+  refused(): void {
+    this.#metrics.counter('mouthpiece_jobs_refused_total', KIND).add();
+  }
 
-  finished(result: 'completed' | 'failed', times: { readonly waited: number; readonly took: number; readonly speed: number } | undefined): void {
+  finished(
+    result: 'completed' | 'failed',
+    times: { readonly waited: number; readonly took: number; readonly speed: number } | undefined,
+  ): void {
     this.#metrics.counter('mouthpiece_jobs_finished_total', { ...KIND, result }).add();
     if (times !== undefined) {
       this.#metrics.histogram('mouthpiece_job_wait_seconds', KIND).observe(times.waited);
       this.#metrics.histogram('mouthpiece_job_duration_seconds', KIND).observe(times.took);
-      if (result === 'completed') this.#metrics.histogram('mouthpiece_job_realtime_factor').observe(times.speed);
+      if (result === 'completed') {
+        this.#metrics.histogram('mouthpiece_job_realtime_factor').observe(times.speed);
+      }
     }
     this.refresh();
   }

@@ -34,12 +34,49 @@ export class StaticRecords {
     this.#ttlSeconds = ttlSeconds;
   }
 
-  async create(id: string, { order, durationSeconds, frames, createdMs }: Pick<StaticRecord, 'order' | 'durationSeconds' | 'frames' | 'createdMs'>): Promise<void> {
-    const { ownerId, keyId, keyName, faceId, emotion, audioFormat, sampleRate, channelCount, startFrame } = order;
+  async create(
+    id: string,
+    {
+      order,
+      durationSeconds,
+      frames,
+      createdMs,
+    }: Pick<StaticRecord, 'order' | 'durationSeconds' | 'frames' | 'createdMs'>,
+  ): Promise<void> {
+    const {
+      ownerId,
+      keyId,
+      keyName,
+      faceId,
+      emotion,
+      audioFormat,
+      sampleRate,
+      channelCount,
+      startFrame,
+    } = order;
     const key = keys.staticVideo(id);
-    await this.#store.use((client) => client.multi().hset(key, {
-      ownerId, keyId, keyName, faceId, emotion, audioFormat, sampleRate, channelCount, startFrame, status: 'queued', segments: 0, durationSeconds, frames, createdMs,
-    }).expire(key, PENDING_TTL_SECONDS).exec());
+    await this.#store.use((client) =>
+      client
+        .multi()
+        .hset(key, {
+          ownerId,
+          keyId,
+          keyName,
+          faceId,
+          emotion,
+          audioFormat,
+          sampleRate,
+          channelCount,
+          startFrame,
+          status: 'queued',
+          segments: 0,
+          durationSeconds,
+          frames,
+          createdMs,
+        })
+        .expire(key, PENDING_TTL_SECONDS)
+        .exec(),
+    );
   }
 
   async find(id: string): Promise<StaticRecord | undefined> {
@@ -48,18 +85,26 @@ export class StaticRecords {
   }
 
   async exists(id: string): Promise<boolean> {
-    return await this.#store.use((client) => client.exists(keys.staticVideo(id))) === 1;
+    return (await this.#store.use((client) => client.exists(keys.staticVideo(id)))) === 1;
   }
 
   /** What is over, well or not, stays for the time to live. */
   async update(id: string, { status, error, segments }: RecordChange): Promise<void> {
     const key = keys.staticVideo(id);
     const fields: (string | number)[] = [];
-    if (status !== undefined) fields.push('status', status);
-    if (error !== undefined) fields.push('error', error);
-    if (segments !== undefined) fields.push('segments', segments);
+    if (status !== undefined) {
+      fields.push('status', status);
+    }
+    if (error !== undefined) {
+      fields.push('error', error);
+    }
+    if (segments !== undefined) {
+      fields.push('segments', segments);
+    }
     await this.#store.run(UPDATE_EXISTING, [key], fields);
-    if (status === 'completed' || status === 'failed') await this.#store.use((client) => client.expire(key, this.#ttlSeconds));
+    if (status === 'completed' || status === 'failed') {
+      await this.#store.use((client) => client.expire(key, this.#ttlSeconds));
+    }
   }
 
   async delete(id: string): Promise<void> {
@@ -71,10 +116,21 @@ function toRecord(fields: Record<string, string>): StaticRecord {
   const text = (name: string): string => fields[name] ?? '';
   return {
     order: {
-      ownerId: text('ownerId'), keyId: text('keyId'), keyName: text('keyName'), faceId: text('faceId'), emotion: text('emotion'),
-      audioFormat: text('audioFormat') as AudioFormat, sampleRate: Number(text('sampleRate')), channelCount: Number(text('channelCount')) as 1 | 2, startFrame: Number(text('startFrame')),
+      ownerId: text('ownerId'),
+      keyId: text('keyId'),
+      keyName: text('keyName'),
+      faceId: text('faceId'),
+      emotion: text('emotion'),
+      audioFormat: text('audioFormat') as AudioFormat,
+      sampleRate: Number(text('sampleRate')),
+      channelCount: Number(text('channelCount')) as 1 | 2,
+      startFrame: Number(text('startFrame')),
     },
-    status: text('status') as StaticRecord['status'], error: fields['error'], durationSeconds: Number(text('durationSeconds')), frames: Number(text('frames')),
-    segments: Number(text('segments')), createdMs: Number(text('createdMs')),
+    status: text('status') as StaticRecord['status'],
+    error: fields['error'],
+    durationSeconds: Number(text('durationSeconds')),
+    frames: Number(text('frames')),
+    segments: Number(text('segments')),
+    createdMs: Number(text('createdMs')),
   };
 }

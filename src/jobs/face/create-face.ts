@@ -19,7 +19,7 @@ import { toI420 } from './imaging/sprite.ts';
 import { mouthTints, ownTeeth } from './regions/teeth.ts';
 
 /** A frame that bends by a pixel is not seen to. */
-const BROWS_UNDER_GLASSES = .15;
+const BROWS_UNDER_GLASSES = 0.15;
 
 export interface CreatedFace {
   /** In the format of media/face-asset.ts. */
@@ -39,15 +39,20 @@ export interface CreateFaceOptions {
  * Turns a portrait (JPEG, PNG or WebP) into a face asset. A pure function of its input: the same bytes and name give the same asset.
  * @throws FaceError when the picture cannot be used, with what to do about it
  */
-export async function createFace(imageBytes: Uint8Array, { name, finder }: CreateFaceOptions): Promise<CreatedFace> {
+export async function createFace(
+  imageBytes: Uint8Array,
+  { name, finder }: CreateFaceOptions,
+): Promise<CreatedFace> {
   const source = new Pyramid(await decodeImage(imageBytes));
-  const faces = await (finder ?? await FaceFinder.load()).find(source);
+  const faces = await (finder ?? (await FaceFinder.load())).find(source);
   const { face, warnings: faceWarnings } = chooseFace(faces, source.image);
 
   const crop = cropHead(source, face);
   const warnings = [...faceWarnings, ...judgeCrop(crop)];
   const rest = restMouth(crop.image, crop.points, crop.scale);
-  if (rest.opening) warnings.push('MOUTH_OPEN');
+  if (rest.opening) {
+    warnings.push('MOUTH_OPEN');
+  }
   const light = measureLight(crop.image, crop.points);
   const teeth = rest.opening ? ownTeeth(crop.image, rest.opening) : undefined;
   const framed = wearsGlasses(rest.image, rest.points);
@@ -58,17 +63,27 @@ export async function createFace(imageBytes: Uint8Array, { name, finder }: Creat
   const asset = encodeFaceAsset({
     width: PICTURE_SIZE,
     height: PICTURE_SIZE,
-    meta: { name, warnings, details: { confidence: round(face.confidence), sourcePixelsPerPixel: round(crop.scale), room: round(crop.room), gap: round(rest.gap), ownTeeth: teeth !== undefined } },
+    meta: {
+      name,
+      warnings,
+      details: {
+        confidence: round(face.confidence),
+        sourcePixelsPerPixel: round(crop.scale),
+        room: round(crop.room),
+        gap: round(rest.gap),
+        ownTeeth: teeth !== undefined,
+      },
+    },
     neutral: Buffer.concat([luma, u, v]),
     landmarks: pixelCentres(rest.points),
     matte: matte.weight,
     tints: mouthTints(light, teeth?.colour ?? undefined),
     limits: {
-      round: 1 - .4 * rest.smile,
+      round: 1 - 0.4 * rest.smile,
       open: 1,
-      yaw: .06 * matte.freedom,
-      pitch: .05 * matte.freedom,
-      roll: .05 * matte.freedom,
+      yaw: 0.06 * matte.freedom,
+      pitch: 0.05 * matte.freedom,
+      roll: 0.05 * matte.freedom,
       shift: 6 * matte.freedom,
       brow: framed ? BROWS_UNDER_GLASSES : 1,
     },
@@ -85,31 +100,53 @@ function cropHead(source: Pyramid, face: FoundFace): Crop {
   const crop = cropFace(source, face);
   const mask = segmentHead(crop.image, crop.points)?.mask.data.subarray(0, 4 * PICTURE_SIZE);
   const touching = mask?.reduce((sum, value) => sum + value, 0) ?? 0;
-  return touching > .1 * 4 * PICTURE_SIZE ? cropFace(source, face, VERY_ROOMY) : crop;
+  return touching > 0.1 * 4 * PICTURE_SIZE ? cropFace(source, face, VERY_ROOMY) : crop;
 }
 
-function closedEyes(image: RgbImage, points: Landmarks, light: Parameters<typeof closedEye>[3], framed: boolean, warnings: FaceWarning[]): [FacePatch | undefined, FacePatch | undefined] {
+function closedEyes(
+  image: RgbImage,
+  points: Landmarks,
+  light: Parameters<typeof closedEye>[3],
+  framed: boolean,
+  warnings: FaceWarning[],
+): [FacePatch | undefined, FacePatch | undefined] {
   const hidden = eyesHidden(image, points, LEFT_EYE) || eyesHidden(image, points, RIGHT_EYE);
-  const closed = !hidden && eyeClosed(image, points, LEFT_EYE) && eyeClosed(image, points, RIGHT_EYE);
-  if (hidden) warnings.push('EYES_HIDDEN');
-  if (closed) warnings.push('EYES_CLOSED');
-  const lid = (eye: EyeIndices, seed: number): FacePatch => hidden || closed ? emptyLid(points, eye) : closedEye(image, points, eye, light, seed, framed);
+  const closed =
+    !hidden && eyeClosed(image, points, LEFT_EYE) && eyeClosed(image, points, RIGHT_EYE);
+  if (hidden) {
+    warnings.push('EYES_HIDDEN');
+  }
+  if (closed) {
+    warnings.push('EYES_CLOSED');
+  }
+  const lid = (eye: EyeIndices, seed: number): FacePatch =>
+    hidden || closed ? emptyLid(points, eye) : closedEye(image, points, eye, light, seed, framed);
   return [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
 }
 
 /** Behind dark glasses, and where the lids are shut already, a blink must show nothing: a patch that is transparent throughout. */
 function emptyLid(points: Landmarks, { outer }: EyeIndices): FacePatch {
-  const even = (value: number): number => Math.min(PICTURE_SIZE - 2, Math.max(0, Math.round(value / 2) * 2));
+  const even = (value: number): number =>
+    Math.min(PICTURE_SIZE - 2, Math.max(0, Math.round(value / 2) * 2));
   return {
-    x: even(points[outer * 3]!), y: even(points[outer * 3 + 1]!), width: 2, height: 2,
-    luma: new Uint8Array(4).fill(128), u: Uint8Array.of(128), v: Uint8Array.of(128), alpha: new Uint8Array(4),
+    x: even(points[outer * 3]!),
+    y: even(points[outer * 3 + 1]!),
+    width: 2,
+    height: 2,
+    luma: new Uint8Array(4).fill(128),
+    u: Uint8Array.of(128),
+    v: Uint8Array.of(128),
+    alpha: new Uint8Array(4),
   };
 }
 
 /** The asset counts pixels from their centres, face creation from their corners. */
-const pixelCentres = (points: Landmarks): Landmarks => points.map((value, i) => i % 3 === 2 ? value : value - .5);
+const pixelCentres = (points: Landmarks): Landmarks =>
+  points.map((value, i) => (i % 3 === 2 ? value : value - 0.5));
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
 const previewOf = async ({ width, height, data }: RgbImage): Promise<Uint8Array> =>
-  sharp(data, { raw: { width, height, channels: 3 } }).jpeg({ quality: 88 }).toBuffer();
+  sharp(data, { raw: { width, height, channels: 3 } })
+    .jpeg({ quality: 88 })
+    .toBuffer();

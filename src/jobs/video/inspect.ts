@@ -11,7 +11,9 @@ export default async function inspectTask(input: AudioInput): Promise<InspectRes
   try {
     return await inspectAudio(input);
   } catch (error) {
-    if (error instanceof AudioError) return { rejected: error.message };
+    if (error instanceof AudioError) {
+      return { rejected: error.message };
+    }
     throw error;
   }
 }

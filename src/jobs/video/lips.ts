@@ -32,18 +32,26 @@ export class Lips {
     this.#slot = model.createState();
     this.#batch = [this.#slot];
     this.#stepsAhead = Math.ceil(model.lookaheadMs / FRAME_MS - 0.5);
-    this.#silenceLeft = Math.round(((this.#stepsAhead + 0.5) * FRAME_MS - model.lookaheadMs) * SPEECH_RATE / 1000);
+    this.#silenceLeft = Math.round(
+      (((this.#stepsAhead + 0.5) * FRAME_MS - model.lookaheadMs) * SPEECH_RATE) / 1000,
+    );
   }
 
-  get isSpeaking(): boolean { return this.#quietFrames < INAUDIBLE_FRAMES; }
+  get isSpeaking(): boolean {
+    return this.#quietFrames < INAUDIBLE_FRAMES;
+  }
 
   /** Runs ahead, up to the first frame. */
   async start(): Promise<void> {
-    for (let step = 0; step < this.#stepsAhead; step++) await this.#hear();
+    for (let step = 0; step < this.#stepsAhead; step++) {
+      await this.#hear();
+    }
   }
 
   /** Shuts the mouth from the next frame on. */
-  close(): void { this.articulation.close(); }
+  close(): void {
+    this.articulation.close();
+  }
 
   /** The next frame's articulation. */
   async step(): Promise<void> {
@@ -59,7 +67,11 @@ export class Lips {
     await this.#soundtrack.readSpeech(pcm.subarray(silence), count - silence);
     this.#silenceLeft -= silence;
     this.#nextStep++;
-    this.#quietFrames = pcm.subarray(0, count).some((sample) => sample >= AUDIBLE_PEAK || sample <= -AUDIBLE_PEAK) ? 0 : this.#quietFrames + 1;
+    this.#quietFrames = pcm
+      .subarray(0, count)
+      .some((sample) => sample >= AUDIBLE_PEAK || sample <= -AUDIBLE_PEAK)
+      ? 0
+      : this.#quietFrames + 1;
     this.#mel.step(pcm, count, this.#slot.mel, 0);
     await this.#model.run(this.#batch);
   }

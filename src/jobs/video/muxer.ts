@@ -1,7 +1,16 @@
 // Coded frames and sound in; HLS segments (fragmented MP4) as they fill up, and one MP4 file with its index in front, out.
 import { registerAacEncoder } from '@mediabunny/aac-encoder';
 import {
-  AudioSample, AudioSampleSource, EncodedAudioPacketSource, EncodedPacket, EncodedVideoPacketSource, FilePathTarget, Mp4OutputFormat, NullTarget, Output, Quality,
+  AudioSample,
+  AudioSampleSource,
+  EncodedAudioPacketSource,
+  EncodedPacket,
+  EncodedVideoPacketSource,
+  FilePathTarget,
+  Mp4OutputFormat,
+  NullTarget,
+  Output,
+  Quality,
 } from 'mediabunny';
 import { AUDIO_RATE, FPS } from '../../media/timeline.ts';
 import { segmentCount } from './plan.ts';
@@ -40,15 +49,21 @@ export class Muxer {
     const { channels, frames, mp4File } = options;
     registerAacEncoder();
     this.#hlsAudio = new AudioSampleSource({
-      codec: 'aac', quality: new Quality({ bitrate: AAC_BITRATE[channels] }),
+      codec: 'aac',
+      quality: new Quality({ bitrate: AAC_BITRATE[channels] }),
       onEncodedPacket: (packet, meta) => this.#mp4Audio.add(packet, meta),
     });
     this.#hls = new Output({ format: this.#fragmentedFormat(), target: new NullTarget() });
     this.#hls.addVideoTrack(this.#hlsVideo, { frameRate: FPS });
     this.#hls.addAudioTrack(this.#hlsAudio);
-    this.#mp4 = new Output({ format: new Mp4OutputFormat({ fastStart: 'reserve' }), target: new FilePathTarget(mp4File, { chunkSize: 1 << 20 }) });
+    this.#mp4 = new Output({
+      format: new Mp4OutputFormat({ fastStart: 'reserve' }),
+      target: new FilePathTarget(mp4File, { chunkSize: 1 << 20 }),
+    });
     this.#mp4.addVideoTrack(this.#mp4Video, { frameRate: FPS, maximumPacketCount: frames + 1 });
-    this.#mp4.addAudioTrack(this.#mp4Audio, { maximumPacketCount: Math.ceil(frames / FPS * AUDIO_RATE / AAC_FRAME) + 4 });
+    this.#mp4.addAudioTrack(this.#mp4Audio, {
+      maximumPacketCount: Math.ceil(((frames / FPS) * AUDIO_RATE) / AAC_FRAME) + 4,
+    });
   }
 
   static async start(options: MuxerOptions): Promise<Muxer> {
@@ -62,13 +77,23 @@ export class Muxer {
   async addFrame(frame: number, annexB: Uint8Array, isKey: boolean): Promise<void> {
     const packet = new EncodedPacket(annexB, isKey ? 'key' : 'delta', frame / FPS, 1 / FPS);
     const { width, height } = this.#options;
-    const meta = frame > 0 ? undefined : {
-      decoderConfig: {
-        codec: codecString(annexB), codedWidth: width, codedHeight: height,
-        // What rgbaToI420 makes: BT.601 as in every WebRTC stream, limited range.
-        colorSpace: { primaries: 'smpte170m', transfer: 'smpte170m', matrix: 'smpte170m', fullRange: false } as const,
-      },
-    };
+    const meta =
+      frame > 0
+        ? undefined
+        : {
+            decoderConfig: {
+              codec: codecString(annexB),
+              codedWidth: width,
+              codedHeight: height,
+              // What rgbaToI420 makes: BT.601 as in every WebRTC stream, limited range.
+              colorSpace: {
+                primaries: 'smpte170m',
+                transfer: 'smpte170m',
+                matrix: 'smpte170m',
+                fullRange: false,
+              } as const,
+            },
+          };
     await this.#mp4Video.add(packet, meta);
     await this.#hlsVideo.add(packet, meta);
   }
@@ -76,8 +101,16 @@ export class Muxer {
   /** @param samples interleaved at AUDIO_RATE, kept: hand over a copy */
   async addSound(samples: Int16Array<ArrayBuffer>): Promise<void> {
     const { channels } = this.#options;
-    if (samples.length === 0) return;
-    const sample = new AudioSample({ data: samples, format: 's16', numberOfChannels: channels, sampleRate: AUDIO_RATE, timestamp: (this.#sound - AAC_FRAME) / AUDIO_RATE });
+    if (samples.length === 0) {
+      return;
+    }
+    const sample = new AudioSample({
+      data: samples,
+      format: 's16',
+      numberOfChannels: channels,
+      sampleRate: AUDIO_RATE,
+      timestamp: (this.#sound - AAC_FRAME) / AUDIO_RATE,
+    });
     this.#sound += samples.length / channels;
     await this.#hlsAudio.add(sample);
     sample.close();
@@ -98,14 +131,24 @@ export class Muxer {
     let ftyp: Uint8Array = new Uint8Array(0);
     let moof: Uint8Array = new Uint8Array(0);
     return new Mp4OutputFormat({
-      fastStart: 'fragmented', minimumFragmentDuration: 0.5,
-      onFtyp: (data) => { ftyp = data; },
-      onMoov: (data) => { this.#options.onInit(Buffer.concat([ftyp, data])); },
-      onMoof: (data) => { moof = data; },
+      fastStart: 'fragmented',
+      minimumFragmentDuration: 0.5,
+      onFtyp: (data) => {
+        ftyp = data;
+      },
+      onMoov: (data) => {
+        this.#options.onInit(Buffer.concat([ftyp, data]));
+      },
+      onMoof: (data) => {
+        moof = data;
+      },
       onMdat: (data) => {
         this.#fragments++;
-        if (this.#fragments < segmentCount(this.#options.frames)) this.#options.onSegment(Buffer.concat([moof, data]));
-        else this.#lastSegment.push(moof, data);
+        if (this.#fragments < segmentCount(this.#options.frames)) {
+          this.#options.onSegment(Buffer.concat([moof, data]));
+        } else {
+          this.#lastSegment.push(moof, data);
+        }
       },
     });
   }
@@ -114,7 +157,14 @@ export class Muxer {
 /** RFC 6381: the three bytes after the SPS header. @throws Error when the access unit has no SPS */
 function codecString(annexB: Uint8Array): string {
   for (let i = 2; i + 4 < annexB.length; i++) {
-    if (annexB[i - 2] !== 0 || annexB[i - 1] !== 0 || annexB[i] !== 1 || (annexB[i + 1]! & 31) !== 7) continue;
+    if (
+      annexB[i - 2] !== 0 ||
+      annexB[i - 1] !== 0 ||
+      annexB[i] !== 1 ||
+      (annexB[i + 1]! & 31) !== 7
+    ) {
+      continue;
+    }
     return `avc1.${Buffer.from(annexB.subarray(i + 2, i + 5)).toString('hex')}`;
   }
   throw new Error('the first frame carries no sequence parameter set');

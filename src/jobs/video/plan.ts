@@ -8,20 +8,26 @@ const FRAMES = 2 * FPS;
 export const TARGET_SECONDS = FRAMES / FPS;
 
 /** Whether a segment begins with this frame; each begins with a key frame. */
-export const isSegmentStart = (frame: number): boolean => frame === 0 || (frame >= FIRST_FRAMES && (frame - FIRST_FRAMES) % FRAMES === 0);
+export const isSegmentStart = (frame: number): boolean =>
+  frame === 0 || (frame >= FIRST_FRAMES && (frame - FIRST_FRAMES) % FRAMES === 0);
 
-export const segmentCount = (frames: number): number => frames <= FIRST_FRAMES ? 1 : 1 + Math.ceil((frames - FIRST_FRAMES) / FRAMES);
+export const segmentCount = (frames: number): number =>
+  frames <= FIRST_FRAMES ? 1 : 1 + Math.ceil((frames - FIRST_FRAMES) / FRAMES);
 
 /** Frames of segment `index` of a video of `frames`. */
 export const framesInSegment = (index: number, frames: number): number =>
-  index === 0 ? Math.min(frames, FIRST_FRAMES) : Math.min(FRAMES, frames - FIRST_FRAMES - (index - 1) * FRAMES);
+  index === 0
+    ? Math.min(frames, FIRST_FRAMES)
+    : Math.min(FRAMES, frames - FIRST_FRAMES - (index - 1) * FRAMES);
 
 /** Frames that show `samples` at `rate`: the last one may reach beyond the sound. */
-export const framesOf = (samples: number, rate: number): number => Math.max(1, Math.ceil(samples / rate * FPS - 1e-6));
+export const framesOf = (samples: number, rate: number): number =>
+  Math.max(1, Math.ceil((samples / rate) * FPS - 1e-6));
 
 export const INIT_NAME = 'init.mp4';
 export const PLAYLIST_NAME = 'output.m3u8';
-export const segmentName = (index: number): string => `segment-${String(index).padStart(4, '0')}.m4s`;
+export const segmentName = (index: number): string =>
+  `segment-${String(index).padStart(4, '0')}.m4s`;
 
 /**
  * The media playlist (RFC 8216) once `done` segments are there. While there are more to come its type is EVENT, so players keep asking;
@@ -30,10 +36,20 @@ export const segmentName = (index: number): string => `segment-${String(index).p
 export function playlist(frames: number, done: number): string {
   const isWhole = done === segmentCount(frames);
   const lines = [
-    '#EXTM3U', '#EXT-X-VERSION:7', `#EXT-X-TARGETDURATION:${TARGET_SECONDS}`, '#EXT-X-MEDIA-SEQUENCE:0', `#EXT-X-PLAYLIST-TYPE:${isWhole ? 'VOD' : 'EVENT'}`,
-    '#EXT-X-INDEPENDENT-SEGMENTS', '#EXT-X-START:TIME-OFFSET=0,PRECISE=YES', `#EXT-X-MAP:URI="${INIT_NAME}"`,
+    '#EXTM3U',
+    '#EXT-X-VERSION:7',
+    `#EXT-X-TARGETDURATION:${TARGET_SECONDS}`,
+    '#EXT-X-MEDIA-SEQUENCE:0',
+    `#EXT-X-PLAYLIST-TYPE:${isWhole ? 'VOD' : 'EVENT'}`,
+    '#EXT-X-INDEPENDENT-SEGMENTS',
+    '#EXT-X-START:TIME-OFFSET=0,PRECISE=YES',
+    `#EXT-X-MAP:URI="${INIT_NAME}"`,
   ];
-  for (let index = 0; index < done; index++) lines.push(`#EXTINF:${(framesInSegment(index, frames) / FPS).toFixed(6)},`, segmentName(index));
-  if (isWhole) lines.push('#EXT-X-ENDLIST');
+  for (let index = 0; index < done; index++) {
+    lines.push(`#EXTINF:${(framesInSegment(index, frames) / FPS).toFixed(6)},`, segmentName(index));
+  }
+  if (isWhole) {
+    lines.push('#EXT-X-ENDLIST');
+  }
   return `${lines.join('\n')}\n`;
 }

@@ -32,29 +32,69 @@ export interface RenderOptions {
 }
 
 /** @throws AudioError when the sound turns out broken; whatever onInit and onSegment throw */
-export async function renderVideo({ model, face, emotion, startFrame, seed, sound, frames, mp4File, onInit, onSegment }: RenderOptions): Promise<void> {
+export async function renderVideo({
+  model,
+  face,
+  emotion,
+  startFrame,
+  seed,
+  sound,
+  frames,
+  mp4File,
+  onInit,
+  onSegment,
+}: RenderOptions): Promise<void> {
   const soundtrack = new Soundtrack(sound);
   const lips = new Lips(model, soundtrack);
-  const stage = new RigRenderer(new native.FaceAsset(new Uint8Array(face)), { seed, emotion, startFrame });
+  const stage = new RigRenderer(new native.FaceAsset(new Uint8Array(face)), {
+    seed,
+    emotion,
+    startFrame,
+  });
   const video = new VideoTrack('h264', VIDEO_KBPS);
   const out: (() => Promise<void>)[] = [];
   let segments = 0;
   const muxer = await Muxer.start({
-    width: PICTURE_SIZE, height: PICTURE_SIZE, channels: sound.channels, frames, mp4File,
-    onInit: (bytes) => { out.push(() => onInit(bytes)); },
-    onSegment: (bytes) => { const index = segments; segments++; out.push(() => onSegment(bytes, index)); },
+    width: PICTURE_SIZE,
+    height: PICTURE_SIZE,
+    channels: sound.channels,
+    frames,
+    mp4File,
+    onInit: (bytes) => {
+      out.push(() => onInit(bytes));
+    },
+    onSegment: (bytes) => {
+      const index = segments;
+      segments++;
+      out.push(() => onSegment(bytes, index));
+    },
   });
-  const deliver = async (): Promise<void> => { for (let next = out.shift(); next !== undefined; next = out.shift()) await next(); };
+  const deliver = async (): Promise<void> => {
+    for (let next = out.shift(); next !== undefined; next = out.shift()) {
+      await next();
+    }
+  };
   try {
     await lips.start();
     for (let frame = 0; frame < frames; frame++) {
-      if (frame === frames - CLOSING_FRAMES) lips.close();
+      if (frame === frames - CLOSING_FRAMES) {
+        lips.close();
+      }
       await lips.step();
       stage.draw(startFrame + frame, lips.articulation.values, lips.isSpeaking);
-      if (isSegmentStart(frame)) video.requestKeyFrame();
-      if (!video.encode(stage.picture, stage.dirty)) throw new Error('the video encoder dropped a frame');
-      if (video.isKey) video.keyCause = undefined;
-      const [unit, samples] = [video.data.slice(0, video.length), await soundtrack.readSound(SOUND_PER_FRAME)];
+      if (isSegmentStart(frame)) {
+        video.requestKeyFrame();
+      }
+      if (!video.encode(stage.picture, stage.dirty)) {
+        throw new Error('the video encoder dropped a frame');
+      }
+      if (video.isKey) {
+        video.keyCause = undefined;
+      }
+      const [unit, samples] = [
+        video.data.slice(0, video.length),
+        await soundtrack.readSound(SOUND_PER_FRAME),
+      ];
       await muxer.addSound(samples);
       await muxer.addFrame(frame, unit, video.isKey);
       await deliver();

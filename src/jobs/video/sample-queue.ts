@@ -7,7 +7,9 @@ export class SampleQueue {
   #start = 0;
   #end = 0;
 
-  get length(): number { return this.#end - this.#start; }
+  get length(): number {
+    return this.#end - this.#start;
+  }
 
   push(samples: Int16Array): void {
     this.#makeRoom(samples.length);
@@ -25,11 +27,17 @@ export class SampleQueue {
   }
 
   #makeRoom(count: number): void {
-    if (this.#end + count <= this.#buffer.length) return;
+    if (this.#end + count <= this.#buffer.length) {
+      return;
+    }
     const { length } = this;
-    const target = length + count > this.#buffer.length ? new Int16Array(2 * (length + count)) : this.#buffer;
-    if (target === this.#buffer) target.copyWithin(0, this.#start, this.#end);
-    else target.set(this.#buffer.subarray(this.#start, this.#end));
+    const target =
+      length + count > this.#buffer.length ? new Int16Array(2 * (length + count)) : this.#buffer;
+    if (target === this.#buffer) {
+      target.copyWithin(0, this.#start, this.#end);
+    } else {
+      target.set(this.#buffer.subarray(this.#start, this.#end));
+    }
     this.#buffer = target;
     this.#start = 0;
     this.#end = length;

@@ -28,23 +28,37 @@ export type RenderResult = { readonly failed?: string };
 
 let model: Promise<SpeechModel> | undefined;
 
-export default async function renderTask({ audio, port, ...options }: RenderTask): Promise<RenderResult> {
-  const send = (piece: RenderedPiece): Promise<void> => new Promise((resolve, reject) => {
-    const gone = (): void => { reject(new Error('nobody stores what is rendered any more')); };
-    port.once('close', gone);
-    port.once('message', () => { port.off('close', gone); resolve(); });
-    port.postMessage(piece);
-  });
+export default async function renderTask({
+  audio,
+  port,
+  ...options
+}: RenderTask): Promise<RenderResult> {
+  const send = (piece: RenderedPiece): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const gone = (): void => {
+        reject(new Error('nobody stores what is rendered any more'));
+      };
+      port.once('close', gone);
+      port.once('message', () => {
+        port.off('close', gone);
+        resolve();
+      });
+      port.postMessage(piece);
+    });
   try {
     model ??= SpeechModel.load({ maxBatch: 1 });
     await renderVideo({
-      ...options, model: await model, sound: await openAudio(audio),
+      ...options,
+      model: await model,
+      sound: await openAudio(audio),
       onInit: (bytes) => send({ type: 'init', bytes }),
       onSegment: (bytes, index) => send({ type: 'segment', index, bytes }),
     });
     return {};
   } catch (error) {
-    if (error instanceof AudioError) return { failed: error.message };
+    if (error instanceof AudioError) {
+      return { failed: error.message };
+    }
     model = undefined; // perhaps its files come later
     throw error;
   } finally {

@@ -27,18 +27,28 @@ export class VideoTrack {
   constructor(codec: VideoCodec, bitrateKbps: number) {
     this.codec = codec;
     this.bitrateKbps = bitrateKbps;
-    this.#encoder = new native.VideoEncoder({ codec, width: PICTURE_SIZE, height: PICTURE_SIZE, fps: FPS, bitrateKbps });
+    this.#encoder = new native.VideoEncoder({
+      codec,
+      width: PICTURE_SIZE,
+      height: PICTURE_SIZE,
+      fps: FPS,
+      bitrateKbps,
+    });
   }
 
   /**
    * Codes the first picture, which `takePrepared` then gives, off this thread: see `VideoEncoder.prepare`. Nothing else may be coded before.
    * @throws Error with the codec's own words
    */
-  async prepare(picture: Uint8Array): Promise<void> { this.#prepared = await this.#encoder.prepare(picture); }
+  async prepare(picture: Uint8Array): Promise<void> {
+    this.#prepared = await this.#encoder.prepare(picture);
+  }
 
   /** Puts the frame that was prepared, if any, into `data`, as `encode` would have. @returns false when there is none, or it was taken */
   takePrepared(): boolean {
-    if (this.#prepared === undefined) return false;
+    if (this.#prepared === undefined) {
+      return false;
+    }
     output.set(this.#prepared);
     this.isKey = true;
     this.#count(this.#prepared.length);
@@ -46,10 +56,14 @@ export class VideoTrack {
     return true;
   }
 
-  requestKeyFrame(): void { this.keyCause ??= 'request'; }
+  requestKeyFrame(): void {
+    this.keyCause ??= 'request';
+  }
 
   setBitrate(kbps: number): void {
-    if (Math.abs(kbps - this.bitrateKbps) < this.bitrateKbps * BITRATE_STEP) return;
+    if (Math.abs(kbps - this.bitrateKbps) < this.bitrateKbps * BITRATE_STEP) {
+      return;
+    }
     this.bitrateKbps = kbps;
     this.#encoder.setBitrate(kbps);
   }
@@ -64,8 +78,10 @@ export class VideoTrack {
 
   #count(bytes: number): void {
     this.length = bytes;
-    this.actualKbps += (bytes * 8 * FPS / 1000 - this.actualKbps) / FPS;
+    this.actualKbps += ((bytes * 8 * FPS) / 1000 - this.actualKbps) / FPS;
   }
 
-  close(): void { this.#encoder.close(); }
+  close(): void {
+    this.#encoder.close();
+  }
 }

@@ -9,13 +9,20 @@ export class ArticulationTrack {
   #isClosing = false;
 
   /** Speech was cut off: whatever the model still says, the mouth closes now, until `reopen`. */
-  close(): void { this.#isClosing = true; }
+  close(): void {
+    this.#isClosing = true;
+  }
 
-  reopen(): void { this.#isClosing = false; }
+  reopen(): void {
+    this.#isClosing = false;
+  }
 
   /** To be called once a frame. `model` is null while nobody speaks. */
   update(model: Float32Array | undefined): void {
-    if (model !== undefined && !this.#isClosing) { this.values.set(model); return; }
+    if (model !== undefined && !this.#isClosing) {
+      this.values.set(model);
+      return;
+    }
     for (let i = 0; i < ARTICULATION_SIZE; i++) {
       const next = this.values[i]! * CLOSING;
       this.values[i] = next < 0.1 ? 0 : next;

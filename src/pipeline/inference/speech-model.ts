@@ -15,7 +15,9 @@ export class ModelState {
   /** What the model remembers of this stream. */
   readonly state: Float32Array;
 
-  constructor(stateSize: number) { this.state = new Float32Array(stateSize); }
+  constructor(stateSize: number) {
+    this.state = new Float32Array(stateSize);
+  }
 
   /** The next run hears a new stream. Call together with `MelFrontEnd.reset`. */
   reset(): void {
@@ -67,18 +69,33 @@ export class SpeechModel {
   static async load(options: SpeechModelOptions = {}): Promise<SpeechModel> {
     const { maxBatch = 64, threads = 1, manifestUrl = MANIFEST_URL } = options;
     const { entry, bytes } = await readModelFile('speech-articulation', manifestUrl);
-    const isAsExpected = JSON.stringify(entry.inputs['mel']) === JSON.stringify(['batch', FEATURES_PER_FRAME, MEL_BANDS])
-      && typeof entry.inputs['state']?.[1] === 'number' && entry.outputs['articulation']?.[1] === ARTICULATION_SIZE && entry.lookaheadMs !== undefined;
-    if (!isAsExpected) throw new Error(`The model ${entry.file} does not take mel [batch, 3, 40] and state [batch, n] and give articulation [batch, ${ARTICULATION_SIZE}]: it belongs to another version of this server.`);
+    const isAsExpected =
+      JSON.stringify(entry.inputs['mel']) ===
+        JSON.stringify(['batch', FEATURES_PER_FRAME, MEL_BANDS]) &&
+      typeof entry.inputs['state']?.[1] === 'number' &&
+      entry.outputs['articulation']?.[1] === ARTICULATION_SIZE &&
+      entry.lookaheadMs !== undefined;
+    if (!isAsExpected) {
+      throw new Error(
+        `The model ${entry.file} does not take mel [batch, 3, 40] and state [batch, n] and give articulation [batch, ${ARTICULATION_SIZE}]: it belongs to another version of this server.`,
+      );
+    }
     const session = await InferenceSession.create(bytes, {
-      executionProviders: ['cpu'], intraOpNumThreads: threads, interOpNumThreads: 1, executionMode: 'sequential', graphOptimizationLevel: 'all', logSeverityLevel: 3,
+      executionProviders: ['cpu'],
+      intraOpNumThreads: threads,
+      interOpNumThreads: 1,
+      executionMode: 'sequential',
+      graphOptimizationLevel: 'all',
+      logSeverityLevel: 3,
     });
     const model = new SpeechModel(session, entry, maxBatch);
-    await model.run([model.createState()]);   // the first run allocates
+    await model.run([model.createState()]); // the first run allocates
     return model;
   }
 
-  createState(): ModelState { return new ModelState(this.stateSize); }
+  createState(): ModelState {
+    return new ModelState(this.stateSize);
+  }
 
   /** One step for each slot: reads its `mel`, advances its `state`, writes its `articulation`. Slots must differ. One run at a time. */
   async run(slots: readonly ModelState[]): Promise<void> {
@@ -88,7 +105,9 @@ export class SpeechModel {
   }
 
   /** Frees the network's memory. The model is of no use afterwards. */
-  async close(): Promise<void> { await this.#session.release(); }
+  async close(): Promise<void> {
+    await this.#session.release();
+  }
 
   async #runBatch(slots: readonly ModelState[], first: number, count: number): Promise<void> {
     const { stateSize } = this;
@@ -97,11 +116,13 @@ export class SpeechModel {
       this.#mel.set(slot.mel, i * MEL_SIZE);
       this.#state.set(slot.state, i * stateSize);
     }
-    const { feeds, fetches } = this.#bound[count] ??= this.#bind(count);
+    const { feeds, fetches } = (this.#bound[count] ??= this.#bind(count));
     await this.#session.run(feeds, fetches);
     for (let i = 0; i < count; i++) {
       const slot = slots[first + i]!;
-      for (let c = 0; c < ARTICULATION_SIZE; c++) slot.articulation[c] = this.#articulation[i * ARTICULATION_SIZE + c]!;
+      for (let c = 0; c < ARTICULATION_SIZE; c++) {
+        slot.articulation[c] = this.#articulation[i * ARTICULATION_SIZE + c]!;
+      }
       copyRow(this.#stateOut, i * stateSize, slot.state);
     }
   }
@@ -110,12 +131,26 @@ export class SpeechModel {
     const { stateSize } = this;
     return {
       feeds: {
-        mel: new Tensor('float32', this.#mel.subarray(0, count * MEL_SIZE), [count, FEATURES_PER_FRAME, MEL_BANDS]),
-        state: new Tensor('float32', this.#state.subarray(0, count * stateSize), [count, stateSize]),
+        mel: new Tensor('float32', this.#mel.subarray(0, count * MEL_SIZE), [
+          count,
+          FEATURES_PER_FRAME,
+          MEL_BANDS,
+        ]),
+        state: new Tensor('float32', this.#state.subarray(0, count * stateSize), [
+          count,
+          stateSize,
+        ]),
       },
       fetches: {
-        articulation: new Tensor('float32', this.#articulation.subarray(0, count * ARTICULATION_SIZE), [count, ARTICULATION_SIZE]),
-        state_out: new Tensor('float32', this.#stateOut.subarray(0, count * stateSize), [count, stateSize]),
+        articulation: new Tensor(
+          'float32',
+          this.#articulation.subarray(0, count * ARTICULATION_SIZE),
+          [count, ARTICULATION_SIZE],
+        ),
+        state_out: new Tensor('float32', this.#stateOut.subarray(0, count * stateSize), [
+          count,
+          stateSize,
+        ]),
       },
     };
   }

@@ -13,16 +13,29 @@ export class FaceCache {
   readonly #assets = new Map<string, FaceAsset>();
   readonly #coming = new Map<string, Promise<void>>();
 
-  get size(): number { return this.#assets.size; }
-  has(faceId: string): boolean { return this.#assets.has(faceId); }
+  get size(): number {
+    return this.#assets.size;
+  }
+  has(faceId: string): boolean {
+    return this.#assets.has(faceId);
+  }
 
   /** Makes `take` quick: 4 ms of work for another thread, once a face. @throws Error when malformed */
   async load(faceId: string, bytes: ArrayBufferLike): Promise<void> {
-    if (this.has(faceId)) return;
+    if (this.has(faceId)) {
+      return;
+    }
     let coming = this.#coming.get(faceId);
     if (coming === undefined) {
       const asset = new native.FaceAsset(new Uint8Array(bytes), true);
-      coming = asset.prepare().then(() => { this.#put(faceId, asset); }).finally(() => { this.#coming.delete(faceId); });
+      coming = asset
+        .prepare()
+        .then(() => {
+          this.#put(faceId, asset);
+        })
+        .finally(() => {
+          this.#coming.delete(faceId);
+        });
       this.#coming.set(faceId, coming);
     }
     await coming;
@@ -38,6 +51,8 @@ export class FaceCache {
   #put(faceId: string, asset: FaceAsset): void {
     this.#assets.delete(faceId);
     this.#assets.set(faceId, asset);
-    if (this.#assets.size > MAX_FACES) this.#assets.delete(this.#assets.keys().next().value!);
+    if (this.#assets.size > MAX_FACES) {
+      this.#assets.delete(this.#assets.keys().next().value!);
+    }
   }
 }

@@ -7,34 +7,64 @@ const frames = (seconds: number): number => seconds * FPS;
 
 /** Each channel drifts as a sum of slow waves: amplitudes (radians or pixels) while silent, periods in seconds. */
 const DRIFT = [
-  { channel: POSE_INDEX.yaw, waves: [[.011, 9.7], [.006, 5.3]] },
-  { channel: POSE_INDEX.pitch, waves: [[.006, 7.9], [.004, 4.7]] },
-  { channel: POSE_INDEX.roll, waves: [[.006, 12.1], [.003, 6.7]] },
-  { channel: POSE_INDEX.shiftX, waves: [[.9, 11.3], [.4, 6.1]] },
-  { channel: POSE_INDEX.shiftY, waves: [[.5, 8.3], [.3, 5.9]] },
+  {
+    channel: POSE_INDEX.yaw,
+    waves: [
+      [0.011, 9.7],
+      [0.006, 5.3],
+    ],
+  },
+  {
+    channel: POSE_INDEX.pitch,
+    waves: [
+      [0.006, 7.9],
+      [0.004, 4.7],
+    ],
+  },
+  {
+    channel: POSE_INDEX.roll,
+    waves: [
+      [0.006, 12.1],
+      [0.003, 6.7],
+    ],
+  },
+  {
+    channel: POSE_INDEX.shiftX,
+    waves: [
+      [0.9, 11.3],
+      [0.4, 6.1],
+    ],
+  },
+  {
+    channel: POSE_INDEX.shiftY,
+    waves: [
+      [0.5, 8.3],
+      [0.3, 5.9],
+    ],
+  },
 ] as const;
 const MAX_WAVES = 2;
 
 /** The head moves this much more while speaking. */
 const SPEAKING_DRIFT = 1.7;
-const BREATH_SECONDS = 4;           // 0.25 Hz, a resting adult
-const NOD_PITCH = .024;             // radians at full stress
-const NOD_EASE = .22;
-const LIVELY_EASE = 1 / frames(.8);
+const BREATH_SECONDS = 4; // 0.25 Hz, a resting adult
+const NOD_PITCH = 0.024; // radians at full stress
+const NOD_EASE = 0.22;
+const LIVELY_EASE = 1 / frames(0.8);
 
 // Blinks, after Bentivoglio et al. (1997): about 17 a minute at rest and 26 in conversation; 150-250 ms long, opening slower than closing.
 const BLINK_GAP_IDLE: readonly [number, number] = [2.2, 6];
 const BLINK_GAP_SPEAKING: readonly [number, number] = [1.6, 4.2];
 const CLOSING_FRAMES = 2.2;
-const SHUT_FRAMES = .8;
+const SHUT_FRAMES = 0.8;
 const OPENING_FRAMES: readonly [number, number] = [2.6, 4];
-const DOUBLE_BLINK = .12;
-const BLINK_AFTER_UTTERANCE = .6;
+const DOUBLE_BLINK = 0.12;
+const BLINK_AFTER_UTTERANCE = 0.6;
 
-const FIXATION: readonly [number, number] = [.5, 2.4];
-const GAZE_AT_VIEWER = .6;
-const GAZE_REACH = { x: .55, y: .3 };
-const SACCADE_EASE = .62;           // of the way per frame: done in 2-3 frames
+const FIXATION: readonly [number, number] = [0.5, 2.4];
+const GAZE_AT_VIEWER = 0.6;
+const GAZE_REACH = { x: 0.55, y: 0.3 };
+const SACCADE_EASE = 0.62; // of the way per frame: done in 2-3 frames
 
 /** A deterministic generator: the same seed and calls give the same movements. Frame numbers count at 30 a second and may skip ahead. */
 export class IdleMotion {
@@ -53,8 +83,10 @@ export class IdleMotion {
 
   constructor(seed: number, startFrame = 0) {
     this.#randomState = seed >>> 0;
-    for (let i = 0; i < this.#phases.length; i++) this.#phases[i] = this.#random() * TAU;
-    this.#blinkStart = startFrame + frames(this.#between(BLINK_GAP_IDLE)) * .6;
+    for (let i = 0; i < this.#phases.length; i++) {
+      this.#phases[i] = this.#random() * TAU;
+    }
+    this.#blinkStart = startFrame + frames(this.#between(BLINK_GAP_IDLE)) * 0.6;
     this.#gazeUntil = startFrame + frames(this.#between(FIXATION));
   }
 
@@ -62,7 +94,9 @@ export class IdleMotion {
    * The pose of a frame. @param nod stress of the speech, 0..1 @returns `pose`
    */
   step(frame: number, isSpeaking: boolean, nod: number): Float32Array {
-    this.#lively += Math.sign((isSpeaking ? 1 : 0) - this.#lively) * Math.min(LIVELY_EASE, Math.abs((isSpeaking ? 1 : 0) - this.#lively));
+    this.#lively +=
+      Math.sign((isSpeaking ? 1 : 0) - this.#lively) *
+      Math.min(LIVELY_EASE, Math.abs((isSpeaking ? 1 : 0) - this.#lively));
     this.#nod += (nod - this.#nod) * NOD_EASE;
     this.#drift(frame);
     this.#blink(frame, isSpeaking);
@@ -80,12 +114,14 @@ export class IdleMotion {
     for (let i = 0; i < DRIFT.length; i++) {
       const { channel, waves } = DRIFT[i]!;
       let sum = 0;
-      for (let k = 0; k < waves.length; k++) sum += waves[k]![0] * Math.sin(TAU * seconds / waves[k]![1] + phases[i * MAX_WAVES + k]!);
+      for (let k = 0; k < waves.length; k++) {
+        sum += waves[k]![0] * Math.sin((TAU * seconds) / waves[k]![1] + phases[i * MAX_WAVES + k]!);
+      }
       pose[channel] = sum * scale;
     }
-    const breath = TAU * seconds / BREATH_SECONDS + phases[phases.length - 1]!;
+    const breath = (TAU * seconds) / BREATH_SECONDS + phases[phases.length - 1]!;
     // Breathing in is quicker than out: a second harmonic leans the wave.
-    pose[POSE_INDEX.breath] = .5 - .43 * Math.cos(breath) - .07 * Math.sin(2 * breath);
+    pose[POSE_INDEX.breath] = 0.5 - 0.43 * Math.cos(breath) - 0.07 * Math.sin(2 * breath);
     pose[POSE_INDEX.pitch]! += NOD_PITCH * this.#nod;
   }
 
@@ -93,15 +129,25 @@ export class IdleMotion {
     const length = CLOSING_FRAMES + SHUT_FRAMES + this.#blinkOpening;
     if (frame > this.#blinkStart + length) {
       const isDouble = this.#random() < DOUBLE_BLINK;
-      const gap = isDouble ? .12 : this.#between(isSpeaking ? BLINK_GAP_SPEAKING : BLINK_GAP_IDLE);
+      const gap = isDouble ? 0.12 : this.#between(isSpeaking ? BLINK_GAP_SPEAKING : BLINK_GAP_IDLE);
       this.#blinkStart = frame + frames(gap);
       this.#blinkOpening = this.#between(OPENING_FRAMES);
     }
-    if (this.#wasSpeaking && !isSpeaking && this.#blinkStart > frame + frames(.5) && this.#random() < BLINK_AFTER_UTTERANCE) {
-      this.#blinkStart = frame + frames(.1 + .25 * this.#random());
+    if (
+      this.#wasSpeaking &&
+      !isSpeaking &&
+      this.#blinkStart > frame + frames(0.5) &&
+      this.#random() < BLINK_AFTER_UTTERANCE
+    ) {
+      this.#blinkStart = frame + frames(0.1 + 0.25 * this.#random());
     }
     const at = frame - this.#blinkStart;
-    const linear = at < CLOSING_FRAMES ? at / CLOSING_FRAMES : at < CLOSING_FRAMES + SHUT_FRAMES ? 1 : 1 - (at - CLOSING_FRAMES - SHUT_FRAMES) / this.#blinkOpening;
+    const linear =
+      at < CLOSING_FRAMES
+        ? at / CLOSING_FRAMES
+        : at < CLOSING_FRAMES + SHUT_FRAMES
+          ? 1
+          : 1 - (at - CLOSING_FRAMES - SHUT_FRAMES) / this.#blinkOpening;
     const t = Math.min(1, Math.max(0, linear));
     const closed = t * t * (3 - 2 * t);
     this.pose[POSE_INDEX.blinkLeft] = closed;
@@ -134,4 +180,5 @@ export class IdleMotion {
 }
 
 /** Arrives exactly, so that a resting gaze costs no drawing. */
-const approach = (from: number, to: number): number => (Math.abs(to - from) < .01 ? to : from + (to - from) * SACCADE_EASE);
+const approach = (from: number, to: number): number =>
+  Math.abs(to - from) < 0.01 ? to : from + (to - from) * SACCADE_EASE;

@@ -15,9 +15,9 @@ export interface RigRendererOptions {
 
 const { speech: SPEECH, nod: NOD } = ARTICULATOR_INDEX;
 /** The gate opens between these speech probabilities, quickly, and closes more slowly, so that a word's end is not cut. */
-const GATE: readonly [number, number] = [.2, .5];
-const GATE_OPENS = .6;
-const GATE_CLOSES = .25;
+const GATE: readonly [number, number] = [0.2, 0.5];
+const GATE_OPENS = 0.6;
+const GATE_CLOSES = 0.25;
 
 export class RigRenderer {
   /** I420, drawn into by `draw`: always the same buffer. */
@@ -44,16 +44,29 @@ export class RigRenderer {
   draw(frame: number, articulation: Float32Array, isSpeaking: boolean): void {
     const heard = Math.min(1, Math.max(0, (articulation[SPEECH]! - GATE[0]) / (GATE[1] - GATE[0])));
     this.#gate += (heard - this.#gate) * (heard > this.#gate ? GATE_OPENS : GATE_CLOSES);
-    if (heard === 0 && this.#gate < .02) this.#gate = 0;
+    if (heard === 0 && this.#gate < 0.02) {
+      this.#gate = 0;
+    }
     const gate = this.#gate;
     const mouth = this.#mouth;
-    for (let i = 0; i < ARTICULATION_SIZE; i++) mouth[i] = articulation[i]! * gate;
-    this.#renderer.render(mouth, this.#motion.step(frame, isSpeaking, mouth[NOD]!), this.picture, this.dirty);
+    for (let i = 0; i < ARTICULATION_SIZE; i++) {
+      mouth[i] = articulation[i]! * gate;
+    }
+    this.#renderer.render(
+      mouth,
+      this.#motion.step(frame, isSpeaking, mouth[NOD]!),
+      this.picture,
+      this.dirty,
+    );
   }
 
   /** A frame in which nothing moves. */
-  hold(): void { this.dirty.fill(0); }
+  hold(): void {
+    this.dirty.fill(0);
+  }
 
   /** `emotion` indexes EMOTIONS; the face eases into it. */
-  setEmotion(emotion: number, strength = 1): void { this.#renderer.setEmotion(emotion, strength); }
+  setEmotion(emotion: number, strength = 1): void {
+    this.#renderer.setEmotion(emotion, strength);
+  }
 }

@@ -1,38 +1,74 @@
 // Articulations of single speech sounds and a sentence made of them: what sheets, tests and benches of the renderer are driven with.
-import { ARTICULATION_SIZE, ARTICULATOR_INDEX, type Articulator } from '../../media/articulation.ts';
+import {
+  ARTICULATION_SIZE,
+  ARTICULATOR_INDEX,
+  type Articulator,
+} from '../../media/articulation.ts';
 
 export type Shape = Readonly<Partial<Record<Articulator, number>>>;
 
 /** Mouth shapes of the sounds that differ most to the eye (after the viseme classes of MPEG-4, ISO/IEC 14496-2). */
 export const VISEMES = {
   rest: {},
-  aa: { jaw: .75, open: .75, wide: .1 },
-  ee: { jaw: .2, open: .34, wide: .9, upraise: .15 },
-  eh: { jaw: .48, open: .55, wide: .45 },
-  oo: { jaw: .2, open: .22, round: 1 },
-  oh: { jaw: .42, open: .42, round: .8 },
+  aa: { jaw: 0.75, open: 0.75, wide: 0.1 },
+  ee: { jaw: 0.2, open: 0.34, wide: 0.9, upraise: 0.15 },
+  eh: { jaw: 0.48, open: 0.55, wide: 0.45 },
+  oo: { jaw: 0.2, open: 0.22, round: 1 },
+  oh: { jaw: 0.42, open: 0.42, round: 0.8 },
   m: { press: 1 },
-  f: { jaw: .12, open: .12, tuck: 1, upraise: .3 },
-  th: { jaw: .18, open: .28, tout: 1 },
-  l: { jaw: .26, open: .36, ttip: 1 },
-  s: { jaw: .06, open: .28, teeth: 1, wide: .4, ttip: .4 },
-  sh: { jaw: .08, open: .34, teeth: 1, round: .65, upraise: .35 },
-  k: { jaw: .25, open: .32, tback: 1 },
+  f: { jaw: 0.12, open: 0.12, tuck: 1, upraise: 0.3 },
+  th: { jaw: 0.18, open: 0.28, tout: 1 },
+  l: { jaw: 0.26, open: 0.36, ttip: 1 },
+  s: { jaw: 0.06, open: 0.28, teeth: 1, wide: 0.4, ttip: 0.4 },
+  sh: { jaw: 0.08, open: 0.34, teeth: 1, round: 0.65, upraise: 0.35 },
+  k: { jaw: 0.25, open: 0.32, tback: 1 },
 } as const satisfies Record<string, Shape>;
 
 export type Viseme = keyof typeof VISEMES;
 
 export function articulationOf(shape: Shape, amount = 1): Float32Array {
   const out = new Float32Array(ARTICULATION_SIZE);
-  for (const [name, value] of Object.entries(shape)) out[ARTICULATOR_INDEX[name as Articulator]] = value * amount;
+  for (const [name, value] of Object.entries(shape)) {
+    out[ARTICULATOR_INDEX[name as Articulator]] = value * amount;
+  }
   return out;
 }
 
 /** "Hello my friends, the sea was calm before the thunder." in visemes: each with its duration in milliseconds. */
 export const SENTENCE: readonly (readonly [Viseme, number])[] = [
-  ['rest', 200], ['eh', 90], ['l', 70], ['oh', 150], ['m', 80], ['aa', 130], ['ee', 60], ['f', 90], ['eh', 100], ['l', 50], ['s', 90],
-  ['rest', 160], ['th', 60], ['eh', 60], ['s', 100], ['ee', 140], ['oo', 70], ['aa', 80], ['s', 70], ['k', 70], ['aa', 150], ['m', 100],
-  ['m', 70], ['ee', 70], ['f', 80], ['oh', 140], ['th', 60], ['eh', 50], ['th', 90], ['aa', 110], ['l', 60], ['eh', 110], ['rest', 300],
+  ['rest', 200],
+  ['eh', 90],
+  ['l', 70],
+  ['oh', 150],
+  ['m', 80],
+  ['aa', 130],
+  ['ee', 60],
+  ['f', 90],
+  ['eh', 100],
+  ['l', 50],
+  ['s', 90],
+  ['rest', 160],
+  ['th', 60],
+  ['eh', 60],
+  ['s', 100],
+  ['ee', 140],
+  ['oo', 70],
+  ['aa', 80],
+  ['s', 70],
+  ['k', 70],
+  ['aa', 150],
+  ['m', 100],
+  ['m', 70],
+  ['ee', 70],
+  ['f', 80],
+  ['oh', 140],
+  ['th', 60],
+  ['eh', 50],
+  ['th', 90],
+  ['aa', 110],
+  ['l', 60],
+  ['eh', 110],
+  ['rest', 300],
 ];
 
 export const SENTENCE_MS = SENTENCE.reduce((sum, [, ms]) => sum + ms, 0);
@@ -47,12 +83,17 @@ export function sentenceAt(timeMs: number): Float32Array {
   let mass = 0;
   for (const [viseme, ms] of SENTENCE) {
     const outside = Math.max(0, start - timeMs, timeMs - start - ms);
-    const weight = Math.exp(-((outside / SPREAD_MS) ** 2)) * (viseme === 'm' || viseme === 'f' ? 2 : 1);
+    const weight =
+      Math.exp(-((outside / SPREAD_MS) ** 2)) * (viseme === 'm' || viseme === 'f' ? 2 : 1);
     mass += weight;
-    for (const [name, value] of Object.entries(VISEMES[viseme])) out[ARTICULATOR_INDEX[name as Articulator]]! += value * weight;
+    for (const [name, value] of Object.entries(VISEMES[viseme])) {
+      out[ARTICULATOR_INDEX[name as Articulator]]! += value * weight;
+    }
     start += ms;
   }
-  for (let i = 0; i < out.length; i++) out[i]! /= Math.max(mass, 1e-9);
+  for (let i = 0; i < out.length; i++) {
+    out[i]! /= Math.max(mass, 1e-9);
+  }
   out[ARTICULATOR_INDEX.speech] = timeMs > 100 && timeMs < SENTENCE_MS - 200 ? 1 : 0;
   return out;
 }

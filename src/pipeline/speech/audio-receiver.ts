@@ -3,8 +3,8 @@ import { SPEECH_RATE } from '../../media/timeline.ts';
 import { type OpusDecoder, native } from '../../native/addon.ts';
 import type { SessionSpeech } from './speech-source.ts';
 
-const MAX_FRAME_SAMPLES = SPEECH_RATE * 120 / 1000;  // the longest Opus packet, 120 ms (RFC 6716 section 3.2.5)
-const USUAL_FRAME_SAMPLES = SPEECH_RATE * 20 / 1000;
+const MAX_FRAME_SAMPLES = (SPEECH_RATE * 120) / 1000; // the longest Opus packet, 120 ms (RFC 6716 section 3.2.5)
+const USUAL_FRAME_SAMPLES = (SPEECH_RATE * 20) / 1000;
 /** Packets that may be missing in a row before we take the sender to have paused (DTX) rather than lost them. */
 const MAX_CONCEALED = 5;
 /** How many later packets may arrive before a missing one is given up. */
@@ -22,25 +22,41 @@ export class AudioReceiver {
   #expected = -1;
   readonly #held = new Map<number, Uint8Array>();
 
-  constructor(speech: SessionSpeech) { this.#speech = speech; }
+  constructor(speech: SessionSpeech) {
+    this.#speech = speech;
+  }
 
   receive(packet: Uint8Array, _rtpTimestamp: number, sequence: number, nowMs: number): void {
     this.#decoder ??= new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
-    if (this.#expected < 0) this.#expected = sequence;
+    if (this.#expected < 0) {
+      this.#expected = sequence;
+    }
     const distance = ahead(sequence, this.#expected);
-    if (distance < 0) return; // a duplicate, or too late to be heard
-    if (distance > 50) { this.#held.clear(); this.#expected = sequence; }
+    if (distance < 0) {
+      return;
+    } // a duplicate, or too late to be heard
+    if (distance > 50) {
+      this.#held.clear();
+      this.#expected = sequence;
+    }
     if (sequence !== this.#expected) {
       this.#held.set(sequence, packet.slice());
-      if (this.#held.size < REORDER_WINDOW) return;
+      if (this.#held.size < REORDER_WINDOW) {
+        return;
+      }
       this.#giveUpMissing(nowMs);
-    } else this.#decode(packet, nowMs);
+    } else {
+      this.#decode(packet, nowMs);
+    }
     this.#releaseHeld(nowMs);
   }
 
   #giveUpMissing(nowMs: number): void {
     let missing = 0;
-    while (!this.#held.has(this.#expected)) { missing++; this.#expected = (this.#expected + 1) & 0xffff; }
+    while (!this.#held.has(this.#expected)) {
+      missing++;
+      this.#expected = (this.#expected + 1) & 0xffff;
+    }
     for (let i = 0; i < Math.min(missing, MAX_CONCEALED); i++) {
       const count = this.#decoder!.decode(null, concealed);
       this.#speech.hear(concealed, count, nowMs);
@@ -48,7 +64,11 @@ export class AudioReceiver {
   }
 
   #releaseHeld(nowMs: number): void {
-    for (let packet = this.#held.get(this.#expected); packet !== undefined; packet = this.#held.get(this.#expected)) {
+    for (
+      let packet = this.#held.get(this.#expected);
+      packet !== undefined;
+      packet = this.#held.get(this.#expected)
+    ) {
       this.#held.delete(this.#expected);
       this.#decode(packet, nowMs);
     }

@@ -24,23 +24,33 @@ class MicrophoneRing {
   dropped = 0;
 
   push(pcm: Int16Array, count: number, nowMs: number): void {
-    if (this.length === 0) this.arrivalMs = nowMs;
+    if (this.length === 0) {
+      this.arrivalMs = nowMs;
+    }
     for (let i = 0; i < count; i++) {
       this.#samples[(this.#head + this.length) % MICROPHONE_CAPACITY] = pcm[i]!;
-      if (this.length < MICROPHONE_CAPACITY) this.length++;
-      else { this.#head = (this.#head + 1) % MICROPHONE_CAPACITY; this.dropped++; }
+      if (this.length < MICROPHONE_CAPACITY) {
+        this.length++;
+      } else {
+        this.#head = (this.#head + 1) % MICROPHONE_CAPACITY;
+        this.dropped++;
+      }
     }
   }
 
   read(out: Int16Array, offset: number, count: number): number {
     const take = Math.min(count, this.length);
-    for (let i = 0; i < take; i++) out[offset + i] = this.#samples[(this.#head + i) % MICROPHONE_CAPACITY]!;
+    for (let i = 0; i < take; i++) {
+      out[offset + i] = this.#samples[(this.#head + i) % MICROPHONE_CAPACITY]!;
+    }
     this.#head = (this.#head + take) % MICROPHONE_CAPACITY;
     this.length -= take;
     return take;
   }
 
-  clear(): void { this.length = 0; }
+  clear(): void {
+    this.length = 0;
+  }
 }
 
 /** Both ways in as one source. What the client streams over its socket goes before what the microphone hears. */
@@ -50,24 +60,40 @@ export class SessionSpeech implements SpeechSource {
   /** Where the samples read last came from. */
   input: 'socket' | 'track' = 'socket';
 
-  constructor(lane: SpeechRingReader) { this.#lane = lane; }
+  constructor(lane: SpeechRingReader) {
+    this.#lane = lane;
+  }
 
-  get available(): number { return this.#lane.length > 0 ? this.#lane.length : this.#microphone.length; }
-  get isDone(): boolean { return this.#lane.isDone; }
+  get available(): number {
+    return this.#lane.length > 0 ? this.#lane.length : this.#microphone.length;
+  }
+  get isDone(): boolean {
+    return this.#lane.isDone;
+  }
   /** When the last flush was asked for. */
-  get flushMs(): number { return this.#lane.flushMs; }
-  get arrivalMs(): number { return this.#lane.length > 0 ? this.#lane.arrivalMs : this.#microphone.arrivalMs; }
+  get flushMs(): number {
+    return this.#lane.flushMs;
+  }
+  get arrivalMs(): number {
+    return this.#lane.length > 0 ? this.#lane.arrivalMs : this.#microphone.arrivalMs;
+  }
 
   read(out: Int16Array, offset: number, count: number): number {
     this.input = this.#lane.length > 0 || this.#microphone.length === 0 ? 'socket' : 'track';
-    return this.#lane.length > 0 ? this.#lane.read(out, offset, count) : this.#microphone.read(out, offset, count);
+    return this.#lane.length > 0
+      ? this.#lane.read(out, offset, count)
+      : this.#microphone.read(out, offset, count);
   }
 
-  hear(pcm: Int16Array, count: number, nowMs: number): void { this.#microphone.push(pcm, count, nowMs); }
+  hear(pcm: Int16Array, count: number, nowMs: number): void {
+    this.#microphone.push(pcm, count, nowMs);
+  }
 
   /** Drops what a SKIP or PLAY_IMMEDIATE told us to. @returns true if there was one since the last call. */
   takeFlush(): boolean {
-    if (!this.#lane.takeFlush()) return false;
+    if (!this.#lane.takeFlush()) {
+      return false;
+    }
     this.#microphone.clear();
     return true;
   }

@@ -3,12 +3,17 @@
 // The model looks ahead: its answer for a moment needs `lookahead` more audio. So the model's end of the stream (`fed`) runs ahead of the
 // listener's end (`played`) by just that much, and both lie in one ring. Which stream position belongs to which media time is computed
 // anew for every frame from `played`, so that lips and sound cannot drift apart, whatever is late.
-import { FRAME_MS, SPEECH_PACKET_SAMPLES, SPEECH_RATE, speechSamplesInStep } from '../../media/timeline.ts';
+import {
+  FRAME_MS,
+  SPEECH_PACKET_SAMPLES,
+  SPEECH_RATE,
+  speechSamplesInStep,
+} from '../../media/timeline.ts';
 import type { SpeechSource } from './speech-source.ts';
 
 const RING = 1 << 14; // 1.02 s: far more than the look-ahead
 const SAMPLES_PER_MS = SPEECH_RATE / 1000;
-const SAMPLES_PER_FRAME = SPEECH_RATE * FRAME_MS / 1000;
+const SAMPLES_PER_FRAME = (SPEECH_RATE * FRAME_MS) / 1000;
 
 /**
  * At most this many model steps in one frame: to start an utterance at once takes 2 or 3 (7 for a network that looks 210 ms ahead), to catch
@@ -70,22 +75,36 @@ export class SpeechStream {
   constructor(source: SpeechSource, lookaheadMs: number) {
     this.#source = source;
     this.#lookaheadSamples = Math.round(lookaheadMs * SAMPLES_PER_MS);
-    this.stepPcm = Array.from({ length: MAX_STEPS_PER_FRAME }, () => new Int16Array(MAX_STEP_SAMPLES));
+    this.stepPcm = Array.from(
+      { length: MAX_STEPS_PER_FRAME },
+      () => new Int16Array(MAX_STEP_SAMPLES),
+    );
   }
 
   /** Milliseconds of speech that have come in and not been heard yet. */
   get bufferedMs(): number {
-    return (this.#source.available + (this.isActive ? Math.max(0, this.#fed - this.#played) : 0)) / SAMPLES_PER_MS;
+    return (
+      (this.#source.available + (this.isActive ? Math.max(0, this.#fed - this.#played) : 0)) /
+      SAMPLES_PER_MS
+    );
   }
 
   /** Milliseconds of silence that the listener has heard since the source last gave anything; 0 or less while its audio is still playing. */
-  get gapMs(): number { return this.isActive ? this.starvedMs - (this.#fed - this.#played) / SAMPLES_PER_MS : Infinity; }
+  get gapMs(): number {
+    return this.isActive ? this.starvedMs - (this.#fed - this.#played) / SAMPLES_PER_MS : Infinity;
+  }
 
   /** Nothing more will ever be heard: all was played and the source said that it is done. */
-  get isFinished(): boolean { return this.#source.isDone && this.#source.available === 0 && (!this.isActive || this.#isSilentAhead); }
+  get isFinished(): boolean {
+    return (
+      this.#source.isDone && this.#source.available === 0 && (!this.isActive || this.#isSilentAhead)
+    );
+  }
 
   /** All that the model was fed beyond what was played is silence. */
-  get #isSilentAhead(): boolean { return this.starvedMs * SAMPLES_PER_MS >= this.#fed - this.#played; }
+  get #isSilentAhead(): boolean {
+    return this.starvedMs * SAMPLES_PER_MS >= this.#fed - this.#played;
+  }
 
   /**
    * Gets the audio ready that the model must hear for the video frame at `mediaMs`.
@@ -97,23 +116,43 @@ export class SpeechStream {
     this.hasJustStarted = false;
     const heardInFrame = (mediaMs + FRAME_MS / 2 - nextPacketMs) * SAMPLES_PER_MS;
     if (!this.isActive || (this.#isSilentAhead && this.starvedMs > 2 * FRAME_MS)) {
-      if (this.#canStart(heardInFrame, nowMs)) return this.#start(heardInFrame, nowMs);
-      if (!this.isActive) return 0;
+      if (this.#canStart(heardInFrame, nowMs)) {
+        return this.#start(heardInFrame, nowMs);
+      }
+      if (!this.isActive) {
+        return 0;
+      }
     }
     const target = this.#played + heardInFrame + this.#lookaheadSamples;
-    const steps = Math.min(MAX_STEPS_PER_FRAME, Math.max(0, Math.round((target - this.#fed) / SAMPLES_PER_FRAME)));
-    for (let i = 0; i < steps; i++) this.#feed(i, 0);
+    const steps = Math.min(
+      MAX_STEPS_PER_FRAME,
+      Math.max(0, Math.round((target - this.#fed) / SAMPLES_PER_FRAME)),
+    );
+    for (let i = 0; i < steps; i++) {
+      this.#feed(i, 0);
+    }
     this.lipsAheadMs = (this.#fed - target) / SAMPLES_PER_MS;
-    if (this.starvedMs >= TAIL_MS && this.#isSilentAhead) this.#rest();
+    if (this.starvedMs >= TAIL_MS && this.#isSilentAhead) {
+      this.#rest();
+    }
     return steps;
   }
 
   #canStart(heardInFrame: number, nowMs: number): boolean {
     const { available } = this.#source;
-    if (available === 0) { this.#waitingSinceMs = -1; return false; }
-    if (this.#waitingSinceMs < 0) this.#waitingSinceMs = nowMs;
+    if (available === 0) {
+      this.#waitingSinceMs = -1;
+      return false;
+    }
+    if (this.#waitingSinceMs < 0) {
+      this.#waitingSinceMs = nowMs;
+    }
     const needed = heardInFrame + this.#lookaheadSamples;
-    return available >= needed + this.#marginMs * SAMPLES_PER_MS || this.#source.isDone || nowMs - this.#waitingSinceMs >= START_PATIENCE_MS + this.#lookaheadSamples / SAMPLES_PER_MS;
+    return (
+      available >= needed + this.#marginMs * SAMPLES_PER_MS ||
+      this.#source.isDone ||
+      nowMs - this.#waitingSinceMs >= START_PATIENCE_MS + this.#lookaheadSamples / SAMPLES_PER_MS
+    );
   }
 
   /** Places the first sample in the very next audio packet and feeds the model, at once, as much as this frame's lips need. */
@@ -123,7 +162,9 @@ export class SpeechStream {
     this.utteranceArrivalMs = this.#source.arrivalMs;
     // By how much more came in than real time would have brought: as much as a start needs, and nothing had to be waited for.
     const aheadMs = this.#source.available / SAMPLES_PER_MS - (nowMs - this.#source.arrivalMs);
-    this.isBurst = this.#source.isDone || aheadMs >= (heardInFrame + this.#lookaheadSamples) / SAMPLES_PER_MS + this.#marginMs;
+    this.isBurst =
+      this.#source.isDone ||
+      aheadMs >= (heardInFrame + this.#lookaheadSamples) / SAMPLES_PER_MS + this.#marginMs;
     this.isActive = true;
     this.#isRebuffering = false;
     this.hasJustStarted = true;
@@ -134,11 +175,15 @@ export class SpeechStream {
     const needed = Math.max(1, Math.round(heardInFrame + this.#lookaheadSamples));
     const steps = Math.min(MAX_STEPS_PER_FRAME, Math.ceil(needed / SAMPLES_PER_FRAME));
     let total = 0;
-    for (let i = 0; i < steps; i++) total += speechSamplesInStep(this.#step + i);
+    for (let i = 0; i < steps; i++) {
+      total += speechSamplesInStep(this.#step + i);
+    }
     // Silence before the first sample makes whole steps of it; the listener never hears that silence.
     const padding = Math.max(0, total - needed);
     this.#feed(0, padding);
-    for (let i = 1; i < steps; i++) this.#feed(i, 0);
+    for (let i = 1; i < steps; i++) {
+      this.#feed(i, 0);
+    }
     this.#played += padding;
     return steps;
   }
@@ -150,15 +195,23 @@ export class SpeechStream {
     pcm.fill(0, 0, padding);
     const wanted = count - padding;
     let got = 0;
-    if (!this.#isRebuffering || this.#source.isDone || this.#source.available >= wanted + this.#marginMs * SAMPLES_PER_MS) {
+    if (
+      !this.#isRebuffering ||
+      this.#source.isDone ||
+      this.#source.available >= wanted + this.#marginMs * SAMPLES_PER_MS
+    ) {
       this.#isRebuffering = false;
       got = this.#source.read(pcm, padding, wanted);
     }
     pcm.fill(0, padding + got, count);
     this.#measure(pcm, count, got);
-    if (got < wanted && !this.#source.isDone && !this.#isRebuffering) this.#isRebuffering = true;
+    if (got < wanted && !this.#source.isDone && !this.#isRebuffering) {
+      this.#isRebuffering = true;
+    }
     const start = this.#fed % RING;
-    for (let i = 0; i < count; i++) this.#ring[(start + i) % RING] = pcm[i]!;
+    for (let i = 0; i < count; i++) {
+      this.#ring[(start + i) % RING] = pcm[i]!;
+    }
     this.stepSamples[slot] = count;
     this.#fed += count;
     this.#step++;
@@ -167,21 +220,37 @@ export class SpeechStream {
   #measure(pcm: Int16Array, count: number, got: number): void {
     const durationMs = count / SAMPLES_PER_MS;
     let peak = 0;
-    for (let i = 0; i < count; i++) { const value = pcm[i]!; const size = value < 0 ? -value : value; if (size > peak) peak = size; }
+    for (let i = 0; i < count; i++) {
+      const value = pcm[i]!;
+      const size = value < 0 ? -value : value;
+      if (size > peak) {
+        peak = size;
+      }
+    }
     this.inaudibleMs = peak >= AUDIBLE_PEAK ? 0 : this.inaudibleMs + durationMs;
     if (got > 0) {
       // Audio that comes in again soon after it ran dry was late, not over: keep more in hand from now on.
-      if (this.starvedMs > 0 && this.starvedMs < SAME_UTTERANCE_MS) { this.underruns++; this.#marginMs = Math.min(MARGIN_MAX_MS, this.#marginMs + MARGIN_STEP_MS); }
+      if (this.starvedMs > 0 && this.starvedMs < SAME_UTTERANCE_MS) {
+        this.underruns++;
+        this.#marginMs = Math.min(MARGIN_MAX_MS, this.#marginMs + MARGIN_STEP_MS);
+      }
       this.starvedMs = 0;
-    } else this.starvedMs += durationMs;
+    } else {
+      this.starvedMs += durationMs;
+    }
   }
 
   /** Fills `out` with the next 20 ms (320 samples) that the listener hears. @returns false if it is silence because the stream rests. */
   takePacket(out: Int16Array): boolean {
-    if (!this.isActive) { out.fill(0); return false; }
+    if (!this.isActive) {
+      out.fill(0);
+      return false;
+    }
     const ready = Math.max(0, Math.min(SPEECH_PACKET_SAMPLES, this.#fed - this.#played));
     const start = this.#played % RING;
-    for (let i = 0; i < ready; i++) out[i] = this.#ring[(start + i) % RING]!;
+    for (let i = 0; i < ready; i++) {
+      out[i] = this.#ring[(start + i) % RING]!;
+    }
     out.fill(0, ready);
     this.#played += ready;
     return true;
@@ -190,7 +259,10 @@ export class SpeechStream {
   /** Forgets everything not yet heard (SKIP, PLAY_IMMEDIATE). A few milliseconds fade out so that the cut does not click. */
   flush(): void {
     const fade = Math.min(SAMPLES_PER_MS * 5, Math.max(0, this.#fed - this.#played));
-    for (let i = 0; i < fade; i++) { const at = (this.#played + i) % RING; this.#ring[at] = Math.round(this.#ring[at]! * (1 - i / fade)); }
+    for (let i = 0; i < fade; i++) {
+      const at = (this.#played + i) % RING;
+      this.#ring[at] = Math.round(this.#ring[at]! * (1 - i / fade));
+    }
     this.#fed = this.#played + fade;
     // Silent ahead, and one frame from rest: long enough for the next packet to take the fade along.
     this.starvedMs = TAIL_MS - 1.5 * FRAME_MS;

@@ -10,13 +10,19 @@ const FEATHER = 0.12;
 export const OPAQUE = 256;
 
 /** What the network sees, in pixels of the face, all even. Its answer is laid over the part from `top` on: the lower half. */
-export interface Box { readonly x: number; readonly y: number; readonly width: number; readonly height: number; readonly top: number }
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly top: number;
+}
 
 /** Luma pixels of a patch: the box from its `top` down. */
 export const patchPixels = ({ width, height, top }: Box): number => width * (height - top);
 
 /** Bytes of a patch in I420: luma, then Cb and Cr at half the size. */
-export const patchBytes = (box: Box): number => patchPixels(box) * 3 / 2;
+export const patchBytes = (box: Box): number => (patchPixels(box) * 3) / 2;
 
 export class Wav2LipFace {
   readonly box: Box;
@@ -41,10 +47,17 @@ function boxOf(landmarks: Float32Array, width: number, height: number): Box {
     bottom = Math.max(bottom, landmarks[i * 3 + 1]!);
   }
   bottom += CHIN_PADDING * (bottom - top);
-  const even = (value: number, limit: number): number => Math.min(limit, Math.max(0, Math.round(value / 2) * 2));
+  const even = (value: number, limit: number): number =>
+    Math.min(limit, Math.max(0, Math.round(value / 2) * 2));
   const [x, y] = [even(left, width - 32), even(top, height - 32)];
   const boxHeight = even(bottom, height) - y;
-  return { x, y, width: even(right, width) - x, height: boxHeight, top: even(boxHeight / 2, boxHeight) };
+  return {
+    x,
+    y,
+    width: even(right, width) - x,
+    height: boxHeight,
+    top: even(boxHeight / 2, boxHeight),
+  };
 }
 
 function imageOf(rgba: Uint8Array, stride: number, box: Box, side: number): Float32Array {
@@ -52,13 +65,21 @@ function imageOf(rgba: Uint8Array, stride: number, box: Box, side: number): Floa
   const image = new Float32Array(6 * plane);
   for (let y = 0; y < side; y++) {
     for (let x = 0; x < side; x++) {
-      const sourceX = Math.min(box.x + box.width - 1, Math.floor(box.x + (x + 0.5) * box.width / side));
-      const sourceY = Math.min(box.y + box.height - 1, Math.floor(box.y + (y + 0.5) * box.height / side));
+      const sourceX = Math.min(
+        box.x + box.width - 1,
+        Math.floor(box.x + ((x + 0.5) * box.width) / side),
+      );
+      const sourceY = Math.min(
+        box.y + box.height - 1,
+        Math.floor(box.y + ((y + 0.5) * box.height) / side),
+      );
       const source = (sourceY * stride + sourceX) * 4;
       for (let channel = 0; channel < 3; channel++) {
         const value = rgba[source + 2 - channel]! / 255; // BGR, as OpenCV reads pictures
         image[(3 + channel) * plane + y * side + x] = value;
-        if (y < side / 2) image[channel * plane + y * side + x] = value;
+        if (y < side / 2) {
+          image[channel * plane + y * side + x] = value;
+        }
       }
     }
   }
@@ -68,12 +89,20 @@ function imageOf(rgba: Uint8Array, stride: number, box: Box, side: number): Floa
 /** Opacity of a patch's luma pixels, 0..OPAQUE: full in the middle of the lower half, soft towards the cheeks, the chin and the upper half, which the network only copies. */
 export function alphaOf(box: Box): Uint16Array {
   const { width, height, top } = box;
-  const ramp = (value: number): number => { const t = Math.min(1, Math.max(0, value)); return t * t * (3 - 2 * t); };
+  const ramp = (value: number): number => {
+    const t = Math.min(1, Math.max(0, value));
+    return t * t * (3 - 2 * t);
+  };
   const alpha = new Uint16Array(patchPixels(box));
   for (let y = top; y < height; y++) {
     for (let x = 0; x < width; x++) {
       const [u, v] = [(x + 0.5) / width, (y + 0.5) / height];
-      alpha[(y - top) * width + x] = Math.round(OPAQUE * ramp(Math.min(u, 1 - u) / FEATHER) * ramp((v - 0.5) / FEATHER) * ramp((1 - v) / (FEATHER / 2)));
+      alpha[(y - top) * width + x] = Math.round(
+        OPAQUE *
+          ramp(Math.min(u, 1 - u) / FEATHER) *
+          ramp((v - 0.5) / FEATHER) *
+          ramp((1 - v) / (FEATHER / 2)),
+      );
     }
   }
   return alpha;
@@ -97,7 +126,11 @@ export class PatchMaker {
     const ycc = this.#ycc;
     const [luma, cb, cr] = ycc as [Float32Array, Float32Array, Float32Array];
     const plane = side * side;
-    for (let i = Math.max(0, Math.floor(box.top * side / box.height) - 1) * side; i < plane; i++) {
+    for (
+      let i = Math.max(0, Math.floor((box.top * side) / box.height) - 1) * side;
+      i < plane;
+      i++
+    ) {
       const [b, g, r] = [picture[i]!, picture[plane + i]!, picture[2 * plane + i]!];
       luma[i] = 16 + 65.481 * r + 128.553 * g + 24.966 * b;
       cb[i] = 128 - 37.797 * r - 74.203 * g + 112 * b;
@@ -116,11 +149,11 @@ export class PatchMaker {
     const last = side - 1;
     let at = offset;
     for (let y = top; y < height; y += step) {
-      const sourceY = Math.min(last, Math.max(0, (y + step / 2) * side / height - 0.5));
+      const sourceY = Math.min(last, Math.max(0, ((y + step / 2) * side) / height - 0.5));
       const [y0, v] = [Math.floor(sourceY), sourceY % 1];
       const [upper, lower] = [y0 * side, Math.min(last, y0 + 1) * side];
       for (let x = 0; x < width; x += step) {
-        const sourceX = Math.min(last, Math.max(0, (x + step / 2) * side / width - 0.5));
+        const sourceX = Math.min(last, Math.max(0, ((x + step / 2) * side) / width - 0.5));
         const x0 = Math.floor(sourceX);
         const x1 = Math.min(last, x0 + 1);
         const u = sourceX - x0;

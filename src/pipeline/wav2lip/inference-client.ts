@@ -39,7 +39,10 @@ export class InferenceClient {
   /** The mouth of the frame whose window ends `backMs` before the speech heard so far, as I420 in `patch` (`patchBytes`). @throws Wav2LipRefused when the network gives no picture */
   async make(backMs: number, patch: Uint8Array): Promise<void> {
     const network = this.#network;
-    this.#mel.window(this.#heardSamples * 1000 / SPEECH_RATE - WAV2LIP_LOOKAHEAD_MS - backMs, network.mel);
+    this.#mel.window(
+      (this.#heardSamples * 1000) / SPEECH_RATE - WAV2LIP_LOOKAHEAD_MS - backMs,
+      network.mel,
+    );
     await network.run(this.#image);
     this.#maker.make(network.picture, patch);
   }
@@ -50,7 +53,11 @@ export class InferenceClient {
  * @returns milliseconds that one takes
  * @throws Wav2LipRefused with the figures when it can not hold the frame rate here
  */
-export async function measureInference(network: Wav2LipNetwork, face: Wav2LipFace, maxFrameMs = FRAME_MS * MAX_FRAME_SHARE): Promise<number> {
+export async function measureInference(
+  network: Wav2LipNetwork,
+  face: Wav2LipFace,
+  maxFrameMs = FRAME_MS * MAX_FRAME_SHARE,
+): Promise<number> {
   const mouth = new InferenceClient(face, network);
   const patch = new Uint8Array(patchBytes(face.box));
   let bestMs = Number.POSITIVE_INFINITY;
@@ -58,9 +65,15 @@ export async function measureInference(network: Wav2LipNetwork, face: Wav2LipFac
     const startMs = monotonicMs();
     mouth.hear(new Int16Array(speechSamplesInStep(i)));
     await mouth.make(0, patch);
-    if (i > 0) bestMs = Math.min(bestMs, monotonicMs() - startMs); // the first run allocates
+    if (i > 0) {
+      bestMs = Math.min(bestMs, monotonicMs() - startMs);
+    } // the first run allocates
   }
-  if (bestMs <= maxFrameMs) return bestMs;
+  if (bestMs <= maxFrameMs) {
+    return bestMs;
+  }
   const threads = network.threads === 1 ? 'one thread' : `${network.threads} threads`;
-  throw new Wav2LipRefused(`WAV2LIP_MODEL takes ${bestMs.toFixed(1)} ms a frame on this machine with ${threads} (WAV2LIP_THREADS) and has ${maxFrameMs.toFixed(1)}: it can not hold ${FPS} frames a second`);
+  throw new Wav2LipRefused(
+    `WAV2LIP_MODEL takes ${bestMs.toFixed(1)} ms a frame on this machine with ${threads} (WAV2LIP_THREADS) and has ${maxFrameMs.toFixed(1)}: it can not hold ${FPS} frames a second`,
+  );
 }

@@ -26,15 +26,29 @@ export class InferenceClients {
   private constructor(port: MessagePort, costPerSession: number) {
     this.#port = port;
     this.costPerSession = costPerSession;
-    port.on('message', guarded('an answer of the inference thread', (message: Exclude<FromInferenceThread, { type: 'ready' | 'refused' }>) => {
-      const listener = this.#listeners.get(message.id);
-      if (message.type === 'opened') listener?.opened(message);
-      else if (message.type === 'made') listener?.made(message.slot, message.tookMs);
-      else listener?.failed(message.why);
-    }));
+    port.on(
+      'message',
+      guarded(
+        'an answer of the inference thread',
+        (message: Exclude<FromInferenceThread, { type: 'ready' | 'refused' }>) => {
+          const listener = this.#listeners.get(message.id);
+          if (message.type === 'opened') {
+            listener?.opened(message);
+          } else if (message.type === 'made') {
+            listener?.made(message.slot, message.tookMs);
+          } else {
+            listener?.failed(message.why);
+          }
+        },
+      ),
+    );
     port.once('close', () => {
       this.#isGone = true;
-      for (const listener of [...this.#listeners.values()]) guarded('the end of the inference thread', () => { listener.failed(GONE); })();
+      for (const listener of [...this.#listeners.values()]) {
+        guarded('the end of the inference thread', () => {
+          listener.failed(GONE);
+        })();
+      }
     });
   }
 
@@ -45,26 +59,38 @@ export class InferenceClients {
   static async connect(port: MessagePort): Promise<InferenceClients> {
     const first = await new Promise<FromInferenceThread | undefined>((resolve) => {
       port.once('message', resolve);
-      port.once('close', () => { resolve(undefined); });
+      port.once('close', () => {
+        resolve(undefined);
+      });
     });
-    if (first?.type === 'ready') return new InferenceClients(port, first.msPerFrame * first.threads * FPS / 1000);
-    if (first?.type === 'refused') throw first.isDefect ? new Error(first.why) : new Wav2LipRefused(first.why);
+    if (first?.type === 'ready') {
+      return new InferenceClients(port, (first.msPerFrame * first.threads * FPS) / 1000);
+    }
+    if (first?.type === 'refused') {
+      throw first.isDefect ? new Error(first.why) : new Wav2LipRefused(first.why);
+    }
     throw new Error(GONE);
   }
 
   /** @throws Error when the thread is gone */
   open(face: SharedArrayBuffer, slots: number, listener: InferenceClientListener): number {
-    if (this.#isGone) throw new Error(GONE);
+    if (this.#isGone) {
+      throw new Error(GONE);
+    }
     const id = this.#nextId++;
     this.#listeners.set(id, listener);
     this.#post({ type: 'open', id, face, slots });
     return id;
   }
 
-  hear(id: number, isNew: boolean, pcm: Int16Array, wanted: readonly FrameRequest[]): void { this.#post({ type: 'hear', id, isNew, pcm, wanted }); }
+  hear(id: number, isNew: boolean, pcm: Int16Array, wanted: readonly FrameRequest[]): void {
+    this.#post({ type: 'hear', id, isNew, pcm, wanted });
+  }
 
   close(id: number): void {
-    if (this.#listeners.delete(id)) this.#post({ type: 'close', id });
+    if (this.#listeners.delete(id)) {
+      this.#post({ type: 'close', id });
+    }
   }
 
   /** Ends the thread, once the mouth that it is at is made. */
@@ -73,5 +99,7 @@ export class InferenceClients {
     this.#port.close();
   }
 
-  #post(message: ToInferenceThread): void { this.#port.postMessage(message); }
+  #post(message: ToInferenceThread): void {
+    this.#port.postMessage(message);
+  }
 }

@@ -24,28 +24,40 @@ const RING_COLUMNS = 256;
 const WINDOW_LEADS_MS = 80;
 
 /** Speech that must have come in after a frame's own time before its window is whole, half an analysis window included. */
-export const WAV2LIP_LOOKAHEAD_MS = WAV2LIP_COLUMNS / COLUMNS_PER_MS - WINDOW_LEADS_MS + WINDOW / 2 * 1000 / SPEECH_RATE;
+export const WAV2LIP_LOOKAHEAD_MS =
+  WAV2LIP_COLUMNS / COLUMNS_PER_MS - WINDOW_LEADS_MS + ((WINDOW / 2) * 1000) / SPEECH_RATE;
 
 // Slaney's mel scale (Auditory Toolbox, 1998): linear below 1 kHz, logarithmic above.
 const SLANEY_HZ_PER_MEL = 200 / 3;
 const SLANEY_LOG_FROM_HZ = 1000;
 const SLANEY_LOG_STEP = Math.log(6.4) / 27;
-const hzToMel = (hz: number): number => hz < SLANEY_LOG_FROM_HZ ? hz / SLANEY_HZ_PER_MEL : SLANEY_LOG_FROM_HZ / SLANEY_HZ_PER_MEL + Math.log(hz / SLANEY_LOG_FROM_HZ) / SLANEY_LOG_STEP;
+const hzToMel = (hz: number): number =>
+  hz < SLANEY_LOG_FROM_HZ
+    ? hz / SLANEY_HZ_PER_MEL
+    : SLANEY_LOG_FROM_HZ / SLANEY_HZ_PER_MEL + Math.log(hz / SLANEY_LOG_FROM_HZ) / SLANEY_LOG_STEP;
 const melToHz = (mel: number): number => {
   const knee = SLANEY_LOG_FROM_HZ / SLANEY_HZ_PER_MEL;
-  return mel < knee ? mel * SLANEY_HZ_PER_MEL : SLANEY_LOG_FROM_HZ * Math.exp(SLANEY_LOG_STEP * (mel - knee));
+  return mel < knee
+    ? mel * SLANEY_HZ_PER_MEL
+    : SLANEY_LOG_FROM_HZ * Math.exp(SLANEY_LOG_STEP * (mel - knee));
 };
 
 /** Triangles, WAV2LIP_MELS rows of BINS, each of unit area in hertz (librosa's norm='slaney'). */
 export function slaneyFilters(): Float32Array[] {
   const low = hzToMel(LOWEST_HZ);
   const high = hzToMel(HIGHEST_HZ);
-  const edges = Array.from({ length: WAV2LIP_MELS + 2 }, (_, i) => melToHz(low + (high - low) * i / (WAV2LIP_MELS + 1)));
+  const edges = Array.from({ length: WAV2LIP_MELS + 2 }, (_, i) =>
+    melToHz(low + ((high - low) * i) / (WAV2LIP_MELS + 1)),
+  );
   return Array.from({ length: WAV2LIP_MELS }, (_, band) => {
     const [left, centre, right] = [edges[band]!, edges[band + 1]!, edges[band + 2]!];
     return Float32Array.from({ length: BINS }, (_, bin) => {
-      const hz = bin * SPEECH_RATE / WINDOW;
-      return Math.max(0, Math.min((hz - left) / (centre - left), (right - hz) / (right - centre))) * 2 / (right - left);
+      const hz = (bin * SPEECH_RATE) / WINDOW;
+      return (
+        (Math.max(0, Math.min((hz - left) / (centre - left), (right - hz) / (right - centre))) *
+          2) /
+        (right - left)
+      );
     });
   });
 }
@@ -55,13 +67,16 @@ const filters = slaneyFilters().map((row) => {
   const last = row.findLastIndex((weight) => weight > 0);
   return { first: Math.max(0, first), weights: row.slice(Math.max(0, first), last + 1) };
 });
-const hann = Float32Array.from({ length: WINDOW }, (_, i) => 0.5 - 0.5 * Math.cos(2 * Math.PI * i / WINDOW));
+const hann = Float32Array.from(
+  { length: WINDOW },
+  (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * i) / WINDOW),
+);
 
 // 800 is no power of two, but 25 x 32: 25 interleaved transforms of 32 points each, joined by twiddles (Cooley-Tukey, one level), is quick enough.
 const ROWS = 25;
 const COLS = 32;
-const cos = Float32Array.from({ length: WINDOW }, (_, i) => Math.cos(2 * Math.PI * i / WINDOW));
-const sin = Float32Array.from({ length: WINDOW }, (_, i) => Math.sin(2 * Math.PI * i / WINDOW));
+const cos = Float32Array.from({ length: WINDOW }, (_, i) => Math.cos((2 * Math.PI * i) / WINDOW));
+const sin = Float32Array.from({ length: WINDOW }, (_, i) => Math.sin((2 * Math.PI * i) / WINDOW));
 
 /** Magnitudes of the real DFT of 800 points. */
 class Spectrum {
@@ -120,7 +135,9 @@ export class Wav2LipMel {
     this.columns = 0;
   }
 
-  constructor() { this.reset(); }
+  constructor() {
+    this.reset();
+  }
 
   push(pcm: Int16Array, count: number): void {
     for (let i = 0; i < count; i++) {
@@ -129,22 +146,31 @@ export class Wav2LipMel {
       this.#previous = value;
       this.#samples++;
       // A column is whole once half a window has followed its centre.
-      if (this.#samples >= WINDOW / 2 && (this.#samples - WINDOW / 2) % HOP === 0) this.#addColumn();
+      if (this.#samples >= WINDOW / 2 && (this.#samples - WINDOW / 2) % HOP === 0) {
+        this.#addColumn();
+      }
     }
   }
 
   #addColumn(): void {
     const start = this.#samples - WINDOW;
-    for (let i = 0; i < WINDOW; i++) this.#windowed[i] = start + i < 0 ? 0 : this.#recent[(start + i) % WINDOW]! * hann[i]!;
+    for (let i = 0; i < WINDOW; i++) {
+      this.#windowed[i] = start + i < 0 ? 0 : this.#recent[(start + i) % WINDOW]! * hann[i]!;
+    }
     this.#spectrum.run(this.#windowed);
     const { magnitudes } = this.#spectrum;
     const offset = (this.columns % RING_COLUMNS) * WAV2LIP_MELS;
     for (let band = 0; band < WAV2LIP_MELS; band++) {
       const { first, weights } = filters[band]!;
       let sum = 0;
-      for (let i = 0; i < weights.length; i++) sum += weights[i]! * magnitudes[first + i]!;
+      for (let i = 0; i < weights.length; i++) {
+        sum += weights[i]! * magnitudes[first + i]!;
+      }
       const db = 20 * Math.log10(Math.max(1e-5, sum)) - REF_LEVEL_DB;
-      this.#ring[offset + band] = Math.min(MAX_ABS, Math.max(-MAX_ABS, 2 * MAX_ABS * (db - MIN_LEVEL_DB) / -MIN_LEVEL_DB - MAX_ABS));
+      this.#ring[offset + band] = Math.min(
+        MAX_ABS,
+        Math.max(-MAX_ABS, (2 * MAX_ABS * (db - MIN_LEVEL_DB)) / -MIN_LEVEL_DB - MAX_ABS),
+      );
     }
     this.columns++;
   }
@@ -156,7 +182,9 @@ export class Wav2LipMel {
       const column = first + i;
       const isKept = column >= 0 && column < this.columns && column >= this.columns - RING_COLUMNS;
       const offset = (column % RING_COLUMNS) * WAV2LIP_MELS;
-      for (let band = 0; band < WAV2LIP_MELS; band++) out[band * WAV2LIP_COLUMNS + i] = isKept ? this.#ring[offset + band]! : -MAX_ABS;
+      for (let band = 0; band < WAV2LIP_MELS; band++) {
+        out[band * WAV2LIP_COLUMNS + i] = isKept ? this.#ring[offset + band]! : -MAX_ABS;
+      }
     }
   }
 }

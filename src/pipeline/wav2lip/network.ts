@@ -8,7 +8,12 @@ const MAX_SIDE = 384;
 /** The network can not be used; the message says why, with the figures. */
 export class Wav2LipRefused extends Error {}
 
-export interface Wav2LipShape { readonly mel: string; readonly image: string; readonly output: string; readonly side: number }
+export interface Wav2LipShape {
+  readonly mel: string;
+  readonly image: string;
+  readonly output: string;
+  readonly side: number;
+}
 
 type Dimensions = readonly (number | string)[];
 
@@ -17,25 +22,58 @@ type Dimensions = readonly (number | string)[];
  * A free S (a dynamic axis) takes 96, the published network's.
  * @throws Wav2LipRefused naming the shapes found
  */
-export function bindShapes(inputs: readonly { name: string; shape: Dimensions }[], outputs: readonly { name: string; shape: Dimensions }[]): Wav2LipShape {
+export function bindShapes(
+  inputs: readonly { name: string; shape: Dimensions }[],
+  outputs: readonly { name: string; shape: Dimensions }[],
+): Wav2LipShape {
   const found = `found inputs ${describe(inputs)} and outputs ${describe(outputs)}`;
-  const fits = (value: number | string | undefined, wanted: number): boolean => value === wanted || typeof value === 'string';
-  const mel = inputs.find(({ shape }) => shape.length === 4 && fits(shape[1], 1) && shape[2] === WAV2LIP_MELS && shape[3] === WAV2LIP_COLUMNS)
-    ?? inputs.find(({ shape }) => shape.length === 4 && fits(shape[1], 1) && fits(shape[2], WAV2LIP_MELS) && fits(shape[3], WAV2LIP_COLUMNS));
-  const image = inputs.find((input) => input !== mel && input.shape.length === 4 && input.shape[1] === 6);
-  const output = outputs.find(({ shape }) => shape.length === 4 && fits(shape[1], 3)) ?? outputs.find(({ shape }) => shape.length === 0);
+  const fits = (value: number | string | undefined, wanted: number): boolean =>
+    value === wanted || typeof value === 'string';
+  const mel =
+    inputs.find(
+      ({ shape }) =>
+        shape.length === 4 &&
+        fits(shape[1], 1) &&
+        shape[2] === WAV2LIP_MELS &&
+        shape[3] === WAV2LIP_COLUMNS,
+    ) ??
+    inputs.find(
+      ({ shape }) =>
+        shape.length === 4 &&
+        fits(shape[1], 1) &&
+        fits(shape[2], WAV2LIP_MELS) &&
+        fits(shape[3], WAV2LIP_COLUMNS),
+    );
+  const image = inputs.find(
+    (input) => input !== mel && input.shape.length === 4 && input.shape[1] === 6,
+  );
+  const output =
+    outputs.find(({ shape }) => shape.length === 4 && fits(shape[1], 3)) ??
+    outputs.find(({ shape }) => shape.length === 0);
   if (inputs.length !== 2 || mel === undefined || image === undefined || output === undefined) {
-    throw new Wav2LipRefused(`WAV2LIP_MODEL must take mel [B,1,80,16] and image [B,6,S,S] and give [B,3,S,S]; ${found}`);
+    throw new Wav2LipRefused(
+      `WAV2LIP_MODEL must take mel [B,1,80,16] and image [B,6,S,S] and give [B,3,S,S]; ${found}`,
+    );
   }
-  const side = [image.shape[2], image.shape[3], output.shape[2], output.shape[3]].find((value) => typeof value === 'number') ?? MIN_SIDE;
+  const side =
+    [image.shape[2], image.shape[3], output.shape[2], output.shape[3]].find(
+      (value) => typeof value === 'number',
+    ) ?? MIN_SIDE;
   const isSquare = [image.shape[2], image.shape[3]].every((value) => fits(value, side));
-  if (!isSquare || side < MIN_SIDE || side > MAX_SIDE) throw new Wav2LipRefused(`WAV2LIP_MODEL must take a square picture of ${MIN_SIDE} to ${MAX_SIDE} pixels a side; ${found}`);
+  if (!isSquare || side < MIN_SIDE || side > MAX_SIDE) {
+    throw new Wav2LipRefused(
+      `WAV2LIP_MODEL must take a square picture of ${MIN_SIDE} to ${MAX_SIDE} pixels a side; ${found}`,
+    );
+  }
   return { mel: mel.name, image: image.name, output: output.name, side };
 }
 
-const describe = (values: readonly { name: string; shape: Dimensions }[]): string => values.map(({ name, shape }) => `${name} [${shape.join(',')}]`).join(', ') || 'none';
+const describe = (values: readonly { name: string; shape: Dimensions }[]): string =>
+  values.map(({ name, shape }) => `${name} [${shape.join(',')}]`).join(', ') || 'none';
 
-const metadata = (values: InferenceSession['inputMetadata']): { name: string; shape: Dimensions }[] =>
+const metadata = (
+  values: InferenceSession['inputMetadata'],
+): { name: string; shape: Dimensions }[] =>
   values.map((value) => ({ name: value.name, shape: value.isTensor ? value.shape : [] }));
 
 export class Wav2LipNetwork {
@@ -64,21 +102,47 @@ export class Wav2LipNetwork {
    * Loads and binds the network. It runs on the thread that asks, and blocks it.
    * @throws Wav2LipRefused when the file is none that the library reads, or its shapes do not fit
    */
-  static async load(file: string, providers: readonly string[], threads = 1): Promise<Wav2LipNetwork> {
+  static async load(
+    file: string,
+    providers: readonly string[],
+    threads = 1,
+  ): Promise<Wav2LipNetwork> {
     const session = await InferenceSession.create(file, {
-      executionProviders: [...providers], intraOpNumThreads: threads, interOpNumThreads: 1, executionMode: 'sequential', graphOptimizationLevel: 'all', logSeverityLevel: 3,
+      executionProviders: [...providers],
+      intraOpNumThreads: threads,
+      interOpNumThreads: 1,
+      executionMode: 'sequential',
+      graphOptimizationLevel: 'all',
+      logSeverityLevel: 3,
       extra: { session: { intra_op: { allow_spinning: '0' } } }, // threads that wait for work would wait on somebody's core
-    }).catch((error: unknown) => { throw new Wav2LipRefused(`WAV2LIP_MODEL ${file} can not be loaded: ${error instanceof Error ? error.message.split('\n')[0]! : String(error)}`); });
-    return new Wav2LipNetwork(session, bindShapes(metadata(session.inputMetadata), metadata(session.outputMetadata)), threads);
+    }).catch((error: unknown) => {
+      throw new Wav2LipRefused(
+        `WAV2LIP_MODEL ${file} can not be loaded: ${error instanceof Error ? error.message.split('\n')[0]! : String(error)}`,
+      );
+    });
+    return new Wav2LipNetwork(
+      session,
+      bindShapes(metadata(session.inputMetadata), metadata(session.outputMetadata)),
+      threads,
+    );
   }
 
-  imageTensor(values: Float32Array): Tensor { return new Tensor('float32', values, [1, 6, this.side, this.side]); }
+  imageTensor(values: Float32Array): Tensor {
+    return new Tensor('float32', values, [1, 6, this.side, this.side]);
+  }
 
   /** Runs one frame: `mel` and the face's image in, `picture` out. @throws Wav2LipRefused when the output is no picture */
   async run(image: Tensor): Promise<void> {
-    const results = await this.#session.run({ [this.#shape.mel]: this.#melTensor, [this.#shape.image]: image });
+    const results = await this.#session.run({
+      [this.#shape.mel]: this.#melTensor,
+      [this.#shape.image]: image,
+    });
     const output = results[this.#shape.output]!;
-    if (output.type !== 'float32' || output.data.length !== this.picture.length) throw new Wav2LipRefused(`WAV2LIP_MODEL gave ${output.type} [${output.dims.join(',')}] instead of float32 [1,3,${this.side},${this.side}]`);
+    if (output.type !== 'float32' || output.data.length !== this.picture.length) {
+      throw new Wav2LipRefused(
+        `WAV2LIP_MODEL gave ${output.type} [${output.dims.join(',')}] instead of float32 [1,3,${this.side},${this.side}]`,
+      );
+    }
     this.picture.set(output.data as Float32Array);
   }
 }

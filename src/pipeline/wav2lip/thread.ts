@@ -17,38 +17,65 @@ import { Wav2LipNetwork, Wav2LipRefused } from './network.ts';
 const NICE = 5;
 
 const birth = workerData as Wav2LipInit;
-const post = (message: FromInferenceThread): void => { birth.port.postMessage(message); };
+const post = (message: FromInferenceThread): void => {
+  birth.port.postMessage(message);
+};
 
 native.setThreadName('mp-mouths');
 os.setPriority(native.threadId(), NICE); // on Linux this moves the calling thread alone, and those it starts: the network's own
 
-interface Seat { readonly mouth: InferenceClient; readonly patches: readonly Uint8Array[] }
+interface Seat {
+  readonly mouth: InferenceClient;
+  readonly patches: readonly Uint8Array[];
+}
 
 const seats = new Map<number, Seat>();
 
 async function load(): Promise<{ network: Wav2LipNetwork; msPerFrame: number }> {
   const network = await Wav2LipNetwork.load(birth.file, birth.providers, birth.threads);
-  return { network, msPerFrame: await measureInference(network, new Wav2LipFace(new Uint8Array(birth.face), network.side), birth.maxFrameMs) };
+  return {
+    network,
+    msPerFrame: await measureInference(
+      network,
+      new Wav2LipFace(new Uint8Array(birth.face), network.side),
+      birth.maxFrameMs,
+    ),
+  };
 }
 
-function open({ id, face: bytes, slots }: ToInferenceThread & { readonly type: 'open' }, network: Wav2LipNetwork): void {
+function open(
+  { id, face: bytes, slots }: ToInferenceThread & { readonly type: 'open' },
+  network: Wav2LipNetwork,
+): void {
   const face = new Wav2LipFace(new Uint8Array(bytes), network.side);
   const size = patchBytes(face.box);
   const patches = new SharedArrayBuffer(slots * size);
-  seats.set(id, { mouth: new InferenceClient(face, network), patches: Array.from({ length: slots }, (_, slot) => new Uint8Array(patches, slot * size, size)) });
+  seats.set(id, {
+    mouth: new InferenceClient(face, network),
+    patches: Array.from({ length: slots }, (_, slot) => new Uint8Array(patches, slot * size, size)),
+  });
   post({ type: 'opened', id, box: face.box, alpha: alphaOf(face.box), patches });
 }
 
-async function hear({ id, isNew, pcm, wanted }: ToInferenceThread & { readonly type: 'hear' }, msPerFrame: number): Promise<void> {
+async function hear(
+  { id, isNew, pcm, wanted }: ToInferenceThread & { readonly type: 'hear' },
+  msPerFrame: number,
+): Promise<void> {
   const seat = seats.get(id);
-  if (seat === undefined) return;
-  if (isNew) seat.mouth.reset();
+  if (seat === undefined) {
+    return;
+  }
+  if (isNew) {
+    seat.mouth.reset();
+  }
   seat.mouth.hear(pcm);
   for (const { slot, backMs, dueMs } of wanted) {
     const startMs = monotonicMs();
     // One that comes too late only makes the next ones late. (Slower than a frame is no reason never to begin.)
     const isInTime = startMs + Math.min(msPerFrame, FRAME_MS) <= dueMs;
-    if (isInTime) await seat.mouth.make(backMs, seat.patches[slot]!);
+    if (isInTime) {
+      await seat.mouth.make(backMs, seat.patches[slot]!);
+    }
     post({ type: 'made', id, slot, tookMs: isInTime ? monotonicMs() - startMs : undefined });
   }
 }
@@ -56,16 +83,37 @@ async function hear({ id, isNew, pcm, wanted }: ToInferenceThread & { readonly t
 try {
   const { network, msPerFrame } = await load();
   let last: Promise<void> = Promise.resolve();
-  birth.port.on('message', guarded('a message to the inference thread', (message: ToInferenceThread) => {
-    last = last.then(async () => {
-      if (message.type === 'open') open(message, network);
-      else if (message.type === 'hear') await hear(message, msPerFrame);
-      else seats.delete(message.id);
-    }).catch((error: unknown) => { post({ type: 'failed', id: message.id, why: error instanceof Error ? error.message : String(error) }); });
-  }));
-  birth.port.on('close', () => { seats.clear(); });
+  birth.port.on(
+    'message',
+    guarded('a message to the inference thread', (message: ToInferenceThread) => {
+      last = last
+        .then(async () => {
+          if (message.type === 'open') {
+            open(message, network);
+          } else if (message.type === 'hear') {
+            await hear(message, msPerFrame);
+          } else {
+            seats.delete(message.id);
+          }
+        })
+        .catch((error: unknown) => {
+          post({
+            type: 'failed',
+            id: message.id,
+            why: error instanceof Error ? error.message : String(error),
+          });
+        });
+    }),
+  );
+  birth.port.on('close', () => {
+    seats.clear();
+  });
   post({ type: 'ready', msPerFrame, threads: birth.threads });
 } catch (error) {
-  post({ type: 'refused', why: error instanceof Error ? error.message : String(error), isDefect: !(error instanceof Wav2LipRefused) });
+  post({
+    type: 'refused',
+    why: error instanceof Error ? error.message : String(error),
+    isDefect: !(error instanceof Wav2LipRefused),
+  });
   birth.port.close();
 }

@@ -22,7 +22,14 @@ const LEAD_FRAMES = 2;
 /** Patches of a session: those asked for, the one that is shown, one that came late and one to spare. */
 const SLOTS = LEAD_FRAMES + 3;
 
-const STILL = [POSE_INDEX.yaw, POSE_INDEX.pitch, POSE_INDEX.roll, POSE_INDEX.shiftX, POSE_INDEX.shiftY, POSE_INDEX.breath] as const;
+const STILL = [
+  POSE_INDEX.yaw,
+  POSE_INDEX.pitch,
+  POSE_INDEX.roll,
+  POSE_INDEX.shiftX,
+  POSE_INDEX.shiftY,
+  POSE_INDEX.breath,
+] as const;
 
 /** How a stage's session hears of its network. */
 export interface InferenceListener {
@@ -30,7 +37,11 @@ export interface InferenceListener {
   onFailure(error: Error): void;
 }
 
-interface Patch { readonly box: Box; readonly alpha: Uint16Array; readonly slots: readonly Uint8Array[] }
+interface Patch {
+  readonly box: Box;
+  readonly alpha: Uint16Array;
+  readonly slots: readonly Uint8Array[];
+}
 
 export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientListener {
   readonly picture: Uint8Array;
@@ -62,7 +73,13 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
   #presence = 0;
   #wasLaid = false;
 
-  constructor(asset: FaceAsset, bytes: SharedArrayBuffer, mouths: InferenceClients, { seed, emotion, startFrame }: RigRendererOptions, listener: InferenceListener) {
+  constructor(
+    asset: FaceAsset,
+    bytes: SharedArrayBuffer,
+    mouths: InferenceClients,
+    { seed, emotion, startFrame }: RigRendererOptions,
+    listener: InferenceListener,
+  ) {
     const { width, height } = asset;
     this.#asset = asset;
     this.#mouths = mouths;
@@ -80,17 +97,30 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
 
   opened({ box, alpha, patches }: FromInferenceThread & { readonly type: 'opened' }): void {
     const size = patchBytes(box);
-    this.#patch = { box, alpha, slots: Array.from({ length: SLOTS }, (_, slot) => new Uint8Array(patches, slot * size, size)) };
-    for (let slot = 0; slot < SLOTS; slot++) this.#free.push(slot);
+    this.#patch = {
+      box,
+      alpha,
+      slots: Array.from({ length: SLOTS }, (_, slot) => new Uint8Array(patches, slot * size, size)),
+    };
+    for (let slot = 0; slot < SLOTS; slot++) {
+      this.#free.push(slot);
+    }
   }
 
   made(slot: number, tookMs: number | undefined): void {
-    if (tookMs !== undefined) this.#listener.onMouth(tookMs);
-    if (tookMs === undefined || this.#frameOf[slot]! < 0) this.#free.push(slot);
-    else this.#ready.push(slot);
+    if (tookMs !== undefined) {
+      this.#listener.onMouth(tookMs);
+    }
+    if (tookMs === undefined || this.#frameOf[slot]! < 0) {
+      this.#free.push(slot);
+    } else {
+      this.#ready.push(slot);
+    }
   }
 
-  failed(why: string): void { this.#listener.onFailure(new Error(why)); }
+  failed(why: string): void {
+    this.#listener.onFailure(new Error(why));
+  }
 
   // ── sound ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -104,42 +134,68 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     this.#frameOf.fill(-1); // those on their way are put aside when they come
   }
 
-  pushAudio(pcm: Int16Array, count: number): void { this.#heard.push(pcm.slice(0, count)); }
+  pushAudio(pcm: Int16Array, count: number): void {
+    this.#heard.push(pcm.slice(0, count));
+  }
 
   requestFrame(frame: number): void {
     const nowMs = monotonicMs();
     const last = frame + LEAD_FRAMES;
     const wanted: FrameRequest[] = [];
     // One in the usual way of things; all that lie ahead when an utterance begins or frames were left out.
-    for (let next = Math.max(this.#lastWanted, frame) + 1; next <= last && this.#free.length > 0; next++) {
+    for (
+      let next = Math.max(this.#lastWanted, frame) + 1;
+      next <= last && this.#free.length > 0;
+      next++
+    ) {
       const slot = this.#free.pop()!;
       this.#frameOf[slot] = this.#lastWanted = next;
-      wanted.push({ frame: next, slot, backMs: (last - next) * FRAME_MS, dueMs: nowMs + (next - frame) * FRAME_MS });
+      wanted.push({
+        frame: next,
+        slot,
+        backMs: (last - next) * FRAME_MS,
+        dueMs: nowMs + (next - frame) * FRAME_MS,
+      });
     }
     this.#mouths.hear(this.#id, this.#isNew, joined(this.#heard), wanted);
     this.#isNew = false;
     this.#heard.length = 0;
   }
 
-  close(): void { this.#mouths.close(this.#id); }
+  close(): void {
+    this.#mouths.close(this.#id);
+  }
 
   // ── picture ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   draw(frame: number, _articulation: Float32Array, isSpeaking: boolean): void {
     // The network knows one pose only, so the head stays where it was photographed; eyes and brows live.
     const pose = this.#motion.step(frame, isSpeaking, 0);
-    for (const channel of STILL) pose[channel] = 0;
+    for (const channel of STILL) {
+      pose[channel] = 0;
+    }
     this.#renderer.render(this.#rest, pose, this.#base, this.dirty);
     this.picture.set(this.#base);
     const isFresh = this.#take(frame);
-    if (isSpeaking && this.#hasMouth && !isFresh) this.repeatedFrames++;
-    this.#presence = Math.min(1, Math.max(0, this.#presence + (isSpeaking && this.#hasMouth ? FADE : -FADE)));
-    if (this.#presence > 0) this.#lay();
-    if (this.#presence > 0 || this.#wasLaid) this.#markBox();
+    if (isSpeaking && this.#hasMouth && !isFresh) {
+      this.repeatedFrames++;
+    }
+    this.#presence = Math.min(
+      1,
+      Math.max(0, this.#presence + (isSpeaking && this.#hasMouth ? FADE : -FADE)),
+    );
+    if (this.#presence > 0) {
+      this.#lay();
+    }
+    if (this.#presence > 0 || this.#wasLaid) {
+      this.#markBox();
+    }
     this.#wasLaid = this.#presence > 0;
   }
 
-  hold(): void { this.dirty.fill(0); }
+  hold(): void {
+    this.dirty.fill(0);
+  }
 
   /** Shows the newest mouth whose frame has come. @returns whether there is one */
   #take(frame: number): boolean {
@@ -148,7 +204,9 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     const frameOf = this.#frameOf;
     const shown = this.#shown;
     while (ready.length > 0 && frameOf[ready[0]!]! <= frame) {
-      if (this.#shown >= 0) free.push(this.#shown);
+      if (this.#shown >= 0) {
+        free.push(this.#shown);
+      }
       this.#shown = ready.shift()!;
       this.#hasMouth = true;
     }
@@ -162,14 +220,42 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     const presence = this.#presence;
     const shown = this.#shown;
     const { picture } = this;
-    const { box: { x: left, y, width, height: boxHeight, top }, alpha, slots } = patch!;
+    const {
+      box: { x: left, y, width, height: boxHeight, top },
+      alpha,
+      slots,
+    } = patch!;
     const mouth = slots[shown]!;
     const share = Math.round(presence * OPAQUE);
     const rows = boxHeight - top;
-    for (let row = 0; row < rows; row++) blend(picture, (y + top + row) * stride + left, mouth, row * width, width, alpha, row * width, 1, share);
+    for (let row = 0; row < rows; row++) {
+      blend(
+        picture,
+        (y + top + row) * stride + left,
+        mouth,
+        row * width,
+        width,
+        alpha,
+        row * width,
+        1,
+        share,
+      );
+    }
     let from = patchPixels(patch!.box);
-    for (let plane = stride * height, i = 0; i < 2; i += 1, plane += stride * height / 4) {
-      for (let row = 0; row < rows; row += 2, from += width / 2) blend(picture, plane + ((y + top + row) * stride / 2 + left) / 2, mouth, from, width / 2, alpha, row * width, 2, share);
+    for (let plane = stride * height, i = 0; i < 2; i += 1, plane += (stride * height) / 4) {
+      for (let row = 0; row < rows; row += 2, from += width / 2) {
+        blend(
+          picture,
+          plane + (((y + top + row) * stride) / 2 + left) / 2,
+          mouth,
+          from,
+          width / 2,
+          alpha,
+          row * width,
+          2,
+          share,
+        );
+      }
     }
   }
 
@@ -183,17 +269,35 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
 }
 
 /** One row of a plane: `opacity`, read every `step`-th value from `at`, and `share` are 0..OPAQUE. */
-function blend(to: Uint8Array, toAt: number, from: Uint8Array, fromAt: number, count: number, opacity: Uint16Array, at: number, step: number, share: number): void {
+function blend(
+  to: Uint8Array,
+  toAt: number,
+  from: Uint8Array,
+  fromAt: number,
+  count: number,
+  opacity: Uint16Array,
+  at: number,
+  step: number,
+  share: number,
+): void {
   for (let i = 0; i < count; i++) {
     const value = to[toAt + i]!;
-    to[toAt + i] = value + (((from[fromAt + i]! - value) * opacity[at + i * step]! * share + OPAQUE * OPAQUE / 2) >> 16);
+    to[toAt + i] =
+      value +
+      (((from[fromAt + i]! - value) * opacity[at + i * step]! * share + (OPAQUE * OPAQUE) / 2) >>
+        16);
   }
 }
 
 function joined(parts: readonly Int16Array[]): Int16Array {
-  if (parts.length === 1) return parts[0]!;
+  if (parts.length === 1) {
+    return parts[0]!;
+  }
   const whole = new Int16Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
-  for (const part of parts) { whole.set(part, at); at += part.length; }
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
   return whole;
 }

@@ -26,21 +26,38 @@ export class BitrateController {
   }
 
   /** Set while all packets are to be sent twice. Reads false when the path is too narrow for two pictures of the least rate. */
-  get isTwofold(): boolean { return this.#isTwofold && this.#pathKbps * REACH >= 2 * this.#minKbps; }
-  set isTwofold(isTwofold: boolean) { this.#isTwofold = isTwofold; }
+  get isTwofold(): boolean {
+    return this.#isTwofold && this.#pathKbps * REACH >= 2 * this.#minKbps;
+  }
+  set isTwofold(isTwofold: boolean) {
+    this.#isTwofold = isTwofold;
+  }
 
   /** What the path is thought to carry: the receiver's estimate, else what was sent without much loss. */
-  get #pathKbps(): number { return Number.isFinite(this.#estimate.boundKbps) ? this.#estimate.boundKbps : this.#kbps; }
+  get #pathKbps(): number {
+    return Number.isFinite(this.#estimate.boundKbps) ? this.#estimate.boundKbps : this.#kbps;
+  }
 
-  get targetKbps(): number { return this.#clamp(Math.min(this.#kbps, this.isTwofold ? this.#pathKbps / 2 : this.#estimate.boundKbps)); }
+  get targetKbps(): number {
+    return this.#clamp(
+      Math.min(this.#kbps, this.isTwofold ? this.#pathKbps / 2 : this.#estimate.boundKbps),
+    );
+  }
 
   /** Share of packets lost since the last call (LossWindow), 0 to 1. */
   onLoss(fraction: number, nowMs: number): void {
     const elapsedMs = nowMs - this.#lastReportMs;
-    if (elapsedMs < MIN_REPORT_INTERVAL_MS) return;
+    if (elapsedMs < MIN_REPORT_INTERVAL_MS) {
+      return;
+    }
     this.#lastReportMs = nowMs;
-    if (fraction > CUT_ABOVE_LOSS) this.#kbps = this.#clamp(this.targetKbps * (1 - fraction / 2));
-    else if (fraction < GROW_BELOW_LOSS) this.#kbps = this.#clamp(this.#kbps * (1 + GROWTH_PER_SECOND * Math.min(elapsedMs, 1000) / 1000));
+    if (fraction > CUT_ABOVE_LOSS) {
+      this.#kbps = this.#clamp(this.targetKbps * (1 - fraction / 2));
+    } else if (fraction < GROW_BELOW_LOSS) {
+      this.#kbps = this.#clamp(
+        this.#kbps * (1 + (GROWTH_PER_SECOND * Math.min(elapsedMs, 1000)) / 1000),
+      );
+    }
   }
 
   /**
@@ -48,16 +65,25 @@ export class BitrateController {
    * @param sentKbps what was sent in the latest second that is known, 0 when none is
    * @param isQueued whether the round trip tells of a queue (QueueWatch)
    */
-  onRemb(bitsPerSecond: number, sentKbps: number, isQueued: boolean, nowMs: number): void { this.#estimate.add(bitsPerSecond / 1000, sentKbps, this.targetKbps, isQueued, nowMs); }
+  onRemb(bitsPerSecond: number, sentKbps: number, isQueued: boolean, nowMs: number): void {
+    this.#estimate.add(bitsPerSecond / 1000, sentKbps, this.targetKbps, isQueued, nowMs);
+  }
 
   /** The new target in kbit/s when it differs noticeably from the one given last, else 0. */
   takeChange(): number {
     const target = this.targetKbps;
     const isEdge = target === this.#minKbps || target === this.#maxKbps;
-    if (target === this.#reportedKbps || (!isEdge && Math.abs(target - this.#reportedKbps) < this.#reportedKbps * MIN_RELATIVE_CHANGE)) return 0;
+    if (
+      target === this.#reportedKbps ||
+      (!isEdge && Math.abs(target - this.#reportedKbps) < this.#reportedKbps * MIN_RELATIVE_CHANGE)
+    ) {
+      return 0;
+    }
     this.#reportedKbps = target;
     return target;
   }
 
-  #clamp(kbps: number): number { return Math.round(Math.min(this.#maxKbps, Math.max(this.#minKbps, kbps))); }
+  #clamp(kbps: number): number {
+    return Math.round(Math.min(this.#maxKbps, Math.max(this.#minKbps, kbps)));
+  }
 }

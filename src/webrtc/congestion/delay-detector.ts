@@ -16,7 +16,10 @@ export class DelayDetector {
   #leastMs = Number.POSITIVE_INFINITY;
   #leastBeforeMs = Number.POSITIVE_INFINITY;
   #spanFromMs = Number.NEGATIVE_INFINITY;
-  readonly #missed: number[] = Array.from({ length: BURST_PACKETS }, () => Number.NEGATIVE_INFINITY);
+  readonly #missed: number[] = Array.from(
+    { length: BURST_PACKETS },
+    () => Number.NEGATIVE_INFINITY,
+  );
 
   /** From a report about one of our sender reports (RFC 3550 section 6.4.1). */
   onRoundTrip(roundTripMs: number, nowMs: number): void {
@@ -38,10 +41,14 @@ export class DelayDetector {
 
   /** How long what is sent now has to wait on the way; 0 when it does not, or nobody knows. */
   queueMs(nowMs: number): number {
-    if (nowMs - this.#toldMs > FRESH_MS) return 0;
+    if (nowMs - this.#toldMs > FRESH_MS) {
+      return 0;
+    }
     const waitMs = this.#roundTripMs - Math.min(this.#leastMs, this.#leastBeforeMs);
     return waitMs > QUEUE_MS ? waitMs : 0;
   }
 
-  isOverflowing(nowMs: number): boolean { return nowMs - this.#missed[0]! < BURST_MS && this.queueMs(nowMs) > 0; }
+  isOverflowing(nowMs: number): boolean {
+    return nowMs - this.#missed[0]! < BURST_MS && this.queueMs(nowMs) > 0;
+  }
 }

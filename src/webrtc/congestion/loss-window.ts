@@ -19,9 +19,14 @@ export class LossWindow {
     const expected = (highest - this.#highest) | 0;
     const elapsedMs = nowMs - this.#fromMs;
     const isFirst = Number.isNaN(this.#fromMs) || expected < 0;
-    if (!isFirst && (elapsedMs < LEAST_MS || (expected < LEAST_PACKETS && elapsedMs < MOST_MS))) return undefined;
+    if (!isFirst && (elapsedMs < LEAST_MS || (expected < LEAST_PACKETS && elapsedMs < MOST_MS))) {
+      return undefined;
+    }
     // Copies that came count as received, so that the number of lost ones can fall.
-    const share = isFirst || expected === 0 ? undefined : Math.min(1, Math.max(0, lost - this.#lost) / expected);
+    const share =
+      isFirst || expected === 0
+        ? undefined
+        : Math.min(1, Math.max(0, lost - this.#lost) / expected);
     this.#fromMs = nowMs;
     this.#lost = lost;
     this.#highest = highest;

@@ -25,7 +25,9 @@ export class ReceiverEstimate {
   #boundKbps = Number.POSITIVE_INFINITY;
 
   /** What the path carries as far as it is known; infinite until it was seen to be narrow. */
-  get boundKbps(): number { return this.#boundKbps; }
+  get boundKbps(): number {
+    return this.#boundKbps;
+  }
 
   /**
    * @param sentKbps what was sent in the latest second that is known, 0 when none is
@@ -34,7 +36,9 @@ export class ReceiverEstimate {
    */
   add(kbps: number, sentKbps: number, targetKbps: number, isQueued: boolean, nowMs: number): void {
     const isFall = kbps < this.#latestKbps * FALL;
-    if (!(kbps <= this.#latestKbps * RISE)) this.#risenMs = nowMs; // the first one as well
+    if (!(kbps <= this.#latestKbps * RISE)) {
+      this.#risenMs = nowMs;
+    } // the first one as well
     this.#latestKbps = kbps;
     const isHeld = isQueued && kbps < sentKbps && nowMs - this.#risenMs > HELD_MS;
     const isOfLittle = sentKbps < LITTLE * targetKbps && kbps >= NARROW * sentKbps;
@@ -42,7 +46,10 @@ export class ReceiverEstimate {
       this.#boundKbps = kbps;
       this.#narrowMs = nowMs;
     } else if (Number.isFinite(this.#boundKbps)) {
-      this.#boundKbps = Math.max(this.#boundKbps, nowMs - this.#narrowMs > CALM_MS ? kbps * TRY : kbps);
+      this.#boundKbps = Math.max(
+        this.#boundKbps,
+        nowMs - this.#narrowMs > CALM_MS ? kbps * TRY : kbps,
+      );
     }
   }
 }

@@ -1,7 +1,12 @@
 // The self-signed certificate of a DTLS endpoint: P-256, made anew at each start (RFC 8827 section 6.5), in DER by hand.
 import {
-  createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign,
-  type KeyObject, type KeyPairKeyObjectResult,
+  createHash,
+  createPrivateKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  type KeyObject,
+  type KeyPairKeyObjectResult,
 } from 'node:crypto';
 
 export interface Certificate {
@@ -21,7 +26,9 @@ export function createCertificate(wallNowMs: number): Certificate {
 /** A certificate for a key pair. It says that its signature is ECDSA with SHA-256 whatever the key is. */
 export function certificateFor(keys: KeyPairKeyObjectResult, wallNowMs: number): Certificate {
   const { privateKey, publicKey } = keys;
-  const name = sequence(tagged(0x31, sequence(oid(2, 5, 4, 3), tagged(0x0c, Buffer.from('mouthpiece')))));
+  const name = sequence(
+    tagged(0x31, sequence(oid(2, 5, 4, 3), tagged(0x0c, Buffer.from('mouthpiece')))),
+  );
   const ecdsaWithSha256 = sequence(oid(1, 2, 840, 10045, 4, 3, 2));
   const serial = randomBytes(16);
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40; // positive, and no leading zero byte
@@ -35,9 +42,17 @@ export function certificateFor(keys: KeyPairKeyObjectResult, wallNowMs: number):
     publicKey.export({ type: 'spki', format: 'der' }),
   );
   const signature = sign('sha256', body, privateKey);
-  const der = sequence(body, ecdsaWithSha256, tagged(0x03, Buffer.concat([Buffer.from([0]), signature])));
+  const der = sequence(
+    body,
+    ecdsaWithSha256,
+    tagged(0x03, Buffer.concat([Buffer.from([0]), signature])),
+  );
   // Re-imported: a key that came straight out of the generator cannot be shared with other threads.
-  return { privateKey: createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })), der, fingerprint: fingerprintOf(der, 'sha256') };
+  return {
+    privateKey: createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+    der,
+    fingerprint: fingerprintOf(der, 'sha256'),
+  };
 }
 
 /** RFC 8827 section 6.5 asks for 2048 bits; more than 4096 only costs. */
@@ -48,15 +63,21 @@ const CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521
 
 /** Why a client's key is not used: it is the client's choice, and costs us a check. @returns null: use it. */
 export function keyProblem(key: KeyObject): string | undefined {
-  const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {};
+  const {
+    modulusLength = 0,
+    publicExponent = 0n,
+    namedCurve = '',
+  } = key.asymmetricKeyDetails ?? {};
   switch (key.asymmetricKeyType) {
     case 'rsa':
       if (modulusLength < RSA_BITS.least || modulusLength > RSA_BITS.most) {
         return `an RSA key of ${modulusLength} bits`;
       }
       return publicExponent > MAX_RSA_EXPONENT ? 'an RSA key of a long exponent' : undefined;
-    case 'ec': return CURVES.has(namedCurve) ? undefined : `a key on the curve ${namedCurve}`;
-    default: return `a key of type ${key.asymmetricKeyType}`;
+    case 'ec':
+      return CURVES.has(namedCurve) ? undefined : `a key on the curve ${namedCurve}`;
+    default:
+      return `a key of type ${key.asymmetricKeyType}`;
   }
 }
 
@@ -66,7 +87,12 @@ export const fingerprintOf = (der: Buffer, hash: string): string =>
 
 function tagged(tag: number, content: Buffer): Buffer {
   const length = content.length;
-  const head = length < 128 ? [tag, length] : length < 256 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 255];
+  const head =
+    length < 128
+      ? [tag, length]
+      : length < 256
+        ? [tag, 0x81, length]
+        : [tag, 0x82, length >> 8, length & 255];
   return Buffer.concat([Buffer.from(head), content]);
 }
 
@@ -76,11 +102,16 @@ function oid(first: number, second: number, ...rest: readonly number[]): Buffer 
   const bytes = [first * 40 + second];
   for (const part of rest) {
     const groups = [part & 127];
-    for (let left = part >> 7; left > 0; left >>= 7) groups.unshift(128 | (left & 127));
+    for (let left = part >> 7; left > 0; left >>= 7) {
+      groups.unshift(128 | (left & 127));
+    }
     bytes.push(...groups);
   }
   return tagged(0x06, Buffer.from(bytes));
 }
 
 const utcTime = (epochMs: number): Buffer =>
-  tagged(0x17, Buffer.from(`${new Date(epochMs).toISOString().replace(/[-:T]/g, '').slice(2, 14)}Z`));
+  tagged(
+    0x17,
+    Buffer.from(`${new Date(epochMs).toISOString().replace(/[-:T]/g, '').slice(2, 14)}Z`),
+  );

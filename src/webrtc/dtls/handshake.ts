@@ -1,7 +1,14 @@
 // DTLS 1.2 handshake messages (RFC 5246, RFC 6347): putting fragments together in order, and reading and writing each message.
 export const HANDSHAKE = {
-  clientHello: 1, serverHello: 2, certificate: 11, serverKeyExchange: 12, certificateRequest: 13, serverHelloDone: 14,
-  certificateVerify: 15, clientKeyExchange: 16, finished: 20,
+  clientHello: 1,
+  serverHello: 2,
+  certificate: 11,
+  serverKeyExchange: 12,
+  certificateRequest: 13,
+  serverHelloDone: 14,
+  certificateVerify: 15,
+  clientKeyExchange: 16,
+  finished: 20,
 } as const;
 
 export interface HandshakeMessage {
@@ -30,7 +37,12 @@ export function handshakeMessage(type: number, sequence: number, body: Buffer): 
 }
 
 /** One message that is still being put together. `have`: a bit for each byte that came. */
-interface Assembly { readonly type: number; readonly body: Buffer; readonly have: Uint8Array; missing: number }
+interface Assembly {
+  readonly type: number;
+  readonly body: Buffer;
+  readonly have: Uint8Array;
+  missing: number;
+}
 
 /** Gives the messages of one peer in order, each once, whatever the network did to their fragments. */
 export class HandshakeAssembler {
@@ -38,22 +50,34 @@ export class HandshakeAssembler {
   #next = 0;
 
   /** Sequence number of the next message that has not been handed out. */
-  get next(): number { return this.#next; }
+  get next(): number {
+    return this.#next;
+  }
 
   /** Takes the fragments in one handshake record. @returns false when it is malformed. `onOld` hears of messages already handed out. */
   add(record: Buffer, onOld: (type: number) => void): boolean {
     let offset = 0;
     while (offset < record.length) {
-      if (offset + HEADER_BYTES > record.length) return false;
+      if (offset + HEADER_BYTES > record.length) {
+        return false;
+      }
       const type = record[offset] ?? 0;
       const length = record.readUIntBE(offset + 1, 3);
       const sequence = record.readUInt16BE(offset + 4);
       const at = record.readUIntBE(offset + 6, 3);
       const bytes = record.readUIntBE(offset + 9, 3);
       const start = offset + HEADER_BYTES;
-      if (length > MAX_MESSAGE_BYTES || at + bytes > length || start + bytes > record.length) return false;
-      if (sequence < this.#next) onOld(type);
-      else if (sequence < this.#next + MAX_AHEAD && !this.#put(type, length, sequence, at, record.subarray(start, start + bytes))) return false;
+      if (length > MAX_MESSAGE_BYTES || at + bytes > length || start + bytes > record.length) {
+        return false;
+      }
+      if (sequence < this.#next) {
+        onOld(type);
+      } else if (
+        sequence < this.#next + MAX_AHEAD &&
+        !this.#put(type, length, sequence, at, record.subarray(start, start + bytes))
+      ) {
+        return false;
+      }
       offset = start + bytes;
     }
     return true;
@@ -62,18 +86,24 @@ export class HandshakeAssembler {
   #put(type: number, length: number, sequence: number, at: number, fragment: Buffer): boolean {
     let assembly = this.#pending.get(sequence);
     if (assembly === undefined) {
-      if (sequence !== this.#next && this.#aheadBytes() + length > MAX_AHEAD_BYTES) return false;
+      if (sequence !== this.#next && this.#aheadBytes() + length > MAX_AHEAD_BYTES) {
+        return false;
+      }
       const have = new Uint8Array((length + 7) >> 3);
       assembly = { type, body: Buffer.alloc(length), have, missing: length };
       this.#pending.set(sequence, assembly);
     }
-    if (assembly.type !== type || assembly.body.length !== length) return false;
+    if (assembly.type !== type || assembly.body.length !== length) {
+      return false;
+    }
     const { have, body } = assembly;
     for (let index = 0; index < fragment.length; index++) {
       const place = at + index;
       const bit = 1 << (place & 7);
       const bits = have[place >> 3] ?? 0;
-      if ((bits & bit) !== 0) continue;
+      if ((bits & bit) !== 0) {
+        continue;
+      }
       have[place >> 3] = bits | bit;
       body[place] = fragment[index] ?? 0;
       assembly.missing--;
@@ -83,17 +113,28 @@ export class HandshakeAssembler {
 
   #aheadBytes(): number {
     let bytes = 0;
-    for (const [sequence, { body }] of this.#pending) if (sequence !== this.#next) bytes += body.length;
+    for (const [sequence, { body }] of this.#pending) {
+      if (sequence !== this.#next) {
+        bytes += body.length;
+      }
+    }
     return bytes;
   }
 
   /** The next message in order if it is whole. */
   take(): HandshakeMessage | undefined {
     const assembly = this.#pending.get(this.#next);
-    if (assembly === undefined || assembly.missing > 0) return undefined;
+    if (assembly === undefined || assembly.missing > 0) {
+      return undefined;
+    }
     this.#pending.delete(this.#next);
     const sequence = this.#next++;
-    return { type: assembly.type, sequence, body: assembly.body, whole: handshakeMessage(assembly.type, sequence, assembly.body) };
+    return {
+      type: assembly.type,
+      sequence,
+      body: assembly.body,
+      whole: handshakeMessage(assembly.type, sequence, assembly.body),
+    };
   }
 }
 
@@ -101,19 +142,37 @@ export class HandshakeAssembler {
 export class Reader {
   readonly #data: Buffer;
   #offset = 0;
-  constructor(data: Buffer) { this.#data = data; }
-  get left(): number { return this.#data.length - this.#offset; }
-  bytes(length: number): Buffer {
-    if (length > this.left) throw new RangeError('handshake message ends early');
-    return this.#data.subarray(this.#offset, this.#offset += length);
+  constructor(data: Buffer) {
+    this.#data = data;
   }
-  uint(bytes: 1 | 2 | 3): number { return this.bytes(bytes).readUIntBE(0, bytes); }
-  vector(lengthBytes: 1 | 2 | 3): Buffer { return this.bytes(this.uint(lengthBytes)); }
+  get left(): number {
+    return this.#data.length - this.#offset;
+  }
+  bytes(length: number): Buffer {
+    if (length > this.left) {
+      throw new RangeError('handshake message ends early');
+    }
+    return this.#data.subarray(this.#offset, (this.#offset += length));
+  }
+  uint(bytes: 1 | 2 | 3): number {
+    return this.bytes(bytes).readUIntBE(0, bytes);
+  }
+  vector(lengthBytes: 1 | 2 | 3): Buffer {
+    return this.bytes(this.uint(lengthBytes));
+  }
 }
 
-const uint16List = (data: Buffer): number[] => Array.from({ length: data.length >> 1 }, (_, index) => data.readUInt16BE(index * 2));
+const uint16List = (data: Buffer): number[] =>
+  Array.from({ length: data.length >> 1 }, (_, index) => data.readUInt16BE(index * 2));
 
-const EXTENSION = { groups: 10, pointFormats: 11, signatures: 13, useSrtp: 14, extendedMasterSecret: 23, renegotiation: 0xff01 } as const;
+const EXTENSION = {
+  groups: 10,
+  pointFormats: 11,
+  signatures: 13,
+  useSrtp: 14,
+  extendedMasterSecret: 23,
+  renegotiation: 0xff01,
+} as const;
 export const SECP256R1 = 23;
 export const ECDHE_ECDSA_AES128_GCM_SHA256 = 0xc02b;
 const SIGNALLING_RENEGOTIATION_SUITE = 0x00ff;
@@ -131,7 +190,9 @@ export interface ClientHello {
 export function readClientHello(body: Buffer): ClientHello {
   const reader = new Reader(body);
   const version = reader.uint(2);
-  if (version >> 8 !== 0xfe || version > 0xfefd) throw new RangeError('a client of another protocol, or of DTLS 1.0'); // versions count down
+  if (version >> 8 !== 0xfe || version > 0xfefd) {
+    throw new RangeError('a client of another protocol, or of DTLS 1.0');
+  } // versions count down
   const random = Buffer.from(reader.bytes(32));
   reader.vector(1); // session id: nothing is resumed
   reader.vector(1); // cookie: the address was validated by ICE already
@@ -140,33 +201,50 @@ export function readClientHello(body: Buffer): ClientHello {
   const extensions = new Map<number, Buffer>();
   if (reader.left > 0) {
     const list = new Reader(reader.vector(2));
-    while (list.left > 0) extensions.set(list.uint(2), list.vector(2));
+    while (list.left > 0) {
+      extensions.set(list.uint(2), list.vector(2));
+    }
   }
   const listIn = (extension: number): number[] => {
     const data = extensions.get(extension);
     return data === undefined ? [] : uint16List(new Reader(data).vector(2));
   };
   return {
-    random, suites, groups: listIn(EXTENSION.groups), srtpProfiles: listIn(EXTENSION.useSrtp),
+    random,
+    suites,
+    groups: listIn(EXTENSION.groups),
+    srtpProfiles: listIn(EXTENSION.useSrtp),
     hasExtendedMasterSecret: extensions.has(EXTENSION.extendedMasterSecret),
     hasPointFormats: extensions.has(EXTENSION.pointFormats),
-    hasRenegotiationInfo: extensions.has(EXTENSION.renegotiation) || suites.includes(SIGNALLING_RENEGOTIATION_SUITE),
+    hasRenegotiationInfo:
+      extensions.has(EXTENSION.renegotiation) || suites.includes(SIGNALLING_RENEGOTIATION_SUITE),
   };
 }
 
 export function serverHello(random: Buffer, hello: ClientHello, srtpProfile: number): Buffer {
   const extensions: Buffer[] = [];
   const extension = (type: number, data: readonly number[]): void => {
-    extensions.push(Buffer.from([type >> 8, type & 255, data.length >> 8, data.length & 255, ...data]));
+    extensions.push(
+      Buffer.from([type >> 8, type & 255, data.length >> 8, data.length & 255, ...data]),
+    );
   };
   extension(EXTENSION.useSrtp, [0, 2, srtpProfile >> 8, srtpProfile & 255, 0]);
-  if (hello.hasExtendedMasterSecret) extension(EXTENSION.extendedMasterSecret, []);
-  if (hello.hasPointFormats) extension(EXTENSION.pointFormats, [1, 0]);
-  if (hello.hasRenegotiationInfo) extension(EXTENSION.renegotiation, [0]);
+  if (hello.hasExtendedMasterSecret) {
+    extension(EXTENSION.extendedMasterSecret, []);
+  }
+  if (hello.hasPointFormats) {
+    extension(EXTENSION.pointFormats, [1, 0]);
+  }
+  if (hello.hasRenegotiationInfo) {
+    extension(EXTENSION.renegotiation, [0]);
+  }
   const list = Buffer.concat(extensions);
   const suite = ECDHE_ECDSA_AES128_GCM_SHA256;
   return Buffer.concat([
-    Buffer.from([0xfe, 0xfd]), random, Buffer.from([0, suite >> 8, suite & 255, 0, list.length >> 8, list.length & 255]), list,
+    Buffer.from([0xfe, 0xfd]),
+    random,
+    Buffer.from([0, suite >> 8, suite & 255, 0, list.length >> 8, list.length & 255]),
+    list,
   ]);
 }
 
@@ -185,10 +263,14 @@ export function readCertificate(body: Buffer): Buffer | undefined {
 }
 
 /** The signed part of a ServerKeyExchange: a named curve and our public point. */
-export const ecdhParameters = (publicKey: Buffer): Buffer => Buffer.concat([Buffer.from([3, 0, SECP256R1, publicKey.length]), publicKey]);
+export const ecdhParameters = (publicKey: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([3, 0, SECP256R1, publicKey.length]), publicKey]);
 
 /** Signature schemes a client's certificate may use: code → hash, key type, and RSA padding. */
-export const SIGNATURE_SCHEMES = new Map<number, { readonly hash: string; readonly keyType: 'ec' | 'rsa'; readonly isPss: boolean }>([
+export const SIGNATURE_SCHEMES = new Map<
+  number,
+  { readonly hash: string; readonly keyType: 'ec' | 'rsa'; readonly isPss: boolean }
+>([
   [0x0403, { hash: 'sha256', keyType: 'ec', isPss: false }],
   [0x0503, { hash: 'sha384', keyType: 'ec', isPss: false }],
   [0x0603, { hash: 'sha512', keyType: 'ec', isPss: false }],
@@ -204,4 +286,7 @@ export function certificateRequest(): Buffer {
 }
 
 export const signedBlock = (scheme: number, signature: Buffer): Buffer =>
-  Buffer.concat([Buffer.from([scheme >> 8, scheme & 255, signature.length >> 8, signature.length & 255]), signature]);
+  Buffer.concat([
+    Buffer.from([scheme >> 8, scheme & 255, signature.length >> 8, signature.length & 255]),
+    signature,
+  ]);

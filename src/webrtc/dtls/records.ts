@@ -8,7 +8,13 @@ const RECORD_HEADER_BYTES = 13;
 const EXPLICIT_NONCE_BYTES = 8;
 const TAG_BYTES = 16;
 
-export interface DtlsRecord { readonly type: number; readonly epoch: number; readonly sequence: number; readonly fragment: Buffer; readonly whole: Buffer }
+export interface DtlsRecord {
+  readonly type: number;
+  readonly epoch: number;
+  readonly sequence: number;
+  readonly fragment: Buffer;
+  readonly whole: Buffer;
+}
 
 /** The records of a datagram up to the first malformed one. Fragments are views into `datagram`. */
 export function* recordsOf(datagram: Buffer): Generator<DtlsRecord> {
@@ -16,7 +22,9 @@ export function* recordsOf(datagram: Buffer): Generator<DtlsRecord> {
   while (offset + RECORD_HEADER_BYTES <= datagram.length) {
     const end = offset + RECORD_HEADER_BYTES + datagram.readUInt16BE(offset + 11);
     // The first byte of the version is 0xfe for every DTLS; a ClientHello may come as DTLS 1.0 (0xfeff).
-    if (end > datagram.length || datagram[offset + 1] !== 0xfe) return;
+    if (end > datagram.length || datagram[offset + 1] !== 0xfe) {
+      return;
+    }
     yield {
       type: datagram[offset] ?? 0,
       epoch: datagram.readUInt16BE(offset + 3),
@@ -35,7 +43,13 @@ export function plainRecord(type: number, sequence: number, fragment: Buffer): B
   return out;
 }
 
-function writeHeader(out: Buffer, type: number, epoch: number, sequence: number, length: number): void {
+function writeHeader(
+  out: Buffer,
+  type: number,
+  epoch: number,
+  sequence: number,
+  length: number,
+): void {
   out[0] = type;
   out.writeUInt16BE(DTLS_1_2, 1);
   out.writeUInt16BE(epoch, 3);
@@ -54,7 +68,12 @@ export class RecordCipher {
 
   /** For the server's side of the association. */
   constructor(masterSecret: Buffer, clientRandom: Buffer, serverRandom: Buffer) {
-    const block = prf(masterSecret, 'key expansion', Buffer.concat([serverRandom, clientRandom]), 40);
+    const block = prf(
+      masterSecret,
+      'key expansion',
+      Buffer.concat([serverRandom, clientRandom]),
+      40,
+    );
     this.#readKey = block.subarray(0, 16);
     this.#writeKey = block.subarray(16, 32);
     this.#readSalt = block.subarray(32, 36);
@@ -67,7 +86,11 @@ export class RecordCipher {
     writeHeader(out, type, 1, sequence, out.length - RECORD_HEADER_BYTES);
     const explicit = out.subarray(RECORD_HEADER_BYTES, RECORD_HEADER_BYTES + EXPLICIT_NONCE_BYTES);
     out.copy(explicit, 0, 3, 11); // epoch and sequence number: never used twice with a key
-    const cipher = createCipheriv('aes-128-gcm', this.#writeKey, Buffer.concat([this.#writeSalt, explicit]));
+    const cipher = createCipheriv(
+      'aes-128-gcm',
+      this.#writeKey,
+      Buffer.concat([this.#writeSalt, explicit]),
+    );
     cipher.setAAD(additionalData(type, explicit, plain.length));
     cipher.update(plain).copy(out, RECORD_HEADER_BYTES + EXPLICIT_NONCE_BYTES);
     cipher.final();
@@ -78,15 +101,30 @@ export class RecordCipher {
   /** @returns the plain fragment, or null when the record is not authentic or came before. */
   open(record: DtlsRecord): Buffer | undefined {
     const { fragment } = record;
-    if (record.epoch !== 1 || fragment.length < EXPLICIT_NONCE_BYTES + TAG_BYTES || !this.#window.isNew(record.sequence)) return undefined;
+    if (
+      record.epoch !== 1 ||
+      fragment.length < EXPLICIT_NONCE_BYTES + TAG_BYTES ||
+      !this.#window.isNew(record.sequence)
+    ) {
+      return undefined;
+    }
     const epochAndSequence = record.whole.subarray(3, 11);
     const explicit = fragment.subarray(0, EXPLICIT_NONCE_BYTES);
     const sealed = fragment.subarray(EXPLICIT_NONCE_BYTES, fragment.length - TAG_BYTES);
-    const decipher = createDecipheriv('aes-128-gcm', this.#readKey, Buffer.concat([this.#readSalt, explicit]), { authTagLength: TAG_BYTES });
+    const decipher = createDecipheriv(
+      'aes-128-gcm',
+      this.#readKey,
+      Buffer.concat([this.#readSalt, explicit]),
+      { authTagLength: TAG_BYTES },
+    );
     decipher.setAAD(additionalData(record.type, epochAndSequence, sealed.length));
     decipher.setAuthTag(fragment.subarray(fragment.length - TAG_BYTES));
     const plain = decipher.update(sealed);
-    try { decipher.final(); } catch { return undefined; }
+    try {
+      decipher.final();
+    } catch {
+      return undefined;
+    }
     this.#window.accept(record.sequence);
     return plain;
   }

@@ -24,11 +24,17 @@ export class H264Packetizer implements Packetizer {
     this.#findUnits(length);
   }
 
-  get isDone(): boolean { return this.#unit >= this.#units; }
+  get isDone(): boolean {
+    return this.#unit >= this.#units;
+  }
 
   next(out: Uint8Array, offset: number): number {
-    if (this.#unit >= this.#units) return 0;
-    if (this.#fragmentsLeft > 0) return this.#writeFragment(out, offset);
+    if (this.#unit >= this.#units) {
+      return 0;
+    }
+    if (this.#fragmentsLeft > 0) {
+      return this.#writeFragment(out, offset);
+    }
     const start = this.#starts[this.#unit] ?? 0;
     const bytes = (this.#ends[this.#unit] ?? 0) - start;
     if (bytes > this.#maxPayload) {
@@ -38,14 +44,18 @@ export class H264Packetizer implements Packetizer {
     }
     if (isParameter(this.#typeOf(this.#unit)) && this.#unit + 1 < this.#units) {
       const written = this.#writeAggregate(out, offset);
-      if (written > 0) return written;
+      if (written > 0) {
+        return written;
+      }
     }
     out.set(this.#frame.subarray(start, start + bytes), offset);
     this.#unit++;
     return bytes;
   }
 
-  #typeOf(unit: number): number { return (this.#frame[this.#starts[unit] ?? 0] ?? 0) & 31; }
+  #typeOf(unit: number): number {
+    return (this.#frame[this.#starts[unit] ?? 0] ?? 0) & 31;
+  }
 
   /** STAP-A of the parameter sets from here on (RFC 6184 section 5.7.1), so that none is lost alone. @returns 0 when fewer than two fit. */
   #writeAggregate(out: Uint8Array, offset: number): number {
@@ -53,11 +63,15 @@ export class H264Packetizer implements Packetizer {
     let last = this.#unit;
     while (last < this.#units && isParameter(this.#typeOf(last))) {
       const size = (this.#ends[last] ?? 0) - (this.#starts[last] ?? 0);
-      if (bytes + 2 + size > this.#maxPayload) break;
+      if (bytes + 2 + size > this.#maxPayload) {
+        break;
+      }
       bytes += 2 + size;
       last++;
     }
-    if (last - this.#unit < 2) return 0;
+    if (last - this.#unit < 2) {
+      return 0;
+    }
     let importance = 0;
     let at = offset + 1;
     for (; this.#unit < last; this.#unit++) {
@@ -83,9 +97,15 @@ export class H264Packetizer implements Packetizer {
     this.#fragmentsLeft--;
     out[offset] = (header & 0xe0) | NAL.fuA;
     out[offset + 1] = (isFirst ? 0x80 : 0) | (this.#fragmentsLeft === 0 ? 0x40 : 0) | (header & 31);
-    out.set(this.#frame.subarray(start + this.#fragment, start + this.#fragment + share), offset + 2);
+    out.set(
+      this.#frame.subarray(start + this.#fragment, start + this.#fragment + share),
+      offset + 2,
+    );
     this.#fragment += share;
-    if (this.#fragmentsLeft === 0) { this.#unit++; this.#fragment = 0; }
+    if (this.#fragmentsLeft === 0) {
+      this.#unit++;
+      this.#fragment = 0;
+    }
     return 2 + share;
   }
 
@@ -96,24 +116,40 @@ export class H264Packetizer implements Packetizer {
     let start = -1;
     for (let index = 0; index + 2 < length; index++) {
       // Every start code has a 1 or 0 at its third byte, so most bytes are skipped three at a time.
-      if ((frame[index + 2] ?? 0) > 1) { index += 2; continue; }
-      if (frame[index] !== 0 || frame[index + 1] !== 0 || frame[index + 2] !== 1) continue;
-      if (start >= 0 && this.#units < MAX_UNITS - 1) { this.#addUnit(start, index); start = index + 3; }
-      else if (start < 0) start = index + 3;
+      if ((frame[index + 2] ?? 0) > 1) {
+        index += 2;
+        continue;
+      }
+      if (frame[index] !== 0 || frame[index + 1] !== 0 || frame[index + 2] !== 1) {
+        continue;
+      }
+      if (start >= 0 && this.#units < MAX_UNITS - 1) {
+        this.#addUnit(start, index);
+        start = index + 3;
+      } else if (start < 0) {
+        start = index + 3;
+      }
       index += 2;
     }
-    if (start >= 0) this.#addUnit(start, length);
+    if (start >= 0) {
+      this.#addUnit(start, length);
+    }
   }
 
   #addUnit(start: number, limit: number): void {
     let end = limit;
-    while (end > start && this.#frame[end - 1] === 0) end--; // trailing zeros belong to the next start code
+    while (end > start && this.#frame[end - 1] === 0) {
+      end--;
+    } // trailing zeros belong to the next start code
     const type = (this.#frame[start] ?? 0) & 31;
-    if (end <= start || type === NAL.delimiter || type === NAL.filler) return;
+    if (end <= start || type === NAL.delimiter || type === NAL.filler) {
+      return;
+    }
     this.#starts[this.#units] = start;
     this.#ends[this.#units] = end;
     this.#units++;
   }
 }
 
-const isParameter = (type: number): boolean => type === NAL.sps || type === NAL.pps || type === NAL.sei;
+const isParameter = (type: number): boolean =>
+  type === NAL.sps || type === NAL.pps || type === NAL.sei;

@@ -54,7 +54,12 @@ export class MediaSender implements RtcpHandler {
   readonly #protection = new PacketDuplication();
   readonly #queue = new DelayDetector();
   /** No pictures until then, and then a key frame; what was sent before packet `fromSequence` is not repaired. */
-  readonly #anew = { atMs: Number.NEGATIVE_INFINITY, untilMs: 0, isAwaited: false, fromSequence: -1 };
+  readonly #anew = {
+    atMs: Number.NEGATIVE_INFINITY,
+    untilMs: 0,
+    isAwaited: false,
+    fromSequence: -1,
+  };
   /** The packets of the frame and of the sound sent last. */
   readonly #latest = { videoFrom: 0, videoPackets: 0, audioFrom: 0, audioPackets: 0 };
   /** All that went out in the second before the last sender report. */
@@ -73,22 +78,52 @@ export class MediaSender implements RtcpHandler {
   #tokensAtMs = 0;
   #nowMs = 0;
 
-  constructor(plan: AnswerPlan, options: MediaSenderOptions, listener: MediaSenderListener, stats: PeerStats, nextBuffer: () => Buffer, sink: DatagramSink) {
+  constructor(
+    plan: AnswerPlan,
+    options: MediaSenderOptions,
+    listener: MediaSenderListener,
+    stats: PeerStats,
+    nextBuffer: () => Buffer,
+    sink: DatagramSink,
+  ) {
     this.#options = options;
     this.#listener = listener;
     this.#stats = stats;
     this.#nextBuffer = nextBuffer;
-    this.#sink = (datagram, length) => { stats.packetsSent++; stats.bytesSent += length; sink(datagram, length); };
+    this.#sink = (datagram, length) => {
+      stats.packetsSent++;
+      stats.bytesSent += length;
+      sink(datagram, length);
+    };
     const { video, audio } = plan;
     this.#packetizer = createPacketizer(plan.videoCodec ?? 'vp8');
-    this.video = video === undefined ? undefined : new RtpStream({
-      payloadType: video.codec.payloadType, clockRate: VIDEO_CLOCK, mid: video.section.mid, extensions: video.extensions,
-      historyPackets: video.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0, rtxPayloadType: video.rtxPayloadType,
-    });
-    this.audio = audio === undefined ? undefined : new RtpStream({
-      payloadType: audio.codec.payloadType, clockRate: AUDIO_RATE, mid: audio.section.mid, extensions: audio.extensions, historyPackets: AUDIO_HISTORY_PACKETS, rtxPayloadType: undefined,
-    });
-    this.#bitrate = new BitrateController(options.minBitrateKbps, options.maxBitrateKbps, START_KBPS);
+    this.video =
+      video === undefined
+        ? undefined
+        : new RtpStream({
+            payloadType: video.codec.payloadType,
+            clockRate: VIDEO_CLOCK,
+            mid: video.section.mid,
+            extensions: video.extensions,
+            historyPackets: video.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0,
+            rtxPayloadType: video.rtxPayloadType,
+          });
+    this.audio =
+      audio === undefined
+        ? undefined
+        : new RtpStream({
+            payloadType: audio.codec.payloadType,
+            clockRate: AUDIO_RATE,
+            mid: audio.section.mid,
+            extensions: audio.extensions,
+            historyPackets: AUDIO_HISTORY_PACKETS,
+            rtxPayloadType: undefined,
+          });
+    this.#bitrate = new BitrateController(
+      options.minBitrateKbps,
+      options.maxBitrateKbps,
+      START_KBPS,
+    );
     stats.targetBitrateKbps = this.#bitrate.targetKbps;
   }
 
@@ -99,20 +134,39 @@ export class MediaSender implements RtcpHandler {
   }
 
   stop(): void {
-    const ssrcs = [this.video, this.audio].flatMap((stream) => stream === undefined ? [] : [stream.ssrc]);
-    if (this.#srtp !== undefined) this.#sendRtcp(bye(ssrcs));
+    const ssrcs = [this.video, this.audio].flatMap((stream) =>
+      stream === undefined ? [] : [stream.ssrc],
+    );
+    if (this.#srtp !== undefined) {
+      this.#sendRtcp(bye(ssrcs));
+    }
     this.#srtp = undefined;
   }
 
-  sendVideo(frame: Uint8Array, length: number, isKey: boolean, mediaMs: number, nowMs: number): number {
+  sendVideo(
+    frame: Uint8Array,
+    length: number,
+    isKey: boolean,
+    mediaMs: number,
+    nowMs: number,
+  ): number {
     const stream = this.video;
     const srtp = this.#srtp;
-    if (stream === undefined || srtp === undefined || length === 0 || this.#isHeldBack(stream, isKey, nowMs)) return 0;
+    if (
+      stream === undefined ||
+      srtp === undefined ||
+      length === 0 ||
+      this.#isHeldBack(stream, isKey, nowMs)
+    ) {
+      return 0;
+    }
     this.#keepClock(mediaMs, nowMs);
     const timestamp = stream.timestampOf(mediaMs);
     const wallMs = nowMs + this.#options.wallOffsetMs;
     const latest = this.#latest;
-    if (this.#bitrate.isTwofold) this.#copy(stream, srtp, latest.videoFrom, latest.videoPackets, nowMs);
+    if (this.#bitrate.isTwofold) {
+      this.#copy(stream, srtp, latest.videoFrom, latest.videoPackets, nowMs);
+    }
     latest.videoFrom = stream.nextSequence;
     this.#packetizer.start(frame, length, stream.maxPayloadBytes);
     let packets = 0;
@@ -121,25 +175,61 @@ export class MediaSender implements RtcpHandler {
       const startMs = monotonicMs();
       const bytes = this.#packetizer.next(stream.packet, stream.headerBytes);
       this.packetizeMs += monotonicMs() - startMs;
-      if (bytes === 0) break;
-      stream.send(bytes, timestamp, this.#packetizer.isDone, wallMs, srtp, this.#nextBuffer(), this.#sink);
+      if (bytes === 0) {
+        break;
+      }
+      stream.send(
+        bytes,
+        timestamp,
+        this.#packetizer.isDone,
+        wallMs,
+        srtp,
+        this.#nextBuffer(),
+        this.#sink,
+      );
       packets++;
     }
     latest.videoPackets = packets;
     return packets;
   }
 
-  sendAudio(packet: Uint8Array, length: number, mediaMs: number, nowMs: number, isTalkSpurtStart: boolean): number {
+  sendAudio(
+    packet: Uint8Array,
+    length: number,
+    mediaMs: number,
+    nowMs: number,
+    isTalkSpurtStart: boolean,
+  ): number {
     const stream = this.audio;
     const srtp = this.#srtp;
-    if (stream === undefined || srtp === undefined || length === 0 || length > stream.maxPayloadBytes) return 0;
+    if (
+      stream === undefined ||
+      srtp === undefined ||
+      length === 0 ||
+      length > stream.maxPayloadBytes
+    ) {
+      return 0;
+    }
     this.#keepClock(mediaMs, nowMs);
     const latest = this.#latest;
-    if (this.#protection.isOn) this.#copy(stream, srtp, latest.audioFrom, latest.audioPackets, nowMs);
+    if (this.#protection.isOn) {
+      this.#copy(stream, srtp, latest.audioFrom, latest.audioPackets, nowMs);
+    }
     latest.audioFrom = stream.nextSequence;
     latest.audioPackets = 1;
-    stream.packet.set(length === packet.length ? packet : packet.subarray(0, length), stream.headerBytes);
-    stream.send(length, stream.timestampOf(mediaMs), isTalkSpurtStart, nowMs + this.#options.wallOffsetMs, srtp, this.#nextBuffer(), this.#sink);
+    stream.packet.set(
+      length === packet.length ? packet : packet.subarray(0, length),
+      stream.headerBytes,
+    );
+    stream.send(
+      length,
+      stream.timestampOf(mediaMs),
+      isTalkSpurtStart,
+      nowMs + this.#options.wallOffsetMs,
+      srtp,
+      this.#nextBuffer(),
+      this.#sink,
+    );
     return 1;
   }
 
@@ -147,8 +237,17 @@ export class MediaSender implements RtcpHandler {
   #copy(stream: RtpStream, srtp: SrtpSender, from: number, packets: number, nowMs: number): void {
     for (let n = 0; n < packets; n++) {
       const sequence = (from + n) & 0xffff;
-      if (stream.timesRetransmitted(sequence) > 0) continue;
-      stream.retransmit(sequence, nowMs, nowMs + this.#options.wallOffsetMs, srtp, this.#nextBuffer(), this.#sink);
+      if (stream.timesRetransmitted(sequence) > 0) {
+        continue;
+      }
+      stream.retransmit(
+        sequence,
+        nowMs,
+        nowMs + this.#options.wallOffsetMs,
+        srtp,
+        this.#nextBuffer(),
+        this.#sink,
+      );
       this.#stats.packetsRetransmitted++;
     }
   }
@@ -171,49 +270,88 @@ export class MediaSender implements RtcpHandler {
 
   poll(nowMs: number): void {
     this.#nowMs = nowMs;
-    if (this.#isKeyWanted) this.#requestKeyFrame();
-    if (this.#srtp === undefined || nowMs < this.#nextReportMs || Number.isNaN(this.#mediaOffsetMs)) return;
+    if (this.#isKeyWanted) {
+      this.#requestKeyFrame();
+    }
+    if (
+      this.#srtp === undefined ||
+      nowMs < this.#nextReportMs ||
+      Number.isNaN(this.#mediaOffsetMs)
+    ) {
+      return;
+    }
     this.#measureRate(nowMs);
     this.#nextReportMs = nowMs + SENDER_REPORT_MS;
     const wallMs = nowMs + this.#options.wallOffsetMs;
-    const reports = [this.video, this.audio].flatMap((stream) => stream === undefined ? [] : [senderReport({
-      ssrc: stream.ssrc, rtpTimestamp: stream.timestampOf(nowMs - this.#mediaOffsetMs), packets: stream.packets, octets: stream.payloadBytes,
-    }, wallMs, this.#options.cname)]);
+    const reports = [this.video, this.audio].flatMap((stream) =>
+      stream === undefined
+        ? []
+        : [
+            senderReport(
+              {
+                ssrc: stream.ssrc,
+                rtpTimestamp: stream.timestampOf(nowMs - this.#mediaOffsetMs),
+                packets: stream.packets,
+                octets: stream.payloadBytes,
+              },
+              wallMs,
+              this.#options.cname,
+            ),
+          ],
+    );
     this.#sendRtcp(Buffer.concat(reports));
   }
 
   #measureRate(nowMs: number): void {
     const sent = this.#sent;
-    if (sent.atMs > 0) sent.kbps = (this.#stats.bytesSent - sent.bytes) * 8 / (nowMs - sent.atMs);
+    if (sent.atMs > 0) {
+      sent.kbps = ((this.#stats.bytesSent - sent.bytes) * 8) / (nowMs - sent.atMs);
+    }
     sent.bytes = this.#stats.bytesSent;
     sent.atMs = nowMs;
   }
 
   #sendRtcp(plain: Buffer): void {
-    if (this.#srtp === undefined) return;
+    if (this.#srtp === undefined) {
+      return;
+    }
     const sealed = this.#srtp.protectRtcp(plain);
     this.#sink(sealed, sealed.length);
   }
 
   // What the receiver says (RtcpHandler)
 
-  onReport(ssrc: number, _fractionLost: number, lost: number, highest: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void {
+  onReport(
+    ssrc: number,
+    _fractionLost: number,
+    lost: number,
+    highest: number,
+    jitterTicks: number,
+    lastSr: number,
+    delaySinceLastSr: number,
+  ): void {
     if (lastSr !== 0) {
       // RFC 3550 section 6.4.1; in units of 1/65536 s, modulo 2^32
-      const units = (compactNtp(this.#nowMs + this.#options.wallOffsetMs) - lastSr - delaySinceLastSr) | 0;
+      const units =
+        (compactNtp(this.#nowMs + this.#options.wallOffsetMs) - lastSr - delaySinceLastSr) | 0;
       // A receiver that rounds its delay up can make this slightly negative; beyond that it is not about a report of ours.
       if (units > -65536 / 100 && units < 65536 * 60) {
-        this.#stats.roundTripMs = Math.max(0, units) * 1000 / 65536;
+        this.#stats.roundTripMs = (Math.max(0, units) * 1000) / 65536;
         this.#queue.onRoundTrip(this.#stats.roundTripMs, this.#nowMs);
         this.#watchQueue();
       }
     }
     const isPrincipal = ssrc === (this.video ?? this.audio)?.ssrc;
-    if (!isPrincipal) return;
+    if (!isPrincipal) {
+      return;
+    }
     this.#stats.packetsLost = Math.max(0, lost);
-    this.#stats.jitterMs = jitterTicks * 1000 / (this.video === undefined ? AUDIO_RATE : VIDEO_CLOCK);
+    this.#stats.jitterMs =
+      (jitterTicks * 1000) / (this.video === undefined ? AUDIO_RATE : VIDEO_CLOCK);
     const share = this.#lossWindow.add(lost, highest, this.#nowMs);
-    if (share === undefined) return;
+    if (share === undefined) {
+      return;
+    }
     this.#stats.fractionLost = share;
     this.#bitrate.onLoss(share, this.#nowMs);
     this.#protection.onLoss(share, this.#nowMs);
@@ -222,36 +360,64 @@ export class MediaSender implements RtcpHandler {
 
   onNack(ssrc: number, sequenceNumber: number): void {
     const stream = this.video;
-    if (stream === undefined || ssrc !== stream.ssrc || this.#srtp === undefined) return;
+    if (stream === undefined || ssrc !== stream.ssrc || this.#srtp === undefined) {
+      return;
+    }
     this.#stats.nacksReceived++;
-    if (this.#anew.fromSequence >= 0 && ((sequenceNumber - this.#anew.fromSequence) & 0xffff) > 0x7fff) return;
-    const minIntervalMs = Math.max(RETRANSMIT.minIntervalMs, this.#stats.roundTripMs * RETRANSMIT.minShareOfRoundTrip);
-    const cost = stream.retransmitCost(sequenceNumber, this.#nowMs, { maxTimes: RETRANSMIT.maxTimes, minIntervalMs });
-    if (cost === 0) return;
+    if (
+      this.#anew.fromSequence >= 0 &&
+      ((sequenceNumber - this.#anew.fromSequence) & 0xffff) > 0x7fff
+    ) {
+      return;
+    }
+    const minIntervalMs = Math.max(
+      RETRANSMIT.minIntervalMs,
+      this.#stats.roundTripMs * RETRANSMIT.minShareOfRoundTrip,
+    );
+    const cost = stream.retransmitCost(sequenceNumber, this.#nowMs, {
+      maxTimes: RETRANSMIT.maxTimes,
+      minIntervalMs,
+    });
+    if (cost === 0) {
+      return;
+    }
     const isAskedAgain = stream.timesRetransmitted(sequenceNumber) > 0;
     if (!isAskedAgain) {
       this.#queue.onMissed(this.#nowMs);
       this.#watchQueue();
-      if (this.#anew.isAwaited) return;
+      if (this.#anew.isAwaited) {
+        return;
+      }
       this.#protection.onAsked(this.#nowMs);
       this.#protect();
     }
     this.#retransmit(stream, this.#srtp, sequenceNumber, cost);
-    const isUrgent = (isAskedAgain || this.#protection.loss > REPAIR_TWICE_ABOVE_LOSS) && this.#queue.queueMs(this.#nowMs) === 0;
-    if (isUrgent && stream.timesRetransmitted(sequenceNumber) < RETRANSMIT.maxTimes) this.#retransmit(stream, this.#srtp, sequenceNumber, cost);
+    const isUrgent =
+      (isAskedAgain || this.#protection.loss > REPAIR_TWICE_ABOVE_LOSS) &&
+      this.#queue.queueMs(this.#nowMs) === 0;
+    if (isUrgent && stream.timesRetransmitted(sequenceNumber) < RETRANSMIT.maxTimes) {
+      this.#retransmit(stream, this.#srtp, sequenceNumber, cost);
+    }
   }
 
   /**
    * Where a queue overflows, repairs would wait behind what overflows it, and fill it again: measured in Chromium on a link that narrowed to 250 kbit/s, seven seconds
    * without a picture. Beginning anew costs what the queue needs to drain, and a key frame.
    */
-  #watchQueue(): void { if (this.#queue.isOverflowing(this.#nowMs)) this.#beginAnew(); }
+  #watchQueue(): void {
+    if (this.#queue.isOverflowing(this.#nowMs)) {
+      this.#beginAnew();
+    }
+  }
 
   #beginAnew(): void {
     const [anew, stream] = [this.#anew, this.video];
-    if (stream === undefined || this.#nowMs - anew.atMs < DRAIN.intervalMs) return;
+    if (stream === undefined || this.#nowMs - anew.atMs < DRAIN.intervalMs) {
+      return;
+    }
     anew.atMs = this.#nowMs;
-    anew.untilMs = this.#nowMs + Math.min(DRAIN.mostMs, this.#queue.queueMs(this.#nowMs) || DRAIN.unknownMs);
+    anew.untilMs =
+      this.#nowMs + Math.min(DRAIN.mostMs, this.#queue.queueMs(this.#nowMs) || DRAIN.unknownMs);
     anew.isAwaited = true;
     anew.fromSequence = stream.nextSequence;
     this.#protection.pause(this.#nowMs);
@@ -262,7 +428,9 @@ export class MediaSender implements RtcpHandler {
   /** Whether this frame is not to be sent, since nothing but a key frame is of use; asks for that one when its time has come. */
   #isHeldBack(stream: RtpStream, isKey: boolean, nowMs: number): boolean {
     const anew = this.#anew;
-    if (!anew.isAwaited) return false;
+    if (!anew.isAwaited) {
+      return false;
+    }
     const isDrained = nowMs >= anew.untilMs;
     if (isKey && isDrained) {
       anew.isAwaited = false;
@@ -270,11 +438,15 @@ export class MediaSender implements RtcpHandler {
       return false;
     }
     this.#nowMs = nowMs;
-    if (isDrained) this.#requestKeyFrame();
+    if (isDrained) {
+      this.#requestKeyFrame();
+    }
     return true;
   }
 
-  #protect(): void { this.#bitrate.isTwofold = this.#protection.isOn && (this.video?.keepsHistory ?? false); }
+  #protect(): void {
+    this.#bitrate.isTwofold = this.#protection.isOn && (this.video?.keepsHistory ?? false);
+  }
 
   #retransmit(stream: RtpStream, srtp: SrtpSender, sequenceNumber: number, bytes: number): void {
     if (!this.#takeTokens(bytes)) {
@@ -283,28 +455,45 @@ export class MediaSender implements RtcpHandler {
       this.#beginAnew();
       return;
     }
-    stream.retransmit(sequenceNumber, this.#nowMs, this.#nowMs + this.#options.wallOffsetMs, srtp, this.#nextBuffer(), this.#sink);
+    stream.retransmit(
+      sequenceNumber,
+      this.#nowMs,
+      this.#nowMs + this.#options.wallOffsetMs,
+      srtp,
+      this.#nextBuffer(),
+      this.#sink,
+    );
     this.#stats.packetsRetransmitted++;
   }
 
   #takeTokens(bytes: number): boolean {
-    const earned = (this.#nowMs - this.#tokensAtMs) / 1000 * this.#bitrate.targetKbps * 125 * RETRANSMIT_SHARE;
-    this.#retransmitTokens = Math.min(RETRANSMIT_BURST_BYTES, this.#retransmitTokens + Math.max(0, earned));
+    const earned =
+      ((this.#nowMs - this.#tokensAtMs) / 1000) * this.#bitrate.targetKbps * 125 * RETRANSMIT_SHARE;
+    this.#retransmitTokens = Math.min(
+      RETRANSMIT_BURST_BYTES,
+      this.#retransmitTokens + Math.max(0, earned),
+    );
     this.#tokensAtMs = this.#nowMs;
-    if (this.#retransmitTokens < bytes) return false;
+    if (this.#retransmitTokens < bytes) {
+      return false;
+    }
     this.#retransmitTokens -= bytes;
     return true;
   }
 
   onPli(ssrc: number): void {
-    if (ssrc !== this.video?.ssrc) return;
+    if (ssrc !== this.video?.ssrc) {
+      return;
+    }
     this.#stats.plisReceived++;
     this.#requestKeyFrame();
   }
 
   onFir(ssrc: number, sequenceNumber: number): void {
     // RFC 5104 section 4.3.1.1: the same number again is a repetition of the same request.
-    if (ssrc !== this.video?.ssrc || sequenceNumber === this.#lastFir) return;
+    if (ssrc !== this.video?.ssrc || sequenceNumber === this.#lastFir) {
+      return;
+    }
     this.#lastFir = sequenceNumber;
     this.#stats.firsReceived++;
     this.#requestKeyFrame();
@@ -313,19 +502,32 @@ export class MediaSender implements RtcpHandler {
   /** At most one request every 300 ms; one that comes too early is kept for `poll`, never lost. */
   #requestKeyFrame(): void {
     this.#isKeyWanted = this.#nowMs - this.#lastKeyRequestMs < KEY_FRAME_INTERVAL_MS;
-    if (this.#isKeyWanted) return;
+    if (this.#isKeyWanted) {
+      return;
+    }
     this.#lastKeyRequestMs = this.#nowMs;
     this.#listener.onKeyFrameRequest();
   }
 
-  onRemb(bitsPerSecond: number): void { this.#bitrate.onRemb(bitsPerSecond, this.#sent.kbps, this.#queue.queueMs(this.#nowMs) > 0, this.#nowMs); }
+  onRemb(bitsPerSecond: number): void {
+    this.#bitrate.onRemb(
+      bitsPerSecond,
+      this.#sent.kbps,
+      this.#queue.queueMs(this.#nowMs) > 0,
+      this.#nowMs,
+    );
+  }
 
   /** A stream of the client's ended; that the client is gone is told by DTLS or by silence. */
-  onBye(): void { /* nothing depends on it */ }
+  onBye(): void {
+    /* nothing depends on it */
+  }
 
   #tellBitrate(): void {
     const kbps = this.#bitrate.takeChange();
     this.#stats.targetBitrateKbps = this.#bitrate.targetKbps;
-    if (kbps > 0) this.#listener.onTargetBitrate(kbps);
+    if (kbps > 0) {
+      this.#listener.onTargetBitrate(kbps);
+    }
   }
 }

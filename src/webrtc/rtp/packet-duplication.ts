@@ -25,17 +25,24 @@ export class PacketDuplication {
   /** When the latest losses were told, the latest last. */
   readonly #losses: number[] = Array.from({ length: QUICK_LOSSES }, () => Number.NEGATIVE_INFINITY);
 
-  get isOn(): boolean { return this.#isOn; }
+  get isOn(): boolean {
+    return this.#isOn;
+  }
   /** Share of packets lost, smoothed over some seconds. */
-  get loss(): number { return this.#loss; }
+  get loss(): number {
+    return this.#loss;
+  }
 
   /** Share of packets lost in the last second or so (LossWindow), 0 to 1. */
   onLoss(share: number, nowMs: number): void {
     this.#loss += (share - this.#loss) * NEWS;
     if (this.#loss > MOST) {
       this.pause(nowMs);
-    } else if (this.#loss < OFF_BELOW) this.#isOn = false;
-    else if (this.#loss > ON_ABOVE && nowMs >= this.#pausedUntilMs) this.#isOn = true;
+    } else if (this.#loss < OFF_BELOW) {
+      this.#isOn = false;
+    } else if (this.#loss > ON_ABOVE && nowMs >= this.#pausedUntilMs) {
+      this.#isOn = true;
+    }
   }
 
   /** A queue overflows: less must be sent, not more. */
@@ -47,10 +54,14 @@ export class PacketDuplication {
   /** A packet was asked for the first time. */
   onAsked(nowMs: number): void {
     const losses = this.#losses;
-    if (nowMs - losses.at(-1)! < APART_MS) return;
+    if (nowMs - losses.at(-1)! < APART_MS) {
+      return;
+    }
     losses.shift();
     losses.push(nowMs);
-    if (this.#isOn || nowMs < this.#pausedUntilMs || nowMs - losses[0]! > QUICK_MS) return;
+    if (this.#isOn || nowMs < this.#pausedUntilMs || nowMs - losses[0]! > QUICK_MS) {
+      return;
+    }
     this.#isOn = true;
     this.#loss = Math.max(this.#loss, ON_ABOVE);
   }

@@ -12,4 +12,5 @@ export interface Packetizer {
   readonly isDone: boolean;
 }
 
-export const createPacketizer = (codec: VideoCodec): Packetizer => codec === 'vp8' ? new Vp8Packetizer() : new H264Packetizer();
+export const createPacketizer = (codec: VideoCodec): Packetizer =>
+  codec === 'vp8' ? new Vp8Packetizer() : new H264Packetizer();

@@ -1,12 +1,27 @@
 // RTCP (RFC 3550, 4585, 5104, REMB draft): the compound packets we send, and reading those that come.
-const TYPE = { sr: 200, rr: 201, sdes: 202, bye: 203, rtpFeedback: 205, payloadFeedback: 206 } as const;
+const TYPE = {
+  sr: 200,
+  rr: 201,
+  sdes: 202,
+  bye: 203,
+  rtpFeedback: 205,
+  payloadFeedback: 206,
+} as const;
 const NTP_UNIX_OFFSET_SECONDS = 2_208_988_800; // 1900 to 1970
 const REMB = 0x52454d42; // 'REMB'
 
 /** What a compound packet may tell. SSRCs are those of media senders; unknown ones are the handler's to ignore. */
 export interface RtcpHandler {
   /** `lost` is the cumulative number, `highest` the extended highest sequence number received; `lastSr` and `delaySinceLastSr` are compact NTP (1/65536 s), 0 when no report was heard yet. */
-  onReport(ssrc: number, fractionLost: number, lost: number, highest: number, jitterTicks: number, lastSr: number, delaySinceLastSr: number): void;
+  onReport(
+    ssrc: number,
+    fractionLost: number,
+    lost: number,
+    highest: number,
+    jitterTicks: number,
+    lastSr: number,
+    delaySinceLastSr: number,
+  ): void;
   onNack(ssrc: number, sequenceNumber: number): void;
   onPli(ssrc: number): void;
   onFir(ssrc: number, sequenceNumber: number): void;
@@ -18,17 +33,27 @@ export interface RtcpHandler {
 export function parseRtcp(data: Buffer, handler: RtcpHandler): boolean {
   let offset = 0;
   while (offset < data.length) {
-    if (offset + 4 > data.length || (data[offset] ?? 0) >> 6 !== 2) return false;
+    if (offset + 4 > data.length || (data[offset] ?? 0) >> 6 !== 2) {
+      return false;
+    }
     const count = (data[offset] ?? 0) & 31;
     const type = data[offset + 1] ?? 0;
     const end = offset + 4 + data.readUInt16BE(offset + 2) * 4;
-    if (end > data.length) return false;
+    if (end > data.length) {
+      return false;
+    }
     const packet = data.subarray(offset, end);
-    if (type === TYPE.sr) reportBlocks(packet, 28, count, handler);
-    else if (type === TYPE.rr) reportBlocks(packet, 8, count, handler);
-    else if (type === TYPE.bye) handler.onBye();
-    else if (type === TYPE.rtpFeedback && count === 1) nacks(packet, handler);
-    else if (type === TYPE.payloadFeedback && packet.length >= 12) payloadFeedback(packet, count, handler);
+    if (type === TYPE.sr) {
+      reportBlocks(packet, 28, count, handler);
+    } else if (type === TYPE.rr) {
+      reportBlocks(packet, 8, count, handler);
+    } else if (type === TYPE.bye) {
+      handler.onBye();
+    } else if (type === TYPE.rtpFeedback && count === 1) {
+      nacks(packet, handler);
+    } else if (type === TYPE.payloadFeedback && packet.length >= 12) {
+      payloadFeedback(packet, count, handler);
+    }
     offset = end;
   }
   return true;
@@ -36,26 +61,43 @@ export function parseRtcp(data: Buffer, handler: RtcpHandler): boolean {
 
 function reportBlocks(packet: Buffer, start: number, count: number, handler: RtcpHandler): void {
   for (let index = 0, at = start; index < count && at + 24 <= packet.length; index++, at += 24) {
-    handler.onReport(packet.readUInt32BE(at), (packet[at + 4] ?? 0) / 256, packet.readIntBE(at + 5, 3), packet.readUInt32BE(at + 8), packet.readUInt32BE(at + 12), packet.readUInt32BE(at + 16), packet.readUInt32BE(at + 20));
+    handler.onReport(
+      packet.readUInt32BE(at),
+      (packet[at + 4] ?? 0) / 256,
+      packet.readIntBE(at + 5, 3),
+      packet.readUInt32BE(at + 8),
+      packet.readUInt32BE(at + 12),
+      packet.readUInt32BE(at + 16),
+      packet.readUInt32BE(at + 20),
+    );
   }
 }
 
 /** Generic NACK (RFC 4585 section 6.2.1): a packet id and a bit mask of the 16 after it. */
 function nacks(packet: Buffer, handler: RtcpHandler): void {
-  if (packet.length < 12) return;
+  if (packet.length < 12) {
+    return;
+  }
   const ssrc = packet.readUInt32BE(8);
   for (let at = 12; at + 4 <= packet.length; at += 4) {
     const first = packet.readUInt16BE(at);
     const mask = packet.readUInt16BE(at + 2);
     handler.onNack(ssrc, first);
-    for (let bit = 0; bit < 16; bit++) if ((mask >> bit & 1) === 1) handler.onNack(ssrc, (first + bit + 1) & 0xffff);
+    for (let bit = 0; bit < 16; bit++) {
+      if (((mask >> bit) & 1) === 1) {
+        handler.onNack(ssrc, (first + bit + 1) & 0xffff);
+      }
+    }
   }
 }
 
 function payloadFeedback(packet: Buffer, format: number, handler: RtcpHandler): void {
-  if (format === 1) handler.onPli(packet.readUInt32BE(8));
-  else if (format === 4) {
-    for (let at = 12; at + 8 <= packet.length; at += 8) handler.onFir(packet.readUInt32BE(at), packet[at + 4] ?? 0);
+  if (format === 1) {
+    handler.onPli(packet.readUInt32BE(8));
+  } else if (format === 4) {
+    for (let at = 12; at + 8 <= packet.length; at += 8) {
+      handler.onFir(packet.readUInt32BE(at), packet[at + 4] ?? 0);
+    }
   } else if (format === 15 && packet.length >= 20 && packet.readUInt32BE(12) === REMB) {
     // draft-alvestrand-rmcat-remb-03: 6 bits of exponent, 18 of mantissa
     const value = packet.readUIntBE(17, 3);
@@ -72,11 +114,16 @@ export function writeNtp(out: Buffer, at: number, wallMs: number): void {
 
 /** The middle 32 bits of an NTP timestamp, in which LSR and DLSR count: 1/65536 s. */
 export function compactNtp(wallMs: number): number {
-  const units = Math.floor((wallMs / 1000 % 65536) * 65536);
-  return (units + NTP_UNIX_OFFSET_SECONDS % 65536 * 65536) % 2 ** 32;
+  const units = Math.floor(((wallMs / 1000) % 65536) * 65536);
+  return (units + (NTP_UNIX_OFFSET_SECONDS % 65536) * 65536) % 2 ** 32;
 }
 
-export interface SenderReport { readonly ssrc: number; readonly rtpTimestamp: number; readonly packets: number; readonly octets: number }
+export interface SenderReport {
+  readonly ssrc: number;
+  readonly rtpTimestamp: number;
+  readonly packets: number;
+  readonly octets: number;
+}
 
 /** A compound packet of one stream: sender report and SDES with the canonical name (RFC 3550 section 6.4.1). */
 export function senderReport(report: SenderReport, wallMs: number, cname: string): Buffer {

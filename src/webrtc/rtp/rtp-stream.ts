@@ -13,10 +13,14 @@ export const MAX_RTP_BYTES = 1200 - 16 - 2;
  * sound is 15-20 ms ahead of the lips on a quiet machine and 16-26 behind on a busy one. 40 ms puts both within what viewers tolerate: sound
  * from 15 ms ahead to 45 ms behind.
  */
-const PLAYOUT_DELAY = 4 << 12 | 50;
+const PLAYOUT_DELAY = (4 << 12) | 50;
 
 /** Ids of the negotiated header extensions (RFC 8285, one-byte form); 0 when not negotiated. */
-export interface ExtensionIds { readonly mid: number; readonly absSendTime: number; readonly playoutDelay: number }
+export interface ExtensionIds {
+  readonly mid: number;
+  readonly absSendTime: number;
+  readonly playoutDelay: number;
+}
 
 export interface StreamOptions {
   readonly payloadType: number;
@@ -28,7 +32,10 @@ export interface StreamOptions {
   readonly rtxPayloadType: number | undefined;
 }
 
-export interface RetransmitLimits { readonly maxTimes: number; readonly minIntervalMs: number }
+export interface RetransmitLimits {
+  readonly maxTimes: number;
+  readonly minIntervalMs: number;
+}
 
 /** Sends a protected datagram that lies in the first `length` bytes of `datagram`; the buffer is the sender's again on return. */
 export type DatagramSink = (datagram: Buffer, length: number) => void;
@@ -67,8 +74,12 @@ export class RtpStream {
     this.#absSendTimeAt = absSendTimeAt;
     const slots = Math.max(1, options.historyPackets);
     const memory = Buffer.alloc(slots * MAX_RTP_BYTES);
-    this.#slots = Array.from({ length: slots }, (_, index) => memory.subarray(index * MAX_RTP_BYTES, (index + 1) * MAX_RTP_BYTES));
-    for (const slot of this.#slots) template.copy(slot, 0);
+    this.#slots = Array.from({ length: slots }, (_, index) =>
+      memory.subarray(index * MAX_RTP_BYTES, (index + 1) * MAX_RTP_BYTES),
+    );
+    for (const slot of this.#slots) {
+      template.copy(slot, 0);
+    }
     this.#lengths = new Uint16Array(slots);
     this.#sequences = new Int32Array(slots).fill(-1);
     this.#rollovers = new Uint32Array(slots);
@@ -77,17 +88,33 @@ export class RtpStream {
   }
 
   /** Whether packets can be sent again. */
-  get keepsHistory(): boolean { return this.#slots.length > 1; }
+  get keepsHistory(): boolean {
+    return this.#slots.length > 1;
+  }
 
-  get maxPayloadBytes(): number { return MAX_RTP_BYTES - this.headerBytes; }
+  get maxPayloadBytes(): number {
+    return MAX_RTP_BYTES - this.headerBytes;
+  }
 
-  timestampOf(mediaMs: number): number { return rtpTimestamp(mediaMs, this.#clockRate, this.#timestampOffset); }
+  timestampOf(mediaMs: number): number {
+    return rtpTimestamp(mediaMs, this.#clockRate, this.#timestampOffset);
+  }
 
   /** The buffer of the next packet: its payload is to be written from `headerBytes` on, then `send` called. */
-  get packet(): Buffer { return this.#slots[this.#sequence & (this.#slots.length - 1)] ?? this.#rtxPacket; }
+  get packet(): Buffer {
+    return this.#slots[this.#sequence & (this.#slots.length - 1)] ?? this.#rtxPacket;
+  }
 
   /** Finishes the header of the packet in `packet`, protects and sends it. */
-  send(payloadBytes: number, timestamp: number, marker: boolean, wallMs: number, srtp: SrtpSender, out: Buffer, sink: DatagramSink): void {
+  send(
+    payloadBytes: number,
+    timestamp: number,
+    marker: boolean,
+    wallMs: number,
+    srtp: SrtpSender,
+    out: Buffer,
+    sink: DatagramSink,
+  ): void {
     const sequence = this.#sequence;
     const index = sequence & (this.#slots.length - 1);
     const packet = this.packet;
@@ -105,25 +132,42 @@ export class RtpStream {
     this.packets++;
     this.payloadBytes += payloadBytes;
     this.#sequence = (sequence + 1) & 0xffff;
-    if (this.#sequence === 0) this.#rollover++;
+    if (this.#sequence === 0) {
+      this.#rollover++;
+    }
   }
 
   /** Number of the packet that goes out next. */
-  get nextSequence(): number { return this.#sequence; }
+  get nextSequence(): number {
+    return this.#sequence;
+  }
 
   /** How often packet `sequence`, if it is still kept, was sent again. */
-  timesRetransmitted(sequence: number): number { return this.#times[sequence & (this.#slots.length - 1)] ?? 0; }
+  timesRetransmitted(sequence: number): number {
+    return this.#times[sequence & (this.#slots.length - 1)] ?? 0;
+  }
 
   /** Bytes that sending packet `sequence` again would cost; 0 when it is no longer kept, or was sent again too often or just now. */
   retransmitCost(sequence: number, nowMs: number, limits: RetransmitLimits): number {
     const index = sequence & (this.#slots.length - 1);
-    if (this.#sequences[index] !== sequence || (this.#times[index] ?? 0) >= limits.maxTimes) return 0;
-    if (nowMs - (this.#sentMs[index] ?? 0) < limits.minIntervalMs) return 0;
+    if (this.#sequences[index] !== sequence || (this.#times[index] ?? 0) >= limits.maxTimes) {
+      return 0;
+    }
+    if (nowMs - (this.#sentMs[index] ?? 0) < limits.minIntervalMs) {
+      return 0;
+    }
     return this.#lengths[index] ?? 0;
   }
 
   /** Sends packet `sequence` again: on the RTX stream where negotiated (RFC 4588), else as it was. */
-  retransmit(sequence: number, nowMs: number, wallMs: number, srtp: SrtpSender, out: Buffer, sink: DatagramSink): void {
+  retransmit(
+    sequence: number,
+    nowMs: number,
+    wallMs: number,
+    srtp: SrtpSender,
+    out: Buffer,
+    sink: DatagramSink,
+  ): void {
     const index = sequence & (this.#slots.length - 1);
     const packet = (this.#slots[index] ?? this.#rtxPacket).subarray(0, this.#lengths[index]);
     this.#times[index] = (this.#times[index] ?? 0) + 1;
@@ -142,28 +186,59 @@ export class RtpStream {
     this.#stampSendTime(rtx, wallMs);
     rtx.writeUInt16BE(sequence, this.headerBytes); // original sequence number
     packet.copy(rtx, this.headerBytes + 2, this.headerBytes);
-    sink(out, srtp.protectRtp(rtx.subarray(0, packet.length + 2), this.headerBytes, this.#rtxRollover, out));
+    sink(
+      out,
+      srtp.protectRtp(rtx.subarray(0, packet.length + 2), this.headerBytes, this.#rtxRollover, out),
+    );
     this.#rtxSequence = (this.#rtxSequence + 1) & 0xffff;
-    if (this.#rtxSequence === 0) this.#rtxRollover++;
+    if (this.#rtxSequence === 0) {
+      this.#rtxRollover++;
+    }
   }
 
   /** abs-send-time: 24 bits of 6.18 fixed-point seconds, from any clock. */
   #stampSendTime(packet: Buffer, wallMs: number): void {
-    if (this.#absSendTimeAt > 0) packet.writeUIntBE(Math.floor(wallMs % 64_000 / 1000 * 262_144) & 0xffffff, this.#absSendTimeAt, 3);
+    if (this.#absSendTimeAt > 0) {
+      packet.writeUIntBE(
+        Math.floor(((wallMs % 64_000) / 1000) * 262_144) & 0xffffff,
+        this.#absSendTimeAt,
+        3,
+      );
+    }
   }
 }
 
 const randomSsrc = (): number => randomInt(1, 2 ** 32);
 
 /** Everything in a packet's header that does not change: flags, SSRC, mid, playout-delay. */
-function headerTemplate(options: StreamOptions, ssrc: number): { template: Buffer; absSendTimeAt: number } {
+function headerTemplate(
+  options: StreamOptions,
+  ssrc: number,
+): { template: Buffer; absSendTimeAt: number } {
   const { extensions } = options;
   const body: number[] = [];
   let absSendTimeAt = 0;
-  if (extensions.mid > 0) body.push(extensions.mid << 4 | (options.mid.length - 1), ...Buffer.from(options.mid, 'latin1'));
-  if (extensions.absSendTime > 0) { absSendTimeAt = 16 + body.length + 1; body.push(extensions.absSendTime << 4 | 2, 0, 0, 0); }
-  if (extensions.playoutDelay > 0) body.push(extensions.playoutDelay << 4 | 2, PLAYOUT_DELAY >> 16, PLAYOUT_DELAY >> 8 & 255, PLAYOUT_DELAY & 255);
-  while (body.length % 4 !== 0) body.push(0);
+  if (extensions.mid > 0) {
+    body.push(
+      (extensions.mid << 4) | (options.mid.length - 1),
+      ...Buffer.from(options.mid, 'latin1'),
+    );
+  }
+  if (extensions.absSendTime > 0) {
+    absSendTimeAt = 16 + body.length + 1;
+    body.push((extensions.absSendTime << 4) | 2, 0, 0, 0);
+  }
+  if (extensions.playoutDelay > 0) {
+    body.push(
+      (extensions.playoutDelay << 4) | 2,
+      PLAYOUT_DELAY >> 16,
+      (PLAYOUT_DELAY >> 8) & 255,
+      PLAYOUT_DELAY & 255,
+    );
+  }
+  while (body.length % 4 !== 0) {
+    body.push(0);
+  }
   const template = Buffer.alloc(body.length > 0 ? 16 + body.length : 12);
   template[0] = body.length > 0 ? 0x90 : 0x80;
   template.writeUInt32BE(ssrc, 8);

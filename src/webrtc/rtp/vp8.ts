@@ -19,15 +19,19 @@ export class Vp8Packetizer implements Packetizer {
     this.#pictureId = (this.#pictureId + 1) & 0x7fff;
   }
 
-  get isDone(): boolean { return this.#packetsLeft === 0; }
+  get isDone(): boolean {
+    return this.#packetsLeft === 0;
+  }
 
   next(out: Uint8Array, offset: number): number {
-    if (this.#packetsLeft === 0) return 0;
+    if (this.#packetsLeft === 0) {
+      return 0;
+    }
     // Even shares: a last packet of a few bytes costs as much to send as a full one.
     const share = Math.ceil((this.#length - this.#offset) / this.#packetsLeft);
     out[offset] = 0x80 | (this.#offset === 0 ? 0x10 : 0); // X, and S at the start of the only partition (PID 0)
     out[offset + 1] = 0x80; // I: a picture id follows
-    out[offset + 2] = 0x80 | this.#pictureId >> 8; // M: of 15 bits
+    out[offset + 2] = 0x80 | (this.#pictureId >> 8); // M: of 15 bits
     out[offset + 3] = this.#pictureId & 0xff;
     out.set(this.#frame.subarray(this.#offset, this.#offset + share), offset + DESCRIPTOR_BYTES);
     this.#offset += share;

@@ -117,11 +117,16 @@ class Attributes {
   add(line: string): void {
     const colon = line.indexOf(':');
     const name = colon < 0 ? line : line.slice(0, colon);
-    if (!READ.has(name)) return;
+    if (!READ.has(name)) {
+      return;
+    }
     const value = colon < 0 ? '' : line.slice(colon + 1).trim();
     const values = this.#values.get(name);
-    if (values === undefined) this.#values.set(name, [value]);
-    else values.push(value);
+    if (values === undefined) {
+      this.#values.set(name, [value]);
+    } else {
+      values.push(value);
+    }
   }
 
   all(name: string): readonly string[] {
@@ -152,14 +157,24 @@ interface Session {
  * @throws ServiceError INVALID_OFFER that says what is wrong.
  */
 export function parseOffer(sdp: string): Offer {
-  if (typeof sdp !== 'string' || sdp.length === 0) throw invalidOffer('it is empty.');
-  if (sdp.length > MAX_OFFER_CHARS) throw offerTooLong();
+  if (typeof sdp !== 'string' || sdp.length === 0) {
+    throw invalidOffer('it is empty.');
+  }
+  if (sdp.length > MAX_OFFER_CHARS) {
+    throw offerTooLong();
+  }
   const lines = sdp.split(/\r\n|\n|\r/, MAX_LINES + 1);
-  if (lines.length > MAX_LINES) throw invalidOffer(`it has more than ${MAX_LINES} lines.`);
-  if (lines[0]?.trimEnd() !== 'v=0') throw invalidOffer('it does not begin with v=0.');
+  if (lines.length > MAX_LINES) {
+    throw invalidOffer(`it has more than ${MAX_LINES} lines.`);
+  }
+  if (lines[0]?.trimEnd() !== 'v=0') {
+    throw invalidOffer('it does not begin with v=0.');
+  }
   const { attributes, sections } = divide(lines);
   if (sections.length === 0) {
-    throw invalidOffer('it has no m-line. Offer an audio and a video section with direction recvonly.');
+    throw invalidOffer(
+      'it has no m-line. Offer an audio and a video section with direction recvonly.',
+    );
   }
   const session: Session = {
     attributes,
@@ -167,8 +182,9 @@ export function parseOffer(sdp: string): Offer {
     transport: parseTransport(attributes, undefined),
   };
   const parsed = sections.map((section, index) => parseSection(section, session, index));
-  if (new Set(parsed.map(({ mid }) => mid)).size !== parsed.length)
+  if (new Set(parsed.map(({ mid }) => mid)).size !== parsed.length) {
     throw invalidOffer('two m-lines have the same a=mid.');
+  }
   const group = attributes.all('group').find((value) => value.startsWith('BUNDLE')) ?? '';
   const bundle = [...new Set(group.split(/\s+/).slice(1))].slice(0, MAX_SECTIONS);
   return { sections: parsed, bundle, isIceLite: attributes.has('ice-lite') };
@@ -181,31 +197,46 @@ function divide(lines: readonly string[]): {
   const attributes = new Attributes();
   const sections: Section[] = [];
   for (const [index, line] of lines.entries()) {
-    if (line.length > MAX_LINE_CHARS)
+    if (line.length > MAX_LINE_CHARS) {
       throw invalidOffer(`its line ${index + 1} is longer than ${MAX_LINE_CHARS} characters.`);
+    }
     if (line.startsWith('m=')) {
       sections.push({ line: line.slice(2).trim(), attributes: new Attributes() });
-      if (sections.length > MAX_SECTIONS)
+      if (sections.length > MAX_SECTIONS) {
         throw invalidOffer(`it has more than ${MAX_SECTIONS} m-lines.`);
-    } else if (line.startsWith('a=')) (sections.at(-1)?.attributes ?? attributes).add(line.slice(2));
+      }
+    } else if (line.startsWith('a=')) {
+      (sections.at(-1)?.attributes ?? attributes).add(line.slice(2));
+    }
   }
   return { attributes, sections };
 }
 
 const TOKEN = /^[\w.!#$%&'*+^`{|}~-]+$/; // RFC 8866 section 9
 
-function parseSection({ line, attributes }: Section, session: Session, index: number): OfferedSection {
+function parseSection(
+  { line, attributes }: Section,
+  session: Session,
+  index: number,
+): OfferedSection {
   const place = `m-line ${index + 1}`;
   const [kind = '', port = '', protocol = '', ...listed] = line.split(/\s+/);
   const isSound =
     /^[a-z]+$/.test(kind) && /^\d{1,5}(\/\d+)?$/.test(port) && /^[A-Za-z0-9/]+$/.test(protocol);
-  if (!isSound || listed.length === 0) throw invalidOffer(`${place} is malformed.`);
+  if (!isSound || listed.length === 0) {
+    throw invalidOffer(`${place} is malformed.`);
+  }
   const formats = [...new Set(listed)];
-  if (formats.length > MAX_FORMATS) throw invalidOffer(`${place} has more than ${MAX_FORMATS} formats.`);
-  if (formats.some((format) => !TOKEN.test(format)))
+  if (formats.length > MAX_FORMATS) {
+    throw invalidOffer(`${place} has more than ${MAX_FORMATS} formats.`);
+  }
+  if (formats.some((format) => !TOKEN.test(format))) {
     throw invalidOffer(`${place} has a malformed format.`);
+  }
   const mid = attributes.first('mid') ?? String(index);
-  if (mid.length > 256 || !TOKEN.test(mid)) throw invalidOffer(`the a=mid of ${place} is malformed.`);
+  if (mid.length > 256 || !TOKEN.test(mid)) {
+    throw invalidOffer(`the a=mid of ${place} is malformed.`);
+  }
   return {
     index,
     kind,
@@ -233,8 +264,9 @@ function dataChannelForm(
   attributes: Attributes,
 ): OfferedSection['dataChannelForm'] {
   const isPort = (text: string): boolean => /^\d{1,5}$/.test(text);
-  if (/^(UDP|TCP)\/DTLS\/SCTP$/.test(protocol) && isPort(attributes.first('sctp-port') ?? ''))
+  if (/^(UDP|TCP)\/DTLS\/SCTP$/.test(protocol) && isPort(attributes.first('sctp-port') ?? '')) {
     return 'rfc8841';
+  }
   return protocol === 'DTLS/SCTP' && isPort(format) ? 'sctpmap' : undefined;
 }
 
@@ -245,11 +277,16 @@ function byFormat(attributes: Attributes, name: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const value of attributes.all(name)) {
     const space = value.indexOf(' ');
-    if (space < 1 || space > 3) continue; // no payload type is longer
+    if (space < 1 || space > 3) {
+      continue;
+    } // no payload type is longer
     const type = value.slice(0, space);
     const values = found.get(type);
-    if (values === undefined) found.set(type, [value.slice(space + 1).trim()]);
-    else values.push(value.slice(space + 1).trim());
+    if (values === undefined) {
+      found.set(type, [value.slice(space + 1).trim()]);
+    } else {
+      values.push(value.slice(space + 1).trim());
+    }
   }
   return found;
 }
@@ -263,14 +300,22 @@ function parseCodecs(formats: readonly string[], attributes: Attributes): Offere
   for (const format of formats) {
     const payloadType = Number(format);
     const rtpmap = names.get(format)?.[0];
-    if (!/^\d{1,3}$/.test(format) || payloadType > 127 || rtpmap === undefined) continue;
+    if (!/^\d{1,3}$/.test(format) || payloadType > 127 || rtpmap === undefined) {
+      continue;
+    }
     // Types 64 to 95 look like RTCP when both share a port (RFC 5761 section 4).
-    if (payloadType >= 64 && payloadType <= 95) continue;
+    if (payloadType >= 64 && payloadType <= 95) {
+      continue;
+    }
     // A type may be written once as 8 and once as 008.
-    if (codecs.some((codec) => codec.payloadType === payloadType)) continue;
+    if (codecs.some((codec) => codec.payloadType === payloadType)) {
+      continue;
+    }
     const [encoding = '', rate = ''] = rtpmap.toLowerCase().split('/', 2);
     const name = CODECS.find((known) => known === encoding);
-    if (name === undefined || rate !== (name === 'opus' ? '48000' : '90000')) continue;
+    if (name === undefined || rate !== (name === 'opus' ? '48000' : '90000')) {
+      continue;
+    }
     const own = new Set(feedback.get(format));
     codecs.push({
       payloadType,
@@ -294,7 +339,9 @@ function parseExtensions(attributes: Attributes): Extension[] {
     const match = /^(\d{1,3})(?:\/[a-z]+)? (\S+)/.exec(value);
     const id = Number(match?.[1]);
     // Ids above 14 need the two-byte form, which not every client reads.
-    if (match === null || !(id >= 1 && id <= 14) || found.has(id)) continue;
+    if (match === null || !(id >= 1 && id <= 14) || found.has(id)) {
+      continue;
+    }
     found.set(id, { id, name: EXTENSION_NAMES.find((name) => EXTENSION_URI[name] === match[2]) });
   }
   return [...found.values()];
@@ -302,13 +349,20 @@ function parseExtensions(attributes: Attributes): Extension[] {
 
 const EXTENSION_NAMES = Object.keys(EXTENSION_URI) as ExtensionName[];
 
-function chooseExtensions(offered: readonly Extension[], mid: string): Record<ExtensionName, number> {
+function chooseExtensions(
+  offered: readonly Extension[],
+  mid: string,
+): Record<ExtensionName, number> {
   const chosen = { mid: 0, absSendTime: 0, playoutDelay: 0 };
   const taken = new Set<number>();
   for (const { name, id } of offered) {
-    if (taken.has(id)) continue;
+    if (taken.has(id)) {
+      continue;
+    }
     taken.add(id);
-    if (name !== undefined && (name !== 'mid' || mid.length <= MAX_MID_BYTES)) chosen[name] = id;
+    if (name !== undefined && (name !== 'mid' || mid.length <= MAX_MID_BYTES)) {
+      chosen[name] = id;
+    }
   }
   return chosen;
 }

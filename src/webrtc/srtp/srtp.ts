@@ -6,7 +6,7 @@ export const SRTP_PROFILES = [0x0007, 0x0001] as const;
 export type SrtpProfile = (typeof SRTP_PROFILES)[number];
 const GCM: SrtpProfile = 0x0007;
 
-export const saltBytes = (profile: SrtpProfile): number => profile === GCM ? 12 : 14;
+export const saltBytes = (profile: SrtpProfile): number => (profile === GCM ? 12 : 14);
 export const KEY_BYTES = 16;
 /** Most that protection adds to a packet: RTCP's index word and the GCM tag. */
 export const SRTP_OVERHEAD = 4 + 16;
@@ -23,9 +23,18 @@ function deriveKey(masterKey: Buffer, masterSalt: Buffer, label: number, length:
   return createCipheriv('aes-128-ctr', masterKey, iv).update(Buffer.alloc(length));
 }
 
-interface DirectionKeys { readonly key: Buffer; readonly salt: Buffer; readonly auth: Buffer }
+interface DirectionKeys {
+  readonly key: Buffer;
+  readonly salt: Buffer;
+  readonly auth: Buffer;
+}
 
-const directionKeys = (profile: SrtpProfile, key: Buffer, salt: Buffer, firstLabel: number): DirectionKeys => ({
+const directionKeys = (
+  profile: SrtpProfile,
+  key: Buffer,
+  salt: Buffer,
+  firstLabel: number,
+): DirectionKeys => ({
   key: deriveKey(key, salt, firstLabel, KEY_BYTES),
   auth: deriveKey(key, salt, firstLabel + 1, 20),
   salt: deriveKey(key, salt, firstLabel + 2, saltBytes(profile)),
@@ -34,29 +43,45 @@ const directionKeys = (profile: SrtpProfile, key: Buffer, salt: Buffer, firstLab
 /** A 64-packet sliding window over a growing index (RFC 3711 section 3.3.2). */
 export class ReplayWindow {
   #top = -1;
-  #low = 0;  // bits 0..31 below the top, bit 0 is the top itself
+  #low = 0; // bits 0..31 below the top, bit 0 is the top itself
   #high = 0; // bits 32..63
 
   isNew(index: number): boolean {
     const age = this.#top - index;
-    if (age < 0) return true;
-    if (age >= 64) return false;
-    return age < 32 ? (this.#low >>> age & 1) === 0 : (this.#high >>> (age - 32) & 1) === 0;
+    if (age < 0) {
+      return true;
+    }
+    if (age >= 64) {
+      return false;
+    }
+    return age < 32 ? ((this.#low >>> age) & 1) === 0 : ((this.#high >>> (age - 32)) & 1) === 0;
   }
 
   accept(index: number): void {
     const step = index - this.#top;
     if (step > 0) {
-      if (step >= 64 || this.#top < 0) { this.#low = 0; this.#high = 0; }
-      else if (step >= 32) { this.#high = step === 32 ? this.#low : this.#low << (step - 32); this.#low = 0; }
-      else { this.#high = this.#high << step | this.#low >>> (32 - step); this.#low <<= step; }
+      if (step >= 64 || this.#top < 0) {
+        this.#low = 0;
+        this.#high = 0;
+      } else if (step >= 32) {
+        this.#high = step === 32 ? this.#low : this.#low << (step - 32);
+        this.#low = 0;
+      } else {
+        this.#high = (this.#high << step) | (this.#low >>> (32 - step));
+        this.#low <<= step;
+      }
       this.#low |= 1;
       this.#top = index;
-    } else if (-step < 32) this.#low |= 1 << -step;
-    else this.#high |= 1 << (-step - 32);
+    } else if (-step < 32) {
+      this.#low |= 1 << -step;
+    } else {
+      this.#high |= 1 << (-step - 32);
+    }
   }
 
-  get top(): number { return this.#top; }
+  get top(): number {
+    return this.#top;
+  }
 }
 
 /** Protects what we send. One instance per association; the caller keeps each stream's rollover counter. */
@@ -97,13 +122,17 @@ export class SrtpSender {
     cmIv(this.#iv, this.#rtp.salt, ssrc, rollover * 65536 + sequence);
     createCipheriv('aes-128-ctr', this.#rtp.key, this.#iv).update(payload).copy(out, headerBytes);
     this.#word.writeUInt32BE(rollover, 0);
-    createHmac('sha1', this.#rtp.auth).update(out.subarray(0, end)).update(this.#word).digest().copy(out, end, 0, 10);
+    createHmac('sha1', this.#rtp.auth)
+      .update(out.subarray(0, end))
+      .update(this.#word)
+      .digest()
+      .copy(out, end, 0, 10);
     return end + 10;
   }
 
   /** The protected form of a compound RTCP packet. */
   protectRtcp(plain: Buffer): Buffer {
-    const index = this.#rtcpIndex = (this.#rtcpIndex + 1) % 0x8000_0000;
+    const index = (this.#rtcpIndex = (this.#rtcpIndex + 1) % 0x8000_0000);
     const ssrc = plain.readUInt32BE(4);
     const header = plain.subarray(0, 8);
     const body = plain.subarray(8);
@@ -120,11 +149,18 @@ export class SrtpSender {
     cmIv(this.#iv, this.#rtcp.salt, ssrc, index);
     const sealed = createCipheriv('aes-128-ctr', this.#rtcp.key, this.#iv).update(body);
     const covered = Buffer.concat([header, sealed, trailer]);
-    return Buffer.concat([covered, createHmac('sha1', this.#rtcp.auth).update(covered).digest().subarray(0, 10)]);
+    return Buffer.concat([
+      covered,
+      createHmac('sha1', this.#rtcp.auth).update(covered).digest().subarray(0, 10),
+    ]);
   }
 }
 
-interface InboundStream { rollover: number; lastSequence: number; readonly window: ReplayWindow }
+interface InboundStream {
+  rollover: number;
+  lastSequence: number;
+  readonly window: ReplayWindow;
+}
 
 /** Opens what we receive. Every method gives null for a packet that is not authentic, replayed, or malformed. */
 export class SrtpReceiver {
@@ -147,37 +183,75 @@ export class SrtpReceiver {
   unprotectRtp(data: Buffer): Buffer | undefined {
     const headerBytes = rtpHeaderBytes(data);
     const tag = RTP_TAG[this.#profile];
-    if (headerBytes === 0 || data.length < headerBytes + tag) return undefined;
+    if (headerBytes === 0 || data.length < headerBytes + tag) {
+      return undefined;
+    }
     const ssrc = data.readUInt32BE(8);
     const sequence = data.readUInt16BE(2);
     const known = this.#rtpStreams.get(ssrc);
-    if (known === undefined && this.#rtpStreams.size >= MAX_STREAMS) return undefined;
+    if (known === undefined && this.#rtpStreams.size >= MAX_STREAMS) {
+      return undefined;
+    }
     const stream = known ?? { rollover: 0, lastSequence: sequence, window: new ReplayWindow() };
     // RFC 3711 appendix A: the rollover counter that puts this packet nearest to the last one.
     const difference = sequence - stream.lastSequence;
-    const rollover = difference > 32768 ? stream.rollover - 1 : difference < -32768 ? stream.rollover + 1 : stream.rollover;
-    if (rollover < 0) return undefined;
+    const rollover =
+      difference > 32768
+        ? stream.rollover - 1
+        : difference < -32768
+          ? stream.rollover + 1
+          : stream.rollover;
+    if (rollover < 0) {
+      return undefined;
+    }
     const index = rollover * 65536 + sequence;
-    if (!stream.window.isNew(index)) return undefined;
+    if (!stream.window.isNew(index)) {
+      return undefined;
+    }
     const payload = this.#openRtp(data, headerBytes, ssrc, rollover, sequence);
-    if (payload === undefined) return undefined;
-    if (known === undefined) this.#rtpStreams.set(ssrc, stream);
+    if (payload === undefined) {
+      return undefined;
+    }
+    if (known === undefined) {
+      this.#rtpStreams.set(ssrc, stream);
+    }
     stream.window.accept(index);
-    if (index >= stream.rollover * 65536 + stream.lastSequence) { stream.rollover = rollover; stream.lastSequence = sequence; }
-    const padding = ((data[0] ?? 0) & 0x20) !== 0 ? payload[payload.length - 1] ?? 0 : 0;
+    if (index >= stream.rollover * 65536 + stream.lastSequence) {
+      stream.rollover = rollover;
+      stream.lastSequence = sequence;
+    }
+    const padding = ((data[0] ?? 0) & 0x20) !== 0 ? (payload[payload.length - 1] ?? 0) : 0;
     return padding > payload.length ? undefined : payload.subarray(0, payload.length - padding);
   }
 
-  #openRtp(data: Buffer, headerBytes: number, ssrc: number, rollover: number, sequence: number): Buffer | undefined {
+  #openRtp(
+    data: Buffer,
+    headerBytes: number,
+    ssrc: number,
+    rollover: number,
+    sequence: number,
+  ): Buffer | undefined {
     const end = data.length - RTP_TAG[this.#profile];
     const sealed = data.subarray(headerBytes, end);
     if (this.#profile === GCM) {
       gcmIv(this.#iv, this.#rtp.salt, ssrc, rollover, sequence);
-      return openGcm(this.#rtp.key, this.#iv, data.subarray(0, headerBytes), sealed, data.subarray(end));
+      return openGcm(
+        this.#rtp.key,
+        this.#iv,
+        data.subarray(0, headerBytes),
+        sealed,
+        data.subarray(end),
+      );
     }
     this.#word.writeUInt32BE(rollover, 0);
-    const wanted = createHmac('sha1', this.#rtp.auth).update(data.subarray(0, end)).update(this.#word).digest().subarray(0, 10);
-    if (!timingSafeEqual(wanted, data.subarray(end))) return undefined;
+    const wanted = createHmac('sha1', this.#rtp.auth)
+      .update(data.subarray(0, end))
+      .update(this.#word)
+      .digest()
+      .subarray(0, 10);
+    if (!timingSafeEqual(wanted, data.subarray(end))) {
+      return undefined;
+    }
     cmIv(this.#iv, this.#rtp.salt, ssrc, rollover * 65536 + sequence);
     return createCipheriv('aes-128-ctr', this.#rtp.key, this.#iv).update(sealed);
   }
@@ -186,30 +260,55 @@ export class SrtpReceiver {
   unprotectRtcp(data: Buffer): Buffer | undefined {
     const gcm = this.#profile === GCM;
     const tag = RTCP_TAG[this.#profile];
-    if (data.length < 8 + 4 + tag) return undefined;
+    if (data.length < 8 + 4 + tag) {
+      return undefined;
+    }
     const trailerAt = gcm ? data.length - 4 : data.length - tag - 4;
     const trailer = data.readUInt32BE(trailerAt);
-    if ((trailer & 0x8000_0000) === 0) return undefined; // unencrypted SRTCP is not negotiated
+    if ((trailer & 0x8000_0000) === 0) {
+      return undefined;
+    } // unencrypted SRTCP is not negotiated
     const index = trailer & 0x7fff_ffff;
     const ssrc = data.readUInt32BE(4);
     const known = this.#rtcpWindows.get(ssrc);
-    if (known === undefined && this.#rtcpWindows.size >= MAX_STREAMS) return undefined;
-    if (known !== undefined && !known.isNew(index)) return undefined;
+    if (known === undefined && this.#rtcpWindows.size >= MAX_STREAMS) {
+      return undefined;
+    }
+    if (known !== undefined && !known.isNew(index)) {
+      return undefined;
+    }
     const header = data.subarray(0, 8);
     let body: Buffer | undefined;
     if (gcm) {
       gcmIv(this.#iv, this.#rtcp.salt, ssrc, index >>> 16, index & 0xffff);
       const tagAt = trailerAt - 16;
-      body = openGcm(this.#rtcp.key, this.#iv, Buffer.concat([header, data.subarray(trailerAt)]), data.subarray(8, tagAt), data.subarray(tagAt, trailerAt));
+      body = openGcm(
+        this.#rtcp.key,
+        this.#iv,
+        Buffer.concat([header, data.subarray(trailerAt)]),
+        data.subarray(8, tagAt),
+        data.subarray(tagAt, trailerAt),
+      );
     } else {
-      const wanted = createHmac('sha1', this.#rtcp.auth).update(data.subarray(0, trailerAt + 4)).digest().subarray(0, 10);
-      if (!timingSafeEqual(wanted, data.subarray(trailerAt + 4))) return undefined;
+      const wanted = createHmac('sha1', this.#rtcp.auth)
+        .update(data.subarray(0, trailerAt + 4))
+        .digest()
+        .subarray(0, 10);
+      if (!timingSafeEqual(wanted, data.subarray(trailerAt + 4))) {
+        return undefined;
+      }
       cmIv(this.#iv, this.#rtcp.salt, ssrc, index);
-      body = createCipheriv('aes-128-ctr', this.#rtcp.key, this.#iv).update(data.subarray(8, trailerAt));
+      body = createCipheriv('aes-128-ctr', this.#rtcp.key, this.#iv).update(
+        data.subarray(8, trailerAt),
+      );
     }
-    if (body === undefined) return undefined;
+    if (body === undefined) {
+      return undefined;
+    }
     const window = known ?? new ReplayWindow();
-    if (known === undefined) this.#rtcpWindows.set(ssrc, window);
+    if (known === undefined) {
+      this.#rtcpWindows.set(ssrc, window);
+    }
     window.accept(index);
     return Buffer.concat([header, body]);
   }
@@ -217,22 +316,36 @@ export class SrtpReceiver {
 
 /** Bytes of an RTP header with its CSRCs and extension; 0 when the packet is too short for what it says. */
 export function rtpHeaderBytes(data: Buffer): number {
-  if (data.length < 12) return 0;
+  if (data.length < 12) {
+    return 0;
+  }
   const first = data[0] ?? 0;
   let bytes = 12 + (first & 15) * 4;
   if ((first & 0x10) !== 0) {
-    if (data.length < bytes + 4) return 0;
+    if (data.length < bytes + 4) {
+      return 0;
+    }
     bytes += 4 + data.readUInt16BE(bytes + 2) * 4;
   }
   return bytes <= data.length ? bytes : 0;
 }
 
-function openGcm(key: Buffer, iv: Buffer, aad: Buffer, sealed: Buffer, tag: Buffer): Buffer | undefined {
+function openGcm(
+  key: Buffer,
+  iv: Buffer,
+  aad: Buffer,
+  sealed: Buffer,
+  tag: Buffer,
+): Buffer | undefined {
   const decipher = createDecipheriv('aes-128-gcm', key, iv, { authTagLength: 16 });
   decipher.setAAD(aad);
   decipher.setAuthTag(tag);
   const plain = decipher.update(sealed);
-  try { decipher.final(); } catch { return undefined; }
+  try {
+    decipher.final();
+  } catch {
+    return undefined;
+  }
   return plain;
 }
 

@@ -1,7 +1,13 @@
 // The addresses of one client: which of them have answered us, what each may be sent, and which one gets the media.
 import { randomBytes, randomInt } from 'node:crypto';
 import { RequestMemory } from './request-memory.ts';
-import { bindingRequest, bindingSuccess, isAuthentic, transactionId, type StunView } from '../../webrtc/ice/stun.ts';
+import {
+  bindingRequest,
+  bindingSuccess,
+  isAuthentic,
+  transactionId,
+  type StunView,
+} from '../../webrtc/ice/stun.ts';
 
 /** What the paths need of the endpoint. */
 export interface PathHost {
@@ -18,11 +24,19 @@ export interface PathHost {
 
 /** What became of a STUN message that was meant for this peer. `repeated`: answered, and otherwise without effect. */
 export type StunVerdict =
-  | 'taken' | 'repeated'
-  | 'stun_integrity' | 'stun_replayed' | 'stun_unknown_user' | 'unknown_source'
-  | 'rate_limited' | 'other';
+  | 'taken'
+  | 'repeated'
+  | 'stun_integrity'
+  | 'stun_replayed'
+  | 'stun_unknown_user'
+  | 'unknown_source'
+  | 'rate_limited'
+  | 'other';
 
-interface Check { readonly id: string; readonly nomination: number }
+interface Check {
+  readonly id: string;
+  readonly nomination: number;
+}
 
 /** One address of the client's. */
 class Path {
@@ -47,10 +61,16 @@ class Path {
   checkedMs = Number.NEGATIVE_INFINITY;
   nextCheckMs = Number.POSITIVE_INFINITY;
 
-  constructor(key: string, address: string, port: number) { this.key = key; this.address = address; this.port = port; }
+  constructor(key: string, address: string, port: number) {
+    this.key = key;
+    this.address = address;
+    this.port = port;
+  }
 
   /** An answer counts for as long as consent does (RFC 7675 section 5.1). */
-  isProven(nowMs: number): boolean { return nowMs - this.answeredMs <= CONSENT_MS; }
+  isProven(nowMs: number): boolean {
+    return nowMs - this.answeredMs <= CONSENT_MS;
+  }
 }
 
 const MAX_PATHS = 8;
@@ -96,62 +116,111 @@ export class IcePaths {
   }
 
   /** Whether an address has answered: then media may be sent. */
-  get isSelected(): boolean { return this.#selected !== undefined; }
+  get isSelected(): boolean {
+    return this.#selected !== undefined;
+  }
   /** `address:port` that media goes to; undefined before one has answered. */
-  get selectedKey(): string | undefined { return this.#selected?.key; }
+  get selectedKey(): string | undefined {
+    return this.#selected?.key;
+  }
   /** Whether any authentic check has come. */
-  get hasPaths(): boolean { return this.#paths.length > 0; }
+  get hasPaths(): boolean {
+    return this.#paths.length > 0;
+  }
 
   /** The client's credentials, from its offer. */
-  setRemote(ufrag: string, password: string): void { this.#remote = { ufrag, password }; }
+  setRemote(ufrag: string, password: string): void {
+    this.#remote = { ufrag, password };
+  }
 
   close(): void {
-    for (const path of this.#paths.splice(0)) this.#forget(path);
+    for (const path of this.#paths.splice(0)) {
+      this.#forget(path);
+    }
     this.#selected = this.#nominated = this.#handshakeFrom = undefined;
   }
 
   /** A Binding request with our ufrag. Nothing is believed or answered before its integrity is proven. */
-  onRequest(data: Buffer, view: StunView, address: string, port: number, nowMs: number): StunVerdict {
-    if (!isAuthentic(data, view, this.password)) return 'stun_integrity';
+  onRequest(
+    data: Buffer,
+    view: StunView,
+    address: string,
+    port: number,
+    nowMs: number,
+  ): StunVerdict {
+    if (!isAuthentic(data, view, this.password)) {
+      return 'stun_integrity';
+    }
     const key = `${address}:${port}`;
-    const use = this.#memory.use(transactionId(data).toString('latin1'), key, (seen) => this.#isProven(seen, nowMs));
-    if (use === 'replayed') return 'stun_replayed';
-    if (use === 'exhausted') return 'rate_limited';
-    const path = this.#paths.find((known) => known.key === key) ?? this.#learn(key, address, port, nowMs);
+    const use = this.#memory.use(transactionId(data).toString('latin1'), key, (seen) =>
+      this.#isProven(seen, nowMs),
+    );
+    if (use === 'replayed') {
+      return 'stun_replayed';
+    }
+    if (use === 'exhausted') {
+      return 'rate_limited';
+    }
+    const path =
+      this.#paths.find((known) => known.key === key) ?? this.#learn(key, address, port, nowMs);
     path.received += data.length;
     const response = bindingSuccess(data, address, port, this.password);
     this.#send(path, response, response.length, nowMs);
-    if (use !== 'repeated') this.#consider(path, view.hasUseCandidate, nowMs);
+    if (use !== 'repeated') {
+      this.#consider(path, view.hasUseCandidate, nowMs);
+    }
     return use === 'new' ? 'taken' : 'repeated';
   }
 
   /** A response to one of our checks. It counts for the address that was asked, and only when it comes from there. */
-  onResponse(data: Buffer, view: StunView, address: string, port: number, nowMs: number): StunVerdict {
+  onResponse(
+    data: Buffer,
+    view: StunView,
+    address: string,
+    port: number,
+    nowMs: number,
+  ): StunVerdict {
     const id = transactionId(data).toString('latin1');
     const path = this.#paths.find(({ checks }) => checks.some((check) => check.id === id));
     const check = path?.checks.find((each) => each.id === id);
-    if (path === undefined || check === undefined) return 'stun_unknown_user';
-    if (path.key !== `${address}:${port}`) return 'unknown_source';
-    if (!isAuthentic(data, view, this.#remote.password)) return 'stun_integrity';
+    if (path === undefined || check === undefined) {
+      return 'stun_unknown_user';
+    }
+    if (path.key !== `${address}:${port}`) {
+      return 'unknown_source';
+    }
+    if (!isAuthentic(data, view, this.#remote.password)) {
+      return 'stun_integrity';
+    }
     path.checks.splice(path.checks.indexOf(check), 1);
     this.#host.forgetResponse(id);
-    if (view.kind !== 'success') return 'other';
+    if (view.kind !== 'success') {
+      return 'other';
+    }
     path.answeredMs = nowMs;
     path.askedMs = Number.POSITIVE_INFINITY;
     path.tries = 0;
     path.nextCheckMs = Number.POSITIVE_INFINITY;
     this.#host.claimAddress(path.key, true);
-    const isLatest = check.nomination === path.nomination && path.nomination > (this.#selected?.nomination ?? -1);
-    if (path === this.#selected) this.#scheduleConsent(path, nowMs);
-    else if (this.#selected === undefined || isLatest) this.#select(path, nowMs);
+    const isLatest =
+      check.nomination === path.nomination && path.nomination > (this.#selected?.nomination ?? -1);
+    if (path === this.#selected) {
+      this.#scheduleConsent(path, nowMs);
+    } else if (this.#selected === undefined || isLatest) {
+      this.#select(path, nowMs);
+    }
     return 'taken';
   }
 
   /** A DTLS datagram of use came from an address: answers go there while no address is proven. */
   onHandshake(key: string, bytes: number): void {
-    if (this.#selected !== undefined) return;
+    if (this.#selected !== undefined) {
+      return;
+    }
     const path = this.#paths.find((known) => known.key === key);
-    if (path === undefined) return;
+    if (path === undefined) {
+      return;
+    }
     path.received += bytes;
     this.#handshakeFrom = path;
   }
@@ -165,15 +234,22 @@ export class IcePaths {
   /** Sends to the proven address; nothing happens before there is one. */
   sendMedia(datagram: Buffer, length: number): void {
     const path = this.#selected;
-    if (path !== undefined) this.#host.send(datagram, length, path.address, path.port);
+    if (path !== undefined) {
+      this.#host.send(datagram, length, path.address, path.port);
+    }
   }
 
   /** Asks whoever is due. */
   poll(nowMs: number): void {
     for (const path of this.#paths) {
-      if (nowMs < path.nextCheckMs) continue;
-      if (path === this.#selected || path.tries < MAX_TRIES) this.#check(path, nowMs);
-      else path.nextCheckMs = Number.POSITIVE_INFINITY;
+      if (nowMs < path.nextCheckMs) {
+        continue;
+      }
+      if (path === this.#selected || path.tries < MAX_TRIES) {
+        this.#check(path, nowMs);
+      } else {
+        path.nextCheckMs = Number.POSITIVE_INFINITY;
+      }
     }
     this.#replaceDoubted(nowMs);
   }
@@ -181,11 +257,15 @@ export class IcePaths {
   /** Asks the address in use, unless it was asked within the last second. */
   checkSelected(nowMs: number): void {
     const path = this.#selected;
-    if (path !== undefined && nowMs - path.checkedMs >= LEAST_INTERVAL_MS) this.#check(path, nowMs);
+    if (path !== undefined && nowMs - path.checkedMs >= LEAST_INTERVAL_MS) {
+      this.#check(path, nowMs);
+    }
   }
 
   /** RFC 7675: whether the client still wants what is sent to the address in use. */
-  hasConsent(nowMs: number): boolean { return this.#selected === undefined || this.#selected.isProven(nowMs); }
+  hasConsent(nowMs: number): boolean {
+    return this.#selected === undefined || this.#selected.isProven(nowMs);
+  }
 
   #isProven(key: string, nowMs: number): boolean {
     return this.#paths.some((path) => path.key === key && path.isProven(nowMs));
@@ -194,8 +274,9 @@ export class IcePaths {
   #learn(key: string, address: string, port: number, nowMs: number): Path {
     if (this.#paths.length >= MAX_PATHS) {
       // Those that have answered go last, and the one in use never.
-      const oldest = this.#paths.find((path) => path !== this.#selected && !path.isProven(nowMs))
-        ?? this.#paths.find((path) => path !== this.#selected);
+      const oldest =
+        this.#paths.find((path) => path !== this.#selected && !path.isProven(nowMs)) ??
+        this.#paths.find((path) => path !== this.#selected);
       if (oldest !== undefined) {
         this.#paths.splice(this.#paths.indexOf(oldest), 1);
         this.#forget(oldest);
@@ -209,29 +290,44 @@ export class IcePaths {
 
   #forget(path: Path): void {
     this.#host.releaseAddress(path.key);
-    for (const { id } of path.checks) this.#host.forgetResponse(id);
-    if (path === this.#nominated) this.#nominated = undefined;
-    if (path === this.#handshakeFrom) this.#handshakeFrom = undefined;
+    for (const { id } of path.checks) {
+      this.#host.forgetResponse(id);
+    }
+    if (path === this.#nominated) {
+      this.#nominated = undefined;
+    }
+    if (path === this.#handshakeFrom) {
+      this.#handshakeFrom = undefined;
+    }
   }
 
   /** Whether a check of the client's calls for one of ours. The client decides: its last nomination counts. */
   #consider(path: Path, isNominated: boolean, nowMs: number): void {
     path.heardMs = nowMs;
-    if (isNominated) this.#nominate(path);
-    if (path === this.#selected) return;
+    if (isNominated) {
+      this.#nominate(path);
+    }
+    if (path === this.#selected) {
+      return;
+    }
     if (this.#selected !== undefined && !isNominated) {
       this.checkSelected(nowMs);
       this.#replaceDoubted(nowMs);
       return;
     }
-    const isAsked = path.checks.at(-1)?.nomination === path.nomination && nowMs - path.checkedMs < FIRST_RETRY_MS;
-    if (isAsked) return;
+    const isAsked =
+      path.checks.at(-1)?.nomination === path.nomination && nowMs - path.checkedMs < FIRST_RETRY_MS;
+    if (isAsked) {
+      return;
+    }
     path.tries = 0;
     this.#check(path, nowMs);
   }
 
   #nominate(path: Path): void {
-    if (path === this.#nominated) return;
+    if (path === this.#nominated) {
+      return;
+    }
     path.nomination = ++this.#nominations;
     this.#nominated = path;
   }
@@ -239,12 +335,18 @@ export class IcePaths {
   /** Where a NAT gives the client another address, the client knows nothing of it and nominates nothing. */
   #replaceDoubted(nowMs: number): void {
     const selected = this.#selected;
-    if (selected === undefined || nowMs - selected.askedMs <= DOUBT_MS) return;
+    if (selected === undefined || nowMs - selected.askedMs <= DOUBT_MS) {
+      return;
+    }
     let heir: Path | undefined;
     for (const path of this.#paths) {
-      if (path.heardMs > (heir ?? selected).heardMs) heir = path;
+      if (path.heardMs > (heir ?? selected).heardMs) {
+        heir = path;
+      }
     }
-    if (heir === undefined || heir === this.#nominated) return;
+    if (heir === undefined || heir === this.#nominated) {
+      return;
+    }
     this.#nominate(heir);
     heir.tries = 0;
     this.#check(heir, nowMs);
@@ -256,14 +358,20 @@ export class IcePaths {
     const request = bindingRequest(id, `${ufrag}:${this.ufrag}`, password, this.#tieBreaker);
     path.checkedMs = nowMs;
     path.nextCheckMs = nowMs + FIRST_RETRY_MS * 2 ** Math.min(path.tries, MAX_TRIES);
-    if (path === this.#selected) this.#scheduleConsent(path, nowMs);
-    if (!this.#send(path, request, request.length, nowMs)) return;
+    if (path === this.#selected) {
+      this.#scheduleConsent(path, nowMs);
+    }
+    if (!this.#send(path, request, request.length, nowMs)) {
+      return;
+    }
     path.tries++;
     path.askedMs = Math.min(path.askedMs, nowMs);
     path.checks.push({ id: id.toString('latin1'), nomination: path.nomination });
     this.#host.expectResponse(id.toString('latin1'));
     if (path.checks.length > MAX_PENDING_CHECKS) {
-      for (const old of path.checks.splice(0, 1)) this.#host.forgetResponse(old.id);
+      for (const old of path.checks.splice(0, 1)) {
+        this.#host.forgetResponse(old.id);
+      }
     }
   }
 
@@ -279,7 +387,10 @@ export class IcePaths {
 
   #send(path: Path, datagram: Buffer, length: number, nowMs: number): boolean {
     if (!path.isProven(nowMs)) {
-      if (path.sent + length > MAX_AMPLIFICATION * path.received) { this.#host.onHeldBack(); return false; }
+      if (path.sent + length > MAX_AMPLIFICATION * path.received) {
+        this.#host.onHeldBack();
+        return false;
+      }
       path.sent += length;
     }
     this.#host.send(datagram, length, path.address, path.port);

@@ -13,7 +13,10 @@ const MAX_USES = 16;
  */
 export type RequestUse = 'new' | 'shared' | 'repeated' | 'replayed' | 'exhausted';
 
-interface Seen { readonly addresses: string[]; uses: number }
+interface Seen {
+  readonly addresses: string[];
+  uses: number;
+}
 
 export class RequestMemory {
   /** By id, oldest first. */
@@ -25,12 +28,18 @@ export class RequestMemory {
     if (seen === undefined) {
       this.#seen.set(id, { addresses: [address], uses: 1 });
       const oldest = this.#seen.size > MAX_IDS ? this.#seen.keys().next().value : undefined;
-      if (oldest !== undefined) this.#seen.delete(oldest);
+      if (oldest !== undefined) {
+        this.#seen.delete(oldest);
+      }
       return 'new';
     }
     const { addresses } = seen;
-    if (addresses.includes(address)) return ++seen.uses > MAX_USES ? 'exhausted' : 'repeated';
-    if (addresses.length >= MAX_ADDRESSES || addresses.some((each) => isProven(each))) return 'replayed';
+    if (addresses.includes(address)) {
+      return ++seen.uses > MAX_USES ? 'exhausted' : 'repeated';
+    }
+    if (addresses.length >= MAX_ADDRESSES || addresses.some((each) => isProven(each))) {
+      return 'replayed';
+    }
     addresses.push(address);
     return 'shared';
   }

@@ -7,56 +7,125 @@ import { z } from 'zod';
 import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
 
 type Json = Record<string, unknown>;
-interface Parameter { name: string; in: 'path' | 'query' | 'header'; required: boolean; schema: Json }
+interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'header';
+  required: boolean;
+  schema: Json;
+}
 interface Operation {
-  summary: string; operationId: string; deprecated?: boolean; parameters: Parameter[]; security: unknown[];
+  summary: string;
+  operationId: string;
+  deprecated?: boolean;
+  parameters: Parameter[];
+  security: unknown[];
   requestBody?: { content: Record<string, { schema: Json; example?: unknown }> };
   responses: Record<string, { description: string; content?: Record<string, { schema?: Json }> }>;
 }
-interface Document { openapi: string; paths: Record<string, Record<string, Operation>>; components: { schemas: Record<string, Json> } }
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Json> };
+}
 
 let server: TestFront;
 let document: Document;
 beforeAll(async () => {
-  server = await startTestFront({ maxQueuedJobs: 2 }, { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) });
-  document = await (await server.call('/openapi.json', { key: undefined })).json() as Document;
+  server = await startTestFront(
+    { maxQueuedJobs: 2 },
+    { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) },
+  );
+  document = (await (await server.call('/openapi.json', { key: undefined })).json()) as Document;
 });
 afterAll(() => server.close());
 
 const operations = (): { method: string; path: string; operation: Operation }[] =>
-  Object.entries(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })));
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation,
+    })),
+  );
 
 test('the README lists exactly the routes that are served', () => {
   const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
-  const written = [...readme.matchAll(/^\| (GET|POST|PUT|DELETE) `([^`]+)` \|/gm)].map((match) => `${match[1]!} ${match[2]!}`);
-  assert.deepEqual(written.sort(), operations().map(({ method, path }) => `${method} ${path}`).sort());
+  const written = [...readme.matchAll(/^\| (GET|POST|PUT|DELETE) `([^`]+)` \|/gm)].map(
+    (match) => `${match[1]!} ${match[2]!}`,
+  );
+  assert.deepEqual(
+    written.sort(),
+    operations()
+      .map(({ method, path }) => `${method} ${path}`)
+      .sort(),
+  );
 });
 
 test('the document holds exactly the routes that are served', () => {
   assert.equal(document.openapi, '3.1.0');
-  assert.deepEqual(operations().map(({ method, path }) => `${method} ${path}`).sort(), server.front.routes.map(({ method, path }) => `${method} ${path}`).sort());
-  assert.equal(new Set(operations().map(({ operation }) => operation.operationId)).size, operations().length);
+  assert.deepEqual(
+    operations()
+      .map(({ method, path }) => `${method} ${path}`)
+      .sort(),
+    server.front.routes.map(({ method, path }) => `${method} ${path}`).sort(),
+  );
+  assert.equal(
+    new Set(operations().map(({ operation }) => operation.operationId)).size,
+    operations().length,
+  );
 });
 
 test('every path of the interface description is in it', () => {
-  const described = ['GET /history/sessions', 'POST /compose/token', 'POST /static/audio', 'POST /faces/legacy', 'POST /auto/agent', 'PUT /auto/agent/{id}', 'GET /auto/agents', 'GET /compose/ice',
-    'POST /integrations/livekit/agents', 'GET /faces/legacy/generation_status', 'GET /static/mp4', 'GET /static/hls', 'POST /auto/token', 'POST /auto/start/{agent_id}', 'POST /auto/start/configurable', 'GET /auto/transcript/{session_id}'];
+  const described = [
+    'GET /history/sessions',
+    'POST /compose/token',
+    'POST /static/audio',
+    'POST /faces/legacy',
+    'POST /auto/agent',
+    'PUT /auto/agent/{id}',
+    'GET /auto/agents',
+    'GET /compose/ice',
+    'POST /integrations/livekit/agents',
+    'GET /faces/legacy/generation_status',
+    'GET /static/mp4',
+    'GET /static/hls',
+    'POST /auto/token',
+    'POST /auto/start/{agent_id}',
+    'POST /auto/start/configurable',
+    'GET /auto/transcript/{session_id}',
+  ];
   for (const name of described) {
     const [method = '', path = ''] = name.split(' ');
     const operation = document.paths[path]?.[method.toLowerCase()];
     assert.ok(operation, name);
-    assert.equal(operation.deprecated === true, /^\/(?:auto|faces\/legacy)/.test(path), `${name}: deprecated`);
+    assert.equal(
+      operation.deprecated === true,
+      /^\/(?:auto|faces\/legacy)/.test(path),
+      `${name}: deprecated`,
+    );
   }
 });
 
 test('references resolve, path parameters are declared, and every schema can be read as JSON Schema', () => {
   const text = JSON.stringify(document);
-  for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) assert.ok(document.components.schemas[name], name);
+  for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    assert.ok(document.components.schemas[name], name);
+  }
   assert.ok(!text.includes('#/$defs/'));
   for (const { path, operation } of operations()) {
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-    assert.deepEqual(operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name), inPath, path);
-    for (const { content } of Object.values(operation.responses)) for (const { schema } of Object.values(content ?? {})) if (schema) z.fromJSONSchema(resolve(schema) as never);
+    assert.deepEqual(
+      operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name),
+      inPath,
+      path,
+    );
+    for (const { content } of Object.values(operation.responses)) {
+      for (const { schema } of Object.values(content ?? {})) {
+        if (schema) {
+          z.fromJSONSchema(resolve(schema) as never);
+        }
+      }
+    }
   }
 });
 
@@ -64,10 +133,14 @@ test('every example is answered with success', async () => {
   let ran = 0;
   for (const { method, path, operation } of operations()) {
     const example = operation.requestBody?.content['application/json']?.example;
-    if (example === undefined) continue;
+    if (example === undefined) {
+      continue;
+    }
     ran++;
     let target = path;
-    if (path === '/auto/agent/{id}') target = `/auto/agent/${String((await (await server.call('/auto/agent', { json: { face_id: 'ava' } })).json() as Json)['id'])}`;
+    if (path === '/auto/agent/{id}') {
+      target = `/auto/agent/${String(((await (await server.call('/auto/agent', { json: { face_id: 'ava' } })).json()) as Json)['id'])}`;
+    }
     const reply = await server.call(target, { method, json: example });
     assert.ok(reply.ok, `${method} ${path}: ${reply.status} ${await reply.text()}`);
   }
@@ -83,94 +156,238 @@ test('the page at /docs loads nothing from elsewhere', async () => {
 
 /** References replaced by what they refer to. */
 function resolve(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(resolve);
-  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) {
+    return schema.map(resolve);
+  }
+  if (typeof schema !== 'object' || schema === null) {
+    return schema;
+  }
   const { $ref, ...rest } = schema as Json;
-  if (typeof $ref === 'string') return resolve(document.components.schemas[$ref.split('/').pop() ?? '']);
+  if (typeof $ref === 'string') {
+    return resolve(document.components.schemas[$ref.split('/').pop() ?? '']);
+  }
   return Object.fromEntries(Object.entries(rest).map(([name, inner]) => [name, resolve(inner)]));
 }
 
-const NASTY = ['', ' ', '\0', '../../etc/passwd', '%00', '{{7*7}}', "' OR 1=1 --", '<script>', 'ava', 'ava/happy', '/', '\u202e', 'é'.repeat(50), 'x'.repeat(300), '__proto__', 'constructor', 'NaN', '1e999', '-1', '🙂'];
-const anything = fc.oneof({ weight: 3, arbitrary: fc.constantFrom<unknown>(...NASTY, null, true, 0, -1, 1.5, 1e308, [], {}, [[]]) }, fc.jsonValue({ maxDepth: 3 }));
+const NASTY = [
+  '',
+  ' ',
+  '\0',
+  '../../etc/passwd',
+  '%00',
+  '{{7*7}}',
+  "' OR 1=1 --",
+  '<script>',
+  'ava',
+  'ava/happy',
+  '/',
+  '\u202e',
+  'é'.repeat(50),
+  'x'.repeat(300),
+  '__proto__',
+  'constructor',
+  'NaN',
+  '1e999',
+  '-1',
+  '🙂',
+];
+const anything = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom<unknown>(...NASTY, null, true, 0, -1, 1.5, 1e308, [], {}, [[]]),
+  },
+  fc.jsonValue({ maxDepth: 3 }),
+);
 
 /** Values that mostly fit a schema. */
 function fitting(schema: Json): fc.Arbitrary<unknown> {
-  if (Array.isArray(schema['enum'])) return fc.constantFrom(...schema['enum'] as unknown[]);
-  if (Array.isArray(schema['anyOf'])) return fc.oneof(...(schema['anyOf'] as Json[]).map(fitting));
+  if (Array.isArray(schema['enum'])) {
+    return fc.constantFrom(...(schema['enum'] as unknown[]));
+  }
+  if (Array.isArray(schema['anyOf'])) {
+    return fc.oneof(...(schema['anyOf'] as Json[]).map(fitting));
+  }
   switch (schema['type']) {
-    case 'integer': case 'number': return fc.integer({ min: Math.max(-1e9, Number(schema['minimum'] ?? -10)), max: Math.min(1e9, Number(schema['maximum'] ?? 1e6)) });
-    case 'boolean': return fc.boolean();
-    case 'null': return fc.constant(null);
-    case 'array': return fc.array(fitting(schema['items'] as Json ?? {}), { maxLength: 5 });
+    case 'integer':
+    case 'number':
+      return fc.integer({
+        min: Math.max(-1e9, Number(schema['minimum'] ?? -10)),
+        max: Math.min(1e9, Number(schema['maximum'] ?? 1e6)),
+      });
+    case 'boolean':
+      return fc.boolean();
+    case 'null':
+      return fc.constant(null);
+    case 'array':
+      return fc.array(fitting((schema['items'] as Json) ?? {}), { maxLength: 5 });
     case 'object': {
-      const properties = schema['properties'] as Record<string, Json> ?? {};
-      return fc.record(Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, fitting(inner)])), { requiredKeys: schema['required'] as string[] ?? [] });
+      const properties = (schema['properties'] as Record<string, Json>) ?? {};
+      return fc.record(
+        Object.fromEntries(
+          Object.entries(properties).map(([name, inner]) => [name, fitting(inner)]),
+        ),
+        { requiredKeys: (schema['required'] as string[]) ?? [] },
+      );
     }
-    case 'string': return schema['format'] === 'uri' ? fc.webUrl() : fc.oneof({ weight: 2, arbitrary: fc.constant('ava') }, fc.constantFrom(...NASTY), fc.string({ minLength: 1, maxLength: 40 }));
-    default: return anything;
+    case 'string':
+      return schema['format'] === 'uri'
+        ? fc.webUrl()
+        : fc.oneof(
+            { weight: 2, arbitrary: fc.constant('ava') },
+            fc.constantFrom(...NASTY),
+            fc.string({ minLength: 1, maxLength: 40 }),
+          );
+    default:
+      return anything;
   }
 }
 
 /** A whole request body: fitting, or fitting but for some fields, or anything at all. */
 function bodies(schema: Json): fc.Arbitrary<unknown> {
   const fits = fitting(schema);
-  const broken = fc.tuple(fits, fc.constantFrom(...Object.keys(schema['properties'] as Json ?? { x: 1 })), anything).map(([value, name, replacement]) => ({ ...(value as Json), [name]: replacement }));
+  const broken = fc
+    .tuple(
+      fits,
+      fc.constantFrom(...Object.keys((schema['properties'] as Json) ?? { x: 1 })),
+      anything,
+    )
+    .map(([value, name, replacement]) => ({ ...(value as Json), [name]: replacement }));
   return fc.oneof({ weight: 4, arbitrary: fits }, { weight: 2, arbitrary: broken }, anything);
 }
 
-const textOf = (value: unknown): string => typeof value === 'string' ? value : JSON.stringify(value) ?? '';
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 
-test('no request, however wrong, breaks the server or its document', { timeout: 60_000 }, async () => {
-  for (const { method, path, operation } of operations()) {
-    const [contentType, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
-    const requests = fc.record({
-      values: fc.record(Object.fromEntries(operation.parameters.map(({ name, schema }) => [name, fc.oneof(fitting(resolve(schema) as Json), anything)])), { requiredKeys: operation.parameters.filter(({ required }) => required).map(({ name }) => name) }),
-      body: content ? bodies(resolve(content.schema) as Json) : fc.constant(undefined),
-      malformed: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
-    });
-    await fc.assert(fc.asyncProperty(requests, async ({ values, body, malformed }) => {
-      const { target, headers } = assemble(path, operation.parameters, values);
-      const init: RequestInit = { method, headers: { ...headers, 'x-service-api-key': server.key }, redirect: 'manual' };
-      if (contentType === 'application/json') {
-        init.body = malformed ? `${JSON.stringify(body) ?? ''}]` : JSON.stringify(body) ?? '';
-        Object.assign(init.headers as Json, { 'content-type': contentType });
-      } else if (contentType) {
-        const form = new FormData();
-        form.set('image', new File([textOf((body as Json | undefined)?.['image'])], 'x'));
-        init.body = form;
-      }
-      await checkReply(await fetch(server.url + target, init), operation, `${method} ${target}`);
-    }), { numRuns: content ? 120 : 30, seed: 20_261_121, interruptAfterTimeLimit: 15_000 });
-  }
-  assert.equal((await server.call('/healthz')).status, 200);
-});
+test(
+  'no request, however wrong, breaks the server or its document',
+  { timeout: 60_000 },
+  async () => {
+    for (const { method, path, operation } of operations()) {
+      const [contentType, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
+      const requests = fc.record({
+        values: fc.record(
+          Object.fromEntries(
+            operation.parameters.map(({ name, schema }) => [
+              name,
+              fc.oneof(fitting(resolve(schema) as Json), anything),
+            ]),
+          ),
+          {
+            requiredKeys: operation.parameters
+              .filter(({ required }) => required)
+              .map(({ name }) => name),
+          },
+        ),
+        body: content ? bodies(resolve(content.schema) as Json) : fc.constant(undefined),
+        malformed: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+      });
+      await fc.assert(
+        fc.asyncProperty(requests, async ({ values, body, malformed }) => {
+          const { target, headers } = assemble(path, operation.parameters, values);
+          const init: RequestInit = {
+            method,
+            headers: { ...headers, 'x-service-api-key': server.key },
+            redirect: 'manual',
+          };
+          if (contentType === 'application/json') {
+            init.body = malformed ? `${JSON.stringify(body) ?? ''}]` : (JSON.stringify(body) ?? '');
+            Object.assign(init.headers as Json, { 'content-type': contentType });
+          } else if (contentType) {
+            const form = new FormData();
+            form.set('image', new File([textOf((body as Json | undefined)?.['image'])], 'x'));
+            init.body = form;
+          }
+          await checkReply(
+            await fetch(server.url + target, init),
+            operation,
+            `${method} ${target}`,
+          );
+        }),
+        { numRuns: content ? 120 : 30, seed: 20_261_121, interruptAfterTimeLimit: 15_000 },
+      );
+    }
+    assert.equal((await server.call('/healthz')).status, 200);
+  },
+);
 
 test('refusals made before a handler runs, and partial files, are as the document has them', async () => {
-  const expect = async (status: number, method: string, path: string, init: { body?: string; headers?: Record<string, string> } = {}, target = path): Promise<void> => {
+  const expect = async (
+    status: number,
+    method: string,
+    path: string,
+    init: { body?: string; headers?: Record<string, string> } = {},
+    target = path,
+  ): Promise<void> => {
     const entry = operations().find((known) => known.method === method && known.path === path);
     assert.ok(entry, path);
-    const reply = await fetch(server.url + target, { method, ...init, headers: { 'x-service-api-key': server.key, ...init.headers } });
+    const reply = await fetch(server.url + target, {
+      method,
+      ...init,
+      headers: { 'x-service-api-key': server.key, ...init.headers },
+    });
     assert.equal(reply.status, status, target);
     await checkReply(reply, entry.operation, target);
   };
-  await expect(415, 'POST', '/compose/token', { body: 'x', headers: { 'content-type': 'text/plain' } });
-  await expect(413, 'POST', '/compose/token', { body: 'x'.repeat(70_000), headers: { 'content-type': 'application/json' } });
-  await expect(401, 'POST', '/compose/token', { body: '{}', headers: { 'content-type': 'application/json', 'x-service-api-key': 'wrong' } });
-  await expect(206, 'GET', '/faces/{face_id}/preview', { headers: { range: 'bytes=0-1' } }, '/faces/ava/preview');
-  await expect(304, 'GET', '/faces/{face_id}/preview', { headers: { 'if-none-match': '*' } }, '/faces/ava/preview');
-  await expect(416, 'GET', '/faces/{face_id}/preview', { headers: { range: 'bytes=999999999-' } }, '/faces/ava/preview');
+  await expect(415, 'POST', '/compose/token', {
+    body: 'x',
+    headers: { 'content-type': 'text/plain' },
+  });
+  await expect(413, 'POST', '/compose/token', {
+    body: 'x'.repeat(70_000),
+    headers: { 'content-type': 'application/json' },
+  });
+  await expect(401, 'POST', '/compose/token', {
+    body: '{}',
+    headers: { 'content-type': 'application/json', 'x-service-api-key': 'wrong' },
+  });
+  await expect(
+    206,
+    'GET',
+    '/faces/{face_id}/preview',
+    { headers: { range: 'bytes=0-1' } },
+    '/faces/ava/preview',
+  );
+  await expect(
+    304,
+    'GET',
+    '/faces/{face_id}/preview',
+    { headers: { 'if-none-match': '*' } },
+    '/faces/ava/preview',
+  );
+  await expect(
+    416,
+    'GET',
+    '/faces/{face_id}/preview',
+    { headers: { range: 'bytes=999999999-' } },
+    '/faces/ava/preview',
+  );
 });
 
-function assemble(path: string, parameters: readonly Parameter[], values: Json): { target: string; headers: Record<string, string> } {
+function assemble(
+  path: string,
+  parameters: readonly Parameter[],
+  values: Json,
+): { target: string; headers: Record<string, string> } {
   let target = path;
   const query = new URLSearchParams();
   const headers: Record<string, string> = {};
   for (const parameter of parameters) {
     const value = values[parameter.name];
-    if (value === undefined) continue;
-    if (parameter.in === 'path') target = target.replace(`{${parameter.name}}`, encodeURIComponent(textOf(value).toWellFormed()) || '%20');
-    else if (parameter.in === 'query') query.set(parameter.name, textOf(value));
-    else headers[parameter.name] = textOf(value).replace(/[^\x20-\x7e]/g, '').trim();
+    if (value === undefined) {
+      continue;
+    }
+    if (parameter.in === 'path') {
+      target = target.replace(
+        `{${parameter.name}}`,
+        encodeURIComponent(textOf(value).toWellFormed()) || '%20',
+      );
+    } else if (parameter.in === 'query') {
+      query.set(parameter.name, textOf(value));
+    } else {
+      headers[parameter.name] = textOf(value)
+        .replace(/[^\x20-\x7e]/g, '')
+        .trim();
+    }
   }
   return { target: `${target}?${query.toString()}`, headers };
 }
@@ -178,12 +395,26 @@ function assemble(path: string, parameters: readonly Parameter[], values: Json):
 async function checkReply(reply: Response, operation: Operation, what: string): Promise<void> {
   const text = await reply.text();
   // A parameter may turn a path into that of another route or of none: what then answers is not this operation's.
-  if (reply.status === 404 || reply.status === 405) { assert.ok(JSON.parse(text)); return; }
+  if (reply.status === 404 || reply.status === 405) {
+    assert.ok(JSON.parse(text));
+    return;
+  }
   const told = operation.responses[String(reply.status)];
-  assert.ok(reply.status < 500 || (reply.status === 501 && /NOT_IMPLEMENTED/.test(text)), `${what}: ${reply.status} ${text}`);
-  assert.ok(told ?? reply.status === 501, `${what}: ${reply.status} is not in the document: ${text}`);
+  assert.ok(
+    reply.status < 500 || (reply.status === 501 && /NOT_IMPLEMENTED/.test(text)),
+    `${what}: ${reply.status} ${text}`,
+  );
+  assert.ok(
+    told ?? reply.status === 501,
+    `${what}: ${reply.status} is not in the document: ${text}`,
+  );
   const schema = told?.content?.['application/json']?.schema;
-  if (!schema) return;
+  if (!schema) {
+    return;
+  }
   const result = z.fromJSONSchema(resolve(schema) as never).safeParse(JSON.parse(text));
-  assert.ok(result.success, `${what}: ${reply.status} ${text} does not match: ${result.error?.message}`);
+  assert.ok(
+    result.success,
+    `${what}: ${reply.status} ${text} does not match: ${result.error?.message}`,
+  );
 }

@@ -17,7 +17,8 @@ let redis: TestRedis;
 let store: RedisStore;
 let history: History;
 let dataDir: string;
-const open = (serverId = 'server-a'): Promise<SessionRecorder> => SessionRecorder.open({ store, history, serverId, dataDir, log });
+const open = (serverId = 'server-a'): Promise<SessionRecorder> =>
+  SessionRecorder.open({ store, history, serverId, dataDir, log });
 
 beforeAll(async () => {
   redis = await startRedis();
@@ -28,15 +29,27 @@ afterAll(async () => {
   await store.close();
   await redis.close();
 });
-beforeEach(async () => { dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-recorder-')); });
+beforeEach(async () => {
+  dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-recorder-'));
+});
 afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-const session = (ownerId: string, startMs = wallMs() - 5000): SessionStart =>
-  ({ id: newUuid(), ownerId, tokenId: 't', faceId: 'ava', kind: 'p2p', aggregator: 'team', keyName: 'key', startMs });
+const session = (ownerId: string, startMs = wallMs() - 5000): SessionStart => ({
+  id: newUuid(),
+  ownerId,
+  tokenId: 't',
+  faceId: 'ava',
+  kind: 'p2p',
+  aggregator: 'team',
+  keyName: 'key',
+  startMs,
+});
 
 async function recordsOf(ownerId: string): Promise<HistoryRecord[]> {
   const found: HistoryRecord[] = [];
-  for await (const page of history.pages(ownerId, undefined, undefined, wallSeconds())) found.push(...page.map((text) => JSON.parse(text) as HistoryRecord));
+  for await (const page of history.pages(ownerId, undefined, undefined, wallSeconds())) {
+    found.push(...page.map((text) => JSON.parse(text) as HistoryRecord));
+  }
   return found;
 }
 
@@ -54,7 +67,13 @@ test('an ended session has a record with every field', async () => {
   assert.ok(sessionTotalTime >= 5 && sessionTotalTime < 15, `${sessionTotalTime} s`);
   assert.equal(endTime, Math.floor((start.startMs + sessionTotalTime * 1000) / 1000));
   assert.deepEqual(fields, {
-    id: start.id, userId: owner, sessionTokenId: 't', face_id: 'ava', kind: 'p2p', endUserAggregator: 'team', apiKeyName: 'key',
+    id: start.id,
+    userId: owner,
+    sessionTokenId: 't',
+    face_id: 'ava',
+    kind: 'p2p',
+    endUserAggregator: 'team',
+    apiKeyName: 'key',
     startTime: Math.floor(start.startMs / 1000),
   });
   await recorder.close();
@@ -72,7 +91,9 @@ test('while Redis is away records wait in a file, and are written when it is bac
   assert.equal(recorder.pendingCount, 2);
   const file = path.join(dataDir, 'history', 'pending.jsonl');
   assert.equal((await readFile(file, 'utf8')).trim().split('\n').length, 2);
-  const back = new Promise<void>((resolve) => { store.onReady(resolve); });
+  const back = new Promise<void>((resolve) => {
+    store.onReady(resolve);
+  });
   await redis.start();
   await back;
   await recorder.flush();
@@ -90,11 +111,16 @@ test('records in the file outlive a crash while Redis was away, and a line cut s
   await redis.stop();
   await crashed.end(start.id);
   await appendFile(path.join(dataDir, 'history', 'pending.jsonl'), '{"id":"cut sho');
-  const back = new Promise<void>((resolve) => { store.onReady(resolve); });
+  const back = new Promise<void>((resolve) => {
+    store.onReady(resolve);
+  });
   await redis.start();
   await back;
   const next = await open();
-  assert.deepEqual((await recordsOf(owner)).map(({ id }) => id), [start.id]);
+  assert.deepEqual(
+    (await recordsOf(owner)).map(({ id }) => id),
+    [start.id],
+  );
   await next.close();
   await crashed.close();
 });
@@ -105,11 +131,18 @@ test('a session whose server was killed gets its record at the next start, endin
   const start = session(owner, wallMs() - 20_000);
   await killed.begin(start); // and never again
   const other = await open('server-other');
-  assert.deepEqual(await recordsOf(owner), [], 'another server leaves it alone while it may be alive');
+  assert.deepEqual(
+    await recordsOf(owner),
+    [],
+    'another server leaves it alone while it may be alive',
+  );
   const restarted = await open('server-k');
   const [found] = await recordsOf(owner);
   assert.equal(found?.id, start.id);
-  assert.ok(found && Math.abs(found.sessionTotalTime - 20) < 2, `lasted ${found?.sessionTotalTime}`);
+  assert.ok(
+    found && Math.abs(found.sessionTotalTime - 20) < 2,
+    `lasted ${found?.sessionTotalTime}`,
+  );
   await Promise.all([other.close(), restarted.close(), killed.close()]);
   assert.equal((await recordsOf(owner)).length, 1, 'still one record');
 });
@@ -122,7 +155,10 @@ test('sessions that run when the server stops in order are recorded', async () =
   assert.equal((await recordsOf(owner)).length, 1);
 });
 
-for (const [what, byMs] of [['back by an hour', -3_600_000], ['on by an hour', 3_600_000]] as const) {
+for (const [what, byMs] of [
+  ['back by an hour', -3_600_000],
+  ['on by an hour', 3_600_000],
+] as const) {
   test(`the wall clock is set ${what} while sessions run: their lengths are right, also that of one whose server is killed`, async () => {
     const owner = newUuid();
     const killed = await open('server-w');
@@ -137,7 +173,9 @@ for (const [what, byMs] of [['back by an hour', -3_600_000], ['on by an hour', 3
       await sleep(5200); // a beat of the other one
       const restarted = await open('server-w');
       clock.mockRestore();
-      const seconds = new Map((await recordsOf(owner)).map(({ id, sessionTotalTime }) => [id, sessionTotalTime]));
+      const seconds = new Map(
+        (await recordsOf(owner)).map(({ id, sessionTotalTime }) => [id, sessionTotalTime]),
+      );
       const [ended = -1, found = -1] = [seconds.get(ends.id), seconds.get(lost.id)];
       assert.ok(ended >= 5.3 && ended < 8, `the one that ended lasted ${ended} s`);
       assert.ok(found >= 9.9 && found < 14, `the one that was lost lasted ${found} s`);

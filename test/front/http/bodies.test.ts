@@ -21,9 +21,15 @@ async function authenticate(
   key: string,
 ): Promise<{ ownerId: string; keyId: string; keyName: string }> {
   await checking;
-  if (key === 'limited') throw new ServiceError('RATE_LIMITED', undefined, 1);
-  if (key === 'down') throw new ServiceError('STORE_UNAVAILABLE');
-  if (!key.startsWith('right')) throw new ServiceError('INVALID_API_KEY');
+  if (key === 'limited') {
+    throw new ServiceError('RATE_LIMITED', undefined, 1);
+  }
+  if (key === 'down') {
+    throw new ServiceError('STORE_UNAVAILABLE');
+  }
+  if (!key.startsWith('right')) {
+    throw new ServiceError('INVALID_API_KEY');
+  }
   return { ownerId: key, keyId: key, keyName: key };
 }
 
@@ -101,7 +107,9 @@ function startUpload(key: string, length: number): Upload {
 }
 
 async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let i = 0; i < 300 && !condition(); i++) await sleep(10);
+  for (let i = 0; i < 300 && !condition(); i++) {
+    await sleep(10);
+  }
   assert.ok(condition(), what);
 }
 
@@ -111,7 +119,9 @@ for (const [key, status] of [
   ['down', 500],
 ] as const) {
   test(`a body that is refused with ${status} before it is read is given back`, async () => {
-    for (let i = 0; i < 60; i++) assert.equal((await put(key, MIB)).status, status);
+    for (let i = 0; i < 60; i++) {
+      assert.equal((await put(key, MIB)).status, status);
+    }
     assert.equal(budget.held, 0);
     assert.deepEqual(await (await put('right', MIB)).json(), { length: MIB });
   });
@@ -169,7 +179,9 @@ test('no key takes all: another one finds room beside it', async () => {
   });
   await until(() => greedy.some(({ text }) => /429/.test(text())), 'the greedy one is refused');
   assert.deepEqual(await (await put('right-modest', 2 * MIB)).json(), { length: 2 * MIB });
-  for (const { socket } of greedy) socket.destroy();
+  for (const { socket } of greedy) {
+    socket.destroy();
+  }
   await until(() => budget.held === 0, 'all is given back');
 });
 

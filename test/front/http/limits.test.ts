@@ -47,7 +47,9 @@ beforeAll(async () => {
     {
       authenticate(key) {
         looked++;
-        if (!key.startsWith('right')) return Promise.reject(new ServiceError('INVALID_API_KEY'));
+        if (!key.startsWith('right')) {
+          return Promise.reject(new ServiceError('INVALID_API_KEY'));
+        }
         return Promise.resolve({ ownerId: 'o', keyId: key, keyName: 'n' });
       },
     },
@@ -56,8 +58,9 @@ beforeAll(async () => {
   server.sockets.add('/talk', {
     open(socket, request) {
       sockets.push(socket);
-      if (request.query.get('token') === 'good') socket.trust();
-      else if (request.query.get('token') === 'bad') {
+      if (request.query.get('token') === 'good') {
+        socket.trust();
+      } else if (request.query.get('token') === 'bad') {
         socket.distrust();
         socket.end(1000, 'INVALID_SESSION_TOKEN');
       }
@@ -96,7 +99,9 @@ test('paths without a key have a rate for each address, and say when to come bac
 });
 
 test('this machine asks without a limit', async () => {
-  for (let i = 0; i < 30; i++) assert.equal((await fetch(`${server.url}/open`)).status, 200);
+  for (let i = 0; i < 30; i++) {
+    assert.equal((await fetch(`${server.url}/open`)).status, 200);
+  }
   for (let i = 0; i < 10; i++) {
     assert.equal(
       (await fetch(`${server.url}/keyed`, { headers: { 'x-service-api-key': 'wrong' } })).status,
@@ -107,8 +112,9 @@ test('this machine asks without a limit', async () => {
 
 test('an address with too many wrong keys goes on with keys that were good', async () => {
   assert.equal((await ask('/keyed', '192.0.2.3', 'right-1')).status, 200);
-  for (let i = 0; i < 5; i++)
+  for (let i = 0; i < 5; i++) {
     assert.equal((await ask('/keyed', '192.0.2.3', `wrong ${i}`)).status, 401);
+  }
   const before = looked;
   const refused = await ask('/keyed', '192.0.2.3', 'wrong');
   assert.equal(refused.status, 429);
@@ -131,12 +137,16 @@ test('an address has so many requests at once, however they end', async () => {
   const waiting = [0, 1, 2].map(() =>
     ask('/wait', '192.0.2.5', '', { signal: leaving.signal }).catch(() => undefined),
   );
-  for (let i = 0; i < 200 && held.length < 3; i++) await sleep(5);
+  for (let i = 0; i < 200 && held.length < 3; i++) {
+    await sleep(5);
+  }
   assert.equal((await ask('/keyed', '192.0.2.5', 'right')).status, 429);
   assert.equal((await ask('/keyed', '192.0.2.6', 'right')).status, 200);
   leaving.abort();
   await Promise.all(waiting);
-  for (const release of held) release();
+  for (const release of held) {
+    release();
+  }
   await sleep(50);
   assert.equal((await ask('/keyed', '192.0.2.5', 'right')).status, 200);
 });
@@ -156,8 +166,12 @@ const handshake = (client: string, query = ''): Promise<{ status: number; socket
 
 test('sockets without a good token are few for each address, others are not counted', async () => {
   const open = [];
-  for (let i = 0; i < 4; i++) open.push(await handshake('192.0.2.7', '?token=good'));
-  for (let i = 0; i < 3; i++) open.push(await handshake('192.0.2.7'));
+  for (let i = 0; i < 4; i++) {
+    open.push(await handshake('192.0.2.7', '?token=good'));
+  }
+  for (let i = 0; i < 3; i++) {
+    open.push(await handshake('192.0.2.7'));
+  }
   assert.deepEqual(
     open.map(({ status }) => status),
     [101, 101, 101, 101, 101, 101, 101],
@@ -166,8 +180,12 @@ test('sockets without a good token are few for each address, others are not coun
   assert.equal(refused.status, 429);
   const other = await handshake('192.0.2.8');
   assert.equal(other.status, 101);
-  for (const { socket } of [...open, refused, other]) socket.destroy();
-  for (let i = 0; i < 200 && server.sockets.connections > 0; i++) await sleep(5);
+  for (const { socket } of [...open, refused, other]) {
+    socket.destroy();
+  }
+  for (let i = 0; i < 200 && server.sockets.connections > 0; i++) {
+    await sleep(5);
+  }
   const again = await handshake('192.0.2.7');
   assert.equal(again.status, 101, 'closed ones are given back');
   again.socket.destroy();
@@ -211,11 +229,16 @@ test('connections are counted through upgrades, bounded in all and by their rate
   assert.equal(closed.filter(Boolean).length, 3);
   assert.equal(small.listener.connections, 5);
   assert.equal(small.refusals.filter((reason) => reason === 'all_connections').length, 3);
-  for (const socket of [first, ...more]) socket.destroy();
-  for (let i = 0; i < 200 && small.listener.connections > 0; i++) await sleep(5);
+  for (const socket of [first, ...more]) {
+    socket.destroy();
+  }
+  for (let i = 0; i < 200 && small.listener.connections > 0; i++) {
+    await sleep(5);
+  }
   assert.deepEqual([small.sockets.connections, small.listener.connections], [0, 0]);
-  for (let i = 0; i < 40 && !small.refusals.includes('new_connections'); i++)
+  for (let i = 0; i < 40 && !small.refusals.includes('new_connections'); i++) {
     await gone(net.connect(small.port, '127.0.0.1').end());
+  }
   assert.ok(small.refusals.includes('new_connections'));
   await small.close();
 });
@@ -236,8 +259,9 @@ test('the client of a request: the last that no trusted proxy is', () => {
     ['2001:0db8:0001:0000:0000:0000:0000:0005', '2001:db8:2::1', '2001:db8:2:0:0:0:0:1'],
     ['127.0.0.1', 'unknown', 'unknown'],
     ['127.0.0.1', '198.51.100.1, ', undefined],
-  ] as const)
+  ] as const) {
     assert.equal(addresses.clientOf(peer, forwarded), client, `${peer} for ${forwarded}`);
+  }
   assert.equal(
     limitKeyOf('2001:db8:2:3:4:5:6:7'),
     limitKeyOf('2001:db8:2:3::1'),
@@ -284,13 +308,17 @@ test('limits come back with time, and addresses are forgotten in the order of th
   assert.throws(() => {
     limits.tryKey('192.0.2.1', 'k');
   }, 'a key that was good long ago is tried no more');
-  for (let i = 0; i < 25_000; i++) limits.open(`10.0.${i >> 8}.${i & 255}`);
+  for (let i = 0; i < 25_000; i++) {
+    limits.open(`10.0.${i >> 8}.${i & 255}`);
+  }
   limits.tryKey('192.0.2.1', 'k');
   assert.deepEqual(refusals, ['wrong_keys', 'wrong_keys', 'wrong_keys']);
 });
 
 test('a request that breaks the limit with a body behind it is answered', async () => {
-  for (let i = 0; i < 6; i++) await ask('/keyed', '192.0.2.10', 'wrong');
+  for (let i = 0; i < 6; i++) {
+    await ask('/keyed', '192.0.2.10', 'wrong');
+  }
   const text =
     'POST /post HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 192.0.2.10\r\nx-service-api-key: wrong\r\n' +
     `content-type: application/json\r\ncontent-length: 1000\r\n\r\n${'x'.repeat(500)}`;

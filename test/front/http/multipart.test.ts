@@ -51,7 +51,9 @@ async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let isOver = false;
   const count = (): void => {
     turns++;
-    if (!isOver) setImmediate(count);
+    if (!isOver) {
+      setImmediate(count);
+    }
   };
   setImmediate(count);
   await work();
@@ -75,7 +77,9 @@ test('a large body is joined, and its file copied, a MiB at a time', async () =>
 test('a body of many small parts is refused before they are parsed', async () => {
   const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n';
   const type = 'multipart/form-data; boundary=b';
-  assert.deepEqual(await parseMultipart(Buffer.from(`${part.repeat(32)}--b--\r\n`), type), { a: '1' });
+  assert.deepEqual(await parseMultipart(Buffer.from(`${part.repeat(32)}--b--\r\n`), type), {
+    a: '1',
+  });
   const many = Buffer.from(part.repeat(100_000));
   const startedMs = performance.now();
   await assert.rejects(
@@ -124,9 +128,12 @@ test('fields are read as clients write them', async () => {
     ['C:\\x\\y.jpg', 0],
   );
   assert.deepEqual(await parse('--b--'), {});
-  assert.deepEqual(await parse(`--b\r\nContent-Disposition: form-data; name="empty"\r\n\r\n\r\n--b--`), {
-    empty: '',
-  });
+  assert.deepEqual(
+    await parse(`--b\r\nContent-Disposition: form-data; name="empty"\r\n\r\n\r\n--b--`),
+    {
+      empty: '',
+    },
+  );
 });
 
 test('what is no form, or has too many parts, is refused in words', async () => {
@@ -170,17 +177,27 @@ test('32 MiB of anything hold the thread for moments only', { timeout: 60_000 },
   const bodies: Record<string, [string, Buffer]> = {
     'parts by the million': ['b', Buffer.from('--b\r\n\r\n\r\n'.repeat(size / 11))],
     'line ends': ['b', Buffer.concat([Buffer.from(start), Buffer.alloc(size, '\r\n')])],
-    'beginnings of a boundary': ['b', Buffer.concat([Buffer.from(start), Buffer.alloc(size, '\r\n--')])],
+    'beginnings of a boundary': [
+      'b',
+      Buffer.concat([Buffer.from(start), Buffer.alloc(size, '\r\n--')]),
+    ],
     dashes: [
       `${'-'.repeat(60)}x`,
-      Buffer.concat([Buffer.from(start.replace('b', `${'-'.repeat(60)}x`)), Buffer.alloc(size, '-')]),
+      Buffer.concat([
+        Buffer.from(start.replace('b', `${'-'.repeat(60)}x`)),
+        Buffer.alloc(size, '-'),
+      ]),
     ],
     'a preamble': ['b', Buffer.alloc(size, '\r')],
   };
   for (const [name, [boundary, body]] of Object.entries(bodies)) {
     let holdMs = Infinity;
-    for (let run = 0; run < 5 && holdMs >= LIMIT_MS; run++)
-      holdMs = Math.min(holdMs, await longestHoldMs(body, `multipart/form-data; boundary=${boundary}`));
+    for (let run = 0; run < 5 && holdMs >= LIMIT_MS; run++) {
+      holdMs = Math.min(
+        holdMs,
+        await longestHoldMs(body, `multipart/form-data; boundary=${boundary}`),
+      );
+    }
     console.info(`${name}: ${holdMs.toFixed(1)} ms`);
     assert.ok(holdMs < LIMIT_MS, `${name}: ${holdMs.toFixed(0)} ms`);
   }

@@ -13,7 +13,9 @@ const state = { opened: 0, closed: 0 };
 async function* chunks(): AsyncGenerator<string> {
   state.opened++;
   try {
-    for (let i = 0; i < 100; i++) yield await Promise.resolve('x'.repeat(100_000));
+    for (let i = 0; i < 100; i++) {
+      yield await Promise.resolve('x'.repeat(100_000));
+    }
   } finally {
     state.closed++;
   }
@@ -30,7 +32,9 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const closed = async (): Promise<void> => {
-  for (let i = 0; i < 200 && state.closed < state.opened; i++) await sleep(5);
+  for (let i = 0; i < 200 && state.closed < state.opened; i++) {
+    await sleep(5);
+  }
   assert.ok(state.opened > 0);
   assert.equal(state.closed, state.opened);
 };
@@ -51,6 +55,8 @@ test('a stream that only a HEAD asked for is closed', async () => {
 test('a stream that comes after the time of its handler is closed', async () => {
   const before = state.opened;
   assert.equal((await fetch(`${server.url}/late`)).status, 500);
-  for (let i = 0; i < 100 && state.opened === before; i++) await sleep(5);
+  for (let i = 0; i < 100 && state.opened === before; i++) {
+    await sleep(5);
+  }
   await closed();
 });

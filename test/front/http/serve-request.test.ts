@@ -29,26 +29,131 @@ beforeAll(async () => {
   await blobs.put('big', content);
   const base = { tag: 't', summary: 's', responses: {}, auth: 'none' } as const;
   const routes: Route[] = [
-    route({ ...base, method: 'POST', path: '/echo', body: { kind: 'json', schema: z.object({ text: z.string(), deep: z.object({ n: z.int() }).optional() }), limitBytes: 1024 }, handler: ({ body }) => json(body) }),
-    route({ ...base, method: 'POST', path: '/private', auth: 'key', body: { kind: 'json', schema: z.object({ n: z.int() }), limitBytes: 1024 }, handler: ({ caller }) => json(caller) }),
-    route({ ...base, method: 'POST', path: '/upload', body: { kind: 'multipart', schema: z.object({ image: uploadedFile, note: z.string().optional() }), limitBytes: 1024 * 1024 }, handler: ({ body }) => json({ size: body.image.bytes.length, name: body.image.fileName, note: body.note }) }),
-    route({ ...base, method: 'GET', path: '/item/{id}', params: z.object({ id: z.string().max(10) }), query: z.object({ n: integerText({ min: 1, max: 5 }).optional() }), handler: ({ params, query }) => json({ ...params, ...query }), aliases: [{ method: 'GET', path: '/OldItem/{id}' }] }),
-    route({ ...base, method: 'GET', path: '/old', deprecated: true, successor: '/item/{id}', handler: () => json({}) }),
-    route({ ...base, method: 'GET', path: '/breaks', handler: () => { throw new Error('secret detail in /etc/passwd'); } }),
-    route({ ...base, method: 'GET', path: '/refuses', handler: () => { throw new ServiceError('RATE_LIMITED', undefined, 2.2); } }),
-    route({ ...base, method: 'GET', path: '/hangs', timeoutMs: 50, handler: () => new Promise(() => {}) }),
-    route({ ...base, method: 'GET', path: '/waits', async handler({ signal }) { state.waiting++; signal.addEventListener('abort', () => { state.abortsSeen++; }); await sleep(200); return json({}); } }),
     route({
-      ...base, method: 'GET', path: '/file', async handler() {
-        const reader = await blobs.open('big');
-        if (!reader) throw new ServiceError('NOT_FOUND');
-        state.openFiles++;
-        return file({ ...reader, close: async () => { state.openFiles--; await reader.close(); } }, 'application/octet-stream', 'no-cache');
+      ...base,
+      method: 'POST',
+      path: '/echo',
+      body: {
+        kind: 'json',
+        schema: z.object({ text: z.string(), deep: z.object({ n: z.int() }).optional() }),
+        limitBytes: 1024,
+      },
+      handler: ({ body }) => json(body),
+    }),
+    route({
+      ...base,
+      method: 'POST',
+      path: '/private',
+      auth: 'key',
+      body: { kind: 'json', schema: z.object({ n: z.int() }), limitBytes: 1024 },
+      handler: ({ caller }) => json(caller),
+    }),
+    route({
+      ...base,
+      method: 'POST',
+      path: '/upload',
+      body: {
+        kind: 'multipart',
+        schema: z.object({ image: uploadedFile, note: z.string().optional() }),
+        limitBytes: 1024 * 1024,
+      },
+      handler: ({ body }) =>
+        json({ size: body.image.bytes.length, name: body.image.fileName, note: body.note }),
+    }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/item/{id}',
+      params: z.object({ id: z.string().max(10) }),
+      query: z.object({ n: integerText({ min: 1, max: 5 }).optional() }),
+      handler: ({ params, query }) => json({ ...params, ...query }),
+      aliases: [{ method: 'GET', path: '/OldItem/{id}' }],
+    }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/old',
+      deprecated: true,
+      successor: '/item/{id}',
+      handler: () => json({}),
+    }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/breaks',
+      handler: () => {
+        throw new Error('secret detail in /etc/passwd');
       },
     }),
-    route({ ...base, method: 'GET', path: '/stream', handler: () => stream('application/json', makeChunks()) }),
-    route({ ...base, method: 'GET', path: '/stream-breaks-early', handler: () => stream('application/json', breaks(0)) }),
-    route({ ...base, method: 'GET', path: '/stream-breaks-late', handler: () => stream('application/json', breaks(2)) }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/refuses',
+      handler: () => {
+        throw new ServiceError('RATE_LIMITED', undefined, 2.2);
+      },
+    }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/hangs',
+      timeoutMs: 50,
+      handler: () => new Promise(() => {}),
+    }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/waits',
+      async handler({ signal }) {
+        state.waiting++;
+        signal.addEventListener('abort', () => {
+          state.abortsSeen++;
+        });
+        await sleep(200);
+        return json({});
+      },
+    }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/file',
+      async handler() {
+        const reader = await blobs.open('big');
+        if (!reader) {
+          throw new ServiceError('NOT_FOUND');
+        }
+        state.openFiles++;
+        return file(
+          {
+            ...reader,
+            close: async () => {
+              state.openFiles--;
+              await reader.close();
+            },
+          },
+          'application/octet-stream',
+          'no-cache',
+        );
+      },
+    }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/stream',
+      handler: () => stream('application/json', makeChunks()),
+    }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/stream-breaks-early',
+      handler: () => stream('application/json', breaks(0)),
+    }),
+    route({
+      ...base,
+      method: 'GET',
+      path: '/stream-breaks-late',
+      handler: () => stream('application/json', breaks(2)),
+    }),
   ];
   server = await serve(routes, [{ path: '/Removed', reason: 'Use something else.' }]);
 });
@@ -65,11 +170,17 @@ async function* makeChunks(): AsyncGenerator<string> {
 }
 
 async function* breaks(afterChunks: number): AsyncGenerator<string> {
-  for (let i = 0; i < afterChunks; i++) yield await Promise.resolve('x'.repeat(1000));
+  for (let i = 0; i < afterChunks; i++) {
+    yield await Promise.resolve('x'.repeat(1000));
+  }
   throw new Error('the database went away');
 }
 
-const post = (target: string, body: BodyInit, headers: Record<string, string> = { 'content-type': 'application/json' }): Promise<Response> => fetch(server.url + target, { method: 'POST', body, headers });
+const post = (
+  target: string,
+  body: BodyInit,
+  headers: Record<string, string> = { 'content-type': 'application/json' },
+): Promise<Response> => fetch(server.url + target, { method: 'POST', body, headers });
 
 test('a valid body comes through without its unknown fields', async () => {
   const reply = await post('/echo', JSON.stringify({ text: 'ä', other: 1 }));
@@ -79,41 +190,93 @@ test('a valid body comes through without its unknown fields', async () => {
 
 for (const [what, body, expected] of [
   ['a missing field', '{}', [['body.text', 'missing']]],
-  ['several wrong fields, one of them deep', '{"text":1,"deep":{"n":1.5}}', [['body.text', 'string_type'], ['body.deep.n', 'int_type']]],
+  [
+    'several wrong fields, one of them deep',
+    '{"text":1,"deep":{"n":1.5}}',
+    [
+      ['body.text', 'string_type'],
+      ['body.deep.n', 'int_type'],
+    ],
+  ],
   ['a body that is no object', '[]', [['body', 'object_type']]],
   ['null', 'null', [['body', 'object_type']]],
   ['malformed JSON', '{"text":', [['body', 'json_invalid']]],
   ['nothing', '', [['body', 'json_invalid']]],
-  ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), [['body', 'json_invalid']]],
+  [
+    'bytes that are not UTF-8',
+    Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
+    [['body', 'json_invalid']],
+  ],
 ] as const) {
   test(`${what} is a validation error that names it`, async () => {
     const reply = await post('/echo', body as BodyInit);
     assert.equal(reply.status, 422);
-    const { detail } = await reply.json() as { detail: { loc: string[]; type: string; msg: string }[] };
-    assert.deepEqual(detail.map(({ loc, type }) => [loc.join('.'), type]), expected);
-    assert.ok(detail.every(({ msg, loc }) => msg.length > 0 && loc.every((part) => typeof part === 'string')));
+    const { detail } = (await reply.json()) as {
+      detail: { loc: string[]; type: string; msg: string }[];
+    };
+    assert.deepEqual(
+      detail.map(({ loc, type }) => [loc.join('.'), type]),
+      expected,
+    );
+    assert.ok(
+      detail.every(
+        ({ msg, loc }) => msg.length > 0 && loc.every((part) => typeof part === 'string'),
+      ),
+    );
   });
 }
 
 test('problems of path, query and body come in one answer', async () => {
   const reply = await fetch(`${server.url}/item/${'x'.repeat(11)}?n=9`);
-  assert.deepEqual((await reply.json() as { detail: { loc: string[] }[] }).detail.map(({ loc }) => loc.join('.')), ['path.id', 'query.n']);
+  assert.deepEqual(
+    ((await reply.json()) as { detail: { loc: string[] }[] }).detail.map(({ loc }) =>
+      loc.join('.'),
+    ),
+    ['path.id', 'query.n'],
+  );
 });
 
 test('a key is taken from any accepted header and asked for before the body is looked at', async () => {
-  assert.equal((await post('/private', '{"n":1}', { 'content-type': 'application/json', 'x-service-api-key': 'right' })).status, 200);
-  assert.equal((await post('/private', '{"n":1}', { 'content-type': 'application/json', 'X-Other-Key': 'right' })).status, 200);
-  const refused = await post('/private', '{"n":"wrong"}', { 'content-type': 'application/json', 'x-service-api-key': 'wrong' });
+  assert.equal(
+    (
+      await post('/private', '{"n":1}', {
+        'content-type': 'application/json',
+        'x-service-api-key': 'right',
+      })
+    ).status,
+    200,
+  );
+  assert.equal(
+    (
+      await post('/private', '{"n":1}', {
+        'content-type': 'application/json',
+        'X-Other-Key': 'right',
+      })
+    ).status,
+    200,
+  );
+  const refused = await post('/private', '{"n":"wrong"}', {
+    'content-type': 'application/json',
+    'x-service-api-key': 'wrong',
+  });
   assert.equal(refused.status, 401);
-  assert.equal((await refused.json() as { code: string }).code, 'INVALID_API_KEY');
+  assert.equal(((await refused.json()) as { code: string }).code, 'INVALID_API_KEY');
 });
 
 test('a body over its limit is refused by its declared length before it is sent, and by its bytes when it declares none', async () => {
-  const early = await raw(server.port, `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n\r\n`, /\}$/);
+  const early = await raw(
+    server.port,
+    `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n\r\n`,
+    /\}$/,
+  );
   assert.match(early, /^HTTP\/1\.1 413 /);
   assert.match(early, /"code":"BODY_TOO_LARGE"/);
   const chunk = `400\r\n${'x'.repeat(0x400)}\r\n`;
-  const late = await raw(server.port, `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${chunk}${chunk}`, /\}$/);
+  const late = await raw(
+    server.port,
+    `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${chunk}${chunk}`,
+    /\}$/,
+  );
   assert.match(late, /^HTTP\/1\.1 413 /);
 });
 
@@ -122,42 +285,84 @@ test('an upload is taken apart; another content type is refused', async () => {
   form.set('image', new File([content.subarray(0, 1000)], 'face.png', { type: 'image/png' }));
   form.set('note', 'hello');
   form.set('ignored', 'x');
-  assert.deepEqual(await (await fetch(`${server.url}/upload`, { method: 'POST', body: form })).json(), { size: 1000, name: 'face.png', note: 'hello' });
+  assert.deepEqual(
+    await (await fetch(`${server.url}/upload`, { method: 'POST', body: form })).json(),
+    { size: 1000, name: 'face.png', note: 'hello' },
+  );
   assert.equal((await post('/upload', '{}')).status, 415);
   const missing = new FormData();
   missing.set('other', 'x');
   const reply = await fetch(`${server.url}/upload`, { method: 'POST', body: missing });
-  assert.deepEqual((await reply.json() as { detail: { loc: string[]; type: string }[] }).detail.map(({ loc, type }) => `${loc.join('.')} ${type}`), ['body.image missing']);
-  assert.equal((await post('/upload', 'nonsense', { 'content-type': 'multipart/form-data; boundary=x' })).status, 422);
+  assert.deepEqual(
+    ((await reply.json()) as { detail: { loc: string[]; type: string }[] }).detail.map(
+      ({ loc, type }) => `${loc.join('.')} ${type}`,
+    ),
+    ['body.image missing'],
+  );
+  assert.equal(
+    (await post('/upload', 'nonsense', { 'content-type': 'multipart/form-data; boundary=x' }))
+      .status,
+    422,
+  );
 });
 
 test('a multipart boundary may be quoted, and stand anywhere among the parameters', async () => {
-  const body = '--a-b\r\nContent-Disposition: form-data; name=image; filename=x.png; filename*=utf-8\'\'x.png\r\nContent-Type: image/png\r\n\r\n1234\r\n--a-b--\r\n';
-  for (const type of ['multipart/form-data; boundary=a-b', 'multipart/form-data; boundary="a-b"', 'Multipart/Form-Data; charset=utf-8; Boundary=a-b', 'multipart/form-data; boundary=a-b; charset=utf-8']) {
+  const body =
+    "--a-b\r\nContent-Disposition: form-data; name=image; filename=x.png; filename*=utf-8''x.png\r\nContent-Type: image/png\r\n\r\n1234\r\n--a-b--\r\n";
+  for (const type of [
+    'multipart/form-data; boundary=a-b',
+    'multipart/form-data; boundary="a-b"',
+    'Multipart/Form-Data; charset=utf-8; Boundary=a-b',
+    'multipart/form-data; boundary=a-b; charset=utf-8',
+  ]) {
     const reply = await post('/upload', body, { 'content-type': type });
     assert.deepEqual(await reply.json(), { size: 4, name: 'x.png' }, type);
   }
-  assert.equal((await post('/upload', body, { 'content-type': 'multipart/form-data' })).status, 415);
+  assert.equal(
+    (await post('/upload', body, { 'content-type': 'multipart/form-data' })).status,
+    415,
+  );
 });
 
 test('404, 405 with Allow, 410 and 415 carry the Error object', async () => {
-  for (const [method, target, status, code] of [['GET', '/nowhere', 404, 'NOT_FOUND'], ['DELETE', '/echo', 405, 'METHOD_NOT_ALLOWED'], ['POST', '/removed', 410, 'GONE'], ['PATCH', '/item/1', 405, 'METHOD_NOT_ALLOWED'], ['GET', '/item/', 404, 'NOT_FOUND'], ['GET', '/item/%ff', 404, 'NOT_FOUND']] as const) {
+  for (const [method, target, status, code] of [
+    ['GET', '/nowhere', 404, 'NOT_FOUND'],
+    ['DELETE', '/echo', 405, 'METHOD_NOT_ALLOWED'],
+    ['POST', '/removed', 410, 'GONE'],
+    ['PATCH', '/item/1', 405, 'METHOD_NOT_ALLOWED'],
+    ['GET', '/item/', 404, 'NOT_FOUND'],
+    ['GET', '/item/%ff', 404, 'NOT_FOUND'],
+  ] as const) {
     const reply = await fetch(server.url + target, { method });
     assert.equal(reply.status, status, `${method} ${target}`);
-    const body = await reply.json() as { error: string; code: string };
+    const body = (await reply.json()) as { error: string; code: string };
     assert.equal(body.code, code);
     assert.ok(body.error.length > 0);
   }
-  assert.equal((await fetch(`${server.url}/echo`, { method: 'PUT' })).headers.get('allow'), 'POST, OPTIONS');
-  assert.equal((await fetch(`${server.url}/item/1`, { method: 'POST' })).headers.get('allow'), 'GET, HEAD, OPTIONS');
+  assert.equal(
+    (await fetch(`${server.url}/echo`, { method: 'PUT' })).headers.get('allow'),
+    'POST, OPTIONS',
+  );
+  assert.equal(
+    (await fetch(`${server.url}/item/1`, { method: 'POST' })).headers.get('allow'),
+    'GET, HEAD, OPTIONS',
+  );
 });
 
 test('aliases match in any case and point to their successor; deprecated routes say so', async () => {
   const alias = await fetch(`${server.url}/OLDitem/AbC`);
   assert.deepEqual(await alias.json(), { id: 'AbC' });
   assert.match(alias.headers.get('deprecation') ?? '', /^@\d+$/);
-  assert.equal(alias.headers.get('link'), '</item/AbC>; rel="successor-version"', 'a link that can be followed');
-  assert.equal((await fetch(`${server.url}/ITEM/1`)).status, 404, 'current names are matched exactly');
+  assert.equal(
+    alias.headers.get('link'),
+    '</item/AbC>; rel="successor-version"',
+    'a link that can be followed',
+  );
+  assert.equal(
+    (await fetch(`${server.url}/ITEM/1`)).status,
+    404,
+    'current names are matched exactly',
+  );
   assert.ok((await fetch(`${server.url}/old`)).headers.get('deprecation'));
 });
 
@@ -177,13 +382,26 @@ test('a refusal over a limit says when to come back; a handler that hangs is cut
 });
 
 test('CORS: a preflight allows the key headers, and every answer may be read', async () => {
-  const reply = await fetch(`${server.url}/echo`, { method: 'OPTIONS', headers: { origin: 'https://example.org', 'access-control-request-method': 'POST' } });
+  const reply = await fetch(`${server.url}/echo`, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://example.org', 'access-control-request-method': 'POST' },
+  });
   assert.equal(reply.status, 204);
-  assert.match(reply.headers.get('access-control-allow-headers') ?? '', /content-type, x-service-api-key, x-other-key/);
+  assert.match(
+    reply.headers.get('access-control-allow-headers') ?? '',
+    /content-type, x-service-api-key, x-other-key/,
+  );
   assert.equal(reply.headers.get('access-control-allow-methods'), 'POST, OPTIONS');
-  assert.equal((await fetch(`${server.url}/nowhere`)).headers.get('access-control-allow-origin'), '*');
+  assert.equal(
+    (await fetch(`${server.url}/nowhere`)).headers.get('access-control-allow-origin'),
+    '*',
+  );
   assert.equal((await fetch(`${server.url}/nowhere`, { method: 'OPTIONS' })).status, 404);
-  assert.equal((await fetch(`${server.url}/removed`, { method: 'OPTIONS' })).status, 204, 'a page may read why it was removed');
+  assert.equal(
+    (await fetch(`${server.url}/removed`, { method: 'OPTIONS' })).status,
+    204,
+    'a page may read why it was removed',
+  );
 });
 
 async function statusOf(headers: Record<string, string>): Promise<number> {
@@ -196,7 +414,14 @@ test('files: whole, ranges, validators, HEAD', async () => {
   const whole = await fetch(`${server.url}/file`);
   assert.ok(content.equals(Buffer.from(await whole.arrayBuffer())));
   const etag = whole.headers.get('etag') ?? '';
-  for (const [range, from, to] of [['bytes=0-0', 0, 1], ['bytes=100-199', 100, 200], ['bytes=5000000-', 5_000_000, content.length], ['bytes=-7', content.length - 7, content.length], ['bytes=0-99999999', 0, content.length], ['Bytes=0-99999999999999999999', 0, content.length]] as const) {
+  for (const [range, from, to] of [
+    ['bytes=0-0', 0, 1],
+    ['bytes=100-199', 100, 200],
+    ['bytes=5000000-', 5_000_000, content.length],
+    ['bytes=-7', content.length - 7, content.length],
+    ['bytes=0-99999999', 0, content.length],
+    ['Bytes=0-99999999999999999999', 0, content.length],
+  ] as const) {
     const part = await fetch(`${server.url}/file`, { headers: { range } });
     assert.equal(part.status, 206, range);
     assert.equal(part.headers.get('content-range'), `bytes ${from}-${to - 1}/${content.length}`);
@@ -208,14 +433,20 @@ test('files: whole, ranges, validators, HEAD', async () => {
     assert.equal(refused.headers.get('content-range'), `bytes */${content.length}`);
     await refused.arrayBuffer();
   }
-  for (const range of ['bytes=5-2', 'items=0-1', 'bytes=0-1,5-6', 'bytes=-', 'bytes=a-b']) assert.equal(await statusOf({ range }), 200, range);
+  for (const range of ['bytes=5-2', 'items=0-1', 'bytes=0-1,5-6', 'bytes=-', 'bytes=a-b']) {
+    assert.equal(await statusOf({ range }), 200, range);
+  }
   assert.equal(await statusOf({ 'if-none-match': etag }), 304);
   assert.equal(await statusOf({ range: 'bytes=0-1', 'if-range': '"other"' }), 200);
   assert.equal(await statusOf({ range: 'bytes=0-1', 'if-range': etag }), 206);
   const head = await fetch(`${server.url}/file`, { method: 'HEAD' });
   assert.equal(head.headers.get('content-length'), String(content.length));
   // Raw, and to the end of the connection: a range is for GET alone, and who asks for the close gets it.
-  const closed = await raw(server.port, 'HEAD /file HTTP/1.1\r\nhost: x\r\nrange: bytes=0-9\r\nconnection: close\r\n\r\n', /never/);
+  const closed = await raw(
+    server.port,
+    'HEAD /file HTTP/1.1\r\nhost: x\r\nrange: bytes=0-9\r\nconnection: close\r\n\r\n',
+    /never/,
+  );
   assert.match(closed, /^HTTP\/1\.1 200 /);
   assert.match(closed, new RegExp(`content-length: ${content.length}`, 'i'));
   assert.equal(state.openFiles, 0);
@@ -223,16 +454,24 @@ test('files: whole, ranges, validators, HEAD', async () => {
 
 test('a client that reads slowly gets its file without filling our memory, one that leaves closes it', async () => {
   const agent = new http.Agent();
-  const slow = await new Promise<http.IncomingMessage>((resolve) => { http.get(`${server.url}/file`, { agent }, resolve); });
+  const slow = await new Promise<http.IncomingMessage>((resolve) => {
+    http.get(`${server.url}/file`, { agent }, resolve);
+  });
   slow.pause();
   await sleep(100);
   assert.equal(state.openFiles, 1, 'it waits for its reader');
   const parts: Buffer[] = [];
-  for await (const part of slow) parts.push(part as Buffer);
+  for await (const part of slow) {
+    parts.push(part as Buffer);
+  }
   assert.ok(content.equals(Buffer.concat(parts)));
-  const leaving = await new Promise<http.IncomingMessage>((resolve) => { http.get(`${server.url}/file`, { agent }, resolve); });
+  const leaving = await new Promise<http.IncomingMessage>((resolve) => {
+    http.get(`${server.url}/file`, { agent }, resolve);
+  });
   leaving.destroy();
-  for (let i = 0; i < 100 && state.openFiles > 0; i++) await sleep(10);
+  for (let i = 0; i < 100 && state.openFiles > 0; i++) {
+    await sleep(10);
+  }
   assert.equal(state.openFiles, 0);
   agent.destroy();
 });
@@ -241,10 +480,15 @@ test('a stream waits for its reader; one that breaks before it begins is a 500, 
   const whole = await (await fetch(`${server.url}/stream`)).text();
   assert.equal(whole.length, 10_000_000);
   state.chunksMade = 0;
-  const slow = await new Promise<http.IncomingMessage>((resolve) => { http.get(`${server.url}/stream`, resolve); });
+  const slow = await new Promise<http.IncomingMessage>((resolve) => {
+    http.get(`${server.url}/stream`, resolve);
+  });
   slow.pause();
   await sleep(100);
-  assert.ok(state.chunksMade < 100, `made ${state.chunksMade} chunks for a reader that does not read`);
+  assert.ok(
+    state.chunksMade < 100,
+    `made ${state.chunksMade} chunks for a reader that does not read`,
+  );
   slow.destroy();
   assert.equal((await fetch(`${server.url}/stream-breaks-early`)).status, 500);
   await assert.rejects(fetch(`${server.url}/stream-breaks-late`).then((reply) => reply.text()));
@@ -254,16 +498,22 @@ test('a stream waits for its reader; one that breaks before it begins is a 500, 
 test('clients that leave in the middle of a body or of waiting do no harm', async () => {
   for (let i = 0; i < 20; i++) {
     const socket = net.connect(server.port, '127.0.0.1');
-    socket.write('POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"text":');
+    socket.write(
+      'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"text":',
+    );
     await sleep(1);
     socket.destroy();
   }
   const abort = new AbortController();
   const leaving = fetch(`${server.url}/waits`, { signal: abort.signal });
-  for (let i = 0; i < 1000 && state.waiting === 0; i++) await sleep(1);
+  for (let i = 0; i < 1000 && state.waiting === 0; i++) {
+    await sleep(1);
+  }
   abort.abort();
   await assert.rejects(leaving);
-  for (let i = 0; i < 100 && state.abortsSeen === 0; i++) await sleep(10);
+  for (let i = 0; i < 100 && state.abortsSeen === 0; i++) {
+    await sleep(10);
+  }
   assert.equal(state.abortsSeen, 1);
   await sleep(200);
   assert.equal((await post('/echo', '{"text":"alive"}')).status, 200);
@@ -271,31 +521,55 @@ test('clients that leave in the middle of a body or of waiting do no harm', asyn
 
 test('nonsense on the wire, header bombs and pipelined requests', async () => {
   const hostile = [
-    'NONSENSE\r\n\r\n', '\0'.repeat(5000), 'GET  HTTP/1.1\r\n\r\n', `GET /item/1 HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`,
-    `GET /item/1 HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(5000)}\r\n`, 'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: -5\r\n\r\n',
-    'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n', `GET /${'z'.repeat(50_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
-    'POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nZZZ\r\n', 'GET /item/1 HTTP/1.1\r\n\r\n', 'GET /item/1 HTTP/0.9\r\nhost: x\r\n\r\n',
+    'NONSENSE\r\n\r\n',
+    '\0'.repeat(5000),
+    'GET  HTTP/1.1\r\n\r\n',
+    `GET /item/1 HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`,
+    `GET /item/1 HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(5000)}\r\n`,
+    'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: -5\r\n\r\n',
+    'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+    `GET /${'z'.repeat(50_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+    'POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nZZZ\r\n',
+    'GET /item/1 HTTP/1.1\r\n\r\n',
+    'GET /item/1 HTTP/0.9\r\nhost: x\r\n\r\n',
   ];
-  await Promise.all(hostile.map(async (bytes) => {
-    const socket = net.connect(server.port, '127.0.0.1').on('error', () => {});
-    socket.write(bytes, 'latin1');
-    await sleep(100);
-    socket.destroy();
-  }));
-  const two = await raw(server.port, 'GET /item/1 HTTP/1.1\r\nhost: x\r\n\r\nGET /item/2 HTTP/1.1\r\nhost: x\r\n\r\n', /"id":"2"\}/);
+  await Promise.all(
+    hostile.map(async (bytes) => {
+      const socket = net.connect(server.port, '127.0.0.1').on('error', () => {});
+      socket.write(bytes, 'latin1');
+      await sleep(100);
+      socket.destroy();
+    }),
+  );
+  const two = await raw(
+    server.port,
+    'GET /item/1 HTTP/1.1\r\nhost: x\r\n\r\nGET /item/2 HTTP/1.1\r\nhost: x\r\n\r\n',
+    /"id":"2"\}/,
+  );
   assert.ok(two.indexOf('"id":"1"') < two.indexOf('"id":"2"'));
   const odd = await fetch(`${server.url}/item/1`, { headers: { 'x-request-id': 'a b\tc;drop' } });
   assert.match(odd.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
 });
 
 test('TLS files that cannot be used are named', async () => {
-  const tls = { certFile: path.join(directory, 'none.pem'), keyFile: path.join(directory, 'none.key') };
+  const tls = {
+    certFile: path.join(directory, 'none.pem'),
+    keyFile: path.join(directory, 'none.key'),
+  };
   const options = { host: '127.0.0.1', port: 0, tls, sockets: server.sockets, maxConnections: 1 };
-  await assert.rejects(listen({ ...options, exchange: {} as never }), /TLS_CERT_FILE=.*none\.pem and TLS_KEY_FILE=.*none\.key: both must be readable PEM files/);
+  await assert.rejects(
+    listen({ ...options, exchange: {} as never }),
+    /TLS_CERT_FILE=.*none\.pem and TLS_KEY_FILE=.*none\.key: both must be readable PEM files/,
+  );
 });
 
 test('every request is counted under its template', () => {
-  assert.ok(server.requests.some(({ route: label, method, status }) => label === '/item/{id}' && method === 'GET' && status === 200));
+  assert.ok(
+    server.requests.some(
+      ({ route: label, method, status }) =>
+        label === '/item/{id}' && method === 'GET' && status === 200,
+    ),
+  );
   assert.ok(server.requests.some(({ route: label, status }) => label === 'none' && status === 404));
   assert.ok(server.requests.every(({ route: label }) => !/\d/.test(label)));
 });

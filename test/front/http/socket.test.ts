@@ -19,27 +19,65 @@ beforeAll(async () => {
     },
     message(socket, message, isBinary) {
       const text = Buffer.from(message).toString();
-      if (text === 'throw') throw new Error('inner detail');
-      if (text === 'flood') for (let i = 0; i < 2000; i++) socket.send('x'.repeat(1000));
-      else if (isBinary) socket.send(new Uint8Array(message.slice(0)));
-      else socket.send(`${String(socket.data)} said ${text}`);
+      if (text === 'throw') {
+        throw new Error('inner detail');
+      }
+      if (text === 'flood') {
+        for (let i = 0; i < 2000; i++) {
+          socket.send('x'.repeat(1000));
+        }
+      } else if (isBinary) {
+        socket.send(new Uint8Array(message.slice(0)));
+      } else {
+        socket.send(`${String(socket.data)} said ${text}`);
+      }
     },
-    close(socket) { for (const entry of seen) if (entry.socket === socket) entry.closes++; },
+    close(socket) {
+      for (const entry of seen) {
+        if (entry.socket === socket) {
+          entry.closes++;
+        }
+      }
+    },
   });
 });
 afterAll(() => server.close());
 
 const address = (): string => server.url.replace('http', 'ws');
 
-async function talk(path: string, options?: ConstructorParameters<typeof WebSocket>[1]): Promise<{ socket: WebSocket; next: () => Promise<unknown>; closed: Promise<CloseEvent> }> {
+async function talk(
+  path: string,
+  options?: ConstructorParameters<typeof WebSocket>[1],
+): Promise<{ socket: WebSocket; next: () => Promise<unknown>; closed: Promise<CloseEvent> }> {
   const socket = new WebSocket(address() + path, options);
   socket.binaryType = 'arraybuffer';
   const waiting: ((data: unknown) => void)[] = [];
   const arrived: unknown[] = [];
-  socket.addEventListener('message', ({ data }) => { const waiter = waiting.shift(); if (waiter) waiter(data); else arrived.push(data); });
-  const closed = new Promise<CloseEvent>((resolve) => { socket.addEventListener('close', resolve); });
-  await new Promise((resolve, reject) => { socket.addEventListener('open', resolve); socket.addEventListener('error', reject); });
-  return { socket, closed, next: () => arrived.length > 0 ? Promise.resolve(arrived.shift()) : new Promise((resolve) => { waiting.push(resolve); }) };
+  socket.addEventListener('message', ({ data }) => {
+    const waiter = waiting.shift();
+    if (waiter) {
+      waiter(data);
+    } else {
+      arrived.push(data);
+    }
+  });
+  const closed = new Promise<CloseEvent>((resolve) => {
+    socket.addEventListener('close', resolve);
+  });
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve);
+    socket.addEventListener('error', reject);
+  });
+  return {
+    socket,
+    closed,
+    next: () =>
+      arrived.length > 0
+        ? Promise.resolve(arrived.shift())
+        : new Promise((resolve) => {
+            waiting.push(resolve);
+          }),
+  };
 }
 
 test('text and binary come back to the one who sent them', async () => {
@@ -48,7 +86,7 @@ test('text and binary come back to the one who sent them', async () => {
   one.socket.send('a');
   two.socket.send(new Uint8Array([1, 2, 3]));
   assert.equal(await one.next(), 'one said a');
-  assert.deepEqual(new Uint8Array(await two.next() as ArrayBuffer), new Uint8Array([1, 2, 3]));
+  assert.deepEqual(new Uint8Array((await two.next()) as ArrayBuffer), new Uint8Array([1, 2, 3]));
   one.socket.close();
   two.socket.close();
   await Promise.all([one.closed, two.closed]);
@@ -62,8 +100,12 @@ test('a client that gives no pong is not alive, nor is one that left', async () 
   client.socket.close();
   await client.closed;
   const silent = net.connect(server.port, '127.0.0.1');
-  silent.write('GET /talk?name=silent HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n');
-  await new Promise((resolve) => { silent.once('data', resolve); });
+  silent.write(
+    'GET /talk?name=silent HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n',
+  );
+  await new Promise((resolve) => {
+    silent.once('data', resolve);
+  });
   const dead = seen.at(-1)!.socket;
   assert.notEqual(dead, alive);
   assert.equal(await dead.isAlive(50), false);
@@ -77,7 +119,9 @@ test('a pong that came in while this thread stood still counts', async () => {
   const client = await RawSocket.open(server, '/talk?name=stalled');
   const { socket } = seen.at(-1)!;
   await sleep(50);
-  await new Promise((resolve) => { setImmediate(resolve); }); // from here timers are next, then what came in
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  }); // from here timers are next, then what came in
   const alive = socket.isAlive(100);
   void client.flood(frame('pong', ''), 1);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
@@ -91,7 +135,9 @@ test('a socket is dead after its close, and its close is told once', async () =>
   const entry = seen.at(-1);
   client.socket.close();
   await client.closed;
-  for (let i = 0; i < 100 && (seen.at(-1)?.closes ?? 1) === 0; i++) await sleep(5);
+  for (let i = 0; i < 100 && (seen.at(-1)?.closes ?? 1) === 0; i++) {
+    await sleep(5);
+  }
   assert.equal(entry?.closes, 1);
   assert.equal(entry?.socket.open, false);
   assert.equal(entry?.socket.send('late'), false);
@@ -104,7 +150,7 @@ test('1 MiB is taken, a byte more is refused in words', async () => {
   const client = await talk('/talk');
   await client.next();
   client.socket.send(new Uint8Array(1024 * 1024));
-  assert.equal((await client.next() as ArrayBuffer).byteLength, 1024 * 1024);
+  assert.equal(((await client.next()) as ArrayBuffer).byteLength, 1024 * 1024);
   client.socket.send(new Uint8Array(1024 * 1024 + 1));
   assert.equal(await client.next(), 'ERROR MESSAGE_TOO_LARGE');
   assert.equal((await client.closed).code, 1009);
@@ -127,21 +173,45 @@ test('a client that does not read is cut off instead of filling our memory', asy
   const before = seen.length;
   const socket = net.connect(server.port, '127.0.0.1');
   socket.on('error', () => {});
-  socket.write('GET /talk HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n');
-  for (let i = 0; i < 200 && seen.length === before; i++) await sleep(5);
+  socket.write(
+    'GET /talk HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n',
+  );
+  for (let i = 0; i < 200 && seen.length === before; i++) {
+    await sleep(5);
+  }
   socket.pause();
   const entry = seen.at(-1);
   const flood = Buffer.from('flood');
   const frame = Buffer.concat([Buffer.from([0x81, 0x80 | flood.length, 0, 0, 0, 0]), flood]);
-  for (let i = 0; i < 10 && entry?.socket.open; i++) { socket.write(frame); await sleep(20); }
-  for (let i = 0; i < 200 && entry?.socket.open; i++) await sleep(5);
+  for (let i = 0; i < 10 && entry?.socket.open; i++) {
+    socket.write(frame);
+    await sleep(20);
+  }
+  for (let i = 0; i < 200 && entry?.socket.open; i++) {
+    await sleep(5);
+  }
   assert.equal(entry?.socket.open, false);
   socket.destroy();
 });
 
 test('an earlier name opens as well, and its handshake names the successor', async () => {
-  server.sockets.add('/OldTalk', { open(socket) { socket.send('old'); socket.end(); }, message() {}, close() {} }, '/talk');
-  const handshake = await raw(server.port, 'GET /oldTALK HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n', /old/);
+  server.sockets.add(
+    '/OldTalk',
+    {
+      open(socket) {
+        socket.send('old');
+        socket.end();
+      },
+      message() {},
+      close() {},
+    },
+    '/talk',
+  );
+  const handshake = await raw(
+    server.port,
+    'GET /oldTALK HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n',
+    /old/,
+  );
   assert.match(handshake, /^HTTP\/1\.1 101 /);
   assert.match(handshake, /link: <\/talk>; rel="successor-version"/);
   assert.match(handshake, /deprecation: @\d+/);
@@ -152,9 +222,14 @@ test('pages of other origins, unknown paths, too many connections and plain requ
   const upgrade = async (path: string, origin?: string): Promise<number> => {
     const reply = await new Promise<string>((resolve, reject) => {
       const socket = net.connect(server.port, '127.0.0.1', () => {
-        socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n${origin ? `origin: ${origin}\r\n` : ''}\r\n`);
+        socket.write(
+          `GET ${path} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n${origin ? `origin: ${origin}\r\n` : ''}\r\n`,
+        );
       });
-      socket.once('data', (data) => { socket.destroy(); resolve(data.toString()); });
+      socket.once('data', (data) => {
+        socket.destroy();
+        resolve(data.toString());
+      });
       socket.once('error', reject);
     });
     return Number(reply.split(' ')[1]);
@@ -162,12 +237,16 @@ test('pages of other origins, unknown paths, too many connections and plain requ
   assert.equal(await upgrade('/talk', 'https://evil.example'), 403);
   assert.equal(await upgrade('/talk', 'https://good.example'), 101);
   assert.equal(await upgrade('/nowhere'), 404);
-  for (let i = 0; i < 200 && server.sockets.connections > 0; i++) await sleep(5);
+  for (let i = 0; i < 200 && server.sockets.connections > 0; i++) {
+    await sleep(5);
+  }
   const three = await Promise.all([talk('/talk'), talk('/talk'), talk('/talk')]);
   assert.equal(await upgrade('/talk'), 429);
-  for (const { socket } of three) socket.close();
+  for (const { socket } of three) {
+    socket.close();
+  }
   await Promise.all(three.map(({ closed }) => closed));
   const plain = await fetch(`${server.url}/talk`);
   assert.equal(plain.status, 426);
-  assert.equal((await plain.json() as { code: string }).code, 'UPGRADE_REQUIRED');
+  assert.equal(((await plain.json()) as { code: string }).code, 'UPGRADE_REQUIRED');
 });

@@ -7,19 +7,30 @@ import { claimCores } from '../../../src/front/placement/core-claims.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 let spaces = 0;
-const newSpace = (): string => `mouthpiece-test-${process.pid}-${spaces += 1}`;
+const newSpace = (): string => `mouthpiece-test-${process.pid}-${(spaces += 1)}`;
 
 /** Another process that claims, says what it got, and holds it until it is ended. */
-async function claimElsewhere(t: TestContext, allowed: readonly number[], workers: number, space: string): Promise<{ child: ChildProcess; cpus: number[]; shared: number[] }> {
+async function claimElsewhere(
+  t: TestContext,
+  allowed: readonly number[],
+  workers: number,
+  space: string,
+): Promise<{ child: ChildProcess; cpus: number[]; shared: number[] }> {
   const program = `
     import { claimCores } from './src/front/placement/core-claims.ts';
     const { cpus, shared } = await claimCores(${JSON.stringify(allowed)}, ${workers}, '${space}');
     process.stdout.write(JSON.stringify({ cpus, shared }));
     setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
-  t.onTestFinished(() => { child.kill('SIGKILL'); });
-  const [said] = await once(child.stdout, 'data') as [Buffer];
-  return { child, ...JSON.parse(said.toString()) as { cpus: number[]; shared: number[] } };
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program],
+    { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  t.onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  const [said] = (await once(child.stdout, 'data')) as [Buffer];
+  return { child, ...(JSON.parse(said.toString()) as { cpus: number[]; shared: number[] }) };
 }
 
 test('workers take the last cores and leave the first for the front; with too few of them they share evenly', async () => {
@@ -29,7 +40,11 @@ test('workers take the last cores and leave the first for the front; with too fe
     return [claims.cpus, claims.free, claims.shared];
   };
   assert.deepEqual(await take([0, 1, 2, 3], 3), [[3, 2, 1], [0], []]);
-  assert.deepEqual(await take([2, 5, 7], 1), [[7], [2, 5], []], 'a cpuset that is not the whole machine');
+  assert.deepEqual(
+    await take([2, 5, 7], 1),
+    [[7], [2, 5], []],
+    'a cpuset that is not the whole machine',
+  );
   assert.deepEqual(await take([4], 2), [[4, 4], [], []]);
   assert.deepEqual(await take([0, 1], 4), [[1, 0, 1, 0], [], []]);
   assert.deepEqual(await take([], 1), [[null], [], []]);
@@ -42,7 +57,13 @@ test('a second server takes other cores, a third shares with a warning, and the 
   const second = await claimCores([0, 1, 2, 3], 1, space);
   assert.deepEqual([second.cpus, second.free, second.shared], [[1], [0], []]);
   const third = await claimElsewhere(t, [0, 1, 2, 3], 3, space);
-  assert.deepEqual([third.cpus, third.shared], [[0, 3, 2], [3, 2]]);
+  assert.deepEqual(
+    [third.cpus, third.shared],
+    [
+      [0, 3, 2],
+      [3, 2],
+    ],
+  );
   await second.release();
   for (const { child } of [first, third]) {
     child.kill('SIGKILL');

@@ -16,28 +16,54 @@ import { patience } from '../../harness/machine.ts';
 const OPTIONS = { startDeadlineMs: 30_000, silenceDeadlineMs: 10_000, lookEveryMs: 1000 };
 
 /** Looks at each of the given times; the count of beats goes by `beats`. @returns when it would be ended, and for what */
-function watch(times: Iterable<number>, beats: (nowMs: number) => number, isReady = true): [number, string] | undefined {
+function watch(
+  times: Iterable<number>,
+  beats: (nowMs: number) => number,
+  isReady = true,
+): [number, string] | undefined {
   const dog = new Watchdog(OPTIONS, 0);
   for (const nowMs of times) {
     const end = dog.look(nowMs, beats(nowMs), isReady);
-    if (end !== undefined) return [nowMs, end];
+    if (end !== undefined) {
+      return [nowMs, end];
+    }
   }
   return undefined;
 }
 
-function* everySecond(fromMs: number, untilMs: number): Generator<number> { for (let ms = fromMs; ms <= untilMs; ms += 1000) yield ms; }
+function* everySecond(fromMs: number, untilMs: number): Generator<number> {
+  for (let ms = fromMs; ms <= untilMs; ms += 1000) {
+    yield ms;
+  }
+}
 
 test('a worker that beats lives, one that stops is ended after its deadline', () => {
-  assert.equal(watch(everySecond(1000, 100_000), (ms) => Math.floor(ms / 250)), undefined);
-  assert.deepEqual(watch(everySecond(1000, 100_000), (ms) => Math.floor(Math.min(ms, 20_000) / 250)), [30_000, 'unresponsive']);
+  assert.equal(
+    watch(everySecond(1000, 100_000), (ms) => Math.floor(ms / 250)),
+    undefined,
+  );
+  assert.deepEqual(
+    watch(everySecond(1000, 100_000), (ms) => Math.floor(Math.min(ms, 20_000) / 250)),
+    [30_000, 'unresponsive'],
+  );
 });
 
 test('a main thread that stood still for a minute blames nobody, even where the workers stood still with it', () => {
   const times = [...everySecond(1000, 5000), 65_000, ...everySecond(65_100, 100_000)];
-  assert.equal(watch(times, (ms) => Math.floor(ms / 250)), undefined);
-  assert.equal(watch(times, (ms) => ms <= 65_000 ? 20 : 21 + Math.floor((ms - 65_000) / 250)), undefined, 'the machine slept');
+  assert.equal(
+    watch(times, (ms) => Math.floor(ms / 250)),
+    undefined,
+  );
+  assert.equal(
+    watch(times, (ms) => (ms <= 65_000 ? 20 : 21 + Math.floor((ms - 65_000) / 250))),
+    undefined,
+    'the machine slept',
+  );
   // Stall after stall, in each of which the worker got a beat in.
-  assert.equal(watch([20_000, 40_000, 60_000, 80_000, 100_000], (ms) => ms), undefined);
+  assert.equal(
+    watch([20_000, 40_000, 60_000, 80_000, 100_000], (ms) => ms),
+    undefined,
+  );
 });
 
 test('a worker that hangs is found out beside a main thread that stalls, too', () => {
@@ -47,49 +73,96 @@ test('a worker that hangs is found out beside a main thread that stalls, too', (
 });
 
 test('a start has its own deadline, in which a stall does not count either', () => {
-  assert.deepEqual(watch(everySecond(1000, 100_000), () => 0, false), [30_000, 'start_failed']);
-  assert.equal(watch([1000, 60_000, ...everySecond(61_000, 80_000)], () => 0, false), undefined);
+  assert.deepEqual(
+    watch(everySecond(1000, 100_000), () => 0, false),
+    [30_000, 'start_failed'],
+  );
+  assert.equal(
+    watch([1000, 60_000, ...everySecond(61_000, 80_000)], () => 0, false),
+    undefined,
+  );
 });
 
-test('in earnest: a stall of the main thread ends no worker, a worker that hangs is ended and replaced', { timeout: 120_000 }, async () => {
-  const face = readFileSync(path.join(DEFAULT_FACES_DIR, readdirSync(DEFAULT_FACES_DIR).find((name) => name.endsWith('.face'))!));
-  const calibrationFace = new SharedArrayBuffer(face.length);
-  new Uint8Array(calibrationFace).set(face);
-  const silenceDeadlineMs = 2000 * patience();
-  const pool = await WorkerPool.start({
-    cpus: [native.allowedCpus().at(-1) ?? undefined],
-    realtime: false, bindAddress: '127.0.0.1', announcedAddresses: ['127.0.0.1'], ports: { first: 0, last: 0 }, maxSessionsPerWorker: 4, maxLoad: 0.8,
-    videoBitrateKbps: 500, maxVideoBitrateKbps: 500, audioBitrateKbps: 24, calibrationFace, wav2lip: undefined, silenceDeadlineMs,
-    metrics: new Metrics(), log: createLogger('silent'),
-  });
-  const session = new inspector.Session();
-  session.connect();
-  try {
-    const first = pool.handles[0]!;
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, silenceDeadlineMs * 1.5);
-    await sleep(silenceDeadlineMs);
-    assert.equal(pool.handles[0], first);
-    assert.equal(first.isReady, true, 'the stall was held against the worker');
-
-    const ends: string[] = [];
-    void first.gone.then((end) => { ends.push(end); });
-    let told = 0;
-    first.sinks.set('bad', { receive: () => { throw new Error('a defect of one session takes no other along'); } });
-    first.sinks.set('s', { receive: (message) => { if (message.type === 'ended' && message.reason === 'worker_lost') told++; } });
-    session.on('NodeWorker.attachedToWorker', ({ params }) => {
-      const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: 'for (;;);' } });
-      session.post('NodeWorker.sendMessageToWorker', { sessionId: params.sessionId, message });
+test(
+  'in earnest: a stall of the main thread ends no worker, a worker that hangs is ended and replaced',
+  { timeout: 120_000 },
+  async () => {
+    const face = readFileSync(
+      path.join(
+        DEFAULT_FACES_DIR,
+        readdirSync(DEFAULT_FACES_DIR).find((name) => name.endsWith('.face'))!,
+      ),
+    );
+    const calibrationFace = new SharedArrayBuffer(face.length);
+    new Uint8Array(calibrationFace).set(face);
+    const silenceDeadlineMs = 2000 * patience();
+    const pool = await WorkerPool.start({
+      cpus: [native.allowedCpus().at(-1) ?? undefined],
+      realtime: false,
+      bindAddress: '127.0.0.1',
+      announcedAddresses: ['127.0.0.1'],
+      ports: { first: 0, last: 0 },
+      maxSessionsPerWorker: 4,
+      maxLoad: 0.8,
+      videoBitrateKbps: 500,
+      maxVideoBitrateKbps: 500,
+      audioBitrateKbps: 24,
+      calibrationFace,
+      wav2lip: undefined,
+      silenceDeadlineMs,
+      metrics: new Metrics(),
+      log: createLogger('silent'),
     });
-    session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
-    await sleep(100);
-    session.post('NodeWorker.disable');
-    const untilMs = performance.now() + 6 * silenceDeadlineMs + 20_000;
-    while ((pool.handles[0] === first || !pool.handles[0].isReady) && performance.now() < untilMs) await sleep(50);
-    assert.deepEqual(ends, ['unresponsive']);
-    assert.equal(told, 1, 'its sessions are told once');
-    assert.equal(pool.size, 1, 'there is a new one');
-  } finally {
-    session.disconnect();
-    await pool.stop();
-  }
-});
+    const session = new inspector.Session();
+    session.connect();
+    try {
+      const first = pool.handles[0]!;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, silenceDeadlineMs * 1.5);
+      await sleep(silenceDeadlineMs);
+      assert.equal(pool.handles[0], first);
+      assert.equal(first.isReady, true, 'the stall was held against the worker');
+
+      const ends: string[] = [];
+      void first.gone.then((end) => {
+        ends.push(end);
+      });
+      let told = 0;
+      first.sinks.set('bad', {
+        receive: () => {
+          throw new Error('a defect of one session takes no other along');
+        },
+      });
+      first.sinks.set('s', {
+        receive: (message) => {
+          if (message.type === 'ended' && message.reason === 'worker_lost') {
+            told++;
+          }
+        },
+      });
+      session.on('NodeWorker.attachedToWorker', ({ params }) => {
+        const message = JSON.stringify({
+          id: 1,
+          method: 'Runtime.evaluate',
+          params: { expression: 'for (;;);' },
+        });
+        session.post('NodeWorker.sendMessageToWorker', { sessionId: params.sessionId, message });
+      });
+      session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
+      await sleep(100);
+      session.post('NodeWorker.disable');
+      const untilMs = performance.now() + 6 * silenceDeadlineMs + 20_000;
+      while (
+        (pool.handles[0] === first || !pool.handles[0].isReady) &&
+        performance.now() < untilMs
+      ) {
+        await sleep(50);
+      }
+      assert.deepEqual(ends, ['unresponsive']);
+      assert.equal(told, 1, 'its sessions are told once');
+      assert.equal(pool.size, 1, 'there is a new one');
+    } finally {
+      session.disconnect();
+      await pool.stop();
+    }
+  },
+);

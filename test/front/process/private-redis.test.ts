@@ -15,11 +15,14 @@ import { runningPrivateRedis } from '../../../src/front/process/private-redis.ts
 
 const log = createLogger('silent');
 let directory: string;
-beforeAll(async () => { directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-private-')); });
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-private-'));
+});
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 /** Asked of the server itself: Redis and Valkey call their processes differently. */
-const pidOf = async (store: RedisStore): Promise<number> => Number(/^process_id:(\d+)/m.exec(await store.use((client) => client.info('server')))?.[1]);
+const pidOf = async (store: RedisStore): Promise<number> =>
+  Number(/^process_id:(\d+)/m.exec(await store.use((client) => client.info('server')))?.[1]);
 
 test('what was written is there after an orderly stop and a start', async () => {
   const dataDir = path.join(directory, 'orderly');
@@ -35,7 +38,10 @@ test('what was written is there after an orderly stop and a start', async () => 
 test('it listens on no TCP port, and its socket is for us alone', async () => {
   const dataDir = path.join(directory, 'closed');
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
-  const [, port] = await opened.store.use((client) => client.config('GET', 'port')) as [string, string];
+  const [, port] = (await opened.store.use((client) => client.config('GET', 'port'))) as [
+    string,
+    string,
+  ];
   assert.equal(port, '0');
   const url = await runningPrivateRedis(dataDir);
   assert.ok(url);
@@ -49,11 +55,17 @@ test('when it is killed it is started again with its data, and requests meanwhil
   await opened.store.use((client) => client.set('k', 'kept'));
   const pid = await pidOf(opened.store);
   assert.ok(pid);
-  const back = new Promise<void>((resolve) => { opened.store.onReady(resolve); });
+  const back = new Promise<void>((resolve) => {
+    opened.store.onReady(resolve);
+  });
   process.kill(pid, 'SIGKILL');
   await sleep(10);
   const startMs = performance.now();
-  await opened.store.use((client) => client.get('k')).catch((error: { code: string }) => { assert.equal(error.code, 'STORE_UNAVAILABLE'); });
+  await opened.store
+    .use((client) => client.get('k'))
+    .catch((error: { code: string }) => {
+      assert.equal(error.code, 'STORE_UNAVAILABLE');
+    });
   assert.ok(performance.now() - startMs < 2500 * patience());
   await back;
   assert.equal(await opened.store.use((client) => client.get('k')), 'kept');
@@ -65,9 +77,13 @@ test('when it cannot be started again at once, for want of a process or a descri
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
   t.onTestFinished(() => opened.close());
   const pid = await pidOf(opened.store);
-  const back = new Promise<void>((resolve) => { opened.store.onReady(resolve); });
+  const back = new Promise<void>((resolve) => {
+    opened.store.onReady(resolve);
+  });
   const kept = process.env['PATH'];
-  t.onTestFinished(() => { process.env['PATH'] = kept; });
+  t.onTestFinished(() => {
+    process.env['PATH'] = kept;
+  });
   process.env['PATH'] = '/nowhere'; // spawn fails, as it does with EMFILE or EAGAIN: an error and no exit
   process.kill(pid, 'SIGKILL');
   await sleep(500);
@@ -79,13 +95,21 @@ test('after kill -9 of the server its redis-server ends too, and a new server on
   const dataDir = path.join(directory, 'orphan');
   const index = path.resolve(import.meta.dirname, '../../../src/front/process/open-store.ts');
   const logModule = path.resolve(import.meta.dirname, '../../../src/base/log.ts');
-  const child = spawn(process.execPath, ['--input-type=module', '-e', `
+  const child = spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `
     import { connectStore } from ${JSON.stringify(index)};
     import { createLogger } from ${JSON.stringify(logModule)};
     const { store } = await connectStore({ redisUrl: undefined, dataDir: ${JSON.stringify(dataDir)} }, createLogger('silent'));
     await store.use((client) => client.set('k', 'survives'));
     console.log(/process_id:(\\d+)/.exec(await store.use((client) => client.info('server')))[1]);
-    setInterval(() => {}, 1000);`], { stdio: ['ignore', 'pipe', 'inherit'] });
+    setInterval(() => {}, 1000);`,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
   const pid = Number(String((await once(child.stdout, 'data'))[0]));
   assert.ok(pid);
   child.kill('SIGKILL');
@@ -98,7 +122,10 @@ test('after kill -9 of the server its redis-server ends too, and a new server on
 test('a second server on the same directory is refused in words', async () => {
   const dataDir = path.join(directory, 'twice');
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
-  await assert.rejects(connectStore({ redisUrl: undefined, dataDir }, log), /Another server is using .*twice/);
+  await assert.rejects(
+    connectStore({ redisUrl: undefined, dataDir }, log),
+    /Another server is using .*twice/,
+  );
   assert.equal(await opened.store.ping(), true, 'the first one goes on');
   await opened.close();
 });
@@ -109,7 +136,14 @@ test('a stale socket file and a directory with a very long name are no hindrance
   const url = await runningPrivateRedis(dataDir);
   assert.ok(url && Buffer.byteLength(url) < 115);
   await first.close();
-  const stale = spawn(process.execPath, ['-e', `require('net').createServer().listen(${JSON.stringify(url.slice('unix://'.length))}, () => console.log('up'))`], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const stale = spawn(
+    process.execPath,
+    [
+      '-e',
+      `require('net').createServer().listen(${JSON.stringify(url.slice('unix://'.length))}, () => console.log('up'))`,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
   await once(stale.stdout, 'data');
   stale.kill('SIGKILL'); // leaves its socket file behind
   await once(stale, 'exit');
@@ -119,8 +153,14 @@ test('a stale socket file and a directory with a very long name are no hindrance
 });
 
 test('an address where nothing listens is told in one line', async () => {
-  await assert.rejects(RedisStore.connect(['redis://user:hidden@127.0.0.1:1'], log, 300), (error: Error) => {
-    assert.match(error.message, /^Redis at redis:\/\/127\.0\.0\.1:1 does not answer \(.*ECONNREFUSED.*\)\. Start it, or correct REDIS_URL\.$/);
-    return true;
-  });
+  await assert.rejects(
+    RedisStore.connect(['redis://user:hidden@127.0.0.1:1'], log, 300),
+    (error: Error) => {
+      assert.match(
+        error.message,
+        /^Redis at redis:\/\/127\.0\.0\.1:1 does not answer \(.*ECONNREFUSED.*\)\. Start it, or correct REDIS_URL\.$/,
+      );
+      return true;
+    },
+  );
 });

@@ -11,18 +11,26 @@ import { WsClient } from '../../harness/ws-client.ts';
 const HELD_UP_MS = 700;
 
 let server: TestServer;
-beforeAll(async () => { server = await startServer(); });
-afterAll(async () => { await server.stop(); });
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => {
+  await server.stop();
+});
 
 const counted = async (line: string): Promise<number> => {
   const { body } = await call(server, '/metrics');
-  return Number(new RegExp(`^${line.replace(/[{}]/g, '\\$&')} (\\S+)`, 'm').exec(String(body))?.[1] ?? 0);
+  return Number(
+    new RegExp(`^${line.replace(/[{}]/g, '\\$&')} (\\S+)`, 'm').exec(String(body))?.[1] ?? 0,
+  );
 };
 
 /** Asks for /healthz until `work` is over. @returns the longest answer in milliseconds */
 async function slowestAnswer(work: Promise<unknown>): Promise<number> {
   const state = { isOver: false };
-  void work.finally(() => { state.isOver = true; });
+  void work.finally(() => {
+    state.isOver = true;
+  });
   let slowest = 0;
   while (!state.isOver) {
     const startMs = performance.now();
@@ -45,7 +53,11 @@ for (const [what, one, count] of [
   ['SKIP', frame('text', 'SKIP'), 500_000],
   ['nonsense', frame('text', 'hello'), 500_000],
   ['offers that are none', frame('text', '{"type":"offer","sdp":5}'), 300_000],
-  ['PLAY_IMMEDIATE', frame('binary', Buffer.concat([Buffer.from('PLAY_IMMEDIATE'), Buffer.alloc(640)])), 300_000],
+  [
+    'PLAY_IMMEDIATE',
+    frame('binary', Buffer.concat([Buffer.from('PLAY_IMMEDIATE'), Buffer.alloc(640)])),
+    300_000,
+  ],
   ['brackets without end', frame('text', `{"type":${'['.repeat(100_000)}`), 2000],
 ] as const) {
   test(`a flood of ${what} is told RATE, then ended with a word; the server answers meanwhile`, async () => {
@@ -62,35 +74,67 @@ for (const [what, one, count] of [
   });
 }
 
-for (const [what, one, count] of [['pings', frame('ping', ''), 2_000_000], ['pongs', frame('pong', ''), 2_000_000]] as const) {
+for (const [what, one, count] of [
+  ['pings', frame('ping', ''), 2_000_000],
+  ['pongs', frame('pong', ''), 2_000_000],
+] as const) {
   test(`a flood of protocol ${what} does not hold the server up`, async () => {
     const socket = await openRaw(await createToken(server));
     const state = { written: 0 };
-    const slowestMs = await slowestAnswer(socket.flood(one, count).then((written) => { state.written = written; }));
+    const slowestMs = await slowestAnswer(
+      socket.flood(one, count).then((written) => {
+        state.written = written;
+      }),
+    );
     assert.ok(slowestMs < HELD_UP_MS * patience(), `/healthz took ${slowestMs.toFixed(0)} ms`);
-    if (what === 'pongs') assert.ok(state.written < count, 'the socket is closed');
+    if (what === 'pongs') {
+      assert.ok(state.written < count, 'the socket is closed');
+    }
     socket.destroy();
   });
 }
 
 test('what was thrown away and whom it cost is counted', async () => {
-  assert.ok(await counted('mouthpiece_websocket_messages_dropped_total{reason="socket_rate"}') > 20_000);
-  assert.equal(await counted('mouthpiece_sessions_ended_total{kind="p2p",reason="rate_limited"}'), 7);
-  assert.ok(await counted('mouthpiece_websocket_messages_total{direction="in",type="audio"}') > 20_000);
-  assert.ok(await counted('mouthpiece_audio_received_seconds_total{input="socket"}') > 1);
+  assert.ok(
+    (await counted('mouthpiece_websocket_messages_dropped_total{reason="socket_rate"}')) > 20_000,
+  );
+  assert.equal(
+    await counted('mouthpiece_sessions_ended_total{kind="p2p",reason="rate_limited"}'),
+    7,
+  );
+  assert.ok(
+    (await counted('mouthpiece_websocket_messages_total{direction="in",type="audio"}')) > 20_000,
+  );
+  assert.ok((await counted('mouthpiece_audio_received_seconds_total{input="socket"}')) > 1);
   const { body } = await call(server, '/metrics');
-  assert.doesNotMatch(String(body), /mouthpiece_worker_restarts_total\{[^}]*\} [1-9]/, 'no worker was ended');
+  assert.doesNotMatch(
+    String(body),
+    /mouthpiece_worker_restarts_total\{[^}]*\} [1-9]/,
+    'no worker was ended',
+  );
 });
 
 test('clients that behave, however quick, get an ACK for each message and no RATE', async () => {
-  for (const [bytes, count] of [[6000, 640], [128_014, 15], [640, 3000], [32, 5000], [1 << 20, 8]] as const) {
+  for (const [bytes, count] of [
+    [6000, 640],
+    [128_014, 15],
+    [640, 3000],
+    [32, 5000],
+    [1 << 20, 8],
+  ] as const) {
     const client = await WsClient.open(server, await createToken(server));
     client.send('ping a');
     await client.waitFor('pong a');
-    for (let i = 0; i < count; i++) client.send(new Uint8Array(bytes));
+    for (let i = 0; i < count; i++) {
+      client.send(new Uint8Array(bytes));
+    }
     client.send('ping b');
     await client.waitFor('pong b', { limitMs: 20_000 });
-    assert.equal(client.words.filter((word) => word === 'ACK').length, count, `${count} messages of ${bytes} bytes`);
+    assert.equal(
+      client.words.filter((word) => word === 'ACK').length,
+      count,
+      `${count} messages of ${bytes} bytes`,
+    );
     assert.deepEqual([...new Set(client.words)].sort(), ['ACK', 'pong']);
     await client.close();
   }

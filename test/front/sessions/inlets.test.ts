@@ -15,10 +15,15 @@ test('bytes come out as they went in, whatever the pieces, and every block is gi
   const out = new Uint8Array(100_000);
   let [written, read] = [0, 0];
   for (let round = 0; round < 400; round++) {
-    const piece = Uint8Array.from({ length: [1, 2, 7, 640, 6000, 70_000][round % 6]! }, (_byte, i) => (written + i) % 251);
+    const piece = Uint8Array.from(
+      { length: [1, 2, 7, 640, 6000, 70_000][round % 6]! },
+      (_byte, i) => (written + i) % 251,
+    );
     written += queue.push(piece);
     const count = queue.peek(out, [3, 100_000, 12_000, 64][round % 4]);
-    for (let i = 0; i < count; i++) assert.equal(out[i], (read + i) % 251);
+    for (let i = 0; i < count; i++) {
+      assert.equal(out[i], (read + i) % 251);
+    }
     queue.drop(count);
     read += count;
     assert.equal(queue.length, written - read);
@@ -34,7 +39,9 @@ test('a million small pieces that wait take the memory of their bytes, and no ti
   inlet.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0); // the lane is full
   const piece = Uint8Array.of(1, 0);
   const startMs = performance.now();
-  for (let i = 0; i < 1_000_000; i++) assert.equal(inlet.push(piece, 0), 0);
+  for (let i = 0; i < 1_000_000; i++) {
+    assert.equal(inlet.push(piece, 0), 0);
+  }
   const tookMs = performance.now() - startMs;
   assert.ok(tookMs < 2000, `${tookMs.toFixed(0)} ms`);
   assert.ok(pool.usedBytes <= 2_000_000 + BLOCK, `${pool.usedBytes} bytes`);
@@ -53,7 +60,9 @@ test('a million small pieces that wait take the memory of their bytes, and no ti
 test('what all sessions keep waiting has one bound; what is beyond it is dropped and counted, and room comes back', () => {
   const pool = new BlockPool(4 * BLOCK);
   const [one, two] = [new AudioIngress(pool), new AudioIngress(pool)];
-  for (const inlet of [one, two]) inlet.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0);
+  for (const inlet of [one, two]) {
+    inlet.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0);
+  }
   assert.equal(one.push(new Uint8Array(3 * BLOCK), 0), 0);
   assert.equal(two.push(new Uint8Array(3 * BLOCK), 0), BLOCK, 'two blocks of samples');
   one.flush(0);
@@ -81,7 +90,10 @@ function packets(count: number): Uint8Array[] {
   const encoder = new native.OpusEncoder({ sampleRate: 16_000, channels: 1, bitrate: 24_000 });
   const out = new Uint8Array(1500);
   const made = Array.from({ length: count }, (_packet, n) => {
-    const pcm = Int16Array.from({ length: 320 }, (_sample, i) => Math.sin((n * 320 + i) / 8) * 8000);
+    const pcm = Int16Array.from(
+      { length: 320 },
+      (_sample, i) => Math.sin((n * 320 + i) / 8) * 8000,
+    );
     return out.slice(0, encoder.encode(pcm, out));
   });
   encoder.close();
@@ -90,16 +102,32 @@ function packets(count: number): Uint8Array[] {
 
 test('the length of an Opus packet is read from its first bytes (RFC 6716 section 3.1)', () => {
   for (const [bytes, samples] of [
-    [[0x00], 160], [[0x08], 320], [[0x18], 960], [[0x60], 160], [[0x68], 320], [[0x80], 40], [[0x98], 320], [[0x99, 0], 640], [[0x1a, 0], 1920],
-    [[0x9b, 6], 1920], [[0x9b, 7], 0], [[0x9b, 0], 0], [[0x1b, 3], 0], [[], 0],
-  ] as const) assert.equal(samplesInPacket(Uint8Array.from(bytes)), samples, `0x${bytes[0]?.toString(16)}`);
+    [[0x00], 160],
+    [[0x08], 320],
+    [[0x18], 960],
+    [[0x60], 160],
+    [[0x68], 320],
+    [[0x80], 40],
+    [[0x98], 320],
+    [[0x99, 0], 640],
+    [[0x1a, 0], 1920],
+    [[0x9b, 6], 1920],
+    [[0x9b, 7], 0],
+    [[0x9b, 0], 0],
+    [[0x1b, 3], 0],
+    [[], 0],
+  ] as const) {
+    assert.equal(samplesInPacket(Uint8Array.from(bytes)), samples, `0x${bytes[0]?.toString(16)}`);
+  }
   assert.equal(samplesInPacket(packets(1)[0]!), 320);
 });
 
 test('a minute of Opus at once is decoded as it is heard, and all of it is heard', () => {
   const inlet = new OpusInlet(0);
   const reader = new SpeechRingReader(inlet.memory);
-  for (const packet of packets(3000)) assert.equal(inlet.push(packet, 0), 0);
+  for (const packet of packets(3000)) {
+    assert.equal(inlet.push(packet, 0), 0);
+  }
   assert.ok(reader.length <= 2.2 * 16_000, `${reader.length / 16_000} s were decoded at once`);
   inlet.done();
   let heard = 0;
@@ -107,8 +135,12 @@ test('a minute of Opus at once is decoded as it is heard, and all of it is heard
   const out = new Int16Array(1600);
   for (let nowMs = 0; nowMs < 61_000; nowMs += 100) {
     const count = reader.read(out, 0, 1600);
-    if (nowMs < 59_000) assert.equal(count, 1600, `dry after ${nowMs} ms`);
-    if (out.subarray(0, count).some((sample) => sample > 3000)) audible++;
+    if (nowMs < 59_000) {
+      assert.equal(count, 1600, `dry after ${nowMs} ms`);
+    }
+    if (out.subarray(0, count).some((sample) => sample > 3000)) {
+      audible++;
+    }
     heard += count;
     inlet.pump(nowMs);
   }
@@ -140,9 +172,13 @@ test('Opus beyond the backlog is dropped and counted by its length; garbage is n
   const inlet = new OpusInlet(0);
   const packet = packets(1)[0]!;
   let dropped = 0;
-  for (let i = 0; i < MAX_BACKLOG_SECONDS * 50 + 1000; i++) dropped += inlet.push(packet, 0);
+  for (let i = 0; i < MAX_BACKLOG_SECONDS * 50 + 1000; i++) {
+    dropped += inlet.push(packet, 0);
+  }
   assert.ok(dropped > 800 * 320 && dropped < 1000 * 320, `${dropped / 320} packets`);
-  for (const junk of [new Uint8Array(0), new Uint8Array(20_000), Uint8Array.of(0x9b, 7)]) assert.equal(inlet.push(junk, 0), 0);
+  for (const junk of [new Uint8Array(0), new Uint8Array(20_000), Uint8Array.of(0x9b, 7)]) {
+    assert.equal(inlet.push(junk, 0), 0);
+  }
   assert.equal(inlet.invalidMessages, 3);
   inlet.close();
 });

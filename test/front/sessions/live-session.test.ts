@@ -14,28 +14,66 @@ import { Metrics } from '../../../src/metrics/metrics.ts';
 const OFFER = JSON.stringify({ type: 'offer', sdp: 'v=0' });
 
 /** A session whose client has `leftMs` left for its offer. */
-function start(leftMs: number): { session: LiveSession; sent: string[]; posted: ToWorker['type'][] } {
+function start(leftMs: number): {
+  session: LiveSession;
+  sent: string[];
+  posted: ToWorker['type'][];
+} {
   const sent: string[] = [];
   const posted: ToWorker['type'][] = [];
-  const worker = { sinks: new Map(), extraCost: new Map(), extraPromised: 0, post: ({ type }: ToWorker) => { posted.push(type); } };
+  const worker = {
+    sinks: new Map(),
+    extraCost: new Map(),
+    extraPromised: 0,
+    post: ({ type }: ToWorker) => {
+      posted.push(type);
+    },
+  };
   const face = { faceId: 'ava', bytes: new SharedArrayBuffer(1) };
   const session = new LiveSession({
-    id: 's', worker: worker as unknown as WorkerHandle, log: createLogger('silent'), openedMs: monotonicMs() - 30_000 + leftMs, destination: 'd',
-    socket: { send: (text) => { sent.push(text); return true; }, end: () => {} },
-    inlet: new AudioIngress(), tally: new SocketTally(new Metrics()), step: () => {}, onEnd: () => {},
-    spec: { face, emotion: 0, renderer: 'rig', handleSilence: true, startFrame: 0, maxIdleMs: 1000, maxLengthMs: 1000 },
+    id: 's',
+    worker: worker as unknown as WorkerHandle,
+    log: createLogger('silent'),
+    openedMs: monotonicMs() - 30_000 + leftMs,
+    destination: 'd',
+    socket: {
+      send: (text) => {
+        sent.push(text);
+        return true;
+      },
+      end: () => {},
+    },
+    inlet: new AudioIngress(),
+    tally: new SocketTally(new Metrics()),
+    step: () => {},
+    onEnd: () => {},
+    spec: {
+      face,
+      emotion: 0,
+      renderer: 'rig',
+      handleSilence: true,
+      startFrame: 0,
+      maxIdleMs: 1000,
+      maxLengthMs: 1000,
+    },
   });
   return { session, sent, posted };
 }
 
-const stall = (ms: number): void => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms); };
+const stall = (ms: number): void => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+};
 
 test('an offer that came in while this thread stood still is in time; without one the session ends', async () => {
   const { port1, port2 } = new MessageChannel();
-  await new Promise((resolve) => { setImmediate(resolve); }); // from here timers are next, then what came in
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  }); // from here timers are next, then what came in
   const offered = start(50);
   const silent = start(50);
-  port2.on('message', () => { offered.session.message(new TextEncoder().encode(OFFER).buffer, false); });
+  port2.on('message', () => {
+    offered.session.message(new TextEncoder().encode(OFFER).buffer, false);
+  });
   port1.postMessage('');
   stall(200);
   await sleep(50);

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { AudioIngress, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
-import { answerMessage, destinationMessage, parseClientMessage, videoMetadataMessage } from '../../../src/front/sessions/wire-protocol.ts';
+import {
+  answerMessage,
+  destinationMessage,
+  parseClientMessage,
+  videoMetadataMessage,
+} from '../../../src/front/sessions/wire-protocol.ts';
 import { SpeechRingReader } from '../../../src/link/speech-ring.ts';
 
 const text = (value: string): ArrayBuffer => new TextEncoder().encode(value).buffer;
@@ -19,17 +24,37 @@ test('commands are understood as text and as binary', () => {
 });
 
 test('offers in any spacing and key order; everything else is ignored', () => {
-  assert.deepEqual(parseClientMessage(text(' {"sdp" :"v=0",  "type":"offer", "x": 1}'), false), { kind: 'offer', sdp: 'v=0' });
-  for (const odd of ['{"type":"offer"}', '{"type":"answer","sdp":"v=0"}', '{', '[]', 'null', 'hello', '{"type":"offer","sdp":7}']) assert.equal(parseClientMessage(text(odd), false).kind, 'ignored');
+  assert.deepEqual(parseClientMessage(text(' {"sdp" :"v=0",  "type":"offer", "x": 1}'), false), {
+    kind: 'offer',
+    sdp: 'v=0',
+  });
+  for (const odd of [
+    '{"type":"offer"}',
+    '{"type":"answer","sdp":"v=0"}',
+    '{',
+    '[]',
+    'null',
+    'hello',
+    '{"type":"offer","sdp":7}',
+  ]) {
+    assert.equal(parseClientMessage(text(odd), false).kind, 'ignored');
+  }
   const long = `{"type":"offer","sdp":"${'x'.repeat(200_000)}"}`;
-  assert.deepEqual(parseClientMessage(text(long), false), { kind: 'offer', sdp: undefined }, 'too long to be looked at');
+  assert.deepEqual(
+    parseClientMessage(text(long), false),
+    { kind: 'offer', sdp: undefined },
+    'too long to be looked at',
+  );
   assert.equal(parseClientMessage(text(long.slice(1)), false).kind, 'ignored');
 });
 
 test('JSON begins with the telling key and has a space after each colon', () => {
   assert.equal(answerMessage('v=0\r\n'), '{"sdp": "v=0\\r\\n", "type": "answer"}');
   assert.equal(destinationMessage('d', 's'), '{"destination": "d", "session_id": "s"}');
-  assert.equal(videoMetadataMessage(30, 512, 512), '{"video_metadata": {"fps": 30, "width": 512, "height": 512}}');
+  assert.equal(
+    videoMetadataMessage(30, 512, 512),
+    '{"video_metadata": {"fps": 30, "width": 512, "height": 512}}',
+  );
 });
 
 const readAll = (inlet: AudioIngress): number[] => {
@@ -54,12 +79,17 @@ test('a backlog beyond the lane waits its turn; beyond the limit it is dropped a
   const inlet = new AudioIngress();
   const minute = new Uint8Array(16_000 * 2 * 60).fill(1);
   let dropped = 0;
-  for (let i = 0; i < 12; i++) dropped += inlet.push(minute, 0);
+  for (let i = 0; i < 12; i++) {
+    dropped += inlet.push(minute, 0);
+  }
   assert.equal(dropped, (12 * 60 - MAX_BACKLOG_SECONDS) * 16_000);
   let heard = 0;
   const reader = new SpeechRingReader(inlet.memory);
   const out = new Int16Array(16_000 * 60);
-  for (let i = 0; i < 20 && (reader.length > 0 || inlet.hasBacklog); i++) { heard += reader.read(out, 0, out.length); inlet.pump(0); }
+  for (let i = 0; i < 20 && (reader.length > 0 || inlet.hasBacklog); i++) {
+    heard += reader.read(out, 0, out.length);
+    inlet.pump(0);
+  }
   assert.equal(heard, MAX_BACKLOG_SECONDS * 16_000);
   inlet.done();
   assert.equal(reader.isDone, true);

@@ -20,16 +20,41 @@ import { SecretBox } from '../../../src/front/accounts/secret-box.ts';
 import { startCluster, startRedis, type TestRedis } from '../redis-servers.ts';
 
 const GRANT: Omit<SessionGrant, 'tokenId' | 'issuedAtMs'> = {
-  ownerId: 'o', keyId: 'k', keyName: 'n', faceId: 'ava', emotion: 'neutral', model: null, apiVersion: 'v2', sessionAggregator: null, handleSilence: true,
-  maxSessionLengthSeconds: 60, maxIdleTimeSeconds: 60, startFrame: 0, audioInputFormat: 'pcm16',
+  ownerId: 'o',
+  keyId: 'k',
+  keyName: 'n',
+  faceId: 'ava',
+  emotion: 'neutral',
+  model: null,
+  apiVersion: 'v2',
+  sessionAggregator: null,
+  handleSilence: true,
+  maxSessionLengthSeconds: 60,
+  maxIdleTimeSeconds: 60,
+  startFrame: 0,
+  audioInputFormat: 'pcm16',
 };
 
-const record = (userId: string, startTime: number): HistoryRecord =>
-  ({ id: newUuid(), userId, sessionTokenId: 't', face_id: 'ava', kind: 'p2p', sessionTotalTime: 1.5, startTime, endTime: startTime + 1 });
+const record = (userId: string, startTime: number): HistoryRecord => ({
+  id: newUuid(),
+  userId,
+  sessionTokenId: 't',
+  face_id: 'ava',
+  kind: 'p2p',
+  sessionTotalTime: 1.5,
+  startTime,
+  endTime: startTime + 1,
+});
 
-const code = (expected: string) => (error: unknown): boolean => error instanceof ServiceError && error.code === expected;
+const code =
+  (expected: string) =>
+  (error: unknown): boolean =>
+    error instanceof ServiceError && error.code === expected;
 
-for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] as const) {
+for (const [kind, start] of [
+  ['single', startRedis],
+  ['cluster', startCluster],
+] as const) {
   describe(`stores on a ${kind} Redis`, () => {
     let redis: TestRedis;
     let store: RedisStore;
@@ -44,14 +69,20 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
 
     test('which server this is', async () => {
       const info = await store.use((client) => client.info('server'));
-      console.info(`${kind}: ${/^valkey_version:.*/m.exec(info)?.[0] ?? /^redis_version:.*/m.exec(info)?.[0]}`);
+      console.info(
+        `${kind}: ${/^valkey_version:.*/m.exec(info)?.[0] ?? /^redis_version:.*/m.exec(info)?.[0]}`,
+      );
       assert.match(info, /^redis_version:/m);
     });
 
     test('an API key is known until it is revoked, and its text is nowhere', async () => {
       const apiKeys = new ApiKeys(store, 1000);
       const { key, id } = await apiKeys.create('owner', 'laptop');
-      assert.deepEqual(await apiKeys.authenticate(key), { ownerId: 'owner', keyId: id, keyName: 'laptop' });
+      assert.deepEqual(await apiKeys.authenticate(key), {
+        ownerId: 'owner',
+        keyId: id,
+        keyName: 'laptop',
+      });
       const stored = JSON.stringify(await store.use((client) => client.hgetall(keys.apiKey(id))));
       assert.ok(!stored.includes(key) && !stored.includes(key.slice(3)));
       await assert.rejects(apiKeys.authenticate(`${key}x`), code('INVALID_API_KEY'));
@@ -65,17 +96,24 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
     test('registering the same key again changes nothing', async () => {
       const apiKeys = new ApiKeys(store, 1000);
       assert.equal((await apiKeys.register('a key somebody chose', 'first', 'one')).created, true);
-      assert.equal((await apiKeys.register('a key somebody chose', 'second', 'two')).created, false);
+      assert.equal(
+        (await apiKeys.register('a key somebody chose', 'second', 'two')).created,
+        false,
+      );
       assert.equal((await apiKeys.authenticate('a key somebody chose')).ownerId, 'first');
     });
 
     test('requests beyond the rate are refused with the time to wait, and go on after it', async () => {
       const apiKeys = new ApiKeys(store, 5);
       const { key } = await apiKeys.create('owner', 'fast');
-      const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => apiKeys.authenticate(key)));
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 30 }, () => apiKeys.authenticate(key)),
+      );
       const granted = outcomes.filter(({ status }) => status === 'fulfilled').length;
       assert.ok(granted >= 10 && granted <= 12, `burst of 10 allowed ${granted}`);
-      const refused = outcomes.find((outcome): outcome is PromiseRejectedResult => outcome.status === 'rejected')?.reason as ServiceError;
+      const refused = outcomes.find(
+        (outcome): outcome is PromiseRejectedResult => outcome.status === 'rejected',
+      )?.reason as ServiceError;
       assert.equal(refused.code, 'RATE_LIMITED');
       assert.ok((refused.retryAfterSeconds ?? 0) > 0 && (refused.retryAfterSeconds ?? 9) <= 0.2);
       await sleep(250);
@@ -87,13 +125,17 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       const apiKeys = new ApiKeys(store, 5);
       const { key, id } = await apiKeys.create('owner', 'clock');
       await store.use((client) => client.hset(keys.apiKeyBucket(id), { tokens: 3, atMs: later }));
-      for (let i = 0; i < 3; i++) await apiKeys.authenticate(key);
+      for (let i = 0; i < 3; i++) {
+        await apiKeys.authenticate(key);
+      }
 
       const quota = new SessionQuota(store, 5);
       await quota.acquire(id, 'mine');
       await store.use((client) => client.zadd(keys.apiKeyLive(id), later, 'of-a-dead-server'));
       await quota.acquire(id, 'mine');
-      const until = Number(await store.use((client) => client.zscore(keys.apiKeyLive(id), 'of-a-dead-server')));
+      const until = Number(
+        await store.use((client) => client.zscore(keys.apiKeyLive(id), 'of-a-dead-server')),
+      );
       assert.ok(until <= Date.now() + SLOT_TTL_MS + 1000, `held for ${until - Date.now()} ms`);
 
       const queue = new JobQueue<object>({ store, name: 'static', serverId: 'dead', capacity: 5 });
@@ -101,7 +143,9 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       await queue.take();
       await store.use((client) => client.zadd(keys.jobsRunning('static'), later, 'job'));
       await queue.take();
-      const lease = Number(await store.use((client) => client.zscore(keys.jobsRunning('static'), 'job')));
+      const lease = Number(
+        await store.use((client) => client.zscore(keys.jobsRunning('static'), 'job')),
+      );
       assert.ok(lease <= Date.now() + LEASE_MS + 1000, `leased for ${lease - Date.now()} ms`);
       await queue.finish('job');
     });
@@ -112,18 +156,46 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       assert.equal((await tokens.find(token))?.faceId, 'ava');
       assert.equal(await tokens.find('x'.repeat(43)), undefined);
       assert.equal((await tokens.claim(token, 's1', 'server-a')).kind, 'claimed');
-      assert.equal((await tokens.claim(token, 's1', 'server-a')).kind, 'claimed', 'its own session may claim again');
-      assert.deepEqual(await tokens.claim(token, 's2', 'server-b'), { kind: 'in-use', sessionId: 's1', serverId: 'server-a' });
-      assert.equal((await tokens.claim(token, 's2', 'server-a', 's1')).kind, 'claimed', 'replacing one known to be dead');
-      assert.equal(await tokens.touch(token, 's1', 'server-a'), 'lost', 'the first one learns that it was replaced');
+      assert.equal(
+        (await tokens.claim(token, 's1', 'server-a')).kind,
+        'claimed',
+        'its own session may claim again',
+      );
+      assert.deepEqual(await tokens.claim(token, 's2', 'server-b'), {
+        kind: 'in-use',
+        sessionId: 's1',
+        serverId: 'server-a',
+      });
+      assert.equal(
+        (await tokens.claim(token, 's2', 'server-a', 's1')).kind,
+        'claimed',
+        'replacing one known to be dead',
+      );
+      assert.equal(
+        await tokens.touch(token, 's1', 'server-a'),
+        'lost',
+        'the first one learns that it was replaced',
+      );
       assert.equal(await tokens.touch(token, 's2', 'server-a'), 'held');
       assert.equal((await tokens.claim(token, 's3', 'server-a')).kind, 'in-use');
-      assert.equal(await tokens.touch(token, 's2', 'server-a'), 'held', 'on its own server it is asked directly');
+      assert.equal(
+        await tokens.touch(token, 's2', 'server-a'),
+        'held',
+        'on its own server it is asked directly',
+      );
       assert.equal((await tokens.claim(token, 's3', 'server-b')).kind, 'in-use');
-      assert.equal(await tokens.touch(token, 's2', 'server-a'), 'wanted', 'it hears that it is asked for elsewhere');
+      assert.equal(
+        await tokens.touch(token, 's2', 'server-a'),
+        'wanted',
+        'it hears that it is asked for elsewhere',
+      );
       assert.equal(await tokens.touch(token, 's2', 'server-a'), 'held', 'once');
       await tokens.release(token, 's1');
-      assert.equal((await tokens.claim(token, 's3', 'server-b')).kind, 'in-use', 'a release by another changes nothing');
+      assert.equal(
+        (await tokens.claim(token, 's3', 'server-b')).kind,
+        'in-use',
+        'a release by another changes nothing',
+      );
       await tokens.release(token, 's2');
       assert.equal((await tokens.claim(token, 's3', 'server-b')).kind, 'claimed');
       assert.equal((await tokens.claim('unknown-token-of-some-length', 's', 'x')).kind, 'unknown');
@@ -132,7 +204,9 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
     test('of many connections at once with one token exactly one gets it', async () => {
       const tokens = new SessionTokens(store, 60);
       const token = await tokens.create(GRANT);
-      const results = await Promise.all(Array.from({ length: 20 }, (_session, i) => tokens.claim(token, `s${i}`, 'a')));
+      const results = await Promise.all(
+        Array.from({ length: 20 }, (_session, i) => tokens.claim(token, `s${i}`, 'a')),
+      );
       assert.equal(results.filter(({ kind: outcome }) => outcome === 'claimed').length, 1);
     });
 
@@ -146,7 +220,9 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
 
     test('a key has as many sessions as it may, at once and no more', async () => {
       const quota = new SessionQuota(store, 3);
-      const results = await Promise.allSettled(Array.from({ length: 10 }, (_session, i) => quota.acquire('busy', `s${i}`)));
+      const results = await Promise.allSettled(
+        Array.from({ length: 10 }, (_session, i) => quota.acquire('busy', `s${i}`)),
+      );
       assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 3);
       assert.equal(await quota.usage('busy'), 3);
       await assert.rejects(quota.check('busy'), code('RATE_LIMITED'));
@@ -179,12 +255,16 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       const now = wallSeconds();
       const owner = newUuid();
       const records = [30, 20, 10].map((ago) => record(owner, now - ago));
-      for (const entry of records) await history.write(entry, now);
+      for (const entry of records) {
+        await history.write(entry, now);
+      }
       await history.write(records[0] as HistoryRecord, now);
       await history.write(record(owner, now - 2 * 86_400), now);
       const read = async (from?: number, until?: number): Promise<number[]> => {
         const found: HistoryRecord[] = [];
-        for await (const page of history.pages(owner, from, until, now)) found.push(...page.map((text) => JSON.parse(text) as HistoryRecord));
+        for await (const page of history.pages(owner, from, until, now)) {
+          found.push(...page.map((text) => JSON.parse(text) as HistoryRecord));
+        }
         return found.map(({ startTime }) => startTime - now);
       };
       assert.deepEqual(await read(), [-30, -20, -10]);
@@ -192,7 +272,11 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       assert.deepEqual(await read(undefined, now - 20), [-30, -20]);
       assert.deepEqual(await read(now - 25, now - 15), [-20]);
       assert.deepEqual(await read(now + 1), []);
-      assert.equal(await store.use((client) => client.zcard(keys.history(owner))), 3, 'what is too old is removed');
+      assert.equal(
+        await store.use((client) => client.zcard(keys.history(owner))),
+        3,
+        'what is too old is removed',
+      );
       assert.equal(await store.use((client) => client.hlen(keys.historyRecords(owner))), 3);
     });
 
@@ -200,7 +284,9 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       const history = new History(store, 1);
       const now = wallSeconds();
       const owner = newUuid();
-      const expected = Array.from({ length: 7000 }, (_record, i) => record(owner, i < 5000 ? now - 100 : now - 50));
+      const expected = Array.from({ length: 7000 }, (_record, i) =>
+        record(owner, i < 5000 ? now - 100 : now - 50),
+      );
       await Promise.all(expected.map((entry) => history.write(entry, now)));
       const seen: string[] = [];
       for await (const page of history.pages(owner, undefined, undefined, now)) {
@@ -210,14 +296,19 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       }
       assert.equal(new Set(seen).size, seen.length, 'none comes twice');
       const got = new Set(seen);
-      assert.ok(expected.every(({ id }) => got.has(id)), 'none is missed');
+      assert.ok(
+        expected.every(({ id }) => got.has(id)),
+        'none is missed',
+      );
     });
 
     test('jobs: in order, bounded, resumed when their server is lost, forgotten when done', async () => {
       const options = { store, name: 'face', capacity: 3 } as const;
       const ours = new JobQueue<{ n: number }>({ ...options, serverId: 'a' });
       const theirs = new JobQueue<{ n: number }>({ ...options, serverId: 'b' });
-      for (const n of [1, 2, 3]) assert.equal(await ours.enqueue(`job${n}`, { n }), n - 1);
+      for (const n of [1, 2, 3]) {
+        assert.equal(await ours.enqueue(`job${n}`, { n }), n - 1);
+      }
       await assert.rejects(ours.enqueue('job4', { n: 4 }), code('QUEUE_FULL'));
       assert.equal(await ours.position('job3'), 2);
       assert.deepEqual(await ours.take(), { id: 'job1', data: { n: 1 }, attempt: 1 });
@@ -227,7 +318,9 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       assert.equal(await ours.reclaim(), 1); // as a restarted server does
       assert.deepEqual(await theirs.take(), { id: 'job1', data: { n: 1 }, attempt: 2 });
       assert.equal(await ours.extend('job1'), false, 'it was given to another');
-      for (const id of ['job1', 'job2', 'job3']) await ours.finish(id);
+      for (const id of ['job1', 'job2', 'job3']) {
+        await ours.finish(id);
+      }
       assert.equal(await ours.take(), undefined);
       assert.deepEqual(await ours.counts(), { waiting: 0, running: 0 });
       assert.equal(await ours.has('job1'), false);
@@ -238,8 +331,14 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       const owner = newUuid();
       const face = await faces.create(owner, 'Me');
       assert.equal((await faces.find(face.id))?.status, 'pending');
-      assert.equal(await faces.update(face.id, { status: 'failed', error: 'No face was found.' }), true);
-      assert.deepEqual((await faces.list(owner)).map(({ status, error }) => [status, error]), [['failed', 'No face was found.']]);
+      assert.equal(
+        await faces.update(face.id, { status: 'failed', error: 'No face was found.' }),
+        true,
+      );
+      assert.deepEqual(
+        (await faces.list(owner)).map(({ status, error }) => [status, error]),
+        [['failed', 'No face was found.']],
+      );
       await faces.delete(face);
       assert.equal(await faces.update(face.id, { status: 'completed' }), false);
       assert.equal(await faces.find(face.id), undefined);
@@ -250,25 +349,47 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
       const agents = new Agents<Record<string, unknown>>(store);
       const owner = `lister-${Math.random()}`;
       const made: string[] = [];
-      for (let index = 0; index < 20; index++) made.push(String((await agents.create(owner, { name: String(index) }))['name']));
+      for (let index = 0; index < 20; index++) {
+        made.push(String((await agents.create(owner, { name: String(index) }))['name']));
+      }
       const pages: string[][] = [];
-      for await (const page of agents.pages(owner)) pages.push(page.map((agent) => String(agent['name'])));
-      assert.deepEqual(pages.map((page) => page.length), [8, 8, 4], 'all at once could be 200 MB');
+      for await (const page of agents.pages(owner)) {
+        pages.push(page.map((agent) => String(agent['name'])));
+      }
+      assert.deepEqual(
+        pages.map((page) => page.length),
+        [8, 8, 4],
+        'all at once could be 200 MB',
+      );
       assert.deepEqual(new Set(pages.flat()), new Set(made));
-      for await (const page of agents.pages('nobody')) assert.fail(JSON.stringify(page));
+      for await (const page of agents.pages('nobody')) {
+        assert.fail(JSON.stringify(page));
+      }
     });
 
     test('agents: no update is lost, a stale one is refused', async () => {
       const agents = new Agents<Record<string, unknown>>(store);
       const owner = newUuid();
       const agent = await agents.create(owner, { name: 'a' });
-      await Promise.all(Array.from({ length: 8 }, (_change, i) => agents.update(owner, agent.id, { [`field${i}`]: i }, undefined)));
+      await Promise.all(
+        Array.from({ length: 8 }, (_change, i) =>
+          agents.update(owner, agent.id, { [`field${i}`]: i }, undefined),
+        ),
+      );
       const after8 = await agents.find(owner, agent.id);
       assert.equal(after8?.version, 9);
-      for (let i = 0; i < 8; i++) assert.equal(after8?.[`field${i}`], i);
-      await assert.rejects(agents.update(owner, agent.id, { name: 'b' }, 1), code('PRECONDITION_FAILED'));
+      for (let i = 0; i < 8; i++) {
+        assert.equal(after8?.[`field${i}`], i);
+      }
+      await assert.rejects(
+        agents.update(owner, agent.id, { name: 'b' }, 1),
+        code('PRECONDITION_FAILED'),
+      );
       assert.equal((await agents.update(owner, agent.id, { name: 'b' }, 9))?.['name'], 'b');
-      assert.equal(await agents.update('somebody else', agent.id, { name: 'c' }, undefined), undefined);
+      assert.equal(
+        await agents.update('somebody else', agent.id, { name: 'c' }, undefined),
+        undefined,
+      );
       assert.equal(await agents.delete('somebody else', agent.id), false);
       assert.equal(await agents.delete(owner, agent.id), true);
       assert.equal(await agents.update(owner, agent.id, { name: 'd' }, undefined), undefined);
@@ -283,7 +404,18 @@ for (const [kind, start] of [['single', startRedis], ['cluster', startCluster]] 
 
     test('secrets of auto tokens are sealed in Redis and come back whole', async () => {
       const autoTokens = new AutoTokens(store, new SecretBox(randomBytes(32)));
-      const token = await autoTokens.create({ ownerId: 'o', keyId: 'k', keyName: 'n', createTranscript: true, originAllowList: [], llmApiKey: 'sk-very-secret', ttsApiKey: '' }, 60);
+      const token = await autoTokens.create(
+        {
+          ownerId: 'o',
+          keyId: 'k',
+          keyName: 'n',
+          createTranscript: true,
+          originAllowList: [],
+          llmApiKey: 'sk-very-secret',
+          ttsApiKey: '',
+        },
+        60,
+      );
       const grant = await autoTokens.find(token);
       assert.equal(grant?.llmApiKey, 'sk-very-secret');
       assert.equal(grant?.createTranscript, true);

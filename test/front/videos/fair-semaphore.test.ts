@@ -25,7 +25,9 @@ test('no more than may work at once; who ends, with its turn or in the queue, bl
   const turns = new FairSemaphore(2);
   const has = new Set<Lease>();
   const [a, b, c, d] = [turns.join(), turns.join(), turns.join(), turns.join()];
-  for (const turn of [a, b, c, d]) void turn.take().then(() => has.add(turn));
+  for (const turn of [a, b, c, d]) {
+    void turn.take().then(() => has.add(turn));
+  }
   await tick();
   assert.deepEqual([...has], [a, b]);
   c.end(); // while it waits
@@ -36,7 +38,9 @@ test('no more than may work at once; who ends, with its turn or in the queue, bl
   b.pass();
   b.pass(); // twice is once
   const [e, f] = [turns.join(), turns.join()];
-  for (const turn of [e, f]) void turn.take().then(() => has.add(turn));
+  for (const turn of [e, f]) {
+    void turn.take().then(() => has.add(turn));
+  }
   await tick();
   assert.deepEqual([...has], [a, b, d, e]);
   assert.ok(d.workedSeconds >= 0 && f.workedSeconds === 0);

@@ -6,7 +6,10 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../../src/base/errors.ts';
 import type { StaticParts } from '../../../src/front/front.ts';
-import { StaticVideoService, type StaticVideoOptions } from '../../../src/front/videos/static-video-service.ts';
+import {
+  StaticVideoService,
+  type StaticVideoOptions,
+} from '../../../src/front/videos/static-video-service.ts';
 import type { SessionStart } from '../../../src/front/history/session-recorder.ts';
 import { JobQueue } from '../../../src/front/queue/job-queue.ts';
 import { keys } from '../../../src/front/store/keys.ts';
@@ -26,10 +29,24 @@ let asset: SharedArrayBuffer;
 let loadFace: () => Promise<SharedArrayBuffer>;
 const recorded: SessionStart[] = [];
 
-const open = (change: Partial<StaticVideoOptions> = {}): Promise<StaticVideoService> => StaticVideoService.open({
-  ...parts, faces: { load: () => loadFace() }, recorder: { record: (start) => { recorded.push(start); return Promise.resolve(); } },
-  metrics, threads: 1, cpus: [0], maxQueued: 2, ttlSeconds: 3600, sweepEveryMs: SWEEP_MS, ...change,
-});
+const open = (change: Partial<StaticVideoOptions> = {}): Promise<StaticVideoService> =>
+  StaticVideoService.open({
+    ...parts,
+    faces: { load: () => loadFace() },
+    recorder: {
+      record: (start) => {
+        recorded.push(start);
+        return Promise.resolve();
+      },
+    },
+    metrics,
+    threads: 1,
+    cpus: [0],
+    maxQueued: 2,
+    ttlSeconds: 3600,
+    sweepEveryMs: SWEEP_MS,
+    ...change,
+  });
 
 beforeAll(async () => {
   const bytes = await readFile(path.join(ROOT, 'models/build/faces/ava.face'));
@@ -37,13 +54,16 @@ beforeAll(async () => {
   new Uint8Array(asset).set(bytes);
   loadFace = () => Promise.resolve(asset);
   metrics = new Metrics();
-  server = await startTestFront({}, {
-    staticVideos: async (lent) => {
-      parts = lent;
-      videos = await open();
-      return videos;
+  server = await startTestFront(
+    {},
+    {
+      staticVideos: async (lent) => {
+        parts = lent;
+        videos = await open();
+        return videos;
+      },
     },
-  });
+  );
 });
 afterAll(async () => {
   await videos.close();
@@ -51,62 +71,111 @@ afterAll(async () => {
 });
 
 /** By default `seconds` of silence, which no player waits for. */
-const post = (seconds = 1): Promise<Response> => server.call('/static/audio', { json: { faceId: 'ava', audioBase64: Buffer.alloc(Math.round(seconds * 32_000)).toString('base64') } });
+const post = (seconds = 1): Promise<Response> =>
+  server.call('/static/audio', {
+    json: {
+      faceId: 'ava',
+      audioBase64: Buffer.alloc(Math.round(seconds * 32_000)).toString('base64'),
+    },
+  });
 
 async function created(seconds = 1): Promise<string> {
   const response = await post(seconds);
   assert.equal(response.status, 200);
-  return (await response.json() as { id: string }).id;
+  return ((await response.json()) as { id: string }).id;
 }
 
-const status = async (id: string): Promise<{ status: string; error?: string; queue_position?: number } | undefined> => {
+const status = async (
+  id: string,
+): Promise<{ status: string; error?: string; queue_position?: number } | undefined> => {
   const response = await server.call(`/static/status?id=${id}`);
-  return response.status === 404 ? undefined : await response.json() as { status: string };
+  return response.status === 404 ? undefined : ((await response.json()) as { status: string });
 };
 
 async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
   for (;;) {
     const found = await look();
-    if (found !== undefined && found !== false) return found;
+    if (found !== undefined && found !== false) {
+      return found;
+    }
     await delay(25);
   }
 }
 
-const over = (id: string): Promise<{ status: string; error?: string }> => until(async () => {
-  const found = await status(id);
-  return found !== undefined && ['completed', 'failed'].includes(found.status) && found;
-});
+const over = (id: string): Promise<{ status: string; error?: string }> =>
+  until(async () => {
+    const found = await status(id);
+    return found !== undefined && ['completed', 'failed'].includes(found.status) && found;
+  });
 
 const folder = (id: string): string => path.join(server.dataDir, 'static', id);
-const metric = async (line: string): Promise<number> => Number((await metrics.render()).body.split('\n').find((found) => found.startsWith(`${line} `))?.split(' ')[1] ?? Number.NaN);
+const metric = async (line: string): Promise<number> =>
+  Number(
+    (await metrics.render()).body
+      .split('\n')
+      .find((found) => found.startsWith(`${line} `))
+      ?.split(' ')[1] ?? Number.NaN,
+  );
 
-test('the queue is bounded; what waits knows its place; all that was accepted is done', { timeout: 120_000 }, async () => {
-  const ids: string[] = [];
-  for (let k = 0; k < 4; k++) ids.push(await created(15)); // so many take turns
-  await until(async () => (await status(ids[3]!))?.status === 'rendering');
-  ids.push(await created(), await created());
-  const refused = await post();
-  assert.equal(refused.status, 429);
-  assert.equal((await refused.json() as { code: string }).code, 'QUEUE_FULL');
-  assert.ok(Number(refused.headers.get('retry-after')) > 0);
-  assert.equal((await status(ids[5]!))?.queue_position, 2);
-  assert.equal(await metric('mouthpiece_jobs_refused_total{kind="static"}'), 1);
-  assert.deepEqual((await readdir(path.join(server.dataDir, 'static'))).sort(), [...ids].sort(), 'files of the refused one are left');
-  for (const id of ids) assert.equal((await over(id)).status, 'completed');
-  assert.deepEqual((await readdir(folder(ids[1]!))).sort(), ['hls', 'output.mp4'], 'the upload or a draft is left');
-  assert.equal(await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}'), 6);
-  assert.deepEqual(recorded.map(({ id, kind }) => `${id} ${kind}`).sort(), ids.map((id) => `${id} static`).sort());
-  for (const id of ids) assert.match(id, /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/, 'history promises UUIDs');
-});
+test(
+  'the queue is bounded; what waits knows its place; all that was accepted is done',
+  { timeout: 120_000 },
+  async () => {
+    const ids: string[] = [];
+    for (let k = 0; k < 4; k++) {
+      ids.push(await created(15));
+    } // so many take turns
+    await until(async () => (await status(ids[3]!))?.status === 'rendering');
+    ids.push(await created(), await created());
+    const refused = await post();
+    assert.equal(refused.status, 429);
+    assert.equal(((await refused.json()) as { code: string }).code, 'QUEUE_FULL');
+    assert.ok(Number(refused.headers.get('retry-after')) > 0);
+    assert.equal((await status(ids[5]!))?.queue_position, 2);
+    assert.equal(await metric('mouthpiece_jobs_refused_total{kind="static"}'), 1);
+    assert.deepEqual(
+      (await readdir(path.join(server.dataDir, 'static'))).sort(),
+      [...ids].sort(),
+      'files of the refused one are left',
+    );
+    for (const id of ids) {
+      assert.equal((await over(id)).status, 'completed');
+    }
+    assert.deepEqual(
+      (await readdir(folder(ids[1]!))).sort(),
+      ['hls', 'output.mp4'],
+      'the upload or a draft is left',
+    );
+    assert.equal(
+      await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}'),
+      6,
+    );
+    assert.deepEqual(
+      recorded.map(({ id, kind }) => `${id} ${kind}`).sort(),
+      ids.map((id) => `${id} static`).sort(),
+    );
+    for (const id of ids) {
+      assert.match(
+        id,
+        /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
+        'history promises UUIDs',
+      );
+    }
+  },
+);
 
-test('a short video does not wait for a long one that came first, on a single thread', { timeout: 120_000 }, async () => {
-  const long = await created(60);
-  await until(async () => (await status(long))?.status === 'rendering');
-  const short = await created(2);
-  assert.equal((await over(short)).status, 'completed');
-  assert.equal((await status(long))?.status, 'rendering');
-  assert.equal((await over(long)).status, 'completed');
-});
+test(
+  'a short video does not wait for a long one that came first, on a single thread',
+  { timeout: 120_000 },
+  async () => {
+    const long = await created(60);
+    await until(async () => (await status(long))?.status === 'rendering');
+    const short = await created(2);
+    assert.equal((await over(short)).status, 'completed');
+    assert.equal((await status(long))?.status, 'rendering');
+    assert.equal((await over(long)).status, 'completed');
+  },
+);
 
 test('records and files go when their time is over', { timeout: 30_000 }, async () => {
   const id = await created();
@@ -115,40 +184,72 @@ test('records and files go when their time is over', { timeout: 30_000 }, async 
   videos = await open({ ttlSeconds: 1 });
   await access(folder(id)); // the longer time that it was made under still counts
   await parts.store.use((client) => client.expire(keys.staticVideo(id), 1));
-  await until(() => access(folder(id)).then(() => false, () => true));
+  await until(() =>
+    access(folder(id)).then(
+      () => false,
+      () => true,
+    ),
+  );
   assert.equal(await videos.status(id), undefined);
   assert.equal(await videos.openMp4(id), undefined);
   assert.equal(await videos.openHls(id, 'output.m3u8'), undefined);
-  const short = await videos.create({ ownerId: 'o', keyId: 'k', keyName: 'n', faceId: 'ava', emotion: 'neutral', audio: SECOND, audioFormat: 'pcm16', sampleRate: 16_000, channelCount: 1, startFrame: 0 });
+  const short = await videos.create({
+    ownerId: 'o',
+    keyId: 'k',
+    keyName: 'n',
+    faceId: 'ava',
+    emotion: 'neutral',
+    audio: SECOND,
+    audioFormat: 'pcm16',
+    sampleRate: 16_000,
+    channelCount: 1,
+    startFrame: 0,
+  });
   await until(async () => (await videos.status(short.id))?.status === 'completed');
-  await until(async () => await videos.status(short.id) === undefined);
+  await until(async () => (await videos.status(short.id)) === undefined);
   await videos.close();
   videos = await open();
 });
 
-test('a finished video whose files are gone says so, and says it is completed when they are back', { timeout: 30_000 }, async () => {
-  const id = await created(2);
-  assert.equal((await over(id)).status, 'completed');
-  const files = ['output.mp4', 'hls/output.m3u8', 'hls/init.mp4', 'hls/segment-0001.m4s'];
-  for (const file of files) {
-    await rename(path.join(folder(id), file), path.join(server.dataDir, 'aside'));
-    const told = await status(id);
-    assert.equal(told?.status, 'failed', file);
-    assert.match(told?.error ?? '', /no longer in the storage.*Send the audio again/);
-    const url = file === 'output.mp4' ? `/static/mp4/${id}/${file}` : `/static/hls/${id}/${file.slice(4)}`;
-    assert.equal((await server.call(url)).status, 404);
-    await rename(path.join(server.dataDir, 'aside'), path.join(folder(id), file));
-    assert.equal((await status(id))?.status, 'completed');
-    assert.equal((await server.call(url)).status, 200);
-  }
-  await rm(folder(id), { recursive: true });
-  assert.equal((await status(id))?.status, 'failed');
-});
+test(
+  'a finished video whose files are gone says so, and says it is completed when they are back',
+  { timeout: 30_000 },
+  async () => {
+    const id = await created(2);
+    assert.equal((await over(id)).status, 'completed');
+    const files = ['output.mp4', 'hls/output.m3u8', 'hls/init.mp4', 'hls/segment-0001.m4s'];
+    for (const file of files) {
+      await rename(path.join(folder(id), file), path.join(server.dataDir, 'aside'));
+      const told = await status(id);
+      assert.equal(told?.status, 'failed', file);
+      assert.match(told?.error ?? '', /no longer in the storage.*Send the audio again/);
+      const url =
+        file === 'output.mp4' ? `/static/mp4/${id}/${file}` : `/static/hls/${id}/${file.slice(4)}`;
+      assert.equal((await server.call(url)).status, 404);
+      await rename(path.join(server.dataDir, 'aside'), path.join(folder(id), file));
+      assert.equal((await status(id))?.status, 'completed');
+      assert.equal((await server.call(url)).status, 200);
+    }
+    await rm(folder(id), { recursive: true });
+    assert.equal((await status(id))?.status, 'failed');
+  },
+);
 
 /** A video that was accepted by a server that was gone before it began: one that is closed takes no jobs. */
 async function left(): Promise<string> {
   await videos.close();
-  const { id } = await videos.create({ ownerId: 'owner-1', keyId: 'k', keyName: 'n', faceId: 'ava', emotion: 'calm', audio: SECOND, audioFormat: 'pcm16', sampleRate: 16_000, channelCount: 1, startFrame: 0 });
+  const { id } = await videos.create({
+    ownerId: 'owner-1',
+    keyId: 'k',
+    keyName: 'n',
+    faceId: 'ava',
+    emotion: 'calm',
+    audio: SECOND,
+    audioFormat: 'pcm16',
+    sampleRate: 16_000,
+    channelCount: 1,
+    startFrame: 0,
+  });
   return id;
 }
 
@@ -160,39 +261,64 @@ async function resumed(id: string): Promise<{ status: string; error?: string } |
   });
 }
 
-test('what an earlier server left is done, or failed in words when it cannot be', { timeout: 60_000 }, async () => {
-  assert.equal((await resumed(await left()))?.status, 'completed');
+test(
+  'what an earlier server left is done, or failed in words when it cannot be',
+  { timeout: 60_000 },
+  async () => {
+    assert.equal((await resumed(await left()))?.status, 'completed');
 
-  const faceless = await left();
-  loadFace = () => Promise.reject(new ServiceError('INVALID_FACE_ID'));
-  assert.match((await resumed(faceless))?.error ?? '', /face was deleted/);
-  loadFace = () => Promise.resolve(asset);
-  await assert.rejects(videos.openHls(faceless, 'output.m3u8'), /face was deleted/);
+    const faceless = await left();
+    loadFace = () => Promise.reject(new ServiceError('INVALID_FACE_ID'));
+    assert.match((await resumed(faceless))?.error ?? '', /face was deleted/);
+    loadFace = () => Promise.resolve(asset);
+    await assert.rejects(videos.openHls(faceless, 'output.m3u8'), /face was deleted/);
 
-  const uploadless = await left();
-  await rm(path.join(folder(uploadless), 'upload'));
-  assert.match((await resumed(uploadless))?.error ?? '', /audio was lost/);
+    const uploadless = await left();
+    await rm(path.join(folder(uploadless), 'upload'));
+    assert.match((await resumed(uploadless))?.error ?? '', /audio was lost/);
 
-  const jobless = await left();
-  await new JobQueue({ store: parts.store, name: 'static', serverId: 'test', capacity: 1 }).finish(jobless);
-  await parts.store.use((client) => client.hset(keys.staticVideo(jobless), { createdMs: Date.now() - 120_000 }));
-  assert.match((await resumed(jobless))?.error ?? '', /interrupted/);
-});
+    const jobless = await left();
+    await new JobQueue({
+      store: parts.store,
+      name: 'static',
+      serverId: 'test',
+      capacity: 1,
+    }).finish(jobless);
+    await parts.store.use((client) =>
+      client.hset(keys.staticVideo(jobless), { createdMs: Date.now() - 120_000 }),
+    );
+    assert.match((await resumed(jobless))?.error ?? '', /interrupted/);
+  },
+);
 
-test('an asset that cannot be drawn fails the job after its attempts, and not the server', { timeout: 60_000 }, async () => {
-  const id = await left();
-  loadFace = () => Promise.resolve(new SharedArrayBuffer(1000));
-  // The next attempt waits for the lease of the one before to run out: let it be over as soon as that one has failed, not while it runs.
-  const queue = new JobQueue({ store: parts.store, name: 'static', serverId: parts.serverId, capacity: 1 });
-  let attempts = 0;
-  const error = (): void => { attempts++; void queue.reclaim(); };
-  videos = await open({ log: Object.create(parts.log, { error: { value: error } }) as typeof parts.log });
-  const failed = await until(async () => {
-    const found = await videos.status(id);
-    return found?.status === 'failed' && found;
-  });
-  assert.equal(attempts, 3);
-  assert.match(failed.error ?? '', /could not be rendered/);
-  loadFace = () => Promise.resolve(asset);
-  assert.equal((await over(await created())).status, 'completed');
-});
+test(
+  'an asset that cannot be drawn fails the job after its attempts, and not the server',
+  { timeout: 60_000 },
+  async () => {
+    const id = await left();
+    loadFace = () => Promise.resolve(new SharedArrayBuffer(1000));
+    // The next attempt waits for the lease of the one before to run out: let it be over as soon as that one has failed, not while it runs.
+    const queue = new JobQueue({
+      store: parts.store,
+      name: 'static',
+      serverId: parts.serverId,
+      capacity: 1,
+    });
+    let attempts = 0;
+    const error = (): void => {
+      attempts++;
+      void queue.reclaim();
+    };
+    videos = await open({
+      log: Object.create(parts.log, { error: { value: error } }) as typeof parts.log,
+    });
+    const failed = await until(async () => {
+      const found = await videos.status(id);
+      return found?.status === 'failed' && found;
+    });
+    assert.equal(attempts, 3);
+    assert.match(failed.error ?? '', /could not be rendered/);
+    loadFace = () => Promise.resolve(asset);
+    assert.equal((await over(await created())).status, 'completed');
+  },
+);

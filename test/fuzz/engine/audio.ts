@@ -43,7 +43,9 @@ export function fuzzAudio(format: AudioInput['format']): FuzzTarget {
         }
         assert.ok(samples <= MAX_SECONDS * rate, 'longer than is allowed');
       } catch (error) {
-        if (!(error instanceof AudioError)) throw error;
+        if (!(error instanceof AudioError)) {
+          throw error;
+        }
       }
     },
   };

@@ -56,9 +56,12 @@ export class DtlsClient {
       const body = datagram.subarray(at + 13, end);
       if (datagram[at] === CONTENT.handshake && datagram.readUInt16BE(at + 3) === 0) {
         this.transcript.push(Buffer.from(body));
-        if (body[0] === HANDSHAKE.serverHello) this.#serverRandom = Buffer.from(body.subarray(14, 46));
-        if (body[0] === HANDSHAKE.serverKeyExchange)
+        if (body[0] === HANDSHAKE.serverHello) {
+          this.#serverRandom = Buffer.from(body.subarray(14, 46));
+        }
+        if (body[0] === HANDSHAKE.serverKeyExchange) {
           this.#serverKey = Buffer.from(body.subarray(16, 16 + (body[15] ?? 0)));
+        }
       }
       at = end;
     }
@@ -67,7 +70,9 @@ export class DtlsClient {
   body({ op, payload }: Step): readonly [type: number, body: Buffer] {
     switch (op & 15) {
       case OP.hello:
-        if (payload.length >= 34) this.#clientRandom = Buffer.from(payload.subarray(2, 34));
+        if (payload.length >= 34) {
+          this.#clientRandom = Buffer.from(payload.subarray(2, 34));
+        }
         return [HANDSHAKE.clientHello, payload.length === 0 ? HELLO : payload];
       case OP.certificate:
         return [
@@ -95,7 +100,9 @@ export class DtlsClient {
       fragment.writeUIntBE(part.length, 9, 3);
       out.push(plainRecord(CONTENT.handshake, this.#records++, fragment));
     }
-    if (type === HANDSHAKE.clientKeyExchange) this.#derive();
+    if (type === HANDSHAKE.clientKeyExchange) {
+      this.#derive();
+    }
     return out;
   }
 
@@ -126,7 +133,10 @@ export class DtlsClient {
     explicit.copy(head, 13);
     const cipher = createCipheriv('aes-128-gcm', this.#key, Buffer.concat([this.#salt, explicit]));
     cipher.setAAD(
-      Buffer.concat([explicit, Buffer.from([type, 0xfe, 0xfd, plain.length >> 8, plain.length & 255])]),
+      Buffer.concat([
+        explicit,
+        Buffer.from([type, 0xfe, 0xfd, plain.length >> 8, plain.length & 255]),
+      ]),
     );
     cipher.update(plain).copy(head, 21);
     cipher.final();
@@ -143,7 +153,9 @@ export class DtlsClient {
   #proof(): Buffer {
     return signedBlock(
       0x0403,
-      createSign('sha256').update(Buffer.concat(this.transcript)).sign(clientCertificate.privateKey),
+      createSign('sha256')
+        .update(Buffer.concat(this.transcript))
+        .sign(clientCertificate.privateKey),
     );
   }
 
@@ -152,7 +164,9 @@ export class DtlsClient {
    * Finished.
    */
   #derive(): void {
-    if (this.#ecdh === undefined || this.#serverKey.length === 0) return;
+    if (this.#ecdh === undefined || this.#serverKey.length === 0) {
+      return;
+    }
     const secret = this.#ecdh.computeSecret(this.#serverKey);
     this.#master = prf(
       secret,

@@ -42,7 +42,9 @@ export function instrument(source: string): Instrumented {
     const isBlock = node.type === 'BlockStatement';
     insert(isBlock ? node.start + 1 : node.start, isBlock ? `${count()};` : `{${count()};`);
     visit(node);
-    if (!isBlock) insert(node.end, '}');
+    if (!isBlock) {
+      insert(node.end, '}');
+    }
   };
   const expression = (node: Node): void => {
     insert(node.start, `(${count()},`);
@@ -51,9 +53,14 @@ export function instrument(source: string): Instrumented {
   };
   const rest = (fields: Fields, ...done: readonly string[]): void => {
     for (const [name, value] of Object.entries(fields)) {
-      if (done.includes(name)) continue;
-      for (const child of Array.isArray(value) ? (value as unknown[]) : [value])
-        if (isNode(child)) visit(child);
+      if (done.includes(name)) {
+        continue;
+      }
+      for (const child of Array.isArray(value) ? (value as unknown[]) : [value]) {
+        if (isNode(child)) {
+          visit(child);
+        }
+      }
     }
   };
 
@@ -79,14 +86,20 @@ export function instrument(source: string): Instrumented {
         return;
       case 'ArrowFunctionExpression':
         rest(fields, 'body');
-        if ((fields['body'] as Node).type === 'BlockStatement') statement(fields['body'] as Node);
-        else expression(fields['body'] as Node);
+        if ((fields['body'] as Node).type === 'BlockStatement') {
+          statement(fields['body'] as Node);
+        } else {
+          expression(fields['body'] as Node);
+        }
         return;
       case 'IfStatement':
         visit(fields['test'] as Node);
         statement(fields['consequent'] as Node);
-        if (isNode(fields['alternate'])) statement(fields['alternate']);
-        else insert(node.end, `else{${count()};}`);
+        if (isNode(fields['alternate'])) {
+          statement(fields['alternate']);
+        } else {
+          insert(node.end, `else{${count()};}`);
+        }
         return;
       case 'ConditionalExpression':
         visit(fields['test'] as Node);
@@ -98,10 +111,16 @@ export function instrument(source: string): Instrumented {
         expression(fields['right'] as Node);
         return;
       case 'SwitchCase': {
-        if (isNode(fields['test'])) visit(fields['test']);
+        if (isNode(fields['test'])) {
+          visit(fields['test']);
+        }
         const body = fields['consequent'] as readonly Node[];
-        if (body[0] !== undefined) insert(body[0].start, `${count()};`);
-        for (const child of body) visit(child);
+        if (body[0] !== undefined) {
+          insert(body[0].start, `${count()};`);
+        }
+        for (const child of body) {
+          visit(child);
+        }
         return;
       }
       case 'ImportDeclaration':
@@ -146,10 +165,12 @@ function noteWord(value: unknown, words: Set<string>): void {
     value.length <= MAX_WORD &&
     !value.startsWith('node:') &&
     !value.endsWith('.ts')
-  )
+  ) {
     words.add(value);
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 256 || value > 0xffff_ffff)
+  }
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 256 || value > 0xffff_ffff) {
     return;
+  }
   const width = value > 0xffff ? 4 : 2;
   const bytes = Buffer.alloc(width);
   bytes.writeUIntBE(value, 0, width);

@@ -27,9 +27,13 @@ Object.assign(globalThis, { __fuzzCounters: (count: number) => engine.counters(c
 registerHooks({
   load(url, context, next) {
     const file = url.startsWith('file:') ? fileURLToPath(url) : '';
-    if (!file.startsWith(SOURCES) || !file.endsWith('.ts')) return next(url, context);
+    if (!file.startsWith(SOURCES) || !file.endsWith('.ts')) {
+      return next(url, context);
+    }
     const instrumented = instrument(stripTypeScriptTypes(readFileSync(file, 'utf8')));
-    for (const word of instrumented.words) words.add(word);
+    for (const word of instrumented.words) {
+      words.add(word);
+    }
     return { format: 'module', source: instrumented.code, shortCircuit: true };
   },
 });

@@ -41,7 +41,9 @@ const dictionary = writeDictionary();
 let isDictionaryRead = false;
 /** libFuzzer has read its dictionary before it runs the first input. */
 const removeDictionary = (): void => {
-  if (!isDictionaryRead) rmSync(dictionary, { force: true });
+  if (!isDictionaryRead) {
+    rmSync(dictionary, { force: true });
+  }
   isDictionaryRead = true;
 };
 const runNow = (data: Buffer): void => {
@@ -71,15 +73,11 @@ const runLater = (data: Buffer): void => {
 const command = [process.execPath, ...process.execArgv, import.meta.filename, name].join(' ');
 engine.start(
   isAsync ? runLater : runNow,
-  [
-    command,
-    `-dict=${dictionary}`,
-    `-max_len=${target.maxBytes ?? DEFAULT_MAX_BYTES}`,
-    ...options,
-  ],
+  [command, `-dict=${dictionary}`, `-max_len=${target.maxBytes ?? DEFAULT_MAX_BYTES}`, ...options],
   isAsync,
 );
-if (isAsync)
+if (isAsync) {
   setInterval(() => {
     /* libFuzzer's thread ends the process */
   }, 60_000);
+}

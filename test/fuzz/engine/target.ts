@@ -41,7 +41,9 @@ function processCpuMs(): number {
 
 function demandBudget(target: FuzzTarget, data: Buffer, leastMs: number): void {
   const limitMs = budgetMs(target, data.length);
-  if (leastMs <= limitMs) return;
+  if (leastMs <= limitMs) {
+    return;
+  }
   throw new TooSlow(
     `${data.length} bytes took ${leastMs.toFixed(2)} ms, and may take ${limitMs.toFixed(2)} ms`,
   );

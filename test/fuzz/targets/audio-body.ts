@@ -22,12 +22,16 @@ export const target: FuzzTarget = {
       chunks: [data.subarray(0, data.length >> 1), data.subarray(data.length >> 1)],
       fields: FIELDS,
     });
-    if (parsed.kind !== 'value' || typeof parsed.value !== 'object' || parsed.value === null) return;
+    if (parsed.kind !== 'value' || typeof parsed.value !== 'object' || parsed.value === null) {
+      return;
+    }
     for (const [name, value] of Object.entries(parsed.value)) {
       assert.ok(FIELDS.includes(name), `a field ${name} that was not asked for`);
-      if (name === AUDIO_FIELD && value instanceof Uint8Array)
+      if (name === AUDIO_FIELD && value instanceof Uint8Array) {
         assert.ok(value.length <= (data.length * 3) / 4, 'more bytes than the text can hold');
-      else assert.ok((JSON.stringify(value)?.length ?? 0) <= 8192, 'a field that is not small');
+      } else {
+        assert.ok((JSON.stringify(value)?.length ?? 0) <= 8192, 'a field that is not small');
+      }
     }
   },
 };

@@ -21,8 +21,8 @@ export const target: FuzzTarget = {
     const steps = readScript(data);
     // An offer may name any certificate: it is the client's own.
     const certificate =
-      steps.find(({ op, payload }) => (op & 15) === OP.certificate && payload.length > 0)?.payload ??
-      clientCertificate.der;
+      steps.find(({ op, payload }) => (op & 15) === OP.certificate && payload.length > 0)
+        ?.payload ?? clientCertificate.der;
     const other = new DtlsClient();
     let sentBytes = 0;
     let closings = 0;
@@ -56,16 +56,22 @@ export const target: FuzzTarget = {
         sentBytes = 0;
         continue;
       }
-      if (kind === OP.raw) last = [Buffer.from(payload)];
-      else if (kind === OP.fragments) last = [other.fragments(payload)];
-      else if (kind === OP.sealed) last = [other.seal(payload[0] ?? 0, payload.subarray(1))];
-      else if (kind === OP.finished) last = [other.finished(payload)];
-      else if (kind === OP.sealedMessage)
+      if (kind === OP.raw) {
+        last = [Buffer.from(payload)];
+      } else if (kind === OP.fragments) {
+        last = [other.fragments(payload)];
+      } else if (kind === OP.sealed) {
+        last = [other.seal(payload[0] ?? 0, payload.subarray(1))];
+      } else if (kind === OP.finished) {
+        last = [other.finished(payload)];
+      } else if (kind === OP.sealedMessage) {
         last = [other.sealedMessage(payload[0] ?? 0, payload.subarray(1))];
-      else if (kind !== OP.again) last = other.plain(...other.body(step), (op & FRAGMENTED) !== 0);
+      } else if (kind !== OP.again) {
+        last = other.plain(...other.body(step), (op & FRAGMENTED) !== 0);
+      }
       for (const datagram of last) {
         sentBytes = 0;
-        dtls.receive(datagram, (nowMs++));
+        dtls.receive(datagram, nowMs++);
         assert.ok(sentBytes <= MAX_ANSWER_BYTES, `${sentBytes} bytes in answer to one datagram`);
       }
     }

@@ -52,12 +52,16 @@ function change(data: Buffer): Uint8Array {
   let bytes = WHOLE.slice();
   for (const { op, payload } of readScript(data)) {
     const place = payload.length >= 2 ? payload.readUInt16BE(0) : 0;
-    if ((op & CUT) !== 0) bytes = bytes.slice(0, place);
-    else
-      for (let at = 2; at < payload.length && place + at - 2 < bytes.length; at++)
+    if ((op & CUT) !== 0) {
+      bytes = bytes.slice(0, place);
+    } else {
+      for (let at = 2; at < payload.length && place + at - 2 < bytes.length; at++) {
         bytes[place + at - 2] = payload[at]!;
-    if ((op & MEND) !== 0 && bytes.length >= 12)
+      }
+    }
+    if ((op & MEND) !== 0 && bytes.length >= 12) {
       new DataView(bytes.buffer).setUint32(8, bytes.length, true);
+    }
   }
   return bytes;
 }
@@ -72,7 +76,9 @@ export const target: FuzzTarget = {
       const parts = decodeFaceAsset(bytes);
       assert.equal(parts.landmarks.length, LANDMARK_COUNT * 3);
     } catch (error) {
-      if (!(error instanceof FaceAssetError)) throw error;
+      if (!(error instanceof FaceAssetError)) {
+        throw error;
+      }
       reason = error;
     }
     let nativeReason: unknown;
@@ -82,7 +88,9 @@ export const target: FuzzTarget = {
       nativeReason = error;
     }
     // The metadata are nobody's but JavaScript's.
-    if (reason instanceof FaceAssetError && reason.message.includes('"meta"')) return;
+    if (reason instanceof FaceAssetError && reason.message.includes('"meta"')) {
+      return;
+    }
     assert.equal(
       reason === undefined,
       nativeReason === undefined,

@@ -26,7 +26,12 @@ const handler = (): ReturnType<typeof empty> => empty(204);
 const common = { summary: '', tag: '', auth: 'none', responses: {}, handler } as const;
 const router = new Router(
   [
-    route({ ...common, method: 'GET', path: '/faces', aliases: [{ method: 'GET', path: '/getFaces' }] }),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/faces',
+      aliases: [{ method: 'GET', path: '/getFaces' }],
+    }),
     route({
       ...common,
       method: 'POST',
@@ -106,17 +111,22 @@ export const target: FuzzTarget = {
     );
     assert.ok(plan.start + plan.length <= FILE.sizeBytes, 'a range beyond the file');
     assert.ok(plan.status !== 206 || plan.length > 0, 'an empty part');
-    for (const value of Object.values(plan.headers))
+    for (const value of Object.values(plan.headers)) {
       assert.ok(/^[\t\x20-\x7e]*$/.test(value), 'a header that splits the response');
+    }
     router.find(method, path);
     const issues: ValidationIssue[] = [];
     check(query, 'query', Object.fromEntries(new URLSearchParams(search)), issues);
     for (const kind of ['json', 'multipart'] as const) {
       try {
         checkContentType(kind, contentType);
-        if (kind === 'json') check(body, 'body', parseJson(rest), issues);
+        if (kind === 'json') {
+          check(body, 'body', parseJson(rest), issues);
+        }
       } catch (error) {
-        if (!(error instanceof ServiceError || error instanceof ValidationError)) throw error;
+        if (!(error instanceof ServiceError || error instanceof ValidationError)) {
+          throw error;
+        }
       }
     }
     assert.ok(

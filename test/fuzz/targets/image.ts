@@ -10,10 +10,14 @@ import type { FuzzTarget } from '../engine/target.ts';
  * read.
  */
 function mendPng(data: Buffer): void {
-  if (data.toString('latin1', 1, 4) !== 'PNG') return;
+  if (data.toString('latin1', 1, 4) !== 'PNG') {
+    return;
+  }
   for (let at = 8; at + 12 <= data.length;) {
     const end = at + 8 + data.readUInt32BE(at);
-    if (end + 4 > data.length) return;
+    if (end + 4 > data.length) {
+      return;
+    }
     data.writeUInt32BE(crc32(data.subarray(at + 4, end)), end);
     at = end + 4;
   }
@@ -52,7 +56,9 @@ export const target: FuzzTarget = {
       assert.equal(pixels.length, width * height * 3);
       assert.ok(Math.max(width, height) <= 3072 && width > 0 && height > 0, `${width} x ${height}`);
     } catch (error) {
-      if (!(error instanceof FaceError)) throw error;
+      if (!(error instanceof FaceError)) {
+        throw error;
+      }
     }
   },
 };

@@ -24,16 +24,19 @@ export const target: FuzzTarget = {
     try {
       checkContentType('multipart', contentType);
       for (const part of Object.values(await parseMultipart(body, contentType))) {
-        if (typeof part === 'string')
+        if (typeof part === 'string') {
           assert.ok(part.length <= body.length, 'a text longer than its body');
-        else
+        } else {
           assert.ok(
             part.bytes.buffer !== body.buffer && body.includes(Buffer.from(part.bytes)),
             'a file that is not in its body',
           );
+        }
       }
     } catch (error) {
-      if (!(error instanceof ValidationError || error instanceof ServiceError)) throw error;
+      if (!(error instanceof ValidationError || error instanceof ServiceError)) {
+        throw error;
+      }
     }
   },
 };

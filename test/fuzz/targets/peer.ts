@@ -70,7 +70,8 @@ class Net implements PeerHost {
 
   send(datagram: Buffer, length: number, _address: string, port: number): void {
     assert.ok(!this.isOver, 'a datagram after the end');
-    const isProven = this.nowMs - (this.answeredMs.get(port) ?? Number.NEGATIVE_INFINITY) <= CONSENT_MS;
+    const isProven =
+      this.nowMs - (this.answeredMs.get(port) ?? Number.NEGATIVE_INFINITY) <= CONSENT_MS;
     if (!isProven) {
       const sent = (this.sent.get(port) ?? 0) + length;
       this.sent.set(port, sent);
@@ -81,8 +82,11 @@ class Net implements PeerHost {
       assert.ok((datagram[0] ?? 0) < 128, 'media to an unproven address');
     }
     const copy = Buffer.from(datagram.subarray(0, length));
-    if ((copy[0] ?? 0) < 4 && copy[1] === 1 && copy[0] === 0) this.checks.push({ port, data: copy });
-    else if ((copy[0] ?? 0) >= 20 && (copy[0] ?? 0) < 64) this.client.hear(copy);
+    if ((copy[0] ?? 0) < 4 && copy[1] === 1 && copy[0] === 0) {
+      this.checks.push({ port, data: copy });
+    } else if ((copy[0] ?? 0) >= 20 && (copy[0] ?? 0) < 64) {
+      this.client.hear(copy);
+    }
   }
 
   claimAddress(key: string): void {
@@ -143,7 +147,9 @@ export const target: FuzzTarget = {
     for (const { op, payload } of steps) {
       const port = 1 + ((op >> 4) % MAX_ADDRESSES);
       const arrive = (datagram: Buffer): void => {
-        if (!net.isOver) receive(datagram, port);
+        if (!net.isOver) {
+          receive(datagram, port);
+        }
       };
       net.nowMs++;
       switch (op & 15) {
@@ -152,12 +158,16 @@ export const target: FuzzTarget = {
           break;
         case OP.respond: {
           const check = net.checks.findLast((each) => each.port === port);
-          if (check) respond(check.data, port);
+          if (check) {
+            respond(check.data, port);
+          }
           break;
         }
         case OP.misdirect: {
           const check = net.checks.at(-1 - (payload[0] ?? 0));
-          if (check) respond(check.data, port);
+          if (check) {
+            respond(check.data, port);
+          }
           break;
         }
         case OP.wait:
@@ -170,13 +180,16 @@ export const target: FuzzTarget = {
           for (let count = 1 + ((payload[0] ?? 0) % 6); count > 0; count--) {
             const next = MESSAGES[message];
             message++;
-            if (next !== undefined)
+            if (next !== undefined) {
               for (const record of net.client.plain(
                 ...net.client.body({ op: next, payload: Buffer.alloc(0) }),
                 false,
-              ))
+              )) {
                 arrive(record);
-            else if (message === MESSAGES.length + 1) arrive(net.client.finished(Buffer.alloc(0)));
+              }
+            } else if (message === MESSAGES.length + 1) {
+              arrive(net.client.finished(Buffer.alloc(0)));
+            }
           }
           break;
         case OP.data:
@@ -206,16 +219,24 @@ export const target: FuzzTarget = {
       };
       if (first < 4) {
         count();
-        if (!parseStun(datagram, view)) return;
-        if (view.kind === 'request') peer.onStunRequest(datagram, view, '192.0.2.7', port, net.nowMs);
-        else if (net.expected.has(transactionId(datagram).toString('latin1')))
+        if (!parseStun(datagram, view)) {
+          return;
+        }
+        if (view.kind === 'request') {
+          peer.onStunRequest(datagram, view, '192.0.2.7', port, net.nowMs);
+        } else if (net.expected.has(transactionId(datagram).toString('latin1'))) {
           peer.onStunResponse(datagram, view, '192.0.2.7', port, net.nowMs);
+        }
       } else if (net.claimed.has(key)) {
         count();
-        if (first >= 20 && first < 64) peer.onDtls(datagram, key, net.nowMs);
-        else if (datagram.length >= 8 && first >= 128 && first < 192) {
-          if ((datagram[1] ?? 0) >= 192 && (datagram[1] ?? 0) <= 223) peer.onRtcp(datagram, net.nowMs);
-          else peer.onRtp(datagram, net.nowMs);
+        if (first >= 20 && first < 64) {
+          peer.onDtls(datagram, key, net.nowMs);
+        } else if (datagram.length >= 8 && first >= 128 && first < 192) {
+          if ((datagram[1] ?? 0) >= 192 && (datagram[1] ?? 0) <= 223) {
+            peer.onRtcp(datagram, net.nowMs);
+          } else {
+            peer.onRtp(datagram, net.nowMs);
+          }
         }
       }
     }
@@ -224,9 +245,14 @@ export const target: FuzzTarget = {
       const response = bindingSuccess(check, '192.0.2.1', 40_000, PASSWORD);
       const id = transactionId(check).toString('latin1');
       const isRight =
-        net.expected.has(id) && net.checks.some((each) => each.port === port && each.data === check);
-      if (isRight && !net.isOver) net.answeredMs.set(port, net.nowMs);
-      if (!net.isOver) receive(response, port);
+        net.expected.has(id) &&
+        net.checks.some((each) => each.port === port && each.data === check);
+      if (isRight && !net.isOver) {
+        net.answeredMs.set(port, net.nowMs);
+      }
+      if (!net.isOver) {
+        receive(response, port);
+      }
     }
   },
 };

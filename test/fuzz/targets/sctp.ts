@@ -56,13 +56,17 @@ export const target: FuzzTarget = {
         responder.receive(Buffer.from(payload));
       } else {
         const chunks = Buffer.from(payload.subarray(0, MAX_PACKET_BYTES - HEADER_BYTES));
-        if (chunks[0] === COOKIE_ECHO && chunks.length >= 4 + cookie.length) cookie.copy(chunks, 4);
+        if (chunks[0] === COOKIE_ECHO && chunks.length >= 4 + cookie.length) {
+          cookie.copy(chunks, 4);
+        }
         responder.receive(seal(chunks, chunks[0] === INIT ? 0 : tag));
       }
       assert.ok(sent.length <= MAX_ANSWERS, `${sent.length} answers to one packet`);
       for (const packet of sent) {
         assertWellFormed(packet);
-        if (packet[HEADER_BYTES] !== INIT_ACK) continue;
+        if (packet[HEADER_BYTES] !== INIT_ACK) {
+          continue;
+        }
         tag = packet.readUInt32BE(HEADER_BYTES + 4);
         cookie = packet.subarray(-cookie.length);
       }

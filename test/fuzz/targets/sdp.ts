@@ -30,7 +30,9 @@ export const target: FuzzTarget = {
       sections = plan.offer.sections.length;
       answer = writeAnswer(plan, IDENTITY);
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'INVALID_OFFER') return;
+      if (error instanceof ServiceError && error.code === 'INVALID_OFFER') {
+        return;
+      }
       throw error;
     }
     const lines = answer.split('\r\n');

@@ -32,7 +32,9 @@ const MAX_DATAGRAM_BYTES = 2048;
 const MAX_REPAIR_BYTES_PER_STEP = 200_000;
 const plan = planAnswer(parseOffer(chromium));
 /** Nothing is kept for repairs: three times as many inputs a second. */
-const planWithoutRepairs = planAnswer(parseOffer(chromium.replaceAll(/a=rtcp-fb:\d+ nack\r\n/g, '')));
+const planWithoutRepairs = planAnswer(
+  parseOffer(chromium.replaceAll(/a=rtcp-fb:\d+ nack\r\n/g, '')),
+);
 const lane = createSpeechRing();
 const frame = Buffer.alloc(4000, 0x30);
 const out = Buffer.alloc(MAX_DATAGRAM_BYTES + 64);
@@ -58,10 +60,13 @@ function insertSsrcs(plain: Buffer, media: MediaSender): Buffer {
   const copy = Buffer.from(plain);
   for (let at = 0; at + 4 <= copy.length; at += 4) {
     const word = copy.toString('latin1', at, at + 4);
-    if (word === VIDEO) copy.writeUInt32BE(media.video?.ssrc ?? 0, at);
-    else if (word === AUDIO) copy.writeUInt32BE(media.audio?.ssrc ?? 0, at);
-    else if (word.startsWith('SEQ'))
+    if (word === VIDEO) {
+      copy.writeUInt32BE(media.video?.ssrc ?? 0, at);
+    } else if (word === AUDIO) {
+      copy.writeUInt32BE(media.audio?.ssrc ?? 0, at);
+    } else if (word.startsWith('SEQ')) {
       copy.writeUInt16BE(((media.video?.nextSequence ?? 0) - 1 - (copy[at + 3] ?? 0)) & 0xffff, at);
+    }
   }
   return copy;
 }
@@ -85,7 +90,10 @@ export const target: FuzzTarget = {
       {
         onKeyFrameRequest: () => {},
         onTargetBitrate: (kbps) => {
-          assert.ok(kbps >= LIMITS.minBitrateKbps && kbps <= LIMITS.maxBitrateKbps, `${kbps} kbit/s`);
+          assert.ok(
+            kbps >= LIMITS.minBitrateKbps && kbps <= LIMITS.maxBitrateKbps,
+            `${kbps} kbit/s`,
+          );
         },
       },
       stats,
@@ -104,20 +112,25 @@ export const target: FuzzTarget = {
         nowMs++;
         sentBytes = 0;
         const plain = insertSsrcs(payload.subarray(0, MAX_DATAGRAM_BYTES), media);
-        if (op === OP.wait) media.poll((nowMs += 10 * (payload[0] ?? 1)));
-        else if (op === OP.frame)
+        if (op === OP.wait) {
+          media.poll((nowMs += 10 * (payload[0] ?? 1)));
+        } else if (op === OP.frame) {
           media.sendVideo(frame, frame.length, (payload[0] ?? 0) === 1, nowMs - 10_000, nowMs);
-        else if (op === OP.raw) {
+        } else if (op === OP.raw) {
           receiver.unprotectRtp(plain);
           receiver.unprotectRtcp(plain);
-        } else if (op === OP.rtp) rtp(plain);
-        else if (plain.length >= 8) rtcp(plain);
+        } else if (op === OP.rtp) {
+          rtp(plain);
+        } else if (plain.length >= 8) {
+          rtcp(plain);
+        }
         assert.ok(
           sentBytes <= MAX_REPAIR_BYTES_PER_STEP,
           `${sentBytes} bytes in answer to one datagram`,
         );
-        for (const [name, value] of Object.entries(stats))
+        for (const [name, value] of Object.entries(stats)) {
           assert.ok(Number.isFinite(value) && value >= 0, `${name} is ${String(value)}`);
+        }
       }
     } finally {
       microphone?.close();
@@ -125,15 +138,21 @@ export const target: FuzzTarget = {
 
     function rtp(plain: Buffer): void {
       const headerBytes = rtpHeaderBytes(plain);
-      if (headerBytes === 0) return;
+      if (headerBytes === 0) {
+        return;
+      }
       const sealed = Buffer.from(out.subarray(0, client.protectRtp(plain, headerBytes, 0, out)));
       const payload = receiver.unprotectRtp(sealed);
-      if (payload === undefined) return;
+      if (payload === undefined) {
+        return;
+      }
       assert.ok(
         payload.equals(plain.subarray(headerBytes, headerBytes + payload.length)),
         'what was opened is not what was sealed',
       );
-      if (payload.length === 0) return;
+      if (payload.length === 0) {
+        return;
+      }
       microphone ??= new AudioReceiver(new SessionSpeech(new SpeechRingReader(lane)));
       microphone.receive(payload, plain.readUInt32BE(4), plain.readUInt16BE(2), nowMs);
     }
@@ -141,7 +160,9 @@ export const target: FuzzTarget = {
     function rtcp(plain: Buffer): void {
       const opened = receiver.unprotectRtcp(client.protectRtcp(plain));
       // Null: the eighth sender of one connection was the last that is listened to.
-      if (opened === undefined) return;
+      if (opened === undefined) {
+        return;
+      }
       assert.ok(opened.equals(plain), 'what was opened is not what was sealed');
       media.receive(opened, nowMs);
     }

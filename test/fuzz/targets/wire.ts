@@ -29,15 +29,21 @@ export const target: FuzzTarget = {
       }
       const message = new Uint8Array(payload).buffer;
       const parsed = parseClientMessage(message, (op & TEXT) === 0);
-      if (parsed.kind === 'ping') assert.ok(parsed.payload.length <= MAX_PONG_CHARS);
-      if (parsed.kind === 'offer') assert.equal(typeof parsed.sdp, 'string');
+      if (parsed.kind === 'ping') {
+        assert.ok(parsed.payload.length <= MAX_PONG_CHARS);
+      }
+      if (parsed.kind === 'offer') {
+        assert.equal(typeof parsed.sdp, 'string');
+      }
       if (parsed.kind === 'skip' || parsed.kind === 'playImmediate') {
         inlet.flush(1);
         lane.takeFlush();
         pushed = 0;
         read = 0;
       }
-      if (parsed.kind !== 'audio' && parsed.kind !== 'playImmediate') continue;
+      if (parsed.kind !== 'audio' && parsed.kind !== 'playImmediate') {
+        continue;
+      }
       assert.ok(parsed.bytes.buffer === message && parsed.bytes.length <= payload.length);
       assert.equal(inlet.push(parsed.bytes, 1), 0, 'speech was dropped');
       pushed += parsed.bytes.length;

@@ -15,7 +15,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 test('gives the same bytes every time', async () => {
   const again = mkdtempSync(path.join(os.tmpdir(), 'landmarks-'));
   await convertLandmarkModels({ outDir: again });
-  for (const name of LANDMARK_MODELS) assert.ok(readFileSync(fileOf(name)).equals(readFileSync(fileOf(name, again))), name);
+  for (const name of LANDMARK_MODELS) {
+    assert.ok(readFileSync(fileOf(name)).equals(readFileSync(fileOf(name, again))), name);
+  }
   rmSync(again, { recursive: true });
 });
 
@@ -35,9 +37,23 @@ test('leaves finished files alone, and makes damaged ones again', async () => {
 test('the networks load and have the shapes that face creation reads', async () => {
   const shapesOf = async (name: string, side: number): Promise<string[]> => {
     const session = await ort.InferenceSession.create(fileOf(name), { intraOpNumThreads: 1 });
-    const outputs = await session.run({ [session.inputNames[0]!]: new ort.Tensor(new Float32Array(side * side * 3), [1, side, side, 3]) });
-    return Object.values(outputs).map(({ dims }) => dims.join('x')).toSorted();
+    const outputs = await session.run({
+      [session.inputNames[0]!]: new ort.Tensor(new Float32Array(side * side * 3), [
+        1,
+        side,
+        side,
+        3,
+      ]),
+    });
+    return Object.values(outputs)
+      .map(({ dims }) => dims.join('x'))
+      .toSorted();
   };
-  assert.deepEqual(await shapesOf('blazeface', 256), ['1x384x1', '1x384x16', '1x512x1', '1x512x16']);
+  assert.deepEqual(await shapesOf('blazeface', 256), [
+    '1x384x1',
+    '1x384x16',
+    '1x512x1',
+    '1x512x16',
+  ]);
   assert.deepEqual(await shapesOf('facemesh', 192), ['1x1', '1x1404', '1x266']);
 });

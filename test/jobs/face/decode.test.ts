@@ -6,23 +6,43 @@ import { decodeImage } from '../../../src/jobs/face/detect/decode.ts';
 import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/face-error.ts';
 import { portrait, portraitOf } from './portraits.ts';
 
-const refused = (code: FaceErrorCode) => (error: unknown): boolean => {
-  assert.ok(error instanceof FaceError, String(error));
-  assert.equal(error.code, code);
-  assert.match(error.message, /^[A-Z].*\.$/);
-  return true;
-};
+const refused =
+  (code: FaceErrorCode) =>
+  (error: unknown): boolean => {
+    assert.ok(error instanceof FaceError, String(error));
+    assert.equal(error.code, code);
+    assert.match(error.message, /^[A-Z].*\.$/);
+    return true;
+  };
 
-const plain = (width: number, height: number, background = '#888') => sharp({ create: { width, height, channels: 3, background }, limitInputPixels: false });
+const plain = (width: number, height: number, background = '#888') =>
+  sharp({ create: { width, height, channels: 3, background }, limitInputPixels: false });
 /** Red at the top left, blue elsewhere. */
-const marked = () => plain(300, 200, '#00f').composite([{ input: { create: { width: 100, height: 100, channels: 3, background: '#f00' } }, left: 0, top: 0 }]);
-const isRed = ({ data, width }: { data: Uint8Array; width: number }, x: number, y: number): boolean => data[(y * width + x) * 3]! > 150 && data[(y * width + x) * 3 + 2]! < 100;
+const marked = () =>
+  plain(300, 200, '#00f').composite([
+    {
+      input: { create: { width: 100, height: 100, channels: 3, background: '#f00' } },
+      left: 0,
+      top: 0,
+    },
+  ]);
+const isRed = (
+  { data, width }: { data: Uint8Array; width: number },
+  x: number,
+  y: number,
+): boolean => data[(y * width + x) * 3]! > 150 && data[(y * width + x) * 3 + 2]! < 100;
 
 test('takes JPEG, PNG and WebP, grey or coloured, 8 or 16 bits', async () => {
   for (const bytes of [
-    await portrait().jpeg().toBuffer(), await portrait().png().toBuffer(), portraitOf('mei'),
-    await portrait().greyscale().jpeg().toBuffer(), await portrait().greyscale().png().toBuffer(), await portrait().toColourspace('rgb16').png().toBuffer(),
-    await portrait().toColourspace('cmyk').jpeg().toBuffer(), await portrait().png({ palette: true }).toBuffer(), await portrait().jpeg({ progressive: true }).toBuffer(),
+    await portrait().jpeg().toBuffer(),
+    await portrait().png().toBuffer(),
+    portraitOf('mei'),
+    await portrait().greyscale().jpeg().toBuffer(),
+    await portrait().greyscale().png().toBuffer(),
+    await portrait().toColourspace('rgb16').png().toBuffer(),
+    await portrait().toColourspace('cmyk').jpeg().toBuffer(),
+    await portrait().png({ palette: true }).toBuffer(),
+    await portrait().jpeg({ progressive: true }).toBuffer(),
   ]) {
     const { width, height, data } = await decodeImage(bytes);
     assert.deepEqual([width, height, data.length], [1024, 1024, 1024 * 1024 * 3]);
@@ -30,22 +50,56 @@ test('takes JPEG, PNG and WebP, grey or coloured, 8 or 16 bits', async () => {
 });
 
 test('refuses other formats by their first bytes, whatever they are called', async () => {
-  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="400"><image href="file:///etc/passwd"/></svg>';
+  const svg =
+    '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="400"><image href="file:///etc/passwd"/></svg>';
   await assert.rejects(decodeImage(Buffer.from(svg)), refused('UNSUPPORTED_FORMAT'));
-  await assert.rejects(decodeImage(Buffer.from(`<?xml version="1.0"?>\n${svg}`)), refused('UNSUPPORTED_FORMAT'));
-  await assert.rejects(decodeImage(await plain(300, 300).gif().toBuffer()), refused('UNSUPPORTED_FORMAT'));
-  await assert.rejects(decodeImage(await plain(300, 300).tiff().toBuffer()), refused('UNSUPPORTED_FORMAT'));
-  await assert.rejects(decodeImage(await plain(300, 300).avif().toBuffer()), refused('UNSUPPORTED_FORMAT'));
+  await assert.rejects(
+    decodeImage(Buffer.from(`<?xml version="1.0"?>\n${svg}`)),
+    refused('UNSUPPORTED_FORMAT'),
+  );
+  await assert.rejects(
+    decodeImage(await plain(300, 300).gif().toBuffer()),
+    refused('UNSUPPORTED_FORMAT'),
+  );
+  await assert.rejects(
+    decodeImage(await plain(300, 300).tiff().toBuffer()),
+    refused('UNSUPPORTED_FORMAT'),
+  );
+  await assert.rejects(
+    decodeImage(await plain(300, 300).avif().toBuffer()),
+    refused('UNSUPPORTED_FORMAT'),
+  );
   // A file that is GIF by its head and carries a JPEG behind it.
-  await assert.rejects(decodeImage(Buffer.concat([Buffer.from('GIF89a'), await portrait().jpeg().toBuffer()])), refused('UNSUPPORTED_FORMAT'));
-  for (const junk of [Buffer.alloc(0), Buffer.from('hello'), Buffer.alloc(5000, 7), Buffer.from('MZ\x90\0')]) await assert.rejects(decodeImage(junk), refused('NOT_AN_IMAGE'));
+  await assert.rejects(
+    decodeImage(Buffer.concat([Buffer.from('GIF89a'), await portrait().jpeg().toBuffer()])),
+    refused('UNSUPPORTED_FORMAT'),
+  );
+  for (const junk of [
+    Buffer.alloc(0),
+    Buffer.from('hello'),
+    Buffer.alloc(5000, 7),
+    Buffer.from('MZ\x90\0'),
+  ]) {
+    await assert.rejects(decodeImage(junk), refused('NOT_AN_IMAGE'));
+  }
 });
 
 test('refuses damaged files', async () => {
-  for (const bytes of [await portrait().jpeg().toBuffer(), await portrait().png().toBuffer(), portraitOf('mei')]) {
-    for (const share of [.02, .5, .95]) await assert.rejects(decodeImage(bytes.subarray(0, Math.floor(bytes.length * share))), refused('IMAGE_DAMAGED'));
+  for (const bytes of [
+    await portrait().jpeg().toBuffer(),
+    await portrait().png().toBuffer(),
+    portraitOf('mei'),
+  ]) {
+    for (const share of [0.02, 0.5, 0.95]) {
+      await assert.rejects(
+        decodeImage(bytes.subarray(0, Math.floor(bytes.length * share))),
+        refused('IMAGE_DAMAGED'),
+      );
+    }
   }
-  for (const head of ['\xff\xd8\xff', '\x89PNG\r\n\x1a\n', 'RIFF\x10\0\0\0WEBP']) await assert.rejects(decodeImage(Buffer.from(head, 'latin1')), refused('IMAGE_DAMAGED'));
+  for (const head of ['\xff\xd8\xff', '\x89PNG\r\n\x1a\n', 'RIFF\x10\0\0\0WEBP']) {
+    await assert.rejects(decodeImage(Buffer.from(head, 'latin1')), refused('IMAGE_DAMAGED'));
+  }
 });
 
 test('refuses too many pixels before decoding them, and too few', async () => {
@@ -56,20 +110,44 @@ test('refuses too many pixels before decoding them, and too few', async () => {
   await assert.rejects(decodeImage(bomb), refused('IMAGE_TOO_LARGE'));
   assert.ok(performance.now() - started < 500 * patience(), 'decoded it all the same?');
   assert.ok(process.memoryUsage().rss - memory < 100 << 20);
-  await assert.rejects(decodeImage(await plain(90, 400).png().toBuffer()), refused('IMAGE_TOO_SMALL'));
-  await assert.rejects(decodeImage(Buffer.concat([portraitOf('mei'), Buffer.alloc(33 << 20)])), refused('IMAGE_TOO_LARGE'));
+  await assert.rejects(
+    decodeImage(await plain(90, 400).png().toBuffer()),
+    refused('IMAGE_TOO_SMALL'),
+  );
+  await assert.rejects(
+    decodeImage(Buffer.concat([portraitOf('mei'), Buffer.alloc(33 << 20)])),
+    refused('IMAGE_TOO_LARGE'),
+  );
 });
 
 test('honours EXIF orientation', async () => {
-  for (const [orientation, size, corner] of [[1, [300, 200], [20, 20]], [3, [300, 200], [280, 180]], [6, [200, 300], [180, 20]], [8, [200, 300], [20, 280]]] as const) {
-    const image = await decodeImage(await marked().withMetadata({ orientation }).jpeg({ quality: 95 }).toBuffer());
+  for (const [orientation, size, corner] of [
+    [1, [300, 200], [20, 20]],
+    [3, [300, 200], [280, 180]],
+    [6, [200, 300], [180, 20]],
+    [8, [200, 300], [20, 280]],
+  ] as const) {
+    const image = await decodeImage(
+      await marked().withMetadata({ orientation }).jpeg({ quality: 95 }).toBuffer(),
+    );
     assert.deepEqual([image.width, image.height], size);
     assert.ok(isRed(image, corner[0], corner[1]), `orientation ${orientation}`);
   }
 });
 
 test('shows a neutral backdrop through transparency, and keeps large pictures bounded', async () => {
-  const { data } = await decodeImage(await sharp({ create: { width: 200, height: 200, channels: 4, background: { r: 255, g: 0, b: 0, alpha: 0 } } }).png().toBuffer());
+  const { data } = await decodeImage(
+    await sharp({
+      create: {
+        width: 200,
+        height: 200,
+        channels: 4,
+        background: { r: 255, g: 0, b: 0, alpha: 0 },
+      },
+    })
+      .png()
+      .toBuffer(),
+  );
   assert.deepEqual([...data.subarray(0, 3)], [200, 202, 206]);
   const large = await decodeImage(await plain(6000, 4000).jpeg().toBuffer());
   assert.deepEqual([large.width, large.height], [3072, 2048]);

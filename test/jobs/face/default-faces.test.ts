@@ -8,8 +8,15 @@ import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { portraitOf } from './portraits.ts';
 
 test('the ids that clients have written down are still there', () => {
-  assert.deepEqual(listDefaultFaces().map(({ id }) => id).toSorted(), ['ava', 'mei', 'noah', 'priya', 'ruth', 'samuel', 'walter']);
-  for (const { id } of listDefaultFaces()) assert.ok(portraitOf(id).length < 400 << 10, `${id}: portraits stay small`);
+  assert.deepEqual(
+    listDefaultFaces()
+      .map(({ id }) => id)
+      .toSorted(),
+    ['ava', 'mei', 'noah', 'priya', 'ruth', 'samuel', 'walter'],
+  );
+  for (const { id } of listDefaultFaces()) {
+    assert.ok(portraitOf(id).length < 400 << 10, `${id}: portraits stay small`);
+  }
 });
 
 test('makes an asset and a preview of each, and nothing the second time', async () => {
@@ -24,6 +31,9 @@ test('makes an asset and a preview of each, and nothing the second time', async 
   }
   await buildDefaultFaces({ outDir, log: (line) => lines.push(line) });
   assert.equal(lines.length, listDefaultFaces().length);
-  assert.deepEqual(readdirSync(outDir).map((file) => statSync(path.join(outDir, file)).mtimeMs), times);
+  assert.deepEqual(
+    readdirSync(outDir).map((file) => statSync(path.join(outDir, file)).mtimeMs),
+    times,
+  );
   rmSync(outDir, { recursive: true });
 });

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { blur, curveThrough, dilate, erode, polygonMask, tabulated } from '../../../src/jobs/face/imaging/curve.ts';
+import {
+  blur,
+  curveThrough,
+  dilate,
+  erode,
+  polygonMask,
+  tabulated,
+} from '../../../src/jobs/face/imaging/curve.ts';
 import { halve, plane, Pyramid, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import { fillUnknown } from '../../../src/jobs/face/imaging/inpaint.ts';
 import { rgbToYuv } from '../../../src/jobs/face/imaging/sprite.ts';
@@ -9,11 +16,25 @@ import { native } from '../../../src/native/addon.ts';
 const sum = (values: Float32Array): number => values.reduce((total, value) => total + value, 0);
 
 test('a polygon covers its area, wherever it lies between pixels', () => {
-  const square = [{ x: 3.3, y: 4.25 }, { x: 13.3, y: 4.25 }, { x: 13.3, y: 9.5 }, { x: 3.3, y: 9.5 }];
+  const square = [
+    { x: 3.3, y: 4.25 },
+    { x: 13.3, y: 4.25 },
+    { x: 13.3, y: 9.5 },
+    { x: 3.3, y: 9.5 },
+  ];
   const mask = polygonMask(20, 20, square);
-  assert.ok(Math.abs(sum(mask.data) - 10 * 5.25) < .01);
-  assert.ok(Math.abs(mask.data[5 * 20 + 3]! - .7) < .01);
-  assert.equal(sum(polygonMask(20, 20, square.map(({ x, y }) => ({ x: x + 100, y }))).data), 0);
+  assert.ok(Math.abs(sum(mask.data) - 10 * 5.25) < 0.01);
+  assert.ok(Math.abs(mask.data[5 * 20 + 3]! - 0.7) < 0.01);
+  assert.equal(
+    sum(
+      polygonMask(
+        20,
+        20,
+        square.map(({ x, y }) => ({ x: x + 100, y })),
+      ).data,
+    ),
+    0,
+  );
 });
 
 test('masks grow, shrink and blur without losing weight', () => {
@@ -25,51 +46,102 @@ test('masks grow, shrink and blur without losing weight', () => {
 });
 
 test('curves pass through their points and do not overshoot', () => {
-  const points = [{ x: 0, y: 0 }, { x: 1, y: 0 }, { x: 2, y: 5 }, { x: 3, y: 5 }];
+  const points = [
+    { x: 0, y: 0 },
+    { x: 1, y: 0 },
+    { x: 2, y: 5 },
+    { x: 3, y: 5 },
+  ];
   const curve = curveThrough(points);
-  for (const { x, y } of points) assert.ok(Math.abs(curve(x) - y) < 1e-9);
-  for (let x = -1; x < 4; x += .05) assert.ok(curve(x) >= -1e-9 && curve(x) <= 5 + 1e-9);
+  for (const { x, y } of points) {
+    assert.ok(Math.abs(curve(x) - y) < 1e-9);
+  }
+  for (let x = -1; x < 4; x += 0.05) {
+    assert.ok(curve(x) >= -1e-9 && curve(x) <= 5 + 1e-9);
+  }
   const wide = curveThrough(points.map(({ x, y }) => ({ x: x * 10, y })));
   const table = tabulated(wide, -5, 35);
-  for (let x = -4; x < 34; x += .3) assert.ok(Math.abs(table(x) - wide(x)) < .02);
+  for (let x = -4; x < 34; x += 0.3) {
+    assert.ok(Math.abs(table(x) - wide(x)) < 0.02);
+  }
 });
 
 test('unknown pixels continue what surrounds them; known ones stay', () => {
   const image = rgbImage(40, 30);
   const known = new Uint8Array(40 * 30).fill(1);
   for (let i = 0; i < known.length; i++) {
-    image.data.set([Math.floor(i / 40) * 6, 100, 200 - i % 40 * 3], i * 3);
-    if (i % 40 > 14 && i % 40 < 24 && i > 10 * 40 && i < 20 * 40) known[i] = 0;
+    image.data.set([Math.floor(i / 40) * 6, 100, 200 - (i % 40) * 3], i * 3);
+    if (i % 40 > 14 && i % 40 < 24 && i > 10 * 40 && i < 20 * 40) {
+      known[i] = 0;
+    }
   }
   const truth = image.data.slice();
-  for (let i = 0; i < known.length; i++) if (!known[i]) image.data.fill(0, i * 3, i * 3 + 3);
+  for (let i = 0; i < known.length; i++) {
+    if (!known[i]) {
+      image.data.fill(0, i * 3, i * 3 + 3);
+    }
+  }
   fillUnknown(image, known);
   for (let i = 0; i < known.length; i++) {
-    for (let c = 0; c < 3; c++) assert.ok(Math.abs(image.data[i * 3 + c]! - truth[i * 3 + c]!) <= (known[i] ? 0 : 14), `pixel ${i}`);
+    for (let c = 0; c < 3; c++) {
+      assert.ok(
+        Math.abs(image.data[i * 3 + c]! - truth[i * 3 + c]!) <= (known[i] ? 0 : 14),
+        `pixel ${i}`,
+      );
+    }
   }
 });
 
 test('sampling a turned square finds the same picture at every scale', () => {
   const image = rgbImage(256, 256);
-  for (let i = 0; i < 256 * 256; i++) image.data.fill(128 + 100 * Math.sin(i % 256 / 20) * Math.cos(Math.floor(i / 256) / 25), i * 3, i * 3 + 3);
+  for (let i = 0; i < 256 * 256; i++) {
+    image.data.fill(
+      128 + 100 * Math.sin((i % 256) / 20) * Math.cos(Math.floor(i / 256) / 25),
+      i * 3,
+      i * 3 + 3,
+    );
+  }
   const pyramid = new Pyramid(image);
-  assert.deepEqual([halve(image).width, pyramid.level(3.9).factor, pyramid.level(4).factor], [128, 2, 4]);
+  assert.deepEqual(
+    [halve(image).width, pyramid.level(3.9).factor, pyramid.level(4).factor],
+    [128, 2, 4],
+  );
   const out = pyramid.sample({ cx: 128, cy: 128, side: 128, angle: Math.PI / 2 }, 32, 1, 0);
-  for (const [x, y] of [[4, 7], [16, 20], [30, 3]] as const) {
+  for (const [x, y] of [
+    [4, 7],
+    [16, 20],
+    [30, 3],
+  ] as const) {
     // A quarter turn clockwise: right in the sample is down in the picture.
-    const [u, v] = [(x + .5 - 16) * 4, (y + .5 - 16) * 4];
+    const [u, v] = [(x + 0.5 - 16) * 4, (y + 0.5 - 16) * 4];
     const expected = image.data[(Math.floor(128 + u) * 256 + Math.floor(128 - v)) * 3]!;
-    assert.ok(Math.abs(out[(y * 32 + x) * 3]! - expected) < 12, `${out[(y * 32 + x) * 3]} against ${expected}`);
+    assert.ok(
+      Math.abs(out[(y * 32 + x) * 3]! - expected) < 12,
+      `${out[(y * 32 + x) * 3]} against ${expected}`,
+    );
   }
 });
 
 test('colours convert as the native side does', () => {
-  for (const rgb of [[0, 0, 0], [255, 255, 255], [200, 120, 90], [30, 60, 220]] as const) {
+  for (const rgb of [
+    [0, 0, 0],
+    [255, 255, 255],
+    [200, 120, 90],
+    [30, 60, 220],
+  ] as const) {
     const rgba = new Uint8Array(16 * 16 * 4);
-    for (let i = 0; i < 256; i++) rgba.set([...rgb, 255], i * 4);
+    for (let i = 0; i < 256; i++) {
+      rgba.set([...rgb, 255], i * 4);
+    }
     const i420 = new Uint8Array(16 * 16 * 1.5);
     native.rgbaToI420(rgba, 16, 16, i420);
     const [y, u, v] = rgbToYuv(rgb);
-    for (const [ours, theirs] of [[y, i420[0]], [u, i420[256]], [v, i420[320]]] as const) assert.ok(Math.abs(ours - theirs!) <= 1, `${rgb.join()}: ${ours} and ${theirs}`);
+    for (const [ours, theirs] of [
+      [y, i420[0]],
+      [u, i420[256]],
+      [v, i420[320]],
+    ] as const) {
+      assert.ok(Math.abs(ours - theirs!) <= 1, `${rgb.join()}: ${ours} and ${theirs}`);
+    }
   }
 });

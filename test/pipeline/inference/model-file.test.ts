@@ -10,16 +10,34 @@ import { readModelFile } from '../../../src/pipeline/inference/model-file.ts';
 import { SpeechModel } from '../../../src/pipeline/inference/speech-model.ts';
 
 let folder = '';
-beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'model-file-')); });
-afterEach(async () => { await rm(folder, { recursive: true }); });
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'model-file-'));
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+});
 
 const GOOD = Buffer.from('x'.repeat(1000));
 
 /** A folder with a manifest for GOOD, and `bytes` as the file. */
-async function given(bytes: Buffer | undefined, shapes = { inputs: {}, outputs: {} }): Promise<URL> {
-  const manifest = { models: { thing: { file: 'thing.onnx', sha256: createHash('sha256').update(GOOD).digest('hex'), bytes: GOOD.length, ...shapes } } };
+async function given(
+  bytes: Buffer | undefined,
+  shapes = { inputs: {}, outputs: {} },
+): Promise<URL> {
+  const manifest = {
+    models: {
+      thing: {
+        file: 'thing.onnx',
+        sha256: createHash('sha256').update(GOOD).digest('hex'),
+        bytes: GOOD.length,
+        ...shapes,
+      },
+    },
+  };
   await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest));
-  if (bytes !== undefined) await writeFile(join(folder, 'thing.onnx'), bytes);
+  if (bytes !== undefined) {
+    await writeFile(join(folder, 'thing.onnx'), bytes);
+  }
   return pathToFileURL(join(folder, 'manifest.json'));
 }
 
@@ -32,8 +50,16 @@ const FAULTS: [string, Buffer | undefined, RegExp][] = [
   ['empty', Buffer.alloc(0), /cut short: 0 of 1000 bytes/],
   ['with a flipped bit', Buffer.concat([GOOD.subarray(0, 999), Buffer.from('y')]), /SHA-256/],
   ['too long', Buffer.concat([GOOD, Buffer.from('x')]), /SHA-256/],
-  ['a Git LFS pointer', Buffer.from('version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1000\n'), /Git LFS pointer.*git lfs pull/],
-  ['a git-annex pointer', Buffer.from('/annex/objects/SHA256E-s1000--00.onnx\n'), /git-annex pointer/],
+  [
+    'a Git LFS pointer',
+    Buffer.from('version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1000\n'),
+    /Git LFS pointer.*git lfs pull/,
+  ],
+  [
+    'a git-annex pointer',
+    Buffer.from('/annex/objects/SHA256E-s1000--00.onnx\n'),
+    /git-annex pointer/,
+  ],
   ['missing', undefined, /cannot be read/],
 ];
 for (const [what, bytes, message] of FAULTS) {
@@ -51,8 +77,18 @@ test('an unknown name and a broken manifest are refused', async () => {
 
 test('a model of other shapes is refused before it runs', async () => {
   const url = await given(GOOD);
-  const manifest = JSON.stringify({ models: { 'speech-articulation': { file: 'thing.onnx', sha256: createHash('sha256').update(GOOD).digest('hex'), bytes: GOOD.length, lookaheadMs: 60,
-    inputs: { mel: ['batch', 4, 40], state: ['batch', 10] }, outputs: { articulation: ['batch', 14], state_out: ['batch', 10] } } } });
+  const manifest = JSON.stringify({
+    models: {
+      'speech-articulation': {
+        file: 'thing.onnx',
+        sha256: createHash('sha256').update(GOOD).digest('hex'),
+        bytes: GOOD.length,
+        lookaheadMs: 60,
+        inputs: { mel: ['batch', 4, 40], state: ['batch', 10] },
+        outputs: { articulation: ['batch', 14], state_out: ['batch', 10] },
+      },
+    },
+  });
   await writeFile(url, manifest);
   await assert.rejects(SpeechModel.load({ manifestUrl: url }), /another version of this server/);
 });

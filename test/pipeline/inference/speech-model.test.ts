@@ -3,23 +3,32 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { patience } from '../../harness/machine.ts';
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX } from '../../../src/media/articulation.ts';
-import { SPEECH_RATE, speechSampleOfFrame, speechSamplesInStep } from '../../../src/media/timeline.ts';
+import {
+  SPEECH_RATE,
+  speechSampleOfFrame,
+  speechSamplesInStep,
+} from '../../../src/media/timeline.ts';
 import { native } from '../../../src/native/addon.ts';
 import { SpeechModel, type ModelState } from '../../../src/pipeline/inference/speech-model.ts';
 
 let model: SpeechModel;
-beforeAll(async () => { model = await SpeechModel.load({ maxBatch: 8 }); });
-afterAll(async () => { await model.close(); });
+beforeAll(async () => {
+  model = await SpeechModel.load({ maxBatch: 8 });
+});
+afterAll(async () => {
+  await model.close();
+});
 
 function randomise(slot: ModelState, seed: number): void {
   let state = seed >>> 0;
   for (let i = 0; i < slot.mel.length; i++) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    slot.mel[i] = 2 * state / 2 ** 32;
+    slot.mel[i] = (2 * state) / 2 ** 32;
   }
 }
 
-const close = (a: Float32Array, b: Float32Array, tolerance = 1e-4): boolean => a.every((value, i) => Math.abs(value - b[i]!) <= tolerance);
+const close = (a: Float32Array, b: Float32Array, tolerance = 1e-4): boolean =>
+  a.every((value, i) => Math.abs(value - b[i]!) <= tolerance);
 
 async function run(pcm: Int16Array): Promise<Float32Array[]> {
   const mel = new native.MelFrontEnd();
@@ -35,10 +44,12 @@ async function run(pcm: Int16Array): Promise<Float32Array[]> {
 
 test('a session gets the same articulation alone, in any row of a batch, and across batches cut in two', async () => {
   const alone = model.createState();
-  const crowd = Array.from({ length: 11 }, () => model.createState());   // more than maxBatch
+  const crowd = Array.from({ length: 11 }, () => model.createState()); // more than maxBatch
   for (let step = 0; step < 20; step++) {
     randomise(alone, step);
-    crowd.forEach((slot, i) => { randomise(slot, i === 9 ? step : 1000 * i + step); });
+    crowd.forEach((slot, i) => {
+      randomise(slot, i === 9 ? step : 1000 * i + step);
+    });
     await model.run([alone]);
     await model.run(step % 2 === 0 ? crowd : crowd.toReversed());
     assert.ok(close(alone.articulation, crowd[9]!.articulation), `step ${step}`);
@@ -61,24 +72,34 @@ test('a reset slot is as good as new', async () => {
   }
 });
 
-test('an empty batch does nothing', async () => { await model.run([]); });
+test('an empty batch does nothing', async () => {
+  await model.run([]);
+});
 
 test('digital silence and a quiet room leave every channel at exactly zero', async () => {
-  for (const amplitude of [0, 3, 30]) {   // peak: none, -81 dBFS, -61 dBFS
+  for (const amplitude of [0, 3, 30]) {
+    // peak: none, -81 dBFS, -61 dBFS
     let seed = 5;
     const noise = Int16Array.from({ length: 5 * SPEECH_RATE }, () => {
       seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-      return Math.round((2 * seed / 2 ** 32 - 1) * amplitude);
+      return Math.round(((2 * seed) / 2 ** 32 - 1) * amplitude);
     });
     for (const [k, frame] of (await run(noise)).entries()) {
-      assert.ok(frame.subarray(0, ARTICULATION_SIZE - 1).every((value) => value === 0), `amplitude ${amplitude}, frame ${k}: ${frame.join(' ')}`);
+      assert.ok(
+        frame.subarray(0, ARTICULATION_SIZE - 1).every((value) => value === 0),
+        `amplitude ${amplitude}, frame ${k}: ${frame.join(' ')}`,
+      );
     }
   }
 });
 
 test('values stay within 0 and 1 and finite, even for full-scale noise and square waves', async () => {
-  const square = Int16Array.from({ length: SPEECH_RATE }, (_, i) => (Math.floor(i / 40) % 2 === 0 ? 32767 : -32768));
-  for (const frame of await run(square)) assert.ok(frame.every((value) => value >= 0 && value <= 1));
+  const square = Int16Array.from({ length: SPEECH_RATE }, (_, i) =>
+    Math.floor(i / 40) % 2 === 0 ? 32767 : -32768,
+  );
+  for (const frame of await run(square)) {
+    assert.ok(frame.every((value) => value >= 0 && value <= 1));
+  }
 });
 
 test('a run of 16 sessions takes less than its share of a frame', async () => {
@@ -90,7 +111,7 @@ test('a run of 16 sessions takes less than its share of a frame', async () => {
     times.push((performance.now() - start) / many.length);
   }
   times.sort((a, b) => a - b);
-  const tenth = times[6]!;   // the machine may be busy; the target is for an idle core
+  const tenth = times[6]!; // the machine may be busy; the target is for an idle core
   assert.ok(tenth < 0.15 * patience(), `${tenth.toFixed(3)} ms per session and frame, over 0.15`);
 });
 

@@ -7,6 +7,8 @@ import { Canvas, poseOf } from './synthetic-face.ts';
 export function checksumOf(memory: Uint8Array): string {
   const canvas = new Canvas(new native.FaceAsset(memory));
   const hash = createHash('sha256');
-  for (const shape of Object.values(VISEMES)) hash.update(canvas.show(shape, 1, poseOf({ yaw: .02, blinkLeft: .4 })).picture);
+  for (const shape of Object.values(VISEMES)) {
+    hash.update(canvas.show(shape, 1, poseOf({ yaw: 0.02, blinkLeft: 0.4 })).picture);
+  }
   return hash.digest('hex');
 }

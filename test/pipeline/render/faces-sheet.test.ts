@@ -11,7 +11,8 @@ import sharp from 'sharp';
 import { syntheticAsset } from './synthetic-face.ts';
 
 const SCRIPT = path.resolve(import.meta.dirname, '../../../scripts/faces-sheet.ts');
-const run = async (...args: string[]): Promise<{ stdout: string; stderr: string }> => promisify(execFile)(process.execPath, [SCRIPT, ...args]);
+const run = async (...args: string[]): Promise<{ stdout: string; stderr: string }> =>
+  promisify(execFile)(process.execPath, [SCRIPT, ...args]);
 
 test('a sheet shows every shape and the sentence', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'faces-sheet-'));
@@ -19,7 +20,11 @@ test('a sheet shows every shape and the sentence', async () => {
     const asset = path.join(folder, 'drawn.face');
     await writeFile(asset, syntheticAsset());
     await run(asset, '--out', folder, '--zoom', 'mouth', '--emotion', 'happy', '--format', 'webp');
-    assert.deepEqual((await readdir(folder)).sort(), ['drawn-mouth.webp', 'drawn-spoken-mouth.webp', 'drawn.face']);
+    assert.deepEqual((await readdir(folder)).sort(), [
+      'drawn-mouth.webp',
+      'drawn-spoken-mouth.webp',
+      'drawn.face',
+    ]);
     const { width, height } = await sharp(path.join(folder, 'drawn-mouth.webp')).metadata();
     assert.ok(width === 2000 && height > 1000);
   } finally {
@@ -29,5 +34,8 @@ test('a sheet shows every shape and the sentence', async () => {
 
 test('wrong arguments are answered with the right ones', async () => {
   await assert.rejects(run(), /Name a portrait/);
-  await assert.rejects(run('x.face', '--zoom', 'nose'), /--zoom nose: must be one of face, mouth, eyes/);
+  await assert.rejects(
+    run('x.face', '--zoom', 'nose'),
+    /--zoom nose: must be one of face, mouth, eyes/,
+  );
 });

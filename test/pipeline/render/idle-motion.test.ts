@@ -15,7 +15,9 @@ const isSpeaking = (frame: number): boolean => frame % 600 >= 300;
 
 function record(seed: number): Float32Array[] {
   const motion = new IdleMotion(seed);
-  return Array.from({ length: FRAMES }, (_, frame) => motion.step(frame, isSpeaking(frame), isSpeaking(frame) && frame % 40 < 6 ? 1 : 0).slice());
+  return Array.from({ length: FRAMES }, (_, frame) =>
+    motion.step(frame, isSpeaking(frame), isSpeaking(frame) && frame % 40 < 6 ? 1 : 0).slice(),
+  );
 }
 
 test('the same seed moves the same way, another otherwise', () => {
@@ -26,14 +28,34 @@ test('the same seed moves the same way, another otherwise', () => {
 
 test('stays within the range of every channel and never jumps', () => {
   const poses = record(3);
-  const bound: Record<string, number> = { yaw: .05, pitch: .06, roll: .03, shiftX: 4, shiftY: 3 };
-  const step: Record<string, number> = { yaw: .004, pitch: .009, roll: .004, shiftX: .2, shiftY: .2, breath: .08, blinkLeft: .8, blinkRight: .8, gazeX: .8, gazeY: .5, brow: .2 };
+  const bound: Record<string, number> = {
+    yaw: 0.05,
+    pitch: 0.06,
+    roll: 0.03,
+    shiftX: 4,
+    shiftY: 3,
+  };
+  const step: Record<string, number> = {
+    yaw: 0.004,
+    pitch: 0.009,
+    roll: 0.004,
+    shiftX: 0.2,
+    shiftY: 0.2,
+    breath: 0.08,
+    blinkLeft: 0.8,
+    blinkRight: 0.8,
+    gazeX: 0.8,
+    gazeY: 0.5,
+    brow: 0.2,
+  };
   for (const [k, name] of POSE_CHANNELS.entries()) {
     let most = 0;
     let jump = 0;
     for (const [frame, pose] of poses.entries()) {
       most = Math.max(most, Math.abs(pose[k]!));
-      if (frame > 0) jump = Math.max(jump, Math.abs(pose[k]! - poses[frame - 1]![k]!));
+      if (frame > 0) {
+        jump = Math.max(jump, Math.abs(pose[k]! - poses[frame - 1]![k]!));
+      }
     }
     assert.ok(most <= (bound[name] ?? 1), `${name} reaches ${most}`);
     assert.ok(jump <= step[name]!, `${name} jumps by ${jump}`);
@@ -45,13 +67,17 @@ test('blinks as often and as long as people do', () => {
     const lengths: number[] = [];
     let run = 0;
     for (const pose of record(seed)) {
-      if (pose[POSE_INDEX.blinkLeft]! > .05) run++;
-      else if (run > 0) { lengths.push(run); run = 0; }
+      if (pose[POSE_INDEX.blinkLeft]! > 0.05) {
+        run++;
+      } else if (run > 0) {
+        lengths.push(run);
+        run = 0;
+      }
     }
     const perMinute = lengths.length / MINUTES;
     assert.ok(perMinute > 10 && perMinute < 35, `${perMinute} blinks a minute`);
     const mean = lengths.reduce((sum, n) => sum + n, 0) / lengths.length / 30;
-    assert.ok(mean > .12 && mean < .26, `${mean} s a blink`);
+    assert.ok(mean > 0.12 && mean < 0.26, `${mean} s a blink`);
     assert.ok(Math.max(...lengths) < 15, 'no eye stays shut');
   }
 });
@@ -59,7 +85,9 @@ test('blinks as often and as long as people do', () => {
 test('survives skipped frames without shutting its eyes', () => {
   const motion = new IdleMotion(5);
   let shut = 0;
-  for (let frame = 0; frame < 20_000; frame += 1 + (frame * 7919) % 23) shut += motion.step(frame, false, 0)[POSE_INDEX.blinkLeft]! > .5 ? 1 : 0;
+  for (let frame = 0; frame < 20_000; frame += 1 + ((frame * 7919) % 23)) {
+    shut += motion.step(frame, false, 0)[POSE_INDEX.blinkLeft]! > 0.5 ? 1 : 0;
+  }
   assert.ok(shut < 250, `${shut} frames shut`);
 });
 
@@ -68,7 +96,7 @@ const stage = (): RigRenderer => new RigRenderer(asset, { seed: 9, emotion: 0, s
 
 test('a murmur of the model in silence moves nothing in the mouth', () => {
   const [quiet, murmuring] = [stage(), stage()];
-  const murmur = articulationOf({ ...VISEMES.eh, speech: .15 }, 1);
+  const murmur = articulationOf({ ...VISEMES.eh, speech: 0.15 }, 1);
   for (let frame = 0; frame < 30; frame++) {
     quiet.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
     murmuring.draw(frame, murmur, false);
@@ -82,18 +110,30 @@ test('speech opens the mouth at once and silence closes it for good', () => {
   const silence = new Float32Array(ARTICULATION_SIZE);
   const opening = (): number => {
     let area = 0;
-    for (const v of speaking.picture.subarray(SIZE * SIZE * 1.25)) if (v > 180) area++;
+    for (const v of speaking.picture.subarray(SIZE * SIZE * 1.25)) {
+      if (v > 180) {
+        area++;
+      }
+    }
     return area;
   };
   speaking.draw(0, vowel, false);
   speaking.draw(1, vowel, false);
   assert.ok(opening() > 100, `open after two frames (${opening()})`);
-  for (let frame = 2; frame < 8; frame++) speaking.draw(frame, silence, false);
+  for (let frame = 2; frame < 8; frame++) {
+    speaking.draw(frame, silence, false);
+  }
   assert.equal(opening(), 0);
-  for (let frame = 0; frame < 26; frame++) silent.draw(frame, silence, false);
-  for (let frame = 8; frame < 26; frame++) speaking.draw(frame, silence, false);
-  const difference = speaking.picture.reduce((sum, value, i) => sum + Math.abs(value - silent.picture[i]!), 0) / silent.picture.length;
-  assert.ok(difference < .15, `as if nothing had been said: ${difference}`);
+  for (let frame = 0; frame < 26; frame++) {
+    silent.draw(frame, silence, false);
+  }
+  for (let frame = 8; frame < 26; frame++) {
+    speaking.draw(frame, silence, false);
+  }
+  const difference =
+    speaking.picture.reduce((sum, value, i) => sum + Math.abs(value - silent.picture[i]!), 0) /
+    silent.picture.length;
+  assert.ok(difference < 0.15, `as if nothing had been said: ${difference}`);
 });
 
 test('hold marks nothing as changed', () => {
@@ -108,7 +148,9 @@ test('most frames of a silent face change nothing', () => {
   let quiet = 0;
   for (let frame = 0; frame < 600; frame++) {
     idle.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
-    if (idle.dirty.every((d) => d === 0)) quiet++;
+    if (idle.dirty.every((d) => d === 0)) {
+      quiet++;
+    }
   }
   assert.ok(quiet > 360 && quiet < 560, `${quiet} of 600`);
 });

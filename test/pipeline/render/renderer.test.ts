@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { ARTICULATION_SIZE, EMOTIONS, POSE_SIZE } from '../../../src/media/articulation.ts';
 import { native } from '../../../src/native/addon.ts';
-import { articulationOf, SENTENCE_MS, sentenceAt, VISEMES } from '../../../src/pipeline/render/visemes.ts';
+import {
+  articulationOf,
+  SENTENCE_MS,
+  sentenceAt,
+  VISEMES,
+} from '../../../src/pipeline/render/visemes.ts';
 import { AXIS, Canvas, poseOf, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
 
 const parts = syntheticParts();
@@ -23,17 +28,30 @@ function randoms(seed: number): () => number {
 }
 
 function randomFrame(random: () => number): [Float32Array, Float32Array] {
-  const articulation = Float32Array.from({ length: ARTICULATION_SIZE }, () => (random() < .4 ? 0 : random()));
+  const articulation = Float32Array.from({ length: ARTICULATION_SIZE }, () =>
+    random() < 0.4 ? 0 : random(),
+  );
   const pose = poseOf({
-    blinkLeft: random() < .6 ? 0 : random(), blinkRight: random() < .6 ? 0 : random(), gazeX: random() * 2 - 1, gazeY: random() * 2 - 1, yaw: .12 * random() - .06,
-    pitch: .1 * random() - .05, roll: .1 * random() - .05, shiftX: 12 * random() - 6, shiftY: 12 * random() - 6, breath: random(), brow: random(),
+    blinkLeft: random() < 0.6 ? 0 : random(),
+    blinkRight: random() < 0.6 ? 0 : random(),
+    gazeX: random() * 2 - 1,
+    gazeY: random() * 2 - 1,
+    yaw: 0.12 * random() - 0.06,
+    pitch: 0.1 * random() - 0.05,
+    roll: 0.1 * random() - 0.05,
+    shiftX: 12 * random() - 6,
+    shiftY: 12 * random() - 6,
+    breath: random(),
+    brow: random(),
   });
   return [articulation, pose];
 }
 
 const meanDifference = (a: Uint8Array, b: Uint8Array, from = 0, to = a.length): number => {
   let sum = 0;
-  for (let i = from; i < to; i++) sum += Math.abs(a[i]! - b[i]!);
+  for (let i = from; i < to; i++) {
+    sum += Math.abs(a[i]! - b[i]!);
+  }
   return sum / (to - from);
 };
 
@@ -41,8 +59,15 @@ describe('rest', () => {
   test('is the neutral picture, bit for bit, at first and after moving', () => {
     const canvas = new Canvas(asset).show({});
     assert.deepEqual(canvas.picture, parts.neutral);
-    assert.ok(canvas.dirty.every((d) => d === 1), 'the first frame is new everywhere');
-    canvas.show(VISEMES.aa, 1, poseOf({ yaw: .05, blinkLeft: .7, blinkRight: 1, gazeX: 1, shiftY: 3, brow: 1 }));
+    assert.ok(
+      canvas.dirty.every((d) => d === 1),
+      'the first frame is new everywhere',
+    );
+    canvas.show(
+      VISEMES.aa,
+      1,
+      poseOf({ yaw: 0.05, blinkLeft: 0.7, blinkRight: 1, gazeX: 1, shiftY: 3, brow: 1 }),
+    );
     assert.notDeepEqual(canvas.picture, parts.neutral);
     canvas.show({});
     assert.deepEqual(canvas.picture, parts.neutral);
@@ -66,10 +91,14 @@ describe('mouth', () => {
   test('opens with `open` and with `jaw`, monotonically, from nothing', () => {
     for (const name of ['open', 'jaw'] as const) {
       const canvas = new Canvas(asset);
-      const areas = Array.from({ length: 11 }, (_, i) => canvas.show({ [name]: 1 }, i / 10).opening());
+      const areas = Array.from({ length: 11 }, (_, i) =>
+        canvas.show({ [name]: 1 }, i / 10).opening(),
+      );
       assert.equal(areas[0], 0);
       // A pixel's worth of tolerance: the opening moves across the pixel grid as it grows.
-      for (let i = 1; i < areas.length; i++) assert.ok(areas[i]! >= areas[i - 1]! - 1, `${name}: ${areas.join(' ')}`);
+      for (let i = 1; i < areas.length; i++) {
+        assert.ok(areas[i]! >= areas[i - 1]! - 1, `${name}: ${areas.join(' ')}`);
+      }
       assert.ok(areas[10]! > 80, `${name} opens visibly: ${areas.join(' ')}`);
     }
   });
@@ -77,7 +106,12 @@ describe('mouth', () => {
   test('`press` seals whatever else is asked', () => {
     const canvas = new Canvas(asset);
     assert.ok(canvas.show(VISEMES.aa).opening() > 100);
-    for (const shape of [{ press: 1 }, { ...VISEMES.aa, press: 1 }, { ...VISEMES.oh, press: 1 }, { press: 1, tuck: 1, upraise: 1 }]) {
+    for (const shape of [
+      { press: 1 },
+      { ...VISEMES.aa, press: 1 },
+      { ...VISEMES.oh, press: 1 },
+      { press: 1, tuck: 1, upraise: 1 },
+    ]) {
       assert.equal(canvas.show(shape).opening(), 0, JSON.stringify(shape));
     }
   });
@@ -86,17 +120,21 @@ describe('mouth', () => {
     const canvas = new Canvas(asset);
     const vowel = canvas.show(VISEMES.eh).opening();
     const bite = canvas.show(VISEMES.f).opening();
-    assert.ok(bite > 0 && bite < .5 * vowel, `${bite} of ${vowel}`);
+    assert.ok(bite > 0 && bite < 0.5 * vowel, `${bite} of ${vowel}`);
   });
 
   test('rounding narrows the opening, spreading widens it', () => {
     const width = (shape: object): number => {
-      const canvas = new Canvas(asset).show({ open: .5, ...shape });
+      const canvas = new Canvas(asset).show({ open: 0.5, ...shape });
       const columns = new Set<number>();
-      canvas.picture.subarray(PIXELS * 1.25).forEach((v, i) => { if (v > 180) columns.add(i % (SIZE / 2)); });
+      canvas.picture.subarray(PIXELS * 1.25).forEach((v, i) => {
+        if (v > 180) {
+          columns.add(i % (SIZE / 2));
+        }
+      });
       return columns.size;
     };
-    assert.ok(width({ round: 1 }) < .75 * width({}));
+    assert.ok(width({ round: 1 }) < 0.75 * width({}));
     assert.ok(width({ wide: 1 }) > width({}));
   });
 
@@ -104,33 +142,75 @@ describe('mouth', () => {
     const bright = [235, 128, 128] as const;
     const { neutral } = syntheticParts();
     neutral.fill(160, 0, PIXELS);
-    for (let y = 319; y <= 321; y++) neutral.fill(20, y * SIZE + AXIS - 39.5, y * SIZE + AXIS + 40.5);
-    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, tints: { cavity: bright, gums: bright, tongue: bright, teeth: bright } })));
-    const dark = (shape: object): number => canvas.show(shape).picture.subarray(0, PIXELS).reduce((count, luma) => count + (luma < 60 ? 1 : 0), 0);
+    for (let y = 319; y <= 321; y++) {
+      neutral.fill(20, y * SIZE + AXIS - 39.5, y * SIZE + AXIS + 40.5);
+    }
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral,
+          tints: { cavity: bright, gums: bright, tongue: bright, teeth: bright },
+        }),
+      ),
+    );
+    const dark = (shape: object): number =>
+      canvas
+        .show(shape)
+        .picture.subarray(0, PIXELS)
+        .reduce((count, luma) => count + (luma < 60 ? 1 : 0), 0);
     assert.ok(dark({}) > 200);
-    for (const shape of [VISEMES.aa, VISEMES.eh, { jaw: 1, open: 1 }]) assert.ok(dark(shape) < 40, `${JSON.stringify(shape)} ${dark(shape)}`);
+    for (const shape of [VISEMES.aa, VISEMES.eh, { jaw: 1, open: 1 }]) {
+      assert.ok(dark(shape) < 40, `${JSON.stringify(shape)} ${dark(shape)}`);
+    }
   });
 
   test('of a picture without colours has none', () => {
     const grey = [60, 128, 128] as const;
     const plain = syntheticParts().neutral.fill(128, PIXELS);
-    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral: plain, tints: { cavity: grey, gums: grey, tongue: grey, teeth: grey } })));
-    for (const shape of [VISEMES.aa, VISEMES.th, VISEMES.sh, { jaw: 1, open: 1 }]) assert.ok(canvas.show(shape).picture.subarray(PIXELS).every((value) => Math.abs(value - 128) <= 1), JSON.stringify(shape));
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral: plain,
+          tints: { cavity: grey, gums: grey, tongue: grey, teeth: grey },
+        }),
+      ),
+    );
+    for (const shape of [VISEMES.aa, VISEMES.th, VISEMES.sh, { jaw: 1, open: 1 }]) {
+      assert.ok(
+        canvas
+          .show(shape)
+          .picture.subarray(PIXELS)
+          .every((value) => Math.abs(value - 128) <= 1),
+        JSON.stringify(shape),
+      );
+    }
   });
 
   test('rounding draws in the cheeks beside the mouth, not the outline of the jaw', () => {
     const { picture } = new Canvas(asset).show({ round: 1 });
     const moved = (from: number, to: number): number => {
       let most = 0;
-      for (let y = 312; y < 328; y++) for (let x = Math.ceil(AXIS + from); x < AXIS + to; x++) most = Math.max(most, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
+      for (let y = 312; y < 328; y++) {
+        for (let x = Math.ceil(AXIS + from); x < AXIS + to; x++) {
+          most = Math.max(most, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
+        }
+      }
       return most;
     };
-    assert.ok(moved(48, 60) > 10 && moved(80, 110) === 0, `${moved(48, 60)} beside, ${moved(80, 110)} beyond`);
+    assert.ok(
+      moved(48, 60) > 10 && moved(80, 110) === 0,
+      `${moved(48, 60)} beside, ${moved(80, 110)} beyond`,
+    );
   });
 
   test('a face that allows less rounding gets less', () => {
-    const limited = new native.FaceAsset(syntheticAsset({ limits: { ...parts.limits, round: .5 } }));
-    assert.deepEqual(new Canvas(limited).show({ round: 1 }).picture, new Canvas(asset).show({ round: .5 }).picture);
+    const limited = new native.FaceAsset(
+      syntheticAsset({ limits: { ...parts.limits, round: 0.5 } }),
+    );
+    assert.deepEqual(
+      new Canvas(limited).show({ round: 1 }).picture,
+      new Canvas(asset).show({ round: 0.5 }).picture,
+    );
   });
 });
 
@@ -138,15 +218,22 @@ test('raised brows do not draw the eyes open', () => {
   const { picture } = new Canvas(asset).show({}, 1, poseOf({ brow: 1 }));
   let [brow, eye] = [0, 0];
   for (let x = Math.round(AXIS + 36); x < AXIS + 60; x++) {
-    for (let y = 185; y < 200; y++) brow = Math.max(brow, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
-    for (let y = 213; y < 228; y++) eye = Math.max(eye, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
+    for (let y = 185; y < 200; y++) {
+      brow = Math.max(brow, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
+    }
+    for (let y = 213; y < 228; y++) {
+      eye = Math.max(eye, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
+    }
   }
   assert.ok(brow > 15 && eye <= 2, `brow ${brow}, eye ${eye}`);
 });
 
 test('a face that allows less of its brows moves them less', () => {
-  const limited = new native.FaceAsset(syntheticAsset({ limits: { ...parts.limits, brow: .25 } }));
-  assert.deepEqual(new Canvas(limited).show({}, 1, poseOf({ brow: .8 })).picture, new Canvas(asset).show({}, 1, poseOf({ brow: .2 })).picture);
+  const limited = new native.FaceAsset(syntheticAsset({ limits: { ...parts.limits, brow: 0.25 } }));
+  assert.deepEqual(
+    new Canvas(limited).show({}, 1, poseOf({ brow: 0.8 })).picture,
+    new Canvas(asset).show({}, 1, poseOf({ brow: 0.2 })).picture,
+  );
 });
 
 describe('every frame', () => {
@@ -158,13 +245,25 @@ describe('every frame', () => {
       canvas.draw(...randomFrame(random));
       for (let i = 0; i < PIXELS; i++) {
         const [x, y] = [i % SIZE, Math.floor(i / SIZE)];
-        if (parts.matte[i] === 0 && canvas.picture[i] !== parts.neutral[i]) assert.fail(`frame ${frame} moved the background at ${x},${y}`);
-        if (canvas.picture[i] !== before[i] && canvas.dirty[(y >> 4) * (SIZE / 16) + (x >> 4)] !== 1) assert.fail(`frame ${frame} changed ${x},${y} without saying so`);
+        if (parts.matte[i] === 0 && canvas.picture[i] !== parts.neutral[i]) {
+          assert.fail(`frame ${frame} moved the background at ${x},${y}`);
+        }
+        if (
+          canvas.picture[i] !== before[i] &&
+          canvas.dirty[(y >> 4) * (SIZE / 16) + (x >> 4)] !== 1
+        ) {
+          assert.fail(`frame ${frame} changed ${x},${y} without saying so`);
+        }
       }
       for (let i = 0; i < PIXELS / 2; i++) {
         const at = i % (PIXELS / 4);
         const [x, y] = [at % (SIZE / 2), Math.floor(at / (SIZE / 2))];
-        if (canvas.picture[PIXELS + i] !== before[PIXELS + i] && canvas.dirty[(y >> 3) * (SIZE / 16) + (x >> 3)] !== 1) assert.fail(`frame ${frame} changed chroma ${x},${y} without saying so`);
+        if (
+          canvas.picture[PIXELS + i] !== before[PIXELS + i] &&
+          canvas.dirty[(y >> 3) * (SIZE / 16) + (x >> 3)] !== 1
+        ) {
+          assert.fail(`frame ${frame} changed chroma ${x},${y} without saying so`);
+        }
       }
       before = canvas.picture.slice();
     }
@@ -176,21 +275,26 @@ describe('every frame', () => {
     for (let frame = 0; frame < 40; frame++) {
       const input = randomFrame(random);
       old.draw(...input);
-      if (frame % 4 !== 3) continue;
+      if (frame % 4 !== 3) {
+        continue;
+      }
       const difference = meanDifference(old.picture, new Canvas(asset).draw(...input).picture);
-      assert.ok(difference < .15, `frame ${frame}: ${difference}`);
+      assert.ok(difference < 0.15, `frame ${frame}: ${difference}`);
     }
   });
 
   test('moves the head once a quarter of a pixel has gathered, and no further behind', () => {
     const canvas = new Canvas(asset).show({});
-    const at = (shift: number): Uint8Array => new Canvas(asset).show({}, 1, poseOf({ shiftX: shift })).picture;
+    const at = (shift: number): Uint8Array =>
+      new Canvas(asset).show({}, 1, poseOf({ shiftX: shift })).picture;
     const seen = meanDifference(at(1), at(1.3));
     let drawn = 0;
     for (let frame = 1; frame <= 60; frame++) {
-      const shift = frame * .05;
+      const shift = frame * 0.05;
       canvas.show({}, 1, poseOf({ shiftX: shift }));
-      if (canvas.dirty.some((d) => d === 1)) drawn++;
+      if (canvas.dirty.some((d) => d === 1)) {
+        drawn++;
+      }
       assert.ok(meanDifference(canvas.picture, at(shift)) < seen, `frame ${frame} lags`);
     }
     assert.ok(drawn >= 9 && drawn <= 12, `3 pixels in ${drawn} steps`);
@@ -198,40 +302,54 @@ describe('every frame', () => {
 
   test('of a mouth that moves in a still head leaves most of the picture alone, and the eyes, wherever they look', () => {
     const canvas = new Canvas(asset);
-    const pose = poseOf({ yaw: .02, gazeX: .7, gazeY: .2 });
+    const pose = poseOf({ yaw: 0.02, gazeX: 0.7, gazeY: 0.2 });
     canvas.show({}, 1, pose);
-    const eyes = (): boolean => canvas.dirty.subarray(12 * SIZE / 16, 15 * SIZE / 16).some((d) => d === 1);
+    const eyes = (): boolean =>
+      canvas.dirty.subarray((12 * SIZE) / 16, (15 * SIZE) / 16).some((d) => d === 1);
     let most = 0;
     for (const shape of Object.values(VISEMES)) {
       canvas.show(shape, 1, pose);
       most = Math.max(most, canvas.dirty.reduce((sum, d) => sum + d, 0) / canvas.dirty.length);
       assert.equal(eyes(), false);
     }
-    assert.ok(most > .02 && most < .3, `${most} of the picture`);
-    canvas.show({}, 1, poseOf({ yaw: .02, gazeX: -.7, gazeY: .2 }));
+    assert.ok(most > 0.02 && most < 0.3, `${most} of the picture`);
+    canvas.show({}, 1, poseOf({ yaw: 0.02, gazeX: -0.7, gazeY: 0.2 }));
     assert.equal(eyes(), true);
   });
 
   test('draws everything again after invalidate', () => {
-    const canvas = new Canvas(asset).show(VISEMES.aa, 1, poseOf({ yaw: .03 }));
+    const canvas = new Canvas(asset).show(VISEMES.aa, 1, poseOf({ yaw: 0.03 }));
     const expected = canvas.picture.slice();
     canvas.picture.fill(0);
     canvas.renderer.invalidate();
-    canvas.show(VISEMES.aa, 1, poseOf({ yaw: .03 }));
+    canvas.show(VISEMES.aa, 1, poseOf({ yaw: 0.03 }));
     assert.deepEqual(canvas.picture, expected);
     assert.ok(canvas.dirty.every((d) => d === 1));
   });
 
-  test('takes nonsense for rest and keeps angles within the face\'s limits', () => {
-    const canvas = new Canvas(asset).draw(new Float32Array(ARTICULATION_SIZE).fill(Number.NaN), new Float32Array(POSE_SIZE).fill(Number.NaN));
+  test("takes nonsense for rest and keeps angles within the face's limits", () => {
+    const canvas = new Canvas(asset).draw(
+      new Float32Array(ARTICULATION_SIZE).fill(Number.NaN),
+      new Float32Array(POSE_SIZE).fill(Number.NaN),
+    );
     assert.deepEqual(canvas.picture, parts.neutral);
-    canvas.draw(new Float32Array(ARTICULATION_SIZE).fill(Number.POSITIVE_INFINITY), new Float32Array(POSE_SIZE).fill(Number.NEGATIVE_INFINITY));
-    assert.deepEqual(new Canvas(asset).show({}, 1, poseOf({ yaw: 3 })).picture, new Canvas(asset).show({}, 1, poseOf({ yaw: .06 })).picture);
+    canvas.draw(
+      new Float32Array(ARTICULATION_SIZE).fill(Number.POSITIVE_INFINITY),
+      new Float32Array(POSE_SIZE).fill(Number.NEGATIVE_INFINITY),
+    );
+    assert.deepEqual(
+      new Canvas(asset).show({}, 1, poseOf({ yaw: 3 })).picture,
+      new Canvas(asset).show({}, 1, poseOf({ yaw: 0.06 })).picture,
+    );
   });
 
   test('of a symmetric face with symmetric input is symmetric', () => {
     for (const shape of [VISEMES.aa, VISEMES.oo, VISEMES.f, VISEMES.m, VISEMES.s]) {
-      const { picture } = new Canvas(asset).show(shape, 1, poseOf({ blinkLeft: .5, blinkRight: .5, brow: 1, shiftY: 2 }));
+      const { picture } = new Canvas(asset).show(
+        shape,
+        1,
+        poseOf({ blinkLeft: 0.5, blinkRight: 0.5, brow: 1, shiftY: 2 }),
+      );
       let sum = 0;
       let worst = 0;
       for (let y = 0; y < SIZE; y++) {
@@ -242,7 +360,10 @@ describe('every frame', () => {
         }
       }
       // Weights of 1/64 pixel and one-sided rounding leave a little.
-      assert.ok(sum / (PIXELS / 2) < .25 && worst <= 24, `${JSON.stringify(shape)}: mean ${sum / (PIXELS / 2)}, worst ${worst}`);
+      assert.ok(
+        sum / (PIXELS / 2) < 0.25 && worst <= 24,
+        `${JSON.stringify(shape)}: mean ${sum / (PIXELS / 2)}, worst ${worst}`,
+      );
     }
   });
 });
@@ -250,17 +371,30 @@ describe('every frame', () => {
 describe('motion', () => {
   test('keeps fine texture sharp between pixels', () => {
     const random = randoms(3);
-    const neutral = parts.neutral.map((value, i) => (i < PIXELS ? value / 2 + 64 * random() : value));
+    const neutral = parts.neutral.map((value, i) =>
+      i < PIXELS ? value / 2 + 64 * random() : value,
+    );
     const hairy = new native.FaceAsset(syntheticAsset({ neutral }));
     const detail = (shift: number): number => {
       const { picture } = new Canvas(hairy).show({}, 1, poseOf({ shiftX: shift, shiftY: shift }));
       let sum = 0;
-      for (let y = 200; y < 260; y++) for (let x = 200; x < 300; x++) sum += Math.abs(picture[y * SIZE + x]! * 2 - picture[y * SIZE + x - 1]! - picture[y * SIZE + x + 1]!);
+      for (let y = 200; y < 260; y++) {
+        for (let x = 200; x < 300; x++) {
+          sum += Math.abs(
+            picture[y * SIZE + x]! * 2 - picture[y * SIZE + x - 1]! - picture[y * SIZE + x + 1]!,
+          );
+        }
+      }
       return sum;
     };
     const still = detail(0);
     // White noise is the hardest case there is: plain bilinear sampling leaves 0.29 of its second differences half-way.
-    for (const shift of [.25, .5, .75, 1]) assert.ok(detail(shift) > .48 * still && detail(shift) < 1.2 * still, `shift ${shift}: ${detail(shift) / still}`);
+    for (const shift of [0.25, 0.5, 0.75, 1]) {
+      assert.ok(
+        detail(shift) > 0.48 * still && detail(shift) < 1.2 * still,
+        `shift ${shift}: ${detail(shift) / still}`,
+      );
+    }
   });
 
   test('of a sentence never jumps: ten times smaller steps make about ten times smaller changes', () => {
@@ -270,7 +404,14 @@ describe('motion', () => {
       let before = canvas.draw(sentenceAt(0)).picture.slice();
       let most = 0;
       for (let ms = stepMs; ms < SENTENCE_MS; ms += stepMs) {
-        canvas.draw(sentenceAt(ms), poseOf({ yaw: .03 * Math.sin(ms / 300), blinkLeft: Math.max(0, Math.sin(ms / 200)), blinkRight: Math.max(0, Math.sin(ms / 200)) }));
+        canvas.draw(
+          sentenceAt(ms),
+          poseOf({
+            yaw: 0.03 * Math.sin(ms / 300),
+            blinkLeft: Math.max(0, Math.sin(ms / 200)),
+            blinkRight: Math.max(0, Math.sin(ms / 200)),
+          }),
+        );
         most = Math.max(most, meanDifference(canvas.picture, before, ...mouth));
         before = canvas.picture.slice();
       }
@@ -278,25 +419,37 @@ describe('motion', () => {
     };
     const [frame, tenth] = [largest(1000 / 30), largest(100 / 30)];
     assert.ok(frame < 14, `a frame's step changes ${frame} on average`);
-    assert.ok(tenth < .2 * frame, `a tenth of a frame's step changes ${tenth}, a whole one ${frame}`);
+    assert.ok(
+      tenth < 0.2 * frame,
+      `a tenth of a frame's step changes ${tenth}, a whole one ${frame}`,
+    );
   });
 
   test('blinks cover the eye and leave the rest of the face', () => {
     const open = new Canvas(asset).show({}).picture;
     const shut = new Canvas(asset).show({}, 1, poseOf({ blinkLeft: 1, blinkRight: 1 })).picture;
-    const rows = (y0: number, y1: number): number => meanDifference(open, shut, SIZE * y0, SIZE * y1);
+    const rows = (y0: number, y1: number): number =>
+      meanDifference(open, shut, SIZE * y0, SIZE * y1);
     assert.ok(rows(208, 232) > 1);
     assert.equal(rows(0, 190), 0);
     assert.equal(rows(250, SIZE), 0);
     const left = new Canvas(asset).show({}, 1, poseOf({ blinkLeft: 1 })).picture;
-    for (let y = 200; y < 240; y++) assert.deepEqual(left.subarray(y * SIZE + SIZE / 2, (y + 1) * SIZE), open.subarray(y * SIZE + SIZE / 2, (y + 1) * SIZE), 'the right eye stays open');
+    for (let y = 200; y < 240; y++) {
+      assert.deepEqual(
+        left.subarray(y * SIZE + SIZE / 2, (y + 1) * SIZE),
+        open.subarray(y * SIZE + SIZE / 2, (y + 1) * SIZE),
+        'the right eye stays open',
+      );
+    }
   });
 
   test('emotions ease in over about ten frames, rest still, and go away', () => {
     const canvas = new Canvas(asset).show({});
     const silence = articulationOf({});
     for (const [index, emotion] of EMOTIONS.entries()) {
-      if (index === 0) continue;
+      if (index === 0) {
+        continue;
+      }
       canvas.renderer.setEmotion(index, 1);
       let before = canvas.picture.slice();
       const steps: number[] = [];
@@ -306,11 +459,13 @@ describe('motion', () => {
         before = canvas.picture.slice();
       }
       const total = meanDifference(canvas.picture, parts.neutral);
-      assert.ok(total > .05, `${emotion} shows (${total})`);
-      assert.ok(Math.max(...steps) < .6 * total + .05, `${emotion} comes gradually`);
+      assert.ok(total > 0.05, `${emotion} shows (${total})`);
+      assert.ok(Math.max(...steps) < 0.6 * total + 0.05, `${emotion} comes gradually`);
       assert.equal(steps.at(-1), 0, `${emotion} comes to rest`);
       canvas.renderer.setEmotion(0, 1);
-      for (let frame = 0; frame < 60; frame++) canvas.draw(silence);
+      for (let frame = 0; frame < 60; frame++) {
+        canvas.draw(silence);
+      }
       assert.deepEqual(canvas.picture, parts.neutral, `${emotion} goes`);
     }
   });

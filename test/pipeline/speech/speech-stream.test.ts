@@ -14,14 +14,25 @@ class CountingSource implements SpeechSource {
   next = 1000;
   read(out: Int16Array, offset: number, count: number): number {
     const take = Math.min(count, this.available);
-    for (let i = 0; i < take; i++) { out[offset + i] = this.next; this.next++; }
+    for (let i = 0; i < take; i++) {
+      out[offset + i] = this.next;
+      this.next++;
+    }
     this.available -= take;
     return take;
   }
 }
 
 /** Frames and packets on a clock of one millisecond; `isLate(frame)` frames are left out. */
-function play(stream: SpeechStream, options: { fromMs: number; toMs: number; at?: (ms: number) => void; isLate?: (frame: number) => boolean }) {
+function play(
+  stream: SpeechStream,
+  options: {
+    fromMs: number;
+    toMs: number;
+    at?: (ms: number) => void;
+    isLate?: (frame: number) => boolean;
+  },
+) {
   const heard: { ms: number; samples: Int16Array }[] = [];
   const fed: { ms: number; steps: number; lastSample: number; aheadOfNextPacketMs: number }[] = [];
   let frame = Math.ceil(options.fromMs / FRAME_MS);
@@ -37,7 +48,14 @@ function play(stream: SpeechStream, options: { fromMs: number; toMs: number; at?
     while (frame * FRAME_MS <= ms) {
       if (!(options.isLate?.(frame) ?? false)) {
         const steps = stream.prepareFrame(frame * FRAME_MS, packet * AUDIO_PACKET_MS, ms);
-        if (steps > 0) fed.push({ ms: frame * FRAME_MS, steps, lastSample: stream.stepPcm[steps - 1]![stream.stepSamples[steps - 1]! - 1]!, aheadOfNextPacketMs: packet * AUDIO_PACKET_MS - frame * FRAME_MS });
+        if (steps > 0) {
+          fed.push({
+            ms: frame * FRAME_MS,
+            steps,
+            lastSample: stream.stepPcm[steps - 1]![stream.stepSamples[steps - 1]! - 1]!,
+            aheadOfNextPacketMs: packet * AUDIO_PACKET_MS - frame * FRAME_MS,
+          });
+        }
       }
       frame++;
     }
@@ -46,10 +64,22 @@ function play(stream: SpeechStream, options: { fromMs: number; toMs: number; at?
 }
 
 /** The speech heard, in order, silence left out, and the media time of its first sample. */
-function speechIn(heard: readonly { ms: number; samples: Int16Array }[]): { values: number[]; firstMs: number } {
+function speechIn(heard: readonly { ms: number; samples: Int16Array }[]): {
+  values: number[];
+  firstMs: number;
+} {
   const values: number[] = [];
   let firstMs = -1;
-  for (const { ms, samples } of heard) samples.forEach((value, i) => { if (value !== 0) { if (firstMs < 0) firstMs = ms + i / 16; values.push(value); } });
+  for (const { ms, samples } of heard) {
+    samples.forEach((value, i) => {
+      if (value !== 0) {
+        if (firstMs < 0) {
+          firstMs = ms + i / 16;
+        }
+        values.push(value);
+      }
+    });
+  }
   return { values, firstMs };
 }
 
@@ -58,10 +88,24 @@ test('every sample is heard once, in order, and begins in the next packet after 
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
   for (const arrivalMs of [100, 107, 113, 119, 126, 133]) {
     source.next = 1000;
-    const { heard } = play(stream, { fromMs: 0, toMs: 1800, at: (ms) => { if (ms === arrivalMs) source.available = 16_000; } });
+    const { heard } = play(stream, {
+      fromMs: 0,
+      toMs: 1800,
+      at: (ms) => {
+        if (ms === arrivalMs) {
+          source.available = 16_000;
+        }
+      },
+    });
     const { values, firstMs } = speechIn(heard);
-    assert.deepEqual(values, Array.from({ length: 16_000 }, (_, i) => 1000 + i));
-    assert.ok(firstMs - arrivalMs <= FRAME_MS + AUDIO_PACKET_MS, `first sample ${firstMs - arrivalMs} ms after arrival`);
+    assert.deepEqual(
+      values,
+      Array.from({ length: 16_000 }, (_, i) => 1000 + i),
+    );
+    assert.ok(
+      firstMs - arrivalMs <= FRAME_MS + AUDIO_PACKET_MS,
+      `first sample ${firstMs - arrivalMs} ms after arrival`,
+    );
   }
 });
 
@@ -69,27 +113,58 @@ test('the model hears exactly the look-ahead beyond what the frame shows, in eve
   const source = new CountingSource();
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
   source.available = 28_000;
-  const { heard, fed } = play(stream, { fromMs: 0, toMs: 1500, isLate: (frame) => [7, 20, 22, 30].includes(frame) });
+  const { heard, fed } = play(stream, {
+    fromMs: 0,
+    toMs: 1500,
+    isLate: (frame) => [7, 20, 22, 30].includes(frame),
+  });
   const { firstMs } = speechIn(heard);
   for (const { ms, lastSample } of fed) {
     const modelEndMs = (lastSample + 1 - 1000) / 16;
     const shownMs = ms + FRAME_MS / 2 - firstMs;
-    assert.ok(Math.abs(modelEndMs - shownMs - LOOKAHEAD_MS) <= FRAME_MS / 2 + 0.1, `at ${ms}: ahead by ${modelEndMs - shownMs}`);
+    assert.ok(
+      Math.abs(modelEndMs - shownMs - LOOKAHEAD_MS) <= FRAME_MS / 2 + 0.1,
+      `at ${ms}: ahead by ${modelEndMs - shownMs}`,
+    );
   }
-  const exact = fed.filter(({ ms }) => ms < 200).map(({ ms, lastSample }) => (lastSample + 1 - 1000) / 16 - (ms + FRAME_MS / 2 - firstMs));
-  for (const ahead of exact) assert.ok(Math.abs(ahead - LOOKAHEAD_MS) < 0.2, `before any frame was late: ${ahead}`);
+  const exact = fed
+    .filter(({ ms }) => ms < 200)
+    .map(({ ms, lastSample }) => (lastSample + 1 - 1000) / 16 - (ms + FRAME_MS / 2 - firstMs));
+  for (const ahead of exact) {
+    assert.ok(Math.abs(ahead - LOOKAHEAD_MS) < 0.2, `before any frame was late: ${ahead}`);
+  }
 });
 
-for (const [lookaheadMs, limitMs] of [[LOOKAHEAD_MS, 120], [212, 285]] as const) {
+for (const [lookaheadMs, limitMs] of [
+  [LOOKAHEAD_MS, 120],
+  [212, 285],
+] as const) {
   test(`real-time audio in small chunks is heard within ${limitMs} ms and never torn by a model that looks ${lookaheadMs} ms ahead`, () => {
     const source = new CountingSource();
     const stream = new SpeechStream(source, lookaheadMs);
-    const { heard } = play(stream, { fromMs: 0, toMs: 2500, at: (ms) => { if (ms >= 100 && ms < 1100 && ms % 20 === 0) source.available += 320; } });
+    const { heard } = play(stream, {
+      fromMs: 0,
+      toMs: 2500,
+      at: (ms) => {
+        if (ms >= 100 && ms < 1100 && ms % 20 === 0) {
+          source.available += 320;
+        }
+      },
+    });
     const { values, firstMs } = speechIn(heard);
-    assert.deepEqual(values, Array.from({ length: 16_000 }, (_, i) => 1000 + i));
-    const lastMs = Math.max(...heard.filter(({ samples }) => samples.some((value) => value !== 0)).map(({ ms }) => ms)) + AUDIO_PACKET_MS;
+    assert.deepEqual(
+      values,
+      Array.from({ length: 16_000 }, (_, i) => 1000 + i),
+    );
+    const lastMs =
+      Math.max(
+        ...heard.filter(({ samples }) => samples.some((value) => value !== 0)).map(({ ms }) => ms),
+      ) + AUDIO_PACKET_MS;
     assert.ok(firstMs - 100 <= limitMs, `${firstMs - 100} ms`);
-    assert.ok(lastMs - firstMs <= 1000 + 2 * AUDIO_PACKET_MS, `a second of speech takes ${lastMs - firstMs} ms`);
+    assert.ok(
+      lastMs - firstMs <= 1000 + 2 * AUDIO_PACKET_MS,
+      `a second of speech takes ${lastMs - firstMs} ms`,
+    );
     assert.equal(stream.underruns, 0);
   });
 }
@@ -97,12 +172,21 @@ for (const [lookaheadMs, limitMs] of [[LOOKAHEAD_MS, 120], [212, 285]] as const)
 test('audio that comes late is an underrun, all of it is still heard, and the margin grows', () => {
   const source = new CountingSource();
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
-  const { heard } = play(stream, { fromMs: 0, toMs: 3000, at: (ms) => {
-    const paused = ms >= 500 && ms < 650;
-    if (ms >= 100 && ms < 1250 && ms % 20 === 0 && !paused) source.available += 320;
-  } });
+  const { heard } = play(stream, {
+    fromMs: 0,
+    toMs: 3000,
+    at: (ms) => {
+      const paused = ms >= 500 && ms < 650;
+      if (ms >= 100 && ms < 1250 && ms % 20 === 0 && !paused) {
+        source.available += 320;
+      }
+    },
+  });
   const { values } = speechIn(heard);
-  assert.deepEqual(values, values.map((_, i) => 1000 + i));
+  assert.deepEqual(
+    values,
+    values.map((_, i) => 1000 + i),
+  );
   assert.ok(stream.underruns >= 1 && stream.underruns <= 3, `${stream.underruns} underruns`);
 });
 
@@ -110,13 +194,28 @@ test('after a flush not a sample of the old speech is in the packet after next, 
   const source = new CountingSource();
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
   source.available = 16_000;
-  const { heard } = play(stream, { fromMs: 0, toMs: 1200, at: (ms) => {
-    if (ms === 300) { source.available = 0; stream.flush(); }
-    if (ms === 301) { source.available = 4000; source.next = 20_000; }
-  } });
+  const { heard } = play(stream, {
+    fromMs: 0,
+    toMs: 1200,
+    at: (ms) => {
+      if (ms === 300) {
+        source.available = 0;
+        stream.flush();
+      }
+      if (ms === 301) {
+        source.available = 4000;
+        source.next = 20_000;
+      }
+    },
+  });
   const after = heard.filter(({ ms }) => ms >= 340).flatMap(({ samples }) => [...samples]);
   assert.ok(after.every((value) => value === 0 || value >= 20_000));
-  const { values, firstMs } = speechIn(heard.map(({ ms, samples }) => ({ ms, samples: samples.map((value) => value >= 20_000 ? value : 0) })));
+  const { values, firstMs } = speechIn(
+    heard.map(({ ms, samples }) => ({
+      ms,
+      samples: samples.map((value) => (value >= 20_000 ? value : 0)),
+    })),
+  );
   assert.equal(values.length, 4000);
   assert.ok(firstMs <= 301 + FRAME_MS + AUDIO_PACKET_MS, `${firstMs}`);
 });
@@ -134,17 +233,29 @@ test('done: a few samples at the end are played though they fill no frame, then 
 });
 
 test('speech that comes faster than real time is told from speech that is paced, whatever the size of its pieces', () => {
-  const utterance = (pieceMs: number, everyMs: number, lengthMs: number, stallMs = 0): { isBurst: boolean; latencyMs: number } => {
+  const utterance = (
+    pieceMs: number,
+    everyMs: number,
+    lengthMs: number,
+    stallMs = 0,
+  ): { isBurst: boolean; latencyMs: number } => {
     const source = new CountingSource();
     const stream = new SpeechStream(source, LOOKAHEAD_MS);
     let sentMs = 0;
     let started: { isBurst: boolean; latencyMs: number } | undefined;
     play(stream, {
-      fromMs: 1000, toMs: 1600,
+      fromMs: 1000,
+      toMs: 1600,
       at(ms) {
-        if (stream.isActive && started === undefined) started = { isBurst: stream.isBurst, latencyMs: ms - 1010 };
-        if (ms < 1010 || (ms - 1010) % everyMs !== 0 || sentMs >= lengthMs) return;
-        if (source.available === 0) source.arrivalMs = ms;
+        if (stream.isActive && started === undefined) {
+          started = { isBurst: stream.isBurst, latencyMs: ms - 1010 };
+        }
+        if (ms < 1010 || (ms - 1010) % everyMs !== 0 || sentMs >= lengthMs) {
+          return;
+        }
+        if (source.available === 0) {
+          source.arrivalMs = ms;
+        }
         source.available += pieceMs * 16;
         sentMs += pieceMs;
       },
@@ -155,7 +266,13 @@ test('speech that comes faster than real time is told from speech that is paced,
   };
   assert.equal(utterance(2000, 1, 2000).isBurst, true, 'a whole utterance at once');
   assert.equal(utterance(20, 1, 2000).isBurst, true, 'twenty times faster than real time');
-  for (const pieceMs of [10, 20, 40, 60]) assert.equal(utterance(pieceMs, pieceMs, 2000).isBurst, false, `paced in pieces of ${pieceMs} ms`);
+  for (const pieceMs of [10, 20, 40, 60]) {
+    assert.equal(
+      utterance(pieceMs, pieceMs, 2000).isBurst,
+      false,
+      `paced in pieces of ${pieceMs} ms`,
+    );
+  }
   assert.equal(utterance(20, 20, 2000, 200).isBurst, false, 'paced, met after a stall of ours');
   const { isBurst, latencyMs } = utterance(20, 20, 60);
   assert.equal(isBurst, false, 'a short one that has to wait for its patience');

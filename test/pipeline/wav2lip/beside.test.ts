@@ -21,7 +21,10 @@ import { startMouths } from './mouths.ts';
 import { smallNetwork } from './small-network.ts';
 
 /** What one session's peer was sent, by media time. */
-interface Seen { readonly light: { readonly mediaMs: number; readonly value: number }[]; readonly sound: Int16Array }
+interface Seen {
+  readonly light: { readonly mediaMs: number; readonly value: number }[];
+  readonly sound: Int16Array;
+}
 
 const SECONDS = 6;
 /** Before them only the neighbours speak, so that what the network costs them can be told from what the machine does. */
@@ -32,57 +35,109 @@ const CHIN = 345 * 512 + 255;
 /** Bursts of noise, none as long as the one before, so that only one delay fits them. */
 function bursts(): Int16Array {
   let seed = 1;
-  const random = (): number => { seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31; return seed / 2 ** 31; };
+  const random = (): number => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    return seed / 2 ** 31;
+  };
   const pcm = new Int16Array(SECONDS * SPEECH_RATE);
   for (let at = 0, isLoud = true; at < pcm.length; isLoud = !isLoud) {
     const end = Math.min(pcm.length, at + Math.round((0.1 + 0.25 * random()) * SPEECH_RATE));
-    for (; at < end; at++) pcm[at] = Math.round((isLoud ? 9000 : 60) * (random() - 0.5));
+    for (; at < end; at++) {
+      pcm[at] = Math.round((isLoud ? 9000 : 60) * (random() - 0.5));
+    }
   }
   return pcm;
 }
 
 /** Two ordinary sessions and one with a network of `layers`, which begins to speak after ALONE_SECONDS, for SECONDS. */
-async function speakTogether(t: TestContext, layers: number): Promise<{ neighbours: WorkerSession[]; guest: WorkerSession; seen: Seen; aloneMs: number[]; cpuMsPerFrame: number; networkMs: number }> {
+async function speakTogether(
+  t: TestContext,
+  layers: number,
+): Promise<{
+  neighbours: WorkerSession[];
+  guest: WorkerSession;
+  seen: Seen;
+  aloneMs: number[];
+  cpuMsPerFrame: number;
+  networkMs: number;
+}> {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-beside-'));
-  t.onTestFinished(() => { rmSync(folder, { recursive: true }); });
+  t.onTestFinished(() => {
+    rmSync(folder, { recursive: true });
+  });
   const file = path.join(folder, 'network.onnx');
   writeFileSync(file, smallNetwork(96, { layers }));
   const mouths = await startMouths(t, file, Number.POSITIVE_INFINITY);
   const model = await SpeechModel.load({ maxBatch: 8 });
-  const seen: Seen = { light: [], sound: new Int16Array((ALONE_SECONDS + SECONDS + 4) * SPEECH_RATE) };
+  const seen: Seen = {
+    light: [],
+    sound: new Int16Array((ALONE_SECONDS + SECONDS + 4) * SPEECH_RATE),
+  };
   const decoder = new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
   const packet = new Int16Array(SPEECH_RATE / 50);
   let guest: WorkerSession | undefined;
   const watching: Peer = {
     ...sinkPeer,
-    sendVideo: (_frame, _length, _isKey, mediaMs) => { seen.light.push({ mediaMs, value: guest!.renderer.picture[CHIN]! }); return 1; },
-    sendAudio: (opus, bytes, mediaMs) => { decoder.decode(opus.subarray(0, bytes), packet); seen.sound.set(packet, Math.round(mediaMs * SPEECH_RATE / 1000)); return 1; },
+    sendVideo: (_frame, _length, _isKey, mediaMs) => {
+      seen.light.push({ mediaMs, value: guest!.renderer.picture[CHIN]! });
+      return 1;
+    },
+    sendAudio: (opus, bytes, mediaMs) => {
+      decoder.decode(opus.subarray(0, bytes), packet);
+      seen.sound.set(packet, Math.round((mediaMs * SPEECH_RATE) / 1000));
+      return 1;
+    },
   };
   const context = { ...workerContext(model, sinkPeer), wav2lip: mouths };
-  const beat = new FrameScheduler({ pipeline: new FramePipeline(model, context.metrics, 8), instruments: context.metrics, post: () => {}, threadCpuMs: () => native.threadCpuMs(), costPerSession: 0.05 });
+  const beat = new FrameScheduler({
+    pipeline: new FramePipeline(model, context.metrics, 8),
+    instruments: context.metrics,
+    post: () => {},
+    threadCpuMs: () => native.threadCpuMs(),
+    costPerSession: 0.05,
+  });
   const joined = [
-    await joinSession('00000001-0000-4000-8000-000000000000', { ...context, endpoint: workerContext(model, watching).endpoint }, 'wav2lip'),
-    await joinSession('00000002-0000-4000-8000-000000000000', context), await joinSession('00000003-0000-4000-8000-000000000000', context),
+    await joinSession(
+      '00000001-0000-4000-8000-000000000000',
+      { ...context, endpoint: workerContext(model, watching).endpoint },
+      'wav2lip',
+    ),
+    await joinSession('00000002-0000-4000-8000-000000000000', context),
+    await joinSession('00000003-0000-4000-8000-000000000000', context),
   ] as const;
   guest = joined[0].session;
   const pcm = bursts();
   const neighbours = joined.slice(1).map(({ session }) => session);
   for (const { session, writer } of joined) {
     beat.add(session);
-    if (session !== guest) writer.write(pcm, monotonicMs());
+    if (session !== guest) {
+      writer.write(pcm, monotonicMs());
+    }
   }
   await delay(ALONE_SECONDS * 1000);
   const aloneMs = neighbours.map(({ stats: ledger }) => ledger.latenessMs.percentile(0.5));
-  for (const { stats: ledger } of neighbours) ledger.latenessMs.clear();
-  const framesSent = (): number => joined.reduce((sum, { session }) => sum + session.stats.framesSent, 0);
+  for (const { stats: ledger } of neighbours) {
+    ledger.latenessMs.clear();
+  }
+  const framesSent = (): number =>
+    joined.reduce((sum, { session }) => sum + session.stats.framesSent, 0);
   const [beforeMs, framesBefore] = [native.threadCpuMs(), framesSent()];
   joined[0].writer.write(pcm, monotonicMs());
   await delay(SECONDS * 1000);
   const [cpuMs, frames] = [native.threadCpuMs() - beforeMs, framesSent() - framesBefore];
   beat.stop();
-  for (const { session } of joined) session.end('done');
+  for (const { session } of joined) {
+    session.end('done');
+  }
   await model.close();
-  return { guest, neighbours, aloneMs, seen, cpuMsPerFrame: cpuMs / frames, networkMs: mouths.costPerSession * 1000 / FPS };
+  return {
+    guest,
+    neighbours,
+    aloneMs,
+    seen,
+    cpuMsPerFrame: cpuMs / frames,
+    networkMs: (mouths.costPerSession * 1000) / FPS,
+  };
 }
 
 /** @returns by how many milliseconds the picture is before its sound, by the delay under which the network's light and the loudness of the sound agree best */
@@ -90,21 +145,36 @@ function lipsAheadMs({ light, sound }: Seen): number {
   const mel = new Wav2LipMel();
   const window = new Float32Array(WAV2LIP_MELS * WAV2LIP_COLUMNS);
   const agreement = (offsetMs: number): number => {
-    const pairs = light.filter(({ mediaMs }) => mediaMs > (ALONE_SECONDS + 1) * 1000 && mediaMs < (ALONE_SECONDS + SECONDS - 0.5) * 1000).map(({ mediaMs, value }) => [value, loudness.get(Math.round(mediaMs + offsetMs))!] as const);
-    const [meanA, meanB] = [0, 1].map((i) => pairs.reduce((sum, pair) => sum + pair[i]!, 0) / pairs.length) as [number, number];
-    const sum = (of: (a: number, b: number) => number): number => pairs.reduce((total, [a, b]) => total + of(a - meanA, b - meanB), 0);
+    const pairs = light
+      .filter(
+        ({ mediaMs }) =>
+          mediaMs > (ALONE_SECONDS + 1) * 1000 && mediaMs < (ALONE_SECONDS + SECONDS - 0.5) * 1000,
+      )
+      .map(({ mediaMs, value }) => [value, loudness.get(Math.round(mediaMs + offsetMs))!] as const);
+    const [meanA, meanB] = [0, 1].map(
+      (i) => pairs.reduce((sum, pair) => sum + pair[i]!, 0) / pairs.length,
+    ) as [number, number];
+    const sum = (of: (a: number, b: number) => number): number =>
+      pairs.reduce((total, [a, b]) => total + of(a - meanA, b - meanB), 0);
     return sum((a, b) => a * b) / Math.sqrt(sum((a) => a * a) * sum((_, b) => b * b));
   };
   // The mel keeps three seconds: read it as the sound goes by, a value for every millisecond.
   const loudness = new Map<number, number>();
-  for (let ms = 0; ms < sound.length * 1000 / SPEECH_RATE; ms++) {
+  for (let ms = 0; ms < (sound.length * 1000) / SPEECH_RATE; ms++) {
     mel.push(sound.subarray(ms * 16, ms * 16 + 16), 16);
     const middleMs = ms - 200;
     mel.window(middleMs + FRAME_MS / 2, window);
-    loudness.set(middleMs, window.reduce((sum, value) => sum + value, 0));
+    loudness.set(
+      middleMs,
+      window.reduce((sum, value) => sum + value, 0),
+    );
   }
   let best = 0;
-  for (let offset = -150; offset <= 150; offset++) if (agreement(offset) > agreement(best)) best = offset;
+  for (let offset = -150; offset <= 150; offset++) {
+    if (agreement(offset) > agreement(best)) {
+      best = offset;
+    }
+  }
   console.log(`light and loudness agree to ${agreement(best).toFixed(2)} at ${best} ms`);
   assert.ok(agreement(best) > 0.8, 'the mouth follows the sound');
   return best;
@@ -112,19 +182,29 @@ function lipsAheadMs({ light, sound }: Seen): number {
 
 test('a network that takes longer than a frame delays no neighbour', async (t) => {
   const { neighbours, aloneMs, guest, cpuMsPerFrame, networkMs } = await speakTogether(t, 25);
-  console.log(`${networkMs.toFixed(1)} ms a mouth; ${cpuMsPerFrame.toFixed(2)} ms of the worker's thread a frame; lateness p50 ${neighbours.map(({ stats: ledger }) => ledger.latenessMs.percentile(0.5).toFixed(1)).join(', ')} ms, alone ${aloneMs.map((ms) => ms.toFixed(1)).join(', ')} ms; ${(guest.audioRenderer as Wav2LipRenderer).repeatedFrames} mouths repeated`);
+  console.log(
+    `${networkMs.toFixed(1)} ms a mouth; ${cpuMsPerFrame.toFixed(2)} ms of the worker's thread a frame; lateness p50 ${neighbours.map(({ stats: ledger }) => ledger.latenessMs.percentile(0.5).toFixed(1)).join(', ')} ms, alone ${aloneMs.map((ms) => ms.toFixed(1)).join(', ')} ms; ${(guest.audioRenderer as Wav2LipRenderer).repeatedFrames} mouths repeated`,
+  );
   assert.ok(networkMs > 15, `the network must be slow for this: ${networkMs} ms`);
   assert.ok(guest.stats.stageMs.inference > 0);
   assert.ok(cpuMsPerFrame < networkMs / 6, 'the worker does not run it');
   for (const [i, { stats: ledger }] of neighbours.entries()) {
     const p50Ms = ledger.latenessMs.percentile(0.5);
-    assert.ok(p50Ms < aloneMs[i]! + 3 * patience(), `median lateness ${p50Ms} ms, alone ${aloneMs[i]} ms`);
+    assert.ok(
+      p50Ms < aloneMs[i]! + 3 * patience(),
+      `median lateness ${p50Ms} ms, alone ${aloneMs[i]} ms`,
+    );
   }
 });
 
 test('lips that are made on another thread keep to the sound', async (t) => {
   const { guest, seen } = await speakTogether(t, 2);
   const aheadMs = lipsAheadMs(seen);
-  console.log(`${guest.stats.stageMs.inference.toFixed(1)} ms a mouth, ${(guest.audioRenderer as Wav2LipRenderer).repeatedFrames} repeated`);
-  assert.ok(aheadMs >= -15 * patience() && aheadMs <= 45, `the picture is ${aheadMs} ms before its sound`);
+  console.log(
+    `${guest.stats.stageMs.inference.toFixed(1)} ms a mouth, ${(guest.audioRenderer as Wav2LipRenderer).repeatedFrames} repeated`,
+  );
+  assert.ok(
+    aheadMs >= -15 * patience() && aheadMs <= 45,
+    `the picture is ${aheadMs} ms before its sound`,
+  );
 });

@@ -7,10 +7,24 @@ import { InferenceClients } from '../../../src/pipeline/wav2lip/inference-client
 import { ava } from '../../worker/sessions.ts';
 
 /** @param maxFrameMs most that a mouth may take; as the server's by default */
-export async function startMouths(t: TestContext, file: string, maxFrameMs?: number): Promise<InferenceClients> {
+export async function startMouths(
+  t: TestContext,
+  file: string,
+  maxFrameMs?: number,
+): Promise<InferenceClients> {
   const { port1, port2 } = new MessageChannel();
-  const birth: Wav2LipInit = { file, providers: ['cpu'], threads: 1, face: ava, port: port2, ...(maxFrameMs === undefined ? {} : { maxFrameMs }) };
-  const thread = new Worker(new URL('../../../src/pipeline/wav2lip/thread.ts', import.meta.url), { workerData: birth, transferList: [port2] });
+  const birth: Wav2LipInit = {
+    file,
+    providers: ['cpu'],
+    threads: 1,
+    face: ava,
+    port: port2,
+    ...(maxFrameMs === undefined ? {} : { maxFrameMs }),
+  };
+  const thread = new Worker(new URL('../../../src/pipeline/wav2lip/thread.ts', import.meta.url), {
+    workerData: birth,
+    transferList: [port2],
+  });
   const mouths = await InferenceClients.connect(port1);
   // That it ends by itself is part of what is tested: to end it would abort the process in the middle of a run.
   t.onTestFinished(async () => {

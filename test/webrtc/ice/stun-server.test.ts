@@ -6,7 +6,11 @@ import { once } from 'node:events';
 import { test, type TestContext } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
 import { AddressBudget } from '../../../src/front/address-budget.ts';
-import { bindingResponse, startStunServer, type StunOutcome } from '../../../src/webrtc/ice/stun-server.ts';
+import {
+  bindingResponse,
+  startStunServer,
+  type StunOutcome,
+} from '../../../src/webrtc/ice/stun-server.ts';
 import { socketsMadeBy } from '../../peers/sockets.ts';
 import { startTestFront } from '../../front/harness.ts';
 
@@ -14,48 +18,73 @@ const request = (id: Buffer): Buffer => Buffer.concat([Buffer.from('000100002112
 
 test('XOR-MAPPED-ADDRESS is that of the vectors of RFC 5769', () => {
   const id = Buffer.from('b7e7a701bc34d686fa87dfae', 'hex');
-  assert.equal(bindingResponse(request(id), '192.0.2.1', 32853)?.subarray(20).toString('hex'), '002000080001a147e112a643');
-  assert.equal(bindingResponse(request(id), '2001:db8:1234:5678:11:2233:4455:6677', 32853)?.subarray(20).toString('hex'), '002000140002a1470113a9faa5d3f179bc25f4b5bed2b9d9');
+  assert.equal(
+    bindingResponse(request(id), '192.0.2.1', 32853)?.subarray(20).toString('hex'),
+    '002000080001a147e112a643',
+  );
+  assert.equal(
+    bindingResponse(request(id), '2001:db8:1234:5678:11:2233:4455:6677', 32853)
+      ?.subarray(20)
+      .toString('hex'),
+    '002000140002a1470113a9faa5d3f179bc25f4b5bed2b9d9',
+  );
   assert.equal(bindingResponse(request(id), '::1', 1)?.length, 44);
   assert.equal(bindingResponse(request(id), '::ffff:1.2.3.4', 1)?.length, 44);
 });
 
 test('nothing else is answered', () => {
   const good = request(randomBytes(12));
-  for (const [offset, value] of [[0, 0x40], [1, 0x11], [4, 0], [3, 4]] as const) {
+  for (const [offset, value] of [
+    [0, 0x40],
+    [1, 0x11],
+    [4, 0],
+    [3, 4],
+  ] as const) {
     const bad = Buffer.from(good);
     bad[offset] = value;
     assert.equal(bindingResponse(bad, '127.0.0.1', 1), undefined);
   }
-  for (let length = 0; length < 20; length++) assert.equal(bindingResponse(good.subarray(0, length), '127.0.0.1', 1), undefined);
-  for (let i = 0; i < 10_000; i++) assert.equal(bindingResponse(randomBytes(i % 100), '127.0.0.1', 1), undefined);
-});
-
-for (const stun of [{}, { publicHost: '127.0.0.2', stunHost: '127.0.0.2' }]) test(`without ICE_SERVERS the list names a server that answers, on ${stun.stunHost ?? 'the address of HTTP'}`, async () => {
-  const server = await startTestFront({ iceServers: undefined, ...stun });
-  const client = createSocket('udp4');
-  try {
-    const [entry] = await (await server.call('/compose/ice')).json() as { urls: string }[];
-    const [, host = '', port = ''] = /^stun:([\d.]+):(\d+)$/.exec(entry?.urls ?? '') ?? [];
-    const id = randomBytes(12);
-    const answer = await new Promise<Buffer>((resolve) => {
-      client.once('message', resolve);
-      client.send(request(id), Number(port), host);
-    });
-    assert.ok(answer.subarray(8, 20).equals(id));
-    assert.equal(answer.readUInt16BE(26) ^ 0x2112, client.address().port);
-  } finally {
-    client.close();
-    await server.close();
+  for (let length = 0; length < 20; length++) {
+    assert.equal(bindingResponse(good.subarray(0, length), '127.0.0.1', 1), undefined);
+  }
+  for (let i = 0; i < 10_000; i++) {
+    assert.equal(bindingResponse(randomBytes(i % 100), '127.0.0.1', 1), undefined);
   }
 });
 
+for (const stun of [{}, { publicHost: '127.0.0.2', stunHost: '127.0.0.2' }]) {
+  test(`without ICE_SERVERS the list names a server that answers, on ${stun.stunHost ?? 'the address of HTTP'}`, async () => {
+    const server = await startTestFront({ iceServers: undefined, ...stun });
+    const client = createSocket('udp4');
+    try {
+      const [entry] = (await (await server.call('/compose/ice')).json()) as { urls: string }[];
+      const [, host = '', port = ''] = /^stun:([\d.]+):(\d+)$/.exec(entry?.urls ?? '') ?? [];
+      const id = randomBytes(12);
+      const answer = await new Promise<Buffer>((resolve) => {
+        client.once('message', resolve);
+        client.send(request(id), Number(port), host);
+      });
+      assert.ok(answer.subarray(8, 20).equals(id));
+      assert.equal(answer.readUInt16BE(26) ^ 0x2112, client.address().port);
+    } finally {
+      client.close();
+      await server.close();
+    }
+  });
+}
+
 /** A server on loopback, its socket, and what it counted. */
-interface Opened { readonly port: number; readonly socket: Socket; readonly counted: StunOutcome[] }
+interface Opened {
+  readonly port: number;
+  readonly socket: Socket;
+  readonly counted: StunOutcome[];
+}
 
 async function openServer(t: TestContext): Promise<Opened> {
   const counted: StunOutcome[] = [];
-  const count = (outcome: StunOutcome): void => { counted.push(outcome); };
+  const count = (outcome: StunOutcome): void => {
+    counted.push(outcome);
+  };
   const log = createLogger('silent');
   const { made, value } = await socketsMadeBy(() => startStunServer('127.0.0.1', 0, log, count));
   t.onTestFinished(() => value!.close());
@@ -73,7 +102,9 @@ test('a datagram that claims to come from port 0 does not end the server', async
   socket.emit('message', request(randomBytes(12)), { address: '127.0.0.1', port: 0 });
   assert.deepEqual(counted, ['not_stun']);
   const client = createSocket('udp4');
-  t.onTestFinished(() => { client.close(); });
+  t.onTestFinished(() => {
+    client.close();
+  });
   await ask(port, client);
   assert.deepEqual(counted, ['not_stun', 'answered']);
 });
@@ -83,7 +114,9 @@ test('a send that the system refuses is counted and ends nothing', async (t) => 
   // The broadcast address needs SO_BROADCAST: EACCES.
   socket.emit('message', request(randomBytes(12)), { address: '255.255.255.255', port: 9 });
   const client = createSocket('udp4');
-  t.onTestFinished(() => { client.close(); });
+  t.onTestFinished(() => {
+    client.close();
+  });
   await ask(port, client);
   assert.deepEqual(counted, ['answered', 'send_failed', 'answered']);
 });
@@ -91,13 +124,22 @@ test('a send that the system refuses is counted and ends nothing', async (t) => 
 test('one address is answered a bounded number of times, and others as before', async (t) => {
   const { socket, counted } = await openServer(t);
   const from = (address: string): void => {
-    socket.emit('message', request(randomBytes(12)), { address, family: 'IPv4', port: 9, size: 20 });
+    socket.emit('message', request(randomBytes(12)), {
+      address,
+      family: 'IPv4',
+      port: 9,
+      size: 20,
+    });
   };
-  for (let i = 0; i < 2_000; i++) from('127.0.0.3');
+  for (let i = 0; i < 2_000; i++) {
+    from('127.0.0.3');
+  }
   const answered = counted.filter((outcome) => outcome === 'answered').length;
   assert.ok(answered >= 200 && answered < 1_000, `${answered} answers at once`);
   // Several, as an address may by chance share a bucket with the first one.
-  for (let i = 4; i < 14; i++) from(`127.0.0.${i}`);
+  for (let i = 4; i < 14; i++) {
+    from(`127.0.0.${i}`);
+  }
   assert.ok(counted.slice(-10).filter((outcome) => outcome === 'answered').length >= 8);
 });
 
@@ -105,7 +147,9 @@ test('a budget is saved up again at its rate, and counts a network of IPv6 as on
   const budget = new AddressBudget(0, { perSecond: 10, burst: 5, buckets: 1 << 20 });
   const taken = (address: string, nowMs: number): number => {
     let count = 0;
-    while (budget.take(address, nowMs)) count++;
+    while (budget.take(address, nowMs)) {
+      count++;
+    }
     return count;
   };
   assert.equal(taken('192.0.2.1', 0), 5);
@@ -121,6 +165,10 @@ test('a budget is saved up again at its rate, and counts a network of IPv6 as on
 test('many addresses share the budget out evenly', () => {
   const budget = new AddressBudget(0, { perSecond: 10, burst: 1, buckets: 16_384 });
   let answered = 0;
-  for (let i = 0; i < 4_096; i++) if (budget.take(`10.0.${i >> 8}.${i & 255}`, 0)) answered++;
+  for (let i = 0; i < 4_096; i++) {
+    if (budget.take(`10.0.${i >> 8}.${i & 255}`, 0)) {
+      answered++;
+    }
+  }
   assert.ok(answered > 3_300, `${answered} of 4096 addresses got a bucket of their own`);
 });

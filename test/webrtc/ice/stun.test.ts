@@ -1,13 +1,21 @@
 // STUN against the test vectors of RFC 5769, and messages that are almost right.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { addressBytes, bindingRequest, bindingSuccess, isAuthentic, newStunView, parseStun } from '../../../src/webrtc/ice/stun.ts';
+import {
+  addressBytes,
+  bindingRequest,
+  bindingSuccess,
+  isAuthentic,
+  newStunView,
+  parseStun,
+} from '../../../src/webrtc/ice/stun.ts';
 
 const PASSWORD = 'VOkJxbRl1RmTxUk/WvJxBt';
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/\s/g, ''), 'hex');
 
 /** RFC 5769 section 2.1. */
-const REQUEST = hex(`000100582112a442b7e7a701bc34d686fa87dfae 802200105354554e207465737420636c69656e74 002400046e0001ff 80290008932ff9b151263b36
+const REQUEST =
+  hex(`000100582112a442b7e7a701bc34d686fa87dfae 802200105354554e207465737420636c69656e74 002400046e0001ff 80290008932ff9b151263b36
   00060009 6576746a3a683676592020 20 00080014 9aeaa70cbfd8cb56781ef2b5b2d3f249c1b571a2 80280004e57a3bcf`);
 
 test('the request of RFC 5769 is understood and authentic', () => {
@@ -21,12 +29,20 @@ test('the request of RFC 5769 is understood and authentic', () => {
 test('a change of any byte is noticed', () => {
   const view = newStunView();
   for (let at = 0; at < REQUEST.length; at++) {
-    if (at === 100 || at === 101) continue; // the type of FINGERPRINT: changed, it is an attribute that nobody knows
+    if (at === 100 || at === 101) {
+      continue;
+    } // the type of FINGERPRINT: changed, it is an attribute that nobody knows
     const changed = Buffer.from(REQUEST);
     changed[at]! ^= 0x40;
-    assert.equal(parseStun(changed, view) && isAuthentic(changed, view, PASSWORD), false, `byte ${at}`);
+    assert.equal(
+      parseStun(changed, view) && isAuthentic(changed, view, PASSWORD),
+      false,
+      `byte ${at}`,
+    );
   }
-  for (let length = 0; length < REQUEST.length; length++) assert.equal(parseStun(REQUEST.subarray(0, length), view), false);
+  for (let length = 0; length < REQUEST.length; length++) {
+    assert.equal(parseStun(REQUEST.subarray(0, length), view), false);
+  }
 });
 
 test('nothing that follows the integrity is believed', () => {
@@ -47,7 +63,12 @@ test('our response carries the mapped address of RFC 5769, IPv4 and IPv6, and ou
   assert.ok(six.includes(hex('002000140002a1470113a9faa5d3f179bc25f4b5bed2b9d9')), 'section 2.3');
   const asked = newStunView();
   const ours = bindingRequest(Buffer.alloc(12, 3), 'them:us', PASSWORD, Buffer.alloc(8));
-  assert.ok(parseStun(ours, asked) && asked.kind === 'request' && asked.localUfrag === 'them' && isAuthentic(ours, asked, PASSWORD));
+  assert.ok(
+    parseStun(ours, asked) &&
+      asked.kind === 'request' &&
+      asked.localUfrag === 'them' &&
+      isAuthentic(ours, asked, PASSWORD),
+  );
 });
 
 test('addresses in every way of writing them', () => {

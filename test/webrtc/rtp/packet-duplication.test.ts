@@ -7,7 +7,8 @@ import { LossWindow } from '../../../src/webrtc/congestion/loss-window.ts';
 import { PacketDuplication } from '../../../src/webrtc/rtp/packet-duplication.ts';
 import { Pair, until } from '../../peers/werift-peer.ts';
 
-const ssrcOf = (answer: string, kind: 'video' | 'audio'): number => Number(/a=ssrc:(\d+)/.exec(answer.slice(answer.indexOf(`m=${kind}`)))?.[1]);
+const ssrcOf = (answer: string, kind: 'video' | 'audio'): number =>
+  Number(/a=ssrc:(\d+)/.exec(answer.slice(answer.indexOf(`m=${kind}`)))?.[1]);
 
 function nack(ssrc: number, id: number): Buffer {
   const out = Buffer.alloc(16);
@@ -37,20 +38,32 @@ test('loss is a share of some 40 packets, not of the two in the last report', ()
 test('protection begins with a few losses apart from each other, ends on a clean path and at an overflow', () => {
   const protection = new PacketDuplication();
   protection.onAsked(0);
-  for (let n = 0; n < 10; n++) protection.onAsked(5); // ten packets of one burst
+  for (let n = 0; n < 10; n++) {
+    protection.onAsked(5);
+  } // ten packets of one burst
   protection.onAsked(400);
   assert.equal(protection.isOn, false);
   protection.onAsked(800);
   assert.equal(protection.isOn, true, 'three within a second');
-  for (let second = 1; second <= 20; second++) protection.onLoss(second % 2 === 0 ? 0.1 : 0, second * 1000);
+  for (let second = 1; second <= 20; second++) {
+    protection.onLoss(second % 2 === 0 ? 0.1 : 0, second * 1000);
+  }
   assert.equal(protection.isOn, true, '5 % on average');
-  for (let second = 21; second <= 31; second++) protection.onLoss(0, second * 1000);
+  for (let second = 21; second <= 31; second++) {
+    protection.onLoss(0, second * 1000);
+  }
   assert.equal(protection.isOn, false);
-  for (let second = 32; second <= 35; second++) protection.onLoss(0.05, second * 1000);
+  for (let second = 32; second <= 35; second++) {
+    protection.onLoss(0.05, second * 1000);
+  }
   assert.equal(protection.isOn, true, 'reports alone are enough');
-  for (let second = 36; second <= 38; second++) protection.onLoss(0.5, second * 1000);
+  for (let second = 36; second <= 38; second++) {
+    protection.onLoss(0.5, second * 1000);
+  }
   assert.equal(protection.isOn, false, 'a queue overflows');
-  for (const atMs of [38_100, 38_300, 38_500]) protection.onAsked(atMs);
+  for (const atMs of [38_100, 38_300, 38_500]) {
+    protection.onAsked(atMs);
+  }
   assert.equal(protection.isOn, false, 'not again at once');
 });
 
@@ -59,14 +72,18 @@ test('what is sent twice is sent at half the rate, and only where that fits', ()
   let nowMs = 0;
   controller.isTwofold = true;
   assert.equal(controller.targetKbps, 300);
-  controller.onRemb(1_200_000, 600, false, nowMs += 1_000);
-  controller.onRemb(1_000_000, 600, false, nowMs += 1_000);
+  controller.onRemb(1_200_000, 600, false, (nowMs += 1_000));
+  controller.onRemb(1_000_000, 600, false, (nowMs += 1_000));
   assert.equal(controller.targetKbps, 500);
-  controller.onRemb(220_000, 600, false, nowMs += 1_000);
-  assert.deepEqual([controller.isTwofold, controller.targetKbps], [true, 150], 'an estimate can be a third too low');
-  controller.onRemb(190_000, 600, false, nowMs += 1_000);
+  controller.onRemb(220_000, 600, false, (nowMs += 1_000));
+  assert.deepEqual(
+    [controller.isTwofold, controller.targetKbps],
+    [true, 150],
+    'an estimate can be a third too low',
+  );
+  controller.onRemb(190_000, 600, false, (nowMs += 1_000));
   assert.deepEqual([controller.isTwofold, controller.targetKbps], [false, 190]);
-  controller.onRemb(1_000_000, 600, false, nowMs += 1_000);
+  controller.onRemb(1_000_000, 600, false, (nowMs += 1_000));
   controller.isTwofold = false;
   assert.equal(controller.targetKbps, 600);
 });
@@ -78,8 +95,13 @@ test('after some losses each packet comes again a frame later, picture and sound
   const audio = ssrcOf(pair.answer, 'audio');
   const rtx = Number(/a=ssrc-group:FID \d+ (\d+)/.exec(pair.answer)?.[1]);
   const datagrams: Buffer[] = [];
-  pair.transport.iceTransport.connection.onData.subscribe((data) => { datagrams.push(Buffer.from(data)); });
-  const sound = (): string[] => datagrams.filter((data) => data.length > 100 && data.readUInt32BE(8) === audio).map((data) => data.toString('hex'));
+  pair.transport.iceTransport.connection.onData.subscribe((data) => {
+    datagrams.push(Buffer.from(data));
+  });
+  const sound = (): string[] =>
+    datagrams
+      .filter((data) => data.length > 100 && data.readUInt32BE(8) === audio)
+      .map((data) => data.toString('hex'));
   const frame = Buffer.alloc(3_000, 7);
   const send = (n: number): void => {
     pair.peer.sendVideo(frame, frame.length, n === 0, n * 33, monotonicMs());
@@ -93,14 +115,20 @@ test('after some losses each packet comes again a frame later, picture and sound
   for (let n = 0; n < 3; n++) {
     pair.sendRtcp(nack(video, (first + n) & 0xffff));
     await until(() => pair.peer.stats.nacksReceived === n + 1);
-    await new Promise((resolve) => { setTimeout(resolve, 60); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, 60);
+    });
   }
   assert.equal(pair.peer.stats.targetBitrateKbps, 300);
   send(2);
   send(3);
   await until(() => pair.packetsOf(video).length === 12 && sound().length === 6);
   await until(() => pair.packetsOf(rtx).length === 10);
-  assert.deepEqual(pair.packetsOf(rtx).map(({ payload }) => payload.readUInt16BE(0)), [0, 1, 2, 2, 3, 4, 5, 6, 7, 8].map((n) => (first + n) & 0xffff), 'what was asked for, then the packets of the frames before');
+  assert.deepEqual(
+    pair.packetsOf(rtx).map(({ payload }) => payload.readUInt16BE(0)),
+    [0, 1, 2, 2, 3, 4, 5, 6, 7, 8].map((n) => (first + n) & 0xffff),
+    'what was asked for, then the packets of the frames before',
+  );
   const [, second, , third] = sound();
   assert.equal(sound()[2], second, 'sound: the same datagram');
   assert.notEqual(third, second);

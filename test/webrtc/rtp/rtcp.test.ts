@@ -3,16 +3,35 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { RtcpPacketConverter, RtcpSourceDescriptionPacket, RtcpSrPacket } from 'werift';
-import { bye, compactNtp, parseRtcp, senderReport, writeNtp, type RtcpHandler } from '../../../src/webrtc/rtp/rtcp.ts';
+import {
+  bye,
+  compactNtp,
+  parseRtcp,
+  senderReport,
+  writeNtp,
+  type RtcpHandler,
+} from '../../../src/webrtc/rtp/rtcp.ts';
 
 class Recorder implements RtcpHandler {
   readonly heard: unknown[] = [];
-  onReport(...report: readonly number[]): void { this.heard.push(['report', ...report]); }
-  onNack(ssrc: number, sequenceNumber: number): void { this.heard.push(['nack', ssrc, sequenceNumber]); }
-  onPli(ssrc: number): void { this.heard.push(['pli', ssrc]); }
-  onFir(ssrc: number, sequenceNumber: number): void { this.heard.push(['fir', ssrc, sequenceNumber]); }
-  onRemb(bitsPerSecond: number): void { this.heard.push(['remb', bitsPerSecond]); }
-  onBye(): void { this.heard.push(['bye']); }
+  onReport(...report: readonly number[]): void {
+    this.heard.push(['report', ...report]);
+  }
+  onNack(ssrc: number, sequenceNumber: number): void {
+    this.heard.push(['nack', ssrc, sequenceNumber]);
+  }
+  onPli(ssrc: number): void {
+    this.heard.push(['pli', ssrc]);
+  }
+  onFir(ssrc: number, sequenceNumber: number): void {
+    this.heard.push(['fir', ssrc, sequenceNumber]);
+  }
+  onRemb(bitsPerSecond: number): void {
+    this.heard.push(['remb', bitsPerSecond]);
+  }
+  onBye(): void {
+    this.heard.push(['bye']);
+  }
 }
 
 const heardIn = (hex: string): unknown[] => {
@@ -25,7 +44,10 @@ test('NTP time is exact to the microsecond, and its middle bits agree with it', 
   for (const wallMs of [0, 1_784_600_000_123.25, 4_102_444_799_999.5, 2_085_978_496_000]) {
     const out = Buffer.alloc(8);
     writeNtp(out, 0, wallMs);
-    const unixMs = (out.readUInt32BE(0) - 2_208_988_800 + (out.readUInt32BE(0) < 2_208_988_800 ? 2 ** 32 : 0)) * 1000 + out.readUInt32BE(4) / 2 ** 32 * 1000;
+    const unixMs =
+      (out.readUInt32BE(0) - 2_208_988_800 + (out.readUInt32BE(0) < 2_208_988_800 ? 2 ** 32 : 0)) *
+        1000 +
+      (out.readUInt32BE(4) / 2 ** 32) * 1000;
     assert.ok(Math.abs(unixMs - wallMs) < 0.001, `${unixMs} ${wallMs}`);
     const middle = out.readUInt32BE(2);
     assert.ok(Math.abs(compactNtp(wallMs) - middle) <= 1, `${compactNtp(wallMs)} ${middle}`);
@@ -33,7 +55,13 @@ test('NTP time is exact to the microsecond, and its middle bits agree with it', 
 });
 
 test('another stack reads our sender report, description and goodbye', () => {
-  const [report, description] = RtcpPacketConverter.deSerialize(senderReport({ ssrc: 0xfedcba98, rtpTimestamp: 0x89abcdef, packets: 12, octets: 3_456 }, 1_784_600_000_500, 'me@here'));
+  const [report, description] = RtcpPacketConverter.deSerialize(
+    senderReport(
+      { ssrc: 0xfedcba98, rtpTimestamp: 0x89abcdef, packets: 12, octets: 3_456 },
+      1_784_600_000_500,
+      'me@here',
+    ),
+  );
   assert.ok(report instanceof RtcpSrPacket && description instanceof RtcpSourceDescriptionPacket);
   assert.equal(report.ssrc, 0xfedcba98);
   assert.equal(report.senderInfo.rtpTimestamp, 0x89abcdef);
@@ -47,19 +75,41 @@ test('another stack reads our sender report, description and goodbye', () => {
 });
 
 test('each kind of feedback is read from its bytes', () => {
-  assert.deepEqual(heardIn('81cd0003 00000001 000000aa fffe8001'), [['nack', 0xaa, 0xfffe], ['nack', 0xaa, 0xffff], ['nack', 0xaa, 0x000e]]);
+  assert.deepEqual(heardIn('81cd0003 00000001 000000aa fffe8001'), [
+    ['nack', 0xaa, 0xfffe],
+    ['nack', 0xaa, 0xffff],
+    ['nack', 0xaa, 0x000e],
+  ]);
   assert.deepEqual(heardIn('81ce0002 00000001 000000aa'), [['pli', 0xaa]]);
   assert.deepEqual(heardIn('84ce0004 00000001 00000000 000000aa 07000000'), [['fir', 0xaa, 7]]);
-  assert.deepEqual(heardIn('8fce0005 00000001 00000000 52454d42 010fffff 000000aa'), [['remb', 0x3ffff * 8]]);
-  assert.deepEqual(heardIn('81c90007 00000001 000000aa 40fffffe 00000010 00000020 00010000 00008000'), [['report', 0xaa, 0.25, -2, 16, 32, 65_536, 32_768]]);
+  assert.deepEqual(heardIn('8fce0005 00000001 00000000 52454d42 010fffff 000000aa'), [
+    ['remb', 0x3ffff * 8],
+  ]);
+  assert.deepEqual(
+    heardIn('81c90007 00000001 000000aa 40fffffe 00000010 00000020 00010000 00008000'),
+    [['report', 0xaa, 0.25, -2, 16, 32, 65_536, 32_768]],
+  );
 });
 
 test('garbage is refused or ignored, and never costs more than its length', () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 1_200 }), fc.constantFrom(200, 201, 205, 206), (bytes, type) => {
-    const data = Buffer.from(bytes);
-    if (data.length > 4) { data[0] = 0x80 | (data[0] ?? 0) & 31; data[1] = type; if ((data[2] ?? 0) < 128) data.writeUInt16BE(Math.floor(data.length / 4) - 1, 2); }
-    const recorder = new Recorder();
-    parseRtcp(data, recorder);
-    assert.ok(recorder.heard.length <= data.length * 5);
-  }), { seed: 11, numRuns: 2_000 });
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 1_200 }),
+      fc.constantFrom(200, 201, 205, 206),
+      (bytes, type) => {
+        const data = Buffer.from(bytes);
+        if (data.length > 4) {
+          data[0] = 0x80 | ((data[0] ?? 0) & 31);
+          data[1] = type;
+          if ((data[2] ?? 0) < 128) {
+            data.writeUInt16BE(Math.floor(data.length / 4) - 1, 2);
+          }
+        }
+        const recorder = new Recorder();
+        parseRtcp(data, recorder);
+        assert.ok(recorder.heard.length <= data.length * 5);
+      },
+    ),
+    { seed: 11, numRuns: 2_000 },
+  );
 });

@@ -11,20 +11,36 @@ function packetize(packetizer: Vp8Packetizer, frame: Uint8Array, max: number): B
   packetizer.start(frame, frame.length, max);
   for (let bytes = packetizer.next(out, 12); bytes > 0; bytes = packetizer.next(out, 12)) {
     payloads.push(Buffer.from(out.subarray(12, 12 + bytes)));
-    assert.equal(packetizer.isDone, payloads.reduce((sum, payload) => sum + payload.length - 4, 0) === frame.length);
+    assert.equal(
+      packetizer.isDone,
+      payloads.reduce((sum, payload) => sum + payload.length - 4, 0) === frame.length,
+    );
   }
   return payloads;
 }
 
 test('any frame comes out whole, in even packets within the limit', () => {
   const packetizer = new Vp8Packetizer();
-  fc.assert(fc.property(fc.uint8Array({ minLength: 1, maxLength: 6_000 }), fc.integer({ min: 40, max: 1_200 }), (frame, max) => {
-    const payloads = packetize(packetizer, frame, max);
-    assert.deepEqual(Buffer.concat(payloads.map((payload) => payload.subarray(4))), Buffer.from(frame));
-    assert.equal(payloads.length, Math.ceil(frame.length / (max - 4)));
-    const sizes = payloads.map(({ length }) => length);
-    assert.ok(Math.max(...sizes) <= max && Math.max(...sizes) - Math.min(...sizes) <= 1, sizes.join(' '));
-  }), { seed: 1 });
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 1, maxLength: 6_000 }),
+      fc.integer({ min: 40, max: 1_200 }),
+      (frame, max) => {
+        const payloads = packetize(packetizer, frame, max);
+        assert.deepEqual(
+          Buffer.concat(payloads.map((payload) => payload.subarray(4))),
+          Buffer.from(frame),
+        );
+        assert.equal(payloads.length, Math.ceil(frame.length / (max - 4)));
+        const sizes = payloads.map(({ length }) => length);
+        assert.ok(
+          Math.max(...sizes) <= max && Math.max(...sizes) - Math.min(...sizes) <= 1,
+          sizes.join(' '),
+        );
+      },
+    ),
+    { seed: 1 },
+  );
 });
 
 test('an independent reader finds one partition start and a picture id that counts up and wraps', () => {
@@ -42,8 +58,12 @@ test('an independent reader finds one partition start and a picture id that coun
       });
     }
     const id = payloads[0]!.readUInt16BE(2) & 0x7fff;
-    if (last >= 0) assert.equal(id, (last + 1) & 0x7fff);
-    for (const payload of payloads) assert.equal(payload.readUInt16BE(2) & 0x7fff, id);
+    if (last >= 0) {
+      assert.equal(id, (last + 1) & 0x7fff);
+    }
+    for (const payload of payloads) {
+      assert.equal(payload.readUInt16BE(2) & 0x7fff, id);
+    }
     last = id;
   }
 });

@@ -25,7 +25,9 @@ const refusalOf = (sdp: string): string => {
   try {
     answer(sdp);
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'INVALID_OFFER') return error.message;
+    if (error instanceof ServiceError && error.code === 'INVALID_OFFER') {
+      return error.message;
+    }
     throw error;
   }
   return '';
@@ -43,11 +45,17 @@ const video = (formats: string): string =>
   `${head}${transport}m=video 9 UDP/TLS/RTP/SAVPF ${formats}\r\na=rtcp-mux\r\na=recvonly\r\n`;
 const maps = types.map((type) => `a=rtpmap:${type} VP8/90000\r\n`).join('');
 /** Repeats `text`, of one line, up to the limits of length and, unless told otherwise, of lines. */
-const filled = (start: string, text: string | ((index: number) => string), lines = 2000): string => {
+const filled = (
+  start: string,
+  text: string | ((index: number) => string),
+  lines = 2000,
+): string => {
   let sdp = start;
   for (let index = start.split('\n').length; index < lines; index++) {
     const next = typeof text === 'string' ? text : text(index);
-    if (sdp.length + next.length > MAX_OFFER_CHARS) break;
+    if (sdp.length + next.length > MAX_OFFER_CHARS) {
+      break;
+    }
     sdp += next;
   }
   return sdp;
@@ -117,7 +125,11 @@ const HOSTILE: Readonly<Record<string, string>> = {
 };
 
 test('the longest offer takes 5 ms at most, whatever it holds', () => {
-  for (const sdp of Object.values(offers.all)) for (let run = 0; run < 50; run++) parseOffer(sdp); // so that code is compiled
+  for (const sdp of Object.values(offers.all)) {
+    for (let run = 0; run < 50; run++) {
+      parseOffer(sdp);
+    }
+  } // so that code is compiled
   for (const [name, sdp] of Object.entries(HOSTILE)) {
     assert.ok(sdp.length <= MAX_OFFER_CHARS, name);
     const tookMs = shortestMs(() => {
@@ -164,7 +176,10 @@ test('each bound has its words', () => {
     '',
     'an offer with candidates by the hundred is taken',
   );
-  assert.match(refusalOf(chromium.padEnd(MAX_OFFER_CHARS + 1, 'x')), /longer than 65536 characters/);
+  assert.match(
+    refusalOf(chromium.padEnd(MAX_OFFER_CHARS + 1, 'x')),
+    /longer than 65536 characters/,
+  );
   assert.match(refusalOf(chromium + 'a=x\r\n'.repeat(2000)), /more than 2000 lines/);
   assert.match(
     refusalOf(`${chromium}a=x:${'x'.repeat(2048)}\r\n`),

@@ -19,13 +19,13 @@ export interface Crop {
 
 /** Side of the crop in units of the face: hair, neck and the beginning of the shoulders are in it, and the head can sway. */
 export const ROOMY = 2.05;
-const LIFT = .035;
+const LIFT = 0.035;
 /** For hair that reaches beyond the usual crop. */
 export const VERY_ROOMY = 2.3;
 /** The least that shows a whole head; a tighter picture is extended at its edges. */
 const TIGHT = 1.5;
 /** A head held at a slight angle looks natural, so that much of it stays. */
-const KEPT_ROLL = 8 * Math.PI / 180;
+const KEPT_ROLL = (8 * Math.PI) / 180;
 const LANCZOS_RADIUS = 3;
 
 /** @param room side of the square in units of the face, where the picture has it */
@@ -35,7 +35,9 @@ export function cropFace(pyramid: Pyramid, face: FoundFace, room: number = ROOMY
   const square = headSquare(face, angle, room, width, height);
   const { image, known } = resample(pyramid, square, PICTURE_SIZE);
   const unknown = known.reduce((count, value) => count + (value ? 0 : 1), 0);
-  if (unknown > 0) fillUnknown(image, known);
+  if (unknown > 0) {
+    fillUnknown(image, known);
+  }
   return {
     image,
     points: toSquare(face.points, square),
@@ -45,24 +47,39 @@ export function cropFace(pyramid: Pyramid, face: FoundFace, room: number = ROOMY
   };
 }
 
-function headSquare(face: FoundFace, angle: number, room: number, width: number, height: number): Square {
+function headSquare(
+  face: FoundFace,
+  angle: number,
+  room: number,
+  width: number,
+  height: number,
+): Square {
   const cos = Math.cos(angle);
   const sin = Math.sin(angle);
   let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
   for (const index of FACE_OVAL) {
     const u = cos * px(face.points, index) + sin * py(face.points, index);
     const v = -sin * px(face.points, index) + cos * py(face.points, index);
-    [left, right, top, bottom] = [Math.min(left, u), Math.max(right, u), Math.min(top, v), Math.max(bottom, v)];
+    [left, right, top, bottom] = [
+      Math.min(left, u),
+      Math.max(right, u),
+      Math.min(top, v),
+      Math.max(bottom, v),
+    ];
   }
   const extent = Math.max(right - left, bottom - top);
   const side = clamp(Math.min(width, height), TIGHT * extent, room * extent);
   let u = (left + right) / 2;
   // More room above than below: hair is taller than necks need to be shown.
-  let v = (top + bottom) / 2 - LIFT * side - (room - ROOMY) * extent / 2;
+  let v = (top + bottom) / 2 - LIFT * side - ((room - ROOMY) * extent) / 2;
   if (angle === 0) {
     // Where the picture has room on another side, rather move the square than invent pixels.
-    if (side <= width) u = clamp(u, side / 2, width - side / 2);
-    if (side <= height) v = clamp(v, side / 2, height - side / 2);
+    if (side <= width) {
+      u = clamp(u, side / 2, width - side / 2);
+    }
+    if (side <= height) {
+      v = clamp(v, side / 2, height - side / 2);
+    }
   }
   return { cx: cos * u - sin * v, cy: sin * u + cos * v, side, angle };
 }
@@ -84,12 +101,20 @@ function toSquare(points: Landmarks, { cx, cy, side, angle }: Square): Landmarks
 
 const TABLE_STEPS = 512;
 const LANCZOS = Float32Array.from({ length: LANCZOS_RADIUS * TABLE_STEPS + 2 }, (_, i) => {
-  const t = i / TABLE_STEPS * Math.PI;
-  return t === 0 ? 1 : i >= LANCZOS_RADIUS * TABLE_STEPS ? 0 : LANCZOS_RADIUS * Math.sin(t) * Math.sin(t / LANCZOS_RADIUS) / (t * t);
+  const t = (i / TABLE_STEPS) * Math.PI;
+  return t === 0
+    ? 1
+    : i >= LANCZOS_RADIUS * TABLE_STEPS
+      ? 0
+      : (LANCZOS_RADIUS * Math.sin(t) * Math.sin(t / LANCZOS_RADIUS)) / (t * t);
 });
 
 /** Samples a turned square with the Lanczos kernel, widened when the picture is made smaller. */
-function resample(pyramid: Pyramid, square: Square, size: number): { image: RgbImage; known: Uint8Array } {
+function resample(
+  pyramid: Pyramid,
+  square: Square,
+  size: number,
+): { image: RgbImage; known: Uint8Array } {
   const { image: source, factor } = pyramid.level(square.side / size);
   const scale = square.side / size / factor;
   const widen = Math.max(1, scale);
@@ -103,11 +128,13 @@ function resample(pyramid: Pyramid, square: Square, size: number): { image: RgbI
   const stride = source.width * 3;
   for (let y = 0; y < size; y++) {
     for (let x = 0; x < size; x++) {
-      const u = x + .5 - size / 2;
-      const v = y + .5 - size / 2;
-      const sx = square.cx / factor + cos * u - sin * v - .5;
-      const sy = square.cy / factor + sin * u + cos * v - .5;
-      if (sx < -.5 || sy < -.5 || sx > source.width - .5 || sy > source.height - .5) continue;
+      const u = x + 0.5 - size / 2;
+      const v = y + 0.5 - size / 2;
+      const sx = square.cx / factor + cos * u - sin * v - 0.5;
+      const sy = square.cy / factor + sin * u + cos * v - 0.5;
+      if (sx < -0.5 || sy < -0.5 || sx > source.width - 0.5 || sy > source.height - 0.5) {
+        continue;
+      }
       const at = y * size + x;
       known[at] = 1;
       const x0 = Math.floor(sx) - taps / 2 + 1;
@@ -128,9 +155,9 @@ function resample(pyramid: Pyramid, square: Square, size: number): { image: RgbI
         g += wy[j]! * gg;
         b += wy[j]! * bb;
       }
-      out.data[at * 3] = clamp(r / sum + .5, 0, 255);
-      out.data[at * 3 + 1] = clamp(g / sum + .5, 0, 255);
-      out.data[at * 3 + 2] = clamp(b / sum + .5, 0, 255);
+      out.data[at * 3] = clamp(r / sum + 0.5, 0, 255);
+      out.data[at * 3 + 1] = clamp(g / sum + 0.5, 0, 255);
+      out.data[at * 3 + 2] = clamp(b / sum + 0.5, 0, 255);
     }
   }
   return { image: out, known };
@@ -140,7 +167,7 @@ function resample(pyramid: Pyramid, square: Square, size: number): { image: RgbI
 function kernel(weights: Float32Array, at: number, widen: number): number {
   let sum = 0;
   for (let i = 0; i < weights.length; i++) {
-    const t = Math.min(Math.abs(i - at) / widen * TABLE_STEPS, LANCZOS_RADIUS * TABLE_STEPS);
+    const t = Math.min((Math.abs(i - at) / widen) * TABLE_STEPS, LANCZOS_RADIUS * TABLE_STEPS);
     const k = Math.floor(t);
     const w = LANCZOS[k]! + (t - k) * (LANCZOS[k + 1]! - LANCZOS[k]!);
     weights[i] = w;

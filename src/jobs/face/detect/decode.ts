@@ -18,9 +18,15 @@ const DECODE_SECONDS = 20;
 sharp.concurrency(1);
 sharp.cache(false);
 
-interface Signature { readonly name: string; readonly matches: (head: string) => boolean }
+interface Signature {
+  readonly name: string;
+  readonly matches: (head: string) => boolean;
+}
 
-const startsWith = (...magics: string[]) => (head: string): boolean => magics.some((magic) => head.startsWith(magic));
+const startsWith =
+  (...magics: string[]) =>
+  (head: string): boolean =>
+    magics.some((magic) => head.startsWith(magic));
 
 const FORMATS: readonly Signature[] = [
   { name: 'jpeg', matches: startsWith('\xff\xd8\xff') },
@@ -30,10 +36,20 @@ const FORMATS: readonly Signature[] = [
 
 /** Formats that people do upload, told apart from noise so that the answer can name the remedy. */
 const OTHER_IMAGES: readonly Signature[] = [
-  { name: 'gif bmp tiff ico psd pdf', matches: startsWith('GIF8', 'BM', 'II*\0', 'MM\0*', '\0\0\x01\0', '8BPS', '%PDF', '%!PS') },
+  {
+    name: 'gif bmp tiff ico psd pdf',
+    matches: startsWith('GIF8', 'BM', 'II*\0', 'MM\0*', '\0\0\x01\0', '8BPS', '%PDF', '%!PS'),
+  },
   { name: 'jxl', matches: startsWith('\xff\x0a', '\0\0\0\x0cJXL') },
-  { name: 'heif avif', matches: (head) => /^ftyp(?:heic|heix|hevc|mif1|msf1|avif|avis)/.test(head.slice(4)) },
-  { name: 'svg', matches: (head) => /^\s*<(?:\?xml|svg|!doctype svg|!--)/i.test(head.replace(/^\xef\xbb\xbf/, '')) },
+  {
+    name: 'heif avif',
+    matches: (head) => /^ftyp(?:heic|heix|hevc|mif1|msf1|avif|avis)/.test(head.slice(4)),
+  },
+  {
+    name: 'svg',
+    matches: (head) =>
+      /^\s*<(?:\?xml|svg|!doctype svg|!--)/i.test(head.replace(/^\xef\xbb\xbf/, '')),
+  },
 ];
 
 /**
@@ -43,14 +59,37 @@ const OTHER_IMAGES: readonly Signature[] = [
  */
 export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
   const expected = sniff(bytes);
-  if (bytes.length > MAX_IMAGE_BYTES) throw new FaceError('IMAGE_TOO_LARGE', `The image file is larger than ${MAX_IMAGE_BYTES >> 20} MiB. Scale the picture down.`);
-  const input = sharp(bytes, { failOn: 'error', limitInputPixels: MAX_IMAGE_PIXELS, sequentialRead: true, pages: 1 });
+  if (bytes.length > MAX_IMAGE_BYTES) {
+    throw new FaceError(
+      'IMAGE_TOO_LARGE',
+      `The image file is larger than ${MAX_IMAGE_BYTES >> 20} MiB. Scale the picture down.`,
+    );
+  }
+  const input = sharp(bytes, {
+    failOn: 'error',
+    limitInputPixels: MAX_IMAGE_PIXELS,
+    sequentialRead: true,
+    pages: 1,
+  });
   const { format, width, height } = await input.metadata().catch(refuse);
-  if (format !== expected) throw new FaceError('NOT_AN_IMAGE');
-  if (width * height > MAX_IMAGE_PIXELS) throw new FaceError('IMAGE_TOO_LARGE');
-  if (Math.min(width, height) < MIN_SIDE) throw new FaceError('IMAGE_TOO_SMALL');
-  const { data, info } = await input.autoOrient()
-    .resize({ width: WORKING_SIDE, height: WORKING_SIDE, fit: 'inside', withoutEnlargement: true, kernel: 'lanczos3' })
+  if (format !== expected) {
+    throw new FaceError('NOT_AN_IMAGE');
+  }
+  if (width * height > MAX_IMAGE_PIXELS) {
+    throw new FaceError('IMAGE_TOO_LARGE');
+  }
+  if (Math.min(width, height) < MIN_SIDE) {
+    throw new FaceError('IMAGE_TOO_SMALL');
+  }
+  const { data, info } = await input
+    .autoOrient()
+    .resize({
+      width: WORKING_SIDE,
+      height: WORKING_SIDE,
+      fit: 'inside',
+      withoutEnlargement: true,
+      kernel: 'lanczos3',
+    })
     .flatten({ background: BACKDROP })
     .toColourspace('srgb')
     .removeAlpha()
@@ -58,25 +97,37 @@ export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
     .timeout({ seconds: DECODE_SECONDS })
     .toBuffer({ resolveWithObject: true })
     .catch(refuse);
-  return { width: info.width, height: info.height, data: info.channels === 3 ? data : greyToRgb(data) };
+  return {
+    width: info.width,
+    height: info.height,
+    data: info.channels === 3 ? data : greyToRgb(data),
+  };
 }
 
 /** @returns the format by its first bytes: the decoder must agree with it. */
 function sniff(bytes: Uint8Array): string {
   const head = Buffer.from(bytes.subarray(0, 256)).toString('latin1');
   const format = FORMATS.find(({ matches }) => matches(head));
-  if (format) return format.name;
-  throw new FaceError(OTHER_IMAGES.some(({ matches }) => matches(head)) ? 'UNSUPPORTED_FORMAT' : 'NOT_AN_IMAGE');
+  if (format) {
+    return format.name;
+  }
+  throw new FaceError(
+    OTHER_IMAGES.some(({ matches }) => matches(head)) ? 'UNSUPPORTED_FORMAT' : 'NOT_AN_IMAGE',
+  );
 }
 
 function refuse(error: unknown): never {
   const text = error instanceof Error ? error.message : String(error);
-  if (/pixel limit|too large|timeout/i.test(text)) throw new FaceError('IMAGE_TOO_LARGE');
+  if (/pixel limit|too large|timeout/i.test(text)) {
+    throw new FaceError('IMAGE_TOO_LARGE');
+  }
   throw new FaceError('IMAGE_DAMAGED');
 }
 
 function greyToRgb(grey: Uint8Array): Uint8Array {
   const rgb = new Uint8Array(grey.length * 3);
-  for (let i = 0; i < grey.length; i++) rgb.fill(grey[i]!, i * 3, i * 3 + 3);
+  for (let i = 0; i < grey.length; i++) {
+    rgb.fill(grey[i]!, i * 3, i * 3 + 3);
+  }
   return rgb;
 }

@@ -15,12 +15,18 @@ export interface FoundFace {
   readonly roll: number;
 }
 
-interface Candidate { readonly score: number; readonly cx: number; readonly cy: number; readonly size: number; readonly roll: number }
+interface Candidate {
+  readonly score: number;
+  readonly cx: number;
+  readonly cy: number;
+  readonly size: number;
+  readonly roll: number;
+}
 
 const DETECTOR_SIZE = 256;
 const MESH_SIZE = 192;
-const MIN_SCORE = .4;
-const MIN_CONFIDENCE = .5;
+const MIN_SCORE = 0.4;
+const MIN_CONFIDENCE = 0.5;
 /** Crop for FaceMesh: this many times the landmarks' box (measured best; MediaPipe itself uses 1.5). */
 const MESH_MARGIN = 1.5;
 const REFINEMENTS = 3;
@@ -41,8 +47,13 @@ export class FaceFinder {
   /** @throws Error when the model files are not there: `npm run setup` makes them. */
   static async load(folder: string = DEFAULT_MODELS): Promise<FaceFinder> {
     // One thread: jobs run beside media workers, and sums in a fixed order make the result reproducible.
-    const options: ort.InferenceSession.SessionOptions = { intraOpNumThreads: 1, interOpNumThreads: 1, executionMode: 'sequential' };
-    const open = async (name: string): Promise<ort.InferenceSession> => ort.InferenceSession.create(path.join(folder, `${name}.onnx`), options);
+    const options: ort.InferenceSession.SessionOptions = {
+      intraOpNumThreads: 1,
+      interOpNumThreads: 1,
+      executionMode: 'sequential',
+    };
+    const open = async (name: string): Promise<ort.InferenceSession> =>
+      ort.InferenceSession.create(path.join(folder, `${name}.onnx`), options);
     return new FaceFinder(await open('blazeface'), await open('facemesh'));
   }
 
@@ -51,42 +62,66 @@ export class FaceFinder {
     const { width, height } = pyramid.image;
     for (const windows of searchWindows(width, height)) {
       const candidates: Candidate[] = [];
-      for (const window of windows) candidates.push(...await this.#detect(pyramid, window));
+      for (const window of windows) {
+        candidates.push(...(await this.#detect(pyramid, window)));
+      }
       const faces: FoundFace[] = [];
       for (const candidate of distinct(candidates)) {
         const face = await this.#landmarks(pyramid, candidate);
-        if (face.confidence >= MIN_CONFIDENCE && !faces.some((other) => overlap(face, other))) faces.push(face);
+        if (face.confidence >= MIN_CONFIDENCE && !faces.some((other) => overlap(face, other))) {
+          faces.push(face);
+        }
       }
-      if (faces.length > 0) return faces.toSorted((a, b) => b.width * b.height - a.width * a.height);
+      if (faces.length > 0) {
+        return faces.toSorted((a, b) => b.width * b.height - a.width * a.height);
+      }
     }
     return [];
   }
 
   /** Landmarks again, for a face whose place is known already (after it was cropped, say). */
   async refine(pyramid: Pyramid, square: Square): Promise<FoundFace> {
-    return this.#landmarks(pyramid, { score: 1, cx: square.cx, cy: square.cy, size: square.side / MESH_MARGIN, roll: square.angle });
+    return this.#landmarks(pyramid, {
+      score: 1,
+      cx: square.cx,
+      cy: square.cy,
+      size: square.side / MESH_MARGIN,
+      roll: square.angle,
+    });
   }
 
   async #detect(pyramid: Pyramid, window: Square): Promise<Candidate[]> {
     const pixels = pyramid.sample(window, DETECTOR_SIZE, 1 / 127.5, -1);
-    const outputs = await this.#detector.run({ [this.#detector.inputNames[0]!]: new ort.Tensor('float32', pixels, [1, DETECTOR_SIZE, DETECTOR_SIZE, 3]) });
+    const outputs = await this.#detector.run({
+      [this.#detector.inputNames[0]!]: new ort.Tensor('float32', pixels, [
+        1,
+        DETECTOR_SIZE,
+        DETECTOR_SIZE,
+        3,
+      ]),
+    });
     const candidates: Candidate[] = [];
-    for (const anchors of [{ count: 512, grid: 16, perCell: 2 }, { count: 384, grid: 8, perCell: 6 }]) {
+    for (const anchors of [
+      { count: 512, grid: 16, perCell: 2 },
+      { count: 384, grid: 8, perCell: 6 },
+    ]) {
       const tensors = Object.values(outputs).filter(({ dims }) => dims[1] === anchors.count);
       const scores = tensors.find(({ dims }) => dims[2] === 1)!.data as Float32Array;
       const boxes = tensors.find(({ dims }) => dims[2] === 16)!.data as Float32Array;
       for (let i = 0; i < anchors.count; i++) {
         const score = 1 / (1 + Math.exp(-scores[i]!));
-        if (score < MIN_SCORE) continue;
+        if (score < MIN_SCORE) {
+          continue;
+        }
         const cell = Math.floor(i / anchors.perCell);
-        const ax = (cell % anchors.grid + .5) / anchors.grid;
-        const ay = (Math.floor(cell / anchors.grid) + .5) / anchors.grid;
+        const ax = ((cell % anchors.grid) + 0.5) / anchors.grid;
+        const ay = (Math.floor(cell / anchors.grid) + 0.5) / anchors.grid;
         const at = (k: number): number => boxes[i * 16 + k]! / DETECTOR_SIZE;
         // A box is its centre, width, height, then six key points, the eyes first; all relative to the anchor.
         candidates.push({
           score,
-          cx: window.cx + (ax + at(0) - .5) * window.side,
-          cy: window.cy + (ay + at(1) - .5) * window.side,
+          cx: window.cx + (ax + at(0) - 0.5) * window.side,
+          cy: window.cy + (ay + at(1) - 0.5) * window.side,
           size: Math.max(at(2), at(3)) * window.side,
           roll: Math.atan2(at(7) - at(5), at(6) - at(4)),
         });
@@ -96,11 +131,18 @@ export class FaceFinder {
   }
 
   async #landmarks(pyramid: Pyramid, candidate: Candidate): Promise<FoundFace> {
-    let square: Square = { cx: candidate.cx, cy: candidate.cy, side: MESH_MARGIN * candidate.size, angle: candidate.roll };
+    let square: Square = {
+      cx: candidate.cx,
+      cy: candidate.cy,
+      side: MESH_MARGIN * candidate.size,
+      angle: candidate.roll,
+    };
     let face: FoundFace | undefined;
     for (let pass = 0; pass < REFINEMENTS; pass++) {
       face = await this.#meshOnce(pyramid, square);
-      if (face.confidence < MIN_CONFIDENCE / 4) return face;
+      if (face.confidence < MIN_CONFIDENCE / 4) {
+        return face;
+      }
       square = around(face, MESH_MARGIN);
     }
     return face!;
@@ -108,8 +150,18 @@ export class FaceFinder {
 
   async #meshOnce(pyramid: Pyramid, square: Square): Promise<FoundFace> {
     const pixels = pyramid.sample(square, MESH_SIZE, 1 / 255, 0);
-    const outputs = Object.values(await this.#mesh.run({ [this.#mesh.inputNames[0]!]: new ort.Tensor('float32', pixels, [1, MESH_SIZE, MESH_SIZE, 3]) }));
-    const ofSize = (count: number): Float32Array => outputs.find(({ size }) => size === count)!.data as Float32Array;
+    const outputs = Object.values(
+      await this.#mesh.run({
+        [this.#mesh.inputNames[0]!]: new ort.Tensor('float32', pixels, [
+          1,
+          MESH_SIZE,
+          MESH_SIZE,
+          3,
+        ]),
+      }),
+    );
+    const ofSize = (count: number): Float32Array =>
+      outputs.find(({ size }) => size === count)!.data as Float32Array;
     const raw = ofSize(LANDMARK_COUNT * 3);
     const confidence = ofSize(1)[0]!;
     const scale = square.side / MESH_SIZE;
@@ -141,12 +193,18 @@ export function around({ points, roll }: FoundFace, margin: number): Square {
 }
 
 function extent(points: Landmarks): { width: number; height: number; roll: number } {
-  const roll = Math.atan2(py(points, RIGHT_EYE.outer) - py(points, LEFT_EYE.outer), px(points, RIGHT_EYE.outer) - px(points, LEFT_EYE.outer));
+  const roll = Math.atan2(
+    py(points, RIGHT_EYE.outer) - py(points, LEFT_EYE.outer),
+    px(points, RIGHT_EYE.outer) - px(points, LEFT_EYE.outer),
+  );
   const box = bounds(points, roll);
   return { width: box.right - box.left, height: box.bottom - box.top, roll };
 }
 
-function bounds(points: Landmarks, angle: number): { left: number; right: number; top: number; bottom: number } {
+function bounds(
+  points: Landmarks,
+  angle: number,
+): { left: number; right: number; top: number; bottom: number } {
   const cos = Math.cos(angle);
   const sin = Math.sin(angle);
   let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
@@ -168,10 +226,18 @@ function bounds(points: Landmarks, angle: number): { left: number; right: number
 function searchWindows(width: number, height: number): Square[][] {
   const side = Math.max(width, height);
   const whole = { cx: width / 2, cy: height / 2, angle: 0 };
-  const part = .5 * side;
-  const steps = (length: number): number[] => length <= part ? [length / 2]
-    : Array.from({ length: Math.ceil(length / part * 2) - 1 }, (_, i, n = Math.ceil(length / part * 2) - 2) => part / 2 + (length - part) * i / Math.max(1, n));
-  const parts = steps(height).flatMap((cy) => steps(width).map((cx) => ({ cx, cy, side: part, angle: 0 })));
+  const part = 0.5 * side;
+  const steps = (length: number): number[] =>
+    length <= part
+      ? [length / 2]
+      : Array.from(
+          { length: Math.ceil((length / part) * 2) - 1 },
+          (_, i, n = Math.ceil((length / part) * 2) - 2) =>
+            part / 2 + ((length - part) * i) / Math.max(1, n),
+        );
+  const parts = steps(height).flatMap((cy) =>
+    steps(width).map((cx) => ({ cx, cy, side: part, angle: 0 })),
+  );
   return [[{ ...whole, side }], [{ ...whole, side: 1.7 * side }], parts];
 }
 
@@ -179,8 +245,18 @@ function searchWindows(width: number, height: number): Square[][] {
 function distinct(candidates: readonly Candidate[]): Candidate[] {
   const kept: Candidate[] = [];
   for (const candidate of candidates.toSorted((a, b) => b.score - a.score)) {
-    if (kept.length === MAX_CANDIDATES) break;
-    if (!kept.some((other) => Math.hypot(other.cx - candidate.cx, other.cy - candidate.cy) < .5 * Math.max(other.size, candidate.size))) kept.push(candidate);
+    if (kept.length === MAX_CANDIDATES) {
+      break;
+    }
+    if (
+      !kept.some(
+        (other) =>
+          Math.hypot(other.cx - candidate.cx, other.cy - candidate.cy) <
+          0.5 * Math.max(other.size, candidate.size),
+      )
+    ) {
+      kept.push(candidate);
+    }
   }
   return kept;
 }
@@ -188,5 +264,5 @@ function distinct(candidates: readonly Candidate[]): Candidate[] {
 function overlap(a: FoundFace, b: FoundFace): boolean {
   const p = around(a, 1);
   const q = around(b, 1);
-  return Math.hypot(p.cx - q.cx, p.cy - q.cy) < .5 * Math.max(p.side, q.side);
+  return Math.hypot(p.cx - q.cx, p.cy - q.cy) < 0.5 * Math.max(p.side, q.side);
 }

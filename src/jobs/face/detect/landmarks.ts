@@ -1,7 +1,7 @@
 // The 468 points of MediaPipe's FaceMesh: which index is what.
 
 /** x, y in pixels, right and down positive; z in pixels, towards the viewer negative. */
-export type Landmarks = Float32Array;   // [468 * 3]
+export type Landmarks = Float32Array; // [468 * 3]
 
 export const LANDMARK_COUNT = 468;
 
@@ -12,7 +12,10 @@ export const pz = (points: Landmarks, index: number): number => points[index * 3
 // "Left" and "right" below are the viewer's.
 
 /** Outline of the face, clockwise from the top of the forehead. */
-export const FACE_OVAL = [10, 338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377, 152, 148, 176, 149, 150, 136, 172, 58, 132, 93, 234, 127, 162, 21, 54, 103, 67, 109] as const;
+export const FACE_OVAL = [
+  10, 338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377, 152, 148,
+  176, 149, 150, 136, 172, 58, 132, 93, 234, 127, 162, 21, 54, 103, 67, 109,
+] as const;
 
 // Lip contours from the left corner to the right one, 11 points each.
 export const UPPER_INNER = [78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308] as const;
@@ -21,8 +24,14 @@ export const UPPER_OUTER = [61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291] as 
 export const LOWER_OUTER = [61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291] as const;
 
 /** All rings of the lips, corners left out. */
-export const LOWER_LIP: ReadonlySet<number> = new Set([146, 91, 181, 84, 17, 314, 405, 321, 375, 77, 90, 180, 85, 16, 315, 404, 320, 307, 96, 89, 179, 86, 15, 316, 403, 319, 325, 95, 88, 178, 87, 14, 317, 402, 318, 324]);
-export const UPPER_LIP: ReadonlySet<number> = new Set([185, 40, 39, 37, 0, 267, 269, 270, 409, 184, 74, 73, 72, 11, 302, 303, 304, 408, 183, 42, 41, 38, 12, 268, 271, 272, 407, 191, 80, 81, 82, 13, 312, 311, 310, 415]);
+export const LOWER_LIP: ReadonlySet<number> = new Set([
+  146, 91, 181, 84, 17, 314, 405, 321, 375, 77, 90, 180, 85, 16, 315, 404, 320, 307, 96, 89, 179,
+  86, 15, 316, 403, 319, 325, 95, 88, 178, 87, 14, 317, 402, 318, 324,
+]);
+export const UPPER_LIP: ReadonlySet<number> = new Set([
+  185, 40, 39, 37, 0, 267, 269, 270, 409, 184, 74, 73, 72, 11, 302, 303, 304, 408, 183, 42, 41, 38,
+  12, 268, 271, 272, 407, 191, 80, 81, 82, 13, 312, 311, 310, 415,
+]);
 
 export interface EyeIndices {
   readonly outer: number;
@@ -37,12 +46,22 @@ export interface EyeIndices {
 }
 
 export const LEFT_EYE: EyeIndices = {
-  outer: 33, inner: 133, upper: [246, 161, 160, 159, 158, 157, 173], lower: [7, 163, 144, 145, 153, 154, 155],
-  crease: [247, 30, 29, 27, 28, 56, 190], aboveCrease: [113, 225, 224, 223, 222, 221, 189], under: [110, 24, 23, 22, 26, 112, 243],
+  outer: 33,
+  inner: 133,
+  upper: [246, 161, 160, 159, 158, 157, 173],
+  lower: [7, 163, 144, 145, 153, 154, 155],
+  crease: [247, 30, 29, 27, 28, 56, 190],
+  aboveCrease: [113, 225, 224, 223, 222, 221, 189],
+  under: [110, 24, 23, 22, 26, 112, 243],
 };
 export const RIGHT_EYE: EyeIndices = {
-  outer: 263, inner: 362, upper: [466, 388, 387, 386, 385, 384, 398], lower: [249, 390, 373, 374, 380, 381, 382],
-  crease: [467, 260, 259, 257, 258, 286, 414], aboveCrease: [342, 445, 444, 443, 442, 441, 413], under: [339, 254, 253, 252, 256, 341, 463],
+  outer: 263,
+  inner: 362,
+  upper: [466, 388, 387, 386, 385, 384, 398],
+  lower: [249, 390, 373, 374, 380, 381, 382],
+  crease: [467, 260, 259, 257, 258, 286, 414],
+  aboveCrease: [342, 445, 444, 443, 442, 441, 413],
+  under: [339, 254, 253, 252, 256, 341, 463],
 };
 
 export const NOSE_BASE = 2;

@@ -6,16 +6,34 @@ import type { FoundFace } from './face-finder.ts';
 import { FaceError, type FaceWarning } from '../face-error.ts';
 import { clamp, type Plane, type RgbImage } from '../imaging/image.ts';
 import {
-  CHEEKS, CHIN, FACE_OVAL, FOREHEAD, LEFT_EYE, LEFT_SIDE, type Landmarks, LOWER_INNER, LOWER_OUTER, px, py, pz, RIGHT_EYE, RIGHT_SIDE, UPPER_INNER, UPPER_OUTER,
+  CHEEKS,
+  CHIN,
+  FACE_OVAL,
+  FOREHEAD,
+  LEFT_EYE,
+  LEFT_SIDE,
+  type Landmarks,
+  LOWER_INNER,
+  LOWER_OUTER,
+  px,
+  py,
+  pz,
+  RIGHT_EYE,
+  RIGHT_SIDE,
+  UPPER_INNER,
+  UPPER_OUTER,
 } from './landmarks.ts';
 import { MouthFrame } from '../regions/mouth-frame.ts';
 
-export interface ChosenFace { readonly face: FoundFace; readonly warnings: FaceWarning[] }
+export interface ChosenFace {
+  readonly face: FoundFace;
+  readonly warnings: FaceWarning[];
+}
 
 /** Below 90 it looks soft, and gets a warning; below this there is nothing to animate. */
 const MIN_FACE_WIDTH = 64;
 /** Of two faces the smaller must be clearly so, or nobody knows which one is meant. */
-const LIKE_SIZE = .6;
+const LIKE_SIZE = 0.6;
 
 const DEGREE = Math.PI / 180;
 const MAX_ROLL = 40 * DEGREE;
@@ -29,33 +47,58 @@ const LEVEL_PITCH = 7 * DEGREE;
 /** @throws FaceError when there is no face, or several, or it is too small, turned, tilted or cut off */
 export function chooseFace(faces: readonly FoundFace[], image: RgbImage): ChosenFace {
   const [face, second] = faces;
-  if (!face) throw new FaceError('NO_FACE');
+  if (!face) {
+    throw new FaceError('NO_FACE');
+  }
   const warnings: FaceWarning[] = [];
   if (second) {
-    if (Math.max(second.height / face.height, second.width / face.width) > LIKE_SIZE) throw new FaceError('SEVERAL_FACES');
+    if (Math.max(second.height / face.height, second.width / face.width) > LIKE_SIZE) {
+      throw new FaceError('SEVERAL_FACES');
+    }
     warnings.push('OTHER_FACES');
   }
-  if (Math.abs(face.roll) > MAX_ROLL) throw new FaceError('FACE_TILTED');
+  if (Math.abs(face.roll) > MAX_ROLL) {
+    throw new FaceError('FACE_TILTED');
+  }
   const { yaw, pitch } = poseOf(face);
-  if (Math.abs(yaw) > MAX_YAW || Math.abs(pitch) > MAX_PITCH) throw new FaceError('FACE_TURNED_AWAY');
-  if (Math.abs(yaw) > TURNED) warnings.push('TURNED');
-  if (face.width < MIN_FACE_WIDTH) throw new FaceError('FACE_TOO_SMALL');
-  if (outside(face, image) > .06) throw new FaceError('FACE_CUT_OFF');
+  if (Math.abs(yaw) > MAX_YAW || Math.abs(pitch) > MAX_PITCH) {
+    throw new FaceError('FACE_TURNED_AWAY');
+  }
+  if (Math.abs(yaw) > TURNED) {
+    warnings.push('TURNED');
+  }
+  if (face.width < MIN_FACE_WIDTH) {
+    throw new FaceError('FACE_TOO_SMALL');
+  }
+  if (outside(face, image) > 0.06) {
+    throw new FaceError('FACE_CUT_OFF');
+  }
   return { face, warnings };
 }
 
 /** Of the head, radians: 0 when it faces the camera; from the depth of the outline's points. */
 export function poseOf({ points, roll }: FoundFace): { yaw: number; pitch: number } {
-  const along = (a: number, b: number): number => Math.cos(roll) * (px(points, b) - px(points, a)) + Math.sin(roll) * (py(points, b) - py(points, a));
-  const down = (a: number, b: number): number => -Math.sin(roll) * (px(points, b) - px(points, a)) + Math.cos(roll) * (py(points, b) - py(points, a));
-  const yaw = Math.atan2(pz(points, RIGHT_SIDE) - pz(points, LEFT_SIDE), along(LEFT_SIDE, RIGHT_SIDE));
-  const pitch = Math.atan2(pz(points, CHIN) - pz(points, FOREHEAD), down(FOREHEAD, CHIN)) - LEVEL_PITCH;
+  const along = (a: number, b: number): number =>
+    Math.cos(roll) * (px(points, b) - px(points, a)) +
+    Math.sin(roll) * (py(points, b) - py(points, a));
+  const down = (a: number, b: number): number =>
+    -Math.sin(roll) * (px(points, b) - px(points, a)) +
+    Math.cos(roll) * (py(points, b) - py(points, a));
+  const yaw = Math.atan2(
+    pz(points, RIGHT_SIDE) - pz(points, LEFT_SIDE),
+    along(LEFT_SIDE, RIGHT_SIDE),
+  );
+  const pitch =
+    Math.atan2(pz(points, CHIN) - pz(points, FOREHEAD), down(FOREHEAD, CHIN)) - LEVEL_PITCH;
   return { yaw, pitch };
 }
 
 /** Share of the face's outline that lies beyond the picture's border. */
 function outside({ points }: FoundFace, { width, height }: RgbImage): number {
-  const beyond = FACE_OVAL.filter((i) => px(points, i) < 0 || py(points, i) < 0 || px(points, i) > width || py(points, i) > height);
+  const beyond = FACE_OVAL.filter(
+    (i) =>
+      px(points, i) < 0 || py(points, i) < 0 || px(points, i) > width || py(points, i) > height,
+  );
   return beyond.length / FACE_OVAL.length;
 }
 
@@ -65,23 +108,23 @@ function outside({ points }: FoundFace, { width, height }: RgbImage): number {
 // mask's pleats at most 0.28).
 const NO_LIPS = 1.8;
 const FAINT_LIPS = 4;
-const FAINT_SEAM = .06;
-const SURE_SEAM = .38;
+const FAINT_SEAM = 0.06;
+const SURE_SEAM = 0.38;
 /** A line between the lips that is this clear on one side and gone in the middle: a finger lies on them. Bare mouths that are as clear on a side have 0.34 and more in the middle. */
-const CLEAR_SEAM = .4;
-const NO_SEAM = .05;
+const CLEAR_SEAM = 0.4;
+const NO_SEAM = 0.05;
 /** So much less contrast in the middle third of a line that is clear on a side (bare mouths: 0.44 and more): a hand or a microphone lies across the lips. */
-const SEAM_SIDES = .5;
-const BROKEN_SEAM = .36;
+const SEAM_SIDES = 0.5;
+const BROKEN_SEAM = 0.36;
 /** Nowhere a line between the lips (bare mouths: 0.19 and more, even blurred). */
-const ANY_SEAM = .04;
+const ANY_SEAM = 0.04;
 /** The chin's colour is this far from the cheeks', and that much further than the skin beside the mouth and under the nose is, where a beard would be: something is before it. */
 const CHIN_COLOUR = 22;
 const CHIN_ALONE = 8;
 /** With that, what is seen of the mouth is too little: lips of two colours, or a line between them that is faint, or fainter in the middle. */
 const LIPS_APART = 20;
-const PARTLY_SEEN = .6;
-const UNSEEN = .15;
+const PARTLY_SEEN = 0.6;
+const UNSEEN = 0.15;
 /** The chin's colour is another than the cheeks': a mask, unless the lips say that it is a beard. */
 const OTHER_COLOUR = 22;
 
@@ -90,17 +133,46 @@ const OTHER_COLOUR = 22;
  * @throws FaceError when the mouth cannot be seen
  */
 export function judgeCrop(crop: Crop): FaceWarning[] {
-  const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } = mouthEvidence(crop);
-  if (seamSides < ANY_SEAM || (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) || (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides)) throw new FaceError('MOUTH_COVERED');
-  if (chinAlone && (lipsApart > LIPS_APART || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN)) throw new FaceError('MOUTH_COVERED');
-  if (seam < SURE_SEAM && (lips < NO_LIPS || (lips < FAINT_LIPS && seam < FAINT_SEAM) || (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR))) throw new FaceError('MOUTH_COVERED');
+  const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } =
+    mouthEvidence(crop);
+  if (
+    seamSides < ANY_SEAM ||
+    (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) ||
+    (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides)
+  ) {
+    throw new FaceError('MOUTH_COVERED');
+  }
+  if (
+    chinAlone &&
+    (lipsApart > LIPS_APART || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN)
+  ) {
+    throw new FaceError('MOUTH_COVERED');
+  }
+  if (
+    seam < SURE_SEAM &&
+    (lips < NO_LIPS ||
+      (lips < FAINT_LIPS && seam < FAINT_SEAM) ||
+      (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR))
+  ) {
+    throw new FaceError('MOUTH_COVERED');
+  }
   const warnings: FaceWarning[] = chinAlone ? ['CHIN_COVERED'] : [];
-  if (crop.scale < .6) warnings.push('LOW_RESOLUTION');
-  if (crop.room < .85 * ROOMY || crop.invented > .08) warnings.push('CROPPED');
+  if (crop.scale < 0.6) {
+    warnings.push('LOW_RESOLUTION');
+  }
+  if (crop.room < 0.85 * ROOMY || crop.invented > 0.08) {
+    warnings.push('CROPPED');
+  }
   const { bright, clipped } = exposure(crop);
-  if (bright < 85) warnings.push('DARK');
-  if (clipped > .06) warnings.push('OVEREXPOSED');
-  if (edgeWidth(crop) * Math.min(1, crop.scale) > 2.4) warnings.push('BLURRED');
+  if (bright < 85) {
+    warnings.push('DARK');
+  }
+  if (clipped > 0.06) {
+    warnings.push('OVEREXPOSED');
+  }
+  if (edgeWidth(crop) * Math.min(1, crop.scale) > 2.4) {
+    warnings.push('BLURRED');
+  }
   return warnings;
 }
 
@@ -124,27 +196,43 @@ export function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>)
   const frame = new MouthFrame(points);
   const outer = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
   const inner = outlineMask(image, points, [...UPPER_INNER, ...LOWER_INNER.toReversed()]);
-  const near = dilate(outer, Math.round(.12 * frame.halfWidth));
-  const far = dilate(outer, Math.round(.45 * frame.halfWidth));
-  const lips = indicesWhere(outer, (i) => outer.data[i]! > .9 && inner.data[i]! < .1);
+  const near = dilate(outer, Math.round(0.12 * frame.halfWidth));
+  const far = dilate(outer, Math.round(0.45 * frame.halfWidth));
+  const lips = indicesWhere(outer, (i) => outer.data[i]! > 0.9 && inner.data[i]! < 0.1);
   const around = indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0);
-  const cheeks = CHEEKS.slice(0, 2).flatMap((index) => patchAt(image, px(points, index), py(points, index), 8));
-  const chin = BELOW_LIPS.flatMap((index) => patchAt(image, px(points, index), py(points, index), 6));
+  const cheeks = CHEEKS.slice(0, 2).flatMap((index) =>
+    patchAt(image, px(points, index), py(points, index), 8),
+  );
+  const chin = BELOW_LIPS.flatMap((index) =>
+    patchAt(image, px(points, index), py(points, index), 6),
+  );
   const contrasts = seamContrasts(image, points, frame);
   const fromCheek = (indices: readonly number[], radius: number): number => {
-    const patch = indices.flatMap((index) => patchAt(image, px(points, index), py(points, index), radius));
-    return Math.min(...CHEEKS.slice(0, 2).map((index) => colourDistance(image, patch, patchAt(image, px(points, index), py(points, index), 8))));
+    const patch = indices.flatMap((index) =>
+      patchAt(image, px(points, index), py(points, index), radius),
+    );
+    return Math.min(
+      ...CHEEKS.slice(0, 2).map((index) =>
+        colourDistance(image, patch, patchAt(image, px(points, index), py(points, index), 8)),
+      ),
+    );
   };
   const chinColour = fromCheek(BELOW_LIPS, 6);
-  const bearded = Math.max(fromCheek([PHILTRUM], 4), ...BESIDE_LIPS.map((index) => fromCheek([index], 6)));
+  const bearded = Math.max(
+    fromCheek([PHILTRUM], 4),
+    ...BESIDE_LIPS.map((index) => fromCheek([index], 6)),
+  );
   const lip = (outline: readonly number[], edge: readonly number[]): number[] => {
     const mask = outlineMask(image, points, [...outline, ...edge.toReversed()]);
-    return indicesWhere(mask, (i) => mask.data[i]! > .8);
+    return indicesWhere(mask, (i) => mask.data[i]! > 0.8);
   };
   return {
     chinAlone: chinColour > CHIN_COLOUR && chinColour - bearded > CHIN_ALONE,
     lipsApart: colourDistance(image, lip(UPPER_OUTER, UPPER_INNER), lip(LOWER_OUTER, LOWER_INNER)),
-    lips: colourDistance(image, lips, around), seam: median(contrasts), seamSides: Math.max(median(contrasts.slice(0, 5)), median(contrasts.slice(10))), seamMiddle: median(contrasts.slice(5, 10)),
+    lips: colourDistance(image, lips, around),
+    seam: median(contrasts),
+    seamSides: Math.max(median(contrasts.slice(0, 5)), median(contrasts.slice(10))),
+    seamMiddle: median(contrasts.slice(5, 10)),
     lowerFace: colourDistance(image, chin, cheeks),
   };
 }
@@ -158,26 +246,38 @@ function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): n
   const upper = curveThrough(frame.local(points, UPPER_INNER));
   const lower = curveThrough(frame.local(points, LOWER_INNER));
   const [left, right] = frame.local(points, [78, 308]) as [Point, Point];
-  const reach = .16 * frame.halfWidth;
+  const reach = 0.16 * frame.halfWidth;
   const contrasts: number[] = [];
   for (let k = 3; k <= 17; k++) {
-    const u = left.x + (right.x - left.x) * k / 20;
+    const u = left.x + ((right.x - left.x) * k) / 20;
     const profile: number[] = [];
-    for (let v = upper(u) - reach; v <= lower(u) + reach; v += .5) {
+    for (let v = upper(u) - reach; v <= lower(u) + reach; v += 0.5) {
       const { x, y } = frame.toPicture(u, v);
-      profile.push(labAt(image, clamp(Math.floor(y), 0, image.height - 1) * image.width + clamp(Math.floor(x), 0, image.width - 1)).l);
+      profile.push(
+        labAt(
+          image,
+          clamp(Math.floor(y), 0, image.height - 1) * image.width +
+            clamp(Math.floor(x), 0, image.width - 1),
+        ).l,
+      );
     }
     const ends = (median(profile.slice(0, 6)) + median(profile.slice(-6))) / 2;
     const middle = profile.slice(5, -5);
-    contrasts.push(Math.max(ends - Math.min(...middle), Math.max(...middle) - Math.min(...middle) - 6) / Math.max(5, ends));
+    contrasts.push(
+      Math.max(ends - Math.min(...middle), Math.max(...middle) - Math.min(...middle) - 6) /
+        Math.max(5, ends),
+    );
   }
   return contrasts;
 }
 
 function exposure({ image, points }: Crop): { bright: number; clipped: number } {
   const face = outlineMask(image, points, FACE_OVAL);
-  const lumas = indicesWhere(face, (i) => face.data[i]! > .5).map((i) => lumaAt(image, i));
-  return { bright: quantile(lumas, .95), clipped: lumas.filter((luma) => luma > 251).length / lumas.length };
+  const lumas = indicesWhere(face, (i) => face.data[i]! > 0.5).map((i) => lumaAt(image, i));
+  return {
+    bright: quantile(lumas, 0.95),
+    clipped: lumas.filter((luma) => luma > 251).length / lumas.length,
+  };
 }
 
 /** Of the sharpest edges round the eyes: their contrast over their steepness, about 2.5 standard deviations of a blur; pixels. */
@@ -188,31 +288,55 @@ function edgeWidth({ image, points }: Crop): number {
     const ys = ring.map((i) => py(points, i));
     const lumas: number[] = [];
     let steepest = 1;
-    for (let y = Math.max(1, Math.floor(Math.min(...ys)) - 6); y < Math.min(image.height - 1, Math.max(...ys) + 6); y++) {
-      for (let x = Math.max(1, Math.floor(Math.min(...xs))); x < Math.min(image.width - 1, Math.max(...xs)); x++) {
+    for (
+      let y = Math.max(1, Math.floor(Math.min(...ys)) - 6);
+      y < Math.min(image.height - 1, Math.max(...ys) + 6);
+      y++
+    ) {
+      for (
+        let x = Math.max(1, Math.floor(Math.min(...xs)));
+        x < Math.min(image.width - 1, Math.max(...xs));
+        x++
+      ) {
         const i = y * image.width + x;
         lumas.push(lumaAt(image, i));
-        steepest = Math.max(steepest, Math.abs(lumaAt(image, i + 1) - lumaAt(image, i - 1)) / 2, Math.abs(lumaAt(image, i + image.width) - lumaAt(image, i - image.width)) / 2);
+        steepest = Math.max(
+          steepest,
+          Math.abs(lumaAt(image, i + 1) - lumaAt(image, i - 1)) / 2,
+          Math.abs(lumaAt(image, i + image.width) - lumaAt(image, i - image.width)) / 2,
+        );
       }
     }
-    return (quantile(lumas, .98) - quantile(lumas, .02)) / steepest / 2.5;
+    return (quantile(lumas, 0.98) - quantile(lumas, 0.02)) / steepest / 2.5;
   });
   return Math.min(...widths);
 }
 
 const outlineMask = (image: RgbImage, points: Landmarks, outline: readonly number[]): Plane =>
-  polygonMask(image.width, image.height, outline.map((index) => ({ x: px(points, index), y: py(points, index) })));
+  polygonMask(
+    image.width,
+    image.height,
+    outline.map((index) => ({ x: px(points, index), y: py(points, index) })),
+  );
 
 function indicesWhere({ data }: Plane, wanted: (index: number) => boolean): number[] {
   const found: number[] = [];
-  for (let i = 0; i < data.length; i++) if (wanted(i)) found.push(i);
+  for (let i = 0; i < data.length; i++) {
+    if (wanted(i)) {
+      found.push(i);
+    }
+  }
   return found;
 }
 
 function patchAt({ width, height }: RgbImage, x: number, y: number, radius: number): number[] {
   const found: number[] = [];
   for (let dy = -radius; dy <= radius; dy++) {
-    for (let dx = -radius; dx <= radius; dx++) found.push(clamp(Math.round(y) + dy, 0, height - 1) * width + clamp(Math.round(x) + dx, 0, width - 1));
+    for (let dx = -radius; dx <= radius; dx++) {
+      found.push(
+        clamp(Math.round(y) + dy, 0, height - 1) * width + clamp(Math.round(x) + dx, 0, width - 1),
+      );
+    }
   }
   return found;
 }
@@ -221,7 +345,11 @@ function patchAt({ width, height }: RgbImage, x: number, y: number, radius: numb
 function colourDistance(image: RgbImage, a: readonly number[], b: readonly number[]): number {
   const middle = (indices: readonly number[]): [number, number, number] => {
     const labs = indices.map((i) => labAt(image, i));
-    return [median(labs.map((lab) => lab.l)), median(labs.map((lab) => lab.a)), median(labs.map((lab) => lab.b))];
+    return [
+      median(labs.map((lab) => lab.l)),
+      median(labs.map((lab) => lab.a)),
+      median(labs.map((lab) => lab.b)),
+    ];
   };
   const [p, q] = [middle(a), middle(b)];
   return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);

@@ -1,34 +1,44 @@
 // Colour measures for telling lips, teeth and skin apart.
 import type { RgbImage } from './image.ts';
 
-const LINEAR = Float32Array.from({ length: 256 }, (_, i) => i <= 10 ? i / 255 / 12.92 : ((i / 255 + .055) / 1.055) ** 2.4);
+const LINEAR = Float32Array.from({ length: 256 }, (_, i) =>
+  i <= 10 ? i / 255 / 12.92 : ((i / 255 + 0.055) / 1.055) ** 2.4,
+);
 
-const curve = (t: number): number => t > .008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116;
+const curve = (t: number): number => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
 
 /** CIE L*a*b* (D65): lightness 0..100, a* towards red, b* towards yellow. */
-export interface Lab { readonly l: number; readonly a: number; readonly b: number }
+export interface Lab {
+  readonly l: number;
+  readonly a: number;
+  readonly b: number;
+}
 
 export function labAt(image: RgbImage, index: number): Lab {
   const r = LINEAR[image.data[index * 3]!]!;
   const g = LINEAR[image.data[index * 3 + 1]!]!;
   const b = LINEAR[image.data[index * 3 + 2]!]!;
-  const x = curve((.4124 * r + .3576 * g + .1805 * b) / .9505);
-  const y = curve(.2126 * r + .7152 * g + .0722 * b);
-  const z = curve((.0193 * r + .1192 * g + .9505 * b) / 1.089);
+  const x = curve((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505);
+  const y = curve(0.2126 * r + 0.7152 * g + 0.0722 * b);
+  const z = curve((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089);
   return { l: 116 * y - 16, a: 500 * (x - y), b: 200 * (y - z) };
 }
 
 /** Rec. 601 luma, on the scale of its arguments. */
-export const lumaOf = (r: number, g: number, b: number): number => .299 * r + .587 * g + .114 * b;
+export const lumaOf = (r: number, g: number, b: number): number =>
+  0.299 * r + 0.587 * g + 0.114 * b;
 
 /** Of a pixel, 0..255. */
-export const lumaAt = ({ data }: RgbImage, index: number): number => lumaOf(data[index * 3]!, data[index * 3 + 1]!, data[index * 3 + 2]!);
+export const lumaAt = ({ data }: RgbImage, index: number): number =>
+  lumaOf(data[index * 3]!, data[index * 3 + 1]!, data[index * 3 + 2]!);
 
 /** @returns the value below which `share` (0..1) of `values` lie; 0 of none. */
 export function quantile(values: readonly number[] | Float32Array, share: number): number {
-  if (values.length === 0) return 0;
+  if (values.length === 0) {
+    return 0;
+  }
   const sorted = Float32Array.from(values).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
 }
 
-export const median = (values: readonly number[] | Float32Array): number => quantile(values, .5);
+export const median = (values: readonly number[] | Float32Array): number => quantile(values, 0.5);

@@ -1,14 +1,31 @@
 // Pixels in memory and the few operations on them that face creation needs; interleaved 8-bit RGB, row by row.
 
-export interface RgbImage { readonly width: number; readonly height: number; readonly data: Uint8Array }
+export interface RgbImage {
+  readonly width: number;
+  readonly height: number;
+  readonly data: Uint8Array;
+}
 
 /** One float per pixel: masks (0..1), luma, coverage. */
-export interface Plane { readonly width: number; readonly height: number; readonly data: Float32Array }
+export interface Plane {
+  readonly width: number;
+  readonly height: number;
+  readonly data: Float32Array;
+}
 
-export const rgbImage = (width: number, height: number): RgbImage => ({ width, height, data: new Uint8Array(width * height * 3) });
-export const plane = (width: number, height: number): Plane => ({ width, height, data: new Float32Array(width * height) });
+export const rgbImage = (width: number, height: number): RgbImage => ({
+  width,
+  height,
+  data: new Uint8Array(width * height * 3),
+});
+export const plane = (width: number, height: number): Plane => ({
+  width,
+  height,
+  data: new Float32Array(width * height),
+});
 
-export const clamp = (value: number, low: number, high: number): number => value < low ? low : value > high ? high : value;
+export const clamp = (value: number, low: number, high: number): number =>
+  value < low ? low : value > high ? high : value;
 
 /** Hermite step from 0 at `from` to 1 at `to`; `from` may be the larger. */
 export function smoothstep(from: number, to: number, value: number): number {
@@ -17,7 +34,12 @@ export function smoothstep(from: number, to: number, value: number): number {
 }
 
 /** A square of the picture: centre and side in its pixels, turned clockwise by `angle` radians. */
-export interface Square { readonly cx: number; readonly cy: number; readonly side: number; readonly angle: number }
+export interface Square {
+  readonly cx: number;
+  readonly cy: number;
+  readonly side: number;
+  readonly angle: number;
+}
 
 /** Halves a picture by averaging 2x2 blocks. */
 export function halve(image: RgbImage): RgbImage {
@@ -29,7 +51,13 @@ export function halve(image: RgbImage): RgbImage {
     let from = 2 * y * stride;
     for (let x = 0; x < out.width; x++, from += 6) {
       for (let c = 0; c < 3; c++) {
-        out.data[at++] = (data[from + c]! + data[from + 3 + c]! + data[from + stride + c]! + data[from + stride + 3 + c]! + 2) >> 2;
+        out.data[at++] =
+          (data[from + c]! +
+            data[from + 3 + c]! +
+            data[from + stride + c]! +
+            data[from + stride + 3 + c]! +
+            2) >>
+          2;
       }
     }
   }
@@ -40,16 +68,22 @@ export function halve(image: RgbImage): RgbImage {
 export class Pyramid {
   readonly #levels: RgbImage[];
 
-  constructor(image: RgbImage) { this.#levels = [image]; }
+  constructor(image: RgbImage) {
+    this.#levels = [image];
+  }
 
-  get image(): RgbImage { return this.#levels[0]!; }
+  get image(): RgbImage {
+    return this.#levels[0]!;
+  }
 
   /** @returns the level whose pixels are at most twice as fine as `scale` source pixels per output pixel, and that level's scale. */
   level(scale: number): { readonly image: RgbImage; readonly factor: number } {
     let index = 0;
     while (scale >= 2) {
       const last = this.#levels[index]!;
-      if (Math.min(last.width, last.height) < 16) break;
+      if (Math.min(last.width, last.height) < 16) {
+        break;
+      }
       this.#levels[index + 1] ??= halve(last);
       index++;
       scale /= 2;
@@ -71,10 +105,10 @@ export class Pyramid {
     let at = 0;
     for (let y = 0; y < size; y++) {
       for (let x = 0; x < size; x++, at += 3) {
-        const u = x + .5 - size / 2;
-        const v = y + .5 - size / 2;
-        const sx = square.cx / factor + cos * u - sin * v - .5;
-        const sy = square.cy / factor + sin * u + cos * v - .5;
+        const u = x + 0.5 - size / 2;
+        const v = y + 0.5 - size / 2;
+        const sx = square.cx / factor + cos * u - sin * v - 0.5;
+        const sy = square.cy / factor + sin * u + cos * v - 0.5;
         const x0 = Math.floor(sx);
         const y0 = Math.floor(sy);
         const fx = sx - x0;
@@ -82,7 +116,9 @@ export class Pyramid {
         for (let corner = 0; corner < 4; corner++) {
           const px = x0 + (corner & 1);
           const py = y0 + (corner >> 1);
-          if (px < 0 || py < 0 || px >= width || py >= height) continue;
+          if (px < 0 || py < 0 || px >= width || py >= height) {
+            continue;
+          }
           const weight = (corner & 1 ? fx : 1 - fx) * (corner >> 1 ? fy : 1 - fy) * gain;
           const from = (py * width + px) * 3;
           out[at] = out[at]! + weight * data[from]!;
@@ -105,5 +141,8 @@ export function sampleAt({ width, height, data }: Plane, x: number, y: number): 
   const i = Math.floor(cy) * width + Math.floor(cx);
   const fx = cx - Math.floor(cx);
   const fy = cy - Math.floor(cy);
-  return (data[i]! * (1 - fx) + data[i + 1]! * fx) * (1 - fy) + (data[i + width]! * (1 - fx) + data[i + width + 1]! * fx) * fy;
+  return (
+    (data[i]! * (1 - fx) + data[i + 1]! * fx) * (1 - fy) +
+    (data[i + width]! * (1 - fx) + data[i + width + 1]! * fx) * fy
+  );
 }

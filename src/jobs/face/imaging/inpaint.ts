@@ -1,19 +1,41 @@
 // Fills pixels that are not known from those that are: push-pull over a pyramid (Gortler et al., The Lumigraph, 1996, section 3.4.2).
 import type { RgbImage } from './image.ts';
 
-interface Level { readonly width: number; readonly height: number; readonly colour: Float32Array; readonly weight: Float32Array }
+interface Level {
+  readonly width: number;
+  readonly height: number;
+  readonly colour: Float32Array;
+  readonly weight: Float32Array;
+}
 
 /** Overwrites every pixel whose `known` is 0 with a smooth continuation of the others. At least one pixel must be known. */
 export function fillUnknown(image: RgbImage, known: Uint8Array): void {
   const { data } = image;
-  const base: Level = { width: image.width, height: image.height, colour: Float32Array.from(data), weight: Float32Array.from(known) };
-  for (let i = 0; i < known.length; i++) if (!known[i]) base.colour.fill(0, i * 3, i * 3 + 3);
-  const levels = [base];
-  for (let last = base; last.width > 1 || last.height > 1;) levels.push(last = push(last));
-  for (let i = levels.length - 2; i >= 0; i--) pull(levels[i]!, levels[i + 1]!);
+  const base: Level = {
+    width: image.width,
+    height: image.height,
+    colour: Float32Array.from(data),
+    weight: Float32Array.from(known),
+  };
   for (let i = 0; i < known.length; i++) {
-    if (known[i]) continue;
-    for (let c = i * 3; c < i * 3 + 3; c++) data[c] = base.colour[c]! + .5;
+    if (!known[i]) {
+      base.colour.fill(0, i * 3, i * 3 + 3);
+    }
+  }
+  const levels = [base];
+  for (let last = base; last.width > 1 || last.height > 1;) {
+    levels.push((last = push(last)));
+  }
+  for (let i = levels.length - 2; i >= 0; i--) {
+    pull(levels[i]!, levels[i + 1]!);
+  }
+  for (let i = 0; i < known.length; i++) {
+    if (known[i]) {
+      continue;
+    }
+    for (let c = i * 3; c < i * 3 + 3; c++) {
+      data[c] = base.colour[c]! + 0.5;
+    }
   }
 }
 
@@ -28,14 +50,20 @@ function push(fine: Level): Level {
       const from = y * fine.width + x;
       const to = (y >> 1) * width + (x >> 1);
       weight[to] = weight[to]! + fine.weight[from]!;
-      for (let c = 0; c < 3; c++) colour[to * 3 + c] = colour[to * 3 + c]! + fine.colour[from * 3 + c]!;
+      for (let c = 0; c < 3; c++) {
+        colour[to * 3 + c] = colour[to * 3 + c]! + fine.colour[from * 3 + c]!;
+      }
     }
   }
   for (let i = 0; i < weight.length; i++) {
     const sum = weight[i]!;
-    if (sum <= 1) continue;
+    if (sum <= 1) {
+      continue;
+    }
     weight[i] = 1;
-    for (let c = i * 3; c < i * 3 + 3; c++) colour[c] = colour[c]! / sum;
+    for (let c = i * 3; c < i * 3 + 3; c++) {
+      colour[c] = colour[c]! / sum;
+    }
   }
   return { width, height, colour, weight };
 }
@@ -43,22 +71,29 @@ function push(fine: Level): Level {
 /** Completes a level from the coarser one, which is complete: bilinear where nothing is known, blended where a part is. */
 function pull(fine: Level, coarse: Level): void {
   for (let y = 0; y < fine.height; y++) {
-    const sy = Math.max(0, (y + .5) / 2 - .5);
+    const sy = Math.max(0, (y + 0.5) / 2 - 0.5);
     const y0 = Math.min(Math.floor(sy), coarse.height - 1);
     const y1 = Math.min(y0 + 1, coarse.height - 1);
     const fy = sy - y0;
     for (let x = 0; x < fine.width; x++) {
       const at = y * fine.width + x;
       const weight = fine.weight[at]!;
-      if (weight >= 1) continue;
-      const sx = Math.max(0, (x + .5) / 2 - .5);
+      if (weight >= 1) {
+        continue;
+      }
+      const sx = Math.max(0, (x + 0.5) / 2 - 0.5);
       const x0 = Math.min(Math.floor(sx), coarse.width - 1);
       const x1 = Math.min(x0 + 1, coarse.width - 1);
       const fx = sx - x0;
       for (let c = 0; c < 3; c++) {
-        const above = coarse.colour[(y0 * coarse.width + x0) * 3 + c]! * (1 - fx) + coarse.colour[(y0 * coarse.width + x1) * 3 + c]! * fx;
-        const below = coarse.colour[(y1 * coarse.width + x0) * 3 + c]! * (1 - fx) + coarse.colour[(y1 * coarse.width + x1) * 3 + c]! * fx;
-        fine.colour[at * 3 + c] = fine.colour[at * 3 + c]! + (1 - weight) * (above * (1 - fy) + below * fy);
+        const above =
+          coarse.colour[(y0 * coarse.width + x0) * 3 + c]! * (1 - fx) +
+          coarse.colour[(y0 * coarse.width + x1) * 3 + c]! * fx;
+        const below =
+          coarse.colour[(y1 * coarse.width + x0) * 3 + c]! * (1 - fx) +
+          coarse.colour[(y1 * coarse.width + x1) * 3 + c]! * fx;
+        fine.colour[at * 3 + c] =
+          fine.colour[at * 3 + c]! + (1 - weight) * (above * (1 - fy) + below * fy);
       }
       fine.weight[at] = 1;
     }

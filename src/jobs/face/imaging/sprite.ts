@@ -11,13 +11,19 @@ export const rgbToYuv = ([r, g, b]: Rgb): Yuv => [
   byte(128 + (112.439 * r - 94.154 * g - 18.285 * b) / 256),
 ];
 
-const byte = (value: number): number => clamp(Math.floor(value + .5), 0, 255);
+const byte = (value: number): number => clamp(Math.floor(value + 0.5), 0, 255);
 
 /** @returns the planes of an even-sized part of the picture; chroma is the mean of 2x2 pixels. */
-export function toI420({ width, data }: RgbImage, left: number, top: number, w: number, h: number): { luma: Uint8Array; u: Uint8Array; v: Uint8Array } {
+export function toI420(
+  { width, data }: RgbImage,
+  left: number,
+  top: number,
+  w: number,
+  h: number,
+): { luma: Uint8Array; u: Uint8Array; v: Uint8Array } {
   const luma = new Uint8Array(w * h);
-  const u = new Uint8Array(w * h / 4);
-  const v = new Uint8Array(w * h / 4);
+  const u = new Uint8Array((w * h) / 4);
+  const v = new Uint8Array((w * h) / 4);
   for (let y = 0; y < h; y += 2) {
     for (let x = 0; x < w; x += 2) {
       let [r, g, b] = [0, 0, 0];
@@ -25,7 +31,8 @@ export function toI420({ width, data }: RgbImage, left: number, top: number, w: 
         const px = x + (k & 1);
         const py = y + (k >> 1);
         const i = ((top + py) * width + left + px) * 3;
-        luma[py * w + px] = 16.5 + (65.738 * data[i]! + 129.057 * data[i + 1]! + 25.064 * data[i + 2]!) / 256;
+        luma[py * w + px] =
+          16.5 + (65.738 * data[i]! + 129.057 * data[i + 1]! + 25.064 * data[i + 2]!) / 256;
         r += data[i]!;
         g += data[i + 1]!;
         b += data[i + 2]!;
@@ -38,7 +45,12 @@ export function toI420({ width, data }: RgbImage, left: number, top: number, w: 
   return { luma, u, v };
 }
 
-export interface Box { readonly left: number; readonly top: number; readonly right: number; readonly bottom: number }
+export interface Box {
+  readonly left: number;
+  readonly top: number;
+  readonly right: number;
+  readonly bottom: number;
+}
 
 /** @returns what lies in the box, which is widened to even coordinates and cut at the picture's border. */
 export function cutPatch(image: RgbImage, alpha: Plane, box: Box): FacePatch {
@@ -48,7 +60,9 @@ export function cutPatch(image: RgbImage, alpha: Plane, box: Box): FacePatch {
   const height = Math.min(image.height, Math.ceil(box.bottom / 2) * 2) - y;
   const cut = new Uint8Array(width * height);
   for (let row = 0; row < height; row++) {
-    for (let column = 0; column < width; column++) cut[row * width + column] = byte(alpha.data[(y + row) * alpha.width + x + column]! * 255);
+    for (let column = 0; column < width; column++) {
+      cut[row * width + column] = byte(alpha.data[(y + row) * alpha.width + x + column]! * 255);
+    }
   }
   return { x, y, width, height, ...toI420(image, x, y, width, height), alpha: cut };
 }

@@ -1,31 +1,47 @@
 // Whether somebody wears glasses: their bridge is a bar across the nose, where skin shows nothing of the kind.
 import { lumaAt } from '../imaging/colour.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
-import { BROW_MIDDLE, CHIN, type Landmarks, NOSE_BACK, NOSE_BRIDGE, px, py } from '../detect/landmarks.ts';
+import {
+  BROW_MIDDLE,
+  CHIN,
+  type Landmarks,
+  NOSE_BACK,
+  NOSE_BRIDGE,
+  px,
+  py,
+} from '../detect/landmarks.ts';
 
 /** Least dip of brightness along the nose, of its surroundings. Measured: 0.77 (a rendered frame), 0.29 to 0.88 (drawn ones, from thin grey to thick black); bare noses 0.18 at most, in 25 portraits. */
-const DIP = .24;
+const DIP = 0.24;
 /** Bars wider than twice this, in face heights, are shadows. */
-const REACH = .1;
+const REACH = 0.1;
 
 /** Thin or light frames: a bar this much darker or lighter than the skin on both sides of it, wherever one crosses it. Measured: 0.05 to 0.42 (drawn: gold, silver, rose, clear, thin grey); bare noses 0.04 at most, a cracked painting 0.08. */
-const BAR = .055;
+const BAR = 0.055;
 /** Half the bar's width, share of the face's height, and the places across the nose where it must be, in the same. */
-const BAR_REACH = .03;
-const ACROSS = [-.016, -.008, 0, .008, .016] as const;
+const BAR_REACH = 0.03;
+const ACROSS = [-0.016, -0.008, 0, 0.008, 0.016] as const;
 /** Of the way from between the brows down the nose: above lie frowns, below is the nose's tip. */
-const BAR_PLACE: readonly [number, number] = [.15, .78];
+const BAR_PLACE: readonly [number, number] = [0.15, 0.78];
 /** Pixels by which it may bend. */
 const BEND = 2;
 
 /** Frames that are as light as the skin are not found. */
 export function wearsGlasses(image: RgbImage, points: Landmarks): boolean {
-  const faceHeight = Math.hypot(px(points, NOSE_BRIDGE) - px(points, CHIN), py(points, NOSE_BRIDGE) - py(points, CHIN));
-  const profile = alongNose(image, points, 0, Math.round(.012 * faceHeight));
+  const faceHeight = Math.hypot(
+    px(points, NOSE_BRIDGE) - px(points, CHIN),
+    py(points, NOSE_BRIDGE) - py(points, CHIN),
+  );
+  const profile = alongNose(image, points, 0, Math.round(0.012 * faceHeight));
   const reach = Math.round(REACH * faceHeight);
   const broad = profile.some((luma, i) => {
-    if (i < 3 || i >= profile.length - 3) return false;
-    const beside = Math.min(Math.max(...profile.slice(Math.max(0, i - reach), i)), Math.max(...profile.slice(i + 1, i + 1 + reach)));
+    if (i < 3 || i >= profile.length - 3) {
+      return false;
+    }
+    const beside = Math.min(
+      Math.max(...profile.slice(Math.max(0, i - reach), i)),
+      Math.max(...profile.slice(i + 1, i + 1 + reach)),
+    );
     return beside - luma > DIP * beside;
   });
   return broad || thinBar(image, points, faceHeight) > BAR;
@@ -38,14 +54,24 @@ function thinBar(image: RgbImage, points: Landmarks, faceHeight: number): number
   const length = profiles[0]!.length;
   const contrast = (profile: readonly number[], k: number, sign: number): number => {
     const [before, after] = [profile[k - reach], profile[k + reach]];
-    if (before === undefined || after === undefined) return 0;
+    if (before === undefined || after === undefined) {
+      return 0;
+    }
     const beside = sign < 0 ? Math.min(before, after) : Math.max(before, after);
-    return sign * (profile[k]! - beside) / Math.max(20, beside);
+    return (sign * (profile[k]! - beside)) / Math.max(20, beside);
   };
   let clearest = 0;
   for (let k = Math.round(BAR_PLACE[0] * length); k < BAR_PLACE[1] * length; k++) {
     for (const sign of [-1, 1]) {
-      const least = Math.min(...profiles.map((profile) => Math.max(...Array.from({ length: 2 * BEND + 1 }, (_, d) => contrast(profile, k + d - BEND, sign)))));
+      const least = Math.min(
+        ...profiles.map((profile) =>
+          Math.max(
+            ...Array.from({ length: 2 * BEND + 1 }, (_, d) =>
+              contrast(profile, k + d - BEND, sign),
+            ),
+          ),
+        ),
+      );
       clearest = Math.max(clearest, least);
     }
   }
@@ -54,7 +80,12 @@ function thinBar(image: RgbImage, points: Landmarks, faceHeight: number): number
 
 /** Mean brightness across a strip from between the brows down the back of the nose, pixel by pixel. @param aside pixels by which the strip lies beside the middle */
 function alongNose(image: RgbImage, points: Landmarks, aside: number, halfWidth: number): number[] {
-  const [x0, y0, x1, y1] = [px(points, BROW_MIDDLE), py(points, BROW_MIDDLE), px(points, NOSE_BACK), py(points, NOSE_BACK)];
+  const [x0, y0, x1, y1] = [
+    px(points, BROW_MIDDLE),
+    py(points, BROW_MIDDLE),
+    px(points, NOSE_BACK),
+    py(points, NOSE_BACK),
+  ];
   const length = Math.max(1, Math.round(Math.hypot(x1 - x0, y1 - y0)));
   const [ux, uy] = [(x1 - x0) / length, (y1 - y0) / length];
   return Array.from({ length: length + 1 }, (_, k) => {

@@ -22,7 +22,9 @@ const PLAIN_CONTRAST = 5;
 /** @returns null when the background looks too much like the head to tell them apart */
 export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | undefined {
   let small = image;
-  for (let k = 0; k < HALVINGS; k++) small = halve(small);
+  for (let k = 0; k < HALVINGS; k++) {
+    small = halve(small);
+  }
   const scale = 2 ** HALVINGS;
   const { width, height } = small;
   const labs = Array.from({ length: width * height }, (_, i) => labAt(small, i));
@@ -33,9 +35,17 @@ export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | unde
     return near[i]! > 1.25 && (y < 3 || ((x < 5 || x >= width - 5) && y < shoulder));
   };
   const behind = labs.filter((_, i) => isBackground(i));
-  if (behind.length < 60) return undefined;
+  if (behind.length < 60) {
+    return undefined;
+  }
   const background = cluster(behind);
-  const head = cluster(labs.filter((lab, i) => near[i]! < 1 || (near[i]! < 1.30 && Math.floor(i / width) < shoulder && nearest(background, lab) > 2.2)));
+  const head = cluster(
+    labs.filter(
+      (lab, i) =>
+        near[i]! < 1 ||
+        (near[i]! < 1.3 && Math.floor(i / width) < shoulder && nearest(background, lab) > 2.2),
+    ),
+  );
 
   const score = plane(width, height);
   for (let i = 0; i < labs.length; i++) {
@@ -44,62 +54,113 @@ export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | unde
   }
   const smooth = blur(score, 1.2);
   const raw = plane(width, height);
-  for (let i = 0; i < raw.data.length; i++) raw.data[i] = smooth.data[i]! > 0 ? 1 : 0;
+  for (let i = 0; i < raw.data.length; i++) {
+    raw.data[i] = smooth.data[i]! > 0 ? 1 : 0;
+  }
   const solid = erode(dilate(connected(dilate(erode(raw, 1), 1), points, scale), 2), 2);
-  if (!plausible(solid, near, isBackground)) return undefined;
-  return { mask: enlarge(solid, image.width, image.height, scale), plain: contrast(labs, solid, width) < PLAIN_CONTRAST };
+  if (!plausible(solid, near, isBackground)) {
+    return undefined;
+  }
+  return {
+    mask: enlarge(solid, image.width, image.height, scale),
+    plain: contrast(labs, solid, width) < PLAIN_CONTRAST,
+  };
 }
 
 /** 1 on the face's outline, 0 in its centre, growing outwards. */
-function faceDistance(points: Landmarks, scale: number, width: number, height: number): Float32Array {
+function faceDistance(
+  points: Landmarks,
+  scale: number,
+  width: number,
+  height: number,
+): Float32Array {
   const xs = FACE_OVAL.map((i) => px(points, i) / scale);
   const ys = FACE_OVAL.map((i) => py(points, i) / scale);
-  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const [left, right, top, bottom] = [
+    Math.min(...xs),
+    Math.max(...xs),
+    Math.min(...ys),
+    Math.max(...ys),
+  ];
   return Float32Array.from({ length: width * height }, (_, i) =>
-    Math.hypot((i % width + .5 - (left + right) / 2) / ((right - left) / 2), (Math.floor(i / width) + .5 - (top + bottom) / 2) / ((bottom - top) / 2)));
+    Math.hypot(
+      ((i % width) + 0.5 - (left + right) / 2) / ((right - left) / 2),
+      (Math.floor(i / width) + 0.5 - (top + bottom) / 2) / ((bottom - top) / 2),
+    ),
+  );
 }
 
-interface Cluster { readonly centre: Lab; readonly spread: number }
+interface Cluster {
+  readonly centre: Lab;
+  readonly spread: number;
+}
 
 /** k-means from evenly spaced starts: the same picture gives the same clusters. */
 function cluster(samples: readonly Lab[]): Cluster[] {
   const sorted = samples.toSorted((p, q) => p.l - q.l || p.a - q.a || p.b - q.b);
-  let centres = Array.from({ length: CLUSTERS }, (_, k) => sorted[Math.floor((k + .5) / CLUSTERS * sorted.length)]!);
+  let centres = Array.from(
+    { length: CLUSTERS },
+    (_, k) => sorted[Math.floor(((k + 0.5) / CLUSTERS) * sorted.length)]!,
+  );
   let groups: Lab[][] = [];
   for (let round = 0; round < ROUNDS; round++) {
     groups = centres.map(() => []);
     for (const sample of samples) {
       let best = 0;
-      for (let k = 1; k < centres.length; k++) if (difference(sample, centres[k]!) < difference(sample, centres[best]!)) best = k;
+      for (let k = 1; k < centres.length; k++) {
+        if (difference(sample, centres[k]!) < difference(sample, centres[best]!)) {
+          best = k;
+        }
+      }
       groups[best]!.push(sample);
     }
-    centres = centres.map((centre, k) => groups[k]!.length === 0 ? centre : average(groups[k]!));
+    centres = centres.map((centre, k) => (groups[k]!.length === 0 ? centre : average(groups[k]!)));
   }
-  return centres.map((centre, k) => ({ centre, spread: Math.max(MIN_SPREAD, 1.2 * median(groups[k]!.map((sample) => difference(sample, centre)))), size: groups[k]!.length }))
-    .filter(({ size }) => size > .01 * samples.length);
+  return centres
+    .map((centre, k) => ({
+      centre,
+      spread: Math.max(
+        MIN_SPREAD,
+        1.2 * median(groups[k]!.map((sample) => difference(sample, centre))),
+      ),
+      size: groups[k]!.length,
+    }))
+    .filter(({ size }) => size > 0.01 * samples.length);
 }
 
 const difference = (p: Lab, q: Lab): number => Math.hypot(p.l - q.l, p.a - q.a, p.b - q.b);
 
 function average(group: readonly Lab[]): Lab {
-  const sum = group.reduce((total, { l, a, b }) => ({ l: total.l + l, a: total.a + a, b: total.b + b }), { l: 0, a: 0, b: 0 });
+  const sum = group.reduce(
+    (total, { l, a, b }) => ({ l: total.l + l, a: total.a + a, b: total.b + b }),
+    { l: 0, a: 0, b: 0 },
+  );
   return { l: sum.l / group.length, a: sum.a / group.length, b: sum.b / group.length };
 }
 
 /** In spreads from the nearest cluster. */
-const nearest = (clusters: readonly Cluster[], lab: Lab): number => Math.min(...clusters.map(({ centre, spread }) => difference(lab, centre) / spread));
+const nearest = (clusters: readonly Cluster[], lab: Lab): number =>
+  Math.min(...clusters.map(({ centre, spread }) => difference(lab, centre) / spread));
 
 /** What hangs together with the face, holes filled. */
 function connected(mask: Plane, points: Landmarks, scale: number): Plane {
   const { width, height } = mask;
-  const start = clamp(Math.floor(py(points, 1) / scale), 0, height - 1) * width + clamp(Math.floor(px(points, 1) / scale), 0, width - 1);
+  const start =
+    clamp(Math.floor(py(points, 1) / scale), 0, height - 1) * width +
+    clamp(Math.floor(px(points, 1) / scale), 0, width - 1);
   const body = flood(mask, [start], 1);
   const inverse = plane(width, height);
-  for (let i = 0; i < inverse.data.length; i++) inverse.data[i] = 1 - body.data[i]!;
-  const border = Array.from({ length: width * height }, (_, i) => i).filter((i) => i % width === 0 || i % width === width - 1 || i < width || i >= width * (height - 1));
+  for (let i = 0; i < inverse.data.length; i++) {
+    inverse.data[i] = 1 - body.data[i]!;
+  }
+  const border = Array.from({ length: width * height }, (_, i) => i).filter(
+    (i) => i % width === 0 || i % width === width - 1 || i < width || i >= width * (height - 1),
+  );
   const open = flood(inverse, border, 1);
   const filled = plane(width, height);
-  for (let i = 0; i < filled.data.length; i++) filled.data[i] = open.data[i] === 1 ? 0 : 1;
+  for (let i = 0; i < filled.data.length; i++) {
+    filled.data[i] = open.data[i] === 1 ? 0 : 1;
+  }
   return filled;
 }
 
@@ -107,25 +168,47 @@ function flood({ width, height, data }: Plane, starts: readonly number[], value:
   const seen = plane(width, height);
   const stack = starts.filter((i) => data[i] === value);
   for (let i = stack.pop(); i !== undefined; i = stack.pop()) {
-    if (seen.data[i] === 1) continue;
+    if (seen.data[i] === 1) {
+      continue;
+    }
     seen.data[i] = 1;
-    if (i % width > 0 && data[i - 1] === value) stack.push(i - 1);
-    if (i % width < width - 1 && data[i + 1] === value) stack.push(i + 1);
-    if (i >= width && data[i - width] === value) stack.push(i - width);
-    if (i < width * (height - 1) && data[i + width] === value) stack.push(i + width);
+    if (i % width > 0 && data[i - 1] === value) {
+      stack.push(i - 1);
+    }
+    if (i % width < width - 1 && data[i + 1] === value) {
+      stack.push(i + 1);
+    }
+    if (i >= width && data[i - width] === value) {
+      stack.push(i - width);
+    }
+    if (i < width * (height - 1) && data[i + width] === value) {
+      stack.push(i + width);
+    }
   }
   return seen;
 }
 
 /** The face is in it, the border is not, and it is not much larger than a head with much hair. */
-function plausible(mask: Plane, near: Float32Array, isBackground: (index: number) => boolean): boolean {
+function plausible(
+  mask: Plane,
+  near: Float32Array,
+  isBackground: (index: number) => boolean,
+): boolean {
   let [face, covered, border, leaked, upper] = [0, 0, 0, 0, 0];
   for (let i = 0; i < mask.data.length; i++) {
-    if (near[i]! < .95) { face++; covered += mask.data[i]!; }
-    if (isBackground(i)) { border++; leaked += mask.data[i]!; }
-    if (near[i]! > 2.3) upper += mask.data[i]! * (Math.floor(i / mask.width) < mask.height * .6 ? 1 : 0);
+    if (near[i]! < 0.95) {
+      face++;
+      covered += mask.data[i]!;
+    }
+    if (isBackground(i)) {
+      border++;
+      leaked += mask.data[i]!;
+    }
+    if (near[i]! > 2.3) {
+      upper += mask.data[i]! * (Math.floor(i / mask.width) < mask.height * 0.6 ? 1 : 0);
+    }
   }
-  return covered > .97 * face && leaked < .10 * border && upper < .25 * face;
+  return covered > 0.97 * face && leaked < 0.1 * border && upper < 0.25 * face;
 }
 
 /** Mean step between neighbours of the background, in L*, where there is any. */
@@ -133,17 +216,28 @@ function contrast(labs: readonly Lab[], mask: Plane, width: number): number {
   const steps: number[] = [];
   const far = dilate(mask, 2);
   for (let i = width; i < labs.length; i++) {
-    if (far.data[i]! > 0 || far.data[i - width]! > 0 || far.data[i - 1]! > 0) continue;
-    steps.push(Math.max(difference(labs[i]!, labs[i - 1]!), difference(labs[i]!, labs[i - width]!)));
+    if (far.data[i]! > 0 || far.data[i - width]! > 0 || far.data[i - 1]! > 0) {
+      continue;
+    }
+    steps.push(
+      Math.max(difference(labs[i]!, labs[i - 1]!), difference(labs[i]!, labs[i - width]!)),
+    );
   }
-  return steps.length === 0 ? 0 : steps.toSorted((a, b) => a - b)[Math.floor(.95 * steps.length)]!;
+  return steps.length === 0 ? 0 : steps.toSorted((a, b) => a - b)[Math.floor(0.95 * steps.length)]!;
 }
 
 function enlarge(mask: Plane, width: number, height: number, scale: number): Plane {
-  const soft = blur(mask, .8);
+  const soft = blur(mask, 0.8);
   const out = plane(width, height);
   for (let i = 0; i < out.data.length; i++) {
-    out.data[i] = sampleAt(soft, (i % width + .5) / scale - .5, (Math.floor(i / width) + .5) / scale - .5) > .5 ? 1 : 0;
+    out.data[i] =
+      sampleAt(
+        soft,
+        ((i % width) + 0.5) / scale - 0.5,
+        (Math.floor(i / width) + 0.5) / scale - 0.5,
+      ) > 0.5
+        ? 1
+        : 0;
   }
   return out;
 }

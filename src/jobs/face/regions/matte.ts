@@ -26,15 +26,15 @@ export function headMatte(image: RgbImage, points: Landmarks): Matte {
   const ramp = head?.plain ? PLAIN_RAMP : BUSY_RAMP;
   const distance = signedDistance(inside);
   const chin = py(points, CHIN);
-  const neck = .55 * (chin - py(points, NOSE_BRIDGE));
+  const neck = 0.55 * (chin - py(points, NOSE_BRIDGE));
   const weight = plane(width, height);
   for (let i = 0; i < weight.data.length; i++) {
-    const x = (i % width + .5) * SHRINK;
-    const y = (Math.floor(i / width) + .5) * SHRINK;
+    const x = ((i % width) + 0.5) * SHRINK;
+    const y = (Math.floor(i / width) + 0.5) * SHRINK;
     // Down the neck the movement ends before the shoulders, which begin higher beside it; hair that lies on them stays.
-    const aside = smoothstep(.55, 1.25, Math.abs(x - face.x) / face.rx);
-    const collar = chin + (.05 - .45 * aside) * neck;
-    const hold = 1 - smoothstep(collar, collar + Math.max(52, (1 - .3 * aside) * neck), y);
+    const aside = smoothstep(0.55, 1.25, Math.abs(x - face.x) / face.rx);
+    const collar = chin + (0.05 - 0.45 * aside) * neck;
+    const hold = 1 - smoothstep(collar, collar + Math.max(52, (1 - 0.3 * aside) * neck), y);
     const r = Math.hypot((x - face.x) / face.rx, (y - face.y) / face.ry);
     const outline = 1 - smoothstep(ramp.start, ramp.start + ramp.width, distance[i]! * SHRINK);
     // The face itself always follows; far from it nothing does, whatever the mask says.
@@ -43,73 +43,126 @@ export function headMatte(image: RgbImage, points: Landmarks): Matte {
   }
   fadeToBorder(weight);
   limitSteps(weight, MAX_STEP * SHRINK);
-  return { weight: enlarge(weight, image.width, image.height), freedom: head ? (head.plain ? 1 : .75) : .6 };
+  return {
+    weight: enlarge(weight, image.width, image.height),
+    freedom: head ? (head.plain ? 1 : 0.75) : 0.6,
+  };
 }
 
 function shrink(mask: Plane): Plane {
   const out = plane(mask.width / SHRINK, mask.height / SHRINK);
-  for (let i = 0; i < out.data.length; i++) out.data[i] = mask.data[Math.floor(i / out.width) * SHRINK * mask.width + i % out.width * SHRINK]!;
+  for (let i = 0; i < out.data.length; i++) {
+    out.data[i] =
+      mask.data[Math.floor(i / out.width) * SHRINK * mask.width + (i % out.width) * SHRINK]!;
+  }
   return out;
 }
 
 function enlarge(weight: Plane, width: number, height: number): Uint8Array {
-  return Uint8Array.from({ length: width * height }, (_, i) =>
-    sampleAt(weight, (i % width + .5) / SHRINK - .5, (Math.floor(i / width) + .5) / SHRINK - .5) + .5);
+  return Uint8Array.from(
+    { length: width * height },
+    (_, i) =>
+      sampleAt(
+        weight,
+        ((i % width) + 0.5) / SHRINK - 0.5,
+        (Math.floor(i / width) + 0.5) / SHRINK - 0.5,
+      ) + 0.5,
+  );
 }
 
-interface Ellipse { readonly x: number; readonly y: number; readonly rx: number; readonly ry: number }
+interface Ellipse {
+  readonly x: number;
+  readonly y: number;
+  readonly rx: number;
+  readonly ry: number;
+}
 
 function faceEllipse(points: Landmarks): Ellipse {
   const xs = FACE_OVAL.map((i) => px(points, i));
   const ys = FACE_OVAL.map((i) => py(points, i));
-  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  return { x: (left + right) / 2, y: (top + bottom) / 2, rx: (right - left) / 2, ry: (bottom - top) / 2 };
+  const [left, right, top, bottom] = [
+    Math.min(...xs),
+    Math.max(...xs),
+    Math.min(...ys),
+    Math.max(...ys),
+  ];
+  return {
+    x: (left + right) / 2,
+    y: (top + bottom) / 2,
+    rx: (right - left) / 2,
+    ry: (bottom - top) / 2,
+  };
 }
 
 /** When the outline cannot be found: a typical head's, hair and ears included. */
 function ellipseMask(width: number, height: number, face: Ellipse): Plane {
   const mask = plane(width, height);
   for (let i = 0; i < mask.data.length; i++) {
-    const x = (i % width + .5) * SHRINK - face.x;
-    const y = (Math.floor(i / width) + .5) * SHRINK - (face.y - .18 * face.ry);
-    mask.data[i] = Math.hypot(x / (1.25 * face.rx), y / (1.30 * face.ry)) < 1 ? 1 : 0;
+    const x = ((i % width) + 0.5) * SHRINK - face.x;
+    const y = (Math.floor(i / width) + 0.5) * SHRINK - (face.y - 0.18 * face.ry);
+    mask.data[i] = Math.hypot(x / (1.25 * face.rx), y / (1.3 * face.ry)) < 1 ? 1 : 0;
   }
   return mask;
 }
 
 /** Pixels to the mask's outline, negative inside; chamfer distance with steps 1 and √2 (Borgefors 1986). */
 function signedDistance(mask: Plane): Float32Array {
-  const out = chamfer(mask, (value) => value > .5);
-  const inside = chamfer(mask, (value) => value <= .5);
-  return out.map((value, i) => value > 0 ? value - .5 : .5 - inside[i]!);
+  const out = chamfer(mask, (value) => value > 0.5);
+  const inside = chamfer(mask, (value) => value <= 0.5);
+  return out.map((value, i) => (value > 0 ? value - 0.5 : 0.5 - inside[i]!));
 }
 
-function chamfer({ width, height, data }: Plane, isSource: (value: number) => boolean): Float32Array {
-  const distance = Float32Array.from(data, (value) => isSource(value) ? 0 : 1e6);
-  sweep(width, height, (i, j, diagonal) => { distance[i] = Math.min(distance[i]!, distance[j]! + (diagonal ? Math.SQRT2 : 1)); });
+function chamfer(
+  { width, height, data }: Plane,
+  isSource: (value: number) => boolean,
+): Float32Array {
+  const distance = Float32Array.from(data, (value) => (isSource(value) ? 0 : 1e6));
+  sweep(width, height, (i, j, diagonal) => {
+    distance[i] = Math.min(distance[i]!, distance[j]! + (diagonal ? Math.SQRT2 : 1));
+  });
   return distance;
 }
 
 /** Visits every pixel i with each of its neighbours j that came before, forwards and then backwards. */
-function sweep(width: number, height: number, visit: (i: number, j: number, diagonal: boolean) => void): void {
+function sweep(
+  width: number,
+  height: number,
+  visit: (i: number, j: number, diagonal: boolean) => void,
+): void {
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
       const i = y * width + x;
-      if (x > 0) visit(i, i - 1, false);
-      if (y === 0) continue;
+      if (x > 0) {
+        visit(i, i - 1, false);
+      }
+      if (y === 0) {
+        continue;
+      }
       visit(i, i - width, false);
-      if (x > 0) visit(i, i - width - 1, true);
-      if (x < width - 1) visit(i, i - width + 1, true);
+      if (x > 0) {
+        visit(i, i - width - 1, true);
+      }
+      if (x < width - 1) {
+        visit(i, i - width + 1, true);
+      }
     }
   }
   for (let y = height - 1; y >= 0; y--) {
     for (let x = width - 1; x >= 0; x--) {
       const i = y * width + x;
-      if (x < width - 1) visit(i, i + 1, false);
-      if (y === height - 1) continue;
+      if (x < width - 1) {
+        visit(i, i + 1, false);
+      }
+      if (y === height - 1) {
+        continue;
+      }
       visit(i, i + width, false);
-      if (x < width - 1) visit(i, i + width + 1, true);
-      if (x > 0) visit(i, i + width - 1, true);
+      if (x < width - 1) {
+        visit(i, i + width + 1, true);
+      }
+      if (x > 0) {
+        visit(i, i + width - 1, true);
+      }
     }
   }
 }
@@ -124,5 +177,7 @@ function fadeToBorder({ width, height, data }: Plane): void {
 }
 
 function limitSteps({ width, height, data }: Plane, step: number): void {
-  sweep(width, height, (i, j) => { data[i] = Math.min(data[i]!, data[j]! + step); });
+  sweep(width, height, (i, j) => {
+    data[i] = Math.min(data[i]!, data[j]! + step);
+  });
 }

@@ -3,7 +3,15 @@ import { type Lab, labAt, lumaAt, lumaOf, median, quantile } from '../imaging/co
 import { blur, curveThrough, dilate, erode, polygonMask, type Point } from '../imaging/curve.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { fillUnknown } from '../imaging/inpaint.ts';
-import { LOWER_INNER, LOWER_OUTER, UPPER_INNER, UPPER_OUTER, type Landmarks, px, py } from '../detect/landmarks.ts';
+import {
+  LOWER_INNER,
+  LOWER_OUTER,
+  UPPER_INNER,
+  UPPER_OUTER,
+  type Landmarks,
+  px,
+  py,
+} from '../detect/landmarks.ts';
 import { MouthFrame } from './mouth-frame.ts';
 import { onSeam } from './seam.ts';
 import { SmileCloser } from './smile.ts';
@@ -26,8 +34,18 @@ export interface RestingMouth {
 export function restMouth(image: RgbImage, found: Landmarks, scale = 1): RestingMouth {
   const frame = new MouthFrame(found);
   const seen = polygonMask(image.width, image.height, innerPolygon(found));
-  const gap = Math.max(0, frame.local(found, [14])[0]!.y - frame.local(found, [13])[0]!.y) / (2 * frame.halfWidth);
-  if (!isOpen(image, found, seen, gap)) return { image, points: onSeam(image, found, frame), opening: undefined, gap, smile: smileOf(found, frame) };
+  const gap =
+    Math.max(0, frame.local(found, [14])[0]!.y - frame.local(found, [13])[0]!.y) /
+    (2 * frame.halfWidth);
+  if (!isOpen(image, found, seen, gap)) {
+    return {
+      image,
+      points: onSeam(image, found, frame),
+      opening: undefined,
+      gap,
+      smile: smileOf(found, frame),
+    };
+  }
   const opening = wholeOpening(image, found, seen);
   const points = alongOpening(found, frame, opening);
   const closer = new SmileCloser(points, frame, gap);
@@ -37,53 +55,104 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
 }
 
 // Measured on 25 portraits: faces at rest lift the corners by 0.21 half widths of the mouth at most, which is up to 0.59 eye distances wide; a broad smile does so by 0.3, or is 0.65 wide.
-const LIFT: readonly [number, number] = [.18, .32];
-const WIDTH: readonly [number, number] = [.60, .70];
+const LIFT: readonly [number, number] = [0.18, 0.32];
+const WIDTH: readonly [number, number] = [0.6, 0.7];
 
 function smileOf(points: Landmarks, frame: MouthFrame): number {
-  const [left, right, upper, lower] = frame.local(points, [78, 308, 13, 14]) as [Point, Point, Point, Point];
+  const [left, right, upper, lower] = frame.local(points, [78, 308, 13, 14]) as [
+    Point,
+    Point,
+    Point,
+    Point,
+  ];
   const lift = ((upper.y + lower.y) / 2 - (left.y + right.y) / 2) / frame.halfWidth;
   const [a, b] = frame.local(points, [33, 263]) as [Point, Point];
-  return Math.max(smoothstep(...LIFT, lift), smoothstep(...WIDTH, 2 * frame.halfWidth / Math.hypot(b.x - a.x, b.y - a.y)));
+  return Math.max(
+    smoothstep(...LIFT, lift),
+    smoothstep(...WIDTH, (2 * frame.halfWidth) / Math.hypot(b.x - a.x, b.y - a.y)),
+  );
 }
 
-const at = (points: Landmarks, index: number): Point => ({ x: px(points, index), y: py(points, index) });
-const innerPolygon = (points: Landmarks): Point[] => [...UPPER_INNER.map((i) => at(points, i)), ...LOWER_INNER.toReversed().map((i) => at(points, i))];
-const outerPolygon = (points: Landmarks): Point[] => [...UPPER_OUTER.map((i) => at(points, i)), ...LOWER_OUTER.toReversed().map((i) => at(points, i))];
+const at = (points: Landmarks, index: number): Point => ({
+  x: px(points, index),
+  y: py(points, index),
+});
+const innerPolygon = (points: Landmarks): Point[] => [
+  ...UPPER_INNER.map((i) => at(points, i)),
+  ...LOWER_INNER.toReversed().map((i) => at(points, i)),
+];
+const outerPolygon = (points: Landmarks): Point[] => [
+  ...UPPER_OUTER.map((i) => at(points, i)),
+  ...LOWER_OUTER.toReversed().map((i) => at(points, i)),
+];
 
 /** The line between lips that touch is dark and may measure up to this. */
-const THIN = .05;
+const THIN = 0.05;
 
 /** In black and white teeth are the lightest part of the gap, and this much lighter than the lips (a gloss between closed lips is not). Measured on 60 portraits turned grey. */
 const GREY_TEETH = 7;
-const GREY_GAP = .055;
+const GREY_GAP = 0.055;
 
 /** A wide gap is open; a narrow one only when what shows in it is not lip: teeth are less red, or of another colour under coloured light, the cavity is darker. */
 function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number): boolean {
-  if (gap > .12) return true;
-  if (gap < .035) return false;
+  if (gap > 0.12) {
+    return true;
+  }
+  if (gap < 0.035) {
+    return false;
+  }
   const inside: Lab[] = [];
   const lips: Lab[] = [];
   const outer = polygonMask(image.width, image.height, outerPolygon(points));
   const near = dilate(opening, 2);
   for (let i = 0; i < opening.data.length; i++) {
-    if (opening.data[i]! > .9) inside.push(labAt(image, i));
-    else if (outer.data[i]! > .9 && near.data[i] === 0) lips.push(labAt(image, i));
+    if (opening.data[i]! > 0.9) {
+      inside.push(labAt(image, i));
+    } else if (outer.data[i]! > 0.9 && near.data[i] === 0) {
+      lips.push(labAt(image, i));
+    }
   }
-  if (inside.length < 12 || lips.length < 12) return gap > .08;
+  if (inside.length < 12 || lips.length < 12) {
+    return gap > 0.08;
+  }
   const [lip, shown] = [middle(lips), middle(inside)];
   const darker = lip.l - shown.l;
   const grey = Math.max(Math.abs(lip.a), Math.abs(shown.a)) < COLOURLESS;
-  if (grey && gap > GREY_GAP && (gap > .09 || darker > 14 || quantile(inside.map(({ l }) => l), .9) - lip.l > GREY_TEETH)) return true;
+  if (
+    grey &&
+    gap > GREY_GAP &&
+    (gap > 0.09 ||
+      darker > 14 ||
+      quantile(
+        inside.map(({ l }) => l),
+        0.9,
+      ) -
+        lip.l >
+        GREY_TEETH)
+  ) {
+    return true;
+  }
   // What is far darker than the lips is less red for that alone.
-  if (gap <= THIN && darker > 15) return false;
-  return lip.a - shown.a > 5 || darker > (gap > .06 ? 14 : 22) || -darker > LIGHTER || isTinted(lip, shown);
+  if (gap <= THIN && darker > 15) {
+    return false;
+  }
+  return (
+    lip.a - shown.a > 5 ||
+    darker > (gap > 0.06 ? 14 : 22) ||
+    -darker > LIGHTER ||
+    isTinted(lip, shown)
+  );
 }
 
-const middle = (labs: readonly Lab[]): Lab => ({ l: median(labs.map(({ l }) => l)), a: median(labs.map(({ a }) => a)), b: median(labs.map(({ b }) => b)) });
+const middle = (labs: readonly Lab[]): Lab => ({
+  l: median(labs.map(({ l }) => l)),
+  a: median(labs.map(({ a }) => a)),
+  b: median(labs.map(({ b }) => b)),
+});
 
 /** Teeth that coloured light keeps as red as the lips: as light as they are, and clearly of another colour. */
-const isTinted = (lip: Lab, shown: Lab): boolean => lip.l - shown.l < 8 && Math.hypot(lip.a - shown.a, lip.b - shown.b) > 12;
+const isTinted = (lip: Lab, shown: Lab): boolean =>
+  lip.l - shown.l < 8 && Math.hypot(lip.a - shown.a, lip.b - shown.b) > 12;
 
 // Inside the lips' outline, what is paler or darker than the lips by this much (in a* and L*) is not lip.
 const PALER = 7;
@@ -105,24 +174,41 @@ function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
   // Lips for certain: just inside their outline.
   const inner = erode(outline, 3);
   const sample: number[] = [];
-  for (let i = 0; i < outline.data.length; i++) if (within.data[i]! > .9 && inner.data[i]! < .9 && seen.data[i]! < .1) sample.push(i);
+  for (let i = 0; i < outline.data.length; i++) {
+    if (within.data[i]! > 0.9 && inner.data[i]! < 0.9 && seen.data[i]! < 0.1) {
+      sample.push(i);
+    }
+  }
   const lip = middle(sample.map((i) => labAt(image, i)));
-  const shown = middle(Array.from(seen.data.keys()).filter((i) => seen.data[i]! > .9).map((i) => labAt(image, i)));
+  const shown = middle(
+    Array.from(seen.data.keys())
+      .filter((i) => seen.data[i]! > 0.9)
+      .map((i) => labAt(image, i)),
+  );
   const byTint = shown.a > lip.a - PALER && isTinted(lip, shown);
   const [tintA, tintB] = [shown.a - lip.a, shown.b - lip.b];
   const belongs = (i: number): boolean => {
     const { l, a, b } = labAt(image, i);
-    const tinted = byTint && (a - lip.a) * tintA + (b - lip.b) * tintB > .5 * (tintA ** 2 + tintB ** 2);
+    const tinted =
+      byTint && (a - lip.a) * tintA + (b - lip.b) * tintB > 0.5 * (tintA ** 2 + tintB ** 2);
     const pale = tinted || (lip.a > COLOURLESS ? a < lip.a - PALER : l > lip.l + LIGHTER);
-    return within.data[i]! > .9 ? pale || l < lip.l - DARKER : beyond.data[i]! > .1 && l < lip.l - 1.3 * DARKER;
+    return within.data[i]! > 0.9
+      ? pale || l < lip.l - DARKER
+      : beyond.data[i]! > 0.1 && l < lip.l - 1.3 * DARKER;
   };
   const opening = plane(width, height);
   opening.data.set(seen.data);
   const stack: number[] = [];
-  for (let i = 0; i < seen.data.length; i++) if (seen.data[i]! > .5) stack.push(i);
+  for (let i = 0; i < seen.data.length; i++) {
+    if (seen.data[i]! > 0.5) {
+      stack.push(i);
+    }
+  }
   for (let i = stack.pop(); i !== undefined; i = stack.pop()) {
     for (const j of [i - 1, i + 1, i - width, i + width]) {
-      if (opening.data[j]! > .5 || !belongs(j)) continue;
+      if (opening.data[j]! > 0.5 || !belongs(j)) {
+        continue;
+      }
       opening.data[j] = 1;
       stack.push(j);
     }
@@ -133,14 +219,19 @@ function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
 /** The inner-lip points moved outwards to the opening's edge, never inwards and never over the outer contour. */
 function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Landmarks {
   const moved = points.slice();
-  for (const [inner, outer, direction] of [[UPPER_INNER, UPPER_OUTER, -1], [LOWER_INNER, LOWER_OUTER, 1]] as const) {
+  for (const [inner, outer, direction] of [
+    [UPPER_INNER, UPPER_OUTER, -1],
+    [LOWER_INNER, LOWER_OUTER, 1],
+  ] as const) {
     const border = curveThrough(frame.local(points, outer));
     const shifts = frame.local(points, inner).map(({ x, y }) => {
-      const limit = .8 * Math.abs(border(x) - y);
+      const limit = 0.8 * Math.abs(border(x) - y);
       let shift = 0;
-      for (let d = 0; d <= limit; d += .5) {
+      for (let d = 0; d <= limit; d += 0.5) {
         const { x: sx, y: sy } = frame.toPicture(x, y + direction * d);
-        if (sampleAt(opening, sx - .5, sy - .5) > .5) shift = d;
+        if (sampleAt(opening, sx - 0.5, sy - 0.5) > 0.5) {
+          shift = d;
+        }
       }
       return shift;
     });
@@ -156,16 +247,25 @@ function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Lan
 }
 
 /** The picture with what the mouth shows replaced by a continuation of the upper lip, and by one of the lower: neither takes the other's colour, nor that of the teeth. */
-function eitherLip(image: RgbImage, points: Landmarks, frame: MouthFrame, opening: Plane): [RgbImage, RgbImage] {
+function eitherLip(
+  image: RgbImage,
+  points: Landmarks,
+  frame: MouthFrame,
+  opening: Plane,
+): [RgbImage, RgbImage] {
   const { width, height } = image;
   const unknown = dilate(opening, 2);
   const [upper, lower] = [frame.local(points, UPPER_INNER), frame.local(points, LOWER_INNER)];
-  const middle = curveThrough(upper.map(({ x, y }, i) => ({ x: (x + lower[i]!.x) / 2, y: (y + lower[i]!.y) / 2 })));
+  const middle = curveThrough(
+    upper.map(({ x, y }, i) => ({ x: (x + lower[i]!.x) / 2, y: (y + lower[i]!.y) / 2 })),
+  );
   const fill = (side: number): RgbImage => {
-    const known = Uint8Array.from(unknown.data, (value) => value > .15 ? 0 : 1);
+    const known = Uint8Array.from(unknown.data, (value) => (value > 0.15 ? 0 : 1));
     for (let i = 0; i < known.length; i++) {
-      const { x, y } = frame.toLocal(i % width + .5, Math.floor(i / width) + .5);
-      if (Math.abs(x) < frame.halfWidth && (y - middle(x)) * side < 0) known[i] = 0;
+      const { x, y } = frame.toLocal((i % width) + 0.5, Math.floor(i / width) + 0.5);
+      if (Math.abs(x) < frame.halfWidth && (y - middle(x)) * side < 0) {
+        known[i] = 0;
+      }
     }
     const filled: RgbImage = { width, height, data: image.data.slice() };
     fillUnknown(filled, known);
@@ -179,26 +279,39 @@ function eitherLip(image: RgbImage, points: Landmarks, frame: MouthFrame, openin
 /** Median colour of what is seen of the lower lip. */
 function lowerLip(image: RgbImage, points: Landmarks, unknown: Plane): Rgb | undefined {
   const inner = LOWER_INNER.map((i) => at(points, i));
-  const lip = polygonMask(image.width, image.height, [...inner, ...LOWER_OUTER.toReversed().map((i) => at(points, i))]);
-  const seen = Array.from(lip.data.keys()).filter((i) => lip.data[i]! > .9 && unknown.data[i]! < .15);
-  if (seen.length < 20) return undefined;
+  const lip = polygonMask(image.width, image.height, [
+    ...inner,
+    ...LOWER_OUTER.toReversed().map((i) => at(points, i)),
+  ]);
+  const seen = Array.from(lip.data.keys()).filter(
+    (i) => lip.data[i]! > 0.9 && unknown.data[i]! < 0.15,
+  );
+  if (seen.length < 20) {
+    return undefined;
+  }
   const channel = (c: number): number => median(seen.map((i) => image.data[i * 3 + c]!));
   return [channel(0), channel(1), channel(2)];
 }
 
 /** Of the upper lip's inner edge so much is the lower lip's red: a smile draws it so thin that skin or a moustache would take its place. */
-const UPPER_RED = .65;
+const UPPER_RED = 0.65;
 /** It faces down, so it is not lighter than this share of the lower lip. */
-const UPPER_LIGHT = .94;
+const UPPER_LIGHT = 0.94;
 
 function redden(image: RgbImage, where: Plane, lip: Rgb | undefined): void {
-  if (!lip) return;
+  if (!lip) {
+    return;
+  }
   const { data } = image;
   const light = lumaOf(...lip);
   for (let i = 0; i < where.data.length; i++) {
     const share = UPPER_RED * Math.min(1, where.data[i]!);
-    if (share === 0) continue;
+    if (share === 0) {
+      continue;
+    }
     const scale = Math.min(lumaAt(image, i), UPPER_LIGHT * light) / Math.max(1, light);
-    for (let c = 0; c < 3; c++) data[i * 3 + c] = data[i * 3 + c]! + share * (lip[c]! * scale - data[i * 3 + c]!) + .5;
+    for (let c = 0; c < 3; c++) {
+      data[i * 3 + c] = data[i * 3 + c]! + share * (lip[c]! * scale - data[i * 3 + c]!) + 0.5;
+    }
   }
 }

@@ -2,7 +2,17 @@
 import { blur, type Curve, curveThrough, type Point } from '../imaging/curve.ts';
 import { lumaAt } from '../imaging/colour.ts';
 import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
-import { LOWER_INNER, LOWER_LIP, LOWER_OUTER, UPPER_INNER, UPPER_LIP, UPPER_OUTER, type Landmarks, px, py } from '../detect/landmarks.ts';
+import {
+  LOWER_INNER,
+  LOWER_LIP,
+  LOWER_OUTER,
+  UPPER_INNER,
+  UPPER_LIP,
+  UPPER_OUTER,
+  type Landmarks,
+  px,
+  py,
+} from '../detect/landmarks.ts';
 import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 
 const SEAM_COLUMNS = 41;
@@ -14,20 +24,22 @@ const SEAM_COLUMNS = 41;
 export function onSeam(image: RgbImage, points: Landmarks, frame: MouthFrame): Landmarks {
   const upper = frame.local(points, UPPER_INNER);
   const lower = frame.local(points, LOWER_INNER);
-  const line = curveThrough(upper.map((point, i) => ({ x: (point.x + lower[i]!.x) / 2, y: (point.y + lower[i]!.y) / 2 })));
-  const reach = Math.max(2, .035 * frame.faceHeight);
+  const line = curveThrough(
+    upper.map((point, i) => ({ x: (point.x + lower[i]!.x) / 2, y: (point.y + lower[i]!.y) / 2 })),
+  );
+  const reach = Math.max(2, 0.035 * frame.faceHeight);
   const steps = Math.max(5, Math.ceil(reach * 2) * 2 + 1);
   const left = upper[0]!.x;
   const right = upper.at(-1)!.x;
   const luma = lumaPlane(image);
-  const offset = (k: number): number => (k / (steps - 1) * 2 - 1) * reach;
+  const offset = (k: number): number => ((k / (steps - 1)) * 2 - 1) * reach;
   const cost: Float32Array[] = [];
   const from: Int16Array[] = [];
   for (let column = 0; column < SEAM_COLUMNS; column++) {
-    const u = left + (right - left) * column / (SEAM_COLUMNS - 1);
+    const u = left + ((right - left) * column) / (SEAM_COLUMNS - 1);
     const dark = Float32Array.from({ length: steps }, (_, k) => {
       const { x, y } = frame.toPicture(u, line(u) + offset(k));
-      return sampleAt(luma, x - .5, y - .5) + .6 * Math.abs(offset(k)) / reach * 12;
+      return sampleAt(luma, x - 0.5, y - 0.5) + ((0.6 * Math.abs(offset(k))) / reach) * 12;
     });
     const best = new Int16Array(steps);
     const previous = cost.at(-1);
@@ -36,7 +48,10 @@ export function onSeam(image: RgbImage, points: Landmarks, frame: MouthFrame): L
         let low = Infinity;
         for (let j = Math.max(0, k - 3); j <= Math.min(steps - 1, k + 3); j++) {
           const total = previous[j]! + 2.5 * (j - k) * (j - k);
-          if (total < low) { low = total; best[k] = j; }
+          if (total < low) {
+            low = total;
+            best[k] = j;
+          }
         }
         dark[k] = dark[k]! + low;
       }
@@ -47,13 +62,16 @@ export function onSeam(image: RgbImage, points: Landmarks, frame: MouthFrame): L
   const path: Point[] = [];
   let k = cost.at(-1)!.indexOf(Math.min(...cost.at(-1)!));
   for (let column = SEAM_COLUMNS - 1; column >= 0; column--) {
-    const u = left + (right - left) * column / (SEAM_COLUMNS - 1);
+    const u = left + ((right - left) * column) / (SEAM_COLUMNS - 1);
     // The corners stay where they are: there the line fades into skin, and the path is a guess.
-    const trust = smoothstep(0, .15, Math.min(column, SEAM_COLUMNS - 1 - column) / SEAM_COLUMNS);
+    const trust = smoothstep(0, 0.15, Math.min(column, SEAM_COLUMNS - 1 - column) / SEAM_COLUMNS);
     path.push({ x: u, y: offset(k) * trust });
     k = from[column]![k]!;
   }
-  const smooth = path.map(({ x }, i) => ({ x, y: mean([-2, -1, 0, 1, 2].map((d) => path[clamp(i + d, 0, path.length - 1)]!.y)) }));
+  const smooth = path.map(({ x }, i) => ({
+    x,
+    y: mean([-2, -1, 0, 1, 2].map((d) => path[clamp(i + d, 0, path.length - 1)]!.y)),
+  }));
   return shiftLips(points, frame, line, curveThrough(smooth));
 }
 
@@ -76,10 +94,13 @@ function shiftLips(points: Landmarks, frame: MouthFrame, line: Curve, shift: Cur
   return moved;
 }
 
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
 
 function lumaPlane(image: RgbImage): Plane {
   const luma = plane(image.width, image.height);
-  for (let i = 0; i < luma.data.length; i++) luma.data[i] = lumaAt(image, i);
-  return blur(luma, .8);
+  for (let i = 0; i < luma.data.length; i++) {
+    luma.data[i] = lumaAt(image, i);
+  }
+  return blur(luma, 0.8);
 }

@@ -4,7 +4,15 @@ import { clamp, smoothstep } from '../imaging/image.ts';
 import { labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
 import { polygonMask } from '../imaging/curve.ts';
 import type { Rgb } from '../imaging/sprite.ts';
-import { CHEEKS, type EyeIndices, LEFT_EYE, type Landmarks, px, py, RIGHT_EYE } from '../detect/landmarks.ts';
+import {
+  CHEEKS,
+  type EyeIndices,
+  LEFT_EYE,
+  type Landmarks,
+  px,
+  py,
+  RIGHT_EYE,
+} from '../detect/landmarks.ts';
 
 export interface Light {
   /** Median colour of the cheeks. */
@@ -19,30 +27,47 @@ export interface Light {
 
 export function measureLight(image: RgbImage, points: Landmarks): Light {
   const cheeks = CHEEKS.flatMap((index) => patch(image, px(points, index), py(points, index), 6));
-  const channel = (indices: readonly number[], c: number): number => median(indices.map((i) => image.data[i * 3 + c]!));
+  const channel = (indices: readonly number[], c: number): number =>
+    median(indices.map((i) => image.data[i * 3 + c]!));
   const skin: Rgb = [channel(cheeks, 0), channel(cheeks, 1), channel(cheeks, 2)];
   const eyes = [LEFT_EYE, RIGHT_EYE].flatMap((eye) => insideEye(image, points, eye));
-  const bright = quantile(eyes.map((i) => lumaAt(image, i)), .8);
+  const bright = quantile(
+    eyes.map((i) => lumaAt(image, i)),
+    0.8,
+  );
   const whites = eyes.filter((i) => lumaAt(image, i) >= bright);
   const skinLuma = lumaOf(...skin);
-  const sclera: Rgb = whites.length > 8 ? [channel(whites, 0), channel(whites, 1), channel(whites, 2)] : skin;
+  const sclera: Rgb =
+    whites.length > 8 ? [channel(whites, 0), channel(whites, 1), channel(whites, 2)] : skin;
   const scleraLuma = lumaOf(...sclera);
   // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white teeth.
-  const luma = clamp(Math.max(1.2 * scleraLuma, .62 * skinLuma + 88), 70, 238);
+  const luma = clamp(Math.max(1.2 * scleraLuma, 0.62 * skinLuma + 88), 70, 238);
   const colour = smoothstep(...COLOURED, median(cheeks.map((i) => chromaAt(image, i))));
   const cast = (c: number): number => {
     const off = skin[c]! / Math.max(1, skinLuma) / PLAIN_SKIN[c]! - 1;
-    return 1 + .75 * colour * Math.sign(off) * Math.max(0, Math.abs(off) - (c === 2 && off > 0 ? PALENESS : SKINS_DIFFER));
+    return (
+      1 +
+      0.75 *
+        colour *
+        Math.sign(off) *
+        Math.max(0, Math.abs(off) - (c === 2 && off > 0 ? PALENESS : SKINS_DIFFER))
+    );
   };
-  const hue = (c: number): number => clamp(clamp((sclera[c]! / Math.max(1, scleraLuma) + 1) / 2, .8, 1.12) * cast(c), .6, 1.25);
-  return { skin, white: [luma * hue(0), luma * hue(1), luma * hue(2)], colour, grain: grainOf(image, cheeks) };
+  const hue = (c: number): number =>
+    clamp(clamp((sclera[c]! / Math.max(1, scleraLuma) + 1) / 2, 0.8, 1.12) * cast(c), 0.6, 1.25);
+  return {
+    skin,
+    white: [luma * hue(0), luma * hue(1), luma * hue(2)],
+    colour,
+    grain: grainOf(image, cheeks),
+  };
 }
 
 /** Skin in white light, for its luma: red, green, blue; people differ by so much. What differs more is in coloured light, or painted or printed so. */
-const PLAIN_SKIN = [1.24, .95, .74] as const;
-const SKINS_DIFFER = .15;
+const PLAIN_SKIN = [1.24, 0.95, 0.74] as const;
+const SKINS_DIFFER = 0.15;
 /** And pale ones by so much towards blue. */
-const PALENESS = .35;
+const PALENESS = 0.35;
 
 /** Chroma (CIE 1976) of cheeks: below 3 in black and white, toned or not quite neutral; above 9 in any light that shows colours. */
 const COLOURED = [3, 9] as const;
@@ -54,14 +79,25 @@ function chromaAt(image: RgbImage, index: number): number {
 
 /** 1 between the lids. */
 export function eyeOpening({ width, height }: RgbImage, points: Landmarks, eye: EyeIndices): Plane {
-  return polygonMask(width, height, [eye.outer, ...eye.upper, eye.inner, ...eye.lower.toReversed()].map((i) => ({ x: px(points, i), y: py(points, i) })));
+  return polygonMask(
+    width,
+    height,
+    [eye.outer, ...eye.upper, eye.inner, ...eye.lower.toReversed()].map((i) => ({
+      x: px(points, i),
+      y: py(points, i),
+    })),
+  );
 }
 
 /** @returns the pixels between the lids */
 export function insideEye(image: RgbImage, points: Landmarks, eye: EyeIndices): number[] {
   const mask = eyeOpening(image, points, eye);
   const inside: number[] = [];
-  for (let i = 0; i < mask.data.length; i++) if (mask.data[i]! > .95) inside.push(i);
+  for (let i = 0; i < mask.data.length; i++) {
+    if (mask.data[i]! > 0.95) {
+      inside.push(i);
+    }
+  }
   return inside;
 }
 
@@ -69,7 +105,9 @@ function patch({ width, height }: RgbImage, x: number, y: number, radius: number
   const indices: number[] = [];
   for (let dy = -radius; dy <= radius; dy++) {
     for (let dx = -radius; dx <= radius; dx++) {
-      indices.push(clamp(Math.round(y) + dy, 1, height - 2) * width + clamp(Math.round(x) + dx, 1, width - 2));
+      indices.push(
+        clamp(Math.round(y) + dy, 1, height - 2) * width + clamp(Math.round(x) + dx, 1, width - 2),
+      );
     }
   }
   return indices;
@@ -79,7 +117,15 @@ function patch({ width, height }: RgbImage, x: number, y: number, radius: number
 function grainOf(image: RgbImage, indices: readonly number[]): number {
   const { width } = image;
   const l = (i: number): number => lumaAt(image, i);
-  const responses = indices.map((i) => Math.abs(
-    4 * l(i) - 2 * (l(i - 1) + l(i + 1) + l(i - width) + l(i + width)) + l(i - width - 1) + l(i - width + 1) + l(i + width - 1) + l(i + width + 1)));
-  return median(responses) / .6745 / 6;
+  const responses = indices.map((i) =>
+    Math.abs(
+      4 * l(i) -
+        2 * (l(i - 1) + l(i + 1) + l(i - width) + l(i + width)) +
+        l(i - width - 1) +
+        l(i - width + 1) +
+        l(i + width - 1) +
+        l(i + width + 1),
+    ),
+  );
+  return median(responses) / 0.6745 / 6;
 }

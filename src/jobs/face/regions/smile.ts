@@ -1,12 +1,25 @@
 // Closes a smile: where every point of the lips and the skin round them goes when the lips meet, and the picture warped that way.
 import { type Curve, curveThrough, type Point, tabulated } from '../imaging/curve.ts';
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
-import { CHIN, LANDMARK_COUNT, LOWER_INNER, LOWER_LIP, LOWER_OUTER, NOSE_BASE, UPPER_INNER, UPPER_LIP, UPPER_OUTER, type Landmarks, px, py } from '../detect/landmarks.ts';
+import {
+  CHIN,
+  LANDMARK_COUNT,
+  LOWER_INNER,
+  LOWER_LIP,
+  LOWER_OUTER,
+  NOSE_BASE,
+  UPPER_INNER,
+  UPPER_LIP,
+  UPPER_OUTER,
+  type Landmarks,
+  px,
+  py,
+} from '../detect/landmarks.ts';
 import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 
 // How far each lip travels, in units of the gap: together slightly more than 1, so that they meet. The lower moves more, as a jaw does.
-const UPPER_SHARE = .46;
-const LOWER_SHARE = .56;
+const UPPER_SHARE = 0.46;
+const LOWER_SHARE = 0.56;
 
 /** Of what closes towards a corner, pixels down per pixel across. */
 const STEEPEST = 1.6;
@@ -15,8 +28,8 @@ const STEEPEST = 1.6;
 export class SmileCloser {
   readonly #frame: MouthFrame;
   readonly #gap: Curve;
-  readonly #line: Curve;        // middle of the opening
-  readonly #seam: Curve;        // where the lips meet afterwards
+  readonly #line: Curve; // middle of the opening
+  readonly #seam: Curve; // where the lips meet afterwards
   readonly #upperOuter: Curve;
   readonly #upperInner: Curve;
   readonly #lowerInner: Curve;
@@ -33,9 +46,16 @@ export class SmileCloser {
     this.#frame = frame;
     const upper = frame.local(points, UPPER_INNER);
     const lower = frame.local(points, LOWER_INNER);
-    const middle = upper.map((point, i) => ({ x: (point.x + lower[i]!.x) / 2, y: (point.y + lower[i]!.y) / 2 }));
-    const gaps = upper.map((point, i) => ({ x: middle[i]!.x, y: Math.max(0, lower[i]!.y - point.y) }));
-    const through = (line: readonly Point[]): Curve => tabulated(curveThrough(line), -1.2 * frame.halfWidth, 1.2 * frame.halfWidth);
+    const middle = upper.map((point, i) => ({
+      x: (point.x + lower[i]!.x) / 2,
+      y: (point.y + lower[i]!.y) / 2,
+    }));
+    const gaps = upper.map((point, i) => ({
+      x: middle[i]!.x,
+      y: Math.max(0, lower[i]!.y - point.y),
+    }));
+    const through = (line: readonly Point[]): Curve =>
+      tabulated(curveThrough(line), -1.2 * frame.halfWidth, 1.2 * frame.halfWidth);
     this.#gap = through(gaps);
     this.#line = through(middle);
     this.#upperInner = through(upper);
@@ -46,22 +66,26 @@ export class SmileCloser {
     this.#right = upper.at(-1)!.x;
     this.#noseY = frame.local(points, [NOSE_BASE])[0]!.y;
     this.#chinY = frame.local(points, [CHIN])[0]!.y;
-    this.#relax = Math.min(1, gap / .18);
+    this.#relax = Math.min(1, gap / 0.18);
     this.#cornerLift = Math.max(0, middle[5]!.y - (middle[0]!.y + middle[10]!.y) / 2);
-    this.#seam = through(middle.map(({ x }) => {
-      const up = this.#forward(x, this.#upperInner(x), false);
-      const low = this.#forward(x, this.#lowerInner(x), true);
-      return { x: (up.x + low.x) / 2, y: (up.y + low.y) / 2 };
-    }));
+    this.#seam = through(
+      middle.map(({ x }) => {
+        const up = this.#forward(x, this.#upperInner(x), false);
+        const low = this.#forward(x, this.#lowerInner(x), true);
+        return { x: (up.x + low.x) / 2, y: (up.y + low.y) / 2 };
+      }),
+    );
   }
 
   /** Towards the corners no steeper than what the skin beside them bears; what stays open there has been filled with lip. */
   #gapAt(u: number): number {
     const toCorner = Math.min(u - this.#left, this.#right - u);
-    if (toCorner <= 0) return 0;
+    if (toCorner <= 0) {
+      return 0;
+    }
     const gap = this.#gap(u);
     const most = STEEPEST * toCorner;
-    return gap * most / Math.hypot(gap, most, 1e-3);
+    return (gap * most) / Math.hypot(gap, most, 1e-3);
   }
 
   /** Where a point of the open picture goes. */
@@ -72,23 +96,32 @@ export class SmileCloser {
     if (low) {
       const outer = this.#lowerOuter(u);
       const inner = this.#lowerInner(u);
-      let share = v < outer ? .70 + .30 * clamp((outer - v) / (outer - inner + 1e-3), 0, 1)
-        : .30 + .40 * (1 - smoothstep(0, 1, (v - outer) / Math.max(1, this.#chinY - outer)));
-      if (v > this.#chinY) share = .30 * (1 - smoothstep(0, 1, (v - this.#chinY) / (1.2 * halfWidth)));
+      let share =
+        v < outer
+          ? 0.7 + 0.3 * clamp((outer - v) / (outer - inner + 1e-3), 0, 1)
+          : 0.3 + 0.4 * (1 - smoothstep(0, 1, (v - outer) / Math.max(1, this.#chinY - outer)));
+      if (v > this.#chinY) {
+        share = 0.3 * (1 - smoothstep(0, 1, (v - this.#chinY) / (1.2 * halfWidth)));
+      }
       dy = -LOWER_SHARE * gap * share;
     } else {
       const outer = this.#upperOuter(u);
       const inner = this.#upperInner(u);
-      const share = v > outer ? .60 + .40 * clamp((v - outer) / (inner - outer + 1e-3), 0, 1)
-        : .60 * (1 - smoothstep(0, 1, (outer - v) / Math.max(1, outer - this.#noseY)));
+      const share =
+        v > outer
+          ? 0.6 + 0.4 * clamp((v - outer) / (inner - outer + 1e-3), 0, 1)
+          : 0.6 * (1 - smoothstep(0, 1, (outer - v) / Math.max(1, outer - this.#noseY)));
       dy = UPPER_SHARE * gap * share;
     }
     // The corners of a smile come in and down a little.
     const r = Math.abs(u) / halfWidth;
-    const near = Math.exp(-(((r - 1) / .75) ** 2)) * Math.exp(-(((v - this.#line(u)) / (.8 * halfWidth)) ** 2))
-      * smoothstep(this.#noseY - halfWidth, this.#noseY + .3 * halfWidth, v) * (1 - smoothstep(2.2, 2.9, r));
-    const inwards = .13 * this.#relax * halfWidth * near * Math.min(1, r);
-    dy += near * .38 * this.#cornerLift * this.#relax * Math.min(1, r) ** 2;
+    const near =
+      Math.exp(-(((r - 1) / 0.75) ** 2)) *
+      Math.exp(-(((v - this.#line(u)) / (0.8 * halfWidth)) ** 2)) *
+      smoothstep(this.#noseY - halfWidth, this.#noseY + 0.3 * halfWidth, v) *
+      (1 - smoothstep(2.2, 2.9, r));
+    const inwards = 0.13 * this.#relax * halfWidth * near * Math.min(1, r);
+    dy += near * 0.38 * this.#cornerLift * this.#relax * Math.min(1, r) ** 2;
     return { x: u - Math.sign(u) * inwards, y: v + dy };
   }
 
@@ -98,10 +131,12 @@ export class SmileCloser {
     let y = v;
     for (let k = 0; k < 5; k++) {
       const here = this.#forward(x, y, low);
-      if (Math.abs(u - here.x) + Math.abs(v - here.y) < .01) break;
-      const slope = (this.#forward(x, y + .5, low).y - here.y) * 2;
+      if (Math.abs(u - here.x) + Math.abs(v - here.y) < 0.01) {
+        break;
+      }
+      const slope = (this.#forward(x, y + 0.5, low).y - here.y) * 2;
       x += u - here.x;
-      y += (v - here.y) / Math.max(.5, slope);
+      y += (v - here.y) / Math.max(0.5, slope);
     }
     return { x, y };
   }
@@ -110,7 +145,9 @@ export class SmileCloser {
     const moved = points.slice();
     for (let i = 0; i < LANDMARK_COUNT; i++) {
       const { x, y } = this.#frame.toLocal(px(points, i), py(points, i));
-      if (Math.abs(x) > 3 * this.#frame.halfWidth || y < this.#noseY - this.#frame.halfWidth) continue;
+      if (Math.abs(x) > 3 * this.#frame.halfWidth || y < this.#noseY - this.#frame.halfWidth) {
+        continue;
+      }
       const low = LOWER_LIP.has(i) || (!UPPER_LIP.has(i) && y > this.#line(x));
       const to = this.#forward(x, y, low);
       const { x: tx, y: ty } = this.#frame.toPicture(to.x, to.y);
@@ -129,12 +166,20 @@ export class SmileCloser {
     const bottom = this.#chinY + 1.2 * this.#frame.halfWidth;
     for (let y = 0; y < image.height; y++) {
       for (let x = 0; x < image.width; x++) {
-        const { x: u, y: v } = this.#frame.toLocal(x + .5, y + .5);
-        if (Math.abs(u) > reach || v < top || v > bottom) continue;
+        const { x: u, y: v } = this.#frame.toLocal(x + 0.5, y + 0.5);
+        if (Math.abs(u) > reach || v < top || v > bottom) {
+          continue;
+        }
         const low = v > this.#seam(u);
         const source = this.#inverse(u, v, low);
         const from = this.#frame.toPicture(source.x, source.y);
-        sampleCubic(low ? lower : upper, from.x - .5, from.y - .5, out.data, (y * image.width + x) * 3);
+        sampleCubic(
+          low ? lower : upper,
+          from.x - 0.5,
+          from.y - 0.5,
+          out.data,
+          (y * image.width + x) * 3,
+        );
       }
     }
     return out;
@@ -143,28 +188,41 @@ export class SmileCloser {
   /** Lips that touch have a dark line between them, of their own hue and finest at the corners; these were apart, so it is drawn. @param softness 1 in a sharp picture, more in an enlarged one */
   drawSeam(image: RgbImage, softness: number): void {
     const { faceHeight } = this.#frame;
-    const thickness = .6 + .0025 * faceHeight + .6 * softness;
-    const strength = .42 / Math.sqrt(softness);
+    const thickness = 0.6 + 0.0025 * faceHeight + 0.6 * softness;
+    const strength = 0.42 / Math.sqrt(softness);
     const middle = (this.#left + this.#right) / 2;
-    const half = (this.#right - this.#left) / 2 * (1 - .13 * this.#relax);
+    const half = ((this.#right - this.#left) / 2) * (1 - 0.13 * this.#relax);
     for (let y = 0; y < image.height; y++) {
       for (let x = 0; x < image.width; x++) {
-        const { x: u, y: v } = this.#frame.toLocal(x + .5, y + .5);
+        const { x: u, y: v } = this.#frame.toLocal(x + 0.5, y + 0.5);
         const r = Math.abs(u - middle) / half;
-        if (r > 1.1) continue;
-        const distance = (v - this.#seam(u)) / thickness / (1 - .3 * r);
-        if (Math.abs(distance) > 4) continue;
-        const dark = strength * Math.exp(-distance * distance / 1.8) * (1 - smoothstep(.75, 1.1, r));
+        if (r > 1.1) {
+          continue;
+        }
+        const distance = (v - this.#seam(u)) / thickness / (1 - 0.3 * r);
+        if (Math.abs(distance) > 4) {
+          continue;
+        }
+        const dark =
+          strength * Math.exp((-distance * distance) / 1.8) * (1 - smoothstep(0.75, 1.1, r));
         const i = (y * image.width + x) * 3;
         const most = Math.max(1, image.data[i]!, image.data[i + 1]!, image.data[i + 2]!);
-        for (let c = i; c < i + 3; c++) image.data[c] = image.data[c]! * (1 - dark * (1.3 - .4 * image.data[c]! / most));
+        for (let c = i; c < i + 3; c++) {
+          image.data[c] = image.data[c]! * (1 - dark * (1.3 - (0.4 * image.data[c]!) / most));
+        }
       }
     }
   }
 }
 
 /** Catmull-Rom sampling: the mouth is resampled once more than the rest of the face and must not look softer. */
-function sampleCubic({ width, height, data }: RgbImage, x: number, y: number, out: Uint8Array, to: number): void {
+function sampleCubic(
+  { width, height, data }: RgbImage,
+  x: number,
+  y: number,
+  out: Uint8Array,
+  to: number,
+): void {
   const x0 = Math.floor(x);
   const y0 = Math.floor(y);
   const wx = cubicWeights(x - x0);
@@ -174,13 +232,18 @@ function sampleCubic({ width, height, data }: RgbImage, x: number, y: number, ou
     for (let j = 0; j < 4; j++) {
       const row = clamp(y0 + j - 1, 0, height - 1) * width;
       let sum = 0;
-      for (let i = 0; i < 4; i++) sum += wx[i]! * data[(row + clamp(x0 + i - 1, 0, width - 1)) * 3 + c]!;
+      for (let i = 0; i < 4; i++) {
+        sum += wx[i]! * data[(row + clamp(x0 + i - 1, 0, width - 1)) * 3 + c]!;
+      }
       value += wy[j]! * sum;
     }
-    out[to + c] = clamp(value + .5, 0, 255);
+    out[to + c] = clamp(value + 0.5, 0, 255);
   }
 }
 
 const cubicWeights = (t: number): [number, number, number, number] => [
-  ((-.5 * t + 1) * t - .5) * t, (1.5 * t - 2.5) * t * t + 1, ((-1.5 * t + 2) * t + .5) * t, (.5 * t - .5) * t * t,
+  ((-0.5 * t + 1) * t - 0.5) * t,
+  (1.5 * t - 2.5) * t * t + 1,
+  ((-1.5 * t + 2) * t + 0.5) * t,
+  (0.5 * t - 0.5) * t * t,
 ];

@@ -7,16 +7,19 @@ import { fillUnknown } from '../imaging/inpaint.ts';
 import type { Light } from './skin.ts';
 import { type Box, cutPatch, type Rgb, rgbToYuv } from '../imaging/sprite.ts';
 
-export interface OwnTeeth { readonly patch: FacePatch; readonly colour: Rgb }
+export interface OwnTeeth {
+  readonly patch: FacePatch;
+  readonly colour: Rgb;
+}
 
 const MIN_OPENING_PIXELS = 150;
 /** Share of the opening that must be teeth: a mouth that shows a few pixels of them is better painted. */
-const MIN_TEETH_SHARE = .3;
+const MIN_TEETH_SHARE = 0.3;
 /** Share of the middle's columns that must hold a tooth of at least this share of the usual height: shade and reflections can hide one, and a row with a gap is worse than a painted one. */
-const MIN_WHOLE = .9;
-const STUMP = .5;
+const MIN_WHOLE = 0.9;
+const STUMP = 0.5;
 /** Least usual height, in widths of the mouth: of shorter ones the lower ends alone are seen, and an opened mouth would show stumps. */
-const MIN_HEIGHT = .09;
+const MIN_HEIGHT = 0.09;
 
 /**
  * The upper row as seen in a smile: bright and not red. Of each column the run nearest the upper lip counts; below it may be
@@ -26,24 +29,55 @@ const MIN_HEIGHT = .09;
 export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined {
   const { width, height } = image;
   const inside: { index: number; l: number; a: number }[] = [];
-  for (let i = 0; i < opening.data.length; i++) if (opening.data[i]! > .5) inside.push({ index: i, ...labAt(image, i) });
-  if (inside.length < MIN_OPENING_PIXELS) return undefined;
-  const bright = .62 * quantile(inside.map(({ l }) => l), .92);
-  const pale = Math.min(16, quantile(inside.map(({ a }) => a), .85) + 3);
+  for (let i = 0; i < opening.data.length; i++) {
+    if (opening.data[i]! > 0.5) {
+      inside.push({ index: i, ...labAt(image, i) });
+    }
+  }
+  if (inside.length < MIN_OPENING_PIXELS) {
+    return undefined;
+  }
+  const bright =
+    0.62 *
+    quantile(
+      inside.map(({ l }) => l),
+      0.92,
+    );
+  const pale = Math.min(
+    16,
+    quantile(
+      inside.map(({ a }) => a),
+      0.85,
+    ) + 3,
+  );
   const teeth = inside.filter(({ l, a }) => l >= bright && a <= pale);
-  if (teeth.length < MIN_TEETH_SHARE * inside.length) return undefined;
+  if (teeth.length < MIN_TEETH_SHARE * inside.length) {
+    return undefined;
+  }
   const tooth = plane(width, height);
-  for (const { index } of teeth) tooth.data[index] = 1;
+  for (const { index } of teeth) {
+    tooth.data[index] = 1;
+  }
   const box = boundsOf(opening, 12);
   const row = upperRow(dilate(tooth, 1), opening, box);
-  if (!isWhole(row, box)) return undefined;
-  const known = Uint8Array.from(row.data, (value, i) => value > .5 && opening.data[i]! > .9 && tooth.data[i]! > .5 ? 1 : 0);
-  if (!known.includes(1)) return undefined;
+  if (!isWhole(row, box)) {
+    return undefined;
+  }
+  const known = Uint8Array.from(row.data, (value, i) =>
+    value > 0.5 && opening.data[i]! > 0.9 && tooth.data[i]! > 0.5 ? 1 : 0,
+  );
+  if (!known.includes(1)) {
+    return undefined;
+  }
   // Colours continue beyond what is seen, so that a lip that rises further still uncovers something plausible.
   const filled: RgbImage = { width, height, data: image.data.slice() };
   fillUnknown(filled, known);
-  const alpha = blur(extendUp(row, box, Math.round((box.bottom - box.top) * .22)), .8);
-  const channel = (c: number): number => quantile(teeth.map(({ index }) => image.data[index * 3 + c]!), .6);
+  const alpha = blur(extendUp(row, box, Math.round((box.bottom - box.top) * 0.22)), 0.8);
+  const channel = (c: number): number =>
+    quantile(
+      teeth.map(({ index }) => image.data[index * 3 + c]!),
+      0.6,
+    );
   return { patch: cutPatch(filled, alpha, box), colour: [channel(0), channel(1), channel(2)] };
 }
 
@@ -56,23 +90,33 @@ export function mouthTints({ white, skin, colour }: Light, teeth: Rgb | undefine
     return [white[0] * toned(r), white[1] * toned(g), white[2] * toned(b)];
   };
   // Gums and tongue take a little of the skin's tone: on dark skin they are darker, too.
-  const tone = Math.min(1, .72 + .28 * (skin[0] + skin[1] + skin[2]) / 3 / 165);
+  const tone = Math.min(1, 0.72 + (0.28 * (skin[0] + skin[1] + skin[2])) / 3 / 165);
   return {
-    cavity: rgbToYuv(lit(.19, .075, .08)),
-    gums: rgbToYuv(lit(.74 * tone, .42 * tone, .42 * tone)),
-    tongue: rgbToYuv(lit(.74 * tone, .39 * tone, .40 * tone)),
-    teeth: rgbToYuv(teeth ?? lit(.97, .935, .865)),
+    cavity: rgbToYuv(lit(0.19, 0.075, 0.08)),
+    gums: rgbToYuv(lit(0.74 * tone, 0.42 * tone, 0.42 * tone)),
+    tongue: rgbToYuv(lit(0.74 * tone, 0.39 * tone, 0.4 * tone)),
+    teeth: rgbToYuv(teeth ?? lit(0.97, 0.935, 0.865)),
   };
 }
 
 function boundsOf({ width, height, data }: Plane, margin: number): Box {
   let [left, right, top, bottom] = [width, 0, height, 0];
   for (let i = 0; i < data.length; i++) {
-    if (data[i]! < .5) continue;
-    [left, right] = [Math.min(left, i % width), Math.max(right, i % width + 1)];
-    [top, bottom] = [Math.min(top, Math.floor(i / width)), Math.max(bottom, Math.floor(i / width) + 1)];
+    if (data[i]! < 0.5) {
+      continue;
+    }
+    [left, right] = [Math.min(left, i % width), Math.max(right, (i % width) + 1)];
+    [top, bottom] = [
+      Math.min(top, Math.floor(i / width)),
+      Math.max(bottom, Math.floor(i / width) + 1),
+    ];
   }
-  return { left: Math.max(0, left - margin), right: Math.min(width, right + margin), top: Math.max(0, top - margin), bottom: Math.min(height, bottom + margin) };
+  return {
+    left: Math.max(0, left - margin),
+    right: Math.min(width, right + margin),
+    top: Math.max(0, top - margin),
+    bottom: Math.min(height, bottom + margin),
+  };
 }
 
 function upperRow(tooth: Plane, opening: Plane, box: Box): Plane {
@@ -81,9 +125,12 @@ function upperRow(tooth: Plane, opening: Plane, box: Box): Plane {
     let started = false;
     for (let y = box.top; y < box.bottom; y++) {
       const i = y * tooth.width + x;
-      const isTooth = opening.data[i]! > .3 && tooth.data[i]! > 0;
-      if (isTooth) row.data[i] = 1;
-      else if (started) break;
+      const isTooth = opening.data[i]! > 0.3 && tooth.data[i]! > 0;
+      if (isTooth) {
+        row.data[i] = 1;
+      } else if (started) {
+        break;
+      }
       started ||= isTooth;
     }
   }
@@ -93,14 +140,21 @@ function upperRow(tooth: Plane, opening: Plane, box: Box): Plane {
 /** In the middle half of the mouth. */
 function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boolean {
   const heights: number[] = [];
-  for (let x = Math.round(left + .27 * (right - left)); x < left + .73 * (right - left); x++) {
+  for (let x = Math.round(left + 0.27 * (right - left)); x < left + 0.73 * (right - left); x++) {
     let height = 0;
-    for (let y = top; y < bottom; y++) height += data[y * width + x]! > .5 ? 1 : 0;
+    for (let y = top; y < bottom; y++) {
+      height += data[y * width + x]! > 0.5 ? 1 : 0;
+    }
     heights.push(height);
   }
-  const usual = quantile(heights, .7);
-  if (usual < MIN_HEIGHT * (right - left)) return false;
-  return heights.filter((height) => height > 0 && height >= STUMP * usual).length >= MIN_WHOLE * heights.length;
+  const usual = quantile(heights, 0.7);
+  if (usual < MIN_HEIGHT * (right - left)) {
+    return false;
+  }
+  return (
+    heights.filter((height) => height > 0 && height >= STUMP * usual).length >=
+    MIN_WHOLE * heights.length
+  );
 }
 
 /** Behind the upper lip the row goes on. */
@@ -109,8 +163,12 @@ function extendUp(row: Plane, box: Box, by: number): Plane {
   out.data.set(row.data);
   for (let x = box.left; x < box.right; x++) {
     for (let y = box.top; y < box.bottom; y++) {
-      if (row.data[y * row.width + x]! < .5) continue;
-      for (let k = 1; k <= by && y - k >= box.top; k++) out.data[(y - k) * row.width + x] = 1;
+      if (row.data[y * row.width + x]! < 0.5) {
+        continue;
+      }
+      for (let k = 1; k <= by && y - k >= box.top; k++) {
+        out.data[(y - k) * row.width + x] = 1;
+      }
       break;
     }
   }

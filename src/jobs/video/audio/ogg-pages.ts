@@ -22,42 +22,71 @@ export function* oggPages(bytes: Uint8Array): Generator<OggPage> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const unfinished = new Map<number, Uint8Array[]>();
   for (let at = 0; at < bytes.length;) {
-    if (at + HEADER_BYTES > bytes.length || at + HEADER_BYTES + bytes[at + 26]! > bytes.length) throw cutOff();
-    if (view.getUint32(at) !== 0x4f67_6753 || bytes[at + 4] !== 0) throw new AudioError(at === 0 ? 'This is not an Ogg file: it does not begin with OggS. Check audioFormat.' : `The Ogg file is broken at byte ${at}. Send it again.`);
+    if (at + HEADER_BYTES > bytes.length || at + HEADER_BYTES + bytes[at + 26]! > bytes.length) {
+      throw cutOff();
+    }
+    if (view.getUint32(at) !== 0x4f67_6753 || bytes[at + 4] !== 0) {
+      throw new AudioError(
+        at === 0
+          ? 'This is not an Ogg file: it does not begin with OggS. Check audioFormat.'
+          : `The Ogg file is broken at byte ${at}. Send it again.`,
+      );
+    }
     const flags = bytes[at + 5]!;
     const serial = view.getUint32(at + 14, true);
     const lacing = bytes.subarray(at + HEADER_BYTES, at + HEADER_BYTES + bytes[at + 26]!);
     let body = at + HEADER_BYTES + lacing.length;
     const packets: Uint8Array[] = [];
-    let parts = flags & CONTINUED ? unfinished.get(serial) ?? [] : [];
+    let parts = flags & CONTINUED ? (unfinished.get(serial) ?? []) : [];
     unfinished.delete(serial);
     let start = body;
     for (const [index, size] of lacing.entries()) {
       body += size;
       const isEnd = size < 255;
-      if (!isEnd && index < lacing.length - 1) continue;
+      if (!isEnd && index < lacing.length - 1) {
+        continue;
+      }
       parts.push(bytes.slice(start, body));
       start = body;
       if (isEnd) {
         packets.push(join(parts));
         parts = [];
-      } else unfinished.set(serial, parts);
+      } else {
+        unfinished.set(serial, parts);
+      }
     }
-    if (body > bytes.length) throw cutOff();
-    if (total(parts) > MAX_PACKET_BYTES) throw new AudioError('The Ogg file is broken: one of its packets has no end.');
-    yield { granule: Number(view.getBigInt64(at + 6, true)), isFirst: (flags & FIRST) !== 0, isLast: (flags & LAST) !== 0, serial, packets };
+    if (body > bytes.length) {
+      throw cutOff();
+    }
+    if (total(parts) > MAX_PACKET_BYTES) {
+      throw new AudioError('The Ogg file is broken: one of its packets has no end.');
+    }
+    yield {
+      granule: Number(view.getBigInt64(at + 6, true)),
+      isFirst: (flags & FIRST) !== 0,
+      isLast: (flags & LAST) !== 0,
+      serial,
+      packets,
+    };
     at = body;
   }
 }
 
-const cutOff = (): AudioError => new AudioError('The Ogg file was cut off within a page. Send the whole file.');
+const cutOff = (): AudioError =>
+  new AudioError('The Ogg file was cut off within a page. Send the whole file.');
 
-const total = (parts: readonly Uint8Array[]): number => parts.reduce((sum, part) => sum + part.length, 0);
+const total = (parts: readonly Uint8Array[]): number =>
+  parts.reduce((sum, part) => sum + part.length, 0);
 
 function join(parts: readonly Uint8Array[]): Uint8Array {
-  if (parts.length === 1) return parts[0]!;
+  if (parts.length === 1) {
+    return parts[0]!;
+  }
   const joined = new Uint8Array(total(parts));
   let at = 0;
-  for (const part of parts) { joined.set(part, at); at += part.length; }
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
   return joined;
 }

@@ -2,81 +2,147 @@
 import { OggVorbisDecoder } from '@wasm-audio-decoders/ogg-vorbis';
 import { OpusDecoder } from 'opus-decoder';
 import { oggPages, type OggPage } from './ogg-pages.ts';
-import { AudioError, attempt, checkChannels, checkRate, interleave, type PcmStream } from './pcm-stream.ts';
+import {
+  AudioError,
+  attempt,
+  checkChannels,
+  checkRate,
+  interleave,
+  type PcmStream,
+} from './pcm-stream.ts';
 
 const OPUS_RATE = 48_000;
 /** Bytes given to the Vorbis decoder at a time: bounds what it decodes at once. */
 const VORBIS_BYTES = 16 * 1024;
 
-const startsWith = (packet: Uint8Array | undefined, text: string): boolean => packet !== undefined && text === String.fromCharCode(...packet.subarray(0, text.length));
+const startsWith = (packet: Uint8Array | undefined, text: string): boolean =>
+  packet !== undefined && text === String.fromCharCode(...packet.subarray(0, text.length));
 
 /** @throws AudioError */
 export function openOgg(bytes: Uint8Array): PcmStream {
   for (const page of oggPages(bytes)) {
     const head = page.packets[0];
-    if (startsWith(head, 'OpusHead')) return openOpus(bytes, head!, page.serial);
-    if (startsWith(head, '\u0001vorbis')) return openVorbis(bytes, head!);
-    if (!page.isFirst) break; // streams announce themselves on the first pages
+    if (startsWith(head, 'OpusHead')) {
+      return openOpus(bytes, head!, page.serial);
+    }
+    if (startsWith(head, '\u0001vorbis')) {
+      return openVorbis(bytes, head!);
+    }
+    if (!page.isFirst) {
+      break;
+    } // streams announce themselves on the first pages
   }
   throw new AudioError('The Ogg file holds neither Opus nor Vorbis audio.');
 }
 
 function openOpus(bytes: Uint8Array, head: Uint8Array, serial: number): PcmStream {
-  if (head.length < 19) throw new AudioError('The Ogg file is broken: its Opus header is too short.');
+  if (head.length < 19) {
+    throw new AudioError('The Ogg file is broken: its Opus header is too short.');
+  }
   const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
   const channels = checkChannels(head[9]!);
   const preSkip = view.getUint16(10, true);
   const gain = 10 ** (view.getInt16(16, true) / 256 / 20); // Q7.8 dB, section 5.1
-  if (head[18] !== 0) throw new AudioError('The Ogg file has its Opus channels mapped as surround sound; send mono or stereo.');
+  if (head[18] !== 0) {
+    throw new AudioError(
+      'The Ogg file has its Opus channels mapped as surround sound; send mono or stereo.',
+    );
+  }
   return { rate: OPUS_RATE, channels, pieces: decodeOpus(bytes, serial, channels, preSkip, gain) };
 }
 
-async function* decodeOpus(bytes: Uint8Array, serial: number, channels: 1 | 2, preSkip: number, gain: number): AsyncGenerator<Int16Array> {
+async function* decodeOpus(
+  bytes: Uint8Array,
+  serial: number,
+  channels: 1 | 2,
+  preSkip: number,
+  gain: number,
+): AsyncGenerator<Int16Array> {
   const decoder = new OpusDecoder({ channels });
   await decoder.ready;
   let position = 0; // in decoded samples, pre-skip and all
   let headers = 2;
   for (const page of oggPages(bytes)) {
-    if (page.serial !== serial) continue;
+    if (page.serial !== serial) {
+      continue;
+    }
     for (const packet of page.packets) {
-      if (headers > 0) { headers--; continue; }
-      const { channelData, samplesDecoded } = await attempt('Ogg', () => decoder.decodeFrame(packet));
-      if (samplesDecoded === 0) throw new AudioError('The Ogg file is broken: one of its Opus packets cannot be decoded.');
+      if (headers > 0) {
+        headers--;
+        continue;
+      }
+      const { channelData, samplesDecoded } = await attempt('Ogg', () =>
+        decoder.decodeFrame(packet),
+      );
+      if (samplesDecoded === 0) {
+        throw new AudioError('The Ogg file is broken: one of its Opus packets cannot be decoded.');
+      }
       const from = Math.min(samplesDecoded, Math.max(0, preSkip - position));
       const to = endWithin(page, position, samplesDecoded);
       position += samplesDecoded;
-      if (gain !== 1) for (const plane of channelData) for (let i = 0; i < plane.length; i++) plane[i]! *= gain;
-      if (to > from) yield interleave(channelData, channels, from, to - from);
+      if (gain !== 1) {
+        for (const plane of channelData) {
+          for (let i = 0; i < plane.length; i++) {
+            plane[i]! *= gain;
+          }
+        }
+      }
+      if (to > from) {
+        yield interleave(channelData, channels, from, to - from);
+      }
     }
   }
 }
 
 /** The last page may end the stream in the middle of a packet (section 4.4). */
-const endWithin = (page: OggPage, position: number, samples: number): number => page.isLast && page.granule >= 0 ? Math.max(0, Math.min(samples, page.granule - position)) : samples;
+const endWithin = (page: OggPage, position: number, samples: number): number =>
+  page.isLast && page.granule >= 0
+    ? Math.max(0, Math.min(samples, page.granule - position))
+    : samples;
 
 function openVorbis(bytes: Uint8Array, head: Uint8Array): PcmStream {
-  if (head.length < 30) throw new AudioError('The Ogg file is broken: its Vorbis header is too short.');
+  if (head.length < 30) {
+    throw new AudioError('The Ogg file is broken: its Vorbis header is too short.');
+  }
   const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
   const channels = checkChannels(head[11]!);
   const rate = checkRate(view.getUint32(12, true));
   return { rate, channels, pieces: decodeVorbis(bytes, channels, rate) };
 }
 
-async function* decodeVorbis(bytes: Uint8Array, channels: 1 | 2, rate: number): AsyncGenerator<Int16Array> {
-  for (const _page of oggPages(bytes)); // throws for what is cut off, before anything is decoded
+async function* decodeVorbis(
+  bytes: Uint8Array,
+  channels: 1 | 2,
+  rate: number,
+): AsyncGenerator<Int16Array> {
+  for (const _page of oggPages(bytes)) {
+  } // throws for what is cut off, before anything is decoded
   const decoder = new OggVorbisDecoder();
   await decoder.ready;
   for (let at = 0; at <= bytes.length; at += VORBIS_BYTES) {
     const isOver = at + VORBIS_BYTES > bytes.length;
     const decoded = await attempt('Ogg', () => decoder.decode(bytes.slice(at, at + VORBIS_BYTES)));
-    if (decoded.samplesDecoded > 0) yield take(decoded);
-    if (!isOver) continue;
+    if (decoded.samplesDecoded > 0) {
+      yield take(decoded);
+    }
+    if (!isOver) {
+      continue;
+    }
     const rest = await attempt('Ogg', () => decoder.flush());
-    if (rest.samplesDecoded > 0) yield take(rest);
+    if (rest.samplesDecoded > 0) {
+      yield take(rest);
+    }
   }
 
-  function take({ channelData, samplesDecoded, sampleRate, errors }: Awaited<ReturnType<OggVorbisDecoder['decode']>>): Int16Array {
-    if (sampleRate !== rate || channelData.length !== channels || errors.length > 0) throw new AudioError('The Ogg file is broken: its Vorbis packets cannot be decoded.');
+  function take({
+    channelData,
+    samplesDecoded,
+    sampleRate,
+    errors,
+  }: Awaited<ReturnType<OggVorbisDecoder['decode']>>): Int16Array {
+    if (sampleRate !== rate || channelData.length !== channels || errors.length > 0) {
+      throw new AudioError('The Ogg file is broken: its Vorbis packets cannot be decoded.');
+    }
     return interleave(channelData, channels, 0, samplesDecoded);
   }
 }

@@ -22,24 +22,36 @@ export const MAX_RATE = 96_000;
 export const PIECE_SAMPLES = 8192;
 
 export function checkRate(rate: number): number {
-  if (rate >= MIN_RATE && rate <= MAX_RATE) return rate;
+  if (rate >= MIN_RATE && rate <= MAX_RATE) {
+    return rate;
+  }
   throw new AudioError(`The audio has ${rate} samples a second; send ${MIN_RATE} to ${MAX_RATE}.`);
 }
 
 export function checkChannels(channels: number): 1 | 2 {
-  if (channels === 1 || channels === 2) return channels;
+  if (channels === 1 || channels === 2) {
+    return channels;
+  }
   throw new AudioError(`The audio has ${channels} channels; send one (mono) or two (stereo).`);
 }
 
 /** Full scale is 1; louder is clipped. */
-export const toInt16 = (value: number): number => value >= 1 ? 32_767 : value <= -1 ? -32_768 : Math.round(value * 32_767) || 0;
+export const toInt16 = (value: number): number =>
+  value >= 1 ? 32_767 : value <= -1 ? -32_768 : Math.round(value * 32_767) || 0;
 
 /** Interleaves what the WebAssembly decoders give: one Float32Array a channel. */
-export function interleave(planes: readonly Float32Array[], channels: 1 | 2, from: number, samples: number): Int16Array {
+export function interleave(
+  planes: readonly Float32Array[],
+  channels: 1 | 2,
+  from: number,
+  samples: number,
+): Int16Array {
   const out = new Int16Array(samples * channels);
   for (let c = 0; c < channels; c++) {
     const plane = planes[c]!;
-    for (let i = 0; i < samples; i++) out[i * channels + c] = toInt16(plane[from + i]!);
+    for (let i = 0; i < samples; i++) {
+      out[i * channels + c] = toInt16(plane[from + i]!);
+    }
   }
   return out;
 }
@@ -49,12 +61,17 @@ export async function* limited({ rate, channels, pieces }: PcmStream): AsyncGene
   let left = MAX_SECONDS * rate;
   for await (const piece of pieces) {
     left -= piece.length / channels;
-    if (left < 0) throw tooLong();
-    if (piece.length > 0) yield piece;
+    if (left < 0) {
+      throw tooLong();
+    }
+    if (piece.length > 0) {
+      yield piece;
+    }
   }
 }
 
-export const tooLong = (): AudioError => new AudioError(`The audio is longer than ${MAX_SECONDS / 60} minutes. Send it in parts.`);
+export const tooLong = (): AudioError =>
+  new AudioError(`The audio is longer than ${MAX_SECONDS / 60} minutes. Send it in parts.`);
 
 /** Errors that a decoder may report about one packet. */
 const MAX_COMPLAINTS = 3;
@@ -74,12 +91,17 @@ export async function attempt<T>(kind: string, decode: () => T | Promise<T>): Pr
   let complaints = 0;
   console.error = (...words: unknown[]) => {
     complaints++;
-    if (complaints > MAX_COMPLAINTS) throw new Error(words.join(' '));
+    if (complaints > MAX_COMPLAINTS) {
+      throw new Error(words.join(' '));
+    }
   };
   try {
     return await decode();
   } catch (cause) {
-    throw new AudioError(`The ${kind} file is broken and cannot be decoded. Send it again, or in another format.`, { cause });
+    throw new AudioError(
+      `The ${kind} file is broken and cannot be decoded. Send it again, or in another format.`,
+      { cause },
+    );
   } finally {
     console.error = error;
   }

@@ -17,51 +17,97 @@ const EXTENSIBLE = 0xfffe;
 /** Programs that write to a pipe do not know the length and leave one of these. */
 const UNKNOWN_LENGTHS = [0, 0x7fff_ffff, 0xffff_ffff];
 /** ffmpeg and sox round such a length down to whole blocks. */
-const isUnknown = (length: number): boolean => UNKNOWN_LENGTHS.some((unknown) => length <= unknown && length > unknown - 128 && (unknown !== 0 || length === 0));
+const isUnknown = (length: number): boolean =>
+  UNKNOWN_LENGTHS.some(
+    (unknown) => length <= unknown && length > unknown - 128 && (unknown !== 0 || length === 0),
+  );
 
-interface Format { readonly sample: SampleFormat; readonly channels: number; readonly rate: number }
+interface Format {
+  readonly sample: SampleFormat;
+  readonly channels: number;
+  readonly rate: number;
+}
 
 /** @throws AudioError */
 export function openWav(bytes: Uint8Array): PcmStream {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (bytes.length < 12 || view.getUint32(0) !== RIFF || view.getUint32(8) !== WAVE) throw new AudioError('This is not a WAV file: it does not begin with RIFF and WAVE. Check audioFormat.');
+  if (bytes.length < 12 || view.getUint32(0) !== RIFF || view.getUint32(8) !== WAVE) {
+    throw new AudioError(
+      'This is not a WAV file: it does not begin with RIFF and WAVE. Check audioFormat.',
+    );
+  }
   let format: Format | undefined;
   for (let at = 12; at + 8 <= bytes.length;) {
     const chunk = view.getUint32(at);
     const length = view.getUint32(at + 4, true);
     const start = at + 8;
-    if (chunk === FMT) format = readFormat(view, start, length);
+    if (chunk === FMT) {
+      format = readFormat(view, start, length);
+    }
     if (chunk === DATA) {
-      if (format === undefined) throw new AudioError('The WAV file is broken: its data come before their format.');
+      if (format === undefined) {
+        throw new AudioError('The WAV file is broken: its data come before their format.');
+      }
       return openData(bytes, start, length, format);
     }
     at = start + length + (length & 1);
   }
-  throw new AudioError('The WAV file holds no audio: its data are missing or were cut off. Send the whole file.');
+  throw new AudioError(
+    'The WAV file holds no audio: its data are missing or were cut off. Send the whole file.',
+  );
 }
 
-function openData(bytes: Uint8Array, start: number, length: number, { sample, channels, rate }: Format): PcmStream {
+function openData(
+  bytes: Uint8Array,
+  start: number,
+  length: number,
+  { sample, channels, rate }: Format,
+): PcmStream {
   const there = bytes.length - start;
-  if (length > there && !isUnknown(length)) throw new AudioError(`The WAV file was cut off: it announces ${length} bytes of audio and holds ${there}. Send the whole file.`);
+  if (length > there && !isUnknown(length)) {
+    throw new AudioError(
+      `The WAV file was cut off: it announces ${length} bytes of audio and holds ${there}. Send the whole file.`,
+    );
+  }
   const stride = SAMPLE_BYTES[sample] * channels;
-  const used = isUnknown(length) ? there - there % stride : length;
+  const used = isUnknown(length) ? there - (there % stride) : length;
   return openPcm(bytes.subarray(start, start + used), sample, rate, channels);
 }
 
 function readFormat(view: DataView, start: number, length: number): Format {
-  if (length < 16 || start + length > view.byteLength) throw new AudioError('The WAV file was cut off within its header. Send the whole file.');
+  if (length < 16 || start + length > view.byteLength) {
+    throw new AudioError('The WAV file was cut off within its header. Send the whole file.');
+  }
   let tag = view.getUint16(start, true);
-  if (tag === EXTENSIBLE && length >= 26) tag = view.getUint16(start + 24, true);
+  if (tag === EXTENSIBLE && length >= 26) {
+    tag = view.getUint16(start + 24, true);
+  }
   const bits = view.getUint16(start + 14, true);
   const sample = sampleFormat(tag, bits);
-  if (sample === undefined) throw new AudioError(`WAV files of this kind (format ${tag}, ${bits} bits) are not read; save as 16-bit PCM.`);
-  return { sample, channels: view.getUint16(start + 2, true), rate: view.getUint32(start + 4, true) };
+  if (sample === undefined) {
+    throw new AudioError(
+      `WAV files of this kind (format ${tag}, ${bits} bits) are not read; save as 16-bit PCM.`,
+    );
+  }
+  return {
+    sample,
+    channels: view.getUint16(start + 2, true),
+    rate: view.getUint32(start + 4, true),
+  };
 }
 
 function sampleFormat(tag: number, bits: number): SampleFormat | undefined {
-  if (tag === PCM) return ({ 8: 'u8', 16: 's16', 24: 's24', 32: 's32' } as const)[bits];
-  if (tag === FLOAT) return ({ 32: 'f32', 64: 'f64' } as const)[bits];
-  if (tag === A_LAW && bits === 8) return 'alaw';
-  if (tag === MU_LAW && bits === 8) return 'mulaw';
+  if (tag === PCM) {
+    return ({ 8: 'u8', 16: 's16', 24: 's24', 32: 's32' } as const)[bits];
+  }
+  if (tag === FLOAT) {
+    return ({ 32: 'f32', 64: 'f64' } as const)[bits];
+  }
+  if (tag === A_LAW && bits === 8) {
+    return 'alaw';
+  }
+  if (tag === MU_LAW && bits === 8) {
+    return 'mulaw';
+  }
   return undefined;
 }
