@@ -36,7 +36,7 @@ export interface RunOptions {
 
 export async function runScenario(
   scenario: Scenario,
-  { options = {}, target = undefined, progress = () => {}, tree = ROOT }: RunOptions = {},
+  { options = {}, target, progress = () => {}, tree = ROOT }: RunOptions = {},
 ): Promise<Run> {
   const cleanUps: (() => Promise<unknown> | void)[] = [];
   const merged = { ...scenario.options, ...options };

@@ -1,7 +1,6 @@
 // `npm start`, `npm test` and every other npm script: does the set-up, then runs the task under Node 22.
 import { spawn, spawnSync } from 'node:child_process';
 import os from 'node:os';
-import path from 'node:path';
 import process from 'node:process';
 import { ROOT, SetupError, setUp } from './setup.mjs';
 

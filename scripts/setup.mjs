@@ -66,7 +66,7 @@ function run(command, args, options = {}) {
     logFile,
     `$ ${command} ${args.join(' ')}\n${result.stdout ?? ''}\n${result.stderr ?? ''}\n${result.error ?? ''}\n`,
   );
-  const complaints = `${result.stderr || result.stdout}`
+  const complaints = (result.stderr || result.stdout || '')
     .split('\n')
     .map((line) => line.replace(/^npm error\s*/, '').trim())
     .filter(

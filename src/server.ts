@@ -9,12 +9,7 @@ import type { Logger } from './base/log.ts';
 import type { Config } from './config.ts';
 import { createFront, type Front } from './front/front.ts';
 import { DescriptorReserve } from './front/descriptor-reserve.ts';
-import {
-  observeHttp,
-  observeRedis,
-  observeRefusals,
-  observeStun,
-} from './metrics/front-metrics.ts';
+import { observeHttp, observeRedis, observeRefusals, observeStun } from './front/front-metrics.ts';
 import { claimCores } from './front/placement/core-claims.ts';
 import { WorkerPool } from './front/placement/worker-pool.ts';
 import { SessionService } from './front/sessions/session-service.ts';

@@ -114,7 +114,7 @@ export class Fleet {
 
   /** @throws Error with the server's reason when it refuses. */
   async open(
-    plan: TalkPlan | undefined = undefined,
+    plan?: TalkPlan,
     keepFrames = false,
     impairment?: Impairment,
   ): Promise<{ peer: number; sessionId: string; figures: PeerFigures }> {
@@ -133,7 +133,7 @@ export class Fleet {
 
   /** As `open`, but takes a refusal for want of room as "not at this moment". @param onRefusal called for each */
   async openPatiently(
-    plan: TalkPlan | undefined = undefined,
+    plan?: TalkPlan,
     impairment?: Impairment,
     onRefusal = (): void => {},
   ): ReturnType<Fleet['open']> {

@@ -5,7 +5,7 @@ import type { VideoCodec } from '../media/coded-frame.ts';
 import type { Certificate } from './dtls/certificate.ts';
 import { DataChannelResponder } from './sctp/data-channel.ts';
 import { DtlsServer } from './dtls/dtls-server.ts';
-import { IcePaths, type StunVerdict } from '../worker/peer/ice-paths.ts';
+import { IcePaths, type StunVerdict } from './ice/ice-paths.ts';
 import { MediaSender } from './rtp/media-sender.ts';
 import type { Peer, PeerCloseReason, PeerListener, PeerOptions, PeerStats } from './peer.ts';
 import { planAnswer, writeAnswer, type AnswerPlan, type Candidate } from './sdp/answer.ts';

@@ -1,9 +1,10 @@
 // A worker thread: pins itself to its core, loads the model, opens its UDP port, then serves the front's messages.
 import os from 'node:os';
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { every, guarded, reportDefectsTo } from '../base/guard.ts';
 import { toWireError } from '../base/errors.ts';
 import { HEARTBEAT_MS, beatHeart } from '../link/heartbeat.ts';
+import type { WorkerInit } from '../link/worker-init.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
 import { SharedMetrics } from '../metrics/shared-metrics.ts';
 import { watchWorkerThread } from '../metrics/threads.ts';
@@ -19,27 +20,6 @@ import { FrameScheduler } from './frame-scheduler.ts';
 import { InferenceClients } from '../pipeline/wav2lip/inference-clients.ts';
 import { Wav2LipRefused } from '../pipeline/wav2lip/network.ts';
 
-/** What a worker is born with. */
-export interface WorkerInit {
-  readonly index: number;
-  readonly cpu: number | undefined;
-  /** To be scheduled before everything else on that CPU; only where others are left for the rest. */
-  readonly isRealtime: boolean;
-  readonly sharedMetrics: SharedArrayBuffer;
-  readonly bindAddress: string;
-  readonly port: number;
-  readonly announcedAddresses: readonly string[];
-  readonly videoBitrateKbps: number;
-  readonly maxVideoBitrateKbps: number;
-  readonly audioBitrateKbps: number;
-  readonly maxSessions: number;
-  readonly calibrationFace: SharedArrayBuffer;
-  /** Counted up while the thread runs: link/heartbeat.ts. */
-  readonly heartbeat: SharedArrayBuffer;
-  /** To the inference thread of the user's own network, if there is one. */
-  readonly inferencePort: MessagePort | undefined;
-}
-
 const REPORT_MS = 1000;
 const MEDIA_PRIORITY = -10;
 
@@ -51,7 +31,7 @@ const log = (
   level: 'debug' | 'info' | 'warn' | 'error',
   message: string,
   fields: Record<string, unknown> = {},
-  sessionId: string | undefined = undefined,
+  sessionId?: string,
 ): void => {
   post({ type: 'log', level, sessionId, message, fields });
 };

@@ -78,7 +78,7 @@ for (const [what, request, status, detail] of [
 }
 
 test('a wrong key, no key, no room, draining and too many sessions are 4xx with both keys', async () => {
-  const refusal = async (key?: string | undefined): Promise<[number, string]> => {
+  const refusal = async (key?: string): Promise<[number, string]> => {
     const reply = await server.call('/compose/token', {
       json: { faceId: 'ava' },
       ...(key === undefined ? {} : { key }),

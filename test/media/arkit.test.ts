@@ -19,7 +19,7 @@ import {
 
 function shapesOf(
   articulators: Partial<Record<Articulator, number>>,
-  pose: Float32Array | undefined = undefined,
+  pose?: Float32Array,
 ): (name: ArkitBlendShape) => number {
   const articulation = new Float32Array(ARTICULATION_SIZE);
   for (const [name, value] of Object.entries(articulators)) {

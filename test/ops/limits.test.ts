@@ -62,7 +62,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/pipeline/speech/audio-receiver.ts MAX_FRAME_SAMPLES': 'the longest Opus packet there is',
   'src/pipeline/speech/audio-receiver.ts MAX_CONCEALED': 'how long a gap is concealed',
   'src/worker/worker-session.ts MAX_OPUS_BYTES': 'the largest Opus frame there is',
-  'src/worker/peer/ice-paths.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',
+  'src/webrtc/ice/ice-paths.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',
   'src/webrtc/rtp/media-sender.ts DRAIN.mostMs':
     'how long the sender waits for a queue on the way to drain',
   'src/pipeline/render/idle-motion.ts': 'how a face at rest moves',

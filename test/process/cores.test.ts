@@ -6,7 +6,7 @@ import { startServer } from '../harness/server.ts';
 import { workerCpus } from '../../bench/cpus.ts';
 
 test('two servers do not pin their workers to one core', async (t) => {
-  t.skip(Boolean(os.availableParallelism() < 2), 'not here');
+  t.skip(os.availableParallelism() < 2, 'one CPU only');
   const first = await startServer();
   t.onTestFinished(async () => {
     await first.stop();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'vitest';
-import { CONSENT_MS, IcePaths } from '../../src/worker/peer/ice-paths.ts';
+import { CONSENT_MS, IcePaths } from '../../src/webrtc/ice/ice-paths.ts';
 import {
   bindingSuccess,
   newStunView,

@@ -5,8 +5,7 @@ import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import { createHeartbeat, readHeart } from '../../link/heartbeat.ts';
 import type { FromWorker, ToWorker } from '../../link/messages.ts';
-import type { WorkerInit } from '../../worker/main.ts';
-import type { Wav2LipInit, Wav2LipOptions } from '../../pipeline/wav2lip/messages.ts';
+import type { Wav2LipInit, Wav2LipOptions, WorkerInit } from '../../link/worker-init.ts';
 import type { WorkerView } from './choose-worker.ts';
 import { Watchdog } from './watchdog.ts';
 

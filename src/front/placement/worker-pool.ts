@@ -3,7 +3,7 @@ import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { createSharedMetrics } from '../../metrics/shared-metrics.ts';
-import type { Wav2LipOptions } from '../../pipeline/wav2lip/messages.ts';
+import type { Wav2LipOptions } from '../../link/worker-init.ts';
 import { type PlacementLimits, chooseWorker, roomOn } from './choose-worker.ts';
 import { type WorkerHandleInit, WorkerHandle } from './worker-handle.ts';
 

@@ -1,25 +1,5 @@
 // What a media worker and its inference thread say to each other. Pictures lie in shared memory; a slot of it belongs to the thread from `hear` until `made`.
-import type { MessagePort } from 'node:worker_threads';
 import type { Box } from './face.ts';
-
-/** The user's own network, as configured. */
-export interface Wav2LipOptions {
-  readonly file: string;
-  /** Execution providers, in order of preference. */
-  readonly providers: readonly string[];
-  /** Of one run. */
-  readonly threads: number;
-}
-
-/** What an inference thread is born with. */
-export interface Wav2LipInit extends Wav2LipOptions {
-  /** Any face, for the timed runs. */
-  readonly face: SharedArrayBuffer;
-  /** To its media worker; the thread ends when it closes. */
-  readonly port: MessagePort;
-  /** Most milliseconds that a mouth may take. Default: MAX_FRAME_SHARE of a frame. */
-  readonly maxFrameMs?: number;
-}
 
 /** A mouth to be made. */
 export interface FrameRequest {

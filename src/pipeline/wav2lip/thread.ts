@@ -9,7 +9,8 @@ import { monotonicMs } from '../../base/time.ts';
 import { FRAME_MS } from '../../media/timeline.ts';
 import { native } from '../../native/addon.ts';
 import { Wav2LipFace, alphaOf, patchBytes } from './face.ts';
-import type { FromInferenceThread, ToInferenceThread, Wav2LipInit } from './messages.ts';
+import type { Wav2LipInit } from '../../link/worker-init.ts';
+import type { FromInferenceThread, ToInferenceThread } from './messages.ts';
 import { InferenceClient, measureInference } from './inference-client.ts';
 import { Wav2LipNetwork, Wav2LipRefused } from './network.ts';
 

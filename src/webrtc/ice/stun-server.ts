@@ -4,7 +4,7 @@ import net from 'node:net';
 import { guarded } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
-import { AddressBudget } from '../../front/address-budget.ts';
+import { AddressBudget } from '../../base/address-budget.ts';
 
 export interface StunServer {
   readonly port: number;

@@ -2,7 +2,7 @@
 import type { TestContext } from 'vitest';
 import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
-import type { Wav2LipInit } from '../../../src/pipeline/wav2lip/messages.ts';
+import type { Wav2LipInit } from '../../../src/link/worker-init.ts';
 import { InferenceClients } from '../../../src/pipeline/wav2lip/inference-clients.ts';
 import { ava } from '../../worker/sessions.ts';
 

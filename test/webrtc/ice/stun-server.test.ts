@@ -5,7 +5,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { test, type TestContext } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
-import { AddressBudget } from '../../../src/front/address-budget.ts';
+import { AddressBudget } from '../../../src/base/address-budget.ts';
 import {
   bindingResponse,
   startStunServer,

@@ -1,10 +1,10 @@
 // What the front itself is measured by: HTTP, Redis, sockets, readiness, history that waits. Handles are made once per series.
-import type { Metrics } from './metrics.ts';
-import type { Counter, Histogram } from './catalogue.ts';
-import { exemplarOf } from './shared-metrics.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Counter, Histogram } from '../metrics/catalogue.ts';
+import { exemplarOf } from '../metrics/shared-metrics.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { Logger } from '../base/log.ts';
-import type { Refusal } from '../front/http/client-limits.ts';
+import type { Refusal } from './http/client-limits.ts';
 import { STUN_OUTCOMES, type StunCount } from '../webrtc/ice/stun-server.ts';
 
 /** ioredis' client or cluster, as far as timing its commands needs it. */

@@ -7,7 +7,7 @@ import {
   isAuthentic,
   transactionId,
   type StunView,
-} from '../../webrtc/ice/stun.ts';
+} from './stun.ts';
 
 /** What the paths need of the endpoint. */
 export interface PathHost {
