@@ -59,12 +59,8 @@ function run(command, args) {
   const output = `${result.stdout}\n${result.stderr}`;
   const logFile = path.join(BUILD, 'failure.log');
   writeFileSync(logFile, `$ ${command} ${args.join(' ')}\n${output}`);
-  const why =
-    output.split('\n').find((line) => /error/i.test(line)) ??
-    `${command} exited with ${result.status ?? result.signal}`;
-  throw new SetupError(
-    `The native build failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`,
-  );
+  const why = output.split('\n').find((line) => /\berror\b/i.test(line)) ?? `${command} exited with ${result.status ?? result.signal}`;
+  throw new SetupError(`The native build failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`);
 }
 
 /** @returns why the addon cannot be loaded (a library that was upgraded away, a truncated file), or null. */
@@ -104,18 +100,14 @@ function compile(folder, options, fromScratch) {
   locked('cmake', '--build', folder, '--parallel', String(os.availableParallelism()));
 }
 
-/** What can be built: its folder under `native/build`, what the log calls it, and CMake's options. */
+const TEST_OPTIONS = ['-DCMAKE_BUILD_TYPE=Debug', '-DMOUTHPIECE_WERROR=ON'];
+
+/** What can be built: its folder under `native/build`, its name in the log, and CMake's options. */
 const KINDS = {
   release: { name: 'native addon', options: [] },
-  sanitize: { name: 'native tests', options: ['-DSANITIZE=ON', '-DCMAKE_BUILD_TYPE=Debug'] },
-  threads: {
-    name: 'native tests for races',
-    options: ['-DSANITIZE=thread', '-DCMAKE_BUILD_TYPE=Debug'],
-  },
-  fuzz: {
-    name: 'fuzzers',
-    options: ['-DFUZZ=ON', '-DCMAKE_BUILD_TYPE=Debug', '-DCMAKE_CXX_COMPILER=clang++'],
-  },
+  sanitize: { name: 'native tests', options: ['-DSANITIZE=ON', ...TEST_OPTIONS] },
+  threads: { name: 'native tests of concurrent use', options: ['-DSANITIZE=thread', ...TEST_OPTIONS] },
+  fuzz: { name: 'fuzzers', options: ['-DFUZZ=ON', '-DCMAKE_CXX_COMPILER=clang++', ...TEST_OPTIONS] },
 };
 
 /**

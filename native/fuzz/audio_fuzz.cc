@@ -94,7 +94,7 @@ void resample(Input& input) {
 void hear(Input& input) {
   MelFrontEnd front;
   while (!input.empty()) {
-    std::vector<int16_t> pcm(3 + input.take<uint16_t>() % (MEL_MAX_STEP_SAMPLES - 2));
+    std::vector<int16_t> pcm(3u + input.take<uint16_t>() % (MEL_MAX_STEP_SAMPLES - 2u));
     for (size_t i = 0; i < pcm.size() && !input.empty(); i++) {
       pcm[i] = input.take<int16_t>();
     }

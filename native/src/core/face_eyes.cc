@@ -234,15 +234,15 @@ Gaze::Look Gaze::look(F4 x, F4 y) const {
   out.lid_x = x - down * ay;
   out.lid_y = y + down * ax;
   const Taps<4> lid = taps(eye_.lid, x, y);
-  const F4 shown = under_lid & lid.inside
-                       ? cover_ / 255 * lid(3)
-                       : splat(0);  // nothing where the layer has nothing, as under dark glasses or
-                                    // a frame: these stay while the lid moves
+  const I4 has_lid = under_lid & lid.inside;
+  const F4 shown = has_lid ? cover_ / 255 * lid(3)
+                           : splat(0);  // nothing where the layer has nothing, as under dark
+                                        // glasses or a frame: these stay while the lid moves
   out.covered = shown * smooth(splat(-2.5f), splat(3.5f), v - crease) *
                 smooth(splat(.9f), splat(-.9f), v - edge) * ends;
-  out.light = (v > edge) & (v < lower)
-                  ? 1 - .25f * shown * smooth(splat(.35f * height), splat(0), v - edge)
-                  : splat(1);
+  const I4 shaded = (v > edge) & (v < lower);
+  out.light =
+      shaded ? 1 - .25f * shown * smooth(splat(.35f * height), splat(0), v - edge) : splat(1);
   const F4 across = (v - edge) / (.06f * height + .85f),
            bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;
   out.lash = .75f * shown * squared * squared * ends * (1 - .65f * (1 - bend) * (1 - bend));

@@ -49,7 +49,8 @@ class Reader {
   uint32_t bits(int count) {
     uint32_t value = 0;
     for (; count > 0; count--, at_++) {
-      value = value << 1 | (at_ / 8 < bytes_.size() ? bytes_[at_ / 8] >> (7 - at_ % 8) & 1u : 0u);
+      const uint32_t byte = at_ / 8 < bytes_.size() ? bytes_[at_ / 8] : 0;
+      value = value << 1 | (byte >> (7 - at_ % 8) & 1u);
     }
     return value;
   }

@@ -158,7 +158,7 @@ void MelFrontEnd::step(const std::int16_t* pcm, std::size_t sample_count, float*
   for (std::size_t i = 0; i < count; i++) {
     samples_[MEL_WINDOW + i] = static_cast<float>(pcm[i]) * (1.0F / 32768.0F);
   }
-  for (int j = 0; j < MEL_FRAMES_PER_STEP; j++) {
+  for (std::size_t j = 0; j < MEL_FRAMES_PER_STEP; j++) {
     analyse(samples_ + count * (j + 1) / MEL_FRAMES_PER_STEP, out + j * MEL_BANDS);
   }
   std::memmove(samples_, samples_ + count, MEL_WINDOW * sizeof(float));
