@@ -59,8 +59,12 @@ function run(command, args) {
   const output = `${result.stdout}\n${result.stderr}`;
   const logFile = path.join(BUILD, 'failure.log');
   writeFileSync(logFile, `$ ${command} ${args.join(' ')}\n${output}`);
-  const why = output.split('\n').find((line) => /\berror\b/i.test(line)) ?? `${command} exited with ${result.status ?? result.signal}`;
-  throw new SetupError(`The native build failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`);
+  const why =
+    output.split('\n').find((line) => /\berror\b/i.test(line)) ??
+    `${command} exited with ${result.status ?? result.signal}`;
+  throw new SetupError(
+    `The native build failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`,
+  );
 }
 
 /** @returns why the addon cannot be loaded (a library that was upgraded away, a truncated file), or null. */
@@ -106,8 +110,14 @@ const TEST_OPTIONS = ['-DCMAKE_BUILD_TYPE=Debug', '-DMOUTHPIECE_WERROR=ON'];
 const KINDS = {
   release: { name: 'native addon', options: [] },
   sanitize: { name: 'native tests', options: ['-DSANITIZE=ON', ...TEST_OPTIONS] },
-  threads: { name: 'native tests of concurrent use', options: ['-DSANITIZE=thread', ...TEST_OPTIONS] },
-  fuzz: { name: 'fuzzers', options: ['-DFUZZ=ON', '-DCMAKE_CXX_COMPILER=clang++', ...TEST_OPTIONS] },
+  threads: {
+    name: 'native tests of concurrent use',
+    options: ['-DSANITIZE=thread', ...TEST_OPTIONS],
+  },
+  fuzz: {
+    name: 'fuzzers',
+    options: ['-DFUZZ=ON', '-DCMAKE_CXX_COMPILER=clang++', ...TEST_OPTIONS],
+  },
 };
 
 /**

@@ -22,7 +22,10 @@ const RUNTIME_PACKAGES = [
   'redis-server',
 ];
 
-/** What only the tests use: a browser, voices, a decoder to check against, the monitoring system that reads the metrics, libFuzzer. */
+/**
+ * Debian packages that only the tests use: a browser, voices, a decoder to check against, the
+ * monitoring system that reads the metrics; for C++ the test framework, the linter and libFuzzer.
+ */
 const TEST_PACKAGES = [
   'chromium',
   'ffmpeg',
@@ -32,6 +35,8 @@ const TEST_PACKAGES = [
   'prometheus',
   'fonts-dejavu-core',
   'python3-aiortc',
+  'doctest-dev',
+  'clang-tidy',
   'clang',
   'libclang-rt-dev',
 ];

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../test/face_maker.h"
+#include "../test/face_fixture.h"
 #include "core/face_renderer.h"
 #include "input.h"
 

@@ -1,17 +1,18 @@
-// Opus on corrupt packets and resampling at random ratios and chunk sizes.
+// Opus with corrupt packets; resampling at random rates and block sizes.
 #include <cmath>
 #include <stdexcept>
 
-#include "check.h"
 #include "core/opus_codec.h"
 #include "core/resampler.h"
+#include "doctest_main.h"
+#include "test_data.h"
 
 using namespace mouthpiece;
+using mouthpiece::testing::exact_vector;
 using mouthpiece::testing::Random;
 
-namespace {
-
-void abuse_opus(Random& random) {
+TEST_CASE("Opus: every frame length is coded, and corrupt packets are decoded or refused") {
+  Random random(7);
   const int rates[] = {8000, 12000, 16000, 24000, 48000};
   for (int round = 0; round < 40; round++) {
     const int rate = rates[random.between(0, 4)], channels = random.between(1, 2);
@@ -21,18 +22,18 @@ void abuse_opus(Random& random) {
     const int tenths[] = {25, 50, 100, 200, 400, 600};
     for (int i = 0; i < 12; i++) {
       const size_t samples = size_t(rate * tenths[random.between(0, 5)] / 10000);
-      auto pcm = testing::exactly<int16_t>(samples * size_t(channels));
+      auto pcm = exact_vector<int16_t>(samples * size_t(channels));
       for (auto& value : pcm) {
         value = int16_t(random.between(-9000, 9000));
       }
-      auto packet = testing::exactly<uint8_t>(1500);
+      auto packet = exact_vector<uint8_t>(1500);
       encoder.set_packet_loss(random.between(0, 100));
       packet.resize(encoder.encode(pcm, packet));
       packet.shrink_to_fit();
-      auto out = testing::exactly<int16_t>(pcm.size());
-      CHECK(decoder.decode(packet, out) == samples);
-      CHECK(decoder.conceal(out) == samples);
-      // Corrupt: flipped bytes, cut short, or noise altogether.
+      auto out = exact_vector<int16_t>(pcm.size());
+      REQUIRE(decoder.decode(packet, out) == samples);
+      REQUIRE(decoder.conceal(out) == samples);
+      // A corrupt packet has changed bytes, is truncated, or is noise.
       for (int k = 0; k < 6; k++) {
         auto bad =
             random.between(0, 2) == 0 ? random.bytes(size_t(random.between(1, 400))) : packet;
@@ -41,9 +42,10 @@ void abuse_opus(Random& random) {
         for (int flips = random.between(0, 5); flips > 0; flips--) {
           bad[size_t(random.between(0, int(bad.size()) - 1))] = uint8_t(random.between(0, 255));
         }
-        auto room = testing::exactly<int16_t>(size_t(random.between(1, 6000) * channels));
+        auto room = exact_vector<int16_t>(size_t(random.between(1, 6000) * channels));
         try {
-          CHECK(decoder.decode(bad, room) * size_t(channels) <= room.size());
+          const size_t decoded = decoder.decode(bad, room);
+          REQUIRE(decoded * size_t(channels) <= room.size());
         } catch (const std::out_of_range&) {
         } catch (const std::runtime_error&) {
         }
@@ -53,14 +55,15 @@ void abuse_opus(Random& random) {
         }
       }
     }
-    auto room = testing::exactly<uint8_t>(100);
-    CHECK_THROWS(std::invalid_argument, encoder.encode(testing::exactly<int16_t>(7), room));
+    auto room = exact_vector<uint8_t>(100);
+    REQUIRE_THROWS_AS(encoder.encode(exact_vector<int16_t>(7), room), std::invalid_argument);
   }
-  CHECK_THROWS(std::out_of_range, OpusEncoding({44100, 1}));
-  CHECK_THROWS(std::out_of_range, OpusDecoding(44100, 1));
+  REQUIRE_THROWS_AS(OpusEncoding({44100, 1}), std::out_of_range);
+  REQUIRE_THROWS_AS(OpusDecoding(44100, 1), std::out_of_range);
 }
 
-void abuse_resampler(Random& random) {
+TEST_CASE("Resampler: the output keeps up with the input at any rates and block sizes") {
+  Random random(7);
   for (int round = 0; round < 60; round++) {
     const int rates[] = {8000, 11025, 16000, 22050, 24000, 44100, 48000, 96000};
     const int from = round % 3 ? rates[random.between(0, 7)] : random.between(8000, 96000),
@@ -71,40 +74,30 @@ void abuse_resampler(Random& random) {
     for (int i = 0; i < 30; i++) {
       const size_t samples =
           size_t(random.between(0, 3) ? random.between(0, 700) : random.between(0, 5000));
-      auto input = testing::exactly<int16_t>(samples * size_t(channels));
+      auto input = exact_vector<int16_t>(samples * size_t(channels));
       for (auto& value : input) {
         value = int16_t(random.between(0, 1) ? 32767 : -32768);
       }
-      auto output = testing::exactly<int16_t>(resampler.max_output(samples) * size_t(channels));
+      auto output = exact_vector<int16_t>(resampler.max_output(samples) * size_t(channels));
       out += resampler.process(input, output);
       in += samples;
       const double behind = double(in) - double(out) * from / to;
-      CHECK(behind > -double(from) / to - 1 && behind <= double(resampler.latency()) + 1);
+      REQUIRE(behind > -double(from) / to - 1);
+      REQUIRE(behind <= double(resampler.latency()) + 1);
     }
   }
   Resampler resampler(16000, 48000, 1, ResamplerQuality::medium);
-  auto narrow = testing::exactly<int16_t>(29);
-  CHECK_THROWS(std::out_of_range, resampler.process(testing::exactly<int16_t>(10), narrow));
-  CHECK_THROWS(std::out_of_range, Resampler(100, 48000, 1, ResamplerQuality::low));
+  auto narrow = exact_vector<int16_t>(29);
+  REQUIRE_THROWS_AS(resampler.process(exact_vector<int16_t>(10), narrow), std::out_of_range);
+  REQUIRE_THROWS_AS(Resampler(100, 48000, 1, ResamplerQuality::low), std::out_of_range);
 }
 
-/** A constant stays that constant in every phase: no tone of the resampler's own. */
-void check_dc() {
+TEST_CASE("Resampler: a constant input gives the same constant in every phase") {
   Resampler resampler(44100, 48000, 1, ResamplerQuality::medium);
   const std::vector<int16_t> input(4410, 10000);
   std::vector<int16_t> output(4800);
   const size_t count = resampler.process(input, output);
   for (size_t i = 200; i < count; i++) {
-    CHECK(std::abs(output[i] - 10000) <= 1);
+    REQUIRE(std::abs(output[i] - 10000) <= 1);
   }
-}
-
-}  // namespace
-
-int main() {
-  Random random(7);
-  abuse_opus(random);
-  abuse_resampler(random);
-  check_dc();
-  std::puts("audio: ok");
 }

@@ -1,22 +1,25 @@
-// Face rendering under sanitizers: the two warps agree, and no asset, however broken, and no input,
-// however wild, does harm.
+// Face rendering: both tile warps give the same pixels, and no asset and no input makes the
+// renderer read or write out of bounds.
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
-#include "check.h"
 #include "core/face_renderer.h"
-#include "face_maker.h"
+#include "doctest_main.h"
+#include "face_fixture.h"
+#include "test_data.h"
 
 using namespace mouthpiece::face;
+using mouthpiece::testing::exact_vector;
 using mouthpiece::testing::make_asset;
 using mouthpiece::testing::Random;
 
 namespace {
 
-float wild_number(Random& random) {
+/** Mostly a number from -1.5 to 1.5; sometimes not a number, infinite or huge. */
+float extreme_number(Random& random) {
   switch (random.between(0, 12)) {
     case 0:
       return std::numeric_limits<float>::quiet_NaN();
@@ -30,44 +33,49 @@ float wild_number(Random& random) {
 }
 
 template <class Record>
-Record wild_record(Random& random) {
+Record extreme_record(Random& random) {
   Record record;
   float values[Record::SIZE];
   for (float& value : values) {
-    value = wild_number(random);
+    value = extreme_number(random);
   }
   std::memcpy(&record, values, sizeof record);
   return record;
 }
 
-void draw_wildly(Random& random, const Model& model, int frames) {
+/** Renders extreme input with the fastest and with the portable warp, and compares the pictures. */
+void render_extremes(Random& random, const Model& model, int frames) {
   Renderer renderer(model), portable(model, WARP_PORTABLE);
-  auto picture = mouthpiece::testing::exactly<uint8_t>(renderer.picture_bytes()), other = picture;
-  auto dirty = mouthpiece::testing::exactly<uint8_t>(renderer.macroblocks()), other_dirty = dirty;
+  auto picture = exact_vector<uint8_t>(renderer.picture_bytes()), other = picture;
+  auto dirty = exact_vector<uint8_t>(renderer.macroblocks()), other_dirty = dirty;
   for (int frame = 0; frame < frames; frame++) {
-    const auto articulation = wild_record<Articulation>(random);
-    const auto pose = wild_record<Pose>(random);
+    const auto articulation = extreme_record<Articulation>(random);
+    const auto pose = extreme_record<Pose>(random);
     const int emotion = random.between(0, EMOTIONS - 1);
     renderer.set_emotion(emotion, 1);
     portable.set_emotion(emotion, 1);
     renderer.render(articulation, pose, picture, dirty);
     portable.render(articulation, pose, other, other_dirty);
-    CHECK(picture == other);
-    CHECK(dirty == other_dirty);
+    REQUIRE(picture == other);
+    REQUIRE(dirty == other_dirty);
   }
 }
 
-/** Random displacement fields from gentle to violent, everywhere in planes of awkward size. */
-void compare_warps(Random& random) {
+}  // namespace
+
 #if defined(__x86_64__)
+// Displacement fields from weak to strong, at all places of planes of many sizes.
+TEST_CASE("the AVX2 warp gives the same pixels as the portable one") {
   if (!__builtin_cpu_supports("avx2")) {
+    MESSAGE("this processor has no AVX2");
     return;
   }
+  Random random(4711);
   for (int round = 0; round < 40; round++) {
     const int width = 32 + 16 * random.between(0, 5), height = 32 + 16 * random.between(0, 5),
               columns = width / NODE_STEP + 1, rows = height / NODE_STEP + 1;
     const auto bytes = random.bytes(size_t(width) * size_t(height));
-    auto pixels = mouthpiece::testing::exactly<uint8_t>(bytes.size());
+    auto pixels = exact_vector<uint8_t>(bytes.size());
     pixels = bytes;
     const size_t nodes = size_t(columns) * size_t(rows);
     std::vector<int16_t> x(nodes + 8), y(nodes + 8);
@@ -79,7 +87,7 @@ void compare_warps(Random& random) {
       y[k] = int16_t(std::clamp(bias / 2 + random.between(-wobble, wobble), -MAX_SHIFT * SUBPIXEL,
                                 MAX_SHIFT * SUBPIXEL));
     }
-    auto sharp = mouthpiece::testing::exactly<uint8_t>(pixels.size());
+    auto sharp = exact_vector<uint8_t>(pixels.size());
     for (auto& pixel : sharp) {
       pixel = uint8_t(random.between(0, 255));
     }
@@ -93,22 +101,22 @@ void compare_warps(Random& random) {
         const Nodes at{x.data() + k, y.data() + k, columns};
         WARP_PORTABLE.luma(luma, at, tx, ty, a, TILE_WIDTH);
         WARP_AVX2.luma(luma, at, tx, ty, b, TILE_WIDTH);
-        CHECK(std::memcmp(a, b, TILE_WIDTH * NODE_STEP) == 0);
+        REQUIRE(std::memcmp(a, b, TILE_WIDTH * NODE_STEP) == 0);
         if (ty % (2 * NODE_STEP) != 0) {
           continue;
         }
         WARP_PORTABLE.chroma(u, v, at, tx / 2, ty / 2, a, a + 64, TILE_WIDTH / 2);
         WARP_AVX2.chroma(u, v, at, tx / 2, ty / 2, b, b + 64, TILE_WIDTH / 2);
-        CHECK(std::memcmp(a, b, 32) == 0 && std::memcmp(a + 64, b + 64, 32) == 0);
+        REQUIRE(std::memcmp(a, b, 32) == 0);
+        REQUIRE(std::memcmp(a + 64, b + 64, 32) == 0);
       }
     }
   }
-#else
-  (void)random;
-#endif
 }
+#endif
 
-void refuse_broken(Random& random) {
+TEST_CASE("corrupt assets are refused or rendered") {
+  Random random(4711);
   const auto good = make_asset(random, 0);
   build_model(parse_asset(good));
   int accepted = 0;
@@ -126,36 +134,35 @@ void refuse_broken(Random& random) {
     try {
       const Model model = build_model(parse_asset(bytes));
       accepted++;
-      draw_wildly(random, model, 2);
+      render_extremes(random, model, 2);
     } catch (const std::runtime_error& error) {
-      CHECK(std::string(error.what()).find("not a usable face asset: ") == 0);
+      REQUIRE(std::string(error.what()).find("not a usable face asset: ") == 0);
     }
   }
-  CHECK(accepted > 0);
-  CHECK_THROWS(std::runtime_error, parse_asset({}));
+  REQUIRE(accepted > 0);
+  REQUIRE_THROWS_AS(parse_asset({}), std::runtime_error);
 }
 
-}  // namespace
-
-int main() {
+TEST_CASE("extreme articulations and poses are rendered") {
   Random random(4711);
-  compare_warps(random);
   for (int round = 0; round < 4; round++) {
     const auto bytes = make_asset(random, 0);
-    draw_wildly(random, build_model(parse_asset(bytes)), 12);
+    render_extremes(random, build_model(parse_asset(bytes)), 12);
   }
-  int drawn = 0;
+}
+
+TEST_CASE("faces with displaced landmarks are refused or rendered") {
+  Random random(4711);
+  int rendered = 0;
   for (int round = 0; round < 40; round++) {
     const auto bytes = make_asset(random, 1 << random.between(0, 9));
     try {
       const Model model = build_model(parse_asset(bytes));
-      drawn++;
-      draw_wildly(random, model, 3);
+      rendered++;
+      render_extremes(random, model, 3);
     } catch (const std::runtime_error&) {
-      // Landmarks that make no face may be refused.
+      // The landmarks do not form a face.
     }
   }
-  CHECK(drawn > 3);
-  refuse_broken(random);
-  return 0;
+  REQUIRE(rendered > 3);
 }

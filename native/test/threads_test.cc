@@ -1,6 +1,6 @@
-// What several threads do at once in one process: workers that draw, code and listen, and libuv's
-// pool that prepares for them. Run under ThreadSanitizer (test/native/races.test.ts), and under
-// ASan as all tests.
+// Concurrent use of the core: several worker threads render, encode and decode while other threads
+// (libuv's pool in the server) prepare faces and encoders. Runs under ThreadSanitizer
+// (test/native/races.test.ts) and, as all tests, under AddressSanitizer.
 #include <atomic>
 #include <exception>
 #include <future>
@@ -8,13 +8,14 @@
 #include <thread>
 #include <vector>
 
-#include "check.h"
 #include "core/face_renderer.h"
 #include "core/mel.h"
 #include "core/opus_codec.h"
 #include "core/resampler.h"
 #include "core/video_encoder.h"
-#include "face_maker.h"
+#include "doctest_main.h"
+#include "face_fixture.h"
+#include "test_data.h"
 
 using namespace mouthpiece;
 using mouthpiece::testing::Random;
@@ -23,9 +24,11 @@ namespace {
 
 constexpr int THREADS = 3, FRAMES = 6, SIDE = 64;
 
-/** All threads begin together: what is made once per process is then asked for by several at a
- * time. */
-void together(const auto& work) {
+/**
+ * Runs `work(index)` on THREADS threads that start at the same moment, so that several ask for the
+ * tables that are built once per process.
+ */
+void run_concurrently(const auto& work) {
   std::atomic<int> waiting = THREADS;
   std::vector<std::thread> threads;
   for (int index = 0; index < THREADS; index++) {
@@ -42,15 +45,28 @@ void together(const auto& work) {
   }
 }
 
-/** Sessions of one face share its model. */
-void draw() {
+}  // namespace
+
+// Two faces may be prepared at a time, on two threads of the pool.
+TEST_CASE("models are built concurrently") {
+  std::atomic<int> built = 0;
+  run_concurrently([&](int index) {
+    Random random(uint32_t(index) + 1);
+    const auto bytes = mouthpiece::testing::make_asset(random, 0);
+    built += face::build_model(face::parse_asset(bytes)).columns > 0;
+  });
+  REQUIRE(built == THREADS);
+}
+
+// Sessions with the same face share its model.
+TEST_CASE("renderers share a model that another thread built") {
   Random random(1);
   const auto bytes = mouthpiece::testing::make_asset(random, 0);
   const face::Asset asset = face::parse_asset(bytes);
-  // Derived by another thread than those that draw, as FaceAsset.prepare does.
-  auto derived = std::async(std::launch::async, [&] { return face::build_model(asset); });
-  const face::Model model = derived.get();
-  together([&](int index) {
+  // As FaceAsset.prepare does.
+  auto built = std::async(std::launch::async, [&] { return face::build_model(asset); });
+  const face::Model model = built.get();
+  run_concurrently([&](int index) {
     face::Renderer renderer(model);
     std::vector<uint8_t> picture(renderer.picture_bytes()), dirty(renderer.macroblocks());
     renderer.set_emotion(index % face::EMOTIONS, 1);
@@ -64,25 +80,17 @@ void draw() {
   });
 }
 
-/** Two files are derived at a time, on two threads of the pool. */
-void derive() {
-  together([](int index) {
-    Random random(uint32_t(index) + 1);
-    const auto bytes = mouthpiece::testing::make_asset(random, 0);
-    CHECK(face::build_model(face::parse_asset(bytes)).columns > 0);
-  });
-}
-
-/** The first picture is coded on the pool, the others by the worker; still pictures are made once
- * for all. */
-void code() {
-  together([](int index) {
+// The first picture is encoded on the pool, the others by the worker. The frame that repeats a
+// picture is made once per process and size.
+TEST_CASE("encoders prepared on another thread encode concurrently") {
+  std::atomic<int> keys = 0;
+  run_concurrently([&](int index) {
     for (const auto make : {make_vp8_encoder, make_h264_encoder}) {
       const auto encoder = make({SIDE, SIDE, 30, 300 + 100 * index});
       std::vector<uint8_t> picture(i420_bytes(SIDE, SIDE), 100), out(1 << 16),
           still(macroblocks(SIDE, SIDE));
       const auto prepare = [&] { return encoder->encode(picture, out, true, {}); };
-      CHECK(std::async(std::launch::async, prepare).get().is_key);
+      keys += std::async(std::launch::async, prepare).get().is_key;
       for (int frame = 0; frame < FRAMES; frame++) {
         const bool moves = frame % 2 == 0;
         if (moves) {
@@ -92,10 +100,12 @@ void code() {
       }
     }
   });
+  REQUIRE(keys == 2 * THREADS);
 }
 
-void hear() {
-  together([](int index) {
+TEST_CASE("audio codecs, resamplers and feature front ends run concurrently") {
+  std::atomic<int> decoded = 0;
+  run_concurrently([&](int index) {
     std::vector<int16_t> pcm(320), heard(1920 * 2), wide(960);
     for (size_t i = 0; i < pcm.size(); i++) {
       pcm[i] = int16_t(i * size_t(index + 3) % 2000);
@@ -108,19 +118,10 @@ void hear() {
     float features[MEL_FRAMES_PER_STEP * MEL_BANDS];
     for (int frame = 0; frame < FRAMES; frame++) {
       const size_t bytes = encoder.encode(pcm, packet);
-      CHECK(decoder.decode({packet.data(), bytes}, heard) == pcm.size());
+      decoded += decoder.decode({packet.data(), bytes}, heard) == pcm.size();
       resampler.process(pcm, wide);
       front.step(pcm.data(), pcm.size(), features);
     }
   });
-}
-
-}  // namespace
-
-int main() {
-  derive();
-  draw();
-  code();
-  hear();
-  return 0;
+  REQUIRE(decoded == THREADS * FRAMES);
 }

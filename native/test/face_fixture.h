@@ -1,5 +1,5 @@
-// Face assets made up for tests: noise for pictures, landmarks that are plausible where they
-// matter.
+// Synthetic face assets for tests: noise for pictures, plausible landmarks where the code checks
+// them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "check.h"
 #include "core/face_asset.h"
+#include "test_data.h"
 
 namespace mouthpiece::testing {
 
+/** Width and height of the synthetic faces, pixels. */
 constexpr int FACE_SIZE = 256;
 
-/** Writes sections one after the other, as src/media/face-asset.ts lays them out. */
-class Writer {
+/** Writes a face asset of format version 1 (src/media/face-asset.ts). */
+class AssetWriter {
  public:
   void add(const char* name, const std::vector<uint8_t>& content) {
     names_.push_back(name);
@@ -26,6 +27,7 @@ class Writer {
     std::memcpy(bytes.data(), values.data(), bytes.size());
     add(name, bytes);
   }
+  /** @returns the whole file */
   std::vector<uint8_t> finish(int width, int height) const {
     const auto align = [](size_t at) { return (at + 63) / 64 * 64; };
     std::vector<uint8_t> out(align(64 + 32 * names_.size()));
@@ -55,6 +57,7 @@ class Writer {
   std::vector<std::vector<uint8_t>> contents_;
 };
 
+/** @returns a patch section of random pixels at (x, y), of width x height pixels (all even) */
 inline std::vector<uint8_t> patch(Random& random, int x, int y, int width, int height) {
   std::vector<uint8_t> out(64);
   const uint16_t place[] = {uint16_t(x), uint16_t(y), uint16_t(width), uint16_t(height)};
@@ -64,13 +67,15 @@ inline std::vector<uint8_t> patch(Random& random, int x, int y, int width, int h
   return out;
 }
 
-/** A face of noise whose landmarks are plausible where they matter; `wild` moves each by up to that
- * many pixels. */
-inline std::vector<uint8_t> make_asset(Random& random, int wild) {
+/**
+ * @param displacement each landmark is moved by up to this many pixels in x and y
+ * @returns a face asset file; optional sections are present at random
+ */
+inline std::vector<uint8_t> make_asset(Random& random, int displacement) {
   std::vector<float> points(face::LANDMARKS * 3);
   const auto put = [&](int index, float x, float y) {
-    points[size_t(index) * 3] = x + float(random.between(-wild, wild));
-    points[size_t(index) * 3 + 1] = y + float(random.between(-wild, wild));
+    points[size_t(index) * 3] = x + float(random.between(-displacement, displacement));
+    points[size_t(index) * 3 + 1] = y + float(random.between(-displacement, displacement));
     points[size_t(index) * 3 + 2] = float(random.between(-40, 0));
   };
   for (int i = 0; i < int(face::LANDMARKS); i++) {
@@ -107,7 +112,7 @@ inline std::vector<uint8_t> make_asset(Random& random, int wild) {
   put(152, 128, 195);
   put(2, 128, 143);
 
-  Writer writer;
+  AssetWriter writer;
   writer.add_floats("landmarks", points);
   writer.add("neutral", random.bytes(FACE_SIZE * FACE_SIZE * 3 / 2));
   std::vector<uint8_t> matte(FACE_SIZE * FACE_SIZE);
@@ -117,7 +122,7 @@ inline std::vector<uint8_t> make_asset(Random& random, int wild) {
           255 * (1.5f - std::hypot(float(x - 128) / 60, float(y - 140) / 80)), 0.f, 255.f));
     }
   }
-  writer.add("matte", wild > 0 && random.between(0, 2) == 0
+  writer.add("matte", displacement > 0 && random.between(0, 2) == 0
                           ? std::vector<uint8_t>(matte.size(), 255)
                           : matte);
   writer.add("tints", random.bytes(12));
