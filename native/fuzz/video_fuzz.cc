@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/h264_repeat.h"
+#include "core/h264_repeater.h"
 #include "core/video_encoder.h"
 #include "input.h"
 
@@ -27,7 +27,7 @@ void repeat(Input& input) {
     const auto frame = input.bytes(input.take<uint16_t>() % 2048);
     std::vector<uint8_t> out(frame.begin(), frame.end());
     out.resize(frame.size() + kind / 4);
-    repeater.pass(out, frame.size(), (kind & 1) != 0);
+    repeater.renumber(out, frame.size(), (kind & 1) != 0);
     if ((kind & 2) != 0) {
       demand(repeater.repeat().size() < 1 << 16);
     }

@@ -16,9 +16,9 @@ struct Character {
   /** 0 young, 1 old: folds, bags, jowls, spots. */
   float age = 0;
   /** Linear RGB. */
-  V3 skin{.62f, .37f, .27f}, lips{.50f, .20f, .18f}, iris{.20f, .11f, .05f},
+  Vec3 skin{.62f, .37f, .27f}, lips{.50f, .20f, .18f}, iris{.20f, .11f, .05f},
       hairRoot{.05f, .028f, .016f}, hairTip{.11f, .065f, .036f};
-  V3 brow{.05f, .03f, .02f}, cloth{.08f, .12f, .22f}, cloth2{.7f, .7f, .7f},
+  Vec3 brow{.05f, .03f, .02f}, cloth{.08f, .12f, .22f}, cloth2{.7f, .7f, .7f},
       backdropLight{.55f, .58f, .62f}, backdropDark{.18f, .20f, .24f};
   float blush = 1, freckles = 0, gloss = 1;
   Hair hair = Hair::kShort;

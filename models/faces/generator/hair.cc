@@ -2,39 +2,40 @@
 // and brows, lashes and beards.
 #include "hair.h"
 
-float scalpMask(const Character& c, V3 p) {
+float scalpMask(const Character& c, Vec3 p) {
   const float ax = std::fabs(p.x);
   const float wobble = .030f * (noise(p * 9) - .5f) + .02f * (noise(p * 23) - .5f);
-  float front = .735f - .20f * sq(ax / .55f) + .05f * bell(ax, .40f, .12f) +
+  float front = .735f - .20f * sq(ax / .55f) + .05f * gaussian(ax, .40f, .12f) +
                 wobble;  // hairline over the forehead
   if (c.hair == Hair::kReceding) {
-    front += .16f + .22f * bell(ax, .33f, .16f);
+    front += .16f + .22f * gaussian(ax, .33f, .16f);
   }
   if (c.age > .5f) {
     front += .03f;
   }
-  float m = step(front - .012f, front + .035f, p.y);
+  float m = smoothstep(front - .012f, front + .035f, p.y);
   // Temples and sideburns: in front of the ear, down to its middle.
   const bool full = c.hair == Hair::kLong || c.hair == Hair::kBob;
-  const float burn = step(.09f, -.03f, p.z - (full ? .30f : .20f) + .25f * (p.y - .3f) + wobble) *
-                     step(-.12f, .0f, p.y);
-  m = std::max(m, burn * step(.52f, .60f, ax));
+  const float burn =
+      smoothstep(.09f, -.03f, p.z - (full ? .30f : .20f) + .25f * (p.y - .3f) + wobble) *
+      smoothstep(-.12f, .0f, p.y);
+  m = std::max(m, burn * smoothstep(.52f, .60f, ax));
   // Round the ear and down the nape.
-  const float ear = length(V3{0, (p.y - .0f) / .25f, (p.z + .09f) / .165f});
+  const float ear = length(Vec3{0, (p.y - .0f) / .25f, (p.z + .09f) / .165f});
   if (ax > .5f) {
-    m *= step(.92f, 1.08f, ear);
+    m *= smoothstep(.92f, 1.08f, ear);
   }
-  const float nape = step(-.52f, -.42f, p.y) * step(-.18f, -.30f, p.z);
-  m = std::max(m * step(-.15f, -.02f, p.y), nape);
+  const float nape = smoothstep(-.52f, -.42f, p.y) * smoothstep(-.18f, -.30f, p.z);
+  m = std::max(m * smoothstep(-.15f, -.02f, p.y), nape);
   if (c.hair == Hair::kReceding) {
-    m *= std::max(step(.55f, .30f, p.y), step(.05f, -.2f, p.z) * .25f);
+    m *= std::max(smoothstep(.55f, .30f, p.y), smoothstep(.05f, -.2f, p.z) * .25f);
   }
   return m;
 }
 
 namespace {
 
-constexpr V3 kScalpCentre{0, .22f, -.10f};
+constexpr Vec3 kScalpCentre{0, .22f, -.10f};
 
 struct Style {
   int strands;
@@ -64,13 +65,13 @@ Style styleOf(const Character& c) {
 
 constexpr float kParting = -.17f;
 
-bool isFringe(const Character& c, V3 p) {
+bool isFringe(const Character& c, Vec3 p) {
   return c.hair == Hair::kBob && c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f;
 }
 
 /** Of the parting: 1 or -1, and 0 in the fringe; a strand keeps the side of its root. */
-float sideOf(const Head& head, V3 root) {
-  const V3 p = head.toHead(root);
+float sideOf(const Head& head, Vec3 root) {
+  const Vec3 p = head.toHead(root);
   if (isFringe(head.character(), p)) {
     return 0;
   }
@@ -78,21 +79,21 @@ float sideOf(const Head& head, V3 root) {
 }
 
 /** Where the comb goes at a point of the scalp; tangential, in the head's space. */
-V3 combField(const Character& c, V3 p, V3 normal, float side) {
-  V3 d{0, 0, 0};
+Vec3 combField(const Character& c, Vec3 p, Vec3 normal, float side) {
+  Vec3 d{0, 0, 0};
   switch (c.hair) {
     case Hair::kShort: {
       // Up and back off the forehead with a sweep to one side; down at the sides and the back.
-      const float top = step(.50f, .75f, p.y);
-      const V3 quiff = normalize({.26f, .35f, -.60f + .45f * bell(p.z, .45f, .35f)});
-      const V3 down{p.x * .2f, -1.f, -.55f};
+      const float top = smoothstep(.50f, .75f, p.y);
+      const Vec3 quiff = normalize({.26f, .35f, -.60f + .45f * gaussian(p.z, .45f, .35f)});
+      const Vec3 down{p.x * .2f, -1.f, -.55f};
       d = mix(normalize(down), quiff, top);
       break;
     }
     case Hair::kLong: {
       // Off the forehead and back, then down behind the cheekbone.
-      const float off = step(.62f, .35f, std::fabs(p.x)) * step(-.1f, .15f, p.z);
-      d = mix(V3{side * .45f, -1.f, -.25f}, V3{side * 1.f, .02f, -.55f}, off);
+      const float off = smoothstep(.62f, .35f, std::fabs(p.x)) * smoothstep(-.1f, .15f, p.z);
+      d = mix(Vec3{side * .45f, -1.f, -.25f}, Vec3{side * 1.f, .02f, -.55f}, off);
       break;
     }
     case Hair::kBob:
@@ -100,8 +101,8 @@ V3 combField(const Character& c, V3 p, V3 normal, float side) {
       if (side == 0) {
         d = {p.x * .55f, -.55f, 1.f};
       } else {
-        d = mix(V3{side * .45f, -1.f, -.15f}, V3{side * 1.f, -.05f, c.age > .5f ? -.6f : -.2f},
-                step(.62f, .35f, std::fabs(p.x)));
+        d = mix(Vec3{side * .45f, -1.f, -.15f}, Vec3{side * 1.f, -.05f, c.age > .5f ? -.6f : -.2f},
+                smoothstep(.62f, .35f, std::fabs(p.x)));
       }
       break;
     case Hair::kCurly:
@@ -114,48 +115,50 @@ V3 combField(const Character& c, V3 p, V3 normal, float side) {
   return normalize(d);
 }
 
-V3 gradient(const Head& head, V3 p) {
+Vec3 gradient(const Head& head, Vec3 p) {
   return head.smoothNormal(p, .02f);
 }
 
 /** A barber's work: short at the sides and the back. */
-float lengthAt(const Character& c, V3 p) {
+float lengthAt(const Character& c, Vec3 p) {
   if (c.hair == Hair::kShort) {
-    return mix(.24f, 1.f, step(.42f, .74f, p.y));
+    return mix(.24f, 1.f, smoothstep(.42f, .74f, p.y));
   }
   if (c.hair == Hair::kCurly) {
-    return mix(.35f, 1.f, step(.25f, .70f, p.y)) * mix(.55f, 1.f, step(.62f, .40f, p.z));
+    return mix(.35f, 1.f, smoothstep(.25f, .70f, p.y)) *
+           mix(.55f, 1.f, smoothstep(.62f, .40f, p.z));
   }
   return 1;
 }
 
 /** One strand from its root, in the picture's space. */
-std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& random, float layer) {
+std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& random,
+                       float layer) {
   const Character& c = head.character();
   const int steps = 30;
   const float side = sideOf(head, root);
-  const V3 local = head.toHead(root);
+  const Vec3 local = head.toHead(root);
   const float wanted = style.length * (1 + style.lengthVary * random.normal() * .5f) *
                        c.hairAmount * lengthAt(c, head.toHead(root));
-  V3 p = root, n = gradient(head, root);
-  V3 dir = normalize(n * style.lift + combField(c, head.toHead(root), n, side) * .6f +
-                     V3{random.normal(), random.normal(), random.normal()} * style.frizz);
-  std::vector<V3> points{p};
+  Vec3 p = root, n = gradient(head, root);
+  Vec3 dir = normalize(n * style.lift + combField(c, head.toHead(root), n, side) * .6f +
+                       Vec3{random.normal(), random.normal(), random.normal()} * style.frizz);
+  std::vector<Vec3> points{p};
   // The fringe ends above the brows, whatever its strands' lengths.
   const bool fringe = isFringe(c, local);
   const float seg = wanted / steps;
   for (int i = 0; i < steps; i++) {
     const float t = float(i) / steps;
-    const V3 comb = combField(c, head.toHead(p), n, side);
+    const Vec3 comb = combField(c, head.toHead(p), n, side);
     const bool falling = style.length > .9f && !fringe;
     const float fall =
-        fringe ? .30f : style.gravity * (falling ? 1 + 2.5f * step(.5f, -.1f, p.y) : 1.f);
+        fringe ? .30f : style.gravity * (falling ? 1 + 2.5f * smoothstep(.5f, -.1f, p.y) : 1.f);
     // Combed where it lies on the skull; below, it hangs.
-    const float hold = falling ? step(-.05f, .45f, p.y) : 1 - .8f * t;
-    dir = normalize(dir * style.stiffness + comb * (style.comb * hold) + V3{0, -fall, 0} +
-                    V3{random.normal(), random.normal(), random.normal()} * (style.frizz * .25f));
+    const float hold = falling ? smoothstep(-.05f, .45f, p.y) : 1 - .8f * t;
+    dir = normalize(dir * style.stiffness + comb * (style.comb * hold) + Vec3{0, -fall, 0} +
+                    Vec3{random.normal(), random.normal(), random.normal()} * (style.frizz * .25f));
     p = p + dir * seg;
-    const float keep = layer * style.volume * lengthAt(c, local) * step(0.f, .22f, t + .04f) *
+    const float keep = layer * style.volume * lengthAt(c, local) * smoothstep(0.f, .22f, t + .04f) *
                            (1 - .45f * t * (style.length > 1 ? 1.f : 0.f)) +
                        .012f;
     float d = head.smooth(p);
@@ -164,21 +167,21 @@ std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& rand
       d = std::min(d, head.distance(p, &m));
     }
     if (d < keep) {
-      const V3 g = p.y < -.75f ? head.normal(p, .02f) : gradient(head, p);
+      const Vec3 g = p.y < -.75f ? head.normal(p, .02f) : gradient(head, p);
       p = p + g * (keep - d);
       dir = normalize(dir - g * std::min(0.f, dot(dir, g)) * .9f);
       n = g;
     }
     // Long hair frames the face instead of crossing it.
-    const V3 h = head.toHead(p);
+    const Vec3 h = head.toHead(p);
     if (falling && h.z > -.05f && h.y < .70f) {
-      const float edge =
-          mix(.50f, .60f, step(.55f, .15f, h.y)) - .10f * step(-.55f, -1.0f, h.y) + .06f * layer;
+      const float edge = mix(.50f, .60f, smoothstep(.55f, .15f, h.y)) -
+                         .10f * smoothstep(-.55f, -1.0f, h.y) + .06f * layer;
       const float inside = edge - side * h.x;
       if (inside > 0) {
         p.x += side * inside * .45f;
         p.z -= inside * .10f;
-        dir = normalize(dir + V3{side * inside * .8f, 0, 0});
+        dir = normalize(dir + Vec3{side * inside * .8f, 0, 0});
       }
     }
     points.push_back(p);
@@ -192,19 +195,19 @@ std::vector<V3> grow(const Head& head, const Style& style, V3 root, Random& rand
   return points;
 }
 
-V3 at(const std::vector<V3>& line, float t) {
+Vec3 at(const std::vector<Vec3>& line, float t) {
   const float x = clamp01(t) * float(line.size() - 1);
   const size_t i = std::min(size_t(x), line.size() - 2);
   return mix(line[i], line[i + 1], x - float(i));
 }
 
-bool findRoot(const Head& head, Random& random, V3& root) {
+bool findRoot(const Head& head, Random& random, Vec3& root) {
   for (int tries = 0; tries < 200; tries++) {
     const float z = random.between(-.75f, 1.f), a = random.between(0, 6.2831853f);
     const float s = std::sqrt(std::max(0.f, 1 - z * z));
-    const V3 dir{s * std::cos(a), z, s * std::sin(a)};
+    const Vec3 dir{s * std::cos(a), z, s * std::sin(a)};
     float t = 1.6f;
-    V3 p{};
+    Vec3 p{};
     for (int i = 0; i < 24; i++) {
       p = head.fromHead(kScalpCentre + dir * t);
       const float d = head.smooth(p);
@@ -213,7 +216,7 @@ bool findRoot(const Head& head, Random& random, V3& root) {
         break;
       }
     }
-    const V3 local = head.toHead(p);
+    const Vec3 local = head.toHead(p);
     if (random.uniform() > scalpMask(head.character(), local)) {
       continue;
     }
@@ -228,14 +231,14 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
   const Style style = styleOf(c);
   Random random(c.seed);
   struct Guide {
-    V3 root;
-    std::vector<V3> points;
+    Vec3 root;
+    std::vector<Vec3> points;
     float phase, layer, side;
     float tone;
   };
   std::vector<Guide> guides;
   for (int i = 0; i < style.guides; i++) {
-    V3 root;
+    Vec3 root;
     if (!findRoot(head, random, root)) {
       break;
     }
@@ -245,8 +248,8 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
   }
   // Roots in a grid over the head's own space, so that the nearest guide is found quickly.
   constexpr int kCells = 18;
-  const auto cell = [&](V3 root) {
-    const V3 p = head.toHead(root);
+  const auto cell = [&](Vec3 root) {
+    const Vec3 p = head.toHead(root);
     const auto index = [](float x) {
       return std::min(kCells - 2, std::max(1, int((x + 1.3f) / .16f)));
     };
@@ -257,7 +260,7 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     buckets[size_t(cell(guides[i].root))].push_back(int(i));
   }
   for (int i = 0; i < style.strands; i++) {
-    V3 root;
+    Vec3 root;
     if (!findRoot(head, random, root)) {
       break;
     }
@@ -283,35 +286,37 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     }
     const Guide& guide = guides[size_t(best)];
     const float layer = clamp01(guide.layer + .22f * random.normal());
-    std::vector<V3> own = grow(head, style, root, random, layer);
+    std::vector<Vec3> own = grow(head, style, root, random, layer);
     const float stray = random.uniform() < .05f ? .15f : 1.f;
     const float phase = guide.phase + .5f * random.normal();
-    const V3 offset = V3{random.normal(), random.normal(), random.normal()} * .012f;
-    std::vector<V3> line;
+    const Vec3 offset = Vec3{random.normal(), random.normal(), random.normal()} * .012f;
+    std::vector<Vec3> line;
     const int count = int(std::min(own.size(), guide.points.size()));
     const float end = float(std::min(own.size(), guide.points.size()) - 1) / float(own.size() - 1);
     const int fine = std::max(12, int(count * (style.curlTurns > 4 ? 2.f : 1.f)));
     // Curls turn round each strand; waves sway a whole lock the same way.
     const bool curls = style.curlTurns > 4;
-    const V3 along = normalize(guide.points.back() - guide.points.front());
-    const V3 sway = normalize(cross(along, V3{std::cos(guide.phase), .3f, std::sin(guide.phase)}));
-    V3 tangent = along;
+    const Vec3 along = normalize(guide.points.back() - guide.points.front());
+    const Vec3 sway =
+        normalize(cross(along, Vec3{std::cos(guide.phase), .3f, std::sin(guide.phase)}));
+    Vec3 tangent = along;
     float apart = 0;
     for (int k = 0; k < fine; k++) {
       const float t = float(k) / float(fine - 1);
-      V3 p = at(own, t * end);
-      const V3 q = at(guide.points, t * float(count - 1) / float(guide.points.size() - 1)) + offset;
+      Vec3 p = at(own, t * end);
+      const Vec3 q =
+          at(guide.points, t * float(count - 1) / float(guide.points.size() - 1)) + offset;
       apart = std::max(apart, length(p - q));
-      p = mix(p, q, stray * style.clump * step(.02f, .75f, t));
+      p = mix(p, q, stray * style.clump * smoothstep(.02f, .75f, t));
       if (k > 0) {
         tangent = normalize(p - line.back());
       }
       if (curls) {
-        const V3 u = normalize(cross(tangent, V3{.3f, .5f, .8f})), v = cross(tangent, u);
+        const Vec3 u = normalize(cross(tangent, Vec3{.3f, .5f, .8f})), v = cross(tangent, u);
         const float a = phase + t * style.length * style.curlTurns * 6.28f;
-        p = p + (u * std::cos(a) + v * std::sin(a)) * (style.curl * step(0, .4f, t));
+        p = p + (u * std::cos(a) + v * std::sin(a)) * (style.curl * smoothstep(0, .4f, t));
       } else {
-        p = p + sway * (style.curl * step(.12f, .5f, t) *
+        p = p + sway * (style.curl * smoothstep(.12f, .5f, t) *
                         std::sin(guide.phase * 2 + t * style.length * style.curlTurns * 6.28f));
       }
       line.push_back(p);
@@ -337,16 +342,16 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
 
 /** A short hair on the skin: from `root` (picture's space) along `along`, bending away from the
  * surface by `lift`. */
-void addShort(const Head& head, std::vector<Strand>& out, V3 root, V3 along, float length,
-              float lift, float radius, V3 colour, Random& random) {
-  const V3 n = head.normal(root, .006f);
-  V3 dir = normalize(along - n * dot(along, n));
+void addShort(const Head& head, std::vector<Strand>& out, Vec3 root, Vec3 along, float length,
+              float lift, float radius, Vec3 colour, Random& random) {
+  const Vec3 n = head.normal(root, .006f);
+  Vec3 dir = normalize(along - n * dot(along, n));
   Strand s;
-  V3 p = root - n * .002f;
+  Vec3 p = root - n * .002f;
   for (int i = 0; i <= 5; i++) {
     s.points.push_back(p);
-    const V3 d =
-        normalize(dir + n * lift + V3{random.normal(), random.normal(), random.normal()} * .06f);
+    const Vec3 d =
+        normalize(dir + n * lift + Vec3{random.normal(), random.normal(), random.normal()} * .06f);
     p = p + d * (length / 5);
   }
   s.root = s.tip = colour * std::exp(.25f * random.normal());
@@ -366,15 +371,16 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
       const float x = .105f + .335f * t;
       const float arch = .268f + c.browHeight + .078f * std::sin(2.3f * std::pow(t, 1.05f)) -
                          .050f * t * t - .008f + c.browAngle * (t - .4f) + (side > 0 ? .004f : 0);
-      const float half = .027f * c.browThickness * (1 - .75f * step(.35f, 1.f, t)) *
-                         (.70f + .30f * step(0.f, .15f, t));
+      const float half = .027f * c.browThickness * (1 - .75f * smoothstep(.35f, 1.f, t)) *
+                         (.70f + .30f * smoothstep(0.f, .15f, t));
       const float v = clampTo(random.normal() * .55f, -1, 1);
-      const V3 start = head.fromHead({float(side) * x, arch + v * half, 1.1f});
-      const V3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
+      const Vec3 start = head.fromHead({float(side) * x, arch + v * half, 1.1f});
+      const Vec3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
       // Hairs stand up near the nose, lie along the arch further out; the upper ones lean down, the
       // lower ones up.
-      const float up = mix(.85f, .10f, step(0, .30f, t)) - .45f * v * step(.1f, .5f, t);
-      const V3 along = normalize({float(side) * (.35f + t), up - .75f * step(.55f, 1, t), 0});
+      const float up = mix(.85f, .10f, smoothstep(0, .30f, t)) - .45f * v * smoothstep(.1f, .5f, t);
+      const Vec3 along =
+          normalize({float(side) * (.35f + t), up - .75f * smoothstep(.55f, 1, t), 0});
       addShort(head, out, root, along, .062f * random.between(.7f, 1.15f) * (1 - .25f * t), .12f,
                .0026f, c.brow, random);
     }
@@ -388,7 +394,7 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
     for (int row = 0; row < 2; row++) {
       const bool upper = row == 0;
       const int count = upper ? 120 : 44;
-      const V3 centre = head.eyeCentre(side == 1);
+      const Vec3 centre = head.eyeCentre(side == 1);
       for (int i = 0; i < count; i++) {
         const float t = (float(i) + random.uniform()) / float(count);
         const float x = mix(-.80f, 1.0f, t) * head.eyeHalfWidth();
@@ -396,19 +402,19 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
         const float r = head.eyeRadius() + .020f;
         const float z = std::sqrt(std::max(.001f, sq(r) - sq(x) - sq(y)));
         const float s = side == 1 ? 1.f : -1.f;
-        V3 p = centre + V3{s * x, y + (upper ? .002f : -.004f), z};
+        Vec3 p = centre + Vec3{s * x, y + (upper ? .002f : -.004f), z};
         const float length =
             (upper ? .066f : .024f) * c.lashes * (.55f + .55f * t) * random.between(.75f, 1.1f);
         const float fan = (t - .42f) * 1.15f + .12f * random.normal();
-        V3 dir = upper ? normalize(V3{s * fan * .9f, -.10f, .85f})
-                       : normalize(V3{s * fan * .8f, -.55f, .6f});
+        Vec3 dir = upper ? normalize(Vec3{s * fan * .9f, -.10f, .85f})
+                         : normalize(Vec3{s * fan * .8f, -.55f, .6f});
         Strand strand;
         for (int k = 0; k <= 6; k++) {
           strand.points.push_back(head.fromHead(p));
           p = p + dir * (length / 6);
-          dir = normalize(dir + V3{0, upper ? .26f : -.05f, -.06f});
+          dir = normalize(dir + Vec3{0, upper ? .26f : -.05f, -.06f});
         }
-        strand.root = strand.tip = mix(V3{.012f, .009f, .008f}, c.brow * .5f, c.age * .5f);
+        strand.root = strand.tip = mix(Vec3{.012f, .009f, .008f}, c.brow * .5f, c.age * .5f);
         strand.radius = upper ? .0030f : .0013f;
         strand.taper = .15f;
         strand.onSkin = true;
@@ -428,25 +434,26 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
   for (int i = 0; i < count; i++) {
     const float x = random.between(-.62f, .62f), y = random.between(-1.05f, .02f),
                 ax = std::fabs(x);
-    const V3 start = head.fromHead({x, y, 1.15f});
-    const V3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
-    const V3 p = head.toHead(root);
+    const Vec3 start = head.fromHead({x, y, 1.15f});
+    const Vec3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
+    const Vec3 p = head.toHead(root);
     if (p.z < -.15f || head.lipMask({p.x, p.y, std::max(p.z, .4f)}) > .15f) {
       continue;
     }
     // Cheek line from the ear to the corner of the mouth; moustache; chin; not the throat.
     const float cheek = -.33f + .62f * sq(std::max(0.f, ax - .16f)) * 1.4f;
-    float m = step(cheek + .03f, cheek - .09f, p.y);
+    float m = smoothstep(cheek + .03f, cheek - .09f, p.y);
     const float moustache =
-        step(-.335f, -.375f, p.y) * step(.30f, .18f, ax) * (p.y > -.52f ? 1.f : 0.f);
-    m = std::max(m, moustache * (1 - .55f * bell(p.x, 0, .018f)));
-    m *= 1 - .75f * bell(p.y, -.625f, .035f) * step(.10f, .17f, ax) * step(.30f, .2f, ax) * .6f;
-    m *= step(-.99f, -.90f, p.y) * step(.02f, .12f, p.z);
+        smoothstep(-.335f, -.375f, p.y) * smoothstep(.30f, .18f, ax) * (p.y > -.52f ? 1.f : 0.f);
+    m = std::max(m, moustache * (1 - .55f * gaussian(p.x, 0, .018f)));
+    m *= 1 - .75f * gaussian(p.y, -.625f, .035f) * smoothstep(.10f, .17f, ax) *
+                 smoothstep(.30f, .2f, ax) * .6f;
+    m *= smoothstep(-.99f, -.90f, p.y) * smoothstep(.02f, .12f, p.z);
     m *= .55f + .6f * noise(p * 14);
     if (random.uniform() > m) {
       continue;
     }
-    const V3 along = normalize({p.x * .5f, -1, .1f});
+    const Vec3 along = normalize({p.x * .5f, -1, .1f});
     const float length = c.beard < .25f ? .012f : .016f + .05f * std::max(0.f, c.beard - .25f);
     addShort(head, out, root, along, length * random.between(.6f, 1.2f), .42f, .0015f, c.brow * .9f,
              random);

@@ -7,10 +7,10 @@ namespace {
 constexpr float kSeamY = -.520f;
 /** How much higher than at first drawn the body sits: it sets the neck's length. */
 constexpr float kShoulderLift = .35f;
-constexpr V3 kNeckPivot{0, -.75f, -.15f};
+constexpr Vec3 kNeckPivot{0, -.75f, -.15f};
 
 /** Whether a feature within `radius` of `centre`, blended over `k`, can change distance d at p. */
-bool near(V3 p, V3 centre, float radius, float d, float k) {
+bool near(Vec3 p, Vec3 centre, float radius, float d, float k) {
   return length(p - centre) - radius < std::max(d, 0.f) + k;
 }
 
@@ -25,28 +25,28 @@ Head::Head(const Character& character) : c_(character), eyeRadius_(.163f) {
   sinRoll_ = std::sin(c_.roll);
 }
 
-V3 Head::toHead(V3 p) const {
-  const float w = step(-1.55f, -.85f, p.y);
+Vec3 Head::toHead(Vec3 p) const {
+  const float w = smoothstep(-1.55f, -.85f, p.y);
   if (w == 0) {
     return p;
   }
-  V3 q = p - kNeckPivot;
+  Vec3 q = p - kNeckPivot;
   q = {cosRoll_ * q.x + sinRoll_ * q.y, -sinRoll_ * q.x + cosRoll_ * q.y, q.z};
   q = {cosYaw_ * q.x - sinYaw_ * q.z, q.y, sinYaw_ * q.x + cosYaw_ * q.z};
   q = {q.x, cosPitch_ * q.y + sinPitch_ * q.z, -sinPitch_ * q.y + cosPitch_ * q.z};
   return mix(p, q + kNeckPivot, w);
 }
 
-V3 Head::fromHead(V3 p) const {
-  const float w = step(-1.55f, -.85f, p.y);
-  V3 q = p - kNeckPivot;
+Vec3 Head::fromHead(Vec3 p) const {
+  const float w = smoothstep(-1.55f, -.85f, p.y);
+  Vec3 q = p - kNeckPivot;
   q = {q.x, cosPitch_ * q.y - sinPitch_ * q.z, sinPitch_ * q.y + cosPitch_ * q.z};
   q = {cosYaw_ * q.x + sinYaw_ * q.z, q.y, -sinYaw_ * q.x + cosYaw_ * q.z};
   q = {cosRoll_ * q.x - sinRoll_ * q.y, sinRoll_ * q.x + cosRoll_ * q.y, q.z};
   return mix(p, q + kNeckPivot, w);
 }
 
-V3 Head::eyeCentre(bool right) const {
+Vec3 Head::eyeCentre(bool right) const {
   return {right ? .285f : -.285f, .070f, .545f};
 }
 
@@ -67,8 +67,8 @@ float Head::lowerLid(float x) const {
          .022f * c_.age * std::max(0.f, x / a);
 }
 
-float Head::skull(V3 p) const {
-  const V3 q{std::sqrt(sq(p.x) + .0009f), p.y, p.z};  // no crease in the plane of symmetry
+float Head::skull(Vec3 p) const {
+  const Vec3 q{std::sqrt(sq(p.x) + .0009f), p.y, p.z};  // no crease in the plane of symmetry
   const float j = c_.jawWidth, L = c_.faceLength;
   float d = ellipsoid(p, {0, .30f, -.12f}, {.700f, .790f, .860f});
   d = smin(d, ellipsoid(p, {0, .52f, .10f}, {.58f, .50f, .60f}), .20f);                 // forehead
@@ -93,8 +93,8 @@ float Head::skull(V3 p) const {
   return d;
 }
 
-float Head::nose(V3 p) const {
-  const V3 q{std::fabs(p.x), p.y, p.z};
+float Head::nose(Vec3 p) const {
+  const Vec3 q{std::fabs(p.x), p.y, p.z};
   const float w = c_.noseWidth, z = .045f * (c_.noseLength - 1);
   float n =
       capsule(p, {0, .17f, .655f + .02f * c_.noseBridge}, {0, -.16f, .815f + z}, .040f, .058f);
@@ -105,10 +105,10 @@ float Head::nose(V3 p) const {
   return n;
 }
 
-float Head::seamOffset(V3 p) const {
+float Head::seamOffset(Vec3 p) const {
   const float x = p.x / (.235f * c_.mouthWidth);
-  const float seam = kSeamY + (.030f * c_.smile) * std::min(2.f, x * x) - .006f * bell(x, 0, .22f) +
-                     .005f * bell(std::fabs(x), .33f, .22f);
+  const float seam = kSeamY + (.030f * c_.smile) * std::min(2.f, x * x) -
+                     .006f * gaussian(x, 0, .22f) + .005f * gaussian(std::fabs(x), .33f, .22f);
   return p.y - seam;
 }
 
@@ -121,7 +121,7 @@ float upperContour(const Character& c, float x) {
     return 0;
   }
   return .058f * c.lipUpper * std::pow(1 - ax * ax, .85f) *
-         (1 - .20f * bell(x, 0, .13f) + .07f * bell(ax, .24f, .16f)) * (1 - .25f * ax);
+         (1 - .20f * gaussian(x, 0, .13f) + .07f * gaussian(ax, .24f, .16f)) * (1 - .25f * ax);
 }
 
 float lowerContour(const Character& c, float x) {
@@ -134,7 +134,7 @@ float lowerContour(const Character& c, float x) {
 
 }  // namespace
 
-float Head::lipMask(V3 p) const {
+float Head::lipMask(Vec3 p) const {
   if (p.z < .3f) {
     return 0;
   }
@@ -143,11 +143,11 @@ float Head::lipMask(V3 p) const {
   if (std::fabs(x) >= 1) {
     return 0;
   }
-  return step(up + .006f, up - .006f, s) * step(-lo - .010f, -lo + .010f, s) *
-         step(1.f, .90f, std::fabs(x));
+  return smoothstep(up + .006f, up - .006f, s) * smoothstep(-lo - .010f, -lo + .010f, s) *
+         smoothstep(1.f, .90f, std::fabs(x));
 }
 
-float Head::mouth(V3 p, float d) const {
+float Head::mouth(Vec3 p, float d) const {
   d = smin(d, ellipsoid(p, {0, -.50f, .505f}, {.250f, .215f, .195f}), .17f);  // muzzle
   if (p.z < .3f || p.y > -.25f || p.y < -.95f) {
     return d;
@@ -159,27 +159,28 @@ float Head::mouth(V3 p, float d) const {
     const float body = std::pow(1 - ax * ax, .5f);
     // Lips: rounded ridges, fullest nearer the seam; the upper one turns outwards at its border.
     const float tu = s / std::max(.012f, up), tl = -s / std::max(.012f, lo);
-    h += body * .026f * mix(.7f, 1.f, c_.lipUpper - .3f) * step(-.25f, .32f, tu) *
-         step(1.28f, .45f, tu);
-    h += body * .036f * mix(.7f, 1.f, c_.lipLower - .3f) * step(-.2f, .40f, tl) *
-         step(1.30f, .50f, tl);
-    h += .009f * body * bell(x, 0, .16f) * bell(tu, .25f, .3f);  // tubercle
+    h += body * .026f * mix(.7f, 1.f, c_.lipUpper - .3f) * smoothstep(-.25f, .32f, tu) *
+         smoothstep(1.28f, .45f, tu);
+    h += body * .036f * mix(.7f, 1.f, c_.lipLower - .3f) * smoothstep(-.2f, .40f, tl) *
+         smoothstep(1.30f, .50f, tl);
+    h += .009f * body * gaussian(x, 0, .16f) * gaussian(tu, .25f, .3f);  // tubercle
   }
   // The seam is a valley whose width hardly depends on the scale; corners are dimples.
-  h -= .024f * bell(s, 0, .0120f) * step(1.12f, .80f, ax);
-  h -= .012f * bell(ax, 1.02f, .13f) * bell(s, 0, .045f);
+  h -= .024f * gaussian(s, 0, .0120f) * smoothstep(1.12f, .80f, ax);
+  h -= .012f * gaussian(ax, 1.02f, .13f) * gaussian(s, 0, .045f);
   // Philtrum, the hollow under the lower lip.
-  h -= .013f * bell(p.x, 0, .024f) * step(up + .0f, up + .05f, s) * step(-.315f, -.36f, p.y);
-  h += .006f * bell(std::fabs(p.x), .042f, .020f) * step(up - .01f, up + .03f, s) *
-       step(-.315f, -.37f, p.y);
-  h -= .026f * bell(p.y, kSeamY - .150f, .050f) * bell(p.x, 0, .16f);
+  h -= .013f * gaussian(p.x, 0, .024f) * smoothstep(up + .0f, up + .05f, s) *
+       smoothstep(-.315f, -.36f, p.y);
+  h += .006f * gaussian(std::fabs(p.x), .042f, .020f) * smoothstep(up - .01f, up + .03f, s) *
+       smoothstep(-.315f, -.37f, p.y);
+  h -= .026f * gaussian(p.y, kSeamY - .150f, .050f) * gaussian(p.x, 0, .16f);
   return d - h;
 }
 
-float Head::lids(V3 p, float d) const {
+float Head::lids(Vec3 p, float d) const {
   const bool right = p.x > 0;
-  const V3 centre = eyeCentre(right);
-  const V3 w = p - centre;
+  const Vec3 centre = eyeCentre(right);
+  const Vec3 w = p - centre;
   const float r = eyeRadius_, x = right ? w.x : -w.x, fromCentre = length(w);
   if (fromCentre > .36f) {
     return d;
@@ -187,30 +188,31 @@ float Head::lids(V3 p, float d) const {
   const float up = upperLid(x), lo = lowerLid(x);
   const float open = std::max(w.y - up, lo - w.y);  // negative in the opening
   const float shell =
-      fromCentre - (r + .020f + .010f * step(.0f, .05f, w.y - up) * step(.14f, .05f, w.y - up));
+      fromCentre -
+      (r + .020f + .010f * smoothstep(.0f, .05f, w.y - up) * smoothstep(.14f, .05f, w.y - up));
   float lid = smax(shell, -open, .014f);
   lid = std::max(lid, -(fromCentre - (r - .025f)));
   d = smin(d, lid, .030f);
   if (w.z > 0) {
     // The fold above the upper lid and the soft one under the eye.
     const float crease = up + .038f + .012f * (1 - sq(x / .16f));
-    const float across = step(.205f, .12f, std::fabs(x - .005f));
-    d += .013f * bell(w.y, crease, .011f) * across;
-    d -= (.012f + .020f * c_.age) * bell(w.y, crease + .042f, .030f) * across;  // hood
-    d -= (.0025f + .018f * c_.age) * bell(w.y, lo - .040f, .022f) * across;     // bag
-    d += (.003f + .012f * c_.age) * bell(w.y, lo - .090f - .02f * x, .020f) * across;
+    const float across = smoothstep(.205f, .12f, std::fabs(x - .005f));
+    d += .013f * gaussian(w.y, crease, .011f) * across;
+    d -= (.012f + .020f * c_.age) * gaussian(w.y, crease + .042f, .030f) * across;  // hood
+    d -= (.0025f + .018f * c_.age) * gaussian(w.y, lo - .040f, .022f) * across;     // bag
+    d += (.003f + .012f * c_.age) * gaussian(w.y, lo - .090f - .02f * x, .020f) * across;
     // Inner corner: a small pool.
-    d += .012f * bell(x, -eyeHalfWidth() - .004f, .016f) *
-         bell(w.y, upperLid(-eyeHalfWidth()), .012f);
+    d += .012f * gaussian(x, -eyeHalfWidth() - .004f, .016f) *
+         gaussian(w.y, upperLid(-eyeHalfWidth()), .012f);
   }
   return d;
 }
 
-float Head::ear(V3 p) const {
-  V3 q{std::fabs(p.x) - .690f, p.y - .015f, p.z + .10f};
+float Head::ear(Vec3 p) const {
+  Vec3 q{std::fabs(p.x) - .690f, p.y - .015f, p.z + .10f};
   q = {q.x * .94f - q.z * .34f, q.y, q.z * .94f + q.x * .34f};  // ears stand off a little
   q = {q.x, q.y * .98f + q.z * .2f, q.z * .98f - q.y * .2f};
-  const float taper = mix(.70f, 1.f, step(-.22f, .05f, q.y));
+  const float taper = mix(.70f, 1.f, smoothstep(-.22f, .05f, q.y));
   const float disc = ellipsoid(q, {0, 0, 0}, {.045f, .225f, .135f * taper});
   const float inner = ellipsoid(q, {.045f, .030f, .010f}, {.040f, .155f, .088f * taper});
   float e = smax(disc, -inner, .030f);
@@ -222,7 +224,7 @@ float Head::ear(V3 p) const {
 }
 
 /** Wrinkles and folds of an ageing face, as a height to be taken off. */
-float Head::folds(V3 p) const {
+float Head::folds(Vec3 p) const {
   const float a = c_.age;
   if (p.z < .15f) {
     return 0;
@@ -235,8 +237,9 @@ float Head::folds(V3 p) const {
     const float t = clamp01((-.25f - p.y) / .33f);
     const float line = .135f + .155f * t - .03f * t * t;
     const float depth = (.002f + .004f * std::max(0.f, c_.smile) + .016f * a) *
-                        step(-.22f, -.29f, p.y) * step(-.64f, -.50f, p.y);
-    h += depth * bell(ax, line, mix(.034f, .020f, a)) - depth * .9f * bell(ax, line + .055f, .042f);
+                        smoothstep(-.22f, -.29f, p.y) * smoothstep(-.64f, -.50f, p.y);
+    h += depth * gaussian(ax, line, mix(.034f, .020f, a)) -
+         depth * .9f * gaussian(ax, line + .055f, .042f);
   }
   if (a <= 0) {
     return h;
@@ -244,26 +247,28 @@ float Head::folds(V3 p) const {
   const float wobble = .02f * noise({p.x * 4, p.y * 4, 7});
   for (int i = 0; i < 4; i++) {  // forehead
     const float y = .46f + .085f * i - .10f * sq(ax) + wobble;
-    h += a * .0050f * bell(p.y, y, .010f) * step(.44f, .20f, ax) *
+    h += a * .0050f * gaussian(p.y, y, .010f) * smoothstep(.44f, .20f, ax) *
          (.6f + .6f * noise({p.x * 6, float(i), 3}));
   }
-  h += a * .008f * bell(ax, .055f, .010f) * step(.15f, .20f, p.y) * step(.34f, .26f, p.y);  // frown
-  for (int i = 0; i < 4; i++) {  // crow's feet
+  h += a * .008f * gaussian(ax, .055f, .010f) * smoothstep(.15f, .20f, p.y) *
+       smoothstep(.34f, .26f, p.y);  // frown
+  for (int i = 0; i < 4; i++) {      // crow's feet
     const float y = .075f + (i - 1.5f) * (.028f + .28f * std::max(0.f, ax - .45f));
-    h += a * .0050f * bell(p.y, y, .0080f) * step(.445f, .475f, ax) * step(.60f, .53f, ax);
+    h += a * .0050f * gaussian(p.y, y, .0080f) * smoothstep(.445f, .475f, ax) *
+         smoothstep(.60f, .53f, ax);
   }
-  h += a * .007f * bell(ax, .285f + .03f * (p.y + .7f), .012f) * step(-.56f, -.62f, p.y) *
-       step(-.84f, -.72f, p.y);  // marionette
+  h += a * .007f * gaussian(ax, .285f + .03f * (p.y + .7f), .012f) * smoothstep(-.56f, -.62f, p.y) *
+       smoothstep(-.84f, -.72f, p.y);  // marionette
   return h;
 }
 
-float Head::glasses(V3 p) const {
+float Head::glasses(Vec3 p) const {
   if (!c_.glasses) {
     return 9;
   }
-  const V3 q{std::fabs(p.x), p.y, p.z};
+  const Vec3 q{std::fabs(p.x), p.y, p.z};
   const float z = .760f - .10f * sq(q.x / .5f);
-  const V3 w{q.x - .292f, q.y - .045f, q.z - z};
+  const Vec3 w{q.x - .292f, q.y - .045f, q.z - z};
   const float rx = .205f, ry = .165f;
   // A rounded rectangle in the plane of the face, swept with a small round section.
   const float e =
@@ -275,8 +280,8 @@ float Head::glasses(V3 p) const {
   return d;
 }
 
-float Head::features(V3 p, float d) const {
-  const V3 q{std::fabs(p.x), p.y, p.z};
+float Head::features(Vec3 p, float d) const {
+  const Vec3 q{std::fabs(p.x), p.y, p.z};
   if (near(p, {0, .2f, .55f}, .55f, d, .2f)) {
     d = smin(d, capsule(q, {.02f, .235f, .665f}, {.39f, .225f, .515f}, .052f, .045f),
              .15f);                                                                  // brow ridge
@@ -288,8 +293,8 @@ float Head::features(V3 p, float d) const {
         d,
         -ellipsoid(q, {.048f * c_.noseWidth, -.308f, .800f}, {.024f * c_.noseWidth, .020f, .036f}),
         .022f);  // nostrils
-    d += .012f * bell(q.x, .152f * c_.noseWidth, .016f) * bell(p.y, -.255f, .055f) *
-         step(.45f, .6f, p.z);  // behind the wings
+    d += .012f * gaussian(q.x, .152f * c_.noseWidth, .016f) * gaussian(p.y, -.255f, .055f) *
+         smoothstep(.45f, .6f, p.z);  // behind the wings
   }
   if (near(p, {0, -.55f, .55f}, .45f, d, .2f)) {
     d = mouth(p, d);
@@ -303,7 +308,7 @@ float Head::features(V3 p, float d) const {
   return d;
 }
 
-float Head::smooth(V3 p) const {
+float Head::smooth(Vec3 p) const {
   p = toHead(p);
   float d = skull(p);
   const float neck =
@@ -311,9 +316,9 @@ float Head::smooth(V3 p) const {
   return smin(d, neck, .16f);
 }
 
-float Head::torso(V3 p, Material* material) const {
+float Head::torso(Vec3 p, Material* material) const {
   p.y -= kShoulderLift;
-  const V3 q{std::fabs(p.x), p.y, p.z};
+  const Vec3 q{std::fabs(p.x), p.y, p.z};
   const float w = .92f + .08f * c_.neckWidth;
   float d = ellipsoid(p, {0, -2.42f, -.34f}, {1.32f * w, .82f, .62f});
   d = smin(d, capsule(q, {.30f, -1.66f, -.34f}, {1.12f * w, -2.02f, -.38f}, .22f, .27f), .34f);
@@ -322,7 +327,7 @@ float Head::torso(V3 p, Material* material) const {
                                           .415f * c_.neckWidth, .47f * c_.neckWidth),
                                   p.y + 1.10f);
     d = smin(d, smax(collar, p.y + 1.12f - .02f * p.z, .05f), .10f);
-    d += .006f * std::sin(std::atan2(p.x, p.z + .25f) * 60) * step(-1.75f, -1.55f, p.y);
+    d += .006f * std::sin(std::atan2(p.x, p.z + .25f) * 60) * smoothstep(-1.75f, -1.55f, p.y);
   } else if (c_.clothes == Clothes::kCrew) {
     // A round neckline; its ribbed band follows the edge of the opening.
     const float opening = ellipsoid(p, {0, -1.475f, -.06f}, {.415f * c_.neckWidth, .25f, .46f});
@@ -350,8 +355,8 @@ float Head::torso(V3 p, Material* material) const {
   return d;
 }
 
-float Head::distance(V3 world, Material* material) const {
-  const V3 p = toHead(world);
+float Head::distance(Vec3 world, Material* material) const {
+  const Vec3 p = toHead(world);
   float d = skull(p);
   if (d < .6f) {
     d = features(p, d);
@@ -365,10 +370,10 @@ float Head::distance(V3 world, Material* material) const {
   }
   if (d < .08f) {
     d += folds(p);
-    d += .006f * (fbm(p * 1.3f + V3{float(c_.seed) * .37f, 1, 4}) - .44f);  // nobody is symmetric
+    d += .006f * (fbm(p * 1.3f + Vec3{float(c_.seed) * .37f, 1, 4}) - .44f);  // nobody is symmetric
   }
   Material m = Material::kSkin;
-  const V3 q{std::fabs(p.x), p.y, p.z};
+  const Vec3 q{std::fabs(p.x), p.y, p.z};
   const float eye = length(q - eyeCentre(true)) - eyeRadius_;
   if (eye < d) {
     d = eye;
@@ -393,20 +398,20 @@ float Head::distance(V3 world, Material* material) const {
   return d;
 }
 
-V3 Head::normal(V3 p, float e) const {
+Vec3 Head::normal(Vec3 p, float e) const {
   // Tetrahedron technique: four evaluations (Quilez).
-  const V3 a{1, -1, -1}, b{-1, -1, 1}, c{-1, 1, -1}, d{1, 1, 1};
+  const Vec3 a{1, -1, -1}, b{-1, -1, 1}, c{-1, 1, -1}, d{1, 1, 1};
   return normalize(a * distance(p + a * e) + b * distance(p + b * e) + c * distance(p + c * e) +
                    d * distance(p + d * e));
 }
 
-V3 Head::smoothNormal(V3 p, float e) const {
-  const V3 a{1, -1, -1}, b{-1, -1, 1}, c{-1, 1, -1}, d{1, 1, 1};
+Vec3 Head::smoothNormal(Vec3 p, float e) const {
+  const Vec3 a{1, -1, -1}, b{-1, -1, 1}, c{-1, 1, -1}, d{1, 1, 1};
   return normalize(a * smooth(p + a * e) + b * smooth(p + b * e) + c * smooth(p + c * e) +
                    d * smooth(p + d * e));
 }
 
-V3 Head::onSkin(V3 p, V3 direction) const {
+Vec3 Head::onSkin(Vec3 p, Vec3 direction) const {
   // From outside towards the surface along -direction.
   for (int i = 0; i < 60; i++) {
     const float d = distance(p);

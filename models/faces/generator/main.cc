@@ -13,15 +13,15 @@
 namespace {
 
 constexpr float kFocal = 4.2f;  // at this distance one unit is half the picture's height
-constexpr V3 kCamera{0, -.16f, 8.3f};
+constexpr Vec3 kCamera{0, -.16f, 8.3f};
 
 struct Picture {
   int size;
-  std::vector<V3> colour;
+  std::vector<Vec3> colour;
   std::vector<float> depth;
 };
 
-V3 rayOf(float u, float v) {
+Vec3 rayOf(float u, float v) {
   return normalize({u, v - .015f, -kFocal});
 }
 
@@ -31,8 +31,8 @@ struct View {
 } view;
 
 /** The other way round: where a point lies, in pixels, and how far. */
-bool project(V3 p, int size, float& x, float& y, float& depth) {
-  const V3 d = p - kCamera;
+bool project(Vec3 p, int size, float& x, float& y, float& depth) {
+  const Vec3 d = p - kCamera;
   if (d.z > -.1f) {
     return false;
   }
@@ -50,7 +50,7 @@ void trace(const Head& head, const Shader& shader, Picture& out, int threads) {
       for (int x = 0; x < out.size; x++) {
         const float u = view.x + ((x + .5f) / out.size * 2 - 1) / view.zoom,
                     v = view.y + (1 - (y + .5f) / out.size * 2) / view.zoom;
-        const V3 ray = rayOf(u, v);
+        const Vec3 ray = rayOf(u, v);
         float t = 6.2f;
         bool hit = false;
         Material material = Material::kSkin;
@@ -80,7 +80,7 @@ void trace(const Head& head, const Shader& shader, Picture& out, int threads) {
 
 struct Segment {
   float x0, y0, x1, y1, depth, w0, w1;
-  V3 colour;
+  Vec3 colour;
   bool onSkin;
 };
 
@@ -103,10 +103,10 @@ void drawStrands(const std::vector<Strand>& strands, const Shader& shader, Pictu
       const float pixels = kFocal * .5f * float(out.size) * view.zoom / g.depth;
       g.w0 = s.radius * mix(1.f, s.taper, t) * pixels;
       g.w1 = g.w0;
-      const V3 middle = mix(s.points[k], s.points[k + 1], .5f);
+      const Vec3 middle = mix(s.points[k], s.points[k + 1], .5f);
       g.colour = shader.strand(middle, normalize(s.points[k + 1] - s.points[k]),
-                               normalize(kCamera - middle), mix(s.root, s.tip, step(.05f, .9f, t)),
-                               s.onSkin);
+                               normalize(kCamera - middle),
+                               mix(s.root, s.tip, smoothstep(.05f, .9f, t)), s.onSkin);
       g.onSkin = s.onSkin;
       segments.push_back(g);
     }
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
 
   const Head head(character);
   const std::vector<Strand> strands = growHair(head);
-  const HairShade shade(strands, kLights.key);
+  const HairOcclusion shade(strands, kLights.key);
   const Shader shader(head, shade);
   Picture picture{size * samples, {}, {}};
   picture.colour.resize(size_t(picture.size) * picture.size);
@@ -226,11 +226,11 @@ int main(int argc, char** argv) {
   std::vector<unsigned char> bytes(size_t(size) * size * 3);
   for (int y = 0; y < size; y++) {
     for (int x = 0; x < size; x++) {
-      V3 sum{0, 0, 0};
+      Vec3 sum{0, 0, 0};
       for (int j = 0; j < samples; j++) {
         for (int i = 0; i < samples; i++) {
           sum = sum +
-                develop(picture.colour[size_t(y * samples + j) * picture.size + x * samples + i]);
+                toneMap(picture.colour[size_t(y * samples + j) * picture.size + x * samples + i]);
         }
       }
       sum = sum * (1.f / (samples * samples));

@@ -3,28 +3,28 @@
 #include "hair.h"
 
 struct Lights {
-  V3 key, fill, rim;
+  Vec3 key, fill, rim;
 };
 extern const Lights kLights;
 
-V3 backdrop(const Character& c, float u, float v);
+Vec3 backdrop(const Character& c, float u, float v);
 
 class Shader {
  public:
-  Shader(const Head& head, const HairShade& hair) : head_(head), hair_(hair) {}
-  V3 surface(V3 p, V3 view, Material material) const;
-  V3 strand(V3 p, V3 tangent, V3 view, V3 colour, bool onSkin) const;
+  Shader(const Head& head, const HairOcclusion& hair) : head_(head), hair_(hair) {}
+  Vec3 surface(Vec3 p, Vec3 view, Material material) const;
+  Vec3 strand(Vec3 p, Vec3 tangent, Vec3 view, Vec3 colour, bool onSkin) const;
 
  private:
-  V3 skin(V3 p, V3 view) const;
-  V3 eye(V3 p, V3 view) const;
-  V3 cloth(V3 p, V3 view, V3 albedo) const;
-  float shadow(V3 p, V3 toLight, float sharpness) const;
-  float occlusion(V3 p, V3 n) const;
+  Vec3 skin(Vec3 p, Vec3 view) const;
+  Vec3 eye(Vec3 p, Vec3 view) const;
+  Vec3 cloth(Vec3 p, Vec3 view, Vec3 albedo) const;
+  float shadow(Vec3 p, Vec3 toLight, float sharpness) const;
+  float occlusion(Vec3 p, Vec3 n) const;
 
   const Head& head_;
-  const HairShade& hair_;
+  const HairOcclusion& hair_;
 };
 
 /** Filmic tone curve, then sRGB; 0..1. */
-V3 develop(V3 linear);
+Vec3 toneMap(Vec3 linear);

@@ -4,35 +4,35 @@
 #include <cmath>
 #include <cstdint>
 
-struct V3 {
+struct Vec3 {
   float x, y, z;
 };
 
-inline V3 operator+(V3 a, V3 b) {
+inline Vec3 operator+(Vec3 a, Vec3 b) {
   return {a.x + b.x, a.y + b.y, a.z + b.z};
 }
-inline V3 operator-(V3 a, V3 b) {
+inline Vec3 operator-(Vec3 a, Vec3 b) {
   return {a.x - b.x, a.y - b.y, a.z - b.z};
 }
-inline V3 operator-(V3 a) {
+inline Vec3 operator-(Vec3 a) {
   return {-a.x, -a.y, -a.z};
 }
-inline V3 operator*(V3 a, float s) {
+inline Vec3 operator*(Vec3 a, float s) {
   return {a.x * s, a.y * s, a.z * s};
 }
-inline V3 operator*(V3 a, V3 b) {
+inline Vec3 operator*(Vec3 a, Vec3 b) {
   return {a.x * b.x, a.y * b.y, a.z * b.z};
 }
-inline float dot(V3 a, V3 b) {
+inline float dot(Vec3 a, Vec3 b) {
   return a.x * b.x + a.y * b.y + a.z * b.z;
 }
-inline V3 cross(V3 a, V3 b) {
+inline Vec3 cross(Vec3 a, Vec3 b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
-inline float length(V3 a) {
+inline float length(Vec3 a) {
   return std::sqrt(dot(a, a));
 }
-inline V3 normalize(V3 a) {
+inline Vec3 normalize(Vec3 a) {
   return a * (1.f / std::max(1e-9f, length(a)));
 }
 inline float clamp01(float x) {
@@ -44,10 +44,10 @@ inline float clampTo(float x, float lo, float hi) {
 inline float mix(float a, float b, float t) {
   return a + (b - a) * t;
 }
-inline V3 mix(V3 a, V3 b, float t) {
+inline Vec3 mix(Vec3 a, Vec3 b, float t) {
   return a + (b - a) * t;
 }
-inline float step(float from, float to, float x) {
+inline float smoothstep(float from, float to, float x) {
   float t = clamp01((x - from) / (to - from));
   return t * t * (3 - 2 * t);
 }
@@ -55,7 +55,7 @@ inline float sq(float x) {
   return x * x;
 }
 /** A bell of height 1 and width `w` round `c`. */
-inline float bell(float x, float c, float w) {
+inline float gaussian(float x, float c, float w) {
   return std::exp(-sq((x - c) / w));
 }
 
@@ -68,15 +68,15 @@ inline float smax(float a, float b, float k) {
   return -smin(-a, -b, k);
 }
 
-inline float ellipsoid(V3 p, V3 c, V3 r) {
+inline float ellipsoid(Vec3 p, Vec3 c, Vec3 r) {
   p = p - c;
-  const V3 q{p.x / r.x, p.y / r.y, p.z / r.z}, s{q.x / r.x, q.y / r.y, q.z / r.z};
+  const Vec3 q{p.x / r.x, p.y / r.y, p.z / r.z}, s{q.x / r.x, q.y / r.y, q.z / r.z};
   const float k = length(q);
   return k * (k - 1) / std::max(length(s), 1e-6f);
 }
 
-inline float capsule(V3 p, V3 a, V3 b, float ra, float rb) {
-  const V3 pa = p - a, ba = b - a;
+inline float capsule(Vec3 p, Vec3 a, Vec3 b, float ra, float rb) {
+  const Vec3 pa = p - a, ba = b - a;
   const float h = clamp01(dot(pa, ba) / dot(ba, ba));
   return length(pa - ba * h) - mix(ra, rb, h);
 }
@@ -88,7 +88,7 @@ inline float hash(int x, int y, int z) {
 }
 
 /** Value noise, 0..1. */
-inline float noise(V3 p) {
+inline float noise(Vec3 p) {
   const int X = int(std::floor(p.x)), Y = int(std::floor(p.y)), Z = int(std::floor(p.z));
   float x = p.x - X, y = p.y - Y, z = p.z - Z;
   x = x * x * (3 - 2 * x);
@@ -101,7 +101,7 @@ inline float noise(V3 p) {
 }
 
 /** Three octaves, about 0..0.9. */
-inline float fbm(V3 p) {
+inline float fbm(Vec3 p) {
   return .5f * noise(p) + .25f * noise(p * 2.03f) + .125f * noise(p * 4.1f);
 }
 

@@ -50,20 +50,20 @@ struct SharedBytes {
 };
 
 /**
- * A face and what is derived of it for drawing. That takes 4 ms, the first time 20, so another
+ * A face and what is model of it for drawing. That takes 4 ms, the first time 20, so another
  * thread may do it: `is_busy`, which only the JavaScript thread touches, while it does.
  */
 struct FaceAssetData {
   SharedBytes bytes;
   const face::Asset asset;
   bool is_busy = false;
-  std::optional<face::Model> derived;
+  std::optional<face::Model> model;
 
   explicit FaceAssetData(const Args& args)
       : bytes(args, 0), asset(face::parse_asset(bytes.bytes)) {}
-  void derive() {
-    if (!derived) {
-      derived = face::build_model(asset);
+  void build_model_once() {
+    if (!model) {
+      model = face::build_model(asset);
     }
   }
 };
@@ -72,11 +72,10 @@ struct FaceAssetData {
 struct FaceAsset {
   std::shared_ptr<FaceAssetData> data;
   size_t external_bytes() const {
-    const bool has_model = !data->is_busy && data->derived;
+    const bool has_model = !data->is_busy && data->model;
     return data->bytes.copy.size() +
-           (has_model
-                ? data->derived->sharp.size() + data->derived->weight.size() * 4 * sizeof(float)
-                : 0);
+           (has_model ? data->model->sharp.size() + data->model->weight.size() * 4 * sizeof(float)
+                      : 0);
   }
 };
 
@@ -84,8 +83,8 @@ struct FaceRenderer {
   std::shared_ptr<FaceAssetData> data;
   face::Renderer renderer;
   explicit FaceRenderer(std::shared_ptr<FaceAssetData> asset)
-      : data(std::move(asset)), renderer(*data->derived) {}
-  size_t external_bytes() const { return data->derived->weight.size() * 32; }
+      : data(std::move(asset)), renderer(*data->model) {}
+  size_t external_bytes() const { return data->model->weight.size() * 32; }
 };
 
 using AssetClass = Class<FaceAsset>;
@@ -94,7 +93,7 @@ using RendererClass = Class<FaceRenderer>;
 std::unique_ptr<FaceAsset> make_asset(const Args& args) {
   auto data = std::make_shared<FaceAssetData>(args);
   if (args.absent(1) || !args.boolean(1, "deferred")) {
-    data->derive();
+    data->build_model_once();
   }
   return std::make_unique<FaceAsset>(FaceAsset{std::move(data)});
 }
@@ -105,9 +104,9 @@ napi_value asset_height(FaceAsset& asset, const Args& args) {
   return integer(args.env(), asset.data->asset.height);
 }
 
-struct Derivation final : PoolTask {
+struct BuildTask final : PoolTask {
   std::shared_ptr<FaceAssetData> data;
-  void run() override { data->derive(); }
+  void run() override { data->build_model_once(); }
   napi_value settle(napi_env env, bool) override {
     data->is_busy = false;
     return undefined(env);
@@ -118,7 +117,7 @@ napi_value prepare(FaceAsset& self, const Args& args) {
   if (self.data->is_busy) {
     throw std::runtime_error("FaceAsset is being prepared");
   }
-  auto task = std::make_unique<Derivation>();
+  auto task = std::make_unique<BuildTask>();
   task->data = self.data;
   const napi_value promise = PoolTask::start(args.env(), "FaceAsset.prepare", std::move(task));
   self.data->is_busy = true;
@@ -130,7 +129,7 @@ std::unique_ptr<FaceRenderer> make_renderer(const Args& args) {
   if (data->is_busy) {
     throw std::runtime_error("FaceAsset is being prepared");
   }
-  data->derive();
+  data->build_model_once();
   return std::make_unique<FaceRenderer>(data);
 }
 

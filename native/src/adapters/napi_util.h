@@ -405,7 +405,7 @@ class Class {
     int64_t bytes = 0;  // as reported to the garbage collector
 
     /** Tells the garbage collector what the object holds now. */
-    void weigh(napi_env env) {
+    void report_memory(napi_env env) {
       if constexpr (HoldsMemory<Native>) {
         const int64_t now = native ? int64_t(native->external_bytes()) : 0,
                       before = std::exchange(bytes, now);
@@ -418,7 +418,7 @@ class Class {
 
     void free(napi_env env) {
       native.reset();
-      weigh(env);
+      report_memory(env);
     }
   };
 
@@ -471,7 +471,7 @@ class Class {
         dead->free(final_env);
       };
       check(env, napi_wrap(env, args.self(), holder.get(), finalize, nullptr, nullptr));
-      holder.release()->weigh(env);
+      holder.release()->report_memory(env);
       return args.self();
     });
   }
@@ -482,7 +482,7 @@ class Class {
       const Args args(env, info);
       Holder& holder = holder_of(env, args.self());
       const napi_value result = Method(*holder.native, args);
-      holder.weigh(env);
+      holder.report_memory(env);
       return result;
     });
   }

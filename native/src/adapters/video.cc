@@ -38,7 +38,7 @@ struct Codec {
   bool is_busy = false;
   std::unique_ptr<VideoEncoder> encoder;
 
-  VideoEncoder& get() {
+  VideoEncoder& open() {
     if (!encoder) {
       encoder = is_vp8 ? make_vp8_encoder(settings) : make_h264_encoder(settings);
     }
@@ -51,11 +51,11 @@ struct Codec {
 struct Encoder {
   std::shared_ptr<Codec> codec;
 
-  VideoEncoder& idle() const {
+  VideoEncoder& require_idle() const {
     if (codec->is_busy) {
       throw std::runtime_error("VideoEncoder is being prepared");
     }
-    return codec->get();
+    return codec->open();
   }
   size_t external_bytes() const {
     return !codec->is_busy && codec->encoder ? codec->encoder->external_bytes() : 0;
@@ -82,25 +82,25 @@ napi_value encode(Encoder& self, const Args& args) {
   const bool force_key = args.boolean(2, "forceKey");
   const auto dirty = args.absent(3) ? std::span<uint8_t>{}
                                     : args.array<uint8_t>(3, "dirty", macroblocks(width, height));
-  const EncodedFrame frame = self.idle().encode(picture, out, force_key, dirty);
+  const EncodedFrame frame = self.require_idle().encode(picture, out, force_key, dirty);
   return js::integer(args.env(), int32_t(frame.bytes) | (frame.is_key ? KEY_FRAME_BIT : 0));
 }
 
 napi_value set_bitrate(Encoder& self, const Args& args) {
   const double kbps = args.number(0, "kbps", MIN_KBPS, MAX_KBPS);
-  self.idle().set_bitrate(int(kbps));
+  self.require_idle().set_bitrate(int(kbps));
   return nullptr;
 }
 
 /** A codec set up and its first picture coded. */
-struct Preparation final : js::PoolTask {
+struct PrepareTask final : js::PoolTask {
   std::shared_ptr<Codec> codec;
   std::vector<uint8_t> picture, frame;  // the picture is a copy: its owner may draw on
 
   void run() override {
     // Larger than any frame of these codecs: what they cannot code smaller they refuse.
     frame.resize(picture.size() + 65'536);
-    frame.resize(codec->get().encode(picture, frame, true, {}).bytes);
+    frame.resize(codec->open().encode(picture, frame, true, {}).bytes);
   }
 
   napi_value settle(napi_env env, bool ok) override {
@@ -125,7 +125,7 @@ napi_value prepare(Encoder& self, const Args& args) {
   if (self.codec->is_busy || self.codec->encoder) {
     throw std::runtime_error("VideoEncoder is in use already");
   }
-  auto task = std::make_unique<Preparation>();
+  auto task = std::make_unique<PrepareTask>();
   task->codec = self.codec;
   task->picture.assign(picture.begin(), picture.end());
   const napi_value promise =

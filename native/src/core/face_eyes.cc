@@ -94,8 +94,9 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
         out[0] = uint8_t(mix(a.y, b.y, k));
         out[1] = uint8_t(mix(a.u, b.u, k));
         out[2] = uint8_t(mix(a.v, b.v, k));
-        out[3] = uint8_t(255 * smooth(crease - 4, crease + 2, v) * smooth(under + 3, under - 2, v) *
-                         smooth(-.14f, .02f, t) * smooth(1.14f, .98f, t));
+        out[3] = uint8_t(255 * smoothstep(crease - 4, crease + 2, v) *
+                         smoothstep(under + 3, under - 2, v) * smoothstep(-.14f, .02f, t) *
+                         smoothstep(1.14f, .98f, t));
       }
     }
   }
@@ -175,16 +176,17 @@ void build_eyes(Model& model) {
   }
 }
 
-Gaze::Gaze(const Asset& asset, const Eye& eye, float blink, float droop, float x, float y)
+EyeOverlay::EyeOverlay(const Asset& asset, const Eye& eye, float blink, float droop, float x,
+                       float y)
     : asset_(asset),
       eye_(eye),
       blink_(blink),
       droop_(droop * eye.height),
       x_(x),
       y_(y),
-      cover_(smooth(0, .09f, blink)) {}
+      cover_(smoothstep(0, .09f, blink)) {}
 
-Gaze::Look Gaze::look(F4 x, F4 y) const {
+EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   const float ax = eye_.axis.x, ay = eye_.axis.y, length = eye_.length, height = eye_.height;
   const F4 dx = x - eye_.corner.x, dy = y - eye_.corner.y;
   const F4 t = (dx * ax + dy * ay) / length, v = dy * ax - dx * ay,
@@ -192,22 +194,22 @@ Gaze::Look Gaze::look(F4 x, F4 y) const {
   const F4 upper = along(eye_.upper, t), lower = along(eye_.lower, t),
            crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend;
   const I4 beside = (t >= -BESIDE) & (t <= 1 + BESIDE);
-  Look out;
+  Sample out;
 
   // A mood moves the upper lid a little: what is between crease and lower lid gives way.
   F4 t2 = t, v2 = v;
   if (droop_ != 0) {
     out.elsewhere = beside & (v > crease - 3) & (v < lower);
-    const F4 share = v < drooped ? smooth(crease - 3, drooped, v)
-                                 : smooth(least(lower, drooped + .6f * height), drooped, v);
+    const F4 share = v < drooped ? smoothstep(crease - 3, drooped, v)
+                                 : smoothstep(min(lower, drooped + .6f * height), drooped, v);
     v2 = out.elsewhere ? v - droop_ * bend * share : v;
   }
-  // Gaze: the iris slides under the lids, which stay: a place between them keeps its share of the
-  // way from lid to lid.
+  // EyeOverlay: the iris slides under the lids, which stay: a place between them keeps its share of
+  // the way from lid to lid.
   if (x_ != 0 || y_ != 0) {
     const I4 between = (v2 > upper) & (v2 < lower) & (t > 0) & (t < 1);
-    const F4 ends = smooth(splat(0), splat(.22f), t) * smooth(splat(1), splat(.78f), t),
-             share = (v2 - upper) / most(lower - upper, splat(1e-3f));
+    const F4 ends = smoothstep(splat(0), splat(.22f), t) * smoothstep(splat(1), splat(.78f), t),
+             share = (v2 - upper) / max(lower - upper, splat(1e-3f));
     const F4 turned = t - ends * x_ / length;
     v2 = between ? mix(along(eye_.upper, turned), along(eye_.lower, turned), share) -
                        4 * share * (1 - share) * ends * y_
@@ -226,61 +228,63 @@ Gaze::Look Gaze::look(F4 x, F4 y) const {
   const I4 under_lid = beside & (v >= crease - 3) & (v <= closed + 4);
   out.touched |= under_lid;
   const F4 edge = mix(drooped, closed, splat(blink_)),
-           ends =
-               smooth(splat(-BESIDE), splat(.04f), t) * smooth(splat(1 + BESIDE), splat(.96f), t);
+           ends = smoothstep(splat(-BESIDE), splat(.04f), t) *
+                  smoothstep(splat(1 + BESIDE), splat(.96f), t);
   // The lid's skin between crease and edge shows the closed lid from crease to lash line.
-  const F4 stretch = (closed - crease) / most(splat(1), edge - crease),
-           down = least(crease + (v - crease) * stretch, closed) - v;
+  const F4 stretch = (closed - crease) / max(splat(1), edge - crease),
+           down = min(crease + (v - crease) * stretch, closed) - v;
   out.lid_x = x - down * ay;
   out.lid_y = y + down * ax;
-  const Taps<4> lid = taps(eye_.lid, x, y);
+  const BilinearTaps<4> lid = sample_layer(eye_.lid, x, y);
   const I4 has_lid = under_lid & lid.inside;
   const F4 shown = has_lid ? cover_ / 255 * lid(3)
                            : splat(0);  // nothing where the layer has nothing, as under dark
                                         // glasses or a frame: these stay while the lid moves
-  out.covered = shown * smooth(splat(-2.5f), splat(3.5f), v - crease) *
-                smooth(splat(.9f), splat(-.9f), v - edge) * ends;
+  out.covered = shown * smoothstep(splat(-2.5f), splat(3.5f), v - crease) *
+                smoothstep(splat(.9f), splat(-.9f), v - edge) * ends;
   const I4 shaded = (v > edge) & (v < lower);
   out.light =
-      shaded ? 1 - .25f * shown * smooth(splat(.35f * height), splat(0), v - edge) : splat(1);
+      shaded ? 1 - .25f * shown * smoothstep(splat(.35f * height), splat(0), v - edge) : splat(1);
   const F4 across = (v - edge) / (.06f * height + .85f),
            bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;
   out.lash = .75f * shown * squared * squared * ends * (1 - .65f * (1 - bend) * (1 - bend));
   return out;
 }
 
-F4 Gaze::luma(const Look& look, F4 plain) const {
+F4 EyeOverlay::luma(const Sample& sample, F4 plain) const {
   F4 y = plain;
-  if (any(look.elsewhere)) {
-    y = look.elsewhere
-            ? Taps<1>(asset_.luma, asset_.width, asset_.height, look.from_x, look.from_y)()
-            : y;
+  if (any(sample.elsewhere)) {
+    y = sample.elsewhere ? BilinearTaps<1>(asset_.luma, asset_.width, asset_.height, sample.from_x,
+                                           sample.from_y)()
+                         : y;
   }
   if (blink_ <= 0) {
     return y;
   }
-  if (any(look.covered > 0)) {
-    y = mix(y, taps(eye_.lid, look.lid_x, look.lid_y)(0), look.covered);
+  if (any(sample.covered > 0)) {
+    y = mix(y, sample_layer(eye_.lid, sample.lid_x, sample.lid_y)(0), sample.covered);
   }
-  return mix(16 + (y - 16) * look.light, splat(eye_.lash.y), look.lash);
+  return mix(16 + (y - 16) * sample.light, splat(eye_.lash.y), sample.lash);
 }
 
-void Gaze::chroma(const Look& look, F4& u, F4& v) const {
-  if (any(look.elsewhere)) {
-    const F4 x = (look.from_x - .5f) / 2, y = (look.from_y - .5f) / 2;
-    u = look.elsewhere ? Taps<1>(asset_.u, asset_.width / 2, asset_.height / 2, x, y)() : u;
-    v = look.elsewhere ? Taps<1>(asset_.v, asset_.width / 2, asset_.height / 2, x, y)() : v;
+void EyeOverlay::chroma(const Sample& sample, F4& u, F4& v) const {
+  if (any(sample.elsewhere)) {
+    const F4 x = (sample.from_x - .5f) / 2, y = (sample.from_y - .5f) / 2;
+    u = sample.elsewhere ? BilinearTaps<1>(asset_.u, asset_.width / 2, asset_.height / 2, x, y)()
+                         : u;
+    v = sample.elsewhere ? BilinearTaps<1>(asset_.v, asset_.width / 2, asset_.height / 2, x, y)()
+                         : v;
   }
   if (blink_ <= 0) {
     return;
   }
-  if (any(look.covered > 0)) {
-    const Taps<4> lid = taps(eye_.lid, look.lid_x, look.lid_y);
-    u = mix(u, lid(1), look.covered);
-    v = mix(v, lid(2), look.covered);
+  if (any(sample.covered > 0)) {
+    const BilinearTaps<4> lid = sample_layer(eye_.lid, sample.lid_x, sample.lid_y);
+    u = mix(u, lid(1), sample.covered);
+    v = mix(v, lid(2), sample.covered);
   }
-  u = mix(128 + (u - 128) * look.light, splat(eye_.lash.u), look.lash);
-  v = mix(128 + (v - 128) * look.light, splat(eye_.lash.v), look.lash);
+  u = mix(128 + (u - 128) * sample.light, splat(eye_.lash.u), sample.lash);
+  v = mix(128 + (v - 128) * sample.light, splat(eye_.lash.v), sample.lash);
 }
 
 }  // namespace mouthpiece::face

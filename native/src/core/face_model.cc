@@ -145,7 +145,7 @@ class Builder {
                  qc = determinant(x4, x3, y2, x3, x2, y1, x2, x1, y0) / all;
     for (int i = 0; i < c.count; i++) {
       const double x = place(i), fit = qa * x * x + qb * x + qc;
-      const float inside = smooth(1, .7f, float(std::abs(x)));
+      const float inside = smoothstep(1, .7f, float(std::abs(x)));
       c.level.push_back(std::isfinite(fit) ? mix(c.seam[size_t(i)], float(fit), inside)
                                            : c.seam[size_t(i)]);
     }
@@ -166,7 +166,7 @@ class Builder {
         far += std::abs(row[x + 2] - row[x]);
       }
     }
-    model_.softness = mix(.3f, 1.1f, smooth(1.6f, 1.95f, float(far / (near + 1))));
+    model_.softness = mix(.3f, 1.1f, smoothstep(1.6f, 1.95f, float(far / (near + 1))));
   }
 
   /** Unsharp mask with the 3x3 binomial blur. The amount gives back what a bilinear sample between
@@ -286,7 +286,8 @@ class Builder {
     model_.brow_inner.assign(model_.weight.size(), 0.f);
     each_node([&](size_t k, Point p) {
       const float x = std::abs(p.x - middle) / width;
-      model_.brow_inner[k] = model_.brow[k] * (smooth(.75f, .2f, x) - .35f * smooth(.45f, .9f, x));
+      model_.brow_inner[k] =
+          model_.brow[k] * (smoothstep(.75f, .2f, x) - .35f * smoothstep(.45f, .9f, x));
     });
   }
 
@@ -314,12 +315,12 @@ class Builder {
         return;
       }
       const float dy = p.y - line(p.x);
-      const float across = smooth(left - margin, left + .02f * fh, p.x) *
-                           smooth(right + margin, right - .02f * fh, p.x);
+      const float across = smoothstep(left - margin, left + .02f * fh, p.x) *
+                           smoothstep(right + margin, right - .02f * fh, p.x);
       const float room = std::clamp(lid(p.x) - line(p.x), .05f * fh, .16f * fh),
                   free = std::min(1.f, room / (FREE * fh));
-      const float along = dy > 0 ? smooth(room - .015f * fh, .03f * fh * free, dy)
-                                 : smooth(-.6f * fh, -.06f * fh, dy);
+      const float along = dy > 0 ? smoothstep(room - .015f * fh, .03f * fh * free, dy)
+                                 : smoothstep(-.6f * fh, -.06f * fh, dy);
       out[k] = across * along * free * model_.weight[k];
     });
     return out;

@@ -20,13 +20,13 @@ inline float mix(float a, float b, float t) {
   return a + (b - a) * t;
 }
 /** Cubic step from 0 at `from` to 1 at `to` (either order). */
-inline float smooth(float from, float to, float x) {
+inline float smoothstep(float from, float to, float x) {
   const float t = clamp01((x - from) / (to - from));
   return t * t * (3 - 2 * t);
 }
 
 /** The mouth's frame: origin at its centre, x along the eye line, y down; pixels. */
-struct Frame {
+struct LocalFrame {
   float x = 0, y = 0, cos = 1, sin = 0;
   Point to_local(float px, float py) const {
     return {cos * (px - x) + sin * (py - y), -sin * (px - x) + cos * (py - y)};
@@ -80,7 +80,7 @@ struct Eye {
 struct Model {
   Asset asset;
   std::vector<uint8_t> sharp;  // the neutral luma sharpened (LumaPlane)
-  Frame frame;
+  LocalFrame frame;
   float face_height = 1;  // bridge of the nose to the chin: the unit of most lengths
   Contours contours;
   float softness = .35f;  // pixels by which edges that are drawn fade, to match the photo's own

@@ -32,23 +32,24 @@ constexpr int16_t NODE_LAG = 6;
 
 /** In its own loop, without a call, so that the compiler makes it a vector one. Rounded to the
  * nearest; half away from 0. */
-void to_units(const float* pixels, int count, int16_t* __restrict out) {
+void to_subpixels(const float* pixels, int count, int16_t* __restrict out) {
   for (int i = 0; i < count; i++) {
     const float bounded =
         std::min(std::max(pixels[i], -float(MAX_SHIFT)), float(MAX_SHIFT)) * SUBPIXEL;
     out[i] = int16_t(int(bounded + (bounded < 0 ? -.5f : .5f)));
   }
 }
-int16_t to_units(float pixels) {
+int16_t to_subpixels(float pixels) {
   int16_t out;
-  to_units(&pixels, 1, &out);
+  to_subpixels(&pixels, 1, &out);
   return out;
 }
 
 /** Takes for each node where it was unless it has gone further than NODE_LAG or is to rest. In 16
  * bits (MAX_SHIFT) and without branches: a vector loop. */
-void hold(int16_t* __restrict x, int16_t* __restrict y, const int16_t* __restrict was_x,
-          const int16_t* __restrict was_y, int count) {
+void hold_small_motion(int16_t* __restrict x, int16_t* __restrict y,
+                       const int16_t* __restrict was_x, const int16_t* __restrict was_y,
+                       int count) {
   for (int k = 0; k < count; k++) {
     const int16_t dx = int16_t(x[k] - was_x[k]), dy = int16_t(y[k] - was_y[k]);
     const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
@@ -59,14 +60,14 @@ void hold(int16_t* __restrict x, int16_t* __restrict y, const int16_t* __restric
   }
 }
 
-float finite(float x, float low, float high) {
+float clamp_finite(float x, float low, float high) {
   return x >= low ? (x <= high ? x : high) : (x < low ? low : 0.f);
 }
 
-float* floats(Articulation& a) {
+float* values_of(Articulation& a) {
   return &a.jaw;
 }
-float* floats(Pose& p) {
+float* values_of(Pose& p) {
   return &p.blink_left;
 }
 
@@ -80,7 +81,7 @@ bool same(const Record& a, const Record& b) {
 Renderer::Renderer(const Model& model, const Warp& warp)
     : model_(model),
       warp_(warp),
-      inside_(model),
+      interior_(model),
       head_(model.weight.size()),
       head_nodes_(model.weight.size()),
       nodes_(model.weight.size()),
@@ -95,16 +96,16 @@ Renderer::Renderer(const Model& model, const Warp& warp)
 }
 
 void Renderer::set_emotion(int emotion, float strength) {
-  goal_ = mix(mood_of(0), mood_of(emotion), finite(strength, 0, 1));
+  goal_ = mix(mood_of(0), mood_of(emotion), clamp_finite(strength, 0, 1));
 }
 
 void Renderer::render(const Articulation& articulation, const Pose& pose,
                       std::span<uint8_t> picture, std::span<uint8_t> dirty) {
   std::fill(dirty.begin(), dirty.end(), uint8_t(0));
-  limit(articulation, pose);
+  apply_limits(articulation, pose);
   const bool first = !valid_;
   if (!first) {
-    hold_head();
+    hold_small_head_motion();
   }
   const bool mouth_same =
       !first && same(articulation_, last_articulation_) && same(mood_, last_mood_);
@@ -122,30 +123,30 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   }
   if (!mouth_same) {
     shape_mouth(model_, articulation_, mood_, mouth_);
-    inside_.prepare(mouth_);
+    interior_.prepare(mouth_);
   }
   const Pose eyes_aside{pose_.blink_left,   pose_.blink_right, pose_.gaze_x,    pose_.gaze_y,
                         last_pose_.yaw,     last_pose_.pitch,  last_pose_.roll, last_pose_.shift_x,
                         last_pose_.shift_y, last_pose_.breath, last_pose_.brow};
   if (first || !same(pose_, eyes_aside) || mood_.brow != last_mood_.brow ||
       mood_.frown != last_mood_.frown) {
-    move_head();
+    displace_head();
   }
   nodes_ = head_nodes_;
   if (mouth_.moved) {
-    move_mouth();
+    displace_mouth();
   }
   if (!first) {
-    hold_nodes();
+    hold_small_node_motion();
   }
   mark_changes(dirty);
 
-  const auto gaze = [&](const Eye& eye, float blink) {
-    return Gaze(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length,
-                pose_.gaze_y * GAZE_Y * eye.height);
+  const auto eye_overlay = [&](const Eye& eye, float blink) {
+    return EyeOverlay(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length,
+                      pose_.gaze_y * GAZE_Y * eye.height);
   };
-  const Gaze gazes[2] = {gaze(model_.eyes[0], pose_.blink_left),
-                         gaze(model_.eyes[1], pose_.blink_right)};
+  const EyeOverlay eyes[2] = {eye_overlay(model_.eyes[0], pose_.blink_left),
+                              eye_overlay(model_.eyes[1], pose_.blink_right)};
   const bool lids_same = mood_.lids == last_mood_.lids && pose_.gaze_x == last_pose_.gaze_x &&
                          pose_.gaze_y == last_pose_.gaze_y;
   // What is drawn on top of the warp is redrawn whole when its state or anything under it changed.
@@ -154,9 +155,9 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
     bool redrawn;
   } overlays[] = {
       {mouth_.moved ? mouth_box() : Box{}, mouth_drawn_, first || !mouth_same},
-      {gazes[0].still() ? Box{} : eye_box(gazes[0]), eyes_drawn_[0],
+      {eyes[0].still() ? Box{} : eye_box(eyes[0]), eyes_drawn_[0],
        first || !lids_same || pose_.blink_left != last_pose_.blink_left},
-      {gazes[1].still() ? Box{} : eye_box(gazes[1]), eyes_drawn_[1],
+      {eyes[1].still() ? Box{} : eye_box(eyes[1]), eyes_drawn_[1],
        first || !lids_same || pose_.blink_right != last_pose_.blink_right},
   };
   for (size_t round = 0; round < std::size(overlays); round++) {  // one may lie under another
@@ -175,10 +176,10 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
     draw_mouth(mouth.now, picture.data());
   }
   if (left.redrawn && !left.now.empty()) {
-    draw_eye(gazes[0], picture.data());
+    draw_eye(eyes[0], picture.data());
   }
   if (right.redrawn && !right.now.empty()) {
-    draw_eye(gazes[1], picture.data());
+    draw_eye(eyes[1], picture.data());
   }
   mouth_drawn_ = mouth.now;
   eyes_drawn_[0] = left.now;
@@ -191,19 +192,19 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
 }
 
 /** Brings the input into the face's limits and eases the mood. */
-void Renderer::limit(const Articulation& articulation, const Pose& pose) {
+void Renderer::apply_limits(const Articulation& articulation, const Pose& pose) {
   const auto& limits = model_.asset.limits;
   articulation_ = articulation;
   for (size_t i = 0; i < Articulation::SIZE; i++) {
-    floats(articulation_)[i] = finite(floats(articulation_)[i], 0, 1);
+    values_of(articulation_)[i] = clamp_finite(values_of(articulation_)[i], 0, 1);
   }
   articulation_.nod = articulation_.speech = 0;  // the pose carries them
   pose_ = pose;
   for (size_t i = 0; i < 2; i++) {
-    floats(pose_)[i] = finite(floats(pose_)[i], 0, 1);
+    values_of(pose_)[i] = clamp_finite(values_of(pose_)[i], 0, 1);
   }
   for (size_t i = 2; i < Pose::SIZE; i++) {
-    floats(pose_)[i] = finite(floats(pose_)[i], -20, 20);
+    values_of(pose_)[i] = clamp_finite(values_of(pose_)[i], -20, 20);
   }
   const auto within = [](float& x, float bound) { x = std::clamp(x, -bound, bound); };
   within(pose_.gaze_x, 1);
@@ -226,7 +227,7 @@ void Renderer::limit(const Articulation& articulation, const Pose& pose) {
 }
 
 /** The pose of head and brows, which is linear in its parameters for angles this small. */
-void Renderer::move_head() {
+void Renderer::displace_head() {
   const Model& m = model_;
   const float scale = float(m.asset.height) / 512;
   const float sx = pose_.shift_x * scale, sy = (pose_.shift_y - pose_.breath * BREATH_LIFT) * scale;
@@ -250,13 +251,13 @@ void Renderer::move_head() {
       head_y[i] = weight[i] * (sy + roll * (left + float(i * NODE_STEP))) + pitch * depth[i] +
                   raise * down_y;
     }
-    to_units(head_x, m.columns, head_nodes_.x.data() + first);
-    to_units(head_y, m.columns, head_nodes_.y.data() + first);
+    to_subpixels(head_x, m.columns, head_nodes_.x.data() + first);
+    to_subpixels(head_y, m.columns, head_nodes_.y.data() + first);
   }
 }
 
 /** The mouth's displacement on top, for the nodes of the lower face. */
-void Renderer::move_mouth() {
+void Renderer::displace_mouth() {
   const Model& m = model_;
   const Contours& c = m.contours;
   // The lower face as a box in the picture, with room for the head's movement.
@@ -290,8 +291,8 @@ void Renderer::move_mouth() {
       }
       const Sides sides = displace(m, mouth_, p, SEAM_MARGIN);
       const auto picture = [&](Point d, int16_t& x, int16_t& y) {
-        x = to_units(hx + w * (m.frame.cos * d.x - m.frame.sin * d.y));
-        y = to_units(hy + w * (m.frame.sin * d.x + m.frame.cos * d.y));
+        x = to_subpixels(hx + w * (m.frame.cos * d.x - m.frame.sin * d.y));
+        y = to_subpixels(hy + w * (m.frame.sin * d.x + m.frame.cos * d.y));
       };
       seam_[k] = sides.near_seam && std::abs(p.x - c.centre) < MOUTH_REACH * c.half_width;
       if (!seam_[k]) {
@@ -310,7 +311,7 @@ void Renderer::move_mouth() {
 
 /** Keeps the head's, or the brows', drawn pose while no place of them would move visibly: the sway
  * is slower than the frames. */
-void Renderer::hold_head() {
+void Renderer::hold_small_head_motion() {
   const Model& m = model_;
   const Pose& was = last_pose_;
   const float scale = float(m.asset.height) / 512, most = HEAD_STEP * scale;
@@ -347,9 +348,9 @@ void Renderer::hold_head() {
 
 /** Nodes that would hardly move stay; those that belong at rest go there, so that rest is the
  * neutral picture. */
-void Renderer::hold_nodes() {
-  hold(nodes_.x.data(), nodes_.y.data(), last_nodes_.x.data(), last_nodes_.y.data(),
-       int(model_.weight.size()));
+void Renderer::hold_small_node_motion() {
+  hold_small_motion(nodes_.x.data(), nodes_.y.data(), last_nodes_.x.data(), last_nodes_.y.data(),
+                    int(model_.weight.size()));
 }
 
 void Renderer::mark_changes(std::span<uint8_t> dirty) const {
@@ -442,8 +443,8 @@ Area Renderer::moved(const Area& area) const {
   return {out.x0 - 2, out.y0 - 2, out.x1 + 2, out.y1 + 2};
 }
 
-Renderer::Box Renderer::eye_box(const Gaze& gaze) const {
-  const Area area = moved(gaze.area());
+Renderer::Box Renderer::eye_box(const EyeOverlay& overlay) const {
+  const Area area = moved(overlay.area());
   return grid_box(area.x0, area.y0, area.x1, area.y1);
 }
 

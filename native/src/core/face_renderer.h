@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/face_eyes.h"
-#include "core/face_inside.h"
 #include "core/face_model.h"
-#include "core/face_shape.h"
+#include "core/face_mouth_interior.h"
+#include "core/face_mouth_shape.h"
 #include "core/face_warp.h"
 
 namespace mouthpiece::face {
@@ -77,17 +77,17 @@ class Renderer {
     F4 cover, crease;  // shares: of the opening, of the shadow between pressed lips
   };
 
-  void limit(const Articulation& articulation, const Pose& pose);
-  void hold_head();
-  void move_head();
-  void move_mouth();
-  void hold_nodes();
+  void apply_limits(const Articulation& articulation, const Pose& pose);
+  void hold_small_head_motion();
+  void displace_head();
+  void displace_mouth();
+  void hold_small_node_motion();
   void mark_changes(std::span<uint8_t> dirty) const;
   void mark(Box box, std::span<uint8_t> dirty) const;
   bool touched(Box box, std::span<const uint8_t> dirty) const;
   Box grid_box(float left, float top, float right, float bottom) const;
   Box mouth_box() const;
-  Box eye_box(const Gaze& gaze) const;
+  Box eye_box(const EyeOverlay& overlay) const;
   Area moved(const Area& area) const;
   Nodes nodes_at(const Shifts& nodes, int x, int y) const;
   Target target(uint8_t* picture, int x, int y) const;
@@ -97,7 +97,7 @@ class Renderer {
   void draw_seam(Box box, uint8_t* picture);
   void draw_cell(size_t k, const Target& upper, const Target& lower, const Target& out) const;
   Seam seam_at(size_t k, F4 x, F4 y, float half) const;
-  void draw_eye(const Gaze& gaze, uint8_t* picture) const;
+  void draw_eye(const EyeOverlay& overlay, uint8_t* picture) const;
 
   const Model& model_;
   const Warp& warp_;
@@ -107,7 +107,7 @@ class Renderer {
   Pose pose_{}, last_pose_{};
   Mood last_mood_;
   Mouth mouth_;
-  Inside inside_;
+  MouthInterior interior_;
   Places head_;                // of each node: how far the head's pose moves it
   Shifts head_nodes_;          // the same in units
   Shifts nodes_, last_nodes_;  // whole displacement, on the lip's side where the node lies

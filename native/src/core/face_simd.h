@@ -13,23 +13,23 @@ constexpr int LANES = 4;
 inline F4 splat(float x) {
   return F4{x, x, x, x};
 }
-inline F4 least(F4 a, F4 b) {
+inline F4 min(F4 a, F4 b) {
   return a < b ? a : b;
 }
-inline F4 most(F4 a, F4 b) {
+inline F4 max(F4 a, F4 b) {
   return a > b ? a : b;
 }
 inline F4 clamp01(F4 x) {
-  return least(most(x, splat(0)), splat(1));
+  return min(max(x, splat(0)), splat(1));
 }
 inline F4 mix(F4 a, F4 b, F4 t) {
   return a + (b - a) * t;
 }
-inline F4 smooth(F4 from, F4 to, F4 x) {
+inline F4 smoothstep(F4 from, F4 to, F4 x) {
   const F4 t = clamp01((x - from) / (to - from));
   return t * t * (3 - 2 * t);
 }
-inline F4 absolute(F4 x) {
+inline F4 abs(F4 x) {
   return x < 0 ? -x : x;
 }
 inline bool any(I4 mask) {

@@ -2,8 +2,8 @@
 // painted in the photo's tint.
 #include <algorithm>
 
-#include "core/face_inside.h"
 #include "core/face_model.h"
+#include "core/face_mouth_interior.h"
 
 namespace mouthpiece::face {
 namespace {
@@ -56,14 +56,14 @@ Sample paint_tooth(const Model& model, bool upper, float edge, float half_width,
               u = (ax - middle) / half, u2 = u * u;
   const float away = (py - edge) * (upper ? -1.f : 1.f) / height;
   const float d = away - (upper ? UPPER_ARCH : LOWER_ARCH)[k] - (upper ? .10f : .05f) * u2 * u2;
-  const float alpha = smooth(-.06f, .10f, d) * smooth(1.06f, .92f, ax);
+  const float alpha = smoothstep(-.06f, .10f, d) * smoothstep(1.06f, .92f, ax);
   if (alpha <= 0) {
     return {{16, 128, 128}, 0};
   }
   const float g = (1 - std::abs(u)) / .09f;
   const float shade = (1 - .08f * std::abs(u) * u2 - .34f * ax * ax - .22f * clamp01(away - .6f)) *
                       (1 - .10f * std::exp(-g * g));
-  const float gum = smooth(.82f, 1.f, away - .10f * (1 - u2) + .05f);
+  const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);
   const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
   const auto shaded = [&](float tooth, float gums, float black) {
     return black + mix((tooth - black) * shade, (gums - black) * .85f, gum);

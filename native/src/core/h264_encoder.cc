@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "core/h264_repeat.h"
+#include "core/h264_repeater.h"
 #include "core/video_encoder.h"
 
 namespace mouthpiece {
@@ -40,7 +40,7 @@ class H264Encoder final : public VideoEncoder {
     if (!force_key && !needs_key_ && is_repetition(dirty)) {
       const auto again = repeater_.repeat();
       if (!again.empty()) {
-        return put(again, out);
+        return copy_repeat(again, out);
       }
     }
     const int width = settings_.width, height = settings_.height;
@@ -78,7 +78,7 @@ class H264Encoder final : public VideoEncoder {
         bytes += size_t(layer.pNalLengthInByte[n]);
       }
       if (frame.bytes + bytes > out.size()) {
-        refuse(out, size_t(info.iFrameSizeInBytes));
+        fail_too_small(out, size_t(info.iFrameSizeInBytes));
       }
       std::memcpy(out.data() + frame.bytes, layer.pBsBuf, bytes);
       frame.bytes += bytes;
@@ -87,9 +87,9 @@ class H264Encoder final : public VideoEncoder {
       needs_key_ = false;
     }
     frames_since_key_ = frame.is_key ? 0 : frames_since_key_ + 1;
-    frame.bytes = repeater_.pass(out, frame.bytes, frame.is_key);
+    frame.bytes = repeater_.renumber(out, frame.bytes, frame.is_key);
     if (frame.bytes > out.size()) {
-      refuse(out, frame.bytes);
+      fail_too_small(out, frame.bytes);
     }
     return frame;
   }
@@ -129,16 +129,16 @@ class H264Encoder final : public VideoEncoder {
            (still_frames_ < STILL_FRAMES || still_frames_ >= STILL_FRAMES + settings_.fps);
   }
 
-  EncodedFrame put(std::span<const uint8_t> frame, std::span<uint8_t> out) {
+  EncodedFrame copy_repeat(std::span<const uint8_t> frame, std::span<uint8_t> out) {
     if (frame.size() > out.size()) {
-      refuse(out, frame.size());
+      fail_too_small(out, frame.size());
     }
     std::copy(frame.begin(), frame.end(), out.begin());
     time_++;
     return {frame.size(), false};
   }
 
-  [[noreturn]] void refuse(std::span<const uint8_t> out, size_t bytes) {
+  [[noreturn]] void fail_too_small(std::span<const uint8_t> out, size_t bytes) {
     needs_key_ = true;  // the encoder now refers to a frame that nobody will get
     throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " +
                             std::to_string(bytes));

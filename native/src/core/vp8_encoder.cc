@@ -25,18 +25,18 @@ constexpr int REFINE_FRAMES = 60;
  * for as long as there are bits, far beyond what is seen; with this the face has 43 dB. Who allows
  * a higher rate wants more.
  */
-constexpr unsigned FINEST = 12, FINEST_ABOVE_800 = 4;
+constexpr unsigned MIN_QUANTIZER = 12, MIN_QUANTIZER_ABOVE_800 = 4;
 /** A block whose prediction differs by less in all (squared, of 256 pixels: 45 dB) is not coded. */
 constexpr int STATIC_THRESHOLD = 500;
 /** A picture that stays this many frames while it was coded more coarsely than this is coded again
  * until it is not. */
-constexpr int STILL_FRAMES = 8, SETTLED = 20;
+constexpr int STILL_FRAMES = 8, SETTLED_QUANTIZER = 20;
 /** Blocks taken in turn into every later frame's map, dirty or not: each gets another look every
  * two seconds or so. */
 constexpr size_t REFRESH_BLOCKS = 16;
 
 /** The second of two grey pictures, every block inactive and nothing updated. */
-std::vector<uint8_t> make_repetition(vpx_codec_enc_cfg_t config) {
+std::vector<uint8_t> make_repeat_frame(vpx_codec_enc_cfg_t config) {
   config.rc_min_quantizer = config.rc_max_quantizer =
       0;  // at the finest quantiser there is no loop filter, which would blur what is repeated
   vpx_codec_ctx_t codec;
@@ -79,14 +79,14 @@ std::vector<uint8_t> make_repetition(vpx_codec_enc_cfg_t config) {
 
 /** A frame that shows again what the one before showed, changes nothing in the decoder, and depends
  * on the picture's size alone: made once for each. */
-const std::vector<uint8_t>& repetition_of(const vpx_codec_enc_cfg_t& config) {
+const std::vector<uint8_t>& repeat_frame_for(const vpx_codec_enc_cfg_t& config) {
   static std::mutex mutex;
   static std::map<std::pair<unsigned, unsigned>, std::vector<uint8_t>>
       made;  // never removed from: references stay good
   const std::lock_guard lock(mutex);
   auto& frame = made[{config.g_w, config.g_h}];
   if (frame.empty()) {
-    frame = make_repetition(config);
+    frame = make_repeat_frame(config);
   }
   return frame;
 }
@@ -106,7 +106,7 @@ class Vp8Encoder final : public VideoEncoder {
     config_.kf_mode = VPX_KF_DISABLED;  // key frames on demand only
     config_.rc_end_usage = VPX_CBR;
     config_.rc_target_bitrate = unsigned(settings.bitrate_kbps);
-    config_.rc_min_quantizer = finest(settings.bitrate_kbps);
+    config_.rc_min_quantizer = min_quantizer(settings.bitrate_kbps);
     config_.rc_max_quantizer = 56;
     config_.rc_undershoot_pct = 100;
     config_.rc_overshoot_pct = 15;
@@ -124,7 +124,7 @@ class Vp8Encoder final : public VideoEncoder {
       // A key frame may take half of the rate controller's buffer, as in WebRTC: 0.5 * 600 ms * fps
       // / 10 percent of a frame.
       control(VP8E_SET_MAX_INTRA_BITRATE_PCT, std::max(300, 30 * settings.fps));
-      repetition_ = repetition_of(config_);
+      repeat_frame_ = repeat_frame_for(config_);
     } catch (...) {
       vpx_codec_destroy(&codec_);
       throw;
@@ -178,7 +178,7 @@ class Vp8Encoder final : public VideoEncoder {
       return;
     }
     config_.rc_target_bitrate = unsigned(kbps);
-    config_.rc_min_quantizer = finest(kbps);
+    config_.rc_min_quantizer = min_quantizer(kbps);
     check(vpx_codec_enc_config_set(&codec_, &config_), "change the bitrate");
   }
 
@@ -188,7 +188,9 @@ class Vp8Encoder final : public VideoEncoder {
   }
 
  private:
-  static unsigned finest(int kbps) { return kbps > 800 ? FINEST_ABOVE_800 : FINEST; }
+  static unsigned min_quantizer(int kbps) {
+    return kbps > 800 ? MIN_QUANTIZER_ABOVE_800 : MIN_QUANTIZER;
+  }
 
   /** Nothing has changed, and what was coded last is good enough to stay. */
   bool is_repetition(std::span<const uint8_t> dirty) {
@@ -201,24 +203,24 @@ class Vp8Encoder final : public VideoEncoder {
     }
     int quantizer = 0;
     check(vpx_codec_control(&codec_, VP8E_GET_LAST_QUANTIZER_64, &quantizer), "tell its quantiser");
-    return quantizer <= SETTLED;
+    return quantizer <= SETTLED_QUANTIZER;
   }
 
   /** The picture before once more: a frame that refers to nothing else and that nothing refers to,
    * so that libvpx need not know of it. */
   EncodedFrame repeat(std::span<uint8_t> out) {
-    if (repetition_.size() > out.size()) {
+    if (repeat_frame_.size() > out.size()) {
       needs_key_ = true;
       throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " +
-                              std::to_string(repetition_.size()));
+                              std::to_string(repeat_frame_.size()));
     }
-    std::memcpy(out.data(), repetition_.data(), repetition_.size());
+    std::memcpy(out.data(), repeat_frame_.data(), repeat_frame_.size());
     // Rate control gives the time of longer rests to the frame after them. Of single frames it
     // would make a fifth too many bits (measured).
     if (still_frames_ > 2) {
       time_++;
     }
-    return {repetition_.size(), false};
+    return {repeat_frame_.size(), false};
   }
 
   /** Tells libvpx which blocks to code: all while refining, else the dirty ones and a few in turn.
@@ -269,7 +271,7 @@ class Vp8Encoder final : public VideoEncoder {
   bool map_is_full_ = true;
   bool needs_key_ = true;
   int frames_since_key_ = 0, still_frames_ = 0;
-  std::span<const uint8_t> repetition_;
+  std::span<const uint8_t> repeat_frame_;
   size_t next_refresh_ = 0;
 };
 

@@ -111,7 +111,7 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower,
                          const Target& out) const {
   static_assert(NODE_STEP == LANES);
   const auto put = [](F4 value, uint8_t* first, uint8_t* second) {
-    const I4 bytes = to_int(least(most(value + .5f, splat(0)), splat(255)));
+    const I4 bytes = to_int(min(max(value + .5f, splat(0)), splat(255)));
     for (int lane = 0; lane < 2; lane++) {
       first[lane] = uint8_t(bytes[lane]);
       second[lane] = uint8_t(bytes[lane + 2]);
@@ -127,8 +127,9 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower,
     const uint8_t* below = lower.y + y * lower.stride;
     F4 value = mix(take(above, above + 2), take(below, below + 2), seam.side);
     if (any(seam.cover > 0)) {
-      value = mix(value, inside_.at<Channels::luma>(seam.x, seam.y, seam.top, seam.bottom).y,
-                  seam.cover);
+      value =
+          mix(value, interior_.colours_at<Channels::luma>(seam.x, seam.y, seam.top, seam.bottom).y,
+              seam.cover);
     }
     uint8_t* row = out.y + y * out.stride;
     put(16 + (value - 16) * (1 - seam.crease), row, row + 2);
@@ -141,7 +142,8 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower,
   F4 u = mix(take(upper.u, upper.u + from), take(lower.u, lower.u + from), seam.side),
      v = mix(take(upper.v, upper.v + from), take(lower.v, lower.v + from), seam.side);
   if (any(seam.cover > 0)) {
-    const auto colours = inside_.at<Channels::chroma>(seam.x, seam.y, seam.top, seam.bottom);
+    const auto colours =
+        interior_.colours_at<Channels::chroma>(seam.x, seam.y, seam.top, seam.bottom);
     u = mix(u, colours.u, seam.cover);
     v = mix(v, colours.v, seam.cover);
   }
@@ -169,30 +171,31 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   seam.side = clamp01(seam.y - middle + .5f);
   // The share of the pixel's height that lies in the opening.
   seam.cover =
-      clamp01((least(seam.y + half, edges.bottom) - most(seam.y - half, edges.top)) / (2 * half));
+      clamp01((min(seam.y + half, edges.bottom) - max(seam.y - half, edges.top)) / (2 * half));
   if (mouth_.crease > 0) {
     const F4 d = (seam.y - middle) / (.008f * model_.face_height + .4f),
-             r = absolute(seam.x - model_.contours.centre) / model_.contours.half_width;
+             r = abs(seam.x - model_.contours.centre) / model_.contours.half_width;
     // (1 - d^2 / 4.5)^4 is near enough to exp(-d^2).
     const F4 bell = clamp01(1 - d * d * (1 / 4.5f)), squared = bell * bell;
-    seam.crease = .30f * mouth_.crease * squared * squared * smooth(splat(1.05f), splat(.85f), r);
+    seam.crease =
+        .30f * mouth_.crease * squared * squared * smoothstep(splat(1.05f), splat(.85f), r);
   }
   return seam;
 }
 
 /** Four pixels at a time: a row of luma, a row of chroma. */
-void Renderer::draw_eye(const Gaze& gaze, uint8_t* picture) const {
+void Renderer::draw_eye(const EyeOverlay& overlay, uint8_t* picture) const {
   const Model& m = model_;
-  const Area area = moved(gaze.area());
+  const Area area = moved(overlay.area());
   const auto inner = [](float value, int low, int high) {
     return std::clamp(int(std::floor(value)) & ~7, low, high);
   };
   const int x0 = inner(area.x0, m.x0, m.x1), y0 = inner(area.y0, m.y0, m.y1) & ~1,
             x1 = inner(area.x1 + 8, m.x0, m.x1), y1 = inner(area.y1 + 8, m.y0, m.y1);
   const Target out = target(picture, 0, 0);
-  // How the four places look that are now at (x + offset, y + down): between nodes `scale` apart,
+  // How the four places sample that are now at (x + offset, y + down): between nodes `scale` apart,
   // as the planes' tiles are.
-  const auto look = [&](int x, int y, F4 offset, float down, int scale) {
+  const auto sample = [&](int x, int y, F4 offset, float down, int scale) {
     const int span = NODE_STEP * scale, i = (x - m.x0) / span, j = (y - m.y0) / span;
     const size_t k = size_t(m.node(i * scale, j * scale)), below = k + size_t(m.columns * scale),
                  next = size_t(scale);
@@ -203,13 +206,14 @@ void Renderer::draw_eye(const Gaze& gaze, uint8_t* picture) const {
                  mix(splat(d[below]), splat(d[below + next]), fx), fy) /
              SUBPIXEL;
     };
-    return gaze.look(float(x) + offset - moved_by(nodes_.x), float(y) + down - moved_by(nodes_.y));
+    return overlay.sample(float(x) + offset - moved_by(nodes_.x),
+                          float(y) + down - moved_by(nodes_.y));
   };
   const auto take = [](const uint8_t* bytes) {
     return to_float(I4{bytes[0], bytes[1], bytes[2], bytes[3]});
   };
   const auto put = [](F4 value, I4 mask, uint8_t* bytes) {
-    const I4 rounded = to_int(least(most(value + .5f, splat(0)), splat(255)));
+    const I4 rounded = to_int(min(max(value + .5f, splat(0)), splat(255)));
     for (int lane = 0; lane < LANES; lane++) {
       if (mask[lane]) {
         bytes[lane] = uint8_t(rounded[lane]);
@@ -219,9 +223,9 @@ void Renderer::draw_eye(const Gaze& gaze, uint8_t* picture) const {
   for (int y = y0; y < y1; y++) {
     uint8_t* row = out.y + size_t(y) * size_t(out.stride);
     for (int x = x0; x < x1; x += LANES) {
-      const Gaze::Look at = look(x, y, F4{0, 1, 2, 3}, 0, 1);
+      const EyeOverlay::Sample at = sample(x, y, F4{0, 1, 2, 3}, 0, 1);
       if (any(at.touched)) {
-        put(gaze.luma(at, take(row + x)), at.touched, row + x);
+        put(overlay.luma(at, take(row + x)), at.touched, row + x);
       }
     }
   }
@@ -229,12 +233,12 @@ void Renderer::draw_eye(const Gaze& gaze, uint8_t* picture) const {
     uint8_t* row_u = out.u + size_t(y / 2) * size_t(out.stride / 2);
     uint8_t* row_v = out.v + size_t(y / 2) * size_t(out.stride / 2);
     for (int x = x0; x < x1; x += 2 * LANES) {
-      const Gaze::Look at = look(x, y, F4{.5f, 2.5f, 4.5f, 6.5f}, .5f, 2);
+      const EyeOverlay::Sample at = sample(x, y, F4{.5f, 2.5f, 4.5f, 6.5f}, .5f, 2);
       if (!any(at.touched)) {
         continue;
       }
       F4 u = take(row_u + x / 2), v = take(row_v + x / 2);
-      gaze.chroma(at, u, v);
+      overlay.chroma(at, u, v);
       put(u, at.touched, row_u + x / 2);
       put(v, at.touched, row_v + x / 2);
     }

@@ -3,13 +3,13 @@
 #include "hair.h"
 
 // The grid spans head and shoulders.
-static constexpr V3 kLow{-1.7f, -2.2f, -1.5f}, kHigh{1.7f, 1.7f, 1.5f};
+static constexpr Vec3 kLow{-1.7f, -2.2f, -1.5f}, kHigh{1.7f, 1.7f, 1.5f};
 
-HairShade::HairShade(const std::vector<Strand>& strands, V3 toLight)
+HairOcclusion::HairOcclusion(const std::vector<Strand>& strands, Vec3 toLight)
     : light_(kSize * kSize * kSize, 1.f), ambient_(light_) {
   std::vector<float> density(light_.size(), 0.f);
-  const V3 size = kHigh - kLow;
-  const auto index = [&](V3 p, int& i) {
+  const Vec3 size = kHigh - kLow;
+  const auto index = [&](Vec3 p, int& i) {
     const int x = int((p.x - kLow.x) / size.x * kSize), y = int((p.y - kLow.y) / size.y * kSize),
               z = int((p.z - kLow.z) / size.z * kSize);
     if (x < 0 || y < 0 || z < 0 || x >= kSize || y >= kSize || z >= kSize) {
@@ -36,16 +36,16 @@ HairShade::HairShade(const std::vector<Strand>& strands, V3 toLight)
     d = std::min(60.f, d / cell);
   }
   const float stepLength = .045f;
-  const V3 around[6] = {toLight,          {0, 1, 0},   {.8f, .3f, .5f},
-                        {-.8f, .3f, .5f}, {0, .2f, 1}, {0, -.5f, .8f}};
+  const Vec3 around[6] = {toLight,          {0, 1, 0},   {.8f, .3f, .5f},
+                          {-.8f, .3f, .5f}, {0, .2f, 1}, {0, -.5f, .8f}};
   for (int z = 0; z < kSize; z++) {
     for (int y = 0; y < kSize; y++) {
       for (int x = 0; x < kSize; x++) {
-        const V3 p{kLow.x + (x + .5f) / kSize * size.x, kLow.y + (y + .5f) / kSize * size.y,
-                   kLow.z + (z + .5f) / kSize * size.z};
+        const Vec3 p{kLow.x + (x + .5f) / kSize * size.x, kLow.y + (y + .5f) / kSize * size.y,
+                     kLow.z + (z + .5f) / kSize * size.z};
         float sum = 0;
         for (int k = 0; k < 6; k++) {
-          const V3 dir = normalize(around[k]);
+          const Vec3 dir = normalize(around[k]);
           float depth = 0;
           for (int j = 1; j <= 18; j++) {
             int i;
@@ -70,8 +70,8 @@ HairShade::HairShade(const std::vector<Strand>& strands, V3 toLight)
   }
 }
 
-float HairShade::sample(const std::vector<float>& grid, V3 p) const {
-  const V3 size = kHigh - kLow;
+float HairOcclusion::sample(const std::vector<float>& grid, Vec3 p) const {
+  const Vec3 size = kHigh - kLow;
   const float x = clampTo((p.x - kLow.x) / size.x * kSize - .5f, 0, kSize - 1.01f);
   const float y = clampTo((p.y - kLow.y) / size.y * kSize - .5f, 0, kSize - 1.01f);
   const float z = clampTo((p.z - kLow.z) / size.z * kSize - .5f, 0, kSize - 1.01f);

@@ -25,25 +25,25 @@ class H264Repeater {
    * @returns the frame's new length; more than the output holds when it does not fit, and then the
    * frame is lost
    */
-  size_t pass(std::span<uint8_t> frame, size_t bytes, bool is_key);
+  size_t renumber(std::span<uint8_t> frame, size_t bytes, bool is_key);
   /** The last picture again. Empty when the stream is of another kind than this knows. */
   std::vector<uint8_t> repeat();
 
  private:
-  struct Header {
+  struct SliceHeader {
     int slice_type = 0, pps = 0, idr = 0;
     uint32_t frame_num = 0, order = 0;
     size_t frame_num_at = 0, order_at = 0;  // bits from the NAL unit's begin
   };
-  bool read_parameters(std::span<const uint8_t> sps, std::span<const uint8_t> pps);
-  Header read_header(std::span<const uint8_t> unit) const;
+  bool parse_parameter_sets(std::span<const uint8_t> sps, std::span<const uint8_t> pps);
+  SliceHeader parse_slice_header(std::span<const uint8_t> unit) const;
 
   size_t macroblocks_;
   bool known_ = false;
   int frame_num_bits_ = 4, order_bits_ = 4;
   bool has_deblocking_control_ = false;
   uint32_t repeated_ = 0;  // since the last key frame
-  Header last_{};          // as sent
+  SliceHeader last_{};     // as sent
 };
 
 }  // namespace mouthpiece

@@ -1,6 +1,6 @@
 // The mouth's movements, after the measurements in the rig study: lengths are shares of the face's
 // height, columns follow the lips' contours.
-#include "core/face_shape.h"
+#include "core/face_mouth_shape.h"
 
 #include <algorithm>
 
@@ -95,7 +95,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   a.open = clamp01(a.open * gain + mood.open * (1 - a.press));
   a.jaw = std::max(a.jaw, .7f * (a.open - .35f));  // nobody opens the lips wide over clenched teeth
   a.round = std::min(a.round * std::min(gain, 1.f), model.asset.limits.round);
-  a.press = std::max(a.press, mood.press * (1 - smooth(0, .15f, std::max(a.open, a.jaw))));
+  a.press = std::max(a.press, mood.press * (1 - smoothstep(0, .15f, std::max(a.open, a.jaw))));
   mouth.now = a;
 
   const float unit = fh * model.asset.limits.open;
@@ -135,7 +135,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
     const float x = c.left + float(i) - c.centre, side = x < 0 ? -1.f : 1.f, ax = std::abs(x);
     // Horizontally: the lips scale with the corners, beyond them the skin takes up the difference.
     const float dx =
-        ax < corner ? side * (ax - ax / (1 + kx)) : side * kx * wn * smooth(reach, corner, ax);
+        ax < corner ? side * (ax - ax / (1 + kx)) : side * kx * wn * smoothstep(reach, corner, ax);
     const float xs = x - dx, r = std::abs(xs) / wn;
     const float column = std::clamp(xs + c.centre - c.left, 0.f, float(c.count - 1) - 1e-3f);
     const size_t k = size_t(column);
@@ -153,7 +153,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
     const float line = ends * (.056f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide -
                                .05f * fh * mood.smile + .010f * fh * a.press) +
                        a.round * c.smile * (r < 1 ? mix(-.35f, .55f, r * r) : .55f * ends);
-    const float broad = smooth(2.5f, .9f, r);
+    const float broad = smoothstep(2.5f, .9f, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
     Mouth::Column& out = mouth.columns[size_t(i)];
@@ -183,8 +183,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
 }
 
 Mouth::Edges Mouth::edges(const Contours& contours, F4 x) const {
-  const F4 column =
-      least(most(x - contours.left, splat(0)), splat(float(contours.count - 1) - 1e-3f));
+  const F4 column = min(max(x - contours.left, splat(0)), splat(float(contours.count - 1) - 1e-3f));
   const I4 k = to_int(column);
   const F4 f = column - to_float(k);
   const auto gather = [&](float Column::* field, size_t next) {
@@ -214,15 +213,16 @@ Sides displace(const Model& model, const Mouth& mouth, Point p, float margin) {
   const bool below = p.y > (m.y_top + m.y_bottom) / 2,
              near = p.y > m.y_top - margin && p.y < m.y_bottom + margin;
   // Vertical weight of the corners' movement: whole at the lips, none at the nose and on the chin.
-  const float across = p.y < m.y_upper   ? smooth(c.nose - .10f * model.face_height, m.y_upper, p.y)
-                       : p.y > m.y_lower ? smooth(m.y_lower + 1.1f * c.half_width, m.y_lower, p.y)
-                                         : 1.f;
+  const float across =
+      p.y < m.y_upper   ? smoothstep(c.nose - .10f * model.face_height, m.y_upper, p.y)
+      : p.y > m.y_lower ? smoothstep(m.y_lower + 1.1f * c.half_width, m.y_lower, p.y)
+                        : 1.f;
   const float dx = m.dx * across;
 
   float upper = 0, lower = 0;
   if (!below || near) {
     if (p.y <= m.y_upper) {
-      upper = m.d_upper * smooth(c.nose, m.y_upper, p.y);
+      upper = m.d_upper * smoothstep(c.nose, m.y_upper, p.y);
     } else if (p.y < m.y_top) {
       upper = mix(m.d_upper, m.d_top, (p.y - m.y_upper) / (m.y_top - m.y_upper));
     } else {
@@ -235,9 +235,9 @@ Sides displace(const Model& model, const Mouth& mouth, Point p, float margin) {
     } else if (p.y < m.y_lower) {
       lower = mix(m.d_bottom, m.d_lower, (p.y - m.y_bottom) / (m.y_lower - m.y_bottom));
     } else if (p.y < m.y_chin) {
-      lower = mix(m.d_lower, m.d_chin, smooth(m.y_lower, m.y_chin, p.y));
+      lower = mix(m.d_lower, m.d_chin, smoothstep(m.y_lower, m.y_chin, p.y));
     } else {
-      lower = m.d_chin * smooth(m.y_chin + .5f * model.face_height, m.y_chin, p.y);
+      lower = m.d_chin * smoothstep(m.y_chin + .5f * model.face_height, m.y_chin, p.y);
     }
   }
   return {{dx, upper}, {dx, lower}, below, near};

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "core/face_shape.h"
+#include "core/face_mouth_shape.h"
 #include "core/face_simd.h"
 
 namespace mouthpiece::face {
@@ -12,9 +12,9 @@ enum class Channels { luma, chroma };
 /** Bilinear samples of a plane of STEP interleaved bytes at four places; outside, `inside` is 0 and
  * the samples those of the first pixel. */
 template <size_t STEP>
-class Taps {
+class BilinearTaps {
  public:
-  Taps(const uint8_t* data, int width, int height, F4 x, F4 y)
+  BilinearTaps(const uint8_t* data, int width, int height, F4 x, F4 y)
       : inside((x >= 0) & (y >= 0) & (x < float(width - 1)) & (y < float(height - 1))),
         down_(STEP * size_t(width)) {
     const I4 ix = inside & to_int(x), iy = inside & to_int(y);
@@ -39,7 +39,7 @@ class Taps {
   const uint8_t* rows_[LANES];
 };
 
-inline Taps<4> taps(const Layer& layer, F4 x, F4 y) {
+inline BilinearTaps<4> sample_layer(const Layer& layer, F4 x, F4 y) {
   return {layer.yuva.data(), layer.width, layer.height, x - layer.left, y - layer.top};
 }
 
@@ -48,9 +48,9 @@ inline Taps<4> taps(const Layer& layer, F4 x, F4 y) {
 Colour dim(Colour c, float k, float colour);
 
 /** Prepared once per frame, then asked for every pixel between the lips. */
-class Inside {
+class MouthInterior {
  public:
-  explicit Inside(const Model& model);
+  explicit MouthInterior(const Model& model);
 
   void prepare(const Mouth& mouth);
 
@@ -61,7 +61,7 @@ class Inside {
   /** @param x, y places in the mouth's frame; @param top, bottom the lips' inner edges in their
    * columns */
   template <Channels CHANNELS>
-  Colours at(F4 x, F4 y, F4 top, F4 bottom) const;
+  Colours colours_at(F4 x, F4 y, F4 top, F4 bottom) const;
 
  private:
   /** What does not vary along a column of the mouth's frame. */

@@ -1,6 +1,6 @@
 // Colours between the lips, from back to front: cavity, tongue, lower teeth, upper teeth, and the
 // shade that the lips throw on them.
-#include "core/face_inside.h"
+#include "core/face_mouth_interior.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ Colour colour_of(Yuv c) {
   return {float(c.y), float(c.u), float(c.v)};
 }
 
-using Colours = Inside::Colours;
+using Colours = MouthInterior::Colours;
 
 Colours spread(Colour c) {
   return {splat(c.y), splat(c.u), splat(c.v)};
@@ -47,7 +47,7 @@ Colours dim(const Colours& c, F4 k, float colour) {
 template <Channels CHANNELS>
 Colours show(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover,
              float colour) {
-  const Taps<4> at = taps(layer, x, y);
+  const BilinearTaps<4> at = sample_layer(layer, x, y);
   if (!any(at.inside)) {
     return below;
   }
@@ -77,7 +77,7 @@ Colour dim(Colour c, float k, float colour) {
 /** Gums are at least this red for their light in any picture that shows colours. */
 constexpr float RED_GUMS = .25f;
 
-Inside::Inside(const Model& model)
+MouthInterior::MouthInterior(const Model& model)
     : model_(model),
       columns_(size_t(model.contours.count)),
       cavity_(colour_of(model.asset.tints.cavity)),
@@ -88,7 +88,7 @@ Inside::Inside(const Model& model)
       fh_(model.face_height),
       seam_(model.contours.seam[size_t(model.contours.count / 2)]) {}
 
-void Inside::prepare(const Mouth& mouth) {
+void MouthInterior::prepare(const Mouth& mouth) {
   const Contours& c = model_.contours;
   const Articulation& a = mouth.now;
   const float drop = mouth.jaw_drop;
@@ -97,26 +97,26 @@ void Inside::prepare(const Mouth& mouth) {
                            (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
   // Rounded lips cover and shade the teeth. Darkened rather than made transparent, or they would
   // look grey.
-  const float hood = smooth(.1f, .7f, a.round) * (1 - .7f * a.teeth);
+  const float hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
   upper_light_ = .96f * (1 - .58f * hood);
   upper_cover_ = 1 - .30f * hood;
   upper_shift_ = -.040f * fh_ * hood;  // the lips come forward and down over them
   lower_light_ = .72f * (1 - .80f * hood);
   between_teeth_ = a.tout;
   const float ambient =
-      .84f + .16f * std::max(smooth(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
+      .84f + .16f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
   const float corner = c.half_width * std::max(.35f, 1 - .42f * a.round + .11f * a.wide),
-              tip = smooth(.02f, .5f, a.tout) * .96f;
+              tip = smoothstep(.02f, .5f, a.tout) * .96f;
   for (int i = 0; i < c.count; i++) {
     const float x = std::abs(c.left + float(i) - c.centre), r = std::min(1.f, x / corner),
                 t = x / (.66f * c.half_width);
-    const float width = smooth(1.12f, .75f, t);
+    const float width = smoothstep(1.12f, .75f, t);
     columns_[size_t(i)] = {
-        .flesh = .8f * smooth(.45f, 1.f, r),
+        .flesh = .8f * smoothstep(.45f, 1.f, r),
         .tongue = .95f * width,
         .tongue_top = tongue_top + .030f * fh_ * t * t,
-        .groove = .14f * smooth(.16f, 0, t),
-        .tip = tip * smooth(1, .70f, t),
+        .groove = .14f * smoothstep(.16f, 0, t),
+        .tip = tip * smoothstep(1, .70f, t),
         .tip_rise = .35f * t * t,
         .shade = (1 - .45f * r * r * r * r) * ambient,
     };
@@ -124,7 +124,7 @@ void Inside::prepare(const Mouth& mouth) {
 }
 
 template <Channels CHANNELS>
-Inside::Colours Inside::at(F4 x, F4 y, F4 top, F4 bottom) const {
+MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) const {
   const Contours& contours = model_.contours;
   const I4 nearest = to_int(x - contours.left + .5f);
   const Column* columns[LANES];
@@ -134,7 +134,7 @@ Inside::Colours Inside::at(F4 x, F4 y, F4 top, F4 bottom) const {
   const auto column = [&](float Column::* field) {
     return F4{columns[0]->*field, columns[1]->*field, columns[2]->*field, columns[3]->*field};
   };
-  const F4 gap = most(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
+  const F4 gap = max(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
 
   // The back is dark; towards the corners one sees the cheeks' flesh.
   Colours c =
@@ -144,12 +144,12 @@ Inside::Colours Inside::at(F4 x, F4 y, F4 top, F4 bottom) const {
   // The tongue's soft bed behind the lower teeth, its tip higher for t d n l.
   const F4 t = (y - column(&Column::tongue_top)) / (.032f * fh_), tongue = column(&Column::tongue);
   if (any((t > -.45f) & (tongue > 0))) {
-    const F4 groove = 1 - column(&Column::groove) * smooth(splat(.1f), splat(1), t);
+    const F4 groove = 1 - column(&Column::groove) * smoothstep(splat(.1f), splat(1), t);
     c = over<CHANNELS>(
         c,
-        dim<CHANNELS>(spread(tongue_),
-                      (.50f + .34f * clamp01(1 - absolute(t - .7f) * .5f)) * groove, tinted_),
-        tongue * smooth(splat(-.45f), splat(.45f), t));
+        dim<CHANNELS>(spread(tongue_), (.50f + .34f * clamp01(1 - abs(t - .7f) * .5f)) * groove,
+                      tinted_),
+        tongue * smoothstep(splat(-.45f), splat(.45f), t));
   }
 
   c = show<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, 1, tinted_);
@@ -159,21 +159,23 @@ Inside::Colours Inside::at(F4 x, F4 y, F4 top, F4 bottom) const {
   // Between the teeth for th: the tip lies on the lower lip, over the lower row and the edge of the
   // upper one.
   if (between_teeth_ > .02f) {
-    const F4 at = above_bottom / least(splat(.050f * fh_), .62f * gap);
+    const F4 at = above_bottom / min(splat(.050f * fh_), .62f * gap);
     c = over<CHANNELS>(
         c,
-        dim<CHANNELS>(spread(tongue_), .98f - .30f * smooth(splat(.55f), splat(1.05f), at),
+        dim<CHANNELS>(spread(tongue_), .98f - .30f * smoothstep(splat(.55f), splat(1.05f), at),
                       tinted_),
-        column(&Column::tip) * smooth(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
+        column(&Column::tip) *
+            smoothstep(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
   }
 
   // Shade of the upper lip and of the lower one's rim.
-  const F4 lip = .70f + .30f * smooth(splat(-.5f), least(splat(.040f * fh_), .6f * gap), below_top);
+  const F4 lip =
+      .70f + .30f * smoothstep(splat(-.5f), min(splat(.040f * fh_), .6f * gap), below_top);
   const F4 rim =
-      .80f + .20f * smooth(splat(-.5f), least(splat(.022f * fh_), .4f * gap), above_bottom);
+      .80f + .20f * smoothstep(splat(-.5f), min(splat(.022f * fh_), .4f * gap), above_bottom);
   return dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);
 }
-template Inside::Colours Inside::at<Channels::luma>(F4, F4, F4, F4) const;
-template Inside::Colours Inside::at<Channels::chroma>(F4, F4, F4, F4) const;
+template MouthInterior::Colours MouthInterior::colours_at<Channels::luma>(F4, F4, F4, F4) const;
+template MouthInterior::Colours MouthInterior::colours_at<Channels::chroma>(F4, F4, F4, F4) const;
 
 }  // namespace mouthpiece::face

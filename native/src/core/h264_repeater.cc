@@ -1,5 +1,5 @@
-// The little of H.264's syntax that a picture of skipped macroblocks takes (see h264_repeat.h).
-#include "core/h264_repeat.h"
+// The little of H.264's syntax that a picture of skipped macroblocks takes (see h264_repeater.h).
+#include "core/h264_repeater.h"
 
 #include <algorithm>
 #include <bit>
@@ -43,9 +43,9 @@ std::vector<uint8_t> escape(std::span<const uint8_t> unit) {
 }
 
 /** Reads 0 beyond the end. */
-class Reader {
+class BitReader {
  public:
-  explicit Reader(std::span<const uint8_t> bytes, size_t at) : bytes_(bytes), at_(at) {}
+  explicit BitReader(std::span<const uint8_t> bytes, size_t at) : bytes_(bytes), at_(at) {}
   uint32_t bits(int count) {
     uint32_t value = 0;
     for (; count > 0; count--, at_++) {
@@ -69,7 +69,7 @@ class Reader {
   size_t at_;
 };
 
-class Writer {
+class BitWriter {
  public:
   void bits(uint32_t value, int count) {
     for (int bit = count - 1; bit >= 0; bit--, at_++) {
@@ -122,15 +122,15 @@ int type_of(std::span<const uint8_t> unit) {
 
 }  // namespace
 
-size_t H264Repeater::pass(std::span<uint8_t> frame, size_t bytes, bool is_key) {
+size_t H264Repeater::renumber(std::span<uint8_t> frame, size_t bytes, bool is_key) {
   const auto units = units_of(frame.first(bytes));
   if (is_key) {
     known_ = units.size() == 3 && type_of(units[0]) == SEQUENCE && type_of(units[1]) == PICTURE &&
              type_of(units[2]) == KEY_SLICE &&
-             read_parameters(unescape(units[0]), unescape(units[1]));
+             parse_parameter_sets(unescape(units[0]), unescape(units[1]));
     repeated_ = 0;
     if (known_) {
-      last_ = read_header(unescape(units[2].first(std::min<size_t>(units[2].size(), 32))));
+      last_ = parse_slice_header(unescape(units[2].first(std::min<size_t>(units[2].size(), 32))));
     }
     return bytes;
   }
@@ -142,7 +142,7 @@ size_t H264Repeater::pass(std::span<uint8_t> frame, size_t bytes, bool is_key) {
     return known_ ? frame.size() + 1 : bytes;
   }
   auto unit = unescape(units[0]);
-  last_ = read_header(unit);
+  last_ = parse_slice_header(unit);
   if (repeated_ == 0) {
     return bytes;
   }
@@ -167,7 +167,7 @@ std::vector<uint8_t> H264Repeater::repeat() {
   repeated_++;
   last_.frame_num = (last_.frame_num + 1) & ((1u << frame_num_bits_) - 1);
   last_.order = (last_.order + 2) & ((1u << order_bits_) - 1);
-  Writer out;
+  BitWriter out;
   out.bits(3 << 5 | SLICE, 8);  // as important as other reference pictures
   out.ue(0);                    // first macroblock
   out.ue(P_SLICE);
@@ -187,16 +187,17 @@ std::vector<uint8_t> H264Repeater::repeat() {
   return escape(out.bytes);
 }
 
-bool H264Repeater::read_parameters(std::span<const uint8_t> sps, std::span<const uint8_t> pps) {
+bool H264Repeater::parse_parameter_sets(std::span<const uint8_t> sps,
+                                        std::span<const uint8_t> pps) {
   constexpr uint32_t BASELINE = 66;
-  Reader s(sps, 8);
+  BitReader s(sps, 8);
   const bool is_baseline = s.bits(8) == BASELINE;
   s.bits(16);
   s.ue();
   frame_num_bits_ = int(std::min(s.ue(), 12u)) + 4;
   const bool counts = s.ue() == 0;  // type 0: the order is in each picture
   order_bits_ = int(std::min(s.ue(), 12u)) + 4;
-  Reader p(pps, 8);
+  BitReader p(pps, 8);
   p.ue();
   p.ue();
   const bool is_cavlc = p.bits(1) == 0, has_one_order = p.bits(1) == 0, has_one_group = p.ue() == 0;
@@ -212,9 +213,9 @@ bool H264Repeater::read_parameters(std::span<const uint8_t> sps, std::span<const
          p.bits(1) == 0;
 }
 
-H264Repeater::Header H264Repeater::read_header(std::span<const uint8_t> unit) const {
-  Header header;
-  Reader r(unit, 8);
+H264Repeater::SliceHeader H264Repeater::parse_slice_header(std::span<const uint8_t> unit) const {
+  SliceHeader header;
+  BitReader r(unit, 8);
   r.ue();
   header.slice_type = int(r.ue() % 5);
   header.pps = int(r.ue());
