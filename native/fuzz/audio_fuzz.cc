@@ -1,4 +1,4 @@
-// Opus packets as they come off the network, resamplers of any rates, and the mel front end.
+// Fuzz target: Opus with any packets and settings, resamplers of any rates, the mel front end.
 #include <cmath>
 #include <cstdlib>
 #include <stdexcept>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t LONGEST_PACKET_SAMPLES = 16'000 * 120 / 1000;
 
-/** What the core throws for arguments and packets that are wrong; anything else is a finding. */
+/** Runs `work`, which may throw what the core documents for wrong input. Other exceptions are bugs.
+ */
 template <class Work>
 void declared(Work work) {
   try {

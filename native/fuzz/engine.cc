@@ -1,5 +1,5 @@
-// libFuzzer for JavaScript: a Node addon through which libFuzzer calls a function with inputs and
-// reads the counters of instrumented modules.
+// libFuzzer for JavaScript: an addon through which libFuzzer calls a JavaScript function with
+// inputs and reads the coverage counters of instrumented modules.
 #include <node_api.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@ extern "C" void __sanitizer_cov_pcs_init(const uintptr_t* begin, const uintptr_t
 
 namespace {
 
-/** One input that takes longer than this is a finding of its own. */
+/** An input that takes longer than this is reported as a hang. Long enough for a busy machine. */
 constexpr auto HANG = std::chrono::seconds(20);
 
 napi_env env_;
@@ -35,7 +35,7 @@ struct Unit {
   size_t size;
 };
 
-/** libFuzzer stores the input when it sees SIGABRT. */
+/** Reports a failure. libFuzzer stores the input when it gets SIGABRT. */
 [[noreturn]] void fail(const char* why) {
   std::fprintf(stderr, "%s\n", why);
   std::abort();
@@ -54,7 +54,7 @@ bool call(napi_env env, napi_value function, const Unit& unit) {
   return is_fine;
 }
 
-/** On the main thread: JavaScript has told already what was wrong. */
+/** Runs one input on the main thread. The target has already reported what is wrong. */
 int run_here(const uint8_t* data, size_t size) {
   if (!call(env_, function_, {data, size})) {
     fail("the target threw");
@@ -62,7 +62,8 @@ int run_here(const uint8_t* data, size_t size) {
   return 0;
 }
 
-/** On libFuzzer's own thread, while the event loop goes on: for targets that return promises. */
+/** Runs one input from libFuzzer's thread, for targets that return promises: the event loop goes
+ * on. */
 int run_remotely(const uint8_t* data, size_t size) {
   Unit unit{data, size};
   std::unique_lock lock(mutex_);
@@ -91,9 +92,7 @@ void call_remote(napi_env env, napi_value function, void*, void* data) {
   }
 }
 
-/** libFuzzer leaves by exit(), whose destructors would pull the ground from under Node's other
- * threads.
- */
+/** libFuzzer calls exit(), whose destructors would free what Node's other threads still use. */
 void leave(int status, void*) {
   std::fflush(nullptr);
   std::_Exit(status);
@@ -112,8 +111,10 @@ void drive(int (*callback)(const uint8_t*, size_t)) {
   std::exit(0);
 }
 
-/** start(target, arguments, isAsync): the first argument is the command by which libFuzzer can
- * start this process again. */
+/**
+ * JavaScript: start(target, arguments, isAsync). The first argument is the command with which
+ * libFuzzer can start this process again.
+ */
 napi_value start(napi_env env, napi_callback_info info) {
   size_t count = 3;
   napi_value given[3];
@@ -145,7 +146,7 @@ napi_value start(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-/** done(isFine): an asynchronous target has finished its input. */
+/** JavaScript: done(isFine). Called when an asynchronous target has finished its input. */
 napi_value done(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value given;
@@ -156,8 +157,10 @@ napi_value done(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-/** counters(count): a Uint8Array that libFuzzer reads after each input; one element an edge. Lives
- * as long as the process. */
+/**
+ * JavaScript: counters(count). @returns a Uint8Array that libFuzzer reads after each input, one
+ * element per edge. It lives as long as the process.
+ */
 napi_value counters(napi_env env, napi_callback_info info) {
   size_t argc = 1;
   napi_value given, memory, array;

@@ -1,4 +1,4 @@
-// Face assets: a file with changes is refused or drawn, never read or written beyond its memory.
+// Fuzz target: a changed face asset is refused or rendered, without access out of bounds.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,11 +15,13 @@ using mouthpiece::fuzzing::Input;
 
 namespace {
 
-/** A count, changes of seven bytes (a place in the file, four bytes for it), then, as long as there
- * is input, articulations to draw. */
+/**
+ * The input: a count, so many changes of seven bytes (a position in the file and four new bytes),
+ * then the articulations and poses of up to MAX_FRAMES frames.
+ */
 constexpr int MAX_CHANGES = 16, MAX_FRAMES = 3;
 
-/** A byte each, and one value that stands for what is no number. */
+/** Reads a record, one byte per number. One of the values stands for not a number. */
 template <class Record>
 Record numbers(Input& input) {
   float values[Record::SIZE];
@@ -40,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return mouthpiece::testing::make_asset(random, 0);
   }();
   Input input(data, size);
-  // A block of exactly this size: one byte beyond it is a finding.
+  // A heap block of exactly this size, so that AddressSanitizer finds an access beyond it.
   std::vector<uint8_t> bytes(whole.begin(), whole.end());
   const int changes = input.take<uint8_t>() % (MAX_CHANGES + 1);
   for (int i = 0; i < changes; i++) {
@@ -63,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       renderer.render(articulation, pose, picture, dirty);
     }
   } catch (const std::runtime_error&) {
-    // How a broken file is refused.
+    // A corrupt file is refused.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Numbers out of a fuzzer's input.
+// Reads numbers from a fuzzer's input.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace mouthpiece::fuzzing {
 
-/** What the input is made of, taken from its front. */
+/** The input, consumed from its start. Beyond its end there are zeros. */
 class Input {
  public:
   Input(const uint8_t* data, size_t size) : at_(data), left_(size) {}
@@ -22,7 +22,7 @@ class Input {
     left_ -= bytes;
     return value;
   }
-  /** Up to `most` bytes. */
+  /** @returns the next bytes, at most `most` */
   std::span<const uint8_t> bytes(size_t most) {
     const std::span<const uint8_t> taken(at_, std::min(most, left_));
     at_ += taken.size();

@@ -1,5 +1,5 @@
-// The mutations of libFuzzer and a few that know how network formats are made: length fields,
-// repeated parts, blown-up sizes.
+// Mutations for network formats, in addition to libFuzzer's own: length fields, repeated parts,
+// very large sizes.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -16,14 +16,14 @@ size_t below(Random& random, size_t count) {
   return size_t(random()) % count;
 }
 
-/** Writes `value` with `width` bytes in one of the two byte orders. */
+/** Writes `value` in `width` bytes, in either byte order. */
 void put(uint8_t* at, size_t width, uint32_t value, bool big_endian) {
   for (size_t i = 0; i < width; ++i) {
     at[big_endian ? width - 1 - i : i] = uint8_t(value >> (8 * i));
   }
 }
 
-/** A field somewhere gets the number of bytes that follow it, or one that is wrong by a little. */
+/** Sets a random field to the number of bytes that follow it, or to a slightly different number. */
 size_t set_length(Random& random, uint8_t* data, size_t size) {
   const size_t width = 1 + below(random, 4);
   if (size < width) {
@@ -36,8 +36,7 @@ size_t set_length(Random& random, uint8_t* data, size_t size) {
   return size;
 }
 
-/** A part of the input comes again behind itself, until `limit` is reached or `most` copies are
- * made. */
+/** Repeats a part of the input in place, `most` times at most, up to `limit` bytes in total. */
 size_t repeat(Random& random, uint8_t* data, size_t size, size_t limit, size_t most) {
   if (size == 0 || size >= limit) {
     return size;
@@ -54,8 +53,8 @@ size_t repeat(Random& random, uint8_t* data, size_t size, size_t limit, size_t m
 }
 
 /**
- * What a 16-bit length covers grows: a part of it, of a whole number of words, comes many times
- * more, and the length says so. Lists of chunks, attributes and reports are made like that.
+ * Repeats a part of the data that a 16-bit length field covers, and corrects the length. Lists of
+ * chunks, attributes and reports grow like that.
  */
 size_t grow_field(Random& random, uint8_t* data, size_t size, size_t limit) {
   if (size < 8) {
@@ -94,7 +93,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   const size_t kind = below(random, 256);
   if (kind == 0) {
     return repeat(random, data, size, max_size,
-                  max_size);  // what is not linear in time shows at full size
+                  max_size);  // algorithms that are not linear in time show at full size
   }
   if (kind < 24) {
     return set_length(random, data, size);
@@ -105,7 +104,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   if (kind < 48 && size < max_size) {
     return grow_field(random, data, size, max_size);
   }
-  // Small inputs stay small: they run faster and say more.
+  // Small inputs stay small, because they run faster.
   const size_t limit = std::min(max_size, std::max<size_t>(1024, size + size / 2));
   return LLVMFuzzerMutate(data, std::min(size, limit), limit);
 }

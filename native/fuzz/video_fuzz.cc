@@ -1,5 +1,5 @@
-// The repeater rewrites headers of an H.264 stream bit by bit: whatever the stream, it stays within
-// its memory. And the encoders at odd sizes.
+// Fuzz target: the H.264 repeater with any stream, and both encoders with any size and settings,
+// without access out of bounds.
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -34,7 +34,7 @@ void repeat(Input& input) {
   }
 }
 
-/** Small pictures and few of them: an encoder's setting up takes milliseconds. */
+/** Encodes a few small pictures, because opening an encoder takes milliseconds. */
 void encode(Input& input) {
   const auto size = [&] { return 2 * (input.take<uint8_t>() % 40); };
   const int width = size(), height = size();
@@ -57,11 +57,11 @@ void encode(Input& input) {
         demand(encoder->encode(picture, out, (input.take<uint8_t>() & 1) != 0, dirty).bytes <=
                out.size());
       } catch (const std::out_of_range&) {
-        // `out` was too small.
+        // `out` is too small.
       }
     }
   } catch (const std::exception&) {
-    // Sizes and rates that a codec does not take.
+    // The codec does not support the size or the rate.
   }
 }
 

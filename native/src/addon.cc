@@ -1,4 +1,4 @@
-// The module's entry point: asks every adapter to put its classes and functions on `exports`.
+// The addon's entry point: each adapter registers its classes and functions on `exports`.
 #include "adapters/adapters.h"
 #include "adapters/napi_util.h"
 
@@ -8,10 +8,10 @@
 
 namespace {
 
-// An encoder's and a renderer's buffers are some hundred kilobytes each. Once glibc has seen such a
-// block freed it raises its threshold for mmap and keeps the next ones in its arenas, where they
-// splinter: half again as much memory stayed resident after 90 sessions come and gone (377 MB
-// against 250, measured). Nothing is allocated per frame, so the system calls do not matter.
+// An encoder's or a renderer's buffer takes some hundred kilobytes. Once glibc has freed such a
+// block it raises its mmap threshold and keeps later blocks in its arenas, where they fragment:
+// after 90 sessions 377 MB stayed resident, against 250 MB with these settings (measured). Nothing
+// is allocated per frame, so the additional system calls do not matter.
 void give_freed_memory_back() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
@@ -21,8 +21,8 @@ void give_freed_memory_back() {
 
 }  // namespace
 
-// Runs once per JavaScript thread that loads the addon. There is no global state but malloc's
-// settings, which are always the same, so threads need not know of each other.
+// Runs once per JavaScript thread that loads the addon. The only global state are malloc's
+// settings, which are always the same, so threads need no coordination.
 NAPI_MODULE_INIT() {
   give_freed_memory_back();
   return mouthpiece::js::guard(env, [&]() -> napi_value {

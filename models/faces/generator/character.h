@@ -1,4 +1,4 @@
-// What makes one character differ from another: proportions, age, colours, hair, clothes, light.
+// The parameters of a character: proportions, age, colours, hair, clothes, light.
 #pragma once
 #include "vec.h"
 
@@ -7,13 +7,13 @@ enum class Clothes { kCrew, kTurtleneck, kBlazer };
 
 struct Character {
   const char* id;
-  // Shape: 1 is the average, unless said.
+  // Shape: factors of the average, unless noted.
   float jawWidth = 1, jawHeight = 1, chin = 1, cheekbone = 1, cheekFat = 1;
   float noseWidth = 1, noseLength = 1, noseBridge = 1;
   float lipUpper = 1, lipLower = 1, mouthWidth = 1, smile = .35f;
   float eyeSize = 1, eyeTilt = .0f, eyeOpen = 1, browHeight = 0, browThickness = 1, browAngle = 0;
   float neckWidth = 1, faceLength = 1;
-  /** 0 young, 1 old: folds, bags, jowls, spots. */
+  /** 0 young to 1 old: folds, bags under the eyes, jowls, age spots. */
   float age = 0;
   /** Linear RGB. */
   Vec3 skin{.62f, .37f, .27f}, lips{.50f, .20f, .18f}, iris{.20f, .11f, .05f},
@@ -23,7 +23,7 @@ struct Character {
   float blush = 1, freckles = 0, gloss = 1;
   Hair hair = Hair::kShort;
   float hairAmount = 1, grey = 0;
-  /** 0 shaven, 0.2 shadow, 0.6 stubble, 1 full beard. */
+  /** 0 shaved, 0.2 shadow, 0.6 stubble, 1 full beard. */
   float beard = 0;
   float lashes = 1, makeup = 0;
   Clothes clothes = Clothes::kCrew;
@@ -33,6 +33,6 @@ struct Character {
   float yaw = 0, pitch = 0, roll = 0;
 };
 
-/** @returns the character of that id, or null. */
+/** @returns the character with that id, or null */
 const Character* findCharacter(const char* id);
 const Character* allCharacters(int* count);

@@ -1,4 +1,4 @@
-// The cast. Every value here was set by eye, at full size.
+// The characters. All values were chosen by eye on renderings at full size.
 #include <cstring>
 
 #include "character.h"
@@ -260,7 +260,7 @@ Character ruth() {
   return c;
 }
 
-const Character* cast(int* count) {
+const Character* characterTable(int* count) {
   static const Character all[] = {ava(), noah(), mei(), samuel(), priya(), ruth(), walter()};
   *count = int(sizeof all / sizeof *all);
   return all;
@@ -269,12 +269,12 @@ const Character* cast(int* count) {
 }  // namespace
 
 const Character* allCharacters(int* count) {
-  return cast(count);
+  return characterTable(count);
 }
 
 const Character* findCharacter(const char* id) {
   int count;
-  const Character* all = cast(&count);
+  const Character* all = characterTable(&count);
   for (int i = 0; i < count; i++) {
     if (std::strcmp(all[i].id, id) == 0) {
       return all + i;

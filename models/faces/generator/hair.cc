@@ -1,12 +1,12 @@
-// Strands: roots on the scalp, combed by a field, kept outside of the head, gathered into locks;
-// and brows, lashes and beards.
+// Grows strands: roots on the scalp, a direction field that combs them, clumps; then brows, lashes
+// and beards. Amounts were chosen by eye.
 #include "hair.h"
 
 float scalpMask(const Character& c, Vec3 p) {
   const float ax = std::fabs(p.x);
   const float wobble = .030f * (noise(p * 9) - .5f) + .02f * (noise(p * 23) - .5f);
-  float front = .735f - .20f * sq(ax / .55f) + .05f * gaussian(ax, .40f, .12f) +
-                wobble;  // hairline over the forehead
+  // The hairline over the forehead.
+  float front = .735f - .20f * sq(ax / .55f) + .05f * gaussian(ax, .40f, .12f) + wobble;
   if (c.hair == Hair::kReceding) {
     front += .16f + .22f * gaussian(ax, .33f, .16f);
   }
@@ -20,7 +20,7 @@ float scalpMask(const Character& c, Vec3 p) {
       smoothstep(.09f, -.03f, p.z - (full ? .30f : .20f) + .25f * (p.y - .3f) + wobble) *
       smoothstep(-.12f, .0f, p.y);
   m = std::max(m, burn * smoothstep(.52f, .60f, ax));
-  // Round the ear and down the nape.
+  // Behind the ear and down the nape.
   const float ear = length(Vec3{0, (p.y - .0f) / .25f, (p.z + .09f) / .165f});
   if (ax > .5f) {
     m *= smoothstep(.92f, 1.08f, ear);
@@ -42,7 +42,7 @@ struct Style {
   float length, lengthVary;
   float lift, stiffness, comb, gravity, frizz;
   float curl, curlTurns;  // radius and turns per unit length
-  float volume;           // how far the outermost strands stay off the skull
+  float volume;           // distance of the outermost strands from the skull
   float clump;
   int guides;
 };
@@ -69,7 +69,8 @@ bool isFringe(const Character& c, Vec3 p) {
   return c.hair == Hair::kBob && c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f;
 }
 
-/** Of the parting: 1 or -1, and 0 in the fringe; a strand keeps the side of its root. */
+/** @returns 1 or -1 for the side of the parting, 0 in the fringe. A strand stays on its root's
+ * side. */
 float sideOf(const Head& head, Vec3 root) {
   const Vec3 p = head.toHead(root);
   if (isFringe(head.character(), p)) {
@@ -78,12 +79,12 @@ float sideOf(const Head& head, Vec3 root) {
   return p.x + .04f * (noise(p * 40) - .5f) > kParting ? 1.f : -1.f;
 }
 
-/** Where the comb goes at a point of the scalp; tangential, in the head's space. */
+/** @returns the direction of hair at a point of the scalp: tangential, in the head's coordinates */
 Vec3 combField(const Character& c, Vec3 p, Vec3 normal, float side) {
   Vec3 d{0, 0, 0};
   switch (c.hair) {
     case Hair::kShort: {
-      // Up and back off the forehead with a sweep to one side; down at the sides and the back.
+      // Up and back from the forehead, to one side; down at the sides and the back.
       const float top = smoothstep(.50f, .75f, p.y);
       const Vec3 quiff = normalize({.26f, .35f, -.60f + .45f * gaussian(p.z, .45f, .35f)});
       const Vec3 down{p.x * .2f, -1.f, -.55f};
@@ -91,13 +92,13 @@ Vec3 combField(const Character& c, Vec3 p, Vec3 normal, float side) {
       break;
     }
     case Hair::kLong: {
-      // Off the forehead and back, then down behind the cheekbone.
+      // Back from the forehead, then down behind the cheekbone.
       const float off = smoothstep(.62f, .35f, std::fabs(p.x)) * smoothstep(-.1f, .15f, p.z);
       d = mix(Vec3{side * .45f, -1.f, -.25f}, Vec3{side * 1.f, .02f, -.55f}, off);
       break;
     }
     case Hair::kBob:
-      // A fringe over the forehead, if young; else off it.
+      // Young characters have a fringe over the forehead.
       if (side == 0) {
         d = {p.x * .55f, -.55f, 1.f};
       } else {
@@ -119,7 +120,7 @@ Vec3 gradient(const Head& head, Vec3 p) {
   return head.smoothNormal(p, .02f);
 }
 
-/** A barber's work: short at the sides and the back. */
+/** @returns the length factor: shorter at the sides and the back for short hair */
 float lengthAt(const Character& c, Vec3 p) {
   if (c.hair == Hair::kShort) {
     return mix(.24f, 1.f, smoothstep(.42f, .74f, p.y));
@@ -131,7 +132,7 @@ float lengthAt(const Character& c, Vec3 p) {
   return 1;
 }
 
-/** One strand from its root, in the picture's space. */
+/** Grows one strand from its root, in world coordinates. */
 std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& random,
                        float layer) {
   const Character& c = head.character();
@@ -144,7 +145,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   Vec3 dir = normalize(n * style.lift + combField(c, head.toHead(root), n, side) * .6f +
                        Vec3{random.normal(), random.normal(), random.normal()} * style.frizz);
   std::vector<Vec3> points{p};
-  // The fringe ends above the brows, whatever its strands' lengths.
+  // The fringe ends above the brows, whatever the length of its strands.
   const bool fringe = isFringe(c, local);
   const float seg = wanted / steps;
   for (int i = 0; i < steps; i++) {
@@ -153,7 +154,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
     const bool falling = style.length > .9f && !fringe;
     const float fall =
         fringe ? .30f : style.gravity * (falling ? 1 + 2.5f * smoothstep(.5f, -.1f, p.y) : 1.f);
-    // Combed where it lies on the skull; below, it hangs.
+    // Hair on the skull follows the comb field. Below the skull it hangs.
     const float hold = falling ? smoothstep(-.05f, .45f, p.y) : 1 - .8f * t;
     dir = normalize(dir * style.stiffness + comb * (style.comb * hold) + Vec3{0, -fall, 0} +
                     Vec3{random.normal(), random.normal(), random.normal()} * (style.frizz * .25f));
@@ -172,7 +173,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
       dir = normalize(dir - g * std::min(0.f, dot(dir, g)) * .9f);
       n = g;
     }
-    // Long hair frames the face instead of crossing it.
+    // Long hair stays beside the face.
     const Vec3 h = head.toHead(p);
     if (falling && h.z > -.05f && h.y < .70f) {
       const float edge = mix(.50f, .60f, smoothstep(.55f, .15f, h.y)) -
@@ -246,7 +247,7 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     guides.push_back({root, grow(head, style, root, random, layer), random.between(0, 6.28f), layer,
                       sideOf(head, root), random.normal()});
   }
-  // Roots in a grid over the head's own space, so that the nearest guide is found quickly.
+  // A grid of the roots in the head's coordinates, for the search of the nearest guide.
   constexpr int kCells = 18;
   const auto cell = [&](Vec3 root) {
     const Vec3 p = head.toHead(root);
@@ -294,7 +295,7 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     const int count = int(std::min(own.size(), guide.points.size()));
     const float end = float(std::min(own.size(), guide.points.size()) - 1) / float(own.size() - 1);
     const int fine = std::max(12, int(count * (style.curlTurns > 4 ? 2.f : 1.f)));
-    // Curls turn round each strand; waves sway a whole lock the same way.
+    // Curls turn about each strand. Waves move a whole clump together.
     const bool curls = style.curlTurns > 4;
     const Vec3 along = normalize(guide.points.back() - guide.points.front());
     const Vec3 sway =
@@ -321,7 +322,7 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
       }
       line.push_back(p);
     }
-    // A strand and a guide that fall on different sides of the head would be drawn across the face.
+    // A strand between guides on different sides of the head would cross the face.
     if (apart > .40f) {
       continue;
     }
@@ -340,8 +341,12 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
   }
 }
 
-/** A short hair on the skin: from `root` (picture's space) along `along`, bending away from the
- * surface by `lift`. */
+/**
+ * Adds a short hair on the skin.
+ * @param root in world coordinates
+ * @param along its direction
+ * @param lift how far it bends away from the surface
+ */
 void addShort(const Head& head, std::vector<Strand>& out, Vec3 root, Vec3 along, float length,
               float lift, float radius, Vec3 colour, Random& random) {
   const Vec3 n = head.normal(root, .006f);
@@ -376,8 +381,8 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
       const float v = clampTo(random.normal() * .55f, -1, 1);
       const Vec3 start = head.fromHead({float(side) * x, arch + v * half, 1.1f});
       const Vec3 root = head.onSkin(start, head.fromHead({0, 0, 1}) - head.fromHead({0, 0, 0}));
-      // Hairs stand up near the nose, lie along the arch further out; the upper ones lean down, the
-      // lower ones up.
+      // Hairs stand up near the nose and lie along the arch further out. The upper ones lean down,
+      // the lower ones up.
       const float up = mix(.85f, .10f, smoothstep(0, .30f, t)) - .45f * v * smoothstep(.1f, .5f, t);
       const Vec3 along =
           normalize({float(side) * (.35f + t), up - .75f * smoothstep(.55f, 1, t), 0});
@@ -440,7 +445,7 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
     if (p.z < -.15f || head.lipMask({p.x, p.y, std::max(p.z, .4f)}) > .15f) {
       continue;
     }
-    // Cheek line from the ear to the corner of the mouth; moustache; chin; not the throat.
+    // Cheeks from the ear to the corner of the mouth, moustache and chin, without the throat.
     const float cheek = -.33f + .62f * sq(std::max(0.f, ax - .16f)) * 1.4f;
     float m = smoothstep(cheek + .03f, cheek - .09f, p.y);
     const float moustache =

@@ -1,4 +1,4 @@
-// Hair as strands: grown on the head, lit through a grid of its own density, drawn as soft lines.
+// Hair as strands, and how they shadow the head.
 #pragma once
 #include <array>
 #include <vector>
@@ -6,25 +6,25 @@
 #include "head.h"
 
 struct Strand {
-  std::vector<Vec3> points;  // root first, in the picture's space
+  std::vector<Vec3> points;  // from the root on, in world coordinates
   Vec3 root, tip;            // colours, linear
-  float radius;              // at the root, units of the head
-  float taper;               // radius at the tip over that at the root
-  bool
-      onSkin;  // lashes, brows, beard: nearly in the skin, so depth is compared with some tolerance
+  float radius;              // at the root, world units
+  float taper;               // radius at the tip divided by that at the root
+  bool onSkin;  // lashes, brows, beard: close to the skin, so the depth test has a tolerance
 };
 
+/** Grows the head's hair, brows, lashes and beard. */
 std::vector<Strand> growHair(const Head& head);
-/** 0 off the scalp .. 1 well inside the hairline; p in the head's space. */
+/** @returns 0 outside the scalp to 1 inside the hairline; p in the head's coordinates */
 float scalpMask(const Character& c, Vec3 p);
 
 /** How much light reaches a point through the hair. */
 class HairOcclusion {
  public:
   HairOcclusion(const std::vector<Strand>& strands, Vec3 toLight);
-  /** 1 in the open, towards 0 under hair. */
+  /** @returns 1 without hair in the way, towards 0 below hair */
   float light(Vec3 p) const { return sample(light_, p); }
-  /** The same for light from all round. */
+  /** The same for ambient light. */
   float ambient(Vec3 p) const { return sample(ambient_, p); }
 
  private:

@@ -1,5 +1,4 @@
-// How much light comes through hair: a grid of its density, marched once towards the light and a
-// few other ways.
+// Light through hair: a density grid, marched once towards the light and in a few other directions.
 #include "hair.h"
 
 // The grid spans head and shoulders.
@@ -30,7 +29,7 @@ HairOcclusion::HairOcclusion(const std::vector<Strand>& strands, Vec3 toLight)
       }
     }
   }
-  // Projected area per volume: optical depth per unit length.
+  // Projected area per volume, which is the optical depth per unit of length.
   const float cell = size.x / kSize * size.y / kSize * size.z / kSize;
   for (float& d : density) {
     d = std::min(60.f, d / cell);

@@ -1,15 +1,16 @@
-// The head's shape: a skull of blended ellipsoids, then features that are added, carved or pressed
-// into it.
+// The head's shape: a skull of blended ellipsoids, to which features are added or from which they
+// are subtracted. Positions and sizes were chosen by eye.
 #include "head.h"
 
 namespace {
 
 constexpr float kSeamY = -.520f;
-/** How much higher than at first drawn the body sits: it sets the neck's length. */
+/** Raises the body by this much. It sets the length of the neck. */
 constexpr float kShoulderLift = .35f;
 constexpr Vec3 kNeckPivot{0, -.75f, -.15f};
 
-/** Whether a feature within `radius` of `centre`, blended over `k`, can change distance d at p. */
+/** @returns whether a feature within `radius` of `centre`, blended over `k`, can change distance d
+ */
 bool near(Vec3 p, Vec3 centre, float radius, float d, float k) {
   return length(p - centre) - radius < std::max(d, 0.f) + k;
 }
@@ -52,7 +53,7 @@ Vec3 Head::eyeCentre(bool right) const {
 
 float Head::upperLid(float x) const {
   const float a = eyeHalfWidth();
-  // The highest point lies inside of the middle; the outer half falls more slowly.
+  // The highest point is nearer to the nose; the outer half falls more slowly.
   const float t = (x + .012f) / (a + (x > -.012f ? .012f : -.012f));
   const float arch = 1 - std::pow(std::fabs(clampTo(t, -1.2f, 1.2f)), x > 0 ? 2.3f : 2.0f);
   return (.066f * c_.eyeOpen * c_.eyeSize) * arch - .010f + (c_.eyeTilt + .03f) * x -
@@ -68,7 +69,7 @@ float Head::lowerLid(float x) const {
 }
 
 float Head::skull(Vec3 p) const {
-  const Vec3 q{std::sqrt(sq(p.x) + .0009f), p.y, p.z};  // no crease in the plane of symmetry
+  const Vec3 q{std::sqrt(sq(p.x) + .0009f), p.y, p.z};  // smooth in the plane of symmetry
   const float j = c_.jawWidth, L = c_.faceLength;
   float d = ellipsoid(p, {0, .30f, -.12f}, {.700f, .790f, .860f});
   d = smin(d, ellipsoid(p, {0, .52f, .10f}, {.58f, .50f, .60f}), .20f);                 // forehead
@@ -114,7 +115,7 @@ float Head::seamOffset(Vec3 p) const {
 
 namespace {
 
-/** Heights of the lips' outer contours over the seam; x in units of half the mouth's width. */
+/** Heights of the lips' outer contours above the seam; x in half widths of the mouth. */
 float upperContour(const Character& c, float x) {
   const float ax = std::fabs(x);
   if (ax >= 1) {
@@ -157,7 +158,8 @@ float Head::mouth(Vec3 p, float d) const {
   float h = 0;
   if (ax < 1.f) {
     const float body = std::pow(1 - ax * ax, .5f);
-    // Lips: rounded ridges, fullest nearer the seam; the upper one turns outwards at its border.
+    // The lips are rounded ridges, highest near the seam. The upper one turns outwards at its
+    // border.
     const float tu = s / std::max(.012f, up), tl = -s / std::max(.012f, lo);
     h += body * .026f * mix(.7f, 1.f, c_.lipUpper - .3f) * smoothstep(-.25f, .32f, tu) *
          smoothstep(1.28f, .45f, tu);
@@ -165,10 +167,10 @@ float Head::mouth(Vec3 p, float d) const {
          smoothstep(1.30f, .50f, tl);
     h += .009f * body * gaussian(x, 0, .16f) * gaussian(tu, .25f, .3f);  // tubercle
   }
-  // The seam is a valley whose width hardly depends on the scale; corners are dimples.
+  // The seam is a valley of nearly constant width. The corners are dimples.
   h -= .024f * gaussian(s, 0, .0120f) * smoothstep(1.12f, .80f, ax);
   h -= .012f * gaussian(ax, 1.02f, .13f) * gaussian(s, 0, .045f);
-  // Philtrum, the hollow under the lower lip.
+  // The philtrum, and the hollow below the lower lip.
   h -= .013f * gaussian(p.x, 0, .024f) * smoothstep(up + .0f, up + .05f, s) *
        smoothstep(-.315f, -.36f, p.y);
   h += .006f * gaussian(std::fabs(p.x), .042f, .020f) * smoothstep(up - .01f, up + .03f, s) *
@@ -186,7 +188,7 @@ float Head::lids(Vec3 p, float d) const {
     return d;
   }
   const float up = upperLid(x), lo = lowerLid(x);
-  const float open = std::max(w.y - up, lo - w.y);  // negative in the opening
+  const float open = std::max(w.y - up, lo - w.y);  // negative within the opening
   const float shell =
       fromCentre -
       (r + .020f + .010f * smoothstep(.0f, .05f, w.y - up) * smoothstep(.14f, .05f, w.y - up));
@@ -194,14 +196,14 @@ float Head::lids(Vec3 p, float d) const {
   lid = std::max(lid, -(fromCentre - (r - .025f)));
   d = smin(d, lid, .030f);
   if (w.z > 0) {
-    // The fold above the upper lid and the soft one under the eye.
+    // The fold above the upper lid and the soft fold below the eye.
     const float crease = up + .038f + .012f * (1 - sq(x / .16f));
     const float across = smoothstep(.205f, .12f, std::fabs(x - .005f));
     d += .013f * gaussian(w.y, crease, .011f) * across;
     d -= (.012f + .020f * c_.age) * gaussian(w.y, crease + .042f, .030f) * across;  // hood
     d -= (.0025f + .018f * c_.age) * gaussian(w.y, lo - .040f, .022f) * across;     // bag
     d += (.003f + .012f * c_.age) * gaussian(w.y, lo - .090f - .02f * x, .020f) * across;
-    // Inner corner: a small pool.
+    // The inner corner.
     d += .012f * gaussian(x, -eyeHalfWidth() - .004f, .016f) *
          gaussian(w.y, upperLid(-eyeHalfWidth()), .012f);
   }
@@ -210,7 +212,7 @@ float Head::lids(Vec3 p, float d) const {
 
 float Head::ear(Vec3 p) const {
   Vec3 q{std::fabs(p.x) - .690f, p.y - .015f, p.z + .10f};
-  q = {q.x * .94f - q.z * .34f, q.y, q.z * .94f + q.x * .34f};  // ears stand off a little
+  q = {q.x * .94f - q.z * .34f, q.y, q.z * .94f + q.x * .34f};  // the ear's angle to the head
   q = {q.x, q.y * .98f + q.z * .2f, q.z * .98f - q.y * .2f};
   const float taper = mix(.70f, 1.f, smoothstep(-.22f, .05f, q.y));
   const float disc = ellipsoid(q, {0, 0, 0}, {.045f, .225f, .135f * taper});
@@ -223,7 +225,7 @@ float Head::ear(Vec3 p) const {
   return e;
 }
 
-/** Wrinkles and folds of an ageing face, as a height to be taken off. */
+/** @returns the depth of wrinkles and folds */
 float Head::folds(Vec3 p) const {
   const float a = c_.age;
   if (p.z < .15f) {
@@ -231,8 +233,8 @@ float Head::folds(Vec3 p) const {
   }
   const float ax = std::fabs(p.x);
   float h = 0;
-  // Nasolabial fold, from the wing of the nose past the corner of the mouth: everyone's, deeper
-  // with age and smile.
+  // Nasolabial fold, from the wing of the nose past the corner of the mouth. It deepens with age
+  // and with a smile.
   {
     const float t = clamp01((-.25f - p.y) / .33f);
     const float line = .135f + .155f * t - .03f * t * t;
@@ -270,7 +272,7 @@ float Head::glasses(Vec3 p) const {
   const float z = .760f - .10f * sq(q.x / .5f);
   const Vec3 w{q.x - .292f, q.y - .045f, q.z - z};
   const float rx = .205f, ry = .165f;
-  // A rounded rectangle in the plane of the face, swept with a small round section.
+  // A rounded rectangle in the plane of the face, with a small round cross-section.
   const float e =
       std::pow(std::pow(std::fabs(w.x / rx), 3.2f) + std::pow(std::fabs(w.y / ry), 3.2f), 1 / 3.2f);
   const float ring = (e - 1) * .5f * (rx + ry) * .95f;
@@ -329,13 +331,13 @@ float Head::torso(Vec3 p, Material* material) const {
     d = smin(d, smax(collar, p.y + 1.12f - .02f * p.z, .05f), .10f);
     d += .006f * std::sin(std::atan2(p.x, p.z + .25f) * 60) * smoothstep(-1.75f, -1.55f, p.y);
   } else if (c_.clothes == Clothes::kCrew) {
-    // A round neckline; its ribbed band follows the edge of the opening.
+    // A round neckline with a ribbed band.
     const float opening = ellipsoid(p, {0, -1.475f, -.06f}, {.415f * c_.neckWidth, .25f, .46f});
     const float band = std::sqrt(sq(d) + sq(opening - .02f)) - .030f;
     d = smax(d, -opening, .02f);
     d = smin(d, band + .0025f * std::sin(std::atan2(p.x, p.z + .2f) * 120), .012f);
   } else {
-    // A jacket's body and lapels over a blouse, which shows in the opening.
+    // A jacket with lapels over a blouse.
     const float edge = q.x - (.10f + .52f * (p.y + 1.95f));
     const float coat = smax(d - .045f, -(edge + .10f) * .8f, .04f);
     const float lapel = std::max(std::fabs(edge + .02f) - .105f, std::max(d - .075f, p.y + 1.50f));
@@ -370,7 +372,8 @@ float Head::distance(Vec3 world, Material* material) const {
   }
   if (d < .08f) {
     d += folds(p);
-    d += .006f * (fbm(p * 1.3f + Vec3{float(c_.seed) * .37f, 1, 4}) - .44f);  // nobody is symmetric
+    // Some asymmetry.
+    d += .006f * (fbm(p * 1.3f + Vec3{float(c_.seed) * .37f, 1, 4}) - .44f);
   }
   Material m = Material::kSkin;
   const Vec3 q{std::fabs(p.x), p.y, p.z};
@@ -399,7 +402,7 @@ float Head::distance(Vec3 world, Material* material) const {
 }
 
 Vec3 Head::normal(Vec3 p, float e) const {
-  // Tetrahedron technique: four evaluations (Quilez).
+  // Central differences at a tetrahedron's corners: four evaluations (I. Quilez).
   const Vec3 a{1, -1, -1}, b{-1, -1, 1}, c{-1, 1, -1}, d{1, 1, 1};
   return normalize(a * distance(p + a * e) + b * distance(p + b * e) + c * distance(p + c * e) +
                    d * distance(p + d * e));
@@ -412,7 +415,7 @@ Vec3 Head::smoothNormal(Vec3 p, float e) const {
 }
 
 Vec3 Head::onSkin(Vec3 p, Vec3 direction) const {
-  // From outside towards the surface along -direction.
+  // Marches from outside along -direction.
   for (int i = 0; i < 60; i++) {
     const float d = distance(p);
     if (std::fabs(d) < 5e-4f) {

@@ -1,5 +1,5 @@
-// The shape of a head and its clothes as a signed distance: y up, z to the viewer, eyes near y =
-// .07, the head about 2 units tall.
+// The shape of a head and its clothes as a signed distance function. y is up, z towards the viewer,
+// the eyes are near y = 0.07, the head is about 2 units high.
 #pragma once
 #include "character.h"
 
@@ -9,25 +9,25 @@ class Head {
  public:
   explicit Head(const Character& character);
 
-  /** Distance to the nearest surface; `material` (if given) says which. */
+  /** @returns the distance to the nearest surface @param material if given, receives its material
+   */
   float distance(Vec3 p, Material* material = nullptr) const;
-  /** Of the skin without pores and wrinkles, for hair to lie on. */
+  /** @returns the distance to the skin without pores and wrinkles, for hair */
   float smooth(Vec3 p) const;
   Vec3 normal(Vec3 p, float epsilon) const;
   Vec3 smoothNormal(Vec3 p, float epsilon) const;
-  /** From the picture's space to the head's own, and back: the neck turns with the head. */
+  /** World to head coordinates and back. The neck turns with the head. */
   Vec3 toHead(Vec3 p) const;
   Vec3 fromHead(Vec3 p) const;
 
-  // Places on the face that shading and hair share; in the head's space.
-  /** 1 on the lips, 0 off, soft at the vermilion border. */
+  // Positions on the face for shading and hair, in the head's coordinates.
+  /** @returns 1 on the lips, 0 elsewhere, soft at the border */
   float lipMask(Vec3 p) const;
-  /** Signed height over the seam between the lips. */
+  /** @returns the signed height above the seam of the lips */
   float seamOffset(Vec3 p) const;
   Vec3 eyeCentre(bool right) const;
   float eyeRadius() const { return eyeRadius_; }
-  /** Lid margins at x (from the eye's centre, positive outwards), as heights over the eye's centre.
-   */
+  /** @returns height of the lid's margin above the eye's centre; x from there, outwards positive */
   float upperLid(float x) const;
   float lowerLid(float x) const;
   float eyeHalfWidth() const { return .150f * c_.eyeSize; }

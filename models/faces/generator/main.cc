@@ -1,5 +1,5 @@
-// Renders one character: rays for skin, eyes and clothes, then strands as soft lines, back to
-// front. Usage: see usage().
+// Renders one character: rays for skin, eyes and clothes, then strands from back to front.
+// For the arguments see usage().
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr float kFocal = 4.2f;  // at this distance one unit is half the picture's height
+constexpr float kFocal = 4.2f;  // at this distance one unit is half the height of the picture
 constexpr Vec3 kCamera{0, -.16f, 8.3f};
 
 struct Picture {
@@ -25,12 +25,12 @@ Vec3 rayOf(float u, float v) {
   return normalize({u, v - .015f, -kFocal});
 }
 
-/** What part of the picture is rendered: for a close look at a detail. */
+/** The rendered part of the picture, to examine details. */
 struct View {
   float x = 0, y = 0, zoom = 1;
 } view;
 
-/** The other way round: where a point lies, in pixels, and how far. */
+/** Projects a point. @param x, y pixels @param depth distance @returns false behind the camera */
 bool project(Vec3 p, int size, float& x, float& y, float& depth) {
   const Vec3 d = p - kCamera;
   if (d.z > -.1f) {
@@ -126,7 +126,7 @@ void drawStrands(const std::vector<Strand>& strands, const Shader& shader, Pictu
         const float px = x + .5f - g.x0, py = y + .5f - g.y0;
         const float t = (px * dx + py * dy) / len2;
         if (t < -.5f / std::sqrt(len2) || t > 1) {
-          continue;  // half-open, so that joints are not drawn twice
+          continue;  // half-open, so that joints are drawn once
         }
         const float h = clamp01(t);
         const float distance = std::sqrt(sq(px - h * dx) + sq(py - h * dy));
@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
         }
       }
       sum = sum * (1.f / (samples * samples));
-      // Half a level of noise, against bands in the backdrop.
+      // Dither of half a level, against banding in the backdrop.
       const float dither = hash(x, y, 1) - .5f;
       const float c[3] = {sum.x, sum.y, sum.z};
       for (int k = 0; k < 3; k++) {

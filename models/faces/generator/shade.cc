@@ -1,5 +1,5 @@
-// A studio: a large soft key from the upper left, a cool fill from the right, a rim from behind,
-// and light from all round.
+// Studio light: a large soft key light from the upper left, a cool fill light from the right, a rim
+// light from behind, and ambient light. Amounts were chosen by eye.
 #include "shade.h"
 
 const Lights kLights{normalize({-.62f, .62f, .80f}), normalize({.85f, .12f, .62f}),
@@ -9,13 +9,14 @@ namespace {
 
 constexpr Vec3 kKey{1.62f, 1.52f, 1.40f}, kFill{.32f, .36f, .42f}, kRim{.95f, .98f, 1.05f};
 
-/** Light from all round: brighter from above and in front. */
+/** @returns ambient light: brighter from above and from the front */
 Vec3 ambient(Vec3 n) {
   return Vec3{.31f, .32f, .345f} * (.72f + .28f * n.y) +
          Vec3{.10f, .07f, .055f} * std::max(0.f, -n.y);
 }
 
-/** What a mirror would see: two soft boxes and a bright ceiling. `width` grows with roughness. */
+/** @returns what a mirror reflects: two soft boxes and a bright ceiling. `width` is the roughness.
+ */
 Vec3 reflection(Vec3 r, float soft) {
   const auto box = [&](Vec3 centre, float half, float halfTall) {
     const Vec3 right = normalize(cross({0, 1, 0}, centre)), up = cross(centre, right);
@@ -104,7 +105,7 @@ Vec3 Shader::skin(Vec3 world, Vec3 view) const {
   const float ax = std::fabs(p.x);
   const bool front = p.z > .2f;
 
-  // Colour: melanin's mottling, blood under thin skin, lips, freckles, age spots.
+  // Colour: variation of melanin, blood below thin skin, lips, freckles, age spots.
   Vec3 albedo = c.skin * (.90f + .20f * fbm(p * 7)) * (.95f + .10f * noise(p * 31));
   const Vec3 red = mix(Vec3{1, 1, 1}, Vec3{1.10f, .80f, .76f}, c.blush);
   const float cheek =
@@ -116,7 +117,7 @@ Vec3 Shader::skin(Vec3 world, Vec3 view) const {
   const float chin = .35f * std::exp(-(sq(p.x) / .02f + sq(p.y + .80f) / .01f));
   albedo = mix(albedo, albedo * red, clamp01(cheek + noseTip + ears + chin));
   if (front) {
-    // Lids and the hollow under the eye are thinner, bluish red.
+    // Lids and the skin below the eyes are thin and bluish red.
     const Vec3 w = p - head_.eyeCentre(p.x > 0);
     const float socket = std::exp(-(sq(w.x / .20f) + sq((w.y + .01f) / .12f)));
     albedo = mix(albedo, albedo * Vec3{.88f, .76f, .78f}, socket * (.40f + .35f * c.age));
@@ -128,7 +129,7 @@ Vec3 Shader::skin(Vec3 world, Vec3 view) const {
                        smoothstep(.19f, .12f, std::fabs(x)) * .8f);
     }
     if (length(w) < .24f) {
-      // Lid margins: wet and pink; the lash line is dark with lashes' roots.
+      // Lid margins are wet and pink. The lash line is dark with the lashes' roots.
       const float at = length(w) - head_.eyeRadius();
       albedo = mix(albedo, c.skin * Vec3{.95f, .66f, .66f}, smoothstep(.022f, .008f, at) * .6f);
       const float line =
@@ -155,7 +156,7 @@ Vec3 Shader::skin(Vec3 world, Vec3 view) const {
                  c.age * .34f * smoothstep(.64f, .78f, noise(p * 15)) *
                      smoothstep(.45f, .7f, noise(p * 41)));
   }
-  // The scalp's shade: thousands of roots that are too fine to draw.
+  // The scalp is darkened by roots that are too fine to draw.
   if (p.y > -.6f) {
     albedo = mix(albedo, c.hairRoot * 1.6f + c.skin * .18f, .80f * scalpMask(c, p));
   }
@@ -169,10 +170,10 @@ Vec3 Shader::skin(Vec3 world, Vec3 view) const {
                       smoothstep(1.06f, .80f, ax / (.235f * c.mouthWidth)));  // between the lips
   }
 
-  // Bump: pores, finer on the lips where furrows run up and down.
+  // Bump map: pores; on the lips finer vertical furrows.
   Vec3 n = head_.normal(world, .0022f);
   const auto bump = [&](Vec3 q) {
-    // Turned against the noise's lattice, whose layers would show as rings.
+    // Rotated against the noise's lattice, whose layers would be visible as rings.
     const Vec3 k{.64f * q.x + .77f * q.y, -.51f * q.x + .42f * q.y + .75f * q.z,
                  .58f * q.x - .48f * q.y + .66f * q.z};
     const float pores = (noise(k * 120) - .5f) * .0011f + (noise(k * 62) - .5f) * .0009f +
@@ -186,9 +187,9 @@ Vec3 Shader::skin(Vec3 world, Vec3 view) const {
                  (1 / e);
   const Vec3 fine = normalize(n - (g - n * dot(g, n)));
 
-  // Subsurface scattering: light of longer wavelengths travels further, so red sees a smoother
-  // surface (Ma et al. 2007). At thin folds, where the smooth normal is that of another surface, it
-  // is not to be trusted.
+  // Subsurface scattering: light of longer wavelengths travels further, so that red sees a smoother
+  // surface (W.-C. Ma et al. 2007). At thin folds the smooth normal is that of another surface and
+  // is given less weight.
   const auto smoother = [&](float reach, float own) {
     const Vec3 wide = head_.normal(world, reach);
     return normalize(mix(n, wide, (1 - own) * smoothstep(.62f, .95f, dot(wide, n))));
@@ -202,7 +203,7 @@ Vec3 Shader::skin(Vec3 world, Vec3 view) const {
     return clamp01((d + w) / ((1 + w) * (1 + w))) * (1 + w * .5f);
   };
   const auto lit = [&](Vec3 l, float s) {
-    // The shadow's edge bleeds red.
+    // The edge of a shadow is redder.
     return Vec3{wrap(dot(nr, l), .30f) * std::pow(s, .88f),
                 wrap(dot(ng, l), .17f) * std::pow(s, .96f), wrap(dot(n, l), .12f) * s};
   };
@@ -211,11 +212,11 @@ Vec3 Shader::skin(Vec3 world, Vec3 view) const {
   light = light + kRim * lit(kLights.rim, ao * .8f) * .7f;
   const float open = std::max(.02f, ao);
   light = light + ambient(mix(nr, n, .5f)) * Vec3{std::pow(open, .80f), std::pow(open, .95f), open};
-  // Ears and nostrils glow when lit from behind.
+  // Ears and nostrils transmit light from behind.
   light = light + Vec3{.55f, .14f, .07f} * (ears * .35f);
   Vec3 col = albedo * light;
 
-  // Oil and sweat: two lobes; nose, forehead and lips shine more.
+  // Specular reflection in two lobes. Nose, forehead and lips reflect more.
   const float oily =
       c.gloss *
       (.75f + .5f * noseTip + .35f * gaussian(p.y, .5f, .25f) * gaussian(p.x, 0, .3f) + .9f * lip);
@@ -229,7 +230,7 @@ Vec3 Shader::skin(Vec3 world, Vec3 view) const {
                        ao * oily);
   const float graze = std::pow(1 - clamp01(dot(n, view)), 4.f);
   col = col + kRim * (graze * clamp01(dot(n, kLights.rim) + .35f) * .38f * ao * hairAmbient);
-  // Peach fuzz catches light at the outline.
+  // Vellus hair reflects light at the outline.
   col = col + c.skin * ambient(n) * (graze * .5f * ao);
   return col;
 }
@@ -240,21 +241,21 @@ Vec3 Shader::eye(Vec3 world, Vec3 view) const {
   const bool right = p.x > 0;
   const Vec3 centre = head_.eyeCentre(right);
   const Vec3 d = normalize(p - centre);
-  // Eyes look into the camera and converge a little.
+  // The eyes look into the camera and converge slightly.
   const Vec3 gaze = normalize(Vec3{(right ? -.030f : .030f) - c.yaw * .9f, .012f + c.pitch, 1});
   const Vec3 gx = normalize(cross({0, 1, 0}, gaze)), gy = cross(gaze, gx);
-  const float irisRadius = .47f;  // as an angle's sine
+  const float irisRadius = .47f;  // sine of the angle
   float u = dot(d, gx) / irisRadius, v = dot(d, gy) / irisRadius;
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
 
-  // Sclera: not white; redder towards the corners, with a few veins.
+  // Sclera: off-white, redder towards the corners, with some veins.
   const float corner = clamp01(std::fabs(dot(d, gx)) - .25f);
   Vec3 albedo = mix(Vec3{.64f, .615f, .60f}, Vec3{.56f, .41f, .38f}, clamp01(corner * 1.1f));
   const float vein = std::fabs(noise({d.x * 24 + 3 * noise(d * 9), d.y * 30, d.z * 12}) - .5f);
   albedo = mix(albedo, Vec3{.60f, .25f, .22f},
                smoothstep(.035f, .0f, vein) * clamp01(corner * 1.8f) * .35f);
   if (radius < 1.12f) {
-    // Iris: a disc behind the cornea, seen through it: shifted by refraction.
+    // Iris: a disc behind the cornea, displaced by refraction.
     const Vec3 inward = normalize(view * -1.f + d * .35f);
     const float depth = .10f * std::sqrt(std::max(0.f, 1 - sq(std::min(1.f, radius))));
     u += dot(inward, gx) * depth * .6f;
@@ -266,7 +267,7 @@ Vec3 Shader::eye(Vec3 world, Vec3 view) const {
     Vec3 iris = c.iris * (.40f + .95f * fibres) * mix(1.15f, .70f, r);
     iris =
         iris + Vec3{c.iris.x * 1.3f + .02f, c.iris.y + .006f, c.iris.z * .6f} * (.75f * collarette);
-    // Light through the cornea gathers opposite to the key.
+    // Caustic: the cornea focuses the key light on the opposite side.
     const float caustic = clamp01(dot(normalize(Vec3{u, v, .001f}),
                                       normalize(Vec3{-kLights.key.x, -kLights.key.y, 0}))) *
                           smoothstep(.25f, .75f, r) * smoothstep(1.f, .75f, r);
@@ -275,7 +276,7 @@ Vec3 Shader::eye(Vec3 world, Vec3 view) const {
     iris = mix(iris, Vec3{.004f, .004f, .004f}, smoothstep(.385f, .345f, r));  // pupil
     albedo = mix(albedo, iris, smoothstep(1.06f, .94f, radius));
   }
-  // A lid's thickness and lashes shade the ball from above.
+  // The lid's thickness and the lashes shade the eyeball from above.
   const Vec3 w = p - centre;
   const float x = right ? w.x : -w.x;
   const float under = head_.upperLid(x) - w.y, over = w.y - head_.lowerLid(x);
@@ -289,7 +290,7 @@ Vec3 Shader::eye(Vec3 world, Vec3 view) const {
              (kKey * (.78f * wrapped * (.35f + .65f * sh)) +
               kFill * (.6f * clamp01(dot(n, kLights.fill) * .7f + .3f)) + ambient(n) * (.9f * ha)) *
              shade;
-  // The cornea bulges: its normal is steeper than the ball's.
+  // The cornea bulges: its normal is steeper than the eyeball's.
   Vec3 bulged = n;
   if (radius < 1.2f) {
     bulged = normalize(
@@ -310,7 +311,7 @@ Vec3 Shader::cloth(Vec3 p, Vec3 view, Vec3 albedo) const {
   const Character& c = head_.character();
   Vec3 n = head_.normal(p, .006f);
   const float angle = std::atan2(p.x, p.z + .4f);
-  // Knitting: rows of stitches.
+  // Knitted cloth: rows of stitches.
   float weave;
   if (c.clothes == Clothes::kBlazer) {
     weave = noise({p.x * 260, p.y * 260, p.z * 60});
@@ -334,8 +335,8 @@ Vec3 Shader::cloth(Vec3 p, Vec3 view, Vec3 albedo) const {
 Vec3 Shader::strand(Vec3 p, Vec3 t, Vec3 view, Vec3 colour, bool onSkin) const {
   const float light = hair_.light(p), ambientLight = hair_.ambient(p);
   const auto sine = [](float cosine) { return std::sqrt(std::max(0.f, 1 - cosine * cosine)); };
-  // Kajiya and Kay 1989 for the diffuse part; highlights shifted along the strand as in Marschner
-  // et al. 2003.
+  // Diffuse: J. T. Kajiya and T. L. Kay 1989. Highlights are shifted along the strand as in
+  // S. R. Marschner et al. 2003.
   const auto lobe = [&](Vec3 l, float shift, float exponent) {
     const Vec3 h = normalize(l + view);
     return std::pow(sine(clampTo(dot(t, h) + shift, -1, 1)), exponent);
@@ -351,7 +352,7 @@ Vec3 Shader::strand(Vec3 p, Vec3 t, Vec3 view, Vec3 colour, bool onSkin) const {
                   std::min(.75f, colour.z * 3.2f)};
   col = col + kKey * tint * (.12f * lobe(kLights.key, .06f, 110.f) * light);
   col = col + kKey * warm * (.20f * lobe(kLights.key, -.10f, 22.f) * light);
-  // From behind light passes through.
+  // Transmission of light from behind.
   const float behind = clamp01(-dot(view, kLights.rim) * .5f + .5f);
   col = col + kRim * (colour * 1.6f + Vec3{.03f, .03f, .03f}) *
                   (.55f * lobe(kLights.rim, 0, 14.f) * behind * ambientLight * ambientLight);
@@ -359,7 +360,7 @@ Vec3 Shader::strand(Vec3 p, Vec3 t, Vec3 view, Vec3 colour, bool onSkin) const {
 }
 
 Vec3 toneMap(Vec3 c) {
-  // Hable-like shoulder and a soft toe, then sRGB's gamma.
+  // A filmic curve with a shoulder similar to J. Hable's and a soft toe, then sRGB's gamma.
   const auto curve = [](float x) {
     x = std::max(0.f, x * .92f);
     x = x * (1 + x * .14f) / (1 + x * .62f);

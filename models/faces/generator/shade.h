@@ -1,10 +1,11 @@
-// Light and surfaces: from a point that a ray met to the colour that the camera sees (linear RGB).
+// Shading: from a point on a surface to the colour that the camera sees, in linear RGB.
 #pragma once
 #include "hair.h"
 
 struct Lights {
   Vec3 key, fill, rim;
 };
+/** Directions to the lights, unit vectors. */
 extern const Lights kLights;
 
 Vec3 backdrop(const Character& c, float u, float v);
@@ -26,5 +27,5 @@ class Shader {
   const HairOcclusion& hair_;
 };
 
-/** Filmic tone curve, then sRGB; 0..1. */
+/** Filmic tone curve, then sRGB. @returns 0 to 1 */
 Vec3 toneMap(Vec3 linear);

@@ -1,4 +1,4 @@
-// Vectors, noise and signed-distance primitives: the arithmetic under the portrait generator.
+// Vectors, noise and signed distance functions for the portrait generator.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -54,12 +54,12 @@ inline float smoothstep(float from, float to, float x) {
 inline float sq(float x) {
   return x * x;
 }
-/** A bell of height 1 and width `w` round `c`. */
+/** A Gaussian of height 1 and width `w`, centred on `c`. */
 inline float gaussian(float x, float c, float w) {
   return std::exp(-sq((x - c) / w));
 }
 
-// Smooth minimum and maximum: polynomial, k is the width of the blend (Quilez).
+// Polynomial smooth minimum and maximum; k is the width of the blend (I. Quilez).
 inline float smin(float a, float b, float k) {
   float h = std::max(k - std::fabs(a - b), 0.f) / k;
   return std::min(a, b) - h * h * k * .25f;
@@ -105,7 +105,7 @@ inline float fbm(Vec3 p) {
   return .5f * noise(p) + .25f * noise(p * 2.03f) + .125f * noise(p * 4.1f);
 }
 
-/** xorshift32 (Marsaglia 2003): the same character gets the same hair every time. */
+/** xorshift32 (G. Marsaglia 2003). The same seed gives the same hair every time. */
 struct Random {
   uint32_t state;
   explicit Random(uint32_t seed) : state(seed * 2654435761u | 1u) {

@@ -1,5 +1,6 @@
-// One adapter per file: adapters/NAME.cc defines `void register_NAME(napi_env, napi_value
-// exports)`; the build lists them here.
+// Declares the adapters. Each src/adapters/NAME.cc defines
+// `void register_NAME(napi_env env, napi_value exports)`; the build generates the list
+// adapters.inc.
 #pragma once
 #include <node_api.h>
 

@@ -1,4 +1,4 @@
-// OpusEncoder, OpusDecoder and Resampler.
+// The JavaScript classes OpusEncoder, OpusDecoder and Resampler (src/native/addon.ts).
 #include "adapters/adapters.h"
 #include "adapters/napi_util.h"
 #include "core/opus_codec.h"
@@ -12,7 +12,7 @@ using js::Args;
 
 // ---- Opus --------------------------------------------------------------------------------------
 
-constexpr int MIN_BITRATE = 6000, MAX_BITRATE = 510'000;  // RFC 6716 section 2.1.1
+constexpr int MIN_BITRATE = 6000, MAX_BITRATE = 510'000;  // bit/s; RFC 6716, section 2.1.1
 
 std::unique_ptr<OpusEncoding> make_encoder(const Args& args) {
   const js::Options options = args.options(0);

@@ -1,4 +1,4 @@
-// FaceAsset and FaceRenderer for JavaScript (src/native/addon.ts).
+// The JavaScript classes FaceAsset and FaceRenderer (src/native/addon.ts).
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -16,8 +16,8 @@ namespace {
 using namespace js;
 
 /**
- * Bytes in a SharedArrayBuffer are used in place and kept alive by the block's owner; those of an
- * ArrayBuffer, which JavaScript could detach under our feet, are copied.
+ * The bytes of a typed array. Memory of a SharedArrayBuffer is used in place; a reference keeps it
+ * alive. Memory of an ArrayBuffer is copied, because JavaScript could detach it at any time.
  */
 struct SharedBytes {
   napi_env env = nullptr;
@@ -50,8 +50,9 @@ struct SharedBytes {
 };
 
 /**
- * A face and what is model of it for drawing. That takes 4 ms, the first time 20, so another
- * thread may do it: `is_busy`, which only the JavaScript thread touches, while it does.
+ * A face asset and its model for drawing. Building the model takes 4 ms, and 20 ms the first time
+ * in a process, so that another thread may do it. Only the JavaScript thread uses `is_busy`: it is
+ * true while the other thread works.
  */
 struct FaceAssetData {
   SharedBytes bytes;
@@ -68,7 +69,7 @@ struct FaceAssetData {
   }
 };
 
-/** What JavaScript's FaceAsset holds; renderers share it, so that either may be collected first. */
+/** The native part of a FaceAsset. Renderers share the data: either may be collected first. */
 struct FaceAsset {
   std::shared_ptr<FaceAssetData> data;
   size_t external_bytes() const {

@@ -1,4 +1,4 @@
-// allocatedBytes.
+// The JavaScript function allocatedBytes (src/native/addon.ts).
 #include <cmath>
 
 #include "adapters/adapters.h"

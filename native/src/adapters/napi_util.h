@@ -1,10 +1,9 @@
-// What every adapter needs of N-API: checked arguments, classes around plain C++ objects, and
-// exceptions that become JavaScript's.
+// Helpers of the adapters: checked arguments, JavaScript classes that own C++ objects, and
+// exceptions.
 //
-// Core code throws standard exceptions, and `guard` turns them into JavaScript's:
-//   std::invalid_argument -> TypeError, std::out_of_range -> RangeError, anything else -> Error.
-// Nothing here is global or thread-local: every worker thread that loads the addon has its own
-// classes and objects.
+// The core throws standard exceptions, which `guard` turns into JavaScript's:
+//   std::invalid_argument: TypeError; std::out_of_range: RangeError; others: Error.
+// Nothing here is global or thread-local: each thread that loads the addon has its own classes.
 #pragma once
 #include <node_api.h>
 
@@ -26,8 +25,9 @@
 
 namespace mouthpiece::js {
 
-/** Thrown when a JavaScript exception is already pending: `guard` lets it through. */
+/** Thrown when a JavaScript exception is pending already: `guard` leaves that one as it is. */
 struct PendingException {};
+/** @throws std::runtime_error with N-API's message unless `status` is napi_ok */
 
 inline void check(napi_env env, napi_status status) {
   if (status == napi_ok) {
@@ -43,7 +43,7 @@ inline void check(napi_env env, napi_status status) {
   throw std::runtime_error(info && info->error_message ? info->error_message : "N-API call failed");
 }
 
-/** Runs `body`; whatever it throws becomes a JavaScript exception and the result undefined. */
+/** Runs `body`. An exception becomes a JavaScript exception, and the result is undefined. */
 template <class Body>
 napi_value guard(napi_env env, Body&& body) noexcept {
   try {
@@ -167,9 +167,10 @@ struct ElementType<double> {
 };
 
 /**
- * The memory of a typed array (over an ArrayBuffer or a SharedArrayBuffer), valid until JavaScript
- * runs again. A detached array is refused: its length would read as 0, which is a legal length to
- * some callers.
+ * @returns the memory of a typed array over an ArrayBuffer or a SharedArrayBuffer. It is valid
+ * until JavaScript runs again.
+ * @throws std::invalid_argument for another type and for a detached array, whose length of 0 some
+ * callers would accept
  */
 template <class Element>
 std::span<Element> to_span(napi_env env, napi_value value, std::string_view name) {
@@ -197,7 +198,7 @@ std::span<Element> to_span(napi_env env, napi_value value, std::string_view name
   return {static_cast<Element*>(data), length};
 }
 
-/** As above, and exactly `size` elements long. */
+/** The same for an array of exactly `size` elements. */
 template <class Element>
 std::span<Element> to_span(napi_env env, napi_value value, std::string_view name, size_t size) {
   const auto span = to_span<Element>(env, value, name);
@@ -210,7 +211,7 @@ std::span<Element> to_span(napi_env env, napi_value value, std::string_view name
 
 // ---- Arguments ---------------------------------------------------------------------------------
 
-/** An options object: named values, each checked as it is read. */
+/** An options object. Each value is checked when it is read. */
 class Options {
  public:
   Options(napi_env env, napi_value object) : env_(env), object_(object) {
@@ -233,7 +234,7 @@ class Options {
     return has(name) ? to_boolean(env_, get(name), name) : fallback;
   }
 
-  /** @returns the index of the option's value among `choices`. */
+  /** @returns the index of the option's value in `choices` */
   size_t choice(const char* name, std::initializer_list<std::string_view> choices) const {
     const napi_value value = get(name);
     std::string list;
@@ -268,7 +269,7 @@ class Options {
   napi_value object_;
 };
 
-/** The arguments of one call; those not given read as undefined. */
+/** The arguments of one call. Missing ones are undefined. */
 class Args {
  public:
   static constexpr size_t MAX = 8;
@@ -313,6 +314,7 @@ class Args {
 
 // ---- Functions and classes ---------------------------------------------------------------------
 
+/** Defines `name` on `exports`. */
 template <napi_value (*Function)(const Args&)>
 void define_function(napi_env env, napi_value exports, const char* name) {
   const napi_callback callback = [](napi_env call_env, napi_callback_info info) -> napi_value {
@@ -323,30 +325,29 @@ void define_function(napi_env env, napi_value exports, const char* name) {
   check(env, napi_set_named_property(env, exports, name, function));
 }
 
-/** An object may say how much memory it holds outside the heap, so that the garbage collector feels
- * its weight. */
+/** A class may report its memory outside the JavaScript heap, for the garbage collector's schedule.
+ */
 template <class Native>
 concept HoldsMemory = requires(const Native& native) {
   { native.external_bytes() } -> std::convertible_to<size_t>;
 };
 
 /**
- * A JavaScript class whose instances each own one `Native`. In an adapter:
+ * A JavaScript class whose instances each own one `Native`. An adapter defines it by
  *
  *   using FaceClass = Class<Face>;
- *   FaceClass::define(env, exports, "Face", {FaceClass::constructor<make_face>(),
- * FaceClass::method<face_draw>("draw"), FaceClass::getter<face_width>("width"),
- * FaceClass::close()});
+ *   FaceClass::define(env, exports, "Face",
+ *                     {FaceClass::constructor<make_face>(), FaceClass::method<draw>("draw"),
+ *                      FaceClass::getter<width>("width"), FaceClass::close()});
  *
- * with `std::unique_ptr<Face> make_face(const Args&)` and `napi_value face_draw(Face&, const
- * Args&)`. V8 itself checks that a method's `this` is of this class; `from` checks it for
- * arguments.
+ * with `std::unique_ptr<Face> make_face(const Args&)` and `napi_value draw(Face&, const Args&)`.
+ * V8 checks that a method's `this` is an instance of the class; `from` checks it for arguments.
  */
 template <class Native>
 class Class {
  public:
   struct Member {
-    const char* name;  // null: the constructor
+    const char* name;  // null for the constructor
     napi_callback method;
     napi_callback getter;
   };
@@ -363,7 +364,7 @@ class Class {
   static Member getter(const char* name) {
     return {name, nullptr, &call<Getter>};
   }
-  /** An idempotent `close()` that frees the native object now. Every other member then throws. */
+  /** An idempotent `close()` that frees the native object. Every other member throws afterwards. */
   static Member close() { return {"close", &close_now, nullptr}; }
 
   static void define(napi_env env, napi_value exports, const char* name,
@@ -385,8 +386,11 @@ class Class {
     check(env, napi_set_named_property(env, exports, name, constructor));
   }
 
-  /** The native object inside an argument. @throws TypeError when it is not one of ours, Error when
-   * closed. */
+  /**
+   * @returns the native object of an argument
+   * @throws std::invalid_argument when the argument is not an instance, std::runtime_error when it
+   * is closed
+   */
   static Native& from(napi_env env, napi_value value, std::string_view argument) {
     bool ours = false;
     if (type_of(env, value) == napi_object) {
@@ -402,9 +406,9 @@ class Class {
  private:
   struct Holder {
     std::unique_ptr<Native> native;
-    int64_t bytes = 0;  // as reported to the garbage collector
+    int64_t bytes = 0;  // last reported to the garbage collector
 
-    /** Tells the garbage collector what the object holds now. */
+    /** Reports the object's memory to the garbage collector when it has changed. */
     void report_memory(napi_env env) {
       if constexpr (HoldsMemory<Native>) {
         const int64_t now = native ? int64_t(native->external_bytes()) : 0,
@@ -422,12 +426,13 @@ class Class {
     }
   };
 
-  // The address of a per-class object makes the tag unique within the process.
+  // The address of an object of each class makes the tag unique within the process.
   inline static const char tag_anchor = 0;
   inline static const napi_type_tag TAG{0x6d6f757468706965ULL,
                                         reinterpret_cast<uint64_t>(&tag_anchor)};
 
-  // Each thread's `define` writes the same literal; atomic so that they may do so at once.
+  // `define` runs in each thread and writes the same literal. It is atomic, so that they may do so
+  // at the same time.
   struct Name {
     std::atomic<const char*> text{""};
     Name& operator=(const char* name) {

@@ -1,5 +1,5 @@
-// Work that takes longer than a thread with frames to send may stand still: done on a thread of
-// libuv's pool, its end told by a promise.
+// Work that would block the JavaScript thread for too long (a frame is due every 33 ms): it runs on
+// a thread of libuv's pool and settles a promise.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,17 +8,23 @@
 
 namespace mouthpiece::js {
 
-/** Made, settled and destroyed on the JavaScript thread; `run` alone is called on another one, and
- * must touch nothing that the first may touch meanwhile. */
+/**
+ * A task is created, settled and destroyed on the JavaScript thread. Only `run` is called on a
+ * thread of the pool; it must not touch anything that the JavaScript thread may touch meanwhile.
+ */
 class PoolTask {
  public:
   virtual ~PoolTask() = default;
-  /** What it throws rejects the promise. */
+  /** Does the work. An exception rejects the promise with its message. */
   virtual void run() = 0;
-  /** After `run`, whether it threw or not. @returns what resolves the promise if it did not */
+  /**
+   * Called on the JavaScript thread after `run`.
+   * @param ok whether `run` returned without an exception
+   * @returns the value that the promise resolves with, if ok
+   */
   virtual napi_value settle(napi_env env, bool ok) = 0;
 
-  /** @returns the promise */
+  /** Queues the task. @param name for diagnostics @returns the promise */
   static napi_value start(napi_env env, const char* name, std::unique_ptr<PoolTask> task) {
     napi_value promise, label;
     check(env, napi_create_string_utf8(env, name, NAPI_AUTO_LENGTH, &label));
@@ -50,7 +56,7 @@ class PoolTask {
         check(env, napi_resolve_deferred(env, task->deferred_, result));
         return nullptr;
       }
-      // Nothing was run and nothing thrown: the thread is ending.
+      // `error_` keeps its first value when the task was cancelled: the thread is ending.
       napi_value message, problem;
       check(env, napi_create_string_utf8(env, task->error_.c_str(), NAPI_AUTO_LENGTH, &message));
       check(env, napi_create_error(env, nullptr, message, &problem));

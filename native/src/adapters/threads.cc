@@ -1,4 +1,5 @@
-// pinThread, allowedCpus, makeThreadRealtime, setThreadName, threadId and threadCpuMs.
+// The JavaScript functions pinThread, allowedCpus, makeThreadRealtime, setThreadName, threadId and
+// threadCpuMs (src/native/addon.ts).
 #include "core/threads.h"
 
 #include "adapters/adapters.h"

@@ -1,4 +1,5 @@
-// VideoEncoder, rgbaToI420 and i420ToRgba.
+// The JavaScript class VideoEncoder and the functions rgbaToI420 and i420ToRgba
+// (src/native/addon.ts).
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -27,10 +28,9 @@ void check_even(int64_t width, int64_t height) {
 }
 
 /**
- * A codec, set up by whoever codes with it first: that takes 5 to 20 ms, most of it the kernel's
- * giving out of pages, and so long a thread with frames to send does not want to stand still. While
- * another thread prepares it, `is_busy`, which only the JavaScript thread touches, and nobody else
- * may use it.
+ * A codec, opened when it is first used. That takes 5 to 20 ms, most of it page faults of its
+ * memory, which is too long for a thread that sends frames. So another thread may open it. Only the
+ * JavaScript thread uses `is_busy`: while it is true the codec belongs to the other thread.
  */
 struct Codec {
   const VideoSettings settings;
@@ -46,8 +46,8 @@ struct Codec {
   }
 };
 
-/** What JavaScript's VideoEncoder holds. A preparation under way holds the codec too, so that
- * either may end first. */
+/** The native part of a VideoEncoder. A running preparation shares the codec: either may end first.
+ */
 struct Encoder {
   std::shared_ptr<Codec> codec;
 
@@ -92,13 +92,13 @@ napi_value set_bitrate(Encoder& self, const Args& args) {
   return nullptr;
 }
 
-/** A codec set up and its first picture coded. */
+/** Opens a codec and encodes its first picture. */
 struct PrepareTask final : js::PoolTask {
   std::shared_ptr<Codec> codec;
-  std::vector<uint8_t> picture, frame;  // the picture is a copy: its owner may draw on
+  std::vector<uint8_t> picture, frame;  // a copy of the picture, which its owner may change
 
   void run() override {
-    // Larger than any frame of these codecs: what they cannot code smaller they refuse.
+    // More than the largest frame: the encoders fail when a frame would exceed this.
     frame.resize(picture.size() + 65'536);
     frame.resize(codec->open().encode(picture, frame, true, {}).bytes);
   }

@@ -7,7 +7,7 @@
 
 namespace mouthpiece {
 
-// libyuv names formats by little-endian words: its ABGR is R, G, B, A in memory.
+// libyuv names formats by the order in a little-endian word: its ABGR is R, G, B, A in memory.
 void rgba_to_i420(const uint8_t* rgba, int width, int height, uint8_t* i420) {
   uint8_t* u = i420 + size_t(width) * size_t(height);
   uint8_t* v = u + size_t(width / 2) * size_t(height / 2);

@@ -1,5 +1,4 @@
-// Reads the face asset and trusts nothing in it: every offset, size and number is checked before
-// use.
+// Parses the face asset. The file is untrusted: each offset, size and number is checked before use.
 #include "core/face_asset.h"
 
 #include <bit>
@@ -38,7 +37,7 @@ class Sections {
       : bytes_(bytes), count_(read<uint32_t>(bytes, 16)) {
     demand(count_ <= MAX_SECTIONS && PREFIX + count_ * ENTRY <= bytes.size(),
            "its table of sections is broken");
-    // Of all sections, those that nobody asks for too: JavaScript's reader refuses the same files.
+    // Unused sections are checked too, because the reader in TypeScript refuses the same files.
     for (size_t index = 0; index < count_; index++) {
       const auto [offset, length] = place(index);
       const bool inside =
@@ -50,7 +49,7 @@ class Sections {
     }
   }
 
-  /** Empty when there is none of that name. */
+  /** @returns an empty span when there is no section with that name */
   std::span<const uint8_t> find(std::string_view name) const {
     for (size_t index = 0; index < count_; index++) {
       if (this->name(index) != name) {
@@ -137,8 +136,7 @@ Asset parse_asset(std::span<const uint8_t> bytes) {
   asset.v = asset.u + pixels / 4;
   asset.matte = sections.need("matte", pixels).data();
 
-  // Landmarks may lie a little outside the picture, never far: everything derived from them stays
-  // bounded.
+  // Landmarks may lie outside the picture, but only so far that all derived values stay bounded.
   const float extent = 2 * float(asset.width + asset.height);
   for (size_t point = 0; point < LANDMARKS; point++) {
     for (size_t axis = 0; axis < 3; axis++) {
@@ -151,7 +149,7 @@ Asset parse_asset(std::span<const uint8_t> bytes) {
     return Yuv{tints[index * 3], tints[index * 3 + 1], tints[index * 3 + 2]};
   };
   asset.tints = {tint(0), tint(1), tint(2), tint(3)};
-  // The brow's limit is younger than some files.
+  // Older files have no limit for the brows.
   const size_t limits = sections.find("limits").size() == 6 * sizeof(float) ? 6 : 7;
   const auto limit = [&](size_t index, float low, float high) {
     return sections.number("limits", limits, index, low, high + 1e-6f);

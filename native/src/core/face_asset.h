@@ -1,5 +1,5 @@
-// The face asset as it lies in memory (format: src/media/face-asset.ts), checked once and then read
-// in place.
+// The face asset in memory (format: src/media/face-asset.ts). It is checked once, then read in
+// place.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -8,13 +8,14 @@
 
 namespace mouthpiece::face {
 
+/** Landmarks of a face: vertices of MediaPipe's FaceMesh topology. */
 constexpr int LANDMARKS = 468;
 
 struct Point {
   float x, y;
 };
 
-/** A textured layer with alpha at an even place of the picture; the planes point into the asset. */
+/** A textured layer with alpha at even coordinates of the picture. Planes point into the asset. */
 struct Patch {
   int x = 0, y = 0, width = 0, height = 0;
   const uint8_t* luma = nullptr;
@@ -28,8 +29,10 @@ struct Yuv {
   uint8_t y, u, v;
 };
 
-/** Planes point into the bytes given to `parse_asset`; numbers are copies, so that later changes of
- * the bytes can only change pixels. */
+/**
+ * A parsed asset. Planes point into the bytes given to `parse_asset`. Numbers are copies, so that a
+ * later change of the bytes can only change pixels.
+ */
 struct Asset {
   int width = 0, height = 0;
   const uint8_t* luma = nullptr;
@@ -50,8 +53,11 @@ struct Asset {
   }
 };
 
-/** @throws std::runtime_error that says what is wrong when the bytes are not a whole asset of
- * version 1. */
+/**
+ * @param bytes a whole file; must outlive the returned asset
+ * @throws std::runtime_error that names the fault, unless the bytes are a complete asset of version
+ * 1
+ */
 Asset parse_asset(std::span<const uint8_t> bytes);
 
 }  // namespace mouthpiece::face

@@ -1,5 +1,6 @@
-// Lids come down as a curtain of the closed eye's texture with the lashes at its edge; gaze slides
-// the iris under the lids. No skin is stretched.
+// A lid closes by drawing the closed eye's texture over the eye, with lashes at its edge. Gaze
+// moves the iris under the lids. The face's skin is not stretched. Shares without another source
+// were chosen by eye on the default faces.
 #include "core/face_eyes.h"
 
 #include <algorithm>
@@ -9,16 +10,18 @@ namespace mouthpiece::face {
 namespace {
 
 struct EyePoints {
-  int left, right;                  // corners as the viewer sees them
-  std::array<int, 7> upper, lower;  // lid margins from left to right
+  int left, right;                  // corners, left and right in the picture
+  std::array<int, 7> upper, lower;  // lid margins, left to right
 };
 constexpr EyePoints EYES[2] = {
     {33, 133, {246, 161, 160, 159, 158, 157, 173}, {7, 163, 144, 145, 153, 154, 155}},
     {362, 263, {398, 384, 385, 386, 387, 388, 466}, {382, 381, 380, 374, 373, 390, 249}},
 };
 
-/** Above the opening the lid's skin reaches this share of the opening's height; below it the lower
- * lid that share. */
+/**
+ * Extent of the lid beyond the opening: above and below it as shares of its height (the lower lid
+ * sags when the eye closes), beside it as a share of its length.
+ */
 constexpr float ABOVE = .55f, SAG = .10f, BESIDE = .10f;
 
 float along(const std::array<float, Eye::SAMPLES>& curve, float t) {
@@ -78,7 +81,7 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
         out[2] = patch.v[half];
         out[3] = patch.alpha[at];
       } else if (!patch) {
-        // Skin from above the crease runs down into skin from under the eye.
+        // Without a patch: skin above the crease fades into skin below the eye.
         const float dx = float(px) - eye.corner.x, dy = float(py) - eye.corner.y;
         const float t = (dx * eye.axis.x + dy * eye.axis.y) / eye.length,
                     v = dx * normal.x + dy * normal.y;
@@ -103,8 +106,7 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
   return layer;
 }
 
-/** The colour of the upper lid's margin in the portrait, so that lashes drawn match lashes
- * photographed. */
+/** @returns the colour of the upper lid's margin in the portrait, so that drawn lashes match it */
 Colour lash_colour(const Asset& asset, const Eye& eye) {
   Colour sum{0, 0, 0};
   int count = 0;
@@ -124,7 +126,7 @@ Colour lash_colour(const Asset& asset, const Eye& eye) {
           sum.v / float(count)};
 }
 
-/** Round the opening from share `left` to `right` of its length, `above` and `below` it. */
+/** @returns the area round the opening, from share `left` to `right` of its length */
 Area area_of(const Eye& eye, float left, float right, float above, float below) {
   Area area{1e9f, 1e9f, -1e9f, -1e9f};
   for (int i = 0; i < Eye::SAMPLES; i++) {
@@ -196,7 +198,7 @@ EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   const I4 beside = (t >= -BESIDE) & (t <= 1 + BESIDE);
   Sample out;
 
-  // A mood moves the upper lid a little: what is between crease and lower lid gives way.
+  // A mood lowers or raises the upper lid. What lies between crease and lower lid is compressed.
   F4 t2 = t, v2 = v;
   if (droop_ != 0) {
     out.elsewhere = beside & (v > crease - 3) & (v < lower);
@@ -204,8 +206,8 @@ EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
                                  : smoothstep(min(lower, drooped + .6f * height), drooped, v);
     v2 = out.elsewhere ? v - droop_ * bend * share : v;
   }
-  // EyeOverlay: the iris slides under the lids, which stay: a place between them keeps its share of
-  // the way from lid to lid.
+  // Gaze: the iris moves under the lids, which stay. A position between the lids keeps its relative
+  // distance to both.
   if (x_ != 0 || y_ != 0) {
     const I4 between = (v2 > upper) & (v2 < lower) & (t > 0) & (t < 1);
     const F4 ends = smoothstep(splat(0), splat(.22f), t) * smoothstep(splat(1), splat(.78f), t),
@@ -237,9 +239,8 @@ EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   out.lid_y = y + down * ax;
   const BilinearTaps<4> lid = sample_layer(eye_.lid, x, y);
   const I4 has_lid = under_lid & lid.inside;
-  const F4 shown = has_lid ? cover_ / 255 * lid(3)
-                           : splat(0);  // nothing where the layer has nothing, as under dark
-                                        // glasses or a frame: these stay while the lid moves
+  // The layer is transparent where glasses cover the eye: they stay in front of the moving lid.
+  const F4 shown = has_lid ? cover_ / 255 * lid(3) : splat(0);
   out.covered = shown * smoothstep(splat(-2.5f), splat(3.5f), v - crease) *
                 smoothstep(splat(.9f), splat(-.9f), v - edge) * ends;
   const I4 shaded = (v > edge) & (v < lower);

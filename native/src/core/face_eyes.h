@@ -1,33 +1,36 @@
-// Lids and gaze: how a place of the neutral picture round an eye looks with the lid part-way down
-// and the eye turned.
+// Eyelids and gaze: how the picture round an eye changes when the lid closes and the iris moves.
 #pragma once
 #include "core/face_mouth_interior.h"
 
 namespace mouthpiece::face {
 
-/** An eye in one frame. */
+/** The state of one eye in one frame, drawn over the warped picture. */
 class EyeOverlay {
  public:
-  /** @param blink 0 open .. 1 closed; @param droop how much lower the lid rests than in the
-   * portrait, share of the eye's height; @param x, y displacement of the iris in pixels */
+  /**
+   * @param blink 0 open, 1 closed
+   * @param droop how much lower the lid rests than in the portrait, share of the eye's height
+   * @param x, y displacement of the iris, pixels
+   */
   EyeOverlay(const Asset& asset, const Eye& eye, float blink, float droop, float x, float y);
 
+  /** Whether the eye looks as in the portrait. */
   bool still() const { return blink_ <= 0 && droop_ == 0 && x_ == 0 && y_ == 0; }
-  /** Places of the neutral picture outside which `sample` is always false. */
+  /** @returns the area of the neutral picture that the eye may change */
   const Area& area() const { return blink_ > 0 || droop_ != 0 ? eye_.lid_area : eye_.opening; }
 
-  /** How four places sample where the neutral picture's pixels `x`, `y` went. */
+  /** What the eye does to four pixels whose positions in the neutral picture are `x`, `y`. */
   struct Sample {
-    I4 touched{};           // whether the eye changes anything there
-    I4 elsewhere{};         // whether the eye's own colour comes not from there
-    F4 from_x{}, from_y{};  // but from here
-    F4 lid_x{}, lid_y{};    // the place in the closed lid's layer,
-    F4 covered{};           // and its share
-    F4 light{}, lash{};     // shade of the lid on the eye; share of the lashes
+    I4 touched{};           // whether the eye changes the pixel
+    I4 elsewhere{};         // whether the eyeball's colour comes from another position:
+    F4 from_x{}, from_y{};  // that position
+    F4 lid_x{}, lid_y{};    // position in the closed lid's layer
+    F4 covered{};           // opacity of the lid
+    F4 light{}, lash{};     // light on the eyeball below the lid; opacity of the lashes
   };
   Sample sample(F4 x, F4 y) const;
 
-  /** @param plain what the picture holds there now */
+  /** @param plain luma of the warped picture @returns luma with the eye drawn over it */
   F4 luma(const Sample& sample, F4 plain) const;
   void chroma(const Sample& sample, F4& u, F4& v) const;
 

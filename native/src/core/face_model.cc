@@ -1,5 +1,5 @@
-// Derives the renderer's model from an asset: contours of the lower face and the weights of the
-// displacement grid.
+// Builds the renderer's model from an asset (see face_model.h). Sizes without another source were
+// chosen by eye on the default faces, in units of the face's height.
 #include "core/face_model.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace mouthpiece::face {
 namespace {
 
-// Indices of the FaceMesh topology. Lip contours run from the viewer's left corner to the right
-// one.
+// Vertices of the FaceMesh topology. Lip contours run from the left corner in the picture to the
+// right one.
 constexpr std::array UPPER_INNER{78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308};
 constexpr std::array LOWER_INNER{78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308};
 constexpr std::array UPPER_OUTER{61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291};
@@ -22,14 +22,14 @@ constexpr std::array OVAL{10,  338, 297, 332, 284, 251, 389, 356, 454, 323, 361,
                           172, 58,  132, 93,  234, 127, 162, 21,  54,  103, 67,  109};
 constexpr std::array LEFT_BROW{70, 63, 105, 66, 107, 46, 53, 52, 65, 55};
 constexpr std::array RIGHT_BROW{300, 293, 334, 296, 336, 276, 283, 282, 295, 285};
-// Upper lids' margins, corner to corner.
+// Margins of the upper lids, corner to corner.
 constexpr std::array LEFT_LID{33, 246, 161, 160, 159, 158, 157, 173, 133};
 constexpr std::array RIGHT_LID{362, 398, 384, 385, 386, 387, 388, 466, 263};
 constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, BRIDGE = 168, CHIN = 152, NOSE_BASE = 2,
               MOUTH_LEFT = 61, MOUTH_RIGHT = 291;
 
-/** Columns reach this many half widths of the mouth to either side: where the jaw's movement has
- * died away. */
+/** The contours extend by this many half widths of the mouth, where the jaw no longer moves the
+ * skin. */
 constexpr float REACH = 2.7f;
 
 float distance(Point a, Point b) {
@@ -118,8 +118,10 @@ class Builder {
                          .4f * c.half_width);
   }
 
-  /** Least squares of a x^2 + b x + c, in units of the half width, within the mouth; its ends are
-   * the seam's own. */
+  /**
+   * Fits a x^2 + b x + c to the seam by least squares, x in half widths of the mouth. Towards the
+   * mouth's ends the result returns to the seam.
+   */
   static void level(Contours& c) {
     double n = 0, x1 = 0, x2 = 0, x3 = 0, x4 = 0, y0 = 0, y1 = 0, y2 = 0;
     const auto place = [&](int i) {
@@ -151,8 +153,10 @@ class Builder {
     }
   }
 
-  /** In a sharp picture neighbours differ nearly as much as pixels two apart; in a blurred one half
-   * as much. */
+  /**
+   * Estimates the portrait's blur. In a sharp picture adjacent pixels differ nearly as much as
+   * pixels at a distance of two; in a blurred one half as much.
+   */
   void softness() {
     const Point mouth = model_.frame.to_picture(0, 0);
     const int reach = int(.6f * model_.face_height);
@@ -169,10 +173,12 @@ class Builder {
     model_.softness = mix(.3f, 1.1f, smoothstep(1.6f, 1.95f, float(far / (near + 1))));
   }
 
-  /** Unsharp mask with the 3x3 binomial blur. The amount gives back what a bilinear sample between
-   * four pixels loses of fine hair, measured on the default faces. */
+  /**
+   * Unsharp mask with the 3x3 binomial filter. The amount restores what bilinear sampling half-way
+   * between pixels loses of fine hair (measured on the default faces).
+   */
   void sharpen() {
-    constexpr int AMOUNT = 5, WHOLE = 4;  // 5/4 of the difference
+    constexpr int AMOUNT = 5, WHOLE = 4;  // adds 5/4 of the difference
     const int width = asset_.width, height = asset_.height;
     model_.sharp.assign(asset_.luma, asset_.luma + size_t(width) * size_t(height));
     for (int y = 1; y + 1 < height; y++) {
@@ -214,8 +220,10 @@ class Builder {
     model_.rows = (model_.y1 - model_.y0) / NODE_STEP + 1;
   }
 
-  /** A node moves as the matte's mean round it says, and not at all when a pixel that it would move
-   * must stay. */
+  /**
+   * A node's weight is the matte's mean round it. It is 0 when the node would move a pixel outside
+   * the matte.
+   */
   void weights() {
     model_.weight.assign(size_t(model_.columns) * size_t(model_.rows), 0.f);
     for (int j = 0; j < model_.rows; j++) {
@@ -240,8 +248,10 @@ class Builder {
     }
   }
 
-  /** Depth at a node: normalised convolution of the landmarks' z with a Gaussian; nothing beyond
-   * the face. */
+  /**
+   * Depth at the nodes: normalised convolution of the landmarks' z with a Gaussian (H. Knutsson and
+   * C.-F. Westin 1993). 0 away from the face.
+   */
   void depth() {
     float far = -1e9f;
     Point sum{0, 0};
@@ -279,7 +289,7 @@ class Builder {
     for (size_t k = 0; k < right.size(); k++) {
       model_.brow[k] = std::min(1.f, model_.brow[k] + right[k]);
     }
-    // The inner ends are what a frown lowers; the outer ends rise a little.
+    // A frown lowers the brows' inner ends and raises the outer ones a little.
     const float middle = (local(LEFT_BROW[4]).x + local(RIGHT_BROW[4]).x) / 2;
     const float width =
         std::max(8.f, distance(asset_.landmark(LEFT_BROW[0]), asset_.landmark(RIGHT_BROW[0])) / 2);
@@ -292,13 +302,14 @@ class Builder {
   }
 
   /**
-   * 1 on the brow, 0 just above the lid's margin, high on the forehead and beyond the brow's ends;
-   * less where it lies so close to the eye that skin would have to stretch too much. `indices`:
-   * five points above, five below, outside in.
+   * @param indices five landmarks above the brow, then five below it, from outside in
+   * @returns for each node how far it follows the brow: 1 on the brow; 0 just above the lid's
+   * margin, high on the forehead and beyond the brow's ends. Less when the brow is so close to the
+   * eye that the skin between them would have to stretch too much.
    */
   std::vector<float> brow(std::span<const int> indices, std::span<const int> margin_of_lid) {
-    constexpr float FREE = .12f;  // shares of the face's height: with this much room between brow
-                                  // and lid a brow moves freely
+    // With this distance between brow and lid, share of the face's height, the brow moves freely.
+    constexpr float FREE = .12f;
     std::vector<float> out(model_.weight.size(), 0.f);
     const MonotoneCurve lid = curve(margin_of_lid);
     std::vector<Point> points;
@@ -343,7 +354,7 @@ class Builder {
 }  // namespace
 
 MonotoneCurve::MonotoneCurve(std::vector<Point> points) {
-  // Points that do not advance are dropped: landmarks of a turned head may fold.
+  // Points whose x does not rise are dropped: the landmarks of a turned head may fold over.
   for (const Point p : points) {
     if (points_.empty() || p.x > points_.back().x + .25f) {
       points_.push_back(p);

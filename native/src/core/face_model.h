@@ -1,5 +1,5 @@
-// What is derived once from an asset: the mouth's frame and contours, the weights of the
-// displacement grid, lids, and the mouth's inner layers.
+// The renderer's model of a face, built once from an asset: coordinates and contours of the mouth,
+// the weights of the displacement grid, eyelids, and layers of the teeth.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -12,20 +12,20 @@
 
 namespace mouthpiece::face {
 
-/** 0 for what is not a number. */
+/** Clamps to 0..1; not a number gives 0. */
 inline float clamp01(float x) {
   return x > 0 ? (x < 1 ? x : 1.f) : 0.f;
 }
 inline float mix(float a, float b, float t) {
   return a + (b - a) * t;
 }
-/** Cubic step from 0 at `from` to 1 at `to` (either order). */
+/** GLSL's smoothstep: a cubic from 0 at `from` to 1 at `to`, which may be less than `from`. */
 inline float smoothstep(float from, float to, float x) {
   const float t = clamp01((x - from) / (to - from));
   return t * t * (3 - 2 * t);
 }
 
-/** The mouth's frame: origin at its centre, x along the eye line, y down; pixels. */
+/** The mouth's coordinates: origin in its centre, x along the line of the eyes, y down; pixels. */
 struct LocalFrame {
   float x = 0, y = 0, cos = 1, sin = 0;
   Point to_local(float px, float py) const {
@@ -36,69 +36,73 @@ struct LocalFrame {
   }
 };
 
-/** Contours of the lower face in the mouth's frame, one sample per pixel of local x from `left` on.
- * Columns beyond the mouth continue its corners. */
+/**
+ * Contours of the lower face in the mouth's coordinates, one sample per pixel of x from `left` on.
+ * Columns beyond the mouth continue its corners. The lip seam is the line between the closed lips.
+ */
 struct Contours {
   float left = 0;
   int count = 0;
   std::vector<float> upper_outer, seam, lower_outer, chin;
-  std::vector<float> level;                // the seam without its waves: a parabola through it
-  float nose = 0;                          // base of the nose: the upper lip's skin begins here
-  float centre = 0;                        // local x of the seam's middle
+  std::vector<float> level;                // a parabola fitted to the seam
+  float nose = 0;                          // y of the nose's base, where the upper lip begins
+  float centre = 0;                        // x of the seam's middle
   float half_width = 1;                    // half the seam's length
-  float upper_thick = 4, lower_thick = 5;  // of the lips in their middle
-  float smile = 0;  // how much lower the seam's middle lies than its ends: > 0 for a smile
+  float upper_thick = 4, lower_thick = 5;  // thickness of the lips in the middle
+  float smile = 0;  // y of the seam's middle minus that of its ends: positive for a smile
 };
 
-/** A small image in the mouth's frame, Y U V A interleaved. Sampled bilinearly; transparent
- * outside. */
+/** A small image in the mouth's coordinates, Y U V A interleaved. Outside it is transparent. */
 struct Layer {
   int width = 0, height = 0;
-  float left = 0, top = 0;  // local place of the first pixel
+  float left = 0, top = 0;  // position of the first pixel
   std::vector<uint8_t> yuva;
 };
 
+/** Y, U and V as numbers from 0 to 255. */
 struct Colour {
   float y, u, v;
 };
 
-/** A rectangle in pixels, ends included. */
+/** A rectangle in pixels, with its borders. */
 struct Area {
   float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
+/** One eye of the portrait. */
 struct Eye {
-  Point corner{}, axis{1, 0};    // viewer's left corner; unit vector towards the other one
-  float length = 1, height = 1;  // of the opening
+  Point corner{}, axis{1, 0};    // corner on the left of the picture; unit vector to the other one
+  float length = 1, height = 1;  // of the opening, pixels
   static constexpr int SAMPLES = 33;
-  std::array<float, SAMPLES> upper{}, lower{};  // lid curves along the axis: distance below it
-  Area opening, lid_area;  // pixels of the neutral picture that gaze, or lids, may change
+  std::array<float, SAMPLES> upper{}, lower{};  // lid margins along the axis: distance below it
+  Area opening,
+      lid_area;  // pixels of the neutral picture that gaze may change, that lids may change
   Colour lash{34, 128, 128};
   Layer lid;  // the closed lid, in picture coordinates
 };
 
 struct Model {
   Asset asset;
-  std::vector<uint8_t> sharp;  // the neutral luma sharpened (LumaPlane)
+  std::vector<uint8_t> sharp;  // the neutral luma, sharpened (see LumaPlane)
   LocalFrame frame;
-  float face_height = 1;  // bridge of the nose to the chin: the unit of most lengths
+  float face_height = 1;  // bridge of the nose to the chin, pixels: the unit of most lengths
   Contours contours;
-  float softness = .35f;  // pixels by which edges that are drawn fade, to match the photo's own
+  float softness = .35f;  // blur of drawn edges, pixels, to match the portrait's
   Layer teeth_upper, teeth_lower;
-  std::array<Eye, 2> eyes;  // as the viewer sees them
+  std::array<Eye, 2> eyes;  // left and right in the picture
 
-  // Macroblocks that may ever change, and the grid over them: node (i, j) lies at pixel (x0 + 4 i,
-  // y0 + 4 j).
+  // The macroblocks that may change, and the grid over them: node (i, j) is at pixel
+  // (x0 + NODE_STEP i, y0 + NODE_STEP j).
   int x0 = 0, y0 = 0, x1 = 0, y1 = 0, columns = 0, rows = 0;
   std::vector<float>
-      weight;  // how far a node follows the head, 0..1; 0 wherever a pixel near it must not change
+      weight;  // how far a node follows the head, 0 to 1; 0 next to any pixel that must not change
   std::vector<float> depth;             // towards the viewer, pixels, times weight
-  std::vector<float> brow, brow_inner;  // how far raised brows lift a node; the same for frowning
-                                        // inner ends, down positive
-  Point pivot{};                        // of roll
+  std::vector<float> brow, brow_inner;  // how far a node follows raised brows, and frowning inner
+                                        // ends (positive: down), 0 to 1
+  Point pivot{};                        // centre of the head's roll
 
   int node(int i, int j) const { return j * columns + i; }
-  /** The node nearest to a place of the picture. */
+  /** @returns the node nearest to a position in the picture */
   size_t nearest(float x, float y) const {
     const auto index = [](float at, int count) {
       return at > 0 ? std::min(int(at / NODE_STEP + .5f), count - 1) : 0;
@@ -107,16 +111,18 @@ struct Model {
   }
 };
 
-/** @throws std::runtime_error when the landmarks do not make a face. */
+/** @throws std::runtime_error when the landmarks do not make a face or the matte is empty */
 Model build_model(const Asset& asset);
 
-/** Layers for the inside of the mouth: the asset's patches turned into the mouth's frame, or
- * painted ones. */
+/** Sets the layers of the teeth: from the asset's patches, or painted ones. */
 void build_teeth(Model& model);
+/** Sets the eyes: lid margins, areas, the closed lids' textures and the lashes' colour. */
 void build_eyes(Model& model);
 
-/** Piecewise cubic through points with rising x that does not overshoot (Fritsch and Carlson 1980),
- * constant outside. */
+/**
+ * A monotone piecewise cubic through points with rising x, constant outside them (F. N. Fritsch and
+ * R. E. Carlson 1980, with the harmonic mean for the slopes). It does not overshoot.
+ */
 class MonotoneCurve {
  public:
   explicit MonotoneCurve(std::vector<Point> points);

@@ -1,5 +1,6 @@
-// Colours between the lips, from back to front: cavity, tongue, lower teeth, upper teeth, and the
-// shade that the lips throw on them.
+// Colours between the lips, composed from back to front: cavity, tongue, lower teeth, upper teeth,
+// then the lips' shadow. All shares and sizes were chosen by eye on the default faces; lengths are
+// in units of the face's height.
 #include "core/face_mouth_interior.h"
 
 #include <algorithm>
@@ -7,11 +8,10 @@
 namespace mouthpiece::face {
 namespace {
 
-/** Chroma of black inside a mouth: light that came through flesh. None in a picture without
- * colours. */
+/** Chroma offset of black inside a mouth, where light passes through flesh. 0 in black and white.
+ */
 constexpr float REDDENING_U = 5, REDDENING_V = 9;
-/** Chroma that white teeth have more of in that light: without it they look grey as soon as lips
- * shade them. */
+/** Chroma offset of teeth in that light. Without it teeth look grey in the lips' shadow. */
 constexpr float WARMTH_U = 7, WARMTH_V = 6;
 
 Colour colour_of(Yuv c) {
@@ -33,7 +33,7 @@ Colours over(const Colours& below, const Colours& above, F4 a) {
   }
 }
 
-/** As `dim` of one colour. */
+/** `dim` for four colours. */
 template <Channels CHANNELS>
 Colours dim(const Colours& c, F4 k, float colour) {
   if constexpr (CHANNELS == Channels::luma) {
@@ -43,7 +43,7 @@ Colours dim(const Colours& c, F4 k, float colour) {
   return {c.y, u + (c.u - u) * k, v + (c.v - v) * k};
 }
 
-/** A layer over `below`, under `light`. */
+/** Composes a layer in light `light` over `below`. `cover` scales the layer's alpha. */
 template <Channels CHANNELS>
 Colours show(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover,
              float colour) {
@@ -74,7 +74,7 @@ Colour dim(Colour c, float k, float colour) {
           128 + (c.v - 128) * k + REDDENING_V * colour * (1 - k)};
 }
 
-/** Gums are at least this red for their light in any picture that shows colours. */
+/** Gums of a colour picture have at least this ratio of V - 128 to luma - 16. Chosen by eye. */
 constexpr float RED_GUMS = .25f;
 
 MouthInterior::MouthInterior(const Model& model)
@@ -92,15 +92,15 @@ void MouthInterior::prepare(const Mouth& mouth) {
   const Contours& c = model_.contours;
   const Articulation& a = mouth.now;
   const float drop = mouth.jaw_drop;
-  lower_shift_ = .96f * drop - .30f * drop * a.teeth;  // teeth together for s and z
+  lower_shift_ = .96f * drop - .30f * drop * a.teeth;  // the teeth meet for s and z
   const float tongue_top = seam_ + lower_shift_ + .014f * fh_ - .060f * fh_ * a.jaw -
                            (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
-  // Rounded lips cover and shade the teeth. Darkened rather than made transparent, or they would
-  // look grey.
+  // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
+  // which would look grey.
   const float hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
   upper_light_ = .96f * (1 - .58f * hood);
   upper_cover_ = 1 - .30f * hood;
-  upper_shift_ = -.040f * fh_ * hood;  // the lips come forward and down over them
+  upper_shift_ = -.040f * fh_ * hood;  // rounded lips come forward and down over the teeth
   lower_light_ = .72f * (1 - .80f * hood);
   between_teeth_ = a.tout;
   const float ambient =
@@ -136,12 +136,12 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   };
   const F4 gap = max(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
 
-  // The back is dark; towards the corners one sees the cheeks' flesh.
+  // The back is dark. Towards the corners the cheeks' flesh is visible.
   Colours c =
       over<CHANNELS>(dim<CHANNELS>(spread(cavity_), .55f + .5f * clamp01(below_top / gap), tinted_),
                      spread(flesh_), column(&Column::flesh));
 
-  // The tongue's soft bed behind the lower teeth, its tip higher for t d n l.
+  // The tongue lies behind the lower teeth. Its tip rises for t, d, n and l.
   const F4 t = (y - column(&Column::tongue_top)) / (.032f * fh_), tongue = column(&Column::tongue);
   if (any((t > -.45f) & (tongue > 0))) {
     const F4 groove = 1 - column(&Column::groove) * smoothstep(splat(.1f), splat(1), t);
@@ -156,8 +156,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   c = show<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_,
                      tinted_);
 
-  // Between the teeth for th: the tip lies on the lower lip, over the lower row and the edge of the
-  // upper one.
+  // For th the tongue's tip lies on the lower lip, over the lower teeth and the upper teeth's edge.
   if (between_teeth_ > .02f) {
     const F4 at = above_bottom / min(splat(.050f * fh_), .62f * gap);
     c = over<CHANNELS>(
@@ -168,7 +167,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
             smoothstep(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
   }
 
-  // Shade of the upper lip and of the lower one's rim.
+  // Shadow of the upper lip and of the lower lip's rim.
   const F4 lip =
       .70f + .30f * smoothstep(splat(-.5f), min(splat(.040f * fh_), .6f * gap), below_top);
   const F4 rim =

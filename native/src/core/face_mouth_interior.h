@@ -1,4 +1,4 @@
-// The inside of the mouth: what one sees of cavity, tongue and teeth at a place between the lips.
+// The interior of the mouth: the colours of cavity, tongue and teeth between the lips.
 #pragma once
 #include <vector>
 
@@ -9,8 +9,10 @@ namespace mouthpiece::face {
 
 enum class Channels { luma, chroma };
 
-/** Bilinear samples of a plane of STEP interleaved bytes at four places; outside, `inside` is 0 and
- * the samples those of the first pixel. */
+/**
+ * Bilinear samples of a plane of STEP interleaved channels at four positions. Lanes outside the
+ * plane have `inside` 0 and sample the first pixel.
+ */
 template <size_t STEP>
 class BilinearTaps {
  public:
@@ -43,39 +45,45 @@ inline BilinearTaps<4> sample_layer(const Layer& layer, F4 x, F4 y) {
   return {layer.yuva.data(), layer.width, layer.height, x - layer.left, y - layer.top};
 }
 
-/** A colour under less light: towards black (16, 128, 128), and a little towards red, as light that
- * came through flesh. @param colour 0 in black and white .. 1 */
+/**
+ * @param k light: 1 full, 0 none
+ * @param colour 0 for a black and white picture, 1 for one in colour
+ * @returns the colour in less light: closer to black (16, 128, 128) and slightly redder, because
+ * light inside a mouth has passed through flesh
+ */
 Colour dim(Colour c, float k, float colour);
 
-/** Prepared once per frame, then asked for every pixel between the lips. */
+/** Prepared once per frame, then evaluated for each pixel between the lips. */
 class MouthInterior {
  public:
   explicit MouthInterior(const Model& model);
 
   void prepare(const Mouth& mouth);
 
-  /** Four pixels' colours: those of the wanted channels. */
+  /** Colours of four pixels. Only the requested channels are valid. */
   struct Colours {
     F4 y, u, v;
   };
-  /** @param x, y places in the mouth's frame; @param top, bottom the lips' inner edges in their
-   * columns */
+  /**
+   * @param x, y positions in the mouth's coordinates
+   * @param top, bottom the lips' inner edges at `x`
+   */
   template <Channels CHANNELS>
   Colours colours_at(F4 x, F4 y, F4 top, F4 bottom) const;
 
  private:
-  /** What does not vary along a column of the mouth's frame. */
+  /** Values that are constant along a column of the mouth's coordinates. */
   struct Column {
-    float flesh;                       // share of the cheeks' flesh before the cavity
-    float tongue, tongue_top, groove;  // share, place of its surface, shade of its furrow
-    float tip, tip_rise;               // of the tongue between the teeth
-    float shade;                       // towards the corners
+    float flesh;                       // opacity of the cheeks' flesh over the cavity
+    float tongue, tongue_top, groove;  // opacity, y of the surface, darkening of the median groove
+    float tip, tip_rise;               // opacity and rise of the tongue's tip between the teeth
+    float shade;                       // light, less towards the corners
   };
 
   const Model& model_;
   std::vector<Column> columns_;
   const Colour cavity_, tongue_;
-  const float tinted_;  // 0 in black and white .. 1
+  const float tinted_;  // 0 for a black and white picture, 1 for one in colour
   const Colour flesh_;
   float fh_, seam_;
   float upper_shift_ = 0, lower_shift_ = 0, upper_light_ = 1, upper_cover_ = 1, lower_light_ = 1,

@@ -1,5 +1,6 @@
-// The mouth's movements, after the measurements in the rig study: lengths are shares of the face's
-// height, columns follow the lips' contours.
+// The mouth's movements (see face_mouth_shape.h). Lengths are shares of the face's height; columns
+// follow the lips' contours. Amounts without another source were chosen by eye on the default
+// faces.
 #include "core/face_mouth_shape.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 namespace mouthpiece::face {
 namespace {
 
+// Chosen by eye on the default faces.
 constexpr std::array<Mood, EMOTIONS> MOODS{{
     {},
     {.smile = .75f, .brow = .12f, .frown = 0, .lids = .10f, .press = 0, .open = 0, .gain = 1.05f},
@@ -28,7 +30,7 @@ constexpr std::array<Mood, EMOTIONS> MOODS{{
     {.smile = .22f, .brow = 0, .frown = 0, .lids = .14f, .press = 0, .open = 0, .gain = .9f},
 }};
 
-/** (1 - x^2)^power for |x| < 1, tabulated: the profile of an opening along the lips. */
+/** The profile of an opening along the lips: (1 - x^2)^power for |x| < 1, tabulated. */
 class Profile {
  public:
   explicit Profile(float power) {
@@ -53,18 +55,23 @@ class Profile {
 
 const Profile ALMOND(.95f), BOWL(.68f), ELLIPSE(.5f);
 
-/** Steepest edge of the opening, pixels down per pixel across: steeper ones would be drawn out of a
- * column or two of the lip, as a wire. */
+/**
+ * Steepest edge of the opening, pixels down per pixel across. A steeper edge would stretch one or
+ * two columns of the lip into a visible thread.
+ */
 constexpr float STEEPEST = 3.4f;
-/** Beyond this many half widths of the mouth the corners' movement is not felt: folds of a smile
- * and the jaw's outline would bend with it. */
+/**
+ * The corners' movement ends at this many half widths of the mouth. Further out it would bend the
+ * smile lines and the jaw's outline.
+ */
 constexpr float CHEEK = 1.9f;
-/** Of lips that part this share of the face's height lies in the shadow of the line between them,
- * which goes with the touch. */
+/**
+ * This share of the face's height is shadow between closed lips. It disappears when the lips part.
+ */
 constexpr float SHADOW = .008f;
 
-/** The profile at `r` no steeper than `most` towards the corner, where it ends, and 1 in the
- * middle. */
+/** @returns the profile at `r`, 1 in the middle, with a slope of at most `most` towards the corner
+ */
 float rounded(float profile, float r, float most) {
   const auto bound = [most](float p, float to_corner) {
     const float steep = p / (most * to_corner + 1e-6f), squared = steep * steep,
@@ -93,7 +100,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   const float gain = mood.gain;
   a.jaw = clamp01(a.jaw * gain);
   a.open = clamp01(a.open * gain + mood.open * (1 - a.press));
-  a.jaw = std::max(a.jaw, .7f * (a.open - .35f));  // nobody opens the lips wide over clenched teeth
+  a.jaw = std::max(a.jaw, .7f * (a.open - .35f));  // lips that open wide take the jaw along
   a.round = std::min(a.round * std::min(gain, 1.f), model.asset.limits.round);
   a.press = std::max(a.press, mood.press * (1 - smoothstep(0, .15f, std::max(a.open, a.jaw))));
   mouth.now = a;
@@ -103,13 +110,13 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
   const float aperture = (.20f * a.open * (1 + .25f * a.round) + .045f * a.jaw) * unit * free +
                          .026f * fh * a.tuck * (1 - a.press);
-  // The jaw carries the lower lip; what the aperture wants beyond that is shared, and what it wants
-  // less closes from both sides.
+  // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
+  // lips close from both sides.
   const float excess = aperture - .92f * drop;
   const float upper = (excess > 0 ? .36f + .12f * a.round : .26f) * excess +
                       .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
 
-  // Corners that a smile drew apart come together when the jaw drops.
+  // When the jaw drops, corners that a smile has pulled apart come together.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
   const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) +
                                   .07f * std::max(0.f, mood.smile) - .02f * a.press -
@@ -118,7 +125,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   const float corner = wn * (1 + kx), reach = std::min(float(c.count - 1) / 2, CHEEK * wn);
   const float hide_upper = c.upper_thick * (.34f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.30f * a.press + .42f * a.tuck);
-  // Rounded lips are fuller; thin lips gain more.
+  // Rounded lips are fuller; thin lips gain most.
   const float full_upper =
       a.round * std::max(.10f * c.upper_thick, .045f * fh - c.upper_thick) + 0.f;
   const float full_lower =
@@ -133,7 +140,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
   bool moved = false;
   for (int i = 0; i < c.count; i++) {
     const float x = c.left + float(i) - c.centre, side = x < 0 ? -1.f : 1.f, ax = std::abs(x);
-    // Horizontally: the lips scale with the corners, beyond them the skin takes up the difference.
+    // Horizontally the lips scale with the corners. The skin beyond them compensates.
     const float dx =
         ax < corner ? side * (ax - ax / (1 + kx)) : side * kx * wn * smoothstep(reach, corner, ax);
     const float xs = x - dx, r = std::abs(xs) / wn;
@@ -144,8 +151,8 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
       return mix(curve[k], curve[k + 1], f);
     };
 
-    // The upper lip opens as an almond; a dropped jaw pulls the lower one into a bowl; rounding
-    // makes both elliptic.
+    // The upper lip's edge is almond-shaped. A dropped jaw makes the lower one bowl-shaped.
+    // Rounding makes both elliptic.
     const float rising = mix(ALMOND(r), ELLIPSE(r), a.round),
                 falling =
                     rounded(mix(mix(ALMOND(r), BOWL(r), a.jaw), ELLIPSE(r), a.round), r, steepest);
@@ -159,7 +166,7 @@ void shape_mouth(const Model& model, const Articulation& input, const Mood& mood
     Mouth::Column& out = mouth.columns[size_t(i)];
     out.dx = dx;
     out.y_top = seam + line - upper * rising;
-    // The notch that the upper lip presses into the lower one's edge goes as they part.
+    // The upper lip's tubercle dents the lower lip's edge. The dent disappears as the lips part.
     out.y_bottom = out.y_top + aperture * falling +
                    (neutral(c.level) - seam) * clamp01(aperture * falling / (.05f * fh));
     const float shadow = SHADOW * fh * clamp01((out.y_bottom - out.y_top) / (4 * SHADOW * fh));
@@ -212,7 +219,7 @@ Sides displace(const Model& model, const Mouth& mouth, Point p, float margin) {
   const Mouth::Column m = mouth.at(c, p.x);
   const bool below = p.y > (m.y_top + m.y_bottom) / 2,
              near = p.y > m.y_top - margin && p.y < m.y_bottom + margin;
-  // Vertical weight of the corners' movement: whole at the lips, none at the nose and on the chin.
+  // Vertical weight of the corners' movement: 1 at the lips, 0 at the nose and on the chin.
   const float across =
       p.y < m.y_upper   ? smoothstep(c.nose - .10f * model.face_height, m.y_upper, p.y)
       : p.y > m.y_lower ? smoothstep(m.y_lower + 1.1f * c.half_width, m.y_lower, p.y)

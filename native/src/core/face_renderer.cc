@@ -1,5 +1,6 @@
-// The frame: limits the input, moves the grid, redraws the macroblocks that changed, then the
-// mouth's seam and the eyes on top.
+// One frame: clamps the input, displaces the grid, redraws the macroblocks that changed, then the
+// mouth and the eyes over them. Amounts without another source were chosen by eye on the default
+// faces.
 #include "core/face_renderer.h"
 
 #include <algorithm>
@@ -8,30 +9,30 @@
 namespace mouthpiece::face {
 namespace {
 
-/** Share of the way to a new mood that one frame takes: 90 % after 10 frames. */
+/** Share of the distance to a new mood that one frame covers: 90 % after 10 frames. */
 constexpr float MOOD_EASE = .206f;
 constexpr float BREATH_LIFT = 1.6f;                // pixels of a 512 picture
 constexpr float BROW_LIFT = .034f, FROWN = .020f;  // shares of the face's height
 constexpr float GAZE_X = .06f, GAZE_Y = .09f;      // of the eye's length and height
 
-constexpr float HEAD_MARGIN = 20;  // pixels that a place may be away from its node's place at rest
-constexpr float SEAM_MARGIN =
-    7;  // pixels from the lips' edges within which a node's cell may hold a piece of them
-constexpr float MOUTH_REACH = 1.35f;  // half widths of the mouth within which its seam may run
+constexpr float HEAD_MARGIN = 20;  // largest displacement of a node by the head's pose, pixels
+constexpr float SEAM_MARGIN = 7;   // distance of a node from a lip's edge that may cross its cell
+constexpr float MOUTH_REACH = 1.35f;  // extent of the opening, half widths of the mouth
 
 /**
- * A new pose of the head is drawn when it moves some place of it by this many pixels of a 512
- * picture: about the least jump that is seen at arm's length, and the sway takes some five frames
- * for it. Each frame that a head does not move costs the encoder a fraction of one in which it
- * does.
+ * A new pose of the head is drawn when some point would move by this many pixels at 512x512: about
+ * the smallest jump that is visible at arm's length. The head's sway takes about five frames for
+ * it. A frame without head movement costs the encoder a fraction of one with it (native/README.md).
  */
 constexpr float HEAD_STEP = .25f;
-/** Units by which a node may lag behind its place, a tenth of a pixel: cheeks and borders are full
- * of movement that nobody sees. */
+/**
+ * A node keeps its displacement while the new one differs by at most this much: a tenth of a pixel,
+ * in 1/SUBPIXEL. Movements of cheeks and borders are often smaller, and invisible.
+ */
 constexpr int16_t NODE_LAG = 6;
 
-/** In its own loop, without a call, so that the compiler makes it a vector one. Rounded to the
- * nearest; half away from 0. */
+/** Rounds to nearest, ties away from 0. A loop without calls, so that the compiler vectorises it.
+ */
 void to_subpixels(const float* pixels, int count, int16_t* __restrict out) {
   for (int i = 0; i < count; i++) {
     const float bounded =
@@ -45,8 +46,10 @@ int16_t to_subpixels(float pixels) {
   return out;
 }
 
-/** Takes for each node where it was unless it has gone further than NODE_LAG or is to rest. In 16
- * bits (MAX_SHIFT) and without branches: a vector loop. */
+/**
+ * Restores the previous displacement of each node that moved by at most NODE_LAG, unless the new
+ * one is zero. In 16 bits (MAX_SHIFT) and without branches, so that the compiler vectorises it.
+ */
 void hold_small_motion(int16_t* __restrict x, int16_t* __restrict y,
                        const int16_t* __restrict was_x, const int16_t* __restrict was_y,
                        int count) {
@@ -90,7 +93,7 @@ Renderer::Renderer(const Model& model, const Warp& warp)
       lower_(model.weight.size()),
       local_(model.weight.size()),
       seam_(model.weight.size(), 0) {
-  // Eight rows of luma and the chroma that belongs to them.
+  // Eight rows of luma and their chroma.
   by_upper_.assign(size_t(model.asset.width) * 12, 0);
   by_lower_.assign(size_t(model.asset.width) * 12, 0);
 }
@@ -149,7 +152,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
                               eye_overlay(model_.eyes[1], pose_.blink_right)};
   const bool lids_same = mood_.lids == last_mood_.lids && pose_.gaze_x == last_pose_.gaze_x &&
                          pose_.gaze_y == last_pose_.gaze_y;
-  // What is drawn on top of the warp is redrawn whole when its state or anything under it changed.
+  // An overlay is redrawn when its state changed or when anything below it was redrawn.
   struct {
     Box now, before;
     bool redrawn;
@@ -160,7 +163,8 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
       {eyes[1].still() ? Box{} : eye_box(eyes[1]), eyes_drawn_[1],
        first || !lids_same || pose_.blink_right != last_pose_.blink_right},
   };
-  for (size_t round = 0; round < std::size(overlays); round++) {  // one may lie under another
+  // Overlays may overlap: redrawing one may require another.
+  for (size_t round = 0; round < std::size(overlays); round++) {
     for (auto& [now, before, redrawn] : overlays) {
       redrawn = redrawn || touched(now, dirty) || touched(before, dirty);
       if (!redrawn) {
@@ -191,14 +195,14 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   valid_ = true;
 }
 
-/** Brings the input into the face's limits and eases the mood. */
+/** Clamps the input to the face's limits and moves the mood towards its goal. */
 void Renderer::apply_limits(const Articulation& articulation, const Pose& pose) {
   const auto& limits = model_.asset.limits;
   articulation_ = articulation;
   for (size_t i = 0; i < Articulation::SIZE; i++) {
     values_of(articulation_)[i] = clamp_finite(values_of(articulation_)[i], 0, 1);
   }
-  articulation_.nod = articulation_.speech = 0;  // the pose carries them
+  articulation_.nod = articulation_.speech = 0;  // already in the pose
   pose_ = pose;
   for (size_t i = 0; i < 2; i++) {
     values_of(pose_)[i] = clamp_finite(values_of(pose_)[i], 0, 1);
@@ -226,7 +230,7 @@ void Renderer::apply_limits(const Articulation& articulation, const Pose& pose) 
   mood_ = there ? goal_ : next;
 }
 
-/** The pose of head and brows, which is linear in its parameters for angles this small. */
+/** The pose of head and brows. For small angles it is linear in its parameters. */
 void Renderer::displace_head() {
   const Model& m = model_;
   const float scale = float(m.asset.height) / 512;
@@ -256,11 +260,11 @@ void Renderer::displace_head() {
   }
 }
 
-/** The mouth's displacement on top, for the nodes of the lower face. */
+/** Adds the mouth's displacement to the nodes of the lower face. */
 void Renderer::displace_mouth() {
   const Model& m = model_;
   const Contours& c = m.contours;
-  // The lower face as a box in the picture, with room for the head's movement.
+  // The lower face's bounding box in the picture, with a margin for the head's movement.
   float left = 1e9f, right = -1e9f, top = 1e9f, bottom = -1e9f;
   const float high = c.nose - .10f * m.face_height,
               low = c.chin[size_t(c.count / 2)] + .5f * m.face_height + mouth_.jaw_drop;
@@ -309,8 +313,10 @@ void Renderer::displace_mouth() {
   }
 }
 
-/** Keeps the head's, or the brows', drawn pose while no place of them would move visibly: the sway
- * is slower than the frames. */
+/**
+ * Keeps the drawn pose of the head while the new one moves no point visibly, and likewise the
+ * brows'.
+ */
 void Renderer::hold_small_head_motion() {
   const Model& m = model_;
   const Pose& was = last_pose_;
@@ -320,8 +326,8 @@ void Renderer::hold_small_head_motion() {
                   (pose_.shift_y - was.shift_y - (pose_.breath - was.breath) * BREATH_LIFT) * scale;
   const float roll = pose_.roll - was.roll, yaw = pose_.yaw - was.yaw,
               pitch = pose_.pitch - was.pitch;
-  constexpr int PROBE =
-      32 / NODE_STEP;  // the pose is linear: sparse places tell the most that any moves
+  // The pose is linear, so a sparse grid of points finds the largest movement.
+  constexpr int PROBE = 32 / NODE_STEP;
   float farthest = 0;
   for (int j = 0; j < m.rows; j += PROBE) {
     for (int i = 0; i < m.columns; i += PROBE) {
@@ -346,8 +352,8 @@ void Renderer::hold_small_head_motion() {
   }
 }
 
-/** Nodes that would hardly move stay; those that belong at rest go there, so that rest is the
- * neutral picture. */
+/** Leaves out small movements of nodes. Nodes at rest are exact, so that rest is the neutral
+ * picture. */
 void Renderer::hold_small_node_motion() {
   hold_small_motion(nodes_.x.data(), nodes_.y.data(), last_nodes_.x.data(), last_nodes_.y.data(),
                     int(model_.weight.size()));
@@ -400,7 +406,7 @@ bool Renderer::touched(Box box, std::span<const uint8_t> dirty) const {
   return false;
 }
 
-/** The macroblocks that a rectangle touches, within the grid. */
+/** @returns the macroblocks that a rectangle touches, within the grid */
 Renderer::Box Renderer::grid_box(float left, float top, float right, float bottom) const {
   const auto block = [](float value, int low, int high) {
     return std::clamp(int(std::floor(value)) & ~15, low, high);
@@ -430,7 +436,7 @@ Renderer::Box Renderer::mouth_box() const {
                   bottom + head_.y[k] + 3);
 }
 
-/** Where an area of the neutral picture may lie now, the head's turn taken from its corners. */
+/** @returns where an area of the neutral picture may be now, by the displacement of its corners */
 Area Renderer::moved(const Area& area) const {
   Area out{1e9f, 1e9f, -1e9f, -1e9f};
   for (const float x : {area.x0, area.x1}) {

@@ -1,5 +1,5 @@
-// One session's face: draws frame after frame into the same picture and tells which macroblocks
-// changed.
+// The renderer of one session's face: draws each frame into the same picture and reports which
+// macroblocks changed.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,20 +13,23 @@
 
 namespace mouthpiece::face {
 
-/** Not thread-safe; the model may be shared by renderers of one thread or of several. */
+/** Not thread-safe. Renderers of several threads may share a model. */
 class Renderer {
  public:
+  /** @param model must outlive the renderer */
   explicit Renderer(const Model& model, const Warp& warp = choose_warp());
 
   /**
-   * Draws into `picture` (I420 of the asset's size, the same every time) what differs visibly from
-   * the frame before, and writes 1 into `dirty` (row by row of 16x16 macroblocks) where it drew,
-   * else 0. What would move by less than is seen stays as it was drawn: places lie within a quarter
-   * of a pixel (of a 512 picture) of where the input puts them.
+   * Draws what differs visibly from the previous frame. Smaller movements are left out: each point
+   * is within a quarter of a pixel (at 512x512) of where the input puts it.
+   * @param articulation, pose clamped to the face's limits; not a number counts as 0
+   * @param picture picture_bytes() bytes of I420, the same buffer each time
+   * @param dirty macroblocks() bytes in rows; set to 1 where the picture was drawn, else to 0
    */
   void render(const Articulation& articulation, const Pose& pose, std::span<uint8_t> picture,
               std::span<uint8_t> dirty);
-  /** Eases towards the mood over the next frames. */
+  /** @param emotion as for mood_of @param strength 0 to 1; reached smoothly over the next frames */
+  /** The next frame draws the whole picture. */
   void set_emotion(int emotion, float strength);
   void invalidate() { valid_ = false; }
 
@@ -41,40 +44,40 @@ class Renderer {
   struct Box {
     int x0 = 0, y0 = 0, x1 = 0, y1 = 0;
     bool empty() const { return x0 >= x1 || y0 >= y1; }
-  };  // multiples of 16
-  /** Displacements of all nodes in 1/SUBPIXEL pixel. */
+  };  // pixels, multiples of 16
+  /** Displacements of all nodes, in 1/SUBPIXEL pixel. */
   struct Shifts {
     std::vector<int16_t> x, y;
-    explicit Shifts(size_t nodes) : x(nodes + 8, 0), y(nodes + 8, 0) {}  // tiles read ahead
+    explicit Shifts(size_t nodes) : x(nodes + 8, 0), y(nodes + 8, 0) {}  // tiles read 8 nodes
     void swap(Shifts& other) {
       x.swap(other.x);
       y.swap(other.y);
     }
   };
-  /** The same as numbers, or places, of all nodes. */
+  /** Displacements or positions of all nodes, pixels. */
   struct Places {
     std::vector<float> x, y;
     explicit Places(size_t nodes) : x(nodes, 0.f), y(nodes, 0.f) {}
   };
 
-  /** Where to draw: planes and the luma plane's stride (chroma's is half). */
+  /** Where to draw: the planes' first pixel and the luma stride (twice that of chroma). */
   struct Target {
     uint8_t* y;
     uint8_t* u;
     uint8_t* v;
     int stride;
-    /** Moved by (x, y) luma pixels. */
+    /** @returns the target moved by (x, y) luma pixels */
     Target at(int x, int dy) const {
       return {y + dy * stride + x, u + dy / 2 * (stride / 2) + x / 2,
               v + dy / 2 * (stride / 2) + x / 2, stride};
     }
   };
-  /** Of four pixels. */
+  /** The lip seam at four pixels. */
   struct Seam {
-    F4 x, y;           // places in the mouth's frame
-    F4 top, bottom;    // the lips' inner edges there
-    F4 side;           // 0 upper lip .. 1 lower lip
-    F4 cover, crease;  // shares: of the opening, of the shadow between pressed lips
+    F4 x, y;           // positions in the mouth's coordinates
+    F4 top, bottom;    // the lips' inner edges at x
+    F4 side;           // 0 upper lip, 1 lower lip
+    F4 cover, crease;  // opacity of the mouth's interior, of the crease between pressed lips
   };
 
   void apply_limits(const Articulation& articulation, const Pose& pose);
@@ -108,13 +111,13 @@ class Renderer {
   Mood last_mood_;
   Mouth mouth_;
   MouthInterior interior_;
-  Places head_;                // of each node: how far the head's pose moves it
-  Shifts head_nodes_;          // the same in units
-  Shifts nodes_, last_nodes_;  // whole displacement, on the lip's side where the node lies
-  Shifts upper_, lower_;       // the same by either lip's side; only round the mouth
-  Places local_;  // of each node: its place in the resting mouth's frame, head's pose taken away;
-                  // only round the mouth
-  std::vector<uint8_t> seam_;  // of each node round the mouth: whether a lip's edge may run nearby
+  Places head_;                // displacement of each node by the head's pose
+  Shifts head_nodes_;          // the same in 1/SUBPIXEL pixel
+  Shifts nodes_, last_nodes_;  // total displacement, on the side of the seam where the node is
+  Shifts upper_, lower_;       // the same on either side of the seam; only near the mouth
+  Places local_;  // position of each node in the mouth's coordinates without the head's pose; only
+                  // near the mouth
+  std::vector<uint8_t> seam_;  // whether a lip's edge may be in a node's cell; only near the mouth
   Box mouth_drawn_, eyes_drawn_[2];
   std::vector<uint8_t> by_upper_, by_lower_;
 };

@@ -1,5 +1,4 @@
-// What the renderer does with pixels: tiles through the grid, the seam of the lips and what is
-// between them, the eyes.
+// The renderer's drawing: warped tiles, the mouth, the eyes.
 #include <algorithm>
 #include <cmath>
 
@@ -8,8 +7,8 @@
 namespace mouthpiece::face {
 namespace {
 
-constexpr int MOUTH_ROWS =
-    2 * NODE_STEP;  // rows that the mouth is drawn in at a time: a chroma tile's
+/** Rows of the mouth drawn at a time: the height of a chroma tile, luma pixels. */
+constexpr int MOUTH_ROWS = 2 * NODE_STEP;
 
 }  // namespace
 
@@ -18,8 +17,10 @@ Nodes Renderer::nodes_at(const Shifts& nodes, int x, int y) const {
   return {nodes.x.data() + k, nodes.y.data() + k, model_.columns};
 }
 
-/** Warps the neutral picture through `nodes` over `box` (multiples of 16 across, 8 down; luma
- * pixels), to planes with their first pixel at the box's corner. */
+/**
+ * Warps the neutral picture through `nodes` into `out`.
+ * @param box luma pixels; a multiple of 16 wide and of 8 high
+ */
 void Renderer::draw_box(const Shifts& nodes, Box box, const Target& out) const {
   const Asset& a = model_.asset;
   const LumaPlane luma{{a.luma, a.width, a.width, a.height}, model_.sharp.data()};
@@ -60,8 +61,10 @@ void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) con
   }
 }
 
-/** Where the opening or the seam runs, pixels choose their lip's side one by one, and what lies
- * between the lips is painted in. */
+/**
+ * Draws the cells near a lip's edge: each pixel is on the upper or lower side of the seam, or shows
+ * the mouth's interior.
+ */
 void Renderer::draw_mouth(Box box, uint8_t* picture) {
   for (int y = box.y0; y < box.y1; y += MOUTH_ROWS) {
     int left = box.x1, right = box.x0;
@@ -105,8 +108,10 @@ void Renderer::draw_seam(Box box, uint8_t* picture) {
   }
 }
 
-/** One cell of the grid: NODE_STEP luma pixels either way, each on its side of the seam or in the
- * opening. A row of luma is four lanes, and so is all chroma. */
+/**
+ * Draws one cell of the grid: NODE_STEP luma pixels in each direction. One row of luma is four
+ * lanes, and so is all of the cell's chroma.
+ */
 void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower,
                          const Target& out) const {
   static_assert(NODE_STEP == LANES);
@@ -135,7 +140,7 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower,
     put(16 + (value - 16) * (1 - seam.crease), row, row + 2);
   }
 
-  // Chroma lies between its four pixels and is twice as high.
+  // A chroma sample lies between its four luma pixels and is twice as high.
   const Seam seam =
       seam_at(k, F4{.5f, 2.5f, .5f, 2.5f}, F4{.5f, .5f, 2.5f, 2.5f}, 1 + model_.softness);
   const int from = upper.stride / 2, to = out.stride / 2;
@@ -151,8 +156,10 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower,
   put(v, out.v, out.v + to);
 }
 
-/** How the mouth's opening lies to pixels at (x, y) of the cell of node k; `half` is half a pixel's
- * height, with the softness of the edge. */
+/**
+ * @param x, y four positions in the cell of node k, pixels
+ * @param half half the height of a pixel plus the blur of edges
+ */
 Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   const F4 fx = x / NODE_STEP, fy = y / NODE_STEP;
   const auto place = [&](const std::vector<float>& values) {
@@ -169,13 +176,13 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   seam.top = edges.top;
   seam.bottom = edges.bottom;
   seam.side = clamp01(seam.y - middle + .5f);
-  // The share of the pixel's height that lies in the opening.
+  // The share of the pixel's height that is in the opening.
   seam.cover =
       clamp01((min(seam.y + half, edges.bottom) - max(seam.y - half, edges.top)) / (2 * half));
   if (mouth_.crease > 0) {
     const F4 d = (seam.y - middle) / (.008f * model_.face_height + .4f),
              r = abs(seam.x - model_.contours.centre) / model_.contours.half_width;
-    // (1 - d^2 / 4.5)^4 is near enough to exp(-d^2).
+    // (1 - d^2 / 4.5)^4 approximates exp(-d^2).
     const F4 bell = clamp01(1 - d * d * (1 / 4.5f)), squared = bell * bell;
     seam.crease =
         .30f * mouth_.crease * squared * squared * smoothstep(splat(1.05f), splat(.85f), r);
@@ -183,7 +190,7 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   return seam;
 }
 
-/** Four pixels at a time: a row of luma, a row of chroma. */
+/** Draws an eye, four pixels at a time. */
 void Renderer::draw_eye(const EyeOverlay& overlay, uint8_t* picture) const {
   const Model& m = model_;
   const Area area = moved(overlay.area());
@@ -193,8 +200,8 @@ void Renderer::draw_eye(const EyeOverlay& overlay, uint8_t* picture) const {
   const int x0 = inner(area.x0, m.x0, m.x1), y0 = inner(area.y0, m.y0, m.y1) & ~1,
             x1 = inner(area.x1 + 8, m.x0, m.x1), y1 = inner(area.y1 + 8, m.y0, m.y1);
   const Target out = target(picture, 0, 0);
-  // How the four places sample that are now at (x + offset, y + down): between nodes `scale` apart,
-  // as the planes' tiles are.
+  // The effect on four pixels at (x + offset, y + down), with displacements interpolated between
+  // nodes that are `scale` apart, as for the planes' tiles.
   const auto sample = [&](int x, int y, F4 offset, float down, int scale) {
     const int span = NODE_STEP * scale, i = (x - m.x0) / span, j = (y - m.y0) / span;
     const size_t k = size_t(m.node(i * scale, j * scale)), below = k + size_t(m.columns * scale),

@@ -1,5 +1,5 @@
-// Four floats at a time, in the compiler's own vector types: SSE, NEON or plain code, with the same
-// results.
+// Vectors of four floats or integers, in the compiler's own types: SSE, NEON or scalar code, all
+// with the same results. Names as in GLSL and OpenCL.
 #pragma once
 #include <cstdint>
 
@@ -35,7 +35,7 @@ inline F4 abs(F4 x) {
 inline bool any(I4 mask) {
   return (mask[0] | mask[1] | mask[2] | mask[3]) != 0;
 }
-/** Towards zero. */
+/** Rounds towards zero. */
 inline I4 to_int(F4 x) {
   return __builtin_convertvector(x, I4);
 }

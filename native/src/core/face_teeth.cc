@@ -1,5 +1,5 @@
-// The layers inside the mouth: the asset's patches turned into the mouth's frame, or rows of teeth
-// painted in the photo's tint.
+// Layers of the teeth: the asset's patches resampled into the mouth's coordinates, or teeth painted
+// in the portrait's tint. Shapes and shades of painted teeth were chosen by eye.
 #include <algorithm>
 
 #include "core/face_model.h"
@@ -10,10 +10,10 @@ namespace {
 
 struct Sample {
   Colour colour;
-  float a;  // 0..1
+  float a;  // alpha, 0 to 1
 };
 
-/** Bilinear sample of a patch at a place of the picture. */
+/** Bilinear sample of a patch at a position in the picture. */
 Sample sample_patch(const Patch& patch, float px, float py) {
   const float x = px - float(patch.x), y = py - float(patch.y);
   if (!(x >= 0 && y >= 0 && x < float(patch.width - 1) && y < float(patch.height - 1))) {
@@ -28,7 +28,7 @@ Sample sample_patch(const Patch& patch, float px, float py) {
     };
     return mix(mix(at(ix, iy), at(nx, iy), fx), mix(at(ix, ny), at(nx, ny), fx), fy);
   };
-  // Chroma samples lie in the middle of their four pixels.
+  // A chroma sample lies in the middle of its four luma pixels.
   const float cx = std::max(0.f, (x - .5f) / 2), cy = std::max(0.f, (y - .5f) / 2);
   return {{plane(patch.luma, patch.width, patch.height, x, y),
            plane(patch.u, patch.width / 2, patch.height / 2, cx, cy),
@@ -37,8 +37,9 @@ Sample sample_patch(const Patch& patch, float px, float py) {
 }
 
 /**
- * One row of teeth (Articulated from the rig study): `edge` is the biting edge, the row reaches
- * `height` away from it. Places are in the mouth's frame.
+ * Paints one row of teeth.
+ * @param edge y of the biting edge; the row extends `height` away from it
+ * @param px, py position in the mouth's coordinates
  */
 Sample paint_tooth(const Model& model, bool upper, float edge, float half_width, float height,
                    float px, float py) {
@@ -102,7 +103,7 @@ Layer from_patch(const Model& model, const Patch& patch) {
   });
 }
 
-/** Painted twice as fine in both directions, so that edges are as soft as a photo's. */
+/** Paints with nine samples per pixel, so that edges are as soft as in a photograph. */
 Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
   const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)];
@@ -124,8 +125,8 @@ Layer painted(const Model& model, bool upper) {
 }
 
 /**
- * Teeth from a smile hang too low once the lips are closed over them: at rest the biting edge lies
- * a little below the seam. Raises the layer where it is lower than that.
+ * Teeth photographed in a smile hang too low when the lips close over them. Moves the layer up
+ * until the biting edge is at most 3 % of the face's height below the lip line.
  */
 void seat_upper(const Model& model, Layer& layer) {
   const Contours& c = model.contours;

@@ -1,4 +1,4 @@
-// The portable tile warp, and the choice between it and the AVX2 one.
+// The portable tile warp, and the choice between it and the AVX2 version.
 #include "core/face_warp.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ struct Place {
   int pixel, fraction;
 };
 
-/** Place in a row or column of `size` pixels; beyond its ends the last pixel. */
+/** @returns the pixel and fraction of a position on an axis of `size` pixels, clamped to the axis
+ */
 inline Place place(int subpixels, int size) {
   if (subpixels < 0) {
     return {0, 0};
@@ -21,7 +22,7 @@ inline Place place(int subpixels, int size) {
   return {subpixels >> SUBPIXEL_BITS, subpixels & (SUBPIXEL - 1)};
 }
 
-/** In 1/SUBPIXEL of a grey level, rounded as pmulhrsw does. */
+/** @returns a sample in 1/SUBPIXEL grey level, rounded as the instruction pmulhrsw rounds */
 int bilinear(const uint8_t* data, int stride, Place x, Place y) {
   const uint8_t* top = data + y.pixel * stride + x.pixel;
   const uint8_t* low = top + (y.fraction != 0 ? stride : 0);
@@ -35,7 +36,8 @@ uint8_t grey(int value) {
   return uint8_t(std::clamp((value + SUBPIXEL / 2) >> SUBPIXEL_BITS, 0, 255));
 }
 
-/** `step`: nodes between those used, 1 for luma, 2 for chroma, whose displacements are halved. */
+/** @param step nodes between those used: 1 for luma, 2 for chroma, whose displacements are halved
+ */
 inline int displacement(const int16_t* nodes, int columns, int step, int row, int column) {
   const int k = column / NODE_STEP * step, f = column % NODE_STEP, shift = step == 1 ? 2 : 3;
   const int16_t* bottom = nodes + columns * step;

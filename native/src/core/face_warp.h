@@ -1,40 +1,41 @@
-// Resampling of small tiles through a displacement grid: the renderer's inner loop, in a portable
-// and an AVX2 version that agree bit for bit.
+// Warps small tiles of the picture through a displacement grid. This is the renderer's inner loop.
+// The portable and the AVX2 version give the same bits.
 #pragma once
 #include <cstdint>
 
 namespace mouthpiece::face {
 
-/** Grid nodes are this many luma pixels apart; chroma uses every second node, which are as many
- * chroma pixels apart. */
+/** Spacing of grid nodes, luma pixels. Chroma uses every second node: the same number of its
+ * pixels. */
 constexpr int NODE_STEP = 4;
-/** Displacements count in 1/64 luma pixel; the weights between pixels have as many steps. */
+/** Displacements are in 1/SUBPIXEL luma pixel. Interpolation weights have the same resolution. */
 constexpr int SUBPIXEL = 64, SUBPIXEL_BITS = 6;
-/** Largest displacement in pixels: four times it still fits 16 bits. */
+/** Largest displacement, pixels: four times as much, in 1/SUBPIXEL, still fits 16 bits. */
 constexpr int MAX_SHIFT = 100;
 
-/** A tile is TILE_WIDTH x NODE_STEP luma pixels, or half as many by NODE_STEP in both chroma
- * planes. */
+/** Width of a tile, luma pixels; its height is NODE_STEP. In chroma: half the width, same height.
+ */
 constexpr int TILE_WIDTH = 16;
 
+/** One plane of the source picture. */
 struct Plane {
   const uint8_t* data;
-  int stride, width, height;  // width at least 32
+  int stride, width, height;  // width is at least 32
 };
 
 /**
- * Luma twice: plain, and sharpened as much as sampling half-way between pixels blurs. Samples lean
- * on the second the more the further from a pixel's centre they are, or a face would turn soft and
- * sharp again as it sways.
+ * The luma plane and a sharpened copy of it. Bilinear sampling blurs, most half-way between pixels.
+ * The warp mixes in the sharpened copy in proportion, so that sharpness does not change as the head
+ * moves.
  */
 struct LumaPlane : Plane {
   const uint8_t* sharp;
 };
 
 /**
- * Displacements at the tile's first node and on; rows of nodes are `columns` apart. Five nodes of
- * two rows (chroma: of the first and the third) are used, eight of each may be read. Source = place
- * - displacement.
+ * Displacements of the nodes from the tile's first node on. Rows are `columns` nodes apart. Five
+ * nodes of two rows are used (chroma: of the first and the third row); eight of each may be read.
+ * A pixel's source is its position minus its displacement.
  */
 struct Nodes {
   const int16_t* x;
@@ -42,11 +43,12 @@ struct Nodes {
   int columns;
 };
 
+/** One implementation of the tile warp. */
 struct Warp {
-  /** Bilinear samples for the tile at (x, y). Places outside the plane read its edge. */
-  void (*luma)(const LumaPlane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride);
-  /** The same for both chroma planes, which have one size; (x, y) and `stride` in their own pixels.
+  /** Fills the tile at (x, y) with bilinear samples. Positions outside the plane read its border.
    */
+  void (*luma)(const LumaPlane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride);
+  /** The same for both chroma planes, of equal size. (x, y) and `stride` are in chroma pixels. */
   void (*chroma)(const Plane& u, const Plane& v, const Nodes& nodes, int x, int y, uint8_t* out_u,
                  uint8_t* out_v, int stride);
 };
@@ -56,7 +58,7 @@ extern const Warp WARP_PORTABLE;
 extern const Warp WARP_AVX2;
 #endif
 
-/** The fastest version that this processor runs. */
+/** @returns the fastest version for this processor */
 const Warp& choose_warp();
 
 }  // namespace mouthpiece::face

@@ -1,5 +1,5 @@
-// The AVX2 tile warp: sixteen pixels at a time, picked out of a few rows of sixteen bytes per half.
-// No gathers.
+// The AVX2 tile warp: sixteen pixels at a time, shuffled out of a few rows of sixteen bytes per
+// half. Without gather instructions.
 #include "core/face_warp.h"
 
 #if defined(__x86_64__)
@@ -10,7 +10,8 @@ namespace {
 
 #define AVX2 __attribute__((target("avx2")))
 
-/** Nodes of a tile: eight lanes of which the first `used` count, the upper and the lower row. */
+/** The upper and the lower row of a tile's nodes, in eight lanes. Unused lanes repeat the last
+ * node. */
 struct NodeRows {
   __m128i top, bottom;
 };
@@ -19,13 +20,13 @@ AVX2 inline __m128i load(const int16_t* nodes) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(nodes));
 }
 
-/** Luma nodes 0..4, the last repeated. */
+/** Luma: nodes 0 to 4, the last repeated. */
 AVX2 inline NodeRows luma_nodes(const int16_t* nodes, int columns) {
   const __m128i pick = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9);
   return {_mm_shuffle_epi8(load(nodes), pick), _mm_shuffle_epi8(load(nodes + columns), pick)};
 }
 
-/** Nodes 0, 2 and 4 in both halves, the last repeated. */
+/** Chroma: nodes 0, 2 and 4 in both halves, the last repeated. */
 AVX2 inline NodeRows chroma_nodes(const int16_t* nodes, int columns) {
   const __m128i pick = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9);
   return {_mm_shuffle_epi8(load(nodes), pick), _mm_shuffle_epi8(load(nodes + 2 * columns), pick)};
@@ -35,7 +36,7 @@ struct Range {
   int low, high;
 };
 
-/** Of signed 16-bit lanes; phminposuw finds the least unsigned one. */
+/** Minimum and maximum of signed 16-bit lanes. phminposuw finds the minimum of unsigned lanes. */
 AVX2 inline Range range_of(__m128i least, __m128i most) {
   const int low = _mm_extract_epi16(
                       _mm_minpos_epu16(_mm_xor_si128(least, _mm_set1_epi16(int16_t(0x8000)))), 0) ^
@@ -48,18 +49,17 @@ AVX2 inline Range range_of(NodeRows n) {
   return range_of(_mm_min_epi16(n.top, n.bottom), _mm_max_epi16(n.top, n.bottom));
 }
 
-/** Whole pixels from the first source to the place: the window with the sources begins that much
- * before it. */
+/** @returns whole pixels from the start of the source window to the destination position */
 inline int origin(Range displacement) {
   return (displacement.high + SUBPIXEL - 1) >> SUBPIXEL_BITS;
 }
-/** Pixels from the window's beginning to the last source of one place; eight places in a row reach
- * seven further. */
+/** @returns pixels from the window's start to the last source of one position; eight adjacent
+ * positions need seven more */
 inline int reach(Range displacement) {
   return (origin(displacement) * SUBPIXEL - displacement.low) >> SUBPIXEL_BITS;
 }
 
-/** Stretches stronger than this are left to the portable version. */
+/** Tiles that are stretched more than this are left to the portable version. */
 constexpr int MAX_REACH_X = 7, MAX_REACH_Y = 12;
 
 inline bool fits(Range x, Range y, int column, int row, int window_width, const Plane& source) {
@@ -69,10 +69,11 @@ inline bool fits(Range x, Range y, int column, int row, int window_width, const 
 }
 
 /**
- * Four rows of sixteen pixels: the first half of each reads from column `low` on, the second from
- * `high` on; both are pointers into the row of the tile's first pixel. The sharpened plane's
- * pointers are to the same places. `spread` copies the nodes left of each pixel into its lane,
- * `next` those right of it; SHIFT ends a row of nodes.
+ * Fills four rows of sixteen pixels. `low` and `high` point into the source row of the tile's first
+ * pixel: the first eight pixels of a row read from `low` on, the others from `high` on. `sharp_low`
+ * and `sharp_high` are the same positions in the sharpened plane. `spread` and `next` are shuffles
+ * that give each pixel the node on its left and on its right. SHIFT normalises the interpolation
+ * between rows of nodes.
  */
 template <int SHIFT, bool SHARPEN>
 AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i next, int origin_x,
@@ -105,7 +106,7 @@ AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i nex
     const __m256i fx = _mm256_and_si256(x, fraction), fy = _mm256_and_si256(y, fraction);
     const __m256i column = _mm256_srai_epi16(x, SUBPIXEL_BITS),
                   line = _mm256_srai_epi16(y, SUBPIXEL_BITS);
-    // Bytes column and column + 1 of each pixel, and their weights 64 - fx and fx.
+    // Each pixel needs bytes `column` and `column + 1`, with the weights 64 - fx and fx.
     const __m256i pick = _mm256_add_epi16(_mm256_or_si256(column, _mm256_slli_epi16(column, 8)),
                                           _mm256_set1_epi16(0x0100));
     const __m256i weights = _mm256_or_si256(_mm256_sub_epi16(whole, fx), _mm256_slli_epi16(fx, 8));
@@ -119,8 +120,8 @@ AVX2 inline void warp_rows(NodeRows nx, NodeRows ny, __m256i spread, __m256i nex
             _mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1), pick),
             weights);
       };
-      // Each pixel takes the two rows that it lies between: two rows in all where the displacement
-      // hardly varies, more where it stretches.
+      // Each pixel needs the two rows round its source. Where the displacement hardly varies, two
+      // rows do for all pixels; stretched tiles need more.
       __m256i a = across(0), b = across(1), previous = b;
       for (int k = 1; k <= reach(range); k++) {
         const __m256i here = _mm256_cmpeq_epi16(line, _mm256_set1_epi16(int16_t(k))),

@@ -1,4 +1,4 @@
-// H.264 constrained baseline through OpenH264, set up for a talking head in a call (see
+// H.264 constrained baseline through OpenH264, configured for a talking head in a call (see
 // video_encoder.h).
 #include <wels/codec_api.h>
 
@@ -15,13 +15,15 @@ namespace mouthpiece {
 namespace {
 
 /**
- * OpenH264 has room for 12 bits a pixel and stops for good when a frame needs more (noise at a high
- * bitrate: found by fuzzing). With this as the finest quantiser no picture does.
+ * OpenH264 has a buffer of 12 bits a pixel. It fails for good when a frame needs more (noise at a
+ * high bitrate; found by fuzzing). With this minimum quantiser no picture does.
  */
 constexpr int SAFE_MIN_QP = 28;
 
-/** As for VP8: everything is coded for two seconds after a key frame, and again when a picture has
- * stayed for this long. */
+/**
+ * As for VP8: everything is coded for two seconds after a key frame, and again for a second when a
+ * picture has not changed for STILL_FRAMES frames.
+ */
 constexpr int REFINE_FRAMES = 60, STILL_FRAMES = 8;
 
 class H264Encoder final : public VideoEncoder {
@@ -33,8 +35,11 @@ class H264Encoder final : public VideoEncoder {
     set_up();
   }
 
-  /** Of `dirty` only matters whether anything is: OpenH264 finds still blocks itself, at nearly the
-   * price of moving ones. Output is Annex B, SPS and PPS before every IDR. */
+  /**
+   * `dirty` only tells whether anything has changed: OpenH264 detects unchanged blocks itself, at
+   * nearly the cost of changed ones. The output is Annex B, with SPS and PPS before every IDR
+   * slice.
+   */
   EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key,
                       std::span<const uint8_t> dirty) override {
     if (!force_key && !needs_key_ && is_repetition(dirty)) {
@@ -50,7 +55,7 @@ class H264Encoder final : public VideoEncoder {
     source.iPicHeight = height;
     source.iStride[0] = width;
     source.iStride[1] = source.iStride[2] = width / 2;
-    source.pData[0] = const_cast<uint8_t*>(picture.data());  // read only
+    source.pData[0] = const_cast<uint8_t*>(picture.data());  // OpenH264 only reads it
     source.pData[1] = source.pData[0] + size_t(width) * size_t(height);
     source.pData[2] = source.pData[1] + size_t(width / 2) * size_t(height / 2);
     source.uiTimeStamp = time_++ * 1000 / settings_.fps;
@@ -99,8 +104,8 @@ class H264Encoder final : public VideoEncoder {
     if (bitrate == bitrate_) {
       return;
     }
-    // The target must not exceed the maximum at any moment; and "all layers" would leave the
-    // layer's own maximum as it was.
+    // The target must not exceed the maximum at any moment, so the order depends on the direction.
+    // SPATIAL_LAYER_ALL would leave the layer's own maximum unchanged.
     const bool up = bitrate > bitrate_;
     for (const bool maximum : {up, !up}) {
       SBitrateInfo info{SPATIAL_LAYER_0, maximum ? peak(bitrate) : bitrate};
@@ -110,15 +115,16 @@ class H264Encoder final : public VideoEncoder {
     bitrate_ = bitrate;
   }
 
-  // 2.9 MB measured at 512x512.
+  // 2.9 MB at 512x512 (measured).
   size_t external_bytes() const override {
     return size_t(settings_.width) * size_t(settings_.height) * 11;
   }
 
  private:
   /**
-   * Nothing has changed. Not while a key frame is still being refined; and when a picture stays,
-   * OpenH264 is given a second of it, in case it was coded coarsely.
+   * Whether nothing has changed and the frame may be a repetition. Not within REFINE_FRAMES of a
+   * key frame. After STILL_FRAMES equal pictures OpenH264 codes for one second, in case the picture
+   * was coded coarsely.
    */
   bool is_repetition(std::span<const uint8_t> dirty) {
     const bool still =
@@ -139,7 +145,7 @@ class H264Encoder final : public VideoEncoder {
   }
 
   [[noreturn]] void fail_too_small(std::span<const uint8_t> out, size_t bytes) {
-    needs_key_ = true;  // the encoder now refers to a frame that nobody will get
+    needs_key_ = true;  // later frames would refer to this one, which is lost
     throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " +
                             std::to_string(bytes));
   }
@@ -167,12 +173,12 @@ class H264Encoder final : public VideoEncoder {
     p.iTemporalLayerNum = 1;
     p.iSpatialLayerNum = 1;
     p.iNumRefFrame = 1;
-    p.uiIntraPeriod = 0;  // key frames on demand only
+    p.uiIntraPeriod = 0;  // key frames only on request
     p.eSpsPpsIdStrategy = CONSTANT_ID;
     p.iComplexityMode = LOW_COMPLEXITY;
     p.iMultipleThreadIdc = 1;
     p.bEnableDenoise = false;
-    p.bEnableBackgroundDetection = true;  // a third cheaper, and the bits go to the face
+    p.bEnableBackgroundDetection = true;  // a third less CPU time, and more bits for the face
     p.bEnableAdaptiveQuant = true;
     p.bEnableSceneChangeDetect = false;
     SSpatialLayerConfig& layer = p.sSpatialLayers[0];
@@ -182,8 +188,7 @@ class H264Encoder final : public VideoEncoder {
     layer.iSpatialBitrate = p.iTargetBitrate;
     layer.iMaxSpatialBitrate = p.iMaxBitrate;
     layer.uiProfileIdc = PRO_BASELINE;
-    // 3.1 is what WebRTC's default profile-level-id 42e01f promises; it reaches to 1280x720 at 30
-    // fps.
+    // WebRTC's default profile-level-id 42e01f promises level 3.1: up to 1280x720 at 30 fps.
     const size_t blocks = macroblocks(settings_.width, settings_.height);
     layer.uiLevelIdc =
         blocks <= 3600 && blocks * size_t(settings_.fps) <= 108000 ? LEVEL_3_1 : LEVEL_UNKNOWN;

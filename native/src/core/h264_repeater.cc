@@ -1,4 +1,4 @@
-// The little of H.264's syntax that a picture of skipped macroblocks takes (see h264_repeater.h).
+// The part of H.264's syntax that repeated pictures need (see h264_repeater.h).
 #include "core/h264_repeater.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 enum Unit { SLICE = 1, KEY_SLICE = 5, SEQUENCE = 7, PICTURE = 8 };
 constexpr int P_SLICE = 0;
 
-/** A unit's bytes without the 3 after every two zeros. */
+/** @returns a NAL unit without its emulation prevention bytes (H.264, 7.4.1) */
 std::vector<uint8_t> unescape(std::span<const uint8_t> bytes) {
   std::vector<uint8_t> out;
   out.reserve(bytes.size());
@@ -26,7 +26,7 @@ std::vector<uint8_t> unescape(std::span<const uint8_t> bytes) {
   return out;
 }
 
-/** With a start code before it. */
+/** @returns a start code and the NAL unit with emulation prevention bytes */
 std::vector<uint8_t> escape(std::span<const uint8_t> unit) {
   std::vector<uint8_t> out{0, 0, 0, 1};
   out.reserve(unit.size() + 8);
@@ -42,7 +42,7 @@ std::vector<uint8_t> escape(std::span<const uint8_t> unit) {
   return out;
 }
 
-/** Reads 0 beyond the end. */
+/** Reads bits, first the most significant one. Bits beyond the end are 0. */
 class BitReader {
  public:
   explicit BitReader(std::span<const uint8_t> bytes, size_t at) : bytes_(bytes), at_(at) {}
@@ -54,7 +54,7 @@ class BitReader {
     }
     return value;
   }
-  /** Exp-Golomb, section 9.1. */
+  /** Unsigned Exp-Golomb code (H.264, 9.1). */
   uint32_t ue() {
     int zeros = 0;
     while (zeros < 31 && bits(1) == 0) {
@@ -97,7 +97,7 @@ void overwrite(std::vector<uint8_t>& bytes, size_t at, uint32_t value, int count
   }
 }
 
-/** The units between start codes. */
+/** @returns the NAL units between start codes (H.264, Annex B) */
 std::vector<std::span<const uint8_t>> units_of(std::span<const uint8_t> frame) {
   std::vector<std::span<const uint8_t>> units;
   size_t begin = 0;
@@ -138,7 +138,7 @@ size_t H264Repeater::renumber(std::span<uint8_t> frame, size_t bytes, bool is_ke
     return bytes;
   }
   if (units.size() != 1 || type_of(units[0]) != SLICE) {
-    known_ = repeated_ > 0;  // nothing has been promised yet: let the stream pass
+    known_ = repeated_ > 0;  // without repetitions so far, the stream may pass unchanged
     return known_ ? frame.size() + 1 : bytes;
   }
   auto unit = unescape(units[0]);
@@ -168,22 +168,22 @@ std::vector<uint8_t> H264Repeater::repeat() {
   last_.frame_num = (last_.frame_num + 1) & ((1u << frame_num_bits_) - 1);
   last_.order = (last_.order + 2) & ((1u << order_bits_) - 1);
   BitWriter out;
-  out.bits(3 << 5 | SLICE, 8);  // as important as other reference pictures
-  out.ue(0);                    // first macroblock
+  out.bits(3 << 5 | SLICE, 8);  // nal_ref_idc 3, as other reference pictures
+  out.ue(0);                    // first_mb_in_slice
   out.ue(P_SLICE);
   out.ue(uint32_t(last_.pps));
   out.bits(last_.frame_num, frame_num_bits_);
   out.bits(last_.order, order_bits_);
-  out.bits(1, 1);  // one reference picture, whatever is usual:
-  out.ue(0);
-  out.bits(0, 1);  // the last
-  out.bits(0, 1);  // the oldest goes
-  out.bits(1, 1);  // quantiser as usual
+  out.bits(1, 1);  // num_ref_idx_active_override_flag
+  out.ue(0);       // num_ref_idx_l0_active_minus1
+  out.bits(0, 1);  // ref_pic_list_modification_flag_l0
+  out.bits(0, 1);  // adaptive_ref_pic_marking_mode_flag: sliding window
+  out.bits(1, 1);  // slice_qp_delta = 0
   if (has_deblocking_control_) {
-    out.ue(1);  // no filter
+    out.ue(1);  // disable_deblocking_filter_idc
   }
-  out.ue(uint32_t(macroblocks_));  // all skipped
-  out.bits(1, 1);
+  out.ue(uint32_t(macroblocks_));  // mb_skip_run
+  out.bits(1, 1);                  // rbsp_stop_one_bit
   return escape(out.bytes);
 }
 
@@ -192,23 +192,23 @@ bool H264Repeater::parse_parameter_sets(std::span<const uint8_t> sps,
   constexpr uint32_t BASELINE = 66;
   BitReader s(sps, 8);
   const bool is_baseline = s.bits(8) == BASELINE;
-  s.bits(16);
-  s.ue();
+  s.bits(16);  // constraint flags, level_idc
+  s.ue();      // seq_parameter_set_id
   frame_num_bits_ = int(std::min(s.ue(), 12u)) + 4;
-  const bool counts = s.ue() == 0;  // type 0: the order is in each picture
+  const bool counts = s.ue() == 0;  // pic_order_cnt_type 0: each slice has its order count
   order_bits_ = int(std::min(s.ue(), 12u)) + 4;
   BitReader p(pps, 8);
-  p.ue();
-  p.ue();
+  p.ue();  // pic_parameter_set_id
+  p.ue();  // seq_parameter_set_id
   const bool is_cavlc = p.bits(1) == 0, has_one_order = p.bits(1) == 0, has_one_group = p.ue() == 0;
-  p.ue();
-  p.ue();
+  p.ue();  // num_ref_idx_l0_default_active_minus1
+  p.ue();  // num_ref_idx_l1_default_active_minus1
   const bool is_unweighted = p.bits(3) == 0;
   for (int i = 0; i < 3; i++) {
-    p.ue();  // quantisers: signed, and as long as if they were not
+    p.ue();  // pic_init_qp, pic_init_qs, chroma_qp_index_offset: signed codes of the same length
   }
   has_deblocking_control_ = p.bits(1) == 1;
-  p.bits(1);
+  p.bits(1);  // constrained_intra_pred_flag
   return is_baseline && counts && is_cavlc && has_one_order && has_one_group && is_unweighted &&
          p.bits(1) == 0;
 }
@@ -216,13 +216,13 @@ bool H264Repeater::parse_parameter_sets(std::span<const uint8_t> sps,
 H264Repeater::SliceHeader H264Repeater::parse_slice_header(std::span<const uint8_t> unit) const {
   SliceHeader header;
   BitReader r(unit, 8);
-  r.ue();
-  header.slice_type = int(r.ue() % 5);
+  r.ue();  // first_mb_in_slice
+  r.ue();  // slice_type
   header.pps = int(r.ue());
   header.frame_num_at = r.at();
   header.frame_num = r.bits(frame_num_bits_);
   if (type_of(unit) == KEY_SLICE) {
-    header.idr = int(r.ue());
+    r.ue();  // idr_pic_id
   }
   header.order_at = r.at();
   header.order = r.bits(order_bits_);

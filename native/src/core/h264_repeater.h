@@ -1,5 +1,5 @@
-// Pictures shown once more in an H.264 stream without asking its encoder, which looks at every
-// block of a picture even if none has changed.
+// Repeats pictures in an H.264 stream without its encoder, which would examine every block even
+// when none has changed.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,10 +9,10 @@
 namespace mouthpiece {
 
 /**
- * Stands behind an encoder of one slice a picture, CAVLC, and picture order count type 0 (Annex B;
- * ITU-T H.264 sections 7.3.2 to 7.3.4). A repetition is a reference picture of skipped macroblocks,
- * so pictures after it must be numbered anew: frame_num and pic_order_cnt_lsb are all that changes
- * in them.
+ * Edits the output of an encoder. The stream must be Annex B with one slice per picture, CAVLC and
+ * picture order count type 0 (ITU-T H.264, 7.3.2 to 7.3.4). A repetition is a reference picture of
+ * skipped macroblocks. Later pictures are renumbered: frame_num and pic_order_cnt_lsb change,
+ * nothing else.
  */
 class H264Repeater {
  public:
@@ -20,20 +20,19 @@ class H264Repeater {
   explicit H264Repeater(size_t macroblocks) : macroblocks_(macroblocks) {}
 
   /**
-   * Numbers the frame that the encoder has made, in place; it may grow by some bytes.
-   * @param frame the whole output; its first `bytes` are the frame
-   * @returns the frame's new length; more than the output holds when it does not fit, and then the
-   * frame is lost
+   * Renumbers an encoder's frame in place. The frame may grow by a few bytes.
+   * @param frame the whole output buffer; its first `bytes` bytes are the frame
+   * @returns the new length in bytes; if it exceeds frame.size() the frame did not fit and is lost
    */
   size_t renumber(std::span<uint8_t> frame, size_t bytes, bool is_key);
-  /** The last picture again. Empty when the stream is of another kind than this knows. */
+  /** @returns a frame that repeats the last picture; empty when the stream is of another kind */
   std::vector<uint8_t> repeat();
 
  private:
   struct SliceHeader {
-    int slice_type = 0, pps = 0, idr = 0;
+    int pps = 0;
     uint32_t frame_num = 0, order = 0;
-    size_t frame_num_at = 0, order_at = 0;  // bits from the NAL unit's begin
+    size_t frame_num_at = 0, order_at = 0;  // positions, bits from the start of the NAL unit
   };
   bool parse_parameter_sets(std::span<const uint8_t> sps, std::span<const uint8_t> pps);
   SliceHeader parse_slice_header(std::span<const uint8_t> unit) const;
@@ -42,8 +41,8 @@ class H264Repeater {
   bool known_ = false;
   int frame_num_bits_ = 4, order_bits_ = 4;
   bool has_deblocking_control_ = false;
-  uint32_t repeated_ = 0;  // since the last key frame
-  SliceHeader last_{};     // as sent
+  uint32_t repeated_ = 0;  // repetitions since the last key frame
+  SliceHeader last_{};     // of the last picture, as sent
 };
 
 }  // namespace mouthpiece

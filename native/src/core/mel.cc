@@ -1,5 +1,4 @@
-// Log-mel front end of the speech model: windows, a 512-point FFT, 40 mel bands, and a causal level
-// normaliser.
+// Log-mel front end (see mel.h): window, 512-point FFT, 40 mel bands, causal level normaliser.
 #include "core/mel.h"
 
 #include <algorithm>
@@ -16,19 +15,20 @@ constexpr double LOWEST_HZ = 60.0;
 constexpr double HIGHEST_HZ = 7600.0;
 constexpr double PI = 3.14159265358979323846;
 
-// Powers are relative to a full-scale sine. What lies under the floor counts as silence: an
-// absolute part at the level of a good microphone's own noise, and a part relative to the talker,
-// so that features do not depend on the gain of the input.
+// Powers are relative to a full-scale sine. Power below the floor counts as silence. The floor has
+// two parts: an absolute one (-95 dB, the noise of a good microphone), and one relative to the
+// speech level (-57 dB), so that features do not depend on the gain of the input. The model was
+// trained with these values and with those below: to change one means to train again.
 constexpr float ABSOLUTE_FLOOR = 3e-10F;
 constexpr float RELATIVE_FLOOR = 2e-6F;
 constexpr float FEATURE_SCALE = 0.2F;
 
-// Level normaliser, per feature frame (1/90 s), in ln power (1 dB = 0.2303). It rises within two or
-// three frames, falls 6 dB a second while something near its level is heard, and all but stands
-// still in pauses, so that room noise is not turned up to speech.
+// The level normaliser runs once per window (1/90 s), in ln power (1 dB = 0.2303). The level rises
+// within two or three windows. It falls by 6 dB a second while the input is within PAUSE_DEPTH of
+// it, and by 0.5 dB a second in pauses, so that noise in a pause is not amplified to speech level.
 constexpr float START_LEVEL =
-    -7.4F;  // -32 dB: quiet speech. Louder speech takes over within a few frames; from a higher
-            // start a quiet talker is heard too softly for seconds
+    -7.4F;  // -32 dB, quiet speech. From -20 dB, a speaker at -45 dBFS was a third too soft for
+            // three seconds (models/training/README.md).
 constexpr float LOWEST_LEVEL = -13.8F;  // -60 dB
 constexpr float RISE = 0.3F;
 constexpr float FALL = 6.0F * 0.2303F / 90.0F;
@@ -45,14 +45,14 @@ double mel_to_hz(double mel) {
 struct Band {
   int first;  // first FFT bin
   int count;
-  int offset;  // of its weights in Tables::weights
+  int offset;  // of the band's weights in Tables::weights
 };
 
-// Everything that is the same for all streams. Built once, read only afterwards.
+// Tables shared by all streams. Built once, then only read.
 struct Tables {
   float window[MEL_WINDOW];
   float twiddle_cos[HALF / 2], twiddle_sin[HALF / 2];  // of the 256-point complex FFT
-  float unpack_cos[HALF], unpack_sin[HALF];            // to get 512 real points out of it
+  float unpack_cos[HALF], unpack_sin[HALF];            // from it to the 512-point real FFT
   std::uint8_t reversed[HALF];
   Band bands[MEL_BANDS];
   float weights[2 * HALF];
@@ -108,8 +108,8 @@ const Tables& tables() {
   return built;
 }
 
-// Power spectrum of a windowed frame: bins 1 .. 255 of the 512-point FFT of real input, through a
-// 256-point complex one (even samples as real part, odd as imaginary).
+// Power spectrum of a windowed frame: bins 1 to 255 of a 512-point FFT of real input, computed with
+// a 256-point complex FFT (even samples are the real part, odd samples the imaginary part).
 void power_spectrum(const Tables& t, const float* frame, float* power) {
   float re[HALF], im[HALF];
   for (int i = 0; i < HALF; i++) {

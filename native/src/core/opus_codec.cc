@@ -17,7 +17,7 @@ void check_rate(int rate) {
       return;
     }
   }
-  throw std::out_of_range("Opus has sampleRate 8000, 12000, 16000, 24000 and 48000, not " +
+  throw std::out_of_range("sampleRate must be 8000, 12000, 16000, 24000 or 48000 for Opus, not " +
                           std::to_string(rate));
 }
 
@@ -46,8 +46,8 @@ bool is_opus_frame(int sample_rate, size_t samples) {
 OpusEncoding::OpusEncoding(const OpusSettings& settings) : settings_(settings) {
   check_rate(settings.sample_rate);
   int error;
-  // Redundancy exists in Opus's speech modes only, which VOIP favours; AUDIO keeps more of a
-  // voice's high end.
+  // Only Opus's speech modes have in-band redundancy, and VOIP prefers these. AUDIO keeps more of a
+  // voice's high frequencies.
   codec_ = opus_encoder_create(settings.sample_rate, settings.channels,
                                settings.inband_fec ? OPUS_APPLICATION_VOIP : OPUS_APPLICATION_AUDIO,
                                &error);
@@ -70,7 +70,7 @@ size_t OpusEncoding::encode(std::span<const int16_t> pcm, std::span<uint8_t> out
                                 std::to_string(pcm.size()) + " samples");
   }
   if (out.empty()) {
-    throw std::out_of_range("out has no room");
+    throw std::out_of_range("out must hold at least 1 byte");
   }
   return size_t(check(opus_encode(codec_, pcm.data(), int(samples), out.data(),
                                   int(std::min<size_t>(out.size(), 4000))),
@@ -105,7 +105,7 @@ size_t OpusDecoding::decode(std::span<const uint8_t> packet, std::span<int16_t> 
   }
   const size_t room = std::min(out.size() / size_t(channels_), size_t(sample_rate_));
   if (room == 0) {
-    throw std::out_of_range("out has no room");
+    throw std::out_of_range("out must hold at least one sample per channel");
   }
   return size_t(
       check(opus_decode(codec_, packet.data(), int(std::min<size_t>(packet.size(), 1 << 20)),

@@ -1,4 +1,4 @@
-// Polyphase resampling (see resampler.h).
+// Polyphase sample rate conversion (see resampler.h).
 #include "core/resampler.h"
 
 #include <algorithm>
@@ -15,16 +15,17 @@ namespace {
 
 using std::numbers::pi;
 
-/** Input samples per channel filtered at a time: bounds the buffer whatever the caller's block
- * size. */
+/** Input samples per channel filtered at a time. Bounds the buffer for any block size of the
+ * caller. */
 constexpr size_t BLOCK = 1024;
-/** With more phases than this, neighbouring ones are interpolated; the error stays under -90 dB. */
+/** With more phases than this, two neighbouring ones are interpolated; the error is below -90 dB.
+ */
 constexpr int64_t MAX_PHASES = 640;
 constexpr size_t INTERPOLATED_PHASES = 256;
 
 struct Design {
-  int zero_crossings;  // of the sinc, each side
-  double attenuation;  // dB in the stop band
+  int zero_crossings;  // of the sinc, on each side
+  double attenuation;  // dB, in the stop band
 };
 constexpr Design DESIGNS[] = {{12, 60}, {24, 80}, {48, 96}};
 
@@ -38,7 +39,7 @@ double bessel_i0(double x) {
   return sum;
 }
 
-// GCC's and Clang's portable vectors: 16 bytes are SSE here and NEON there.
+// Portable vectors of GCC and Clang: 16 bytes are one SSE or NEON register.
 typedef float Lanes __attribute__((vector_size(16)));
 
 Lanes load(const float* from) {
@@ -89,8 +90,8 @@ void Resampler::design(ResamplerQuality quality) {
   const size_t half = size_t(std::ceil(design.zero_crossings / scale));
   taps_ = (2 * half + 7) / 8 * 8;
   phases_ = up_ <= MAX_PHASES ? size_t(up_) : INTERPOLATED_PHASES;
-  // Kaiser: a window of N samples and A dB has a transition of (A - 8) / (2.285 N) radians; all of
-  // it lies below the lower half rate.
+  // Kaiser's formula: a window of N samples with A dB attenuation has a transition band of
+  // (A - 8) / (2.285 N) radians. The whole band lies below half the lower rate.
   const double beta = 0.1102 * (design.attenuation - 8.7);
   const double transition =
       (design.attenuation - 8) / (2.285 * 2 * design.zero_crossings) / (2 * pi);
@@ -111,7 +112,8 @@ void Resampler::design(ResamplerQuality quality) {
       sum += value;
     }
     for (size_t tap = 0; tap < taps_; tap++) {
-      row[tap] = float(row[tap] / sum);  // unity gain at 0 Hz in every phase: no hum of its own
+      // Unity gain at 0 Hz in every phase. Otherwise a constant input would give a tone.
+      row[tap] = float(row[tap] / sum);
     }
   }
 }
@@ -120,7 +122,7 @@ void Resampler::reset() {
   for (auto& channel : buffer_) {
     std::fill(channel.begin(), channel.end(), 0.f);
   }
-  // Silence before the first sample: as many zeros as the filter reaches back.
+  // Silence before the first sample: as many zeros as the filter covers.
   history_ = taps_ / 2 - 1;
   position_ = 0;
 }
@@ -149,8 +151,8 @@ size_t Resampler::process(std::span<const int16_t> input, std::span<int16_t> out
     }
     taken += block;
     const size_t available = history_ + block;
-    // Output k reaches from floor(position) over taps_ samples.
-    const int64_t last = int64_t(available) - int64_t(taps_);  // the last place a filter may begin
+    // Output k needs taps_ samples from floor(position) on.
+    const int64_t last = int64_t(available) - int64_t(taps_);  // last start of a filter
     const int64_t end = (last + 1) * up_;
     const size_t count = end > position_ ? size_t((end - position_ + down_ - 1) / down_) : 0;
     filter(out.subspan(written * channels), count);

@@ -1,4 +1,4 @@
-// Threads as Linux sees them (see threads.h).
+// Linux threads (see threads.h).
 #include "core/threads.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ namespace mouthpiece {
 
 namespace {
 
-// A dynamic set: the fixed cpu_set_t ends at 1024 CPUs.
+// A dynamic set, because the fixed cpu_set_t ends at 1024 CPUs.
 constexpr int MAX_CPUS = 8192;
 using CpuSet = std::unique_ptr<cpu_set_t, decltype([](cpu_set_t* set) { CPU_FREE(set); })>;
 const size_t SET_BYTES = CPU_ALLOC_SIZE(MAX_CPUS);
@@ -49,7 +49,8 @@ void pin_thread(std::span<const int32_t> cpus) {
 
 std::vector<int> allowed_cpus() {
   const CpuSet set = empty_set();
-  // Of the process, not of the caller: a pinned worker must see the same as the main thread.
+  // Of the process, not of the calling thread: a pinned worker must get the same answer as the main
+  // thread.
   if (sched_getaffinity(getpid(), SET_BYTES, set.get()) != 0) {
     fail("Cannot read the CPU affinity");
   }
@@ -66,7 +67,7 @@ void make_thread_realtime() {
   sched_param param{};
   param.sched_priority = sched_get_priority_min(SCHED_RR);
   if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param) != 0) {
-    fail("Cannot make the thread a real-time one");
+    fail("Cannot give the thread a real-time priority");
   }
 }
 

@@ -1,4 +1,4 @@
-// One video encoder with zero frames of delay: what VP8 and H.264 have in common.
+// The interface of a video encoder without frame delay, which VP8 and H.264 implement.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,45 +8,48 @@
 namespace mouthpiece {
 
 struct VideoSettings {
-  int width;         // even pixels
-  int height;        // even pixels
-  int fps;           // frames per second that rate control plans with
-  int bitrate_kbps;  // kbit/s
-  int speed = -12;   // libvpx cpu-used; VP8 only
+  int width;         // pixels, even
+  int height;        // pixels, even
+  int fps;           // frame rate for rate control, 1/s
+  int bitrate_kbps;  // target, kbit/s
+  int speed = -12;   // libvpx's cpu-used; ignored by H.264
 };
 
-/** A picture's macroblocks: 16x16 luma pixels each, the last column and row maybe partly outside.
- */
+/** @returns 16x16 macroblocks of a picture; the last column and row may be partly outside */
 inline size_t macroblocks(int width, int height) {
   return size_t((width + 15) / 16) * size_t((height + 15) / 16);
 }
-/** Bytes of a tight I420 picture: Y, then U and V at half the width and height. */
+/** @returns bytes of an I420 picture without padding: Y, then U and V at half width and height */
 inline size_t i420_bytes(int width, int height) {
   return size_t(width) * size_t(height) * 3 / 2;
 }
 
+/** An encoded frame in the caller's buffer. */
 struct EncodedFrame {
   size_t bytes = 0;  // 0: rate control dropped the frame
   bool is_key = false;
 };
 
+/** One encoder of one stream. Not thread-safe. */
 class VideoEncoder {
  public:
   virtual ~VideoEncoder() = default;
 
   /**
-   * Encodes one picture into `out`.
+   * Encodes one picture.
    * @param picture i420_bytes(width, height) bytes
-   * @param dirty empty, or one byte per macroblock: 0 says that it has not changed since the
-   * picture before
-   * @throws std::out_of_range when `out` is too small (the next frame will be a key frame),
-   * std::runtime_error from the codec
+   * @param out receives the frame
+   * @param force_key whether the frame must be a key frame
+   * @param dirty empty, or one byte per macroblock in rows: 0 if the macroblock equals that of
+   * the previous picture
+   * @throws std::out_of_range when `out` is too small (the next frame is then a key frame),
+   * std::runtime_error with the codec's error
    */
   virtual EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out,
                               bool force_key, std::span<const uint8_t> dirty) = 0;
-  /** Takes effect with the next picture. */
+  /** Changes the target from the next picture on. */
   virtual void set_bitrate(int kbps) = 0;
-  /** About how much memory the codec holds. */
+  /** @returns an estimate of the codec's memory, bytes */
   virtual size_t external_bytes() const = 0;
   const VideoSettings& settings() const { return settings_; }
 
@@ -55,7 +58,9 @@ class VideoEncoder {
   VideoSettings settings_;
 };
 
+/** libvpx. @throws std::runtime_error with the codec's error */
 std::unique_ptr<VideoEncoder> make_vp8_encoder(const VideoSettings& settings);
+/** OpenH264, constrained baseline. @throws std::runtime_error with the codec's error */
 std::unique_ptr<VideoEncoder> make_h264_encoder(const VideoSettings& settings);
 
 }  // namespace mouthpiece

@@ -1,4 +1,4 @@
-// VP8 through libvpx, set up for a talking head in a call (see video_encoder.h).
+// VP8 through libvpx, configured for a talking head in a call (see video_encoder.h).
 #include <vpx/vp8cx.h>
 #include <vpx/vpx_encoder.h>
 
@@ -17,31 +17,37 @@ namespace mouthpiece {
 
 namespace {
 
-/** After a key frame everything stays active for two seconds: what the map leaves out is hardly
- * refined, so refine it first (native/README.md). */
+/**
+ * For two seconds after a key frame every block is active. Blocks outside the active map are hardly
+ * refined later, so they are refined first (figures: native/README.md).
+ */
 constexpr int REFINE_FRAMES = 60;
 /**
- * Finest quantiser (of 63) up to 800 kbit/s. A picture that hardly moves would otherwise be refined
- * for as long as there are bits, far beyond what is seen; with this the face has 43 dB. Who allows
- * a higher rate wants more.
+ * Minimum quantiser (0 to 63) up to 800 kbit/s. Without it a picture that hardly moves would be
+ * refined for as long as there are bits, beyond what a viewer can see. With 12 the face has 43 dB
+ * (measured). A higher target asks for a finer picture.
  */
 constexpr unsigned MIN_QUANTIZER = 12, MIN_QUANTIZER_ABOVE_800 = 4;
-/** A block whose prediction differs by less in all (squared, of 256 pixels: 45 dB) is not coded. */
+/** A block is not coded when its prediction error is below this: sum of 256 squares, 45 dB. */
 constexpr int STATIC_THRESHOLD = 500;
-/** A picture that stays this many frames while it was coded more coarsely than this is coded again
- * until it is not. */
+/**
+ * After STILL_FRAMES frames without a change, a picture that was coded with a quantiser above
+ * SETTLED_QUANTIZER is coded again until it is not. Chosen by eye.
+ */
 constexpr int STILL_FRAMES = 8, SETTLED_QUANTIZER = 20;
-/** Blocks taken in turn into every later frame's map, dirty or not: each gets another look every
- * two seconds or so. */
+/**
+ * Blocks added in turn to each frame's active map even when unchanged: at 512x512 each block is
+ * refreshed every two seconds. More gains 0.1 dB for 5 % more time (native/README.md).
+ */
 constexpr size_t REFRESH_BLOCKS = 16;
 
-/** The second of two grey pictures, every block inactive and nothing updated. */
+/** Encodes two grey pictures. @returns the second frame: all blocks inactive, no state updated */
 std::vector<uint8_t> make_repeat_frame(vpx_codec_enc_cfg_t config) {
-  config.rc_min_quantizer = config.rc_max_quantizer =
-      0;  // at the finest quantiser there is no loop filter, which would blur what is repeated
+  // The finest quantiser turns the loop filter off, which would blur the repeated picture.
+  config.rc_min_quantizer = config.rc_max_quantizer = 0;
   vpx_codec_ctx_t codec;
   if (vpx_codec_enc_init(&codec, vpx_codec_vp8_cx(), &config, 0) != VPX_CODEC_OK) {
-    throw std::runtime_error("libvpx cannot repeat a picture");
+    throw std::runtime_error("libvpx cannot make a frame that repeats a picture");
   }
   std::vector<uint8_t> grey(i420_bytes(int(config.g_w), int(config.g_h)), 128),
       still(macroblocks(int(config.g_w), int(config.g_h)), 0), frame;
@@ -72,17 +78,19 @@ std::vector<uint8_t> make_repeat_frame(vpx_codec_enc_cfg_t config) {
   }
   vpx_codec_destroy(&codec);
   if (frame.empty()) {
-    throw std::runtime_error("libvpx cannot repeat a picture");
+    throw std::runtime_error("libvpx cannot make a frame that repeats a picture");
   }
   return frame;
 }
 
-/** A frame that shows again what the one before showed, changes nothing in the decoder, and depends
- * on the picture's size alone: made once for each. */
+/**
+ * @returns a frame that shows the previous picture again and changes nothing in the decoder. It
+ * depends on the picture's size alone, so one is made per process and size.
+ */
 const std::vector<uint8_t>& repeat_frame_for(const vpx_codec_enc_cfg_t& config) {
   static std::mutex mutex;
-  static std::map<std::pair<unsigned, unsigned>, std::vector<uint8_t>>
-      made;  // never removed from: references stay good
+  // Entries are never removed: references stay valid.
+  static std::map<std::pair<unsigned, unsigned>, std::vector<uint8_t>> made;
   const std::lock_guard lock(mutex);
   auto& frame = made[{config.g_w, config.g_h}];
   if (frame.empty()) {
@@ -101,8 +109,8 @@ class Vp8Encoder final : public VideoEncoder {
     config_.g_timebase = {1, settings.fps};
     config_.g_threads = 1;
     config_.g_lag_in_frames = 0;
-    config_.g_error_resilient = 0;  // as in WebRTC: receivers wait for what was lost or ask for a
-                                    // key frame; worth 0.2 to 0.4 dB
+    // As in WebRTC: receivers wait for a lost packet or ask for a key frame. Gains 0.2 to 0.4 dB.
+    config_.g_error_resilient = 0;
     config_.kf_mode = VPX_KF_DISABLED;  // key frames on demand only
     config_.rc_end_usage = VPX_CBR;
     config_.rc_target_bitrate = unsigned(settings.bitrate_kbps);
@@ -121,8 +129,8 @@ class Vp8Encoder final : public VideoEncoder {
       control(VP8E_SET_CPUUSED, settings.speed);
       control(VP8E_SET_STATIC_THRESHOLD, STATIC_THRESHOLD);
       control(VP8E_SET_NOISE_SENSITIVITY, 0);
-      // A key frame may take half of the rate controller's buffer, as in WebRTC: 0.5 * 600 ms * fps
-      // / 10 percent of a frame.
+      // As in WebRTC, a key frame may take half of the rate controller's buffer:
+      // 0.5 * 600 ms * fps / 10, percent of an average frame.
       control(VP8E_SET_MAX_INTRA_BITRATE_PCT, std::max(300, 30 * settings.fps));
       repeat_frame_ = repeat_frame_for(config_);
     } catch (...) {
@@ -137,7 +145,7 @@ class Vp8Encoder final : public VideoEncoder {
                       std::span<const uint8_t> dirty) override {
     vpx_image_t image;
     vpx_img_wrap(&image, VPX_IMG_FMT_I420, config_.g_w, config_.g_h, 1,
-                 const_cast<uint8_t*>(picture.data()));  // read only
+                 const_cast<uint8_t*>(picture.data()));  // libvpx only reads it
     force_key = force_key || needs_key_;
     if (!force_key && is_repetition(dirty)) {
       return repeat(out);
@@ -157,7 +165,7 @@ class Vp8Encoder final : public VideoEncoder {
       }
       const auto& data = packet->data.frame;
       if (data.sz > out.size()) {
-        needs_key_ = true;  // the encoder now refers to a frame that nobody will get
+        needs_key_ = true;  // later frames would refer to this one, which is lost
         throw std::out_of_range("out has " + std::to_string(out.size()) +
                                 " bytes, the frame needs " + std::to_string(data.sz));
       }
@@ -182,7 +190,7 @@ class Vp8Encoder final : public VideoEncoder {
     check(vpx_codec_enc_config_set(&codec_, &config_), "change the bitrate");
   }
 
-  // 9.9 MB measured at 512x512.
+  // 9.9 MB at 512x512 (measured).
   size_t external_bytes() const override {
     return size_t(settings_.width) * size_t(settings_.height) * 38;
   }
@@ -192,7 +200,7 @@ class Vp8Encoder final : public VideoEncoder {
     return kbps > 800 ? MIN_QUANTIZER_ABOVE_800 : MIN_QUANTIZER;
   }
 
-  /** Nothing has changed, and what was coded last is good enough to stay. */
+  /** Whether nothing has changed and the last coded picture is fine enough to stay. */
   bool is_repetition(std::span<const uint8_t> dirty) {
     const bool still = !dirty.empty() && frames_since_key_ >= REFINE_FRAMES &&
                        std::find_if(dirty.begin(), dirty.end(),
@@ -202,12 +210,15 @@ class Vp8Encoder final : public VideoEncoder {
       return still;
     }
     int quantizer = 0;
-    check(vpx_codec_control(&codec_, VP8E_GET_LAST_QUANTIZER_64, &quantizer), "tell its quantiser");
+    check(vpx_codec_control(&codec_, VP8E_GET_LAST_QUANTIZER_64, &quantizer),
+          "report its quantizer");
     return quantizer <= SETTLED_QUANTIZER;
   }
 
-  /** The picture before once more: a frame that refers to nothing else and that nothing refers to,
-   * so that libvpx need not know of it. */
+  /**
+   * Shows the previous picture again. The frame refers to the previous picture only and no later
+   * frame refers to it, so libvpx's encoder need not know of it.
+   */
   EncodedFrame repeat(std::span<uint8_t> out) {
     if (repeat_frame_.size() > out.size()) {
       needs_key_ = true;
@@ -215,15 +226,15 @@ class Vp8Encoder final : public VideoEncoder {
                               std::to_string(repeat_frame_.size()));
     }
     std::memcpy(out.data(), repeat_frame_.data(), repeat_frame_.size());
-    // Rate control gives the time of longer rests to the frame after them. Of single frames it
-    // would make a fifth too many bits (measured).
+    // Rate control gives the time of a longer pause to the frame after it. With the time of single
+    // repeated frames as well, the stream has a fifth too many bits (measured).
     if (still_frames_ > 2) {
       time_++;
     }
     return {repeat_frame_.size(), false};
   }
 
-  /** Tells libvpx which blocks to code: all while refining, else the dirty ones and a few in turn.
+  /** Sets the active map: all blocks while refining, else the dirty ones and REFRESH_BLOCKS more.
    */
   void choose_active_blocks(std::span<const uint8_t> dirty) {
     const bool all =
