@@ -25,8 +25,7 @@ napi_value step(MelFrontEnd& front_end, const Args& args) {
                             " samples, fewer than sampleCount " + std::to_string(count));
   }
   if (out.size() - offset < size_t(MEL_FRAMES_PER_STEP) * MEL_BANDS) {
-    throw std::out_of_range("out must hold 3 x 40 values from offset " +
-                            std::to_string(offset));
+    throw std::out_of_range("out must hold 3 x 40 values from offset " + std::to_string(offset));
   }
   front_end.step(pcm.data(), count, out.data() + offset);
   return nullptr;
