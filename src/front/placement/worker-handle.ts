@@ -9,8 +9,12 @@ import type { Wav2LipInit, Wav2LipOptions, WorkerInit } from '../../link/worker-
 import type { WorkerView } from './choose-worker.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** Who is told what a worker says of one session. */
-export interface SessionSink {
+/** A session as the handle of its worker sees it. */
+export interface AttachedSession {
+  readonly id: string;
+  /** Key of `extraCost`. */
+  readonly renderer: string;
+  /** Takes each message of the worker that is about this session. */
   receive(message: Extract<FromWorker, { sessionId: string }>): void;
 }
 
@@ -39,15 +43,14 @@ export class WorkerHandle implements WorkerView {
   latenessP99Ms = 0;
   /** Renderers that this worker has, and what a speaking session costs with each beyond `costPerSession`. */
   readonly extraCost = new Map<string, number>([['rig', 0]]);
-  /** Sum of the extra costs of the sessions it has. */
-  extraPromised = 0;
   /** What its thread died of, in words; null while it has not failed. */
   failure: string | undefined = undefined;
-  readonly sinks = new Map<string, SessionSink>();
   /** Settles when the thread is gone, by whatever way, and its inference thread, which ends with it: to exit before would abort the process. */
   readonly gone: Promise<WorkerEnd>;
 
   readonly #thread: Worker;
+  readonly #sessions = new Map<string, AttachedSession>();
+  #extraPromised = 0;
   readonly #log: Logger;
   readonly #heartbeat = createHeartbeat();
   #ending: WorkerEnd = 'exit';
@@ -115,8 +118,31 @@ export class WorkerHandle implements WorkerView {
     }).unref();
   }
 
+  /** Sessions attached now. */
   get sessions(): number {
-    return this.sinks.size;
+    return this.#sessions.size;
+  }
+
+  /** Sum of the extra costs of the sessions attached now. */
+  get extraPromised(): number {
+    return this.#extraPromised;
+  }
+
+  /** From now on the session counts for placement and receives the worker's messages about it. */
+  attach(session: AttachedSession): void {
+    this.#sessions.set(session.id, session);
+    this.#extraPromised += this.#extraCostOf(session);
+  }
+
+  /** The session is over. Does nothing if it is not attached. */
+  detach(session: AttachedSession): void {
+    if (this.#sessions.delete(session.id)) {
+      this.#extraPromised -= this.#extraCostOf(session);
+    }
+  }
+
+  #extraCostOf({ renderer }: AttachedSession): number {
+    return this.extraCost.get(renderer) ?? 0;
   }
 
   post(message: ToWorker): void {
@@ -168,7 +194,7 @@ export class WorkerHandle implements WorkerView {
         );
         return;
       default:
-        this.sinks.get(message.sessionId)?.receive(message);
+        this.#sessions.get(message.sessionId)?.receive(message);
     }
   }
 
@@ -193,12 +219,13 @@ export class WorkerHandle implements WorkerView {
   #leave(): void {
     clearInterval(this.#watchdog);
     this.isReady = false;
-    for (const [sessionId, sink] of this.sinks) {
+    for (const [sessionId, session] of this.#sessions) {
       guarded('the end of a session', () => {
-        sink.receive({ type: 'ended', sessionId, reason: 'worker_lost' });
+        session.receive({ type: 'ended', sessionId, reason: 'worker_lost' });
       })();
     }
-    this.sinks.clear();
+    this.#sessions.clear();
+    this.#extraPromised = 0;
   }
 
   /** Ends the thread at once. */

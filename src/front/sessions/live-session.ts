@@ -12,7 +12,7 @@ import type {
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
-import type { SessionSink, WorkerHandle } from '../placement/worker-handle.ts';
+import type { AttachedSession, WorkerHandle } from '../placement/worker-handle.ts';
 import type { SpeechInlet } from './audio-ingress.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
 import {
@@ -76,8 +76,9 @@ const CLOSE_MESSAGES: Readonly<Record<EndReason, string | undefined>> = {
 /** Requests for the ledger that wait for the worker, each for a second. */
 const MAX_STATS_WAITERS = 64;
 
-export class LiveSession implements SessionSink {
+export class LiveSession implements AttachedSession {
   readonly id: string;
+  readonly renderer: string;
   readonly openedMs: number;
   phase: SessionPhase = 'waiting';
   isSpeaking = false;
@@ -107,8 +108,8 @@ export class LiveSession implements SessionSink {
         }
       });
     });
-    options.worker.sinks.set(this.id, this);
-    options.worker.extraPromised += this.#extraCost;
+    this.renderer = options.spec.renderer;
+    options.worker.attach(this);
     options.worker.post({
       type: 'open',
       spec: { ...options.spec, sessionId: this.id, speechRing: this.#ingress.memory },
@@ -118,10 +119,6 @@ export class LiveSession implements SessionSink {
   /** Messages that meant nothing. */
   get ignoredMessages(): number {
     return this.#ignored + this.#ingress.invalidMessages;
-  }
-
-  get #extraCost(): number {
-    return this.#options.worker.extraCost.get(this.#options.spec.renderer) ?? 0;
   }
 
   // ── from the client ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -333,8 +330,7 @@ export class LiveSession implements SessionSink {
       clearInterval(this.#pumpTimer);
     }
     this.#ingress.close();
-    this.#options.worker.sinks.delete(this.id);
-    this.#options.worker.extraPromised -= this.#extraCost;
+    this.#options.worker.detach(this);
     for (const waiter of this.#statsWaiters.values()) {
       waiter(undefined);
     }

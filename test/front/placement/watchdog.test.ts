@@ -8,6 +8,8 @@ import { createLogger } from '../../../src/base/log.ts';
 import { sleep } from '../../../src/base/time.ts';
 import { WorkerPool } from '../../../src/front/placement/worker-pool.ts';
 import { Watchdog } from '../../../src/front/placement/watchdog.ts';
+
+import type { FromWorker } from '../../../src/link/messages.ts';
 import { Metrics } from '../../../src/metrics/metrics.ts';
 import { native } from '../../../src/native/addon.ts';
 import { DEFAULT_FACES_DIR } from '../../../src/server.ts';
@@ -127,18 +129,29 @@ test(
         ends.push(end);
       });
       let told = 0;
-      first.sinks.set('bad', {
+      first.extraCost.set('slow', 0.5);
+      first.attach({
+        id: 'bad',
+        renderer: 'slow',
         receive: () => {
           throw new Error('a defect of one session takes no other along');
         },
       });
-      first.sinks.set('s', {
-        receive: (message) => {
+      const attached = {
+        id: 's',
+        renderer: 'slow',
+        receive: (message: FromWorker) => {
           if (message.type === 'ended' && message.reason === 'worker_lost') {
             told++;
           }
         },
-      });
+      };
+      first.attach(attached);
+      assert.deepEqual([first.sessions, first.extraPromised], [2, 1]);
+      first.detach(attached);
+      first.detach(attached);
+      assert.deepEqual([first.sessions, first.extraPromised], [1, 0.5]);
+      first.attach(attached);
       session.on('NodeWorker.attachedToWorker', ({ params }) => {
         const message = JSON.stringify({
           id: 1,
@@ -159,6 +172,7 @@ test(
       }
       assert.deepEqual(ends, ['unresponsive']);
       assert.equal(told, 1, 'its sessions are told once');
+      assert.deepEqual([first.sessions, first.extraPromised], [0, 0]);
       assert.equal(pool.size, 1, 'there is a new one');
     } finally {
       session.disconnect();

@@ -22,9 +22,8 @@ function start(leftMs: number): {
   const sent: string[] = [];
   const posted: ToWorker['type'][] = [];
   const worker = {
-    sinks: new Map(),
-    extraCost: new Map(),
-    extraPromised: 0,
+    attach: () => {},
+    detach: () => {},
     post: ({ type }: ToWorker) => {
       posted.push(type);
     },
