@@ -242,7 +242,7 @@ function fieldDefaults({ kind, unit, thresholds, stack, min, max }: Panel): obje
   const steps =
     thresholds.length === 0
       ? [{ value: null, color: kind === 'stat' ? 'blue' : 'green' }]
-      : thresholds.map(({ from, color }) => ({ value: from, color }));
+      : thresholds.map(({ from, color }) => ({ value: from ?? null, color }));
   const mappings = [
     ...(unit === 'bool_yes_no'
       ? [{ type: 'value', options: { 0: { text: 'no' }, 1: { text: 'yes' } } }]
