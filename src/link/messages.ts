@@ -1,5 +1,6 @@
 // Typed messages between the front and a worker. Small and plain: they cross threads by structured clone.
 import type { WireError } from '../base/errors.ts';
+import type { EndReason } from '../base/session-ends.ts';
 import type { Offer } from '../webrtc/sdp/offer.ts';
 
 /** Everything a worker needs to run a session, decided by the front. */
@@ -23,26 +24,6 @@ export type ToWorker =
   | { readonly type: 'close'; readonly sessionId: string; readonly reason: EndReason }
   | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number }
   | { readonly type: 'stop' };
-
-export type EndReason =
-  | 'done'
-  | 'idle_limit'
-  | 'length_limit'
-  | 'client_closed'
-  | 'peer_closed'
-  | 'peer_lost'
-  | 'connect_timeout'
-  | 'offer_timeout'
-  | 'ice_failed'
-  | 'dtls_failed'
-  | 'certificate_mismatch'
-  | 'invalid_offer'
-  | 'worker_lost'
-  | 'server_stopped'
-  | 'taken_over'
-  /** The client sent far more messages than its budget, for long. */
-  | 'rate_limited'
-  | 'error';
 
 /** How the kernel treats a worker: before all else on its core (SCHED_RR), as one of the foremost (nice -10), or like everything else. */
 export type Scheduling = 'realtime' | 'prioritised' | 'ordinary';

@@ -1,5 +1,6 @@
 // The one catalogue of every metric: name (with base unit), type, help, bounded labels, buckets, and the thread that writes it.
 import { ERRORS } from '../base/errors.ts';
+import { type EndReason, SESSION_ENDS } from '../base/session-ends.ts';
 
 /** Values a label may take: all of them, or at most so many found at run time (further ones are counted as "other"). */
 export type LabelValues = readonly string[] | { readonly atMost: number };
@@ -89,26 +90,7 @@ const SPEED = [0.5, 1, 2, 4, 8, 12, 16, 24, 32, 64]; // media seconds per second
 
 const SESSION_KIND = ['p2p', 'livekit', 'agent', 'auto'] as const;
 const SESSION_STATE = ['connecting', 'idle', 'speaking'] as const;
-/** The codes of `link/messages.ts` EndReason; a test holds the two to each other. */
-const END_REASON = [
-  'done',
-  'idle_limit',
-  'length_limit',
-  'client_closed',
-  'peer_closed',
-  'peer_lost',
-  'connect_timeout',
-  'offer_timeout',
-  'ice_failed',
-  'dtls_failed',
-  'certificate_mismatch',
-  'invalid_offer',
-  'worker_lost',
-  'server_stopped',
-  'taken_over',
-  'rate_limited',
-  'error',
-] as const;
+const END_REASON = Object.keys(SESSION_ENDS) as EndReason[];
 const ERROR_CODE = Object.keys(ERRORS) as (keyof typeof ERRORS)[];
 const CODEC = ['vp8', 'h264'] as const;
 const MEDIA = ['audio', 'video'] as const;

@@ -1,8 +1,9 @@
 // One session inside a worker: what it owns, and how events from the peer and the front reach it. The frames' way is in pipeline.ts.
 import { randomInt } from 'node:crypto';
 import { toWireError } from '../base/errors.ts';
+import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
-import type { EndReason, FromWorker, SessionSpec, SessionStatsReport } from '../link/messages.ts';
+import type { FromWorker, SessionSpec, SessionStatsReport } from '../link/messages.ts';
 import { SpeechRingReader } from '../link/speech-ring.ts';
 import type { Offer } from '../webrtc/sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';

@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';
-import type { EndReason } from '../../src/link/messages.ts';
-import {
-  CATALOGUE,
-  METRIC_NAMES,
-  type Family,
-  type LabelsOf,
-} from '../../src/metrics/catalogue.ts';
+import { CATALOGUE, METRIC_NAMES, type Family } from '../../src/metrics/catalogue.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import {
   SharedMetrics,
@@ -24,16 +18,6 @@ function valueOf(body: string, series: string): number | undefined {
   const line = body.split('\n').find((candidate) => candidate.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1).split(' ')[0]);
 }
-
-test('end reasons of the catalogue and of the link are the same', () => {
-  type Reasons = LabelsOf<'mouthpiece_sessions_ended_total'>['reason'];
-  const same: [Reasons] extends [EndReason]
-    ? [EndReason] extends [Reasons]
-      ? true
-      : never
-    : never = true;
-  assert.ok(same);
-});
 
 test('names carry base units, counters end in _total, buckets ascend', () => {
   for (const [name, family] of Object.entries(CATALOGUE) as [string, Family][]) {

@@ -2,13 +2,9 @@
 import { after, every, soon } from '../../base/guard.ts';
 import { type ErrorCode, fromWireError, toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import { monotonicMs } from '../../base/time.ts';
-import type {
-  EndReason,
-  FromWorker,
-  SessionSpec,
-  SessionStatsReport,
-} from '../../link/messages.ts';
+import type { FromWorker, SessionSpec, SessionStatsReport } from '../../link/messages.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
@@ -51,27 +47,6 @@ export interface LiveSessionOptions {
 const OFFER_TIMEOUT_MS = 30_000;
 const BACKLOG_PUMP_MS = 100;
 const RATE_WORD_INTERVAL_MS = 1000;
-
-/** How each end is told to the client. `null`: there is nobody left to tell. */
-const CLOSE_MESSAGES: Readonly<Record<EndReason, string | undefined>> = {
-  done: 'STOP',
-  idle_limit: 'STOP idle_limit',
-  length_limit: 'STOP length_limit',
-  server_stopped: 'STOP server_stopped',
-  peer_closed: 'STOP peer_closed',
-  taken_over: 'STOP taken_over',
-  client_closed: undefined,
-  peer_lost: 'ERROR PEER_LOST',
-  connect_timeout: 'ERROR CONNECT_TIMEOUT',
-  ice_failed: 'ERROR ICE_FAILED',
-  dtls_failed: 'ERROR DTLS_FAILED',
-  certificate_mismatch: 'ERROR CERTIFICATE_MISMATCH',
-  offer_timeout: 'ERROR OFFER_TIMEOUT',
-  invalid_offer: 'ERROR INVALID_OFFER',
-  worker_lost: 'ERROR WORKER_LOST',
-  rate_limited: 'ERROR RATE_LIMITED',
-  error: 'ERROR INTERNAL_ERROR',
-};
 
 /** Requests for the ledger that wait for the worker, each for a second. */
 const MAX_STATS_WAITERS = 64;
@@ -334,10 +309,9 @@ export class LiveSession implements AttachedSession {
     for (const waiter of this.#statsWaiters.values()) {
       waiter(undefined);
     }
-    const farewell =
-      CLOSE_MESSAGES[reason] === undefined ? undefined : (this.#failure ?? CLOSE_MESSAGES[reason]);
-    if (farewell !== undefined) {
-      this.send(farewell);
+    const { closeMessage } = SESSION_ENDS[reason];
+    if (closeMessage !== undefined) {
+      this.send(this.#failure ?? closeMessage);
     }
     this.#options.socket.end(1000, '');
     this.#options.onEnd(this, reason);

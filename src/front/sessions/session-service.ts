@@ -1,10 +1,11 @@
 // All live sessions of this server: from a socket with a token to a placed session, their heartbeats, their records, and the drain.
 import { every } from '../../base/guard.ts';
-import { type ErrorCode, ServiceError, toWireError } from '../../base/errors.ts';
+import { ServiceError, toWireError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
+import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
-import type { EndReason, SessionStatsReport } from '../../link/messages.ts';
+import type { SessionStatsReport } from '../../link/messages.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
@@ -71,18 +72,6 @@ type ClaimedToken = Extract<ClaimResult, { kind: 'claimed' }>;
 const MAX_EARLY_MESSAGES = 256;
 const MAX_EARLY_BYTES = 4 << 20;
 const MAX_EARLY_BYTES_TOTAL = 64 << 20;
-/** Ends that were somebody's fault, under their codes. */
-const COSTLY_ENDS: Partial<Record<EndReason, ErrorCode>> = {
-  worker_lost: 'WORKER_LOST',
-  error: 'INTERNAL_ERROR',
-  peer_lost: 'PEER_LOST',
-  connect_timeout: 'CONNECT_TIMEOUT',
-  offer_timeout: 'OFFER_TIMEOUT',
-  invalid_offer: 'INVALID_OFFER',
-  ice_failed: 'ICE_FAILED',
-  dtls_failed: 'DTLS_FAILED',
-  certificate_mismatch: 'CERTIFICATE_MISMATCH',
-};
 /** One small script for each session: a thousand sessions cost Redis 333 calls a second. */
 const HEARTBEAT_MS = 3000;
 /** A connection made while the one before it is being torn down: worth a moment, since clients reconnect faster than we are told. */
@@ -392,9 +381,9 @@ export class SessionService {
     );
     this.#options.journal.ended(session.id);
     this.#options.metrics.counter('mouthpiece_sessions_ended_total', { kind: 'p2p', reason }).add();
-    const code = COSTLY_ENDS[reason];
-    if (code !== undefined) {
-      this.#options.metrics.counter('mouthpiece_errors_total', { code }).add();
+    const { errorCode } = SESSION_ENDS[reason];
+    if (errorCode !== undefined) {
+      this.#options.metrics.counter('mouthpiece_errors_total', { code: errorCode }).add();
     }
     this.#options.metrics
       .histogram('mouthpiece_session_duration_seconds', { kind: 'p2p' })
