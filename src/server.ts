@@ -19,6 +19,7 @@ import { connectStore, type OpenStore } from './front/process/open-store.ts';
 import { History } from './front/history/history.ts';
 import { prepareDataDir, readOrCreate, serverIdentity } from './front/store/data-dir.ts';
 import { SessionRecorder } from './front/history/session-recorder.ts';
+import type { MediaConfig } from './link/worker-init.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { watchMainThread } from './metrics/threads.ts';
 import { native } from './native/addon.ts';
@@ -110,14 +111,7 @@ async function assemble(
   const pool = await WorkerPool.start({
     cpus: cores.cpus,
     realtime: config.REALTIME_WORKERS && cores.free.length > 0,
-    maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER,
-    maxLoad: config.MAX_WORKER_LOAD,
-    bindAddress: media.bound,
-    announcedAddresses: media.announced,
-    ports: config.UDP_PORTS,
-    videoBitrateKbps: config.VIDEO_BITRATE_KBPS,
-    maxVideoBitrateKbps: config.MAX_VIDEO_BITRATE_KBPS ?? config.VIDEO_BITRATE_KBPS,
-    audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
+    media: mediaConfig(config, media),
     calibrationFace: anyDefaultFace(),
     metrics,
     log,
@@ -330,6 +324,23 @@ function mediaAddresses(config: Config): {
     .filter((address) => !address.startsWith('fe80:'));
   // Clients on this very machine come in over loopback, and must find it first.
   return { bound, announced: isLoopback(host) ? ['127.0.0.1', ...own] : own };
+}
+
+function mediaConfig(
+  config: Config,
+  { bound, announced }: ReturnType<typeof mediaAddresses>,
+): MediaConfig {
+  const maxVideoBitrateKbps = config.MAX_VIDEO_BITRATE_KBPS ?? config.VIDEO_BITRATE_KBPS;
+  return {
+    bindAddress: bound,
+    announcedAddresses: announced,
+    ports: config.UDP_PORTS,
+    videoBitrateKbps: Math.min(config.VIDEO_BITRATE_KBPS, maxVideoBitrateKbps),
+    maxVideoBitrateKbps,
+    audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
+    maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER,
+    maxLoad: config.MAX_WORKER_LOAD,
+  };
 }
 
 /** @throws Error with one line to act on, before any worker fails for it */

@@ -152,7 +152,7 @@ export interface FrontParts {
   readonly deps: FrontDeps;
 }
 
-const PAGE_DIRECTORY = path.join(import.meta.dirname, 'page');
+const PAGE_DIRECTORY = path.join(import.meta.dirname, '../page');
 
 const REMOVED = [
   {

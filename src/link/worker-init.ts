@@ -1,20 +1,36 @@
 // What the front hands to the threads that it starts: media workers and inference threads.
 import type { MessagePort } from 'node:worker_threads';
 
+/** The media settings of the server, the same for every worker. */
+export interface MediaConfig {
+  /** Local IP address of the UDP sockets. */
+  readonly bindAddress: string;
+  /** IP addresses in the ICE candidates, the preferred one first. */
+  readonly announcedAddresses: readonly string[];
+  /** One UDP port per worker, in order of their indices. 0 lets the system choose. */
+  readonly ports: { readonly first: number; readonly last: number };
+  /** Video bitrate at the start of a session, at most `maxVideoBitrateKbps`. */
+  readonly videoBitrateKbps: number;
+  readonly maxVideoBitrateKbps: number;
+  /** Opus bitrate. */
+  readonly audioBitrateKbps: number;
+  readonly maxSessionsPerWorker: number;
+  /** Share of its core, 0 to 1, that the sessions of a worker may use. */
+  readonly maxLoad: number;
+}
+
 /** Options of a media worker. */
 export interface WorkerInit {
   readonly index: number;
+  /** The core to pin the thread to. */
   readonly cpu: number | undefined;
-  /** To be scheduled before everything else on that CPU; only where others are left for the rest. */
+  /** Schedule the thread before everything else on that core. Only where other cores are left for the rest. */
   readonly isRealtime: boolean;
   readonly sharedMetrics: SharedArrayBuffer;
-  readonly bindAddress: string;
+  readonly media: MediaConfig;
+  /** UDP port of this worker; 0 lets the system choose. */
   readonly port: number;
-  readonly announcedAddresses: readonly string[];
-  readonly videoBitrateKbps: number;
-  readonly maxVideoBitrateKbps: number;
-  readonly audioBitrateKbps: number;
-  readonly maxSessions: number;
+  /** Any face: the cost of a session is measured with it at the start. */
   readonly calibrationFace: SharedArrayBuffer;
   /** Counted up while the thread runs: link/heartbeat.ts. */
   readonly heartbeat: SharedArrayBuffer;

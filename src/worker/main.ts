@@ -59,11 +59,11 @@ process.on('unhandledRejection', (reason) => {
 const sharedMetrics = new SharedMetrics(init.sharedMetrics);
 const metrics = createWorkerMetrics(sharedMetrics);
 watchWorkerThread(sharedMetrics, () => native.threadCpuMs());
-const model = await SpeechModel.load({ maxBatch: init.maxSessions });
+const model = await SpeechModel.load({ maxBatch: init.media.maxSessionsPerWorker });
 const endpoint = await createEndpoint({
-  bindAddress: init.bindAddress,
+  bindAddress: init.media.bindAddress,
   port: init.port,
-  announcedAddresses: init.announcedAddresses,
+  announcedAddresses: init.media.announcedAddresses,
   metrics: sharedMetrics,
   onPeerError: (error, sessionId) => {
     log(
@@ -75,11 +75,15 @@ const endpoint = await createEndpoint({
   },
 });
 const scheduler = new FrameScheduler({
-  pipeline: new FramePipeline(model, metrics, init.maxSessions),
+  pipeline: new FramePipeline(model, metrics, init.media.maxSessionsPerWorker),
   instruments: metrics,
   post,
   threadCpuMs: () => native.threadCpuMs(),
-  costPerSession: await measureSessionCost(model, init.calibrationFace, init.videoBitrateKbps),
+  costPerSession: await measureSessionCost(
+    model,
+    init.calibrationFace,
+    init.media.videoBitrateKbps,
+  ),
 });
 const wav2lip =
   init.inferencePort === undefined
@@ -98,9 +102,7 @@ const context: WorkerContext = {
   inferenceClients: wav2lip,
   metrics,
   post,
-  videoBitrateKbps: Math.min(init.videoBitrateKbps, init.maxVideoBitrateKbps),
-  maxVideoBitrateKbps: init.maxVideoBitrateKbps,
-  audioBitrateKbps: init.audioBitrateKbps,
+  media: init.media,
 };
 
 /** Frames have deadlines, what else runs on this machine has none. Only root, or limits on rtprio and nice, may: without them the thread competes as an equal. */

@@ -5,6 +5,7 @@ import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { FromWorker, SessionSpec, SessionStatsReport } from '../link/messages.ts';
 import { SpeechRingReader } from '../link/speech-ring.ts';
+import type { MediaConfig } from '../link/worker-init.ts';
 import type { Offer } from '../webrtc/sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
 import { AUDIO_PACKET_MS, SPEECH_PACKET_SAMPLES, SPEECH_RATE } from '../media/timeline.ts';
@@ -38,9 +39,10 @@ export interface WorkerContext {
   readonly inferenceClients: InferenceClients | undefined;
   readonly metrics: WorkerMetrics;
   readonly post: (message: FromWorker) => void;
-  readonly videoBitrateKbps: number;
-  readonly maxVideoBitrateKbps: number;
-  readonly audioBitrateKbps: number;
+  readonly media: Pick<
+    MediaConfig,
+    'videoBitrateKbps' | 'maxVideoBitrateKbps' | 'audioBitrateKbps'
+  >;
 }
 
 const MIN_BITRATE_KBPS = 150;
@@ -127,7 +129,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.#opus = new native.OpusEncoder({
       sampleRate: SPEECH_RATE,
       channels: 1,
-      bitrate: context.audioBitrateKbps * 1000,
+      bitrate: context.media.audioBitrateKbps * 1000,
       inbandFec: false,
     });
   }
@@ -147,7 +149,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
         {
           sessionId: this.id,
           minBitrateKbps: MIN_BITRATE_KBPS,
-          maxBitrateKbps: context.maxVideoBitrateKbps,
+          maxBitrateKbps: context.media.maxVideoBitrateKbps,
         },
         this,
       );
@@ -182,7 +184,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   /** While ICE and DTLS go their ways another thread sets the encoder up and codes the first picture: here that would make every neighbour's frame late by 10 to 25 ms. */
   async #openVideo(codec: VideoCodec): Promise<void> {
-    const video = new VideoTrack(codec, this.#context.videoBitrateKbps);
+    const video = new VideoTrack(codec, this.#context.media.videoBitrateKbps);
     this.renderer.draw(0, this.articulation.values, false);
     await video.prepare(this.renderer.picture);
     if (this.isOver) {

@@ -57,9 +57,7 @@ export const workerContext = (
   inferenceClients: undefined,
   metrics: createWorkerMetrics(new SharedMetrics(createSharedMetrics())),
   post,
-  videoBitrateKbps: 600,
-  maxVideoBitrateKbps: 1500,
-  audioBitrateKbps: 32,
+  media: { videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32 },
 });
 
 /** The peers of these sessions do not read it. */

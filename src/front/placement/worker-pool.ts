@@ -3,22 +3,16 @@ import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { createSharedMetrics } from '../../metrics/shared-metrics.ts';
-import type { Wav2LipOptions } from '../../link/worker-init.ts';
-import { type PlacementLimits, chooseWorker, roomOn } from './choose-worker.ts';
+import type { MediaConfig, Wav2LipOptions } from '../../link/worker-init.ts';
+import { chooseWorker, roomOn } from './choose-worker.ts';
 import { type WorkerHandleInit, WorkerHandle } from './worker-handle.ts';
 
-export interface PoolOptions extends PlacementLimits {
+export interface PoolOptions {
   /** The core of each worker; undefined where there is nothing to pin to. */
   readonly cpus: readonly (number | undefined)[];
   /** Workers run before everything else on their cores: only where a core is left for the rest. */
   readonly realtime: boolean;
-  readonly bindAddress: string;
-  readonly announcedAddresses: readonly string[];
-  /** One port per worker, in order; 0 lets the system choose. */
-  readonly ports: { readonly first: number; readonly last: number };
-  readonly videoBitrateKbps: number;
-  readonly maxVideoBitrateKbps: number;
-  readonly audioBitrateKbps: number;
+  readonly media: MediaConfig;
   readonly calibrationFace: SharedArrayBuffer;
   /** The user's own network, if any. */
   readonly wav2lip: Wav2LipOptions | undefined;
@@ -44,15 +38,16 @@ export class WorkerPool {
 
   /** @throws Error when a worker can not start. */
   static async start(options: PoolOptions): Promise<WorkerPool> {
-    const { first, last } = options.ports;
+    const { ports, maxLoad, maxSessionsPerWorker } = options.media;
+    const { first, last } = ports;
     if (first > 0 && last - first + 1 < options.cpus.length) {
       throw new Error(
         `UDP_PORTS=${first}-${last} holds fewer ports than there are workers (${options.cpus.length}). Widen it or set WORKERS.`,
       );
     }
     const pool = new WorkerPool(options);
-    options.metrics.gauge('mouthpiece_worker_load_limit_ratio').set(options.maxLoad);
-    options.metrics.gauge('mouthpiece_worker_sessions_limit').set(options.maxSessionsPerWorker);
+    options.metrics.gauge('mouthpiece_worker_load_limit_ratio').set(maxLoad);
+    options.metrics.gauge('mouthpiece_worker_sessions_limit').set(maxSessionsPerWorker);
     const starting = options.metrics.gauge('mouthpiece_workers', { state: 'starting' });
     const ready = options.metrics.gauge('mouthpiece_workers', { state: 'ready' });
     options.metrics.onScrape(() => {
@@ -70,14 +65,14 @@ export class WorkerPool {
 
   /** The worker for the next session, or null: there is no room. */
   place(renderer = 'rig'): WorkerHandle | undefined {
-    return this.#isStopping ? undefined : chooseWorker(this.handles, this.#options, renderer);
+    return this.#isStopping ? undefined : chooseWorker(this.handles, this.#options.media, renderer);
   }
 
   /** Sessions that the workers would still take; 0 exactly where `place` finds none. */
   get room(): number {
     return this.#isStopping
       ? 0
-      : this.handles.reduce((sum, handle) => sum + roomOn(handle, this.#options), 0);
+      : this.handles.reduce((sum, handle) => sum + roomOn(handle, this.#options.media), 0);
   }
 
   /** Renderers that sessions may ask for: those some worker has. */
@@ -99,13 +94,8 @@ export class WorkerPool {
       cpu,
       isRealtime: options.realtime,
       sharedMetrics: sheet,
-      bindAddress: options.bindAddress,
-      announcedAddresses: options.announcedAddresses,
-      port: options.ports.first === 0 ? 0 : options.ports.first + index,
-      videoBitrateKbps: options.videoBitrateKbps,
-      maxVideoBitrateKbps: options.maxVideoBitrateKbps,
-      audioBitrateKbps: options.audioBitrateKbps,
-      maxSessions: options.maxSessionsPerWorker,
+      media: options.media,
+      port: options.media.ports.first === 0 ? 0 : options.media.ports.first + index,
       calibrationFace: options.calibrationFace,
       wav2lip: options.wav2lip,
       silenceDeadlineMs: options.silenceDeadlineMs,

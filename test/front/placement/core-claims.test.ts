@@ -47,7 +47,7 @@ test('workers take the last cores and leave the first for the front; with too fe
   );
   assert.deepEqual(await take([4], 2), [[4, 4], [], []]);
   assert.deepEqual(await take([0, 1], 4), [[1, 0, 1, 0], [], []]);
-  assert.deepEqual(await take([], 1), [[null], [], []]);
+  assert.deepEqual(await take([], 1), [[undefined], [], []]);
 });
 
 test('a second server takes other cores, a third shares with a warning, and the claims of a killed one are free at once', async (t) => {
