@@ -58,7 +58,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/front/store/redis.ts SHARED.connectTimeout': 'the client of Redis tries again by itself',
   'src/front/store/redis.ts SHARED.maxRetriesPerRequest':
     'the client of Redis tries again by itself',
-  'src/link/speech-ring.ts LANE_CAPACITY_SECONDS': 'LANE_CAPACITY_SAMPLES in seconds',
+  'src/link/speech-ring.ts SPEECH_RING_SECONDS': 'SPEECH_RING_SAMPLES in seconds',
   'src/pipeline/speech/audio-receiver.ts MAX_FRAME_SAMPLES': 'the longest Opus packet there is',
   'src/pipeline/speech/audio-receiver.ts MAX_CONCEALED': 'how long a gap is concealed',
   'src/worker/worker-session.ts MAX_OPUS_BYTES': 'the largest Opus frame there is',
