@@ -8,7 +8,7 @@ import type { PeerStats } from '../../src/webrtc/peer.ts';
 import { planAnswer } from '../../src/webrtc/sdp/answer.ts';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { saltBytes, SrtpSender, type SrtpProfile } from '../../src/webrtc/srtp/srtp.ts';
-import { LyingClient } from '../../test/peers/dtls-client.ts';
+import { LyingClient } from '../../test/harness/dtls-client.ts';
 import * as offers from '../../test/webrtc/sdp/offers.ts';
 import { measure, quantile, report } from '../harness.ts';
 

@@ -1,34 +1,26 @@
-// A second WebRTC stack as the client: werift receives on loopback and keeps every packet, with the sender's clock beside it.
-import {
-  RTCPeerConnection,
-  RTCRtpCodecParameters,
-  RtcpSrPacket,
-  type RtpPacket,
-  useH264,
-  useNACK,
-  useOPUS,
-  usePLI,
-  useREMB,
-  useSdesMid,
-  useVP8,
-} from 'werift';
+// A client of a whole server on an independent WebRTC stack (werift). It keeps every RTP packet and every
+// sender report that it receives.
+import { RtcpSrPacket, type RTCPeerConnection, type RtpPacket } from 'werift';
 import type { TestServer } from './server.ts';
+import { createWeriftConnection } from './werift-connection.ts';
 import { WsClient } from './ws-client.ts';
 
 const SETUP_LIMIT_MS = 10_000;
 
-/** The sender's wall clock at an RTP timestamp (RFC 3550 section 6.4.1). */
+/** The sender's wall clock at an RTP timestamp, from a sender report (RFC 3550 section 6.4.1). */
 export interface ClockPoint {
   readonly rtp: number;
   readonly ntpMs: number;
 }
 
+/** What arrived of one stream: RTP packets, their arrival times (`performance.now()`), sender reports. */
 export interface ReceivedStream {
   readonly packets: RtpPacket[];
   readonly arrivalMs: number[];
   readonly clock: ClockPoint[];
 }
 
+/** A session's client: its WebSocket and its peer connection. */
 export class WeriftPeer {
   readonly video: ReceivedStream = { packets: [], arrivalMs: [], clock: [] };
   readonly audio: ReceivedStream = { packets: [], arrivalMs: [], clock: [] };
@@ -42,38 +34,39 @@ export class WeriftPeer {
     this.connection = connection;
   }
 
-  /** Opens the socket, offers, and resolves with START. */
+  /** Opens the WebSocket, sends an offer, and resolves when the server says START. */
   static async connect(
     server: Pick<TestServer, 'url'>,
     token: string,
     codec: 'vp8' | 'h264' = 'vp8',
     kinds: readonly ('audio' | 'video')[] = ['audio', 'video'],
   ): Promise<WeriftPeer> {
-    const peer = new WeriftPeer(await WsClient.open(server, token), newConnection(codec));
-    await peer.#offer(kinds, (sdp) => sdp);
+    const connection = createWeriftConnection({
+      codec,
+      video: kinds.includes('video'),
+      audio: kinds.includes('audio') ? 'recvonly' : false,
+    });
+    const peer = new WeriftPeer(await WsClient.open(server, token), connection);
+    await peer.#offer((sdp) => sdp);
     await peer.socket.waitFor('START', { limitMs: SETUP_LIMIT_MS });
     return peer;
   }
 
-  /** Opens the socket and offers what `alter` makes of the offer; does not wait for the connection. */
+  /** Opens the WebSocket and sends the offer as `alter` changes it. Does not wait for the connection. */
   static async open(
     server: Pick<TestServer, 'url'>,
     token: string,
     alter: (sdp: string) => string,
   ): Promise<WeriftPeer> {
-    const peer = new WeriftPeer(await WsClient.open(server, token), newConnection('vp8'));
-    await peer.#offer(['audio', 'video'], alter);
+    const peer = new WeriftPeer(await WsClient.open(server, token), createWeriftConnection());
+    await peer.#offer(alter);
     return peer;
   }
 
-  async #offer(
-    kinds: readonly ('audio' | 'video')[],
-    alter: (sdp: string) => string,
-  ): Promise<void> {
+  async #offer(alter: (sdp: string) => string): Promise<void> {
     const { connection, socket } = this;
-    for (const kind of kinds) {
-      const transceiver = connection.addTransceiver(kind, { direction: 'recvonly' });
-      const stream = this[kind];
+    for (const transceiver of connection.getTransceivers()) {
+      const stream = transceiver.kind === 'audio' ? this.audio : this.video;
       transceiver.onTrack.subscribe((track) => {
         track.onReceiveRtp.subscribe((packet) => {
           stream.packets.push(packet);
@@ -93,10 +86,6 @@ export class WeriftPeer {
         });
       });
     }
-    // werift would ask a public STUN server even with an empty list.
-    for (const transport of connection.iceTransports) {
-      (transport.connection as { stunServer: unknown }).stunServer = undefined;
-    }
     await connection.setLocalDescription(await connection.createOffer());
     this.offerSdp = alter(connection.localDescription!.sdp);
     socket.send(JSON.stringify({ type: 'offer', sdp: this.offerSdp }));
@@ -111,48 +100,20 @@ export class WeriftPeer {
   }
 }
 
-/** An offer that a server can answer, without a peer behind it. */
+/** An SDP offer that the server can answer; there is no client behind it. */
 export async function makeOffer(codec: 'vp8' | 'h264' = 'vp8'): Promise<string> {
-  const connection = newConnection(codec);
+  const connection = createWeriftConnection({ codec });
   try {
-    connection.addTransceiver('audio', { direction: 'recvonly' });
-    connection.addTransceiver('video', { direction: 'recvonly' });
     return (await connection.createOffer()).sdp;
   } finally {
     await connection.close();
   }
 }
 
-function newConnection(codec: 'vp8' | 'h264'): RTCPeerConnection {
-  const rtcpFeedback = [useNACK(), usePLI(), useREMB()];
-  const video =
-    codec === 'vp8'
-      ? useVP8({ payloadType: 96, rtcpFeedback })
-      : useH264({ payloadType: 98, rtcpFeedback });
-  return new RTCPeerConnection({
-    iceServers: [],
-    iceUseIpv4: false,
-    iceUseIpv6: false,
-    iceAdditionalHostAddresses: ['127.0.0.1'],
-    iceInterfaceAddresses: { udp4: '127.0.0.1' }, // loopback only
-    bundlePolicy: 'max-bundle',
-    codecs: {
-      video: [
-        video,
-        new RTCRtpCodecParameters({
-          mimeType: 'video/rtx',
-          clockRate: 90_000,
-          payloadType: video.payloadType + 1,
-          parameters: `apt=${video.payloadType}`,
-        }),
-      ],
-      audio: [useOPUS({ payloadType: 111 })],
-    },
-    headerExtensions: { video: [useSdesMid()], audio: [useSdesMid()] },
-  });
-}
-
-/** Milliseconds on the sender's clock of an RTP timestamp, by the nearest sender report. @throws Error when there was none. */
+/**
+ * Milliseconds on the sender's wall clock of an RTP timestamp, by the last sender report.
+ * @throws Error when no sender report arrived.
+ */
 export function senderMs({ clock }: ReceivedStream, rtp: number, clockRate: number): number {
   const point = clock.at(-1);
   if (!point) {

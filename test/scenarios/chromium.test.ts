@@ -17,10 +17,12 @@ import {
   statsOf,
   type OfferWish,
   type PageStats,
-} from '../peers/browser.ts';
-import { Broadcast } from '../peers/broadcast.ts';
-import { makeMedia, type TestMedia } from '../peers/media.ts';
-import { Nat, until, type Recorder } from '../peers/werift-peer.ts';
+} from '../harness/page-connection.ts';
+import { Broadcast } from '../harness/broadcast.ts';
+import { makeMedia, type TestMedia } from '../harness/test-media.ts';
+import { Nat } from '../harness/nat.ts';
+import { until } from '../harness/until.ts';
+import { type RecordingListener } from '../harness/peer-pair.ts';
 
 const skip = CHROMIUM === undefined ? 'Chromium is not installed' : false;
 let browser: Browser;
@@ -44,8 +46,8 @@ class Session {
     this.page = page;
     this.broadcast = broadcast;
   }
-  get told(): Recorder {
-    return this.broadcast.told;
+  get listener(): RecordingListener {
+    return this.broadcast.listener;
   }
   get peer(): Peer {
     return this.broadcast.peer;
@@ -72,7 +74,7 @@ class Session {
     const answer = await session.peer.answer(parseOffer(await offerOf(session.page, wish)));
     const port = nat?.port ?? own.port;
     await acceptAnswer(session.page, answer.replaceAll(` ${own.port} `, ` ${port} `));
-    await session.told.connected.promise;
+    await session.listener.connected.promise;
     return session;
   }
 
@@ -186,14 +188,14 @@ test('a browser whose address changes goes on receiving within seconds', async (
   const decoded = before.video!.framesDecoded + 60;
   await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= decoded, 12_000);
   console.info(`60 frames later after ${(monotonicMs() - startMs).toFixed(0)} ms`);
-  assert.equal(session.told.isClosed, false);
+  assert.equal(session.listener.isClosed, false);
 });
 
 test("a browser's microphone arrives as Opus packets, and its going away is noticed at once", async (t) => {
   t.skip(Boolean(skip), String(skip));
   const session = await Session.open(t, { microphone: true, codec: 'video/vp8' });
-  await until(() => session.told.audio.length >= 25, 15_000, 'microphone packets');
-  const { audio } = session.told;
+  await until(() => session.listener.audio.length >= 25, 15_000, 'microphone packets');
+  const { audio } = session.listener;
   for (let index = 1; index < 25; index++) {
     assert.equal(audio[index]!.sequenceNumber, (audio[index - 1]!.sequenceNumber + 1) & 0xffff);
     assert.equal((audio[index]!.timestamp - audio[index - 1]!.timestamp) >>> 0, 960);
@@ -202,6 +204,6 @@ test("a browser's microphone arrives as Opus packets, and its going away is noti
   await session.page.evaluate(() => {
     (globalThis as unknown as { pc: RTCPeerConnection }).pc.close();
   });
-  assert.equal(await session.told.closed.promise, 'closed');
+  assert.equal(await session.listener.closed.promise, 'closed');
   assert.ok(monotonicMs() - startMs < 2_000 * patience());
 });

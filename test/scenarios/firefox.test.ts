@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { test } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
-import { Broadcast } from '../peers/broadcast.ts';
+import { Broadcast } from '../harness/broadcast.ts';
 import {
   acceptAnswer,
   FIREFOX,
@@ -12,8 +12,8 @@ import {
   openFirefox,
   openPage,
   statsOf,
-} from '../peers/browser.ts';
-import { makeMedia } from '../peers/media.ts';
+} from '../harness/page-connection.ts';
+import { makeMedia } from '../harness/test-media.ts';
 
 // Firefox does not speak to loopback addresses, so this needs another one of the machine's.
 const hasNetwork = Object.values(networkInterfaces())
@@ -45,7 +45,7 @@ test('Firefox decodes VP8, hears Opus and opens its data channel', async (t) => 
     page,
     await broadcast.peer.answer(parseOffer(await offerOf(page, { dataChannel: true }))),
   );
-  await broadcast.told.connected.promise;
+  await broadcast.listener.connected.promise;
   let stats = await statsOf(page);
   for (let tries = 0; tries < 100 && (stats.video?.framesDecoded ?? 0) < 60; tries++) {
     await new Promise((resolve) => {
@@ -64,5 +64,5 @@ test('Firefox decodes VP8, hears Opus and opens its data channel', async (t) => 
   await page.evaluate(() => {
     (globalThis as unknown as { pc: { close(): void } }).pc.close();
   });
-  assert.equal(await broadcast.told.closed.promise, 'closed');
+  assert.equal(await broadcast.listener.closed.promise, 'closed');
 });

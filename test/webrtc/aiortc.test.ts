@@ -6,9 +6,9 @@ import { test, type TestContext } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
-import { Broadcast } from '../peers/broadcast.ts';
-import { makeMedia } from '../peers/media.ts';
-import { until } from '../peers/werift-peer.ts';
+import { Broadcast } from '../harness/broadcast.ts';
+import { makeMedia } from '../harness/test-media.ts';
+import { until } from '../harness/until.ts';
 
 interface Message {
   readonly event: string;
@@ -19,7 +19,7 @@ interface Message {
   readonly state?: string;
 }
 
-const CLIENT = new URL('../peers/aiortc_client.py', import.meta.url).pathname;
+const CLIENT = new URL('../harness/aiortc_client.py', import.meta.url).pathname;
 
 /** Debian's own Python has the package, which need not be the first one on the path. */
 const PYTHON = ['python3', '/usr/bin/python3'].find((python) => {
@@ -87,7 +87,7 @@ for (const codec of ['vp8', 'h264'] as const) {
     t.onTestFinished(() => {
       broadcast.stop();
     });
-    const { peer, told } = broadcast;
+    const { peer, listener } = broadcast;
     client.say({ sdp: await peer.answer(parseOffer(offer.sdp!)) });
     assert.equal(peer.videoCodec, codec);
     await client.hear(({ state }) => state === 'connected', 'a connection');
@@ -102,7 +102,7 @@ for (const codec of ['vp8', 'h264'] as const) {
       [48_000, 960],
     );
     if (codec === 'vp8') {
-      assert.ok(told.audio.length > 20, 'its microphone arrives');
+      assert.ok(listener.audio.length > 20, 'its microphone arrives');
     }
     await until(() => peer.stats.roundTripMs > 0, 5_000, 'receiver reports');
     const { unknown_source, ...rejected } = endpoint.stats.rejected;
@@ -111,6 +111,6 @@ for (const codec of ['vp8', 'h264'] as const) {
       JSON.stringify(endpoint.stats.rejected),
     );
     client.say({ event: 'close' });
-    assert.equal(await told.closed.promise, 'closed', 'its close_notify is heard');
+    assert.equal(await listener.closed.promise, 'closed', 'its close_notify is heard');
   });
 }

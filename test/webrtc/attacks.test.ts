@@ -6,27 +6,22 @@ import { classes, crc32c, Message, methods } from 'werift';
 import { monotonicMs } from '../../src/base/time.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
 import type { PeerHost } from '../../src/webrtc/rtc-peer.ts';
-import {
-  Attacker,
-  credentialsOf,
-  Nat,
-  openEndpoint,
-  Pair,
-  stunRequest,
-  until,
-} from '../peers/werift-peer.ts';
+import { Attacker, credentialsOf, openEndpoint, stunRequest } from '../harness/attacker.ts';
+import { Nat } from '../harness/nat.ts';
+import { PeerPair } from '../harness/peer-pair.ts';
+import { until } from '../harness/until.ts';
 
 const tick = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve);
   });
 /** Media still flows: a frame sent now arrives. */
-async function assertFlows(pair: Pair): Promise<void> {
+async function assertFlows(pair: PeerPair): Promise<void> {
   const before = pair.rtp.length;
   assert.equal(pair.peer.isConnected, true);
   pair.peer.sendVideo(Buffer.alloc(500, 1), 500, true, monotonicMs(), monotonicMs());
   await until(() => pair.rtp.length > before, 5_000, 'media after the attack');
-  assert.equal(pair.told.isClosed, false);
+  assert.equal(pair.listener.isClosed, false);
 }
 
 const record = (type: number, epoch: number, body: Buffer, sequence = 1): Buffer => {
@@ -49,7 +44,7 @@ const clientHello = (sequence = 0): Buffer => {
 };
 
 test('plaintext alerts, unknown records and a new ClientHello change nothing, whoever they come from', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const stranger = await Attacker.against(t, pair.endpoint);
   const { rejected } = pair.endpoint.stats;
   const forged = [
@@ -82,7 +77,7 @@ test('plaintext alerts, unknown records and a new ClientHello change nothing, wh
 });
 
 test('a replayed record is not taken twice', async (t) => {
-  const pair = await Pair.connect(t, { dataChannel: true });
+  const pair = await PeerPair.connect(t, { dataChannel: true });
   await until(() => pair.client.sctpTransport?.sctp.state === 'connected');
   const { connection } = pair.transport.iceTransport;
   const original = connection.send.bind(connection);
@@ -104,7 +99,7 @@ test('a replayed record is not taken twice', async (t) => {
 });
 
 test('STUN without the right name and integrity is not answered, learnt or followed', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const stranger = await Attacker.against(t, pair.endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(pair.answer)![1]!;
   const password = /a=ice-pwd:(\S+)/.exec(pair.answer)![1]!;
@@ -140,7 +135,7 @@ test('STUN without the right name and integrity is not answered, learnt or follo
 });
 
 test('a client may come from many addresses, but only a few are kept', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(pair.answer)![1]!;
   const password = /a=ice-pwd:(\S+)/.exec(pair.answer)![1]!;
   for (let count = 0; count < 30; count++) {
@@ -163,8 +158,8 @@ test('an address that another live peer uses cannot be claimed', async (t) => {
     announcedAddresses: [],
   });
   t.onTestFinished(() => endpoint.close());
-  const victim = await Pair.connect(t, {}, endpoint);
-  const mallory = await Pair.connect(t, {}, endpoint);
+  const victim = await PeerPair.connect(t, {}, endpoint);
+  const mallory = await PeerPair.connect(t, {}, endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(mallory.answer)![1]!;
   const password = /a=ice-pwd:(\S+)/.exec(mallory.answer)![1]!;
   victim.sendRaw(stunRequest(`${ufrag}:x`, password)); // mallory spoofs the victim's address, with her own session's keys
@@ -186,7 +181,7 @@ test('an address that another live peer uses cannot be claimed', async (t) => {
 /** SCTP packets, broken in every way, that the client sends inside its own DTLS keys. */
 test('SCTP of bad checksum, of no length, or uninvited is dropped', async (t) => {
   for (const dataChannel of [true, false]) {
-    const pair = await Pair.connect(t, { dataChannel });
+    const pair = await PeerPair.connect(t, { dataChannel });
     if (dataChannel) {
       await until(() => pair.client.sctpTransport?.sctp.state === 'connected');
     }
@@ -239,8 +234,8 @@ test('a client that sends random RTCP and RTP inside its keys disturbs nobody', 
     announcedAddresses: [],
   });
   t.onTestFinished(() => endpoint.close());
-  const bystander = await Pair.connect(t, {}, endpoint);
-  const pair = await Pair.connect(t, { audio: 'sendrecv' }, endpoint);
+  const bystander = await PeerPair.connect(t, {}, endpoint);
+  const pair = await PeerPair.connect(t, { audio: 'sendrecv' }, endpoint);
   const ssrc = Number(/a=ssrc:(\d+)/.exec(pair.answer)![1]);
   for (let count = 0; count < 3_000; count++) {
     const parts: Buffer[] = [];
@@ -276,12 +271,12 @@ test('a client that sends random RTCP and RTP inside its keys disturbs nobody', 
   await until(() => endpoint.stats.received >= 3_000, 10_000);
   await assertFlows(bystander);
   await assertFlows(pair);
-  assert.ok(pair.told.keyFrameRequests <= 200, 'requests stay limited');
+  assert.ok(pair.listener.keyFrameRequests <= 200, 'requests stay limited');
   assert.ok(pair.peer.stats.packetsRetransmitted < 500);
 });
 
 test('a hundred thousand datagrams of junk neither stop a session nor make the server answer or grow', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const stranger = await Attacker.against(t, pair.endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(pair.answer)![1]!;
   const makers = [
@@ -322,7 +317,7 @@ test('a hundred thousand datagrams of junk neither stop a session nor make the s
 });
 
 test("junk from the client's own address, spoofed, does not end its session", async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   for (let count = 0; count < 5_000; count++) {
     const data = randomBytes(randomInt(1, 300));
     data[0] = [randomInt(256), 20 + randomInt(44), 128 + randomInt(64)][count % 3]!;
@@ -337,7 +332,7 @@ test("junk from the client's own address, spoofed, does not end its session", as
 
 test('a datagram that claims to come from port 0 ends neither session nor worker', async (t) => {
   const { endpoint, socket } = await openEndpoint(t);
-  const pair = await Pair.connect(t, {}, endpoint);
+  const pair = await PeerPair.connect(t, {}, endpoint);
   const { ufrag, password } = credentialsOf(pair.answer);
   const before = endpoint.stats.rejected.unknown_source;
   const check = stunRequest(`${ufrag}:x`, password);
@@ -353,7 +348,7 @@ test('a datagram that claims to come from port 0 ends neither session nor worker
 
 test('datagrams that the system refuses are counted and end nothing', async (t) => {
   const { endpoint, socket } = await openEndpoint(t);
-  const pair = await Pair.connect(t, {}, endpoint);
+  const pair = await PeerPair.connect(t, {}, endpoint);
   const host = endpoint as unknown as PeerHost;
   host.send(Buffer.alloc(70_000), 70_000, '127.0.0.1', 9); // EMSGSIZE
   host.send(Buffer.alloc(10), 10, '255.255.255.255', 9); // EACCES: the broadcast address
@@ -364,7 +359,7 @@ test('datagrams that the system refuses are counted and end nothing', async (t) 
 });
 
 /** Sends a frame each 20 ms. @returns how many packets reached the client. */
-async function sendFrames(pair: Pair, frames: number): Promise<number> {
+async function sendFrames(pair: PeerPair, frames: number): Promise<number> {
   const before = pair.rtp.length;
   for (let frame = 0; frame < frames; frame++) {
     pair.peer.sendVideo(Buffer.alloc(3_000, 1), 3_000, frame === 0, monotonicMs(), monotonicMs());
@@ -383,7 +378,7 @@ test('media does not follow a replayed or captured check, nor is its sender sent
       arrived.push(data);
     }
   });
-  const pair = await Pair.connect(t, {}, endpoint);
+  const pair = await PeerPair.connect(t, {}, endpoint);
   const thief = await Attacker.against(t, endpoint);
   const { ufrag, password } = credentialsOf(pair.answer);
   const nominating = arrived.filter((data) => data.includes(Buffer.from([0, 0x25, 0, 0])));
@@ -411,7 +406,7 @@ test('media follows a client to its new address, nominated or not', async (t) =>
     });
     t.onTestFinished(() => endpoint.close());
     const nat = await Nat.before(t, endpoint);
-    const pair = await Pair.connect(t, { relayPort: nat.port }, endpoint);
+    const pair = await PeerPair.connect(t, { relayPort: nat.port }, endpoint);
     const { ufrag, password } = credentialsOf(pair.answer);
     const client = /a=ice-ufrag:(\S+)/.exec(pair.client.localDescription!.sdp)![1]!;
     assert.equal(await sendFrames(pair, 2), 6);

@@ -7,16 +7,11 @@ import { createCertificate } from '../../src/webrtc/dtls/certificate.ts';
 import { createEndpoint, type Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';
 import { bindingSuccess } from '../../src/webrtc/ice/stun.ts';
-import { LyingClient, type ClientIdentity, type ClientQuirks } from '../peers/dtls-client.ts';
-import {
-  Attacker,
-  createClient,
-  credentialsOf,
-  PEER_OPTIONS,
-  Recorder,
-  stunRequest,
-  until,
-} from '../peers/werift-peer.ts';
+import { LyingClient, type ClientIdentity, type ClientQuirks } from '../harness/dtls-client.ts';
+import { Attacker, credentialsOf, stunRequest } from '../harness/attacker.ts';
+import { createWeriftConnection } from '../harness/werift-connection.ts';
+import { PEER_OPTIONS, RecordingListener } from '../harness/peer-pair.ts';
+import { until } from '../harness/until.ts';
 
 const identity = createCertificate(Date.now());
 const stranger = createCertificate(Date.now());
@@ -24,7 +19,7 @@ const stranger = createCertificate(Date.now());
 /** A peer that the test polls, and a client that does what the test says and no more. */
 class Bare {
   readonly endpoint: Endpoint;
-  readonly told = new Recorder();
+  readonly listener = new RecordingListener();
   readonly peer: Peer;
   readonly client: Attacker;
   #username = '';
@@ -34,7 +29,7 @@ class Bare {
   private constructor(endpoint: Endpoint, client: Attacker) {
     this.endpoint = endpoint;
     this.client = client;
-    this.peer = endpoint.createPeer(PEER_OPTIONS, this.told);
+    this.peer = endpoint.createPeer(PEER_OPTIONS, this.listener);
   }
 
   /** Signals; the offer names the certificate `identity`. */
@@ -46,7 +41,7 @@ class Bare {
     });
     t.onTestFinished(() => endpoint.close());
     const bare = new Bare(endpoint, await Attacker.against(t, endpoint));
-    const werift = createClient();
+    const werift = createWeriftConnection();
     t.onTestFinished(() => werift.close());
     const { sdp } = await werift.createOffer();
     const fingerprint = `a=fingerprint:sha-256 ${identity.fingerprint}`;
@@ -102,9 +97,9 @@ test('what never comes up is given up after 15 s, with the stage that it failed 
       await bare.check(stage === 'dtls_failed');
     }
     bare.peer.poll(monotonicMs() + 14_000);
-    assert.equal(bare.told.isClosed, false, stage);
+    assert.equal(bare.listener.isClosed, false, stage);
     bare.peer.poll(monotonicMs() + 16_000);
-    assert.equal(await bare.told.closed.promise, stage);
+    assert.equal(await bare.listener.closed.promise, stage);
   }
 });
 
@@ -119,8 +114,8 @@ test('a handshake that fails is told at once, and as what it was', async (t) => 
     const bare = await Bare.open(t);
     await bare.check(true);
     await bare.handshake(who, quirks);
-    assert.equal(await bare.told.closed.promise, reason); // nobody polled
-    assert.match(bare.told.detail, detail);
+    assert.equal(await bare.listener.closed.promise, reason); // nobody polled
+    assert.match(bare.listener.detail, detail);
   }
 });
 
@@ -132,19 +127,19 @@ test('a client that refuses with a plain alert is given up after 2 s, one that g
   await bare.client.send(fatalAlert);
   await until(() => bare.endpoint.stats.rejected.dtls_plaintext === 1);
   bare.peer.poll(monotonicMs() + 1_500);
-  assert.equal(bare.told.isClosed, false, 'anybody could have sent it');
+  assert.equal(bare.listener.isClosed, false, 'anybody could have sent it');
   bare.peer.poll(monotonicMs() + 2_500);
-  assert.equal(await bare.told.closed.promise, 'dtls_failed');
-  assert.match(bare.told.detail, /alert 42/);
+  assert.equal(await bare.listener.closed.promise, 'dtls_failed');
+  assert.match(bare.listener.detail, /alert 42/);
 
   const steady = await Bare.open(t);
   await steady.check(true);
   await steady.client.send(fatalAlert);
   await until(() => steady.endpoint.stats.rejected.dtls_plaintext === 1);
   await steady.handshake(identity);
-  await steady.told.connected.promise;
+  await steady.listener.connected.promise;
   steady.peer.poll(monotonicMs() + 2_500);
-  assert.equal(steady.told.isClosed, false);
+  assert.equal(steady.listener.isClosed, false);
 });
 
 test('a client that checks and never answers is no longer sent to after 30 s', async (t) => {
@@ -157,7 +152,7 @@ test('a client that checks and never answers is no longer sent to after 30 s', a
   const bare = await Bare.open(t);
   await bare.check(true);
   await bare.handshake(identity);
-  await bare.told.connected.promise;
+  await bare.listener.connected.promise;
   // Less than 8 s apart, so that silence does not end it.
   for (const atMs of [6_000, 12_000, 18_000, 24_000, 31_000]) {
     laterMs = atMs;
@@ -165,7 +160,7 @@ test('a client that checks and never answers is no longer sent to after 30 s', a
     await bare.sendCheck();
     await until(() => bare.endpoint.stats.received > received);
     bare.peer.poll(monotonicMs());
-    assert.equal(bare.told.isClosed, atMs > 30_000, `after ${atMs} ms`);
+    assert.equal(bare.listener.isClosed, atMs > 30_000, `after ${atMs} ms`);
   }
-  assert.equal(await bare.told.closed.promise, 'timeout');
+  assert.equal(await bare.listener.closed.promise, 'timeout');
 });

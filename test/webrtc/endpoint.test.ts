@@ -7,7 +7,9 @@ import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { createSharedMetrics, SharedMetrics } from '../../src/metrics/shared-metrics.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
 import type { RtcPeer } from '../../src/webrtc/rtc-peer.ts';
-import { Attacker, Pair, PEER_OPTIONS, Recorder, until } from '../peers/werift-peer.ts';
+import { Attacker } from '../harness/attacker.ts';
+import { PeerPair, PEER_OPTIONS, RecordingListener } from '../harness/peer-pair.ts';
+import { until } from '../harness/until.ts';
 import * as offers from './sdp/offers.ts';
 
 const LOOPBACK = { bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] } as const;
@@ -53,7 +55,7 @@ test("peers on one socket get their own media and nobody else's", async (t) => {
   t.onTestFinished(() => endpoint.close());
   const pairs = await Promise.all(
     Array.from({ length: 4 }, (_, index) =>
-      Pair.connect(t, { codec: index % 2 === 0 ? 'vp8' : 'h264' }, endpoint),
+      PeerPair.connect(t, { codec: index % 2 === 0 ? 'vp8' : 'h264' }, endpoint),
     ),
   );
   assert.equal(endpoint.peerCount, 4);
@@ -83,20 +85,20 @@ test('a defect that a peer comes upon ends that peer alone, and is told', async 
     },
   });
   t.onTestFinished(() => endpoint.close());
-  const bystander = await Pair.connect(t, {}, endpoint);
-  const pair = await Pair.connect(t, {}, endpoint);
+  const bystander = await PeerPair.connect(t, {}, endpoint);
+  const pair = await PeerPair.connect(t, {}, endpoint);
   (pair.peer as RtcPeer).onRtcp = () => {
     throw new TypeError('a defect');
   };
   pair.sendRtcp(Buffer.from([0x80, 201, 0, 1, 0, 0, 0, 1]));
-  assert.equal(await pair.told.closed.promise, 'failed');
+  assert.equal(await pair.listener.closed.promise, 'failed');
   assert.deepEqual(told, ['TypeError: a defect', PEER_OPTIONS.sessionId]);
   assert.equal(bystander.peer.isConnected, true);
   assert.equal(endpoint.peerCount, 1);
 });
 
 test('a flood of microphone packets is cut off before anybody decodes it', async (t) => {
-  const pair = await Pair.connect(t, { audio: 'sendrecv' });
+  const pair = await PeerPair.connect(t, { audio: 'sendrecv' });
   const { srtp } = pair.transport;
   for (let index = 0; index < 1_000; index++) {
     pair.sendRaw(
@@ -119,10 +121,10 @@ test('a flood of microphone packets is cut off before anybody decodes it', async
       });
     }
   }
-  await until(() => pair.endpoint.stats.rejected.rate_limited + pair.told.audio.length > 900);
+  await until(() => pair.endpoint.stats.rejected.rate_limited + pair.listener.audio.length > 900);
   assert.ok(
-    pair.told.audio.length >= 200 && pair.told.audio.length <= 600,
-    `${pair.told.audio.length}`,
+    pair.listener.audio.length >= 200 && pair.listener.audio.length <= 600,
+    `${pair.listener.audio.length}`,
   );
   assert.equal(pair.peer.isConnected, true);
 });
@@ -131,7 +133,7 @@ test('thousands of peers that only ever signalled leave nothing behind', async (
   const endpoint = await createEndpoint(LOOPBACK);
   t.onTestFinished(() => endpoint.close());
   const cycle = async (): Promise<void> => {
-    const peer = endpoint.createPeer(PEER_OPTIONS, new Recorder());
+    const peer = endpoint.createPeer(PEER_OPTIONS, new RecordingListener());
     await peer.answer(parseOffer(offers.chromium));
     await peer.close();
   };
@@ -174,7 +176,7 @@ test('IPv6 works as IPv4 does, where the machine has it', async (t) => {
   const endpoint = await createEndpoint({ bindAddress: '::', port: 0, announcedAddresses: [] });
   t.onTestFinished(() => endpoint.close());
   assert.ok(endpoint.candidates.some(({ address }) => address === '127.0.0.1'));
-  const pair = await Pair.connect(t, {}, endpoint); // werift comes over IPv4, which the socket sees as ::ffff:127.0.0.1
+  const pair = await PeerPair.connect(t, {}, endpoint); // werift comes over IPv4, which the socket sees as ::ffff:127.0.0.1
   pair.peer.sendAudio(Buffer.alloc(40, 1), 40, 0, 0, true);
   await until(() => pair.rtp.length === 1);
 });

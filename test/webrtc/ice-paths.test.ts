@@ -9,7 +9,7 @@ import {
   parseStun,
   transactionId,
 } from '../../src/webrtc/ice/stun.ts';
-import { stunRequest } from '../peers/werift-peer.ts';
+import { stunRequest } from '../harness/attacker.ts';
 
 const CLIENT = { ufrag: 'clnt', password: 'the password of the client' };
 const SERVER_PORT = 40_000;

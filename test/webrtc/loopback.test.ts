@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { RtcpSrPacket, type RtpPacket } from 'werift';
 import { monotonicMs, wallMs } from '../../src/base/time.ts';
-import { Pair, until } from '../peers/werift-peer.ts';
+import { PeerPair } from '../harness/peer-pair.ts';
+import { until } from '../harness/until.ts';
 
 const ssrcOf = (answer: string, kind: 'video' | 'audio'): number => {
   const section = answer.split('m=').find((part) => part.startsWith(kind)) ?? '';
@@ -20,7 +21,7 @@ const vp8Payload = (packets: readonly RtpPacket[]): Buffer =>
   Buffer.concat(packets.map(({ payload }) => payload.subarray(4)));
 
 test('VP8 frames arrive whole, in order, with the marker on each last packet', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const frames = [frameOf(9_000, 1), frameOf(400, 2), frameOf(1_167, 3), frameOf(2_500, 4)];
   const counts = frames.map((frame, index) =>
     pair.peer.sendVideo(frame, frame.length, index === 0, (index * 1000) / 30, monotonicMs()),
@@ -55,7 +56,7 @@ test('VP8 frames arrive whole, in order, with the marker on each last packet', a
 });
 
 test('header extensions carry mid, send time and playout delay', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const frame = frameOf(500, 1);
   const before = wallMs();
   pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());
@@ -85,7 +86,7 @@ test('header extensions carry mid, send time and playout delay', async (t) => {
 });
 
 test('sender reports put both streams on one clock', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   pair.stopPolling();
   const startMs = monotonicMs();
   const frame = frameOf(300, 1);
@@ -148,7 +149,7 @@ function nack(ssrc: number, ids: readonly number[]): Buffer {
 }
 
 test('a lost packet comes again as RTX with its own number inside', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const frame = frameOf(3_000, 1);
   pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());
   const ssrc = ssrcOf(pair.answer, 'video');
@@ -166,7 +167,7 @@ test('a lost packet comes again as RTX with its own number inside', async (t) =>
 });
 
 test('without RTX the same packet comes again, byte for byte', async (t) => {
-  const pair = await Pair.connect(t, { rtx: false });
+  const pair = await PeerPair.connect(t, { rtx: false });
   assert.doesNotMatch(pair.answer, /rtx/);
   const datagrams: Buffer[] = [];
   const { connection } = pair.transport.iceTransport;
@@ -184,7 +185,7 @@ test('without RTX the same packet comes again, byte for byte', async (t) => {
 });
 
 test('a storm of NACKs is answered within a budget', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const frame = frameOf(100_000, 1);
   const packets = pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());
   const ssrc = ssrcOf(pair.answer, 'video');
@@ -207,7 +208,7 @@ test('a storm of NACKs is answered within a budget', async (t) => {
 });
 
 test('what is asked for again is sent twice, since the answer was lost; eight times at most', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const frame = frameOf(300, 1);
   pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());
   const ssrc = ssrcOf(pair.answer, 'video');

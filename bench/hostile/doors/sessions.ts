@@ -5,7 +5,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createCertificate } from '../../../src/webrtc/dtls/certificate.ts';
 import { bindingRequest, bindingSuccess } from '../../../src/webrtc/ice/stun.ts';
-import { LyingClient } from '../../../test/peers/dtls-client.ts';
+import { LyingClient } from '../../../test/harness/dtls-client.ts';
 import { type Attack, type Door, paced, pacedOpen, reasonOf } from '../door.ts';
 import type { Arena } from '../protocol.ts';
 import { HOSTILE_OFFERS, newIdentity, plainOffer } from '../offers.ts';

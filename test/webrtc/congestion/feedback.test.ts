@@ -4,7 +4,8 @@ import { test } from 'vitest';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';
 import { BitrateController } from '../../../src/webrtc/congestion/bitrate-controller.ts';
 import { DelayDetector } from '../../../src/webrtc/congestion/delay-detector.ts';
-import { Pair, until } from '../../peers/werift-peer.ts';
+import { PeerPair } from '../../harness/peer-pair.ts';
+import { until } from '../../harness/until.ts';
 
 const ssrcOf = (answer: string): number =>
   Number(/a=ssrc:(\d+)/.exec(answer.slice(answer.indexOf('m=video')))?.[1]);
@@ -43,29 +44,29 @@ const remb = (bitsPerSecond: number, ssrc: number): Buffer => {
 };
 
 test('PLI and FIR ask for a key frame, at most one in 300 ms, the last one never lost', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   pair.stopPolling();
   const ssrc = ssrcOf(pair.answer);
   pair.sendRtcp(pli(ssrc));
-  await until(() => pair.told.keyFrameRequests === 1);
+  await until(() => pair.listener.keyFrameRequests === 1);
   const firstMs = monotonicMs();
   for (let count = 0; count < 10; count++) {
     pair.sendRtcp(pli(ssrc));
   }
   await until(() => pair.peer.stats.plisReceived === 11);
-  assert.equal(pair.told.keyFrameRequests, 1);
+  assert.equal(pair.listener.keyFrameRequests, 1);
   pair.peer.poll(firstMs + 100);
-  assert.equal(pair.told.keyFrameRequests, 1);
+  assert.equal(pair.listener.keyFrameRequests, 1);
   pair.peer.poll(firstMs + 320);
-  assert.equal(pair.told.keyFrameRequests, 2, 'what came too early is asked for later');
+  assert.equal(pair.listener.keyFrameRequests, 2, 'what came too early is asked for later');
   pair.peer.poll(firstMs + 2_000);
-  assert.equal(pair.told.keyFrameRequests, 2);
+  assert.equal(pair.listener.keyFrameRequests, 2);
   pair.sendRtcp(fir(ssrc, 7));
   pair.sendRtcp(fir(ssrc, 7));
   pair.sendRtcp(fir(ssrc, 8));
   await until(() => pair.peer.stats.firsReceived === 2);
   pair.peer.poll(firstMs + 3_000);
-  assert.equal(pair.told.keyFrameRequests, 3);
+  assert.equal(pair.listener.keyFrameRequests, 3);
   pair.sendRtcp(pli((ssrc ^ 1) >>> 0));
   pair.sendRtcp(fir((ssrc ^ 1) >>> 0, 9));
   await until(() => pair.peer.stats.packetsReceived >= 15);
@@ -73,7 +74,7 @@ test('PLI and FIR ask for a key frame, at most one in 300 ms, the last one never
 });
 
 test('REMB bounds the bitrate', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const ssrc = ssrcOf(pair.answer);
   // An estimate means something once as much is sent as is wished for.
   const frame = Buffer.alloc(3_000, 7);
@@ -83,11 +84,11 @@ test('REMB bounds the bitrate', async (t) => {
   }
   pair.sendRtcp(remb(400_000, ssrc));
   pair.sendRtcp(remb(300_000, ssrc));
-  await until(() => pair.told.bitrates.at(-1) === 300);
+  await until(() => pair.listener.bitrates.at(-1) === 300);
   pair.sendRtcp(remb(20_000, ssrc));
-  await until(() => pair.told.bitrates.at(-1) === 150);
+  await until(() => pair.listener.bitrates.at(-1) === 150);
   pair.sendRtcp(remb(10_000_000, ssrc));
-  await until(() => pair.told.bitrates.at(-1) === 600);
+  await until(() => pair.listener.bitrates.at(-1) === 600);
   assert.equal(pair.peer.stats.targetBitrateKbps, 600);
 });
 
@@ -167,7 +168,7 @@ test('the bitrate grows without loss, holds with some, and falls with much', () 
 });
 
 test('close_notify ends the connection at once', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const dtls = pair.transport.dtls as unknown as {
     dtls: { recordSequenceNumber: number };
     cipher: { encryptPacket(packet: unknown): { serialize(): Buffer } };
@@ -184,7 +185,7 @@ test('close_notify ends the connection at once', async (t) => {
     Buffer.from([1, 0]),
   );
   pair.sendRaw(dtls.cipher.encryptPacket(record).serialize());
-  assert.equal(await pair.told.closed.promise, 'closed');
+  assert.equal(await pair.listener.closed.promise, 'closed');
   assert.equal(pair.endpoint.peerCount, 0);
 });
 
@@ -200,7 +201,7 @@ const plaintext = async (): Promise<{
   )) as { DtlsPlaintext: new (header: unknown, fragment: Buffer) => unknown };
 
 test('a silent peer is asked whether it lives, and given up within ten seconds', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   pair.stopPolling();
   const nowMs = monotonicMs();
   const received = pair.endpoint.stats.received;
@@ -210,15 +211,15 @@ test('a silent peer is asked whether it lives, and given up within ten seconds',
     pair.endpoint.stats.rejected.stun_integrity + pair.endpoint.stats.rejected.stun_unknown_user,
     0,
   );
-  assert.equal(pair.told.isClosed, false);
+  assert.equal(pair.listener.isClosed, false);
   pair.peer.poll(nowMs + 9_500);
-  assert.equal(await pair.told.closed.promise, 'timeout');
+  assert.equal(await pair.listener.closed.promise, 'timeout');
   assert.equal(pair.endpoint.peerCount, 0);
   assert.equal(pair.peer.sendVideo(Buffer.alloc(100), 100, true, 0, nowMs), 0);
 });
 
 test('close says BYE and goodbye, frees the peer, and may be called twice', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   const states: string[] = [];
   const byes: Buffer[] = [];
   pair.transport.onStateChange.subscribe((state) => {
@@ -236,5 +237,5 @@ test('close says BYE and goodbye, frees the peer, and may be called twice', asyn
   assert.equal(bye[9], 203);
   assert.equal(bye.readUInt32BE(12), ssrcOf(pair.answer));
   assert.equal(pair.endpoint.peerCount, 0);
-  assert.equal(pair.told.isClosed, false, 'our own close is no news');
+  assert.equal(pair.listener.isClosed, false, 'our own close is no news');
 });

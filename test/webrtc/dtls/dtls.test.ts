@@ -8,7 +8,7 @@ import { createCertificate, fingerprintOf } from '../../../src/webrtc/dtls/certi
 import { DtlsServer } from '../../../src/webrtc/dtls/dtls-server.ts';
 import { inputsIn, corpusOf } from '../../fuzz/catalogue.ts';
 import { readScript } from '../../fuzz/engine/script.ts';
-import { LyingClient, type ClientIdentity, type ClientQuirks } from '../../peers/dtls-client.ts';
+import { LyingClient, type ClientIdentity, type ClientQuirks } from '../../harness/dtls-client.ts';
 
 const own = createCertificate(Date.now());
 const client = createCertificate(Date.now());

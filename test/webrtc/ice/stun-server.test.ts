@@ -11,7 +11,7 @@ import {
   startStunServer,
   type StunOutcome,
 } from '../../../src/webrtc/ice/stun-server.ts';
-import { socketsMadeBy } from '../../peers/sockets.ts';
+import { socketsMadeBy } from '../../harness/udp-sockets.ts';
 import { startTestFront } from '../../front/harness.ts';
 
 const request = (id: Buffer): Buffer => Buffer.concat([Buffer.from('000100002112a442', 'hex'), id]);

@@ -5,7 +5,8 @@ import { monotonicMs } from '../../../src/base/time.ts';
 import { BitrateController } from '../../../src/webrtc/congestion/bitrate-controller.ts';
 import { LossWindow } from '../../../src/webrtc/congestion/loss-window.ts';
 import { PacketDuplication } from '../../../src/webrtc/rtp/packet-duplication.ts';
-import { Pair, until } from '../../peers/werift-peer.ts';
+import { PeerPair } from '../../harness/peer-pair.ts';
+import { until } from '../../harness/until.ts';
 
 const ssrcOf = (answer: string, kind: 'video' | 'audio'): number =>
   Number(/a=ssrc:(\d+)/.exec(answer.slice(answer.indexOf(`m=${kind}`)))?.[1]);
@@ -89,7 +90,7 @@ test('what is sent twice is sent at half the rate, and only where that fits', ()
 });
 
 test('after some losses each packet comes again a frame later, picture and sound; not on a clean path', async (t) => {
-  const pair = await Pair.connect(t);
+  const pair = await PeerPair.connect(t);
   pair.stopPolling();
   const video = ssrcOf(pair.answer, 'video');
   const audio = ssrcOf(pair.answer, 'audio');

@@ -149,8 +149,8 @@ export const statsOf = (page: Page): Promise<PageStats> =>
     const found: { state: string; channel: string; video: unknown; audio: unknown } = {
       state: pc.connectionState,
       channel: channel?.readyState ?? 'none',
-      video: null,
-      audio: null,
+      video: undefined,
+      audio: undefined,
     };
     for (const [, report] of (await pc.getStats()) as unknown as Map<
       string,

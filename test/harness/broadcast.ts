@@ -1,25 +1,26 @@
-// Sends test media to a peer in real time: frames of 1/30 s and packets of 20 ms, from the moment it is connected; from the key frame again when one is asked for, as the server does.
+// Sends test media to a server peer in real time once it is connected: 30 frames/s and Opus packets of 20 ms.
+// A key frame request restarts the video at its key frame.
 import { monotonicMs } from '../../src/base/time.ts';
 import type { Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';
-import type { TestMedia } from './media.ts';
-import { PEER_OPTIONS, Recorder } from './werift-peer.ts';
+import type { TestMedia } from './test-media.ts';
+import { PEER_OPTIONS, RecordingListener } from './peer-pair.ts';
 
 export class Broadcast {
-  readonly told = new Recorder();
+  readonly listener = new RecordingListener();
   readonly peer: Peer;
   readonly #media: TestMedia;
   readonly #timer: NodeJS.Timeout;
   #startMs = 0;
   #frames = 0;
   #keyFrame = 0;
-  #asked = 0;
+  #answeredRequests = 0;
   #packets = 0;
 
   constructor(endpoint: Endpoint, media: TestMedia) {
     this.#media = media;
-    this.peer = endpoint.createPeer(PEER_OPTIONS, this.told);
-    void this.told.connected.promise.then((nowMs) => {
+    this.peer = endpoint.createPeer(PEER_OPTIONS, this.listener);
+    void this.listener.connected.promise.then((nowMs) => {
       this.#startMs = nowMs;
     });
     this.#timer = setInterval(() => {
@@ -34,8 +35,8 @@ export class Broadcast {
       return;
     }
     for (; (this.#frames * 1000) / 30 <= nowMs - this.#startMs; this.#frames++) {
-      if (this.told.keyFrameRequests > this.#asked) {
-        this.#asked = this.told.keyFrameRequests;
+      if (this.listener.keyFrameRequests > this.#answeredRequests) {
+        this.#answeredRequests = this.listener.keyFrameRequests;
         this.#keyFrame = this.#frames;
       }
       const at = (this.#frames - this.#keyFrame) % frames.length;
