@@ -132,3 +132,20 @@ test('every metric that a document names exists', () => {
   );
   assert.deepEqual(unknown, []);
 });
+test('lines of prose have at most 100 columns', () => {
+  // models/training/card.py writes the model card.
+  const exempt = ['models/MODEL_CARD.md', 'native/README.md'];
+  const others = documents.filter(({ name }) => !exempt.includes(name));
+  const long = others.flatMap(({ name, text }) =>
+    text
+      .replaceAll(/^\s*```[\s\S]*?^\s*```/gm, (fence) => '\n'.repeat(fence.split('\n').length - 1))
+      .split('\n')
+      // A row of a table may be longer, and so may a link or a command that cannot be broken.
+      .flatMap((line, index) =>
+        line.length > 100 && !/^\s*(?:\||<!--|!?\[|\S+$|`[^`]+`\S?$)/.test(line)
+          ? [`${name}:${index + 1} has ${line.length}`]
+          : [],
+      ),
+  );
+  assert.deepEqual(long, []);
+});
