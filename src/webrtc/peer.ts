@@ -1,6 +1,7 @@
 // What the rest of the worker knows of a WebRTC peer: the interface between the frame loop and the transport.
 import type { Offer } from './sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
+import type { MediaStats } from './rtp/media-stats.ts';
 
 export interface PeerOptions {
   readonly sessionId: string;
@@ -40,22 +41,11 @@ export type PeerCloseReason =
   | 'timeout'
   | 'failed';
 
-/** Counters of one peer since its start; the same object is refilled at each call. */
-export interface PeerStats {
-  packetsSent: number;
-  bytesSent: number;
-  packetsRetransmitted: number;
-  nacksReceived: number;
-  plisReceived: number;
-  firsReceived: number;
-  /** `fractionLost`: of the packets of about a second. */
-  packetsLost: number;
-  fractionLost: number;
-  jitterMs: number;
-  roundTripMs: number;
+/** Counters of one peer since its start. Each read of `Peer.stats` gives the same object. */
+export interface PeerStats extends MediaStats {
+  /** RTP and RTCP packets that were authentic. */
   packetsReceived: number;
   datagramsRejected: number;
-  targetBitrateKbps: number;
 }
 
 export interface Peer {

@@ -63,7 +63,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/pipeline/speech/audio-receiver.ts MAX_CONCEALED': 'how long a gap is concealed',
   'src/worker/worker-session.ts MAX_OPUS_BYTES': 'the largest Opus frame there is',
   'src/webrtc/ice/ice-paths.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',
-  'src/webrtc/rtp/media-sender.ts DRAIN.mostMs':
+  'src/webrtc/rtp/key-frame-recovery.ts DRAIN.maxMs':
     'how long the sender waits for a queue on the way to drain',
   'src/pipeline/render/idle-motion.ts': 'how a face at rest moves',
   'src/jobs/video/audio/pcm-stream.ts MAX_COMPLAINTS':

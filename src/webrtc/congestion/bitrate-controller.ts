@@ -1,82 +1,87 @@
-// What to ask of the encoder: a loss-based controller (as in draft-ietf-rmcat-gcc-02 section 6) under REMB's upper bound.
+// Sets the target bitrate of the video encoder: a loss-based controller with the receiver's estimate as upper bound.
 import { ReceiverEstimate } from './receiver-estimate.ts';
 
-const GROW_BELOW_LOSS = 0.02;
-const CUT_ABOVE_LOSS = 0.1;
-const GROWTH_PER_SECOND = 0.08;
+/** Thresholds of draft-ietf-rmcat-gcc-02 section 6: increase below 2 % loss, decrease above 10 %. */
+const INCREASE_BELOW_LOSS = 0.02;
+const DECREASE_ABOVE_LOSS = 0.1;
+const INCREASE_PER_SECOND = 0.08;
+/** Reports closer together than this do not change the target. */
 const MIN_REPORT_INTERVAL_MS = 250;
-/** A receiver's estimate is at most 1.5 times what it receives (Chromium's), and falls with sudden jitter: so much more than it can be tried. */
-const REACH = 1.5;
-/** A report of a change smaller than this is not worth an encoder's new rate control. */
+/** Chromium's estimate is at most 1.5 times what it receives, and falls with jitter: the path may carry this much more. */
+const ESTIMATE_HEADROOM = 1.5;
+/** Report a smaller change only at the limits: each one makes the encoder restart its rate control. */
 const MIN_RELATIVE_CHANGE = 0.03;
 
+/** Bitrates are in kbit/s, between the least and the greatest that were configured. */
 export class BitrateController {
   readonly #minKbps: number;
   readonly #maxKbps: number;
-  #kbps: number;
+  #lossBasedKbps: number;
   #reportedKbps: number;
   readonly #estimate = new ReceiverEstimate();
-  #isTwofold = false;
+  #isDuplicating = false;
   #lastReportMs = Number.NEGATIVE_INFINITY;
 
   constructor(minKbps: number, maxKbps: number, startKbps: number) {
     this.#minKbps = minKbps;
     this.#maxKbps = Math.max(minKbps, maxKbps);
-    this.#kbps = this.#reportedKbps = this.#clamp(startKbps);
+    this.#lossBasedKbps = this.#reportedKbps = this.#clamp(startKbps);
   }
 
-  /** Set while all packets are to be sent twice. Reads false when the path is too narrow for two pictures of the least rate. */
-  get isTwofold(): boolean {
-    return this.#isTwofold && this.#pathKbps * REACH >= 2 * this.#minKbps;
+  /**
+   * Whether to send each video packet twice. Set it while duplication is wanted; it reads false while
+   * the path is too narrow for twice the least bitrate.
+   */
+  get isDuplicating(): boolean {
+    return this.#isDuplicating && this.#pathKbps * ESTIMATE_HEADROOM >= 2 * this.#minKbps;
   }
-  set isTwofold(isTwofold: boolean) {
-    this.#isTwofold = isTwofold;
+  set isDuplicating(isDuplicating: boolean) {
+    this.#isDuplicating = isDuplicating;
   }
 
-  /** What the path is thought to carry: the receiver's estimate, else what was sent without much loss. */
+  /** What the path carries: the bound from the receiver's estimate, else what was sent without much loss. */
   get #pathKbps(): number {
-    return Number.isFinite(this.#estimate.boundKbps) ? this.#estimate.boundKbps : this.#kbps;
+    const { boundKbps } = this.#estimate;
+    return Number.isFinite(boundKbps) ? boundKbps : this.#lossBasedKbps;
   }
 
+  /** Bitrate for the encoder: half of what the path carries while packets are duplicated. */
   get targetKbps(): number {
-    return this.#clamp(
-      Math.min(this.#kbps, this.isTwofold ? this.#pathKbps / 2 : this.#estimate.boundKbps),
-    );
+    const bound = this.isDuplicating ? this.#pathKbps / 2 : this.#estimate.boundKbps;
+    return this.#clamp(Math.min(this.#lossBasedKbps, bound));
   }
 
-  /** Share of packets lost since the last call (LossWindow), 0 to 1. */
+  /** @param fraction share of packets lost since the last call, 0 to 1 (LossWindow) */
   onLoss(fraction: number, nowMs: number): void {
     const elapsedMs = nowMs - this.#lastReportMs;
     if (elapsedMs < MIN_REPORT_INTERVAL_MS) {
       return;
     }
     this.#lastReportMs = nowMs;
-    if (fraction > CUT_ABOVE_LOSS) {
-      this.#kbps = this.#clamp(this.targetKbps * (1 - fraction / 2));
-    } else if (fraction < GROW_BELOW_LOSS) {
-      this.#kbps = this.#clamp(
-        this.#kbps * (1 + (GROWTH_PER_SECOND * Math.min(elapsedMs, 1000)) / 1000),
+    if (fraction > DECREASE_ABOVE_LOSS) {
+      this.#lossBasedKbps = this.#clamp(this.targetKbps * (1 - fraction / 2));
+    } else if (fraction < INCREASE_BELOW_LOSS) {
+      this.#lossBasedKbps = this.#clamp(
+        this.#lossBasedKbps * (1 + (INCREASE_PER_SECOND * Math.min(elapsedMs, 1000)) / 1000),
       );
     }
   }
 
   /**
-   * A receiver's estimate (REMB).
-   * @param sentKbps what was sent in the latest second that is known, 0 when none is
-   * @param isQueued whether the round trip tells of a queue (QueueWatch)
+   * Takes the receiver's estimate (REMB).
+   * @param sentKbps what was sent in the latest second that is known, 0 if none is
+   * @param hasQueue whether the round-trip time indicates a queue (DelayDetector)
    */
-  onRemb(bitsPerSecond: number, sentKbps: number, isQueued: boolean, nowMs: number): void {
-    this.#estimate.add(bitsPerSecond / 1000, sentKbps, this.targetKbps, isQueued, nowMs);
+  onRemb(bitsPerSecond: number, sentKbps: number, hasQueue: boolean, nowMs: number): void {
+    this.#estimate.add(bitsPerSecond / 1000, sentKbps, this.targetKbps, hasQueue, nowMs);
   }
 
-  /** The new target in kbit/s when it differs noticeably from the one given last, else 0. */
+  /** The target if it differs noticeably from the one returned last, else 0. */
   takeChange(): number {
     const target = this.targetKbps;
-    const isEdge = target === this.#minKbps || target === this.#maxKbps;
-    if (
-      target === this.#reportedKbps ||
-      (!isEdge && Math.abs(target - this.#reportedKbps) < this.#reportedKbps * MIN_RELATIVE_CHANGE)
-    ) {
+    const isAtLimit = target === this.#minKbps || target === this.#maxKbps;
+    const change = Math.abs(target - this.#reportedKbps);
+    if (change === 0 || (!isAtLimit && change < this.#reportedKbps * MIN_RELATIVE_CHANGE)) {
       return 0;
     }
     this.#reportedKbps = target;

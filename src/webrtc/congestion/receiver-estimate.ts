@@ -1,54 +1,69 @@
-// What a receiver's estimate (REMB, draft-alvestrand-rmcat-remb-03) says of the path, and what it does not.
+// Interprets the receiver's bandwidth estimate (REMB, draft-alvestrand-rmcat-remb-03).
 
-/** Share of the target below which what is sent does not try the path. */
-const LITTLE = 0.7;
-/** An estimate of little is taken at its word below this share of what was sent: jitter alone makes Chromium's 0.85 of what came in some second. */
-const NARROW = 0.5;
-/** Of the estimate before: less is a fall, more is a rise. Chromium's rises by a twelfth a second, told several times a second. */
-const FALL = 0.97;
-const RISE = 1.002;
-/** An estimate that neither rises nor falls for so long is held down. */
+/** Below this share of the target bitrate, the sent bitrate does not probe the path. */
+const PROBING_SHARE = 0.7;
+/**
+ * While the sent bitrate does not probe the path, an estimate counts only below this share of it.
+ * Jitter alone makes Chromium report 0.85 of the bitrate received in some second.
+ */
+const NARROW_SHARE = 0.5;
+/**
+ * Ratio to the previous estimate: below the first it falls, above the second it rises. Chromium's
+ * estimate rises by a twelfth per second, in several messages.
+ */
+const FALL_RATIO = 0.97;
+const RISE_RATIO = 1.002;
+/** An estimate that has not risen for this long is held down. */
 const HELD_MS = 1_000;
-/** So long after the last sign of a queue, more than the estimate is tried: near what was too much once, Chromium's rises by a hundredth a second unless more comes in. */
+/**
+ * After this time without a sign of a queue, try more than the estimate. Near the bitrate that was
+ * too much before, Chromium's estimate rises by only a hundredth per second unless it receives more.
+ */
 const CALM_MS = 4_000;
-const TRY = 1.25;
+const PROBE_RATIO = 1.25;
 
 /**
- * Chromium's estimate (AIMD, draft-ietf-rmcat-gcc-02 section 5.5) begins with what it receives first and never exceeds 1.5 times what it receives. After silence, which
- * is a third of a sentence's rate, it is therefore far below what the path carries, and takes ten seconds to get there: taken at its word, every sentence
- * began at 250 kbit/s on a path that had room for all. What tells of a queue is that the estimate falls, or is held below what is sent.
+ * Upper bound of what the path carries, from REMB.
+ *
+ * Chromium's estimate (AIMD, draft-ietf-rmcat-gcc-02 section 5.5) starts with the bitrate received
+ * first, and never exceeds 1.5 times the bitrate received. Silence takes a third of the bitrate of a
+ * sentence. So at the start of a sentence the estimate is far below what the path carries, and needs
+ * ten seconds to catch up. Used as a bound, it started every sentence at 250 kbit/s on a path with
+ * room for all. An estimate indicates a queue only if it falls, or is held below the sent bitrate.
  */
 export class ReceiverEstimate {
   #latestKbps = Number.NaN;
   #risenMs = Number.NEGATIVE_INFINITY;
-  #narrowMs = Number.NEGATIVE_INFINITY;
+  #boundedMs = Number.NEGATIVE_INFINITY;
   #boundKbps = Number.POSITIVE_INFINITY;
 
-  /** What the path carries as far as it is known; infinite until it was seen to be narrow. */
+  /** What the path carries, as far as known; infinite until an estimate has indicated a queue. */
   get boundKbps(): number {
     return this.#boundKbps;
   }
 
   /**
-   * @param sentKbps what was sent in the latest second that is known, 0 when none is
-   * @param targetKbps what was meant to be sent
-   * @param isQueued whether the round trip tells of a queue (QueueWatch)
+   * Takes one estimate.
+   * @param sentKbps what was sent in the latest second that is known, 0 if none is
+   * @param targetKbps what was to be sent
+   * @param hasQueue whether the round-trip time indicates a queue (DelayDetector)
    */
-  add(kbps: number, sentKbps: number, targetKbps: number, isQueued: boolean, nowMs: number): void {
-    const isFall = kbps < this.#latestKbps * FALL;
-    if (!(kbps <= this.#latestKbps * RISE)) {
+  add(kbps: number, sentKbps: number, targetKbps: number, hasQueue: boolean, nowMs: number): void {
+    const isFalling = kbps < this.#latestKbps * FALL_RATIO;
+    // Negated, so that the first estimate counts as a rise.
+    if (!(kbps <= this.#latestKbps * RISE_RATIO)) {
       this.#risenMs = nowMs;
-    } // the first one as well
+    }
     this.#latestKbps = kbps;
-    const isHeld = isQueued && kbps < sentKbps && nowMs - this.#risenMs > HELD_MS;
-    const isOfLittle = sentKbps < LITTLE * targetKbps && kbps >= NARROW * sentKbps;
-    if ((isFall || isHeld) && !isOfLittle) {
+    const isHeld = hasQueue && kbps < sentKbps && nowMs - this.#risenMs > HELD_MS;
+    const isUnprobed = sentKbps < PROBING_SHARE * targetKbps && kbps >= NARROW_SHARE * sentKbps;
+    if ((isFalling || isHeld) && !isUnprobed) {
       this.#boundKbps = kbps;
-      this.#narrowMs = nowMs;
+      this.#boundedMs = nowMs;
     } else if (Number.isFinite(this.#boundKbps)) {
       this.#boundKbps = Math.max(
         this.#boundKbps,
-        nowMs - this.#narrowMs > CALM_MS ? kbps * TRY : kbps,
+        nowMs - this.#boundedMs > CALM_MS ? kbps * PROBE_RATIO : kbps,
       );
     }
   }

@@ -1,93 +1,73 @@
-// The sending half of a peer's media: frames become packets, and the receiver's reports become retransmissions, key frames and a bitrate.
+// Sends the media of one peer: packetizes frames, duplicates packets on lossy paths, reports to the receiver.
 import { monotonicMs } from '../../base/time.ts';
 import { AUDIO_RATE, VIDEO_CLOCK } from '../../media/timeline.ts';
-import { createPacketizer, type Packetizer } from './packetizer.ts';
-import { BitrateController } from '../congestion/bitrate-controller.ts';
-import { LossWindow } from '../congestion/loss-window.ts';
-import type { PeerStats } from '../peer.ts';
-import { PacketDuplication } from './packet-duplication.ts';
-import { DelayDetector } from '../congestion/delay-detector.ts';
-import { bye, compactNtp, parseRtcp, senderReport, type RtcpHandler } from './rtcp.ts';
-import { RtpStream, type DatagramSink } from './rtp-stream.ts';
-import type { AnswerPlan } from '../sdp/answer.ts';
+import type { AnswerPlan, MediaPlan } from '../sdp/answer.ts';
 import type { SrtpSender } from '../srtp/srtp.ts';
+import { createPacketizer } from './create-packetizer.ts';
+import type { MediaStats } from './media-stats.ts';
+import type { Packetizer } from './packetizer.ts';
+import { ReceiverFeedback } from './receiver-feedback.ts';
+import { bye } from './rtcp.ts';
+import { RtpStream, type DatagramSink } from './rtp-stream.ts';
+import { SenderReporter } from './sender-reporter.ts';
 
 export interface MediaSenderOptions {
   readonly minBitrateKbps: number;
   readonly maxBitrateKbps: number;
   /** Wall-clock time minus monotonic time, taken once: NTP times then never jump. */
   readonly wallOffsetMs: number;
+  /** Canonical name of both streams (RFC 3550 section 6.5.1). */
   readonly cname: string;
 }
 
+/** What the receiver asks of the encoder. None of these may throw. */
 export interface MediaSenderListener {
   onKeyFrameRequest(): void;
   onTargetBitrate(kbps: number): void;
 }
 
-const VIDEO_HISTORY_PACKETS = 256; // 1.5 s at 1500 kbit/s
-const AUDIO_HISTORY_PACKETS = 2; // the one sent last can be copied
-const SENDER_REPORT_MS = 1_000;
-const KEY_FRAME_INTERVAL_MS = 300;
-const START_KBPS = 600;
-/** A receiver asks again after its own idea of a round trip (Chromium without one: 100 ms); only what is surely still on its way is held back. */
-const RETRANSMIT = { maxTimes: 8, minIntervalMs: 20, minShareOfRoundTrip: 0.5 } as const;
-/** Share of packets lost from which each repair goes out twice: it is lost as easily as the packet was, and then costs another round trip. */
-const REPAIR_TWICE_ABOVE_LOSS = 0.02;
-/** Retransmissions may take this share of the bitrate, saved up to a burst that repairs a lost key frame. */
-const RETRANSMIT_SHARE = 0.2;
-const RETRANSMIT_BURST_BYTES = 40_000;
-/** After a queue has overflowed: how long it is given to drain, how often at most that is done, and what repairs may take. */
-const DRAIN = { mostMs: 500, unknownMs: 250, intervalMs: 1_000, repairBytes: 3_000 } as const;
-/** Packets may be this late before sender reports take it for a media clock that was set anew, rather than for lateness. */
-const CLOCK_SLACK_MS = 1_000;
+/** Packets kept for retransmission: 1.5 s at 1500 kbit/s. A power of two. */
+const VIDEO_HISTORY_PACKETS = 256;
+/** Keeps the latest packet, for its duplicate. A power of two. */
+const AUDIO_HISTORY_PACKETS = 2;
 
-export class MediaSender implements RtcpHandler {
+/** Packets `first` to `first + count - 1` of a stream. */
+interface PacketRange {
+  first: number;
+  count: number;
+}
+
+/** Times are `monotonicMs()`; media times are milliseconds from the start of the session. */
+export class MediaSender {
   readonly video: RtpStream | undefined;
   readonly audio: RtpStream | undefined;
-  readonly #options: MediaSenderOptions;
-  readonly #listener: MediaSenderListener;
-  readonly #stats: PeerStats;
+  readonly #wallOffsetMs: number;
+  readonly #stats: MediaStats;
   readonly #packetizer: Packetizer;
-  readonly #bitrate: BitrateController;
-  readonly #lossWindow = new LossWindow();
-  readonly #protection = new PacketDuplication();
-  readonly #queue = new DelayDetector();
-  /** No pictures until then, and then a key frame; what was sent before packet `fromSequence` is not repaired. */
-  readonly #anew = {
-    atMs: Number.NEGATIVE_INFINITY,
-    untilMs: 0,
-    isAwaited: false,
-    fromSequence: -1,
-  };
-  /** The packets of the frame and of the sound sent last. */
-  readonly #latest = { videoFrom: 0, videoPackets: 0, audioFrom: 0, audioPackets: 0 };
-  /** All that went out in the second before the last sender report. */
-  readonly #sent = { kbps: 0, bytes: 0, atMs: 0 };
+  readonly #feedback: ReceiverFeedback;
+  readonly #reporter: SenderReporter;
   readonly #sink: DatagramSink;
   readonly #nextBuffer: () => Buffer;
+  /** The packets of the latest video frame, and the latest audio packet. */
+  readonly #latestVideo: PacketRange = { first: 0, count: 0 };
+  readonly #latestAudio: PacketRange = { first: 0, count: 0 };
+  /** Time that the latest `sendVideo` spent in the packetizer. */
   packetizeMs = 0;
   #srtp: SrtpSender | undefined = undefined;
-  /** nowMs - mediaMs: ONE mapping for both streams, since only their relation makes lip sync. NaN before the first packet. */
-  #mediaOffsetMs = Number.NaN;
-  #nextReportMs = 0;
-  #lastKeyRequestMs = Number.NEGATIVE_INFINITY;
-  #isKeyWanted = false;
-  #lastFir = -1;
-  #retransmitTokens = RETRANSMIT_BURST_BYTES;
-  #tokensAtMs = 0;
-  #nowMs = 0;
 
+  /**
+   * @param nextBuffer gives the buffer for the next datagram
+   * @param sink sends it
+   */
   constructor(
     plan: AnswerPlan,
     options: MediaSenderOptions,
     listener: MediaSenderListener,
-    stats: PeerStats,
+    stats: MediaStats,
     nextBuffer: () => Buffer,
     sink: DatagramSink,
   ) {
-    this.#options = options;
-    this.#listener = listener;
+    this.#wallOffsetMs = options.wallOffsetMs;
     this.#stats = stats;
     this.#nextBuffer = nextBuffer;
     this.#sink = (datagram, length) => {
@@ -95,54 +75,53 @@ export class MediaSender implements RtcpHandler {
       stats.bytesSent += length;
       sink(datagram, length);
     };
-    const { video, audio } = plan;
     this.#packetizer = createPacketizer(plan.videoCodec ?? 'vp8');
-    this.video =
-      video === undefined
-        ? undefined
-        : new RtpStream({
-            payloadType: video.codec.payloadType,
-            clockRate: VIDEO_CLOCK,
-            mid: video.section.mid,
-            extensions: video.extensions,
-            historyPackets: video.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0,
-            rtxPayloadType: video.rtxPayloadType,
-          });
-    this.audio =
-      audio === undefined
-        ? undefined
-        : new RtpStream({
-            payloadType: audio.codec.payloadType,
-            clockRate: AUDIO_RATE,
-            mid: audio.section.mid,
-            extensions: audio.extensions,
-            historyPackets: AUDIO_HISTORY_PACKETS,
-            rtxPayloadType: undefined,
-          });
-    this.#bitrate = new BitrateController(
-      options.minBitrateKbps,
-      options.maxBitrateKbps,
-      START_KBPS,
+    this.video = videoStream(plan.video);
+    this.audio = audioStream(plan.audio);
+    const streams = [this.video, this.audio].filter((stream) => stream !== undefined);
+    const reporter = (this.#reporter = new SenderReporter(streams, options, stats));
+    this.#feedback = new ReceiverFeedback(
+      {
+        video: this.video,
+        audio: this.audio,
+        minBitrateKbps: options.minBitrateKbps,
+        maxBitrateKbps: options.maxBitrateKbps,
+        wallOffsetMs: options.wallOffsetMs,
+      },
+      {
+        onKeyFrameRequest: () => {
+          listener.onKeyFrameRequest();
+        },
+        onTargetBitrate: (kbps) => {
+          listener.onTargetBitrate(kbps);
+        },
+        onRetransmit: (stream, sequenceNumber, nowMs) => {
+          this.#retransmit(stream, sequenceNumber, nowMs);
+        },
+        get sentKbps() {
+          return reporter.sentKbps;
+        },
+      },
+      stats,
     );
-    stats.targetBitrateKbps = this.#bitrate.targetKbps;
   }
 
-  /** From now on packets can be sent. */
+  /** Packets can be sent from now on. */
   start(srtp: SrtpSender, nowMs: number): void {
     this.#srtp = srtp;
-    this.#tokensAtMs = nowMs;
+    this.#feedback.start(nowMs);
   }
 
+  /** Sends RTCP BYE for both streams. Nothing is sent after it. */
   stop(): void {
     const ssrcs = [this.video, this.audio].flatMap((stream) =>
       stream === undefined ? [] : [stream.ssrc],
     );
-    if (this.#srtp !== undefined) {
-      this.#sendRtcp(bye(ssrcs));
-    }
+    this.#sendRtcp(bye(ssrcs));
     this.#srtp = undefined;
   }
 
+  /** Sends one coded frame. @returns packets sent; 0 before `start` and during a key-frame recovery. */
   sendVideo(
     frame: Uint8Array,
     length: number,
@@ -156,18 +135,17 @@ export class MediaSender implements RtcpHandler {
       stream === undefined ||
       srtp === undefined ||
       length === 0 ||
-      this.#isHeldBack(stream, isKey, nowMs)
+      !this.#feedback.admitFrame(stream, isKey, nowMs)
     ) {
       return 0;
     }
-    this.#keepClock(mediaMs, nowMs);
+    this.#reporter.onMedia(mediaMs, nowMs);
     const timestamp = stream.timestampOf(mediaMs);
-    const wallMs = nowMs + this.#options.wallOffsetMs;
-    const latest = this.#latest;
-    if (this.#bitrate.isTwofold) {
-      this.#copy(stream, srtp, latest.videoFrom, latest.videoPackets, nowMs);
+    const wallMs = nowMs + this.#wallOffsetMs;
+    if (this.#feedback.isVideoDuplicated) {
+      this.#sendDuplicates(stream, this.#latestVideo, nowMs);
     }
-    latest.videoFrom = stream.nextSequence;
+    this.#latestVideo.first = stream.nextSequence;
     this.#packetizer.start(frame, length, stream.maxPayloadBytes);
     let packets = 0;
     this.packetizeMs = 0;
@@ -189,10 +167,11 @@ export class MediaSender implements RtcpHandler {
       );
       packets++;
     }
-    latest.videoPackets = packets;
+    this.#latestVideo.count = packets;
     return packets;
   }
 
+  /** Sends one Opus packet. @returns packets sent: 1, or 0 before `start` and for a packet that does not fit. */
   sendAudio(
     packet: Uint8Array,
     length: number,
@@ -210,13 +189,12 @@ export class MediaSender implements RtcpHandler {
     ) {
       return 0;
     }
-    this.#keepClock(mediaMs, nowMs);
-    const latest = this.#latest;
-    if (this.#protection.isOn) {
-      this.#copy(stream, srtp, latest.audioFrom, latest.audioPackets, nowMs);
+    this.#reporter.onMedia(mediaMs, nowMs);
+    if (this.#feedback.isAudioDuplicated) {
+      this.#sendDuplicates(stream, this.#latestAudio, nowMs);
     }
-    latest.audioFrom = stream.nextSequence;
-    latest.audioPackets = 1;
+    this.#latestAudio.first = stream.nextSequence;
+    this.#latestAudio.count = 1;
     stream.packet.set(
       length === packet.length ? packet : packet.subarray(0, length),
       stream.headerBytes,
@@ -225,7 +203,7 @@ export class MediaSender implements RtcpHandler {
       length,
       stream.timestampOf(mediaMs),
       isTalkSpurtStart,
-      nowMs + this.#options.wallOffsetMs,
+      nowMs + this.#wallOffsetMs,
       srtp,
       this.#nextBuffer(),
       this.#sink,
@@ -233,82 +211,46 @@ export class MediaSender implements RtcpHandler {
     return 1;
   }
 
-  /** Sends packets a second time, before anybody asks. What was asked for meanwhile has gone out already. */
-  #copy(stream: RtpStream, srtp: SrtpSender, from: number, packets: number, nowMs: number): void {
-    for (let n = 0; n < packets; n++) {
-      const sequence = (from + n) & 0xffff;
-      if (stream.timesRetransmitted(sequence) > 0) {
-        continue;
-      }
-      stream.retransmit(
-        sequence,
-        nowMs,
-        nowMs + this.#options.wallOffsetMs,
-        srtp,
-        this.#nextBuffer(),
-        this.#sink,
-      );
-      this.#stats.packetsRetransmitted++;
-    }
-  }
-
-  #keepClock(mediaMs: number, nowMs: number): void {
-    const offsetMs = nowMs - mediaMs;
-    if (!(Math.abs(offsetMs - this.#mediaOffsetMs) <= CLOCK_SLACK_MS)) {
-      this.#mediaOffsetMs = offsetMs;
-      this.#nextReportMs = 0; // tell the receiver at once: it cannot align the streams before the first report
-    }
-  }
-
-  /** Takes one opened RTCP packet. @returns false when malformed. */
+  /** Processes one decrypted RTCP packet. @returns false if it is malformed. */
   receive(rtcp: Buffer, nowMs: number): boolean {
-    this.#nowMs = nowMs;
-    const isSane = parseRtcp(rtcp, this);
-    this.#tellBitrate();
-    return isSane;
+    return this.#feedback.receive(rtcp, nowMs);
   }
 
+  /** Sends what is due: deferred key-frame requests, sender reports. Call it a few times a second. */
   poll(nowMs: number): void {
-    this.#nowMs = nowMs;
-    if (this.#isKeyWanted) {
-      this.#requestKeyFrame();
-    }
-    if (
-      this.#srtp === undefined ||
-      nowMs < this.#nextReportMs ||
-      Number.isNaN(this.#mediaOffsetMs)
-    ) {
+    this.#feedback.poll(nowMs);
+    if (this.#srtp === undefined) {
       return;
     }
-    this.#measureRate(nowMs);
-    this.#nextReportMs = nowMs + SENDER_REPORT_MS;
-    const wallMs = nowMs + this.#options.wallOffsetMs;
-    const reports = [this.video, this.audio].flatMap((stream) =>
-      stream === undefined
-        ? []
-        : [
-            senderReport(
-              {
-                ssrc: stream.ssrc,
-                rtpTimestamp: stream.timestampOf(nowMs - this.#mediaOffsetMs),
-                packets: stream.packets,
-                octets: stream.payloadBytes,
-              },
-              wallMs,
-              this.#options.cname,
-            ),
-          ],
-    );
-    this.#sendRtcp(Buffer.concat(reports));
+    const reports = this.#reporter.poll(nowMs);
+    if (reports !== undefined) {
+      this.#sendRtcp(reports);
+    }
   }
 
-  #measureRate(nowMs: number): void {
-    const sent = this.#sent;
-    if (sent.atMs > 0) {
-      sent.kbps = ((this.#stats.bytesSent - sent.bytes) * 8) / (nowMs - sent.atMs);
+  /** Sends packets again, one frame or audio packet later. Skips those that were retransmitted meanwhile. */
+  #sendDuplicates(stream: RtpStream, { first, count }: PacketRange, nowMs: number): void {
+    for (let n = 0; n < count; n++) {
+      const sequenceNumber = (first + n) & 0xffff;
+      if (stream.timesRetransmitted(sequenceNumber) === 0) {
+        this.#retransmit(stream, sequenceNumber, nowMs);
+      }
     }
-    sent.bytes = this.#stats.bytesSent;
-    sent.atMs = nowMs;
+  }
+
+  #retransmit(stream: RtpStream, sequenceNumber: number, nowMs: number): void {
+    if (this.#srtp === undefined) {
+      return;
+    }
+    stream.retransmit(
+      sequenceNumber,
+      nowMs,
+      nowMs + this.#wallOffsetMs,
+      this.#srtp,
+      this.#nextBuffer(),
+      this.#sink,
+    );
+    this.#stats.packetsRetransmitted++;
   }
 
   #sendRtcp(plain: Buffer): void {
@@ -318,216 +260,28 @@ export class MediaSender implements RtcpHandler {
     const sealed = this.#srtp.protectRtcp(plain);
     this.#sink(sealed, sealed.length);
   }
-
-  // What the receiver says (RtcpHandler)
-
-  onReport(
-    ssrc: number,
-    _fractionLost: number,
-    lost: number,
-    highest: number,
-    jitterTicks: number,
-    lastSr: number,
-    delaySinceLastSr: number,
-  ): void {
-    if (lastSr !== 0) {
-      // RFC 3550 section 6.4.1; in units of 1/65536 s, modulo 2^32
-      const units =
-        (compactNtp(this.#nowMs + this.#options.wallOffsetMs) - lastSr - delaySinceLastSr) | 0;
-      // A receiver that rounds its delay up can make this slightly negative; beyond that it is not about a report of ours.
-      if (units > -65536 / 100 && units < 65536 * 60) {
-        this.#stats.roundTripMs = (Math.max(0, units) * 1000) / 65536;
-        this.#queue.onRoundTrip(this.#stats.roundTripMs, this.#nowMs);
-        this.#watchQueue();
-      }
-    }
-    const isPrincipal = ssrc === (this.video ?? this.audio)?.ssrc;
-    if (!isPrincipal) {
-      return;
-    }
-    this.#stats.packetsLost = Math.max(0, lost);
-    this.#stats.jitterMs =
-      (jitterTicks * 1000) / (this.video === undefined ? AUDIO_RATE : VIDEO_CLOCK);
-    const share = this.#lossWindow.add(lost, highest, this.#nowMs);
-    if (share === undefined) {
-      return;
-    }
-    this.#stats.fractionLost = share;
-    this.#bitrate.onLoss(share, this.#nowMs);
-    this.#protection.onLoss(share, this.#nowMs);
-    this.#protect();
-  }
-
-  onNack(ssrc: number, sequenceNumber: number): void {
-    const stream = this.video;
-    if (stream === undefined || ssrc !== stream.ssrc || this.#srtp === undefined) {
-      return;
-    }
-    this.#stats.nacksReceived++;
-    if (
-      this.#anew.fromSequence >= 0 &&
-      ((sequenceNumber - this.#anew.fromSequence) & 0xffff) > 0x7fff
-    ) {
-      return;
-    }
-    const minIntervalMs = Math.max(
-      RETRANSMIT.minIntervalMs,
-      this.#stats.roundTripMs * RETRANSMIT.minShareOfRoundTrip,
-    );
-    const cost = stream.retransmitCost(sequenceNumber, this.#nowMs, {
-      maxTimes: RETRANSMIT.maxTimes,
-      minIntervalMs,
-    });
-    if (cost === 0) {
-      return;
-    }
-    const isAskedAgain = stream.timesRetransmitted(sequenceNumber) > 0;
-    if (!isAskedAgain) {
-      this.#queue.onMissed(this.#nowMs);
-      this.#watchQueue();
-      if (this.#anew.isAwaited) {
-        return;
-      }
-      this.#protection.onAsked(this.#nowMs);
-      this.#protect();
-    }
-    this.#retransmit(stream, this.#srtp, sequenceNumber, cost);
-    const isUrgent =
-      (isAskedAgain || this.#protection.loss > REPAIR_TWICE_ABOVE_LOSS) &&
-      this.#queue.queueMs(this.#nowMs) === 0;
-    if (isUrgent && stream.timesRetransmitted(sequenceNumber) < RETRANSMIT.maxTimes) {
-      this.#retransmit(stream, this.#srtp, sequenceNumber, cost);
-    }
-  }
-
-  /**
-   * Where a queue overflows, repairs would wait behind what overflows it, and fill it again: measured in Chromium on a link that narrowed to 250 kbit/s, seven seconds
-   * without a picture. Beginning anew costs what the queue needs to drain, and a key frame.
-   */
-  #watchQueue(): void {
-    if (this.#queue.isOverflowing(this.#nowMs)) {
-      this.#beginAnew();
-    }
-  }
-
-  #beginAnew(): void {
-    const [anew, stream] = [this.#anew, this.video];
-    if (stream === undefined || this.#nowMs - anew.atMs < DRAIN.intervalMs) {
-      return;
-    }
-    anew.atMs = this.#nowMs;
-    anew.untilMs =
-      this.#nowMs + Math.min(DRAIN.mostMs, this.#queue.queueMs(this.#nowMs) || DRAIN.unknownMs);
-    anew.isAwaited = true;
-    anew.fromSequence = stream.nextSequence;
-    this.#protection.pause(this.#nowMs);
-    this.#protect();
-    this.#retransmitTokens = Math.min(this.#retransmitTokens, DRAIN.repairBytes);
-  }
-
-  /** Whether this frame is not to be sent, since nothing but a key frame is of use; asks for that one when its time has come. */
-  #isHeldBack(stream: RtpStream, isKey: boolean, nowMs: number): boolean {
-    const anew = this.#anew;
-    if (!anew.isAwaited) {
-      return false;
-    }
-    const isDrained = nowMs >= anew.untilMs;
-    if (isKey && isDrained) {
-      anew.isAwaited = false;
-      anew.fromSequence = stream.nextSequence;
-      return false;
-    }
-    this.#nowMs = nowMs;
-    if (isDrained) {
-      this.#requestKeyFrame();
-    }
-    return true;
-  }
-
-  #protect(): void {
-    this.#bitrate.isTwofold = this.#protection.isOn && (this.video?.keepsHistory ?? false);
-  }
-
-  #retransmit(stream: RtpStream, srtp: SrtpSender, sequenceNumber: number, bytes: number): void {
-    if (!this.#takeTokens(bytes)) {
-      // More is missing than there is room to repair, which a receiver that does not get it asks for again and again, for seconds. Where a queue overflows
-      // this is often the first sign: it swallows our reports too, and with them the round trip.
-      this.#beginAnew();
-      return;
-    }
-    stream.retransmit(
-      sequenceNumber,
-      this.#nowMs,
-      this.#nowMs + this.#options.wallOffsetMs,
-      srtp,
-      this.#nextBuffer(),
-      this.#sink,
-    );
-    this.#stats.packetsRetransmitted++;
-  }
-
-  #takeTokens(bytes: number): boolean {
-    const earned =
-      ((this.#nowMs - this.#tokensAtMs) / 1000) * this.#bitrate.targetKbps * 125 * RETRANSMIT_SHARE;
-    this.#retransmitTokens = Math.min(
-      RETRANSMIT_BURST_BYTES,
-      this.#retransmitTokens + Math.max(0, earned),
-    );
-    this.#tokensAtMs = this.#nowMs;
-    if (this.#retransmitTokens < bytes) {
-      return false;
-    }
-    this.#retransmitTokens -= bytes;
-    return true;
-  }
-
-  onPli(ssrc: number): void {
-    if (ssrc !== this.video?.ssrc) {
-      return;
-    }
-    this.#stats.plisReceived++;
-    this.#requestKeyFrame();
-  }
-
-  onFir(ssrc: number, sequenceNumber: number): void {
-    // RFC 5104 section 4.3.1.1: the same number again is a repetition of the same request.
-    if (ssrc !== this.video?.ssrc || sequenceNumber === this.#lastFir) {
-      return;
-    }
-    this.#lastFir = sequenceNumber;
-    this.#stats.firsReceived++;
-    this.#requestKeyFrame();
-  }
-
-  /** At most one request every 300 ms; one that comes too early is kept for `poll`, never lost. */
-  #requestKeyFrame(): void {
-    this.#isKeyWanted = this.#nowMs - this.#lastKeyRequestMs < KEY_FRAME_INTERVAL_MS;
-    if (this.#isKeyWanted) {
-      return;
-    }
-    this.#lastKeyRequestMs = this.#nowMs;
-    this.#listener.onKeyFrameRequest();
-  }
-
-  onRemb(bitsPerSecond: number): void {
-    this.#bitrate.onRemb(
-      bitsPerSecond,
-      this.#sent.kbps,
-      this.#queue.queueMs(this.#nowMs) > 0,
-      this.#nowMs,
-    );
-  }
-
-  /** A stream of the client's ended; that the client is gone is told by DTLS or by silence. */
-  onBye(): void {
-    /* nothing depends on it */
-  }
-
-  #tellBitrate(): void {
-    const kbps = this.#bitrate.takeChange();
-    this.#stats.targetBitrateKbps = this.#bitrate.targetKbps;
-    if (kbps > 0) {
-      this.#listener.onTargetBitrate(kbps);
-    }
-  }
 }
+
+const videoStream = (plan: MediaPlan | undefined): RtpStream | undefined =>
+  plan === undefined
+    ? undefined
+    : new RtpStream({
+        payloadType: plan.codec.payloadType,
+        clockRate: VIDEO_CLOCK,
+        mid: plan.section.mid,
+        extensions: plan.extensions,
+        historyPackets: plan.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0,
+        rtxPayloadType: plan.rtxPayloadType,
+      });
+
+const audioStream = (plan: MediaPlan | undefined): RtpStream | undefined =>
+  plan === undefined
+    ? undefined
+    : new RtpStream({
+        payloadType: plan.codec.payloadType,
+        clockRate: AUDIO_RATE,
+        mid: plan.section.mid,
+        extensions: plan.extensions,
+        historyPackets: AUDIO_HISTORY_PACKETS,
+        rtxPayloadType: undefined,
+      });

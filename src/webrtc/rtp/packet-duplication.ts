@@ -1,68 +1,80 @@
-// When a path loses packets and a repair takes a round trip: everything is sent twice, a frame or an audio packet apart, before anybody asks.
+// Decides when to send every packet twice: on paths that lose packets at random.
 
-/** Shares of packets lost between which packets are sent twice, and below which no longer. More loss than the most is a queue that overflows: then less must be sent. */
-const ON_ABOVE = 0.03;
-const MOST = 0.12;
-const OFF_BELOW = 0.01;
-/** Weight of the latest second; the rest is memory. In one second 5 % is four packets, or none. */
-const NEWS = 0.3;
-/** So many losses apart from each other within a second are enough: reports come later, and the first seconds freeze as well. */
-const QUICK_LOSSES = 3;
-const QUICK_MS = 1_000;
-const APART_MS = 40;
-/** After a queue has overflowed, not again for this long. */
+/** Smoothed share of packets lost at which duplication starts, and below which it stops. */
+const ON_ABOVE_LOSS = 0.03;
+const OFF_BELOW_LOSS = 0.01;
+/** More loss than this comes from a queue that overflows; then send less, not more. */
+const OVERFLOW_ABOVE_LOSS = 0.12;
+/** Weight of the latest second in the smoothed loss: 5 % loss is four packets in one second, and none in another. */
+const SMOOTHING = 0.3;
+/**
+ * Start before the first loss report after this many losses within a second, if they are some time
+ * apart. Otherwise the first seconds of a session freeze.
+ */
+const QUICK_START_LOSSES = 3;
+const QUICK_START_MS = 1_000;
+const MIN_LOSS_SPACING_MS = 40;
+/** No duplication for this long after a queue has overflowed. */
 const PAUSE_MS = 10_000;
 
 /**
- * Chromium asks for a lost packet at once, and again each 100 ms as long as it does not come; question and answer are lost as easily as the packet was.
- * Measured at 5 % loss and 50 ms jitter: each loss stopped the picture for 100 ms, one in ten for over 200. Holding pictures longer (playout-delay) hides that
- * as well, but the sound follows such a change by an eighth a second: 160 ms ahead of the lips for ten seconds. A copy is there in time and delays nothing.
+ * Chromium sends a NACK at once, and repeats it every 100 ms; NACK and retransmission are as likely
+ * to be lost as the packet was. Measured at 5 % loss and 50 ms jitter: each loss stopped the picture
+ * for 100 ms, one in ten for more than 200 ms. A longer playout delay would hide this, but the audio
+ * follows a change of it by only 1/8 s per second: 160 ms ahead of the lips for ten seconds. A
+ * duplicate, sent one frame or audio packet later, arrives in time and adds no delay.
+ *
+ * Times are `monotonicMs()`.
  */
 export class PacketDuplication {
   #loss = 0;
   #isOn = false;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
-  /** When the latest losses were told, the latest last. */
-  readonly #losses: number[] = Array.from({ length: QUICK_LOSSES }, () => Number.NEGATIVE_INFINITY);
+  /** Times of the latest losses, the oldest first. */
+  readonly #lossTimesMs: number[] = Array.from(
+    { length: QUICK_START_LOSSES },
+    () => Number.NEGATIVE_INFINITY,
+  );
 
+  /** Whether to send every packet twice. */
   get isOn(): boolean {
     return this.#isOn;
   }
-  /** Share of packets lost, smoothed over some seconds. */
+  /** Share of packets lost, 0 to 1, smoothed over some seconds. */
   get loss(): number {
     return this.#loss;
   }
 
-  /** Share of packets lost in the last second or so (LossWindow), 0 to 1. */
+  /** @param share share of packets lost in about the last second, 0 to 1 (LossWindow) */
   onLoss(share: number, nowMs: number): void {
-    this.#loss += (share - this.#loss) * NEWS;
-    if (this.#loss > MOST) {
+    this.#loss += (share - this.#loss) * SMOOTHING;
+    if (this.#loss > OVERFLOW_ABOVE_LOSS) {
       this.pause(nowMs);
-    } else if (this.#loss < OFF_BELOW) {
+    } else if (this.#loss < OFF_BELOW_LOSS) {
       this.#isOn = false;
-    } else if (this.#loss > ON_ABOVE && nowMs >= this.#pausedUntilMs) {
+    } else if (this.#loss > ON_ABOVE_LOSS && nowMs >= this.#pausedUntilMs) {
       this.#isOn = true;
     }
   }
 
-  /** A queue overflows: less must be sent, not more. */
+  /** Stops duplication for some seconds: a queue overflows. */
   pause(nowMs: number): void {
     this.#isOn = false;
     this.#pausedUntilMs = nowMs + PAUSE_MS;
   }
 
-  /** A packet was asked for the first time. */
-  onAsked(nowMs: number): void {
-    const losses = this.#losses;
-    if (nowMs - losses.at(-1)! < APART_MS) {
+  /** A packet was requested for the first time: it is lost. */
+  onFirstNack(nowMs: number): void {
+    const times = this.#lossTimesMs;
+    if (nowMs - times.at(-1)! < MIN_LOSS_SPACING_MS) {
       return;
     }
-    losses.shift();
-    losses.push(nowMs);
-    if (this.#isOn || nowMs < this.#pausedUntilMs || nowMs - losses[0]! > QUICK_MS) {
+    times.shift();
+    times.push(nowMs);
+    if (this.#isOn || nowMs < this.#pausedUntilMs || nowMs - times[0]! > QUICK_START_MS) {
       return;
     }
     this.#isOn = true;
-    this.#loss = Math.max(this.#loss, ON_ABOVE);
+    this.#loss = Math.max(this.#loss, ON_ABOVE_LOSS);
   }
 }

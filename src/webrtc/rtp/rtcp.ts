@@ -1,4 +1,5 @@
-// RTCP (RFC 3550, 4585, 5104, REMB draft): the compound packets we send, and reading those that come.
+// RTCP (RFC 3550, 4585, 5104, REMB draft): writes the packets we send, and parses those of the receiver.
+
 const TYPE = {
   sr: 200,
   rr: 201,
@@ -7,12 +8,26 @@ const TYPE = {
   rtpFeedback: 205,
   payloadFeedback: 206,
 } as const;
-const NTP_UNIX_OFFSET_SECONDS = 2_208_988_800; // 1900 to 1970
-const REMB = 0x52454d42; // 'REMB'
+/** Feedback message types (RFC 4585 section 6, RFC 5104 section 4.3.1). REMB is an application layer message. */
+const FORMAT = { nack: 1, pli: 1, fir: 4, applicationLayer: 15 } as const;
+/** Seconds from 1900, the NTP epoch, to 1970, the Unix epoch. */
+const NTP_UNIX_OFFSET_SECONDS = 2_208_988_800;
+const REMB_IDENTIFIER = 0x52454d42; // 'REMB'
 
-/** What a compound packet may tell. SSRCs are those of media senders; unknown ones are the handler's to ignore. */
+/**
+ * The contents of a compound packet. `ssrc` is that of the media stream a message is about; the
+ * handler ignores unknown ones.
+ */
 export interface RtcpHandler {
-  /** `lost` is the cumulative number, `highest` the extended highest sequence number received; `lastSr` and `delaySinceLastSr` are compact NTP (1/65536 s), 0 when no report was heard yet. */
+  /**
+   * One report block (RFC 3550 section 6.4.1).
+   * @param fractionLost 0 to 1, since the previous report
+   * @param lost cumulative number of packets lost
+   * @param highest extended highest sequence number received
+   * @param jitterTicks interarrival jitter in units of the RTP clock
+   * @param lastSr middle 32 bits of the NTP time of our latest sender report; 0: none received
+   * @param delaySinceLastSr in 1/65536 s; 0: no sender report received
+   */
   onReport(
     ssrc: number,
     fractionLost: number,
@@ -29,7 +44,10 @@ export interface RtcpHandler {
   onBye(): void;
 }
 
-/** Reads a compound (or reduced-size, RFC 5506) packet. @returns false when it is malformed; what came before the fault was delivered. */
+/**
+ * Parses a compound (or reduced-size, RFC 5506) packet.
+ * @returns false if it is malformed. The packets before the malformed one have been handled.
+ */
 export function parseRtcp(data: Buffer, handler: RtcpHandler): boolean {
   let offset = 0;
   while (offset < data.length) {
@@ -44,22 +62,27 @@ export function parseRtcp(data: Buffer, handler: RtcpHandler): boolean {
     }
     const packet = data.subarray(offset, end);
     if (type === TYPE.sr) {
-      reportBlocks(packet, 28, count, handler);
+      parseReportBlocks(packet, 28, count, handler);
     } else if (type === TYPE.rr) {
-      reportBlocks(packet, 8, count, handler);
+      parseReportBlocks(packet, 8, count, handler);
     } else if (type === TYPE.bye) {
       handler.onBye();
-    } else if (type === TYPE.rtpFeedback && count === 1) {
-      nacks(packet, handler);
+    } else if (type === TYPE.rtpFeedback && count === FORMAT.nack) {
+      parseNacks(packet, handler);
     } else if (type === TYPE.payloadFeedback && packet.length >= 12) {
-      payloadFeedback(packet, count, handler);
+      parsePayloadFeedback(packet, count, handler);
     }
     offset = end;
   }
   return true;
 }
 
-function reportBlocks(packet: Buffer, start: number, count: number, handler: RtcpHandler): void {
+function parseReportBlocks(
+  packet: Buffer,
+  start: number,
+  count: number,
+  handler: RtcpHandler,
+): void {
   for (let index = 0, at = start; index < count && at + 24 <= packet.length; index++, at += 24) {
     handler.onReport(
       packet.readUInt32BE(at),
@@ -73,8 +96,8 @@ function reportBlocks(packet: Buffer, start: number, count: number, handler: Rtc
   }
 }
 
-/** Generic NACK (RFC 4585 section 6.2.1): a packet id and a bit mask of the 16 after it. */
-function nacks(packet: Buffer, handler: RtcpHandler): void {
+/** Generic NACK (RFC 4585 section 6.2.1): a sequence number, and a bit mask of the 16 packets after it. */
+function parseNacks(packet: Buffer, handler: RtcpHandler): void {
   if (packet.length < 12) {
     return;
   }
@@ -91,33 +114,38 @@ function nacks(packet: Buffer, handler: RtcpHandler): void {
   }
 }
 
-function payloadFeedback(packet: Buffer, format: number, handler: RtcpHandler): void {
-  if (format === 1) {
+function parsePayloadFeedback(packet: Buffer, format: number, handler: RtcpHandler): void {
+  if (format === FORMAT.pli) {
     handler.onPli(packet.readUInt32BE(8));
-  } else if (format === 4) {
+  } else if (format === FORMAT.fir) {
     for (let at = 12; at + 8 <= packet.length; at += 8) {
       handler.onFir(packet.readUInt32BE(at), packet[at + 4] ?? 0);
     }
-  } else if (format === 15 && packet.length >= 20 && packet.readUInt32BE(12) === REMB) {
+  } else if (
+    format === FORMAT.applicationLayer &&
+    packet.length >= 20 &&
+    packet.readUInt32BE(12) === REMB_IDENTIFIER
+  ) {
     // draft-alvestrand-rmcat-remb-03: 6 bits of exponent, 18 of mantissa
     const value = packet.readUIntBE(17, 3);
     handler.onRemb((value & 0x3ffff) * 2 ** (value >> 18));
   }
 }
 
-/** Writes the NTP timestamp of `wallMs` (milliseconds since the Unix epoch) as 8 bytes. */
+/** Writes the NTP timestamp of `wallMs` (milliseconds since the Unix epoch): 8 bytes at `at`. */
 export function writeNtp(out: Buffer, at: number, wallMs: number): void {
   const seconds = Math.floor(wallMs / 1000);
   out.writeUInt32BE((seconds + NTP_UNIX_OFFSET_SECONDS) % 2 ** 32, at);
   out.writeUInt32BE(Math.floor((wallMs / 1000 - seconds) * 2 ** 32), at + 4);
 }
 
-/** The middle 32 bits of an NTP timestamp, in which LSR and DLSR count: 1/65536 s. */
+/** The middle 32 bits of an NTP timestamp, in 1/65536 s: the form of LSR (RFC 3550 section 6.4.1). */
 export function compactNtp(wallMs: number): number {
   const units = Math.floor(((wallMs / 1000) % 65536) * 65536);
   return (units + (NTP_UNIX_OFFSET_SECONDS % 65536) * 65536) % 2 ** 32;
 }
 
+/** The counters of a sender report (RFC 3550 section 6.4.1), since the start of the stream. */
 export interface SenderReport {
   readonly ssrc: number;
   readonly rtpTimestamp: number;
@@ -125,7 +153,7 @@ export interface SenderReport {
   readonly octets: number;
 }
 
-/** A compound packet of one stream: sender report and SDES with the canonical name (RFC 3550 section 6.4.1). */
+/** A compound packet about one stream: sender report and SDES with the CNAME (RFC 3550 section 6.1). */
 export function senderReport(report: SenderReport, wallMs: number, cname: string): Buffer {
   const head = Buffer.alloc(28);
   head[0] = 0x80;
@@ -152,7 +180,7 @@ function sourceDescription(ssrc: number, cname: string): Buffer {
   return out;
 }
 
-/** A compound packet that says goodbye for all streams: an empty receiver report, then BYE (RFC 3550 section 6.6). */
+/** A compound packet that ends all streams: an empty receiver report, then BYE (RFC 3550 section 6.6). */
 export function bye(ssrcs: readonly number[]): Buffer {
   const out = Buffer.alloc(8 + 4 + ssrcs.length * 4);
   out[0] = 0x80;

@@ -1,51 +1,60 @@
-// One outbound RTP stream (RFC 3550): numbering, header template, counters, and the packets kept for retransmission.
+// One outbound RTP stream (RFC 3550): headers, sequence numbers, counters, and the history for retransmission.
 import { randomInt } from 'node:crypto';
 import { rtpTimestamp } from '../../media/timeline.ts';
 import type { SrtpSender } from '../srtp/srtp.ts';
 
-/** Largest RTP packet before protection: with SRTP's tag and RTX's two bytes the datagram stays within 1200 bytes. */
+/**
+ * Largest RTP packet before encryption. With the SRTP tag (16 bytes) and the RTX sequence number (2)
+ * the datagram has at most 1200 bytes, which every path carries (RFC 9000 section 14).
+ */
 export const MAX_RTP_BYTES = 1200 - 16 - 2;
 
 /**
- * The playout-delay extension's two 12-bit numbers in units of 10 ms: the least and the most that a receiver may hold a picture.
- * Sound waits in Chromium's jitter buffer for 30 ms on a quiet machine and 60 on a busy one. Measured there: with 0/0 it stays 50 ms
- * and more behind the lips, since that also turns Chromium's own synchronisation off. What is presented, by pixels and loudness: with 50 ms the
- * sound is 15-20 ms ahead of the lips on a quiet machine and 16-26 behind on a busy one. 40 ms puts both within what viewers tolerate: sound
- * from 15 ms ahead to 45 ms behind.
+ * The playout-delay extension: least and greatest delay of a picture at the receiver, 12 bits each,
+ * in units of 10 ms. Here 40 ms and 500 ms.
+ *
+ * Audio waits in Chromium's jitter buffer for 30 ms on an idle machine and 60 ms on a busy one.
+ * With 0/0 Chromium also stops synchronizing the streams: the audio stays 50 ms or more behind the
+ * lips. With at least 50 ms, measured by pixels and loudness, the audio is 15-20 ms ahead of the lips
+ * on an idle machine and 16-26 ms behind on a busy one. With 40 ms both are within what viewers
+ * tolerate: from 15 ms ahead to 45 ms behind.
  */
 const PLAYOUT_DELAY = (4 << 12) | 50;
 
-/** Ids of the negotiated header extensions (RFC 8285, one-byte form); 0 when not negotiated. */
+/** Ids of the negotiated header extensions (RFC 8285, one-byte form); 0: not negotiated. */
 export interface ExtensionIds {
   readonly mid: number;
   readonly absSendTime: number;
   readonly playoutDelay: number;
 }
 
+/** What was negotiated for a stream. */
 export interface StreamOptions {
   readonly payloadType: number;
   readonly clockRate: number;
   readonly mid: string;
   readonly extensions: ExtensionIds;
-  /** Packets to keep, a power of two; 0 keeps none. */
+  /** Packets kept for retransmission: a power of two, or 0 for none. */
   readonly historyPackets: number;
   readonly rtxPayloadType: number | undefined;
 }
 
+/** Limits on the retransmissions of one packet. */
 export interface RetransmitLimits {
   readonly maxTimes: number;
   readonly minIntervalMs: number;
 }
 
-/** Sends a protected datagram that lies in the first `length` bytes of `datagram`; the buffer is the sender's again on return. */
+/** Sends the first `length` bytes of `datagram`. */
 export type DatagramSink = (datagram: Buffer, length: number) => void;
 
+/** Owns the SSRCs, chosen at random, and the rollover counters of a stream and its RTX stream. */
 export class RtpStream {
   readonly ssrc = randomSsrc();
   readonly rtxSsrc = randomSsrc();
   readonly payloadType: number;
   readonly rtxPayloadType: number | undefined;
-  /** Where a payload begins in `packet`. */
+  /** Offset of the payload in `packet`. */
   readonly headerBytes: number;
   readonly #clockRate: number;
   readonly #timestampOffset = randomInt(2 ** 32);
@@ -53,16 +62,19 @@ export class RtpStream {
   readonly #slots: Buffer[];
   readonly #lengths: Uint16Array;
   readonly #sequences: Int32Array;
-  readonly #rollovers: Uint32Array;
-  readonly #times: Uint8Array;
-  readonly #sentMs: Float64Array;
+  readonly #rolloverCounters: Uint32Array;
+  readonly #timesRetransmitted: Uint8Array;
+  readonly #retransmittedMs: Float64Array;
   readonly #rtxPacket = Buffer.alloc(MAX_RTP_BYTES + 2);
-  #sequence = randomInt(2 ** 15); // in the lower half, so that the rollover counter starts at 0 for both sides (RFC 3711 section 3.3.1)
+  /** Starts in the lower half, so that both sides start with rollover counter 0 (RFC 3711 section 3.3.1). */
+  #sequence = randomInt(2 ** 15);
   #rollover = 0;
   #rtxSequence = randomInt(2 ** 15);
   #rtxRollover = 0;
+  /** Packets and payload bytes sent, retransmissions not counted: for sender reports. */
   packets = 0;
   payloadBytes = 0;
+  /** Packets retransmitted. */
   retransmitted = 0;
 
   constructor(options: StreamOptions) {
@@ -82,30 +94,32 @@ export class RtpStream {
     }
     this.#lengths = new Uint16Array(slots);
     this.#sequences = new Int32Array(slots).fill(-1);
-    this.#rollovers = new Uint32Array(slots);
-    this.#times = new Uint8Array(slots);
-    this.#sentMs = new Float64Array(slots);
+    this.#rolloverCounters = new Uint32Array(slots);
+    this.#timesRetransmitted = new Uint8Array(slots);
+    this.#retransmittedMs = new Float64Array(slots);
   }
 
-  /** Whether packets can be sent again. */
+  /** Whether packets can be retransmitted on request. */
   get keepsHistory(): boolean {
     return this.#slots.length > 1;
   }
 
+  /** Longest payload that fits into a packet. */
   get maxPayloadBytes(): number {
     return MAX_RTP_BYTES - this.headerBytes;
   }
 
+  /** RTP timestamp of a media time. */
   timestampOf(mediaMs: number): number {
     return rtpTimestamp(mediaMs, this.#clockRate, this.#timestampOffset);
   }
 
-  /** The buffer of the next packet: its payload is to be written from `headerBytes` on, then `send` called. */
+  /** The buffer of the next packet. Write the payload at `headerBytes`, then call `send`. */
   get packet(): Buffer {
     return this.#slots[this.#sequence & (this.#slots.length - 1)] ?? this.#rtxPacket;
   }
 
-  /** Finishes the header of the packet in `packet`, protects and sends it. */
+  /** Completes the header of the packet in `packet`, encrypts the packet into `out`, and sends it. */
   send(
     payloadBytes: number,
     timestamp: number,
@@ -125,9 +139,9 @@ export class RtpStream {
     this.#stampSendTime(packet, wallMs);
     this.#lengths[index] = length;
     this.#sequences[index] = sequence;
-    this.#rollovers[index] = this.#rollover;
-    this.#times[index] = 0;
-    this.#sentMs[index] = Number.NEGATIVE_INFINITY;
+    this.#rolloverCounters[index] = this.#rollover;
+    this.#timesRetransmitted[index] = 0;
+    this.#retransmittedMs[index] = Number.NEGATIVE_INFINITY;
     sink(out, srtp.protectRtp(packet.subarray(0, length), this.headerBytes, this.#rollover, out));
     this.packets++;
     this.payloadBytes += payloadBytes;
@@ -137,29 +151,32 @@ export class RtpStream {
     }
   }
 
-  /** Number of the packet that goes out next. */
+  /** Sequence number of the next packet. */
   get nextSequence(): number {
     return this.#sequence;
   }
 
-  /** How often packet `sequence`, if it is still kept, was sent again. */
+  /** How often the packet in the history slot of `sequence` was retransmitted. */
   timesRetransmitted(sequence: number): number {
-    return this.#times[sequence & (this.#slots.length - 1)] ?? 0;
+    return this.#timesRetransmitted[sequence & (this.#slots.length - 1)] ?? 0;
   }
 
-  /** Bytes that sending packet `sequence` again would cost; 0 when it is no longer kept, or was sent again too often or just now. */
+  /** Length of packet `sequence` in bytes; 0 if it left the history, or `limits` forbid its retransmission. */
   retransmitCost(sequence: number, nowMs: number, limits: RetransmitLimits): number {
     const index = sequence & (this.#slots.length - 1);
-    if (this.#sequences[index] !== sequence || (this.#times[index] ?? 0) >= limits.maxTimes) {
+    if (
+      this.#sequences[index] !== sequence ||
+      (this.#timesRetransmitted[index] ?? 0) >= limits.maxTimes
+    ) {
       return 0;
     }
-    if (nowMs - (this.#sentMs[index] ?? 0) < limits.minIntervalMs) {
+    if (nowMs - (this.#retransmittedMs[index] ?? 0) < limits.minIntervalMs) {
       return 0;
     }
     return this.#lengths[index] ?? 0;
   }
 
-  /** Sends packet `sequence` again: on the RTX stream where negotiated (RFC 4588), else as it was. */
+  /** Retransmits packet `sequence`: on the RTX stream if negotiated (RFC 4588), else unchanged. */
   retransmit(
     sequence: number,
     nowMs: number,
@@ -170,12 +187,13 @@ export class RtpStream {
   ): void {
     const index = sequence & (this.#slots.length - 1);
     const packet = (this.#slots[index] ?? this.#rtxPacket).subarray(0, this.#lengths[index]);
-    this.#times[index] = (this.#times[index] ?? 0) + 1;
-    this.#sentMs[index] = nowMs;
+    this.#timesRetransmitted[index] = (this.#timesRetransmitted[index] ?? 0) + 1;
+    this.#retransmittedMs[index] = nowMs;
     this.retransmitted++;
     if (this.rtxPayloadType === undefined) {
-      // Byte for byte the packet it was: another ciphertext under the same index would break the cipher (RFC 3711 section 9.1).
-      sink(out, srtp.protectRtp(packet, this.headerBytes, this.#rollovers[index] ?? 0, out));
+      // Byte for byte the same packet: a different one under the same index would break the cipher
+      // (RFC 3711 section 9.1).
+      sink(out, srtp.protectRtp(packet, this.headerBytes, this.#rolloverCounters[index] ?? 0, out));
       return;
     }
     const rtx = this.#rtxPacket;
@@ -184,7 +202,7 @@ export class RtpStream {
     rtx.writeUInt16BE(this.#rtxSequence, 2);
     rtx.writeUInt32BE(this.rtxSsrc, 8);
     this.#stampSendTime(rtx, wallMs);
-    rtx.writeUInt16BE(sequence, this.headerBytes); // original sequence number
+    rtx.writeUInt16BE(sequence, this.headerBytes); // OSN, original sequence number (RFC 4588 section 4)
     packet.copy(rtx, this.headerBytes + 2, this.headerBytes);
     sink(
       out,
@@ -196,7 +214,7 @@ export class RtpStream {
     }
   }
 
-  /** abs-send-time: 24 bits of 6.18 fixed-point seconds, from any clock. */
+  /** Writes abs-send-time: seconds modulo 64 as 6.18 fixed-point number, from any clock. */
   #stampSendTime(packet: Buffer, wallMs: number): void {
     if (this.#absSendTimeAt > 0) {
       packet.writeUIntBE(
@@ -210,7 +228,7 @@ export class RtpStream {
 
 const randomSsrc = (): number => randomInt(1, 2 ** 32);
 
-/** Everything in a packet's header that does not change: flags, SSRC, mid, playout-delay. */
+/** The constant fields of a header: flags, SSRC, mid, playout-delay. `absSendTimeAt`: offset of the time, 0: none. */
 function headerTemplate(
   options: StreamOptions,
   ssrc: number,

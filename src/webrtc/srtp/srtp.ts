@@ -8,8 +8,6 @@ const GCM: SrtpProfile = 0x0007;
 
 export const saltBytes = (profile: SrtpProfile): number => (profile === GCM ? 12 : 14);
 export const KEY_BYTES = 16;
-/** Most that protection adds to a packet: RTCP's index word and the GCM tag. */
-export const SRTP_OVERHEAD = 4 + 16;
 
 const RTP_TAG = { 7: 16, 1: 10 } as const;
 const RTCP_TAG = { 7: 16, 1: 10 } as const;

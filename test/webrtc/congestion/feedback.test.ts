@@ -122,30 +122,30 @@ test('an estimate binds once it falls or is held below what is sent; one that on
 });
 
 test('a queue that overflows is told from chance, from jitter and from long ways', () => {
-  const watch = new DelayDetector();
+  const detector = new DelayDetector();
   const burst = (fromMs: number): void => {
     for (let n = 0; n < 6; n++) {
-      watch.onMissed(fromMs + n * 20);
+      detector.onFirstNack(fromMs + n * 20);
     }
   };
-  watch.onRoundTrip(40, 0);
+  detector.onRoundTrip(40, 0);
   burst(0);
-  assert.equal(watch.isOverflowing(100), false, 'a burst of losses on a short way');
-  watch.onRoundTrip(300, 1_000);
-  assert.equal(watch.queueMs(1_000), 260);
-  assert.equal(watch.isOverflowing(1_000), false, 'a queue that loses nothing');
+  assert.equal(detector.isOverflowing(100), false, 'a burst of losses on a short way');
+  detector.onRoundTrip(300, 1_000);
+  assert.equal(detector.queuingDelayMs(1_000), 260);
+  assert.equal(detector.isOverflowing(1_000), false, 'a queue that loses nothing');
   for (let n = 0; n < 6; n++) {
-    watch.onMissed(1_000 + n * 100);
+    detector.onFirstNack(1_000 + n * 100);
   }
-  assert.equal(watch.isOverflowing(1_500), false, 'losses far from each other');
+  assert.equal(detector.isOverflowing(1_500), false, 'losses far from each other');
   burst(1_600);
-  assert.equal(watch.isOverflowing(1_700), true);
-  assert.equal(watch.isOverflowing(2_600), false, 'it is over');
+  assert.equal(detector.isOverflowing(1_700), true);
+  assert.equal(detector.isOverflowing(2_600), false, 'it is over');
   for (let atMs = 3_000; atMs < 60_000; atMs += 1_000) {
-    watch.onRoundTrip(300, atMs);
+    detector.onRoundTrip(300, atMs);
   }
-  assert.equal(watch.queueMs(59_000), 0, 'another route, which is longer');
-  assert.equal(watch.queueMs(62_000), 0, 'nothing heard of late');
+  assert.equal(detector.queuingDelayMs(59_000), 0, 'another route, which is longer');
+  assert.equal(detector.queuingDelayMs(62_000), 0, 'nothing heard of late');
 });
 
 test('the bitrate grows without loss, holds with some, and falls with much', () => {

@@ -36,56 +36,56 @@ test('loss is a share of some 40 packets, not of the two in the last report', ()
   assert.equal(window.add(900, 100, 15_000), undefined, 'nothing was sent');
 });
 
-test('protection begins with a few losses apart from each other, ends on a clean path and at an overflow', () => {
-  const protection = new PacketDuplication();
-  protection.onAsked(0);
+test('duplication begins with a few losses apart from each other, ends on a clean path and at an overflow', () => {
+  const duplication = new PacketDuplication();
+  duplication.onFirstNack(0);
   for (let n = 0; n < 10; n++) {
-    protection.onAsked(5);
+    duplication.onFirstNack(5);
   } // ten packets of one burst
-  protection.onAsked(400);
-  assert.equal(protection.isOn, false);
-  protection.onAsked(800);
-  assert.equal(protection.isOn, true, 'three within a second');
+  duplication.onFirstNack(400);
+  assert.equal(duplication.isOn, false);
+  duplication.onFirstNack(800);
+  assert.equal(duplication.isOn, true, 'three within a second');
   for (let second = 1; second <= 20; second++) {
-    protection.onLoss(second % 2 === 0 ? 0.1 : 0, second * 1000);
+    duplication.onLoss(second % 2 === 0 ? 0.1 : 0, second * 1000);
   }
-  assert.equal(protection.isOn, true, '5 % on average');
+  assert.equal(duplication.isOn, true, '5 % on average');
   for (let second = 21; second <= 31; second++) {
-    protection.onLoss(0, second * 1000);
+    duplication.onLoss(0, second * 1000);
   }
-  assert.equal(protection.isOn, false);
+  assert.equal(duplication.isOn, false);
   for (let second = 32; second <= 35; second++) {
-    protection.onLoss(0.05, second * 1000);
+    duplication.onLoss(0.05, second * 1000);
   }
-  assert.equal(protection.isOn, true, 'reports alone are enough');
+  assert.equal(duplication.isOn, true, 'reports alone are enough');
   for (let second = 36; second <= 38; second++) {
-    protection.onLoss(0.5, second * 1000);
+    duplication.onLoss(0.5, second * 1000);
   }
-  assert.equal(protection.isOn, false, 'a queue overflows');
+  assert.equal(duplication.isOn, false, 'a queue overflows');
   for (const atMs of [38_100, 38_300, 38_500]) {
-    protection.onAsked(atMs);
+    duplication.onFirstNack(atMs);
   }
-  assert.equal(protection.isOn, false, 'not again at once');
+  assert.equal(duplication.isOn, false, 'not again at once');
 });
 
 test('what is sent twice is sent at half the rate, and only where that fits', () => {
   const controller = new BitrateController(150, 600, 600);
   let nowMs = 0;
-  controller.isTwofold = true;
+  controller.isDuplicating = true;
   assert.equal(controller.targetKbps, 300);
   controller.onRemb(1_200_000, 600, false, (nowMs += 1_000));
   controller.onRemb(1_000_000, 600, false, (nowMs += 1_000));
   assert.equal(controller.targetKbps, 500);
   controller.onRemb(220_000, 600, false, (nowMs += 1_000));
   assert.deepEqual(
-    [controller.isTwofold, controller.targetKbps],
+    [controller.isDuplicating, controller.targetKbps],
     [true, 150],
     'an estimate can be a third too low',
   );
   controller.onRemb(190_000, 600, false, (nowMs += 1_000));
-  assert.deepEqual([controller.isTwofold, controller.targetKbps], [false, 190]);
+  assert.deepEqual([controller.isDuplicating, controller.targetKbps], [false, 190]);
   controller.onRemb(1_000_000, 600, false, (nowMs += 1_000));
-  controller.isTwofold = false;
+  controller.isDuplicating = false;
   assert.equal(controller.targetKbps, 600);
 });
 
