@@ -43,7 +43,7 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
     port: 0,
     maxConnections: 1000,
     sockets: new SocketRoutes({ allowedOrigins: [], maxConnections: 1, limits, log }),
-    exchange: {
+    context: {
       router: new Router([
         ...historyRoutes(history),
         ...systemRoutes({

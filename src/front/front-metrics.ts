@@ -5,6 +5,7 @@ import { exemplarOf } from '../metrics/shared-metrics.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { Logger } from '../base/log.ts';
 import type { Refusal } from './http/client-limits.ts';
+import type { AnsweredRequest } from './http/http-context.ts';
 import { STUN_OUTCOMES, type StunCount } from '../webrtc/ice/stun-server.ts';
 
 /** ioredis' client or cluster, as far as timing its commands needs it. */
@@ -29,9 +30,7 @@ const memo = <T>(make: (key: string) => T): ((key: string) => T) => {
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 
 /** @returns the callback for each answered request. Routes are templates, so their number is bounded. */
-export function observeHttp(
-  metrics: Metrics,
-): (route: string, method: string, status: number, durationMs: number, requestId?: string) => void {
+export function observeHttp(metrics: Metrics): (request: AnsweredRequest) => void {
   const requests = memo<Counter>((key) => {
     const [method, status, route] = key.split(' ') as [string, string, string];
     return metrics.counter('mouthpiece_http_requests_total', {
@@ -45,7 +44,7 @@ export function observeHttp(
   );
   const issued = metrics.counter('mouthpiece_tokens_issued_total');
   const failures = metrics.counter('mouthpiece_errors_total', { code: 'INTERNAL_ERROR' });
-  return (route, method, status, durationMs, requestId) => {
+  return ({ route, method, status, durationMs, requestId }) => {
     requests(`${method} ${status} ${route}`).add();
     durations(route).observe(
       durationMs / 1000,

@@ -26,6 +26,7 @@ import {
   type ClientLimitSettings,
   type Refusal,
 } from './http/client-limits.ts';
+import type { AnsweredRequest } from './http/http-context.ts';
 import { listen, type Listener } from './http/listener.ts';
 import type { Route } from './http/route.ts';
 import { Router } from './http/router.ts';
@@ -94,7 +95,8 @@ export interface FrontDeps {
   readonly metrics: (
     accept: string,
   ) => Promise<{ readonly contentType: string; readonly body: string }>;
-  readonly onRequest: (route: string, method: string, status: number, durationMs: number) => void;
+  /** Called once for each answered request. */
+  readonly onRequest: (request: AnsweredRequest) => void;
   /** Something was refused to protect the server. */
   readonly onRefused?: (reason: Refusal) => void;
   readonly onTokenRefused?: (code: ErrorCode) => void;
@@ -239,7 +241,7 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
       apiKeyHeader: apiKeyHeaders[0] ?? 'x-service-api-key',
     }),
   ];
-  const exchange = {
+  const context = {
     router: new Router([...routes, ...(await pageRoutes(PAGE_DIRECTORY))], REMOVED),
     log,
     apiKeyHeaders,
@@ -286,7 +288,7 @@ export async function createFront({ config, store, log, deps }: FrontParts): Pro
         ...(deps.admit ? { admit: deps.admit } : {}),
         maxConnections: config.maxTcpConnections ?? 10_000,
         sockets,
-        exchange,
+        context,
       });
       if (iceServers.length === 0) {
         const stunHost = config.stunHost ?? config.host;

@@ -11,7 +11,7 @@ import {
 } from '../../jobs/audio-body.ts';
 import type { JobPool } from '../../jobs/pool.ts';
 import { AudioError } from '../../jobs/video/audio/pcm-stream.ts';
-import type { FileSource } from '../http/file.ts';
+import type { FileSource } from '../http/file-response.ts';
 import { empty, file, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField, ValidationError } from '../http/validate.ts';

@@ -1,12 +1,13 @@
-// The address of a client: its own end of the connection, or what a trusted proxy says of it.
+// The address of a client: the remote address of the connection, or the address that a trusted
+// proxy reports.
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import type { HttpResponse } from 'uWebSockets.js';
 
-/** The other end of the connection. What uWebSockets.js gives is valid only now. */
+/** The remote address of a connection, as text. Copied, since uWebSockets.js reuses its buffer. */
 export const peerOf = (res: HttpResponse): string =>
   Buffer.from(res.getRemoteAddressAsText()).toString();
 
-/** `address` or `address/bits`, as in TRUSTED_PROXIES. */
+/** Whether `text` is `address` or `address/bits`, the notation of TRUSTED_PROXIES. */
 export const isNetwork = (text: string): boolean => {
   const [address = '', bits, ...rest] = text.split('/');
   const most = isIP(address) === 4 ? 32 : 128;
@@ -17,7 +18,7 @@ export const isNetwork = (text: string): boolean => {
   );
 };
 
-/** @throws Error on what `isNetwork` refuses */
+/** @throws Error when `isNetwork` is false for a text */
 function networksOf(texts: readonly string[]): BlockList {
   const list = new BlockList();
   for (const text of texts) {
@@ -28,10 +29,11 @@ function networksOf(texts: readonly string[]): BlockList {
   return list;
 }
 
+/** Finds the client behind trusted proxies. */
 export class Addresses {
   readonly #trusted: BlockList;
 
-  /** @param trustedProxies addresses and networks whose X-Forwarded-For is believed */
+  /** @param trustedProxies addresses and networks whose X-Forwarded-For header is used */
   constructor(trustedProxies: readonly string[]) {
     this.#trusted = networksOf(trustedProxies);
   }
@@ -41,10 +43,10 @@ export class Addresses {
   }
 
   /**
-   * Proxies append whom they got a request from, so the last entry that is no trusted proxy is the
-   * client (as RFC 7239 section 5.2 has it for the header's successor).
-   * @param peer the other end of the connection
-   * @returns undefined when there is no such entry: a trusted machine asks for itself
+   * Each proxy appends the address that it got the request from. So the last entry that is not a
+   * trusted proxy is the client (RFC 7239 section 5.2 says this for the Forwarded header).
+   * @param peer the remote address of the connection
+   * @returns undefined when there is no such entry: a trusted host made the request itself
    */
   clientOf(peer: string, forwardedFor: string): string | undefined {
     const own = plain(peer);
@@ -64,7 +66,10 @@ export class Addresses {
   }
 }
 
-/** Without a port, and without the mapping of IPv4 into IPv6. Text that is no address is only cut. */
+/**
+ * The address without a port. An IPv4-mapped IPv6 address becomes IPv4; IPv6 is written without
+ * `::`. Other text is cut to 64 characters.
+ */
 function plain(text: string): string {
   const bare =
     /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
@@ -100,6 +105,8 @@ function groupsOf(address: string): number[] {
   ];
 }
 
-/** Who shares a limit: an IPv4 address, or an IPv6 network of 64 bits, which is one client's own. */
+/**
+ * The key of a limit: an IPv4 address, or the /64 network of an IPv6 address (one subscriber's).
+ */
 export const limitKeyOf = (address: string): string =>
   isIPv6(address) ? `${groupsOf(address).slice(0, 4).join(':')}::/64` : address;

@@ -1,15 +1,19 @@
-// The bytes of a body as they come, in few pieces: a chunk of one byte must not cost an object.
+// Collects the bytes of a body in few buffers, so that a body of tiny chunks does not need one
+// object for each chunk.
 
+/** A piece of a body in a buffer of its own. */
 export type Chunk = Uint8Array<ArrayBuffer>;
 
+/** Small chunks share buffers of this size. */
 const BLOCK_BYTES = 16 * 1024;
 
+/** A growing list of body bytes. */
 export class Blocks {
   #done: Chunk[] = [];
   #block: Chunk | undefined;
   #used = 0;
 
-  /** Copies `chunk`, which uWebSockets.js takes back when its callback returns. */
+  /** Appends a copy of `chunk`: uWebSockets.js reuses its memory when its callback returns. */
   add(chunk: ArrayBuffer, isLast: boolean): void {
     const { byteLength } = chunk;
     if (byteLength === 0) {
@@ -28,12 +32,13 @@ export class Blocks {
     this.#used += byteLength;
   }
 
-  /** All that was added, in order, each in a buffer of its own. Nothing can be added afterwards. */
+  /** All bytes in order, each piece in a buffer of its own. Add nothing afterwards. */
   finish(): readonly Chunk[] {
     this.#close();
     return this.#done;
   }
 
+  /** Frees all bytes. */
   clear(): void {
     this.#done = [];
     this.#block = undefined;

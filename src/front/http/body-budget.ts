@@ -1,29 +1,33 @@
-// How much memory request bodies may take: in all, for each client, and while a key is not yet checked.
+// Limits the memory of request bodies: in total, for each client, and before the API key is
+// checked.
 
-/** The account of requests whose API key is still being checked. */
+/** The account of all requests whose API key is not checked yet. */
 export const UNPROVEN = '';
 
+/** Limits of a BodyBudget. */
 export interface BodyBudgetOptions {
-  /** Bytes of all bodies in memory. */
+  /** Limit of all bodies in memory, in bytes. */
   readonly maxBytes: number;
-  /** Bytes of those whose key is still being checked: what came in the same read as the head. */
+  /** Limit of all bodies whose API key is not checked yet: what arrived together with the head. */
   readonly unprovenBytes: number;
 }
 
+/** The limits of a server. The longest body of the interface has 88 MB (POST /static/audio). */
 export const BODY_BUDGET: BodyBudgetOptions = {
   maxBytes: 256 * 1024 * 1024,
   unprovenBytes: 64 * 1024 * 1024,
 };
 
 /**
- * An account may hold at most twice what then is left free (Choudhury and Hahne, "Dynamic Queue Length
- * Thresholds for Shared-Memory Packet Switches", 1998). So one client gets two thirds, a second one two
- * thirds of the rest, and none can take all.
+ * An account may hold at most this many times the memory that is then left free (Choudhury and
+ * Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998). So one client
+ * gets two thirds, a second one two thirds of the rest, and no client can take everything.
  */
 const SHARE_OF_FREE = 2;
-/** Beyond this share of the budget the server is not ready: uploads are about to be refused. */
+/** Beyond this share of the budget the server reports that it is not ready for uploads. */
 const FULL_SHARE = 0.9;
 
+/** The memory that request bodies hold, by account (an API key or an address). */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
   readonly #accounts = new Map<string, number>();
@@ -33,15 +37,19 @@ export class BodyBudget {
     this.#options = options;
   }
 
-  /** Bytes of all bodies in memory. */
+  /** Bytes that all bodies hold. */
   get held(): number {
     return this.#held;
   }
+  /** True when uploads are about to be refused. */
   get isFull(): boolean {
     return this.#held >= FULL_SHARE * this.#options.maxBytes;
   }
 
-  /** False, and nothing is taken, when the account or all accounts together would hold too much. */
+  /**
+   * Reserves `bytes`. Returns false and reserves nothing when the account or the total would be too
+   * large.
+   */
   take(account: string, bytes: number): boolean {
     const own = (this.#accounts.get(account) ?? 0) + bytes;
     const free = this.#options.maxBytes - this.#held - bytes;
@@ -54,6 +62,7 @@ export class BodyBudget {
     return true;
   }
 
+  /** Releases `bytes` that `take` reserved. */
   give(account: string, bytes: number): void {
     const left = (this.#accounts.get(account) ?? 0) - bytes;
     if (left > 0) {

@@ -1,23 +1,27 @@
-// Reading a request's body: not before its sender is known, at no less than some pace, within a budget.
+// Reads the body of a request: after its sender is known, at a minimum rate, within a memory
+// budget.
 import type { HttpResponse } from 'uWebSockets.js';
 import { every } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { sleep } from '../../base/time.ts';
 import { Blocks, type Chunk } from './body-blocks.ts';
 import { UNPROVEN, type BodyBudget } from './body-budget.ts';
-import type { WireState } from './reply.ts';
+import type { ResponseState } from './response-state.ts';
 
+/** The minimum rate of a body. A slower one is refused with REQUEST_TIMEOUT. */
 export interface BodyPace {
-  /** In each window so many bytes must come... */
+  /** Length of a measuring window. */
   readonly windowMs: number;
+  /** Bytes that must arrive in each window. */
   readonly bytesPerWindow: number;
-  /** ...and all of them within this. */
+  /** Time limit of the whole body. */
   readonly deadlineMs: number;
 }
 
 /**
- * 32 KiB/s, and 88 MB (the longest body) at 2.4 Mbit/s. The window is shorter than the 10 s after which
- * uWebSockets.js closes the connection of a client below 16 kB/s without an answer.
+ * The rate of a server: 32 KiB/s, and 2.4 Mbit/s for the longest body (88 MB). The window is
+ * shorter than the 10 s after which uWebSockets.js closes a connection below 16 kB/s without a
+ * reply.
  */
 export const BODY_PACE: BodyPace = {
   windowMs: 8000,
@@ -26,32 +30,37 @@ export const BODY_PACE: BodyPace = {
 };
 
 /**
- * What is still read, and dropped, of a body that nobody wants: a connection that is closed with unread
- * bytes is reset, and then its sender may not see the answer.
+ * How much of a refused body is still read and dropped. Closing a connection with unread bytes
+ * resets it, and then the client may not see the reply (RFC 9112 section 9.6).
  */
 const DISCARD = { maxBytes: 8 * 1024 * 1024, maxMs: 2000, pauseMs: 100 };
 
-/** Each chunk of a chunked body takes the thread for 0.5 us, and needs no more than six bytes to send. */
+/**
+ * A chunk of a chunked body costs 0.5 us of the main thread (measured) but only six bytes to send.
+ * After this many chunks, their mean size must reach LEAST_MEAN_CHUNK_BYTES.
+ */
 const FREE_CHUNKS = 4096;
 const LEAST_MEAN_CHUNK_BYTES = 64;
 
+/** Options of RequestBody. */
 export interface RequestBodyOptions {
   readonly limitBytes: number;
   readonly budget: BodyBudget;
   readonly pace: BodyPace;
+  /** Called when the body is refused for lack of memory or for its rate. */
   readonly onRefused: (reason: 'body_memory' | 'slow_body') => void;
-  /** Drop all of it: it is known already that the request is refused. */
+  /** Drop the whole body: the request is refused by its headers. */
   readonly unwanted: boolean;
 }
 
 /**
- * One body. uWebSockets.js gives chunks only to a handler attached at once, so this is made before
- * anything is awaited. What came with the head is kept, and the connection is paused until `admit` says
- * whose it is, or `discard` that nobody wants it.
+ * The body of one request. Make it before anything is awaited: uWebSockets.js passes chunks only to
+ * a handler that is attached at once. Bytes that arrive with the head are kept. Then the connection
+ * is paused until `admit` (the sender is known) or `discard` (the body is not wanted).
  */
 export class RequestBody {
   readonly #res: HttpResponse;
-  readonly #state: WireState;
+  readonly #state: ResponseState;
   readonly #options: RequestBodyOptions;
   readonly #whole = Promise.withResolvers<readonly Chunk[]>();
   #account = UNPROVEN;
@@ -64,16 +73,16 @@ export class RequestBody {
   #isPaused = false;
   #isComplete = false;
   #isHopeless = false;
-  /** Once all has come, or the client left. */
+  /** Resolves when the body is complete or the client has left. */
   readonly #ended = Promise.withResolvers<void>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(res: HttpResponse, state: WireState, options: RequestBodyOptions) {
+  constructor(res: HttpResponse, state: ResponseState, options: RequestBodyOptions) {
     this.#res = res;
     this.#state = state;
     this.#options = options;
     this.#isKept = !options.unwanted;
-    this.#whole.promise.catch(() => {}); // nobody awaits it when another check fails first
+    this.#whole.promise.catch(() => {}); // not awaited when an earlier check refuses the request
     state.signal.addEventListener(
       'abort',
       () => {
@@ -89,14 +98,14 @@ export class RequestBody {
     });
   }
 
-  /** Whether the client has sent all of it. */
+  /** Whether the client has sent the whole body. */
   get isComplete(): boolean {
     return this.#isComplete;
   }
 
   /**
-   * Reads the rest on account of `account`.
-   * @throws ServiceError BODY_TOO_LARGE, TOO_MANY_CONNECTIONS (no memory left for it), REQUEST_TIMEOUT;
+   * Reads the whole body. Its memory counts for `account`.
+   * @throws ServiceError BODY_TOO_LARGE, TOO_MANY_CONNECTIONS (no memory left), REQUEST_TIMEOUT;
    *   Error when the client left
    */
   async admit(account: string): Promise<readonly Chunk[]> {
@@ -117,7 +126,7 @@ export class RequestBody {
     return await this.#whole.promise;
   }
 
-  /** Gives back what is held. To be called once the body is done with, however the request ends. */
+  /** Frees the memory of the body. Call it at the end of every request. */
   release(): void {
     this.#isKept = false;
     this.#options.budget.give(this.#account, this.#held);
@@ -126,7 +135,10 @@ export class RequestBody {
     clearInterval(this.#timer);
   }
 
-  /** Drops what there is and what comes: until all has come, nothing comes, or for too long. */
+  /**
+   * Drops the body. Returns when it is complete, when nothing more arrives, or at the limits of
+   * DISCARD.
+   */
   async discard(): Promise<void> {
     this.release();
     this.#resume();
@@ -162,12 +174,15 @@ export class RequestBody {
     ) {
       this.#isHopeless = true;
       this.#fail(
-        new ServiceError('BODY_TOO_LARGE', 'The body has too many small chunks. Send larger ones.'),
+        new ServiceError(
+          'BODY_TOO_LARGE',
+          'The body has too many small chunks. Send larger chunks, or a Content-Length.',
+        ),
       );
       return;
     }
     if (this.#held + chunk.byteLength > this.#options.limitBytes) {
-      this.#fail(new ServiceError('BODY_TOO_LARGE', tooLarge(this.#options.limitBytes)));
+      this.#fail(new ServiceError('BODY_TOO_LARGE', bodyTooLargeMessage(this.#options.limitBytes)));
       return;
     }
     if (!this.#options.budget.take(this.#account, chunk.byteLength)) {
@@ -219,7 +234,7 @@ export class RequestBody {
     this.#fail(
       new ServiceError(
         'TOO_MANY_CONNECTIONS',
-        'Too many large uploads at once. Try again shortly.',
+        'The server has no memory left for this upload. Try again after the time in Retry-After.',
         2,
       ),
     );
@@ -234,8 +249,9 @@ export class RequestBody {
   }
 }
 
-export const tooLarge = (limitBytes: number): string => {
+/** The error text of a body over `limitBytes`. */
+export const bodyTooLargeMessage = (limitBytes: number): string => {
   const kib = Math.floor(limitBytes / 1024);
   const limit = kib >= 1024 ? `${Math.floor(kib / 1024)} MiB` : `${kib} KiB`;
-  return `The request body is over this path's limit of ${limit}.`;
+  return `The request body is larger than the limit of this path (${limit}). Send a smaller one.`;
 };

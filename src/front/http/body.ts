@@ -1,4 +1,4 @@
-// What a body says: its content type, and its JSON.
+// Content types of request bodies, JSON parsing, and the schema of an uploaded file.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { jsonShape } from '../../base/json.ts';
@@ -8,7 +8,10 @@ import { ValidationError } from './validate.ts';
 
 const MEDIA_TYPES = { json: 'application/json', multipart: 'multipart/form-data' } as const;
 
-/** Refuses another content type. JSON may come without one, since several clients leave it out. */
+/**
+ * Checks the Content-Type of a body. JSON may have none: several clients omit it.
+ * @throws ServiceError UNSUPPORTED_MEDIA_TYPE
+ */
 export function checkContentType(kind: BodySpec<z.ZodType>['kind'], contentType: string): void {
   const essence = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
   if (kind === 'json' && (essence === '' || /^application\/(?:[\w.-]+\+)?json$/.test(essence))) {
@@ -24,14 +27,20 @@ export function checkContentType(kind: BodySpec<z.ZodType>['kind'], contentType:
   throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${MEDIA_TYPES[kind]}.`);
 }
 
-/** Commas and brackets that a body may have: what the interface takes has a hundred, and 20000 take 5 ms to parse. */
+/**
+ * Commas and opening brackets that a JSON body may have. The largest request of the interface has
+ * about 100; parsing 20000 takes 5 ms (measured).
+ */
 const MAX_JSON_MARKS = 5000;
 
-/** The JSON value of a body. Something that is not JSON, or not UTF-8, is a validation error of type `json_invalid`. */
+/**
+ * @throws ValidationError `json_invalid` when the body is not JSON in UTF-8 or holds too many
+ * values
+ */
 export function parseJson(bytes: Buffer): unknown {
   if (jsonShape(bytes).marks > MAX_JSON_MARKS) {
     throw invalidJson(
-      `The body holds more values than any request of this interface: over ${MAX_JSON_MARKS}`,
+      `The body holds too many values (over ${MAX_JSON_MARKS}). Send only the fields of this path`,
     );
   }
   try {
@@ -48,7 +57,7 @@ const invalidJson = (msg: string): ValidationError =>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** An uploaded file in a multipart schema. */
+/** The schema of an uploaded file in a multipart form. */
 export const uploadedFile = z
   .custom<MultipartFile>(
     (value) =>

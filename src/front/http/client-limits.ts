@@ -1,10 +1,11 @@
-// What one address may do: connect, ask at once, ask without a key, and send wrong keys and tokens.
+// Limits for each client address: new connections, concurrent requests, requests without a key, and
+// wrong keys or tokens.
 import { ServiceError } from '../../base/errors.ts';
 import { hashSecret } from '../../base/ids.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { Addresses, limitKeyOf } from './addresses.ts';
 
-/** What a request or connection was refused for. */
+/** Why a request or connection was refused; a label of mouthpiece_http_refused_total. */
 export type Refusal =
   | 'requests_at_once'
   | 'open_requests'
@@ -14,18 +15,21 @@ export type Refusal =
   | 'body_memory'
   | 'slow_body';
 
+/** Limits for each client address. */
 export interface ClientLimitSettings {
+  /** Addresses and networks whose X-Forwarded-For header is used. */
   readonly trustedProxies: readonly string[];
-  /** Requests being answered, and WebSockets that have not shown a good token. */
+  /** Concurrent requests, and WebSockets that have not sent a valid token. */
   readonly requestsAtOnce: number;
-  /** Requests that need no key, refused handshakes included. */
+  /** Requests that need no key, and refused WebSocket handshakes. */
   readonly openRequestsPerSecond: number;
   /** Wrong keys and tokens. */
   readonly wrongKeysPerMinute: number;
-  /** New TCP connections, counted for the other end of the connection itself. */
+  /** New TCP connections, counted by the remote address of the connection. */
   readonly connectionsPerSecond: number;
 }
 
+/** The defaults; src/config.ts sets them from the environment. */
 export const CLIENT_LIMITS: ClientLimitSettings = {
   trustedProxies: ['127.0.0.0/8', '::1'],
   requestsAtOnce: 1000,
@@ -34,15 +38,18 @@ export const CLIENT_LIMITS: ClientLimitSettings = {
   connectionsPerSecond: 200,
 };
 
-/** A burst of so many seconds' worth is allowed. */
+/** A burst may use the rate of this many seconds at once. */
 const OPEN_BURST_SECONDS = 5;
+/** As above, for new connections. */
 const CONNECTION_BURST_SECONDS = 10;
-/** Addresses remembered at once. Those that did nothing for longest are forgotten first. */
+/** Addresses that are tracked at once. The one that was idle longest is dropped first. */
 const MAX_ADDRESSES = 20_000;
+/** Valid keys that are remembered, the most recent ones. */
 const MAX_PROVEN_KEYS = 4096;
+/** How long a valid key is remembered. */
 const PROVEN_MS = 600_000;
 
-/** So many a second; `level` is what may be spent at once. */
+/** A token bucket. Unlike base/token-bucket.ts it tells how long to wait. */
 class Bucket {
   readonly #perSecond: number;
   readonly #most: number;
@@ -79,17 +86,18 @@ interface Account {
 }
 
 /**
- * Limits by address. A trusted machine that asks for itself (by default: this one, over loopback) has
- * none; requests that a trusted proxy passes on count for the address that it names.
+ * Limits for each client address. A trusted host that makes a request itself (by default: this
+ * host, over loopback) has no limits. Requests through a trusted proxy count for the address that
+ * it reports.
  */
 export class ClientLimits {
   readonly #options: ClientLimitSettings;
   readonly #onRefused: (reason: Refusal) => void;
   readonly #addresses: Addresses;
   readonly #now: () => number;
-  /** The least recently seen first. */
+  /** In order of last use, the oldest first. */
   readonly #accounts = new Map<string, Account>();
-  /** Hashes of keys that were good lately, and until when that counts. */
+  /** Hash of a recently valid key → until when it is remembered, in monotonic milliseconds. */
   readonly #proven = new Map<string, number>();
 
   constructor(
@@ -103,18 +111,18 @@ export class ClientLimits {
     this.#now = now;
   }
 
-  /** Whom a request counts for. Undefined: it has no limits. */
+  /** The address that a request counts for; undefined when it has no limits. */
   clientOf(peer: string, forwardedFor: string): string | undefined {
     return this.#addresses.clientOf(peer, forwardedFor);
   }
 
-  /** Counts what was refused elsewhere for lack of room. */
-  refuse(reason: Refusal): void {
+  /** Counts a refusal that another part decided. */
+  countRefusal(reason: Refusal): void {
     this.#onRefused(reason);
   }
 
-  /** A new TCP connection. False: close it. */
-  connect(peer: string): boolean {
+  /** Counts a new TCP connection. Returns false when it must be closed. */
+  admitConnection(peer: string): boolean {
     const client = this.#addresses.clientOf(peer, '');
     return (
       client === undefined ||
@@ -123,10 +131,10 @@ export class ClientLimits {
   }
 
   /**
-   * Begins a request or a WebSocket.
-   * @param most at once, where that is less than usual
-   * @returns what ends it, once
-   * @throws RATE_LIMITED
+   * Counts the start of a request or a WebSocket.
+   * @param most a lower limit of concurrent ones than `requestsAtOnce`
+   * @returns a function that counts its end; calling it again does nothing
+   * @throws ServiceError RATE_LIMITED
    */
   enter(client: string | undefined, most = Number.POSITIVE_INFINITY): () => void {
     if (client === undefined) {
@@ -147,8 +155,8 @@ export class ClientLimits {
     };
   }
 
-  /** A request that needs no key. @throws RATE_LIMITED */
-  open(client: string | undefined): void {
+  /** Counts a request that needs no key. @throws ServiceError RATE_LIMITED */
+  countOpenRequest(client: string | undefined): void {
     if (client === undefined) {
       return;
     }
@@ -159,11 +167,13 @@ export class ClientLimits {
   }
 
   /**
-   * Before `key` (or a token; then without one) is looked up. An address that sent too many wrong ones
-   * can go on with keys that were good lately, so that who shares it is not shut out.
-   * @throws RATE_LIMITED
+   * Call this before a key or token is looked up. An address that sent too many wrong ones may
+   * still use keys that were valid recently, so that other users of a shared address are not locked
+   * out.
+   * @param key the API key; undefined for a token
+   * @throws ServiceError RATE_LIMITED
    */
-  tryKey(client: string | undefined, key?: string): void {
+  checkKeyAttempt(client: string | undefined, key?: string): void {
     if (client === undefined) {
       return;
     }
@@ -173,7 +183,8 @@ export class ClientLimits {
     }
   }
 
-  rightKey(key: string): void {
+  /** Remembers a valid API key. */
+  reportGoodKey(key: string): void {
     const hash = hashSecret(key);
     this.#proven.delete(hash);
     this.#proven.set(hash, this.#now() + PROVEN_MS);
@@ -182,8 +193,8 @@ export class ClientLimits {
     }
   }
 
-  /** A key or token that was wrong. */
-  wrongKey(client: string | undefined, key?: string): void {
+  /** Counts a wrong API key or token. */
+  reportWrongKey(client: string | undefined, key?: string): void {
     if (key !== undefined) {
       this.#proven.delete(hashSecret(key));
     }

@@ -1,13 +1,13 @@
-// Copying large bodies a little at a time, so that others get their turn on the thread.
+// Copies large bodies in slices, so that one body does not block the event loop.
 import { setImmediate as pause } from 'node:timers/promises';
 
 /**
- * Bytes that are copied before others get their turn. Memory that is new to the process costs 1 to 4 ms
- * a MiB (page faults, measured): a body of 20 MB at once held the main thread for 80 ms.
+ * Bytes that are copied before the event loop runs. New memory costs 1 to 4 ms per MiB (page
+ * faults, measured): copying a body of 20 MB at once blocked the main thread for 80 ms.
  */
 const SLICE_BYTES = 1024 * 1024;
 
-/** All bytes of `pieces`, one after another, in memory of their own. */
+/** Concatenates `pieces` into a new buffer. */
 export async function copyOf(pieces: readonly Uint8Array[]): Promise<Buffer<ArrayBuffer>> {
   const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;

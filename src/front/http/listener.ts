@@ -1,4 +1,5 @@
-// The uWebSockets.js application: binds the port, hands requests to the exchange and upgrades to the socket routes, and closes in order.
+// The HTTP listener on uWebSockets.js: binds the port, dispatches requests and WebSocket upgrades,
+// and shuts down in order.
 import {
   App,
   SSLApp,
@@ -14,87 +15,95 @@ import { ServiceError } from '../../base/errors.ts';
 import { sleep } from '../../base/time.ts';
 import { peerOf } from './addresses.ts';
 import type { ClientLimits } from './client-limits.ts';
-import { preflight, serveRequest, type HttpContext } from './serve-request.ts';
-import { errorReply, writeReply, type Reply } from './reply.ts';
+import type { HttpContext } from './http-context.ts';
+import { answerPreflight, refuseUpgrade } from './immediate-replies.ts';
+import { serveRequest } from './serve-request.ts';
 import type { SocketRoutes } from './socket.ts';
 
+/** Options of `listen`. */
 export interface ListenOptions {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0: the system picks a free port. */
   readonly port: number;
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly sockets: SocketRoutes;
-  readonly exchange: HttpContext;
-  /** TCP connections in all, WebSockets among them. */
+  readonly context: HttpContext;
+  /** Limit of open TCP connections, WebSockets included. */
   readonly maxConnections: number;
-  /** Asked once for each new connection, before anything is read from it; false closes it. */
+  /** Called for each new connection before anything is read from it. Returning false closes it. */
   readonly admit?: () => boolean;
 }
 
+/** A bound listener. */
 export interface Listener {
   readonly port: number;
   /** Requests being answered. */
   readonly inFlight: number;
   /**
-   * Reads the certificate files again: new connections get the new certificate, those that are open go on.
+   * Reads the certificate files again. New connections get the new certificate; open ones continue.
    * @throws Error when the files cannot be used; the old certificate then stays in use
    */
   reload(): Promise<void>;
-  /** Open TCP connections, WebSockets among them. */
+  /** Open TCP connections, WebSockets included. */
   readonly connections: number;
-  /** Takes no new connections, waits for requests in progress up to `graceMs`, then drops what is left. */
+  /**
+   * Stops accepting, waits up to `graceMs` for requests in progress, then closes all connections.
+   */
   close(graceMs?: number): Promise<void>;
 }
 
+/** @throws Error when the address cannot be bound or the TLS files cannot be used */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { tls, sockets, exchange, maxConnections } = options;
+  const { tls, sockets, context, maxConnections } = options;
   const inFlight = { count: 0 };
   const serve = guarded(
     'an HTTP request',
     async (res: HttpResponse, req: HttpRequest): Promise<void> => {
       inFlight.count++;
       try {
-        await serveRequest(exchange, res, req);
+        await serveRequest(context, res, req);
       } finally {
         inFlight.count--;
       }
     },
   );
-  // Those that became WebSockets leave this count without being closed.
-  let http = 0;
+  // Open connections that are not WebSockets. An upgraded connection leaves this count without
+  // closing.
+  let httpConnections = 0;
   const upgraded = (): void => {
-    http--;
+    httpConnections--;
   };
   const create = (): TemplatedApp => {
     const app = createApp(tls);
     app.filter(
       guarded('the admission of a connection', (res: HttpResponse, change: unknown) => {
-        http += Number(change);
+        httpConnections += Number(change);
         if (Number(change) < 0) {
           return;
         }
-        const total = http + sockets.connections;
-        if (options.admit?.() === false || !hasRoom(maxConnections, exchange.limits, total, res)) {
+        const total = httpConnections + sockets.connections;
+        if (options.admit?.() === false || !hasRoom(maxConnections, context.limits, total, res)) {
           res.close();
         }
       }),
     );
     app.ws(
       '/*',
-      sockets.behavior((...refused) => refuseUpgrade(exchange, ...refused), upgraded),
+      sockets.behavior((...refused) => refuseUpgrade(context, ...refused), upgraded),
     );
     app.any('/*', (res, req) => {
       if (req.getMethod() === 'options') {
-        answerPreflight(exchange, res, req);
+        answerPreflight(context, res, req);
       } else if (sockets.has(req.getUrl())) {
-        refuseUpgrade(exchange, res, req, new ServiceError('UPGRADE_REQUIRED'));
+        refuseUpgrade(context, res, req, new ServiceError('UPGRADE_REQUIRED'));
       } else {
         serve(res, req);
       }
     });
     return app;
   };
-  // The last one listens. An application keeps its certificate: each reload makes one, the earlier ones hold their open connections.
+  // An application keeps the certificate that it was made with. Each reload adds an application;
+  // the last one listens, the earlier ones keep their open connections.
   const apps = [create()];
   let socket: us_listen_socket | undefined = await bind(apps[0]!, options.host, options.port);
   const port = us_socket_local_port(socket);
@@ -124,7 +133,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       return inFlight.count;
     },
     get connections() {
-      return http + sockets.connections;
+      return httpConnections + sockets.connections;
     },
     async close(graceMs = 2000) {
       stopListening();
@@ -139,6 +148,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   };
 }
 
+/** Whether a new connection is within the limit of all connections and of its address. */
 function hasRoom(
   most: number,
   limits: ClientLimits,
@@ -146,9 +156,9 @@ function hasRoom(
   res: HttpResponse,
 ): boolean {
   if (connections <= most) {
-    return limits.connect(peerOf(res));
+    return limits.admitConnection(peerOf(res));
   }
-  limits.refuse('all_connections');
+  limits.countRefusal('all_connections');
   return false;
 }
 
@@ -160,7 +170,7 @@ function createApp(tls: ListenOptions['tls']): TemplatedApp {
     return SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile });
   } catch {
     throw new Error(
-      `TLS cannot be set up with TLS_CERT_FILE=${tls.certFile} and TLS_KEY_FILE=${tls.keyFile}: both must be readable PEM files that belong together.`,
+      `TLS cannot be set up with TLS_CERT_FILE=${tls.certFile} and TLS_KEY_FILE=${tls.keyFile}. Set both to readable PEM files: the certificate and its private key.`,
     );
   }
 }
@@ -169,8 +179,8 @@ async function bind(app: TemplatedApp, host: string, port: number): Promise<us_l
   if (port !== 0) {
     return await bindTo(app, host, port);
   }
-  // A port that the system chose is bound again by its number: only then does uSockets set SO_REUSEADDR, without which `reload` would find
-  // the port taken by the connections that are open.
+  // Bind a port chosen by the system again, by its number: only then does uSockets set
+  // SO_REUSEADDR. Without it `reload` fails, because open connections still hold the port.
   for (let attempt = 1; ; attempt++) {
     const socket = await bindTo(app, host, 0);
     const chosen = us_socket_local_port(socket);
@@ -179,16 +189,16 @@ async function bind(app: TemplatedApp, host: string, port: number): Promise<us_l
       return await bindTo(app, host, chosen);
     } catch (error) {
       if (attempt === FREE_PORT_ATTEMPTS) {
-        throw error;
-      } // somebody took it in between, each time
+        throw error; // another process took the port each time
+      }
     }
   }
 }
 
 function bindTo(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
   return new Promise((resolve, reject) => {
-    // Exclusive, since uWebSockets.js would otherwise share the port in silence with a server that is already there. The declared
-    // type lacks the form with both host and options; the binding takes it.
+    // Exclusive: otherwise uWebSockets.js silently shares the port with a server that already
+    // listens. The type declaration lacks the overload with host and options; the binding has it.
     const listenAt = app.listen.bind(app) as unknown as (
       host: string,
       port: number,
@@ -201,7 +211,7 @@ function bindTo(app: TemplatedApp, host: string, port: number): Promise<us_liste
       } else {
         reject(
           new Error(
-            `Cannot listen on ${host}:${port}: the port is taken, or the address is not one of this machine. Set HOST and PORT.`,
+            `Cannot listen on ${host}:${port}: the port is in use, or this machine does not have the address. Set HOST and PORT.`,
           ),
         );
       }
@@ -209,72 +219,9 @@ function bindTo(app: TemplatedApp, host: string, port: number): Promise<us_liste
   });
 }
 
+/** Attempts to bind the port that the system chose. */
 const FREE_PORT_ATTEMPTS = 5;
-const EXCLUSIVE_PORT = 1; // LIBUS_LISTEN_EXCLUSIVE_PORT; the enum that declares it does not exist at run time
-
-/** Answers before anything asynchronous happens, so the response object cannot be gone. */
-function answerNow(
-  exchange: HttpContext,
-  res: HttpResponse,
-  req: HttpRequest,
-  wanted: Reply,
-): void {
-  const reply = withinLimits(exchange.limits, res, req) ?? wanted;
-  const state = { aborted: false, signal: new AbortController().signal };
-  const headers = { 'access-control-allow-origin': '*', 'x-content-type-options': 'nosniff' };
-  const status = reply.status;
-  const method = req.getMethod().toUpperCase();
-  res.onAborted(() => {});
-  void writeReply(res, reply, {
-    state,
-    head: false,
-    headers,
-    header: () => '',
-    closeConnection: false,
-  });
-  exchange.onRequest('none', method, status, 0);
-}
-
-/** What is answered instead to a client over its limit. */
-function withinLimits(
-  limits: ClientLimits,
-  res: HttpResponse,
-  req: HttpRequest,
-): Reply | undefined {
-  try {
-    limits.open(limits.clientOf(peerOf(res), req.getHeader('x-forwarded-for')));
-    return undefined;
-  } catch (error) {
-    return errorReply(error as ServiceError);
-  }
-}
-
-function refuseUpgrade(
-  exchange: HttpContext,
-  res: HttpResponse,
-  req: HttpRequest,
-  error: ServiceError,
-): void {
-  const reply = errorReply(error);
-  answerNow(
-    exchange,
-    res,
-    req,
-    error.code === 'UPGRADE_REQUIRED'
-      ? { ...reply, headers: { ...reply.headers, upgrade: 'websocket' } }
-      : reply,
-  );
-}
-
-function answerPreflight(exchange: HttpContext, res: HttpResponse, req: HttpRequest): void {
-  const found = exchange.router.find('OPTIONS', req.getUrl());
-  if (found.kind === 'method') {
-    answerNow(exchange, res, req, preflight(exchange, found.allow));
-  }
-  // A page may ask for what was removed, and then reads why.
-  else if (found.kind === 'removed') {
-    answerNow(exchange, res, req, preflight(exchange, ['GET', 'HEAD', 'POST', 'OPTIONS']));
-  } else {
-    answerNow(exchange, res, req, errorReply(new ServiceError('NOT_FOUND')));
-  }
-}
+/**
+ * LIBUS_LISTEN_EXCLUSIVE_PORT of uSockets. The enum that declares it does not exist at run time.
+ */
+const EXCLUSIVE_PORT = 1;

@@ -1,34 +1,35 @@
-// Reading multipart/form-data (RFC 7578, RFC 2046 section 5.1): one pass in slices, a bounded number of
-// parts, nothing but files copied.
+// Parses multipart/form-data (RFC 7578, RFC 2046 section 5.1) in one pass, in slices. The number of
+// parts is bounded and only files are copied.
 import { setImmediate as pause } from 'node:timers/promises';
 import { copyOf } from './copy.ts';
 import type { MultipartFile } from './route.ts';
 import { ValidationError } from './validate.ts';
 
+/** Parts of one form. The largest form of the interface has three. */
 const MAX_PARTS = 32;
 const MAX_PART_HEADER_BYTES = 8 * 1024;
 /**
- * Bytes that are searched before others get their turn on the thread: 7 ms at worst, for line ends
- * alone.
+ * Bytes that are searched before the event loop runs. The worst case, a body of line ends, takes 7
+ * ms (measured).
  */
 const SLICE_BYTES = 1024 * 1024;
-/** Blanks that may follow a boundary on its line. */
+/** Blanks that may follow a boundary on its line (RFC 2046 calls them transport padding). */
 const MAX_PADDING_BYTES = 128;
 
 const LINE_END = '\r\n';
 const CR = 0x0d;
 const DASH = 0x2d;
 
-/** The boundary of a content type, quoted or not, wherever it stands among the parameters. */
+/** The boundary parameter of a content type, quoted or not; undefined when absent. */
 export function boundaryOf(contentType: string): string | undefined {
   const match = /;\s*boundary=(?:"([^"\r\n]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i.exec(contentType);
   return match?.[1] ?? match?.[2];
 }
 
 /**
- * The parts by field name: files where a file name or a type was given, else text. A repeated name keeps
- * its last value; parts without a name are passed over. Rejects with a ValidationError when it is no
- * such form, or has more than MAX_PARTS parts
+ * Parses the parts by field name. A part with a file name or a content type is a file, another one
+ * is text. The last part of a repeated name wins; a part without a name is ignored.
+ * @throws ValidationError when the body is not a valid form or has more than MAX_PARTS parts
  */
 export async function parseMultipart(
   bytes: Buffer,
@@ -44,10 +45,10 @@ export async function parseMultipart(
       return Object.fromEntries(fields);
     }
     if (count === MAX_PARTS) {
-      throw invalid(`The form has more than ${MAX_PARTS} parts`);
+      throw invalid(`The form has more than ${MAX_PARTS} parts. Send only the fields of this path`);
     }
     const head = afterLine(bytes, at);
-    const isBare = bytes[head] === CR && bytes[head + 1] === 0x0a; // no header at all
+    const isBare = bytes[head] === CR && bytes[head + 1] === 0x0a; // the part has no headers
     const headEnd = isBare
       ? head
       : bytes.subarray(head, head + MAX_PART_HEADER_BYTES).indexOf('\r\n\r\n') + head;
@@ -55,7 +56,7 @@ export async function parseMultipart(
       throw invalid(`A part's header does not end within ${MAX_PART_HEADER_BYTES / 1024} KiB`);
     }
     const body = headEnd + (isBare ? 2 : 4);
-    // A part without content may begin with the line end that belongs to the next delimiter.
+    // In a part without content, the line end of the next delimiter may follow the headers at once.
     const end = await delimiters.next(body - LINE_END.length);
     const header = parseHeader(bytes.toString('utf8', head, headEnd));
     if (header.name !== undefined) {
@@ -78,10 +79,10 @@ const valueOf = async (header: PartHeader, content: Buffer): Promise<MultipartFi
         field: header.name ?? '',
         fileName: header.fileName ?? '',
         contentType: header.contentType ?? '',
-        bytes: await copyOf([content]), // memory of its own: the body is freed
+        bytes: await copyOf([content]), // a copy, since the body is freed
       };
 
-/** Finds delimiters, and lets others have the thread from time to time. */
+/** Finds delimiters in slices, so that a long search does not block the event loop. */
 class Delimiters {
   readonly #bytes: Buffer;
   readonly #delimiter: Buffer;
@@ -94,7 +95,7 @@ class Delimiters {
     this.#line = Buffer.concat([Buffer.from(LINE_END), delimiter]);
   }
 
-  /** Where the first one stands: at the start, or at that of a line after a preamble. */
+  /** Offset of the first delimiter: 0, or the start of a line after a preamble. */
   async first(): Promise<number> {
     if (this.#bytes.subarray(0, this.#delimiter.length).equals(this.#delimiter)) {
       return 0;
@@ -102,7 +103,7 @@ class Delimiters {
     return (await this.next(0)) + LINE_END.length;
   }
 
-  /** Where the line end before the next one stands, which belongs to the delimiter. */
+  /** Offset of the line end before the next delimiter. The line end belongs to the delimiter. */
   async next(from: number): Promise<number> {
     for (let at = from; at < this.#bytes.length; at += SLICE_BYTES) {
       const found = this.#bytes
@@ -114,7 +115,7 @@ class Delimiters {
       }
       await this.#spent(SLICE_BYTES);
     }
-    throw invalid('The body is not valid multipart/form-data: its boundary is missing at the end');
+    throw invalid('The body is not valid multipart/form-data: the closing boundary is missing');
   }
 
   async #spent(bytes: number): Promise<void> {
@@ -127,11 +128,14 @@ class Delimiters {
   }
 }
 
+/** Offset of the byte after the line that holds a delimiter. */
 function afterLine(bytes: Buffer, at: number): number {
   const padding = bytes.toString('latin1', at, at + MAX_PADDING_BYTES);
   const end = padding.indexOf(LINE_END);
   if (end < 0 || padding.slice(0, end).trim() !== '') {
-    throw invalid('The body is not valid multipart/form-data');
+    throw invalid(
+      'The body is not valid multipart/form-data: other text follows a boundary on its line',
+    );
   }
   return at + end + LINE_END.length;
 }
@@ -160,8 +164,8 @@ function parseHeader(text: string): PartHeader {
 }
 
 /**
- * Each parameter of a header's value once, quoted or not. In quotes a backslash counts only before a
- * quote or another backslash.
+ * The parameters of a header value, quoted or not; the first of a repeated name wins. In quotes, a
+ * backslash escapes only a quote or another backslash.
  */
 function parametersOf(header: string): Map<string, string> {
   const found = new Map<string, string>();

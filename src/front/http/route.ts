@@ -1,38 +1,49 @@
-// What a route is: one entry of the table from which both serving and the OpenAPI document are made.
+// The description of a route. Both the server and the OpenAPI document are made from it.
 import type { z } from 'zod';
 import type { ErrorCode, ServiceError } from '../../base/errors.ts';
 import type { Reply } from './reply.ts';
 
+/**
+ * When the auto family and the legacy face routes were deprecated: 2026-01-01, as a date of RFC
+ * 9745.
+ */
+export const DEPRECATED_SINCE = '@1767225600';
+
+/** Methods that a route can have. HEAD is served by GET, OPTIONS by the listener. */
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Who asks, as found by the key in the request's header. */
+/** The owner of the API key of a request. */
 export interface Caller {
   readonly ownerId: string;
   readonly keyId: string;
   readonly keyName: string;
 }
 
+/** A validated request, as a handler gets it. */
 export interface ApiRequest<Params = unknown, Query = unknown, Headers = unknown, Body = unknown> {
-  /** Also in the reply's X-Request-Id and in the log. */
+  /** The X-Request-Id of the reply; log lines of the request carry it. */
   readonly id: string;
   readonly method: HttpMethod;
-  /** The path as asked for, undecoded. */
+  /** The path as sent, not percent-decoded. */
   readonly path: string;
-  /** Scheme and authority under which the client reached this server, for absolute links in replies. */
+  /**
+   * Scheme and authority under which the client reached this server, for absolute links in replies.
+   */
   readonly origin: string;
   readonly ip: string;
-  /** Set on routes with `auth: 'key'`, and only there. */
+  /** Empty fields on routes with `auth: 'none'`. */
   readonly caller: Caller;
   readonly params: Params;
   readonly query: Query;
   readonly headers: Headers;
   readonly body: Body;
-  /** Any header by its lower-case name, '' when absent. */
+  /** A request header by its lower-case name, '' when absent. */
   header(name: string): string;
-  /** Aborted when the client leaves or the handler's time is over. */
+  /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
 }
 
+/** An uploaded file of a multipart form. */
 export interface MultipartFile {
   readonly field: string;
   readonly fileName: string;
@@ -40,9 +51,13 @@ export interface MultipartFile {
   readonly bytes: Uint8Array;
 }
 
-/** Parses a body elsewhere than on the main thread, for routes whose bodies are large. The chunks are its own. Rejects with ValidationError. */
+/**
+ * Parses a large body off the main thread. The parser owns the chunks and may transfer them.
+ * @throws ValidationError
+ */
 export type BodyParser = (chunks: readonly Uint8Array<ArrayBuffer>[]) => Promise<unknown>;
 
+/** The body that a route takes. */
 export type BodySpec<Body extends z.ZodType> =
   | {
       readonly kind: 'json';
@@ -53,13 +68,15 @@ export type BodySpec<Body extends z.ZodType> =
     }
   | { readonly kind: 'multipart'; readonly schema: Body; readonly limitBytes: number };
 
+/** A response of a route, for the OpenAPI document. */
 export interface ResponseSpec {
   readonly description: string;
-  /** Of a JSON body. Absent: no body, or one of `contentType`. */
+  /** Schema of a JSON body. Absent: no body, or a body of `contentType`. */
   readonly schema?: z.ZodType;
   readonly contentType?: string;
 }
 
+/** Everything about one route. */
 export interface RouteSpec<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
@@ -67,44 +84,53 @@ export interface RouteSpec<
   Body extends z.ZodType = z.ZodType,
 > {
   readonly method: HttpMethod;
-  /** An OpenAPI path template: `/auto/agent/{id}`; a parameter fills a whole segment. */
+  /** An OpenAPI path template such as `/auto/agent/{id}`. A parameter is a whole segment. */
   readonly path: string;
   readonly summary: string;
   readonly tag: string;
-  /** 'key': the header with the API key, also counted against its rate. 'none': open, or authenticated by the handler. */
+  /**
+   * 'key': needs an API key and counts against its rate. 'none': open, or checked by the handler.
+   */
   readonly auth: 'key' | 'none';
   readonly params?: Params;
   readonly query?: Query;
   readonly headers?: Headers;
   readonly body?: BodySpec<Body>;
-  /** By status. The errors every route can give (401, 413, 415, 422, 429, 500) are added where they apply. */
+  /**
+   * By status. The document adds the common errors (401, 413, 415, 422, 429, 500) where they apply.
+   */
   readonly responses: Readonly<Record<number, ResponseSpec>>;
-  /** Codes of refusals this route makes on its own, for the document. */
+  /** Error codes that this route itself can give, for the document. */
   readonly refusals?: readonly ErrorCode[];
   readonly deprecated?: boolean;
-  /** Path of what to use in place of a deprecated route. */
+  /** Path of the route that replaces this deprecated one. */
   readonly successor?: string;
-  /** Earlier names, matched without regard to case, answered with Deprecation and Link headers. */
+  /**
+   * Deprecated paths, matched case-insensitively. Their replies carry Deprecation and Link headers.
+   */
   readonly aliases?: readonly { readonly method: HttpMethod; readonly path: string }[];
-  /** Fields added to the Error object of a refusal, for clients that look for more than `error` and `code`. */
+  /** Fields added to the Error object, for clients that expect more than `error` and `code`. */
   readonly refusalFields?: (error: ServiceError) => Record<string, unknown>;
-  /** Answers failures of ours with this status instead of 5xx, for clients that cannot bear one. */
+  /**
+   * Status of the reply to a server failure, instead of 5xx, for clients that do not retry after
+   * 5xx.
+   */
   readonly failureStatus?: number;
-  /** Under which label it is counted; its path unless told. */
+  /** Label of the route in metrics; default: its path. */
   readonly metricLabel?: string;
-  /** Milliseconds the handler may take before the client is told INTERNAL_ERROR; 15 s unless told. */
+  /** Time limit of the handler, after which the client gets INTERNAL_ERROR; default: 15 s. */
   readonly timeoutMs?: number;
   readonly handler: (
     request: ApiRequest<z.output<Params>, z.output<Query>, z.output<Headers>, z.output<Body>>,
   ) => Reply | Promise<Reply>;
 }
 
-/** A route with its types closed over, as the table holds it. */
+/** A route without its type parameters, as the router holds it. */
 export type Route = Omit<RouteSpec, 'handler'> & {
   readonly handler: (request: ApiRequest) => Reply | Promise<Reply>;
 };
 
-/** Checks a route's types where it is written, and forgets them for the table. */
+/** Declares a route: checks its types and drops its type parameters. */
 export const route = <
   P extends z.ZodType,
   Q extends z.ZodType,

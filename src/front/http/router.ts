@@ -1,18 +1,22 @@
-// Finds the route of a method and path: exact names, `{parameters}`, and the earlier names that are deprecated aliases.
+// Finds the route for a method and path: exact paths, `{parameters}` and deprecated aliases.
 import type { HttpMethod, Route } from './route.ts';
 
+/** A matched route. */
 export interface RouteMatch {
   readonly route: Route;
+  /** Values of the `{parameters}`, percent-decoded. */
   readonly params: Record<string, string>;
+  /** True when the path is a deprecated alias. */
   readonly alias: boolean;
 }
 
-/** A removed path: answered 410 with the reason, whatever the method. Matched without regard to case. */
+/** A removed path. Every method gets status 410 with the reason. Matched case-insensitively. */
 export interface RemovedPath {
   readonly path: string;
   readonly reason: string;
 }
 
+/** The result of a search: a route, another method of a known path, a removed path, or nothing. */
 export type Found =
   | { readonly kind: 'route'; readonly match: RouteMatch }
   | { readonly kind: 'method'; readonly allow: readonly string[] }
@@ -21,17 +25,18 @@ export type Found =
 
 interface Candidate {
   readonly segments: readonly string[];
-  readonly caseless: boolean;
+  readonly ignoresCase: boolean;
   readonly byMethod: Map<string, { route: Route; alias: boolean }>;
 }
 
+/** The table of routes. */
 export class Router {
   readonly #exact = new Map<string, Candidate>();
-  /** Paths with parameters, and aliases, in the order of the table. */
+  /** Paths with parameters, and aliases, in the order of the routes. */
   readonly #patterns: Candidate[] = [];
   readonly #removed = new Map<string, string>();
 
-  /** Throws when two routes claim the same method and path: that is a mistake in the table. */
+  /** @throws Error when two routes have the same method and path */
   constructor(routes: readonly Route[], removed: readonly RemovedPath[] = []) {
     for (const route of routes) {
       this.#add(route.path, route.method, route, false);
@@ -49,15 +54,15 @@ export class Router {
     const known =
       this.#exact.get(path) ??
       this.#patterns.find(
-        (candidate) => candidate.caseless === alias && candidate.segments.join('/') === path,
+        (candidate) => candidate.ignoresCase === alias && candidate.segments.join('/') === path,
       );
     const candidate: Candidate = known ?? {
       segments: path.split('/'),
-      caseless: alias,
+      ignoresCase: alias,
       byMethod: new Map(),
     };
     if (candidate.byMethod.has(method)) {
-      throw new Error(`Two routes claim ${method} ${given}`);
+      throw new Error(`Two routes have the method and path ${method} ${given}`);
     }
     candidate.byMethod.set(method, { route, alias });
     if (known) {
@@ -70,11 +75,12 @@ export class Router {
     }
   }
 
+  /** @param method upper case; HEAD finds the route of GET */
   find(method: string, path: string): Found {
-    const asked = method === 'HEAD' ? 'GET' : method;
+    const wanted = method === 'HEAD' ? 'GET' : method;
     const allow = new Set<string>();
     for (const candidate of this.#candidates(path)) {
-      const entry = candidate.byMethod.get(asked);
+      const entry = candidate.byMethod.get(wanted);
       if (entry) {
         return {
           kind: 'route',
@@ -109,8 +115,14 @@ export class Router {
   }
 }
 
-/** The parameters of `path` under a pattern, percent-decoded; undefined where it does not fit or is not valid UTF-8. */
-function bind({ segments, caseless }: Candidate, path: string): Record<string, string> | undefined {
+/**
+ * Matches `path` against a pattern. @returns its parameters, percent-decoded; undefined when it
+ * does not match or a parameter is not valid UTF-8
+ */
+function bind(
+  { segments, ignoresCase }: Candidate,
+  path: string,
+): Record<string, string> | undefined {
   const parts = path.split('/');
   if (parts.length !== segments.length) {
     return undefined;
@@ -119,7 +131,7 @@ function bind({ segments, caseless }: Candidate, path: string): Record<string, s
   for (const [index, segment] of segments.entries()) {
     const part = parts[index] as string;
     if (!segment.startsWith('{')) {
-      if (segment !== (caseless ? part.toLowerCase() : part)) {
+      if (segment !== (ignoresCase ? part.toLowerCase() : part)) {
         return undefined;
       }
       continue;

@@ -1,4 +1,5 @@
-// WebSocket routes: upgrade, origin check, message size, keep-alive pings, and a socket that cannot be used after it closed.
+// WebSocket routes: handshake, origin check, limits, keep-alive pings, and a socket that is safe to
+// use after its close.
 import {
   DISABLED,
   type HttpRequest,
@@ -14,70 +15,86 @@ import { monotonicMs } from '../../base/time.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { peerOf } from './addresses.ts';
 import type { ClientLimits } from './client-limits.ts';
-import { DEPRECATED_SINCE } from './reply.ts';
+import { DEPRECATED_SINCE } from './route.ts';
 
-/** The handshake's request, copied: uWebSockets.js keeps its own only during the upgrade. */
+/** A copy of the handshake request: that of uWebSockets.js is valid only during the upgrade. */
 export interface SocketRequest {
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Any header by its lower-case name, '' when absent. */
+  /** A request header by its lower-case name, '' when absent. */
   header(name: string): string;
+  /** Address of the client, or of its proxy when the client is unknown. */
   readonly ip: string;
 }
 
-/** One WebSocket connection. Every method is safe after the close: it then does nothing. */
+/** One WebSocket connection. After the close, every method does nothing. */
 export interface Socket<Data = unknown> {
-  /** Whatever the owner of the connection wants to find again in `message` and `close`. */
+  /** Data of the handlers, for use in `message` and `close`. */
   data: Data | undefined;
   readonly open: boolean;
-  /** A text frame from a string, a binary frame from bytes. False when closed, or dropped because the client reads too slowly (it is then closed). */
+  /**
+   * Sends a text frame (string) or a binary frame (bytes). Returns false when the socket is closed,
+   * or when the client reads too slowly: the message is then dropped and the socket closed.
+   */
   send(message: string | Uint8Array): boolean;
-  /** Bytes the client has not read yet. */
-  bufferedBytes(): number;
-  /** Pings the client: false when it gives no pong in time, as every client does by itself (RFC 6455 section 5.5.3), or the socket closes. */
+  /**
+   * Pings the client. Resolves with false when no pong arrives in time or the socket closes. Every
+   * WebSocket implementation answers a ping (RFC 6455 section 5.5.2).
+   */
   isAlive(timeoutMs: number): Promise<boolean>;
-  /** Several sends in one packet. */
-  cork(send: () => void): void;
-  /** The client has shown a good token: the socket no longer counts for the limit of its address. */
+  /**
+   * The client sent a valid token: the socket no longer counts against the limit of its address.
+   */
   trust(): void;
-  /** The client has shown a wrong token. */
+  /** The client sent a wrong token: count it for its address. */
   distrust(): void;
-  /** Sends a close frame after what was sent before. */
+  /** Sends a close frame, after all messages that were sent before. */
   end(code?: number, reason?: string): void;
-  /** Drops the connection without a close frame. */
-  terminate(): void;
 }
 
+/** The handlers of a WebSocket route. */
 export interface SocketHandlers<Data = unknown> {
   open(socket: Socket<Data>, request: SocketRequest): void;
-  /** `message` is valid only during the call: copy what outlives it. */
+  /** `message` is valid only during the call: copy what you keep. */
   message(socket: Socket<Data>, message: ArrayBuffer, isBinary: boolean): void;
-  /** Called once, whoever closed. 1006 when there was no close frame. */
+  /** Called once for each socket. `code` is 1006 when there was no close frame. */
   close(socket: Socket<Data>, code: number): void;
-  drain?(socket: Socket<Data>): void;
 }
 
+/** Options of SocketRoutes. */
 export interface SocketOptions {
-  /** Origins of web pages that may connect; empty: all of them. Clients that are no browsers send none and may always. */
+  /**
+   * Origins of web pages that may connect; empty: all. Clients without an Origin header may always.
+   */
   readonly allowedOrigins: readonly string[];
+  /** Limit of open WebSockets. */
   readonly maxConnections: number;
   readonly limits: ClientLimits;
   readonly log: Logger;
 }
 
+/** A larger message ends the socket with MESSAGE_TOO_LARGE. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
-/** Beyond this uWebSockets.js itself closes without a word; up to it we can say why. */
+/** Beyond this size uWebSockets.js closes the socket without an error message. */
 const HARD_MESSAGE_BYTES = 4 * MAX_MESSAGE_BYTES;
+/** Bytes sent that the client has not read yet. Beyond this the socket is closed. */
 const MAX_UNREAD_BYTES = 256 * 1024;
+/**
+ * uWebSockets.js pings an idle client, and closes the socket when nothing arrives for this long.
+ */
 const IDLE_TIMEOUT_SECONDS = 32;
-/** Pongs nobody asked for are allowed (RFC 6455 section 5.5.3); each costs half a microsecond of the main thread. */
+/**
+ * Limit of pongs. Unsolicited pongs are allowed (RFC 6455 section 5.5.3), but each one costs 0.5 us
+ * of the main thread (measured).
+ */
 const PONGS_PER_SECOND = 10;
+/** Pongs that may arrive at once. */
 const PONG_BURST = 1000;
-/** What sockets of one address without a good token may take of all sockets. */
+/** Share of all sockets that one address may hold without a valid token. */
 const UNPROVEN_SHARE = 1 / 2;
 
-/** A socket's place in the limits of its address. */
-interface Place {
+/** What one socket counts for in the limits of its address. */
+interface LimitEntry {
   readonly ip: string;
   leave(): void;
   distrust(): void;
@@ -92,20 +109,20 @@ interface Connection {
 class UwsSocket implements Socket {
   data: unknown = undefined;
   ws: WebSocket<Connection> | undefined;
-  readonly #place: Place;
+  readonly #limitEntry: LimitEntry;
   readonly #pongWaiters = new Set<(alive: boolean) => void>();
   readonly #pongs = new TokenBucket(PONGS_PER_SECOND, PONG_BURST, monotonicMs());
 
-  constructor(place: Place) {
-    this.#place = place;
+  constructor(limitEntry: LimitEntry) {
+    this.#limitEntry = limitEntry;
   }
 
   trust(): void {
-    this.#place.leave();
+    this.#limitEntry.leave();
   }
 
   distrust(): void {
-    this.#place.distrust();
+    this.#limitEntry.distrust();
   }
 
   get open(): boolean {
@@ -114,10 +131,6 @@ class UwsSocket implements Socket {
 
   send(message: string | Uint8Array): boolean {
     return this.ws !== undefined && this.ws.send(message, typeof message !== 'string') !== 2;
-  }
-
-  bufferedBytes(): number {
-    return this.ws?.getBufferedAmount() ?? 0;
   }
 
   async isAlive(timeoutMs: number): Promise<boolean> {
@@ -130,7 +143,8 @@ class UwsSocket implements Socket {
         this.#pongWaiters.delete(settle);
         resolve(alive);
       };
-      // After a stall of this thread the timer runs before what came in meanwhile is read, the pong too.
+      // After a stall of this thread, timers run before the sockets are read. Wait one turn for the
+      // pong.
       const timer = after(timeoutMs, 'the wait for a pong', () => {
         soon('the wait for a pong', () => {
           settle(false);
@@ -140,31 +154,22 @@ class UwsSocket implements Socket {
     });
   }
 
-  /** A pong came, asked for or not. @returns false when there are too many of them */
-  pong(): boolean {
-    this.settle(true);
+  /** Handles a pong, solicited or not. @returns false when there are too many */
+  onPong(): boolean {
+    this.settlePongs(true);
     return this.#pongs.take(1, monotonicMs());
   }
 
-  /** A pong came, or the socket closed. */
-  settle(alive: boolean): void {
+  /** Resolves every pending `isAlive`: a pong arrived, or the socket closed. */
+  settlePongs(alive: boolean): void {
     for (const waiter of this.#pongWaiters) {
       waiter(alive);
     }
   }
 
-  cork(send: () => void): void {
-    if (this.ws) {
-      this.ws.cork(send);
-    }
-  }
-
   end(code = 1000, reason = ''): void {
-    this.ws?.end(code, Buffer.from(reason).subarray(0, 123)); // RFC 6455 section 5.5: a control frame carries at most 125 bytes
-  }
-
-  terminate(): void {
-    this.ws?.close();
+    // RFC 6455 section 5.5: a control frame carries at most 125 bytes, two of them for the code.
+    this.ws?.end(code, Buffer.from(reason).subarray(0, 123));
   }
 }
 
@@ -182,8 +187,8 @@ export class SocketRoutes {
   }
 
   /**
-   * Adds a path, matched without regard to case (the earlier names of these paths were in mixed case). An earlier name gives its
-   * `successor`, which the handshake then names.
+   * Adds a path. It is matched case-insensitively, because deprecated names of these paths have
+   * mixed case. The handshake reply of a deprecated path names its `successor`.
    */
   add<Data>(path: string, handlers: SocketHandlers<Data>, successor?: string): void {
     this.#routes.set(path.toLowerCase(), { handlers, successor });
@@ -193,17 +198,23 @@ export class SocketRoutes {
     return this.#routes.has(path.toLowerCase());
   }
 
+  /** Open WebSockets. */
   get connections(): number {
     return this.#open.size;
   }
 
+  /** Sends a close frame to every socket. */
   closeAll(code: number, reason: string): void {
     for (const socket of this.#open) {
       socket.end(code, reason);
     }
   }
 
-  /** @param upgraded called for each connection that speaks WebSocket from now on */
+  /**
+   * The callbacks for uWebSockets.js.
+   * @param refuse answers a refused handshake
+   * @param upgraded called for each connection that became a WebSocket
+   */
   behavior(
     refuse: (res: HttpResponse, req: HttpRequest, error: ServiceError) => void,
     upgraded: () => void,
@@ -216,9 +227,9 @@ export class SocketRoutes {
       sendPingsAutomatically: true,
       compression: DISABLED,
       upgrade: (res, req, context) => {
-        let place: Place;
+        let limitEntry: LimitEntry;
         try {
-          place = this.#admit(res, req);
+          limitEntry = this.#admit(res, req);
         } catch (error) {
           refuse(
             res,
@@ -227,7 +238,7 @@ export class SocketRoutes {
           );
           return;
         }
-        this.#upgrade(res, req, context, place);
+        this.#upgrade(res, req, context, limitEntry);
       },
       open: (ws) => {
         const { socket, handlers, request } = ws.getUserData();
@@ -245,19 +256,15 @@ export class SocketRoutes {
         }
         this.#guard(socket, () => handlers.message(socket, message, isBinary));
       },
-      drain: (ws) => {
-        const { socket, handlers } = ws.getUserData();
-        this.#guard(socket, () => handlers.drain?.(socket));
-      },
       pong: (ws) => {
-        if (!ws.getUserData().socket.pong()) {
+        if (!ws.getUserData().socket.onPong()) {
           ws.close();
         }
       },
       close: (ws, code) => {
         const { socket, handlers } = ws.getUserData();
         socket.ws = undefined;
-        socket.settle(false);
+        socket.settlePongs(false);
         socket.trust();
         this.#open.delete(socket);
         this.#guard(socket, () => handlers.close(socket, code));
@@ -266,7 +273,7 @@ export class SocketRoutes {
   }
 
   /** @throws ServiceError when the handshake is refused */
-  #admit(res: HttpResponse, req: HttpRequest): Place {
+  #admit(res: HttpResponse, req: HttpRequest): LimitEntry {
     const { allowedOrigins, maxConnections, limits } = this.#options;
     const origin = req.getHeader('origin');
     if (!this.has(req.getUrl())) {
@@ -280,18 +287,23 @@ export class SocketRoutes {
     }
     const peer = peerOf(res);
     const client = limits.clientOf(peer, req.getHeader('x-forwarded-for'));
-    limits.tryKey(client);
+    limits.checkKeyAttempt(client);
     const leave = limits.enter(client, Math.max(1, maxConnections * UNPROVEN_SHARE));
     return {
       ip: client ?? peer,
       leave,
       distrust: () => {
-        limits.wrongKey(client);
+        limits.reportWrongKey(client);
       },
     };
   }
 
-  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, place: Place): void {
+  #upgrade(
+    res: HttpResponse,
+    req: HttpRequest,
+    context: us_socket_context_t,
+    limitEntry: LimitEntry,
+  ): void {
     const headers = new Map<string, string>();
     req.forEach((name, value) => {
       headers.set(name, value);
@@ -301,12 +313,12 @@ export class SocketRoutes {
       path,
       query: new URLSearchParams(req.getQuery() ?? ''),
       header: (name) => headers.get(name) ?? '',
-      ip: place.ip,
+      ip: limitEntry.ip,
     };
     const { handlers, successor } = this.#routes.get(path.toLowerCase()) ?? {};
     if (!handlers) {
-      return;
-    } // refused before
+      return; // not reached: #admit refuses unknown paths
+    }
     if (successor) {
       res
         .writeStatus('101 Switching Protocols')
@@ -314,7 +326,7 @@ export class SocketRoutes {
         .writeHeader('link', `<${successor}>; rel="successor-version"`);
     }
     res.upgrade<Connection>(
-      { socket: new UwsSocket(place), handlers, request },
+      { socket: new UwsSocket(limitEntry), handlers, request },
       req.getHeader('sec-websocket-key'),
       req.getHeader('sec-websocket-protocol'),
       req.getHeader('sec-websocket-extensions'),
@@ -322,7 +334,10 @@ export class SocketRoutes {
     );
   }
 
-  /** An exception here would end the process: uWebSockets.js calls us from outside of any promise. */
+  /**
+   * Calls a handler. Uncaught, its exception would end the process: uWebSockets.js calls no
+   * promise.
+   */
   #guard(socket: UwsSocket, work: () => void): void {
     try {
       work();

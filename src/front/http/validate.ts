@@ -1,13 +1,16 @@
-// Turns zod's findings into the interface's validation error, and the parts of a request into checked values.
+// Validates the parts of a request with zod and reports issues in the format of the interface.
 import { z } from 'zod';
 
+/** One thing wrong with a request. */
 export interface ValidationIssue {
+  /** Path of the wrong value: the part of the request, then field names and indexes. */
   readonly loc: string[];
   readonly msg: string;
+  /** Machine-readable kind, for example `missing` or `string_type`. */
   readonly type: string;
 }
 
-/** Everything wrong with a request, found in one pass. Answered as 422 `{detail: [...]}`. */
+/** All issues of a request, found in one pass. The reply is 422 `{detail: [...]}`. */
 export class ValidationError extends Error {
   readonly issues: readonly ValidationIssue[];
 
@@ -18,16 +21,19 @@ export class ValidationError extends Error {
   }
 }
 
+/** A ValidationIssue, for the OpenAPI document. */
 export const validationIssueSchema = z.object({
   loc: z.array(z.string()),
   msg: z.string(),
   type: z.string(),
 });
+/** The body of a 422 reply, for the OpenAPI document. */
 export const validationErrorSchema = z.object({ detail: z.array(validationIssueSchema) });
 
+/** A part of a request. */
 export type Part = 'path' | 'query' | 'header' | 'body';
 
-/** A refusal of one named field from inside a handler, in the same shape as the schema's. */
+/** The error with which a handler refuses one field, in the format of a schema issue. */
 export const invalidField = (
   part: Part,
   field: string | readonly string[],
@@ -38,10 +44,16 @@ export const invalidField = (
     { loc: [part, ...(typeof field === 'string' ? [field] : field)], msg, type },
   ]);
 
-/** The most issues one answer lists: a hostile body must not make the answer larger than itself. */
+/**
+ * Issues that one reply lists. Without a limit, a hostile body could make the reply larger than
+ * itself.
+ */
 const MAX_ISSUES = 50;
 
-/** Checks one part of a request. Problems go to `issues`; then the value returned must not be used. */
+/**
+ * Checks one part of a request. Issues are appended to `issues`; then do not use the returned
+ * value.
+ */
 export function check(
   schema: z.ZodType | undefined,
   part: Part,
@@ -90,7 +102,9 @@ function isMissing(input: unknown, path: readonly PropertyKey[]): boolean {
   return value === undefined;
 }
 
-/** A whole number in a query string or header. In the document: an integer with these bounds. */
+/**
+ * A schema for an integer in a query string or header. OpenAPI shows an integer with these bounds.
+ */
 export const integerText = (bounds: { min?: number; max?: number } = {}) =>
   z
     .string()

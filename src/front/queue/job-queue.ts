@@ -95,15 +95,6 @@ export class JobQueue<Data> {
     );
   }
 
-  async counts(): Promise<{ waiting: number; running: number }> {
-    const { store, name } = this.#options;
-    const [waiting, running] = await Promise.all([
-      store.use((client) => client.zcard(keys.jobsWaiting(name))),
-      store.use((client) => client.zcard(keys.jobsRunning(name))),
-    ]);
-    return { waiting, running };
-  }
-
   /** At start: what this server's last run was at can be taken again at once. */
   async reclaim(): Promise<number> {
     const { store, name, serverId } = this.#options;

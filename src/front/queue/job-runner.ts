@@ -35,10 +35,6 @@ export class JobRunner<Data> {
     this.wake();
   }
 
-  get runningCount(): number {
-    return this.#running.size;
-  }
-
   /** Looks for work now. */
   wake(): void {
     this.#lookAgain = true;

@@ -17,7 +17,7 @@ import { EMOTIONS } from '../../media/articulation.ts';
 import type { Meter } from '../../metrics/catalogue.ts';
 import type { StaticRequest, StaticStatus, StaticVideos } from '../api/static.ts';
 import type { FaceCatalog } from '../faces/face-catalog.ts';
-import type { FileSource } from '../http/file.ts';
+import type { FileSource } from '../http/file-response.ts';
 import { JobRunner } from '../queue/job-runner.ts';
 import type { FileBlobs } from '../store/blobs.ts';
 import { JobQueue, type TakenJob } from '../queue/job-queue.ts';

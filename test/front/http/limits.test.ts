@@ -285,33 +285,33 @@ test('limits come back with time, and addresses are forgotten in the order of th
     },
     () => nowMs,
   );
-  limits.wrongKey('192.0.2.1');
-  limits.wrongKey('192.0.2.1');
+  limits.reportWrongKey('192.0.2.1');
+  limits.reportWrongKey('192.0.2.1');
   assert.throws(
     () => {
-      limits.tryKey('192.0.2.1', 'k');
+      limits.checkKeyAttempt('192.0.2.1', 'k');
     },
     { code: 'RATE_LIMITED', retryAfterSeconds: 30 },
   );
-  limits.rightKey('k');
-  limits.tryKey('192.0.2.1', 'k');
+  limits.reportGoodKey('k');
+  limits.checkKeyAttempt('192.0.2.1', 'k');
   nowMs += 30_000;
-  limits.tryKey('192.0.2.1');
-  limits.wrongKey('192.0.2.1', 'k');
+  limits.checkKeyAttempt('192.0.2.1');
+  limits.reportWrongKey('192.0.2.1', 'k');
   assert.throws(() => {
-    limits.tryKey('192.0.2.1', 'k');
+    limits.checkKeyAttempt('192.0.2.1', 'k');
   }, 'a key that went bad passes no longer');
-  limits.rightKey('k');
+  limits.reportGoodKey('k');
   nowMs += 600_000;
-  limits.wrongKey('192.0.2.1');
-  limits.wrongKey('192.0.2.1');
+  limits.reportWrongKey('192.0.2.1');
+  limits.reportWrongKey('192.0.2.1');
   assert.throws(() => {
-    limits.tryKey('192.0.2.1', 'k');
+    limits.checkKeyAttempt('192.0.2.1', 'k');
   }, 'a key that was good long ago is tried no more');
   for (let i = 0; i < 25_000; i++) {
-    limits.open(`10.0.${i >> 8}.${i & 255}`);
+    limits.countOpenRequest(`10.0.${i >> 8}.${i & 255}`);
   }
-  limits.tryKey('192.0.2.1', 'k');
+  limits.checkKeyAttempt('192.0.2.1', 'k');
   assert.deepEqual(refusals, ['wrong_keys', 'wrong_keys', 'wrong_keys']);
 });
 

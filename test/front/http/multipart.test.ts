@@ -140,7 +140,7 @@ test('what is no form, or has too many parts, is refused in words', async () => 
   const field = part('Content-Disposition: form-data; name="a"', 'x');
   assert.equal(await refusalOf(`${field.repeat(32)}--b--`), '');
   assert.match(await refusalOf(`${field.repeat(33)}--b--`), /more than 32 parts/);
-  assert.match(await refusalOf(field), /boundary is missing at the end/);
+  assert.match(await refusalOf(field), /closing boundary is missing/);
   assert.match(await refusalOf(''), /boundary is missing/);
   assert.match(await refusalOf('--bc\r\n\r\nx\r\n--b--'), /not valid/);
   assert.match(

@@ -558,8 +558,8 @@ test('TLS files that cannot be used are named', async () => {
   };
   const options = { host: '127.0.0.1', port: 0, tls, sockets: server.sockets, maxConnections: 1 };
   await assert.rejects(
-    listen({ ...options, exchange: {} as never }),
-    /TLS_CERT_FILE=.*none\.pem and TLS_KEY_FILE=.*none\.key: both must be readable PEM files/,
+    listen({ ...options, context: {} as never }),
+    /TLS_CERT_FILE=.*none\.pem and TLS_KEY_FILE=.*none\.key\. Set both to readable PEM files/,
   );
 });
 

@@ -11,7 +11,7 @@ import {
   type ClientLimitSettings,
   type Refusal,
 } from '../../../src/front/http/client-limits.ts';
-import type { HttpContext } from '../../../src/front/http/serve-request.ts';
+import type { HttpContext } from '../../../src/front/http/http-context.ts';
 import { listen, type Listener } from '../../../src/front/http/listener.ts';
 import type { Route } from '../../../src/front/http/route.ts';
 import { Router, type RemovedPath } from '../../../src/front/http/router.ts';
@@ -60,7 +60,7 @@ export async function serve(
     port: 0,
     sockets,
     maxConnections,
-    exchange: {
+    context: {
       router: new Router(routes, removed),
       log,
       apiKeyHeaders: ['x-service-api-key', 'x-other-key'],
@@ -72,7 +72,7 @@ export async function serve(
         key === 'right'
           ? Promise.resolve({ ownerId: 'o', keyId: 'k', keyName: 'n' })
           : Promise.reject(new ServiceError('INVALID_API_KEY')),
-      onRequest: (route, method, status) => {
+      onRequest: ({ route, method, status }) => {
         requests.push({ route, method, status });
       },
       ...given,

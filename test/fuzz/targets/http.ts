@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { checkContentType, parseJson } from '../../../src/front/http/body.ts';
-import { fileHeaders, type FileSource } from '../../../src/front/http/file.ts';
+import { planFileResponse, type FileSource } from '../../../src/front/http/file-response.ts';
 import { empty } from '../../../src/front/http/reply.ts';
 import { route } from '../../../src/front/http/route.ts';
 import { Router } from '../../../src/front/http/router.ts';
@@ -102,7 +102,7 @@ export const target: FuzzTarget = {
       ifNoneMatch = '',
       contentType = '',
     ] = lines;
-    const plan = fileHeaders(FILE, range, ifRange, ifNoneMatch);
+    const plan = planFileResponse(FILE, range, ifRange, ifNoneMatch);
     assert.ok(
       Number.isSafeInteger(plan.start) &&
         Number.isSafeInteger(plan.length) &&

@@ -1,33 +1,43 @@
-// Stored files over HTTP: ranges, validators, and streaming that waits for a slow reader.
+// Stored files over HTTP: ranges, validators, and streaming with backpressure.
 import type { HttpResponse } from 'uWebSockets.js';
-import { Drain } from './drain.ts';
-import type { WireState } from './reply.ts';
+import type { ResponseState } from './response-state.ts';
+import { WritableWaiter } from './writable-waiter.ts';
 
-/** Bytes at rest that can be read at any position: what a blob store hands out. */
+/** A stored file that can be read at any position. A BlobReader of the store is one. */
 export interface FileSource {
   readonly sizeBytes: number;
-  /** A strong validator, quotes included. */
+  /** A strong entity tag (RFC 9110 section 8.8.3), with its quotes. */
   readonly etag: string;
+  /** Time of the last change, in Unix milliseconds. */
   readonly modifiedMs: number;
-  /** Fills `into` from byte `position`; returns how many bytes it got, 0 only at the end. */
+  /**
+   * Reads into `into` from byte `position`. Returns the number of bytes read; 0 only at the end.
+   */
   read(into: Uint8Array, position: number): Promise<number>;
   close(): Promise<void>;
 }
 
-export interface FilePlan {
+/** Status, headers and byte range of the response to a request for a file. */
+export interface FileResponsePlan {
   readonly status: 200 | 206 | 304 | 416;
+  /** First byte to send. */
   readonly start: number;
+  /** Number of bytes to send. */
   readonly length: number;
   readonly headers: Record<string, string>;
 }
 
-/** How to answer for a file, by RFC 9110 sections 13 and 14. One range is served; several in one request give the whole file. */
-export function fileHeaders(
+/**
+ * Evaluates the range and the preconditions of a request (RFC 9110 sections 13 and 14). A single
+ * range is served. A request for several ranges, or for an invalid range, gets the whole file.
+ * @param range the request header Range; '' when absent, as for the two others
+ */
+export function planFileResponse(
   source: FileSource,
   range: string,
   ifRange: string,
   ifNoneMatch: string,
-): FilePlan {
+): FileResponsePlan {
   const size = source.sizeBytes;
   const modified = new Date(source.modifiedMs).toUTCString();
   const headers: Record<string, string> = {
@@ -38,7 +48,7 @@ export function fileHeaders(
   if (ifNoneMatch && matchesEtag(ifNoneMatch, source.etag)) {
     return { status: 304, start: 0, length: 0, headers };
   }
-  const whole: FilePlan = { status: 200, start: 0, length: size, headers };
+  const whole: FileResponsePlan = { status: 200, start: 0, length: size, headers };
   if (!range || (ifRange && ifRange !== source.etag && ifRange !== modified)) {
     return whole;
   }
@@ -46,7 +56,7 @@ export function fileHeaders(
   if (!match || (match[1] === '' && match[2] === '')) {
     return whole;
   }
-  const unsatisfiable: FilePlan = {
+  const unsatisfiable: FileResponsePlan = {
     status: 416,
     start: 0,
     length: 0,
@@ -56,7 +66,7 @@ export function fileHeaders(
   const end = match[1] === '' || match[2] === '' ? size - 1 : Math.min(size - 1, Number(match[2]));
   if (match[1] !== '' && match[2] !== '' && Number(match[2]) < start) {
     return whole;
-  } // an invalid range is ignored
+  } // RFC 9110 section 14.1.1: an invalid range is ignored
   if (start >= size || end < start) {
     return unsatisfiable;
   }
@@ -72,17 +82,21 @@ const matchesEtag = (header: string, etag: string): boolean =>
   header.trim() === '*' ||
   header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag);
 
+/** Bytes that are read and written at a time; also the memory that one download takes. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** Sends `length` bytes from `start`. Status and headers are written before. False when the client left or the file fell short. */
+/**
+ * Sends `length` bytes from byte `start`. The caller has written the status and the headers.
+ * @returns false when the client left, or when the file is now shorter than the promised length
+ */
 export async function streamFile(
   res: HttpResponse,
   source: FileSource,
   start: number,
   length: number,
-  state: WireState,
+  state: ResponseState,
 ): Promise<boolean> {
-  const drain = new Drain(res, state);
+  const waiter = new WritableWaiter(res, state);
   const buffer = new Uint8Array(Math.min(CHUNK_BYTES, length));
   for (let sent = 0; sent < length;) {
     const got = await source.read(
@@ -93,12 +107,12 @@ export async function streamFile(
       return false;
     }
     if (got === 0) {
-      // The file shrank under us: the promised length cannot be kept, so the connection must not be reused.
+      // The file became shorter. The promised length cannot be kept: close the connection.
       state.aborted = true;
       res.close();
       return false;
     }
-    if (!(await sendChunk(res, drain, buffer.subarray(0, got), length))) {
+    if (!(await sendChunk(res, waiter, buffer.subarray(0, got), length))) {
       return false;
     }
     sent += got;
@@ -107,10 +121,10 @@ export async function streamFile(
   return true;
 }
 
-/** Gives one chunk to the socket and waits until the kernel took all of it. */
+/** Writes one chunk and waits until the kernel has taken all of it. */
 function sendChunk(
   res: HttpResponse,
-  drain: Drain,
+  waiter: WritableWaiter,
   chunk: Uint8Array,
   totalBytes: number,
 ): Promise<boolean> {
@@ -125,5 +139,5 @@ function sendChunk(
   };
   return attempt(chunk)
     ? Promise.resolve(true)
-    : drain.wait((offset) => attempt(chunk.subarray(offset - base)));
+    : waiter.wait((offset) => attempt(chunk.subarray(offset - base)));
 }

@@ -1,0 +1,139 @@
+// Serves a request that matched a route: authenticate, read the body, validate, call the handler.
+import { after } from '../../base/guard.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { parseJson } from './body.ts';
+import type { Chunk } from './body-blocks.ts';
+import { copyOf } from './copy.ts';
+import type { HttpContext } from './http-context.ts';
+import { parseMultipart } from './multipart.ts';
+import { dropBody, type Reply } from './reply.ts';
+import type { RequestContext } from './request-context.ts';
+import type { ApiRequest, Caller, HttpMethod, Route } from './route.ts';
+import { check, ValidationError, type ValidationIssue } from './validate.ts';
+
+type Chunks = readonly Chunk[];
+
+/** The caller of a route that needs no key. */
+const NOBODY: Caller = Object.freeze({ ownerId: '', keyId: '', keyName: '' });
+/** Default time limit of a handler. A route sets its own with `timeoutMs`. */
+const HANDLER_TIMEOUT_MS = 15_000;
+
+/**
+ * @throws ServiceError or ValidationError when the request is refused; any other error is a defect
+ */
+export async function handleRoute(
+  context: HttpContext,
+  request: RequestContext,
+  route: Route,
+): Promise<Reply> {
+  const { body } = request;
+  try {
+    const isOpen = route.auth === 'none';
+    const caller = isOpen ? NOBODY : await authenticate(context, request);
+    if (request.bodyRefusal) {
+      throw request.bodyRefusal;
+    }
+    const chunks = await body?.admit(isOpen ? `address ${request.ip}` : `key ${caller.keyId}`);
+    const apiRequest = await validate(request, route, caller, chunks);
+    return await withDeadline(
+      Promise.resolve(route.handler(apiRequest)),
+      route.timeoutMs ?? HANDLER_TIMEOUT_MS,
+    );
+  } finally {
+    body?.release();
+  }
+}
+
+/** Authenticates by the API key and tells the limits of the address whether the key was good. */
+async function authenticate(
+  context: HttpContext,
+  { client, key }: RequestContext,
+): Promise<Caller> {
+  const { limits } = context;
+  try {
+    const caller = await context.authenticate(key);
+    limits.reportGoodKey(key);
+    return caller;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'INVALID_API_KEY') {
+      limits.reportWrongKey(client, key);
+    }
+    throw error;
+  }
+}
+
+/**
+ * Checks every part of the request against the schemas of the route.
+ * @throws ValidationError with the issues of all parts together
+ */
+async function validate(
+  request: RequestContext,
+  route: Route,
+  caller: Caller,
+  chunks: Chunks | undefined,
+): Promise<ApiRequest> {
+  const { headers, found, rawQuery } = request;
+  const issues: ValidationIssue[] = [];
+  const pathParams = found.kind === 'route' ? found.match.params : {};
+  const params = check(route.params, 'path', pathParams, issues);
+  const rawParams = Object.fromEntries(new URLSearchParams(rawQuery));
+  const query = check(route.query, 'query', rawParams, issues);
+  const headerValues = check(route.headers, 'header', Object.fromEntries(headers), issues);
+  let body: unknown;
+  if (route.body) {
+    try {
+      const parsed = await parseBody(route.body, chunks ?? [], headers.get('content-type') ?? '');
+      body = check(route.body.schema, 'body', parsed, issues);
+    } catch (error) {
+      if (!(error instanceof ValidationError)) {
+        throw error;
+      }
+      issues.push(...error.issues);
+    }
+  }
+  if (issues.length > 0) {
+    throw new ValidationError(issues);
+  }
+  return {
+    id: request.id,
+    method: request.method as HttpMethod,
+    path: request.path,
+    origin: request.origin,
+    ip: request.ip,
+    caller,
+    params,
+    query,
+    headers: headerValues,
+    body,
+    header: (name) => headers.get(name) ?? '',
+    signal: request.abort.signal,
+  };
+}
+
+async function parseBody(
+  spec: NonNullable<Route['body']>,
+  chunks: Chunks,
+  contentType: string,
+): Promise<unknown> {
+  if (spec.kind === 'json' && spec.parse) {
+    return await spec.parse(chunks);
+  }
+  const bytes = await copyOf(chunks);
+  return spec.kind === 'multipart' ? await parseMultipart(bytes, contentType) : parseJson(bytes);
+}
+
+/** @throws Error after `timeoutMs`. The reply of a late handler is dropped. */
+async function withDeadline(work: Promise<Reply>, timeoutMs: number): Promise<Reply> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = after(timeoutMs, 'the deadline of a request', () => {
+      reject(new Error(`the handler took longer than ${timeoutMs} ms`));
+      work.then(dropBody).catch(() => {}); // the client already has an error reply
+    });
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,202 @@
+// One request while it is served: a copy of its head, its limits, its body reader and its response
+// state.
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { ServiceError } from '../../base/errors.ts';
+import { newUuid } from '../../base/ids.ts';
+import type { Logger } from '../../base/log.ts';
+import { peerOf } from './addresses.ts';
+import { checkContentType } from './body.ts';
+import { bodyTooLargeMessage, RequestBody } from './body-reader.ts';
+import type { ClientLimits, Refusal } from './client-limits.ts';
+import type { HttpContext } from './http-context.ts';
+import type { ResponseState } from './response-state.ts';
+import { DEPRECATED_SINCE, type Route } from './route.ts';
+import type { Found } from './router.ts';
+
+/** One request while it is served. */
+export interface RequestContext {
+  readonly res: HttpResponse;
+  /** The client's X-Request-Id, or a new UUID. */
+  readonly id: string;
+  /** Upper case. */
+  readonly method: string;
+  readonly path: string;
+  readonly rawQuery: string;
+  /** By lower-case name. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Address of the client, or of its proxy when the client is unknown. */
+  readonly ip: string;
+  /** Address whose limits apply; undefined when none apply. */
+  readonly client: string | undefined;
+  /** The API key as sent; '' when absent. */
+  readonly key: string;
+  /** Ends the request for the limits of its address. */
+  readonly leave: () => void;
+  /** Set when the client is over a limit: refuse the request and read no body. */
+  readonly overLimit: ServiceError | undefined;
+  readonly found: Found;
+  /** The matched route; undefined when none matched. */
+  readonly route: Route | undefined;
+  readonly log: Logger;
+  readonly state: ResponseState;
+  readonly abort: AbortController;
+  /** Undefined when the route takes no body. */
+  readonly body: RequestBody | undefined;
+  /** Why the body is refused, when the headers alone show it. */
+  readonly bodyRefusal: ServiceError | undefined;
+  /** Headers of every reply to this request. */
+  readonly baseHeaders: Record<string, string>;
+  /** Scheme and authority under which the client reached this server. */
+  readonly origin: string;
+}
+
+/**
+ * Copies the request and attaches the reader of its body. Call it before anything is awaited: the
+ * HttpRequest is valid only during the callback of uWebSockets.js, and body chunks go only to a
+ * handler that is attached in it.
+ */
+export function openRequest(
+  context: HttpContext,
+  res: HttpResponse,
+  req: HttpRequest,
+): RequestContext {
+  const abort = new AbortController();
+  const state: ResponseState = { aborted: false, signal: abort.signal };
+  res.onAborted(() => {
+    state.aborted = true;
+    abort.abort();
+  });
+  const headers = new Map<string, string>();
+  req.forEach((name, value) => {
+    headers.set(name, value);
+  });
+  const method = req.getMethod().toUpperCase();
+  const path = req.getUrl();
+  const found = context.router.find(method, path);
+  const route = found.kind === 'route' ? found.match.route : undefined;
+  const id = requestId(headers.get('x-request-id'));
+  const peer = peerOf(res);
+  const client = context.limits.clientOf(peer, headers.get('x-forwarded-for') ?? '');
+  const key = apiKeyOf(headers, context.apiKeyHeaders);
+  const request = {
+    ...enter(context.limits, client, route?.auth === 'key' ? key : undefined),
+    client,
+    key,
+    res,
+    id,
+    method,
+    path,
+    rawQuery: req.getQuery() ?? '',
+    headers,
+    found,
+    route,
+    log: context.log,
+    state,
+    abort,
+    ip: client ?? peer,
+    origin: context.publicUrl ?? originOf(headers, context.secure),
+    baseHeaders: baseHeaders(id, found),
+  };
+  // Attach no reader for a client over its limits: uWebSockets.js then drops the body.
+  if (!route?.body || request.overLimit) {
+    return { ...request, body: undefined, bodyRefusal: undefined };
+  }
+  const bodyRefusal = checkBodyHeaders(route.body, headers);
+  const body = new RequestBody(res, state, {
+    limitBytes: route.body.limitBytes,
+    budget: context.bodyBudget,
+    pace: context.bodyPace,
+    unwanted: bodyRefusal !== undefined,
+    onRefused: (reason: Refusal): void => {
+      context.limits.countRefusal(reason);
+    },
+  });
+  return { ...request, body, bodyRefusal };
+}
+
+/**
+ * Counts the request against the limits of its address.
+ * @param key the API key; undefined when the route needs none
+ */
+function enter(
+  limits: ClientLimits,
+  client: string | undefined,
+  key: string | undefined,
+): Pick<RequestContext, 'leave' | 'overLimit'> {
+  let leave = (): void => {};
+  try {
+    leave = limits.enter(client);
+    if (key === undefined) {
+      limits.countOpenRequest(client);
+    } else {
+      limits.checkKeyAttempt(client, key);
+    }
+    return { leave, overLimit: undefined };
+  } catch (error) {
+    return { leave, overLimit: error as ServiceError };
+  }
+}
+
+const requestId = (offered: string | undefined): string =>
+  offered && /^[\w.:-]{1,64}$/.test(offered) ? offered : newUuid();
+
+function originOf(headers: ReadonlyMap<string, string>, secure: boolean): string {
+  const forwarded = headers.get('x-forwarded-proto');
+  const isKnown = forwarded === 'https' || forwarded === 'http';
+  const scheme = isKnown ? forwarded : secure ? 'https' : 'http';
+  return `${scheme}://${headers.get('host') ?? 'localhost'}`;
+}
+
+function apiKeyOf(headers: ReadonlyMap<string, string>, names: readonly string[]): string {
+  for (const name of names) {
+    const value = headers.get(name);
+    if (value) {
+      return name === 'authorization' ? value.replace(/^Bearer\s+/i, '') : value;
+    }
+  }
+  return '';
+}
+
+/** Checks Content-Length and Content-Type, before any of the body is read. */
+function checkBodyHeaders(
+  { kind, limitBytes }: NonNullable<Route['body']>,
+  headers: ReadonlyMap<string, string>,
+): ServiceError | undefined {
+  const declaredBytes = Number(headers.get('content-length') ?? 0);
+  if (declaredBytes > limitBytes) {
+    return new ServiceError('BODY_TOO_LARGE', bodyTooLargeMessage(limitBytes));
+  }
+  try {
+    checkContentType(kind, headers.get('content-type') ?? '');
+    return undefined;
+  } catch (error) {
+    return error as ServiceError;
+  }
+}
+
+/** Headers of every reply: request id, CORS, and the notices of a deprecated route (RFC 9745). */
+function baseHeaders(id: string, found: Found): Record<string, string> {
+  const headers: Record<string, string> = {
+    'x-request-id': id,
+    'x-content-type-options': 'nosniff',
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers':
+      'x-request-id, retry-after, etag, link, deprecation, allow, content-range',
+  };
+  if (found.kind !== 'route') {
+    return headers;
+  }
+  const { route, alias, params } = found.match;
+  const successor = alias
+    ? route.path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+        encodeURIComponent(params[name] ?? ''),
+      )
+    : route.successor;
+  if (alias || route.deprecated) {
+    headers['deprecation'] = DEPRECATED_SINCE;
+  }
+  if (successor) {
+    headers['link'] = `<${successor}>; rel="successor-version"`;
+  }
+  return headers;
+}
