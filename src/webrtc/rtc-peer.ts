@@ -312,7 +312,7 @@ export class RtcPeer implements Peer {
   /** An address has answered: what had to wait for that goes out. */
   #onSelected(): void {
     if (this.#isFlightHeld) {
-      this.#dtls?.repeatFlight(this.#host.now());
+      this.#dtls?.resendFlight(this.#host.now());
     }
     this.#isFlightHeld = false;
     this.#connect();
@@ -341,18 +341,18 @@ export class RtcPeer implements Peer {
   }
 
   #onStun(verdict: StunVerdict, nowMs: number): boolean {
-    if (verdict === 'taken') {
+    if (verdict === 'accepted') {
       this.#heardMs = nowMs;
     } else if (verdict !== 'repeated') {
       this.#reject(verdict);
     }
-    return verdict === 'taken';
+    return verdict === 'accepted';
   }
 
   onDtls(data: Buffer, key: string, nowMs: number): void {
     this.#paths.onHandshake(key, data.length);
     const verdict = this.#dtls?.receive(data, nowMs) ?? 'other';
-    if (verdict === 'taken') {
+    if (verdict === 'accepted') {
       this.#heardMs = nowMs;
     } else if (verdict !== 'repeated') {
       this.#reject(verdict);

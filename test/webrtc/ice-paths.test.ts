@@ -115,7 +115,7 @@ const EVIL = '203.0.113.66:7000';
 
 function connected(nowMs = 0): Net {
   const net = new Net();
-  assert.equal(net.check(HOME, nowMs), 'taken');
+  assert.equal(net.check(HOME, nowMs), 'accepted');
   net.answerAll(HOME, nowMs + 10);
   assert.equal(net.paths.selectedKey, HOME);
   return net;
@@ -134,7 +134,7 @@ test('the first check is answered and asked back at once; media waits for the an
   assert.equal(net.answer(check!, EVIL, 20), 'unknown_source');
   assert.equal(net.answer(check!, HOME, 20, 'another password'), 'stun_integrity');
   assert.deepEqual(net.media(), []);
-  assert.equal(net.answer(check!, HOME, 20), 'taken');
+  assert.equal(net.answer(check!, HOME, 20), 'accepted');
   assert.deepEqual(net.media(), [HOME]);
   assert.equal(net.answer(check!, HOME, 21), 'stun_unknown_user', 'each answer counts once');
   assert.deepEqual([...net.claimed], [[HOME, true]]);
@@ -161,13 +161,13 @@ test('a check that is repeated without end, from the address it came from, is an
   const answers = net.sent.filter(({ data }) => data.readUInt16BE(0) === 0x0101).length;
   assert.ok(answers >= 8 && answers <= 20, `${answers} answers`);
   assert.equal(net.check(HOME, 10_000, captured), 'rate_limited');
-  assert.equal(net.check(HOME, 10_001), 'taken', 'its own next check is taken as ever');
+  assert.equal(net.check(HOME, 10_001), 'accepted', 'its own next check is taken as ever');
 });
 
 test('a captured check that never arrived moves nothing, and gets its sender little', () => {
   const net = connected();
   const captured = net.request();
-  assert.equal(net.check(EVIL, 100, captured), 'taken');
+  assert.equal(net.check(EVIL, 100, captured), 'accepted');
   for (let nowMs = 100; nowMs < 20_000; nowMs += 50) {
     net.paths.poll(nowMs);
     net.answerAll(HOME, nowMs);
@@ -350,5 +350,5 @@ test('each check has an id of its own, and a forged answer changes nothing', () 
   randomBytes(12).copy(forged, 8);
   assert.notDeepEqual(transactionId(check!), transactionId(forged));
   assert.equal(net.answer(forged, HOME, 7_001), 'stun_unknown_user');
-  assert.equal(net.answer(check!, HOME, 7_002), 'taken');
+  assert.equal(net.answer(check!, HOME, 7_002), 'accepted');
 });

@@ -1,4 +1,4 @@
-// The self-signed certificate of a DTLS endpoint: P-256, made anew at each start (RFC 8827 section 6.5), in DER by hand.
+// The self-signed DTLS certificate (P-256), new at each start (RFC 8827 section 6.5), and checks of those of clients.
 import {
   createHash,
   createPrivateKey,
@@ -9,21 +9,25 @@ import {
   type KeyPairKeyObjectResult,
 } from 'node:crypto';
 
+/** A certificate with its private key. */
 export interface Certificate {
   readonly privateKey: KeyObject;
   readonly der: Buffer;
-  /** SHA-256 over `der` as SDP writes it: upper-case hex with colons (RFC 8122). */
+  /** SHA-256 over `der` in SDP notation: upper-case hexadecimal with colons (RFC 8122 section 5). */
   readonly fingerprint: string;
 }
 
 const DAY_MS = 86_400_000;
 
-/** A new key pair and a certificate for it, valid from a day ago (clocks differ) for about a year. */
+/** A new key pair with a certificate, valid for a year. It starts a day ago, as clocks differ. */
 export function createCertificate(wallNowMs: number): Certificate {
   return certificateFor(generateKeyPairSync('ec', { namedCurve: 'P-256' }), wallNowMs);
 }
 
-/** A certificate for a key pair. It says that its signature is ECDSA with SHA-256 whatever the key is. */
+/**
+ * A certificate for a key pair. Its signature algorithm is always ecdsa-with-SHA256, even if the key
+ * is not an EC key (tests use that).
+ */
 export function certificateFor(keys: KeyPairKeyObjectResult, wallNowMs: number): Certificate {
   const { privateKey, publicKey } = keys;
   const name = sequence(
@@ -47,7 +51,7 @@ export function certificateFor(keys: KeyPairKeyObjectResult, wallNowMs: number):
     ecdsaWithSha256,
     tagged(0x03, Buffer.concat([Buffer.from([0]), signature])),
   );
-  // Re-imported: a key that came straight out of the generator cannot be shared with other threads.
+  // Import the key again: Node cannot share a generated key with other threads.
   return {
     privateKey: createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })),
     der,
@@ -55,13 +59,13 @@ export function certificateFor(keys: KeyPairKeyObjectResult, wallNowMs: number):
   };
 }
 
-/** RFC 8827 section 6.5 asks for 2048 bits; more than 4096 only costs. */
+/** RFC 8827 section 6.5 requires 2048 bits. More than 4096 only costs time. */
 const RSA_BITS = { least: 2_048, most: 4_096 } as const;
-/** Everybody uses 65537. OpenSSL takes any, and a check with a long one costs as much as a signature. */
+/** Everyone uses 65537. OpenSSL accepts any exponent, and with a long one a check costs as much as a signature. */
 const MAX_RSA_EXPONENT = 0xffff_ffffn;
 const CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 
-/** Why a client's key is not used: it is the client's choice, and costs us a check. @returns null: use it. */
+/** Why not to use a client's key: the client chooses it, and the server pays for the check. @returns undefined: use it */
 export function keyProblem(key: KeyObject): string | undefined {
   const {
     modulusLength = 0,
@@ -73,7 +77,7 @@ export function keyProblem(key: KeyObject): string | undefined {
       if (modulusLength < RSA_BITS.least || modulusLength > RSA_BITS.most) {
         return `an RSA key of ${modulusLength} bits`;
       }
-      return publicExponent > MAX_RSA_EXPONENT ? 'an RSA key of a long exponent' : undefined;
+      return publicExponent > MAX_RSA_EXPONENT ? 'an RSA key with a long exponent' : undefined;
     case 'ec':
       return CURVES.has(namedCurve) ? undefined : `a key on the curve ${namedCurve}`;
     default:
@@ -81,10 +85,11 @@ export function keyProblem(key: KeyObject): string | undefined {
   }
 }
 
-/** A digest of a DER certificate in SDP's notation. `hash` is a name of node:crypto: sha256, sha384, sha512. */
+/** The digest of a DER certificate in SDP notation. `hash` as node:crypto names it: sha256, sha384 or sha512. */
 export const fingerprintOf = (der: Buffer, hash: string): string =>
   (createHash(hash).update(der).digest('hex').toUpperCase().match(/../g) ?? []).join(':');
 
+/** A DER element: tag, length, content. */
 function tagged(tag: number, content: Buffer): Buffer {
   const length = content.length;
   const head =
@@ -98,6 +103,7 @@ function tagged(tag: number, content: Buffer): Buffer {
 
 const sequence = (...parts: readonly Buffer[]): Buffer => tagged(0x30, Buffer.concat(parts));
 
+/** A DER object identifier. */
 function oid(first: number, second: number, ...rest: readonly number[]): Buffer {
   const bytes = [first * 40 + second];
   for (const part of rest) {

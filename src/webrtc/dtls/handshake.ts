@@ -1,4 +1,6 @@
-// DTLS 1.2 handshake messages (RFC 5246, RFC 6347): putting fragments together in order, and reading and writing each message.
+// DTLS 1.2 handshake messages (RFC 5246, RFC 6347): reassembles fragments, parses and writes each message.
+
+/** Handshake message types. */
 export const HANDSHAKE = {
   clientHello: 1,
   serverHello: 2,
@@ -11,21 +13,24 @@ export const HANDSHAKE = {
   finished: 20,
 } as const;
 
+/** A whole message of the client. */
 export interface HandshakeMessage {
   readonly type: number;
   readonly sequence: number;
   readonly body: Buffer;
-  /** The message as one fragment: the form that goes into the handshake hash (RFC 6347 section 4.2.6). */
+  /** The message as one fragment: the form that is hashed (RFC 6347 section 4.2.6). */
   readonly whole: Buffer;
 }
 
 const HEADER_BYTES = 12;
+/** RFC 6347 allows 2^24 - 1. The longest that a client sends is its Certificate, of a few kB. */
 const MAX_MESSAGE_BYTES = 16_384;
-/** How far ahead of the next message others may be kept: a client's flight is five messages. */
+/** Messages kept from the next one on. A client's flight has five. */
 const MAX_AHEAD = 6;
-/** What messages may take together that came before their turn: a client's flight has about 1.5 kB. */
+/** Total size of the messages kept ahead of the next one. A client's flight has about 1.5 kB. */
 const MAX_AHEAD_BYTES = 8_192;
 
+/** A message as one fragment, with its header. */
 export function handshakeMessage(type: number, sequence: number, body: Buffer): Buffer {
   const out = Buffer.alloc(HEADER_BYTES + body.length);
   out[0] = type;
@@ -36,7 +41,7 @@ export function handshakeMessage(type: number, sequence: number, body: Buffer): 
   return out;
 }
 
-/** One message that is still being put together. `have`: a bit for each byte that came. */
+/** An incomplete message. `have`: one bit for each byte received; `missing`: number of the other bytes. */
 interface Assembly {
   readonly type: number;
   readonly body: Buffer;
@@ -44,18 +49,22 @@ interface Assembly {
   missing: number;
 }
 
-/** Gives the messages of one peer in order, each once, whatever the network did to their fragments. */
+/** Gives the messages of one client in order, each once. Fragments may be reordered, repeated or overlap. */
 export class HandshakeAssembler {
   readonly #pending = new Map<number, Assembly>();
   #next = 0;
 
-  /** Sequence number of the next message that has not been handed out. */
+  /** Sequence number of the next message that `take` returns. */
   get next(): number {
     return this.#next;
   }
 
-  /** Takes the fragments in one handshake record. @returns false when it is malformed. `onOld` hears of messages already handed out. */
-  add(record: Buffer, onOld: (type: number) => void): boolean {
+  /**
+   * Adds the fragments in one handshake record.
+   * @param onRepeated called for a fragment of a message that `take` has returned already
+   * @returns false if the record is malformed, or needs more memory than allowed
+   */
+  add(record: Buffer, onRepeated: (type: number) => void): boolean {
     let offset = 0;
     while (offset < record.length) {
       if (offset + HEADER_BYTES > record.length) {
@@ -71,7 +80,7 @@ export class HandshakeAssembler {
         return false;
       }
       if (sequence < this.#next) {
-        onOld(type);
+        onRepeated(type);
       } else if (
         sequence < this.#next + MAX_AHEAD &&
         !this.#put(type, length, sequence, at, record.subarray(start, start + bytes))
@@ -121,7 +130,7 @@ export class HandshakeAssembler {
     return bytes;
   }
 
-  /** The next message in order if it is whole. */
+  /** The next message in order, if it is complete. */
   take(): HandshakeMessage | undefined {
     const assembly = this.#pending.get(this.#next);
     if (assembly === undefined || assembly.missing > 0) {
@@ -138,7 +147,7 @@ export class HandshakeAssembler {
   }
 }
 
-/** Reads length-prefixed structures; any overrun is a RangeError, which the caller takes as a malformed message. */
+/** Reads length-prefixed structures. Every method throws a RangeError at the end of the data. */
 export class Reader {
   readonly #data: Buffer;
   #offset = 0;
@@ -150,13 +159,14 @@ export class Reader {
   }
   bytes(length: number): Buffer {
     if (length > this.left) {
-      throw new RangeError('handshake message ends early');
+      throw new RangeError('the handshake message ends early');
     }
     return this.#data.subarray(this.#offset, (this.#offset += length));
   }
   uint(bytes: 1 | 2 | 3): number {
     return this.bytes(bytes).readUIntBE(0, bytes);
   }
+  /** A vector with a length field of `lengthBytes` (RFC 5246 section 4.3). */
   vector(lengthBytes: 1 | 2 | 3): Buffer {
     return this.bytes(this.uint(lengthBytes));
   }
@@ -165,6 +175,7 @@ export class Reader {
 const uint16List = (data: Buffer): number[] =>
   Array.from({ length: data.length >> 1 }, (_, index) => data.readUInt16BE(index * 2));
 
+/** Extension types (IANA registry "TLS ExtensionType Values"). */
 const EXTENSION = {
   groups: 10,
   pointFormats: 11,
@@ -173,10 +184,14 @@ const EXTENSION = {
   extendedMasterSecret: 23,
   renegotiation: 0xff01,
 } as const;
+/** The one named curve, cipher suite and server signature scheme that are used: RFC 8827 section 6.5 requires them. */
 export const SECP256R1 = 23;
 export const ECDHE_ECDSA_AES128_GCM_SHA256 = 0xc02b;
-const SIGNALLING_RENEGOTIATION_SUITE = 0x00ff;
+export const ECDSA_SECP256R1_SHA256 = 0x0403;
+/** TLS_EMPTY_RENEGOTIATION_INFO_SCSV (RFC 5746 section 3.3). */
+const EMPTY_RENEGOTIATION_INFO_SCSV = 0x00ff;
 
+/** The parts of a ClientHello that are used. Lists are in the client's order. */
 export interface ClientHello {
   readonly random: Buffer;
   readonly suites: readonly number[];
@@ -187,15 +202,17 @@ export interface ClientHello {
   readonly hasRenegotiationInfo: boolean;
 }
 
+/** @throws RangeError if the message is malformed, or of another version than DTLS 1.2 or later */
 export function readClientHello(body: Buffer): ClientHello {
   const reader = new Reader(body);
   const version = reader.uint(2);
+  // DTLS version numbers count down: 1.0 is 0xfeff, 1.2 is 0xfefd.
   if (version >> 8 !== 0xfe || version > 0xfefd) {
-    throw new RangeError('a client of another protocol, or of DTLS 1.0');
-  } // versions count down
+    throw new RangeError('the client speaks another protocol, or only DTLS 1.0');
+  }
   const random = Buffer.from(reader.bytes(32));
-  reader.vector(1); // session id: nothing is resumed
-  reader.vector(1); // cookie: the address was validated by ICE already
+  reader.vector(1); // session id: sessions are not resumed
+  reader.vector(1); // cookie: ICE validates the address
   const suites = uint16List(reader.vector(2));
   reader.vector(1); // compression methods
   const extensions = new Map<number, Buffer>();
@@ -217,10 +234,11 @@ export function readClientHello(body: Buffer): ClientHello {
     hasExtendedMasterSecret: extensions.has(EXTENSION.extendedMasterSecret),
     hasPointFormats: extensions.has(EXTENSION.pointFormats),
     hasRenegotiationInfo:
-      extensions.has(EXTENSION.renegotiation) || suites.includes(SIGNALLING_RENEGOTIATION_SUITE),
+      extensions.has(EXTENSION.renegotiation) || suites.includes(EMPTY_RENEGOTIATION_INFO_SCSV),
   };
 }
 
+/** Selects the one cipher suite, and echoes the extensions that both sides know. */
 export function serverHello(random: Buffer, hello: ClientHello, srtpProfile: number): Buffer {
   const extensions: Buffer[] = [];
   const extension = (type: number, data: readonly number[]): void => {
@@ -248,6 +266,7 @@ export function serverHello(random: Buffer, hello: ClientHello, srtpProfile: num
   ]);
 }
 
+/** A Certificate message with one certificate. */
 export function certificateMessage(der: Buffer): Buffer {
   const out = Buffer.alloc(6 + der.length);
   out.writeUIntBE(der.length + 3, 0, 3);
@@ -256,22 +275,22 @@ export function certificateMessage(der: Buffer): Buffer {
   return out;
 }
 
-/** The end-entity certificate of a Certificate message; null when the client sent none. */
+/** The end-entity certificate of a Certificate message; undefined if the client sent none. */
 export function readCertificate(body: Buffer): Buffer | undefined {
   const list = new Reader(new Reader(body).vector(3));
   return list.left > 0 ? Buffer.from(list.vector(3)) : undefined;
 }
 
-/** The signed part of a ServerKeyExchange: a named curve and our public point. */
+/** The signed part of a ServerKeyExchange: named curve and public key (RFC 8422 section 5.4). */
 export const ecdhParameters = (publicKey: Buffer): Buffer =>
   Buffer.concat([Buffer.from([3, 0, SECP256R1, publicKey.length]), publicKey]);
 
-/** Signature schemes a client's certificate may use: code → hash, key type, and RSA padding. */
+/** Signature schemes that a client may use for CertificateVerify: code -> hash, key type, RSA padding. */
 export const SIGNATURE_SCHEMES = new Map<
   number,
   { readonly hash: string; readonly keyType: 'ec' | 'rsa'; readonly isPss: boolean }
 >([
-  [0x0403, { hash: 'sha256', keyType: 'ec', isPss: false }],
+  [ECDSA_SECP256R1_SHA256, { hash: 'sha256', keyType: 'ec', isPss: false }],
   [0x0503, { hash: 'sha384', keyType: 'ec', isPss: false }],
   [0x0603, { hash: 'sha512', keyType: 'ec', isPss: false }],
   [0x0804, { hash: 'sha256', keyType: 'rsa', isPss: true }],
@@ -280,11 +299,14 @@ export const SIGNATURE_SCHEMES = new Map<
   [0x0601, { hash: 'sha512', keyType: 'rsa', isPss: false }],
 ]);
 
+/** Requests a certificate of any authority, with an ECDSA or RSA key. */
 export function certificateRequest(): Buffer {
   const schemes = [...SIGNATURE_SCHEMES.keys()].flatMap((code) => [code >> 8, code & 255]);
-  return Buffer.from([2, 64, 1, schemes.length >> 8, schemes.length & 255, ...schemes, 0, 0]); // types: ecdsa_sign, rsa_sign; any authority
+  // Two types, ecdsa_sign (64) and rsa_sign (1); the schemes; no authorities.
+  return Buffer.from([2, 64, 1, schemes.length >> 8, schemes.length & 255, ...schemes, 0, 0]);
 }
 
+/** A digitally-signed struct (RFC 5246 section 4.7). */
 export const signedBlock = (scheme: number, signature: Buffer): Buffer =>
   Buffer.concat([
     Buffer.from([scheme >> 8, scheme & 255, signature.length >> 8, signature.length & 255]),

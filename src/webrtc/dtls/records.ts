@@ -1,13 +1,15 @@
-// The DTLS 1.2 record layer (RFC 6347): framing, the AES-128-GCM cipher (RFC 5288) with its replay window, and the PRF.
+// The DTLS 1.2 record layer (RFC 6347): framing, AES-128-GCM (RFC 5288), replay protection, and the PRF.
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
-import { ReplayWindow } from '../srtp/srtp.ts';
+import { ReplayWindow } from '../srtp/replay-window.ts';
 
+/** Content types (RFC 5246 section 6.2.1). */
 export const CONTENT = { changeCipherSpec: 20, alert: 21, handshake: 22, data: 23 } as const;
-export const DTLS_1_2 = 0xfefd;
+const DTLS_1_2 = 0xfefd;
 const RECORD_HEADER_BYTES = 13;
 const EXPLICIT_NONCE_BYTES = 8;
 const TAG_BYTES = 16;
 
+/** One record. `whole` includes the header. */
 export interface DtlsRecord {
   readonly type: number;
   readonly epoch: number;
@@ -16,12 +18,12 @@ export interface DtlsRecord {
   readonly whole: Buffer;
 }
 
-/** The records of a datagram up to the first malformed one. Fragments are views into `datagram`. */
+/** The records of a datagram, up to the first malformed one. They are views into `datagram`. */
 export function* recordsOf(datagram: Buffer): Generator<DtlsRecord> {
   let offset = 0;
   while (offset + RECORD_HEADER_BYTES <= datagram.length) {
     const end = offset + RECORD_HEADER_BYTES + datagram.readUInt16BE(offset + 11);
-    // The first byte of the version is 0xfe for every DTLS; a ClientHello may come as DTLS 1.0 (0xfeff).
+    // Every DTLS version begins with 0xfe. The record of a ClientHello may say DTLS 1.0 (0xfeff).
     if (end > datagram.length || datagram[offset + 1] !== 0xfe) {
       return;
     }
@@ -36,6 +38,7 @@ export function* recordsOf(datagram: Buffer): Generator<DtlsRecord> {
   }
 }
 
+/** A record of epoch 0, unencrypted. */
 export function plainRecord(type: number, sequence: number, fragment: Buffer): Buffer {
   const out = Buffer.alloc(RECORD_HEADER_BYTES + fragment.length);
   writeHeader(out, type, 0, sequence, fragment.length);
@@ -57,7 +60,7 @@ function writeHeader(
   out.writeUInt16BE(length, 11);
 }
 
-/** Seals and opens the records of epoch 1. */
+/** Encrypts and decrypts the records of epoch 1, as the server. */
 export class RecordCipher {
   readonly #writeKey: Buffer;
   readonly #readKey: Buffer;
@@ -66,7 +69,7 @@ export class RecordCipher {
   readonly #window = new ReplayWindow();
   #sequence = 0;
 
-  /** For the server's side of the association. */
+  /** Derives the keys (RFC 5246 section 6.3). */
   constructor(masterSecret: Buffer, clientRandom: Buffer, serverRandom: Buffer) {
     const block = prf(
       masterSecret,
@@ -80,12 +83,13 @@ export class RecordCipher {
     this.#writeSalt = block.subarray(36, 40);
   }
 
+  /** An encrypted record with the next sequence number. */
   seal(type: number, plain: Buffer): Buffer {
     const sequence = this.#sequence++;
     const out = Buffer.alloc(RECORD_HEADER_BYTES + EXPLICIT_NONCE_BYTES + plain.length + TAG_BYTES);
     writeHeader(out, type, 1, sequence, out.length - RECORD_HEADER_BYTES);
     const explicit = out.subarray(RECORD_HEADER_BYTES, RECORD_HEADER_BYTES + EXPLICIT_NONCE_BYTES);
-    out.copy(explicit, 0, 3, 11); // epoch and sequence number: never used twice with a key
+    out.copy(explicit, 0, 3, 11); // epoch and sequence number: unique for each record of a key
     const cipher = createCipheriv(
       'aes-128-gcm',
       this.#writeKey,
@@ -98,7 +102,7 @@ export class RecordCipher {
     return out;
   }
 
-  /** @returns the plain fragment, or null when the record is not authentic or came before. */
+  /** @returns the plain fragment; undefined if the record is not authentic or a replay */
   open(record: DtlsRecord): Buffer | undefined {
     const { fragment } = record;
     if (
@@ -130,6 +134,7 @@ export class RecordCipher {
   }
 }
 
+/** RFC 5246 section 6.2.3.3. */
 function additionalData(type: number, epochAndSequence: Buffer, length: number): Buffer {
   const out = Buffer.alloc(13);
   epochAndSequence.copy(out, 0);

@@ -24,7 +24,7 @@ export interface PathHost {
 
 /** What became of a STUN message that was meant for this peer. `repeated`: answered, and otherwise without effect. */
 export type StunVerdict =
-  | 'taken'
+  | 'accepted'
   | 'repeated'
   | 'stun_integrity'
   | 'stun_replayed'
@@ -169,7 +169,7 @@ export class IcePaths {
     if (use !== 'repeated') {
       this.#consider(path, view.hasUseCandidate, nowMs);
     }
-    return use === 'new' ? 'taken' : 'repeated';
+    return use === 'new' ? 'accepted' : 'repeated';
   }
 
   /** A response to one of our checks. It counts for the address that was asked, and only when it comes from there. */
@@ -209,7 +209,7 @@ export class IcePaths {
     } else if (this.#selected === undefined || isLatest) {
       this.#select(path, nowMs);
     }
-    return 'taken';
+    return 'accepted';
   }
 
   /** A DTLS datagram of use came from an address: answers go there while no address is proven. */

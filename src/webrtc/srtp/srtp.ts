@@ -1,26 +1,39 @@
-// SRTP and SRTCP (RFC 3711, RFC 7714): keys, packet protection and replay windows of one DTLS association.
+// SRTP and SRTCP (RFC 3711, RFC 7714): derives keys, encrypts and decrypts the packets of one DTLS association.
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto';
+import { ReplayWindow } from './replay-window.ts';
 
-/** Profiles of use_srtp (RFC 5764, RFC 7714), the preferred one first: GCM costs one pass where CM + HMAC needs two. */
+/**
+ * Protection profiles (RFC 7714 section 14.2, RFC 5764 section 4.1.2), the preferred one first:
+ * AEAD_AES_128_GCM takes one pass, AES128_CM_HMAC_SHA1_80 two.
+ */
 export const SRTP_PROFILES = [0x0007, 0x0001] as const;
 export type SrtpProfile = (typeof SRTP_PROFILES)[number];
 const GCM: SrtpProfile = 0x0007;
 
+/** Length of the master salt. */
 export const saltBytes = (profile: SrtpProfile): number => (profile === GCM ? 12 : 14);
+/** Length of the master key. */
 export const KEY_BYTES = 16;
 
-const RTP_TAG = { 7: 16, 1: 10 } as const;
-const RTCP_TAG = { 7: 16, 1: 10 } as const;
+/** Length of the authentication tag, of SRTP and of SRTCP. */
+const TAG_BYTES: Readonly<Record<SrtpProfile, number>> = { 0x0007: 16, 0x0001: 10 };
+const AUTH_KEY_BYTES = 20;
+/** Received SSRCs per direction and kind. A client sends one audio stream. */
 const MAX_STREAMS = 8;
+/** Key derivation labels of SRTP; those of SRTCP follow (RFC 3711 section 4.3.2). */
+const RTP_LABEL = 0;
+const RTCP_LABEL = 3;
 
-/** RFC 3711 section 4.3: session keys from a master key, key derivation rate 0. */
+/** Derives a session key from a master key (RFC 3711 section 4.3), with key derivation rate 0. */
 function deriveKey(masterKey: Buffer, masterSalt: Buffer, label: number, length: number): Buffer {
   const iv = Buffer.alloc(16);
-  masterSalt.copy(iv, 0); // RFC 7714 section 11 pads the 12-byte salt of GCM with two zero bytes at the end
+  // RFC 7714 section 11: the 12-byte salt of GCM is padded at the end, with two zero bytes.
+  masterSalt.copy(iv, 0);
   iv[7] = (iv[7] ?? 0) ^ label;
   return createCipheriv('aes-128-ctr', masterKey, iv).update(Buffer.alloc(length));
 }
 
+/** Session keys of one direction, for SRTP or SRTCP. */
 interface DirectionKeys {
   readonly key: Buffer;
   readonly salt: Buffer;
@@ -34,55 +47,11 @@ const directionKeys = (
   firstLabel: number,
 ): DirectionKeys => ({
   key: deriveKey(key, salt, firstLabel, KEY_BYTES),
-  auth: deriveKey(key, salt, firstLabel + 1, 20),
+  auth: deriveKey(key, salt, firstLabel + 1, AUTH_KEY_BYTES),
   salt: deriveKey(key, salt, firstLabel + 2, saltBytes(profile)),
 });
 
-/** A 64-packet sliding window over a growing index (RFC 3711 section 3.3.2). */
-export class ReplayWindow {
-  #top = -1;
-  #low = 0; // bits 0..31 below the top, bit 0 is the top itself
-  #high = 0; // bits 32..63
-
-  isNew(index: number): boolean {
-    const age = this.#top - index;
-    if (age < 0) {
-      return true;
-    }
-    if (age >= 64) {
-      return false;
-    }
-    return age < 32 ? ((this.#low >>> age) & 1) === 0 : ((this.#high >>> (age - 32)) & 1) === 0;
-  }
-
-  accept(index: number): void {
-    const step = index - this.#top;
-    if (step > 0) {
-      if (step >= 64 || this.#top < 0) {
-        this.#low = 0;
-        this.#high = 0;
-      } else if (step >= 32) {
-        this.#high = step === 32 ? this.#low : this.#low << (step - 32);
-        this.#low = 0;
-      } else {
-        this.#high = (this.#high << step) | (this.#low >>> (32 - step));
-        this.#low <<= step;
-      }
-      this.#low |= 1;
-      this.#top = index;
-    } else if (-step < 32) {
-      this.#low |= 1 << -step;
-    } else {
-      this.#high |= 1 << (-step - 32);
-    }
-  }
-
-  get top(): number {
-    return this.#top;
-  }
-}
-
-/** Protects what we send. One instance per association; the caller keeps each stream's rollover counter. */
+/** Encrypts what we send. One instance per association. The caller keeps the rollover counter of each stream. */
 export class SrtpSender {
   readonly #profile: SrtpProfile;
   readonly #rtp: DirectionKeys;
@@ -93,14 +62,17 @@ export class SrtpSender {
 
   constructor(profile: SrtpProfile, masterKey: Buffer, masterSalt: Buffer) {
     this.#profile = profile;
-    this.#rtp = directionKeys(profile, masterKey, masterSalt, 0);
-    this.#rtcp = directionKeys(profile, masterKey, masterSalt, 3);
+    this.#rtp = directionKeys(profile, masterKey, masterSalt, RTP_LABEL);
+    this.#rtcp = directionKeys(profile, masterKey, masterSalt, RTCP_LABEL);
     this.#iv = Buffer.alloc(profile === GCM ? 12 : 16);
   }
 
   /**
-   * Writes the protected form of the RTP packet `plain` (header of `headerBytes`, then payload) to `out`.
-   * @returns bytes written. `out` needs 16 bytes more than `plain` has.
+   * Encrypts an RTP packet.
+   * @param plain header of `headerBytes`, then payload
+   * @param rollover rollover counter of the packet (RFC 3711 section 3.3.1)
+   * @param out receives the SRTP packet; must have room for 16 bytes more than `plain`
+   * @returns bytes written
    */
   protectRtp(plain: Buffer, headerBytes: number, rollover: number, out: Buffer): number {
     const ssrc = plain.readUInt32BE(8);
@@ -128,7 +100,7 @@ export class SrtpSender {
     return end + 10;
   }
 
-  /** The protected form of a compound RTCP packet. */
+  /** Encrypts a compound RTCP packet. */
   protectRtcp(plain: Buffer): Buffer {
     const index = (this.#rtcpIndex = (this.#rtcpIndex + 1) % 0x8000_0000);
     const ssrc = plain.readUInt32BE(4);
@@ -160,7 +132,7 @@ interface InboundStream {
   readonly window: ReplayWindow;
 }
 
-/** Opens what we receive. Every method gives null for a packet that is not authentic, replayed, or malformed. */
+/** Decrypts what we receive. Returns undefined for a packet that is not authentic, a replay, or malformed. */
 export class SrtpReceiver {
   readonly #profile: SrtpProfile;
   readonly #rtp: DirectionKeys;
@@ -172,15 +144,15 @@ export class SrtpReceiver {
 
   constructor(profile: SrtpProfile, masterKey: Buffer, masterSalt: Buffer) {
     this.#profile = profile;
-    this.#rtp = directionKeys(profile, masterKey, masterSalt, 0);
-    this.#rtcp = directionKeys(profile, masterKey, masterSalt, 3);
+    this.#rtp = directionKeys(profile, masterKey, masterSalt, RTP_LABEL);
+    this.#rtcp = directionKeys(profile, masterKey, masterSalt, RTCP_LABEL);
     this.#iv = Buffer.alloc(profile === GCM ? 12 : 16);
   }
 
-  /** @returns the payload (without header, extensions and padding), or null. */
+  /** @returns the payload of an SRTP packet, without header, extensions and padding */
   unprotectRtp(data: Buffer): Buffer | undefined {
     const headerBytes = rtpHeaderBytes(data);
-    const tag = RTP_TAG[this.#profile];
+    const tag = TAG_BYTES[this.#profile];
     if (headerBytes === 0 || data.length < headerBytes + tag) {
       return undefined;
     }
@@ -191,7 +163,7 @@ export class SrtpReceiver {
       return undefined;
     }
     const stream = known ?? { rollover: 0, lastSequence: sequence, window: new ReplayWindow() };
-    // RFC 3711 appendix A: the rollover counter that puts this packet nearest to the last one.
+    // RFC 3711 section 3.3.1: the rollover counter that puts this packet closest to the last one.
     const difference = sequence - stream.lastSequence;
     const rollover =
       difference > 32768
@@ -229,7 +201,7 @@ export class SrtpReceiver {
     rollover: number,
     sequence: number,
   ): Buffer | undefined {
-    const end = data.length - RTP_TAG[this.#profile];
+    const end = data.length - TAG_BYTES[this.#profile];
     const sealed = data.subarray(headerBytes, end);
     if (this.#profile === GCM) {
       gcmIv(this.#iv, this.#rtp.salt, ssrc, rollover, sequence);
@@ -242,30 +214,31 @@ export class SrtpReceiver {
       );
     }
     this.#word.writeUInt32BE(rollover, 0);
-    const wanted = createHmac('sha1', this.#rtp.auth)
+    const expected = createHmac('sha1', this.#rtp.auth)
       .update(data.subarray(0, end))
       .update(this.#word)
       .digest()
       .subarray(0, 10);
-    if (!timingSafeEqual(wanted, data.subarray(end))) {
+    if (!timingSafeEqual(expected, data.subarray(end))) {
       return undefined;
     }
     cmIv(this.#iv, this.#rtp.salt, ssrc, rollover * 65536 + sequence);
     return createCipheriv('aes-128-ctr', this.#rtp.key, this.#iv).update(sealed);
   }
 
-  /** @returns the compound RTCP packet in the clear, or null. */
+  /** @returns the compound RTCP packet of an SRTCP packet */
   unprotectRtcp(data: Buffer): Buffer | undefined {
     const gcm = this.#profile === GCM;
-    const tag = RTCP_TAG[this.#profile];
+    const tag = TAG_BYTES[this.#profile];
     if (data.length < 8 + 4 + tag) {
       return undefined;
     }
     const trailerAt = gcm ? data.length - 4 : data.length - tag - 4;
     const trailer = data.readUInt32BE(trailerAt);
+    // E flag: unencrypted SRTCP is not negotiated.
     if ((trailer & 0x8000_0000) === 0) {
       return undefined;
-    } // unencrypted SRTCP is not negotiated
+    }
     const index = trailer & 0x7fff_ffff;
     const ssrc = data.readUInt32BE(4);
     const known = this.#rtcpWindows.get(ssrc);
@@ -288,11 +261,11 @@ export class SrtpReceiver {
         data.subarray(tagAt, trailerAt),
       );
     } else {
-      const wanted = createHmac('sha1', this.#rtcp.auth)
+      const expected = createHmac('sha1', this.#rtcp.auth)
         .update(data.subarray(0, trailerAt + 4))
         .digest()
         .subarray(0, 10);
-      if (!timingSafeEqual(wanted, data.subarray(trailerAt + 4))) {
+      if (!timingSafeEqual(expected, data.subarray(trailerAt + 4))) {
         return undefined;
       }
       cmIv(this.#iv, this.#rtcp.salt, ssrc, index);
@@ -312,7 +285,7 @@ export class SrtpReceiver {
   }
 }
 
-/** Bytes of an RTP header with its CSRCs and extension; 0 when the packet is too short for what it says. */
+/** Length of an RTP header with CSRCs and extension; 0 if the packet is shorter than its header says. */
 export function rtpHeaderBytes(data: Buffer): number {
   if (data.length < 12) {
     return 0;
@@ -347,7 +320,7 @@ function openGcm(
   return plain;
 }
 
-/** RFC 7714 sections 8.1 and 9.1: 00 00 SSRC ROC SEQ, XORed with the salt. For RTCP the 31-bit index takes ROC and SEQ's place. */
+/** RFC 7714 sections 8.1 and 9.1: 00 00 SSRC ROC SEQ, XOR salt. For SRTCP the index replaces ROC and SEQ. */
 function gcmIv(iv: Buffer, salt: Buffer, ssrc: number, high: number, low: number): void {
   iv[0] = salt[0] ?? 0;
   iv[1] = salt[1] ?? 0;
@@ -356,7 +329,7 @@ function gcmIv(iv: Buffer, salt: Buffer, ssrc: number, high: number, low: number
   iv.writeUInt16BE(low ^ salt.readUInt16BE(10), 10);
 }
 
-/** RFC 3711 section 4.1.1: salt * 2^16 XOR SSRC * 2^64 XOR index * 2^16. `index` has up to 48 bits. */
+/** RFC 3711 section 4.1.1: salt * 2^16 XOR SSRC * 2^64 XOR index * 2^16; `index` has up to 48 bits. */
 function cmIv(iv: Buffer, salt: Buffer, ssrc: number, index: number): void {
   salt.copy(iv, 0, 0, 14);
   iv[14] = 0;

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { RtpHeader, SrtcpSession, SrtpSession } from 'werift';
+import { ReplayWindow } from '../../../src/webrtc/srtp/replay-window.ts';
 import {
-  ReplayWindow,
   rtpHeaderBytes,
   saltBytes,
   SrtpReceiver,
