@@ -15,6 +15,8 @@ struct Strand {
 
 /** Grows the head's hair, brows, lashes and beard. */
 std::vector<Strand> growHair(const Head& head);
+/** Adds brows, lashes and the beard. */
+void addFacialHair(const Head& head, std::vector<Strand>& out);
 /** @returns 0 outside the scalp to 1 inside the hairline; p in the head's coordinates */
 float scalpMask(const Character& c, Vec3 p);
 

@@ -5,6 +5,9 @@
 
 enum class Material { kSkin, kEye, kCloth, kCloth2, kGlasses };
 
+/** Raises the body by this much. It sets the length of the neck. */
+constexpr float kShoulderLift = .35f;
+
 class Head {
  public:
   explicit Head(const Character& character);
