@@ -1,6 +1,6 @@
 // The addon's entry point: each adapter registers its classes and functions on `exports`.
 #include "adapters/adapters.h"
-#include "adapters/napi_util.h"
+#include "adapters/napi_errors.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

@@ -1,6 +1,6 @@
 // The JavaScript classes OpusEncoder, OpusDecoder and Resampler (src/native/addon.ts).
 #include "adapters/adapters.h"
-#include "adapters/napi_util.h"
+#include "adapters/napi_class.h"
 #include "core/opus_codec.h"
 #include "core/resampler.h"
 

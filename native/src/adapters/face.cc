@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "adapters/adapters.h"
-#include "adapters/napi_util.h"
+#include "adapters/napi_class.h"
 #include "adapters/pool_task.h"
 #include "core/face_renderer.h"
 

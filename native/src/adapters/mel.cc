@@ -2,7 +2,7 @@
 #include "core/mel.h"
 
 #include "adapters/adapters.h"
-#include "adapters/napi_util.h"
+#include "adapters/napi_class.h"
 
 namespace mouthpiece {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "adapters/adapters.h"
-#include "adapters/napi_util.h"
+#include "adapters/napi_class.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "adapters/napi_util.h"
+#include "adapters/napi_errors.h"
 
 namespace mouthpiece::js {
 
@@ -32,7 +32,7 @@ class PoolTask {
     check(env, napi_create_async_work(env, nullptr, label, &execute, &complete, task.get(),
                                       &task->work_));
     check(env, napi_queue_async_work(env, task->work_));
-    task.release();
+    static_cast<void>(task.release());  // `complete` owns it from here on
     return promise;
   }
 

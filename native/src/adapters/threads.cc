@@ -3,7 +3,7 @@
 #include "core/threads.h"
 
 #include "adapters/adapters.h"
-#include "adapters/napi_util.h"
+#include "adapters/napi_class.h"
 
 namespace mouthpiece {
 

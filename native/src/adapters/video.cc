@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "adapters/adapters.h"
-#include "adapters/napi_util.h"
+#include "adapters/napi_class.h"
 #include "adapters/pool_task.h"
 #include "core/colour.h"
 #include "core/video_encoder.h"
@@ -72,7 +72,8 @@ std::unique_ptr<Encoder> make_encoder(const Args& args) {
   settings.fps = int(options.integer("fps", 1, 60));
   settings.bitrate_kbps = int(options.integer("bitrateKbps", MIN_KBPS, MAX_KBPS));
   settings.speed = int(options.integer_or("speed", -12, -16, 16));
-  return std::make_unique<Encoder>(std::make_shared<Codec>(settings, is_vp8));
+  return std::make_unique<Encoder>(
+      Encoder{std::make_shared<Codec>(Codec{settings, is_vp8, false, nullptr})});
 }
 
 napi_value encode(Encoder& self, const Args& args) {

@@ -160,7 +160,7 @@ void build_eyes(Model& model) {
         line.push_back({dx * eye.axis.x + dy * eye.axis.y, -dx * eye.axis.y + dy * eye.axis.x});
       }
       line.push_back({eye.length, 0});
-      return MonotoneCurve(std::move(line));
+      return MonotoneCurve(line);
     };
     const MonotoneCurve upper = curve(points.upper), lower = curve(points.lower);
     eye.height = 0;

@@ -87,7 +87,7 @@ class Builder {
     for (const int index : indices) {
       points.push_back(local(index));
     }
-    return MonotoneCurve(std::move(points));
+    return MonotoneCurve(points);
   }
 
   void contours() {
@@ -320,7 +320,7 @@ class Builder {
     std::sort(points.begin(), points.end(), [](Point a, Point b) { return a.x < b.x; });
     const float left = points.front().x, right = points.back().x, fh = model_.face_height,
                 margin = .16f * fh;
-    const MonotoneCurve line(std::move(points));
+    const MonotoneCurve line(points);
     each_node([&](size_t k, Point p) {
       if (p.x < left - margin || p.x > right + margin) {
         return;
@@ -352,50 +352,6 @@ class Builder {
 };
 
 }  // namespace
-
-MonotoneCurve::MonotoneCurve(std::vector<Point> points) {
-  // Points whose x does not rise are dropped: the landmarks of a turned head may fold over.
-  for (const Point p : points) {
-    if (points_.empty() || p.x > points_.back().x + .25f) {
-      points_.push_back(p);
-    }
-  }
-  const size_t n = points_.size();
-  slopes_.assign(n, 0.f);
-  if (n < 2) {
-    return;
-  }
-  std::vector<float> secants;
-  for (size_t i = 0; i + 1 < n; i++) {
-    secants.push_back((points_[i + 1].y - points_[i].y) / (points_[i + 1].x - points_[i].x));
-  }
-  slopes_.front() = secants.front();
-  slopes_.back() = secants.back();
-  for (size_t i = 1; i + 1 < n; i++) {
-    const float a = secants[i - 1], b = secants[i];
-    slopes_[i] = a * b <= 0 ? 0.f : 2 * a * b / (a + b);
-  }
-}
-
-float MonotoneCurve::operator()(float x) const {
-  if (points_.empty()) {
-    return 0;
-  }
-  if (x <= points_.front().x) {
-    return points_.front().y;
-  }
-  if (x >= points_.back().x) {
-    return points_.back().y;
-  }
-  size_t i = 0;
-  while (x > points_[i + 1].x) {
-    i++;
-  }
-  const float h = points_[i + 1].x - points_[i].x, t = (x - points_[i].x) / h, t2 = t * t,
-              t3 = t2 * t;
-  return (2 * t3 - 3 * t2 + 1) * points_[i].y + (t3 - 2 * t2 + t) * h * slopes_[i] +
-         (-2 * t3 + 3 * t2) * points_[i + 1].y + (t3 - t2) * h * slopes_[i + 1];
-}
 
 Model build_model(const Asset& asset) {
   return Builder(asset).build();

@@ -9,6 +9,7 @@
 
 #include "core/face_asset.h"
 #include "core/face_warp.h"
+#include "core/monotone_curve.h"
 
 namespace mouthpiece::face {
 
@@ -105,6 +106,8 @@ struct Model {
   /** @returns the node nearest to a position in the picture */
   size_t nearest(float x, float y) const {
     const auto index = [](float at, int count) {
+      // Positive and far below 2^23, so that adding one half rounds correctly.
+      // NOLINTNEXTLINE(bugprone-incorrect-roundings)
       return at > 0 ? std::min(int(at / NODE_STEP + .5f), count - 1) : 0;
     };
     return size_t(node(index(x - float(x0), columns), index(y - float(y0), rows)));
@@ -118,19 +121,5 @@ Model build_model(const Asset& asset);
 void build_teeth(Model& model);
 /** Sets the eyes: lid margins, areas, the closed lids' textures and the lashes' colour. */
 void build_eyes(Model& model);
-
-/**
- * A monotone piecewise cubic through points with rising x, constant outside them (F. N. Fritsch and
- * R. E. Carlson 1980, with the harmonic mean for the slopes). It does not overshoot.
- */
-class MonotoneCurve {
- public:
-  explicit MonotoneCurve(std::vector<Point> points);
-  float operator()(float x) const;
-
- private:
-  std::vector<Point> points_;
-  std::vector<float> slopes_;
-};
 
 }  // namespace mouthpiece::face

@@ -93,10 +93,11 @@ Mood mix(const Mood& a, const Mood& b, float t) {
           mix(a.gain, b.gain, t)};
 }
 
-void shape_mouth(const Model& model, const Articulation& input, const Mood& mood, Mouth& mouth) {
+void shape_mouth(const Model& model, const Articulation& articulation, const Mood& mood,
+                 Mouth& mouth) {
   const Contours& c = model.contours;
   const float fh = model.face_height, wn = c.half_width;
-  Articulation a = input;
+  Articulation a = articulation;
   const float gain = mood.gain;
   a.jaw = clamp01(a.jaw * gain);
   a.open = clamp01(a.open * gain + mood.open * (1 - a.press));

@@ -41,6 +41,8 @@ class Renderer {
   }
 
  private:
+  static constexpr float MOUTH_REACH = 1.35f;  // extent of the opening, half widths of the mouth
+
   struct Box {
     int x0 = 0, y0 = 0, x1 = 0, y1 = 0;
     bool empty() const { return x0 >= x1 || y0 >= y1; }

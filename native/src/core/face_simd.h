@@ -5,8 +5,8 @@
 
 namespace mouthpiece::face {
 
-typedef float F4 __attribute__((vector_size(16)));
-typedef int32_t I4 __attribute__((vector_size(16)));
+using F4 __attribute__((vector_size(16))) = float;
+using I4 __attribute__((vector_size(16))) = int32_t;
 
 constexpr int LANES = 4;
 

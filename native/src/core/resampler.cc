@@ -40,7 +40,7 @@ double bessel_i0(double x) {
 }
 
 // Portable vectors of GCC and Clang: 16 bytes are one SSE or NEON register.
-typedef float Lanes __attribute__((vector_size(16)));
+using Lanes __attribute__((vector_size(16))) = float;
 
 Lanes load(const float* from) {
   Lanes lanes;
@@ -96,7 +96,7 @@ void Resampler::design(ResamplerQuality quality) {
   const double transition =
       (design.attenuation - 8) / (2.285 * 2 * design.zero_crossings) / (2 * pi);
   const double cutoff = (0.5 - transition / 2) * scale;  // cycles per input sample
-  const double reach = double(taps_ / 2), norm = 1 / bessel_i0(beta);
+  const double reach = double(taps_) / 2, norm = 1 / bessel_i0(beta);
   bank_.resize((phases_ + 1) * taps_);
   for (size_t phase = 0; phase <= phases_; phase++) {
     float* row = &bank_[phase * taps_];

@@ -46,7 +46,6 @@ class Resampler {
   size_t max_output(size_t samples) const;
   /** Discards the signal so far: the next sample is a stream's first. */
   void reset();
-  int channels() const { return channels_; }
   /** @returns the delay of the output, input samples */
   size_t latency() const { return taps_ / 2; }
   size_t external_bytes() const;
