@@ -19,7 +19,7 @@ constexpr size_t LONGEST_PACKET_SAMPLES = 16'000 * 120 / 1000;
 /** Runs `work`, which may throw what the core documents for wrong input. Other exceptions are bugs.
  */
 template <class Work>
-void declared(Work work) {
+void allow_documented_errors(Work work) {
   try {
     work();
   } catch (const std::invalid_argument&) {
@@ -36,7 +36,7 @@ void demand(bool condition) {
 
 void decode(Input& input) {
   const int rates[] = {8000, 12'000, 16'000, 24'000, 48'000, 44'100};
-  declared([&] {
+  allow_documented_errors([&] {
     const int rate = rates[input.take<uint8_t>() % 6], channels = input.take<uint8_t>() % 4;
     OpusDecoding decoder(rate, channels);
     while (!input.empty()) {
@@ -44,7 +44,7 @@ void decode(Input& input) {
       const auto packet = input.bytes(input.take<uint8_t>());
       std::vector<int16_t> out(kind & 4 ? LONGEST_PACKET_SAMPLES * 6
                                         : input.take<uint16_t>() % 4000);
-      declared([&] {
+      allow_documented_errors([&] {
         const size_t samples = kind % 4 == 0   ? decoder.conceal(out)
                                : kind % 4 == 1 ? decoder.recover(packet, out)
                                                : decoder.decode(packet, out);
@@ -55,7 +55,7 @@ void decode(Input& input) {
 }
 
 void encode(Input& input) {
-  declared([&] {
+  allow_documented_errors([&] {
     const auto rate = input.take<uint16_t>();
     OpusEncoding encoder({rate % 4 == 0 ? 16'000 : int(rate), input.take<uint8_t>() % 4,
                           input.take<int32_t>(), input.take<int8_t>(), (rate & 1) != 0});
@@ -67,13 +67,13 @@ void encode(Input& input) {
         pcm[i] = input.take<int16_t>();
       }
       std::vector<uint8_t> out(input.take<uint16_t>() % 1500);
-      declared([&] { demand(encoder.encode(pcm, out) <= out.size()); });
+      allow_documented_errors([&] { demand(encoder.encode(pcm, out) <= out.size()); });
     }
   });
 }
 
 void resample(Input& input) {
-  declared([&] {
+  allow_documented_errors([&] {
     const int from = int(input.take<uint16_t>()) * 4, to = int(input.take<uint16_t>()) * 4,
               channels = input.take<uint8_t>() % 10;
     Resampler resampler(from, to, channels, ResamplerQuality(input.take<uint8_t>() % 3));
@@ -84,7 +84,8 @@ void resample(Input& input) {
       }
       const size_t most = resampler.max_output(in.size() / size_t(channels)) * size_t(channels);
       std::vector<int16_t> out(input.take<uint8_t>() == 0 ? most / 2 : most);
-      declared([&] { demand(resampler.process(in, out) * size_t(channels) <= out.size()); });
+      allow_documented_errors(
+          [&] { demand(resampler.process(in, out) * size_t(channels) <= out.size()); });
       if (input.take<uint8_t>() == 0) {
         resampler.reset();
       }
@@ -92,7 +93,7 @@ void resample(Input& input) {
   });
 }
 
-void hear(Input& input) {
+void extract_features(Input& input) {
   MelFrontEnd front;
   while (!input.empty()) {
     std::vector<int16_t> pcm(3u + input.take<uint16_t>() % (MEL_MAX_STEP_SAMPLES - 2u));
@@ -125,7 +126,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       resample(input);
       break;
     default:
-      hear(input);
+      extract_features(input);
   }
   return 0;
 }

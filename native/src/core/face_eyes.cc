@@ -24,13 +24,13 @@ constexpr EyePoints EYES[2] = {
  */
 constexpr float ABOVE = .55f, SAG = .10f, BESIDE = .10f;
 
-float along(const std::array<float, Eye::SAMPLES>& curve, float t) {
+float sample_curve(const std::array<float, Eye::SAMPLES>& curve, float t) {
   const float at = clamp01(t) * (Eye::SAMPLES - 1);
   const int i = std::min(int(at), Eye::SAMPLES - 2);
   return mix(curve[size_t(i)], curve[size_t(i) + 1], at - float(i));
 }
 
-F4 along(const std::array<float, Eye::SAMPLES>& curve, F4 t) {
+F4 sample_curve(const std::array<float, Eye::SAMPLES>& curve, F4 t) {
   const F4 at = clamp01(t) * float(Eye::SAMPLES - 1);
   const I4 whole = to_int(at), i = whole < Eye::SAMPLES - 2 ? whole : I4{} + (Eye::SAMPLES - 2);
   const auto gather = [&](int next) {
@@ -85,8 +85,8 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
         const float dx = float(px) - eye.corner.x, dy = float(py) - eye.corner.y;
         const float t = (dx * eye.axis.x + dy * eye.axis.y) / eye.length,
                     v = dx * normal.x + dy * normal.y;
-        const float crease = along(eye.upper, t) - ABOVE * eye.height - 2,
-                    under = along(eye.lower, t) + .45f * eye.height + 2;
+        const float crease = sample_curve(eye.upper, t) - ABOVE * eye.height - 2,
+                    under = sample_curve(eye.lower, t) + .45f * eye.height + 2;
         const auto skin = [&](float depth) {
           const float u = std::clamp(t, .08f, .92f) * eye.length;
           return picture_at(asset, eye.corner.x + u * eye.axis.x + depth * normal.x,
@@ -131,7 +131,7 @@ Area area_of(const Eye& eye, float left, float right, float above, float below) 
   Area area{1e9f, 1e9f, -1e9f, -1e9f};
   for (int i = 0; i < Eye::SAMPLES; i++) {
     const float t = mix(left, right, float(i) / (Eye::SAMPLES - 1));
-    for (const float v : {along(eye.upper, t) - above, along(eye.lower, t) + below}) {
+    for (const float v : {sample_curve(eye.upper, t) - above, sample_curve(eye.lower, t) + below}) {
       const float x = eye.corner.x + t * eye.length * eye.axis.x - v * eye.axis.y,
                   y = eye.corner.y + t * eye.length * eye.axis.y + v * eye.axis.x;
       area = {std::min(area.x0, x), std::min(area.y0, y), std::max(area.x1, x),
@@ -193,7 +193,7 @@ EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   const F4 dx = x - eye_.corner.x, dy = y - eye_.corner.y;
   const F4 t = (dx * ax + dy * ay) / length, v = dy * ax - dx * ay,
            bend = 4 * clamp01(t) * clamp01(1 - t);
-  const F4 upper = along(eye_.upper, t), lower = along(eye_.lower, t),
+  const F4 upper = sample_curve(eye_.upper, t), lower = sample_curve(eye_.lower, t),
            crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend;
   const I4 beside = (t >= -BESIDE) & (t <= 1 + BESIDE);
   Sample out;
@@ -213,7 +213,7 @@ EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
     const F4 ends = smoothstep(splat(0), splat(.22f), t) * smoothstep(splat(1), splat(.78f), t),
              share = (v2 - upper) / max(lower - upper, splat(1e-3f));
     const F4 turned = t - ends * x_ / length;
-    v2 = between ? mix(along(eye_.upper, turned), along(eye_.lower, turned), share) -
+    v2 = between ? mix(sample_curve(eye_.upper, turned), sample_curve(eye_.lower, turned), share) -
                        4 * share * (1 - share) * ends * y_
                  : v2;
     t2 = between ? turned : t;

@@ -20,7 +20,7 @@ Colour colour_of(Yuv c) {
 
 using Colours = MouthInterior::Colours;
 
-Colours spread(Colour c) {
+Colours splat_colour(Colour c) {
   return {splat(c.y), splat(c.u), splat(c.v)};
 }
 
@@ -45,8 +45,8 @@ Colours dim(const Colours& c, F4 k, float colour) {
 
 /** Composes a layer in light `light` over `below`. `cover` scales the layer's alpha. */
 template <Channels CHANNELS>
-Colours show(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover,
-             float colour) {
+Colours draw_layer(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover,
+                   float colour) {
   const BilinearTaps<4> at = sample_layer(layer, x, y);
   if (!any(at.inside)) {
     return below;
@@ -137,9 +137,9 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   const F4 gap = max(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
 
   // The back is dark. Towards the corners the cheeks' flesh is visible.
-  Colours c =
-      over<CHANNELS>(dim<CHANNELS>(spread(cavity_), .55f + .5f * clamp01(below_top / gap), tinted_),
-                     spread(flesh_), column(&Column::flesh));
+  Colours c = over<CHANNELS>(
+      dim<CHANNELS>(splat_colour(cavity_), .55f + .5f * clamp01(below_top / gap), tinted_),
+      splat_colour(flesh_), column(&Column::flesh));
 
   // The tongue lies behind the lower teeth. Its tip rises for t, d, n and l.
   const F4 t = (y - column(&Column::tongue_top)) / (.032f * fh_), tongue = column(&Column::tongue);
@@ -147,22 +147,22 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     const F4 groove = 1 - column(&Column::groove) * smoothstep(splat(.1f), splat(1), t);
     c = over<CHANNELS>(
         c,
-        dim<CHANNELS>(spread(tongue_), (.50f + .34f * clamp01(1 - abs(t - .7f) * .5f)) * groove,
-                      tinted_),
+        dim<CHANNELS>(splat_colour(tongue_),
+                      (.50f + .34f * clamp01(1 - abs(t - .7f) * .5f)) * groove, tinted_),
         tongue * smoothstep(splat(-.45f), splat(.45f), t));
   }
 
-  c = show<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, 1, tinted_);
-  c = show<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_,
-                     tinted_);
+  c = draw_layer<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, 1, tinted_);
+  c = draw_layer<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_,
+                           tinted_);
 
   // For th the tongue's tip lies on the lower lip, over the lower teeth and the upper teeth's edge.
   if (between_teeth_ > .02f) {
     const F4 at = above_bottom / min(splat(.050f * fh_), .62f * gap);
     c = over<CHANNELS>(
         c,
-        dim<CHANNELS>(spread(tongue_), .98f - .30f * smoothstep(splat(.55f), splat(1.05f), at),
-                      tinted_),
+        dim<CHANNELS>(splat_colour(tongue_),
+                      .98f - .30f * smoothstep(splat(.55f), splat(1.05f), at), tinted_),
         column(&Column::tip) *
             smoothstep(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
   }

@@ -125,21 +125,21 @@ int type_of(std::span<const uint8_t> unit) {
 size_t H264Repeater::renumber(std::span<uint8_t> frame, size_t bytes, bool is_key) {
   const auto units = units_of(frame.first(bytes));
   if (is_key) {
-    known_ = units.size() == 3 && type_of(units[0]) == SEQUENCE && type_of(units[1]) == PICTURE &&
-             type_of(units[2]) == KEY_SLICE &&
-             parse_parameter_sets(unescape(units[0]), unescape(units[1]));
+    is_supported_ = units.size() == 3 && type_of(units[0]) == SEQUENCE &&
+                    type_of(units[1]) == PICTURE && type_of(units[2]) == KEY_SLICE &&
+                    parse_parameter_sets(unescape(units[0]), unescape(units[1]));
     repeated_ = 0;
-    if (known_) {
+    if (is_supported_) {
       last_ = parse_slice_header(unescape(units[2].first(std::min<size_t>(units[2].size(), 32))));
     }
     return bytes;
   }
-  if (!known_) {
+  if (!is_supported_) {
     return bytes;
   }
   if (units.size() != 1 || type_of(units[0]) != SLICE) {
-    known_ = repeated_ > 0;  // without repetitions so far, the stream may pass unchanged
-    return known_ ? frame.size() + 1 : bytes;
+    is_supported_ = repeated_ > 0;  // without repetitions so far, the stream may pass unchanged
+    return is_supported_ ? frame.size() + 1 : bytes;
   }
   auto unit = unescape(units[0]);
   last_ = parse_slice_header(unit);
@@ -161,7 +161,7 @@ size_t H264Repeater::renumber(std::span<uint8_t> frame, size_t bytes, bool is_ke
 }
 
 std::vector<uint8_t> H264Repeater::repeat() {
-  if (!known_) {
+  if (!is_supported_) {
     return {};
   }
   repeated_++;

@@ -38,7 +38,7 @@ class H264Repeater {
   SliceHeader parse_slice_header(std::span<const uint8_t> unit) const;
 
   size_t macroblocks_;
-  bool known_ = false;
+  bool is_supported_ = false;
   int frame_num_bits_ = 4, order_bits_ = 4;
   bool has_deblocking_control_ = false;
   uint32_t repeated_ = 0;  // repetitions since the last key frame

@@ -184,11 +184,11 @@ void MelFrontEnd::analyse(const float* window, float* out) {
     total += sum;
   }
 
-  const float heard = std::log(total + ABSOLUTE_FLOOR);
-  if (heard > level_) {
-    level_ += (heard - level_) * RISE;
+  const float ln_power = std::log(total + ABSOLUTE_FLOOR);
+  if (ln_power > level_) {
+    level_ += (ln_power - level_) * RISE;
   } else {
-    level_ -= heard > level_ - PAUSE_DEPTH ? FALL : FALL_IN_PAUSE;
+    level_ -= ln_power > level_ - PAUSE_DEPTH ? FALL : FALL_IN_PAUSE;
   }
   level_ = std::max(level_, LOWEST_LEVEL);
 
