@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t LONGEST_PACKET_SAMPLES = 16'000 * 120 / 1000;
 
-/** Runs `work`, which may throw what the core documents for wrong input. Other exceptions are bugs.
+/**
+ * Runs `work`, which may throw what the core documents for wrong input. Other exceptions are bugs.
  */
 template <class Work>
 void allow_documented_errors(Work work) {

@@ -62,8 +62,9 @@ int run_here(const uint8_t* data, size_t size) {
   return 0;
 }
 
-/** Runs one input from libFuzzer's thread, for targets that return promises: the event loop goes
- * on. */
+/**
+ * Runs one input from libFuzzer's thread, for targets that return promises: the event loop goes on.
+ */
 int run_remotely(const uint8_t* data, size_t size) {
   Unit unit{data, size};
   std::unique_lock lock(mutex_);

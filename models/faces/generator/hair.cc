@@ -69,8 +69,9 @@ bool isFringe(const Character& c, Vec3 p) {
   return c.hair == Hair::kBob && c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f;
 }
 
-/** @returns 1 or -1 for the side of the parting, 0 in the fringe. A strand stays on its root's
- * side. */
+/**
+ * @returns 1 or -1 for the side of the parting, 0 in the fringe. A strand stays on its root's side.
+ */
 float sideOf(const Head& head, Vec3 root) {
   const Vec3 p = head.toHead(root);
   if (isFringe(head.character(), p)) {

@@ -7,7 +7,8 @@ namespace {
 constexpr float kSeamY = -.520f;
 constexpr Vec3 kNeckPivot{0, -.75f, -.15f};
 
-/** @returns whether a feature within `radius` of `centre`, blended over `k`, can change distance d
+/**
+ * @returns whether a feature within `radius` of `centre`, blended over `k`, can change distance d
  */
 bool near(Vec3 p, Vec3 centre, float radius, float d, float k) {
   return length(p - centre) - radius < std::max(d, 0.f) + k;

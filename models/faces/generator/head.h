@@ -12,7 +12,9 @@ class Head {
  public:
   explicit Head(const Character& character);
 
-  /** @returns the distance to the nearest surface @param material if given, receives its material
+  /**
+   * @returns the distance to the nearest surface
+   * @param material if given, receives its material
    */
   float distance(Vec3 p, Material* material = nullptr) const;
   /** @returns the distance to the skin without pores and wrinkles, for hair */

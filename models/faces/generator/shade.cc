@@ -15,7 +15,8 @@ Vec3 ambient(Vec3 n) {
          Vec3{.10f, .07f, .055f} * std::max(0.f, -n.y);
 }
 
-/** @returns what a mirror reflects: two soft boxes and a bright ceiling. `width` is the roughness.
+/**
+ * @returns what a mirror reflects: two soft boxes and a bright ceiling. `width` is the roughness.
  */
 Vec3 reflection(Vec3 r, float soft) {
   const auto box = [&](Vec3 centre, float half, float halfTall) {

@@ -30,7 +30,8 @@ void define_function(napi_env env, napi_value exports, const char* name) {
   check(env, napi_set_named_property(env, exports, name, function));
 }
 
-/** A class may report its memory outside the JavaScript heap, for the garbage collector's schedule.
+/**
+ * A class may report its memory outside the JavaScript heap, for the garbage collector's schedule.
  */
 template <class Native>
 concept HoldsMemory = requires(const Native& native) {

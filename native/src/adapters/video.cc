@@ -46,7 +46,8 @@ struct Codec {
   }
 };
 
-/** The native part of a VideoEncoder. A running preparation shares the codec: either may end first.
+/**
+ * The native part of a VideoEncoder. A running preparation shares the codec: either may end first.
  */
 struct Encoder {
   std::shared_ptr<Codec> codec;

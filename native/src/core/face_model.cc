@@ -28,8 +28,10 @@ constexpr std::array RIGHT_LID{362, 398, 384, 385, 386, 387, 388, 466, 263};
 constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, BRIDGE = 168, CHIN = 152, NOSE_BASE = 2,
               MOUTH_LEFT = 61, MOUTH_RIGHT = 291;
 
-/** The contours extend by this many half widths of the mouth, where the jaw no longer moves the
- * skin. */
+/**
+ * The contours extend by this many half widths of the mouth, where the jaw no longer moves the
+ * skin.
+ */
 constexpr float REACH = 2.7f;
 
 float distance(Point a, Point b) {

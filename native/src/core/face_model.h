@@ -76,8 +76,8 @@ struct Eye {
   float length = 1, height = 1;  // of the opening, pixels
   static constexpr int SAMPLES = 33;
   std::array<float, SAMPLES> upper{}, lower{};  // lid margins along the axis: distance below it
-  Area opening,
-      lid_area;  // pixels of the neutral picture that gaze may change, that lids may change
+  Area opening;   // pixels of the neutral picture that gaze may change
+  Area lid_area;  // pixels of the neutral picture that lids may change
   Colour lash{34, 128, 128};
   Layer lid;  // the closed lid, in picture coordinates
 };
@@ -95,12 +95,12 @@ struct Model {
   // The macroblocks that may change, and the grid over them: node (i, j) is at pixel
   // (x0 + NODE_STEP i, y0 + NODE_STEP j).
   int x0 = 0, y0 = 0, x1 = 0, y1 = 0, columns = 0, rows = 0;
-  std::vector<float>
-      weight;  // how far a node follows the head, 0 to 1; 0 next to any pixel that must not change
-  std::vector<float> depth;             // towards the viewer, pixels, times weight
-  std::vector<float> brow, brow_inner;  // how far a node follows raised brows, and frowning inner
-                                        // ends (positive: down), 0 to 1
-  Point pivot{};                        // centre of the head's roll
+  // How far each node follows the head, 0 to 1; 0 next to any pixel that must not change.
+  std::vector<float> weight;
+  std::vector<float> depth;       // of each node towards the viewer, pixels, times weight
+  std::vector<float> brow;        // how far each node follows raised brows, 0 to 1
+  std::vector<float> brow_inner;  // how far it follows frowning brows; positive is down
+  Point pivot{};                  // centre of the head's roll
 
   int node(int i, int j) const { return j * columns + i; }
   /** @returns the node nearest to a position in the picture */

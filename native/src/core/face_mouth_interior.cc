@@ -8,7 +8,8 @@
 namespace mouthpiece::face {
 namespace {
 
-/** Chroma offset of black inside a mouth, where light passes through flesh. 0 in black and white.
+/**
+ * Chroma offset of black inside a mouth, where light passes through flesh. 0 in black and white.
  */
 constexpr float REDDENING_U = 5, REDDENING_V = 9;
 /** Chroma offset of teeth in that light. Without it teeth look grey in the lips' shadow. */

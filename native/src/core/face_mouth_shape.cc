@@ -70,7 +70,8 @@ constexpr float CHEEK = 1.9f;
  */
 constexpr float SHADOW = .008f;
 
-/** @returns the profile at `r`, 1 in the middle, with a slope of at most `most` towards the corner
+/**
+ * @returns the profile at `r`, 1 in the middle, with a slope of at most `most` towards the corner
  */
 float rounded(float profile, float r, float most) {
   const auto bound = [most](float p, float to_corner) {

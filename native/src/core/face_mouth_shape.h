@@ -69,8 +69,10 @@ struct Sides {
   bool below;      // whether the point is below the middle of the opening
   bool near_seam;  // whether it is in the opening or near it; else only its own side is computed
 };
-/** @param p in the mouth's coordinates @param margin distance from the opening that counts as near,
- * pixels */
+/**
+ * @param p in the mouth's coordinates
+ * @param margin distance from the opening that counts as near, pixels
+ */
 Sides displace(const Model& model, const Mouth& mouth, Point p, float margin);
 
 }  // namespace mouthpiece::face

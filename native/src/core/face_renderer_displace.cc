@@ -26,7 +26,8 @@ constexpr float HEAD_STEP = .25f;
  */
 constexpr int16_t NODE_LAG = 6;
 
-/** Rounds to nearest, ties away from 0. A loop without calls, so that the compiler vectorises it.
+/**
+ * Rounds to nearest, ties away from 0. A loop without calls, so that the compiler vectorises it.
  */
 void to_subpixels(const float* pixels, int count, int16_t* __restrict out) {
   for (int i = 0; i < count; i++) {
@@ -182,8 +183,10 @@ void Renderer::hold_small_head_motion() {
   }
 }
 
-/** Leaves out small movements of nodes. Nodes at rest are exact, so that rest is the neutral
- * picture. */
+/**
+ * Leaves out small movements of nodes. Nodes at rest are exact, so that rest is the neutral
+ * picture.
+ */
 void Renderer::hold_small_node_motion() {
   hold_small_motion(nodes_.x.data(), nodes_.y.data(), last_nodes_.x.data(), last_nodes_.y.data(),
                     int(model_.weight.size()));

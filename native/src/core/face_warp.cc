@@ -10,7 +10,8 @@ struct Place {
   int pixel, fraction;
 };
 
-/** @returns the pixel and fraction of a position on an axis of `size` pixels, clamped to the axis
+/**
+ * @returns the pixel and fraction of a position on an axis of `size` pixels, clamped to the axis
  */
 inline Place place(int subpixels, int size) {
   if (subpixels < 0) {
@@ -36,7 +37,8 @@ uint8_t grey(int value) {
   return uint8_t(std::clamp((value + SUBPIXEL / 2) >> SUBPIXEL_BITS, 0, 255));
 }
 
-/** @param step nodes between those used: 1 for luma, 2 for chroma, whose displacements are halved
+/**
+ * @param step nodes between those used: 1 for luma, 2 for chroma, whose displacements are halved
  */
 inline int displacement(const int16_t* nodes, int columns, int step, int row, int column) {
   const int k = column / NODE_STEP * step, f = column % NODE_STEP, shift = step == 1 ? 2 : 3;

@@ -5,15 +5,17 @@
 
 namespace mouthpiece::face {
 
-/** Spacing of grid nodes, luma pixels. Chroma uses every second node: the same number of its
- * pixels. */
+/**
+ * Spacing of grid nodes, luma pixels. Chroma uses every second node: the same number of its pixels.
+ */
 constexpr int NODE_STEP = 4;
 /** Displacements are in 1/SUBPIXEL luma pixel. Interpolation weights have the same resolution. */
 constexpr int SUBPIXEL = 64, SUBPIXEL_BITS = 6;
 /** Largest displacement, pixels: four times as much, in 1/SUBPIXEL, still fits 16 bits. */
 constexpr int MAX_SHIFT = 100;
 
-/** Width of a tile, luma pixels; its height is NODE_STEP. In chroma: half the width, same height.
+/**
+ * Width of a tile, luma pixels; its height is NODE_STEP. In chroma: half the width, same height.
  */
 constexpr int TILE_WIDTH = 16;
 
@@ -45,7 +47,8 @@ struct Nodes {
 
 /** One implementation of the tile warp. */
 struct Warp {
-  /** Fills the tile at (x, y) with bilinear samples. Positions outside the plane read its border.
+  /**
+   * Fills the tile at (x, y) with bilinear samples. Positions outside the plane read its border.
    */
   void (*luma)(const LumaPlane& source, const Nodes& nodes, int x, int y, uint8_t* out, int stride);
   /** The same for both chroma planes, of equal size. (x, y) and `stride` are in chroma pixels. */

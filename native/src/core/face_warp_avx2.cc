@@ -10,8 +10,9 @@ namespace {
 
 #define AVX2 __attribute__((target("avx2")))
 
-/** The upper and the lower row of a tile's nodes, in eight lanes. Unused lanes repeat the last
- * node. */
+/**
+ * The upper and the lower row of a tile's nodes, in eight lanes. Unused lanes repeat the last node.
+ */
 struct NodeRows {
   __m128i top, bottom;
 };
@@ -53,8 +54,10 @@ AVX2 inline Range range_of(NodeRows n) {
 inline int origin(Range displacement) {
   return (displacement.high + SUBPIXEL - 1) >> SUBPIXEL_BITS;
 }
-/** @returns pixels from the window's start to the last source of one position; eight adjacent
- * positions need seven more */
+/**
+ * @returns pixels from the window's start to the last source of one position; eight adjacent
+ * positions need seven more
+ */
 inline int reach(Range displacement) {
   return (origin(displacement) * SUBPIXEL - displacement.low) >> SUBPIXEL_BITS;
 }

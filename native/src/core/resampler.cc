@@ -15,10 +15,12 @@ namespace {
 
 using std::numbers::pi;
 
-/** Input samples per channel filtered at a time. Bounds the buffer for any block size of the
- * caller. */
+/**
+ * Input samples per channel filtered at a time. Bounds the buffer for any block size of the caller.
+ */
 constexpr size_t BLOCK = 1024;
-/** With more phases than this, two neighbouring ones are interpolated; the error is below -90 dB.
+/**
+ * With more phases than this, two neighbouring ones are interpolated; the error is below -90 dB.
  */
 constexpr int64_t MAX_PHASES = 640;
 constexpr size_t INTERPOLATED_PHASES = 256;

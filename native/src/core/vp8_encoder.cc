@@ -234,7 +234,8 @@ class Vp8Encoder final : public VideoEncoder {
     return {repeat_frame_.size(), false};
   }
 
-  /** Sets the active map: all blocks while refining, else the dirty ones and REFRESH_BLOCKS more.
+  /**
+   * Sets the active map: all blocks while refining, else the dirty ones and REFRESH_BLOCKS more.
    */
   void choose_active_blocks(std::span<const uint8_t> dirty) {
     const bool all =
