@@ -48,6 +48,7 @@ test('dependencies are exact, so that every machine runs what was tested', () =>
 
 test('every npm script exists', () => {
   const source = readFileSync(path.join(root, 'scripts/run.mjs'), 'utf8');
+  const vitest = /VITEST = '([^']+)'/.exec(source)![1]!;
   for (const [name, command] of Object.entries(
     readJson('package.json').scripts as Record<string, string>,
   )) {
@@ -55,9 +56,10 @@ test('every npm script exists', () => {
       continue;
     } // Python and Debian's packages, not ours to set up
     assert.equal(command, `node scripts/run.mjs ${name}`);
-    const entry = new RegExp(`'?${name}'?: '([^']+)'`).exec(source)?.[1];
+    const list = new RegExp(`'?${name}'?: \\[([^\\]]*)\\]`).exec(source)?.[1] ?? '';
+    const entry = list.startsWith('VITEST') ? vitest : /'([^']+\.m?[jt]s)'/.exec(list)?.[1];
     assert.ok(
-      ['test', 'setup'].includes(name) ||
+      ['test', 'setup', 'typecheck', 'lint'].includes(name) ||
         (entry !== undefined && existsSync(path.join(root, entry))),
       `npm run ${name} has no program`,
     );

@@ -74,14 +74,14 @@ function small(value: unknown): unknown {
  * Standard or URL-safe, padded or not, line breaks allowed; a `data:` URL is accepted, since browsers
  * make those.
  */
-function decodeBase64(text: string): Uint8Array | undefined {
+function decodeBase64(text: string): Uint8Array | null {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0;
   const encoded = (comma > 0 ? text.slice(comma) : text).trimEnd();
   const padding = encoded.endsWith('==') ? 2 : Number(encoded.endsWith('='));
   // One foreign character is looked for: an expression that matches the whole text would take quadratic
   // time, or a stack of its size.
   if (/[^\w+/\s-]/.test(encoded.slice(0, encoded.length - padding))) {
-    return undefined;
+    return null; // as a JSON value: undefined would mean that the field is absent
   }
   const decoded = Buffer.from(encoded, 'base64');
   const shared = new Uint8Array(new SharedArrayBuffer(decoded.length)); // passes between threads without another copy

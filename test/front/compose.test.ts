@@ -78,11 +78,8 @@ for (const [what, request, status, detail] of [
 }
 
 test('a wrong key, no key, no room, draining and too many sessions are 4xx with both keys', async () => {
-  const refusal = async (key?: string): Promise<[number, string]> => {
-    const reply = await server.call('/compose/token', {
-      json: { faceId: 'ava' },
-      ...(key === undefined ? {} : { key }),
-    });
+  const refusal = async (options: { key?: string | undefined } = {}): Promise<[number, string]> => {
+    const reply = await server.call('/compose/token', { json: { faceId: 'ava' }, ...options });
     const body = (await reply.json()) as Refusal;
     assert.equal(body.session_token, 'FAIL TOKEN');
     if (reply.status === 429) {
@@ -90,8 +87,8 @@ test('a wrong key, no key, no room, draining and too many sessions are 4xx with 
     }
     return [reply.status, body.detail];
   };
-  assert.deepEqual(await refusal('wrong'), [401, 'INVALID_API_KEY']);
-  assert.deepEqual(await refusal(undefined), [401, 'INVALID_API_KEY']);
+  assert.deepEqual(await refusal({ key: 'wrong' }), [401, 'INVALID_API_KEY']);
+  assert.deepEqual(await refusal({ key: undefined }), [401, 'INVALID_API_KEY']);
   state.room = false;
   assert.deepEqual(await refusal(), [429, 'SERVER_OVERLOADED']);
   state.room = true;

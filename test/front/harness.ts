@@ -21,7 +21,7 @@ export interface TestFront {
   readonly url: string;
   readonly key: string;
   readonly dataDir: string;
-  /** fetch with the key, relative to the server. */
+  /** fetch with the key, relative to the server. `key: undefined` sends no key. */
   call(
     path: string,
     init?: RequestInit & { json?: unknown; key?: string | undefined },
@@ -102,7 +102,9 @@ export async function startTestFront(
     url,
     key,
     dataDir,
-    call(target, { json, key: chosen = key, ...init } = {}) {
+    call(target, options = {}) {
+      const { json, ...init } = options;
+      const chosen = 'key' in options ? options.key : key;
       const headers = new Headers(init.headers);
       if (chosen !== undefined) {
         headers.set('x-service-api-key', chosen);

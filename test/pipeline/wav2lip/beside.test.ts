@@ -88,7 +88,7 @@ async function speakTogether(
       return 1;
     },
   };
-  const context = { ...workerContext(model, sinkPeer), wav2lip: mouths };
+  const context = { ...workerContext(model, sinkPeer), inferenceClients: mouths };
   const beat = new FrameScheduler({
     pipeline: new FramePipeline(model, context.metrics, 8),
     instruments: context.metrics,
