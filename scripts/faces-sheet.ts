@@ -21,7 +21,7 @@ import { RigRenderer } from '../src/pipeline/render/rig-renderer.ts';
 import { createFace } from '../src/jobs/face/create-face.ts';
 import { listDefaultFaces } from '../src/jobs/face/default-faces.ts';
 import { FaceError } from '../src/jobs/face/face-error.ts';
-import { inspectAudio, openAudio } from '../src/jobs/video/audio/open.ts';
+import { inspectAudio, openAudio } from '../src/jobs/video/audio/open-audio.ts';
 import { Soundtrack } from '../src/jobs/video/soundtrack.ts';
 import { explain, readArguments } from './command-line.ts';
 import {

@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import sharp from 'sharp';
 import { createFace } from '../../src/jobs/face/create-face.ts';
-import { FaceFinder } from '../../src/jobs/face/detect/face-finder.ts';
+import { FaceLandmarker } from '../../src/jobs/face/detect/face-landmarker.ts';
 import { laughing } from '../../test/jobs/face/portraits.ts';
 import { type BenchCase, measure, report } from '../harness.ts';
 
 const portrait = readFileSync(path.resolve(import.meta.dirname, '../../models/faces/mei.webp'));
-const finder = await FaceFinder.load();
+const finder = await FaceLandmarker.load();
 const makes = (name: string, bytes: Uint8Array): BenchCase => ({
   name,
-  run: async () => createFace(bytes, { name: 'bench', finder }),
+  run: async () => createFace(bytes, { name: 'bench', landmarker: finder }),
 });
 
 report(

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type ErrorCode, ServiceError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { createJobPool, type JobPool } from '../jobs/pool.ts';
+import { createJobPool, type JobPool } from '../jobs/job-pool.ts';
 import { autoRoutes, type AgentFields } from './api/auto.ts';
 import { composeRoutes, type IceServer } from './api/compose.ts';
 import { faceRoutes } from './api/faces.ts';

@@ -2,13 +2,13 @@
 // @ts-check
 import { Session, createToken, getIceServers } from './client.js';
 import { Microphone, SPEECH_RATE, decodeSpeech } from './audio.js';
-import { FacePicker } from './faces.js';
-import { LedgerPanel } from './ledger.js';
-import { keepingFocus } from './focus.js';
-import { LipWatch } from './lips.js';
+import { FacePicker } from './face-picker.js';
+import { SessionStatsPanel } from './session-stats.js';
+import { keepFocus } from './focus.js';
+import { MouthMotionMeter } from './mouth-motion.js';
 import { LoudnessMeter, Sparkline, StatsReader } from './meters.js';
-import { endInWords, inWords } from './words.js';
-import { startClipPanel } from './clip.js';
+import { endMessage, errorMessage } from './messages.js';
+import { startVideoPanel } from './video-panel.js';
 import { startTheme } from './theme.js';
 
 /**
@@ -38,20 +38,20 @@ const video = byId('video', HTMLVideoElement);
 const poster = byId('poster', HTMLImageElement);
 const loudness = new LoudnessMeter();
 const sparkline = new Sparkline(byId('spark', HTMLCanvasElement));
-const lips = new LipWatch(video, (motion) => {
+const lips = new MouthMotionMeter(video, (motion) => {
   if (session) {
     sparkline.push(loudness.read(), motion);
   }
 });
-const ledger = new LedgerPanel(
+const statsPanel = new SessionStatsPanel(
   {
-    total: part('ledger-total'),
-    bar: part('ledger-bar'),
-    legend: part('ledger-legend'),
-    canvas: byId('ledger-course', HTMLCanvasElement),
-    facts: part('ledger-facts'),
-    why: part('ledger-why'),
-    body: part('ledger-body'),
+    total: part('stats-total'),
+    bar: part('stats-bar'),
+    legend: part('stats-legend'),
+    canvas: byId('stats-chart', HTMLCanvasElement),
+    facts: part('stats-facts'),
+    why: part('stats-message'),
+    body: part('stats-body'),
   },
   showLipLatency,
 );
@@ -96,12 +96,12 @@ function askForKey() {
 /** @param {HTMLElement} next What gets the focus. */
 function hideKeyForm(next) {
   button('key-change').hidden = false;
-  keepingFocus(
+  keepFocus(
     () => {
       part('key-form').hidden = true;
     },
     next,
-    part('stage'),
+    part('player'),
   );
   field('key').value = '';
 }
@@ -180,7 +180,7 @@ function listen(session) {
     loudness.attach(session.stream);
     lips.reset();
     if (session.id) {
-      ledger.start(session.id, apiKey);
+      statsPanel.start(session.id, apiKey);
     }
     const reader = new StatsReader();
     statsTimer = setInterval(() => {
@@ -198,7 +198,7 @@ function listen(session) {
     const { reason, error } = /** @type {CustomEvent} */ (event).detail;
     changeView(leave);
     say('');
-    showState('none', endInWords(reason));
+    showState('none', endMessage(reason));
     if (error) {
       showError(error);
     }
@@ -208,7 +208,7 @@ function listen(session) {
 /** Forgets the session that ended. */
 function leave() {
   clearInterval(statsTimer);
-  ledger.stop();
+  statsPanel.stop();
   stopMicrophone();
   loudness.detach();
   session = null;
@@ -244,7 +244,7 @@ button('sound').addEventListener('click', () => {
 button('unmute').addEventListener('click', () => {
   video.muted = false;
   loudness.resume();
-  keepingFocus(() => {
+  keepFocus(() => {
     button('unmute').hidden = true;
   }, button('sound'));
   showSound();
@@ -288,7 +288,7 @@ async function speakFile(file) {
       speak(pcm);
     }
   } catch (error) {
-    say(inWords(error), true);
+    say(errorMessage(error), true);
   }
 }
 
@@ -386,7 +386,7 @@ async function startMicrophone() {
     );
   } catch (error) {
     stopMicrophone();
-    say(inWords(error), true);
+    say(errorMessage(error), true);
   }
 }
 
@@ -405,15 +405,15 @@ function stopMicrophone() {
 
 // A video file.
 
-startClipPanel(
+startVideoPanel(
   {
-    sample: button('clip-sample'),
-    pick: button('clip-pick'),
-    input: field('clip-file'),
-    status: part('clip-status'),
-    progress: byId('clip-progress', HTMLProgressElement),
-    video: byId('clip-video', HTMLVideoElement),
-    link: part('clip-link'),
+    sample: button('render-sample'),
+    pick: button('render-pick'),
+    input: field('render-file'),
+    status: part('render-status'),
+    progress: byId('render-progress', HTMLProgressElement),
+    video: byId('render-video', HTMLVideoElement),
+    link: part('render-link'),
   },
   {
     fetchSample: () => fetchFile('samples/hello.mp3'),
@@ -425,8 +425,8 @@ startClipPanel(
 
 /** While there is nothing to connect, the focus waits on the picture. @param {() => void} what */
 function changeView(what) {
-  keepingFocus(what, button('connect'), part('stage'));
-  if (document.activeElement === part('stage')) {
+  keepFocus(what, button('connect'), part('player'));
+  if (document.activeElement === part('player')) {
     button('connect').focus();
   } // does nothing while hidden
 }
@@ -434,7 +434,7 @@ function changeView(what) {
 /** @param {'none' | 'connecting' | 'idle' | 'speaking'} state @param {string} text */
 function showState(state, text) {
   changeView(() => {
-    part('stage').dataset['state'] = state;
+    part('player').dataset['state'] = state;
     part('state').textContent = text;
     const isLive = state === 'idle' || state === 'speaking';
     for (const id of ['interrupt', 'finish', 'sound']) {
@@ -505,7 +505,7 @@ function say(text, isBad = false) {
 /** A refused key opens the form for another one. @param {unknown} error */
 function showError(error) {
   part('error').hidden = false; // first: screen readers speak an alert's text when it changes in sight
-  part('error-text').textContent = inWords(error);
+  part('error-text').textContent = errorMessage(error);
   if (/** @type {{ code?: string } | null} */ (error)?.code !== 'INVALID_API_KEY') {
     return;
   }

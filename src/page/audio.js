@@ -75,7 +75,7 @@ export class Microphone {
   /** @param {(pcm: Int16Array) => void} onSpeech */
   async start(onSpeech) {
     this.#context = new AudioContext();
-    await this.#context.audioWorklet.addModule(new URL('mic-worklet.js', import.meta.url));
+    await this.#context.audioWorklet.addModule(new URL('microphone-worklet.js', import.meta.url));
     const node = new AudioWorkletNode(this.#context, 'speech-sender', { numberOfOutputs: 0 });
     node.port.onmessage = ({ data }) => onSpeech(data);
     this.#context.createMediaStreamSource(this.stream).connect(node);

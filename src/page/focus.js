@@ -11,7 +11,7 @@ const isUsable = (element) => element.checkVisibility() && !element.matches(':di
  * @param {() => void} change
  * @param {...HTMLElement} places The best first.
  */
-export function keepingFocus(change, ...places) {
+export function keepFocus(change, ...places) {
   const before = document.activeElement;
   change();
   if (!before || before === document.body || isUsable(before)) {

@@ -12,7 +12,7 @@ import type { Route } from '../../src/front/http/route.ts';
 import { Router } from '../../src/front/http/router.ts';
 import { check, ValidationError } from '../../src/front/http/validate.ts';
 import { parseClientMessage } from '../../src/front/sessions/wire-protocol.ts';
-import { inspectAudio } from '../../src/jobs/video/audio/open.ts';
+import { inspectAudio } from '../../src/jobs/video/audio/open-audio.ts';
 import { shortestMs } from '../harness/machine.ts';
 import { serve } from './http/server.ts';
 

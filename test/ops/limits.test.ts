@@ -37,9 +37,9 @@ const LIMIT_NAME = new RegExp(
  * Limits by their names that bound nothing a client or an operator could run into; each with the reason.
  */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'src/jobs/face/detect/quality.ts':
+  'src/jobs/face/detect/portrait-quality.ts':
     'what a portrait may look like, told in words to who uploads it',
-  'src/jobs/face/regions/matte.ts': 'picture processing',
+  'src/jobs/face/regions/head-matte.ts': 'picture processing',
   'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
   'src/pipeline/wav2lip/mel.ts': 'signal processing',
   'src/pipeline/wav2lip/inference-client.ts':
@@ -66,7 +66,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/webrtc/rtp/key-frame-recovery.ts DRAIN.maxMs':
     'how long the sender waits for a queue on the way to drain',
   'src/pipeline/render/idle-motion.ts': 'how a face at rest moves',
-  'src/jobs/video/audio/pcm-stream.ts MAX_COMPLAINTS':
+  'src/jobs/video/audio/pcm-stream.ts MAX_DECODER_ERRORS':
     'how many complaints of a decoder are repeated in one error',
 };
 

@@ -72,7 +72,7 @@ async function openPage(size: typeof DESK | typeof PHONE = DESK): Promise<Page> 
 const textOf = (page: Page, selector: string): Promise<string> =>
   page.$eval(selector, (element) => element.textContent ?? '');
 const inState = (page: Page, state: string): Promise<ElementHandle | null> =>
-  page.waitForSelector(`#stage[data-state=${state}]`, { timeout: 20_000 });
+  page.waitForSelector(`#player[data-state=${state}]`, { timeout: 20_000 });
 const textBecomes = async (
   page: Page,
   selector: string,
@@ -181,11 +181,11 @@ test('by keyboard alone: stops come in the order of reading, and the focus is ne
   await press('Enter');
   assert.equal(
     await focusOf(page),
-    'stage',
+    'player',
     'Connect is gone: the picture that it was on has the focus',
   );
   await inState(page, 'idle');
-  assert.equal(await focusOf(page), 'stage');
+  assert.equal(await focusOf(page), 'player');
   await press('Tab', 4);
   assert.equal(await focusOf(page), 'disconnect');
   await press('Enter');
@@ -264,7 +264,7 @@ test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish',
     lipsMs >= 0 && lipsMs < 400 * patience(),
     `the server's ledger says ${lipsMs} ms from speech to lips`,
   );
-  await ledgerIsSane(page);
+  await checkSessionStats(page);
   await sleep(1300);
   await screenshot(
     page,
@@ -316,10 +316,10 @@ test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish',
 });
 
 /** The panel of GET /sessions/{id}/stats, while the face speaks. */
-async function ledgerIsSane(page: Page): Promise<void> {
-  await textBecomes(page, '#ledger-total', /^[\d.]+ ms of the 33 ms/);
-  await textBecomes(page, '#ledger-legend [data-stage=inference]', /[1-9]/);
-  const stages = await page.$$eval('#ledger-legend li', (items) =>
+async function checkSessionStats(page: Page): Promise<void> {
+  await textBecomes(page, '#stats-total', /^[\d.]+ ms of the 33 ms/);
+  await textBecomes(page, '#stats-legend [data-stage=inference]', /[1-9]/);
+  const stages = await page.$$eval('#stats-legend li', (items) =>
     items.map((item) => ({
       name: (item as any).dataset.stage as string,
       ms: Number.parseFloat(item.querySelector('b')!.textContent),
@@ -337,21 +337,21 @@ async function ledgerIsSane(page: Page): Promise<void> {
       stages.find(({ name }) => name === 'encode')!.ms > 0.1,
     JSON.stringify(stages),
   );
-  const totalMs = Number.parseFloat(await textOf(page, '#ledger-total'));
+  const totalMs = Number.parseFloat(await textOf(page, '#stats-total'));
   assert.ok(
     Math.abs(totalMs - stages.reduce((sum, { ms }) => sum + ms, 0)) < 0.6 + totalMs * 0.1,
     `${totalMs} ms is not the sum of ${JSON.stringify(stages)}`,
   );
-  const facts = await textOf(page, '#ledger-facts');
+  const facts = await textOf(page, '#stats-facts');
   assert.match(facts, /lips out[\d.]+ ms · [\d.]+ ms/);
   assert.match(facts, /lateness[\d.]+ ms · [\d.]+ ms/i);
   assert.match(facts, /skipped[1-9]\d* · \d+/);
-  const widths = await page.$$eval('#ledger-bar i', (bars) =>
+  const widths = await page.$$eval('#stats-bar i', (bars) =>
     bars.map((bar) => (bar as any).getBoundingClientRect().width as number),
   );
   assert.ok(Math.max(...widths) > 20, `the bar is empty: ${widths.join(' ')}`);
   const inked = await page.$eval(
-    '#ledger-course',
+    '#stats-chart',
     (canvas) =>
       (canvas as any)
         .getContext('2d')
@@ -377,8 +377,8 @@ test('a ledger that is refused says why, and the rest of the page goes on', asyn
   );
   await page.click('#connect');
   await inState(page, 'idle');
-  await textBecomes(page, '#ledger-why', /owner of the session only/);
-  assert.ok(await page.$('#ledger-body[hidden]'));
+  await textBecomes(page, '#stats-message', /owner of the session only/);
+  assert.ok(await page.$('#stats-body[hidden]'));
   await textBecomes(page, '#m-fps', /^[23]\d \/s/);
   await page.click('#disconnect');
   await inState(page, 'none');
@@ -520,16 +520,16 @@ test('a portrait becomes a face and speaks; a picture without a face is refused 
 
 test('a video file is rendered, and plays', async () => {
   const page = await openPage();
-  await page.$eval('#clip', (element) => {
+  await page.$eval('#render', (element) => {
     (element as unknown as { open: boolean }).open = true;
   });
-  await page.click('#clip-sample');
-  await page.waitForSelector('#clip-sample[aria-disabled=true]');
-  await textBecomes(page, '#clip-status', /s of video in [\d.]+ s/, 60_000);
-  await page.waitForSelector('#clip-sample[aria-disabled=false]');
-  assert.equal(await focusOf(page), 'clip-sample');
+  await page.click('#render-sample');
+  await page.waitForSelector('#render-sample[aria-disabled=true]');
+  await textBecomes(page, '#render-status', /s of video in [\d.]+ s/, 60_000);
+  await page.waitForSelector('#render-sample[aria-disabled=false]');
+  assert.equal(await focusOf(page), 'render-sample');
   await page.waitForFunction(
-    'document.querySelector("#clip-video").readyState >= 2 && Math.abs(document.querySelector("#clip-video").duration - 6.1) < 1',
+    'document.querySelector("#render-video").readyState >= 2 && Math.abs(document.querySelector("#render-video").duration - 6.1) < 1',
   );
   await screenshot(page, path.join(OUT, 'page-clip.png'));
   await page.close();

@@ -8,8 +8,8 @@ import {
   parseAudioBody,
   type AudioBody,
   type AudioBodyTask,
-} from '../../jobs/audio-body.ts';
-import type { JobPool } from '../../jobs/pool.ts';
+} from '../../jobs/parse-audio-body.ts';
+import type { JobPool } from '../../jobs/job-pool.ts';
 import { AudioError } from '../../jobs/video/audio/pcm-stream.ts';
 import type { FileSource } from '../http/file-response.ts';
 import { empty, file, json } from '../http/reply.ts';

@@ -2,7 +2,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { wallMs } from '../../base/time.ts';
-import type { JobPool } from '../../jobs/pool.ts';
+import type { JobPool } from '../../jobs/job-pool.ts';
 import { JobRunner } from '../queue/job-runner.ts';
 import { openFile, type BlobReader, type BlobStore } from '../store/blobs.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import type { JobQueue, TakenJob } from '../queue/job-queue.ts';
 import type { DefaultFace } from './default-faces.ts';
 
-/** What src/jobs/face/worker.ts answers. */
+/** What src/jobs/face/create-face-task.ts answers. */
 export type FaceTaskResult =
   | {
       readonly asset: Uint8Array;

@@ -7,12 +7,16 @@ import { ServiceError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
-import { inspectAudio, type AudioInput } from '../../jobs/video/audio/open.ts';
+import { inspectAudio, type AudioInput } from '../../jobs/video/audio/open-audio.ts';
 import { AudioError } from '../../jobs/video/audio/pcm-stream.ts';
-import { framesOf, PLAYLIST_NAME, segmentCount } from '../../jobs/video/plan.ts';
-import type { InspectResult } from '../../jobs/video/inspect.ts';
-import type { RenderedPiece, RenderResult, RenderTask } from '../../jobs/video/worker.ts';
-import { createJobPool, type JobPool } from '../../jobs/pool.ts';
+import { frameCount, PLAYLIST_NAME, segmentCount } from '../../jobs/video/hls.ts';
+import type { InspectResult } from '../../jobs/video/inspect-audio-task.ts';
+import type {
+  RenderedPiece,
+  RenderResult,
+  RenderTask,
+} from '../../jobs/video/render-video-task.ts';
+import { createJobPool, type JobPool } from '../../jobs/job-pool.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import type { Meter } from '../../metrics/catalogue.ts';
 import type { StaticRequest, StaticStatus, StaticVideos } from '../api/static.ts';
@@ -152,7 +156,7 @@ export class StaticVideoService implements StaticVideos {
     await this.#records.create(id, {
       order,
       durationSeconds,
-      frames: framesOf(samples, rate),
+      frames: frameCount(samples, rate),
       createdMs: wallMs(),
     });
     try {

@@ -5,7 +5,7 @@ import {
   playlist,
   segmentCount,
   segmentName,
-} from '../../jobs/video/plan.ts';
+} from '../../jobs/video/hls.ts';
 import type { BlobReader, FileBlobs } from '../store/blobs.ts';
 
 const ROOT = 'static';

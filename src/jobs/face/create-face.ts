@@ -2,21 +2,21 @@
 import sharp from 'sharp';
 import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
-import { type Crop, cropFace, VERY_ROOMY } from './detect/crop.ts';
-import { decodeImage } from './detect/decode.ts';
-import { FaceFinder, type FoundFace } from './detect/face-finder.ts';
+import { type Crop, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
+import { decodeImage } from './imaging/decode.ts';
+import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
 import type { FaceWarning } from './face-error.ts';
-import { closedEye, eyeClosed, eyesHidden } from './regions/eyes.ts';
+import { closedEye, eyeClosed, eyesHidden } from './regions/closed-eye.ts';
 import { Pyramid, type RgbImage } from './imaging/image.ts';
 import { wearsGlasses } from './regions/glasses.ts';
 import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './detect/landmarks.ts';
 import { segmentHead } from './regions/head-mask.ts';
-import { headMatte } from './regions/matte.ts';
-import { restMouth } from './regions/mouth.ts';
-import { chooseFace, judgeCrop } from './detect/quality.ts';
-import { measureLight } from './regions/skin.ts';
-import { toI420 } from './imaging/sprite.ts';
-import { mouthTints, ownTeeth } from './regions/teeth.ts';
+import { headMatte } from './regions/head-matte.ts';
+import { restMouth } from './regions/resting-mouth.ts';
+import { chooseFace, checkCrop } from './detect/portrait-quality.ts';
+import { measureLighting } from './regions/lighting.ts';
+import { toI420 } from './imaging/patch.ts';
+import { mouthTints, ownTeeth } from './regions/mouth-interior.ts';
 
 /** A frame that bends by a pixel is not seen to. */
 const BROWS_UNDER_GLASSES = 0.15;
@@ -32,7 +32,7 @@ export interface CreatedFace {
 export interface CreateFaceOptions {
   readonly name: string;
   /** Loaded once per thread; by default a new one from the models that set-up made. */
-  readonly finder?: FaceFinder;
+  readonly landmarker?: FaceLandmarker;
 }
 
 /**
@@ -41,19 +41,19 @@ export interface CreateFaceOptions {
  */
 export async function createFace(
   imageBytes: Uint8Array,
-  { name, finder }: CreateFaceOptions,
+  { name, landmarker: finder }: CreateFaceOptions,
 ): Promise<CreatedFace> {
   const source = new Pyramid(await decodeImage(imageBytes));
-  const faces = await (finder ?? (await FaceFinder.load())).find(source);
+  const faces = await (finder ?? (await FaceLandmarker.load())).find(source);
   const { face, warnings: faceWarnings } = chooseFace(faces, source.image);
 
-  const crop = cropHead(source, face);
-  const warnings = [...faceWarnings, ...judgeCrop(crop)];
+  const crop = cropWithHair(source, face);
+  const warnings = [...faceWarnings, ...checkCrop(crop)];
   const rest = restMouth(crop.image, crop.points, crop.scale);
   if (rest.opening) {
     warnings.push('MOUTH_OPEN');
   }
-  const light = measureLight(crop.image, crop.points);
+  const light = measureLighting(crop.image, crop.points);
   const teeth = rest.opening ? ownTeeth(crop.image, rest.opening) : undefined;
   const framed = wearsGlasses(rest.image, rest.points);
   const [lidLeft, lidRight] = closedEyes(rest.image, rest.points, light, framed, warnings);
@@ -81,10 +81,10 @@ export async function createFace(
     limits: {
       round: 1 - 0.4 * rest.smile,
       open: 1,
-      yaw: 0.06 * matte.freedom,
-      pitch: 0.05 * matte.freedom,
-      roll: 0.05 * matte.freedom,
-      shift: 6 * matte.freedom,
+      yaw: 0.06 * matte.motionScale,
+      pitch: 0.05 * matte.motionScale,
+      roll: 0.05 * matte.motionScale,
+      shift: 6 * matte.motionScale,
       brow: framed ? BROWS_UNDER_GLASSES : 1,
     },
     teethUpper: teeth?.patch ?? undefined,
@@ -96,11 +96,11 @@ export async function createFace(
 }
 
 /** As usual, or with more room when hair reaches the upper border and the picture goes on there. */
-function cropHead(source: Pyramid, face: FoundFace): Crop {
+function cropWithHair(source: Pyramid, face: DetectedFace): Crop {
   const crop = cropFace(source, face);
   const mask = segmentHead(crop.image, crop.points)?.mask.data.subarray(0, 4 * PICTURE_SIZE);
   const touching = mask?.reduce((sum, value) => sum + value, 0) ?? 0;
-  return touching > 0.1 * 4 * PICTURE_SIZE ? cropFace(source, face, VERY_ROOMY) : crop;
+  return touching > 0.1 * 4 * PICTURE_SIZE ? cropFace(source, face, TALL_HAIR_ROOM) : crop;
 }
 
 function closedEyes(

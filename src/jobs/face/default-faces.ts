@@ -11,7 +11,7 @@ import {
 import path from 'node:path';
 import { z } from 'zod';
 import { createFace } from './create-face.ts';
-import { FaceFinder } from './detect/face-finder.ts';
+import { FaceLandmarker } from './detect/face-landmarker.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const FACES = path.join(ROOT, 'models/faces');
@@ -57,8 +57,8 @@ export async function buildDefaultFaces({ outDir, log = () => {} }: BuildOptions
   const stamps = existsSync(stampFile)
     ? (JSON.parse(readFileSync(stampFile, 'utf8')) as Record<string, string>)
     : {};
-  const makers = hashOf(makerFiles());
-  let finder: FaceFinder | undefined;
+  const makers = hashOf(dependencyFiles());
+  let finder: FaceLandmarker | undefined;
   for (const { id, name, file } of listDefaultFaces()) {
     const portrait = path.join(FACES, file);
     const stamp = hashOf([portrait], makers, name);
@@ -67,8 +67,8 @@ export async function buildDefaultFaces({ outDir, log = () => {} }: BuildOptions
     if (stamps[id] === stamp && existsSync(asset) && existsSync(preview)) {
       continue;
     }
-    finder ??= await FaceFinder.load();
-    const face = await createFace(readFileSync(portrait), { name, finder });
+    finder ??= await FaceLandmarker.load();
+    const face = await createFace(readFileSync(portrait), { name, landmarker: finder });
     replace(asset, face.asset);
     replace(preview, face.preview);
     stamps[id] = stamp;
@@ -84,7 +84,7 @@ function replace(file: string, content: Uint8Array | string): void {
 }
 
 /** Whatever changes an asset's bytes beside its portrait: this folder's code, the format, the landmark models. */
-const makerFiles = (): string[] => [
+const dependencyFiles = (): string[] => [
   ...readdirSync(import.meta.dirname)
     .filter((file) => file.endsWith('.ts'))
     .toSorted()

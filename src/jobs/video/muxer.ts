@@ -13,7 +13,7 @@ import {
   Quality,
 } from 'mediabunny';
 import { AUDIO_RATE, FPS } from '../../media/timeline.ts';
-import { segmentCount } from './plan.ts';
+import { segmentCount } from './hls.ts';
 
 /** An AAC frame; FFmpeg's encoder answers one frame late, which an edit list makes good (ISO 14496-12 section 8.6.6). */
 const AAC_FRAME = 1024;

@@ -1,7 +1,7 @@
 // The fuzz target that the audio formats share: opens a file, reads all of its sound, and holds it to
 // what it says of itself.
 import assert from 'node:assert/strict';
-import { openAudio, type AudioInput } from '../../../src/jobs/video/audio/open.ts';
+import { openAudio, type AudioInput } from '../../../src/jobs/video/audio/open-audio.ts';
 import {
   AudioError,
   MAX_RATE,

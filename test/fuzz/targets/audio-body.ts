@@ -1,6 +1,6 @@
 // The JSON body of POST /static/audio with its Base64 text.
 import assert from 'node:assert/strict';
-import { AUDIO_FIELD, parseAudioBody } from '../../../src/jobs/audio-body.ts';
+import { AUDIO_FIELD, parseAudioBody } from '../../../src/jobs/parse-audio-body.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
 const FIELDS = [AUDIO_FIELD, 'audioFormat', 'faceId'];

@@ -1,7 +1,7 @@
 // Uploaded pictures, as far as their pixels.
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
-import { decodeImage } from '../../../src/jobs/face/detect/decode.ts';
+import { decodeImage } from '../../../src/jobs/face/imaging/decode.ts';
 import { FaceError } from '../../../src/jobs/face/face-error.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 

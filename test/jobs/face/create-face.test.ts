@@ -3,7 +3,7 @@ import { beforeAll, test } from 'vitest';
 import sharp, { type Matrix3x3 } from 'sharp';
 import { patience } from '../../harness/machine.ts';
 import { createFace } from '../../../src/jobs/face/create-face.ts';
-import { FaceFinder } from '../../../src/jobs/face/detect/face-finder.ts';
+import { FaceLandmarker } from '../../../src/jobs/face/detect/face-landmarker.ts';
 import { listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
 import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/face-error.ts';
 import { ARTICULATION_SIZE, POSE_INDEX, POSE_SIZE } from '../../../src/media/articulation.ts';
@@ -27,12 +27,12 @@ import {
   twoFaces,
 } from './portraits.ts';
 
-let finder: FaceFinder;
+let finder: FaceLandmarker;
 beforeAll(async () => {
-  finder = await FaceFinder.load();
+  finder = await FaceLandmarker.load();
 });
 
-const create = async (bytes: Uint8Array) => createFace(bytes, { name: 'test', finder });
+const create = async (bytes: Uint8Array) => createFace(bytes, { name: 'test', landmarker: finder });
 const describeFace = async (bytes: Uint8Array) => {
   const { asset, warnings } = await create(bytes);
   return { parts: decodeFaceAsset(asset), warnings };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import sharp from 'sharp';
 import { patience } from '../../harness/machine.ts';
-import { decodeImage } from '../../../src/jobs/face/detect/decode.ts';
+import { decodeImage } from '../../../src/jobs/face/imaging/decode.ts';
 import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/face-error.ts';
 import { portrait, portraitOf } from './portraits.ts';
 

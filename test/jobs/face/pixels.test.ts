@@ -9,8 +9,8 @@ import {
   tabulated,
 } from '../../../src/jobs/face/imaging/curve.ts';
 import { halve, plane, Pyramid, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
-import { fillUnknown } from '../../../src/jobs/face/imaging/inpaint.ts';
-import { rgbToYuv } from '../../../src/jobs/face/imaging/sprite.ts';
+import { inpaint } from '../../../src/jobs/face/imaging/inpaint.ts';
+import { rgbToYuv } from '../../../src/jobs/face/imaging/patch.ts';
 import { native } from '../../../src/native/addon.ts';
 
 const sum = (values: Float32Array): number => values.reduce((total, value) => total + value, 0);
@@ -81,7 +81,7 @@ test('unknown pixels continue what surrounds them; known ones stay', () => {
       image.data.fill(0, i * 3, i * 3 + 3);
     }
   }
-  fillUnknown(image, known);
+  inpaint(image, known);
   for (let i = 0; i < known.length; i++) {
     for (let c = 0; c < 3; c++) {
       assert.ok(

@@ -7,7 +7,11 @@ import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { promisify } from 'node:util';
 import { patience } from '../../harness/machine.ts';
-import { inspectAudio, openAudio, type AudioInput } from '../../../src/jobs/video/audio/open.ts';
+import {
+  inspectAudio,
+  openAudio,
+  type AudioInput,
+} from '../../../src/jobs/video/audio/open-audio.ts';
 import { AudioError } from '../../../src/jobs/video/audio/pcm-stream.ts';
 import { Soundtrack } from '../../../src/jobs/video/soundtrack.ts';
 

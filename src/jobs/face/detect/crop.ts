@@ -1,8 +1,8 @@
 // Cuts the head out of a picture as a square of PICTURE_SIZE, with head room, nearly upright, resampled once (Lanczos 3).
 import { PICTURE_SIZE } from '../../../media/picture.ts';
-import type { FoundFace } from './face-finder.ts';
+import type { DetectedFace } from './face-landmarker.ts';
 import { clamp, type Pyramid, type RgbImage, rgbImage, type Square } from '../imaging/image.ts';
-import { fillUnknown } from '../imaging/inpaint.ts';
+import { inpaint } from '../imaging/inpaint.ts';
 import { FACE_OVAL, LANDMARK_COUNT, type Landmarks, px, py, pz } from './landmarks.ts';
 
 export interface Crop {
@@ -11,44 +11,44 @@ export interface Crop {
   readonly points: Landmarks;
   /** Source pixels per crop pixel: below 1 the crop was enlarged. */
   readonly scale: number;
-  /** Side of the square in units of the face's larger extent: ROOMY, or less when the picture is tight. */
+  /** Side of the square in units of the face's larger extent: CROP_ROOM, or less when the picture is tight. */
   readonly room: number;
   /** Share of the crop that lies outside the picture and was made up. */
-  readonly invented: number;
+  readonly inpaintedShare: number;
 }
 
 /** Side of the crop in units of the face: hair, neck and the beginning of the shoulders are in it, and the head can sway. */
-export const ROOMY = 2.05;
+export const CROP_ROOM = 2.05;
 const LIFT = 0.035;
 /** For hair that reaches beyond the usual crop. */
-export const VERY_ROOMY = 2.3;
+export const TALL_HAIR_ROOM = 2.3;
 /** The least that shows a whole head; a tighter picture is extended at its edges. */
-const TIGHT = 1.5;
+const MIN_ROOM = 1.5;
 /** A head held at a slight angle looks natural, so that much of it stays. */
 const KEPT_ROLL = (8 * Math.PI) / 180;
 const LANCZOS_RADIUS = 3;
 
 /** @param room side of the square in units of the face, where the picture has it */
-export function cropFace(pyramid: Pyramid, face: FoundFace, room: number = ROOMY): Crop {
+export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CROP_ROOM): Crop {
   const { width, height } = pyramid.image;
   const angle = face.roll - clamp(face.roll, -KEPT_ROLL, KEPT_ROLL);
   const square = headSquare(face, angle, room, width, height);
   const { image, known } = resample(pyramid, square, PICTURE_SIZE);
   const unknown = known.reduce((count, value) => count + (value ? 0 : 1), 0);
   if (unknown > 0) {
-    fillUnknown(image, known);
+    inpaint(image, known);
   }
   return {
     image,
     points: toSquare(face.points, square),
     scale: square.side / PICTURE_SIZE,
     room: square.side / Math.max(face.width, face.height),
-    invented: unknown / known.length,
+    inpaintedShare: unknown / known.length,
   };
 }
 
 function headSquare(
-  face: FoundFace,
+  face: DetectedFace,
   angle: number,
   room: number,
   width: number,
@@ -68,10 +68,10 @@ function headSquare(
     ];
   }
   const extent = Math.max(right - left, bottom - top);
-  const side = clamp(Math.min(width, height), TIGHT * extent, room * extent);
+  const side = clamp(Math.min(width, height), MIN_ROOM * extent, room * extent);
   let u = (left + right) / 2;
   // More room above than below: hair is taller than necks need to be shown.
-  let v = (top + bottom) / 2 - LIFT * side - ((room - ROOMY) * extent) / 2;
+  let v = (top + bottom) / 2 - LIFT * side - ((room - CROP_ROOM) * extent) / 2;
   if (angle === 0) {
     // Where the picture has room on another side, rather move the square than invent pixels.
     if (side <= width) {

@@ -65,7 +65,6 @@ export const RIGHT_EYE: EyeIndices = {
 };
 
 export const NOSE_BASE = 2;
-export const NOSE_TIP = 1;
 export const NOSE_BRIDGE = 168;
 export const BROW_MIDDLE = 8;
 export const NOSE_BACK = 5;
@@ -74,5 +73,3 @@ export const FOREHEAD = 10;
 export const LEFT_SIDE = 234;
 export const RIGHT_SIDE = 454;
 export const CHEEKS = [50, 280, 205, 425] as const;
-export const LEFT_BROW = [70, 63, 105, 66, 107, 46, 53, 52, 65, 55] as const;
-export const RIGHT_BROW = [300, 293, 334, 296, 336, 276, 283, 282, 295, 285] as const;

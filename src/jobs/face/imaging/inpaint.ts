@@ -9,7 +9,7 @@ interface Level {
 }
 
 /** Overwrites every pixel whose `known` is 0 with a smooth continuation of the others. At least one pixel must be known. */
-export function fillUnknown(image: RgbImage, known: Uint8Array): void {
+export function inpaint(image: RgbImage, known: Uint8Array): void {
   const { data } = image;
   const base: Level = {
     width: image.width,

@@ -8,7 +8,7 @@ export interface HeadMask {
   /** 1 on head, hair and body, 0 on the background; full size. */
   readonly mask: Plane;
   /** Little in the background that one could see bend. */
-  readonly plain: boolean;
+  readonly isBackgroundPlain: boolean;
 }
 
 /** The search runs on a picture a quarter as wide and high: outlines need not be exact to the pixel, since they are softened. */
@@ -63,7 +63,7 @@ export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | unde
   }
   return {
     mask: enlarge(solid, image.width, image.height, scale),
-    plain: contrast(labs, solid, width) < PLAIN_CONTRAST,
+    isBackgroundPlain: contrast(labs, solid, width) < PLAIN_CONTRAST,
   };
 }
 

@@ -1,6 +1,12 @@
 // MPEG audio layer III: finds the frames, so that the decoder (mpg123 as WebAssembly) is given nothing else, and so that a cut is noticed.
 import { MPEGDecoder } from 'mpg123-decoder';
-import { AudioError, attempt, checkRate, interleave, type PcmStream } from './pcm-stream.ts';
+import {
+  AudioError,
+  decodeUntrusted,
+  checkRate,
+  interleave,
+  type PcmStream,
+} from './pcm-stream.ts';
 
 interface Frame {
   readonly bytes: number;
@@ -60,7 +66,9 @@ async function* decode(
     }
     frames++;
     const unit = bytes.slice(at, at + frame.bytes);
-    const { channelData, samplesDecoded } = await attempt('MP3', () => decoder.decode(unit));
+    const { channelData, samplesDecoded } = await decodeUntrusted('MP3', () =>
+      decoder.decode(unit),
+    );
     if (samplesDecoded > 0) {
       yield interleave(channelData, first.channels, 0, samplesDecoded);
     }

@@ -4,7 +4,7 @@ import { OpusDecoder } from 'opus-decoder';
 import { oggPages, type OggPage } from './ogg-pages.ts';
 import {
   AudioError,
-  attempt,
+  decodeUntrusted,
   checkChannels,
   checkRate,
   interleave,
@@ -71,7 +71,7 @@ async function* decodeOpus(
         headers--;
         continue;
       }
-      const { channelData, samplesDecoded } = await attempt('Ogg', () =>
+      const { channelData, samplesDecoded } = await decodeUntrusted('Ogg', () =>
         decoder.decodeFrame(packet),
       );
       if (samplesDecoded === 0) {
@@ -121,14 +121,16 @@ async function* decodeVorbis(
   await decoder.ready;
   for (let at = 0; at <= bytes.length; at += VORBIS_BYTES) {
     const isOver = at + VORBIS_BYTES > bytes.length;
-    const decoded = await attempt('Ogg', () => decoder.decode(bytes.slice(at, at + VORBIS_BYTES)));
+    const decoded = await decodeUntrusted('Ogg', () =>
+      decoder.decode(bytes.slice(at, at + VORBIS_BYTES)),
+    );
     if (decoded.samplesDecoded > 0) {
       yield take(decoded);
     }
     if (!isOver) {
       continue;
     }
-    const rest = await attempt('Ogg', () => decoder.flush());
+    const rest = await decodeUntrusted('Ogg', () => decoder.flush());
     if (rest.samplesDecoded > 0) {
       yield take(rest);
     }

@@ -57,7 +57,11 @@ export function interleave(
 }
 
 /** Ends the stream with an AudioError as soon as it is longer than MAX_SECONDS. */
-export async function* limited({ rate, channels, pieces }: PcmStream): AsyncGenerator<Int16Array> {
+export async function* limitDuration({
+  rate,
+  channels,
+  pieces,
+}: PcmStream): AsyncGenerator<Int16Array> {
   let left = MAX_SECONDS * rate;
   for await (const piece of pieces) {
     left -= piece.length / channels;
@@ -74,7 +78,7 @@ export const tooLong = (): AudioError =>
   new AudioError(`The audio is longer than ${MAX_SECONDS / 60} minutes. Send it in parts.`);
 
 /** Errors that a decoder may report about one packet. */
-const MAX_COMPLAINTS = 3;
+const MAX_DECODER_ERRORS = 3;
 
 /**
  * Runs a decoder on what a stranger sent: whatever it trips over, the file is at fault. The decoders write each error to the console, and mpg123's
@@ -86,12 +90,12 @@ const MAX_COMPLAINTS = 3;
  * it: after 2000 decoders the process holds 3 MB more than after the first.
  * @throws AudioError
  */
-export async function attempt<T>(kind: string, decode: () => T | Promise<T>): Promise<T> {
+export async function decodeUntrusted<T>(kind: string, decode: () => T | Promise<T>): Promise<T> {
   const { error } = console;
   let complaints = 0;
   console.error = (...words: unknown[]) => {
     complaints++;
-    if (complaints > MAX_COMPLAINTS) {
+    if (complaints > MAX_DECODER_ERRORS) {
       throw new Error(words.join(' '));
     }
   };

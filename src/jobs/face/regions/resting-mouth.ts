@@ -2,7 +2,7 @@
 import { type Lab, labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
 import { blur, curveThrough, dilate, erode, polygonMask, type Point } from '../imaging/curve.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
-import { fillUnknown } from '../imaging/inpaint.ts';
+import { inpaint } from '../imaging/inpaint.ts';
 import {
   LOWER_INNER,
   LOWER_OUTER,
@@ -13,9 +13,9 @@ import {
   py,
 } from '../detect/landmarks.ts';
 import { MouthFrame } from './mouth-frame.ts';
-import { onSeam } from './seam.ts';
-import { SmileCloser } from './smile.ts';
-import type { Rgb } from '../imaging/sprite.ts';
+import { snapToLipSeam } from './lip-seam.ts';
+import { SmileCloser } from './smile-closer.ts';
+import type { Rgb } from '../imaging/patch.ts';
 
 export interface RestingMouth {
   /** The picture with the lips together. */
@@ -40,7 +40,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   if (!isOpen(image, found, seen, gap)) {
     return {
       image,
-      points: onSeam(image, found, frame),
+      points: snapToLipSeam(image, found, frame),
       opening: undefined,
       gap,
       smile: smileOf(found, frame),
@@ -268,7 +268,7 @@ function eitherLip(
       }
     }
     const filled: RgbImage = { width, height, data: image.data.slice() };
-    fillUnknown(filled, known);
+    inpaint(filled, known);
     return filled;
   };
   const [above, below] = [fill(-1), fill(1)];

@@ -3,7 +3,7 @@ import type { Plane, RgbImage } from '../imaging/image.ts';
 import { clamp, smoothstep } from '../imaging/image.ts';
 import { labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
 import { polygonMask } from '../imaging/curve.ts';
-import type { Rgb } from '../imaging/sprite.ts';
+import type { Rgb } from '../imaging/patch.ts';
 import {
   CHEEKS,
   type EyeIndices,
@@ -14,7 +14,7 @@ import {
   RIGHT_EYE,
 } from '../detect/landmarks.ts';
 
-export interface Light {
+export interface Lighting {
   /** Median colour of the cheeks. */
   readonly skin: Rgb;
   /** What white looks like in this light, estimated from the whites of the eyes and bounded by the skin. */
@@ -25,7 +25,7 @@ export interface Light {
   readonly grain: number;
 }
 
-export function measureLight(image: RgbImage, points: Landmarks): Light {
+export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
   const cheeks = CHEEKS.flatMap((index) => patch(image, px(points, index), py(points, index), 6));
   const channel = (indices: readonly number[], c: number): number =>
     median(indices.map((i) => image.data[i * 3 + c]!));
@@ -42,15 +42,15 @@ export function measureLight(image: RgbImage, points: Landmarks): Light {
   const scleraLuma = lumaOf(...sclera);
   // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white teeth.
   const luma = clamp(Math.max(1.2 * scleraLuma, 0.62 * skinLuma + 88), 70, 238);
-  const colour = smoothstep(...COLOURED, median(cheeks.map((i) => chromaAt(image, i))));
+  const colour = smoothstep(...CHROMA_RANGE, median(cheeks.map((i) => chromaAt(image, i))));
   const cast = (c: number): number => {
-    const off = skin[c]! / Math.max(1, skinLuma) / PLAIN_SKIN[c]! - 1;
+    const off = skin[c]! / Math.max(1, skinLuma) / NEUTRAL_SKIN[c]! - 1;
     return (
       1 +
       0.75 *
         colour *
         Math.sign(off) *
-        Math.max(0, Math.abs(off) - (c === 2 && off > 0 ? PALENESS : SKINS_DIFFER))
+        Math.max(0, Math.abs(off) - (c === 2 && off > 0 ? SKIN_VARIATION_BLUE : SKIN_VARIATION))
     );
   };
   const hue = (c: number): number =>
@@ -64,13 +64,13 @@ export function measureLight(image: RgbImage, points: Landmarks): Light {
 }
 
 /** Skin in white light, for its luma: red, green, blue; people differ by so much. What differs more is in coloured light, or painted or printed so. */
-const PLAIN_SKIN = [1.24, 0.95, 0.74] as const;
-const SKINS_DIFFER = 0.15;
+const NEUTRAL_SKIN = [1.24, 0.95, 0.74] as const;
+const SKIN_VARIATION = 0.15;
 /** And pale ones by so much towards blue. */
-const PALENESS = 0.35;
+const SKIN_VARIATION_BLUE = 0.35;
 
 /** Chroma (CIE 1976) of cheeks: below 3 in black and white, toned or not quite neutral; above 9 in any light that shows colours. */
-const COLOURED = [3, 9] as const;
+const CHROMA_RANGE = [3, 9] as const;
 
 function chromaAt(image: RgbImage, index: number): number {
   const { a, b } = labAt(image, index);

@@ -1,8 +1,8 @@
 // Judges a portrait: which face is meant, whether it can be animated, and what could be better about it.
 import { labAt, lumaAt, median, quantile } from '../imaging/colour.ts';
-import { type Crop, ROOMY } from './crop.ts';
+import { type Crop, CROP_ROOM } from './crop.ts';
 import { curveThrough, dilate, type Point, polygonMask } from '../imaging/curve.ts';
-import type { FoundFace } from './face-finder.ts';
+import type { DetectedFace } from './face-landmarker.ts';
 import { FaceError, type FaceWarning } from '../face-error.ts';
 import { clamp, type Plane, type RgbImage } from '../imaging/image.ts';
 import {
@@ -26,33 +26,33 @@ import {
 import { MouthFrame } from '../regions/mouth-frame.ts';
 
 export interface ChosenFace {
-  readonly face: FoundFace;
+  readonly face: DetectedFace;
   readonly warnings: FaceWarning[];
 }
 
 /** Below 90 it looks soft, and gets a warning; below this there is nothing to animate. */
 const MIN_FACE_WIDTH = 64;
 /** Of two faces the smaller must be clearly so, or nobody knows which one is meant. */
-const LIKE_SIZE = 0.6;
+const MAX_SECOND_FACE = 0.6;
 
 const DEGREE = Math.PI / 180;
 const MAX_ROLL = 40 * DEGREE;
 // FaceMesh understates how far a head is turned: 35° measure as 28° on rendered heads.
 const MAX_YAW = 28 * DEGREE;
-const TURNED = 16 * DEGREE;
+const WARN_YAW = 16 * DEGREE;
 const MAX_PITCH = 30 * DEGREE;
 /** What a head held upright measures: the forehead lies behind the chin. */
 const LEVEL_PITCH = 7 * DEGREE;
 
 /** @throws FaceError when there is no face, or several, or it is too small, turned, tilted or cut off */
-export function chooseFace(faces: readonly FoundFace[], image: RgbImage): ChosenFace {
+export function chooseFace(faces: readonly DetectedFace[], image: RgbImage): ChosenFace {
   const [face, second] = faces;
   if (!face) {
     throw new FaceError('NO_FACE');
   }
   const warnings: FaceWarning[] = [];
   if (second) {
-    if (Math.max(second.height / face.height, second.width / face.width) > LIKE_SIZE) {
+    if (Math.max(second.height / face.height, second.width / face.width) > MAX_SECOND_FACE) {
       throw new FaceError('SEVERAL_FACES');
     }
     warnings.push('OTHER_FACES');
@@ -64,7 +64,7 @@ export function chooseFace(faces: readonly FoundFace[], image: RgbImage): Chosen
   if (Math.abs(yaw) > MAX_YAW || Math.abs(pitch) > MAX_PITCH) {
     throw new FaceError('FACE_TURNED_AWAY');
   }
-  if (Math.abs(yaw) > TURNED) {
+  if (Math.abs(yaw) > WARN_YAW) {
     warnings.push('TURNED');
   }
   if (face.width < MIN_FACE_WIDTH) {
@@ -77,7 +77,7 @@ export function chooseFace(faces: readonly FoundFace[], image: RgbImage): Chosen
 }
 
 /** Of the head, radians: 0 when it faces the camera; from the depth of the outline's points. */
-export function poseOf({ points, roll }: FoundFace): { yaw: number; pitch: number } {
+export function poseOf({ points, roll }: DetectedFace): { yaw: number; pitch: number } {
   const along = (a: number, b: number): number =>
     Math.cos(roll) * (px(points, b) - px(points, a)) +
     Math.sin(roll) * (py(points, b) - py(points, a));
@@ -94,7 +94,7 @@ export function poseOf({ points, roll }: FoundFace): { yaw: number; pitch: numbe
 }
 
 /** Share of the face's outline that lies beyond the picture's border. */
-function outside({ points }: FoundFace, { width, height }: RgbImage): number {
+function outside({ points }: DetectedFace, { width, height }: RgbImage): number {
   const beyond = FACE_OVAL.filter(
     (i) =>
       px(points, i) < 0 || py(points, i) < 0 || px(points, i) > width || py(points, i) > height,
@@ -132,7 +132,7 @@ const OTHER_COLOUR = 22;
  * @returns what could be better about the picture
  * @throws FaceError when the mouth cannot be seen
  */
-export function judgeCrop(crop: Crop): FaceWarning[] {
+export function checkCrop(crop: Crop): FaceWarning[] {
   const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } =
     mouthEvidence(crop);
   if (
@@ -160,7 +160,7 @@ export function judgeCrop(crop: Crop): FaceWarning[] {
   if (crop.scale < 0.6) {
     warnings.push('LOW_RESOLUTION');
   }
-  if (crop.room < 0.85 * ROOMY || crop.invented > 0.08) {
+  if (crop.room < 0.85 * CROP_ROOM || crop.inpaintedShare > 0.08) {
     warnings.push('CROPPED');
   }
   const { bright, clipped } = exposure(crop);

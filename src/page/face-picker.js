@@ -1,7 +1,7 @@
 // The row of faces: choosing one, and making a new one from a portrait.
 // @ts-check
 import { request } from './client.js';
-import { inWords } from './words.js';
+import { errorMessage } from './messages.js';
 
 /** @typedef {{ id: string, name: string, status?: string, thumbnail_url?: string }} Face */
 
@@ -100,7 +100,7 @@ export class FacePicker {
         ),
       );
     } catch (error) {
-      this.#say(inWords(error), true);
+      this.#say(errorMessage(error), true);
     } finally {
       this.#list.querySelector('.add')?.removeAttribute('data-pending');
     }

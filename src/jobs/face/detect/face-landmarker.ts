@@ -4,7 +4,7 @@ import ort from 'onnxruntime-node';
 import { type Pyramid, type Square } from '../imaging/image.ts';
 import { LANDMARK_COUNT, LEFT_EYE, RIGHT_EYE, type Landmarks, px, py } from './landmarks.ts';
 
-export interface FoundFace {
+export interface DetectedFace {
   readonly points: Landmarks;
   /** FaceMesh's own opinion that there is a face, 0..1. */
   readonly confidence: number;
@@ -35,7 +35,7 @@ const MAX_CANDIDATES = 12;
 const DEFAULT_MODELS = path.resolve(import.meta.dirname, '../../../../models/build');
 
 /** Both networks, loaded once per thread. */
-export class FaceFinder {
+export class FaceLandmarker {
   readonly #detector: ort.InferenceSession;
   readonly #mesh: ort.InferenceSession;
 
@@ -45,7 +45,7 @@ export class FaceFinder {
   }
 
   /** @throws Error when the model files are not there: `npm run setup` makes them. */
-  static async load(folder: string = DEFAULT_MODELS): Promise<FaceFinder> {
+  static async load(folder: string = DEFAULT_MODELS): Promise<FaceLandmarker> {
     // One thread: jobs run beside media workers, and sums in a fixed order make the result reproducible.
     const options: ort.InferenceSession.SessionOptions = {
       intraOpNumThreads: 1,
@@ -54,18 +54,18 @@ export class FaceFinder {
     };
     const open = async (name: string): Promise<ort.InferenceSession> =>
       ort.InferenceSession.create(path.join(folder, `${name}.onnx`), options);
-    return new FaceFinder(await open('blazeface'), await open('facemesh'));
+    return new FaceLandmarker(await open('blazeface'), await open('facemesh'));
   }
 
   /** @returns the faces in the picture, largest first. */
-  async find(pyramid: Pyramid): Promise<FoundFace[]> {
+  async find(pyramid: Pyramid): Promise<DetectedFace[]> {
     const { width, height } = pyramid.image;
     for (const windows of searchWindows(width, height)) {
       const candidates: Candidate[] = [];
       for (const window of windows) {
         candidates.push(...(await this.#detect(pyramid, window)));
       }
-      const faces: FoundFace[] = [];
+      const faces: DetectedFace[] = [];
       for (const candidate of distinct(candidates)) {
         const face = await this.#landmarks(pyramid, candidate);
         if (face.confidence >= MIN_CONFIDENCE && !faces.some((other) => overlap(face, other))) {
@@ -80,7 +80,7 @@ export class FaceFinder {
   }
 
   /** Landmarks again, for a face whose place is known already (after it was cropped, say). */
-  async refine(pyramid: Pyramid, square: Square): Promise<FoundFace> {
+  async refine(pyramid: Pyramid, square: Square): Promise<DetectedFace> {
     return this.#landmarks(pyramid, {
       score: 1,
       cx: square.cx,
@@ -130,25 +130,25 @@ export class FaceFinder {
     return candidates;
   }
 
-  async #landmarks(pyramid: Pyramid, candidate: Candidate): Promise<FoundFace> {
+  async #landmarks(pyramid: Pyramid, candidate: Candidate): Promise<DetectedFace> {
     let square: Square = {
       cx: candidate.cx,
       cy: candidate.cy,
       side: MESH_MARGIN * candidate.size,
       angle: candidate.roll,
     };
-    let face: FoundFace | undefined;
+    let face: DetectedFace | undefined;
     for (let pass = 0; pass < REFINEMENTS; pass++) {
       face = await this.#meshOnce(pyramid, square);
       if (face.confidence < MIN_CONFIDENCE / 4) {
         return face;
       }
-      square = around(face, MESH_MARGIN);
+      square = squareAround(face, MESH_MARGIN);
     }
     return face!;
   }
 
-  async #meshOnce(pyramid: Pyramid, square: Square): Promise<FoundFace> {
+  async #meshOnce(pyramid: Pyramid, square: Square): Promise<DetectedFace> {
     const pixels = pyramid.sample(square, MESH_SIZE, 1 / 255, 0);
     const outputs = Object.values(
       await this.#mesh.run({
@@ -180,7 +180,7 @@ export class FaceFinder {
 }
 
 /** The smallest square along the eye line that holds all landmarks, times `margin`. */
-export function around({ points, roll }: FoundFace, margin: number): Square {
+export function squareAround({ points, roll }: DetectedFace, margin: number): Square {
   const box = bounds(points, roll);
   const u = (box.left + box.right) / 2;
   const v = (box.top + box.bottom) / 2;
@@ -261,8 +261,8 @@ function distinct(candidates: readonly Candidate[]): Candidate[] {
   return kept;
 }
 
-function overlap(a: FoundFace, b: FoundFace): boolean {
-  const p = around(a, 1);
-  const q = around(b, 1);
+function overlap(a: DetectedFace, b: DetectedFace): boolean {
+  const p = squareAround(a, 1);
+  const q = squareAround(b, 1);
   return Math.hypot(p.cx - q.cx, p.cy - q.cy) < 0.5 * Math.max(p.side, q.side);
 }

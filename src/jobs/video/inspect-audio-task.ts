@@ -1,6 +1,6 @@
 // The task that looks at the audio of a static video before it is accepted: decodes all of it, keeps nothing but its length.
 import { AudioError } from './audio/pcm-stream.ts';
-import { inspectAudio, type AudioInput } from './audio/open.ts';
+import { inspectAudio, type AudioInput } from './audio/open-audio.ts';
 
 export type InspectResult =
   | { readonly samples: number; readonly rate: number }

@@ -1,7 +1,7 @@
 // From uploaded bytes to upright sRGB pixels of bounded size; whatever is not an honest JPEG, PNG or WebP is refused here.
 import sharp from 'sharp';
 import { FaceError } from '../face-error.ts';
-import type { RgbImage } from '../imaging/image.ts';
+import type { RgbImage } from './image.ts';
 
 export const MAX_IMAGE_BYTES = 32 << 20;
 export const MAX_IMAGE_PIXELS = 50_000_000;

@@ -1,6 +1,6 @@
 // Opens the audio of a static video, whichever of the formats it came in.
 import { openPcm } from './pcm.ts';
-import { AudioError, limited, type PcmStream } from './pcm-stream.ts';
+import { AudioError, limitDuration, type PcmStream } from './pcm-stream.ts';
 import { openWav } from './wav.ts';
 
 export interface AudioInput {
@@ -17,7 +17,7 @@ export async function openAudio({ bytes, format, rate, channels }: AudioInput): 
     throw new AudioError('The audio is empty.');
   }
   const stream = await open();
-  return { ...stream, pieces: limited(stream) };
+  return { ...stream, pieces: limitDuration(stream) };
 
   // The WebAssembly decoders are loaded by threads that need them only.
   async function open(): Promise<PcmStream> {

@@ -2,7 +2,7 @@
 // goes on to the main thread.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { parseAudioBody, type AudioBody } from '../../src/jobs/audio-body.ts';
+import { parseAudioBody, type AudioBody } from '../../src/jobs/parse-audio-body.ts';
 import { shortestMs } from '../harness/machine.ts';
 
 const FIELDS = ['faceId', 'audioBase64', 'audioFormat'];

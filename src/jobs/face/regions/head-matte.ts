@@ -3,11 +3,11 @@ import { segmentHead } from './head-mask.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { CHIN, FACE_OVAL, NOSE_BRIDGE, type Landmarks, px, py } from '../detect/landmarks.ts';
 
-export interface Matte {
+export interface HeadMatte {
   /** 0..255 per pixel, never steeper than MAX_STEP per pixel. */
   readonly weight: Uint8Array;
   /** 0..1: how much of the usual head movement the background bears. */
-  readonly freedom: number;
+  readonly motionScale: number;
 }
 
 const MAX_STEP = 7.9;
@@ -17,13 +17,13 @@ const BUSY_RAMP = { start: -18, width: 34 };
 /** So soft a thing is made at half the size. */
 const SHRINK = 2;
 
-export function headMatte(image: RgbImage, points: Landmarks): Matte {
+export function headMatte(image: RgbImage, points: Landmarks): HeadMatte {
   const face = faceEllipse(points);
   const head = segmentHead(image, points);
   const width = image.width / SHRINK;
   const height = image.height / SHRINK;
   const inside = head ? shrink(head.mask) : ellipseMask(width, height, face);
-  const ramp = head?.plain ? PLAIN_RAMP : BUSY_RAMP;
+  const ramp = head?.isBackgroundPlain ? PLAIN_RAMP : BUSY_RAMP;
   const distance = signedDistance(inside);
   const chin = py(points, CHIN);
   const neck = 0.55 * (chin - py(points, NOSE_BRIDGE));
@@ -45,7 +45,7 @@ export function headMatte(image: RgbImage, points: Landmarks): Matte {
   limitSteps(weight, MAX_STEP * SHRINK);
   return {
     weight: enlarge(weight, image.width, image.height),
-    freedom: head ? (head.plain ? 1 : 0.75) : 0.6,
+    motionScale: head ? (head.isBackgroundPlain ? 1 : 0.75) : 0.6,
   };
 }
 

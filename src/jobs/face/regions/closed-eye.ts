@@ -9,11 +9,11 @@ import {
   polygonMask,
   type Point,
 } from '../imaging/curve.ts';
-import { fillUnknown } from '../imaging/inpaint.ts';
+import { inpaint } from '../imaging/inpaint.ts';
 import { CHEEKS, type EyeIndices, type Landmarks, px, py } from '../detect/landmarks.ts';
-import { eyeOpening, insideEye, type Light } from './skin.ts';
+import { eyeOpening, insideEye, type Lighting } from './lighting.ts';
 import { noiseSource } from '../imaging/noise.ts';
-import { type Box, cutPatch, type Rgb } from '../imaging/sprite.ts';
+import { type Box, cutPatch, type Rgb } from '../imaging/patch.ts';
 import type { FacePatch } from '../../../media/face-asset.ts';
 
 /**
@@ -24,7 +24,7 @@ export function closedEye(
   image: RgbImage,
   points: Landmarks,
   eye: EyeIndices,
-  light: Light,
+  light: Lighting,
   seed: number,
   framed: boolean,
 ): FacePatch {
@@ -43,7 +43,7 @@ export function closedEye(
       known[i] = 0;
     }
   });
-  fillUnknown(lid, known);
+  inpaint(lid, known);
   toneLid(lid, image, ring, wide, box);
   const [upper, lower] = lidEdges(points, eye);
   const corners = [px(points, eye.outer), px(points, eye.inner)];
@@ -342,7 +342,7 @@ function lashColour(
   { width, height, data }: RgbImage,
   points: Landmarks,
   { upper }: EyeIndices,
-  { skin }: Light,
+  { skin }: Lighting,
 ): Rgb {
   const samples = upper.flatMap((index) =>
     [-2, -1, 0, 1].map((dy) => {

@@ -3,9 +3,9 @@ import type { FacePatch, FaceTints } from '../../../media/face-asset.ts';
 import { labAt, lumaOf, quantile } from '../imaging/colour.ts';
 import { blur, dilate } from '../imaging/curve.ts';
 import { plane, type Plane, type RgbImage } from '../imaging/image.ts';
-import { fillUnknown } from '../imaging/inpaint.ts';
-import type { Light } from './skin.ts';
-import { type Box, cutPatch, type Rgb, rgbToYuv } from '../imaging/sprite.ts';
+import { inpaint } from '../imaging/inpaint.ts';
+import type { Lighting } from './lighting.ts';
+import { type Box, cutPatch, type Rgb, rgbToYuv } from '../imaging/patch.ts';
 
 export interface OwnTeeth {
   readonly patch: FacePatch;
@@ -71,7 +71,7 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
   }
   // Colours continue beyond what is seen, so that a lip that rises further still uncovers something plausible.
   const filled: RgbImage = { width, height, data: image.data.slice() };
-  fillUnknown(filled, known);
+  inpaint(filled, known);
   const alpha = blur(extendUp(row, box, Math.round((box.bottom - box.top) * 0.22)), 0.8);
   const channel = (c: number): number =>
     quantile(
@@ -82,7 +82,7 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
 }
 
 /** Under the portrait's light, as the renderer paints with them. */
-export function mouthTints({ white, skin, colour }: Light, teeth: Rgb | undefined): FaceTints {
+export function mouthTints({ white, skin, colour }: Lighting, teeth: Rgb | undefined): FaceTints {
   // A photograph without colours shows none in the mouth either.
   const lit = (r: number, g: number, b: number): Rgb => {
     const grey = lumaOf(r, g, b);

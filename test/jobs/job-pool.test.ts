@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'vitest';
-import { createJobPool } from '../../src/jobs/pool.ts';
+import { createJobPool } from '../../src/jobs/job-pool.ts';
 import { native } from '../../src/native/addon.ts';
 
 interface Thread {

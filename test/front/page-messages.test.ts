@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { ERRORS } from '../../src/base/errors.ts';
 
-const { inWords } = (await import(new URL('../../src/page/words.js', import.meta.url).href)) as {
-  inWords: (error: unknown) => string;
+const { errorMessage } = (await import(
+  new URL('../../src/page/messages.js', import.meta.url).href
+)) as {
+  errorMessage: (error: unknown) => string;
 };
 
 /** Their own message is for people, and says more than the code could. */
@@ -25,7 +27,7 @@ test('every code of the server has words on the page, without jargon of the inte
     if (TELL_THEMSELVES.includes(code) || NEVER_SEEN.includes(code)) {
       continue;
     }
-    const words = inWords({ code, message: code });
+    const words = errorMessage({ code, message: code });
     assert.doesNotMatch(words, new RegExp(code), `${code} is told by its name`);
     assert.doesNotMatch(words, /GET |POST |header|above|below/, `${code}: ${words}`);
     assert.match(words, /^[A-Z].*[.]$/, code);
@@ -34,9 +36,9 @@ test('every code of the server has words on the page, without jargon of the inte
 
 test('an error without words of its own shows its message', () => {
   assert.equal(
-    inWords({ code: 'IMAGE_REJECTED', message: 'No face was found.' }),
+    errorMessage({ code: 'IMAGE_REJECTED', message: 'No face was found.' }),
     'No face was found.',
   );
-  assert.equal(inWords(new Error('Plug one in.')), 'Plug one in.');
-  assert.match(inWords(undefined), /unexpected/);
+  assert.equal(errorMessage(new Error('Plug one in.')), 'Plug one in.');
+  assert.match(errorMessage(undefined), /unexpected/);
 });

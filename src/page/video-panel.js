@@ -2,7 +2,7 @@
 // @ts-check
 import { decodeSpeech } from './audio.js';
 import { request } from './client.js';
-import { inWords } from './words.js';
+import { errorMessage } from './messages.js';
 
 const POLL_MS = 250;
 const LIMIT_MS = 10 * 60_000;
@@ -40,7 +40,7 @@ function toBase64(pcm) {
  *   order: () => { apiKey: string, faceId: string } | undefined,
  * }} sources `order` is undefined while there is no face to render.
  */
-export function startClipPanel({ sample, pick, input, ...shown }, { fetchSample, order }) {
+export function startVideoPanel({ sample, pick, input, ...shown }, { fetchSample, order }) {
   let isBusy = false;
   // Not `disabled`: that would take the focus from the button that began the rendering.
   const setBusy = (/** @type {boolean} */ value) => {
@@ -56,9 +56,9 @@ export function startClipPanel({ sample, pick, input, ...shown }, { fetchSample,
     }
     setBusy(true);
     try {
-      await renderClip(shown, { ...chosen, pcm: await decodeSpeech(await open()) });
+      await renderVideo(shown, { ...chosen, pcm: await decodeSpeech(await open()) });
     } catch (error) {
-      shown.status.textContent = inWords(error);
+      shown.status.textContent = errorMessage(error);
       shown.status.classList.add('bad');
     } finally {
       setBusy(false);
@@ -83,7 +83,7 @@ export function startClipPanel({ sample, pick, input, ...shown }, { fetchSample,
  * @param {ClipParts} parts
  * @param {{ apiKey: string, faceId: string, pcm: Int16Array }} order
  */
-async function renderClip({ status, progress, video, link }, { apiKey, faceId, pcm }) {
+async function renderVideo({ status, progress, video, link }, { apiKey, faceId, pcm }) {
   status.classList.remove('bad');
   status.textContent = 'Sending the audio…';
   progress.hidden = false;
@@ -133,7 +133,7 @@ async function renderClip({ status, progress, video, link }, { apiKey, faceId, p
       anchor.href = job.mp4_url;
     }
   } catch (error) {
-    status.textContent = inWords(error);
+    status.textContent = errorMessage(error);
     status.classList.add('bad');
   } finally {
     progress.hidden = true;

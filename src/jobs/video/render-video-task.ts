@@ -1,9 +1,9 @@
 // The task that renders one static video on a thread of the jobs pool. What it makes goes back piece by piece over a port, each piece acknowledged.
 import type { MessagePort } from 'node:worker_threads';
 import { SpeechModel } from '../../pipeline/inference/speech-model.ts';
-import { openAudio, type AudioInput } from './audio/open.ts';
+import { openAudio, type AudioInput } from './audio/open-audio.ts';
 import { AudioError } from './audio/pcm-stream.ts';
-import { renderVideo } from './render.ts';
+import { renderVideo } from './render-video.ts';
 
 export interface RenderTask {
   readonly audio: AudioInput;

@@ -23,7 +23,7 @@ export type AudioBody =
  */
 export const MAX_OTHER_BYTES = 256 * 1024;
 /** Commas and brackets that it may have: bounds the time to parse it. */
-const MAX_MARKS = 5000;
+const MAX_JSON_DELIMITERS = 5000;
 /**
  * Longer strings are cut: more than any field but the audio may have, so that a cut one stays invalid.
  */
@@ -37,7 +37,7 @@ const MAX_TEXT_CHARS = 1024;
 export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
   const bytes = Buffer.concat(chunks);
   const { longestString, marks } = jsonShape(bytes);
-  if (bytes.length - longestString > MAX_OTHER_BYTES || marks > MAX_MARKS) {
+  if (bytes.length - longestString > MAX_OTHER_BYTES || marks > MAX_JSON_DELIMITERS) {
     return { kind: 'too-much' };
   }
   let value: unknown;
@@ -47,7 +47,7 @@ export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
     return { kind: 'invalid-json' };
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { kind: 'value', value: small(value) };
+    return { kind: 'value', value: shrink(value) };
   }
   const body = value as Record<string, unknown>;
   const wanted = fields.filter((name) => Object.hasOwn(body, name));
@@ -58,9 +58,9 @@ export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
 }
 
 const fieldOf = (name: string, value: unknown): unknown =>
-  name === AUDIO_FIELD && typeof value === 'string' ? decodeBase64(value) : small(value);
+  name === AUDIO_FIELD && typeof value === 'string' ? decodeBase64(value) : shrink(value);
 
-function small(value: unknown): unknown {
+function shrink(value: unknown): unknown {
   if (typeof value === 'string') {
     return value.slice(0, MAX_TEXT_CHARS);
   }

@@ -21,7 +21,7 @@ const SEAM_COLUMNS = 41;
  * On a closed mouth: moves the inner-lip points onto the dark line between the lips, found as the cheapest smooth path
  * (dynamic programming) within a few pixels of where FaceMesh has it.
  */
-export function onSeam(image: RgbImage, points: Landmarks, frame: MouthFrame): Landmarks {
+export function snapToLipSeam(image: RgbImage, points: Landmarks, frame: MouthFrame): Landmarks {
   const upper = frame.local(points, UPPER_INNER);
   const lower = frame.local(points, LOWER_INNER);
   const line = curveThrough(

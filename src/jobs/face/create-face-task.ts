@@ -1,6 +1,6 @@
 // The task that a thread of the jobs pool runs: one portrait in, a face asset or a refusal out.
 import { createFace } from './create-face.ts';
-import { FaceFinder } from './detect/face-finder.ts';
+import { FaceLandmarker } from './detect/face-landmarker.ts';
 import { FaceError, type FaceErrorCode, type FaceWarning } from './face-error.ts';
 
 export interface CreateFaceTask {
@@ -18,7 +18,7 @@ export type CreateFaceResult =
       readonly error: { readonly code: FaceErrorCode | 'INTERNAL_ERROR'; readonly message: string };
     };
 
-let finder: Promise<FaceFinder> | undefined;
+let finder: Promise<FaceLandmarker> | undefined;
 
 /** Never rejects: an error that is posted between threads loses its class and its fields. */
 export default async function createFaceTask({
@@ -26,8 +26,8 @@ export default async function createFaceTask({
   name,
 }: CreateFaceTask): Promise<CreateFaceResult> {
   try {
-    finder ??= FaceFinder.load();
-    return await createFace(image, { name, finder: await finder });
+    finder ??= FaceLandmarker.load();
+    return await createFace(image, { name, landmarker: await finder });
   } catch (error) {
     if (error instanceof FaceError) {
       return { error: { code: error.code, message: error.message } };

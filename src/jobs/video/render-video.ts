@@ -6,9 +6,9 @@ import { VideoTrack } from '../../pipeline/encode/video-track.ts';
 import type { SpeechModel } from '../../pipeline/inference/speech-model.ts';
 import { RigRenderer } from '../../pipeline/render/rig-renderer.ts';
 import type { PcmStream } from './audio/pcm-stream.ts';
-import { Lips } from './lips.ts';
+import { ArticulationSource } from './articulation-source.ts';
 import { Muxer } from './muxer.ts';
-import { isSegmentStart } from './plan.ts';
+import { isSegmentStart } from './hls.ts';
 import { Soundtrack } from './soundtrack.ts';
 
 /** Nobody waits for these frames on a narrow path, so they get more bits than live ones. */
@@ -45,7 +45,7 @@ export async function renderVideo({
   onSegment,
 }: RenderOptions): Promise<void> {
   const soundtrack = new Soundtrack(sound);
-  const lips = new Lips(model, soundtrack);
+  const lips = new ArticulationSource(model, soundtrack);
   const stage = new RigRenderer(new native.FaceAsset(new Uint8Array(face)), {
     seed,
     emotion,

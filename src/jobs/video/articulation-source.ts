@@ -13,7 +13,7 @@ const INAUDIBLE_FRAMES = Math.round(1200 / FRAME_MS);
  * What the model says of each frame. Its answer after step k is of the instant (k + 1) / 30 s - lookahead, and a frame shows the middle of
  * its interval. So the model hears some silence first, of just such a length that its steps end where they must, and runs some whole steps ahead.
  */
-export class Lips {
+export class ArticulationSource {
   readonly articulation = new ArticulationTrack();
   readonly #mel: MelFrontEnd = new native.MelFrontEnd();
   readonly #slot: ModelState;

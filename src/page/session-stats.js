@@ -1,7 +1,7 @@
 // The server's own ledger of this session (GET /sessions/{id}/stats), drawn once a second: where a frame's time goes, how late frames leave, how soon lips move.
 // @ts-check
 import { request } from './client.js';
-import { inWords } from './words.js';
+import { errorMessage } from './messages.js';
 
 /**
  * @typedef {object} Stats What GET /sessions/{id}/stats answers; milliseconds.
@@ -29,11 +29,11 @@ const FRAME_MS = 1000 / 30;
 const inMs = (ms) =>
   `${ms < 0.00995 ? ms.toFixed(3) : ms < 0.995 ? ms.toFixed(2) : ms < 9.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
 
-export class LedgerPanel {
+export class SessionStatsPanel {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #timer;
   /** One entry a second; lips: of an utterance that began since the entry before, else NaN. @type {{ lateness: number, lips: number }[]} */
-  #course = [];
+  #history = [];
   #lastLips = 0;
   #refusals = 0;
   #parts;
@@ -64,7 +64,7 @@ export class LedgerPanel {
   /** Follows one session until `stop`. @param {string} sessionId @param {string} apiKey */
   start(sessionId, apiKey) {
     this.stop();
-    this.#course = [];
+    this.#history = [];
     this.#lastLips = 0;
     this.#refusals = 0;
     this.#timer = setInterval(() => {
@@ -141,12 +141,12 @@ export class LedgerPanel {
     if (isNew) {
       this.#onLips(audioToLipsMs.last);
     }
-    this.#course.push({
+    this.#history.push({
       lateness: frameLatenessMs.p99,
       lips: isNew ? audioToLipsMs.last : Number.NaN,
     });
-    if (this.#course.length > SECONDS) {
-      this.#course.shift();
+    if (this.#history.length > SECONDS) {
+      this.#history.shift();
     }
     this.#plot();
     const shown = [
@@ -186,7 +186,7 @@ export class LedgerPanel {
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     const style = getComputedStyle(canvas);
     const most = Math.max(
-      ...this.#course.flatMap(({ lateness, lips }) => [lateness, Number.isNaN(lips) ? 0 : lips]),
+      ...this.#history.flatMap(({ lateness, lips }) => [lateness, Number.isNaN(lips) ? 0 : lips]),
     );
     const top = [20, 50, 100, 200, 500, 1000].find((limit) => limit >= most * 1.1) ?? most * 1.1;
     const left = 34 * scale;
@@ -194,7 +194,7 @@ export class LedgerPanel {
     const base = height - 4 * scale;
     const high = 8 * scale;
     const x = (/** @type {number} */ second) =>
-      right - ((this.#course.length - 1 - second) / (SECONDS - 1)) * (right - left);
+      right - ((this.#history.length - 1 - second) / (SECONDS - 1)) * (right - left);
     const y = (/** @type {number} */ ms) => base - Math.min(1, ms / top) * (base - high);
     context.clearRect(0, 0, width, height);
     context.font = `${11 * scale}px ${style.fontFamily}`;
@@ -216,7 +216,7 @@ export class LedgerPanel {
     context.lineJoin = 'round';
     context.lineWidth = 1.75 * scale;
     context.beginPath();
-    this.#course.forEach(({ lateness }, second) => {
+    this.#history.forEach(({ lateness }, second) => {
       if (second === 0) {
         context.moveTo(x(0), y(lateness));
       } else {
@@ -224,13 +224,13 @@ export class LedgerPanel {
       }
     });
     context.stroke();
-    context.lineTo(x(this.#course.length - 1), base);
+    context.lineTo(x(this.#history.length - 1), base);
     context.lineTo(x(0), base);
     context.globalAlpha = 0.14;
     context.fill();
     context.globalAlpha = 1;
     context.fillStyle = style.borderBottomColor;
-    this.#course.forEach(({ lips }, second) => {
+    this.#history.forEach(({ lips }, second) => {
       if (Number.isNaN(lips)) {
         return;
       }
@@ -247,5 +247,5 @@ function refusal(error) {
   if (status === 404) {
     return 'No ledger: it is shown to the owner of the session only, by the server that holds it. This answer came from another server, or your key belongs to somebody else.';
   }
-  return `No ledger: ${inWords(error)}`;
+  return `No ledger: ${errorMessage(error)}`;
 }

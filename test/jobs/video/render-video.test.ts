@@ -5,16 +5,20 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
-import { inspectAudio, openAudio, type AudioInput } from '../../../src/jobs/video/audio/open.ts';
+import {
+  inspectAudio,
+  openAudio,
+  type AudioInput,
+} from '../../../src/jobs/video/audio/open-audio.ts';
 import {
   framesInSegment,
-  framesOf,
+  frameCount,
   isSegmentStart,
   playlist,
   segmentCount,
   segmentName,
-} from '../../../src/jobs/video/plan.ts';
-import { renderVideo } from '../../../src/jobs/video/render.ts';
+} from '../../../src/jobs/video/hls.ts';
+import { renderVideo } from '../../../src/jobs/video/render-video.ts';
 import { FPS, FRAME_MS } from '../../../src/media/timeline.ts';
 import { SpeechModel } from '../../../src/pipeline/inference/speech-model.ts';
 import { closestLips, findMouth, locate } from '../../harness/lipsync.ts';
@@ -55,7 +59,7 @@ async function make(name: string, audio: AudioInput): Promise<Made> {
   const place = path.join(folder, name);
   await mkdir(place);
   const { samples, rate } = await inspectAudio(audio);
-  const frames = framesOf(samples, rate);
+  const frames = frameCount(samples, rate);
   const segments: Buffer[] = [];
   await renderVideo({
     model,

@@ -2,26 +2,29 @@
 import { FPS } from '../../media/timeline.ts';
 
 /** The first segment is short, so that playing can begin soon. */
-const FIRST_FRAMES = FPS;
-const FRAMES = 2 * FPS;
+const FIRST_SEGMENT_FRAMES = FPS;
+const SEGMENT_FRAMES = 2 * FPS;
 
-export const TARGET_SECONDS = FRAMES / FPS;
+export const TARGET_SECONDS = SEGMENT_FRAMES / FPS;
 
 /** Whether a segment begins with this frame; each begins with a key frame. */
 export const isSegmentStart = (frame: number): boolean =>
-  frame === 0 || (frame >= FIRST_FRAMES && (frame - FIRST_FRAMES) % FRAMES === 0);
+  frame === 0 ||
+  (frame >= FIRST_SEGMENT_FRAMES && (frame - FIRST_SEGMENT_FRAMES) % SEGMENT_FRAMES === 0);
 
 export const segmentCount = (frames: number): number =>
-  frames <= FIRST_FRAMES ? 1 : 1 + Math.ceil((frames - FIRST_FRAMES) / FRAMES);
+  frames <= FIRST_SEGMENT_FRAMES
+    ? 1
+    : 1 + Math.ceil((frames - FIRST_SEGMENT_FRAMES) / SEGMENT_FRAMES);
 
 /** Frames of segment `index` of a video of `frames`. */
 export const framesInSegment = (index: number, frames: number): number =>
   index === 0
-    ? Math.min(frames, FIRST_FRAMES)
-    : Math.min(FRAMES, frames - FIRST_FRAMES - (index - 1) * FRAMES);
+    ? Math.min(frames, FIRST_SEGMENT_FRAMES)
+    : Math.min(SEGMENT_FRAMES, frames - FIRST_SEGMENT_FRAMES - (index - 1) * SEGMENT_FRAMES);
 
 /** Frames that show `samples` at `rate`: the last one may reach beyond the sound. */
-export const framesOf = (samples: number, rate: number): number =>
+export const frameCount = (samples: number, rate: number): number =>
   Math.max(1, Math.ceil((samples / rate) * FPS - 1e-6));
 
 export const INIT_NAME = 'init.mp4';

@@ -6,10 +6,10 @@ import { Piscina } from 'piscina';
 
 /** Files whose default export is the task. */
 const TASKS = {
-  face: path.join(import.meta.dirname, 'face/worker.ts'),
-  static: path.join(import.meta.dirname, 'video/worker.ts'),
-  staticAudio: path.join(import.meta.dirname, 'video/inspect.ts'),
-  audioBody: path.join(import.meta.dirname, 'audio-body.ts'),
+  face: path.join(import.meta.dirname, 'face/create-face-task.ts'),
+  static: path.join(import.meta.dirname, 'video/render-video-task.ts'),
+  staticAudio: path.join(import.meta.dirname, 'video/inspect-audio-task.ts'),
+  audioBody: path.join(import.meta.dirname, 'parse-audio-body.ts'),
 } as const;
 
 export type JobTask = keyof typeof TASKS;
@@ -32,7 +32,7 @@ export interface JobPool {
 /** Lowest priority: media threads on the same core go first (setpriority(2), per thread on Linux). */
 const NICE = 19;
 
-const CONFINE = pathToFileURL(path.join(import.meta.dirname, 'confine.ts')).href;
+const CONFINE = pathToFileURL(path.join(import.meta.dirname, 'pin-thread.ts')).href;
 
 /** `cpus`: where the threads may run; empty: anywhere. Even at the lowest priority a thread takes milliseconds from a frame when it is on its core. */
 export function createJobPool(threads: number, cpus: readonly number[]): JobPool {

@@ -8,7 +8,7 @@ const HEIGHT = 38;
 /** Share of the most moving pixels whose mean is the measure: a mouth is a small part of the region. */
 const TOP_SHARE = 0.08;
 
-export class LipWatch {
+export class MouthMotionMeter {
   /** Mean change of the most moving pixels between the last two frames, in grey levels. */
   motion = 0;
   #canvas = new OffscreenCanvas(WIDTH, HEIGHT);

@@ -63,7 +63,7 @@ const ENDS = {
 };
 
 /** @param {unknown} error @returns {string} */
-export function inWords(error) {
+export function errorMessage(error) {
   const { code, message } = /** @type {{ code?: string, message?: string }} */ (error ?? {});
   if (code && BY_CODE[code]) {
     return BY_CODE[code];
@@ -78,4 +78,4 @@ export function inWords(error) {
 }
 
 /** @param {string} reason What follows STOP, or how the session ended. @returns {string} */
-export const endInWords = (reason) => ENDS[reason.toLowerCase()] ?? 'Not connected';
+export const endMessage = (reason) => ENDS[reason.toLowerCase()] ?? 'Not connected';

@@ -3,15 +3,15 @@ import path from 'node:path';
 import { test } from 'vitest';
 import * as fc from 'fast-check';
 import { Piscina } from 'piscina';
-import type { CreateFaceResult } from '../../../src/jobs/face/worker.ts';
-import createFaceTask from '../../../src/jobs/face/worker.ts';
+import type { CreateFaceResult } from '../../../src/jobs/face/create-face-task.ts';
+import createFaceTask from '../../../src/jobs/face/create-face-task.ts';
 import { FACE_ERRORS } from '../../../src/jobs/face/face-error.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { portrait, portraitOf } from './portraits.ts';
 
 test('runs on a pool: a face or a reason comes back over the thread border', async () => {
   const pool = new Piscina({
-    filename: path.resolve(import.meta.dirname, '../../../src/jobs/face/worker.ts'),
+    filename: path.resolve(import.meta.dirname, '../../../src/jobs/face/create-face-task.ts'),
     maxThreads: 1,
   });
   const made = (await pool.run({ image: portraitOf('ava'), name: 'Ava' })) as CreateFaceResult;
