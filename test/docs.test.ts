@@ -12,12 +12,15 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 /** Folders that are not ours, or made by a run. */
 const SKIPPED = new Set(['node_modules', '.git', '.setup', 'data', 'build', 'out', 'work']);
 
-/** Top-level folders of the repository whose files documents name as code. */
+/** Files and folders of the repository, as documents name them. */
 const NAMED_PATH =
-  /^(?:src|test|bench|scripts|native|grafana|models|docs|deploy|\.github)\/[\w./-]+\.[a-z]\w*$/;
+  /^(?:src|test|bench|scripts|native|grafana|models|docs|deploy|\.github)\/[\w./-]+$/;
+
+/** The map names sources from where it lies. */
+const SOURCE = /^[\w-]+\/[\w./-]+\.ts$/;
 
 /** Made by the set-up or by a run, so not there in a fresh checkout; or the pattern of a name. */
-const NOT_A_FILE = /^(?:models|native)\/build\/|^(?:bench|test)\/out\/|NAME/;
+const NOT_A_FILE = /^(?:models|native)\/build\/|^(?:bench|test)\/out\/|NAME|TARGET/;
 
 function markdownFiles(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -98,11 +101,12 @@ test('every npm script that a document names exists', () => {
   assert.deepEqual(unknown, []);
 });
 
-test('every file that a document names in code style exists', () => {
+test('every file and folder that a document names in code style exists', () => {
   const missing = documents.flatMap(({ name, folder, text }) =>
     [...text.matchAll(/`([^`\n]+)`/g)]
       .map(([, code]) => code!)
-      .filter((code) => NAMED_PATH.test(code) && !NOT_A_FILE.test(code))
+      .filter((code) => NAMED_PATH.test(code) || (name === 'src/README.md' && SOURCE.test(code)))
+      .filter((code) => !NOT_A_FILE.test(code))
       // native/README.md and others name files from where they lie
       .filter((code) => !existsSync(path.join(ROOT, code)) && !existsSync(path.join(folder, code)))
       .map((code) => `${name}: ${code}`),
