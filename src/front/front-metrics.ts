@@ -1,4 +1,5 @@
-// What the front itself is measured by: HTTP, Redis, sockets, readiness, history that waits. Handles are made once per series.
+// The metrics of the main thread: HTTP, Redis, STUN, tokens, readiness, connections. Handles are made once per series.
+import { ERRORS, type ErrorCode } from '../base/errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Counter, Histogram } from '../metrics/catalogue.ts';
 import { exemplarOf } from '../metrics/shared-metrics.ts';
@@ -55,6 +56,17 @@ export function observeHttp(metrics: Metrics): (request: AnsweredRequest) => voi
     }
     if (status >= 500 && status !== 501 && status !== 503) {
       failures.add();
+    }
+  };
+}
+
+/** @returns the callback for each refused token request, with the code of the answer. */
+export function observeTokenRefusals(metrics: Metrics): (code: ErrorCode) => void {
+  return (code) => {
+    metrics.counter('mouthpiece_tokens_refused_total', { code }).add();
+    // Clients are told 429, since some crash on a 5xx here. It is our fault all the same.
+    if (ERRORS[code].status >= 500) {
+      metrics.counter('mouthpiece_errors_total', { code }).add();
     }
   };
 }
@@ -133,4 +145,42 @@ export function observeRedis(metrics: Metrics, client: unknown, isReady: () => b
     );
     return send(command, ...rest);
   };
+}
+
+/** The parts of the server whose state is shown as gauges. */
+export interface ObservedServer {
+  readonly store: { readonly ready: boolean };
+  readonly pool: { readonly size: number };
+  readonly sessions: { readonly isDraining: boolean; readonly room: number };
+  readonly recorder: { readonly pendingCount: number };
+  readonly bodyBudget: { readonly isFull: boolean; readonly held: number };
+  readonly http: {
+    readonly requestsInFlight: number;
+    readonly connections: number;
+    readonly webSockets: number;
+  };
+}
+
+/** Sets the gauges of readiness, capacity and connections at each scrape. */
+export function observeServer(metrics: Metrics, server: ObservedServer): void {
+  const { store, pool, sessions, recorder, bodyBudget, http } = server;
+  const ready = metrics.gauge('mouthpiece_ready');
+  const draining = metrics.gauge('mouthpiece_draining');
+  const room = metrics.gauge('mouthpiece_room_sessions');
+  const webSockets = metrics.gauge('mouthpiece_websocket_connections');
+  const pendingRecords = metrics.gauge('mouthpiece_history_pending_records');
+  const requestsInFlight = metrics.gauge('mouthpiece_http_requests_in_flight');
+  const connections = metrics.gauge('mouthpiece_http_connections');
+  const bodyBytes = metrics.gauge('mouthpiece_http_body_bytes');
+  metrics.onScrape(() => {
+    const isReady = store.ready && pool.size > 0 && !bodyBudget.isFull && !sessions.isDraining;
+    ready.set(isReady ? 1 : 0);
+    draining.set(sessions.isDraining ? 1 : 0);
+    room.set(isReady ? sessions.room : 0);
+    webSockets.set(http.webSockets);
+    pendingRecords.set(recorder.pendingCount);
+    requestsInFlight.set(http.requestsInFlight);
+    connections.set(http.connections);
+    bodyBytes.set(bodyBudget.held);
+  });
 }

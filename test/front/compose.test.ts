@@ -8,21 +8,28 @@ import { composeRoutes, type ComposeDeps } from '../../src/front/api/compose.ts'
 import type { ApiRequest } from '../../src/front/http/route.ts';
 import { startTestFront, type TestFront } from './harness.ts';
 
-const state = { room: true, draining: false };
+const sessions = {
+  canPlace: true,
+  get room() {
+    return this.canPlace ? 1 : 0;
+  },
+  isDraining: false,
+  stats: () => Promise.resolve(undefined),
+};
 let server: TestFront;
 beforeAll(async () => {
-  server = await startTestFront(
-    {
-      turnSecret: 'shared',
-      sessionsPerKey: 2,
-      iceServers: [
+  server = await startTestFront({
+    config: {
+      TURN_SECRET: 'shared',
+      MAX_SESSIONS_PER_KEY: 2,
+      ICE_SERVERS: [
         { urls: 'stun:stun.example.org:3478' },
         { urls: 'turn:turn.example.org:3478' },
         { urls: 'turn:fixed.example.org', username: 'u', credential: 'c' },
       ],
     },
-    { canPlace: () => state.room, draining: () => state.draining },
-  );
+    sessions,
+  });
 });
 afterAll(() => server.close());
 
@@ -41,7 +48,7 @@ test('a token grants what was asked, with the defaults of the interface', async 
   const body = (await reply.json()) as { session_token: string };
   assert.deepEqual(Object.keys(body), ['session_token']);
   const { tokenId, keyId, issuedAtMs, ...grant } =
-    (await server.front.tokens.find(body.session_token)) ?? assert.fail();
+    (await server.services.tokens.find(body.session_token)) ?? assert.fail();
   assert.ok(tokenId.length >= 16 && !body.session_token.includes(tokenId) && keyId.length === 16);
   assert.ok(Math.abs(issuedAtMs - Date.now()) < 10_000);
   assert.deepEqual(grant, {
@@ -89,31 +96,31 @@ test('a wrong key, no key, no room, draining and too many sessions are 4xx with 
   };
   assert.deepEqual(await refusal({ key: 'wrong' }), [401, 'INVALID_API_KEY']);
   assert.deepEqual(await refusal({ key: undefined }), [401, 'INVALID_API_KEY']);
-  state.room = false;
+  sessions.canPlace = false;
   assert.deepEqual(await refusal(), [429, 'SERVER_OVERLOADED']);
-  state.room = true;
-  state.draining = true;
+  sessions.canPlace = true;
+  sessions.isDraining = true;
   assert.deepEqual(await refusal(), [429, 'SERVER_OVERLOADED']);
   assert.equal((await server.call('/readyz')).status, 503);
-  state.draining = false;
+  sessions.isDraining = false;
   const readiness = async (query: string): Promise<unknown[]> => {
     const answer = await server.call(`/readyz${query}`, { key: undefined });
     const { ready, full, room } = (await answer.json()) as Record<string, unknown>;
     return [answer.status, ready, full, room];
   };
   assert.deepEqual(await readiness('?full=503'), [200, true, false, 1]);
-  state.room = false;
+  sessions.canPlace = false;
   assert.deepEqual(await readiness(''), [200, true, true, 0]);
   assert.deepEqual(await readiness('?full=503'), [503, true, true, 0]);
   assert.deepEqual((await server.call('/readyz?full=yes')).status, 422);
-  state.room = true;
-  const { keyId } = await server.front.apiKeys.authenticate(server.key);
-  await server.front.quota.acquire(keyId, 'one');
+  sessions.canPlace = true;
+  const { keyId } = await server.services.apiKeys.authenticate(server.key);
+  await server.services.quota.acquire(keyId, 'one');
   assert.deepEqual(await (await server.call('/ratelimiter/sessions')).json(), { currentUsage: 1 });
-  await server.front.quota.acquire(keyId, 'two');
+  await server.services.quota.acquire(keyId, 'two');
   assert.deepEqual(await refusal(), [429, 'RATE_LIMITED']);
   for (const id of ['one', 'two']) {
-    await server.front.quota.release(keyId, id);
+    await server.services.quota.release(keyId, id);
   }
 });
 
@@ -184,7 +191,7 @@ test('a model that the server has is granted; any other name is a hint and means
     const reply = await server.call('/compose/token', { json: { faceId: 'ava', model } });
     assert.equal(reply.status, 200, `model ${String(model).slice(0, 20)}`);
     const { session_token: token } = (await reply.json()) as { session_token: string };
-    return (await server.front.tokens.find(token))!.model;
+    return (await server.services.tokens.find(token))!.model;
   };
   assert.equal(await granted('rig'), 'rig');
   for (const model of ['fasttalk', 'artalk', '', null, 'x'.repeat(1000)]) {

@@ -1,22 +1,27 @@
-// A front on a free port of loopback with a redis-server of its own, for the tests of this folder.
+// A front on a free port of loopback with a redis-server of its own, for the tests of this folder: all but workers and sessions.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { createLogger } from '../../src/base/log.ts';
-import {
-  createFront,
-  type Front,
-  type FrontConfig,
-  type FrontDeps,
-} from '../../src/front/front.ts';
-import type { StaticRequest, StaticVideos } from '../../src/front/api/static.ts';
+import type { ErrorCode } from '../../src/base/errors.ts';
+import { CloseStack } from '../../src/base/close-stack.ts';
+import { createLogger, type Logger } from '../../src/base/log.ts';
+import { type Config, loadConfig } from '../../src/config.ts';
 import { AudioError } from '../../src/jobs/video/audio/pcm-stream.ts';
-import { History } from '../../src/front/history/history.ts';
+import type { StaticRequest, StaticVideos } from '../../src/front/api/static.ts';
+import { BodyBudget, type BodyBudgetOptions } from '../../src/front/http/body-budget.ts';
+import type { Route } from '../../src/front/http/route.ts';
+import { type HttpServer, startHttpServer } from '../../src/front/http-server.ts';
+import { openIceServers } from '../../src/front/ice-servers.ts';
 import { connectStore, type OpenStore } from '../../src/front/process/open-store.ts';
+import { type RouteOptions, buildRoutes } from '../../src/front/routes.ts';
+import { type Services, openServices } from '../../src/front/services.ts';
+import type { RedisStore } from '../../src/front/store/redis.ts';
 
 export interface TestFront {
-  readonly front: Front;
-  readonly history: History;
+  readonly services: Services;
+  readonly routes: readonly Route[];
+  readonly http: HttpServer;
+  readonly bodyBudget: BodyBudget;
   readonly store: OpenStore;
   readonly url: string;
   readonly key: string;
@@ -29,15 +34,111 @@ export interface TestFront {
   close(): Promise<void>;
 }
 
-export async function startTestFront(
-  config: Partial<FrontConfig> = {},
-  deps: Partial<FrontDeps> = {},
-  redisUrl?: string,
-): Promise<TestFront> {
-  const dataDir = config.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-test-')));
+/** What a service of static videos may be built from. */
+export interface VideoParts {
+  readonly store: RedisStore;
+  readonly services: Services;
+  readonly serverId: string;
+  readonly log: Logger;
+}
+
+export interface TestFrontOptions {
+  /** Settings other than SETTINGS below. */
+  readonly config?: Partial<Config>;
+  /** What placement says; by default there is always room. */
+  readonly sessions?: RouteOptions['sessions'];
+  readonly onTokenRefused?: (code: ErrorCode) => void;
+  readonly videos?: (parts: VideoParts) => StaticVideos | Promise<StaticVideos>;
+  readonly bodyBudget?: BodyBudgetOptions;
+  /** Address of the STUN server, local and as clients are told it. */
+  readonly stunHost?: string;
+  readonly serverId?: string;
+  /** Undefined: a redis-server of its own. */
+  readonly redisUrl?: string;
+}
+
+const SETTINGS = {
+  PORT: '0',
+  TOKEN_TTL_SECONDS: '60',
+  RATE_LIMIT_RPS: '10000',
+  MAX_SESSIONS_PER_KEY: '3',
+  ICE_SERVERS: '[{"urls":"stun:127.0.0.1:3478"}]',
+  MAX_QUEUED_JOBS: '5',
+  HISTORY_RETENTION_DAYS: '30',
+};
+
+/** The services, routes and listener of a front, composed as src/server.ts does. */
+export async function openFront(
+  config: Config,
+  opened: OpenStore,
+  closers: CloseStack,
+  options: TestFrontOptions = {},
+): Promise<Pick<TestFront, 'services' | 'routes' | 'http' | 'bodyBudget'>> {
   const log = createLogger(process.env['TEST_LOG'] ?? 'silent');
-  const store = await connectStore({ redisUrl, dataDir }, log);
-  const history = new History(store.store, 30);
+  const { store } = opened;
+  const serverId = options.serverId ?? 'test';
+  const fixtures = path.join(config.DATA_DIR, 'fixtures');
+  const services = await openServices({
+    config,
+    store,
+    serverId,
+    jobCpus: [],
+    defaultFaces: { manifestFile: path.join(fixtures, 'faces.json'), builtDir: fixtures },
+    log,
+  });
+  closers.add(() => services.close());
+  const stunHost = options.stunHost ?? '127.0.0.1';
+  const ice = await openIceServers({
+    config,
+    publicHost: stunHost,
+    stunHost,
+    log,
+    onStunRequest: () => {},
+  });
+  closers.add(() => ice.close());
+  const bodyBudget = new BodyBudget(options.bodyBudget);
+  const routes = buildRoutes({
+    config,
+    store,
+    services,
+    videos: await options.videos?.({ store, services, serverId, log }),
+    sessions: options.sessions ?? {
+      canPlace: true,
+      room: 1,
+      isDraining: false,
+      stats: () => Promise.resolve(undefined),
+    },
+    models: ['rig'],
+    iceServers: ice.iceServers,
+    bodyBudget,
+    readiness: {},
+    renderMetrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
+    onTokenRefused: options.onTokenRefused ?? (() => {}),
+    version: '0.0.0',
+    log,
+  });
+  const http = await startHttpServer({
+    config,
+    routes,
+    sessionSockets: undefined,
+    apiKeys: services.apiKeys,
+    bodyBudget,
+    admit: () => true,
+    onRequest: () => {},
+    onRefused: () => {},
+    log,
+  });
+  closers.add(() => http.close());
+  return { services, routes, http, bodyBudget };
+}
+
+export async function startTestFront(options: TestFrontOptions = {}): Promise<TestFront> {
+  const closers = new CloseStack();
+  const dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-test-'));
+  closers.add(() => rm(dataDir, { recursive: true, force: true }));
+  const log = createLogger(process.env['TEST_LOG'] ?? 'silent');
+  const store = await connectStore({ redisUrl: options.redisUrl, dataDir }, log);
+  closers.add(() => store.close());
   const fixtures = path.join(dataDir, 'fixtures');
   await mkdir(fixtures, { recursive: true });
   await writeFile(
@@ -51,53 +152,15 @@ export async function startTestFront(
   );
   await writeFile(path.join(fixtures, 'ava.face'), 'not a real asset');
   await writeFile(path.join(fixtures, 'ava.jpg'), 'not a real picture');
-  const front = await createFront({
-    config: {
-      host: '127.0.0.1',
-      port: 0,
-      tls: undefined,
-      dataDir,
-      apiKeyHeaders: ['x-service-api-key'],
-      tokenTtlSeconds: 60,
-      requestsPerSecond: 10_000,
-      sessionsPerKey: 3,
-      iceServers: [{ urls: 'stun:127.0.0.1:3478' }],
-      publicHost: '127.0.0.1',
-      turnSecret: undefined,
-      allowedOrigins: [],
-      maxConnections: 100,
-      secretsKey: undefined,
-      jobThreads: 1,
-      jobCpus: [],
-      maxQueuedJobs: 5,
-      version: '0.0.0',
-      defaultFaces: { manifestFile: path.join(fixtures, 'faces.json'), builtDir: fixtures },
-      ...config,
-    },
-    store: store.store,
-    log,
-    deps: {
-      history,
-      serverId: 'test',
-      canPlace: () => true,
-      draining: () => false,
-      models: ['rig'],
-      readiness: {},
-      metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
-      onRequest: () => {},
-      ...deps,
-    },
-  });
-  const { key } = await front.apiKeys.create('owner-1', 'test');
-  const { port } = await front.listen().catch(async (error: unknown) => {
-    await front.close();
-    await store.close();
+  const config = { ...loadConfig({ ...SETTINGS, DATA_DIR: dataDir }), ...options.config };
+  const front = await openFront(config, store, closers, options).catch(async (error: unknown) => {
+    await closers.close();
     throw error;
   });
-  const url = `${config.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  const { key } = await front.services.apiKeys.create('owner-1', 'test');
+  const { url } = front.http;
   return {
-    front,
-    history,
+    ...front,
     store,
     url,
     key,
@@ -120,17 +183,14 @@ export async function startTestFront(
           : { method: init.method ?? 'POST', body: JSON.stringify(json) }),
       });
     },
-    async close() {
-      await front.close();
-      await store.close();
-      if (config.dataDir === undefined) {
-        await rm(dataDir, { recursive: true, force: true });
-      }
-    },
+    close: () => closers.close(),
   };
 }
 
-/** In place of the renderer: knows one video, serves the test's own face as each of its files, and refuses four bytes as no audio. */
+/**
+ * Static videos without a renderer: knows one video, serves a fixture as each of its files, and refuses
+ * an upload of four bytes.
+ */
 export const stubVideos = (
   open: (name: string) => ReturnType<StaticVideos['openMp4']>,
   made: StaticRequest[] = [],

@@ -11,15 +11,12 @@ let server: TestFront;
 const refused: string[] = [];
 beforeAll(async () => {
   redis = await startRedis();
-  server = await startTestFront(
-    {},
-    {
-      onTokenRefused: (code) => {
-        refused.push(code);
-      },
+  server = await startTestFront({
+    onTokenRefused: (code) => {
+      refused.push(code);
     },
-    redis.url,
-  );
+    redisUrl: redis.url,
+  });
 });
 afterAll(async () => {
   await server.close();
@@ -69,6 +66,6 @@ test('while Redis is away requests are refused within a moment, with the shapes 
   await redis.start();
   await back;
   assert.equal((await server.call('/compose/token', { json: { faceId: 'ava' } })).status, 200);
-  assert.ok(await server.front.tokens.find(token), 'tokens of before still work');
+  assert.ok(await server.services.tokens.find(token), 'tokens of before still work');
   assert.equal((await server.call('/readyz', { key: undefined })).status, 200);
 });

@@ -27,25 +27,25 @@ test('a server without memory for bodies is not ready, until they are gone', asy
   const { port } = new URL(server.url);
   // Each key gets two thirds of what is free: three of them take more than nine tenths.
   for (const bytes of [2 * MIB, 0.66 * MIB, 0.2 * MIB].map(Math.floor)) {
-    const { key } = await server.front.apiKeys.create('owner', 'uploads');
+    const { key } = await server.services.apiKeys.create('owner', 'uploads');
     const socket = net.connect(Number(port), '127.0.0.1').on('error', () => {});
     sockets.push(socket);
     socket.write(
       `POST /static/audio HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n` +
         `x-service-api-key: ${key}\r\ncontent-length: ${80 * MIB}\r\n\r\n`,
     );
-    const wanted = server.front.bodyBytes + bytes;
+    const wanted = server.bodyBudget.held + bytes;
     socket.write(Buffer.alloc(bytes, ' '));
-    for (let i = 0; i < 400 && server.front.bodyBytes < wanted; i++) {
+    for (let i = 0; i < 400 && server.bodyBudget.held < wanted; i++) {
       await sleep(5);
     }
-    assert.equal(server.front.bodyBytes, wanted);
+    assert.equal(server.bodyBudget.held, wanted);
   }
-  assert.deepEqual([await ready(), server.front.takesUploads], [[503, false], false]);
+  assert.deepEqual([await ready(), !server.bodyBudget.isFull], [[503, false], false]);
   for (const socket of sockets) {
     socket.destroy();
   }
-  for (let i = 0; i < 400 && server.front.bodyBytes > 0; i++) {
+  for (let i = 0; i < 400 && server.bodyBudget.held > 0; i++) {
     await sleep(5);
   }
   assert.deepEqual(await ready(), [200, true]);

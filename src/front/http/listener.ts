@@ -107,6 +107,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const apps = [create()];
   let socket: us_listen_socket | undefined = await bind(apps[0]!, options.host, options.port);
   const port = us_socket_local_port(socket);
+  sockets.localPort = port;
   const stopListening = (): void => {
     if (socket !== undefined) {
       us_listen_socket_close(socket);

@@ -25,6 +25,8 @@ export interface SocketRequest {
   header(name: string): string;
   /** Address of the client, or of its proxy when the client is unknown. */
   readonly ip: string;
+  /** TCP port of this server that the client connected to. */
+  readonly localPort: number;
 }
 
 /** One WebSocket connection. After the close, every method does nothing. */
@@ -181,6 +183,8 @@ export class SocketRoutes {
   >();
   readonly #options: SocketOptions;
   readonly #open = new Set<UwsSocket>();
+  /** TCP port of the listener, which sets it before the first connection. */
+  localPort = 0;
 
   constructor(options: SocketOptions) {
     this.#options = options;
@@ -314,6 +318,7 @@ export class SocketRoutes {
       query: new URLSearchParams(req.getQuery() ?? ''),
       header: (name) => headers.get(name) ?? '',
       ip: limitEntry.ip,
+      localPort: this.localPort,
     };
     const { handlers, successor } = this.#routes.get(path.toLowerCase()) ?? {};
     if (!handlers) {

@@ -11,7 +11,7 @@ export interface PoolOptions {
   /** The core of each worker; undefined where there is nothing to pin to. */
   readonly cpus: readonly (number | undefined)[];
   /** Workers run before everything else on their cores: only where a core is left for the rest. */
-  readonly realtime: boolean;
+  readonly isRealtime: boolean;
   readonly media: MediaConfig;
   readonly calibrationFace: SharedArrayBuffer;
   /** The user's own network, if any. */
@@ -92,7 +92,7 @@ export class WorkerPool {
     const birth: WorkerHandleInit = {
       index,
       cpu,
-      isRealtime: options.realtime,
+      isRealtime: options.isRealtime,
       sharedMetrics: sheet,
       media: options.media,
       port: options.media.ports.first === 0 ? 0 : options.media.ports.first + index,

@@ -31,18 +31,20 @@ export interface FaceSource {
   load(ownerId: string, faceId: string): Promise<SharedArrayBuffer>;
 }
 
-export interface SessionRecord {
-  readonly id: string;
-  readonly grant: SessionGrant;
-  readonly kind: 'p2p';
-  /** Unix milliseconds. */
-  readonly startMs: number;
-}
-
-/** History, as far as live sessions write it. Neither may fail: an outage is the journal's to bridge. */
+/** Writes the history of live sessions. Neither method rejects: the journal bridges an outage of the database. */
 export interface SessionJournal {
-  started(record: SessionRecord): void;
-  ended(sessionId: string): void;
+  begin(start: {
+    readonly id: string;
+    readonly ownerId: string;
+    readonly tokenId: string;
+    readonly faceId: string;
+    readonly kind: 'p2p';
+    readonly aggregator: string | null;
+    readonly keyName: string;
+    /** Unix milliseconds. */
+    readonly startMs: number;
+  }): Promise<void>;
+  end(sessionId: string): Promise<void>;
 }
 
 export interface SessionServiceOptions {
@@ -54,14 +56,14 @@ export interface SessionServiceOptions {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly serverId: string;
-  /** host:port of this server, for clients that ask where they ended up. */
-  readonly destination: () => string;
+  /** Host of this server, which clients are told with its port (the wire protocol's `destination`). */
+  readonly host: string;
 }
 
 interface Entry {
   readonly session: LiveSession;
   readonly socket: Socket<Connection>;
-  readonly record: SessionRecord;
+  readonly grant: SessionGrant;
   readonly token: string;
   readonly startedMs: number;
 }
@@ -253,7 +255,6 @@ export class SessionService {
       if (worker === undefined) {
         throw new ServiceError('SERVER_OVERLOADED');
       }
-      const record: SessionRecord = { id, grant, kind: 'p2p', startMs: wallMs() };
       const step = createStepMeter(this.#options.metrics, id);
       const session = new LiveSession({
         id,
@@ -270,7 +271,7 @@ export class SessionService {
           grant.audioInputFormat === 'opus'
             ? new OpusInlet(openedMs, this.#backlog)
             : new AudioIngress(this.#backlog),
-        destination: this.#options.destination(),
+        destination: `${this.#options.host}:${request.localPort}`,
         tally: this.#tally,
         step,
         spec: {
@@ -286,8 +287,17 @@ export class SessionService {
           this.#finish(ended, reason, log);
         },
       });
-      this.#entries.set(id, { session, socket, record, token, startedMs: openedMs });
-      this.#options.journal.started(record);
+      this.#entries.set(id, { session, socket, grant, token, startedMs: openedMs });
+      void this.#options.journal.begin({
+        id,
+        ownerId: grant.ownerId,
+        tokenId: grant.tokenId,
+        faceId: grant.faceId,
+        kind: 'p2p',
+        aggregator: grant.sessionAggregator,
+        keyName: grant.keyName,
+        startMs: wallMs(),
+      });
       this.#options.metrics.counter('mouthpiece_sessions_started_total', { kind: 'p2p' }).add();
       // Made ahead and kept, a token says nothing of how long a set-up takes; nor does one on its second session.
       if (ageMs <= FRESH_TOKEN_MS) {
@@ -370,7 +380,7 @@ export class SessionService {
     }
     this.#entries.delete(session.id);
     const totalSeconds = (monotonicMs() - entry.startedMs) / 1000;
-    const { grant } = entry.record;
+    const { grant } = entry;
     log.info(
       {
         reason,
@@ -379,7 +389,7 @@ export class SessionService {
       },
       'session ended',
     );
-    this.#options.journal.ended(session.id);
+    void this.#options.journal.end(session.id);
     this.#options.metrics.counter('mouthpiece_sessions_ended_total', { kind: 'p2p', reason }).add();
     const { errorCode } = SESSION_ENDS[reason];
     if (errorCode !== undefined) {
@@ -411,7 +421,7 @@ export class SessionService {
         this.#flooded.delete(id);
       }
     }
-    const byKey = Map.groupBy(this.#entries.values(), (entry) => entry.record.grant.keyId);
+    const byKey = Map.groupBy(this.#entries.values(), (entry) => entry.grant.keyId);
     await Promise.all([
       ...[...byKey].map(([keyId, entries]) =>
         this.#options.quota.touch(
@@ -453,7 +463,7 @@ export class SessionService {
   /** @returns the session's own ledger; null when it does not exist or is not this owner's. */
   async stats(ownerId: string, sessionId: string): Promise<SessionStatsReport | undefined> {
     const entry = this.#entries.get(sessionId);
-    return entry === undefined || entry.record.grant.ownerId !== ownerId
+    return entry === undefined || entry.grant.ownerId !== ownerId
       ? undefined
       : await entry.session.stats();
   }

@@ -31,10 +31,10 @@ interface Document {
 let server: TestFront;
 let document: Document;
 beforeAll(async () => {
-  server = await startTestFront(
-    { maxQueuedJobs: 2 },
-    { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) },
-  );
+  server = await startTestFront({
+    config: { MAX_QUEUED_JOBS: 2 },
+    videos: ({ services }) => stubVideos((name) => services.blobs.open(name)),
+  });
   document = (await (await server.call('/openapi.json', { key: undefined })).json()) as Document;
 });
 afterAll(() => server.close());
@@ -67,7 +67,7 @@ test('the document holds exactly the routes that are served', () => {
     operations()
       .map(({ method, path }) => `${method} ${path}`)
       .sort(),
-    server.front.routes.map(({ method, path }) => `${method} ${path}`).sort(),
+    server.routes.map(({ method, path }) => `${method} ${path}`).sort(),
   );
   assert.equal(
     new Set(operations().map(({ operation }) => operation.operationId)).size,

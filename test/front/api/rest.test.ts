@@ -14,11 +14,10 @@ let otherKey: string;
 const made: StaticRequest[] = [];
 
 beforeAll(async () => {
-  server = await startTestFront(
-    {},
-    { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name), made) },
-  );
-  ({ key: otherKey } = await server.front.apiKeys.create('owner-2', 'other'));
+  server = await startTestFront({
+    videos: ({ services }) => stubVideos((name) => services.blobs.open(name), made),
+  });
+  ({ key: otherKey } = await server.services.apiKeys.create('owner-2', 'other'));
 });
 afterAll(() => server.close());
 
@@ -105,19 +104,23 @@ test('a face is made from a portrait, used while pending, seen by its owner alon
 
   const preview = Buffer.from(await (await server.call(`/faces/${id}/preview`)).arrayBuffer());
   assert.equal(preview.subarray(0, 3).toString('latin1'), '\xff\xd8\xff');
-  const asset = await server.front.faceCatalog.load('owner-1', id);
+  const asset = await server.services.faceCatalog.load('owner-1', id);
   assert.equal(Buffer.from(asset, 0, 6).toString(), 'MPFACE');
   assert.equal(
-    await server.front.faceCatalog.load('owner-1', id),
+    await server.services.faceCatalog.load('owner-1', id),
     asset,
     'loaded once, shared by all sessions',
   );
-  await assert.rejects(server.front.faceCatalog.load('owner-2', id), { code: 'INVALID_FACE_ID' });
+  await assert.rejects(server.services.faceCatalog.load('owner-2', id), {
+    code: 'INVALID_FACE_ID',
+  });
 
   assert.equal((await server.call(`/faces/legacy/${id}`, { method: 'DELETE' })).status, 204);
   assert.equal((await server.call(`/faces/legacy/${id}`, { method: 'DELETE' })).status, 404);
   assert.equal((await server.call('/compose/token', { json: { faceId: id } })).status, 400);
-  await assert.rejects(server.front.faceCatalog.load('owner-1', id), { code: 'INVALID_FACE_ID' });
+  await assert.rejects(server.services.faceCatalog.load('owner-1', id), {
+    code: 'INVALID_FACE_ID',
+  });
   assert.equal(asset.byteLength > 0, true, 'a running session keeps what it has');
   assert.equal(
     (await server.call('/faces/legacy/ava', { method: 'DELETE' })).status,
@@ -386,7 +389,7 @@ test("history: the caller's records alone, in order, by range, under both names 
   });
   const records = [entry('owner-1', 30), entry('owner-1', 20), entry('owner-1', 10)];
   for (const one of [...records.toReversed(), entry('owner-2', 15)]) {
-    await server.history.write(one, now);
+    await server.services.history.write(one, now);
   }
   assert.deepEqual(await body(await server.call('/history/sessions')), { sessions: records });
   assert.deepEqual(
@@ -541,10 +544,10 @@ test('addresses of static videos follow PUBLIC_URL, or else what the proxy says'
     proxied['mp4_url'],
     `${server.url.replace('http:', 'https:')}/static/mp4/video-1/output.mp4`,
   );
-  const named = await startTestFront(
-    { publicUrl: 'https://media.example' },
-    { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) },
-  );
+  const named = await startTestFront({
+    config: { PUBLIC_URL: 'https://media.example' },
+    videos: ({ services }) => stubVideos((name) => services.blobs.open(name)),
+  });
   try {
     assert.equal(
       (await body(await named.call('/static/audio', audio)))['hls_url'],
@@ -607,7 +610,7 @@ test('the page is served with its own files and nothing else', async () => {
 });
 
 test('too many requests are refused until some time has passed', async () => {
-  const limited = await startTestFront({ requestsPerSecond: 5 });
+  const limited = await startTestFront({ config: { RATE_LIMIT_RPS: 5 } });
   try {
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => limited.call('/ratelimiter/sessions')),

@@ -13,7 +13,7 @@ import { createCertificate } from '../../../src/webrtc/dtls/certificate.ts';
 import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
 
 let folder: string;
-let files: { certFile: string; keyFile: string };
+let files: { TLS_CERT_FILE: string; TLS_KEY_FILE: string };
 let server: TestFront;
 let certificate: string;
 
@@ -24,13 +24,16 @@ beforeAll(async () => {
     .toString('base64')
     .match(/.{1,64}/g)!
     .join('\n')}\n-----END CERTIFICATE-----\n`;
-  files = { certFile: path.join(folder, 'cert.pem'), keyFile: path.join(folder, 'key.pem') };
-  await writeFile(files.certFile, certificate);
-  await writeFile(files.keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  server = await startTestFront(
-    { tls: files },
-    { staticVideos: ({ blobs }) => stubVideos((name) => blobs.open(name)) },
-  );
+  files = {
+    TLS_CERT_FILE: path.join(folder, 'cert.pem'),
+    TLS_KEY_FILE: path.join(folder, 'key.pem'),
+  };
+  await writeFile(files.TLS_CERT_FILE, certificate);
+  await writeFile(files.TLS_KEY_FILE, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  server = await startTestFront({
+    config: files,
+    videos: ({ services }) => stubVideos((name) => services.blobs.open(name)),
+  });
 });
 afterAll(async () => {
   await server.close();
@@ -89,7 +92,7 @@ test('WSS on the same port', async () => {
 });
 
 test('connections over the limit are closed before the handshake', async () => {
-  const small = await startTestFront({ tls: files, maxTcpConnections: 2 });
+  const small = await startTestFront({ config: { ...files, MAX_CONNECTIONS: 2 } });
   const { port } = new URL(small.url);
   const open = await Promise.all(
     Array.from(
@@ -123,11 +126,11 @@ test('a key that does not belong to the certificate is refused in one line that 
     }),
   );
   for (const bad of [
-    { ...files, keyFile },
-    { ...files, certFile: path.join(folder, 'missing.pem') },
+    { ...files, TLS_KEY_FILE: keyFile },
+    { ...files, TLS_CERT_FILE: path.join(folder, 'missing.pem') },
   ]) {
     await assert.rejects(
-      startTestFront({ tls: bad }),
+      startTestFront({ config: bad }),
       (error: Error) => error.message.includes('TLS_CERT_FILE=') && !error.message.includes('\n'),
     );
   }

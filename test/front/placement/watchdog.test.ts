@@ -1,8 +1,6 @@
 // The watch over workers: a stall of the main thread, or of the whole machine, is no fault of theirs; a hang is.
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
 import inspector from 'node:inspector';
-import path from 'node:path';
 import { test } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
 import { sleep } from '../../../src/base/time.ts';
@@ -12,7 +10,7 @@ import { Watchdog } from '../../../src/front/placement/watchdog.ts';
 import type { FromWorker } from '../../../src/link/messages.ts';
 import { Metrics } from '../../../src/metrics/metrics.ts';
 import { native } from '../../../src/native/addon.ts';
-import { DEFAULT_FACES_DIR } from '../../../src/server.ts';
+import { DEFAULT_FACES, readAnyDefaultFace } from '../../../src/front/faces/default-faces.ts';
 import { patience } from '../../harness/machine.ts';
 
 const OPTIONS = { startDeadlineMs: 30_000, silenceDeadlineMs: 10_000, lookEveryMs: 1000 };
@@ -89,18 +87,10 @@ test(
   'in earnest: a stall of the main thread ends no worker, a worker that hangs is ended and replaced',
   { timeout: 120_000 },
   async () => {
-    const face = readFileSync(
-      path.join(
-        DEFAULT_FACES_DIR,
-        readdirSync(DEFAULT_FACES_DIR).find((name) => name.endsWith('.face'))!,
-      ),
-    );
-    const calibrationFace = new SharedArrayBuffer(face.length);
-    new Uint8Array(calibrationFace).set(face);
     const silenceDeadlineMs = 2000 * patience();
     const pool = await WorkerPool.start({
       cpus: [native.allowedCpus().at(-1) ?? undefined],
-      realtime: false,
+      isRealtime: false,
       media: {
         bindAddress: '127.0.0.1',
         announcedAddresses: ['127.0.0.1'],
@@ -111,7 +101,7 @@ test(
         maxVideoBitrateKbps: 500,
         audioBitrateKbps: 24,
       },
-      calibrationFace,
+      calibrationFace: readAnyDefaultFace(DEFAULT_FACES),
       wav2lip: undefined,
       silenceDeadlineMs,
       metrics: new Metrics(),

@@ -5,7 +5,6 @@ import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../../src/base/errors.ts';
-import type { StaticParts } from '../../../src/front/front.ts';
 import {
   StaticVideoService,
   type StaticVideoOptions,
@@ -15,13 +14,13 @@ import { JobQueue } from '../../../src/front/queue/job-queue.ts';
 import { keys } from '../../../src/front/store/keys.ts';
 import { Metrics } from '../../../src/metrics/metrics.ts';
 import { ROOT } from '../../harness/server.ts';
-import { startTestFront, type TestFront } from '../harness.ts';
+import { startTestFront, type TestFront, type VideoParts } from '../harness.ts';
 
 const SWEEP_MS = 100;
 const SECOND = Buffer.alloc(32_000); // of silence, 16 kHz mono
 
 let server: TestFront;
-let parts: StaticParts;
+let parts: VideoParts;
 let videos: StaticVideoService;
 let metrics: Metrics;
 let asset: SharedArrayBuffer;
@@ -31,7 +30,10 @@ const recorded: SessionStart[] = [];
 
 const open = (change: Partial<StaticVideoOptions> = {}): Promise<StaticVideoService> =>
   StaticVideoService.open({
-    ...parts,
+    store: parts.store,
+    blobs: parts.services.blobs,
+    serverId: parts.serverId,
+    log: parts.log,
     faces: { load: () => loadFace() },
     recorder: {
       record: (start) => {
@@ -54,16 +56,13 @@ beforeAll(async () => {
   new Uint8Array(asset).set(bytes);
   loadFace = () => Promise.resolve(asset);
   metrics = new Metrics();
-  server = await startTestFront(
-    {},
-    {
-      staticVideos: async (lent) => {
-        parts = lent;
-        videos = await open();
-        return videos;
-      },
+  server = await startTestFront({
+    videos: async (lent) => {
+      parts = lent;
+      videos = await open();
+      return videos;
     },
-  );
+  });
 });
 afterAll(async () => {
   await videos.close();

@@ -1,0 +1,160 @@
+// The HTTP server: REST routes, the demo page and the WebSockets of sessions on one port.
+import path from 'node:path';
+import { ServiceError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import type { Config } from '../config.ts';
+import { ROOT } from '../version.ts';
+import type { ApiKeys } from './accounts/api-keys.ts';
+import { pageRoutes } from './api/page.ts';
+import type { BodyBudget } from './http/body-budget.ts';
+import { BODY_PACE } from './http/body-reader.ts';
+import { ClientLimits, type Refusal } from './http/client-limits.ts';
+import { listen } from './http/listener.ts';
+import type { Caller, Route } from './http/route.ts';
+import { Router } from './http/router.ts';
+import type { HttpContext } from './http/http-context.ts';
+import { type SocketHandlers, SocketRoutes } from './http/socket.ts';
+import { REMOVED_PATHS } from './routes.ts';
+
+export interface HttpServerOptions {
+  readonly config: Config;
+  readonly routes: readonly Route[];
+  /** Of the sessions' WebSockets; undefined: there are none. */
+  readonly sessionSockets: SocketHandlers | undefined;
+  readonly apiKeys: ApiKeys;
+  readonly bodyBudget: BodyBudget;
+  /** Asked for each new TCP connection; false closes it. */
+  readonly admit: () => boolean;
+  /** Called for each answered request. */
+  readonly onRequest: HttpContext['onRequest'];
+  /** Called when something is refused to protect the server. */
+  readonly onRefused: (reason: Refusal) => void;
+  readonly log: Logger;
+}
+
+export interface HttpServer {
+  readonly port: number;
+  /** Where clients on this machine reach the server: scheme, host and port. */
+  readonly url: string;
+  /** HTTP requests being answered. */
+  readonly requestsInFlight: number;
+  /** Open TCP connections, WebSockets among them. */
+  readonly connections: number;
+  /** Open WebSockets. */
+  readonly webSockets: number;
+  /** Reads the certificate files again, for new connections. @throws Error when they cannot be used */
+  reloadCertificate(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const PAGE_DIRECTORY = path.join(ROOT, 'src/page');
+const SESSION_PATH = '/compose/webrtc/p2p';
+const LIVEKIT_PATH = '/compose/webrtc/livekit';
+
+/** Binds the port and serves. @throws Error that says what to set, when the port or the certificate cannot be used */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { config, routes, bodyBudget, log } = options;
+  const tls = tlsFiles(config);
+  const apiKeyHeaders = config.API_KEY_HEADERS.map((name) => name.toLowerCase());
+  const limits = new ClientLimits(
+    {
+      trustedProxies: config.TRUSTED_PROXIES,
+      requestsAtOnce: config.MAX_REQUESTS_PER_ADDRESS,
+      openRequestsPerSecond: config.OPEN_RPS_PER_ADDRESS,
+      wrongKeysPerMinute: config.WRONG_KEYS_PER_MINUTE,
+      connectionsPerSecond: config.CONNECTION_RPS_PER_ADDRESS,
+    },
+    options.onRefused,
+  );
+  const sockets = new SocketRoutes({
+    allowedOrigins: config.ALLOWED_ORIGINS ?? [],
+    // Twice the sessions: a client that reconnects holds its old socket and its new one.
+    maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 2,
+    limits,
+    log,
+  });
+  if (options.sessionSockets !== undefined) {
+    sockets.add(SESSION_PATH, options.sessionSockets);
+    sockets.add('/compose/webrtc/peer_to_peer', options.sessionSockets);
+    sockets.add('/StartWebRTCSession', options.sessionSockets, SESSION_PATH);
+  }
+  sockets.add(LIVEKIT_PATH, notImplemented);
+  sockets.add('/StartWebRTCSessionLivekit', notImplemented, LIVEKIT_PATH);
+  const listener = await listen({
+    host: config.HOST,
+    port: config.PORT,
+    ...(tls === undefined ? {} : { tls }),
+    admit: options.admit,
+    maxConnections: config.MAX_CONNECTIONS,
+    sockets,
+    context: {
+      router: new Router([...routes, ...(await pageRoutes(PAGE_DIRECTORY))], REMOVED_PATHS),
+      log,
+      apiKeyHeaders,
+      secure: tls !== undefined,
+      publicUrl: config.PUBLIC_URL,
+      onRequest: options.onRequest,
+      authenticate: (key) => authenticate(options.apiKeys, apiKeyHeaders, key),
+      limits,
+      bodyBudget,
+      bodyPace: BODY_PACE,
+    },
+  });
+  return {
+    port: listener.port,
+    url: localUrl(config.HOST, listener.port, tls !== undefined),
+    get requestsInFlight() {
+      return listener.inFlight;
+    },
+    get connections() {
+      return listener.connections;
+    },
+    get webSockets() {
+      return sockets.connections;
+    },
+    reloadCertificate: () => listener.reload(),
+    close: () => listener.close(),
+  };
+}
+
+/** The certificate and key files; undefined when the server does not speak TLS itself. */
+export const tlsFiles = (
+  config: Pick<Config, 'TLS_CERT_FILE' | 'TLS_KEY_FILE'>,
+): { readonly certFile: string; readonly keyFile: string } | undefined =>
+  config.TLS_CERT_FILE === undefined
+    ? undefined
+    : { certFile: config.TLS_CERT_FILE, keyFile: config.TLS_KEY_FILE! };
+
+function localUrl(bindHost: string, port: number, isSecure: boolean): string {
+  const host = bindHost === '0.0.0.0' || bindHost === '::' ? '127.0.0.1' : bindHost;
+  return `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** A WebSocket path that is not implemented: it opens, says so and closes, as clients expect. */
+const notImplemented: SocketHandlers = {
+  open(socket) {
+    socket.send('ERROR NOT_IMPLEMENTED');
+    socket.end(1000, 'NOT_IMPLEMENTED');
+  },
+  message() {},
+  close() {},
+};
+
+/** Who holds the key. @throws ServiceError as ApiKeys does; INVALID_API_KEY names the headers */
+async function authenticate(
+  apiKeys: ApiKeys,
+  headers: readonly string[],
+  key: string,
+): Promise<Caller> {
+  try {
+    return await apiKeys.authenticate(key);
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'INVALID_API_KEY') {
+      throw error;
+    }
+    throw new ServiceError(
+      'INVALID_API_KEY',
+      `The API key is missing or not valid. Send it in the ${headers.join(' or ')} header.`,
+    );
+  }
+}

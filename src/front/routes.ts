@@ -1,0 +1,101 @@
+// The table of REST routes, in the order of the API document.
+import type { Config } from '../config.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { autoRoutes } from './api/auto.ts';
+import { composeRoutes, type IceServer } from './api/compose.ts';
+import { faceRoutes } from './api/faces.ts';
+import { historyRoutes } from './api/history.ts';
+import { integrationRoutes } from './api/integrations.ts';
+import { documentRoutes } from './api/openapi.ts';
+import { rateLimiterRoutes } from './api/ratelimiter.ts';
+import { sessionRoutes } from './api/sessions.ts';
+import { staticRoutes, type StaticVideos } from './api/static.ts';
+import { systemRoutes, type SystemDeps } from './api/system.ts';
+import { FACE_SERVICE_VERSION } from './faces/face-records.ts';
+import type { BodyBudget } from './http/body-budget.ts';
+import type { Route } from './http/route.ts';
+import type { Services } from './services.ts';
+import type { SessionService } from './sessions/session-service.ts';
+import type { RedisStore } from './store/redis.ts';
+
+export interface RouteOptions {
+  readonly config: Pick<Config, 'TURN_SECRET' | 'API_KEY_HEADERS'>;
+  readonly store: RedisStore;
+  readonly services: Services;
+  /** Undefined: the paths of static videos answer 501. */
+  readonly videos: StaticVideos | undefined;
+  readonly sessions: Pick<SessionService, 'canPlace' | 'room' | 'isDraining' | 'stats'>;
+  /** Names of the renderers that a token may ask for. */
+  readonly models: readonly string[];
+  readonly iceServers: readonly IceServer[];
+  readonly bodyBudget: BodyBudget;
+  /** Readiness checks of other parts of the server, by name. */
+  readonly readiness: SystemDeps['readiness'];
+  readonly renderMetrics: SystemDeps['metrics'];
+  readonly onTokenRefused: (code: ErrorCode) => void;
+  /** Version of the program, for the API document. */
+  readonly version: string;
+  readonly log: Logger;
+}
+
+/** Paths of earlier versions that are gone, and what to use instead. */
+export const REMOVED_PATHS = [
+  {
+    path: '/textToVideoStream',
+    reason:
+      'POST /textToVideoStream was removed. Generate the speech audio separately and send it to POST /static/audio.',
+  },
+];
+
+/** All REST routes and those of the API document. */
+export function buildRoutes(options: RouteOptions): Route[] {
+  const { config, store, services, sessions, bodyBudget } = options;
+  const { tokens, quota, faces, bodyPool } = services;
+  const faceExists = async (ownerId: string, faceId: string): Promise<boolean> => {
+    const face = await faces.find(ownerId, faceId);
+    return face !== undefined && face.status !== 'failed';
+  };
+  const api: Route[] = [
+    ...composeRoutes({
+      tokens,
+      quota,
+      faceExists,
+      models: options.models,
+      canPlace: () => sessions.canPlace,
+      draining: () => sessions.isDraining,
+      iceServers: options.iceServers,
+      turnSecret: config.TURN_SECRET,
+      onRefused: options.onTokenRefused,
+      log: options.log,
+    }),
+    ...staticRoutes({ videos: options.videos, faceExists, bodyPool }),
+    ...faceRoutes(faces),
+    ...historyRoutes(services.history),
+    ...rateLimiterRoutes(quota),
+    ...sessionRoutes(
+      async (ownerId, sessionId) => (await sessions.stats(ownerId, sessionId)) ?? null,
+    ),
+    ...autoRoutes({
+      agents: services.agents,
+      tokens: services.autoTokens,
+      serviceVersion: FACE_SERVICE_VERSION,
+    }),
+    ...integrationRoutes(),
+    ...systemRoutes({
+      readiness: {
+        redis: () => store.ping(),
+        accepting: () => !sessions.isDraining,
+        uploads: () => !bodyBudget.isFull,
+        ...options.readiness,
+      },
+      room: () => sessions.room,
+      metrics: options.renderMetrics,
+    }),
+  ];
+  const document = documentRoutes(api, {
+    version: options.version,
+    apiKeyHeader: config.API_KEY_HEADERS[0]?.toLowerCase() ?? 'x-service-api-key',
+  });
+  return [...api, ...document];
+}

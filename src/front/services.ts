@@ -1,0 +1,87 @@
+// The services behind the routes and the sessions: accounts, tokens, faces, history, and the threads of their jobs.
+import type { Config } from '../config.ts';
+import type { Logger } from '../base/log.ts';
+import { createJobPool, type JobPool } from '../jobs/job-pool.ts';
+import { Agents } from './accounts/agents.ts';
+import { ApiKeys } from './accounts/api-keys.ts';
+import { AutoTokens } from './accounts/auto-tokens.ts';
+import { SecretBox } from './accounts/secret-box.ts';
+import type { AgentFields } from './api/auto.ts';
+import { type DefaultFaceFiles, loadDefaultFaces } from './faces/default-faces.ts';
+import { FaceCatalog } from './faces/face-catalog.ts';
+import { FaceRecords } from './faces/face-records.ts';
+import { Faces, type FaceJob } from './faces/faces.ts';
+import { History } from './history/history.ts';
+import { JobQueue } from './queue/job-queue.ts';
+import { SessionQuota } from './sessions/session-quota.ts';
+import { SessionTokens } from './sessions/session-tokens.ts';
+import { FileBlobs } from './store/blobs.ts';
+import type { RedisStore } from './store/redis.ts';
+
+export interface ServiceOptions {
+  readonly config: Config;
+  readonly store: RedisStore;
+  /** Names this server, across restarts. */
+  readonly serverId: string;
+  /** CPUs for offline work; empty: any. */
+  readonly jobCpus: readonly number[];
+  readonly defaultFaces: DefaultFaceFiles;
+  readonly log: Logger;
+}
+
+export interface Services {
+  readonly apiKeys: ApiKeys;
+  readonly tokens: SessionTokens;
+  readonly quota: SessionQuota;
+  readonly history: History;
+  readonly agents: Agents<AgentFields>;
+  readonly autoTokens: AutoTokens;
+  readonly blobs: FileBlobs;
+  readonly faces: Faces;
+  readonly faceCatalog: FaceCatalog;
+  /** The thread that parses large request bodies. */
+  readonly bodyPool: JobPool;
+  /** Stops running jobs; the next start takes them up again. */
+  close(): Promise<void>;
+}
+
+/** Builds the services on `store`, and takes up the face jobs that the last run left unfinished. */
+export async function openServices(options: ServiceOptions): Promise<Services> {
+  const { config, store, serverId, jobCpus, log } = options;
+  const blobs = new FileBlobs(config.DATA_DIR);
+  const secrets = await SecretBox.open(config.SECRETS_KEY, config.DATA_DIR, store);
+  const queue = new JobQueue<FaceJob>({
+    store,
+    name: 'face',
+    serverId,
+    capacity: config.MAX_QUEUED_JOBS,
+  });
+  await queue.reclaim();
+  const facePool = createJobPool(config.JOB_THREADS, jobCpus);
+  const bodyPool = createJobPool(1, jobCpus);
+  const faces = new Faces({
+    records: new FaceRecords(store),
+    blobs,
+    queue,
+    pool: facePool,
+    threads: config.JOB_THREADS,
+    log,
+    defaultFaces: await loadDefaultFaces(options.defaultFaces),
+  });
+  return {
+    apiKeys: new ApiKeys(store, config.RATE_LIMIT_RPS),
+    tokens: new SessionTokens(store, config.TOKEN_TTL_SECONDS),
+    quota: new SessionQuota(store, config.MAX_SESSIONS_PER_KEY),
+    history: new History(store, config.HISTORY_RETENTION_DAYS),
+    agents: new Agents<AgentFields>(store),
+    autoTokens: new AutoTokens(store, secrets),
+    blobs,
+    faces,
+    faceCatalog: new FaceCatalog(faces),
+    bodyPool,
+    async close() {
+      await faces.close();
+      await Promise.all([facePool.close(), bodyPool.close()]);
+    },
+  };
+}
