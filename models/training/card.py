@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import textwrap
 
 from corpus import LANGUAGES, VARIANTS
 from frontend import HERE
@@ -135,6 +137,29 @@ def still(results):
     )
 
 
+def wrapped(text, columns=100):
+    """`text`, Markdown without fences, with its paragraphs and list items filled to `columns`."""
+    blocks = []
+    for block in text.split('\n\n'):
+        if re.match(r'[|#]', block):
+            blocks.append(block)
+            continue
+        items = re.split(r'\n(?=- )', block.strip('\n'))
+        blocks.append(
+            '\n'.join(
+                textwrap.fill(
+                    ' '.join(item.split()),
+                    columns,
+                    subsequent_indent='  ' if item.startswith('- ') else '',
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+                for item in items
+            )
+        )
+    return '\n\n'.join(blocks).rstrip('\n') + '\n'
+
+
 def main():
     entry = json.load(open(os.path.join(HERE, '../manifest.json')))['models']['speech-articulation']
     evaluation = json.load(open(os.path.join(HERE, 'evaluation.json')))
@@ -207,7 +232,7 @@ Sounds that are not speech must leave the mouth still:
 - Music with a voice-like lead and laughter can move the mouth a little (table above).
 - It hears sound, not meaning: a second talker in the room moves the mouth as the first does.
 """
-    open(os.path.join(HERE, '../MODEL_CARD.md'), 'w').write(card)
+    open(os.path.join(HERE, '../MODEL_CARD.md'), 'w').write(wrapped(card))
 
 
 if __name__ == '__main__':
