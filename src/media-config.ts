@@ -2,8 +2,8 @@
 import { createSocket } from 'node:dgram';
 import { existsSync } from 'node:fs';
 import { isIP, isIPv6 } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import path from 'node:path';
+import { ownAddresses } from './base/network-interfaces.ts';
 import type { Config } from './config.ts';
 import type { MediaConfig, Wav2LipOptions } from './link/worker-init.ts';
 
@@ -47,18 +47,15 @@ export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host.startsWith('127.');
 
 /** Whether `host` stands for all addresses of this machine. */
-export const isAnyAddress = (host: string): boolean => host === '0.0.0.0' || host === '::';
+export const isAnyAddress = (host: string): host is '0.0.0.0' | '::' =>
+  host === '0.0.0.0' || host === '::';
 
 /** The addresses of this machine at which a socket bound to `bindAddress` is reached. */
 function localAddresses(bindAddress: string, host: string): readonly string[] {
   if (!isAnyAddress(bindAddress)) {
     return [bindAddress];
   }
-  const external = Object.values(networkInterfaces())
-    .flatMap((addresses) => addresses ?? [])
-    .filter(({ family, internal }) => !internal && (family === 'IPv4' || bindAddress === '::'))
-    .map(({ address }) => address)
-    .filter((address) => !address.startsWith('fe80:'));
+  const { external } = ownAddresses(bindAddress);
   // Clients on this machine connect over loopback: their address comes first.
   return isLoopback(host) ? ['127.0.0.1', ...external] : external;
 }

@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram';
 import { createCertificate, fingerprintOf } from '../../src/webrtc/dtls/certificate.ts';
 import { DtlsServer } from '../../src/webrtc/dtls/dtls-server.ts';
 import { MediaSender } from '../../src/webrtc/rtp/media-sender.ts';
-import type { PeerStats } from '../../src/webrtc/peer.ts';
+import { newMediaStats } from '../../src/webrtc/rtp/media-stats.ts';
 import { planAnswer } from '../../src/webrtc/sdp/answer.ts';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { saltBytes, SrtpSender, type SrtpProfile } from '../../src/webrtc/srtp/srtp.ts';
@@ -51,26 +51,11 @@ function mediaCase(
   crypto = true,
 ): { name: string; run: (round: number) => Promise<void> } {
   const peers = Array.from({ length: PEERS }, () => {
-    const stats: PeerStats = {
-      packetsSent: 0,
-      bytesSent: 0,
-      packetsRetransmitted: 0,
-      nacksReceived: 0,
-      plisReceived: 0,
-      firsReceived: 0,
-      packetsLost: 0,
-      fractionLost: 0,
-      jitterMs: 0,
-      roundTripMs: 0,
-      packetsReceived: 0,
-      datagramsRejected: 0,
-      targetBitrateKbps: 0,
-    };
     const peer = new MediaSender(
       plan,
       { minBitrateKbps: 150, maxBitrateKbps: 1_500, wallOffsetMs: 0, cname: 'bench' },
       { onKeyFrameRequest() {}, onTargetBitrate() {} },
-      stats,
+      newMediaStats(),
       nextBuffer,
       sendDatagram,
     );

@@ -1,8 +1,8 @@
-// The UDP socket that all peers of a thread share: who a datagram is for, and what is not let in.
+// The UDP socket that all peers of a worker share: routes datagrams to peers, and rejects the others.
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { guarded } from '../base/guard.ts';
+import { ownAddresses } from '../base/network-interfaces.ts';
 import { monotonicMs, wallMs } from '../base/time.ts';
 import type { Counter } from '../metrics/catalogue.ts';
 import type { SharedMetrics } from '../metrics/shared-metrics.ts';
@@ -12,36 +12,37 @@ import { REJECT_REASONS, RtcPeer, type PeerHost, type RejectReason } from './rtc
 import type { Candidate } from './sdp/answer.ts';
 import { newStunView, parseStun, transactionId } from './ice/stun.ts';
 
+/** Where the endpoint binds, what it announces, and where it reports. */
 export interface EndpointOptions {
   readonly bindAddress: string;
-  /** A port (0: any free one), or a range of which the first free one is taken, so that several threads can be given the same range. */
+  /** A port (0: any free one), or a range: the first free port is used, so that workers can share the range. */
   readonly port: number | { readonly from: number; readonly to: number };
-  /** Addresses for the candidates, when clients reach us under others than the bound one. Empty: the bound one, or the machine's. */
+  /** Addresses of the ICE candidates. Empty: the bound address, or those of the machine if bound to any. */
   readonly announcedAddresses: readonly string[];
-  /** Where to count datagrams for the metrics. */
+  /** Counts datagrams. */
   readonly metrics?: SharedMetrics;
-  /** Hears of defects of ours that a peer's datagram came upon; that peer is ended. For the log. */
+  /** An exception was thrown while a datagram of this session was processed. The session is ended. For the log. */
   readonly onPeerError?: (error: unknown, sessionId: string) => void;
 }
 
 /**
  * Why a datagram was not sent: the labels of mouthpiece_datagrams_unsent_total.
- * queue_full: the socket has too much queued.
- * refused: the system did not take it (EMSGSIZE, ENOBUFS, EPERM, no route).
- * unproven_address: more than three times what came from an address that has answered no check of ours.
+ * queue_full: too much is queued in the socket.
+ * refused: the system did not accept it (EMSGSIZE, ENOBUFS, EPERM, no route).
+ * unproven_address: its address is not validated, and has received three times what it sent.
  */
 export const UNSENT_REASONS = ['queue_full', 'refused', 'unproven_address'] as const;
 export type UnsentReason = (typeof UNSENT_REASONS)[number];
 
-/** Datagrams since the start; `rejected` by reason. */
+/** Numbers of datagrams since the start. */
 export interface EndpointStats {
   received: number;
   sent: number;
-  /** Not sent, by reason. */
   readonly unsent: Record<UnsentReason, number>;
   readonly rejected: Record<RejectReason, number>;
 }
 
+/** A UDP socket and its peers. */
 export interface Endpoint {
   readonly port: number;
   readonly candidates: readonly Candidate[];
@@ -52,12 +53,20 @@ export interface Endpoint {
   close(): Promise<void>;
 }
 
+/** Longest datagram that is processed. WebRTC clients stay below 1500 bytes. */
 const MAX_DATAGRAM_BYTES = 2_048;
 const MAX_CANDIDATES = 8;
+/** Buffers used in turn: libuv keeps a datagram that the kernel does not accept at once. */
 const SEND_BUFFERS = 64;
+/** Bytes that may wait in libuv. Beyond that, drop: late media is of no use. */
 const MAX_QUEUED_BYTES = 1 << 20;
+/** Kernel buffers, as far as the system allows. */
 const SOCKET_BUFFER_BYTES = 4 << 20;
 
+/**
+ * Binds the socket.
+ * @throws Error if the bind address is not an IP address, no port is free, or the system refuses to bind
+ */
 export async function createEndpoint(options: EndpointOptions): Promise<Endpoint> {
   const socket = await bind(options);
   return new UdpEndpoint(socket, options);
@@ -65,7 +74,9 @@ export async function createEndpoint(options: EndpointOptions): Promise<Endpoint
 
 async function bind({ bindAddress, port }: EndpointOptions): Promise<Socket> {
   if (isIP(bindAddress) === 0) {
-    throw new Error(`The UDP bind address "${bindAddress}" is not an IP address.`);
+    throw new Error(
+      `The UDP bind address "${bindAddress}" is not an IP address. Set MEDIA_HOST to one.`,
+    );
   }
   const { from, to } = typeof port === 'number' ? { from: port, to: port } : port;
   for (let candidate = from; candidate <= to; candidate++) {
@@ -79,9 +90,10 @@ async function bind({ bindAddress, port }: EndpointOptions): Promise<Socket> {
   );
 }
 
+/** @returns undefined if the port is in use */
 function tryBind(address: string, port: number): Promise<Socket | undefined> {
   const family = isIP(address) === 6 ? 6 : 4;
-  // Addresses are numbers already; the default lookup would cost a tick per datagram.
+  // All addresses are numeric. The default lookup would delay each datagram by one turn of the event loop.
   const socket = createSocket({
     type: family === 6 ? 'udp6' : 'udp4',
     lookup: (host, _options, callback) => {
@@ -120,16 +132,15 @@ class UdpEndpoint implements Endpoint, PeerHost {
   readonly #socket: Socket;
   readonly #byUfrag = new Map<string, RtcPeer>();
   readonly #byAddress = new Map<string, RtcPeer>();
-  /** Checks of ours that wait for a response; a few per address of a peer. */
+  /** By the transaction ids of the checks that wait for a response: a few per address of a peer. */
   readonly #byTransaction = new Map<string, RtcPeer>();
   readonly #view = newStunView();
-  // A datagram that the kernel does not take at once stays with libuv, so a buffer is used again only after many others.
   readonly #buffers = Array.from({ length: SEND_BUFFERS }, () => Buffer.alloc(MAX_DATAGRAM_BYTES));
   readonly #receivedCounter: Counter | undefined;
   readonly #rejectedCounters: Record<RejectReason, Counter> | undefined;
   readonly #unsentCounters: Record<UnsentReason, Counter> | undefined;
   readonly #onPeerError: EndpointOptions['onPeerError'];
-  /** One for all datagrams. Without a callback node:dgram reports no error at all. */
+  /** The callback of all datagrams. Without one, node:dgram reports no errors. */
   readonly #onSent = (error: Error | null): void => {
     if (error !== null) {
       this.#countUnsent('refused');
@@ -145,20 +156,20 @@ class UdpEndpoint implements Endpoint, PeerHost {
       address,
       port: socket.address().port,
     }));
-    const { metrics: sheet } = options;
+    const { metrics } = options;
     this.#onPeerError = options.onPeerError;
-    if (sheet !== undefined) {
-      this.#receivedCounter = sheet.counter('mouthpiece_datagrams_received_total');
+    if (metrics !== undefined) {
+      this.#receivedCounter = metrics.counter('mouthpiece_datagrams_received_total');
       this.#unsentCounters = Object.fromEntries(
         UNSENT_REASONS.map((reason) => [
           reason,
-          sheet.counter('mouthpiece_datagrams_unsent_total', { reason }),
+          metrics.counter('mouthpiece_datagrams_unsent_total', { reason }),
         ]),
       ) as Record<UnsentReason, Counter>;
       this.#rejectedCounters = Object.fromEntries(
         REJECT_REASONS.map((reason) => [
           reason,
-          sheet.counter('mouthpiece_datagrams_rejected_total', { reason }),
+          metrics.counter('mouthpiece_datagrams_rejected_total', { reason }),
         ]),
       ) as Record<RejectReason, Counter>;
     }
@@ -166,7 +177,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
       socket.setSendBufferSize(SOCKET_BUFFER_BYTES);
       socket.setRecvBufferSize(SOCKET_BUFFER_BYTES);
     } catch {
-      /* the system's limit is smaller: it has set its own maximum */
+      /* the limit of the system is lower: it has set its maximum */
     }
     socket.on(
       'message',
@@ -174,9 +185,10 @@ class UdpEndpoint implements Endpoint, PeerHost {
         this.#onDatagram(data, address, port);
       }),
     );
+    // Without a listener an error would end the worker.
     socket.on('error', () => {
       this.#countUnsent('refused');
-    }); // unheard, it would end the worker
+    });
   }
 
   get port(): number {
@@ -239,9 +251,9 @@ class UdpEndpoint implements Endpoint, PeerHost {
     this.#unsentCounters?.[reason].add();
   }
 
-  claimAddress(key: string, peer: RtcPeer, isProven: boolean): void {
-    // A client that came back from the same port proves that it has it. A claim may be anybody's.
-    if (isProven || !this.#byAddress.has(key)) {
+  claimAddress(key: string, peer: RtcPeer, isValidated: boolean): void {
+    // A client may return with a new session from the same port. Before validation, anyone can claim it.
+    if (isValidated || !this.#byAddress.has(key)) {
       this.#byAddress.set(key, peer);
     }
   }
@@ -252,7 +264,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
   forgetResponse(id: string): void {
     this.#byTransaction.delete(id);
   }
-  onHeldBack(): void {
+  onAmplificationLimit(): void {
     this.#countUnsent('unproven_address');
   }
   releaseAddress(key: string, peer: RtcPeer): void {
@@ -268,12 +280,12 @@ class UdpEndpoint implements Endpoint, PeerHost {
     this.#rejectedCounters?.[reason].add();
   }
 
-  /** RFC 7983: the first byte tells the protocol. Only an authentic Binding request makes an address known. */
+  /** Demultiplexes by the first byte (RFC 7983). Only an authentic Binding request makes an address known. */
   #onDatagram(data: Buffer, address: string, port: number): void {
     this.stats.received++;
     this.#receivedCounter?.add();
     const first = data[0];
-    // node:dgram throws when asked to send to port 0, and anybody may claim to come from there.
+    // node:dgram throws if asked to send to port 0, which anyone can forge as source.
     if (port === 0) {
       this.reject('unknown_source');
       return;
@@ -299,14 +311,14 @@ class UdpEndpoint implements Endpoint, PeerHost {
       } else if (first < 128 || first > 191 || data.length < 8) {
         this.reject('other');
       }
-      // RFC 5761 section 4: packet types 192 to 223 are RTCP
+      // RFC 5761 section 4: packet types 192 to 223 are RTCP.
       else if ((data[1] ?? 0) >= 192 && (data[1] ?? 0) <= 223) {
         peer.onRtcp(data, nowMs);
       } else {
         peer.onRtp(data, nowMs);
       }
     } catch (error) {
-      peer.fail(error); // whatever a peer makes us stumble over ends that peer alone
+      peer.fail(error); // an exception ends this peer only
     }
   }
 
@@ -316,9 +328,10 @@ class UdpEndpoint implements Endpoint, PeerHost {
       this.reject('stun_malformed');
       return;
     }
+    // Keeps a NAT binding alive, and gets no answer. It is not authenticated, so it has no effect.
     if (view.kind === 'indication') {
       return;
-    } // keeps a NAT's binding alive and wants no answer; unsigned, so it says nothing
+    }
     if (view.kind === 'request') {
       const peer = this.#byUfrag.get(view.localUfrag);
       if (peer === undefined) {
@@ -332,7 +345,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
       }
       return;
     }
-    // Our own ids cannot be guessed: they tell whom a response is for better than its source does.
+    // Route responses by transaction id: ours cannot be guessed, but a source address can be forged.
     const peer = this.#byTransaction.get(transactionId(data).toString('latin1'));
     if (peer === undefined) {
       this.reject(
@@ -358,15 +371,7 @@ function candidateAddresses({
   if (bindAddress !== '0.0.0.0' && bindAddress !== '::') {
     return [bindAddress];
   }
-  // A socket bound to :: takes IPv4 too.
-  const own = Object.values(networkInterfaces())
-    .flatMap((list) => list ?? [])
-    .filter(
-      ({ family, address }) =>
-        (family === 'IPv4' || bindAddress === '::') && !address.startsWith('fe80:'),
-    );
-  // Loopback last: for a browser on this machine, should it have no network.
-  return [...own.filter(({ internal }) => !internal), ...own.filter(({ internal }) => internal)]
-    .map(({ address }) => address)
-    .slice(0, MAX_CANDIDATES);
+  // Loopback last: for a browser on this machine, if it has no network.
+  const { external, loopback } = ownAddresses(bindAddress);
+  return [...external, ...loopback].slice(0, MAX_CANDIDATES);
 }

@@ -1,36 +1,44 @@
-// What the rest of the worker knows of a WebRTC peer: the interface between the frame loop and the transport.
+// The interface between a worker session and its WebRTC transport.
 import type { Offer } from './sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
 import type { MediaStats } from './rtp/media-stats.ts';
 
+/** What a session sets for its peer. */
 export interface PeerOptions {
   readonly sessionId: string;
   readonly maxBitrateKbps: number;
   readonly minBitrateKbps: number;
 }
 
-/** What a peer tells its session. None of these may throw. Times are `monotonicMs()`. */
+/** What a peer reports to its session. None of these may throw. Times are `monotonicMs()`. */
 export interface PeerListener {
-  /** DTLS is up and SRTP keys are there: media may be sent. Once. `iceMs`: when the first authentic check had come. */
+  /**
+   * The handshake is done and an address is validated: media can be sent. Called once.
+   * @param iceMs when the first authentic check arrived
+   */
   onConnected(nowMs: number, iceMs: number): void;
   /**
-   * The peer is gone and all of it freed, for whatever reason but our own `close()`. At most once.
-   * `detail`: what exactly failed, for the log; '' when `reason` says it all.
+   * The peer has ended, and is freed. Called at most once, and not after `close()`.
+   * @param detail what exactly failed, for the log; '' if `reason` says it all
    */
   onClosed(reason: PeerCloseReason, detail: string): void;
-  /** A receiver asked for a key frame (PLI or FIR), already rate-limited. */
+  /** The receiver needs a key frame (PLI, FIR, or after an overflow). Rate-limited. */
   onKeyFrameRequest(): void;
-  /** What the path can carry changed (REMB, receiver reports). */
+  /** The target bitrate of the video changed (from REMB, loss and round-trip times). */
   onTargetBitrate(kbps: number): void;
-  /** One Opus packet of the peer's own microphone. `packet` is valid during the call. */
+  /** One Opus packet of the client's microphone. `packet` is valid during the call. */
   onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void;
 }
 
 /**
- * closed: the client said goodbye. connect_timeout: no check of the client's ever arrived.
- * ice_failed: checks arrived, and none of ours was answered. dtls_failed: no agreement, or no progress.
- * not_authentic: the client is not who the offer said. timeout: silence after having been connected.
- * failed: a defect of ours.
+ * Why a peer ended by itself.
+ * closed: the client sent close_notify.
+ * connect_timeout: no check of the client arrived.
+ * ice_failed: checks arrived, but none of ours was answered.
+ * dtls_failed: the handshake failed or did not finish.
+ * not_authentic: the client does not have the certificate of its offer.
+ * timeout: the client went silent, or no longer consents.
+ * failed: an exception in this server.
  */
 export type PeerCloseReason =
   | 'closed'
@@ -48,13 +56,17 @@ export interface PeerStats extends MediaStats {
   datagramsRejected: number;
 }
 
+/** One WebRTC connection. Media times are milliseconds from the start of the session, others `monotonicMs()`. */
 export interface Peer {
-  /** Takes the offer, gathers, and gives the complete answer (no trickle). @throws ServiceError INVALID_OFFER with what is wrong. */
+  /**
+   * Answers the offer, with all candidates (no trickle). Call it once.
+   * @throws ServiceError INVALID_OFFER that says what is wrong
+   */
   answer(offer: Offer): Promise<string>;
-  /** The negotiated video codec; null: the client takes sound alone. Valid after `answer`. */
+  /** The negotiated video codec; undefined: the client receives audio only. Valid after `answer`. */
   readonly videoCodec: VideoCodec | undefined;
   readonly isConnected: boolean;
-  /** Packetises and sends one coded frame. @returns packets sent. Nothing happens before `onConnected` or after the end. */
+  /** Sends one coded frame. @returns packets sent; 0 before `onConnected` and after the end */
   sendVideo(
     frame: Uint8Array,
     length: number,
@@ -62,6 +74,7 @@ export interface Peer {
     mediaMs: number,
     nowMs: number,
   ): number;
+  /** Sends one Opus packet. @returns packets sent; 0 before `onConnected` and after the end */
   sendAudio(
     packet: Uint8Array,
     length: number,
@@ -69,11 +82,11 @@ export interface Peer {
     nowMs: number,
     isTalkSpurtStart: boolean,
   ): number;
-  /** Called a few times a second by the beat: sender reports, dead-peer watch, bitrate. */
+  /** Call it a few times a second: sends reports and checks, retransmits handshakes, ends silent peers. */
   poll(nowMs: number): void;
   readonly stats: PeerStats;
-  /** How much of the last `sendVideo` went into cutting the frame into payloads; the rest is ciphering and sending. */
+  /** Time that the latest `sendVideo` spent in the packetizer. The rest was encryption and sending. */
   readonly packetizeMs: number;
-  /** Sends RTCP BYE and close_notify where possible, frees everything. Idempotent. */
+  /** Sends RTCP BYE and close_notify if connected, and frees everything. Idempotent. */
   close(): Promise<void>;
 }

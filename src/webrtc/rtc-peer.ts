@@ -1,4 +1,4 @@
-// One WebRTC peer: ICE-lite, DTLS, SRTP and the life of the connection; media goes through MediaSender.
+// One WebRTC peer: connects ICE-lite, DTLS, SCTP and media, and ends the connection.
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Offer } from './sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
@@ -7,6 +7,7 @@ import { DataChannelResponder } from './sctp/data-channel.ts';
 import { DtlsServer } from './dtls/dtls-server.ts';
 import { IcePaths, type StunVerdict } from './ice/ice-paths.ts';
 import { MediaSender } from './rtp/media-sender.ts';
+import { newMediaStats } from './rtp/media-stats.ts';
 import type { Peer, PeerCloseReason, PeerListener, PeerOptions, PeerStats } from './peer.ts';
 import { planAnswer, writeAnswer, type AnswerPlan, type Candidate } from './sdp/answer.ts';
 import type { SrtpReceiver, SrtpSender } from './srtp/srtp.ts';
@@ -30,53 +31,45 @@ export const REJECT_REASONS = [
 ] as const;
 export type RejectReason = (typeof REJECT_REASONS)[number];
 
-/** What a peer needs of the endpoint it lives on. */
+/** What a peer needs of its endpoint. */
 export interface PeerHost {
   readonly certificate: Certificate;
   readonly candidates: readonly Candidate[];
+  /** Wall-clock time minus monotonic time. */
   readonly wallOffsetMs: number;
+  /** A buffer for the next datagram. */
   nextBuffer(): Buffer;
   send(datagram: Buffer, length: number, address: string, port: number): void;
-  /** Routes datagrams from an address to `peer`; from another peer's address only when `isProven`. */
-  claimAddress(key: string, peer: RtcPeer, isProven: boolean): void;
+  /** Routes datagrams from an address to `peer`. Takes over another peer's address only if `isValidated`. */
+  claimAddress(key: string, peer: RtcPeer, isValidated: boolean): void;
   releaseAddress(key: string, peer: RtcPeer): void;
   /** Routes the response with this transaction id to `peer`. */
   expectResponse(id: string, peer: RtcPeer): void;
   forgetResponse(id: string): void;
-  /** A datagram was not sent, since its address has not proven itself. */
-  onHeldBack(): void;
+  /** A datagram was not sent: the anti-amplification limit of its address is used up. */
+  onAmplificationLimit(): void;
+  /** The peer has ended. */
   forget(peer: RtcPeer): void;
   reject(reason: RejectReason): void;
   now(): number;
   onPeerError(error: unknown, sessionId: string): void;
 }
 
+/** From the answer until media can be sent. */
 const CONNECT_TIMEOUT_MS = 15_000;
+/** Nothing authentic arrived for this long: the client is gone. */
 const SILENCE_TIMEOUT_MS = 8_000;
-/** Silence after which we ask each second: receivers that send neither reports nor checks answer. */
+/** After this silence, check every second: clients answer even if they send neither reports nor checks. */
 const PROBE_AFTER_MS = 3_000;
-/** Four times what a microphone sends in 20 ms packets: room for what a network held back, none for a flood that would be decoded. */
+/** Four times the rate of a microphone with 20 ms packets: allows bursts, but no flood that must be decoded. */
 const MAX_AUDIO_PACKETS_PER_SECOND = 200;
 
+/** Lives from `createPeer` until `close()` or `onClosed`. */
 export class RtcPeer implements Peer {
   readonly #host: PeerHost;
   readonly #options: PeerOptions;
   readonly #listener: PeerListener;
-  readonly stats: PeerStats = {
-    packetsSent: 0,
-    bytesSent: 0,
-    packetsRetransmitted: 0,
-    nacksReceived: 0,
-    plisReceived: 0,
-    firsReceived: 0,
-    packetsLost: 0,
-    fractionLost: 0,
-    jitterMs: 0,
-    roundTripMs: 0,
-    packetsReceived: 0,
-    datagramsRejected: 0,
-    targetBitrateKbps: 0,
-  };
+  readonly stats: PeerStats = { ...newMediaStats(), packetsReceived: 0, datagramsRejected: 0 };
   #state: 'new' | 'answered' | 'connected' | 'closed' = 'new';
   #plan: AnswerPlan | undefined = undefined;
   #dtls: DtlsServer | undefined = undefined;
@@ -84,12 +77,16 @@ export class RtcPeer implements Peer {
   #data: DataChannelResponder | undefined = undefined;
   #receiver: SrtpReceiver | undefined = undefined;
   readonly #paths: IcePaths;
-  /** The handshake is done, and waits for an address that has answered. */
+  /** Set while the handshake is done and no address is validated. */
   #keys: readonly [SrtpSender, SrtpReceiver] | undefined = undefined;
-  #isFlightHeld = false;
-  #answeredMs = 0;
+  /** The anti-amplification limit held back a handshake flight. */
+  #isFlightHeldBack = false;
+  #answerMs = 0;
+  /** When the first authentic check arrived; 0: not yet. */
   #iceMs = 0;
-  #heardMs = 0;
+  /** When the last authentic datagram arrived. */
+  #lastHeardMs = 0;
+  /** Microphone packets in the current second of the clock. */
   #audioSecond = 0;
   #audioPackets = 0;
 
@@ -102,8 +99,8 @@ export class RtcPeer implements Peer {
         send: (datagram, length, address, port) => {
           host.send(datagram, length, address, port);
         },
-        claimAddress: (key, isProven) => {
-          host.claimAddress(key, this, isProven);
+        claimAddress: (key, isValidated) => {
+          host.claimAddress(key, this, isValidated);
         },
         releaseAddress: (key) => {
           host.releaseAddress(key, this);
@@ -114,8 +111,8 @@ export class RtcPeer implements Peer {
         forgetResponse: (id) => {
           host.forgetResponse(id);
         },
-        onHeldBack: () => {
-          host.onHeldBack();
+        onAmplificationLimit: () => {
+          host.onAmplificationLimit();
         },
       },
       () => {
@@ -129,7 +126,7 @@ export class RtcPeer implements Peer {
   }
 
   get videoCodec(): VideoCodec | undefined {
-    return this.#plan?.videoCodec ?? undefined;
+    return this.#plan?.videoCodec;
   }
   get isConnected(): boolean {
     return this.#state === 'connected';
@@ -140,7 +137,7 @@ export class RtcPeer implements Peer {
 
   async answer(offer: Offer): Promise<string> {
     if (this.#state !== 'new') {
-      throw new Error('A peer answers one offer.');
+      throw new Error('A peer answers one offer. Create a new peer.');
     }
     const plan = planAnswer(offer);
     const nowMs = this.#host.now();
@@ -159,7 +156,7 @@ export class RtcPeer implements Peer {
     const dtls = (this.#dtls = new DtlsServer(this.#host.certificate, plan.transport.fingerprints, {
       send: (datagram) => {
         if (!this.#paths.sendHandshake(datagram, this.#host.now())) {
-          this.#isFlightHeld = true;
+          this.#isFlightHeldBack = true;
         }
       },
       onConnected: (sender, receiver) => {
@@ -181,7 +178,7 @@ export class RtcPeer implements Peer {
     }
     this.#paths.setRemote(plan.transport.ufrag, plan.transport.password);
     this.#state = 'answered';
-    this.#answeredMs = this.#heardMs = nowMs;
+    this.#answerMs = this.#lastHeardMs = nowMs;
     return writeAnswer(plan, {
       sessionNumber: String(randomInt(2 ** 47)),
       ufrag: this.ufrag,
@@ -224,14 +221,14 @@ export class RtcPeer implements Peer {
     if (this.#state === 'answered') {
       this.#paths.poll(nowMs);
       this.#dtls?.poll(nowMs);
-      if (nowMs - this.#answeredMs > CONNECT_TIMEOUT_MS) {
-        this.#end(this.#unfinished());
+      if (nowMs - this.#answerMs > CONNECT_TIMEOUT_MS) {
+        this.#end(this.#connectFailure());
       }
     } else if (this.#state === 'connected') {
       this.#paths.poll(nowMs);
       this.#media?.poll(nowMs);
       this.#data?.poll(nowMs);
-      const silenceMs = nowMs - this.#heardMs;
+      const silenceMs = nowMs - this.#lastHeardMs;
       if (silenceMs > SILENCE_TIMEOUT_MS || !this.#paths.hasConsent(nowMs)) {
         this.#end('timeout');
       } else if (silenceMs > PROBE_AFTER_MS) {
@@ -240,15 +237,15 @@ export class RtcPeer implements Peer {
     }
   }
 
-  /** Which part of a connection did not come up in time. */
-  #unfinished(): PeerCloseReason {
+  /** Which step the connection did not reach in time. */
+  #connectFailure(): PeerCloseReason {
     if (!this.#paths.hasPaths) {
       return 'connect_timeout';
     }
     return this.#paths.isSelected ? 'dtls_failed' : 'ice_failed';
   }
 
-  // eslint-disable-next-line @typescript-eslint/require-await -- the interface leaves room for stacks that close slowly
+  // eslint-disable-next-line @typescript-eslint/require-await -- the interface allows transports that close slowly
   async close(): Promise<void> {
     if (this.#state === 'closed') {
       return;
@@ -258,13 +255,13 @@ export class RtcPeer implements Peer {
     this.#free();
   }
 
-  /** Something of ours broke on a datagram of this peer: a defect, which must not reach the others. */
+  /** Ends this peer alone: processing a datagram of it threw an exception. */
   fail(error: unknown): void {
     this.#host.onPeerError(error, this.#options.sessionId);
     this.#end('failed');
   }
 
-  /** The connection ended by itself: frees everything, then says so. */
+  /** Frees everything, then tells the listener why. */
   #end(reason: PeerCloseReason, detail = ''): void {
     if (this.#state === 'closed') {
       return;
@@ -288,7 +285,7 @@ export class RtcPeer implements Peer {
     this.#host.forget(this);
   }
 
-  /** The handshake is done. Media waits until an address has answered, which it usually has by then. */
+  /** Media also needs a validated address. Usually there is one by now. */
   #onHandshakeDone(sender: SrtpSender, receiver: SrtpReceiver): void {
     this.#keys = [sender, receiver];
     if (this.#paths.isSelected) {
@@ -309,12 +306,12 @@ export class RtcPeer implements Peer {
     this.#listener.onConnected(nowMs, this.#iceMs);
   }
 
-  /** An address has answered: what had to wait for that goes out. */
+  /** An address is validated: sends what had to wait for it. */
   #onSelected(): void {
-    if (this.#isFlightHeld) {
+    if (this.#isFlightHeldBack) {
       this.#dtls?.resendFlight(this.#host.now());
     }
-    this.#isFlightHeld = false;
+    this.#isFlightHeldBack = false;
     this.#connect();
   }
 
@@ -323,26 +320,30 @@ export class RtcPeer implements Peer {
     this.#host.reject(reason);
   }
 
-  // Datagrams that the endpoint found to be for this peer
+  // Datagrams that the endpoint routes to this peer
 
   onStunRequest(data: Buffer, view: StunView, address: string, port: number, nowMs: number): void {
     if (this.#state === 'new' || this.#state === 'closed') {
       this.#reject('other');
       return;
     }
-    const isTaken = this.#onStun(this.#paths.onRequest(data, view, address, port, nowMs), nowMs);
-    if (isTaken && this.#iceMs === 0) {
+    const isAccepted = this.#countStun(
+      this.#paths.onRequest(data, view, address, port, nowMs),
+      nowMs,
+    );
+    if (isAccepted && this.#iceMs === 0) {
       this.#iceMs = nowMs;
     }
   }
 
   onStunResponse(data: Buffer, view: StunView, address: string, port: number, nowMs: number): void {
-    this.#onStun(this.#paths.onResponse(data, view, address, port, nowMs), nowMs);
+    this.#countStun(this.#paths.onResponse(data, view, address, port, nowMs), nowMs);
   }
 
-  #onStun(verdict: StunVerdict, nowMs: number): boolean {
+  /** @returns whether the message is a sign of life */
+  #countStun(verdict: StunVerdict, nowMs: number): boolean {
     if (verdict === 'accepted') {
-      this.#heardMs = nowMs;
+      this.#lastHeardMs = nowMs;
     } else if (verdict !== 'repeated') {
       this.#reject(verdict);
     }
@@ -353,19 +354,19 @@ export class RtcPeer implements Peer {
     this.#paths.onHandshake(key, data.length);
     const verdict = this.#dtls?.receive(data, nowMs) ?? 'other';
     if (verdict === 'accepted') {
-      this.#heardMs = nowMs;
+      this.#lastHeardMs = nowMs;
     } else if (verdict !== 'repeated') {
       this.#reject(verdict);
     }
   }
 
   onRtcp(data: Buffer, nowMs: number): void {
-    const plain = this.#receiver?.unprotectRtcp(data) ?? undefined;
+    const plain = this.#receiver?.unprotectRtcp(data);
     if (plain === undefined || this.#media === undefined) {
       this.#reject('srtp_auth');
       return;
     }
-    this.#heardMs = nowMs;
+    this.#lastHeardMs = nowMs;
     this.stats.packetsReceived++;
     if (!this.#media.receive(plain, nowMs)) {
       this.#reject('other');
@@ -373,17 +374,17 @@ export class RtcPeer implements Peer {
   }
 
   onRtp(data: Buffer, nowMs: number): void {
-    const microphone = this.#plan?.microphone ?? undefined;
+    const microphone = this.#plan?.microphone;
     if (microphone === undefined || ((data[1] ?? 0) & 127) !== microphone.codec.payloadType) {
       this.#reject('other');
       return;
     }
-    const payload = this.#receiver?.unprotectRtp(data) ?? undefined;
+    const payload = this.#receiver?.unprotectRtp(data);
     if (payload === undefined) {
       this.#reject('srtp_auth');
       return;
     }
-    this.#heardMs = nowMs;
+    this.#lastHeardMs = nowMs;
     this.stats.packetsReceived++;
     const second = Math.floor(nowMs / 1000);
     if (second !== this.#audioSecond) {

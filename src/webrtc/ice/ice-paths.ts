@@ -1,6 +1,6 @@
-// The addresses of one client: which of them have answered us, what each may be sent, and which one gets the media.
+// The addresses of one client: which of them are validated, how much each may be sent, and which one gets the media.
 import { randomBytes, randomInt } from 'node:crypto';
-import { RequestMemory } from './request-memory.ts';
+import { ReplayCache } from './replay-cache.ts';
 import {
   bindingRequest,
   bindingSuccess,
@@ -9,20 +9,24 @@ import {
   type StunView,
 } from './stun.ts';
 
-/** What the paths need of the endpoint. */
+/** What the paths need of the endpoint. Address keys are `address:port`. */
 export interface PathHost {
   send(datagram: Buffer, length: number, address: string, port: number): void;
-  /** Routes datagrams from an address to this peer. Another peer's address is taken over only when `isProven`. */
-  claimAddress(key: string, isProven: boolean): void;
+  /** Routes datagrams from an address to this peer. Takes over another peer's address only if `isValidated`. */
+  claimAddress(key: string, isValidated: boolean): void;
   releaseAddress(key: string): void;
-  /** Routes the response to a check of ours, whatever address it comes from, to this peer. */
+  /** Routes the response with this transaction id to this peer, whatever address it comes from. */
   expectResponse(id: string): void;
   forgetResponse(id: string): void;
-  /** A datagram was not sent, since its address has not proven itself. */
-  onHeldBack(): void;
+  /** A datagram was not sent: the anti-amplification limit of its address is used up. */
+  onAmplificationLimit(): void;
 }
 
-/** What became of a STUN message that was meant for this peer. `repeated`: answered, and otherwise without effect. */
+/**
+ * What became of a STUN message for this peer. accepted: it is a sign of life.
+ * repeated: a request that was answered, without any other effect.
+ * The others are labels of mouthpiece_datagrams_rejected_total.
+ */
 export type StunVerdict =
   | 'accepted'
   | 'repeated'
@@ -33,31 +37,33 @@ export type StunVerdict =
   | 'rate_limited'
   | 'other';
 
-interface Check {
+interface PendingCheck {
   readonly id: string;
+  /** Rank of the nomination that the path had when the check was sent. */
   readonly nomination: number;
 }
 
-/** One address of the client's. */
+/** The path to one address of the client. */
 class Path {
   readonly key: string;
   readonly address: string;
   readonly port: number;
-  /** Bytes of checks and handshake from this address, and bytes sent to it while it was not proven. */
-  received = 0;
-  sent = 0;
+  /** Bytes of checks and handshake received from it, and bytes sent to it while it was not validated. */
+  receivedBytes = 0;
+  sentBytes = 0;
   /** When it last answered a check of ours. */
   answeredMs = Number.NEGATIVE_INFINITY;
-  /** When the first check since then went out. */
-  askedMs = Number.POSITIVE_INFINITY;
-  /** Rank of its nomination: the latest has the highest. 0: never nominated. */
+  /** When the first check since then was sent. */
+  unansweredSinceMs = Number.POSITIVE_INFINITY;
+  /** Rank of its nomination: the latest nomination has the highest. 0: never nominated. */
   nomination = 0;
-  /** Checks that may still be answered, the latest last. */
-  readonly checks: Check[] = [];
-  /** Checks sent since the client last gave reason for one. */
+  /** Checks that may still be answered, the oldest first. */
+  readonly pendingChecks: PendingCheck[] = [];
+  /** Checks sent since the client last gave reason to send one. */
   tries = 0;
-  /** When the last new check came from here, when the last of ours went there, and when the next one is due. */
+  /** When the last new check of the client arrived. */
   heardMs = Number.NEGATIVE_INFINITY;
+  /** When our last check was sent, and when the next one is due. */
   checkedMs = Number.NEGATIVE_INFINITY;
   nextCheckMs = Number.POSITIVE_INFINITY;
 
@@ -67,80 +73,86 @@ class Path {
     this.port = port;
   }
 
-  /** An answer counts for as long as consent does (RFC 7675 section 5.1). */
-  isProven(nowMs: number): boolean {
+  /** An answer is valid as long as consent is (RFC 7675 section 5.1). */
+  isValidated(nowMs: number): boolean {
     return nowMs - this.answeredMs <= CONSENT_MS;
   }
 }
 
 const MAX_PATHS = 8;
 const MAX_PENDING_CHECKS = 4;
-/** An address that has proven nothing gets at most so many times what it sent (as RFC 9000 section 8.1 has it). */
+/** An address that is not validated gets at most this many times the bytes it sent (as in RFC 9000 section 8.1). */
 const MAX_AMPLIFICATION = 3;
-/** RFC 7675 section 5.1: consent ends 30 s after the last answer; checks are sent every 5 s, times 0.8 to 1.2. */
+/** RFC 7675 section 5.1: consent expires 30 s after the last answer. */
 export const CONSENT_MS = 30_000;
+/** RFC 7675 section 5.1: consent checks are sent every 5 s, times a random factor of 0.8 to 1.2. */
 const CONSENT_INTERVAL_MS = { least: 4_000, most: 6_000 } as const;
-/** Checks of an address that has not answered yet: the first repetition, doubled each time, up to so many checks. */
+/** First interval between the checks of an address that does not answer. It doubles with each check. */
 const FIRST_RETRY_MS = 200;
 const MAX_TRIES = 7;
-/** The address in use is doubted when it leaves a check unanswered for so long. */
-const DOUBT_MS = 2_000;
-/** Checks of the address in use, other than those of consent, are at least so far apart. */
-const LEAST_INTERVAL_MS = 1_000;
+/** The selected address is unresponsive after leaving a check unanswered for this long. */
+const UNRESPONSIVE_MS = 2_000;
+/** Least interval between checks of the selected address other than consent checks. */
+const MIN_CHECK_INTERVAL_MS = 1_000;
 
 /**
- * ICE-lite (RFC 8445) with checks of our own. A check of the client's proves only that somebody has seen one: it can be
- * replayed from any address. So an address counts once it has answered a check of ours, which only the client can. Media
- * goes to no other. A nominated address is asked again before media moves to it, and until then media stays where it is.
+ * ICE-lite (RFC 8445) with connectivity checks of our own. A check of the client only proves that its
+ * sender has seen one: anyone can replay it from any address. So an address is validated when it
+ * answers a check of ours, which only the client can. Media goes to a validated address only. When the
+ * client nominates another address, it is checked again before media moves there.
+ *
+ * Times are `monotonicMs()`.
  */
 export class IcePaths {
-  // Plain base64 without padding: RFC 8839 allows letters, digits, + and /.
+  // Base64 without padding: RFC 8839 section 5.4 allows letters, digits, + and /.
   readonly ufrag = randomBytes(6).toString('base64');
   readonly password = randomBytes(18).toString('base64');
   readonly #tieBreaker = randomBytes(8);
   readonly #host: PathHost;
-  /** Called when media goes to another address than before, the first time included. */
   readonly #onSelected: () => void;
-  readonly #memory = new RequestMemory();
+  readonly #replayCache = new ReplayCache();
   readonly #paths: Path[] = [];
   #remote = { ufrag: '', password: '' };
+  /** Gets the media. */
   #selected: Path | undefined;
   #nominated: Path | undefined;
   #nominations = 0;
-  /** Where the client's handshake comes from, while no address is proven. */
-  #handshakeFrom: Path | undefined;
+  /** Sent the latest DTLS datagram, while no address is selected. */
+  #handshakePath: Path | undefined;
 
+  /** @param onSelected called when the media gets an address, the first time or another one */
   constructor(host: PathHost, onSelected: () => void) {
     this.#host = host;
     this.#onSelected = onSelected;
   }
 
-  /** Whether an address has answered: then media may be sent. */
+  /** Whether media has an address to go to. */
   get isSelected(): boolean {
     return this.#selected !== undefined;
   }
-  /** `address:port` that media goes to; undefined before one has answered. */
+  /** `address:port` that media goes to. */
   get selectedKey(): string | undefined {
     return this.#selected?.key;
   }
-  /** Whether any authentic check has come. */
+  /** Whether an authentic check of the client has arrived. */
   get hasPaths(): boolean {
     return this.#paths.length > 0;
   }
 
-  /** The client's credentials, from its offer. */
+  /** Sets the client's credentials, from its offer. */
   setRemote(ufrag: string, password: string): void {
     this.#remote = { ufrag, password };
   }
 
+  /** Releases all addresses. */
   close(): void {
     for (const path of this.#paths.splice(0)) {
       this.#forget(path);
     }
-    this.#selected = this.#nominated = this.#handshakeFrom = undefined;
+    this.#selected = this.#nominated = this.#handshakePath = undefined;
   }
 
-  /** A Binding request with our ufrag. Nothing is believed or answered before its integrity is proven. */
+  /** Processes a Binding request with our ufrag. Nothing has an effect before its integrity is verified. */
   onRequest(
     data: Buffer,
     view: StunView,
@@ -152,8 +164,8 @@ export class IcePaths {
       return 'stun_integrity';
     }
     const key = `${address}:${port}`;
-    const use = this.#memory.use(transactionId(data).toString('latin1'), key, (seen) =>
-      this.#isProven(seen, nowMs),
+    const use = this.#replayCache.use(transactionId(data).toString('latin1'), key, (seen) =>
+      this.#isValidated(seen, nowMs),
     );
     if (use === 'replayed') {
       return 'stun_replayed';
@@ -162,17 +174,17 @@ export class IcePaths {
       return 'rate_limited';
     }
     const path =
-      this.#paths.find((known) => known.key === key) ?? this.#learn(key, address, port, nowMs);
-    path.received += data.length;
+      this.#paths.find((known) => known.key === key) ?? this.#addPath(key, address, port, nowMs);
+    path.receivedBytes += data.length;
     const response = bindingSuccess(data, address, port, this.password);
     this.#send(path, response, response.length, nowMs);
     if (use !== 'repeated') {
-      this.#consider(path, view.hasUseCandidate, nowMs);
+      this.#onCheck(path, view.hasUseCandidate, nowMs);
     }
     return use === 'new' ? 'accepted' : 'repeated';
   }
 
-  /** A response to one of our checks. It counts for the address that was asked, and only when it comes from there. */
+  /** Processes a response to one of our checks. It validates the address that was checked, if it comes from there. */
   onResponse(
     data: Buffer,
     view: StunView,
@@ -181,8 +193,10 @@ export class IcePaths {
     nowMs: number,
   ): StunVerdict {
     const id = transactionId(data).toString('latin1');
-    const path = this.#paths.find(({ checks }) => checks.some((check) => check.id === id));
-    const check = path?.checks.find((each) => each.id === id);
+    const path = this.#paths.find(({ pendingChecks }) =>
+      pendingChecks.some((check) => check.id === id),
+    );
+    const check = path?.pendingChecks.find((each) => each.id === id);
     if (path === undefined || check === undefined) {
       return 'stun_unknown_user';
     }
@@ -192,27 +206,27 @@ export class IcePaths {
     if (!isAuthentic(data, view, this.#remote.password)) {
       return 'stun_integrity';
     }
-    path.checks.splice(path.checks.indexOf(check), 1);
+    path.pendingChecks.splice(path.pendingChecks.indexOf(check), 1);
     this.#host.forgetResponse(id);
     if (view.kind !== 'success') {
       return 'other';
     }
     path.answeredMs = nowMs;
-    path.askedMs = Number.POSITIVE_INFINITY;
+    path.unansweredSinceMs = Number.POSITIVE_INFINITY;
     path.tries = 0;
     path.nextCheckMs = Number.POSITIVE_INFINITY;
     this.#host.claimAddress(path.key, true);
-    const isLatest =
+    const isLatestNomination =
       check.nomination === path.nomination && path.nomination > (this.#selected?.nomination ?? -1);
     if (path === this.#selected) {
       this.#scheduleConsent(path, nowMs);
-    } else if (this.#selected === undefined || isLatest) {
+    } else if (this.#selected === undefined || isLatestNomination) {
       this.#select(path, nowMs);
     }
     return 'accepted';
   }
 
-  /** A DTLS datagram of use came from an address: answers go there while no address is proven. */
+  /** A DTLS datagram arrived from an address: the handshake goes there while no address is selected. */
   onHandshake(key: string, bytes: number): void {
     if (this.#selected !== undefined) {
       return;
@@ -221,17 +235,17 @@ export class IcePaths {
     if (path === undefined) {
       return;
     }
-    path.received += bytes;
-    this.#handshakeFrom = path;
+    path.receivedBytes += bytes;
+    this.#handshakePath = path;
   }
 
-  /** Sends to the proven address, before there is one to that of the handshake. @returns false: held back. */
+  /** Sends to the selected address, or to that of the handshake. @returns false if it was not sent */
   sendHandshake(datagram: Buffer, nowMs: number): boolean {
-    const path = this.#selected ?? this.#handshakeFrom;
+    const path = this.#selected ?? this.#handshakePath;
     return path !== undefined && this.#send(path, datagram, datagram.length, nowMs);
   }
 
-  /** Sends to the proven address; nothing happens before there is one. */
+  /** Sends to the selected address; drops the datagram if there is none. */
   sendMedia(datagram: Buffer, length: number): void {
     const path = this.#selected;
     if (path !== undefined) {
@@ -239,7 +253,7 @@ export class IcePaths {
     }
   }
 
-  /** Asks whoever is due. */
+  /** Sends the checks that are due. */
   poll(nowMs: number): void {
     for (const path of this.#paths) {
       if (nowMs < path.nextCheckMs) {
@@ -251,31 +265,31 @@ export class IcePaths {
         path.nextCheckMs = Number.POSITIVE_INFINITY;
       }
     }
-    this.#replaceDoubted(nowMs);
+    this.#replaceUnresponsive(nowMs);
   }
 
-  /** Asks the address in use, unless it was asked within the last second. */
+  /** Checks the selected address, unless it was checked within the last second. */
   checkSelected(nowMs: number): void {
     const path = this.#selected;
-    if (path !== undefined && nowMs - path.checkedMs >= LEAST_INTERVAL_MS) {
+    if (path !== undefined && nowMs - path.checkedMs >= MIN_CHECK_INTERVAL_MS) {
       this.#check(path, nowMs);
     }
   }
 
-  /** RFC 7675: whether the client still wants what is sent to the address in use. */
+  /** Whether the client consents to receive media at the selected address (RFC 7675). True before there is one. */
   hasConsent(nowMs: number): boolean {
-    return this.#selected === undefined || this.#selected.isProven(nowMs);
+    return this.#selected === undefined || this.#selected.isValidated(nowMs);
   }
 
-  #isProven(key: string, nowMs: number): boolean {
-    return this.#paths.some((path) => path.key === key && path.isProven(nowMs));
+  #isValidated(key: string, nowMs: number): boolean {
+    return this.#paths.some((path) => path.key === key && path.isValidated(nowMs));
   }
 
-  #learn(key: string, address: string, port: number, nowMs: number): Path {
+  #addPath(key: string, address: string, port: number, nowMs: number): Path {
     if (this.#paths.length >= MAX_PATHS) {
-      // Those that have answered go last, and the one in use never.
+      // Remove the oldest address that is not validated, else the oldest; never the selected one.
       const oldest =
-        this.#paths.find((path) => path !== this.#selected && !path.isProven(nowMs)) ??
+        this.#paths.find((path) => path !== this.#selected && !path.isValidated(nowMs)) ??
         this.#paths.find((path) => path !== this.#selected);
       if (oldest !== undefined) {
         this.#paths.splice(this.#paths.indexOf(oldest), 1);
@@ -290,34 +304,35 @@ export class IcePaths {
 
   #forget(path: Path): void {
     this.#host.releaseAddress(path.key);
-    for (const { id } of path.checks) {
+    for (const { id } of path.pendingChecks) {
       this.#host.forgetResponse(id);
     }
     if (path === this.#nominated) {
       this.#nominated = undefined;
     }
-    if (path === this.#handshakeFrom) {
-      this.#handshakeFrom = undefined;
+    if (path === this.#handshakePath) {
+      this.#handshakePath = undefined;
     }
   }
 
-  /** Whether a check of the client's calls for one of ours. The client decides: its last nomination counts. */
-  #consider(path: Path, isNominated: boolean, nowMs: number): void {
+  /** Decides whether a check of the client calls for one of ours. The client's last nomination counts. */
+  #onCheck(path: Path, isNominating: boolean, nowMs: number): void {
     path.heardMs = nowMs;
-    if (isNominated) {
+    if (isNominating) {
       this.#nominate(path);
     }
     if (path === this.#selected) {
       return;
     }
-    if (this.#selected !== undefined && !isNominated) {
+    if (this.#selected !== undefined && !isNominating) {
       this.checkSelected(nowMs);
-      this.#replaceDoubted(nowMs);
+      this.#replaceUnresponsive(nowMs);
       return;
     }
-    const isAsked =
-      path.checks.at(-1)?.nomination === path.nomination && nowMs - path.checkedMs < FIRST_RETRY_MS;
-    if (isAsked) {
+    const isBeingChecked =
+      path.pendingChecks.at(-1)?.nomination === path.nomination &&
+      nowMs - path.checkedMs < FIRST_RETRY_MS;
+    if (isBeingChecked) {
       return;
     }
     path.tries = 0;
@@ -332,24 +347,27 @@ export class IcePaths {
     this.#nominated = path;
   }
 
-  /** Where a NAT gives the client another address, the client knows nothing of it and nominates nothing. */
-  #replaceDoubted(nowMs: number): void {
+  /**
+   * Nominates another address if the selected one is unresponsive: when a NAT changes the client's
+   * address, the client does not know and nominates nothing.
+   */
+  #replaceUnresponsive(nowMs: number): void {
     const selected = this.#selected;
-    if (selected === undefined || nowMs - selected.askedMs <= DOUBT_MS) {
+    if (selected === undefined || nowMs - selected.unansweredSinceMs <= UNRESPONSIVE_MS) {
       return;
     }
-    let heir: Path | undefined;
+    let replacement: Path | undefined;
     for (const path of this.#paths) {
-      if (path.heardMs > (heir ?? selected).heardMs) {
-        heir = path;
+      if (path.heardMs > (replacement ?? selected).heardMs) {
+        replacement = path;
       }
     }
-    if (heir === undefined || heir === this.#nominated) {
+    if (replacement === undefined || replacement === this.#nominated) {
       return;
     }
-    this.#nominate(heir);
-    heir.tries = 0;
-    this.#check(heir, nowMs);
+    this.#nominate(replacement);
+    replacement.tries = 0;
+    this.#check(replacement, nowMs);
   }
 
   #check(path: Path, nowMs: number): void {
@@ -365,12 +383,12 @@ export class IcePaths {
       return;
     }
     path.tries++;
-    path.askedMs = Math.min(path.askedMs, nowMs);
-    path.checks.push({ id: id.toString('latin1'), nomination: path.nomination });
+    path.unansweredSinceMs = Math.min(path.unansweredSinceMs, nowMs);
+    path.pendingChecks.push({ id: id.toString('latin1'), nomination: path.nomination });
     this.#host.expectResponse(id.toString('latin1'));
-    if (path.checks.length > MAX_PENDING_CHECKS) {
-      for (const old of path.checks.splice(0, 1)) {
-        this.#host.forgetResponse(old.id);
+    if (path.pendingChecks.length > MAX_PENDING_CHECKS) {
+      for (const oldest of path.pendingChecks.splice(0, 1)) {
+        this.#host.forgetResponse(oldest.id);
       }
     }
   }
@@ -385,13 +403,14 @@ export class IcePaths {
     this.#onSelected();
   }
 
+  /** @returns false if the anti-amplification limit forbids it */
   #send(path: Path, datagram: Buffer, length: number, nowMs: number): boolean {
-    if (!path.isProven(nowMs)) {
-      if (path.sent + length > MAX_AMPLIFICATION * path.received) {
-        this.#host.onHeldBack();
+    if (!path.isValidated(nowMs)) {
+      if (path.sentBytes + length > MAX_AMPLIFICATION * path.receivedBytes) {
+        this.#host.onAmplificationLimit();
         return false;
       }
-      path.sent += length;
+      path.sentBytes += length;
     }
     this.#host.send(datagram, length, path.address, path.port);
     return true;

@@ -1,11 +1,14 @@
-// A STUN server of a few lines, for the default ICE list: a client that gathers candidates gets its answer at once, instead of waiting for a server that is not there.
+// The STUN server that the default ICE list names, so that clients gather their candidates without delay.
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import net from 'node:net';
 import { guarded } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { AddressBudget } from '../../base/address-budget.ts';
+import { MAGIC_COOKIE, xorMappedAddress } from './mapped-address.ts';
+import { ATTRIBUTE, BINDING_REQUEST, BINDING_SUCCESS, HEADER_BYTES } from './stun.ts';
 
+/** A running server. */
 export interface StunServer {
   readonly port: number;
   close(): Promise<void>;
@@ -14,18 +17,17 @@ export interface StunServer {
 /** What became of a datagram: the labels of mouthpiece_stun_requests_total. */
 export const STUN_OUTCOMES = ['answered', 'rate_limited', 'not_stun', 'send_failed'] as const;
 export type StunOutcome = (typeof STUN_OUTCOMES)[number];
+/** Counts an outcome in the metric. */
 export type StunCount = (outcome: StunOutcome) => void;
 
-const MAGIC_COOKIE = 0x2112a442;
-const BINDING_REQUEST = 0x0001;
-const BINDING_SUCCESS = 0x0101;
-const XOR_MAPPED_ADDRESS = 0x0020;
-const HEADER_BYTES = 20;
+/** Log at most one socket error per second. */
 const ERROR_LOG_INTERVAL_MS = 1_000;
 
 /**
- * Answers Binding requests (RFC 8489 section 6.3.1) on UDP; on any free port when `port` is taken.
- * Undefined, with a log line, when it cannot bind at all.
+ * Answers Binding requests (RFC 8489 section 6.3.1) on UDP: on `port`, or on any free port if `port`
+ * is in use.
+ * @param count called once per datagram, and again if the system refuses to send the answer
+ * @returns undefined, after a log line, if it cannot bind
  */
 export async function startStunServer(
   host: string,
@@ -44,7 +46,7 @@ export async function startStunServer(
     socket.on(
       'message',
       guarded('a STUN request', (message: Buffer, { address, port: from }: RemoteInfo) => {
-        // node:dgram throws when asked to send to port 0, and anybody may claim to come from there.
+        // node:dgram throws if asked to send to port 0, which anyone can forge as source.
         const answer = from === 0 ? undefined : bindingResponse(message, address, from);
         if (answer === undefined) {
           count('not_stun');
@@ -69,7 +71,7 @@ export async function startStunServer(
     } catch (error) {
       socket.close();
       if (candidate === 0) {
-        log.warn({ err: error }, 'the STUN server cannot bind; set ICE_SERVERS');
+        log.warn({ err: error }, 'the STUN server cannot bind: set ICE_SERVERS to another server');
       }
       continue;
     }
@@ -93,8 +95,9 @@ export async function startStunServer(
 }
 
 /**
- * @returns undefined for whatever is no Binding request. The answer holds the mapped address alone: 32
- * bytes (44 with IPv6) to a request of at least 20, which is the least that RFC 8489 allows.
+ * The answer to a Binding request: XOR-MAPPED-ADDRESS alone, 32 bytes (IPv6: 44). A request has at
+ * least 20 bytes, so the server is of little use as an amplifier.
+ * @returns undefined if `message` is not a Binding request
  */
 export function bindingResponse(
   message: Uint8Array,
@@ -112,40 +115,13 @@ export function bindingResponse(
   ) {
     return undefined;
   }
-  const bytes = addressBytes(address);
-  const answer = Buffer.alloc(HEADER_BYTES + 8 + bytes.length);
+  const mapped = xorMappedAddress(request, address, port);
+  const answer = Buffer.alloc(HEADER_BYTES + 4 + mapped.length);
   answer.writeUInt16BE(BINDING_SUCCESS, 0);
-  answer.writeUInt16BE(8 + bytes.length, 2);
+  answer.writeUInt16BE(4 + mapped.length, 2);
   request.copy(answer, 4, 4, HEADER_BYTES); // cookie and transaction id
-  answer.writeUInt16BE(XOR_MAPPED_ADDRESS, 20);
-  answer.writeUInt16BE(4 + bytes.length, 22);
-  answer.writeUInt8(bytes.length === 4 ? 1 : 2, 25);
-  answer.writeUInt16BE(port ^ (MAGIC_COOKIE >>> 16), 26);
-  for (const [i, byte] of bytes.entries()) {
-    answer[28 + i] = byte ^ (request[4 + i] as number);
-  } // cookie, then transaction id (section 14.2)
+  answer.writeUInt16BE(ATTRIBUTE.xorMappedAddress, HEADER_BYTES);
+  answer.writeUInt16BE(mapped.length, HEADER_BYTES + 2);
+  mapped.copy(answer, HEADER_BYTES + 4);
   return answer;
-}
-
-function addressBytes(address: string): number[] {
-  if (net.isIPv4(address)) {
-    return address.split('.').map(Number);
-  }
-  const halves = (address.split('%')[0] as string).split('::');
-  const words = (part: string): number[] =>
-    part === ''
-      ? []
-      : part
-          .split(':')
-          .flatMap((word) => (word.includes('.') ? ipv4Words(word) : [Number.parseInt(word, 16)]));
-  const [front, back] = [words(halves[0] ?? ''), words(halves[1] ?? '')];
-  const all = address.includes('::')
-    ? [...front, ...Array.from({ length: 8 - front.length - back.length }, () => 0), ...back]
-    : front;
-  return all.flatMap((word) => [word >> 8, word & 0xff]);
-}
-
-function ipv4Words(address: string): number[] {
-  const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
-  return [(a << 8) | b, (c << 8) | d];
 }

@@ -1,13 +1,15 @@
-// STUN (RFC 8489) as far as ICE-lite needs it: checking a Binding request, answering it, and asking one of our own.
+// STUN messages (RFC 8489) as ICE-lite needs them: parses, authenticates and writes Binding messages.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { MAGIC_COOKIE, unmapped, xorMappedAddress } from './mapped-address.ts';
 
-const MAGIC = 0x2112a442;
-const BINDING_REQUEST = 0x0001;
+/** Message types: method Binding with each class (RFC 8489 section 5). */
+export const BINDING_REQUEST = 0x0001;
 const BINDING_INDICATION = 0x0011;
-const BINDING_SUCCESS = 0x0101;
+export const BINDING_SUCCESS = 0x0101;
 const BINDING_ERROR = 0x0111;
-const ATTRIBUTE = {
+/** Attribute types (RFC 8489 section 18.3, RFC 8445 section 16.1). */
+export const ATTRIBUTE = {
   username: 0x0006,
   integrity: 0x0008,
   xorMappedAddress: 0x0020,
@@ -16,10 +18,25 @@ const ATTRIBUTE = {
   fingerprint: 0x8028,
   iceControlled: 0x8029,
 };
-const HEADER_BYTES = 20;
+/** Message header: type, length, cookie, transaction id. */
+export const HEADER_BYTES = 20;
+const ATTRIBUTE_HEADER_BYTES = 4;
+/** MESSAGE-INTEGRITY: HMAC-SHA1. */
+const INTEGRITY_BYTES = 20;
+const FINGERPRINT_BYTES = 4;
+/** A USERNAME has at most this many bytes (RFC 8489 section 14.3). */
+const USERNAME_BYTES = 513;
+/** RFC 8489 section 14.7. */
 const FINGERPRINT_XOR = 0x5354554e;
 
+/** The class of a Binding message. */
 export type StunKind = 'request' | 'indication' | 'success' | 'error';
+
+/**
+ * PRIORITY of our checks: type preference 110, as for peer-reflexive candidates (RFC 8445 sections
+ * 5.1.2 and 7.1.1).
+ */
+const PEER_REFLEXIVE_PRIORITY = 0x6e0000ff;
 
 const KINDS = new Map<number, StunKind>([
   [BINDING_REQUEST, 'request'],
@@ -28,16 +45,17 @@ const KINDS = new Map<number, StunKind>([
   [BINDING_ERROR, 'error'],
 ]);
 
-/** Where the parts of one STUN message lie. Refilled by each `parseStun`, so that junk costs no allocation. */
+/** What was parsed of a message. `parseStun` refills it, so that junk costs no allocation. */
 export interface StunView {
   kind: StunKind | undefined;
-  /** The part of USERNAME before the colon: the ufrag of whoever receives the request. '' when there is none. */
+  /** USERNAME up to the colon: the ufrag of the receiver of the request. '' if there is none. */
   localUfrag: string;
   hasUseCandidate: boolean;
-  /** Offset of the MESSAGE-INTEGRITY attribute, -1 when absent. */
+  /** Offset of the MESSAGE-INTEGRITY attribute; -1 if there is none. */
   integrityOffset: number;
 }
 
+/** An empty view, for `parseStun`. */
 export const newStunView = (): StunView => ({
   kind: undefined,
   localUfrag: '',
@@ -45,7 +63,10 @@ export const newStunView = (): StunView => ({
   integrityOffset: -1,
 });
 
-/** Reads one datagram. @returns false for anything that is not a well-formed Binding message. */
+/** Attributes are padded to a multiple of four bytes (RFC 8489 section 14). */
+const padded = (bytes: number): number => Math.ceil(bytes / 4) * 4;
+
+/** Parses one datagram. @returns false if it is not a well-formed Binding message */
 export function parseStun(data: Buffer, view: StunView): boolean {
   view.kind = undefined;
   view.localUfrag = '';
@@ -53,7 +74,7 @@ export function parseStun(data: Buffer, view: StunView): boolean {
   view.integrityOffset = -1;
   if (
     data.length < HEADER_BYTES ||
-    data.readUInt32BE(4) !== MAGIC ||
+    data.readUInt32BE(4) !== MAGIC_COOKIE ||
     data.readUInt16BE(2) !== data.length - HEADER_BYTES
   ) {
     return false;
@@ -64,7 +85,7 @@ export function parseStun(data: Buffer, view: StunView): boolean {
   }
   let offset = HEADER_BYTES;
   while (offset < data.length) {
-    if (offset + 4 > data.length) {
+    if (offset + ATTRIBUTE_HEADER_BYTES > data.length) {
       return false;
     }
     const attribute = data.readUInt16BE(offset);
@@ -72,30 +93,39 @@ export function parseStun(data: Buffer, view: StunView): boolean {
     if (offset + 4 + length > data.length) {
       return false;
     }
-    // RFC 8489 section 14.5: what follows MESSAGE-INTEGRITY is not covered by it, so only FINGERPRINT may.
+    // Ignore attributes after MESSAGE-INTEGRITY, which does not cover them, except FINGERPRINT
+    // (RFC 8489 section 14.5).
     if (view.integrityOffset >= 0) {
       if (attribute === ATTRIBUTE.fingerprint && !fingerprintMatches(data, offset, length)) {
         return false;
       }
     } else if (attribute === ATTRIBUTE.username) {
-      const name = data.toString('latin1', offset + 4, offset + 4 + Math.min(length, 513));
+      const name = data.toString(
+        'latin1',
+        offset + 4,
+        offset + 4 + Math.min(length, USERNAME_BYTES),
+      );
       const colon = name.indexOf(':');
       view.localUfrag = colon < 0 ? name : name.slice(0, colon);
     } else if (attribute === ATTRIBUTE.useCandidate) {
       view.hasUseCandidate = true;
     } else if (attribute === ATTRIBUTE.integrity) {
-      if (length !== 20) {
+      if (length !== INTEGRITY_BYTES) {
         return false;
       }
       view.integrityOffset = offset;
     }
-    offset += 4 + length + ((4 - (length % 4)) % 4);
+    offset += ATTRIBUTE_HEADER_BYTES + padded(length);
   }
   return true;
 }
 
+/** RFC 8489 section 14.7: FINGERPRINT must be the last attribute. */
 function fingerprintMatches(data: Buffer, offset: number, length: number): boolean {
-  if (length !== 4 || offset + 8 !== data.length) {
+  if (
+    length !== FINGERPRINT_BYTES ||
+    offset + ATTRIBUTE_HEADER_BYTES + FINGERPRINT_BYTES !== data.length
+  ) {
     return false;
   }
   return (
@@ -103,37 +133,33 @@ function fingerprintMatches(data: Buffer, offset: number, length: number): boole
   );
 }
 
-/** Whether the message parsed into `view` carries a MESSAGE-INTEGRITY made with `password` (RFC 8489 section 14.5). */
+/** Whether the message of `view` has a MESSAGE-INTEGRITY made with `password` (RFC 8489 section 14.5). */
 export function isAuthentic(data: Buffer, view: StunView, password: string): boolean {
   const at = view.integrityOffset;
   if (at < 0) {
     return false;
   }
-  // The HMAC covers the header with a length that ends right after the integrity attribute.
+  // The HMAC covers the header with the length up to the end of MESSAGE-INTEGRITY.
   const covered = Buffer.from(data.subarray(0, at));
-  covered.writeUInt16BE(at + 24 - HEADER_BYTES, 2);
-  const wanted = createHmac('sha1', password).update(covered).digest();
-  return timingSafeEqual(wanted, data.subarray(at + 4, at + 24));
+  covered.writeUInt16BE(at + ATTRIBUTE_HEADER_BYTES + INTEGRITY_BYTES - HEADER_BYTES, 2);
+  const expected = createHmac('sha1', password).update(covered).digest();
+  return timingSafeEqual(expected, data.subarray(at + 4, at + 24));
 }
 
-/** The 12-byte transaction id of a parsed message, in place. */
+/** The 12-byte transaction id of a parsed message: a view into `data`. */
 export const transactionId = (data: Buffer): Buffer => data.subarray(8, HEADER_BYTES);
 
-/** The success response to `request`, telling the sender the address it was seen from. */
+/**
+ * The success response to `request`, with the address that it came from. IPv4 clients of a dual-stack
+ * socket get an IPv4 address.
+ */
 export function bindingSuccess(
   request: Buffer,
   address: string,
   port: number,
   password: string,
 ): Buffer {
-  const ip = addressBytes(address);
-  const value = Buffer.alloc(4 + ip.length);
-  value[1] = ip.length === 4 ? 1 : 2;
-  value.writeUInt16BE(port ^ (MAGIC >>> 16), 2);
-  // XOR with the magic cookie followed by the transaction id, which is how they lie in the header.
-  for (let index = 0; index < ip.length; index++) {
-    value[4 + index] = (ip[index] ?? 0) ^ (request[4 + index] ?? 0);
-  }
+  const value = xorMappedAddress(request, unmapped(address), port);
   return message(
     BINDING_SUCCESS,
     transactionId(request),
@@ -142,7 +168,7 @@ export function bindingSuccess(
   );
 }
 
-/** A Binding request of ours: asks a silent peer whether it still consents to hearing from us (RFC 7675). */
+/** A Binding request of ours: a connectivity check, or a consent check (RFC 7675). */
 export function bindingRequest(
   id: Buffer,
   username: string,
@@ -150,7 +176,7 @@ export function bindingRequest(
   tieBreaker: Buffer,
 ): Buffer {
   const priority = Buffer.alloc(4);
-  priority.writeUInt32BE(0x6e0000ff, 0);
+  priority.writeUInt32BE(PEER_REFLEXIVE_PRIORITY, 0);
   return message(
     BINDING_REQUEST,
     id,
@@ -163,6 +189,7 @@ export function bindingRequest(
   );
 }
 
+/** A message with these attributes, then MESSAGE-INTEGRITY and FINGERPRINT. */
 function message(
   type: number,
   id: Buffer,
@@ -170,53 +197,32 @@ function message(
   password: string,
 ): Buffer {
   const bodyBytes = attributes.reduce(
-    (sum, [, value]) => sum + 4 + value.length + ((4 - (value.length % 4)) % 4),
+    (sum, [, value]) => sum + ATTRIBUTE_HEADER_BYTES + padded(value.length),
     0,
   );
-  const out = Buffer.alloc(HEADER_BYTES + bodyBytes + 24 + 8);
+  const integrityEnd = HEADER_BYTES + bodyBytes + ATTRIBUTE_HEADER_BYTES + INTEGRITY_BYTES;
+  const out = Buffer.alloc(integrityEnd + ATTRIBUTE_HEADER_BYTES + FINGERPRINT_BYTES);
   out.writeUInt16BE(type, 0);
-  out.writeUInt32BE(MAGIC, 4);
+  out.writeUInt32BE(MAGIC_COOKIE, 4);
   id.copy(out, 8);
   let offset = HEADER_BYTES;
   for (const [attribute, value] of attributes) {
     out.writeUInt16BE(attribute, offset);
     out.writeUInt16BE(value.length, offset + 2);
     value.copy(out, offset + 4);
-    offset += 4 + value.length + ((4 - (value.length % 4)) % 4);
+    offset += ATTRIBUTE_HEADER_BYTES + padded(value.length);
   }
-  out.writeUInt16BE(offset + 24 - HEADER_BYTES, 2);
+  out.writeUInt16BE(integrityEnd - HEADER_BYTES, 2);
   out.writeUInt16BE(ATTRIBUTE.integrity, offset);
-  out.writeUInt16BE(20, offset + 2);
+  out.writeUInt16BE(INTEGRITY_BYTES, offset + 2);
   createHmac('sha1', password)
     .update(out.subarray(0, offset))
     .digest()
     .copy(out, offset + 4);
-  offset += 24;
+  offset = integrityEnd;
   out.writeUInt16BE(out.length - HEADER_BYTES, 2);
   out.writeUInt16BE(ATTRIBUTE.fingerprint, offset);
-  out.writeUInt16BE(4, offset + 2);
+  out.writeUInt16BE(FINGERPRINT_BYTES, offset + 2);
   out.writeUInt32BE((crc32(out.subarray(0, offset)) ^ FINGERPRINT_XOR) >>> 0, offset + 4);
   return out;
-}
-
-/** Network-order bytes of a textual IPv4 or IPv6 address, as the socket reports it. An IPv4 one in IPv6's clothes gives its four bytes. */
-export function addressBytes(address: string): Buffer {
-  if (address.startsWith('::ffff:') && address.includes('.')) {
-    return addressBytes(address.slice(7));
-  }
-  if (!address.includes(':')) {
-    return Buffer.from(address.split('.').map(Number));
-  }
-  const text = address.split('%', 1)[0] ?? '';
-  const [head = '', tail = ''] = text.split('::');
-  const groups = (part: string): number[] =>
-    part === '' ? [] : part.split(':').map((group) => parseInt(group, 16));
-  const left = groups(head);
-  const right = text.includes('::') ? groups(tail) : [];
-  const all = [
-    ...left,
-    ...Array.from({ length: 8 - left.length - right.length }, () => 0),
-    ...right,
-  ];
-  return Buffer.from(all.flatMap((group) => [group >> 8, group & 255]));
 }

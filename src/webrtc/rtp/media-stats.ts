@@ -21,3 +21,18 @@ export interface MediaStats {
   roundTripMs: number;
   targetBitrateKbps: number;
 }
+
+/** All counters at 0. */
+export const newMediaStats = (): MediaStats => ({
+  packetsSent: 0,
+  bytesSent: 0,
+  packetsRetransmitted: 0,
+  nacksReceived: 0,
+  plisReceived: 0,
+  firsReceived: 0,
+  packetsLost: 0,
+  fractionLost: 0,
+  jitterMs: 0,
+  roundTripMs: 0,
+  targetBitrateKbps: 0,
+});

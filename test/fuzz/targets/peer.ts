@@ -101,7 +101,7 @@ class Net implements PeerHost {
   forgetResponse(id: string): void {
     this.expected.delete(id);
   }
-  onHeldBack(): void {
+  onAmplificationLimit(): void {
     /* counted elsewhere */
   }
   forget(): void {

@@ -5,7 +5,7 @@ import { SpeechRingReader, createSpeechRing } from '../../../src/link/speech-rin
 import { AudioReceiver } from '../../../src/pipeline/speech/audio-receiver.ts';
 import { SessionSpeech } from '../../../src/pipeline/speech/speech-source.ts';
 import { MediaSender } from '../../../src/webrtc/rtp/media-sender.ts';
-import type { PeerStats } from '../../../src/webrtc/peer.ts';
+import { newMediaStats } from '../../../src/webrtc/rtp/media-stats.ts';
 import { planAnswer } from '../../../src/webrtc/sdp/answer.ts';
 import { parseOffer } from '../../../src/webrtc/sdp/offer.ts';
 import {
@@ -39,22 +39,6 @@ const lane = createSpeechRing();
 const frame = Buffer.alloc(4000, 0x30);
 const out = Buffer.alloc(MAX_DATAGRAM_BYTES + 64);
 
-const newStats = (): PeerStats => ({
-  packetsSent: 0,
-  bytesSent: 0,
-  packetsRetransmitted: 0,
-  nacksReceived: 0,
-  plisReceived: 0,
-  firsReceived: 0,
-  packetsLost: 0,
-  fractionLost: 0,
-  jitterMs: 0,
-  roundTripMs: 0,
-  packetsReceived: 0,
-  datagramsRejected: 0,
-  targetBitrateKbps: 0,
-});
-
 /** The placeholders become the SSRCs; so does the first packet's number, from which NACKs count. */
 function insertSsrcs(plain: Buffer, media: MediaSender): Buffer {
   const copy = Buffer.from(plain);
@@ -82,7 +66,7 @@ export const target: FuzzTarget = {
       new SrtpSender(profile, key, salt),
       new SrtpReceiver(profile, key, salt),
     ];
-    const stats = newStats();
+    const stats = newMediaStats();
     let sentBytes = 0;
     const media = new MediaSender(
       hasRepairs ? plan : planWithoutRepairs,

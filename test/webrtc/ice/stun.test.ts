@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import {
-  addressBytes,
   bindingRequest,
   bindingSuccess,
   isAuthentic,
   newStunView,
   parseStun,
 } from '../../../src/webrtc/ice/stun.ts';
+import { ipBytes, unmapped } from '../../../src/webrtc/ice/mapped-address.ts';
 
 const PASSWORD = 'VOkJxbRl1RmTxUk/WvJxBt';
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/\s/g, ''), 'hex');
@@ -72,9 +72,9 @@ test('our response carries the mapped address of RFC 5769, IPv4 and IPv6, and ou
 });
 
 test('addresses in every way of writing them', () => {
-  assert.equal(addressBytes('10.1.2.3').toString('hex'), '0a010203');
-  assert.equal(addressBytes('::1').toString('hex'), '00000000000000000000000000000001');
-  assert.equal(addressBytes('fe80::1%eth0').toString('hex'), 'fe800000000000000000000000000001');
-  assert.equal(addressBytes('::ffff:10.1.2.3').toString('hex'), '0a010203');
-  assert.equal(addressBytes('2001:db8::').toString('hex'), '20010db8000000000000000000000000');
+  assert.equal(ipBytes('10.1.2.3').toString('hex'), '0a010203');
+  assert.equal(ipBytes('::1').toString('hex'), '00000000000000000000000000000001');
+  assert.equal(ipBytes('fe80::1%eth0').toString('hex'), 'fe800000000000000000000000000001');
+  assert.equal(ipBytes(unmapped('::ffff:10.1.2.3')).toString('hex'), '0a010203');
+  assert.equal(ipBytes('2001:db8::').toString('hex'), '20010db8000000000000000000000000');
 });

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'vitest';
-import { CONSENT_MS, IcePaths } from '../../src/webrtc/ice/ice-paths.ts';
+import { CONSENT_MS, IcePaths } from '../../../src/webrtc/ice/ice-paths.ts';
 import {
   bindingSuccess,
   newStunView,
   parseStun,
   transactionId,
-} from '../../src/webrtc/ice/stun.ts';
-import { stunRequest } from '../harness/attacker.ts';
+} from '../../../src/webrtc/ice/stun.ts';
+import { stunRequest } from '../../harness/attacker.ts';
 
 const CLIENT = { ufrag: 'clnt', password: 'the password of the client' };
 const SERVER_PORT = 40_000;
@@ -46,7 +46,7 @@ class Net {
       forgetResponse: (id) => {
         this.expected.delete(id);
       },
-      onHeldBack: () => {
+      onAmplificationLimit: () => {
         this.heldBack++;
       },
     },

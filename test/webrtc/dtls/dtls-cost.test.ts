@@ -7,9 +7,9 @@ import {
   createCertificate,
   fingerprintOf,
   keyProblem,
-} from '../../src/webrtc/dtls/certificate.ts';
-import { DtlsServer } from '../../src/webrtc/dtls/dtls-server.ts';
-import { LyingClient, type ClientIdentity } from '../harness/dtls-client.ts';
+} from '../../../src/webrtc/dtls/certificate.ts';
+import { DtlsServer } from '../../../src/webrtc/dtls/dtls-server.ts';
+import { LyingClient, type ClientIdentity } from '../../harness/dtls-client.ts';
 
 const own = createCertificate(Date.now());
 const client = createCertificate(Date.now());
