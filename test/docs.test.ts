@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'vitest';
+import { ERRORS } from '../src/base/errors.ts';
 import { CATALOGUE } from '../src/metrics/catalogue.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
@@ -136,6 +137,15 @@ test('every metric that a document names exists', () => {
   );
   assert.deepEqual(unknown, []);
 });
+test('every error code that a document names exists', () => {
+  const unknown = documents.flatMap(({ name, text }) =>
+    [...text.matchAll(/\bERROR ([A-Z][A-Z_]+)/g)]
+      .filter(([, code]) => !Object.hasOwn(ERRORS, code!))
+      .map(([, code]) => `${name}: ${code}`),
+  );
+  assert.deepEqual(unknown, []);
+});
+
 test('lines of prose have at most 100 columns', () => {
   const long = documents.flatMap(({ name, text }) =>
     text
