@@ -6,7 +6,8 @@ import { type Crop, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
 import { decodeImage } from './imaging/decode.ts';
 import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
 import type { FaceWarning } from './face-error.ts';
-import { closedEye, eyeClosed, eyesHidden } from './regions/closed-eye.ts';
+import { closedEye } from './regions/closed-eye.ts';
+import { isEyeClosed, isEyeHidden } from './regions/eye-state.ts';
 import { Pyramid, type RgbImage } from './imaging/image.ts';
 import { wearsGlasses } from './regions/glasses.ts';
 import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './detect/landmarks.ts';
@@ -110,9 +111,9 @@ function closedEyes(
   framed: boolean,
   warnings: FaceWarning[],
 ): [FacePatch | undefined, FacePatch | undefined] {
-  const hidden = eyesHidden(image, points, LEFT_EYE) || eyesHidden(image, points, RIGHT_EYE);
+  const hidden = isEyeHidden(image, points, LEFT_EYE) || isEyeHidden(image, points, RIGHT_EYE);
   const closed =
-    !hidden && eyeClosed(image, points, LEFT_EYE) && eyeClosed(image, points, RIGHT_EYE);
+    !hidden && isEyeClosed(image, points, LEFT_EYE) && isEyeClosed(image, points, RIGHT_EYE);
   if (hidden) {
     warnings.push('EYES_HIDDEN');
   }

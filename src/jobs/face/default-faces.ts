@@ -1,4 +1,5 @@
-// The faces that every installation has: listed in models/faces/faces.json, made from their portraits at set-up like any upload.
+// The default faces, listed in models/faces/faces.json. Set-up makes their assets from the
+// portraits there, in the same way as an upload.
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -23,7 +24,7 @@ const Manifest = z
       .array(
         z
           .object({
-            /** Stable and readable: clients write it down. */
+            /** Stable and readable: clients store it. */
             id: z.string().regex(/^[a-z][a-z0-9-]{1,31}$/),
             name: z.string().min(1),
             /** The portrait, relative to models/faces. */
@@ -36,20 +37,28 @@ const Manifest = z
   })
   .strict();
 
+/** One entry of faces.json. */
 export type DefaultFace = z.infer<typeof Manifest>['faces'][number];
 
-/** @returns what models/faces/faces.json lists. @throws ZodError when it is malformed */
+/**
+ * Reads models/faces/faces.json.
+ * @throws ZodError when the file is malformed
+ */
 export const listDefaultFaces = (): DefaultFace[] =>
   Manifest.parse(JSON.parse(readFileSync(path.join(FACES, 'faces.json'), 'utf8'))).faces;
 
 export interface BuildOptions {
+  /** Made when it does not exist. */
   readonly outDir: string;
+  /** Gets one line for each face that was made. */
   readonly log?: (line: string) => void;
 }
 
 /**
- * Writes `<id>.face` and `<id>.jpg` (preview) for every default face, and leaves alone those whose portrait and makers are unchanged.
- * @throws FaceError when a portrait is refused, Error when the landmark models are missing
+ * Writes `<id>.face` and `<id>.jpg` (preview) for every default face. Skips a face whose portrait
+ * and dependencies are unchanged.
+ * @throws FaceError when a portrait is refused
+ * @throws Error when the landmark models are missing
  */
 export async function buildDefaultFaces({ outDir, log = () => {} }: BuildOptions): Promise<void> {
   mkdirSync(outDir, { recursive: true });
@@ -57,18 +66,18 @@ export async function buildDefaultFaces({ outDir, log = () => {} }: BuildOptions
   const stamps = existsSync(stampFile)
     ? (JSON.parse(readFileSync(stampFile, 'utf8')) as Record<string, string>)
     : {};
-  const makers = hashOf(dependencyFiles());
-  let finder: FaceLandmarker | undefined;
+  const dependencies = hashOf(dependencyFiles());
+  let landmarker: FaceLandmarker | undefined;
   for (const { id, name, file } of listDefaultFaces()) {
     const portrait = path.join(FACES, file);
-    const stamp = hashOf([portrait], makers, name);
+    const stamp = hashOf([portrait], dependencies, name);
     const asset = path.join(outDir, `${id}.face`);
     const preview = path.join(outDir, `${id}.jpg`);
     if (stamps[id] === stamp && existsSync(asset) && existsSync(preview)) {
       continue;
     }
-    finder ??= await FaceLandmarker.load();
-    const face = await createFace(readFileSync(portrait), { name, landmarker: finder });
+    landmarker ??= await FaceLandmarker.load();
+    const face = await createFace(readFileSync(portrait), { name, landmarker: landmarker });
     replace(asset, face.asset);
     replace(preview, face.preview);
     stamps[id] = stamp;
@@ -77,15 +86,18 @@ export async function buildDefaultFaces({ outDir, log = () => {} }: BuildOptions
   }
 }
 
-/** A rename is atomic: nobody ever reads half an asset. */
+/** Replaces a file by an atomic rename, so that nobody reads half an asset. */
 function replace(file: string, content: Uint8Array | string): void {
   writeFileSync(`${file}.${process.pid}.tmp`, content);
   renameSync(`${file}.${process.pid}.tmp`, file);
 }
 
-/** Whatever changes an asset's bytes beside its portrait: this folder's code, the format, the landmark models. */
-const dependencyFiles = (): string[] => [
-  ...readdirSync(import.meta.dirname)
+/**
+ * The files besides the portrait that an asset depends on: the code in this folder and its
+ * subfolders, the asset format, and the landmark models.
+ */
+export const dependencyFiles = (): string[] => [
+  ...readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .toSorted()
     .map((file) => path.join(import.meta.dirname, file)),

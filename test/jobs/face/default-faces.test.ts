@@ -3,11 +3,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'vitest';
-import { buildDefaultFaces, listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
+import {
+  buildDefaultFaces,
+  dependencyFiles,
+  listDefaultFaces,
+} from '../../../src/jobs/face/default-faces.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { portraitOf } from './portraits.ts';
 
-test('the ids that clients have written down are still there', () => {
+test('the ids of the default faces stay the same, because clients store them', () => {
   assert.deepEqual(
     listDefaultFaces()
       .map(({ id }) => id)
@@ -19,7 +23,7 @@ test('the ids that clients have written down are still there', () => {
   }
 });
 
-test('makes an asset and a preview of each, and nothing the second time', async () => {
+test('makes an asset and a preview of each face, and makes nothing the second time', async () => {
   const outDir = mkdtempSync(path.join(os.tmpdir(), 'faces-'));
   const lines: string[] = [];
   await buildDefaultFaces({ outDir, log: (line) => lines.push(line) });
@@ -36,4 +40,18 @@ test('makes an asset and a preview of each, and nothing the second time', async 
     times,
   );
   rmSync(outDir, { recursive: true });
+});
+
+test('a change to any file of face creation makes the assets again', () => {
+  const root = path.resolve(import.meta.dirname, '../../..');
+  const files = dependencyFiles().map((file) => path.relative(root, file));
+  for (const file of [
+    'src/jobs/face/create-face.ts',
+    'src/jobs/face/detect/crop.ts',
+    'src/jobs/face/imaging/inpaint.ts',
+    'src/jobs/face/regions/closed-eye.ts',
+    'src/media/face-asset.ts',
+  ]) {
+    assert.ok(files.includes(file), `${file} is not among ${files.join(', ')}`);
+  }
 });

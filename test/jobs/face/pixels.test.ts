@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import {
-  blur,
-  curveThrough,
-  dilate,
-  erode,
-  polygonMask,
-  tabulated,
-} from '../../../src/jobs/face/imaging/curve.ts';
+import { curveThrough, tabulated } from '../../../src/jobs/face/imaging/curve.ts';
+import { blur, dilate, erode, polygonMask } from '../../../src/jobs/face/imaging/mask.ts';
 import { halve, plane, Pyramid, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import { inpaint } from '../../../src/jobs/face/imaging/inpaint.ts';
 import { rgbToYuv } from '../../../src/jobs/face/imaging/patch.ts';

@@ -1,4 +1,5 @@
-// Cuts the head out of a picture as a square of PICTURE_SIZE, with head room, nearly upright, resampled once (Lanczos 3).
+// Cuts the head out of a picture as a square of PICTURE_SIZE, with head room, nearly upright,
+// resampled once (Lanczos 3).
 import { PICTURE_SIZE } from '../../../media/picture.ts';
 import type { DetectedFace } from './face-landmarker.ts';
 import { clamp, type Pyramid, type RgbImage, rgbImage, type Square } from '../imaging/image.ts';
@@ -11,13 +12,19 @@ export interface Crop {
   readonly points: Landmarks;
   /** Source pixels per crop pixel: below 1 the crop was enlarged. */
   readonly scale: number;
-  /** Side of the square in units of the face's larger extent: CROP_ROOM, or less when the picture is tight. */
+  /**
+   * Side of the square in units of the face's larger extent: CROP_ROOM, or less when the picture is
+   * tight.
+   */
   readonly room: number;
   /** Share of the crop that lies outside the picture and was made up. */
   readonly inpaintedShare: number;
 }
 
-/** Side of the crop in units of the face: hair, neck and the beginning of the shoulders are in it, and the head can sway. */
+/**
+ * Side of the crop in units of the face: hair, neck and the beginning of the shoulders are in it,
+ * and the head can sway.
+ */
 export const CROP_ROOM = 2.05;
 const LIFT = 0.035;
 /** For hair that reaches beyond the usual crop. */

@@ -27,7 +27,9 @@ const DETECTOR_SIZE = 256;
 const MESH_SIZE = 192;
 const MIN_SCORE = 0.4;
 const MIN_CONFIDENCE = 0.5;
-/** Crop for FaceMesh: this many times the landmarks' box (measured best; MediaPipe itself uses 1.5). */
+/**
+ * Crop for FaceMesh: this many times the landmarks' box (measured best; MediaPipe itself uses 1.5).
+ */
 const MESH_MARGIN = 1.5;
 const REFINEMENTS = 3;
 const MAX_CANDIDATES = 12;
@@ -46,7 +48,8 @@ export class FaceLandmarker {
 
   /** @throws Error when the model files are not there: `npm run setup` makes them. */
   static async load(folder: string = DEFAULT_MODELS): Promise<FaceLandmarker> {
-    // One thread: jobs run beside media workers, and sums in a fixed order make the result reproducible.
+    // One thread: jobs run beside media workers, and sums in a fixed order make the result
+    // reproducible.
     const options: ort.InferenceSession.SessionOptions = {
       intraOpNumThreads: 1,
       interOpNumThreads: 1,
@@ -117,7 +120,8 @@ export class FaceLandmarker {
         const ax = ((cell % anchors.grid) + 0.5) / anchors.grid;
         const ay = (Math.floor(cell / anchors.grid) + 0.5) / anchors.grid;
         const at = (k: number): number => boxes[i * 16 + k]! / DETECTOR_SIZE;
-        // A box is its centre, width, height, then six key points, the eyes first; all relative to the anchor.
+        // A box is its centre, width, height, then six key points, the eyes first; all relative to
+        // the anchor.
         candidates.push({
           score,
           cx: window.cx + (ax + at(0) - 0.5) * window.side,
@@ -220,8 +224,8 @@ function bounds(
 }
 
 /**
- * Where to look, in turn until something is found: the whole picture; more than the picture, for a face that fills it; then
- * overlapping parts, for a face that is small in it.
+ * Where to look, in turn until something is found: the whole picture; more than the picture, for a
+ * face that fills it; then overlapping parts, for a face that is small in it.
  */
 function searchWindows(width: number, height: number): Square[][] {
   const side = Math.max(width, height);

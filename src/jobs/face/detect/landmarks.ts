@@ -39,7 +39,10 @@ export interface EyeIndices {
   /** Lid margins from the outer to the inner corner, corners left out. */
   readonly upper: readonly number[];
   readonly lower: readonly number[];
-  /** Rings round the eye: the crease just above the lid, the one above it below the brow, and the one under the eye. */
+  /**
+   * Rings round the eye: the crease just above the lid, the one above it below the brow, and the
+   * one under the eye.
+   */
   readonly crease: readonly number[];
   readonly aboveCrease: readonly number[];
   readonly under: readonly number[];

@@ -1,7 +1,9 @@
-// Judges a portrait: which face is meant, whether it can be animated, and what could be better about it.
+// Judges a portrait: which face is meant, whether it can be animated, and what could be better
+// about it.
 import { labAt, lumaAt, median, quantile } from '../imaging/colour.ts';
 import { type Crop, CROP_ROOM } from './crop.ts';
-import { curveThrough, dilate, type Point, polygonMask } from '../imaging/curve.ts';
+import { curveThrough, type Point } from '../imaging/curve.ts';
+import { dilate, polygonMask } from '../imaging/mask.ts';
 import type { DetectedFace } from './face-landmarker.ts';
 import { FaceError, type FaceWarning } from '../face-error.ts';
 import { clamp, type Plane, type RgbImage } from '../imaging/image.ts';
@@ -44,7 +46,10 @@ const MAX_PITCH = 30 * DEGREE;
 /** What a head held upright measures: the forehead lies behind the chin. */
 const LEVEL_PITCH = 7 * DEGREE;
 
-/** @throws FaceError when there is no face, or several, or it is too small, turned, tilted or cut off */
+/**
+ * @throws FaceError when there is no face, or several, or it is too small, turned, tilted or cut
+ * off
+ */
 export function chooseFace(faces: readonly DetectedFace[], image: RgbImage): ChosenFace {
   const [face, second] = faces;
   if (!face) {
@@ -102,30 +107,45 @@ function outside({ points }: DetectedFace, { width, height }: RgbImage): number 
   return beyond.length / FACE_OVAL.length;
 }
 
-// What is seen of the mouth, measured on 7 rendered faces in 10 states, 30 photographs and 25 covered mouths. Lips that are lips differ
-// in colour from what surrounds them by 2 at least (tiny, dark or blurred; 6 and more otherwise), cloth and hands do not (below
-// 0.4). In black and white even lips may not (0.5), but the line between them is far darker than they are (half and more; a
+// What is seen of the mouth, measured on 7 rendered faces in 10 states, 30 photographs and 25
+// covered mouths. Lips that are lips differ in colour from what surrounds them by 2 at least (tiny,
+// dark or blurred; 6 and more otherwise), cloth and hands do not (below 0.4). In black and white
+// even lips may not (0.5), but the line between them is far darker than they are (half and more; a
 // mask's pleats at most 0.28).
 const NO_LIPS = 1.8;
 const FAINT_LIPS = 4;
 const FAINT_SEAM = 0.06;
 const SURE_SEAM = 0.38;
-/** A line between the lips that is this clear on one side and gone in the middle: a finger lies on them. Bare mouths that are as clear on a side have 0.34 and more in the middle. */
+/**
+ * A line between the lips that is this clear on one side and gone in the middle: a finger lies on
+ * them. Bare mouths that are as clear on a side have 0.34 and more in the middle.
+ */
 const CLEAR_SEAM = 0.4;
 const NO_SEAM = 0.05;
-/** So much less contrast in the middle third of a line that is clear on a side (bare mouths: 0.44 and more): a hand or a microphone lies across the lips. */
+/**
+ * So much less contrast in the middle third of a line that is clear on a side (bare mouths: 0.44
+ * and more): a hand or a microphone lies across the lips.
+ */
 const SEAM_SIDES = 0.5;
 const BROKEN_SEAM = 0.36;
 /** Nowhere a line between the lips (bare mouths: 0.19 and more, even blurred). */
 const ANY_SEAM = 0.04;
-/** The chin's colour is this far from the cheeks', and that much further than the skin beside the mouth and under the nose is, where a beard would be: something is before it. */
+/**
+ * The chin's colour is this far from the cheeks', and that much further than the skin beside the
+ * mouth and under the nose is, where a beard would be: something is before it.
+ */
 const CHIN_COLOUR = 22;
 const CHIN_ALONE = 8;
-/** With that, what is seen of the mouth is too little: lips of two colours, or a line between them that is faint, or fainter in the middle. */
+/**
+ * With that, what is seen of the mouth is too little: lips of two colours, or a line between them
+ * that is faint, or fainter in the middle.
+ */
 const LIPS_APART = 20;
 const PARTLY_SEEN = 0.6;
 const UNSEEN = 0.15;
-/** The chin's colour is another than the cheeks': a mask, unless the lips say that it is a beard. */
+/**
+ * The chin's colour is another than the cheeks': a mask, unless the lips say that it is a beard.
+ */
 const OTHER_COLOUR = 22;
 
 /**
@@ -179,14 +199,20 @@ export function checkCrop(crop: Crop): FaceWarning[] {
 interface MouthEvidence {
   /** Colour distance (CIE 1976) of the lips from the skin or beard round them. */
   readonly lips: number;
-  /** How much darker the line between the lips is than the lips, as a share of their L*; of an open mouth: the contrast of what is in it. */
+  /**
+   * How much darker the line between the lips is than the lips, as a share of their L*; of an open
+   * mouth: the contrast of what is in it.
+   */
   readonly seam: number;
   /** The same of the clearer side, and of the middle third. */
   readonly seamSides: number;
   readonly seamMiddle: number;
   /** Colour distance of the chin from the cheeks. */
   readonly lowerFace: number;
-  /** The chin's colour differs from that of the cheeks, and the skin round the mouth does not: it is no beard. */
+  /**
+   * The chin's colour differs from that of the cheeks, and the skin round the mouth does not: it is
+   * no beard.
+   */
   readonly chinAlone: boolean;
   /** Colour distance of the lower lip from the upper one. */
   readonly lipsApart: number;
@@ -280,7 +306,10 @@ function exposure({ image, points }: Crop): { bright: number; clipped: number } 
   };
 }
 
-/** Of the sharpest edges round the eyes: their contrast over their steepness, about 2.5 standard deviations of a blur; pixels. */
+/**
+ * Of the sharpest edges round the eyes: their contrast over their steepness, about 2.5 standard
+ * deviations of a blur; pixels.
+ */
 function edgeWidth({ image, points }: Crop): number {
   const widths = [LEFT_EYE, RIGHT_EYE].map(({ outer, inner, upper, lower }) => {
     const ring = [outer, inner, ...upper, ...lower];

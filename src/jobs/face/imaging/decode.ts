@@ -1,4 +1,5 @@
-// From uploaded bytes to upright sRGB pixels of bounded size; whatever is not an honest JPEG, PNG or WebP is refused here.
+// From uploaded bytes to upright sRGB pixels of bounded size; whatever is not an honest JPEG, PNG
+// or WebP is refused here.
 import sharp from 'sharp';
 import { FaceError } from '../face-error.ts';
 import type { RgbImage } from './image.ts';
@@ -6,7 +7,10 @@ import type { RgbImage } from './image.ts';
 export const MAX_IMAGE_BYTES = 32 << 20;
 export const MAX_IMAGE_PIXELS = 50_000_000;
 
-/** Longest side kept. A face of a tenth of the picture's width still has 300 pixels, more than the 512-pixel asset can show. */
+/**
+ * Longest side kept. A face of a tenth of the picture's width still has 300 pixels, more than the
+ * 512-pixel asset can show.
+ */
 const WORKING_SIDE = 3072;
 const MIN_SIDE = 128;
 /** What shows through transparent pixels: the light grey of a studio wall. */
@@ -53,8 +57,8 @@ const OTHER_IMAGES: readonly Signature[] = [
 ];
 
 /**
- * @returns the picture upright (EXIF orientation applied), in sRGB, over a grey backdrop where it was transparent, its
- * longer side at most WORKING_SIDE pixels; the first frame of an animation.
+ * @returns the picture upright (EXIF orientation applied), in sRGB, over a grey backdrop where it
+ * was transparent, its longer side at most WORKING_SIDE pixels; the first frame of an animation.
  * @throws FaceError
  */
 export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {

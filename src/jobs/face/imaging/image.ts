@@ -1,4 +1,5 @@
-// Pixels in memory and the few operations on them that face creation needs; interleaved 8-bit RGB, row by row.
+// Pixels in memory and the few operations on them that face creation needs; interleaved 8-bit RGB,
+// row by row.
 
 export interface RgbImage {
   readonly width: number;
@@ -76,7 +77,10 @@ export class Pyramid {
     return this.#levels[0]!;
   }
 
-  /** @returns the level whose pixels are at most twice as fine as `scale` source pixels per output pixel, and that level's scale. */
+  /**
+   * @returns the level whose pixels are at most twice as fine as `scale` source pixels per output
+   * pixel, and that level's scale.
+   */
   level(scale: number): { readonly image: RgbImage; readonly factor: number } {
     let index = 0;
     while (scale >= 2) {
@@ -92,8 +96,8 @@ export class Pyramid {
   }
 
   /**
-   * Samples `square` bilinearly into `size` x `size` pixels as float RGB, black outside the picture.
-   * Each value v of 0..255 becomes v * gain + offset.
+   * Samples `square` bilinearly into `size` x `size` pixels as float RGB, black outside the
+   * picture. Each value v of 0..255 becomes v * gain + offset.
    */
   sample(square: Square, size: number, gain: number, offset: number): Float32Array {
     const { image, factor } = this.level(square.side / size);
@@ -134,7 +138,10 @@ export class Pyramid {
   }
 }
 
-/** @returns the plane's value between its pixels' centres (which lie at integers), bilinear; its edge beyond it. */
+/**
+ * @returns the plane's value between its pixels' centres (which lie at integers), bilinear; its
+ * edge beyond it.
+ */
 export function sampleAt({ width, height, data }: Plane, x: number, y: number): number {
   const cx = clamp(x, 0, width - 1.001);
   const cy = clamp(y, 0, height - 1.001);

@@ -1,4 +1,5 @@
-// Fills pixels that are not known from those that are: push-pull over a pyramid (Gortler et al., The Lumigraph, 1996, section 3.4.2).
+// Fills pixels that are not known from those that are: push-pull over a pyramid (Gortler et al.,
+// The Lumigraph, 1996, section 3.4.2).
 import type { RgbImage } from './image.ts';
 
 interface Level {
@@ -8,7 +9,10 @@ interface Level {
   readonly weight: Float32Array;
 }
 
-/** Overwrites every pixel whose `known` is 0 with a smooth continuation of the others. At least one pixel must be known. */
+/**
+ * Overwrites every pixel whose `known` is 0 with a smooth continuation of the others. At least one
+ * pixel must be known.
+ */
 export function inpaint(image: RgbImage, known: Uint8Array): void {
   const { data } = image;
   const base: Level = {
@@ -39,7 +43,10 @@ export function inpaint(image: RgbImage, known: Uint8Array): void {
   }
 }
 
-/** Halves a level: a coarse pixel is the mean of the known ones below it, known as far as they are (at most fully). Colours are premultiplied. */
+/**
+ * Halves a level: a coarse pixel is the mean of the known ones below it, known as far as they are
+ * (at most fully). Colours are premultiplied.
+ */
 function push(fine: Level): Level {
   const width = (fine.width + 1) >> 1;
   const height = (fine.height + 1) >> 1;
@@ -68,7 +75,10 @@ function push(fine: Level): Level {
   return { width, height, colour, weight };
 }
 
-/** Completes a level from the coarser one, which is complete: bilinear where nothing is known, blended where a part is. */
+/**
+ * Completes a level from the coarser one, which is complete: bilinear where nothing is known,
+ * blended where a part is.
+ */
 function pull(fine: Level, coarse: Level): void {
   for (let y = 0; y < fine.height; y++) {
     const sy = Math.max(0, (y + 0.5) / 2 - 0.5);

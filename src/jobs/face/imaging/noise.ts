@@ -1,6 +1,8 @@
 // Noise that is the same every time: the same portrait must give the same asset.
 
-/** @returns a source of roughly normal values (variance about 1/2) from xorshift32 (Marsaglia 2003). */
+/**
+ * @returns a source of roughly normal values (variance about 1/2) from xorshift32 (Marsaglia 2003).
+ */
 export function noiseSource(seed: number): () => number {
   let state = seed >>> 0 || 1;
   const uniform = (): number => {

@@ -52,7 +52,10 @@ export interface Box {
   readonly bottom: number;
 }
 
-/** @returns what lies in the box, which is widened to even coordinates and cut at the picture's border. */
+/**
+ * @returns what lies in the box, which is widened to even coordinates and cut at the picture's
+ * border.
+ */
 export function cutPatch(image: RgbImage, alpha: Plane, box: Box): FacePatch {
   const x = Math.max(0, Math.floor(box.left / 2) * 2);
   const y = Math.max(0, Math.floor(box.top / 2) * 2);

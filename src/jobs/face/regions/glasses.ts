@@ -1,4 +1,5 @@
-// Whether somebody wears glasses: their bridge is a bar across the nose, where skin shows nothing of the kind.
+// Whether somebody wears glasses: their bridge is a bar across the nose, where skin shows nothing
+// of the kind.
 import { lumaAt } from '../imaging/colour.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
 import {
@@ -11,14 +12,25 @@ import {
   py,
 } from '../detect/landmarks.ts';
 
-/** Least dip of brightness along the nose, of its surroundings. Measured: 0.77 (a rendered frame), 0.29 to 0.88 (drawn ones, from thin grey to thick black); bare noses 0.18 at most, in 25 portraits. */
+/**
+ * Least dip of brightness along the nose, of its surroundings. Measured: 0.77 (a rendered frame),
+ * 0.29 to 0.88 (drawn ones, from thin grey to thick black); bare noses 0.18 at most, in 25
+ * portraits.
+ */
 const DIP = 0.24;
 /** Bars wider than twice this, in face heights, are shadows. */
 const REACH = 0.1;
 
-/** Thin or light frames: a bar this much darker or lighter than the skin on both sides of it, wherever one crosses it. Measured: 0.05 to 0.42 (drawn: gold, silver, rose, clear, thin grey); bare noses 0.04 at most, a cracked painting 0.08. */
+/**
+ * Thin or light frames: a bar this much darker or lighter than the skin on both sides of it,
+ * wherever one crosses it. Measured: 0.05 to 0.42 (drawn: gold, silver, rose, clear, thin grey);
+ * bare noses 0.04 at most, a cracked painting 0.08.
+ */
 const BAR = 0.055;
-/** Half the bar's width, share of the face's height, and the places across the nose where it must be, in the same. */
+/**
+ * Half the bar's width, share of the face's height, and the places across the nose where it must
+ * be, in the same.
+ */
 const BAR_REACH = 0.03;
 const ACROSS = [-0.016, -0.008, 0, 0.008, 0.016] as const;
 /** Of the way from between the brows down the nose: above lie frowns, below is the nose's tip. */
@@ -47,7 +59,9 @@ export function wearsGlasses(image: RgbImage, points: Landmarks): boolean {
   return broad || thinBar(image, points, faceHeight) > BAR;
 }
 
-/** The contrast of the clearest thin bar across the nose, dark or light, where it is least clear. */
+/**
+ * The contrast of the clearest thin bar across the nose, dark or light, where it is least clear.
+ */
 function thinBar(image: RgbImage, points: Landmarks, faceHeight: number): number {
   const profiles = ACROSS.map((offset) => alongNose(image, points, offset * faceHeight, 1));
   const reach = Math.max(3, Math.round(BAR_REACH * faceHeight));
@@ -78,7 +92,10 @@ function thinBar(image: RgbImage, points: Landmarks, faceHeight: number): number
   return clearest;
 }
 
-/** Mean brightness across a strip from between the brows down the back of the nose, pixel by pixel. @param aside pixels by which the strip lies beside the middle */
+/**
+ * Mean brightness across a strip from between the brows down the back of the nose, pixel by pixel.
+ * @param aside pixels by which the strip lies beside the middle
+ */
 function alongNose(image: RgbImage, points: Landmarks, aside: number, halfWidth: number): number[] {
   const [x0, y0, x1, y1] = [
     px(points, BROW_MIDDLE),

@@ -1,6 +1,7 @@
-// The outline of a head against its background, from colours: what the border shows is background, what the face shows is not.
+// The outline of a head against its background, from colours: what the border shows is background,
+// what the face shows is not.
 import { type Lab, labAt, median } from '../imaging/colour.ts';
-import { blur, dilate, erode } from '../imaging/curve.ts';
+import { blur, dilate, erode } from '../imaging/mask.ts';
 import { clamp, halve, type Plane, plane, type RgbImage, sampleAt } from '../imaging/image.ts';
 import { CHIN, FACE_OVAL, type Landmarks, px, py } from '../detect/landmarks.ts';
 
@@ -11,7 +12,10 @@ export interface HeadMask {
   readonly isBackgroundPlain: boolean;
 }
 
-/** The search runs on a picture a quarter as wide and high: outlines need not be exact to the pixel, since they are softened. */
+/**
+ * The search runs on a picture a quarter as wide and high: outlines need not be exact to the pixel,
+ * since they are softened.
+ */
 const HALVINGS = 2;
 const CLUSTERS = 5;
 const ROUNDS = 8;

@@ -1,4 +1,5 @@
-// How far each pixel follows the head's movement: fully on the head, not at all in the background and on the body, softly between.
+// How far each pixel follows the head's movement: fully on the head, not at all in the background
+// and on the body, softly between.
 import { segmentHead } from './head-mask.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { CHIN, FACE_OVAL, NOSE_BRIDGE, type Landmarks, px, py } from '../detect/landmarks.ts';
@@ -11,7 +12,10 @@ export interface HeadMatte {
 }
 
 const MAX_STEP = 7.9;
-/** Pixels over which the background gives way: wide where it is plain; where it is busy, narrow and partly inside the hair. */
+/**
+ * Pixels over which the background gives way: wide where it is plain; where it is busy, narrow and
+ * partly inside the hair.
+ */
 const PLAIN_RAMP = { start: 0, width: 34 };
 const BUSY_RAMP = { start: -18, width: 34 };
 /** So soft a thing is made at half the size. */
@@ -31,7 +35,8 @@ export function headMatte(image: RgbImage, points: Landmarks): HeadMatte {
   for (let i = 0; i < weight.data.length; i++) {
     const x = ((i % width) + 0.5) * SHRINK;
     const y = (Math.floor(i / width) + 0.5) * SHRINK;
-    // Down the neck the movement ends before the shoulders, which begin higher beside it; hair that lies on them stays.
+    // Down the neck the movement ends before the shoulders, which begin higher beside it; hair that
+    // lies on them stays.
     const aside = smoothstep(0.55, 1.25, Math.abs(x - face.x) / face.rx);
     const collar = chin + (0.05 - 0.45 * aside) * neck;
     const hold = 1 - smoothstep(collar, collar + Math.max(52, (1 - 0.3 * aside) * neck), y);
@@ -105,7 +110,10 @@ function ellipseMask(width: number, height: number, face: Ellipse): Plane {
   return mask;
 }
 
-/** Pixels to the mask's outline, negative inside; chamfer distance with steps 1 and √2 (Borgefors 1986). */
+/**
+ * Pixels to the mask's outline, negative inside; chamfer distance with steps 1 and √2 (Borgefors
+ * 1986).
+ */
 function signedDistance(mask: Plane): Float32Array {
   const out = chamfer(mask, (value) => value > 0.5);
   const inside = chamfer(mask, (value) => value <= 0.5);
@@ -123,7 +131,9 @@ function chamfer(
   return distance;
 }
 
-/** Visits every pixel i with each of its neighbours j that came before, forwards and then backwards. */
+/**
+ * Visits every pixel i with each of its neighbours j that came before, forwards and then backwards.
+ */
 function sweep(
   width: number,
   height: number,

@@ -1,27 +1,23 @@
 // What a portrait tells about its light and its skin, for tinting what it does not show.
-import type { Plane, RgbImage } from '../imaging/image.ts';
-import { clamp, smoothstep } from '../imaging/image.ts';
+import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
-import { polygonMask } from '../imaging/curve.ts';
 import type { Rgb } from '../imaging/patch.ts';
-import {
-  CHEEKS,
-  type EyeIndices,
-  LEFT_EYE,
-  type Landmarks,
-  px,
-  py,
-  RIGHT_EYE,
-} from '../detect/landmarks.ts';
+import { CHEEKS, LEFT_EYE, type Landmarks, px, py, RIGHT_EYE } from '../detect/landmarks.ts';
+import { eyePixels } from './eye-contours.ts';
 
 export interface Lighting {
   /** Median colour of the cheeks. */
   readonly skin: Rgb;
-  /** What white looks like in this light, estimated from the whites of the eyes and bounded by the skin. */
+  /**
+   * What white looks like in this light, estimated from the whites of the eyes and bounded by the
+   * skin.
+   */
   readonly white: Rgb;
   /** 0 in black and white .. 1 where skin has colour. */
   readonly colour: number;
-  /** Standard deviation of the skin's fine grain in luma levels, to be continued in invented skin. */
+  /**
+   * Standard deviation of the skin's fine grain in luma levels, to be continued in invented skin.
+   */
   readonly grain: number;
 }
 
@@ -30,7 +26,7 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
   const channel = (indices: readonly number[], c: number): number =>
     median(indices.map((i) => image.data[i * 3 + c]!));
   const skin: Rgb = [channel(cheeks, 0), channel(cheeks, 1), channel(cheeks, 2)];
-  const eyes = [LEFT_EYE, RIGHT_EYE].flatMap((eye) => insideEye(image, points, eye));
+  const eyes = [LEFT_EYE, RIGHT_EYE].flatMap((eye) => eyePixels(image, points, eye));
   const bright = quantile(
     eyes.map((i) => lumaAt(image, i)),
     0.8,
@@ -40,7 +36,8 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
   const sclera: Rgb =
     whites.length > 8 ? [channel(whites, 0), channel(whites, 1), channel(whites, 2)] : skin;
   const scleraLuma = lumaOf(...sclera);
-  // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white teeth.
+  // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white
+  // teeth.
   const luma = clamp(Math.max(1.2 * scleraLuma, 0.62 * skinLuma + 88), 70, 238);
   const colour = smoothstep(...CHROMA_RANGE, median(cheeks.map((i) => chromaAt(image, i))));
   const cast = (c: number): number => {
@@ -63,42 +60,24 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
   };
 }
 
-/** Skin in white light, for its luma: red, green, blue; people differ by so much. What differs more is in coloured light, or painted or printed so. */
+/**
+ * Skin in white light, for its luma: red, green, blue; people differ by so much. What differs more
+ * is in coloured light, or painted or printed so.
+ */
 const NEUTRAL_SKIN = [1.24, 0.95, 0.74] as const;
 const SKIN_VARIATION = 0.15;
 /** And pale ones by so much towards blue. */
 const SKIN_VARIATION_BLUE = 0.35;
 
-/** Chroma (CIE 1976) of cheeks: below 3 in black and white, toned or not quite neutral; above 9 in any light that shows colours. */
+/**
+ * Chroma (CIE 1976) of cheeks: below 3 in black and white, toned or not quite neutral; above 9 in
+ * any light that shows colours.
+ */
 const CHROMA_RANGE = [3, 9] as const;
 
 function chromaAt(image: RgbImage, index: number): number {
   const { a, b } = labAt(image, index);
   return Math.hypot(a, b);
-}
-
-/** 1 between the lids. */
-export function eyeOpening({ width, height }: RgbImage, points: Landmarks, eye: EyeIndices): Plane {
-  return polygonMask(
-    width,
-    height,
-    [eye.outer, ...eye.upper, eye.inner, ...eye.lower.toReversed()].map((i) => ({
-      x: px(points, i),
-      y: py(points, i),
-    })),
-  );
-}
-
-/** @returns the pixels between the lids */
-export function insideEye(image: RgbImage, points: Landmarks, eye: EyeIndices): number[] {
-  const mask = eyeOpening(image, points, eye);
-  const inside: number[] = [];
-  for (let i = 0; i < mask.data.length; i++) {
-    if (mask.data[i]! > 0.95) {
-      inside.push(i);
-    }
-  }
-  return inside;
 }
 
 function patch({ width, height }: RgbImage, x: number, y: number, radius: number): number[] {
@@ -113,7 +92,9 @@ function patch({ width, height }: RgbImage, x: number, y: number, radius: number
   return indices;
 }
 
-/** Median absolute response of a small Laplacian, scaled to a standard deviation (Immerkær 1996). */
+/**
+ * Median absolute response of a small Laplacian, scaled to a standard deviation (Immerkær 1996).
+ */
 function grainOf(image: RgbImage, indices: readonly number[]): number {
   const { width } = image;
   const l = (i: number): number => lumaAt(image, i);

@@ -1,5 +1,6 @@
 // Finds the line between closed lips in the picture and puts the inner-lip landmarks on it.
-import { blur, type Curve, curveThrough, type Point } from '../imaging/curve.ts';
+import { type Curve, curveThrough, type Point } from '../imaging/curve.ts';
+import { blur } from '../imaging/mask.ts';
 import { lumaAt } from '../imaging/colour.ts';
 import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import {
@@ -18,8 +19,8 @@ import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 const SEAM_COLUMNS = 41;
 
 /**
- * On a closed mouth: moves the inner-lip points onto the dark line between the lips, found as the cheapest smooth path
- * (dynamic programming) within a few pixels of where FaceMesh has it.
+ * On a closed mouth: moves the inner-lip points onto the dark line between the lips, found as the
+ * cheapest smooth path (dynamic programming) within a few pixels of where FaceMesh has it.
  */
 export function snapToLipSeam(image: RgbImage, points: Landmarks, frame: MouthFrame): Landmarks {
   const upper = frame.local(points, UPPER_INNER);
@@ -75,7 +76,10 @@ export function snapToLipSeam(image: RgbImage, points: Landmarks, frame: MouthFr
   return shiftLips(points, frame, line, curveThrough(smooth));
 }
 
-/** Moves the inner contours onto line + shift and the lips' other rings along with them, less towards the outer contour. */
+/**
+ * Moves the inner contours onto line + shift and the lips' other rings along with them, less
+ * towards the outer contour.
+ */
 function shiftLips(points: Landmarks, frame: MouthFrame, line: Curve, shift: Curve): Landmarks {
   const moved = points.slice();
   const upperOuter = curveThrough(frame.local(points, UPPER_OUTER));

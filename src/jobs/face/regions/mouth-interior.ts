@@ -1,7 +1,8 @@
-// The inside of the mouth: the person's own upper teeth where the portrait shows them, and tints in its light for what the renderer paints.
+// The inside of the mouth: the person's own upper teeth where the portrait shows them, and tints in
+// its light for what the renderer paints.
 import type { FacePatch, FaceTints } from '../../../media/face-asset.ts';
 import { labAt, lumaOf, quantile } from '../imaging/colour.ts';
-import { blur, dilate } from '../imaging/curve.ts';
+import { blur, dilate } from '../imaging/mask.ts';
 import { plane, type Plane, type RgbImage } from '../imaging/image.ts';
 import { inpaint } from '../imaging/inpaint.ts';
 import type { Lighting } from './lighting.ts';
@@ -13,17 +14,26 @@ export interface OwnTeeth {
 }
 
 const MIN_OPENING_PIXELS = 150;
-/** Share of the opening that must be teeth: a mouth that shows a few pixels of them is better painted. */
+/**
+ * Share of the opening that must be teeth: a mouth that shows a few pixels of them is better
+ * painted.
+ */
 const MIN_TEETH_SHARE = 0.3;
-/** Share of the middle's columns that must hold a tooth of at least this share of the usual height: shade and reflections can hide one, and a row with a gap is worse than a painted one. */
+/**
+ * Share of the middle's columns that must hold a tooth of at least this share of the usual height:
+ * shade and reflections can hide one, and a row with a gap is worse than a painted one.
+ */
 const MIN_WHOLE = 0.9;
 const STUMP = 0.5;
-/** Least usual height, in widths of the mouth: of shorter ones the lower ends alone are seen, and an opened mouth would show stumps. */
+/**
+ * Least usual height, in widths of the mouth: of shorter ones the lower ends alone are seen, and an
+ * opened mouth would show stumps.
+ */
 const MIN_HEIGHT = 0.09;
 
 /**
- * The upper row as seen in a smile: bright and not red. Of each column the run nearest the upper lip counts; below it may be
- * the cavity, the tongue or the lower row.
+ * The upper row as seen in a smile: bright and not red. Of each column the run nearest the upper
+ * lip counts; below it may be the cavity, the tongue or the lower row.
  * @returns null when there is too little to see, or not a whole row
  */
 export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined {
@@ -69,7 +79,8 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
   if (!known.includes(1)) {
     return undefined;
   }
-  // Colours continue beyond what is seen, so that a lip that rises further still uncovers something plausible.
+  // Colours continue beyond what is seen, so that a lip that rises further still uncovers something
+  // plausible.
   const filled: RgbImage = { width, height, data: image.data.slice() };
   inpaint(filled, known);
   const alpha = blur(extendUp(row, box, Math.round((box.bottom - box.top) * 0.22)), 0.8);

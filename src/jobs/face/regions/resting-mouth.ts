@@ -1,6 +1,7 @@
 // Brings the mouth to rest: lips together, and landmarks that agree with the picture.
 import { type Lab, labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
-import { blur, curveThrough, dilate, erode, polygonMask, type Point } from '../imaging/curve.ts';
+import { curveThrough, type Point } from '../imaging/curve.ts';
+import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { inpaint } from '../imaging/inpaint.ts';
 import {
@@ -30,7 +31,10 @@ export interface RestingMouth {
   readonly smile: number;
 }
 
-/** @param scale pixels of the photograph per pixel: below 1 it was enlarged, and what is drawn must be as soft as it is */
+/**
+ * @param scale pixels of the photograph per pixel: below 1 it was enlarged, and what is drawn must
+ * be as soft as it is
+ */
 export function restMouth(image: RgbImage, found: Landmarks, scale = 1): RestingMouth {
   const frame = new MouthFrame(found);
   const seen = polygonMask(image.width, image.height, innerPolygon(found));
@@ -54,7 +58,8 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   return { image: closed, points: closer.move(points), opening, gap, smile: 1 };
 }
 
-// Measured on 25 portraits: faces at rest lift the corners by 0.21 half widths of the mouth at most, which is up to 0.59 eye distances wide; a broad smile does so by 0.3, or is 0.65 wide.
+// Measured on 25 portraits: faces at rest lift the corners by 0.21 half widths of the mouth at
+// most, which is up to 0.59 eye distances wide; a broad smile does so by 0.3, or is 0.65 wide.
 const LIFT: readonly [number, number] = [0.18, 0.32];
 const WIDTH: readonly [number, number] = [0.6, 0.7];
 
@@ -89,11 +94,17 @@ const outerPolygon = (points: Landmarks): Point[] => [
 /** The line between lips that touch is dark and may measure up to this. */
 const THIN = 0.05;
 
-/** In black and white teeth are the lightest part of the gap, and this much lighter than the lips (a gloss between closed lips is not). Measured on 60 portraits turned grey. */
+/**
+ * In black and white teeth are the lightest part of the gap, and this much lighter than the lips (a
+ * gloss between closed lips is not). Measured on 60 portraits turned grey.
+ */
 const GREY_TEETH = 7;
 const GREY_GAP = 0.055;
 
-/** A wide gap is open; a narrow one only when what shows in it is not lip: teeth are less red, or of another colour under coloured light, the cavity is darker. */
+/**
+ * A wide gap is open; a narrow one only when what shows in it is not lip: teeth are less red, or of
+ * another colour under coloured light, the cavity is darker.
+ */
 function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number): boolean {
   if (gap > 0.12) {
     return true;
@@ -150,11 +161,15 @@ const middle = (labs: readonly Lab[]): Lab => ({
   b: median(labs.map(({ b }) => b)),
 });
 
-/** Teeth that coloured light keeps as red as the lips: as light as they are, and clearly of another colour. */
+/**
+ * Teeth that coloured light keeps as red as the lips: as light as they are, and clearly of another
+ * colour.
+ */
 const isTinted = (lip: Lab, shown: Lab): boolean =>
   lip.l - shown.l < 8 && Math.hypot(lip.a - shown.a, lip.b - shown.b) > 12;
 
-// Inside the lips' outline, what is paler or darker than the lips by this much (in a* and L*) is not lip.
+// Inside the lips' outline, what is paler or darker than the lips by this much (in a* and L*) is
+// not lip.
 const PALER = 7;
 const DARKER = 22;
 /** In black and white teeth are told by being lighter than the lips. */
@@ -162,14 +177,15 @@ const LIGHTER = 15;
 const COLOURLESS = 6;
 
 /**
- * The opening as the colours show it: FaceMesh's contour may run along the teeth's edge, or miss the corners. It grows over
- * what is not lip, as far as the lips' outline.
+ * The opening as the colours show it: FaceMesh's contour may run along the teeth's edge, or miss
+ * the corners. It grows over what is not lip, as far as the lips' outline.
  */
 function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
   const { width, height } = image;
   const outline = polygonMask(width, height, outerPolygon(points));
   const within = erode(outline, 1);
-  // The dark of the corners may lie a little outside of the contour; teeth do not, and skin is as pale as they are.
+  // The dark of the corners may lie a little outside of the contour; teeth do not, and skin is as
+  // pale as they are.
   const beyond = dilate(outline, 3);
   // Lips for certain: just inside their outline.
   const inner = erode(outline, 3);
@@ -216,7 +232,10 @@ function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
   return opening;
 }
 
-/** The inner-lip points moved outwards to the opening's edge, never inwards and never over the outer contour. */
+/**
+ * The inner-lip points moved outwards to the opening's edge, never inwards and never over the outer
+ * contour.
+ */
 function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Landmarks {
   const moved = points.slice();
   for (const [inner, outer, direction] of [
@@ -246,7 +265,10 @@ function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Lan
   return moved;
 }
 
-/** The picture with what the mouth shows replaced by a continuation of the upper lip, and by one of the lower: neither takes the other's colour, nor that of the teeth. */
+/**
+ * The picture with what the mouth shows replaced by a continuation of the upper lip, and by one of
+ * the lower: neither takes the other's colour, nor that of the teeth.
+ */
 function eitherLip(
   image: RgbImage,
   points: Landmarks,
@@ -293,7 +315,10 @@ function lowerLip(image: RgbImage, points: Landmarks, unknown: Plane): Rgb | und
   return [channel(0), channel(1), channel(2)];
 }
 
-/** Of the upper lip's inner edge so much is the lower lip's red: a smile draws it so thin that skin or a moustache would take its place. */
+/**
+ * Of the upper lip's inner edge so much is the lower lip's red: a smile draws it so thin that skin
+ * or a moustache would take its place.
+ */
 const UPPER_RED = 0.65;
 /** It faces down, so it is not lighter than this share of the lower lip. */
 const UPPER_LIGHT = 0.94;

@@ -1,4 +1,5 @@
-// Closes a smile: where every point of the lips and the skin round them goes when the lips meet, and the picture warped that way.
+// Closes a smile: where every point of the lips and the skin round them goes when the lips meet,
+// and the picture warped that way.
 import { type Curve, curveThrough, type Point, tabulated } from '../imaging/curve.ts';
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import {
@@ -17,14 +18,18 @@ import {
 } from '../detect/landmarks.ts';
 import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 
-// How far each lip travels, in units of the gap: together slightly more than 1, so that they meet. The lower moves more, as a jaw does.
+// How far each lip travels, in units of the gap: together slightly more than 1, so that they meet.
+// The lower moves more, as a jaw does.
 const UPPER_SHARE = 0.46;
 const LOWER_SHARE = 0.56;
 
 /** Of what closes towards a corner, pixels down per pixel across. */
 const STEEPEST = 1.6;
 
-/** The displacement that closes an open smile: continuous but for the cut between the lips, and monotone along y, so that it can be inverted. */
+/**
+ * The displacement that closes an open smile: continuous but for the cut between the lips, and
+ * monotone along y, so that it can be inverted.
+ */
 export class SmileCloser {
   readonly #frame: MouthFrame;
   readonly #gap: Curve;
@@ -77,7 +82,10 @@ export class SmileCloser {
     );
   }
 
-  /** Towards the corners no steeper than what the skin beside them bears; what stays open there has been filled with lip. */
+  /**
+   * Towards the corners no steeper than what the skin beside them bears; what stays open there has
+   * been filled with lip.
+   */
   #gapAt(u: number): number {
     const toCorner = Math.min(u - this.#left, this.#right - u);
     if (toCorner <= 0) {
@@ -125,7 +133,10 @@ export class SmileCloser {
     return { x: u - Math.sign(u) * inwards, y: v + dy };
   }
 
-  /** Newton's method along y, fixed point along x: both displacements are small against their extent. */
+  /**
+   * Newton's method along y, fixed point along x: both displacements are small against their
+   * extent.
+   */
   #inverse(u: number, v: number, low: boolean): Point {
     let x = u;
     let y = v;
@@ -158,7 +169,10 @@ export class SmileCloser {
     return moved;
   }
 
-  /** @param upper, lower the picture `image` as the upper and as the lower lip's side of it goes on behind the other */
+  /**
+   * @param upper, lower the picture `image` as the upper and as the lower lip's side of it goes on
+   * behind the other
+   */
   warp(image: RgbImage, upper: RgbImage, lower: RgbImage): RgbImage {
     const out: RgbImage = { width: image.width, height: image.height, data: image.data.slice() };
     const reach = 3 * this.#frame.halfWidth;
@@ -185,7 +199,11 @@ export class SmileCloser {
     return out;
   }
 
-  /** Lips that touch have a dark line between them, of their own hue and finest at the corners; these were apart, so it is drawn. @param softness 1 in a sharp picture, more in an enlarged one */
+  /**
+   * Lips that touch have a dark line between them, of their own hue and finest at the corners;
+   * these were apart, so it is drawn.
+   * @param softness 1 in a sharp picture, more in an enlarged one
+   */
   drawSeam(image: RgbImage, softness: number): void {
     const { faceHeight } = this.#frame;
     const thickness = 0.6 + 0.0025 * faceHeight + 0.6 * softness;
@@ -215,7 +233,10 @@ export class SmileCloser {
   }
 }
 
-/** Catmull-Rom sampling: the mouth is resampled once more than the rest of the face and must not look softer. */
+/**
+ * Catmull-Rom sampling: the mouth is resampled once more than the rest of the face and must not
+ * look softer.
+ */
 function sampleCubic(
   { width, height, data }: RgbImage,
   x: number,
