@@ -1,4 +1,5 @@
-// The UDP socket that all peers of a worker share: routes datagrams to peers, and rejects the others.
+// The UDP socket that all peers of a worker share: routes datagrams to peers, and rejects the
+// others.
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIP } from 'node:net';
 import { guarded } from '../base/guard.ts';
@@ -8,20 +9,30 @@ import type { Counter } from '../metrics/catalogue.ts';
 import type { SharedMetrics } from '../metrics/shared-metrics.ts';
 import { createCertificate } from './dtls/certificate.ts';
 import type { Peer, PeerListener, PeerOptions } from './peer.ts';
-import { REJECT_REASONS, RtcPeer, type PeerHost, type RejectReason } from './rtc-peer.ts';
-import type { Candidate } from './sdp/answer.ts';
+import { REJECT_REASONS, type PeerHost, type RejectReason, type RoutedPeer } from './peer-host.ts';
+import { RtcPeer } from './rtc-peer.ts';
+import type { Candidate } from './sdp/write-answer.ts';
 import { newStunView, parseStun, transactionId } from './ice/stun.ts';
 
 /** Where the endpoint binds, what it announces, and where it reports. */
 export interface EndpointOptions {
   readonly bindAddress: string;
-  /** A port (0: any free one), or a range: the first free port is used, so that workers can share the range. */
+  /**
+   * A port (0: any free one), or a range: the first free port is used, so that workers can share
+   * the range.
+   */
   readonly port: number | { readonly from: number; readonly to: number };
-  /** Addresses of the ICE candidates. Empty: the bound address, or those of the machine if bound to any. */
+  /**
+   * Addresses of the ICE candidates. Empty: the bound address, or those of the machine if bound to
+   * any.
+   */
   readonly announcedAddresses: readonly string[];
   /** Counts datagrams. */
   readonly metrics?: SharedMetrics;
-  /** An exception was thrown while a datagram of this session was processed. The session is ended. For the log. */
+  /**
+   * An exception was thrown while a datagram of this session was processed. The session is ended.
+   * For the log.
+   */
   readonly onPeerError?: (error: unknown, sessionId: string) => void;
 }
 
@@ -65,7 +76,8 @@ const SOCKET_BUFFER_BYTES = 4 << 20;
 
 /**
  * Binds the socket.
- * @throws Error if the bind address is not an IP address, no port is free, or the system refuses to bind
+ * @throws Error if the bind address is not an IP address, no port is free, or the system refuses to
+ * bind
  */
 export async function createEndpoint(options: EndpointOptions): Promise<Endpoint> {
   const socket = await bind(options);
@@ -93,7 +105,8 @@ async function bind({ bindAddress, port }: EndpointOptions): Promise<Socket> {
 /** @returns undefined if the port is in use */
 function tryBind(address: string, port: number): Promise<Socket | undefined> {
   const family = isIP(address) === 6 ? 6 : 4;
-  // All addresses are numeric. The default lookup would delay each datagram by one turn of the event loop.
+  // All addresses are numeric. The default lookup would delay each datagram by one turn of the
+  // event loop.
   const socket = createSocket({
     type: family === 6 ? 'udp6' : 'udp4',
     lookup: (host, _options, callback) => {
@@ -130,10 +143,10 @@ class UdpEndpoint implements Endpoint, PeerHost {
     rejected: zeros(REJECT_REASONS),
   };
   readonly #socket: Socket;
-  readonly #byUfrag = new Map<string, RtcPeer>();
-  readonly #byAddress = new Map<string, RtcPeer>();
+  readonly #byUfrag = new Map<string, RoutedPeer>();
+  readonly #byAddress = new Map<string, RoutedPeer>();
   /** By the transaction ids of the checks that wait for a response: a few per address of a peer. */
-  readonly #byTransaction = new Map<string, RtcPeer>();
+  readonly #byTransaction = new Map<string, RoutedPeer>();
   readonly #view = newStunView();
   readonly #buffers = Array.from({ length: SEND_BUFFERS }, () => Buffer.alloc(MAX_DATAGRAM_BYTES));
   readonly #receivedCounter: Counter | undefined;
@@ -251,14 +264,15 @@ class UdpEndpoint implements Endpoint, PeerHost {
     this.#unsentCounters?.[reason].add();
   }
 
-  claimAddress(key: string, peer: RtcPeer, isValidated: boolean): void {
-    // A client may return with a new session from the same port. Before validation, anyone can claim it.
+  claimAddress(key: string, peer: RoutedPeer, isValidated: boolean): void {
+    // A client may return with a new session from the same port. Before validation, anyone can
+    // claim it.
     if (isValidated || !this.#byAddress.has(key)) {
       this.#byAddress.set(key, peer);
     }
   }
 
-  expectResponse(id: string, peer: RtcPeer): void {
+  expectResponse(id: string, peer: RoutedPeer): void {
     this.#byTransaction.set(id, peer);
   }
   forgetResponse(id: string): void {
@@ -267,12 +281,12 @@ class UdpEndpoint implements Endpoint, PeerHost {
   onAmplificationLimit(): void {
     this.#countUnsent('unproven_address');
   }
-  releaseAddress(key: string, peer: RtcPeer): void {
+  releaseAddress(key: string, peer: RoutedPeer): void {
     if (this.#byAddress.get(key) === peer) {
       this.#byAddress.delete(key);
     }
   }
-  forget(peer: RtcPeer): void {
+  forget(peer: RoutedPeer): void {
     this.#byUfrag.delete(peer.ufrag);
   }
   reject(reason: RejectReason): void {
@@ -280,7 +294,10 @@ class UdpEndpoint implements Endpoint, PeerHost {
     this.#rejectedCounters?.[reason].add();
   }
 
-  /** Demultiplexes by the first byte (RFC 7983). Only an authentic Binding request makes an address known. */
+  /**
+   * Demultiplexes by the first byte (RFC 7983). Only an authentic Binding request makes an address
+   * known.
+   */
   #onDatagram(data: Buffer, address: string, port: number): void {
     this.stats.received++;
     this.#receivedCounter?.add();
@@ -345,7 +362,8 @@ class UdpEndpoint implements Endpoint, PeerHost {
       }
       return;
     }
-    // Route responses by transaction id: ours cannot be guessed, but a source address can be forged.
+    // Route responses by transaction id: ours cannot be guessed, but a source address can be
+    // forged.
     const peer = this.#byTransaction.get(transactionId(data).toString('latin1'));
     if (peer === undefined) {
       this.reject(

@@ -56,14 +56,19 @@ export interface PeerStats extends MediaStats {
   datagramsRejected: number;
 }
 
-/** One WebRTC connection. Media times are milliseconds from the start of the session, others `monotonicMs()`. */
+/**
+ * One WebRTC connection. Media times are milliseconds from the start of the session, others
+ * `monotonicMs()`.
+ */
 export interface Peer {
   /**
    * Answers the offer, with all candidates (no trickle). Call it once.
    * @throws ServiceError INVALID_OFFER that says what is wrong
    */
   answer(offer: Offer): Promise<string>;
-  /** The negotiated video codec; undefined: the client receives audio only. Valid after `answer`. */
+  /**
+   * The negotiated video codec; undefined: the client receives audio only. Valid after `answer`.
+   */
   readonly videoCodec: VideoCodec | undefined;
   readonly isConnected: boolean;
   /** Sends one coded frame. @returns packets sent; 0 before `onConnected` and after the end */
@@ -82,10 +87,15 @@ export interface Peer {
     nowMs: number,
     isTalkSpurtStart: boolean,
   ): number;
-  /** Call it a few times a second: sends reports and checks, retransmits handshakes, ends silent peers. */
+  /**
+   * Call it a few times a second: sends reports and checks, retransmits handshakes, ends silent
+   * peers.
+   */
   poll(nowMs: number): void;
   readonly stats: PeerStats;
-  /** Time that the latest `sendVideo` spent in the packetizer. The rest was encryption and sending. */
+  /**
+   * Time that the latest `sendVideo` spent in the packetizer. The rest was encryption and sending.
+   */
   readonly packetizeMs: number;
   /** Sends RTCP BYE and close_notify if connected, and frees everything. Idempotent. */
   close(): Promise<void>;

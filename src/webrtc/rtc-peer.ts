@@ -2,70 +2,35 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Offer } from './sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
-import type { Certificate } from './dtls/certificate.ts';
 import { DataChannelResponder } from './sctp/data-channel.ts';
 import { DtlsServer } from './dtls/dtls-server.ts';
 import { IcePaths, type StunVerdict } from './ice/ice-paths.ts';
 import { MediaSender } from './rtp/media-sender.ts';
 import { newMediaStats } from './rtp/media-stats.ts';
 import type { Peer, PeerCloseReason, PeerListener, PeerOptions, PeerStats } from './peer.ts';
-import { planAnswer, writeAnswer, type AnswerPlan, type Candidate } from './sdp/answer.ts';
+import type { PeerHost, RejectReason, RoutedPeer } from './peer-host.ts';
+import { planAnswer, type AnswerPlan } from './sdp/answer.ts';
+import { writeAnswer } from './sdp/write-answer.ts';
 import type { SrtpReceiver, SrtpSender } from './srtp/srtp.ts';
 import type { StunView } from './ice/stun.ts';
-
-/** Why a datagram was dropped: the labels of mouthpiece_datagrams_rejected_total. */
-export const REJECT_REASONS = [
-  'unknown_source',
-  'stun_integrity',
-  'stun_replayed',
-  'stun_unknown_user',
-  'stun_malformed',
-  'dtls_record',
-  'dtls_plaintext',
-  'dtls_renegotiation',
-  'sctp_malformed',
-  'srtp_auth',
-  'rate_limited',
-  'too_large',
-  'other',
-] as const;
-export type RejectReason = (typeof REJECT_REASONS)[number];
-
-/** What a peer needs of its endpoint. */
-export interface PeerHost {
-  readonly certificate: Certificate;
-  readonly candidates: readonly Candidate[];
-  /** Wall-clock time minus monotonic time. */
-  readonly wallOffsetMs: number;
-  /** A buffer for the next datagram. */
-  nextBuffer(): Buffer;
-  send(datagram: Buffer, length: number, address: string, port: number): void;
-  /** Routes datagrams from an address to `peer`. Takes over another peer's address only if `isValidated`. */
-  claimAddress(key: string, peer: RtcPeer, isValidated: boolean): void;
-  releaseAddress(key: string, peer: RtcPeer): void;
-  /** Routes the response with this transaction id to `peer`. */
-  expectResponse(id: string, peer: RtcPeer): void;
-  forgetResponse(id: string): void;
-  /** A datagram was not sent: the anti-amplification limit of its address is used up. */
-  onAmplificationLimit(): void;
-  /** The peer has ended. */
-  forget(peer: RtcPeer): void;
-  reject(reason: RejectReason): void;
-  now(): number;
-  onPeerError(error: unknown, sessionId: string): void;
-}
 
 /** From the answer until media can be sent. */
 const CONNECT_TIMEOUT_MS = 15_000;
 /** Nothing authentic arrived for this long: the client is gone. */
 const SILENCE_TIMEOUT_MS = 8_000;
-/** After this silence, check every second: clients answer even if they send neither reports nor checks. */
+/**
+ * After this silence, check every second: clients answer even if they send neither reports nor
+ * checks.
+ */
 const PROBE_AFTER_MS = 3_000;
-/** Four times the rate of a microphone with 20 ms packets: allows bursts, but no flood that must be decoded. */
+/**
+ * Four times the rate of a microphone with 20 ms packets: allows bursts, but no flood that must be
+ * decoded.
+ */
 const MAX_AUDIO_PACKETS_PER_SECOND = 200;
 
 /** Lives from `createPeer` until `close()` or `onClosed`. */
-export class RtcPeer implements Peer {
+export class RtcPeer implements Peer, RoutedPeer {
   readonly #host: PeerHost;
   readonly #options: PeerOptions;
   readonly #listener: PeerListener;
@@ -255,7 +220,6 @@ export class RtcPeer implements Peer {
     this.#free();
   }
 
-  /** Ends this peer alone: processing a datagram of it threw an exception. */
   fail(error: unknown): void {
     this.#host.onPeerError(error, this.#options.sessionId);
     this.#end('failed');

@@ -5,7 +5,7 @@ import { test } from 'vitest';
 import { classes, crc32c, Message, methods } from 'werift';
 import { monotonicMs } from '../../src/base/time.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
-import type { PeerHost } from '../../src/webrtc/rtc-peer.ts';
+import type { PeerHost } from '../../src/webrtc/peer-host.ts';
 import { Attacker, credentialsOf, openEndpoint, stunRequest } from '../harness/attacker.ts';
 import { Nat } from '../harness/nat.ts';
 import { PeerPair } from '../harness/peer-pair.ts';

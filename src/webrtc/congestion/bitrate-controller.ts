@@ -1,15 +1,23 @@
-// Sets the target bitrate of the video encoder: a loss-based controller with the receiver's estimate as upper bound.
+// Sets the target bitrate of the video encoder: a loss-based controller with the receiver's
+// estimate as upper bound.
 import { ReceiverEstimate } from './receiver-estimate.ts';
 
-/** Thresholds of draft-ietf-rmcat-gcc-02 section 6: increase below 2 % loss, decrease above 10 %. */
+/**
+ * Thresholds of draft-ietf-rmcat-gcc-02 section 6: increase below 2 % loss, decrease above 10 %.
+ */
 const INCREASE_BELOW_LOSS = 0.02;
 const DECREASE_ABOVE_LOSS = 0.1;
 const INCREASE_PER_SECOND = 0.08;
 /** Reports closer together than this do not change the target. */
 const MIN_REPORT_INTERVAL_MS = 250;
-/** Chromium's estimate is at most 1.5 times what it receives, and falls with jitter: the path may carry this much more. */
+/**
+ * Chromium's estimate is at most 1.5 times what it receives, and falls with jitter: the path may
+ * carry this much more.
+ */
 const ESTIMATE_HEADROOM = 1.5;
-/** Report a smaller change only at the limits: each one makes the encoder restart its rate control. */
+/**
+ * Report a smaller change only at the limits: each one makes the encoder restart its rate control.
+ */
 const MIN_RELATIVE_CHANGE = 0.03;
 
 /** Bitrates are in kbit/s, between the least and the greatest that were configured. */
@@ -29,8 +37,8 @@ export class BitrateController {
   }
 
   /**
-   * Whether to send each video packet twice. Set it while duplication is wanted; it reads false while
-   * the path is too narrow for twice the least bitrate.
+   * Whether to send each video packet twice. Set it while duplication is wanted; it reads false
+   * while the path is too narrow for twice the least bitrate.
    */
   get isDuplicating(): boolean {
     return this.#isDuplicating && this.#pathKbps * ESTIMATE_HEADROOM >= 2 * this.#minKbps;
@@ -39,7 +47,10 @@ export class BitrateController {
     this.#isDuplicating = isDuplicating;
   }
 
-  /** What the path carries: the bound from the receiver's estimate, else what was sent without much loss. */
+  /**
+   * What the path carries: the bound from the receiver's estimate, else what was sent without much
+   * loss.
+   */
   get #pathKbps(): number {
     const { boundKbps } = this.#estimate;
     return Number.isFinite(boundKbps) ? boundKbps : this.#lossBasedKbps;

@@ -17,7 +17,10 @@ const BASE_WINDOW_MS = 20_000;
 export class DelayDetector {
   #roundTripMs = 0;
   #measuredMs = Number.NEGATIVE_INFINITY;
-  /** Shortest round-trip time of this window and of the one before. Older ones may be those of another route. */
+  /**
+   * Shortest round-trip time of this window and of the one before. Older ones may be those of
+   * another route.
+   */
   #shortestMs = Number.POSITIVE_INFINITY;
   #shortestBeforeMs = Number.POSITIVE_INFINITY;
   #windowStartMs = Number.NEGATIVE_INFINITY;

@@ -8,8 +8,8 @@ const MAX_WINDOW_MS = 3_000;
 
 /**
  * Chromium sends several reports a second. A still picture takes two packets, so a report may say
- * 50 % where one packet is lost. Used as they are, these reports cut the bitrate to a third on a path
- * that loses 5 %.
+ * 50 % where one packet is lost. Used as they are, these reports cut the bitrate to a third on a
+ * path that loses 5 %.
  */
 export class LossWindow {
   #startMs = Number.NaN;
@@ -21,7 +21,8 @@ export class LossWindow {
    * @param lost cumulative number of packets lost
    * @param highest extended highest sequence number received
    * @param nowMs `monotonicMs()`
-   * @returns the share lost (0 to 1) since the window began, and begins the next one; undefined while the window is too short
+   * @returns the share lost (0 to 1) since the window began, and begins the next one; undefined
+   * while the window is too short
    */
   add(lost: number, highest: number, nowMs: number): number | undefined {
     const expected = (highest - this.#highestAtStart) | 0;

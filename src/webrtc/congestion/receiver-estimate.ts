@@ -17,7 +17,8 @@ const RISE_RATIO = 1.002;
 const HELD_MS = 1_000;
 /**
  * After this time without a sign of a queue, try more than the estimate. Near the bitrate that was
- * too much before, Chromium's estimate rises by only a hundredth per second unless it receives more.
+ * too much before, Chromium's estimate rises by only a hundredth per second unless it receives
+ * more.
  */
 const CALM_MS = 4_000;
 const PROBE_RATIO = 1.25;
@@ -26,10 +27,11 @@ const PROBE_RATIO = 1.25;
  * Upper bound of what the path carries, from REMB.
  *
  * Chromium's estimate (AIMD, draft-ietf-rmcat-gcc-02 section 5.5) starts with the bitrate received
- * first, and never exceeds 1.5 times the bitrate received. Silence takes a third of the bitrate of a
- * sentence. So at the start of a sentence the estimate is far below what the path carries, and needs
- * ten seconds to catch up. Used as a bound, it started every sentence at 250 kbit/s on a path with
- * room for all. An estimate indicates a queue only if it falls, or is held below the sent bitrate.
+ * first, and never exceeds 1.5 times the bitrate received. Silence takes a third of the bitrate of
+ * a sentence. So at the start of a sentence the estimate is far below what the path carries, and
+ * needs ten seconds to catch up. Used as a bound, it started every sentence at 250 kbit/s on a path
+ * with room for all. An estimate indicates a queue only if it falls, or is held below the sent
+ * bitrate.
  */
 export class ReceiverEstimate {
   #latestKbps = Number.NaN;

@@ -1,4 +1,5 @@
-// The self-signed DTLS certificate (P-256), new at each start (RFC 8827 section 6.5), and checks of those of clients.
+// The self-signed DTLS certificate (P-256), new at each start (RFC 8827 section 6.5), and checks of
+// those of clients.
 import {
   createHash,
   createPrivateKey,
@@ -13,7 +14,9 @@ import {
 export interface Certificate {
   readonly privateKey: KeyObject;
   readonly der: Buffer;
-  /** SHA-256 over `der` in SDP notation: upper-case hexadecimal with colons (RFC 8122 section 5). */
+  /**
+   * SHA-256 over `der` in SDP notation: upper-case hexadecimal with colons (RFC 8122 section 5).
+   */
   readonly fingerprint: string;
 }
 
@@ -25,8 +28,8 @@ export function createCertificate(wallNowMs: number): Certificate {
 }
 
 /**
- * A certificate for a key pair. Its signature algorithm is always ecdsa-with-SHA256, even if the key
- * is not an EC key (tests use that).
+ * A certificate for a key pair. Its signature algorithm is always ecdsa-with-SHA256, even if the
+ * key is not an EC key (tests use that).
  */
 export function certificateFor(keys: KeyPairKeyObjectResult, wallNowMs: number): Certificate {
   const { privateKey, publicKey } = keys;
@@ -61,11 +64,17 @@ export function certificateFor(keys: KeyPairKeyObjectResult, wallNowMs: number):
 
 /** RFC 8827 section 6.5 requires 2048 bits. More than 4096 only costs time. */
 const RSA_BITS = { least: 2_048, most: 4_096 } as const;
-/** Everyone uses 65537. OpenSSL accepts any exponent, and with a long one a check costs as much as a signature. */
+/**
+ * Everyone uses 65537. OpenSSL accepts any exponent, and with a long one a check costs as much as a
+ * signature.
+ */
 const MAX_RSA_EXPONENT = 0xffff_ffffn;
 const CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 
-/** Why not to use a client's key: the client chooses it, and the server pays for the check. @returns undefined: use it */
+/**
+ * Why not to use a client's key: the client chooses it, and the server pays for the check.
+ * @returns undefined: use it
+ */
 export function keyProblem(key: KeyObject): string | undefined {
   const {
     modulusLength = 0,
@@ -85,7 +94,10 @@ export function keyProblem(key: KeyObject): string | undefined {
   }
 }
 
-/** The digest of a DER certificate in SDP notation. `hash` as node:crypto names it: sha256, sha384 or sha512. */
+/**
+ * The digest of a DER certificate in SDP notation. `hash` as node:crypto names it: sha256, sha384
+ * or sha512.
+ */
 export const fingerprintOf = (der: Buffer, hash: string): string =>
   (createHash(hash).update(der).digest('hex').toUpperCase().match(/../g) ?? []).join(':');
 

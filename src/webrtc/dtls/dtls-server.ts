@@ -1,4 +1,5 @@
-// The DTLS 1.2 server of one peer (RFC 6347, RFC 5764): dispatches records, and ends the connection.
+// The DTLS 1.2 server of one peer (RFC 6347, RFC 5764): dispatches records, and ends the
+// connection.
 import type { SrtpReceiver, SrtpSender } from '../srtp/srtp.ts';
 import type { Certificate } from './certificate.ts';
 import { FlightSender } from './flight-sender.ts';
@@ -31,8 +32,9 @@ const MAX_EARLY_BYTES = 1_024;
 
 /**
  * What became of a datagram. accepted: at least one record was of use.
- * repeated: an honest client may send it again, but so may anyone who has seen it. It has no effect on
- * the state, and is no sign of life. The others are labels of mouthpiece_datagrams_rejected_total.
+ * repeated: an honest client may send it again, but so may anyone who has seen it. It has no effect
+ * on the state, and is no sign of life. The others are labels of
+ * mouthpiece_datagrams_rejected_total.
  */
 export type DtlsVerdict =
   | 'accepted'
@@ -98,7 +100,10 @@ export class DtlsServer {
     return verdict;
   }
 
-  /** Retransmits the current flight when it is due, and ends a handshake that the client has refused. */
+  /**
+   * Retransmits the current flight when it is due, and ends a handshake that the client has
+   * refused.
+   */
   poll(nowMs: number): void {
     this.#nowMs = nowMs;
     const refusal = this.#state === 'connected' ? undefined : this.#refusal;
@@ -172,8 +177,8 @@ export class DtlsServer {
   }
 
   /**
-   * In the clear, accept only handshake messages, and only until the handshake is done: anyone could
-   * have sent an alert, data, or a new ClientHello.
+   * In the clear, accept only handshake messages, and only until the handshake is done: anyone
+   * could have sent an alert, data, or a new ClientHello.
    */
   #onPlainRecord({ type, fragment }: DtlsRecord): DtlsVerdict {
     if (type === CONTENT.alert) {
@@ -269,7 +274,8 @@ export class DtlsServer {
   /** @returns false if the record is malformed */
   #onHandshake(fragment: Buffer, isSealed: boolean): boolean {
     if (this.#state === 'connected') {
-      // The client repeats its last flight if ours was lost. Ignore anything else: no renegotiation.
+      // The client repeats its last flight if ours was lost. Ignore anything else: no
+      // renegotiation.
       if (isSealed && fragment[0] === HANDSHAKE.finished) {
         this.#flights.onRepeatedMessage(this.#nowMs);
       }

@@ -2,12 +2,21 @@
 import { HANDSHAKE } from './handshake.ts';
 import { CONTENT, plainRecord, type RecordCipher } from './records.ts';
 
-/** First and last interval of the retransmission timer; it doubles in between. RFC 6347 section 4.2.4.1 suggests 1 s at first. */
+/**
+ * First and last interval of the retransmission timer; it doubles in between. RFC 6347 section
+ * 4.2.4.1 suggests 1 s at first.
+ */
 const FIRST_RETRANSMIT_MS = 500;
 const LAST_RETRANSMIT_MS = 4_000;
-/** Least time between two transmissions in answer to repeated messages, so that nobody can use us as an amplifier. */
+/**
+ * Least time between two transmissions in answer to repeated messages, so that nobody can use us as
+ * an amplifier.
+ */
 const MIN_REPLY_INTERVAL_MS = 200;
-/** A flight is sent at most this often: six times in 15 s by the timer, and in answer to repeated messages. */
+/**
+ * A flight is sent at most this often: six times in 15 s by the timer, and in answer to repeated
+ * messages.
+ */
 const MAX_FLIGHT_SENDINGS = 20;
 /** Handshake bytes in one datagram: below the 1200 bytes that every path carries. */
 const FLIGHT_BYTES = 1_150;
@@ -37,7 +46,10 @@ export class FlightSender {
     this.#nextRetransmitMs = nowMs + this.#retransmitMs;
   }
 
-  /** Sends the last flight, ChangeCipherSpec and Finished. No timer: the client repeats its own flight if this one is lost. */
+  /**
+   * Sends the last flight, ChangeCipherSpec and Finished. No timer: the client repeats its own
+   * flight if this one is lost.
+   */
   sendFinished(finished: Buffer, cipher: RecordCipher, nowMs: number): void {
     this.#messages = [
       [CONTENT.changeCipherSpec, Buffer.from([1])],
@@ -59,7 +71,9 @@ export class FlightSender {
     this.#nextRetransmitMs = nowMs + this.#retransmitMs;
   }
 
-  /** Answers a repeated message of the client with the current flight, a few times a second at most. */
+  /**
+   * Answers a repeated message of the client with the current flight, a few times a second at most.
+   */
   onRepeatedMessage(nowMs: number): void {
     if (nowMs - this.#lastSentMs >= MIN_REPLY_INTERVAL_MS) {
       this.#transmit(nowMs);
@@ -82,7 +96,10 @@ export class FlightSender {
     this.#cipher = undefined;
   }
 
-  /** Each message fits into one record. The first flight, with a certificate of 300 bytes, fits into one datagram. */
+  /**
+   * Each message fits into one record. The first flight, with a certificate of 300 bytes, fits into
+   * one datagram.
+   */
   #transmit(nowMs: number): void {
     if (++this.#sendings > MAX_FLIGHT_SENDINGS) {
       return;

@@ -25,8 +25,8 @@ export class HandshakeFailure extends Error {
 }
 
 /**
- * Converts what parsing a hostile message may throw: overruns (RangeError), and errors of node:crypto
- * about bad keys.
+ * Converts what parsing a hostile message may throw: overruns (RangeError), and errors of
+ * node:crypto about bad keys.
  * @throws `error` itself if it is anything else: a defect
  */
 export function asHandshakeFailure(error: unknown): HandshakeFailure {

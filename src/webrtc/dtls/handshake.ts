@@ -1,4 +1,5 @@
-// DTLS 1.2 handshake messages (RFC 5246, RFC 6347): reassembles fragments, parses and writes each message.
+// DTLS 1.2 handshake messages (RFC 5246, RFC 6347): reassembles fragments, parses and writes each
+// message.
 
 /** Handshake message types. */
 export const HANDSHAKE = {
@@ -41,7 +42,10 @@ export function handshakeMessage(type: number, sequence: number, body: Buffer): 
   return out;
 }
 
-/** An incomplete message. `have`: one bit for each byte received; `missing`: number of the other bytes. */
+/**
+ * An incomplete message. `have`: one bit for each byte received; `missing`: number of the other
+ * bytes.
+ */
 interface Assembly {
   readonly type: number;
   readonly body: Buffer;
@@ -49,7 +53,10 @@ interface Assembly {
   missing: number;
 }
 
-/** Gives the messages of one client in order, each once. Fragments may be reordered, repeated or overlap. */
+/**
+ * Gives the messages of one client in order, each once. Fragments may be reordered, repeated or
+ * overlap.
+ */
 export class HandshakeAssembler {
   readonly #pending = new Map<number, Assembly>();
   #next = 0;
@@ -184,7 +191,10 @@ const EXTENSION = {
   extendedMasterSecret: 23,
   renegotiation: 0xff01,
 } as const;
-/** The one named curve, cipher suite and server signature scheme that are used: RFC 8827 section 6.5 requires them. */
+/**
+ * The one named curve, cipher suite and server signature scheme that are used: RFC 8827 section 6.5
+ * requires them.
+ */
 export const SECP256R1 = 23;
 export const ECDHE_ECDSA_AES128_GCM_SHA256 = 0xc02b;
 export const ECDSA_SECP256R1_SHA256 = 0x0403;
@@ -285,7 +295,10 @@ export function readCertificate(body: Buffer): Buffer | undefined {
 export const ecdhParameters = (publicKey: Buffer): Buffer =>
   Buffer.concat([Buffer.from([3, 0, SECP256R1, publicKey.length]), publicKey]);
 
-/** Signature schemes that a client may use for CertificateVerify: code -> hash, key type, RSA padding. */
+/**
+ * Signature schemes that a client may use for CertificateVerify: code -> hash, key type, RSA
+ * padding.
+ */
 export const SIGNATURE_SCHEMES = new Map<
   number,
   { readonly hash: string; readonly keyType: 'ec' | 'rsa'; readonly isPss: boolean }

@@ -1,4 +1,5 @@
-// The DTLS 1.2 record layer (RFC 6347): framing, AES-128-GCM (RFC 5288), replay protection, and the PRF.
+// The DTLS 1.2 record layer (RFC 6347): framing, AES-128-GCM (RFC 5288), replay protection, and the
+// PRF.
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { ReplayWindow } from '../srtp/replay-window.ts';
 

@@ -1,4 +1,5 @@
-// The server's side of the DTLS 1.2 handshake: checks each message of the client, derives the keys (RFC 5246, RFC 7627).
+// The server's side of the DTLS 1.2 handshake: checks each message of the client, derives the keys
+// (RFC 5246, RFC 7627).
 import {
   constants,
   createECDH,
@@ -62,8 +63,8 @@ const handshakeFailure = (message: string): HandshakeFailure =>
   new HandshakeFailure(ALERT.handshakeFailure, message, false);
 
 /**
- * Takes the client's messages in order, each once. Each message has its place (RFC 5246 section 7.3):
- * its handler checks what must have come before it.
+ * Takes the client's messages in order, each once. Each message has its place (RFC 5246 section
+ * 7.3): its handler checks what must have come before it.
  */
 export class ServerHandshake {
   readonly #certificate: Certificate;

@@ -1,5 +1,7 @@
-// The addresses of one client: which of them are validated, how much each may be sent, and which one gets the media.
+// The addresses of one client: which of them are validated, how much each may be sent, and which
+// one gets the media.
 import { randomBytes, randomInt } from 'node:crypto';
+import { Path } from './path.ts';
 import { ReplayCache } from './replay-cache.ts';
 import {
   bindingRequest,
@@ -12,7 +14,10 @@ import {
 /** What the paths need of the endpoint. Address keys are `address:port`. */
 export interface PathHost {
   send(datagram: Buffer, length: number, address: string, port: number): void;
-  /** Routes datagrams from an address to this peer. Takes over another peer's address only if `isValidated`. */
+  /**
+   * Routes datagrams from an address to this peer. Takes over another peer's address only if
+   * `isValidated`.
+   */
   claimAddress(key: string, isValidated: boolean): void;
   releaseAddress(key: string): void;
   /** Routes the response with this transaction id to this peer, whatever address it comes from. */
@@ -37,57 +42,18 @@ export type StunVerdict =
   | 'rate_limited'
   | 'other';
 
-interface PendingCheck {
-  readonly id: string;
-  /** Rank of the nomination that the path had when the check was sent. */
-  readonly nomination: number;
-}
-
-/** The path to one address of the client. */
-class Path {
-  readonly key: string;
-  readonly address: string;
-  readonly port: number;
-  /** Bytes of checks and handshake received from it, and bytes sent to it while it was not validated. */
-  receivedBytes = 0;
-  sentBytes = 0;
-  /** When it last answered a check of ours. */
-  answeredMs = Number.NEGATIVE_INFINITY;
-  /** When the first check since then was sent. */
-  unansweredSinceMs = Number.POSITIVE_INFINITY;
-  /** Rank of its nomination: the latest nomination has the highest. 0: never nominated. */
-  nomination = 0;
-  /** Checks that may still be answered, the oldest first. */
-  readonly pendingChecks: PendingCheck[] = [];
-  /** Checks sent since the client last gave reason to send one. */
-  tries = 0;
-  /** When the last new check of the client arrived. */
-  heardMs = Number.NEGATIVE_INFINITY;
-  /** When our last check was sent, and when the next one is due. */
-  checkedMs = Number.NEGATIVE_INFINITY;
-  nextCheckMs = Number.POSITIVE_INFINITY;
-
-  constructor(key: string, address: string, port: number) {
-    this.key = key;
-    this.address = address;
-    this.port = port;
-  }
-
-  /** An answer is valid as long as consent is (RFC 7675 section 5.1). */
-  isValidated(nowMs: number): boolean {
-    return nowMs - this.answeredMs <= CONSENT_MS;
-  }
-}
-
 const MAX_PATHS = 8;
 const MAX_PENDING_CHECKS = 4;
-/** An address that is not validated gets at most this many times the bytes it sent (as in RFC 9000 section 8.1). */
+/**
+ * An address that is not validated gets at most this many times the bytes it sent (as in RFC 9000
+ * section 8.1).
+ */
 const MAX_AMPLIFICATION = 3;
-/** RFC 7675 section 5.1: consent expires 30 s after the last answer. */
-export const CONSENT_MS = 30_000;
 /** RFC 7675 section 5.1: consent checks are sent every 5 s, times a random factor of 0.8 to 1.2. */
 const CONSENT_INTERVAL_MS = { least: 4_000, most: 6_000 } as const;
-/** First interval between the checks of an address that does not answer. It doubles with each check. */
+/**
+ * First interval between the checks of an address that does not answer. It doubles with each check.
+ */
 const FIRST_RETRY_MS = 200;
 const MAX_TRIES = 7;
 /** The selected address is unresponsive after leaving a check unanswered for this long. */
@@ -96,10 +62,11 @@ const UNRESPONSIVE_MS = 2_000;
 const MIN_CHECK_INTERVAL_MS = 1_000;
 
 /**
- * ICE-lite (RFC 8445) with connectivity checks of our own. A check of the client only proves that its
+ * ICE-lite (RFC 8445) with connectivity checks of our own. A check of the client only proves that
+ * its
  * sender has seen one: anyone can replay it from any address. So an address is validated when it
- * answers a check of ours, which only the client can. Media goes to a validated address only. When the
- * client nominates another address, it is checked again before media moves there.
+ * answers a check of ours, which only the client can. Media goes to a validated address only. When
+ * the client nominates another address, it is checked again before media moves there.
  *
  * Times are `monotonicMs()`.
  */
@@ -152,7 +119,10 @@ export class IcePaths {
     this.#selected = this.#nominated = this.#handshakePath = undefined;
   }
 
-  /** Processes a Binding request with our ufrag. Nothing has an effect before its integrity is verified. */
+  /**
+   * Processes a Binding request with our ufrag. Nothing has an effect before its integrity is
+   * verified.
+   */
   onRequest(
     data: Buffer,
     view: StunView,
@@ -184,7 +154,10 @@ export class IcePaths {
     return use === 'new' ? 'accepted' : 'repeated';
   }
 
-  /** Processes a response to one of our checks. It validates the address that was checked, if it comes from there. */
+  /**
+   * Processes a response to one of our checks. It validates the address that was checked, if it
+   * comes from there.
+   */
   onResponse(
     data: Buffer,
     view: StunView,
@@ -226,7 +199,9 @@ export class IcePaths {
     return 'accepted';
   }
 
-  /** A DTLS datagram arrived from an address: the handshake goes there while no address is selected. */
+  /**
+   * A DTLS datagram arrived from an address: the handshake goes there while no address is selected.
+   */
   onHandshake(key: string, bytes: number): void {
     if (this.#selected !== undefined) {
       return;
@@ -239,7 +214,10 @@ export class IcePaths {
     this.#handshakePath = path;
   }
 
-  /** Sends to the selected address, or to that of the handshake. @returns false if it was not sent */
+  /**
+   * Sends to the selected address, or to that of the handshake.
+   * @returns false if it was not sent
+   */
   sendHandshake(datagram: Buffer, nowMs: number): boolean {
     const path = this.#selected ?? this.#handshakePath;
     return path !== undefined && this.#send(path, datagram, datagram.length, nowMs);
@@ -276,7 +254,10 @@ export class IcePaths {
     }
   }
 
-  /** Whether the client consents to receive media at the selected address (RFC 7675). True before there is one. */
+  /**
+   * Whether the client consents to receive media at the selected address (RFC 7675). True before
+   * there is one.
+   */
   hasConsent(nowMs: number): boolean {
     return this.#selected === undefined || this.#selected.isValidated(nowMs);
   }
@@ -315,7 +296,10 @@ export class IcePaths {
     }
   }
 
-  /** Decides whether a check of the client calls for one of ours. The client's last nomination counts. */
+  /**
+   * Decides whether a check of the client calls for one of ours. The client's last nomination
+   * counts.
+   */
   #onCheck(path: Path, isNominating: boolean, nowMs: number): void {
     path.heardMs = nowMs;
     if (isNominating) {

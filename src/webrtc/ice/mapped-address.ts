@@ -7,13 +7,19 @@ const FAMILY = { ipv4: 1, ipv6: 2 } as const;
 const IPV4_MAPPED_PREFIX = '::ffff:';
 const IPV6_GROUPS = 8;
 
-/** An IPv4-mapped IPv6 address, as a dual-stack socket reports IPv4 clients, without its prefix; others unchanged. */
+/**
+ * An IPv4-mapped IPv6 address, as a dual-stack socket reports IPv4 clients, without its prefix;
+ * others unchanged.
+ */
 export const unmapped = (address: string): string =>
   address.startsWith(IPV4_MAPPED_PREFIX) && address.includes('.')
     ? address.slice(IPV4_MAPPED_PREFIX.length)
     : address;
 
-/** A textual IPv4 (4 bytes) or IPv6 address (16 bytes) in network order. A zone id (`%eth0`) is ignored. */
+/**
+ * A textual IPv4 (4 bytes) or IPv6 address (16 bytes) in network order. A zone id (`%eth0`) is
+ * ignored.
+ */
 export function ipBytes(address: string): Buffer {
   if (isIPv4(address)) {
     return ipv4Bytes(address);
@@ -28,7 +34,10 @@ export function ipBytes(address: string): Buffer {
 
 const ipv4Bytes = (address: string): Buffer => Buffer.from(address.split('.').map(Number));
 
-/** The 16-bit groups of one side of `::`. The last one may be a dotted IPv4 address, which gives two groups. */
+/**
+ * The 16-bit groups of one side of `::`. The last one may be a dotted IPv4 address, which gives two
+ * groups.
+ */
 const groupsOf = (part: string): number[] =>
   part === ''
     ? []

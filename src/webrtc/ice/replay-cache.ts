@@ -2,9 +2,15 @@
 
 /** Transaction ids that are remembered, per client. */
 const MAX_IDS = 128;
-/** Addresses that may use one id while none of them is validated: an attacker's copy may overtake the original. */
+/**
+ * Addresses that may use one id while none of them is validated: an attacker's copy may overtake
+ * the original.
+ */
 const MAX_ADDRESSES = 2;
-/** A client sends a request seven times at most (RFC 8489 section 6.2.1). More come from someone else. */
+/**
+ * A client sends a request seven times at most (RFC 8489 section 6.2.1). More come from someone
+ * else.
+ */
 const MAX_USES = 16;
 
 /**

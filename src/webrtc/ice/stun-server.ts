@@ -1,4 +1,5 @@
-// The STUN server that the default ICE list names, so that clients gather their candidates without delay.
+// The STUN server that the default ICE list names, so that clients gather their candidates without
+// delay.
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import net from 'node:net';
 import { guarded } from '../../base/guard.ts';
@@ -24,8 +25,8 @@ export type StunCount = (outcome: StunOutcome) => void;
 const ERROR_LOG_INTERVAL_MS = 1_000;
 
 /**
- * Answers Binding requests (RFC 8489 section 6.3.1) on UDP: on `port`, or on any free port if `port`
- * is in use.
+ * Answers Binding requests (RFC 8489 section 6.3.1) on UDP: on `port`, or on any free port if
+ * `port` is in use.
  * @param count called once per datagram, and again if the system refuses to send the answer
  * @returns undefined, after a log line, if it cannot bind
  */

@@ -1,4 +1,5 @@
-// STUN messages (RFC 8489) as ICE-lite needs them: parses, authenticates and writes Binding messages.
+// STUN messages (RFC 8489) as ICE-lite needs them: parses, authenticates and writes Binding
+// messages.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { MAGIC_COOKIE, unmapped, xorMappedAddress } from './mapped-address.ts';
@@ -133,7 +134,10 @@ function fingerprintMatches(data: Buffer, offset: number, length: number): boole
   );
 }
 
-/** Whether the message of `view` has a MESSAGE-INTEGRITY made with `password` (RFC 8489 section 14.5). */
+/**
+ * Whether the message of `view` has a MESSAGE-INTEGRITY made with `password` (RFC 8489 section
+ * 14.5).
+ */
 export function isAuthentic(data: Buffer, view: StunView, password: string): boolean {
   const at = view.integrityOffset;
   if (at < 0) {
@@ -150,8 +154,8 @@ export function isAuthentic(data: Buffer, view: StunView, password: string): boo
 export const transactionId = (data: Buffer): Buffer => data.subarray(8, HEADER_BYTES);
 
 /**
- * The success response to `request`, with the address that it came from. IPv4 clients of a dual-stack
- * socket get an IPv4 address.
+ * The success response to `request`, with the address that it came from. IPv4 clients of a
+ * dual-stack socket get an IPv4 address.
  */
 export function bindingSuccess(
   request: Buffer,

@@ -3,10 +3,15 @@ import type { Packetizer } from './packetizer.ts';
 
 /** NAL unit types (H.264 table 7-1, RFC 6184 table 1). */
 const NAL = { sei: 6, sps: 7, pps: 8, delimiter: 9, filler: 12, stapA: 24, fuA: 28 } as const;
-/** More NAL units than an access unit of a real-time encoder has. Further ones stay joined to the last one. */
+/**
+ * More NAL units than an access unit of a real-time encoder has. Further ones stay joined to the
+ * last one.
+ */
 const MAX_UNITS = 64;
 
-/** Writes single NAL units, STAP-A for parameter sets, and FU-A for NAL units longer than a payload. */
+/**
+ * Writes single NAL units, STAP-A for parameter sets, and FU-A for NAL units longer than a payload.
+ */
 export class H264Packetizer implements Packetizer {
   #frame: Uint8Array = new Uint8Array(0);
   #maxPayload = 0;
@@ -117,7 +122,10 @@ export class H264Packetizer implements Packetizer {
     return 2 + share;
   }
 
-  /** Splits the frame at the start codes 00 00 01. Omits delimiters and filler data, which RTP does not need. */
+  /**
+   * Splits the frame at the start codes 00 00 01. Omits delimiters and filler data, which RTP does
+   * not need.
+   */
   #findUnits(length: number): void {
     const frame = this.#frame;
     this.#unitCount = 0;

@@ -1,4 +1,5 @@
-// Recovery from an overflowing queue on the path: pause the video, let the queue drain, continue with a key frame.
+// Recovery from an overflowing queue on the path: pause the video, let the queue drain, continue
+// with a key frame.
 
 /**
  * The pause lasts as long as the queue needs to drain: at most `maxMs`, and `defaultMs` if the
@@ -6,13 +7,15 @@
  */
 const DRAIN = { maxMs: 500, defaultMs: 250, intervalMs: 1_000 } as const;
 
-/** What to do with a coded frame. `request_key_frame`: drop it, and ask the encoder for a key frame. */
+/**
+ * What to do with a coded frame. `request_key_frame`: drop it, and ask the encoder for a key frame.
+ */
 export type FrameDecision = 'send' | 'drop' | 'request_key_frame';
 
 /**
- * While a queue overflows, retransmissions wait behind the packets that fill it and fill it further.
- * Measured in Chromium on a link that narrowed to 250 kbit/s: seven seconds without a picture. A
- * recovery costs the time that the queue needs to drain, and one key frame.
+ * While a queue overflows, retransmissions wait behind the packets that fill it and fill it
+ * further. Measured in Chromium on a link that narrowed to 250 kbit/s: seven seconds without a
+ * picture. A recovery costs the time that the queue needs to drain, and one key frame.
  *
  * Times are `monotonicMs()`; sequence numbers are those of the video stream (16 bits).
  */

@@ -1,6 +1,9 @@
 // Passes on the receiver's requests for key frames, at a limited rate.
 
-/** Least time between two requests to the encoder: a key frame costs several times the bits of another frame. */
+/**
+ * Least time between two requests to the encoder: a key frame costs several times the bits of
+ * another frame.
+ */
 const KEY_FRAME_INTERVAL_MS = 300;
 
 /** Times are `monotonicMs()`. */
@@ -14,7 +17,10 @@ export class KeyFrameRequester {
     this.#onRequest = onRequest;
   }
 
-  /** Requests a key frame now, or in a later `poll` if the last request was too recent. No request is lost. */
+  /**
+   * Requests a key frame now, or in a later `poll` if the last request was too recent. No request
+   * is lost.
+   */
   request(nowMs: number): void {
     this.#isPending = nowMs - this.#lastRequestMs < KEY_FRAME_INTERVAL_MS;
     if (this.#isPending) {

@@ -1,4 +1,5 @@
-// Sends the media of one peer: packetizes frames, duplicates packets on lossy paths, reports to the receiver.
+// Sends the media of one peer: packetizes frames, duplicates packets on lossy paths, reports to the
+// receiver.
 import { monotonicMs } from '../../base/time.ts';
 import { AUDIO_RATE, VIDEO_CLOCK } from '../../media/timeline.ts';
 import type { AnswerPlan, MediaPlan } from '../sdp/answer.ts';
@@ -121,7 +122,10 @@ export class MediaSender {
     this.#srtp = undefined;
   }
 
-  /** Sends one coded frame. @returns packets sent; 0 before `start` and during a key-frame recovery. */
+  /**
+   * Sends one coded frame.
+   * @returns packets sent; 0 before `start` and during a key-frame recovery.
+   */
   sendVideo(
     frame: Uint8Array,
     length: number,
@@ -171,7 +175,10 @@ export class MediaSender {
     return packets;
   }
 
-  /** Sends one Opus packet. @returns packets sent: 1, or 0 before `start` and for a packet that does not fit. */
+  /**
+   * Sends one Opus packet.
+   * @returns packets sent: 1, or 0 before `start` and for a packet that does not fit.
+   */
   sendAudio(
     packet: Uint8Array,
     length: number,
@@ -216,7 +223,9 @@ export class MediaSender {
     return this.#feedback.receive(rtcp, nowMs);
   }
 
-  /** Sends what is due: deferred key-frame requests, sender reports. Call it a few times a second. */
+  /**
+   * Sends what is due: deferred key-frame requests, sender reports. Call it a few times a second.
+   */
   poll(nowMs: number): void {
     this.#feedback.poll(nowMs);
     if (this.#srtp === undefined) {
@@ -228,7 +237,10 @@ export class MediaSender {
     }
   }
 
-  /** Sends packets again, one frame or audio packet later. Skips those that were retransmitted meanwhile. */
+  /**
+   * Sends packets again, one frame or audio packet later. Skips those that were retransmitted
+   * meanwhile.
+   */
   #sendDuplicates(stream: RtpStream, { first, count }: PacketRange, nowMs: number): void {
     for (let n = 0; n < count; n++) {
       const sequenceNumber = (first + n) & 0xffff;

@@ -12,7 +12,9 @@ export interface MediaStats {
   nacksReceived: number;
   plisReceived: number;
   firsReceived: number;
-  /** Cumulative, from the latest report about the video stream (about audio if there is no video). */
+  /**
+   * Cumulative, from the latest report about the video stream (about audio if there is no video).
+   */
   packetsLost: number;
   /** Share of packets lost, 0 to 1, over the latest LossWindow. */
   fractionLost: number;

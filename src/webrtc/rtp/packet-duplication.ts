@@ -5,7 +5,10 @@ const ON_ABOVE_LOSS = 0.03;
 const OFF_BELOW_LOSS = 0.01;
 /** More loss than this comes from a queue that overflows; then send less, not more. */
 const OVERFLOW_ABOVE_LOSS = 0.12;
-/** Weight of the latest second in the smoothed loss: 5 % loss is four packets in one second, and none in another. */
+/**
+ * Weight of the latest second in the smoothed loss: 5 % loss is four packets in one second, and
+ * none in another.
+ */
 const SMOOTHING = 0.3;
 /**
  * Start before the first loss report after this many losses within a second, if they are some time
@@ -19,10 +22,10 @@ const PAUSE_MS = 10_000;
 
 /**
  * Chromium sends a NACK at once, and repeats it every 100 ms; NACK and retransmission are as likely
- * to be lost as the packet was. Measured at 5 % loss and 50 ms jitter: each loss stopped the picture
- * for 100 ms, one in ten for more than 200 ms. A longer playout delay would hide this, but the audio
- * follows a change of it by only 1/8 s per second: 160 ms ahead of the lips for ten seconds. A
- * duplicate, sent one frame or audio packet later, arrives in time and adds no delay.
+ * to be lost as the packet was. Measured at 5 % loss and 50 ms jitter: each loss stopped the
+ * picture for 100 ms, one in ten for more than 200 ms. A longer playout delay would hide this, but
+ * the audio follows a change of it by only 1/8 s per second: 160 ms ahead of the lips for ten
+ * seconds. A duplicate, sent one frame or audio packet later, arrives in time and adds no delay.
  *
  * Times are `monotonicMs()`.
  */

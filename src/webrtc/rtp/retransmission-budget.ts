@@ -1,4 +1,5 @@
-// The bandwidth that retransmissions may take: a token bucket, filled by a share of the target bitrate.
+// The bandwidth that retransmissions may take: a token bucket, filled by a share of the target
+// bitrate.
 
 /** Share of the target bitrate that retransmissions may take. */
 const RETRANSMIT_SHARE = 0.2;

@@ -1,4 +1,5 @@
-// RTCP (RFC 3550, 4585, 5104, REMB draft): writes the packets we send, and parses those of the receiver.
+// RTCP (RFC 3550, 4585, 5104, REMB draft): writes the packets we send, and parses those of the
+// receiver.
 
 const TYPE = {
   sr: 200,
@@ -8,7 +9,10 @@ const TYPE = {
   rtpFeedback: 205,
   payloadFeedback: 206,
 } as const;
-/** Feedback message types (RFC 4585 section 6, RFC 5104 section 4.3.1). REMB is an application layer message. */
+/**
+ * Feedback message types (RFC 4585 section 6, RFC 5104 section 4.3.1). REMB is an application layer
+ * message.
+ */
 const FORMAT = { nack: 1, pli: 1, fir: 4, applicationLayer: 15 } as const;
 /** Seconds from 1900, the NTP epoch, to 1970, the Unix epoch. */
 const NTP_UNIX_OFFSET_SECONDS = 2_208_988_800;
@@ -96,7 +100,10 @@ function parseReportBlocks(
   }
 }
 
-/** Generic NACK (RFC 4585 section 6.2.1): a sequence number, and a bit mask of the 16 packets after it. */
+/**
+ * Generic NACK (RFC 4585 section 6.2.1): a sequence number, and a bit mask of the 16 packets after
+ * it.
+ */
 function parseNacks(packet: Buffer, handler: RtcpHandler): void {
   if (packet.length < 12) {
     return;
@@ -139,7 +146,9 @@ export function writeNtp(out: Buffer, at: number, wallMs: number): void {
   out.writeUInt32BE(Math.floor((wallMs / 1000 - seconds) * 2 ** 32), at + 4);
 }
 
-/** The middle 32 bits of an NTP timestamp, in 1/65536 s: the form of LSR (RFC 3550 section 6.4.1). */
+/**
+ * The middle 32 bits of an NTP timestamp, in 1/65536 s: the form of LSR (RFC 3550 section 6.4.1).
+ */
 export function compactNtp(wallMs: number): number {
   const units = Math.floor(((wallMs / 1000) % 65536) * 65536);
   return (units + (NTP_UNIX_OFFSET_SECONDS % 65536) * 65536) % 2 ** 32;
@@ -153,7 +162,9 @@ export interface SenderReport {
   readonly octets: number;
 }
 
-/** A compound packet about one stream: sender report and SDES with the CNAME (RFC 3550 section 6.1). */
+/**
+ * A compound packet about one stream: sender report and SDES with the CNAME (RFC 3550 section 6.1).
+ */
 export function senderReport(report: SenderReport, wallMs: number, cname: string): Buffer {
   const head = Buffer.alloc(28);
   head[0] = 0x80;
@@ -180,7 +191,10 @@ function sourceDescription(ssrc: number, cname: string): Buffer {
   return out;
 }
 
-/** A compound packet that ends all streams: an empty receiver report, then BYE (RFC 3550 section 6.6). */
+/**
+ * A compound packet that ends all streams: an empty receiver report, then BYE (RFC 3550 section
+ * 6.6).
+ */
 export function bye(ssrcs: readonly number[]): Buffer {
   const out = Buffer.alloc(8 + 4 + ssrcs.length * 4);
   out[0] = 0x80;

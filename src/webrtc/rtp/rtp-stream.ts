@@ -1,11 +1,12 @@
-// One outbound RTP stream (RFC 3550): headers, sequence numbers, counters, and the history for retransmission.
+// One outbound RTP stream (RFC 3550): headers, sequence numbers, counters, and the history for
+// retransmission.
 import { randomInt } from 'node:crypto';
 import { rtpTimestamp } from '../../media/timeline.ts';
 import type { SrtpSender } from '../srtp/srtp.ts';
 
 /**
- * Largest RTP packet before encryption. With the SRTP tag (16 bytes) and the RTX sequence number (2)
- * the datagram has at most 1200 bytes, which every path carries (RFC 9000 section 14).
+ * Largest RTP packet before encryption. With the SRTP tag (16 bytes) and the RTX sequence number
+ * (2) the datagram has at most 1200 bytes, which every path carries (RFC 9000 section 14).
  */
 export const MAX_RTP_BYTES = 1200 - 16 - 2;
 
@@ -15,8 +16,9 @@ export const MAX_RTP_BYTES = 1200 - 16 - 2;
  *
  * Audio waits in Chromium's jitter buffer for 30 ms on an idle machine and 60 ms on a busy one.
  * With 0/0 Chromium also stops synchronizing the streams: the audio stays 50 ms or more behind the
- * lips. With at least 50 ms, measured by pixels and loudness, the audio is 15-20 ms ahead of the lips
- * on an idle machine and 16-26 ms behind on a busy one. With 40 ms both are within what viewers
+ * lips. With at least 50 ms, measured by pixels and loudness, the audio is 15-20 ms ahead of the
+ * lips on an idle machine and 16-26 ms behind on a busy one. With 40 ms both are within what
+ * viewers
  * tolerate: from 15 ms ahead to 45 ms behind.
  */
 const PLAYOUT_DELAY = (4 << 12) | 50;
@@ -66,7 +68,10 @@ export class RtpStream {
   readonly #timesRetransmitted: Uint8Array;
   readonly #retransmittedMs: Float64Array;
   readonly #rtxPacket = Buffer.alloc(MAX_RTP_BYTES + 2);
-  /** Starts in the lower half, so that both sides start with rollover counter 0 (RFC 3711 section 3.3.1). */
+  /**
+   * Starts in the lower half, so that both sides start with rollover counter 0 (RFC 3711 section
+   * 3.3.1).
+   */
   #sequence = randomInt(2 ** 15);
   #rollover = 0;
   #rtxSequence = randomInt(2 ** 15);
@@ -119,7 +124,9 @@ export class RtpStream {
     return this.#slots[this.#sequence & (this.#slots.length - 1)] ?? this.#rtxPacket;
   }
 
-  /** Completes the header of the packet in `packet`, encrypts the packet into `out`, and sends it. */
+  /**
+   * Completes the header of the packet in `packet`, encrypts the packet into `out`, and sends it.
+   */
   send(
     payloadBytes: number,
     timestamp: number,
@@ -161,7 +168,10 @@ export class RtpStream {
     return this.#timesRetransmitted[sequence & (this.#slots.length - 1)] ?? 0;
   }
 
-  /** Length of packet `sequence` in bytes; 0 if it left the history, or `limits` forbid its retransmission. */
+  /**
+   * Length of packet `sequence` in bytes; 0 if it left the history, or `limits` forbid its
+   * retransmission.
+   */
   retransmitCost(sequence: number, nowMs: number, limits: RetransmitLimits): number {
     const index = sequence & (this.#slots.length - 1);
     if (
@@ -202,7 +212,8 @@ export class RtpStream {
     rtx.writeUInt16BE(this.#rtxSequence, 2);
     rtx.writeUInt32BE(this.rtxSsrc, 8);
     this.#stampSendTime(rtx, wallMs);
-    rtx.writeUInt16BE(sequence, this.headerBytes); // OSN, original sequence number (RFC 4588 section 4)
+    // OSN, original sequence number (RFC 4588 section 4)
+    rtx.writeUInt16BE(sequence, this.headerBytes);
     packet.copy(rtx, this.headerBytes + 2, this.headerBytes);
     sink(
       out,
@@ -228,7 +239,10 @@ export class RtpStream {
 
 const randomSsrc = (): number => randomInt(1, 2 ** 32);
 
-/** The constant fields of a header: flags, SSRC, mid, playout-delay. `absSendTimeAt`: offset of the time, 0: none. */
+/**
+ * The constant fields of a header: flags, SSRC, mid, playout-delay. `absSendTimeAt`: offset of the
+ * time, 0: none.
+ */
 function headerTemplate(
   options: StreamOptions,
   ssrc: number,

@@ -20,7 +20,10 @@ export class SenderReporter {
   readonly #streams: readonly RtpStream[];
   readonly #options: SenderReporterOptions;
   readonly #stats: MediaStats;
-  /** nowMs - mediaMs. One mapping for both streams: lip sync depends on their relation alone. NaN before the first packet. */
+  /**
+   * nowMs - mediaMs. One mapping for both streams: lip sync depends on their relation alone. NaN
+   * before the first packet.
+   */
   #mediaOffsetMs = Number.NaN;
   #nextReportMs = 0;
   #lastReport = { atMs: 0, bytesSent: 0 };
@@ -47,7 +50,9 @@ export class SenderReporter {
     }
   }
 
-  /** The reports about all streams, once a second; undefined in between and before the first packet. */
+  /**
+   * The reports about all streams, once a second; undefined in between and before the first packet.
+   */
   poll(nowMs: number): Buffer | undefined {
     if (nowMs < this.#nextReportMs || Number.isNaN(this.#mediaOffsetMs)) {
       return undefined;

@@ -31,7 +31,8 @@ export class Vp8Packetizer implements Packetizer {
     }
     // Packets of equal size: a last packet of a few bytes would cost as much to send as a full one.
     const share = Math.ceil((this.#length - this.#offset) / this.#packetsLeft);
-    out[offset] = 0x80 | (this.#offset === 0 ? 0x10 : 0); // X; S at the start of the only partition (PID 0)
+    // X; S at the start of the only partition (PID 0)
+    out[offset] = 0x80 | (this.#offset === 0 ? 0x10 : 0);
     out[offset + 1] = 0x80; // I: a picture id follows
     out[offset + 2] = 0x80 | (this.#pictureId >> 8); // M: the picture id has 15 bits
     out[offset + 3] = this.#pictureId & 0xff;

@@ -1,6 +1,8 @@
-// The least of SCTP (RFC 9260) and DCEP (RFC 8832) by which a client's data channel opens: what it sends is acknowledged and not used.
+// Opens a client's data channels with a minimal SCTP (RFC 9260) and DCEP (RFC 8832). Acknowledges
+// their messages and ignores them.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 
+/** Chunk types (RFC 9260 section 3.2). */
 const CHUNK = {
   data: 0,
   init: 1,
@@ -16,47 +18,68 @@ const CHUNK = {
   cookieAck: 11,
   shutdownComplete: 14,
 } as const;
+const CHUNK_HEADER_BYTES = 4;
+/** Parameter type of the State Cookie in INIT ACK (RFC 9260 section 3.3.3.1). */
 const STATE_COOKIE = 7;
-const DCEP_PROTOCOL = 50; // payload protocol identifier (RFC 8831 section 8)
+/** Flags of an unfragmented DATA chunk: B and E (RFC 9260 section 3.3.1). */
+const UNFRAGMENTED = 3;
+/**
+ * Payload protocol identifier of DCEP (RFC 8831 section 8), and its message types (RFC 8832 section
+ * 8.2.1).
+ */
+const DCEP_PROTOCOL = 50;
 const DCEP_OPEN = 3;
 const DCEP_ACK = 2;
+/** Common header: ports, verification tag, checksum. */
 const HEADER_BYTES = 12;
+/** As in the `a=sctp-port` of the answer. */
 const PORT = 5000;
+/** Advertised in INIT ACK and SACK. Nothing is kept, so it never fills. */
 const RECEIVE_WINDOW = 128 * 1024;
+const STREAMS_PER_DIRECTION = 0xffff;
+/** Chunks of ours that may wait for an acknowledgement. Further channels stay closed. */
 const MAX_UNACKNOWLEDGED = 16;
-/** Chunks of a packet that are not data: each may want an answer. Clients bundle two or three. */
+/** Chunks of a packet other than DATA: each may cause an answer. Clients bundle two or three. */
 const MAX_CONTROL_CHUNKS = 8;
 const RETRANSMIT_MS = 1_000;
 
-interface Outstanding {
+/** A DATA chunk that is not acknowledged yet. */
+interface OutstandingChunk {
   readonly tsn: number;
   readonly chunk: Buffer;
 }
 
+/** The passive side of one SCTP association over DTLS. */
 export class DataChannelResponder {
   readonly #send: (packet: Buffer) => void;
-  readonly #ownTag = randomBytes(4).readUInt32BE(0) || 1;
+  readonly #localTag = randomBytes(4).readUInt32BE(0) || 1;
   readonly #cookie = randomBytes(16);
   #remoteTag = 0;
   #remotePort = PORT;
   #isOpen = false;
-  #lastTsn = 0; // highest in unbroken order that came
+  /** Cumulative TSN: all DATA chunks up to this one have arrived. */
+  #cumulativeTsn = 0;
   #nextTsn = randomBytes(4).readUInt32BE(0);
-  #outstanding: Outstanding[] = [];
+  #outstanding: OutstandingChunk[] = [];
+  /** When to send the outstanding chunks again. */
   #retransmitMs = 0;
 
   constructor(send: (packet: Buffer) => void) {
     this.#send = send;
   }
 
-  /** Takes one SCTP packet. @returns false when it is malformed or not for this association; it is then without effect. */
+  /**
+   * Processes one SCTP packet.
+   * @returns false if it is malformed, or does not belong to this association. The chunks before
+   * the offending one have been processed.
+   */
   receive(packet: Buffer): boolean {
     if (!isWellFormed(packet)) {
       return false;
     }
     const tag = packet.readUInt32BE(4);
     const isInit = packet[HEADER_BYTES] === CHUNK.init;
-    if (tag !== (isInit ? 0 : this.#ownTag)) {
+    if (tag !== (isInit ? 0 : this.#localTag)) {
       return false;
     }
     let needsSack = false;
@@ -72,7 +95,7 @@ export class DataChannelResponder {
       } else if (!this.#onControl(chunk, packet)) {
         return false;
       }
-      offset += length + ((4 - (length % 4)) % 4);
+      offset += padded(length);
     }
     if (needsSack) {
       this.#sendSack();
@@ -80,7 +103,7 @@ export class DataChannelResponder {
     return true;
   }
 
-  /** Repeats what was not acknowledged. */
+  /** Retransmits the outstanding chunks when they are due. */
   poll(nowMs: number): void {
     if (this.#outstanding.length === 0 || nowMs < this.#retransmitMs) {
       return;
@@ -91,6 +114,7 @@ export class DataChannelResponder {
     }
   }
 
+  /** @returns false if the chunk is malformed */
   #onControl(chunk: Buffer, packet: Buffer): boolean {
     switch (chunk[0]) {
       case CHUNK.init:
@@ -125,7 +149,7 @@ export class DataChannelResponder {
         this.#close();
         return true;
       default:
-        return true; // extensions that we did not say we have
+        return true; // extensions, which our INIT ACK did not offer
     }
   }
 
@@ -134,6 +158,7 @@ export class DataChannelResponder {
     this.#outstanding = [];
   }
 
+  /** Answers INIT, also a repeated one: the association starts over. */
   #onInit(chunk: Buffer, packet: Buffer): boolean {
     if (
       chunk.length < 20 ||
@@ -145,12 +170,12 @@ export class DataChannelResponder {
     this.#close();
     this.#remotePort = packet.readUInt16BE(0);
     this.#remoteTag = chunk.readUInt32BE(4);
-    this.#lastTsn = (chunk.readUInt32BE(16) - 1) >>> 0;
+    this.#cumulativeTsn = (chunk.readUInt32BE(16) - 1) >>> 0;
     const body = Buffer.alloc(16 + 4 + this.#cookie.length);
-    body.writeUInt32BE(this.#ownTag, 0);
+    body.writeUInt32BE(this.#localTag, 0);
     body.writeUInt32BE(RECEIVE_WINDOW, 4);
-    body.writeUInt16BE(0xffff, 8);
-    body.writeUInt16BE(0xffff, 10);
+    body.writeUInt16BE(STREAMS_PER_DIRECTION, 8);
+    body.writeUInt16BE(STREAMS_PER_DIRECTION, 10);
     body.writeUInt32BE(this.#nextTsn, 12);
     body.writeUInt16BE(STATE_COOKIE, 16);
     body.writeUInt16BE(4 + this.#cookie.length, 18);
@@ -159,18 +184,18 @@ export class DataChannelResponder {
     return true;
   }
 
-  /** Takes chunks in order only; the client repeats what came out of order. */
+  /** Accepts DATA chunks in order only. The client retransmits the others. */
   #onData(chunk: Buffer): void {
     if (chunk.length < 17) {
       return;
     }
     const tsn = chunk.readUInt32BE(4);
-    if (tsn !== (this.#lastTsn + 1) >>> 0) {
+    if (tsn !== (this.#cumulativeTsn + 1) >>> 0) {
       return;
     }
-    this.#lastTsn = tsn;
-    const isWhole = ((chunk[1] ?? 0) & 3) === 3;
-    if (isWhole && chunk.readUInt32BE(12) === DCEP_PROTOCOL && chunk[16] === DCEP_OPEN) {
+    this.#cumulativeTsn = tsn;
+    const isUnfragmented = ((chunk[1] ?? 0) & UNFRAGMENTED) === UNFRAGMENTED;
+    if (isUnfragmented && chunk.readUInt32BE(12) === DCEP_PROTOCOL && chunk[16] === DCEP_OPEN) {
       this.#acknowledgeChannel(chunk.readUInt16BE(8));
     }
   }
@@ -186,20 +211,20 @@ export class DataChannelResponder {
     body.writeUInt16BE(stream, 4);
     body.writeUInt32BE(DCEP_PROTOCOL, 8);
     body[12] = DCEP_ACK;
-    const chunk = chunkOf(CHUNK.data, body, 3);
+    const chunk = chunkOf(CHUNK.data, body, UNFRAGMENTED);
     this.#outstanding.push({ tsn, chunk });
     this.#sendChunk(chunk);
   }
 
   #sendSack(): void {
     const body = Buffer.alloc(12);
-    body.writeUInt32BE(this.#lastTsn, 0);
+    body.writeUInt32BE(this.#cumulativeTsn, 0);
     body.writeUInt32BE(RECEIVE_WINDOW, 4);
     this.#sendChunk(chunkOf(CHUNK.sack, body));
   }
 
   #sendChunk(chunk: Buffer): void {
-    const packet = Buffer.alloc(HEADER_BYTES + Math.ceil(chunk.length / 4) * 4);
+    const packet = Buffer.alloc(HEADER_BYTES + padded(chunk.length));
     packet.writeUInt16BE(PORT, 0);
     packet.writeUInt16BE(this.#remotePort, 2);
     packet.writeUInt32BE(this.#remoteTag, 4);
@@ -209,18 +234,21 @@ export class DataChannelResponder {
   }
 }
 
+/** Chunks are padded to a multiple of four bytes (RFC 9260 section 3.2). */
+const padded = (bytes: number): number => Math.ceil(bytes / 4) * 4;
+
 function chunkOf(type: number, body: Buffer, flags = 0): Buffer {
-  const out = Buffer.alloc(4 + body.length);
+  const out = Buffer.alloc(CHUNK_HEADER_BYTES + body.length);
   out[0] = type;
   out[1] = flags;
   out.writeUInt16BE(out.length, 2);
-  body.copy(out, 4);
+  body.copy(out, CHUNK_HEADER_BYTES);
   return out;
 }
 
-/** Checksum, chunk lengths that add up, few control chunks: nothing behind this needs to ask again. */
+/** Checks the checksum, the chunk lengths and the number of control chunks. */
 function isWellFormed(packet: Buffer): boolean {
-  if (packet.length < HEADER_BYTES + 4) {
+  if (packet.length < HEADER_BYTES + CHUNK_HEADER_BYTES) {
     return false;
   }
   const copy = Buffer.from(packet);
@@ -230,21 +258,22 @@ function isWellFormed(packet: Buffer): boolean {
   }
   let controls = 0;
   for (let offset = HEADER_BYTES; offset < packet.length;) {
-    if (offset + 4 > packet.length) {
+    if (offset + CHUNK_HEADER_BYTES > packet.length) {
       return false;
     }
     if (packet[offset] !== CHUNK.data && ++controls > MAX_CONTROL_CHUNKS) {
       return false;
     }
     const length = packet.readUInt16BE(offset + 2);
-    if (length < 4 || offset + length > packet.length) {
+    if (length < CHUNK_HEADER_BYTES || offset + length > packet.length) {
       return false;
     }
-    offset += length + ((4 - (length % 4)) % 4);
+    offset += padded(length);
   }
   return true;
 }
 
+/** For the reflected polynomial 0x82f63b78. */
 const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
   for (let bit = 0; bit < 8; bit++) {
@@ -253,7 +282,7 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return value;
 });
 
-/** CRC-32C (RFC 9260 appendix A); `packet` must have zeros where the checksum goes. */
+/** CRC-32C (RFC 9260 appendix A). The checksum field of `packet` must be 0. */
 export function crc32c(packet: Uint8Array): number {
   let value = 0xffffffff;
   for (const byte of packet) {

@@ -1,10 +1,9 @@
-// The answer to an offer (RFC 9429 section 5.3): which sections are taken, and the text that says so.
+// Plans the answer to an offer (RFC 9429 section 5.3): which sections to accept, with which codecs.
 import type { VideoCodec } from '../../media/coded-frame.ts';
+import { DEFAULT_PROFILE, parameterOf } from './fmtp.ts';
 import {
-  EXTENSION_URI,
   FEEDBACK,
   invalidOffer,
-  type Direction,
   type ExtensionName,
   type Feedback,
   type Offer,
@@ -13,37 +12,43 @@ import {
   type OfferedTransport,
 } from './offer.ts';
 
-export interface Candidate {
-  readonly address: string;
-  readonly port: number;
-}
-
-/** What one accepted audio or video section came to. */
+/** What was negotiated for an accepted audio or video section. */
 export interface MediaPlan {
   readonly section: OfferedSection;
   readonly codec: OfferedCodec;
   readonly rtxPayloadType: number | undefined;
+  /** Whether we send, and whether we receive, on this section. */
   readonly sends: boolean;
   readonly receives: boolean;
-  /** Feedback messages that both sides know, as SDP writes them. */
+  /** The RTCP feedback messages that both sides support. */
   readonly feedback: readonly Feedback[];
+  /** Ids of the header extensions; 0: not used. */
   readonly extensions: Readonly<Record<ExtensionName, number>>;
 }
 
+/** The decisions about an offer. */
 export interface AnswerPlan {
   readonly offer: Offer;
   readonly video: MediaPlan | undefined;
-  /** Null: no video is wanted, or none that we code. */
+  /** Undefined: no video is wanted, or none that we encode. */
   readonly videoCodec: VideoCodec | undefined;
-  /** The section on which our audio leaves. */
+  /** The section on which we send audio. */
   readonly audio: MediaPlan | undefined;
-  /** The section on which the client's microphone arrives: the same one when it is sendrecv. */
+  /**
+   * The section on which the client sends its microphone: the same object as `audio` if it is
+   * sendrecv.
+   */
   readonly microphone: MediaPlan | undefined;
+  /** The section of the data channels. */
   readonly data: OfferedSection | undefined;
+  /** The transport of the BUNDLE group: that of its first accepted section. */
   readonly transport: OfferedTransport;
 }
 
-/** Decides. @throws ServiceError INVALID_OFFER when nothing could be sent, or the transport cannot be had. */
+/**
+ * Decides which sections to accept.
+ * @throws ServiceError INVALID_OFFER if nothing can be sent, or the transport is not supported
+ */
 export function planAnswer(offer: Offer): AnswerPlan {
   if (offer.isIceLite) {
     throw invalidOffer('both sides would be ICE-lite. Offer full ICE.');
@@ -88,10 +93,9 @@ export function planAnswer(offer: Offer): AnswerPlan {
   if (video === undefined && audio === undefined) {
     throw invalidOffer(whyNothing(offer, media));
   }
-  // A data channel that was not asked for does not exist: SCTP is spoken only with this section.
-  const data = usable.find(({ dataChannelForm }) => dataChannelForm !== undefined) ?? undefined;
+  const data = usable.find(({ dataChannelForm }) => dataChannelForm !== undefined);
   const accepted = [video?.section, audio?.section, microphone?.section, data].filter(
-    (section) => section !== undefined && section !== undefined,
+    (section) => section !== undefined,
   );
   const first = accepted.reduce((earliest, section) =>
     rankIn(offer, section) < rankIn(offer, earliest) ? section : earliest,
@@ -103,7 +107,7 @@ export function planAnswer(offer: Offer): AnswerPlan {
   return {
     offer,
     video,
-    videoCodec: chosen?.codec ?? undefined,
+    videoCodec: chosen?.codec,
     audio,
     microphone,
     data,
@@ -111,9 +115,11 @@ export function planAnswer(offer: Offer): AnswerPlan {
   };
 }
 
+/** Position of a section in the BUNDLE group, else in the offer. */
 const rankIn = (offer: Offer, section: OfferedSection): number =>
   offer.bundle.length === 0 ? section.index : offer.bundle.indexOf(section.mid);
 
+/** Says why nothing can be sent. */
 function whyNothing(offer: Offer, media: readonly OfferedSection[]): string {
   const kinds = offer.sections
     .map(({ kind, direction, isRefused }) => `${kind} ${isRefused ? 'refused' : direction}`)
@@ -121,10 +127,16 @@ function whyNothing(offer: Offer, media: readonly OfferedSection[]): string {
   if (media.length === 0) {
     return `no audio or video section with UDP/TLS/RTP/SAVPF and a=rtcp-mux (it has: ${kinds}).`;
   }
-  return `nothing in it can be received. Offer video with VP8 or H.264 (constrained baseline, packetization-mode=1) or audio with Opus, direction recvonly or sendrecv (it has: ${kinds}).`;
+  return (
+    'nothing in it can be received. Offer video with VP8 or H.264 (constrained baseline, ' +
+    'packetization-mode=1) or audio with Opus, direction recvonly or sendrecv ' +
+    `(it has: ${kinds}).`
+  );
 }
 
-/** RFC 8839 section 5.4 gives the lengths of credentials; RFC 8842 the roles. */
+/**
+ * ICE credentials (RFC 8839 section 5.4), fingerprints, and the DTLS role (RFC 8842 section 5.3).
+ */
 function checkTransport({ ufrag, password, fingerprints, setup }: OfferedTransport): void {
   if (!/^[A-Za-z0-9+/=_-]{4,256}$/.test(ufrag) || !/^[A-Za-z0-9+/=_-]{22,256}$/.test(password)) {
     throw invalidOffer('a=ice-ufrag or a=ice-pwd is missing or malformed.');
@@ -134,7 +146,8 @@ function checkTransport({ ufrag, password, fingerprints, setup }: OfferedTranspo
   }
   if (setup !== 'actpass' && setup !== 'active') {
     throw invalidOffer(
-      `a=setup:${setup.slice(0, 20)} leaves no role for this side. Offer actpass.`,
+      `a=setup:${setup.slice(0, 20)} is not supported, as this side is the DTLS server. ` +
+        'Offer actpass.',
     );
   }
 }
@@ -164,13 +177,13 @@ function mediaPlan(
   };
 }
 
-export interface ChosenVideoCodec {
+interface ChosenVideoCodec {
   readonly codec: VideoCodec;
   readonly offered: OfferedCodec;
   readonly rtxPayloadType: number | undefined;
 }
 
-/** The first codec of the client's order that we encode, and the RTX payload type that goes with it. */
+/** The first codec, in the client's order, that we encode; and its RTX payload type. */
 function chooseVideoCodec(section: OfferedSection): ChosenVideoCodec | undefined {
   for (const offered of section.codecs) {
     const codec =
@@ -186,184 +199,20 @@ function chooseVideoCodec(section: OfferedSection): ChosenVideoCodec | undefined
     const rtx = section.codecs.find(
       ({ name, parameters }) => name === 'rtx' && parameterOf(parameters, 'apt') === type,
     );
-    return { codec, offered, rtxPayloadType: rtx?.payloadType ?? undefined };
-  }
-  return undefined;
-}
-
-function parameterOf(parameters: string, name: string): string | undefined {
-  for (const part of parameters.split(';')) {
-    const equals = part.indexOf('=');
-    if (equals > 0 && part.slice(0, equals).trim().toLowerCase() === name) {
-      return part.slice(equals + 1).trim();
-    }
+    return { codec, offered, rtxPayloadType: rtx?.payloadType };
   }
   return undefined;
 }
 
 /**
- * Whether a decoder with these fmtp parameters reads what we send: constrained baseline in packetization-mode 1 (RFC 6184
- * section 8.2.2). Profile 66 is baseline; constrained or not, its decoders read the constrained form.
+ * Whether a decoder with these fmtp parameters can decode what we send: constrained baseline in
+ * packetization-mode 1 (RFC 6184 section 8.1). Profile 66 (0x42) is baseline, whose decoders can
+ * decode constrained baseline, too.
  */
 function isConstrainedBaseline(parameters: string): boolean {
   if (parameterOf(parameters, 'packetization-mode') !== '1') {
     return false;
   }
-  const profile = parameterOf(parameters, 'profile-level-id') ?? '42000a';
+  const profile = parameterOf(parameters, 'profile-level-id') ?? DEFAULT_PROFILE;
   return /^[0-9a-f]{6}$/i.test(profile) && profile.slice(0, 2) === '42';
-}
-
-export interface AnswerIdentity {
-  readonly sessionNumber: string;
-  readonly ufrag: string;
-  readonly password: string;
-  readonly fingerprint: string;
-  readonly candidates: readonly Candidate[];
-  readonly cname: string;
-  readonly streamId: string;
-  readonly videoSsrc: number;
-  readonly videoRtxSsrc: number;
-  readonly audioSsrc: number;
-}
-
-/** Writes the answer: sections in the offer's order, refused ones with port 0. */
-export function writeAnswer(plan: AnswerPlan, identity: AnswerIdentity): string {
-  const accepted = new Map<number, string[]>();
-  for (const media of new Set([plan.video, plan.audio, plan.microphone])) {
-    if (media !== undefined) {
-      accepted.set(media.section.index, mediaLines(media, identity, media === plan.video));
-    }
-  }
-  if (plan.data !== undefined) {
-    accepted.set(plan.data.index, [
-      plan.data.dataChannelForm === 'rfc8841'
-        ? 'a=sctp-port:5000'
-        : 'a=sctpmap:5000 webrtc-datachannel 65535',
-      'a=max-message-size:65536',
-    ]);
-  }
-  const { sections, bundle } = plan.offer;
-  const mids = bundle.filter((mid) =>
-    sections.some((section) => section.mid === mid && accepted.has(section.index)),
-  );
-  const lines = [
-    'v=0',
-    `o=- ${identity.sessionNumber} 2 IN IP4 127.0.0.1`,
-    's=-',
-    't=0 0',
-    'a=ice-lite',
-    'a=msid-semantic: WMS *',
-  ];
-  if (bundle.length > 0) {
-    lines.push(`a=group:BUNDLE ${mids.join(' ')}`);
-  }
-  for (const section of sections) {
-    lines.push(...sectionLines(section, accepted.get(section.index), plan, identity));
-  }
-  return `${lines.join('\r\n')}\r\n`;
-}
-
-function sectionLines(
-  section: OfferedSection,
-  own: readonly string[] | undefined,
-  plan: AnswerPlan,
-  identity: AnswerIdentity,
-): string[] {
-  const transport = [
-    `a=ice-ufrag:${identity.ufrag}`,
-    `a=ice-pwd:${identity.password}`,
-    `a=fingerprint:sha-256 ${identity.fingerprint}`,
-    'a=setup:passive', // we are the DTLS server: the client's proof of identity comes first
-    `a=mid:${section.mid}`,
-  ];
-  // aiortc takes no answer in which a refused section lacks these.
-  if (own === undefined) {
-    return [
-      `m=${section.kind} 0 ${section.protocol} ${section.formats}`,
-      'c=IN IP4 0.0.0.0',
-      ...transport,
-      'a=inactive',
-      ...(section.hasRtcpMux ? ['a=rtcp-mux'] : []),
-    ];
-  }
-  const media = [plan.video, plan.audio, plan.microphone].find(
-    (candidate) => candidate?.section === section,
-  );
-  const formats =
-    media === undefined || media === undefined
-      ? section.dataChannelForm === 'sctpmap'
-        ? '5000'
-        : section.formats
-      : [
-          media.codec.payloadType,
-          ...(media.rtxPayloadType === undefined ? [] : [media.rtxPayloadType]),
-        ].join(' ');
-  const [first] = identity.candidates;
-  const where = `IN ${first?.address.includes(':') === true ? 'IP6' : 'IP4'} ${first?.address ?? '0.0.0.0'}`;
-  return [
-    `m=${section.kind} ${first?.port ?? 9} ${section.protocol} ${formats}`,
-    `c=${where}`,
-    ...(media === undefined || media === undefined ? [] : [`a=rtcp:${first?.port ?? 9} ${where}`]),
-    ...identity.candidates.map(candidateLine),
-    'a=end-of-candidates',
-    ...transport,
-    ...own,
-  ];
-}
-
-/** Host candidates only: the server has public addresses or is told them (ANNOUNCED_IPS). RFC 8445 section 5.1.2 for the priority. */
-const candidateLine = ({ address, port }: Candidate, index: number): string =>
-  `a=candidate:${index + 1} 1 udp ${126 * 2 ** 24 + (65_535 - index) * 2 ** 8 + 255} ${address} ${port} typ host`;
-
-function mediaLines(media: MediaPlan, identity: AnswerIdentity, isVideo: boolean): string[] {
-  const { codec, section, rtxPayloadType, extensions } = media;
-  const type = codec.payloadType;
-  const direction: Direction =
-    media.sends && media.receives ? 'sendrecv' : media.sends ? 'sendonly' : 'recvonly';
-  const lines: string[] = [];
-  const extension = (id: number, uri: string): void => {
-    if (id > 0) {
-      lines.push(`a=extmap:${id} ${uri}`);
-    }
-  };
-  extension(extensions.mid, EXTENSION_URI.mid);
-  extension(extensions.absSendTime, EXTENSION_URI.absSendTime);
-  extension(extensions.playoutDelay, EXTENSION_URI.playoutDelay);
-  lines.push(`a=${direction}`);
-  if (media.sends) {
-    lines.push(`a=msid:${identity.streamId} ${identity.streamId}-${isVideo ? 'video' : 'audio'}`);
-  }
-  lines.push('a=rtcp-mux');
-  if (section.hasReducedSize) {
-    lines.push('a=rtcp-rsize');
-  }
-  if (isVideo) {
-    const isVp8 = codec.name === 'vp8';
-    lines.push(`a=rtpmap:${type} ${isVp8 ? 'VP8' : 'H264'}/90000`);
-    if (!isVp8) {
-      lines.push(
-        `a=fmtp:${type} level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=${parameterOf(codec.parameters, 'profile-level-id') ?? '42000a'}`,
-      );
-    }
-    for (const name of media.feedback) {
-      lines.push(`a=rtcp-fb:${type} ${name}`);
-    }
-    if (rtxPayloadType !== undefined) {
-      lines.push(`a=rtpmap:${rtxPayloadType} rtx/90000`, `a=fmtp:${rtxPayloadType} apt=${type}`);
-    }
-  } else {
-    lines.push(`a=rtpmap:${type} opus/48000/2`, `a=fmtp:${type} minptime=10;useinbandfec=1`);
-  }
-  if (media.sends) {
-    const ssrc = isVideo ? identity.videoSsrc : identity.audioSsrc;
-    const hasRtx = isVideo && rtxPayloadType !== undefined;
-    if (hasRtx) {
-      lines.push(`a=ssrc-group:FID ${ssrc} ${identity.videoRtxSsrc}`);
-    }
-    lines.push(`a=ssrc:${ssrc} cname:${identity.cname}`); // the media's own first: Chromium takes that for the stream
-    if (hasRtx) {
-      lines.push(`a=ssrc:${identity.videoRtxSsrc} cname:${identity.cname}`);
-    }
-  }
-  return lines;
 }

@@ -1,36 +1,41 @@
-// Reading an SDP offer (RFC 8866, RFC 9429): what the client wants to receive and send, and with which
-// codecs and keys. The front does it, so that no text of a stranger's is parsed on a thread with a beat
-// to keep; the worker gets a small plain object.
+// Parses an SDP offer (RFC 8866, RFC 9429) into a small plain object. The main thread does this, so
+// that no text of a stranger delays the frames of a worker.
 import { ServiceError } from '../../base/errors.ts';
 
-/** Offers of browsers have 3 to 10 kB. */
+/** Longest offer. Those of browsers have 3 to 10 kB. */
 export const MAX_OFFER_CHARS = 64 * 1024;
 const MAX_LINES = 2000;
 const MAX_LINE_CHARS = 2048;
 const MAX_SECTIONS = 32;
-/** Payload types, of which there are 128, or whatever else an m-line of another kind lists. */
+/** Formats of an m-line: payload types, of which there are 128. */
 const MAX_FORMATS = 64;
 const MAX_FINGERPRINTS = 8;
-const MAX_MID_BYTES = 16; // longest that a one-byte header extension carries
+/** Longest mid that a one-byte header extension can carry (RFC 8285 section 4.2). */
+const MAX_MID_BYTES = 16;
 
-/** Header extensions that are used, by their names here. */
+/** The header extensions that are used. */
 export const EXTENSION_URI = {
   mid: 'urn:ietf:params:rtp-hdrext:sdes:mid',
   absSendTime: 'http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time',
   playoutDelay: 'http://www.webrtc.org/experiments/rtp-hdrext/playout-delay',
 } as const;
+/** Our name of a header extension. */
 export type ExtensionName = keyof typeof EXTENSION_URI;
 
-/** Feedback messages that are used, as SDP writes them. */
+/** The RTCP feedback messages that are used, in SDP notation. */
 export const FEEDBACK = ['nack', 'nack pli', 'ccm fir', 'goog-remb'] as const;
+/** An RTCP feedback message in SDP notation. */
 export type Feedback = (typeof FEEDBACK)[number];
 
 const CODECS = ['opus', 'vp8', 'h264', 'rtx'] as const;
+/** A codec that is used, in lower case. */
 export type CodecName = (typeof CODECS)[number];
 
 const DIRECTIONS = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as const;
+/** Direction of a section, from the writer's point of view (RFC 8866 section 6.7). */
 export type Direction = (typeof DIRECTIONS)[number];
 
+/** A codec of a section. `parameters`: the text of `a=fmtp`. */
 export interface OfferedCodec {
   readonly payloadType: number;
   readonly name: CodecName;
@@ -38,30 +43,34 @@ export interface OfferedCodec {
   readonly feedback: readonly Feedback[];
 }
 
+/** A section: an m-line with its attributes, and those it inherits from the session. */
 export interface OfferedSection {
   readonly index: number;
   readonly kind: string;
   readonly protocol: string;
-  /** The m-line's last field without repetitions, for sections that are refused. */
+  /**
+   * The formats of the m-line without repetitions: the answer repeats them if it refuses the
+   * section.
+   */
   readonly formats: string;
   readonly mid: string;
   readonly isRefused: boolean;
   readonly direction: Direction;
-  /** Those that could be used, in the order of the client's preference. */
+  /** The codecs that could be used, in the client's order of preference. */
   readonly codecs: readonly OfferedCodec[];
-  /** Ids of header extensions; 0: not offered. */
+  /** Ids of the header extensions; 0: not offered. */
   readonly extensions: Readonly<Record<ExtensionName, number>>;
   readonly hasRtcpMux: boolean;
   readonly hasReducedSize: boolean;
   /**
-   * Which way of writing a data channel this is: RFC 8841's, or the drafts' before it, which aiortc
-   * writes to this day.
+   * The syntax of the data channel: that of RFC 8841, or that of earlier drafts (`a=sctpmap`),
+   * which aiortc still uses.
    */
   readonly dataChannelForm: 'rfc8841' | 'sctpmap' | undefined;
   readonly transport: OfferedTransport;
 }
 
-/** A hash of the certificate that the client will show. */
+/** The digest of the client's certificate. */
 export interface OfferedFingerprint {
   /** As Node names it: sha256, sha384 or sha512. */
   readonly hash: string;
@@ -69,6 +78,7 @@ export interface OfferedFingerprint {
   readonly value: string;
 }
 
+/** ICE credentials, certificate and DTLS role of a section. */
 export interface OfferedTransport {
   readonly ufrag: string;
   readonly password: string;
@@ -76,22 +86,24 @@ export interface OfferedTransport {
   readonly setup: string;
 }
 
-/** Plain data: it crosses threads by structured clone. Its size is bounded by that of the text. */
+/** Plain data, for structured clone. Not much larger than the text. */
 export interface Offer {
   readonly sections: readonly OfferedSection[];
-  /** Mids of the BUNDLE group in order; empty when there is none. */
+  /** Mids of the BUNDLE group in order; empty if there is none. */
   readonly bundle: readonly string[];
   readonly isIceLite: boolean;
 }
 
+/** The error for an offer that cannot be answered. */
 export const invalidOffer = (reason: string): ServiceError =>
   new ServiceError('INVALID_OFFER', `The SDP offer could not be used: ${reason}`);
 
+/** The error for an offer above MAX_OFFER_CHARS. */
 export const offerTooLong = (): ServiceError =>
   invalidOffer(`it is longer than ${MAX_OFFER_CHARS} characters.`);
 
-/** All that is read; other attributes are passed over unstored. */
-const READ = new Set<string>([
+/** The attributes that are used. Others are not stored. */
+const USED_ATTRIBUTES = new Set<string>([
   ...DIRECTIONS,
   'bundle-only',
   'extmap',
@@ -110,14 +122,14 @@ const READ = new Set<string>([
   'setup',
 ]);
 
-/** The attributes of the session or of one m-line, each name with its values in order. */
+/** The attributes of the session or of one section: name -> values, in order. */
 class Attributes {
   readonly #values = new Map<string, string[]>();
 
   add(line: string): void {
     const colon = line.indexOf(':');
     const name = colon < 0 ? line : line.slice(0, colon);
-    if (!READ.has(name)) {
+    if (!USED_ATTRIBUTES.has(name)) {
       return;
     }
     const value = colon < 0 ? '' : line.slice(colon + 1).trim();
@@ -140,11 +152,12 @@ class Attributes {
   }
 }
 
+/** A section before parsing: the m-line without `m=`, and its attributes. */
 interface Section {
   readonly line: string;
   readonly attributes: Attributes;
 }
-/** What m-lines inherit from the session. */
+/** What sections inherit from the session. */
 interface Session {
   readonly attributes: Attributes;
   readonly extensions: readonly Extension[];
@@ -152,9 +165,9 @@ interface Session {
 }
 
 /**
- * Takes time that is linear in the length of the text: under 5 ms for the longest (measured in
+ * Parses an offer. Takes linear time: less than 5 ms for the longest one (measured in
  * test/webrtc/sdp/offer.test.ts).
- * @throws ServiceError INVALID_OFFER that says what is wrong.
+ * @throws ServiceError INVALID_OFFER that says what is wrong
  */
 export function parseOffer(sdp: string): Offer {
   if (typeof sdp !== 'string' || sdp.length === 0) {
@@ -190,6 +203,7 @@ export function parseOffer(sdp: string): Offer {
   return { sections: parsed, bundle, isIceLite: attributes.has('ice-lite') };
 }
 
+/** Splits the lines into the attributes of the session and the sections. */
 function divide(lines: readonly string[]): {
   readonly attributes: Attributes;
   readonly sections: readonly Section[];
@@ -212,7 +226,8 @@ function divide(lines: readonly string[]): {
   return { attributes, sections };
 }
 
-const TOKEN = /^[\w.!#$%&'*+^`{|}~-]+$/; // RFC 8866 section 9
+/** RFC 8866 section 9. */
+const TOKEN = /^[\w.!#$%&'*+^`{|}~-]+$/;
 
 function parseSection(
   { line, attributes }: Section,
@@ -221,9 +236,9 @@ function parseSection(
 ): OfferedSection {
   const place = `m-line ${index + 1}`;
   const [kind = '', port = '', protocol = '', ...listed] = line.split(/\s+/);
-  const isSound =
+  const isWellFormed =
     /^[a-z]+$/.test(kind) && /^\d{1,5}(\/\d+)?$/.test(port) && /^[A-Za-z0-9/]+$/.test(protocol);
-  if (!isSound || listed.length === 0) {
+  if (!isWellFormed || listed.length === 0) {
     throw invalidOffer(`${place} is malformed.`);
   }
   const formats = [...new Set(listed)];
@@ -271,15 +286,17 @@ function dataChannelForm(
 }
 
 /**
- * The values of an attribute that begins with a payload type (or `*`), for the formats that are listed.
+ * The values of an attribute that begin with a payload type or `*`: payload type -> rests of the
+ * values.
  */
 function byFormat(attributes: Attributes, name: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const value of attributes.all(name)) {
     const space = value.indexOf(' ');
+    // A payload type has at most three digits.
     if (space < 1 || space > 3) {
       continue;
-    } // no payload type is longer
+    }
     const type = value.slice(0, space);
     const values = found.get(type);
     if (values === undefined) {
@@ -303,11 +320,11 @@ function parseCodecs(formats: readonly string[], attributes: Attributes): Offere
     if (!/^\d{1,3}$/.test(format) || payloadType > 127 || rtpmap === undefined) {
       continue;
     }
-    // Types 64 to 95 look like RTCP when both share a port (RFC 5761 section 4).
+    // RFC 5761 section 4: with rtcp-mux, types 64 to 95 cannot be told from RTCP.
     if (payloadType >= 64 && payloadType <= 95) {
       continue;
     }
-    // A type may be written once as 8 and once as 008.
+    // The same type may be written as 8 and as 008.
     if (codecs.some((codec) => codec.payloadType === payloadType)) {
       continue;
     }
@@ -327,18 +344,19 @@ function parseCodecs(formats: readonly string[], attributes: Attributes): Offere
   return codecs;
 }
 
+/** An offered header extension; `name`: undefined if it is not used. */
 interface Extension {
   readonly name: ExtensionName | undefined;
   readonly id: number;
 }
 
-/** Each id once, with the first URI that claims it: so there are 14 at most. */
+/** The offered header extensions: each id once, with its first URI, so 14 at most. */
 function parseExtensions(attributes: Attributes): Extension[] {
   const found = new Map<number, Extension>();
   for (const value of attributes.all('extmap')) {
     const match = /^(\d{1,3})(?:\/[a-z]+)? (\S+)/.exec(value);
     const id = Number(match?.[1]);
-    // Ids above 14 need the two-byte form, which not every client reads.
+    // Ids above 14 need the two-byte form, which not every client supports.
     if (match === null || !(id >= 1 && id <= 14) || found.has(id)) {
       continue;
     }
@@ -349,6 +367,7 @@ function parseExtensions(attributes: Attributes): Extension[] {
 
 const EXTENSION_NAMES = Object.keys(EXTENSION_URI) as ExtensionName[];
 
+/** The ids of the extensions that are used. The first use of an id counts. */
 function chooseExtensions(
   offered: readonly Extension[],
   mid: string,

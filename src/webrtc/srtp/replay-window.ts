@@ -1,9 +1,12 @@
-// Replay protection: a sliding window over packet indices (RFC 3711 section 3.3.2, RFC 6347 section 4.1.2.6).
+// Replay protection: a sliding window over packet indices (RFC 3711 section 3.3.2, RFC 6347 section
+// 4.1.2.6).
 
 /** Covers the 64 indices up to the highest one accepted. */
 export class ReplayWindow {
   #top = -1;
-  /** Bit n of the window: index `#top - n` was accepted. `#low` has bits 0 to 31, `#high` 32 to 63. */
+  /**
+   * Bit n of the window: index `#top - n` was accepted. `#low` has bits 0 to 31, `#high` 32 to 63.
+   */
   #low = 0;
   #high = 0;
 

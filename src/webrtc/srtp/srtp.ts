@@ -1,4 +1,5 @@
-// SRTP and SRTCP (RFC 3711, RFC 7714): derives keys, encrypts and decrypts the packets of one DTLS association.
+// SRTP and SRTCP (RFC 3711, RFC 7714): derives keys, encrypts and decrypts the packets of one DTLS
+// association.
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto';
 import { ReplayWindow } from './replay-window.ts';
 
@@ -51,7 +52,10 @@ const directionKeys = (
   salt: deriveKey(key, salt, firstLabel + 2, saltBytes(profile)),
 });
 
-/** Encrypts what we send. One instance per association. The caller keeps the rollover counter of each stream. */
+/**
+ * Encrypts what we send. One instance per association. The caller keeps the rollover counter of
+ * each stream.
+ */
 export class SrtpSender {
   readonly #profile: SrtpProfile;
   readonly #rtp: DirectionKeys;
@@ -132,7 +136,10 @@ interface InboundStream {
   readonly window: ReplayWindow;
 }
 
-/** Decrypts what we receive. Returns undefined for a packet that is not authentic, a replay, or malformed. */
+/**
+ * Decrypts what we receive. Returns undefined for a packet that is not authentic, a replay, or
+ * malformed.
+ */
 export class SrtpReceiver {
   readonly #profile: SrtpProfile;
   readonly #rtp: DirectionKeys;
@@ -285,7 +292,10 @@ export class SrtpReceiver {
   }
 }
 
-/** Length of an RTP header with CSRCs and extension; 0 if the packet is shorter than its header says. */
+/**
+ * Length of an RTP header with CSRCs and extension; 0 if the packet is shorter than its header
+ * says.
+ */
 export function rtpHeaderBytes(data: Buffer): number {
   if (data.length < 12) {
     return 0;
@@ -320,7 +330,10 @@ function openGcm(
   return plain;
 }
 
-/** RFC 7714 sections 8.1 and 9.1: 00 00 SSRC ROC SEQ, XOR salt. For SRTCP the index replaces ROC and SEQ. */
+/**
+ * RFC 7714 sections 8.1 and 9.1: 00 00 SSRC ROC SEQ, XOR salt. For SRTCP the index replaces ROC and
+ * SEQ.
+ */
 function gcmIv(iv: Buffer, salt: Buffer, ssrc: number, high: number, low: number): void {
   iv[0] = salt[0] ?? 0;
   iv[1] = salt[1] ?? 0;
@@ -329,7 +342,9 @@ function gcmIv(iv: Buffer, salt: Buffer, ssrc: number, high: number, low: number
   iv.writeUInt16BE(low ^ salt.readUInt16BE(10), 10);
 }
 
-/** RFC 3711 section 4.1.1: salt * 2^16 XOR SSRC * 2^64 XOR index * 2^16; `index` has up to 48 bits. */
+/**
+ * RFC 3711 section 4.1.1: salt * 2^16 XOR SSRC * 2^64 XOR index * 2^16; `index` has up to 48 bits.
+ */
 function cmIv(iv: Buffer, salt: Buffer, ssrc: number, index: number): void {
   salt.copy(iv, 0, 0, 14);
   iv[14] = 0;

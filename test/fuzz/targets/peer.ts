@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { parseOffer } from '../../../src/webrtc/sdp/offer.ts';
 import { createCertificate } from '../../../src/webrtc/dtls/certificate.ts';
-import { RtcPeer, type PeerHost } from '../../../src/webrtc/rtc-peer.ts';
+import type { PeerHost } from '../../../src/webrtc/peer-host.ts';
+import { RtcPeer } from '../../../src/webrtc/rtc-peer.ts';
 import {
   bindingRequest,
   bindingSuccess,

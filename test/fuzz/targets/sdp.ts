@@ -1,7 +1,8 @@
 // SDP offers, from parsing to the answer that goes out.
 import assert from 'node:assert/strict';
 import { ServiceError } from '../../../src/base/errors.ts';
-import { planAnswer, writeAnswer } from '../../../src/webrtc/sdp/answer.ts';
+import { planAnswer } from '../../../src/webrtc/sdp/answer.ts';
+import { writeAnswer } from '../../../src/webrtc/sdp/write-answer.ts';
 import { parseOffer } from '../../../src/webrtc/sdp/offer.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 

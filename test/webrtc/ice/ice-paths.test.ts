@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'vitest';
-import { CONSENT_MS, IcePaths } from '../../../src/webrtc/ice/ice-paths.ts';
+import { IcePaths } from '../../../src/webrtc/ice/ice-paths.ts';
+import { CONSENT_MS } from '../../../src/webrtc/ice/path.ts';
 import {
   bindingSuccess,
   newStunView,

@@ -4,7 +4,8 @@ import { test } from 'vitest';
 import { serialize } from 'node:v8';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { MAX_OFFER_CHARS, parseOffer } from '../../../src/webrtc/sdp/offer.ts';
-import { planAnswer, writeAnswer } from '../../../src/webrtc/sdp/answer.ts';
+import { planAnswer } from '../../../src/webrtc/sdp/answer.ts';
+import { writeAnswer } from '../../../src/webrtc/sdp/write-answer.ts';
 import { shortestMs } from '../../harness/machine.ts';
 import * as offers from './offers.ts';
 

@@ -5,7 +5,8 @@ import * as fc from 'fast-check';
 import { patience } from '../../harness/machine.ts';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { parseOffer } from '../../../src/webrtc/sdp/offer.ts';
-import { planAnswer, writeAnswer, type AnswerPlan } from '../../../src/webrtc/sdp/answer.ts';
+import { planAnswer, type AnswerPlan } from '../../../src/webrtc/sdp/answer.ts';
+import { writeAnswer } from '../../../src/webrtc/sdp/write-answer.ts';
 import * as offers from './offers.ts';
 
 const plan = (sdp: string): AnswerPlan => planAnswer(parseOffer(sdp));

@@ -1,0 +1,64 @@
+// The interface between the endpoint, which owns the socket, and its peers.
+import type { Certificate } from './dtls/certificate.ts';
+import type { StunView } from './ice/stun.ts';
+import type { Candidate } from './sdp/write-answer.ts';
+
+/** Why a datagram was dropped: the labels of mouthpiece_datagrams_rejected_total. */
+export const REJECT_REASONS = [
+  'unknown_source',
+  'stun_integrity',
+  'stun_replayed',
+  'stun_unknown_user',
+  'stun_malformed',
+  'dtls_record',
+  'dtls_plaintext',
+  'dtls_renegotiation',
+  'sctp_malformed',
+  'srtp_auth',
+  'rate_limited',
+  'too_large',
+  'other',
+] as const;
+export type RejectReason = (typeof REJECT_REASONS)[number];
+
+/** What a peer needs of its endpoint. */
+export interface PeerHost {
+  readonly certificate: Certificate;
+  readonly candidates: readonly Candidate[];
+  /** Wall-clock time minus monotonic time. */
+  readonly wallOffsetMs: number;
+  /** A buffer for the next datagram. */
+  nextBuffer(): Buffer;
+  send(datagram: Buffer, length: number, address: string, port: number): void;
+  /**
+   * Routes datagrams from an address to `peer`. Takes over another peer's address only if
+   * `isValidated`.
+   */
+  claimAddress(key: string, peer: RoutedPeer, isValidated: boolean): void;
+  releaseAddress(key: string, peer: RoutedPeer): void;
+  /** Routes the response with this transaction id to `peer`. */
+  expectResponse(id: string, peer: RoutedPeer): void;
+  forgetResponse(id: string): void;
+  /** A datagram was not sent: the anti-amplification limit of its address is used up. */
+  onAmplificationLimit(): void;
+  /** The peer has ended. */
+  forget(peer: RoutedPeer): void;
+  reject(reason: RejectReason): void;
+  now(): number;
+  onPeerError(error: unknown, sessionId: string): void;
+}
+
+/** What the endpoint needs of a peer: the datagrams that it routes. Times are `monotonicMs()`. */
+export interface RoutedPeer {
+  /** The ICE username fragment, by which STUN requests are routed. */
+  readonly ufrag: string;
+  onStunRequest(data: Buffer, view: StunView, address: string, port: number, nowMs: number): void;
+  onStunResponse(data: Buffer, view: StunView, address: string, port: number, nowMs: number): void;
+  /** @param key `address:port` of the sender */
+  onDtls(data: Buffer, key: string, nowMs: number): void;
+  onRtcp(data: Buffer, nowMs: number): void;
+  onRtp(data: Buffer, nowMs: number): void;
+  /** Ends this peer alone: processing a datagram of it threw an exception. */
+  fail(error: unknown): void;
+  close(): Promise<void>;
+}
