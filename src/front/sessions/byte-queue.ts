@@ -1,11 +1,14 @@
-// Bytes that wait, first in first out, in blocks of one size: small pieces are joined, and all sessions share one bound.
+// A queue of bytes in blocks of one size: small pieces share a block, and all queues share one memory limit.
 
 const BLOCK_BYTES = 65_536;
 
-/** Blocks that are kept for the next one who needs them: to make one takes 20 us, and a client that interrupts itself needs one each time. */
+/**
+ * Free blocks that are kept for reuse. Allocating one takes 20 us (measured), and a client that interrupts
+ * itself needs one each time.
+ */
 const MAX_SPARE = 64;
 
-/** Bounds the memory of all queues together. */
+/** The blocks of all queues, within one limit. */
 export class BlockPool {
   readonly #limit: number;
   readonly #spare: Uint8Array[] = [];
@@ -20,11 +23,12 @@ export class BlockPool {
     return this.#used * BLOCK_BYTES;
   }
 
+  /** Whether so many blocks are free. */
   has(blocks: number): boolean {
     return this.#used + blocks <= this.#limit;
   }
 
-  /** A block with anything in it; undefined when all are in use. */
+  /** A block with arbitrary content; undefined when all are in use. */
   take(): Uint8Array | undefined {
     if (!this.has(1)) {
       return undefined;
@@ -33,6 +37,7 @@ export class BlockPool {
     return this.#spare.pop() ?? new Uint8Array(BLOCK_BYTES);
   }
 
+  /** Returns a block. Do not use it afterwards. */
   giveBack(block: Uint8Array): void {
     this.#used--;
     if (this.#spare.length < MAX_SPARE) {
@@ -46,11 +51,12 @@ interface Block {
   next: Block | undefined;
 }
 
+/** Bytes, first in first out. */
 export class ByteQueue {
   readonly #pool: BlockPool;
   #head: Block | undefined;
   #tail: Block | undefined;
-  /** Where the first byte is in the first block, and where the next one goes in the last. */
+  /** Offset of the first byte in the first block, and of the end in the last block. */
   #from = 0;
   #to = 0;
   #length = 0;
@@ -63,7 +69,7 @@ export class ByteQueue {
     return this.#length;
   }
 
-  /** Copies `bytes` from `from` to `to` to the end. @returns bytes taken; fewer when the pool is used up */
+  /** Appends a copy of `bytes` from `from` to `to`. @returns bytes taken: fewer when the pool is used up */
   push(bytes: Uint8Array, from = 0, to = bytes.length): number {
     let at = from;
     while (at < to) {
@@ -98,10 +104,10 @@ export class ByteQueue {
     return count;
   }
 
-  /** Forgets the first `count` bytes. @throws RangeError when there are not so many */
+  /** Removes the first `count` bytes. @throws RangeError when there are fewer */
   drop(count: number): void {
     if (count > this.#length) {
-      throw new RangeError(`${count} bytes to be dropped of ${this.#length}`);
+      throw new RangeError(`cannot drop ${count} bytes of ${this.#length}`);
     }
     this.#length -= count;
     if (this.#length === 0) {
@@ -141,7 +147,7 @@ export class ByteQueue {
   }
 }
 
-/** Below this a loop is faster than the view that `set` needs of a part. */
+/** Below this a loop is faster than `set`, which needs a view of the part. */
 const SHORT_COPY = 64;
 
 function copy(

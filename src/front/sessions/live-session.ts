@@ -1,6 +1,6 @@
-// One live session in the front: its state machine, from the socket's opening to the end that is told once. Its I/O is handed in.
+// One live session on the main thread: its state machine, from the offer to its end. Its I/O is handed in.
 import { after, every, soon } from '../../base/guard.ts';
-import { type ErrorCode, fromWireError, toWireError } from '../../base/errors.ts';
+import { fromWireError, toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import { monotonicMs } from '../../base/time.ts';
@@ -9,7 +9,7 @@ import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts'
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
 import type { AttachedSession, WorkerHandle } from '../placement/worker-handle.ts';
-import type { SpeechInlet } from './audio-ingress.ts';
+import type { AudioIngress } from './audio-ingress.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
 import {
   answerMessage,
@@ -19,38 +19,43 @@ import {
   videoMetadataMessage,
 } from './wire-protocol.ts';
 
-/** The client's end, whatever carries it. Both methods are safe after the close. */
+/** The connection to the client. Both methods may be called after its close. */
 export interface ClientSocket {
   send(text: string): boolean;
   end(code?: number, reason?: string): void;
 }
 
+/** Waiting for the offer, for the answer of the worker, for ICE and DTLS; with media; over. */
 export type SessionPhase = 'waiting' | 'answering' | 'connecting' | 'live' | 'over';
 
 export interface LiveSessionOptions {
   readonly id: string;
   readonly socket: ClientSocket;
-  readonly worker: WorkerHandle;
-  /** All of the spec but what the session makes itself. */
+  readonly worker: Pick<WorkerHandle, 'attach' | 'detach' | 'post'>;
+  /** The spec for the worker, without what the session adds. */
   readonly spec: Omit<SessionSpec, 'sessionId' | 'speechRing'>;
-  /** Takes binary messages; it is the session's alone. */
-  readonly inlet: SpeechInlet;
+  /** Takes the audio messages; the session closes it. */
+  readonly ingress: AudioIngress;
+  /** host:port of this server, as the client is told. */
   readonly destination: string;
   readonly log: Logger;
   readonly tally: SocketTally;
   readonly step: StepMeter;
+  /** When the socket opened, monotonic. */
   readonly openedMs: number;
-  /** Called once, when all is over and the client was told. */
+  /** Called once, after the client was told the end. */
   readonly onEnd: (session: LiveSession, reason: EndReason) => void;
 }
 
 const OFFER_TIMEOUT_MS = 30_000;
 const BACKLOG_PUMP_MS = 100;
-const RATE_WORD_INTERVAL_MS = 1000;
+/** RATE messages are sent at most this often. */
+const RATE_INTERVAL_MS = 1000;
 
-/** Requests for the ledger that wait for the worker, each for a second. */
+/** Requests for statistics that wait for the worker, each for at most a second. */
 const MAX_STATS_WAITERS = 64;
 
+/** The session of one socket. It is attached to its worker from its construction to its end. */
 export class LiveSession implements AttachedSession {
   readonly id: string;
   readonly renderer: string;
@@ -59,12 +64,13 @@ export class LiveSession implements AttachedSession {
   isSpeaking = false;
 
   readonly #options: LiveSessionOptions;
-  readonly #ingress: SpeechInlet;
+  readonly #ingress: AudioIngress;
   readonly #offerTimer: NodeJS.Timeout;
   #pumpTimer: NodeJS.Timeout | undefined = undefined;
-  readonly #stepMs = { offer: 0, answer: 0, connected: 0 };
+  /** When each step of the set-up was reached, monotonic. */
+  readonly #atMs = { offer: 0, answer: 0, connected: 0 };
   #failure: string | undefined = undefined;
-  #ratedMs = -Infinity;
+  #rateToldMs = -Infinity;
   #ignored = 0;
   #nextRequestId = 1;
   readonly #statsWaiters = new Map<number, (stats: SessionStatsReport | undefined) => void>();
@@ -73,9 +79,10 @@ export class LiveSession implements AttachedSession {
     this.#options = options;
     this.id = options.id;
     this.openedMs = options.openedMs;
-    this.#ingress = options.inlet;
+    this.#ingress = options.ingress;
     const offerWaitMs = Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs));
-    // After a stall of this thread the timer runs before what came in meanwhile is read, the offer too.
+    // After a stall of this thread, timers run before the sockets are read. The offer may have arrived in
+    // time, so read the sockets first.
     this.#offerTimer = after(offerWaitMs, 'the wait for an offer', () => {
       soon('the wait for an offer', () => {
         if (this.phase === 'waiting') {
@@ -91,14 +98,18 @@ export class LiveSession implements AttachedSession {
     });
   }
 
-  /** Messages that meant nothing. */
+  get isLive(): boolean {
+    return this.phase === 'live';
+  }
+
+  /** Messages without a meaning. */
   get ignoredMessages(): number {
     return this.#ignored + this.#ingress.invalidMessages;
   }
 
   // ── from the client ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** @param message valid only during the call */
+  /** Handles one message of the client. @param message valid only during the call */
   message(message: ArrayBuffer, isBinary: boolean): void {
     if (this.phase === 'over') {
       return;
@@ -111,15 +122,15 @@ export class LiveSession implements AttachedSession {
         this.#audio(parsed.bytes, nowMs);
         return;
       case 'playImmediate':
-        this.#interrupt(nowMs);
+        this.#ingress.flush(nowMs);
         this.#audio(parsed.bytes, nowMs);
         return;
       case 'skip':
-        this.#interrupt(nowMs);
+        this.#ingress.flush(nowMs);
         return;
       case 'done':
         this.#ingress.done();
-        // Before there is a peer nothing can be played out, so there is nothing to wait for.
+        // Without a peer nothing will be played, so there is nothing to wait for.
         if (this.phase === 'waiting') {
           this.end('done');
         }
@@ -155,15 +166,16 @@ export class LiveSession implements AttachedSession {
     }
   }
 
-  /** Tells the client that something of what it sends is dropped, at most once a second. */
+  /** Tells the client that some of its messages or audio are dropped, at most once a second. */
   tellRate(reason: string, nowMs: number): void {
-    if (this.phase === 'over' || nowMs - this.#ratedMs < RATE_WORD_INTERVAL_MS) {
+    if (this.phase === 'over' || nowMs - this.#rateToldMs < RATE_INTERVAL_MS) {
       return;
     }
-    this.#ratedMs = nowMs;
+    this.#rateToldMs = nowMs;
     this.send(`RATE ${reason}`);
   }
 
+  /** Moves waiting speech into the ring; stops the timer when none is left. */
   #pump(): void {
     this.#ingress.pump(monotonicMs());
     if (this.#ingress.hasBacklog || this.#pumpTimer === undefined) {
@@ -173,15 +185,11 @@ export class LiveSession implements AttachedSession {
     this.#pumpTimer = undefined;
   }
 
-  #interrupt(nowMs: number): void {
-    this.#ingress.flush(nowMs);
-  }
-
-  /** Parsed here, where nothing has a beat to keep. */
+  /** Parses the offer here: unlike the worker, this thread has no frame deadlines. */
   #offer(sdp: string | undefined, nowMs: number): void {
     clearTimeout(this.#offerTimer);
     this.phase = 'answering';
-    this.#stepMs.offer = nowMs;
+    this.#atMs.offer = nowMs;
     this.#options.step('offer', (nowMs - this.openedMs) / 1000);
     let offer: Offer;
     try {
@@ -198,13 +206,14 @@ export class LiveSession implements AttachedSession {
     this.#options.worker.post({ type: 'offer', sessionId: this.id, offer });
   }
 
-  /** The socket is gone. */
+  /** The socket closed. */
   closed(): void {
     this.end('client_closed');
   }
 
   // ── from the worker ───────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Handles one message of the worker. */
   receive(message: Extract<FromWorker, { sessionId: string }>): void {
     if (this.phase === 'over') {
       return;
@@ -214,23 +223,23 @@ export class LiveSession implements AttachedSession {
     switch (message.type) {
       case 'answer':
         this.phase = 'connecting';
-        this.#stepMs.answer = nowMs;
-        step('answer', (nowMs - this.#stepMs.offer) / 1000);
+        this.#atMs.answer = nowMs;
+        step('answer', (nowMs - this.#atMs.offer) / 1000);
         this.send(answerMessage(message.sdp));
         this.send(destinationMessage(this.#options.destination, this.id));
         this.send(videoMetadataMessage(FPS, PICTURE_SIZE, PICTURE_SIZE));
         return;
       case 'connected':
         this.phase = 'live';
-        this.#stepMs.connected = message.atMs;
-        step('ice', Math.max(0, message.iceMs - this.#stepMs.answer) / 1000);
+        this.#atMs.connected = message.atMs;
+        step('ice', Math.max(0, message.iceMs - this.#atMs.answer) / 1000);
         step('dtls', (message.atMs - message.iceMs) / 1000);
         log.info({ setupMs: Math.round(message.atMs - this.openedMs) }, 'session connected');
         this.send('START');
         return;
       case 'firstFrame':
-        step('first_frame', (message.atMs - this.#stepMs.connected) / 1000);
-        step('total', (message.atMs - this.#stepMs.offer) / 1000);
+        step('first_frame', (message.atMs - this.#atMs.connected) / 1000);
+        step('total', (message.atMs - this.#atMs.offer) / 1000);
         return;
       case 'speak':
         this.isSpeaking = true;
@@ -254,7 +263,7 @@ export class LiveSession implements AttachedSession {
     }
   }
 
-  /** @returns the session's own ledger, or null when the worker did not answer in time */
+  /** Statistics of the session; undefined when the worker does not answer in time. */
   async stats(timeoutMs = 1000): Promise<SessionStatsReport | undefined> {
     if (this.phase === 'over' || this.#statsWaiters.size >= MAX_STATS_WAITERS) {
       return undefined;
@@ -262,7 +271,7 @@ export class LiveSession implements AttachedSession {
     const requestId = this.#nextRequestId;
     this.#nextRequestId++;
     return await new Promise((resolve) => {
-      const timer = after(timeoutMs, 'the wait for figures', () => {
+      const timer = after(timeoutMs, 'the wait for statistics', () => {
         this.#statsWaiters.delete(requestId);
         resolve(undefined);
       });
@@ -276,20 +285,17 @@ export class LiveSession implements AttachedSession {
 
   // ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A word to the client while the session goes on (CLOSING, RATE). */
+  /** Sends a message to the client. */
   send(text: string): void {
     if (this.#options.socket.send(text)) {
       this.#options.tally.sent(text);
     }
   }
 
-  /** Ends the session from the front's side, with a code of the error table instead of the usual farewell if there is one. */
-  end(reason: EndReason, code?: ErrorCode): void {
+  /** Ends the session from this side. */
+  end(reason: EndReason): void {
     if (this.phase === 'over') {
       return;
-    }
-    if (code !== undefined) {
-      this.#failure = `ERROR ${code}`;
     }
     this.#options.worker.post({ type: 'close', sessionId: this.id, reason });
     this.#finish(reason);

@@ -1,9 +1,12 @@
-// What sessions' sockets are counted by. Messages may come a million a second, so they are added up here and reach the metrics at a scrape.
+// Metrics of the sockets and the set-up of sessions.
+// Up to a million messages arrive per second, so they are added up here and reach the metrics at a scrape.
 import type { Metrics } from '../../metrics/metrics.ts';
 import { exemplarOf } from '../../metrics/shared-metrics.ts';
 import type { ClientMessage } from './wire-protocol.ts';
 
+/** Why a message was dropped: a verdict of message-budget.ts. */
 export type DropReason = 'socket_rate' | 'server_rate' | 'exhausted';
+/** A step of setting a session up: a label of mouthpiece_session_setup_seconds. */
 export type SetupStep = 'socket' | 'offer' | 'answer' | 'ice' | 'dtls' | 'first_frame' | 'total';
 
 const KINDS: readonly ClientMessage['kind'][] = [
@@ -17,7 +20,7 @@ const KINDS: readonly ClientMessage['kind'][] = [
 ];
 const DROPS: readonly DropReason[] = ['socket_rate', 'server_rate', 'exhausted'];
 
-/** Figures since the last scrape, of all sessions together. */
+/** Messages, bytes and audio of all sessions since the last scrape. */
 export class SocketTally {
   readonly #received: Record<ClientMessage['kind'], number> = {
     audio: 0,
@@ -84,36 +87,65 @@ export class SocketTally {
     });
   }
 
+  /** A message arrived and was parsed. */
   received(kind: ClientMessage['kind'], bytes: number): void {
     this.#received[kind]++;
     this.#bytesIn += bytes;
   }
 
+  /** A message was sent: JSON counts as signal, all else as status. */
   sent(text: string): void {
     this.#sent[text.startsWith('{') ? 'signal' : 'status']++;
     this.#bytesOut += text.length;
   }
 
-  /** A message that nobody looked at, for its socket's or the server's budget. */
+  /** A message was dropped unread: it exceeded the budget of its socket or of the server. */
   dropped(reason: DropReason, bytes: number): void {
     this.#dropped[reason]++;
     this.#bytesIn += bytes;
   }
 
+  /** Audio arrived from a client. */
   audioReceived(seconds: number): void {
     this.#audioSeconds += seconds;
   }
+  /** Audio was dropped because the backlog was full. */
   audioDropped(seconds: number): void {
     this.#audioDroppedSeconds += seconds;
   }
 }
 
-/** How long each step of one session's setting up took. */
+/** Observes how long a step of one session's set-up took. */
 export type StepMeter = (step: SetupStep, seconds: number) => void;
 
+/** @param sessionId the exemplar of each observation */
 export function createStepMeter(metrics: Metrics, sessionId: string): StepMeter {
   const exemplar = exemplarOf(sessionId);
   return (step, seconds) => {
     metrics.histogram('mouthpiece_session_setup_seconds', { step }).observe(seconds, exemplar);
+  };
+}
+
+/** What the gauge of sessions shows of each. */
+export interface SessionState {
+  readonly isLive: boolean;
+  readonly isSpeaking: boolean;
+}
+
+/** @returns the function that counts sessions by state */
+export function createSessionGauges(metrics: Metrics): (sessions: Iterable<SessionState>) => void {
+  const gauges = {
+    connecting: metrics.gauge('mouthpiece_sessions', { kind: 'p2p', state: 'connecting' }),
+    idle: metrics.gauge('mouthpiece_sessions', { kind: 'p2p', state: 'idle' }),
+    speaking: metrics.gauge('mouthpiece_sessions', { kind: 'p2p', state: 'speaking' }),
+  };
+  return (sessions) => {
+    const counts = { connecting: 0, idle: 0, speaking: 0 };
+    for (const { isLive, isSpeaking } of sessions) {
+      counts[!isLive ? 'connecting' : isSpeaking ? 'speaking' : 'idle']++;
+    }
+    gauges.connecting.set(counts.connecting);
+    gauges.idle.set(counts.idle);
+    gauges.speaking.set(counts.speaking);
   };
 }

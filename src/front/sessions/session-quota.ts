@@ -1,4 +1,4 @@
-// How many sessions an API key may have at once, counted in Redis for all servers; slots of a crashed server free themselves.
+// Limits the concurrent sessions of an API key, on all servers together. The slots of a crashed server expire.
 import { ServiceError } from '../../base/errors.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
@@ -7,6 +7,7 @@ import { ACQUIRE_SLOT, COUNT_SLOTS, TOUCH_SLOTS } from '../store/scripts.ts';
 /** How long a slot outlives its last `touch`. */
 export const SLOT_TTL_MS = 30_000;
 
+/** The slots of all API keys, in Redis. */
 export class SessionQuota {
   readonly #store: RedisStore;
   readonly #limit: number;
@@ -16,7 +17,10 @@ export class SessionQuota {
     this.#limit = sessionsPerKey;
   }
 
-  /** Takes a slot for a session. Call `touch` every few seconds (SLOT_TTL_MS), and `release` at the end. @throws RATE_LIMITED, and INVALID_API_KEY when the key was revoked */
+  /**
+   * Takes a slot for a session. Call `touch` every few seconds (SLOT_TTL_MS), and `release` at the end.
+   * @throws ServiceError RATE_LIMITED; INVALID_API_KEY when the key was revoked
+   */
   async acquire(keyId: string, sessionId: string): Promise<void> {
     const [granted, , waitMs] = (await this.#store.run(
       ACQUIRE_SLOT,
@@ -35,22 +39,24 @@ export class SessionQuota {
     }
   }
 
+  /** Keeps the slots of these sessions for another SLOT_TTL_MS. */
   async touch(keyId: string, sessionIds: readonly string[]): Promise<void> {
     if (sessionIds.length > 0) {
       await this.#store.run(TOUCH_SLOTS, [keys.apiKeyLive(keyId)], [SLOT_TTL_MS, ...sessionIds]);
     }
   }
 
+  /** Frees a slot. */
   async release(keyId: string, sessionId: string): Promise<void> {
     await this.#store.use((client) => client.zrem(keys.apiKeyLive(keyId), sessionId));
   }
 
-  /** Sessions the key has now, on all servers. */
+  /** Sessions of the key now, on all servers. */
   async usage(keyId: string): Promise<number> {
     return (await this.#store.run(COUNT_SLOTS, [keys.apiKeyLive(keyId)], [])) as number;
   }
 
-  /** @throws RATE_LIMITED when another session would be refused now. */
+  /** @throws ServiceError RATE_LIMITED when another session would be refused now */
   async check(keyId: string): Promise<void> {
     if ((await this.usage(keyId)) >= this.#limit) {
       throw new ServiceError(

@@ -1,11 +1,11 @@
-// Session tokens: what POST /compose/token grants, kept under the token's hash, and who holds the one live session it allows.
+// Session tokens in Redis: what POST /compose/token grants, and which live session holds the token. Each token allows one.
 import { hashSecret, newSecret } from '../../base/ids.ts';
 import { wallMs } from '../../base/time.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { CLAIM_TOKEN, RELEASE_CLAIM, TOUCH_CLAIM } from '../store/scripts.ts';
 
-/** What a token allows: the validated fields of the request that made it, and whose it is. */
+/** What a token allows: the validated fields of its request, and its owner. */
 export interface SessionGrant {
   readonly ownerId: string;
   readonly keyId: string;
@@ -20,23 +20,30 @@ export interface SessionGrant {
   readonly maxIdleTimeSeconds: number;
   readonly startFrame: number;
   readonly audioInputFormat: 'pcm16' | 'opus';
-  /** Identifies the token in history without giving it away. */
+  /** Identifies the token in history; the token cannot be derived from it. */
   readonly tokenId: string;
   /** When the token was made, Unix ms. */
   readonly issuedAtMs: number;
 }
 
+/** Answer to a claim; `ageMs` is the age of the token. */
 export type ClaimResult =
   | { readonly kind: 'claimed'; readonly grant: SessionGrant; readonly ageMs: number }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'in-use'; readonly sessionId: string; readonly serverId: string };
 
-/** What a holder learns when it touches its claim: it stands, a client asks for it on another server, or another session took over. */
+/**
+ * State of a claim: held; wanted by a client on another server; or lost to another session.
+ */
 export type ClaimState = 'held' | 'wanted' | 'lost';
 
-/** How long a claim outlives its last `touch`, as of a server that died: three beats. After that a second connection takes over. */
+/**
+ * How long a claim outlives its last `touch` when its server died: three heartbeats. After that a second
+ * connection may take over.
+ */
 export const CLAIM_TTL_MS = 9000;
 
+/** The tokens of all servers. A token is stored under its hash. */
 export class SessionTokens {
   readonly #store: RedisStore;
   readonly #ttlSeconds: number;
@@ -46,7 +53,7 @@ export class SessionTokens {
     this.#ttlSeconds = ttlSeconds;
   }
 
-  /** Makes a token of 256 random bits that works until it expires, as often as its holder reconnects. */
+  /** Makes a token of 256 random bits. It can be used until it expires, as often as its client reconnects. */
   async create(grant: Omit<SessionGrant, 'tokenId' | 'issuedAtMs'>): Promise<string> {
     const token = newSecret();
     const hash = hashSecret(token);
@@ -63,7 +70,7 @@ export class SessionTokens {
 
   /** What the token grants, without claiming it; undefined when unknown or expired. */
   async find(token: string): Promise<SessionGrant | undefined> {
-    if (!plausible(token)) {
+    if (!isPlausible(token)) {
       return undefined;
     }
     const stored = await this.#store.use((client) => client.get(keys.token(hashSecret(token))));
@@ -71,8 +78,9 @@ export class SessionTokens {
   }
 
   /**
-   * Makes `sessionId` on `serverId` the token's live session. Refused while another one touches its claim; `replaces` names one that the
-   * caller knows to be dead. Call `touch` every few seconds (CLAIM_TTL_MS), and `release` at the end.
+   * Makes `sessionId` on `serverId` the token's live session. Refused while another session keeps its
+   * claim, unless `replaces` names that session because the caller knows that it is over. Call `touch`
+   * every few seconds (CLAIM_TTL_MS), and `release` at the end.
    */
   async claim(
     token: string,
@@ -80,7 +88,7 @@ export class SessionTokens {
     serverId: string,
     replaces = '',
   ): Promise<ClaimResult> {
-    if (!plausible(token)) {
+    if (!isPlausible(token)) {
       return { kind: 'unknown' };
     }
     const hash = hashSecret(token);
@@ -99,7 +107,7 @@ export class SessionTokens {
     return { kind: 'unknown' };
   }
 
-  /** Keeps the claim for another CLAIM_TTL_MS, also one that had expired meanwhile. */
+  /** Keeps the claim for another CLAIM_TTL_MS, even if it expired meanwhile. */
   async touch(token: string, sessionId: string, serverId: string): Promise<ClaimState> {
     const answer = await this.#store.run(
       TOUCH_CLAIM,
@@ -109,9 +117,11 @@ export class SessionTokens {
     return answer === 0 ? 'lost' : answer === 2 ? 'wanted' : 'held';
   }
 
+  /** Gives up the claim, if the session still has it. */
   async release(token: string, sessionId: string): Promise<void> {
     await this.#store.run(RELEASE_CLAIM, [keys.tokenClaim(hashSecret(token))], [sessionId]);
   }
 }
 
-const plausible = (token: string): boolean => token.length >= 16 && token.length <= 256;
+/** Whether it can be a token at all: saves Redis from hashing anything. */
+const isPlausible = (token: string): boolean => token.length >= 16 && token.length <= 256;

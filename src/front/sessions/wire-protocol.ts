@@ -1,22 +1,23 @@
-// The words of a session's WebSocket, both ways (wire protocol section 2): pure functions, no state.
+// The messages on a session's WebSocket, in both directions (wire protocol section 2). Pure functions.
 import { jsonShape } from '../../base/json.ts';
 import { MAX_OFFER_CHARS } from '../../webrtc/sdp/offer.ts';
 
+/** A message from a client. `ignored`: it has no meaning here. */
 export type ClientMessage =
   | { readonly kind: 'audio'; readonly bytes: Uint8Array }
   | { readonly kind: 'playImmediate'; readonly bytes: Uint8Array }
   | { readonly kind: 'skip' }
   | { readonly kind: 'done' }
   | { readonly kind: 'ping'; readonly payload: string }
-  /** `sdp` undefined: it is too long to be looked at. */
+  /** `sdp` is undefined when the message is too long to be parsed. */
   | { readonly kind: 'offer'; readonly sdp: string | undefined }
   | { readonly kind: 'ignored' };
 
 const PLAY_IMMEDIATE = 'PLAY_IMMEDIATE';
 const MAX_PING_BYTES = 256;
-/** JSON writes a line break of SDP in four bytes instead of two. */
+/** In JSON a line break of SDP takes four bytes instead of two. */
 export const MAX_TEXT_BYTES = 2 * MAX_OFFER_CHARS;
-/** Commas and brackets in the message of an offer: it has two fields, and clients add a few of their own. */
+/** Commas and brackets in an offer. It has two fields, and some clients add a few. */
 const MAX_OFFER_MARKS = 1000;
 const ignored: ClientMessage = { kind: 'ignored' };
 
@@ -33,9 +34,9 @@ const startsWith = (bytes: Uint8Array, word: string): boolean => {
 };
 
 /**
- * Cheap for what is no offer: a flood of it is bounded by the number of messages.
- * @param isOfferDue false once there was one: JSON is then ignored without a look at it
- * @returns its `bytes` are a view of `message`
+ * Parses one message. Only an offer costs more than a few microseconds.
+ * @param isOfferDue false once there was an offer: JSON is then ignored without parsing it
+ * @returns audio as a view of `message`
  */
 export function parseClientMessage(
   message: ArrayBuffer,
@@ -44,7 +45,7 @@ export function parseClientMessage(
 ): ClientMessage {
   const bytes = new Uint8Array(message);
   if (isBinary) {
-    // Clients send commands in either kind of frame. Four bytes that spell a command are never speech: two samples are 0.1 ms.
+    // Clients send commands as text and as binary. Four bytes are two samples, 0.1 ms: never speech.
     if (bytes.length === 4 && startsWith(bytes, 'SKIP')) {
       return { kind: 'skip' };
     }
@@ -88,11 +89,12 @@ function parseOffer(text: string): ClientMessage {
   }
 }
 
-/** Whether it is DONE, which is heard even from a client that sends too much. */
+/** Whether it is DONE, which is obeyed even when the client exceeds its message budget. */
 export const isDone = (message: ArrayBuffer): boolean =>
   message.byteLength === 4 && startsWith(new Uint8Array(message), 'DONE');
 
-// Clients recognise JSON by the telling key in its first word, so that key comes first and a space follows each colon.
+// Known clients look for the first key at the start of the text. So the order of the keys matters, and the
+// space after each colon.
 export const answerMessage = (sdp: string): string =>
   `{"sdp": ${JSON.stringify(sdp)}, "type": "answer"}`;
 export const destinationMessage = (destination: string, sessionId: string): string =>

@@ -4,8 +4,7 @@ import { test } from 'vitest';
 import { MessageChannel } from 'node:worker_threads';
 import { createLogger } from '../../../src/base/log.ts';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';
-import type { WorkerHandle } from '../../../src/front/placement/worker-handle.ts';
-import { AudioIngress } from '../../../src/front/sessions/audio-ingress.ts';
+import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
 import { LiveSession } from '../../../src/front/sessions/live-session.ts';
 import { SocketTally } from '../../../src/front/sessions/session-meter.ts';
 import type { ToWorker } from '../../../src/link/messages.ts';
@@ -31,7 +30,7 @@ function start(leftMs: number): {
   const face = { faceId: 'ava', bytes: new SharedArrayBuffer(1) };
   const session = new LiveSession({
     id: 's',
-    worker: worker as unknown as WorkerHandle,
+    worker,
     log: createLogger('silent'),
     openedMs: monotonicMs() - 30_000 + leftMs,
     destination: 'd',
@@ -42,7 +41,7 @@ function start(leftMs: number): {
       },
       end: () => {},
     },
-    inlet: new AudioIngress(),
+    ingress: new PcmIngress(),
     tally: new SocketTally(new Metrics()),
     step: () => {},
     onEnd: () => {},

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { AudioIngress, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
+import { MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
+import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
 import {
   answerMessage,
   destinationMessage,
@@ -57,40 +58,40 @@ test('JSON begins with the telling key and has a space after each colon', () => 
   );
 });
 
-const readAll = (inlet: AudioIngress): number[] => {
-  const reader = new SpeechRingReader(inlet.memory);
+const readAll = (ingress: PcmIngress): number[] => {
+  const reader = new SpeechRingReader(ingress.memory);
   const out = new Int16Array(reader.length);
   reader.read(out, 0, out.length);
   return [...out];
 };
 
 test('a stream cut in the middle of a sample is joined; a stray byte is dropped', () => {
-  const cut = new AudioIngress();
+  const cut = new PcmIngress();
   cut.push(Uint8Array.of(1, 0, 2), 0);
   cut.push(Uint8Array.of(0, 3, 0), 0);
   assert.deepEqual(readAll(cut), [1, 2, 3]);
-  const stray = new AudioIngress();
+  const stray = new PcmIngress();
   stray.push(Uint8Array.of(1, 0, 2, 0, 9), 0);
   stray.push(Uint8Array.of(3, 0), 0);
   assert.deepEqual(readAll(stray), [1, 2, 3]);
 });
 
 test('a backlog beyond the lane waits its turn; beyond the limit it is dropped and counted', () => {
-  const inlet = new AudioIngress();
+  const ingress = new PcmIngress();
   const minute = new Uint8Array(16_000 * 2 * 60).fill(1);
   let dropped = 0;
   for (let i = 0; i < 12; i++) {
-    dropped += inlet.push(minute, 0);
+    dropped += ingress.push(minute, 0);
   }
   assert.equal(dropped, (12 * 60 - MAX_BACKLOG_SECONDS) * 16_000);
   let heard = 0;
-  const reader = new SpeechRingReader(inlet.memory);
+  const reader = new SpeechRingReader(ingress.memory);
   const out = new Int16Array(16_000 * 60);
-  for (let i = 0; i < 20 && (reader.length > 0 || inlet.hasBacklog); i++) {
+  for (let i = 0; i < 20 && (reader.length > 0 || ingress.hasBacklog); i++) {
     heard += reader.read(out, 0, out.length);
-    inlet.pump(0);
+    ingress.pump(0);
   }
   assert.equal(heard, MAX_BACKLOG_SECONDS * 16_000);
-  inlet.done();
+  ingress.done();
   assert.equal(reader.isDone, true);
 });

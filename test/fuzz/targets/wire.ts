@@ -1,6 +1,6 @@
 // Messages on a session's WebSocket, and the speech in them on its way to the worker.
 import assert from 'node:assert/strict';
-import { AudioIngress } from '../../../src/front/sessions/audio-ingress.ts';
+import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
 import { parseClientMessage } from '../../../src/front/sessions/wire-protocol.ts';
 import { SpeechRingReader } from '../../../src/link/speech-ring.ts';
 import { readScript } from '../engine/script.ts';
@@ -11,8 +11,8 @@ const TEXT = 1;
 const READ = 2;
 const MAX_PONG_CHARS = 300;
 // A lane is two megabytes: one for all inputs, emptied after each.
-const inlet = new AudioIngress();
-const lane = new SpeechRingReader(inlet.memory);
+const ingress = new PcmIngress();
+const lane = new SpeechRingReader(ingress.memory);
 const heard = new Int16Array(4096);
 
 export const target: FuzzTarget = {
@@ -25,7 +25,7 @@ export const target: FuzzTarget = {
       if ((op & READ) !== 0) {
         const count = Math.min(lane.length, heard.length);
         read += lane.read(heard, 0, count);
-        inlet.pump(1);
+        ingress.pump(1);
       }
       const message = new Uint8Array(payload).buffer;
       const parsed = parseClientMessage(message, (op & TEXT) === 0);
@@ -36,7 +36,7 @@ export const target: FuzzTarget = {
         assert.equal(typeof parsed.sdp, 'string');
       }
       if (parsed.kind === 'skip' || parsed.kind === 'playImmediate') {
-        inlet.flush(1);
+        ingress.flush(1);
         lane.takeFlush();
         pushed = 0;
         read = 0;
@@ -45,14 +45,14 @@ export const target: FuzzTarget = {
         continue;
       }
       assert.ok(parsed.bytes.buffer === message && parsed.bytes.length <= payload.length);
-      assert.equal(inlet.push(parsed.bytes, 1), 0, 'speech was dropped');
+      assert.equal(ingress.push(parsed.bytes, 1), 0, 'speech was dropped');
       pushed += parsed.bytes.length;
       assert.ok(
         Math.abs(lane.length + read - pushed / 2) <= 64,
         `${lane.length} samples of ${pushed} bytes`,
       );
     }
-    inlet.flush(1);
+    ingress.flush(1);
     lane.takeFlush();
   },
 };

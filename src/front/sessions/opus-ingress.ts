@@ -1,37 +1,45 @@
-// Speech that comes as Opus packets: kept as packets, and decoded no faster than it is about to be needed.
+// Speech that arrives as Opus packets: keeps them as packets, and decodes them shortly before they are played.
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { SpeechRingWriter, createSpeechRing } from '../../link/speech-ring.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { type OpusDecoder, native } from '../../native/addon.ts';
-import { MAX_BACKLOG_SECONDS, MAX_WAITING_BYTES_TOTAL, type SpeechInlet } from './audio-ingress.ts';
+import {
+  type AudioIngress,
+  MAX_BACKLOG_SECONDS,
+  MAX_WAITING_BYTES_TOTAL,
+} from './audio-ingress.ts';
 import { BlockPool, ByteQueue } from './byte-queue.ts';
 
-/** Six frames of 20 ms of at most 1275 bytes each, and their lengths (RFC 6716 sections 3.2 and 3.4). */
+/** Six frames of 20 ms, of at most 1275 bytes each, and their lengths (RFC 6716 sections 3.2 and 3.4). */
 const MAX_PACKET_BYTES = 7680;
+/** Each packet is kept behind its length. */
 const LENGTH_BYTES = 2;
+/** The longest packet: 120 ms (RFC 6716 section 3.2.5). */
 const MAX_PACKET_SAMPLES = (120 * SPEECH_RATE) / 1000;
 
-/** Decoded ahead of what the worker has taken. */
+/** Audio that is decoded ahead of the worker. */
 const LEAD_SAMPLES = 2 * SPEECH_RATE;
 /**
- * A packet of 20 ms takes 32 us of the main thread to decode (measured), one that is garbage 70 us. A client that interrupts itself
- * with each packet makes us decode all of them, so that there is a bound: ten times real time, two seconds of audio at once.
+ * Decoding a packet of 20 ms takes 32 us of the main thread, a malformed one 70 us (measured). A client
+ * that interrupts itself with every packet has all of them decoded. The bound for that: ten times real
+ * time, and two seconds of audio at once.
  */
 const DECODE_RATE = 10 * SPEECH_RATE;
 const DECODE_BURST = 2 * SPEECH_RATE;
-/** Short packets have a cost of their own. */
+/** Charged for a shorter packet, since each packet has a fixed cost. */
 const LEAST_DECODE_SAMPLES = (10 * SPEECH_RATE) / 1000;
 
-/** Shared by all sessions: nothing of them outlives a call. */
+/** Scratch memory of all sessions: nothing in it outlives a call. */
 const packetBytes = new Uint8Array(LENGTH_BYTES + MAX_PACKET_BYTES);
 const packetView = new DataView(packetBytes.buffer);
 const samples = new Int16Array(MAX_PACKET_SAMPLES);
 
+/** Frame durations by the configuration number (RFC 6716 table 2). */
 const SILK_MS = [10, 20, 40, 60];
 const HYBRID_MS = [10, 20];
 const CELT_MS = [2.5, 5, 10, 20];
 
-/** Samples at SPEECH_RATE that a packet says it holds (RFC 6716 section 3.1); 0 when it cannot be a packet. */
+/** Samples at SPEECH_RATE in a packet, by its header (RFC 6716 section 3.1); 0 when it is not a valid packet. */
 export function samplesInPacket(packet: Uint8Array): number {
   const toc = packet[0];
   if (toc === undefined || packet.length > MAX_PACKET_BYTES) {
@@ -49,11 +57,11 @@ export function samplesInPacket(packet: Uint8Array): number {
   return count <= MAX_PACKET_SAMPLES ? count : 0;
 }
 
-/** One Opus packet in each message. What is no packet is worth no sound and no session. */
-export class OpusInlet implements SpeechInlet {
+/** One Opus packet per message. Ignores an undecodable packet; does not end the session. */
+export class OpusIngress implements AudioIngress {
   readonly memory = createSpeechRing();
   invalidMessages = 0;
-  readonly #lane = new SpeechRingWriter(this.memory);
+  readonly #ring = new SpeechRingWriter(this.memory);
   readonly #waiting: ByteQueue;
   #waitingSamples = 0;
   readonly #decoding: TokenBucket;
@@ -96,13 +104,13 @@ export class OpusInlet implements SpeechInlet {
   flush(nowMs: number): void {
     this.#waiting.clear();
     this.#waitingSamples = 0;
-    this.#lane.flush(nowMs);
+    this.#ring.flush(nowMs);
   }
 
   done(): void {
     this.#isDone = true;
     if (!this.hasBacklog) {
-      this.#lane.done();
+      this.#ring.done();
     }
   }
 
@@ -112,7 +120,7 @@ export class OpusInlet implements SpeechInlet {
 
   pump(nowMs: number): void {
     while (this.#waiting.length > 0) {
-      if (this.#lane.unheard >= LEAD_SAMPLES || this.#lane.free < MAX_PACKET_SAMPLES) {
+      if (this.#ring.unheard >= LEAD_SAMPLES || this.#ring.free < MAX_PACKET_SAMPLES) {
         return;
       }
       this.#waiting.peek(packetBytes, LENGTH_BYTES);
@@ -125,14 +133,14 @@ export class OpusInlet implements SpeechInlet {
       }
       this.#waiting.drop(total);
       this.#waitingSamples -= count;
-      this.#lane.write(samples, nowMs, 0, this.#decode(packet));
+      this.#ring.write(samples, nowMs, 0, this.#decode(packet));
     }
     if (this.#isDone) {
-      this.#lane.done();
+      this.#ring.done();
     }
   }
 
-  /** @returns samples decoded; 0 when the packet is none */
+  /** Decodes into `samples`. @returns how many; 0 when the packet cannot be decoded */
   #decode(packet: Uint8Array): number {
     this.#decoder ??= new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
     try {

@@ -1,9 +1,10 @@
 // Speech that waits: joined in blocks, in order, bounded for one session and for all, and decoded no faster than needed.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { AudioIngress, MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
+import { MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
+import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
 import { BlockPool, ByteQueue } from '../../../src/front/sessions/byte-queue.ts';
-import { OpusInlet, samplesInPacket } from '../../../src/front/sessions/opus-inlet.ts';
+import { OpusIngress, samplesInPacket } from '../../../src/front/sessions/opus-ingress.ts';
 import { SPEECH_RING_SAMPLES, SpeechRingReader } from '../../../src/link/speech-ring.ts';
 import { native } from '../../../src/native/addon.ts';
 
@@ -35,33 +36,33 @@ test('bytes come out as they went in, whatever the pieces, and every block is gi
 
 test('a million small pieces that wait take the memory of their bytes, and no time', () => {
   const pool = new BlockPool(1 << 28);
-  const inlet = new AudioIngress(pool);
-  inlet.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0); // the lane is full
+  const ingress = new PcmIngress(pool);
+  ingress.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0); // the lane is full
   const piece = Uint8Array.of(1, 0);
   const startMs = performance.now();
   for (let i = 0; i < 1_000_000; i++) {
-    assert.equal(inlet.push(piece, 0), 0);
+    assert.equal(ingress.push(piece, 0), 0);
   }
   const tookMs = performance.now() - startMs;
   assert.ok(tookMs < 2000, `${tookMs.toFixed(0)} ms`);
   assert.ok(pool.usedBytes <= 2_000_000 + BLOCK, `${pool.usedBytes} bytes`);
-  const reader = new SpeechRingReader(inlet.memory);
+  const reader = new SpeechRingReader(ingress.memory);
   const out = new Int16Array(SPEECH_RING_SAMPLES);
   reader.read(out, 0, out.length);
   const pumpMs = performance.now();
-  inlet.pump(0);
+  ingress.pump(0);
   assert.ok(performance.now() - pumpMs < 200, 'the backlog is moved in blocks');
   assert.equal(reader.read(out, 0, out.length), 1_000_000);
   assert.ok(out.subarray(0, 1_000_000).every((sample) => sample === 1));
-  inlet.close();
+  ingress.close();
   assert.equal(pool.usedBytes, 0);
 });
 
 test('what all sessions keep waiting has one bound; what is beyond it is dropped and counted, and room comes back', () => {
   const pool = new BlockPool(4 * BLOCK);
-  const [one, two] = [new AudioIngress(pool), new AudioIngress(pool)];
-  for (const inlet of [one, two]) {
-    inlet.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0);
+  const [one, two] = [new PcmIngress(pool), new PcmIngress(pool)];
+  for (const ingress of [one, two]) {
+    ingress.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0);
   }
   assert.equal(one.push(new Uint8Array(3 * BLOCK), 0), 0);
   assert.equal(two.push(new Uint8Array(3 * BLOCK), 0), BLOCK, 'two blocks of samples');
@@ -76,12 +77,12 @@ test('audio at an odd place in its buffer, and cut within a sample, is the same 
   const bytes = new Uint8Array(pcm.buffer);
   const shifted = new Uint8Array(bytes.length + 1);
   shifted.set(bytes, 1);
-  const inlet = new AudioIngress();
-  inlet.push(shifted.subarray(1, 2002), 0);
-  inlet.push(shifted.subarray(2002, 4003), 0);
-  inlet.push(shifted.subarray(4003), 0);
+  const ingress = new PcmIngress();
+  ingress.push(shifted.subarray(1, 2002), 0);
+  ingress.push(shifted.subarray(2002, 4003), 0);
+  ingress.push(shifted.subarray(4003), 0);
   const out = new Int16Array(4000);
-  assert.equal(new SpeechRingReader(inlet.memory).read(out, 0, 4000), 3000);
+  assert.equal(new SpeechRingReader(ingress.memory).read(out, 0, 4000), 3000);
   assert.deepEqual(out.subarray(0, 3000), pcm);
 });
 
@@ -123,13 +124,13 @@ test('the length of an Opus packet is read from its first bytes (RFC 6716 sectio
 });
 
 test('a minute of Opus at once is decoded as it is heard, and all of it is heard', () => {
-  const inlet = new OpusInlet(0);
-  const reader = new SpeechRingReader(inlet.memory);
+  const ingress = new OpusIngress(0);
+  const reader = new SpeechRingReader(ingress.memory);
   for (const packet of packets(3000)) {
-    assert.equal(inlet.push(packet, 0), 0);
+    assert.equal(ingress.push(packet, 0), 0);
   }
   assert.ok(reader.length <= 2.2 * 16_000, `${reader.length / 16_000} s were decoded at once`);
-  inlet.done();
+  ingress.done();
   let heard = 0;
   let audible = 0;
   const out = new Int16Array(1600);
@@ -142,43 +143,43 @@ test('a minute of Opus at once is decoded as it is heard, and all of it is heard
       audible++;
     }
     heard += count;
-    inlet.pump(nowMs);
+    ingress.pump(nowMs);
   }
-  assert.deepEqual([heard, inlet.hasBacklog, reader.isDone], [60 * 16_000, false, true]);
+  assert.deepEqual([heard, ingress.hasBacklog, reader.isDone], [60 * 16_000, false, true]);
   assert.ok(audible > 590);
-  inlet.close();
+  ingress.close();
 });
 
 test('a client that interrupts itself with each packet has ten seconds of audio decoded in a second, and what it said last is heard', () => {
-  const inlet = new OpusInlet(0);
-  const reader = new SpeechRingReader(inlet.memory);
+  const ingress = new OpusIngress(0);
+  const reader = new SpeechRingReader(ingress.memory);
   const made = packets(50);
   const out = new Int16Array(16_000);
   let decoded = 0;
   for (let nowMs = 0; nowMs < 10_000; nowMs++) {
-    inlet.flush(nowMs);
-    inlet.push(made[nowMs % 50]!, nowMs);
-    inlet.push(made[(nowMs + 1) % 50]!, nowMs);
+    ingress.flush(nowMs);
+    ingress.push(made[nowMs % 50]!, nowMs);
+    ingress.push(made[(nowMs + 1) % 50]!, nowMs);
     reader.takeFlush();
     decoded += reader.read(out, 0, out.length);
   }
   assert.ok(decoded <= (2 + 10 * 10) * 16_000, `${decoded / 16_000} s decoded in 10 s`);
-  inlet.pump(11_000);
+  ingress.pump(11_000);
   assert.ok(reader.read(out, 0, out.length) >= 320);
-  inlet.close();
+  ingress.close();
 });
 
 test('Opus beyond the backlog is dropped and counted by its length; garbage is no audio', () => {
-  const inlet = new OpusInlet(0);
+  const ingress = new OpusIngress(0);
   const packet = packets(1)[0]!;
   let dropped = 0;
   for (let i = 0; i < MAX_BACKLOG_SECONDS * 50 + 1000; i++) {
-    dropped += inlet.push(packet, 0);
+    dropped += ingress.push(packet, 0);
   }
   assert.ok(dropped > 800 * 320 && dropped < 1000 * 320, `${dropped / 320} packets`);
   for (const junk of [new Uint8Array(0), new Uint8Array(20_000), Uint8Array.of(0x9b, 7)]) {
-    assert.equal(inlet.push(junk, 0), 0);
+    assert.equal(ingress.push(junk, 0), 0);
   }
-  assert.equal(inlet.invalidMessages, 3);
-  inlet.close();
+  assert.equal(ingress.invalidMessages, 3);
+  ingress.close();
 });
