@@ -10,8 +10,8 @@ const shared = {
   environment: 'node',
   pool: 'forks',
   execArgv: NODE_OPTIONS,
-  // Node imports the files itself, as it does in production: Vite's module runner makes every imported
-  // binding a property access, which slows hot loops several times.
+  // Node imports the files itself, as it does in production: Vite's module runner makes every
+  // imported binding a property access, which slows hot loops several times.
   experimental: { viteModuleRunner: false, nodeLoader: false },
   testTimeout: 240_000,
   hookTimeout: 240_000,
@@ -38,6 +38,7 @@ export default defineConfig({
           ...shared,
           name: 'scenarios',
           include: ['test/scenarios/**/*.test.ts'],
+          globalSetup: './test/harness/shared-browser.ts',
           // A shared machine stalls for a second now and then. The reporter names what was retried.
           retry: 1,
           maxWorkers: 1,

@@ -1,5 +1,6 @@
-// The least a session could cost: nothing but the encoder, on pictures a peer received, round robin over as many encoders as there were
-// sessions. Run as a process of its own, on the worker's core: `node bare-encode.ts FILE CODEC KBPS ENCODERS ROUNDS` prints JSON.
+// The least a session could cost: nothing but the encoder, on pictures a peer received, round robin
+// over as many encoders as there were sessions. Run as a process of its own, on the worker's core:
+// `node bare-encode.ts FILE CODEC KBPS ENCODERS ROUNDS` prints JSON.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { VideoCodec } from '../src/media/coded-frame.ts';

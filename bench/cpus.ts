@@ -2,7 +2,10 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { native } from '../src/native/addon.ts';
 
-/** Cores that the media workers of the server with this process id are pinned to, as the kernel says of its threads. */
+/**
+ * Cores that the media workers of the server with this process id are pinned to, as the kernel says
+ * of its threads.
+ */
 export function workerCpus(pid: number): number[] {
   const found = new Set<number>();
   for (const task of readdirSync(`/proc/${pid}/task`)) {
@@ -18,7 +21,10 @@ export function workerCpus(pid: number): number[] {
   return [...found];
 }
 
-/** Cores without a worker of that server, as `taskset -c` takes them; undefined when there is none, or the server is elsewhere. */
+/**
+ * Cores without a worker of that server, as `taskset -c` takes them; undefined when there is none,
+ * or the server is elsewhere.
+ */
 export function spareCpus(pid: number | undefined): string | undefined {
   if (pid === undefined) {
     return undefined;

@@ -1,10 +1,13 @@
-// `npm run eval:speech`: the shipped speech model, through the real front end, against voices and people that it never heard in training.
+// `npm run eval:speech`: the shipped speech model, through the real front end, against voices and
+// people that it never heard in training.
 //
 //   node bench/eval-speech.ts [--json FILE] [--audio FOLDER] [--manifest FILE]
 //
-// The audio is made (synthesizers) or found (Debian's sound packages) at run time by models/training/evalset.py, which says what it had to skip.
-// It needs python3-numpy, python3-scipy, flite, festival with festvox-kdlpc16k, and for real people pocketsphinx, pocketsphinx-en-us,
-// pocketsphinx-testdata, alsa-utils, asterisk-core-sounds-en-g722, ktuberling-data and ffmpeg.
+// The audio is made (synthesizers) or found (Debian's sound packages) at run time by
+// models/training/evalset.py, which says what it had to skip. It needs python3-numpy,
+// python3-scipy, flite, festival with festvox-kdlpc16k, and for real people pocketsphinx,
+// pocketsphinx-en-us, pocketsphinx-testdata, alsa-utils, asterisk-core-sounds-en-g722,
+// ktuberling-data and ffmpeg.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -99,7 +102,8 @@ async function main(): Promise<void> {
   });
   if (model.lookaheadMs !== index.lookaheadMs) {
     throw new Error(
-      `the model looks ${model.lookaheadMs} ms ahead, the references are for ${index.lookaheadMs} ms`,
+      `the model looks ${model.lookaheadMs} ms ahead, the references are ` +
+        `for ${index.lookaheadMs} ms`,
     );
   }
 
@@ -118,7 +122,8 @@ async function main(): Promise<void> {
 
   const results: Record<string, unknown>[] = [];
   console.log(
-    `\n${'set'.padEnd(9)}${'condition'.padEnd(14)}  r(mouth)  closures P    R     F1   lag ms  onset ms  r(brow) r(nod)   r: ${ARTICULATORS.slice(0, 11).join(' ')}`,
+    `\n${'set'.padEnd(9)}${'condition'.padEnd(14)}  r(mouth)  closures P    R     F1   lag ` +
+      `ms  onset ms  r(brow) r(nod)   r: ${ARTICULATORS.slice(0, 11).join(' ')}`,
   );
   for (const [key, tracks] of groups) {
     const [set, condition] = key.split('|') as [string, string];
@@ -153,7 +158,8 @@ async function main(): Promise<void> {
     const moved = motion(tracks);
     results.push({ set, condition, ...moved });
     console.log(
-      `${set.padEnd(30)} ${number(moved.peak, 3)}                  ${(100 * moved.moving).toFixed(1)} %`,
+      `${set.padEnd(30)} ${number(moved.peak, 3)}                  ${(100 * moved.moving).toFixed(1)} ` +
+        '%',
     );
   }
   for (const line of index.skipped) {

@@ -1,4 +1,5 @@
-// Uses a server in every way there is, a little of each, so that every metric has something to show.
+// Uses a server in every way there is, a little of each, so that every metric has something to
+// show.
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fleet } from './peers/fleet.ts';
@@ -32,7 +33,10 @@ async function rest({ url, apiKey }: Server): Promise<void> {
   }
 }
 
-/** Goes on until `seconds` are over: speaking, quiet and interrupted sessions, one over a bad line, new ones every few seconds, REST calls good and bad. */
+/**
+ * Goes on until `seconds` are over: speaking, quiet and interrupted sessions, one over a bad line,
+ * new ones every few seconds, REST calls good and bad.
+ */
 export async function exercise(context: Context, server: Server, seconds: number): Promise<Fleet> {
   const fleet = await startFleet(context, server, { processes: 1 });
   const until = performance.now() + seconds * 1000;

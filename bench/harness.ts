@@ -1,9 +1,13 @@
-// The harness of the micro benches: cases take turns in one run, so that their ratios hold on a machine whose speed drifts.
+// The harness of the micro benches: cases take turns in one run, so that their ratios hold on a
+// machine whose speed drifts.
 import process from 'node:process';
 
 export interface BenchCase {
   readonly name: string;
-  /** One operation; `round` counts up, so that inputs can vary. Asynchronous cases cost a promise a call. */
+  /**
+   * One operation; `round` counts up, so that inputs can vary. Asynchronous cases cost a promise a
+   * call.
+   */
   readonly run: (round: number) => unknown;
   /** How many items (frames, samples...) one operation handles; figures are per item. Default 1. */
   readonly items?: number;
@@ -36,7 +40,10 @@ export function quantile(values: readonly number[], fraction: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(fraction * sorted.length))] ?? Number.NaN;
 }
 
-/** Runs every case in turn, in batches of about 2 ms, until the budget is spent. @throws when there is nothing to run. */
+/**
+ * Runs every case in turn, in batches of about 2 ms, until the budget is spent.
+ * @throws when there is nothing to run.
+ */
 export async function measure(
   cases: readonly BenchCase[],
   options: BenchOptions = {},
@@ -97,7 +104,9 @@ export function report(bench: string, results: readonly BenchResult[]): void {
   const width = Math.max(...results.map((result) => result.name.length));
   for (const result of results) {
     console.error(
-      `${bench}  ${result.name.padEnd(width)}  ${formatMs(result.medianMs).padStart(9)}  (p10 ${formatMs(result.p10Ms)}, p90 ${formatMs(result.p90Ms)})  ${result.ratio.toFixed(2)}x`,
+      `${bench}  ${result.name.padEnd(width)}  ${formatMs(result.medianMs).padStart(9)}  ` +
+        `(p10 ${formatMs(result.p10Ms)}, ` +
+        `p90 ${formatMs(result.p90Ms)})  ${result.ratio.toFixed(2)}x`,
     );
     process.stdout.write(`${JSON.stringify({ bench, ...result })}\n`);
   }

@@ -1,4 +1,5 @@
-// One real browser among the light peers: what Chromium itself decodes, conceals, freezes on and measures.
+// One real browser among the light peers: what Chromium itself decodes, conceals, freezes on and
+// measures.
 import { setTimeout as delay } from 'node:timers/promises';
 import { startBrowser } from '../test/harness/browser.ts';
 import { type Impairment, ImpairedRelay, mediaAddress, rerouted } from './peers/impaired-relay.ts';
@@ -94,7 +95,9 @@ export interface Judge {
   close(): Promise<void>;
 }
 
-/** A browser's start makes a small machine stutter, and placement pauses for it: worth a second try. */
+/**
+ * A browser's start makes a small machine stutter, and placement pauses for it: worth a second try.
+ */
 async function requestToken(target: Target, faceId: string): Promise<string> {
   for (let tries = 1; ; tries++) {
     const response = await fetch(`${target.url}/compose/token`, {

@@ -1,8 +1,12 @@
-// What a server of our own really holds: collects the garbage of all its threads through the inspector, then asks V8 and malloc what is alive.
+// What a server of our own really holds: collects the garbage of all its threads through the
+// inspector, then asks V8 and malloc what is alive.
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What is alive after a collection. The resident size has what freed blocks leave in half-empty pages on top of it. */
+/**
+ * What is alive after a collection. The resident size has what freed blocks leave in half-empty
+ * pages on top of it.
+ */
 export interface LiveMemory {
   readonly heapBytes: number;
   readonly mallocBytes: number;
@@ -19,13 +23,22 @@ interface Reply {
 }
 
 const ADDON = path.resolve(import.meta.dirname, '../native/build/mouthpiece.node');
-const MEASURE = `(() => { const { createRequire } = process.getBuiltinModule('node:module'); return { malloc: createRequire(${JSON.stringify(ADDON)})(${JSON.stringify(ADDON)}).allocatedBytes(), resident: process.memoryUsage.rss() }; })()`;
-/** Finalisers of native objects run in a later turn of their loop, and what they free may free more. */
+const MEASURE =
+  `(() => { const { createRequire } = process.getBuiltinModule('node:module'); return { ` +
+  'malloc: ' +
+  `createRequire(${JSON.stringify(ADDON)})(${JSON.stringify(ADDON)}).allocatedBytes(), ` +
+  'resident: process.memoryUsage.rss() }; })()';
+/**
+ * Finalisers of native objects run in a later turn of their loop, and what they free may free more.
+ */
 const ROUNDS = 3;
 const BETWEEN_MS = 60;
 const ANSWER_DEADLINE_MS = 20_000;
 
-/** One connection to the inspector of a process: speaks to its main thread and, through it, to its workers. */
+/**
+ * One connection to the inspector of a process: speaks to its main thread and, through it, to its
+ * workers.
+ */
 class Inspector {
   readonly #socket: WebSocket;
   readonly #waiting = new Map<string, (reply: Reply) => void>();

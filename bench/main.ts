@@ -1,4 +1,5 @@
-// `npm run bench -- <scenario>... [--option value]`: runs scenarios, prints short tables, writes JSON and HTML; the exit code says whether all bounds held.
+// `npm run bench -- <scenario>... [--option value]`: runs scenarios, prints short tables, writes
+// JSON and HTML; the exit code says whether all bounds held.
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -22,7 +23,10 @@ function usage(): string {
         .map(([option, value]) => `--${option} ${value}`)
         .join('  ')}`,
   );
-  return `npm run bench -- <scenario>... [options]\n\n${scenarios.join('\n')}\n\nFor all:${COMMON}\n`;
+  return (
+    `npm run bench -- <scenario>... [options]\n\n${scenarios.join('\n')}\n\nFor ` +
+    `all:${COMMON}\n`
+  );
 }
 
 class UsageError extends Error {}
@@ -103,7 +107,10 @@ function parse(args: readonly string[]): CommandLine {
   };
 }
 
-/** @throws Refusal when nobody answers there, or the key is not taken: before any load is sent, and without a stack trace. */
+/**
+ * @throws Refusal when nobody answers there, or the key is not taken: before any load is sent, and
+ * without a stack trace.
+ */
 async function checkTarget({ url, apiKey }: Target): Promise<void> {
   const answer = await fetch(`${url}/faces`, {
     headers: { 'x-service-api-key': apiKey },
@@ -115,7 +122,8 @@ async function checkTarget({ url, apiKey }: Target): Promise<void> {
   });
   if (answer.status === 401) {
     throw new Refusal(
-      `${url} does not take this key. Correct --key: it lies in the file api-key of the server's DATA_DIR.`,
+      `${url} does not take this key. Correct --key: it lies in the file api-key of the ` +
+        `server's DATA_DIR.`,
     );
   }
   if (!answer.ok) {
@@ -160,7 +168,8 @@ function print(run: Run): void {
   console.log('\nbounds');
   for (const bound of bounds) {
     console.log(
-      `  ${holds(bound) ? 'holds ' : 'BROKEN'}  ${bound.name}: ${short(bound.value)} ${bound.unit} (${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit})`,
+      `  ${holds(bound) ? 'holds ' : 'BROKEN'}  ${bound.name}: ${short(bound.value)} ${bound.unit} ` +
+        `(${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit})`,
     );
   }
   for (const note of notes) {

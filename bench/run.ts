@@ -18,7 +18,10 @@ export interface Run {
 
 export const ROOT = path.resolve(import.meta.dirname, '..');
 
-/** Settings under which the bench measures: no limit but the hardware's, so that it is the hardware that is found. */
+/**
+ * Settings under which the bench measures: no limit but the hardware's, so that it is the hardware
+ * that is found.
+ */
 const BENCH_SETTINGS = {
   LOG_LEVEL: 'warn',
   RATE_LIMIT_RPS: '100000',

@@ -4,7 +4,10 @@ import type { Plot } from './report/plot.ts';
 export type OptionValue = string | number;
 export type Options = Readonly<Record<string, OptionValue>>;
 
-/** One bound that was stated before the run. A figure that could not be measured is NaN and does not hold. */
+/**
+ * One bound that was stated before the run. A figure that could not be measured is NaN and does not
+ * hold.
+ */
 export interface Bound {
   readonly name: string;
   readonly value: number;
@@ -42,7 +45,10 @@ export interface Outcome {
   readonly bounds: readonly Bound[];
   readonly tables: readonly Table[];
   readonly plots: readonly Plot[];
-  /** What a reader must know to judge the figures: how something was measured, what could not be known. */
+  /**
+   * What a reader must know to judge the figures: how something was measured, what could not be
+   * known.
+   */
   readonly notes: readonly string[];
 }
 
@@ -63,7 +69,10 @@ export interface Context {
   readonly options: Options;
   /** A server elsewhere; null: the scenario starts its own. */
   readonly target: Target | undefined;
-  /** A server to measure: the target, or one of our own with these settings. Stopped after the run if it still runs. */
+  /**
+   * A server to measure: the target, or one of our own with these settings. Stopped after the run
+   * if it still runs.
+   */
   server(
     settings?: Readonly<Record<string, string>>,
     options?: { readonly inspect?: boolean },

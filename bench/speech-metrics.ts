@@ -1,16 +1,24 @@
-// How well articulation follows its reference: correlation, closures found, lag, and motion where there should be none.
+// How well articulation follows its reference: correlation, closures found, lag, and motion where
+// there should be none.
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX, ARTICULATORS } from '../src/media/articulation.ts';
 import { FPS } from '../src/media/timeline.ts';
 
-/** A predicted closure counts when its middle lies within this of a reference closure's interval. */
+/**
+ * A predicted closure counts when its middle lies within this of a reference closure's interval.
+ */
 export const CLOSURE_TOLERANCE_S = 0.04;
 const CLOSED = 0.5;
 const MOVED = 0.05;
-/** The six curves of the mouth that one sees most; their mean correlation is the headline figure. */
+/**
+ * The six curves of the mouth that one sees most; their mean correlation is the headline figure.
+ */
 export const MOUTH = ['jaw', 'open', 'press', 'round', 'wide', 'tuck'] as const;
 const MOUTH_CHANNELS = ARTICULATORS.length - 3; // without brow, nod, speech
 
-/** One recording: frames of ARTICULATION_SIZE channels each, `timeOf(k)` the audio instant that frame k describes. */
+/**
+ * One recording: frames of ARTICULATION_SIZE channels each, `timeOf(k)` the audio instant that
+ * frame k describes.
+ */
 export interface Track {
   readonly predicted: readonly Float32Array[];
   readonly reference: readonly (readonly number[])[] | undefined;
@@ -116,7 +124,10 @@ export function scoreClosures(tracks: readonly Track[], lookaheadMs: number): Cl
   };
 }
 
-/** The shift of the predicted mouth against the reference, in ms, at which they agree best (positive: late), to a tenth of a frame. */
+/**
+ * The shift of the predicted mouth against the reference, in ms, at which they agree best
+ * (positive: late), to a tenth of a frame.
+ */
 export function lagMs(tracks: readonly Track[]): number {
   const at = (shift: number): number => {
     const predicted: number[] = [];
@@ -137,7 +148,10 @@ export function lagMs(tracks: readonly Track[]): number {
   return ((shifts[best]! + offset) * 1000) / FPS;
 }
 
-/** Median, over recordings, of how much later the mouth first opens than the reference's does, in ms. */
+/**
+ * Median, over recordings, of how much later the mouth first opens than the reference's does, in
+ * ms.
+ */
 export function onsetLagMs(tracks: readonly Track[]): number {
   const first = (frames: readonly ArrayLike<number>[]): number =>
     frames.findIndex((frame) => frame[ARTICULATOR_INDEX.open]! > 0.15);

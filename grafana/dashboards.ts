@@ -22,7 +22,8 @@ const overview: Dashboard = {
   uid: 'mouthpiece-overview',
   title: 'Mouthpiece: overview',
   about:
-    'Is it well, is there room, and are the objectives kept? Begin here; every panel leads on to the dashboard that says why.',
+    'Is it well, is there room, and are the objectives kept? Begin here; every panel leads ' +
+    'on to the dashboard that says why.',
   rows: [
     {
       title: 'Now',
@@ -30,7 +31,8 @@ const overview: Dashboard = {
         stat(
           'Ready',
           'bool_yes_no',
-          'Whether every server answers /readyz with 200. A server that drains is not ready on purpose.',
+          'Whether every server answers /readyz with 200. A server that drains is not ' +
+            'ready on purpose.',
           `min(${metric('mouthpiece_ready')})`,
           { width: 2, thresholds: falling(0.5, 1) },
         ),
@@ -51,21 +53,24 @@ const overview: Dashboard = {
         stat(
           'Room left',
           'short',
-          'Sessions that the workers would still take before placement refuses. 0: full, and /readyz says so.',
+          'Sessions that the workers would still take before placement refuses. 0: full, ' +
+            'and /readyz says so.',
           `sum(${metric('mouthpiece_room_sessions')})`,
           { thresholds: falling(2, 5), more: 'mouthpiece-workers' },
         ),
         stat(
           'Bursts to lips, p99',
           's',
-          'From the arrival of speech that comes faster than real time to the first frame with moving lips leaving. Objective: 99 % within 120 ms.',
+          'From the arrival of speech that comes faster than real time to the first frame ' +
+            'with moving lips leaving. Objective: 99 % within 120 ms.',
           quantile(0.99, 'mouthpiece_audio_to_lips_seconds', '', 'pace="burst"'),
           { thresholds: rising(0.07, 0.12), more: 'mouthpiece-live' },
         ),
         stat(
           'Paced speech to lips, p99',
           's',
-          'The same for speech that comes in real time: its look-ahead of 60 ms has to come in first. Objective: 99 % within 200 ms.',
+          'The same for speech that comes in real time: its look-ahead of 60 ms has to ' +
+            'come in first. Objective: 99 % within 200 ms.',
           quantile(0.99, 'mouthpiece_audio_to_lips_seconds', '', 'pace="paced"'),
           { thresholds: rising(0.15, 0.2), more: 'mouthpiece-live' },
         ),
@@ -73,7 +78,8 @@ const overview: Dashboard = {
           'Frames on time',
           'percentunit',
           'Share of frames that left within 15 ms of their time. Objective: 99 %.',
-          `${sumBy('', rate('mouthpiece_frame_lateness_seconds_bucket', 'le="0.015"'))} / (${sumBy('', rate('mouthpiece_frame_lateness_seconds_count'))} > 0)`,
+          `${sumBy('', rate('mouthpiece_frame_lateness_seconds_bucket', 'le="0.015"'))} / ` +
+            `(${sumBy('', rate('mouthpiece_frame_lateness_seconds_count'))} > 0)`,
           { thresholds: falling(0.98, 0.99), more: 'mouthpiece-live' },
         ),
         stat(
@@ -98,14 +104,16 @@ const overview: Dashboard = {
         bargauge(
           'Error budget left, 30 days',
           'percentunit',
-          'What is left of the errors that each objective allows in 30 days: 100 % untouched, 0 % used up.',
+          'What is left of the errors that each objective allows in 30 days: 100 % ' +
+            'untouched, 0 % used up.',
           [{ expr: 'mouthpiece:slo_budget_left:ratio30d', legend: '{{slo}}' }],
           { thresholds: falling(0.1, 0.5), min: 0, max: 1 },
         ),
         timeseries(
           'Burn rate',
           'none',
-          'How many times faster than allowed the error budget is used, over the last hour. 1 spends exactly the budget; 14.4 wakes somebody.',
+          'How many times faster than allowed the error budget is used, over the last ' +
+            'hour. 1 spends exactly the budget; 14.4 wakes somebody.',
           [{ expr: 'mouthpiece:slo_burn:rate1h', legend: '{{slo}}' }],
           {
             thresholds: [
@@ -150,7 +158,8 @@ const overview: Dashboard = {
         timeseries(
           'Ended, by reason',
           'ops',
-          'worker_lost and error are our fault; connect_timeout and ice_failed are nearly always a firewall or NAT in between; peer_lost a network that went away.',
+          'worker_lost and error are our fault; connect_timeout and ice_failed are nearly ' +
+            'always a firewall or NAT in between; peer_lost a network that went away.',
           [
             {
               expr: `${sumBy('reason', rate('mouthpiece_sessions_ended_total'))} > 0 or vector(0)`,
@@ -162,7 +171,8 @@ const overview: Dashboard = {
         timeseries(
           'Turned away',
           'ops',
-          'Tokens and sockets refused, by code. SERVER_OVERLOADED means that somebody found no room.',
+          'Tokens and sockets refused, by code. SERVER_OVERLOADED means that somebody ' +
+            'found no room.',
           [
             {
               expr: `${sumBy('code', rate('mouthpiece_tokens_refused_total'))} > 0 or vector(0)`,
@@ -183,7 +193,8 @@ const overview: Dashboard = {
         timeseries(
           'Memory',
           'bytes',
-          'Resident memory of the whole process. It should follow the number of sessions and come back with it.',
+          'Resident memory of the whole process. It should follow the number of sessions ' +
+            'and come back with it.',
           [{ expr: metric('process_resident_memory_bytes'), legend: '{{instance}}' }],
           { width: 6, min: 0 },
         ),
@@ -197,7 +208,8 @@ const overview: Dashboard = {
         timeseries(
           'File descriptors',
           'short',
-          'Open descriptors; a slope that does not follow the sessions is a leak. Near the limit new connections are refused, each second as many as the last line says.',
+          'Open descriptors; a slope that does not follow the sessions is a leak. Near the ' +
+            'limit new connections are refused, each second as many as the last line says.',
           [
             { expr: metric('process_open_fds'), legend: '{{instance}}' },
             { expr: `min(${metric('process_max_fds')})`, legend: 'limit' },
@@ -264,13 +276,16 @@ const live: Dashboard = {
         heatmap(
           'Audio to lips',
           's',
-          'Every utterance: from the arrival of its first speech to its first frame with moving lips leaving. A second band tells of a second population, for instance clients that pace their audio.',
+          'Every utterance: from the arrival of its first speech to its first frame with ' +
+            'moving lips leaving. A second band tells of a second population, for instance ' +
+            'clients that pace their audio.',
           buckets('mouthpiece_audio_to_lips_seconds'),
         ),
         timeseries(
           'Audio to lips, by pace',
           's',
-          "Median and 99th percentile. Objectives: 99 % of bursts within 120 ms, of paced speech within 200 ms. A user's own network looks further ahead and has none.",
+          'Median and 99th percentile. Objectives: 99 % of bursts within 120 ms, of paced ' +
+            "speech within 200 ms. A user's own network looks further ahead and has none.",
           [
             {
               expr: quantile(0.5, 'mouthpiece_audio_to_lips_seconds', 'pace, input'),
@@ -293,7 +308,8 @@ const live: Dashboard = {
         timeseries(
           'Speech in and out',
           's',
-          'Seconds of speech a second: received, played, thrown away. Played above received means that a backlog is being spoken.',
+          'Seconds of speech a second: received, played, thrown away. Played above ' +
+            'received means that a backlog is being spoken.',
           [
             {
               expr: sumBy('', rate('mouthpiece_audio_received_seconds_total')),
@@ -310,7 +326,8 @@ const live: Dashboard = {
         timeseries(
           'Waiting speech',
           's',
-          'Depth of the speech buffer of speaking sessions. Deep is normal for clients that send faster than real time.',
+          'Depth of the speech buffer of speaking sessions. Deep is normal for clients ' +
+            'that send faster than real time.',
           quantiles('mouthpiece_audio_buffer_seconds', [0.1, 0.5, 0.9]),
           { width: 6, min: 0 },
         ),
@@ -327,7 +344,8 @@ const live: Dashboard = {
         heatmap(
           'Picture against sound',
           's',
-          'Media time of the picture minus that of the sound when sent; below zero the sound is ahead. Objective: −15 to +45 ms.',
+          'Media time of the picture minus that of the sound when sent; below zero the ' +
+            'sound is ahead. Objective: −15 to +45 ms.',
           buckets('mouthpiece_av_offset_seconds'),
           { width: 6, height: 7 },
         ),
@@ -352,7 +370,9 @@ const live: Dashboard = {
         timeseries(
           'Skipped frames',
           'ops',
-          "Frames that were due and not sent, by reason, and those that a network of the user's own (WAV2LIP_MODEL) left with the last mouth: it is too slow for what else this machine does.",
+          'Frames that were due and not sent, by reason, and those that a network of the ' +
+            "user's own (WAV2LIP_MODEL) left with the last mouth: it is too slow for what " +
+            'else this machine does.',
           [
             {
               expr: sumBy('reason', rate('mouthpiece_frames_skipped_total')),
@@ -377,7 +397,8 @@ const live: Dashboard = {
         timeseries(
           'Time by stage, mean',
           's',
-          "Mean time of each stage for one frame (inference: one batched run, or a mouth of a user's own network).",
+          'Mean time of each stage for one frame (inference: one batched run, or a mouth ' +
+            "of a user's own network).",
           [{ expr: mean('mouthpiece_stage_duration_seconds', 'stage'), legend: '{{stage}}' }],
           { width: 6, stack: true, min: 0, more: 'mouthpiece-workers' },
         ),
@@ -439,7 +460,8 @@ const live: Dashboard = {
         timeseries(
           'Loss',
           'percentunit',
-          'Share lost of the packets of about a second, as receivers report it: mean, and the 99th percentile of sessions.',
+          'Share lost of the packets of about a second, as receivers report it: mean, and ' +
+            'the 99th percentile of sessions.',
           [
             { expr: mean('mouthpiece_rtp_fraction_lost_ratio'), legend: 'mean' },
             { expr: quantile(0.99, 'mouthpiece_rtp_fraction_lost_ratio'), legend: 'p99' },
@@ -477,7 +499,8 @@ const live: Dashboard = {
         timeseries(
           'Packets',
           'pps',
-          'RTP packets sent, sent again (asked for, or as copies where 3 to 12 % are lost), and received from microphones.',
+          'RTP packets sent, sent again (asked for, or as copies where 3 to 12 % are ' +
+            'lost), and received from microphones.',
           [
             {
               expr: sumBy('media', rate('mouthpiece_rtp_packets_sent_total')),
@@ -515,7 +538,8 @@ const live: Dashboard = {
         timeseries(
           'Peers closed',
           'ops',
-          'not_authentic: somebody tried to pass for another; connect_timeout, ice_failed and timeout: the path.',
+          'not_authentic: somebody tried to pass for another; connect_timeout, ice_failed ' +
+            'and timeout: the path.',
           [{ expr: sumBy('reason', rate('mouthpiece_peers_closed_total')), legend: '{{reason}}' }],
           { width: 6, min: 0 },
         ),
@@ -532,10 +556,13 @@ const live: Dashboard = {
         timeseries(
           'Rejected datagrams, by reason',
           'pps',
-          'Thrown away before they could do harm. A steady trickle of unknown_source is normal on the open internet.',
+          'Thrown away before they could do harm. A steady trickle of unknown_source is ' +
+            'normal on the open internet.',
           [
             {
-              expr: `${sumBy('reason', rate('mouthpiece_datagrams_rejected_total'))} > 0 or vector(0)`,
+              expr:
+                `${sumBy('reason', rate('mouthpiece_datagrams_rejected_total'))} > 0 or ` +
+                'vector(0)',
               legend: '{{reason}}',
             },
           ],
@@ -547,7 +574,9 @@ const live: Dashboard = {
           'queue_full: more than the network takes. refused: the system did not take it.',
           [
             {
-              expr: `${sumBy('reason', rate('mouthpiece_datagrams_unsent_total'))} > 0 or vector(0)`,
+              expr:
+                `${sumBy('reason', rate('mouthpiece_datagrams_unsent_total'))} > 0 or ` +
+                'vector(0)',
               legend: '{{reason}}',
             },
           ],
@@ -556,7 +585,8 @@ const live: Dashboard = {
         timeseries(
           'STUN server',
           'pps',
-          'Datagrams at our own STUN server. rate_limited: an address asks more often than clients do.',
+          'Datagrams at our own STUN server. rate_limited: an address asks more often than ' +
+            'clients do.',
           [
             {
               expr: `${sumBy('outcome', rate('mouthpiece_stun_requests_total'))} > 0 or vector(0)`,
@@ -585,7 +615,8 @@ const workers: Dashboard = {
   uid: 'mouthpiece-workers',
   title: 'Mouthpiece: workers',
   about:
-    'One worker thread is one core. Which of them is full, late, blocked or collecting garbage; and the main thread beside them.',
+    'One worker thread is one core. Which of them is full, late, blocked or collecting ' +
+    'garbage; and the main thread beside them.',
   rows: [
     {
       title: 'Per core',
@@ -593,14 +624,16 @@ const workers: Dashboard = {
         timeseries(
           'Room left',
           'short',
-          'Sessions that each server would still take. At 0 it refuses with SERVER_OVERLOADED: send people to another one.',
+          'Sessions that each server would still take. At 0 it refuses with ' +
+            'SERVER_OVERLOADED: send people to another one.',
           [{ expr: metric('mouthpiece_room_sessions'), legend: '{{instance}}' }],
           { min: 0 },
         ),
         timeseries(
           'Load',
           'percentunit',
-          'Share of its core that each worker used over the last second, and the limit above which it takes no more sessions.',
+          'Share of its core that each worker used over the last second, and the limit ' +
+            'above which it takes no more sessions.',
           [
             ...worker(metric('mouthpiece_worker_load_ratio')),
             { expr: `max(${metric('mouthpiece_worker_load_limit_ratio')})`, legend: 'limit' },
@@ -627,7 +660,8 @@ const workers: Dashboard = {
         timeseries(
           'Frame lateness, p99',
           's',
-          'One late core among punctual ones has a noisy neighbour or a session that costs too much.',
+          'One late core among punctual ones has a noisy neighbour or a session that costs ' +
+            'too much.',
           worker(quantile(0.99, 'mouthpiece_frame_lateness_seconds', 'instance, worker')),
           { min: 0, thresholds: rising(0.01, 0.015) },
         ),
@@ -677,7 +711,9 @@ const workers: Dashboard = {
           'Cores of worker time per session that is up; the figure behind sizing.',
           [
             {
-              expr: `${sumBy('', rate('mouthpiece_worker_cpu_seconds_total'))} / (sum(${metric('mouthpiece_worker_sessions', 'state!="connecting"')}) > 0)`,
+              expr:
+                `${sumBy('', rate('mouthpiece_worker_cpu_seconds_total'))} / ` +
+                `(sum(${metric('mouthpiece_worker_sessions', 'state!="connecting"')}) > 0)`,
               legend: 'per session',
             },
           ],
@@ -797,11 +833,15 @@ const rest: Dashboard = {
           "Share of answers that are 5xx (ours) and 4xx (the client's).",
           [
             {
-              expr: `(${sumBy('', rate('mouthpiece_http_requests_total', 'status=~"5.."'))} or vector(0)) / ${sumBy('', rate('mouthpiece_http_requests_total'))}`,
+              expr:
+                `(${sumBy('', rate('mouthpiece_http_requests_total', 'status=~"5.."'))} or ` +
+                `vector(0)) / ${sumBy('', rate('mouthpiece_http_requests_total'))}`,
               legend: '5xx',
             },
             {
-              expr: `(${sumBy('', rate('mouthpiece_http_requests_total', 'status=~"4.."'))} or vector(0)) / ${sumBy('', rate('mouthpiece_http_requests_total'))}`,
+              expr:
+                `(${sumBy('', rate('mouthpiece_http_requests_total', 'status=~"4.."'))} or ` +
+                `vector(0)) / ${sumBy('', rate('mouthpiece_http_requests_total'))}`,
               legend: '4xx',
             },
           ],
@@ -860,7 +900,9 @@ const rest: Dashboard = {
           'By direction and meaning; "ignored" is what the protocol does not know.',
           [
             {
-              expr: `${sumBy('direction, type', rate('mouthpiece_websocket_messages_total'))} > 0 or vector(0)`,
+              expr:
+                `${sumBy('direction, type', rate('mouthpiece_websocket_messages_total'))} > ` +
+                '0 or vector(0)',
               legend: '{{direction}} {{type}}',
             },
           ],
@@ -928,7 +970,8 @@ const rest: Dashboard = {
         timeseries(
           'Speed',
           'none',
-          'Seconds of video made per second of work. Under 1 a viewer would catch up with the renderer.',
+          'Seconds of video made per second of work. Under 1 a viewer would catch up with ' +
+            'the renderer.',
           [{ expr: quantile(0.5, 'mouthpiece_job_realtime_factor'), legend: 'median' }],
           { width: 6, min: 0, thresholds: falling(1, 8) },
         ),
@@ -960,7 +1003,8 @@ const redis: Dashboard = {
   uid: 'mouthpiece-redis',
   title: 'Mouthpiece: Redis',
   about:
-    'The database as the servers see it. Live sessions go on without it; new tokens, history and jobs do not.',
+    'The database as the servers see it. Live sessions go on without it; new tokens, ' +
+    'history and jobs do not.',
   rows: [
     {
       title: 'Redis',

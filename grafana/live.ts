@@ -1,4 +1,5 @@
-// A real Prometheus on the rules of this folder, scraping a server that is being used: for the test of the queries, and for pictures of the dashboards.
+// A real Prometheus on the rules of this folder, scraping a server that is being used: for the test
+// of the queries, and for pictures of the dashboards.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -117,7 +118,10 @@ export function connectPrometheus(url: string): Prometheus {
   };
 }
 
-/** @param target host:port of a server's /metrics. @throws Error when Prometheus is absent or does not come up. */
+/**
+ * @param target host:port of a server's /metrics.
+ * @throws Error when Prometheus is absent or does not come up.
+ */
 export async function startPrometheus(target: string): Promise<Prometheus> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-prometheus-'));
   await cp(path.join(import.meta.dirname, 'prometheus/rules'), path.join(folder, 'rules'), {

@@ -1,4 +1,5 @@
-// Building blocks of the dashboards: a panel is a title, a sentence, queries and a unit; the rest of Grafana's JSON follows from its kind.
+// Building blocks of the dashboards: a panel is a title, a sentence, queries and a unit; the rest
+// of Grafana's JSON follows from its kind.
 import type { MetricName } from '../src/metrics/catalogue.ts';
 
 export type Unit =
@@ -92,7 +93,10 @@ export const falling = (yellow: number, green: number): Threshold[] => [
   { from: green, color: 'green' },
 ];
 
-/** A metric of the instances chosen at the top of the dashboard. Names are checked against the catalogue by the compiler. */
+/**
+ * A metric of the instances chosen at the top of the dashboard. Names are checked against the
+ * catalogue by the compiler.
+ */
 export const metric = (
   name: MetricName | `${MetricName}_${'bucket' | 'sum' | 'count'}`,
   matchers = '',
@@ -247,7 +251,8 @@ function fieldDefaults({ kind, unit, thresholds, stack, min, max }: Panel): obje
     ...(unit === 'bool_yes_no'
       ? [{ type: 'value', options: { 0: { text: 'no' }, 1: { text: 'yes' } } }]
       : []),
-    // Grafana gives what is no number the colour of the lowest threshold, which is red where more is better.
+    // Grafana gives what is no number the colour of the lowest threshold, which is red where more
+    // is better.
     ...(kind === 'stat' || kind === 'bargauge'
       ? [
           {

@@ -1,4 +1,5 @@
-// `npm run dashboards:preview`: draws the dashboards' panels from a real Prometheus to one picture, without Grafana. With no --prometheus it starts a server and uses it for a while.
+// `npm run dashboards:preview`: draws the dashboards' panels from a real Prometheus to one picture,
+// without Grafana. With no --prometheus it starts a server and uses it for a while.
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -113,13 +114,19 @@ async function drawPanel(
   switch (panel.kind) {
     case 'stat': {
       const value = lastOf(samples[0]!.sample);
-      return `<div class="stat" style="background:${colourOf(value, panel.thresholds)}">${escapeHtml(withUnit(value, panel.unit))}</div>`;
+      return (
+        '<div class="stat" ' +
+        `style="background:${colourOf(value, panel.thresholds)}">${escapeHtml(withUnit(value, panel.unit))}</div>`
+      );
     }
     case 'bargauge':
       return samples
         .map(({ name, sample }) => {
           const value = lastOf(sample);
-          return `<div class="gauge"><span>${escapeHtml(name)}</span><div><i style="width:${Math.max(0, Math.min(1, value / (panel.max ?? 1))) * 100}%;background:${colourOf(value, panel.thresholds)}"></i></div><b>${escapeHtml(withUnit(value, panel.unit))}</b></div>`;
+          return (
+            `<div class="gauge"><span>${escapeHtml(name)}</span><div><i ` +
+            `style="width:${Math.max(0, Math.min(1, value / (panel.max ?? 1))) * 100}%;background:${colourOf(value, panel.thresholds)}"></i></div><b>${escapeHtml(withUnit(value, panel.unit))}</b></div>`
+          );
         })
         .join('');
     case 'table': {
@@ -143,7 +150,9 @@ async function drawPanel(
         .slice(0, 8)
         .map(
           ({ name, sample }, index) =>
-            `<span><i style="background:hsl(${(index * 47) % 360} 60% 50%)"></i>${escapeHtml(name)} <b>${escapeHtml(withUnit(lastOf(sample), panel.unit))}</b></span>`,
+            `<span><i style="background:hsl(${(index * 47) % 360} 60% ` +
+            `50%)"></i>${escapeHtml(name)} ` +
+            `<b>${escapeHtml(withUnit(lastOf(sample), panel.unit))}</b></span>`,
         )
         .join('');
       const svg = drawLines(
@@ -166,7 +175,10 @@ async function drawPanel(
         (value) => withUnit(value, panel.unit),
         (index) => `hsl(${(index * 47) % 360} 60% 50%)`,
       );
-      return `${svg}<div class="legend">${legend}${samples.length > 8 ? `<span>and ${samples.length - 8} more</span>` : ''}</div>`;
+      return (
+        `${svg}<div ` +
+        `class="legend">${legend}${samples.length > 8 ? `<span>and ${samples.length - 8} more</span>` : ''}</div>`
+      );
     }
   }
 }
@@ -226,7 +238,8 @@ async function drawDashboard(
     parts.push(`<h2>${escapeHtml(row.title)}</h2><section>`);
     for (const panel of row.panels) {
       parts.push(
-        `<article style="grid-column:span ${panel.width};grid-row:span ${panel.height}" title="${escapeHtml(panel.about)}"><h3>${escapeHtml(panel.title)}</h3>${await drawPanel(panel, prometheus, span)}</article>`,
+        `<article style="grid-column:span ${panel.width};grid-row:span ${panel.height}" ` +
+          `title="${escapeHtml(panel.about)}"><h3>${escapeHtml(panel.title)}</h3>${await drawPanel(panel, prometheus, span)}</article>`,
       );
     }
     parts.push('</section>');

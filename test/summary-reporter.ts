@@ -1,4 +1,5 @@
-// A vitest reporter that names every retried test in a warning and ends with the counts in one plain line.
+// A vitest reporter that names every retried test in a warning and ends with the counts in one
+// plain line.
 import type { Reporter, TestCase } from 'vitest/node';
 
 export default class SummaryReporter implements Reporter {

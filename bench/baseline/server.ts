@@ -1,4 +1,5 @@
-// Speaks just enough of the wire protocol for light peers to connect to aiortc: a token, a socket, an offer and an answer.
+// Speaks just enough of the wire protocol for light peers to connect to aiortc: a token, a socket,
+// an offer and an answer.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

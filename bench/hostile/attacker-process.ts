@@ -1,5 +1,5 @@
-// A process of attackers, told what to do over IPC. Loopback only; ends when its parent goes, and in any
-// case after a while.
+// A process of attackers, told what to do over IPC. Loopback only; ends when its parent goes, and
+// in any case after a while.
 import os from 'node:os';
 import { runAttack } from './door.ts';
 import { DOORS } from './doors.ts';

@@ -1,5 +1,5 @@
-// The attackers as the bench sees them: processes of their own, bounded in number, that answer with what
-// they saw.
+// The attackers as the bench sees them: processes of their own, bounded in number, that answer with
+// what they saw.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -113,8 +113,8 @@ export class Attackers {
   }
 
   /**
-   * All doors at once, each at its rate, shared by the processes. @returns what each door saw, over all
-   * processes
+   * All doors at once, each at its rate, shared by the processes. @returns what each door saw, over
+   * all processes
    */
   async attack(strikes: readonly Strike[], seconds: number): Promise<Tallies> {
     const share = strikes.map(({ door, perSecond }) => ({

@@ -1,10 +1,11 @@
-// What a door is, and what all attacks on doors share: a stated rate, a bound on what is open at once,
-// and a count of what came back.
+// What a door is, and what all attacks on doors share: a stated rate, a bound on what is open at
+// once, and a count of what came back.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Arena, Tally } from './protocol.ts';
 
 /**
- * One attack in progress: the doors' way to count, and to leave things that must be closed at its end.
+ * One attack in progress: the doors' way to count, and to leave things that must be closed at its
+ * end.
  */
 export interface Attack {
   readonly arena: Arena;
@@ -35,8 +36,8 @@ const MAX_ANSWERS = 24;
 /** How often the pace is kept. */
 const TICK_MS = 10;
 /**
- * What fell due while the process was held up is made up for up to this much; more would be a burst that
- * nobody asked for.
+ * What fell due while the process was held up is made up for up to this much; more would be a burst
+ * that nobody asked for.
  */
 const CATCH_UP_MS = 50;
 
@@ -81,9 +82,8 @@ export async function runAttack(
 }
 
 /**
- * Calls `strike` at the attack's rate until its time is over. @param strike called with how many units
- * are due, at most `atMost`;
- * it must not throw
+ * Calls `strike` at the attack's rate until its time is over. @param strike called with how many
+ * units are due, at most `atMost`; it must not throw
  */
 export async function paced(
   { perSecond, seconds }: Attack,
@@ -109,8 +109,8 @@ export async function paced(
 }
 
 /**
- * Like `paced`, for units that take their time: at most `mostOpen` at once, further ones are left out
- * and counted as 'withheld'.
+ * Like `paced`, for units that take their time: at most `mostOpen` at once, further ones are left
+ * out and counted as 'withheld'.
  * @param isHeld units stay open to the end, on purpose, and are then closed
  */
 export async function pacedOpen(

@@ -2,8 +2,8 @@
 // child_process.
 
 /**
- * Where and as whom the attackers act. Everything an attacker may know: it has a key of its own, with
- * quotas of its own.
+ * Where and as whom the attackers act. Everything an attacker may know: it has a key of its own,
+ * with quotas of its own.
  */
 export interface Arena {
   /** Of the server: http://127.0.0.1:PORT. */
@@ -11,7 +11,10 @@ export interface Arena {
   /** The attackers' API key; another than that of the honest sessions. */
   readonly apiKey: string;
   readonly faceId: string;
-  /** Session tokens made with that key. A token serves one session at a time, and any number in turn. */
+  /**
+   * Session tokens made with that key. A token serves one session at a time, and any number in
+   * turn.
+   */
   readonly tokens: readonly string[];
   /** UDP port of a media worker. */
   readonly mediaPort: number;
@@ -27,7 +30,9 @@ export interface Strike {
 
 export type AttackCommand =
   | { readonly op: 'setUp'; readonly arena: Arena }
-  /** Attacks all the doors given, at the same time, for `seconds`; answers when all is closed again. */
+  /**
+   * Attacks all the doors given, at the same time, for `seconds`; answers when all is closed again.
+   */
   | { readonly op: 'attack'; readonly strikes: readonly Strike[]; readonly seconds: number };
 
 /** What one door saw. */

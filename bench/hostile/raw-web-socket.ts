@@ -1,5 +1,5 @@
-// A WebSocket client of few lines (RFC 6455), for floods: it comes from any local address and writes
-// many messages in one piece.
+// A WebSocket client of few lines (RFC 6455), for floods: it comes from any local address and
+// writes many messages in one piece.
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 
@@ -8,7 +8,8 @@ const MAX_HEAD_BYTES = 16_384;
 const OPCODE = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
 /**
- * One masked frame. The mask is all zeros, which the format allows, so that the payload stands as it is.
+ * One masked frame. The mask is all zeros, which the format allows, so that the payload stands as
+ * it is.
  */
 export function frame(payload: Uint8Array, opcode: number = OPCODE.binary): Buffer {
   const { length } = payload;
@@ -148,8 +149,8 @@ export class RawWebSocket {
   }
 
   /**
-   * @returns bytes used; 0 when the frame is not whole yet. Server frames are never masked nor longer
-   * than 64 KiB here.
+   * @returns bytes used; 0 when the frame is not whole yet. Server frames are never masked nor
+   * longer than 64 KiB here.
    */
   #readFrame(): number {
     const data = this.#received;

@@ -14,7 +14,9 @@ import type { Strike, Tallies } from './protocol.ts';
 import type { Seen } from './watch.ts';
 
 const MIB = 1024 * 1024;
-/** Objectives of the server (docs/operations.md): below them, twice as late is not seen by anybody. */
+/**
+ * Objectives of the server (docs/operations.md): below them, twice as late is not seen by anybody.
+ */
 const OBJECTIVE_MS = { late: 15, speak: 120 };
 
 export interface Phase {
@@ -72,8 +74,8 @@ function answersOf(answers: Readonly<Record<string, number>>): string {
 const UDP_MEDIA = new Set(['junk', 'stun', 'media']);
 
 /**
- * Attacked units that the server took up: datagrams that it read, else answers other than those of its
- * silence.
+ * Attacked units that the server took up: datagrams that it read, else answers other than those of
+ * its silence.
  */
 function served(door: string, { seen, tallies }: Phase, calm: Phase, seconds: number): number {
   if (UDP_MEDIA.has(door)) {
@@ -135,7 +137,8 @@ function boundsOf(
         ]),
     atMost(`${name}: /healthz, p99`, seen.healthMs, number(options, 'healthz'), 'ms'),
     atMost(
-      `${name}: lost or unheard, newcomers or bodies turned away, /healthz refused, workers replaced`,
+      `${name}: lost or unheard, newcomers or bodies turned away, /healthz refused, ` +
+        'workers replaced',
       harm(seen),
       0,
     ),

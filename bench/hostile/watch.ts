@@ -1,5 +1,5 @@
-// What is watched while a door is attacked: the honest sessions, /healthz, a newcomer, and the server's
-// memory.
+// What is watched while a door is attacked: the honest sessions, /healthz, a newcomer, and the
+// server's memory.
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -28,8 +28,8 @@ export interface Seen {
   /** Frames a second that arrived, of the session that got fewest. */
   readonly leastFps: number;
   /**
-   * Frame lateness, p99: by the server's own clock, and as it looks from outside, above the quickest
-   * frame.
+   * Frame lateness, p99: by the server's own clock, and as it looks from outside, above the
+   * quickest frame.
    */
   readonly lateMs: number;
   readonly delayMs: number;
@@ -48,15 +48,16 @@ export interface Seen {
   /** Token to first frame of one session opened meanwhile; a text when it was turned away. */
   readonly newcomer: number | string;
   /**
-   * Answer to one honest request with a body of 300 kB, or a text when it was another one than expected.
+   * Answer to one honest request with a body of 300 kB, or a text when it was another one than
+   * expected.
    */
   readonly body: number | string;
   readonly peakResidentMb: number;
   /** Frames that were due and that the server did not send. */
   readonly skipped: number;
   /**
-   * Share of the machine that other processes took than the server, its peers, the attackers and the
-   * bench.
+   * Share of the machine that other processes took than the server, its peers, the attackers and
+   * the bench.
    */
   readonly elsewhere: number;
   readonly interval: Interval;
@@ -220,7 +221,10 @@ export class Watch {
     }
   }
 
-  /** A request for a video of no face: its body is parsed as any other, and then nothing is rendered. */
+  /**
+   * A request for a video of no face: its body is parsed as any other, and then nothing is
+   * rendered.
+   */
   async #largeBody(): Promise<number | string> {
     const startMs = performance.now();
     try {
@@ -308,7 +312,8 @@ const TICKS_PER_SECOND = 100;
 /** User and system time of a process, its threads included; 0 when it is gone. */
 function cpuSecondsOf(pid: number): number {
   try {
-    // After the command's name, which may hold anything: state is field 3, user and system time 14 and
+    // After the command's name, which may hold anything: state is field 3, user and system time 14
+    // and
     // 15.
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
       .replace(/^.*\) /s, '')

@@ -1,4 +1,5 @@
-// Micro bench of one session's codecs: video encoding of a talking head with and without a dirty map, Opus, resampling, colour.
+// Micro bench of one session's codecs: video encoding of a talking head with and without a dirty
+// map, Opus, resampling, colour.
 import { i420Bytes } from '../../src/media/picture.ts';
 import { native } from '../../src/native/addon.ts';
 import type { VideoEncoderOptions } from '../../src/native/addon.ts';
@@ -9,7 +10,10 @@ import type { BenchCase } from '../harness.ts';
 const SIDE = 512,
   FRAMES = 90;
 
-/** Pictures and dirty maps drawn beforehand: only the encoder is timed. The clip runs back and forth, so that it has no seam. */
+/**
+ * Pictures and dirty maps drawn beforehand: only the encoder is timed. The clip runs back and
+ * forth, so that it has no seam.
+ */
 function drawClip(): { pictures: Uint8Array[]; maps: Uint8Array[] } {
   const head = new TalkingHead(SIDE, SIDE),
     pictures: Uint8Array[] = [],

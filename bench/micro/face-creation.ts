@@ -1,4 +1,5 @@
-// Micro bench of face creation: one portrait to one asset on one thread, by kind of portrait. Target: 3 s on one core.
+// Micro bench of face creation: one portrait to one asset on one thread, by kind of portrait.
+// Target: 3 s on one core.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import sharp from 'sharp';

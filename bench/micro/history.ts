@@ -1,4 +1,5 @@
-// GET /history/sessions with a long history: how long the whole of it takes, one day of it, and whether other requests wait meanwhile.
+// GET /history/sessions with a long history: how long the whole of it takes, one day of it, and
+// whether other requests wait meanwhile.
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -26,7 +27,9 @@ export interface HistoryFigures {
   readonly wholeBytes: number;
   /** A hundredth of it by time range. */
   readonly sliceMs: number;
-  /** 99th percentile of /readyz (which asks Redis) while the whole history is read again and again. */
+  /**
+   * 99th percentile of /readyz (which asks Redis) while the whole history is read again and again.
+   */
   readonly othersP99Ms: number;
 }
 

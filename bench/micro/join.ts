@@ -1,4 +1,5 @@
-// What a joining session costs by step, on the thread that others wait for and off it: `node bench/micro/join.ts [face]`, a face of models/faces; default ava.
+// What a joining session costs by step, on the thread that others wait for and off it: `node
+// bench/micro/join.ts [face]`, a face of models/faces; default ava.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';

@@ -1,5 +1,6 @@
-// What a moving face costs from articulation to coded frame, silent and speaking: share of macroblocks drawn anew, rendering, encoding, bitrate, and what the receiver sees.
-// `node bench/micro/picture.ts [face...] [--kbps 600]`, faces from models/faces; default ava.
+// What a moving face costs from articulation to coded frame, silent and speaking: share of
+// macroblocks drawn anew, rendering, encoding, bitrate, and what the receiver sees. `node
+// bench/micro/picture.ts [face...] [--kbps 600]`, faces from models/faces; default ava.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
@@ -178,13 +179,17 @@ for (const name of positionals.length > 0 ? positionals : ['ava']) {
       renderMs: clip.renderMs,
     };
     console.error(
-      `${name} ${state}: ${(100 * clip.dirtyShare).toFixed(1)} % of the macroblocks drawn, ${(100 * clip.quietFrames).toFixed(0)} % of the frames below a tenth, render ${clip.renderMs.toFixed(3)} ms`,
+      `${name} ${state}: ${(100 * clip.dirtyShare).toFixed(1)} % of the macroblocks ` +
+        `drawn, ${(100 * clip.quietFrames).toFixed(0)} % of the frames below a tenth, ` +
+        `render ${clip.renderMs.toFixed(3)} ms`,
     );
     for (const codec of ['vp8', 'h264'] as const) {
       const coded = encode(codec, Number(values.kbps), clip, width, head, mouth);
       line[codec] = coded;
       console.error(
-        `  ${codec.padEnd(4)} ${coded.ms.toFixed(3)} ms  ${coded.kbps.toFixed(0)} kbit/s  PSNR ${coded.whole.toFixed(1)} face ${coded.head.toFixed(1)} (worst ${coded.worst.toFixed(1)}) mouth ${coded.mouth.toFixed(1)} dB`,
+        `  ${codec.padEnd(4)} ${coded.ms.toFixed(3)} ms  ${coded.kbps.toFixed(0)} kbit/s  ` +
+          `PSNR ${coded.whole.toFixed(1)} face ${coded.head.toFixed(1)} ` +
+          `(worst ${coded.worst.toFixed(1)}) mouth ${coded.mouth.toFixed(1)} dB`,
       );
     }
     process.stdout.write(`${JSON.stringify(line)}\n`);

@@ -1,4 +1,5 @@
-// Micro bench of drawing a face: idle life, speech, mouth alone, nothing, and many sessions taking turns (cold caches).
+// Micro bench of drawing a face: idle life, speech, mouth alone, nothing, and many sessions taking
+// turns (cold caches).
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX, POSE_SIZE } from '../../src/media/articulation.ts';

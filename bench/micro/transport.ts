@@ -1,4 +1,5 @@
-// Micro bench of the transport: one second of a peer's media from coded frame to socket, its parts, and what a join costs the server.
+// Micro bench of the transport: one second of a peer's media from coded frame to socket, its parts,
+// and what a join costs the server.
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { createCertificate, fingerprintOf } from '../../src/webrtc/dtls/certificate.ts';
@@ -43,7 +44,10 @@ const toSocket = (datagram: Buffer, length: number): void => {
 };
 const plan = planAnswer(parseOffer(offers.chromium));
 
-/** Peers that send a second of media a call, turn by turn, so that caches are as cold as with many sessions. */
+/**
+ * Peers that send a second of media a call, turn by turn, so that caches are as cold as with many
+ * sessions.
+ */
 function mediaCase(
   name: string,
   profile: SrtpProfile,

@@ -1,4 +1,5 @@
-// Coded frames out of RTP payloads, written so that ffmpeg can read them: IVF for VP8, Annex B for H.264.
+// Coded frames out of RTP payloads, written so that ffmpeg can read them: IVF for VP8, Annex B for
+// H.264.
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { PICTURE_SIZE } from '../../src/media/picture.ts';
 import { type ArrivedFrame, vp8DescriptorBytes } from './frames.ts';

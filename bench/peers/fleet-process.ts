@@ -1,4 +1,5 @@
-// A process full of light peers, told what to do over IPC. Started by fleet.ts, ends when its parent goes.
+// A process full of light peers, told what to do over IPC. Started by fleet.ts, ends when its
+// parent goes.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -33,7 +34,10 @@ function cut(fromSeconds: number, seconds: number): Int16Array {
   return out;
 }
 
-/** Talks as planned until the session is over. A plan of nothing but speech begins with some in hand, so that it never runs dry. */
+/**
+ * Talks as planned until the session is over. A plan of nothing but speech begins with some in
+ * hand, so that it never runs dry.
+ */
 async function talk(
   peer: LightPeer,
   { cycleSeconds, speechSeconds, pace }: TalkPlan,

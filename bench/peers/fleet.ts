@@ -1,4 +1,5 @@
-// Light peers in processes of their own, so that the load does not share a thread with what measures it.
+// Light peers in processes of their own, so that the load does not share a thread with what
+// measures it.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -11,7 +12,9 @@ export interface FleetOptions extends FleetSetUp {
   readonly processes: number;
   /** Put before the command, for instance `ip netns exec NAME`. */
   readonly prefix?: readonly string[];
-  /** CPUs the processes keep to, as `taskset` takes them; those of the workers are best left alone. */
+  /**
+   * CPUs the processes keep to, as `taskset` takes them; those of the workers are best left alone.
+   */
   readonly cpus?: string;
 }
 
@@ -131,7 +134,10 @@ export class Fleet {
     return { peer, sessionId, figures };
   }
 
-  /** As `open`, but takes a refusal for want of room as "not at this moment". @param onRefusal called for each */
+  /**
+   * As `open`, but takes a refusal for want of room as "not at this moment".
+   * @param onRefusal called for each
+   */
   async openPatiently(
     plan?: TalkPlan,
     impairment?: Impairment,

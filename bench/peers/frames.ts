@@ -1,9 +1,12 @@
-// Video frames as a receiver could show them: packets put in order, gaps waited for, freezes measured. Decodes nothing.
+// Video frames as a receiver could show them: packets put in order, gaps waited for, freezes
+// measured. Decodes nothing.
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 
 export interface ArrivedFrame {
   readonly rtpTimestamp: number;
-  /** When the frame and all before it were there: the earliest moment a decoder could have shown it. */
+  /**
+   * When the frame and all before it were there: the earliest moment a decoder could have shown it.
+   */
   readonly completedMs: number;
   readonly bytes: number;
   readonly isKey: boolean;
@@ -18,7 +21,10 @@ interface Arrived {
   readonly payload: Buffer;
 }
 
-/** Packets a receiver holds while it waits for a lost one; more than this and it starts over at a key frame. */
+/**
+ * Packets a receiver holds while it waits for a lost one; more than this and it starts over at a
+ * key frame.
+ */
 const MAX_HELD_PACKETS = 2048;
 const PLI_INTERVAL_MS = 300;
 /** Longer than a NACK's way there and back twice on a poor path. */
@@ -151,7 +157,10 @@ export class FrameAssembler {
   }
 }
 
-/** Whether an RTP payload is the first of a key frame: VP8 by RFC 7741 sections 4.2 and 4.3, H.264 by its SPS or IDR slice (RFC 6184). */
+/**
+ * Whether an RTP payload is the first of a key frame: VP8 by RFC 7741 sections 4.2 and 4.3, H.264
+ * by its SPS or IDR slice (RFC 6184).
+ */
 export function beginsKeyFrame(codec: VideoCodec, payload: Buffer): boolean {
   if (codec === 'vp8') {
     const isStart = (payload[0]! & 0x1f) === 0x10; // S = 1, PID = 0

@@ -1,4 +1,5 @@
-// A bad network between one peer and the server: loses, delays, jitters and limits datagrams both ways, in order, as a queue in a router would.
+// A bad network between one peer and the server: loses, delays, jitters and limits datagrams both
+// ways, in order, as a queue in a router would.
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 

@@ -1,4 +1,5 @@
-// A receiving client without decoder or screen: signals, connects, decrypts, answers RTCP, and keeps the times of all that arrives.
+// A receiving client without decoder or screen: signals, connects, decrypts, answers RTCP, and
+// keeps the times of all that arrives.
 import {
   type MediaStreamTrack,
   ReceiverEstimatedMaxBitrate,
@@ -39,7 +40,9 @@ export interface PeerOptions {
   readonly token?: Readonly<Record<string, unknown>>;
 }
 
-/** An utterance as seen from outside; times on this process' clock, null while it has not happened. */
+/**
+ * An utterance as seen from outside; times on this process' clock, null while it has not happened.
+ */
 export interface Utterance {
   readonly sentMs: number;
   speakMs: number | undefined;
@@ -72,8 +75,8 @@ export interface PeerFigures {
   longestGapMs: number;
   gapsOver300: number;
   /**
-   * Delay of frames above the quickest one, RTP time against arrival: what lateness looks like from outside. That of frame n (from 0) stands
-   * in place n modulo MAX_KEPT_DELAYS.
+   * Delay of frames above the quickest one, RTP time against arrival: what lateness looks like from
+   * outside. That of frame n (from 0) stands in place n modulo MAX_KEPT_DELAYS.
    */
   delaysMs: number[];
   utterances: Utterance[];
@@ -81,7 +84,10 @@ export interface PeerFigures {
   receivedKbps: number[];
   /** When the last packet with sound in it arrived. */
   lastAudibleMs: number;
-  /** One entry for each ten seconds: least delay of a frame above the quickest ever, and the mean of picture time minus sound time by the sender reports. */
+  /**
+   * One entry for each ten seconds: least delay of a frame above the quickest ever, and the mean of
+   * picture time minus sound time by the sender reports.
+   */
   course: { readonly atMs: number; readonly delayMs: number; readonly skewMs: number }[];
 }
 
@@ -91,7 +97,10 @@ const SETTLED_AFTER_SKIP_MS = 600;
 const GIVE_UP_WAITING_MS = 30_000;
 export const MAX_KEPT_DELAYS = 4000;
 const MAX_KEPT_FRAMES = 20_000;
-/** Louder than this (of 32768) is sound. Sizes do not tell: for a quarter of a second after speech Opus spends 80 bytes a packet on silence. */
+/**
+ * Louder than this (of 32768) is sound. Sizes do not tell: for a quarter of a second after speech
+ * Opus spends 80 bytes a packet on silence.
+ */
 const AUDIBLE_PEAK = 200;
 const CHUNK_BYTES = 6000;
 const CONNECT_LIMIT_MS = 20_000;
@@ -151,7 +160,10 @@ export class LightPeer {
     this.#pc = createConnection(options.codec, new URL(options.target.url).hostname);
   }
 
-  /** @throws Error when the session does not come up within 20 s, with the server's word if it gave one. */
+  /**
+   * @throws Error when the session does not come up within 20 s, with the server's word if it gave
+   * one.
+   */
   static async connect(options: PeerOptions): Promise<LightPeer> {
     const peer = new LightPeer(options);
     try {
@@ -421,7 +433,8 @@ export class LightPeer {
     }
     this.figures.lastAudibleMs = nowMs;
     const last = this.figures.utterances.at(-1);
-    // Sound of the utterance before may still be playing: only what follows SPEAK belongs to this one.
+    // Sound of the utterance before may still be playing: only what follows SPEAK belongs to this
+    // one.
     if (last !== undefined && last.speakMs !== undefined) {
       last.audibleMs ??= nowMs;
     }
@@ -483,7 +496,10 @@ export class LightPeer {
       .catch(() => {});
   }
 
-  /** Sends speech at once, or as a microphone would. @returns when all of it was handed to the socket */
+  /**
+   * Sends speech at once, or as a microphone would.
+   * @returns when all of it was handed to the socket
+   */
   async speak(pcm: Int16Array, pace: 'burst' | 'realtime'): Promise<Utterance> {
     const utterance: Utterance = {
       sentMs: performance.now(),
@@ -522,7 +538,10 @@ export class LightPeer {
     return utterance;
   }
 
-  /** Interrupts. @returns milliseconds until the last packet with sound arrived; 0 if none came any more */
+  /**
+   * Interrupts.
+   * @returns milliseconds until the last packet with sound arrived; 0 if none came any more
+   */
   async skip(): Promise<number> {
     const sentMs = performance.now();
     this.#socket?.send('SKIP');
@@ -552,7 +571,10 @@ export class LightPeer {
     }
   }
 
-  /** @param how `clean`: peer connection and socket are closed; `vanish`: nothing is sent any more, as if the network were cut, until the server gives up */
+  /**
+   * @param how `clean`: peer connection and socket are closed; `vanish`: nothing is sent any more,
+   * as if the network were cut, until the server gives up
+   */
   async close(how: 'clean' | 'vanish' = 'clean'): Promise<void> {
     if (how === 'vanish') {
       for (const { connection } of this.#pc.iceTransports) {
@@ -597,7 +619,10 @@ function mantissa(bitrate: number): { brExp: number; brMantissa: number; bitrate
   return { brExp, brMantissa, bitrate: BigInt(Math.floor(bitrate)) };
 }
 
-/** A werift connection for video and sound that asks no STUN server; for a loopback host, on loopback alone. */
+/**
+ * A werift connection for video and sound that asks no STUN server; for a loopback host, on
+ * loopback alone.
+ */
 export function createConnection(
   codec: VideoCodec,
   host: string,
@@ -635,7 +660,8 @@ export function createConnection(
   });
   pc.addTransceiver('audio', { direction });
   pc.addTransceiver('video', { direction });
-  // werift asks a public STUN server even when given none (measured): nothing of ours leaves the machine unasked.
+  // werift asks a public STUN server even when given none (measured): nothing of ours leaves the
+  // machine unasked.
   for (const { connection } of pc.iceTransports) {
     (connection as { stunServer: unknown }).stunServer = undefined;
   }

@@ -1,4 +1,5 @@
-// When lips began to move, judged from decoded pictures alone: where the picture moves with speech and not without, there is the mouth.
+// When lips began to move, judged from decoded pictures alone: where the picture moves with speech
+// and not without, there is the mouth.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { quantile } from '../report/stats.ts';
@@ -8,7 +9,10 @@ const BLOCK = 8;
 const BLOCKS = SIDE / BLOCK;
 const MOUTH_BLOCKS = 8;
 
-/** Luma of every frame of a bitstream, scaled to 128x128. @throws Error when ffmpeg is absent or finds nothing to decode. */
+/**
+ * Luma of every frame of a bitstream, scaled to 128x128.
+ * @throws Error when ffmpeg is absent or finds nothing to decode.
+ */
 export async function decodeLuma(file: string): Promise<Buffer[]> {
   const { stdout } = await promisify(execFile)(
     'ffmpeg',
@@ -61,8 +65,10 @@ export interface SpeakingSpan {
 
 /**
  * @param arrivalsMs when each frame was complete
- * @param spans one per utterance; frames outside of all of them (from `sentMs` on) are taken as idle
- * @returns per utterance the milliseconds from `sentMs` to the first frame whose lips move; NaN where none was found
+ * @param spans one per utterance; frames outside of all of them (from `sentMs` on) are taken as
+ * idle
+ * @returns per utterance the milliseconds from `sentMs` to the first frame whose lips move; NaN
+ * where none was found
  */
 export function lipOnsets(
   frames: readonly Buffer[],

@@ -12,7 +12,10 @@ export interface FleetSetUp {
   readonly token: Readonly<Record<string, unknown>>;
 }
 
-/** How peers use their time: every cycle they send `speechSeconds` of speech, the first at a random moment of the cycle. */
+/**
+ * How peers use their time: every cycle they send `speechSeconds` of speech, the first at a random
+ * moment of the cycle.
+ */
 export interface TalkPlan {
   readonly cycleSeconds: number;
   readonly speechSeconds: number;
@@ -39,13 +42,19 @@ export type FleetCommand =
   | { readonly op: 'impair'; readonly peer: number; readonly impairment: Impairment }
   | { readonly op: 'close'; readonly peer: number; readonly how: 'clean' | 'vanish' }
   | { readonly op: 'waitOver'; readonly peer: number; readonly timeoutMs: number }
-  /** Writes the kept frames as a raw bitstream (IVF or Annex B) to `file`; answers the arrival time of each. */
+  /**
+   * Writes the kept frames as a raw bitstream (IVF or Annex B) to `file`; answers the arrival time
+   * of each.
+   */
   | { readonly op: 'dump'; readonly peer: number; readonly file: string }
   | { readonly op: 'figures' };
 
 export interface FleetFigures {
   readonly peers: Readonly<Record<number, PeerFigures>>;
-  /** Delay of the process' own event loop since the last call: when it is large, arrival times say more about the load generator than about the server. */
+  /**
+   * Delay of the process' own event loop since the last call: when it is large, arrival times say
+   * more about the load generator than about the server.
+   */
   readonly loopDelayP99Ms: number;
   readonly cpuSeconds: number;
 }

@@ -1,5 +1,6 @@
-// What a receiver believes its path can carry: additive increase, decrease on loss or growing delay (after Google congestion control,
-// draft-ietf-rmcat-gcc section 5 and 6, without its filter). Enough to see whether a sender obeys REMB; not a product.
+// What a receiver believes its path can carry: additive increase, decrease on loss or growing delay
+// (after Google congestion control, draft-ietf-rmcat-gcc section 5 and 6, without its filter).
+// Enough to see whether a sender obeys REMB; not a product.
 
 const WINDOW_MS = 500;
 const QUEUE_LIMIT_MS = 60;
@@ -48,14 +49,16 @@ export class ReceiverEstimate {
     } else if (lossRatio > LOSS_LIMIT) {
       this.bitrate *= 1 - 0.5 * lossRatio;
     }
-    // A sender with little to say proves nothing about the path: no increase then, but no decrease either.
+    // A sender with little to say proves nothing about the path: no increase then, but no decrease
+    // either.
     else if (this.bitrate < 1.5 * received + 10_000) {
       this.bitrate = Math.min(this.bitrate * 1.08, 4_000_000);
     }
     this.bitrate = Math.max(this.bitrate, 50_000);
     this.#windowStartMs = nowMs;
     this.#bytes = this.#packets = this.#lost = this.#delaySumMs = 0;
-    // The least delay is forgotten slowly, so that a route that became longer is not taken for a queue for ever.
+    // The least delay is forgotten slowly, so that a route that became longer is not taken for a
+    // queue for ever.
     this.#leastDelayMs++;
     return true;
   }

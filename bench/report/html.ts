@@ -33,7 +33,8 @@ export function toHtml(run: Run): string {
     .join(', ');
   const bounds = outcome.bounds.map(
     (bound) =>
-      `<tr><td>${escapeHtml(bound.name)}</td><td>${short(bound.value)} ${bound.unit}</td><td>${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit}</td><td class="${holds(bound) ? 'good' : 'bad'}">${holds(bound) ? 'holds' : 'broken'}</td></tr>`,
+      `<tr><td>${escapeHtml(bound.name)}</td><td>${short(bound.value)} ${bound.unit}</td><td>${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit}</td><td ` +
+      `class="${holds(bound) ? 'good' : 'bad'}">${holds(bound) ? 'holds' : 'broken'}</td></tr>`,
   );
   const tables = outcome.tables.map(
     ({ title, columns, rows }) =>
@@ -46,7 +47,10 @@ export function toHtml(run: Run): string {
     );
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Mouthpiece bench: ${run.scenario}</title><style>${STYLE}</style>
 <h1>${escapeHtml(run.scenario)}</h1><p>${escapeHtml(run.about)}</p>
-<p class="soft">${run.startedAt}, ${run.durationSeconds.toFixed(0)} s, commit ${run.commit}, ${escapeHtml(run.target)}<br>${run.target === 'own server' ? '' : 'load from '}${escapeHtml(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}`)}<br>${escapeHtml(settings)}</p>
+<p class="soft">${run.startedAt}, ${run.durationSeconds.toFixed(0)} s, commit ${run.commit}, ${escapeHtml(run.target)}<br>${run.target === 'own server' ? '' : 'load from '}${escapeHtml(
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, ` +
+      `Node ${machine.node}`,
+  )}<br>${escapeHtml(settings)}</p>
 ${bounds.length === 0 ? '' : `<h2>Bounds</h2><table><tr><th></th><th>measured</th><th>bound</th><th></th></tr>${bounds.join('')}</table>`}
 ${tables.join('\n')}
 ${plots.length === 0 ? '' : `<h2>Plots</h2><div class="plots">${plots.join('\n')}</div>`}

@@ -1,4 +1,5 @@
-// Plots as plain SVG text, for reports that one can mail: lines, distributions, stacked bars, heat maps.
+// Plots as plain SVG text, for reports that one can mail: lines, distributions, stacked bars, heat
+// maps.
 
 export interface Line {
   readonly name: string;
@@ -127,14 +128,19 @@ function frame(
   const svg = [
     ...ticks(y0, y1).map(
       (tick) =>
-        `<line class="grid" x1="${MARGIN.left}" x2="${width - MARGIN.right}" y1="${y(tick)}" y2="${y(tick)}"/><text x="${MARGIN.left - 6}" y="${y(tick) + 4}" text-anchor="end">${escapeHtml(yText(tick))}</text>`,
+        `<line class="grid" x1="${MARGIN.left}" x2="${width - MARGIN.right}" ` +
+        `y1="${y(tick)}" y2="${y(tick)}"/><text x="${MARGIN.left - 6}" y="${y(tick) + 4}" ` +
+        `text-anchor="end">${escapeHtml(yText(tick))}</text>`,
     ),
     ...ticks(x0, x1, Math.max(2, Math.floor(width / 90))).map(
       (tick) =>
-        `<text x="${x(tick)}" y="${height - MARGIN.bottom + 16}" text-anchor="middle">${escapeHtml(xText(tick))}</text>`,
+        `<text x="${x(tick)}" y="${height - MARGIN.bottom + 16}" ` +
+        `text-anchor="middle">${escapeHtml(xText(tick))}</text>`,
     ),
-    `<text x="${(width + MARGIN.left) / 2}" y="${height - 6}" text-anchor="middle">${escapeHtml(xName)}</text>`,
-    `<text transform="translate(13 ${(height - MARGIN.bottom) / 2}) rotate(-90)" text-anchor="middle">${escapeHtml(yName)}</text>`,
+    `<text x="${(width + MARGIN.left) / 2}" y="${height - 6}" ` +
+      `text-anchor="middle">${escapeHtml(xName)}</text>`,
+    `<text transform="translate(13 ${(height - MARGIN.bottom) / 2}) rotate(-90)" ` +
+      `text-anchor="middle">${escapeHtml(yName)}</text>`,
   ].join('');
   return { x, y, svg };
 }
@@ -146,12 +152,16 @@ const legend = (names: readonly string[], { width }: Size): string =>
         .slice(0, 12)
         .map(
           (name, index) =>
-            `<g transform="translate(${width - MARGIN.right - 150} ${MARGIN.top + 6 + index * 15})"><rect width="10" height="10" fill="${COLOURS[index % COLOURS.length]}"/><text x="15" y="9">${escapeHtml(name.slice(0, 24))}</text></g>`,
+            '<g ' +
+            `transform="translate(${width - MARGIN.right - 150} ${MARGIN.top + 6 + index * 15})"><rect ` +
+            `width="10" height="10" fill="${COLOURS[index % COLOURS.length]}"/><text ` +
+            `x="15" y="9">${escapeHtml(name.slice(0, 24))}</text></g>`,
         )
         .join('');
 
 const wrap = (content: string, { width, height }: Size): string =>
-  `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" xmlns="http://www.w3.org/2000/svg">${content}</svg>`;
+  `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ` +
+  `xmlns="http://www.w3.org/2000/svg">${content}</svg>`;
 
 export function draw(plot: Plot, size: Size = { width: 640, height: 280 }): string {
   switch (plot.kind) {
@@ -204,17 +214,23 @@ export function drawLines(
         ? drawn
             .map(
               (point) =>
-                `<circle cx="${point.split(',')[0]}" cy="${point.split(',')[1]}" r="2.2" fill="${colour}"/>`,
+                `<circle cx="${point.split(',')[0]}" cy="${point.split(',')[1]}" r="2.2" ` +
+                `fill="${colour}"/>`,
             )
             .join('')
         : '';
-    return `<polyline points="${drawn.join(' ')}" fill="none" stroke="${colour}" stroke-width="1.6"/>${dots}`;
+    return (
+      `<polyline points="${drawn.join(' ')}" fill="none" stroke="${colour}" ` +
+      `stroke-width="1.6"/>${dots}`
+    );
   });
   const marks = limits
     .filter((limit) => limit.y <= high)
     .map(
       (limit) =>
-        `<line class="limit" x1="${MARGIN.left}" x2="${size.width - MARGIN.right}" y1="${y(limit.y)}" y2="${y(limit.y)}"/><text class="limit" x="${MARGIN.left + 4}" y="${y(limit.y) - 4}">${escapeHtml(limit.name)}</text>`,
+        `<line class="limit" x1="${MARGIN.left}" x2="${size.width - MARGIN.right}" ` +
+        `y1="${y(limit.y)}" y2="${y(limit.y)}"/><text class="limit" x="${MARGIN.left + 4}" ` +
+        `y="${y(limit.y) - 4}">${escapeHtml(limit.name)}</text>`,
     );
   return wrap(
     svg +
@@ -253,11 +269,16 @@ function drawDistribution(
     const points = sorted.map(
       (value, rank) => `${x(value).toFixed(1)},${y((rank + 1) / sorted.length).toFixed(1)}`,
     );
-    return `<polyline points="${x(sorted[0] ?? 0)},${y(0)} ${points.join(' ')}" fill="none" stroke="${COLOURS[index % COLOURS.length]}" stroke-width="1.6"/>`;
+    return (
+      `<polyline points="${x(sorted[0] ?? 0)},${y(0)} ${points.join(' ')}" fill="none" ` +
+      `stroke="${COLOURS[index % COLOURS.length]}" stroke-width="1.6"/>`
+    );
   });
   const marks = limits.map(
     (limit) =>
-      `<line class="limit" x1="${x(limit.x)}" x2="${x(limit.x)}" y1="${MARGIN.top}" y2="${size.height - MARGIN.bottom}"/><text class="limit" x="${x(limit.x) + 4}" y="${MARGIN.top + 10}">${escapeHtml(limit.name)}</text>`,
+      `<line class="limit" x1="${x(limit.x)}" x2="${x(limit.x)}" y1="${MARGIN.top}" ` +
+      `y2="${size.height - MARGIN.bottom}"/><text class="limit" x="${x(limit.x) + 4}" ` +
+      `y="${MARGIN.top + 10}">${escapeHtml(limit.name)}</text>`,
   );
   return wrap(
     svg +
@@ -287,9 +308,18 @@ function drawStack({ bars, y: yName }: Extract<Plot, { kind: 'stack' }>, size: S
     const pieces = names.map((part, colour) => {
       const value = parts[part] ?? 0;
       base += value;
-      return `<rect x="${left.toFixed(1)}" y="${y(base).toFixed(1)}" width="${(step * 0.7).toFixed(1)}" height="${Math.max(0, y(base - value) - y(base)).toFixed(1)}" fill="${COLOURS[colour % COLOURS.length]}"><title>${escapeHtml(`${part}: ${short(value)}`)}</title></rect>`;
+      return (
+        `<rect x="${left.toFixed(1)}" y="${y(base).toFixed(1)}" ` +
+        `width="${(step * 0.7).toFixed(1)}" ` +
+        `height="${Math.max(0, y(base - value) - y(base)).toFixed(1)}" ` +
+        `fill="${COLOURS[colour % COLOURS.length]}"><title>${escapeHtml(`${part}: ${short(value)}`)}</title></rect>`
+      );
     });
-    return `${pieces.join('')}<text x="${left + step * 0.35}" y="${size.height - MARGIN.bottom + 16}" text-anchor="middle">${escapeHtml(name)}</text>`;
+    return (
+      `${pieces.join('')}<text x="${left + step * 0.35}" ` +
+      `y="${size.height - MARGIN.bottom + 16}" ` +
+      `text-anchor="middle">${escapeHtml(name)}</text>`
+    );
   });
   return wrap(svg + drawn.join('') + legend(names, size), size);
 }
@@ -307,13 +337,18 @@ export function drawHeat(
   const cellHeight = (size.height - MARGIN.top - MARGIN.bottom) / Math.max(1, rows.length);
   const cells = rows.map(({ name, values }, row) => {
     const top = size.height - MARGIN.bottom - (row + 1) * cellHeight;
-    const label = `<text x="${MARGIN.left - 6}" y="${top + cellHeight / 2 + 4}" text-anchor="end">${escapeHtml(name)}</text>`;
+    const label =
+      `<text x="${MARGIN.left - 6}" y="${top + cellHeight / 2 + 4}" ` +
+      `text-anchor="end">${escapeHtml(name)}</text>`;
     return (
       label +
       values
         .map((value, column) =>
           value > 0
-            ? `<rect x="${(MARGIN.left + column * cellWidth).toFixed(1)}" y="${top.toFixed(1)}" width="${(cellWidth + 0.3).toFixed(1)}" height="${(cellHeight - 0.5).toFixed(1)}" fill="hsl(${(240 - 240 * Math.sqrt(value / highest)).toFixed(0)} 85% 50%)"/>`
+            ? `<rect x="${(MARGIN.left + column * cellWidth).toFixed(1)}" ` +
+              `y="${top.toFixed(1)}" width="${(cellWidth + 0.3).toFixed(1)}" ` +
+              `height="${(cellHeight - 0.5).toFixed(1)}" ` +
+              `fill="hsl(${(240 - 240 * Math.sqrt(value / highest)).toFixed(0)} 85% 50%)"/>`
             : '',
         )
         .join('')

@@ -13,7 +13,10 @@ export function quantile(values: readonly number[], q: number): number {
   return low + (sorted[Math.ceil(at)]! - low) * (at - Math.floor(at));
 }
 
-/** Samples that must be expected beyond a quantile before it is told: 99 % takes 20 samples, 90 % takes 2. Fewer only tell their longest. */
+/**
+ * Samples that must be expected beyond a quantile before it is told: 99 % takes 20 samples, 90 %
+ * takes 2. Fewer only tell their longest.
+ */
 const LEAST_BEYOND = 0.2;
 export const isEnough = (samples: number, q: number): boolean =>
   q <= 0.5 ? samples > 0 : samples * (1 - q) > LEAST_BEYOND - 1e-9;
@@ -30,7 +33,10 @@ export interface Bucket {
   readonly count: number;
 }
 
-/** As Prometheus' histogram_quantile: linear within a bucket. `buckets` are cumulative, ascending, +Inf last. */
+/**
+ * As Prometheus' histogram_quantile: linear within a bucket. `buckets` are cumulative, ascending,
+ * +Inf last.
+ */
 export function histogramQuantile(buckets: readonly Bucket[], q: number): number {
   const total = buckets.at(-1)?.count ?? 0;
   if (total === 0) {
@@ -58,8 +64,9 @@ export function slope(points: readonly (readonly [x: number, y: number])[]): num
 }
 
 /**
- * Least squares through the lowest point of each window: the course of what stays, where collections make a sawtooth of the whole. A window must hold a whole tooth;
- * what does not fill one at the end is left out.
+ * Least squares through the lowest point of each window: the course of what stays, where
+ * collections make a sawtooth of the whole. A window must hold a whole tooth; what does not fill
+ * one at the end is left out.
  * @returns units of y per unit of x; NaN below three windows
  */
 export function floorSlope(
@@ -100,7 +107,9 @@ export const machine = (): Machine => ({
   node: process.versions.node,
 });
 
-/** Short hash of HEAD with a "+" when the tree differs from it; "unknown" outside of a repository. */
+/**
+ * Short hash of HEAD with a "+" when the tree differs from it; "unknown" outside of a repository.
+ */
 export function commit(folder: string): string {
   try {
     const git = (...args: string[]): string =>

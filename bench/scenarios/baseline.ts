@@ -1,4 +1,5 @@
-// Mouthpiece beside the plain alternative that one would build: aiortc sends the same pictures, with the same encoder settings, to the same number of the same peers.
+// Mouthpiece beside the plain alternative that one would build: aiortc sends the same pictures,
+// with the same encoder settings, to the same number of the same peers.
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -204,15 +205,20 @@ async function run(context: Context): Promise<Outcome> {
     ],
     tables: [
       {
-        title: `${sessions} sessions, VP8 ${PICTURE_SIZE}x${PICTURE_SIZE}, ${kbps.toFixed(0)} kbit/s, cpu-used ${CPU_USED}`,
+        title:
+          `${sessions} sessions, VP8 ${PICTURE_SIZE}x${PICTURE_SIZE}, ${kbps.toFixed(0)} ` +
+          `kbit/s, cpu-used ${CPU_USED}`,
         columns: ['', 'cores/session', 'CPU ms/frame', 'fps', 'MB/session', 'MB empty'],
         rows: [row(ours), row(theirs)],
       },
     ],
     plots: [],
     notes: [
-      'CPU of the whole process. Mouthpiece listens to speech, draws the face and encodes; aiortc only encodes the same pictures, decoded from what a peer of ours received, and plays a file of the same speech.',
-      'aiortc runs on the one core that the worker had: with it, one Python process is the natural unit.',
+      'CPU of the whole process. Mouthpiece listens to speech, draws the face and encodes; ' +
+        'aiortc only encodes the same pictures, decoded from what a peer of ours received, ' +
+        'and plays a file of the same speech.',
+      'aiortc runs on the one core that the worker had: with it, one Python process is the ' +
+        'natural unit.',
     ],
   };
 }
@@ -220,7 +226,8 @@ async function run(context: Context): Promise<Outcome> {
 export const baseline: Scenario = {
   name: 'baseline',
   about:
-    'CPU and memory of a session beside those of a plain aiortc server that streams the same pictures (optional: python3-aiortc).',
+    'CPU and memory of a session beside those of a plain aiortc server that streams the ' +
+    'same pictures (optional: python3-aiortc).',
   options: { sessions: 6, hold: 15, ratio: 1 },
   small: { sessions: 1, hold: 2, ratio: 20 },
   run,

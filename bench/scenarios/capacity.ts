@@ -1,4 +1,5 @@
-// How many sessions a core carries: adds peers until a bound on lateness, latency or loss breaks, and compares their cost with the bare encode.
+// How many sessions a core carries: adds peers until a bound on lateness, latency or loss breaks,
+// and compares their cost with the bare encode.
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import path from 'node:path';
@@ -86,7 +87,8 @@ async function hold(context: Context, server: Server, fleet: Fleet): Promise<Ste
   const skipped = inside?.increase('mouthpiece_frames_skipped_total') ?? Number.NaN;
   const cores = inside?.rate('mouthpiece_worker_cpu_seconds_total') ?? Number.NaN;
   const missed = counted.missed - countedBefore.missed;
-  // Of the recent frames only: each peer keeps its last few thousand delays, in order until it has that many.
+  // Of the recent frames only: each peer keeps its last few thousand delays, in order until it has
+  // that many.
   const delays = summary.peers.flatMap(({ delaysMs }) => delaysMs.slice(-Math.round(seconds * 30)));
   const step = {
     sessions: fleet.size,
@@ -133,7 +135,10 @@ function whatBroke(step: Omit<Step, 'broken'>, { options }: Context): string | u
   return undefined;
 }
 
-/** What the peer received is decoded and encoded again by nothing but encoders, on the worker's core, after the load has gone. */
+/**
+ * What the peer received is decoded and encoded again by nothing but encoders, on the worker's
+ * core, after the load has gone.
+ */
 async function bareEncode(
   context: Context,
   file: string,
@@ -181,7 +186,8 @@ async function run(context: Context): Promise<Outcome> {
   const plan: TalkPlan = { cycleSeconds: CYCLE_SECONDS, speechSeconds, pace: 'burst' };
   const empty = await look(server);
   const { peer: kept } = await fleet.open(plan, true);
-  // One that begins to speak every few seconds, so that audio to lips is measured at every level of load.
+  // One that begins to speak every few seconds, so that audio to lips is measured at every level of
+  // load.
   if (isProbed) {
     await fleet.open(PROBE);
   }
@@ -196,10 +202,15 @@ async function run(context: Context): Promise<Outcome> {
     const step = await hold(context, server, fleet);
     steps.push(step);
     const inside = Number.isFinite(step.cores)
-      ? `${step.cores.toFixed(2)} cores  lateness p50 ${step.latenessP50Ms.toFixed(1)} p99 ${step.latenessP99Ms.toFixed(1)} ms  lips p99 ${step.lipsP99Ms.toFixed(0)} ms  ${step.rssMb.toFixed(0)} MB  `
+      ? `${step.cores.toFixed(2)} cores  lateness p50 ${step.latenessP50Ms.toFixed(1)} ` +
+        `p99 ${step.latenessP99Ms.toFixed(1)} ms  lips p99 ${step.lipsP99Ms.toFixed(0)} ` +
+        `ms  ${step.rssMb.toFixed(0)} MB  `
       : '';
     context.progress(
-      `${String(step.sessions).padStart(4)} sessions  ${inside}${step.framesPerSession.toFixed(1)} fps  delay p99 ${step.delayP99Ms.toFixed(1)} ms  load generator +${step.loadLoopP99Ms.toFixed(0)} ms  ${step.broken ?? 'ok'}`,
+      `${String(step.sessions).padStart(4)} ` +
+        `sessions  ${inside}${step.framesPerSession.toFixed(1)} fps  delay ` +
+        `p99 ${step.delayP99Ms.toFixed(1)} ms  load generator ` +
+        `+${step.loadLoopP99Ms.toFixed(0)} ms  ${step.broken ?? 'ok'}`,
     );
     if (step.broken !== undefined) {
       break;
@@ -255,7 +266,8 @@ async function openUpTo(fleet: Fleet, wanted: number, plan: TalkPlan): Promise<s
       await fleet.open(plan);
     } catch (error) {
       refusals++;
-      // Many connects at once make frames late for a moment, and placement pauses: that is not the end of the ramp yet.
+      // Many connects at once make frames late for a moment, and placement pauses: that is not the
+      // end of the ramp yet.
       if (refusals === REFUSALS_TO_BELIEVE) {
         return error instanceof Error ? error.message : String(error);
       }
@@ -403,12 +415,18 @@ function report({ options }: Context, { steps, best, bare, refused, emptyMb }: F
     ],
     notes: [
       bare === undefined
-        ? `The server is elsewhere: its sessions are counted for ${workers} core(s) as --workers says, it refuses by its own settings, and encoding is not compared, since the processor is another.`
-        : `Bare encode: the pictures one peer received, decoded and coded again by ${(best ?? steps[0]!).sessions} encoders in turn with the server's settings and mean bitrate, on the worker's core, after the load had gone; ${bare.frames} frames.`,
+        ? `The server is elsewhere: its sessions are counted for ${workers} core(s) as ` +
+          '--workers says, it refuses by its own settings, and encoding is not compared, ' +
+          'since the processor is another.'
+        : 'Bare encode: the pictures one peer received, decoded and coded again ' +
+          `by ${(best ?? steps[0]!).sessions} encoders in turn with the server's settings ` +
+          `and mean bitrate, on the worker's core, after the load had gone; ${bare.frames} ` +
+          'frames.',
       ...(refused === undefined ? [] : [`The ramp ended because the server refused: ${refused}`]),
       ...(Math.max(...steps.map(({ loadLoopP99Ms }) => loadLoopP99Ms)) > 20
         ? [
-            'The load generator itself was late by over 20 ms at times: delays seen from outside are too large. Give it more cores.',
+            'The load generator itself was late by over 20 ms at times: delays seen from ' +
+              'outside are too large. Give it more cores.',
           ]
         : []),
       ...(isInside ? [] : [OUTSIDE_NOTE]),
@@ -419,7 +437,8 @@ function report({ options }: Context, { steps, best, bare, refused, emptyMb }: F
 export const capacity: Scenario = {
   name: 'capacity',
   about:
-    'Adds sessions until lateness, latency or loss breaks its bound; cost of a session against the bare encode of its frames.',
+    'Adds sessions until lateness, latency or loss breaks its bound; cost of a session ' +
+    'against the bare encode of its frames.',
   options: {
     codec: 'vp8',
     speaking: 100,

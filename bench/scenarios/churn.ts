@@ -1,4 +1,5 @@
-// Connects and disconnects for minutes, cleanly and not, and looks for what stays behind: memory, descriptors, ports, slots.
+// Connects and disconnects for minutes, cleanly and not, and looks for what stays behind: memory,
+// descriptors, ports, slots.
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type LiveMemory, liveMemory } from '../live-memory.ts';
@@ -18,10 +19,13 @@ import { OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
 /** A peer that vanished must be noticed within ten seconds; a little is added for the scrape. */
 const FREED_WITHIN_MS = 12_000;
 /**
- * So often the churn pauses until nobody is left, and what is alive is counted, the garbage of all threads collected first. The resident size in the course of the churn is no
- * measure: it is that of whoever is connected, of megabytes that await collection, and of what malloc keeps for the next session, and a regression through it has said
- * anything from -40 to +40 kB a connect of the same server. After a collection it still wavers by 5 MB, as pages go back sooner or later, so its bound is wide: it is there for
- * what splinters malloc's arenas (33 kB a connect, while encoders were set up on the worker's thread), and the other two are there for leaks.
+ * So often the churn pauses until nobody is left, and what is alive is counted, the garbage of all
+ * threads collected first. The resident size in the course of the churn is no measure: it is that
+ * of whoever is connected, of megabytes that await collection, and of what malloc keeps for the
+ * next session, and a regression through it has said anything from -40 to +40 kB a connect of the
+ * same server. After a collection it still wavers by 5 MB, as pages go back sooner or later, so its
+ * bound is wide: it is there for what splinters malloc's arenas (33 kB a connect, while encoders
+ * were set up on the worker's thread), and the other two are there for leaks.
  */
 const [PAUSES, PAUSES_WHEN_SHORT] = [10, 4];
 /** Below this many connects the slopes are noise. */
@@ -116,7 +120,8 @@ async function run(context: Context): Promise<Outcome> {
       errors.set(why, (errors.get(why) ?? 0) + 1);
     }
   };
-  // The first connects fill caches and pools that stay, and V8 compiles what they run, half a megabyte in all: the counting begins after them.
+  // The first connects fill caches and pools that stay, and V8 compiles what they run, half a
+  // megabyte in all: the counting begins after them.
   const parallel = number(options, 'parallel');
   for (let i = 0; i < number(options, 'warmUp'); i += parallel) {
     await Promise.all(
@@ -136,7 +141,10 @@ async function run(context: Context): Promise<Outcome> {
     const memory = await liveMemory(server.inspectorUrl);
     settled.push({ connects: opened, ...memory });
     context.progress(
-      `${String(opened).padStart(5)}/${connects}  alive after collection: heaps ${(memory.heapBytes / 2 ** 20).toFixed(2)} MB, malloc ${(memory.mallocBytes / 2 ** 20).toFixed(2)} MB; resident ${(memory.residentBytes / 2 ** 20).toFixed(1)} MB`,
+      `${String(opened).padStart(5)}/${connects}  alive after collection: ` +
+        `heaps ${(memory.heapBytes / 2 ** 20).toFixed(2)} MB, ` +
+        `malloc ${(memory.mallocBytes / 2 ** 20).toFixed(2)} MB; ` +
+        `resident ${(memory.residentBytes / 2 ** 20).toFixed(1)} MB`,
     );
   };
   await count();
@@ -152,7 +160,11 @@ async function run(context: Context): Promise<Outcome> {
       }
       await sample();
       context.progress(
-        `${String(opened).padStart(5)}/${connects}  set-up p50 ${quantile(setUps, 0.5).toFixed(0)} ms  RSS ${points.at(-1)?.rssMb.toFixed(0) ?? '?'} MB  ${points.at(-1)?.descriptors ?? '?'} descriptors  ${errors.size === 0 ? '' : `${[...errors.values()].reduce((sum, count) => sum + count, 0)} failed`}`,
+        `${String(opened).padStart(5)}/${connects}  set-up ` +
+          `p50 ${quantile(setUps, 0.5).toFixed(0)} ms  ` +
+          `RSS ${points.at(-1)?.rssMb.toFixed(0) ?? '?'} ` +
+          `MB  ${points.at(-1)?.descriptors ?? '?'} ` +
+          `descriptors  ${errors.size === 0 ? '' : `${[...errors.values()].reduce((sum, count) => sum + count, 0)} failed`}`,
       );
     }
   };
@@ -290,7 +302,13 @@ async function run(context: Context): Promise<Outcome> {
       ...(settled.length === 0
         ? []
         : [
-            `Memory: ${pauses} times in the run the churn waits until nobody is left, collects the garbage of all threads, and asks V8's heaps and malloc what is alive; slopes are least squares over the second half. The heaps grow by some 250 kB more while V8 compiles what has become hot (two heap snapshots a thousand connects apart differ by code alone), however long the run; so it is the growth that is bounded, and what keeps one kilobyte a connect breaks that in any run of 1000.`,
+            `Memory: ${pauses} times in the run the churn waits until nobody is left, ` +
+              `collects the garbage of all threads, and asks V8's heaps and malloc what is ` +
+              'alive; slopes are least squares over the second half. The heaps grow by some ' +
+              '250 kB more while V8 compiles what has become hot (two heap snapshots a ' +
+              'thousand connects apart differ by code alone), however long the run; so it is ' +
+              'the growth that is bounded, and what keeps one kilobyte a connect breaks that ' +
+              'in any run of 1000.',
           ]),
       ...(after === undefined ? [OUTSIDE_NOTE] : []),
     ],
@@ -300,7 +318,8 @@ async function run(context: Context): Promise<Outcome> {
 export const churn: Scenario = {
   name: 'churn',
   about:
-    'Connects and disconnects, one in ten without a word; memory slope, descriptors, sockets and slots left behind.',
+    'Connects and disconnects, one in ten without a word; memory slope, descriptors, ' +
+    'sockets and slots left behind.',
   options: {
     connects: 600,
     parallel: 4,

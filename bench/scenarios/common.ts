@@ -92,7 +92,10 @@ export async function startFleet(
   return fleet;
 }
 
-/** The server's own figures, or null where they can not be had: a server elsewhere that keeps /metrics to itself. */
+/**
+ * The server's own figures, or null where they can not be had: a server elsewhere that keeps
+ * /metrics to itself.
+ */
 export async function look(server: Server): Promise<Scrape | undefined> {
   try {
     return await scrape(server.url);
@@ -105,4 +108,5 @@ export async function look(server: Server): Promise<Scrape | undefined> {
 }
 
 export const OUTSIDE_NOTE =
-  'The server is elsewhere and shows no /metrics: what only it can know (lateness, CPU, memory, its own ledger) is missing.';
+  'The server is elsewhere and shows no /metrics: what only it can know (lateness, CPU, ' +
+  'memory, its own ledger) is missing.';

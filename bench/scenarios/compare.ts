@@ -1,4 +1,5 @@
-// Two commits in turn on one machine: the same load against both, A B A B, so that a machine whose speed drifts is fair to each.
+// Two commits in turn on one machine: the same load against both, A B A B, so that a machine whose
+// speed drifts is fair to each.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
@@ -43,7 +44,10 @@ function prepare(context: Context, commit: string): string {
   return folder;
 }
 
-/** Where both want the same npm packages, one copy of them is enough; the set-up knows by its stamp that they are there. */
+/**
+ * Where both want the same npm packages, one copy of them is enough; the set-up knows by its stamp
+ * that they are there.
+ */
 function shareNpmPackages(folder: string): void {
   const lock = (root: string): string => readFileSync(path.join(root, 'package-lock.json'), 'utf8');
   const stamp = path.join(ROOT, '.setup/npm');
@@ -115,7 +119,9 @@ async function run(context: Context): Promise<Outcome> {
           ],
     tables: [
       {
-        title: `${scenario.name}: ${old.commit} against ${fresh.commit}, medians of ${options['rounds']} rounds in turn`,
+        title:
+          `${scenario.name}: ${old.commit} against ${fresh.commit}, medians ` +
+          `of ${options['rounds']} rounds in turn`,
         columns: ['', 'old', 'new', 'new/old'],
         rows: rows.map((row) => [...row]),
       },
@@ -128,7 +134,8 @@ async function run(context: Context): Promise<Outcome> {
 export const compare: Scenario = {
   name: 'compare',
   about:
-    'Runs a scenario on two commits in turn and prints their ratio; --watch FIGURE --limit 1.1 makes it a test.',
+    'Runs a scenario on two commits in turn and prints their ratio; --watch FIGURE --limit ' +
+    '1.1 makes it a test.',
   options: {
     old: 'HEAD~1',
     new: 'HEAD',

@@ -1,5 +1,5 @@
-// Floods on every door of a server beside honest sessions: what they cost those sessions, and what they
-// leave behind.
+// Floods on every door of a server beside honest sessions: what they cost those sessions, and what
+// they leave behind.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -69,7 +69,8 @@ async function createTokens(server: Server, apiKey: string, faceId: string): Pro
 }
 
 /**
- * Starts the thread that makes faces: what it loads stays for a minute, and is not an attack's doing.
+ * Starts the thread that makes faces: what it loads stays for a minute, and is not an attack's
+ * doing.
  */
 async function wakeJobs({ url, apiKey }: Server): Promise<void> {
   const form = new FormData();
@@ -236,7 +237,8 @@ async function run(context: Context): Promise<Outcome> {
 export const hostile: Scenario = {
   name: 'hostile',
   about:
-    'Floods on every door beside honest sessions: their frames, latency, /healthz, newcomers, memory.',
+    'Floods on every door beside honest sessions: their frames, latency, /healthz, ' +
+    'newcomers, memory.',
   options: {
     honest: 8,
     seconds: 10,

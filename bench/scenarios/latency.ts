@@ -1,4 +1,5 @@
-// How long from speech sent to lips and sound, for audio in bursts and paced in real time; and from SKIP to silence.
+// How long from speech sent to lips and sound, for audio in bursts and paced in real time; and from
+// SKIP to silence.
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -55,7 +56,9 @@ async function measurePace(
     await fleet.speak(peer, pace, startsSeconds[i % startsSeconds.length]!, seconds);
     const { sentMs, speakMs, audibleMs } = await untilSilent(fleet, i, seconds * 1000 + 4000);
     context.progress(
-      `${pace} ${String(i + 1).padStart(3)}/${utterances}  SPEAK ${((speakMs ?? Number.NaN) - sentMs).toFixed(0)} ms  sound ${((audibleMs ?? Number.NaN) - sentMs).toFixed(0)} ms`,
+      `${pace} ${String(i + 1).padStart(3)}/${utterances}  ` +
+        `SPEAK ${((speakMs ?? Number.NaN) - sentMs).toFixed(0)} ms  ` +
+        `sound ${((audibleMs ?? Number.NaN) - sentMs).toFixed(0)} ms`,
     );
     // Not in step with the frame clock, so that every phase of it is met.
     await delay(400 + Math.random() * 100);
@@ -84,7 +87,10 @@ async function measurePace(
   };
 }
 
-/** Interrupts a speaking face. @returns milliseconds from SKIP to the last packet with sound, for each try. */
+/**
+ * Interrupts a speaking face.
+ * @returns milliseconds from SKIP to the last packet with sound, for each try.
+ */
 async function measureInterrupts(context: Context, fleet: Fleet): Promise<number[]> {
   const found: number[] = [];
   const { peer } = await fleet.openPatiently();
@@ -236,9 +242,14 @@ async function run(context: Context): Promise<Outcome> {
       },
     ],
     notes: [
-      'Outside: from the first chunk of speech handed to the socket to the arrival of the last packet of the first frame whose decoded mouth moves; the mouth is found as the blocks that move with speech and not without.',
-      "A sentence may begin with a sound that hardly moves the lips, so lips seen from outside come later than the first frame with an articulation in it, which is what the server's ledger counts.",
-      "token to first frame includes the 100 ms that the peer's DTLS library sleeps in the client role.",
+      'Outside: from the first chunk of speech handed to the socket to the arrival of the ' +
+        'last packet of the first frame whose decoded mouth moves; the mouth is found as the ' +
+        'blocks that move with speech and not without.',
+      'A sentence may begin with a sound that hardly moves the lips, so lips seen from ' +
+        'outside come later than the first frame with an articulation in it, which is what ' +
+        "the server's ledger counts.",
+      "token to first frame includes the 100 ms that the peer's DTLS library sleeps in the " +
+        'client role.',
       ...(burst.inside === undefined ? [OUTSIDE_NOTE] : []),
     ],
   };
@@ -258,7 +269,8 @@ async function measureSetUps(context: Context, fleet: Fleet): Promise<number[]> 
 export const latency: Scenario = {
   name: 'latency',
   about:
-    'From speech sent to moving lips and sound (bursts and real time), from SKIP to silence, from token to picture.',
+    'From speech sent to moving lips and sound (bursts and real time), from SKIP to ' +
+    'silence, from token to picture.',
   options: { utterances: 30, seconds: 2, interrupts: 20, connects: 20, codec: 'vp8', load: 0 },
   small: { utterances: 1, seconds: 1.5, interrupts: 1, connects: 1 },
   run,

@@ -1,4 +1,5 @@
-// What a session with a user's own network (WAV2LIP_MODEL) costs those beside it on its worker: lateness of their frames with it, and with one more of their own kind instead.
+// What a session with a user's own network (WAV2LIP_MODEL) costs those beside it on its worker:
+// lateness of their frames with it, and with one more of their own kind instead.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -34,7 +35,10 @@ interface Found {
   readonly guest: SessionStatsReport;
 }
 
-/** Writes a network that takes about `runMs` a run on a core of this machine. @returns its file and how long it took here */
+/**
+ * Writes a network that takes about `runMs` a run on a core of this machine.
+ * @returns its file and how long it took here
+ */
 async function networkOf(runMs: number, folder: string): Promise<{ file: string; tookMs: number }> {
   const file = path.join(folder, 'network.onnx');
   const timed = async (layers: number): Promise<number> => {
@@ -71,7 +75,8 @@ async function beside(context: Context, server: Server, model: string): Promise<
     ...set,
     token: { model, maxIdleTime: 86_400, maxSessionLength: 86_400 },
   });
-  // Those with little room come first: a worker takes any first session, and the neighbours fit beside it.
+  // Those with little room come first: a worker takes any first session, and the neighbours fit
+  // beside it.
   const guest = await guests.openPatiently(PLAN);
   const ids: string[] = [];
   for (let i = 0; i < number(options, 'neighbours'); i++) {
@@ -91,7 +96,10 @@ async function beside(context: Context, server: Server, model: string): Promise<
     guest: guestStats,
   };
   context.progress(
-    `beside ${model}: neighbours' lateness p50 ${result.p50Ms.toFixed(1)} ms, p99 ${result.p99Ms.toFixed(1)} ms, ${result.skipped} frames skipped; its own p99 ${guestStats.frameLatenessMs.p99.toFixed(1)} ms, ${guestStats.framesSkipped} skipped`,
+    `beside ${model}: neighbours' lateness p50 ${result.p50Ms.toFixed(1)} ms, ` +
+      `p99 ${result.p99Ms.toFixed(1)} ms, ${result.skipped} frames skipped; its own ` +
+      `p99 ${guestStats.frameLatenessMs.p99.toFixed(1)} ms, ${guestStats.framesSkipped} ` +
+      'skipped',
   );
   return result;
 }
@@ -135,7 +143,9 @@ async function run(context: Context): Promise<Outcome> {
     ],
     tables: [
       {
-        title: `${options['neighbours']} neighbours and a guest, all speaking, ${tookMs.toFixed(1)} ms a run`,
+        title:
+          `${options['neighbours']} neighbours and a guest, all ` +
+          `speaking, ${tookMs.toFixed(1)} ms a run`,
         columns: [
           'guest',
           'late p50 ms',
@@ -149,7 +159,8 @@ async function run(context: Context): Promise<Outcome> {
     ],
     plots: [],
     notes: [
-      'Lateness of the last 512 frames of each neighbour, by its own ledger; the greatest p99 of them counts.',
+      'Lateness of the last 512 frames of each neighbour, by its own ledger; the greatest ' +
+        'p99 of them counts.',
     ],
   };
 }
@@ -157,7 +168,8 @@ async function run(context: Context): Promise<Outcome> {
 export const neighbours: Scenario = {
   name: 'neighbours',
   about:
-    'Lateness of sessions beside one with a network of its own (WAV2LIP_MODEL) that takes --run ms a frame.',
+    'Lateness of sessions beside one with a network of its own (WAV2LIP_MODEL) that takes ' +
+    '--run ms a frame.',
   options: { codec: 'vp8', neighbours: 3, run: 15, hold: 18, beyond: 5 },
   small: { neighbours: 1, run: 3, hold: 2, beyond: 250 },
   run,

@@ -1,4 +1,5 @@
-// Bad networks: loss, jitter, delay, and a link that narrows and widens again. Through a relay of our own, so that it needs no root and is the same everywhere.
+// Bad networks: loss, jitter, delay, and a link that narrows and widens again. Through a relay of
+// our own, so that it needs no root and is the same everywhere.
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type JudgeFigures, openJudge } from '../judge.ts';
@@ -53,7 +54,8 @@ async function measureProfile(
 ): Promise<ProfileResult> {
   const ids: number[] = [];
   for (let i = 0; i < number(context.options, 'peers'); i++) {
-    // The network turns bad once they are connected: how a handshake fares is Chromium's to judge, not the peer library's.
+    // The network turns bad once they are connected: how a handshake fares is Chromium's to judge,
+    // not the peer library's.
     const { peer } = await fleet.openPatiently(TALK, PERFECT);
     await fleet.impair(peer, impairment);
     ids.push(peer);
@@ -80,10 +82,12 @@ async function measureProfile(
   const longest = Math.max(0, ...peers.map(({ longestGapMs }) => longestGapMs));
   const heard = judges.map(
     ({ freezeCount, longestFreezeMs, jitterBufferMs, nackCount }) =>
-      `${freezeCount} (longest ${longestFreezeMs.toFixed(0)} ms, buffer ${jitterBufferMs.toFixed(0)} ms, ${nackCount} NACKs)`,
+      `${freezeCount} (longest ${longestFreezeMs.toFixed(0)} ms, ` +
+      `buffer ${jitterBufferMs.toFixed(0)} ms, ${nackCount} NACKs)`,
   );
   context.progress(
-    `${name.padEnd(24)} longest gap ${longest.toFixed(0)} ms  NACKs ${peers.reduce((sum, { nacks }) => sum + nacks, 0)}  ${judges.length === 0 ? '' : `freezes in Chromium: ${heard.join(', ')}`}`,
+    `${name.padEnd(24)} longest gap ${longest.toFixed(0)} ms  ` +
+      `NACKs ${peers.reduce((sum, { nacks }) => sum + nacks, 0)}  ${judges.length === 0 ? '' : `freezes in Chromium: ${heard.join(', ')}`}`,
   );
   return { name, peers: structuredClone(peers), judges, judgeFirstFrameMs: quantile(setUps, 0.5) };
 }
@@ -145,7 +149,8 @@ async function run(context: Context): Promise<Outcome> {
     number(context.options, 'narrow') > 0 ? await measureRate(context, fleet) : undefined;
   if (rate !== undefined) {
     context.progress(
-      `narrow link: ${rate.beforeKbps.toFixed(0)} → ${rate.duringKbps.toFixed(0)} kbit/s, back after ${rate.recoveredAfterSeconds} s`,
+      `narrow link: ${rate.beforeKbps.toFixed(0)} → ${rate.duringKbps.toFixed(0)} kbit/s, ` +
+        `back after ${rate.recoveredAfterSeconds} s`,
     );
   }
 
@@ -175,7 +180,8 @@ async function run(context: Context): Promise<Outcome> {
       mean(judges.map(({ concealedShare }) => concealedShare)) * 100,
     ]);
     figures[`${name}: longest gap ms`] = longest;
-    // How soon a lost packet is asked for again is the receiver's art; where a browser judges, its freezes count and not the light peers'.
+    // How soon a lost packet is asked for again is the receiver's art; where a browser judges, its
+    // freezes count and not the light peers'.
     if (
       judges.length === 0 ||
       PROFILES.find((profile) => profile.name === name)!.impairment.lossPercent === 0
@@ -258,8 +264,11 @@ async function run(context: Context): Promise<Outcome> {
             },
           ],
     notes: [
-      'A gap is the time between two frames that could be shown, each with all before it complete (retransmissions waited for); a receiver with a jitter buffer hides those shorter than its buffer.',
-      'Jitter delays each datagram by up to so much without letting one overtake another, both ways; loss is even and both ways, so that NACKs and reports are lost too.',
+      'A gap is the time between two frames that could be shown, each with all before it ' +
+        'complete (retransmissions waited for); a receiver with a jitter buffer hides those ' +
+        'shorter than its buffer.',
+      'Jitter delays each datagram by up to so much without letting one overtake another, ' +
+        'both ways; loss is even and both ways, so that NACKs and reports are lost too.',
       'Light peers estimate the path by loss and queueing delay and send REMB.',
     ],
   };
@@ -268,7 +277,8 @@ async function run(context: Context): Promise<Outcome> {
 export const network: Scenario = {
   name: 'network',
   about:
-    'Loss, jitter, delay and a link that narrows: freezes, repair, and whether the bitrate obeys and comes back.',
+    'Loss, jitter, delay and a link that narrows: freezes, repair, and whether the bitrate ' +
+    'obeys and comes back.',
   options: {
     peers: 2,
     hold: 15,

@@ -1,4 +1,5 @@
-// How many REST requests a second, and how long each takes, with a given number in flight; optionally with a long history to page through.
+// How many REST requests a second, and how long each takes, with a given number in flight;
+// optionally with a long history to page through.
 import http from 'node:http';
 import https from 'node:https';
 import { quantile, tailQuantile } from '../report/stats.ts';
@@ -134,7 +135,10 @@ async function run(context: Context): Promise<Outcome> {
     );
     results.push(result);
     context.progress(
-      `${call.name.padEnd(30)} ${result.perSecond.toFixed(0)} /s  p50 ${quantile(result.times, 0.5).toFixed(1)} ms  p99 ${tailQuantile(result.times, 0.99).toFixed(1)} ms  ${result.wrong === 0 ? '' : `${result.wrong} wrong answers`}`,
+      `${call.name.padEnd(30)} ${result.perSecond.toFixed(0)} /s  ` +
+        `p50 ${quantile(result.times, 0.5).toFixed(1)} ms  ` +
+        `p99 ${tailQuantile(result.times, 0.99).toFixed(1)} ` +
+        `ms  ${result.wrong === 0 ? '' : `${result.wrong} wrong answers`}`,
     );
   }
   const token = results[0]!;
@@ -180,7 +184,8 @@ async function run(context: Context): Promise<Outcome> {
       },
     ],
     notes: [
-      "The load comes from the bench's own process over kept connections: on a small machine it competes with the server.",
+      "The load comes from the bench's own process over kept connections: on a small " +
+        'machine it competes with the server.',
     ],
   };
 }

@@ -1,4 +1,5 @@
-// Hours of conversation: does the picture drift against the clock or the sound, does memory grow, does quality fade?
+// Hours of conversation: does the picture drift against the clock or the sound, does memory grow,
+// does quality fade?
 import os from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type LiveMemory, liveMemory } from '../live-memory.ts';
@@ -19,11 +20,16 @@ import { OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
 const MIN_MINUTES_FOR_SLOPES = 10;
 const MS_PER_HOUR = 3_600_000;
 /**
- * Garbage makes a sawtooth of the resident size (7 MB high, a tooth in 7.5 minutes with four sessions), through which a regression says what its teeth happen to say:
- * 15 MB/h of a server that was flat. So it is the lowest reading of each of these windows that is judged, and what is alive after a forced collection.
+ * Garbage makes a sawtooth of the resident size (7 MB high, a tooth in 7.5 minutes with four
+ * sessions), through which a regression says what its teeth happen to say: 15 MB/h of a server that
+ * was flat. So it is the lowest reading of each of these windows that is judged, and what is alive
+ * after a forced collection.
  */
 const WINDOW_MINUTES = 10;
-/** Seldom enough that the collections it forces, some ten milliseconds on each thread, are not what the frames' lateness tells of. */
+/**
+ * Seldom enough that the collections it forces, some ten milliseconds on each thread, are not what
+ * the frames' lateness tells of.
+ */
 const COLLECTIONS = 12;
 const READING_MS = 10_000;
 const READINGS_PER_POINT = 6;
@@ -234,10 +240,15 @@ async function run(context: Context): Promise<Outcome> {
     ],
     notes: [
       'Half of the peers send speech in bursts, half in real time.',
-      `Memory: alive is what V8's heaps and malloc hold of all threads after a forced collection, ${COLLECTIONS} times in the run; the floor is the least resident size in each ${WINDOW_MINUTES} minutes, after the first quarter. Both slopes are least squares.`,
+      `Memory: alive is what V8's heaps and malloc hold of all threads after a forced ` +
+        `collection, ${COLLECTIONS} times in the run; the floor is the least resident size ` +
+        `in each ${WINDOW_MINUTES} minutes, after the first quarter. Both slopes are least ` +
+        'squares.',
       ...(server.pid !== undefined && figures.machineLoad > os.availableParallelism()
         ? [
-            `The machine had other things to do: load average ${figures.machineLoad.toFixed(1)} on ${os.availableParallelism()} cores. Lateness and gaps are those of a busy machine.`,
+            'The machine had other things to do: load ' +
+              `average ${figures.machineLoad.toFixed(1)} on ${os.availableParallelism()} ` +
+              'cores. Lateness and gaps are those of a busy machine.',
           ]
         : []),
       ...(points.length === 0 ? [OUTSIDE_NOTE] : []),
@@ -248,7 +259,8 @@ async function run(context: Context): Promise<Outcome> {
 export const soak: Scenario = {
   name: 'soak',
   about:
-    'Minutes to hours of conversation: drift of picture and sound, slope of memory, quality over time.',
+    'Minutes to hours of conversation: drift of picture and sound, slope of memory, ' +
+    'quality over time.',
   options: { minutes: 60, peers: 4, speaking: 50, slope: 2, floor: 3, codec: 'vp8' },
   small: { minutes: 0.25, peers: 2 },
   run,

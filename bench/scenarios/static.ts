@@ -1,4 +1,5 @@
-// Static video: when it can be watched, when it is complete, and how many seconds of video a second of work makes.
+// Static video: when it can be watched, when it is complete, and how many seconds of video a second
+// of work makes.
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { quantile } from '../report/stats.ts';
@@ -91,7 +92,10 @@ async function run(context: Context): Promise<Outcome> {
     const one = await make(server, faceId, audio, 60 + seconds * 4);
     made.push(one);
     context.progress(
-      `video ${i + 1}: playable after ${(one.playableMs / 1000).toFixed(2)} s, complete after ${(one.completeMs / 1000).toFixed(2)} s, ${((seconds * 1000) / one.completeMs).toFixed(1)}x real time, ${(one.mp4Bytes / 1024).toFixed(0)} kB`,
+      `video ${i + 1}: playable after ${(one.playableMs / 1000).toFixed(2)} s, complete ` +
+        `after ${(one.completeMs / 1000).toFixed(2)} ` +
+        `s, ${((seconds * 1000) / one.completeMs).toFixed(1)}x real ` +
+        `time, ${(one.mp4Bytes / 1024).toFixed(0)} kB`,
     );
   }
   const after = await look(server);
@@ -150,8 +154,11 @@ async function run(context: Context): Promise<Outcome> {
     ],
     plots: [],
     notes: [
-      "From the request to the first HLS segment in the playlist, and to the whole MP4; uploading and the queue included. The first video includes starting the job's thread.",
-      'Job threads run at the lowest priority: on a busy machine it is the CPU time that tells what a core makes of an idle one.',
+      'From the request to the first HLS segment in the playlist, and to the whole MP4; ' +
+        "uploading and the queue included. The first video includes starting the job's " +
+        'thread.',
+      'Job threads run at the lowest priority: on a busy machine it is the CPU time that ' +
+        'tells what a core makes of an idle one.',
       ...(after === undefined ? [OUTSIDE_NOTE] : []),
     ],
   };

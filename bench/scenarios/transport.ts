@@ -18,7 +18,9 @@ interface Measured {
   received: number;
 }
 
-/** Joins one after another, each peer leaving before the next, so that peers at rest cost nothing. */
+/**
+ * Joins one after another, each peer leaving before the next, so that peers at rest cost nothing.
+ */
 async function measureJoins(sender: Sender, measured: Measured, joins: number): Promise<void> {
   const warmUp = Math.ceil(joins / 3);
   for (let round = 0; round < warmUp + joins; round++) {
@@ -135,9 +137,13 @@ function outcomeOf(measured: readonly Measured[], peers: number, limit: number):
     plots: [],
     notes: [
       `A second of media is ${PACKETS_PER_SECOND} packets: 30 frames of three, 50 of sound.`,
-      'Silence, paced and packed are a second each. Paced: in real time, a frame at a time to all peers; packed: as fast as the thread can.',
-      'CPU of the whole process that sends; the kernel delivers over loopback within the send. The clients are werift connections in another process.',
-      'Ours is given coded frames and does all that a worker asks of it. werift is given packets by its cheapest way (dtlsTransport.sendRtp): it cuts no frames and keeps nothing for retransmission.',
+      'Silence, paced and packed are a second each. Paced: in real time, a frame at a time ' +
+        'to all peers; packed: as fast as the thread can.',
+      'CPU of the whole process that sends; the kernel delivers over loopback within the ' +
+        'send. The clients are werift connections in another process.',
+      'Ours is given coded frames and does all that a worker asks of it. werift is given ' +
+        'packets by its cheapest way (dtlsTransport.sendRtp): it cuts no frames and keeps ' +
+        'nothing for retransmission.',
     ],
   };
 }
@@ -145,7 +151,8 @@ function outcomeOf(measured: readonly Measured[], peers: number, limit: number):
 export const transport: Scenario = {
   name: 'transport',
   about:
-    'CPU of our WebRTC transport beside that of werift: a join, a second of media, a second of silence.',
+    'CPU of our WebRTC transport beside that of werift: a join, a second of media, a ' +
+    'second of silence.',
   options: { peers: 20, joins: 60, rounds: 5, seconds: 3, ratio: 0.7 },
   small: { peers: 2, joins: 3, rounds: 1, seconds: 1, ratio: 20 },
   run,

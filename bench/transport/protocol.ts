@@ -13,8 +13,8 @@ export type SenderCommand =
 
 /**
  * silence: connected, without media. paced: media in real time, a frame's worth at a time to all.
- * packed: the same media as fast as the thread can, peer after peer: what remains when caches are warm
- * and no wake-up has to be paid for.
+ * packed: the same media as fast as the thread can, peer after peer: what remains when caches are
+ * warm and no wake-up has to be paid for.
  */
 export type Mode = 'silence' | 'paced' | 'packed';
 

@@ -1,4 +1,5 @@
-// The attackers of the hostile bench: they keep to rate and bounds, and their frames are WebSocket's.
+// The attackers of the hostile bench: they keep to rate and bounds, and their frames are
+// WebSocket's.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';

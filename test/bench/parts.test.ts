@@ -1,4 +1,5 @@
-// The bench's own instruments, checked against cases whose answer is known: an instrument that lies is worse than none.
+// The bench's own instruments, checked against cases whose answer is known: an instrument that lies
+// is worse than none.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -156,7 +157,10 @@ test('the relay loses, delays and limits as told, and passes everything else on'
   t.onTestFinished(() => {
     relay.close();
   });
-  /** Sends `count` datagrams of 1000 bytes and gives the times after which they came back, in the order sent. */
+  /**
+   * Sends `count` datagrams of 1000 bytes and gives the times after which they came back, in the
+   * order sent.
+   */
   const ping = async (count: number, waitMs: number): Promise<number[]> => {
     const back: number[] = [];
     const startMs = performance.now();
@@ -278,7 +282,10 @@ test('quantiles, slopes and histograms', () => {
   );
 });
 
-/** Three quarters of an hour of resident memory in MB, every ten seconds: garbage that grows by 7 MB until it is collected after some 7.5 minutes, and a leak. */
+/**
+ * Three quarters of an hour of resident memory in MB, every ten seconds: garbage that grows by 7 MB
+ * until it is collected after some 7.5 minutes, and a leak.
+ */
 function sawtooth(leakMbPerHour: number, seed: number): [hours: number, mb: number][] {
   let state = seed;
   const random = (): number => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
@@ -487,7 +494,9 @@ test('a target that is dead, and a key that is wrong, are told in one line', asy
   );
   assert.equal(dead.status, 2);
   assert.match(bench('--target', 'nonsense', '--key', 'k').stderr, /^--target must be a URL/);
-  const program = `require('node:http').createServer((_, res) => { res.writeHead(401).end(); }).listen(0, '127.0.0.1', function () { console.log(this.address().port); });`;
+  const program =
+    `require('node:http').createServer((_, res) => { res.writeHead(401).end(); }).listen(0, ` +
+    `'127.0.0.1', function () { console.log(this.address().port); });`;
   const server = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.onTestFinished(() => {
     server.kill();

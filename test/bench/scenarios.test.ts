@@ -1,4 +1,5 @@
-// Every scenario of the bench runs small: it finishes, its figures are of a sane size, and its report can be written.
+// Every scenario of the bench runs small: it finishes, its figures are of a sane size, and its
+// report can be written.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';

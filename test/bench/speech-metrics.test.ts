@@ -1,4 +1,5 @@
-// The figures of the speech evaluation mean what they say: closures found and missed, lag of either sign, motion.
+// The figures of the speech evaluation mean what they say: closures found and missed, lag of either
+// sign, motion.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import {
@@ -115,10 +116,14 @@ test('closures within 40 ms of their interval count, each once; others are misse
   assert.equal(twice.recall, 0.5);
 });
 
-test('motion is the largest mouth channel and the share of frames that move; brow, nod and speech do not count', () => {
-  assert.deepEqual(motion([track('jaw', [0, 0, 0.2, 0.04])]), {
-    peak: Math.fround(0.2),
-    moving: 0.25,
-  });
-  assert.deepEqual(motion([track('brow', [1, 1, 1, 1])]), { peak: 0, moving: 0 });
-});
+test(
+  'motion is the largest mouth channel and the share of frames that move; brow, nod and ' +
+    'speech do not count',
+  () => {
+    assert.deepEqual(motion([track('jaw', [0, 0, 0.2, 0.04])]), {
+      peak: Math.fround(0.2),
+      moving: 0.25,
+    });
+    assert.deepEqual(motion([track('brow', [1, 1, 1, 1])]), { peak: 0, moving: 0 });
+  },
+);

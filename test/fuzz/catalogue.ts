@@ -10,7 +10,8 @@ export interface CatalogueEntry {
   /** 'js': test/fuzz/targets/NAME.ts. 'native': native/fuzz/NAME_fuzz.cc. */
   readonly kind: 'js' | 'native';
   /**
-   * Share of the usual time: the parsers that run a hundred thousand inputs a second need less of it.
+   * Share of the usual time: the parsers that run a hundred thousand inputs a second need less of
+   * it.
    */
   readonly share: number;
 }

@@ -45,7 +45,8 @@ test('each branch has a counter of its own', async () => {
   );
   assert.deepEqual(
     await run(
-      '() => { switch (5) { case 1: return 1; case 5: { let y = 6; return y; } default: return 7; } }',
+      '() => { switch (5) { case 1: return 1; case 5: { let y = 6; return y; } default: ' +
+        'return 7; } }',
     ),
     { result: 6, hit: [0, 2] },
   );
@@ -65,7 +66,8 @@ test('each branch has a counter of its own', async () => {
 
 test('strings and numbers become words', () => {
   const { words } = instrument(
-    "import 'node:fs'; export const magic = 0x2112a442; export const word = 'OggS'; export const small = 7;",
+    "import 'node:fs'; export const magic = 0x2112a442; export const word = 'OggS'; export " +
+      'const small = 7;',
   );
   assert.deepEqual(words, ['\x21\x12\xa4\x42', '\x42\xa4\x12\x21', String(0x2112a442), 'OggS']);
 });

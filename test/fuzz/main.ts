@@ -1,4 +1,5 @@
-// `npm run fuzz`: runs the fuzz targets, two at a time, and tells what they found (docs/fuzzing.md).
+// `npm run fuzz`: runs the fuzz targets, two at a time, and tells what they found
+// (docs/fuzzing.md).
 import { spawn, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -69,8 +70,8 @@ const chosen =
 const seed = Math.floor(number(values.seed, 1 + Math.random() * 1e9));
 const shares = chosen.reduce((sum, { share }) => sum + share, 0);
 /**
- * The last target on one lane may leave the other one idle: what two lanes can do is counted as if it
- * could not.
+ * The last target on one lane may leave the other one idle: what two lanes can do is counted as if
+ * it could not.
  */
 const secondsEach =
   values.each === undefined
@@ -128,7 +129,8 @@ function summary(output: string): string {
   const counters = /\((\d+) inline 8-bit counters\)/.exec(output)?.[1];
   const of = counters === undefined ? '' : ` of ${counters}`;
   return (
-    `${last(/number_of_executed_units: (\d+)/g)} runs, ${last(/average_exec_per_sec: +(\d+)/g)}/s, ` +
+    `${last(/number_of_executed_units: (\d+)/g)} ` +
+    `runs, ${last(/average_exec_per_sec: +(\d+)/g)}/s, ` +
     `${last(/ cov: (\d+)/g)}${of} branches, ${last(/ corp: (\d+)/g)} inputs`
   );
 }
@@ -220,7 +222,8 @@ if (built.status !== 0) {
   process.exit(1);
 }
 console.log(
-  `fuzzing ${chosen.length} targets, ${LANES} at a time, ${secondsEach.toFixed(0)} s each, seed ${seed}`,
+  `fuzzing ${chosen.length} targets, ${LANES} at a time, ${secondsEach.toFixed(0)} s each, ` +
+    `seed ${seed}`,
 );
 const waiting = [...chosen];
 const failed: string[] = [];

@@ -1,5 +1,5 @@
-// Every kept input of every fuzz target runs once, and whatever once broke something stays mended. No
-// coverage, no mutation: `npm run fuzz` does that.
+// Every kept input of every fuzz target runs once, and whatever once broke something stays mended.
+// No coverage, no mutation: `npm run fuzz` does that.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';

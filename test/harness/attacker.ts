@@ -63,7 +63,9 @@ export const credentialsOf = (answer: string): { ufrag: string; password: string
   password: /a=ice-pwd:(\S+)/.exec(answer)![1]!,
 });
 
-/** An endpoint on loopback and its own UDP socket; tests emit datagrams with forged addresses there. */
+/**
+ * An endpoint on loopback and its own UDP socket; tests emit datagrams with forged addresses there.
+ */
 export async function openEndpoint(
   t: TestContext,
 ): Promise<{ endpoint: Endpoint; socket: Socket }> {

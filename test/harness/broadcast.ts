@@ -1,5 +1,5 @@
-// Sends test media to a server peer in real time once it is connected: 30 frames/s and Opus packets of 20 ms.
-// A key frame request restarts the video at its key frame.
+// Sends test media to a server peer in real time once it is connected: 30 frames/s and Opus packets
+// of 20 ms. A key frame request restarts the video at its key frame.
 import { monotonicMs } from '../../src/base/time.ts';
 import type { Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';

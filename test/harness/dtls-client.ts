@@ -1,4 +1,5 @@
-// A DTLS 1.2 client written for lying: it runs the handshake by the book, except where a test tells it to deviate.
+// A DTLS 1.2 client written for lying: it runs the handshake by the book, except where a test tells
+// it to deviate.
 import {
   constants,
   createCipheriv,

@@ -1,4 +1,5 @@
-// Judges a recording: where the mouth is, how far it is open, and how far picture and sound are apart.
+// Judges a recording: where the mouth is, how far it is open, and how far picture and sound are
+// apart.
 import { type Recording, type ShownFrame, framesBetween } from './probe.ts';
 import { FRAME_MS } from '../../src/media/timeline.ts';
 import type { Speech } from './speech.ts';
@@ -6,7 +7,10 @@ import type { Speech } from './speech.ts';
 /** Steps of the common time grid on which picture and sound are compared. */
 const GRID_MS = 5;
 
-/** A frame is seen from when it is shown until the next one is: on average half a frame after it came up. */
+/**
+ * A frame is seen from when it is shown until the next one is: on average half a frame after it
+ * came up.
+ */
 const SEEN_AFTER_MS = FRAME_MS / 2;
 const seenTimes = (frames: readonly ShownFrame[]): number[] =>
   frames.map(({ shownMs }) => shownMs + SEEN_AFTER_MS);
@@ -28,7 +32,10 @@ export interface MouthRegion extends Region {
   readonly centerY: number;
 }
 
-/** Mean square of each pixel's change from frame to frame: what moves fast, as lips do, and not what sways, as heads do. */
+/**
+ * Mean square of each pixel's change from frame to frame: what moves fast, as lips do, and not what
+ * sways, as heads do.
+ */
 function restlessness(frames: readonly ShownFrame[], area: number): Float64Array {
   const sum = new Float64Array(area);
   for (let n = 1; n < frames.length; n++) {
@@ -44,7 +51,8 @@ function restlessness(frames: readonly ShownFrame[], area: number): Float64Array
 const MOUTH_WIDTH = 0.24;
 
 /**
- * The mouth: a patch of the lower half (no eyes) that moves much more while there is speech than in silence.
+ * The mouth: a patch of the lower half (no eyes) that moves much more while there is speech than in
+ * silence.
  * @throws Error when nothing of the kind is there, which is to say that the mouth did not move.
  */
 export function findMouth(
@@ -67,7 +75,8 @@ export function findMouth(
   const strongest = Math.max(...excess);
   if (strongest < 10) {
     throw new Error(
-      `no mouth moves: the fastest pixel in speech exceeds silence by ${strongest.toFixed(1)} grey levels² a frame`,
+      'no mouth moves: the fastest pixel in speech exceeds silence ' +
+        `by ${strongest.toFixed(1)} grey levels² a frame`,
     );
   }
   const candidates = [...excess.keys()].filter((i) => excess[i]! > 0.15 * strongest);
@@ -91,7 +100,10 @@ export function findMouth(
   };
 }
 
-/** Mean absolute change from one frame to the next over a region, in grey levels: entry n is between frames n-1 and n. */
+/**
+ * Mean absolute change from one frame to the next over a region, in grey levels: entry n is between
+ * frames n-1 and n.
+ */
 export function motion(frames: readonly ShownFrame[], { pixels }: Region): Float64Array {
   return Float64Array.from(frames, ({ luma }, n) => {
     const previous = frames[n - 1]?.luma;
@@ -116,7 +128,10 @@ export function meanMotion(
   return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length - 1);
 }
 
-/** The time of the last frame in which the region moves by a third or more of its usual motion between two instants: less is the encoder refining. */
+/**
+ * The time of the last frame in which the region moves by a third or more of its usual motion
+ * between two instants: less is the encoder refining.
+ */
 export function lastMotion(
   recording: Recording,
   where: Region,
@@ -127,7 +142,10 @@ export function lastMotion(
   return recording.frames[last]?.shownMs ?? 0;
 }
 
-/** The time of the first frame after `sinceMs` in which the region moves clearly more than it did in the second before. */
+/**
+ * The time of the first frame after `sinceMs` in which the region moves clearly more than it did in
+ * the second before.
+ */
 export function firstMotion(recording: Recording, where: Region, sinceMs: number): number {
   const values = motion(recording.frames, where);
   const quiet = values.filter(
@@ -141,12 +159,16 @@ export function firstMotion(recording: Recording, where: Region, sinceMs: number
   return recording.frames[first]?.shownMs ?? Infinity;
 }
 
-/** Frames to either side over which a pixel's own mean is taken away: head sway is slower than this, speech faster. */
+/**
+ * Frames to either side over which a pixel's own mean is taken away: head sway is slower than this,
+ * speech faster.
+ */
 const SWAY_FRAMES = 15;
 
 /**
- * How far the mouth is open in each frame: the projection of its pixels on their first principal component, by power iteration. Its
- * scale is arbitrary; its sign is chosen so that open is positive (an open mouth is darker than lips and skin).
+ * How far the mouth is open in each frame: the projection of its pixels on their first principal
+ * component, by power iteration. Its scale is arbitrary; its sign is chosen so that open is
+ * positive (an open mouth is darker than lips and skin).
  */
 export function opening(frames: readonly ShownFrame[], { pixels }: MouthRegion): Float64Array {
   const series = pixels.map((pixel) =>
@@ -174,7 +196,10 @@ function highPass(values: Float64Array): Float64Array {
   });
 }
 
-/** Loudness over time: root mean square in windows of 20 ms, one value each 5 ms, compressed as the ear does. */
+/**
+ * Loudness over time: root mean square in windows of 20 ms, one value each 5 ms, compressed as the
+ * ear does.
+ */
 export function envelope(sound: Int16Array, rate = 16_000): Float64Array {
   const hop = (rate * GRID_MS) / 1000;
   const half = 2 * hop;
@@ -213,7 +238,10 @@ export interface Correlation {
   readonly correlation: number;
 }
 
-/** The lag of `b` behind `a` (both on the 5 ms grid, same start) at which they correlate best, to a fraction of a step. */
+/**
+ * The lag of `b` behind `a` (both on the 5 ms grid, same start) at which they correlate best, to a
+ * fraction of a step.
+ */
 export function bestLag(a: Float64Array, b: Float64Array, limitMs = 300): Correlation {
   const limit = Math.round(limitMs / GRID_MS);
   const scores = Array.from({ length: 2 * limit + 1 }, (_, k) => correlationAt(a, b, k - limit));
@@ -248,11 +276,17 @@ export interface Location {
   readonly sample: number;
   /** Of the two envelopes: is it the same speech? */
   readonly likeness: number;
-  /** Of the samples, over a second from the middle: was it left as it was? A player that stretches sound lowers this. */
+  /**
+   * Of the samples, over a second from the middle: was it left as it was? A player that stretches
+   * sound lowers this.
+   */
   readonly correlation: number;
 }
 
-/** Where `needle` (16 kHz) begins in `hay`: best match of the two envelopes, then of the samples themselves. */
+/**
+ * Where `needle` (16 kHz) begins in `hay`: best match of the two envelopes, then of the samples
+ * themselves.
+ */
 export function locate(hay: Int16Array, needle: Int16Array): Location {
   const [whole, part] = [envelope(hay), envelope(needle)];
   const step = 16 * GRID_MS;
@@ -305,8 +339,8 @@ function bestMatch(
 }
 
 /**
- * How late the sound is behind the lips: positive, the sound comes after the lips. Mouth opening is compared with loudness between two
- * instants of the recording.
+ * How late the sound is behind the lips: positive, the sound comes after the lips. Mouth opening is
+ * compared with loudness between two instants of the recording.
  */
 export function soundBehindLips(
   recording: Recording,
@@ -321,7 +355,10 @@ export function soundBehindLips(
   return bestLag(open, onGrid(times, loud, fromMs, toMs));
 }
 
-/** How far a speaker's mouth opens for each of flite's sounds, 0 to 1: after the jaw and lip targets of Cohen and Massaro (1993). */
+/**
+ * How far a speaker's mouth opens for each of flite's sounds, 0 to 1: after the jaw and lip targets
+ * of Cohen and Massaro (1993).
+ */
 const OPENNESS: Readonly<Record<string, number>> = {
   pau: 0,
   p: 0,
@@ -366,12 +403,16 @@ const OPENNESS: Readonly<Record<string, number>> = {
   hh: 0.5,
 };
 
-/** Lips take about this long from one target to the next: half-width of the smoothing of the expected course. */
+/**
+ * Lips take about this long from one target to the next: half-width of the smoothing of the
+ * expected course.
+ */
 const LIP_SMOOTHING_MS = 40;
 
 /**
- * How late the sound is behind the lips, by comparing the measured mouth with what a mouth does to the sounds that were said. Unlike
- * loudness this knows that lips open before a vowel and stay shut through a voiced m.
+ * How late the sound is behind the lips, by comparing the measured mouth with what a mouth does to
+ * the sounds that were said. Unlike loudness this knows that lips open before a vowel and stay shut
+ * through a voiced m.
  * @param heardMs when the first sample of the speech was heard
  */
 export function closestLips(

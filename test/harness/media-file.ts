@@ -1,4 +1,5 @@
-// Looks into media files with ffprobe and ffmpeg: what is in them, and what a viewer would see and hear.
+// Looks into media files with ffprobe and ffmpeg: what is in them, and what a viewer would see and
+// hear.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Recording } from './probe.ts';
@@ -82,8 +83,9 @@ export async function probeFile(file: string): Promise<MediaInfo> {
 }
 
 /**
- * All that is seen, small and grey, and all that is heard. Each frame stands for the middle of its interval. In HLS ffmpeg lets the encoder's
- * priming be heard, before time 0; in MP4 it leaves it out.
+ * All that is seen, small and grey, and all that is heard. Each frame stands for the middle of its
+ * interval. In HLS ffmpeg lets the encoder's priming be heard, before time 0; in MP4 it leaves it
+ * out.
  */
 export async function watchFile(file: string, size = 128): Promise<Recording> {
   const { audio, video } = await probeFile(file);
@@ -155,7 +157,9 @@ export async function watchFile(file: string, size = 128): Promise<Recording> {
   return { size, frames, sound, soundStartMs, events: [], nowMs: (frames.length * 1000) / FPS };
 }
 
-/** ffmpeg follows a playlist's segments only where it is told which names and protocols are meant. */
+/**
+ * ffmpeg follows a playlist's segments only where it is told which names and protocols are meant.
+ */
 const allow = (file: string): string[] =>
   file.includes('.m3u8')
     ? ['-allowed_extensions', 'ALL', '-protocol_whitelist', 'file,http,tcp,crypto']

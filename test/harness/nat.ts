@@ -4,7 +4,9 @@ import type { TestContext } from 'vitest';
 import type { Endpoint } from '../../src/webrtc/endpoint.ts';
 import { boundSocket } from './udp-sockets.ts';
 
-/** A NAT between client and endpoint. The endpoint sees the NAT's address, and `rebind` changes it. */
+/**
+ * A NAT between client and endpoint. The endpoint sees the NAT's address, and `rebind` changes it.
+ */
 export class Nat {
   readonly #inside: Socket;
   readonly #serverPort: number;

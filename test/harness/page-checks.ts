@@ -7,7 +7,9 @@ import { OUT } from './speech.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** CSS pixels: phones upright and on their side, down to the 320 px of WCAG 2.2 (1.4.10); a desk. */
+/**
+ * CSS pixels: phones upright and on their side, down to the 320 px of WCAG 2.2 (1.4.10); a desk.
+ */
 export const SIZES = [
   [320, 640],
   [390, 844],
@@ -59,9 +61,11 @@ export async function misfits(page: Page): Promise<string[]> {
 }
 
 /**
- * Runs both checks at each size, in light and dark, without motion: colours that fade cannot be measured.
+ * Runs both checks at each size, in light and dark, without motion: colours that fade cannot be
+ * measured.
  * @param state Names what the page shows, for the messages.
- * @returns What is wrong, each with its state, size and scheme. A screenshot of each is left in `OUT`.
+ * @returns What is wrong, each with its state, size and scheme. A screenshot of each is left in
+ * `OUT`.
  */
 export async function problemsAtEverySize(page: Page, state: string): Promise<string[]> {
   const found: string[] = [];
@@ -85,13 +89,19 @@ export async function problemsAtEverySize(page: Page, state: string): Promise<st
   return found;
 }
 
-/** The id of the element with the focus; else its class, or its tag's name: BODY where there is none. */
+/**
+ * The id of the element with the focus; else its class, or its tag's name: BODY where there is
+ * none.
+ */
 export const focusOf = async (page: Page): Promise<string> =>
   (await page.evaluate(
     '(({ id, classList, tagName }) => id || classList[0] || tagName)(document.activeElement)',
   )) as string;
 
-/** Goes up by Shift+Tab. @returns The stops whose middle is out of sight or covered (WCAG 2.2, 2.4.11). */
+/**
+ * Goes up by Shift+Tab.
+ * @returns The stops whose middle is out of sight or covered (WCAG 2.2, 2.4.11).
+ */
 export async function coveredStops(page: Page, count: number): Promise<string[]> {
   const covered: string[] = [];
   for (let n = 0; n < count; n++) {

@@ -1,17 +1,11 @@
 /// <reference lib="dom" />
-// A headless browser with one page that can offer a connection and report what it receives.
-import { existsSync } from 'node:fs';
-import { launch, type Browser, type Page } from 'puppeteer-core';
+// An RTCPeerConnection inside a page of a real browser: offers, takes the answer, reports what it
+// receives.
+import type { Page } from 'puppeteer-core';
 
-export const CHROMIUM = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-].find((path) => existsSync(path));
-export const FIREFOX = ['/usr/bin/firefox-esr', '/usr/bin/firefox'].find((path) =>
-  existsSync(path),
-);
-
+/**
+ * The fields of Chromium's and Firefox's `inbound-rtp` report (W3C webrtc-stats) that tests read.
+ */
 export interface InboundStats {
   readonly framesDecoded: number;
   readonly packetsReceived: number;
@@ -31,6 +25,7 @@ export interface InboundStats {
   readonly frameWidth?: number;
 }
 
+/** State of the page's connection and data channel, and the reports of its streams. */
 export interface PageStats {
   readonly state: string;
   readonly channel: string;
@@ -38,62 +33,16 @@ export interface PageStats {
   readonly audio: InboundStats | undefined;
 }
 
-export interface OfferWish {
+/** What the page offers. */
+export interface OfferOptions {
   readonly codec?: string;
   readonly microphone?: boolean;
   readonly dataChannel?: boolean;
   readonly withoutRtx?: boolean;
 }
 
-/* eslint-disable no-undef -- the functions below run in the page */
-export async function openBrowser(): Promise<Browser> {
-  if (CHROMIUM === undefined) {
-    throw new Error('Chromium is not installed.');
-  }
-  return await launch({
-    executablePath: CHROMIUM,
-    headless: true,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      '--autoplay-policy=no-user-gesture-required',
-      '--use-fake-device-for-media-stream',
-      '--use-fake-ui-for-media-stream',
-    ],
-  });
-}
-
-export async function openFirefox(): Promise<Browser> {
-  if (FIREFOX === undefined) {
-    throw new Error('Firefox is not installed.');
-  }
-  // Puppeteer's own preferences keep it from calling home; these add what it leaves out.
-  return await launch({
-    browser: 'firefox',
-    executablePath: FIREFOX,
-    headless: true,
-    extraPrefsFirefox: {
-      'media.autoplay.default': 0,
-      'media.gmp-manager.updateEnabled': false,
-      'network.connectivity-service.enabled': false,
-      'network.trr.mode': 5,
-    },
-  });
-}
-
-export async function openPage(browser: Browser): Promise<Page> {
-  const page = await browser.newPage();
-  await page.goto('about:blank');
-  return page;
-}
-
-/** The page's offer, with all its candidates left out as clients do. */
-export const offerOf = (page: Page, wish: OfferWish): Promise<string> =>
+/** Makes the page create a connection and an offer. Its candidates are left out, as clients do. */
+export const offerOf = (page: Page, options: OfferOptions): Promise<string> =>
   page.evaluate(async (wanted) => {
     const pc = new RTCPeerConnection();
     Object.assign(globalThis, { pc });
@@ -130,8 +79,9 @@ export const offerOf = (page: Page, wish: OfferWish): Promise<string> =>
     });
     await pc.setLocalDescription(await pc.createOffer());
     return pc.localDescription?.sdp ?? '';
-  }, wish);
+  }, options);
 
+/** Gives the page the server's answer. */
 export const acceptAnswer = (page: Page, sdp: string): Promise<void> =>
   page.evaluate(async (answer) => {
     await (globalThis as unknown as { pc: RTCPeerConnection }).pc.setRemoteDescription({
@@ -140,6 +90,7 @@ export const acceptAnswer = (page: Page, sdp: string): Promise<void> =>
     });
   }, sdp);
 
+/** Reads the page's connection state and its `inbound-rtp` reports. */
 export const statsOf = (page: Page): Promise<PageStats> =>
   page.evaluate(async () => {
     const { pc, channel } = globalThis as unknown as {

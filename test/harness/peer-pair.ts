@@ -1,5 +1,5 @@
-// A server peer and a werift client in one process. The test reads raw RTP and RTCP, and sends packets inside
-// and outside the client's SRTP keys.
+// A server peer and a werift client in one process. The test reads raw RTP and RTCP, and sends
+// packets inside and outside the client's SRTP keys.
 import type { RTCPeerConnection, RtcpPacket, RtpPacket } from 'werift';
 import type { TestContext } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';

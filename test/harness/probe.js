@@ -1,5 +1,6 @@
-// Runs inside the browser: connects with the page's own client and records what is really decoded, frame by frame and sample by sample.
-// Evaluated as a script (see probe.ts); nothing is judged here, only written down, on the page's clock (`performance.now()`).
+// Runs inside the browser: connects with the page's own client and records what is really decoded,
+// frame by frame and sample by sample. Evaluated as a script (see probe.ts); nothing is judged
+// here, only written down, on the page's clock (`performance.now()`).
 
 (() => {
   const SIZE = 96; // side of the recorded luma picture
@@ -126,7 +127,10 @@
       video.requestVideoFrameCallback(look);
     }
 
-    /** Taps the decoded sound where the browser's mixer pulls it, which is when it is about to be heard. */
+    /**
+     * Taps the decoded sound where the browser's mixer pulls it, which is when it is about to be
+     * heard.
+     */
     #listen(track) {
       const processor = new MediaStreamTrackProcessor({ track });
       const reader = processor.readable.getReader();

@@ -25,7 +25,10 @@ export interface ShownFrame {
   readonly captureMs: number | undefined;
   readonly receiveMs: number | undefined;
   readonly rtp: number | undefined;
-  /** Counts all frames handed to the compositor: a step of more than one is a frame that was never looked at. */
+  /**
+   * Counts all frames handed to the compositor: a step of more than one is a frame that was never
+   * looked at.
+   */
   readonly presented: number;
   readonly width: number;
   readonly height: number;
@@ -76,7 +79,10 @@ export class Probe {
     return new Probe(page, server);
   }
 
-  /** Puts a network between the page and the server's media, before it connects; what it does to datagrams can be set on the relay at any time. */
+  /**
+   * Puts a network between the page and the server's media, before it connects; what it does to
+   * datagrams can be set on the relay at any time.
+   */
   async throughRelay(impairment: Impairment): Promise<() => ImpairedRelay> {
     let relay: ImpairedRelay | undefined;
     await this.page.exposeFunction('reroute', async (sdp: string) => {
@@ -152,8 +158,8 @@ export class Probe {
 }
 
 /**
- * Pieces of 10 ms are told of some milliseconds after the mixer pulled them, never before: the least lag behind an even clock is the
- * true one. @returns when the first sample was pulled.
+ * Pieces of 10 ms are told of some milliseconds after the mixer pulled them, never before: the
+ * least lag behind an even clock is the true one. @returns when the first sample was pulled.
  */
 function soundStart(pieces: readonly { atMs: number; length: number }[]): number {
   let samples = 0;

@@ -1,4 +1,5 @@
-// A WebSocket client of bare bytes, for floods: frames are made once and written as fast as the socket takes them.
+// A WebSocket client of bare bytes, for floods: frames are made once and written as fast as the
+// socket takes them.
 import { once } from 'node:events';
 import net from 'node:net';
 import type { TestServer } from './server.ts';
@@ -46,7 +47,8 @@ export class RawSocket {
     const socket = net.connect(Number(port), hostname);
     const raw = new RawSocket(socket);
     const headers =
-      'host: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13';
+      'host: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: ' +
+      'AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13';
     socket.write(`GET ${path} HTTP/1.1\r\n${headers}\r\n\r\n`);
     await once(socket, 'data');
     return raw;

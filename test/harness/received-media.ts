@@ -1,4 +1,5 @@
-// Turns the packets of a session back into pictures and sound on the sender's clock, so that their offset can be judged without a player.
+// Turns the packets of a session back into pictures and sound on the sender's clock, so that their
+// offset can be judged without a player.
 import { spawnSync } from 'node:child_process';
 import type { RtpPacket } from 'werift';
 import { writeBitstream } from '../../bench/peers/bitstream.ts';
@@ -12,7 +13,10 @@ const SIZE = 96;
 /** 120 ms, the longest Opus packet, at 16 kHz. */
 const MAX_PACKET_SAMPLES = 1920;
 
-/** Times are the sender's wall clock by its sender reports. @throws Error when a packet is missing or ffmpeg complains. */
+/**
+ * Times are the sender's wall clock by its sender reports.
+ * @throws Error when a packet is missing or ffmpeg complains.
+ */
 export function toRecording({ video, audio }: WeriftPeer, codec: VideoCodec): Recording {
   const frames = [...Map.groupBy(inOrder(video.packets), ({ header }) => header.timestamp)].filter(
     ([, packets]) => packets.at(-1)!.header.marker,

@@ -1,4 +1,5 @@
-// Starts the real server as a child process for a scenario, on a free port with its own data directory, and ends it without traces.
+// Starts the real server as a child process for a scenario, on a free port with its own data
+// directory, and ends it without traces.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -24,7 +25,10 @@ export interface TestServer {
   readonly inspectorUrl: string | undefined;
   /** What it wrote to stdout and stderr, the last 5000 lines. */
   readonly logs: readonly string[];
-  /** SIGTERM, then SIGKILL; removes the data directory unless it was given. @returns the exit code, null if it had to be killed. */
+  /**
+   * SIGTERM, then SIGKILL; removes the data directory unless it was given.
+   * @returns the exit code, null if it had to be killed.
+   */
   stop(): Promise<number | undefined>;
 }
 
@@ -142,7 +146,10 @@ export async function startServer({
   }
 }
 
-/** One call of the REST interface as the server's owner. @returns the status and the parsed body. */
+/**
+ * One call of the REST interface as the server's owner.
+ * @returns the status and the parsed body.
+ */
 export async function call(
   server: Pick<TestServer, 'url' | 'apiKey'>,
   route: string,

@@ -49,7 +49,8 @@ export async function synthesize(
     listing = await readFile(`${base}.txt`, 'utf8');
   } catch {
     await mkdir(path.dirname(base), { recursive: true });
-    // Others may ask for the same sentence at the same time, in this process and in others: each makes its own, and whole files take their names at once.
+    // Others may ask for the same sentence at the same time, in this process and in others: each
+    // makes its own, and whole files take their names at once.
     const own = `${base}.${randomUUID()}`;
     ({ stdout: listing } = await run('flite', [
       '-voice',

@@ -1,4 +1,5 @@
-// Coded test media made by ffmpeg: moving test picture with a tone, as VP8 or H.264 frames and Opus packets.
+// Coded test media made by ffmpeg: moving test picture with a tone, as VP8 or H.264 frames and Opus
+// packets.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
@@ -10,7 +11,10 @@ export interface TestMedia {
   readonly packets: readonly Buffer[];
 }
 
-/** `seconds` of 512x512 at 30 fps, key frame first (and then each `keyInterval` frames), and 20 ms Opus packets of a tone. */
+/**
+ * `seconds` of 512x512 at 30 fps, key frame first (and then each `keyInterval` frames), and 20 ms
+ * Opus packets of a tone.
+ */
 export async function makeMedia(
   codec: VideoCodec,
   seconds = 2,

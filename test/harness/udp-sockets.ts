@@ -6,8 +6,8 @@ import type { TestContext } from 'vitest';
 const CHANNEL = 'udp.socket';
 
 /**
- * Runs `make` and returns its result with the UDP sockets that it created. Tests emit `message` on them
- * to deliver a datagram from an address that they could not send from.
+ * Runs `make` and returns its result with the UDP sockets that it created. Tests emit `message` on
+ * them to deliver a datagram from an address that they could not send from.
  */
 export async function socketsMadeBy<T>(
   make: () => Promise<T>,

@@ -1,4 +1,5 @@
-// One way to make a werift connection, for all tests that use this independent WebRTC stack as the client.
+// One way to make a werift connection, for all tests that use this independent WebRTC stack as the
+// client.
 import {
   RTCPeerConnection,
   RTCRtpCodecParameters,

@@ -1,5 +1,5 @@
-// A client of a whole server on an independent WebRTC stack (werift). It keeps every RTP packet and every
-// sender report that it receives.
+// A client of a whole server on an independent WebRTC stack (werift). It keeps every RTP packet and
+// every sender report that it receives.
 import { RtcpSrPacket, type RTCPeerConnection, type RtpPacket } from 'werift';
 import type { TestServer } from './server.ts';
 import { createWeriftConnection } from './werift-connection.ts';
@@ -13,7 +13,10 @@ export interface ClockPoint {
   readonly ntpMs: number;
 }
 
-/** What arrived of one stream: RTP packets, their arrival times (`performance.now()`), sender reports. */
+/**
+ * What arrived of one stream: RTP packets, their arrival times (`performance.now()`), sender
+ * reports.
+ */
 export interface ReceivedStream {
   readonly packets: RtpPacket[];
   readonly arrivalMs: number[];
@@ -52,7 +55,10 @@ export class WeriftPeer {
     return peer;
   }
 
-  /** Opens the WebSocket and sends the offer as `alter` changes it. Does not wait for the connection. */
+  /**
+   * Opens the WebSocket and sends the offer as `alter` changes it. Does not wait for the
+   * connection.
+   */
   static async open(
     server: Pick<TestServer, 'url'>,
     token: string,

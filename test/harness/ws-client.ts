@@ -1,4 +1,5 @@
-// A bare client of the session WebSocket, for what a browser's client never does: odd orders, odd bytes, no peer at all.
+// A bare client of the session WebSocket, for what a browser's client never does: odd orders, odd
+// bytes, no peer at all.
 import type { TestServer } from './server.ts';
 
 export interface Received {
@@ -62,7 +63,10 @@ export class WsClient {
     this.#socket.send(data);
   }
 
-  /** PCM in pieces of the usual size, as fast as the socket takes them. @returns how many messages */
+  /**
+   * PCM in pieces of the usual size, as fast as the socket takes them.
+   * @returns how many messages
+   */
   speak(pcm: Int16Array<ArrayBuffer>, chunkBytes = 6000): number {
     const bytes = new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength);
     for (let at = 0; at < bytes.length; at += chunkBytes) {
@@ -71,7 +75,10 @@ export class WsClient {
     return Math.ceil(bytes.length / chunkBytes);
   }
 
-  /** The first message, from number `from` on, that begins so. @throws Error naming what came instead. */
+  /**
+   * The first message, from number `from` on, that begins so.
+   * @throws Error naming what came instead.
+   */
   async waitFor(beginning: string, { from = 0, limitMs = 10_000 } = {}): Promise<Received> {
     const deadlineMs = performance.now() + limitMs;
     for (;;) {
@@ -81,7 +88,9 @@ export class WsClient {
       }
       if (this.#isClosed || performance.now() > deadlineMs) {
         throw new Error(
-          `no '${beginning}' ${this.#isClosed ? 'before the close' : `within ${limitMs} ms`}; there were: ${this.messages.map(({ text }) => text.slice(0, 60)).join(' | ')}`,
+          'no ' +
+            `'${beginning}' ${this.#isClosed ? 'before the close' : `within ${limitMs} ms`}; ` +
+            `there were: ${this.messages.map(({ text }) => text.slice(0, 60)).join(' | ')}`,
         );
       }
       await new Promise<void>((resolve) => {

@@ -253,21 +253,25 @@ test('colour conversion: sizes are checked, colours come back', () => {
   }
 });
 
-test('encoders that are dropped without close() are collected in time: the collector feels what they hold', async () => {
-  const before = process.memoryUsage.rss(),
-    picture = new Uint8Array(i420Bytes(512, 512)),
-    out = new Uint8Array(1 << 16);
-  let peak = 0;
-  for (let i = 0; i < 150; i++) {
-    new native.VideoEncoder({ ...VIDEO, width: 512, height: 512 }).encode(
-      picture,
-      out,
-      false,
-      null,
-    );
-    await setImmediate();
-    peak = Math.max(peak, process.memoryUsage.rss() - before);
-  }
-  // All of them together hold 1.4 GB.
-  assert.ok(peak < 700e6, `${(peak / 1e6).toFixed(0)} MB`);
-});
+test(
+  'encoders that are dropped without close() are collected in time: the collector feels what ' +
+    'they hold',
+  async () => {
+    const before = process.memoryUsage.rss(),
+      picture = new Uint8Array(i420Bytes(512, 512)),
+      out = new Uint8Array(1 << 16);
+    let peak = 0;
+    for (let i = 0; i < 150; i++) {
+      new native.VideoEncoder({ ...VIDEO, width: 512, height: 512 }).encode(
+        picture,
+        out,
+        false,
+        null,
+      );
+      await setImmediate();
+      peak = Math.max(peak, process.memoryUsage.rss() - before);
+    }
+    // All of them together hold 1.4 GB.
+    assert.ok(peak < 700e6, `${(peak / 1e6).toFixed(0)} MB`);
+  },
+);

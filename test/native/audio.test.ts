@@ -5,7 +5,9 @@ import { native } from '../../src/native/addon.ts';
 import type { OpusEncoderOptions } from '../../src/native/addon.ts';
 import { randomSource } from './talking-head.ts';
 
-/** A voice-like signal: a gliding pitch with harmonics under three formant-like bumps, in syllables. */
+/**
+ * A voice-like signal: a gliding pitch with harmonics under three formant-like bumps, in syllables.
+ */
 function voice(rate: number, seconds: number): Int16Array {
   let phase = 0;
   return Int16Array.from({ length: rate * seconds }, (_, i) => {
@@ -25,7 +27,10 @@ function voice(rate: number, seconds: number): Int16Array {
   });
 }
 
-/** Signal to noise ratio in dB of `got` against `want`, at the shift (0..maxShift samples) where it is best. */
+/**
+ * Signal to noise ratio in dB of `got` against `want`, at the shift (0..maxShift samples) where it
+ * is best.
+ */
 function snr(want: Int16Array, got: Int16Array, maxShift: number): number {
   let best = -Infinity;
   for (let shift = 0; shift <= maxShift; shift++) {
@@ -222,33 +227,38 @@ function resample(
   return out.subarray(0, written);
 }
 
-test('resampler: a tone stays pure, in phase and of the right length at every ratio, whatever the chunks', () => {
-  for (const [inputRate, outputRate] of RATES) {
-    const hz = 0.35 * Math.min(inputRate, outputRate),
-      amplitude = 20000;
-    const tone = (rate: number, i: number): number =>
-      amplitude * Math.sin((2 * Math.PI * hz * i) / rate);
-    const out = resample(
-      Int16Array.from({ length: inputRate }, (_, i) => Math.round(tone(inputRate, i))),
-      inputRate,
-      outputRate,
-    );
-    const missing = outputRate - out.length;
-    // Only the filter's second half (24 samples of the lower rate and rounding, 3.5 ms at 8 kHz) may be outstanding.
-    assert.ok(
-      missing >= 0 && missing / outputRate <= 28 / Math.min(inputRate, outputRate),
-      `${inputRate}→${outputRate}: ${missing} samples short`,
-    );
-    let signal = 0,
-      noise = 0;
-    for (let i = Math.ceil(outputRate / 100); i < out.length; i++) {
-      signal += tone(outputRate, i) ** 2;
-      noise += (tone(outputRate, i) - out[i]!) ** 2;
+test(
+  'resampler: a tone stays pure, in phase and of the right length at every ratio, whatever ' +
+    'the chunks',
+  () => {
+    for (const [inputRate, outputRate] of RATES) {
+      const hz = 0.35 * Math.min(inputRate, outputRate),
+        amplitude = 20000;
+      const tone = (rate: number, i: number): number =>
+        amplitude * Math.sin((2 * Math.PI * hz * i) / rate);
+      const out = resample(
+        Int16Array.from({ length: inputRate }, (_, i) => Math.round(tone(inputRate, i))),
+        inputRate,
+        outputRate,
+      );
+      const missing = outputRate - out.length;
+      // Only the filter's second half (24 samples of the lower rate and rounding, 3.5 ms at 8 kHz)
+      // may be outstanding.
+      assert.ok(
+        missing >= 0 && missing / outputRate <= 28 / Math.min(inputRate, outputRate),
+        `${inputRate}→${outputRate}: ${missing} samples short`,
+      );
+      let signal = 0,
+        noise = 0;
+      for (let i = Math.ceil(outputRate / 100); i < out.length; i++) {
+        signal += tone(outputRate, i) ** 2;
+        noise += (tone(outputRate, i) - out[i]!) ** 2;
+      }
+      const purity = 10 * Math.log10(signal / noise);
+      assert.ok(purity > 70, `${inputRate}→${outputRate}: ${purity.toFixed(1)} dB`);
     }
-    const purity = 10 * Math.log10(signal / noise);
-    assert.ok(purity > 70, `${inputRate}→${outputRate}: ${purity.toFixed(1)} dB`);
-  }
-});
+  },
+);
 
 test('resampler: what the lower rate cannot hold is gone instead of folded back', () => {
   for (const [quality, floor] of [
@@ -266,34 +276,38 @@ test('resampler: what the lower rate cannot hold is gone instead of folded back'
   }
 });
 
-test('resampler: channels do not leak into each other, loud signals clip instead of wrapping, reset forgets', () => {
-  const left = voice(16000, 1),
-    stereo = Int16Array.from({ length: left.length * 2 }, (_, i) =>
-      i % 2 === 0 ? left[i >> 1]! : 0,
-    );
-  const both = resample(stereo, 16000, 48000, { channels: 2 }),
-    alone = resample(left, 16000, 48000);
-  for (let i = 0; i < alone.length; i++) {
-    assert.equal(both[2 * i], alone[i]);
-    assert.equal(both[2 * i + 1], 0);
-  }
-  const square = resample(
-    Int16Array.from({ length: 16000 }, (_, i) => (i % 64 < 32 ? 32767 : -32768)),
-    16000,
-    48000,
-  );
-  for (let i = 300; i < square.length; i++) {
-    if (i % 192 > 12 && i % 192 < 84) {
-      assert.ok(square[i]! > 20000, `${i}: ${square[i]}`);
+test(
+  'resampler: channels do not leak into each other, loud signals clip instead of wrapping, ' +
+    'reset forgets',
+  () => {
+    const left = voice(16000, 1),
+      stereo = Int16Array.from({ length: left.length * 2 }, (_, i) =>
+        i % 2 === 0 ? left[i >> 1]! : 0,
+      );
+    const both = resample(stereo, 16000, 48000, { channels: 2 }),
+      alone = resample(left, 16000, 48000);
+    for (let i = 0; i < alone.length; i++) {
+      assert.equal(both[2 * i], alone[i]);
+      assert.equal(both[2 * i + 1], 0);
     }
-  }
-  const resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 1 }),
-    first = new Int16Array(960),
-    second = new Int16Array(960);
-  const n = resampler.process(left.subarray(2000, 2320), first);
-  resampler.reset();
-  assert.equal(resampler.process(left.subarray(2000, 2320), second), n);
-  assert.deepEqual(first, second);
-  assert.throws(() => resampler.process(left, new Int16Array(100)), RangeError);
-  resampler.close();
-});
+    const square = resample(
+      Int16Array.from({ length: 16000 }, (_, i) => (i % 64 < 32 ? 32767 : -32768)),
+      16000,
+      48000,
+    );
+    for (let i = 300; i < square.length; i++) {
+      if (i % 192 > 12 && i % 192 < 84) {
+        assert.ok(square[i]! > 20000, `${i}: ${square[i]}`);
+      }
+    }
+    const resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 1 }),
+      first = new Int16Array(960),
+      second = new Int16Array(960);
+    const n = resampler.process(left.subarray(2000, 2320), first);
+    resampler.reset();
+    assert.equal(resampler.process(left.subarray(2000, 2320), second), n);
+    assert.deepEqual(first, second);
+    assert.throws(() => resampler.process(left, new Int16Array(100)), RangeError);
+    resampler.close();
+  },
+);

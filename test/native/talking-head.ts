@@ -1,4 +1,5 @@
-// A synthetic talking head for codec tests and benches: still textured background, a head that sways, a mouth that opens, blinks.
+// A synthetic talking head for codec tests and benches: still textured background, a head that
+// sways, a mouth that opens, blinks.
 import { i420Bytes, macroblocks } from '../../src/media/picture.ts';
 
 /** Deterministic noise in 0..1 (mulberry32). */

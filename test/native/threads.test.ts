@@ -8,7 +8,10 @@ import { native } from '../../src/native/addon.ts';
 
 const ADDON = new URL('../../src/native/addon.ts', import.meta.url).href;
 
-/** Runs `body` (the text of an async function of `native` and `input`) in a worker and gives its result. */
+/**
+ * Runs `body` (the text of an async function of `native` and `input`) in a worker and gives its
+ * result.
+ */
 async function inWorker(body: string, input?: unknown): Promise<unknown> {
   const source = `
     const { parentPort, workerData } = require('node:worker_threads');
@@ -90,8 +93,11 @@ test("threadCpuMs counts this thread's work and not its sleep", async () => {
   assert.notEqual(foreign, native.threadId());
 });
 
-test('two worker threads encode at once as one thread would, and their ends leave the other alone', async () => {
-  const body = `
+test(
+  'two worker threads encode at once as one thread would, and their ends leave the other ' +
+    'alone',
+  async () => {
+    const body = `
     const { createHash } = process.getBuiltinModule('node:crypto');
     const hash = createHash('sha256'), out = new Uint8Array(1 << 17), picture = new Uint8Array(128 * 128 * 3 / 2);
     const encoders = ['vp8', 'h264'].map((codec) => new native.VideoEncoder({ codec, width: 128, height: 128, fps: 30, bitrateKbps: 200 }));
@@ -104,10 +110,11 @@ test('two worker threads encode at once as one thread would, and their ends leav
     }
     // Left open on purpose: the end of the thread must free them.
     return hash.digest('hex');`;
-  const alone = await inWorker(body);
-  const together = await Promise.all([inWorker(body), inWorker(body), inWorker(body)]);
-  assert.deepEqual(together, [alone, alone, alone]);
-});
+    const alone = await inWorker(body);
+    const together = await Promise.all([inWorker(body), inWorker(body), inWorker(body)]);
+    assert.deepEqual(together, [alone, alone, alone]);
+  },
+);
 
 test('a thread that ends while it prepares an encoder takes nobody along', async () => {
   for (let i = 0; i < 5; i++) {

@@ -1,4 +1,5 @@
-// Dockerfile, compose.yaml and the systemd unit, checked without an engine: every path, port and variable they name exists and fits the others.
+// Dockerfile, compose.yaml and the systemd unit, checked without an engine: every path, port and
+// variable they name exists and fits the others.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -138,50 +139,54 @@ test("compose: the server's settings are settings, load, and fit the published p
   );
 });
 
-test('compose: coturn shares the secret, is where its answers come from, and relays to the media ports but to nothing inside', () => {
-  const options = new Map(
-    coturn!.command!.map((option) => option.replace(/^--/, '').split('=') as [string, string]),
-  );
-  assert.equal(options.get('static-auth-secret'), mouthpiece!.environment!['TURN_SECRET']);
-  assert.equal(
-    coturn!.network_mode,
-    'host',
-    "through Docker's port forwarding no relayed session ever connected",
-  );
-  assert.equal(
-    options.get('allowed-peer-ip'),
-    mouthpiece!.environment!['ANNOUNCED_IPS'],
-    'the address in candidates may itself be a private one',
-  );
-  assert.ok(options.has('no-tcp-relay'));
-  const denied = coturn!
-    .command!.filter((option) => option.startsWith('--denied-peer-ip='))
-    .map((option) => option.split('=')[1]!.split('-').map(addressNumber));
-  for (const inside of [
-    '10.1.2.3',
-    '100.100.100.200',
-    '169.254.169.254',
-    '172.17.0.2',
-    '172.31.255.1',
-    '192.168.1.1',
-  ]) {
-    assert.ok(
-      denied.some(
-        ([first, last]) => first! <= addressNumber(inside) && addressNumber(inside) <= last!,
-      ),
-      inside,
+test(
+  'compose: coturn shares the secret, is where its answers come from, and relays to the ' +
+    'media ports but to nothing inside',
+  () => {
+    const options = new Map(
+      coturn!.command!.map((option) => option.replace(/^--/, '').split('=') as [string, string]),
     );
-  }
-  const known = spawnSync('turnserver', ['--help'], { encoding: 'utf8' });
-  if (known.error === undefined) {
-    for (const name of options.keys()) {
+    assert.equal(options.get('static-auth-secret'), mouthpiece!.environment!['TURN_SECRET']);
+    assert.equal(
+      coturn!.network_mode,
+      'host',
+      "through Docker's port forwarding no relayed session ever connected",
+    );
+    assert.equal(
+      options.get('allowed-peer-ip'),
+      mouthpiece!.environment!['ANNOUNCED_IPS'],
+      'the address in candidates may itself be a private one',
+    );
+    assert.ok(options.has('no-tcp-relay'));
+    const denied = coturn!
+      .command!.filter((option) => option.startsWith('--denied-peer-ip='))
+      .map((option) => option.split('=')[1]!.split('-').map(addressNumber));
+    for (const inside of [
+      '10.1.2.3',
+      '100.100.100.200',
+      '169.254.169.254',
+      '172.17.0.2',
+      '172.31.255.1',
+      '192.168.1.1',
+    ]) {
       assert.ok(
-        `${known.stdout}${known.stderr}`.includes(`--${name}`),
-        `coturn knows no --${name}`,
+        denied.some(
+          ([first, last]) => first! <= addressNumber(inside) && addressNumber(inside) <= last!,
+        ),
+        inside,
       );
     }
-  }
-});
+    const known = spawnSync('turnserver', ['--help'], { encoding: 'utf8' });
+    if (known.error === undefined) {
+      for (const name of options.keys()) {
+        assert.ok(
+          `${known.stdout}${known.stderr}`.includes(`--${name}`),
+          `coturn knows no --${name}`,
+        );
+      }
+    }
+  },
+);
 
 test('compose: Prometheus scrapes the server, Grafana reads Prometheus and the dashboards', () => {
   const [scrape] = (

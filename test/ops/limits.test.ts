@@ -1,5 +1,5 @@
-// docs/limits.md is held to the code: each constant and setting on it has the value told, and no limit
-// of the code is missing from it.
+// docs/limits.md is held to the code: each constant and setting on it has the value told, and no
+// limit of the code is missing from it.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -34,7 +34,8 @@ const LIMIT_NAME = new RegExp(
 );
 
 /**
- * Limits by their names that bound nothing a client or an operator could run into; each with the reason.
+ * Limits by their names that bound nothing a client or an operator could run into; each with the
+ * reason.
  */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/jobs/face/detect/portrait-quality.ts':
@@ -43,7 +44,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
   'src/pipeline/wav2lip/mel.ts': 'signal processing',
   'src/pipeline/wav2lip/inference-client.ts':
-    'the share of a frame that the network of WAV2LIP_MODEL may take; README says it in milliseconds',
+    'the share of a frame that the network of WAV2LIP_MODEL may take; README says it in ' +
+    'milliseconds',
   'src/pipeline/wav2lip/network.ts': 'the picture sizes of a network, checked at start',
   'src/pipeline/speech/speech-stream.ts': 'the audio clock: how far it may run ahead',
   'src/webrtc/congestion/loss-window.ts': 'over how long loss is measured',

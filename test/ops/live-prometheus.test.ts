@@ -1,4 +1,5 @@
-// A real Prometheus scrapes a server in use; every query of every panel and rule is run, and each returns data of a sane size.
+// A real Prometheus scrapes a server in use; every query of every panel and rule is run, and each
+// returns data of a sane size.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { exercise } from '../../bench/exercise.ts';
@@ -110,7 +111,8 @@ test('figures that every server in use must show are there and of a sane size', 
       1,
     ],
     [
-      'histogram_quantile(0.5, sum by (le) (rate(mouthpiece_session_setup_seconds_bucket{step="total"}[1m])))',
+      'histogram_quantile(0.5, sum by (le) ' +
+        '(rate(mouthpiece_session_setup_seconds_bucket{step="total"}[1m])))',
       0.01,
       5,
     ],

@@ -1,4 +1,5 @@
-// Holds the catalogue, dashboards, rules, runbooks and docs to one another: no name without a metric, no metric without a place.
+// Holds the catalogue, dashboards, rules, runbooks and docs to one another: no name without a
+// metric, no metric without a place.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -17,7 +18,10 @@ const RULES = list('grafana/prometheus/rules', '.yml');
 const RUNBOOKS = list('grafana/runbooks', '.md').filter((file) => !file.endsWith('README.md'));
 const families = CATALOGUE as Readonly<Record<string, Family>>;
 
-/** Series names in a PromQL expression or a text: metrics of ours with their histogram suffixes, without recorded rules' names. */
+/**
+ * Series names in a PromQL expression or a text: metrics of ours with their histogram suffixes,
+ * without recorded rules' names.
+ */
 const namesIn = (text: string): string[] =>
   [...text.matchAll(/(?<![\w:])(mouthpiece|process)_[a-z0-9_]+(?![\w:])/g)].map(([name]) => name);
 
@@ -147,40 +151,45 @@ test('every panel has a description and a unit, and dashboards that panels lead 
   }
 });
 
-test('what has no data is not red: neither an idle server nor a panel without a sample looks like a fault', () => {
-  for (const { path: file } of dashboardFiles()) {
-    const { panels } = JSON.parse(readFileSync(file, 'utf8')) as {
-      panels: {
-        type: string;
-        title: string;
-        targets?: { expr: string }[];
-        fieldConfig: { defaults: { mappings?: object[] } };
-      }[];
-    };
-    for (const { type, title, targets, fieldConfig } of panels) {
-      if (type !== 'stat' && type !== 'bargauge') {
-        continue;
-      }
-      const special = fieldConfig.defaults.mappings?.find(
-        (mapping) => 'type' in mapping && mapping.type === 'special',
-      );
-      assert.deepEqual(
-        special,
-        {
-          type: 'special',
-          options: { match: 'null+nan', result: { text: 'no data', color: 'blue' } },
-        },
-        title,
-      );
-      // 0/0 is NaN, which Grafana compares with thresholds like a number: a quotient of two rates must have no sample instead.
-      for (const { expr } of targets!) {
-        if (/_bucket.*\/ .*_count/.test(expr)) {
-          assert.match(expr, /\/ \(.*> 0\)$/, title);
+test(
+  'what has no data is not red: neither an idle server nor a panel without a sample looks ' +
+    'like a fault',
+  () => {
+    for (const { path: file } of dashboardFiles()) {
+      const { panels } = JSON.parse(readFileSync(file, 'utf8')) as {
+        panels: {
+          type: string;
+          title: string;
+          targets?: { expr: string }[];
+          fieldConfig: { defaults: { mappings?: object[] } };
+        }[];
+      };
+      for (const { type, title, targets, fieldConfig } of panels) {
+        if (type !== 'stat' && type !== 'bargauge') {
+          continue;
+        }
+        const special = fieldConfig.defaults.mappings?.find(
+          (mapping) => 'type' in mapping && mapping.type === 'special',
+        );
+        assert.deepEqual(
+          special,
+          {
+            type: 'special',
+            options: { match: 'null+nan', result: { text: 'no data', color: 'blue' } },
+          },
+          title,
+        );
+        // 0/0 is NaN, which Grafana compares with thresholds like a number: a quotient of two rates
+        // must have no sample instead.
+        for (const { expr } of targets!) {
+          if (/_bucket.*\/ .*_count/.test(expr)) {
+            assert.match(expr, /\/ \(.*> 0\)$/, title);
+          }
         }
       }
     }
-  }
-});
+  },
+);
 
 test('each alert has its runbook and its test, and each runbook its alert', () => {
   assert.deepEqual(RUNBOOKS.map((file) => path.basename(file, '.md')).sort(), [...alerts].sort());

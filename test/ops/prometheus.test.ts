@@ -1,4 +1,5 @@
-// The monitoring configuration as Prometheus' own tool judges it: syntax, rules, and the rules' unit tests.
+// The monitoring configuration as Prometheus' own tool judges it: syntax, rules, and the rules'
+// unit tests.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';

@@ -1,8 +1,10 @@
-// A real browser behind a network that loses and delays: no long freeze, sound almost whole and near the lips; and once the network is clean nothing is sent twice any more.
+// A real browser behind a network that loses and delays: no long freeze, sound almost whole and
+// near the lips; and once the network is clean nothing is sent twice any more.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { PERFECT } from '../../bench/peers/impaired-relay.ts';
-import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import type { TestBrowser } from '../harness/browser.ts';
+import { openBrowser } from '../harness/shared-browser.ts';
 import { findMouth, soundBehindLips } from '../harness/lipsync.ts';
 import { patience } from '../harness/machine.ts';
 import { Probe } from '../harness/probe.ts';
@@ -15,9 +17,11 @@ const MAX_FREEZE_MS = 300;
 /** Of the sound; without copies it is the 5 % that are lost. */
 const MAX_CONCEALED = 0.025;
 /**
- * Over a whole sentence. Measured -64 to +91 ms in 34 sentences: it is the difference of the browser's two jitter buffers, which it evens out
- * only from 30 ms on, and the sound's, grown at the first jitter, shrinks by and by. Further off, our clocks would be wrong, or
- * its reports of them missing: 200 ms in one of them show as 149. A busy machine hardly changes it, so that there is no patience here.
+ * Over a whole sentence. Measured -64 to +91 ms in 34 sentences: it is the difference of the
+ * browser's two jitter buffers, which it evens out only from 30 ms on, and the sound's, grown at
+ * the first jitter, shrinks by and by. Further off, our clocks would be wrong, or its reports of
+ * them missing: 200 ms in one of them show as 149. A busy machine hardly changes it, so that there
+ * is no patience here.
  */
 const MAX_SOUND_AHEAD_MS = 100;
 const MAX_SOUND_BEHIND_MS = 120;
@@ -27,14 +31,17 @@ const NARROW_MS = 11_000;
 /** Measured 1.2 to 2.4 s; 7 s and more while repairs were sent into the queue that overflowed. */
 const MAX_FROZEN_MS = 4_000;
 const LOOK_MS = 6_000;
-/** Until so many packets came again. Chance decides how soon the loss is seen: nine in ten times within 4 s, 99 in 100 within 7. */
+/**
+ * Until so many packets came again. Chance decides how soon the loss is seen: nine in ten times
+ * within 4 s, 99 in 100 within 7.
+ */
 const COPIES = 40;
 const MOST_MS = 25_000;
 
 let server: TestServer;
 let browser: TestBrowser;
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startServer(), startBrowser()]);
+  [server, browser] = await Promise.all([startServer(), openBrowser()]);
 });
 afterAll(async () => {
   await browser?.close();
@@ -46,7 +53,8 @@ const grown = (from: any, to: any, of: (report: any) => number): number => of(to
 const copies = ({ video }: any): number => video.retransmittedPacketsReceived ?? 0;
 
 test(
-  '5 % loss and 50 ms jitter: no freeze over 300 ms, little of the sound made up, near the lips; then it is forgotten',
+  '5 % loss and 50 ms jitter: no freeze over 300 ms, little of the sound made up, near the ' +
+    'lips; then it is forgotten',
   { timeout: 120_000 },
   async (t) => {
     const speech = await synthesize(
@@ -94,7 +102,11 @@ test(
       grown(first, last, ({ audio }) => audio.concealedSamples) /
       grown(first, last, ({ audio }) => audio.totalSamplesReceived);
     console.info(
-      `sound behind lips ${lagMs.toFixed(0)} ms (r ${correlation.toFixed(2)}); longest freeze ${longestMs.toFixed(0)} ms; ${(100 * concealed).toFixed(1)} % of the sound concealed; ${grown(first, last, copies)} copies beside ${grown(first, last, ({ video }) => video.packetsReceived)} packets; ${grown(first, last, ({ video }) => video.nackCount)} NACKs`,
+      `sound behind lips ${lagMs.toFixed(0)} ms (r ${correlation.toFixed(2)}); longest ` +
+        `freeze ${longestMs.toFixed(0)} ms; ${(100 * concealed).toFixed(1)} % of the sound ` +
+        `concealed; ${grown(first, last, copies)} copies ` +
+        `beside ${grown(first, last, ({ video }) => video.packetsReceived)} ` +
+        `packets; ${grown(first, last, ({ video }) => video.nackCount)} NACKs`,
     );
     assert.ok(
       longestMs <= MAX_FREEZE_MS * patience(),
@@ -132,7 +144,8 @@ test(
   { timeout: 120_000 },
   async (t) => {
     const speech = await synthesize(
-      'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa. Everybody knows that a paper puppet pops up, and so on, until the sentence has become long enough.',
+      'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa. Everybody knows ' +
+        'that a paper puppet pops up, and so on, until the sentence has become long enough.',
     );
     const probe = await Probe.open(browser, server);
     const relay = await probe.throughRelay(PERFECT);
@@ -153,7 +166,8 @@ test(
     const kbps = (grown(settled, last, ({ video }) => video.bytesReceived) * 8) / 3000;
     const frames = grown(settled, last, ({ video }) => video.framesDecoded) / 3;
     console.info(
-      `frozen for ${frozenMs.toFixed(0)} ms; then ${kbps.toFixed(0)} kbit/s, ${frames.toFixed(0)} frames a second`,
+      `frozen for ${frozenMs.toFixed(0)} ms; then ${kbps.toFixed(0)} ` +
+        `kbit/s, ${frames.toFixed(0)} frames a second`,
     );
     assert.ok(
       frozenMs <= MAX_FROZEN_MS * patience(),

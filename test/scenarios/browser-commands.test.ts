@@ -1,9 +1,11 @@
-// What commands and limits do, as a real browser sees it: interrupt, replace, finish, silence, gaps, limits, and the microphone.
+// What commands and limits do, as a real browser sees it: interrupt, replace, finish, silence,
+// gaps, limits, and the microphone.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import { openBrowser } from '../harness/shared-browser.ts';
 import { envelope, findMouth, lastMotion, locate, motion } from '../harness/lipsync.ts';
 import { patience } from '../harness/machine.ts';
 import { type ConnectOptions, framesBetween, Probe, type Recording } from '../harness/probe.ts';
@@ -12,13 +14,14 @@ import { concat, OUT, silence, synthesize, toWav, trim } from '../harness/speech
 import { sleep } from '../../src/base/time.ts';
 
 const LONG =
-  'This is a rather long sentence about nothing in particular, which goes on and on, so that somebody may interrupt it in the middle, or replace it by another.';
+  'This is a rather long sentence about nothing in particular, which goes on and on, so ' +
+  'that somebody may interrupt it in the middle, or replace it by another.';
 const SHORT = 'Now something else entirely.';
 
 let server: TestServer;
 let browser: TestBrowser;
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startServer(), startBrowser()]);
+  [server, browser] = await Promise.all([startServer(), openBrowser()]);
 });
 afterAll(async () => {
   await browser?.close();
@@ -79,7 +82,8 @@ test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said
     });
     const quiet = cuts.map(({ skipMs, recording }) => lastSoundMs(recording) - skipMs);
     console.info(
-      `after SKIP: mouth still ${rounded(still)} ms, quiet ${rounded(quiet)} ms, SILENT ${rounded(cuts.map(({ skipMs, silentMs }) => silentMs - skipMs))} ms`,
+      `after SKIP: mouth still ${rounded(still)} ms, quiet ${rounded(quiet)} ms, ` +
+        `SILENT ${rounded(cuts.map(({ skipMs, silentMs }) => silentMs - skipMs))} ms`,
     );
     // The middle of three: a browser may show any one frame late.
     assert.ok(middle(still) <= 100 * patience(), `the mouth moved for ${rounded(still)} ms`);
@@ -182,37 +186,46 @@ test('a pause of 250 ms does not split an utterance, one of two seconds does', a
   });
 });
 
-test('handleSilence false: the picture freezes when the audio runs out, and goes on when more comes', async () => {
-  const { pcm } = await synthesize(SHORT);
-  const liveliest = (recording: Recording, fromMs: number, toMs: number): number => {
-    const frames = framesBetween(recording, fromMs, toMs);
-    return Math.max(0, ...motion(frames, { pixels: [...Array(recording.size ** 2).keys()] }));
-  };
-  await withSession({ tokenOptions: { handleSilence: false } }, async (probe) => {
-    const sent = await probe.send(pcm);
-    const silent = await probe.waitFor('silent', sent);
-    await sleep(2500);
-    const again = await probe.send(pcm);
-    const more = await probe.waitFor('silent', again);
-    const recording = await probe.take();
-    const [spoken, frozen, resumed] = [
-      liveliest(recording, sent, silent.atMs),
-      liveliest(recording, silent.atMs + 500, again),
-      liveliest(recording, again, more.atMs),
-    ];
-    assert.ok(
-      spoken > 0.5 && resumed > 0.5,
-      `motion in speech ${spoken.toFixed(2)}, in the second speech ${resumed.toFixed(2)}`,
-    );
-    assert.ok(frozen < 0.1, `the picture still moved by ${frozen.toFixed(2)} grey levels a frame`);
-  });
-});
+test(
+  'handleSilence false: the picture freezes when the audio runs out, and goes on when more ' +
+    'comes',
+  async () => {
+    const { pcm } = await synthesize(SHORT);
+    const liveliest = (recording: Recording, fromMs: number, toMs: number): number => {
+      const frames = framesBetween(recording, fromMs, toMs);
+      return Math.max(0, ...motion(frames, { pixels: [...Array(recording.size ** 2).keys()] }));
+    };
+    await withSession({ tokenOptions: { handleSilence: false } }, async (probe) => {
+      const sent = await probe.send(pcm);
+      const silent = await probe.waitFor('silent', sent);
+      await sleep(2500);
+      const again = await probe.send(pcm);
+      const more = await probe.waitFor('silent', again);
+      const recording = await probe.take();
+      const [spoken, frozen, resumed] = [
+        liveliest(recording, sent, silent.atMs),
+        liveliest(recording, silent.atMs + 500, again),
+        liveliest(recording, again, more.atMs),
+      ];
+      assert.ok(
+        spoken > 0.5 && resumed > 0.5,
+        `motion in speech ${spoken.toFixed(2)}, in the second speech ${resumed.toFixed(2)}`,
+      );
+      assert.ok(
+        frozen < 0.1,
+        `the picture still moved by ${frozen.toFixed(2)} grey levels a frame`,
+      );
+    });
+  },
+);
 
 test('the microphone of the peer connection speaks through the face', async () => {
   const { pcm } = await synthesize(SHORT, 'rms');
   const file = path.join(OUT, 'speech', 'microphone.wav');
-  // Chromium plays the file from the moment the microphone is opened, before there is a connection. 48 kHz is what it captures at.
+  // Chromium plays the file from the moment the microphone is opened, before there is a connection.
+  // 48 kHz is what it captures at.
   await writeFile(file, toWav(concat(silence(3000), pcm, silence(3000))));
+  // A Chromium of its own: its microphone is a file, which only a command line flag can name.
   const withMicrophone = await startBrowser({ microphoneWav: file });
   try {
     const probe = await Probe.open(withMicrophone, server);

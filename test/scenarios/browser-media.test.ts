@@ -1,7 +1,9 @@
-// What a real browser sees and hears of a session: idle life before any speech, a mouth that moves to speech and only then, in time.
+// What a real browser sees and hears of a session: idle life before any speech, a mouth that moves
+// to speech and only then, in time.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import type { TestBrowser } from '../harness/browser.ts';
+import { openBrowser } from '../harness/shared-browser.ts';
 import {
   closestLips,
   findMouth,
@@ -26,12 +28,15 @@ const MAX_SOUND_BEHIND_MS = 45;
 const SENTENCE = 'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.';
 
 /**
- * On a machine that stutters the browser's jitter buffer holds sound back and stretches it, and what is then presented is no measure of
- * us: record again. That our own clocks agree is shown without a browser in media-clock.test.ts.
+ * On a machine that stutters the browser's jitter buffer holds sound back and stretches it, and
+ * what is then presented is no measure of us: record again. That our own clocks agree is shown
+ * without a browser in media-clock.test.ts.
  */
 const MAX_ATTEMPTS = 3;
 
-/** Whether the browser's jitter buffer left the sound alone between two reports, by its own count. */
+/**
+ * Whether the browser's jitter buffer left the sound alone between two reports, by its own count.
+ */
 function isSteady({ audio: before }: any, { audio: afterwards }: any): boolean {
   const altered = (audio: any): number =>
     audio.insertedSamplesForDeceleration +
@@ -48,7 +53,7 @@ function isSteady({ audio: before }: any, { audio: afterwards }: any): boolean {
 let server: TestServer;
 let browser: TestBrowser;
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startServer(), startBrowser()]);
+  [server, browser] = await Promise.all([startServer(), openBrowser()]);
 });
 afterAll(async () => {
   await browser?.close();
@@ -149,7 +154,8 @@ for (const codec of ['vp8', 'h264'] as const) {
       const all = framesBetween(recording, at.flowing, at.end);
       const seconds = (all.at(-1)!.shownMs - all[0]!.shownMs) / 1000;
       assert.ok(seconds > 9.5, `only ${seconds.toFixed(1)} s were recorded`);
-      // Frames that the compositor showed but a busy test machine did not hand out count as decoded.
+      // Frames that the compositor showed but a busy test machine did not hand out count as
+      // decoded.
       const fps = (all.at(-1)!.presented - all[0]!.presented) / seconds;
       assert.ok(fps >= 28 && fps <= 31, `${fps.toFixed(1)} frames a second`);
       assert.equal(stats.video.freezeCount, 0, 'the browser counted a freeze');
@@ -199,7 +205,12 @@ for (const codec of ['vp8', 'h264'] as const) {
       const byLoudness = soundBehindLips(recording, mouth, at.sent, at.silent);
       const byWords = closestLips(recording, mouth, speech, heardMs);
       console.info(
-        `sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms (r ${byLoudness.correlation.toFixed(2)}); by what was said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the browser's own estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ms${steady ? '' : ' (never steady)'}`,
+        `sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms ` +
+          `(r ${byLoudness.correlation.toFixed(2)}); by what was ` +
+          `said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the ` +
+          `browser's own ` +
+          `estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ` +
+          `ms${steady ? '' : ' (never steady)'}`,
       );
       for (const { lagMs, correlation } of [byLoudness, byWords]) {
         assert.ok(
@@ -223,7 +234,8 @@ for (const codec of ['vp8', 'h264'] as const) {
       const heardMs =
         recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16 - at.sent;
       console.info(
-        `sent → lips ${lipsMs.toFixed(0)} ms, sent → heard ${heardMs.toFixed(0)} ms; token → first frame ${connectMs.toFixed(0)} ms`,
+        `sent → lips ${lipsMs.toFixed(0)} ms, sent → heard ${heardMs.toFixed(0)} ms; token ` +
+          `→ first frame ${connectMs.toFixed(0)} ms`,
       );
       // A browser adds its jitter buffers to both; the bench measures without them.
       assert.ok(lipsMs < 150 * patience(), `it took ${lipsMs.toFixed(0)} ms until the lips moved`);

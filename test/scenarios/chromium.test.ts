@@ -1,36 +1,32 @@
-// The receiver that counts most: a real Chromium decodes both codecs, keeps lips and sound together, and repairs losses.
+// The receiver that counts most: a real Chromium decodes both codecs, keeps lips and sound
+// together, and repairs losses.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test, type TestContext } from 'vitest';
-import type { Browser, Page } from 'puppeteer-core';
+import type { Page } from 'puppeteer-core';
 import { patience } from '../harness/machine.ts';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { monotonicMs } from '../../src/base/time.ts';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { createEndpoint, type Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';
+import type { TestBrowser } from '../harness/browser.ts';
 import {
   acceptAnswer,
-  CHROMIUM,
   offerOf,
-  openBrowser,
-  openPage,
   statsOf,
-  type OfferWish,
+  type OfferOptions,
   type PageStats,
 } from '../harness/page-connection.ts';
+import { openBrowser } from '../harness/shared-browser.ts';
 import { Broadcast } from '../harness/broadcast.ts';
 import { makeMedia, type TestMedia } from '../harness/test-media.ts';
 import { Nat } from '../harness/nat.ts';
 import { until } from '../harness/until.ts';
 import { type RecordingListener } from '../harness/peer-pair.ts';
 
-const skip = CHROMIUM === undefined ? 'Chromium is not installed' : false;
-let browser: Browser;
+let browser: TestBrowser;
 const media = new Map<VideoCodec, TestMedia>();
 beforeAll(async () => {
-  if (skip !== false) {
-    return;
-  }
   browser = await openBrowser();
   for (const codec of ['vp8', 'h264'] as const) {
     media.set(codec, await makeMedia(codec));
@@ -55,7 +51,7 @@ class Session {
 
   static async open(
     t: TestContext,
-    wish: OfferWish,
+    options: OfferOptions,
     endpoint?: Endpoint,
     nat?: Nat,
   ): Promise<Session> {
@@ -63,15 +59,15 @@ class Session {
       endpoint ??
       (await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] }));
     const session = new Session(
-      await openPage(browser),
-      new Broadcast(own, media.get(wish.codec === 'video/h264' ? 'h264' : 'vp8')!),
+      await browser.newPage(),
+      new Broadcast(own, media.get(options.codec === 'video/h264' ? 'h264' : 'vp8')!),
     );
     t.onTestFinished(async () => {
       session.broadcast.stop();
       await session.page.close();
       await own.close();
     });
-    const answer = await session.peer.answer(parseOffer(await offerOf(session.page, wish)));
+    const answer = await session.peer.answer(parseOffer(await offerOf(session.page, options)));
     const port = nat?.port ?? own.port;
     await acceptAnswer(session.page, answer.replaceAll(` ${own.port} `, ` ${port} `));
     await session.listener.connected.promise;
@@ -97,7 +93,6 @@ class Session {
 
 for (const codec of ['vp8', 'h264'] as const) {
   test(`Chromium decodes ${codec}, hears Opus, and plays both together`, async (t) => {
-    t.skip(Boolean(skip), String(skip));
     const session = await Session.open(t, { codec: `video/${codec}`, dataChannel: true });
     assert.equal(session.peer.videoCodec, codec);
     await session.statsWhen(({ video }) => (video?.framesDecoded ?? 0) >= 30, 15_000);
@@ -121,8 +116,9 @@ for (const codec of ['vp8', 'h264'] as const) {
     assert.equal(video!.frameWidth, 512);
     assert.equal(video!.packetsLost, 0);
     assert.ok(audio!.totalAudioEnergy! > 0.001, 'the tone is heard');
-    // Positive: lips ahead of the sound. This is Chromium's own estimate: 5 to 25 ms as a rule, up to 70 on a machine so busy that its audio
-    // buffer has grown. Wrong sender reports would show as hundreds. The rendered picture and sound are compared in test/scenarios.
+    // Positive: lips ahead of the sound. This is Chromium's own estimate: 5 to 25 ms as a rule, up
+    // to 70 on a machine so busy that its audio buffer has grown. Wrong sender reports would show
+    // as hundreds. The rendered picture and sound are compared in test/scenarios.
     const median = offsets.toSorted((a, b) => a - b)[offsets.length >> 1]!;
     console.info(`${codec}: lips ahead of sound by ${median} ms (${offsets.join(' ')})`);
     assert.ok(median > -15 && median < 80, `offsets ${offsets.join(' ')}`);
@@ -132,7 +128,6 @@ for (const codec of ['vp8', 'h264'] as const) {
 }
 
 test('losses of 5 % are repaired without a freeze, with RTX and without', async (t) => {
-  t.skip(Boolean(skip), String(skip));
   for (const withoutRtx of [false, true]) {
     const endpoint = await createEndpoint({
       bindAddress: '127.0.0.1',
@@ -162,7 +157,9 @@ test('losses of 5 % are repaired without a freeze, with RTX and without', async 
       15_000,
     );
     console.info(
-      `${withoutRtx ? 'without' : 'with'} RTX: ${dropped} dropped, ${session.peer.stats.packetsRetransmitted} sent again, ${to.video!.pliCount} PLI`,
+      `${withoutRtx ? 'without' : 'with'} RTX: ${dropped} ` +
+        `dropped, ${session.peer.stats.packetsRetransmitted} sent ` +
+        `again, ${to.video!.pliCount} PLI`,
     );
     assert.ok(dropped > 15);
     assert.equal(to.video!.freezeCount ?? 0, from.video!.freezeCount ?? 0);
@@ -174,7 +171,6 @@ test('losses of 5 % are repaired without a freeze, with RTX and without', async 
 });
 
 test('a browser whose address changes goes on receiving within seconds', async (t) => {
-  t.skip(Boolean(skip), String(skip));
   const endpoint = await createEndpoint({
     bindAddress: '127.0.0.1',
     port: 0,
@@ -192,7 +188,6 @@ test('a browser whose address changes goes on receiving within seconds', async (
 });
 
 test("a browser's microphone arrives as Opus packets, and its going away is noticed at once", async (t) => {
-  t.skip(Boolean(skip), String(skip));
   const session = await Session.open(t, { microphone: true, codec: 'video/vp8' });
   await until(() => session.listener.audio.length >= 25, 15_000, 'microphone packets');
   const { audio } = session.listener;

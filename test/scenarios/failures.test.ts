@@ -1,4 +1,5 @@
-// Things die: a worker, the database, the server itself. What is left must go on, and whoever was hit must be told.
+// Things die: a worker, the database, the server itself. What is left must go on, and whoever was
+// hit must be told.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -45,106 +46,118 @@ async function until(
   }
 }
 
-test('a worker that dies takes only its own sessions, they are told within a second, and it is replaced', async () => {
-  const peers = [await connect(), await connect()];
-  const handles = server.pool.handles;
-  assert.deepEqual(
-    handles.map((handle) => handle.sessions),
-    [1, 1],
-    'the two sessions lie on two workers',
-  );
-  const killed = handles[0]!;
-  const startedMs = performance.now();
-  killed.kill();
-  await until(
-    'one session is over',
-    () => peers.some((peer) => peer.figures.state === 'over'),
-    1000 * patience(),
-  );
-  const hit = peers.find((peer) => peer.figures.state === 'over')!;
-  const spared = peers.find((peer) => peer !== hit)!;
-  assert.match(hit.figures.ending ?? '', /^ERROR WORKER_LOST/);
-  assert.ok(performance.now() - startedMs < 1000 * patience());
-  const framesBefore = spared.figures.frames;
-  await until('the other session goes on', () => spared.figures.frames > framesBefore + 30, 3000);
-  await until(
-    'the worker is replaced',
-    () => server.pool.handles[0] !== killed && server.pool.handles[0]!.isReady,
-  );
-  const again = await connect();
-  await until('the new worker serves', () => again.figures.frames > 10);
-  await Promise.all([hit.close(), spared.close(), again.close()]);
-  await until(
-    'every slot is free',
-    () =>
-      server.sessions.size === 0 && server.pool.handles.every((handle) => handle.sessions === 0),
-    2000,
-  );
-});
+test(
+  'a worker that dies takes only its own sessions, they are told within a second, and it is ' +
+    'replaced',
+  async () => {
+    const peers = [await connect(), await connect()];
+    const handles = server.pool.handles;
+    assert.deepEqual(
+      handles.map((handle) => handle.sessions),
+      [1, 1],
+      'the two sessions lie on two workers',
+    );
+    const killed = handles[0]!;
+    const startedMs = performance.now();
+    killed.kill();
+    await until(
+      'one session is over',
+      () => peers.some((peer) => peer.figures.state === 'over'),
+      1000 * patience(),
+    );
+    const hit = peers.find((peer) => peer.figures.state === 'over')!;
+    const spared = peers.find((peer) => peer !== hit)!;
+    assert.match(hit.figures.ending ?? '', /^ERROR WORKER_LOST/);
+    assert.ok(performance.now() - startedMs < 1000 * patience());
+    const framesBefore = spared.figures.frames;
+    await until('the other session goes on', () => spared.figures.frames > framesBefore + 30, 3000);
+    await until(
+      'the worker is replaced',
+      () => server.pool.handles[0] !== killed && server.pool.handles[0]!.isReady,
+    );
+    const again = await connect();
+    await until('the new worker serves', () => again.figures.frames > 10);
+    await Promise.all([hit.close(), spared.close(), again.close()]);
+    await until(
+      'every slot is free',
+      () =>
+        server.sessions.size === 0 && server.pool.handles.every((handle) => handle.sessions === 0),
+      2000,
+    );
+  },
+);
 
-test('the database goes away and comes back: live sessions go on, their records are written afterwards', async () => {
-  const peer = await connect();
-  const redis = execFileSync('pgrep', ['-f', `redis-server.*${dataDir}`], { encoding: 'utf8' })
-    .trim()
-    .split('\n')
-    .map(Number);
-  assert.ok(redis.length >= 1, 'the private redis-server runs');
-  for (const pid of redis) {
-    process.kill(pid, 'SIGSTOP');
-  }
-  const refused = await call(server, '/compose/token', { faceId: 'ava' });
-  assert.ok(refused.status >= 400, `a token request says so: ${refused.status}`);
-  const framesBefore = peer.figures.frames;
-  const { pcm } = await synthesize('The database is gone and I go on talking.');
-  void peer.speak(pcm, 'burst');
-  await until('frames keep coming', () => peer.figures.frames > framesBefore + 45, 3000);
-  await until(
-    'it speaks',
-    () => peer.figures.utterances.some(({ audibleMs }) => audibleMs !== undefined),
-    3000,
-  );
-  await peer.close();
-  await until('the session is over', () => server.sessions.size === 0, 3000);
-  for (const pid of redis) {
-    process.kill(pid, 'SIGCONT');
-  }
-  await until(
-    'its record is in history',
-    async () => {
-      const { status, body } = await call(server, '/history/sessions');
-      return (
-        status === 200 &&
-        (body.sessions as { id: string }[]).some(({ id }) => id === peer.sessionId)
-      );
-    },
-    15_000,
-  );
-});
+test(
+  'the database goes away and comes back: live sessions go on, their records are written ' +
+    'afterwards',
+  async () => {
+    const peer = await connect();
+    const redis = execFileSync('pgrep', ['-f', `redis-server.*${dataDir}`], { encoding: 'utf8' })
+      .trim()
+      .split('\n')
+      .map(Number);
+    assert.ok(redis.length >= 1, 'the private redis-server runs');
+    for (const pid of redis) {
+      process.kill(pid, 'SIGSTOP');
+    }
+    const refused = await call(server, '/compose/token', { faceId: 'ava' });
+    assert.ok(refused.status >= 400, `a token request says so: ${refused.status}`);
+    const framesBefore = peer.figures.frames;
+    const { pcm } = await synthesize('The database is gone and I go on talking.');
+    void peer.speak(pcm, 'burst');
+    await until('frames keep coming', () => peer.figures.frames > framesBefore + 45, 3000);
+    await until(
+      'it speaks',
+      () => peer.figures.utterances.some(({ audibleMs }) => audibleMs !== undefined),
+      3000,
+    );
+    await peer.close();
+    await until('the session is over', () => server.sessions.size === 0, 3000);
+    for (const pid of redis) {
+      process.kill(pid, 'SIGCONT');
+    }
+    await until(
+      'its record is in history',
+      async () => {
+        const { status, body } = await call(server, '/history/sessions');
+        return (
+          status === 200 &&
+          (body.sessions as { id: string }[]).some(({ id }) => id === peer.sessionId)
+        );
+      },
+      15_000,
+    );
+  },
+);
 
-test('drain: new sessions are refused with the reason, the running one finishes its sentence, then STOP', async () => {
-  const peer = await connect();
-  const { pcm } = await synthesize('This sentence is said to its very end.');
-  void peer.speak(pcm, 'burst');
-  await until(
-    'it speaks',
-    () => peer.figures.utterances.some(({ speakMs }) => speakMs !== undefined),
-    3000,
-  );
-  const stopped = server.sessions.drain(5000, () =>
-    peer.figures.utterances.every(({ silentMs }) => silentMs !== undefined),
-  );
-  const ready = await fetch(`${server.url}/readyz`);
-  assert.equal(ready.status, 503);
-  const refused = await call(server, '/compose/token', { faceId: 'ava' });
-  assert.equal(refused.status, 429);
-  assert.equal(refused.body.session_token, 'FAIL TOKEN');
-  await stopped;
-  assert.notEqual(
-    peer.figures.utterances[0]!.silentMs,
-    undefined,
-    'the sentence was heard to its end',
-  );
-  await until('the client is told', () => peer.figures.state === 'over', 2000);
-  assert.match(peer.figures.ending ?? '', /^STOP/);
-  await peer.close();
-});
+test(
+  'drain: new sessions are refused with the reason, the running one finishes its sentence, ' +
+    'then STOP',
+  async () => {
+    const peer = await connect();
+    const { pcm } = await synthesize('This sentence is said to its very end.');
+    void peer.speak(pcm, 'burst');
+    await until(
+      'it speaks',
+      () => peer.figures.utterances.some(({ speakMs }) => speakMs !== undefined),
+      3000,
+    );
+    const stopped = server.sessions.drain(5000, () =>
+      peer.figures.utterances.every(({ silentMs }) => silentMs !== undefined),
+    );
+    const ready = await fetch(`${server.url}/readyz`);
+    assert.equal(ready.status, 503);
+    const refused = await call(server, '/compose/token', { faceId: 'ava' });
+    assert.equal(refused.status, 429);
+    assert.equal(refused.body.session_token, 'FAIL TOKEN');
+    await stopped;
+    assert.notEqual(
+      peer.figures.utterances[0]!.silentMs,
+      undefined,
+      'the sentence was heard to its end',
+    );
+    await until('the client is told', () => peer.figures.state === 'over', 2000);
+    assert.match(peer.figures.ending ?? '', /^STOP/);
+    await peer.close();
+  },
+);

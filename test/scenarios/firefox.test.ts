@@ -1,18 +1,13 @@
-// Firefox, with NSS's DTLS, its own ICE and usrsctp: connects, decodes, opens its data channel, and its leaving is noticed.
+// Firefox, with NSS's DTLS, its own ICE and usrsctp: connects, decodes, opens its data channel, and
+// its leaving is noticed.
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
 import { Broadcast } from '../harness/broadcast.ts';
-import {
-  acceptAnswer,
-  FIREFOX,
-  offerOf,
-  openFirefox,
-  openPage,
-  statsOf,
-} from '../harness/page-connection.ts';
+import { FIREFOX, startFirefox } from '../harness/browser.ts';
+import { acceptAnswer, offerOf, statsOf } from '../harness/page-connection.ts';
 import { makeMedia } from '../harness/test-media.ts';
 
 // Firefox does not speak to loopback addresses, so this needs another one of the machine's.
@@ -34,13 +29,13 @@ test('Firefox decodes VP8, hears Opus and opens its data channel', async (t) => 
     announcedAddresses: [],
   });
   t.onTestFinished(() => endpoint.close());
-  const browser = await openFirefox();
+  const browser = await startFirefox();
   t.onTestFinished(() => browser.close());
   const broadcast = new Broadcast(endpoint, await makeMedia('vp8'));
   t.onTestFinished(() => {
     broadcast.stop();
   });
-  const page = await openPage(browser);
+  const page = await browser.newPage();
   await acceptAnswer(
     page,
     await broadcast.peer.answer(parseOffer(await offerOf(page, { dataChannel: true }))),
@@ -58,7 +53,8 @@ test('Firefox decodes VP8, hears Opus and opens its data channel', async (t) => 
   assert.equal(stats.channel, 'open');
   assert.ok(
     stats.video!.pliCount! <= 2,
-    `${stats.video!.pliCount} PLI: more than for a first key frame that came before Firefox was ready`,
+    `${stats.video!.pliCount} PLI: more than for a first key frame that came before ` +
+      'Firefox was ready',
   );
   assert.equal(broadcast.peer.stats.datagramsRejected, 0);
   await page.evaluate(() => {

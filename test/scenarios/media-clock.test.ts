@@ -1,4 +1,5 @@
-// Sound against lips on the sender's own clock, from the packets of a second WebRTC stack: no player, no jitter buffer in between.
+// Sound against lips on the sender's own clock, from the packets of a second WebRTC stack: no
+// player, no jitter buffer in between.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { closestLips, findMouth, locate } from '../harness/lipsync.ts';
@@ -50,7 +51,8 @@ for (const codec of ['vp8', 'h264'] as const) {
         recording.sound.subarray(0),
         recording.sound.subarray(recording.sound.length / 2),
       ].map((sound, n) => {
-        // The two utterances are the same words: the first lies in the first half, the second in the other.
+        // The two utterances are the same words: the first lies in the first half, the second in
+        // the other.
         const part = n === 0 ? sound.subarray(0, sound.length * 0.55) : sound;
         const { sample, likeness } = locate(part, speech.pcm);
         assert.ok(
@@ -69,7 +71,9 @@ for (const codec of ['vp8', 'h264'] as const) {
         return closestLips(recording, mouth, speech, heardMs);
       });
       console.info(
-        `sound behind lips: ${lags.map(({ lagMs, correlation }) => `${lagMs.toFixed(1)} ms (r ${correlation.toFixed(2)})`).join(' in a burst, ')} in real time`,
+        'sound behind ' +
+          `lips: ${lags.map(({ lagMs, correlation }) => `${lagMs.toFixed(1)} ms (r ${correlation.toFixed(2)})`).join(' in a burst, ')} ` +
+          'in real time',
       );
       for (const { lagMs, correlation } of lags) {
         assert.ok(

@@ -1,4 +1,5 @@
-// The demo page as a person uses it: its real buttons, clicked in a real browser, on a desk and on a phone.
+// The demo page as a person uses it: its real buttons, clicked in a real browser, on a desk and on
+// a phone.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -34,6 +35,7 @@ beforeAll(async () => {
   const env = { MAX_SESSIONS_PER_WORKER: '3' }; // so that a test can fill it
   [server, browser] = await Promise.all([
     startServer({ env }),
+    // A Chromium of its own: its microphone is a file, which only a command line flag can name.
     startBrowser({ microphoneWav: WAV }),
   ]);
   lost = await connectWithoutAWay();
@@ -43,7 +45,10 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** A page that may use TURN servers only, and knows of none. It takes 15 s to give up, so it is begun before all other tests. */
+/**
+ * A page that may use TURN servers only, and knows of none. It takes 15 s to give up, so it is
+ * begun before all other tests.
+ */
 async function connectWithoutAWay(): Promise<Page> {
   const page = await browser.newPage(DESK);
   await page.evaluateOnNewDocument(() => {
@@ -81,7 +86,8 @@ const textBecomes = async (
 ): Promise<void> => {
   await page
     .waitForFunction(
-      `new RegExp(${JSON.stringify(pattern.source)}, 'i').test(document.querySelector(${JSON.stringify(selector)}).textContent)`,
+      `new RegExp(${JSON.stringify(pattern.source)}, ` +
+        `'i').test(document.querySelector(${JSON.stringify(selector)}).textContent)`,
       { timeout },
     )
     .catch(async () =>
@@ -371,7 +377,9 @@ test('a ledger that is refused says why, and the rest of the page goes on', asyn
         ? request.respond({
             status: 404,
             contentType: 'application/json',
-            body: '{"error":"No live session of yours has this id on this server.","code":"NOT_FOUND"}',
+            body:
+              '{"error":"No live session of yours has this id on this ' +
+              'server.","code":"NOT_FOUND"}',
           })
         : request.continue()),
   );
@@ -443,17 +451,21 @@ test('on a phone in the dark: what scrolls beneath the face shows at no edge of 
   await page.close();
 });
 
-test('an audio file of another rate is picked and spoken; a file that is none is refused in words', async () => {
-  const page = await openPage();
-  const picker = (await page.$('#file')) as ElementHandle<any>;
-  await picker.uploadFile(MUSIC_RATE_WAV);
-  await inState(page, 'speaking');
-  await textBecomes(page, '#speak-status', /s of speech sent/);
-  await picker.uploadFile(path.join(ROOT, 'package.json'));
-  await textBecomes(page, '#speak-status', /cannot read that file as audio/);
-  await page.click('#disconnect');
-  await page.close();
-});
+test(
+  'an audio file of another rate is picked and spoken; a file that is none is refused in ' +
+    'words',
+  async () => {
+    const page = await openPage();
+    const picker = (await page.$('#file')) as ElementHandle<any>;
+    await picker.uploadFile(MUSIC_RATE_WAV);
+    await inState(page, 'speaking');
+    await textBecomes(page, '#speak-status', /s of speech sent/);
+    await picker.uploadFile(path.join(ROOT, 'package.json'));
+    await textBecomes(page, '#speak-status', /cannot read that file as audio/);
+    await page.click('#disconnect');
+    await page.close();
+  },
+);
 
 for (const way of ['pcm', 'opus'] as const) {
   test(`the microphone speaks through the face, as ${way}`, async () => {
@@ -529,7 +541,8 @@ test('a video file is rendered, and plays', async () => {
   await page.waitForSelector('#render-sample[aria-disabled=false]');
   assert.equal(await focusOf(page), 'render-sample');
   await page.waitForFunction(
-    'document.querySelector("#render-video").readyState >= 2 && Math.abs(document.querySelector("#render-video").duration - 6.1) < 1',
+    'document.querySelector("#render-video").readyState >= 2 && ' +
+      'Math.abs(document.querySelector("#render-video").duration - 6.1) < 1',
   );
   await screenshot(page, path.join(OUT, 'page-clip.png'));
   await page.close();

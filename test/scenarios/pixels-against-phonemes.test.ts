@@ -1,5 +1,6 @@
-// End to end without a network: a sentence of a voice the model was never trained on, through the real stages, judged by the pixels of the mouth
-// against the times of the phonemes. Shuffled speech must score clearly worse, or the measure means nothing.
+// End to end without a network: a sentence of a voice the model was never trained on, through the
+// real stages, judged by the pixels of the mouth against the times of the phonemes. Shuffled speech
+// must score clearly worse, or the measure means nothing.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -32,7 +33,10 @@ beforeAll(async () => {
   model = await SpeechModel.load();
 });
 
-/** Pixels of the mouth's middle that are not what rest shows: grows with the opening, whatever the teeth do. */
+/**
+ * Pixels of the mouth's middle that are not what rest shows: grows with the opening, whatever the
+ * teeth do.
+ */
 function aperture(picture: Uint8Array): number {
   const mouthWidth = point(RIGHT).x - point(LEFT).x;
   const middle = (point(UPPER).x + point(LOWER).x) / 2;
@@ -58,7 +62,8 @@ async function mouthOf(speech: Speech): Promise<number[]> {
   const pose = new Float32Array(POSE_SIZE);
   const mouth = new Float32Array(ARTICULATION_SIZE);
   const frames = Math.ceil(((speech.pcm.length / SPEECH_RATE) * 1000) / FRAME_MS);
-  // Step k describes (k + 1) frames minus the look-ahead: with this much silence in front, that is the middle of frame k - 2.
+  // Step k describes (k + 1) frames minus the look-ahead: with this much silence in front, that is
+  // the middle of frame k - 2.
   const padding = Math.round(((2.5 * FRAME_MS - model.lookaheadMs) * SPEECH_RATE) / 1000);
   const padded = new Int16Array(speech.pcm.length + padding + SPEECH_RATE);
   padded.set(speech.pcm, padding);
@@ -112,72 +117,82 @@ function correlation(a: readonly number[], b: readonly number[]): number {
 const shifted = (values: readonly number[], frames: number): number[] =>
   values.map((_, i) => values[Math.min(values.length - 1, Math.max(0, i + frames))]!);
 
-test('closures show within a frame of p, b and m; lips and phonemes are in step; shuffled speech is not', async () => {
-  const own = { seen: 0, all: 0 };
-  const vowels = { seen: 0, all: 0 };
-  const offsets: number[] = [];
-  const matched: number[] = [];
-  const mismatched: number[] = [];
-  const runs = [];
-  for (const text of SENTENCES) {
-    const speech = await synthesize(text, 'awb');
-    runs.push({ speech, apertures: await mouthOf(speech) });
-  }
-  for (const [index, { speech, apertures }] of runs.entries()) {
-    const open = apertures.toSorted((a, b) => a - b)[Math.floor(apertures.length * 0.9)]!;
-    assert.ok(open > 100, `the mouth opens: ${open} pixels`);
-    const stranger = runs[(index + 1) % runs.length]!.speech;
-    const isShut = (frame: number): boolean => (apertures[frame] ?? 0) < 0.2 * open;
-    for (const { startMs, endMs } of closures(speech)) {
-      if (endMs > apertures.length * FRAME_MS) {
-        continue;
-      }
-      const [first, last] = [Math.floor(startMs / FRAME_MS) - 1, Math.floor(endMs / FRAME_MS) + 1];
-      own.all++;
-      if (Array.from({ length: last - first + 1 }, (_, i) => first + i).some(isShut)) {
-        own.seen++;
-      }
+test(
+  'closures show within a frame of p, b and m; lips and phonemes are in step; shuffled ' +
+    'speech is not',
+  async () => {
+    const own = { seen: 0, all: 0 };
+    const vowels = { seen: 0, all: 0 };
+    const offsets: number[] = [];
+    const matched: number[] = [];
+    const mismatched: number[] = [];
+    const runs = [];
+    for (const text of SENTENCES) {
+      const speech = await synthesize(text, 'awb');
+      runs.push({ speech, apertures: await mouthOf(speech) });
     }
-    // A mouth that were shut all the time would pass the test above: in the middle of a long vowel it must not be.
-    for (const { phone, startMs, endMs } of speech.segments) {
-      if (!VOWELS.test(phone) || endMs - startMs < 90) {
-        continue;
+    for (const [index, { speech, apertures }] of runs.entries()) {
+      const open = apertures.toSorted((a, b) => a - b)[Math.floor(apertures.length * 0.9)]!;
+      assert.ok(open > 100, `the mouth opens: ${open} pixels`);
+      const stranger = runs[(index + 1) % runs.length]!.speech;
+      const isShut = (frame: number): boolean => (apertures[frame] ?? 0) < 0.2 * open;
+      for (const { startMs, endMs } of closures(speech)) {
+        if (endMs > apertures.length * FRAME_MS) {
+          continue;
+        }
+        const [first, last] = [
+          Math.floor(startMs / FRAME_MS) - 1,
+          Math.floor(endMs / FRAME_MS) + 1,
+        ];
+        own.all++;
+        if (Array.from({ length: last - first + 1 }, (_, i) => first + i).some(isShut)) {
+          own.seen++;
+        }
       }
-      vowels.all++;
-      if (isShut(Math.floor((startMs + endMs) / 2 / FRAME_MS))) {
-        vowels.seen++;
+      // A mouth that were shut all the time would pass the test above: in the middle of a long vowel
+      // it must not be.
+      for (const { phone, startMs, endMs } of speech.segments) {
+        if (!VOWELS.test(phone) || endMs - startMs < 90) {
+          continue;
+        }
+        vowels.all++;
+        if (isShut(Math.floor((startMs + endMs) / 2 / FRAME_MS))) {
+          vowels.seen++;
+        }
       }
+      const wanted = expected(speech, apertures.length);
+      const scores = [-4, -3, -2, -1, 0, 1, 2, 3, 4].map((shift) => ({
+        shift,
+        r: correlation(shifted(apertures, shift), wanted),
+      }));
+      offsets.push(scores.reduce((best, score) => (score.r > best.r ? score : best)).shift);
+      matched.push(correlation(apertures, wanted));
+      mismatched.push(
+        correlation(apertures, expected(stranger, apertures.length)),
+        correlation(apertures, wanted.toReversed()),
+      );
     }
-    const wanted = expected(speech, apertures.length);
-    const scores = [-4, -3, -2, -1, 0, 1, 2, 3, 4].map((shift) => ({
-      shift,
-      r: correlation(shifted(apertures, shift), wanted),
-    }));
-    offsets.push(scores.reduce((best, score) => (score.r > best.r ? score : best)).shift);
-    matched.push(correlation(apertures, wanted));
-    mismatched.push(
-      correlation(apertures, expected(stranger, apertures.length)),
-      correlation(apertures, wanted.toReversed()),
+    const mean = (values: readonly number[]): number =>
+      values.reduce((sum, value) => sum + value, 0) / values.length;
+    console.log(
+      `closures visible ${own.seen} of ${own.all}, shut in long vowels ${vowels.seen} ` +
+        `of ${vowels.all}; best offsets ${offsets.join(' ')} frames; ` +
+        `r ${mean(matched).toFixed(2)} matched, ${mean(mismatched).toFixed(2)} shuffled`,
     );
-  }
-  const mean = (values: readonly number[]): number =>
-    values.reduce((sum, value) => sum + value, 0) / values.length;
-  console.log(
-    `closures visible ${own.seen} of ${own.all}, shut in long vowels ${vowels.seen} of ${vowels.all}; best offsets ${offsets.join(' ')} frames; r ${mean(matched).toFixed(2)} matched, ${mean(mismatched).toFixed(2)} shuffled`,
-  );
-  assert.ok(
-    own.seen / own.all >= 0.8,
-    `closures visible within a frame: ${own.seen} of ${own.all}`,
-  );
-  assert.ok(
-    vowels.seen / vowels.all <= 0.25,
-    `shut in the middle of long vowels: ${vowels.seen} of ${vowels.all}`,
-  );
-  for (const offset of offsets) {
-    assert.ok(Math.abs(offset) <= 1, `lips against phonemes: ${offset} frames`);
-  }
-  assert.ok(
-    mean(matched) > mean(mismatched) + 0.25,
-    `matched ${mean(matched)}, shuffled ${mean(mismatched)}`,
-  );
-});
+    assert.ok(
+      own.seen / own.all >= 0.8,
+      `closures visible within a frame: ${own.seen} of ${own.all}`,
+    );
+    assert.ok(
+      vowels.seen / vowels.all <= 0.25,
+      `shut in the middle of long vowels: ${vowels.seen} of ${vowels.all}`,
+    );
+    for (const offset of offsets) {
+      assert.ok(Math.abs(offset) <= 1, `lips against phonemes: ${offset} frames`);
+    }
+    assert.ok(
+      mean(matched) > mean(mismatched) + 0.25,
+      `matched ${mean(matched)}, shuffled ${mean(mismatched)}`,
+    );
+  },
+);

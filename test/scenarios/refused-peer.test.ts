@@ -1,4 +1,5 @@
-// A client whose media path fails is told why on its WebSocket, at once, and the metrics say the same.
+// A client whose media path fails is told why on its WebSocket, at once, and the metrics say the
+// same.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { call, startServer, type TestServer } from '../harness/server.ts';

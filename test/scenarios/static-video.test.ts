@@ -1,4 +1,5 @@
-// Static video over REST as a client meets it: playable at once, both files played to the end by a browser, ranges, refusals, kill -9.
+// Static video over REST as a client meets it: playable at once, both files played to the end by a
+// browser, ranges, refusals, kill -9.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -8,7 +9,8 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { patience } from '../harness/machine.ts';
 import { FPS } from '../../src/media/timeline.ts';
-import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import type { TestBrowser } from '../harness/browser.ts';
+import { openBrowser } from '../harness/shared-browser.ts';
 import { probeFile, topBoxes } from '../harness/media-file.ts';
 import { call, firstFace, startServer, type TestServer } from '../harness/server.ts';
 import { concat, synthesize, toWav, type Speech } from '../harness/speech.ts';
@@ -19,7 +21,7 @@ let speech: Speech;
 let faceId: string;
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startServer(), startBrowser()]);
+  [server, browser] = await Promise.all([startServer(), openBrowser()]);
   speech = await synthesize('My mother bought a big apple pie, and papa made bread.');
   faceId = await firstFace(server);
 });

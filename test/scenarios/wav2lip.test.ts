@@ -1,4 +1,5 @@
-// Bring your own network: offered as a model when it can hold the frame rate, spoken with, and refused in words when it can not be used.
+// Bring your own network: offered as a model when it can hold the frame rate, spoken with, and
+// refused in words when it can not be used.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -64,46 +65,50 @@ test('a network that can not be used is told in the log, is not offered, and har
   }
 });
 
-test('a worker that dies while its network runs takes nobody along, and its successor has the network too', async () => {
-  const file = path.join(folder, 'busy.onnx');
-  writeFileSync(file, smallNetwork(96, { layers: 4 })); // busy for a good part of each frame
-  const server = await startHere(
-    loadConfig({
-      PORT: '0',
-      DATA_DIR: path.join(folder, 'data'),
-      WORKERS: '1',
-      DRAIN_SECONDS: '0',
-      WAV2LIP_MODEL: file,
-    }),
-    createLogger('fatal'),
-  );
-  try {
-    const { pcm } = await synthesize('A network of my own, and a worker that dies.');
-    for (let round = 0; round < 3; round++) {
-      const peer = await LightPeer.connect({
-        target: server,
-        codec: 'vp8',
-        faceId: 'ava',
-        token: { model: 'wav2lip' },
-      });
-      await peer.speak(pcm, 'burst');
-      await new Promise((resolve) => {
-        setTimeout(resolve, 500 + 11 * round);
-      });
-      const killed = server.pool.handles[0]!;
-      killed.kill();
-      const deadline = performance.now() + 20_000;
-      while (server.pool.handles[0] === killed || !server.pool.handles[0]!.isReady) {
-        assert.ok(performance.now() < deadline, 'the worker is replaced');
-        await new Promise((resolve) => {
-          setTimeout(resolve, 20);
+test(
+  'a worker that dies while its network runs takes nobody along, and its successor has the ' +
+    'network too',
+  async () => {
+    const file = path.join(folder, 'busy.onnx');
+    writeFileSync(file, smallNetwork(96, { layers: 4 })); // busy for a good part of each frame
+    const server = await startHere(
+      loadConfig({
+        PORT: '0',
+        DATA_DIR: path.join(folder, 'data'),
+        WORKERS: '1',
+        DRAIN_SECONDS: '0',
+        WAV2LIP_MODEL: file,
+      }),
+      createLogger('fatal'),
+    );
+    try {
+      const { pcm } = await synthesize('A network of my own, and a worker that dies.');
+      for (let round = 0; round < 3; round++) {
+        const peer = await LightPeer.connect({
+          target: server,
+          codec: 'vp8',
+          faceId: 'ava',
+          token: { model: 'wav2lip' },
         });
+        await peer.speak(pcm, 'burst');
+        await new Promise((resolve) => {
+          setTimeout(resolve, 500 + 11 * round);
+        });
+        const killed = server.pool.handles[0]!;
+        killed.kill();
+        const deadline = performance.now() + 20_000;
+        while (server.pool.handles[0] === killed || !server.pool.handles[0]!.isReady) {
+          assert.ok(performance.now() < deadline, 'the worker is replaced');
+          await new Promise((resolve) => {
+            setTimeout(resolve, 20);
+          });
+        }
+        assert.match(peer.figures.ending ?? '', /WORKER_LOST/);
+        assert.ok(server.pool.renderers.includes('wav2lip'));
+        await peer.close();
       }
-      assert.match(peer.figures.ending ?? '', /WORKER_LOST/);
-      assert.ok(server.pool.renderers.includes('wav2lip'));
-      await peer.close();
+    } finally {
+      await server.stop(0);
     }
-  } finally {
-    await server.stop(0);
-  }
-});
+  },
+);

@@ -1,4 +1,5 @@
-// Doors on UDP: what reaches a worker's socket, or the STUN server's, from sources that nobody knows.
+// Doors on UDP: what reaches a worker's socket, or the STUN server's, from sources that nobody
+// knows.
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,8 +7,8 @@ import { bindingRequest } from '../../../src/webrtc/ice/stun.ts';
 import { type Attack, type Door, paced } from '../door.ts';
 
 /**
- * Datagrams are made ahead: the attackers share the cores with the server, and must not spend them on
- * chance.
+ * Datagrams are made ahead: the attackers share the cores with the server, and must not spend them
+ * on chance.
  */
 const MADE_AHEAD = 512;
 const LONGEST = 1400;
@@ -88,7 +89,8 @@ export const junkDatagrams: Door = {
 export const forgedStun: Door = {
   name: 'stun',
   about:
-    "STUN Binding requests to a media port, well-formed, with names and signatures that are nobody's",
+    'STUN Binding requests to a media port, well-formed, with names and signatures that ' +
+    "are nobody's",
   unit: 'datagrams',
   perSecond: 4000,
   attack: (attack) =>

@@ -1,5 +1,5 @@
-// Doors on HTTP: keys that are wrong, bodies that are large, slow or never whole, paths that need no
-// key, connections left open.
+// Doors on HTTP: keys that are wrong, bodies that are large, slow or never whole, paths that need
+// no key, connections left open.
 import { randomBytes, randomInt } from 'node:crypto';
 import http from 'node:http';
 import { connect } from 'node:net';

@@ -91,7 +91,9 @@ function openUdp(address: string): Promise<Socket> {
 }
 
 const BINDING_REQUEST = 1;
-/** A connection that stops between the server's first flight and its own second is held for so long. */
+/**
+ * A connection that stops between the server's first flight and its own second is held for so long.
+ */
 const HELD_MS = 250;
 
 async function halfHandshake(
@@ -179,8 +181,8 @@ const SAYINGS: readonly Buffer[] = [
 ];
 const TALKERS = 4;
 /**
- * Beyond this the server reads more slowly than is written, and no more is handed over: the rate is then
- * the server's.
+ * Beyond this the server reads more slowly than is written, and no more is handed over: the rate is
+ * then the server's.
  */
 const MAX_BACKLOG_BYTES = 1 << 20;
 
@@ -310,6 +312,7 @@ export const idleSockets: Door = {
 
 const MAX_IDLE = 400;
 /**
- * Sessions that wait for an offer are sessions: so many tokens stay unused, and workers have room left.
+ * Sessions that wait for an offer are sessions: so many tokens stay unused, and workers have room
+ * left.
  */
 const TOKENS_UNUSED = 12;

@@ -9,6 +9,7 @@ import { copyOf } from '../../../src/front/http/copy.ts';
 import { parseMultipart } from '../../../src/front/http/multipart.ts';
 import type { MultipartFile } from '../../../src/front/http/route.ts';
 import { ValidationError } from '../../../src/front/http/validate.ts';
+import { patience } from '../../harness/machine.ts';
 
 const MIB = 1024 * 1024;
 
@@ -192,13 +193,13 @@ test('32 MiB of anything hold the thread for moments only', { timeout: 60_000 },
   };
   for (const [name, [boundary, body]] of Object.entries(bodies)) {
     let holdMs = Infinity;
-    for (let run = 0; run < 5 && holdMs >= LIMIT_MS; run++) {
+    for (let run = 0; run < 5 && holdMs >= LIMIT_MS * patience(); run++) {
       holdMs = Math.min(
         holdMs,
         await longestHoldMs(body, `multipart/form-data; boundary=${boundary}`),
       );
     }
     console.info(`${name}: ${holdMs.toFixed(1)} ms`);
-    assert.ok(holdMs < LIMIT_MS, `${name}: ${holdMs.toFixed(0)} ms`);
+    assert.ok(holdMs < LIMIT_MS * patience(), `${name}: ${holdMs.toFixed(0)} ms`);
   }
 });

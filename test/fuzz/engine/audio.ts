@@ -1,5 +1,5 @@
-// The fuzz target that the audio formats share: opens a file, reads all of its sound, and holds it to
-// what it says of itself.
+// The fuzz target that the audio formats share: opens a file, reads all of its sound, and holds it
+// to what it says of itself.
 import assert from 'node:assert/strict';
 import { openAudio, type AudioInput } from '../../../src/jobs/video/audio/open-audio.ts';
 import {
@@ -14,8 +14,8 @@ import '../../../src/jobs/video/audio/ogg.ts';
 import type { FuzzTarget } from './target.ts';
 
 /**
- * Most sound that a piece of any decoder has: 120 ms of Opus, or what one read of Vorbis gives at 16
- * KiB.
+ * Most sound that a piece of any decoder has: 120 ms of Opus, or what one read of Vorbis gives at
+ * 16 KiB.
  */
 const MAX_PIECE_SAMPLES = 2 * 1024 * 1024;
 

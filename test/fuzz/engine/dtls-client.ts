@@ -160,8 +160,8 @@ export class DtlsClient {
   }
 
   /**
-   * With the extended master secret, as HELLO asks for; other hellos end before they get here, or at
-   * Finished.
+   * With the extended master secret, as HELLO asks for; other hellos end before they get here, or
+   * at Finished.
    */
   #derive(): void {
     if (this.#ecdh === undefined || this.#serverKey.length === 0) {

@@ -1,12 +1,14 @@
-// Coverage for JavaScript: puts a counter into every branch of a module, for libFuzzer to read after
-// each input.
+// Coverage for JavaScript: puts a counter into every branch of a module, for libFuzzer to read
+// after each input.
 import { parse, type Node } from 'acorn';
 
 export interface Instrumented {
   readonly code: string;
   /** Branches, and so counters. */
   readonly edges: number;
-  /** Strings and numbers that the module compares with or writes: what an input may have to contain. */
+  /**
+   * Strings and numbers that the module compares with or writes: what an input may have to contain.
+   */
   readonly words: readonly string[];
 }
 

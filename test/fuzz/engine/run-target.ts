@@ -1,5 +1,5 @@
-// One fuzz target in a process of its own: node run-target.ts TARGET [libFuzzer's options and folders].
-// Started by test/fuzz/main.ts.
+// One fuzz target in a process of its own: node run-target.ts TARGET [libFuzzer's options and
+// folders]. Started by test/fuzz/main.ts.
 import { rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -28,8 +28,8 @@ function writeDictionary(): string {
   return file;
 }
 
-// What a target waits for (decoders that compile themselves, lazy imports) is loaded here, outside of
-// what is timed. Also tells which kind it is.
+// What a target waits for (decoders that compile themselves, lazy imports) is loaded here, outside
+// of what is timed. Also tells which kind it is.
 const first = target.run(Buffer.alloc(0));
 const isAsync = first instanceof Promise;
 await first;
@@ -68,8 +68,8 @@ const runLater = (data: Buffer): void => {
   );
 };
 
-// libFuzzer starts this process again for merging: the command line stands in place of the program's
-// name.
+// libFuzzer starts this process again for merging: the command line stands in place of the
+// program's name.
 const command = [process.execPath, ...process.execArgv, import.meta.filename, name].join(' ');
 engine.start(
   isAsync ? runLater : runNow,

@@ -1,5 +1,5 @@
-// Inputs that are a conversation: steps of one byte that says what to do, two bytes of length, and that
-// many bytes to do it with.
+// Inputs that are a conversation: steps of one byte that says what to do, two bytes of length, and
+// that many bytes to do it with.
 
 export interface Step {
   readonly op: number;
@@ -18,13 +18,4 @@ export function readScript(data: Buffer): Step[] {
     at = end;
   }
   return steps;
-}
-
-export function writeScript(steps: readonly Step[]): Buffer {
-  return Buffer.concat(
-    steps.flatMap(({ op, payload }) => [
-      Buffer.from([op, payload.length >> 8, payload.length & 255]),
-      payload,
-    ]),
-  );
 }

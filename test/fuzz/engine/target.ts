@@ -1,18 +1,20 @@
-// What a fuzz target is, and what it must hold besides not throwing: time that grows no faster than the
-// input.
+// What a fuzz target is, and what it must hold besides not throwing: time that grows no faster than
+// the input.
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { native } from '../../../src/native/addon.ts';
 
 export interface FuzzTarget {
   /**
-   * Runs one input. Throws, or rejects, only for a defect: errors that the parser declares are caught
-   * inside. The same input does the same each time.
+   * Runs one input. Throws, or rejects, only for a defect: errors that the parser declares are
+   * caught inside. The same input does the same each time.
    */
   readonly run: (data: Buffer) => void | Promise<void>;
   /** Longest input, 64 KiB unless told. */
   readonly maxBytes?: number;
-  /** Milliseconds of computing that any input may take, and 64 KiB of input. Unless told: 2, and 5. */
+  /**
+   * Milliseconds of computing that any input may take, and 64 KiB of input. Unless told: 2, and 5.
+   */
   readonly budget?: { readonly leastMs: number; readonly per64KiBMs: number };
   /** Words that inputs may have to contain, besides those in the sources. */
   readonly words?: readonly string[];
@@ -20,7 +22,10 @@ export interface FuzzTarget {
 
 export const DEFAULT_MAX_BYTES = 64 * 1024;
 const DEFAULT_BUDGET = { leastMs: 2, per64KiBMs: 5 };
-/** Runs of an input that seems slow: the first ones may be before it is compiled, or while garbage is collected. */
+/**
+ * Runs of an input that seems slow: the first ones may be before it is compiled, or while garbage
+ * is collected.
+ */
 const REPEATS = 6;
 
 export class TooSlow extends Error {}
@@ -31,8 +36,8 @@ export function budgetMs(target: FuzzTarget, bytes: number): number {
 }
 
 /**
- * Milliseconds that the process, with all its threads, has computed: on a machine that does other things as
- * well, the clock on the wall would tell of those.
+ * Milliseconds that the process, with all its threads, has computed: on a machine that does other
+ * things as well, the clock on the wall would tell of those.
  */
 function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
@@ -49,7 +54,10 @@ function demandBudget(target: FuzzTarget, data: Buffer, leastMs: number): void {
   );
 }
 
-/** Runs one input of a synchronous target and checks the time it takes. @throws whatever is wrong */
+/**
+ * Runs one input of a synchronous target and checks the time it takes.
+ * @throws whatever is wrong
+ */
 export function checkNow(target: FuzzTarget, data: Buffer): void {
   const limitMs = budgetMs(target, data.length);
   const startedMs = performance.now();

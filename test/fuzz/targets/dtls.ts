@@ -1,5 +1,5 @@
-// DTLS: a client that follows the protocol wherever the input does not tell it otherwise, so that every
-// state is reached.
+// DTLS: a client that follows the protocol wherever the input does not tell it otherwise, so that
+// every state is reached.
 import assert from 'node:assert/strict';
 import { createCertificate, fingerprintOf } from '../../../src/webrtc/dtls/certificate.ts';
 import { DtlsServer } from '../../../src/webrtc/dtls/dtls-server.ts';

@@ -1,5 +1,5 @@
-// Files of faces: a whole one with changes. JavaScript and C++ read the same format and must agree on
-// what is one.
+// Files of faces: a whole one with changes. JavaScript and C++ read the same format and must agree
+// on what is one.
 import assert from 'node:assert/strict';
 import {
   decodeFaceAsset,
@@ -14,8 +14,8 @@ import type { FuzzTarget } from '../engine/target.ts';
 
 const SIDE = 128;
 /**
- * Steps: bytes at a place among the first 64 KiB, or the file's new length; odd ones mend the length
- * that the file says it has.
+ * Steps: bytes at a place among the first 64 KiB, or the file's new length; odd ones mend the
+ * length that the file says it has.
  */
 const CUT = 2;
 const MEND = 1;

@@ -1,4 +1,5 @@
-// Uploads: a multipart body and the content type that it comes with, which is the input's first line.
+// Uploads: a multipart body and the content type that it comes with, which is the input's first
+// line.
 import assert from 'node:assert/strict';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { checkContentType } from '../../../src/front/http/body.ts';

@@ -1,5 +1,5 @@
-// One peer from its offer to its end: checks from several addresses, answers to ours, the handshake,
-// media, time. What is sent where is watched.
+// One peer from its offer to its end: checks from several addresses, answers to ours, the
+// handshake, media, time. What is sent where is watched.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { parseOffer } from '../../../src/webrtc/sdp/offer.ts';
@@ -258,7 +258,9 @@ export const target: FuzzTarget = {
   },
 };
 
-/** A check of the client's: the first byte chooses its transaction, bit 0 of the second nominates. */
+/**
+ * A check of the client's: the first byte chooses its transaction, bit 0 of the second nominates.
+ */
 function request(payload: Buffer, password: string, ufrag: string): Buffer {
   const id = Buffer.alloc(12, payload[0] ?? 0);
   const plain = bindingRequest(id, `${ufrag}:${UFRAG}`, password, Buffer.alloc(8));

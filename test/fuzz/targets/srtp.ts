@@ -1,5 +1,5 @@
-// RTP and RTCP of a connected client: sealed with its keys, so that what lies inside is read and acted
-// upon.
+// RTP and RTCP of a connected client: sealed with its keys, so that what lies inside is read and
+// acted upon.
 import assert from 'node:assert/strict';
 import { SpeechRingReader, createSpeechRing } from '../../../src/link/speech-ring.ts';
 import { AudioReceiver } from '../../../src/pipeline/speech/audio-receiver.ts';
@@ -20,7 +20,10 @@ import { chromium } from '../../webrtc/sdp/offers.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
-/** What a step is: the plain form of an RTCP or RTP packet, a datagram as it is, or time that passes. */
+/**
+ * What a step is: the plain form of an RTCP or RTP packet, a datagram as it is, or time that
+ * passes.
+ */
 export const OP = { rtcp: 0, rtp: 1, raw: 2, wait: 3, frame: 4 } as const;
 /** Stand for the SSRCs of our streams, which are drawn by lot. */
 export const VIDEO = 'VIDE';
