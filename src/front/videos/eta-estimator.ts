@@ -1,30 +1,32 @@
-// How long static videos will take: from the speed measured so far and what waits before them.
+// Estimates when static videos will be finished, from the speed measured so far and the queue.
 import { monotonicMs } from '../../base/time.ts';
 
-/** Seconds of video per second of work, until something was measured. */
-const FIRST_GUESS = 8;
-/** Weight of the newest measurement. */
-const LEARNING = 0.3;
-/** Loading model and face, and writing the files. */
+/** Seconds of video per second of work, before anything was measured. */
+const INITIAL_SPEED = 8;
+/** Weight of the newest measurement, for a video of 10 s or more. */
+const SMOOTHING = 0.3;
+/** Time to load the model and the face, and to write the files. */
 const FIXED_SECONDS = 0.5;
 
 interface Pending {
   readonly seconds: number;
   readonly queuedMs: number;
   startedMs: number | undefined;
-  /** Seconds it was worked at so far: it shares its thread with others. */
+  /** Seconds of work on it so far, waiting for its turn not included. */
   worked: () => number;
 }
 
+/** Knows all queued and running videos of this server. */
 export class EtaEstimator {
   readonly #threads: number;
   readonly #pending = new Map<string, Pending>();
-  #speed = FIRST_GUESS;
+  #speed = INITIAL_SPEED;
 
   constructor(threads: number) {
     this.#threads = threads;
   }
 
+  /** A video of this length was queued. */
   queued(id: string, seconds: number): void {
     this.#pending.set(id, {
       seconds,
@@ -34,6 +36,7 @@ export class EtaEstimator {
     });
   }
 
+  /** A video is rendered from now on. @param worked seconds of work on it so far */
   started(id: string, seconds: number, worked: () => number): void {
     const now = monotonicMs();
     this.#pending.set(id, {
@@ -44,7 +47,10 @@ export class EtaEstimator {
     });
   }
 
-  /** It is over. @returns times in seconds, and the speed at which it was worked at. */
+  /**
+   * A video is over. @returns seconds waited and seconds since its start, and seconds of video per second
+   * of work; undefined when it was never started here
+   */
   ended(
     id: string,
     isDone: boolean,
@@ -58,7 +64,7 @@ export class EtaEstimator {
     if (isDone) {
       this.#speed +=
         (job.seconds / Math.max(0.001, worked - FIXED_SECONDS) - this.#speed) *
-        LEARNING *
+        SMOOTHING *
         Math.min(1, job.seconds / 10);
     }
     return {
@@ -68,7 +74,11 @@ export class EtaEstimator {
     };
   }
 
-  /** Seconds until the MP4 is there: videos take turns, so that of the others no more counts than this one is long. @param done share of it that is rendered */
+  /**
+   * Seconds until the MP4 is finished. Videos take turns, so each other video delays this one by no more
+   * than its own length.
+   * @param done share of it that is rendered, 0 to 1
+   */
   etaSeconds(id: string, seconds: number, done: number): number {
     const own = seconds * (1 - done);
     let others = 0;
@@ -80,7 +90,7 @@ export class EtaEstimator {
     return round((own + others / this.#threads) / this.#speed + FIXED_SECONDS);
   }
 
-  /** Seconds for which the oldest job has waited. */
+  /** Seconds for which the oldest job has waited; 0 when none waits. */
   get oldestQueuedSeconds(): number {
     const waiting = [...this.#pending.values()].filter(({ startedMs }) => startedMs === undefined);
     return waiting.length === 0
@@ -88,6 +98,7 @@ export class EtaEstimator {
       : (monotonicMs() - Math.min(...waiting.map(({ queuedMs }) => queuedMs))) / 1000;
   }
 
+  /** Videos that wait, and videos that are rendered. */
   get counts(): { readonly queued: number; readonly running: number } {
     const running = [...this.#pending.values()].filter(
       ({ startedMs }) => startedMs !== undefined,

@@ -1,100 +1,106 @@
-// Takes turns: several renderings are under way, but only so many at a time work, a segment each, so that a short video does not wait behind a long one.
+// A semaphore that is fair between renderings: only so many work at a time, one segment each, so that a short video does not wait behind a long one.
 import { monotonicMs } from '../../base/time.ts';
 
 export class FairSemaphore {
-  readonly #waiting: Lease[] = [];
+  readonly #waiting: Permit[] = [];
   #free: number;
 
-  /** `count`: how many may work at a time. */
+  /** @param count how many may work at a time */
   constructor(count: number) {
     this.#free = count;
   }
 
-  /** For one rendering, which at first does not have its turn. */
-  join(): Lease {
-    const turn = new Lease({
+  /** The permit of one rendering, which does not hold it yet. */
+  join(): Permit {
+    const permit = new Permit({
       wait: () => {
-        this.#waiting.push(turn);
-        this.#next();
+        this.#waiting.push(permit);
+        this.#grantFree();
       },
       giveBack: () => {
         this.#free++;
-        this.#next();
+        this.#grantFree();
       },
       leave: () => {
-        this.#waiting.splice(this.#waiting.indexOf(turn) >>> 0, 1);
+        this.#waiting.splice(this.#waiting.indexOf(permit) >>> 0, 1);
       },
     });
-    return turn;
+    return permit;
   }
 
-  #next(): void {
+  #grantFree(): void {
     while (this.#free > 0 && this.#waiting.length > 0) {
       this.#free--;
-      this.#waiting.shift()!.begin();
+      this.#waiting.shift()!.grant();
     }
   }
 }
 
-interface Desk {
+/** The semaphore as its permits see it. */
+interface PermitQueue {
+  /** Joins the queue. */
   readonly wait: () => void;
+  /** Gives a held permit back. */
   readonly giveBack: () => void;
+  /** Leaves the queue. */
   readonly leave: () => void;
 }
 
-export class Lease {
-  readonly #desk: Desk;
-  #begun: (() => void) | undefined;
+/** One rendering's right to work. */
+export class Permit {
+  readonly #queue: PermitQueue;
+  #onGranted: (() => void) | undefined;
+  /** When it was granted, monotonic; undefined while it is not held. */
   #sinceMs: number | undefined;
   #workedMs = 0;
-  #isOver = false;
+  #isClosed = false;
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(queue: PermitQueue) {
+    this.#queue = queue;
   }
 
-  /** Seconds for which it had its turn, now included. */
+  /** Seconds for which it was held in all, until now. */
   get workedSeconds(): number {
     return (
       (this.#workedMs + (this.#sinceMs === undefined ? 0 : monotonicMs() - this.#sinceMs)) / 1000
     );
   }
 
-  /** Resolves when it has its turn, behind all that ask already; never once it has ended. */
-  take(): Promise<void> {
+  /** Resolves when it is granted, after all that wait already. Never resolves once it is closed. */
+  acquire(): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#isOver) {
+      if (this.#isClosed) {
         return;
       }
-      this.#begun = resolve;
-      this.#desk.wait();
+      this.#onGranted = resolve;
+      this.#queue.wait();
     });
   }
 
-  /** For `Turns`: now it is its turn. */
-  begin(): void {
+  /** For FairSemaphore alone. */
+  grant(): void {
     this.#sinceMs = monotonicMs();
-    this.#begun?.();
-    this.#begun = undefined;
+    this.#onGranted?.();
+    this.#onGranted = undefined;
   }
 
-  /** Lets the next one work. */
-  pass(): void {
+  /** Lets the next one work. Does nothing when it is not held. */
+  release(): void {
     if (this.#sinceMs === undefined) {
       return;
     }
     this.#workedMs += monotonicMs() - this.#sinceMs;
     this.#sinceMs = undefined;
-    this.#desk.giveBack();
+    this.#queue.giveBack();
   }
 
-  /** It takes no more turns: it is done, or given up. */
-  end(): void {
-    this.#isOver = true;
-    if (this.#begun) {
-      this.#desk.leave();
+  /** The rendering is over: gives the permit back, or leaves the queue. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#onGranted) {
+      this.#queue.leave();
     }
-    this.#begun = undefined;
-    this.pass();
+    this.#onGranted = undefined;
+    this.release();
   }
 }

@@ -1,4 +1,4 @@
-// The files of a static video in the blob store: the audio that was sent, the HLS playlist with its segments as they come, and the MP4.
+// The files of a static video in the blob store: the uploaded audio, the HLS playlist with its segments, and the MP4.
 import {
   INIT_NAME,
   PLAYLIST_NAME,
@@ -10,11 +10,13 @@ import type { BlobReader, FileBlobs } from '../store/blobs.ts';
 
 const ROOT = 'static';
 const HLS_NAME = /^(?:output\.m3u8|init\.mp4|segment-\d{4,5}\.m4s)$/;
-/** As `newUuid` makes them: nothing else can name a folder. */
+/** The form of `newUuid`. Nothing else can name a folder. */
 const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
+/** Whether it can be the id of a video. */
 export const isVideoId = (id: string): boolean => ID.test(id);
 
+/** The files of all static videos, by id. */
 export class StaticFiles {
   readonly #blobs: FileBlobs;
 
@@ -32,27 +34,28 @@ export class StaticFiles {
     return this.#blobs.delete(uploadKey(id));
   }
 
-  /** @returns undefined while there is no such file, and for names that are none of HLS's. */
+  /** An HLS file; undefined while it does not exist, and for any other name. */
   async openHls(id: string, name: string): Promise<BlobReader | undefined> {
     return isVideoId(id) && HLS_NAME.test(name)
       ? await this.#blobs.open(hlsKey(id, name))
       : undefined;
   }
 
+  /** The MP4; undefined while it does not exist. */
   async openMp4(id: string): Promise<BlobReader | undefined> {
     return isVideoId(id) ? await this.#blobs.open(mp4Key(id)) : undefined;
   }
 
-  /** Where the renderer may write the MP4 before it is adopted. Beside its place, so that adopting it is only a new name. */
+  /** Where the renderer writes the MP4. On the same file system, so that adopting it is a rename. */
   mp4Draft(id: string): string {
     return `${this.#blobs.pathOf(mp4Key(id))}.part`;
   }
-  /** The MP4 is the last file to be put in its place. */
+  /** Whether the rendering was finished: the MP4 is the last file to be put in its place. */
   isWhole(id: string): Promise<boolean> {
     return this.#blobs.has(mp4Key(id));
   }
 
-  /** Whether every file of a finished video is still there: the storage may lose them behind our back. */
+  /** Whether every file of a finished video still exists: something else may have deleted them. */
   async hasAll(id: string, frames: number): Promise<boolean> {
     if (!(await this.isWhole(id))) {
       return false;
@@ -69,26 +72,32 @@ export class StaticFiles {
     return true;
   }
 
+  /** Puts the finished draft in its place. */
   adoptMp4(id: string): Promise<void> {
     return this.#blobs.adopt(mp4Key(id), this.mp4Draft(id));
   }
 
-  /** Makes pieces visible in order. Those of an earlier run are kept, since players may have them and a rendering is the same each time. */
+  /**
+   * Publishes the pieces of a rendering in order. It keeps those of an earlier run: players may have them,
+   * and a rendering is the same each time.
+   */
   async publisher(id: string, frames: number): Promise<Publisher> {
     const text = (await this.#blobs.get(hlsKey(id, PLAYLIST_NAME)))?.toString() ?? '';
     return new Publisher(this.#blobs, id, frames, [...text.matchAll(/^#EXTINF:/gm)].length);
   }
 
+  /** Deletes all files of a video. */
   async delete(id: string): Promise<void> {
     await this.#blobs.delete(`${ROOT}/${id}`);
   }
 
-  /** Ids of all videos of which there is any file. */
+  /** Ids of all videos that have any file. */
   async list(): Promise<string[]> {
     return (await this.#blobs.list(ROOT)).filter(isVideoId);
   }
 }
 
+/** Stores the HLS files of one video as they are rendered. */
 export class Publisher {
   /** Segments that can be fetched. */
   published: number;
@@ -103,13 +112,14 @@ export class Publisher {
     this.published = published;
   }
 
+  /** Stores the initialization segment. */
   async init(bytes: Uint8Array): Promise<void> {
     if (this.published === 0) {
       await this.#blobs.put(hlsKey(this.#id, INIT_NAME), bytes);
     }
   }
 
-  /** The segment's bytes first, then the playlist that names it. @returns whether it is new */
+  /** Stores a segment, then the playlist that names it. @returns false when an earlier run stored it */
   async segment(index: number, bytes: Uint8Array): Promise<boolean> {
     if (index < this.published) {
       return false;

@@ -1,19 +1,19 @@
-// Records of static videos in Redis: what was asked for, and how far its rendering is. The bytes lie in the blob store.
+// Records of static videos in Redis: what was asked for, and the state of the rendering. The files are in the blob store.
 import type { AudioFormat, StaticRequest } from '../api/static.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { UPDATE_EXISTING } from '../store/scripts.ts';
 
-/** What was asked for, without the audio itself. */
+/** The request without the audio. */
 export type StaticOrder = Omit<StaticRequest, 'audio'>;
 
 export interface StaticRecord {
   readonly order: StaticOrder;
   readonly status: 'queued' | 'rendering' | 'completed' | 'failed';
-  /** Why it failed, in words for its owner. */
+  /** Why it failed, for its owner. */
   readonly error: string | undefined;
   readonly durationSeconds: number;
-  /** Of the whole video. */
+  /** Video frames in all. */
   readonly frames: number;
   /** HLS segments that can be fetched. */
   readonly segments: number;
@@ -22,9 +22,10 @@ export interface StaticRecord {
 
 export type RecordChange = Partial<Pick<StaticRecord, 'status' | 'error' | 'segments'>>;
 
-/** A video that waits or is rendered keeps its record for this long after its last step; its turn comes long before. */
+/** The record of an unfinished video expires this long after the request. It is rendered long before. */
 const PENDING_TTL_SECONDS = 7 * 86_400;
 
+/** The records of all static videos, by id. */
 export class StaticRecords {
   readonly #store: RedisStore;
   readonly #ttlSeconds: number;
@@ -88,7 +89,7 @@ export class StaticRecords {
     return (await this.#store.use((client) => client.exists(keys.staticVideo(id)))) === 1;
   }
 
-  /** What is over, well or not, stays for the time to live. */
+  /** Changes a record, if it still exists. A finished or failed video expires after the time to live. */
   async update(id: string, { status, error, segments }: RecordChange): Promise<void> {
     const key = keys.staticVideo(id);
     const fields: (string | number)[] = [];

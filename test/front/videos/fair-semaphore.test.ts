@@ -1,47 +1,47 @@
-// Turns: as many at a time as may, each in its order, and none lost when one leaves.
+// The fair semaphore: no more permits at a time than allowed, granted in order, none lost when one is closed.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { setImmediate as tick } from 'node:timers/promises';
-import { FairSemaphore, type Lease } from '../../../src/front/videos/fair-semaphore.ts';
+import { FairSemaphore, type Permit } from '../../../src/front/videos/fair-semaphore.ts';
 
-test('they go round in the order of asking', async () => {
-  const turns = new FairSemaphore(1);
+test('permits are granted in the order of asking', async () => {
+  const semaphore = new FairSemaphore(1);
   const order: string[] = [];
   const work = async (name: string, pieces: number): Promise<void> => {
-    const turn = turns.join();
+    const permit = semaphore.join();
     for (let k = 0; k < pieces; k++) {
-      await turn.take();
+      await permit.acquire();
       order.push(name);
       await tick();
-      turn.pass();
+      permit.release();
     }
-    turn.end();
+    permit.close();
   };
   await Promise.all([work('a', 4), work('b', 2), work('c', 1)]);
   assert.equal(order.join(''), 'abcabaa');
 });
 
-test('no more than may work at once; who ends, with its turn or in the queue, blocks nobody', async () => {
-  const turns = new FairSemaphore(2);
-  const has = new Set<Lease>();
-  const [a, b, c, d] = [turns.join(), turns.join(), turns.join(), turns.join()];
-  for (const turn of [a, b, c, d]) {
-    void turn.take().then(() => has.add(turn));
+test('no more permits than allowed are held at once; a permit that is closed, held or in the queue, blocks no other', async () => {
+  const semaphore = new FairSemaphore(2);
+  const held = new Set<Permit>();
+  const [a, b, c, d] = [semaphore.join(), semaphore.join(), semaphore.join(), semaphore.join()];
+  for (const permit of [a, b, c, d]) {
+    void permit.acquire().then(() => held.add(permit));
   }
   await tick();
-  assert.deepEqual([...has], [a, b]);
-  c.end(); // while it waits
-  a.end(); // while it works
+  assert.deepEqual([...held], [a, b]);
+  c.close(); // while it waits
+  a.close(); // while it is held
   await tick();
-  assert.deepEqual([...has], [a, b, d]);
-  void a.take().then(() => assert.fail('it had ended'));
-  b.pass();
-  b.pass(); // twice is once
-  const [e, f] = [turns.join(), turns.join()];
-  for (const turn of [e, f]) {
-    void turn.take().then(() => has.add(turn));
+  assert.deepEqual([...held], [a, b, d]);
+  void a.acquire().then(() => assert.fail('it was closed'));
+  b.release();
+  b.release(); // does nothing
+  const [e, f] = [semaphore.join(), semaphore.join()];
+  for (const permit of [e, f]) {
+    void permit.acquire().then(() => held.add(permit));
   }
   await tick();
-  assert.deepEqual([...has], [a, b, d, e]);
+  assert.deepEqual([...held], [a, b, d, e]);
   assert.ok(d.workedSeconds >= 0 && f.workedSeconds === 0);
 });
