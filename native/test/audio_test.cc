@@ -1,10 +1,11 @@
 // Opus with corrupt packets; resampling at random rates and block sizes.
+#include <doctest/doctest.h>
+
 #include <cmath>
 #include <stdexcept>
 
 #include "core/opus_codec.h"
 #include "core/resampler.h"
-#include "doctest_main.h"
 #include "test_data.h"
 
 using namespace mouthpiece;

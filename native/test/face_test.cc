@@ -1,5 +1,7 @@
 // Face rendering: both tile warps give the same pixels, and no asset and no input makes the
 // renderer read or write out of bounds.
+#include <doctest/doctest.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -7,7 +9,6 @@
 #include <string>
 
 #include "core/face_renderer.h"
-#include "doctest_main.h"
 #include "face_fixture.h"
 #include "test_data.h"
 

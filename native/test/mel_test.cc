@@ -2,10 +2,11 @@
 // no access is out of bounds.
 #include "core/mel.h"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 
-#include "doctest_main.h"
 #include "test_data.h"
 
 using namespace mouthpiece;

@@ -1,6 +1,8 @@
 // Concurrent use of the core: several worker threads render, encode and decode while other threads
 // (libuv's pool in the server) prepare faces and encoders. Runs under ThreadSanitizer
 // (test/native/races.test.ts) and, as all tests, under AddressSanitizer.
+#include <doctest/doctest.h>
+
 #include <atomic>
 #include <exception>
 #include <future>
@@ -13,7 +15,6 @@
 #include "core/opus_codec.h"
 #include "core/resampler.h"
 #include "core/video_encoder.h"
-#include "doctest_main.h"
 #include "face_fixture.h"
 #include "test_data.h"
 

@@ -1,9 +1,10 @@
 // Both video encoders at random sizes, bitrates, dirty maps and output sizes.
+#include <doctest/doctest.h>
+
 #include <stdexcept>
 
 #include "core/colour.h"
 #include "core/video_encoder.h"
-#include "doctest_main.h"
 #include "test_data.h"
 
 using namespace mouthpiece;

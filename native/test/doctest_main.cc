@@ -1,6 +1,5 @@
-// doctest with its own main(): each test file is one program. Include this in exactly one file of a
-// program.
-#pragma once
+// doctest's implementation and main(), compiled once for all test programs.
+
 // The sanitizers handle signals: their reports have a stack trace, doctest's have none.
 #define DOCTEST_CONFIG_NO_POSIX_SIGNALS
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
