@@ -1,4 +1,6 @@
-// Builds the native addon with CMake and Ninja: `node scripts/build-native.mjs [--sanitize | --threads | --fuzz]`. Plain JavaScript, since it is part of the set-up.
+// Builds the native addon with CMake and Ninja:
+//   node scripts/build-native.mjs [--sanitize | --threads | --fuzz]
+// Plain JavaScript, because the set-up runs it before TypeScript can run.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -23,7 +25,10 @@ const SOURCE = path.join(ROOT, 'native');
 const BUILD = path.join(SOURCE, 'build');
 const HEADERS = path.join(ROOT, 'node_modules/node-api-headers/include');
 
-/** The sources and this script, as one hash. System libraries are not in it: `loadError` notices when they are gone. */
+/**
+ * @returns a hash of the sources and this script. System libraries are not included: `loadError` detects
+ * that one is missing.
+ */
 function hashOfInputs() {
   const hash = createHash('sha256')
     .update(process.arch)
@@ -67,7 +72,7 @@ function run(command, args) {
   );
 }
 
-/** @returns why the addon cannot be loaded (a library that was upgraded away, a truncated file), or null. */
+/** @returns why the addon cannot be loaded (a missing library, a truncated file), or null */
 function loadError(addon) {
   try {
     createRequire(import.meta.url)(addon);
@@ -77,7 +82,10 @@ function loadError(addon) {
   }
 }
 
-/** Configures and compiles; `fromScratch`, or when the cache is another place's or another CMake's, after removing what was there. */
+/**
+ * Configures and compiles. Removes an earlier build first if `fromScratch`, and when its cache is of
+ * another folder or another CMake.
+ */
 function compile(folder, options, fromScratch) {
   const locked = (...command) => run('flock', [`${folder}.lock`, ...command]);
   const configure = () =>
@@ -146,7 +154,7 @@ export async function buildNative({ log = () => {}, kind = 'release' } = {}) {
   log(`building the ${KINDS[kind].name}`);
   const started = Date.now();
   rmSync(stamp, { force: true });
-  // The same sources gave what does not load? Then find the libraries anew.
+  // An addon of the same sources that does not load: configure again, to find the libraries.
   compile(folder, KINDS[kind].options, isCurrent);
   if (isAddon) {
     const fresh = `${addon}.${process.pid}`;

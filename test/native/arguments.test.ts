@@ -1,4 +1,4 @@
-// The native door refuses what it cannot use, in words, and never crashes on it.
+// The addon refuses invalid arguments with a descriptive error and never crashes.
 import assert from 'node:assert/strict';
 import process from 'node:process';
 import { test } from 'vitest';
@@ -8,7 +8,7 @@ import { native } from '../../src/native/addon.ts';
 
 const VIDEO = { codec: 'vp8', width: 64, height: 48, fps: 30, bitrateKbps: 300 } as const;
 const PICTURE = i420Bytes(64, 48);
-// What a caller without types could pass.
+// Calls as a caller without TypeScript could make them.
 const loose = native as unknown as Record<
   string,
   new (...args: unknown[]) => Record<string, (...args: unknown[]) => unknown>
@@ -129,7 +129,7 @@ test('encode checks its buffers: type, length, detachment', () => {
   }, /closed/);
 });
 
-test('buffers over shared memory, offset views and Buffers are as good as any', () => {
+test('buffers over shared memory, offset views and Buffers are accepted', () => {
   const encoder = new native.VideoEncoder(VIDEO);
   const shared = new Uint8Array(new SharedArrayBuffer(PICTURE + 1 + 32768));
   const plain = new Uint8Array(PICTURE).map((_, i) => i);
@@ -147,7 +147,7 @@ test('buffers over shared memory, offset views and Buffers are as good as any', 
   );
 });
 
-test('methods refuse to run on anything but their own objects', () => {
+test('methods refuse a `this` of another class', () => {
   const encoder = new native.VideoEncoder(VIDEO),
     resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 1 });
   const encode = Reflect.get(encoder, 'encode') as (...args: unknown[]) => unknown;
@@ -161,7 +161,7 @@ test('methods refuse to run on anything but their own objects', () => {
   resampler.close();
 });
 
-test('audio buffers: odd lengths, wrong types, detachment, no room', () => {
+test('audio buffers: length, type, detachment and size are checked', () => {
   const encoder = new native.OpusEncoder({ sampleRate: 48000, channels: 2, bitrate: 32000 }),
     decoder = new native.OpusDecoder({ sampleRate: 48000, channels: 2 });
   const resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 2 }),
@@ -198,7 +198,7 @@ test('audio buffers: odd lengths, wrong types, detachment, no room', () => {
   }, /Resampler is closed/);
 });
 
-test('colour conversion: sizes are checked, colours come back', () => {
+test('colour conversion: sizes are checked, and a round trip keeps colours', () => {
   const width = 64,
     height = 32,
     rgba = new Uint8Array(width * height * 4),
@@ -253,25 +253,21 @@ test('colour conversion: sizes are checked, colours come back', () => {
   }
 });
 
-test(
-  'encoders that are dropped without close() are collected in time: the collector feels what ' +
-    'they hold',
-  async () => {
-    const before = process.memoryUsage.rss(),
-      picture = new Uint8Array(i420Bytes(512, 512)),
-      out = new Uint8Array(1 << 16);
-    let peak = 0;
-    for (let i = 0; i < 150; i++) {
-      new native.VideoEncoder({ ...VIDEO, width: 512, height: 512 }).encode(
-        picture,
-        out,
-        false,
-        null,
-      );
-      await setImmediate();
-      peak = Math.max(peak, process.memoryUsage.rss() - before);
-    }
-    // All of them together hold 1.4 GB.
-    assert.ok(peak < 700e6, `${(peak / 1e6).toFixed(0)} MB`);
-  },
-);
+test('encoders without close() are collected in time: their memory is reported', async () => {
+  const before = process.memoryUsage.rss(),
+    picture = new Uint8Array(i420Bytes(512, 512)),
+    out = new Uint8Array(1 << 16);
+  let peak = 0;
+  for (let i = 0; i < 150; i++) {
+    new native.VideoEncoder({ ...VIDEO, width: 512, height: 512 }).encode(
+      picture,
+      out,
+      false,
+      null,
+    );
+    await setImmediate();
+    peak = Math.max(peak, process.memoryUsage.rss() - before);
+  }
+  // Together they would hold 1.4 GB.
+  assert.ok(peak < 700e6, `${(peak / 1e6).toFixed(0)} MB`);
+});

@@ -5,9 +5,7 @@ import { native } from '../../src/native/addon.ts';
 import type { OpusEncoderOptions } from '../../src/native/addon.ts';
 import { randomSource } from './talking-head.ts';
 
-/**
- * A voice-like signal: a gliding pitch with harmonics under three formant-like bumps, in syllables.
- */
+/** A voice-like signal: syllables of a gliding pitch with harmonics and three formants. */
 function voice(rate: number, seconds: number): Int16Array {
   let phase = 0;
   return Int16Array.from({ length: rate * seconds }, (_, i) => {
@@ -27,10 +25,7 @@ function voice(rate: number, seconds: number): Int16Array {
   });
 }
 
-/**
- * Signal to noise ratio in dB of `got` against `want`, at the shift (0..maxShift samples) where it
- * is best.
- */
+/** @returns the best SNR of `got` against `want`, dB, over shifts of 0 to maxShift samples */
 function snr(want: Int16Array, got: Int16Array, maxShift: number): number {
   let best = -Infinity;
   for (let shift = 0; shift <= maxShift; shift++) {
@@ -93,7 +88,7 @@ test('opus: a voice survives the round trip at every rate and channel count', ()
   }
 });
 
-test('opus: bitrate on the fly', () => {
+test('opus: the bitrate can be changed between frames', () => {
   const encoder = new native.OpusEncoder({ sampleRate: 48000, channels: 1, bitrate: 16000 }),
     out = new Uint8Array(1500),
     pcm = voice(48000, 3);
@@ -109,7 +104,7 @@ test('opus: bitrate on the fly', () => {
   assert.ok(bytes[1]! > 2 * bytes[0]! && bytes[1]! > 2 * bytes[2]!, bytes.join());
 });
 
-test('opus: a lost frame is concealed, and recovered better when the next packet carries it', () => {
+test('opus: a lost frame is concealed, and recovered better with in-band redundancy', () => {
   const pcm = voice(16000, 2),
     frame = 320,
     lost = new Set([20, 31, 42, 55, 66]);
@@ -156,7 +151,7 @@ test('opus: a lost frame is concealed, and recovered better when the next packet
   );
 });
 
-test('opus: corrupt and absurd packets throw or decode, and the decoder lives on', () => {
+test('opus: corrupt packets throw or decode, and the decoder still works afterwards', () => {
   const decoder = new native.OpusDecoder({ sampleRate: 48000, channels: 2 }),
     out = new Int16Array(5760 * 2),
     random = randomSource(5);
@@ -201,7 +196,7 @@ const RATES = [
   [44099, 48000],
 ] as const;
 
-/** Resamples in chunks of random length. */
+/** Resamples in blocks of random length. */
 function resample(
   pcm: Int16Array,
   inputRate: number,
@@ -227,40 +222,36 @@ function resample(
   return out.subarray(0, written);
 }
 
-test(
-  'resampler: a tone stays pure, in phase and of the right length at every ratio, whatever ' +
-    'the chunks',
-  () => {
-    for (const [inputRate, outputRate] of RATES) {
-      const hz = 0.35 * Math.min(inputRate, outputRate),
-        amplitude = 20000;
-      const tone = (rate: number, i: number): number =>
-        amplitude * Math.sin((2 * Math.PI * hz * i) / rate);
-      const out = resample(
-        Int16Array.from({ length: inputRate }, (_, i) => Math.round(tone(inputRate, i))),
-        inputRate,
-        outputRate,
-      );
-      const missing = outputRate - out.length;
-      // Only the filter's second half (24 samples of the lower rate and rounding, 3.5 ms at 8 kHz)
-      // may be outstanding.
-      assert.ok(
-        missing >= 0 && missing / outputRate <= 28 / Math.min(inputRate, outputRate),
-        `${inputRate}→${outputRate}: ${missing} samples short`,
-      );
-      let signal = 0,
-        noise = 0;
-      for (let i = Math.ceil(outputRate / 100); i < out.length; i++) {
-        signal += tone(outputRate, i) ** 2;
-        noise += (tone(outputRate, i) - out[i]!) ** 2;
-      }
-      const purity = 10 * Math.log10(signal / noise);
-      assert.ok(purity > 70, `${inputRate}→${outputRate}: ${purity.toFixed(1)} dB`);
+test('resampler: a tone keeps its purity, phase and length at every ratio and block size', () => {
+  for (const [inputRate, outputRate] of RATES) {
+    const hz = 0.35 * Math.min(inputRate, outputRate),
+      amplitude = 20000;
+    const tone = (rate: number, i: number): number =>
+      amplitude * Math.sin((2 * Math.PI * hz * i) / rate);
+    const out = resample(
+      Int16Array.from({ length: inputRate }, (_, i) => Math.round(tone(inputRate, i))),
+      inputRate,
+      outputRate,
+    );
+    const missing = outputRate - out.length;
+    // The output may lack half the filter: 24 samples of the lower rate and rounding, 3.5 ms at
+    // 8 kHz.
+    assert.ok(
+      missing >= 0 && missing / outputRate <= 28 / Math.min(inputRate, outputRate),
+      `${inputRate}→${outputRate}: ${missing} samples short`,
+    );
+    let signal = 0,
+      noise = 0;
+    for (let i = Math.ceil(outputRate / 100); i < out.length; i++) {
+      signal += tone(outputRate, i) ** 2;
+      noise += (tone(outputRate, i) - out[i]!) ** 2;
     }
-  },
-);
+    const purity = 10 * Math.log10(signal / noise);
+    assert.ok(purity > 70, `${inputRate}→${outputRate}: ${purity.toFixed(1)} dB`);
+  }
+});
 
-test('resampler: what the lower rate cannot hold is gone instead of folded back', () => {
+test('resampler: frequencies above half the lower rate are removed, not aliased', () => {
   for (const [quality, floor] of [
     ['low', 50],
     ['medium', 70],
@@ -276,38 +267,34 @@ test('resampler: what the lower rate cannot hold is gone instead of folded back'
   }
 });
 
-test(
-  'resampler: channels do not leak into each other, loud signals clip instead of wrapping, ' +
-    'reset forgets',
-  () => {
-    const left = voice(16000, 1),
-      stereo = Int16Array.from({ length: left.length * 2 }, (_, i) =>
-        i % 2 === 0 ? left[i >> 1]! : 0,
-      );
-    const both = resample(stereo, 16000, 48000, { channels: 2 }),
-      alone = resample(left, 16000, 48000);
-    for (let i = 0; i < alone.length; i++) {
-      assert.equal(both[2 * i], alone[i]);
-      assert.equal(both[2 * i + 1], 0);
-    }
-    const square = resample(
-      Int16Array.from({ length: 16000 }, (_, i) => (i % 64 < 32 ? 32767 : -32768)),
-      16000,
-      48000,
+test('resampler: channels are separate, loud signals clip, reset discards the signal', () => {
+  const left = voice(16000, 1),
+    stereo = Int16Array.from({ length: left.length * 2 }, (_, i) =>
+      i % 2 === 0 ? left[i >> 1]! : 0,
     );
-    for (let i = 300; i < square.length; i++) {
-      if (i % 192 > 12 && i % 192 < 84) {
-        assert.ok(square[i]! > 20000, `${i}: ${square[i]}`);
-      }
+  const both = resample(stereo, 16000, 48000, { channels: 2 }),
+    alone = resample(left, 16000, 48000);
+  for (let i = 0; i < alone.length; i++) {
+    assert.equal(both[2 * i], alone[i]);
+    assert.equal(both[2 * i + 1], 0);
+  }
+  const square = resample(
+    Int16Array.from({ length: 16000 }, (_, i) => (i % 64 < 32 ? 32767 : -32768)),
+    16000,
+    48000,
+  );
+  for (let i = 300; i < square.length; i++) {
+    if (i % 192 > 12 && i % 192 < 84) {
+      assert.ok(square[i]! > 20000, `${i}: ${square[i]}`);
     }
-    const resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 1 }),
-      first = new Int16Array(960),
-      second = new Int16Array(960);
-    const n = resampler.process(left.subarray(2000, 2320), first);
-    resampler.reset();
-    assert.equal(resampler.process(left.subarray(2000, 2320), second), n);
-    assert.deepEqual(first, second);
-    assert.throws(() => resampler.process(left, new Int16Array(100)), RangeError);
-    resampler.close();
-  },
-);
+  }
+  const resampler = new native.Resampler({ inputRate: 16000, outputRate: 48000, channels: 1 }),
+    first = new Int16Array(960),
+    second = new Int16Array(960);
+  const n = resampler.process(left.subarray(2000, 2320), first);
+  resampler.reset();
+  assert.equal(resampler.process(left.subarray(2000, 2320), second), n);
+  assert.deepEqual(first, second);
+  assert.throws(() => resampler.process(left, new Int16Array(100)), RangeError);
+  resampler.close();
+});

@@ -1,8 +1,8 @@
-// Coded frames back to pictures with ffmpeg, and how far these are from the originals.
+// Decodes frames with ffmpeg and compares pictures.
 import { spawnSync } from 'node:child_process';
 import { i420Bytes } from '../../src/media/picture.ts';
 
-/** Wraps VP8 frames as IVF, which is what ffmpeg reads. */
+/** Wraps VP8 frames in an IVF file for ffmpeg. */
 function toIvf(frames: readonly Uint8Array[], width: number, height: number): Buffer {
   const header = Buffer.alloc(32);
   header.write('DKIF\0\0\x20\0VP80', 'latin1');
@@ -21,7 +21,7 @@ function toIvf(frames: readonly Uint8Array[], width: number, height: number): Bu
   return Buffer.concat(parts);
 }
 
-/** @returns the decoded I420 pictures. @throws when ffmpeg finds anything to complain about. */
+/** @returns the decoded I420 pictures. @throws when ffmpeg reports an error or a warning. */
 export function decode(
   codec: 'vp8' | 'h264',
   frames: readonly Uint8Array[],
@@ -62,7 +62,7 @@ export function decode(
   );
 }
 
-/** Peak signal to noise ratio of luma in dB, over the whole picture or a rectangle. */
+/** @returns the peak signal-to-noise ratio of luma, dB, in the whole picture or a rectangle */
 export function psnr(
   a: Uint8Array,
   b: Uint8Array,

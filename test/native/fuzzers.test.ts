@@ -1,4 +1,4 @@
-// The kept inputs of the core's own fuzz targets run once, under ASan and UBSan.
+// Runs the stored inputs of the C++ fuzz targets once, under ASan and UBSan.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -22,7 +22,7 @@ for (const { name } of CATALOGUE.filter(({ kind }) => kind === 'native')) {
     (folder) => inputsIn(folder).length > 0,
   );
   test(`native/fuzz/${name}_fuzz.cc`, () => {
-    assert.ok(folders.length > 0, 'a target begins with inputs that reach its inside');
+    assert.ok(folders.length > 0, 'each target has stored inputs');
     const result = spawnSync(
       path.join(ROOT, 'native/build/fuzz', `${name}_fuzz`),
       ['-runs=0', ...folders],

@@ -1,4 +1,4 @@
-// What several threads of one process do at once in the core, under ThreadSanitizer.
+// Concurrent use of the C++ core under ThreadSanitizer.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -20,8 +20,8 @@ beforeAll(() => {
 
 test('native/test/threads_test.cc has no data race', { timeout: 120_000 }, () => {
   const program = path.join(ROOT, 'native/build/threads/threads_test');
-  // ThreadSanitizer of GCC 12 does not start where address space randomisation uses many bits; some
-  // containers do not let it be turned off.
+  // GCC 12's ThreadSanitizer does not start with high-entropy address space randomisation. Some
+  // containers forbid setarch to turn it off.
   const isAllowed = spawnSync('setarch', ['-R', 'true']).status === 0;
   const result = spawnSync(isAllowed ? 'setarch' : program, isAllowed ? ['-R', program] : [], {
     encoding: 'utf8',

@@ -1,4 +1,4 @@
-// The core's own tests, without Node, under AddressSanitizer and UndefinedBehaviorSanitizer.
+// Runs the C++ core's tests (native/test) under AddressSanitizer and UndefinedBehaviorSanitizer.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';

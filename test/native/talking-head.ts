@@ -1,8 +1,8 @@
-// A synthetic talking head for codec tests and benches: still textured background, a head that
-// sways, a mouth that opens, blinks.
+// A synthetic talking head for codec tests and benches: a textured background without motion, a
+// head that sways, a mouth that opens, eyes that blink.
 import { i420Bytes, macroblocks } from '../../src/media/picture.ts';
 
-/** Deterministic noise in 0..1 (mulberry32). */
+/** Deterministic noise from 0 to 1 (mulberry32). */
 export function randomSource(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -13,7 +13,7 @@ export function randomSource(seed: number): () => number {
   };
 }
 
-/** Smooth value noise of several octaves, width*height of 0..1. */
+/** @returns value noise of several octaves: width * height numbers from 0 to 1 */
 function texture(
   width: number,
   height: number,
@@ -41,12 +41,12 @@ function texture(
   return out;
 }
 
-/** One clip, drawn frame by frame into one buffer as the renderer does. */
+/** A clip, drawn frame by frame into one buffer, as the renderer does. */
 export class TalkingHead {
   readonly width: number;
   readonly height: number;
   readonly picture: Uint8Array;
-  /** One byte per macroblock: 1 where the last `draw` changed something. */
+  /** One byte per macroblock: 1 where the last `draw` changed the picture. */
   readonly dirty: Uint8Array;
   readonly #previous: Uint8Array;
   readonly #skin: Float32Array;
@@ -74,7 +74,7 @@ export class TalkingHead {
     this.#previous = this.picture.slice();
   }
 
-  /** Draws frame `index` of 30 a second; every index looks the same each time. */
+  /** Draws frame `index` at 30 fps. The same index gives the same picture. */
   draw(index: number): void {
     const { width, height, picture } = this;
     this.#previous.set(picture);

@@ -1,4 +1,4 @@
-// Threads: pinning as the kernel sees it, CPU time, and two worker threads in the addon at once.
+// Thread functions of the addon, and concurrent use of the addon by worker threads.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -9,8 +9,9 @@ import { native } from '../../src/native/addon.ts';
 const ADDON = new URL('../../src/native/addon.ts', import.meta.url).href;
 
 /**
- * Runs `body` (the text of an async function of `native` and `input`) in a worker and gives its
- * result.
+ * Runs code in a worker thread.
+ * @param body the text of an async function of `native` and `input`
+ * @returns its result
  */
 async function inWorker(body: string, input?: unknown): Promise<unknown> {
   const source = `
@@ -22,7 +23,7 @@ async function inWorker(body: string, input?: unknown): Promise<unknown> {
   return value;
 }
 
-test('allowedCpus is what the kernel allows, also when asked from a pinned thread', async () => {
+test('allowedCpus returns what the kernel allows, also in a pinned thread', async () => {
   const list = /Cpus_allowed_list:\s*(\S+)/.exec(readFileSync('/proc/self/status', 'utf8'))![1]!;
   const wanted = list.split(',').flatMap((range) => {
     const [first, last = first] = range.split('-').map(Number);
@@ -37,7 +38,7 @@ test('allowedCpus is what the kernel allows, also when asked from a pinned threa
   );
 });
 
-test('pinThread and setThreadName act on the calling thread alone, and the kernel knows', async () => {
+test('pinThread and setThreadName change the calling thread only, as /proc shows', async () => {
   const status = (await inWorker(`
     native.pinThread(Int32Array.of(native.allowedCpus()[0]));
     native.setThreadName('mouthpiece-w0-and-more');
@@ -62,11 +63,11 @@ test('pinThread and setThreadName act on the calling thread alone, and the kerne
   }, TypeError);
 });
 
-test('makeThreadRealtime acts on the calling thread alone, or says that it may not', async () => {
+test('makeThreadRealtime changes the calling thread only, or throws without the permission', async () => {
   const policy = (await inWorker(`
     try { native.makeThreadRealtime(); } catch (error) { return error.message; }
     return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/stat', 'utf8');`)) as string;
-  // proc(5): field 41 is the policy, 2 is SCHED_RR; the name in field 2 may hold spaces.
+  // proc(5): field 41 is the policy (2: SCHED_RR). The name in field 2 may have spaces.
   const policyOf = (stat: string): string | undefined =>
     stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38];
   if (policy.startsWith('Cannot')) {
@@ -77,7 +78,7 @@ test('makeThreadRealtime acts on the calling thread alone, or says that it may n
   assert.equal(policyOf(readFileSync(`/proc/self/task/${native.threadId()}/stat`, 'utf8')), '0');
 });
 
-test("threadCpuMs counts this thread's work and not its sleep", async () => {
+test("threadCpuMs counts the thread's CPU time, not its sleep", async () => {
   const [busy, idle, foreign] = (await inWorker(`
     const start = native.threadCpuMs();
     while (native.threadCpuMs() - start < 40) Math.sqrt(Math.random());
@@ -93,11 +94,8 @@ test("threadCpuMs counts this thread's work and not its sleep", async () => {
   assert.notEqual(foreign, native.threadId());
 });
 
-test(
-  'two worker threads encode at once as one thread would, and their ends leave the other ' +
-    'alone',
-  async () => {
-    const body = `
+test('two worker threads encode concurrently with the result of one, and end independently', async () => {
+  const body = `
     const { createHash } = process.getBuiltinModule('node:crypto');
     const hash = createHash('sha256'), out = new Uint8Array(1 << 17), picture = new Uint8Array(128 * 128 * 3 / 2);
     const encoders = ['vp8', 'h264'].map((codec) => new native.VideoEncoder({ codec, width: 128, height: 128, fps: 30, bitrateKbps: 200 }));
@@ -108,15 +106,14 @@ test(
       for (const encoder of encoders) hash.update(out.subarray(0, encoder.encode(picture, out, false, null) & 0xffffff));
       hash.update(out.subarray(0, opus.encode(pcm, out)));
     }
-    // Left open on purpose: the end of the thread must free them.
+    // Not closed: the end of the thread must free them.
     return hash.digest('hex');`;
-    const alone = await inWorker(body);
-    const together = await Promise.all([inWorker(body), inWorker(body), inWorker(body)]);
-    assert.deepEqual(together, [alone, alone, alone]);
-  },
-);
+  const alone = await inWorker(body);
+  const together = await Promise.all([inWorker(body), inWorker(body), inWorker(body)]);
+  assert.deepEqual(together, [alone, alone, alone]);
+});
 
-test('a thread that ends while it prepares an encoder takes nobody along', async () => {
+test('a thread may end while it prepares an encoder', async () => {
   for (let i = 0; i < 5; i++) {
     await inWorker(`
       for (const codec of ['vp8', 'h264']) new native.VideoEncoder({ codec, width: 512, height: 512, fps: 30, bitrateKbps: 600 }).prepare(new Uint8Array(512 * 512 * 3 / 2)).catch(() => {});
@@ -124,7 +121,7 @@ test('a thread that ends while it prepares an encoder takes nobody along', async
   }
 });
 
-test('allocatedBytes sees what is alive, and that it is no more', () => {
+test('allocatedBytes counts allocated memory until it is freed', () => {
   const before = native.allocatedBytes();
   const encoder = new native.VideoEncoder({
     codec: 'vp8',

@@ -1,4 +1,4 @@
-// Both video encoders through the addon, judged by an independent decoder.
+// Both video encoders through the addon, checked with an independent decoder.
 import assert from 'node:assert/strict';
 import process from 'node:process';
 import { test } from 'vitest';
@@ -61,25 +61,21 @@ const meanPsnr = (
 };
 
 for (const codec of CODECS) {
-  test(
-    `${codec}: every frame decodes without delay and looks like its source; key frames come ` +
-      'first and on demand',
-    () => {
-      const clip = encodeClip({ codec, ...BASE }, 60, { keyAt: 41 });
-      assert.deepEqual(clip.keys, [0, 41]);
-      assert.ok(clip.frames.every((frame) => frame.length > 0));
-      const decoded = decode(codec, clip.frames, BASE.width, BASE.height);
-      assert.equal(decoded.length, 60);
-      const quality = meanPsnr(decoded, clip.pictures, 30, BASE);
-      assert.ok(quality > 36, `PSNR ${quality}`);
-      // A stream joined at the key frame stands alone.
-      const joined = decode(codec, clip.frames.slice(41), BASE.width, BASE.height);
-      assert.equal(joined.length, 19);
-      assert.ok(psnr(joined[18]!, clip.pictures[59]!, BASE.width, BASE.height) > 33);
-    },
-  );
+  test(`${codec}: frames decode without delay and resemble their source; key frames on request`, () => {
+    const clip = encodeClip({ codec, ...BASE }, 60, { keyAt: 41 });
+    assert.deepEqual(clip.keys, [0, 41]);
+    assert.ok(clip.frames.every((frame) => frame.length > 0));
+    const decoded = decode(codec, clip.frames, BASE.width, BASE.height);
+    assert.equal(decoded.length, 60);
+    const quality = meanPsnr(decoded, clip.pictures, 30, BASE);
+    assert.ok(quality > 36, `PSNR ${quality}`);
+    // A stream that starts at a later key frame decodes by itself.
+    const joined = decode(codec, clip.frames.slice(41), BASE.width, BASE.height);
+    assert.equal(joined.length, 19);
+    assert.ok(psnr(joined[18]!, clip.pictures[59]!, BASE.width, BASE.height) > 33);
+  });
 
-  test(`${codec}: a picture whose sides are not whole macroblocks`, () => {
+  test(`${codec}: a picture whose sides are no multiples of 16`, () => {
     const size = { width: 202, height: 150 };
     const clip = encodeClip({ codec, ...BASE, ...size }, 12, { map: true });
     const decoded = decode(codec, clip.frames, size.width, size.height);
@@ -91,8 +87,7 @@ for (const codec of CODECS) {
     const width = 256,
       height = 256,
       random = randomSource(7);
-    // Fresh noise every frame: always more to code than bits to code it with, yet within reach of
-    // the quantiser at both bitrates.
+    // New noise in each frame uses all bits, within the quantiser's range at both bitrates.
     const pictures = Array.from({ length: 7 }, () =>
       new Uint8Array(i420Bytes(width, height))
         .fill(128)
@@ -130,27 +125,23 @@ for (const codec of CODECS) {
   });
 }
 
-test(
-  'h264: what the session description promises: constrained baseline 3.1, parameter sets ' +
-    'before every key frame, no delay',
-  () => {
-    const clip = encodeClip({ codec: 'h264', ...BASE, width: 512, height: 512 }, 3, { keyAt: 2 });
-    for (const index of [0, 2]) {
-      const frame = Buffer.from(clip.frames[index]!);
-      const types: number[] = [];
-      for (let i = 0; i + 4 < frame.length; i++) {
-        if (frame.readUInt32BE(i) === 1) {
-          types.push(frame[i + 4]! & 31);
-        }
+test('h264: constrained baseline 3.1, parameter sets before key frames, no reordering', () => {
+  const clip = encodeClip({ codec: 'h264', ...BASE, width: 512, height: 512 }, 3, { keyAt: 2 });
+  for (const index of [0, 2]) {
+    const frame = Buffer.from(clip.frames[index]!);
+    const types: number[] = [];
+    for (let i = 0; i + 4 < frame.length; i++) {
+      if (frame.readUInt32BE(i) === 1) {
+        types.push(frame[i + 4]! & 31);
       }
-      assert.deepEqual(types, [7, 8, 5]);
-      assert.equal(frame.subarray(5, 8).toString('hex'), '42c01f');
     }
-    assert.equal(clip.frames[1]![4]! & 31, 1);
-  },
-);
+    assert.deepEqual(types, [7, 8, 5]);
+    assert.equal(frame.subarray(5, 8).toString('hex'), '42c01f');
+  }
+  assert.equal(clip.frames[1]![4]! & 31, 1);
+});
 
-test('vp8: a dirty map saves bytes in a still scene and quality does not rot', () => {
+test('vp8: a dirty map saves bytes in a still scene, and the quality does not decay', () => {
   const size = { ...BASE, width: 512, height: 512, bitrateKbps: 600 };
   const clip = encodeClip({ codec: 'vp8', ...size }, 150, { map: true, frozenFrom: 80 });
   const decoded = decode('vp8', clip.frames, 512, 512);
@@ -161,70 +152,66 @@ test('vp8: a dirty map saves bytes in a still scene and quality does not rot', (
 });
 
 for (const codec of CODECS) {
-  test(
-    `${codec}: a picture in which nothing has changed is shown again for a few bytes, and ` +
-      'the stream goes on as if it had not been',
-    () => {
-      const size = { ...BASE, width: 512, height: 512, bitrateKbps: 600 };
-      const head = new TalkingHead(512, 512),
-        out = new Uint8Array(1 << 18);
-      const [encoder, plain] = [
-        new native.VideoEncoder({ codec, ...size }),
-        new native.VideoEncoder({ codec, ...size }),
-      ];
-      const frames: Uint8Array[] = [],
-        without: Uint8Array[] = [],
-        shownBy: number[] = [];
-      for (let i = 0; i < 110; i++) {
-        const isStill = i > 80 && i % 5 !== 0;
-        if (isStill) {
-          head.dirty.fill(0);
-        } else {
-          head.draw(i);
-        }
-        const frame = out.slice(
-          0,
-          encoder.encode(head.picture, out, false, head.dirty) & ~KEY_FRAME_BIT,
-        );
-        frames.push(frame);
-        if (isStill) {
-          assert.ok(frame.length < 150, `frame ${i} takes ${frame.length} bytes`);
-        } else {
-          without.push(
-            codec === 'vp8'
-              ? frame
-              : out.slice(0, plain.encode(head.picture, out, false, head.dirty) & ~KEY_FRAME_BIT),
-          );
-        }
-        shownBy.push(without.length - 1);
-      }
-      const [all, some] = [decode(codec, frames, 512, 512), decode(codec, without, 512, 512)];
-      for (const [i, picture] of all.entries()) {
-        // Another encoder's rate control counts other times, so its pictures are only alike.
-        if (codec === 'vp8') {
-          assert.equal(Buffer.compare(picture, some[shownBy[i]!]!), 0, `frame ${i}`);
-        } else {
-          assert.ok(psnr(picture, some[shownBy[i]!]!, 512, 512) > 38, `frame ${i}`);
-        }
-        if (i > 80 && i % 5 !== 0) {
-          assert.equal(Buffer.compare(picture, all[i - 1]!), 0, `frame ${i} repeats`);
-        }
-      }
-      assert.throws(() => {
+  test(`${codec}: an unchanged picture is repeated in a few bytes, without effect on later pictures`, () => {
+    const size = { ...BASE, width: 512, height: 512, bitrateKbps: 600 };
+    const head = new TalkingHead(512, 512),
+      out = new Uint8Array(1 << 18);
+    const [encoder, plain] = [
+      new native.VideoEncoder({ codec, ...size }),
+      new native.VideoEncoder({ codec, ...size }),
+    ];
+    const frames: Uint8Array[] = [],
+      without: Uint8Array[] = [],
+      shownBy: number[] = [];
+    for (let i = 0; i < 110; i++) {
+      const isStill = i > 80 && i % 5 !== 0;
+      if (isStill) {
         head.dirty.fill(0);
-        encoder.encode(head.picture, new Uint8Array(10), false, head.dirty);
-      }, RangeError);
-      assert.ok(
-        encoder.encode(head.picture, out, false, head.dirty) & KEY_FRAME_BIT,
-        'a lost frame is made good for, also when nothing has changed',
+      } else {
+        head.draw(i);
+      }
+      const frame = out.slice(
+        0,
+        encoder.encode(head.picture, out, false, head.dirty) & ~KEY_FRAME_BIT,
       );
-      encoder.close();
-      plain.close();
-    },
-  );
+      frames.push(frame);
+      if (isStill) {
+        assert.ok(frame.length < 150, `frame ${i} takes ${frame.length} bytes`);
+      } else {
+        without.push(
+          codec === 'vp8'
+            ? frame
+            : out.slice(0, plain.encode(head.picture, out, false, head.dirty) & ~KEY_FRAME_BIT),
+        );
+      }
+      shownBy.push(without.length - 1);
+    }
+    const [all, some] = [decode(codec, frames, 512, 512), decode(codec, without, 512, 512)];
+    for (const [i, picture] of all.entries()) {
+      // The other encoder's rate control has other times, so the pictures are only similar.
+      if (codec === 'vp8') {
+        assert.equal(Buffer.compare(picture, some[shownBy[i]!]!), 0, `frame ${i}`);
+      } else {
+        assert.ok(psnr(picture, some[shownBy[i]!]!, 512, 512) > 38, `frame ${i}`);
+      }
+      if (i > 80 && i % 5 !== 0) {
+        assert.equal(Buffer.compare(picture, all[i - 1]!), 0, `frame ${i} repeats`);
+      }
+    }
+    assert.throws(() => {
+      head.dirty.fill(0);
+      encoder.encode(head.picture, new Uint8Array(10), false, head.dirty);
+    }, RangeError);
+    assert.ok(
+      encoder.encode(head.picture, out, false, head.dirty) & KEY_FRAME_BIT,
+      'a lost frame is made good for, also when nothing has changed',
+    );
+    encoder.close();
+    plain.close();
+  });
 }
 
-test('h264: repetitions do not upset the numbering of pictures, however many', () => {
+test('h264: pictures are numbered correctly after any number of repetitions', () => {
   const head = new TalkingHead(64, 64),
     out = new Uint8Array(1 << 17);
   const encoder = new native.VideoEncoder({ codec: 'h264', ...BASE, width: 64, height: 64 });
@@ -248,7 +235,7 @@ test('h264: repetitions do not upset the numbering of pictures, however many', (
   assert.ok(psnr(decoded.at(-1)!, head.picture, 64, 64) > 33);
 });
 
-test('vp8: a picture that stays although it was coded coarsely is refined', () => {
+test('vp8: an unchanged picture that was coded coarsely is refined', () => {
   const size = { ...BASE, width: 512, height: 512, bitrateKbps: 120 };
   const clip = encodeClip({ codec: 'vp8', ...size }, 200, { map: true, frozenFrom: 100 });
   const decoded = decode('vp8', clip.frames, 512, 512);
@@ -260,63 +247,59 @@ test('vp8: a picture that stays although it was coded coarsely is refined', () =
 });
 
 for (const codec of CODECS) {
-  test(
-    `${codec}: a first frame prepared on another thread is the one this thread would have ` +
-      'coded, and the stream goes on from it',
-    async () => {
-      const size = { ...BASE, width: 512, height: 512 },
-        head = new TalkingHead(512, 512),
-        out = new Uint8Array(1 << 18);
-      const [prepared, plain] = [
-        new native.VideoEncoder({ codec, ...size }),
-        new native.VideoEncoder({ codec, ...size }),
-      ];
-      const frames: [Uint8Array[], Uint8Array[]] = [[], []];
-      head.draw(0);
-      const cpuMs = native.threadCpuMs();
-      const coming = prepared.prepare(head.picture);
-      const startedMs = native.threadCpuMs() - cpuMs;
-      assert.throws(() => prepared.encode(head.picture, out, false, null), /is being prepared/);
-      assert.throws(() => {
-        prepared.setBitrate(500);
-      }, /is being prepared/);
-      assert.throws(() => {
-        void prepared.prepare(head.picture);
-      }, /in use already/);
-      const drawn = head.picture.slice();
-      head.picture.fill(77); // the caller may draw on
-      frames[0].push(await coming);
-      assert.throws(() => {
-        void prepared.prepare(drawn);
-      }, /in use already/);
-      const plainMs = native.threadCpuMs();
-      const length = plain.encode(drawn, out, true, null);
-      const encodedMs = native.threadCpuMs() - plainMs;
-      assert.ok(length & KEY_FRAME_BIT);
-      frames[1].push(out.slice(0, length & ~KEY_FRAME_BIT));
-      assert.ok(
-        startedMs < encodedMs / 2,
-        `${startedMs} ms of this thread to begin, ${encodedMs} ms to do it here`,
-      );
-      for (let i = 1; i < 20; i++) {
-        head.draw(i);
-        for (const [k, encoder] of [prepared, plain].entries()) {
-          frames[k]!.push(
-            out.slice(0, encoder.encode(head.picture, out, false, null) & ~KEY_FRAME_BIT),
-          );
-        }
+  test(`${codec}: a first frame prepared on another thread equals one of this thread`, async () => {
+    const size = { ...BASE, width: 512, height: 512 },
+      head = new TalkingHead(512, 512),
+      out = new Uint8Array(1 << 18);
+    const [prepared, plain] = [
+      new native.VideoEncoder({ codec, ...size }),
+      new native.VideoEncoder({ codec, ...size }),
+    ];
+    const frames: [Uint8Array[], Uint8Array[]] = [[], []];
+    head.draw(0);
+    const cpuMs = native.threadCpuMs();
+    const coming = prepared.prepare(head.picture);
+    const startedMs = native.threadCpuMs() - cpuMs;
+    assert.throws(() => prepared.encode(head.picture, out, false, null), /is being prepared/);
+    assert.throws(() => {
+      prepared.setBitrate(500);
+    }, /is being prepared/);
+    assert.throws(() => {
+      void prepared.prepare(head.picture);
+    }, /in use already/);
+    const drawn = head.picture.slice();
+    head.picture.fill(77); // the caller may change its picture
+    frames[0].push(await coming);
+    assert.throws(() => {
+      void prepared.prepare(drawn);
+    }, /in use already/);
+    const plainMs = native.threadCpuMs();
+    const length = plain.encode(drawn, out, true, null);
+    const encodedMs = native.threadCpuMs() - plainMs;
+    assert.ok(length & KEY_FRAME_BIT);
+    frames[1].push(out.slice(0, length & ~KEY_FRAME_BIT));
+    assert.ok(
+      startedMs < encodedMs / 2,
+      `${startedMs} ms of this thread to begin, ${encodedMs} ms to do it here`,
+    );
+    for (let i = 1; i < 20; i++) {
+      head.draw(i);
+      for (const [k, encoder] of [prepared, plain].entries()) {
+        frames[k]!.push(
+          out.slice(0, encoder.encode(head.picture, out, false, null) & ~KEY_FRAME_BIT),
+        );
       }
-      for (let i = 0; i < 20; i++) {
-        assert.equal(Buffer.compare(frames[0][i]!, frames[1][i]!), 0, `frame ${i}`);
-      }
-      assert.ok(psnr(decode(codec, frames[0], 512, 512)[0]!, drawn, 512, 512) > 30);
-      prepared.close();
-      plain.close();
-    },
-  );
+    }
+    for (let i = 0; i < 20; i++) {
+      assert.equal(Buffer.compare(frames[0][i]!, frames[1][i]!), 0, `frame ${i}`);
+    }
+    assert.ok(psnr(decode(codec, frames[0], 512, 512)[0]!, drawn, 512, 512) > 30);
+    prepared.close();
+    plain.close();
+  });
 }
 
-test('an encoder may be closed, or dropped, while it is being prepared', async () => {
+test('an encoder may be closed or collected while it is being prepared', async () => {
   const head = new TalkingHead(128, 128);
   head.draw(0);
   const made = await Promise.all(
@@ -364,7 +347,7 @@ test(
     const before = process.memoryUsage.rss();
     round(200);
     const grown = (process.memoryUsage.rss() - before) / 1e6;
-    // 200 leaked encoders of this size would be well over 60 MB.
+    // 200 leaked encoders of this size would take far more than 60 MB.
     assert.ok(grown < 15, `${grown.toFixed(1)} MB`);
   },
 );
