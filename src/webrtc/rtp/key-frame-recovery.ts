@@ -40,6 +40,7 @@ export class KeyFrameRecovery {
 
   /**
    * Starts a recovery.
+   * @param nextSequence that of the key frame, as nothing is sent before it
    * @param queuingDelayMs as DelayDetector estimates it; 0 if unknown
    * @returns false if the last one started too recently
    */
@@ -55,7 +56,7 @@ export class KeyFrameRecovery {
   }
 
   /** Decides on the next coded frame. The first key frame after the pause ends the recovery. */
-  decide(isKey: boolean, nextSequence: number, nowMs: number): FrameDecision {
+  decide(isKey: boolean, nowMs: number): FrameDecision {
     if (!this.#isActive) {
       return 'send';
     }
@@ -66,7 +67,6 @@ export class KeyFrameRecovery {
       return 'request_key_frame';
     }
     this.#isActive = false;
-    this.#firstSequence = nextSequence;
     return 'send';
   }
 }

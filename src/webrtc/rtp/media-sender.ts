@@ -139,7 +139,7 @@ export class MediaSender {
       stream === undefined ||
       srtp === undefined ||
       length === 0 ||
-      !this.#feedback.admitFrame(stream, isKey, nowMs)
+      !this.#feedback.admitFrame(isKey, nowMs)
     ) {
       return 0;
     }

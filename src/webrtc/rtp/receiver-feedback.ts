@@ -116,8 +116,8 @@ export class ReceiverFeedback implements RtcpHandler {
   }
 
   /** Whether to send this frame. After an overflow only a key frame is of use; this requests it. */
-  admitFrame(stream: RtpStream, isKey: boolean, nowMs: number): boolean {
-    const decision = this.#recovery.decide(isKey, stream.nextSequence, nowMs);
+  admitFrame(isKey: boolean, nowMs: number): boolean {
+    const decision = this.#recovery.decide(isKey, nowMs);
     if (decision === 'request_key_frame') {
       this.#keyFrames.request(nowMs);
     }
