@@ -13,6 +13,8 @@ const shared = {
   // Node imports the files itself, as it does in production: Vite's module runner makes every
   // imported binding a property access, which slows hot loops several times.
   experimental: { viteModuleRunner: false, nodeLoader: false },
+  setupFiles:
+    process.env['NODE_V8_COVERAGE'] === undefined ? [] : ['test/harness/take-coverage.ts'],
   testTimeout: 240_000,
   hookTimeout: 240_000,
 } as const;
@@ -58,11 +60,5 @@ export default defineConfig({
         },
       },
     ],
-    coverage: {
-      provider: 'v8',
-      include: ['src/**/*.ts'],
-      reporter: ['text-summary', 'json-summary', 'html'],
-      reportsDirectory: 'test/out/coverage',
-    },
   },
 });

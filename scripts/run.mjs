@@ -16,7 +16,7 @@ const PROGRAMS = {
   keys: ['scripts/keys.ts'],
   format: ['scripts/format.mjs'],
   'test:watch': [VITEST, 'watch', '--project', 'unit'],
-  coverage: [VITEST, 'run', '--coverage', '--project', 'unit', '--project', 'scenarios'],
+  coverage: ['test/coverage.ts'],
   'eval:speech': ['bench/eval-speech.ts'],
   'faces:sheet': ['scripts/faces-sheet.ts'],
   'faces:make': ['scripts/make-faces.ts'],

@@ -62,6 +62,9 @@ export async function startServer({
       cwd: root,
       env: {
         PATH: process.env['PATH'],
+        ...(process.env['NODE_V8_COVERAGE'] !== undefined && {
+          NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'],
+        }),
         HOME: process.env['HOME'],
         HOST: '127.0.0.1',
         MEDIA_HOST: '127.0.0.1',
