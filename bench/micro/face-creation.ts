@@ -9,10 +9,10 @@ import { laughing } from '../../test/jobs/face/portraits.ts';
 import { type BenchCase, measure, report } from '../harness.ts';
 
 const portrait = readFileSync(path.resolve(import.meta.dirname, '../../models/faces/mei.webp'));
-const finder = await FaceLandmarker.load();
+const landmarker = await FaceLandmarker.load();
 const makes = (name: string, bytes: Uint8Array): BenchCase => ({
   name,
-  run: async () => createFace(bytes, { name: 'bench', landmarker: finder }),
+  run: async () => createFace(bytes, { name: 'bench', landmarker }),
 });
 
 report(

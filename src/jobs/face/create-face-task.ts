@@ -1,13 +1,15 @@
-// The task that a thread of the jobs pool runs: one portrait in, a face asset or a refusal out.
+// The job-pool task that makes a face asset from a portrait.
 import { createFace } from './create-face.ts';
 import { FaceLandmarker } from './detect/face-landmarker.ts';
 import { FaceError, type FaceErrorCode, type FaceWarning } from './face-error.ts';
 
 export interface CreateFaceTask {
+  /** An image file as uploaded. */
   readonly image: Uint8Array;
   readonly name: string;
 }
 
+/** A face asset and its preview, or the reason why there is none. */
 export type CreateFaceResult =
   | {
       readonly asset: Uint8Array;
@@ -18,21 +20,21 @@ export type CreateFaceResult =
       readonly error: { readonly code: FaceErrorCode | 'INTERNAL_ERROR'; readonly message: string };
     };
 
-let finder: Promise<FaceLandmarker> | undefined;
+let landmarker: Promise<FaceLandmarker> | undefined;
 
-/** Never rejects: an error that is posted between threads loses its class and its fields. */
+/** Never rejects: an error loses its class and its fields when it is posted between threads. */
 export default async function createFaceTask({
   image,
   name,
 }: CreateFaceTask): Promise<CreateFaceResult> {
   try {
-    finder ??= FaceLandmarker.load();
-    return await createFace(image, { name, landmarker: await finder });
+    landmarker ??= FaceLandmarker.load();
+    return await createFace(image, { name, landmarker: await landmarker });
   } catch (error) {
     if (error instanceof FaceError) {
       return { error: { code: error.code, message: error.message } };
     }
-    finder = undefined; // perhaps the model files come later
+    landmarker = undefined; // try again next time: the model files may have been added
     return {
       error: {
         code: 'INTERNAL_ERROR',

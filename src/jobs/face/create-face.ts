@@ -1,4 +1,5 @@
-// One portrait in, one face asset out: the whole way of face creation, read top-down.
+// Makes a face asset from one portrait: detect, crop, check, close the mouth, then cut out the
+// patches that the renderer needs. Read createFace from top to bottom.
 import sharp from 'sharp';
 import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
@@ -19,33 +20,37 @@ import { measureLighting } from './regions/lighting.ts';
 import { toI420 } from './imaging/patch.ts';
 import { mouthTints, ownTeeth } from './regions/mouth-interior.ts';
 
-/** A frame that bends by a pixel is not seen to. */
+/**
+ * Range of the brow movement of a face with glasses, share of the usual range: small enough that
+ * the frame bends by less than a pixel.
+ */
 const BROWS_UNDER_GLASSES = 0.15;
 
 export interface CreatedFace {
-  /** In the format of media/face-asset.ts. */
+  /** Format: src/media/face-asset.ts. */
   readonly asset: Uint8Array;
   readonly warnings: readonly FaceWarning[];
-  /** JPEG, 512x512: the face at rest. */
+  /** JPEG, 512x512 pixels: the face at rest. */
   readonly preview: Uint8Array;
 }
 
 export interface CreateFaceOptions {
   readonly name: string;
-  /** Loaded once per thread; by default a new one from the models that set-up made. */
+  /** Load it once per thread. Without it the call loads the models that set-up made. */
   readonly landmarker?: FaceLandmarker;
 }
 
 /**
- * Turns a portrait (JPEG, PNG or WebP) into a face asset. A pure function of its input: the same bytes and name give the same asset.
- * @throws FaceError when the picture cannot be used, with what to do about it
+ * Makes a face asset from a portrait (JPEG, PNG or WebP). A pure function: the same bytes and name
+ * give the same asset, byte for byte.
+ * @throws FaceError when the portrait cannot be used; its message says what to change
  */
 export async function createFace(
   imageBytes: Uint8Array,
-  { name, landmarker: finder }: CreateFaceOptions,
+  { name, landmarker: landmarker }: CreateFaceOptions,
 ): Promise<CreatedFace> {
   const source = new Pyramid(await decodeImage(imageBytes));
-  const faces = await (finder ?? (await FaceLandmarker.load())).find(source);
+  const faces = await (landmarker ?? (await FaceLandmarker.load())).find(source);
   const { face, warnings: faceWarnings } = chooseFace(faces, source.image);
 
   const crop = cropWithHair(source, face);
@@ -54,10 +59,10 @@ export async function createFace(
   if (rest.opening) {
     warnings.push('MOUTH_OPEN');
   }
-  const light = measureLighting(crop.image, crop.points);
+  const lighting = measureLighting(crop.image, crop.points);
   const teeth = rest.opening ? ownTeeth(crop.image, rest.opening) : undefined;
-  const framed = wearsGlasses(rest.image, rest.points);
-  const [lidLeft, lidRight] = closedEyes(rest.image, rest.points, light, framed, warnings);
+  const glasses = wearsGlasses(rest.image, rest.points);
+  const [lidLeft, lidRight] = eyelidPatches(rest.image, rest.points, lighting, glasses, warnings);
   const matte = headMatte(rest.image, rest.points);
 
   const { luma, u, v } = toI420(rest.image, 0, 0, PICTURE_SIZE, PICTURE_SIZE);
@@ -78,7 +83,7 @@ export async function createFace(
     neutral: Buffer.concat([luma, u, v]),
     landmarks: pixelCentres(rest.points),
     matte: matte.weight,
-    tints: mouthTints(light, teeth?.colour ?? undefined),
+    tints: mouthTints(lighting, teeth?.colour ?? undefined),
     limits: {
       round: 1 - 0.4 * rest.smile,
       open: 1,
@@ -86,7 +91,7 @@ export async function createFace(
       pitch: 0.05 * matte.motionScale,
       roll: 0.05 * matte.motionScale,
       shift: 6 * matte.motionScale,
-      brow: framed ? BROWS_UNDER_GLASSES : 1,
+      brow: glasses ? BROWS_UNDER_GLASSES : 1,
     },
     teethUpper: teeth?.patch ?? undefined,
     teethLower: undefined,
@@ -96,19 +101,26 @@ export async function createFace(
   return { asset, warnings, preview: await previewOf(rest.image) };
 }
 
-/** As usual, or with more room when hair reaches the upper border and the picture goes on there. */
+/**
+ * Crops the head. When hair covers a tenth of the four topmost rows of the crop, crops again with
+ * more room.
+ */
 function cropWithHair(source: Pyramid, face: DetectedFace): Crop {
   const crop = cropFace(source, face);
   const mask = segmentHead(crop.image, crop.points)?.mask.data.subarray(0, 4 * PICTURE_SIZE);
-  const touching = mask?.reduce((sum, value) => sum + value, 0) ?? 0;
-  return touching > 0.1 * 4 * PICTURE_SIZE ? cropFace(source, face, TALL_HAIR_ROOM) : crop;
+  const hairAtTop = mask?.reduce((sum, value) => sum + value, 0) ?? 0;
+  return hairAtTop > 0.1 * 4 * PICTURE_SIZE ? cropFace(source, face, TALL_HAIR_ROOM) : crop;
 }
 
-function closedEyes(
+/**
+ * The patches that close the left and the right eye. Adds EYES_HIDDEN or EYES_CLOSED to `warnings`
+ * where they apply.
+ */
+function eyelidPatches(
   image: RgbImage,
   points: Landmarks,
-  light: Parameters<typeof closedEye>[3],
-  framed: boolean,
+  lighting: Parameters<typeof closedEye>[3],
+  glasses: boolean,
   warnings: FaceWarning[],
 ): [FacePatch | undefined, FacePatch | undefined] {
   const hidden = isEyeHidden(image, points, LEFT_EYE) || isEyeHidden(image, points, RIGHT_EYE);
@@ -121,11 +133,16 @@ function closedEyes(
     warnings.push('EYES_CLOSED');
   }
   const lid = (eye: EyeIndices, seed: number): FacePatch =>
-    hidden || closed ? emptyLid(points, eye) : closedEye(image, points, eye, light, seed, framed);
+    hidden || closed
+      ? emptyLid(points, eye)
+      : closedEye(image, points, eye, lighting, seed, glasses);
   return [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
 }
 
-/** Behind dark glasses, and where the lids are shut already, a blink must show nothing: a patch that is transparent throughout. */
+/**
+ * A transparent patch of 2x2 pixels, for eyes that are hidden or closed: a blink must not change
+ * the picture.
+ */
 function emptyLid(points: Landmarks, { outer }: EyeIndices): FacePatch {
   const even = (value: number): number =>
     Math.min(PICTURE_SIZE - 2, Math.max(0, Math.round(value / 2) * 2));
@@ -141,7 +158,10 @@ function emptyLid(points: Landmarks, { outer }: EyeIndices): FacePatch {
   };
 }
 
-/** The asset counts pixels from their centres, face creation from their corners. */
+/**
+ * Converts coordinates: pixel centres are integers in an asset, and at half pixels in face
+ * creation.
+ */
 const pixelCentres = (points: Landmarks): Landmarks =>
   points.map((value, i) => (i % 3 === 2 ? value : value - 0.5));
 

@@ -1,5 +1,7 @@
-// Why a portrait is refused: stable codes, each with words that say what to change.
+// Why a portrait is refused, and what could be better about one that is accepted: stable codes,
+// each with a text that says what to change.
 
+/** Reasons to refuse a portrait. */
 export const FACE_ERRORS = {
   NOT_AN_IMAGE: 'This is not a JPEG, PNG or WebP image. Upload a photo in one of these formats.',
   UNSUPPORTED_FORMAT:
@@ -9,24 +11,23 @@ export const FACE_ERRORS = {
   IMAGE_TOO_SMALL:
     'The image is too small. Use one that is at least 128 pixels on its shorter side.',
   NO_FACE:
-    'No face was found. Use a portrait in which one face looks towards the camera, upright and well lit.',
-  SEVERAL_FACES:
-    'Several faces of similar size were found. Crop the picture to the one that shall speak.',
+    'No face was found. Use an upright, well lit portrait in which one face looks towards the camera.',
+  SEVERAL_FACES: 'Several faces of similar size were found. Crop the picture to the face to use.',
   FACE_TOO_SMALL:
-    'The face is too small in this picture. Use one in which the face is at least 90 pixels wide, or move closer.',
+    'The face is too small in this picture. Use one in which the face is at least 90 pixels wide.',
   FACE_TURNED_AWAY:
     'The head is turned too far to the side, up or down. Use a portrait that looks towards the camera.',
   FACE_TILTED: 'The head is tilted too far. Rotate the picture so that the face is upright.',
   FACE_CUT_OFF:
     'Part of the face lies outside the picture. Use one that shows the whole face, from forehead to chin.',
   MOUTH_COVERED:
-    'The mouth is covered or cannot be made out. Use an upright portrait without a mask, hand or object before the mouth.',
-  FACE_UNCLEAR: 'The face cannot be made out well enough. Use a sharper, better lit picture.',
+    'The mouth is covered or cannot be seen clearly. Use an upright portrait without a mask, hand or object in front of the mouth.',
+  FACE_UNCLEAR: 'The face cannot be seen clearly enough. Use a sharper, better lit picture.',
 } as const;
 
 export type FaceErrorCode = keyof typeof FACE_ERRORS;
 
-/** Refusal of a portrait, safe to show to whoever uploaded it. */
+/** A portrait is refused. The message may be shown to the user who uploaded it. */
 export class FaceError extends Error {
   readonly code: FaceErrorCode;
 
@@ -37,7 +38,7 @@ export class FaceError extends Error {
   }
 }
 
-/** What a portrait gets through with, yet could be better. */
+/** Problems with which a portrait is accepted. */
 export const FACE_WARNINGS = {
   BLURRED: 'The face is blurred; a sharper picture will look better.',
   DARK: 'The face is dark; a better lit picture will look better.',
@@ -45,14 +46,14 @@ export const FACE_WARNINGS = {
   LOW_RESOLUTION: 'The face has few pixels; a larger picture will look sharper.',
   TURNED: 'The head is turned to one side; a picture that faces the camera will move better.',
   MOUTH_OPEN:
-    'The mouth is open; it was closed for the resting face. A picture with the lips together will look more natural.',
-  EYES_HIDDEN: 'The eyes cannot be seen, so they will not blink.',
+    'The mouth is open, so it was closed by image processing. A picture with closed lips will look more natural.',
+  EYES_HIDDEN: 'The eyes are hidden, so they will not blink.',
   EYES_CLOSED:
-    'The eyes are closed, so they will not blink. A picture with open eyes will look more alive.',
+    'The eyes are closed, so they will not blink. A picture with open eyes will look more natural.',
   CHIN_COVERED:
     'Something covers the chin, perhaps a microphone or a scarf, and will move with the mouth. A picture without it will look better.',
-  OTHER_FACES: 'Other faces are in the picture; the largest one was used.',
-  CROPPED: 'There is little room around the head; it will move less.',
+  OTHER_FACES: 'There are other faces in the picture; the largest one was used.',
+  CROPPED: 'There is little space around the head, so it will move less.',
 } as const;
 
 export type FaceWarning = keyof typeof FACE_WARNINGS;

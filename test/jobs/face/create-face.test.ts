@@ -27,12 +27,12 @@ import {
   twoFaces,
 } from './portraits.ts';
 
-let finder: FaceLandmarker;
+let landmarker: FaceLandmarker;
 beforeAll(async () => {
-  finder = await FaceLandmarker.load();
+  landmarker = await FaceLandmarker.load();
 });
 
-const create = async (bytes: Uint8Array) => createFace(bytes, { name: 'test', landmarker: finder });
+const create = async (bytes: Uint8Array) => createFace(bytes, { name: 'test', landmarker });
 const describeFace = async (bytes: Uint8Array) => {
   const { asset, warnings } = await create(bytes);
   return { parts: decodeFaceAsset(asset), warnings };

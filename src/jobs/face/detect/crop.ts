@@ -1,4 +1,4 @@
-// Cuts the head out of a picture as a square of PICTURE_SIZE, with head room, nearly upright,
+// Crops the head: a square of PICTURE_SIZE pixels with space round the head, nearly upright,
 // resampled once (Lanczos 3).
 import { PICTURE_SIZE } from '../../../media/picture.ts';
 import type { DetectedFace } from './face-landmarker.ts';
@@ -8,34 +8,42 @@ import { FACE_OVAL, LANDMARK_COUNT, type Landmarks, px, py, pz } from './landmar
 
 export interface Crop {
   readonly image: RgbImage;
-  /** In pixels of the crop. */
+  /** Landmarks in pixels of the crop. */
   readonly points: Landmarks;
-  /** Source pixels per crop pixel: below 1 the crop was enlarged. */
+  /** Source pixels per crop pixel. Below 1 the source was enlarged. */
   readonly scale: number;
   /**
-   * Side of the square in units of the face's larger extent: CROP_ROOM, or less when the picture is
-   * tight.
+   * Side of the square in units of the larger extent of the face. CROP_ROOM, or less when the
+   * picture has less space.
    */
   readonly room: number;
-  /** Share of the crop that lies outside the picture and was made up. */
+  /** Share of the crop that lies outside the picture and was inpainted, 0..1. */
   readonly inpaintedShare: number;
 }
 
 /**
- * Side of the crop in units of the face: hair, neck and the beginning of the shoulders are in it,
- * and the head can sway.
+ * Side of the crop in units of the face: it holds hair, neck and the upper edge of the shoulders,
+ * and leaves space for head movement.
  */
 export const CROP_ROOM = 2.05;
+/** How far the crop is moved up from the centre of the face, share of its side. */
 const LIFT = 0.035;
-/** For hair that reaches beyond the usual crop. */
+/** Side of the crop for tall hair, in units of the face. */
 export const TALL_HAIR_ROOM = 2.3;
-/** The least that shows a whole head; a tighter picture is extended at its edges. */
+/**
+ * Least side that shows a whole head, in units of the face. A tighter picture is extended by
+ * inpainting.
+ */
 const MIN_ROOM = 1.5;
-/** A head held at a slight angle looks natural, so that much of it stays. */
+/** Roll that the crop keeps, radians: a head at a slight angle looks natural. */
 const KEPT_ROLL = (8 * Math.PI) / 180;
+/** Kernel radius, in samples of the lower of the two resolutions. */
 const LANCZOS_RADIUS = 3;
 
-/** @param room side of the square in units of the face, where the picture has it */
+/**
+ * Crops one face.
+ * @param room side of the square in units of the face, as far as the picture has the space
+ */
 export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CROP_ROOM): Crop {
   const { width, height } = pyramid.image;
   const angle = face.roll - clamp(face.roll, -KEPT_ROLL, KEPT_ROLL);
@@ -54,6 +62,7 @@ export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CR
   };
 }
 
+/** The square to crop, in source pixels, turned by `angle` radians. */
 function headSquare(
   face: DetectedFace,
   angle: number,
@@ -77,10 +86,10 @@ function headSquare(
   const extent = Math.max(right - left, bottom - top);
   const side = clamp(Math.min(width, height), MIN_ROOM * extent, room * extent);
   let u = (left + right) / 2;
-  // More room above than below: hair is taller than necks need to be shown.
+  // Leave more space above than below: hair needs it, the neck does not.
   let v = (top + bottom) / 2 - LIFT * side - ((room - CROP_ROOM) * extent) / 2;
   if (angle === 0) {
-    // Where the picture has room on another side, rather move the square than invent pixels.
+    // Move the square where the picture has space on the other side, rather than inpaint.
     if (side <= width) {
       u = clamp(u, side / 2, width - side / 2);
     }
@@ -91,6 +100,7 @@ function headSquare(
   return { cx: cos * u - sin * v, cy: sin * u + cos * v, side, angle };
 }
 
+/** Landmarks in pixels of the crop. */
 function toSquare(points: Landmarks, { cx, cy, side, angle }: Square): Landmarks {
   const scale = PICTURE_SIZE / side;
   const cos = Math.cos(angle) * scale;
@@ -106,6 +116,7 @@ function toSquare(points: Landmarks, { cx, cy, side, angle }: Square): Landmarks
   return out;
 }
 
+/** Entries of the kernel table per sample. */
 const TABLE_STEPS = 512;
 const LANCZOS = Float32Array.from({ length: LANCZOS_RADIUS * TABLE_STEPS + 2 }, (_, i) => {
   const t = (i / TABLE_STEPS) * Math.PI;
@@ -116,7 +127,10 @@ const LANCZOS = Float32Array.from({ length: LANCZOS_RADIUS * TABLE_STEPS + 2 }, 
       : (LANCZOS_RADIUS * Math.sin(t) * Math.sin(t / LANCZOS_RADIUS)) / (t * t);
 });
 
-/** Samples a turned square with the Lanczos kernel, widened when the picture is made smaller. */
+/**
+ * Samples a rotated square with the Lanczos kernel, which is widened for downscaling.
+ * @returns `known` is 1 per pixel of the crop that lies inside the picture, else 0
+ */
 function resample(
   pyramid: Pyramid,
   square: Square,
@@ -170,7 +184,10 @@ function resample(
   return { image: out, known };
 }
 
-/** Fills `weights` for taps at 0, 1, 2 … about a centre `at`. @returns their sum. */
+/**
+ * Writes the kernel weights of the taps at 0, 1, 2… for a sample at position `at`.
+ * @returns the sum of the weights
+ */
 function kernel(weights: Float32Array, at: number, widen: number): number {
   let sum = 0;
   for (let i = 0; i < weights.length; i++) {

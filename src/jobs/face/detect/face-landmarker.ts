@@ -1,20 +1,23 @@
-// Finds faces (BlazeFace) and their 468 landmarks (FaceMesh) in a picture, on one core.
+// Detects faces (BlazeFace) and locates their 468 landmarks (FaceMesh), on one core.
 import path from 'node:path';
 import ort from 'onnxruntime-node';
 import { type Pyramid, type Square } from '../imaging/image.ts';
 import { LANDMARK_COUNT, LEFT_EYE, RIGHT_EYE, type Landmarks, px, py } from './landmarks.ts';
 
 export interface DetectedFace {
+  /** In pixels of the picture. */
   readonly points: Landmarks;
-  /** FaceMesh's own opinion that there is a face, 0..1. */
+  /** FaceMesh's score that there is a face, 0..1. */
   readonly confidence: number;
-  /** Extent of the landmarks along the eye line and across it, in pixels. */
+  /** Extent of the landmarks parallel to the eye line, pixels. */
   readonly width: number;
+  /** Extent of the landmarks perpendicular to the eye line, pixels. */
   readonly height: number;
-  /** Of the eye line, radians, clockwise positive. */
+  /** Angle of the eye line, radians, clockwise positive. */
   readonly roll: number;
 }
 
+/** One box of the detector, in pixels of the picture. */
 interface Candidate {
   readonly score: number;
   readonly cx: number;
@@ -23,20 +26,25 @@ interface Candidate {
   readonly roll: number;
 }
 
+/** Input side of BlazeFace and of FaceMesh, pixels. */
 const DETECTOR_SIZE = 256;
 const MESH_SIZE = 192;
+/** Least scores of BlazeFace and of FaceMesh, 0..1. */
 const MIN_SCORE = 0.4;
 const MIN_CONFIDENCE = 0.5;
 /**
- * Crop for FaceMesh: this many times the landmarks' box (measured best; MediaPipe itself uses 1.5).
+ * Side of the input of FaceMesh in units of the landmarks' bounding box. Measured best; MediaPipe
+ * uses the same.
  */
 const MESH_MARGIN = 1.5;
+/** Runs of FaceMesh per face, each on the square that the run before found. */
 const REFINEMENTS = 3;
+/** Boxes that FaceMesh examines per picture. */
 const MAX_CANDIDATES = 12;
 
 const DEFAULT_MODELS = path.resolve(import.meta.dirname, '../../../../models/build');
 
-/** Both networks, loaded once per thread. */
+/** Both networks. Load them once per thread. */
 export class FaceLandmarker {
   readonly #detector: ort.InferenceSession;
   readonly #mesh: ort.InferenceSession;
@@ -46,9 +54,9 @@ export class FaceLandmarker {
     this.#mesh = mesh;
   }
 
-  /** @throws Error when the model files are not there: `npm run setup` makes them. */
+  /** @throws Error when the model files are missing: `npm run setup` makes them */
   static async load(folder: string = DEFAULT_MODELS): Promise<FaceLandmarker> {
-    // One thread: jobs run beside media workers, and sums in a fixed order make the result
+    // One thread, because jobs run beside media workers, and a fixed order of sums makes the result
     // reproducible.
     const options: ort.InferenceSession.SessionOptions = {
       intraOpNumThreads: 1,
@@ -60,7 +68,10 @@ export class FaceLandmarker {
     return new FaceLandmarker(await open('blazeface'), await open('facemesh'));
   }
 
-  /** @returns the faces in the picture, largest first. */
+  /**
+   * Detects all faces.
+   * @returns the faces with the largest first; empty when there is none
+   */
   async find(pyramid: Pyramid): Promise<DetectedFace[]> {
     const { width, height } = pyramid.image;
     for (const windows of searchWindows(width, height)) {
@@ -82,7 +93,7 @@ export class FaceLandmarker {
     return [];
   }
 
-  /** Landmarks again, for a face whose place is known already (after it was cropped, say). */
+  /** Locates the landmarks of a face whose position is known, for example after cropping. */
   async refine(pyramid: Pyramid, square: Square): Promise<DetectedFace> {
     return this.#landmarks(pyramid, {
       score: 1,
@@ -93,6 +104,7 @@ export class FaceLandmarker {
     });
   }
 
+  /** Runs BlazeFace on one square of the picture. */
   async #detect(pyramid: Pyramid, window: Square): Promise<Candidate[]> {
     const pixels = pyramid.sample(window, DETECTOR_SIZE, 1 / 127.5, -1);
     const outputs = await this.#detector.run({
@@ -120,8 +132,8 @@ export class FaceLandmarker {
         const ax = ((cell % anchors.grid) + 0.5) / anchors.grid;
         const ay = (Math.floor(cell / anchors.grid) + 0.5) / anchors.grid;
         const at = (k: number): number => boxes[i * 16 + k]! / DETECTOR_SIZE;
-        // A box is its centre, width, height, then six key points, the eyes first; all relative to
-        // the anchor.
+        // Layout of a box: centre, width, height, then six key points with the eyes first. All are
+        // relative to the anchor.
         candidates.push({
           score,
           cx: window.cx + (ax + at(0) - 0.5) * window.side,
@@ -134,6 +146,7 @@ export class FaceLandmarker {
     return candidates;
   }
 
+  /** Runs FaceMesh on a candidate until its square has settled. */
   async #landmarks(pyramid: Pyramid, candidate: Candidate): Promise<DetectedFace> {
     let square: Square = {
       cx: candidate.cx,
@@ -183,7 +196,7 @@ export class FaceLandmarker {
   }
 }
 
-/** The smallest square along the eye line that holds all landmarks, times `margin`. */
+/** The smallest square aligned with the eye line that holds all landmarks, scaled by `margin`. */
 export function squareAround({ points, roll }: DetectedFace, margin: number): Square {
   const box = bounds(points, roll);
   const u = (box.left + box.right) / 2;
@@ -224,8 +237,8 @@ function bounds(
 }
 
 /**
- * Where to look, in turn until something is found: the whole picture; more than the picture, for a
- * face that fills it; then overlapping parts, for a face that is small in it.
+ * The squares to search, tried in this order until faces are found: the whole picture; a larger
+ * square, for a face that fills the picture; overlapping parts, for small faces.
  */
 function searchWindows(width: number, height: number): Square[][] {
   const side = Math.max(width, height);
@@ -245,7 +258,7 @@ function searchWindows(width: number, height: number): Square[][] {
   return [[{ ...whole, side }], [{ ...whole, side: 1.7 * side }], parts];
 }
 
-/** Non-maximum suppression: of candidates close together the best stays. */
+/** Non-maximum suppression: keeps the best of the candidates that lie close together. */
 function distinct(candidates: readonly Candidate[]): Candidate[] {
   const kept: Candidate[] = [];
   for (const candidate of candidates.toSorted((a, b) => b.score - a.score)) {
@@ -265,6 +278,7 @@ function distinct(candidates: readonly Candidate[]): Candidate[] {
   return kept;
 }
 
+/** Whether two detections are the same face. */
 function overlap(a: DetectedFace, b: DetectedFace): boolean {
   const p = squareAround(a, 1);
   const q = squareAround(b, 1);

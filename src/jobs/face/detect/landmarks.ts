@@ -1,29 +1,34 @@
-// The 468 points of MediaPipe's FaceMesh: which index is what.
+// The 468 landmarks of MediaPipe FaceMesh: which index lies where.
 
-/** x, y in pixels, right and down positive; z in pixels, towards the viewer negative. */
-export type Landmarks = Float32Array; // [468 * 3]
+/**
+ * Shape [468 * 3]: x, y, z of each landmark, in pixels. x points right, y down, z away from the
+ * viewer.
+ */
+export type Landmarks = Float32Array;
 
 export const LANDMARK_COUNT = 468;
 
+/** Coordinates of one landmark, pixels. */
 export const px = (points: Landmarks, index: number): number => points[index * 3]!;
 export const py = (points: Landmarks, index: number): number => points[index * 3 + 1]!;
 export const pz = (points: Landmarks, index: number): number => points[index * 3 + 2]!;
 
-// "Left" and "right" below are the viewer's.
+// Left and right are the viewer's.
 
-/** Outline of the face, clockwise from the top of the forehead. */
+/** Outline of the face, clockwise from the top of the forehead, 36 points. */
 export const FACE_OVAL = [
   10, 338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377, 152, 148,
   176, 149, 150, 136, 172, 58, 132, 93, 234, 127, 162, 21, 54, 103, 67, 109,
 ] as const;
 
-// Lip contours from the left corner to the right one, 11 points each.
+// Lip contours from the left corner to the right one, 11 points each. Upper and lower share the
+// corners.
 export const UPPER_INNER = [78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308] as const;
 export const LOWER_INNER = [78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308] as const;
 export const UPPER_OUTER = [61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291] as const;
 export const LOWER_OUTER = [61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291] as const;
 
-/** All rings of the lips, corners left out. */
+/** All landmarks of a lip without the corners. */
 export const LOWER_LIP: ReadonlySet<number> = new Set([
   146, 91, 181, 84, 17, 314, 405, 321, 375, 77, 90, 180, 85, 16, 315, 404, 320, 307, 96, 89, 179,
   86, 15, 316, 403, 319, 325, 95, 88, 178, 87, 14, 317, 402, 318, 324,
@@ -34,14 +39,15 @@ export const UPPER_LIP: ReadonlySet<number> = new Set([
 ]);
 
 export interface EyeIndices {
+  /** The outer and the inner corner. */
   readonly outer: number;
   readonly inner: number;
-  /** Lid margins from the outer to the inner corner, corners left out. */
+  /** Lid margins from the outer to the inner corner, without the corners. */
   readonly upper: readonly number[];
   readonly lower: readonly number[];
   /**
-   * Rings round the eye: the crease just above the lid, the one above it below the brow, and the
-   * one under the eye.
+   * Rows of landmarks round the eye: the crease of the upper lid, the row between crease and brow,
+   * and the row under the eye.
    */
   readonly crease: readonly number[];
   readonly aboveCrease: readonly number[];

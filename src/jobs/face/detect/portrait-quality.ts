@@ -1,5 +1,5 @@
-// Judges a portrait: which face is meant, whether it can be animated, and what could be better
-// about it.
+// Checks a portrait: which face to use, whether it can be animated, and what could be better about
+// it.
 import { labAt, lumaAt, median, quantile } from '../imaging/colour.ts';
 import { type Crop, CROP_ROOM } from './crop.ts';
 import { curveThrough, type Point } from '../imaging/curve.ts';
@@ -27,28 +27,31 @@ import {
 } from './landmarks.ts';
 import { MouthFrame } from '../regions/mouth-frame.ts';
 
+/** The face to animate, and problems with the picture as a whole. */
 export interface ChosenFace {
   readonly face: DetectedFace;
   readonly warnings: FaceWarning[];
 }
 
-/** Below 90 it looks soft, and gets a warning; below this there is nothing to animate. */
+/** Least width of a face, pixels. Below 90 it looks soft and gets a warning. */
 const MIN_FACE_WIDTH = 64;
-/** Of two faces the smaller must be clearly so, or nobody knows which one is meant. */
+/** Largest size of a second face, share of the first. Above it the choice is ambiguous. */
 const MAX_SECOND_FACE = 0.6;
 
 const DEGREE = Math.PI / 180;
 const MAX_ROLL = 40 * DEGREE;
-// FaceMesh understates how far a head is turned: 35° measure as 28° on rendered heads.
+// Limits of the head pose, radians. FaceMesh understates yaw: 35° on rendered heads measure as 28°.
 const MAX_YAW = 28 * DEGREE;
 const WARN_YAW = 16 * DEGREE;
 const MAX_PITCH = 30 * DEGREE;
-/** What a head held upright measures: the forehead lies behind the chin. */
+/** Pitch that FaceMesh reports for a level head: the forehead lies behind the chin. */
 const LEVEL_PITCH = 7 * DEGREE;
 
 /**
- * @throws FaceError when there is no face, or several, or it is too small, turned, tilted or cut
- * off
+ * Chooses the largest face and checks its size and pose.
+ * @param faces largest first
+ * @throws FaceError when there is no face, when there are several of similar size, or when the face
+ * is too small, turned, tilted or cut off
  */
 export function chooseFace(faces: readonly DetectedFace[], image: RgbImage): ChosenFace {
   const [face, second] = faces;
@@ -81,7 +84,10 @@ export function chooseFace(faces: readonly DetectedFace[], image: RgbImage): Cho
   return { face, warnings };
 }
 
-/** Of the head, radians: 0 when it faces the camera; from the depth of the outline's points. */
+/**
+ * Head pose from the depth of the outline landmarks, radians. Both are 0 when the head faces the
+ * camera.
+ */
 export function poseOf({ points, roll }: DetectedFace): { yaw: number; pitch: number } {
   const along = (a: number, b: number): number =>
     Math.cos(roll) * (px(points, b) - px(points, a)) +
@@ -98,7 +104,7 @@ export function poseOf({ points, roll }: DetectedFace): { yaw: number; pitch: nu
   return { yaw, pitch };
 }
 
-/** Share of the face's outline that lies beyond the picture's border. */
+/** Share of the face's outline landmarks outside the picture, 0..1. */
 function outside({ points }: DetectedFace, { width, height }: RgbImage): number {
   const beyond = FACE_OVAL.filter(
     (i) =>
@@ -107,50 +113,53 @@ function outside({ points }: DetectedFace, { width, height }: RgbImage): number 
   return beyond.length / FACE_OVAL.length;
 }
 
-// What is seen of the mouth, measured on 7 rendered faces in 10 states, 30 photographs and 25
-// covered mouths. Lips that are lips differ in colour from what surrounds them by 2 at least (tiny,
-// dark or blurred; 6 and more otherwise), cloth and hands do not (below 0.4). In black and white
-// even lips may not (0.5), but the line between them is far darker than they are (half and more; a
-// mask's pleats at most 0.28).
+// Thresholds for a covered mouth, measured on 7 rendered faces in 10 states, 30 photographs and 25
+// covered mouths. The colour of lips differs from that of the skin round them by 2 at least (small,
+// dark or blurred lips; 6 and more otherwise); cloth and hands stay below 0.4. In black and white
+// lips may differ by 0.5 only, but the seam between them is darker than they are by half or more;
+// the pleats of a mask reach 0.28.
 const NO_LIPS = 1.8;
 const FAINT_LIPS = 4;
 const FAINT_SEAM = 0.06;
 const SURE_SEAM = 0.38;
 /**
- * A line between the lips that is this clear on one side and gone in the middle: a finger lies on
- * them. Bare mouths that are as clear on a side have 0.34 and more in the middle.
+ * A seam that is this clear on one side and absent in the middle: a finger lies on the lips. Bare
+ * mouths with a seam as clear on one side have 0.34 or more in the middle.
  */
 const CLEAR_SEAM = 0.4;
 const NO_SEAM = 0.05;
 /**
- * So much less contrast in the middle third of a line that is clear on a side (bare mouths: 0.44
- * and more): a hand or a microphone lies across the lips.
+ * A seam that is clear on one side and loses this share of contrast in the middle third: a hand or
+ * a microphone lies across the lips. Bare mouths keep 0.44 or more.
  */
 const SEAM_SIDES = 0.5;
 const BROKEN_SEAM = 0.36;
-/** Nowhere a line between the lips (bare mouths: 0.19 and more, even blurred). */
+/** No seam anywhere. Bare mouths have 0.19 or more, even blurred ones. */
 const ANY_SEAM = 0.04;
 /**
- * The chin's colour is this far from the cheeks', and that much further than the skin beside the
- * mouth and under the nose is, where a beard would be: something is before it.
+ * An object covers the chin: its colour is this far from the cheeks, and CHIN_ALONE further than
+ * the skin beside the mouth and under the nose, where a beard would grow.
  */
 const CHIN_COLOUR = 22;
 const CHIN_ALONE = 8;
 /**
- * With that, what is seen of the mouth is too little: lips of two colours, or a line between them
- * that is faint, or fainter in the middle.
+ * With such an object, the mouth counts as covered when the lips differ in colour, or when the seam
+ * is faint or fainter in the middle.
  */
 const LIPS_APART = 20;
 const PARTLY_SEEN = 0.6;
 const UNSEEN = 0.15;
 /**
- * The chin's colour is another than the cheeks': a mask, unless the lips say that it is a beard.
+ * Colour distance of the chin from the cheeks that means a mask, unless the lips show that it is a
+ * beard.
  */
 const OTHER_COLOUR = 22;
 
 /**
- * @returns what could be better about the picture
- * @throws FaceError when the mouth cannot be seen
+ * Checks the cropped head: whether the mouth can be seen, and resolution, space, exposure and
+ * sharpness.
+ * @returns warnings
+ * @throws FaceError MOUTH_COVERED
  */
 export function checkCrop(crop: Crop): FaceWarning[] {
   const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } =
@@ -196,28 +205,30 @@ export function checkCrop(crop: Crop): FaceWarning[] {
   return warnings;
 }
 
+/** Measures of how clearly the mouth can be seen. Colour distances are CIE 1976. */
 interface MouthEvidence {
-  /** Colour distance (CIE 1976) of the lips from the skin or beard round them. */
+  /** Colour distance of the lips from the skin or beard round them. */
   readonly lips: number;
   /**
-   * How much darker the line between the lips is than the lips, as a share of their L*; of an open
-   * mouth: the contrast of what is in it.
+   * How much darker the seam is than the lips, share of their L*, 0..1. Of an open mouth: the
+   * contrast inside the opening.
    */
   readonly seam: number;
-  /** The same of the clearer side, and of the middle third. */
+  /** The same for the clearer side, and for the middle third. */
   readonly seamSides: number;
   readonly seamMiddle: number;
   /** Colour distance of the chin from the cheeks. */
   readonly lowerFace: number;
   /**
-   * The chin's colour differs from that of the cheeks, and the skin round the mouth does not: it is
-   * no beard.
+   * The chin differs in colour from the cheeks, and the skin round the mouth does not: it is not a
+   * beard.
    */
   readonly chinAlone: boolean;
   /** Colour distance of the lower lip from the upper one. */
   readonly lipsApart: number;
 }
 
+/** Measures the mouth, on the crop of the head. */
 export function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>): MouthEvidence {
   const frame = new MouthFrame(points);
   const outer = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
@@ -263,11 +274,15 @@ export function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>)
   };
 }
 
+// Landmarks on the chin under the lower lip, beside the mouth's corners, and under the nose.
 const BELOW_LIPS = [200, 201, 421] as const;
 const BESIDE_LIPS = [212, 432] as const;
 const PHILTRUM = 164;
 
-/** Across the inner lips, at fifteen places along them: how far the middle is from the ends. */
+/**
+ * The contrast of the seam at fifteen places from the left to the right corner: luminance (L*) in
+ * the middle of a profile across the inner lips, against its ends; share, 0..1.
+ */
 function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): number[] {
   const upper = curveThrough(frame.local(points, UPPER_INNER));
   const lower = curveThrough(frame.local(points, LOWER_INNER));
@@ -297,6 +312,9 @@ function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): n
   return contrasts;
 }
 
+/**
+ * The 0.95 quantile of the luma of the face (0..255), and the share of clipped pixels (above 251).
+ */
 function exposure({ image, points }: Crop): { bright: number; clipped: number } {
   const face = outlineMask(image, points, FACE_OVAL);
   const lumas = indicesWhere(face, (i) => face.data[i]! > 0.5).map((i) => lumaAt(image, i));
@@ -307,8 +325,8 @@ function exposure({ image, points }: Crop): { bright: number; clipped: number } 
 }
 
 /**
- * Of the sharpest edges round the eyes: their contrast over their steepness, about 2.5 standard
- * deviations of a blur; pixels.
+ * Width of the sharpest edges round the eyes, pixels: contrast over steepness, about 2.5 standard
+ * deviations of a Gaussian blur.
  */
 function edgeWidth({ image, points }: Crop): number {
   const widths = [LEFT_EYE, RIGHT_EYE].map(({ outer, inner, upper, lower }) => {
@@ -358,6 +376,7 @@ function indicesWhere({ data }: Plane, wanted: (index: number) => boolean): numb
   return found;
 }
 
+/** Indices of the pixels of a square round (x, y), clamped to the picture. */
 function patchAt({ width, height }: RgbImage, x: number, y: number, radius: number): number[] {
   const found: number[] = [];
   for (let dy = -radius; dy <= radius; dy++) {
@@ -370,7 +389,7 @@ function patchAt({ width, height }: RgbImage, x: number, y: number, radius: numb
   return found;
 }
 
-/** Between the medians of two sets of pixels. */
+/** Colour distance (CIE 1976) of the medians of two sets of pixels. */
 function colourDistance(image: RgbImage, a: readonly number[], b: readonly number[]): number {
   const middle = (indices: readonly number[]): [number, number, number] => {
     const labs = indices.map((i) => labAt(image, i));

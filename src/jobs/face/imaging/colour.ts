@@ -1,10 +1,12 @@
-// Colour measures for telling lips, teeth and skin apart.
+// Colour measures that separate lips, teeth and skin, and quantiles of them.
 import type { RgbImage } from './image.ts';
 
+/** From an sRGB value 0..255 to linear light 0..1 (IEC 61966-2-1). */
 const LINEAR = Float32Array.from({ length: 256 }, (_, i) =>
   i <= 10 ? i / 255 / 12.92 : ((i / 255 + 0.055) / 1.055) ** 2.4,
 );
 
+/** The CIE Lab transfer function. */
 const curve = (t: number): number => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
 
 /** CIE L*a*b* (D65): lightness 0..100, a* towards red, b* towards yellow. */
@@ -14,6 +16,7 @@ export interface Lab {
   readonly b: number;
 }
 
+/** L*a*b* of the pixel `index`. */
 export function labAt(image: RgbImage, index: number): Lab {
   const r = LINEAR[image.data[index * 3]!]!;
   const g = LINEAR[image.data[index * 3 + 1]!]!;
@@ -28,11 +31,11 @@ export function labAt(image: RgbImage, index: number): Lab {
 export const lumaOf = (r: number, g: number, b: number): number =>
   0.299 * r + 0.587 * g + 0.114 * b;
 
-/** Of a pixel, 0..255. */
+/** Luma of the pixel `index`, 0..255. */
 export const lumaAt = ({ data }: RgbImage, index: number): number =>
   lumaOf(data[index * 3]!, data[index * 3 + 1]!, data[index * 3 + 2]!);
 
-/** @returns the value below which `share` (0..1) of `values` lie; 0 of none. */
+/** The value below which `share` (0..1) of `values` lie; 0 when there are none. */
 export function quantile(values: readonly number[] | Float32Array, share: number): number {
   if (values.length === 0) {
     return 0;
@@ -41,4 +44,5 @@ export function quantile(values: readonly number[] | Float32Array, share: number
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
 }
 
+/** The 0.5 quantile; 0 when there are no values. */
 export const median = (values: readonly number[] | Float32Array): number => quantile(values, 0.5);

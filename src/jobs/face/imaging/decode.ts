@@ -1,24 +1,27 @@
-// From uploaded bytes to upright sRGB pixels of bounded size; whatever is not an honest JPEG, PNG
-// or WebP is refused here.
+// Decodes an uploaded image to upright sRGB pixels of bounded size. Accepts JPEG, PNG and WebP
+// only.
 import sharp from 'sharp';
 import { FaceError } from '../face-error.ts';
 import type { RgbImage } from './image.ts';
 
+/** Largest file, bytes. */
 export const MAX_IMAGE_BYTES = 32 << 20;
+/** Largest picture, pixels. */
 export const MAX_IMAGE_PIXELS = 50_000_000;
 
 /**
- * Longest side kept. A face of a tenth of the picture's width still has 300 pixels, more than the
- * 512-pixel asset can show.
+ * Longest side after scaling, pixels. A face that takes a tenth of the width still has 300 pixels,
+ * as many as the 512-pixel asset can show.
  */
 const WORKING_SIDE = 3072;
+/** Least shorter side, pixels. */
 const MIN_SIDE = 128;
-/** What shows through transparent pixels: the light grey of a studio wall. */
+/** Background of transparent pixels: the light grey of a studio wall. */
 const BACKDROP = { r: 200, g: 202, b: 206 };
-/** Files can be made that decode for minutes (progressive scans by the thousand). */
+/** Time limit: a crafted file with thousands of progressive scans decodes for minutes. */
 const DECODE_SECONDS = 20;
 
-// One core is what a face job is given, and a cache of decoded uploads would only hold memory.
+// Use one core per job. A cache of decoded uploads would only hold memory.
 sharp.concurrency(1);
 sharp.cache(false);
 
@@ -38,7 +41,7 @@ const FORMATS: readonly Signature[] = [
   { name: 'webp', matches: (head) => head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP' },
 ];
 
-/** Formats that people do upload, told apart from noise so that the answer can name the remedy. */
+/** Image formats that are recognised but not supported, so that the error can say what to do. */
 const OTHER_IMAGES: readonly Signature[] = [
   {
     name: 'gif bmp tiff ico psd pdf',
@@ -57,8 +60,9 @@ const OTHER_IMAGES: readonly Signature[] = [
 ];
 
 /**
- * @returns the picture upright (EXIF orientation applied), in sRGB, over a grey backdrop where it
- * was transparent, its longer side at most WORKING_SIDE pixels; the first frame of an animation.
+ * Decodes an image file. Of an animation it takes the first frame.
+ * @returns the picture upright (EXIF orientation applied), in sRGB, on a grey background where it
+ * was transparent, with its longer side at most WORKING_SIDE pixels
  * @throws FaceError
  */
 export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
@@ -108,7 +112,10 @@ export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
   };
 }
 
-/** @returns the format by its first bytes: the decoder must agree with it. */
+/**
+ * The format by the file signature. The decoder must agree with it.
+ * @throws FaceError when it is not a supported one
+ */
 function sniff(bytes: Uint8Array): string {
   const head = Buffer.from(bytes.subarray(0, 256)).toString('latin1');
   const format = FORMATS.find(({ matches }) => matches(head));
@@ -120,6 +127,7 @@ function sniff(bytes: Uint8Array): string {
   );
 }
 
+/** Maps an error of the decoder to a FaceError. */
 function refuse(error: unknown): never {
   const text = error instanceof Error ? error.message : String(error);
   if (/pixel limit|too large|timeout/i.test(text)) {

@@ -1,30 +1,33 @@
-// Pixels in memory and the few operations on them that face creation needs; interleaved 8-bit RGB,
-// row by row.
+// Pictures and planes in memory, and the few operations on them that face creation needs.
 
+/** Interleaved 8-bit RGB, row by row; shape [height][width][3]. */
 export interface RgbImage {
   readonly width: number;
   readonly height: number;
   readonly data: Uint8Array;
 }
 
-/** One float per pixel: masks (0..1), luma, coverage. */
+/** One float per pixel, row by row: a mask (0..1), luma or coverage. */
 export interface Plane {
   readonly width: number;
   readonly height: number;
   readonly data: Float32Array;
 }
 
+/** A black picture. */
 export const rgbImage = (width: number, height: number): RgbImage => ({
   width,
   height,
   data: new Uint8Array(width * height * 3),
 });
+/** A plane of zeros. */
 export const plane = (width: number, height: number): Plane => ({
   width,
   height,
   data: new Float32Array(width * height),
 });
 
+/** `value` limited to low..high. */
 export const clamp = (value: number, low: number, high: number): number =>
   value < low ? low : value > high ? high : value;
 
@@ -34,7 +37,7 @@ export function smoothstep(from: number, to: number, value: number): number {
   return t * t * (3 - 2 * t);
 }
 
-/** A square of the picture: centre and side in its pixels, turned clockwise by `angle` radians. */
+/** A square in a picture: centre and side in pixels, rotated clockwise by `angle` radians. */
 export interface Square {
   readonly cx: number;
   readonly cy: number;
@@ -42,7 +45,7 @@ export interface Square {
   readonly angle: number;
 }
 
-/** Halves a picture by averaging 2x2 blocks. */
+/** Halves both sides of a picture by averaging 2x2 blocks. */
 export function halve(image: RgbImage): RgbImage {
   const out = rgbImage(image.width >> 1, image.height >> 1);
   const stride = image.width * 3;
@@ -65,7 +68,9 @@ export function halve(image: RgbImage): RgbImage {
   return out;
 }
 
-/** A picture and its halvings, made when first asked for, so that sampling never skips pixels. */
+/**
+ * An image pyramid. Each level is made on first use, so that sampling at any scale skips no pixels.
+ */
 export class Pyramid {
   readonly #levels: RgbImage[];
 
@@ -78,8 +83,9 @@ export class Pyramid {
   }
 
   /**
-   * @returns the level whose pixels are at most twice as fine as `scale` source pixels per output
-   * pixel, and that level's scale.
+   * The level with between one and two of its pixels per output pixel.
+   * @param scale source pixels per output pixel
+   * @returns `factor` is the number of source pixels per pixel of the level
    */
   level(scale: number): { readonly image: RgbImage; readonly factor: number } {
     let index = 0;
@@ -139,8 +145,7 @@ export class Pyramid {
 }
 
 /**
- * @returns the plane's value between its pixels' centres (which lie at integers), bilinear; its
- * edge beyond it.
+ * Bilinear value of a plane. Pixel centres lie at integers; outside the plane the edge is repeated.
  */
 export function sampleAt({ width, height, data }: Plane, x: number, y: number): number {
   const cx = clamp(x, 0, width - 1.001);

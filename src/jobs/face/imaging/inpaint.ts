@@ -1,7 +1,8 @@
-// Fills pixels that are not known from those that are: push-pull over a pyramid (Gortler et al.,
-// The Lumigraph, 1996, section 3.4.2).
+// Inpainting: fills unknown pixels from known ones by push-pull over a pyramid (Gortler et al., The
+// Lumigraph, 1996, section 3.4.2).
 import type { RgbImage } from './image.ts';
 
+/** A pyramid level: premultiplied colour [height][width][3], and weight 0..1 per pixel. */
 interface Level {
   readonly width: number;
   readonly height: number;
@@ -10,8 +11,8 @@ interface Level {
 }
 
 /**
- * Overwrites every pixel whose `known` is 0 with a smooth continuation of the others. At least one
- * pixel must be known.
+ * Overwrites each pixel whose `known` is 0 with a smooth continuation of the known ones. At least
+ * one pixel must be known.
  */
 export function inpaint(image: RgbImage, known: Uint8Array): void {
   const { data } = image;
@@ -44,8 +45,8 @@ export function inpaint(image: RgbImage, known: Uint8Array): void {
 }
 
 /**
- * Halves a level: a coarse pixel is the mean of the known ones below it, known as far as they are
- * (at most fully). Colours are premultiplied.
+ * Halves a level. The weight of a coarse pixel is the sum of the four below it, 1 at most. Colours
+ * are premultiplied.
  */
 function push(fine: Level): Level {
   const width = (fine.width + 1) >> 1;
@@ -76,8 +77,8 @@ function push(fine: Level): Level {
 }
 
 /**
- * Completes a level from the coarser one, which is complete: bilinear where nothing is known,
- * blended where a part is.
+ * Completes a level from the complete coarser one: interpolated bilinearly where nothing is known,
+ * blended where the weight is below 1.
  */
 function pull(fine: Level, coarse: Level): void {
   for (let y = 0; y < fine.height; y++) {

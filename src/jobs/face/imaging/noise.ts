@@ -1,7 +1,9 @@
-// Noise that is the same every time: the same portrait must give the same asset.
+// Pseudo-random noise: the same seed gives the same sequence, because the same portrait must give
+// the same asset.
 
 /**
- * @returns a source of roughly normal values (variance about 1/2) from xorshift32 (Marsaglia 2003).
+ * A source of approximately normal values with mean 0 and variance 1/2: sums of six uniform values
+ * of xorshift32 (Marsaglia 2003).
  */
 export function noiseSource(seed: number): () => number {
   let state = seed >>> 0 || 1;

@@ -1,10 +1,11 @@
-// Cuts a small picture with transparency out of a portrait, in the asset's I420 form.
+// Conversion to I420, and cutting a patch (a small picture with alpha) out of a portrait.
 import type { FacePatch, Yuv } from '../../../media/face-asset.ts';
 import { clamp, type Plane, type RgbImage } from './image.ts';
 
+/** Red, green and blue, 0..255. */
 export type Rgb = readonly [number, number, number];
 
-/** BT.601 limited range, as WebRTC receivers assume. */
+/** BT.601 limited range: the colour space that WebRTC receivers assume. */
 export const rgbToYuv = ([r, g, b]: Rgb): Yuv => [
   byte(16 + (65.738 * r + 129.057 * g + 25.064 * b) / 256),
   byte(128 + (-37.945 * r - 74.494 * g + 112.439 * b) / 256),
@@ -13,7 +14,10 @@ export const rgbToYuv = ([r, g, b]: Rgb): Yuv => [
 
 const byte = (value: number): number => clamp(Math.floor(value + 0.5), 0, 255);
 
-/** @returns the planes of an even-sized part of the picture; chroma is the mean of 2x2 pixels. */
+/**
+ * The I420 planes of a part of the picture with even position and size. Chroma is the mean of 2x2
+ * pixels.
+ */
 export function toI420(
   { width, data }: RgbImage,
   left: number,
@@ -45,6 +49,7 @@ export function toI420(
   return { luma, u, v };
 }
 
+/** Pixels; right and bottom are exclusive. */
 export interface Box {
   readonly left: number;
   readonly top: number;
@@ -53,8 +58,8 @@ export interface Box {
 }
 
 /**
- * @returns what lies in the box, which is widened to even coordinates and cut at the picture's
- * border.
+ * Cuts out the box, which is widened to even coordinates and clipped to the picture.
+ * @param alpha 0..1 per pixel, size of the picture
  */
 export function cutPatch(image: RgbImage, alpha: Plane, box: Box): FacePatch {
   const x = Math.max(0, Math.floor(box.left / 2) * 2);

@@ -10,8 +10,8 @@ import { eyePixels, lidMargins } from './eye-contours.ts';
  * eye. Measured: behind dark glasses, with or without glare, the eye's median is 0.15 at most; open
  * eyes with make-up have 0.33 at least.
  */
-const MAX_SURROUND_LUMA = 0.42;
-const MAX_EYE_LUMA = 0.28;
+const HIDDEN_SURROUND_LUMA = 0.42;
+const HIDDEN_EYE_LUMA = 0.28;
 
 /**
  * Whether dark glasses hide the eye: the skin round it is far darker than the cheeks, and the eye
@@ -27,8 +27,8 @@ export function isEyeHidden(image: RgbImage, points: Landmarks, eye: EyeIndices)
   const cheek = median(CHEEKS.map(luma));
   const surround = median([...eye.under, ...eye.crease].map(luma));
   return (
-    surround < MAX_SURROUND_LUMA * cheek &&
-    median(eyePixels(image, points, eye).map((i) => lumaAt(image, i))) < MAX_EYE_LUMA * cheek
+    surround < HIDDEN_SURROUND_LUMA * cheek &&
+    median(eyePixels(image, points, eye).map((i) => lumaAt(image, i))) < HIDDEN_EYE_LUMA * cheek
   );
 }
 
@@ -37,8 +37,8 @@ export function isEyeHidden(image: RgbImage, points: Landmarks, eye: EyeIndices)
  * lid's crease, for the median and for the 0.9 quantile. Measured on 7 rendered heads and 28
  * photographs: open eyes have 12 or more and 20 or more, closed ones 8 and 15.4 at most.
  */
-const MAX_CLOSED_MEDIAN = 10;
-const MAX_CLOSED_Q90 = 16.5;
+const CLOSED_MEDIAN = 10;
+const CLOSED_Q90 = 16.5;
 
 /** Whether the eye is closed: the skin of the lid is where sclera and iris would be. */
 export function isEyeClosed(image: RgbImage, points: Landmarks, eye: EyeIndices): boolean {
@@ -65,5 +65,5 @@ export function isEyeClosed(image: RgbImage, points: Landmarks, eye: EyeIndices)
       distances.push(Math.hypot(l - skin.l, a - skin.a, b - skin.b));
     }
   }
-  return median(distances) < MAX_CLOSED_MEDIAN && quantile(distances, 0.9) < MAX_CLOSED_Q90;
+  return median(distances) < CLOSED_MEDIAN && quantile(distances, 0.9) < CLOSED_Q90;
 }

@@ -14,14 +14,14 @@ const MIN_RIM_CONTRAST = 10;
 /** Contrast at which the rim ends across its thickness, luma 0..255. */
 const RIM_EDGE_CONTRAST = 6;
 /** Half the greatest thickness of a rim, pixels. */
-const MAX_HALF_THICKNESS = 7;
+const RIM_HALF_THICKNESS = 7;
 /**
  * Least distance of the rim above the lid margin, in heights of the eye. What lies closer may be
  * lashes, which must not stay behind when the lid falls.
  */
 const MIN_HEIGHT_ABOVE_LID = 0.2;
 /** The most that the rim rises or falls from one column to the next, pixels. */
-const MAX_SLOPE = 1;
+const RIM_SLOPE = 1;
 
 /**
  * The upper rim of glasses that crosses the lid: the line of most contrast, dark or else light,
@@ -72,7 +72,7 @@ export function rimMask(image: RgbImage, points: Landmarks, eye: EyeIndices, nea
       for (const step of [-1, 1]) {
         for (
           let d = 0, y = middle;
-          d <= MAX_HALF_THICKNESS &&
+          d <= RIM_HALF_THICKNESS &&
           y >= 0 &&
           y < height &&
           contrast(near.left + k, y) > RIM_EDGE_CONTRAST;
@@ -104,7 +104,7 @@ function bestLine(
     const best = new Int16Array(rows);
     sums = Float32Array.from({ length: rows }, (_, k) => {
       best[k] = k;
-      for (let j = Math.max(0, k - MAX_SLOPE); j <= Math.min(rows - 1, k + MAX_SLOPE); j++) {
+      for (let j = Math.max(0, k - RIM_SLOPE); j <= Math.min(rows - 1, k + RIM_SLOPE); j++) {
         if (sums[j]! > sums[best[k]]!) {
           best[k] = j;
         }

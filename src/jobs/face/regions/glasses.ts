@@ -1,5 +1,4 @@
-// Whether somebody wears glasses: their bridge is a bar across the nose, where skin shows nothing
-// of the kind.
+// Detects glasses by their bridge: a bar across the nose, where bare skin shows none.
 import { lumaAt } from '../imaging/colour.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
 import {
@@ -13,32 +12,35 @@ import {
 } from '../detect/landmarks.ts';
 
 /**
- * Least dip of brightness along the nose, of its surroundings. Measured: 0.77 (a rendered frame),
- * 0.29 to 0.88 (drawn ones, from thin grey to thick black); bare noses 0.18 at most, in 25
- * portraits.
+ * Thick bridges: least dip of luma along the nose, share of its surroundings. Measured: 0.77 (a
+ * rendered frame), 0.29 to 0.88 (drawn ones, from thin grey to thick black); bare noses have 0.18
+ * at most, in 25 portraits.
  */
 const DIP = 0.24;
-/** Bars wider than twice this, in face heights, are shadows. */
+/** Half the greatest thickness of a bridge, in face heights. Wider dips are shadows. */
 const REACH = 0.1;
 
 /**
- * Thin or light frames: a bar this much darker or lighter than the skin on both sides of it,
- * wherever one crosses it. Measured: 0.05 to 0.42 (drawn: gold, silver, rose, clear, thin grey);
- * bare noses 0.04 at most, a cracked painting 0.08.
+ * Thin or light bridges: least contrast with the skin on both sides, at every place across the
+ * nose. Measured: 0.05 to 0.42 (drawn: gold, silver, rose, clear, thin grey); bare noses have 0.04
+ * at most, a cracked painting 0.08.
  */
 const BAR = 0.055;
 /**
- * Half the bar's width, share of the face's height, and the places across the nose where it must
- * be, in the same.
+ * Half the thickness of a thin bridge, and the offsets from the middle of the nose where it must
+ * show; both in face heights.
  */
 const BAR_REACH = 0.03;
 const ACROSS = [-0.016, -0.008, 0, 0.008, 0.016] as const;
-/** Of the way from between the brows down the nose: above lie frowns, below is the nose's tip. */
+/**
+ * Where the bridge can lie, share of the way from between the brows to the middle of the nose.
+ * Frown lines lie above, the tip of the nose below.
+ */
 const BAR_PLACE: readonly [number, number] = [0.15, 0.78];
-/** Pixels by which it may bend. */
+/** Vertical tolerance between the places across the nose, pixels. */
 const BEND = 2;
 
-/** Frames that are as light as the skin are not found. */
+/** Whether the portrait shows glasses. Frames as light as the skin are not found. */
 export function wearsGlasses(image: RgbImage, points: Landmarks): boolean {
   const faceHeight = Math.hypot(
     px(points, NOSE_BRIDGE) - px(points, CHIN),
@@ -60,7 +62,8 @@ export function wearsGlasses(image: RgbImage, points: Landmarks): boolean {
 }
 
 /**
- * The contrast of the clearest thin bar across the nose, dark or light, where it is least clear.
+ * The contrast of the clearest thin bar across the nose, dark or light, where that contrast is
+ * least; share, 0..1.
  */
 function thinBar(image: RgbImage, points: Landmarks, faceHeight: number): number {
   const profiles = ACROSS.map((offset) => alongNose(image, points, offset * faceHeight, 1));
@@ -93,8 +96,9 @@ function thinBar(image: RgbImage, points: Landmarks, faceHeight: number): number
 }
 
 /**
- * Mean brightness across a strip from between the brows down the back of the nose, pixel by pixel.
- * @param aside pixels by which the strip lies beside the middle
+ * Mean luma across a strip from between the brows down the nose, one value per pixel of its length.
+ * @param aside distance of the strip from the middle line, pixels
+ * @param halfWidth half the width of the strip, pixels
  */
 function alongNose(image: RgbImage, points: Landmarks, aside: number, halfWidth: number): number[] {
   const [x0, y0, x1, y1] = [

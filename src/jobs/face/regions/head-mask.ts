@@ -1,29 +1,38 @@
-// The outline of a head against its background, from colours: what the border shows is background,
-// what the face shows is not.
+// Segments the head from the background by colour: the border of the picture shows background, the
+// face does not.
 import { type Lab, labAt, median } from '../imaging/colour.ts';
 import { blur, dilate, erode } from '../imaging/mask.ts';
 import { clamp, halve, type Plane, plane, type RgbImage, sampleAt } from '../imaging/image.ts';
-import { CHIN, FACE_OVAL, type Landmarks, px, py } from '../detect/landmarks.ts';
+import { CHIN, type Landmarks, px, py } from '../detect/landmarks.ts';
+import { faceEllipse } from './face-ellipse.ts';
 
+/** The head, segmented from the background. */
 export interface HeadMask {
-  /** 1 on head, hair and body, 0 on the background; full size. */
+  /** 1 on head, hair and body, 0 on the background; size of the picture. */
   readonly mask: Plane;
-  /** Little in the background that one could see bend. */
+  /** Whether the background has so little texture that one cannot see it bend. */
   readonly isBackgroundPlain: boolean;
 }
 
 /**
- * The search runs on a picture a quarter as wide and high: outlines need not be exact to the pixel,
- * since they are softened.
+ * Times the picture is halved before segmentation. The mask need not be exact to the pixel, because
+ * its edge is softened.
  */
 const HALVINGS = 2;
+/** Colour clusters of the head and of the background each, and rounds of k-means. */
 const CLUSTERS = 5;
 const ROUNDS = 8;
-/** Smallest spread of a cluster, in Lab units: sensor noise and compression. */
+/** Least spread of a cluster, in Lab units: sensor noise and compression. */
 const MIN_SPREAD = 4;
+/**
+ * Below this 0.95 quantile of the colour steps between neighbours a background is plain; Lab units.
+ */
 const PLAIN_CONTRAST = 5;
 
-/** @returns null when the background looks too much like the head to tell them apart */
+/**
+ * Segments the head.
+ * @returns undefined when the colours of background and head are too similar
+ */
 export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | undefined {
   let small = image;
   for (let k = 0; k < HALVINGS; k++) {
@@ -71,35 +80,32 @@ export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | unde
   };
 }
 
-/** 1 on the face's outline, 0 in its centre, growing outwards. */
+/**
+ * Distance of each pixel from the centre of the face, in units of its outline: 0 in the centre, 1
+ * on the outline.
+ */
 function faceDistance(
   points: Landmarks,
   scale: number,
   width: number,
   height: number,
 ): Float32Array {
-  const xs = FACE_OVAL.map((i) => px(points, i) / scale);
-  const ys = FACE_OVAL.map((i) => py(points, i) / scale);
-  const [left, right, top, bottom] = [
-    Math.min(...xs),
-    Math.max(...xs),
-    Math.min(...ys),
-    Math.max(...ys),
-  ];
+  const { x, y, rx, ry } = faceEllipse(points);
   return Float32Array.from({ length: width * height }, (_, i) =>
     Math.hypot(
-      ((i % width) + 0.5 - (left + right) / 2) / ((right - left) / 2),
-      (Math.floor(i / width) + 0.5 - (top + bottom) / 2) / ((bottom - top) / 2),
+      (((i % width) + 0.5) * scale - x) / rx,
+      ((Math.floor(i / width) + 0.5) * scale - y) / ry,
     ),
   );
 }
 
+/** A colour with the typical distance of its samples, Lab units. */
 interface Cluster {
   readonly centre: Lab;
   readonly spread: number;
 }
 
-/** k-means from evenly spaced starts: the same picture gives the same clusters. */
+/** k-means from evenly spaced starting points, so that the same picture gives the same clusters. */
 function cluster(samples: readonly Lab[]): Cluster[] {
   const sorted = samples.toSorted((p, q) => p.l - q.l || p.a - q.a || p.b - q.b);
   let centres = Array.from(
@@ -142,11 +148,11 @@ function average(group: readonly Lab[]): Lab {
   return { l: sum.l / group.length, a: sum.a / group.length, b: sum.b / group.length };
 }
 
-/** In spreads from the nearest cluster. */
+/** Distance to the nearest cluster, in spreads of that cluster. */
 const nearest = (clusters: readonly Cluster[], lab: Lab): number =>
   Math.min(...clusters.map(({ centre, spread }) => difference(lab, centre) / spread));
 
-/** What hangs together with the face, holes filled. */
+/** The connected component that holds the face, with its holes filled. */
 function connected(mask: Plane, points: Landmarks, scale: number): Plane {
   const { width, height } = mask;
   const start =
@@ -168,6 +174,7 @@ function connected(mask: Plane, points: Landmarks, scale: number): Plane {
   return filled;
 }
 
+/** Flood fill from `starts` over pixels of `value`. */
 function flood({ width, height, data }: Plane, starts: readonly number[], value: number): Plane {
   const seen = plane(width, height);
   const stack = starts.filter((i) => data[i] === value);
@@ -192,7 +199,10 @@ function flood({ width, height, data }: Plane, starts: readonly number[], value:
   return seen;
 }
 
-/** The face is in it, the border is not, and it is not much larger than a head with much hair. */
+/**
+ * Whether the mask is plausible: it covers the face, leaves out the border, and is no larger than a
+ * head with much hair.
+ */
 function plausible(
   mask: Plane,
   near: Float32Array,
@@ -215,7 +225,10 @@ function plausible(
   return covered > 0.97 * face && leaked < 0.1 * border && upper < 0.25 * face;
 }
 
-/** Mean step between neighbours of the background, in L*, where there is any. */
+/**
+ * The 0.95 quantile of the colour steps between neighbours in the background, Lab units; 0 when
+ * there is no background.
+ */
 function contrast(labs: readonly Lab[], mask: Plane, width: number): number {
   const steps: number[] = [];
   const far = dilate(mask, 2);
@@ -230,6 +243,7 @@ function contrast(labs: readonly Lab[], mask: Plane, width: number): number {
   return steps.length === 0 ? 0 : steps.toSorted((a, b) => a - b)[Math.floor(0.95 * steps.length)]!;
 }
 
+/** Scales the mask up to the size of the picture. */
 function enlarge(mask: Plane, width: number, height: number, scale: number): Plane {
   const soft = blur(mask, 0.8);
   const out = plane(width, height);

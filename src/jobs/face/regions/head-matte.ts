@@ -1,26 +1,36 @@
-// How far each pixel follows the head's movement: fully on the head, not at all in the background
-// and on the body, softly between.
+// The matte of head movement: how far each pixel follows the head. Fully on the head, not at all in
+// the background and on the body, with a soft transition.
 import { segmentHead } from './head-mask.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
-import { CHIN, FACE_OVAL, NOSE_BRIDGE, type Landmarks, px, py } from '../detect/landmarks.ts';
+import { CHIN, NOSE_BRIDGE, type Landmarks, py } from '../detect/landmarks.ts';
+import { type Ellipse, faceEllipse } from './face-ellipse.ts';
 
+/** Which pixels move with the head. */
 export interface HeadMatte {
-  /** 0..255 per pixel, never steeper than MAX_STEP per pixel. */
+  /** One weight 0..255 per pixel; neighbours differ by MAX_STEP at most. */
   readonly weight: Uint8Array;
-  /** 0..1: how much of the usual head movement the background bears. */
+  /**
+   * 0..1: scale of the head movement. A busy background, or one that was not segmented, bends
+   * visibly and allows less.
+   */
   readonly motionScale: number;
 }
 
+/**
+ * Greatest difference of the weights of neighbours: steeper mattes tear the picture when it is
+ * warped.
+ */
 const MAX_STEP = 7.9;
 /**
- * Pixels over which the background gives way: wide where it is plain; where it is busy, narrow and
- * partly inside the hair.
+ * Transition from head to background, pixels from the outline. Wide where the background is plain;
+ * where it is busy, narrow and partly inside the hair.
  */
 const PLAIN_RAMP = { start: 0, width: 34 };
 const BUSY_RAMP = { start: -18, width: 34 };
-/** So soft a thing is made at half the size. */
+/** The matte is computed at half size: it is soft, so no detail is lost. */
 const SHRINK = 2;
 
+/** Computes the matte. Without a segmentation it uses an ellipse round the face. */
 export function headMatte(image: RgbImage, points: Landmarks): HeadMatte {
   const face = faceEllipse(points);
   const head = segmentHead(image, points);
@@ -35,14 +45,14 @@ export function headMatte(image: RgbImage, points: Landmarks): HeadMatte {
   for (let i = 0; i < weight.data.length; i++) {
     const x = ((i % width) + 0.5) * SHRINK;
     const y = (Math.floor(i / width) + 0.5) * SHRINK;
-    // Down the neck the movement ends before the shoulders, which begin higher beside it; hair that
-    // lies on them stays.
+    // Down the neck the movement ends before the shoulders. Beside the neck the shoulders begin
+    // higher; hair that lies on them does not move.
     const aside = smoothstep(0.55, 1.25, Math.abs(x - face.x) / face.rx);
     const collar = chin + (0.05 - 0.45 * aside) * neck;
     const hold = 1 - smoothstep(collar, collar + Math.max(52, (1 - 0.3 * aside) * neck), y);
     const r = Math.hypot((x - face.x) / face.rx, (y - face.y) / face.ry);
     const outline = 1 - smoothstep(ramp.start, ramp.start + ramp.width, distance[i]! * SHRINK);
-    // The face itself always follows; far from it nothing does, whatever the mask says.
+    // The face always follows. Far from the face nothing does, whatever the mask says.
     const core = 1 - smoothstep(1, 1 + ramp.width / face.rx, r);
     weight.data[i] = 255 * hold * Math.max(outline * (1 - smoothstep(2.0, 2.6, r)), core);
   }
@@ -54,6 +64,7 @@ export function headMatte(image: RgbImage, points: Landmarks): HeadMatte {
   };
 }
 
+/** Takes every SHRINK-th pixel. */
 function shrink(mask: Plane): Plane {
   const out = plane(mask.width / SHRINK, mask.height / SHRINK);
   for (let i = 0; i < out.data.length; i++) {
@@ -63,6 +74,7 @@ function shrink(mask: Plane): Plane {
   return out;
 }
 
+/** Scales a matte up (bilinear) and rounds it to 0..255. */
 function enlarge(weight: Plane, width: number, height: number): Uint8Array {
   return Uint8Array.from(
     { length: width * height },
@@ -75,31 +87,7 @@ function enlarge(weight: Plane, width: number, height: number): Uint8Array {
   );
 }
 
-interface Ellipse {
-  readonly x: number;
-  readonly y: number;
-  readonly rx: number;
-  readonly ry: number;
-}
-
-function faceEllipse(points: Landmarks): Ellipse {
-  const xs = FACE_OVAL.map((i) => px(points, i));
-  const ys = FACE_OVAL.map((i) => py(points, i));
-  const [left, right, top, bottom] = [
-    Math.min(...xs),
-    Math.max(...xs),
-    Math.min(...ys),
-    Math.max(...ys),
-  ];
-  return {
-    x: (left + right) / 2,
-    y: (top + bottom) / 2,
-    rx: (right - left) / 2,
-    ry: (bottom - top) / 2,
-  };
-}
-
-/** When the outline cannot be found: a typical head's, hair and ears included. */
+/** A typical head with hair and ears, for a portrait that could not be segmented. */
 function ellipseMask(width: number, height: number, face: Ellipse): Plane {
   const mask = plane(width, height);
   for (let i = 0; i < mask.data.length; i++) {
@@ -111,8 +99,8 @@ function ellipseMask(width: number, height: number, face: Ellipse): Plane {
 }
 
 /**
- * Pixels to the mask's outline, negative inside; chamfer distance with steps 1 and √2 (Borgefors
- * 1986).
+ * Signed distance to the outline of the mask, pixels, negative inside. Chamfer distance with steps
+ * 1 and √2 (Borgefors 1986).
  */
 function signedDistance(mask: Plane): Float32Array {
   const out = chamfer(mask, (value) => value > 0.5);
@@ -132,7 +120,7 @@ function chamfer(
 }
 
 /**
- * Visits every pixel i with each of its neighbours j that came before, forwards and then backwards.
+ * Visits every pixel i with each neighbour j visited before it: one pass forwards, one backwards.
  */
 function sweep(
   width: number,
@@ -177,7 +165,10 @@ function sweep(
   }
 }
 
-/** Nothing can be fetched from beyond the picture, so its border stays where it is. */
+/**
+ * Fades the matte to 0 at the border of the picture: there are no pixels outside that could move
+ * in.
+ */
 function fadeToBorder({ width, height, data }: Plane): void {
   for (let i = 0; i < data.length; i++) {
     const x = i % width;
@@ -186,6 +177,7 @@ function fadeToBorder({ width, height, data }: Plane): void {
   }
 }
 
+/** Limits the difference between neighbours to `step`. */
 function limitSteps({ width, height, data }: Plane, step: number): void {
   sweep(width, height, (i, j) => {
     data[i] = Math.min(data[i]!, data[j]! + step);

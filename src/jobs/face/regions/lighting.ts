@@ -1,26 +1,23 @@
-// What a portrait tells about its light and its skin, for tinting what it does not show.
+// Estimates the light and the skin of a portrait, to colour what the portrait does not show.
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
 import type { Rgb } from '../imaging/patch.ts';
 import { CHEEKS, LEFT_EYE, type Landmarks, px, py, RIGHT_EYE } from '../detect/landmarks.ts';
 import { eyePixels } from './eye-contours.ts';
 
+/** Light and skin of a portrait; colours are RGB, 0..255. */
 export interface Lighting {
   /** Median colour of the cheeks. */
   readonly skin: Rgb;
-  /**
-   * What white looks like in this light, estimated from the whites of the eyes and bounded by the
-   * skin.
-   */
+  /** White in this light, estimated from the sclera and bounded by the skin. */
   readonly white: Rgb;
-  /** 0 in black and white .. 1 where skin has colour. */
+  /** From 0 (black and white) to 1 (skin has colour). */
   readonly colour: number;
-  /**
-   * Standard deviation of the skin's fine grain in luma levels, to be continued in invented skin.
-   */
+  /** Standard deviation of the grain of the skin, luma 0..255. Inpainted skin gets the same. */
   readonly grain: number;
 }
 
+/** Measures the light on the cheeks and the sclera. */
 export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
   const cheeks = CHEEKS.flatMap((index) => patch(image, px(points, index), py(points, index), 6));
   const channel = (indices: readonly number[], c: number): number =>
@@ -36,8 +33,8 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
   const sclera: Rgb =
     whites.length > 8 ? [channel(whites, 0), channel(whites, 1), channel(whites, 2)] : skin;
   const scleraLuma = lumaOf(...sclera);
-  // Eyes lie in shadow, so white is brighter than they are; dark skin in good light still has white
-  // teeth.
+  // Eyes lie in shadow, so white is brighter than the sclera. Dark skin in good light still comes
+  // with white teeth.
   const luma = clamp(Math.max(1.2 * scleraLuma, 0.62 * skinLuma + 88), 70, 238);
   const colour = smoothstep(...CHROMA_RANGE, median(cheeks.map((i) => chromaAt(image, i))));
   const cast = (c: number): number => {
@@ -61,25 +58,27 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
 }
 
 /**
- * Skin in white light, for its luma: red, green, blue; people differ by so much. What differs more
- * is in coloured light, or painted or printed so.
+ * Red, green and blue of skin in white light, in units of its luma, and how much people differ from
+ * it. A larger difference means coloured light, paint or print.
  */
 const NEUTRAL_SKIN = [1.24, 0.95, 0.74] as const;
 const SKIN_VARIATION = 0.15;
-/** And pale ones by so much towards blue. */
+/** The same difference towards blue, for pale skin. */
 const SKIN_VARIATION_BLUE = 0.35;
 
 /**
- * Chroma (CIE 1976) of cheeks: below 3 in black and white, toned or not quite neutral; above 9 in
- * any light that shows colours.
+ * Chroma (CIE 1976) of cheeks: below 3 in black and white, also toned or not quite neutral; above 9
+ * in any light that shows colours.
  */
 const CHROMA_RANGE = [3, 9] as const;
 
+/** Chroma (CIE 1976) of a pixel. */
 function chromaAt(image: RgbImage, index: number): number {
   const { a, b } = labAt(image, index);
   return Math.hypot(a, b);
 }
 
+/** Indices of the pixels of a square round (x, y), one pixel inside the picture. */
 function patch({ width, height }: RgbImage, x: number, y: number, radius: number): number[] {
   const indices: number[] = [];
   for (let dy = -radius; dy <= radius; dy++) {
@@ -93,7 +92,8 @@ function patch({ width, height }: RgbImage, x: number, y: number, radius: number
 }
 
 /**
- * Median absolute response of a small Laplacian, scaled to a standard deviation (Immerkær 1996).
+ * Noise estimate: the median absolute response of a 3x3 Laplacian as a standard deviation (Immerkær
+ * 1996), luma 0..255.
  */
 function grainOf(image: RgbImage, indices: readonly number[]): number {
   const { width } = image;

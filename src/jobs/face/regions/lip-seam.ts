@@ -1,4 +1,4 @@
-// Finds the line between closed lips in the picture and puts the inner-lip landmarks on it.
+// Locates the seam between closed lips and moves the inner-lip landmarks onto it.
 import { type Curve, curveThrough, type Point } from '../imaging/curve.ts';
 import { blur } from '../imaging/mask.ts';
 import { lumaAt } from '../imaging/colour.ts';
@@ -16,11 +16,13 @@ import {
 } from '../detect/landmarks.ts';
 import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 
+/** Places from the left to the right corner at which the seam is searched. */
 const SEAM_COLUMNS = 41;
 
 /**
- * On a closed mouth: moves the inner-lip points onto the dark line between the lips, found as the
- * cheapest smooth path (dynamic programming) within a few pixels of where FaceMesh has it.
+ * Moves the inner-lip landmarks of a closed mouth onto the dark seam between the lips. The seam is
+ * the smooth path of least luma (dynamic programming) within a few pixels of the contour that
+ * FaceMesh gives.
  */
 export function snapToLipSeam(image: RgbImage, points: Landmarks, frame: MouthFrame): Landmarks {
   const upper = frame.local(points, UPPER_INNER);
@@ -64,7 +66,7 @@ export function snapToLipSeam(image: RgbImage, points: Landmarks, frame: MouthFr
   let k = cost.at(-1)!.indexOf(Math.min(...cost.at(-1)!));
   for (let column = SEAM_COLUMNS - 1; column >= 0; column--) {
     const u = left + ((right - left) * column) / (SEAM_COLUMNS - 1);
-    // The corners stay where they are: there the line fades into skin, and the path is a guess.
+    // Keep the corners: there the seam fades into skin, and the path is unreliable.
     const trust = smoothstep(0, 0.15, Math.min(column, SEAM_COLUMNS - 1 - column) / SEAM_COLUMNS);
     path.push({ x: u, y: offset(k) * trust });
     k = from[column]![k]!;
@@ -77,8 +79,8 @@ export function snapToLipSeam(image: RgbImage, points: Landmarks, frame: MouthFr
 }
 
 /**
- * Moves the inner contours onto line + shift and the lips' other rings along with them, less
- * towards the outer contour.
+ * Moves the inner contours onto line + shift. The other landmarks of the lips follow, less towards
+ * the outer contour.
  */
 function shiftLips(points: Landmarks, frame: MouthFrame, line: Curve, shift: Curve): Landmarks {
   const moved = points.slice();
@@ -101,6 +103,7 @@ function shiftLips(points: Landmarks, frame: MouthFrame, line: Curve, shift: Cur
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
+/** The luma of the picture, slightly blurred. */
 function lumaPlane(image: RgbImage): Plane {
   const luma = plane(image.width, image.height);
   for (let i = 0; i < luma.data.length; i++) {

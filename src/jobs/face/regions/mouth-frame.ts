@@ -1,4 +1,4 @@
-// The mouth's own coordinates, and what every treatment of the lips shares.
+// Coordinates relative to the mouth, for all code that processes the lips.
 import type { Point } from '../imaging/curve.ts';
 import {
   CHIN,
@@ -12,15 +12,20 @@ import {
   py,
 } from '../detect/landmarks.ts';
 
-/** Coordinates with the mouth's centre as origin and the eye line as x axis; pixels. */
+/**
+ * A coordinate system with the centre of the mouth as origin and the x axis parallel to the eye
+ * line; pixels. Its coordinates are called u and v.
+ */
 export class MouthFrame {
+  /** The centre of the mouth in the picture. */
   readonly x: number;
   readonly y: number;
+  /** Of the angle of the eye line. */
   readonly cos: number;
   readonly sin: number;
-  /** Half the distance of the mouth's corners. */
+  /** Half the distance between the corners of the mouth, pixels. */
   readonly halfWidth: number;
-  /** From the bridge of the nose to the chin. */
+  /** Distance from the bridge of the nose to the chin, pixels. */
   readonly faceHeight: number;
 
   constructor(points: Landmarks) {
@@ -40,6 +45,7 @@ export class MouthFrame {
     );
   }
 
+  /** From picture coordinates to mouth coordinates. */
   toLocal(x: number, y: number): Point {
     return {
       x: this.cos * (x - this.x) + this.sin * (y - this.y),
@@ -47,16 +53,18 @@ export class MouthFrame {
     };
   }
 
+  /** From mouth coordinates to picture coordinates. */
   toPicture(u: number, v: number): Point {
     return { x: this.x + this.cos * u - this.sin * v, y: this.y + this.sin * u + this.cos * v };
   }
 
+  /** The landmarks `indices` in mouth coordinates. */
   local(points: Landmarks, indices: readonly number[]): Point[] {
     return indices.map((index) => this.toLocal(px(points, index), py(points, index)));
   }
 }
 
-/** The closed mouth's two inner contours become one. */
+/** Moves the inner contours of both lips onto their mean: those of a closed mouth coincide. */
 export function joinInnerLips(points: Landmarks): void {
   for (let k = 0; k < UPPER_INNER.length; k++) {
     const a = UPPER_INNER[k]!;

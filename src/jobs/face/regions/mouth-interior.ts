@@ -1,5 +1,5 @@
-// The inside of the mouth: the person's own upper teeth where the portrait shows them, and tints in
-// its light for what the renderer paints.
+// The inside of the mouth: the person's own upper teeth where the portrait shows them, and colours
+// in the portrait's light for what the renderer paints.
 import type { FacePatch, FaceTints } from '../../../media/face-asset.ts';
 import { labAt, lumaOf, quantile } from '../imaging/colour.ts';
 import { blur, dilate } from '../imaging/mask.ts';
@@ -8,33 +8,35 @@ import { inpaint } from '../imaging/inpaint.ts';
 import type { Lighting } from './lighting.ts';
 import { type Box, cutPatch, type Rgb, rgbToYuv } from '../imaging/patch.ts';
 
+/** Teeth cut out of the portrait. */
 export interface OwnTeeth {
   readonly patch: FacePatch;
+  /** The 0.6 quantile of each channel of the teeth. */
   readonly colour: Rgb;
 }
 
+/** Least size of the opening, pixels. */
 const MIN_OPENING_PIXELS = 150;
-/**
- * Share of the opening that must be teeth: a mouth that shows a few pixels of them is better
- * painted.
- */
+/** Least share of teeth in the opening. When fewer are visible, painted teeth look better. */
 const MIN_TEETH_SHARE = 0.3;
 /**
- * Share of the middle's columns that must hold a tooth of at least this share of the usual height:
- * shade and reflections can hide one, and a row with a gap is worse than a painted one.
+ * A whole row: the least share of columns in the middle of the mouth with a tooth of at least STUMP
+ * of the usual height. Shade and reflections can hide a tooth, and a row with a gap looks worse
+ * than a painted one.
  */
 const MIN_WHOLE = 0.9;
 const STUMP = 0.5;
 /**
- * Least usual height, in widths of the mouth: of shorter ones the lower ends alone are seen, and an
- * opened mouth would show stumps.
+ * Least usual height of the teeth, in widths of the mouth. Of shorter ones only the lower ends are
+ * visible, and an opened mouth would show stumps.
  */
 const MIN_HEIGHT = 0.09;
 
 /**
- * The upper row as seen in a smile: bright and not red. Of each column the run nearest the upper
- * lip counts; below it may be the cavity, the tongue or the lower row.
- * @returns null when there is too little to see, or not a whole row
+ * The upper row of teeth as visible in a smile: bright and not red. In each column the run nearest
+ * the upper lip counts; below it may be the cavity, the tongue or the lower row.
+ * @param opening where the mouth is open, 0..1 per pixel
+ * @returns undefined when too little or only a part of a row is visible
  */
 export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined {
   const { width, height } = image;
@@ -79,8 +81,7 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
   if (!known.includes(1)) {
     return undefined;
   }
-  // Colours continue beyond what is seen, so that a lip that rises further still uncovers something
-  // plausible.
+  // Continue the colours beyond the visible part, for a lip that rises further still.
   const filled: RgbImage = { width, height, data: image.data.slice() };
   inpaint(filled, known);
   const alpha = blur(extendUp(row, box, Math.round((box.bottom - box.top) * 0.22)), 0.8);
@@ -92,15 +93,18 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
   return { patch: cutPatch(filled, alpha, box), colour: [channel(0), channel(1), channel(2)] };
 }
 
-/** Under the portrait's light, as the renderer paints with them. */
+/**
+ * The colours (limited-range YUV) of cavity, gums, tongue and teeth in the light of the portrait.
+ * The renderer paints with them. The colours in white light were chosen by eye.
+ */
 export function mouthTints({ white, skin, colour }: Lighting, teeth: Rgb | undefined): FaceTints {
-  // A photograph without colours shows none in the mouth either.
+  // A black and white photograph shows no colour in the mouth either.
   const lit = (r: number, g: number, b: number): Rgb => {
     const grey = lumaOf(r, g, b);
     const toned = (value: number): number => grey + (value - grey) * colour;
     return [white[0] * toned(r), white[1] * toned(g), white[2] * toned(b)];
   };
-  // Gums and tongue take a little of the skin's tone: on dark skin they are darker, too.
+  // Gums and tongue follow the tone of the skin a little: they are darker with dark skin.
   const tone = Math.min(1, 0.72 + (0.28 * (skin[0] + skin[1] + skin[2])) / 3 / 165);
   return {
     cavity: rgbToYuv(lit(0.19, 0.075, 0.08)),
@@ -110,6 +114,7 @@ export function mouthTints({ white, skin, colour }: Lighting, teeth: Rgb | undef
   };
 }
 
+/** Bounding box of a mask, `margin` pixels larger on each side. */
 function boundsOf({ width, height, data }: Plane, margin: number): Box {
   let [left, right, top, bottom] = [width, 0, height, 0];
   for (let i = 0; i < data.length; i++) {
@@ -130,6 +135,7 @@ function boundsOf({ width, height, data }: Plane, margin: number): Box {
   };
 }
 
+/** The pixels of the upper row of teeth. */
 function upperRow(tooth: Plane, opening: Plane, box: Box): Plane {
   const row = plane(tooth.width, tooth.height);
   for (let x = box.left; x < box.right; x++) {
@@ -148,7 +154,7 @@ function upperRow(tooth: Plane, opening: Plane, box: Box): Plane {
   return row;
 }
 
-/** In the middle half of the mouth. */
+/** Whether the row of teeth is whole in the middle half of the mouth. */
 function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boolean {
   const heights: number[] = [];
   for (let x = Math.round(left + 0.27 * (right - left)); x < left + 0.73 * (right - left); x++) {
@@ -168,7 +174,7 @@ function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boo
   );
 }
 
-/** Behind the upper lip the row goes on. */
+/** Extends the row of teeth upwards, behind the upper lip, by `by` pixels. */
 function extendUp(row: Plane, box: Box, by: number): Plane {
   const out = plane(row.width, row.height);
   out.data.set(row.data);

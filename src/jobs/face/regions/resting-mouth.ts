@@ -1,4 +1,4 @@
-// Brings the mouth to rest: lips together, and landmarks that agree with the picture.
+// Brings the mouth to rest: closes an open mouth, and makes the landmarks agree with the picture.
 import { type Lab, labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
 import { curveThrough, type Point } from '../imaging/curve.ts';
 import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
@@ -18,22 +18,26 @@ import { snapToLipSeam } from './lip-seam.ts';
 import { SmileCloser } from './smile-closer.ts';
 import type { Rgb } from '../imaging/patch.ts';
 
+/** The portrait at rest, and what its mouth was like before. */
 export interface RestingMouth {
-  /** The picture with the lips together. */
+  /** The picture with closed lips. */
   readonly image: RgbImage;
-  /** The inner-lip points of both lips coincide, in the seam. */
+  /** The landmarks at rest. The inner contours of both lips coincide in the seam. */
   readonly points: Landmarks;
-  /** Where the mouth was open in the picture given (0..1), or null when it was closed. */
+  /**
+   * Where the mouth was open in the given picture, 0..1 per pixel; undefined when it was closed.
+   */
   readonly opening: Plane | undefined;
-  /** Height of that opening in units of the mouth's width. */
+  /** Height of the opening in units of the width of the mouth. */
   readonly gap: number;
-  /** 0..1: how broad a smile it was. Lips that a smile draws apart do not round as others do. */
+  /** How broad the smile was, 0..1. Lips stretched by a smile are rounded less. */
   readonly smile: number;
 }
 
 /**
- * @param scale pixels of the photograph per pixel: below 1 it was enlarged, and what is drawn must
- * be as soft as it is
+ * Closes the mouth of a cropped head.
+ * @param scale source pixels per pixel of the crop. Below 1 the crop was enlarged, and what is
+ * drawn must be as soft as the crop.
  */
 export function restMouth(image: RgbImage, found: Landmarks, scale = 1): RestingMouth {
   const frame = new MouthFrame(found);
@@ -53,16 +57,18 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const opening = wholeOpening(image, found, seen);
   const points = alongOpening(found, frame, opening);
   const closer = new SmileCloser(points, frame, gap);
-  const closed = closer.warp(image, ...eitherLip(image, points, frame, opening));
+  const closed = closer.warp(image, ...continuedLips(image, points, frame, opening));
   closer.drawSeam(closed, Math.max(1, 1 / scale));
   return { image: closed, points: closer.move(points), opening, gap, smile: 1 };
 }
 
-// Measured on 25 portraits: faces at rest lift the corners by 0.21 half widths of the mouth at
-// most, which is up to 0.59 eye distances wide; a broad smile does so by 0.3, or is 0.65 wide.
+// Lift of the corners in half widths of the mouth, and width of the mouth in eye distances: the
+// values where a smile begins and where it is broad. Measured on 25 portraits: faces at rest have a
+// lift of 0.21 and a width of 0.59 at most; a broad smile has a lift of 0.3 or a width of 0.65.
 const LIFT: readonly [number, number] = [0.18, 0.32];
 const WIDTH: readonly [number, number] = [0.6, 0.7];
 
+/** How broad the smile is, 0..1. */
 function smileOf(points: Landmarks, frame: MouthFrame): number {
   const [left, right, upper, lower] = frame.local(points, [78, 308, 13, 14]) as [
     Point,
@@ -91,19 +97,20 @@ const outerPolygon = (points: Landmarks): Point[] => [
   ...LOWER_OUTER.toReversed().map((i) => at(points, i)),
 ];
 
-/** The line between lips that touch is dark and may measure up to this. */
+/** Greatest height of the dark seam between closed lips, in widths of the mouth. */
 const THIN = 0.05;
 
 /**
- * In black and white teeth are the lightest part of the gap, and this much lighter than the lips (a
- * gloss between closed lips is not). Measured on 60 portraits turned grey.
+ * Black and white: how much lighter than the lips the teeth are (L*; gloss between closed lips is
+ * less), and the least gap that can be open (in widths of the mouth). Measured on 60 portraits
+ * turned grey.
  */
 const GREY_TEETH = 7;
 const GREY_GAP = 0.055;
 
 /**
- * A wide gap is open; a narrow one only when what shows in it is not lip: teeth are less red, or of
- * another colour under coloured light, the cavity is darker.
+ * Whether the mouth is open. A wide gap always is. A narrow one is when it does not show lip: teeth
+ * are less red, or of another colour under coloured light, and the cavity is darker.
  */
 function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number): boolean {
   if (gap > 0.12) {
@@ -143,7 +150,8 @@ function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number)
   ) {
     return true;
   }
-  // What is far darker than the lips is less red for that alone.
+  // A seam far darker than the lips also measures as less red: that alone does not mean an open
+  // mouth.
   if (gap <= THIN && darker > 15) {
     return false;
   }
@@ -162,32 +170,35 @@ const middle = (labs: readonly Lab[]): Lab => ({
 });
 
 /**
- * Teeth that coloured light keeps as red as the lips: as light as they are, and clearly of another
+ * Whether teeth show under coloured light: about as light as the lips, and clearly of another
  * colour.
  */
 const isTinted = (lip: Lab, shown: Lab): boolean =>
   lip.l - shown.l < 8 && Math.hypot(lip.a - shown.a, lip.b - shown.b) > 12;
 
-// Inside the lips' outline, what is paler or darker than the lips by this much (in a* and L*) is
-// not lip.
+// Inside the outline of the lips, a pixel that is less red (a*) or darker (L*) than the lips by
+// this much is not lip.
 const PALER = 7;
 const DARKER = 22;
-/** In black and white teeth are told by being lighter than the lips. */
+/** Black and white: teeth are this much lighter than the lips, L*. */
 const LIGHTER = 15;
+/** Below this |a*| of lips a picture counts as black and white. */
 const COLOURLESS = 6;
 
 /**
- * The opening as the colours show it: FaceMesh's contour may run along the teeth's edge, or miss
- * the corners. It grows over what is not lip, as far as the lips' outline.
+ * The opening as the colours show it, because the contour of FaceMesh may follow the edge of the
+ * teeth or miss the corners. It grows from the contour over all that is not lip, up to the outline
+ * of the lips.
+ * @returns mask, 0..1
  */
 function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
   const { width, height } = image;
   const outline = polygonMask(width, height, outerPolygon(points));
   const within = erode(outline, 1);
-  // The dark of the corners may lie a little outside of the contour; teeth do not, and skin is as
-  // pale as they are.
+  // The dark corners may lie a little outside the contour. Teeth do not; skin there is as pale as
+  // teeth.
   const beyond = dilate(outline, 3);
-  // Lips for certain: just inside their outline.
+  // Pixels that are certainly lip: just inside the outline.
   const inner = erode(outline, 3);
   const sample: number[] = [];
   for (let i = 0; i < outline.data.length; i++) {
@@ -233,8 +244,8 @@ function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
 }
 
 /**
- * The inner-lip points moved outwards to the opening's edge, never inwards and never over the outer
- * contour.
+ * Moves the inner-lip landmarks outwards to the edge of the opening; never inwards, never over the
+ * outer contour.
  */
 function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Landmarks {
   const moved = points.slice();
@@ -266,10 +277,11 @@ function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Lan
 }
 
 /**
- * The picture with what the mouth shows replaced by a continuation of the upper lip, and by one of
- * the lower: neither takes the other's colour, nor that of the teeth.
+ * Inpaints the opening twice: once as a continuation of the upper lip, once of the lower lip.
+ * Neither takes colour from the other lip or from the teeth.
+ * @returns the picture with the upper and with the lower lip continued
  */
-function eitherLip(
+function continuedLips(
   image: RgbImage,
   points: Landmarks,
   frame: MouthFrame,
@@ -298,7 +310,7 @@ function eitherLip(
   return [above, below];
 }
 
-/** Median colour of what is seen of the lower lip. */
+/** Median colour of the visible lower lip; undefined when too few pixels of it are visible. */
 function lowerLip(image: RgbImage, points: Landmarks, unknown: Plane): Rgb | undefined {
   const inner = LOWER_INNER.map((i) => at(points, i));
   const lip = polygonMask(image.width, image.height, [
@@ -316,13 +328,14 @@ function lowerLip(image: RgbImage, points: Landmarks, unknown: Plane): Rgb | und
 }
 
 /**
- * Of the upper lip's inner edge so much is the lower lip's red: a smile draws it so thin that skin
- * or a moustache would take its place.
+ * Share of the lower lip's colour in the inner edge of the upper lip. A smile makes the upper lip
+ * so thin that skin or a moustache would be continued instead.
  */
 const UPPER_RED = 0.65;
-/** It faces down, so it is not lighter than this share of the lower lip. */
+/** Largest luma of that edge, share of the luma of the lower lip: the edge faces down. */
 const UPPER_LIGHT = 0.94;
 
+/** Blends the colour of the lower lip into the mask `where`. */
 function redden(image: RgbImage, where: Plane, lip: Rgb | undefined): void {
   if (!lip) {
     return;

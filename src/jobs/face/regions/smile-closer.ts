@@ -1,5 +1,5 @@
-// Closes a smile: where every point of the lips and the skin round them goes when the lips meet,
-// and the picture warped that way.
+// Closes a smile: computes where each point of the lips and of the skin round them moves when the
+// lips meet, and warps the picture that way.
 import { type Curve, curveThrough, type Point, tabulated } from '../imaging/curve.ts';
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import {
@@ -18,17 +18,17 @@ import {
 } from '../detect/landmarks.ts';
 import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 
-// How far each lip travels, in units of the gap: together slightly more than 1, so that they meet.
-// The lower moves more, as a jaw does.
+// How far each lip moves, share of the gap. The sum is slightly above 1, so that the lips meet. The
+// lower lip moves more, with the jaw.
 const UPPER_SHARE = 0.46;
 const LOWER_SHARE = 0.56;
 
-/** Of what closes towards a corner, pixels down per pixel across. */
+/** Steepest closing towards a corner, pixels down per pixel across. */
 const STEEPEST = 1.6;
 
 /**
- * The displacement that closes an open smile: continuous but for the cut between the lips, and
- * monotone along y, so that it can be inverted.
+ * The displacement that closes an open smile. It is continuous except for the cut between the lips,
+ * and monotone along y, so that it can be inverted.
  */
 export class SmileCloser {
   readonly #frame: MouthFrame;
@@ -43,8 +43,9 @@ export class SmileCloser {
   readonly #right: number;
   readonly #noseY: number;
   readonly #chinY: number;
-  /** 0..1: how much of a smile is taken back at the corners. */
+  /** Share of the smile that is taken back at the corners, 0..1. */
   readonly #relax: number;
+  /** How far the corners lie above the middle of the mouth, pixels. */
   readonly #cornerLift: number;
 
   constructor(points: Landmarks, frame: MouthFrame, gap: number) {
@@ -83,8 +84,8 @@ export class SmileCloser {
   }
 
   /**
-   * Towards the corners no steeper than what the skin beside them bears; what stays open there has
-   * been filled with lip.
+   * The gap at u, pixels. Towards the corners it closes no steeper than the skin beside them can
+   * follow; what stays open has been inpainted with lip.
    */
   #gapAt(u: number): number {
     const toCorner = Math.min(u - this.#left, this.#right - u);
@@ -96,7 +97,10 @@ export class SmileCloser {
     return (gap * most) / Math.hypot(gap, most, 1e-3);
   }
 
-  /** Where a point of the open picture goes. */
+  /**
+   * Where a point of the open picture moves.
+   * @param low whether it belongs to the lower lip's side
+   */
   #forward(u: number, v: number, low: boolean): Point {
     const gap = this.#gapAt(u);
     const { halfWidth } = this.#frame;
@@ -121,7 +125,7 @@ export class SmileCloser {
           : 0.6 * (1 - smoothstep(0, 1, (outer - v) / Math.max(1, outer - this.#noseY)));
       dy = UPPER_SHARE * gap * share;
     }
-    // The corners of a smile come in and down a little.
+    // The corners of a smile move inwards and down a little.
     const r = Math.abs(u) / halfWidth;
     const near =
       Math.exp(-(((r - 1) / 0.75) ** 2)) *
@@ -134,8 +138,8 @@ export class SmileCloser {
   }
 
   /**
-   * Newton's method along y, fixed point along x: both displacements are small against their
-   * extent.
+   * The inverse of #forward: Newton's method along y, fixed-point iteration along x. Both
+   * displacements are small against their extent.
    */
   #inverse(u: number, v: number, low: boolean): Point {
     let x = u;
@@ -152,6 +156,7 @@ export class SmileCloser {
     return { x, y };
   }
 
+  /** @returns the landmarks of the closed mouth */
   move(points: Landmarks): Landmarks {
     const moved = points.slice();
     for (let i = 0; i < LANDMARK_COUNT; i++) {
@@ -170,8 +175,9 @@ export class SmileCloser {
   }
 
   /**
-   * @param upper, lower the picture `image` as the upper and as the lower lip's side of it goes on
-   * behind the other
+   * Warps the picture to a closed mouth.
+   * @param upper the picture with the opening inpainted as upper lip
+   * @param lower the same as lower lip
    */
   warp(image: RgbImage, upper: RgbImage, lower: RgbImage): RgbImage {
     const out: RgbImage = { width: image.width, height: image.height, data: image.data.slice() };
@@ -200,8 +206,7 @@ export class SmileCloser {
   }
 
   /**
-   * Lips that touch have a dark line between them, of their own hue and finest at the corners;
-   * these were apart, so it is drawn.
+   * Draws the dark seam that closed lips have: in their own hue, finest at the corners.
    * @param softness 1 in a sharp picture, more in an enlarged one
    */
   drawSeam(image: RgbImage, softness: number): void {
@@ -234,8 +239,8 @@ export class SmileCloser {
 }
 
 /**
- * Catmull-Rom sampling: the mouth is resampled once more than the rest of the face and must not
- * look softer.
+ * Catmull-Rom (bicubic) sampling: the mouth is resampled once more than the rest of the face and
+ * must not look softer.
  */
 function sampleCubic(
   { width, height, data }: RgbImage,

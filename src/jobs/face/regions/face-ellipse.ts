@@ -1,0 +1,28 @@
+// The face as an upright ellipse, for measures of distance from it.
+import { FACE_OVAL, type Landmarks, px, py } from '../detect/landmarks.ts';
+
+/** Centre and radii, pixels. */
+export interface Ellipse {
+  readonly x: number;
+  readonly y: number;
+  readonly rx: number;
+  readonly ry: number;
+}
+
+/** The ellipse in the bounding box of the face's outline. */
+export function faceEllipse(points: Landmarks): Ellipse {
+  const xs = FACE_OVAL.map((i) => px(points, i));
+  const ys = FACE_OVAL.map((i) => py(points, i));
+  const [left, right, top, bottom] = [
+    Math.min(...xs),
+    Math.max(...xs),
+    Math.min(...ys),
+    Math.max(...ys),
+  ];
+  return {
+    x: (left + right) / 2,
+    y: (top + bottom) / 2,
+    rx: (right - left) / 2,
+    ry: (bottom - top) / 2,
+  };
+}
