@@ -1,10 +1,11 @@
-// The threads for offline work: few, of low priority, off the cores of the media workers; each task names its file and is bounded in time.
+// The thread pool for offline jobs: few threads, of low priority, off the cores of the media
+// workers. Each task is a file, and each run has a time limit.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 
-/** Files whose default export is the task. */
+/** The tasks: files whose default export runs the task. */
 const TASKS = {
   face: path.join(import.meta.dirname, 'face/create-face-task.ts'),
   static: path.join(import.meta.dirname, 'video/render-video-task.ts'),
@@ -12,40 +13,56 @@ const TASKS = {
   audioBody: path.join(import.meta.dirname, 'parse-audio-body.ts'),
 } as const;
 
+/** The name of a task. */
 export type JobTask = keyof typeof TASKS;
 
+/** Options of one run. */
 export interface RunOptions {
-  /** After this the thread is ended and the promise rejects with an AbortError. */
+  /** Time limit. After it the thread ends and the promise rejects with an AbortError. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** Buffers and ports that move to the thread instead of being copied. */
+  /** Buffers and ports to transfer to the thread instead of copying them. */
   readonly transfer?: readonly (ArrayBuffer | MessagePort)[];
 }
 
+/** A pool of job threads. */
 export interface JobPool {
+  /**
+   * Runs a task on a thread.
+   * @throws AbortError when the time limit is over or the signal aborts; otherwise what the task
+   * throws
+   */
   run<Result>(task: JobTask, value: unknown, options: RunOptions): Promise<Result>;
-  /** Tasks that run or wait for a thread. */
+  /** Number of tasks that run or wait for a thread. */
   readonly load: number;
+  /** Ends all threads. Running tasks reject. */
   close(): Promise<void>;
 }
 
-/** Lowest priority: media threads on the same core go first (setpriority(2), per thread on Linux). */
+/**
+ * Niceness of job threads (setpriority(2), per thread on Linux): the lowest priority, so that media
+ * threads on the same core go first.
+ */
 const NICE = 19;
 
-const CONFINE = pathToFileURL(path.join(import.meta.dirname, 'pin-thread.ts')).href;
+const PIN_THREAD = pathToFileURL(path.join(import.meta.dirname, 'pin-thread.ts')).href;
 
-/** `cpus`: where the threads may run; empty: anywhere. Even at the lowest priority a thread takes milliseconds from a frame when it is on its core. */
+/**
+ * Creates a pool. Its threads start on demand.
+ * @param cpus the CPUs that the threads may use; empty for all. Even at the lowest priority a
+ * thread takes milliseconds from a video frame when it runs on the core of a media worker.
+ */
 export function createJobPool(threads: number, cpus: readonly number[]): JobPool {
   const pool = new Piscina({
     ...(cpus.length > 0
-      ? { execArgv: [...process.execArgv, '--import', CONFINE], workerData: { cpus } }
+      ? { execArgv: [...process.execArgv, '--import', PIN_THREAD], workerData: { cpus } }
       : {}),
     minThreads: 0,
     maxThreads: threads,
     idleTimeout: 60_000,
     maxQueue: 1000,
     niceIncrement: NICE,
-    atomics: 'disabled', // a thread that waits in Atomics.wait cannot be ended in time
+    atomics: 'disabled', // a thread in Atomics.wait could not be ended at the time limit
     resourceLimits: { maxOldGenerationSizeMb: 1024 },
   });
   return {

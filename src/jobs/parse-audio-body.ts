@@ -1,38 +1,42 @@
-// The task that parses the JSON body of POST /static/audio: up to 86 MiB of text, which would hold the
-// main thread for seconds.
+// The job-pool task that parses the JSON body of POST /static/audio. It may be 86 MiB of text and
+// would block the main thread for seconds.
 import { jsonShape } from '../base/json.ts';
 
+/** The field with the audio as Base64 text. */
 export const AUDIO_FIELD = 'audioBase64';
 
+/** A request body, and what to take from it. */
 export interface AudioBodyTask {
-  /** The body's bytes in the chunks in which they came. */
+  /** The bytes of the body, in the chunks in which they arrived. */
   readonly chunks: readonly Uint8Array[];
-  /** Names of the fields that are wanted; the others are dropped. */
+  /** Names of the fields to return; all others are dropped. */
   readonly fields: readonly string[];
 }
 
+/** The parsed body, or why it was not parsed. */
 export type AudioBody =
   | { readonly kind: 'invalid-json' }
-  /** More than MAX_OTHER_BYTES besides the longest string, or too many values. */
+  /** More than MAX_OTHER_BYTES besides the longest string, or more than MAX_JSON_DELIMITERS. */
   | { readonly kind: 'too-much' }
   | { readonly kind: 'value'; readonly value: unknown };
 
 /**
- * Bytes that a body may hold besides its longest string: a JSON text can take 20 times its size as
- * objects in memory.
+ * Largest size of a body without its longest string, bytes. Objects in memory can take 20 times the
+ * size of their JSON text.
  */
 export const MAX_OTHER_BYTES = 256 * 1024;
-/** Commas and brackets that it may have: bounds the time to parse it. */
+/** Largest number of commas and brackets in a body: bounds the time to parse it. */
 const MAX_JSON_DELIMITERS = 5000;
 /**
- * Longer strings are cut: more than any field but the audio may have, so that a cut one stays invalid.
+ * Longer strings are cut to this many characters. The limit is above that of every field except the
+ * audio, so a cut string stays invalid.
  */
 const MAX_TEXT_CHARS = 1024;
 
 /**
- * The JSON value of a body. The Base64 text of its audio field is replaced by bytes, or by null when it
- * is not Base64. All else is made small, since the main thread reads what is returned: fields that are
- * not wanted are dropped, strings cut, arrays and objects emptied.
+ * Parses a body. The Base64 text of the audio field becomes bytes, or undefined when it is not
+ * Base64. Everything else is made small, because the main thread reads the result: other fields are
+ * dropped, strings cut, arrays and objects emptied.
  */
 export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
   const bytes = Buffer.concat(chunks);
@@ -60,6 +64,7 @@ export function parseAudioBody({ chunks, fields }: AudioBodyTask): AudioBody {
 const fieldOf = (name: string, value: unknown): unknown =>
   name === AUDIO_FIELD && typeof value === 'string' ? decodeBase64(value) : shrink(value);
 
+/** Cuts a long string, and empties an array or object. */
 function shrink(value: unknown): unknown {
   if (typeof value === 'string') {
     return value.slice(0, MAX_TEXT_CHARS);
@@ -71,20 +76,22 @@ function shrink(value: unknown): unknown {
 }
 
 /**
- * Standard or URL-safe, padded or not, line breaks allowed; a `data:` URL is accepted, since browsers
- * make those.
+ * Decodes Base64: standard or URL-safe, padded or not, with line breaks. Accepts a `data:` URL,
+ * because browsers make those.
+ * @returns the bytes in shared memory; undefined when the text is not Base64
  */
 function decodeBase64(text: string): Uint8Array | null {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0;
   const encoded = (comma > 0 ? text.slice(comma) : text).trimEnd();
   const padding = encoded.endsWith('==') ? 2 : Number(encoded.endsWith('='));
-  // One foreign character is looked for: an expression that matches the whole text would take quadratic
-  // time, or a stack of its size.
+  // Search for one foreign character. An expression that matches the whole text would take
+  // quadratic time or a stack of its size.
   if (/[^\w+/\s-]/.test(encoded.slice(0, encoded.length - padding))) {
     return null; // as a JSON value: undefined would mean that the field is absent
   }
   const decoded = Buffer.from(encoded, 'base64');
-  const shared = new Uint8Array(new SharedArrayBuffer(decoded.length)); // passes between threads without another copy
+  // shared memory passes between threads without a copy
+  const shared = new Uint8Array(new SharedArrayBuffer(decoded.length));
   shared.set(decoded);
   return shared;
 }

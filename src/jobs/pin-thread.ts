@@ -1,4 +1,5 @@
-// Preloaded by each thread of the jobs pool: keeps it, and the threads of libraries that it starts, on the CPUs that the pool names.
+// Preloaded by each thread of the job pool: pins the thread, and the threads that its libraries
+// start, to the CPUs of the pool.
 import { workerData } from 'node:worker_threads';
 import { native } from '../native/addon.ts';
 

@@ -1,22 +1,29 @@
-// The lips of a static video: runs features and model over the soundtrack, so far ahead of the picture as the model looks.
+// Articulation for a static video: runs features and speech model over the soundtrack, ahead of the
+// picture by the look-ahead of the model.
 import { FPS, FRAME_MS, SPEECH_RATE, speechSamplesInStep } from '../../media/timeline.ts';
 import { native, type MelFrontEnd } from '../../native/addon.ts';
 import { ArticulationTrack } from '../../pipeline/features/articulation-track.ts';
 import type { SpeechModel, ModelState } from '../../pipeline/inference/speech-model.ts';
 import type { Soundtrack } from './soundtrack.ts';
 
-/** Louder than this (of 32768) is speech to the idle motion; quiet for this long is not, as in the live path. */
+/**
+ * As in the live path: a sample above AUDIBLE_PEAK (of 32768) is speech to the idle motion, and
+ * speech ends after INAUDIBLE_FRAMES quiet frames.
+ */
 const AUDIBLE_PEAK = 128;
 const INAUDIBLE_FRAMES = Math.round(1200 / FRAME_MS);
 
 /**
- * What the model says of each frame. Its answer after step k is of the instant (k + 1) / 30 s - lookahead, and a frame shows the middle of
- * its interval. So the model hears some silence first, of just such a length that its steps end where they must, and runs some whole steps ahead.
+ * The articulation of each frame. The model's answer after step k describes the time (k + 1) / 30 s
+ * - lookahead, and a frame shows the middle of its interval. So the model first gets some silence,
+ * long enough that its steps end at the middle of frames, and then runs a whole number of steps
+ * ahead.
  */
 export class ArticulationSource {
-  readonly articulation = new ArticulationTrack();
+  /** The articulation of the current frame, in `values`. */
+  readonly track = new ArticulationTrack();
   readonly #mel: MelFrontEnd = new native.MelFrontEnd();
-  readonly #slot: ModelState;
+  readonly #state: ModelState;
   readonly #batch: ModelState[];
   readonly #pcm = new Int16Array(Math.ceil(SPEECH_RATE / FPS));
   readonly #model: SpeechModel;
@@ -29,37 +36,39 @@ export class ArticulationSource {
   constructor(model: SpeechModel, soundtrack: Soundtrack) {
     this.#model = model;
     this.#soundtrack = soundtrack;
-    this.#slot = model.createState();
-    this.#batch = [this.#slot];
+    this.#state = model.createState();
+    this.#batch = [this.#state];
     this.#stepsAhead = Math.ceil(model.lookaheadMs / FRAME_MS - 0.5);
     this.#silenceLeft = Math.round(
       (((this.#stepsAhead + 0.5) * FRAME_MS - model.lookaheadMs) * SPEECH_RATE) / 1000,
     );
   }
 
+  /** Whether the soundtrack is audible now, for the idle motion. */
   get isSpeaking(): boolean {
     return this.#quietFrames < INAUDIBLE_FRAMES;
   }
 
-  /** Runs ahead, up to the first frame. */
+  /** Runs the model up to the first frame. */
   async start(): Promise<void> {
     for (let step = 0; step < this.#stepsAhead; step++) {
-      await this.#hear();
+      await this.#runModel();
     }
   }
 
-  /** Shuts the mouth from the next frame on. */
+  /** Closes the mouth from the next frame on. */
   close(): void {
-    this.articulation.close();
+    this.track.close();
   }
 
-  /** The next frame's articulation. */
+  /** Advances `track` to the next frame. */
   async step(): Promise<void> {
-    await this.#hear();
-    this.articulation.update(this.#slot.articulation);
+    await this.#runModel();
+    this.track.update(this.#state.articulation);
   }
 
-  async #hear(): Promise<void> {
+  /** Feeds one step of speech to the model and runs it. */
+  async #runModel(): Promise<void> {
     const pcm = this.#pcm;
     const count = speechSamplesInStep(this.#nextStep);
     const silence = Math.min(count, this.#silenceLeft);
@@ -72,7 +81,7 @@ export class ArticulationSource {
       .some((sample) => sample >= AUDIBLE_PEAK || sample <= -AUDIBLE_PEAK)
       ? 0
       : this.#quietFrames + 1;
-    this.#mel.step(pcm, count, this.#slot.mel, 0);
+    this.#mel.step(pcm, count, this.#state.mel, 0);
     await this.#model.run(this.#batch);
   }
 }

@@ -1,40 +1,45 @@
-// How a static video is cut into HLS segments: known from its length alone, by the renderer and by whoever serves it.
+// The HLS segments and playlist of a static video. Segment boundaries follow from its length alone,
+// so renderer and server agree on them.
 import { FPS } from '../../media/timeline.ts';
 
-/** The first segment is short, so that playing can begin soon. */
+/** Frames of the first segment, which is short for a fast start, and of the others. */
 const FIRST_SEGMENT_FRAMES = FPS;
 const SEGMENT_FRAMES = 2 * FPS;
 
+/** Duration of the longest segment, seconds. */
 export const TARGET_SECONDS = SEGMENT_FRAMES / FPS;
 
-/** Whether a segment begins with this frame; each begins with a key frame. */
+/** Whether a segment begins with this frame. Each begins with a key frame. */
 export const isSegmentStart = (frame: number): boolean =>
   frame === 0 ||
   (frame >= FIRST_SEGMENT_FRAMES && (frame - FIRST_SEGMENT_FRAMES) % SEGMENT_FRAMES === 0);
 
+/** Number of segments of a video of `frames`. */
 export const segmentCount = (frames: number): number =>
   frames <= FIRST_SEGMENT_FRAMES
     ? 1
     : 1 + Math.ceil((frames - FIRST_SEGMENT_FRAMES) / SEGMENT_FRAMES);
 
-/** Frames of segment `index` of a video of `frames`. */
+/** Number of frames of segment `index` in a video of `frames`. */
 export const framesInSegment = (index: number, frames: number): number =>
   index === 0
     ? Math.min(frames, FIRST_SEGMENT_FRAMES)
     : Math.min(SEGMENT_FRAMES, frames - FIRST_SEGMENT_FRAMES - (index - 1) * SEGMENT_FRAMES);
 
-/** Frames that show `samples` at `rate`: the last one may reach beyond the sound. */
+/** Number of frames for `samples` at `rate` Hz. The last frame may extend beyond the sound. */
 export const frameCount = (samples: number, rate: number): number =>
   Math.max(1, Math.ceil((samples / rate) * FPS - 1e-6));
 
+/** File names of the initialisation segment, the playlist and the media segments. */
 export const INIT_NAME = 'init.mp4';
 export const PLAYLIST_NAME = 'output.m3u8';
 export const segmentName = (index: number): string =>
   `segment-${String(index).padStart(4, '0')}.m4s`;
 
 /**
- * The media playlist (RFC 8216) once `done` segments are there. While there are more to come its type is EVENT, so players keep asking;
- * they are told to begin at the beginning, for a file that grows is no broadcast.
+ * The media playlist (RFC 8216) when `done` segments are ready. Until all are, its type is EVENT,
+ * so that players ask again. EXT-X-START makes players begin at the start, because a growing file
+ * is not a live broadcast.
  */
 export function playlist(frames: number, done: number): string {
   const isWhole = done === segmentCount(frames);

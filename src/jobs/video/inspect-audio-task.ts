@@ -1,10 +1,13 @@
-// The task that looks at the audio of a static video before it is accepted: decodes all of it, keeps nothing but its length.
+// The job-pool task that checks the audio of a static video before the video is accepted: decodes
+// all of it and returns its length.
 import { AudioError } from './audio/pcm-stream.ts';
 import { inspectAudio, type AudioInput } from './audio/open-audio.ts';
 
+/** The length of the audio, or why it was rejected. */
 export type InspectResult =
+  /** Samples per channel, and their rate in Hz. */
   | { readonly samples: number; readonly rate: number }
-  /** In words for whoever sent the audio. */
+  /** Text for the client that sent the audio. */
   | { readonly rejected: string };
 
 export default async function inspectTask(input: AudioInput): Promise<InspectResult> {

@@ -1,4 +1,5 @@
-// Coded frames and sound in; HLS segments (fragmented MP4) as they fill up, and one MP4 file with its index in front, out.
+// Muxes coded frames and sound into HLS segments (fragmented MP4), as they fill up, and into one
+// MP4 file with its index in front.
 import { registerAacEncoder } from '@mediabunny/aac-encoder';
 import {
   AudioSample,
@@ -15,22 +16,34 @@ import {
 import { AUDIO_RATE, FPS } from '../../media/timeline.ts';
 import { segmentCount } from './hls.ts';
 
-/** An AAC frame; FFmpeg's encoder answers one frame late, which an edit list makes good (ISO 14496-12 section 8.6.6). */
+/**
+ * Samples of an AAC frame. The encoder of FFmpeg has a delay of one frame, which an edit list
+ * compensates (ISO 14496-12 section 8.6.6).
+ */
 const AAC_FRAME = 1024;
+/** Bits a second, by channel count. */
 const AAC_BITRATE = { 1: 96_000, 2: 160_000 } as const;
 
+/** What to mux, and where to. */
 export interface MuxerOptions {
+  /** Pixels. */
   readonly width: number;
   readonly height: number;
   readonly channels: 1 | 2;
-  /** Of the whole video. The MP4's index is given its place before the first frame is written. */
+  /**
+   * Number of frames of the whole video: reserves the space of the MP4 index before the first
+   * frame.
+   */
   readonly frames: number;
-  /** Path of the MP4 file, overwritten. */
+  /** Path of the MP4 file. An existing file is overwritten. */
   readonly mp4File: string;
+  /** Gets the initialisation segment, once. */
   readonly onInit: (bytes: Uint8Array) => void;
+  /** Gets each media segment in order. */
   readonly onSegment: (bytes: Uint8Array) => void;
 }
 
+/** Writes both outputs of one video. */
 export class Muxer {
   readonly #options: MuxerOptions;
   readonly #hls: Output;
@@ -39,8 +52,12 @@ export class Muxer {
   readonly #mp4Video = new EncodedVideoPacketSource('avc');
   readonly #hlsAudio: AudioSampleSource;
   readonly #mp4Audio = new EncodedAudioPacketSource('aac');
+  /** Samples per channel added so far. */
   #sound = 0;
-  /** Fragments that came so far, and those that make up the last segment: the end of the sound comes in one of its own. */
+  /**
+   * Fragments so far, and those of the last segment: the end of the sound comes in a fragment of
+   * its own.
+   */
   #fragments = 0;
   readonly #lastSegment: Uint8Array[] = [];
 
@@ -66,6 +83,7 @@ export class Muxer {
     });
   }
 
+  /** Creates a muxer and begins both outputs. */
   static async start(options: MuxerOptions): Promise<Muxer> {
     const muxer = new Muxer(options);
     await muxer.#mp4.start();
@@ -73,7 +91,10 @@ export class Muxer {
     return muxer;
   }
 
-  /** @param annexB an access unit, kept: hand over a copy */
+  /**
+   * Adds a frame.
+   * @param annexB an H.264 access unit with start codes. The muxer keeps it: pass a copy.
+   */
   async addFrame(frame: number, annexB: Uint8Array, isKey: boolean): Promise<void> {
     const packet = new EncodedPacket(annexB, isKey ? 'key' : 'delta', frame / FPS, 1 / FPS);
     const { width, height } = this.#options;
@@ -85,7 +106,7 @@ export class Muxer {
               codec: codecString(annexB),
               codedWidth: width,
               codedHeight: height,
-              // What rgbaToI420 makes: BT.601 as in every WebRTC stream, limited range.
+              // The colour space of the pictures: BT.601 limited range, as in every WebRTC stream.
               colorSpace: {
                 primaries: 'smpte170m',
                 transfer: 'smpte170m',
@@ -98,7 +119,10 @@ export class Muxer {
     await this.#hlsVideo.add(packet, meta);
   }
 
-  /** @param samples interleaved at AUDIO_RATE, kept: hand over a copy */
+  /**
+   * Adds sound.
+   * @param samples interleaved at AUDIO_RATE. The muxer keeps them: pass a copy.
+   */
   async addSound(samples: Int16Array<ArrayBuffer>): Promise<void> {
     const { channels } = this.#options;
     if (samples.length === 0) {
@@ -116,17 +140,19 @@ export class Muxer {
     sample.close();
   }
 
+  /** Completes both outputs. */
   async finish(): Promise<void> {
     await this.#hls.finalize();
     this.#options.onSegment(Buffer.concat(this.#lastSegment));
     await this.#mp4.finalize();
   }
 
+  /** Abandons both outputs. */
   async cancel(): Promise<void> {
     await Promise.allSettled([this.#hls.cancel(), this.#mp4.cancel()]);
   }
 
-  /** A fragment is cut at each key frame. */
+  /** The HLS output. A fragment begins at each key frame. */
   #fragmentedFormat(): Mp4OutputFormat {
     let ftyp: Uint8Array = new Uint8Array(0);
     let moof: Uint8Array = new Uint8Array(0);
@@ -154,7 +180,10 @@ export class Muxer {
   }
 }
 
-/** RFC 6381: the three bytes after the SPS header. @throws Error when the access unit has no SPS */
+/**
+ * The `codecs` parameter (RFC 6381): the three bytes after the SPS header.
+ * @throws Error when the access unit has no SPS
+ */
 function codecString(annexB: Uint8Array): string {
   for (let i = 2; i + 4 < annexB.length; i++) {
     if (

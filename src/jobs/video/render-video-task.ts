@@ -1,10 +1,12 @@
-// The task that renders one static video on a thread of the jobs pool. What it makes goes back piece by piece over a port, each piece acknowledged.
+// The job-pool task that renders a static video. It sends the output over a port piece by piece,
+// and each piece is acknowledged.
 import type { MessagePort } from 'node:worker_threads';
 import { SpeechModel } from '../../pipeline/inference/speech-model.ts';
 import { openAudio, type AudioInput } from './audio/open-audio.ts';
 import { AudioError } from './audio/pcm-stream.ts';
 import { renderVideo } from './render-video.ts';
 
+/** What to render. */
 export interface RenderTask {
   readonly audio: AudioInput;
   /** A face asset (src/media/face-asset.ts). */
@@ -13,17 +15,20 @@ export interface RenderTask {
   readonly startFrame: number;
   readonly seed: number;
   readonly frames: number;
-  /** Where the MP4 is written. It is of use once the task is done. */
+  /** Path of the MP4. The file is complete when the task is done. */
   readonly mp4File: string;
   readonly port: MessagePort;
 }
 
-/** Over the port, to be answered with any message when it is stored: so no more than one piece waits for the disk. */
+/**
+ * A message over the port. Answer it with any message when it is stored, so that only one piece
+ * waits for the disk.
+ */
 export type RenderedPiece =
   | { readonly type: 'init'; readonly bytes: Uint8Array }
   | { readonly type: 'segment'; readonly index: number; readonly bytes: Uint8Array };
 
-/** `failed`: in words for whoever sent the audio. */
+/** `failed`: why the audio could not be rendered, as a text for the client that sent it. */
 export type RenderResult = { readonly failed?: string };
 
 let model: Promise<SpeechModel> | undefined;
@@ -35,12 +40,12 @@ export default async function renderTask({
 }: RenderTask): Promise<RenderResult> {
   const send = (piece: RenderedPiece): Promise<void> =>
     new Promise((resolve, reject) => {
-      const gone = (): void => {
-        reject(new Error('nobody stores what is rendered any more'));
+      const onClose = (): void => {
+        reject(new Error('the receiver of the rendered video closed its port'));
       };
-      port.once('close', gone);
+      port.once('close', onClose);
       port.once('message', () => {
-        port.off('close', gone);
+        port.off('close', onClose);
         resolve();
       });
       port.postMessage(piece);
@@ -59,7 +64,7 @@ export default async function renderTask({
     if (error instanceof AudioError) {
       return { failed: error.message };
     }
-    model = undefined; // perhaps its files come later
+    model = undefined; // try again next time: the model files may have been added
     throw error;
   } finally {
     port.close();

@@ -1,4 +1,5 @@
-// Renders a static video, faster than real time, through the stages of the live path: speech → features → model → articulation → picture → coded frame.
+// Renders a static video faster than real time, with the same pipeline as live sessions: speech,
+// features, model, articulation, picture, coded frame.
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { AUDIO_RATE, FPS } from '../../media/timeline.ts';
 import { native } from '../../native/addon.ts';
@@ -11,16 +12,23 @@ import { Muxer } from './muxer.ts';
 import { isSegmentStart } from './hls.ts';
 import { Soundtrack } from './soundtrack.ts';
 
-/** Nobody waits for these frames on a narrow path, so they get more bits than live ones. */
+/**
+ * Video bitrate, kbit/s: above that of live video, because these frames do not cross a network in
+ * real time.
+ */
 const VIDEO_KBPS = 1500;
+/** Samples per channel and frame. */
 const SOUND_PER_FRAME = AUDIO_RATE / FPS;
-/** The mouth is eased shut over the last frames, lest it stands open when the video ends in the middle of a sound. */
+/** The mouth closes over these last frames, because the audio may end in the middle of a sound. */
 const CLOSING_FRAMES = 2;
 
+/** What to render, and where to. */
 export interface RenderOptions {
   readonly model: SpeechModel;
+  /** A face asset (src/media/face-asset.ts). */
   readonly face: SharedArrayBuffer;
   readonly emotion: number;
+  /** The frame of the idle motion at which the video begins. */
   readonly startFrame: number;
   /** The same seed gives the same video, bit for bit. */
   readonly seed: number;
@@ -31,7 +39,11 @@ export interface RenderOptions {
   readonly onSegment: (bytes: Uint8Array, index: number) => Promise<void>;
 }
 
-/** @throws AudioError when the sound turns out broken; whatever onInit and onSegment throw */
+/**
+ * Renders one video.
+ * @throws AudioError when the audio is broken
+ * @throws whatever onInit and onSegment throw
+ */
 export async function renderVideo({
   model,
   face,
@@ -45,14 +57,14 @@ export async function renderVideo({
   onSegment,
 }: RenderOptions): Promise<void> {
   const soundtrack = new Soundtrack(sound);
-  const lips = new ArticulationSource(model, soundtrack);
-  const stage = new RigRenderer(new native.FaceAsset(new Uint8Array(face)), {
+  const articulation = new ArticulationSource(model, soundtrack);
+  const renderer = new RigRenderer(new native.FaceAsset(new Uint8Array(face)), {
     seed,
     emotion,
     startFrame,
   });
   const video = new VideoTrack('h264', VIDEO_KBPS);
-  const out: (() => Promise<void>)[] = [];
+  const pending: (() => Promise<void>)[] = [];
   let segments = 0;
   const muxer = await Muxer.start({
     width: PICTURE_SIZE,
@@ -61,31 +73,31 @@ export async function renderVideo({
     frames,
     mp4File,
     onInit: (bytes) => {
-      out.push(() => onInit(bytes));
+      pending.push(() => onInit(bytes));
     },
     onSegment: (bytes) => {
       const index = segments;
       segments++;
-      out.push(() => onSegment(bytes, index));
+      pending.push(() => onSegment(bytes, index));
     },
   });
   const deliver = async (): Promise<void> => {
-    for (let next = out.shift(); next !== undefined; next = out.shift()) {
+    for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
       await next();
     }
   };
   try {
-    await lips.start();
+    await articulation.start();
     for (let frame = 0; frame < frames; frame++) {
       if (frame === frames - CLOSING_FRAMES) {
-        lips.close();
+        articulation.close();
       }
-      await lips.step();
-      stage.draw(startFrame + frame, lips.articulation.values, lips.isSpeaking);
+      await articulation.step();
+      renderer.draw(startFrame + frame, articulation.track.values, articulation.isSpeaking);
       if (isSegmentStart(frame)) {
         video.requestKeyFrame();
       }
-      if (!video.encode(stage.picture, stage.dirty)) {
+      if (!video.encode(renderer.picture, renderer.dirty)) {
         throw new Error('the video encoder dropped a frame');
       }
       if (video.isKey) {

@@ -1,7 +1,8 @@
-// Samples on their way from one block size to another: first in, first out.
+// A FIFO of samples between producers and consumers with different block sizes.
 
+/** Grows as needed; 16-bit samples, interleaved or mono. */
 export class SampleQueue {
-  /** Samples ever taken out. */
+  /** Number of samples taken since the start. */
   taken = 0;
   #buffer = new Int16Array(1 << 14);
   #start = 0;
@@ -11,13 +12,17 @@ export class SampleQueue {
     return this.#end - this.#start;
   }
 
+  /** Appends a copy of the samples. */
   push(samples: Int16Array): void {
     this.#makeRoom(samples.length);
     this.#buffer.set(samples, this.#end);
     this.#end += samples.length;
   }
 
-  /** Moves up to `count` samples to the beginning of `out`. @returns how many */
+  /**
+   * Moves up to `count` samples to the beginning of `out`.
+   * @returns how many
+   */
   take(out: Int16Array, count: number): number {
     const got = Math.min(count, this.length);
     out.set(this.#buffer.subarray(this.#start, this.#start + got));

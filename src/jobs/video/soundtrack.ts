@@ -1,12 +1,17 @@
-// The sound of a static video on its two clocks: what the model hears (16 kHz, mono) and what the listener hears (48 kHz).
+// The sound of a static video at two rates: 16 kHz mono for the speech model, 48 kHz for the
+// listener.
 import { AUDIO_RATE, SPEECH_RATE } from '../../media/timeline.ts';
 import { native, type Resampler } from '../../native/addon.ts';
 import type { PcmStream } from './audio/pcm-stream.ts';
 import { SampleQueue } from './sample-queue.ts';
 
-/** Silence fed behind the end so that the resamplers give what their filters still hold, in source samples. */
+/**
+ * Silence after the end, in source samples: makes the resamplers output what their filters still
+ * hold.
+ */
 const FLUSH_SAMPLES = 4096;
 
+/** Reads one PCM stream for both. */
 export class Soundtrack {
   readonly channels: 1 | 2;
   readonly #rate: number;
@@ -46,7 +51,7 @@ export class Soundtrack {
           });
   }
 
-  /** Fills `out` with `count` samples at 16 kHz; silence after the end. */
+  /** Fills `out` with `count` samples at 16 kHz, with silence after the end. */
   async readSpeech(out: Int16Array, count: number): Promise<void> {
     while (this.#speech.length < count && !this.#isOver) {
       await this.#readPiece();
@@ -56,7 +61,10 @@ export class Soundtrack {
     out.fill(0, got, count);
   }
 
-  /** Up to `count` samples per channel at 48 kHz, interleaved, in a buffer of their own; fewer only at the end, none after it. */
+  /**
+   * Reads up to `count` samples per channel at 48 kHz, interleaved, in a new buffer. Returns fewer
+   * only at the end, and none after it.
+   */
   async readSound(count: number): Promise<Int16Array<ArrayBuffer>> {
     const wanted = count * this.channels;
     while (this.#sound.length < wanted && !this.#isOver) {
@@ -67,6 +75,7 @@ export class Soundtrack {
     return out;
   }
 
+  /** Releases the resamplers and the source. */
   close(): void {
     this.#toSpeech?.close();
     this.#toSound?.close();
@@ -77,24 +86,25 @@ export class Soundtrack {
     const { done, value } = await this.#source.next();
     if (done !== true) {
       this.#samplesIn += value.length / this.channels;
-      this.#pass(value);
+      this.#append(value);
       return;
     }
     this.#isOver = true;
-    this.#pass(new Int16Array(FLUSH_SAMPLES * this.channels));
-    // What was passed on so far was never more than there is, since the resamplers hold back.
+    this.#append(new Int16Array(FLUSH_SAMPLES * this.channels));
+    // No more was taken so far than the stream holds, because the resamplers hold samples back.
     this.#speechLeft =
       Math.round((this.#samplesIn * SPEECH_RATE) / this.#rate) - this.#speech.taken;
     this.#soundLeft =
       Math.round((this.#samplesIn * AUDIO_RATE) / this.#rate) * this.channels - this.#sound.taken;
   }
 
-  #pass(piece: Int16Array): void {
+  #append(piece: Int16Array): void {
     this.#sound.push(this.#resample(this.#toSound, piece, this.channels, AUDIO_RATE));
     const mono = this.channels === 1 ? piece : this.#mix(piece);
     this.#speech.push(this.#resample(this.#toSpeech, mono, 1, SPEECH_RATE));
   }
 
+  /** Mixes stereo down to mono. */
   #mix(stereo: Int16Array): Int16Array {
     const samples = stereo.length / 2;
     if (this.#mono.length < samples) {

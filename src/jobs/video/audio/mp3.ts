@@ -1,4 +1,5 @@
-// MPEG audio layer III: finds the frames, so that the decoder (mpg123 as WebAssembly) is given nothing else, and so that a cut is noticed.
+// Reads MP3 (MPEG audio layer III). Finds the frames, so that the decoder (mpg123 as WebAssembly)
+// gets nothing else, and so that a truncated file is noticed.
 import { MPEGDecoder } from 'mpg123-decoder';
 import {
   AudioError,
@@ -8,6 +9,7 @@ import {
   type PcmStream,
 } from './pcm-stream.ts';
 
+/** A frame header. */
 interface Frame {
   readonly bytes: number;
   readonly rate: number;
@@ -16,16 +18,19 @@ interface Frame {
   readonly isMpeg1: boolean;
 }
 
-/** kbit/s by index (ISO 11172-3 and 13818-3, layer III). */
+/** Bitrates in kbit/s and sample rates in Hz by index (ISO 11172-3 and 13818-3, layer III). */
 const BITRATES_1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
 const BITRATES_2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
 const RATES = [44_100, 48_000, 32_000];
-/** A stream may begin or resume only where this many frames follow each other. */
+/** Frames that must follow each other where the stream begins or resumes. */
 const CHAIN = 3;
-/** What may lie before the first frame besides tags. */
+/** Largest gap before the first frame, without tags, bytes. */
 const MAX_LEAD_BYTES = 256 * 1024;
 
-/** @throws AudioError */
+/**
+ * Opens an MP3 file.
+ * @throws AudioError
+ */
 export async function openMp3(bytes: Uint8Array): Promise<PcmStream> {
   const start = findStart(bytes);
   const first = start < 0 ? undefined : readHeader(bytes, start);
@@ -51,7 +56,7 @@ async function* decode(
 ): AsyncGenerator<Int16Array> {
   const decoder = new MPEGDecoder();
   await decoder.ready;
-  let frames = -Number(announced !== undefined); // the frame that announces them holds no sound
+  let frames = -Number(announced !== undefined); // the Xing or VBRI frame holds no sound
   for (let at = start; at < bytes.length;) {
     const frame = readHeader(bytes, at);
     if (frame === undefined || !isLike(frame, first)) {
@@ -76,7 +81,7 @@ async function* decode(
   }
   if (announced !== undefined && frames < announced) {
     throw new AudioError(
-      `The MP3 file was cut off: it announces ${announced} frames and holds ${Math.max(0, frames)}. Send the whole file.`,
+      `The MP3 file is incomplete: it announces ${announced} frames and holds ${Math.max(0, frames)}. Send the whole file.`,
     );
   }
 }
@@ -84,7 +89,7 @@ async function* decode(
 const isLike = (frame: Frame, first: Frame): boolean =>
   frame.rate === first.rate && frame.isMpeg1 === first.isMpeg1;
 
-/** Past ID3v2 tags and whatever else is no audio; -1 when there is none. */
+/** The position of the first frame, after ID3v2 tags and other data; -1 when there is none. */
 function findStart(bytes: Uint8Array): number {
   let at = 0;
   while (
@@ -103,7 +108,10 @@ function findStart(bytes: Uint8Array): number {
   return findChain(bytes, at, Math.min(bytes.length, at + MAX_LEAD_BYTES));
 }
 
-/** The next place from which CHAIN frames of one kind follow each other (fewer only if the file ends with them). */
+/**
+ * The next position where CHAIN frames of one kind follow each other, or fewer when the file ends
+ * with them; -1 when there is none.
+ */
 function findChain(bytes: Uint8Array, from: number, to: number, like?: Frame): number {
   for (let at = from; at < to; at++) {
     const first = readHeader(bytes, at);
@@ -126,10 +134,11 @@ function findChain(bytes: Uint8Array, from: number, to: number, like?: Frame): n
   return -1;
 }
 
-/** ID3v1 or APE tags lie at the end. */
+/** Whether an ID3v1 or APE tag begins here; both lie at the end of a file. */
 const isTag = (bytes: Uint8Array, at: number): boolean =>
   ['TAG', 'APE'].includes(String.fromCharCode(...bytes.subarray(at, at + 3)));
 
+/** The frame header at `at`; undefined when there is none. */
 function readHeader(bytes: Uint8Array, at: number): Frame | undefined {
   if (bytes[at] !== 0xff || at + 4 > bytes.length) {
     return undefined;
@@ -158,7 +167,10 @@ function readHeader(bytes: Uint8Array, at: number): Frame | undefined {
   };
 }
 
-/** Frames with sound that the Xing, Info or VBRI header in the first frame announces; undefined without such a header. */
+/**
+ * The number of audio frames that the Xing, Info or VBRI header in the first frame announces;
+ * undefined without such a header.
+ */
 function announcedFrames(
   bytes: Uint8Array,
   at: number,

@@ -1,15 +1,16 @@
-// Ogg pages and packets (RFC 3533): of one logical stream, in order.
+// Reads Ogg pages and their packets (RFC 3533).
 import { AudioError } from './pcm-stream.ts';
 
 const HEADER_BYTES = 27;
 const CONTINUED = 1;
 const FIRST = 2;
 const LAST = 4;
-/** No packet of speech or music comes near it. */
+/** Largest packet, bytes. Packets of speech and music are far smaller. */
 const MAX_PACKET_BYTES = 1 << 20;
 
+/** One page, with the packets that end on it. */
 export interface OggPage {
-  /** Samples that end with this page; -1 when no packet does. */
+  /** Granule position: samples up to the end of this page; -1 when no packet ends on it. */
   readonly granule: number;
   readonly isFirst: boolean;
   readonly isLast: boolean;
@@ -17,7 +18,10 @@ export interface OggPage {
   readonly packets: readonly Uint8Array[];
 }
 
-/** @throws AudioError when a page is broken or cut off */
+/**
+ * Yields the pages of a file in order.
+ * @throws AudioError when a page is broken or truncated
+ */
 export function* oggPages(bytes: Uint8Array): Generator<OggPage> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const unfinished = new Map<number, Uint8Array[]>();
@@ -73,7 +77,7 @@ export function* oggPages(bytes: Uint8Array): Generator<OggPage> {
 }
 
 const cutOff = (): AudioError =>
-  new AudioError('The Ogg file was cut off within a page. Send the whole file.');
+  new AudioError('The Ogg file is incomplete: it ends within a page. Send the whole file.');
 
 const total = (parts: readonly Uint8Array[]): number =>
   parts.reduce((sum, part) => sum + part.length, 0);

@@ -1,4 +1,5 @@
-// Ogg files with Opus (RFC 7845) or Vorbis: the first stream of the file, decoded by libopus or libvorbis as WebAssembly.
+// Reads Ogg files with Opus (RFC 7845) or Vorbis: decodes the first stream of the file with libopus
+// or libvorbis as WebAssembly.
 import { OggVorbisDecoder } from '@wasm-audio-decoders/ogg-vorbis';
 import { OpusDecoder } from 'opus-decoder';
 import { oggPages, type OggPage } from './ogg-pages.ts';
@@ -12,13 +13,16 @@ import {
 } from './pcm-stream.ts';
 
 const OPUS_RATE = 48_000;
-/** Bytes given to the Vorbis decoder at a time: bounds what it decodes at once. */
+/** Bytes per call of the Vorbis decoder: bounds what one call decodes. */
 const VORBIS_BYTES = 16 * 1024;
 
 const startsWith = (packet: Uint8Array | undefined, text: string): boolean =>
   packet !== undefined && text === String.fromCharCode(...packet.subarray(0, text.length));
 
-/** @throws AudioError */
+/**
+ * Opens an Ogg file.
+ * @throws AudioError
+ */
 export function openOgg(bytes: Uint8Array): PcmStream {
   for (const page of oggPages(bytes)) {
     const head = page.packets[0];
@@ -28,9 +32,10 @@ export function openOgg(bytes: Uint8Array): PcmStream {
     if (startsWith(head, '\u0001vorbis')) {
       return openVorbis(bytes, head!);
     }
+    // The headers of all streams are on the first pages.
     if (!page.isFirst) {
       break;
-    } // streams announce themselves on the first pages
+    }
   }
   throw new AudioError('The Ogg file holds neither Opus nor Vorbis audio.');
 }
@@ -60,7 +65,7 @@ async function* decodeOpus(
 ): AsyncGenerator<Int16Array> {
   const decoder = new OpusDecoder({ channels });
   await decoder.ready;
-  let position = 0; // in decoded samples, pre-skip and all
+  let position = 0; // in decoded samples, with the pre-skip
   let headers = 2;
   for (const page of oggPages(bytes)) {
     if (page.serial !== serial) {
@@ -94,7 +99,10 @@ async function* decodeOpus(
   }
 }
 
-/** The last page may end the stream in the middle of a packet (section 4.4). */
+/**
+ * Samples of this packet before the end of the stream. The last page may end it within a packet
+ * (section 4.4).
+ */
 const endWithin = (page: OggPage, position: number, samples: number): number =>
   page.isLast && page.granule >= 0
     ? Math.max(0, Math.min(samples, page.granule - position))
@@ -115,8 +123,9 @@ async function* decodeVorbis(
   channels: 1 | 2,
   rate: number,
 ): AsyncGenerator<Int16Array> {
+  // Read all pages first: a truncated file fails before anything is decoded.
   for (const _page of oggPages(bytes)) {
-  } // throws for what is cut off, before anything is decoded
+  }
   const decoder = new OggVorbisDecoder();
   await decoder.ready;
   for (let at = 0; at <= bytes.length; at += VORBIS_BYTES) {

@@ -1,17 +1,21 @@
-// Opens the audio of a static video, whichever of the formats it came in.
+// Opens the audio of a static video in any supported format.
 import { openPcm } from './pcm.ts';
 import { AudioError, limitDuration, type PcmStream } from './pcm-stream.ts';
 import { openWav } from './wav.ts';
 
+/** Audio as a client sent it. */
 export interface AudioInput {
   readonly bytes: Uint8Array;
   readonly format: 'pcm16' | 'pcm32' | 'wav' | 'mp3' | 'ogg';
-  /** Of pcm16 and pcm32; the other formats say it themselves. */
+  /** Hz, and number of channels, of pcm16 and pcm32. The other formats contain them. */
   readonly rate: number;
   readonly channels: number;
 }
 
-/** The sound, checked while it is read: its pieces may end in an AudioError as well. @throws AudioError */
+/**
+ * Opens audio. It is checked while it is read, so its pieces may throw an AudioError as well.
+ * @throws AudioError when the audio cannot be used
+ */
 export async function openAudio({ bytes, format, rate, channels }: AudioInput): Promise<PcmStream> {
   if (bytes.length === 0) {
     throw new AudioError('The audio is empty.');
@@ -19,7 +23,7 @@ export async function openAudio({ bytes, format, rate, channels }: AudioInput): 
   const stream = await open();
   return { ...stream, pieces: limitDuration(stream) };
 
-  // The WebAssembly decoders are loaded by threads that need them only.
+  // Load the WebAssembly decoders on first use.
   async function open(): Promise<PcmStream> {
     switch (format) {
       case 'pcm16':
@@ -38,7 +42,11 @@ export async function openAudio({ bytes, format, rate, channels }: AudioInput): 
   }
 }
 
-/** Decodes all of it and keeps nothing. @returns its length in samples per channel, at `rate` a second @throws AudioError */
+/**
+ * Decodes all of the audio to check it and to measure its length.
+ * @returns the length in samples per channel, and their rate in Hz
+ * @throws AudioError when the audio cannot be used
+ */
 export async function inspectAudio(
   input: AudioInput,
 ): Promise<{ readonly samples: number; readonly rate: number; readonly channels: 1 | 2 }> {

@@ -1,26 +1,30 @@
-// What every audio decoder here gives: a stream of 16-bit samples; and the refusal that tells the sender what to change.
+// The common output of all audio decoders, a stream of 16-bit samples, and the error that tells the
+// client what to change.
 
-/** A file's sound, decoded piece by piece so that a small file can not fill the memory. */
+/** Audio that is decoded piece by piece, so that a small file cannot fill the memory. */
 export interface PcmStream {
   /** Hz. */
   readonly rate: number;
   readonly channels: 1 | 2;
-  /** Interleaved pieces, each valid until the next is asked for. */
+  /** Interleaved samples. Each piece is valid until the next one is read. */
   readonly pieces: AsyncIterable<Int16Array> | Iterable<Int16Array>;
 }
 
-/** The audio can not be used; the message tells its sender what is wrong and what to do. */
+/** The audio cannot be used. The message tells the client what is wrong and what to do. */
 export class AudioError extends Error {
   override readonly name = 'AudioError';
 }
 
+/** Longest audio, seconds. */
 export const MAX_SECONDS = 600;
+/** Accepted sample rates, Hz. */
 export const MIN_RATE = 8000;
 export const MAX_RATE = 96_000;
 
 /** Samples per channel in a piece. */
 export const PIECE_SAMPLES = 8192;
 
+/** @throws AudioError when the rate (Hz) is not accepted */
 export function checkRate(rate: number): number {
   if (rate >= MIN_RATE && rate <= MAX_RATE) {
     return rate;
@@ -28,6 +32,7 @@ export function checkRate(rate: number): number {
   throw new AudioError(`The audio has ${rate} samples a second; send ${MIN_RATE} to ${MAX_RATE}.`);
 }
 
+/** @throws AudioError unless the audio is mono or stereo */
 export function checkChannels(channels: number): 1 | 2 {
   if (channels === 1 || channels === 2) {
     return channels;
@@ -35,11 +40,11 @@ export function checkChannels(channels: number): 1 | 2 {
   throw new AudioError(`The audio has ${channels} channels; send one (mono) or two (stereo).`);
 }
 
-/** Full scale is 1; louder is clipped. */
+/** Converts a float sample to 16 bits. Full scale is 1; louder samples are clipped. */
 export const toInt16 = (value: number): number =>
   value >= 1 ? 32_767 : value <= -1 ? -32_768 : Math.round(value * 32_767) || 0;
 
-/** Interleaves what the WebAssembly decoders give: one Float32Array a channel. */
+/** Interleaves the output of the WebAssembly decoders, one Float32Array per channel. */
 export function interleave(
   planes: readonly Float32Array[],
   channels: 1 | 2,
@@ -56,7 +61,7 @@ export function interleave(
   return out;
 }
 
-/** Ends the stream with an AudioError as soon as it is longer than MAX_SECONDS. */
+/** Passes the stream on, and throws an AudioError when it gets longer than MAX_SECONDS. */
 export async function* limitDuration({
   rate,
   channels,
@@ -74,28 +79,30 @@ export async function* limitDuration({
   }
 }
 
+/** The error for audio longer than MAX_SECONDS. */
 export const tooLong = (): AudioError =>
   new AudioError(`The audio is longer than ${MAX_SECONDS / 60} minutes. Send it in parts.`);
 
-/** Errors that a decoder may report about one packet. */
+/** Errors that a decoder may report in one call. */
 const MAX_DECODER_ERRORS = 3;
 
 /**
- * Runs a decoder on what a stranger sent: whatever it trips over, the file is at fault. The decoders write each error to the console, and mpg123's
- * wrapper asks again for ever if an error stays: they are left to complain a few times, unheard, and then taken out of their loop. This runs on
- * job threads, where nobody else uses the console.
+ * Runs a decoder on untrusted data; any error means that the file is broken. The decoders write
+ * each error to the console, and the wrapper of mpg123 repeats a call for ever when an error
+ * persists. So console.error is replaced during the call: it drops the first errors and then
+ * throws, which ends the loop. This runs on job threads, where nothing else uses the console.
  *
- * No decoder's `free` is ever called. A packet that is refused can leave the heap of opus-decoder 0.7.12 broken,
- * and `free` then reads outside of it. Each decoder has a WebAssembly memory of its own, which is collected with
- * it: after 2000 decoders the process holds 3 MB more than after the first.
+ * Never call `free` of a decoder. A refused packet can corrupt the heap of opus-decoder 0.7.12, and
+ * `free` then reads outside of it. Each decoder has a WebAssembly memory of its own, which is
+ * garbage-collected with it: after 2000 decoders the process holds 3 MB more than after the first.
  * @throws AudioError
  */
 export async function decodeUntrusted<T>(kind: string, decode: () => T | Promise<T>): Promise<T> {
   const { error } = console;
-  let complaints = 0;
+  let errors = 0;
   console.error = (...words: unknown[]) => {
-    complaints++;
-    if (complaints > MAX_DECODER_ERRORS) {
+    errors++;
+    if (errors > MAX_DECODER_ERRORS) {
       throw new Error(words.join(' '));
     }
   };

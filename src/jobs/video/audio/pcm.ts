@@ -1,4 +1,5 @@
-// Samples as they lie in raw audio and WAV files: integers, floats and the telephone laws, turned into 16 bits.
+// Reads the sample formats of raw audio and WAV files: integers, floats and G.711, converted to 16
+// bits.
 import {
   AudioError,
   PIECE_SAMPLES,
@@ -10,8 +11,10 @@ import {
   type PcmStream,
 } from './pcm-stream.ts';
 
+/** Little-endian sample formats. */
 export type SampleFormat = 'u8' | 's16' | 's24' | 's32' | 'f32' | 'f64' | 'alaw' | 'mulaw';
 
+/** Bytes of one sample. */
 export const SAMPLE_BYTES: Readonly<Record<SampleFormat, number>> = {
   u8: 1,
   s16: 2,
@@ -23,16 +26,18 @@ export const SAMPLE_BYTES: Readonly<Record<SampleFormat, number>> = {
   mulaw: 1,
 };
 
+/** Reads the sample at byte `at` as a 16-bit value. */
 type Reader = (view: DataView, at: number) => number;
 
 const clip = (value: number): number => Math.max(-32_768, Math.min(32_767, value));
 
-/** G.711: sign, three bits of exponent, four of mantissa. */
+/** G.711 µ-law: one sign bit, three bits of exponent, four of mantissa; inverted. */
 const mulaw: Reader = (view, at) => {
   const code = ~view.getUint8(at) & 0xff;
   const size = ((((code & 15) << 3) + 0x84) << ((code >> 4) & 7)) - 0x84;
   return code & 0x80 ? -size : size;
 };
+/** G.711 A-law: the same fields; even bits inverted. */
 const alaw: Reader = (view, at) => {
   const code = view.getUint8(at) ^ 0x55;
   const exponent = (code >> 4) & 7;
@@ -52,7 +57,10 @@ const READERS: Readonly<Record<SampleFormat, Reader>> = {
   mulaw,
 };
 
-/** @throws AudioError when it is empty, not whole samples, or over the limits */
+/**
+ * Opens raw samples.
+ * @throws AudioError when they are not a whole number of samples, or over the limits
+ */
 export function openPcm(
   bytes: Uint8Array,
   format: SampleFormat,
@@ -64,7 +72,7 @@ export function openPcm(
   const stride = SAMPLE_BYTES[format] * channels;
   if (bytes.length % stride !== 0) {
     throw new AudioError(
-      `${bytes.length} bytes are no whole number of samples: a sample of ${format} with ${channels === 1 ? 'one channel' : 'two channels'} has ${stride}. Check format and channel count, and that the audio is complete.`,
+      `${bytes.length} bytes are not a whole number of samples: a sample of ${format} with ${channels === 1 ? 'one channel' : 'two channels'} has ${stride}. Check format and channel count, and that the audio is complete.`,
     );
   }
   if (bytes.length / stride > MAX_SECONDS * rate) {

@@ -1,22 +1,24 @@
-// WAV files: finds format and data among the chunks (RIFF, Microsoft's "New Multimedia Data Types" of 1994), and who cut them short.
+// Reads WAV files: finds format and data among the RIFF chunks ("New Multimedia Data Types",
+// Microsoft 1994), and notices truncated files.
 import { openPcm, SAMPLE_BYTES, type SampleFormat } from './pcm.ts';
 import { AudioError, type PcmStream } from './pcm-stream.ts';
 
-/** Names of chunks, as the big-endian numbers that their letters make. */
+/** Chunk names as big-endian numbers. */
 const RIFF = 0x5249_4646;
 const WAVE = 0x5741_5645;
 const FMT = 0x666d_7420;
 const DATA = 0x6461_7461;
 
+// Format tags (WAVE_FORMAT_*).
 const PCM = 1;
 const FLOAT = 3;
 const A_LAW = 6;
 const MU_LAW = 7;
 const EXTENSIBLE = 0xfffe;
 
-/** Programs that write to a pipe do not know the length and leave one of these. */
+/** Lengths that programs write when they do not know the length, for example into a pipe. */
 const UNKNOWN_LENGTHS = [0, 0x7fff_ffff, 0xffff_ffff];
-/** ffmpeg and sox round such a length down to whole blocks. */
+/** Whether a length means "unknown". ffmpeg and sox round such a length down to whole blocks. */
 const isUnknown = (length: number): boolean =>
   UNKNOWN_LENGTHS.some(
     (unknown) => length <= unknown && length > unknown - 128 && (unknown !== 0 || length === 0),
@@ -28,7 +30,10 @@ interface Format {
   readonly rate: number;
 }
 
-/** @throws AudioError */
+/**
+ * Opens a WAV file.
+ * @throws AudioError
+ */
 export function openWav(bytes: Uint8Array): PcmStream {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length < 12 || view.getUint32(0) !== RIFF || view.getUint32(8) !== WAVE) {
@@ -46,14 +51,16 @@ export function openWav(bytes: Uint8Array): PcmStream {
     }
     if (chunk === DATA) {
       if (format === undefined) {
-        throw new AudioError('The WAV file is broken: its data come before their format.');
+        throw new AudioError(
+          'The WAV file is broken: its data chunk comes before its format chunk.',
+        );
       }
       return openData(bytes, start, length, format);
     }
     at = start + length + (length & 1);
   }
   throw new AudioError(
-    'The WAV file holds no audio: its data are missing or were cut off. Send the whole file.',
+    'The WAV file holds no audio: its data chunk is missing or truncated. Send the whole file.',
   );
 }
 
@@ -66,7 +73,7 @@ function openData(
   const there = bytes.length - start;
   if (length > there && !isUnknown(length)) {
     throw new AudioError(
-      `The WAV file was cut off: it announces ${length} bytes of audio and holds ${there}. Send the whole file.`,
+      `The WAV file is incomplete: it announces ${length} bytes of audio and holds ${there}. Send the whole file.`,
     );
   }
   const stride = SAMPLE_BYTES[sample] * channels;
@@ -76,7 +83,7 @@ function openData(
 
 function readFormat(view: DataView, start: number, length: number): Format {
   if (length < 16 || start + length > view.byteLength) {
-    throw new AudioError('The WAV file was cut off within its header. Send the whole file.');
+    throw new AudioError('The WAV file is incomplete: it ends within its header. Send the whole file.');
   }
   let tag = view.getUint16(start, true);
   if (tag === EXTENSIBLE && length >= 26) {
