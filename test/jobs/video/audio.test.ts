@@ -301,7 +301,10 @@ test('what is no audio, empty, cut off or too long is refused in words', async (
   await rejects(file('mp3', opus), /not an MP3 file/);
   await rejects(file('wav', wav.subarray(0, 30)), /ends within its header/);
   await rejects(file('wav', wav.subarray(0, wav.length / 2)), /incomplete: it announces \d+ bytes/);
-  await rejects(file('mp3', mp3.subarray(0, mp3.length / 2)), /incomplete: it announces \d+ frames/);
+  await rejects(
+    file('mp3', mp3.subarray(0, mp3.length / 2)),
+    /incomplete: it announces \d+ frames/,
+  );
   await rejects(file('ogg', opus.subarray(0, opus.length - 700)), /ends within a page/);
   await rejects(file('ogg', vorbis.subarray(0, vorbis.length - 700)), /ends within a page/);
   await rejects(

@@ -83,7 +83,9 @@ function openData(
 
 function readFormat(view: DataView, start: number, length: number): Format {
   if (length < 16 || start + length > view.byteLength) {
-    throw new AudioError('The WAV file is incomplete: it ends within its header. Send the whole file.');
+    throw new AudioError(
+      'The WAV file is incomplete: it ends within its header. Send the whole file.',
+    );
   }
   let tag = view.getUint16(start, true);
   if (tag === EXTENSIBLE && length >= 26) {
