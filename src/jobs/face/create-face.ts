@@ -47,7 +47,7 @@ export interface CreateFaceOptions {
  */
 export async function createFace(
   imageBytes: Uint8Array,
-  { name, landmarker: landmarker }: CreateFaceOptions,
+  { name, landmarker }: CreateFaceOptions,
 ): Promise<CreatedFace> {
   const source = new Pyramid(await decodeImage(imageBytes));
   const faces = await (landmarker ?? (await FaceLandmarker.load())).find(source);

@@ -77,7 +77,7 @@ export async function buildDefaultFaces({ outDir, log = () => {} }: BuildOptions
       continue;
     }
     landmarker ??= await FaceLandmarker.load();
-    const face = await createFace(readFileSync(portrait), { name, landmarker: landmarker });
+    const face = await createFace(readFileSync(portrait), { name, landmarker });
     replace(asset, face.asset);
     replace(preview, face.preview);
     stamps[id] = stamp;
