@@ -1,4 +1,4 @@
-// Wires the page: buttons to a Session, and a Session's events to what is shown.
+// The page's controller: connects the buttons to a Session, and shows the Session's events.
 // @ts-check
 import { Session, createToken, getIceServers } from './client.js';
 import { Microphone, SPEECH_RATE, decodeSpeech } from './audio.js';
@@ -13,7 +13,8 @@ import { startTheme } from './theme.js';
 
 /**
  * @template {HTMLElement} T
- * @param {string} id @param {new () => T} type What it must be.
+ * @param {string} id @param {new () => T} type The class of the element.
+ * @throws {Error} when the page has no such element
  */
 function byId(id, type) {
   const element = document.getElementById(id);
@@ -71,21 +72,24 @@ let microphone = null;
 let statsTimer;
 let connectedAtMs = 0;
 
-// The key: from the address printed at the server's start (#key=…), else from this tab's memory, else asked for.
+// The API key: from the address that the server printed at start (#key=…), else from the session
+// storage of this tab, else entered in the form.
 
-function takeKey() {
+function readKey() {
   const inAddress = new URLSearchParams(location.hash.slice(1)).get('key');
   if (inAddress) {
     sessionStorage.setItem('api-key', inAddress);
-    history.replaceState(null, '', location.pathname + location.search); // not to be left in the history or a screenshot
+    // Keep the key out of the browser history and of screenshots.
+    history.replaceState(null, '', location.pathname + location.search);
   }
   return inAddress ?? sessionStorage.getItem('api-key') ?? '';
 }
 
 function askForKey() {
+  // Without a key nothing else works.
   if (!picker.chosen) {
     document.body.dataset['locked'] = '';
-  } // nothing else can be done without a key
+  }
   part('key-form').hidden = false;
   button('key-cancel').hidden = !picker.chosen;
   button('key-change').hidden = true;
@@ -93,7 +97,7 @@ function askForKey() {
   field('key').select();
 }
 
-/** @param {HTMLElement} next What gets the focus. */
+/** @param {HTMLElement} next Gets the focus. */
 function hideKeyForm(next) {
   button('key-change').hidden = false;
   keepFocus(
@@ -106,8 +110,8 @@ function hideKeyForm(next) {
   field('key').value = '';
 }
 
-async function enter() {
-  apiKey = takeKey();
+async function signIn() {
+  apiKey = readKey();
   if (!apiKey) {
     askForKey();
     return;
@@ -126,19 +130,19 @@ part('key-form').addEventListener('submit', (event) => {
   sessionStorage.setItem('api-key', field('key').value.trim());
   field('key').ariaInvalid = null;
   hideError();
-  void enter();
+  void signIn();
 });
 button('key-change').addEventListener('click', askForKey);
 button('key-cancel').addEventListener('click', () => hideKeyForm(button('key-change')));
 addEventListener('hashchange', () => {
   if (location.hash.includes('key=')) {
-    void enter();
+    void signIn();
   }
 });
 
 // The session.
 
-/** @param {MediaStreamTrack} [track] A microphone to be sent as Opus. */
+/** @param {MediaStreamTrack} [track] A microphone track to send as Opus. */
 async function connect(track) {
   const face = picker.chosen;
   if (!face || session) {
@@ -159,12 +163,13 @@ async function connect(track) {
       ...(codec && { codec: /** @type {'vp8' | 'h264'} */ (codec) }),
       ...(track && { microphone: track }),
     });
-    listen(session);
+    showEventsOf(session);
     await session.started();
   } catch (error) {
+    // An existing session reports its end itself.
     if (!session) {
       showState('none', 'Not connected');
-    } // a session tells of its own end
+    }
     if (/** @type {{ code?: string }} */ (error).code !== 'CLOSED') {
       showError(error);
     }
@@ -172,7 +177,7 @@ async function connect(track) {
 }
 
 /** @param {Session} session */
-function listen(session) {
+function showEventsOf(session) {
   video.srcObject = session.stream;
   session.addEventListener('start', () => {
     showState('idle', 'Listening');
@@ -192,7 +197,9 @@ function listen(session) {
   session.addEventListener('silent', () => {
     showState('idle', 'Listening');
   });
-  session.addEventListener('rate', () => say('Too much audio at once: the server slowed us down.'));
+  session.addEventListener('rate', () =>
+    say('Too much audio at once: the server limited the rate.'),
+  );
   session.addEventListener('closing', () => say('The server is about to close this session.'));
   session.addEventListener('end', (event) => {
     const { reason, error } = /** @type {CustomEvent} */ (event).detail;
@@ -205,7 +212,7 @@ function listen(session) {
   });
 }
 
-/** Forgets the session that ended. */
+/** Resets the page after the end of a session. */
 function leave() {
   clearInterval(statsTimer);
   statsPanel.stop();
@@ -217,7 +224,9 @@ function leave() {
   part('latency-badge').hidden = true;
 }
 
-/** With sound if the browser lets us; else the picture alone, and a button for the sound. */
+/**
+ * Plays with sound if the browser allows it; otherwise muted, with a button to turn the sound on.
+ */
 async function play() {
   video.muted = false;
   try {
@@ -235,7 +244,7 @@ button('disconnect').addEventListener('click', () => session?.close());
 button('interrupt').addEventListener('click', interrupt);
 button('finish').addEventListener('click', () => {
   session?.done();
-  say('Speaking to the end, then hanging up.');
+  say('Disconnecting after the last word.');
 });
 button('sound').addEventListener('click', () => {
   video.muted = !video.muted;
@@ -277,7 +286,10 @@ function speak(pcm) {
   say(`${(pcm.length / SPEECH_RATE).toFixed(1)} s of speech sent.`);
 }
 
-/** Connects first if need be, so that a sentence is one click away. @param {ArrayBuffer | Promise<ArrayBuffer>} file */
+/**
+ * Sends an audio file as speech; connects first when there is no session.
+ * @param {ArrayBuffer | Promise<ArrayBuffer>} file
+ */
 async function speakFile(file) {
   try {
     const [pcm] = await Promise.all([
@@ -314,7 +326,7 @@ field('file').addEventListener('change', () => {
   }
 });
 
-let dragDepth = 0; // dragenter and dragleave come for every element on the way
+let dragDepth = 0; // dragenter and dragleave fire for every element that is crossed
 addEventListener('dragenter', () => {
   dragDepth++;
   document.body.classList.add('dragging');
@@ -351,7 +363,7 @@ async function startMicrophone() {
     microphone = await Microphone.open();
     const track = microphone.stream.getAudioTracks()[0];
     if (chosen('mic') === 'opus' && track) {
-      // The track must be part of the offer, so this takes a new connection.
+      // The track must be part of the offer, so open a new connection.
       const kept = microphone;
       microphone = null;
       session?.close();
@@ -376,13 +388,14 @@ async function startMicrophone() {
         session?.speak(pcm);
       }
     });
-    // Own words coming back a moment later are hard to talk against, and loudspeakers would feed the microphone.
+    // Mute the face: one's own words with a delay make it hard to speak, and loudspeakers cause
+    // echo.
     video.muted = true;
     showSound();
     button('microphone').dataset['on'] = 'true';
     button('microphone').querySelector('span')?.replaceChildren('Stop microphone');
     say(
-      'The face says what you say. Sound is off against echo; with headphones you can turn it on.',
+      'The face repeats your words. The sound is off to prevent echo; with headphones you can turn it on.',
     );
   } catch (error) {
     stopMicrophone();
@@ -421,14 +434,18 @@ startVideoPanel(
   },
 );
 
-// What is shown.
+// The view.
 
-/** While there is nothing to connect, the focus waits on the picture. @param {() => void} what */
-function changeView(what) {
-  keepFocus(what, button('connect'), part('player'));
+/**
+ * Changes the page and keeps the keyboard focus usable: while the Connect button is hidden, the
+ * focus goes to the player.
+ * @param {() => void} change
+ */
+function changeView(change) {
+  keepFocus(change, button('connect'), part('player'));
   if (document.activeElement === part('player')) {
-    button('connect').focus();
-  } // does nothing while hidden
+    button('connect').focus(); // has no effect while the button is hidden
+  }
 }
 
 /** @param {'none' | 'connecting' | 'idle' | 'speaking'} state @param {string} text */
@@ -462,12 +479,12 @@ function showSound() {
     ?.replaceChildren(isOn ? 'Sound on' : 'Sound off');
 }
 
-/** @param {number} latencyMs In the server, by its ledger. */
+/** @param {number} latencyMs Measured in the server. */
 function showLipLatency(latencyMs) {
   part('m-lips').textContent = `${Math.round(latencyMs)} ms`;
   part('latency-badge').textContent = `${Math.round(latencyMs)} ms to lips`;
   part('latency-badge').title =
-    'In the server: from the arrival of the speech to its first frame leaving';
+    'In the server: from the arrival of the speech to the sending of its first video frame';
   part('latency-badge').hidden = false;
 }
 
@@ -502,9 +519,10 @@ function say(text, isBad = false) {
   part('speak-status').classList.toggle('bad', isBad);
 }
 
-/** A refused key opens the form for another one. @param {unknown} error */
+/** A rejected API key opens the form for another one. @param {unknown} error */
 function showError(error) {
-  part('error').hidden = false; // first: screen readers speak an alert's text when it changes in sight
+  // Show it first: screen readers announce an alert when its text changes while it is visible.
+  part('error').hidden = false;
   part('error-text').textContent = errorMessage(error);
   if (/** @type {{ code?: string } | null} */ (error)?.code !== 'INVALID_API_KEY') {
     return;
@@ -529,4 +547,4 @@ function chosen(name) {
 
 startTheme(button('theme'));
 
-void enter();
+void signIn();

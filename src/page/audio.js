@@ -1,13 +1,14 @@
-// Speech in: any audio file, or the microphone, as 16 kHz mono PCM16.
+// Speech input: an audio file or the microphone, as 16 kHz mono PCM16.
 // @ts-check
 
+/** Hz. */
 export const SPEECH_RATE = 16_000;
 
 /**
- * Decodes whatever this browser can play and brings it to 16 kHz mono.
+ * Decodes any audio that this browser can play, to 16 kHz mono.
  * @param {ArrayBuffer} file
  * @returns {Promise<Int16Array>}
- * @throws {Error} with a sentence for people when the file is no audio.
+ * @throws {Error} with a message for the user when the file is not audio.
  */
 export async function decodeSpeech(file) {
   let decoded;
@@ -33,7 +34,7 @@ export async function decodeSpeech(file) {
   return pcm;
 }
 
-/** A running microphone. `onSpeech` gets 20 ms of 16 kHz PCM16 at a time until `stop`. */
+/** An open microphone. After `start`, `onSpeech` gets blocks of 20 ms at 16 kHz until `stop`. */
 export class Microphone {
   /** @type {AudioContext | null} */
   #context = null;
@@ -42,11 +43,11 @@ export class Microphone {
     this.stream = stream;
   }
 
-  /** @throws {Error} with a sentence for people when there is no microphone to be had. */
+  /** @throws {Error} with a message for the user when no microphone is available. */
   static async open() {
     if (!navigator.mediaDevices?.getUserMedia) {
       throw new Error(
-        'Browsers give the microphone to secure pages only. Open this page as http://localhost or over https.',
+        'Browsers allow the microphone on secure pages only. Open this page as http://localhost or over HTTPS.',
       );
     }
     try {

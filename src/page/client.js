@@ -1,28 +1,31 @@
-// A complete client of the live path in one file without dependencies: token → socket → offer → answer → tracks → events. Copy it.
+// A complete client for live sessions in one file without dependencies: token, WebSocket, offer,
+// answer, tracks, events. Made to be copied.
 // @ts-check
 
 /**
  * @typedef {'vp8' | 'h264'} Codec
  * @typedef {'connecting' | 'idle' | 'speaking' | 'ended'} SessionState
  *
- * @typedef {object} TokenOptions What POST /compose/token takes; only `faceId` is required.
+ * @typedef {object} TokenOptions The body of POST /compose/token; only `faceId` is required.
  * @property {string} faceId A face id, or `faceId/emotionId`.
- * @property {boolean} [handleSilence] true (default): idle video goes on when the audio runs out; false: the picture freezes.
+ * @property {boolean} [handleSilence] true (default): idle video continues when the audio ends;
+ * false: the picture freezes.
  * @property {number} [maxSessionLength] Seconds, a hard limit.
  * @property {number} [maxIdleTime] Seconds without speech.
- * @property {string} [model] Names a renderer.
+ * @property {string} [model] Name of a renderer.
  *
  * @typedef {object} ConnectOptions
- * @property {string} sessionToken From `createToken`. May be used again to reconnect.
- * @property {string} [baseUrl] Where the service is; this page's origin by default.
+ * @property {string} sessionToken From `createToken`. Can be used again to reconnect.
+ * @property {string} [baseUrl] Address of the service; by default the origin of this page.
  * @property {RTCIceServer[]} [iceServers] From `getIceServers`.
  * @property {RTCIceTransportPolicy} [iceTransportPolicy] 'relay' forces TURN.
- * @property {Codec} [codec] Preferred video codec; the browser's own order by default.
- * @property {MediaStreamTrack} [microphone] Sent as Opus over the peer connection: the face speaks what this track hears.
+ * @property {Codec} [codec] Preferred video codec; by default the browser's own order.
+ * @property {MediaStreamTrack} [microphone] Sent as Opus over the peer connection: the face speaks
+ * the sound of this track.
  * @property {AbortSignal} [signal] Ends the session, also while it is being set up.
  */
 
-/** What the REST interface refused, with its code, so that a page can say it in its own words. */
+/** An error response of the REST API, with its code, so that a page can show a text of its own. */
 export class RequestError extends Error {
   /** @param {number} status @param {string} code @param {string} message */
   constructor(status, code, message) {
@@ -33,7 +36,10 @@ export class RequestError extends Error {
   }
 }
 
-/** Why a session could not be set up or ended early. `code` is the server's, or one of this file: SOCKET_FAILED, CONNECTION_LOST, ICE_FAILED, OFFER_FAILED, ANSWER_FAILED. */
+/**
+ * Why a session could not start, or ended early. `code` is the server's, or one of this file:
+ * SOCKET_FAILED, CONNECTION_LOST, ICE_FAILED, OFFER_FAILED, ANSWER_FAILED.
+ */
 export class SessionError extends Error {
   /** @param {string} code @param {string} [message] */
   constructor(code, message = code) {
@@ -44,10 +50,11 @@ export class SessionError extends Error {
 }
 
 /**
- * One call of the REST interface.
+ * Calls the REST API.
  * @param {string} path Begins with a slash.
- * @param {{ baseUrl?: string, apiKey?: string, method?: string, json?: unknown, body?: BodyInit, signal?: AbortSignal }} [options]
- * @returns {Promise<any>} The parsed JSON body, or null when there is none.
+ * @param {{ baseUrl?: string, apiKey?: string, method?: string, json?: unknown, body?: BodyInit,
+ * signal?: AbortSignal }} [options]
+ * @returns {Promise<any>} The parsed JSON body; null when there is none.
  * @throws {RequestError}
  */
 export async function request(
@@ -82,12 +89,13 @@ export async function request(
   try {
     answer = text === '' ? null : JSON.parse(text);
   } catch {
-    /* not JSON: told by its status below */
+    /* not JSON: the status below decides */
   }
   if (response.ok) {
     return answer;
   }
-  // Three shapes of refusal: {session_token, detail: CODE}, {detail: [{loc, msg}]}, {error, code}.
+  // An error body has one of three shapes: {session_token, detail: CODE}, {detail: [{loc, msg}]},
+  // {error, code}.
   if (Array.isArray(answer?.detail)) {
     const problems = answer.detail.map(
       (/** @type {{ loc: string[], msg: string }} */ { loc, msg }) =>
@@ -100,7 +108,8 @@ export async function request(
 }
 
 /**
- * Makes a session token. Do this on your server in production: the API key must not reach a stranger's browser.
+ * Creates a session token. In production do this on your own server: the API key must not reach the
+ * browsers of users.
  * @param {TokenOptions & { apiKey: string, baseUrl?: string }} options
  * @returns {Promise<string>}
  */
@@ -116,18 +125,18 @@ export async function createToken({ apiKey, baseUrl, ...json }) {
 export const getIceServers = ({ apiKey, baseUrl }) =>
   request('/compose/ice', { apiKey, ...(baseUrl && { baseUrl }) });
 
-/** The usual piece of speech in one message: 187.5 ms. */
+/** Bytes of speech in one message: 187.5 ms. */
 export const CHUNK_BYTES = 6000;
 
 /**
- * A live session. Events, all plain `CustomEvent`s:
+ * A live session. It fires these `CustomEvent`s:
  * - `state`: detail is the SessionState.
  * - `start` (the peer connection is up), `speak`, `silent`, `ack`.
  * - `rate`, `closing`: detail is the server's reason.
  * - `end`: detail is `{reason: string, error: SessionError | null}`; the last event.
  */
 export class Session extends EventTarget {
-  /** Audio and video of the face; put it into a `<video>`'s srcObject. */
+  /** Audio and video of the face, for the srcObject of a `<video>`. */
   stream = new MediaStream();
   /** @type {SessionState} */
   state = 'connecting';
@@ -135,7 +144,9 @@ export class Session extends EventTarget {
   id = null;
   /** @type {{ fps: number, width: number, height: number } | null} */
   videoMetadata = null;
-  /** Milliseconds between `ping` and `pong` on the socket; null until measured. @type {number | null} */
+  /**
+   * Milliseconds from `ping` to `pong` on the WebSocket; null until measured. @type {number | null}
+   */
   socketRoundTripMs = null;
   /** @type {RTCPeerConnection} */
   peer;
@@ -167,14 +178,14 @@ export class Session extends EventTarget {
     this.socket = new WebSocket(url);
     this.socket.binaryType = 'arraybuffer';
     this.socket.onmessage = ({ data }) => this.#receive(String(data));
-    // A server that ends a session says STOP or ERROR first, so a bare close is a connection that broke.
+    // A server that ends a session sends STOP or ERROR first. Without them the connection was lost.
     this.socket.onclose = () =>
       this.#end(
         'closed',
         new SessionError(this.state === 'connecting' ? 'SOCKET_FAILED' : 'CONNECTION_LOST'),
       );
     this.peer.ontrack = ({ track, receiver }) => {
-      // The least delay the network allows; browsers that cannot, ignore it.
+      // Ask for the shortest delay that the network allows. Some browsers ignore it.
       if ('jitterBufferTarget' in receiver) {
         receiver.jitterBufferTarget = 0;
       }
@@ -191,7 +202,11 @@ export class Session extends EventTarget {
     );
   }
 
-  /** Resolves once media flows; rejects with the SessionError that ended the session before. @returns {Promise<this>} */
+  /**
+   * Resolves when the session has started.
+   * @returns {Promise<this>} Rejects with the SessionError that ended the session before it
+   * started.
+   */
   started() {
     return new Promise((resolve, reject) => {
       if (this.state === 'idle' || this.state === 'speaking') {
@@ -208,7 +223,8 @@ export class Session extends EventTarget {
   }
 
   /**
-   * Appends speech to what the face will say: 16 kHz mono. May be sent much faster than real time.
+   * Appends speech (16 kHz mono) to what the face will say. It may be sent much faster than real
+   * time.
    * @param {Int16Array} pcm
    */
   speak(pcm) {
@@ -218,10 +234,11 @@ export class Session extends EventTarget {
     }
   }
 
-  /** Drops all that is buffered and says this now. @param {Int16Array} pcm */
+  /** Drops all buffered speech and speaks this at once. @param {Int16Array} pcm */
   playImmediate(pcm) {
     const command = new TextEncoder().encode('PLAY_IMMEDIATE');
-    // Command and first piece are one message; the rest follows as usual, so that no message grows beyond the server's limit.
+    // The command and the first chunk are one message. The rest follows as usual, so that no
+    // message exceeds the server's limit.
     const first = pcm.subarray(0, CHUNK_BYTES / 2);
     const message = new Uint8Array(command.length + first.byteLength);
     message.set(command);
@@ -230,21 +247,22 @@ export class Session extends EventTarget {
     this.speak(pcm.subarray(first.length));
   }
 
-  /** Stops speaking at once and forgets all audio sent so far. */
+  /** Stops speaking at once and drops all audio sent so far. */
   skip() {
     this.#send('SKIP');
   }
 
-  /** The last audio was sent: the server plays it out, says STOP and closes. */
+  /** Ends the session after the audio sent so far: the server plays it, sends STOP and closes. */
   done() {
     this.#send('DONE');
   }
 
-  /** Measures the socket's round trip into `socketRoundTripMs`. */
+  /** Measures `socketRoundTripMs`, the round trip on the WebSocket. */
   ping() {
     this.#send(`ping ${performance.now()}`);
   }
 
+  /** Ends the session. */
   close() {
     this.#end('closed', null);
   }
@@ -261,7 +279,8 @@ export class Session extends EventTarget {
       preferCodec(video, codec);
     }
     await this.peer.setLocalDescription(await this.peer.createOffer());
-    // No candidate is waited for: the server takes checks from addresses it was not told of, as long as it is reachable itself.
+    // Do not wait for ICE candidates: a reachable server accepts checks from addresses that were
+    // not signalled (peer-reflexive candidates).
     await opened(this.socket);
     const { type, sdp } = /** @type {RTCSessionDescription} */ (this.peer.localDescription);
     this.#send(JSON.stringify({ type, sdp }));
@@ -306,7 +325,7 @@ export class Session extends EventTarget {
       case 'ERROR':
         this.#end('error', new SessionError(rest[0] ?? 'ERROR', reason));
         break;
-      default: // Words of later versions are no error.
+      default: // Ignore messages of later versions.
     }
   }
 

@@ -1,12 +1,14 @@
-// The row of faces: choosing one, and making a new one from a portrait.
+// The list of faces: chooses one, or creates a new one from a portrait.
 // @ts-check
 import { request } from './client.js';
 import { errorMessage } from './messages.js';
 
 /** @typedef {{ id: string, name: string, status?: string, thumbnail_url?: string }} Face */
 
+/** Interval between requests for the status of a new face. */
 const POLL_MS = 400;
 
+/** A radio group of faces with a button for a new one. Remembers the choice in this tab. */
 export class FacePicker {
   /** @type {Face[]} */
   faces = [];
@@ -20,7 +22,8 @@ export class FacePicker {
   #chosenId = sessionStorage.getItem('face') ?? '';
 
   /**
-   * @param {{ list: HTMLElement, status: HTMLElement, input: HTMLInputElement, onChange: () => void }} parts
+   * @param {{ list: HTMLElement, status: HTMLElement, input: HTMLInputElement, onChange: () => void
+   * }} parts
    */
   constructor({ list, status, input, onChange }) {
     this.#list = list;
@@ -42,12 +45,12 @@ export class FacePicker {
     return this.faces.find(({ id }) => id === this.#chosenId) ?? this.faces[0] ?? null;
   }
 
-  /** Where the chosen face's picture can be shown from, or ''. */
+  /** The URL of the picture of the chosen face; '' when there is none. */
   get poster() {
     return this.chosen ? (this.#thumbnails.get(this.chosen.id) ?? '') : '';
   }
 
-  /** @param {string} apiKey */
+  /** Fetches the faces and their pictures. @param {string} apiKey */
   async load(apiKey) {
     this.#apiKey = apiKey;
     /** @type {Face[]} */
@@ -61,7 +64,7 @@ export class FacePicker {
 
   /** @param {File} file A portrait. */
   async create(file) {
-    this.#say(`Making a face from ${file.name}…`);
+    this.#say(`Creating a face from ${file.name}…`);
     this.#list.querySelector('.add')?.setAttribute('data-pending', '');
     try {
       const form = new FormData();
@@ -82,13 +85,13 @@ export class FacePicker {
           { apiKey: this.#apiKey },
         );
         if (answer.queue_position > 0) {
-          this.#say(`Waiting: ${answer.queue_position} before this one.`);
+          this.#say(`Waiting: ${answer.queue_position} ahead in the queue.`);
         }
       } while (answer.status === 'pending' || answer.status === 'processing');
       if (answer.status !== 'completed') {
         throw new Error(
           answer.error ??
-            'The face could not be made. Try a sharper portrait that looks straight at the camera.',
+            'The face could not be created. Try a sharper portrait that looks straight at the camera.',
         );
       }
       this.#chosenId = faceId;
@@ -163,7 +166,7 @@ export class FacePicker {
       this.#thumbnails.set(face.id, URL.createObjectURL(await response.blob()));
       this.#show(face.id);
     } catch {
-      /* the letter stays */
+      /* keep the initial letter */
     }
   }
 
@@ -181,7 +184,7 @@ export class FacePicker {
     place.replaceWith(image);
   }
 
-  /** Arrow keys move the choice, as in every group of radio buttons. @param {KeyboardEvent} event */
+  /** Arrow keys change the choice, as in every radio group. @param {KeyboardEvent} event */
   #move(event) {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     const items = /** @type {HTMLElement[]} */ ([...this.#list.querySelectorAll('[role=radio]')]);

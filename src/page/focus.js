@@ -1,15 +1,15 @@
-// Keeps the keyboard's place when what has the focus is hidden or disabled.
+// Moves the keyboard focus when the focused element is hidden or disabled.
 // @ts-check
 
 /** @param {Element} element */
 const isUsable = (element) => element.checkVisibility() && !element.matches(':disabled');
 
 /**
- * Makes a change to the page. If the change hides or disables the focused element, the focus goes to
- * the first of `places` that can take it. Browsers would drop it to the body, and the keyboard would
- * start again from the top.
+ * Makes a change to the page. If the change hides or disables the focused element, the focus moves
+ * to the first of `places` that can take it. Otherwise browsers move it to the body, and keyboard
+ * users start again at the top of the page.
  * @param {() => void} change
- * @param {...HTMLElement} places The best first.
+ * @param {...HTMLElement} places In order of preference.
  */
 export function keepFocus(change, ...places) {
   const before = document.activeElement;

@@ -1,14 +1,15 @@
-// The numbers under the picture: WebRTC statistics twice a second, and the strip that draws sound against mouth movement.
+// The figures under the video: WebRTC statistics, loudness, and the chart of sound and mouth
+// movement.
 // @ts-check
 
 /**
  * @typedef {object} Reading
- * @property {number | null} fps Frames decoded a second.
+ * @property {number | null} fps Decoded frames per second.
  * @property {number | null} roundTripMs
  * @property {number | null} kbps Audio and video together.
- * @property {number | null} skewMs Positive: the sound is late behind the picture.
+ * @property {number | null} skewMs Positive when the sound lags behind the video.
  * @property {string} picture Size and codec.
- * @property {number} lost Packets.
+ * @property {number} lost Lost packets.
  * @property {number} freezes
  */
 
@@ -63,8 +64,9 @@ export class StatsReader {
 }
 
 /**
- * What is on screen and what is heard now, both as the sender's clock: their difference is the skew. Where a browser does not
- * tell, the jitter buffers' delays say as much of it as arises here.
+ * The A/V skew in milliseconds: the difference of the playout times of video and audio on the
+ * sender's clock. Where a browser does not report them: the difference of the jitter buffer delays,
+ * which is the part of the skew that arises in the browser.
  * @param {any} video @param {any} audio @returns {number | null}
  */
 function skew(video, audio) {
@@ -90,7 +92,7 @@ function codecName(report, video) {
   return type.replace(/^video\//i, '').replace(/^H264$/i, 'H.264');
 }
 
-/** How loud the received sound is, without touching how it is played. */
+/** Measures the loudness of the received sound; playback is not affected. */
 export class LoudnessMeter {
   /** @type {AudioContext | null} */
   #context = null;
@@ -110,7 +112,7 @@ export class LoudnessMeter {
     this.#context.createMediaStreamSource(stream).connect(this.#analyser);
   }
 
-  /** Contexts made before a gesture wait for one. */
+  /** Browsers suspend an audio context that was created before a user gesture. */
   resume() {
     void this.#context?.resume();
   }
@@ -135,7 +137,7 @@ export class LoudnessMeter {
   }
 }
 
-/** Ten seconds of sound (line) over mouth movement (bars), one column a frame. */
+/** A chart of ten seconds: sound as a line over mouth movement as bars, one column per frame. */
 export class Sparkline {
   static FRAMES = 300;
   #sound = new Float32Array(Sparkline.FRAMES);

@@ -1,9 +1,14 @@
-// Runs on the audio thread: brings the microphone from the device's rate to 16 kHz PCM16 and posts it in pieces of 20 ms.
-// A windowed sinc does it, since a context at 16 kHz cannot take a microphone of another rate in every browser.
+// An audio worklet: resamples the microphone from the rate of the device to 16 kHz PCM16 and posts
+// it in blocks of 20 ms. It uses a windowed sinc, because not every browser accepts a microphone of
+// another rate in a 16 kHz audio context.
 
+/** Output rate, Hz. */
 const RATE = 16_000;
+/** Samples of a block: 20 ms. */
 const PIECE = 320;
+/** Filter phases per input sample. */
 const PHASES = 64;
+/** Half the length of the filter. */
 const HALF_WIDTH_MS = 1;
 
 class SpeechSender extends AudioWorkletProcessor {
@@ -57,7 +62,10 @@ class SpeechSender extends AudioWorkletProcessor {
   }
 }
 
-/** Hann-windowed sinc low passes, one for each sixty-fourth of a sample. `cutoff` is a share of the input's Nyquist frequency. */
+/**
+ * Hann-windowed sinc low-pass filters, one per phase. `cutoff` is a share of the input's Nyquist
+ * frequency.
+ */
 function makeKernel(half, cutoff) {
   return Array.from({ length: PHASES }, (_, phase) => {
     const taps = Float32Array.from({ length: half * 2 }, (_, tap) => {

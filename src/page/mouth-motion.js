@@ -1,15 +1,23 @@
-// Watches the mouth in the decoded picture: how much it moves from frame to frame.
+// Measures how much the mouth moves from frame to frame in the decoded video.
 // @ts-check
 
-/** Where a portrait's mouth is, as shares of the picture; below the eyes, so that blinks do not count. */
+/**
+ * The region of the mouth, as shares of the picture. It begins below the eyes, so that blinks do
+ * not count.
+ */
 const REGION = { left: 0.28, top: 0.48, width: 0.44, height: 0.38 };
+/** Resolution of the measurement, pixels. */
 const WIDTH = 44;
 const HEIGHT = 38;
-/** Share of the most moving pixels whose mean is the measure: a mouth is a small part of the region. */
+/**
+ * Share of pixels, those that change most, that are averaged: the mouth is a small part of the
+ * region.
+ */
 const TOP_SHARE = 0.08;
 
+/** Calls back with the motion of each frame of a video. */
 export class MouthMotionMeter {
-  /** Mean change of the most moving pixels between the last two frames, in grey levels. */
+  /** Mean change of those pixels between the last two frames, 0..255. */
   motion = 0;
   #canvas = new OffscreenCanvas(WIDTH, HEIGHT);
   #context = /** @type {OffscreenCanvasRenderingContext2D} */ (
@@ -23,23 +31,23 @@ export class MouthMotionMeter {
 
   /**
    * @param {HTMLVideoElement} video
-   * @param {(motion: number) => void} onFrame For each presented frame.
+   * @param {(motion: number) => void} onFrame Called for each frame on screen.
    */
   constructor(video, onFrame) {
     this.#video = video;
     this.#onFrame = onFrame;
     if ('requestVideoFrameCallback' in video) {
-      video.requestVideoFrameCallback(this.#look);
+      video.requestVideoFrameCallback(this.#measureFrame);
     }
   }
 
-  /** A new stream: there is nothing yet to compare a frame with. */
+  /** Begins a new stream: its first frame has no frame to compare with. */
   reset() {
     this.#isFirst = true;
   }
 
-  #look = () => {
-    this.#video.requestVideoFrameCallback(this.#look);
+  #measureFrame = () => {
+    this.#video.requestVideoFrameCallback(this.#measureFrame);
     const { videoWidth, videoHeight } = this.#video;
     this.#context.drawImage(
       this.#video,

@@ -1,10 +1,10 @@
-// The server's own ledger of this session (GET /sessions/{id}/stats), drawn once a second: where a frame's time goes, how late frames leave, how soon lips move.
-// @ts-check
+// The panel of session statistics (GET /sessions/{id}/stats), updated once a second: time per stage
+// of a video frame, lateness of frames, and latency from speech to lips.
 import { request } from './client.js';
 import { errorMessage } from './messages.js';
 
 /**
- * @typedef {object} Stats What GET /sessions/{id}/stats answers; milliseconds.
+ * @typedef {object} Stats The response of GET /sessions/{id}/stats; times in milliseconds.
  * @property {number} framesSent
  * @property {number} framesSkipped
  * @property {{ p50: number, p99: number }} frameLatenessMs
@@ -17,33 +17,40 @@ import { errorMessage } from './messages.js';
  */
 
 const PERIOD_MS = 1000;
-/** After this many refusals in a row there is no use in asking on. */
-const PATIENCE = 3;
+/** Stop after this many failed requests in a row. */
+const MAX_FAILURES = 3;
+/** Length of the chart. */
 const SECONDS = 60;
-/** In the order of a frame's way. */
+/** The stages of the pipeline, in order. */
 const STAGES = ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send'];
-/** A frame's time at 30 frames a second, ms. */
+/** Frame interval at 30 frames a second. */
 const FRAME_MS = 1000 / 30;
 
 /** @param {number} ms */
-const inMs = (ms) =>
+const formatMs = (ms) =>
   `${ms < 0.00995 ? ms.toFixed(3) : ms < 0.995 ? ms.toFixed(2) : ms < 9.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
 
+/** Bar, legend, chart and figures of one session. */
 export class SessionStatsPanel {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #timer;
-  /** One entry a second; lips: of an utterance that began since the entry before, else NaN. @type {{ lateness: number, lips: number }[]} */
+  /**
+   * One entry per second. `lips` is the latency of an utterance that began in it, else NaN. @type
+   * {{ lateness: number, lips: number }[]}
+   */
   #history = [];
   #lastLips = 0;
-  #refusals = 0;
+  #failures = 0;
   #parts;
   #onLips;
   /** @type {Map<string, { bar: HTMLElement, value: HTMLElement }>} */
   #stages = new Map();
 
   /**
-   * @param {{ total: HTMLElement, bar: HTMLElement, legend: HTMLElement, canvas: HTMLCanvasElement, facts: HTMLElement, why: HTMLElement, body: HTMLElement }} parts
-   * @param {(ms: number) => void} onLips From the arrival of the latest utterance at the server to its first frame leaving it.
+   * @param {{ total: HTMLElement, bar: HTMLElement, legend: HTMLElement, canvas: HTMLCanvasElement,
+   * facts: HTMLElement, why: HTMLElement, body: HTMLElement }} parts
+   * @param {(ms: number) => void} onLips Gets the latency of the latest utterance: from its arrival
+   * at the server to the sending of its first video frame.
    */
   constructor(parts, onLips) {
     this.#parts = parts;
@@ -61,25 +68,29 @@ export class SessionStatsPanel {
     }
   }
 
-  /** Follows one session until `stop`. @param {string} sessionId @param {string} apiKey */
+  /**
+   * Shows the statistics of one session until `stop`.
+   * @param {string} sessionId
+   * @param {string} apiKey
+   */
   start(sessionId, apiKey) {
     this.stop();
     this.#history = [];
     this.#lastLips = 0;
-    this.#refusals = 0;
+    this.#failures = 0;
     this.#timer = setInterval(() => {
-      void this.#look(sessionId, apiKey);
+      void this.#update(sessionId, apiKey);
     }, PERIOD_MS);
   }
 
-  /** What was drawn stays to be read. */
+  /** Stops the updates. The last figures stay visible. */
   stop() {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
   /** @param {string} sessionId @param {string} apiKey */
-  async #look(sessionId, apiKey) {
+  async #update(sessionId, apiKey) {
     const timer = this.#timer;
     /** @type {Stats} */
     let stats;
@@ -92,22 +103,23 @@ export class SessionStatsPanel {
       if (timer !== this.#timer) {
         return;
       }
-      this.#refusals++;
-      if (this.#refusals < PATIENCE) {
+      this.#failures++;
+      if (this.#failures < MAX_FAILURES) {
         return;
       }
       this.stop();
-      this.#say(refusal(error));
+      this.#say(reasonFor(error));
       return;
     }
+    // The session ended in the meantime.
     if (timer !== this.#timer) {
       return;
-    } // the session ended meanwhile
-    this.#refusals = 0;
+    }
+    this.#failures = 0;
     this.#draw(stats);
   }
 
-  /** @param {string} text Instead of figures. */
+  /** Shows a text instead of the figures. @param {string} text */
   #say(text) {
     this.#parts.why.textContent = text;
     this.#parts.why.hidden = false;
@@ -132,10 +144,10 @@ export class SessionStatsPanel {
       const ms = stageMs[stage] ?? 0;
       sum += ms;
       bar.style.flexGrow = String(ms);
-      bar.title = `${stage}: ${inMs(ms)}`;
-      value.textContent = inMs(ms);
+      bar.title = `${stage}: ${formatMs(ms)}`;
+      value.textContent = formatMs(ms);
     }
-    total.textContent = `${inMs(sum)} of the ${FRAME_MS.toFixed(0)} ms between frames`;
+    total.textContent = `${formatMs(sum)} of the ${FRAME_MS.toFixed(0)} ms between frames`;
     const isNew = audioToLipsMs.last > 0 && audioToLipsMs.last !== this.#lastLips;
     this.#lastLips = audioToLipsMs.last;
     if (isNew) {
@@ -152,11 +164,13 @@ export class SessionStatsPanel {
     const shown = [
       [
         'Speech in → lips out',
-        audioToLipsMs.last > 0 ? `${inMs(audioToLipsMs.p50)} · ${inMs(audioToLipsMs.p99)}` : '–',
+        audioToLipsMs.last > 0
+          ? `${formatMs(audioToLipsMs.p50)} · ${formatMs(audioToLipsMs.p99)}`
+          : '–',
       ],
-      ['Frame lateness', `${inMs(frameLatenessMs.p50)} · ${inMs(frameLatenessMs.p99)}`],
+      ['Frame lateness', `${formatMs(frameLatenessMs.p50)} · ${formatMs(frameLatenessMs.p99)}`],
       ['Frames sent · skipped', `${framesSent} · ${framesSkipped}`],
-      ['Target · asked again', `${targetBitrateKbps} kbit/s · ${nacks}`],
+      ['Bitrate target · NACKs', `${targetBitrateKbps} kbit/s · ${nacks}`],
     ];
     facts.replaceChildren(
       ...shown.map(([name, value]) => {
@@ -171,7 +185,10 @@ export class SessionStatsPanel {
     );
   }
 
-  /** The last minute: lateness as an area, utterances as dots. The newest second is at the right. */
+  /**
+   * Draws the last minute: lateness as an area, utterances as dots; the newest second is at the
+   * right.
+   */
   #plot() {
     const { canvas } = this.#parts;
     const scale = Math.min(2, devicePixelRatio);
@@ -241,11 +258,11 @@ export class SessionStatsPanel {
   }
 }
 
-/** @param {unknown} error Why there are no figures, in words. */
-function refusal(error) {
+/** Why there are no figures, as a text for the user. @param {unknown} error */
+function reasonFor(error) {
   const { status } = /** @type {{ status?: number }} */ (error);
   if (status === 404) {
-    return 'No ledger: it is shown to the owner of the session only, by the server that holds it. This answer came from another server, or your key belongs to somebody else.';
+    return 'No statistics: they are available to the owner of the session only, from the server that runs it. Another server answered, or your API key belongs to another owner.';
   }
-  return `No ledger: ${errorMessage(error)}`;
+  return `No statistics: ${errorMessage(error)}`;
 }

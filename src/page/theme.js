@@ -1,7 +1,8 @@
-// Light or dark: as the system has it, until the button is pressed. This browser keeps the choice.
+// Light or dark theme: follows the system until the button is pressed. The choice is kept in local
+// storage.
 // @ts-check
 
-/** @param {HTMLButtonElement} button */
+/** Applies the stored theme and connects the button. @param {HTMLButtonElement} button */
 export function startTheme(button) {
   const root = document.documentElement;
   const kept = localStorage.getItem('theme');

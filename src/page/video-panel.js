@@ -1,10 +1,12 @@
-// The panel that renders a video file: speech in, an MP4 out, without a live session.
+// The panel that renders speech to an MP4 file, without a live session.
 // @ts-check
 import { decodeSpeech } from './audio.js';
 import { request } from './client.js';
 import { errorMessage } from './messages.js';
 
+/** Interval between requests for the status. */
 const POLL_MS = 250;
+/** The longest wait for a video. */
 const LIMIT_MS = 10 * 60_000;
 
 /** @param {Int16Array} pcm */
@@ -18,7 +20,7 @@ function toBase64(pcm) {
 }
 
 /**
- * @typedef {object} ClipParts What shows a rendering.
+ * @typedef {object} VideoOutput The elements that show progress and result.
  * @property {HTMLElement} status
  * @property {HTMLProgressElement} progress
  * @property {HTMLVideoElement} video
@@ -26,23 +28,23 @@ function toBase64(pcm) {
  */
 
 /**
- * @typedef {object} ClipControls
+ * @typedef {object} VideoControls
  * @property {HTMLButtonElement} sample
  * @property {HTMLButtonElement} pick
  * @property {HTMLInputElement} input
  */
 
 /**
- * Wires the panel's two buttons. One rendering at a time.
- * @param {ClipParts & ClipControls} parts
+ * Connects the two buttons of the panel. Renders one video at a time.
+ * @param {VideoOutput & VideoControls} parts
  * @param {{
  *   fetchSample: () => Promise<ArrayBuffer>,
  *   order: () => { apiKey: string, faceId: string } | undefined,
- * }} sources `order` is undefined while there is no face to render.
+ * }} sources `order` returns undefined while no face is chosen.
  */
 export function startVideoPanel({ sample, pick, input, ...shown }, { fetchSample, order }) {
   let isBusy = false;
-  // Not `disabled`: that would take the focus from the button that began the rendering.
+  // Do not use `disabled`: it would take the focus from the button that was pressed.
   const setBusy = (/** @type {boolean} */ value) => {
     isBusy = value;
     for (const one of [sample, pick]) {
@@ -80,7 +82,7 @@ export function startVideoPanel({ sample, pick, input, ...shown }, { fetchSample
 }
 
 /**
- * @param {ClipParts} parts
+ * @param {VideoOutput} parts
  * @param {{ apiKey: string, faceId: string, pcm: Int16Array }} order
  */
 async function renderVideo({ status, progress, video, link }, { apiKey, faceId, pcm }) {
@@ -109,11 +111,11 @@ async function renderVideo({ status, progress, video, link }, { apiKey, faceId, 
         throw new Error(error ?? 'The video could not be rendered.');
       }
       if (performance.now() - startedMs > LIMIT_MS) {
-        throw new Error('The video did not become ready. The server’s log may say why.');
+        throw new Error('The video was not ready in time. The log of the server may say why.');
       }
       status.textContent =
         state === 'queued'
-          ? `Waiting, number ${position ?? 1} in the queue…`
+          ? `Waiting: number ${position ?? 1} in the queue…`
           : `Rendering… ${Math.round(done * 100)} %`;
       if (state !== 'queued') {
         progress.value = done;

@@ -1,4 +1,4 @@
-// Every error that can reach the demo page is told in words that say what to do.
+// The demo page has a text for every error code that can reach it, and the text says what to do.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { ERRORS } from '../../src/base/errors.ts';
@@ -9,10 +9,10 @@ const { errorMessage } = (await import(
   errorMessage: (error: unknown) => string;
 };
 
-/** Their own message is for people, and says more than the code could. */
-const TELL_THEMSELVES = ['VALIDATION_FAILED', 'IMAGE_REJECTED'];
+/** Codes whose own message is shown, because it says more. */
+const OWN_MESSAGE = ['VALIDATION_FAILED', 'IMAGE_REJECTED'];
 
-/** No request of the page can be answered so. */
+/** Codes that no request of the page can get. */
 const NEVER_SEEN = [
   'METHOD_NOT_ALLOWED',
   'CONFLICT',
@@ -22,19 +22,19 @@ const NEVER_SEEN = [
   'RANGE_NOT_SATISFIABLE',
 ];
 
-test('every code of the server has words on the page, without jargon of the interface', () => {
+test('every error code has a text on the page, without terms of the HTTP API', () => {
   for (const code of Object.keys(ERRORS)) {
-    if (TELL_THEMSELVES.includes(code) || NEVER_SEEN.includes(code)) {
+    if (OWN_MESSAGE.includes(code) || NEVER_SEEN.includes(code)) {
       continue;
     }
     const words = errorMessage({ code, message: code });
-    assert.doesNotMatch(words, new RegExp(code), `${code} is told by its name`);
+    assert.doesNotMatch(words, new RegExp(code), `${code} is shown by its name`);
     assert.doesNotMatch(words, /GET |POST |header|above|below/, `${code}: ${words}`);
     assert.match(words, /^[A-Z].*[.]$/, code);
   }
 });
 
-test('an error without words of its own shows its message', () => {
+test('an error without a text of its own shows its message', () => {
   assert.equal(
     errorMessage({ code: 'IMAGE_REJECTED', message: 'No face was found.' }),
     'No face was found.',

@@ -268,7 +268,7 @@ test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish',
   const lipsMs = Number.parseInt(await textOf(page, '#m-lips'), 10);
   assert.ok(
     lipsMs >= 0 && lipsMs < 400 * patience(),
-    `the server's ledger says ${lipsMs} ms from speech to lips`,
+    `the server reports ${lipsMs} ms from speech to lips`,
   );
   await checkSessionStats(page);
   await sleep(1300);
@@ -367,7 +367,7 @@ async function checkSessionStats(page: Page): Promise<void> {
   assert.ok(inked > 500, 'nothing was drawn of the last minute');
 }
 
-test('a ledger that is refused says why, and the rest of the page goes on', async () => {
+test('refused session statistics say why, and the rest of the page keeps working', async () => {
   const page = await openPage();
   await page.setRequestInterception(true);
   page.on(

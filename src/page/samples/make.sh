@@ -1,5 +1,6 @@
 #!/bin/sh
-# Records the page's sample sentences with flite's voice slt (Debian packages: flite, ffmpeg). The result is in the repository.
+# Synthesises the sample sentences of the page with flite's voice slt (Debian packages: flite, ffmpeg).
+# The results are committed.
 set -eu
 cd "$(dirname "$0")"
 say() {
