@@ -1,31 +1,35 @@
-// How many file descriptors the process has open, and how many it may have.
+// The file descriptors of the process: open now, and the limit.
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 
-/** Linux 6.2 and newer: stat of /proc/self/fd says how many are open. It takes no descriptor and lists nothing. */
+/** Since Linux 6.2 the size of /proc/self/fd is the number of open descriptors. Reading it takes none. */
 const COUNTED_BY_STAT = statSync('/proc/self/fd').size > 0;
 
 let lastMax = Number.POSITIVE_INFINITY;
 
-/** Open file descriptors. When not even the list of them can be read, the limit: all are in use. */
+/** Open file descriptors. The limit when their list cannot be read: then all are in use. */
 export function openDescriptors(): number {
   if (COUNTED_BY_STAT) {
     return statSync('/proc/self/fd').size;
   }
   try {
-    return readdirSync('/proc/self/fd').length - 1; // the directory itself is open while it is read
+    // One of them is the directory, which is open while it is read.
+    return readdirSync('/proc/self/fd').length - 1;
   } catch {
     return maxDescriptors();
   }
 }
 
-/** The soft limit on open files, as it is now (it can be changed from outside, by prlimit); the last known where it cannot be read. */
+/**
+ * The soft limit on open files now, since prlimit can change it from outside. The last known one when it
+ * cannot be read.
+ */
 export function maxDescriptors(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8');
     const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
     lastMax = soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
   } catch {
-    /* no descriptor is left to read it with */
+    /* no descriptor is left to read it */
   }
   return lastMax;
 }

@@ -1,11 +1,14 @@
-// Measures the offline jobs of one kind, from their acceptance to their end.
+// Metrics of the offline jobs of one kind, from their acceptance to their end.
 import type { Counter, Gauge, Histogram, LabelsOf } from './catalogue.ts';
 import type { Metrics } from './metrics.ts';
 
 export type JobKind = LabelsOf<'mouthpiece_jobs'>['kind'];
 export type JobResult = LabelsOf<'mouthpiece_jobs_finished_total'>['result'];
 
-/** One for each kind. Jobs are told apart by id; those accepted by another server, or before a restart, have no waiting time. Times are `monotonicMs()`. */
+/**
+ * One for each kind of job. A job that was accepted by another server, or before a restart, has no waiting
+ * time. Times are from `monotonicMs()`.
+ */
 export class JobMeter {
   readonly #waiting = new Map<string, number>();
   readonly #running = new Map<string, number>();
@@ -37,14 +40,17 @@ export class JobMeter {
     });
   }
 
+  /** A job was queued. */
   accepted(id: string, nowMs: number): void {
     this.#waiting.set(id, nowMs);
   }
 
+  /** A job was refused because the queue was full. */
   refused(): void {
     this.#refusals.add();
   }
 
+  /** A job runs. */
   started(id: string, nowMs: number): void {
     const acceptedMs = this.#waiting.get(id);
     this.#waiting.delete(id);
@@ -54,7 +60,7 @@ export class JobMeter {
     this.#running.set(id, nowMs);
   }
 
-  /** @param mediaSeconds length of the video made, where one was. Safe for jobs never seen. */
+  /** A job ended; it may be unknown. @param mediaSeconds length of the rendered video, if any */
   finished(id: string, result: JobResult, nowMs: number, mediaSeconds = 0): void {
     const startedMs = this.#running.get(id);
     this.#waiting.delete(id);

@@ -1,5 +1,5 @@
-// All workers' sheets read as one at scrape: sums, per-worker values, and what workers that are gone have left behind.
-import type { Family } from './catalogue.ts';
+// Reads the shared metrics of all workers at a scrape: sums, values per worker, and the totals of workers that ended.
+import type { MetricFamily } from './metric-family.ts';
 import {
   EXEMPLAR_SLOTS,
   SHARED_FAMILIES,
@@ -20,19 +20,20 @@ export interface Sample {
   };
 }
 
+/** The metrics of all workers, by worker index. */
 export class MetricsAggregator {
   readonly #live = new Map<number, Float64Array>();
-  /** Counters and histograms of workers that are gone, by worker index, so that no counter ever goes backwards. */
+  /** Counters and histograms of workers that ended, by worker index, so that no counter ever decreases. */
   readonly #retired = new Map<number, Float64Array>();
   readonly #total = new Float64Array(SHARED_SLOTS);
 
-  /** From now on `memory` is what worker `index` writes. An older sheet of that index is retired first. */
+  /** Worker `index` writes `memory` from now on. Memory of an earlier worker with that index is retired first. */
   attach(index: number, memory: SharedArrayBuffer): void {
     this.detach(index);
     this.#live.set(index, new Float64Array(memory));
   }
 
-  /** Worker `index` is gone: its gauges vanish, all else is kept. Idempotent. */
+  /** Worker `index` ended: drops its gauges and keeps its totals. May be called more than once. */
   detach(index: number): void {
     const cells = this.#live.get(index);
     if (cells === undefined) {
@@ -53,7 +54,7 @@ export class MetricsAggregator {
     this.#retired.set(index, kept);
   }
 
-  /** Sums all sheets; call once before a run of `samples`. Reads memory that the workers go on writing; nobody waits. */
+  /** Sums all workers. Call it once before `samples`. The workers go on writing meanwhile. */
   refresh(): void {
     this.#total.fill(0);
     for (const cells of this.#live.values()) {
@@ -64,6 +65,7 @@ export class MetricsAggregator {
     }
   }
 
+  /** All lines of one metric. */
   samples({ name, family, series }: SharedFamily): Sample[] {
     const samples: Sample[] = [];
     if (!family.perWorker) {
@@ -107,14 +109,14 @@ const addTo = (total: Float64Array, cells: Float64Array): void => {
   }
 };
 
-/** Slots that add up over workers; the exemplars behind them do not. */
-const countedSlots = ({ type, buckets }: Family): number =>
+/** Slots that are summed over workers; the exemplars behind them are not. */
+const countedSlots = ({ type, buckets }: MetricFamily): number =>
   type === 'histogram' ? buckets.length + 2 : 1;
 
 function write(
   samples: Sample[],
   name: string,
-  family: Family,
+  family: MetricFamily,
   { slot }: Series,
   cells: Float64Array,
   labels: Record<string, string>,
@@ -137,7 +139,7 @@ function write(
       ...(exemplar && { exemplar }),
     });
   }
-  // The count comes from the buckets, not from a slot of its own, so that it agrees with them while the worker writes.
+  // The count is the sum of the buckets, so that it agrees with them while the worker writes.
   samples.push(
     { metricName: `${name}_sum`, labels, value: cells[slot + buckets.length + 1]! },
     { metricName: `${name}_count`, labels, value: count },
@@ -145,15 +147,15 @@ function write(
 }
 
 function newestExemplar(
-  { exemplar: label }: Family,
+  { exemplar: label }: MetricFamily,
   at: number,
-  sheets: readonly Float64Array[],
+  workers: readonly Float64Array[],
 ): Sample['exemplar'] {
   if (label === undefined) {
     return undefined;
   }
   let newest: Sample['exemplar'];
-  for (const cells of sheets) {
+  for (const cells of workers) {
     const sequence = cells[at]!;
     const hex = [1, 2, 3, 4].map((i) => cells[at + i]!.toString(16).padStart(8, '0')).join('');
     const [value, timestamp] = [cells[at + 5]!, cells[at + 6]!];

@@ -1,11 +1,12 @@
-// What /metrics answers: the front's own metrics (prom-client) and the workers' sheets, in either text format.
+// Renders /metrics: the main thread's own metrics (prom-client) and the shared metrics of the workers.
 //
-// Use: the front makes one `Metrics` at start and hands it down. A part resolves its handles where it is built:
+// The server makes one `Metrics` at start. Resolve handles once, in a constructor:
 //   const issued = metrics.counter('mouthpiece_tokens_issued_total');        issued.add();
-//   const setUp = metrics.histogram('mouthpiece_session_setup_seconds', { step: 'dtls' });   setUp.observe(seconds, exemplarOf(sessionId));
-// Gauges that mirror the state of a registry are set in an `onScrape` callback. For each worker: `const memory = createSheet()`
-// goes along in workerData, `metrics.attachWorker(index, memory)`; in the worker `const sheet = new Sheet(memory)` has the same three
-// methods. When the worker is gone: `metrics.detachWorker(index)`.
+//   const setUp = metrics.histogram('mouthpiece_session_setup_seconds', { step: 'dtls' });
+//   setUp.observe(seconds, exemplarOf(sessionId));
+// Set gauges that mirror a state in an `onScrape` callback. For each worker, pass `createSharedMetrics()` in
+// its workerData and to `attachWorker`; `new SharedMetrics(memory)` in the worker has the same three methods.
+// Call `detachWorker` when the worker ended.
 import client from 'prom-client';
 import { guarded, reportDefect } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
@@ -14,7 +15,6 @@ import {
   CATALOGUE,
   type Counter,
   type Exemplar,
-  type Family,
   type Gauge,
   type Histogram,
   type LabelArguments,
@@ -22,17 +22,22 @@ import {
   type MetricName,
   type NameOf,
 } from './catalogue.ts';
+import type { MetricFamily } from './metric-family.ts';
 import { SHARED_FAMILIES } from './shared-metrics.ts';
 
 type PromMetric = client.Counter | client.Gauge | client.Histogram;
 
-/** Label combinations up to which a front metric is written from the start as 0, so that its first event is an increase. */
+/**
+ * A metric with at most so many label combinations is written as 0 from the start, so that its first event
+ * is an increase.
+ */
 const MAX_ZEROED_SERIES = 96;
 
+/** All metrics of this process; writes those of the main thread. */
 export class Metrics implements Meter<'front'> {
   readonly #own = new Map<string, PromMetric>();
   readonly #seen = new Map<string, Set<string>>();
-  readonly #book = new MetricsAggregator();
+  readonly #workers = new MetricsAggregator();
   readonly #collectors: (() => void)[] = [];
   readonly #text = new client.Registry();
   readonly #openMetrics = new client.Registry<client.OpenMetricsContentType>();
@@ -40,7 +45,7 @@ export class Metrics implements Meter<'front'> {
 
   constructor() {
     this.#openMetrics.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
-    for (const [name, family] of Object.entries(CATALOGUE) as [MetricName, Family][]) {
+    for (const [name, family] of Object.entries(CATALOGUE) as [MetricName, MetricFamily][]) {
       if (family.writer === 'front') {
         this.#own.set(name, createPromMetric(name, family));
       }
@@ -77,8 +82,8 @@ export class Metrics implements Meter<'front'> {
   ): Histogram {
     const metric = this.#own.get(name) as client.Histogram;
     const bound = this.#bounded(name, labels[0]);
-    const label = (CATALOGUE[name] as Family).exemplar;
-    // prom-client's typings know only the shape without exemplars.
+    const label = (CATALOGUE[name] as MetricFamily).exemplar;
+    // The types of prom-client lack the form with exemplars.
     if (label !== undefined) {
       return {
         observe: (value, exemplar) => {
@@ -98,22 +103,27 @@ export class Metrics implements Meter<'front'> {
     };
   }
 
-  attachWorker(index: number, sheet: SharedArrayBuffer): void {
-    this.#book.attach(index, sheet);
+  /** Worker `index` writes `memory` (createSharedMetrics) from now on. */
+  attachWorker(index: number, memory: SharedArrayBuffer): void {
+    this.#workers.attach(index, memory);
   }
+  /** Worker `index` ended. */
   detachWorker(index: number): void {
-    this.#book.detach(index);
+    this.#workers.detach(index);
   }
 
   /**
-   * `collect` runs at the beginning of each scrape, synchronously: copy figures into gauges there, nothing slow. One that throws is
-   * reported; the others run all the same.
+   * Calls `collect` at the start of each scrape. Set gauges there, and do nothing slow. An exception is
+   * reported; the other callbacks run.
    */
   onScrape(collect: () => void): void {
     this.#collectors.push(guarded('a collector of metrics', collect));
   }
 
-  /** @param accept the request's Accept header: OpenMetrics with exemplars where it is named, else Prometheus' text format 0.0.4. */
+  /**
+   * The response of /metrics.
+   * @param accept the Accept header: OpenMetrics with exemplars when it names that, else Prometheus text 0.0.4
+   */
   async render(accept = ''): Promise<{ contentType: string; body: string }> {
     const startedMs = monotonicMs();
     for (const collect of this.#collectors) {
@@ -129,11 +139,12 @@ export class Metrics implements Meter<'front'> {
   }
 
   readonly #refresh = guarded("the reading of the workers' metrics", () => {
-    this.#book.refresh();
+    this.#workers.refresh();
   });
 
   /**
-   * prom-client renames counters in place when it writes OpenMetrics, so each registry gets a view of its own on every family.
+   * prom-client renames counters in place when it writes OpenMetrics. So each registry gets its own view
+   * of every metric.
    */
   #register(registry: Pick<client.Registry, 'registerMetric'>): void {
     for (const [name, metric] of this.#own) {
@@ -148,17 +159,17 @@ export class Metrics implements Meter<'front'> {
     for (const entry of SHARED_FAMILIES) {
       registry.registerMetric(
         new View(entry.name, entry.family, () =>
-          this.#book.samples(entry),
+          this.#workers.samples(entry),
         ) as unknown as PromMetric,
       );
     }
   }
 
-  /** Replaces label values beyond those the catalogue allows by "other"; @throws TypeError where it has no such value. */
+  /** Replaces label values that the catalogue does not allow by "other". @throws TypeError where "other" is not allowed either */
   #bounded(name: MetricName, labels: object = {}): Record<string, string> {
     const bound: Record<string, string> = {};
     const given = labels as Record<string, string>;
-    for (const [label, allowed] of Object.entries((CATALOGUE[name] as Family).labels)) {
+    for (const [label, allowed] of Object.entries((CATALOGUE[name] as MetricFamily).labels)) {
       const value = String(given[label]);
       bound[label] = Array.isArray(allowed)
         ? listed(name, label, value, allowed)
@@ -191,14 +202,18 @@ function listed(name: string, label: string, value: string, allowed: readonly st
   throw new TypeError(`${name}: label ${label}='${value}' is not in the catalogue`);
 }
 
-/** A family as prom-client's registry wants to see it. */
+/** A metric in the form that prom-client's registry reads. */
 class View {
   name: string;
   readonly help: string;
   readonly type: string;
   readonly #read: () => Sample[] | Promise<Sample[]>;
 
-  constructor(name: string, { help, type }: Family, read: () => Sample[] | Promise<Sample[]>) {
+  constructor(
+    name: string,
+    { help, type }: MetricFamily,
+    read: () => Sample[] | Promise<Sample[]>,
+  ) {
     this.name = name;
     this.help = help;
     this.type = type;
@@ -215,7 +230,7 @@ class View {
     return { name: this.name, help: this.help, type: this.type, values };
   }
 
-  /** A family that cannot be read is left empty, so that the rest of the answer arrives. */
+  /** Leaves a metric that cannot be read empty, so that the others are still answered. */
   async #readOrNothing(): Promise<Sample[]> {
     try {
       return await this.#read();
@@ -226,7 +241,7 @@ class View {
   }
 }
 
-function createPromMetric(name: string, family: Family): PromMetric {
+function createPromMetric(name: string, family: MetricFamily): PromMetric {
   const options = {
     name,
     help: family.help,
@@ -249,7 +264,7 @@ function createPromMetric(name: string, family: Family): PromMetric {
   );
 }
 
-function zeroed<M extends PromMetric>(metric: M, { labels, type }: Family): M {
+function zeroed<M extends PromMetric>(metric: M, { labels, type }: MetricFamily): M {
   let combinations: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {
     if (!Array.isArray(values)) {

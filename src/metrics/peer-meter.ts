@@ -2,7 +2,7 @@
 import type { Counter, Histogram } from './catalogue.ts';
 import type { SharedMetrics } from './shared-metrics.ts';
 
-/** The part of a peer's statistics that is measured here: totals since its start, and the latest report's figures. */
+/** The statistics of a peer that become metrics: totals since its start, and values of the latest report. */
 export interface PeerTotals {
   readonly packetsRetransmitted: number;
   readonly nacksReceived: number;
@@ -27,7 +27,7 @@ const COUNTED = [
 ] as const;
 type Counted = (typeof COUNTED)[number];
 
-/** What was counted of one peer so far; keep one per peer. */
+/** What was already counted of one peer. Keep one per peer. */
 export interface PeerReading {
   readonly counted: Record<Counted, number>;
   bytesSent: number;
@@ -56,25 +56,25 @@ export class PeerMeter {
   readonly #target: Histogram;
   readonly #actual: Histogram;
 
-  constructor(sheet: SharedMetrics) {
+  constructor(metrics: SharedMetrics) {
     this.#counters = {
-      packetsRetransmitted: sheet.counter('mouthpiece_rtp_packets_retransmitted_total'),
-      nacksReceived: sheet.counter('mouthpiece_rtp_nacks_received_total'),
-      plisReceived: sheet.counter('mouthpiece_rtp_key_frame_requests_total', { kind: 'pli' }),
-      firsReceived: sheet.counter('mouthpiece_rtp_key_frame_requests_total', { kind: 'fir' }),
-      packetsLost: sheet.counter('mouthpiece_rtp_packets_lost_total'),
-      packetsReceived: sheet.counter('mouthpiece_rtp_packets_received_total'),
+      packetsRetransmitted: metrics.counter('mouthpiece_rtp_packets_retransmitted_total'),
+      nacksReceived: metrics.counter('mouthpiece_rtp_nacks_received_total'),
+      plisReceived: metrics.counter('mouthpiece_rtp_key_frame_requests_total', { kind: 'pli' }),
+      firsReceived: metrics.counter('mouthpiece_rtp_key_frame_requests_total', { kind: 'fir' }),
+      packetsLost: metrics.counter('mouthpiece_rtp_packets_lost_total'),
+      packetsReceived: metrics.counter('mouthpiece_rtp_packets_received_total'),
     };
-    this.#fractionLost = sheet.histogram('mouthpiece_rtp_fraction_lost_ratio');
-    this.#jitter = sheet.histogram('mouthpiece_rtp_jitter_seconds');
-    this.#roundTrip = sheet.histogram('mouthpiece_rtp_round_trip_seconds');
-    this.#target = sheet.histogram('mouthpiece_send_rate_target_bytes_per_second');
-    this.#actual = sheet.histogram('mouthpiece_send_rate_actual_bytes_per_second');
+    this.#fractionLost = metrics.histogram('mouthpiece_rtp_fraction_lost_ratio');
+    this.#jitter = metrics.histogram('mouthpiece_rtp_jitter_seconds');
+    this.#roundTrip = metrics.histogram('mouthpiece_rtp_round_trip_seconds');
+    this.#target = metrics.histogram('mouthpiece_send_rate_target_bytes_per_second');
+    this.#actual = metrics.histogram('mouthpiece_send_rate_actual_bytes_per_second');
   }
 
   read(totals: PeerTotals, reading: PeerReading, nowMs: number): void {
     for (const name of COUNTED) {
-      // The reported loss may go down again when late packets arrive (RFC 3550 section 6.4.1); a counter may not.
+      // The reported loss decreases when late packets arrive (RFC 3550 section 6.4.1). A counter must not.
       const grown = totals[name] - reading.counted[name];
       if (grown <= 0) {
         continue;

@@ -1,10 +1,9 @@
-// A worker's figures: one shared Float64Array whose slots follow from the catalogue, written by the worker alone, read by the front.
+// A worker's metrics in shared memory: a Float64Array whose layout follows from the catalogue. The worker writes, the main thread reads.
 import { wallMs } from '../base/time.ts';
 import {
   CATALOGUE,
   type Counter,
   type Exemplar,
-  type Family,
   type Gauge,
   type Histogram,
   type LabelArguments,
@@ -12,25 +11,28 @@ import {
   type MetricName,
   type NameOf,
 } from './catalogue.ts';
+import type { MetricFamily } from './metric-family.ts';
 
 /**
- * Slots of one series. A counter or gauge has one; a histogram one per bucket (not cumulative, +Inf last), then the sum, then, if it
- * keeps exemplars, EXEMPLAR_SLOTS per bucket. Aligned 64-bit loads and stores do not tear on the 64-bit machines Node runs on.
+ * Slots of one series. A counter or gauge has one. A histogram has one per bucket (not cumulative, +Inf
+ * last), then the sum, then EXEMPLAR_SLOTS per bucket if it keeps exemplars. Aligned 64-bit loads and
+ * stores are atomic on the 64-bit machines that Node supports.
  */
 export interface Series {
   readonly labels: Readonly<Record<string, string>>;
   readonly slot: number;
 }
+/** A metric of the workers with all its series. */
 export interface SharedFamily {
   readonly name: MetricName;
-  readonly family: Family;
+  readonly family: MetricFamily;
   readonly series: readonly Series[];
 }
 
-/** Sequence (odd while being written), four 32-bit words of a UUID, value, Unix seconds. */
+/** Slots of an exemplar: sequence (odd while being written), four 32-bit words of a UUID, value, Unix seconds. */
 export const EXEMPLAR_SLOTS = 7;
 
-function combinations(labels: Family['labels'], name: string): Record<string, string>[] {
+function combinations(labels: MetricFamily['labels'], name: string): Record<string, string>[] {
   let found: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {
     if (!Array.isArray(values)) {
@@ -43,7 +45,7 @@ function combinations(labels: Family['labels'], name: string): Record<string, st
   return found;
 }
 
-const slotsPerSeries = ({ type, buckets, exemplar }: Family): number =>
+const slotsPerSeries = ({ type, buckets, exemplar }: MetricFamily): number =>
   type !== 'histogram'
     ? 1
     : buckets.length + 2 + (exemplar === undefined ? 0 : (buckets.length + 1) * EXEMPLAR_SLOTS);
@@ -51,7 +53,7 @@ const slotsPerSeries = ({ type, buckets, exemplar }: Family): number =>
 function layOut(): { families: SharedFamily[]; size: number } {
   let size = 0;
   const families: SharedFamily[] = [];
-  for (const [name, family] of Object.entries(CATALOGUE) as [MetricName, Family][]) {
+  for (const [name, family] of Object.entries(CATALOGUE) as [MetricName, MetricFamily][]) {
     if (family.writer !== 'worker') {
       continue;
     }
@@ -70,11 +72,11 @@ export const SHARED_FAMILIES: readonly SharedFamily[] = layout.families;
 export const SHARED_SLOTS = layout.size;
 const byName = new Map(SHARED_FAMILIES.map((entry) => [entry.name, entry]));
 
-/** Memory of one worker's sheet: made by the front, sent to the worker when it is born. */
+/** Memory for the metrics of one worker, which gets it in its workerData. */
 export const createSharedMetrics = (): SharedArrayBuffer =>
   new SharedArrayBuffer(SHARED_SLOTS * Float64Array.BYTES_PER_ELEMENT);
 
-/** The session or request behind an observation; `uuid` in its usual form. Keep it as long as the session lives. */
+/** The exemplar of a session or request. Make it once per session. @param uuid in its usual form */
 export function exemplarOf(uuid: string): Exemplar {
   const hex = uuid.replaceAll('-', '');
   const word = (index: number): number =>
@@ -82,7 +84,7 @@ export function exemplarOf(uuid: string): Exemplar {
   return { id: uuid, words: [word(0), word(1), word(2), word(3)] };
 }
 
-class SheetCell implements Counter, Gauge {
+class SharedCell implements Counter, Gauge {
   readonly #cells: Float64Array;
   readonly #slot: number;
 
@@ -99,13 +101,13 @@ class SheetCell implements Counter, Gauge {
   }
 }
 
-class SheetHistogram implements Histogram {
+class SharedHistogram implements Histogram {
   readonly #cells: Float64Array;
   readonly #slot: number;
   readonly #buckets: readonly number[];
   readonly #keepsExemplars: boolean;
 
-  constructor(cells: Float64Array, slot: number, family: Family) {
+  constructor(cells: Float64Array, slot: number, family: MetricFamily) {
     this.#cells = cells;
     this.#slot = slot;
     this.#buckets = family.buckets;
@@ -135,40 +137,43 @@ class SheetHistogram implements Histogram {
   }
 }
 
-/** The worker's pen: resolves names and labels to slots once, after which writing allocates nothing and asks nobody. */
+/** Writes the metrics of one worker. Resolving a handle looks up its slots once; writing then allocates nothing. */
 export class SharedMetrics implements Meter<'worker'> {
   readonly #cells: Float64Array;
 
-  /** @param memory from `createSheet`. @throws RangeError if it was made by another version of the catalogue. */
+  /** @param memory from `createSharedMetrics`. @throws RangeError when its size does not fit the catalogue */
   constructor(memory: SharedArrayBuffer) {
     this.#cells = new Float64Array(memory);
     if (this.#cells.length !== SHARED_SLOTS) {
       throw new RangeError(
-        `a sheet has ${SHARED_SLOTS} slots, this memory ${this.#cells.length}: use createSheet()`,
+        `shared metrics have ${SHARED_SLOTS} slots, this memory ${this.#cells.length}: use createSharedMetrics()`,
       );
     }
   }
 
   counter<N extends NameOf<'counter', 'worker'>>(name: N, ...labels: LabelArguments<N>): Counter {
-    return new SheetCell(this.#cells, slotOf(name, labels[0]));
+    return new SharedCell(this.#cells, slotOf(name, labels[0]));
   }
   gauge<N extends NameOf<'gauge', 'worker'>>(name: N, ...labels: LabelArguments<N>): Gauge {
-    return new SheetCell(this.#cells, slotOf(name, labels[0]));
+    return new SharedCell(this.#cells, slotOf(name, labels[0]));
   }
 
   histogram<N extends NameOf<'histogram', 'worker'>>(
     name: N,
     ...labels: LabelArguments<N>
   ): Histogram {
-    return new SheetHistogram(this.#cells, slotOf(name, labels[0]), CATALOGUE[name]);
+    return new SharedHistogram(this.#cells, slotOf(name, labels[0]), CATALOGUE[name]);
   }
 }
 
-/** @throws TypeError when a label is missing or its value is not in the catalogue (unless that lists "other"). */
+/**
+ * The first slot of a series. @throws TypeError when a label is missing or its value is not in the
+ * catalogue, unless the catalogue lists "other"
+ */
 function slotOf(name: MetricName, labels: object = {}): number {
   const entry = byName.get(name);
   if (entry === undefined) {
-    throw new TypeError(`${name} is not a worker's metric`);
+    throw new TypeError(`${name} is not a metric of workers`);
   }
   const wanted = new Map(Object.entries(labels) as [string, string][]);
   for (const [label, values] of Object.entries(entry.family.labels)) {

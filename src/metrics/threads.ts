@@ -1,34 +1,38 @@
-// Wires vitals and process figures to their names in the catalogue: one call on the main thread, one in each worker.
+// Connects the vitals of threads and the process to their metrics: one call on the main thread, one in each worker.
 import { wallMs } from '../base/time.ts';
 import { maxDescriptors, openDescriptors } from './descriptors.ts';
 import type { Metrics } from './metrics.ts';
 import type { SharedMetrics } from './shared-metrics.ts';
 import { watchVitals } from './vitals.ts';
 
-/** In a worker, once, after its sheet is made. @returns the function that stops it. */
-export const watchWorkerThread = (sheet: SharedMetrics, threadCpuMs: () => number): (() => void) =>
+/** Call it once in each worker. @returns the function that stops it */
+export const watchWorkerThread = (
+  metrics: SharedMetrics,
+  threadCpuMs: () => number,
+): (() => void) =>
   watchVitals(
     {
-      eventLoopDelay: sheet.histogram('mouthpiece_worker_event_loop_delay_seconds'),
-      cpuSeconds: sheet.counter('mouthpiece_worker_cpu_seconds_total'),
-      heapUsed: sheet.gauge('mouthpiece_worker_heap_used_bytes'),
-      load: sheet.gauge('mouthpiece_worker_load_ratio'),
+      eventLoopDelay: metrics.histogram('mouthpiece_worker_event_loop_delay_seconds'),
+      cpuSeconds: metrics.counter('mouthpiece_worker_cpu_seconds_total'),
+      heapUsed: metrics.gauge('mouthpiece_worker_heap_used_bytes'),
+      load: metrics.gauge('mouthpiece_worker_load_ratio'),
       gc: {
-        minor: sheet.counter('mouthpiece_worker_gc_seconds_total', { kind: 'minor' }),
-        major: sheet.counter('mouthpiece_worker_gc_seconds_total', { kind: 'major' }),
-        incremental: sheet.counter('mouthpiece_worker_gc_seconds_total', { kind: 'incremental' }),
-        other: sheet.counter('mouthpiece_worker_gc_seconds_total', { kind: 'other' }),
+        minor: metrics.counter('mouthpiece_worker_gc_seconds_total', { kind: 'minor' }),
+        major: metrics.counter('mouthpiece_worker_gc_seconds_total', { kind: 'major' }),
+        incremental: metrics.counter('mouthpiece_worker_gc_seconds_total', { kind: 'incremental' }),
+        other: metrics.counter('mouthpiece_worker_gc_seconds_total', { kind: 'other' }),
       },
     },
     threadCpuMs,
   );
 
+/** The labels of mouthpiece_build_info. */
 export interface Build {
   readonly version: string;
   readonly commit: string;
 }
 
-/** On the main thread, once. @returns the function that stops it. */
+/** Call it once on the main thread. @returns the function that stops it */
 export function watchMainThread(
   metrics: Metrics,
   threadCpuMs: () => number,
@@ -47,7 +51,7 @@ export function watchMainThread(
     cpuSeconds.add(seconds - countedSeconds);
     countedSeconds = seconds;
   });
-  // Each by itself: what reads /proc takes a file descriptor, and throws when there is none.
+  // Separate callbacks, since reading /proc takes a file descriptor and throws when none is left.
   metrics.onScrape(() => {
     residentBytes.set(process.memoryUsage.rss());
   });

@@ -1,4 +1,4 @@
-// What a thread says of itself, on the main thread and on workers alike: event-loop delay, CPU, garbage collection, heap.
+// The vitals of a thread, main or worker: event-loop delay, CPU, garbage collection, heap.
 import { PerformanceObserver, constants, type PerformanceEntry } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { after } from '../base/guard.ts';
@@ -8,6 +8,7 @@ import type { Counter, Gauge, Histogram } from './catalogue.ts';
 const SAMPLE_MS = 100;
 const SAMPLES_PER_SUMMARY = 10;
 
+/** The metrics of one thread's vitals. */
 export interface VitalsMeters {
   readonly eventLoopDelay: Histogram;
   readonly cpuSeconds: Counter;
@@ -24,11 +25,11 @@ const GC_KINDS: ReadonlyMap<number, 'minor' | 'major' | 'incremental'> = new Map
   [constants.NODE_PERFORMANCE_GC_INCREMENTAL, 'incremental'],
 ]);
 
-/** The typings leave `detail` out; Node documents it for entries of type gc. */
+/** The types lack `detail`, which Node documents for entries of type gc. */
 type GcEntry = PerformanceEntry & { readonly detail: { readonly kind: number } };
 
 /**
- * Watches the calling thread until the returned function is called. Its timer keeps no process alive.
+ * Watches the calling thread until the returned function is called. Its timer does not keep the process alive.
  * @param threadCpuMs CPU milliseconds of the calling thread so far (`native.threadCpuMs`)
  */
 export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): () => void {
@@ -41,7 +42,7 @@ export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): ()
   const sample = (): void => {
     const nowMs = monotonicMs();
     meters.eventLoopDelay.observe(Math.max(0, nowMs - dueMs) / 1000);
-    // From now, not from when it was due: one long block is one late sample, not a burst of them.
+    // Counted from now: one long stall gives one late sample, not a burst.
     dueMs = nowMs + SAMPLE_MS;
     timer = after(SAMPLE_MS, 'the sampling of vitals', sample).unref();
     samples++;
@@ -54,7 +55,7 @@ export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): ()
     const usedMs = threadCpuMs() - cpuMs;
     meters.cpuSeconds.add(usedMs / 1000);
     meters.load?.set(usedMs / Math.max(1, nowMs - summaryMs));
-    // Not process.memoryUsage(): that reads /proc, which takes a file descriptor, and throws when there is none.
+    // Not process.memoryUsage(), which reads /proc and throws when no file descriptor is left.
     meters.heapUsed.set(getHeapStatistics().used_heap_size);
     cpuMs += usedMs;
     summaryMs = nowMs;

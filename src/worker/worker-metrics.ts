@@ -1,52 +1,52 @@
-// The worker's metric handles, resolved once from its sheet.
+// The worker's metric handles, resolved once.
 import { PeerMeter } from '../metrics/peer-meter.ts';
 import type { SharedMetrics } from '../metrics/shared-metrics.ts';
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-export function createWorkerMetrics(sheet: SharedMetrics) {
+export function createWorkerMetrics(metrics: SharedMetrics) {
   const stage = (
     name: 'drain' | 'features' | 'inference' | 'render' | 'encode' | 'packetize' | 'send' | 'audio',
-  ) => sheet.histogram('mouthpiece_stage_duration_seconds', { stage: name });
+  ) => metrics.histogram('mouthpiece_stage_duration_seconds', { stage: name });
   const lips = (input: 'socket' | 'track') => ({
-    burst: sheet.histogram('mouthpiece_audio_to_lips_seconds', { input, pace: 'burst' }),
-    paced: sheet.histogram('mouthpiece_audio_to_lips_seconds', { input, pace: 'paced' }),
-    paced_network: sheet.histogram('mouthpiece_audio_to_lips_seconds', {
+    burst: metrics.histogram('mouthpiece_audio_to_lips_seconds', { input, pace: 'burst' }),
+    paced: metrics.histogram('mouthpiece_audio_to_lips_seconds', { input, pace: 'paced' }),
+    paced_network: metrics.histogram('mouthpiece_audio_to_lips_seconds', {
       input,
       pace: 'paced_network',
     }),
   });
   return {
-    ticks: sheet.counter('mouthpiece_worker_ticks_total'),
-    tickDuration: sheet.histogram('mouthpiece_worker_tick_duration_seconds'),
-    peerMeter: new PeerMeter(sheet),
+    ticks: metrics.counter('mouthpiece_worker_ticks_total'),
+    tickDuration: metrics.histogram('mouthpiece_worker_tick_duration_seconds'),
+    peerMeter: new PeerMeter(metrics),
     sessions: {
-      connecting: sheet.gauge('mouthpiece_worker_sessions', { state: 'connecting' }),
-      idle: sheet.gauge('mouthpiece_worker_sessions', { state: 'idle' }),
-      speaking: sheet.gauge('mouthpiece_worker_sessions', { state: 'speaking' }),
+      connecting: metrics.gauge('mouthpiece_worker_sessions', { state: 'connecting' }),
+      idle: metrics.gauge('mouthpiece_worker_sessions', { state: 'idle' }),
+      speaking: metrics.gauge('mouthpiece_worker_sessions', { state: 'speaking' }),
     },
     framesSent: {
       vp8: {
-        idle: sheet.counter('mouthpiece_frames_sent_total', { codec: 'vp8', activity: 'idle' }),
-        speaking: sheet.counter('mouthpiece_frames_sent_total', {
+        idle: metrics.counter('mouthpiece_frames_sent_total', { codec: 'vp8', activity: 'idle' }),
+        speaking: metrics.counter('mouthpiece_frames_sent_total', {
           codec: 'vp8',
           activity: 'speaking',
         }),
       },
       h264: {
-        idle: sheet.counter('mouthpiece_frames_sent_total', { codec: 'h264', activity: 'idle' }),
-        speaking: sheet.counter('mouthpiece_frames_sent_total', {
+        idle: metrics.counter('mouthpiece_frames_sent_total', { codec: 'h264', activity: 'idle' }),
+        speaking: metrics.counter('mouthpiece_frames_sent_total', {
           codec: 'h264',
           activity: 'speaking',
         }),
       },
     },
-    skippedLate: sheet.counter('mouthpiece_frames_skipped_total', { reason: 'late' }),
-    skippedByRateControl: sheet.counter('mouthpiece_frames_skipped_total', {
+    skippedLate: metrics.counter('mouthpiece_frames_skipped_total', { reason: 'late' }),
+    skippedByRateControl: metrics.counter('mouthpiece_frames_skipped_total', {
       reason: 'rate_control',
     }),
-    framesRepeated: sheet.counter('mouthpiece_frames_repeated_total'),
-    lateness: sheet.histogram('mouthpiece_frame_lateness_seconds'),
+    framesRepeated: metrics.counter('mouthpiece_frames_repeated_total'),
+    lateness: metrics.histogram('mouthpiece_frame_lateness_seconds'),
     stage: {
       drain: stage('drain'),
       features: stage('features'),
@@ -57,46 +57,49 @@ export function createWorkerMetrics(sheet: SharedMetrics) {
       send: stage('send'),
       audio: stage('audio'),
     },
-    batch: sheet.histogram('mouthpiece_inference_batch_sessions'),
+    batch: metrics.histogram('mouthpiece_inference_batch_sessions'),
     keyFrames: {
       vp8: {
-        start: sheet.counter('mouthpiece_key_frames_total', { codec: 'vp8', cause: 'start' }),
-        request: sheet.counter('mouthpiece_key_frames_total', { codec: 'vp8', cause: 'request' }),
-        other: sheet.counter('mouthpiece_key_frames_total', { codec: 'vp8', cause: 'other' }),
+        start: metrics.counter('mouthpiece_key_frames_total', { codec: 'vp8', cause: 'start' }),
+        request: metrics.counter('mouthpiece_key_frames_total', { codec: 'vp8', cause: 'request' }),
+        other: metrics.counter('mouthpiece_key_frames_total', { codec: 'vp8', cause: 'other' }),
       },
       h264: {
-        start: sheet.counter('mouthpiece_key_frames_total', { codec: 'h264', cause: 'start' }),
-        request: sheet.counter('mouthpiece_key_frames_total', { codec: 'h264', cause: 'request' }),
-        other: sheet.counter('mouthpiece_key_frames_total', { codec: 'h264', cause: 'other' }),
+        start: metrics.counter('mouthpiece_key_frames_total', { codec: 'h264', cause: 'start' }),
+        request: metrics.counter('mouthpiece_key_frames_total', {
+          codec: 'h264',
+          cause: 'request',
+        }),
+        other: metrics.counter('mouthpiece_key_frames_total', { codec: 'h264', cause: 'other' }),
       },
     },
     encodedBytes: {
-      vp8: sheet.counter('mouthpiece_encoded_bytes_total', { codec: 'vp8' }),
-      h264: sheet.counter('mouthpiece_encoded_bytes_total', { codec: 'h264' }),
+      vp8: metrics.counter('mouthpiece_encoded_bytes_total', { codec: 'vp8' }),
+      h264: metrics.counter('mouthpiece_encoded_bytes_total', { codec: 'h264' }),
     },
     audioToLips: { socket: lips('socket'), track: lips('track') },
-    interrupt: sheet.histogram('mouthpiece_interrupt_seconds'),
-    avOffset: sheet.histogram('mouthpiece_av_offset_seconds'),
-    utterances: sheet.counter('mouthpiece_utterances_total'),
-    speechSeconds: sheet.counter('mouthpiece_speech_seconds_total'),
-    bufferDepth: sheet.histogram('mouthpiece_audio_buffer_seconds'),
-    underruns: sheet.counter('mouthpiece_audio_underruns_total'),
+    interrupt: metrics.histogram('mouthpiece_interrupt_seconds'),
+    avOffset: metrics.histogram('mouthpiece_av_offset_seconds'),
+    utterances: metrics.counter('mouthpiece_utterances_total'),
+    speechSeconds: metrics.counter('mouthpiece_speech_seconds_total'),
+    bufferDepth: metrics.histogram('mouthpiece_audio_buffer_seconds'),
+    underruns: metrics.counter('mouthpiece_audio_underruns_total'),
     rtp: {
-      video: sheet.counter('mouthpiece_rtp_packets_sent_total', { media: 'video' }),
-      audio: sheet.counter('mouthpiece_rtp_packets_sent_total', { media: 'audio' }),
-      videoBytes: sheet.counter('mouthpiece_rtp_bytes_sent_total', { media: 'video' }),
-      audioBytes: sheet.counter('mouthpiece_rtp_bytes_sent_total', { media: 'audio' }),
+      video: metrics.counter('mouthpiece_rtp_packets_sent_total', { media: 'video' }),
+      audio: metrics.counter('mouthpiece_rtp_packets_sent_total', { media: 'audio' }),
+      videoBytes: metrics.counter('mouthpiece_rtp_bytes_sent_total', { media: 'video' }),
+      audioBytes: metrics.counter('mouthpiece_rtp_bytes_sent_total', { media: 'audio' }),
     },
     peersClosed: {
-      closed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'closed' }),
-      connect_timeout: sheet.counter('mouthpiece_peers_closed_total', {
+      closed: metrics.counter('mouthpiece_peers_closed_total', { reason: 'closed' }),
+      connect_timeout: metrics.counter('mouthpiece_peers_closed_total', {
         reason: 'connect_timeout',
       }),
-      dtls_failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'dtls_failed' }),
-      ice_failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'ice_failed' }),
-      timeout: sheet.counter('mouthpiece_peers_closed_total', { reason: 'timeout' }),
-      not_authentic: sheet.counter('mouthpiece_peers_closed_total', { reason: 'not_authentic' }),
-      failed: sheet.counter('mouthpiece_peers_closed_total', { reason: 'failed' }),
+      dtls_failed: metrics.counter('mouthpiece_peers_closed_total', { reason: 'dtls_failed' }),
+      ice_failed: metrics.counter('mouthpiece_peers_closed_total', { reason: 'ice_failed' }),
+      timeout: metrics.counter('mouthpiece_peers_closed_total', { reason: 'timeout' }),
+      not_authentic: metrics.counter('mouthpiece_peers_closed_total', { reason: 'not_authentic' }),
+      failed: metrics.counter('mouthpiece_peers_closed_total', { reason: 'failed' }),
     },
   };
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';
-import { CATALOGUE, METRIC_NAMES, type Family } from '../../src/metrics/catalogue.ts';
+import { CATALOGUE, METRIC_NAMES } from '../../src/metrics/catalogue.ts';
+import type { MetricFamily } from '../../src/metrics/metric-family.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import {
   SharedMetrics,
@@ -20,7 +21,7 @@ function valueOf(body: string, series: string): number | undefined {
 }
 
 test('names carry base units, counters end in _total, buckets ascend', () => {
-  for (const [name, family] of Object.entries(CATALOGUE) as [string, Family][]) {
+  for (const [name, family] of Object.entries(CATALOGUE) as [string, MetricFamily][]) {
     assert.match(name, /^(mouthpiece|process)_[a-z0-9_]+$/);
     assert.equal(name.endsWith('_total'), family.type === 'counter', name);
     assert.doesNotMatch(name, /_(ms|milliseconds|kbps|kilobytes|mb|percent)(_|$)/, name);
@@ -38,19 +39,19 @@ test('names carry base units, counters end in _total, buckets ascend', () => {
   }
 });
 
-test('sheets of several workers are summed; per-worker families keep them apart', async () => {
+test('metrics of several workers are summed; per-worker metrics stay apart', async () => {
   const metrics = new Metrics();
-  const sheets = [0, 1].map((index) => {
+  const workers = [0, 1].map((index) => {
     const memory = createSharedMetrics();
     metrics.attachWorker(index, memory);
     return new SharedMetrics(memory);
   });
-  for (const [index, sheet] of sheets.entries()) {
-    sheet
+  for (const [index, shared] of workers.entries()) {
+    shared
       .counter('mouthpiece_frames_sent_total', { codec: 'vp8', activity: 'speaking' })
       .add(10 * (index + 1));
-    sheet.gauge('mouthpiece_worker_load_ratio').set(0.25 * (index + 1));
-    const encode = sheet.histogram('mouthpiece_stage_duration_seconds', { stage: 'encode' });
+    shared.gauge('mouthpiece_worker_load_ratio').set(0.25 * (index + 1));
+    const encode = shared.histogram('mouthpiece_stage_duration_seconds', { stage: 'encode' });
     encode.observe(0.0009);
     encode.observe(1);
   }
@@ -81,10 +82,10 @@ test('a dead worker takes its gauges along and leaves its counters', async () =>
   for (const beats of lives) {
     const memory = createSharedMetrics();
     metrics.attachWorker(0, memory);
-    const sheet = new SharedMetrics(memory);
-    sheet.counter('mouthpiece_worker_ticks_total').add(beats);
-    sheet.gauge('mouthpiece_worker_sessions', { state: 'speaking' }).set(3);
-    sheet
+    const shared = new SharedMetrics(memory);
+    shared.counter('mouthpiece_worker_ticks_total').add(beats);
+    shared.gauge('mouthpiece_worker_sessions', { state: 'speaking' }).set(3);
+    shared
       .histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' })
       .observe(0.03, exemplarOf(SESSION));
     metrics.detachWorker(0);
@@ -118,14 +119,14 @@ test('labels are bounded: strangers become "other" or are refused', async () => 
     valueOf(body, 'mouthpiece_http_requests_total{method="other",route="other",status="200"}'),
     500 - 64,
   );
-  const sheet = new SharedMetrics(createSharedMetrics());
+  const shared = new SharedMetrics(createSharedMetrics());
   assert.throws(
     () =>
-      sheet.counter('mouthpiece_frames_sent_total', { codec: 'av1' as 'vp8', activity: 'idle' }),
+      shared.counter('mouthpiece_frames_sent_total', { codec: 'av1' as 'vp8', activity: 'idle' }),
     /codec='av1' is not in the catalogue/,
   );
   assert.doesNotThrow(() =>
-    sheet.counter('mouthpiece_datagrams_rejected_total', { reason: 'martian' as 'other' }),
+    shared.counter('mouthpiece_datagrams_rejected_total', { reason: 'martian' as 'other' }),
   );
 });
 
@@ -172,10 +173,10 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
   for (let worker = 0; worker < 4; worker++) {
     const memory = createSharedMetrics();
     metrics.attachWorker(worker, memory);
-    const sheet = new SharedMetrics(memory);
+    const shared = new SharedMetrics(memory);
     for (let i = 0; i < 5000; i++) {
-      sheet.histogram('mouthpiece_frame_lateness_seconds').observe(i / 1e5);
-      sheet
+      shared.histogram('mouthpiece_frame_lateness_seconds').observe(i / 1e5);
+      shared
         .histogram('mouthpiece_audio_to_lips_seconds', { input: 'socket', pace: 'burst' })
         .observe(i / 1e5, exemplarOf(SESSION));
     }
@@ -206,13 +207,13 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
   assert.ok(best < 5 * patience(), `a scrape took ${best.toFixed(2)} ms of the processor`);
 });
 
-test('writing a sheet allocates nothing', () => {
-  const sheet = new SharedMetrics(createSharedMetrics());
-  const frames = sheet.counter('mouthpiece_frames_sent_total', {
+test('writing shared metrics allocates nothing', () => {
+  const shared = new SharedMetrics(createSharedMetrics());
+  const frames = shared.counter('mouthpiece_frames_sent_total', {
     codec: 'vp8',
     activity: 'speaking',
   });
-  const lateness = sheet.histogram('mouthpiece_frame_lateness_seconds');
+  const lateness = shared.histogram('mouthpiece_frame_lateness_seconds');
   const write = (times: number): void => {
     for (let i = 0; i < times; i++) {
       frames.add();

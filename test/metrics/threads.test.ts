@@ -21,10 +21,10 @@ const WORKER = `
   const { parentPort, workerData } = await import('node:worker_threads');
   const { SharedMetrics } = await import(workerData.root + 'src/metrics/shared-metrics.ts');
   const { watchWorkerThread } = await import(workerData.root + 'src/metrics/threads.ts');
-  const sheet = new SharedMetrics(workerData.memory);
+  const shared = new SharedMetrics(workerData.memory);
   const started = performance.now();
-  watchWorkerThread(sheet, () => performance.now() - started);
-  sheet.counter('mouthpiece_worker_ticks_total').add(42);
+  watchWorkerThread(shared, () => performance.now() - started);
+  shared.counter('mouthpiece_worker_ticks_total').add(42);
   globalThis.gc?.();
   setTimeout(() => { const until = performance.now() + 300; while (performance.now() < until); }, 50);
   setTimeout(() => parentPort.postMessage('measured'), 1500);

@@ -5,7 +5,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'vitest';
 import { SETTINGS } from '../../src/config.ts';
-import { CATALOGUE, type Family } from '../../src/metrics/catalogue.ts';
+import { CATALOGUE } from '../../src/metrics/catalogue.ts';
+import type { MetricFamily } from '../../src/metrics/metric-family.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const PAGE = readFileSync(path.join(ROOT, 'docs/limits.md'), 'utf8');
@@ -252,7 +253,7 @@ test('metrics on the page exist, with their labels', () => {
     for (const [, metricName, label, labelValue] of metric.matchAll(
       /`(\w+)(?:\{(\w+)="(\w+)"\})?`/g,
     )) {
-      const family = (CATALOGUE as Readonly<Record<string, Family>>)[metricName!];
+      const family = (CATALOGUE as Readonly<Record<string, MetricFamily>>)[metricName!];
       assert.ok(family !== undefined, `${name}: there is no metric ${metricName}`);
       if (label === undefined) {
         continue;

@@ -5,7 +5,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'vitest';
 import { DASHBOARDS, dashboardFiles } from '../../grafana/dashboards.ts';
-import { CATALOGUE, METRIC_NAMES, type Family } from '../../src/metrics/catalogue.ts';
+import { CATALOGUE, METRIC_NAMES } from '../../src/metrics/catalogue.ts';
+import type { MetricFamily } from '../../src/metrics/metric-family.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
@@ -16,7 +17,7 @@ const list = (folder: string, ending: string): string[] =>
 
 const RULES = list('grafana/prometheus/rules', '.yml');
 const RUNBOOKS = list('grafana/runbooks', '.md').filter((file) => !file.endsWith('README.md'));
-const families = CATALOGUE as Readonly<Record<string, Family>>;
+const families = CATALOGUE as Readonly<Record<string, MetricFamily>>;
 
 /**
  * Series names in a PromQL expression or a text: metrics of ours with their histogram suffixes,
@@ -25,7 +26,7 @@ const families = CATALOGUE as Readonly<Record<string, Family>>;
 const namesIn = (text: string): string[] =>
   [...text.matchAll(/(?<![\w:])(mouthpiece|process)_[a-z0-9_]+(?![\w:])/g)].map(([name]) => name);
 
-function familyOf(series: string): Family | undefined {
+function familyOf(series: string): MetricFamily | undefined {
   const exact = families[series];
   if (exact !== undefined) {
     return exact.type === 'histogram' ? undefined : exact;
@@ -74,7 +75,7 @@ test('every metric is on a panel, or says why not', () => {
       .map((name) => name.replace(/_(bucket|sum|count)$/, '')),
   );
   for (const name of METRIC_NAMES) {
-    const reason = (CATALOGUE[name] as Family).unpanelled;
+    const reason = (CATALOGUE[name] as MetricFamily).unpanelled;
     assert.equal(
       shown.has(name),
       reason === undefined,

@@ -152,8 +152,8 @@ test('thousands of peers that only ever signalled leave nothing behind', async (
 });
 
 test('datagrams are counted for the metrics', async (t) => {
-  const sheet = new SharedMetrics(createSharedMetrics());
-  const endpoint = await createEndpoint({ ...LOOPBACK, metrics: sheet });
+  const shared = new SharedMetrics(createSharedMetrics());
+  const endpoint = await createEndpoint({ ...LOOPBACK, metrics: shared });
   t.onTestFinished(() => endpoint.close());
   const stranger = await Attacker.against(t, endpoint);
   for (let count = 0; count < 3; count++) {

@@ -87,13 +87,13 @@ export class WorkerPool {
     delayMs = RESTART_DELAY_MS,
   ): Promise<void> {
     const options = this.#options;
-    const sheet = createSharedMetrics();
-    options.metrics.attachWorker(index, sheet);
+    const sharedMetrics = createSharedMetrics();
+    options.metrics.attachWorker(index, sharedMetrics);
     const birth: WorkerHandleInit = {
       index,
       cpu,
       isRealtime: options.isRealtime,
-      sharedMetrics: sheet,
+      sharedMetrics,
       media: options.media,
       port: options.media.ports.first === 0 ? 0 : options.media.ports.first + index,
       calibrationFace: options.calibrationFace,
