@@ -5,9 +5,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionStatsReport } from '../../src/link/messages.ts';
-import { Wav2LipFace } from '../../src/pipeline/wav2lip/face.ts';
-import { measureInference } from '../../src/pipeline/wav2lip/inference-client.ts';
-import { Wav2LipNetwork } from '../../src/pipeline/wav2lip/network.ts';
+import { Wav2LipFace } from '../../src/pipeline/wav2lip/wav2lip-face.ts';
+import { measurePatchMs } from '../../src/pipeline/wav2lip/patch-generator.ts';
+import { Wav2LipNetwork } from '../../src/pipeline/wav2lip/wav2lip-network.ts';
 import { smallNetwork } from '../../test/pipeline/wav2lip/small-network.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
 import { ROOT } from '../run.ts';
@@ -43,7 +43,7 @@ async function networkOf(runMs: number, folder: string): Promise<{ file: string;
   const file = path.join(folder, 'network.onnx');
   const timed = async (layers: number): Promise<number> => {
     writeFileSync(file, smallNetwork(SIDE, { layers }));
-    return await measureInference(
+    return await measurePatchMs(
       await Wav2LipNetwork.load(file, ['cpu']),
       new Wav2LipFace(readFileSync(FACE), SIDE),
       Number.POSITIVE_INFINITY,

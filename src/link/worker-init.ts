@@ -53,6 +53,6 @@ export interface Wav2LipInit extends Wav2LipOptions {
   readonly face: SharedArrayBuffer;
   /** To its media worker; the thread ends when it closes. */
   readonly port: MessagePort;
-  /** Most milliseconds that a mouth may take. Default: MAX_FRAME_SHARE of a frame. */
+  /** Most milliseconds that a patch may take. Default: MAX_FRAME_SHARE of a frame. */
   readonly maxFrameMs?: number;
 }

@@ -1,40 +1,43 @@
-// A worker thread: pins itself to its core, loads the model, opens its UDP port, then serves the front's messages.
+// The entry of a worker thread: pins itself to its core, loads the model, opens its UDP port, and then
+// serves the messages of the front.
 import os from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { every, guarded, reportDefectsTo } from '../base/guard.ts';
-import { toWireError } from '../base/errors.ts';
 import { HEARTBEAT_MS, beatHeart } from '../link/heartbeat.ts';
-import type { WorkerInit } from '../link/worker-init.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
+import type { WorkerInit } from '../link/worker-init.ts';
 import { SharedMetrics } from '../metrics/shared-metrics.ts';
 import { watchWorkerThread } from '../metrics/threads.ts';
 import { native } from '../native/addon.ts';
-import { measureSessionCost } from './session-cost.ts';
+import { newCodedFrameBuffer } from '../pipeline/encode/video-track.ts';
 import { SpeechModel } from '../pipeline/inference/speech-model.ts';
-import { createWorkerMetrics } from './worker-metrics.ts';
-import { createEndpoint } from '../webrtc/endpoint.ts';
-import { FramePipeline } from './pipeline.ts';
-import { WorkerSession, type WorkerContext } from './worker-session.ts';
 import { FaceCache } from '../pipeline/render/face-cache.ts';
+import { InferenceClient } from '../pipeline/wav2lip/inference-client.ts';
+import { Wav2LipRefused } from '../pipeline/wav2lip/wav2lip-network.ts';
+import { createEndpoint } from '../webrtc/endpoint.ts';
+import { FramePipeline } from './frame-pipeline.ts';
 import { FrameScheduler } from './frame-scheduler.ts';
-import { InferenceClients } from '../pipeline/wav2lip/inference-clients.ts';
-import { Wav2LipRefused } from '../pipeline/wav2lip/network.ts';
+import { FrontMessages } from './front-messages.ts';
+import { measureSessionCost } from './session-cost.ts';
+import { createWorkerMetrics } from './worker-metrics.ts';
+import type { WorkerContext } from './worker-session.ts';
 
+/** Placement goes by what a worker reports once a second. */
 const REPORT_MS = 1000;
-const MEDIA_PRIORITY = -10;
+/** Nice value where the thread may not be scheduled in real time. */
+const MEDIA_NICE = -10;
 
 const init = workerData as WorkerInit;
 const post = (message: FromWorker): void => {
   parentPort!.postMessage(message);
 };
-const log = (
-  level: 'debug' | 'info' | 'warn' | 'error',
-  message: string,
-  fields: Record<string, unknown> = {},
-  sessionId?: string,
-): void => {
-  post({ type: 'log', level, sessionId, message, fields });
+const logError = (message: string, fields: Record<string, unknown>, sessionId?: string): void => {
+  post({ type: 'log', level: 'error', sessionId, message, fields });
 };
+const fieldsOf = (error: unknown): { error: string; stack: string | undefined } => ({
+  error: String(error),
+  stack: error instanceof Error ? error.stack : undefined,
+});
 
 native.setThreadName(`mp-worker-${init.index}`);
 if (init.cpu !== undefined) {
@@ -42,70 +45,71 @@ if (init.cpu !== undefined) {
 }
 
 reportDefectsTo((where, error, missed) => {
-  log('error', `${where} failed`, {
-    error: String(error),
-    stack: error instanceof Error ? error.stack : undefined,
-    missed,
-  });
+  logError(`${where} failed`, { ...fieldsOf(error), missed });
 });
-// Whatever a peer manages to throw at us must not take the other sessions along.
+// An exception in the handling of one peer must not end the sessions of all others.
 process.on('unhandledRejection', (reason) => {
-  log('error', 'unhandled rejection in a worker', {
-    error: String(reason),
-    stack: reason instanceof Error ? reason.stack : undefined,
-  });
+  logError('unhandled rejection in a worker', fieldsOf(reason));
 });
 
+const { media } = init;
 const sharedMetrics = new SharedMetrics(init.sharedMetrics);
 const metrics = createWorkerMetrics(sharedMetrics);
 watchWorkerThread(sharedMetrics, () => native.threadCpuMs());
-const model = await SpeechModel.load({ maxBatch: init.media.maxSessionsPerWorker });
+const model = await SpeechModel.load({ maxBatch: media.maxSessionsPerWorker });
 const endpoint = await createEndpoint({
-  bindAddress: init.media.bindAddress,
+  bindAddress: media.bindAddress,
   port: init.port,
-  announcedAddresses: init.media.announcedAddresses,
+  announcedAddresses: media.announcedAddresses,
   metrics: sharedMetrics,
   onPeerError: (error, sessionId) => {
-    log(
-      'error',
-      'a defect in the transport ended this peer',
-      { error: String(error), stack: error instanceof Error ? error.stack : undefined },
-      sessionId,
-    );
+    logError('a defect in the transport ended this peer', fieldsOf(error), sessionId);
   },
 });
 const scheduler = new FrameScheduler({
-  pipeline: new FramePipeline(model, metrics, init.media.maxSessionsPerWorker),
-  instruments: metrics,
+  pipeline: new FramePipeline(model, metrics, media.maxSessionsPerWorker),
+  metrics,
   post,
   threadCpuMs: () => native.threadCpuMs(),
-  costPerSession: await measureSessionCost(
-    model,
-    init.calibrationFace,
-    init.media.videoBitrateKbps,
-  ),
+  costPerSession: await measureSessionCost(model, init.calibrationFace, media.videoBitrateKbps),
 });
-const wav2lip =
-  init.inferencePort === undefined
-    ? undefined
-    : await InferenceClients.connect(init.inferencePort).catch((error: unknown) => {
-        if (!(error instanceof Wav2LipRefused)) {
-          throw error;
-        }
-        log('error', error.message);
-        return undefined;
-      });
+const inferenceClient = await connectInference();
 const context: WorkerContext = {
   endpoint,
   model,
   faces: new FaceCache(),
-  inferenceClients: wav2lip,
+  inferenceClient,
+  codedFrame: newCodedFrameBuffer(),
   metrics,
   post,
-  media: init.media,
+  media,
 };
+const frontMessages = new FrontMessages(context, scheduler, () => {
+  void endpoint.close().finally(() => {
+    process.exit(0);
+  });
+});
 
-/** Frames have deadlines, what else runs on this machine has none. Only root, or limits on rtprio and nice, may: without them the thread competes as an equal. */
+/** @returns undefined when there is no network, or none that can be used: the log says why */
+async function connectInference(): Promise<InferenceClient | undefined> {
+  if (init.inferencePort === undefined) {
+    return undefined;
+  }
+  try {
+    return await InferenceClient.connect(init.inferencePort);
+  } catch (error) {
+    if (!(error instanceof Wav2LipRefused)) {
+      throw error;
+    }
+    logError(error.message, {});
+    return undefined;
+  }
+}
+
+/**
+ * Frames have deadlines; most other work on this machine has none. Only root, or limits on rtprio and
+ * nice, allow this: otherwise the thread competes as an equal.
+ */
 function prioritise(): Scheduling {
   try {
     if (init.isRealtime) {
@@ -113,113 +117,26 @@ function prioritise(): Scheduling {
       return 'realtime';
     }
   } catch {
-    /* the next best then */
+    // Not allowed: try the nice value.
   }
   try {
-    os.setPriority(native.threadId(), MEDIA_PRIORITY); // on Linux this moves the calling thread alone
+    os.setPriority(native.threadId(), MEDIA_NICE); // on Linux this sets the calling thread alone
     return 'prioritised';
   } catch {
     return 'ordinary';
   }
 }
 
-/** What the front says of sessions whose face is still being prepared. */
-const opening = new Map<string, ToWorker[]>();
-
-async function openWithNewFace(message: ToWorker & { readonly type: 'open' }): Promise<void> {
-  const { sessionId, face } = message.spec;
-  const waiting: ToWorker[] = [message];
-  opening.set(sessionId, waiting);
-  await context.faces.load(face.faceId, face.bytes).catch(() => {}); // what is wrong with it is said again when the session takes it
-  opening.delete(sessionId);
-  for (const each of waiting) {
-    receive(each, true);
-  }
-}
-
-function handle(message: ToWorker, isFaceLoaded = false): void {
-  switch (message.type) {
-    case 'open':
-      if (isFaceLoaded || context.faces.has(message.spec.face.faceId)) {
-        scheduler.add(new WorkerSession(message.spec, context));
-      } else {
-        void openWithNewFace(message);
-      }
-      return;
-    case 'offer':
-      scheduler
-        .get(message.sessionId)
-        ?.offer(message.offer)
-        .catch((error: unknown) => {
-          log('error', 'offer failed', { error: String(error) }, message.sessionId);
-        });
-      return;
-    case 'close': {
-      const session = scheduler.get(message.sessionId);
-      if (session === undefined) {
-        return;
-      }
-      session.end(message.reason);
-      scheduler.remove(session);
-      return;
-    }
-    case 'stats':
-      post({
-        type: 'stats',
-        sessionId: message.sessionId,
-        requestId: message.requestId,
-        stats: scheduler.get(message.sessionId)?.statsReport() ?? undefined,
-      });
-      return;
-    case 'stop':
-      for (const session of scheduler) {
-        session.end('server_stopped');
-      }
-      scheduler.stop();
-      void endpoint.close().finally(() => {
-        process.exit(0);
-      });
-  }
-}
-
-function receive(message: ToWorker, isFaceLoaded = false): void {
-  const waiting = 'sessionId' in message ? opening.get(message.sessionId) : undefined;
-  if (waiting !== undefined) {
-    waiting.push(message);
-    return;
-  }
-  try {
-    handle(message, isFaceLoaded);
-  } catch (error) {
-    log('error', `message '${message.type}' failed`, {
-      error: String(error),
-      stack: error instanceof Error ? error.stack : undefined,
-    });
-    if (message.type === 'open') {
-      post({
-        type: 'failed',
-        sessionId: message.spec.sessionId,
-        error: toWireError(error),
-        reason: 'error',
-      });
-    }
-    if (message.type === 'open') {
-      post({ type: 'ended', sessionId: message.spec.sessionId, reason: 'error' });
-    }
-  }
-}
-
 parentPort!.on(
   'message',
   guarded('a message of the front', (message: ToWorker) => {
-    receive(message);
+    frontMessages.receive(message);
   }),
 );
-
 every(REPORT_MS, 'the report of load', () => {
   scheduler.reportLoad();
 });
-every(HEARTBEAT_MS, 'the sign of life', () => {
+every(HEARTBEAT_MS, 'the heartbeat', () => {
   beatHeart(init.heartbeat);
 });
 
@@ -229,5 +146,5 @@ post({
   threadId: native.threadId(),
   cpu: init.cpu,
   scheduling: prioritise(),
-  wav2lipCost: wav2lip?.costPerSession ?? undefined,
+  wav2lipCost: inferenceClient?.costPerSession,
 });

@@ -1,8 +1,9 @@
-// One session's own figures: small rings of recent values, summed up when somebody asks.
+// What a session counts and measures of itself: see session-report.ts.
 
+/** Values kept for a percentile: 17 s of frames. */
 const WINDOW = 512;
 
-/** Recent values; percentiles on request only, so that recording costs one store. */
+/** The last WINDOW values. Recording is one store; percentiles sort a copy. */
 export class RecentValues {
   readonly #values = new Float32Array(WINDOW);
   #count = 0;
@@ -16,11 +17,12 @@ export class RecentValues {
     this.#count = 0;
   }
 
+  /** 0 when nothing was recorded. */
   get last(): number {
     return this.#count === 0 ? 0 : this.#values[(this.#count - 1) % WINDOW]!;
   }
 
-  /** @param q 0..1. @returns 0 when nothing was recorded. */
+  /** @param q 0 to 1. @returns 0 when nothing was recorded */
   percentile(q: number): number {
     const size = Math.min(this.#count, WINDOW);
     if (size === 0) {
@@ -31,11 +33,14 @@ export class RecentValues {
   }
 }
 
+/** Share of a new value in the smoothed time of a stage: 20 frames, 0.7 s. */
+const STAGE_EASE = 0.05;
+
+/** Written by the frame scheduler and the frame observer. */
 export class SessionStats {
   framesSent = 0;
   framesSkipped = 0;
   keyFrames = 0;
-  bytesSent = 0;
   readonly latenessMs = new RecentValues();
   readonly audioToLipsMs = new RecentValues();
   /** Smoothed milliseconds per frame of each stage. */
@@ -49,7 +54,8 @@ export class SessionStats {
     send: 0,
   };
 
+  /** `ms` of one frame. */
   stage(name: keyof SessionStats['stageMs'], ms: number): void {
-    this.stageMs[name] += (ms - this.stageMs[name]) * 0.05;
+    this.stageMs[name] += (ms - this.stageMs[name]) * STAGE_EASE;
   }
 }

@@ -1,21 +1,24 @@
-// Speaking or silent: one SPEAK and one SILENT per utterance.
+// Whether a session is speaking: one SPEAK and one SILENT for each utterance.
 import type { SpeechStream } from '../pipeline/speech/speech-stream.ts';
 
-/** Audio that pauses for less than this goes on as the same utterance (wire protocol, issue of the client's SPEAK / SILENT handling). */
+/** Speech that pauses for less than this continues the same utterance. */
 const GAP_MS = 300;
-/** Inaudible audio that keeps coming (a live microphone, a long pause inside a text) ends an utterance too, but later. */
+/**
+ * Inaudible audio that keeps arriving (a live microphone, a long pause inside a text) ends an
+ * utterance too, but later.
+ */
 const INAUDIBLE_MS = 1200;
 
 export class SpeechState {
   isSpeaking = false;
-  /** Monotonic time at which somebody was last speaking; the idle limit counts from here. */
+  /** Monotonic time at which the session was last speaking: the idle limit counts from here. */
   lastSpokeMs: number;
 
   constructor(nowMs: number) {
     this.lastSpokeMs = nowMs;
   }
 
-  /** To be called after each frame. @returns what changed, if anything. */
+  /** Call after each frame. @returns what changed, if anything */
   update(stream: SpeechStream, nowMs: number): 'speak' | 'silent' | undefined {
     if (stream.isActive && stream.inaudibleMs < INAUDIBLE_MS && stream.gapMs < GAP_MS) {
       if (this.isSpeaking) {

@@ -1,9 +1,11 @@
-// The worker's metric handles, resolved once.
+// The worker's metrics by name and labels, looked up once.
 import { PeerMeter } from '../metrics/peer-meter.ts';
 import type { SharedMetrics } from '../metrics/shared-metrics.ts';
 
+/** Handles of all metrics that a worker writes. */
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
+/** @param metrics the worker's part of the shared memory that /metrics reads */
 export function createWorkerMetrics(metrics: SharedMetrics) {
   const stage = (
     name: 'drain' | 'features' | 'inference' | 'render' | 'encode' | 'packetize' | 'send' | 'audio',

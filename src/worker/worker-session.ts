@@ -1,42 +1,43 @@
-// One session inside a worker: what it owns, and how events from the peer and the front reach it. The frames' way is in pipeline.ts.
+// One session inside a worker: its parts, and the events from its peer and from the front. The way of
+// its frames is in frame-pipeline.ts.
 import { randomInt } from 'node:crypto';
 import { toWireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
-import type { FromWorker, SessionSpec, SessionStatsReport } from '../link/messages.ts';
-import { SpeechRingReader } from '../link/speech-ring.ts';
+import type { FromWorker, SessionSpec } from '../link/messages.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
-import type { Offer } from '../webrtc/sdp/offer.ts';
-import type { VideoCodec } from '../media/coded-frame.ts';
-import { AUDIO_PACKET_MS, SPEECH_PACKET_SAMPLES, SPEECH_RATE } from '../media/timeline.ts';
-import { type MelFrontEnd, type OpusEncoder, native } from '../native/addon.ts';
+import { SpeechRingReader } from '../link/speech-ring.ts';
 import type { Exemplar } from '../metrics/catalogue.ts';
-import { newPeerReading } from '../metrics/peer-meter.ts';
 import { exemplarOf } from '../metrics/shared-metrics.ts';
+import { type MelFrontEnd, native } from '../native/addon.ts';
+import type { ModelState, SpeechModel } from '../pipeline/inference/speech-model.ts';
+import type { FaceCache } from '../pipeline/render/face-cache.ts';
+import { RigRenderer } from '../pipeline/render/rig-renderer.ts';
 import { AudioReceiver } from '../pipeline/speech/audio-receiver.ts';
 import { SessionSpeech } from '../pipeline/speech/speech-source.ts';
 import { SpeechStream } from '../pipeline/speech/speech-stream.ts';
-import { VideoTrack } from '../pipeline/encode/video-track.ts';
-import { ArticulationTrack } from '../pipeline/features/articulation-track.ts';
-import type { SpeechModel, ModelState } from '../pipeline/inference/speech-model.ts';
-import type { WorkerMetrics } from './worker-metrics.ts';
-import { SessionStats } from './session-stats.ts';
+import type { InferenceClient } from '../pipeline/wav2lip/inference-client.ts';
+import { type InferenceListener, Wav2LipRenderer } from '../pipeline/wav2lip/wav2lip-renderer.ts';
 import type { Endpoint } from '../webrtc/endpoint.ts';
 import type { Peer, PeerCloseReason, PeerListener } from '../webrtc/peer.ts';
-import type { FaceCache } from '../pipeline/render/face-cache.ts';
-import { RigRenderer } from '../pipeline/render/rig-renderer.ts';
-import type { AudioDrivenRenderer, Renderer } from '../pipeline/render/renderer.ts';
+import type { Offer } from '../webrtc/sdp/offer.ts';
+import { AudioTrack } from './audio-track.ts';
+import { FrameClock } from './frame-clock.ts';
+import { FrameTrack } from './frame-track.ts';
+import { SessionSampler } from './session-sampler.ts';
+import { SessionStats } from './session-stats.ts';
 import { SpeechState } from './speech-state.ts';
-import type { InferenceClients } from '../pipeline/wav2lip/inference-clients.ts';
-import { type InferenceListener, Wav2LipRenderer } from '../pipeline/wav2lip/wav2lip-renderer.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** What all sessions of a worker share. */
 export interface WorkerContext {
   readonly endpoint: Endpoint;
   readonly model: SpeechModel;
   readonly faces: FaceCache;
-  /** The user's own network, when there is one that can be used. */
-  readonly inferenceClients: InferenceClients | undefined;
+  /** The inference thread of the user's own network, if there is one that can be used. */
+  readonly inferenceClient: InferenceClient | undefined;
+  /** Coded frames, one at a time: see `VideoTrack`. */
+  readonly codedFrame: Uint8Array;
   readonly metrics: WorkerMetrics;
   readonly post: (message: FromWorker) => void;
   readonly media: Pick<
@@ -45,13 +46,12 @@ export interface WorkerContext {
   >;
 }
 
+/** Below this the picture of a talking face falls apart. */
 const MIN_BITRATE_KBPS = 150;
-/** The peer gives up after 15 s and says why. This is for one that never answered the offer. */
+/** For a peer that was never made or never began; one that began gives up after 15 s and says why. */
 const OFFER_STUCK_MS = 20_000;
-const MAX_OPUS_BYTES = 1276; // the largest Opus frame there is (RFC 6716 section 3.2.1)
-const MAX_PACKETS_LATE = 25;
 
-/** How the end of the peer connection is told to the client. */
+/** Why the session ends when its peer connection does. */
 const END_OF_PEER: Readonly<Record<PeerCloseReason, EndReason>> = {
   closed: 'peer_closed',
   connect_timeout: 'connect_timeout',
@@ -62,75 +62,61 @@ const END_OF_PEER: Readonly<Record<PeerCloseReason, EndReason>> = {
   failed: 'error',
 };
 
-const opusPacket = new Uint8Array(MAX_OPUS_BYTES);
-const speechPacket = new Int16Array(SPEECH_PACKET_SAMPLES);
-
 export class WorkerSession implements PeerListener, InferenceListener {
   readonly spec: SessionSpec;
+  readonly clock = new FrameClock();
   readonly stats = new SessionStats();
   readonly speech: SessionSpeech;
   readonly stream: SpeechStream;
   readonly state: SpeechState;
+  readonly audio: AudioTrack;
   readonly mel: MelFrontEnd = new native.MelFrontEnd();
   readonly modelState: ModelState;
-  readonly articulation = new ArticulationTrack();
-  readonly renderer: Renderer;
-  /** Set when the face is drawn by something that hears the speech itself: then the articulation model is not asked. */
-  readonly audioRenderer: AudioDrivenRenderer | undefined;
+  readonly frames: FrameTrack;
   readonly exemplar: Exemplar;
-  video: VideoTrack | undefined = undefined;
-  peer: Peer | undefined = undefined;
-  slot = 0;
-  /** Beat number of frame 0; -1 until media flows. */
-  firstTick = -1;
-  /** Monotonic time of media time 0. */
-  epochMs = 0;
-  lastFrame = -1;
-  /** The frame left out last, since it was too late. */
-  droppedFrame = -1;
-  isOver = false;
-  /** The client takes no picture: nothing is understood, drawn or coded for it. */
-  isSoundOnly = false;
 
   readonly #context: WorkerContext;
   readonly #audioReceiver: AudioReceiver;
-  readonly #opus: OpusEncoder;
-  readonly #openedMs = monotonicMs();
-  #connectedMs = 0;
-  #nextPacket = 0;
-  #wasTalking = false;
+  readonly #sampler: SessionSampler;
+  #peer: Peer | undefined = undefined;
+  #isAudioOnly = false;
+  #isOver = false;
   #offerMs = 0;
-  readonly #reading = newPeerReading(this.#openedMs);
-  #underrunsCounted = 0;
-  #repeatedCounted = 0;
-  #lastSecondMs = 0;
+  #connectedMs = 0;
 
+  /** @throws Error when the face is malformed or the inference thread is gone */
   constructor(spec: SessionSpec, context: WorkerContext) {
+    const nowMs = monotonicMs();
     this.spec = spec;
     this.#context = context;
     this.exemplar = exemplarOf(spec.sessionId);
     this.speech = new SessionSpeech(new SpeechRingReader(spec.speechRing));
-    this.state = new SpeechState(this.#openedMs);
+    this.state = new SpeechState(nowMs);
     this.modelState = context.model.createState();
-    const look = { seed: randomInt(2 ** 31), emotion: spec.emotion, startFrame: spec.startFrame };
-    const { inferenceClients: wav2lip } = context;
-    const asset = context.faces.take(spec.face.faceId, spec.face.bytes);
-    this.audioRenderer =
-      spec.renderer === 'wav2lip' && wav2lip !== undefined
-        ? new Wav2LipRenderer(asset, spec.face.bytes, wav2lip, look, this)
-        : undefined;
-    this.renderer = this.audioRenderer ?? new RigRenderer(asset, look);
+    this.frames = this.#createFrames();
+    const { audioRenderer } = this.frames;
     this.stream = new SpeechStream(
       this.speech,
-      this.audioRenderer?.lookaheadMs ?? context.model.lookaheadMs,
+      audioRenderer?.lookaheadMs ?? context.model.lookaheadMs,
     );
+    this.audio = new AudioTrack(this.stream, context.media.audioBitrateKbps, context.metrics);
     this.#audioReceiver = new AudioReceiver(this.speech);
-    // The speech is 16 kHz, so Opus is given 16 kHz: RTP's clock and the decoder's output are 48 kHz all the same (RFC 7587 section 4.1).
-    this.#opus = new native.OpusEncoder({
-      sampleRate: SPEECH_RATE,
-      channels: 1,
-      bitrate: context.media.audioBitrateKbps * 1000,
-      inbandFec: false,
+    this.#sampler = new SessionSampler(context.metrics, nowMs);
+  }
+
+  #createFrames(): FrameTrack {
+    const { face, emotion, startFrame, handleSilence, renderer: kind } = this.spec;
+    const { faces, inferenceClient } = this.#context;
+    const look = { seed: randomInt(2 ** 31), emotion, startFrame };
+    const asset = faces.take(face.faceId, face.bytes);
+    const audioRenderer =
+      kind === 'wav2lip' && inferenceClient !== undefined
+        ? new Wav2LipRenderer(asset, face.bytes, inferenceClient, look, this)
+        : undefined;
+    return new FrameTrack({
+      renderer: audioRenderer ?? new RigRenderer(asset, look),
+      audioRenderer,
+      freezesInSilence: !handleSilence,
     });
   }
 
@@ -138,64 +124,78 @@ export class WorkerSession implements PeerListener, InferenceListener {
     return this.spec.sessionId;
   }
 
-  // ── signalling ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  /** Undefined before the offer. */
+  get peer(): Peer | undefined {
+    return this.#peer;
+  }
 
-  /** Answers the client's offer; a second offer is refused by the front before it comes here. */
+  /** The client takes no video: no model runs for it, and nothing is drawn or coded. */
+  get isAudioOnly(): boolean {
+    return this.#isAudioOnly;
+  }
+
+  /** `end` was called: all is freed. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** The peer has connected. */
+  get isConnected(): boolean {
+    return this.#connectedMs > 0;
+  }
+
+  /** Connected and able to send: media flows. */
+  get isLive(): boolean {
+    return (
+      this.isConnected &&
+      !this.#isOver &&
+      this.#peer !== undefined &&
+      (this.frames.video !== undefined || this.#isAudioOnly)
+    );
+  }
+
+  // ── the offer, and what the peer tells ──────────────────────────────────────────────────────────
+
+  /** Answers the client's offer. Call once: the front refuses a second offer. */
   async offer(offer: Offer): Promise<void> {
-    const context = this.#context;
+    const { post, endpoint, media, codedFrame } = this.#context;
     this.#offerMs = monotonicMs();
     try {
-      this.peer = context.endpoint.createPeer(
+      this.#peer = endpoint.createPeer(
         {
           sessionId: this.id,
           minBitrateKbps: MIN_BITRATE_KBPS,
-          maxBitrateKbps: context.media.maxVideoBitrateKbps,
+          maxBitrateKbps: media.maxVideoBitrateKbps,
         },
         this,
       );
-      const answer = await this.peer.answer(offer);
-      if (this.isOver) {
+      const sdp = await this.#peer.answer(offer);
+      if (this.#isOver) {
         return;
       }
-      context.post({ type: 'answer', sessionId: this.id, sdp: answer });
+      post({ type: 'answer', sessionId: this.id, sdp });
     } catch (error) {
-      if (!this.isOver) {
-        context.post({
-          type: 'failed',
-          sessionId: this.id,
-          error: toWireError(error),
-          reason: 'invalid_offer',
-        });
+      if (!this.#isOver) {
+        const reason = 'invalid_offer';
+        post({ type: 'failed', sessionId: this.id, error: toWireError(error), reason });
       }
       this.end('invalid_offer');
       return;
     }
-    const { videoCodec } = this.peer;
-    this.isSoundOnly = videoCodec === undefined;
+    const { videoCodec } = this.#peer;
+    this.#isAudioOnly = videoCodec === undefined;
     if (videoCodec === undefined) {
       return;
     }
     try {
-      await this.#openVideo(videoCodec);
+      await this.frames.open(videoCodec, media.videoBitrateKbps, codedFrame);
     } catch (error) {
       this.fail(error);
     }
   }
 
-  /** While ICE and DTLS go their ways another thread sets the encoder up and codes the first picture: here that would make every neighbour's frame late by 10 to 25 ms. */
-  async #openVideo(codec: VideoCodec): Promise<void> {
-    const video = new VideoTrack(codec, this.#context.media.videoBitrateKbps);
-    this.renderer.draw(0, this.articulation.values, false);
-    await video.prepare(this.renderer.picture);
-    if (this.isOver) {
-      video.close();
-    } else {
-      this.video = video;
-    }
-  }
-
   onConnected(nowMs: number, iceMs: number): void {
-    if (this.isOver) {
+    if (this.#isOver) {
       return;
     }
     this.#connectedMs = nowMs;
@@ -218,83 +218,51 @@ export class WorkerSession implements PeerListener, InferenceListener {
   }
 
   onKeyFrameRequest(): void {
-    this.video?.requestKeyFrame();
+    this.frames.video?.requestKeyFrame();
   }
+
   onTargetBitrate(kbps: number): void {
-    this.video?.setBitrate(kbps);
-  }
-  onAudio(packet: Uint8Array, rtpTimestamp: number, sequenceNumber: number): void {
-    this.#audioReceiver.receive(packet, rtpTimestamp, sequenceNumber, monotonicMs());
+    this.frames.video?.setBitrate(kbps);
   }
 
-  onFailure(error: Error): void {
-    this.fail(error);
+  onAudio(packet: Uint8Array, _rtpTimestamp: number, sequenceNumber: number): void {
+    this.#audioReceiver.receive(packet, sequenceNumber, monotonicMs());
   }
 
-  onMouth(tookMs: number): void {
+  // ── what the inference thread tells ─────────────────────────────────────────────────────────────
+
+  onPatch(tookMs: number): void {
     this.stats.stage('inference', tookMs);
     this.#context.metrics.stage.inference.observe(tookMs / 1000);
   }
 
-  get isLive(): boolean {
-    return (
-      this.#connectedMs > 0 &&
-      !this.isOver &&
-      this.peer !== undefined &&
-      (this.video !== undefined || this.isSoundOnly)
-    );
+  onInferenceFailure(error: Error): void {
+    this.fail(error);
   }
 
-  /** Puts frame 0 on this beat: from here on media flows. */
-  begin(beat: number, beatMs: number): void {
-    this.firstTick = beat;
-    this.epochMs = beatMs;
-  }
+  // ── speech ──────────────────────────────────────────────────────────────────────────────────────
 
-  // ── sound ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Media time of the audio packet that goes out next. */
-  get nextPacketMs(): number {
-    return this.#nextPacket * AUDIO_PACKET_MS;
-  }
-
-  /** Sends each audio packet whose time has come; interruptions are looked for first, so that they take effect with the next packet. */
+  /** Applies an interruption first, so that it takes effect with the next packet. */
   sendDueAudio(nowMs: number): void {
     if (this.speech.takeFlush()) {
       this.#interrupt(nowMs);
     }
-    const mediaMs = nowMs - this.epochMs;
-    const due = Math.floor(mediaMs / AUDIO_PACKET_MS);
-    if (due - this.#nextPacket > MAX_PACKETS_LATE) {
-      this.#nextPacket = due;
-    } // the thread stood still: do not flood the peer with the past
-    for (; this.#nextPacket <= due; this.#nextPacket++) {
-      const startMs = monotonicMs();
-      const isTalking = this.stream.takePacket(speechPacket);
-      const bytes = this.#opus.encode(speechPacket, opusPacket);
-      this.peer!.sendAudio(
-        opusPacket,
-        bytes,
-        this.nextPacketMs,
-        nowMs,
-        isTalking && !this.#wasTalking,
-      );
-      this.#wasTalking = isTalking;
-      if (isTalking) {
-        this.#context.metrics.speechSeconds.add(AUDIO_PACKET_MS / 1000);
-      }
-      const { metrics: instruments } = this.#context;
-      instruments.rtp.audio.add(1);
-      instruments.rtp.audioBytes.add(bytes);
-      instruments.stage.audio.observe((monotonicMs() - startMs) / 1000);
-    }
+    this.audio.sendDue(this.#peer!, nowMs - this.clock.epochMs, nowMs);
   }
 
   #interrupt(nowMs: number): void {
     this.stream.flush();
-    this.articulation.close();
+    this.frames.articulation.close();
     this.#context.metrics.interrupt.observe((nowMs - this.speech.flushMs) / 1000);
     this.announce(this.state.stop());
+  }
+
+  /** A new utterance begins: features, model and renderer forget the one before. */
+  forgetSpeech(): void {
+    this.mel.reset();
+    this.modelState.reset();
+    this.frames.audioRenderer?.reset();
+    this.frames.articulation.reopen();
   }
 
   announce(change: 'speak' | 'silent' | undefined): void {
@@ -311,88 +279,43 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.#context.post({ type: 'firstFrame', sessionId: this.id, atMs });
   }
 
-  // ── limits and figures, a few times a second ──────────────────────────────────────────────────────────────────────────
+  // ── limits and figures, a few times a second ────────────────────────────────────────────────────
 
+  /** Ends the session when it has reached one of its limits or has nothing left to do. */
   poll(nowMs: number): void {
-    if (this.isOver) {
+    if (this.#isOver) {
       return;
     }
-    this.peer?.poll(nowMs);
-    if (this.isOver) {
+    this.#peer?.poll(nowMs);
+    if (this.#isOver) {
       return;
     }
-    if (this.#connectedMs === 0) {
-      if (this.#offerMs > 0 && nowMs - this.#offerMs > OFFER_STUCK_MS) {
-        this.end('connect_timeout');
-      }
-      return;
+    const end = this.#dueEnd(nowMs);
+    if (end !== undefined) {
+      this.end(end);
+    } else if (this.isConnected) {
+      this.#sampler.sample(this, nowMs);
     }
-    // The gap until SILENT is also the time in which the last packets leave the receiver's buffer: clients hang up at STOP.
+  }
+
+  #dueEnd(nowMs: number): EndReason | undefined {
+    if (!this.isConnected) {
+      const isStuck = this.#offerMs > 0 && nowMs - this.#offerMs > OFFER_STUCK_MS;
+      return isStuck ? 'connect_timeout' : undefined;
+    }
+    // During the wait for SILENT the last packets leave the receiver's buffer: clients hang up at STOP.
     if (this.stream.isFinished && !this.state.isSpeaking) {
-      this.end('done');
-    } else if (nowMs - this.#connectedMs >= this.spec.maxLengthMs) {
-      this.end('length_limit');
-    } else if (nowMs - this.state.lastSpokeMs >= this.spec.maxIdleMs) {
-      this.end('idle_limit');
-    } else if (nowMs - this.#lastSecondMs >= 1000) {
-      this.#everySecond(nowMs);
+      return 'done';
     }
+    if (nowMs - this.#connectedMs >= this.spec.maxLengthMs) {
+      return 'length_limit';
+    }
+    return nowMs - this.state.lastSpokeMs >= this.spec.maxIdleMs ? 'idle_limit' : undefined;
   }
 
-  #everySecond(nowMs: number): void {
-    const {
-      bufferDepth,
-      underruns,
-      framesRepeated: mouthsRepeated,
-      avOffset,
-      peerMeter,
-    } = this.#context.metrics;
-    this.#lastSecondMs = nowMs;
-    peerMeter.read(this.peer!.stats, this.#reading, nowMs);
-    underruns.add(this.stream.underruns - this.#underrunsCounted);
-    this.#underrunsCounted = this.stream.underruns;
-    const repeated = this.audioRenderer?.repeatedFrames ?? 0;
-    mouthsRepeated.add(repeated - this.#repeatedCounted);
-    this.#repeatedCounted = repeated;
-    if (!this.state.isSpeaking) {
-      return;
-    }
-    bufferDepth.observe(this.stream.bufferedMs / 1000);
-    if (!this.isSoundOnly) {
-      avOffset.observe(this.stream.lipsAheadMs / 1000);
-    }
-  }
+  // ── the end ─────────────────────────────────────────────────────────────────────────────────────
 
-  statsReport(): SessionStatsReport {
-    const { stats: ledger, peer } = this;
-    return {
-      sessionId: this.id,
-      codec: this.video?.codec ?? '',
-      state: this.#connectedMs === 0 ? 'connecting' : this.state.isSpeaking ? 'speaking' : 'idle',
-      framesSent: ledger.framesSent,
-      framesSkipped: ledger.framesSkipped,
-      frameLatenessMs: {
-        p50: ledger.latenessMs.percentile(0.5),
-        p99: ledger.latenessMs.percentile(0.99),
-      },
-      audioToLipsMs: {
-        last: ledger.audioToLipsMs.last,
-        p50: ledger.audioToLipsMs.percentile(0.5),
-        p99: ledger.audioToLipsMs.percentile(0.99),
-      },
-      stageMs: { ...ledger.stageMs },
-      bufferedAudioMs: this.stream.bufferedMs,
-      underruns: this.stream.underruns,
-      bitrateKbps: this.video === undefined ? 0 : Math.round(this.video.actualKbps),
-      targetBitrateKbps: this.video?.bitrateKbps ?? 0,
-      roundTripMs: peer?.stats.roundTripMs ?? 0,
-      packetsLost: peer?.stats.packetsLost ?? 0,
-      nacks: peer?.stats.nacksReceived ?? 0,
-      keyFrames: ledger.keyFrames,
-    };
-  }
-
-  /** What goes wrong inside one session ends that one, and no other. */
+  /** Logs the error and ends this session; the worker's other sessions go on. */
   fail(error: unknown): void {
     this.#context.post({
       type: 'log',
@@ -404,20 +327,17 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.end('error');
   }
 
-  // ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Frees everything and tells the front, once, whatever the reason and however often it is called. */
+  /** Frees everything and tells the front. Idempotent. */
   end(reason: EndReason): void {
-    if (this.isOver) {
+    if (this.#isOver) {
       return;
     }
-    this.announce(this.state.stop()); // each SPEAK has its SILENT, also before STOP
-    this.isOver = true;
-    this.peer?.close().catch(() => {});
-    this.video?.close();
-    this.#opus.close();
+    this.announce(this.state.stop()); // every SPEAK is followed by a SILENT, before STOP too
+    this.#isOver = true;
+    this.#peer?.close().catch(() => {});
+    this.frames.close();
+    this.audio.close();
     this.#audioReceiver.close();
-    this.audioRenderer?.close();
     this.#context.post({ type: 'ended', sessionId: this.id, reason });
   }
 }

@@ -43,15 +43,15 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     'what a portrait may look like, told in words to who uploads it',
   'src/jobs/face/regions/head-matte.ts': 'picture processing',
   'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
-  'src/pipeline/wav2lip/mel.ts': 'signal processing',
-  'src/pipeline/wav2lip/inference-client.ts':
+  'src/pipeline/wav2lip/wav2lip-mel.ts': 'signal processing',
+  'src/pipeline/wav2lip/patch-generator.ts':
     'the share of a frame that the network of WAV2LIP_MODEL may take; README says it in ' +
     'milliseconds',
-  'src/pipeline/wav2lip/network.ts': 'the picture sizes of a network, checked at start',
+  'src/pipeline/wav2lip/wav2lip-network.ts': 'the picture sizes of a network, checked at start',
   'src/pipeline/speech/speech-stream.ts': 'the audio clock: how far it may run ahead',
   'src/webrtc/congestion/loss-window.ts': 'over how long loss is measured',
   'src/webrtc/congestion/bitrate-controller.ts': 'how quickly the bitrate follows the receiver',
-  'src/worker/frame-scheduler.ts': 'the estimate of what a session costs',
+  'src/worker/load-reporter.ts': 'the estimate of what a session costs',
   'src/webrtc/rtp/rtp-stream.ts MAX_RTP_BYTES': 'the size of our own packets',
   'src/webrtc/rtp/h264.ts': "the encoder's own output",
   'src/front/http/listener.ts FREE_PORT_ATTEMPTS': 'tries to find a free port at start',
@@ -62,7 +62,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/front/store/redis.ts SHARED.maxRetriesPerRequest':
     'the client of Redis tries again by itself',
   'src/link/speech-ring.ts SPEECH_RING_SECONDS': 'SPEECH_RING_SAMPLES in seconds',
-  'src/pipeline/speech/audio-receiver.ts MAX_FRAME_SAMPLES': 'the longest Opus packet there is',
   'src/pipeline/speech/audio-receiver.ts MAX_CONCEALED': 'how long a gap is concealed',
   'src/worker/worker-session.ts MAX_OPUS_BYTES': 'the largest Opus frame there is',
   'src/webrtc/ice/ice-paths.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',

@@ -19,9 +19,10 @@ import { createWorkerMetrics } from '../../src/worker/worker-metrics.ts';
 import type { Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';
 import { native } from '../../src/native/addon.ts';
-import { FramePipeline } from '../../src/worker/pipeline.ts';
+import { FramePipeline } from '../../src/worker/frame-pipeline.ts';
 import { WorkerSession, type WorkerContext } from '../../src/worker/worker-session.ts';
 import { FrameScheduler } from '../../src/worker/frame-scheduler.ts';
+import { SLOTS_PER_FRAME } from '../../src/worker/frame-clock.ts';
 import { VideoTrack } from '../../src/pipeline/encode/video-track.ts';
 import { patience } from '../harness/machine.ts';
 import { offer, ava, joinSession, sinkPeer, workerContext } from '../worker/sessions.ts';
@@ -46,7 +47,7 @@ async function openSession(
   context: WorkerContext,
 ): Promise<{ session: WorkerSession; writer: SpeechRingWriter }> {
   const opened = await joinSession(id, context);
-  opened.session.begin(0, 0);
+  opened.session.clock.start(0, 0);
   return opened;
 }
 
@@ -64,7 +65,7 @@ async function runFrames(
         continue;
       }
       session.sendDueAudio(frame * FRAME_MS);
-      session.lastFrame = frame;
+      session.clock.advance(frame * SLOTS_PER_FRAME, frame * FRAME_MS);
     }
     const due = sessions.filter((session) => !session.isOver);
     await pipeline.run(due, due.length);
@@ -170,7 +171,7 @@ test(
     });
     const { session, writer } = await joinSession('00000003-0000-4000-8000-000000000000', context);
     assert.equal(session.isLive, true);
-    session.begin(0, 0);
+    session.clock.start(0, 0);
     writer.write(speech.subarray(0, 32_000), monotonicMs());
     await runFrames(new FramePipeline(model, context.metrics, 8), [session], 0, 120);
     assert.ok(
@@ -181,7 +182,7 @@ test(
       messages.map(({ type }) => type),
       ['answer', 'connected', 'speak', 'silent'],
     );
-    assert.equal(session.video, undefined);
+    assert.equal(session.frames.video, undefined);
     assert.deepEqual(
       [session.stats.framesSent, session.stats.stageMs.inference, session.stats.stageMs.render],
       [0, 0, 0],
@@ -219,7 +220,7 @@ test('a join takes little of the thread that others wait for, and its first fram
     assert.ok(sent[0]!.length > 5 * sent[2]!.length, 'the first frame is a whole picture');
     const beforeMs = native.threadCpuMs();
     const video = new VideoTrack('vp8', 600);
-    video.encode(session.renderer.picture, session.renderer.dirty);
+    video.encode(session.frames.renderer.picture, session.frames.renderer.dirty);
     costs.push({ join: joinedMs - startMs, here: native.threadCpuMs() - beforeMs });
     video.close();
     session.end('done');
@@ -258,20 +259,20 @@ test('a session that ends before its encoder is ready leaves nothing behind', as
   await Promise.resolve();
   session.end('client_closed');
   await offered;
-  assert.equal(session.video, undefined);
+  assert.equal(session.frames.video, undefined);
   assert.deepEqual(
     messages.filter(({ type }) => type === 'ended' || type === 'failed').map(({ type }) => type),
     ['ended'],
   );
 });
 
-test('the beat lets go of sessions that are over', { timeout: 20_000 }, async () => {
+test('the scheduler lets go of sessions that are over', { timeout: 20_000 }, async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const context = contextOf(() => 1);
-  const beat = new FrameScheduler({
+  const scheduler = new FrameScheduler({
     pipeline: new FramePipeline(model, context.metrics, 8),
-    instruments: context.metrics,
+    metrics: context.metrics,
     post: () => {},
     threadCpuMs: () => 0,
     costPerSession: 0.05,
@@ -283,32 +284,32 @@ test('the beat lets go of sessions that are over', { timeout: 20_000 }, async ()
       ),
     );
     for (const { session } of opened) {
-      beat.add(session);
+      scheduler.add(session);
     }
     await delay(200);
     for (const { session } of opened) {
       session.end('done');
-      beat.remove(session);
+      scheduler.remove(session);
     }
     return opened.map(({ session }) => new WeakRef(session));
   })();
   const { session: stays } = await openSession('00000309-0000-4000-8000-000000000000', context);
-  beat.add(stays);
+  scheduler.add(stays);
   for (let i = 0; i < 20 && gone.some((ref) => ref.deref() !== undefined); i++) {
     await delay(50);
     collect();
   }
   const kept = gone.filter((ref) => ref.deref() !== undefined).length;
   stays.end('done');
-  beat.stop();
+  scheduler.stop();
   assert.equal(kept, 0, `${kept} of ${gone.length} sessions are kept, each with its lane of 2 MB`);
 });
 
 test(
-  'after a hiccup frames that are too late are left out, never two in a row, and the rest is ' +
-    'soon in time again',
+  'after a stall, frames that are too late are dropped, never two in a row, and the rest is ' +
+    'soon on time',
   async () => {
-    const instruments = createWorkerMetrics(new SharedMetrics(createSharedMetrics()));
+    const metrics = createWorkerMetrics(new SharedMetrics(createSharedMetrics()));
     const drawn: { id: string; frame: number; lateMs: number; atMs: number }[] = [];
     const busy = (ms: number): void => {
       for (const endMs = monotonicMs() + ms; monotonicMs() < endMs;) {}
@@ -320,10 +321,10 @@ test(
         for (const session of due.slice(0, count)) {
           busy(3.3);
           const atMs = monotonicMs();
-          session.stats.latenessMs.record(atMs - session.epochMs - session.lastFrame * FRAME_MS);
+          session.stats.latenessMs.record(session.clock.lateMs(atMs));
           drawn.push({
             id: session.id,
-            frame: session.lastFrame,
+            frame: session.clock.frame,
             lateMs: session.stats.latenessMs.last,
             atMs,
           });
@@ -332,25 +333,24 @@ test(
         hiccupMs = 0;
         return Promise.resolve();
       },
-    } as unknown as FramePipeline;
+    };
     const context = contextOf(() => 1);
-    const beat = new FrameScheduler({
+    const scheduler = new FrameScheduler({
       pipeline,
-      instruments,
+      metrics,
       post: () => {},
       threadCpuMs: () => 0,
       costPerSession: 0.05,
     });
     for (let n = 0; n < 8; n++) {
-      const { session } = await openSession(`${n}0000000-0000-4000-8000-00000000000b`, context);
-      session.firstTick = -1;
-      beat.add(session);
+      const { session } = await joinSession(`${n}0000000-0000-4000-8000-00000000000b`, context);
+      scheduler.add(session);
     }
     await delay(400);
     hiccupMs = 70;
     const fromMs = monotonicMs();
     await delay(500);
-    beat.stop();
+    scheduler.stop();
     const after = drawn.filter(({ atMs }) => atMs > fromMs + 70);
     const shed = new Set(
       after

@@ -1,4 +1,5 @@
-// Sessions of a worker without a network and without a front, for tests of what happens between the lane and the transport.
+// Sessions of a worker without a network and without a front, for tests of what happens between the
+// speech ring and the transport.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { monotonicMs } from '../../src/base/time.ts';
@@ -10,6 +11,7 @@ import type { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
 import { createWorkerMetrics } from '../../src/worker/worker-metrics.ts';
 import type { Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';
+import { newCodedFrameBuffer } from '../../src/pipeline/encode/video-track.ts';
 import { FaceCache } from '../../src/pipeline/render/face-cache.ts';
 import { WorkerSession, type WorkerContext } from '../../src/worker/worker-session.ts';
 
@@ -33,7 +35,7 @@ const stats = {
   targetBitrateKbps: 600,
 };
 
-/** A peer that takes everything and sends nothing: the transport has its own tests and its own bench. */
+/** A peer that accepts everything and sends nothing: the transport has its own tests and bench. */
 export const sinkPeer: Peer = {
   answer: () => Promise.resolve('v=0'),
   videoCodec: 'vp8',
@@ -54,22 +56,23 @@ export const workerContext = (
   endpoint: { createPeer: () => peer } as unknown as Endpoint,
   model,
   faces: new FaceCache(),
-  inferenceClients: undefined,
+  inferenceClient: undefined,
+  codedFrame: newCodedFrameBuffer(),
   metrics: createWorkerMetrics(new SharedMetrics(createSharedMetrics())),
   post,
   media: { videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32 },
 });
 
-/** The peers of these sessions do not read it. */
+/** The peers of these sessions do not read their offer. */
 export const offer: Offer = { sections: [], bundle: [], isIceLite: false };
 
-/** A session whose peer is connected: media flows from its `begin` on. */
+/** A session whose peer is connected: media flows once its clock is started. */
 export async function joinSession(
   id: string,
   context: WorkerContext,
   renderer = 'rig',
 ): Promise<{ session: WorkerSession; writer: SpeechRingWriter }> {
-  const lane = createSpeechRing();
+  const speechRing = createSpeechRing();
   const session = new WorkerSession(
     {
       sessionId: id,
@@ -80,11 +83,11 @@ export async function joinSession(
       startFrame: 0,
       maxIdleMs: 1e9,
       maxLengthMs: 1e9,
-      speechRing: lane,
+      speechRing,
     },
     context,
   );
   await session.offer(offer);
   session.onConnected(monotonicMs(), monotonicMs());
-  return { session, writer: new SpeechRingWriter(lane) };
+  return { session, writer: new SpeechRingWriter(speechRing) };
 }

@@ -150,12 +150,15 @@ export class WorkerHandle implements WorkerView {
   }
 
   #startMouths(birth: Wav2LipInit, execArgv: string[]): Promise<void> {
-    const thread = new Worker(new URL('../../pipeline/wav2lip/thread.ts', import.meta.url), {
-      workerData: birth,
-      transferList: [birth.port],
-      execArgv,
-      name: `mouths-${this.index}`,
-    });
+    const thread = new Worker(
+      new URL('../../pipeline/wav2lip/inference-thread.ts', import.meta.url),
+      {
+        workerData: birth,
+        transferList: [birth.port],
+        execArgv,
+        name: `mouths-${this.index}`,
+      },
+    );
     thread.on('error', (error) => {
       this.#log.error({ err: error }, 'an inference thread failed');
     });

@@ -100,9 +100,6 @@ export async function renderVideo({
       if (!video.encode(renderer.picture, renderer.dirty)) {
         throw new Error('the video encoder dropped a frame');
       }
-      if (video.isKey) {
-        video.keyCause = undefined;
-      }
       const [unit, samples] = [
         video.data.slice(0, video.length),
         await soundtrack.readSound(SOUND_PER_FRAME),

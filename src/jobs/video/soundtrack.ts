@@ -1,9 +1,9 @@
 // The sound of a static video at two rates: 16 kHz mono for the speech model, 48 kHz for the
 // listener.
+import { SampleQueue } from '../../media/sample-queue.ts';
 import { AUDIO_RATE, SPEECH_RATE } from '../../media/timeline.ts';
 import { native, type Resampler } from '../../native/addon.ts';
 import type { PcmStream } from './audio/pcm-stream.ts';
-import { SampleQueue } from './sample-queue.ts';
 
 /**
  * Silence after the end, in source samples: makes the resamplers output what their filters still

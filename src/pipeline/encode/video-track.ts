@@ -1,32 +1,43 @@
-// A session's video encoder: key frames on demand, the bitrate that the path allows, and one output buffer for the whole thread.
+// A session's video encoder: key frames on request, and the bitrate that the path allows.
 import type { VideoCodec } from '../../media/coded-frame.ts';
 import { PICTURE_SIZE, i420Bytes } from '../../media/picture.ts';
 import { FPS } from '../../media/timeline.ts';
 import { KEY_FRAME_BIT, type VideoEncoder, native } from '../../native/addon.ts';
 
-/** A frame can not be larger than the picture it codes; rate control keeps it some hundred times smaller. */
-const output = new Uint8Array(i420Bytes(PICTURE_SIZE, PICTURE_SIZE) + 65_536);
-
-/** Changes below this share are not worth telling the encoder. */
+/** Smaller changes of the bitrate are not passed on to the encoder. */
 const BITRATE_STEP = 0.05;
+
+/**
+ * A buffer for any coded frame: a frame is never larger than its picture and some headers. Rate control
+ * keeps it a hundred times smaller, so the sessions of a thread share one buffer.
+ */
+export const newCodedFrameBuffer = (): Uint8Array =>
+  new Uint8Array(i420Bytes(PICTURE_SIZE, PICTURE_SIZE) + 65_536);
 
 export class VideoTrack {
   readonly codec: VideoCodec;
-  bitrateKbps: number;
-  actualKbps = 0;
-  /** The frame coded last; valid until any session of this thread encodes again. */
-  readonly data = output;
+  /** The coded frame: `length` bytes, valid until somebody else codes into the same buffer. */
+  readonly data: Uint8Array;
+  /** 0 when rate control dropped the frame. */
   length = 0;
   isKey = false;
-  /** Why the next frame must be a key frame, if it must. */
-  keyCause: 'start' | 'request' | undefined = 'start';
+  /** Why the last key frame was one. `other`: the encoder's own choice. */
+  keyFrameCause: 'start' | 'request' | 'other' = 'start';
+  /** Target for the encoder. */
+  bitrateKbps: number;
+  /** What it produces, smoothed over a second. */
+  actualKbps = 0;
 
   readonly #encoder: VideoEncoder;
+  /** Why the next frame must be a key frame, if it must. */
+  #keyFrameDue: 'start' | 'request' | undefined = 'start';
   #prepared: Uint8Array | undefined = undefined;
 
-  constructor(codec: VideoCodec, bitrateKbps: number) {
+  /** @param data from `newCodedFrameBuffer`; by default its own */
+  constructor(codec: VideoCodec, bitrateKbps: number, data = newCodedFrameBuffer()) {
     this.codec = codec;
     this.bitrateKbps = bitrateKbps;
+    this.data = data;
     this.#encoder = new native.VideoEncoder({
       codec,
       width: PICTURE_SIZE,
@@ -37,27 +48,27 @@ export class VideoTrack {
   }
 
   /**
-   * Codes the first picture, which `takePrepared` then gives, off this thread: see `VideoEncoder.prepare`. Nothing else may be coded before.
-   * @throws Error with the codec's own words
+   * Codes the first picture on another thread (see `VideoEncoder.prepare`); `takePrepared` then gives
+   * it. Nothing else may be coded before it settles.
+   * @throws Error with the codec's message
    */
   async prepare(picture: Uint8Array): Promise<void> {
     this.#prepared = await this.#encoder.prepare(picture);
   }
 
-  /** Puts the frame that was prepared, if any, into `data`, as `encode` would have. @returns false when there is none, or it was taken */
+  /** Puts the prepared frame into `data`. @returns false when there is none, or it was taken before */
   takePrepared(): boolean {
     if (this.#prepared === undefined) {
       return false;
     }
-    output.set(this.#prepared);
-    this.isKey = true;
-    this.#count(this.#prepared.length);
+    this.data.set(this.#prepared);
+    this.#coded(this.#prepared.length, true);
     this.#prepared = undefined;
     return true;
   }
 
   requestKeyFrame(): void {
-    this.keyCause ??= 'request';
+    this.#keyFrameDue ??= 'request';
   }
 
   setBitrate(kbps: number): void {
@@ -68,16 +79,25 @@ export class VideoTrack {
     this.#encoder.setBitrate(kbps);
   }
 
-  /** Codes `picture` into `data`. @returns false when rate control dropped the frame. */
+  /**
+   * Codes `picture` into `data`.
+   * @param dirty one byte per macroblock: 1 where the picture differs from the one before
+   * @returns false when rate control dropped the frame
+   */
   encode(picture: Uint8Array, dirty: Uint8Array): boolean {
-    const result = this.#encoder.encode(picture, output, this.keyCause !== undefined, dirty);
-    this.isKey = (result & KEY_FRAME_BIT) !== 0;
-    this.#count(result & ~KEY_FRAME_BIT);
+    const isKeyForced = this.#keyFrameDue !== undefined;
+    const result = this.#encoder.encode(picture, this.data, isKeyForced, dirty);
+    this.#coded(result & ~KEY_FRAME_BIT, (result & KEY_FRAME_BIT) !== 0);
     return this.length > 0;
   }
 
-  #count(bytes: number): void {
+  #coded(bytes: number, isKey: boolean): void {
     this.length = bytes;
+    this.isKey = isKey;
+    if (isKey) {
+      this.keyFrameCause = this.#keyFrameDue ?? 'other';
+      this.#keyFrameDue = undefined;
+    }
     this.actualKbps += ((bytes * 8 * FPS) / 1000 - this.actualKbps) / FPS;
   }
 

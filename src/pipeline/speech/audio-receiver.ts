@@ -1,75 +1,107 @@
-// The peer's own microphone: Opus packets as they come off the network, put in order, decoded, and what was lost concealed.
+// The peer's microphone: Opus packets in the order of the network are sorted, decoded, and concealed
+// where one is lost.
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { type OpusDecoder, native } from '../../native/addon.ts';
 import type { SessionSpeech } from './speech-source.ts';
 
-const MAX_FRAME_SAMPLES = (SPEECH_RATE * 120) / 1000; // the longest Opus packet, 120 ms (RFC 6716 section 3.2.5)
-const USUAL_FRAME_SAMPLES = (SPEECH_RATE * 20) / 1000;
-/** Packets that may be missing in a row before we take the sender to have paused (DTX) rather than lost them. */
+/** The longest Opus packet, 120 ms (RFC 6716 section 3.2.5). */
+const PACKET_BUFFER_SAMPLES = (SPEECH_RATE * 120) / 1000;
+/** The usual one, 20 ms: as much is concealed for a lost packet. */
+const USUAL_PACKET_SAMPLES = (SPEECH_RATE * 20) / 1000;
+/** More lost packets in a row than these are taken for a pause of the sender (DTX). */
 const MAX_CONCEALED = 5;
-/** How many later packets may arrive before a missing one is given up. */
+/** Later packets that may arrive before a missing one is given up. */
 const REORDER_WINDOW = 3;
-
-const pcm = new Int16Array(MAX_FRAME_SAMPLES);
-const concealed = pcm.subarray(0, USUAL_FRAME_SAMPLES);
+/** A jump forward by more than this, 1 s of usual packets, is a new start of the sender. */
+const RESTART_GAP = 50;
 
 /** Signed distance of 16-bit sequence numbers (RFC 3550 appendix A.1). */
-const ahead = (sequence: number, expected: number): number => ((sequence - expected) << 16) >> 16;
+const distance = (sequence: number, expected: number): number =>
+  ((sequence - expected) << 16) >> 16;
+
+/** What only a session with a microphone needs: made with its first packet. */
+class PacketDecoder {
+  readonly #decoder: OpusDecoder = new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
+  readonly #concealed: Int16Array;
+  readonly pcm = new Int16Array(PACKET_BUFFER_SAMPLES);
+
+  constructor() {
+    this.#concealed = this.pcm.subarray(0, USUAL_PACKET_SAMPLES);
+  }
+
+  /** @returns samples in `pcm`. @throws Error when the packet is not Opus */
+  decode(packet: Uint8Array): number {
+    return this.#decoder.decode(packet, this.pcm);
+  }
+
+  /** @returns samples in `pcm` in place of a lost packet */
+  conceal(): number {
+    return this.#decoder.decode(null, this.#concealed);
+  }
+
+  close(): void {
+    this.#decoder.close();
+  }
+}
 
 export class AudioReceiver {
   readonly #speech: SessionSpeech;
-  #decoder: OpusDecoder | undefined = undefined;
+  #decoder: PacketDecoder | undefined = undefined;
+  /** Sequence number of the packet that is decoded next; -1 before the first. */
   #expected = -1;
-  readonly #held = new Map<number, Uint8Array>();
+  /** Packets that arrived before their turn, by sequence number. */
+  readonly #early = new Map<number, Uint8Array>();
 
   constructor(speech: SessionSpeech) {
     this.#speech = speech;
   }
 
-  receive(packet: Uint8Array, _rtpTimestamp: number, sequence: number, nowMs: number): void {
-    this.#decoder ??= new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
+  /** @param packet valid during the call */
+  receive(packet: Uint8Array, sequence: number, nowMs: number): void {
+    this.#decoder ??= new PacketDecoder();
     if (this.#expected < 0) {
       this.#expected = sequence;
     }
-    const distance = ahead(sequence, this.#expected);
-    if (distance < 0) {
-      return;
-    } // a duplicate, or too late to be heard
-    if (distance > 50) {
-      this.#held.clear();
+    const ahead = distance(sequence, this.#expected);
+    if (ahead < 0) {
+      return; // a duplicate, or too late
+    }
+    if (ahead > RESTART_GAP) {
+      this.#early.clear();
       this.#expected = sequence;
     }
-    if (sequence !== this.#expected) {
-      this.#held.set(sequence, packet.slice());
-      if (this.#held.size < REORDER_WINDOW) {
+    if (sequence === this.#expected) {
+      this.#decode(packet, nowMs);
+    } else {
+      this.#early.set(sequence, packet.slice());
+      if (this.#early.size < REORDER_WINDOW) {
         return;
       }
-      this.#giveUpMissing(nowMs);
-    } else {
-      this.#decode(packet, nowMs);
+      this.#concealMissing(nowMs);
     }
-    this.#releaseHeld(nowMs);
+    this.#decodeEarly(nowMs);
   }
 
-  #giveUpMissing(nowMs: number): void {
+  #concealMissing(nowMs: number): void {
     let missing = 0;
-    while (!this.#held.has(this.#expected)) {
+    while (!this.#early.has(this.#expected)) {
       missing++;
       this.#expected = (this.#expected + 1) & 0xffff;
     }
     for (let i = 0; i < Math.min(missing, MAX_CONCEALED); i++) {
-      const count = this.#decoder!.decode(null, concealed);
-      this.#speech.hear(concealed, count, nowMs);
+      const samples = this.#decoder!.conceal();
+      this.#speech.pushMicrophone(this.#decoder!.pcm, samples, nowMs);
     }
   }
 
-  #releaseHeld(nowMs: number): void {
-    for (
-      let packet = this.#held.get(this.#expected);
-      packet !== undefined;
-      packet = this.#held.get(this.#expected)
-    ) {
-      this.#held.delete(this.#expected);
+  #decodeEarly(nowMs: number): void {
+    for (;;) {
+      const sequence = this.#expected;
+      const packet = this.#early.get(sequence);
+      if (packet === undefined) {
+        return;
+      }
+      this.#early.delete(sequence);
       this.#decode(packet, nowMs);
     }
   }
@@ -77,14 +109,15 @@ export class AudioReceiver {
   #decode(packet: Uint8Array, nowMs: number): void {
     this.#expected = (this.#expected + 1) & 0xffff;
     try {
-      this.#speech.hear(pcm, this.#decoder!.decode(packet, pcm), nowMs);
+      const samples = this.#decoder!.decode(packet);
+      this.#speech.pushMicrophone(this.#decoder!.pcm, samples, nowMs);
     } catch {
-      // A packet that is no Opus is a lost packet; the next one decodes on its own.
+      // Ignore an undecodable packet; do not end the session. The next one decodes on its own.
     }
   }
 
   close(): void {
     this.#decoder?.close();
-    this.#held.clear();
+    this.#early.clear();
   }
 }

@@ -1,97 +1,100 @@
-// Where a session's speech comes from: the lane that the front fills, or the peer's own microphone.
+// The sources of a session's speech: the speech ring that the front fills, and the peer's microphone.
 import type { SpeechRingReader } from '../../link/speech-ring.ts';
+import { SampleQueue } from '../../media/sample-queue.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 
-/** Speech at 16 kHz, mono, that can be looked at and consumed. */
+/** Mono speech at SPEECH_RATE. */
 export interface SpeechSource {
   /** Samples that can be read now. */
   readonly available: number;
-  /** Nothing will ever follow what is available. */
+  /** Nothing will follow what is available. */
   readonly isDone: boolean;
-  /** Monotonic time at which the samples at the head came in. */
+  /** Monotonic time at which the oldest available samples arrived. */
   readonly arrivalMs: number;
+  /** Moves up to `count` samples to `out`, from `offset` on. @returns how many */
   read(out: Int16Array, offset: number, count: number): number;
 }
 
-const MICROPHONE_CAPACITY = SPEECH_RATE; // one second: a live voice that is later than that is dropped, oldest first
+/** One second: a live voice that is later than that is dropped, oldest first. */
+const MICROPHONE_CAPACITY = SPEECH_RATE;
 
-/** A plain ring for decoded microphone audio, filled and drained by the same thread. */
-class MicrophoneRing {
-  readonly #samples = new Int16Array(MICROPHONE_CAPACITY);
-  #head = 0;
-  length = 0;
+/** Decoded audio of the peer's microphone. Takes memory from the first packet on. */
+class Microphone {
+  #queue: SampleQueue | undefined = undefined;
   arrivalMs = 0;
-  dropped = 0;
+
+  get length(): number {
+    return this.#queue === undefined ? 0 : this.#queue.length;
+  }
 
   push(pcm: Int16Array, count: number, nowMs: number): void {
+    this.#queue ??= new SampleQueue();
     if (this.length === 0) {
       this.arrivalMs = nowMs;
     }
-    for (let i = 0; i < count; i++) {
-      this.#samples[(this.#head + this.length) % MICROPHONE_CAPACITY] = pcm[i]!;
-      if (this.length < MICROPHONE_CAPACITY) {
-        this.length++;
-      } else {
-        this.#head = (this.#head + 1) % MICROPHONE_CAPACITY;
-        this.dropped++;
-      }
-    }
+    this.#queue.push(pcm, count);
+    this.#queue.drop(this.length - MICROPHONE_CAPACITY);
   }
 
   read(out: Int16Array, offset: number, count: number): number {
-    const take = Math.min(count, this.length);
-    for (let i = 0; i < take; i++) {
-      out[offset + i] = this.#samples[(this.#head + i) % MICROPHONE_CAPACITY]!;
-    }
-    this.#head = (this.#head + take) % MICROPHONE_CAPACITY;
-    this.length -= take;
-    return take;
+    return this.#queue === undefined ? 0 : this.#queue.take(out, count, offset);
   }
 
   clear(): void {
-    this.length = 0;
+    this.#queue?.drop(this.length);
   }
 }
 
-/** Both ways in as one source. What the client streams over its socket goes before what the microphone hears. */
+/** Both sources as one. Speech from the client's socket goes before that of the microphone. */
 export class SessionSpeech implements SpeechSource {
-  readonly #lane: SpeechRingReader;
-  readonly #microphone = new MicrophoneRing();
-  /** Where the samples read last came from. */
-  input: 'socket' | 'track' = 'socket';
+  readonly #ring: SpeechRingReader;
+  readonly #microphone = new Microphone();
+  #input: 'socket' | 'track' = 'socket';
 
-  constructor(lane: SpeechRingReader) {
-    this.#lane = lane;
+  constructor(ring: SpeechRingReader) {
+    this.#ring = ring;
+  }
+
+  /** Source of the samples read last: the client's socket, or the audio track of its peer. */
+  get input(): 'socket' | 'track' {
+    return this.#input;
   }
 
   get available(): number {
-    return this.#lane.length > 0 ? this.#lane.length : this.#microphone.length;
+    const { length } = this.#ring;
+    return length > 0 ? length : this.#microphone.length;
   }
+
   get isDone(): boolean {
-    return this.#lane.isDone;
+    return this.#ring.isDone;
   }
-  /** When the last flush was asked for. */
+
+  /** Monotonic time at which the last flush was requested. */
   get flushMs(): number {
-    return this.#lane.flushMs;
+    return this.#ring.flushMs;
   }
+
   get arrivalMs(): number {
-    return this.#lane.length > 0 ? this.#lane.arrivalMs : this.#microphone.arrivalMs;
+    return this.#ring.length > 0 ? this.#ring.arrivalMs : this.#microphone.arrivalMs;
   }
 
   read(out: Int16Array, offset: number, count: number): number {
-    this.input = this.#lane.length > 0 || this.#microphone.length === 0 ? 'socket' : 'track';
-    return this.#lane.length > 0
-      ? this.#lane.read(out, offset, count)
-      : this.#microphone.read(out, offset, count);
+    if (this.#ring.length > 0) {
+      this.#input = 'socket';
+      return this.#ring.read(out, offset, count);
+    }
+    this.#input = this.#microphone.length === 0 ? 'socket' : 'track';
+    return this.#microphone.read(out, offset, count);
   }
 
-  hear(pcm: Int16Array, count: number, nowMs: number): void {
+  /** Decoded audio of the peer's microphone: the first `count` samples of `pcm`. */
+  pushMicrophone(pcm: Int16Array, count: number, nowMs: number): void {
     this.#microphone.push(pcm, count, nowMs);
   }
 
-  /** Drops what a SKIP or PLAY_IMMEDIATE told us to. @returns true if there was one since the last call. */
+  /** Drops the speech that SKIP or PLAY_IMMEDIATE cut off. @returns whether there was one since the last call */
   takeFlush(): boolean {
-    if (!this.#lane.takeFlush()) {
+    if (!this.#ring.takeFlush()) {
       return false;
     }
     this.#microphone.clear();

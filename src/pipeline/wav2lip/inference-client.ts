@@ -1,79 +1,127 @@
-// One session's mouth in the inference thread: speech in, patches out.
-import { monotonicMs } from '../../base/time.ts';
-import { FPS, FRAME_MS, SPEECH_RATE, speechSamplesInStep } from '../../media/timeline.ts';
-import { PatchMaker, type Wav2LipFace, patchBytes } from './face.ts';
-import { WAV2LIP_LOOKAHEAD_MS, Wav2LipMel } from './mel.ts';
-import { type Wav2LipNetwork, Wav2LipRefused } from './network.ts';
+// A media worker's end of the port to its inference thread. onnxruntime-node runs a network on the thread
+// that calls it, however long it takes: so a thread other than the worker calls it.
+import type { MessagePort } from 'node:worker_threads';
+import { guarded } from '../../base/guard.ts';
+import { FPS } from '../../media/timeline.ts';
+import type { FrameRequest, FromInferenceThread, ToInferenceThread } from './messages.ts';
+import { Wav2LipRefused } from './wav2lip-network.ts';
 
-const TIMED_MOUTHS = 12;
-/** Share of a frame that a mouth may take: the thread has nothing else to do, but not the core to itself. */
-const MAX_FRAME_SHARE = 0.8;
-
-export class InferenceClient {
-  readonly face: Wav2LipFace;
-  readonly #network: Wav2LipNetwork;
-  readonly #image;
-  readonly #maker: PatchMaker;
-  readonly #mel = new Wav2LipMel();
-  #heardSamples = 0;
-
-  constructor(face: Wav2LipFace, network: Wav2LipNetwork) {
-    this.face = face;
-    this.#network = network;
-    this.#image = network.imageTensor(face.image);
-    this.#maker = new PatchMaker(face.box, network.side);
-  }
-
-  /** A new utterance begins: forget what was heard. */
-  reset(): void {
-    this.#mel.reset();
-    this.#heardSamples = 0;
-  }
-
-  /** Speech, 16 kHz. */
-  hear(pcm: Int16Array): void {
-    this.#mel.push(pcm, pcm.length);
-    this.#heardSamples += pcm.length;
-  }
-
-  /** The mouth of the frame whose window ends `backMs` before the speech heard so far, as I420 in `patch` (`patchBytes`). @throws Wav2LipRefused when the network gives no picture */
-  async make(backMs: number, patch: Uint8Array): Promise<void> {
-    const network = this.#network;
-    this.#mel.window(
-      (this.#heardSamples * 1000) / SPEECH_RATE - WAV2LIP_LOOKAHEAD_MS - backMs,
-      network.mel,
-    );
-    await network.run(this.#image);
-    this.#maker.make(network.picture, patch);
-  }
+/** What the inference thread tells one session. */
+export interface InferenceClientListener {
+  opened(message: FromInferenceThread & { readonly type: 'opened' }): void;
+  /** The request for `slot` is done; `tookMs` is undefined when no patch was made. */
+  patchDone(slot: number, tookMs: number | undefined): void;
+  /** The session gets no more patches. */
+  failed(why: string): void;
 }
 
-/**
- * Times whole mouths, speech to patch, on the calling thread.
- * @returns milliseconds that one takes
- * @throws Wav2LipRefused with the figures when it can not hold the frame rate here
- */
-export async function measureInference(
-  network: Wav2LipNetwork,
-  face: Wav2LipFace,
-  maxFrameMs = FRAME_MS * MAX_FRAME_SHARE,
-): Promise<number> {
-  const mouth = new InferenceClient(face, network);
-  const patch = new Uint8Array(patchBytes(face.box));
-  let bestMs = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 1 + TIMED_MOUTHS; i++) {
-    const startMs = monotonicMs();
-    mouth.hear(new Int16Array(speechSamplesInStep(i)));
-    await mouth.make(0, patch);
-    if (i > 0) {
-      bestMs = Math.min(bestMs, monotonicMs() - startMs);
-    } // the first run allocates
+type SessionMessage = Exclude<FromInferenceThread, { type: 'ready' | 'refused' }>;
+
+const GONE = 'The inference thread of WAV2LIP_MODEL has ended.';
+
+/** One per media worker, for all its sessions. */
+export class InferenceClient {
+  /** Share of a core that one speaking session's network takes, as measured when it was loaded. */
+  readonly costPerSession: number;
+
+  readonly #port: MessagePort;
+  readonly #listeners = new Map<number, InferenceClientListener>();
+  #nextId = 0;
+  #isGone = false;
+
+  private constructor(port: MessagePort, costPerSession: number) {
+    this.#port = port;
+    this.costPerSession = costPerSession;
+    port.on(
+      'message',
+      guarded('an answer of the inference thread', (message: SessionMessage) => {
+        this.#receive(message);
+      }),
+    );
+    port.once('close', () => {
+      this.#isGone = true;
+      for (const listener of [...this.#listeners.values()]) {
+        guarded('the end of the inference thread', () => {
+          listener.failed(GONE);
+        })();
+      }
+    });
   }
-  if (bestMs <= maxFrameMs) {
-    return bestMs;
+
+  /**
+   * Waits until the thread at the other end of `port` (inference-thread.ts) has loaded and timed the
+   * network.
+   * @throws Wav2LipRefused when the network's shapes do not fit, its output is not a picture, or it
+   *   cannot hold the frame rate here; Error when the thread fails
+   */
+  static async connect(port: MessagePort): Promise<InferenceClient> {
+    const first = await new Promise<FromInferenceThread | undefined>((resolve) => {
+      port.once('message', resolve);
+      port.once('close', () => {
+        resolve(undefined);
+      });
+    });
+    if (first?.type === 'ready') {
+      return new InferenceClient(port, (first.msPerFrame * first.threads * FPS) / 1000);
+    }
+    if (first?.type === 'refused') {
+      throw first.isDefect ? new Error(first.why) : new Wav2LipRefused(first.why);
+    }
+    throw new Error(GONE);
   }
-  const threads = network.threads === 1 ? 'one thread' : `${network.threads} threads`;
-  throw new Wav2LipRefused(
-    `WAV2LIP_MODEL takes ${bestMs.toFixed(1)} ms a frame on this machine with ${threads} (WAV2LIP_THREADS) and has ${maxFrameMs.toFixed(1)}: it can not hold ${FPS} frames a second`,
-  );
+
+  /**
+   * @param face a face asset file
+   * @param slots patches in shared memory
+   * @returns the session's id
+   * @throws Error when the thread has ended
+   */
+  open(face: SharedArrayBuffer, slots: number, listener: InferenceClientListener): number {
+    if (this.#isGone) {
+      throw new Error(GONE);
+    }
+    const id = this.#nextId;
+    this.#nextId++;
+    this.#listeners.set(id, listener);
+    this.#post({ type: 'open', id, face, slots });
+    return id;
+  }
+
+  /** Sends the next speech of a session and requests the patches that can be made with it. */
+  sendSpeech(
+    id: number,
+    isUtteranceStart: boolean,
+    pcm: Int16Array,
+    requests: readonly FrameRequest[],
+  ): void {
+    this.#post({ type: 'speech', id, isUtteranceStart, pcm, requests });
+  }
+
+  /** The session is over. Idempotent. */
+  close(id: number): void {
+    if (this.#listeners.delete(id)) {
+      this.#post({ type: 'close', id });
+    }
+  }
+
+  /** Ends the thread after the patch that it is working on. */
+  stop(): void {
+    this.#listeners.clear();
+    this.#port.close();
+  }
+
+  #receive(message: SessionMessage): void {
+    const listener = this.#listeners.get(message.id);
+    if (message.type === 'opened') {
+      listener?.opened(message);
+    } else if (message.type === 'patch') {
+      listener?.patchDone(message.slot, message.tookMs);
+    } else {
+      listener?.failed(message.why);
+    }
+  }
+
+  #post(message: ToInferenceThread): void {
+    this.#port.postMessage(message);
+  }
 }

@@ -1,28 +1,31 @@
-// Draws a face with a user's own Wav2Lip-type network: the rig keeps the eyes alive, the network's lower face is laid over it with soft edges.
+// Draws a face with a user's own Wav2Lip-type network: the rig moves the eyes, and the network's patch
+// of the lower face is blended over it.
 //
-// The network runs on a thread of its own (mouths.ts), two frames ahead of the picture: the stream looks ahead by as much more, so a mouth that is ready in
-// time is shown with its own sound. One that is not leaves the last one where it is; nobody waits.
+// The network runs on the inference thread, two frames ahead of the picture. The speech stream looks
+// ahead by as much more, so a patch that is ready in time is shown in step with its sound. When a patch
+// is late, the last one stays for a frame; nobody waits.
 import { monotonicMs } from '../../base/time.ts';
 import { ARTICULATION_SIZE, POSE_INDEX } from '../../media/articulation.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { FRAME_MS } from '../../media/timeline.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
-import type { RigRendererOptions } from '../render/rig-renderer.ts';
 import { IdleMotion } from '../render/idle-motion.ts';
 import type { AudioDrivenRenderer } from '../render/renderer.ts';
-import { type Box, OPAQUE, patchBytes, patchPixels } from './face.ts';
-import { WAV2LIP_LOOKAHEAD_MS } from './mel.ts';
-import type { FromInferenceThread, FrameRequest } from './messages.ts';
-import type { InferenceClientListener, InferenceClients } from './inference-clients.ts';
+import type { RigRendererOptions } from '../render/rig-renderer.ts';
+import type { InferenceClient, InferenceClientListener } from './inference-client.ts';
+import type { FrameRequest, FromInferenceThread } from './messages.ts';
+import { type FaceBox, OPAQUE, patchBytes, patchPixels } from './patch.ts';
+import { WAV2LIP_LOOKAHEAD_MS } from './wav2lip-mel.ts';
 
-/** How fast the network's mouth takes the place of the resting one, and gives it back, per frame. */
+/** How much of the patch's opacity comes or goes per frame when speech begins or ends: 3 frames. */
 const FADE = 0.34;
-/** How many frames before its own a mouth is asked for. One would do for a thread that always gets its core at once. */
+/** Frames by which a patch is requested ahead. One is enough only for a thread that always has a core. */
 const LEAD_FRAMES = 2;
-/** Patches of a session: those asked for, the one that is shown, one that came late and one to spare. */
+/** Patches of a session: those requested, the one shown, one that came late and one to spare. */
 const SLOTS = LEAD_FRAMES + 3;
 
-const STILL = [
+/** The network knows one pose only: the head stays where it was photographed. */
+const FIXED_POSE = [
   POSE_INDEX.yaw,
   POSE_INDEX.pitch,
   POSE_INDEX.roll,
@@ -31,16 +34,19 @@ const STILL = [
   POSE_INDEX.breath,
 ] as const;
 
-/** How a stage's session hears of its network. */
+/** What the session is told of its network. */
 export interface InferenceListener {
-  onMouth(tookMs: number): void;
-  onFailure(error: Error): void;
+  /** A patch was made in `tookMs`. */
+  onPatch(tookMs: number): void;
+  /** There will be no more patches. */
+  onInferenceFailure(error: Error): void;
 }
 
-interface Patch {
-  readonly box: Box;
+interface OpenedFace {
+  readonly box: FaceBox;
   readonly alpha: Uint16Array;
-  readonly slots: readonly Uint8Array[];
+  /** Shared with the inference thread. */
+  readonly patches: readonly Uint8Array[];
 }
 
 export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientListener {
@@ -49,40 +55,47 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
   readonly lookaheadMs = WAV2LIP_LOOKAHEAD_MS + LEAD_FRAMES * FRAME_MS;
   repeatedFrames = 0;
   readonly #asset: FaceAsset;
-  readonly #mouths: InferenceClients;
+  readonly #client: InferenceClient;
   readonly #listener: InferenceListener;
   readonly #id: number;
   readonly #renderer: FaceRenderer;
   readonly #motion: IdleMotion;
+  /** The picture without the patch. */
   readonly #base: Uint8Array;
   readonly #rest = new Float32Array(ARTICULATION_SIZE);
-  readonly #heard: Int16Array[] = [];
-  #isNew = true;
-  #lastWanted = -1;
-  /** Null until the thread has opened the face. */
-  #patch: Patch | undefined = undefined;
+  /** Speech not yet sent to the inference thread. */
+  readonly #unsent: Int16Array[] = [];
+  #isUtteranceStart = true;
+  #lastRequested = -1;
+  /** Undefined until the inference thread has opened the face. */
+  #opened: OpenedFace | undefined = undefined;
   readonly #free: number[] = [];
-  /** Frame that each slot was asked for; -1: in a former utterance. */
+  /** Frame that each slot was requested for; -1: of a former utterance. */
   readonly #frameOf = new Int32Array(SLOTS).fill(-1);
   /** Slots made and not yet shown, in order. */
   readonly #ready: number[] = [];
   /** Slot on the picture; -1: none. */
   #shown = -1;
-  /** A mouth of the present utterance has been shown. */
-  #hasMouth = false;
+  /** A patch of the present utterance has been shown. */
+  #hasPatch = false;
+  /** Opacity of the patch, 0 to 1. */
   #presence = 0;
-  #wasLaid = false;
+  #wasBlended = false;
 
+  /**
+   * @param bytes the file that `asset` was made of
+   * @throws Error when the inference thread has ended
+   */
   constructor(
     asset: FaceAsset,
     bytes: SharedArrayBuffer,
-    mouths: InferenceClients,
+    client: InferenceClient,
     { seed, emotion, startFrame }: RigRendererOptions,
     listener: InferenceListener,
   ) {
     const { width, height } = asset;
     this.#asset = asset;
-    this.#mouths = mouths;
+    this.#client = client;
     this.#listener = listener;
     this.picture = new Uint8Array(i420Bytes(width, height));
     this.#base = new Uint8Array(i420Bytes(width, height));
@@ -90,26 +103,29 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     this.#renderer = new native.FaceRenderer(asset);
     this.#renderer.setEmotion(emotion, 1);
     this.#motion = new IdleMotion(seed, startFrame);
-    this.#id = mouths.open(bytes, SLOTS, this);
+    this.#id = client.open(bytes, SLOTS, this);
   }
 
-  // ── what the inference thread says ────────────────────────────────────────────────────────────────────────────────────
+  // ── from the inference thread ───────────────────────────────────────────────────────────────────
 
   opened({ box, alpha, patches }: FromInferenceThread & { readonly type: 'opened' }): void {
     const size = patchBytes(box);
-    this.#patch = {
+    this.#opened = {
       box,
       alpha,
-      slots: Array.from({ length: SLOTS }, (_, slot) => new Uint8Array(patches, slot * size, size)),
+      patches: Array.from(
+        { length: SLOTS },
+        (_, slot) => new Uint8Array(patches, slot * size, size),
+      ),
     };
     for (let slot = 0; slot < SLOTS; slot++) {
       this.#free.push(slot);
     }
   }
 
-  made(slot: number, tookMs: number | undefined): void {
+  patchDone(slot: number, tookMs: number | undefined): void {
     if (tookMs !== undefined) {
-      this.#listener.onMouth(tookMs);
+      this.#listener.onPatch(tookMs);
     }
     if (tookMs === undefined || this.#frameOf[slot]! < 0) {
       this.#free.push(slot);
@@ -119,86 +135,80 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
   }
 
   failed(why: string): void {
-    this.#listener.onFailure(new Error(why));
+    this.#listener.onInferenceFailure(new Error(why));
   }
 
-  // ── sound ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── speech ──────────────────────────────────────────────────────────────────────────────────────
 
   reset(): void {
-    this.#isNew = true;
-    this.#hasMouth = false;
-    this.#heard.length = 0;
-    this.#lastWanted = -1;
+    this.#isUtteranceStart = true;
+    this.#hasPatch = false;
+    this.#unsent.length = 0;
+    this.#lastRequested = -1;
     this.#free.push(...this.#ready);
     this.#ready.length = 0;
-    this.#frameOf.fill(-1); // those on their way are put aside when they come
+    this.#frameOf.fill(-1); // patches still being made are freed when they arrive
   }
 
   pushAudio(pcm: Int16Array, count: number): void {
-    this.#heard.push(pcm.slice(0, count));
+    this.#unsent.push(pcm.slice(0, count));
   }
 
   requestFrame(frame: number): void {
     const nowMs = monotonicMs();
     const last = frame + LEAD_FRAMES;
-    const wanted: FrameRequest[] = [];
-    // One in the usual way of things; all that lie ahead when an utterance begins or frames were left out.
-    for (
-      let next = Math.max(this.#lastWanted, frame) + 1;
-      next <= last && this.#free.length > 0;
-      next++
-    ) {
+    const requests: FrameRequest[] = [];
+    // Usually one; all that lie ahead when an utterance begins or frames were left out.
+    let next = Math.max(this.#lastRequested, frame) + 1;
+    for (; next <= last && this.#free.length > 0; next++) {
       const slot = this.#free.pop()!;
-      this.#frameOf[slot] = this.#lastWanted = next;
-      wanted.push({
+      this.#frameOf[slot] = this.#lastRequested = next;
+      requests.push({
         frame: next,
         slot,
         backMs: (last - next) * FRAME_MS,
         dueMs: nowMs + (next - frame) * FRAME_MS,
       });
     }
-    this.#mouths.hear(this.#id, this.#isNew, joined(this.#heard), wanted);
-    this.#isNew = false;
-    this.#heard.length = 0;
+    this.#client.sendSpeech(this.#id, this.#isUtteranceStart, joined(this.#unsent), requests);
+    this.#isUtteranceStart = false;
+    this.#unsent.length = 0;
   }
 
   close(): void {
-    this.#mouths.close(this.#id);
+    this.#client.close(this.#id);
   }
 
-  // ── picture ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── picture ─────────────────────────────────────────────────────────────────────────────────────
 
   draw(frame: number, _articulation: Float32Array, isSpeaking: boolean): void {
-    // The network knows one pose only, so the head stays where it was photographed; eyes and brows live.
     const pose = this.#motion.step(frame, isSpeaking, 0);
-    for (const channel of STILL) {
+    for (const channel of FIXED_POSE) {
       pose[channel] = 0;
     }
     this.#renderer.render(this.#rest, pose, this.#base, this.dirty);
     this.picture.set(this.#base);
-    const isFresh = this.#take(frame);
-    if (isSpeaking && this.#hasMouth && !isFresh) {
+    const isNew = this.#showReady(frame);
+    if (isSpeaking && this.#hasPatch && !isNew) {
       this.repeatedFrames++;
     }
-    this.#presence = Math.min(
-      1,
-      Math.max(0, this.#presence + (isSpeaking && this.#hasMouth ? FADE : -FADE)),
-    );
+    const fade = isSpeaking && this.#hasPatch ? FADE : -FADE;
+    this.#presence = Math.min(1, Math.max(0, this.#presence + fade));
     if (this.#presence > 0) {
-      this.#lay();
+      this.#blendPatch();
     }
-    if (this.#presence > 0 || this.#wasLaid) {
+    if (this.#presence > 0 || this.#wasBlended) {
       this.#markBox();
     }
-    this.#wasLaid = this.#presence > 0;
+    this.#wasBlended = this.#presence > 0;
   }
 
   hold(): void {
     this.dirty.fill(0);
   }
 
-  /** Shows the newest mouth whose frame has come. @returns whether there is one */
-  #take(frame: number): boolean {
+  /** Shows the newest patch whose frame has come. @returns whether there is a new one */
+  #showReady(frame: number): boolean {
     const ready = this.#ready;
     const free = this.#free;
     const frameOf = this.#frameOf;
@@ -208,59 +218,36 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
         free.push(this.#shown);
       }
       this.#shown = ready.shift()!;
-      this.#hasMouth = true;
+      this.#hasPatch = true;
     }
     return this.#shown !== shown;
   }
 
-  /** Lays the mouth over the picture. */
-  #lay(): void {
+  #blendPatch(): void {
     const { width: stride, height } = this.#asset;
-    const patch = this.#patch;
-    const presence = this.#presence;
-    const shown = this.#shown;
     const { picture } = this;
-    const {
-      box: { x: left, y, width, height: boxHeight, top },
-      alpha,
-      slots,
-    } = patch!;
-    const mouth = slots[shown]!;
-    const share = Math.round(presence * OPAQUE);
-    const rows = boxHeight - top;
+    const { box, alpha, patches } = this.#opened!;
+    const { x: left, width } = box;
+    const patch = patches[this.#shown]!;
+    const share = Math.round(this.#presence * OPAQUE);
+    const firstRow = box.y + box.top;
+    const rows = box.height - box.top;
     for (let row = 0; row < rows; row++) {
-      blend(
-        picture,
-        (y + top + row) * stride + left,
-        mouth,
-        row * width,
-        width,
-        alpha,
-        row * width,
-        1,
-        share,
-      );
+      const to = (firstRow + row) * stride + left;
+      blend(picture, to, patch, row * width, width, alpha, row * width, 1, share);
     }
-    let from = patchPixels(patch!.box);
+    let from = patchPixels(box);
     for (let plane = stride * height, i = 0; i < 2; i += 1, plane += (stride * height) / 4) {
       for (let row = 0; row < rows; row += 2, from += width / 2) {
-        blend(
-          picture,
-          plane + (((y + top + row) * stride) / 2 + left) / 2,
-          mouth,
-          from,
-          width / 2,
-          alpha,
-          row * width,
-          2,
-          share,
-        );
+        const to = plane + (((firstRow + row) * stride) / 2 + left) / 2;
+        blend(picture, to, patch, from, width / 2, alpha, row * width, 2, share);
       }
     }
   }
 
+  /** Marks the macroblocks that the patch covers. */
   #markBox(): void {
-    const { x, y, width, height, top } = this.#patch!.box;
+    const { x, y, width, height, top } = this.#opened!.box;
     const columns = Math.ceil(this.#asset.width / 16);
     for (let row = (y + top) >> 4; row <= (y + height - 1) >> 4; row++) {
       this.dirty.fill(1, row * columns + (x >> 4), row * columns + ((x + width - 1) >> 4) + 1);
@@ -268,7 +255,10 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
   }
 }
 
-/** One row of a plane: `opacity`, read every `step`-th value from `at`, and `share` are 0..OPAQUE. */
+/**
+ * Blends `count` pixels of a row of one plane. Both the values of `opacity`, of which every `step`-th
+ * from `at` on is used, and `share` are 0 to OPAQUE.
+ */
 function blend(
   to: Uint8Array,
   toAt: number,

@@ -141,7 +141,7 @@ export const target: FuzzTarget = {
         return;
       }
       microphone ??= new AudioReceiver(new SessionSpeech(new SpeechRingReader(lane)));
-      microphone.receive(payload, plain.readUInt32BE(4), plain.readUInt16BE(2), nowMs);
+      microphone.receive(payload, plain.readUInt16BE(2), nowMs);
     }
 
     function rtcp(plain: Buffer): void {

@@ -11,17 +11,17 @@ import {
   WAV2LIP_MELS,
   Wav2LipMel,
   slaneyFilters,
-} from '../../../src/pipeline/wav2lip/mel.ts';
-import { Wav2LipFace } from '../../../src/pipeline/wav2lip/face.ts';
-import { measureInference } from '../../../src/pipeline/wav2lip/inference-client.ts';
+} from '../../../src/pipeline/wav2lip/wav2lip-mel.ts';
+import { Wav2LipFace } from '../../../src/pipeline/wav2lip/wav2lip-face.ts';
+import { measurePatchMs } from '../../../src/pipeline/wav2lip/patch-generator.ts';
 import {
   Wav2LipNetwork,
   Wav2LipRefused,
   bindShapes,
-} from '../../../src/pipeline/wav2lip/network.ts';
+} from '../../../src/pipeline/wav2lip/wav2lip-network.ts';
 import { Wav2LipRenderer } from '../../../src/pipeline/wav2lip/wav2lip-renderer.ts';
 import { ava } from '../../worker/sessions.ts';
-import { startMouths } from './mouths.ts';
+import { startInference } from './inference.ts';
 import { smallNetwork } from './small-network.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-wav2lip-'));
@@ -139,16 +139,16 @@ test('files that are no network, networks of another kind and networks that are 
   );
   const good = await Wav2LipNetwork.load(write('slow.onnx', smallNetwork(96)), ['cpu']);
   const face = new Wav2LipFace(new Uint8Array(ava), 96);
-  assert.ok((await measureInference(good, face)) > 0);
+  assert.ok((await measurePatchMs(good, face)) > 0);
   await assert.rejects(
-    measureInference(good, face, 0.0001),
+    measurePatchMs(good, face, 0.0001),
     /takes \d+\.\d ms a frame on this machine with one thread \(WAV2LIP_THREADS\) and has 0\.0/,
   );
   const other = await Wav2LipNetwork.load(write('odd.onnx', smallNetwork(96, { isHalved: true })), [
     'cpu',
   ]);
   await assert.rejects(
-    measureInference(other, face),
+    measurePatchMs(other, face),
     /gave float32 \[1,3,48,48\] instead of float32 \[1,3,96,96\]/,
   );
 });
@@ -165,33 +165,33 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
     'the lower half is masked',
   );
 
-  const mouths = await startMouths(t, write('good.onnx', smallNetwork(96, { gain: 0.4 })));
-  assert.ok(mouths.costPerSession > 0 && mouths.costPerSession < 1);
+  const client = await startInference(t, write('good.onnx', smallNetwork(96, { gain: 0.4 })));
+  assert.ok(client.costPerSession > 0 && client.costPerSession < 1);
   const asset = new native.FaceAsset(new Uint8Array(ava));
   let made = 0;
-  const stage = new Wav2LipRenderer(
+  const renderer = new Wav2LipRenderer(
     asset,
     ava,
-    mouths,
+    client,
     { seed: 1, emotion: 0, startFrame: 0 },
     {
-      onMouth: () => {
+      onPatch: () => {
         made++;
       },
-      onFailure: (error) => {
+      onInferenceFailure: (error) => {
         throw error;
       },
     },
   );
   const rest = new Float32Array(ARTICULATION_SIZE);
-  stage.draw(0, rest, false);
-  const before = stage.picture.slice();
+  renderer.draw(0, rest, false);
+  const before = renderer.picture.slice();
   const speech = tone(300, 0.6, 16_000);
   for (let i = 1; i <= 12 || made < 6; i++) {
-    stage.pushAudio(speech.subarray((i % 20) * 533, ((i % 20) + 1) * 533), 533);
-    stage.requestFrame(i);
+    renderer.pushAudio(speech.subarray((i % 20) * 533, ((i % 20) + 1) * 533), 533);
+    renderer.requestFrame(i);
     await delay(20);
-    stage.draw(i, rest, true);
+    renderer.draw(i, rest, true);
   }
   const { box } = wav2lipFace;
   const chin = box.y + Math.round(box.height * 0.85);
@@ -202,34 +202,34 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
       (_, i) => picture[(chin + Math.floor(i / 8)) * 512 + middle - 4 + (i % 8)]!,
     ).reduce((sum, value) => sum + value, 0) / 40;
   assert.ok(
-    brightness(stage.picture) > brightness(before) + 5,
+    brightness(renderer.picture) > brightness(before) + 5,
     'loud speech brightens the lower face',
   );
   for (let y = 0; y < 512; y++) {
     for (let x = 0; x < 512; x++) {
       const isInside = x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
       if (!isInside && y > box.y + box.height) {
-        assert.equal(stage.picture[y * 512 + x], before[y * 512 + x]);
+        assert.equal(renderer.picture[y * 512 + x], before[y * 512 + x]);
       }
-      if (stage.picture[y * 512 + x] !== before[y * 512 + x] && y > box.y + box.height / 2) {
-        assert.equal(stage.dirty[(y >> 4) * 32 + (x >> 4)], 1);
+      if (renderer.picture[y * 512 + x] !== before[y * 512 + x] && y > box.y + box.height / 2) {
+        assert.equal(renderer.dirty[(y >> 4) * 32 + (x >> 4)], 1);
       }
     }
   }
-  stage.draw(998, rest, true); // whatever is still ready
-  const { repeatedFrames: repeated } = stage;
-  stage.draw(999, rest, true);
+  renderer.draw(998, rest, true); // whatever is still ready
+  const { repeatedFrames: repeated } = renderer;
+  renderer.draw(999, rest, true);
   assert.equal(
-    stage.repeatedFrames,
+    renderer.repeatedFrames,
     repeated + 1,
-    'a frame whose mouth is not there shows the last one, and that is counted',
+    'a frame without its patch shows the last one, and is counted',
   );
   for (let i = 0; i < 6; i++) {
-    stage.draw(1000 + i, rest, false);
+    renderer.draw(1000 + i, rest, false);
   }
   assert.equal(
-    brightness(stage.picture),
+    brightness(renderer.picture),
     brightness(before),
-    'and is given back when the speech is over',
+    'the rig is shown alone after the speech',
   );
 });

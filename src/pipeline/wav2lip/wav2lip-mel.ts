@@ -1,10 +1,14 @@
-// The mel spectrogram that Wav2Lip-type networks are trained on, as speech comes in: 80 columns a second, a window of 16 per video frame.
+// The mel spectrogram that Wav2Lip-type networks are trained on, computed as speech comes in: 80
+// columns a second, a window of 16 columns for each video frame.
 //
-// Parameters of the published training code (Prajwal et al. 2020, hparams): 16 kHz, pre-emphasis .97, n_fft and window 800 (Hann, periodic),
-// hop 200, magnitudes, 80 Slaney mels 55-7600 Hz with area normalisation, 20 log10 - 20 dB, -100 dB floor, scaled to ±4 and clipped.
+// Parameters of the published training code (Prajwal et al. 2020, hparams): 16 kHz, pre-emphasis 0.97,
+// n_fft and window 800 (Hann, periodic), hop 200, magnitudes, 80 Slaney mels 55-7600 Hz with area
+// normalisation, 20 log10 - 20 dB, -100 dB floor, scaled to ±4 and clipped.
 import { FRAME_MS, SPEECH_RATE } from '../../media/timeline.ts';
 
+/** Mel bands of a column. */
 export const WAV2LIP_MELS = 80;
+/** Columns of a window. */
 export const WAV2LIP_COLUMNS = 16;
 
 const WINDOW = 800;
@@ -17,13 +21,13 @@ const MAX_ABS = 4;
 const LOWEST_HZ = 55;
 const HIGHEST_HZ = 7600;
 const COLUMNS_PER_MS = SPEECH_RATE / HOP / 1000;
-/** Columns kept: the window of a frame and what came in ahead of it. */
+/** Columns kept: 3.2 s. A window and the speech that came in ahead of it take far less. */
 const RING_COLUMNS = 256;
 
-/** In training the window of a frame begins two frames of 25 fps before it (crop_audio_window, i - 2). */
+/** In training, the window of a frame begins two frames of 25 fps before it (crop_audio_window, i - 2). */
 const WINDOW_LEADS_MS = 80;
 
-/** Speech that must have come in after a frame's own time before its window is whole, half an analysis window included. */
+/** Speech after a frame's own time that its window needs, half an analysis window included. */
 export const WAV2LIP_LOOKAHEAD_MS =
   WAV2LIP_COLUMNS / COLUMNS_PER_MS - WINDOW_LEADS_MS + ((WINDOW / 2) * 1000) / SPEECH_RATE;
 
@@ -42,7 +46,7 @@ const melToHz = (mel: number): number => {
     : SLANEY_LOG_FROM_HZ * Math.exp(SLANEY_LOG_STEP * (mel - knee));
 };
 
-/** Triangles, WAV2LIP_MELS rows of BINS, each of unit area in hertz (librosa's norm='slaney'). */
+/** Triangular filters: WAV2LIP_MELS rows of BINS, each of unit area in hertz (librosa's norm='slaney'). */
 export function slaneyFilters(): Float32Array[] {
   const low = hzToMel(LOWEST_HZ);
   const high = hzToMel(HIGHEST_HZ);
@@ -72,13 +76,14 @@ const hann = Float32Array.from(
   (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * i) / WINDOW),
 );
 
-// 800 is no power of two, but 25 x 32: 25 interleaved transforms of 32 points each, joined by twiddles (Cooley-Tukey, one level), is quick enough.
+// 800 = 25 x 32 is not a power of two. One level of Cooley-Tukey, 25 interleaved transforms of 32
+// points, is fast enough.
 const ROWS = 25;
 const COLS = 32;
 const cos = Float32Array.from({ length: WINDOW }, (_, i) => Math.cos((2 * Math.PI * i) / WINDOW));
 const sin = Float32Array.from({ length: WINDOW }, (_, i) => Math.sin((2 * Math.PI * i) / WINDOW));
 
-/** Magnitudes of the real DFT of 800 points. */
+/** Magnitudes of the DFT of WINDOW real samples. */
 class Spectrum {
   readonly #re = new Float32Array(WINDOW);
   readonly #im = new Float32Array(WINDOW);
@@ -117,6 +122,7 @@ class Spectrum {
   }
 }
 
+/** One per session. */
 export class Wav2LipMel {
   readonly #spectrum = new Spectrum();
   readonly #recent = new Float32Array(WINDOW);
@@ -127,6 +133,7 @@ export class Wav2LipMel {
   /** Columns computed so far. Column `c` is centred on sample `c * 200`. */
   columns = 0;
 
+  /** A new utterance begins: what came before is silence. */
   reset(): void {
     this.#recent.fill(0);
     this.#ring.fill(-MAX_ABS);
@@ -139,13 +146,14 @@ export class Wav2LipMel {
     this.reset();
   }
 
+  /** Takes the first `count` samples of `pcm`. */
   push(pcm: Int16Array, count: number): void {
     for (let i = 0; i < count; i++) {
       const value = pcm[i]! / 32_768;
       this.#recent[this.#samples % WINDOW] = value - PRE_EMPHASIS * this.#previous;
       this.#previous = value;
       this.#samples++;
-      // A column is whole once half a window has followed its centre.
+      // A column is complete once half a window has followed its centre.
       if (this.#samples >= WINDOW / 2 && (this.#samples - WINDOW / 2) % HOP === 0) {
         this.#addColumn();
       }
@@ -175,7 +183,11 @@ export class Wav2LipMel {
     this.columns++;
   }
 
-  /** Writes the window [WAV2LIP_MELS][WAV2LIP_COLUMNS] of the frame whose middle is `middleMs` of the speech pushed so far; silence beyond its ends. */
+  /**
+   * Writes the window of the frame whose middle is `middleMs` into the speech pushed so far: silence
+   * before its beginning and after its end.
+   * @param out [WAV2LIP_MELS][WAV2LIP_COLUMNS]
+   */
   window(middleMs: number, out: Float32Array): void {
     const first = Math.round((middleMs - FRAME_MS / 2 - WINDOW_LEADS_MS) * COLUMNS_PER_MS);
     for (let i = 0; i < WAV2LIP_COLUMNS; i++) {

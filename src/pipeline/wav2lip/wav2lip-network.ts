@@ -1,13 +1,16 @@
-// A user's own Wav2Lip-type network: bound by rank and shape when it is loaded, run one session at a time.
+// A user's own Wav2Lip-type network (WAV2LIP_MODEL). Its inputs and output are found by rank and shape;
+// it runs one frame of one session at a time.
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { WAV2LIP_COLUMNS, WAV2LIP_MELS } from './mel.ts';
+import { WAV2LIP_COLUMNS, WAV2LIP_MELS } from './wav2lip-mel.ts';
 
+/** Sides of the square picture: 96 is the published network's. */
 const MIN_SIDE = 96;
 const MAX_SIDE = 384;
 
-/** The network can not be used; the message says why, with the figures. */
+/** The network cannot be used. The message says why, with the figures. */
 export class Wav2LipRefused extends Error {}
 
+/** Names of the inputs and the output, and the side of the pictures. */
 export interface Wav2LipShape {
   readonly mel: string;
   readonly image: string;
@@ -18,9 +21,9 @@ export interface Wav2LipShape {
 type Dimensions = readonly (number | string)[];
 
 /**
- * Finds the mel input [B,1,80,16], the image input [B,6,S,S] and the picture output [B,3,S,S] by rank and size, whatever they are called.
- * A free S (a dynamic axis) takes 96, the published network's.
- * @throws Wav2LipRefused naming the shapes found
+ * Finds the mel input [B,1,80,16], the image input [B,6,S,S] and the picture output [B,3,S,S] by rank
+ * and size, whatever their names. An S that is a dynamic axis is 96, that of the published network.
+ * @throws Wav2LipRefused that names the shapes found
  */
 export function bindShapes(
   inputs: readonly { name: string; shape: Dimensions }[],
@@ -76,13 +79,14 @@ const metadata = (
 ): { name: string; shape: Dimensions }[] =>
   values.map((value) => ({ name: value.name, shape: value.isTensor ? value.shape : [] }));
 
+/** Not for two runs at once: `mel` and `picture` belong to the run. */
 export class Wav2LipNetwork {
   readonly side: number;
   /** Threads of one run. */
   readonly threads: number;
-  /** [80][16], to be filled before `run`. */
+  /** Input of `run`: [WAV2LIP_MELS][WAV2LIP_COLUMNS]. */
   readonly mel = new Float32Array(WAV2LIP_MELS * WAV2LIP_COLUMNS);
-  /** [3][S][S], BGR 0..1, written by `run`. */
+  /** Output of `run`: [3][side][side], BGR, 0 to 1. */
   readonly picture: Float32Array;
 
   readonly #session: InferenceSession;
@@ -99,8 +103,9 @@ export class Wav2LipNetwork {
   }
 
   /**
-   * Loads and binds the network. It runs on the thread that asks, and blocks it.
-   * @throws Wav2LipRefused when the file is none that the library reads, or its shapes do not fit
+   * Loads the network and binds its shapes.
+   * @param providers execution providers of onnxruntime, in order of preference
+   * @throws Wav2LipRefused when onnxruntime cannot read the file, or its shapes do not fit
    */
   static async load(
     file: string,
@@ -114,10 +119,11 @@ export class Wav2LipNetwork {
       executionMode: 'sequential',
       graphOptimizationLevel: 'all',
       logSeverityLevel: 3,
-      extra: { session: { intra_op: { allow_spinning: '0' } } }, // threads that wait for work would wait on somebody's core
+      // Threads that spin while they wait would take a core that others need.
+      extra: { session: { intra_op: { allow_spinning: '0' } } },
     }).catch((error: unknown) => {
       throw new Wav2LipRefused(
-        `WAV2LIP_MODEL ${file} can not be loaded: ${error instanceof Error ? error.message.split('\n')[0]! : String(error)}`,
+        `WAV2LIP_MODEL ${file} cannot be loaded: ${error instanceof Error ? error.message.split('\n')[0]! : String(error)}`,
       );
     });
     return new Wav2LipNetwork(
@@ -127,11 +133,15 @@ export class Wav2LipNetwork {
     );
   }
 
+  /** @param values [6][side][side], as `Wav2LipFace.image`; the tensor is a view of them */
   imageTensor(values: Float32Array): Tensor {
     return new Tensor('float32', values, [1, 6, this.side, this.side]);
   }
 
-  /** Runs one frame: `mel` and the face's image in, `picture` out. @throws Wav2LipRefused when the output is no picture */
+  /**
+   * Runs one frame on the calling thread and blocks it: onnxruntime-node has no thread of its own.
+   * @throws Wav2LipRefused when the output is not a picture
+   */
   async run(image: Tensor): Promise<void> {
     const results = await this.#session.run({
       [this.#shape.mel]: this.#melTensor,

@@ -1,4 +1,5 @@
-// A session with a network of its own among others on one worker: they do not wait for it, and its lips keep to its sound.
+// A session with a network of its own beside others on one worker: they do not wait for it, and its
+// lips stay in step with its sound.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -10,29 +11,33 @@ import { FPS, FRAME_MS, SPEECH_RATE } from '../../../src/media/timeline.ts';
 import { native } from '../../../src/native/addon.ts';
 import { SpeechModel } from '../../../src/pipeline/inference/speech-model.ts';
 import type { Peer } from '../../../src/webrtc/peer.ts';
-import { FramePipeline } from '../../../src/worker/pipeline.ts';
+import { FramePipeline } from '../../../src/worker/frame-pipeline.ts';
 import type { WorkerSession } from '../../../src/worker/worker-session.ts';
 import { FrameScheduler } from '../../../src/worker/frame-scheduler.ts';
-import { WAV2LIP_COLUMNS, WAV2LIP_MELS, Wav2LipMel } from '../../../src/pipeline/wav2lip/mel.ts';
+import {
+  WAV2LIP_COLUMNS,
+  WAV2LIP_MELS,
+  Wav2LipMel,
+} from '../../../src/pipeline/wav2lip/wav2lip-mel.ts';
 import type { Wav2LipRenderer } from '../../../src/pipeline/wav2lip/wav2lip-renderer.ts';
 import { patience } from '../../harness/machine.ts';
 import { joinSession, sinkPeer, workerContext } from '../../worker/sessions.ts';
-import { startMouths } from './mouths.ts';
+import { startInference } from './inference.ts';
 import { smallNetwork } from './small-network.ts';
 
-/** What one session's peer was sent, by media time. */
+/** What one session's peer received, by media time. */
 interface Seen {
   readonly light: { readonly mediaMs: number; readonly value: number }[];
   readonly sound: Int16Array;
 }
 
 const SECONDS = 6;
-/** Before them only the neighbours speak, so that what the network costs them can be told from what the machine does. */
+/** Before them only the neighbours speak: the machine's own share of their lateness. */
 const ALONE_SECONDS = 2;
-/** Of a pixel that is soft skin in every face: the middle of the box's lower half, below the mouth. */
+/** Offset of a pixel that is skin in every face: the middle of the box's lower half, below the mouth. */
 const CHIN = 345 * 512 + 255;
 
-/** Bursts of noise, none as long as the one before, so that only one delay fits them. */
+/** Bursts of noise of random lengths, so that only one delay fits them. */
 function bursts(): Int16Array {
   let seed = 1;
   const random = (): number => {
@@ -49,7 +54,10 @@ function bursts(): Int16Array {
   return pcm;
 }
 
-/** Two ordinary sessions and one with a network of `layers`, which begins to speak after ALONE_SECONDS, for SECONDS. */
+/**
+ * Two ordinary sessions, and one with a network of `layers` that begins to speak after ALONE_SECONDS,
+ * for SECONDS.
+ */
 async function speakTogether(
   t: TestContext,
   layers: number,
@@ -67,7 +75,7 @@ async function speakTogether(
   });
   const file = path.join(folder, 'network.onnx');
   writeFileSync(file, smallNetwork(96, { layers }));
-  const mouths = await startMouths(t, file, Number.POSITIVE_INFINITY);
+  const client = await startInference(t, file, Number.POSITIVE_INFINITY);
   const model = await SpeechModel.load({ maxBatch: 8 });
   const seen: Seen = {
     light: [],
@@ -79,7 +87,7 @@ async function speakTogether(
   const watching: Peer = {
     ...sinkPeer,
     sendVideo: (_frame, _length, _isKey, mediaMs) => {
-      seen.light.push({ mediaMs, value: guest!.renderer.picture[CHIN]! });
+      seen.light.push({ mediaMs, value: guest!.frames.renderer.picture[CHIN]! });
       return 1;
     },
     sendAudio: (opus, bytes, mediaMs) => {
@@ -88,10 +96,10 @@ async function speakTogether(
       return 1;
     },
   };
-  const context = { ...workerContext(model, sinkPeer), inferenceClients: mouths };
-  const beat = new FrameScheduler({
+  const context = { ...workerContext(model, sinkPeer), inferenceClient: client };
+  const scheduler = new FrameScheduler({
     pipeline: new FramePipeline(model, context.metrics, 8),
-    instruments: context.metrics,
+    metrics: context.metrics,
     post: () => {},
     threadCpuMs: () => native.threadCpuMs(),
     costPerSession: 0.05,
@@ -109,15 +117,15 @@ async function speakTogether(
   const pcm = bursts();
   const neighbours = joined.slice(1).map(({ session }) => session);
   for (const { session, writer } of joined) {
-    beat.add(session);
+    scheduler.add(session);
     if (session !== guest) {
       writer.write(pcm, monotonicMs());
     }
   }
   await delay(ALONE_SECONDS * 1000);
-  const aloneMs = neighbours.map(({ stats: ledger }) => ledger.latenessMs.percentile(0.5));
-  for (const { stats: ledger } of neighbours) {
-    ledger.latenessMs.clear();
+  const aloneMs = neighbours.map(({ stats }) => stats.latenessMs.percentile(0.5));
+  for (const { stats } of neighbours) {
+    stats.latenessMs.clear();
   }
   const framesSent = (): number =>
     joined.reduce((sum, { session }) => sum + session.stats.framesSent, 0);
@@ -125,7 +133,7 @@ async function speakTogether(
   joined[0].writer.write(pcm, monotonicMs());
   await delay(SECONDS * 1000);
   const [cpuMs, frames] = [native.threadCpuMs() - beforeMs, framesSent() - framesBefore];
-  beat.stop();
+  scheduler.stop();
   for (const { session } of joined) {
     session.end('done');
   }
@@ -136,11 +144,14 @@ async function speakTogether(
     aloneMs,
     seen,
     cpuMsPerFrame: cpuMs / frames,
-    networkMs: (mouths.costPerSession * 1000) / FPS,
+    networkMs: (client.costPerSession * 1000) / FPS,
   };
 }
 
-/** @returns by how many milliseconds the picture is before its sound, by the delay under which the network's light and the loudness of the sound agree best */
+/**
+ * @returns milliseconds by which the picture is ahead of its sound: the delay at which the brightness
+ *   that the network draws and the loudness of the sound correlate best
+ */
 function lipsAheadMs({ light, sound }: Seen): number {
   const mel = new Wav2LipMel();
   const window = new Float32Array(WAV2LIP_MELS * WAV2LIP_COLUMNS);
@@ -158,7 +169,7 @@ function lipsAheadMs({ light, sound }: Seen): number {
       pairs.reduce((total, [a, b]) => total + of(a - meanA, b - meanB), 0);
     return sum((a, b) => a * b) / Math.sqrt(sum((a) => a * a) * sum((_, b) => b * b));
   };
-  // The mel keeps three seconds: read it as the sound goes by, a value for every millisecond.
+  // The mel keeps three seconds: read it while the sound is pushed, one value per millisecond.
   const loudness = new Map<number, number>();
   for (let ms = 0; ms < (sound.length * 1000) / SPEECH_RATE; ms++) {
     mel.push(sound.subarray(ms * 16, ms * 16 + 16), 16);
@@ -176,20 +187,20 @@ function lipsAheadMs({ light, sound }: Seen): number {
     }
   }
   console.log(`light and loudness agree to ${agreement(best).toFixed(2)} at ${best} ms`);
-  assert.ok(agreement(best) > 0.8, 'the mouth follows the sound');
+  assert.ok(agreement(best) > 0.8, 'the lips follow the sound');
   return best;
 }
 
 test('a network that takes longer than a frame delays no neighbour', async (t) => {
   const { neighbours, aloneMs, guest, cpuMsPerFrame, networkMs } = await speakTogether(t, 25);
   console.log(
-    `${networkMs.toFixed(1)} ms a mouth; ${cpuMsPerFrame.toFixed(2)} ms of the worker's thread a frame; lateness p50 ${neighbours.map(({ stats: ledger }) => ledger.latenessMs.percentile(0.5).toFixed(1)).join(', ')} ms, alone ${aloneMs.map((ms) => ms.toFixed(1)).join(', ')} ms; ${(guest.audioRenderer as Wav2LipRenderer).repeatedFrames} mouths repeated`,
+    `${networkMs.toFixed(1)} ms a patch; ${cpuMsPerFrame.toFixed(2)} ms of the worker's thread a frame; lateness p50 ${neighbours.map(({ stats }) => stats.latenessMs.percentile(0.5).toFixed(1)).join(', ')} ms, alone ${aloneMs.map((ms) => ms.toFixed(1)).join(', ')} ms; ${(guest.frames.audioRenderer as Wav2LipRenderer).repeatedFrames} frames repeated`,
   );
   assert.ok(networkMs > 15, `the network must be slow for this: ${networkMs} ms`);
   assert.ok(guest.stats.stageMs.inference > 0);
   assert.ok(cpuMsPerFrame < networkMs / 6, 'the worker does not run it');
-  for (const [i, { stats: ledger }] of neighbours.entries()) {
-    const p50Ms = ledger.latenessMs.percentile(0.5);
+  for (const [i, { stats }] of neighbours.entries()) {
+    const p50Ms = stats.latenessMs.percentile(0.5);
     assert.ok(
       p50Ms < aloneMs[i]! + 3 * patience(),
       `median lateness ${p50Ms} ms, alone ${aloneMs[i]} ms`,
@@ -197,11 +208,11 @@ test('a network that takes longer than a frame delays no neighbour', async (t) =
   }
 });
 
-test('lips that are made on another thread keep to the sound', async (t) => {
+test('lips that are made on another thread stay in step with their sound', async (t) => {
   const { guest, seen } = await speakTogether(t, 2);
   const aheadMs = lipsAheadMs(seen);
   console.log(
-    `${guest.stats.stageMs.inference.toFixed(1)} ms a mouth, ${(guest.audioRenderer as Wav2LipRenderer).repeatedFrames} repeated`,
+    `${guest.stats.stageMs.inference.toFixed(1)} ms a patch, ${(guest.frames.audioRenderer as Wav2LipRenderer).repeatedFrames} repeated`,
   );
   assert.ok(
     aheadMs >= -15 * patience() && aheadMs <= 45,

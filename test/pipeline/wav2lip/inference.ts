@@ -3,17 +3,17 @@ import type { TestContext } from 'vitest';
 import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import type { Wav2LipInit } from '../../../src/link/worker-init.ts';
-import { InferenceClients } from '../../../src/pipeline/wav2lip/inference-clients.ts';
+import { InferenceClient } from '../../../src/pipeline/wav2lip/inference-client.ts';
 import { ava } from '../../worker/sessions.ts';
 
-/** @param maxFrameMs most that a mouth may take; as the server's by default */
-export async function startMouths(
+/** @param maxFrameMs most that a patch may take; by default as in the server */
+export async function startInference(
   t: TestContext,
   file: string,
   maxFrameMs?: number,
-): Promise<InferenceClients> {
+): Promise<InferenceClient> {
   const { port1, port2 } = new MessageChannel();
-  const birth: Wav2LipInit = {
+  const init: Wav2LipInit = {
     file,
     providers: ['cpu'],
     threads: 1,
@@ -21,16 +21,19 @@ export async function startMouths(
     port: port2,
     ...(maxFrameMs === undefined ? {} : { maxFrameMs }),
   };
-  const thread = new Worker(new URL('../../../src/pipeline/wav2lip/thread.ts', import.meta.url), {
-    workerData: birth,
-    transferList: [port2],
-  });
-  const mouths = await InferenceClients.connect(port1);
-  // That it ends by itself is part of what is tested: to end it would abort the process in the middle of a run.
+  const thread = new Worker(
+    new URL('../../../src/pipeline/wav2lip/inference-thread.ts', import.meta.url),
+    {
+      workerData: init,
+      transferList: [port2],
+    },
+  );
+  const client = await InferenceClient.connect(port1);
+  // The thread must end by itself: to end it during a run would abort the process.
   t.onTestFinished(async () => {
     const exited = once(thread, 'exit');
-    mouths.stop();
+    client.stop();
     await exited;
   });
-  return mouths;
+  return client;
 }

@@ -1,0 +1,130 @@
+// The way of a frame, from top to bottom:
+// speech → features → one batched run of the model → articulation → picture → coded frame → packets.
+import { monotonicMs } from '../base/time.ts';
+import type { ModelState, SpeechModel } from '../pipeline/inference/speech-model.ts';
+import { FrameObserver, type FrameTimes } from './frame-observer.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
+import type { WorkerSession } from './worker-session.ts';
+
+/** Makes the frames of all sessions that are due at one tick. Allocates nothing per frame. */
+export class FramePipeline {
+  readonly #model: SpeechModel;
+  readonly #observer: FrameObserver;
+  /** Model steps that each due session needs for its frame. */
+  readonly #steps: Int32Array;
+  readonly #batch: WorkerSession[] = [];
+  readonly #states: ModelState[] = [];
+  readonly #times: FrameTimes = { startMs: 0, drawnMs: 0, codedMs: 0, sentMs: 0 };
+
+  /** @param maxSessions most sessions of one `run` */
+  constructor(model: SpeechModel, metrics: WorkerMetrics, maxSessions: number) {
+    this.#model = model;
+    this.#observer = new FrameObserver(metrics);
+    this.#steps = new Int32Array(maxSessions);
+  }
+
+  /**
+   * Makes and sends frame `clock.frame` of the first `count` sessions of `due`. What goes wrong with
+   * one of them ends that session alone.
+   */
+  async run(due: readonly WorkerSession[], count: number): Promise<void> {
+    const rounds = this.#prepareSpeech(due, count);
+    for (let round = 0; round < rounds; round++) {
+      await this.#runModel(due, count, round);
+    }
+    for (let i = 0; i < count; i++) {
+      const session = due[i]!;
+      try {
+        if (session.isAudioOnly) {
+          announceSpeech(session);
+        } else {
+          this.#showFrame(session, this.#steps[i]!);
+        }
+      } catch (error) {
+        session.fail(error);
+      }
+    }
+  }
+
+  /**
+   * Takes from each session's stream the speech that the model must hear for this frame.
+   * @returns the most steps that any of them needs
+   */
+  #prepareSpeech(due: readonly WorkerSession[], count: number): number {
+    const nowMs = monotonicMs();
+    let rounds = 0;
+    for (let i = 0; i < count; i++) {
+      const session = due[i]!;
+      const { clock, stream, audio } = session;
+      const steps = stream.prepareFrame(clock.frameMediaMs, audio.nextPacketMs, nowMs);
+      if (stream.restarted) {
+        session.forgetSpeech();
+      }
+      this.#steps[i] = steps;
+      rounds = Math.max(rounds, steps);
+    }
+    this.#observer.speechPrepared(due, count, monotonicMs() - nowMs);
+    return rounds;
+  }
+
+  /** Step `round` of each session that has one: features of each, then one run of the model for all. */
+  async #runModel(due: readonly WorkerSession[], count: number, round: number): Promise<void> {
+    const batch = this.#batch;
+    const states = this.#states;
+    const startMs = monotonicMs();
+    for (let i = 0; i < count; i++) {
+      const session = due[i]!;
+      if (this.#steps[i]! <= round || session.isAudioOnly) {
+        continue;
+      }
+      const { stream, frames, mel, modelState } = session;
+      const pcm = stream.stepPcm[round]!;
+      const samples = stream.stepSamples[round]!;
+      if (frames.audioRenderer !== undefined) {
+        frames.audioRenderer.pushAudio(pcm, samples);
+        continue;
+      }
+      mel.step(pcm, samples, modelState.mel, 0);
+      batch.push(session);
+      states.push(modelState);
+    }
+    if (batch.length > 0) {
+      const featuresMs = monotonicMs();
+      await this.#model.run(states);
+      this.#observer.modelRan(batch, featuresMs - startMs, monotonicMs() - featuresMs);
+    }
+    // Nothing of a session may be kept here beyond its end.
+    batch.length = states.length = 0;
+  }
+
+  /** Draws, codes and sends one frame, and tells the client when its speech begins or ends. */
+  #showFrame(session: WorkerSession, steps: number): void {
+    const { clock, frames, peer, stream, state, modelState } = session;
+    if (session.isOver || frames.video === undefined || peer === undefined) {
+      return;
+    }
+    if (steps > 0) {
+      frames.audioRenderer?.requestFrame(clock.frame);
+    }
+    const times = this.#times;
+    times.startMs = monotonicMs();
+    const articulation = stream.isActive ? modelState.articulation : undefined;
+    frames.draw(clock.frame, articulation, state.isSpeaking);
+    times.drawnMs = monotonicMs();
+    frames.encode();
+    times.codedMs = monotonicMs();
+    frames.send(peer, clock.frameMediaMs, times.codedMs);
+    times.sentMs = monotonicMs();
+    this.#observer.frameSent(session, times);
+    session.announce(state.update(stream, times.sentMs));
+    if (session.stats.framesSent === 1) {
+      session.announceFirstFrame(times.sentMs);
+    }
+  }
+}
+
+function announceSpeech(session: WorkerSession): void {
+  if (!session.isOver) {
+    session.announce(session.state.update(session.stream, monotonicMs()));
+  }
+}

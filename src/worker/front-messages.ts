@@ -1,0 +1,113 @@
+// What the front asks of this worker: opens sessions, and passes each message on to its session.
+import { toWireError } from '../base/errors.ts';
+import type { FromWorker, ToWorker } from '../link/messages.ts';
+import type { FrameScheduler } from './frame-scheduler.ts';
+import { reportOf } from './session-report.ts';
+import { type WorkerContext, WorkerSession } from './worker-session.ts';
+
+type Open = ToWorker & { readonly type: 'open' };
+
+export class FrontMessages {
+  readonly #context: WorkerContext;
+  readonly #scheduler: FrameScheduler;
+  readonly #stop: () => void;
+  /** Sessions whose face is still being prepared, each with its messages so far. */
+  readonly #opening = new Map<string, ToWorker[]>();
+
+  /** @param stop called for the message `stop`, when all sessions have ended */
+  constructor(context: WorkerContext, scheduler: FrameScheduler, stop: () => void) {
+    this.#context = context;
+    this.#scheduler = scheduler;
+    this.#stop = stop;
+  }
+
+  /** A defect in the handling of a message is logged; a session that cannot be opened ends. */
+  receive(message: ToWorker): void {
+    const waiting = 'sessionId' in message ? this.#opening.get(message.sessionId) : undefined;
+    if (waiting !== undefined) {
+      waiting.push(message);
+      return;
+    }
+    if (message.type === 'open' && !this.#context.faces.has(message.spec.face.faceId)) {
+      void this.#openWithNewFace(message);
+      return;
+    }
+    this.#handle(message);
+  }
+
+  async #openWithNewFace(message: Open): Promise<void> {
+    const { sessionId, face } = message.spec;
+    const waiting: ToWorker[] = [message];
+    this.#opening.set(sessionId, waiting);
+    // A malformed face is reported when the session takes it.
+    await this.#context.faces.load(face.faceId, face.bytes).catch(() => {});
+    this.#opening.delete(sessionId);
+    for (const each of waiting) {
+      this.#handle(each);
+    }
+  }
+
+  #handle(message: ToWorker): void {
+    try {
+      this.#dispatch(message);
+    } catch (error) {
+      this.#log(undefined, `message '${message.type}' failed`, error);
+      if (message.type === 'open') {
+        const { sessionId } = message.spec;
+        const reason = 'error';
+        this.#post({ type: 'failed', sessionId, error: toWireError(error), reason });
+        this.#post({ type: 'ended', sessionId, reason });
+      }
+    }
+  }
+
+  #dispatch(message: ToWorker): void {
+    const scheduler = this.#scheduler;
+    switch (message.type) {
+      case 'open':
+        scheduler.add(new WorkerSession(message.spec, this.#context));
+        return;
+      case 'offer': {
+        const { sessionId, offer } = message;
+        scheduler
+          .get(sessionId)
+          ?.offer(offer)
+          .catch((error: unknown) => {
+            this.#log(sessionId, 'offer failed', error);
+          });
+        return;
+      }
+      case 'close': {
+        const session = scheduler.get(message.sessionId);
+        if (session !== undefined) {
+          session.end(message.reason);
+          scheduler.remove(session);
+        }
+        return;
+      }
+      case 'stats': {
+        const { sessionId, requestId } = message;
+        const session = scheduler.get(sessionId);
+        const stats = session === undefined ? undefined : reportOf(session);
+        this.#post({ type: 'stats', sessionId, requestId, stats });
+        return;
+      }
+      case 'stop':
+        for (const session of scheduler) {
+          session.end('server_stopped');
+        }
+        scheduler.stop();
+        this.#stop();
+    }
+  }
+
+  #log(sessionId: string | undefined, message: string, error: unknown): void {
+    const stack = error instanceof Error ? error.stack : undefined;
+    const fields = { error: String(error), stack };
+    this.#post({ type: 'log', level: 'error', sessionId, message, fields });
+  }
+
+  #post(message: FromWorker): void {
+    this.#context.post(message);
+  }
+}
