@@ -69,7 +69,7 @@ async function run(context: Context): Promise<Outcome> {
     const joinMs = quantile(measured.joinsMs, 0.5).toFixed(2);
     context.progress(`${measured.stack}: a join ${joinMs} ms of CPU`);
   }
-  // In turns, so that both meet the same moods of the machine.
+  // In turns, so that other work on the machine meets both.
   for (let round = 0; round < number(options, 'rounds'); round++) {
     for (const mode of MODES) {
       for (const { sender, measured } of sides) {
@@ -87,6 +87,7 @@ async function run(context: Context): Promise<Outcome> {
   );
 }
 
+const capitalised = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 const median = (values: readonly number[]): number => quantile(values, 0.5);
 const userOf = ({ runs }: Measured, mode: Mode): number =>
   median(runs[mode].map(({ userMs }) => userMs));
@@ -101,8 +102,8 @@ function outcomeOf(measured: readonly Measured[], peers: number, limit: number):
     measured.flatMap((one) => [
       [`${one.stack}JoinMs`, median(one.joinsMs)],
       ...MODES.flatMap((mode) => [
-        [`${one.stack}${mode}Ms`, totalOf(one, mode)],
-        [`${one.stack}${mode}UserMs`, userOf(one, mode)],
+        [`${one.stack}${capitalised(mode)}Ms`, totalOf(one, mode)],
+        [`${one.stack}${capitalised(mode)}UserMs`, userOf(one, mode)],
       ]),
     ]),
   ) as Record<string, number>;

@@ -89,8 +89,8 @@ small(rest, { 'POST /compose/token per second': [10, 1e6] }, (run) => {
 small(transport, {
   oursJoinMs: [0.05, 100],
   weriftJoinMs: [0.05, 500],
-  ourspacedMs: [0.05, 100],
-  weriftpacedMs: [0.05, 200],
+  oursPacedMs: [0.05, 100],
+  weriftPacedMs: [0.05, 200],
   packedRatio: [0.01, 10],
   arrived: [0.9, 1],
 });
