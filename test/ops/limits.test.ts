@@ -41,6 +41,8 @@ const LIMIT_NAME = new RegExp(
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/jobs/face/detect/portrait-quality.ts':
     'what a portrait may look like, told in words to who uploads it',
+  'src/jobs/face/regions/eye-state.ts': 'picture processing',
+  'src/jobs/face/regions/glasses-rim.ts': 'picture processing',
   'src/jobs/face/regions/head-matte.ts': 'picture processing',
   'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
   'src/pipeline/wav2lip/wav2lip-mel.ts': 'signal processing',
@@ -63,7 +65,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     'the client of Redis tries again by itself',
   'src/link/speech-ring.ts SPEECH_RING_SECONDS': 'SPEECH_RING_SAMPLES in seconds',
   'src/pipeline/speech/audio-receiver.ts MAX_CONCEALED': 'how long a gap is concealed',
-  'src/worker/worker-session.ts MAX_OPUS_BYTES': 'the largest Opus frame there is',
+  ' MAX_OPUS_BYTES': 'the largest Opus frame there is',
   'src/webrtc/ice/ice-paths.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',
   'src/webrtc/rtp/key-frame-recovery.ts DRAIN.maxMs':
     'how long the sender waits for a queue on the way to drain',
@@ -76,7 +78,7 @@ function sources(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const file = path.join(folder, entry.name);
     if (entry.isDirectory()) {
-      return file.endsWith('front/page') ? [] : sources(file);
+      return file.endsWith('src/page') ? [] : sources(file);
     }
     return entry.name.endsWith('.ts') ? [file] : [];
   });

@@ -102,7 +102,7 @@ const screenshot = async (page: Page, file: string): Promise<void> => {
 test('the page and its modules pass the type checker', () => {
   execFileSync(
     process.execPath,
-    [path.join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', path.join(ROOT, 'src/front/page')],
+    [path.join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', path.join(ROOT, 'src/page')],
     { encoding: 'utf8' },
   );
 });
