@@ -1,29 +1,37 @@
-# Two stages: everything is built where compilers are, and only what runs is kept.
+# Two stages: the first has the compilers and builds everything; the second has only what runs.
 #   docker build --build-arg COMMIT=$(git rev-parse --short HEAD) -t mouthpiece .
-#   docker run --rm -p 8080:8080 -p 40000-40003:40000-40003/udp -e ANNOUNCED_IPS=192.0.2.10 -v mouthpiece:/data mouthpiece
+#   docker run --rm -p 8080:8080 -p 40000-40003:40000-40003/udp \
+#     -e ANNOUNCED_IPS=192.0.2.10 -v mouthpiece:/data mouthpiece
 
 FROM node:22-bookworm-slim AS build
 WORKDIR /app
-# The set-up's own package list is the only one: it installs what is missing, and builds the addon and the model files.
+# The set-up has the list of build packages: it installs them, and builds the addon and the models.
 COPY package.json package-lock.json .npmrc ./
 COPY scripts ./scripts
 COPY native ./native
 COPY models ./models
 COPY src ./src
 COPY tsconfig.json ./
-RUN node scripts/run.mjs setup && npm prune --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf native/build/release native/build/sanitize /var/lib/apt/lists/*
+RUN node scripts/run.mjs setup \
+  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
+  && rm -rf native/build/release native/build/sanitize /var/lib/apt/lists/*
 
 FROM node:22-bookworm-slim
 ARG COMMIT=unknown
-# Runtime halves of the codec libraries; redis-server for an installation without REDIS_URL.
-RUN apt-get update -q && apt-get install -y -q --no-install-recommends libvpx7 libopenh264-7 libopus0 libsoxr0 libyuv0 redis-server && rm -rf /var/lib/apt/lists/*
+# The libraries that the addon links, and redis-server for use without REDIS_URL.
+RUN apt-get update -q \
+  && apt-get install -y -q --no-install-recommends \
+    libvpx7 libopenh264-7 libopus0 libyuv0 redis-server \
+  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/native/build/mouthpiece.node ./native/build/mouthpiece.node
 COPY --from=build /app/models ./models
 COPY --from=build /app/src ./src
-RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin mouthpiece && mkdir /data && chown mouthpiece:mouthpiece /data
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data \
+    --shell /usr/sbin/nologin mouthpiece \
+  && mkdir /data && chown mouthpiece:mouthpiece /data
 USER mouthpiece
 VOLUME /data
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data UDP_PORTS=40000-40003 WORKERS=4
@@ -31,6 +39,7 @@ LABEL org.opencontainers.image.revision=$COMMIT org.opencontainers.image.license
 EXPOSE 8080 40000-40003/udp
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Node itself is process 1, so that SIGTERM reaches it and sessions are drained. Give it longer than DRAIN_SECONDS: docker stop -t 40.
+# Node is process 1, so SIGTERM reaches it and it drains its sessions. Allow more time than
+# DRAIN_SECONDS: docker stop -t 40.
 STOPSIGNAL SIGTERM
 CMD ["node", "--disable-warning=ExperimentalWarning", "src/main.ts"]

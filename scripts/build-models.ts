@@ -1,4 +1,5 @@
-// The model files that are made at set-up rather than shipped: landmark graphs in ONNX, and the default faces' assets.
+// Makes the model files that are not shipped: the face networks in ONNX, and the assets of the
+// default faces. Run by the set-up.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 

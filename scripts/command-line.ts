@@ -1,10 +1,14 @@
-// Reads the arguments of a command; what cannot be understood is told in one line, followed by what can be said instead.
+// Reads the arguments of a command. An invalid argument gets one line that names it, followed by
+// the usage.
 import process from 'node:process';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 
-/** Ends the process: with `usage` alone when it was asked for, else after `problem`, with status 2. */
+/**
+ * Ends the process. Without a problem it prints `usage` and exits with 0; with one it prints the
+ * problem and `usage`, and exits with 2.
+ */
 export function explain(usage: string, problem?: string): never {
   if (problem === undefined) {
     console.log(usage);
@@ -14,7 +18,10 @@ export function explain(usage: string, problem?: string): never {
   return process.exit(problem === undefined ? 0 : 2);
 }
 
-/** `values` and `positionals` of util.parseArgs. Prints `usage` and ends the process on --help, and on what it does not know. */
+/**
+ * Parses process.argv. Prints `usage` and ends the process on --help and on an unknown option.
+ * @returns `values` and `positionals` of util.parseArgs
+ */
 export function readArguments<const T extends Options>(
   usage: string,
   options: T,

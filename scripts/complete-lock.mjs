@@ -1,12 +1,13 @@
-// Adds to package-lock.json the optional platform packages that npm left out because its registry did not have them: with them
-// missing `npm ci` refuses the lockfile everywhere; with them listed, by version and platform, every machine installs its own and
-// skips the rest. Run after changing dependencies: node scripts/complete-lock.mjs
+// Adds to package-lock.json the optional platform packages that npm left out because its registry
+// did not have them. Without them `npm ci` refuses the lockfile on every machine; listed by version
+// and platform, each machine installs its own and skips the rest.
+// Run it after changing dependencies: node scripts/complete-lock.mjs
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const file = new URL('../package-lock.json', import.meta.url);
 const lock = JSON.parse(readFileSync(file, 'utf8'));
 
-/** Platform packages say in their names what they are for. */
+/** Platform packages name their platform in the package name. */
 function platformOf(name) {
   const words = name.split(/[/\-_.]/);
   const os = {

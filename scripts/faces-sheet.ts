@@ -1,4 +1,4 @@
-// `npm run faces:sheet -- <portrait|face>...`: contact sheets of how a face moves.
+// `npm run faces:sheet -- <portrait|face>...`: draws contact sheets that show how a face moves.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
@@ -32,18 +32,21 @@ import {
   VISEMES,
 } from '../src/pipeline/render/visemes.ts';
 
+/** The part of the face on a sheet. */
 type Zoom = 'face' | 'mouth' | 'eyes';
+/** A tile to draw. */
 interface Shot {
   readonly label: string;
   readonly articulation: Float32Array;
   readonly pose: Float32Array;
   readonly emotion: Emotion;
 }
-/** A tile that is drawn already, I420. */
+/** A tile with a finished picture, I420. */
 interface Drawn {
   readonly label: string;
   readonly picture: Uint8Array;
 }
+/** A part of a picture, pixels. */
 interface Window {
   readonly left: number;
   readonly top: number;
@@ -51,9 +54,12 @@ interface Window {
   readonly height: number;
 }
 
+/** Tiles of the built-in sentence. */
 const SPOKEN_FRAMES = 48;
+/** Limit for a recording: frames rendered, and tiles kept of them. */
 const MAX_HEARD_FRAMES = 600;
 const HEARD_TILES = 72;
+/** Silence rendered after a recording. */
 const TAIL_SECONDS = 0.4;
 
 const poseOf = (channels: Partial<Record<PoseChannel, number>> = {}): Float32Array => {
@@ -131,15 +137,15 @@ function formatOf(clip: string): 'wav' | 'mp3' | 'ogg' {
   throw new Error(`--speech ${clip}: must be a .wav, .mp3 or .ogg file`);
 }
 
-/** What a session shows that hears this clip: all frames are drawn, as many kept as the sheet has tiles. */
+/** Renders a recording as a session would, and keeps evenly spaced frames. */
 async function heardShots(asset: Uint8Array, clip: string, emotion: Emotion): Promise<Drawn[]> {
   const model = await SpeechModel.load();
   const input = { bytes: readFileSync(clip), format: formatOf(clip), rate: 0, channels: 0 };
   const { samples, rate } = await inspectAudio(input);
   const frames = Math.min(MAX_HEARD_FRAMES, Math.ceil((samples / rate + TAIL_SECONDS) * FPS));
   const soundtrack = new Soundtrack(await openAudio(input));
-  const [mel, slot] = [new native.MelFrontEnd(), model.createState()];
-  const stage = new RigRenderer(new native.FaceAsset(asset), {
+  const [mel, state] = [new native.MelFrontEnd(), model.createState()];
+  const renderer = new RigRenderer(new native.FaceAsset(asset), {
     seed: 1,
     emotion: EMOTIONS.indexOf(emotion),
     startFrame: 0,
@@ -149,12 +155,12 @@ async function heardShots(asset: Uint8Array, clip: string, emotion: Emotion): Pr
   for (let step = 0; step < frames; step++) {
     const count = speechSamplesInStep(step);
     await soundtrack.readSpeech(pcm, count);
-    mel.step(pcm, count, slot.mel, 0);
-    await model.run([slot]);
-    stage.draw(step, slot.articulation, true);
+    mel.step(pcm, count, state.mel, 0);
+    await model.run([state]);
+    renderer.draw(step, state.articulation, true);
     drawn.push({
       label: `${Math.round((step + 1) * FRAME_MS - model.lookaheadMs)} ms`,
-      picture: stage.picture.slice(),
+      picture: renderer.picture.slice(),
     });
   }
   soundtrack.close();
@@ -163,7 +169,7 @@ async function heardShots(asset: Uint8Array, clip: string, emotion: Emotion): Pr
   return drawn.filter((_, i) => i % every === 0);
 }
 
-/** What to cut out of each picture. */
+/** The part of each picture that a sheet shows. */
 function windowOf({ width, height, landmarks }: FaceAssetParts, zoom: Zoom): Window {
   const at = (index: number): [number, number] => [
     landmarks[index * 3]!,
@@ -224,7 +230,7 @@ async function writeSheet(
   const draw = ({ articulation, pose, emotion }: Shot): Uint8Array => {
     const renderer = new native.FaceRenderer(face);
     renderer.setEmotion(EMOTIONS.indexOf(emotion), 1);
-    // Moods are eased in: let this one settle.
+    // Emotions fade in: render until the transition is complete.
     if (emotion !== 'neutral') {
       for (let i = 0; i < 60; i++) {
         renderer.render(new Float32Array(ARTICULATION_SIZE), pose, canvas, dirty);
@@ -265,7 +271,10 @@ async function writeSheet(
   process.stdout.write(`${file}\n`);
 }
 
-/** Null where the portrait is refused, which is then said; the other inputs go on. */
+/**
+ * The asset of a portrait. Reports a refused portrait and returns undefined, so that the other
+ * inputs are still drawn.
+ */
 async function assetOf(portrait: Buffer, file: string): Promise<Uint8Array | undefined> {
   try {
     return (await createFace(portrait, { name: path.basename(file) })).asset;
@@ -282,16 +291,17 @@ async function assetOf(portrait: Buffer, file: string): Promise<Uint8Array | und
 const faces = listDefaultFaces();
 const USAGE = `npm run faces:sheet -- <portrait|face>... [options]
 
-Draws contact sheets: neutral, each articulator, visemes, blinks, emotions, how far the head sways, and a spoken sentence. A portrait is a JPEG, PNG or WebP file,
-a face an asset file or one of ${faces.map(({ id }) => id).join(', ')}.
+Draws contact sheets: neutral, each articulator, visemes, blinks, gaze, emotions, extremes of the
+head pose, and a spoken sentence. A portrait is a JPEG, PNG or WebP file; a face is an asset file or
+one of ${faces.map(({ id }) => id).join(', ')}.
 
-  --out FOLDER       where the sheets go (here)
-  --zoom PART        face, mouth or eyes; may be said more than once (all three)
-  --emotion NAME     while speaking: ${EMOTIONS.join(', ')}
-  --speech FILE      also the frames of a recording, as the speech model hears it
+  --out FOLDER       output folder (.)
+  --zoom PART        face, mouth or eyes; can be repeated (all three)
+  --emotion NAME     during speech: ${EMOTIONS.join(', ')}
+  --speech FILE      also draw the frames of a recording, driven by the speech model
   --format NAME      png or webp (png)`;
 
-/** What lies in the file, or is the portrait of the default face of this name. */
+/** The bytes of the file, or of the portrait of the default face of this name. */
 function read(input: string): Buffer {
   const face = faces.find(({ id }) => id === input);
   try {
@@ -301,7 +311,7 @@ function read(input: string): Buffer {
         : path.join(import.meta.dirname, '../models/faces', face.file),
     );
   } catch (error) {
-    return explain(USAGE, `${input} cannot be read: ${(error as Error).message}`);
+    return explain(USAGE, `Cannot read ${input}: ${(error as Error).message}`);
   }
 }
 

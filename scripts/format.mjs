@@ -1,7 +1,7 @@
-// Formats all sources, each language by its own formatter, all pinned in package-lock.json:
+// Formats all sources, each language with its own formatter. All are pinned in package-lock.json:
 // oxfmt (TypeScript, JavaScript, JSON, YAML, CSS, HTML), clang-format (C++), Ruff (Python).
-//   node scripts/format.mjs            writes
-//   node scripts/format.mjs --check    names the files that are not formatted, exit code 1
+//   node scripts/format.mjs            formats the files in place
+//   node scripts/format.mjs --check    lists unformatted files; exit code 1 when there are any
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,22 +12,24 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 const isCheck = process.argv.includes('--check');
 const require = createRequire(import.meta.url);
 
+/** Options of Ruff. */
 const RUFF = { 'line-length': 100, 'indent-width': 4, format: { 'quote-style': 'single' } };
 
-/** Files under version control, or made but not ignored yet, with one of these endings. */
+/** Files with one of these endings that git tracks, or would add. */
 function sources(...endings) {
   const patterns = endings.map((ending) => `*.${ending}`);
   const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...patterns];
   return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean);
 }
 
+/** Runs a formatter. @returns whether it succeeded */
 function run(label, command, args) {
   const { status } = spawnSync(command, args, {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   if (status !== 0) {
-    console.error(`${label}: not formatted. Run: npm run format`);
+    console.error(`${label}: some files are not formatted. Run: npm run format`);
   }
   return status === 0;
 }
@@ -41,6 +43,7 @@ function clangFormat() {
   return run('clang-format', binary, [...mode, ...sources('cc', 'h')]);
 }
 
+/** Ruff runs as WebAssembly, so Python is not needed. */
 function ruff() {
   const { Workspace, PositionEncoding } = require('@astral-sh/ruff-wasm-nodejs');
   const workspace = new Workspace(RUFF, PositionEncoding.Utf16);
@@ -61,6 +64,6 @@ function ruff() {
   return wrong.length === 0;
 }
 
-// oxfmt's own output changes once more in a few files: its second run settles it.
+// oxfmt changes its own output once more in a few files, so run it twice.
 const results = [oxfmt(), isCheck || oxfmt(), clangFormat(), ruff()];
 process.exit(results.every(Boolean) ? 0 : 1);

@@ -1,4 +1,4 @@
-// `npm run keys`: makes, lists and revokes API keys in the Redis that the configuration names.
+// `npm run keys`: creates, lists and revokes API keys in the configured Redis.
 import { parseArgs } from 'node:util';
 import { createLogger } from '../src/base/log.ts';
 import { loadConfig } from '../src/config.ts';
@@ -7,12 +7,13 @@ import { connectStore } from '../src/front/process/open-store.ts';
 import { runningPrivateRedis } from '../src/front/process/private-redis.ts';
 
 const USAGE = `Usage:
-  npm run keys -- create --name NAME [--owner OWNER]   makes a key and prints it, this once
-  npm run keys -- list [--json]                        shows every key, without its secret
-  npm run keys -- revoke ID                            refuses a key from now on
+  npm run keys -- create --name NAME [--owner OWNER]   creates a key and prints it once
+  npm run keys -- list [--json]                        lists all keys, without the secrets
+  npm run keys -- revoke ID                            revokes a key at once
 
-Keys of one owner share faces, agents and history. The owner is 'bootstrap', that of the first key, unless --owner says otherwise.
-The Redis is that of REDIS_URL, else the one under DATA_DIR, whether the server runs or not.
+Keys of one owner share faces, agents and history. The default owner is 'bootstrap', the owner of
+the first key. The keys are in the Redis of REDIS_URL, else in the one under DATA_DIR. The server
+need not run.
 `;
 
 async function main(args: string[]): Promise<number> {
@@ -45,7 +46,7 @@ async function main(args: string[]): Promise<number> {
 
 async function create(keys: ApiKeys, owner: string, name: string): Promise<number> {
   const { key, id } = await keys.create(owner, name);
-  process.stderr.write(`Key ${id} '${name}' of owner '${owner}'. It is shown only now:\n`);
+  process.stderr.write(`Key ${id} '${name}' of owner '${owner}'. It is not shown again:\n`);
   return print(`${key}\n`);
 }
 

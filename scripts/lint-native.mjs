@@ -1,5 +1,6 @@
-// Lints the C++ of native/src with clang-tidy (.clang-tidy): `node scripts/lint-native.mjs`. Files that passed
-// before, with the same headers and settings, are left out. Exits with 1 when there is a finding.
+// Lints the C++ of native/src with clang-tidy (.clang-tidy): `node scripts/lint-native.mjs`. Files
+// that passed before, with the same headers and settings, are left out. Exits with 1 when there is
+// a finding.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// `npm run logs:session -- ID [FILE...]`: one session's life out of JSON log lines, as a story. Reads stdin when no file is given.
+// `npm run logs:session -- ID [FILE...]`: prints the history of one session from JSON log lines.
+// Reads stdin when no file is given.
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
@@ -20,7 +21,7 @@ const LEVELS: Readonly<Record<number, string>> = {
   60: 'FATAL',
 };
 const WARN = 40;
-/** Shown by their own column, or of no interest to a reader. */
+/** Fields with a column of their own, or of no interest to a reader. */
 const OWN_FIELDS = new Set([
   'level',
   'time',
@@ -32,7 +33,10 @@ const OWN_FIELDS = new Set([
   'stack',
   'err',
 ]);
-/** What else happened on the session's worker or in the process is shown when it is a warning; this much of it is kept while the session is not known yet. */
+/**
+ * Warnings of the worker or the process are shown too. At most this many are kept until the worker
+ * of the session is known.
+ */
 const MAX_CONTEXT_LINES = 10_000;
 
 function parse(text: string): (Line & { readonly session: string | undefined }) | undefined {
@@ -62,7 +66,7 @@ function parse(text: string): (Line & { readonly session: string | undefined }) 
       ...(typeof rest['worker'] === 'number' ? { worker: rest['worker'] } : {}),
     };
   } catch {
-    return undefined; // a line that was cut off
+    return undefined; // a truncated line
   }
 }
 
@@ -98,8 +102,13 @@ function describe({ fields }: Line): string {
   );
 }
 
-/** @returns the story, or null when no line speaks of the session. @throws Error when the id fits several sessions */
-export async function tellStory(
+/**
+ * Formats the history of one session.
+ * @param wanted a session id or its beginning
+ * @returns undefined when no line belongs to the session
+ * @throws Error when the id matches several sessions
+ */
+export async function sessionHistory(
   wanted: string,
   inputs: readonly Readable[],
 ): Promise<string | undefined> {
@@ -125,7 +134,7 @@ export async function tellStory(
   }
   if (ids.size > 1) {
     throw new Error(
-      `'${wanted}' fits ${ids.size} sessions: ${[...ids].slice(0, 5).join(', ')}${ids.size > 5 ? ', …' : ''}`,
+      `'${wanted}' matches ${ids.size} sessions: ${[...ids].slice(0, 5).join(', ')}${ids.size > 5 ? ', …' : ''}`,
     );
   }
   if (own.length === 0) {
@@ -134,7 +143,7 @@ export async function tellStory(
   const at = ({ time }: Line): number => Date.parse(time);
   const [from, to] = [Math.min(...own.map(at)), Math.max(...own.map(at))];
   const workers = new Set(own.map(({ worker }) => worker).filter((worker) => worker !== undefined));
-  // Around it: warnings of its worker, or of the process as a whole, while it lived.
+  // Warnings of its worker, or of the whole process, during its life.
   const around = context.filter(
     (line) =>
       at(line) >= from &&
@@ -155,22 +164,22 @@ if (process.argv[1] === import.meta.filename) {
   const [id, ...files] = process.argv.slice(2);
   if (id === undefined || id.startsWith('-') || id.length < 4) {
     console.error(
-      'npm run logs:session -- ID [FILE...]\n\nID is a session id or its first characters (at least 4). Without a FILE the log is read from stdin, for instance:\n  journalctl -u mouthpiece -o cat | npm run -s logs:session -- 3f2a9c',
+      'npm run logs:session -- ID [FILE...]\n\nID is a session id or its first characters (at least 4). Without a FILE it reads the log from stdin, for example:\n  journalctl -u mouthpiece -o cat | npm run -s logs:session -- 3f2a9c',
     );
     process.exit(2);
   }
   try {
-    const story = await tellStory(
+    const history = await sessionHistory(
       id,
       files.length === 0 ? [process.stdin] : files.map((file) => createReadStream(file)),
     );
-    if (story === undefined) {
+    if (history === undefined) {
       console.error(
-        `no line speaks of a session that begins with '${id}'; it needs LOG_LEVEL=info or lower`,
+        `No line belongs to a session that begins with '${id}'. The server must log with LOG_LEVEL=info or lower.`,
       );
       process.exit(1);
     }
-    process.stdout.write(story);
+    process.stdout.write(history);
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);

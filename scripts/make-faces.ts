@@ -1,4 +1,5 @@
-// `npm run faces:make`: renders the default faces' portraits (models/faces/<id>.webp) with the generator in models/faces/generator.
+// `npm run faces:make`: renders the portraits of the default faces (models/faces/<id>.webp) with
+// the generator in models/faces/generator.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -17,17 +18,18 @@ import { explain, readArguments } from './command-line.ts';
 const ROOT = path.resolve(import.meta.dirname, '..');
 const GENERATOR = path.join(ROOT, 'models/faces/generator');
 const WORK = path.join(ROOT, 'models/build/portraits');
-// Without -march=native: the same compiler gives the same pictures on every machine of an architecture.
+// No -march=native: the same compiler then gives the same pictures on every machine of an
+// architecture.
 const FLAGS = ['-std=c++20', '-O3', '-ffast-math'];
 const WEBP: WebpOptions = { quality: 93, smartSubsample: true, effort: 6 };
 
 const USAGE = `npm run faces:make -- [id...] [options]
 
-Renders the default faces, or those named. Finished portraits are kept, so that it can be interrupted.
+Renders the default faces, or the named ones. Finished portraits are kept, so you can interrupt it.
 
-  --size PIXELS   of a side (1024)
-  --samples N     rays along each side of a pixel (2)
-  --out FOLDER    where the portraits go (models/faces)`;
+  --size PIXELS   width and height (1024)
+  --samples N     rays per pixel and axis (2)
+  --out FOLDER    output folder (models/faces)`;
 
 const { values, positionals } = readArguments(USAGE, {
   size: { type: 'string', default: '1024' },
@@ -65,7 +67,7 @@ if (!existsSync(program)) {
 const all = execFileSync(program, ['list'], { encoding: 'utf8' }).trim().split('\n');
 for (const id of positionals.length > 0 ? positionals : all) {
   if (!all.includes(id)) {
-    explain(USAGE, `There is no character "${id}"; there are: ${all.join(', ')}.`);
+    explain(USAGE, `There is no character "${id}". Choose from: ${all.join(', ')}.`);
   }
   const picture = path.join(WORK, `${id}-${version}-${values.size}-${values.samples}.ppm`);
   if (!existsSync(picture)) {
@@ -82,7 +84,7 @@ for (const id of positionals.length > 0 ? positionals : all) {
   console.log(`${path.join(values.out, `${id}.webp`)}: ${Math.round(info.size / 1024)} KiB`);
 }
 
-/** At low priority: it takes all cores for a minute or so. */
+/** Runs the generator at low priority, because it uses all cores for about a minute. */
 async function render(parameters: string[]): Promise<void> {
   const child = spawn(program, parameters, { stdio: 'inherit' });
   if (child.pid !== undefined) {
@@ -97,7 +99,7 @@ async function render(parameters: string[]): Promise<void> {
   }
 }
 
-/** The generator's own PPM: one header line, then RGB. */
+/** Reads a PPM of the generator: one header line, then RGB. */
 function readPpm(file: string): Buffer {
   const bytes = readFileSync(file);
   return bytes.subarray(bytes.indexOf(10) + 1);

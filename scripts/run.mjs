@@ -1,4 +1,5 @@
-// `npm start`, `npm test` and every other npm script: does the set-up, then runs the task under Node 22.
+// Runs every npm script (`npm start`, `npm test`, …): completes the set-up, then runs the task
+// under Node 22.
 import { spawn, spawnSync } from 'node:child_process';
 import os from 'node:os';
 import process from 'node:process';
@@ -7,7 +8,7 @@ import { ROOT, SetupError, setUp } from './setup.mjs';
 const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
 const VITEST = 'node_modules/vitest/vitest.mjs';
 
-/** npm script → the program that it is and the arguments that come before the user's own. */
+/** By npm script: the program, and the arguments that come before those of the user. */
 const PROGRAMS = {
   start: ['src/main.ts'],
   dev: ['--watch', '--watch-preserve-output', 'src/main.ts'],
@@ -24,7 +25,7 @@ const PROGRAMS = {
   'dashboards:preview': ['grafana/preview.ts'],
 };
 
-/** Static checks, by the npm script that runs them. */
+/** The static checks of each npm script: name, program and arguments. */
 const CHECKS = {
   typecheck: [['types', 'node_modules/typescript/bin/tsc', '-p', '.']],
   lint: [
@@ -35,10 +36,13 @@ const CHECKS = {
   ],
 };
 
-/** Tasks that use the Debian packages of the tests. */
+/** Tasks that need the Debian packages of the tests. */
 const NEEDS_TEST_PACKAGES = ['test', 'test:watch', 'coverage', 'bench', 'fuzz', 'lint'];
 
-/** Runs each step, even after one has failed. @returns the exit code */
+/**
+ * Runs all steps, also after a failed one.
+ * @returns the exit code
+ */
 function runSteps(node, env, steps) {
   const failed = [];
   for (const [name, ...args] of steps) {
@@ -60,10 +64,13 @@ function runSteps(node, env, steps) {
   return failed.length === 0 ? 0 : 1;
 }
 
-/** Static checks, fuzzing, then all tests. With words: only the test files whose paths hold one of them. */
-function testSteps(words) {
-  const tests = ['tests', VITEST, 'run', ...words];
-  if (words.length > 0) {
+/**
+ * The steps of `npm test`: static checks, fuzzing, then all tests. With arguments: only the test
+ * files whose path contains one of them.
+ */
+function testSteps(filters) {
+  const tests = ['tests', VITEST, 'run', ...filters];
+  if (filters.length > 0) {
     return [tests];
   }
   const fuzzSeconds = process.env.FUZZ_SECONDS ?? '20';
@@ -71,10 +78,13 @@ function testSteps(words) {
   return [...CHECKS.typecheck, ...CHECKS.lint, ...(fuzzSeconds === '0' ? [] : [fuzzing]), tests];
 }
 
-/** Runs the task as a child that gets our signals: npm and the terminal both send them to us. */
+/**
+ * Runs the task as a child process and forwards signals to it: npm and the terminal send them to
+ * this process.
+ */
 function runChild(node, args, env) {
   const child = spawn(node, args, { cwd: ROOT, env, stdio: 'inherit' });
-  // SIGHUP too: the server decides what it means, by whether it has a terminal.
+  // Forward SIGHUP too. Its meaning depends on whether the server has a terminal.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => child.kill(signal));
   }
@@ -87,7 +97,7 @@ const [task = 'start', ...args] = process.argv.slice(2);
 try {
   const { node, env } = await setUp({
     forTests: NEEDS_TEST_PACKAGES.includes(task),
-    say: (line) => console.error(`[setup] ${line}`),
+    log: (line) => console.error(`[setup] ${line}`),
   });
   if (task === 'setup') {
     process.exit(0);
@@ -99,7 +109,7 @@ try {
     runChild(node, [...NODE_FLAGS, ...PROGRAMS[task], ...args], env);
   } else {
     const known = ['setup', 'test', ...Object.keys(CHECKS), ...Object.keys(PROGRAMS)];
-    throw new SetupError(`unknown task '${task}'; known: ${known.join(' ')}`);
+    throw new SetupError(`Unknown task '${task}'. Choose from: ${known.join(' ')}`);
   }
 } catch (error) {
   if (!(error instanceof SetupError)) {

@@ -1,5 +1,6 @@
-// All the set-up there is, from a fresh clone to a server that can start: Debian packages, Node 22, npm packages, the native
-// build, model files. Plain JavaScript without dependencies, since it runs before anything is installed, on any Node from 20.
+// The complete set-up, from a fresh clone to a server that can start: Debian packages, Node 22, npm
+// packages, the native addon, model files. Plain JavaScript without dependencies for any Node from
+// 20, because it runs before anything is installed.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +11,9 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const STAMPS = path.join(ROOT, '.setup');
 
-/** Debian packages that the server itself needs: compilers and codec libraries for the addon, the database. */
+/**
+ * Debian packages that the server needs: compilers, the codec libraries of the addon, and Redis.
+ */
 const RUNTIME_PACKAGES = [
   'g++',
   'cmake',
@@ -23,8 +26,8 @@ const RUNTIME_PACKAGES = [
 ];
 
 /**
- * Debian packages that only the tests use: a browser, voices, a decoder to check against, the
- * monitoring system that reads the metrics; for C++ the test framework, the linter and libFuzzer.
+ * Debian packages that only the tests need: a browser, speech synthesis, a reference decoder, and
+ * Prometheus; for C++ the test framework, the linter and libFuzzer.
  */
 const TEST_PACKAGES = [
   'chromium',
@@ -41,7 +44,9 @@ const TEST_PACKAGES = [
   'libclang-rt-dev',
 ];
 
-/** Makes the second run quiet and quick: a step whose inputs hash to what its stamp holds has nothing to do. */
+/**
+ * Stamps make the second run fast: a step is skipped when the hash of its inputs equals its stamp.
+ */
 const stampOf = (name) => path.join(STAMPS, name);
 const isCurrent = (name, hash) =>
   existsSync(stampOf(name)) && readFileSync(stampOf(name), 'utf8') === hash;
@@ -51,8 +56,14 @@ const setStamp = (name, hash) => {
 };
 const hashOf = (...parts) => createHash('sha256').update(parts.join('\0')).digest('hex');
 
+/** A failed step. Its message is one line that says what to do. */
 export class SetupError extends Error {}
 
+/**
+ * Runs a command and returns its standard output.
+ * @throws SetupError with its first line of error output; the full output is in
+ * .setup/last-failure.log
+ */
 function run(command, args, options = {}) {
   const { label, ...rest } = options;
   const result = spawnSync(command, args, {
@@ -71,7 +82,7 @@ function run(command, args, options = {}) {
     logFile,
     `$ ${command} ${args.join(' ')}\n${result.stdout ?? ''}\n${result.stderr ?? ''}\n${result.error ?? ''}\n`,
   );
-  const complaints = (result.stderr || result.stdout || '')
+  const errors = (result.stderr || result.stdout || '')
     .split('\n')
     .map((line) => line.replace(/^npm error\s*/, '').trim())
     .filter(
@@ -81,9 +92,9 @@ function run(command, args, options = {}) {
         !/complete log|npm warn/i.test(line) &&
         lines.indexOf(line) === index,
     );
-  const why = result.error?.message ?? complaints[0] ?? `exit code ${result.status}`;
+  const why = result.error?.message ?? errors[0] ?? `exit code ${result.status}`;
   throw new SetupError(
-    `${label ?? command} failed: ${why.trim()} (the whole output: ${path.relative(ROOT, logFile)})`,
+    `${label ?? command} failed: ${why.trim()} (full output: ${path.relative(ROOT, logFile)})`,
   );
 }
 
@@ -95,7 +106,7 @@ function missingPackages(names) {
   );
   if (result.error) {
     throw new SetupError(
-      `This set-up knows Debian and Ubuntu; here there is no dpkg. Install the equivalents of: ${names.join(' ')}, then set MOUTHPIECE_SKIP_APT=1.`,
+      `The set-up supports Debian and Ubuntu only (dpkg was not found). Install the equivalents of: ${names.join(' ')}, then set MOUTHPIECE_SKIP_APT=1.`,
     );
   }
   const installed = new Set(
@@ -107,7 +118,7 @@ function missingPackages(names) {
   return names.filter((name) => !installed.has(name));
 }
 
-function installDebianPackages(names, say) {
+function installDebianPackages(names, log) {
   if (process.env.MOUTHPIECE_SKIP_APT === '1') {
     return;
   }
@@ -119,10 +130,10 @@ function installDebianPackages(names, say) {
   const viaSudo = !isRoot && spawnSync('sudo', ['-n', 'true']).status === 0;
   if (!isRoot && !viaSudo) {
     throw new SetupError(
-      `Debian packages are missing and neither root nor password-less sudo is at hand. Run: sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing.join(' ')}`,
+      `Debian packages are missing, and installing them needs root or sudo without a password. Run: sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing.join(' ')}`,
     );
   }
-  say(`installing ${missing.length} Debian packages: ${missing.join(' ')}`);
+  log(`installing ${missing.length} Debian packages: ${missing.join(' ')}`);
   const apt = (...args) =>
     run(viaSudo ? 'sudo' : 'apt-get', [...(viaSudo ? ['-n', 'apt-get'] : []), ...args], {
       label: 'apt-get',
@@ -132,7 +143,10 @@ function installDebianPackages(names, say) {
   apt('install', '-y', '-q', '--no-install-recommends', ...missing);
 }
 
-/** @returns the path of npm's own script, so that it can be run by whichever Node we choose. */
+/**
+ * The path of npm's own script, to run it under any Node.
+ * @throws SetupError when npm is not installed
+ */
 function npmScript() {
   const candidates = [
     process.env.npm_execpath,
@@ -150,7 +164,7 @@ function npmScript() {
       'npm/bin/npm-cli.js',
     );
   } catch {
-    throw new SetupError('npm was not found. Install it beside Node, then try again.');
+    throw new SetupError('npm was not found. Install npm, then try again.');
   }
 }
 
@@ -159,8 +173,12 @@ const isWantedNode = (version) => {
   return major === 22 && minor >= 18;
 };
 
-/** Node 22 runs the TypeScript sources as they are (type stripping, from 22.18) and is what the binary packages are built for. */
-function findNode(npm, say) {
+/**
+ * Returns a Node 22, which it installs with npm when this process runs under another version. Node
+ * runs the TypeScript sources directly (type stripping, from 22.18), and the binary packages are
+ * built for Node 22.
+ */
+function findNode(npm, log) {
   if (isWantedNode(process.versions.node)) {
     return process.execPath;
   }
@@ -170,30 +188,31 @@ function findNode(npm, say) {
   if (existsSync(node) && isCurrent('node', hash)) {
     return node;
   }
-  say(`fetching Node 22 (this machine has ${process.versions.node})`);
+  log(`installing Node 22 (this machine has ${process.versions.node})`);
   run(process.execPath, [npm, 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
     cwd: folder,
     label: 'npm ci (Node 22)',
   });
   if (!existsSync(node)) {
     throw new SetupError(
-      `There is no Node 22 package for linux-${process.arch}. Install Node 22.18 or newer yourself.`,
+      `There is no Node 22 package for linux-${process.arch}. Install Node 22.18 or a later 22.x.`,
     );
   }
   setStamp('node', hash);
   return node;
 }
 
-function installNpmPackages(npm, node, say) {
+function installNpmPackages(npm, node, log) {
   const hash = hashOf(readFileSync(path.join(ROOT, 'package-lock.json')), process.arch);
   if (existsSync(path.join(ROOT, 'node_modules/.package-lock.json')) && isCurrent('npm', hash)) {
     return;
   }
-  say('installing npm packages');
+  log('installing npm packages');
   rmSync(stampOf('npm'), { force: true });
   run(node, [npm, 'ci', '--no-audit', '--no-fund'], {
     label: 'npm ci',
-    // onnxruntime-node's install script would fetch CUDA libraries; the CPU library is inside the package.
+    // Skip the install script of onnxruntime-node: it downloads CUDA libraries, and the package
+    // already contains the CPU library.
     env: {
       ...process.env,
       PATH: `${path.dirname(node)}:${process.env.PATH}`,
@@ -205,28 +224,29 @@ function installNpmPackages(npm, node, say) {
 }
 
 /**
- * Brings the checkout to where `src/main.ts` can run, from any state of the directory.
- * @param {{ forTests?: boolean, say?: (line: string) => void }} options
- * @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the Node to run under and the environment for it
+ * Completes the set-up from any state of the checkout.
+ * @param {{ forTests?: boolean, log?: (line: string) => void }} options
+ * @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the Node to run under, and its
+ * environment
  * @throws SetupError with one line that says what to do
  */
-export async function setUp({ forTests = false, say = () => {} } = {}) {
+export async function setUp({ forTests = false, log = () => {} } = {}) {
   if (process.platform !== 'linux') {
     throw new SetupError(
-      `Mouthpiece runs on Linux; this is ${process.platform}. Use the Dockerfile.`,
+      `Mouthpiece runs on Linux, not on ${process.platform}. Use the Dockerfile.`,
     );
   }
-  installDebianPackages(forTests ? [...RUNTIME_PACKAGES, ...TEST_PACKAGES] : RUNTIME_PACKAGES, say);
+  installDebianPackages(forTests ? [...RUNTIME_PACKAGES, ...TEST_PACKAGES] : RUNTIME_PACKAGES, log);
   const npm = npmScript();
-  const node = findNode(npm, say);
-  installNpmPackages(npm, node, say);
+  const node = findNode(npm, log);
+  installNpmPackages(npm, node, log);
   const env = {
     ...process.env,
     PATH: `${path.dirname(node)}:${process.env.PATH}`,
     NODE_OPTIONS: process.env.NODE_OPTIONS ?? '',
   };
   const { buildNative } = await import('./build-native.mjs');
-  await buildNative({ log: say });
+  await buildNative({ log });
   const built = spawnSync(
     node,
     ['--disable-warning=ExperimentalWarning', path.join(ROOT, 'scripts/build-models.ts')],
@@ -234,7 +254,7 @@ export async function setUp({ forTests = false, say = () => {} } = {}) {
   );
   if (built.status !== 0) {
     throw new SetupError(
-      `Model files could not be made: ${(built.stderr ?? '').trim().split('\n').pop()}`,
+      `The model files could not be made: ${(built.stderr ?? '').trim().split('\n').pop()}`,
     );
   }
   return { node, env };

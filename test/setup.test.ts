@@ -145,5 +145,5 @@ test('a bad setting, an unknown task and an unknown argument are told in one lin
     env: { ...process.env, MOUTHPIECE_SKIP_APT: '1' },
   });
   assert.equal(task.status, 1);
-  assert.match(task.stderr, /unknown task 'nonsense'/);
+  assert.match(task.stderr, /Unknown task 'nonsense'/);
 });

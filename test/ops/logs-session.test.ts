@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'vitest';
-import { tellStory } from '../../scripts/logs-session.ts';
+import { sessionHistory } from '../../scripts/logs-session.ts';
 
 const A = '3f2a9c11-0000-4000-8000-000000000001';
 const B = '3f2a9c22-0000-4000-8000-000000000002';
@@ -40,10 +40,10 @@ const LOG = [
 ].map((line) => JSON.stringify(line));
 const TEXT = ['> npm start', ...LOG, '{"level":30,"time":"2030-01-01T00:0'].join('\n');
 
-test("a session's lines become a story, with the warnings of its worker", async () => {
-  const story = await tellStory('3f2a9c11', [Readable.from([TEXT])]);
+test("a session's lines become a history, with the warnings of its worker", async () => {
+  const history = await sessionHistory('3f2a9c11', [Readable.from([TEXT])]);
   assert.equal(
-    story,
+    history,
     [
       `session ${A}, from 2030-01-01T00:00:00.000Z`,
       '   +0.000 s  session opened  face=ava worker=1',
@@ -56,9 +56,9 @@ test("a session's lines become a story, with the warnings of its worker", async 
   );
 });
 
-test('an id that fits several sessions is refused, one that fits none is said so', async () => {
-  await assert.rejects(tellStory('3f2a9c', [Readable.from([TEXT])]), /fits 2 sessions/);
-  assert.equal(await tellStory('ffff', [Readable.from([TEXT])]), undefined);
+test('an id that matches several sessions is an error; one that matches none gives undefined', async () => {
+  await assert.rejects(sessionHistory('3f2a9c', [Readable.from([TEXT])]), /matches 2 sessions/);
+  assert.equal(await sessionHistory('ffff', [Readable.from([TEXT])]), undefined);
 });
 
 test('from the command line, over stdin', () => {

@@ -34,6 +34,6 @@ for (const [script, file] of [
 
 test('faces:sheet names the file that it cannot read', () => {
   const { status, stderr } = run('scripts/faces-sheet.ts', 'nobody.jpg');
-  assert.match(stderr, /^nobody\.jpg cannot be read: ENOENT/);
+  assert.match(stderr, /^Cannot read nobody\.jpg: ENOENT/);
   assert.equal(status, 2);
 });
