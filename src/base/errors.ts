@@ -1,5 +1,9 @@
-// The one table of errors: code → HTTP status and the sentence a person can act on. Codes are never reused.
+// All error codes with their HTTP status and message.
 
+/**
+ * Error code → HTTP status and message. Each message says what the client can do. A code keeps its
+ * meaning for ever: never reuse one.
+ */
 export const ERRORS = {
   INVALID_API_KEY: {
     status: 401,
@@ -12,16 +16,20 @@ export const ERRORS = {
   },
   SESSION_IN_USE: {
     status: 409,
-    message: 'This token already has a live session. Close that one first.',
+    message:
+      'This token already has a live session. Close that session first, or create another token.',
   },
-  INVALID_FACE_ID: { status: 400, message: 'No such face. GET /faces lists those you can use.' },
+  INVALID_FACE_ID: {
+    status: 400,
+    message: 'There is no such face. GET /faces lists the faces that you can use.',
+  },
   FACE_NOT_READY: {
     status: 409,
-    message: 'The face is not ready. See GET /faces/legacy/generation_status.',
+    message: 'The face is not ready yet. GET /faces/legacy/generation_status shows its progress.',
   },
   INVALID_EMOTION: {
     status: 400,
-    message: 'No such emotion. Use neutral, happy, sad, surprised, angry or calm.',
+    message: 'There is no such emotion. Use neutral, happy, sad, surprised, angry or calm.',
   },
   RATE_LIMITED: {
     status: 429,
@@ -34,65 +42,88 @@ export const ERRORS = {
   },
   SERVER_DRAINING: {
     status: 429,
-    message: 'This server is shutting down and takes no new sessions. Use another server.',
+    message: 'This server is shutting down and accepts no new sessions. Use another server.',
   },
   VALIDATION_FAILED: {
     status: 422,
-    message: 'The request does not match the interface description.',
+    message: 'The request does not match the API description. See /docs for this path.',
   },
-  BODY_TOO_LARGE: { status: 413, message: 'The request body is over the limit for this path.' },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, message: 'The content type is not one this path takes.' },
-  NOT_FOUND: { status: 404, message: 'There is nothing at this path.' },
+  BODY_TOO_LARGE: {
+    status: 413,
+    message: 'The request body is larger than the limit of this path. Send a smaller one.',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    message: 'This path does not accept the content type. See /docs for the one that it needs.',
+  },
+  NOT_FOUND: { status: 404, message: 'There is nothing at this path. See /docs for all paths.' },
   METHOD_NOT_ALLOWED: {
     status: 405,
-    message: 'This path does not take that method. The Allow header lists those it takes.',
+    message:
+      'This path does not accept the method. The Allow header lists the methods that it accepts.',
   },
   CONFLICT: {
     status: 409,
-    message: 'Somebody else changed this meanwhile. Read it again and repeat the change.',
+    message:
+      'Another request changed the record at the same time. Read it again and repeat the change.',
   },
   ORIGIN_NOT_ALLOWED: {
     status: 403,
-    message: 'Web pages of this origin may not open sessions here (ALLOWED_ORIGINS).',
+    message:
+      'Web pages of this origin may not open sessions. The operator can add it to ALLOWED_ORIGINS.',
   },
   UPGRADE_REQUIRED: {
     status: 426,
-    message: 'This path speaks WebSocket: open it with ws:// or wss://.',
+    message: 'This path is a WebSocket. Open it with ws:// or wss://.',
   },
   TOO_MANY_CONNECTIONS: {
     status: 429,
-    message: 'The server holds as many connections as it may. Try again shortly.',
+    message:
+      'The server has reached its limit of connections. Try again after the time in Retry-After.',
   },
-  REQUEST_TIMEOUT: { status: 408, message: 'The request body did not arrive in time.' },
+  REQUEST_TIMEOUT: {
+    status: 408,
+    message: 'The request body arrived too slowly. Send it again, over a faster connection.',
+  },
   PRECONDITION_FAILED: {
     status: 412,
     message:
       'The record is no longer the version named in If-Match. Read it again and repeat the change.',
   },
-  GONE: { status: 410, message: 'This endpoint was removed.' },
-  RANGE_NOT_SATISFIABLE: { status: 416, message: 'The requested range lies outside the file.' },
+  GONE: { status: 410, message: 'This endpoint was removed. See /docs for the current ones.' },
+  RANGE_NOT_SATISFIABLE: {
+    status: 416,
+    message:
+      'The requested range lies outside of the file. Content-Range gives the size of the file.',
+  },
   QUEUE_FULL: {
     status: 429,
     message: 'The queue of offline jobs is full. Try again after the time in Retry-After.',
   },
-  NOT_IMPLEMENTED: { status: 501, message: 'This part of the interface is not served yet.' },
+  NOT_IMPLEMENTED: {
+    status: 501,
+    message: 'This part of the API is not available yet. See /docs for what is.',
+  },
   INTERNAL_ERROR: {
     status: 500,
-    message: 'Something went wrong on our side. Quote the request id when you report it.',
+    message: 'The server failed. Try again, and name the request id when you report the failure.',
   },
   STORE_UNAVAILABLE: {
     status: 500,
-    message: 'The database does not answer at present. Try again shortly.',
+    message: 'The database of the server does not respond. Try again shortly.',
   },
   IMAGE_REJECTED: {
     status: 400,
     message: 'The image could not be used. Send a JPEG, PNG or WebP photograph of one face.',
   },
-  // Reasons that only travel on a session's WebSocket or in its history.
-  INVALID_OFFER: { status: 400, message: 'The SDP offer could not be used.' },
+  // Reasons that are sent only on the WebSocket of a session or stored in its history.
+  INVALID_OFFER: {
+    status: 400,
+    message: 'The SDP offer could not be used. Send the offer of an RTCPeerConnection.',
+  },
   OFFER_TIMEOUT: {
     status: 408,
-    message: 'No offer arrived within 30 seconds of opening the socket.',
+    message: 'No offer arrived within 30 seconds. Send the offer as soon as the socket is open.',
   },
   CONNECT_TIMEOUT: {
     status: 408,
@@ -114,17 +145,25 @@ export const ERRORS = {
     message:
       'The client did not prove the certificate that its offer names. Connect again with a new offer.',
   },
-  MESSAGE_TOO_LARGE: { status: 413, message: 'A message was larger than 1 MiB.' },
+  MESSAGE_TOO_LARGE: {
+    status: 413,
+    message: 'A message was larger than 1 MiB. Send smaller messages.',
+  },
   WORKER_LOST: {
     status: 500,
-    message: 'The media worker of this session died. Connect again with the same token.',
+    message: 'The media worker of this session failed. Connect again with the same token.',
   },
-  PEER_LOST: { status: 408, message: 'Nothing was heard from the peer for too long.' },
+  PEER_LOST: {
+    status: 408,
+    message:
+      'Nothing arrived from the peer for too long. Check the network of the client and connect again.',
+  },
 } as const satisfies Record<string, { status: number; message: string }>;
 
+/** A code in ERRORS. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An error meant for whoever sent the request: its code is in the table, its message safe to show. */
+/** An error for the client: its code is in ERRORS, and its message may be shown. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly retryAfterSeconds: number | undefined;
@@ -141,16 +180,18 @@ export class ServiceError extends Error {
   }
 }
 
-/** The shape in which an error crosses threads: a posted Error loses its class and its own fields. */
+/** An error in a message between threads: a posted Error loses its class and its own fields. */
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
 }
 
+/** Any error other than a ServiceError becomes INTERNAL_ERROR with its own message. */
 export const toWireError = (error: unknown): WireError =>
   error instanceof ServiceError
     ? { code: error.code, message: error.message }
     : { code: 'INTERNAL_ERROR', message: error instanceof Error ? error.message : String(error) };
 
+/** The ServiceError of a message. */
 export const fromWireError = (error: WireError): ServiceError =>
   new ServiceError(error.code, error.message);

@@ -10,7 +10,7 @@ import { integrationRoutes } from './api/integrations.ts';
 import { documentRoutes } from './api/openapi.ts';
 import { rateLimiterRoutes } from './api/ratelimiter.ts';
 import { sessionRoutes } from './api/sessions.ts';
-import { staticRoutes, type StaticVideos } from './api/static.ts';
+import { staticRoutes } from './api/static.ts';
 import { systemRoutes, type SystemDeps } from './api/system.ts';
 import { FACE_SERVICE_VERSION } from './faces/face-records.ts';
 import type { BodyBudget } from './http/body-budget.ts';
@@ -18,6 +18,7 @@ import type { Route } from './http/route.ts';
 import type { Services } from './services.ts';
 import type { SessionService } from './sessions/session-service.ts';
 import type { RedisStore } from './store/redis.ts';
+import type { StaticVideos } from './videos/static-videos.ts';
 
 export interface RouteOptions {
   readonly config: Pick<Config, 'TURN_SECRET' | 'API_KEY_HEADERS'>;

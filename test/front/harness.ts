@@ -7,7 +7,7 @@ import { CloseStack } from '../../src/base/close-stack.ts';
 import { createLogger, type Logger } from '../../src/base/log.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { AudioError } from '../../src/jobs/video/audio/pcm-stream.ts';
-import type { StaticRequest, StaticVideos } from '../../src/front/api/static.ts';
+import type { StaticRequest, StaticVideos } from '../../src/front/videos/static-videos.ts';
 import { BodyBudget, type BodyBudgetOptions } from '../../src/front/http/body-budget.ts';
 import type { Route } from '../../src/front/http/route.ts';
 import { type HttpServer, startHttpServer } from '../../src/front/http-server.ts';

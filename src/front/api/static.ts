@@ -1,4 +1,4 @@
-// Static video over REST: checks the request, hands it to whoever renders, and serves the files that come of it.
+// The routes of static videos: they validate requests, call the service, and serve the finished files.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
@@ -11,65 +11,28 @@ import {
 } from '../../jobs/parse-audio-body.ts';
 import type { JobPool } from '../../jobs/job-pool.ts';
 import { AudioError } from '../../jobs/video/audio/pcm-stream.ts';
-import type { FileSource } from '../http/file-response.ts';
 import { empty, file, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField, ValidationError } from '../http/validate.ts';
+import { AUDIO_FORMATS, type StaticVideos } from '../videos/static-videos.ts';
 import { faceIdText, fileResponses, idText, KIB, MIB } from './field-schemas.ts';
 import { splitFaceId } from './compose.ts';
 
-export const AUDIO_FORMATS = ['pcm16', 'pcm32', 'wav', 'mp3', 'ogg'] as const;
-export type AudioFormat = (typeof AUDIO_FORMATS)[number];
-
-export interface StaticRequest {
-  readonly ownerId: string;
-  readonly keyId: string;
-  readonly keyName: string;
-  readonly faceId: string;
-  readonly emotion: string;
-  /** As sent, decoded from Base64; in shared memory when it is large. */
-  readonly audio: Uint8Array;
-  readonly audioFormat: AudioFormat;
-  /** Of pcm16 and pcm32; other formats say it themselves. */
-  readonly sampleRate: number;
-  readonly channelCount: 1 | 2;
-  readonly startFrame: number;
-}
-
-export interface StaticStatus {
-  readonly status: 'queued' | 'rendering' | 'completed' | 'failed';
-  /** 0 to 1. */
-  readonly progress: number;
-  readonly error?: string;
-  /** 1 is next; only while queued. */
-  readonly queuePosition?: number;
-  readonly durationSeconds?: number;
-  readonly etaSeconds?: number;
-}
-
-/** The renderer of static videos, as the REST surface sees it. */
-export interface StaticVideos {
-  /** Looks at the audio and queues the rendering. @throws AudioError (told as a validation error of `audioBase64`), or ServiceError QUEUE_FULL, FACE_NOT_READY */
-  create(request: StaticRequest): Promise<{ readonly id: string; readonly etaSeconds: number }>;
-  /** Undefined when unknown or expired. */
-  status(id: string): Promise<StaticStatus | undefined>;
-  /** `name`: the playlist `output.m3u8`, the initialisation segment or a segment. Undefined while it does not exist. */
-  openHls(id: string, name: string): Promise<FileSource | undefined>;
-  /** Undefined until it is complete. */
-  openMp4(id: string): Promise<FileSource | undefined>;
-}
-
+/** What the routes of static videos need. */
 export interface StaticDeps {
+  /** Undefined: the routes reply NOT_IMPLEMENTED. */
   readonly videos: StaticVideos | undefined;
+  /** Whether the owner may use the face, in any state but failed and deleted. */
   readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
-  /** Parses large bodies, apart from the threads that render, so that an answer never waits for a rendering. */
+  /** Threads that parse large bodies. Not those that render, so that no reply waits for a video. */
   readonly bodyPool: JobPool;
 }
 
+/** Audio of one video, decoded from Base64. */
 const MAX_AUDIO_BYTES = 64 * MIB;
-/** Base64 takes 4 bytes for 3; the rest is for line breaks and the other fields. */
+/** Base64 has 4 bytes for 3. The rest is for line breaks and the other fields. */
 const MAX_BODY_BYTES = Math.ceil((MAX_AUDIO_BYTES * 4) / 3) + 2 * MIB;
-/** A body up to this size is parsed faster than it could be handed to another thread. */
+/** A body up to this size is parsed on the main thread: passing it to another one takes longer. */
 const INLINE_BYTES = 64 * 1024;
 
 const audioBytes = z
@@ -105,13 +68,13 @@ const audioRequest = z.object({
   audioFormat: z
     .enum(AUDIO_FORMATS)
     .default('pcm16')
-    .meta({ description: 'pcm16: s16le. pcm32: s32le. The others as files.' }),
+    .meta({ description: 'pcm16: s16le samples. pcm32: s32le samples. The others: a whole file.' }),
   audioSampleRate: z
     .int()
     .min(8000)
     .max(96_000)
     .default(16_000)
-    .meta({ description: 'Hz, of pcm16 and pcm32.' }),
+    .meta({ description: 'Hz, for pcm16 and pcm32. Files carry their own.' }),
   audioChannelCount: z.int().min(1).max(2).default(1),
   videoStartingFrame: z.int().min(0).max(1_000_000).default(0),
 });
@@ -138,7 +101,7 @@ const statusSchema = z
   })
   .meta({ id: 'StaticStatus' });
 
-/** One second of silence. */
+/** One second of silence, 16 kHz mono. */
 const EXAMPLE = {
   faceId: 'ava',
   audioBase64: Buffer.alloc(32_000).toString('base64'),
@@ -147,6 +110,7 @@ const EXAMPLE = {
   audioChannelCount: 1,
 };
 
+/** Routes of POST /static/audio and of the files that it makes. */
 export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Route[] {
   const render = (): StaticVideos => {
     if (!videos) {
@@ -172,7 +136,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       },
       responses: {
         200: {
-          description: 'The HLS playlist can be played at once, the MP4 once it is complete.',
+          description: 'The HLS playlist can be played at once, the MP4 when it is complete.',
           schema: created,
         },
       },
@@ -213,7 +177,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       path: '/static/status',
       tag: 'Static video',
       auth: 'none',
-      summary: 'How far a rendering is. The id is its protection',
+      summary: 'Progress of a rendering. Whoever knows the id may ask',
       query: z.object({ id: idText }),
       responses: { 200: { description: 'Its state.', schema: statusSchema } },
       refusals: ['NOT_FOUND'],
@@ -256,7 +220,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
         if (!source) {
           throw new ServiceError(
             'NOT_FOUND',
-            'There is no such file: the id is unknown, the video expired, or this part is not rendered yet.',
+            'There is no such file: the id is unknown, the video expired, or this part is not rendered yet. See GET /static/status.',
           );
         }
         const playlist = params.file.endsWith('.m3u8');
@@ -296,14 +260,14 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
   ];
 }
 
-/** The bare paths of the interface description, with the id as a parameter. */
+/** The short form of a path, with the id in the query: a redirect. */
 function shortcut(kind: 'hls' | 'mp4', fileName: string): Route {
   return route({
     method: 'GET',
     path: `/static/${kind}`,
     tag: 'Static video',
     auth: 'none',
-    summary: `Leads to /static/${kind}/{id}/${fileName}`,
+    summary: `Redirects to /static/${kind}/{id}/${fileName}`,
     aliases: [{ method: 'GET', path: `/${kind}` }],
     query: z.object({ id: idText }),
     responses: { 302: { description: 'To the file.' } },
@@ -324,8 +288,12 @@ const urls = (origin: string, id: string) => ({
 });
 
 const noSuchVideo = (): ServiceError =>
-  new ServiceError('NOT_FOUND', 'There is no such video: the id is unknown, or the video expired.');
+  new ServiceError(
+    'NOT_FOUND',
+    'There is no such video: the id is unknown, or the video expired. Make it again with POST /static/audio.',
+  );
 
+/** Parses the body, a large one on another thread. @throws ValidationError */
 async function parseLargeBody(
   chunks: readonly Uint8Array<ArrayBuffer>[],
   pool: JobPool,
@@ -344,7 +312,7 @@ async function parseLargeBody(
       return parsed.value;
     case 'too-much':
       throw bodyIssue(
-        `The body holds more than ${MAX_OTHER_BYTES / KIB} KiB or too many values besides the audio; send the fields of this path alone`,
+        `Without the audio, the body is larger than ${MAX_OTHER_BYTES / KIB} KiB or holds too many values; send only the fields of this path`,
         'too_large',
       );
     default:

@@ -8,7 +8,7 @@ import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { AudioInput } from '../../jobs/video/audio/open-audio.ts';
 import { frameCount, PLAYLIST_NAME, segmentCount } from '../../jobs/video/hls.ts';
 import type { Meter } from '../../metrics/catalogue.ts';
-import type { StaticRequest, StaticStatus, StaticVideos } from '../api/static.ts';
+import type { StaticRequest, StaticStatus, StaticVideos } from './static-videos.ts';
 import type { FaceCatalog } from '../faces/face-catalog.ts';
 import type { FileSource } from '../http/file-response.ts';
 import { JobRunner } from '../queue/job-runner.ts';

@@ -1,5 +1,5 @@
 // Records of static videos in Redis: what was asked for, and the state of the rendering. The files are in the blob store.
-import type { AudioFormat, StaticRequest } from '../api/static.ts';
+import type { AudioFormat, StaticRequest } from './static-videos.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { UPDATE_EXISTING } from '../store/scripts.ts';

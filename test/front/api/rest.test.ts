@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { newUuid } from '../../../src/base/ids.ts';
 import { sleep, wallSeconds } from '../../../src/base/time.ts';
-import type { StaticRequest } from '../../../src/front/api/static.ts';
+import type { StaticRequest } from '../../../src/front/videos/static-videos.ts';
 import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
