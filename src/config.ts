@@ -1,4 +1,5 @@
-// Reads the environment once: every setting, its default, its bounds and its sentence for the README. Nothing else reads process.env.
+// Reads the environment once: every setting, its default, its bounds and its sentence for the
+// README. Nothing else reads process.env.
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
@@ -89,7 +90,10 @@ const setting = <T extends z.ZodType, D extends string | undefined>(
   about: string,
 ): Setting<T, D> => ({ schema, default: defaultValue, about });
 
-/** Every setting. An unset or empty variable takes the default; `undefined` as the default makes the value undefined. */
+/**
+ * Every setting. An unset or empty variable takes the default; `undefined` as the default makes the
+ * value undefined.
+ */
 export const SETTINGS = {
   HOST: setting(text, '127.0.0.1', 'Address to listen on for HTTP and WebSocket. 0.0.0.0 for all.'),
   MEDIA_HOST: setting(
@@ -341,7 +345,10 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze(values) as unknown as Config;
 }
 
-/** The environment holds much that is none of ours, so only what looks like a misspelt setting is refused. */
+/**
+ * The environment holds much that is none of ours, so only what looks like a misspelt setting is
+ * refused.
+ */
 function nearMiss(name: string): string | undefined {
   if (name in SETTINGS || name.length < 6) {
     return undefined;

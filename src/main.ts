@@ -1,4 +1,5 @@
-// The entry point: reads the environment, starts the server, says where it is, and stops it on a signal.
+// The entry point: reads the environment, starts the server, prints its address, and stops it on a
+// signal.
 import { readFile } from 'node:fs/promises';
 import { isatty } from 'node:tty';
 import { reportDefectsTo } from './base/guard.ts';
@@ -12,7 +13,7 @@ function fail(message: string): never {
   process.exit(1);
 }
 
-// A reader of our output that goes away must not end the server.
+// The server must not end when the reader of its output does.
 process.stdout.on('error', () => {});
 
 const unknown = process.argv.slice(2);
@@ -22,7 +23,8 @@ if (unknown.length > 0) {
   );
 }
 
-// libuv's pool inherits the affinity of the thread that first uses it: that must be this one, before any worker is pinned.
+// The threads of libuv's pool inherit the CPU affinity of the thread that first uses it. That must
+// be this one, before any worker is pinned.
 await readFile(new URL(import.meta.url));
 
 let config;
@@ -40,21 +42,28 @@ reportDefectsTo((where, error, missed) => {
   log.error({ err: error, missed }, `${where} failed`);
 });
 process.on('uncaughtException', (error) => {
-  log.fatal({ err: error }, 'uncaught exception: ending, so that a supervisor starts afresh');
+  log.fatal(
+    { err: error },
+    'uncaught exception: ending, so that the supervisor restarts the server',
+  );
   process.exit(1);
 });
 process.on('unhandledRejection', (reason) => {
   log.error({ err: reason }, 'unhandled rejection');
 });
 
-/** A terminal and npm each pass a signal on, so that Ctrl-C arrives up to three times: within this time that is one signal. */
+/**
+ * A terminal and npm forward signals, so that Ctrl-C arrives up to three times. Within this time
+ * they count as one.
+ */
 const SAME_SIGNAL_MS = 1000;
-/** Whether somebody at a terminal started the server: its SIGHUP says that the terminal is gone. A daemon's asks to reload. */
+/** At a terminal, SIGHUP says that the terminal closed. A daemon is asked to reload. */
 const isAtTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
 let server: RunningServer | undefined;
 let isHurried = false;
 let stopSinceMs: number | undefined;
 
+/** Drains and ends the process. A second signal ends the drain. */
 async function stop(signal: string): Promise<void> {
   const nowMs = monotonicMs();
   if (stopSinceMs !== undefined) {
@@ -65,7 +74,7 @@ async function stop(signal: string): Promise<void> {
   }
   stopSinceMs = nowMs;
   if (server === undefined) {
-    log.info({ signal }, 'ended while starting');
+    log.info({ signal }, 'stopped while starting');
     process.exit(0);
   }
   log.info(
@@ -75,13 +84,14 @@ async function stop(signal: string): Promise<void> {
   try {
     await server.stop(DRAIN_SECONDS * 1000, () => isHurried);
   } catch (error) {
-    log.error({ err: error }, 'the server did not stop in order');
+    log.error({ err: error }, 'the server did not stop cleanly');
     process.exit(1);
   }
   log.info('stopped');
   process.exit(0);
 }
 
+/** SIGHUP: stops at a terminal; a daemon reads its certificate again. */
 async function hangUp(): Promise<void> {
   if (isAtTerminal) {
     await stop('SIGHUP');
@@ -94,7 +104,7 @@ async function hangUp(): Promise<void> {
   const files = await server.reloadCertificate().catch((error: unknown) => {
     log.error(
       { err: error },
-      'SIGHUP: the certificate could not be read again; the old one stays in use',
+      'SIGHUP: the certificate could not be read; the old one stays in use',
     );
     return null;
   });
@@ -103,12 +113,12 @@ async function hangUp(): Promise<void> {
   }
   if (files === undefined) {
     log.warn(
-      'SIGHUP: there is no certificate to read again; settings take effect at a restart (SIGTERM drains first)',
+      'SIGHUP: there is no certificate to read. Settings take effect at a restart (SIGTERM drains first)',
     );
   } else {
     log.info(
       files,
-      'SIGHUP: new connections get the certificate read just now; settings take effect at a restart',
+      'SIGHUP: new connections get the new certificate. Settings take effect at a restart',
     );
   }
 }
@@ -126,7 +136,10 @@ server = await startServer(config, log).catch((error: unknown) =>
   fail(error instanceof Error ? error.message : String(error)),
 );
 
-/** The key itself is shown to whoever makes it, once, at a terminal: what else stdout leads to is kept, and read by others. */
+/**
+ * Text for the operator. Shows a new API key once, and only at a terminal: other output may be
+ * stored.
+ */
 function greeting({ url, apiKey, apiKeyFile, isKeyNew }: RunningServer): string {
   const isShown = isKeyNew && isatty(1);
   const where = apiKeyFile === undefined ? 'as set in BOOTSTRAP_API_KEY' : `in ${apiKeyFile}`;
@@ -136,7 +149,7 @@ function greeting({ url, apiKey, apiKeyFile, isKeyNew }: RunningServer): string 
     '',
     `  See a face speak   ${url}/${isShown ? `#key=${apiKey}` : ''}`,
     `  REST and docs      ${url}/docs`,
-    `  API key            ${isShown ? `${apiKey}   (shown this once; it lies ${where})` : where}`,
+    `  API key            ${isShown ? `${apiKey}   (shown only now; stored ${where})` : where}`,
     '',
     '',
   ].join('\n');

@@ -1,4 +1,5 @@
-// The media settings: where the UDP sockets are bound, which addresses clients are told, bitrates and limits.
+// The media settings: where the UDP sockets are bound, which addresses clients are told, bitrates
+// and limits.
 import { createSocket } from 'node:dgram';
 import { existsSync } from 'node:fs';
 import { isIP, isIPv6 } from 'node:net';
@@ -25,7 +26,10 @@ export async function mediaConfig(config: Config): Promise<MediaConfig> {
   };
 }
 
-/** The user's own network; undefined when none is configured. @throws Error when its file does not exist */
+/**
+ * The user's own network; undefined when none is configured.
+ * @throws Error when its file does not exist
+ */
 export function wav2lipOptions(config: Config): Wav2LipOptions | undefined {
   if (config.WAV2LIP_MODEL === undefined) {
     return undefined;
@@ -60,7 +64,9 @@ function localAddresses(bindAddress: string, host: string): readonly string[] {
   return isLoopback(host) ? ['127.0.0.1', ...external] : external;
 }
 
-/** Binds a socket for a moment, so that a wrong address is told once and before any worker starts. */
+/**
+ * Binds a socket for a moment, so that a wrong address is told once and before any worker starts.
+ */
 async function checkMediaAddress(address: string): Promise<void> {
   if (isIP(address) === 0) {
     throw new Error(`HOST=${address} is a name, and media needs an address: set MEDIA_HOST.`);

@@ -1,4 +1,5 @@
-// Composes the server: store, workers, services, sessions, routes, listener. `main.ts` starts it, and so do tests.
+// Composes the server: store, workers, services, sessions, routes, listener. `main.ts` starts it,
+// and so do tests.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { CloseStack } from './base/close-stack.ts';
@@ -44,11 +45,15 @@ export interface RunningServer {
   readonly pool: WorkerPool;
   readonly sessions: SessionService;
   /**
-   * Reads the certificate files again, for new connections. @returns which; undefined where the server does not speak TLS itself.
+   * Reads the certificate files again, for new connections. @returns which; undefined where the
+   * server does not speak TLS itself.
    * @throws Error when they cannot be used: the old certificate then stays in use
    */
   reloadCertificate(): Promise<{ readonly certificate: string; readonly key: string } | undefined>;
-  /** Refuses new sessions, lets running ones finish for `drainMs` or until `isHurried`, then stops everything. */
+  /**
+   * Refuses new sessions, lets running ones finish for `drainMs` or until `isHurried`, then stops
+   * everything.
+   */
   stop(drainMs: number, isHurried?: () => boolean): Promise<void>;
 }
 

@@ -1,27 +1,29 @@
-// How often an unproven address may be answered: token buckets in memory of a fixed size.
+// Limits answers to unverified addresses: token buckets in memory of a fixed size.
 import { randomBytes } from 'node:crypto';
 import net from 'node:net';
 
+/** Sizes of an AddressBudget. */
 export interface BudgetOptions {
-  /** Answers a second per address, in the long run. */
+  /** Answers per second and address, sustained. */
   readonly perSecond: number;
-  /** Answers saved up at most. */
+  /** Answers at once. */
   readonly burst: number;
-  /** Buckets, a power of two. Addresses that fall into the same one share it. */
+  /** Number of buckets, a power of two. Addresses with the same hash share a bucket. */
   readonly buckets: number;
 }
 
-/** Enough for the clients behind one NAT: each asks two to four times as it connects. */
+/** Enough for many clients behind one NAT: each asks two to four times when it connects. */
 const DEFAULTS: BudgetOptions = { perSecond: 50, burst: 200, buckets: 16_384 };
 
-/** Addresses of one network may be one sender's: a /64 of IPv6 counts as one address. */
+/** One sender may own a whole IPv6 network: a /64 counts as one address. */
 const IPV6_PREFIX_GROUPS = 4;
 
+/** Token buckets by address. */
 export class AddressBudget {
   readonly #options: BudgetOptions;
   readonly #tokens: Float32Array;
   readonly #atMs: Float64Array;
-  /** Secret, so that nobody can choose addresses that share a victim's bucket. */
+  /** Random, so that nobody can choose addresses that share a victim's bucket. */
   readonly #seed = randomBytes(4).readUInt32LE();
 
   constructor(nowMs: number, options: BudgetOptions = DEFAULTS) {
@@ -30,7 +32,7 @@ export class AddressBudget {
     this.#atMs = new Float64Array(options.buckets).fill(nowMs);
   }
 
-  /** @returns false when `address` has had its share; nothing is taken then. */
+  /** Takes one answer. @returns false, taking nothing, when the budget of the address is used up */
   take(address: string, nowMs: number): boolean {
     const { perSecond, burst, buckets } = this.#options;
     const index = this.#hash(prefixOf(address)) & (buckets - 1);
@@ -41,7 +43,7 @@ export class AddressBudget {
     return tokens >= 1;
   }
 
-  /** FNV-1a from a secret start, mixed at the end (MurmurHash3's finaliser). */
+  /** FNV-1a with a random seed and the finalizer of MurmurHash3. */
   #hash(text: string): number {
     let hash = this.#seed;
     for (let index = 0; index < text.length; index++) {
@@ -53,7 +55,9 @@ export class AddressBudget {
   }
 }
 
-/** The address itself, or the /64 of an IPv6 address. The system writes each address in one way only. */
+/**
+ * The address, or the /64 prefix of an IPv6 address. The system writes an address in one way only.
+ */
 function prefixOf(address: string): string {
   if (!net.isIPv6(address) || address.startsWith('::ffff:')) {
     return address;

@@ -10,7 +10,8 @@ export class CloseStack {
   }
 
   /**
-   * Runs all close functions one after another, the last added first. Each runs even when others fail.
+   * Runs all close functions one after another, the last added first. Each runs even when others
+   * fail.
    * @throws the first error
    */
   async close(): Promise<void> {

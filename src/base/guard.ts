@@ -1,7 +1,10 @@
-// Timers and callbacks whose exceptions are reported instead of ending the process or the thread.
+// Timers and callbacks that report exceptions instead of ending the process or the thread.
 import { monotonicMs } from './time.ts';
 
-/** @param missed reports of this place that were left out since the last one: each place is reported at most once a second. */
+/**
+ * Takes the report of an exception. @param missed exceptions of the same place since the last
+ * report: each place is reported at most once a second
+ */
 export type DefectSink = (where: string, error: unknown, missed: number) => void;
 
 const REPORT_INTERVAL_MS = 1000;
@@ -13,12 +16,15 @@ let sink: DefectSink = (where, error) => {
 };
 const reported = new Map<string, { atMs: number; missed: number }>();
 
-/** Where this thread's reports go; each thread sets its own. Until then they are lines on stderr. */
+/** Sets where the reports of this thread go. Until then they are lines on stderr. */
 export function reportDefectsTo(to: DefectSink): void {
   sink = to;
 }
 
-/** @param where names the callback; a fixed text, since each is remembered for the limit of its reports. */
+/**
+ * Reports an exception.
+ * @param where names the callback: a constant text, since each one is remembered
+ */
 export function reportDefect(where: string, error: unknown): void {
   const nowMs = monotonicMs();
   const last = reported.get(where);
@@ -30,11 +36,11 @@ export function reportDefect(where: string, error: unknown): void {
   try {
     sink(where, error, last?.missed ?? 0);
   } catch {
-    /* a log that cannot be written must not end what it reports on */
+    /* a failed report must not end the thread */
   }
 }
 
-/** The callback `work`, with what it throws, or rejects with, reported under `where`. */
+/** Wraps `work`: reports under `where` what it throws or rejects with. */
 export const guarded =
   <A extends readonly unknown[]>(where: string, work: (...args: A) => unknown) =>
   (...args: A): void => {
@@ -50,14 +56,14 @@ export const guarded =
     }
   };
 
-/** `setInterval` that goes on after an exception. */
+/** `setInterval` that reports exceptions and continues. */
 export const every = (intervalMs: number, where: string, work: () => unknown): NodeJS.Timeout =>
   setInterval(guarded(where, work), intervalMs);
 
-/** `setTimeout` whose exception is reported. */
+/** `setTimeout` that reports an exception. */
 export const after = (delayMs: number, where: string, work: () => unknown): NodeJS.Timeout =>
   setTimeout(guarded(where, work), delayMs);
 
-/** `setImmediate` whose exception is reported. */
+/** `setImmediate` that reports an exception. */
 export const soon = (where: string, work: () => unknown): NodeJS.Immediate =>
   setImmediate(guarded(where, work));

@@ -1,13 +1,14 @@
-// Writes log lines to a file descriptor without waiting for it. What cannot be written is dropped and counted: a full disk, a terminal that
-// is gone or a reader that left must not end the process, fill its memory, or keep it from ending (pino's own destination does each).
+// Writes log lines to a file descriptor without blocking. Lines that cannot be written are dropped
+// and counted. A full disk, a closed terminal or a reader that left must not end the process, fill
+// its memory, or keep it from ending. The destination of pino does each of these.
 import { write, writeSync } from 'node:fs';
 
-/** What may wait to be written; lines beyond it are dropped. */
+/** Lines that wait to be written. Further lines are dropped. */
 const MAX_WAITING_BYTES = 4 << 20;
 const RETRY_MS = 50;
-/** At the end of the process. */
+/** Attempts to write when the process ends. */
 const LAST_ATTEMPTS = 20;
-/** A write under way has no end that could be waited for without the event loop. */
+/** How long `flushSync` waits for a write in progress, whose end only the event loop reports. */
 const SENDING_MS = 20;
 
 const isBusy = (error: unknown): boolean =>
@@ -17,6 +18,7 @@ const pause = (durationMs: number): void => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
 };
 
+/** The log of one file descriptor. */
 export class LogWriter {
   readonly #fd: number;
   #lines: string[] = [];
@@ -32,7 +34,7 @@ export class LogWriter {
     });
   }
 
-  /** @param line with its line break */
+  /** Queues a line. @param line with its line break */
   write(line: string): void {
     if (this.#waitingBytes + line.length > MAX_WAITING_BYTES) {
       this.#lost++;
@@ -44,13 +46,13 @@ export class LogWriter {
       return;
     }
     this.#isWriting = true;
-    // Not yet: a line that is followed by process.exit() is then still here for `flushSync`.
+    // Deferred: when process.exit() follows this call, `flushSync` still has the line.
     queueMicrotask(() => {
       this.#next();
     });
   }
 
-  /** Writes what waits, now, after what a thread of libuv's pool is writing already. Called by pino after a fatal line too. */
+  /** Writes all waiting lines now. pino calls it after a fatal line, too. */
   flushSync(): void {
     if (this.#isSending) {
       pause(SENDING_MS);
@@ -94,15 +96,15 @@ export class LogWriter {
         this.#send(bytes.subarray(written), lines);
         return;
       } else if (this.#lost > 0) {
-        this.#tellLost();
+        this.#reportLost();
       }
       this.#next();
     });
   }
 
-  /** The first thing after writing works again. */
-  #tellLost(): void {
-    const line = `${JSON.stringify({ level: 40, lost: this.#lost, msg: 'log lines were lost: they could not be written' })}\n`;
+  /** Queues a line with the number of lost lines, before all others. */
+  #reportLost(): void {
+    const line = `${JSON.stringify({ level: 40, lost: this.#lost, msg: 'log lines were lost because they could not be written' })}\n`;
     this.#lost = 0;
     this.#lines.unshift(line);
     this.#waitingBytes += line.length;

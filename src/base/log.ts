@@ -1,10 +1,10 @@
-// Structured logs: one pino logger for the process; each thread and session takes a child of it.
+// Structured logs: one pino logger for the process, with children for workers and sessions.
 import { pino, type Logger } from 'pino';
 import { LogWriter } from './log-writer.ts';
 
 export type { Logger };
 
-/** Field names whose values never reach a log, wherever they occur one or two levels deep. */
+/** Fields whose values are never logged, up to two levels deep. */
 const SECRET_FIELDS = [
   'token',
   'session_token',
@@ -21,6 +21,7 @@ const SECRET_FIELDS = [
 
 let stderr: LogWriter | undefined;
 
+/** A logger that writes JSON lines to stderr. @param bindings fields of every line */
 export function createLogger(level: string, bindings: Record<string, unknown> = {}): Logger {
   return pino(
     {

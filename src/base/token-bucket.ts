@@ -1,13 +1,15 @@
-// A token bucket: how much may be had at once, and how fast it comes back.
+// A token bucket: limits the sustained rate and the burst of something.
 
+/** Refills continuously, up to its burst. */
 export class TokenBucket {
-  /** Units per second. May be changed at any time; what was gained so far stays. */
+  /** Units per second. May be changed at any time; the current level stays. */
   rate: number;
+  /** Capacity in units. */
   readonly burst: number;
   #level: number;
   #atMs: number;
 
-  /** Full at first. `nowMs` is on a monotonic clock, here and in `take`. */
+  /** A full bucket. Times are monotonic. */
   constructor(rate: number, burst: number, nowMs: number) {
     this.rate = rate;
     this.burst = burst;
@@ -15,7 +17,7 @@ export class TokenBucket {
     this.#atMs = nowMs;
   }
 
-  /** Takes `cost` if it is there, and nothing otherwise. */
+  /** Takes `cost` units, or none when there are fewer. @returns whether it took them */
   take(cost: number, nowMs: number): boolean {
     this.#refill(nowMs);
     if (this.#level < cost) {
@@ -25,16 +27,16 @@ export class TokenBucket {
     return true;
   }
 
-  /** Takes `cost`, or what is left of it. @returns false when that was less */
+  /** Takes `cost` units, or all that are left. @returns false when those were fewer */
   drain(cost: number, nowMs: number): boolean {
-    const isThere = this.take(cost, nowMs);
-    if (!isThere) {
+    const isTaken = this.take(cost, nowMs);
+    if (!isTaken) {
       this.#level = 0;
     }
-    return isThere;
+    return isTaken;
   }
 
-  /** What is missing from a full bucket, as of the last call of `take` or `drain`. */
+  /** Units missing from a full bucket, at the last call of `take` or `drain`. */
   get used(): number {
     return this.burst - this.#level;
   }

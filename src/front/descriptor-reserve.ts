@@ -1,21 +1,29 @@
-// Keeps file descriptors free for what already runs (Redis, the files of the database, workers): near the limit new connections are refused.
+// Keeps file descriptors free for Redis, files and workers: refuses new connections near the limit.
 import type { Logger } from '../base/log.ts';
 import { monotonicMs } from '../base/time.ts';
 import { maxDescriptors, openDescriptors } from '../metrics/descriptors.ts';
 import type { Counter } from '../metrics/catalogue.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 
-/** Counted anew so often while there is room, and while there is none. Between counts each connection counts as one descriptor. */
+/**
+ * How often the open descriptors are counted: with room, and without. Between two counts each new
+ * connection counts as one descriptor.
+ */
 const COUNT_INTERVAL_MS = 1000;
 const SHORT_COUNT_INTERVAL_MS = 50;
 const LOG_INTERVAL_MS = 1000;
+/** Bounds of the reserve, in descriptors. */
 const LEAST_RESERVE = 32;
 const MOST_RESERVE = 1024;
 
-/** Descriptors that connections may not use, of a limit of `max`: a worker that is replaced needs about 15, a redis-server 6. */
+/**
+ * Descriptors that connections may not use. A new worker needs about 15, a redis-server 6.
+ * @param max the process limit
+ */
 export const reserveOf = (max: number): number =>
   Math.min(MOST_RESERVE, Math.max(LEAST_RESERVE, Math.floor(max / 8)));
 
+/** Admits connections while descriptors are left. */
 export class DescriptorReserve {
   readonly #log: Logger;
   readonly #refused: Counter;
@@ -48,7 +56,7 @@ export class DescriptorReserve {
     }
   }
 
-  /** Whether one more connection, which is open already, leaves the reserve untouched. Refusals are counted and logged. */
+  /** Whether a connection that was just opened may stay. Refusals are counted and logged. */
   admit(): boolean {
     const nowMs = monotonicMs();
     this.#open++;
@@ -59,7 +67,7 @@ export class DescriptorReserve {
     if (!this.#isShort) {
       return true;
     }
-    this.#open--; // it is closed at once
+    this.#open--; // the caller closes it at once
     this.#refuse(nowMs);
     return false;
   }

@@ -1,4 +1,5 @@
-// The metrics of the main thread: HTTP, Redis, STUN, tokens, readiness, connections. Handles are made once per series.
+// The metrics of the main thread: HTTP, Redis, STUN, tokens, readiness, connections. Handles are
+// made once per series.
 import { ERRORS, type ErrorCode } from '../base/errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Counter, Histogram } from '../metrics/catalogue.ts';
@@ -9,7 +10,7 @@ import type { Refusal } from './http/client-limits.ts';
 import type { AnsweredRequest } from './http/http-context.ts';
 import { STUN_OUTCOMES, type StunCount } from '../webrtc/ice/stun-server.ts';
 
-/** ioredis' client or cluster, as far as timing its commands needs it. */
+/** The part of an ioredis client or cluster that is needed to time its commands. */
 interface CommandSender {
   sendCommand(
     command: { readonly name: string; readonly promise: Promise<unknown> },
@@ -17,6 +18,7 @@ interface CommandSender {
   ): unknown;
 }
 
+/** Caches what `make` returns, by key. */
 const memo = <T>(make: (key: string) => T): ((key: string) => T) => {
   const made = new Map<string, T>();
   return (key) => {
@@ -30,7 +32,10 @@ const memo = <T>(make: (key: string) => T): ((key: string) => T) => {
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 
-/** @returns the callback for each answered request. Routes are templates, so their number is bounded. */
+/**
+ * @returns the callback for each answered request. Its route is a template, so there are few of
+ * them.
+ */
 export function observeHttp(metrics: Metrics): (request: AnsweredRequest) => void {
   const requests = memo<Counter>((key) => {
     const [method, status, route] = key.split(' ') as [string, string, string];
@@ -86,7 +91,7 @@ export function observeStun(metrics: Metrics): StunCount {
 
 const REFUSAL_LOG_MS = 1000;
 
-/** @returns the callback for each refusal of the HTTP front; they are logged once a second at most. */
+/** @returns the callback for each refusal to protect the server; logged at most once a second. */
 export function observeRefusals(metrics: Metrics, log: Logger): (reason: Refusal) => void {
   const connections = metrics.counter('mouthpiece_connections_refused_total', {
     reason: 'connections',
@@ -105,12 +110,15 @@ export function observeRefusals(metrics: Metrics, log: Logger): (reason: Refusal
       return;
     }
     loggedMs = nowMs;
-    log.warn({ refused: Object.fromEntries(unlogged) }, 'clients met the limits of the HTTP front');
+    log.warn(
+      { refused: Object.fromEntries(unlogged) },
+      'clients exceeded the limits of the HTTP server',
+    );
     unlogged.clear();
   };
 }
 
-/** Times every command of the client from here on, scripts under the name of their command. */
+/** Times every command of the client from now on; a script counts under the name of its command. */
 export function observeRedis(metrics: Metrics, client: unknown, isReady: () => boolean): void {
   const durations = memo<Histogram>((command) =>
     metrics.histogram('mouthpiece_redis_command_duration_seconds', { command }),

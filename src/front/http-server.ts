@@ -42,7 +42,10 @@ export interface HttpServer {
   readonly connections: number;
   /** Open WebSockets. */
   readonly webSockets: number;
-  /** Reads the certificate files again, for new connections. @throws Error when they cannot be used */
+  /**
+   * Reads the certificate files again, for new connections.
+   * @throws Error when they cannot be used
+   */
   reloadCertificate(): Promise<void>;
   close(): Promise<void>;
 }
@@ -51,7 +54,10 @@ const PAGE_DIRECTORY = path.join(ROOT, 'src/page');
 const SESSION_PATH = '/compose/webrtc/p2p';
 const LIVEKIT_PATH = '/compose/webrtc/livekit';
 
-/** Binds the port and serves. @throws Error that says what to set, when the port or the certificate cannot be used */
+/**
+ * Binds the port and serves.
+ * @throws Error that says what to set, when the port or the certificate cannot be used
+ */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { config, routes, bodyBudget, log } = options;
   const tls = tlsFiles(config);

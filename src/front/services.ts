@@ -1,4 +1,5 @@
-// The services behind the routes and the sessions: accounts, tokens, faces, history, and the threads of their jobs.
+// The services behind the routes and the sessions: accounts, tokens, faces, history, and the
+// threads of their jobs.
 import type { Config } from '../config.ts';
 import type { Logger } from '../base/log.ts';
 import { createJobPool, type JobPool } from '../jobs/job-pool.ts';

@@ -3,7 +3,8 @@ import { type EndReason, SESSION_ENDS } from '../base/session-ends.ts';
 import { SESSION_STATES, ERROR_CODES } from './catalogue-common.ts';
 import { counter, gauge, histogram } from './metric-family.ts';
 
-// Bucket bounds, in seconds unless noted. Each objective is a bound, so that its SLO is an exact ratio of buckets.
+// Bucket bounds, in seconds unless noted. Each objective is a bound, so that its SLO is an exact
+// ratio of buckets.
 const SETUP_BUCKETS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30];
 const SESSION_LENGTH_BUCKETS = [1, 5, 15, 60, 300, 900, 1800, 3600, 14_400];
 const SESSION_KINDS = ['p2p', 'livekit', 'agent', 'auto'] as const;

@@ -2,7 +2,8 @@
 import { REQUEST_BUCKETS } from './catalogue-common.ts';
 import { counter, gauge, histogram } from './metric-family.ts';
 
-// Bucket bounds, in seconds unless noted. Each objective is a bound, so that its SLO is an exact ratio of buckets.
+// Bucket bounds, in seconds unless noted. Each objective is a bound, so that its SLO is an exact
+// ratio of buckets.
 const JOB_BUCKETS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800];
 const SPEED_BUCKETS = [0.5, 1, 2, 4, 8, 12, 16, 24, 32, 64]; // media seconds per second
 const JOB_KINDS = ['static', 'face'] as const;

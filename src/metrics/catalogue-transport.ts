@@ -1,7 +1,8 @@
 // Metrics of the catalogue: transport: RTP, RTCP, ICE, DTLS and datagrams.
 import { counter, histogram } from './metric-family.ts';
 
-// Bucket bounds, in seconds unless noted. Each objective is a bound, so that its SLO is an exact ratio of buckets.
+// Bucket bounds, in seconds unless noted. Each objective is a bound, so that its SLO is an exact
+// ratio of buckets.
 const NETWORK_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2];
 const LOSS_BUCKETS = [0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]; // ratio
 const RATE_BUCKETS = [100e3, 150e3, 200e3, 300e3, 400e3, 600e3, 800e3, 1e6, 1.25e6, 1.5e6, 2e6].map(

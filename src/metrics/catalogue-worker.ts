@@ -2,7 +2,8 @@
 import { LOOP_DELAY_BUCKETS, SESSION_STATES, GC_KINDS } from './catalogue-common.ts';
 import { counter, gauge, histogram } from './metric-family.ts';
 
-// Bucket bounds, in seconds unless noted. Each objective is a bound, so that its SLO is an exact ratio of buckets.
+// Bucket bounds, in seconds unless noted. Each objective is a bound, so that its SLO is an exact
+// ratio of buckets.
 const STAGE_BUCKETS = [0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05];
 const LATENESS_BUCKETS = [0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.033, 0.05, 0.1, 0.25, 1];
 const LIPS_BUCKETS = [

@@ -1,4 +1,5 @@
-// The catalogue of every metric: name (with its base unit), type, help, bounded labels, buckets, and the thread that writes it.
+// The catalogue of every metric: name (with its base unit), type, help, bounded labels, buckets,
+// and the thread that writes it.
 import { SERVER_METRICS } from './catalogue-server.ts';
 import { SESSION_METRICS } from './catalogue-session.ts';
 import { WORKER_METRICS } from './catalogue-worker.ts';
@@ -55,7 +56,10 @@ export interface Histogram {
   observe(value: number, exemplar?: Exemplar): void;
 }
 
-/** The session or request of an observation: leads from a slow bucket to one of them. Made by `exemplarOf`. */
+/**
+ * The session or request of an observation: leads from a slow bucket to one of them. Made by
+ * `exemplarOf`.
+ */
 export interface Exemplar {
   /** UUID. */
   readonly id: string;
@@ -64,8 +68,8 @@ export interface Exemplar {
 }
 
 /**
- * Writes the metrics of one kind of thread. Resolve a handle once; its `add`, `set` and `observe` are
- * cheap enough for every frame.
+ * Writes the metrics of one kind of thread. Resolve a handle once; its `add`, `set` and `observe`
+ * are cheap enough for every frame.
  */
 export interface Meter<W extends Writer> {
   counter<N extends NameOf<'counter', W>>(name: N, ...labels: LabelArguments<N>): Counter;

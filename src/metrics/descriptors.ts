@@ -1,7 +1,10 @@
 // The file descriptors of the process: open now, and the limit.
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 
-/** Since Linux 6.2 the size of /proc/self/fd is the number of open descriptors. Reading it takes none. */
+/**
+ * Since Linux 6.2 the size of /proc/self/fd is the number of open descriptors. Reading it takes
+ * none.
+ */
 const COUNTED_BY_STAT = statSync('/proc/self/fd').size > 0;
 
 let lastMax = Number.POSITIVE_INFINITY;
@@ -20,8 +23,8 @@ export function openDescriptors(): number {
 }
 
 /**
- * The soft limit on open files now, since prlimit can change it from outside. The last known one when it
- * cannot be read.
+ * The soft limit on open files now, since prlimit can change it from outside. The last known one
+ * when it cannot be read.
  */
 export function maxDescriptors(): number {
   try {

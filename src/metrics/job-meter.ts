@@ -6,8 +6,8 @@ export type JobKind = LabelsOf<'mouthpiece_jobs'>['kind'];
 export type JobResult = LabelsOf<'mouthpiece_jobs_finished_total'>['result'];
 
 /**
- * One for each kind of job. A job that was accepted by another server, or before a restart, has no waiting
- * time. Times are from `monotonicMs()`.
+ * One for each kind of job. A job that was accepted by another server, or before a restart, has no
+ * waiting time. Times are from `monotonicMs()`.
  */
 export class JobMeter {
   readonly #waiting = new Map<string, number>();

@@ -1,10 +1,17 @@
-// What describes a metric of the catalogue: type, help, labels, buckets, and the thread that writes it.
+// What describes a metric of the catalogue: type, help, labels, buckets, and the thread that writes
+// it.
 
-/** Values of a label: all of them, or the most that are kept at run time; further ones count as "other". */
+/**
+ * Values of a label: all of them, or the most that are kept at run time; further ones count as
+ * "other".
+ */
 export type LabelValues = readonly string[] | { readonly atMost: number };
 export type Labels = Readonly<Record<string, LabelValues>>;
 
-/** `front`: written on the main thread. `worker`: written into shared memory (shared-metrics.ts), summed at scrape. */
+/**
+ * `front`: written on the main thread. `worker`: written into shared memory (shared-metrics.ts),
+ * summed at scrape.
+ */
 export type Writer = 'front' | 'worker';
 export type MetricType = 'counter' | 'gauge' | 'histogram';
 

@@ -1,4 +1,5 @@
-// Reads the shared metrics of all workers at a scrape: sums, values per worker, and the totals of workers that ended.
+// Reads the shared metrics of all workers at a scrape: sums, values per worker, and the totals of
+// workers that ended.
 import type { MetricFamily } from './metric-family.ts';
 import {
   EXEMPLAR_SLOTS,
@@ -23,11 +24,17 @@ export interface Sample {
 /** The metrics of all workers, by worker index. */
 export class MetricsAggregator {
   readonly #live = new Map<number, Float64Array>();
-  /** Counters and histograms of workers that ended, by worker index, so that no counter ever decreases. */
+  /**
+   * Counters and histograms of workers that ended, by worker index, so that no counter ever
+   * decreases.
+   */
   readonly #retired = new Map<number, Float64Array>();
   readonly #total = new Float64Array(SHARED_SLOTS);
 
-  /** Worker `index` writes `memory` from now on. Memory of an earlier worker with that index is retired first. */
+  /**
+   * Worker `index` writes `memory` from now on. Memory of an earlier worker with that index is
+   * retired first.
+   */
   attach(index: number, memory: SharedArrayBuffer): void {
     this.detach(index);
     this.#live.set(index, new Float64Array(memory));

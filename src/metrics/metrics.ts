@@ -1,12 +1,13 @@
-// Renders /metrics: the main thread's own metrics (prom-client) and the shared metrics of the workers.
+// Renders /metrics: the main thread's own metrics (prom-client) and the shared metrics of the
+// workers.
 //
 // The server makes one `Metrics` at start. Resolve handles once, in a constructor:
 //   const issued = metrics.counter('mouthpiece_tokens_issued_total');        issued.add();
 //   const setUp = metrics.histogram('mouthpiece_session_setup_seconds', { step: 'dtls' });
 //   setUp.observe(seconds, exemplarOf(sessionId));
-// Set gauges that mirror a state in an `onScrape` callback. For each worker, pass `createSharedMetrics()` in
-// its workerData and to `attachWorker`; `new SharedMetrics(memory)` in the worker has the same three methods.
-// Call `detachWorker` when the worker ended.
+// Set gauges that mirror a state in an `onScrape` callback. For each worker, pass
+// `createSharedMetrics()` in its workerData and to `attachWorker`; `new SharedMetrics(memory)` in
+// the worker has the same three methods. Call `detachWorker` when the worker ended.
 import client from 'prom-client';
 import { guarded, reportDefect } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
@@ -28,8 +29,8 @@ import { SHARED_FAMILIES } from './shared-metrics.ts';
 type PromMetric = client.Counter | client.Gauge | client.Histogram;
 
 /**
- * A metric with at most so many label combinations is written as 0 from the start, so that its first event
- * is an increase.
+ * A metric with at most so many label combinations is written as 0 from the start, so that its
+ * first event is an increase.
  */
 const MAX_ZEROED_SERIES = 96;
 
@@ -113,8 +114,8 @@ export class Metrics implements Meter<'front'> {
   }
 
   /**
-   * Calls `collect` at the start of each scrape. Set gauges there, and do nothing slow. An exception is
-   * reported; the other callbacks run.
+   * Calls `collect` at the start of each scrape. Set gauges there, and do nothing slow. An
+   * exception is reported; the other callbacks run.
    */
   onScrape(collect: () => void): void {
     this.#collectors.push(guarded('a collector of metrics', collect));
@@ -122,7 +123,8 @@ export class Metrics implements Meter<'front'> {
 
   /**
    * The response of /metrics.
-   * @param accept the Accept header: OpenMetrics with exemplars when it names that, else Prometheus text 0.0.4
+   * @param accept the Accept header: OpenMetrics with exemplars when it names that, else Prometheus
+   * text 0.0.4
    */
   async render(accept = ''): Promise<{ contentType: string; body: string }> {
     const startedMs = monotonicMs();
@@ -143,8 +145,8 @@ export class Metrics implements Meter<'front'> {
   });
 
   /**
-   * prom-client renames counters in place when it writes OpenMetrics. So each registry gets its own view
-   * of every metric.
+   * prom-client renames counters in place when it writes OpenMetrics. So each registry gets its own
+   * view of every metric.
    */
   #register(registry: Pick<client.Registry, 'registerMetric'>): void {
     for (const [name, metric] of this.#own) {
@@ -165,7 +167,10 @@ export class Metrics implements Meter<'front'> {
     }
   }
 
-  /** Replaces label values that the catalogue does not allow by "other". @throws TypeError where "other" is not allowed either */
+  /**
+   * Replaces label values that the catalogue does not allow by "other".
+   * @throws TypeError where "other" is not allowed either
+   */
   #bounded(name: MetricName, labels: object = {}): Record<string, string> {
     const bound: Record<string, string> = {};
     const given = labels as Record<string, string>;

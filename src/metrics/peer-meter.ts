@@ -2,7 +2,10 @@
 import type { Counter, Histogram } from './catalogue.ts';
 import type { SharedMetrics } from './shared-metrics.ts';
 
-/** The statistics of a peer that become metrics: totals since its start, and values of the latest report. */
+/**
+ * The statistics of a peer that become metrics: totals since its start, and values of the latest
+ * report.
+ */
 export interface PeerTotals {
   readonly packetsRetransmitted: number;
   readonly nacksReceived: number;
@@ -47,7 +50,9 @@ export const newPeerReading = (nowMs: number): PeerReading => ({
   readMs: nowMs,
 });
 
-/** One for a worker. `read` about once a second for each connected peer, and once more when it ends. */
+/**
+ * One for a worker. `read` about once a second for each connected peer, and once more when it ends.
+ */
 export class PeerMeter {
   readonly #counters: Readonly<Record<Counted, Counter>>;
   readonly #fractionLost: Histogram;
@@ -74,7 +79,8 @@ export class PeerMeter {
 
   read(totals: PeerTotals, reading: PeerReading, nowMs: number): void {
     for (const name of COUNTED) {
-      // The reported loss decreases when late packets arrive (RFC 3550 section 6.4.1). A counter must not.
+      // The reported loss decreases when late packets arrive (RFC 3550 section 6.4.1). A counter
+      // must not.
       const grown = totals[name] - reading.counted[name];
       if (grown <= 0) {
         continue;

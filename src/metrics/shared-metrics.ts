@@ -1,4 +1,5 @@
-// A worker's metrics in shared memory: a Float64Array whose layout follows from the catalogue. The worker writes, the main thread reads.
+// A worker's metrics in shared memory: a Float64Array whose layout follows from the catalogue. The
+// worker writes, the main thread reads.
 import { wallMs } from '../base/time.ts';
 import {
   CATALOGUE,
@@ -14,9 +15,9 @@ import {
 import type { MetricFamily } from './metric-family.ts';
 
 /**
- * Slots of one series. A counter or gauge has one. A histogram has one per bucket (not cumulative, +Inf
- * last), then the sum, then EXEMPLAR_SLOTS per bucket if it keeps exemplars. Aligned 64-bit loads and
- * stores are atomic on the 64-bit machines that Node supports.
+ * Slots of one series. A counter or gauge has one. A histogram has one per bucket (not cumulative,
+ * +Inf last), then the sum, then EXEMPLAR_SLOTS per bucket if it keeps exemplars. Aligned 64-bit
+ * loads and stores are atomic on the 64-bit machines that Node supports.
  */
 export interface Series {
   readonly labels: Readonly<Record<string, string>>;
@@ -29,7 +30,10 @@ export interface SharedFamily {
   readonly series: readonly Series[];
 }
 
-/** Slots of an exemplar: sequence (odd while being written), four 32-bit words of a UUID, value, Unix seconds. */
+/**
+ * Slots of an exemplar: sequence (odd while being written), four 32-bit words of a UUID, value,
+ * Unix seconds.
+ */
 export const EXEMPLAR_SLOTS = 7;
 
 function combinations(labels: MetricFamily['labels'], name: string): Record<string, string>[] {
@@ -137,11 +141,17 @@ class SharedHistogram implements Histogram {
   }
 }
 
-/** Writes the metrics of one worker. Resolving a handle looks up its slots once; writing then allocates nothing. */
+/**
+ * Writes the metrics of one worker. Resolving a handle looks up its slots once; writing then
+ * allocates nothing.
+ */
 export class SharedMetrics implements Meter<'worker'> {
   readonly #cells: Float64Array;
 
-  /** @param memory from `createSharedMetrics`. @throws RangeError when its size does not fit the catalogue */
+  /**
+   * @param memory from `createSharedMetrics`.
+   * @throws RangeError when its size does not fit the catalogue
+   */
   constructor(memory: SharedArrayBuffer) {
     this.#cells = new Float64Array(memory);
     if (this.#cells.length !== SHARED_SLOTS) {

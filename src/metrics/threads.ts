@@ -1,4 +1,5 @@
-// Connects the vitals of threads and the process to their metrics: one call on the main thread, one in each worker.
+// Connects the vitals of threads and the process to their metrics: one call on the main thread, one
+// in each worker.
 import { wallMs } from '../base/time.ts';
 import { maxDescriptors, openDescriptors } from './descriptors.ts';
 import type { Metrics } from './metrics.ts';

@@ -29,7 +29,8 @@ const GC_KINDS: ReadonlyMap<number, 'minor' | 'major' | 'incremental'> = new Map
 type GcEntry = PerformanceEntry & { readonly detail: { readonly kind: number } };
 
 /**
- * Watches the calling thread until the returned function is called. Its timer does not keep the process alive.
+ * Watches the calling thread until the returned function is called. Its timer does not keep the
+ * process alive.
  * @param threadCpuMs CPU milliseconds of the calling thread so far (`native.threadCpuMs`)
  */
 export function watchVitals(meters: VitalsMeters, threadCpuMs: () => number): () => void {

@@ -1,4 +1,5 @@
-// An exception in a timer or a callback is reported, at most once a second for each place, and ends nothing.
+// An exception in a timer or a callback is reported, at most once a second for each place, and ends
+// nothing.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { after, every, guarded, reportDefectsTo, soon } from '../../src/base/guard.ts';

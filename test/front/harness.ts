@@ -1,4 +1,5 @@
-// A front on a free port of loopback with a redis-server of its own, for the tests of this folder: all but workers and sessions.
+// A front on a free port of loopback with a redis-server of its own, for the tests of this folder:
+// all but workers and sessions.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -188,8 +189,8 @@ export async function startTestFront(options: TestFrontOptions = {}): Promise<Te
 }
 
 /**
- * Static videos without a renderer: knows one video, serves a fixture as each of its files, and refuses
- * an upload of four bytes.
+ * Static videos without a renderer: knows one video, serves a fixture as each of its files, and
+ * refuses an upload of four bytes.
  */
 export const stubVideos = (
   open: (name: string) => ReturnType<StaticVideos['openMp4']>,

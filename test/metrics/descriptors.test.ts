@@ -4,7 +4,10 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';
 import { Metrics } from '../../src/metrics/metrics.ts';
 
-/** Takes all descriptors, lets the vitals be sampled and summarised (after 1 s), scrapes, and prints what it got. */
+/**
+ * Takes all descriptors, lets the vitals be sampled and summarised (after 1 s), scrapes, and prints
+ * what it got.
+ */
 const PROGRAM = `
   import { openSync } from 'node:fs';
   import { reportDefectsTo } from './src/base/guard.ts';

@@ -202,7 +202,8 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
     times.push((user + system) / 1000);
     assert.ok(body.length > 50_000);
   }
-  // Others share the machine while tests run: the processor's time, and of that the least, tells what the work costs.
+  // Others share the machine while tests run: the processor's time, and of that the least, tells
+  // what the work costs.
   const best = times.slice(10).sort((a, b) => a - b)[5]!;
   assert.ok(best < 5 * patience(), `a scrape took ${best.toFixed(2)} ms of the processor`);
 });

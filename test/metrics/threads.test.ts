@@ -16,7 +16,10 @@ const valueOf = (body: string, series: string): number =>
       ?.slice(series.length + 1) ?? Number.NaN,
   );
 
-/** Writes, blocks its event loop for 300 ms, lets the sampling timer see it, says so, and waits to be ended. */
+/**
+ * Writes, blocks its event loop for 300 ms, lets the sampling timer see it, says so, and waits to
+ * be ended.
+ */
 const WORKER = `
   const { parentPort, workerData } = await import('node:worker_threads');
   const { SharedMetrics } = await import(workerData.root + 'src/metrics/shared-metrics.ts');

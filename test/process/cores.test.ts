@@ -1,4 +1,5 @@
-// Two real servers on one host: their workers are pinned to different cores, as the kernel says, while there are enough.
+// Two real servers on one host: their workers are pinned to different cores, as the kernel says,
+// while there are enough.
 import assert from 'node:assert/strict';
 import os from 'node:os';
 import { test } from 'vitest';

@@ -1,4 +1,5 @@
-// Where the output goes: a log that cannot be written ends nothing, and the API key is shown once, at a terminal, to whoever made it.
+// Where the output goes: a log that cannot be written ends nothing, and the API key is shown once,
+// at a terminal, to whoever made it.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,7 +35,11 @@ test('a log on a full disk costs lines, neither the process nor its memory', () 
   assert.ok(rss < 200e6, `${Math.round(rss / 1e6)} MB`);
 });
 
-/** Starts the server until it has greeted. @param isTerminal whether its stdin and stdout are one. @returns what it wrote to stdout */
+/**
+ * Starts the server until it has greeted.
+ * @param isTerminal whether its stdin and stdout are one.
+ * @returns what it wrote to stdout
+ */
 async function greeting(t: TestContext, dataDir: string, isTerminal: boolean): Promise<string> {
   const env = {
     PATH: process.env['PATH'],

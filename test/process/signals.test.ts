@@ -1,4 +1,5 @@
-// What signals do to the running server: SIGHUP never kills, a closed terminal drains, and Ctrl-C is one signal however often it arrives.
+// What signals do to the running server: SIGHUP never kills, a closed terminal drains, and Ctrl-C
+// is one signal however often it arrives.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
@@ -67,7 +68,7 @@ test('SIGHUP to a daemon reads the certificate again: new connections get it, op
 
   const renewed = await writeCertificate(folder);
   server.process.kill('SIGHUP');
-  await untilLogged(server, /read just now/);
+  await untilLogged(server, /get the new certificate/);
   const fresh = await connectTls(server.port);
   assert.equal(fresh.getPeerCertificate().fingerprint256, renewed.fingerprint);
   assert.match(await ask(fresh), / 200 /);
@@ -76,7 +77,7 @@ test('SIGHUP to a daemon reads the certificate again: new connections get it, op
 
   await writeFile(old.certFile, 'not a certificate');
   server.process.kill('SIGHUP');
-  await untilLogged(server, /could not be read again/);
+  await untilLogged(server, /certificate could not be read/);
   const after = await connectTls(server.port);
   assert.equal(after.getPeerCertificate().fingerprint256, renewed.fingerprint);
   after.destroy();

@@ -47,7 +47,8 @@ export async function loadDefaultFaces({
 }
 
 /**
- * The asset of some default face, the same one each time: workers measure the cost of a session with it.
+ * The asset of some default face, the same one each time: workers measure the cost of a session
+ * with it.
  * @throws Error when the set-up has not built any face
  */
 export function readAnyDefaultFace({ builtDir }: DefaultFaceFiles): SharedArrayBuffer {

@@ -1,19 +1,22 @@
-// Face assets in shared memory for the workers: loaded once, shared by all sessions of a face, the least used dropped first.
+// A cache of face assets in shared memory: one copy for all sessions of a face, the least recently
+// used dropped first.
 import { ServiceError } from '../../base/errors.ts';
 import type { FaceStatus } from './face-records.ts';
 import type { Faces } from './faces.ts';
 
+/** A face that its owner may use. */
 export interface ResolvedFace {
   readonly faceId: string;
   readonly status: FaceStatus;
-  /** The asset's bytes (src/media/face-asset.ts). @throws FACE_NOT_READY, INVALID_FACE_ID */
+  /** The asset (src/media/face-asset.ts). @throws ServiceError FACE_NOT_READY, INVALID_FACE_ID */
   loadAsset(): Promise<SharedArrayBuffer>;
 }
 
+/** The assets of all faces, cached. */
 export class FaceCatalog {
   readonly #faces: Faces;
   readonly #maxBytes: number;
-  /** In order of last use, the oldest first. */
+  /** By face id, in order of their last use, the oldest first. */
   readonly #loaded = new Map<string, Promise<SharedArrayBuffer>>();
   readonly #sizes = new Map<string, number>();
 
@@ -23,7 +26,7 @@ export class FaceCatalog {
     faces.onDelete((faceId) => this.#forget(faceId));
   }
 
-  /** @returns undefined when the owner has no such face. */
+  /** The face; undefined when the owner has no such face. */
   async resolveFace(ownerId: string, faceId: string): Promise<ResolvedFace | undefined> {
     const face = await this.#faces.find(ownerId, faceId);
     if (!face) {
@@ -36,7 +39,7 @@ export class FaceCatalog {
     };
   }
 
-  /** The asset of a face this owner may use. @throws INVALID_FACE_ID, FACE_NOT_READY */
+  /** The asset of a face. @throws ServiceError INVALID_FACE_ID, FACE_NOT_READY */
   async load(ownerId: string, faceId: string): Promise<SharedArrayBuffer> {
     const face = await this.resolveFace(ownerId, faceId);
     if (!face) {
@@ -67,7 +70,7 @@ export class FaceCatalog {
         for (let at = 0; at < bytes.length;) {
           const got = await reader.read(bytes.subarray(at), at);
           if (got === 0) {
-            throw new Error('a face asset is cut short');
+            throw new Error('a face asset is truncated');
           }
           at += got;
         }
@@ -83,7 +86,10 @@ export class FaceCatalog {
     }
   }
 
-  /** Sessions hold on to what they use; here only what could be handed out again is counted. */
+  /**
+   * Drops assets until the limit holds. Those that sessions use stay in memory without being
+   * counted here.
+   */
   #makeRoom(keep: string): void {
     let total = [...this.#sizes.values()].reduce((sum, size) => sum + size, 0);
     for (const faceId of this.#loaded.keys()) {

@@ -1,29 +1,32 @@
-// Records of faces in Redis: whose they are and how far their making is. Their bytes lie in the blob store.
+// Records of faces in Redis: owner and state. The assets are in the blob store.
 import { newUuid } from '../../base/ids.ts';
 import { wallMs } from '../../base/time.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { UPDATE_EXISTING } from '../store/scripts.ts';
 
+/** Queued, being created, usable, failed. */
 export type FaceStatus = 'pending' | 'processing' | 'completed' | 'failed';
 
+/** A user's face. */
 export interface FaceRecord {
   readonly id: string;
   readonly ownerId: string;
   readonly name: string;
   readonly status: FaceStatus;
-  /** Why it failed, in words for its owner. */
+  /** Why it failed, for its owner. */
   readonly error: string | undefined;
   readonly warnings: readonly string[];
-  /** Version of the face model; face assets of another version must be made anew. */
+  /** Version of the face model. Assets of another version must be created again. */
   readonly serviceVersion: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
 }
 
-/** Version of the face model and of the asset it makes (the format's version in src/media/face-asset.ts). */
+/** Version of the face model and of its assets (the format version in src/media/face-asset.ts). */
 export const FACE_SERVICE_VERSION = 1;
 
+/** The records of all users' faces. */
 export class FaceRecords {
   readonly #store: RedisStore;
 
@@ -31,7 +34,7 @@ export class FaceRecords {
     this.#store = store;
   }
 
-  /** A new face that waits to be made. */
+  /** Creates the record of a face in the state `pending`. */
   async create(ownerId: string, name: string): Promise<FaceRecord> {
     const now = wallMs();
     const record: FaceRecord = {
@@ -60,12 +63,13 @@ export class FaceRecords {
     return record;
   }
 
+  /** A face by its id; undefined when there is none. */
   async find(id: string): Promise<FaceRecord | undefined> {
     const fields = await this.#store.use((client) => client.hgetall(keys.face(id)));
     return fields['ownerId'] === undefined ? undefined : toRecord(id, fields);
   }
 
-  /** False when it was deleted meanwhile. */
+  /** Changes a record. @returns false when it was deleted meanwhile */
   async update(
     id: string,
     change: Partial<Pick<FaceRecord, 'status' | 'error' | 'warnings'>>,
@@ -90,10 +94,12 @@ export class FaceRecords {
     return found.filter((record) => record !== undefined);
   }
 
+  /** Number of faces of an owner. */
   async count(ownerId: string): Promise<number> {
     return await this.#store.use((client) => client.zcard(keys.facesOf(ownerId)));
   }
 
+  /** Deletes a record. */
   async delete(record: FaceRecord): Promise<void> {
     await this.#store.use((client) => client.del(keys.face(record.id)));
     await this.#store.use((client) => client.zrem(keys.facesOf(record.ownerId), record.id));

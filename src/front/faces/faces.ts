@@ -1,4 +1,5 @@
-// Faces as their owners see them: upload, progress, list, delete; and for sessions: is it mine, is it ready, where are its bytes.
+// The service of faces: upload, state, list and deletion for their owners; state and asset for
+// sessions.
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { wallMs } from '../../base/time.ts';
@@ -14,7 +15,7 @@ import {
 import type { JobQueue, TakenJob } from '../queue/job-queue.ts';
 import type { DefaultFace } from './default-faces.ts';
 
-/** What src/jobs/face/create-face-task.ts answers. */
+/** Result of the task that creates a face (src/jobs/face). */
 export type FaceTaskResult =
   | {
       readonly asset: Uint8Array;
@@ -23,11 +24,13 @@ export type FaceTaskResult =
     }
   | { readonly error: { readonly code: string; readonly message: string } };
 
+/** A queued face. */
 export interface FaceJob {
   readonly faceId: string;
   readonly ownerId: string;
 }
 
+/** A face as its owner sees it. */
 export interface FaceSummary {
   readonly id: string;
   readonly name: string;
@@ -38,6 +41,7 @@ export interface FaceSummary {
   readonly status: FaceStatus;
 }
 
+/** Options of Faces. */
 export interface FacesOptions {
   readonly records: FaceRecords;
   readonly blobs: BlobStore;
@@ -49,13 +53,16 @@ export interface FacesOptions {
 }
 
 const MAX_FACES_PER_OWNER = 1000;
+/** Time to create a face. */
 const FACE_DEADLINE_MS = 60_000;
+/** Times that a face is tried when the server stops meanwhile. */
 const MAX_ATTEMPTS = 3;
-/** A face that says it waits but has no job for this long lost it to a crash between two writes. */
+/** A pending face without a job after this time lost it in a crash between two writes. */
 const LOST_AFTER_MS = 120_000;
-/** The service's own faces have no owner and no date of their own: that of the program's first release. */
+/** Default faces have no date of their own: they show the date of the first release. */
 const DEFAULT_FACE_DATE_MS = Date.UTC(2026, 0, 1);
 
+/** All faces: those of users and the default ones. */
 export class Faces {
   readonly #options: FacesOptions;
   readonly #defaults: ReadonlyMap<string, DefaultFace>;
@@ -71,20 +78,21 @@ export class Faces {
       log,
       concurrency: threads,
       maxAttempts: MAX_ATTEMPTS,
-      work: (job, signal) => this.#make(job, signal),
+      work: (job, signal) => this.#create(job, signal),
       giveUp: (job) =>
         this.#fail(
           job.data,
-          'The face could not be made: the server stopped each time it tried. Upload another picture.',
+          'The face could not be created: the server stopped each time it tried. Upload another picture.',
         ),
     });
   }
 
+  /** Calls `listener` with the id of each face that is deleted. */
   onDelete(listener: (faceId: string) => void): void {
     this.#onDelete.add(listener);
   }
 
-  /** A face this owner may use: one of its own or a default one, in whatever state. */
+  /** A face that this owner may use, in any state: its own or a default one. */
   async find(ownerId: string, faceId: string): Promise<FaceSummary | undefined> {
     const fixed = this.#defaults.get(faceId);
     if (fixed) {
@@ -100,7 +108,10 @@ export class Faces {
     return [...own.map(summary), ...[...this.#defaults.values()].map(defaultSummary)];
   }
 
-  /** Stores the picture and queues the making of a face. @throws QUEUE_FULL, CONFLICT at the owner's limit */
+  /**
+   * Stores the picture and queues the creation of its face.
+   * @throws ServiceError QUEUE_FULL; CONFLICT at the owner's limit
+   */
   async create(ownerId: string, name: string, image: Uint8Array): Promise<FaceRecord> {
     const { records, blobs, queue } = this.#options;
     if ((await records.count(ownerId)) >= MAX_FACES_PER_OWNER) {
@@ -122,6 +133,7 @@ export class Faces {
     return record;
   }
 
+  /** State of a face, with its place in the queue, its error or its warnings. */
   async status(
     ownerId: string,
     faceId: string,
@@ -139,10 +151,10 @@ export class Faces {
       return { status: 'not_found' };
     }
     if (record.status === 'failed') {
-      return { status: 'failed', error: record.error ?? 'The face could not be made.' };
+      return { status: 'failed', error: record.error ?? 'The face could not be created.' };
     }
     if (record.status === 'completed') {
-      // Only told: a storage that is away for a while, such as a network file system, brings them back.
+      // The record stays: a network file system that is away for a while brings the files back.
       return (await this.#options.blobs.has(assetKey(faceId)))
         ? { status: 'completed', warnings: record.warnings }
         : {
@@ -167,7 +179,10 @@ export class Faces {
     return { status: record.status };
   }
 
-  /** False when the owner has no such face. Running sessions keep the bytes they have. */
+  /**
+   * Deletes a face. Running sessions keep its asset.
+   * @returns false when the owner has no such face
+   */
   async delete(ownerId: string, faceId: string): Promise<boolean> {
     const record = await this.#own(ownerId, faceId);
     if (!record) {
@@ -182,7 +197,7 @@ export class Faces {
     return true;
   }
 
-  /** A JPEG of the face at rest; undefined when there is none (yet). */
+  /** A JPEG of the face at rest; undefined while there is none. */
   async openPreview(ownerId: string, faceId: string): Promise<BlobReader | undefined> {
     const fixed = this.#defaults.get(faceId);
     if (fixed) {
@@ -194,6 +209,7 @@ export class Faces {
     );
   }
 
+  /** The asset; undefined while there is none. */
   async openAsset(ownerId: string, faceId: string): Promise<BlobReader | undefined> {
     const fixed = this.#defaults.get(faceId);
     if (fixed) {
@@ -202,6 +218,7 @@ export class Faces {
     return (await this.#own(ownerId, faceId)) && (await this.#options.blobs.open(assetKey(faceId)));
   }
 
+  /** Stops the running jobs; the next start takes them up again. */
   async close(): Promise<void> {
     await this.#runner.close();
   }
@@ -214,7 +231,7 @@ export class Faces {
     return record?.ownerId === ownerId ? record : undefined;
   }
 
-  async #make(job: TakenJob<FaceJob>, signal: AbortSignal): Promise<void> {
+  async #create(job: TakenJob<FaceJob>, signal: AbortSignal): Promise<void> {
     const { records, blobs, pool, log } = this.#options;
     const { faceId } = job.data;
     const record = await records.find(faceId);
@@ -230,7 +247,7 @@ export class Faces {
     const result = await this.#runTask(image, record.name, signal, pool);
     if ('error' in result) {
       if (result.error.code === 'INTERNAL_ERROR') {
-        log.error({ faceId, reason: result.error.message }, 'a face could not be made');
+        log.error({ faceId, reason: result.error.message }, 'a face could not be created');
         throw new Error(result.error.message);
       }
       await this.#fail(job.data, result.error.message);
@@ -249,10 +266,11 @@ export class Faces {
     pool: JobPool,
   ): Promise<FaceTaskResult> {
     try {
-      // Handed over where nobody has a part of its memory: to copy 20 MB would hold the thread for 20 ms.
-      const isAlone =
+      // Transferred unless something else shares its memory: copying 20 MB would block this thread
+      // for 20 ms.
+      const ownsMemory =
         image.length === image.buffer.byteLength && image.buffer instanceof ArrayBuffer;
-      const transfer = isAlone ? [image.buffer] : [];
+      const transfer = ownsMemory ? [image.buffer] : [];
       const options = { timeoutMs: FACE_DEADLINE_MS, signal, transfer };
       return await pool.run<FaceTaskResult>('face', { image, name }, options);
     } catch (error) {
@@ -262,7 +280,7 @@ export class Faces {
       return {
         error: {
           code: 'TIMEOUT',
-          message: 'This picture took too long to work on. Send a smaller or simpler one.',
+          message: 'This picture took too long to process. Send a smaller or simpler one.',
         },
       };
     }

@@ -1,4 +1,4 @@
-// Session history per owner: written once a session is over, read by time range, pruned by age.
+// Session history by owner: written when a session is over, read by time range, deleted by age.
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { PRUNE_HISTORY, READ_HISTORY, WRITE_HISTORY } from '../store/scripts.ts';
@@ -7,10 +7,10 @@ import { PRUNE_HISTORY, READ_HISTORY, WRITE_HISTORY } from '../store/scripts.ts'
 export interface HistoryRecord {
   readonly id: string;
   readonly userId: string;
-  /** Tells tokens apart without giving them away. */
+  /** Identifies the token; the token cannot be derived from it. */
   readonly sessionTokenId: string;
   readonly face_id: string;
-  /** How the session was held. */
+  /** How the session was used. */
   readonly kind: SessionKind;
   readonly endUserAggregator?: string;
   readonly apiKeyName?: string;
@@ -21,14 +21,16 @@ export interface HistoryRecord {
   readonly endTime: number;
 }
 
+/** Kinds of session in the history. */
 export const SESSION_KINDS = ['p2p', 'livekit', 'agents', 'static', 'auto'] as const;
 export type SessionKind = (typeof SESSION_KINDS)[number];
 
-/** Records a script returns at a time: a page is one slice of Redis's time. */
+/** Records that one script returns: bounds the time that Redis spends on it. */
 const PAGE_RECORDS = 2000;
-/** Records one write may prune: keeps a write short even after the retention was shortened. */
+/** Records that one write may delete: keeps a write short after the retention was shortened. */
 const PRUNE_RECORDS = 500;
 
+/** The history of all owners. */
 export class History {
   readonly #store: RedisStore;
   readonly #retentionSeconds: number;
@@ -38,7 +40,7 @@ export class History {
     this.#retentionSeconds = retentionDays * 86_400;
   }
 
-  /** Writes a record; the same id again replaces it, so a write may be repeated. */
+  /** Writes a record. A record with the same id is replaced, so a write may be repeated. */
   async write(record: HistoryRecord, nowSeconds: number): Promise<void> {
     const at = [keys.history(record.userId), keys.historyRecords(record.userId)];
     await this.#store.run(WRITE_HISTORY, at, [record.id, record.startTime, JSON.stringify(record)]);
@@ -46,8 +48,9 @@ export class History {
   }
 
   /**
-   * Records of sessions that began within [fromSeconds, untilSeconds], the earliest first, as JSON texts in pages.
-   * A record written meanwhile may or may not be among them; none comes twice, none is missed.
+   * Records of sessions that began within [fromSeconds, untilSeconds], the earliest first, as JSON
+   * texts in pages. A record that is written meanwhile may be missing. All others come exactly
+   * once.
    */
   async *pages(
     ownerId: string,

@@ -1,4 +1,5 @@
-// Sees to it that every session gets its history record however it ends: by the book, with Redis away, or by kill -9 of its server.
+// Makes sure that every session gets its history record: also when Redis is away, and when its
+// server is killed.
 import { appendFile, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { every } from '../../base/guard.ts';
@@ -9,6 +10,7 @@ import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { JOURNAL_HEARTBEAT, JOURNAL_BEGIN, JOURNAL_END, JOURNAL_LOST } from '../store/scripts.ts';
 
+/** A session when it begins. */
 export interface SessionStart {
   readonly id: string;
   readonly ownerId: string;
@@ -21,21 +23,27 @@ export interface SessionStart {
   readonly startMs: number;
 }
 
+/** A running session in the journal, which all servers share in Redis. */
 interface JournalEntry extends SessionStart {
   readonly serverId: string;
 }
-/** `beganMs` is on the monotonic clock: the wall clock may be set while a session runs. */
+/** `beganMs` is monotonic: the wall clock may be set while a session runs. */
 interface LiveEntry {
   readonly entry: JournalEntry;
   readonly beganMs: number;
 }
 
-const BEAT_MS = 5000;
-/** A session of another server counts as lost after so long without a beat. */
+/** How often the entries of running sessions are refreshed. */
+const HEARTBEAT_MS = 5000;
+/** A session of another server counts as lost after this time without a heartbeat. */
 const LOST_AFTER_MS = 60_000;
-/** Records kept in memory and in the file while Redis is away; beyond it the oldest are dropped, with a complaint. */
+/**
+ * Records kept in memory and in the file while Redis is away. Beyond it the oldest are dropped and
+ * logged.
+ */
 const MAX_PENDING = 100_000;
 
+/** Options of the recorder. */
 export interface RecorderOptions {
   readonly store: RedisStore;
   readonly history: History;
@@ -44,6 +52,7 @@ export interface RecorderOptions {
   readonly log: Logger;
 }
 
+/** The recorder of one server. */
 export class SessionRecorder {
   readonly #options: RecorderOptions;
   readonly #live = new Map<string, LiveEntry>();
@@ -51,7 +60,7 @@ export class SessionRecorder {
   readonly #file: string;
   readonly #timer: NodeJS.Timeout;
   readonly #stopListening: () => void;
-  /** File operations one after another. */
+  /** The last file operation: they run one after another. */
   #fileWork: Promise<void> = Promise.resolve();
   #flushing: Promise<void> | undefined;
   #reachableSinceMs = monotonicMs();
@@ -59,7 +68,7 @@ export class SessionRecorder {
   private constructor(options: RecorderOptions) {
     this.#options = options;
     this.#file = path.join(options.dataDir, 'history', 'pending.jsonl');
-    this.#timer = every(BEAT_MS, 'the keeping of records', () => this.#tick());
+    this.#timer = every(HEARTBEAT_MS, 'the heartbeat of the history journal', () => this.#tick());
     this.#timer.unref();
     this.#stopListening = options.store.onReady(() => {
       this.#reachableSinceMs = monotonicMs();
@@ -67,12 +76,12 @@ export class SessionRecorder {
     });
   }
 
-  /** Reads what the last run could not write, and closes the sessions its crash left open. */
+  /** Writes what the last run could not write, and ends the sessions that its crash left open. */
   static async open(options: RecorderOptions): Promise<SessionRecorder> {
     const recorder = new SessionRecorder(options);
     await recorder.#readFile();
     await recorder.flush();
-    await recorder.#closeLost(0, (entry) => entry.serverId === options.serverId);
+    await recorder.#endLost(0, (entry) => entry.serverId === options.serverId);
     return recorder;
   }
 
@@ -81,21 +90,24 @@ export class SessionRecorder {
     return this.#pending.size;
   }
 
-  /** A session began: from now on a record is certain. Never rejects. */
+  /** A session began. From now on it will get a record. Never rejects. */
   async begin(start: SessionStart): Promise<void> {
     const entry: JournalEntry = { ...start, serverId: this.#options.serverId };
-    const sofarMs = Math.max(0, wallMs() - start.startMs);
-    this.#live.set(start.id, { entry, beganMs: monotonicMs() - sofarMs });
+    const elapsedMs = Math.max(0, wallMs() - start.startMs);
+    this.#live.set(start.id, { entry, beganMs: monotonicMs() - elapsedMs });
     await this.#options.store
       .run(
         JOURNAL_BEGIN,
         [keys.journal(), keys.journalRecords()],
-        [start.id, JSON.stringify(entry), sofarMs],
+        [start.id, JSON.stringify(entry), elapsedMs],
       )
       .catch(() => {});
   }
 
-  /** A session is over. Resolves once its record is in Redis, or in a file that outlives a crash. Never rejects. */
+  /**
+   * A session is over. Resolves when its record is in Redis, or in a file that survives a crash.
+   * Never rejects.
+   */
   async end(sessionId: string): Promise<void> {
     const live = this.#live.get(sessionId);
     if (!live) {
@@ -105,12 +117,12 @@ export class SessionRecorder {
     await this.#finish(live.entry, monotonicMs() - live.beganMs);
   }
 
-  /** For what has no life to watch, such as a static video: begins and ends in one. */
+  /** Writes the record of a session without a duration of its own, such as a static video. */
   async record(start: SessionStart, durationMs: number): Promise<void> {
     await this.#finish({ ...start, serverId: this.#options.serverId }, durationMs);
   }
 
-  /** Writes what waits, if Redis is there. */
+  /** Writes the waiting records, if Redis answers. */
   flush(): Promise<void> {
     this.#flushing ??= this.#flush().finally(() => {
       this.#flushing = undefined;
@@ -118,6 +130,7 @@ export class SessionRecorder {
     return this.#flushing;
   }
 
+  /** Ends all running sessions in the history, and stops. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#stopListening();
@@ -166,12 +179,12 @@ export class SessionRecorder {
       try {
         await this.#write(record);
       } catch {
-        return; // still away: the next beat tries again
+        return; // Redis is still away: the next heartbeat tries again
       }
       this.#pending.delete(id);
     }
     await this.#toFile(() => this.#rewrite());
-    this.#options.log.info('history records that waited for Redis are written');
+    this.#options.log.info('the history records that waited for Redis are written');
   }
 
   async #tick(): Promise<void> {
@@ -180,53 +193,54 @@ export class SessionRecorder {
     }
     try {
       const nowMs = monotonicMs();
-      const beats = [...this.#live].flatMap(([id, { beganMs }]) => [
+      const heartbeats = [...this.#live].flatMap(([id, { beganMs }]) => [
         id,
         Math.round(nowMs - beganMs),
       ]);
-      for (let i = 0; i < beats.length; i += 1000) {
+      for (let i = 0; i < heartbeats.length; i += 1000) {
         await this.#options.store.run(
           JOURNAL_HEARTBEAT,
           [keys.journal(), keys.journalRecords()],
-          beats.slice(i, i + 1000),
+          heartbeats.slice(i, i + 1000),
         );
       }
       await this.flush();
-      // Beats of all servers stood still while Redis was away, so silence counts only since it is back.
+      // While Redis was away no server could write heartbeats. Count only the silence since it is
+      // back.
       if (nowMs - this.#reachableSinceMs > LOST_AFTER_MS) {
-        await this.#closeLost(LOST_AFTER_MS, (entry) => !this.#live.has(entry.id));
+        await this.#endLost(LOST_AFTER_MS, (entry) => !this.#live.has(entry.id));
       }
     } catch {
-      // Redis went away; the next beat tries again
+      // Redis went away: the next heartbeat tries again
     }
   }
 
-  async #closeLost(silenceMs: number, isLost: (entry: JournalEntry) => boolean): Promise<void> {
+  async #endLost(silenceMs: number, isLost: (entry: JournalEntry) => boolean): Promise<void> {
     const lost = (await this.#options.store.run(
       JOURNAL_LOST,
       [keys.journal(), keys.journalRecords()],
       [silenceMs],
     )) as string[];
     for (let i = 0; i + 3 < lost.length; i += 4) {
-      const [beatMs, lastedMs, record] = lost.slice(i + 1, i + 4) as [string, string, string];
+      const [heartbeatMs, lastedMs, record] = lost.slice(i + 1, i + 4) as [string, string, string];
       const entry = JSON.parse(record) as JournalEntry;
       if (!isLost(entry)) {
         continue;
       }
       await this.#finish(
         entry,
-        lastedMs === '' ? Number(beatMs) - entry.startMs : Number(lastedMs),
+        lastedMs === '' ? Number(heartbeatMs) - entry.startMs : Number(lastedMs),
       );
       this.#options.log.warn(
         { sessionId: entry.id },
-        'a session whose server died got its history record',
+        'a session whose server crashed got its history record',
       );
     }
   }
 
   #toFile(work: () => Promise<void>): Promise<void> {
     this.#fileWork = this.#fileWork.then(work).catch((error: unknown) => {
-      this.#options.log.error({ err: error }, 'history records cannot be kept in a file');
+      this.#options.log.error({ err: error }, 'history records cannot be written to a file');
     });
     return this.#fileWork;
   }
@@ -261,7 +275,7 @@ export class SessionRecorder {
         const record = JSON.parse(line) as HistoryRecord;
         this.#pending.set(record.id, record);
       } catch {
-        this.#options.log.warn('a line of pending history was cut off by a crash and is left out');
+        this.#options.log.warn('a history record was truncated by a crash and is ignored');
       }
     }
   }

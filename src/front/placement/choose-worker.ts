@@ -1,46 +1,60 @@
-// Which worker takes the next session: a pure function of what the workers last said of themselves.
+// Chooses the worker for the next session, from the latest figures of the workers. Pure functions.
 
+/** A worker as placement sees it. */
 export interface WorkerView {
   readonly index: number;
   readonly isReady: boolean;
   readonly sessions: number;
-  /** Share of its core in use, and what one more speaking session adds; both as measured by the worker. */
+  /**
+   * Share of its core in use, and the share of one more speaking session. The worker measures both.
+   */
   readonly load: number;
   readonly costPerSession: number;
-  /** What renderers other than the built-in one add: per session of each kind, and for those already here. */
+  /** Further load by renderer: of one session, and of all sessions that the worker has. */
   readonly extraCost: ReadonlyMap<string, number>;
   readonly extraPromised: number;
-  /** 99th percentile of frame lateness over its last seconds. */
+  /** 99th percentile of the frame lateness over the last seconds. */
   readonly latenessP99Ms: number;
 }
 
+/** How much a worker may be given. */
 export interface PlacementLimits {
   readonly maxSessionsPerWorker: number;
   /** Share of a core that may be promised. */
   readonly maxLoad: number;
 }
 
-/** Frames this late mean that a busy worker has no room, whatever is promised. Half of the 30 ms that a viewer could notice. */
+/**
+ * A busy worker whose frames are this late has no room. Half of the 30 ms that a viewer could
+ * notice.
+ */
 const MAX_LATENESS_MS = 15;
 
-/** Under half of its load, frames are late for somebody else's sake (a neighbour on a shared core): refusing people would not help those who are here. */
+/**
+ * Below half of the permitted load, another process on a shared core makes the frames late.
+ * Refusing sessions would then not help.
+ */
 const isLate = (worker: WorkerView, limits: PlacementLimits): boolean =>
   worker.latenessP99Ms > MAX_LATENESS_MS && worker.load > limits.maxLoad / 2;
 
-/** What the worker will need when all its sessions speak at once: room is refused before quality suffers, not after. */
+/**
+ * Load when all sessions of the worker speak at once: sessions are refused before quality suffers.
+ */
 const promised = (worker: WorkerView): number =>
   Math.max(worker.load, worker.sessions * worker.costPerSession + worker.extraPromised);
 
+/** Whether the worker may take one more session with this renderer. */
 export const hasRoom = (worker: WorkerView, limits: PlacementLimits, renderer = 'rig'): boolean =>
   worker.isReady &&
   worker.extraCost.has(renderer) &&
   worker.sessions < limits.maxSessionsPerWorker &&
-  // A worker takes its first session even where a slow core makes the estimate look hopeless.
+  // A worker always takes its first session, even on a core so slow that the estimate exceeds the
+  // limit.
   (worker.sessions === 0 ||
     (promised(worker) + worker.costPerSession + worker.extraCost.get(renderer)! <= limits.maxLoad &&
       !isLate(worker, limits)));
 
-/** Sessions of the built-in renderer that the worker would still take, one after another, by what is known now. */
+/** Sessions with the built-in renderer that the worker would still take, by its figures now. */
 export function roomOn(worker: WorkerView, limits: PlacementLimits): number {
   if (!hasRoom(worker, limits)) {
     return 0;
@@ -50,7 +64,10 @@ export function roomOn(worker: WorkerView, limits: PlacementLimits): number {
   return Math.max(1, Math.min(byLoad, limits.maxSessionsPerWorker - worker.sessions));
 }
 
-/** @returns the worker with the least promised load that has room for a session with this renderer, or null: refuse. */
+/**
+ * The worker with the least promised load that has room for this renderer; undefined: refuse the
+ * session.
+ */
 export function chooseWorker<T extends WorkerView>(
   workers: readonly T[],
   limits: PlacementLimits,

@@ -1,18 +1,21 @@
-// Cores that this server's workers are pinned to, claimed so that another server on the same host takes others.
+// Claims the cores that workers are pinned to, so that another server on the same host takes
+// others.
 //
-// A claim is a listening socket in Linux's abstract namespace (unix(7)), named after the core: binding it is atomic, needs no folder that both
-// servers can write to, and the kernel takes it back when the process ends, however it ends. It is seen by the processes of one network
-// namespace; containers, which have each their own, are kept apart by their cpusets.
+// A claim is a listening socket in Linux's abstract namespace (unix(7)), named after the core.
+// Binding it is atomic, needs no shared directory, and the kernel frees it however the process
+// ends. Only processes of the same network namespace see it; containers are kept apart by their
+// cpusets.
 import net from 'node:net';
 
+/** The cores of this server's workers. */
 export interface CoreClaims {
-  /** The core of each worker; undefined where there is nothing to pin to. */
+  /** The core of each worker; undefined: no core is known, do not pin. */
   readonly cpus: readonly (number | undefined)[];
-  /** Allowed cores that no worker of any server is pinned to, as far as known now. */
+  /** Allowed cores that no worker of any server is pinned to now. */
   readonly free: readonly number[];
-  /** Cores of ours that other servers had claimed before: workers share them. */
+  /** Cores that our workers share with those of another server. */
   readonly shared: readonly number[];
-  /** Gives the claims back. */
+  /** Frees the claims. */
   release(): Promise<void>;
 }
 
@@ -20,12 +23,14 @@ const addressOf = (space: string, cpu: number): { path: string } => ({
   path: `\0${space}-core-${cpu}`,
 });
 
-/** Where abstract sockets cannot be had, claims hold nothing: servers then share as if they were alone. */
+/**
+ * Undefined server: abstract sockets are not available, and each server claims as if it were alone.
+ */
 interface Claim {
   readonly server: net.Server | undefined;
 }
 
-/** @returns undefined when another server has the core */
+/** Claims a core. @returns undefined when another server has it */
 function claim(space: string, cpu: number): Promise<Claim | undefined> {
   return new Promise((resolve) => {
     const server = net.createServer((socket) => {
@@ -41,7 +46,7 @@ function claim(space: string, cpu: number): Promise<Claim | undefined> {
   });
 }
 
-/** Asked without claiming it: a claim of a moment would be in the way of a server that starts at the same time. */
+/** Asks by connecting: a short claim could make another server that starts now miss the core. */
 function isClaimed(space: string, cpu: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect(addressOf(space, cpu));
@@ -56,10 +61,11 @@ function isClaimed(space: string, cpu: number): Promise<boolean> {
 }
 
 /**
- * Claims a core for each worker, the last ones first, so that the first ones stay for the front, the database and offline jobs. Workers for
- * which none is left share those of other servers first, then ours, evenly.
- * @param allowed CPU numbers that the process may use (its affinity and cpuset)
- * @param space the claims' name; tests have their own
+ * Claims a core for each worker, the last core first: the first ones stay free for the main thread,
+ * the database and offline jobs. Workers without a core of their own share evenly, those of other
+ * servers first.
+ * @param allowed CPU numbers that the process may use (affinity and cpuset)
+ * @param space prefix of the names of the claims; tests have their own
  */
 export async function claimCores(
   allowed: readonly number[],

@@ -1,49 +1,54 @@
-// Whether a worker hangs: judged by its heartbeat, in time during which both it and the watchdog ran.
+// Detects a worker that hangs, by its heartbeat. Counts only time in which the watchdog ran too.
 
+/** Times of a watchdog, in milliseconds. */
 export interface WatchdogOptions {
-  /** Without `ready` for so long: the start failed. */
+  /** A worker that is not ready after this time failed to start. */
   readonly startDeadlineMs: number;
-  /** Without a beat for so long: the worker hangs. */
+  /** A worker whose heartbeat stands still for this time hangs. */
   readonly silenceDeadlineMs: number;
-  /** How often `look` is called. */
-  readonly lookEveryMs: number;
+  /** How often `check` is called. */
+  readonly checkIntervalMs: number;
 }
 
-/** Of one interval between two looks, at most this many times `lookEveryMs` counts: the rest is the watchdog's own lateness. */
-const LATE_LOOK = 1.5;
+/**
+ * Between two checks at most this multiple of `checkIntervalMs` counts. The rest is the watchdog's
+ * own delay.
+ */
+const MAX_COUNTED_INTERVALS = 1.5;
 
+/** Watches one worker. */
 export class Watchdog {
   readonly #options: WatchdogOptions;
-  #lookedMs: number;
-  #beats = 0;
+  #checkedMs: number;
+  #heartbeats = 0;
   #silentMs = 0;
   #startingMs = 0;
 
   constructor(options: WatchdogOptions, nowMs: number) {
     this.#options = options;
-    this.#lookedMs = nowMs;
+    this.#checkedMs = nowMs;
   }
 
   /**
-   * A look that comes late says that the main thread stood still, perhaps the whole machine: what it missed counts as one look,
-   * so that a worker is given the rest of its deadline in which to beat.
-   * @param beats the worker's count as it is now
-   * @returns what the worker is to be ended for, if anything
+   * A late check means that the main thread, or the whole machine, stood still. It counts as one
+   * interval, so that the worker has the rest of its deadline for a heartbeat.
+   * @param heartbeats the worker's count now
+   * @returns why the worker must be ended, if it must
    */
-  look(
+  check(
     nowMs: number,
-    beats: number,
+    heartbeats: number,
     isReady: boolean,
   ): 'unresponsive' | 'start_failed' | undefined {
-    const { startDeadlineMs, silenceDeadlineMs, lookEveryMs } = this.#options;
-    const elapsedMs = Math.min(nowMs - this.#lookedMs, LATE_LOOK * lookEveryMs);
-    this.#lookedMs = nowMs;
+    const { startDeadlineMs, silenceDeadlineMs, checkIntervalMs } = this.#options;
+    const elapsedMs = Math.min(nowMs - this.#checkedMs, MAX_COUNTED_INTERVALS * checkIntervalMs);
+    this.#checkedMs = nowMs;
     if (!isReady) {
       this.#startingMs += elapsedMs;
       return this.#startingMs >= startDeadlineMs ? 'start_failed' : undefined;
     }
-    this.#silentMs = beats === this.#beats ? this.#silentMs + elapsedMs : 0;
-    this.#beats = beats;
+    this.#silentMs = heartbeats === this.#heartbeats ? this.#silentMs + elapsedMs : 0;
+    this.#heartbeats = heartbeats;
     return this.#silentMs >= silenceDeadlineMs ? 'unresponsive' : undefined;
   }
 }

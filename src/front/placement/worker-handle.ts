@@ -1,4 +1,4 @@
-// One worker thread as the front sees it: born, ready, heard from, gone; and the sessions that are on it.
+// One worker thread as the main thread sees it: start, state, sessions, messages, end.
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { after, every, guarded } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
@@ -18,34 +18,46 @@ export interface AttachedSession {
   receive(message: Extract<FromWorker, { sessionId: string }>): void;
 }
 
-/** What a worker is born with, and the network that a second thread is to run for it, if any. */
+/** Options of a worker, and the user's own network that an inference thread runs for it, if any. */
 export type WorkerHandleInit = Omit<WorkerInit, 'inferencePort' | 'heartbeat'> & {
   readonly wav2lip: Wav2LipOptions | undefined;
-  /** Without a sign of life for so long it is ended; SILENCE_DEADLINE_MS unless given. */
+  /** A worker without a heartbeat for this long is ended; SILENCE_DEADLINE_MS unless given. */
   readonly silenceDeadlineMs?: number | undefined;
 };
 
+/**
+ * Why a worker ended: by itself, hung, or did not start. A label of
+ * mouthpiece_worker_restarts_total.
+ */
 export type WorkerEnd = 'exit' | 'unresponsive' | 'start_failed';
 
-/** The first beat of a worker: loading codecs, the model and the face takes well under a second on an idle core. */
+/** Loading codecs, the model and the face takes well under a second on an idle core. */
 const START_DEADLINE_MS = 30_000;
 const SILENCE_DEADLINE_MS = 10_000;
-const LOOK_EVERY_MS = 1000;
+/** How often the watchdog checks the heartbeat. */
+const CHECK_INTERVAL_MS = 1000;
 const STOP_DEADLINE_MS = 3000;
-/** A thread that hangs in native code does not end when it is told to. */
+/** A thread that hangs in native code does not end when it is terminated. */
 const KILL_DEADLINE_MS = 5000;
 
+/** A worker thread, from its start to its end. */
 export class WorkerHandle implements WorkerView {
   readonly index: number;
   isReady = false;
   load = 0;
   costPerSession = 0.05;
   latenessP99Ms = 0;
-  /** Renderers that this worker has, and what a speaking session costs with each beyond `costPerSession`. */
+  /**
+   * Load of a speaking session beyond `costPerSession`, by renderer. Renderers that are not listed
+   * are not available.
+   */
   readonly extraCost = new Map<string, number>([['rig', 0]]);
-  /** What its thread died of, in words; null while it has not failed. */
+  /** The error that ended the thread; undefined while there is none. */
   failure: string | undefined = undefined;
-  /** Settles when the thread is gone, by whatever way, and its inference thread, which ends with it: to exit before would abort the process. */
+  /**
+   * Resolves when the thread has ended, and its inference thread too. The process must not exit
+   * earlier: onnxruntime would abort it.
+   */
   readonly gone: Promise<WorkerEnd>;
 
   readonly #thread: Worker;
@@ -55,21 +67,21 @@ export class WorkerHandle implements WorkerView {
   readonly #heartbeat = createHeartbeat();
   #ending: WorkerEnd = 'exit';
   #isGone = false;
-  readonly #watchdog: NodeJS.Timeout;
+  readonly #watchdogTimer: NodeJS.Timeout;
   readonly #onReady: (handle: WorkerHandle) => void;
 
   constructor(
-    { wav2lip, silenceDeadlineMs = SILENCE_DEADLINE_MS, ...birth }: WorkerHandleInit,
+    { wav2lip, silenceDeadlineMs = SILENCE_DEADLINE_MS, ...init }: WorkerHandleInit,
     log: Logger,
     onReady: (handle: WorkerHandle) => void,
   ) {
-    this.index = birth.index;
-    this.#log = log.child({ worker: birth.index });
+    this.index = init.index;
+    this.#log = log.child({ worker: init.index });
     this.#onReady = onReady;
     const execArgv = ['--disable-warning=ExperimentalWarning'];
     const link = wav2lip === undefined ? undefined : new MessageChannel();
     const workerData: WorkerInit = {
-      ...birth,
+      ...init,
       heartbeat: this.#heartbeat,
       inferencePort: link === undefined ? undefined : link.port1,
     };
@@ -77,13 +89,13 @@ export class WorkerHandle implements WorkerView {
       workerData,
       transferList: link === undefined ? [] : [link.port1],
       execArgv,
-      name: `worker-${birth.index}`,
+      name: `worker-${init.index}`,
     });
-    const mouthsGone =
+    const inferenceGone =
       wav2lip === undefined || link === undefined
         ? Promise.resolve()
-        : this.#startMouths(
-            { ...wav2lip, face: birth.calibrationFace, port: link.port2 },
+        : this.#startInference(
+            { ...wav2lip, face: init.calibrationFace, port: link.port2 },
             execArgv,
           );
     this.#thread.on(
@@ -102,19 +114,19 @@ export class WorkerHandle implements WorkerView {
     this.gone = new Promise((resolve) => {
       this.#thread.once('exit', () => {
         this.#isGone = true;
-        this.#leave();
-        void mouthsGone.then(() => {
+        this.#endSessions();
+        void inferenceGone.then(() => {
           resolve(this.#ending);
         });
       });
     });
-    const lookEveryMs = Math.min(LOOK_EVERY_MS, silenceDeadlineMs / 4);
-    const dog = new Watchdog(
-      { startDeadlineMs: START_DEADLINE_MS, silenceDeadlineMs, lookEveryMs },
+    const checkIntervalMs = Math.min(CHECK_INTERVAL_MS, silenceDeadlineMs / 4);
+    const watchdog = new Watchdog(
+      { startDeadlineMs: START_DEADLINE_MS, silenceDeadlineMs, checkIntervalMs },
       monotonicMs(),
     );
-    this.#watchdog = every(lookEveryMs, 'the watch over a worker', () => {
-      this.#watch(dog);
+    this.#watchdogTimer = every(checkIntervalMs, 'the watchdog of a worker', () => {
+      this.#check(watchdog);
     }).unref();
   }
 
@@ -128,7 +140,7 @@ export class WorkerHandle implements WorkerView {
     return this.#extraPromised;
   }
 
-  /** From now on the session counts for placement and receives the worker's messages about it. */
+  /** The session counts for placement from now on, and receives the worker's messages about it. */
   attach(session: AttachedSession): void {
     this.#sessions.set(session.id, session);
     this.#extraPromised += this.#extraCostOf(session);
@@ -145,18 +157,19 @@ export class WorkerHandle implements WorkerView {
     return this.extraCost.get(renderer) ?? 0;
   }
 
+  /** Sends a message to the worker. */
   post(message: ToWorker): void {
     this.#thread.postMessage(message);
   }
 
-  #startMouths(birth: Wav2LipInit, execArgv: string[]): Promise<void> {
+  #startInference(init: Wav2LipInit, execArgv: string[]): Promise<void> {
     const thread = new Worker(
       new URL('../../pipeline/wav2lip/inference-thread.ts', import.meta.url),
       {
-        workerData: birth,
-        transferList: [birth.port],
+        workerData: init,
+        transferList: [init.port],
         execArgv,
-        name: `mouths-${this.index}`,
+        name: `inference-${this.index}`,
       },
     );
     thread.on('error', (error) => {
@@ -201,15 +214,15 @@ export class WorkerHandle implements WorkerView {
     }
   }
 
-  #watch(dog: Watchdog): void {
-    const end = dog.look(monotonicMs(), readHeart(this.#heartbeat), this.isReady);
+  #check(watchdog: Watchdog): void {
+    const end = watchdog.check(monotonicMs(), readHeart(this.#heartbeat), this.isReady);
     if (end === undefined) {
       return;
     }
     this.#ending = end;
-    this.#log.error({ end }, 'the worker does not answer; ending it');
-    // Its sessions are told now: a thread that hangs in native code ends late or never.
-    this.#leave();
+    this.#log.error({ end }, 'the worker does not answer: ending it');
+    // End its sessions now: a thread that hangs in native code ends late or never.
+    this.#endSessions();
     this.kill();
     after(KILL_DEADLINE_MS, 'the wait for a worker to end', () => {
       if (!this.#isGone) {
@@ -218,9 +231,9 @@ export class WorkerHandle implements WorkerView {
     }).unref();
   }
 
-  /** Its sessions are over: each is told once, as if the worker had said so itself. */
-  #leave(): void {
-    clearInterval(this.#watchdog);
+  /** Ends each session once, as if the worker had sent the message. */
+  #endSessions(): void {
+    clearInterval(this.#watchdogTimer);
     this.isReady = false;
     for (const [sessionId, session] of this.#sessions) {
       guarded('the end of a session', () => {
@@ -236,12 +249,13 @@ export class WorkerHandle implements WorkerView {
     void this.#thread.terminate();
   }
 
+  /** Asks the thread to end, and terminates it when it does not. */
   async stop(): Promise<void> {
     this.post({ type: 'stop' });
     const deadline = after(STOP_DEADLINE_MS, 'the end of a worker', () => {
       this.kill();
     });
-    // One that hangs in native code must not keep the server from stopping.
+    // A thread that hangs in native code must not keep the server from stopping.
     await Promise.race([this.gone, sleep(STOP_DEADLINE_MS + KILL_DEADLINE_MS)]);
     clearTimeout(deadline);
   }

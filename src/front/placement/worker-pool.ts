@@ -1,4 +1,4 @@
-// The pool of media workers: starts them, replaces those that die, and finds a place for each session.
+// The pool of media workers: starts them, replaces those that end, and places sessions on them.
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
@@ -7,26 +7,32 @@ import type { MediaConfig, Wav2LipOptions } from '../../link/worker-init.ts';
 import { chooseWorker, roomOn } from './choose-worker.ts';
 import { type WorkerHandleInit, WorkerHandle } from './worker-handle.ts';
 
+/** Options of the pool. */
 export interface PoolOptions {
-  /** The core of each worker; undefined where there is nothing to pin to. */
+  /** The core of each worker; undefined: not pinned. */
   readonly cpus: readonly (number | undefined)[];
-  /** Workers run before everything else on their cores: only where a core is left for the rest. */
+  /**
+   * Schedule workers before everything else on their cores. Only where a core is left for the rest.
+   */
   readonly isRealtime: boolean;
   readonly media: MediaConfig;
+  /** Any face: workers measure the cost of a session with it. */
   readonly calibrationFace: SharedArrayBuffer;
   /** The user's own network, if any. */
   readonly wav2lip: Wav2LipOptions | undefined;
-  /** A worker without a sign of life for so long is ended; ten seconds unless given. */
+  /** A worker without a heartbeat for this long is ended; ten seconds unless given. */
   readonly silenceDeadlineMs?: number;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
 
+/** Pause before a worker is replaced. It doubles with each failed start. */
 const RESTART_DELAY_MS = 100;
 const MAX_RESTART_DELAY_MS = 5000;
-/** A worker that lived this long did not die of its start. */
+/** A worker that ran this long did not fail because of its start: the pause is short again. */
 const SETTLED_MS = 30_000;
 
+/** All workers of this server. */
 export class WorkerPool {
   readonly handles: WorkerHandle[] = [];
   readonly #options: PoolOptions;
@@ -36,7 +42,7 @@ export class WorkerPool {
     this.#options = options;
   }
 
-  /** @throws Error when a worker can not start. */
+  /** Starts all workers. @throws Error when one cannot start, or UDP_PORTS is too small */
   static async start(options: PoolOptions): Promise<WorkerPool> {
     const { ports, maxLoad, maxSessionsPerWorker } = options.media;
     const { first, last } = ports;
@@ -59,23 +65,24 @@ export class WorkerPool {
     return pool;
   }
 
+  /** Workers that are ready. */
   get size(): number {
     return this.handles.filter((handle) => handle.isReady).length;
   }
 
-  /** The worker for the next session, or null: there is no room. */
+  /** The worker for the next session; undefined: none has room. */
   place(renderer = 'rig'): WorkerHandle | undefined {
     return this.#isStopping ? undefined : chooseWorker(this.handles, this.#options.media, renderer);
   }
 
-  /** Sessions that the workers would still take; 0 exactly where `place` finds none. */
+  /** Sessions that the workers would still take; 0 exactly when `place` finds none. */
   get room(): number {
     return this.#isStopping
       ? 0
       : this.handles.reduce((sum, handle) => sum + roomOn(handle, this.#options.media), 0);
   }
 
-  /** Renderers that sessions may ask for: those some worker has. */
+  /** Renderers that at least one worker has. */
   get renderers(): string[] {
     return [...new Set(this.handles.flatMap((handle) => [...handle.extraCost.keys()]))];
   }
@@ -89,7 +96,7 @@ export class WorkerPool {
     const options = this.#options;
     const sharedMetrics = createSharedMetrics();
     options.metrics.attachWorker(index, sharedMetrics);
-    const birth: WorkerHandleInit = {
+    const init: WorkerHandleInit = {
       index,
       cpu,
       isRealtime: options.isRealtime,
@@ -100,11 +107,11 @@ export class WorkerPool {
       wav2lip: options.wav2lip,
       silenceDeadlineMs: options.silenceDeadlineMs,
     };
-    const bornMs = monotonicMs();
+    const startedMs = monotonicMs();
     const handle = await new Promise<WorkerHandle | undefined>((resolve) => {
-      const born = new WorkerHandle(birth, options.log, resolve);
-      this.handles[index] = born;
-      void born.gone.then(() => {
+      const starting = new WorkerHandle(init, options.log, resolve);
+      this.handles[index] = starting;
+      void starting.gone.then(() => {
         resolve(undefined);
       });
     });
@@ -120,7 +127,7 @@ export class WorkerPool {
       }
       options.metrics.counter('mouthpiece_worker_restarts_total', { reason: end }).add();
       const nextDelayMs =
-        monotonicMs() - bornMs > SETTLED_MS
+        monotonicMs() - startedMs > SETTLED_MS
           ? RESTART_DELAY_MS
           : Math.min(delayMs * 2, MAX_RESTART_DELAY_MS);
       options.log.warn({ worker: index, end, delayMs: nextDelayMs }, 'replacing a worker');
@@ -131,6 +138,7 @@ export class WorkerPool {
     });
   }
 
+  /** Stops all workers; none is replaced afterwards. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await Promise.all(this.handles.map((handle) => handle.stop()));

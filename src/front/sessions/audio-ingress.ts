@@ -11,8 +11,8 @@ export const MAX_BACKLOG_SECONDS = 600;
 export const MAX_WAITING_BYTES = (MAX_BACKLOG_SECONDS - SPEECH_RING_SECONDS) * SPEECH_RATE * 2;
 
 /**
- * Speech waiting on the main thread, of all sessions together: 15 sessions at their bound, or 256 that
- * wait for half a minute each.
+ * Speech waiting on the main thread, of all sessions together: 15 sessions at their bound, or 256
+ * that wait for half a minute each.
  */
 export const MAX_WAITING_BYTES_TOTAL = 256 << 20;
 

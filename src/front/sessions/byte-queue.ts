@@ -1,10 +1,11 @@
-// A queue of bytes in blocks of one size: small pieces share a block, and all queues share one memory limit.
+// A queue of bytes in blocks of one size: small pieces share a block, and all queues share one
+// memory limit.
 
 const BLOCK_BYTES = 65_536;
 
 /**
- * Free blocks that are kept for reuse. Allocating one takes 20 us (measured), and a client that interrupts
- * itself needs one each time.
+ * Free blocks that are kept for reuse. Allocating one takes 20 us (measured), and a client that
+ * interrupts itself needs one each time.
  */
 const MAX_SPARE = 64;
 
@@ -69,7 +70,10 @@ export class ByteQueue {
     return this.#length;
   }
 
-  /** Appends a copy of `bytes` from `from` to `to`. @returns bytes taken: fewer when the pool is used up */
+  /**
+   * Appends a copy of `bytes` from `from` to `to`.
+   * @returns bytes taken: fewer when the pool is used up
+   */
   push(bytes: Uint8Array, from = 0, to = bytes.length): number {
     let at = from;
     while (at < to) {
@@ -91,7 +95,10 @@ export class ByteQueue {
     return count <= room || this.#pool.has(Math.ceil((count - room) / BLOCK_BYTES));
   }
 
-  /** Copies the first bytes to `out` and leaves them in the queue. @returns how many: all there are, up to `limit` */
+  /**
+   * Copies the first bytes to `out` and leaves them in the queue.
+   * @returns how many: all there are, up to `limit`
+   */
   peek(out: Uint8Array, limit = out.length): number {
     const count = Math.min(limit, this.#length);
     let block = this.#head;

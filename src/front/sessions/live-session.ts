@@ -1,4 +1,5 @@
-// One live session on the main thread: its state machine, from the offer to its end. Its I/O is handed in.
+// One live session on the main thread: its state machine, from the offer to its end. Its I/O is
+// handed in.
 import { after, every, soon } from '../../base/guard.ts';
 import { fromWireError, toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
@@ -81,8 +82,8 @@ export class LiveSession implements AttachedSession {
     this.openedMs = options.openedMs;
     this.#ingress = options.ingress;
     const offerWaitMs = Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs));
-    // After a stall of this thread, timers run before the sockets are read. The offer may have arrived in
-    // time, so read the sockets first.
+    // After a stall of this thread, timers run before the sockets are read. The offer may have
+    // arrived in time, so read the sockets first.
     this.#offerTimer = after(offerWaitMs, 'the wait for an offer', () => {
       soon('the wait for an offer', () => {
         if (this.phase === 'waiting') {

@@ -9,34 +9,36 @@ import { MAX_TEXT_BYTES } from './wire-protocol.ts';
  */
 const BINARY_BYTES_PER_UNIT = 2048;
 const TEXT_BYTES_PER_UNIT = 16;
-/** Units that a message costs. Text that is too long is not parsed, and costs as little as binary. */
+/**
+ * Units that a message costs. Text that is too long is not parsed, and costs as little as binary.
+ */
 export const costOf = (bytes: number, isBinary: boolean): number =>
   1 + bytes / (isBinary || bytes > MAX_TEXT_BYTES ? BINARY_BYTES_PER_UNIT : TEXT_BYTES_PER_UNIT);
 
 /**
- * One socket, in units per second: four times what speech in pieces of 1 ms takes in real time. At once:
- * ten minutes of speech (the whole backlog) in 3200 messages of 6000 bytes are 12,600 units. The burst
- * also holds 5 minutes in pieces of 20 ms, or 24 seconds in pieces of 1 ms.
+ * One socket, in units per second: four times what speech in pieces of 1 ms takes in real time. At
+ * once: ten minutes of speech (the whole backlog) in 3200 messages of 6000 bytes are 12,600 units.
+ * The burst also holds 5 minutes in pieces of 20 ms, or 24 seconds in pieces of 1 ms.
  */
 const SOCKET_RATE = 4000;
 const SOCKET_BURST = 24_000;
 /**
- * Units that are dropped before the socket is closed, since dropping a message costs nearly as much as
- * handling it; and how fast that count decays.
+ * Units that are dropped before the socket is closed, since dropping a message costs nearly as much
+ * as handling it; and how fast that count decays.
  */
 const SOCKET_PATIENCE = 24_000;
 const SOCKET_PATIENCE_RATE = 1000;
 
 /**
- * All sockets: a quarter of the thread, 0.1 s of it at once. With the fair shares, which come on top,
- * half of the thread.
+ * All sockets: a quarter of the thread, 0.1 s of it at once. With the fair shares, which come on
+ * top, half of the thread.
  */
 const SHARED_RATE = 250_000;
 const SHARED_BURST = 100_000;
 const SHARED_PATIENCE = 50_000;
 /**
- * Each socket has a fair share even when others use up the shared budget: SHARED_RATE divided by the
- * number of sockets, and so much at once.
+ * Each socket has a fair share even when others use up the shared budget: SHARED_RATE divided by
+ * the number of sockets, and so much at once.
  */
 const FAIR_BURST = 2000;
 /** A socket that exceeded its share by less than this is never closed to protect the others. */
@@ -44,7 +46,8 @@ const FAIR_PATIENCE = 2000;
 
 /**
  * - `taken`: handle the message.
- * - `socket_rate`, `server_rate`: drop it. The socket, or all sockets together, exceeded the budget.
+ * - `socket_rate`, `server_rate`: drop it. The socket, or all sockets together, exceeded the
+ * budget.
  * - `exhausted`: drop it and close the socket, which exceeded its budget for long.
  */
 export type Verdict = 'taken' | 'socket_rate' | 'server_rate' | 'exhausted';

@@ -1,4 +1,5 @@
-// Speech that arrives as Opus packets: keeps them as packets, and decodes them shortly before they are played.
+// Speech that arrives as Opus packets: keeps them as packets, and decodes them shortly before they
+// are played.
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { SpeechRingWriter, createSpeechRing } from '../../link/speech-ring.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
@@ -10,7 +11,10 @@ import {
 } from './audio-ingress.ts';
 import { BlockPool, ByteQueue } from './byte-queue.ts';
 
-/** Six frames of 20 ms, of at most 1275 bytes each, and their lengths (RFC 6716 sections 3.2 and 3.4). */
+/**
+ * Six frames of 20 ms, of at most 1275 bytes each, and their lengths (RFC 6716 sections 3.2 and
+ * 3.4).
+ */
 const MAX_PACKET_BYTES = 7680;
 /** Each packet is kept behind its length. */
 const LENGTH_BYTES = 2;
@@ -20,9 +24,9 @@ const MAX_PACKET_SAMPLES = (120 * SPEECH_RATE) / 1000;
 /** Audio that is decoded ahead of the worker. */
 const LEAD_SAMPLES = 2 * SPEECH_RATE;
 /**
- * Decoding a packet of 20 ms takes 32 us of the main thread, a malformed one 70 us (measured). A client
- * that interrupts itself with every packet has all of them decoded. The bound for that: ten times real
- * time, and two seconds of audio at once.
+ * Decoding a packet of 20 ms takes 32 us of the main thread, a malformed one 70 us (measured). A
+ * client that interrupts itself with every packet has all of them decoded. The bound for that: ten
+ * times real time, and two seconds of audio at once.
  */
 const DECODE_RATE = 10 * SPEECH_RATE;
 const DECODE_BURST = 2 * SPEECH_RATE;
@@ -39,7 +43,10 @@ const SILK_MS = [10, 20, 40, 60];
 const HYBRID_MS = [10, 20];
 const CELT_MS = [2.5, 5, 10, 20];
 
-/** Samples at SPEECH_RATE in a packet, by its header (RFC 6716 section 3.1); 0 when it is not a valid packet. */
+/**
+ * Samples at SPEECH_RATE in a packet, by its header (RFC 6716 section 3.1); 0 when it is not a
+ * valid packet.
+ */
 export function samplesInPacket(packet: Uint8Array): number {
   const toc = packet[0];
   if (toc === undefined || packet.length > MAX_PACKET_BYTES) {

@@ -1,4 +1,5 @@
-// Speech that arrives as PCM: makes whole samples of the bytes, and keeps what the speech ring cannot hold yet.
+// Speech that arrives as PCM: makes whole samples of the bytes, and keeps what the speech ring
+// cannot hold yet.
 import { SpeechRingWriter, createSpeechRing } from '../../link/speech-ring.ts';
 import { type AudioIngress, MAX_WAITING_BYTES, MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool, ByteQueue } from './byte-queue.ts';
@@ -29,8 +30,9 @@ export class PcmIngress implements AudioIngress {
   }
 
   /**
-   * Keeps the last byte of a message of odd length. If the next message is odd too, the client cut its
-   * stream within a sample, and the two bytes belong together. If it is even, the byte is dropped.
+   * Keeps the last byte of a message of odd length. If the next message is odd too, the client cut
+   * its stream within a sample, and the two bytes belong together. If it is even, the byte is
+   * dropped.
    */
   push(message: Uint8Array, nowMs: number): number {
     const { length } = message;

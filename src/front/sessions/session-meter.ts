@@ -1,5 +1,5 @@
-// Metrics of the sockets and the set-up of sessions.
-// Up to a million messages arrive per second, so they are added up here and reach the metrics at a scrape.
+// Metrics of the sockets and the set-up of sessions. Up to a million messages arrive per second, so
+// they are added up here and reach the metrics at a scrape.
 import type { Metrics } from '../../metrics/metrics.ts';
 import { exemplarOf } from '../../metrics/shared-metrics.ts';
 import type { ClientMessage } from './wire-protocol.ts';

@@ -1,4 +1,5 @@
-// Limits the concurrent sessions of an API key, on all servers together. The slots of a crashed server expire.
+// Limits the concurrent sessions of an API key, on all servers together. The slots of a crashed
+// server expire.
 import { ServiceError } from '../../base/errors.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
@@ -18,7 +19,8 @@ export class SessionQuota {
   }
 
   /**
-   * Takes a slot for a session. Call `touch` every few seconds (SLOT_TTL_MS), and `release` at the end.
+   * Takes a slot for a session. Call `touch` every few seconds (SLOT_TTL_MS), and `release` at the
+   * end.
    * @throws ServiceError RATE_LIMITED; INVALID_API_KEY when the key was revoked
    */
   async acquire(keyId: string, sessionId: string): Promise<void> {

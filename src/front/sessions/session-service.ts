@@ -1,12 +1,12 @@
-// All live sessions of this server: admission of sockets, heartbeats, ends, and the drain before a stop.
+// All live sessions of this server: admission of sockets, heartbeats, ends, and the drain before a
+// stop.
 import { every } from '../../base/guard.ts';
 import { ServiceError, toWireError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
-import type { SessionSpec, SessionStatsReport } from '../../link/messages.ts';
-import { EMOTIONS } from '../../media/articulation.ts';
+import type { SessionStatsReport } from '../../link/messages.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import type { WorkerPool } from '../placement/worker-pool.ts';
@@ -20,6 +20,7 @@ import { PcmIngress } from './pcm-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
 import type { SessionQuota } from './session-quota.ts';
 import type { SessionGrant, SessionTokens } from './session-tokens.ts';
+import { specOf } from './session-spec.ts';
 import { TokenClaims } from './token-claims.ts';
 import { isDone } from './wire-protocol.ts';
 
@@ -29,7 +30,10 @@ export interface FaceSource {
   load(ownerId: string, faceId: string): Promise<SharedArrayBuffer>;
 }
 
-/** Writes the history of live sessions. Neither method rejects: the journal bridges an outage of Redis. */
+/**
+ * Writes the history of live sessions. Neither method rejects: the journal bridges an outage of
+ * Redis.
+ */
 export interface SessionJournal {
   begin(start: {
     readonly id: string;
@@ -55,7 +59,9 @@ export interface SessionServiceOptions {
   readonly log: Logger;
   /** Names this server, across restarts. */
   readonly serverId: string;
-  /** Host of this server, which clients are told with its port (the wire protocol's `destination`). */
+  /**
+   * Host of this server, which clients are told with its port (the wire protocol's `destination`).
+   */
   readonly host: string;
 }
 
@@ -75,9 +81,13 @@ interface Connection {
   isClosed: boolean;
 }
 
-/** One small script per session and heartbeat: a thousand sessions cost Redis 333 calls a second. */
+/**
+ * One small script per session and heartbeat: a thousand sessions cost Redis 333 calls a second.
+ */
 const HEARTBEAT_MS = 3000;
-/** An older token was made ahead or used before. Its age then says nothing of the time of a set-up. */
+/**
+ * An older token was made ahead or used before. Its age then says nothing of the time of a set-up.
+ */
 const FRESH_TOKEN_MS = 60_000;
 /** How often a drain looks whether all sessions are over. */
 const DRAIN_POLL_MS = 50;
@@ -224,7 +234,10 @@ export class SessionService {
     }
   }
 
-  /** Places an admitted session on a worker. @throws ServiceError SERVER_OVERLOADED when none has room */
+  /**
+   * Places an admitted session on a worker.
+   * @throws ServiceError SERVER_OVERLOADED when none has room
+   */
   #start(admitted: {
     readonly id: string;
     readonly socket: Socket<Connection>;
@@ -327,7 +340,8 @@ export class SessionService {
     }
     metrics.histogram('mouthpiece_session_duration_seconds', { kind: 'p2p' }).observe(totalSeconds);
     if (reason === 'rate_limited') {
-      // Claim and quota slot stay until they expire, so that a client that floods cannot come back at once.
+      // Claim and quota slot stay until they expire, so that a client that floods cannot come back
+      // at once.
       this.#claims.releaseAtExpiry(session.id);
       return;
     }
@@ -383,19 +397,3 @@ export class SessionService {
     clearInterval(this.#heartbeat);
   }
 }
-
-/** What the grant of a token asks of the worker. */
-const specOf = (
-  grant: SessionGrant,
-  face: SharedArrayBuffer,
-  renderer: string,
-): Omit<SessionSpec, 'sessionId' | 'speechRing'> => ({
-  face: { faceId: grant.faceId, bytes: face },
-  // The emotion of a token of another version may be unknown here: neutral then, which is the first.
-  emotion: Math.max(0, EMOTIONS.indexOf(grant.emotion as (typeof EMOTIONS)[number])),
-  renderer,
-  handleSilence: grant.handleSilence,
-  startFrame: grant.startFrame,
-  maxIdleMs: grant.maxIdleTimeSeconds * 1000,
-  maxLengthMs: grant.maxSessionLengthSeconds * 1000,
-});

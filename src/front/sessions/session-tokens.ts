@@ -1,4 +1,5 @@
-// Session tokens in Redis: what POST /compose/token grants, and which live session holds the token. Each token allows one.
+// Session tokens in Redis: what POST /compose/token grants, and which live session holds the token.
+// Each token allows one.
 import { hashSecret, newSecret } from '../../base/ids.ts';
 import { wallMs } from '../../base/time.ts';
 import { keys } from '../store/keys.ts';
@@ -38,8 +39,8 @@ export type ClaimResult =
 export type ClaimState = 'held' | 'wanted' | 'lost';
 
 /**
- * How long a claim outlives its last `touch` when its server died: three heartbeats. After that a second
- * connection may take over.
+ * How long a claim outlives its last `touch` when its server died: three heartbeats. After that a
+ * second connection may take over.
  */
 export const CLAIM_TTL_MS = 9000;
 
@@ -53,7 +54,10 @@ export class SessionTokens {
     this.#ttlSeconds = ttlSeconds;
   }
 
-  /** Makes a token of 256 random bits. It can be used until it expires, as often as its client reconnects. */
+  /**
+   * Makes a token of 256 random bits. It can be used until it expires, as often as its client
+   * reconnects.
+   */
   async create(grant: Omit<SessionGrant, 'tokenId' | 'issuedAtMs'>): Promise<string> {
     const token = newSecret();
     const hash = hashSecret(token);
@@ -78,9 +82,9 @@ export class SessionTokens {
   }
 
   /**
-   * Makes `sessionId` on `serverId` the token's live session. Refused while another session keeps its
-   * claim, unless `replaces` names that session because the caller knows that it is over. Call `touch`
-   * every few seconds (CLAIM_TTL_MS), and `release` at the end.
+   * Makes `sessionId` on `serverId` the token's live session. Refused while another session keeps
+   * its claim, unless `replaces` names that session because the caller knows that it is over. Call
+   * `touch` every few seconds (CLAIM_TTL_MS), and `release` at the end.
    */
   async claim(
     token: string,

@@ -20,7 +20,9 @@ export interface ClaimHolder {
  */
 const TAKEOVER_TRIES = 4;
 const TAKEOVER_PAUSE_MS = 150;
-/** A client that answers no ping for this long is gone: its network changed, or its machine sleeps. */
+/**
+ * A client that answers no ping for this long is gone: its network changed, or its machine sleeps.
+ */
 const PONG_DEADLINE_MS = 2000;
 
 interface Claim {
@@ -45,10 +47,12 @@ export class TokenClaims {
   /**
    * Claims the token for a session that is being set up. Call `hold` when the session runs, and
    * `release` in any case. A session whose client is gone loses its claim to the new one.
-   * @throws ServiceError INVALID_SESSION_TOKEN; SESSION_IN_USE beside a session whose client answers
+   * @throws ServiceError INVALID_SESSION_TOKEN; SESSION_IN_USE beside a session whose client
+   * answers
    */
   async claim(token: string, sessionId: string): Promise<ClaimedToken> {
-    // Registered before Redis is asked: a second connection must not take this claim for a lost one.
+    // Registered before Redis is asked: a second connection must not take this claim for a lost
+    // one.
     this.#claims.set(sessionId, { token, holder: undefined });
     try {
       return await this.#claim(token, sessionId);
@@ -82,7 +86,9 @@ export class TokenClaims {
     this.#expiring.set(sessionId, monotonicMs() + CLAIM_TTL_MS);
   }
 
-  /** Keeps all claims; call it every few seconds (CLAIM_TTL_MS). Rejects when Redis does not answer. */
+  /**
+   * Keeps all claims; call it every few seconds (CLAIM_TTL_MS). Rejects when Redis does not answer.
+   */
   async keep(): Promise<void> {
     const nowMs = monotonicMs();
     for (const [id, untilMs] of this.#expiring) {
@@ -126,8 +132,8 @@ export class TokenClaims {
   }
 
   /**
-   * Whether the session behind a claim may be replaced: it ran on this server and is over (the release
-   * of its claim was lost), or its client is gone, in which case the session is ended.
+   * Whether the session behind a claim may be replaced: it ran on this server and is over (the
+   * release of its claim was lost), or its client is gone, in which case the session is ended.
    */
   async #isDead({ sessionId, serverId }: ClaimInUse): Promise<boolean> {
     if (serverId !== this.#serverId || this.#expiring.has(sessionId)) {

@@ -1,4 +1,5 @@
-// The messages on a session's WebSocket, in both directions (wire protocol section 2). Pure functions.
+// The messages on a session's WebSocket, in both directions (wire protocol section 2). Pure
+// functions.
 import { jsonShape } from '../../base/json.ts';
 import { MAX_OFFER_CHARS } from '../../webrtc/sdp/offer.ts';
 
@@ -45,7 +46,8 @@ export function parseClientMessage(
 ): ClientMessage {
   const bytes = new Uint8Array(message);
   if (isBinary) {
-    // Clients send commands as text and as binary. Four bytes are two samples, 0.1 ms: never speech.
+    // Clients send commands as text and as binary. Four bytes are two samples, 0.1 ms: never
+    // speech.
     if (bytes.length === 4 && startsWith(bytes, 'SKIP')) {
       return { kind: 'skip' };
     }
@@ -93,8 +95,8 @@ function parseOffer(text: string): ClientMessage {
 export const isDone = (message: ArrayBuffer): boolean =>
   message.byteLength === 4 && startsWith(new Uint8Array(message), 'DONE');
 
-// Known clients look for the first key at the start of the text. So the order of the keys matters, and the
-// space after each colon.
+// Known clients look for the first key at the start of the text. So the order of the keys matters,
+// and the space after each colon.
 export const answerMessage = (sdp: string): string =>
   `{"sdp": ${JSON.stringify(sdp)}, "type": "answer"}`;
 export const destinationMessage = (destination: string, sessionId: string): string =>

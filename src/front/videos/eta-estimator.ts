@@ -48,8 +48,8 @@ export class EtaEstimator {
   }
 
   /**
-   * A video is over. @returns seconds waited and seconds since its start, and seconds of video per second
-   * of work; undefined when it was never started here
+   * A video is over. @returns seconds waited and seconds since its start, and seconds of video per
+   * second of work; undefined when it was never started here
    */
   ended(
     id: string,
@@ -75,8 +75,8 @@ export class EtaEstimator {
   }
 
   /**
-   * Seconds until the MP4 is finished. Videos take turns, so each other video delays this one by no more
-   * than its own length.
+   * Seconds until the MP4 is finished. Videos take turns, so each other video delays this one by no
+   * more than its own length.
    * @param done share of it that is rendered, 0 to 1
    */
   etaSeconds(id: string, seconds: number, done: number): number {

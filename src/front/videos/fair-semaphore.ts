@@ -1,4 +1,5 @@
-// A semaphore that is fair between renderings: only so many work at a time, one segment each, so that a short video does not wait behind a long one.
+// A semaphore that is fair between renderings: only so many work at a time, one segment each, so
+// that a short video does not wait behind a long one.
 import { monotonicMs } from '../../base/time.ts';
 
 export class FairSemaphore {

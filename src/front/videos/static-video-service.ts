@@ -1,4 +1,5 @@
-// Static videos from upload to expiry: inspects the audio, queues, has it rendered, tells the progress, and serves the files.
+// Static videos from upload to expiry: inspects the audio, queues, has it rendered, tells the
+// progress, and serves the files.
 import { setTimeout as delay } from 'node:timers/promises';
 import { every } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';

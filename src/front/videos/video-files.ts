@@ -1,4 +1,5 @@
-// The files of a static video in the blob store: the uploaded audio, the HLS playlist with its segments, and the MP4.
+// The files of a static video in the blob store: the uploaded audio, the HLS playlist with its
+// segments, and the MP4.
 import {
   INIT_NAME,
   PLAYLIST_NAME,
@@ -46,7 +47,9 @@ export class StaticFiles {
     return isVideoId(id) ? await this.#blobs.open(mp4Key(id)) : undefined;
   }
 
-  /** Where the renderer writes the MP4. On the same file system, so that adopting it is a rename. */
+  /**
+   * Where the renderer writes the MP4. On the same file system, so that adopting it is a rename.
+   */
   mp4Draft(id: string): string {
     return `${this.#blobs.pathOf(mp4Key(id))}.part`;
   }
@@ -78,8 +81,8 @@ export class StaticFiles {
   }
 
   /**
-   * Publishes the pieces of a rendering in order. It keeps those of an earlier run: players may have them,
-   * and a rendering is the same each time.
+   * Publishes the pieces of a rendering in order. It keeps those of an earlier run: players may
+   * have them, and a rendering is the same each time.
    */
   async publisher(id: string, frames: number): Promise<Publisher> {
     const text = (await this.#blobs.get(hlsKey(id, PLAYLIST_NAME)))?.toString() ?? '';
@@ -119,7 +122,10 @@ export class Publisher {
     }
   }
 
-  /** Stores a segment, then the playlist that names it. @returns false when an earlier run stored it */
+  /**
+   * Stores a segment, then the playlist that names it.
+   * @returns false when an earlier run stored it
+   */
   async segment(index: number, bytes: Uint8Array): Promise<boolean> {
     if (index < this.published) {
       return false;

@@ -1,4 +1,5 @@
-// Records of static videos in Redis: what was asked for, and the state of the rendering. The files are in the blob store.
+// Records of static videos in Redis: what was asked for, and the state of the rendering. The files
+// are in the blob store.
 import type { AudioFormat, StaticRequest } from './static-videos.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
@@ -22,7 +23,10 @@ export interface StaticRecord {
 
 export type RecordChange = Partial<Pick<StaticRecord, 'status' | 'error' | 'segments'>>;
 
-/** The record of an unfinished video expires this long after the request. It is rendered long before. */
+/**
+ * The record of an unfinished video expires this long after the request. It is rendered long
+ * before.
+ */
 const PENDING_TTL_SECONDS = 7 * 86_400;
 
 /** The records of all static videos, by id. */
@@ -89,7 +93,10 @@ export class StaticRecords {
     return (await this.#store.use((client) => client.exists(keys.staticVideo(id)))) === 1;
   }
 
-  /** Changes a record, if it still exists. A finished or failed video expires after the time to live. */
+  /**
+   * Changes a record, if it still exists. A finished or failed video expires after the time to
+   * live.
+   */
   async update(id: string, { status, error, segments }: RecordChange): Promise<void> {
     const key = keys.staticVideo(id);
     const fields: (string | number)[] = [];

@@ -1,4 +1,5 @@
-// Renders static videos on threads of their own: a segment at a time, taking turns, each segment stored before the next is rendered.
+// Renders static videos on threads of their own: a segment at a time, taking turns, each segment
+// stored before the next is rendered.
 import { createHash } from 'node:crypto';
 import { MessageChannel } from 'node:worker_threads';
 import { guarded } from '../../base/guard.ts';
@@ -14,8 +15,8 @@ import type { Publisher, StaticFiles } from './video-files.ts';
 import type { StaticRecord } from './video-records.ts';
 
 /**
- * Videos that take turns on one core, two seconds of video at a time. Each holds a thread of its own and
- * about 60 MB.
+ * Videos that take turns on one core, two seconds of video at a time. Each holds a thread of its
+ * own and about 60 MB.
  */
 export const VIDEOS_A_THREAD = 4;
 /** A rendering that is ten times slower than real time hangs. */
@@ -56,7 +57,10 @@ export class VideoRenderer {
     return this.#semaphore.join();
   }
 
-  /** Writes the HLS files and a draft of the MP4. @returns `failed`, in words for the owner, when the audio cannot be used */
+  /**
+   * Writes the HLS files and a draft of the MP4.
+   * @returns `failed`, in words for the owner, when the audio cannot be used
+   */
   async render(job: RenderJob): Promise<RenderResult> {
     const { id, record, audio, face, permit, signal } = job;
     const { order, frames, durationSeconds } = record;

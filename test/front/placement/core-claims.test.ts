@@ -1,4 +1,5 @@
-// Two servers on one host take different cores; the third shares, and says so. A server that is killed leaves no claim behind.
+// Two servers on one host take different cores; the third shares, and says so. A server that is
+// killed leaves no claim behind.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

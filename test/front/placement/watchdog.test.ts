@@ -1,4 +1,5 @@
-// The watch over workers: a stall of the main thread, or of the whole machine, is no fault of theirs; a hang is.
+// The watchdog of workers: ends a worker that hangs, and none because the main thread or the whole
+// machine stalled.
 import assert from 'node:assert/strict';
 import inspector from 'node:inspector';
 import { test } from 'vitest';
@@ -13,17 +14,21 @@ import { native } from '../../../src/native/addon.ts';
 import { DEFAULT_FACES, readAnyDefaultFace } from '../../../src/front/faces/default-faces.ts';
 import { patience } from '../../harness/machine.ts';
 
-const OPTIONS = { startDeadlineMs: 30_000, silenceDeadlineMs: 10_000, lookEveryMs: 1000 };
+const OPTIONS = { startDeadlineMs: 30_000, silenceDeadlineMs: 10_000, checkIntervalMs: 1000 };
 
-/** Looks at each of the given times; the count of beats goes by `beats`. @returns when it would be ended, and for what */
+/**
+ * Checks at the given times.
+ * @param heartbeats the worker's count at a time
+ * @returns when the worker would be ended, and why
+ */
 function watch(
   times: Iterable<number>,
-  beats: (nowMs: number) => number,
+  heartbeats: (nowMs: number) => number,
   isReady = true,
 ): [number, string] | undefined {
-  const dog = new Watchdog(OPTIONS, 0);
+  const watchdog = new Watchdog(OPTIONS, 0);
   for (const nowMs of times) {
-    const end = dog.look(nowMs, beats(nowMs), isReady);
+    const end = watchdog.check(nowMs, heartbeats(nowMs), isReady);
     if (end !== undefined) {
       return [nowMs, end];
     }
@@ -37,7 +42,7 @@ function* everySecond(fromMs: number, untilMs: number): Generator<number> {
   }
 }
 
-test('a worker that beats lives, one that stops is ended after its deadline', () => {
+test('a worker without a heartbeat is ended after its deadline, and no other', () => {
   assert.equal(
     watch(everySecond(1000, 100_000), (ms) => Math.floor(ms / 250)),
     undefined,
@@ -48,7 +53,7 @@ test('a worker that beats lives, one that stops is ended after its deadline', ()
   );
 });
 
-test('a main thread that stood still for a minute blames nobody, even where the workers stood still with it', () => {
+test('a stall of the main thread for a minute ends no worker, even if the workers stalled too', () => {
   const times = [...everySecond(1000, 5000), 65_000, ...everySecond(65_100, 100_000)];
   assert.equal(
     watch(times, (ms) => Math.floor(ms / 250)),
@@ -59,20 +64,20 @@ test('a main thread that stood still for a minute blames nobody, even where the 
     undefined,
     'the machine slept',
   );
-  // Stall after stall, in each of which the worker got a beat in.
+  // Repeated stalls, with a heartbeat in each.
   assert.equal(
     watch([20_000, 40_000, 60_000, 80_000, 100_000], (ms) => ms),
     undefined,
   );
 });
 
-test('a worker that hangs is found out beside a main thread that stalls, too', () => {
+test('a worker that hangs is detected although the main thread stalls', () => {
   const times = [...everySecond(1000, 3000), 18_000, ...everySecond(19_000, 40_000)];
-  const [atMs] = watch(times, () => 7) ?? assert.fail('not found out');
+  const [atMs] = watch(times, () => 7) ?? assert.fail('not detected');
   assert.ok(atMs > 20_000 && atMs <= 28_000, `after ${atMs} ms`);
 });
 
-test('a start has its own deadline, in which a stall does not count either', () => {
+test('a start has its own deadline, for which a stall does not count either', () => {
   assert.deepEqual(
     watch(everySecond(1000, 100_000), () => 0, false),
     [30_000, 'start_failed'],
@@ -84,7 +89,7 @@ test('a start has its own deadline, in which a stall does not count either', () 
 });
 
 test(
-  'in earnest: a stall of the main thread ends no worker, a worker that hangs is ended and replaced',
+  'real threads: a stall of the main thread ends no worker, a worker that hangs is ended and replaced',
   { timeout: 120_000 },
   async () => {
     const silenceDeadlineMs = 2000 * patience();
@@ -114,7 +119,7 @@ test(
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, silenceDeadlineMs * 1.5);
       await sleep(silenceDeadlineMs);
       assert.equal(pool.handles[0], first);
-      assert.equal(first.isReady, true, 'the stall was held against the worker');
+      assert.equal(first.isReady, true, 'the stall did not end the worker');
 
       const ends: string[] = [];
       void first.gone.then((end) => {
@@ -126,7 +131,7 @@ test(
         id: 'bad',
         renderer: 'slow',
         receive: () => {
-          throw new Error('a defect of one session takes no other along');
+          throw new Error('an exception of one session ends no other');
         },
       });
       const attached = {
@@ -163,7 +168,7 @@ test(
         await sleep(50);
       }
       assert.deepEqual(ends, ['unresponsive']);
-      assert.equal(told, 1, 'its sessions are told once');
+      assert.equal(told, 1, 'its session is told once');
       assert.deepEqual([first.sessions, first.extraPromised], [0, 0]);
       assert.equal(pool.size, 1, 'there is a new one');
     } finally {

@@ -1,4 +1,5 @@
-// Speech that waits: joined in blocks, in order, bounded for one session and for all, and decoded no faster than needed.
+// Speech that waits: joined in blocks, in order, bounded for one session and for all, and decoded
+// no faster than needed.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';

@@ -1,4 +1,5 @@
-// Floods on a session's socket, against the real server: it goes on answering others, and ends the session that floods.
+// Floods on a session's socket, against the real server: it goes on answering others, and ends the
+// session that floods.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { sleep } from '../../../src/base/time.ts';
@@ -7,7 +8,10 @@ import { RawSocket, frame } from '../../harness/raw-socket.ts';
 import { call, createToken, startServer, type TestServer } from '../../harness/server.ts';
 import { WsClient } from '../../harness/ws-client.ts';
 
-/** What one flood may hold the main thread up for; two-byte messages held it up for 5 s before there was a budget. */
+/**
+ * What one flood may hold the main thread up for; two-byte messages held it up for 5 s before there
+ * was a budget.
+ */
 const HELD_UP_MS = 700;
 
 let server: TestServer;

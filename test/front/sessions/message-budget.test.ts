@@ -1,4 +1,5 @@
-// What the messages of one socket, and of all together, may take; and that nobody who behaves notices.
+// What the messages of one socket, and of all together, may take; and that nobody who behaves
+// notices.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import {

@@ -1,4 +1,5 @@
-// The fair semaphore: no more permits at a time than allowed, granted in order, none lost when one is closed.
+// The fair semaphore: no more permits at a time than allowed, granted in order, none lost when one
+// is closed.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { setImmediate as tick } from 'node:timers/promises';

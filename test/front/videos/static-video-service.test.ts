@@ -1,4 +1,5 @@
-// The service of static videos on a real Redis: bounds, expiry, failures in words, what a restart finds.
+// The service of static videos on a real Redis: bounds, expiry, failures in words, what a restart
+// finds.
 import assert from 'node:assert/strict';
 import { access, readFile, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -234,7 +235,10 @@ test(
   },
 );
 
-/** A video that was accepted by a server that was gone before it began: one that is closed takes no jobs. */
+/**
+ * A video that was accepted by a server that was gone before it began: one that is closed takes no
+ * jobs.
+ */
 async function left(): Promise<string> {
   await videos.close();
   const { id } = await videos.create({
@@ -296,7 +300,8 @@ test(
   async () => {
     const id = await left();
     loadFace = () => Promise.resolve(new SharedArrayBuffer(1000));
-    // The next attempt waits for the lease of the one before to run out: let it be over as soon as that one has failed, not while it runs.
+    // The next attempt waits for the lease of the one before to run out: let it be over as soon as
+    // that one has failed, not while it runs.
     const queue = new JobQueue({
       store: parts.store,
       name: 'static',
