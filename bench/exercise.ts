@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fleet } from './peers/fleet.ts';
 import { PERFECT } from './peers/impaired-relay.ts';
-import { benchSpeech, startFleet } from './scenarios/common.ts';
+import { benchSpeech, startFleet } from './scenarios/setup.ts';
 import type { Context, Server } from './scenario.ts';
 
 async function rest({ url, apiKey }: Server): Promise<void> {

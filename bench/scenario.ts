@@ -58,7 +58,7 @@ export interface Target {
 }
 
 export interface Server extends Target {
-  /** Process id; null for a server elsewhere. */
+  /** Process id; undefined for a server elsewhere. */
   readonly pid: number | undefined;
   /** Its inspector, when it was asked for; see live-memory.ts. */
   readonly inspectorUrl?: string | undefined;
@@ -67,7 +67,7 @@ export interface Server extends Target {
 
 export interface Context {
   readonly options: Options;
-  /** A server elsewhere; null: the scenario starts its own. */
+  /** A server elsewhere; undefined: the scenario starts its own. */
   readonly target: Target | undefined;
   /**
    * A server to measure: the target, or one of our own with these settings. Stopped after the run

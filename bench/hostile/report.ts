@@ -129,7 +129,7 @@ function boundsOf(
       ? []
       : [
           atMost(
-            `${name}: speech to its first frame by the server's ledger, p99`,
+            `${name}: speech to its first frame by the server's own statistics, p99`,
             seen.lipsMs,
             limit('speak', calm.lipsMs),
             'ms',

@@ -35,7 +35,7 @@ export interface Seen {
   readonly delayMs: number;
   /**
    * Speech sent to SPEAK arriving, p99 over all sessions, from outside; and audio to lips by the
-   * server's ledger.
+   * server's own statistics.
    */
   readonly speakMs: number;
   readonly lipsMs: number;

@@ -36,10 +36,10 @@ async function step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
 
 for (let round = 0; round < ROUNDS; round++) {
   BETWEEN.fill(round);
-  const shelf = new FaceCache();
+  const cache = new FaceCache();
   await step('face, new to the worker: here', () => new native.FaceAsset(new Uint8Array(face)));
-  await step('face, new to the worker: prepared', () => shelf.load('face', face));
-  const asset = shelf.take('face', face);
+  await step('face, new to the worker: prepared', () => cache.load('face', face));
+  const asset = cache.take('face', face);
   const stage = await step(
     'renderer',
     () => new RigRenderer(asset, { seed: round, emotion: 0, startFrame: 0 }),

@@ -14,7 +14,7 @@ import { KEY_FRAME_BIT, native } from '../../src/native/addon.ts';
 import { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
 import { RigRenderer } from '../../src/pipeline/render/rig-renderer.ts';
 import { decode, psnr } from '../../test/native/decode.ts';
-import { benchSpeech } from '../scenarios/common.ts';
+import { benchSpeech } from '../scenarios/setup.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const LEAD = 45,

@@ -18,7 +18,7 @@ import {
   atMost,
   number,
 } from '../scenario.ts';
-import { OUT, benchSpeech, look, startFleet } from './common.ts';
+import { OUT, benchSpeech, look, startFleet } from './setup.ts';
 
 const TALK = { cycleSeconds: 10, speechSeconds: 10, pace: 'burst' } as const;
 /** libvpx's cpu-used in our encoder's default. */

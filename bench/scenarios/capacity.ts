@@ -22,7 +22,7 @@ import {
   number,
 } from '../scenario.ts';
 import { Interval } from '../server-view.ts';
-import { OUT, OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
+import { OUT, OUTSIDE_NOTE, codecOf, look, startFleet } from './setup.ts';
 
 const STAGES = [
   'drain',

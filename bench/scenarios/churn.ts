@@ -14,7 +14,7 @@ import {
   number,
 } from '../scenario.ts';
 import { type Scrape } from '../server-view.ts';
-import { OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
+import { OUTSIDE_NOTE, codecOf, look, startFleet } from './setup.ts';
 
 /** A peer that vanished must be noticed within ten seconds; a little is added for the scrape. */
 const FREED_WITHIN_MS = 12_000;
@@ -150,7 +150,7 @@ async function run(context: Context): Promise<Outcome> {
   await count();
   const every = Math.max(1, Math.floor(connects / 50));
   let next = 0;
-  const lane = async (until: number): Promise<void> => {
+  const connection = async (until: number): Promise<void> => {
     while (next < until) {
       const index = next++;
       await one(index);
@@ -172,7 +172,7 @@ async function run(context: Context): Promise<Outcome> {
   const pauses = connects >= ENOUGH_FOR_SLOPES ? PAUSES : PAUSES_WHEN_SHORT;
   for (let pause = 1; pause <= pauses; pause++) {
     const until = Math.round((connects * pause) / pauses);
-    await Promise.all(Array.from({ length: parallel }, () => lane(until)));
+    await Promise.all(Array.from({ length: parallel }, () => connection(until)));
     freedMs = Math.max(freedMs, await untilEmpty(server));
     await Promise.all(vanishing);
     await count();

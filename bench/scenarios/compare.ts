@@ -14,7 +14,7 @@ import {
   number,
   text,
 } from '../scenario.ts';
-import { OUT } from './common.ts';
+import { OUT } from './setup.ts';
 
 const git = (...args: string[]): string =>
   execFileSync('git', args, {

@@ -24,7 +24,7 @@ import {
   number,
   text,
 } from '../scenario.ts';
-import { benchSpeech, codecOf, firstFace, startFleet } from './common.ts';
+import { benchSpeech, codecOf, firstFace, startFleet } from './setup.ts';
 
 /** Connecting, compiling and the first key frames are over by then. */
 const WARM_UP_SECONDS = 4;

@@ -16,7 +16,7 @@ import {
   number,
 } from '../scenario.ts';
 import { Interval, type Scrape } from '../server-view.ts';
-import { OUT, OUTSIDE_NOTE, benchSpeech, codecOf, look, startFleet } from './common.ts';
+import { OUT, OUTSIDE_NOTE, benchSpeech, codecOf, look, startFleet } from './setup.ts';
 
 type Pace = 'burst' | 'realtime';
 
@@ -162,14 +162,14 @@ async function run(context: Context): Promise<Outcome> {
     const utterances = inside.increase('mouthpiece_audio_to_lips_seconds_count', {
       pace: paceLabel,
     });
-    const ledger = (q: number): number =>
+    const fromServer = (q: number): number =>
       isEnough(utterances, q)
         ? inside.quantile('mouthpiece_audio_to_lips_seconds', q, { pace: paceLabel }) * 1000
         : Number.NaN;
-    const [p50, p90, p99] = [ledger(0.5), ledger(0.9), ledger(0.99)];
+    const [p50, p90, p99] = [fromServer(0.5), fromServer(0.9), fromServer(0.99)];
     figures[`${pace}LedgerP50Ms`] = p50;
     figures[`${pace}LedgerP99Ms`] = p99;
-    rows.push([`${pace}: lips, server's ledger`, p50, p90, p99, utterances]);
+    rows.push([`${pace}: lips, server's statistics`, p50, p90, p99, utterances]);
   }
   rows.push([
     'SKIP to silence, outside',
@@ -189,7 +189,7 @@ async function run(context: Context): Promise<Outcome> {
   if (burst.inside !== undefined) {
     bounds.push(
       atMost(
-        "burst: audio to lips, server's ledger, median",
+        "burst: audio to lips, server's statistics, median",
         figures['burstLedgerP50Ms']!,
         60,
         'ms',
@@ -198,7 +198,7 @@ async function run(context: Context): Promise<Outcome> {
     if (Number.isFinite(figures['burstLedgerP99Ms'])) {
       bounds.push(
         atMost(
-          "burst: audio to lips, server's ledger, p99",
+          "burst: audio to lips, server's statistics, p99",
           figures['burstLedgerP99Ms']!,
           120,
           'ms',
@@ -247,7 +247,7 @@ async function run(context: Context): Promise<Outcome> {
         'blocks that move with speech and not without.',
       'A sentence may begin with a sound that hardly moves the lips, so lips seen from ' +
         'outside come later than the first frame with an articulation in it, which is what ' +
-        "the server's ledger counts.",
+        "the server's own statistics counts.",
       "token to first frame includes the 100 ms that the peer's DTLS library sleeps in the " +
         'client role.',
       ...(burst.inside === undefined ? [OUTSIDE_NOTE] : []),

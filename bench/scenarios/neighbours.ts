@@ -20,7 +20,7 @@ import {
   atMost,
   number,
 } from '../scenario.ts';
-import { codecOf, startFleet } from './common.ts';
+import { codecOf, startFleet } from './setup.ts';
 
 const PLAN: TalkPlan = { cycleSeconds: 10, speechSeconds: 10, pace: 'burst' };
 const SIDE = 96;
@@ -159,7 +159,7 @@ async function run(context: Context): Promise<Outcome> {
     ],
     plots: [],
     notes: [
-      'Lateness of the last 512 frames of each neighbour, by its own ledger; the greatest ' +
+      'Lateness of the last 512 frames of each neighbour, by its own statistics; the greatest ' +
         'p99 of them counts.',
     ],
   };

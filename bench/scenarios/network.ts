@@ -18,7 +18,7 @@ import {
   number,
   text,
 } from '../scenario.ts';
-import { benchSpeech, codecOf, firstFace, startFleet } from './common.ts';
+import { benchSpeech, codecOf, firstFace, startFleet } from './setup.ts';
 
 /** `rounds`: how often the browser judges it; where chance decides, once says little. */
 const PROFILES: readonly {

@@ -13,7 +13,7 @@ import {
   atMost,
   number,
 } from '../scenario.ts';
-import { firstFace } from './common.ts';
+import { firstFace } from './setup.ts';
 
 interface Call {
   readonly name: string;
@@ -79,7 +79,7 @@ async function measure(
   const times: number[] = [];
   let wrong = 0;
   const startMs = performance.now();
-  const lane = async (): Promise<void> => {
+  const connection = async (): Promise<void> => {
     while (performance.now() - startMs < seconds * 1000) {
       const { status, ms } = await request(target, agent, call).catch(() => ({
         status: 0,
@@ -92,7 +92,7 @@ async function measure(
       }
     }
   };
-  await Promise.all(Array.from({ length: connections }, lane));
+  await Promise.all(Array.from({ length: connections }, connection));
   agent.destroy();
   return {
     name: call.name,

@@ -14,7 +14,7 @@ import {
   number,
 } from '../scenario.ts';
 import { Interval, type Scrape } from '../server-view.ts';
-import { OUTSIDE_NOTE, codecOf, look, startFleet } from './common.ts';
+import { OUTSIDE_NOTE, codecOf, look, startFleet } from './setup.ts';
 
 /** Below this, noise over so short a time says nothing about an hour. */
 const MIN_MINUTES_FOR_SLOPES = 10;

@@ -13,7 +13,7 @@ import {
   number,
 } from '../scenario.ts';
 import { Interval } from '../server-view.ts';
-import { OUTSIDE_NOTE, benchSpeech, firstFace, look } from './common.ts';
+import { OUTSIDE_NOTE, benchSpeech, firstFace, look } from './setup.ts';
 
 interface Made {
   readonly playableMs: number;

@@ -21,7 +21,7 @@ export interface ProbeEvent {
 export interface ShownFrame {
   readonly shownMs: number;
   readonly calledMs: number;
-  /** When the sender captured it, by its sender reports; null before the first of them. */
+  /** When the sender captured it, by its sender reports; undefined before the first. */
   readonly captureMs: number | undefined;
   readonly receiveMs: number | undefined;
   readonly rtp: number | undefined;

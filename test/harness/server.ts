@@ -27,7 +27,7 @@ export interface TestServer {
   readonly logs: readonly string[];
   /**
    * SIGTERM, then SIGKILL; removes the data directory unless it was given.
-   * @returns the exit code, null if it had to be killed.
+   * @returns the exit code, undefined if it had to be killed.
    */
   stop(): Promise<number | undefined>;
 }

@@ -266,7 +266,7 @@ test('a session that ends before its encoder is ready leaves nothing behind', as
   );
 });
 
-test('the scheduler lets go of sessions that are over', { timeout: 20_000 }, async () => {
+test('the scheduler releases sessions that have ended', { timeout: 20_000 }, async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const context = contextOf(() => 1);
@@ -302,7 +302,11 @@ test('the scheduler lets go of sessions that are over', { timeout: 20_000 }, asy
   const kept = gone.filter((ref) => ref.deref() !== undefined).length;
   stays.end('done');
   scheduler.stop();
-  assert.equal(kept, 0, `${kept} of ${gone.length} sessions are kept, each with its lane of 2 MB`);
+  assert.equal(
+    kept,
+    0,
+    `${kept} of ${gone.length} sessions are kept, each with its speech ring of 2 MB`,
+  );
 });
 
 test(
@@ -352,15 +356,15 @@ test(
     await delay(500);
     scheduler.stop();
     const after = drawn.filter(({ atMs }) => atMs > fromMs + 70);
-    const shed = new Set(
+    const skipped = new Set(
       after
         .filter(
           ({ id, frame }) => !drawn.some((other) => other.id === id && other.frame === frame - 1),
         )
         .map(({ id }) => id),
     );
-    assert.ok(shed.size > 0, 'nothing was left out');
-    for (const id of shed) {
+    assert.ok(skipped.size > 0, 'nothing was left out');
+    for (const id of skipped) {
       const frames = drawn.filter((entry) => entry.id === id).map(({ frame }) => frame);
       // Two were missed in the hiccup itself, one more is left out.
       for (const [i, frame] of frames.entries()) {

@@ -149,8 +149,8 @@ test(
           own.seen++;
         }
       }
-      // A mouth that were shut all the time would pass the test above: in the middle of a long vowel
-      // it must not be.
+      // A mouth that were shut all the time would pass the test above: in the middle of a long
+      // vowel it must not be.
       for (const { phone, startMs, endMs } of speech.segments) {
         if (!VOWELS.test(phone) || endMs - startMs < 90) {
           continue;

@@ -38,7 +38,7 @@ const plan = planAnswer(parseOffer(chromium));
 const planWithoutRepairs = planAnswer(
   parseOffer(chromium.replaceAll(/a=rtcp-fb:\d+ nack\r\n/g, '')),
 );
-const lane = createSpeechRing();
+const speechRing = createSpeechRing();
 const frame = Buffer.alloc(4000, 0x30);
 const out = Buffer.alloc(MAX_DATAGRAM_BYTES + 64);
 
@@ -140,7 +140,7 @@ export const target: FuzzTarget = {
       if (payload.length === 0) {
         return;
       }
-      microphone ??= new AudioReceiver(new SessionSpeech(new SpeechRingReader(lane)));
+      microphone ??= new AudioReceiver(new SessionSpeech(new SpeechRingReader(speechRing)));
       microphone.receive(payload, plain.readUInt16BE(2), nowMs);
     }
 

@@ -10,9 +10,9 @@ import type { FuzzTarget } from '../engine/target.ts';
 const TEXT = 1;
 const READ = 2;
 const MAX_PONG_CHARS = 300;
-// A lane is two megabytes: one for all inputs, emptied after each.
+// One speech ring (2 MB) serves all inputs; it is emptied after each.
 const ingress = new PcmIngress();
-const lane = new SpeechRingReader(ingress.memory);
+const reader = new SpeechRingReader(ingress.memory);
 const heard = new Int16Array(4096);
 
 export const target: FuzzTarget = {
@@ -23,8 +23,8 @@ export const target: FuzzTarget = {
     let read = 0;
     for (const { op, payload } of readScript(data)) {
       if ((op & READ) !== 0) {
-        const count = Math.min(lane.length, heard.length);
-        read += lane.read(heard, 0, count);
+        const count = Math.min(reader.length, heard.length);
+        read += reader.read(heard, 0, count);
         ingress.pump(1);
       }
       const message = new Uint8Array(payload).buffer;
@@ -37,7 +37,7 @@ export const target: FuzzTarget = {
       }
       if (parsed.kind === 'skip' || parsed.kind === 'playImmediate') {
         ingress.flush(1);
-        lane.takeFlush();
+        reader.takeFlush();
         pushed = 0;
         read = 0;
       }
@@ -48,11 +48,11 @@ export const target: FuzzTarget = {
       assert.equal(ingress.push(parsed.bytes, 1), 0, 'speech was dropped');
       pushed += parsed.bytes.length;
       assert.ok(
-        Math.abs(lane.length + read - pushed / 2) <= 64,
-        `${lane.length} samples of ${pushed} bytes`,
+        Math.abs(reader.length + read - pushed / 2) <= 64,
+        `${reader.length} samples of ${pushed} bytes`,
       );
     }
     ingress.flush(1);
-    lane.takeFlush();
+    reader.takeFlush();
   },
 };

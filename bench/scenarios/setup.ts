@@ -109,4 +109,4 @@ export async function look(server: Server): Promise<Scrape | undefined> {
 
 export const OUTSIDE_NOTE =
   'The server is elsewhere and shows no /metrics: what only it can know (lateness, CPU, ' +
-  'memory, its own ledger) is missing.';
+  'memory, its session statistics) is missing.';
