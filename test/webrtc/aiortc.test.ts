@@ -1,4 +1,5 @@
-// A stricter second stack: aiortc, with OpenSSL's DTLS, decodes what we send, opens its data channel and sends its microphone.
+// aiortc, a second independent stack with OpenSSL's DTLS: decodes our media, opens a data channel,
+// sends audio.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -21,7 +22,9 @@ interface Message {
 
 const CLIENT = new URL('../harness/aiortc_client.py', import.meta.url).pathname;
 
-/** Debian's own Python has the package, which need not be the first one on the path. */
+/**
+ * A Python with aiortc. Debian's own has the package, and need not be the first one on the path.
+ */
 const PYTHON = ['python3', '/usr/bin/python3'].find((python) => {
   try {
     execFileSync(python, ['-c', 'import aiortc'], { stdio: 'ignore' });
@@ -102,7 +105,7 @@ for (const codec of ['vp8', 'h264'] as const) {
       [48_000, 960],
     );
     if (codec === 'vp8') {
-      assert.ok(listener.audio.length > 20, 'its microphone arrives');
+      assert.ok(listener.audio.length > 20, 'its audio arrives');
     }
     await until(() => peer.stats.roundTripMs > 0, 5_000, 'receiver reports');
     const { unknown_source, ...rejected } = endpoint.stats.rejected;
@@ -111,6 +114,6 @@ for (const codec of ['vp8', 'h264'] as const) {
       JSON.stringify(endpoint.stats.rejected),
     );
     client.say({ event: 'close' });
-    assert.equal(await listener.closed.promise, 'closed', 'its close_notify is heard');
+    assert.equal(await listener.closed.promise, 'closed', 'its close_notify ends the peer');
   });
 }

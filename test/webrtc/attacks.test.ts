@@ -1,4 +1,5 @@
-// Every hole that was found in a WebRTC stack of the day, attacked: by strangers, by those who spoof the client's address, by the client.
+// Known attacks on WebRTC stacks: by strangers, by attackers who spoof the client's address, by the
+// client.
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
 import { test } from 'vitest';
@@ -15,7 +16,7 @@ const tick = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve);
   });
-/** Media still flows: a frame sent now arrives. */
+/** Asserts that a frame sent now arrives. */
 async function assertFlows(pair: PeerPair): Promise<void> {
   const before = pair.rtp.length;
   assert.equal(pair.peer.isConnected, true);
@@ -43,7 +44,7 @@ const clientHello = (sequence = 0): Buffer => {
   return record(22, 0, Buffer.concat([head, body]));
 };
 
-test('plaintext alerts, unknown records and a new ClientHello change nothing, whoever they come from', async (t) => {
+test('plaintext alerts, unknown records and a new ClientHello have no effect, whatever their source', async (t) => {
   const pair = await PeerPair.connect(t);
   const stranger = await Attacker.against(t, pair.endpoint);
   const { rejected } = pair.endpoint.stats;
@@ -63,10 +64,11 @@ test('plaintext alerts, unknown records and a new ClientHello change nothing, wh
     await stranger.send(datagram);
   }
   await until(() => rejected.unknown_source >= forged.length);
-  assert.equal(stranger.replies.length, 0, 'a stranger gets no answer');
+  assert.equal(stranger.replies.length, 0, 'no answer to a stranger');
   const dtlsRejected = (): number =>
     rejected.dtls_plaintext + rejected.dtls_record + rejected.dtls_renegotiation;
-  const before = dtlsRejected(); // a busy client may have repeated parts of its handshake
+  // On a busy machine the client may have repeated parts of its handshake.
+  const before = dtlsRejected();
   const renegotiations = rejected.dtls_renegotiation;
   for (const datagram of forged) {
     pair.sendRaw(datagram);
@@ -76,7 +78,7 @@ test('plaintext alerts, unknown records and a new ClientHello change nothing, wh
   await assertFlows(pair);
 });
 
-test('a replayed record is not taken twice', async (t) => {
+test('a replayed record is rejected', async (t) => {
   const pair = await PeerPair.connect(t, { dataChannel: true });
   await until(() => pair.client.sctpTransport?.sctp.state === 'connected');
   const { connection } = pair.transport.iceTransport;
@@ -98,7 +100,7 @@ test('a replayed record is not taken twice', async (t) => {
   await assertFlows(pair);
 });
 
-test('STUN without the right name and integrity is not answered, learnt or followed', async (t) => {
+test('STUN without the right username and integrity has no effect and gets no answer', async (t) => {
   const pair = await PeerPair.connect(t);
   const stranger = await Attacker.against(t, pair.endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(pair.answer)![1]!;
@@ -124,7 +126,7 @@ test('STUN without the right name and integrity is not answered, learnt or follo
   await until(
     () => rejected.stun_integrity + rejected.stun_malformed + rejected.stun_unknown_user >= 9,
   );
-  // Forged responses from the client's own address to checks that were never made
+  // Forged responses from the client's own address, to checks that were never sent.
   const response = new Message(methods.BINDING, classes.RESPONSE);
   for (let count = 0; count < 20; count++) {
     pair.sendRaw(response.bytes);
@@ -134,7 +136,7 @@ test('STUN without the right name and integrity is not answered, learnt or follo
   await assertFlows(pair);
 });
 
-test('a client may come from many addresses, but only a few are kept', async (t) => {
+test('a client may use many addresses, but only a few are kept', async (t) => {
   const pair = await PeerPair.connect(t);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(pair.answer)![1]!;
   const password = /a=ice-pwd:(\S+)/.exec(pair.answer)![1]!;
@@ -145,7 +147,8 @@ test('a client may come from many addresses, but only a few are kept', async (t)
     if (count < 20) {
       continue;
     }
-    await other.send(record(21, 0, Buffer.from([1, 0]))); // known address now: rejected for what it is, not for where it comes from
+    // The address is known now: the record is rejected for its content, not for its source.
+    await other.send(record(21, 0, Buffer.from([1, 0])));
   }
   await until(() => pair.endpoint.stats.rejected.dtls_plaintext >= 10);
   await assertFlows(pair);
@@ -162,8 +165,9 @@ test('an address that another live peer uses cannot be claimed', async (t) => {
   const mallory = await PeerPair.connect(t, {}, endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(mallory.answer)![1]!;
   const password = /a=ice-pwd:(\S+)/.exec(mallory.answer)![1]!;
-  victim.sendRaw(stunRequest(`${ufrag}:x`, password)); // mallory spoofs the victim's address, with her own session's keys
-  // The victim gets an answer and a check, and answers no check of another session.
+  // Mallory spoofs the victim's address, with the credentials of her own session.
+  victim.sendRaw(stunRequest(`${ufrag}:x`, password));
+  // The victim gets a response and a check, and does not answer the check of another session.
   await new Promise((resolve) => {
     setTimeout(resolve, 300);
   });
@@ -178,8 +182,8 @@ test('an address that another live peer uses cannot be claimed', async (t) => {
   await assertFlows(mallory);
 });
 
-/** SCTP packets, broken in every way, that the client sends inside its own DTLS keys. */
-test('SCTP of bad checksum, of no length, or uninvited is dropped', async (t) => {
+/** The client sends malformed SCTP packets, encrypted with its DTLS keys. */
+test('SCTP with a bad checksum or length, or without a data channel, is dropped', async (t) => {
   for (const dataChannel of [true, false]) {
     const pair = await PeerPair.connect(t, { dataChannel });
     if (dataChannel) {
@@ -227,7 +231,7 @@ test('SCTP of bad checksum, of no length, or uninvited is dropped', async (t) =>
   }
 });
 
-test('a client that sends random RTCP and RTP inside its keys disturbs nobody', async (t) => {
+test('a client that sends random authentic RTCP and RTP does not disturb others', async (t) => {
   const endpoint = await createEndpoint({
     bindAddress: '127.0.0.1',
     port: 0,
@@ -271,11 +275,11 @@ test('a client that sends random RTCP and RTP inside its keys disturbs nobody', 
   await until(() => endpoint.stats.received >= 3_000, 10_000);
   await assertFlows(bystander);
   await assertFlows(pair);
-  assert.ok(pair.listener.keyFrameRequests <= 200, 'requests stay limited');
+  assert.ok(pair.listener.keyFrameRequests <= 200, 'key-frame requests are rate-limited');
   assert.ok(pair.peer.stats.packetsRetransmitted < 500);
 });
 
-test('a hundred thousand datagrams of junk neither stop a session nor make the server answer or grow', async (t) => {
+test('a hundred thousand junk datagrams get no answer, take no memory, and do not disturb a session', async (t) => {
   const pair = await PeerPair.connect(t);
   const stranger = await Attacker.against(t, pair.endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(pair.answer)![1]!;
@@ -309,14 +313,15 @@ test('a hundred thousand datagrams of junk neither stop a session nor make the s
     }
     await tick();
   }
-  await until(() => pair.endpoint.stats.received > 20_000, 20_000, 'the junk to arrive'); // the kernel drops what comes faster than we read
+  // The kernel drops what arrives faster than it is read.
+  await until(() => pair.endpoint.stats.received > 20_000, 20_000, 'the junk to arrive');
   assert.equal(stranger.replies.length, 0);
   assert.equal(pair.endpoint.peerCount, 1);
   assert.ok(heapOf() - before < 60e6, `heap grew by ${((heapOf() - before) / 1e6).toFixed(0)} MB`);
   await assertFlows(pair);
 });
 
-test("junk from the client's own address, spoofed, does not end its session", async (t) => {
+test("junk from the client's address, spoofed, does not end its session", async (t) => {
   const pair = await PeerPair.connect(t);
   for (let count = 0; count < 5_000; count++) {
     const data = randomBytes(randomInt(1, 300));
@@ -330,7 +335,7 @@ test("junk from the client's own address, spoofed, does not end its session", as
   await assertFlows(pair);
 });
 
-test('a datagram that claims to come from port 0 ends neither session nor worker', async (t) => {
+test('a datagram from port 0 ends neither session nor worker', async (t) => {
   const { endpoint, socket } = await openEndpoint(t);
   const pair = await PeerPair.connect(t, {}, endpoint);
   const { ufrag, password } = credentialsOf(pair.answer);
@@ -346,7 +351,7 @@ test('a datagram that claims to come from port 0 ends neither session nor worker
   await assertFlows(pair);
 });
 
-test('datagrams that the system refuses are counted and end nothing', async (t) => {
+test('datagrams that the system refuses to send are counted, and end nothing', async (t) => {
   const { endpoint, socket } = await openEndpoint(t);
   const pair = await PeerPair.connect(t, {}, endpoint);
   const host = endpoint as unknown as PeerHost;
@@ -370,7 +375,7 @@ async function sendFrames(pair: PeerPair, frames: number): Promise<number> {
   return pair.rtp.length - before;
 }
 
-test('media does not follow a replayed or captured check, nor is its sender sent much', async (t) => {
+test('media does not follow a replayed or captured check, and its sender gets few bytes', async (t) => {
   const { endpoint, socket } = await openEndpoint(t);
   const arrived: Buffer[] = [];
   socket.on('message', (data) => {
@@ -389,7 +394,8 @@ test('media does not follow a replayed or captured check, nor is its sender sent
   await until(() => endpoint.stats.rejected.stun_replayed === nominating.length);
   assert.equal(thief.replies.length, 0);
   thief.sentBytes = 0;
-  await thief.send(stunRequest(`${ufrag}:x`, password)); // one that the thief held back from us
+  // A check that the attacker kept from reaching us.
+  await thief.send(stunRequest(`${ufrag}:x`, password));
   await until(() => thief.replies.length >= 2);
   assert.equal(await sendFrames(pair, 25), 75);
   await assertFlows(pair);
@@ -397,7 +403,7 @@ test('media does not follow a replayed or captured check, nor is its sender sent
   assert.ok(receivedBytes <= 3 * sentBytes, `${receivedBytes} bytes for ${sentBytes}`);
 });
 
-test('media follows a client to its new address, nominated or not', async (t) => {
+test('media follows a client to its new address, with or without a nomination', async (t) => {
   for (const isNominated of [true, false]) {
     const endpoint = await createEndpoint({
       bindAddress: '127.0.0.1',

@@ -1,4 +1,4 @@
-// The socket that peers share: ports, addresses, many peers, and nothing left behind.
+// The socket that peers share: ports, candidates, routing, limits and leaks.
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'vitest';
@@ -14,7 +14,7 @@ import * as offers from './sdp/offers.ts';
 
 const LOOPBACK = { bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] } as const;
 
-test('threads that are given the same range of ports get one each, and a word when there is none left', async (t) => {
+test('workers with the same port range get one port each; an error says that none is left', async (t) => {
   const first = await createEndpoint(LOOPBACK);
   t.onTestFinished(() => first.close());
   const range = { from: first.port, to: first.port + 1 };
@@ -28,7 +28,7 @@ test('threads that are given the same range of ports get one each, and a word wh
   );
 });
 
-test("candidates are the announced addresses, the bound one, or the machine's", async (t) => {
+test('candidates are the announced addresses, the bound one, or those of the machine', async (t) => {
   const open = async (
     bindAddress: string,
     announcedAddresses: readonly string[],
@@ -50,7 +50,7 @@ test("candidates are the announced addresses, the bound one, or the machine's", 
   assert.deepEqual((await open('0.0.0.0', [])).toSorted(), machine.slice(0, 8).toSorted());
 });
 
-test("peers on one socket get their own media and nobody else's", async (t) => {
+test('each peer on a socket gets its own media only', async (t) => {
   const endpoint = await createEndpoint(LOOPBACK);
   t.onTestFinished(() => endpoint.close());
   const pairs = await Promise.all(
@@ -70,13 +70,13 @@ test("peers on one socket get their own media and nobody else's", async (t) => {
   await until(
     () => endpoint.stats.rejected.unknown_source > 0,
     5_000,
-    'a late datagram to be rejected',
+    'the rejection of a late datagram',
   );
   pairs[1]!.peer.sendAudio(Buffer.alloc(50, 9), 50, 20, 20, false);
   await until(() => pairs[1]!.rtp.length === 2);
 });
 
-test('a defect that a peer comes upon ends that peer alone, and is told', async (t) => {
+test('an exception on a datagram ends its peer only, and is reported', async (t) => {
   const told: unknown[] = [];
   const endpoint = await createEndpoint({
     ...LOOPBACK,
@@ -97,7 +97,7 @@ test('a defect that a peer comes upon ends that peer alone, and is told', async 
   assert.equal(endpoint.peerCount, 1);
 });
 
-test('a flood of microphone packets is cut off before anybody decodes it', async (t) => {
+test('a flood of microphone packets is dropped before it is decoded', async (t) => {
   const pair = await PeerPair.connect(t, { audio: 'sendrecv' });
   const { srtp } = pair.transport;
   for (let index = 0; index < 1_000; index++) {
@@ -129,7 +129,7 @@ test('a flood of microphone packets is cut off before anybody decodes it', async
   assert.equal(pair.peer.isConnected, true);
 });
 
-test('thousands of peers that only ever signalled leave nothing behind', async (t) => {
+test('thousands of peers that never connected leak nothing', async (t) => {
   const endpoint = await createEndpoint(LOOPBACK);
   t.onTestFinished(() => endpoint.close());
   const cycle = async (): Promise<void> => {
@@ -152,8 +152,8 @@ test('thousands of peers that only ever signalled leave nothing behind', async (
 });
 
 test('datagrams are counted for the metrics', async (t) => {
-  const shared = new SharedMetrics(createSharedMetrics());
-  const endpoint = await createEndpoint({ ...LOOPBACK, metrics: shared });
+  const metrics = new SharedMetrics(createSharedMetrics());
+  const endpoint = await createEndpoint({ ...LOOPBACK, metrics });
   t.onTestFinished(() => endpoint.close());
   const stranger = await Attacker.against(t, endpoint);
   for (let count = 0; count < 3; count++) {
@@ -165,7 +165,7 @@ test('datagrams are counted for the metrics', async (t) => {
   assert.equal(endpoint.stats.rejected.too_large, 1);
 });
 
-test('IPv6 works as IPv4 does, where the machine has it', async (t) => {
+test('IPv4 clients connect to a dual-stack socket', async (t) => {
   const hasLoopback6 = Object.values(networkInterfaces())
     .flatMap((list) => list ?? [])
     .some(({ address }) => address === '::1');
@@ -176,7 +176,8 @@ test('IPv6 works as IPv4 does, where the machine has it', async (t) => {
   const endpoint = await createEndpoint({ bindAddress: '::', port: 0, announcedAddresses: [] });
   t.onTestFinished(() => endpoint.close());
   assert.ok(endpoint.candidates.some(({ address }) => address === '127.0.0.1'));
-  const pair = await PeerPair.connect(t, {}, endpoint); // werift comes over IPv4, which the socket sees as ::ffff:127.0.0.1
+  // werift connects over IPv4. The socket reports its address as ::ffff:127.0.0.1.
+  const pair = await PeerPair.connect(t, {}, endpoint);
   pair.peer.sendAudio(Buffer.alloc(40, 1), 40, 0, 0, true);
   await until(() => pair.rtp.length === 1);
 });

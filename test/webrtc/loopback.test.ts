@@ -1,26 +1,21 @@
-// What a client on another stack receives: numbers, timestamps, descriptors, retransmissions, sender reports.
+// What an independent WebRTC stack receives: packets, header extensions, reports, retransmissions.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { RtcpSrPacket, type RtpPacket } from 'werift';
 import { monotonicMs, wallMs } from '../../src/base/time.ts';
 import { PeerPair } from '../harness/peer-pair.ts';
 import { until } from '../harness/until.ts';
-
-const ssrcOf = (answer: string, kind: 'video' | 'audio'): number => {
-  const section = answer.split('m=').find((part) => part.startsWith(kind)) ?? '';
-  return Number(/a=ssrc:(\d+)/.exec(section)?.[1]);
-};
-const rtxSsrcOf = (answer: string): number =>
-  Number(/a=ssrc-group:FID \d+ (\d+)/.exec(answer)?.[1]);
+import { nack } from './rtcp-messages.ts';
+import { rtxSsrcOf, ssrcOf } from './sdp/read-answer.ts';
 
 const frameOf = (bytes: number, seed: number): Buffer =>
   Buffer.from(Uint8Array.from({ length: bytes }, (_, index) => (index * 31 + seed * 7) & 255));
 
-/** What the VP8 payload descriptors of RFC 7741 leave of a frame's packets. */
+/** The frame in these packets: their payloads without the descriptors of RFC 7741. */
 const vp8Payload = (packets: readonly RtpPacket[]): Buffer =>
   Buffer.concat(packets.map(({ payload }) => payload.subarray(4)));
 
-test('VP8 frames arrive whole, in order, with the marker on each last packet', async (t) => {
+test('VP8 frames arrive complete and in order, with the marker on the last packet', async (t) => {
   const pair = await PeerPair.connect(t);
   const frames = [frameOf(9_000, 1), frameOf(400, 2), frameOf(1_167, 3), frameOf(2_500, 4)];
   const counts = frames.map((frame, index) =>
@@ -55,7 +50,7 @@ test('VP8 frames arrive whole, in order, with the marker on each last packet', a
   });
 });
 
-test('header extensions carry mid, send time and playout delay', async (t) => {
+test('header extensions have mid, send time and playout delay', async (t) => {
   const pair = await PeerPair.connect(t);
   const frame = frameOf(500, 1);
   const before = wallMs();
@@ -85,7 +80,7 @@ test('header extensions carry mid, send time and playout delay', async (t) => {
   );
 });
 
-test('sender reports put both streams on one clock', async (t) => {
+test('sender reports map both streams to one clock', async (t) => {
   const pair = await PeerPair.connect(t);
   pair.stopPolling();
   const startMs = monotonicMs();
@@ -112,7 +107,7 @@ test('sender reports put both streams on one clock', async (t) => {
   const reports = pair.rtcp.filter((packet) => packet instanceof RtcpSrPacket);
   const lastOf = (ssrc: number): RtcpSrPacket =>
     reports.filter((report) => report.ssrc === ssrc).at(-1)!;
-  // The media time that each report says its NTP instant is, from the timestamp of the packet of media time 5000 ms.
+  // The media time at the NTP time of a report. The first packet has the media time 5000 ms.
   const mediaMs = (report: RtcpSrPacket, first: RtpPacket, rate: number): number =>
     5_000 + (((report.senderInfo.rtpTimestamp - first.header.timestamp) | 0) * 1000) / rate;
   const videoReport = lastOf(video[0]!.header.ssrc);
@@ -135,20 +130,7 @@ test('sender reports put both streams on one clock', async (t) => {
   assert.equal(audioReport.senderInfo.octetCount, 180);
 });
 
-function nack(ssrc: number, ids: readonly number[]): Buffer {
-  const out = Buffer.alloc(12 + ids.length * 4);
-  out[0] = 0x81;
-  out[1] = 205;
-  out.writeUInt16BE(out.length / 4 - 1, 2);
-  out.writeUInt32BE(1, 4);
-  out.writeUInt32BE(ssrc, 8);
-  ids.forEach((id, index) => {
-    out.writeUInt16BE(id, 12 + index * 4);
-  });
-  return out;
-}
-
-test('a lost packet comes again as RTX with its own number inside', async (t) => {
+test('a lost packet is retransmitted as RTX with its original sequence number', async (t) => {
   const pair = await PeerPair.connect(t);
   const frame = frameOf(3_000, 1);
   pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());
@@ -166,7 +148,7 @@ test('a lost packet comes again as RTX with its own number inside', async (t) =>
   assert.equal(again.header.payloadType, 97);
 });
 
-test('without RTX the same packet comes again, byte for byte', async (t) => {
+test('without RTX the same packet is retransmitted, byte for byte', async (t) => {
   const pair = await PeerPair.connect(t, { rtx: false });
   assert.doesNotMatch(pair.answer, /rtx/);
   const datagrams: Buffer[] = [];
@@ -184,7 +166,7 @@ test('without RTX the same packet comes again, byte for byte', async (t) => {
   assert.deepEqual(media()[1], media()[0]);
 });
 
-test('a storm of NACKs is answered within a budget', async (t) => {
+test('a flood of NACKs is answered within the budget', async (t) => {
   const pair = await PeerPair.connect(t);
   const frame = frameOf(100_000, 1);
   const packets = pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());
@@ -198,7 +180,8 @@ test('a storm of NACKs is answered within a budget', async (t) => {
     });
   }
   await until(() => pair.peer.stats.nacksReceived === 50 * ids.length);
-  // 40 kB saved up, and a fifth of at most 1500 kbit/s over the half second this takes (a whole one on a slow machine)
+  // A burst of 40 kB, and a fifth of at most 1500 kbit/s for the half second this takes (on a slow
+  // machine three).
   assert.ok(
     pair.peer.stats.packetsRetransmitted * 1_180 <= 40_000 + 0.2 * 1_500 * 125 * 3,
     `${pair.peer.stats.packetsRetransmitted} retransmissions`,
@@ -207,7 +190,7 @@ test('a storm of NACKs is answered within a budget', async (t) => {
   assert.ok(pair.peer.isConnected);
 });
 
-test('what is asked for again is sent twice, since the answer was lost; eight times at most', async (t) => {
+test('a packet that is requested again is sent twice, and eight times at most', async (t) => {
   const pair = await PeerPair.connect(t);
   const frame = frameOf(300, 1);
   pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());

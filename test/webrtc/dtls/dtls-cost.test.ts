@@ -1,4 +1,5 @@
-// What a client with valid ICE credentials can make the DTLS server spend: memory, time, and datagrams to its address.
+// The cost of a hostile DTLS client with valid ICE credentials: memory, CPU time, and datagrams
+// sent.
 import assert from 'node:assert/strict';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'vitest';
@@ -42,7 +43,7 @@ function open(identity: ClientIdentity = client): Opened {
   return { server, sent, ends };
 }
 
-/** Bytes that V8 and node hold, after a collection where the test runner allows one. */
+/** Bytes held by V8 and Node, after a garbage collection if the test runner exposes it. */
 function bytesHeld(): number {
   globalThis.gc?.();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
@@ -52,9 +53,10 @@ function bytesHeld(): number {
 test('a half-open handshake costs a few kilobytes and a fraction of a millisecond', () => {
   const count = 1_000;
   const hellos = Array.from({ length: count }, () => new LyingClient(client).hello());
+  // Warm-up: the code is compiled before it is measured.
   for (const hello of hellos.slice(0, 100)) {
     open().server.receive(hello[0]!, 0);
-  } // warms the code up
+  }
   const before = bytesHeld();
   const cpuBefore = process.cpuUsage();
   const held = hellos.map((hello) => {
@@ -69,11 +71,11 @@ test('a half-open handshake costs a few kilobytes and a fraction of a millisecon
   console.info(
     `${kilobytes.toFixed(1)} kB and ${cpuMs.toFixed(2)} ms of CPU for each of ${held.length}`,
   );
-  assert.ok(kilobytes < 25, `${kilobytes} kB`); // 6 measured, garbage not collected comes on top
+  assert.ok(kilobytes < 25, `${kilobytes} kB`); // 6 measured, plus garbage that was not collected
   assert.ok(cpuMs < 3, `${cpuMs} ms`); // 0.17 measured on an idle core
 });
 
-/** One byte of a handshake message that says to be long. */
+/** One byte of a handshake message that claims to be long. */
 function fragment(sequence: number, length: number): Buffer {
   const body = Buffer.from([11, 0, length >> 8, length & 255, 0, sequence, 0, 0, 0, 0, 0, 1, 7]);
   return Buffer.concat([
@@ -82,7 +84,7 @@ function fragment(sequence: number, length: number): Buffer {
   ]);
 }
 
-test('fragments of long messages that never become whole take 30 kB at most', () => {
+test('fragments of messages that are never completed take 30 kB at most', () => {
   const before = process.memoryUsage().arrayBuffers;
   const held = Array.from({ length: 100 }, () => {
     const { server } = open();
@@ -98,7 +100,7 @@ test('fragments of long messages that never become whole take 30 kB at most', ()
   assert.ok(each < 30_000, `${each} bytes`);
 });
 
-test('a flight is sent at most 20 times, whatever is repeated and however long', () => {
+test('a flight is sent at most 20 times, however often the client repeats its own', () => {
   const { server, sent } = open();
   const [hello] = new LyingClient(client).hello();
   for (let nowMs = 0; nowMs < 60_000; nowMs += 20) {
@@ -108,7 +110,7 @@ test('a flight is sent at most 20 times, whatever is repeated and however long',
   assert.ok(sent.length >= 10 && sent.length <= 20, `${sent.length} flights`);
 });
 
-test('the Finished of a client, replayed for long, is no sign of life and is answered at most 20 times', () => {
+test('a replayed Finished is not a sign of life, and is answered at most 20 times', () => {
   const { server, sent, ends } = open();
   const dtls = new LyingClient(client);
   server.receive(dtls.hello()[0]!, 0);
@@ -124,7 +126,7 @@ test('the Finished of a client, replayed for long, is no sign of life and is ans
   assert.ok(sent.length > 0 && sent.length <= 20, `${sent.length} answers`);
 });
 
-test('keys that cost more to check than those of browsers are refused before they are used', () => {
+test('keys that are expensive to check are refused before they are used', () => {
   const weak = generateKeyPairSync('rsa', { modulusLength: 1_024 });
   const odd = generateKeyPairSync('ec', { namedCurve: 'brainpoolP512r1' });
   for (const [keys, problem] of [

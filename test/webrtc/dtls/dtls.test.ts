@@ -1,4 +1,4 @@
-// The DTLS server alone, without a network: honest clients of every kind get in, and nobody else does.
+// The DTLS server without a network: honest clients of every kind connect, others do not.
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { test } from 'vitest';
@@ -14,7 +14,7 @@ const own = createCertificate(Date.now());
 const client = createCertificate(Date.now());
 const stranger = createCertificate(Date.now());
 
-/** An RSA certificate, as GStreamer and older stacks make them. */
+/** An RSA certificate, as GStreamer and older stacks create them. */
 async function rsaIdentity(): Promise<ClientIdentity> {
   const { certPem, keyPem } = await createSelfSignedCertificate({
     signature: SignatureAlgorithm.rsa_1,
@@ -43,7 +43,7 @@ class Harness {
       },
     });
   }
-  give(datagrams: readonly Buffer[], nowMs = 0): void {
+  deliver(datagrams: readonly Buffer[], nowMs = 0): void {
     for (const datagram of datagrams) {
       this.server.receive(datagram, nowMs);
     }
@@ -58,16 +58,16 @@ function handshake(
 ): { harness: Harness; client: LyingClient } {
   const harness = new Harness(offered, hash);
   const dtls = new LyingClient(identity, quirks);
-  harness.give(dtls.hello());
+  harness.deliver(dtls.hello());
   const flight = harness.sent.splice(0);
   if (harness.server.isConnected || harness.events.length > 0) {
     return { harness, client: dtls };
   }
-  harness.give(dtls.respond(flight));
+  harness.deliver(dtls.respond(flight));
   return { harness, client: dtls };
 }
 
-test('our certificate is a valid self-signed P-256 one', () => {
+test('our certificate is a valid self-signed P-256 certificate', () => {
   const parsed = new X509Certificate(own.der);
   assert.ok(parsed.verify(parsed.publicKey));
   assert.ok(parsed.checkPrivateKey(own.privateKey));
@@ -78,7 +78,7 @@ test('our certificate is a valid self-signed P-256 one', () => {
   );
 });
 
-test('honest clients connect, whatever their keys, fragments and age', async () => {
+test('honest clients connect, with all supported keys, fragments and extensions', async () => {
   const rsa = await rsaIdentity();
   const cases: [ClientIdentity, ClientQuirks, string][] = [
     [client, {}, 'sha256'],
@@ -96,15 +96,16 @@ test('honest clients connect, whatever their keys, fragments and age', async () 
   for (const [identity, quirks, hash] of cases) {
     const { harness, client: dtls } = handshake(identity, quirks, identity.der, hash);
     assert.deepEqual(harness.events, ['connected'], JSON.stringify(quirks));
-    harness.give([dtls.seal(23, Buffer.from('hi'))]);
+    harness.deliver([dtls.seal(23, Buffer.from('hi'))]);
     assert.deepEqual(harness.events, ['connected', 'data hi']);
   }
 });
 
-test('clients that are not who the offer said are refused as such', () => {
+test('clients without the certificate of the offer are refused as not authentic', () => {
   const attacks: [ClientIdentity, ClientQuirks, Buffer][] = [
     [stranger, {}, client.der], // another certificate
-    [{ der: client.der, privateKey: stranger.privateKey }, {}, client.der], // the right certificate, another key
+    // The right certificate, another key.
+    [{ der: client.der, privateKey: stranger.privateKey }, {}, client.der],
     [client, { emptyCertificate: true }, client.der],
     [client, { wrongTranscript: true }, client.der],
     [client, { badFinished: true }, client.der],
@@ -124,7 +125,7 @@ test('clients that are not who the offer said are refused as such', () => {
   }
 });
 
-test('a handshake with a message missing, out of place or impossible never connects', () => {
+test('a handshake with a missing, misplaced or unsupported message never connects', () => {
   for (const quirks of [
     { skip: 'certificate' },
     { skip: 'clientKeyExchange' },
@@ -142,32 +143,32 @@ test('a handshake with a message missing, out of place or impossible never conne
   }
 });
 
-test('lost flights are sent again, ours by the clock and in answer to repetitions', () => {
+test('a lost flight is retransmitted by the timer, and in answer to a repeated flight', () => {
   const harness = new Harness(client.der);
   const dtls = new LyingClient(client);
   const hello = dtls.hello();
-  harness.give(hello, 0);
+  harness.deliver(hello, 0);
   const first = harness.sent.splice(0);
   harness.server.poll(400);
   assert.equal(harness.sent.length, 0);
   harness.server.poll(510);
-  assert.equal(harness.sent.splice(0).length, first.length, 'by the clock');
-  harness.give(hello, 1_000);
+  assert.equal(harness.sent.splice(0).length, first.length, 'by the timer');
+  harness.deliver(hello, 1_000);
   assert.equal(harness.sent.splice(0).length, first.length, 'in answer to a repeated ClientHello');
   for (let count = 0; count < 50; count++) {
-    harness.give(hello, 1_001);
+    harness.deliver(hello, 1_001);
   }
-  assert.equal(harness.sent.splice(0).length, 0, 'which does not make us an amplifier');
+  assert.equal(harness.sent.splice(0).length, 0, 'the server is not an amplifier');
   const second = dtls.respond(first);
-  harness.give(second.toReversed(), 2_000); // Finished overtook everything
+  harness.deliver(second.toReversed(), 2_000); // Finished overtook everything
   assert.deepEqual(harness.events, ['connected']);
   const finished = harness.sent.splice(0);
   assert.equal(finished.length, 1);
   harness.server.poll(60_000);
-  assert.equal(harness.sent.length, 0, 'nothing is repeated once connected');
+  assert.equal(harness.sent.length, 0, 'no retransmission once connected');
 });
 
-test('messages of absurd lengths and numbers take no memory', () => {
+test('messages with excessive lengths and sequence numbers take no memory', () => {
   const harness = new Harness(client.der);
   const head = Buffer.from([22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 13]);
   const before = process.memoryUsage().arrayBuffers;
@@ -194,7 +195,7 @@ test('messages of absurd lengths and numbers take no memory', () => {
   assert.ok(process.memoryUsage().arrayBuffers - before < 2e6);
 });
 
-test('a flight with bytes changed, dropped or repeated never throws, and never connects unless it is whole', () => {
+test('a flight with changed, dropped or repeated bytes never throws, and connects only if it is intact', () => {
   let connected = 0;
   fc.assert(
     fc.property(
@@ -212,9 +213,9 @@ test('a flight with bytes changed, dropped or repeated never throws, and never c
           return [...order.map((index) => datagrams[index % datagrams.length]!), ...datagrams];
         };
         const hello = dtls.hello();
-        harness.give(isHello ? spoil(hello) : hello);
+        harness.deliver(isHello ? spoil(hello) : hello);
         if (harness.events.length === 0 && harness.sent.length > 0) {
-          harness.give(isHello ? dtls.respond(harness.sent) : spoil(dtls.respond(harness.sent)));
+          harness.deliver(isHello ? dtls.respond(harness.sent) : spoil(dtls.respond(harness.sent)));
         }
         assert.ok(harness.events.length <= 2, harness.events.join(' '));
         if (harness.events.includes('connected')) {
@@ -225,10 +226,10 @@ test('a flight with bytes changed, dropped or repeated never throws, and never c
     ),
     { seed: 9, numRuns: 1_500 },
   );
-  assert.ok(connected > 50, `${connected}`); // reordering alone does no harm
+  assert.ok(connected > 50, `${connected}`); // reordering alone is harmless
 });
 
-test('a certificate that is not one is refused, though the offer announced it', () => {
+test('a malformed certificate is refused, even if the offer has its fingerprint', () => {
   for (const der of [
     Buffer.alloc(0),
     Buffer.alloc(300, 7),
@@ -241,7 +242,7 @@ test('a certificate that is not one is refused, though the offer announced it', 
   }
 });
 
-test('a certificate with a key that is expensive, or that no client has, ends the handshake at once', () => {
+test('a certificate with an expensive or unusual key ends the handshake at once', () => {
   const verdicts = new Map<string, string>();
   for (const { name, bytes } of inputsIn(corpusOf('dtls'))) {
     const kind = /^cert-(.*?)(-\w+)$/.exec(name)?.[1];
@@ -251,8 +252,8 @@ test('a certificate with a key that is expensive, or that no client has, ends th
     }
     const harness = new Harness(der);
     const dtls = new LyingClient({ der, privateKey: client.privateKey });
-    harness.give(dtls.hello());
-    harness.give(dtls.respond(harness.sent.splice(0)).slice(0, 1)); // its Certificate alone
+    harness.deliver(dtls.hello());
+    harness.deliver(dtls.respond(harness.sent.splice(0)).slice(0, 1)); // its Certificate alone
     verdicts.set(kind, harness.events.join(' '));
   }
   assert.deepEqual(Object.fromEntries(verdicts), {

@@ -1,4 +1,5 @@
-// Which address of a client gets what: proof before media, consent, replays, roaming, and how little a forger gets sent.
+// The addresses of a client: validation before media, consent, replays, roaming, and the
+// amplification limit.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'vitest';
@@ -20,8 +21,8 @@ interface Sent {
   readonly data: Buffer;
 }
 
-/** One client's addresses, and the datagrams that went out. The network is this class; everything else is the real thing. */
-class Net {
+/** The IcePaths of one client, and a network that records what they send. */
+class Network {
   readonly sent: Sent[] = [];
   readonly expected = new Set<string>();
   readonly claimed = new Map<string, boolean>();
@@ -64,7 +65,7 @@ class Net {
     return stunRequest(`${this.paths.ufrag}:${CLIENT.ufrag}`, this.paths.password, nominate);
   }
 
-  /** Gives a Binding request as if it came from `from`. */
+  /** Delivers a Binding request as if from `from`. */
   check(from: string, nowMs: number, data = this.request()): string {
     const view = newStunView();
     assert.ok(parseStun(data, view));
@@ -72,7 +73,7 @@ class Net {
     return this.paths.onRequest(data, view, address, Number(port), nowMs);
   }
 
-  /** The checks of ours to an address that were not taken yet. */
+  /** Our checks to an address since the last call. */
   takeChecks(to: string): Buffer[] {
     const checks = this.sent.filter((each) => each.to === to && each.data.readUInt16BE(0) === 1);
     for (const each of checks) {
@@ -81,7 +82,7 @@ class Net {
     return checks.map(({ data }) => data);
   }
 
-  /** The client answers a check of ours, from `from`. */
+  /** Delivers the client's response to a check of ours, as if from `from`. */
   answer(check: Buffer, from: string, nowMs: number, password = CLIENT.password): string {
     const response = bindingSuccess(check, '192.0.2.99', SERVER_PORT, password);
     const view = newStunView();
@@ -90,7 +91,7 @@ class Net {
     return this.paths.onResponse(response, view, address, Number(port), nowMs);
   }
 
-  /** A client that is really there: it answers whatever is asked. */
+  /** Answers all checks to an address: the client is there. */
   answerAll(at: string, nowMs: number): void {
     for (const check of this.takeChecks(at)) {
       this.answer(check, at, nowMs);
@@ -114,190 +115,190 @@ const HOME = '192.0.2.1:5000';
 const MOBILE = '198.51.100.7:6000';
 const EVIL = '203.0.113.66:7000';
 
-function connected(nowMs = 0): Net {
-  const net = new Net();
-  assert.equal(net.check(HOME, nowMs), 'accepted');
-  net.answerAll(HOME, nowMs + 10);
-  assert.equal(net.paths.selectedKey, HOME);
-  return net;
+function connected(nowMs = 0): Network {
+  const network = new Network();
+  assert.equal(network.check(HOME, nowMs), 'accepted');
+  network.answerAll(HOME, nowMs + 10);
+  assert.equal(network.paths.selectedKey, HOME);
+  return network;
 }
 
-test('the first check is answered and asked back at once; media waits for the answer, from that address', () => {
-  const net = new Net();
-  assert.deepEqual(net.media(), []);
-  net.check(HOME, 0);
+test('the first check is answered, and followed by a check of ours; media waits for its response', () => {
+  const network = new Network();
+  assert.deepEqual(network.media(), []);
+  network.check(HOME, 0);
   assert.deepEqual(
-    net.sent.map(({ data }) => data.readUInt16BE(0)),
+    network.sent.map(({ data }) => data.readUInt16BE(0)),
     [0x0101, 0x0001],
   );
-  const [check] = net.takeChecks(HOME);
-  assert.deepEqual(net.media(), []);
-  assert.equal(net.answer(check!, EVIL, 20), 'unknown_source');
-  assert.equal(net.answer(check!, HOME, 20, 'another password'), 'stun_integrity');
-  assert.deepEqual(net.media(), []);
-  assert.equal(net.answer(check!, HOME, 20), 'accepted');
-  assert.deepEqual(net.media(), [HOME]);
-  assert.equal(net.answer(check!, HOME, 21), 'stun_unknown_user', 'each answer counts once');
-  assert.deepEqual([...net.claimed], [[HOME, true]]);
+  const [check] = network.takeChecks(HOME);
+  assert.deepEqual(network.media(), []);
+  assert.equal(network.answer(check!, EVIL, 20), 'unknown_source');
+  assert.equal(network.answer(check!, HOME, 20, 'another password'), 'stun_integrity');
+  assert.deepEqual(network.media(), []);
+  assert.equal(network.answer(check!, HOME, 20), 'accepted');
+  assert.deepEqual(network.media(), [HOME]);
+  assert.equal(network.answer(check!, HOME, 21), 'stun_unknown_user', 'each response counts once');
+  assert.deepEqual([...network.claimed], [[HOME, true]]);
 });
 
-test('a check that is replayed from another address is refused, asked or not', () => {
-  const net = new Net();
-  const captured = net.request();
-  net.check(HOME, 0, captured);
-  net.answerAll(HOME, 10);
-  net.sent.length = 0;
-  assert.equal(net.check(EVIL, 20, captured), 'stun_replayed');
-  assert.equal(net.sent.length, 0);
-  assert.equal(net.check(HOME, 30, captured), 'repeated', 'its own retransmission is answered');
-  assert.equal(net.sent.length, 1);
+test('a check that is replayed from another address is rejected', () => {
+  const network = new Network();
+  const captured = network.request();
+  network.check(HOME, 0, captured);
+  network.answerAll(HOME, 10);
+  network.sent.length = 0;
+  assert.equal(network.check(EVIL, 20, captured), 'stun_replayed');
+  assert.equal(network.sent.length, 0);
+  assert.equal(network.check(HOME, 30, captured), 'repeated', 'a retransmission is answered');
+  assert.equal(network.sent.length, 1);
 });
 
-test('a check that is repeated without end, from the address it came from, is answered a few times', () => {
-  const net = connected();
-  const captured = net.request();
+test('a check that is repeated endlessly from its own address is answered a few times', () => {
+  const network = connected();
+  const captured = network.request();
   for (let nowMs = 100; nowMs < 10_000; nowMs++) {
-    net.check(HOME, nowMs, captured);
+    network.check(HOME, nowMs, captured);
   }
-  const answers = net.sent.filter(({ data }) => data.readUInt16BE(0) === 0x0101).length;
+  const answers = network.sent.filter(({ data }) => data.readUInt16BE(0) === 0x0101).length;
   assert.ok(answers >= 8 && answers <= 20, `${answers} answers`);
-  assert.equal(net.check(HOME, 10_000, captured), 'rate_limited');
-  assert.equal(net.check(HOME, 10_001), 'accepted', 'its own next check is taken as ever');
+  assert.equal(network.check(HOME, 10_000, captured), 'rate_limited');
+  assert.equal(network.check(HOME, 10_001), 'accepted', 'the next check is accepted');
 });
 
-test('a captured check that never arrived moves nothing, and gets its sender little', () => {
-  const net = connected();
-  const captured = net.request();
-  assert.equal(net.check(EVIL, 100, captured), 'accepted');
+test('a captured check that is sent from elsewhere does not move the media, and gets few bytes', () => {
+  const network = connected();
+  const captured = network.request();
+  assert.equal(network.check(EVIL, 100, captured), 'accepted');
   for (let nowMs = 100; nowMs < 20_000; nowMs += 50) {
-    net.paths.poll(nowMs);
-    net.answerAll(HOME, nowMs);
-    net.paths.sendHandshake(Buffer.alloc(900), nowMs);
+    network.paths.poll(nowMs);
+    network.answerAll(HOME, nowMs);
+    network.paths.sendHandshake(Buffer.alloc(900), nowMs);
   }
   assert.ok(
-    net.bytesTo(EVIL) <= 3 * captured.length,
-    `${net.bytesTo(EVIL)} bytes for ${captured.length}`,
+    network.bytesTo(EVIL) <= 3 * captured.length,
+    `${network.bytesTo(EVIL)} bytes for ${captured.length}`,
   );
-  assert.deepEqual(net.media(), [HOME]);
+  assert.deepEqual(network.media(), [HOME]);
 });
 
-test('a copy that overtakes the original keeps the client out of nothing', () => {
-  const net = new Net();
-  const captured = net.request();
-  net.check(EVIL, 0, captured);
-  assert.equal(net.check(HOME, 1, captured), 'repeated');
-  net.answerAll(HOME, 20);
-  assert.deepEqual(net.media(), [HOME]);
-  assert.equal(net.check('203.0.113.67:7000', 30, captured), 'stun_replayed');
+test('a copy that overtakes the original does not lock the client out', () => {
+  const network = new Network();
+  const captured = network.request();
+  network.check(EVIL, 0, captured);
+  assert.equal(network.check(HOME, 1, captured), 'repeated');
+  network.answerAll(HOME, 20);
+  assert.deepEqual(network.media(), [HOME]);
+  assert.equal(network.check('203.0.113.67:7000', 30, captured), 'stun_replayed');
 });
 
-test('no more than three times what came goes to an address that has not answered', () => {
-  const net = new Net();
+test('an address that is not validated gets at most three times what it sent', () => {
+  const network = new Network();
   let received = 0;
   for (let nowMs = 0; nowMs < 10_000; nowMs += 20) {
     if (nowMs % 400 === 0) {
-      const data = net.request();
+      const data = network.request();
       received += data.length;
-      net.check(EVIL, nowMs, data);
+      network.check(EVIL, nowMs, data);
     }
     if (nowMs % 1_000 === 0) {
       received += 200;
-      net.paths.onHandshake(EVIL, 200);
+      network.paths.onHandshake(EVIL, 200);
     }
-    net.paths.sendHandshake(Buffer.alloc(900), nowMs);
-    net.paths.poll(nowMs);
+    network.paths.sendHandshake(Buffer.alloc(900), nowMs);
+    network.paths.poll(nowMs);
     assert.ok(
-      net.bytesTo(EVIL) <= 3 * received,
-      `${net.bytesTo(EVIL)} bytes for ${received} after ${nowMs} ms`,
+      network.bytesTo(EVIL) <= 3 * received,
+      `${network.bytesTo(EVIL)} bytes for ${received} after ${nowMs} ms`,
     );
   }
-  assert.ok(net.heldBack > 0);
-  assert.deepEqual(net.media(), []);
+  assert.ok(network.heldBack > 0);
+  assert.deepEqual(network.media(), []);
 });
 
-test('a handshake goes ahead within that bound before the address has answered, so that nothing takes longer', () => {
-  const net = new Net();
-  net.check(HOME, 0);
-  net.paths.onHandshake(HOME, 250);
-  assert.equal(net.paths.sendHandshake(Buffer.alloc(700), 1), true);
-  assert.equal(net.paths.sendHandshake(Buffer.alloc(700), 1), false);
-  net.answerAll(HOME, 20);
-  assert.equal(net.selections, 1, 'which is when what was held back is sent');
-  assert.equal(net.paths.sendHandshake(Buffer.alloc(7_000), 21), true);
+test('the handshake starts within that limit before the address is validated', () => {
+  const network = new Network();
+  network.check(HOME, 0);
+  network.paths.onHandshake(HOME, 250);
+  assert.equal(network.paths.sendHandshake(Buffer.alloc(700), 1), true);
+  assert.equal(network.paths.sendHandshake(Buffer.alloc(700), 1), false);
+  network.answerAll(HOME, 20);
+  assert.equal(network.selections, 1, 'now the peer can send what was held back');
+  assert.equal(network.paths.sendHandshake(Buffer.alloc(7_000), 21), true);
 });
 
-test('a client that roams takes its media along once its new address has answered', () => {
-  const net = connected();
-  net.check(MOBILE, 5_000);
-  assert.deepEqual(net.media(), [HOME], 'not before');
-  net.check(MOBILE, 5_300);
-  net.answerAll(MOBILE, 5_350);
-  assert.deepEqual(net.media(), [MOBILE]);
-  net.check(HOME, 9_000); // and back
-  assert.deepEqual(net.media(), [MOBILE]);
-  net.check(HOME, 9_300);
-  net.answerAll(HOME, 9_340);
-  assert.deepEqual(net.media(), [HOME]);
+test('media follows a roaming client once its new address is validated', () => {
+  const network = connected();
+  network.check(MOBILE, 5_000);
+  assert.deepEqual(network.media(), [HOME], 'not validated yet');
+  network.check(MOBILE, 5_300);
+  network.answerAll(MOBILE, 5_350);
+  assert.deepEqual(network.media(), [MOBILE]);
+  network.check(HOME, 9_000); // and back
+  assert.deepEqual(network.media(), [MOBILE]);
+  network.check(HOME, 9_300);
+  network.answerAll(HOME, 9_340);
+  assert.deepEqual(network.media(), [HOME]);
 });
 
-test('an answer from before a nomination does not count for it', () => {
-  const net = connected();
-  net.check(MOBILE, 1_000);
-  const [early] = net.takeChecks(MOBILE);
-  net.check(HOME, 1_010); // the client changed its mind
-  net.check(MOBILE, 1_020); // and again
-  const [late] = net.takeChecks(MOBILE);
-  net.answer(early!, MOBILE, 1_030);
-  assert.deepEqual(net.media(), [HOME]);
-  net.answer(late!, MOBILE, 1_040);
-  assert.deepEqual(net.media(), [MOBILE]);
+test('a response to a check from before a nomination does not complete that nomination', () => {
+  const network = connected();
+  network.check(MOBILE, 1_000);
+  const [early] = network.takeChecks(MOBILE);
+  network.check(HOME, 1_010); // the client changed its mind
+  network.check(MOBILE, 1_020); // and again
+  const [late] = network.takeChecks(MOBILE);
+  network.answer(early!, MOBILE, 1_030);
+  assert.deepEqual(network.media(), [HOME]);
+  network.answer(late!, MOBILE, 1_040);
+  assert.deepEqual(network.media(), [MOBILE]);
 });
 
-test('a NAT that changes the address is followed though nobody nominates it, and an attacker beside it is not', () => {
-  const net = connected();
-  const captured = net.request();
+test('media follows a NAT rebinding without a nomination, but not an attacker', () => {
+  const network = connected();
+  const captured = network.request();
   let movedMs = 0;
   for (let nowMs = 100; nowMs < 20_000 && movedMs === 0; nowMs += 100) {
     if (nowMs === 1_000) {
-      net.check(EVIL, nowMs, captured);
+      network.check(EVIL, nowMs, captured);
     }
     if (nowMs % 2_500 === 0) {
-      net.check(MOBILE, nowMs, net.request(false));
+      network.check(MOBILE, nowMs, network.request(false));
     }
-    net.paths.poll(nowMs);
-    net.takeChecks(HOME); // nobody is there any more
-    net.answerAll(MOBILE, nowMs + 50);
-    if (net.paths.selectedKey === MOBILE) {
+    network.paths.poll(nowMs);
+    network.takeChecks(HOME); // the old address no longer answers
+    network.answerAll(MOBILE, nowMs + 50);
+    if (network.paths.selectedKey === MOBILE) {
       movedMs = nowMs;
     }
   }
   assert.ok(movedMs > 0 && movedMs <= 5_200, `moved after ${movedMs} ms`);
-  assert.deepEqual(net.media(), [MOBILE]);
+  assert.deepEqual(network.media(), [MOBILE]);
 });
 
-test('a second address that nobody nominates is left alone while the first one answers', () => {
-  const net = connected();
+test('a second address without a nomination gets no checks while the first one responds', () => {
+  const network = connected();
   for (let nowMs = 100; nowMs < 30_000; nowMs += 100) {
     if (nowMs % 1_000 === 0) {
-      net.check(MOBILE, nowMs, net.request(false));
+      network.check(MOBILE, nowMs, network.request(false));
     }
-    net.paths.poll(nowMs);
-    net.answerAll(HOME, nowMs + 20);
-    assert.equal(net.takeChecks(MOBILE).length, 0);
+    network.paths.poll(nowMs);
+    network.answerAll(HOME, nowMs + 20);
+    assert.equal(network.takeChecks(MOBILE).length, 0);
   }
-  assert.deepEqual(net.media(), [HOME]);
+  assert.deepEqual(network.media(), [HOME]);
 });
 
-test('consent is asked for every four to six seconds, and ends 30 s after the last answer whatever else arrives', () => {
-  const net = connected();
+test('consent is checked every four to six seconds, and expires 30 s after the last response', () => {
+  const network = connected();
   const asked: number[] = [];
   for (let nowMs = 50; nowMs < 60_000; nowMs += 50) {
-    net.paths.poll(nowMs);
-    for (const check of net.takeChecks(HOME)) {
+    network.paths.poll(nowMs);
+    for (const check of network.takeChecks(HOME)) {
       asked.push(nowMs);
-      net.answer(check, HOME, nowMs);
+      network.answer(check, HOME, nowMs);
     }
-    assert.ok(net.paths.hasConsent(nowMs));
+    assert.ok(network.paths.hasConsent(nowMs));
   }
   const gaps = asked.slice(1).map((at, index) => at - asked[index]!);
   assert.ok(gaps.length >= 9, `${gaps.length} checks in a minute`);
@@ -305,51 +306,51 @@ test('consent is asked for every four to six seconds, and ends 30 s after the la
     gaps.every((gap) => gap >= 4_000 && gap <= 6_050),
     gaps.join(' '),
   );
-  assert.ok(new Set(gaps).size > 1, 'not all at the same distance');
+  assert.ok(new Set(gaps).size > 1, 'the intervals are random');
   const lastMs = asked.at(-1)!;
   for (let nowMs = 60_000; nowMs < lastMs + CONSENT_MS; nowMs += 50) {
-    net.paths.poll(nowMs);
-    net.check(HOME, nowMs); // checks of the client's are no answers
-    assert.ok(net.paths.hasConsent(nowMs));
+    network.paths.poll(nowMs);
+    network.check(HOME, nowMs); // a check of the client is not consent
+    assert.ok(network.paths.hasConsent(nowMs));
   }
-  assert.equal(net.paths.hasConsent(lastMs + CONSENT_MS + 1), false);
+  assert.equal(network.paths.hasConsent(lastMs + CONSENT_MS + 1), false);
 });
 
-test('an answer that says error proves nothing', () => {
-  const net = new Net();
-  net.check(HOME, 0);
-  const [check] = net.takeChecks(HOME);
+test('an error response does not validate an address', () => {
+  const network = new Network();
+  network.check(HOME, 0);
+  const [check] = network.takeChecks(HOME);
   const response = bindingSuccess(check!, '192.0.2.99', SERVER_PORT, CLIENT.password);
   const view = newStunView();
   assert.ok(parseStun(response, view));
   assert.equal(
-    net.paths.onResponse(response, { ...view, kind: 'error' }, '192.0.2.1', 5_000, 1),
+    network.paths.onResponse(response, { ...view, kind: 'error' }, '192.0.2.1', 5_000, 1),
     'other',
   );
-  assert.deepEqual(net.media(), []);
+  assert.deepEqual(network.media(), []);
 });
 
-test('what is kept of a client is bounded, and the address in use is not pushed out', () => {
-  const net = connected();
+test('the state per client is bounded, and the selected address is never evicted', () => {
+  const network = connected();
   for (let index = 0; index < 2_000; index++) {
-    net.check(`203.0.113.5:${1_000 + index}`, 100 + index);
+    network.check(`203.0.113.5:${1_000 + index}`, 100 + index);
   }
-  assert.ok(net.claimed.size <= 8, `${net.claimed.size} addresses`);
-  assert.ok(net.claimed.has(HOME));
-  assert.ok(net.expected.size <= 8 * 4, `${net.expected.size} checks`);
-  assert.deepEqual(net.media(), [HOME]);
-  net.paths.close();
-  assert.deepEqual([net.claimed.size, net.expected.size], [0, 0]);
-  assert.deepEqual(net.media(), []);
+  assert.ok(network.claimed.size <= 8, `${network.claimed.size} addresses`);
+  assert.ok(network.claimed.has(HOME));
+  assert.ok(network.expected.size <= 8 * 4, `${network.expected.size} checks`);
+  assert.deepEqual(network.media(), [HOME]);
+  network.paths.close();
+  assert.deepEqual([network.claimed.size, network.expected.size], [0, 0]);
+  assert.deepEqual(network.media(), []);
 });
 
-test('each check has an id of its own, and a forged answer changes nothing', () => {
-  const net = connected();
-  net.paths.poll(7_000);
-  const [check] = net.takeChecks(HOME);
+test('each check has its own transaction id, and a forged response has no effect', () => {
+  const network = connected();
+  network.paths.poll(7_000);
+  const [check] = network.takeChecks(HOME);
   const forged = Buffer.from(check!);
   randomBytes(12).copy(forged, 8);
   assert.notDeepEqual(transactionId(check!), transactionId(forged));
-  assert.equal(net.answer(forged, HOME, 7_001), 'stun_unknown_user');
-  assert.equal(net.answer(check!, HOME, 7_002), 'accepted');
+  assert.equal(network.answer(forged, HOME, 7_001), 'stun_unknown_user');
+  assert.equal(network.answer(check!, HOME, 7_002), 'accepted');
 });

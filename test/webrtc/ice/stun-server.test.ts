@@ -1,4 +1,5 @@
-// The STUN server: answers Binding requests as RFC 8489 and RFC 5769 have it, nothing else, and is what the default ICE list names.
+// The STUN server: answers Binding requests only (RFC 8489, RFC 5769), and is in the default ICE
+// list.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
@@ -16,7 +17,7 @@ import { startTestFront } from '../../front/harness.ts';
 
 const request = (id: Buffer): Buffer => Buffer.concat([Buffer.from('000100002112a442', 'hex'), id]);
 
-test('XOR-MAPPED-ADDRESS is that of the vectors of RFC 5769', () => {
+test('XOR-MAPPED-ADDRESS is that of the test vectors of RFC 5769', () => {
   const id = Buffer.from('b7e7a701bc34d686fa87dfae', 'hex');
   assert.equal(
     bindingResponse(request(id), '192.0.2.1', 32853)?.subarray(20).toString('hex'),
@@ -98,7 +99,7 @@ async function ask(port: number, client: Socket): Promise<void> {
 
 test('a datagram that claims to come from port 0 does not end the server', async (t) => {
   const { port, socket, counted } = await openServer(t);
-  // What the kernel hands over for such a datagram; to send one takes a raw socket.
+  // As the kernel delivers such a datagram. Sending one takes a raw socket.
   socket.emit('message', request(randomBytes(12)), { address: '127.0.0.1', port: 0 });
   assert.deepEqual(counted, ['not_stun']);
   const client = createSocket('udp4');
@@ -109,7 +110,7 @@ test('a datagram that claims to come from port 0 does not end the server', async
   assert.deepEqual(counted, ['not_stun', 'answered']);
 });
 
-test('a send that the system refuses is counted and ends nothing', async (t) => {
+test('an answer that the system refuses to send is counted, and the server goes on', async (t) => {
   const { port, socket, counted } = await openServer(t);
   // The broadcast address needs SO_BROADCAST: EACCES.
   socket.emit('message', request(randomBytes(12)), { address: '255.255.255.255', port: 9 });
@@ -121,7 +122,7 @@ test('a send that the system refuses is counted and ends nothing', async (t) => 
   assert.deepEqual(counted, ['answered', 'send_failed', 'answered']);
 });
 
-test('one address is answered a bounded number of times, and others as before', async (t) => {
+test('one address gets a bounded number of answers, without effect on others', async (t) => {
   const { socket, counted } = await openServer(t);
   const from = (address: string): void => {
     socket.emit('message', request(randomBytes(12)), {
@@ -136,14 +137,14 @@ test('one address is answered a bounded number of times, and others as before', 
   }
   const answered = counted.filter((outcome) => outcome === 'answered').length;
   assert.ok(answered >= 200 && answered < 1_000, `${answered} answers at once`);
-  // Several, as an address may by chance share a bucket with the first one.
+  // Several addresses: one of them may share a bucket with the first one.
   for (let i = 4; i < 14; i++) {
     from(`127.0.0.${i}`);
   }
   assert.ok(counted.slice(-10).filter((outcome) => outcome === 'answered').length >= 8);
 });
 
-test('a budget is saved up again at its rate, and counts a network of IPv6 as one address', () => {
+test('a budget refills at its rate, and counts an IPv6 /64 as one address', () => {
   const budget = new AddressBudget(0, { perSecond: 10, burst: 5, buckets: 1 << 20 });
   const taken = (address: string, nowMs: number): number => {
     let count = 0;
@@ -162,7 +163,7 @@ test('a budget is saved up again at its rate, and counts a network of IPv6 as on
   assert.equal(taken('::2', 0), 0);
 });
 
-test('many addresses share the budget out evenly', () => {
+test('addresses spread evenly over the buckets', () => {
   const budget = new AddressBudget(0, { perSecond: 10, burst: 1, buckets: 16_384 });
   let answered = 0;
   for (let i = 0; i < 4_096; i++) {

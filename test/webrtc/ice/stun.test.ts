@@ -1,4 +1,4 @@
-// STUN against the test vectors of RFC 5769, and messages that are almost right.
+// STUN messages: the test vectors of RFC 5769, and messages with small faults.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import {
@@ -18,7 +18,7 @@ const REQUEST =
   hex(`000100582112a442b7e7a701bc34d686fa87dfae 802200105354554e207465737420636c69656e74 002400046e0001ff 80290008932ff9b151263b36
   00060009 6576746a3a683676592020 20 00080014 9aeaa70cbfd8cb56781ef2b5b2d3f249c1b571a2 80280004e57a3bcf`);
 
-test('the request of RFC 5769 is understood and authentic', () => {
+test('the request of RFC 5769 is parsed and authentic', () => {
   const view = newStunView();
   assert.equal(parseStun(REQUEST, view), true);
   assert.deepEqual([view.kind, view.localUfrag, view.hasUseCandidate], ['request', 'evtj', false]);
@@ -26,12 +26,13 @@ test('the request of RFC 5769 is understood and authentic', () => {
   assert.equal(isAuthentic(REQUEST, view, `${PASSWORD}x`), false);
 });
 
-test('a change of any byte is noticed', () => {
+test('a change of any byte is detected', () => {
   const view = newStunView();
   for (let at = 0; at < REQUEST.length; at++) {
+    // The type of FINGERPRINT: changed, it is an unknown attribute, which is ignored.
     if (at === 100 || at === 101) {
       continue;
-    } // the type of FINGERPRINT: changed, it is an attribute that nobody knows
+    }
     const changed = Buffer.from(REQUEST);
     changed[at]! ^= 0x40;
     assert.equal(
@@ -45,7 +46,7 @@ test('a change of any byte is noticed', () => {
   }
 });
 
-test('nothing that follows the integrity is believed', () => {
+test('attributes after MESSAGE-INTEGRITY have no effect', () => {
   const view = newStunView();
   const base = REQUEST.subarray(0, REQUEST.length - 8);
   const withNomination = Buffer.concat([base, hex('00250000')]);
@@ -54,7 +55,7 @@ test('nothing that follows the integrity is believed', () => {
   assert.equal(view.hasUseCandidate, false);
 });
 
-test('our response carries the mapped address of RFC 5769, IPv4 and IPv6, and our request its parts', () => {
+test('our response has the mapped address of RFC 5769, IPv4 and IPv6; our request is authentic', () => {
   const view = newStunView();
   const four = bindingSuccess(REQUEST, '192.0.2.1', 32_853, PASSWORD);
   assert.ok(four.includes(hex('002000080001a147e112a643')), 'section 2.2');
@@ -71,7 +72,7 @@ test('our response carries the mapped address of RFC 5769, IPv4 and IPv6, and ou
   );
 });
 
-test('addresses in every way of writing them', () => {
+test('addresses are parsed in each notation', () => {
   assert.equal(ipBytes('10.1.2.3').toString('hex'), '0a010203');
   assert.equal(ipBytes('::1').toString('hex'), '00000000000000000000000000000001');
   assert.equal(ipBytes('fe80::1%eth0').toString('hex'), 'fe800000000000000000000000000001');

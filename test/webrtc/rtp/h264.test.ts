@@ -1,4 +1,5 @@
-// H.264 payloads: single units, STAP-A and FU-A of RFC 6184, read back by a receiver written to the letter of it.
+// H.264 payloads: single NAL units, STAP-A and FU-A, read back by a depacketizer written after RFC
+// 6184.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import * as fc from 'fast-check';
@@ -17,7 +18,7 @@ function packetize(frame: Uint8Array, max: number): Buffer[] {
   return payloads;
 }
 
-/** RFC 6184 sections 5.6 to 5.8: the NAL units in a row of payloads. */
+/** The NAL units in a sequence of payloads (RFC 6184 sections 5.6 to 5.8). */
 function unitsOf(payloads: readonly Buffer[]): Buffer[] {
   const units: Buffer[] = [];
   let open: Buffer[] | undefined = undefined;
@@ -45,11 +46,11 @@ function unitsOf(payloads: readonly Buffer[]): Buffer[] {
       units.push(payload);
     }
   }
-  assert.equal(open, undefined, 'the last fragment is there');
+  assert.equal(open, undefined, 'the last fragment is missing');
   return units;
 }
 
-/** A NAL unit as encoders write them: no start code inside, no trailing zero. */
+/** A NAL unit as encoders write it: no start code inside, no trailing zero. */
 const unit = fc
   .tuple(
     fc.constantFrom(0x67, 0x68, 0x06, 0x65, 0x41, 0x61, 0x01),
@@ -59,7 +60,7 @@ const unit = fc
     Buffer.concat([Buffer.from([header]), Buffer.from(body.map((byte) => byte | 4))]),
   );
 
-test('any access unit comes out as the units it had', () => {
+test('any access unit is restored from its payloads', () => {
   fc.assert(
     fc.property(
       fc.array(unit, { minLength: 1, maxLength: 12 }),
@@ -79,7 +80,7 @@ test('any access unit comes out as the units it had', () => {
   );
 });
 
-test('parameter sets travel together, and what RTP has no use for stays behind', () => {
+test('parameter sets are aggregated; delimiters and filler data are omitted', () => {
   const start = Buffer.from([0, 0, 0, 1]);
   const sps = Buffer.from([0x67, 0x42, 0xe0, 0x1f, 1, 2, 3]);
   const pps = Buffer.from([0x68, 0xce, 1]);
@@ -102,11 +103,11 @@ test('parameter sets travel together, and what RTP has no use for stays behind',
   );
 });
 
-test('zeros inside a unit and at its end are no start codes', () => {
+test('zeros inside a NAL unit and at its end are not start codes', () => {
   const nal = Buffer.from([0x41, 0, 0, 3, 0, 0, 3, 1, 0, 0, 2, 9]);
   assert.deepEqual(
     unitsOf(packetize(Buffer.concat([Buffer.from([0, 0, 0, 1]), nal, Buffer.from([0, 0])]), 100)),
     [nal],
   );
-  assert.deepEqual(packetize(Buffer.from([1, 2, 3]), 100), [], 'no start code, no unit');
+  assert.deepEqual(packetize(Buffer.from([1, 2, 3]), 100), [], 'no start code, no NAL unit');
 });

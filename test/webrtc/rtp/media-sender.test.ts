@@ -1,4 +1,5 @@
-// The media sender without a network or a clock: what it sends at which time, and how it reacts to RTCP.
+// The media sender without a network or a clock: what it sends at which time, and how it reacts to
+// RTCP.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { MediaSender } from '../../../src/webrtc/rtp/media-sender.ts';
@@ -90,7 +91,9 @@ class Sender {
     }));
   }
 
-  /** The types of the RTCP packets that were sent since the last call, compound packets unpacked. */
+  /**
+   * The types of the RTCP packets that were sent since the last call, compound packets unpacked.
+   */
   takeRtcpTypes(): number[] {
     return this.#take(true).flatMap((datagram) => {
       const compound = this.#receiver.unprotectRtcp(datagram)!;

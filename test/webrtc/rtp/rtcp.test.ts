@@ -1,4 +1,4 @@
-// RTCP: clocks and fields to the bit, and feedback of any shape taken or left.
+// RTCP: exact fields and clocks, and robust parsing of feedback.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import * as fc from 'fast-check';
@@ -13,34 +13,34 @@ import {
 } from '../../../src/webrtc/rtp/rtcp.ts';
 
 class Recorder implements RtcpHandler {
-  readonly heard: unknown[] = [];
+  readonly messages: unknown[] = [];
   onReport(...report: readonly number[]): void {
-    this.heard.push(['report', ...report]);
+    this.messages.push(['report', ...report]);
   }
   onNack(ssrc: number, sequenceNumber: number): void {
-    this.heard.push(['nack', ssrc, sequenceNumber]);
+    this.messages.push(['nack', ssrc, sequenceNumber]);
   }
   onPli(ssrc: number): void {
-    this.heard.push(['pli', ssrc]);
+    this.messages.push(['pli', ssrc]);
   }
   onFir(ssrc: number, sequenceNumber: number): void {
-    this.heard.push(['fir', ssrc, sequenceNumber]);
+    this.messages.push(['fir', ssrc, sequenceNumber]);
   }
   onRemb(bitsPerSecond: number): void {
-    this.heard.push(['remb', bitsPerSecond]);
+    this.messages.push(['remb', bitsPerSecond]);
   }
   onBye(): void {
-    this.heard.push(['bye']);
+    this.messages.push(['bye']);
   }
 }
 
-const heardIn = (hex: string): unknown[] => {
+const messagesIn = (hex: string): unknown[] => {
   const recorder = new Recorder();
   assert.equal(parseRtcp(Buffer.from(hex.replaceAll(' ', ''), 'hex'), recorder), true);
-  return recorder.heard;
+  return recorder.messages;
 };
 
-test('NTP time is exact to the microsecond, and its middle bits agree with it', () => {
+test('NTP time is exact to the microsecond; compact NTP is its middle 32 bits', () => {
   for (const wallMs of [0, 1_784_600_000_123.25, 4_102_444_799_999.5, 2_085_978_496_000]) {
     const out = Buffer.alloc(8);
     writeNtp(out, 0, wallMs);
@@ -54,7 +54,7 @@ test('NTP time is exact to the microsecond, and its middle bits agree with it', 
   }
 });
 
-test('another stack reads our sender report, description and goodbye', () => {
+test('an independent parser reads our sender report, SDES and BYE', () => {
   const [report, description] = RtcpPacketConverter.deSerialize(
     senderReport(
       { ssrc: 0xfedcba98, rtpTimestamp: 0x89abcdef, packets: 12, octets: 3_456 },
@@ -71,27 +71,27 @@ test('another stack reads our sender report, description and goodbye', () => {
   assert.equal(description.chunks[0]?.items[0]?.text, 'me@here');
   const recorder = new Recorder();
   assert.ok(parseRtcp(bye([1, 2]), recorder));
-  assert.deepEqual(recorder.heard, [['bye']]);
+  assert.deepEqual(recorder.messages, [['bye']]);
 });
 
-test('each kind of feedback is read from its bytes', () => {
-  assert.deepEqual(heardIn('81cd0003 00000001 000000aa fffe8001'), [
+test('each feedback message is parsed', () => {
+  assert.deepEqual(messagesIn('81cd0003 00000001 000000aa fffe8001'), [
     ['nack', 0xaa, 0xfffe],
     ['nack', 0xaa, 0xffff],
     ['nack', 0xaa, 0x000e],
   ]);
-  assert.deepEqual(heardIn('81ce0002 00000001 000000aa'), [['pli', 0xaa]]);
-  assert.deepEqual(heardIn('84ce0004 00000001 00000000 000000aa 07000000'), [['fir', 0xaa, 7]]);
-  assert.deepEqual(heardIn('8fce0005 00000001 00000000 52454d42 010fffff 000000aa'), [
+  assert.deepEqual(messagesIn('81ce0002 00000001 000000aa'), [['pli', 0xaa]]);
+  assert.deepEqual(messagesIn('84ce0004 00000001 00000000 000000aa 07000000'), [['fir', 0xaa, 7]]);
+  assert.deepEqual(messagesIn('8fce0005 00000001 00000000 52454d42 010fffff 000000aa'), [
     ['remb', 0x3ffff * 8],
   ]);
   assert.deepEqual(
-    heardIn('81c90007 00000001 000000aa 40fffffe 00000010 00000020 00010000 00008000'),
+    messagesIn('81c90007 00000001 000000aa 40fffffe 00000010 00000020 00010000 00008000'),
     [['report', 0xaa, 0.25, -2, 16, 32, 65_536, 32_768]],
   );
 });
 
-test('garbage is refused or ignored, and never costs more than its length', () => {
+test('garbage is rejected or ignored; its cost is bounded by its length', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 1_200 }),
@@ -107,7 +107,7 @@ test('garbage is refused or ignored, and never costs more than its length', () =
         }
         const recorder = new Recorder();
         parseRtcp(data, recorder);
-        assert.ok(recorder.heard.length <= data.length * 5);
+        assert.ok(recorder.messages.length <= data.length * 5);
       },
     ),
     { seed: 11, numRuns: 2_000 },

@@ -1,4 +1,4 @@
-// VP8 payloads: RFC 7741's descriptor, and nothing of the frame lost or added.
+// VP8 payloads: the descriptor of RFC 7741, and the frame unchanged.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import * as fc from 'fast-check';
@@ -19,7 +19,7 @@ function packetize(packetizer: Vp8Packetizer, frame: Uint8Array, max: number): B
   return payloads;
 }
 
-test('any frame comes out whole, in even packets within the limit', () => {
+test('any frame is restored from payloads of equal size within the limit', () => {
   const packetizer = new Vp8Packetizer();
   fc.assert(
     fc.property(
@@ -43,7 +43,7 @@ test('any frame comes out whole, in even packets within the limit', () => {
   );
 });
 
-test('an independent reader finds one partition start and a picture id that counts up and wraps', () => {
+test('an independent parser finds one partition start, and a picture id that counts up and wraps', () => {
   const packetizer = new Vp8Packetizer();
   let last = -1;
   for (let picture = 0; picture < 33_000; picture++) {

@@ -1,4 +1,4 @@
-// The offer's parser against text that is made to be slow or large: the front's main thread runs it.
+// The offer parser against text made to be slow or large: it runs on the main thread.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { serialize } from 'node:v8';
@@ -45,7 +45,7 @@ const transport =
 const video = (formats: string): string =>
   `${head}${transport}m=video 9 UDP/TLS/RTP/SAVPF ${formats}\r\na=rtcp-mux\r\na=recvonly\r\n`;
 const maps = types.map((type) => `a=rtpmap:${type} VP8/90000\r\n`).join('');
-/** Repeats `text`, of one line, up to the limits of length and, unless told otherwise, of lines. */
+/** Repeats the line `text` up to `lines` lines and the greatest length of an offer. */
 const filled = (
   start: string,
   text: string | ((index: number) => string),
@@ -64,15 +64,15 @@ const filled = (
 const some = types.slice(0, 60).join(' ');
 
 const HOSTILE: Readonly<Record<string, string>> = {
-  'formats by feedback for all': filled(
+  'many formats and wildcard feedback': filled(
     video(some) + maps,
     (index) => `a=rtcp-fb:* x${String(index).padStart(14, '0')}\r\n`,
   ),
-  'one format many times': filled(
+  'one format repeated': filled(
     video(`96 ${'96 '.repeat(600)}`) + maps,
     'a=rtcp-fb:* nack               \r\n',
   ),
-  'one type in other figures': filled(
+  'types with leading zeros': filled(
     video(
       `${types.slice(0, 30).join(' ')} ${types
         .slice(0, 30)
@@ -81,7 +81,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
     ) + maps,
     'a=rtcp-fb:* nack\r\n',
   ),
-  'feedback of one format': filled(
+  'much feedback of one format': filled(
     video(some) + maps,
     (index) => `a=rtcp-fb:96 ${String(index).padStart(14, '0')}\r\n`,
   ),
@@ -93,7 +93,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
     video(some) + maps.replaceAll('VP8', 'rtx').replace('0 rtx', '0 VP8'),
     (index) => `a=fmtp:${types[index % 60]} ${'a=;'.repeat(600)}\r\n`,
   ),
-  'm-lines that inherit from the session':
+  'm-lines that inherit extensions from the session':
     filled(head + transport, (index) => `a=extmap:${(index % 14) + 1} urn:${index}\r\n`, 1960) +
     'm=video 9 UDP/TLS/RTP/SAVPF 0\r\n'.repeat(32),
   'thirty m-lines of formats': Array.from(
@@ -114,7 +114,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
     video('96'),
     (index) => `a=a${String(index).padStart(25, '0')}:${index}\r\n`,
   ),
-  'attributes that are read': filled(video('96'), 'a=mid:0123456789012345678901\r\n'),
+  'attributes that are used': filled(video('96'), 'a=mid:0123456789012345678901\r\n'),
   fingerprints: filled(video('96'), 'a=fingerprint:sha-256 AA\r\n'),
   'one line': filled(head, 'x', 1e6),
   'a line of blanks': `${head}m=${' '.repeat(60_000)}x`,
@@ -122,15 +122,16 @@ const HOSTILE: Readonly<Record<string, string>> = {
   'a session of blanks': filled(head, `a=group:BUNDLE${' '.repeat(1900)}x\r\n`),
   slashes: filled(video('96'), `a=rtpmap:96 ${'/'.repeat(1900)}\r\n`),
   extensions: filled(video('96'), `a=extmap:1/${'a'.repeat(1900)} \r\n`),
-  'foreign letters': filled(video('96'), 'a=mid:\u{1f600}\r\n'),
+  'non-ASCII characters': filled(video('96'), 'a=mid:\u{1f600}\r\n'),
 };
 
-test('the longest offer takes 5 ms at most, whatever it holds', () => {
+test('the longest offer takes 5 ms at most, whatever it contains', () => {
+  // Warm-up: the code is compiled before it is timed.
   for (const sdp of Object.values(offers.all)) {
     for (let run = 0; run < 50; run++) {
       parseOffer(sdp);
     }
-  } // so that code is compiled
+  }
   for (const [name, sdp] of Object.entries(HOSTILE)) {
     assert.ok(sdp.length <= MAX_OFFER_CHARS, name);
     const tookMs = shortestMs(() => {
@@ -145,7 +146,7 @@ test('the longest offer takes 5 ms at most, whatever it holds', () => {
   }
 });
 
-test('what a worker gets of it is no larger than its text, plain, and answered as quickly', () => {
+test('the parsed offer is plain data, at most twice as large as its text, and answered in 5 ms', () => {
   for (const [name, sdp] of Object.entries({ ...HOSTILE, ...offers.all })) {
     let offer;
     try {
@@ -170,12 +171,12 @@ test('what a worker gets of it is no larger than its text, plain, and answered a
   }
 });
 
-test('each bound has its words', () => {
+test('each limit has an error message', () => {
   const chromium = offers.chromium;
   assert.equal(
     refusalOf(chromium + 'a=x\r\n'.repeat(1800)),
     '',
-    'an offer with candidates by the hundred is taken',
+    'an offer with hundreds of candidates is accepted',
   );
   assert.match(
     refusalOf(chromium.padEnd(MAX_OFFER_CHARS + 1, 'x')),
@@ -197,7 +198,7 @@ test('each bound has its words', () => {
   );
 });
 
-test('a payload type that is listed again counts once, however it is written', () => {
+test('a repeated payload type counts once, however it is written', () => {
   const [section] = parseOffer(
     offers.chromium.replace('SAVPF 96 97 102', 'SAVPF 96 97 96 096 102 97'),
   ).sections;

@@ -1,4 +1,4 @@
-// Offers as the WebRTC stacks of the day write them, cut to what matters: browsers, aiortc, pion, libdatachannel, GStreamer.
+// Offers of common WebRTC stacks, shortened: browsers, aiortc, pion, libdatachannel, GStreamer.
 const FINGERPRINT =
   'a=fingerprint:sha-256 BC:AD:A1:FD:3D:B3:64:01:42:7F:18:6F:6F:8D:3A:E9:95:DF:11:F0:9D:F4:D2:FA:0F:BA:00:E9:2B:6A:98:1F';
 
@@ -145,7 +145,7 @@ const aiortcTransport = [
   'a=setup:actpass',
 ];
 
-/** Every m-line its own credentials in principle; BUNDLE says which count. */
+/** Every section has its own credentials; BUNDLE says which ones apply. */
 export const aiortc = join(
   'v=0',
   'o=- 3912345678 3912345678 IN IP4 0.0.0.0',
@@ -235,7 +235,7 @@ export const pion = join(
   'a=recvonly',
 );
 
-/** Session-level credentials, long mids, no rtx, no feedback but the wildcard. */
+/** Session-level credentials, long mids, no RTX, wildcard feedback only. */
 export const libdatachannel = join(
   'v=0',
   'o=rtc 3837443201 0 IN IP4 127.0.0.1',

@@ -1,4 +1,4 @@
-// Offers of the stacks that are about, what is answered to them, and what is refused with which words.
+// The answers to the offers of common WebRTC stacks, and the refusals with their reasons.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import * as fc from 'fast-check';
@@ -28,7 +28,7 @@ const answer = (sdp: string): string =>
   });
 const sections = (sdp: string): string[] => sdp.split(/^m=/m).slice(1);
 
-test("every stack's offer gets video, audio and a transport of its own", () => {
+test('the offer of each stack gets video, audio and a transport', () => {
   const expected: Record<keyof typeof offers.all, [string, number, number | undefined, number]> = {
     chromium: ['vp8', 96, 97, 111],
     firefox: ['h264', 126, 127, 109],
@@ -65,7 +65,7 @@ test("every stack's offer gets video, audio and a transport of its own", () => {
   }
 });
 
-test('only what both sides know is answered', () => {
+test('only what both sides support is answered', () => {
   const video = sections(answer(offers.chromium))[0]!;
   assert.deepEqual(
     [...video.matchAll(/a=rtcp-fb:96 (.*)/g)].map((match) => match[1]),
@@ -82,25 +82,25 @@ test('only what both sides know is answered', () => {
   assert.match(
     sections(answer(offers.libdatachannel))[0]!,
     /a=rtcp-fb:96 nack\r\n/,
-    'a wildcard counts for every codec',
+    'a wildcard applies to every codec',
   );
 });
 
-test("the offer's order of codecs decides, and H.264 only in forms we make", () => {
+test('the codec is chosen in the order of the offer; H.264 only in the profile that we encode', () => {
   const prefer = (first: string): string =>
     offers.chromium.replace(/SAVPF 96 97 102/, `SAVPF ${first} 96 97 102`);
   assert.equal(plan(prefer('108')).videoCodec, 'h264');
   assert.equal(plan(prefer('108')).video?.rtxPayloadType, 109);
-  assert.equal(plan(prefer('104')).videoCodec, 'vp8', 'packetization-mode 0 is passed over');
-  assert.equal(plan(prefer('39')).videoCodec, 'vp8', 'so is the main profile');
-  assert.equal(plan(prefer('45')).videoCodec, 'vp8', 'and AV1');
+  assert.equal(plan(prefer('104')).videoCodec, 'vp8', 'packetization-mode 0 is skipped');
+  assert.equal(plan(prefer('39')).videoCodec, 'vp8', 'the main profile is skipped');
+  assert.equal(plan(prefer('45')).videoCodec, 'vp8', 'AV1 is skipped');
   assert.match(
     answer(prefer('108')),
     /a=fmtp:108 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f/,
   );
 });
 
-test('a microphone is taken from a sendrecv section or from one of its own', () => {
+test('the microphone is received on a sendrecv section or on its own section', () => {
   const both = plan(offers.firefox);
   assert.equal(both.microphone, both.audio);
   assert.match(sections(answer(offers.firefox))[0]!, /a=sendrecv/);
@@ -116,7 +116,7 @@ test('a microphone is taken from a sendrecv section or from one of its own', () 
   assert.doesNotMatch(sections(answer(extra))[3]!, /a=msid|a=ssrc/);
 });
 
-test('parts that cannot be used are refused by port 0, the rest goes on', () => {
+test('unusable sections are refused with port 0, the others are accepted', () => {
   const withoutVideo = offers.chromium.replace(/VP8|H264/g, 'VP9');
   assert.equal(plan(withoutVideo).video, undefined);
   for (const soundOnly of [
@@ -145,7 +145,7 @@ test('parts that cannot be used are refused by port 0, the rest goes on', () => 
   assert.equal(plan(onlyVideo).audio, undefined);
 });
 
-test('unusable offers are refused with what is wrong and what to do', () => {
+test('the refusal of an offer says what is wrong', () => {
   const wrong: [string, RegExp][] = [
     ['', /empty/],
     ['hello', /v=0/],
@@ -181,7 +181,7 @@ test('unusable offers are refused with what is wrong and what to do', () => {
   }
 });
 
-test('mutilated offers are answered or refused, never anything else, and quickly', () => {
+test('mutated offers are answered or refused, without another error, and quickly', () => {
   const sources = Object.values(offers.all);
   const startMs = performance.now();
   fc.assert(
@@ -210,7 +210,7 @@ test('mutilated offers are answered or refused, never anything else, and quickly
   assert.ok(performance.now() - startMs < 20_000 * patience());
 });
 
-test('no line of an offer can smuggle another into the answer', () => {
+test('no line of an offer can inject a line into the answer', () => {
   const hostile = offers.chromium
     .replaceAll('a=mid:0', 'a=mid:0\u2028a=x')
     .replace('profile-level-id=42e01f', 'profile-level-id=42e01f\u0085evil');

@@ -1,4 +1,5 @@
-// SRTP and SRTCP against an independent implementation, both ways, in both profiles; forgeries and replays are not opened.
+// SRTP and SRTCP against an independent implementation, in both directions and profiles; forgeries
+// and replays.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'vitest';
@@ -78,7 +79,7 @@ const protect = (sender: SrtpSender, plain: Buffer, rollover = 0): Buffer => {
 };
 
 for (const profile of profiles) {
-  test(`profile ${profile}: another stack opens our packets, over a rollover too`, () => {
+  test(`profile ${profile}: werift decrypts our packets, across a rollover`, () => {
     const { key, salt, theirs } = keysOf(profile);
     const sender = new SrtpSender(profile, key, salt);
     const session = new SrtpSession(theirs);
@@ -98,7 +99,7 @@ for (const profile of profiles) {
     assert.deepEqual(new SrtcpSession(theirs).decrypt(sender.protectRtcp(compound)), compound);
   });
 
-  test(`profile ${profile}: we open another stack's packets, once each, and no forgeries`, () => {
+  test(`profile ${profile}: we decrypt packets of werift, each once, and no forgeries`, () => {
     const { key, salt, theirs } = keysOf(profile);
     const session = new SrtpSession(theirs);
     const receiver = new SrtpReceiver(profile, key, salt);
@@ -134,7 +135,7 @@ for (const profile of profiles) {
     );
   });
 
-  test(`profile ${profile}: garbage of any length is null, not an exception`, () => {
+  test(`profile ${profile}: garbage of any length gives undefined, not an exception`, () => {
     const { key, salt } = keysOf(profile);
     const receiver = new SrtpReceiver(profile, key, salt);
     fc.assert(
@@ -147,7 +148,7 @@ for (const profile of profiles) {
   });
 }
 
-test('padding is taken off, and lies about it are refused', () => {
+test('padding is removed; a wrong padding length is rejected', () => {
   const { key, salt } = keysOf(7);
   const receiver = new SrtpReceiver(7, key, salt);
   const sender = new SrtpSender(7, key, salt);
@@ -160,7 +161,7 @@ test('padding is taken off, and lies about it are refused', () => {
   assert.equal(rtpHeaderBytes(Buffer.from([0x9f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])), 0);
 });
 
-test('the replay window takes each index once, in any order within 64', () => {
+test('the replay window accepts each index once, in any order within 64', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(300), { maxLength: 200 }), (indices) => {
       const window = new ReplayWindow();

@@ -1,4 +1,4 @@
-// Connections that do not come up: how soon they are given up, and what they say was wrong.
+// Connections that are never established: when they end, and with which reason.
 import assert from 'node:assert/strict';
 import { test, type TestContext, vi } from 'vitest';
 import { monotonicMs } from '../../src/base/time.ts';
@@ -16,8 +16,8 @@ import { until } from '../harness/until.ts';
 const identity = createCertificate(Date.now());
 const stranger = createCertificate(Date.now());
 
-/** A peer that the test polls, and a client that does what the test says and no more. */
-class Bare {
+/** A peer that the test polls, and a client that only does what the test tells it. */
+class ManualConnection {
   readonly endpoint: Endpoint;
   readonly listener = new RecordingListener();
   readonly peer: Peer;
@@ -32,34 +32,34 @@ class Bare {
     this.peer = endpoint.createPeer(PEER_OPTIONS, this.listener);
   }
 
-  /** Signals; the offer names the certificate `identity`. */
-  static async open(t: TestContext): Promise<Bare> {
+  /** Exchanges offer and answer. The offer has the fingerprint of `identity`. */
+  static async open(t: TestContext): Promise<ManualConnection> {
     const endpoint = await createEndpoint({
       bindAddress: '127.0.0.1',
       port: 0,
       announcedAddresses: [],
     });
     t.onTestFinished(() => endpoint.close());
-    const bare = new Bare(endpoint, await Attacker.against(t, endpoint));
+    const connection = new ManualConnection(endpoint, await Attacker.against(t, endpoint));
     const werift = createWeriftConnection();
     t.onTestFinished(() => werift.close());
     const { sdp } = await werift.createOffer();
     const fingerprint = `a=fingerprint:sha-256 ${identity.fingerprint}`;
     const offer = sdp.replaceAll(/a=fingerprint:.*/g, fingerprint);
-    const answer = await bare.peer.answer(parseOffer(offer));
+    const answer = await connection.peer.answer(parseOffer(offer));
     const [own, server] = [credentialsOf(offer), credentialsOf(answer)];
-    bare.#username = `${server.ufrag}:${own.ufrag}`;
-    bare.#serverPassword = server.password;
-    bare.#password = own.password;
-    return bare;
+    connection.#username = `${server.ufrag}:${own.ufrag}`;
+    connection.#serverPassword = server.password;
+    connection.#password = own.password;
+    return connection;
   }
 
-  /** Sends a check of its own, with a new id. */
+  /** Sends a check with a new transaction id. */
   async sendCheck(): Promise<void> {
     await this.client.send(stunRequest(this.#username, this.#serverPassword));
   }
 
-  /** Sends a check, and answers the server's when told to. */
+  /** Sends a check, and answers that of the server if `isAnswering`. */
   async check(isAnswering: boolean): Promise<void> {
     await this.sendCheck();
     await until(() => this.client.replies.length >= 2);
@@ -72,7 +72,7 @@ class Bare {
     await until(() => this.endpoint.stats.received > received);
   }
 
-  /** The DTLS handshake of a client with these faults. */
+  /** Runs the DTLS handshake of a client with these faults. */
   async handshake(who: ClientIdentity, quirks: ClientQuirks = {}): Promise<void> {
     const dtls = new LyingClient(who, quirks);
     const before = this.client.replies.length;
@@ -90,20 +90,20 @@ class Bare {
   }
 }
 
-test('what never comes up is given up after 15 s, with the stage that it failed at', async (t) => {
+test('a connection that is never established ends after 15 s, with the step that failed', async (t) => {
   for (const stage of ['connect_timeout', 'ice_failed', 'dtls_failed'] as const) {
-    const bare = await Bare.open(t);
+    const connection = await ManualConnection.open(t);
     if (stage !== 'connect_timeout') {
-      await bare.check(stage === 'dtls_failed');
+      await connection.check(stage === 'dtls_failed');
     }
-    bare.peer.poll(monotonicMs() + 14_000);
-    assert.equal(bare.listener.isClosed, false, stage);
-    bare.peer.poll(monotonicMs() + 16_000);
-    assert.equal(await bare.listener.closed.promise, stage);
+    connection.peer.poll(monotonicMs() + 14_000);
+    assert.equal(connection.listener.isClosed, false, stage);
+    connection.peer.poll(monotonicMs() + 16_000);
+    assert.equal(await connection.listener.closed.promise, stage);
   }
 });
 
-test('a handshake that fails is told at once, and as what it was', async (t) => {
+test('a failed handshake ends the peer at once, with its reason', async (t) => {
   const cases = [
     ['not_authentic', stranger, {}, /not the one in the offer/],
     ['not_authentic', { der: identity.der, privateKey: stranger.privateKey }, {}, /does not own/],
@@ -111,28 +111,28 @@ test('a handshake that fails is told at once, and as what it was', async (t) => 
     ['dtls_failed', identity, { srtpProfiles: [2] }, /SRTP profile/],
   ] as const;
   for (const [reason, who, quirks, detail] of cases) {
-    const bare = await Bare.open(t);
-    await bare.check(true);
-    await bare.handshake(who, quirks);
-    assert.equal(await bare.listener.closed.promise, reason); // nobody polled
-    assert.match(bare.listener.detail, detail);
+    const connection = await ManualConnection.open(t);
+    await connection.check(true);
+    await connection.handshake(who, quirks);
+    assert.equal(await connection.listener.closed.promise, reason); // without a poll
+    assert.match(connection.listener.detail, detail);
   }
 });
 
 const fatalAlert = Buffer.from([21, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 9, 0, 2, 2, 42]);
 
-test('a client that refuses with a plain alert is given up after 2 s, one that goes on is not', async (t) => {
-  const bare = await Bare.open(t);
-  await bare.check(true);
-  await bare.client.send(fatalAlert);
-  await until(() => bare.endpoint.stats.rejected.dtls_plaintext === 1);
-  bare.peer.poll(monotonicMs() + 1_500);
-  assert.equal(bare.listener.isClosed, false, 'anybody could have sent it');
-  bare.peer.poll(monotonicMs() + 2_500);
-  assert.equal(await bare.listener.closed.promise, 'dtls_failed');
-  assert.match(bare.listener.detail, /alert 42/);
+test('a fatal alert in the clear ends the peer after 2 s, unless the handshake continues', async (t) => {
+  const connection = await ManualConnection.open(t);
+  await connection.check(true);
+  await connection.client.send(fatalAlert);
+  await until(() => connection.endpoint.stats.rejected.dtls_plaintext === 1);
+  connection.peer.poll(monotonicMs() + 1_500);
+  assert.equal(connection.listener.isClosed, false, 'anyone could have sent it');
+  connection.peer.poll(monotonicMs() + 2_500);
+  assert.equal(await connection.listener.closed.promise, 'dtls_failed');
+  assert.match(connection.listener.detail, /alert 42/);
 
-  const steady = await Bare.open(t);
+  const steady = await ManualConnection.open(t);
   await steady.check(true);
   await steady.client.send(fatalAlert);
   await until(() => steady.endpoint.stats.rejected.dtls_plaintext === 1);
@@ -142,25 +142,25 @@ test('a client that refuses with a plain alert is given up after 2 s, one that g
   assert.equal(steady.listener.isClosed, false);
 });
 
-test('a client that checks and never answers is no longer sent to after 30 s', async (t) => {
+test('a client that sends checks but never answers ours gets no media after 30 s', async (t) => {
   let laterMs = 0;
   const now = performance.now.bind(performance);
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + laterMs);
   t.onTestFinished(() => {
     clock.mockRestore();
   });
-  const bare = await Bare.open(t);
-  await bare.check(true);
-  await bare.handshake(identity);
-  await bare.listener.connected.promise;
-  // Less than 8 s apart, so that silence does not end it.
+  const connection = await ManualConnection.open(t);
+  await connection.check(true);
+  await connection.handshake(identity);
+  await connection.listener.connected.promise;
+  // Less than 8 s apart, so that the peer does not end for silence.
   for (const atMs of [6_000, 12_000, 18_000, 24_000, 31_000]) {
     laterMs = atMs;
-    const { received } = bare.endpoint.stats;
-    await bare.sendCheck();
-    await until(() => bare.endpoint.stats.received > received);
-    bare.peer.poll(monotonicMs());
-    assert.equal(bare.listener.isClosed, atMs > 30_000, `after ${atMs} ms`);
+    const { received } = connection.endpoint.stats;
+    await connection.sendCheck();
+    await until(() => connection.endpoint.stats.received > received);
+    connection.peer.poll(monotonicMs());
+    assert.equal(connection.listener.isClosed, atMs > 30_000, `after ${atMs} ms`);
   }
-  assert.equal(await bare.listener.closed.promise, 'timeout');
+  assert.equal(await connection.listener.closed.promise, 'timeout');
 });
