@@ -90,6 +90,20 @@ test('every relative link leads to a file, and to a heading in it', () => {
   assert.deepEqual(broken, []);
 });
 
+test('every decision is in the index, and has the parts that the index promises', () => {
+  const records = documents.filter(({ name }) => /^docs\/decisions\/\d{4}-/.test(name));
+  const index = documents.find(({ name }) => name === 'docs/decisions/README.md')!;
+  for (const { name, text } of records) {
+    assert.ok(index.text.includes(`(${path.basename(name)})`), `${name} is not in the index`);
+    const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+    assert.deepEqual(
+      headings,
+      ['Context', 'Decision', 'Consequences', 'How to measure again'],
+      `${name}: headings`,
+    );
+  }
+});
+
 test('every npm script that a document names exists', () => {
   const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
