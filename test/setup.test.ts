@@ -1,4 +1,5 @@
-// What a newcomer's first command depends on: the lockfile, the scripts, and that set-up says in one line what is wrong.
+// What the first command in a fresh clone depends on: the lockfile, the scripts, and one-line
+// errors of the set-up.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -12,7 +13,7 @@ const root = path.resolve(import.meta.dirname, '..');
 const readJson = (file: string): any => JSON.parse(readFileSync(path.join(root, file), 'utf8'));
 
 for (const file of ['package-lock.json', 'scripts/toolchain/package-lock.json']) {
-  test(`${file} names no registry host and holds every platform's packages`, () => {
+  test(`${file} names no registry host and lists the packages of every platform`, () => {
     const lock = readJson(file) as {
       packages: Record<string, { version?: string; optionalDependencies?: Record<string, string> }>;
     };
@@ -36,7 +37,7 @@ for (const file of ['package-lock.json', 'scripts/toolchain/package-lock.json'])
   });
 }
 
-test('dependencies are exact, so that every machine runs what was tested', () => {
+test('dependencies have exact versions, so that every machine runs the tested ones', () => {
   const { dependencies, devDependencies } = readJson('package.json') as {
     dependencies: Record<string, string>;
     devDependencies: Record<string, string>;
@@ -52,9 +53,10 @@ test('every npm script exists', () => {
   for (const [name, command] of Object.entries(
     readJson('package.json').scripts as Record<string, string>,
   )) {
+    // Training uses Python and Debian packages, which the set-up does not install.
     if (name === 'train') {
       continue;
-    } // Python and Debian's packages, not ours to set up
+    }
     assert.equal(command, `node scripts/run.mjs ${name}`);
     const list = new RegExp(`'?${name}'?: \\[([^\\]]*)\\]`).exec(source)?.[1] ?? '';
     const entry = list.startsWith('VITEST') ? vitest : /'([^']+\.m?[jt]s)'/.exec(list)?.[1];
@@ -66,7 +68,7 @@ test('every npm script exists', () => {
   }
 });
 
-test('what only shows once the start has begun is told in one line as well, and says what to do', async (t) => {
+test('an error during the start is reported in one line that says what to do', async (t) => {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-start-'));
   const taken = createSocket('udp4').bind(0, '0.0.0.0');
   await once(taken, 'listening');
@@ -88,7 +90,7 @@ test('what only shows once the start has begun is told in one line as well, and 
         ...env,
       },
     });
-  // 203.0.113.0/24 is for documentation (RFC 5737): nobody's machine has it.
+  // 203.0.113.0/24 is reserved for documentation (RFC 5737): no machine has it.
   for (const [env, line] of [
     [
       { HOST: '203.0.113.5' },
@@ -113,7 +115,7 @@ test('what only shows once the start has begun is told in one line as well, and 
   }
 });
 
-test('a bad setting, an unknown task and an unknown argument are told in one line', () => {
+test('an invalid setting, an unknown task and an unknown argument are reported in one line', () => {
   const main = (env: Record<string, string>, ...args: string[]) =>
     spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], {
       cwd: root,
@@ -125,7 +127,7 @@ test('a bad setting, an unknown task and an unknown argument are told in one lin
   assert.equal(bad.status, 1);
   assert.match(bad.stderr, /PORT=99999: /);
   assert.doesNotMatch(bad.stderr, /at .*\.ts:\d+/);
-  // Where a directory is and none can be made in it, Node's recursive mkdir never comes back.
+  // Node's recursive mkdir never returns in an existing directory in which none can be made.
   assert.equal(
     main({ DATA_DIR: '/proc/mouthpiece/data' }).stderr,
     'mouthpiece: DATA_DIR=/proc/mouthpiece/data cannot be used (ENOENT). Name a directory that this user may write to.\n',

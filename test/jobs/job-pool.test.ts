@@ -1,4 +1,4 @@
-// The pool of offline work: its threads keep off the cores of the media workers, and let everybody else go first.
+// The job pool: its threads stay off the cores of the media workers and have the lowest priority.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'vitest';
@@ -20,7 +20,7 @@ const threads = (): Thread[] =>
     nice: Number(readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(') ')[1]!.split(' ')[16]),
   }));
 
-test('its threads run where they may, at the lowest priority, and this thread goes on as before', async (t) => {
+test('job threads run on the given CPUs at the lowest priority; the calling thread is not affected', async (t) => {
   t.skip(
     Boolean(native.allowedCpus().length < 2 && 'there is one CPU only'),
     'there is one CPU only',

@@ -1,5 +1,5 @@
-// The body of POST /static/audio: what counts as Base64, how long it may take, and how little of a body
-// goes on to the main thread.
+// The body of POST /static/audio: which Base64 is accepted, how long parsing takes, and how much of
+// a body reaches the main thread.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { parseAudioBody, type AudioBody } from '../../src/jobs/parse-audio-body.ts';
@@ -14,7 +14,7 @@ const audioOf = (text: string): unknown => {
   return (parsed as { value: Record<string, unknown> }).value['audioBase64'];
 };
 
-test('Base64 is taken in every usual form, and nothing else', () => {
+test('accepts Base64 in every usual form, and nothing else', () => {
   const bytes = Uint8Array.from([0xfb, 0xff, 0xbf, 0x01]);
   for (const text of [
     '+/+/AQ==',
@@ -39,7 +39,7 @@ test('Base64 is taken in every usual form, and nothing else', () => {
   }
 });
 
-test('64 kB of anything take 5 ms at most', () => {
+test('64 kB of any text take 5 ms at most', () => {
   const size = 64 * 1024;
   const texts = {
     'blanks and a foreign character': `${' '.repeat(size)}!`,
@@ -66,7 +66,7 @@ test('64 kB of anything take 5 ms at most', () => {
   }
 });
 
-test('what goes on to the main thread is small, whatever was sent', () => {
+test('the result for the main thread is small for any body', () => {
   const long = 'x'.repeat(200_000);
   const sent = { faceId: long, audioFormat: [1, [2, 3]], audioBase64: { a: 1 }, other: long };
   assert.deepEqual(parse(JSON.stringify({ ...sent, other: 'x' })), {

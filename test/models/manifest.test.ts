@@ -1,4 +1,5 @@
-// The manifest against the files it lists: hashes, the licence of each, total size, and what the model card must say.
+// The model manifest: hashes, licences and total size of the listed files, and what the model card
+// must state.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';

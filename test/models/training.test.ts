@@ -1,5 +1,7 @@
-// What models/training computes: phones of voices, scripts, the search for the times of known phones, and what the exported graph makes of the network's output.
-// Skipped where python3-numpy and -scipy (for the last: python3-torch and -onnx) are missing.
+// What models/training computes: phones of voices, scripts, alignment of known phones, and what the
+// exported graph adds to the network.
+// Tests are skipped where python3-numpy and -scipy are missing; the last ones need python3-torch
+// and -onnx.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +21,7 @@ const noTorch =
     ? false
     : 'python3-torch, python3-onnx or python3-scipy is missing';
 
-/** What a Python expression gives, through JSON. */
+/** The value of a Python expression, passed as JSON. */
 function python(imports: string, expression: string): unknown {
   const work = mkdtempSync(join(tmpdir(), 'training-'));
   const done = spawnSync(
@@ -36,7 +38,7 @@ function python(imports: string, expression: string): unknown {
   return JSON.parse(done.stdout);
 }
 
-test('phones of festival voices become the IPA, whatever each language calls them', (t) => {
+test('phones of festival voices become IPA symbols in every language', (t) => {
   t.skip(Boolean(missing), String(missing));
   const names = [
     ['r~*', 'CZECH'],
@@ -60,7 +62,7 @@ test('phones of festival voices become the IPA, whatever each language calls the
   );
 });
 
-test('the lips meet in a Catalan b after a pause or a nasal only', (t) => {
+test('a Catalan b closes the lips only after a pause or a nasal', (t) => {
   t.skip(Boolean(missing), String(missing));
   const said = python(
     'import engines',
@@ -69,7 +71,7 @@ test('the lips meet in a Catalan b after a pause or a nasal only', (t) => {
   assert.deepEqual(said, ['_', 'b', 'a', 'β', 'm', 'b']);
 });
 
-test('pseudo-words are written in Telugu script: vowels as signs, first letters whole, a virama where no vowel follows', (t) => {
+test('pseudo-words in Telugu script: vowel signs, independent initial vowels, virama where no vowel follows', (t) => {
   t.skip(Boolean(missing), String(missing));
   assert.deepEqual(
     python('import texts', "[texts._telugu(word) for word in ['pam', 'apto', 'fi']]"),
@@ -77,7 +79,7 @@ test('pseudo-words are written in Telugu script: vowels as signs, first letters 
   );
 });
 
-test('the times of known phones are found where their classes are likely, and a pause between words only where one is heard', (t) => {
+test('alignment puts phones where their classes are likely, and a pause only where there is one', (t) => {
   t.skip(Boolean(missing), String(missing));
   // 10 frames each: silence, p, its aspiration, a; then m without a pause, o, silence
   const heard = ['_', 'p', 'h', 'ɑ', 'm', 'o', '_'];
@@ -95,9 +97,9 @@ test('the times of known phones are found where their classes are likely, and a 
   );
 });
 
-test('the more noise there is, the less it takes to close the lips; pauses teach nothing of closures, and zeros are a fresh stream', (t) => {
+test('the closure threshold falls with noise; pauses do not change it; a zero state is a fresh stream', (t) => {
   t.skip(Boolean(noTorch), String(noTorch));
-  // Streams that are closed in every twelfth frame; then one frame in doubt.
+  // Streams with closed lips in every twelfth frame; then one ambiguous frame.
   const setup = `import torch
 from export import Shape
 from network import CLOSURE, RAW, SPEECH
@@ -127,7 +129,7 @@ fresh = float(shape(frame(.6), heard(0.), torch.zeros(1, shape.MEMORY))[0][0, 2]
   assert.equal(paused, fresh);
 });
 
-test('one step after another gives what the whole sequence gives, the talker included', (t) => {
+test('running step by step equals running the whole sequence, including the talker mean', (t) => {
   t.skip(Boolean(noTorch), String(noTorch));
   const setup = `import torch
 from export import Shape
@@ -149,9 +151,10 @@ with torch.no_grad():
   assert.ok(untold > 0.1, `what it is told of the talker matters: ${untold}`);
 });
 
-test('a phone is heard in the features that its step describes 60 ms later', (t) => {
+test('the features of a phone belong to the step that describes it 60 ms later', (t) => {
   t.skip(Boolean(missing), String(missing));
-  // One second whose phones change at .5 s: the first feature frame whose middle lies past it hears the second.
+  // One second with a change of phone at 0.5 s: the first feature frame whose middle is later hears
+  // the second phone.
   const setup =
     'import prepare, talkers\nclasses = prepare.frame_targets([(0, .5, "a"), (.5, 2, "m")], 30)[1]\nheard = talkers.heard_classes(classes)';
   assert.deepEqual(
@@ -160,7 +163,7 @@ test('a phone is heard in the features that its step describes 60 ms later', (t)
   );
 });
 
-test('silence round a recording is cut off, but for a fifth of a second', (t) => {
+test('silence round a recording is trimmed to 0.2 s', (t) => {
   t.skip(Boolean(noTorch), String(noTorch));
   const setup =
     'import natural\nwave = np.zeros(48000, np.int16)\nwave[16000:24000] = 5000 * np.sin(np.arange(8000) * .3)\nwave[30000:] = 20';
@@ -169,9 +172,10 @@ test('silence round a recording is cut off, but for a fifth of a second', (t) =>
   assert.equal(python('import natural', 'len(natural.trimmed(np.zeros(0, np.int16)))'), 0);
 });
 
-test('packed sounds of Beneath a Steel Sky: runs of plain bytes lie between the words of bits, and copies may reach into themselves', (t) => {
+test('RNC unpacking: literal runs lie between bit words, and copies may overlap', (t) => {
   t.skip(Boolean(missing), String(missing));
-  // Four plain bytes, six copied from four back, four more plain ones. Each table has one code of one bit; RNC's bits come lowest first.
+  // Four literal bytes, six copied from four back, four more literals. Each table has one code of
+  // one bit. RNC stores the lowest bits first.
   const setup = `from games import sky
 bits, plain = [], []
 def put(value, count): bits.extend(value >> k & 1 for k in range(count))
@@ -198,7 +202,7 @@ packed = b'RNC\\x01' + (14).to_bytes(4, 'big') + bytes(9) + b'\\x01' + b''.join(
   );
 });
 
-test('lines of Flight of the Amazon Queen are cut where an actor moves, and rid of what is not said', (t) => {
+test('lines of Flight of the Amazon Queen are split at movements, without unspoken text', (t) => {
   t.skip(Boolean(missing), String(missing));
   assert.deepEqual(
     python(

@@ -1,4 +1,4 @@
-// Every tool says what it can do when asked, and what it did not understand.
+// Every tool prints its usage on --help, and names an argument that it does not know.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -19,7 +19,7 @@ for (const [script, file] of [
   ['faces:make', 'scripts/make-faces.ts'],
   ['dashboards:preview', 'grafana/preview.ts'],
 ] as const) {
-  test(`${script} explains itself, and tells an option that it does not know`, () => {
+  test(`${script} prints its usage, and names an option that it does not know`, () => {
     const wrong = run(file, '--nonsense');
     assert.match(
       wrong.stderr,

@@ -1,4 +1,5 @@
-// `npm run keys`: a key that was made works at once, one that was revoked works no more; beside a running server and without one.
+// `npm run keys`: a new key works at once, and a revoked one no longer works; beside a running
+// server and without one.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import path from 'node:path';
@@ -46,7 +47,7 @@ test('create, use, list, revoke', async () => {
   assert.ok(all.find((entry) => entry.id === id)?.revokedAtMs);
 });
 
-test('mistakes are told', async () => {
+test('invalid commands are reported', async () => {
   assert.equal((await keys('revoke', 'nothing')).code, 1);
   for (const args of [[], ['create'], ['destroy']]) {
     const { code, err } = await keys(...args);

@@ -21,7 +21,7 @@ test('gives the same bytes every time', async () => {
   rmSync(again, { recursive: true });
 });
 
-test('leaves finished files alone, and makes damaged ones again', async () => {
+test('keeps finished files, and makes damaged ones again', async () => {
   const before = statSync(fileOf('facemesh')).mtimeMs;
   const lines: string[] = [];
   await convertLandmarkModels({ outDir: folder, log: (line) => lines.push(line) });

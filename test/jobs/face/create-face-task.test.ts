@@ -9,7 +9,7 @@ import { FACE_ERRORS } from '../../../src/jobs/face/face-error.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { portrait, portraitOf } from './portraits.ts';
 
-test('runs on a pool: a face or a reason comes back over the thread border', async () => {
+test('runs on a thread of the pool and returns a face or the reason of a refusal', async () => {
   const pool = new Piscina({
     filename: path.resolve(import.meta.dirname, '../../../src/jobs/face/create-face-task.ts'),
     maxThreads: 1,
@@ -25,7 +25,7 @@ test('runs on a pool: a face or a reason comes back over the thread border', asy
   await pool.destroy();
 });
 
-test('whatever bytes arrive, a face or a reason comes out', async () => {
+test('any bytes give a face or the reason of a refusal', async () => {
   const seeds = await Promise.all([
     portrait().resize(160).jpeg().toBuffer(),
     portrait().resize(160).png().toBuffer(),

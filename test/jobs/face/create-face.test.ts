@@ -50,7 +50,10 @@ const rejects = async (bytes: Uint8Array, code: FaceErrorCode): Promise<void> =>
     return true;
   });
 
-/** What holds for every asset: features in their places, a matte that follows the face and lets the border be, patches over the eyes. */
+/**
+ * Checks what holds for every asset: features in their places, a matte that covers the face and
+ * fades to the border, patches over the eyes.
+ */
 function assertSound(parts: FaceAssetParts): void {
   const [[lx, ly], [rx, ry]] = [at(parts, 33), at(parts, 263)];
   assert.ok(rx - lx > 80 && rx - lx < 230, `eyes ${rx - lx} apart`);
@@ -92,7 +95,7 @@ function assertSound(parts: FaceAssetParts): void {
   }
 }
 
-test('every default face becomes an asset without complaint, quickly and within bounds', async () => {
+test('every default face gives an asset without warnings, quickly and within limits', async () => {
   for (const { id } of listDefaultFaces()) {
     const started = performance.now();
     const { asset, warnings, preview } = await create(portraitOf(id));
@@ -117,7 +120,7 @@ test('the same portrait gives the same asset, in another thread of the same kind
   assert.ok(Buffer.from(a.preview).equals(b.preview));
 });
 
-test('sizes from 256 to 6000 pixels', async () => {
+test('portraits from 256 to 6000 pixels wide are accepted', async () => {
   for (const side of [300, 512, 2048]) {
     assertSound(await partsOf(await portrait().resize(side).jpeg({ quality: 92 }).toBuffer()));
   }
@@ -132,7 +135,7 @@ test('sizes from 256 to 6000 pixels', async () => {
   assertSound(decodeFaceAsset(small.asset));
 });
 
-test('a face that is small in a large picture, and one that fills its picture', async () => {
+test('accepts a face that is small in a large picture, and one that fills the picture', async () => {
   assertSound(await partsOf(await smallIn('mei', 420, 3000)));
   const tight = await create(
     await portrait('noah')
@@ -144,14 +147,14 @@ test('a face that is small in a large picture, and one that fills its picture', 
   assertSound(decodeFaceAsset(tight.asset));
 });
 
-test('heads tilted up to 30 degrees are straightened', async () => {
+test('heads with a roll of up to 30 degrees are straightened', async () => {
   for (const degrees of [-30, -15, 12, 30]) {
     assertSound(await partsOf(await tilted('mei', degrees)));
   }
   await rejects(await tilted('mei', 55), 'FACE_TILTED');
 });
 
-test('darkness, overexposure and blur are told, and do not stop it', async () => {
+test('dark, overexposed and blurred portraits give a warning only', async () => {
   const warningsOf = async (bytes: Uint8Array) => (await create(bytes)).warnings;
   assert.ok(
     (await warningsOf(await portrait('ava').linear(0.3, 0).png().toBuffer())).includes('DARK'),
@@ -165,7 +168,7 @@ test('darkness, overexposure and blur are told, and do not stop it', async () =>
   assert.deepEqual(await warningsOf(await portrait('samuel').png().toBuffer()), []);
 });
 
-test('transparency, grey, paint, old prints, EXIF orientation', async () => {
+test('accepts transparency, grey, paint, old prints and EXIF orientation', async () => {
   const round = Buffer.from(
     '<svg width="1024" height="1024"><circle cx="512" cy="480" r="470"/></svg>',
   );
@@ -190,7 +193,7 @@ test('transparency, grey, paint, old prints, EXIF orientation', async () => {
         .png({ palette: true, colours: 24, dither: 0 })
         .toBuffer(),
     ),
-  ); // as if painted
+  ); // like a painting
   assertSound(
     await partsOf(await portrait('samuel').tint('#c8a070').jpeg({ quality: 25 }).toBuffer()),
   );
@@ -202,7 +205,7 @@ test('transparency, grey, paint, old prints, EXIF orientation', async () => {
   assertSound(await partsOf(lying));
 });
 
-test('old prints and candle-light: the dark line between closed lips is no opening', async () => {
+test('in old prints and candle-light, the dark seam of closed lips does not count as an opening', async () => {
   const sepia: Matrix3x3 = [
     [0.393, 0.769, 0.189],
     [0.349, 0.686, 0.168],
@@ -233,7 +236,7 @@ test('old prints and candle-light: the dark line between closed lips is no openi
   );
 });
 
-test('an open mouth is closed, and its teeth are kept, in colour and in black and white', async () => {
+test('an open mouth is closed and its teeth are kept, in colour and in black and white', async () => {
   const laugh = await laughing('mei', { x: 516, y: 598, halfWidth: 88 });
   for (const bytes of [laugh, await sharp(laugh).greyscale().png().toBuffer()]) {
     const { asset, warnings } = await create(bytes);
@@ -261,8 +264,9 @@ test('an open mouth is closed, and its teeth are kept, in colour and in black an
   }
 });
 
-test('in black and white the mouth has no colour, and a narrow row of teeth is seen', async () => {
-  // Dark between the teeth: neither the median nor the mean of what shows is lighter than the lips.
+test('in black and white the mouth has no colour, and a narrow row of teeth is found', async () => {
+  // The gaps between the teeth are dark: neither the median nor the mean of the opening is lighter
+  // than the lips.
   const lines = Array.from(
     { length: 15 },
     (_, k) => `<rect x="${436 + 11 * k}" y="590" width="4" height="30" fill="#3a2a28"/>`,
@@ -285,7 +289,7 @@ test('in black and white the mouth has no colour, and a narrow row of teeth is s
   }
 });
 
-test('teeth are lit as the skin is, in coloured light or paint', async () => {
+test('teeth get the light of the skin, in coloured light and in paint', async () => {
   const teethOf = async (r: number, g: number, b: number) =>
     (
       await describeFace(
@@ -310,7 +314,7 @@ test('teeth are lit as the skin is, in coloured light or paint', async () => {
   );
 });
 
-test('a smile that is closed keeps a red upper lip, however thin it was', async () => {
+test('a closed smile has a red upper lip, however thin it was', async () => {
   const { parts } = await describeFace(
     await laughing('ava', { x: 514, y: 598, halfWidth: 88 }, { lips: '#b8403c', lip: 4 }),
   );
@@ -328,7 +332,7 @@ test('a smile that is closed keeps a red upper lip, however thin it was', async 
   );
 });
 
-test('closed lids have the hue of the skin, whatever lies close to the eye', async () => {
+test('closed lids have the hue of the skin, whatever is close to the eye', async () => {
   const lines =
     '<g fill="none" stroke="#777" stroke-width="34"><path d="M380 432 q60 -52 120 0"/><path d="M530 432 q60 -52 120 0"/><path d="M385 474 q55 24 110 0"/><path d="M535 474 q55 24 110 0"/></g>';
   const redOf = ({ lidLeft, lidRight }: FaceAssetParts): number => {
@@ -346,8 +350,8 @@ test('closed lids have the hue of the skin, whatever lies close to the eye', asy
   assert.ok(shaded > 0.6 * plain, `${shaded} of ${plain}`);
 });
 
-test('teeth that coloured light keeps as red as the lips are teeth all the same', async () => {
-  // Lips and teeth of one redness, as under a red lamp; the teeth are bluer.
+test('teeth that coloured light makes as red as the lips are still found', async () => {
+  // Lips and teeth are equally red, as under a red lamp; the teeth are bluer.
   const { parts, warnings } = await describeFace(
     await laughing(
       'ava',
@@ -379,7 +383,7 @@ test('a row of teeth with a gap in it is not used', async () => {
   assert.equal(parts.teethUpper, undefined);
 });
 
-test('the broader a closed smile, the less the lips round', async () => {
+test('the broader the closed smile, the less the lips can round', async () => {
   const smiling = async (lift: number): Promise<number> =>
     (await describeFace(await smilingClosed('ava', lift))).parts.limits.round;
   const [none, broad] = [await smiling(0), await smiling(60)];
@@ -387,7 +391,7 @@ test('the broader a closed smile, the less the lips round', async () => {
   assert.ok(broad < 0.8, `${broad}`);
 });
 
-test('brows move little behind glasses, thick or thin, and freely without', async () => {
+test('brows move little behind thick or thin glasses, and freely without', async () => {
   const browOf = async (bytes: Uint8Array): Promise<number> =>
     (await describeFace(bytes)).parts.limits.brow;
   const frame = (stroke: string): string =>
@@ -409,7 +413,7 @@ test('brows move little behind glasses, thick or thin, and freely without', asyn
   }
 });
 
-test('dark glasses do not blink', async () => {
+test('eyes behind dark glasses do not blink', async () => {
   const shades =
     '<g fill="#101012"><rect x="375" y="395" width="125" height="95" rx="30"/><rect x="530" y="395" width="125" height="95" rx="30"/><rect x="340" y="405" width="350" height="14"/></g>';
   const { asset, warnings } = await create(await drawnOver('noah', shades));
@@ -420,7 +424,7 @@ test('dark glasses do not blink', async () => {
   }
 });
 
-test('a frame that crosses the lid stays where it is in a blink', async () => {
+test('the rim of glasses over the lid stays in place during a blink', async () => {
   const parts = await partsOf(
     await drawnOver(
       'noah',
@@ -443,7 +447,7 @@ test('a frame that crosses the lid stays where it is in a blink', async () => {
     const lid = at(parts, outer === 33 ? 159 : 386)[1];
     let [kept, all] = [0, 0];
     for (let x = Math.ceil(at(parts, outer)[0]) + 6; x < at(parts, inner)[0] - 6; x++) {
-      // The first dark pixel below the brow is the frame's; lashes come after.
+      // The first dark pixel below the brow is the rim; lashes are further down.
       const y = Array.from({ length: 18 }, (_, k) => Math.round(lid) - 18 + k).find(
         (row) => parts.neutral[row * 512 + x]! < 105,
       );
@@ -460,7 +464,7 @@ test('a frame that crosses the lid stays where it is in a blink', async () => {
   }
 });
 
-test('eyes in dark make-up blink all the same', async () => {
+test('eyes with dark make-up blink', async () => {
   const ring = (x: number): string =>
     `<path d="M${x - 68} 440 a68 46 0 1 1 136 0 a68 46 0 1 1 -136 0 M${x - 40} 440 a40 14 0 1 0 80 0 a40 14 0 1 0 -80 0Z"/>`;
   const made = `<g fill="#241c20" fill-rule="evenodd">${ring(428)}${ring(586)}</g>`;
@@ -507,7 +511,7 @@ test('a portrait with closed eyes keeps them closed, with a warning', async () =
   }
 });
 
-test('refuses what cannot speak, with the reason', async () => {
+test('refuses pictures that cannot be animated, with the reason', async () => {
   await rejects(await landscape(), 'NO_FACE');
   await rejects(
     await sharp({ create: { width: 400, height: 400, channels: 3, background: '#777' } })
@@ -580,7 +584,7 @@ test('refuses what cannot speak, with the reason', async () => {
   );
 });
 
-test('a second face that is clearly smaller is no obstacle', async () => {
+test('a second face that is clearly smaller is accepted', async () => {
   const background = await sharp({
     create: { width: 1400, height: 1000, channels: 3, background: '#888' },
   })

@@ -32,7 +32,7 @@ const isRed = (
   y: number,
 ): boolean => data[(y * width + x) * 3]! > 150 && data[(y * width + x) * 3 + 2]! < 100;
 
-test('takes JPEG, PNG and WebP, grey or coloured, 8 or 16 bits', async () => {
+test('accepts JPEG, PNG and WebP, grey or coloured, with 8 or 16 bits', async () => {
   for (const bytes of [
     await portrait().jpeg().toBuffer(),
     await portrait().png().toBuffer(),
@@ -49,7 +49,7 @@ test('takes JPEG, PNG and WebP, grey or coloured, 8 or 16 bits', async () => {
   }
 });
 
-test('refuses other formats by their first bytes, whatever they are called', async () => {
+test('refuses other formats by their signature', async () => {
   const svg =
     '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="400"><image href="file:///etc/passwd"/></svg>';
   await assert.rejects(decodeImage(Buffer.from(svg)), refused('UNSUPPORTED_FORMAT'));
@@ -69,7 +69,7 @@ test('refuses other formats by their first bytes, whatever they are called', asy
     decodeImage(await plain(300, 300).avif().toBuffer()),
     refused('UNSUPPORTED_FORMAT'),
   );
-  // A file that is GIF by its head and carries a JPEG behind it.
+  // A file with a GIF header and a JPEG after it.
   await assert.rejects(
     decodeImage(Buffer.concat([Buffer.from('GIF89a'), await portrait().jpeg().toBuffer()])),
     refused('UNSUPPORTED_FORMAT'),
@@ -120,7 +120,7 @@ test('refuses too many pixels before decoding them, and too few', async () => {
   );
 });
 
-test('honours EXIF orientation', async () => {
+test('applies the EXIF orientation', async () => {
   for (const [orientation, size, corner] of [
     [1, [300, 200], [20, 20]],
     [3, [300, 200], [280, 180]],
@@ -135,7 +135,7 @@ test('honours EXIF orientation', async () => {
   }
 });
 
-test('shows a neutral backdrop through transparency, and keeps large pictures bounded', async () => {
+test('puts a neutral background behind transparency, and scales large pictures down', async () => {
   const { data } = await decodeImage(
     await sharp({
       create: {

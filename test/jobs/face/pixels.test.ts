@@ -9,7 +9,7 @@ import { native } from '../../../src/native/addon.ts';
 
 const sum = (values: Float32Array): number => values.reduce((total, value) => total + value, 0);
 
-test('a polygon covers its area, wherever it lies between pixels', () => {
+test('the mask of a polygon has its area at any subpixel position', () => {
   const square = [
     { x: 3.3, y: 4.25 },
     { x: 13.3, y: 4.25 },
@@ -60,7 +60,7 @@ test('curves pass through their points and do not overshoot', () => {
   }
 });
 
-test('unknown pixels continue what surrounds them; known ones stay', () => {
+test('inpainting continues the surroundings and keeps known pixels', () => {
   const image = rgbImage(40, 30);
   const known = new Uint8Array(40 * 30).fill(1);
   for (let i = 0; i < known.length; i++) {
@@ -86,7 +86,7 @@ test('unknown pixels continue what surrounds them; known ones stay', () => {
   }
 });
 
-test('sampling a turned square finds the same picture at every scale', () => {
+test('sampling a rotated square gives the same picture at every scale', () => {
   const image = rgbImage(256, 256);
   for (let i = 0; i < 256 * 256; i++) {
     image.data.fill(
@@ -116,7 +116,7 @@ test('sampling a turned square finds the same picture at every scale', () => {
   }
 });
 
-test('colours convert as the native side does', () => {
+test('colour conversion agrees with the native addon', () => {
   for (const rgb of [
     [0, 0, 0],
     [255, 255, 255],

@@ -1,4 +1,5 @@
-// Pictures for the tests of face creation, all drawn or rendered: the default faces, and what one can do to them.
+// Pictures for the tests of face creation, all drawn or rendered: the default faces and variations
+// of them.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import sharp, { type Sharp } from 'sharp';
@@ -10,7 +11,7 @@ export const portrait = (id = 'mei'): Sharp => sharp(portraitOf(id));
 export const fixture = (name: string): Buffer =>
   readFileSync(path.join(import.meta.dirname, 'fixtures', name));
 
-/** Something drawn over a default portrait, in its 1024 x 1024 pixels. */
+/** A default portrait with SVG drawn over it, in its 1024x1024 pixels. */
 export const drawnOver = async (id: string, svg: string): Promise<Buffer> =>
   portrait(id)
     .composite([
@@ -23,7 +24,7 @@ export const drawnOver = async (id: string, svg: string): Promise<Buffer> =>
     .png()
     .toBuffer();
 
-/** The left half repeated, so that two like faces stand side by side. */
+/** Two faces of the same size side by side. */
 export async function twoFaces(left: string, right: string): Promise<Buffer> {
   const [a, b] = await Promise.all(
     [left, right].map(async (id) => portrait(id).resize(640).png().toBuffer()),
@@ -53,7 +54,7 @@ export const smallIn = async (id: string, faceSide: number, side: number): Promi
 export const tilted = async (id: string, degrees: number): Promise<Buffer> =>
   portrait(id).rotate(degrees, { background: '#9a9a9a' }).jpeg({ quality: 92 }).toBuffer();
 
-/** No face: a landscape of gradients and blobs. */
+/** A picture without a face: a landscape of gradients and blobs. */
 export const landscape = async (): Promise<Buffer> =>
   sharp(
     Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" width="800" height="600">
@@ -63,7 +64,10 @@ export const landscape = async (): Promise<Buffer> =>
     .jpeg()
     .toBuffer();
 
-/** A mouth that laughs, painted over the closed one: dark inside, an upper row of teeth. `height` of the opening in half widths. */
+/**
+ * A laughing mouth painted over the closed one: dark inside, with an upper row of teeth. `height`
+ * of the opening in half widths of the mouth.
+ */
 export async function laughing(
   id: string,
   mouth: { x: number; y: number; halfWidth: number },
@@ -80,7 +84,10 @@ export async function laughing(
   );
 }
 
-/** The corners of a closed mouth drawn up by `lift` of 1024 pixels: the lower face sheared into a smile, column by column. */
+/**
+ * The corners of a closed mouth drawn up by `lift` of 1024 pixels: the lower face is sheared into a
+ * smile column by column.
+ */
 export async function smilingClosed(id: string, lift: number): Promise<Buffer> {
   const { data, info } = await portrait(id)
     .removeAlpha()

@@ -1,4 +1,5 @@
-// Every audio format of POST /static/audio: what ffmpeg writes is read to the sample, and what is broken is refused in words.
+// Every audio format of POST /static/audio: files written by ffmpeg are read to the sample, and
+// broken files are refused with the reason.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -23,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** A tone that rises, louder towards the end: no stretch of it looks like another. Left and right differ. */
+/** A rising tone that gets louder, so that no two parts are alike. Left and right differ. */
 const tone = (channel: number, t: number): number =>
   0.15 * (1 + t) * Math.sin(2 * Math.PI * (300 + 100 * channel + 150 * t) * t);
 
@@ -85,7 +86,7 @@ const file = (format: AudioInput['format'], bytes: Uint8Array): AudioInput => ({
   channels: 1,
 });
 
-/** Root of the mean squared difference, of 32768, over the common middle. */
+/** Root mean square difference (full scale 32768) over the common middle. */
 function difference(a: Int16Array, b: Int16Array): number {
   const edge = Math.floor(a.length / 10);
   let sum = 0;
@@ -156,7 +157,7 @@ for (const [codec, tolerance] of [
   });
 }
 
-test('WAV whose writer did not know the length', async () => {
+test('WAV files with an unknown length', async () => {
   const wav = await coded('wav', 16_000, 1, []);
   const at = Buffer.from(wav).indexOf('data') + 4;
   for (const length of [0xffff_ffff, 0x7fff_ffff - 36, 0]) {
@@ -226,7 +227,7 @@ test('Ogg: Opus and Vorbis, mono and stereo', async () => {
   }
 });
 
-test('speech and sound keep their place whatever the rate', async () => {
+test('speech and sound keep their timing at every sample rate', async () => {
   for (const [rate, channels] of [
     [8000, 1],
     [11_025, 2],
@@ -275,7 +276,7 @@ test('speech and sound keep their place whatever the rate', async () => {
   }
 });
 
-test('what is no audio, empty, cut off or too long is refused in words', async () => {
+test('refuses data that is not audio, empty, incomplete or too long, with the reason', async () => {
   const noise = Uint8Array.from(
     { length: 40_000 },
     (_, i) => (i * 7919 + (i >> 3) * 104_729) & 255,
@@ -325,7 +326,7 @@ test('what is no audio, empty, cut off or too long is refused in words', async (
   );
 });
 
-test('a small file with hours of sound is left as soon as it is too long', async () => {
+test('decoding a small file with hours of sound stops at the limit', async () => {
   const frame = new Uint8Array(72); // MPEG 2.5 layer III, 8 kbit/s, 8 kHz, mono: 72 ms
   frame.set([0xff, 0xe3, 0x18, 0xc0]);
   const bytes = new Uint8Array(Buffer.concat(Array.from({ length: 50_000 }, () => frame)));
@@ -390,41 +391,45 @@ test(
   },
 );
 
-test('damaged files are read or refused, never anything else', { timeout: 60_000 }, async () => {
-  const files: AudioInput[] = [
-    file('wav', await coded('wav', 8000, 1, [], 0.3)),
-    file('mp3', await coded('mp3', 16_000, 1, ['-b:a', '32k'], 0.3)),
-    file('ogg', await coded('ogg', 48_000, 1, ['-c:a', 'libopus'], 0.3)),
-    file('ogg', await coded('ogg', 16_000, 1, ['-c:a', 'libvorbis'], 0.3)),
-  ];
-  let state = 1;
-  const random = (below: number): number => {
-    // mulberry32
-    state = (state + 0x6d2b_79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-  let refused = 0;
-  for (const input of files) {
-    for (let round = 0; round < 40; round++) {
-      const bytes = Uint8Array.from(input.bytes);
-      for (let i = 0; i <= round % 8; i++) {
-        bytes[random(round % 2 === 0 ? 200 : bytes.length)] = random(256);
-      }
-      try {
-        await inspectAudio({
-          ...input,
-          bytes: round % 5 === 0 ? bytes.subarray(0, random(bytes.length)) : bytes,
-        });
-      } catch (error) {
-        assert.ok(
-          error instanceof AudioError,
-          `${input.format}, round ${round}: ${error instanceof Error ? error.stack : String(error)}`,
-        );
-        refused++;
+test(
+  'a damaged file is read or refused, and nothing else happens',
+  { timeout: 60_000 },
+  async () => {
+    const files: AudioInput[] = [
+      file('wav', await coded('wav', 8000, 1, [], 0.3)),
+      file('mp3', await coded('mp3', 16_000, 1, ['-b:a', '32k'], 0.3)),
+      file('ogg', await coded('ogg', 48_000, 1, ['-c:a', 'libopus'], 0.3)),
+      file('ogg', await coded('ogg', 16_000, 1, ['-c:a', 'libvorbis'], 0.3)),
+    ];
+    let state = 1;
+    const random = (below: number): number => {
+      // mulberry32
+      state = (state + 0x6d2b_79f5) | 0;
+      let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+      return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+    };
+    let refused = 0;
+    for (const input of files) {
+      for (let round = 0; round < 40; round++) {
+        const bytes = Uint8Array.from(input.bytes);
+        for (let i = 0; i <= round % 8; i++) {
+          bytes[random(round % 2 === 0 ? 200 : bytes.length)] = random(256);
+        }
+        try {
+          await inspectAudio({
+            ...input,
+            bytes: round % 5 === 0 ? bytes.subarray(0, random(bytes.length)) : bytes,
+          });
+        } catch (error) {
+          assert.ok(
+            error instanceof AudioError,
+            `${input.format}, round ${round}: ${error instanceof Error ? error.stack : String(error)}`,
+          );
+          refused++;
+        }
       }
     }
-  }
-  assert.ok(refused > 20, `only ${refused} were refused`);
-});
+    assert.ok(refused > 20, `only ${refused} were refused`);
+  },
+);

@@ -1,4 +1,5 @@
-// What the renderer makes, looked at from outside: streams, times and segments by ffprobe; lips against sound by pixels and samples.
+// The output of the renderer, checked from outside: streams, timestamps and segments with ffprobe;
+// lips against sound by pixels and samples.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -120,7 +121,7 @@ function assertTimes({ packets }: MediaInfo, frames: number, soundSeconds: numbe
   }
 }
 
-test('the cut into segments: short first, whole video covered, at any length', () => {
+test('segments: the first is short, and together they cover the whole video, at any length', () => {
   for (const frames of [1, 29, 30, 31, 89, 90, 91, 150, 151, 18_000]) {
     const count = segmentCount(frames);
     const lengths = Array.from({ length: count }, (_, index) => framesInSegment(index, frames));
@@ -134,7 +135,7 @@ test('the cut into segments: short first, whole video covered, at any length', (
   }
 });
 
-test('MP4 and HLS: streams, times, index in front, segments that stand alone', async () => {
+test('MP4 and HLS: streams, timestamps, index in front, independent segments', async () => {
   const stereo = Int16Array.from(
     { length: 2 * speech.pcm.length },
     (_, i) => speech.pcm[i >> 1]! >> (i & 1),
@@ -186,7 +187,7 @@ test('the same request gives the same bytes', async () => {
   assert.deepEqual(digest(first), digest(second));
 });
 
-test('a single sample makes a single frame', async () => {
+test('one sample gives one frame', async () => {
   const made = await make('single', pcm(Int16Array.of(1000)));
   const { seconds, packets } = await probeFile(made.mp4);
   assert.ok(seconds < 0.07);
@@ -194,10 +195,13 @@ test('a single sample makes a single frame', async () => {
   await probeFile(made.hls);
 });
 
-/** The whole video of the next test, in seconds: TEST_STATIC_SECONDS=600 judges the longest that the service makes, in two minutes. */
+/**
+ * Length of the next test in seconds. TEST_STATIC_SECONDS=600 tests the longest video that the
+ * service accepts; it takes two minutes.
+ */
 const SYNC_SECONDS = Number(process.env['TEST_STATIC_SECONDS'] ?? 32);
 
-test('lips and sound together at the beginning and at the end, mouth shut before, between and after', async () => {
+test('lips and sound are in sync at the beginning and at the end; the mouth is closed before, between and after speech', async () => {
   const quietMs = SYNC_SECONDS * 1000 - 1200 - 2 * speech.durationMs;
   const made = await make(
     'sync',
@@ -238,7 +242,8 @@ test('lips and sound together at the beginning and at the end, mouth shut before
         `${path.basename(file)}, speech at ${(startMs / 1000).toFixed(1)} s: heard ${(heardMs - startMs).toFixed(2)} ms late, ${lagMs.toFixed(0)} ms behind the lips (r ${correlation.toFixed(2)})`,
       );
     }
-    // How unlike a mouth at rest a frame is: least mean difference to any frame of the rest that is nearest, since the head sways.
+    // How much the mouth differs from rest: the least mean difference to a frame of the nearest
+    // rest, since the head sways.
     const between = (fromMs: number, toMs: number): readonly ShownFrame[] =>
       framesBetween(recording, fromMs, toMs);
     const unrest = (frames: readonly ShownFrame[], rest: readonly ShownFrame[]): number =>
