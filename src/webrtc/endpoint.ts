@@ -43,6 +43,7 @@ export interface EndpointOptions {
  * unproven_address: its address is not validated, and has received three times what it sent.
  */
 export const UNSENT_REASONS = ['queue_full', 'refused', 'unproven_address'] as const;
+/** One of UNSENT_REASONS. */
 export type UnsentReason = (typeof UNSENT_REASONS)[number];
 
 /** Numbers of datagrams since the start. */

@@ -19,6 +19,7 @@ export const REJECT_REASONS = [
   'too_large',
   'other',
 ] as const;
+/** One of REJECT_REASONS. */
 export type RejectReason = (typeof REJECT_REASONS)[number];
 
 /** What a peer needs of its endpoint. */

@@ -210,7 +210,7 @@ export class RtcPeer implements Peer, RoutedPeer {
     return this.#paths.isSelected ? 'dtls_failed' : 'ice_failed';
   }
 
-  // eslint-disable-next-line @typescript-eslint/require-await -- the interface allows transports that close slowly
+  // eslint-disable-next-line @typescript-eslint/require-await -- other transports close slowly
   async close(): Promise<void> {
     if (this.#state === 'closed') {
       return;

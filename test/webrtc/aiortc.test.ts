@@ -35,14 +35,14 @@ const PYTHON = ['python3', '/usr/bin/python3'].find((python) => {
 });
 
 class AiortcClient {
-  readonly heard: Message[] = [];
+  readonly messages: Message[] = [];
   readonly #process: ChildProcessWithoutNullStreams;
   errors = '';
 
   constructor(t: TestContext, wish: { codec: VideoCodec; microphone: boolean }) {
     this.#process = spawn(PYTHON!, [CLIENT, JSON.stringify(wish)]);
     createInterface(this.#process.stdout).on('line', (line) => {
-      this.heard.push(JSON.parse(line) as Message);
+      this.messages.push(JSON.parse(line) as Message);
     });
     this.#process.stderr.on('data', (data) => {
       this.errors += String(data);
@@ -56,19 +56,19 @@ class AiortcClient {
     });
   }
 
-  say(message: unknown): void {
+  send(message: unknown): void {
     this.#process.stdin.write(`${JSON.stringify(message)}\n`);
   }
 
-  async hear(wanted: (message: Message) => boolean, what: string): Promise<Message> {
+  async waitFor(wanted: (message: Message) => boolean, what: string): Promise<Message> {
     try {
-      await until(() => this.heard.some(wanted), 20_000, what);
+      await until(() => this.messages.some(wanted), 20_000, what);
     } catch (error) {
-      throw new Error(`${String(error)}\n${JSON.stringify(this.heard)}\n${this.errors}`, {
+      throw new Error(`${String(error)}\n${JSON.stringify(this.messages)}\n${this.errors}`, {
         cause: error,
       });
     }
-    return this.heard.find(wanted)!;
+    return this.messages.find(wanted)!;
   }
 }
 
@@ -85,23 +85,23 @@ for (const codec of ['vp8', 'h264'] as const) {
     t.onTestFinished(() => endpoint.close());
     const media = await makeMedia(codec, 2, 30);
     const client = new AiortcClient(t, { codec, microphone: codec === 'vp8' });
-    const offer = await client.hear(({ event }) => event === 'offer', 'an offer');
+    const offer = await client.waitFor(({ event }) => event === 'offer', 'an offer');
     const broadcast = new Broadcast(endpoint, media);
     t.onTestFinished(() => {
       broadcast.stop();
     });
     const { peer, listener } = broadcast;
-    client.say({ sdp: await peer.answer(parseOffer(offer.sdp!)) });
+    client.send({ sdp: await peer.answer(parseOffer(offer.sdp!)) });
     assert.equal(peer.videoCodec, codec);
-    await client.hear(({ state }) => state === 'connected', 'a connection');
-    await client.hear(({ event }) => event === 'channel', 'the data channel');
+    await client.waitFor(({ state }) => state === 'connected', 'a connection');
+    await client.waitFor(({ event }) => event === 'channel', 'the data channel');
     assert.deepEqual(
-      (await client.hear(({ kind, count }) => kind === 'video' && count === 60, '60 pictures'))
+      (await client.waitFor(({ kind, count }) => kind === 'video' && count === 60, '60 pictures'))
         .size,
       [512, 512],
     );
     assert.deepEqual(
-      (await client.hear(({ kind, count }) => kind === 'audio' && count === 60, 'sound')).size,
+      (await client.waitFor(({ kind, count }) => kind === 'audio' && count === 60, 'audio')).size,
       [48_000, 960],
     );
     if (codec === 'vp8') {
@@ -113,7 +113,7 @@ for (const codec of ['vp8', 'h264'] as const) {
       unknown_source <= 4 && Object.values(rejected).every((count) => count === 0),
       JSON.stringify(endpoint.stats.rejected),
     );
-    client.say({ event: 'close' });
+    client.send({ event: 'close' });
     assert.equal(await listener.closed.promise, 'closed', 'its close_notify ends the peer');
   });
 }

@@ -77,11 +77,11 @@ test('each peer on a socket gets its own media only', async (t) => {
 });
 
 test('an exception on a datagram ends its peer only, and is reported', async (t) => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const endpoint = await createEndpoint({
     ...LOOPBACK,
     onPeerError: (error, sessionId) => {
-      told.push(String(error), sessionId);
+      reported.push(String(error), sessionId);
     },
   });
   t.onTestFinished(() => endpoint.close());
@@ -92,7 +92,7 @@ test('an exception on a datagram ends its peer only, and is reported', async (t)
   };
   pair.sendRtcp(Buffer.from([0x80, 201, 0, 1, 0, 0, 0, 1]));
   assert.equal(await pair.listener.closed.promise, 'failed');
-  assert.deepEqual(told, ['TypeError: a defect', PEER_OPTIONS.sessionId]);
+  assert.deepEqual(reported, ['TypeError: a defect', PEER_OPTIONS.sessionId]);
   assert.equal(bystander.peer.isConnected, true);
   assert.equal(endpoint.peerCount, 1);
 });

@@ -1,4 +1,4 @@
-// Detects a queue on the path that overflows, and tells it from random loss.
+// Detects a queue on the path that overflows, as distinct from random loss.
 
 /** Shorter queues count as jitter. Those of access links hold 100 ms to seconds ("bufferbloat"). */
 const MIN_QUEUING_DELAY_MS = 120;

@@ -9,7 +9,7 @@ import { CONTENT, plainRecord, type RecordCipher } from './records.ts';
 const FIRST_RETRANSMIT_MS = 500;
 const LAST_RETRANSMIT_MS = 4_000;
 /**
- * Least time between two transmissions in answer to repeated messages, so that nobody can use us as
+ * Least time between two transmissions in answer to repeated messages, so that no one can use us as
  * an amplifier.
  */
 const MIN_REPLY_INTERVAL_MS = 200;

@@ -12,6 +12,7 @@ export const ALERT = {
 /** Alert levels (RFC 5246 section 7.2). */
 export const ALERT_LEVEL = { warning: 1, fatal: 2 } as const;
 
+/** Ends the handshake. `message`: for the log. */
 export class HandshakeFailure extends Error {
   /** The alert description to send. */
   readonly alert: number;

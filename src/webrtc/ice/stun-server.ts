@@ -17,6 +17,7 @@ export interface StunServer {
 
 /** What became of a datagram: the labels of mouthpiece_stun_requests_total. */
 export const STUN_OUTCOMES = ['answered', 'rate_limited', 'not_stun', 'send_failed'] as const;
+/** One of STUN_OUTCOMES. */
 export type StunOutcome = (typeof STUN_OUTCOMES)[number];
 /** Counts an outcome in the metric. */
 export type StunCount = (outcome: StunOutcome) => void;
@@ -97,7 +98,8 @@ export async function startStunServer(
 
 /**
  * The answer to a Binding request: XOR-MAPPED-ADDRESS alone, 32 bytes (IPv6: 44). A request has at
- * least 20 bytes, so the server is of little use as an amplifier.
+ * least 20 bytes, so the server is of little use as an amplifier. An IPv4-mapped address is written
+ * as the IPv6 address that it is.
  * @returns undefined if `message` is not a Binding request
  */
 export function bindingResponse(

@@ -12,6 +12,7 @@ import { bye } from './rtcp.ts';
 import { RtpStream, type DatagramSink } from './rtp-stream.ts';
 import { SenderReporter } from './sender-reporter.ts';
 
+/** The limits and the clock of a sender. */
 export interface MediaSenderOptions {
   readonly minBitrateKbps: number;
   readonly maxBitrateKbps: number;

@@ -11,6 +11,7 @@ import { RetransmissionBudget } from './retransmission-budget.ts';
 import { compactNtp, parseRtcp, type RtcpHandler } from './rtcp.ts';
 import type { RtpStream } from './rtp-stream.ts';
 
+/** The streams and limits that the feedback applies to. */
 export interface ReceiverFeedbackOptions {
   readonly video: RtpStream | undefined;
   readonly audio: RtpStream | undefined;
@@ -230,7 +231,7 @@ export class ReceiverFeedback implements RtcpHandler {
     this.#bitrate.onRemb(bitsPerSecond, this.#listener.sentKbps, hasQueue, this.#nowMs);
   }
 
-  /** Ignores BYE: DTLS or silence tells that the client has left. */
+  /** Ignores BYE: DTLS or silence shows that the client has left. */
   onBye(): void {
     /* nothing to do */
   }

@@ -7,6 +7,7 @@ const SENDER_REPORT_MS = 1_000;
 /** A packet up to this much late is late; beyond that the media clock has been reset. */
 const CLOCK_SLACK_MS = 1_000;
 
+/** What reports need besides the streams. */
 export interface SenderReporterOptions {
   /**
    * Wall-clock time minus monotonic time, taken once: NTP times then never jump.

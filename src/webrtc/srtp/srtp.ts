@@ -8,6 +8,7 @@ import { ReplayWindow } from './replay-window.ts';
  * AEAD_AES_128_GCM takes one pass, AES128_CM_HMAC_SHA1_80 two.
  */
 export const SRTP_PROFILES = [0x0007, 0x0001] as const;
+/** One of SRTP_PROFILES. */
 export type SrtpProfile = (typeof SRTP_PROFILES)[number];
 const GCM: SrtpProfile = 0x0007;
 

@@ -361,7 +361,7 @@ test('REMB bounds the bitrate only once as much is sent as is aimed at', () => {
   assert.equal(sender.stats.targetBitrateKbps, 300);
 });
 
-test('loss is taken from the reports about video, over about a second', () => {
+test('loss is measured from the reports about video, over about a second', () => {
   const sender = new Sender();
   sender.media.receive(receiverReport(sender.video, { highest: 1_000 }), 0);
   sender.media.receive(receiverReport(sender.audio, { highest: 9_000, lost: 500 }), 500);
