@@ -1,23 +1,28 @@
-// Typed messages between the front and a worker. Small and plain: they cross threads by structured clone.
+// The messages between the front and a worker. Plain data: they cross threads by structured clone.
 import type { WireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
 import type { Offer } from '../webrtc/sdp/offer.ts';
 
-/** Everything a worker needs to run a session, decided by the front. */
+/** What a worker needs to run a session, as the front decided it. */
 export interface SessionSpec {
   readonly sessionId: string;
-  /** The face asset file's bytes in memory shared by all threads. */
+  /** The face asset file in memory that all threads share. */
   readonly face: { readonly faceId: string; readonly bytes: SharedArrayBuffer };
+  /** Index into EMOTIONS. */
   readonly emotion: number;
+  /** `rig` or `wav2lip`. */
   readonly renderer: string;
+  /** Move the face while nobody speaks. Otherwise the picture freezes. */
   readonly handleSilence: boolean;
+  /** Frame number at which the idle motion begins. */
   readonly startFrame: number;
   readonly maxIdleMs: number;
   readonly maxLengthMs: number;
-  /** Speech written by the front, read by the worker: see audio-lane.ts. */
+  /** Speech, written by the front and read by the worker: see speech-ring.ts. */
   readonly speechRing: SharedArrayBuffer;
 }
 
+/** From the front to a worker. */
 export type ToWorker =
   | { readonly type: 'open'; readonly spec: SessionSpec }
   | { readonly type: 'offer'; readonly sessionId: string; readonly offer: Offer }
@@ -25,9 +30,15 @@ export type ToWorker =
   | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number }
   | { readonly type: 'stop' };
 
-/** How the kernel treats a worker: before all else on its core (SCHED_RR), as one of the foremost (nice -10), or like everything else. */
+/**
+ * How the kernel schedules a worker:
+ * - realtime: before everything else on its core (SCHED_RR).
+ * - prioritised: at nice -10.
+ * - ordinary: like every other thread.
+ */
 export type Scheduling = 'realtime' | 'prioritised' | 'ordinary';
 
+/** From a worker to the front. Times are `monotonicMs`. */
 export type FromWorker =
   | {
       readonly type: 'ready';
@@ -35,7 +46,10 @@ export type FromWorker =
       readonly threadId: number;
       readonly cpu: number | undefined;
       readonly scheduling: Scheduling;
-      /** Share of a core that the user's own network takes per speaking session; null: there is none that can be used. */
+      /**
+       * Share of a core that the user's own network takes per speaking session; undefined: there is
+       * none that can be used.
+       */
       readonly wav2lipCost: number | undefined;
     }
   | { readonly type: 'answer'; readonly sessionId: string; readonly sdp: string }
@@ -54,7 +68,7 @@ export type FromWorker =
   | { readonly type: 'firstFrame'; readonly sessionId: string; readonly atMs: number }
   | { readonly type: 'speak'; readonly sessionId: string }
   | { readonly type: 'silent'; readonly sessionId: string }
-  /** The session is over in the worker: its resources are free. Sent exactly once per opened session. */
+  /** The session has ended in the worker, and its resources are freed. Once per opened session. */
   | { readonly type: 'ended'; readonly sessionId: string; readonly reason: EndReason }
   | {
       readonly type: 'stats';
@@ -62,7 +76,7 @@ export type FromWorker =
       readonly requestId: number;
       readonly stats: SessionStatsReport | undefined;
     }
-  /** Once a second: what placement decides by. Costs are shares of a core. */
+  /** Once a second, for placement. `load` and `costPerSession` are shares of a core. */
   | {
       readonly type: 'load';
       readonly load: number;
@@ -78,7 +92,7 @@ export type FromWorker =
       readonly fields: Record<string, unknown>;
     };
 
-/** A session's own ledger, for GET /sessions/{id}/stats and the demo page. Times in milliseconds. */
+/** Statistics of one session, for GET /sessions/{id}/stats and the demo page. */
 export interface SessionStatsReport {
   readonly sessionId: string;
   readonly codec: string;

@@ -1,16 +1,19 @@
-// A session's speech on its way from the front to its worker: a single-producer single-consumer ring in shared memory.
-
+// The speech ring: a session's speech from the front to its worker. A ring buffer in shared memory
+// with one producer and one consumer.
 import { SPEECH_RATE } from '../media/timeline.ts';
 
 /**
- * Layout: HEADER_WORDS int32 control words, then CAPACITY_SAMPLES int16. Positions count samples since the start of the session and
- * wrap at 2^32, so their difference is taken modulo 2^32; a position's place in the ring is position modulo the capacity.
- * - written: first sample not yet written. Only the producer moves it.
- * - read: first sample not yet consumed. Only the consumer moves it.
- * - flushed: everything before it is to be forgotten at once (SKIP, PLAY_IMMEDIATE). Only the producer moves it; `flushes` counts.
- * - done: 1 once the producer said that nothing follows.
- * - arrival (float64 in words 6 and 7): monotonic time at which the samples at the head of an empty lane came in, for the latency ledger.
- * - flush time (float64 in words 8 and 9): when the last flush was asked for.
+ * Layout: HEADER_WORDS int32 control words, then SPEECH_RING_SAMPLES int16 samples. Positions count
+ * samples since the start of the session and wrap at 2^32, so differences are taken modulo 2^32. A
+ * position's place in the ring is the position modulo SPEECH_RING_SAMPLES.
+ * - written: the first sample not yet written. Only the producer moves it.
+ * - read: the first sample not yet consumed. Only the consumer moves it.
+ * - flushed: samples before it must be dropped (SKIP, PLAY_IMMEDIATE). Only the producer moves it;
+ *   `flushes` counts.
+ * - done: 1 once the producer has said that nothing follows.
+ * - arrival (float64 in words 6 and 7): monotonic time of the last write to an empty ring, for the
+ *   latency statistics.
+ * - flush time (float64 in words 8 and 9): monotonic time of the last flush.
  */
 const WRITTEN = 0;
 const READ = 1;
@@ -21,17 +24,23 @@ const ARRIVAL_BYTE = 24;
 const FLUSH_BYTE = 32;
 const HEADER_WORDS = 12;
 
-/** A power of two, 65.5 s: what is beyond it waits in the front, which is not tied to a frame's pace. */
+/**
+ * 65.5 s; a power of two, so that places stay right when positions wrap. More speech waits in the
+ * front.
+ */
 export const SPEECH_RING_SAMPLES = 1 << 20;
+/** SPEECH_RING_SAMPLES as a time. */
 export const SPEECH_RING_SECONDS = SPEECH_RING_SAMPLES / SPEECH_RATE;
 
-/** Samples up to which a loop is faster than making a view. */
+/** Below this many samples a loop is faster than a view. */
 const SHORT_COPY = 64;
 
+/** Memory for one session's ring. */
 export const createSpeechRing = (): SharedArrayBuffer =>
   new SharedArrayBuffer(HEADER_WORDS * 4 + SPEECH_RING_SAMPLES * 2);
 
-class Lane {
+/** What both ends share. */
+class RingEnd {
   protected readonly control: Int32Array;
   protected readonly samples: Int16Array;
   protected readonly arrival: Float64Array;
@@ -44,14 +53,17 @@ class Lane {
     this.samples = new Int16Array(memory, HEADER_WORDS * 4, SPEECH_RING_SAMPLES);
   }
 
-  /** Samples written and not yet consumed (a flush that the consumer has not seen yet still counts them). */
+  /**
+   * Samples written and not yet consumed. Flushed ones count until the consumer has seen the flush.
+   */
   get length(): number {
     return (Atomics.load(this.control, WRITTEN) - Atomics.load(this.control, READ)) >>> 0;
   }
 }
 
-/** The front's end of the lane. */
-export class SpeechRingWriter extends Lane {
+/** The front's end. */
+export class SpeechRingWriter extends RingEnd {
+  /** Samples that fit now. */
   get free(): number {
     return SPEECH_RING_SAMPLES - this.length;
   }
@@ -80,7 +92,7 @@ export class SpeechRingWriter extends Lane {
     return count;
   }
 
-  /** Views are only made where they are worth their allocation. */
+  /** Makes a view only where that is worth its allocation. */
   #copy(pcm: Int16Array, from: number, count: number, at: number): void {
     if (count < SHORT_COPY) {
       for (let i = 0; i < count; i++) {
@@ -91,36 +103,42 @@ export class SpeechRingWriter extends Lane {
     }
   }
 
-  /** Everything written so far is to be dropped, unheard. */
+  /** Drops everything written so far that was not consumed. */
   flush(nowMs: number): void {
     this.flushTime[0] = nowMs;
     Atomics.store(this.control, FLUSHED, Atomics.load(this.control, WRITTEN));
     Atomics.add(this.control, FLUSHES, 1);
   }
 
+  /** Nothing follows. */
   done(): void {
     Atomics.store(this.control, DONE, 1);
   }
 }
 
-/** The worker's end of the lane. */
-export class SpeechRingReader extends Lane {
+/** The worker's end. */
+export class SpeechRingReader extends RingEnd {
   #flushesSeen = 0;
 
-  /** When the samples came in that were written last to an empty lane (`monotonicMs`). */
+  /** Monotonic time of the last write to an empty ring. */
   get arrivalMs(): number {
     return this.arrival[0]!;
   }
 
+  /** Monotonic time of the last flush. */
   get flushMs(): number {
     return this.flushTime[0]!;
   }
 
+  /** The producer has said that nothing follows. */
   get isDone(): boolean {
     return Atomics.load(this.control, DONE) === 1;
   }
 
-  /** Skips what a flush dropped. @returns true if there was a flush since the last call. */
+  /**
+   * Skips the samples that a flush dropped.
+   * @returns true if there was a flush since the last call
+   */
   takeFlush(): boolean {
     const flushes = Atomics.load(this.control, FLUSHES);
     if (flushes === this.#flushesSeen) {
@@ -128,7 +146,7 @@ export class SpeechRingReader extends Lane {
     }
     this.#flushesSeen = flushes;
     const flushed = Atomics.load(this.control, FLUSHED);
-    // A consumer that already ran past the flush point (it cannot: it never reads unwritten samples) would be moved back here.
+    // Samples that followed the flush may have been read already: never move back.
     if (((flushed - Atomics.load(this.control, READ)) | 0) > 0) {
       Atomics.store(this.control, READ, flushed);
     }

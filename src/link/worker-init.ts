@@ -24,7 +24,7 @@ export interface WorkerInit {
   readonly index: number;
   /** The core to pin the thread to. */
   readonly cpu: number | undefined;
-  /** Schedule the thread before everything else on that core. Only where other cores are left for the rest. */
+  /** Schedule the thread before everything else on that core; only where other cores are left. */
   readonly isRealtime: boolean;
   readonly sharedMetrics: SharedArrayBuffer;
   readonly media: MediaConfig;

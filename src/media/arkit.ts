@@ -1,4 +1,5 @@
-// Articulation and pose as ARKit's 52 blend shapes (ARFaceAnchor.BlendShapeLocation), for front ends that draw their own three-dimensional head.
+// Articulation and pose as ARKit's 52 blend shapes (ARFaceAnchor.BlendShapeLocation), for clients
+// that draw their own three-dimensional head.
 import {
   ARTICULATION_SIZE,
   ARTICULATOR_INDEX,
@@ -8,7 +9,9 @@ import {
   type PoseChannel,
 } from './articulation.ts';
 
-/** Apple's names, in the order of its documentation. "Left" and "right" are the face's own. */
+/**
+ * Apple's names in the order of its documentation. "Left" and "right" are those of the face itself.
+ */
 export const ARKIT_BLEND_SHAPES = [
   'eyeBlinkLeft',
   'eyeLookDownLeft',
@@ -64,10 +67,13 @@ export const ARKIT_BLEND_SHAPES = [
   'tongueOut',
 ] as const;
 
+/** Name of a blend shape. */
 export type ArkitBlendShape = (typeof ARKIT_BLEND_SHAPES)[number];
 
+/** Number of blend shapes: 52. */
 export const ARKIT_SIZE = ARKIT_BLEND_SHAPES.length;
 
+/** Index of each blend shape in ARKIT_BLEND_SHAPES. */
 export const ARKIT_INDEX = Object.freeze(
   Object.fromEntries(ARKIT_BLEND_SHAPES.map((name, index) => [name, index])) as Record<
     ArkitBlendShape,
@@ -75,7 +81,10 @@ export const ARKIT_INDEX = Object.freeze(
   >,
 );
 
-/** Weight of each blend shape per unit of an articulator; contributions add up. The lips' meeting (mouthClose) is not linear: see below. */
+/**
+ * Weight of a blend shape per unit of an articulator; contributions add up. `toArkit` computes
+ * mouthClose, which is not linear.
+ */
 const FROM_ARTICULATOR: readonly (readonly [Articulator, ArkitBlendShape, number])[] = [
   ['jaw', 'jawOpen', 0.65],
   ['open', 'mouthLowerDownLeft', 0.45],
@@ -111,7 +120,10 @@ const FROM_ARTICULATOR: readonly (readonly [Articulator, ArkitBlendShape, number
   ['brow', 'browOuterUpRight', 0.35],
 ];
 
-/** Our "left" is the viewer's, ARKit's the face's own: they are swapped here. The sign of a weight picks the half of a signed channel. */
+/**
+ * "Left" is the viewer's in a pose and the face's own in ARKit: swapped here. The sign of a weight
+ * selects one half of a signed channel.
+ */
 const FROM_POSE: readonly (readonly [PoseChannel, ArkitBlendShape, number])[] = [
   ['blinkLeft', 'eyeBlinkRight', 1],
   ['blinkRight', 'eyeBlinkLeft', 1],
@@ -136,8 +148,12 @@ const POSE_WEIGHTS = FROM_POSE.map(
 );
 
 /**
- * Writes the 52 weights, each 0..1, at `out`. The head's rotation and shift are no blend shapes: take them from the pose itself.
- * @param articulation ARTICULATION_SIZE channels. @param pose POSE_SIZE channels, or null for the mouth alone. @param out ARKIT_SIZE values, overwritten.
+ * Writes the 52 weights, each 0 to 1, to `out`. The rotation and shift of the head are not blend
+ * shapes: take them from the pose.
+ * @param articulation ARTICULATION_SIZE channels
+ * @param pose POSE_SIZE channels, or undefined for the mouth alone
+ * @param out ARKIT_SIZE values, overwritten
+ * @throws RangeError for arrays of other sizes
  */
 export function toArkit(
   articulation: Float32Array,
@@ -150,7 +166,8 @@ export function toArkit(
     out.length !== ARKIT_SIZE
   ) {
     throw new RangeError(
-      `toArkit takes ${ARTICULATION_SIZE} articulators, ${POSE_SIZE} pose channels or null, and ${ARKIT_SIZE} weights to write`,
+      `toArkit takes ${ARTICULATION_SIZE} articulators, ${POSE_SIZE} pose channels or undefined, ` +
+        `and an array of ${ARKIT_SIZE}`,
     );
   }
   out.fill(0);
@@ -162,7 +179,7 @@ export function toArkit(
       out[to]! += Math.max(0, pose[from]! * weight);
     }
   }
-  // mouthClose brings the lips together again over an open jaw, so it belongs to jawOpen and must not exceed it.
+  // mouthClose closes the lips over an open jaw: it is relative to jawOpen and must not exceed it.
   const closed = Math.max(
     articulation[ARTICULATOR_INDEX.press]!,
     articulation[ARTICULATOR_INDEX.tuck]! * 0.6,

@@ -1,8 +1,10 @@
-// What the speech model says of a face at one instant: a fixed vector of articulators, each 0 (rest) to 1 (full).
+// The articulation of a face at one instant, the output of the speech model: a vector of
+// articulators, each 0 (rest) to 1 (full).
 
 /**
- * The channels in the order in which the model emits them. The first eleven are the articulators of Cohen and Massaro's
- * dominance model of coarticulation (1993) as used in `models/training`; then two that follow prosody, and a gate.
+ * The channels in the model's order. The first eleven are the articulators of Cohen and Massaro's
+ * dominance model of coarticulation (1993) as used in `models/training`. Two follow the prosody,
+ * and one is a gate.
  */
 export const ARTICULATORS = [
   'jaw', // mandible drop
@@ -21,10 +23,13 @@ export const ARTICULATORS = [
   'speech', // probability that somebody is speaking: gates the mouth
 ] as const;
 
+/** Name of a channel. */
 export type Articulator = (typeof ARTICULATORS)[number];
 
+/** Number of channels: 14. */
 export const ARTICULATION_SIZE = ARTICULATORS.length;
 
+/** Index of each channel in ARTICULATORS. */
 export const ARTICULATOR_INDEX = Object.freeze(
   Object.fromEntries(ARTICULATORS.map((name, index) => [name, index])) as Record<
     Articulator,
@@ -32,7 +37,10 @@ export const ARTICULATOR_INDEX = Object.freeze(
   >,
 );
 
-/** Channels of head and eyes, which no speech model drives: idle life, gaze and the response to stress. */
+/**
+ * Channels of head and eyes, which the speech model does not drive: idle motion, gaze, and nods
+ * with stress.
+ */
 export const POSE_CHANNELS = [
   'blinkLeft',
   'blinkRight', // 0 open .. 1 closed; left and right as the viewer sees them
@@ -47,10 +55,13 @@ export const POSE_CHANNELS = [
   'brow', // 0 .. 1 eyebrow raise
 ] as const;
 
+/** Name of a pose channel. */
 export type PoseChannel = (typeof POSE_CHANNELS)[number];
 
+/** Number of pose channels: 11. */
 export const POSE_SIZE = POSE_CHANNELS.length;
 
+/** Index of each channel in POSE_CHANNELS. */
 export const POSE_INDEX = Object.freeze(
   Object.fromEntries(POSE_CHANNELS.map((name, index) => [name, index])) as Record<
     PoseChannel,
@@ -58,5 +69,7 @@ export const POSE_INDEX = Object.freeze(
   >,
 );
 
+/** Emotions of a session, in the order of the native renderer's indices. */
 export const EMOTIONS = ['neutral', 'happy', 'sad', 'surprised', 'angry', 'calm'] as const;
+/** Name of an emotion. */
 export type Emotion = (typeof EMOTIONS)[number];

@@ -1,3 +1,4 @@
-// The codecs that an encoder and a peer can agree on.
+// The video codecs of encoders and peers.
 
+/** As named in metrics and statistics. */
 export type VideoCodec = 'vp8' | 'h264';

@@ -1,19 +1,23 @@
-// The face asset: one file that holds all the renderer needs of one person (format 1), made by src/jobs/face and drawn by native/src/core/face_*.
+// The face asset: one file with everything that the renderer needs of one person. Made by
+// src/jobs/face, drawn by native/src/core/face_*.
 import { i420Bytes } from './picture.ts';
 
 /*
- * Layout (little endian; every section starts at a multiple of 64 so that the native side uses the bytes in place):
+ * Layout of version 1, little endian. Every section starts at a multiple of 64, so that the native
+ * side can use the bytes in place:
  *
  *   0   6   "MPFACE"
  *   6   u16 version (1)
  *   8   u32 total length in bytes
- *   12  u16 width, u16 height of the picture (multiples of 16, 128..1024; 512x512 is what creation makes)
+ *   12  u16 width, u16 height of the picture: multiples of 16, 128 to 1024 (creation makes 512x512)
  *   16  u32 number of sections, at most 32
- *   64  section table, 32 bytes each: name (16 bytes, ASCII, zero padded), u32 offset, u32 length, 8 bytes zero
+ *   64  section table, 32 bytes each: name (16 bytes of ASCII, zero padded), u32 offset,
+ *       u32 length, 8 bytes zero
  *   ... sections
  *
- * No section is empty, and no two have one name. Readers ignore sections they do not know. Coordinates: pixels of the asset's picture, x right, y down, pixel centres at integers.
- * "Left" and "right" are as the viewer sees them.
+ * No section is empty, and no two have the same name. Readers ignore unknown sections. Coordinates
+ * are pixels of the asset's picture: x to the right, y down, pixel centres at integers. "Left" and
+ * "right" are the viewer's.
  */
 
 const MAGIC = 'MPFACE';
@@ -28,12 +32,15 @@ const MAX_BYTES = 64 * 1024 * 1024;
 export const LANDMARK_COUNT = 468;
 
 /**
- * Landmarks lie at most this many times the picture's width and height away: what is derived of them stays
- * bounded (native/src/core/face_asset.cc).
+ * Largest distance of a landmark, in widths plus heights of the picture: bounds what is derived
+ * from landmarks (native/src/core/face_asset.cc).
  */
 const LANDMARK_EXTENT = 2;
 
-/** A small textured layer with alpha at a place of the picture. `x y width height` are even; planes are tight. */
+/**
+ * A textured layer with alpha at a place of the picture. `x y width height` are even; planes have
+ * no padding.
+ */
 export interface FacePatch {
   readonly x: number;
   readonly y: number;
@@ -48,72 +55,92 @@ export interface FacePatch {
 /** A colour as BT.601 limited-range Y, U, V, each 0..255. */
 export type Yuv = readonly [y: number, u: number, v: number];
 
+/** Colours of what the portrait does not show. */
 export interface FaceTints {
-  readonly cavity: Yuv; // the dark behind the teeth: near black, a little red
+  readonly cavity: Yuv; // the dark behind the teeth: nearly black, slightly red
   readonly gums: Yuv;
   readonly tongue: Yuv;
   readonly teeth: Yuv; // of a well-lit front tooth under this photo's light
 }
 
-/** What the face allows. Angles in radians, lengths in pixels of the picture; the renderer clamps to these. */
+/**
+ * Limits of movement for this face; the renderer clamps to them. Angles in radians, lengths in
+ * pixels.
+ */
 export interface FaceLimits {
-  readonly round: number; // 0..1: most lip rounding that still looks right (about .6 where a smile was closed)
+  readonly round: number; // 0..1: most lip rounding that looks right; 0.6 for a closed smile
   readonly open: number; // 0.3..1.5: scale of mouth opening (1 for an adult's relaxed closed mouth)
   readonly yaw: number; // 0..0.1; 0.06 when in doubt
   readonly pitch: number;
   readonly roll: number;
   readonly shift: number; // 0..12: head translation
-  readonly brow: number; // 0..1: share of the usual movement of the brows; little where a frame of glasses would bend with them. Files without it mean 1
+  /**
+   * 0..1: share of the usual brow movement; small where glasses would bend with the brows. Default
+   * 1.
+   */
+  readonly brow: number;
 }
 
+/** What is told about the face, and not drawn. */
 export interface FaceMeta {
   readonly name: string;
-  /** Codes of quality warnings found at creation, for the owner's eyes. */
+  /** Codes of the quality warnings at creation, shown to the face's owner. */
   readonly warnings: readonly string[];
-  /** Free figures of creation (confidence, source size, timings), JSON values only. */
+  /** Figures of the creation (confidence, source size, timings). JSON values only. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
+/** The contents of a face asset. */
 export interface FaceAssetParts {
   readonly width: number;
   readonly height: number;
   readonly meta: FaceMeta;
   /**
-   * I420. What rest shows, bit for bit: eyes open, mouth closed with nothing of the teeth left between the lips. The head
-   * is wholly inside with room above; for best results the face (brow to chin) is 40-55 % of the height.
+   * I420: the face at rest, bit for bit. Eyes open, mouth closed, no teeth visible between the
+   * lips. The whole head is inside, with room above it. Best results: brow to chin is 40 to 55 % of
+   * the height.
    */
   readonly neutral: Uint8Array;
   /**
-   * LANDMARK_COUNT x (x, y, z) of the neutral picture (after closing the mouth: run or move them accordingly). z has the scale
-   * of x, smaller is nearer. The inner lip points (upper 191 80 81 82 13 312 311 310 415, lower 95 88 178 87 14 317 402 318
-   * 324, corners 78 308) lie within about 1 px of the visible line between the lips: there the picture is cut open.
+   * LANDMARK_COUNT x (x, y, z) of the neutral picture, so after its mouth was closed. z has the
+   * scale of x; smaller is nearer. The inner lip points (upper 191 80 81 82 13 312 311 310 415,
+   * lower 95 88 178 87 14 317 402 318 324, corners 78 308) lie within about 1 px of the visible
+   * line between the lips: the picture is cut open there.
    */
   readonly landmarks: Float32Array;
   /**
-   * width * height: how far each pixel follows the head, 0..255. 255 on the head (hair included), 0 where the picture must
-   * never change, and between them a soft ramp as wide as the background allows (24-40 px), outwards from the outline into the background and
-   * down the neck to the shoulders. A plain background may have a wide ramp, a busy one a narrow ramp that reaches
-   * into the hair. Must be at most 8 per pixel steep.
+   * width * height values: how far each pixel follows the head. 255 on the head with its hair, 0
+   * where the picture must never change. Between them is a ramp of 24 to 40 px, from the outline
+   * into the background and down the neck to the shoulders: wide on a plain background, narrow and
+   * into the hair on a busy one. At most 8 per pixel steep.
    */
   readonly matte: Uint8Array;
   readonly tints: FaceTints;
   readonly limits: FaceLimits;
-  /** The person's own upper teeth in neutral picture position (fixed to the skull). null: the renderer paints a row from `tints`. */
+  /**
+   * The person's own upper teeth at their place in the neutral picture, fixed to the skull.
+   * Undefined: the renderer paints a row with `tints`.
+   */
   readonly teethUpper: FacePatch | undefined;
-  /** The lower row, fixed to the jaw, in its position with closed jaws. null: painted. */
+  /** The lower teeth, fixed to the jaw, at their place with closed jaws. Undefined: painted. */
   readonly teethLower: FacePatch | undefined;
   /**
-   * The closed eye on the left and on the right of the picture: plain skin of the lid from its crease down to below the lower lid, without
-   * lashes, which the renderer draws at the lid's moving edge (closed, that is the neutral lower-lid curve, landmarks 33 7 163 144 145 153 154 155
-   * 133 and 263 249 390 373 374 380 381 382 362, sagging by 10 % of the eye's height in the middle). Covers the eye with about 60 % of its height above
-   * the upper lid and 30 % below the lower; alpha 255 over the opening, soft to 0 at the border. It holds where it
-   * lies while the skin moves: under a frame of glasses that crosses the lid it is 0, and the frame stays. Where it is 0 throughout (dark glasses), a
-   * blink shows nothing. null: the renderer paints one from the skin round the eye.
+   * The closed eye on the left and on the right of the picture: skin of the lid from its crease to
+   * below the lower lid, without lashes. The renderer draws the lashes at the moving edge of the
+   * lid. When closed, that edge is the neutral lower-lid curve (landmarks 33 7 163 144 145 153 154
+   * 155 133 and 263 249 390 373 374 380 381 382 362), lower by 10 % of the eye's height in the
+   * middle.
+   *
+   * The patch covers the eye with about 60 % of its height above the upper lid and 30 % below the
+   * lower one. Alpha is 255 over the opening, soft to 0 at the border. It is 0 where a frame of
+   * glasses crosses the lid, so that the frame stays; where it is 0 everywhere (dark glasses), a
+   * blink shows nothing. Undefined: the renderer paints one from the skin round the eye.
    */
   readonly lidLeft: FacePatch | undefined;
   readonly lidRight: FacePatch | undefined;
 }
 
+/** The bytes are not a usable face asset; the message says why. */
 export class FaceAssetError extends Error {
   override readonly name = 'FaceAssetError';
 }
@@ -265,8 +292,9 @@ export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
 }
 
 /**
- * The parts of an asset; planes are views into `bytes` (which may lie in a SharedArrayBuffer), small ones copies.
- * @throws FaceAssetError when the bytes are not a whole asset of a version known here.
+ * Reads an asset. Planes are views into `bytes`, which may be shared memory; small parts are
+ * copies.
+ * @throws FaceAssetError when the bytes are not a complete asset of a known version
  */
 export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
   demand(bytes.length >= PREFIX_BYTES && bytes.length <= MAX_BYTES, 'wrong size');
@@ -276,7 +304,8 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
   demand(ascii(0, 6) === MAGIC, `it does not begin with ${MAGIC}`);
   demand(
     view.getUint16(6, true) === VERSION,
-    `version ${view.getUint16(6, true)}, and this server reads version ${VERSION}: create the face again`,
+    `version ${view.getUint16(6, true)}, and this server reads version ${VERSION}: ` +
+      'create the face again',
   );
   demand(view.getUint32(8, true) === bytes.length, 'it is cut short');
   const width = view.getUint16(12, true);
@@ -367,7 +396,7 @@ function decodeMeta(bytes: Uint8Array | undefined): FaceMeta {
       | Partial<FaceMeta>
       | undefined;
   } catch {
-    // reported below, as any other shape that is not ours
+    // Reported below, like any other wrong content.
   }
   demand(
     typeof meta?.name === 'string' &&

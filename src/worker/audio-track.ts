@@ -8,7 +8,9 @@ import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** The largest Opus frame (RFC 6716 section 3.2.1). */
 const OPUS_FRAME_BYTES = 1276;
-/** After a stall of the thread longer than this many packets, the packets of the stall are left out. */
+/**
+ * After a stall of the thread longer than this many packets, the packets of the stall are left out.
+ */
 const MAX_PACKETS_LATE = 25;
 
 export class AudioTrack {
@@ -23,8 +25,8 @@ export class AudioTrack {
   constructor(stream: SpeechStream, bitrateKbps: number, metrics: WorkerMetrics) {
     this.#stream = stream;
     this.#metrics = metrics;
-    // The speech is 16 kHz, and so is the encoder's input. The RTP clock and the decoder's output are
-    // 48 kHz all the same (RFC 7587 section 4.1).
+    // The speech is 16 kHz, and so is the encoder's input. The RTP clock and the decoder's output
+    // are 48 kHz all the same (RFC 7587 section 4.1).
     this.#encoder = new native.OpusEncoder({
       sampleRate: SPEECH_RATE,
       channels: 1,

@@ -87,10 +87,10 @@ export class FrameClock {
   }
 
   /**
-   * A frame that is more than half a frame late is nearer to the time of the next one, which is shown
-   * instead. Without this a stall of 40 ms made all sessions due at once, each tick as long as many,
-   * and frames late for 200 ms after. Never two in a row: a session that is always late is shown all
-   * the same. The first frame is never dropped.
+   * A frame that is more than half a frame late is nearer to the time of the next one, which is
+   * shown instead. Without this a stall of 40 ms made all sessions due at once, each tick as long
+   * as many, and frames late for 200 ms after. Never two in a row: a session that is always late is
+   * shown all the same. The first frame is never dropped.
    */
   #isTooLate(frame: number, nowMs: number): boolean {
     const lateMs = nowMs - (this.#epochMs + frame * FRAME_MS);

@@ -3,7 +3,9 @@ import { FRAME_MS } from '../media/timeline.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 import type { WorkerSession } from './worker-session.ts';
 
-/** Monotonic times of the steps of one frame. The pipeline refills the same object for each frame. */
+/**
+ * Monotonic times of the steps of one frame. The pipeline refills the same object for each frame.
+ */
 export interface FrameTimes {
   startMs: number;
   drawnMs: number;
@@ -28,7 +30,9 @@ export class FrameObserver {
     this.#metrics.stage.drain.observe(perSessionMs / 1000);
   }
 
-  /** The model ran once for a batch; each session bears an equal part of `featuresMs` and `modelMs`. */
+  /**
+   * The model ran once for a batch; each session bears an equal part of `featuresMs` and `modelMs`.
+   */
   modelRan(batch: readonly WorkerSession[], featuresMs: number, modelMs: number): void {
     const { stage, batch: batchSize } = this.#metrics;
     const size = batch.length;
@@ -70,8 +74,8 @@ export class FrameObserver {
   }
 
   /**
-   * Leaves out the first frame: its time is the tick of its slot before the session was ready. Nobody
-   * waited for it, and placement must not take it for a late one.
+   * Leaves out the first frame: its time is the tick of its slot before the session was ready.
+   * Nobody waited for it, and placement must not take it for a late one.
    */
   #observeLateness({ clock, stats }: WorkerSession, { sentMs }: FrameTimes): void {
     if (stats.framesSent === 0) {

@@ -1,5 +1,5 @@
-// The way of a frame, from top to bottom:
-// speech → features → one batched run of the model → articulation → picture → coded frame → packets.
+// The way of a frame, from top to bottom: speech → features → one batched run of the model →
+// articulation → picture → coded frame → packets.
 import { monotonicMs } from '../base/time.ts';
 import type { ModelState, SpeechModel } from '../pipeline/inference/speech-model.ts';
 import { FrameObserver, type FrameTimes } from './frame-observer.ts';
@@ -24,8 +24,8 @@ export class FramePipeline {
   }
 
   /**
-   * Makes and sends frame `clock.frame` of the first `count` sessions of `due`. What goes wrong with
-   * one of them ends that session alone.
+   * Makes and sends frame `clock.frame` of the first `count` sessions of `due`. What goes wrong
+   * with one of them ends that session alone.
    */
   async run(due: readonly WorkerSession[], count: number): Promise<void> {
     const rounds = this.#prepareSpeech(due, count);
@@ -67,7 +67,9 @@ export class FramePipeline {
     return rounds;
   }
 
-  /** Step `round` of each session that has one: features of each, then one run of the model for all. */
+  /**
+   * Step `round` of each session that has one: features of each, then one run of the model for all.
+   */
   async #runModel(due: readonly WorkerSession[], count: number, round: number): Promise<void> {
     const batch = this.#batch;
     const states = this.#states;

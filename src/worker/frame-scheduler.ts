@@ -1,5 +1,5 @@
-// One timer for all sessions of a worker. At each tick it sends the audio that is due, and hands the
-// sessions whose frame is due to the frame pipeline.
+// One timer for all sessions of a worker. At each tick it sends the audio that is due, and hands
+// the sessions whose frame is due to the frame pipeline.
 import { after, soon } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { FromWorker } from '../link/messages.ts';
@@ -35,8 +35,8 @@ export class FrameScheduler {
   readonly #sessions = new Map<string, WorkerSession>();
   readonly #sessionsInSlot = new Int32Array(SLOTS_PER_FRAME);
   /**
-   * Sessions of the tick being served. Emptied after each tick: otherwise it would keep sessions, with
-   * their megabytes, after their end.
+   * Sessions of the tick being served. Emptied after each tick: otherwise it would keep sessions,
+   * with their megabytes, after their end.
    */
   readonly #due: WorkerSession[] = [];
   /** Monotonic time of tick 0. */

@@ -37,8 +37,8 @@ export class FrameTrack {
   }
 
   /**
-   * Sets up the encoder and codes the first picture on another thread, while ICE and DTLS connect. On
-   * this thread it would make a frame of every other session 10 to 25 ms late.
+   * Sets up the encoder and codes the first picture on another thread, while ICE and DTLS connect.
+   * On this thread it would make a frame of every other session 10 to 25 ms late.
    * @param output shared by the sessions of this thread: see `VideoTrack`
    */
   async open(codec: VideoCodec, bitrateKbps: number, output: Uint8Array): Promise<void> {

@@ -61,14 +61,15 @@ export class LoadReporter {
     const load = (cpuMs - this.#reportedCpuMs) / (nowMs - this.#reportedMs);
     this.#reportedCpuMs = cpuMs;
     this.#reportedMs = nowMs;
-    // A second in which somebody joined includes handshakes and key frames, which are no running cost.
+    // A second in which somebody joined includes handshakes and key frames, which are no running
+    // cost.
     if (this.#speakingEquivalents >= MIN_SESSIONS_TO_LEARN && this.#joined === 0) {
       this.#learn(load / this.#speakingEquivalents);
     }
     this.#joined = 0;
     const latenessP99Ms = this.#lateness.percentile(0.99);
-    // Each report is of one second: with few sessions, a longer window would let one bad moment refuse
-    // new sessions for half a minute.
+    // Each report is of one second: with few sessions, a longer window would let one bad moment
+    // refuse new sessions for half a minute.
     this.#lateness.clear();
     return { type: 'load', load, costPerSession: this.#costPerSession, latenessP99Ms, sessions };
   }

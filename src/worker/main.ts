@@ -1,5 +1,5 @@
-// The entry of a worker thread: pins itself to its core, loads the model, opens its UDP port, and then
-// serves the messages of the front.
+// The entry of a worker thread: pins itself to its core, loads the model, opens its UDP port, and
+// then serves the messages of the front.
 import os from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { every, guarded, reportDefectsTo } from '../base/guard.ts';
@@ -107,8 +107,8 @@ async function connectInference(): Promise<InferenceClient | undefined> {
 }
 
 /**
- * Frames have deadlines; most other work on this machine has none. Only root, or limits on rtprio and
- * nice, allow this: otherwise the thread competes as an equal.
+ * Frames have deadlines; most other work on this machine has none. Only root, or limits on rtprio
+ * and nice, allow this: otherwise the thread competes as an equal.
  */
 function prioritise(): Scheduling {
   try {

@@ -1,5 +1,5 @@
-// Measures, before the first session, what one speaking session costs on this core: placement starts
-// from this figure, and learns from then on (load-reporter.ts).
+// Measures, before the first session, what one speaking session costs on this core: placement
+// starts from this figure, and learns from then on (load-reporter.ts).
 import { FPS, FRAME_MS } from '../media/timeline.ts';
 import { native } from '../native/addon.ts';
 import { VideoTrack } from '../pipeline/encode/video-track.ts';
@@ -7,12 +7,14 @@ import type { SpeechModel } from '../pipeline/inference/speech-model.ts';
 import { RigRenderer } from '../pipeline/render/rig-renderer.ts';
 import { SENTENCE_MS, sentenceAt } from '../pipeline/render/visemes.ts';
 
-/** For 60 frames after a key frame the encoder codes whole pictures; the usual frames come after. */
+/**
+ * For 60 frames after a key frame the encoder codes whole pictures; the usual frames come after.
+ */
 const WARM_UP_FRAMES = 65;
 const FRAMES = WARM_UP_FRAMES + 45;
 /**
- * Factor for what is not timed here: packets, audio, timers, a cold cache (measured: a whole session
- * against its bare stages).
+ * Factor for what is not timed here: packets, audio, timers, a cold cache (measured: a whole
+ * session against its bare stages).
  */
 const OVERHEAD = 1.4;
 

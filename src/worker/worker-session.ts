@@ -1,5 +1,5 @@
-// One session inside a worker: its parts, and the events from its peer and from the front. The way of
-// its frames is in frame-pipeline.ts.
+// One session inside a worker: its parts, and the events from its peer and from the front. The way
+// of its frames is in frame-pipeline.ts.
 import { randomInt } from 'node:crypto';
 import { toWireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
@@ -48,7 +48,9 @@ export interface WorkerContext {
 
 /** Below this the picture of a talking face falls apart. */
 const MIN_BITRATE_KBPS = 150;
-/** For a peer that was never made or never began; one that began gives up after 15 s and says why. */
+/**
+ * For a peer that was never made or never began; one that began gives up after 15 s and says why.
+ */
 const OFFER_STUCK_MS = 20_000;
 
 /** Why the session ends when its peer connection does. */
@@ -154,7 +156,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     );
   }
 
-  // ── the offer, and what the peer tells ──────────────────────────────────────────────────────────
+  // ── the offer, and what the peer tells ─────────────────────────────────────────────────────────
 
   /** Answers the client's offer. Call once: the front refuses a second offer. */
   async offer(offer: Offer): Promise<void> {
@@ -229,7 +231,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.#audioReceiver.receive(packet, sequenceNumber, monotonicMs());
   }
 
-  // ── what the inference thread tells ─────────────────────────────────────────────────────────────
+  // ── what the inference thread tells ────────────────────────────────────────────────────────────
 
   onPatch(tookMs: number): void {
     this.stats.stage('inference', tookMs);
@@ -240,7 +242,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.fail(error);
   }
 
-  // ── speech ──────────────────────────────────────────────────────────────────────────────────────
+  // ── speech ─────────────────────────────────────────────────────────────────────────────────────
 
   /** Applies an interruption first, so that it takes effect with the next packet. */
   sendDueAudio(nowMs: number): void {
@@ -279,7 +281,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.#context.post({ type: 'firstFrame', sessionId: this.id, atMs });
   }
 
-  // ── limits and figures, a few times a second ────────────────────────────────────────────────────
+  // ── limits and figures, a few times a second ───────────────────────────────────────────────────
 
   /** Ends the session when it has reached one of its limits or has nothing left to do. */
   poll(nowMs: number): void {
@@ -303,7 +305,8 @@ export class WorkerSession implements PeerListener, InferenceListener {
       const isStuck = this.#offerMs > 0 && nowMs - this.#offerMs > OFFER_STUCK_MS;
       return isStuck ? 'connect_timeout' : undefined;
     }
-    // During the wait for SILENT the last packets leave the receiver's buffer: clients hang up at STOP.
+    // During the wait for SILENT the last packets leave the receiver's buffer: clients hang up at
+    // STOP.
     if (this.stream.isFinished && !this.state.isSpeaking) {
       return 'done';
     }
@@ -313,7 +316,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     return nowMs - this.state.lastSpokeMs >= this.spec.maxIdleMs ? 'idle_limit' : undefined;
   }
 
-  // ── the end ─────────────────────────────────────────────────────────────────────────────────────
+  // ── the end ────────────────────────────────────────────────────────────────────────────────────
 
   /** Logs the error and ends this session; the worker's other sessions go on. */
   fail(error: unknown): void {

@@ -8,8 +8,8 @@ import { KEY_FRAME_BIT, type VideoEncoder, native } from '../../native/addon.ts'
 const BITRATE_STEP = 0.05;
 
 /**
- * A buffer for any coded frame: a frame is never larger than its picture and some headers. Rate control
- * keeps it a hundred times smaller, so the sessions of a thread share one buffer.
+ * A buffer for any coded frame: a frame is never larger than its picture and some headers. Rate
+ * control keeps it a hundred times smaller, so the sessions of a thread share one buffer.
  */
 export const newCodedFrameBuffer = (): Uint8Array =>
   new Uint8Array(i420Bytes(PICTURE_SIZE, PICTURE_SIZE) + 65_536);
@@ -48,15 +48,18 @@ export class VideoTrack {
   }
 
   /**
-   * Codes the first picture on another thread (see `VideoEncoder.prepare`); `takePrepared` then gives
-   * it. Nothing else may be coded before it settles.
+   * Codes the first picture on another thread (see `VideoEncoder.prepare`); `takePrepared` then
+   * gives it. Nothing else may be coded before it settles.
    * @throws Error with the codec's message
    */
   async prepare(picture: Uint8Array): Promise<void> {
     this.#prepared = await this.#encoder.prepare(picture);
   }
 
-  /** Puts the prepared frame into `data`. @returns false when there is none, or it was taken before */
+  /**
+   * Puts the prepared frame into `data`.
+   * @returns false when there is none, or it was taken before
+   */
   takePrepared(): boolean {
     if (this.#prepared === undefined) {
       return false;

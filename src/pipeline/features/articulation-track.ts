@@ -1,23 +1,28 @@
-// The articulation that a session's face shows: the model's, or rest; eased shut when speech is cut off.
+// The articulation that a session's face shows: the model's while there is speech, otherwise rest.
 import { ARTICULATION_SIZE } from '../../media/articulation.ts';
 
-/** What is left of the mouth's opening one frame after an interruption: nothing, unless it was wide open; nothing is left after two. */
+/**
+ * Share of the opening that is left one frame after an interruption. Below 0.1 it becomes 0: the
+ * mouth is closed after two frames at most.
+ */
 const CLOSING = 0.15;
 
 export class ArticulationTrack {
+  /** ARTICULATION_SIZE channels. */
   readonly values = new Float32Array(ARTICULATION_SIZE);
   #isClosing = false;
 
-  /** Speech was cut off: whatever the model still says, the mouth closes now, until `reopen`. */
+  /** Speech was interrupted: closes the mouth, whatever the model still says, until `reopen`. */
   close(): void {
     this.#isClosing = true;
   }
 
+  /** A new utterance begins: follow the model again. */
   reopen(): void {
     this.#isClosing = false;
   }
 
-  /** To be called once a frame. `model` is null while nobody speaks. */
+  /** Call once per frame. @param model undefined while nobody speaks */
   update(model: Float32Array | undefined): void {
     if (model !== undefined && !this.#isClosing) {
       this.values.set(model);

@@ -1,4 +1,4 @@
-// Model files as the manifest lists them: read, and refused in one sentence when the bytes are not what was shipped.
+// Reads model files that the manifest lists, and refuses a file with other bytes.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -20,18 +20,21 @@ const manifestSchema = z.object({
   ),
 });
 
+/** What the manifest says of one model. */
 export type ModelEntry = z.infer<typeof manifestSchema>['models'][string];
 
+/** A model file that has the size and the SHA-256 of its entry. */
 export interface ModelFile {
   readonly entry: ModelEntry;
   readonly bytes: Buffer;
 }
 
+/** The manifest of the models in the repository. */
 export const MANIFEST_URL = new URL('../../../models/manifest.json', import.meta.url);
 
 /**
- * @param name key in the manifest's `models`.
- * @throws Error that says what is wrong with the file and what to do about it.
+ * @param name key in the manifest's `models`
+ * @throws Error that says what is wrong with the file, and what to do
  */
 export async function readModelFile(
   name: string,
@@ -79,7 +82,10 @@ function faultOf(bytes: Buffer, entry: ModelEntry): string | undefined {
     bytes.length > entry.bytes ||
     createHash('sha256').update(bytes).digest('hex') !== entry.sha256
   ) {
-    return 'does not have the SHA-256 that the manifest lists. Fetch it again, or, if you trained it yourself, run models/training/export.py.';
+    return (
+      'does not have the SHA-256 that the manifest lists. Fetch it again. ' +
+      'If you trained it yourself, run models/training/export.py.'
+    );
   }
   return undefined;
 }

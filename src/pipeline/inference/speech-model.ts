@@ -1,4 +1,5 @@
-// The speech-to-articulation model: one video frame of many sessions in one run of onnxruntime, without allocating per frame.
+// The speech-to-articulation model: one run of onnxruntime makes one step for many sessions.
+// Allocates nothing per step.
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ARTICULATION_SIZE } from '../../media/articulation.ts';
 import { FEATURES_PER_FRAME, MEL_BANDS } from '../../media/timeline.ts';
@@ -6,44 +7,52 @@ import { MANIFEST_URL, readModelFile, type ModelEntry } from './model-file.ts';
 
 const MEL_SIZE = FEATURES_PER_FRAME * MEL_BANDS;
 
-/** What one session gives to the model and gets from it. Make it with `SpeechModel.createSlot`. */
+/** One session's input, output and state of the model. Made by `SpeechModel.createState`. */
 export class ModelState {
-  /** FEATURES_PER_FRAME x MEL_BANDS, to be filled before each run (`MelFrontEnd.step`). */
+  /** FEATURES_PER_FRAME x MEL_BANDS. Fill before each run (`MelFrontEnd.step`). */
   readonly mel = new Float32Array(MEL_SIZE);
-  /** ARTICULATION_SIZE channels, 0..1, of the instant `lookaheadMs` before the end of the audio heard so far. */
+  /**
+   * ARTICULATION_SIZE channels, 0 to 1, of the instant `lookaheadMs` before the end of the speech
+   * so far.
+   */
   readonly articulation = new Float32Array(ARTICULATION_SIZE);
-  /** What the model remembers of this stream. */
+  /** The recurrent state of this stream. */
   readonly state: Float32Array;
 
   constructor(stateSize: number) {
     this.state = new Float32Array(stateSize);
   }
 
-  /** The next run hears a new stream. Call together with `MelFrontEnd.reset`. */
+  /** A new stream begins. Call together with `MelFrontEnd.reset`. */
   reset(): void {
     this.state.fill(0);
     this.articulation.fill(0);
   }
 }
 
-/** Tensors over the model's buffers for one batch size. */
+/** Tensors for one batch size, over the model's buffers. */
 interface Bound {
   readonly feeds: InferenceSession.FeedsType;
   readonly fetches: InferenceSession.FetchesType;
 }
 
+/** All have defaults. */
 export interface SpeechModelOptions {
-  /** Most slots in one run of the network; larger batches are cut into several. Default 64. */
+  /** Most sessions in one run of onnxruntime; a larger batch takes several. Default 64. */
   readonly maxBatch?: number;
-  /** Threads of one run. Keep 1 on a pinned worker: a second one would spin on the same core (measured 1.6-2.9x slower). */
+  /**
+   * Threads of one run. Keep 1 on a pinned worker: a second one spins on the same core (measured:
+   * 1.6 to 2.9 times slower).
+   */
   readonly threads?: number;
   readonly manifestUrl?: URL;
 }
 
+/** One per thread. */
 export class SpeechModel {
-  /** Floats that a stream's memory takes. */
+  /** Values of a session's recurrent state. */
   readonly stateSize: number;
-  /** `articulation` after step k describes the audio at (k + 1) / 30 s minus this. */
+  /** `articulation` after step k is that of the speech at (k + 1) / 30 s minus this. */
   readonly lookaheadMs: number;
 
   readonly #session: InferenceSession;
@@ -65,7 +74,10 @@ export class SpeechModel {
     this.#stateOut = new Float32Array(maxBatch * this.stateSize);
   }
 
-  /** Reads, checks and warms up the model. @throws Error in one sentence when the file or its shapes are not what this server needs. */
+  /**
+   * Reads, checks and warms up the model.
+   * @throws Error when the file or its shapes are not what this server needs
+   */
   static async load(options: SpeechModelOptions = {}): Promise<SpeechModel> {
     const { maxBatch = 64, threads = 1, manifestUrl = MANIFEST_URL } = options;
     const { entry, bytes } = await readModelFile('speech-articulation', manifestUrl);
@@ -77,7 +89,9 @@ export class SpeechModel {
       entry.lookaheadMs !== undefined;
     if (!isAsExpected) {
       throw new Error(
-        `The model ${entry.file} does not take mel [batch, 3, 40] and state [batch, n] and give articulation [batch, ${ARTICULATION_SIZE}]: it belongs to another version of this server.`,
+        `The model ${entry.file} does not take mel [batch, 3, 40] and state [batch, n] and give ` +
+          `articulation [batch, ${ARTICULATION_SIZE}]: it belongs to another version of this ` +
+          'server.',
       );
     }
     const session = await InferenceSession.create(bytes, {
@@ -93,37 +107,41 @@ export class SpeechModel {
     return model;
   }
 
+  /** State for a new session. */
   createState(): ModelState {
     return new ModelState(this.stateSize);
   }
 
-  /** One step for each slot: reads its `mel`, advances its `state`, writes its `articulation`. Slots must differ. One run at a time. */
-  async run(slots: readonly ModelState[]): Promise<void> {
-    for (let first = 0; first < slots.length; first += this.#maxBatch) {
-      await this.#runBatch(slots, first, Math.min(this.#maxBatch, slots.length - first));
+  /**
+   * One step of each session: reads `mel`, advances `state`, writes `articulation`. No session may
+   * occur twice. One run at a time.
+   */
+  async run(sessions: readonly ModelState[]): Promise<void> {
+    for (let first = 0; first < sessions.length; first += this.#maxBatch) {
+      await this.#runBatch(sessions, first, Math.min(this.#maxBatch, sessions.length - first));
     }
   }
 
-  /** Frees the network's memory. The model is of no use afterwards. */
+  /** Frees the model. It must not be used afterwards. */
   async close(): Promise<void> {
     await this.#session.release();
   }
 
-  async #runBatch(slots: readonly ModelState[], first: number, count: number): Promise<void> {
+  async #runBatch(sessions: readonly ModelState[], first: number, count: number): Promise<void> {
     const { stateSize } = this;
     for (let i = 0; i < count; i++) {
-      const slot = slots[first + i]!;
-      this.#mel.set(slot.mel, i * MEL_SIZE);
-      this.#state.set(slot.state, i * stateSize);
+      const session = sessions[first + i]!;
+      this.#mel.set(session.mel, i * MEL_SIZE);
+      this.#state.set(session.state, i * stateSize);
     }
     const { feeds, fetches } = (this.#bound[count] ??= this.#bind(count));
     await this.#session.run(feeds, fetches);
     for (let i = 0; i < count; i++) {
-      const slot = slots[first + i]!;
+      const session = sessions[first + i]!;
       for (let c = 0; c < ARTICULATION_SIZE; c++) {
-        slot.articulation[c] = this.#articulation[i * ARTICULATION_SIZE + c]!;
+        session.articulation[c] = this.#articulation[i * ARTICULATION_SIZE + c]!;
       }
-      copyRow(this.#stateOut, i * stateSize, slot.state);
+      copyRow(this.#stateOut, i * stateSize, session.state);
     }
   }
 

@@ -1,17 +1,17 @@
-// The faces that a thread has parsed, so that sessions with the same face share one.
+// The parsed faces of a thread. Sessions with the same face share one.
 import { type FaceAsset, native } from '../../native/addon.ts';
 
-/** Beyond this the face used longest ago is let go; its sessions keep it as long as they live. About 1 MB each. */
+/** Beyond this the least recently used face is dropped; its sessions keep it. About 1 MB each. */
 const MAX_FACES = 32;
 
 /**
- * Keyed by face id, not by the memory: memory that crosses threads arrives as a new object each time, and an asset holds on to its bytes, so
- * that a WeakMap from one to the other would never let go of either.
+ * Keyed by face id, not by the memory: memory that crosses threads is a new object each time. A
+ * WeakMap from the memory to the asset would never free either, since an asset keeps its bytes.
  */
 export class FaceCache {
-  /** In order of last use, the oldest first. */
+  /** The least recently used first. */
   readonly #assets = new Map<string, FaceAsset>();
-  readonly #coming = new Map<string, Promise<void>>();
+  readonly #loading = new Map<string, Promise<void>>();
 
   get size(): number {
     return this.#assets.size;
@@ -20,28 +20,35 @@ export class FaceCache {
     return this.#assets.has(faceId);
   }
 
-  /** Makes `take` quick: 4 ms of work for another thread, once a face. @throws Error when malformed */
+  /**
+   * Parses a face on another thread, 4 ms, so that `take` is quick.
+   * @throws Error when it is malformed
+   */
   async load(faceId: string, bytes: ArrayBufferLike): Promise<void> {
     if (this.has(faceId)) {
       return;
     }
-    let coming = this.#coming.get(faceId);
-    if (coming === undefined) {
+    let loading = this.#loading.get(faceId);
+    if (loading === undefined) {
       const asset = new native.FaceAsset(new Uint8Array(bytes), true);
-      coming = asset
+      loading = asset
         .prepare()
         .then(() => {
           this.#put(faceId, asset);
         })
         .finally(() => {
-          this.#coming.delete(faceId);
+          this.#loading.delete(faceId);
         });
-      this.#coming.set(faceId, coming);
+      this.#loading.set(faceId, loading);
     }
-    await coming;
+    await loading;
   }
 
-  /** @param bytes the asset's file, the same for the same `faceId` always. @throws Error when malformed */
+  /**
+   * Gives the face, and parses it here if `load` has not.
+   * @param bytes the asset file, always the same for the same `faceId`
+   * @throws Error when it is malformed
+   */
   take(faceId: string, bytes: ArrayBufferLike): FaceAsset {
     const asset = this.#assets.get(faceId) ?? new native.FaceAsset(new Uint8Array(bytes));
     this.#put(faceId, asset);

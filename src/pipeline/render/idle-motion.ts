@@ -1,11 +1,14 @@
-// The small movements that keep a face alive: breathing, head drift, blinks, saccades and nods, as a pose for each frame.
+// Idle motion: breathing, head drift, blinks, saccades and nods, as a pose for each frame.
 import { POSE_INDEX, POSE_SIZE } from '../../media/articulation.ts';
 import { FPS } from '../../media/timeline.ts';
 
 const TAU = 2 * Math.PI;
 const frames = (seconds: number): number => seconds * FPS;
 
-/** Each channel drifts as a sum of slow waves: amplitudes (radians or pixels) while silent, periods in seconds. */
+/**
+ * Each channel drifts as a sum of slow waves: amplitude in radians or pixels while silent, period
+ * in seconds.
+ */
 const DRIFT = [
   {
     channel: POSE_INDEX.yaw,
@@ -45,30 +48,40 @@ const DRIFT = [
 ] as const;
 const MAX_WAVES = 2;
 
-/** The head moves this much more while speaking. */
+/** Factor of the drift while speaking. */
 const SPEAKING_DRIFT = 1.7;
 const BREATH_SECONDS = 4; // 0.25 Hz, a resting adult
 const NOD_PITCH = 0.024; // radians at full stress
+/** Share of the way to the stress that a nod goes per frame. */
 const NOD_EASE = 0.22;
+/** The drift grows and shrinks over 0.8 s. */
 const LIVELY_EASE = 1 / frames(0.8);
 
-// Blinks, after Bentivoglio et al. (1997): about 17 a minute at rest and 26 in conversation; 150-250 ms long, opening slower than closing.
+// Blinks after Bentivoglio et al. (1997): about 17 a minute at rest and 26 in conversation, 150 to
+// 250 ms long, opening slower than closing. Gaps in seconds.
 const BLINK_GAP_IDLE: readonly [number, number] = [2.2, 6];
 const BLINK_GAP_SPEAKING: readonly [number, number] = [1.6, 4.2];
 const CLOSING_FRAMES = 2.2;
 const SHUT_FRAMES = 0.8;
 const OPENING_FRAMES: readonly [number, number] = [2.6, 4];
+/** Probability of a second blink right after one. */
 const DOUBLE_BLINK = 0.12;
+/** Probability of a blink at the end of an utterance. */
 const BLINK_AFTER_UTTERANCE = 0.6;
 
+/** Duration of a fixation in seconds. */
 const FIXATION: readonly [number, number] = [0.5, 2.4];
+/** Share of fixations on the viewer. */
 const GAZE_AT_VIEWER = 0.6;
 const GAZE_REACH = { x: 0.55, y: 0.3 };
 const SACCADE_EASE = 0.62; // of the way per frame: done in 2-3 frames
 
-/** A deterministic generator: the same seed and calls give the same movements. Frame numbers count at 30 a second and may skip ahead. */
+/**
+ * Deterministic: the same seed and calls give the same movements. Frame numbers count at FPS and
+ * may skip ahead.
+ */
 export class IdleMotion {
-  /** The latest pose. Belongs to this object and is overwritten by `step`. */
+  /** The latest pose, POSE_SIZE channels; `step` overwrites it. */
   readonly pose = new Float32Array(POSE_SIZE);
   #randomState: number;
   readonly #phases = new Float64Array(DRIFT.length * MAX_WAVES + 1);
@@ -91,7 +104,9 @@ export class IdleMotion {
   }
 
   /**
-   * The pose of a frame. @param nod stress of the speech, 0..1 @returns `pose`
+   * The pose of a frame.
+   * @param nod stress of the speech, 0 to 1
+   * @returns `pose`
    */
   step(frame: number, isSpeaking: boolean, nod: number): Float32Array {
     this.#lively +=
@@ -120,7 +135,7 @@ export class IdleMotion {
       pose[channel] = sum * scale;
     }
     const breath = (TAU * seconds) / BREATH_SECONDS + phases[phases.length - 1]!;
-    // Breathing in is quicker than out: a second harmonic leans the wave.
+    // Breathing in is faster than out: a second harmonic makes the wave asymmetric.
     pose[POSE_INDEX.breath] = 0.5 - 0.43 * Math.cos(breath) - 0.07 * Math.sin(2 * breath);
     pose[POSE_INDEX.pitch]! += NOD_PITCH * this.#nod;
   }
@@ -169,7 +184,7 @@ export class IdleMotion {
     return low + (high - low) * this.#random();
   }
 
-  /** mulberry32: small, fast, good enough for blinks. */
+  /** The mulberry32 generator. */
   #random(): number {
     this.#randomState = (this.#randomState + 0x6d2b79f5) >>> 0;
     let t = this.#randomState;
@@ -179,6 +194,6 @@ export class IdleMotion {
   }
 }
 
-/** Arrives exactly, so that a resting gaze costs no drawing. */
+/** Reaches `to` exactly, so that a resting gaze needs no drawing. */
 const approach = (from: number, to: number): number =>
   Math.abs(to - from) < 0.01 ? to : from + (to - from) * SACCADE_EASE;

@@ -1,27 +1,35 @@
-// What the frame's way asks of whoever draws a session's face: the rig of face-stage.ts, or a user's own network.
+// The interface of what draws a session's face: the rig (rig-renderer.ts), or a user's own network
+// (wav2lip-renderer.ts).
 
+/** Draws one session's face. */
 export interface Renderer {
-  /** I420, drawn into by `draw`: always the same buffer. */
+  /** I420, overwritten by `draw`: always the same buffer. */
   readonly picture: Uint8Array;
   /** One byte per macroblock: 1 where the last `draw` changed the picture. */
   readonly dirty: Uint8Array;
-  /** Draws frame number `frame`. `articulation` has ARTICULATION_SIZE channels. */
+  /**
+   * Draws frame number `frame`; numbers count at FPS and may skip. `articulation` has
+   * ARTICULATION_SIZE channels.
+   */
   draw(frame: number, articulation: Float32Array, isSpeaking: boolean): void;
-  /** A frame in which nothing moves. */
+  /** A frame without change: clears `dirty`. */
   hold(): void;
 }
 
-/** A stage that hears the speech itself instead of being given an articulation. */
+/** A renderer that takes the speech itself instead of an articulation. */
 export interface AudioDrivenRenderer extends Renderer {
-  /** Speech that must have been heard beyond the moment a frame shows. */
+  /** How much speech after a frame's own time must be pushed before the frame can be made. */
   readonly lookaheadMs: number;
-  /** Frames of speech that showed the mouth of one before, since theirs was not ready. */
+  /** Frames of speech that showed the patch of an earlier frame, because theirs was not ready. */
   readonly repeatedFrames: number;
-  /** A new utterance begins: forget what was heard. */
+  /** A new utterance begins: forget the speech before it. */
   reset(): void;
-  /** The speech of one model step: 16 kHz. */
+  /** The speech of one model step: `count` samples at 16 kHz. */
   pushAudio(pcm: Int16Array, count: number): void;
-  /** What frame number `frame` and those after it need has been heard: their mouths can be made, elsewhere. Does not wait for them. */
+  /**
+   * The speech for frame number `frame` has been pushed: requests the frames that can be made now.
+   * Does not wait.
+   */
   requestFrame(frame: number): void;
   /** The session is over. */
   close(): void;

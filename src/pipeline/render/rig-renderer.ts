@@ -1,28 +1,33 @@
-// One session's face on stage: articulation and idle life in, a picture and its changed macroblocks out.
+// Draws a face with the native rig: articulation and idle motion in, a picture and its changed
+// macroblocks out.
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX } from '../../media/articulation.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
 import { IdleMotion } from './idle-motion.ts';
+import type { Renderer } from './renderer.ts';
 
+/** What differs between two sessions with one face. */
 export interface RigRendererOptions {
-  /** Chooses this session's drift, blinks and glances. */
+  /** Of the idle motion. */
   readonly seed: number;
   /** Index into EMOTIONS. */
   readonly emotion: number;
-  /** Number of the first frame to be drawn. */
+  /** Number of the first frame. */
   readonly startFrame: number;
 }
 
 const { speech: SPEECH, nod: NOD } = ARTICULATOR_INDEX;
-/** The gate opens between these speech probabilities, quickly, and closes more slowly, so that a word's end is not cut. */
+/**
+ * The gate opens between these speech probabilities. It opens fast and closes slower, so that the
+ * end of a word is not cut.
+ */
 const GATE: readonly [number, number] = [0.2, 0.5];
+/** Share of the way per frame. */
 const GATE_OPENS = 0.6;
 const GATE_CLOSES = 0.25;
 
-export class RigRenderer {
-  /** I420, drawn into by `draw`: always the same buffer. */
+export class RigRenderer implements Renderer {
   readonly picture: Uint8Array;
-  /** One byte per macroblock: 1 where `draw` changed the picture. */
   readonly dirty: Uint8Array;
   readonly #renderer: FaceRenderer;
   readonly #motion: IdleMotion;
@@ -38,13 +43,16 @@ export class RigRenderer {
   }
 
   /**
-   * Draws a frame (numbers count at 30 a second, and may skip). `articulation` has ARTICULATION_SIZE channels; its `speech` channel gates the mouth, so that a
-   * model's murmur in silence moves nothing.
+   * Draws a frame. The `speech` channel gates the mouth, so that the model's noise in silence moves
+   * nothing.
    */
   draw(frame: number, articulation: Float32Array, isSpeaking: boolean): void {
-    const heard = Math.min(1, Math.max(0, (articulation[SPEECH]! - GATE[0]) / (GATE[1] - GATE[0])));
-    this.#gate += (heard - this.#gate) * (heard > this.#gate ? GATE_OPENS : GATE_CLOSES);
-    if (heard === 0 && this.#gate < 0.02) {
+    const speech = Math.min(
+      1,
+      Math.max(0, (articulation[SPEECH]! - GATE[0]) / (GATE[1] - GATE[0])),
+    );
+    this.#gate += (speech - this.#gate) * (speech > this.#gate ? GATE_OPENS : GATE_CLOSES);
+    if (speech === 0 && this.#gate < 0.02) {
       this.#gate = 0;
     }
     const gate = this.#gate;
@@ -60,12 +68,11 @@ export class RigRenderer {
     );
   }
 
-  /** A frame in which nothing moves. */
   hold(): void {
     this.dirty.fill(0);
   }
 
-  /** `emotion` indexes EMOTIONS; the face eases into it. */
+  /** `emotion` is an index into EMOTIONS, `strength` 0 to 1; the face changes over a few frames. */
   setEmotion(emotion: number, strength = 1): void {
     this.#renderer.setEmotion(emotion, strength);
   }

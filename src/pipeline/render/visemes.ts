@@ -1,13 +1,17 @@
-// Articulations of single speech sounds and a sentence made of them: what sheets, tests and benches of the renderer are driven with.
+// Articulations of single speech sounds, and a sentence of them: input for contact sheets, tests
+// and benches of the renderer.
 import {
   ARTICULATION_SIZE,
   ARTICULATOR_INDEX,
   type Articulator,
 } from '../../media/articulation.ts';
 
+/** Articulators that differ from rest. */
 export type Shape = Readonly<Partial<Record<Articulator, number>>>;
 
-/** Mouth shapes of the sounds that differ most to the eye (after the viseme classes of MPEG-4, ISO/IEC 14496-2). */
+/**
+ * Mouth shapes of the sounds that look most different (viseme classes of MPEG-4, ISO/IEC 14496-2).
+ */
 export const VISEMES = {
   rest: {},
   aa: { jaw: 0.75, open: 0.75, wide: 0.1 },
@@ -24,8 +28,10 @@ export const VISEMES = {
   k: { jaw: 0.25, open: 0.32, tback: 1 },
 } as const satisfies Record<string, Shape>;
 
+/** Name of a mouth shape. */
 export type Viseme = keyof typeof VISEMES;
 
+/** @returns ARTICULATION_SIZE channels: `shape` times `amount` */
 export function articulationOf(shape: Shape, amount = 1): Float32Array {
   const out = new Float32Array(ARTICULATION_SIZE);
   for (const [name, value] of Object.entries(shape)) {
@@ -34,7 +40,10 @@ export function articulationOf(shape: Shape, amount = 1): Float32Array {
   return out;
 }
 
-/** "Hello my friends, the sea was calm before the thunder." in visemes: each with its duration in milliseconds. */
+/**
+ * "Hello my friends, the sea was calm before the thunder." as visemes, each with its duration in
+ * ms.
+ */
 export const SENTENCE: readonly (readonly [Viseme, number])[] = [
   ['rest', 200],
   ['eh', 90],
@@ -71,12 +80,16 @@ export const SENTENCE: readonly (readonly [Viseme, number])[] = [
   ['rest', 300],
 ];
 
+/** Duration of SENTENCE. */
 export const SENTENCE_MS = SENTENCE.reduce((sum, [, ms]) => sum + ms, 0);
 
-/** Reach of one sound's influence into its neighbours, ms: lips move that fast. */
+/** How far a sound reaches into its neighbours, in ms: the speed of lips. */
 const SPREAD_MS = 38;
 
-/** The sentence's articulation at a time: sounds blended by their distance, as dominance functions do. */
+/**
+ * The articulation of SENTENCE at `timeMs`: sounds blended by their distance, as by dominance
+ * functions.
+ */
 export function sentenceAt(timeMs: number): Float32Array {
   const out = new Float32Array(ARTICULATION_SIZE);
   let start = 0;

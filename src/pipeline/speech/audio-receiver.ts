@@ -1,5 +1,5 @@
-// The peer's microphone: Opus packets in the order of the network are sorted, decoded, and concealed
-// where one is lost.
+// The peer's microphone: Opus packets in the order of the network are sorted, decoded, and
+// concealed where one is lost.
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { type OpusDecoder, native } from '../../native/addon.ts';
 import type { SessionSpeech } from './speech-source.ts';

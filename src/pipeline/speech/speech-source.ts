@@ -1,4 +1,5 @@
-// The sources of a session's speech: the speech ring that the front fills, and the peer's microphone.
+// The sources of a session's speech: the speech ring that the front fills, and the peer's
+// microphone.
 import type { SpeechRingReader } from '../../link/speech-ring.ts';
 import { SampleQueue } from '../../media/sample-queue.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
@@ -92,7 +93,10 @@ export class SessionSpeech implements SpeechSource {
     this.#microphone.push(pcm, count, nowMs);
   }
 
-  /** Drops the speech that SKIP or PLAY_IMMEDIATE cut off. @returns whether there was one since the last call */
+  /**
+   * Drops the speech that SKIP or PLAY_IMMEDIATE cut off.
+   * @returns whether there was one since the last call
+   */
   takeFlush(): boolean {
     if (!this.#ring.takeFlush()) {
       return false;

@@ -1,8 +1,10 @@
-// A session's speech on the media clock: what the model hears in each video frame, and what the listener hears in each audio packet.
+// A session's speech on the media clock: the speech that the model gets for each video frame, and
+// the speech that the listener gets in each audio packet.
 //
-// The model looks ahead: its answer for a moment needs `lookahead` more audio. So the model's end of the stream (`fed`) runs ahead of the
-// listener's end (`played`) by just that much, and both lie in one ring. Which stream position belongs to which media time is computed
-// anew for every frame from `played`, so that lips and sound cannot drift apart, whatever is late.
+// The model looks ahead: its output for a moment needs `lookahead` more speech. So the model's
+// position in the stream (`fed`) is ahead of the listener's (`played`) by that much; both are in
+// one ring. The stream position that belongs to a media time is computed again for every frame from
+// `played`: lips and sound cannot drift apart, whatever is late.
 import {
   FRAME_MS,
   SPEECH_PACKET_SAMPLES,
@@ -11,53 +13,73 @@ import {
 } from '../../media/timeline.ts';
 import type { SpeechSource } from './speech-source.ts';
 
-const RING = 1 << 14; // 1.02 s: far more than the look-ahead
+/** Samples: 1.02 s, far more than the look-ahead. */
+const RING = 1 << 14;
 const SAMPLES_PER_MS = SPEECH_RATE / 1000;
 const SAMPLES_PER_FRAME = (SPEECH_RATE * FRAME_MS) / 1000;
 
 /**
- * At most this many model steps in one frame: to start an utterance at once takes 2 or 3 (7 for a network that looks 210 ms ahead), to catch
- * up after a late frame one more each.
+ * Most model steps in one frame. The start of an utterance takes 2 or 3, or 7 for a network that
+ * looks 210 ms ahead; each late frame takes one more.
  */
 export const MAX_STEPS_PER_FRAME = 8;
 const MAX_STEP_SAMPLES = Math.ceil(SAMPLES_PER_FRAME);
 
-/** Louder than this (of 32768, about -48 dBFS) counts as something to be heard. */
+/** A sample above this (of 32768; about -48 dBFS) is audible. */
 const AUDIBLE_PEAK = 128;
 
-/** After an utterance the model is fed silence for this long before the stream rests, so that the mouth closes by itself. */
+/**
+ * After an utterance the model gets this much silence before the stream rests, so that the mouth
+ * closes by itself.
+ */
 const TAIL_MS = 500;
 
-/** How much real-time audio must lie ready beyond the bare need before an utterance starts; grows with each underrun. */
+/**
+ * Audio beyond the bare need that must be available before an utterance starts; grows with each
+ * underrun.
+ */
 const MARGIN_START_MS = 20;
 const MARGIN_MAX_MS = 160;
 const MARGIN_STEP_MS = 30;
 const MARGIN_DECAY_MS = 5;
-/** Audio that comes in this soon after the source ran dry belongs to the same utterance: it was late. */
+/**
+ * Audio that arrives this soon after the source ran empty belongs to the same utterance: it was
+ * late.
+ */
 const SAME_UTTERANCE_MS = 300;
-/** An utterance too short to fill the look-ahead and the margin starts when it has waited for the first and this long all the same. */
+/**
+ * An utterance too short for the look-ahead and the margin starts after the look-ahead's time and
+ * this.
+ */
 const START_PATIENCE_MS = 60;
 
+/** The fields tell the state after the last `prepareFrame`. */
 export class SpeechStream {
-  /** PCM of the steps to run this frame, one after another; step `i` has `stepSamples[i]` samples from `stepPcm[i * STRIDE]`. */
+  /**
+   * PCM of the model steps of this frame: step `i` is the first `stepSamples[i]` samples of
+   * `stepPcm[i]`.
+   */
   readonly stepPcm: readonly Int16Array[];
   readonly stepSamples = new Int32Array(MAX_STEPS_PER_FRAME);
-  /** An utterance began in the frame just prepared: the model must forget what came before. */
+  /** An utterance began in this frame: the model must forget the speech before it. */
   restarted = false;
-  /** The frame just prepared is the first to show speech that came in while the stream rested. */
+  /** This frame is the first to show speech that arrived while the stream rested. */
   hasJustStarted = false;
-  /** By how much the picture's place in the speech, as last prepared, is before that of the sound at the same media time. */
+  /** How far the picture is ahead of the sound in the speech, at the same media time. */
   lipsAheadMs = 0;
+  /** An utterance is being played; otherwise the stream rests. */
   isActive = false;
+  /** Times that audio arrived too late within an utterance. */
   underruns = 0;
-  /** Stream time since the source last gave anything, and since anything was audible. */
+  /** Stream time since the source last had samples. */
   starvedMs = Infinity;
+  /** Stream time since a sample was audible. */
   inaudibleMs = Infinity;
-  /** Monotonic arrival of the utterance that started last. */
+  /** Monotonic time at which the last utterance arrived. */
   utteranceArrivalMs = 0;
   /**
-   * Whether the utterance that started last came faster than real time: then its latency is ours alone. One that is paced in real time
-   * waits for its own look-ahead first (60 ms, and the margin).
+   * The last utterance arrived faster than real time: its latency is that of this server alone. One
+   * that is paced in real time waits for its own look-ahead (60 ms, and the margin).
    */
   isBurst = false;
 
@@ -81,7 +103,7 @@ export class SpeechStream {
     );
   }
 
-  /** Milliseconds of speech that have come in and not been heard yet. */
+  /** Milliseconds of speech that have arrived and were not played yet. */
   get bufferedMs(): number {
     return (
       (this.#source.available + (this.isActive ? Math.max(0, this.#fed - this.#played) : 0)) /
@@ -89,41 +111,44 @@ export class SpeechStream {
     );
   }
 
-  /** Milliseconds of silence that the listener has heard since the source last gave anything; 0 or less while its audio is still playing. */
+  /**
+   * Milliseconds of silence played since the end of the source's audio; 0 or less while that audio
+   * is still playing.
+   */
   get gapMs(): number {
     return this.isActive ? this.starvedMs - (this.#fed - this.#played) / SAMPLES_PER_MS : Infinity;
   }
 
-  /** Nothing more will ever be heard: all was played and the source said that it is done. */
+  /** Everything was played, and the source is done. */
   get isFinished(): boolean {
     return (
       this.#source.isDone && this.#source.available === 0 && (!this.isActive || this.#isSilentAhead)
     );
   }
 
-  /** All that the model was fed beyond what was played is silence. */
+  /** Everything between `played` and `fed` is silence. */
   get #isSilentAhead(): boolean {
     return this.starvedMs * SAMPLES_PER_MS >= this.#fed - this.#played;
   }
 
   /**
-   * Gets the audio ready that the model must hear for the video frame at `mediaMs`.
+   * Prepares the speech that the model needs for the video frame at `mediaMs`.
    * @param nextPacketMs media time of the audio packet that `takePacket` will fill next
-   * @returns model steps to run now (their PCM is in `stepPcm`), 0 while the stream rests
+   * @returns model steps to run now, with their PCM in `stepPcm`; 0 while the stream rests
    */
   prepareFrame(mediaMs: number, nextPacketMs: number, nowMs: number): number {
     this.restarted = false;
     this.hasJustStarted = false;
-    const heardInFrame = (mediaMs + FRAME_MS / 2 - nextPacketMs) * SAMPLES_PER_MS;
+    const playedInFrame = (mediaMs + FRAME_MS / 2 - nextPacketMs) * SAMPLES_PER_MS;
     if (!this.isActive || (this.#isSilentAhead && this.starvedMs > 2 * FRAME_MS)) {
-      if (this.#canStart(heardInFrame, nowMs)) {
-        return this.#start(heardInFrame, nowMs);
+      if (this.#canStart(playedInFrame, nowMs)) {
+        return this.#start(playedInFrame, nowMs);
       }
       if (!this.isActive) {
         return 0;
       }
     }
-    const target = this.#played + heardInFrame + this.#lookaheadSamples;
+    const target = this.#played + playedInFrame + this.#lookaheadSamples;
     const steps = Math.min(
       MAX_STEPS_PER_FRAME,
       Math.max(0, Math.round((target - this.#fed) / SAMPLES_PER_FRAME)),
@@ -138,7 +163,7 @@ export class SpeechStream {
     return steps;
   }
 
-  #canStart(heardInFrame: number, nowMs: number): boolean {
+  #canStart(playedInFrame: number, nowMs: number): boolean {
     const { available } = this.#source;
     if (available === 0) {
       this.#waitingSinceMs = -1;
@@ -147,7 +172,7 @@ export class SpeechStream {
     if (this.#waitingSinceMs < 0) {
       this.#waitingSinceMs = nowMs;
     }
-    const needed = heardInFrame + this.#lookaheadSamples;
+    const needed = playedInFrame + this.#lookaheadSamples;
     return (
       available >= needed + this.#marginMs * SAMPLES_PER_MS ||
       this.#source.isDone ||
@@ -155,16 +180,19 @@ export class SpeechStream {
     );
   }
 
-  /** Places the first sample in the very next audio packet and feeds the model, at once, as much as this frame's lips need. */
-  #start(heardInFrame: number, nowMs: number): number {
+  /**
+   * Puts the first sample into the next audio packet, and feeds the model all that this frame
+   * needs.
+   */
+  #start(playedInFrame: number, nowMs: number): number {
     const isFresh = !this.isActive;
     this.#waitingSinceMs = -1;
     this.utteranceArrivalMs = this.#source.arrivalMs;
-    // By how much more came in than real time would have brought: as much as a start needs, and nothing had to be waited for.
+    // A burst: more arrived than real time brings, by as much as a start needs.
     const aheadMs = this.#source.available / SAMPLES_PER_MS - (nowMs - this.#source.arrivalMs);
     this.isBurst =
       this.#source.isDone ||
-      aheadMs >= (heardInFrame + this.#lookaheadSamples) / SAMPLES_PER_MS + this.#marginMs;
+      aheadMs >= (playedInFrame + this.#lookaheadSamples) / SAMPLES_PER_MS + this.#marginMs;
     this.isActive = true;
     this.#isRebuffering = false;
     this.hasJustStarted = true;
@@ -172,13 +200,13 @@ export class SpeechStream {
     this.#mustForget = false;
     this.#marginMs = Math.max(MARGIN_START_MS, this.#marginMs - MARGIN_DECAY_MS);
     this.#played = this.#fed;
-    const needed = Math.max(1, Math.round(heardInFrame + this.#lookaheadSamples));
+    const needed = Math.max(1, Math.round(playedInFrame + this.#lookaheadSamples));
     const steps = Math.min(MAX_STEPS_PER_FRAME, Math.ceil(needed / SAMPLES_PER_FRAME));
     let total = 0;
     for (let i = 0; i < steps; i++) {
       total += speechSamplesInStep(this.#step + i);
     }
-    // Silence before the first sample makes whole steps of it; the listener never hears that silence.
+    // Silence before the first sample makes whole steps. The listener does not hear it.
     const padding = Math.max(0, total - needed);
     this.#feed(0, padding);
     for (let i = 1; i < steps; i++) {
@@ -188,7 +216,10 @@ export class SpeechStream {
     return steps;
   }
 
-  /** Feeds one step: `padding` samples of silence, then what the source has, then silence again if it has too little. */
+  /**
+   * Feeds one step: `padding` samples of silence, then the source's samples, then silence if they
+   * are too few.
+   */
   #feed(slot: number, padding: number): void {
     const count = speechSamplesInStep(this.#step);
     const pcm = this.stepPcm[slot]!;
@@ -229,7 +260,8 @@ export class SpeechStream {
     }
     this.inaudibleMs = peak >= AUDIBLE_PEAK ? 0 : this.inaudibleMs + durationMs;
     if (got > 0) {
-      // Audio that comes in again soon after it ran dry was late, not over: keep more in hand from now on.
+      // Audio that arrives soon after the source ran empty was late: keep a larger margin from now
+      // on.
       if (this.starvedMs > 0 && this.starvedMs < SAME_UTTERANCE_MS) {
         this.underruns++;
         this.#marginMs = Math.min(MARGIN_MAX_MS, this.#marginMs + MARGIN_STEP_MS);
@@ -240,7 +272,10 @@ export class SpeechStream {
     }
   }
 
-  /** Fills `out` with the next 20 ms (320 samples) that the listener hears. @returns false if it is silence because the stream rests. */
+  /**
+   * Fills `out` with the next 20 ms (320 samples) for the listener.
+   * @returns false for silence because the stream rests
+   */
   takePacket(out: Int16Array): boolean {
     if (!this.isActive) {
       out.fill(0);
@@ -256,7 +291,10 @@ export class SpeechStream {
     return true;
   }
 
-  /** Forgets everything not yet heard (SKIP, PLAY_IMMEDIATE). A few milliseconds fade out so that the cut does not click. */
+  /**
+   * Drops everything not yet played (SKIP, PLAY_IMMEDIATE). The next 5 ms fade out, so that the cut
+   * does not click.
+   */
   flush(): void {
     const fade = Math.min(SAMPLES_PER_MS * 5, Math.max(0, this.#fed - this.#played));
     for (let i = 0; i < fade; i++) {
@@ -264,7 +302,7 @@ export class SpeechStream {
       this.#ring[at] = Math.round(this.#ring[at]! * (1 - i / fade));
     }
     this.#fed = this.#played + fade;
-    // Silent ahead, and one frame from rest: long enough for the next packet to take the fade along.
+    // One and a half frames before rest: long enough for the next packet to contain the fade.
     this.starvedMs = TAIL_MS - 1.5 * FRAME_MS;
     this.inaudibleMs = Infinity;
     this.#isRebuffering = false;

@@ -1,5 +1,5 @@
-// A media worker's end of the port to its inference thread. onnxruntime-node runs a network on the thread
-// that calls it, however long it takes: so a thread other than the worker calls it.
+// A media worker's end of the port to its inference thread. onnxruntime-node runs a network on the
+// thread that calls it, however long it takes: so a thread other than the worker calls it.
 import type { MessagePort } from 'node:worker_threads';
 import { guarded } from '../../base/guard.ts';
 import { FPS } from '../../media/timeline.ts';
@@ -49,8 +49,8 @@ export class InferenceClient {
   }
 
   /**
-   * Waits until the thread at the other end of `port` (inference-thread.ts) has loaded and timed the
-   * network.
+   * Waits until the thread at the other end of `port` (inference-thread.ts) has loaded and timed
+   * the network.
    * @throws Wav2LipRefused when the network's shapes do not fit, its output is not a picture, or it
    *   cannot hold the frame rate here; Error when the thread fails
    */

@@ -1,9 +1,9 @@
-// The inference thread of a media worker: runs the user's own network for the worker's sessions, one
-// patch after another.
+// The inference thread of a media worker: runs the user's own network for the worker's sessions,
+// one patch after another.
 //
 // The front starts it. Started by the media worker it would be ended together with the worker, and
-// onnxruntime-node aborts the process when that happens during a run. Instead the port between the two
-// closes, and the thread ends when nothing is left to do.
+// onnxruntime-node aborts the process when that happens during a run. Instead the port between the
+// two closes, and the thread ends when nothing is left to do.
 import os from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { guarded } from '../../base/guard.ts';
@@ -73,8 +73,8 @@ async function takeSpeech(
   generator.pushAudio(pcm);
   for (const { slot, backMs, dueMs } of requests) {
     const startMs = monotonicMs();
-    // A patch that comes too late would only delay the next ones. A network slower than a frame must
-    // still be allowed to begin, so no more than a frame is asked for.
+    // A patch that comes too late would only delay the next ones. A network slower than a frame
+    // must still be allowed to begin, so no more than a frame is asked for.
     const isInTime = startMs + Math.min(msPerFrame, FRAME_MS) <= dueMs;
     if (isInTime) {
       await generator.make(backMs, patches[slot]!);

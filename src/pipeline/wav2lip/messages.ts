@@ -1,5 +1,5 @@
-// The messages between a media worker and its inference thread. Patches lie in shared memory; a slot of
-// it belongs to the inference thread from the request until `patch`.
+// The messages between a media worker and its inference thread. Patches lie in shared memory; a
+// slot of it belongs to the inference thread from the request until `patch`.
 import type { FaceBox } from './patch.ts';
 
 /** A request for the patch of one frame. */
@@ -36,7 +36,9 @@ export type ToInferenceThread =
 /** From the inference thread. The first message is `ready` or `refused`. */
 export type FromInferenceThread =
   | { readonly type: 'ready'; readonly msPerFrame: number; readonly threads: number }
-  /** The network cannot be used, and the thread ends. `isDefect`: the fault is not the network's. */
+  /**
+   * The network cannot be used, and the thread ends. `isDefect`: the fault is not the network's.
+   */
   | { readonly type: 'refused'; readonly why: string; readonly isDefect: boolean }
   | {
       readonly type: 'opened';
@@ -48,8 +50,8 @@ export type FromInferenceThread =
       readonly patches: SharedArrayBuffer;
     }
   /**
-   * A request is done. `tookMs` is undefined when the patch could not have been ready in time, and was
-   * not made.
+   * A request is done. `tookMs` is undefined when the patch could not have been ready in time, and
+   * was not made.
    */
   | {
       readonly type: 'patch';

@@ -78,6 +78,7 @@ export async function measurePatchMs(
   }
   const threads = network.threads === 1 ? 'one thread' : `${network.threads} threads`;
   throw new Wav2LipRefused(
-    `WAV2LIP_MODEL takes ${bestMs.toFixed(1)} ms a frame on this machine with ${threads} (WAV2LIP_THREADS) and has ${maxFrameMs.toFixed(1)}: it cannot hold ${FPS} frames a second`,
+    `WAV2LIP_MODEL takes ${bestMs.toFixed(1)} ms a frame on this machine with ${threads} ` +
+      `(WAV2LIP_THREADS) and has ${maxFrameMs.toFixed(1)}: it cannot hold ${FPS} frames a second`,
   );
 }

@@ -1,4 +1,5 @@
-// A patch: the part of a face's picture that a Wav2Lip-type network redraws, as I420 with soft edges.
+// A patch: the part of a face's picture that a Wav2Lip-type network redraws, as I420 with soft
+// edges.
 
 /** Width of the soft edge, as a share of the box. */
 const FEATHER = 0.12;
@@ -24,8 +25,8 @@ export const patchPixels = ({ width, height, top }: FaceBox): number => width * 
 export const patchBytes = (box: FaceBox): number => (patchPixels(box) * 3) / 2;
 
 /**
- * Opacity of a patch's luma pixels, 0 to OPAQUE: full in the middle of the lower half, with a soft edge
- * towards the cheeks, the chin and the upper half, which the network only copies.
+ * Opacity of a patch's luma pixels, 0 to OPAQUE: full in the middle of the lower half, with a soft
+ * edge towards the cheeks, the chin and the upper half, which the network only copies.
  */
 export function patchAlpha(box: FaceBox): Uint16Array {
   const { width, height, top } = box;
@@ -48,7 +49,10 @@ export function patchAlpha(box: FaceBox): Uint16Array {
   return alpha;
 }
 
-/** Converts the network's output to a patch at the size of the face: BT.601 limited range, as everywhere. */
+/**
+ * Converts the network's output to a patch at the size of the face: BT.601 limited range, as
+ * everywhere.
+ */
 export class PatchConverter {
   readonly #box: FaceBox;
   readonly #side: number;
@@ -86,7 +90,10 @@ export class PatchConverter {
     this.#scale(cr, 2, patch, pixels + pixels / 4);
   }
 
-  /** Bilinear, as the published code resizes; every `step`-th pixel of the box. Writes from `offset`. */
+  /**
+   * Bilinear, as the published code resizes; every `step`-th pixel of the box. Writes from
+   * `offset`.
+   */
   #scale(from: Float32Array, step: number, patch: Uint8Array, offset: number): void {
     const { width, height, top } = this.#box;
     const side = this.#side;

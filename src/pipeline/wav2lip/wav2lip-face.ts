@@ -1,4 +1,5 @@
-// A face as a Wav2Lip-type network takes it: the crop of its picture, whole and with the lower half masked.
+// A face as a Wav2Lip-type network takes it: the crop of its picture, whole and with the lower half
+// masked.
 import { LANDMARK_COUNT, decodeFaceAsset } from '../../media/face-asset.ts';
 import { native } from '../../native/addon.ts';
 import type { FaceBox } from './patch.ts';
@@ -10,7 +11,9 @@ const MIN_BOX_PIXELS = 32;
 /** Immutable; one per session. */
 export class Wav2LipFace {
   readonly box: FaceBox;
-  /** [6][side][side], BGR, 0 to 1: three planes with the lower half masked, then three of the whole. */
+  /**
+   * [6][side][side], BGR, 0 to 1: three planes with the lower half masked, then three of the whole.
+   */
   readonly image: Float32Array;
 
   /**

@@ -1,9 +1,9 @@
 // The mel spectrogram that Wav2Lip-type networks are trained on, computed as speech comes in: 80
 // columns a second, a window of 16 columns for each video frame.
 //
-// Parameters of the published training code (Prajwal et al. 2020, hparams): 16 kHz, pre-emphasis 0.97,
-// n_fft and window 800 (Hann, periodic), hop 200, magnitudes, 80 Slaney mels 55-7600 Hz with area
-// normalisation, 20 log10 - 20 dB, -100 dB floor, scaled to ±4 and clipped.
+// Parameters of the published training code (Prajwal et al. 2020, hparams): 16 kHz, pre-emphasis
+// 0.97, n_fft and window 800 (Hann, periodic), hop 200, magnitudes, 80 Slaney mels 55-7600 Hz with
+// area normalisation, 20 log10 - 20 dB, -100 dB floor, scaled to ±4 and clipped.
 import { FRAME_MS, SPEECH_RATE } from '../../media/timeline.ts';
 
 /** Mel bands of a column. */
@@ -24,7 +24,10 @@ const COLUMNS_PER_MS = SPEECH_RATE / HOP / 1000;
 /** Columns kept: 3.2 s. A window and the speech that came in ahead of it take far less. */
 const RING_COLUMNS = 256;
 
-/** In training, the window of a frame begins two frames of 25 fps before it (crop_audio_window, i - 2). */
+/**
+ * In training, the window of a frame begins two frames of 25 fps before it (crop_audio_window, i -
+ * 2).
+ */
 const WINDOW_LEADS_MS = 80;
 
 /** Speech after a frame's own time that its window needs, half an analysis window included. */
@@ -46,7 +49,10 @@ const melToHz = (mel: number): number => {
     : SLANEY_LOG_FROM_HZ * Math.exp(SLANEY_LOG_STEP * (mel - knee));
 };
 
-/** Triangular filters: WAV2LIP_MELS rows of BINS, each of unit area in hertz (librosa's norm='slaney'). */
+/**
+ * Triangular filters: WAV2LIP_MELS rows of BINS, each of unit area in hertz (librosa's
+ * norm='slaney').
+ */
 export function slaneyFilters(): Float32Array[] {
   const low = hzToMel(LOWEST_HZ);
   const high = hzToMel(HIGHEST_HZ);
@@ -184,8 +190,8 @@ export class Wav2LipMel {
   }
 
   /**
-   * Writes the window of the frame whose middle is `middleMs` into the speech pushed so far: silence
-   * before its beginning and after its end.
+   * Writes the window of the frame whose middle is `middleMs` into the speech pushed so far:
+   * silence before its beginning and after its end.
    * @param out [WAV2LIP_MELS][WAV2LIP_COLUMNS]
    */
   window(middleMs: number, out: Float32Array): void {

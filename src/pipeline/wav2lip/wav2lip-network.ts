@@ -1,5 +1,5 @@
-// A user's own Wav2Lip-type network (WAV2LIP_MODEL). Its inputs and output are found by rank and shape;
-// it runs one frame of one session at a time.
+// A user's own Wav2Lip-type network (WAV2LIP_MODEL). Its inputs and output are found by rank and
+// shape; it runs one frame of one session at a time.
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { WAV2LIP_COLUMNS, WAV2LIP_MELS } from './wav2lip-mel.ts';
 
@@ -21,8 +21,9 @@ export interface Wav2LipShape {
 type Dimensions = readonly (number | string)[];
 
 /**
- * Finds the mel input [B,1,80,16], the image input [B,6,S,S] and the picture output [B,3,S,S] by rank
- * and size, whatever their names. An S that is a dynamic axis is 96, that of the published network.
+ * Finds the mel input [B,1,80,16], the image input [B,6,S,S] and the picture output [B,3,S,S] by
+ * rank and size, whatever their names. An S that is a dynamic axis is 96, that of the published
+ * network.
  * @throws Wav2LipRefused that names the shapes found
  */
 export function bindShapes(
@@ -65,7 +66,8 @@ export function bindShapes(
   const isSquare = [image.shape[2], image.shape[3]].every((value) => fits(value, side));
   if (!isSquare || side < MIN_SIDE || side > MAX_SIDE) {
     throw new Wav2LipRefused(
-      `WAV2LIP_MODEL must take a square picture of ${MIN_SIDE} to ${MAX_SIDE} pixels a side; ${found}`,
+      `WAV2LIP_MODEL must take a square picture of ${MIN_SIDE} to ${MAX_SIDE} pixels a side; ` +
+        found,
     );
   }
   return { mel: mel.name, image: image.name, output: output.name, side };
@@ -122,9 +124,8 @@ export class Wav2LipNetwork {
       // Threads that spin while they wait would take a core that others need.
       extra: { session: { intra_op: { allow_spinning: '0' } } },
     }).catch((error: unknown) => {
-      throw new Wav2LipRefused(
-        `WAV2LIP_MODEL ${file} cannot be loaded: ${error instanceof Error ? error.message.split('\n')[0]! : String(error)}`,
-      );
+      const why = error instanceof Error ? error.message.split('\n')[0]! : String(error);
+      throw new Wav2LipRefused(`WAV2LIP_MODEL ${file} cannot be loaded: ${why}`);
     });
     return new Wav2LipNetwork(
       session,
@@ -150,7 +151,8 @@ export class Wav2LipNetwork {
     const output = results[this.#shape.output]!;
     if (output.type !== 'float32' || output.data.length !== this.picture.length) {
       throw new Wav2LipRefused(
-        `WAV2LIP_MODEL gave ${output.type} [${output.dims.join(',')}] instead of float32 [1,3,${this.side},${this.side}]`,
+        `WAV2LIP_MODEL gave ${output.type} [${output.dims.join(',')}] instead of ` +
+          `float32 [1,3,${this.side},${this.side}]`,
       );
     }
     this.picture.set(output.data as Float32Array);

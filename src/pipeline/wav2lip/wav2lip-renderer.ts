@@ -1,9 +1,9 @@
-// Draws a face with a user's own Wav2Lip-type network: the rig moves the eyes, and the network's patch
-// of the lower face is blended over it.
+// Draws a face with a user's own Wav2Lip-type network: the rig moves the eyes, and the network's
+// patch of the lower face is blended over it.
 //
-// The network runs on the inference thread, two frames ahead of the picture. The speech stream looks
-// ahead by as much more, so a patch that is ready in time is shown in step with its sound. When a patch
-// is late, the last one stays for a frame; nobody waits.
+// The network runs on the inference thread, two frames ahead of the picture. The speech stream
+// looks ahead by as much more, so a patch that is ready in time is shown in step with its sound.
+// When a patch is late, the last one stays for a frame; nobody waits.
 import { monotonicMs } from '../../base/time.ts';
 import { ARTICULATION_SIZE, POSE_INDEX } from '../../media/articulation.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
@@ -19,7 +19,10 @@ import { WAV2LIP_LOOKAHEAD_MS } from './wav2lip-mel.ts';
 
 /** How much of the patch's opacity comes or goes per frame when speech begins or ends: 3 frames. */
 const FADE = 0.34;
-/** Frames by which a patch is requested ahead. One is enough only for a thread that always has a core. */
+/**
+ * Frames by which a patch is requested ahead. One is enough only for a thread that always has a
+ * core.
+ */
 const LEAD_FRAMES = 2;
 /** Patches of a session: those requested, the one shown, one that came late and one to spare. */
 const SLOTS = LEAD_FRAMES + 3;
@@ -106,7 +109,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     this.#id = client.open(bytes, SLOTS, this);
   }
 
-  // ── from the inference thread ───────────────────────────────────────────────────────────────────
+  // ── from the inference thread ──────────────────────────────────────────────────────────────────
 
   opened({ box, alpha, patches }: FromInferenceThread & { readonly type: 'opened' }): void {
     const size = patchBytes(box);
@@ -138,7 +141,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     this.#listener.onInferenceFailure(new Error(why));
   }
 
-  // ── speech ──────────────────────────────────────────────────────────────────────────────────────
+  // ── speech ─────────────────────────────────────────────────────────────────────────────────────
 
   reset(): void {
     this.#isUtteranceStart = true;
@@ -179,7 +182,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     this.#client.close(this.#id);
   }
 
-  // ── picture ─────────────────────────────────────────────────────────────────────────────────────
+  // ── picture ────────────────────────────────────────────────────────────────────────────────────
 
   draw(frame: number, _articulation: Float32Array, isSpeaking: boolean): void {
     const pose = this.#motion.step(frame, isSpeaking, 0);
@@ -256,8 +259,8 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
 }
 
 /**
- * Blends `count` pixels of a row of one plane. Both the values of `opacity`, of which every `step`-th
- * from `at` on is used, and `share` are 0 to OPAQUE.
+ * Blends `count` pixels of a row of one plane. Both the values of `opacity`, of which every
+ * `step`-th from `at` on is used, and `share` are 0 to OPAQUE.
  */
 function blend(
   to: Uint8Array,
