@@ -20,6 +20,9 @@ import {
   videoMetadataMessage,
 } from './wire-protocol.ts';
 
+/** The worker of a session, as far as the session uses it. */
+export type SessionWorker = Pick<WorkerHandle, 'index' | 'attach' | 'detach' | 'post'>;
+
 /** The connection to the client. Both methods may be called after its close. */
 export interface ClientSocket {
   send(text: string): boolean;
@@ -32,7 +35,7 @@ export type SessionPhase = 'waiting' | 'answering' | 'connecting' | 'live' | 'ov
 export interface LiveSessionOptions {
   readonly id: string;
   readonly socket: ClientSocket;
-  readonly worker: Pick<WorkerHandle, 'attach' | 'detach' | 'post'>;
+  readonly worker: SessionWorker;
   /** The spec for the worker, without what the session adds. */
   readonly spec: Omit<SessionSpec, 'sessionId' | 'speechRing'>;
   /** Takes the audio messages; the session closes it. */

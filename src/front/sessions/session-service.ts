@@ -13,7 +13,7 @@ import type { WorkerPool } from '../placement/worker-pool.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
 import { EarlyMessageMemory, EarlyMessages } from './early-messages.ts';
-import { LiveSession } from './live-session.ts';
+import { LiveSession, type SessionWorker } from './live-session.ts';
 import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
 import { OpusIngress } from './opus-ingress.ts';
 import { PcmIngress } from './pcm-ingress.ts';
@@ -49,12 +49,18 @@ export interface SessionJournal {
   end(sessionId: string): Promise<void>;
 }
 
+/** Places sessions on workers: the worker pool. */
+export interface Placement extends Pick<WorkerPool, 'room' | 'renderers'> {
+  /** The worker for the next session; undefined: none has room. */
+  place(renderer?: string): SessionWorker | undefined;
+}
+
 export interface SessionServiceOptions {
   readonly tokens: SessionTokens;
   readonly quota: Pick<SessionQuota, 'acquire' | 'touch' | 'release'>;
   readonly faces: FaceSource;
   readonly journal: SessionJournal;
-  readonly pool: Pick<WorkerPool, 'place' | 'room' | 'renderers'>;
+  readonly pool: Placement;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Names this server, across restarts. */
