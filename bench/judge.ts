@@ -1,5 +1,7 @@
 // One real browser among the light peers: what Chromium itself decodes, conceals, freezes on and
 // measures.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startBrowser } from '../test/harness/browser.ts';
 import { type Impairment, ImpairedRelay, mediaAddress, rerouted } from './peers/impaired-relay.ts';
@@ -29,62 +31,10 @@ interface PageApi {
   stats(): Promise<JudgeFigures>;
 }
 
-const PAGE = `<!doctype html><video id="v" autoplay playsinline muted></video><script>
-  const decoded = Promise.withResolvers();
-  document.getElementById('v').requestVideoFrameCallback(() => decoded.resolve(performance.now()));
-  let socket, pc, began, freezes = 0, freezeSeconds = 0, longestFreezeMs = 0;
-  // Chromium sums freezes up: looked at often enough, each is seen alone.
-  async function watchFreezes() {
-    (await pc.getStats()).forEach(({ type, kind, freezeCount, totalFreezesDuration }) => {
-      if (type !== 'inbound-rtp' || kind !== 'video' || freezeCount === freezes) return;
-      longestFreezeMs = Math.max(longestFreezeMs, 1000 * (totalFreezesDuration - freezeSeconds) / (freezeCount - freezes));
-      [freezes, freezeSeconds] = [freezeCount, totalFreezesDuration];
-    });
-  }
-  window.judge = {
-    async open(url) {
-      began = performance.now();
-      pc = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
-      const stream = new MediaStream();
-      pc.ontrack = ({ track }) => { stream.addTrack(track); document.getElementById('v').srcObject = stream; };
-      pc.addTransceiver('audio', { direction: 'recvonly' });
-      pc.addTransceiver('video', { direction: 'recvonly' });
-      socket = new WebSocket(url);
-      socket.binaryType = 'arraybuffer';
-      await new Promise((resolve, reject) => { socket.onopen = resolve; socket.onerror = () => reject(new Error('socket')); });
-      const answer = new Promise((resolve, reject) => {
-        socket.onmessage = ({ data }) => {
-          if (data.startsWith('{"sdp"')) resolve(JSON.parse(data).sdp);
-          else if (data.startsWith('ERROR')) reject(new Error(data));
-        };
-      });
-      await pc.setLocalDescription();
-      if (pc.iceGatheringState !== 'complete') await new Promise((resolve) => { pc.onicegatheringstatechange = () => pc.iceGatheringState === 'complete' && resolve(); setTimeout(resolve, 500); });
-      socket.send(JSON.stringify({ type: 'offer', sdp: pc.localDescription.sdp }));
-      return answer;
-    },
-    async answer(sdp) {
-      await pc.setRemoteDescription({ type: 'answer', sdp });
-      setInterval(watchFreezes, 100);
-      return await decoded.promise - began;
-    },
-    send(base64) {
-      const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
-      for (let at = 0; at < bytes.length; at += 6000) socket.send(bytes.slice(at, at + 6000));
-    },
-    async stats() {
-      await watchFreezes();
-      const found = {};
-      (await pc.getStats()).forEach((entry) => { if (entry.type === 'inbound-rtp') found[entry.kind] = entry; else if (entry.type === 'candidate-pair' && entry.nominated) found.pair = entry; });
-      const { video, audio, pair } = found;
-      return {
-        framesDecoded: video.framesDecoded, framesDropped: video.framesDropped, freezeCount: video.freezeCount, totalFreezesDuration: video.totalFreezesDuration, longestFreezeMs,
-        packetsLost: video.packetsLost, nackCount: video.nackCount, pliCount: video.pliCount, jitterBufferMs: 1000 * video.jitterBufferDelay / video.jitterBufferEmittedCount,
-        bytesReceived: video.bytesReceived + audio.bytesReceived, concealedShare: audio.concealedSamples / audio.totalSamplesReceived, roundTripMs: 1000 * (pair?.currentRoundTripTime ?? NaN),
-      };
-    },
-  };
-</script>`;
+/** A page with one video element and judge-page.js, which defines `window.judge`. */
+const PAGE =
+  '<!doctype html><video id="v" autoplay playsinline muted></video>' +
+  `<script>${readFileSync(path.join(import.meta.dirname, 'judge-page.js'), 'utf8')}</script>`;
 
 export interface Judge {
   /** From opening the socket to the first frame on the screen, in ms. */

@@ -11,7 +11,8 @@ import { SCENARIOS } from './scenarios/index.ts';
 
 const COMMON = `
   --small            seconds instead of minutes: does it run at all?
-  --target URL       measure a server elsewhere (https://host or wss://host), with --key; figures from inside are then left out
+  --target URL       measure a server elsewhere (https://host or wss://host), with --key;
+                     figures from inside the server are then left out
   --key KEY          API key for --target
   --out FOLDER       where reports go (bench/out)
   --record           also append a line to bench/history/ and keep the report there`;

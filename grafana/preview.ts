@@ -248,15 +248,62 @@ async function drawDashboard(
 }
 
 const STYLE = `
-  body { margin: 18px; width: ${24 * GRID_PX}px; font: 13px system-ui, 'DejaVu Sans', sans-serif; background: #111419; color: #d8dce4; }
-  h1 { font-size: 22px; margin: 26px 0 2px; } h1:first-child { margin-top: 0; } p { margin: 0 0 8px; color: #8f97a6; } h2 { font-size: 15px; margin: 14px 0 6px; color: #aab2c0; }
-  section { display: grid; grid-template-columns: repeat(24, 1fr); grid-auto-rows: ${ROW_PX}px; gap: ${GAP_PX}px; }
-  article { background: #1a1e26; border: 1px solid #2a303b; border-radius: 4px; padding: 5px 8px; overflow: hidden; min-width: 0; display: flex; flex-direction: column; } h3 { margin: 0 0 4px; font-size: 13px; font-weight: 600; }
-  .stat { flex: 1; display: grid; place-items: center; font-size: 25px; font-weight: 600; color: #fff; border-radius: 4px; } .none { margin: auto; }
-  .gauge { display: grid; grid-template-columns: 70px 1fr 62px; gap: 8px; align-items: center; margin: 10px 0; } .gauge div { background: #2a303b; height: 22px; } .gauge i { display: block; height: 100%; } .gauge b { text-align: right; }
-  .legend { display: flex; flex-wrap: wrap; gap: 0 14px; font-size: 11.5px; } .legend i { display: inline-block; width: 9px; height: 9px; margin-right: 5px; }
-  table { border-collapse: collapse; font-size: 12px; } td, th { text-align: left; padding: 2px 12px 2px 0; }
-  svg { display: block; } svg text { font: 10.5px system-ui, 'DejaVu Sans', sans-serif; fill: #8f97a6; } svg .grid { stroke: #2a303b; } svg line.limit { stroke: #d04437; stroke-dasharray: 4 4; }`;
+  body {
+    margin: 18px;
+    width: ${24 * GRID_PX}px;
+    font: 13px system-ui, 'DejaVu Sans', sans-serif;
+    background: #111419;
+    color: #d8dce4;
+  }
+  h1 { font-size: 22px; margin: 26px 0 2px; }
+  h1:first-child { margin-top: 0; }
+  p { margin: 0 0 8px; color: #8f97a6; }
+  h2 { font-size: 15px; margin: 14px 0 6px; color: #aab2c0; }
+  section {
+    display: grid;
+    grid-template-columns: repeat(24, 1fr);
+    grid-auto-rows: ${ROW_PX}px;
+    gap: ${GAP_PX}px;
+  }
+  article {
+    background: #1a1e26;
+    border: 1px solid #2a303b;
+    border-radius: 4px;
+    padding: 5px 8px;
+    overflow: hidden;
+    min-width: 0;
+    display: flex;
+    flex-direction: column;
+  }
+  h3 { margin: 0 0 4px; font-size: 13px; font-weight: 600; }
+  .stat {
+    flex: 1;
+    display: grid;
+    place-items: center;
+    font-size: 25px;
+    font-weight: 600;
+    color: #fff;
+    border-radius: 4px;
+  }
+  .none { margin: auto; }
+  .gauge {
+    display: grid;
+    grid-template-columns: 70px 1fr 62px;
+    gap: 8px;
+    align-items: center;
+    margin: 10px 0;
+  }
+  .gauge div { background: #2a303b; height: 22px; }
+  .gauge i { display: block; height: 100%; }
+  .gauge b { text-align: right; }
+  .legend { display: flex; flex-wrap: wrap; gap: 0 14px; font-size: 11.5px; }
+  .legend i { display: inline-block; width: 9px; height: 9px; margin-right: 5px; }
+  table { border-collapse: collapse; font-size: 12px; }
+  td, th { text-align: left; padding: 2px 12px 2px 0; }
+  svg { display: block; }
+  svg text { font: 10.5px system-ui, 'DejaVu Sans', sans-serif; fill: #8f97a6; }
+  svg .grid { stroke: #2a303b; }
+  svg line.limit { stroke: #d04437; stroke-dasharray: 4 4; }`;
 
 async function picture(html: string, file: string): Promise<void> {
   const browser = await startBrowser();
@@ -305,7 +352,8 @@ async function ownPrometheus(
 
 const USAGE = `npm run dashboards:preview -- [options]
 
-Draws the dashboards as a picture: of a Prometheus that runs, or of a server that it starts and uses for a while.
+Draws the dashboards as a picture, from a running Prometheus, or from a server that it starts and uses
+for a while.
 
   --prometheus URL   whose data is drawn
   --minutes N        of it (60)

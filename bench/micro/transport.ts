@@ -34,7 +34,8 @@ const listen = async (): Promise<ReturnType<typeof createSocket>> => {
   return socket;
 };
 const sender = await listen();
-const sink = await listen(); // never read: the kernel drops what does not fit, so that receiving is not measured
+// Never read: the kernel drops what does not fit, so that receiving is not measured.
+const sink = await listen();
 const { port } = sink.address();
 const buffers = Array.from({ length: 64 }, () => Buffer.alloc(2_048));
 let turn = 0;

@@ -4,13 +4,49 @@ import { holds } from '../scenario.ts';
 import { type Plot, draw, escapeHtml, short } from './plot.ts';
 
 const STYLE = `
-  :root { color-scheme: light dark; --ink: #1c2330; --soft: #667; --line: #d9dde5; --paper: #fff; --good: #2a8a4a; --bad: #c9372c; }
-  @media (prefers-color-scheme: dark) { :root { --ink: #e7e9ee; --soft: #99a; --line: #3a4050; --paper: #171a21; --good: #5fce86; --bad: #ff7a6b; } }
-  body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1360px; margin: 2rem auto; padding: 0 1rem; }
-  h1 { margin: 0 0 .2rem; font-size: 1.6rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; } .soft { color: var(--soft); }
-  table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: right; } td:first-child, th:first-child { text-align: left; padding-left: 0; }
-  .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } .plots { display: flex; flex-wrap: wrap; gap: 1rem; } figure { margin: 0; } figcaption { font-weight: 600; margin-bottom: .2rem; }
-  svg text { font: 11px system-ui, sans-serif; fill: currentColor; } svg .grid { stroke: var(--line); } svg line.limit { stroke: var(--bad); stroke-dasharray: 5 4; } svg text.limit { fill: var(--bad); } svg { max-width: 100%; height: auto; }`;
+  :root {
+    color-scheme: light dark;
+    --ink: #1c2330;
+    --soft: #667;
+    --line: #d9dde5;
+    --paper: #fff;
+    --good: #2a8a4a;
+    --bad: #c9372c;
+  }
+  @media (prefers-color-scheme: dark) {
+    :root {
+      --ink: #e7e9ee;
+      --soft: #99a;
+      --line: #3a4050;
+      --paper: #171a21;
+      --good: #5fce86;
+      --bad: #ff7a6b;
+    }
+  }
+  body {
+    font: 15px/1.5 system-ui, sans-serif;
+    color: var(--ink);
+    background: var(--paper);
+    max-width: 1360px;
+    margin: 2rem auto;
+    padding: 0 1rem;
+  }
+  h1 { margin: 0 0 .2rem; font-size: 1.6rem; }
+  h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
+  .soft { color: var(--soft); }
+  table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+  td, th { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: right; }
+  td:first-child, th:first-child { text-align: left; padding-left: 0; }
+  .good { color: var(--good); }
+  .bad { color: var(--bad); font-weight: 600; }
+  .plots { display: flex; flex-wrap: wrap; gap: 1rem; }
+  figure { margin: 0; }
+  figcaption { font-weight: 600; margin-bottom: .2rem; }
+  svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
+  svg .grid { stroke: var(--line); }
+  svg line.limit { stroke: var(--bad); stroke-dasharray: 5 4; }
+  svg text.limit { fill: var(--bad); }
+  svg { max-width: 100%; height: auto; }`;
 
 const cell = (value: string | number): string =>
   escapeHtml(typeof value === 'number' ? short(value) : value);

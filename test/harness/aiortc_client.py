@@ -1,4 +1,7 @@
-"""A client on aiortc (OpenSSL, its own ICE, SCTP and jitter buffers): one JSON message a line, offer out, answer in, figures out."""
+"""A client on aiortc, with OpenSSL and its own ICE, SCTP and jitter buffers.
+
+One JSON message a line: it writes its offer, reads the answer and writes figures.
+"""
 
 import asyncio
 import json

@@ -91,7 +91,9 @@ export class Probe {
     });
     await this.page.evaluate(`{
       const { setRemoteDescription } = RTCPeerConnection.prototype;
-      RTCPeerConnection.prototype.setRemoteDescription = async function ({ type, sdp }) { return setRemoteDescription.call(this, { type, sdp: await reroute(sdp) }); };
+      RTCPeerConnection.prototype.setRemoteDescription = async function ({ type, sdp }) {
+        return setRemoteDescription.call(this, { type, sdp: await reroute(sdp) });
+      };
     }`);
     return () => relay!;
   }

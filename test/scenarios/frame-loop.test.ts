@@ -191,7 +191,7 @@ test(
   },
 );
 
-test('a join takes little of the thread that others wait for, and its first frame is a key frame', async () => {
+test('a join takes little time of the worker, and its first frame is a key frame', async () => {
   const sent: { length: number; isKey: boolean }[] = [];
   const context = contextOf(() => 1);
   const peer: Peer = {

@@ -47,7 +47,7 @@ test('a session with model "wav2lip" speaks', async () => {
   }
 });
 
-test('a network that cannot be used is logged and not offered; sessions get the built-in renderer', async () => {
+test('an unusable network is logged; sessions get the built-in renderer', async () => {
   const file = path.join(folder, 'other.onnx');
   writeFileSync(file, smallNetwork(96, { melRows: 40 }));
   const server = await startServer({ env: { WAV2LIP_MODEL: file } });
