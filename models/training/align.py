@@ -1,4 +1,6 @@
-"""Forced alignment of real speech with pocketsphinx: the phones of the known words become the 'words' of a grammar, so that each comes back with its times."""
+"""Forced alignment of real speech with pocketsphinx: the phones of the known words are the words of
+a grammar, so that each is recognised with its times.
+"""
 
 import os
 import subprocess
@@ -32,7 +34,7 @@ def _dictionary(words):
 
 
 def _grammar(words, dictionary):
-    """Finite-state grammar: one path of phones per pronunciation of each word."""
+    """A finite-state grammar: for each word one path of phones per pronunciation."""
     arcs, state, count = [], 0, 1
     for word in words:
         sounds_of = dictionary[word]
@@ -60,7 +62,7 @@ def _grammar(words, dictionary):
 
 
 def align(recordings):
-    """[(int16 wave at 16 kHz, text)] -> [expanded segments, or None where the aligner gave up]."""
+    """[(int16 wave at 16 kHz, text)] -> [expanded segments, or None where the alignment failed]."""
     dictionary = _dictionary({w for _, text in recordings for w in text.split()})
     sounds = {s for options in dictionary.values() for option in options for s in option}
     with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +71,7 @@ def align(recordings):
         for i, (wave, text) in enumerate(recordings):
             np.pad(wave, 1600).tofile(
                 path(f'u{i}.raw')
-            )  # a tenth of a second of silence, which the models expect
+            )  # 0.1 s of silence, which the acoustic model expects
             open(path(f'u{i}.fsg'), 'w').write(_grammar(text.split(), dictionary))
         ids = ''.join(f'u{i}\n' for i in range(len(recordings)))
         open(path('ids'), 'w').write(ids)

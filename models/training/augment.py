@@ -1,4 +1,6 @@
-"""Makes synthetic speech as varied as the world's: other vocal tracts, tempi, rooms, microphones, lines, levels and noises; and sounds that are not speech."""
+"""Augmentation of speech: vocal tracts, tempi, rooms, microphones, telephone lines, levels and
+noises; and sounds that are not speech.
+"""
 
 from typing import NamedTuple
 
@@ -14,7 +16,9 @@ def rms(wave) -> float:
 
 
 def resample(wave, factor: float):
-    """Plays `factor` times faster: formants and pitch scale with it, durations shrink (a child from a man, and back)."""
+    """Resamples to play `factor` times faster: formants and pitch rise with it, and durations
+    shrink (a man's voice becomes a child's, or the reverse).
+    """
     count = int(len(wave) / factor)
     if factor > 1:
         wave = signal.sosfilt(signal.butter(4, min(0.97, 1 / factor), output='sos'), wave)
@@ -22,7 +26,9 @@ def resample(wave, factor: float):
 
 
 def stretch(wave, factor: float):
-    """Plays `factor` times faster at the same pitch and formants (waveform-similarity overlap-add, 30 ms windows)."""
+    """Time-scale modification: plays `factor` times faster with the same pitch and formants
+    (waveform-similarity overlap-add, 30 ms windows).
+    """
     window, hop, search = 480, 240, 120
     taper = np.hanning(window).astype(np.float32)
     count = int(len(wave) / factor / hop) - 2
@@ -52,7 +58,9 @@ def stretch(wave, factor: float):
 
 
 def breathy(wave, rng):
-    """Replaces a share of the voice's source by noise: linear prediction in 30 ms frames, residual mixed with noise of its envelope."""
+    """Breathiness: replaces a share of the voice's source by noise (linear prediction in 30 ms
+    frames; the residual is mixed with noise of its envelope).
+    """
     order, window = 18, 480
     hop = window // 2
     taper = np.hanning(window).astype(np.float32)
@@ -75,14 +83,18 @@ def breathy(wave, rng):
 
 
 def equaliser(rng, depth_db=9.0):
-    """Taps of a smooth random frequency response: microphones, voices' own spectral tilt, small speakers."""
+    """Filter taps of a smooth random frequency response: microphones, spectral tilt of voices,
+    small loudspeakers.
+    """
     points = np.linspace(0, 1, 8)
     gain = 10 ** ((rng.normal(0, depth_db / 2, 8) + rng.normal(0, 4) * (points - 0.5) * 2) / 20)
     return signal.firwin2(129, points, np.clip(gain, 0.05, 12)).astype(np.float32)
 
 
 def room(rng):
-    """Impulse response: direct sound, a few early reflections, an exponential tail that darkens."""
+    """A room impulse response: direct sound, a few early reflections, and an exponential tail that
+    gets darker.
+    """
     seconds = rng.uniform(0.08, 0.7)
     count = int(seconds * RATE)
     tail = rng.standard_normal(count) * np.exp(-6.9 * np.arange(count) / count)
@@ -96,7 +108,7 @@ def room(rng):
 
 
 def mu_law(wave, rng):
-    """A telephone line: 8 kHz band and eight-bit mu-law."""
+    """A telephone line: sampled at 8 kHz, 8-bit mu-law."""
     low = signal.sosfilt(
         signal.butter(
             5, [rng.uniform(80, 350), rng.uniform(3000, 3850)], 'band', fs=RATE, output='sos'
@@ -113,7 +125,7 @@ def mu_law(wave, rng):
 
 
 def lossy(wave, rng):
-    """A low-rate transform codec: small spectral coefficients of 32 ms blocks vanish."""
+    """A low-bitrate transform codec: sets small spectral coefficients of 32 ms blocks to zero."""
     frequencies, _, spectrum = signal.stft(wave, RATE, nperseg=512, noverlap=256)
     magnitude = np.abs(spectrum)
     keep = magnitude > magnitude.max(0, keepdims=True) * 10 ** (rng.uniform(-50, -28) / 20)
@@ -134,7 +146,7 @@ def coloured_noise(count, rng):
 
 
 def swell(count, rng):
-    """A level that comes and goes, as that of traffic, wind and crowds: smooth random, 0.5 to 8 times a second."""
+    """A varying level, like that of traffic, wind and crowds: a smooth random curve, 0.5 to 8 Hz."""
     points = max(4, int(count / RATE * 2 * rng.uniform(0.5, 8)))
     return np.interp(
         np.linspace(0, points - 1, count),
@@ -153,7 +165,7 @@ def hum(count, rng):
 
 
 def clicks(count, rng):
-    """Keyboards, doors, steps: short resonant bursts."""
+    """Impulsive noise (keyboards, doors, steps): short resonant bursts."""
     out = np.zeros(count + 4000, np.float32)
     for _ in range(max(1, int(count / RATE * rng.uniform(0.5, 8)))):
         length = int(rng.uniform(20, 2000))
@@ -167,7 +179,9 @@ def clicks(count, rng):
 
 
 def music(count, rng):
-    """Chords, a bass, a lead with vibrato and drums: harmonic and syllable-paced like speech, and not speech."""
+    """Music: chords, a bass, a lead with vibrato, and drums. It is harmonic and has the tempo of
+    syllables, like speech.
+    """
     out = np.zeros(count + RATE * 2, np.float32)
     beat = rng.uniform(0.22, 0.7)
     scale = np.array([0, 2, 4, 5, 7, 9, 11]) + rng.integers(0, 12)
@@ -204,7 +218,9 @@ def music(count, rng):
 
 
 def laughter(count, rng):
-    """Bursts of breathy voice, four to six a second, falling in pitch and level, with no lips in it."""
+    """Laughter: bursts of breathy voice, four to six per second, falling in pitch and level,
+    without lip movement.
+    """
     out = np.zeros(count + RATE, np.float32)
     at = 0
     while at < count:
@@ -237,7 +253,7 @@ def laughter(count, rng):
 
 
 def not_speech(count, rng):
-    """One stretch of something that must leave the mouth still."""
+    """One stretch of a sound that must leave the mouth still."""
     kind = rng.random()
     if kind < 0.15:
         return np.zeros(count, np.float32)
@@ -253,28 +269,30 @@ def not_speech(count, rng):
 
 
 class Severity(NamedTuple):
-    """What befalls a set of sessions, as shares of them unless said otherwise."""
+    """The distribution of channels: shares of sessions, unless stated otherwise."""
 
     rooms: float
     lines: tuple  # none, telephone, lossy, lowpass
     noises: float
     least_snr: float  # dB
-    overdriven: float  # cut off at full scale, as by a microphone turned up too far
+    overdriven: float  # clipped at full scale, as by a microphone with too much gain
     quiet: float
-    quiet_db: tuple  # dBFS, from and to
+    quiet_db: tuple  # dBFS, range
     clipped: float
     breathy: float
-    tract: float  # standard deviation of the log of the vocal tract's factor
+    tract: float  # standard deviation of the log of the vocal tract length factor
 
 
 HARSH = Severity(0.35, (0.72, 0.10, 0.08, 0.10), 0.75, 0, 0.13, 0.42, (-48, -12), 0.05, 0.06, 0.16)
 MILD = Severity(
     0.20, (0.85, 0.05, 0.05, 0.05), 0.40, 3, 0.07, 0.38, (-45, -14), 0.02, 0.03, 0.13
-)  # most of it clean, as what a synthesizer sends
+)  # mostly clean, like the output of a synthesizer
 
 
 class Channel:
-    """One random path from a mouth to our socket: source quality, room, line, noise and level; the same for a whole session."""
+    """A random channel from the mouth to the server: source quality, room, line, noise and level.
+    It is the same for a whole session.
+    """
 
     def __init__(self, rng, babble, severity):
         self.rng, self.babble = rng, babble
@@ -298,7 +316,7 @@ class Channel:
             noise = coloured_noise(count, self.rng)
             return noise * swell(count, self.rng) if self.rng.random() < 0.35 else noise
         if kind < 0.75:
-            # babble: several talkers at once, so that none of them can be followed
+            # babble: several talkers at once, so that none is intelligible
             mix = np.zeros(count, np.float32)
             for _ in range(self.rng.integers(3, 7)):
                 voice = self.babble[self.rng.integers(len(self.babble))].astype(np.float32)
@@ -311,7 +329,7 @@ class Channel:
         return clicks(count, self.rng) + hum(count, self.rng) * self.rng.uniform(0, 0.5)
 
     def apply(self, wave, speech_rms):
-        """float wave -> int16 wave of the same length."""
+        """Applies the channel: float wave -> int16 wave of the same length."""
         if self.equaliser is not None:
             wave = signal.fftconvolve(wave, self.equaliser)[64 : 64 + len(wave)]
         if self.room is not None:

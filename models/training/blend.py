@@ -1,8 +1,10 @@
-"""
-Mixes the weights of a network, a served model's or a trained one's, with those of another that was trained on from the same weights: what both know stays, and voices that neither has heard
-gain (Wortsman et al. 2022, "Robust fine-tuning").
+"""Averages the weights of a network (a served model or a trained one) with those of another that
+was trained further from the same weights. What both know stays, and voices that neither has
+heard improve (Wortsman et al. 2022, "Robust fine-tuning").
 
-usage: blend.py FIRST NAME SHARE OUT     (FIRST: FILE.onnx or a name; OUT = (1 - SHARE) of FIRST + SHARE of NAME, in the work folder; then export.py OUT)
+usage: blend.py FIRST NAME SHARE OUT
+FIRST is FILE.onnx or a name. OUT = (1 - SHARE) of FIRST + SHARE of NAME, in the work folder; then
+run export.py OUT.
 """
 
 import os
@@ -22,7 +24,7 @@ def main():
         if k.startswith('classes') and first.endswith('.onnx')
         else torch.lerp(old[k], v, share)
         for k, v in network.state_dict().items()
-    }  # the served file has no classes
+    }  # the served file has no phone classes
     torch.save(dict(config=network.config, average=average), os.path.join(WORK, out + '.pt'))
 
 

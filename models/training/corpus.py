@@ -1,7 +1,9 @@
-"""
-Builds the labelled corpus: one pickle per voice group under work/corpus, each a list of (int16 wave at 16 kHz, [(start s, end s, ipa)], voice, text).
+"""Builds the labelled corpus: one pickle per voice group in work/corpus, each a list of (int16 wave
+at 16 kHz, [(start s, end s, ipa)], voice, text).
 
-usage: corpus.py MINUTES_SCALE [GROUP,...]    (files that exist are kept; natural voices are made once there is a network to align them with, `train.py aligner STEPS`)
+usage: corpus.py MINUTES_SCALE [GROUP,...]
+Existing files are kept. Natural voices are added when there is a network to align them with
+(`train.py aligner STEPS`).
 """
 
 import os
@@ -15,7 +17,9 @@ from frontend import WORK
 from texts import Texts
 
 FOLDER = os.path.join(WORK, 'corpus')
-# English first, since most of its phones are shared; the others add vowels and consonants that English lacks. Latin scripts only: the text is English or pseudo-words, read by each language's own rules.
+# English first, because most of its phones are shared; the other languages add vowels and
+# consonants that English lacks. Latin scripts only: the text is English or pseudo-words, read by
+# the rules of each language.
 LANGUAGES = ['en-us'] * 6 + [
     'en-gb',
     'en-gb-x-rp',
@@ -52,7 +56,7 @@ LANGUAGES = ['en-us'] * 6 + [
     'sl',
     'vi',
 ]
-# Formant and source variants that come with espeak-ng.
+# Formant and source variants of espeak-ng.
 VARIANTS = [
     '',
     'm1',
@@ -133,7 +137,8 @@ FLITE_PITCH = {
     'kal': (75, 140),
 }  # Hz
 
-# Minutes of speech per group. flite's awb and festival's ked are held out for evalset.py and must never appear here.
+# Minutes of speech per group. flite's awb and festival's ked are held out for evalset.py and must
+# never appear here.
 GROUPS = {
     'flite_slt': 60,
     'flite_rms': 60,
@@ -164,7 +169,7 @@ GROUPS = {
         f'natural_stamps-{language}': None
         for language in ('be', 'ca', 'da', 'el', 'en', 'es', 'fr', 'ro', 'ru')
     },
-}  # None: all there is
+}  # None: all of it
 ENGLISH = ('kal_diphone', 'cmu_us_slt_arctic_hts')
 
 
@@ -202,7 +207,7 @@ def flite_group(voice, minutes, texts, rng):
 
 def festival_group(voice, minutes, texts, rng):
     seconds, items = 0.0, []
-    # English voices read English; the others pseudo-words, by their own languages' rules.
+    # English voices read English; the others read pseudo-words by the rules of their languages.
     read = (
         texts.czech
         if voice.startswith('czech')
@@ -234,7 +239,8 @@ def build(name, minutes, scale, seed):
     if kind == 'espeak':
         return espeak_group(minutes * scale, texts, rng)
     if kind == 'natural':
-        import natural  # needs torch; the evaluation, which imports this file, does not
+        # imported here: it needs torch, and the evaluation, which imports this file, does not
+        import natural
 
         return natural.utterances(voice, scale)
     return (flite_group if kind == 'flite' else festival_group)(voice, minutes * scale, texts, rng)

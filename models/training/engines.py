@@ -1,4 +1,6 @@
-"""Speech synthesizers that tell where their phones lie: espeak-ng (as a library), flite and festival (as programs)."""
+"""Speech synthesizers that report the times of their phones: espeak-ng (as a library), flite and
+festival (as programs).
+"""
 
 import ctypes
 import os
@@ -119,7 +121,8 @@ RUSSIAN = dict(
     sil='_',
     pau='_',
 )
-# Phones that other festival voices name otherwise than the IPA does; single letters that are their own symbol are left out, and so are stress digits, length marks and doubling.
+# Phone names of other festival voices that differ from IPA. Left out: single letters that are their
+# own symbol, stress digits, length marks and doubling.
 FINNISH = {
     'y': 'y',
     '7': 'ø',
@@ -216,11 +219,11 @@ LANGUAGE = {
     'upc_ca': CATALAN,
     'czech': CZECH,
     'telugu': TELUGU,
-}  # by the beginning of the voice's name; else English
+}  # by the prefix of the voice's name; else English
 
 
 def _ipa(name: str, table: dict) -> str:
-    """The IPA of a festival phone."""
+    """The IPA symbol of a festival phone."""
     if name in table:
         return table[name]
     bare = name.rstrip('0123456789').rstrip(':')
@@ -233,7 +236,9 @@ def _ipa(name: str, table: dict) -> str:
 
 
 def _spirants(segments):
-    """Catalan's b, d and g are stops only after a pause or a nasal; elsewhere the b's lips do not meet."""
+    """Catalan b, d and g are stops only after a pause or a nasal. Elsewhere b is an approximant,
+    and the lips do not meet.
+    """
     before = [SILENCE] + [symbol for _, _, symbol in segments]
     return [
         (start, end, 'β' if symbol == 'b' and last not in ('m', 'n', 'ŋ', SILENCE) else symbol)
@@ -242,7 +247,7 @@ def _spirants(segments):
 
 
 def to_16k(wave: np.ndarray, rate: int) -> np.ndarray:
-    """int16 at `rate` -> int16 at 16 kHz."""
+    """Resamples: int16 at `rate` -> int16 at 16 kHz."""
     if rate != RATE:
         divisor = int(np.gcd(RATE, rate))
         wave = scipy.signal.resample_poly(wave.astype(np.float32), RATE // divisor, rate // divisor)
@@ -250,16 +255,17 @@ def to_16k(wave: np.ndarray, rate: int) -> np.ndarray:
 
 
 def _envelope(wave: np.ndarray) -> np.ndarray:
-    """Log energy of the upper band (where bursts show), 5 ms windows each millisecond."""
+    """Log energy of the upper band, where bursts show: 5 ms windows, one per millisecond."""
     high = np.diff(wave.astype(np.float32), prepend=0)
     power = np.convolve(high * high, np.ones(80) / 80, 'same')[::16]
     return np.log(power + 1.0)
 
 
 def split_stops(wave: np.ndarray, segments) -> list:
-    """
-    Splits each stop into its closure and its release (an h: aspiration leaves the lips free), at the burst found in the waveform.
-    The lips are together during the closure only, so an aspirated p taken whole would teach lips that open 30-60 ms late.
+    """Splits each stop into its closure and its release at the burst found in the waveform. The
+    release becomes an h: aspiration leaves the lips free.
+    The lips are together during the closure only. A whole aspirated p as a closure would teach lips
+    that open 30 to 60 ms late.
     """
     envelope, out = _envelope(wave), []
     for start, end, symbol in segments:
@@ -270,7 +276,7 @@ def split_stops(wave: np.ndarray, segments) -> list:
         part = envelope[i:j]
         low = int(np.argmin(part[: max(1, int(0.8 * len(part)))]))
         peak = part[low:].max()
-        if peak - part[low] < 2.0:  # no burst: unreleased or lenis
+        if peak - part[low] < 2.0:  # no burst: an unreleased or lenis stop
             out.append((start, end, symbol))
             continue
         burst = start + 0.001 * (low + int(np.argmax(part[low:] > 0.5 * (peak + part[low]))))
@@ -301,7 +307,9 @@ class _Event(ctypes.Structure):
 class Espeak:
     """espeak-ng through its C interface, with phoneme events (espeakEVENT_PHONEME = 7, IPA names)."""
 
-    EVENTS_LATE_S = 0.012  # against a forced alignment of its own speech, where the other engines' times are within 5 ms
+    # measured against a forced alignment of its own speech; the times of the other engines are
+    # within 5 ms
+    EVENTS_LATE_S = 0.012
 
     def __init__(self):
         self.library = ctypes.CDLL('libespeak-ng.so.1')
@@ -330,7 +338,9 @@ class Espeak:
         return 0
 
     def speak(self, text: str, voice: str, rate: int, pitch: int, span: int):
-        """(int16 wave at 16 kHz, expanded segments), or None where the voice does not exist or says nothing."""
+        """(int16 wave at 16 kHz, expanded segments), or None when the voice does not exist or gives
+        no sound.
+        """
         self._waves, self._events = [], []
         if self.library.espeak_SetVoiceByName(voice.encode()) != 0:
             return None
@@ -345,7 +355,8 @@ class Espeak:
         return wave, self._segments(wave)
 
     def _segments(self, wave):
-        # espeak fires a stop's event at its burst. The closure precedes it: move the start back over the gap of low energy, 70 ms at most.
+        # espeak reports a stop at its burst. The closure precedes it: move the start back over the
+        # gap of low energy, by 70 ms at most.
         envelope = _envelope(wave)
         ends = [t for t, _ in self._events[1:]] + [len(wave) / RATE]
         spans = [[t, end, name or SILENCE] for (t, name), end in zip(self._events, ends)]
@@ -360,7 +371,7 @@ class Espeak:
                 ]
                 quiet = (
                     around.max() - 4.2 if len(around) else 0
-                )  # power under 1.5 % of the loudest near by
+                )  # power below 1.5 % of the maximum nearby
                 back = start - 0.004
                 while back > floor and envelope[min(len(envelope) - 1, int(back * 1000))] < quiet:
                     back -= 0.002
@@ -411,7 +422,9 @@ def flite(text: str, voice: str, stretch: float, pitch: float):
 
 
 def festival(voice: str, sentences, stretches):
-    """Yields (text, int16 wave at 16 kHz, expanded segments) for each sentence the voice can say, in one run of the program."""
+    """Yields (text, int16 wave at 16 kHz, expanded segments) for each sentence that the voice can
+    speak, in one run of the program.
+    """
     names = next((table for start, table in LANGUAGE.items() if voice.startswith(start)), ARPABET)
     encoding = 'iso-8859-2' if names is CZECH else 'utf-8'
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,9 @@
-"""
-Writes the evaluation audio with its reference for `npm run eval:speech`: voices never trained on, real people, degraded copies, and sounds that are not speech.
+"""Writes the evaluation audio and its reference for `npm run eval:speech`: voices never trained on,
+real people, degraded copies, and sounds that are not speech.
 
-usage: evalset.py FOLDER     -> FOLDER/<set>/<n>.s16 (16 kHz mono), FOLDER/index.json with curves and closures; says what it had to skip
+usage: evalset.py FOLDER
+Writes FOLDER/<set>/<n>.s16 (16 kHz mono) and FOLDER/index.json with curves and closures. Reports
+what it had to skip.
 """
 
 import glob
@@ -27,7 +29,8 @@ SPHINX = '/usr/share/pocketsphinx/test/data/'
 ALSA = '/usr/share/sounds/alsa/'
 ASTERISK = '/usr/share/asterisk/sounds/en_US_f_Allison/'
 KTUBERLING = '/usr/share/ktuberling/sounds/en/'
-# What its files are named where that is not the words that are said, as the pronouncing dictionary writes them.
+# KTuberling: words for file names that are not the spoken words, in the spelling of the pronouncing
+# dictionary.
 KTUBERLING_TEXT = {
     'broccolli': 'broccoli',
     'fallingstar': 'falling star',
@@ -35,7 +38,8 @@ KTUBERLING_TEXT = {
     'palmtree': 'palm tree',
     'sphynx': 'sphinx',
 }
-# What Allison Smith says in Asterisk's core sounds (Debian's asterisk-core-sounds-en-g722), where the words were certain.
+# The words that Allison Smith speaks in Asterisk's core sounds (Debian's
+# asterisk-core-sounds-en-g722), as far as they are certain.
 ASTERISK_TEXT = {
     'all-circuits-busy-now': 'all circuits are busy now',
     'at-tone-time-exactly': 'at the sound of the tone the time will be exactly',
@@ -90,7 +94,9 @@ ASTERISK_TEXT = {
     'vm-torerecord': 'press three to re record your message',
 }
 TARGET_RMS = 2320.0  # -23 dBFS
-SENTENCES = 200  # of each synthetic voice, some 600 closures: the standard error of their F1 is .015 (of 50 sentences, .03)
+# sentences per synthetic voice, some 600 closures: the standard error of their F1 is .015 (with 50
+# sentences .03)
+SENTENCES = 200
 
 
 def read(path):
@@ -115,7 +121,9 @@ def level(wave):
 
 
 def reference(wave, segments):
-    """Curves at the instants that the model's outputs describe, plain (not shaped for the frame rate), and the intervals of closed lips."""
+    """Reference curves at the times that the model's outputs describe (not shaped for the frame
+    rate), and the intervals of closed lips.
+    """
     steps = steps_in(len(wave))
     first = 1 / FPS - LOOKAHEAD_S
     mask = speech_mask(segments, steps, first)
@@ -233,7 +241,7 @@ def degrade(wave, how, rng):
         if how.endswith('babble'):
             noise = augment.coloured_noise(
                 len(x), rng
-            )  # shaped and swelling, as a crowd at a distance
+            )  # with a spectrum and level like a distant crowd
             noise = noise * (1 + 0.6 * np.sin(np.cumsum(rng.uniform(2, 8, len(x))) / RATE * 6.3))
         else:
             noise = scipy.signal.lfilter([1], [1, -0.7], rng.standard_normal(len(x)))

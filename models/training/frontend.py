@@ -1,4 +1,6 @@
-"""The serving front end (native/src/core/mel.cc) called from training, so that both compute the same features bit for bit."""
+"""The server's front end (native/src/core/mel.cc), called from training so that both compute the
+same features bit for bit.
+"""
 
 import ctypes
 import os
@@ -53,12 +55,14 @@ _mel = _library()
 
 
 def steps_in(samples: int) -> int:
-    """Whole model steps (video frames) in so many samples at 16 kHz."""
+    """Number of whole model steps (video frames) in so many samples at 16 kHz."""
     return samples * FPS // RATE
 
 
 def features(pcm: np.ndarray) -> np.ndarray:
-    """int16 [n] at 16 kHz -> float32 [steps, 3, 40], as a stream that starts with the first sample would give them."""
+    """Features: int16 [n] at 16 kHz -> float32 [steps, 3, 40], as in a stream that starts with the
+    first sample.
+    """
     pcm = np.ascontiguousarray(pcm, np.int16)
     steps = steps_in(len(pcm))
     boundaries = np.arange(steps + 1, dtype=np.int64) * RATE // FPS

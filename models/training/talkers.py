@@ -1,8 +1,9 @@
-"""
-How talkers differ: how loud each band is in each class of phones, for everyone in the corpus of whom there is enough. Training lends one talker's phones the difference
-between two others (train.Data.lent), since there are far fewer talkers than there is speech.
+"""How talkers differ: the level of each band in each class of phones, for every talker in the
+corpus with enough speech. Training adds the difference between two talkers to the phones of a
+third (train.Data.lent), because there are far fewer talkers than hours of speech.
 
-usage: talkers.py      (writes work/talkers.npz: float32 [talkers, CLASS_COUNT, BANDS] for each kind of recording)
+usage: talkers.py
+Writes work/talkers.npz: float32 [talkers, CLASS_COUNT, BANDS] for each kind of recording.
 """
 
 import collections
@@ -17,21 +18,28 @@ from prepare import LOOKAHEAD_S, WEIGHTS, load_groups
 from viterbi import FINE
 
 PATH = os.path.join(WORK, 'talkers.npz')
-# Differences are taken within a kind, where they are the talker's and not the microphone's. Of formant synthesis there are none worth having; who speaks in sky is not told.
+# Differences are computed within a kind of recording, where they come from the talker and not from
+# the microphone. Formant synthesis has none worth using; in sky the speaker is not known.
 KINDS = {'flite': 'synthesizer', 'festival': 'synthesizer', 'queen': 'queen', 'stamps': 'stamps'}
 UTTERANCES = 60  # of each talker
 LEAST, SHRUNK = (
     1500,
     30,
-)  # feature frames of speech that a talker must have; of everyone's mean that each class of his begins with
+    # feature frames of speech that a talker needs; and frames of the mean of all talkers with which
+    # each class of a talker begins
+)
 HEARD_S = 0.5 / FINE  # the middle of the first feature frame
 AHEAD = round(
     LOOKAHEAD_S * FINE - 1.5
-)  # from the first class of a step in a shard (a third of a step before the instant that the step describes) to the one heard in its first feature frame
+    # from the first class of a step in a shard (a third of a step before the time that the step
+    # describes) to the class in its first feature frame
+)
 
 
 def heard_classes(classes):
-    """Class of phone that is heard in each feature frame [3 n], from the classes at the instants that the steps describe [n, 3]."""
+    """Class of phone in each feature frame [3 n], from the classes at the times that the steps
+    describe [n, 3].
+    """
     flat = classes.reshape(-1)
     return np.concatenate([flat[AHEAD:], np.repeat(flat[-1:], AHEAD)])
 

@@ -1,4 +1,6 @@
-"""From phones to articulator curves: Cohen and Massaro's dominance functions (1993) with a table of targets per IPA symbol."""
+"""From phones to articulator curves: dominance functions (Cohen and Massaro 1993) with a table of
+targets per IPA symbol.
+"""
 
 import numpy as np
 
@@ -27,7 +29,8 @@ def _vector(fill, **values):
     return out
 
 
-# symbol -> (target 0..1 per articulator, dominance: how strongly the phone insists on it against its neighbours)
+# symbol -> (target 0..1 per articulator, dominance: how strongly the phone prevails over its
+# neighbours)
 TABLE = {}
 
 
@@ -130,7 +133,7 @@ _put(
 )
 TABLE[SILENCE] = (_vector(0), _vector(1, press=0.7, round=1.6, wide=1.6))
 
-# Classes of like looks and sounds, for the auxiliary head of the network in training.
+# Classes of phones that look and sound alike, for the auxiliary output of the network in training.
 CLASSES = {}
 for _i, _symbols in enumerate(
     [
@@ -161,21 +164,24 @@ CLASS_COUNT = 19
 BILABIAL = set('pbmɓ')
 STOPS = set('pbtdkgɡɓɗɖʈqcɟɠ')
 
-# Decay of a phone's influence outside it, 1/s; longer time constants than these blur speech to mush (measured). Lips that round start early.
+# Decay of the influence of a phone outside it, 1/s. Slower decays blur speech (measured). Rounded
+# lips start early.
 DECAY = 1 / np.array(
     [0.038, 0.032, 0.020, 0.06, 0.055, 0.022, 0.04, 0.03, 0.025, 0.04, 0.030], np.float32
 )
 LEAD = np.array([1.0, 1.0, 1.0, 1.3, 1.2, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], np.float32)
-CORE = 0.15  # the share at either end of a phone where its influence already fades
+CORE = 0.15  # share of a phone at each end where its influence already fades
 
 
 def phones(ipa: str) -> list:
-    """Known symbols of an IPA string; length, stress and diacritics fall away."""
+    """The known symbols of an IPA string. Length, stress and diacritics are dropped."""
     return [c for c in ipa if c in TABLE and c != SILENCE]
 
 
 def expand(segments) -> list:
-    """[(start s, end s, ipa)] -> the same with one known symbol each; diphthongs and affricates share their time equally."""
+    """Expands segments: [(start s, end s, ipa)] -> the same with one known symbol each. Diphthongs
+    and affricates divide their time equally.
+    """
     out = []
     for start, end, ipa in segments:
         symbols = [SILENCE] if not ipa.strip() or ipa.startswith(SILENCE) else phones(ipa) or ['ə']
@@ -185,7 +191,9 @@ def expand(segments) -> list:
 
 
 def curves(segments, count: int, rate: float, first: float = 0.0):
-    """Articulator curves of expanded segments at times first + i / rate, i < count: (float32 [count, 11], class uint8 [count])."""
+    """Articulator curves of expanded segments at the times first + i / rate, i < count: (float32
+    [count, 11], class uint8 [count]).
+    """
     times = first + np.arange(count) / rate
     top = np.zeros((count, N), np.float32)
     bottom = np.full((count, N), 1e-4, np.float32)

@@ -1,4 +1,6 @@
-"""Sentences for the speech synthesizers to read: prose that Debian installs anyway, everyday phrases, word salad and pseudo-words."""
+"""Sentences for the speech synthesizers: prose from Debian packages, everyday phrases, random word
+sequences and pseudo-words.
+"""
 
 import glob
 import random
@@ -122,7 +124,8 @@ VOWELS = list('aeiou') + ['a', 'o', 'u', 'oo', 'ee', 'ai']
 CODAS = ['', '', '', '', 'n', 'm', 's', 'l', 'r', 't', 'p', 'b', 'f', 'sh']
 
 CZECH = {'s': ['s', 'š', 's'], 'z': ['z', 'ž'], 't': ['t', 'č', 't'], 'r': ['r', 'ř', 'r']}
-# Telugu letters for what pseudo-words are made of: consonants carry an a that a vowel sign replaces or the virama removes.
+# Telugu letters of the pseudo-words. A consonant carries an a, which a vowel sign replaces or the
+# virama removes.
 TELUGU = {
     'p': 'ప',
     'b': 'బ',
@@ -148,7 +151,7 @@ FIRST = {'a': 'ఆ', 'e': 'ఏ', 'i': 'ఇ', 'o': 'ఓ', 'u': 'ఉ'}
 
 
 def _telugu(word: str) -> str:
-    out, bare = '', False  # bare: the last letter is a consonant that no vowel has followed yet
+    out, bare = '', False  # bare: the last letter is a consonant without a following vowel
     for letter in word:
         if letter in SIGNS:
             out, bare = out + (SIGNS if bare else FIRST)[letter], False
@@ -176,7 +179,7 @@ def _prose():
 
 
 class Texts:
-    """A seeded stream of sentences; the same seed gives the same text on the same Debian release."""
+    """An endless stream of sentences. The same seed gives the same text on the same Debian release."""
 
     def __init__(self, seed: int):
         self.rng = random.Random(seed)

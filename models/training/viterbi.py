@@ -1,4 +1,6 @@
-"""Forced alignment with a trained network: the most likely times of known phones, from its phone classes at 90 Hz (the network runs three times, a third of a frame apart)."""
+"""Forced alignment with a trained network: the most likely times of known phones, from its phone
+classes at 90 Hz (three runs of the network, a third of a frame apart).
+"""
 
 import numpy as np
 
@@ -7,15 +9,15 @@ from prepare import LOOKAHEAD_S
 from targets import CLASSES, SILENCE, TABLE
 
 FINE = 3 * FPS
-BEFORE_S, AFTER_S = 0.3, 0.3  # silence put round a recording, for the network to settle in
-DELAY = 2  # steps that the aligning network answers late (train.py --delay)
-PRIOR = 0.7  # share of the classes' own frequencies that is taken out of the posteriors
+BEFORE_S, AFTER_S = 0.3, 0.3  # silence added round a recording, in which the network settles
+DELAY = 2  # steps by which the aligning network answers late (train.py --delay)
+PRIOR = 0.7  # share of the prior of the classes that is divided out of the posteriors
 VOWELS = set('iɪᵻɨeɛæaɑʌɐɒɔoɤʊuʉɯyʏøœɵəɘɜɚɝɞ')
 
 
 def posteriors(wave, network):
     """(log posteriors [n, classes] at FINE Hz, time of the first in s) of an int16 wave at 16 kHz."""
-    import torch  # the search below does without
+    import torch  # not needed by the search below
 
     x = np.concatenate(
         [np.zeros(int(BEFORE_S * RATE), np.int16), wave, np.zeros(int(AFTER_S * RATE), np.int16)]
@@ -34,7 +36,9 @@ def posteriors(wave, network):
 
 
 def _units(words):
-    """[(symbol, least frames, optional)]: pauses between words, and aspiration after voiceless stops, may be or not."""
+    """[(symbol, least frames, optional)]: pauses between words, and aspiration after voiceless
+    stops, are optional.
+    """
     units = [(SILENCE, 3, False)]
     for k, word in enumerate(words):
         units += [(SILENCE, 4, True)] if k else []
@@ -45,13 +49,15 @@ def _units(words):
 
 
 def best_path(score, units) -> np.ndarray:
-    """The unit of each row of `score` [n, classes] on the likeliest way through `units`, int [n]; None where there are too few rows for them."""
+    """The unit of each row of `score` [n, classes] on the most likely path through `units`, int
+    [n]; None when there are too few rows.
+    """
     owner, before, ends = [], [], []
     for u, (_, least, _) in enumerate(units):
         for k in range(least):
             state = len(owner)
             from_ = [state - 1] if k else []
-            if k == 0:  # from the unit before, or over optional ones
+            if k == 0:  # from the previous unit, or over optional ones
                 for v in range(u - 1, -1, -1):
                     from_.append(ends[v])
                     if not units[v][2]:
@@ -64,7 +70,7 @@ def best_path(score, units) -> np.ndarray:
     count, states = len(score), len(owner)
     before = np.array(
         [f + [states] * (4 - len(f)) for f in before]
-    )  # state number `states` is never reached
+    )  # state number `states` is unreachable
     classes = np.array([CLASSES.get(units[u][0], CLASSES['ə']) for u in owner])
     best = np.full(states + 1, -np.inf)
     best[0] = score[0, classes[0]]
@@ -84,7 +90,9 @@ def best_path(score, units) -> np.ndarray:
 
 
 def align(wave, words, network, prior):
-    """Expanded segments of words of IPA symbols, or None where the recording is too short for them. `prior`: log frequencies of the classes."""
+    """Expanded segments of words of IPA symbols, or None when the recording is too short for them.
+    `prior`: log frequencies of the classes.
+    """
     logp, first = posteriors(wave, network)
     units = _units([[s for s in word if s in TABLE] for word in words])
     path = best_path(logp - PRIOR * prior, units)
