@@ -1,4 +1,6 @@
-"""Writes models/MODEL_CARD.md from the manifest and the last evaluation (evaluation.json, written by `npm run eval:speech -- --json`)."""
+"""Writes models/MODEL_CARD.md from the manifest and the last evaluation (evaluation.json, written
+by `npm run eval:speech -- --json`).
+"""
 
 import json
 import os
@@ -138,7 +140,7 @@ def still(results):
 
 
 def wrapped(text, columns=100):
-    """`text`, Markdown without fences, with its paragraphs and list items filled to `columns`."""
+    """Wraps the paragraphs and list items of `text` (Markdown without code fences) at `columns`."""
     blocks = []
     for block in text.split('\n\n'):
         if re.match(r'[|#]', block):

@@ -388,7 +388,7 @@ class Espeak:
 
 
 def flite(text: str, voice: str, stretch: float, pitch: float):
-    """(int16 wave at 16 kHz, expanded segments) or None. `stretch` > 1 is slower; `pitch` is the mean in Hz."""
+    """(int16 wave at 16 kHz, expanded segments) or None. `stretch` > 1 is slower; `pitch`: mean, Hz."""
     with tempfile.NamedTemporaryFile(suffix='.wav') as file:
         done = subprocess.run(
             [

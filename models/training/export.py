@@ -1,7 +1,9 @@
-"""
-Writes the served model: one-step ONNX graph with half-precision weights, what follows the network inside the graph, and its entry in models/manifest.json.
+"""Writes the served model: a one-step ONNX graph with half-precision weights that includes the
+post-processing of the network, and its entry in models/manifest.json.
 
-usage: export.py NAME [FOLDER]     (FOLDER: models/ unless given; `npm run eval:speech -- --manifest FOLDER/manifest.json` evaluates another)
+usage: export.py NAME [FOLDER]
+FOLDER is models/ by default. `npm run eval:speech -- --manifest FOLDER/manifest.json` evaluates
+another.
 """
 
 import hashlib
@@ -24,13 +26,17 @@ FILE = 'speech-articulation.onnx'
 
 
 class Shape(torch.nn.Module):
-    """
-    From raw channels to what is shown: a dead zone that keeps rest at rest, a gain against the network's caution, bites sharpened, lips pressed where they are probably
-    closed, lips that part only as far as they are not pressed, and the gate. Below GATE_LOW speech probability everything is exactly 0.
+    """Post-processing, from raw channels to articulation: a dead zone that keeps rest at rest; a
+    gain, because the network is cautious; sharper bites; lips pressed where they are probably
+    closed; lips opened no further than the pressure allows; and the speech gate. Below GATE_LOW
+    of speech probability the result is exactly 0.
 
-    In noise that hides most consonants less is asked of a closure's probability: open lips on a p are seen at once, while closures too many lie where the mouth is next to closed
-    (the reference's `open` there is .30 in the median, above .45 for 5 in 100). The least of the features' mean, rising slowly, tells the noise. A share of the frame before
-    keeps lips from fluttering. The memory holds the probability of the frame before, and how far the noise lies below UNHEARD.
+    In noise that hides most consonants a lower closure probability is enough. Open lips on a p are
+    visible at once, while false closures fall where the mouth is almost closed (the reference's
+    `open` is .30 there in the median, and above .45 in 5 of 100). The noise estimate is the minimum
+    of the mean of the features, which rises slowly. A share of the previous frame keeps the lips
+    from fluttering. The memory holds the probability of the previous frame, and the distance of the
+    noise below UNHEARD.
     """
 
     DEAD, GATE_LOW, GATE_HIGH = 0.02, 0.45, 0.75
@@ -45,18 +51,14 @@ class Shape(torch.nn.Module):
         'teeth': 1.05,
         'upraise': 1.1,
     }
-    SHARP = {'press': (0.04, 0.80), 'tuck': (0.03, 0.70)}  # these raw values become 0 and 1
+    SHARP = {'press': (0.04, 0.80), 'tuck': (0.03, 0.70)}  # raw values that become 0 and 1
     MEMORY = 2
-    THRESHOLD, IN_NOISE = (
-        0.5,
-        0.5,
-    )  # of closures' probability, and what share of it is asked in noise (validate.py)
-    LAST = 0.25  # share of the frame before
-    UNHEARD, RISE = 8.0, 0.0031  # above any feature; 2 dB/s a step
-    QUIET, NOISY = (
-        0.4,
-        1.0,
-    )  # noise up to which nothing changes (25 dB SNR is .7, 15 dB 1.1), and from which IN_NOISE holds
+    # Closure threshold, and its factor in noise (validate.py).
+    THRESHOLD, IN_NOISE = 0.5, 0.5
+    LAST = 0.25  # share of the previous frame
+    UNHEARD, RISE = 8.0, 0.0031  # above any feature; rises by 2 dB/s per step
+    # Noise up to which nothing changes (25 dB SNR is .7, 15 dB 1.1), and from which IN_NOISE applies.
+    QUIET, NOISY = 0.4, 1.0
 
     def __init__(self):
         super().__init__()
@@ -82,7 +84,8 @@ class Shape(torch.nn.Module):
         )
         level = ((1 - self.LAST) * closed + self.LAST * last) / (self.THRESHOLD * asked)
         decided = (level >= 1).float()
-        # The mean of what the network sees of `press` and of the decision follows the reference best; the decision says on which side of a half it lies.
+        # The mean of the network's `press` and of the decision follows the reference best; the
+        # decision determines on which side of one half it lies.
         press = torch.maximum(
             torch.minimum(
                 0.5 * curves[:, 2:3] + 0.5 * torch.clamp(0.5 * level, 0, 1), 0.49 + 0.51 * decided
@@ -101,7 +104,9 @@ class Shape(torch.nn.Module):
 
 
 def to_half(model):
-    """Weights as float16 with a Cast each (folded when the session is made): half the file, the same arithmetic."""
+    """Stores weights as float16 with a Cast each (folded when the session is created): half the
+    file size, the same arithmetic.
+    """
     graph, casts, kept = model.graph, [], []
     for tensor in graph.initializer:
         values = numpy_helper.to_array(tensor)

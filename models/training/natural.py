@@ -1,7 +1,9 @@
-"""
-People's own speech with known words, for the corpus: the dialogues of three adventure games (games/: some eighty roles in English) and of Fish Fillets
-(Debian's fillets-ng-data-cs: actors who play, in Czech), and the names of Tux Paint's stamps (tuxpaint-stamps-default: one volunteer a language reads nine hundred short phrases).
-espeak-ng says which phones a line has; a network trained on the synthesizers finds them (viterbi.py); lines that do not go with what it hears are left out.
+"""Natural speech with known words for the corpus: the dialogues of three adventure games (games/:
+some eighty roles in English) and of Fish Fillets (Debian's fillets-ng-data-cs: actors, in
+Czech), and the names of Tux Paint's stamps (tuxpaint-stamps-default: one volunteer per language
+reads nine hundred short phrases). espeak-ng gives the phones of a line, and a network trained on
+the synthesizers aligns them (viterbi.py). Lines that do not fit the network's output are left
+out.
 """
 
 import ctypes
@@ -28,15 +30,16 @@ ADVENTURES = {
     'sky': (sky, 'en-gb-x-rp'),
     'queen': (queen, 'en-us'),
     'drascula': (drascula, 'en-us'),
-}  # and how their actors speak
-ALIGNER = 'aligner'  # the network's name in the work folder
-BELIEVED = 0.6  # mean correlation of an alignment's curves with what the network hears
-# Roles by the second part of a file's name: the two fish, and everybody else (crabs, statues, ghosts; several voices).
+}  # with the language of their actors
+ALIGNER = 'aligner'  # name of the network in the work folder
+BELIEVED = 0.6  # least mean correlation of the curves of an alignment with the network's output
+# Roles by the second part of a file name: the two fish, and all others (crabs, statues, ghosts;
+# several voices).
 ROLES = {'small': ('m',), 'big': ('v',)}
 
 
 class Speller:
-    """Words to phones by espeak-ng's rules for a language."""
+    """Converts words to phones by espeak-ng's rules for a language."""
 
     def __init__(self, language: str):
         self.library = ctypes.CDLL('libespeak-ng.so.1')
@@ -51,7 +54,7 @@ class Speller:
         while text_at.value:
             said = self.library.espeak_TextToPhonemes(
                 ctypes.byref(text_at), 1, 2 | ord('_') << 8
-            ).decode()  # UTF-8 in; IPA out, phonemes parted by _
+            ).decode()  # input UTF-8; output IPA, phonemes separated by _
             words += [
                 [s for s in phones(word) if s != 'ʔ']
                 for word in re.sub(r'\(.*?\)', '', said).split()
@@ -82,7 +85,9 @@ def lines(language: str) -> list:
 
 
 def read(path: str) -> tuple:
-    """A sound file -> (int16 wave of one channel, RATE), as the games' `load` gives them. By sox, which starts four times as fast as ffmpeg: there are thousands of them."""
+    """Reads a sound file: (int16 wave of one channel, RATE), like the games' `load`. It uses sox,
+    which starts four times as fast as ffmpeg: there are thousands of files.
+    """
     done = subprocess.run(
         [
             'sox',
@@ -116,7 +121,9 @@ def class_prior() -> np.ndarray:
 
 
 def _believable(wave, segments, network) -> bool:
-    """Whether the curves of an alignment go with what the network hears: where the actor changed the text, or music plays, they do not."""
+    """Whether the curves of an alignment fit the network's output. They do not where the actor
+    changed the text, or where music plays.
+    """
     steps = steps_in(len(wave))
     shown, _ = curves(segments, steps, FPS, (1 - viterbi.DELAY) / FPS - LOOKAHEAD_S)
     with torch.no_grad():
@@ -128,7 +135,9 @@ def _believable(wave, segments, network) -> bool:
 
 
 def stamps(language: str) -> list:
-    """[(load, text)] of the stamps whose names are spoken in a language. One text is spoken once: the alphabets are there in several styles."""
+    """[(load, text)] of the stamps with spoken names in a language. Each text is used once: the
+    alphabets exist in several styles.
+    """
     found = {}
     ending, name = (
         ('_desc.ogg', r'\A(.+)$')
@@ -148,7 +157,9 @@ def stamps(language: str) -> list:
 
 
 def trimmed(wave: np.ndarray) -> np.ndarray:
-    """A recording from 0.2 s before its first loud moment to 0.2 s after its last (40 dB below the loudest), so that its pace can be told from its length."""
+    """Trims a recording to 0.2 s before its first and after its last loud moment (40 dB below the
+    maximum), so that its length tells its tempo.
+    """
     block = RATE // 100
     level = np.square(
         wave[: len(wave) // block * block].reshape(-1, block).astype(np.float32)
@@ -158,7 +169,9 @@ def trimmed(wave: np.ndarray) -> np.ndarray:
 
 
 def _aligned(listed, language: str, shortest: float) -> list:
-    """[(int16 wave, expanded segments, voice, text)] of those of [(load, text, voice)] that last `shortest` to 12 s at a plausible pace and that the network could follow."""
+    """[(int16 wave, expanded segments, voice, text)] of the items [(load, text, voice)] that last
+    from `shortest` to 12 s at a plausible tempo and that the network could align.
+    """
     speller, network, prior, out = Speller(language), train.load(ALIGNER), class_prior(), []
     torch.set_num_threads(1)
     for load, text, voice in listed:
@@ -173,7 +186,9 @@ def _aligned(listed, language: str, shortest: float) -> list:
 
 
 def utterances(kind: str, share=1.0) -> list:
-    """[(int16 wave, expanded segments, voice, text)] of one talker or some roles: 'queen-joe', 'sky', 'cs-small' of Fish Fillets, 'stamps-fr'. `share`: how many of the recordings to look at."""
+    """[(int16 wave, expanded segments, voice, text)] of one talker or some roles: 'queen-joe',
+    'sky', 'cs-small' of Fish Fillets, 'stamps-fr'. `share`: share of the recordings to use.
+    """
     a, _, b = kind.partition('-')
     every = slice(None, None, max(1, round(1 / share)))
     if a in ADVENTURES:

@@ -1,4 +1,6 @@
-"""The speech-to-articulation network: a causal dilated convolution over video frames; once as it is trained (whole sequences), once as it is served (one step)."""
+"""The speech-to-articulation network: a causal dilated convolution over video frames. One form is
+for training (whole sequences), one for serving (one step).
+"""
 
 import torch
 import torch.nn as nn
@@ -7,20 +9,22 @@ import torch.nn.functional as F
 from frontend import BANDS, FRAMES_PER_STEP
 from targets import CLASS_COUNT
 
-CHANNELS = 14  # ARTICULATORS of src/media/articulation.ts, what is served
+CHANNELS = 14  # the served outputs: ARTICULATORS of src/media/articulation.ts
 CURVES, SPEECH, CLOSURE, RAW = (
     13,
     13,
     14,
     15,
-)  # what the network gives: 13 curves, the logit of speech, the logit of closed lips
-STEM_TAPS = 5  # feature frames (11 ms each) that one stem output sees
-TALKER_AT = 2  # the block before which the talker is told
-DROPOUT = 0.2  # in training, unless it says otherwise
+)  # raw outputs: 13 curves, the logit of speech, the logit of closed lips
+STEM_TAPS = 5  # feature frames (11 ms each) that one stem output covers
+TALKER_AT = 2  # the block before which the talker mean is added
+DROPOUT = 0.2  # default in training
 
 
 def _causal(x, linear, taps, dilation=1):
-    """`linear` over the last `taps` instants (oldest first) as a convolution, which is twice as fast in training: [B, C, T] -> [B, C', T]."""
+    """`linear` over the last `taps` times (oldest first), computed as a convolution, which is twice
+    as fast in training: [B, C, T] -> [B, C', T].
+    """
     kernel = linear.weight.view(linear.out_features, taps, -1).permute(0, 2, 1).contiguous()
     return F.conv1d(F.pad(x, ((taps - 1) * dilation, 0)), kernel, linear.bias, dilation=dilation)
 
@@ -45,9 +49,11 @@ class Block(nn.Module):
 
 
 class Talker(nn.Module):
-    """x + V m, where m is the mean of relu(W x) over what was heard so far, weighted by a gate and slowly forgotten: how this talker's phones sound."""
+    """Talker adaptation: x + V m, where m is a mean of relu(W x) over the past, weighted by a gate
+    and slowly forgotten. It describes how the phones of this talker sound.
+    """
 
-    KEEP = 1 - 1 / 300  # a step: ten seconds
+    KEEP = 1 - 1 / 300  # per step: a time constant of ten seconds
 
     def __init__(self, width, size):
         super().__init__()
@@ -56,11 +62,13 @@ class Talker(nn.Module):
         self.tell = nn.Linear(size, width)
         nn.init.zeros_(
             self.tell.weight
-        )  # a network that was trained without it stays as it is, to begin with
+        )  # starts at zero, so that a network trained without it is unchanged
         nn.init.zeros_(self.tell.bias)
 
     def weigh(self, x):
-        """What an instant adds to the sums: what is heard, gated, and the gate. [.., C] -> [.., size + 1]"""
+        """What one time step adds to the sums: the gated activations, and the gate. [.., C] -> [..,
+        size + 1]
+        """
         gate = torch.sigmoid(self.gate(x))
         return torch.cat([gate * F.relu(self.hear(x)), gate], -1)
 
@@ -83,7 +91,7 @@ class Network(nn.Module):
         )  # at 90 Hz, over the last five feature frames
         self.merge = nn.Linear(
             2 * FRAMES_PER_STEP * stem, width
-        )  # at 30 Hz, over this step and the one before
+        )  # at 30 Hz, over this step and the previous one
         self.talker = Talker(width, talker)
         self.blocks = nn.ModuleList(Block(width, d) for d in dilations)
         self.out = nn.Linear(width, RAW)
@@ -91,7 +99,7 @@ class Network(nn.Module):
 
     @property
     def memory(self):
-        """Steps of input that an output depends on, but for the talker."""
+        """Receptive field in steps, without the talker mean."""
         return 2 + sum(2 * b.dilation for b in self.blocks)
 
     def hidden(self, mel):  # [B, T, 3, 40] -> [B, T, C]
@@ -99,7 +107,7 @@ class Network(nn.Module):
         s = F.relu(_causal(mel.flatten(1, 2).transpose(1, 2), self.stem, STEM_TAPS))  # at 90 Hz
         s = (
             s.view(batch, -1, steps, FRAMES_PER_STEP).permute(0, 3, 1, 2).reshape(batch, -1, steps)
-        )  # a step's three frames side by side
+        )  # the three frames of a step side by side
         x = F.relu(_causal(s, self.merge, 2))
         for k, block in enumerate(self.blocks):
             x = block(self.talker(x) if k == TALKER_AT else x)
@@ -112,8 +120,10 @@ class Network(nn.Module):
 
 
 class Step(nn.Module):
-    """One video frame of every stream of a batch: mel [B, 3, 40], state [B, S] -> articulation [B, 14], state_out [B, S]. Zeros are a fresh state.
-    `shape`: (raw channels, mel, its own memory [B, shape.MEMORY]) -> (what is shown, that memory)."""
+    """One video frame of every stream in a batch: mel [B, 3, 40], state [B, S] -> articulation [B,
+    14], state_out [B, S]. A zero state is a fresh stream.
+    `shape`: (raw channels, mel, its own memory [B, shape.MEMORY]) -> (articulation, that memory).
+    """
 
     def __init__(self, network, shape):
         super().__init__()

@@ -1,8 +1,12 @@
-"""
-Turns the corpus into training shards: sessions of one voice through one random channel, features of the serving front end, targets per video frame.
+"""Makes training shards from the corpus: sessions of one voice through one random channel, with
+features of the server's front end and targets per video frame.
 
-usage: prepare.py SHARDS [FIRST] [harsh|mild]    (each shard holds about 45 minutes; its number is its seed; those that exist are kept; mild ones lie in a folder of their own)
-A shard: F float16 [n, 3, 40], Y float16 [n, 14], C uint8 [n, 3] (class of phone, also a third of a step before and after), S int64 [sessions + 1] (first step of each session).
+usage: prepare.py SHARDS [FIRST] [harsh|mild]
+Each shard holds about 45 minutes; its number is its seed. Existing shards are kept. Mild ones are
+in a folder of their own.
+
+A shard: F float16 [n, 3, 40], Y float16 [n, 14], C uint8 [n, 3] (class of phone, also a third of a
+step before and after), S int64 [sessions + 1] (first step of each session).
 """
 
 import os
@@ -16,9 +20,12 @@ import augment
 import targets
 from frontend import FPS, RATE, WORK, features, steps_in
 
-LOOKAHEAD_S = 0.060  # output k describes (k + 1) / 30 - LOOKAHEAD_S: all the audio that the model hears past the instant it describes
+# output k describes the time (k + 1) / 30 - LOOKAHEAD_S: the look-ahead is all the audio that the
+# model hears after the time that it describes
+LOOKAHEAD_S = 0.060
 SHARD_MINUTES = int(os.environ.get('SHARD_MINUTES', 45))
-# How often a session is of each group. Human recordings (flite, festival) outweigh formant synthesis, which brings variety of languages and vocal tracts.
+# Share of sessions per group. Human recordings (flite, festival) outweigh formant synthesis, which
+# adds variety of languages and vocal tracts.
 WEIGHTS = {
     'espeak': 0.18,
     'flite_slt': 0.13,
@@ -45,7 +52,8 @@ WEIGHTS = {
     'natural_cs-big': 0.06,
     **{f'natural_stamps-{language}': 0.07 for language in ('be', 'es', 'fr', 'ro', 'ru')},
 }
-# The natural voices that choose thresholds and shares (validate.py); never in a shard: a Greek woman, a Catalan and a Danish man, half a minute of English, many roles in Czech.
+# The validation voices, which choose thresholds and blends (validate.py) and are never in a shard:
+# a Greek woman, a Catalan and a Danish man, half a minute of English, many roles in Czech.
 VALIDATION = (
     'natural_drascula',
     'natural_stamps-el',
@@ -55,7 +63,8 @@ VALIDATION = (
     'natural_cs-others',
 )
 
-# Most recorded voices are men's: their copies lean towards shorter vocal tracts, the woman's towards longer ones.
+# Most recorded voices are men's: augmented copies of them tend to shorter vocal tracts, those of
+# women to longer ones.
 VOCAL_TRACT = {
     'espeak': 0.0,
     'flite_slt': -0.04,
@@ -75,7 +84,9 @@ VOCAL_TRACT = {
 
 
 def prosody(wave, count, first):
-    """(brow, nod) float32 [count] each at 30 Hz from time `first` s: raised by pitch above the talker's middle, and by stressed syllables."""
+    """(brow, nod) float32 [count] each at 30 Hz from time `first` s: raised by pitch above the
+    talker's median, and by stressed syllables.
+    """
     centres = ((first + np.arange(count) / FPS) * RATE).astype(int)
     padded = np.concatenate(
         [np.zeros(512, np.float32), wave.astype(np.float32), np.zeros(1024, np.float32)]
@@ -90,7 +101,7 @@ def prosody(wave, count, first):
     lags = np.arange(36, 270)  # 59 .. 444 Hz
     score = correlation[:, 36:270] * (
         1 - 0.0008 * (lags - 36)
-    )  # the shortest good period, not its multiples
+    )  # the shortest good period, not a multiple of it
     voiced = (score.max(1) > 0.45) & (energy > energy.max() * 1e-3)
     if voiced.sum() < 5:
         return np.zeros(count, np.float32), np.zeros(count, np.float32)
@@ -115,7 +126,7 @@ def _gauss(width):
 
 
 def speech_mask(segments, count, first):
-    """float32 [count]: 1 while somebody speaks (pauses under 0.25 s bridged), with soft edges."""
+    """float32 [count]: 1 during speech (pauses under 0.25 s are bridged), with soft edges."""
     spans = []
     for start, end, symbol in segments:
         if symbol == targets.SILENCE:
@@ -134,7 +145,10 @@ def speech_mask(segments, count, first):
 
 
 def frame_targets(segments, steps):
-    """(float32 [steps, 11], class uint8 [steps, 3]) at each video frame's instant, classes also a third of a frame before and after. Closures and bites shorter than a frame are kept, not averaged away."""
+    """(float32 [steps, 11], class uint8 [steps, 3]) at the time of each video frame; classes also a
+    third of a frame before and after. Closures and bites shorter than a frame are kept, not
+    averaged away.
+    """
     first = 1 / FPS - LOOKAHEAD_S
     fine, classes = targets.curves(segments, 3 * steps, 3 * FPS, first - 1 / (3 * FPS))
     fine = fine.reshape(steps, 3, targets.N)
@@ -149,7 +163,9 @@ def frame_targets(segments, steps):
 
 
 def label(segments, clean, steps):
-    """All 14 channels [steps, 14] and the classes of phones [steps, 3] for a session whose clean wave is given."""
+    """All 14 channels [steps, 14] and the phone classes [steps, 3] of a session, given its clean
+    wave.
+    """
     first = 1 / FPS - LOOKAHEAD_S
     curves, classes = frame_targets(segments, steps)
     mask = speech_mask(segments, steps, first)
@@ -161,8 +177,10 @@ def label(segments, clean, steps):
 
 
 def session(utterances, rng, babble, severity, middle=0.0):
-    """One session: utterances of one group in a row, with pauses and other sounds between -> (int16 wave, segments, clean float wave).
-    `middle`: log of the vocal tract factor that such sessions have on average."""
+    """One session: consecutive utterances of one group, with pauses and other sounds between ->
+    (int16 wave, segments, clean float wave).
+    `middle`: mean of the log vocal tract length factor of such sessions.
+    """
     factor = (
         float(np.clip(np.exp(rng.normal(middle, severity.tract)), 0.70, 1.45))
         if rng.random() < 0.85
@@ -222,7 +240,7 @@ def load_groups(names):
     }
     return {
         n: items for n, items in groups.items() if items
-    }  # a rehearsal's network aligns nothing that can be believed
+    }  # the alignments of a rehearsal's network are not reliable
 
 
 def shard(number, groups, path, severity):
@@ -232,7 +250,7 @@ def shard(number, groups, path, severity):
     babble = [u[0] for n in names for u in groups[n][::5]]
     all_f, all_y, all_c, starts = [], [], [], [0]
     while starts[-1] < SHARD_MINUTES * 60 * FPS:
-        if rng.random() < 0.15:  # a session in which nobody speaks at all
+        if rng.random() < 0.15:  # a session without any speech
             count = int(rng.uniform(3, 12) * RATE)
             wave = np.clip(augment.not_speech(count, rng), -8, 8)
             wave = np.clip(

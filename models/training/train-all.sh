@@ -1,7 +1,9 @@
 #!/bin/bash
-# `npm run train`: corpus → features → training → evaluation → export → model card. Resumable: each stage keeps what it has finished in models/training/work.
-# A first network, trained on synthesizers alone, aligns the natural voices; the one that is shipped is trained on both, first with
-# everything that a line, a room and a crowd can do to a voice, then with less of it, as what a synthesizer sends is clean.
+# `npm run train`: corpus, features, training, evaluation, export and model card. Resumable: each
+# stage keeps its results in models/training/work.
+# A first network, trained on synthesizers alone, aligns the natural voices. The shipped network is
+# trained on both: first with strong augmentation (lines, rooms, crowds), then with milder
+# augmentation, because the output of a synthesizer is clean.
 set -euo pipefail
 cd "$(dirname "$0")"
 PYTHON=${PYTHON:-/usr/bin/python3}   # Debian's, which has python3-torch

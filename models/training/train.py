@@ -1,7 +1,8 @@
-"""
-Trains the network on the shards. Resumable: a checkpoint every 500 steps holds weights, averaged weights, optimiser and step.
+"""Trains the network on the shards. Resumable: a checkpoint every 500 steps holds weights, averaged
+weights, optimiser and step.
 
-usage: train.py NAME STEPS [--width 224] [--minutes M] [--threads 1] [--teacher NAME] [--start NAME | --from-onnx FILE] [--mild] [--seed N] [--bf16]
+usage: train.py NAME STEPS [--width 224] [--minutes M] [--threads 1] [--teacher NAME]
+                [--start NAME | --from-onnx FILE] [--mild] [--seed N] [--bf16]
 """
 
 import argparse
@@ -21,18 +22,22 @@ from targets import CLASS_COUNT, INDEX
 from network import CLOSURE, CURVES, RAW, SPEECH, Network
 
 BATCH, LENGTH = 10, 256
-# How much each channel counts: jaw open press round wide tuck upraise ttip tout tback teeth brow nod. What one sees most counts most.
+# Weight of each channel in the loss: jaw open press round wide tuck upraise ttip tout tback teeth
+# brow nod. The most visible channels have the largest weights.
 WEIGHT = torch.tensor([1.3, 1.5, 2.6, 1.4, 1.1, 1.5, 0.4, 0.6, 0.4, 0.5, 0.9, 0.4, 0.4])
-# Variances of the targets: errors are measured against them, so that rare events weigh as much as what moves all the time.
+# Variances of the targets. Errors are divided by them, so that rare events have as much weight as
+# constant movement.
 VARIANCE = torch.tensor(
     [0.023, 0.032, 0.062, 0.038, 0.031, 0.038, 0.0033, 0.104, 0.014, 0.040, 0.075, 0.048, 0.041]
 )
 SHARDS_AT_ONCE = 12
-CLOSED = 0.6  # lips are together where the target of `press` exceeds this
+CLOSED = 0.6  # lips are closed where the target of `press` exceeds this
 
 
 class Voices(NamedTuple):
-    """How often the features of a crop are lent to another talker, warped, coloured and robbed of a band; how far they are warped, a standard deviation in mel axes."""
+    """Augmentation of the features of a crop: how often it is lent to another talker, warped,
+    coloured and loses a band; and the standard deviation of the warp in mel bands.
+    """
 
     lent: float
     warped: float
@@ -42,11 +47,13 @@ class Voices(NamedTuple):
 
 
 VOICES, MILD_VOICES = Voices(0.8, 0.9, 0.045, 0.7, 0.15), Voices(0.8, 0.6, 0.035, 0.45, 0.08)
-LENT = 0.2, 1.2  # how much of the difference between two talkers, from and to
+LENT = 0.2, 1.2  # range of the share of the difference between two talkers
 
 
 class Data:
-    """Random crops from a changing set of shards. A crop that starts inside a session has no past: its first steps are not scored."""
+    """Random crops from a changing set of shards. A crop that starts within a session has no past:
+    its first steps do not count.
+    """
 
     def __init__(self, folder, rng, delay, voices):
         self.folder, self.rng, self.delay, self.voices, self.shards, self.at = (
@@ -82,7 +89,7 @@ class Data:
         xs, ys, cs, scored = [], [], [], np.zeros((BATCH, LENGTH), np.float32)
         for b in range(BATCH):
             f, y, c, starts = self.shards[self.rng.integers(len(self.shards))]
-            if self.rng.random() < 0.2:  # from a session's very start, as the server does
+            if self.rng.random() < 0.2:  # from the start of a session, as in the server
                 i = int(starts[self.rng.integers(len(starts) - 1)])
                 i = min(i, len(f) - LENGTH)
                 scored[b, 0 if i in starts else memory :] = 1
@@ -100,7 +107,10 @@ class Data:
         )
 
     def lent(self, f, c):
-        """The words as another talker might say them: each class of phones differs as it does between two talkers of one kind of recording, some classes as between two others."""
+        """The speech as another talker might say it: each class of phones is shifted by the
+        difference between two talkers of one kind of recording, some classes by that between two
+        others.
+        """
         r = self.rng
         if r.random() > self.voices.lent:
             return f
@@ -119,7 +129,9 @@ class Data:
         return np.maximum(0, f + np.minimum(1, f * 4) * (said @ shift).reshape(f.shape))
 
     def mask(self, f):
-        """Cheap voices on the features themselves: the mel axis warped (two anchors move on their own, as formants of different heads do), another long-term spectrum, a lost band."""
+        """Cheap voice variation on the features: a warped mel axis (two anchors move independently,
+        like the formants of different heads), another long-term spectrum, a missing band.
+        """
         r, bands, voices = self.rng, f.shape[2], self.voices
         if r.random() < voices.warped:
             x = np.linspace(0, 1, bands)
@@ -148,7 +160,8 @@ def losses(raw, classes, y, c, scored, teacher=None):
     weight = scored[..., None]
     total = weight.sum()
     scale = WEIGHT / VARIANCE / WEIGHT.sum()
-    # Squared errors: their minimum is the conditional mean. Absolute ones have the median, which for an event as rare as a closure is "none".
+    # Squared errors: their minimum is the conditional mean. The minimum of absolute errors is the
+    # median, which for a rare event such as a closure is "none".
     error = raw[..., :CURVES] - y[..., :CURVES]
     fit = (error.square() * scale * weight).sum() / total
     velocity = ((error[:, 1:] - error[:, :-1]).square() * scale * weight[:, 1:]).sum() / total
@@ -185,7 +198,7 @@ def losses(raw, classes, y, c, scored, teacher=None):
 
 
 def load(name):
-    """The averaged weights of a trained network, ready to evaluate."""
+    """The averaged weights of a trained network, in evaluation mode."""
     saved = torch.load(os.path.join(WORK, name + '.pt'), map_location='cpu')
     network = Network(**saved['config'])
     network.load_state_dict(saved['average'])
@@ -193,8 +206,10 @@ def load(name):
 
 
 def from_onnx(path):
-    """The network of a served model, read back from its file (half precision, without the auxiliary head)."""
-    import onnx  # needed here only
+    """The network of a served model, read from its file (half precision, without the auxiliary
+    output).
+    """
+    import onnx  # needed only here
     from onnx import numpy_helper
 
     weights = {
@@ -206,7 +221,7 @@ def from_onnx(path):
     }
     if (
         len(weights['out.weight']) < RAW
-    ):  # a model from before closures had an output of their own: begins with what it thinks of `press`
+    ):  # a model without an output for closures: begin with its `press`
         press = INDEX['press']
         weights['out.weight'] = torch.cat(
             [weights['out.weight'], 8 * weights['out.weight'][press : press + 1]]

@@ -1,6 +1,7 @@
-"""
-How a network does on natural voices that training never hears (prepare.VALIDATION), clean and in noise: correlation of the mouth's curves, and closures found
-(counted as bench/speech-metrics.ts does) by constant thresholds of their probability and by the rule that is served (export.Shape). Thresholds and blends are chosen here.
+"""Evaluates a network on natural voices that training never uses (prepare.VALIDATION), clean and in
+noise: correlation of the mouth's curves, and closures found (counted as in
+bench/speech-metrics.ts) by constant thresholds of their probability and by the served rule
+(export.Shape). Thresholds and blends are chosen here.
 
 usage: validate.py NAME...
 """
@@ -18,13 +19,19 @@ from network import CLOSURE, SPEECH
 from train import load
 
 CONDITIONS = ('clean', 'snr25', 'snr15', 'snr5')
-MINUTES, UTTERANCES, PAUSE_S = 4, 3, 0.2  # a group's share; a session
+MINUTES, UTTERANCES, PAUSE_S = (
+    4,
+    3,
+    0.2,
+)  # minutes per group, utterances per session, pause between them
 TOLERANCE_S = 0.04
-MOUTH = 6  # the first articulators are those that one sees most
+MOUTH = 6  # the first articulators are the most visible ones
 
 
 def sessions(group, rng):
-    """{condition: [(features, reference curves, closures)]} of some minutes of a group's utterances, three to a session."""
+    """{condition: [(features, reference curves, closures)]} of some minutes of a group's
+    utterances, three per session.
+    """
     items, out, seconds = prepare.load_groups([group])[group], {c: [] for c in CONDITIONS}, 0.0
     order = rng.permutation(len(items))
     for first in range(0, len(order) - UTTERANCES + 1, UTTERANCES):
@@ -49,7 +56,9 @@ def sessions(group, rng):
 
 
 def closure_counts(press, closures):
-    """(hits, found, true) of one recording: the middle of a run of `press` at .5 or more lies within TOLERANCE_S of a true interval, each once."""
+    """(hits, found, true) of one recording. A hit: the middle of a run of `press` at .5 or more
+    lies within TOLERANCE_S of a true interval; each counts once.
+    """
     closed = np.concatenate([[0], (press >= 0.5).astype(np.int8), [0]])
     starts, ends = np.flatnonzero(np.diff(closed) == 1), np.flatnonzero(np.diff(closed) == -1)
     middles = [
@@ -72,7 +81,7 @@ def scores(presses, closures):
 
 
 def served(raws, mels, shape):
-    """`press` as the shape shows it, one step after another, all recordings at once."""
+    """`press` after post-processing, step by step, for all recordings at once."""
     pad = lambda parts: torch.nn.utils.rnn.pad_sequence(
         [torch.from_numpy(p).float() for p in parts]
     )

@@ -1,4 +1,5 @@
-"""
-Games of Debian in which actors speak English, each with `lines(root) -> [(load, text, speaker)]`: `root` is the folder its package is unpacked in (/ when it is installed),
-`load()` gives (int16 wave, rate in Hz), `text` is what is said, `speaker` the name of the role, or None where the game's files do not tell.
+"""Games in Debian with English voice acting. Each module has `lines(root) -> [(load, text,
+speaker)]`. `root` is the folder in which the package is unpacked (/ when it is installed),
+`load()` gives (int16 wave, rate in Hz), `text` is the spoken text, and `speaker` the name of the
+role, or None where the files of the game do not tell it.
 """

@@ -1,7 +1,8 @@
-"""
-People's own speech with its words in Drascula: The Vampire Strikes Back (Debian's drascula; Alcachofa Soft; actors who play, in English).
-A sound is a file of unsigned bytes at 11025 Hz; the words are in drascula.dat, which comes with the game. Facts about the formats are read from ScummVM's engines/drascula and
-devtools/create_drascula.
+"""Spoken lines and texts of Drascula: The Vampire Strikes Back (Debian's drascula; Alcachofa Soft;
+professional actors, in English).
+
+A sound is a file of unsigned bytes at 11025 Hz; the texts are in drascula.dat, which comes with the
+game. The formats are described by ScummVM's engines/drascula and devtools/create_drascula.
 """
 
 import glob
@@ -13,8 +14,8 @@ import numpy as np
 
 FOLDER = 'usr/share/scummvm/drascula/en'
 RATE = 11025
-ENGLISH = 0  # its place among the languages of drascula.dat
-HEADER = 9  # DRASCULA and the version
+ENGLISH = 0  # index among the languages of drascula.dat
+HEADER = 9  # the signature DRASCULA and the version
 TABLES = (
     4,
     4,
@@ -29,7 +30,7 @@ TABLES = (
     20,
     10,
     8,
-)  # what comes before the texts: the size of a record of each
+)  # the tables before the texts: record size of each
 LISTS = (
     '',
     'D',
@@ -41,7 +42,7 @@ LISTS = (
     'P',
     'T',
     'VB',
-)  # the lists of texts in their order, as the names of their sounds begin
+)  # the lists of texts in order, by the prefix of the names of their sounds
 ROLES = {
     '': 'HACKER',
     'D': 'DRASCULA',
@@ -54,12 +55,15 @@ ROLES = {
     'T': 'BARTENDER',
     'VB': 'VONBRAUN',
 }
-# In the list D others speak too: who, from where to where (talk_hacker, talk_blind, talk_bartender and talk_trunk of the engine).
+# Other speakers in list D: who, from where to where (talk_hacker, talk_blind, talk_bartender and
+# talk_trunk of the engine).
 GUESTS = (('HACKER', 56, 67), ('BLINDMAN', 68, 78), ('BARTENDER', 82, 82), ('TRUNK', 83, 83))
 
 
 def texts(data: bytes) -> dict:
-    """{beginning of a sound's name: texts}. Numbers have two bytes, high byte first; a text's size counts itself and the zeros after the text."""
+    """{prefix of a sound's name: texts}. Numbers have two bytes, high byte first. The size of a
+    text counts itself and the zeros after the text.
+    """
     at = HEADER
 
     def number() -> int:
@@ -89,19 +93,23 @@ def texts(data: bytes) -> dict:
 
 
 def role(name: str, number: int) -> str:
-    """Who says a line."""
+    """The speaker of a line."""
     return next(
         (who for who, first, last in GUESTS if name == 'D' and first <= number <= last), ROLES[name]
     )
 
 
 def clean(text: str) -> str:
-    """A text without what is not said, stage directions, and in small letters: it is all in capitals, which a speech synthesizer may spell."""
+    """A text in lower case, without stage directions. It is all in capitals, which a speech
+    synthesizer might spell.
+    """
     return re.sub(r'\s+', ' ', re.sub(r'\(.*?\)', '', text)).strip().lower()
 
 
 def loader(path: str):
-    """What reads a sound: -> (int16 wave, rate). The engine plays it without its first and last 32 bytes."""
+    """A function that reads a sound: (int16 wave, rate). The engine plays it without its first and
+    last 32 bytes.
+    """
 
     def load() -> tuple:
         return (np.fromfile(path, np.uint8)[32:-32].astype(np.int16) - 128) << 8, RATE
@@ -110,7 +118,9 @@ def loader(path: str):
 
 
 def lines(root: str) -> list:
-    """[(load, text, speaker)] of the game's spoken lines, where `root` is the folder the package is unpacked in (/ when it is installed)."""
+    """[(load, text, speaker)] of the spoken lines. `root` is the folder in which the package is
+    unpacked (/ when it is installed).
+    """
     folder = os.path.join(root, FOLDER)
     with open(os.path.join(folder, 'drascula.dat'), 'rb') as stream:
         said = texts(stream.read())

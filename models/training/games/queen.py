@@ -1,6 +1,8 @@
-"""
-People's own speech with its words in Flight of the Amazon Queen (Debian's flight-of-the-amazon-queen; John Passfield and Steven Stamatiadis; actors who play, in English).
-The talkie is one archive, queen.1c, which the ScummVM project repacked with MP3 sounds of 11025 Hz. Facts about its formats are read from ScummVM's engines/queen.
+"""Spoken lines and texts of Flight of the Amazon Queen (Debian's flight-of-the-amazon-queen; John
+Passfield and Steven Stamatiadis; professional actors, in English).
+
+The talkie version is one archive, queen.1c, which the ScummVM project repacked with MP3 sounds at
+11025 Hz. The formats are described by ScummVM's engines/queen.
 """
 
 import os
@@ -14,10 +16,11 @@ PACKED = 'usr/share/scummvm/flight-of-the-amazon-queen/queen.1c'
 RATE = 11025
 HEADER = 20  # bytes before the data in *.JAS, *.CUT and *.DOG
 JOE_RESPONSES = (
-    40  # Joe's stock answers; their voices are numbered before those of the descriptions
+    40  # Joe's stock answers; their sounds are numbered before those of the descriptions
 )
-PERSON = (-3, -4)  # images of objects that are people
-# Short names of dialogues and other names of actors -> the name that is used here (whose dialogue it is: from the game's tables of commands).
+PERSON = (-3, -4)  # image numbers of objects that are people
+# Short names of dialogues and other names of actors -> the name used here (the owner of a dialogue:
+# from the command tables of the game).
 ALIASES = {
     'AND': 'ANDERSON',
     'ANDSON': 'ANDERSON',
@@ -31,13 +34,16 @@ ALIASES = {
     'TAM': 'TAMMY',
     'WEDGE': 'WEDGEWOOD',
 }
-# What apes, parrots, dogs, gagged people, guns and speakers of an invented language say, and words drawn out with more than two of a letter (except hmm and mmm).
+# Sounds of apes, parrots, dogs, gagged people, guns and speakers of an invented language, and words
+# with a letter repeated more than twice (except hmm and mmm).
 NOISES = re.compile(r"""(?ix)\b(?: \w*ngh?[ao]\w* | ungha?|ugh | (?:wh|ar)?oo+p|eep|oot | gr+|aroo+f|wh?oo+f|rowr|ruff | sq\w+k|[wf]?a+r+k | budda|glub
                     | \w*((?!m)[a-z])\1\1\w* | (?!h?m+\b|mrs\b|tsk\b|shh|psst)[b-df-hj-np-tv-xz]{3,} )\b""")
 
 
 def table(data: bytes) -> dict:
-    """{name: bytes} of the archive's files. It begins with QTBL, the version (E: English), the compression (1: MP3) and the count; an entry has a name, a bundle, an offset, a size."""
+    """{name: bytes} of the archive's files. Its header: QTBL, the version (E: English), the
+    compression (1: MP3) and the count. An entry: name, bundle, offset, size.
+    """
     magic, version, compression, count = struct.unpack('>4s6s2xBH', data[:15])
     if magic != b'QTBL' or version[:2] != b'CE' or compression != 1:
         raise ValueError('not the English talkie with MP3 sounds')
@@ -46,13 +52,16 @@ def table(data: bytes) -> dict:
 
 
 def segments(text: str) -> list:
-    """[(number of the sound, text)] of a sentence: it is cut where a * and a command of two signs stand (poses, pauses; XY: a walk, with eleven more), and each piece has its own sound."""
+    """[(number of the sound, text)] of a sentence. A sentence is split at each * with a
+    two-character command (poses, pauses; XY: a walk, with eleven more characters), and each part
+    has its own sound.
+    """
     pieces = re.split(r'\*(?:XY.{11}|.{0,2})', text)
     return [(f'{number:X}', piece) for number, piece in enumerate(pieces, 1) if piece.strip()]
 
 
 def string(data: bytes, at: int, align: int = 2) -> tuple:
-    """A text with its length before it -> (text, where the next thing starts)."""
+    """Reads a text that is preceded by its length: (text, position after it)."""
     size = data[at]
     return data[at + 1 : at + 1 + size].decode('cp437'), (
         at + 1 + size + align - 1
@@ -60,18 +69,20 @@ def string(data: bytes, at: int, align: int = 2) -> tuple:
 
 
 def short(data: bytes, at: int) -> int:
-    """A signed number of two bytes, high byte first."""
+    """A signed 16-bit number, high byte first."""
     return struct.unpack_from('>h', data, at)[0]
 
 
 def who(name: str) -> str:
-    """A person from the name of an actor or of a dialogue, which say more: X3_RITA, FAYE-H (her head, near), FAYE2 (her second dialogue)."""
+    """The person behind the name of an actor or a dialogue: X3_RITA, FAYE-H (her head, close),
+    FAYE2 (her second dialogue).
+    """
     name = re.sub(r'\AX\d+_|[-_].*|(?<!MAN)\d\Z', '', name)
     return ALIASES.get(name, name)
 
 
 class World:
-    """Of QUEEN.JAS and QUEEN2.JAS: Joe's sentences, and who the people are."""
+    """QUEEN.JAS and QUEEN2.JAS: Joe's sentences, and the people."""
 
     def __init__(self, files: dict):
         data, at = files['QUEEN.JAS'], HEADER
@@ -84,14 +95,14 @@ class World:
             return [flat[i : i + width] for i in range(0, len(flat), width)]
 
         def counted(width: int) -> list:
-            """A count and its records; a count of 0 has one record all the same."""
+            """A count and its records. A count of 0 is followed by one record too."""
             count = take(1, 1)[0][0]
             return take(count or 1, width)[:count]
 
         [(rooms, names, objects, descriptions)] = take(1, 4)
         self.objects = take(
             objects, 8
-        )  # of each: its name, x, y, description, entry, room, state, image
+        )  # fields: name, x, y, description, entry, room, state, image
         take(rooms + 1, 1), take(rooms, 1), counted(5), counted(5)
         for _ in range(rooms):  # the areas where Joe can walk
             take(take(1, 2)[0][1], 8)
@@ -100,7 +111,7 @@ class World:
         [(actors, animations, actor_names, _)] = take(1, 4)
         self.actors = take(
             actors, 12
-        )  # of each: its room, which of the room's people, name, condition and its value ...
+        )  # fields: room, number of the person in it, name, condition and its value …
         texts = files['QUEEN2.JAS'].decode('cp437').split('\r\n')
         self.descriptions = texts[:descriptions]
         after = descriptions + names + rooms + 12
@@ -109,7 +120,7 @@ class World:
         self.names = texts[after : after + actor_names]
 
     def person(self, number: int):
-        """The name of the person an object is (None where the state of the game decides it)."""
+        """The name of the person that an object is (None where the state of the game decides it)."""
         if number <= 0:
             return 'JOE' if number > -2 else None
         if number > len(self.objects):
@@ -121,13 +132,15 @@ class World:
 
 
 def said_by_joe(world: World):
-    """(sound, text, speaker) of what Joe says of things."""
+    """(sound, text, speaker) of Joe's comments on things."""
     for number, text in enumerate(world.responses + world.descriptions, 1):
         yield f'JOE{number:04}', text, 'JOE'
 
 
 def said_in_dialogue(data: bytes, other: str):
-    """(sound, text, speaker) of a .DOG: a tree of sentences, Joe's (J) and the other person's (P); SSSS is said at a first meeting, XXXX at later ones."""
+    """(sound, text, speaker) of a .DOG: a tree of sentences of Joe (J) and the other person (P).
+    SSSS is spoken at the first meeting, XXXX at later ones.
+    """
     data = data[HEADER:]
     levels, _, key, joes, others = (abs(v) for v in struct.unpack_from('>5h', data))
     theirs, _, second = struct.unpack_from('>3H', data, 22)
@@ -145,13 +158,16 @@ def said_in_dialogue(data: bytes, other: str):
 
 
 def said_in_scene(name: str, data: bytes, world: World):
-    """(sound, text, speaker) of a .CUT: records of what happens, each with a sentence that is often empty."""
+    """(sound, text, speaker) of a .CUT: records of events, each with a sentence that is often
+    empty.
+    """
     data = data[HEADER:]
     count, text_at, at = abs(short(data, 2)), struct.unpack_from('>H', data, 8)[0], 12
     _, text_at = string(data, text_at)
     for number in range(1, count + 1):
         record = struct.unpack_from('>17h', data, at)
-        at += 36 + 2 * short(data, at + 34)  # the people who are on follow, with their count
+        # the people in the scene follow, preceded by their count
+        at += 36 + 2 * short(data, at + 34)
         actor, animated, played, copied = record[0], record[4], record[5], record[12]
         person = (
             actor in (0, -1)
@@ -167,13 +183,17 @@ def said_in_scene(name: str, data: bytes, world: World):
 
 
 def clean(text: str) -> str:
-    """A text without what is not said: stage directions, (sigh) and <sneeze>, and the signs ^_ (trade mark) and @@ (hearts). Empty where no letter is left."""
+    """A text without stage directions, (sigh), <sneeze>, and the signs ^_ (trade mark) and @@
+    (hearts). Empty when no letter is left.
+    """
     text = re.sub(r'\s+', ' ', re.sub(r'\(.*?\)|<.*?>|\^_|@@', '', text)).strip()
     return text if re.search('[A-Za-z]', text) else ''
 
 
 def loader(sound: bytes):
-    """What reads an MP3: -> (int16 wave, rate). By sox, with Debian's libsox-fmt-mp3: ffmpeg starts many times as slowly, and there are thousands."""
+    """A function that reads an MP3: (int16 wave, rate). It uses sox with Debian's libsox-fmt-mp3,
+    because ffmpeg starts many times slower and there are thousands of files.
+    """
 
     def load() -> tuple:
         done = subprocess.run(
@@ -203,7 +223,9 @@ def loader(sound: bytes):
 
 
 def lines(root: str) -> list:
-    """[(load, text, speaker)] of the game's spoken lines, where `root` is the folder the package is unpacked in (/ when it is installed)."""
+    """[(load, text, speaker)] of the spoken lines. `root` is the folder in which the package is
+    unpacked (/ when it is installed).
+    """
     with open(os.path.join(root, PACKED), 'rb') as stream:
         files = table(stream.read())
     world = World(files)

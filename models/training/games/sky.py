@@ -1,6 +1,8 @@
-"""
-The spoken lines of Beneath a Steel Sky, talkie version 0.0372 (Debian's beneath-a-steel-sky): some thirty British actors, 11025 Hz.
-What its two files hold, where a line's sound and text lie and the code of its letters are facts from ScummVM's engines/sky (disk, text, sound).
+"""Spoken lines and texts of Beneath a Steel Sky, talkie version 0.0372 (Debian's
+beneath-a-steel-sky): some thirty British actors, 11025 Hz.
+
+The formats (contents of the two files, positions of sounds and texts, and the code of the letters)
+are described by ScummVM's engines/sky (disk, text, sound).
 """
 
 import os
@@ -10,7 +12,8 @@ import numpy as np
 
 FOLDER = 'usr/share/scummvm/beneath-a-steel-sky'
 RATE = 11025
-ENTRIES = 5097  # of this version's directory; others code their letters otherwise
+# size of the directory in this version; other versions code their letters differently
+ENTRIES = 5097
 SPEECH, TEXT, HEADER = 50000, 60600, 22
 SECTIONS = (
     0,
@@ -21,8 +24,9 @@ SECTIONS = (
     4530,
     5080,
     5230,
-)  # the first line of each section among the sounds
-# The letters' binary code: its tree in depth-first order, ¦ where it branches, ¶ ends a text, ¤ are signs that English lacks.
+)  # number of the first line of each section among the sounds
+# The binary code of the letters: its tree in depth-first order. ¦ is a branch, ¶ ends a text, ¤ are
+# characters that English lacks.
 TREE = (
     "¦¦¦ ¦ea¦¦¦os¦tn¦¦.ir¦¦¦¦¦¶Eu¦mA¦¦¦lI¦dR¦¦NST¦¦¦¦¦Ohc¦Dg¦¦¦LC¦pU¦¦!yM¦¦¦¦¦PvH¦?b¦¦¦'f,¦GB¦¦¦¦¦VkF¦qw¦¦¦K-W¦J*¦¦¦¦zY¦j+¦¦¦Q¤)¦¦Z¤<¦¦¦¦¦¤~¤¦¤:¦¦¦¤]#¦¦xX¤"
     '¦¦¦¦¦¤`2¦¦0¤1¦¦¦/(=¦¤^¦¦¦¦39¦¤4¦¦¦}8\\¦"¤¦¦¦¦&¤¦56¦¦¤¤¦¤¤¦¦¦¦¤7¤¦¦¤¤¦$@¤'
@@ -47,7 +51,9 @@ def _files(folder):
 
 
 def _codes(bits):
-    """A table of RNC: (width, [(bits of the code, value)] by the next `width` bits, the lowest first)."""
+    """A Huffman table of RNC: (width, [(bits of the code, value)] indexed by the next `width` bits,
+    lowest first).
+    """
     lengths = [bits.take(4) for _ in range(bits.take(5))]
     width, code = max(lengths, default=0), 0
     table = [None] * (1 << width)
@@ -61,7 +67,7 @@ def _codes(bits):
 
 
 class _Bits:
-    """Bits of little-endian words, the lowest first; plain bytes lie between the words."""
+    """Reads bits of little-endian words, lowest first; literal bytes lie between the words."""
 
     def __init__(self, data, at):
         self.data, self.at, self.left, self.held = data, at, 0, 0
@@ -89,7 +95,9 @@ class _Bits:
 
 
 def _unpacked(data):
-    """The contents of a file that was packed by Rob Northen's RNC, method 1: runs of plain bytes, each followed by a copy of what came before."""
+    """Unpacks a file packed by Rob Northen's RNC, method 1: runs of literal bytes, each followed by
+    a copy of earlier data.
+    """
     size, out, bits = int.from_bytes(data[4:8], 'big'), bytearray(), _Bits(data, 18)
     bits.take(2)
     for _ in range(data[17]):
@@ -111,7 +119,9 @@ def _unpacked(data):
 
 
 def _texts(section):
-    """The texts of a section: lengths in quarters of a byte, per block of 32 and within it, lead to each."""
+    """The texts of a section. Their positions follow from lengths in units of a quarter of a byte,
+    per block of 32 and within it.
+    """
     tree = _tree(iter(TREE))
     lengths_at, texts_at = struct.unpack_from('<HH', section)
     blocks = struct.unpack_from(f'<{(lengths_at - 4) // 2}H', section, 4)
@@ -136,7 +146,7 @@ def _texts(section):
 
 
 def loader(sound: bytes):
-    """What reads a sound: -> (int16 wave, rate). Unsigned bytes, most of them packed."""
+    """A function that reads a sound: (int16 wave, rate). Unsigned bytes, most of them packed."""
 
     def load() -> tuple:
         plain = _unpacked(sound) if sound[:4] == b'RNC\x01' else sound
@@ -146,7 +156,9 @@ def loader(sound: bytes):
 
 
 def lines(root: str) -> list:
-    """[(load, text, None)] of the game's spoken lines, where `root` is the folder the package is unpacked in (/ when it is installed). Who speaks is known to the game's scripts only."""
+    """[(load, text, None)] of the spoken lines. `root` is the folder in which the package is
+    unpacked (/ when it is installed). Only the scripts of the game know the speaker.
+    """
     folder = os.path.join(root, FOLDER)
     files, disk, out = _files(folder), open(os.path.join(folder, 'sky.dsk'), 'rb').read(), []
     for k, first in enumerate(SECTIONS):
