@@ -25,7 +25,7 @@ const ATTRIBUTE_HEADER_BYTES = 4;
 /** MESSAGE-INTEGRITY: HMAC-SHA1. */
 const INTEGRITY_BYTES = 20;
 const FINGERPRINT_BYTES = 4;
-/** A USERNAME has at most this many bytes (RFC 8489 section 14.3). */
+/** Bytes of a USERNAME that are read: RFC 5389 section 15.3 allows fewer, RFC 8489 up to 508. */
 const USERNAME_BYTES = 513;
 /** RFC 8489 section 14.7. */
 const FINGERPRINT_XOR = 0x5354554e;

@@ -1,6 +1,6 @@
 // The interface of the packetizers: split a coded frame into RTP payloads.
 
-/** Splits one frame at a time. Reuses its memory: no allocation per frame. */
+/** Splits one frame at a time. */
 export interface Packetizer {
   /** Starts a frame. Do not change `frame` before `next` has returned its last payload. */
   start(frame: Uint8Array, length: number, maxPayloadBytes: number): void;

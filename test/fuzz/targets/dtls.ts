@@ -1,5 +1,5 @@
-// DTLS: a client that follows the protocol wherever the input does not tell it otherwise, so that
-// every state is reached.
+// DTLS: a client that follows the protocol unless the input makes it deviate, so that all states
+// are reached.
 import assert from 'node:assert/strict';
 import { createCertificate, fingerprintOf } from '../../../src/webrtc/dtls/certificate.ts';
 import { DtlsServer } from '../../../src/webrtc/dtls/dtls-server.ts';
@@ -10,16 +10,16 @@ import type { FuzzTarget } from '../engine/target.ts';
 const FRAGMENTED = 16;
 
 const server = createCertificate(Date.UTC(2026, 0, 1));
-/** Most that we answer to one datagram: a flight, or an alert. */
+/** Longest answer to one datagram: a flight, or an alert. */
 const MAX_ANSWER_BYTES = 2_000;
 
 export const target: FuzzTarget = {
   maxBytes: 16 * 1024,
-  // Keys are made, exchanged and verified, on both sides.
+  // Both sides generate, exchange and verify keys.
   budget: { leastMs: 10, per64KiBMs: 20 },
   run(data) {
     const steps = readScript(data);
-    // An offer may name any certificate: it is the client's own.
+    // The offer has the fingerprint of whatever certificate the client sends.
     const certificate =
       steps.find(({ op, payload }) => (op & 15) === OP.certificate && payload.length > 0)
         ?.payload ?? clientCertificate.der;
@@ -75,6 +75,6 @@ export const target: FuzzTarget = {
         assert.ok(sentBytes <= MAX_ANSWER_BYTES, `${sentBytes} bytes in answer to one datagram`);
       }
     }
-    assert.ok(closings <= 1 && connections <= 1, 'told twice');
+    assert.ok(closings <= 1 && connections <= 1, 'onConnected or onClosed was called twice');
   },
 };

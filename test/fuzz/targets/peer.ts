@@ -1,5 +1,5 @@
-// One peer from its offer to its end: checks from several addresses, answers to ours, the
-// handshake, media, time. What is sent where is watched.
+// One peer from its offer to its end: checks from several addresses, responses to our checks, the
+// handshake, media and time. Asserts what may be sent to which address.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { parseOffer } from '../../../src/webrtc/sdp/offer.ts';
@@ -18,7 +18,7 @@ import { clientCertificate, DtlsClient } from '../engine/dtls-client.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
-/** Low half of a step's first byte; the high half says from which of the client's addresses. */
+/** Low half of a step's first byte. The high half selects one of the client's addresses. */
 export const OP = {
   request: 0,
   respond: 1,
@@ -33,7 +33,7 @@ export const OP = {
 /** The client's handshake, one step at a time, as the operations of `dtls`. */
 const MESSAGES = [1, 2, 3, 4] as const;
 const MAX_ADDRESSES = 16;
-/** RFC 7675: what an answer is good for. */
+/** Time for which a response is valid (RFC 7675). */
 const CONSENT_MS = 30_000;
 const MAX_AMPLIFICATION = 3;
 
@@ -48,7 +48,7 @@ const offer = parseOffer(
 const frame = Buffer.alloc(1000, 0x30);
 const view = newStunView();
 
-/** The endpoint and the network: keeps book of what each address sent and got. */
+/** The endpoint and the network: counts what each address sent and received. */
 class Net implements PeerHost {
   readonly certificate = certificate;
   readonly candidates = [{ address: '192.0.2.1', port: 40_000 }];
@@ -58,7 +58,7 @@ class Net implements PeerHost {
   readonly received = new Map<number, number>();
   readonly sent = new Map<number, number>();
   readonly answeredMs = new Map<number, number>();
-  /** Checks of ours that the client has got, by the port that they went to. */
+  /** Our checks that the client received, with the port that they were sent to. */
   readonly checks: { readonly port: number; readonly data: Buffer }[] = [];
   readonly claimed = new Set<string>();
   readonly expected = new Set<string>();
@@ -70,17 +70,17 @@ class Net implements PeerHost {
   }
 
   send(datagram: Buffer, length: number, _address: string, port: number): void {
-    assert.ok(!this.isOver, 'a datagram after the end');
-    const isProven =
+    assert.ok(!this.isOver, 'a datagram was sent after the end');
+    const isValidated =
       this.nowMs - (this.answeredMs.get(port) ?? Number.NEGATIVE_INFINITY) <= CONSENT_MS;
-    if (!isProven) {
+    if (!isValidated) {
       const sent = (this.sent.get(port) ?? 0) + length;
       this.sent.set(port, sent);
       assert.ok(
         sent <= MAX_AMPLIFICATION * (this.received.get(port) ?? 0),
-        'an unproven address gets more than it sent',
+        'the amplification limit is exceeded',
       );
-      assert.ok((datagram[0] ?? 0) < 128, 'media to an unproven address');
+      assert.ok((datagram[0] ?? 0) < 128, 'media was sent to an address that is not validated');
     }
     const copy = Buffer.from(datagram.subarray(0, length));
     if ((copy[0] ?? 0) < 4 && copy[1] === 1 && copy[0] === 0) {
@@ -204,14 +204,14 @@ export const target: FuzzTarget = {
       }
     }
     await peer.close();
-    assert.ok(closings <= 1, 'told twice');
+    assert.ok(closings <= 1, 'onClosed was called twice');
     assert.deepEqual(
       [net.claimed.size, net.expected.size],
       [0, 0],
-      'something is left of a peer that has gone',
+      'a closed peer left routes behind',
     );
 
-    /** As the endpoint does (RFC 7983). */
+    /** Demultiplexes as the endpoint does (RFC 7983). */
     function receive(datagram: Buffer, port: number): void {
       const first = datagram[0] ?? 255;
       const key = `192.0.2.7:${port}`;
@@ -259,7 +259,7 @@ export const target: FuzzTarget = {
 };
 
 /**
- * A check of the client's: the first byte chooses its transaction, bit 0 of the second nominates.
+ * A check of the client: the first byte selects its transaction id, bit 0 of the second nominates.
  */
 function request(payload: Buffer, password: string, ufrag: string): Buffer {
   const id = Buffer.alloc(12, payload[0] ?? 0);
@@ -267,7 +267,7 @@ function request(payload: Buffer, password: string, ufrag: string): Buffer {
   return ((payload[1] ?? 0) & 1) === 0 ? plain : nominating(id, `${ufrag}:${UFRAG}`, password);
 }
 
-/** USE-CANDIDATE goes before MESSAGE-INTEGRITY: the message is made anew around it. */
+/** Rebuilds the message, as USE-CANDIDATE must come before MESSAGE-INTEGRITY. */
 function nominating(id: Buffer, username: string, password: string): Buffer {
   const attributes = bindingRequest(id, username, password, Buffer.alloc(8)).subarray(20, -32);
   const body = Buffer.concat([attributes, Buffer.from([0, 0x25, 0, 0])]);

@@ -1,5 +1,4 @@
-// SCTP and DCEP inside of DTLS: packets of whoever has completed the handshake, with tags, cookies
-// and checksums that are right.
+// SCTP and DCEP over DTLS, after the handshake: packets with the right tags, cookies and checksums.
 import assert from 'node:assert/strict';
 import { crc32c, DataChannelResponder } from '../../../src/webrtc/sctp/data-channel.ts';
 import { readScript } from '../engine/script.ts';
@@ -9,13 +8,13 @@ const INIT = 1;
 const INIT_ACK = 2;
 const COOKIE_ECHO = 10;
 const HEADER_BYTES = 12;
-/** What one DTLS record can bring. */
+/** Longest packet in one DTLS record. */
 const MAX_PACKET_BYTES = 2048;
 /**
- * Answers to one packet: a cookie's, an acknowledgement, and one for each channel that it opens.
+ * Answers to one packet: COOKIE ACK, SACK, and one for each channel that it opens.
  */
 const MAX_ANSWERS = 26;
-/** Steps with this bit are sent as they are. */
+/** Steps with this bit are sent unchanged. */
 const AS_IT_IS = 1;
 const POLL = 2;
 

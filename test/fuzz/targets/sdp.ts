@@ -1,4 +1,4 @@
-// SDP offers, from parsing to the answer that goes out.
+// SDP offers, from parsing to the answer.
 import assert from 'node:assert/strict';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { planAnswer } from '../../../src/webrtc/sdp/answer.ts';
@@ -18,7 +18,7 @@ const IDENTITY = {
   videoRtxSsrc: 2,
   audioSsrc: 3,
 };
-/** What each section of an answer holds besides what it takes over from the offer. */
+/** Characters of each section of an answer besides those from the offer. */
 const OWN_BYTES = 2_000;
 
 export const target: FuzzTarget = {
@@ -39,16 +39,13 @@ export const target: FuzzTarget = {
     const lines = answer.split('\r\n');
     assert.ok(
       lines.slice(0, -1).every((line) => /^[a-z]=[^\r\n]*$/.test(line)),
-      'the offer broke into a line of the answer',
+      'the offer injected a line into the answer',
     );
     assert.equal(
       lines.filter((line) => line.startsWith('m=')).length,
       sections,
-      'an answer has the sections of its offer',
+      'the answer has other sections than the offer',
     );
-    assert.ok(
-      answer.length <= text.length + (sections + 1) * OWN_BYTES,
-      'the answer is out of proportion',
-    );
+    assert.ok(answer.length <= text.length + (sections + 1) * OWN_BYTES, 'the answer is too long');
   },
 };

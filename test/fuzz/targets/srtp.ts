@@ -1,5 +1,5 @@
-// RTP and RTCP of a connected client: sealed with its keys, so that what lies inside is read and
-// acted upon.
+// RTP and RTCP of a connected client, encrypted with its keys, so that they are authentic and get
+// processed.
 import assert from 'node:assert/strict';
 import { SpeechRingReader, createSpeechRing } from '../../../src/link/speech-ring.ts';
 import { AudioReceiver } from '../../../src/pipeline/speech/audio-receiver.ts';
@@ -21,28 +21,28 @@ import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
 /**
- * What a step is: the plain form of an RTCP or RTP packet, a datagram as it is, or time that
- * passes.
+ * Kinds of steps: an RTCP or RTP packet to encrypt, a raw datagram, time that passes, or a frame to
+ * send.
  */
 export const OP = { rtcp: 0, rtp: 1, raw: 2, wait: 3, frame: 4 } as const;
-/** Stand for the SSRCs of our streams, which are drawn by lot. */
+/** Placeholders for the SSRCs of our streams, which are random. */
 export const VIDEO = 'VIDE';
 export const AUDIO = 'AUDI';
 
 const LIMITS = { minBitrateKbps: 150, maxBitrateKbps: 1500 };
 const MAX_DATAGRAM_BYTES = 2048;
-/** As RETRANSMIT_BURST_BYTES, and what the rest of a second earns, twofold. */
-const MAX_REPAIR_BYTES_PER_STEP = 200_000;
+/** RETRANSMIT_BURST_BYTES plus what a second adds to the budget, times two. */
+const MAX_SENT_BYTES_PER_STEP = 200_000;
 const plan = planAnswer(parseOffer(chromium));
-/** Nothing is kept for repairs: three times as many inputs a second. */
-const planWithoutRepairs = planAnswer(
+/** Without a history for retransmission: three times as many inputs a second. */
+const planWithoutHistory = planAnswer(
   parseOffer(chromium.replaceAll(/a=rtcp-fb:\d+ nack\r\n/g, '')),
 );
 const speechRing = createSpeechRing();
 const frame = Buffer.alloc(4000, 0x30);
 const out = Buffer.alloc(MAX_DATAGRAM_BYTES + 64);
 
-/** The placeholders become the SSRCs; so does the first packet's number, from which NACKs count. */
+/** Replaces the placeholders by the SSRCs, and SEQn by the sequence number n before the latest one. */
 function insertSsrcs(plain: Buffer, media: MediaSender): Buffer {
   const copy = Buffer.from(plain);
   for (let at = 0; at + 4 <= copy.length; at += 4) {
@@ -63,7 +63,7 @@ export const target: FuzzTarget = {
   words: [VIDEO, AUDIO, 'SEQ\0', 'REMB'],
   budget: { leastMs: 5, per64KiBMs: 20 },
   run(data) {
-    const [profile, hasRepairs] = [SRTP_PROFILES[(data[0] ?? 0) & 1]!, ((data[0] ?? 0) & 2) === 0];
+    const [profile, hasHistory] = [SRTP_PROFILES[(data[0] ?? 0) & 1]!, ((data[0] ?? 0) & 2) === 0];
     const [key, salt] = [Buffer.alloc(KEY_BYTES, 3), Buffer.alloc(saltBytes(profile), 5)];
     const [client, receiver] = [
       new SrtpSender(profile, key, salt),
@@ -72,7 +72,7 @@ export const target: FuzzTarget = {
     const stats = newMediaStats();
     let sentBytes = 0;
     const media = new MediaSender(
-      hasRepairs ? plan : planWithoutRepairs,
+      hasHistory ? plan : planWithoutHistory,
       { ...LIMITS, wallOffsetMs: 1_700_000_000_000, cname: 'cname' },
       {
         onKeyFrameRequest: () => {},
@@ -112,7 +112,7 @@ export const target: FuzzTarget = {
           rtcp(plain);
         }
         assert.ok(
-          sentBytes <= MAX_REPAIR_BYTES_PER_STEP,
+          sentBytes <= MAX_SENT_BYTES_PER_STEP,
           `${sentBytes} bytes in answer to one datagram`,
         );
         for (const [name, value] of Object.entries(stats)) {
@@ -135,7 +135,7 @@ export const target: FuzzTarget = {
       }
       assert.ok(
         payload.equals(plain.subarray(headerBytes, headerBytes + payload.length)),
-        'what was opened is not what was sealed',
+        'the decrypted packet differs from the original',
       );
       if (payload.length === 0) {
         return;
@@ -146,11 +146,11 @@ export const target: FuzzTarget = {
 
     function rtcp(plain: Buffer): void {
       const opened = receiver.unprotectRtcp(client.protectRtcp(plain));
-      // Null: the eighth sender of one connection was the last that is listened to.
+      // Undefined: SRTCP accepts eight SSRCs per connection.
       if (opened === undefined) {
         return;
       }
-      assert.ok(opened.equals(plain), 'what was opened is not what was sealed');
+      assert.ok(opened.equals(plain), 'the decrypted packet differs from the original');
       media.receive(opened, nowMs);
     }
   },

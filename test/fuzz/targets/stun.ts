@@ -1,4 +1,4 @@
-// STUN: what any stranger can send to the media port, and to the STUN server.
+// STUN: what anyone can send to the media port and to the STUN server.
 import assert from 'node:assert/strict';
 import { bindingResponse } from '../../../src/webrtc/ice/stun-server.ts';
 import {
@@ -14,7 +14,7 @@ const view = newStunView();
 const answer = newStunView();
 
 export const target: FuzzTarget = {
-  maxBytes: 2048, // as the endpoint lets in
+  maxBytes: 2048, // MAX_DATAGRAM_BYTES of the endpoint
   words: ['ufrag:remote'],
   run(data) {
     const before = Buffer.from(data);
@@ -23,7 +23,7 @@ export const target: FuzzTarget = {
     if (open !== undefined) {
       assert.ok(
         open.length <= 44 && parseStun(open, answer) && answer.kind === 'success',
-        'the answer to a stranger is no answer',
+        'the answer of the STUN server is malformed',
       );
     }
     if (!parseStun(data, view)) {
@@ -34,13 +34,13 @@ export const target: FuzzTarget = {
       assert.ok(view.integrityOffset + 24 <= data.length);
     }
     isAuthentic(data, view, PASSWORD);
-    assert.ok(before.equals(data), 'checking a message changed it');
+    assert.ok(before.equals(data), 'parsing changed the message');
     const success = bindingSuccess(data, address, 40_000, PASSWORD);
     assert.ok(
       parseStun(success, answer) &&
         answer.kind === 'success' &&
         isAuthentic(success, answer, PASSWORD),
-      'our answer is no answer',
+      'our response is malformed',
     );
   },
 };
