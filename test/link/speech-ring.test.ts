@@ -26,14 +26,14 @@ test('what is written is read, across the wrap of the ring', () => {
   assert.equal(sent, received);
 });
 
-test('a full lane takes what fits and no more', () => {
+test('a full ring takes what fits and no more', () => {
   const writer = new SpeechRingWriter(createSpeechRing());
   assert.equal(writer.write(new Int16Array(SPEECH_RING_SAMPLES - 10), 0), SPEECH_RING_SAMPLES - 10);
   assert.equal(writer.write(new Int16Array(100), 0), 10);
   assert.equal(writer.write(new Int16Array(100), 0), 0);
 });
 
-test('a flush forgets what was written before it and nothing that came after', () => {
+test('a flush drops what was written before it, and nothing after it', () => {
   const memory = createSpeechRing();
   const writer = new SpeechRingWriter(memory);
   const reader = new SpeechRingReader(memory);
@@ -49,7 +49,7 @@ test('a flush forgets what was written before it and nothing that came after', (
   assert.equal(reader.takeFlush(), false);
 });
 
-test('done and the arrival time are seen at the other end', () => {
+test('the reader sees done and the arrival time', () => {
   const memory = createSpeechRing();
   const writer = new SpeechRingWriter(memory);
   const reader = new SpeechRingReader(memory);

@@ -1,4 +1,4 @@
-// The mapping to ARKit's blend shapes: names, bounds, and that each articulator shows where an animator would look for it.
+// The mapping to ARKit's blend shapes: names, bounds, and the shapes that each articulator moves.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import * as fc from 'fast-check';
@@ -50,7 +50,7 @@ test('rest is all zeros, whatever was in the output before', () => {
   }
 });
 
-test('each sound moves what it should', () => {
+test('each sound moves its own shapes', () => {
   assert.ok(shapesOf({ jaw: 1, open: 1 })('jawOpen') > 0.6);
   assert.ok(shapesOf({ round: 1 })('mouthPucker') > 0.6);
   assert.ok(shapesOf({ wide: 1 })('mouthStretchLeft') > 0.3);

@@ -6,7 +6,9 @@ import { FrameClock, SLOTS_PER_FRAME, TICK_MS } from '../../src/worker/frame-clo
 
 const ORIGIN_MS = 1000;
 
-/** A clock that runs since tick 0. `at` decides at a tick that is served `lateMs` after its time. */
+/**
+ * A clock that runs since tick 0. `at` decides at a tick that is served `lateMs` after its time.
+ */
 function runningClock(): { clock: FrameClock; at: (tick: number, lateMs?: number) => string } {
   const clock = new FrameClock();
   clock.start(0, ORIGIN_MS);

@@ -116,7 +116,7 @@ test('sessions take different slots, and each frame is shown once and on time', 
   end(bench);
 });
 
-test('after a stall a frame is dropped, told to placement, and the next one is on time', async () => {
+test('after a stall a late frame is dropped and reported, and the next one is on time', async () => {
   const bench = await start(1);
   const [session] = bench.sessions as [WorkerSession];
   await bench.run(500);

@@ -1,4 +1,4 @@
-// The front end through the addon: what a step gives, that it looks back only, and that level does not matter.
+// The log-mel front end through the addon: its values, its causality, and its level normaliser.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import {
@@ -27,7 +27,10 @@ const tone = (hz: number, amplitude: number, seconds = 1): Int16Array =>
     Math.round(amplitude * Math.sin((2 * Math.PI * hz * i) / SPEECH_RATE)),
   );
 
-/** Syllables four times a second: amplitude-modulated harmonics with a quiet hiss, so that there is something in every band. */
+/**
+ * Four syllables a second: amplitude-modulated harmonics with a quiet hiss, so that every band has
+ * energy.
+ */
 function babble(amplitude: number, seconds: number): Int16Array {
   let seed = 1;
   return Int16Array.from({ length: seconds * SPEECH_RATE }, (_, i) => {
@@ -45,25 +48,27 @@ test('digital silence is exactly zero', () => {
   assert.ok(features(new Int16Array(SPEECH_RATE)).every((value) => value === 0));
 });
 
-test('a tone peaks in its own band, and the windows end after a third, two thirds and all of the step', () => {
+test('a tone peaks in its band; the windows end after 1/3, 2/3 and all of the step', () => {
   const out = features(tone(1000, 8000));
   const frame = out.subarray(10 * STEP, 10 * STEP + MEL_BANDS);
-  // 42 points evenly spaced on the mel scale from 60 to 7600 Hz: 1000 Hz lies in band 13 (mel(1000) = 1000, 93.6 + 66.8 per band).
+  // 42 points evenly spaced on the mel scale from 60 to 7600 Hz: 1000 Hz is in band 13, since
+  // mel(1000) = 1000 and the points are 93.6 + 66.8 per band.
   assert.equal(frame.indexOf(Math.max(...frame)), 13);
 
   const click = new Int16Array(SPEECH_RATE);
-  click.fill(12000, speechSampleOfFrame(9) + 200, speechSampleOfFrame(9) + 210); // in the second third of step 9
+  // In the second third of step 9.
+  click.fill(12000, speechSampleOfFrame(9) + 200, speechSampleOfFrame(9) + 210);
   const heard = features(click);
   const energy = (step: number, j: number): number =>
     heard
       .subarray(step * STEP + j * MEL_BANDS, step * STEP + (j + 1) * MEL_BANDS)
       .reduce((a, b) => a + b, 0);
   assert.equal(energy(9, 0), 0, 'not yet heard');
-  assert.ok(energy(9, 1) > 0, 'heard as soon as its window holds it');
+  assert.ok(energy(9, 1) > 0, 'in the first window that contains it');
   assert.equal(energy(10, 1), 0, 'forgotten 25 ms later');
 });
 
-test('what comes later changes nothing that was said before', () => {
+test('later samples do not change earlier features', () => {
   const a = babble(9000, 2);
   const b = a.slice();
   b.fill(0, SPEECH_RATE);
@@ -71,7 +76,7 @@ test('what comes later changes nothing that was said before', () => {
   assert.deepEqual(features(a).subarray(0, steps), features(b).subarray(0, steps));
 });
 
-test('a talker 10 or 20 dB softer gives nearly the same features once the level has settled', () => {
+test('a voice 10 or 20 dB softer gives nearly the same features once the level has settled', () => {
   const from = 6 * 30 * STEP;
   const [loud, ordinary, soft] = [20_000, 6300, 2000].map((amplitude) =>
     features(babble(amplitude, 8)).subarray(from),
@@ -89,7 +94,7 @@ test('a talker 10 or 20 dB softer gives nearly the same features once the level 
   );
 });
 
-test('a talker at -39 dBFS is heard as a loud one from the first half second on', () => {
+test('a voice at -39 dBFS has the features of a loud one after half a second', () => {
   const [loud, soft] = [20_000, 2000].map((amplitude) =>
     features(babble(amplitude, 3)).subarray(15 * STEP),
   );
@@ -98,7 +103,7 @@ test('a talker at -39 dBFS is heard as a loud one from the first half second on'
   assert.ok(apart < 0.05, `differs by ${apart}`);
 });
 
-test('features are those that the shipped model was trained on: a change here means training again', () => {
+test('features are those of the training: after a change here the model must be trained again', () => {
   let seed = 7;
   const pcm = Int16Array.from({ length: SPEECH_RATE }, (_, i) => {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
@@ -148,14 +153,14 @@ test('features are those that the shipped model was trained on: a change here me
   }
 });
 
-test('reset makes a used front end give what a new one gives', () => {
+test('after reset a used front end gives what a new one gives', () => {
   const used = new native.MelFrontEnd();
   features(babble(20_000, 1), used);
   used.reset();
   assert.deepEqual(features(babble(500, 1), used), features(babble(500, 1)));
 });
 
-test('arguments are checked', () => {
+test('wrong arguments are refused', () => {
   const frontEnd = new native.MelFrontEnd();
   assert.throws(
     () => frontEnd.step(new Int16Array(100), 533, new Float32Array(STEP), 0),

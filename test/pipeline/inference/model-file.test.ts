@@ -1,4 +1,5 @@
-// A model file that is not what was shipped is recognised, and the message says what to do.
+// A model file with other bytes than the manifest lists is refused, and the message says what to
+// do.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

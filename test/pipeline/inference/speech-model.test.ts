@@ -1,4 +1,4 @@
-// The shipped model: batches do not mix sessions, silence is rest, and a spoken sentence moves the mouth when it should.
+// The shipped model: batches do not mix sessions, silence is rest, and outputs are bounded.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { patience } from '../../harness/machine.ts';
@@ -42,7 +42,7 @@ async function run(pcm: Int16Array): Promise<Float32Array[]> {
   return frames;
 }
 
-test('a session gets the same articulation alone, in any row of a batch, and across batches cut in two', async () => {
+test('a session gets the same articulation alone, in any row of a batch, and in a split batch', async () => {
   const alone = model.createState();
   const crowd = Array.from({ length: 11 }, () => model.createState()); // more than maxBatch
   for (let step = 0; step < 20; step++) {
@@ -57,7 +57,7 @@ test('a session gets the same articulation alone, in any row of a batch, and acr
   assert.ok(!close(alone.state, crowd[3]!.state, 0.05), 'different streams have different states');
 });
 
-test('a reset slot is as good as new', async () => {
+test('a state after reset is like a new one', async () => {
   const [used, fresh] = [model.createState(), model.createState()];
   for (let step = 0; step < 40; step++) {
     randomise(used, step);
@@ -93,7 +93,7 @@ test('digital silence and a quiet room leave every channel at exactly zero', asy
   }
 });
 
-test('values stay within 0 and 1 and finite, even for full-scale noise and square waves', async () => {
+test('values are finite and within 0 and 1, for full-scale noise and square waves too', async () => {
   const square = Int16Array.from({ length: SPEECH_RATE }, (_, i) =>
     Math.floor(i / 40) % 2 === 0 ? 32767 : -32768,
   );
@@ -102,7 +102,7 @@ test('values stay within 0 and 1 and finite, even for full-scale noise and squar
   }
 });
 
-test('a run of 16 sessions takes less than its share of a frame', async () => {
+test('a run for 16 sessions takes less than its share of a frame', async () => {
   const many = Array.from({ length: 16 }, () => model.createState());
   const times: number[] = [];
   for (let i = 0; i < 60; i++) {
@@ -111,7 +111,7 @@ test('a run of 16 sessions takes less than its share of a frame', async () => {
     times.push((performance.now() - start) / many.length);
   }
   times.sort((a, b) => a - b);
-  const tenth = times[6]!; // the machine may be busy; the target is for an idle core
+  const tenth = times[6]!; // the machine may be busy: the target is for an idle core
   assert.ok(tenth < 0.15 * patience(), `${tenth.toFixed(3)} ms per session and frame, over 0.15`);
 });
 

@@ -1,4 +1,5 @@
-// Run inside a worker thread by face-asset-native.test.ts: draws a face from shared memory and hashes the pictures.
+// Run inside a worker thread by face-asset-native.test.ts: draws a face from shared memory and
+// hashes the pictures.
 import { createHash } from 'node:crypto';
 import { native } from '../../../src/native/addon.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';

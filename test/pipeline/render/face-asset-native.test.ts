@@ -1,4 +1,4 @@
-// The native reader of face assets: shared memory, several threads, and files that are broken in any way.
+// The native reader of face assets: shared memory, several threads, and damaged files.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'vitest';
@@ -18,7 +18,7 @@ const shared = (): Uint8Array<SharedArrayBuffer> => {
   return copy;
 };
 
-test('reads an asset and tells its size', () => {
+test('reads an asset and its size', () => {
   const asset = new native.FaceAsset(bytes);
   assert.deepEqual([asset.width, asset.height], [SIZE, SIZE]);
   assert.throws(
@@ -31,7 +31,7 @@ test('reads an asset and tells its size', () => {
   );
 });
 
-test('files from before the limit of the brows are read as if they had none', () => {
+test('a file without the limit of the brows is read as one with limit 1', () => {
   const older = bytes.slice();
   const entry = Buffer.from(older.buffer).indexOf('limits\0');
   const length = new DataView(older.buffer, entry + 20, 4);
@@ -47,7 +47,7 @@ test('files from before the limit of the brows are read as if they had none', ()
 test('keeps its own bytes alive, shared or not', async () => {
   const plain = bytes.slice();
   const asset = new native.FaceAsset(plain);
-  structuredClone(plain.buffer, { transfer: [plain.buffer] }); // detaches it here
+  structuredClone(plain.buffer, { transfer: [plain.buffer] }); // detaches it on this thread
   const canvas = new Canvas(asset).show(VISEMES.aa);
   assert.ok(canvas.opening() > 100);
   await new Promise((resolve) => {
@@ -76,13 +76,13 @@ test('two threads draw the same face from one buffer at once', async () => {
   assert.deepEqual(results, [checksumOf(bytes), checksumOf(bytes)]);
 });
 
-test('the same face is parsed once per thread, and the shelf is bounded', () => {
+test('the same face is parsed once per thread, and the cache is bounded', () => {
   const shelf = new FaceCache();
   const ava = shelf.take('ava', shared().buffer);
   assert.equal(
     shelf.take('ava', shared().buffer),
     ava,
-    'memory that crossed a thread is another object each time',
+    'memory that crosses threads is a new object each time',
   );
   assert.notEqual(shelf.take('noah', shared().buffer), ava);
   for (let i = 0; i < 100; i++) {
@@ -91,7 +91,7 @@ test('the same face is parsed once per thread, and the shelf is bounded', () => 
   assert.ok(shelf.size <= 32);
 });
 
-test('a face prepared on another thread is the one that this thread would have made, and costs it next to nothing', async () => {
+test('a face prepared on another thread is the same, and costs this thread next to nothing', async () => {
   const shelf = new FaceCache();
   const cpuMs = native.threadCpuMs();
   const coming = Promise.all([
@@ -115,7 +115,7 @@ test('a face prepared on another thread is the one that this thread would have m
   );
 });
 
-test('while a face is being prepared nothing is drawn with it, and what is no face says so', async () => {
+test('while a face is being prepared it cannot be drawn; a malformed one is refused', async () => {
   const asset = new native.FaceAsset(shared(), true);
   const coming = asset.prepare();
   assert.throws(() => new native.FaceRenderer(asset), /is being prepared/);
@@ -127,7 +127,7 @@ test('while a face is being prepared nothing is drawn with it, and what is no fa
   assert.ok(new native.FaceRenderer(asset));
   assert.ok(
     new native.FaceRenderer(new native.FaceAsset(bytes, true)),
-    'the renderer derives what nobody prepared',
+    'without prepare, the renderer derives it',
   );
 
   const parts = decodeFaceAsset(bytes);
@@ -146,7 +146,7 @@ test('while a face is being prepared nothing is drawn with it, and what is no fa
   assert.equal(shelf.size, 0);
 });
 
-test('whatever cuts or corrupts an asset, both readers either accept it or say what is wrong', () => {
+test('both readers accept a cut or corrupted asset, or say what is wrong', () => {
   let state = 12345;
   const random = (below: number): number => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -154,7 +154,7 @@ test('whatever cuts or corrupts an asset, both readers either accept it or say w
   };
   for (let round = 0; round < 300; round++) {
     const broken = round % 3 === 0 ? bytes.slice(0, random(bytes.length)) : bytes.slice();
-    // Prefix, section table and landmarks are where damage hurts; pixels are only pixels.
+    // Damage to the prefix, the section table and the landmarks matters; pixels can have any value.
     for (let flips = random(6); flips > 0 && broken.length > 0; flips--) {
       broken[random(Math.min(broken.length, 400))] = random(256);
     }

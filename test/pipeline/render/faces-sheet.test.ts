@@ -1,4 +1,4 @@
-// The contact sheet script: makes pictures from an asset, and says what is wrong with its arguments.
+// The contact sheet script: makes pictures from an asset, and refuses wrong arguments.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -32,7 +32,7 @@ test('a sheet shows every shape and the sentence', async () => {
   }
 });
 
-test('wrong arguments are answered with the right ones', async () => {
+test('wrong arguments are refused with the usage', async () => {
   await assert.rejects(run(), /Name a portrait/);
   await assert.rejects(
     run('x.face', '--zoom', 'nose'),

@@ -1,4 +1,5 @@
-// Idle life: deterministic, bounded, smooth, and blinking at a human rate; and the stage that gates the mouth.
+// Idle motion: deterministic, bounded, smooth, with blinks and gazes like a person's. And the rig
+// renderer's gate of the mouth.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { ARTICULATION_SIZE, POSE_CHANNELS, POSE_INDEX } from '../../../src/media/articulation.ts';
@@ -10,7 +11,7 @@ import { SIZE, syntheticAsset } from './synthetic-face.ts';
 
 const MINUTES = 10;
 const FRAMES = MINUTES * 60 * 30;
-/** Speaks half of the time, ten seconds on and off. */
+/** Speech during ten of every twenty seconds. */
 const isSpeaking = (frame: number): boolean => frame % 600 >= 300;
 
 function record(seed: number): Float32Array[] {
@@ -20,7 +21,7 @@ function record(seed: number): Float32Array[] {
   );
 }
 
-test('the same seed moves the same way, another otherwise', () => {
+test('the same seed gives the same motion, another seed another', () => {
   const [a, b, c] = [record(1), record(1), record(2)];
   assert.deepEqual(a, b);
   assert.notDeepEqual(a, c);
@@ -82,7 +83,7 @@ test('blinks as often and as long as people do', () => {
   }
 });
 
-test('survives skipped frames without shutting its eyes', () => {
+test('skipped frames do not leave the eyes shut', () => {
   const motion = new IdleMotion(5);
   let shut = 0;
   for (let frame = 0; frame < 20_000; frame += 1 + ((frame * 7919) % 23)) {
@@ -94,7 +95,7 @@ test('survives skipped frames without shutting its eyes', () => {
 const asset = new native.FaceAsset(syntheticAsset());
 const stage = (): RigRenderer => new RigRenderer(asset, { seed: 9, emotion: 0, startFrame: 0 });
 
-test('a murmur of the model in silence moves nothing in the mouth', () => {
+test('noise of the model in silence does not move the mouth', () => {
   const [quiet, murmuring] = [stage(), stage()];
   const murmur = articulationOf({ ...VISEMES.eh, speech: 0.15 }, 1);
   for (let frame = 0; frame < 30; frame++) {
@@ -104,7 +105,7 @@ test('a murmur of the model in silence moves nothing in the mouth', () => {
   }
 });
 
-test('speech opens the mouth at once and silence closes it for good', () => {
+test('speech opens the mouth at once, and silence closes it', () => {
   const [silent, speaking] = [stage(), stage()];
   const vowel = articulationOf({ ...VISEMES.aa, speech: 1 });
   const silence = new Float32Array(ARTICULATION_SIZE);
@@ -153,4 +154,30 @@ test('most frames of a silent face change nothing', () => {
     }
   }
   assert.ok(quiet > 360 && quiet < 560, `${quiet} of 600`);
+});
+
+test('gazes at the viewer most of the time, and a saccade takes a few frames', () => {
+  const motion = new IdleMotion(7);
+  const count = 3000;
+  let [atViewer, resting, saccades, length] = [0, 0, 0, 0];
+  let [lastX, lastY] = [0, 0];
+  for (let frame = 0; frame < count; frame++) {
+    const pose = motion.step(frame, false, 0);
+    const [x, y] = [pose[POSE_INDEX.gazeX]!, pose[POSE_INDEX.gazeY]!];
+    const isResting = x === lastX && y === lastY;
+    if (isResting) {
+      resting++;
+      atViewer += x === 0 && y === 0 ? 1 : 0;
+      saccades += length > 0 ? 1 : 0;
+      length = 0;
+    } else {
+      length++;
+      assert.ok(length <= 6, 'the gaze arrives, and exactly');
+    }
+    assert.ok(Math.abs(x) <= 0.55 && Math.abs(y) <= 0.3);
+    [lastX, lastY] = [x, y];
+  }
+  assert.ok(saccades > 20, `${saccades} saccades in 100 s`);
+  assert.ok(resting > 0.85 * count, `at rest in ${resting} of ${count} frames`);
+  assert.ok(atViewer > 0.45 * resting && atViewer < 0.8 * resting, `${atViewer} of ${resting}`);
 });

@@ -1,4 +1,4 @@
-// What the renderer's pictures promise, measured from their pixels.
+// Properties of the renderer's pictures, measured from their pixels.
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { ARTICULATION_SIZE, EMOTIONS, POSE_SIZE } from '../../../src/media/articulation.ts';
@@ -103,7 +103,7 @@ describe('mouth', () => {
     }
   });
 
-  test('`press` seals whatever else is asked', () => {
+  test('`press` closes the lips whatever the other channels are', () => {
     const canvas = new Canvas(asset);
     assert.ok(canvas.show(VISEMES.aa).opening() > 100);
     for (const shape of [
@@ -138,7 +138,7 @@ describe('mouth', () => {
     assert.ok(width({ wide: 1 }) > width({}));
   });
 
-  test('opened leaves nothing of the dark line between closed lips on their edges', () => {
+  test('opened shows nothing of the dark line between closed lips', () => {
     const bright = [235, 128, 128] as const;
     const { neutral } = syntheticParts();
     neutral.fill(160, 0, PIXELS);
@@ -269,7 +269,7 @@ describe('every frame', () => {
     }
   });
 
-  test('depends on its input alone but for what is not seen: a tenth of a pixel', () => {
+  test('depends on its input alone, but for an invisible tenth of a pixel', () => {
     const random = randoms(11);
     const old = new Canvas(asset);
     for (let frame = 0; frame < 40; frame++) {
@@ -300,7 +300,7 @@ describe('every frame', () => {
     assert.ok(drawn >= 9 && drawn <= 12, `3 pixels in ${drawn} steps`);
   });
 
-  test('of a mouth that moves in a still head leaves most of the picture alone, and the eyes, wherever they look', () => {
+  test('of a moving mouth in a still head leaves most of the picture and the eyes unchanged', () => {
     const canvas = new Canvas(asset);
     const pose = poseOf({ yaw: 0.02, gazeX: 0.7, gazeY: 0.2 });
     canvas.show({}, 1, pose);
@@ -327,7 +327,7 @@ describe('every frame', () => {
     assert.ok(canvas.dirty.every((d) => d === 1));
   });
 
-  test("takes nonsense for rest and keeps angles within the face's limits", () => {
+  test("takes invalid numbers as rest and keeps angles within the face's limits", () => {
     const canvas = new Canvas(asset).draw(
       new Float32Array(ARTICULATION_SIZE).fill(Number.NaN),
       new Float32Array(POSE_SIZE).fill(Number.NaN),
@@ -359,7 +359,7 @@ describe('every frame', () => {
           worst = Math.max(worst, difference);
         }
       }
-      // Weights of 1/64 pixel and one-sided rounding leave a little.
+      // Weights of 1/64 pixel and one-sided rounding leave small differences.
       assert.ok(
         sum / (PIXELS / 2) < 0.25 && worst <= 24,
         `${JSON.stringify(shape)}: mean ${sum / (PIXELS / 2)}, worst ${worst}`,
@@ -388,7 +388,8 @@ describe('motion', () => {
       return sum;
     };
     const still = detail(0);
-    // White noise is the hardest case there is: plain bilinear sampling leaves 0.29 of its second differences half-way.
+    // White noise is the hardest case: half-way between pixels, plain bilinear sampling leaves 0.29
+    // of its second differences.
     for (const shift of [0.25, 0.5, 0.75, 1]) {
       assert.ok(
         detail(shift) > 0.48 * still && detail(shift) < 1.2 * still,
@@ -397,7 +398,7 @@ describe('motion', () => {
     }
   });
 
-  test('of a sentence never jumps: ten times smaller steps make about ten times smaller changes', () => {
+  test('of a sentence never jumps: steps ten times smaller make changes ten times smaller', () => {
     const mouth = [SIZE * 280, SIZE * 400] as const;
     const largest = (stepMs: number): number => {
       const canvas = new Canvas(asset);

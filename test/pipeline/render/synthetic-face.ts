@@ -1,4 +1,5 @@
-// A drawn, exactly symmetric face whose mouth has a colour of its own, so that tests can measure the opening from the pixels.
+// A drawn, exactly symmetric face. The inside of its mouth has a colour of its own, so that tests
+// can measure the opening from the pixels.
 import {
   encodeFaceAsset,
   type FaceAssetParts,
@@ -17,7 +18,7 @@ const MOUTH_HALF = 44;
 const INNER_HALF = 40;
 const EYE_Y = 220;
 
-/** V of everything inside the mouth; skin and background stay far below. */
+/** V of everything inside the mouth; that of skin and background is far lower. */
 const INSIDE_V = 230;
 const LIP_V = 150;
 const SEEN_V = 180;
@@ -98,7 +99,7 @@ function landmarks(): Float32Array {
   return points;
 }
 
-/** Smooth symmetric texture, so that every displacement shows. */
+/** Smooth symmetric texture, so that every displacement is visible. */
 const texture = (x: number, y: number): number => {
   const u = Math.abs(x - AXIS);
   return 130 + 40 * Math.sin(u * 0.21) * Math.cos(y * 0.17) + 25 * Math.sin(u * 0.05 + y * 0.09);
@@ -170,7 +171,10 @@ export class Canvas {
     return this.draw(articulationOf(shape, amount), pose);
   }
 
-  /** Area of the opening in chroma pixels (about a quarter of the luma ones), those at its edge in part. */
+  /**
+   * Area of the opening in chroma pixels (a quarter of the luma pixels); pixels at its edge count
+   * in part.
+   */
   opening(): number {
     let area = 0;
     for (const v of this.picture.subarray(SIZE * SIZE * 1.25)) {

@@ -1,4 +1,5 @@
-// The peer's microphone: packets out of order, lost, doubled and broken, as they come off a network.
+// The peer's microphone: packets out of order, lost, doubled and broken, as they come off a
+// network.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { SpeechRingReader, createSpeechRing } from '../../../src/link/speech-ring.ts';
@@ -38,7 +39,7 @@ function read(speech: SessionSpeech): Int16Array {
   return pcm;
 }
 
-test('packets that arrive out of order give the same samples, over the wrap of the numbers too', () => {
+test('packets out of order give the same samples, over the wrap of the numbers too', () => {
   const sent = packets(8);
   const [inOrder, mixed] = [receiver(), receiver()];
   const first = 0xfffc;
@@ -68,7 +69,7 @@ test('a lost packet is concealed after three later ones, a doubled one ignored',
   assert.equal(speech.available, 5 * PACKET, 'too late');
 });
 
-test('a long gap is a pause: five packets are concealed at most, and none after a new start', () => {
+test('five lost packets at most are concealed, and none after a new start', () => {
   const sent = packets(4);
   const { speech, take } = receiver();
   take(sent[0]!, 0);

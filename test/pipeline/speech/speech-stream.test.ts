@@ -6,7 +6,7 @@ import { SpeechStream } from '../../../src/pipeline/speech/speech-stream.ts';
 
 const LOOKAHEAD_MS = 60;
 
-/** Speech whose samples count up from 1000, so that every sample heard names its own place. */
+/** Speech whose samples count up from 1000: the value of a sample is its place. */
 class CountingSource implements SpeechSource {
   available = 0;
   isDone = false;
@@ -23,7 +23,7 @@ class CountingSource implements SpeechSource {
   }
 }
 
-/** Frames and packets on a clock of one millisecond; `isLate(frame)` frames are left out. */
+/** Runs frames and packets on a clock of 1 ms; leaves out the frames for which `isLate` is true. */
 function play(
   stream: SpeechStream,
   options: {
@@ -63,7 +63,7 @@ function play(
   return { heard, fed };
 }
 
-/** The speech heard, in order, silence left out, and the media time of its first sample. */
+/** The speech played, without silence, and the media time of its first sample. */
 function speechIn(heard: readonly { ms: number; samples: Int16Array }[]): {
   values: number[];
   firstMs: number;
@@ -83,7 +83,7 @@ function speechIn(heard: readonly { ms: number; samples: Int16Array }[]): {
   return { values, firstMs };
 }
 
-test('every sample is heard once, in order, and begins in the next packet after a burst', () => {
+test('every sample is played once, in order; a burst begins in the next packet', () => {
   const source = new CountingSource();
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
   for (const arrivalMs of [100, 107, 113, 119, 126, 133]) {
@@ -109,7 +109,7 @@ test('every sample is heard once, in order, and begins in the next packet after 
   }
 });
 
-test('the model hears exactly the look-ahead beyond what the frame shows, in every frame, also after late ones', () => {
+test('the model gets exactly the look-ahead beyond each frame, after late frames too', () => {
   const source = new CountingSource();
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
   source.available = 28_000;
@@ -139,7 +139,7 @@ for (const [lookaheadMs, limitMs] of [
   [LOOKAHEAD_MS, 120],
   [212, 285],
 ] as const) {
-  test(`real-time audio in small chunks is heard within ${limitMs} ms and never torn by a model that looks ${lookaheadMs} ms ahead`, () => {
+  test(`paced audio is played whole within ${limitMs} ms; look-ahead ${lookaheadMs} ms`, () => {
     const source = new CountingSource();
     const stream = new SpeechStream(source, lookaheadMs);
     const { heard } = play(stream, {
@@ -169,7 +169,7 @@ for (const [lookaheadMs, limitMs] of [
   });
 }
 
-test('audio that comes late is an underrun, all of it is still heard, and the margin grows', () => {
+test('late audio is an underrun: all of it is played, and the margin grows', () => {
   const source = new CountingSource();
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
   const { heard } = play(stream, {
@@ -190,7 +190,7 @@ test('audio that comes late is an underrun, all of it is still heard, and the ma
   assert.ok(stream.underruns >= 1 && stream.underruns <= 3, `${stream.underruns} underruns`);
 });
 
-test('after a flush not a sample of the old speech is in the packet after next, and new speech starts at once', () => {
+test('a flush ends the old speech within two packets, and new speech starts at once', () => {
   const source = new CountingSource();
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
   source.available = 16_000;
@@ -220,7 +220,7 @@ test('after a flush not a sample of the old speech is in the packet after next, 
   assert.ok(firstMs <= 301 + FRAME_MS + AUDIO_PACKET_MS, `${firstMs}`);
 });
 
-test('done: a few samples at the end are played though they fill no frame, then the stream is finished', () => {
+test('done: the last samples are played though they fill no frame; then the stream is finished', () => {
   const source = new CountingSource();
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
   source.available = 100;
@@ -232,7 +232,7 @@ test('done: a few samples at the end are played though they fill no frame, then 
   assert.equal(stream.isActive, false);
 });
 
-test('speech that comes faster than real time is told from speech that is paced, whatever the size of its pieces', () => {
+test('speech faster than real time is a burst, whatever the size of its pieces', () => {
   const utterance = (
     pieceMs: number,
     everyMs: number,
@@ -273,8 +273,8 @@ test('speech that comes faster than real time is told from speech that is paced,
       `paced in pieces of ${pieceMs} ms`,
     );
   }
-  assert.equal(utterance(20, 20, 2000, 200).isBurst, false, 'paced, met after a stall of ours');
+  assert.equal(utterance(20, 20, 2000, 200).isBurst, false, 'paced, and read after a stall');
   const { isBurst, latencyMs } = utterance(20, 20, 60);
-  assert.equal(isBurst, false, 'a short one that has to wait for its patience');
+  assert.equal(isBurst, false, 'a short one that waits for START_PATIENCE_MS');
   assert.ok(latencyMs > 100);
 });

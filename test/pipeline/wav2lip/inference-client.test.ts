@@ -40,7 +40,7 @@ class Notes implements InferenceClientListener {
 const received = async (thread: MessagePort): Promise<ToInferenceThread> =>
   ((await once(thread, 'message')) as [ToInferenceThread])[0];
 
-test('the cost of a session follows from the measured time, the threads and the frame rate', async () => {
+test('the cost of a session is measured time x threads x frame rate', async () => {
   const { client } = await connect({ type: 'ready', msPerFrame: 10, threads: 2 });
   assert.equal(client.costPerSession, 0.6);
   client.stop();

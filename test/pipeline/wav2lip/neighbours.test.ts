@@ -34,7 +34,10 @@ interface Seen {
 const SECONDS = 6;
 /** Before them only the neighbours speak: the machine's own share of their lateness. */
 const ALONE_SECONDS = 2;
-/** Offset of a pixel that is skin in every face: the middle of the box's lower half, below the mouth. */
+/**
+ * Offset of a pixel that is skin in every face: the middle of the box's lower half, below the
+ * mouth.
+ */
 const CHIN = 345 * 512 + 255;
 
 /** Bursts of noise of random lengths, so that only one delay fits them. */
@@ -55,8 +58,8 @@ function bursts(): Int16Array {
 }
 
 /**
- * Two ordinary sessions, and one with a network of `layers` that begins to speak after ALONE_SECONDS,
- * for SECONDS.
+ * Two ordinary sessions, and one with a network of `layers` that begins to speak after
+ * ALONE_SECONDS, for SECONDS.
  */
 async function speakTogether(
   t: TestContext,
@@ -149,8 +152,8 @@ async function speakTogether(
 }
 
 /**
- * @returns milliseconds by which the picture is ahead of its sound: the delay at which the brightness
- *   that the network draws and the loudness of the sound correlate best
+ * @returns milliseconds by which the picture is ahead of its sound: the delay at which the
+ *   brightness that the network draws and the loudness of the sound correlate best
  */
 function lipsAheadMs({ light, sound }: Seen): number {
   const mel = new Wav2LipMel();

@@ -1,4 +1,5 @@
-// A small network with a Wav2Lip's signature: it answers the unmasked reference, brightened by the loudness of the mel window.
+// A small network with the signature of Wav2Lip: it outputs the unmasked reference, brightened by
+// the loudness of the mel window.
 import { encodeOnnx } from '../../../models/convert/onnx.ts';
 
 const floats = (name: string, ...values: number[]) => ({
@@ -12,7 +13,7 @@ const integers = (name: string, ...values: number[]) => ({
   data: BigInt64Array.from(values.map(BigInt)),
 });
 
-/** Channels of the layers that only take time. */
+/** Channels of the layers that only cost time. */
 const WIDTH = 32;
 const still = (name: string, outputs: number, inputs: number) => ({
   name,
@@ -28,8 +29,9 @@ const layer = (from: string, weights: string, to: string) => ({
 
 /**
  * @param gain brightness per unit of the mel's mean, which is -4 in silence
- * @param isHalved the answer has half the side, which is wrong
- * @param layers convolutions of all zeros that make a run as long as is wanted: at side 96 one takes about 1.6 ms on a core
+ * @param isHalved the output has half the side, which is wrong
+ * @param layers convolutions of zeros that make a run longer: at side 96 each takes about 1.6 ms on
+ *   a core
  */
 export const smallNetwork = (
   side: number,

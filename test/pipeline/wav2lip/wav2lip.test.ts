@@ -38,7 +38,7 @@ const tone = (hz: number, amplitude: number, samples: number): Int16Array =>
     Math.round(32_767 * amplitude * Math.sin((2 * Math.PI * hz * i) / 16_000)),
   );
 
-test('a column is what the published formula gives, computed here the long way', () => {
+test('a column has the values of the published formula, computed here directly', () => {
   const pcm = tone(700, 0.4, 4000).map(
     (value, i) => value + Math.round(3000 * Math.sin((i * i) / 900)),
   );
@@ -94,7 +94,7 @@ test('silence is the floor, and a tone stands out in the band of its frequency',
   assert.ok(filters[column.indexOf(Math.max(...column))]![50]! > 0, 'the loudest band holds 1 kHz');
 });
 
-test('shapes are bound by rank and size, whatever the names; what does not fit is refused with what was found', () => {
+test('shapes are bound by rank and size, whatever their names; others are refused by name', () => {
   const image = { name: 'x', shape: ['b', 6, 288, 288] };
   const mel = { name: 'y', shape: ['b', 1, 80, 16] };
   const out = { name: 'z', shape: ['b', 3, 288, 288] };
@@ -124,7 +124,7 @@ test('shapes are bound by rank and size, whatever the names; what does not fit i
   }
 });
 
-test('files that are no network, networks of another kind and networks that are too slow are refused in words', async () => {
+test('a file that is not a network, another kind of network and a slow one are refused', async () => {
   await assert.rejects(
     Wav2LipNetwork.load(path.join(folder, 'none.onnx'), ['cpu']),
     Wav2LipRefused,
@@ -153,7 +153,7 @@ test('files that are no network, networks of another kind and networks that are 
   );
 });
 
-test('the network answers for what it hears, and its mouth is laid over the lower face alone', async (t) => {
+test('the patch follows the speech and covers the lower face alone', async (t) => {
   const wav2lipFace = new Wav2LipFace(new Uint8Array(ava), 96);
   const masked = wav2lipFace.image.subarray(0, 96 * 48);
   assert.ok(
@@ -216,7 +216,7 @@ test('the network answers for what it hears, and its mouth is laid over the lowe
       }
     }
   }
-  renderer.draw(998, rest, true); // whatever is still ready
+  renderer.draw(998, rest, true); // shows what is still ready
   const { repeatedFrames: repeated } = renderer;
   renderer.draw(999, rest, true);
   assert.equal(
