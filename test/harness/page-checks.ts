@@ -46,9 +46,9 @@ export async function misfits(page: Page): Promise<string[]> {
       if (isTooWide) found.push('wider than its box: ' + name(element));
     }
     const badges = seen('.chip, .badge').map((element) => element.getBoundingClientRect());
-    const stage = document.querySelector('.stage')?.getBoundingClientRect();
+    const player = document.querySelector('.player')?.getBoundingClientRect();
     badges.forEach((one, at) => {
-      const isInside = one.left >= stage.left && one.right <= stage.right;
+      const isInside = one.left >= player.left && one.right <= player.right;
       if (!isInside) found.push('a badge reaches out of the picture');
       for (const two of badges.slice(at + 1)) {
         const isApart = one.right <= two.left || two.right <= one.left
