@@ -172,67 +172,69 @@ def main():
 
 `{entry['file']}`: {entry['bytes']} bytes, {entry['parameters']} parameters, licence {entry['licence']}, SHA-256 `{entry['sha256']}`.
 
-One step a video frame: 3 x 40 log-mels of the last 1/30 s and a state of {entry['stateFloats']} floats in; 14 channels (`ARTICULATORS` in
-`src/media/articulation.ts`) and the next state out. Causal. Output k describes the audio {entry['lookaheadMs']} ms before the end of what was heard: the
-look-ahead, window included, is {entry['lookaheadMs']} ms. The network is a dilated convolution over video frames (memory {entry['memorySteps'] / 30:.1f} s) that is told, by a gated mean over some ten
-seconds, how this talker's phones sound; what follows it (gain, closures by a threshold that is lower in noise, the gate that holds the face at rest while nobody speaks) is part of the graph.
+The model runs one step per video frame. Input: 3 x 40 log-mel bands of the last 1/30 s, and a state of {entry['stateFloats']} floats. Output: 14 channels
+(`ARTICULATORS` in `src/media/articulation.ts`), and the next state. It is causal. Output k describes the audio {entry['lookaheadMs']} ms before the end of the
+input: the look-ahead, analysis window included, is {entry['lookaheadMs']} ms. The network is a dilated convolution over video frames (memory {entry['memorySteps'] / 30:.1f} s). A gated mean over some
+ten seconds tells it how the phones of the talker sound. The graph includes the post-processing: gain, closures by a threshold that is lower in noise, and
+the gate that keeps the face at rest without speech.
 
 ## Data
 
-Made by speech synthesizers from Debian, whose phone times are known, and from the dialogues of games and the phrases of a drawing program, whose phones a network of ours found in the sound; no data set was
-downloaded, and no person was recorded for it. Voices marked "held out" were never trained on: the shipped model is the evaluated one.
+The training data are speech from synthesizers in Debian, which report the times of their phones, and the dialogues of games and the phrases of a drawing
+program, whose phones were aligned by a network trained for it. No data set was downloaded, and no person was recorded. Voices marked "held out" were
+never trained on: the shipped model is the evaluated one.
 
 | voices | use | licence |
 |---|---|---|
 {voices}
 
 Targets are dominance curves (Cohen and Massaro 1993) from a table of mouth shapes per IPA symbol (`training/targets.py`), not measurements of faces.
-Augmentation: talkers lent to each other (`training/talkers.py`), vocal tract length, tempo, breathiness, equalisation, rooms, telephone and codec lines, noise of many kinds at 0 to 36 dB SNR, level over 49 dB, clipping and overdriven input.
+Augmentation: phones shifted by the difference between two talkers ("lent"; `training/talkers.py`), vocal tract length, tempo, breathiness, equalisation, rooms, telephone and codec lines, noise of many kinds at 0 to 36 dB SNR, level over 49 dB, clipping and overdriven input.
 
 ## Evaluation
 
 `npm run eval:speech`. Curves are compared with the plain dominance curves of the reference phones; a closure (p, b, m) counts as found when the middle of a run of
 frames with pressed lips lies within 40 ms of its interval. Phones of real people come from forced alignment with pocketsphinx, whose own errors
-(10-20 ms, and now and then a phone) count against the model: these figures are lower bounds. Of awb and ked 200 sentences are heard
-(standard error of F1: .015); `people` are several talkers (read books, dictation, system sounds; 35 closures, standard error .06), `allison` one professional speaker,
-`words` 72 single words by one volunteer (35 closures), whose British "tomato" and "oregano" are held against American references.
-`snr15` and `snr5` are noise of a steady spectrum that falls 15 dB up to 8 kHz, against the loud parts of the speech: at 15 dB nine in ten cells of time and frequency of awb's speech under 500 Hz stand
-out of it, a quarter between 1 and 2 kHz, one in twenty above 4 kHz, where f, s and the bursts of p and t are.
+(10-20 ms, and sometimes a wrong phone) count against the model: these figures are lower bounds. awb and ked have 200 sentences each
+(standard error of F1: .015). `people` are several talkers (read books, dictation, system sounds; 35 closures, standard error .06). `allison` is one professional speaker,
+`words` are 72 single words by one volunteer (35 closures), whose British "tomato" and "oregano" are compared with American references.
+`snr15` and `snr5` have stationary noise with a spectrum that falls by 15 dB up to 8 kHz, relative to the loud parts of the speech. At 15 dB the following shares of the time-frequency
+cells of awb's speech exceed the noise: nine in ten below 500 Hz, a quarter between 1 and 2 kHz, one in twenty above 4 kHz, where f, s and the bursts of p and t are.
 
 {table(results)}
 
-What the voices brought, one after the other, by 50 sentences of awb (r, closure F1):
+The effect of each group of voices, measured with 50 sentences of awb (r, closure F1):
 
 | trained on | awb | people | allison | people, 20 dB softer | allison at 15 dB SNR |
 |---|---|---|---|---|---|
-| permissively licensed voices alone | .82, .76 | .72, .62 | .69, .54 | .69, .51 | .54, .37 |
-| and those under the GPL and LGPL, Czech actors, heavier noise | .82, .71 | .74, .59 | .69, .53 | .74, .57 | .55, .43 |
-| and the volunteers, with closures as an output of their own | .82, .76 | .73, .63 | .68, .59 | .72, .57 | .55, .49 |
-| and the actors who speak English | .82, .76 | .74, .64 | .71, .64 | .74, .68 | .57, .51 |
+| permissively licensed voices only | .82, .76 | .72, .62 | .69, .54 | .69, .51 | .54, .37 |
+| + those under the GPL and LGPL, Czech actors, heavier noise | .82, .71 | .74, .59 | .69, .53 | .74, .57 | .55, .43 |
+| + the volunteers, with a separate output for closures | .82, .76 | .73, .63 | .68, .59 | .72, .57 | .55, .49 |
+| + the actors who speak English | .82, .76 | .74, .64 | .71, .64 | .74, .68 | .57, .51 |
 
-At last the same voices were heard in milder sessions (less noise, fewer rooms and lines); with 200 sentences of awb, before and after: awb .83, .81 -> .84, .82; ked .81, .77 -> .83, .81; people
+Then the same voices were used in milder sessions (less noise, fewer rooms and lines). With 200 sentences of awb, before and after: awb .83, .81 -> .84, .82; ked .81, .77 -> .83, .81; people
 .74, .64 -> .77, .69; allison .72, .64 -> .74, .68; at 15 dB SNR
 r -.00 to +.01 and recall .71 -> .68 (awb), .73 -> .74 (ked), .69 -> .66 (people), .60 (allison); at 5 dB r -.00 to -.01.
-Then talkers were lent to each other and the network was told of its talker: awb .840, .82 -> .851, .83; ked .830, .81 -> .845, .85; people .771, .69 -> .782, .72; allison .741, .68 -> .747, .69; recall at
-15 dB SNR .68 -> .72 (awb), .74 -> .78 (ked), .66 -> .74 (people), .60 -> .58 (allison). Single words, which end before much is known of their talker, lost: .667, .74 -> .647, .72; at 5 dB r -.01 to +.01.
-Then talkers were lent in mixture, and the threshold of closures no longer follows how sure the network is: awb .851, .83 -> .857, .86; ked .845, .85 -> .849, .85; people .782, .72 -> .790, .80; allison .747, .69 ->
+Then phones were shifted between talkers, and the network got the talker mean: awb .840, .82 -> .851, .83; ked .830, .81 -> .845, .85; people .771, .69 -> .782, .72; allison .741, .68 -> .747, .69; recall at
+15 dB SNR .68 -> .72 (awb), .74 -> .78 (ked), .66 -> .74 (people), .60 -> .58 (allison). Single words end before much is known of their talker, and lost: .667, .74 -> .647, .72; at 5 dB r -.01 to +.01.
+Then each class of phones was shifted by one of two talker pairs, and the closure threshold no longer depends on the certainty of the network: awb .851, .83 -> .857, .86; ked .845, .85 -> .849, .85; people .782, .72 -> .790, .80; allison .747, .69 ->
 .754, .67; words .647, .72 -> .640, .70; recall at 15 dB SNR .72 -> .75 (awb), .78 -> .82 (ked), .74 -> .77 (people), .58 -> .60 (allison) for .01 to .04 of F1.
 
 Correlation per channel, clean:
 
 {per_channel(results)}
 
-Sounds that are not speech must leave the mouth still:
+Sounds that are not speech must not move the mouth:
 
 {still(results)}
 {skipped}
 ## Limits
 
-- The actors play (many roles are caricatures) and were recorded at 11 kHz, in the Queen's case at 16 kbit/s; all but one of the other human voices are adults: children, pathological voices and singing are extrapolation by vocal tract scaling.
-- The tongue's channels (`tout`, `tback`) are weak, as they can hardly be heard.
-- `brow` and `nod` follow pitch and stress by rule; they are plausible, not measured from faces.
-- Music with a voice-like lead and laughter can move the mouth a little (table above).
-- It hears sound, not meaning: a second talker in the room moves the mouth as the first does.
+- The actors act (many roles are caricatures) and were recorded at 11 kHz, in the Queen's case at 16 kbit/s. All but one of the other human voices are adults: children, pathological voices and singing are extrapolated by vocal tract scaling.
+- The tongue channels (`tout`, `tback`) are weak, because they can hardly be heard.
+- `brow` and `nod` follow pitch and stress by rule. They are plausible, not measured from faces.
+- Music with a voice-like lead, and laughter, can move the mouth a little (table above).
+- The model reacts to sound, not to meaning: a second talker in the room moves the mouth like the first.
 """
     open(os.path.join(HERE, '../MODEL_CARD.md'), 'w').write(wrapped(card))
 
