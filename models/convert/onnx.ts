@@ -1,19 +1,22 @@
-// A writer of ONNX files: just the messages of onnx.proto that a float convolution network needs, in protobuf's wire format.
+// Writes ONNX files: the messages of onnx.proto that a float convolutional network needs, in the
+// wire format of Protocol Buffers.
 
-/** A tensor stored in the file. Integer tensors are shapes and paddings. */
+/** A tensor stored in the file. Integer tensors hold shapes and paddings. */
 export interface Initializer {
   readonly name: string;
   readonly dims: readonly number[];
   readonly data: Float32Array | BigInt64Array;
 }
 
+/** INT, STRING or INTS. */
 export type AttributeValue = number | string | readonly number[];
 
+/** An operator with the names of its tensors. */
 export interface OnnxNode {
   readonly opType: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** Numbers are written as INT, arrays as INTS: none of our operators has a float attribute. */
+  /** Numbers are written as INT, arrays as INTS: no operator used here has a float attribute. */
   readonly attributes?: Readonly<Record<string, AttributeValue>>;
 }
 
@@ -23,6 +26,7 @@ export interface ValueInfo {
   readonly dims?: readonly number[];
 }
 
+/** A graph with nodes in topological order. */
 export interface OnnxGraph {
   readonly name: string;
   readonly nodes: readonly OnnxNode[];
@@ -31,7 +35,8 @@ export interface OnnxGraph {
   readonly outputs: readonly ValueInfo[];
 }
 
-// Enumerations and field numbers are those of https://github.com/onnx/onnx/blob/main/onnx/onnx.proto (IR version 8).
+// Enumerations and field numbers are those of
+// https://github.com/onnx/onnx/blob/main/onnx/onnx.proto (IR version 8).
 const IR_VERSION = 8;
 const OPSET = 13;
 const FLOAT = 1;
@@ -96,7 +101,7 @@ function valueInfo(field: number, { name, dims }: ValueInfo): Buffer {
   return message(field, text(1, name), message(2, message(1, int(1, FLOAT), ...shape)));
 }
 
-/** @returns the bytes of a ModelProto. The same graph gives the same bytes. */
+/** Encodes a ModelProto. The same graph gives the same bytes. */
 export function encodeOnnx(graph: OnnxGraph): Buffer {
   return Buffer.concat([
     int(1, IR_VERSION),

@@ -1,4 +1,5 @@
-// Reads a TensorFlow.js graph model (topology JSON and weight shards) and rewrites it as an ONNX graph in NCHW order.
+// Reads a TensorFlow.js graph model (topology JSON and weight shards) and converts it to an ONNX
+// graph with NCHW activations.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Initializer, OnnxGraph, OnnxNode } from './onnx.ts';
@@ -29,7 +30,11 @@ interface Weight {
   readonly data: Float32Array;
 }
 
-/** @throws Error when the graph uses an operator that this converter does not know, or the weights do not fill the shards exactly. */
+/**
+ * Reads and converts a model.
+ * @throws Error when the graph uses an operator that this converter does not know, or when the
+ * weights do not fill the shards exactly
+ */
 export function readTfjsModel(jsonFile: string): OnnxGraph {
   const model = JSON.parse(readFileSync(jsonFile, 'utf8')) as GraphModel;
   const graph = new GraphRewriter(readWeights(model, path.dirname(jsonFile)));
@@ -102,7 +107,10 @@ function halfToFloat(bits: number): number {
   return sign * (1024 + fraction) * 2 ** (exponent - 25);
 }
 
-/** Walks the nodes in topological order, as TensorFlow.js stores them. Activations are NCHW inside, NHWC at the borders. */
+/**
+ * Converts nodes in topological order, the order in which TensorFlow.js stores them. Activations
+ * are NCHW inside the graph, and NHWC at its inputs and outputs.
+ */
 class GraphRewriter {
   readonly #weights: Map<string, Weight>;
   readonly #nodes: OnnxNode[] = [];
@@ -171,7 +179,7 @@ class GraphRewriter {
   }
 
   #placeholder(node: TfNode): void {
-    // A batch of -1 (any) is fixed to 1: the landmark search is sequential.
+    // Fix a batch size of -1 (any) to 1: the landmark search is sequential.
     const dims = (node.attr?.shape?.shape?.dim ?? []).map((dim) => Math.max(1, Number(dim.size)));
     this.#inputs.push({ name: node.name, dims });
     this.#emit('Transpose', [node.name], `${node.name}_nchw`, { perm: [0, 3, 1, 2] });
@@ -260,7 +268,7 @@ class GraphRewriter {
     return weight;
   }
 
-  /** One value per channel, shaped to broadcast over height and width. */
+  /** A weight with one value per channel, shaped to broadcast over height and width. */
   #channels(name: string): string {
     const { data } = this.#weight(name);
     return this.#constant(`${name}_c`, [data.length, 1, 1], data);
@@ -287,7 +295,7 @@ const integers = (node: TfNode, name: string): number[] =>
 const padding = (node: TfNode): string =>
   text(node.attr?.padding?.s ?? '') === 'SAME' ? 'SAME_UPPER' : 'VALID';
 
-/** @returns the data of a 4-D weight with its axes in `order`. */
+/** The data of a 4-D weight with its axes in `order`. */
 function transpose(
   { shape, data }: Weight,
   order: readonly [number, number, number, number],
