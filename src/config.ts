@@ -1,5 +1,5 @@
-// Reads the environment once: every setting, its default, its bounds and its sentence for the
-// README. Nothing else reads process.env.
+// The settings: each with its default, its bounds and its description for README.md. Nothing else
+// reads the environment.
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
@@ -71,7 +71,7 @@ const portRange = z
     'must lie within 0-65535, the smaller first',
   );
 
-/** `https://host` of a URL that is nothing more than that. */
+/** The origin of a URL that consists of nothing else. */
 function origin(value: string): string | undefined {
   const url = URL.parse(value);
   return url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
@@ -79,6 +79,7 @@ function origin(value: string): string | undefined {
     : undefined;
 }
 
+/** One setting; `about` is its description in README.md. */
 interface Setting<T extends z.ZodType, D extends string | undefined> {
   readonly schema: T;
   readonly default: D;
@@ -99,7 +100,7 @@ export const SETTINGS = {
   MEDIA_HOST: setting(
     ipAddress,
     undefined,
-    'Address of the UDP sockets. Unset: HOST, or all addresses when that is loopback, since Firefox talks to no loopback candidate; strangers get no answer.',
+    'Address of the UDP sockets. Unset: HOST, or all addresses when HOST is loopback, since Firefox does not connect to loopback candidates.',
   ),
   PORT: setting(integer(0, 65535), '8080', 'HTTP and WebSocket port. 0 picks a free one.'),
   PUBLIC_URL: setting(
@@ -111,9 +112,9 @@ export const SETTINGS = {
           (context.addIssue('must be http:// or https:// with a host and no path'), z.NEVER),
       ),
     undefined,
-    'Origin under which clients reach this server (https://media.example), for the addresses of static videos. Unset: as each request says, by Host and X-Forwarded-Proto.',
+    'Origin under which clients reach this server (https://media.example), for the URLs of static videos. Unset: taken from Host and X-Forwarded-Proto of each request.',
   ),
-  DATA_DIR: setting(text, './data', 'Where everything that must survive a restart lies.'),
+  DATA_DIR: setting(text, './data', 'Directory of everything that must survive a restart.'),
   REDIS_URL: setting(
     z
       .string()
@@ -124,12 +125,12 @@ export const SETTINGS = {
   BOOTSTRAP_API_KEY: setting(
     text.min(16, 'must have at least 16 characters'),
     undefined,
-    'An API key that is created at start if absent. Unset: one is made on first start and kept in DATA_DIR.',
+    'An API key that is created at start if absent. Unset: the first start makes one and keeps it in DATA_DIR.',
   ),
   API_KEY_HEADERS: setting(
     list.pipe(z.array(z.string().regex(/^[a-z0-9-]+$/i, 'must be header names')).min(1)),
     'x-service-api-key',
-    'Comma-separated header names in which an API key is accepted.',
+    'Comma-separated names of the headers that may carry the API key.',
   ),
   WORKERS: setting(
     integer(1, 256),
@@ -139,22 +140,22 @@ export const SETTINGS = {
   MAX_SESSIONS_PER_WORKER: setting(
     integer(1, 1000),
     '64',
-    'Hard limit of sessions a worker takes; measured load usually refuses earlier.',
+    'Most sessions of a worker. Its measured load usually limits them earlier.',
   ),
   MAX_WORKER_LOAD: setting(
     decimal(0.1, 1),
     '0.8',
-    'Share of its core a worker may use before new sessions are refused.',
+    'Share of its core that a worker may use before it gets no more sessions.',
   ),
   REALTIME_WORKERS: setting(
     flag,
     'true',
-    'Workers run before everything else on their cores (SCHED_RR), where the system lets them and a core is left for the rest.',
+    'Schedule workers before everything else on their cores (SCHED_RR), if the system permits it and another core is left.',
   ),
   ICE_SERVERS: setting(
     iceServers,
     undefined,
-    'JSON array of {urls, username?, credential?} handed to clients. Unset: a STUN server of our own, on UDP at the number of PORT.',
+    'JSON array of {urls, username?, credential?} for clients. Unset: a built-in STUN server on UDP, with the number of PORT.',
   ),
   TURN_SECRET: setting(
     text,
@@ -164,23 +165,23 @@ export const SETTINGS = {
   ANNOUNCED_IPS: setting(
     list.pipe(z.array(ipAddress)),
     undefined,
-    'Addresses put into ICE candidates, when the server is behind NAT. Unset: those of MEDIA_HOST.',
+    'Addresses in the ICE candidates, when the server is behind NAT. Unset: those of MEDIA_HOST.',
   ),
   UDP_PORTS: setting(
     portRange,
     '0',
-    'One UDP port per worker out of this range (first-last). 0 picks free ones.',
+    'Range of UDP ports (first-last), one per worker. 0 picks free ones.',
   ),
   TOKEN_TTL_SECONDS: setting(integer(10, 86_400), '3600', 'How long a session token can be used.'),
   VIDEO_BITRATE_KBPS: setting(
     integer(150, 1500),
     '600',
-    'Video bitrate a session starts with; feedback moves it down to 150 and up to MAX_VIDEO_BITRATE_KBPS.',
+    'Video bitrate at the start of a session. Feedback moves it between 150 and MAX_VIDEO_BITRATE_KBPS.',
   ),
   MAX_VIDEO_BITRATE_KBPS: setting(
     integer(150, 1500),
     undefined,
-    'Most that feedback may raise it to, up to 1500. Unset: VIDEO_BITRATE_KBPS, since more is hardly seen at 512x512 (600: 43 dB) and costs up to a fifth more CPU.',
+    'Highest video bitrate, up to 1500. Unset: VIDEO_BITRATE_KBPS, since more is hardly visible at 512x512 (43 dB at 600) and costs up to a fifth more CPU.',
   ),
   AUDIO_BITRATE_KBPS: setting(integer(12, 128), '32', 'Opus bitrate.'),
   RATE_LIMIT_RPS: setting(integer(1, 100_000), '50', 'Requests per second and API key.'),
@@ -188,7 +189,7 @@ export const SETTINGS = {
   MAX_CONNECTIONS: setting(
     integer(16, 1_000_000),
     '10000',
-    'TCP connections in all, WebSockets among them; more are closed unread.',
+    'TCP connections, WebSockets included. Further ones are closed unread.',
   ),
   TRUSTED_PROXIES: setting(
     z
@@ -196,30 +197,30 @@ export const SETTINGS = {
       .transform((value) => (value === 'none' ? '' : value))
       .pipe(networks),
     '127.0.0.0/8,::1',
-    'Comma-separated addresses and networks of proxies whose X-Forwarded-For names the client; ' +
-      "none: nobody's. What they ask for themselves, without that header, meets no limit by address.",
+    'Comma-separated addresses and networks of proxies whose X-Forwarded-For is trusted; none: no proxy. ' +
+      'Their own requests, without that header, have no limits by address.',
   ),
   MAX_REQUESTS_PER_ADDRESS: setting(
     integer(1, 1_000_000),
     '1000',
-    'Requests at once and client address, with WebSockets that have not shown a good token.',
+    'Concurrent requests per client address, WebSockets without a valid token included.',
   ),
   OPEN_RPS_PER_ADDRESS: setting(
     integer(1, 1_000_000),
     '100',
-    'Requests per second and client address on paths that need no API key.',
+    'Requests per second and client address to paths without an API key.',
   ),
   WRONG_KEYS_PER_MINUTE: setting(
     integer(1, 1_000_000),
     '60',
     'Wrong API keys and session tokens per minute and client address. ' +
-      'Beyond, only keys that were good in the last 10 minutes pass.',
+      'Beyond that, only keys that were valid in the last 10 minutes pass.',
   ),
   CONNECTION_RPS_PER_ADDRESS: setting(
     integer(1, 1_000_000),
     '200',
-    'New TCP connections per second and address, with a burst of ten times as many; ' +
-      'more are closed unread.',
+    'New TCP connections per second and address, in bursts of up to ten times as many. ' +
+      'Further ones are closed unread.',
   ),
   ALLOWED_ORIGINS: setting(
     list,
@@ -230,22 +231,22 @@ export const SETTINGS = {
   STATIC_TTL_SECONDS: setting(
     integer(60, 31_536_000),
     '86400',
-    'How long a rendered static video can be fetched.',
+    'How long a rendered static video is kept.',
   ),
   JOB_THREADS: setting(
     integer(1, 64),
     '1',
-    'Cores that offline work may use: so many for static video, where several take turns on each, and as many for face creation.',
+    'Cores for rendering static videos, where several videos take turns on each, and as many for face creation.',
   ),
   MAX_QUEUED_JOBS: setting(
     integer(1, 10_000),
     '100',
-    'Offline jobs that may wait; more are refused.',
+    'Offline jobs that may wait. Further ones are refused.',
   ),
   SECRETS_KEY: setting(
     z.string().regex(/^[0-9a-f]{64}$/i, 'must be 64 hex digits (openssl rand -hex 32)'),
     undefined,
-    'Key that encrypts stored secrets. Unset: made on first start and kept in DATA_DIR.',
+    'Key that encrypts stored secrets. Unset: the first start makes one and keeps it in DATA_DIR.',
   ),
   TLS_CERT_FILE: setting(
     text,
@@ -256,12 +257,12 @@ export const SETTINGS = {
   WAV2LIP_MODEL: setting(
     text,
     undefined,
-    'Path of a Wav2Lip-type ONNX file; offered as model "wav2lip" if it can hold the frame rate.',
+    'Path of an ONNX file of the Wav2Lip type. Offered as model "wav2lip" if it is fast enough for the frame rate.',
   ),
   WAV2LIP_THREADS: setting(
     integer(1, 64),
     '1',
-    'Threads of one run of WAV2LIP_MODEL, each media worker for itself: more make a run shorter, and its sessions count for so many cores.',
+    'Threads for one run of WAV2LIP_MODEL, per media worker. More threads make a run shorter; each session then counts for as many cores.',
   ),
   ORT_PROVIDERS: setting(
     list.pipe(z.array(z.enum(['cpu', 'cuda'])).min(1)),
@@ -271,12 +272,12 @@ export const SETTINGS = {
   DRAIN_SECONDS: setting(
     integer(0, 3600),
     '30',
-    'After SIGTERM, how long running sessions may go on.',
+    'How long running sessions may continue after SIGTERM.',
   ),
   LOG_LEVEL: setting(
     z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     'info',
-    'Least level that is logged (JSON lines on stderr).',
+    'Lowest level that is logged (JSON lines on stderr).',
   ),
   READY_JSON: setting(
     flag,
@@ -292,15 +293,17 @@ type ValueOf<K extends SettingName> = Settings[K]['default'] extends string
   : z.output<Settings[K]['schema']> | undefined;
 type Parsed = { readonly [K in SettingName]: ValueOf<K> };
 
+/** The values of all settings. */
 export interface Config extends Omit<Parsed, 'WORKERS' | 'DATA_DIR'> {
   readonly WORKERS: number;
   /** Absolute. */
   readonly DATA_DIR: string;
 }
 
+/** Settings that cannot be used; the message has one line for each. */
 export class ConfigError extends Error {}
 
-/** Never repeated in a message: they hold keys, or passwords in a URL or a list. */
+/** Values that no message shows: they contain keys or passwords. */
 const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   'BOOTSTRAP_API_KEY',
   'SECRETS_KEY',
@@ -309,7 +312,7 @@ const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   'ICE_SERVERS',
 ]);
 
-/** @throws ConfigError naming every bad setting and why, one line each. */
+/** Parses the environment. @throws ConfigError with a line for each bad setting and the reason */
 export function loadConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
@@ -323,15 +326,15 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     if (result.success) {
       values[name] = result.data;
     } else {
-      problems.push(
-        `${name}=${SECRET_SETTINGS.has(name) ? '…' : raw}: ${result.error.issues.map((issue) => issue.message).join('; ')}`,
-      );
+      const shown = SECRET_SETTINGS.has(name) ? '…' : raw;
+      const reasons = result.error.issues.map((issue) => issue.message);
+      problems.push(`${name}=${shown}: ${reasons.join('; ')}`);
     }
   }
   for (const name of Object.keys(environment)) {
-    const meant = nearMiss(name);
-    if (meant !== undefined) {
-      problems.push(`${name}: no such setting; did you mean ${meant}?`);
+    const similar = similarSetting(name);
+    if (similar !== undefined) {
+      problems.push(`${name}: no such setting; did you mean ${similar}?`);
     }
   }
   if ((values['TLS_CERT_FILE'] === undefined) !== (values['TLS_KEY_FILE'] === undefined)) {
@@ -345,11 +348,8 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze(values) as unknown as Config;
 }
 
-/**
- * The environment holds much that is none of ours, so only what looks like a misspelt setting is
- * refused.
- */
-function nearMiss(name: string): string | undefined {
+/** The setting that `name` probably misspells. Other variables of the environment are ignored. */
+function similarSetting(name: string): string | undefined {
   if (name in SETTINGS || name.length < 6) {
     return undefined;
   }

@@ -1,9 +1,10 @@
+// The settings: defaults, refusals, and the table in README.md.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'vitest';
 import { ConfigError, SETTINGS, loadConfig } from '../src/config.ts';
 
-test('defaults are what the table says', () => {
+test('settings have the documented defaults', () => {
   const config = loadConfig({});
   assert.equal(config.HOST, '127.0.0.1');
   assert.equal(config.PORT, 8080);
@@ -12,7 +13,7 @@ test('defaults are what the table says', () => {
   assert.ok(config.DATA_DIR.startsWith('/'));
 });
 
-test('every bad value is named with its reason, and secrets are not repeated', () => {
+test('every bad value is reported with its reason, and secrets are not shown', () => {
   assert.throws(
     () =>
       loadConfig({
@@ -57,7 +58,7 @@ test('PUBLIC_URL is an origin', () => {
   }
 });
 
-test('a misspelt setting is refused, a stranger is not', () => {
+test('a misspelled setting is refused, an unrelated variable is not', () => {
   assert.throws(() => loadConfig({ WORKRS: '2' }), /did you mean WORKERS/);
   assert.doesNotThrow(() => loadConfig({ HOSTNAME: 'x', PATH: '/', REPORT: '1', WORK: '1' }));
 });

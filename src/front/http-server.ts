@@ -136,7 +136,9 @@ function localUrl(bindHost: string, port: number, isSecure: boolean): string {
   return `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** A WebSocket path that is not implemented: it opens, says so and closes, as clients expect. */
+/**
+ * A WebSocket path that is not implemented: it opens, sends an error and closes, as clients expect.
+ */
 const notImplemented: SocketHandlers = {
   open(socket) {
     socket.send('ERROR NOT_IMPLEMENTED');

@@ -1,4 +1,4 @@
-// The ICE servers that clients are told: those configured, or a STUN server of our own.
+// The ICE servers for clients: those configured, or a built-in STUN server.
 import type { Config } from '../config.ts';
 import type { Logger } from '../base/log.ts';
 import { startStunServer, type StunCount } from '../webrtc/ice/stun-server.ts';
@@ -15,7 +15,9 @@ export interface IceServerOptions {
   readonly onStunRequest: StunCount;
 }
 
-/** The RFC 8489 default port: told when our own STUN server could not be bound. */
+/**
+ * Default port of STUN (RFC 8489 section 8.1): announced when our own server could not be bound.
+ */
 const STUN_PORT = 3478;
 
 /** Without configured ICE servers, starts a STUN server on UDP at the number of PORT. */

@@ -1,11 +1,11 @@
-// An exception in a timer or a callback is reported, at most once a second for each place, and ends
-// nothing.
+// An exception in a timer or a callback is reported, at most once a second per place, and ends
+// neither the thread nor the timer.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { after, every, guarded, reportDefectsTo, soon } from '../../src/base/guard.ts';
 import { sleep } from '../../src/base/time.ts';
 
-test('a timer that throws goes on, and is reported once a second with what was left out', async () => {
+test('a timer that throws continues, and is reported once a second with the number of missed reports', async () => {
   const reports: { where: string; error: unknown; missed: number }[] = [];
   reportDefectsTo((where, error, missed) => {
     reports.push({ where, error, missed });
@@ -32,7 +32,7 @@ test('a timer that throws goes on, and is reported once a second with what was l
   }
 });
 
-test('a sink that throws ends nothing either, and what is guarded keeps its arguments', () => {
+test('a sink that throws has no effect, and a guarded callback gets its arguments', () => {
   reportDefectsTo(() => {
     throw new Error('the disk is full');
   });

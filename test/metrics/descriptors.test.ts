@@ -1,12 +1,13 @@
-// With no file descriptor left the vitals go on, and a scrape still says what can be said.
+// Without a free file descriptor, the vitals are still sampled, and a scrape has all that can be
+// read.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';
 import { Metrics } from '../../src/metrics/metrics.ts';
 
 /**
- * Takes all descriptors, lets the vitals be sampled and summarised (after 1 s), scrapes, and prints
- * what it got.
+ * Takes all descriptors, waits until the vitals are sampled and summarized (1 s), scrapes, and
+ * prints the result.
  */
 const PROGRAM = `
   import { openSync } from 'node:fs';
@@ -27,7 +28,7 @@ const PROGRAM = `
   }, 1500);
 `;
 
-test('a process without a descriptor left lives, samples and answers a scrape', () => {
+test('a process without a free descriptor runs, samples and answers a scrape', () => {
   const child = spawnSync(
     'prlimit',
     [
@@ -54,7 +55,7 @@ test('a process without a descriptor left lives, samples and answers a scrape', 
   assert.ok(value('mouthpiece_front_event_loop_delay_seconds_count') >= 10);
 });
 
-test('a collector that throws costs its own figures alone', async () => {
+test('a collector that throws affects only its own metrics', async () => {
   const metrics = new Metrics();
   metrics.onScrape(() => {
     throw new Error('no descriptor');

@@ -1,3 +1,4 @@
+// The catalogue, the metrics of several workers, and both text formats of /metrics.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';
@@ -76,7 +77,7 @@ test('metrics of several workers are summed; per-worker metrics stay apart', asy
   assert.equal(valueOf(body, 'mouthpiece_stage_duration_seconds_sum{stage="encode"}'), 2.0018);
 });
 
-test('a dead worker takes its gauges along and leaves its counters', async () => {
+test('the gauges of an ended worker vanish, its counters stay', async () => {
   const metrics = new Metrics();
   const lives = [7, 5];
   for (const beats of lives) {
@@ -99,7 +100,7 @@ test('a dead worker takes its gauges along and leaves its counters', async () =>
   );
 });
 
-test('labels are bounded: strangers become "other" or are refused', async () => {
+test('labels are bounded: unknown values become "other" or are refused', async () => {
   const metrics = new Metrics();
   for (let i = 0; i < 500; i++) {
     metrics
@@ -202,8 +203,7 @@ test('a scrape of a loaded server costs under 5 ms', async () => {
     times.push((user + system) / 1000);
     assert.ok(body.length > 50_000);
   }
-  // Others share the machine while tests run: the processor's time, and of that the least, tells
-  // what the work costs.
+  // Other processes share the machine: measure CPU time, and take the least of several runs.
   const best = times.slice(10).sort((a, b) => a - b)[5]!;
   assert.ok(best < 5 * patience(), `a scrape took ${best.toFixed(2)} ms of the processor`);
 });

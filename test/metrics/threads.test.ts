@@ -1,3 +1,4 @@
+// The vitals of threads and the process, and the meters of peers and jobs.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'vitest';
@@ -17,8 +18,8 @@ const valueOf = (body: string, series: string): number =>
   );
 
 /**
- * Writes, blocks its event loop for 300 ms, lets the sampling timer see it, says so, and waits to
- * be ended.
+ * Writes metrics, blocks its event loop for 300 ms, waits for a sample, reports that, and waits
+ * until it is ended.
  */
 const WORKER = `
   const { parentPort, workerData } = await import('node:worker_threads');
@@ -33,7 +34,7 @@ const WORKER = `
   setTimeout(() => parentPort.postMessage('measured'), 1500);
 `;
 
-test('a worker thread writes while the front reads, and neither asks the other', async (t) => {
+test('a worker thread writes while the main thread reads, without messages between them', async (t) => {
   const metrics = new Metrics();
   const memory = createSharedMetrics();
   metrics.attachWorker(3, memory);
@@ -64,7 +65,7 @@ test('a worker thread writes while the front reads, and neither asks the other',
   assert.ok(valueOf(body, 'mouthpiece_worker_heap_used_bytes{worker="3"}') > 1e6);
 });
 
-test('process figures are of a sane size and CPU never runs backwards', async (t) => {
+test('process metrics have plausible values, and CPU time never decreases', async (t) => {
   const metrics = new Metrics();
   t.onTestFinished(
     watchMainThread(metrics, () => process.cpuUsage().user / 1000, {
@@ -84,7 +85,7 @@ test('process figures are of a sane size and CPU never runs backwards', async (t
   assert.ok(Math.abs(Date.now() / 1000 - valueOf(first, 'process_start_time_seconds')) < 300);
 });
 
-test('totals of a peer become increases; reported loss that shrinks is not counted twice', async () => {
+test('totals of a peer become increases; reported loss that decreases is not counted twice', async () => {
   const metrics = new Metrics();
   const memory = createSharedMetrics();
   metrics.attachWorker(0, memory);

@@ -1,5 +1,5 @@
-// Two real servers on one host: their workers are pinned to different cores, as the kernel says,
-// while there are enough.
+// Two real servers on one host pin their workers to different cores, as the kernel reports, while
+// there are enough.
 import assert from 'node:assert/strict';
 import os from 'node:os';
 import { test } from 'vitest';
@@ -19,9 +19,9 @@ test('two servers do not pin their workers to one core', async (t) => {
   const [ours, theirs] = [workerCpus(first.process.pid!), workerCpus(second.process.pid!)];
   assert.equal(ours.length, 1);
   assert.equal(theirs.length, 1);
-  // A server outside of this test may hold a core too; then sharing is told.
-  const isToldToShare = second.logs.some((line) => line.includes('workers share cores'));
-  assert.equal(ours[0] === theirs[0], isToldToShare, `${String(ours)} and ${String(theirs)}`);
+  // A server outside of this test may hold a core, too. Sharing is then logged.
+  const isSharingLogged = second.logs.some((line) => line.includes('workers share cores'));
+  assert.equal(ours[0] === theirs[0], isSharingLogged, `${String(ours)} and ${String(theirs)}`);
   const third = await startServer({ env: { WORKERS: String(os.availableParallelism()) } });
   t.onTestFinished(async () => {
     await third.stop();

@@ -1,5 +1,5 @@
-// Where the output goes: a log that cannot be written ends nothing, and the API key is shown once,
-// at a terminal, to whoever made it.
+// Output: a log that cannot be written does not end the server; a new API key is shown once, and
+// only at a terminal.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const LOGGER = `
   }, 5);
 `;
 
-test('a log on a full disk costs lines, neither the process nor its memory', () => {
+test('on a full disk log lines are lost; the process and its memory are not affected', () => {
   const command = `exec '${process.execPath}' --disable-warning=ExperimentalWarning --input-type=module -e "$PROGRAM" 2>/dev/full`;
   const child = spawnSync('sh', ['-c', command], {
     cwd: ROOT,
@@ -36,8 +36,8 @@ test('a log on a full disk costs lines, neither the process nor its memory', () 
 });
 
 /**
- * Starts the server until it has greeted.
- * @param isTerminal whether its stdin and stdout are one.
+ * Starts the server and waits for its greeting.
+ * @param isTerminal whether stdin and stdout are a terminal
  * @returns what it wrote to stdout
  */
 async function greeting(t: TestContext, dataDir: string, isTerminal: boolean): Promise<string> {
@@ -81,7 +81,7 @@ async function greeting(t: TestContext, dataDir: string, isTerminal: boolean): P
   return text;
 }
 
-test('the API key is shown at a terminal when it was made just now, and nowhere else', async (t) => {
+test('a new API key is shown at a terminal, and nowhere else', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-key-'));
   t.onTestFinished(() =>
     rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }),

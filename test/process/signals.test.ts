@@ -1,5 +1,5 @@
-// What signals do to the running server: SIGHUP never kills, a closed terminal drains, and Ctrl-C
-// is one signal however often it arrives.
+// Signals to the running server: SIGHUP never kills, a closed terminal drains, and repeated Ctrl-C
+// signals of one key press count as one.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
@@ -15,9 +15,9 @@ import { ROOT, createToken, startServer, type TestServer } from '../harness/serv
 import { sleep } from '../../src/base/time.ts';
 import { createCertificate } from '../../src/webrtc/dtls/certificate.ts';
 
-async function untilLogged(server: Pick<TestServer, 'logs'>, words: RegExp): Promise<void> {
-  for (let waitedMs = 0; !server.logs.some((line) => words.test(line)); waitedMs += 20) {
-    assert.ok(waitedMs < 5000 * patience(), `not logged: ${words}\n${server.logs.join('\n')}`);
+async function untilLogged(server: Pick<TestServer, 'logs'>, text: RegExp): Promise<void> {
+  for (let waitedMs = 0; !server.logs.some((line) => text.test(line)); waitedMs += 20) {
+    assert.ok(waitedMs < 5000 * patience(), `not logged: ${text}\n${server.logs.join('\n')}`);
     await sleep(20);
   }
 }
@@ -50,7 +50,7 @@ async function ask(socket: tls.TLSSocket): Promise<string> {
   return reply.toString('latin1').split('\r\n')[0]!;
 }
 
-test('SIGHUP to a daemon reads the certificate again: new connections get it, open ones go on, a bad one is not taken', async (t) => {
+test('SIGHUP to a daemon reads the certificate again: new connections get it, open ones continue, a bad one is refused', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-hup-'));
   t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const old = await writeCertificate(folder);
@@ -83,7 +83,7 @@ test('SIGHUP to a daemon reads the certificate again: new connections get it, op
   after.destroy();
 });
 
-test('SIGHUP to a daemon without a certificate is a line in the log', async (t) => {
+test('SIGHUP to a daemon without a certificate is logged', async (t) => {
   const server = await startServer();
   t.onTestFinished(async () => {
     await server.stop();
@@ -93,7 +93,7 @@ test('SIGHUP to a daemon without a certificate is a line in the log', async (t) 
   assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
 });
 
-test('when its terminal is closed the server drains and ends in order, although nobody reads its output', async (t) => {
+test('when its terminal closes the server drains and stops, although nobody reads its output', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-tty-'));
   t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const logFile = path.join(folder, 'log');
@@ -127,7 +127,7 @@ test('when its terminal is closed the server drains and ends in order, although 
   assert.match(await readFile(logFile, 'utf8'), /"signal":"SIGHUP".*draining/);
 });
 
-test('Ctrl-C that arrives twice at once drains; only a later one ends at once', async (t) => {
+test('Ctrl-C that arrives twice at once drains; only a later one stops at once', async (t) => {
   const server = await startServer({ env: { DRAIN_SECONDS: '20' } });
   t.onTestFinished(async () => {
     await server.stop();

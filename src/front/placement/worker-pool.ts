@@ -117,7 +117,7 @@ export class WorkerPool {
     });
     if (handle === undefined && isFirst) {
       throw new Error(
-        `Worker ${index} could not start: ${this.handles[index]!.failure ?? 'the log above says why'}`,
+        `Worker ${index} could not start: ${this.handles[index]!.failure ?? 'see the log above'}`,
       );
     }
     void this.handles[index]!.gone.then(async (end) => {

@@ -92,7 +92,7 @@ interface Connection {
  */
 const HEARTBEAT_MS = 3000;
 /**
- * An older token was made ahead or used before. Its age then says nothing of the time of a set-up.
+ * The age of an older token is not part of a set-up: the client made it ahead, or uses it again.
  */
 const FRESH_TOKEN_MS = 60_000;
 /** How often a drain looks whether all sessions are over. */

@@ -45,8 +45,8 @@ export interface StaticVideos {
   /** Undefined when the id is unknown or the video expired. */
   status(id: string): Promise<StaticStatus | undefined>;
   /**
-   * Opens the playlist `output.m3u8`, the initialisation segment or a media segment; undefined while
-   * it does not exist.
+   * Opens the playlist `output.m3u8`, the initialisation segment or a media segment; undefined
+   * while it does not exist.
    */
   openHls(id: string, name: string): Promise<FileSource | undefined>;
   /** Opens the MP4; undefined until it is complete. */

@@ -103,7 +103,7 @@ test('while Redis is away records wait in a file, and are written when it is bac
   await assert.rejects(readFile(file), { code: 'ENOENT' });
 });
 
-test('records in the file outlive a crash while Redis was away, and a line cut short does no harm', async () => {
+test('records in the file survive a crash while Redis was away, and a truncated line is ignored', async () => {
   const owner = newUuid();
   const crashed = await open();
   const start = session(owner);
@@ -125,7 +125,7 @@ test('records in the file outlive a crash while Redis was away, and a line cut s
   await crashed.close();
 });
 
-test('a session whose server was killed gets its record at the next start, ending with its last beat', async () => {
+test('a session whose server was killed gets its record at the next start, ending with its last heartbeat', async () => {
   const owner = newUuid();
   const killed = await open('server-k');
   const start = session(owner, wallMs() - 20_000);
@@ -134,7 +134,7 @@ test('a session whose server was killed gets its record at the next start, endin
   assert.deepEqual(
     await recordsOf(owner),
     [],
-    'another server leaves it alone while it may be alive',
+    'another server leaves it alone while its server may be running',
   );
   const restarted = await open('server-k');
   const [found] = await recordsOf(owner);
@@ -147,7 +147,7 @@ test('a session whose server was killed gets its record at the next start, endin
   assert.equal((await recordsOf(owner)).length, 1, 'still one record');
 });
 
-test('sessions that run when the server stops in order are recorded', async () => {
+test('sessions that run when the server stops are recorded', async () => {
   const owner = newUuid();
   const recorder = await open('server-s');
   await recorder.begin(session(owner));
@@ -159,7 +159,7 @@ for (const [what, byMs] of [
   ['back by an hour', -3_600_000],
   ['on by an hour', 3_600_000],
 ] as const) {
-  test(`the wall clock is set ${what} while sessions run: their lengths are right, also that of one whose server is killed`, async () => {
+  test(`the wall clock is set ${what} while sessions run: their durations are right, also after a kill of the server`, async () => {
     const owner = newUuid();
     const killed = await open('server-w');
     const [ends, lost] = [session(owner), session(owner)];

@@ -1,3 +1,4 @@
+// Placement: which worker takes a session, and when none does.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import {
@@ -19,7 +20,7 @@ const worker = (index: number, changes: Partial<WorkerView> = {}): WorkerView =>
   ...changes,
 });
 
-test('the least promised worker takes the session', () => {
+test('the worker with the least promised load takes the session', () => {
   assert.equal(
     chooseWorker(
       [worker(0, { sessions: 3 }), worker(1, { sessions: 1 }), worker(2, { sessions: 2 })],
@@ -29,7 +30,7 @@ test('the least promised worker takes the session', () => {
   );
 });
 
-test('idle sessions count as if they spoke: room is refused before quality suffers', () => {
+test('idle sessions count as if they spoke: sessions are refused before quality suffers', () => {
   assert.equal(
     chooseWorker([worker(0, { sessions: 5, load: 0.02, costPerSession: 0.15 })], limits),
     undefined,
@@ -55,7 +56,7 @@ test('a late, full, or unready worker takes nothing; the first session always fi
   assert.notEqual(chooseWorker([worker(0, { costPerSession: 2 })], limits), undefined);
 });
 
-test('of a burst as many are taken as could all speak, before the worker has said anything of them', () => {
+test('of a burst as many sessions are taken as could all speak, before the worker reports their load', () => {
   for (const [costPerSession, fit] of [
     [0.052, 16],
     [0.104, 8],
@@ -74,7 +75,7 @@ test('of a burst as many are taken as could all speak, before the worker has sai
   }
 });
 
-test('the room that is told is what placement then admits', () => {
+test('the reported room is what placement then admits', () => {
   const views: Partial<WorkerView>[] = [
     {},
     { costPerSession: 2 },
@@ -99,7 +100,7 @@ test('the room that is told is what placement then admits', () => {
   }
 });
 
-test('a session with a costly renderer is counted as such, and goes only where that renderer is', () => {
+test('a session with a costly renderer counts with its cost, and goes only to a worker that has the renderer', () => {
   const extraCost = new Map([
     ['rig', 0],
     ['wav2lip', 0.5],

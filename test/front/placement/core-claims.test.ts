@@ -1,4 +1,4 @@
-// Two servers on one host take different cores; the third shares, and says so. A server that is
+// Two servers on one host take different cores; a third shares and reports it. A server that is
 // killed leaves no claim behind.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -10,7 +10,7 @@ const ROOT = new URL('../../../', import.meta.url);
 let spaces = 0;
 const newSpace = (): string => `mouthpiece-test-${process.pid}-${(spaces += 1)}`;
 
-/** Another process that claims, says what it got, and holds it until it is ended. */
+/** Another process that claims cores, prints them, and holds them until it ends. */
 async function claimElsewhere(
   t: TestContext,
   allowed: readonly number[],
@@ -34,7 +34,7 @@ async function claimElsewhere(
   return { child, ...(JSON.parse(said.toString()) as { cpus: number[]; shared: number[] }) };
 }
 
-test('workers take the last cores and leave the first for the front; with too few of them they share evenly', async () => {
+test('workers take the last cores and leave the first ones free; with too few cores they share evenly', async () => {
   const take = async (allowed: number[], workers: number): Promise<unknown[]> => {
     const claims = await claimCores(allowed, workers, newSpace());
     await claims.release();

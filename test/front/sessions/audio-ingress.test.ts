@@ -1,5 +1,5 @@
-// Speech that waits: joined in blocks, in order, bounded for one session and for all, and decoded
-// no faster than needed.
+// Waiting speech: kept in order in blocks, bounded for one session and for all, and decoded no
+// faster than needed.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
@@ -11,7 +11,7 @@ import { native } from '../../../src/native/addon.ts';
 
 const BLOCK = 65_536;
 
-test('bytes come out as they went in, whatever the pieces, and every block is given back', () => {
+test('bytes leave the queue as they entered, in pieces of any size, and every block is returned', () => {
   const pool = new BlockPool(64 * BLOCK);
   const queue = new ByteQueue(pool);
   const out = new Uint8Array(100_000);
@@ -35,7 +35,7 @@ test('bytes come out as they went in, whatever the pieces, and every block is gi
   assert.deepEqual([queue.length, pool.usedBytes], [0, 0]);
 });
 
-test('a million small pieces that wait take the memory of their bytes, and no time', () => {
+test('a million small pieces take no more memory than their bytes, and little time', () => {
   const pool = new BlockPool(1 << 28);
   const ingress = new PcmIngress(pool);
   ingress.push(new Uint8Array(SPEECH_RING_SAMPLES * 2), 0); // the lane is full
@@ -59,7 +59,7 @@ test('a million small pieces that wait take the memory of their bytes, and no ti
   assert.equal(pool.usedBytes, 0);
 });
 
-test('what all sessions keep waiting has one bound; what is beyond it is dropped and counted, and room comes back', () => {
+test('the waiting speech of all sessions has one limit; beyond it speech is dropped and counted; freed memory is used again', () => {
   const pool = new BlockPool(4 * BLOCK);
   const [one, two] = [new PcmIngress(pool), new PcmIngress(pool)];
   for (const ingress of [one, two]) {
@@ -73,7 +73,7 @@ test('what all sessions keep waiting has one bound; what is beyond it is dropped
   assert.equal(pool.usedBytes, 0);
 });
 
-test('audio at an odd place in its buffer, and cut within a sample, is the same audio', () => {
+test('audio at an odd offset in its buffer, or split within a sample, is the same audio', () => {
   const pcm = Int16Array.from({ length: 3000 }, (_sample, i) => i - 1500);
   const bytes = new Uint8Array(pcm.buffer);
   const shifted = new Uint8Array(bytes.length + 1);
@@ -124,7 +124,7 @@ test('the length of an Opus packet is read from its first bytes (RFC 6716 sectio
   assert.equal(samplesInPacket(packets(1)[0]!), 320);
 });
 
-test('a minute of Opus at once is decoded as it is heard, and all of it is heard', () => {
+test('a minute of Opus at once is decoded as it is played, and all of it is played', () => {
   const ingress = new OpusIngress(0);
   const reader = new SpeechRingReader(ingress.memory);
   for (const packet of packets(3000)) {
@@ -151,7 +151,7 @@ test('a minute of Opus at once is decoded as it is heard, and all of it is heard
   ingress.close();
 });
 
-test('a client that interrupts itself with each packet has ten seconds of audio decoded in a second, and what it said last is heard', () => {
+test('a client that interrupts itself with each packet has ten seconds of audio decoded per second, and its last packet is played', () => {
   const ingress = new OpusIngress(0);
   const reader = new SpeechRingReader(ingress.memory);
   const made = packets(50);
@@ -170,7 +170,7 @@ test('a client that interrupts itself with each packet has ten seconds of audio 
   ingress.close();
 });
 
-test('Opus beyond the backlog is dropped and counted by its length; garbage is no audio', () => {
+test('Opus beyond the backlog is dropped and counted by its length; an undecodable packet is no audio', () => {
   const ingress = new OpusIngress(0);
   const packet = packets(1)[0]!;
   let dropped = 0;

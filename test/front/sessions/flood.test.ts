@@ -1,5 +1,5 @@
-// Floods on a session's socket, against the real server: it goes on answering others, and ends the
-// session that floods.
+// Floods on the socket of a session, against a real server: it ends the session that floods, and
+// goes on answering others.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { sleep } from '../../../src/base/time.ts';
@@ -9,8 +9,8 @@ import { call, createToken, startServer, type TestServer } from '../../harness/s
 import { WsClient } from '../../harness/ws-client.ts';
 
 /**
- * What one flood may hold the main thread up for; two-byte messages held it up for 5 s before there
- * was a budget.
+ * The longest stall of the main thread that a flood may cause. Two-byte messages caused 5 s before
+ * there was a budget.
  */
 const HELD_UP_MS = 700;
 
@@ -29,7 +29,7 @@ const counted = async (line: string): Promise<number> => {
   );
 };
 
-/** Asks for /healthz until `work` is over. @returns the longest answer in milliseconds */
+/** Requests /healthz until `work` is over. @returns the longest response time in milliseconds */
 async function slowestAnswer(work: Promise<unknown>): Promise<number> {
   const state = { isOver: false };
   void work.finally(() => {
@@ -64,7 +64,7 @@ for (const [what, one, count] of [
   ],
   ['brackets without end', frame('text', `{"type":${'['.repeat(100_000)}`), 2000],
 ] as const) {
-  test(`a flood of ${what} is told RATE, then ended with a word; the server answers meanwhile`, async () => {
+  test(`a flood of ${what} gets RATE, then an error and the end; the server answers meanwhile`, async () => {
     const token = await createToken(server);
     const socket = await openRaw(token);
     const isEnded = socket.flood(one, count).then(() => socket.until('RATE_LIMITED'));
@@ -82,7 +82,7 @@ for (const [what, one, count] of [
   ['pings', frame('ping', ''), 2_000_000],
   ['pongs', frame('pong', ''), 2_000_000],
 ] as const) {
-  test(`a flood of protocol ${what} does not hold the server up`, async () => {
+  test(`a flood of protocol ${what} does not stall the server`, async () => {
     const socket = await openRaw(await createToken(server));
     const state = { written: 0 };
     const slowestMs = await slowestAnswer(
@@ -98,7 +98,7 @@ for (const [what, one, count] of [
   });
 }
 
-test('what was thrown away and whom it cost is counted', async () => {
+test('dropped messages and ended sessions are counted', async () => {
   assert.ok(
     (await counted('mouthpiece_websocket_messages_dropped_total{reason="socket_rate"}')) > 20_000,
   );
@@ -118,7 +118,7 @@ test('what was thrown away and whom it cost is counted', async () => {
   );
 });
 
-test('clients that behave, however quick, get an ACK for each message and no RATE', async () => {
+test('well-behaved clients, however fast, get an ACK for each message and no RATE', async () => {
   for (const [bytes, count] of [
     [6000, 640],
     [128_014, 15],
@@ -144,7 +144,7 @@ test('clients that behave, however quick, get an ACK for each message and no RAT
   }
 });
 
-test('DONE is heard from a client that sent too much', async () => {
+test('DONE is obeyed from a client that exceeded its budget', async () => {
   const socket = await openRaw(await createToken(server));
   await socket.flood(frame('binary', Uint8Array.of(1, 0)), 32_000);
   await socket.until('RATE too_many_messages socket_rate');

@@ -1,4 +1,5 @@
-// One live session without a network and without a worker thread: its messages, its timers, its end.
+// One live session without a network and without a worker thread: its messages, its timers, its
+// end.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { MessageChannel } from 'node:worker_threads';
@@ -100,7 +101,7 @@ test('an offer that arrived during a stall of this thread is in time; without an
   offered.session.end('client_closed');
 });
 
-test('from offer to media the client hears each step; a second offer is ignored', () => {
+test('from offer to media the client is told each step; a second offer is ignored', () => {
   const { session, sent, posted, ends } = start();
   say(session, JSON.stringify({ type: 'offer', sdp: chromium }));
   say(session, JSON.stringify({ type: 'offer', sdp: chromium }));
@@ -126,7 +127,7 @@ test('from offer to media the client hears each step; a second offer is ignored'
   assert.deepEqual([sent.at(-1), ends], ['STOP idle_limit', ['idle_limit']], 'it ends once');
 });
 
-test('an unusable offer, and DONE before an offer, end the session in words', () => {
+test('an unusable offer and DONE before an offer end the session with their messages', () => {
   const unusable = start();
   say(unusable.session, OFFER);
   assert.match(unusable.sent.join(), /^ERROR INVALID_OFFER ./);
@@ -136,7 +137,7 @@ test('an unusable offer, and DONE before an offer, end the session in words', ()
   assert.deepEqual([done.sent, done.ends], [['STOP'], ['done']]);
 });
 
-test('an error of the worker is told at the end, instead of the usual message', () => {
+test('an error of the worker is sent at the end instead of the usual message', () => {
   const { session, sent } = start();
   const error = { code: 'INVALID_OFFER', message: 'No codec in common.' } as const;
   session.receive({ type: 'failed', sessionId: 's', error, reason: 'invalid_offer' });
@@ -144,7 +145,7 @@ test('an error of the worker is told at the end, instead of the usual message', 
   assert.deepEqual(sent, ['ERROR INVALID_OFFER No codec in common.']);
 });
 
-test('statistics come from the worker, each request its own; without an answer there are none', async () => {
+test('each request for statistics gets its own answer of the worker; without an answer there are none', async () => {
   const { session, posted } = start();
   const answered = session.stats();
   const unanswered = session.stats(20);

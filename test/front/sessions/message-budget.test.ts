@@ -1,5 +1,4 @@
-// What the messages of one socket, and of all together, may take; and that nobody who behaves
-// notices.
+// The message budgets of one socket and of all sockets; well-behaved clients do not notice them.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import {
@@ -25,7 +24,7 @@ const join = (shared: SharedBudget, nowMs = 0): Sender => ({
   end: undefined,
 });
 
-/** Sends `count` messages at one moment, until the socket would be closed. */
+/** Sends `count` messages at once, until the socket would be closed. */
 function send(sender: Sender, count: number, bytes: number, nowMs: number, isBinary = true): void {
   const cost = costOf(bytes, isBinary);
   for (let i = 0; i < count && sender.end === undefined; i++) {
@@ -84,7 +83,7 @@ test('twenty sessions that each get half a minute of speech at once, every half 
   }
 });
 
-test('a million two-byte messages at once: one burst is taken, as much is dropped, then the socket is to be closed', () => {
+test('of a million two-byte messages at once one burst is taken, as many are dropped, then the socket must be closed', () => {
   const sender = join(new SharedBudget(0));
   send(sender, 1_000_000, 2, 0);
   assert.equal(sender.end, 'exhausted');
@@ -94,14 +93,14 @@ test('a million two-byte messages at once: one burst is taken, as much is droppe
   );
 });
 
-test('text costs by its length: a flood of long JSON is soon over', () => {
+test('text costs by its length: a flood of long JSON ends soon', () => {
   const sender = join(new SharedBudget(0));
   send(sender, 1000, 100_000, 0, false);
   assert.equal(sender.end, 'exhausted');
   assert.ok(sender.taken < 5, `${sender.taken} taken`);
 });
 
-test('an offer of any length reaches whoever says that it is too long', () => {
+test('an offer of any length reaches the parser, which rejects a long one', () => {
   for (const bytes of [10_000, 131_072, 131_073, 1 << 20]) {
     const sender = join(new SharedBudget(0));
     send(sender, 2, bytes, 0, false);
@@ -109,7 +108,7 @@ test('an offer of any length reaches whoever says that it is too long', () => {
   }
 });
 
-test('a socket that is a little over its rate loses the excess and stays open', () => {
+test('a socket slightly above its rate loses the excess and stays open', () => {
   const sender = join(new SharedBudget(0));
   for (let nowMs = 0; nowMs < 60_000; nowMs += 10) {
     send(sender, 45, 2, nowMs);
@@ -118,7 +117,7 @@ test('a socket that is a little over its rate loses the excess and stays open', 
   assert.ok(sender.dropped > 0 && sender.dropped < 40_000, `${sender.dropped} dropped`);
 });
 
-test('a hundred sockets that flood at once are closed, after half a second of the thread in all', () => {
+test('a hundred sockets that flood at once are closed after half a second of the thread in all', () => {
   const shared = new SharedBudget(0);
   const senders = Array.from({ length: 100 }, () => join(shared));
   for (const sender of senders) {
@@ -130,7 +129,7 @@ test('a hundred sockets that flood at once are closed, after half a second of th
   assert.equal(shared.members, 0);
 });
 
-test('two hundred sockets just under their own bound: the thread is not used up, and who sends little loses nothing', () => {
+test('two hundred sockets just below their own limit do not use up the thread, and one that sends little loses nothing', () => {
   const shared = new SharedBudget(0);
   const hogs = Array.from({ length: 200 }, () => join(shared));
   const quiet = join(shared);
@@ -161,7 +160,7 @@ test('two hundred sockets just under their own bound: the thread is not used up,
   }
 });
 
-test('a closed socket no longer counts among those that share', () => {
+test('a closed socket no longer has a fair share', () => {
   const shared = new SharedBudget(0);
   const { budget } = join(shared);
   budget.close();

@@ -1,4 +1,5 @@
-// The session service on a real Redis, without a network and without threads: admission, takeover, ends, drain.
+// The session service on a real Redis, without a network and without threads: admission, takeover,
+// ends, drain.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, test } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';

@@ -1,3 +1,4 @@
+// The messages of the session socket, in both directions, and PCM that is split anywhere.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
@@ -44,12 +45,12 @@ test('offers in any spacing and key order; everything else is ignored', () => {
   assert.deepEqual(
     parseClientMessage(text(long), false),
     { kind: 'offer', sdp: undefined },
-    'too long to be looked at',
+    'too long to be parsed',
   );
   assert.equal(parseClientMessage(text(long.slice(1)), false).kind, 'ignored');
 });
 
-test('JSON begins with the telling key and has a space after each colon', () => {
+test('JSON begins with the key that clients look for, and has a space after each colon', () => {
   assert.equal(answerMessage('v=0\r\n'), '{"sdp": "v=0\\r\\n", "type": "answer"}');
   assert.equal(destinationMessage('d', 's'), '{"destination": "d", "session_id": "s"}');
   assert.equal(
@@ -65,7 +66,7 @@ const readAll = (ingress: PcmIngress): number[] => {
   return [...out];
 };
 
-test('a stream cut in the middle of a sample is joined; a stray byte is dropped', () => {
+test('a stream split within a sample is joined; a stray byte is dropped', () => {
   const cut = new PcmIngress();
   cut.push(Uint8Array.of(1, 0, 2), 0);
   cut.push(Uint8Array.of(0, 3, 0), 0);
@@ -76,7 +77,7 @@ test('a stream cut in the middle of a sample is joined; a stray byte is dropped'
   assert.deepEqual(readAll(stray), [1, 2, 3]);
 });
 
-test('a backlog beyond the lane waits its turn; beyond the limit it is dropped and counted', () => {
+test('speech that does not fit into the ring waits; beyond the backlog it is dropped and counted', () => {
   const ingress = new PcmIngress();
   const minute = new Uint8Array(16_000 * 2 * 60).fill(1);
   let dropped = 0;

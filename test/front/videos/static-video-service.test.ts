@@ -1,5 +1,4 @@
-// The service of static videos on a real Redis: bounds, expiry, failures in words, what a restart
-// finds.
+// The service of static videos on a real Redis: limits, expiry, failures and restarts.
 import assert from 'node:assert/strict';
 import { access, readFile, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -25,7 +24,7 @@ let parts: VideoParts;
 let videos: StaticVideoService;
 let metrics: Metrics;
 let asset: SharedArrayBuffer;
-/** What the faces answer; a test may take the face away. */
+/** Loads the face; a test may replace it by one that fails. */
 let loadFace: () => Promise<SharedArrayBuffer>;
 const recorded: SessionStart[] = [];
 
@@ -70,7 +69,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** By default `seconds` of silence, which no player waits for. */
+/** Requests a video of `seconds` of silence. */
 const post = (seconds = 1): Promise<Response> =>
   server.call('/static/audio', {
     json: {
@@ -118,7 +117,7 @@ const metric = async (line: string): Promise<number> =>
   );
 
 test(
-  'the queue is bounded; what waits knows its place; all that was accepted is done',
+  'the queue is bounded; a waiting video knows its position; all accepted videos are rendered',
   { timeout: 120_000 },
   async () => {
     const ids: string[] = [];
@@ -136,7 +135,7 @@ test(
     assert.deepEqual(
       (await readdir(path.join(server.dataDir, 'static'))).sort(),
       [...ids].sort(),
-      'files of the refused one are left',
+      'the refused video left files',
     );
     for (const id of ids) {
       assert.equal((await over(id)).status, 'completed');
@@ -144,7 +143,7 @@ test(
     assert.deepEqual(
       (await readdir(folder(ids[1]!))).sort(),
       ['hls', 'output.mp4'],
-      'the upload or a draft is left',
+      'the upload or a draft was left',
     );
     assert.equal(
       await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}'),
@@ -177,7 +176,7 @@ test(
   },
 );
 
-test('records and files go when their time is over', { timeout: 30_000 }, async () => {
+test('records and files are deleted when they expire', { timeout: 30_000 }, async () => {
   const id = await created();
   await over(id);
   await videos.close();
@@ -212,7 +211,7 @@ test('records and files go when their time is over', { timeout: 30_000 }, async 
 });
 
 test(
-  'a finished video whose files are gone says so, and says it is completed when they are back',
+  'a finished video whose files are missing is failed, and completed again when they are back',
   { timeout: 30_000 },
   async () => {
     const id = await created(2);
@@ -236,8 +235,7 @@ test(
 );
 
 /**
- * A video that was accepted by a server that was gone before it began: one that is closed takes no
- * jobs.
+ * A video that a server accepted and did not begin: a closed service takes no jobs.
  */
 async function left(): Promise<string> {
   await videos.close();
@@ -265,7 +263,7 @@ async function resumed(id: string): Promise<{ status: string; error?: string } |
 }
 
 test(
-  'what an earlier server left is done, or failed in words when it cannot be',
+  'videos that an earlier server left are rendered, or failed with a reason',
   { timeout: 60_000 },
   async () => {
     assert.equal((await resumed(await left()))?.status, 'completed');
@@ -295,13 +293,12 @@ test(
 );
 
 test(
-  'an asset that cannot be drawn fails the job after its attempts, and not the server',
+  'an asset that cannot be rendered fails its job after all attempts, and not the server',
   { timeout: 60_000 },
   async () => {
     const id = await left();
     loadFace = () => Promise.resolve(new SharedArrayBuffer(1000));
-    // The next attempt waits for the lease of the one before to run out: let it be over as soon as
-    // that one has failed, not while it runs.
+    // The next attempt waits until the lease of the failed one expires: let that happen at once.
     const queue = new JobQueue({
       store: parts.store,
       name: 'static',
