@@ -1,4 +1,4 @@
-// Conversational agents per owner: small JSON records in one hash, changed by compare-and-swap so that no update is lost.
+// The agents of an owner: JSON records in one hash. Compare-and-swap prevents lost updates.
 import { ServiceError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import { wallMs } from '../../base/time.ts';
@@ -6,23 +6,25 @@ import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { CREATE_AGENT, REPLACE_AGENT } from '../store/scripts.ts';
 
-/** What the server keeps about an agent beside the fields its owner sets. */
+/** Fields of an agent that the server sets. */
 export interface AgentMeta {
   readonly id: string;
   readonly owner_id: string;
   /** ISO 8601. */
   readonly created_at: string;
   readonly updated_at: string;
-  /** Counts changes; the entity tag. */
+  /** Number of changes; the ETag of the agent. */
   readonly version: number;
 }
 
+/** Agents of one owner. */
 const MAX_AGENTS = 1000;
-/** Agents that are read at a time: 13 ms for the largest, 192 KiB each. */
+/** Agents that are read at a time. The largest, 192 KiB each, take 13 ms (measured). */
 const PAGE_AGENTS = 8;
-/** Changes that lost a race are made again on the new state this often. */
-const MAX_RACES = 20;
+/** Attempts of an update while other requests change the same agent. */
+const MAX_UPDATE_ATTEMPTS = 20;
 
+/** Stores agents. `Fields` are those that the owner sets. */
 export class Agents<Fields extends object> {
   readonly #store: RedisStore;
 
@@ -30,6 +32,7 @@ export class Agents<Fields extends object> {
     this.#store = store;
   }
 
+  /** @throws ServiceError CONFLICT at the limit of agents */
   async create(ownerId: string, fields: Fields): Promise<Fields & AgentMeta> {
     const now = new Date(wallMs()).toISOString();
     const record = {
@@ -54,14 +57,16 @@ export class Agents<Fields extends object> {
     return record;
   }
 
+  /** Undefined when the owner has no such agent. */
   async find(ownerId: string, id: string): Promise<(Fields & AgentMeta) | undefined> {
     const text = await this.#store.use((client) => client.hget(keys.agents(ownerId), id));
     return text === null ? undefined : (JSON.parse(text) as Fields & AgentMeta);
   }
 
   /**
-   * All of an owner's, the earliest first, in pages. Their times are read first, then the agents again in order: together they may
-   * have 200 MB, which would hold the thread for 1.6 s. One that is deleted meanwhile is left out.
+   * All agents of an owner in pages, the oldest first. The times are read first, then the agents in
+   * order: all agents together may have 200 MB, which would block the thread for 1.6 s (measured).
+   * An agent that is deleted meanwhile is left out.
    */
   async *pages(ownerId: string): AsyncGenerator<(Fields & AgentMeta)[]> {
     const order: { readonly id: string; readonly created_at: string }[] = [];
@@ -85,8 +90,10 @@ export class Agents<Fields extends object> {
   }
 
   /**
-   * Changes the fields given. `ifVersion`: only if it still is that version.
-   * @returns undefined when there is no such agent. @throws PRECONDITION_FAILED, CONFLICT
+   * Changes the given fields.
+   * @param ifVersion change the agent only if it still has this version
+   * @returns undefined when there is no such agent
+   * @throws ServiceError PRECONDITION_FAILED, CONFLICT
    */
   async update(
     ownerId: string,
@@ -94,7 +101,7 @@ export class Agents<Fields extends object> {
     change: Partial<Fields>,
     ifVersion: number | undefined,
   ): Promise<(Fields & AgentMeta) | undefined> {
-    for (let race = 0; race < MAX_RACES; race++) {
+    for (let attempt = 0; attempt < MAX_UPDATE_ATTEMPTS; attempt++) {
       const text = await this.#store.use((client) => client.hget(keys.agents(ownerId), id));
       if (text === null) {
         return undefined;
@@ -124,13 +131,16 @@ export class Agents<Fields extends object> {
     throw new ServiceError('CONFLICT');
   }
 
-  /** False when there is no such agent. */
+  /** Returns false when there is no such agent. */
   async delete(ownerId: string, id: string): Promise<boolean> {
     return (await this.#store.use((client) => client.hdel(keys.agents(ownerId), id))) === 1;
   }
 }
 
-/** Now, or a millisecond after `previous` where clocks of several servers differ: updated_at never goes back. */
+/**
+ * The present time, but at least 1 ms after `previous`: updated_at never goes back, whatever the
+ * clocks.
+ */
 const laterThan = (previous: string): string =>
   new Date(Math.max(wallMs(), Date.parse(previous) + 1)).toISOString();
 

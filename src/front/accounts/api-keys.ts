@@ -1,4 +1,5 @@
-// API keys: made once and shown once, stored as hashes, looked up and counted in one step, revoked at once.
+// API keys. A key is shown only when it is created; Redis has its hash. One script looks it up and
+// counts the request.
 import { ServiceError } from '../../base/errors.ts';
 import { constantTimeEqual, hashSecret, newSecret } from '../../base/ids.ts';
 import { wallMs } from '../../base/time.ts';
@@ -6,6 +7,7 @@ import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { AUTHENTICATE, CREATE_KEY } from '../store/scripts.ts';
 
+/** An API key without its text. */
 export interface ApiKeyInfo {
   readonly id: string;
   readonly ownerId: string;
@@ -15,10 +17,15 @@ export interface ApiKeyInfo {
   readonly revokedAtMs: number | undefined;
 }
 
-/** Digits of the hash by which a key is found; the whole hash is then compared in constant time. */
+/**
+ * Hex digits of the hash that are the id of a key. The whole hash is then compared in constant
+ * time.
+ */
 const ID_DIGITS = 16;
+/** A longer key is refused without a lookup. */
 const MAX_KEY_LENGTH = 512;
 
+/** Creates, authenticates and revokes API keys. */
 export class ApiKeys {
   readonly #store: RedisStore;
   readonly #requestsPerSecond: number;
@@ -28,14 +35,14 @@ export class ApiKeys {
     this.#requestsPerSecond = requestsPerSecond;
   }
 
-  /** Makes a key. This is the only time its text is known. */
+  /** Creates a key. Its text cannot be read again later. */
   async create(ownerId: string, name: string): Promise<{ key: string; id: string }> {
     const key = newSecret('mp_');
     const { id } = await this.register(key, ownerId, name);
     return { key, id };
   }
 
-  /** Stores a key that somebody chose. `created` is false when it is there already. */
+  /** Stores a given key. `created` is false when it exists already. */
   async register(
     key: string,
     ownerId: string,
@@ -52,7 +59,10 @@ export class ApiKeys {
     return { id, created: created === 1 };
   }
 
-  /** @throws INVALID_API_KEY, RATE_LIMITED, STORE_UNAVAILABLE */
+  /**
+   * Finds the owner and counts the request.
+   * @throws ServiceError INVALID_API_KEY, RATE_LIMITED, STORE_UNAVAILABLE
+   */
   async authenticate(key: string): Promise<{ ownerId: string; keyId: string; keyName: string }> {
     if (!key || key.length > MAX_KEY_LENGTH) {
       throw new ServiceError('INVALID_API_KEY');
@@ -74,6 +84,7 @@ export class ApiKeys {
     return { ownerId, keyId: id, keyName: name };
   }
 
+  /** All keys, the oldest first. */
   async list(): Promise<ApiKeyInfo[]> {
     const ids = await this.#store.use((client) => client.smembers(keys.allApiKeys()));
     const found = await Promise.all(
@@ -95,7 +106,7 @@ export class ApiKeys {
       .sort((a, b) => a.createdAtMs - b.createdAtMs);
   }
 
-  /** By its id, for good. False when there is no such key. */
+  /** Revokes a key permanently. Returns false when there is no such key. */
   async revoke(id: string): Promise<boolean> {
     const exists = await this.#store.use((client) => client.exists(keys.apiKey(id)));
     if (!exists) {

@@ -1,9 +1,10 @@
-// Tokens of the auto family: what POST /auto/token grants, its third-party keys sealed.
+// Tokens of POST /auto/token. The third-party keys in them are encrypted.
 import { hashSecret, newSecret } from '../../base/ids.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import type { SecretBox } from './secret-box.ts';
 
+/** What an auto token grants. */
 export interface AutoGrant {
   readonly ownerId: string;
   readonly keyId: string;
@@ -11,10 +12,13 @@ export interface AutoGrant {
   readonly createTranscript: boolean;
   /** Origins of web pages that may use the token; empty: any. */
   readonly originAllowList: readonly string[];
+  /** Key of the language model provider; '' when none. */
   readonly llmApiKey: string;
+  /** Key of the speech synthesis provider; '' when none. */
   readonly ttsApiKey: string;
 }
 
+/** Creates and finds auto tokens. Redis has only the hash of a token. */
 export class AutoTokens {
   readonly #store: RedisStore;
   readonly #secrets: SecretBox;
@@ -24,6 +28,7 @@ export class AutoTokens {
     this.#secrets = secrets;
   }
 
+  /** @returns the token */
   async create(grant: AutoGrant, ttlSeconds: number): Promise<string> {
     const token = newSecret();
     const hash = hashSecret(token);
@@ -38,7 +43,7 @@ export class AutoTokens {
     return token;
   }
 
-  /** Undefined when unknown or expired. */
+  /** Undefined when the token is unknown or expired. */
   async find(token: string): Promise<AutoGrant | undefined> {
     const hash = hashSecret(token);
     const text = await this.#store.use((client) => client.get(keys.autoToken(hash)));

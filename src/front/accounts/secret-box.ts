@@ -1,16 +1,22 @@
-// Secrets of customers at rest: sealed with AES-256-GCM under a key that lies outside of Redis.
+// Encrypts the secrets of customers in Redis: AES-256-GCM with a key that is not in Redis.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { keys } from '../store/keys.ts';
 import { readOrCreate } from '../store/data-dir.ts';
 import type { RedisStore } from '../store/redis.ts';
 
 const KEY_BYTES = 32;
+/** Sizes of AES-GCM (NIST SP 800-38D). */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+/** Prefix of a sealed value, for later formats. */
 const VERSION = 'v1.';
-/** Sealed in Redis by the first server, for the others to open. */
+/**
+ * The first server stores this text sealed in Redis. Every server opens it at start to check its
+ * key.
+ */
 const CHECK = 'mouthpiece';
 
+/** Seals and opens secrets with one key. */
 export class SecretBox {
   readonly #key: Buffer;
 
@@ -23,8 +29,9 @@ export class SecretBox {
   }
 
   /**
-   * From 64 hex digits, or from `secrets.key` in the data directory, made on first use.
-   * @throws Error when what `store` holds was sealed with another key: nothing of it could be opened, and that would show only when it is needed.
+   * Makes a box from 64 hex digits, or from `secrets.key` in the data directory, created on first
+   * use.
+   * @throws Error when the secrets in `store` were sealed with another key
    */
   static async open(
     hexKey: string | undefined,
@@ -43,13 +50,18 @@ export class SecretBox {
       box.unseal(sealed ?? '', CHECK);
     } catch {
       throw new Error(
-        'SECRETS_KEY is another than the one with which this Redis was first used. Set that one: servers that share a Redis need the same SECRETS_KEY; unset, it lies in DATA_DIR/secrets.key.',
+        'SECRETS_KEY differs from the key with which this Redis was first used. Set the first key: servers that share a Redis need the same SECRETS_KEY. When it is unset, the key is in DATA_DIR/secrets.key.',
       );
     }
     return box;
   }
 
-  /** `context` says what the secret belongs to; it must be the same to open it, so that a sealed value cannot be moved elsewhere. */
+  /**
+   * Encrypts a secret.
+   * @param context what the secret belongs to. `unseal` needs the same context, so a sealed value
+   *   cannot
+   *   be moved to another record.
+   */
   seal(secret: string, context: string): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(Buffer.from(context));
@@ -62,7 +74,7 @@ export class SecretBox {
     return VERSION + sealed.toString('base64url');
   }
 
-  /** @throws Error when the key is another one, the context differs or the value was changed. */
+  /** @throws Error when the key or the context differs, or the value was changed */
   unseal(sealed: string, context: string): string {
     if (!sealed.startsWith(VERSION)) {
       throw new Error('a sealed secret of an unknown version');

@@ -1,4 +1,5 @@
-// The auto family (deprecated): agents are managed and tokens made here; conversations themselves are not served yet.
+// The auto family (deprecated): manages agents and creates tokens. Conversations are not available
+// yet.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { wallSeconds } from '../../base/time.ts';
@@ -14,14 +15,16 @@ const longText = z.string().max(32_768);
 
 const MAX_URL_CHARS = 2048;
 const isHttpUrl = (text: string): boolean => /^https?:\/\//i.test(text) && URL.canParse(text);
-/** The length is looked at first: a host name of 64 kB in foreign letters takes 100 ms to read. */
+/**
+ * Checks the length first: parsing a 64 kB host name of non-ASCII letters takes 100 ms (measured).
+ */
 const httpUrl = z
   .string()
   .max(MAX_URL_CHARS)
   .refine((text) => text.length > MAX_URL_CHARS || isHttpUrl(text), 'Invalid URL')
   .meta({ format: 'uri' });
 
-/** What an owner sets, as it is kept and shown. */
+/** The fields of an agent that its owner sets. */
 const agentFields = z.object({
   face_id: faceIdText,
   name: shortText.trim().min(1).default('Untitled Agent'),
@@ -38,14 +41,18 @@ const agentFields = z.object({
   max_idle_time: z.int().min(1).max(86_400).default(300).meta({ description: 'Seconds.' }),
   max_session_length: z.int().min(1).max(86_400).default(3600).meta({ description: 'Seconds.' }),
 });
+/** The fields of an agent that its owner sets, validated. */
 export type AgentFields = z.output<typeof agentFields>;
 
-/** Accepted since clients send records back as they got them; the server keeps its own. */
+/** Accepted and ignored: clients send whole records back. */
 const keptByServer = { created_at: z.unknown().optional(), updated_at: z.unknown().optional() };
-/** What each field but the face is when nobody has set it. */
+/** Default of each field but the face. */
 const DEFAULTS: Readonly<Record<string, unknown>> = agentFields.omit({ face_id: true }).parse({});
 
-/** Clients send null for "not set", so every field but the face takes it, on a change too, and is then what it is when left out at creation. */
+/**
+ * Clients send null for "not set". So every field but the face accepts null, which sets its
+ * default.
+ */
 const fieldsOrNull = Object.fromEntries(
   Object.entries(agentFields.shape).map(([name, field]): [string, z.ZodType] => {
     if (!(field instanceof z.ZodDefault)) {
@@ -74,7 +81,7 @@ const createBody = z.object({
 });
 const updateBody = z.object({ ...fieldsOrNull, face_id: faceIdText.optional(), ...keptByServer });
 
-/** The fields of a body that are given, with null as the default it stands for. */
+/** The fields that a body gives, with null replaced by the default. */
 function givenFields(body: Record<string, unknown>): Partial<AgentFields> {
   const given = Object.entries(body).filter(
     ([name, value]) => name in agentFields.shape && value !== undefined,
@@ -117,13 +124,15 @@ function llmConfig() {
     .nullable();
 }
 
-/** A token without an expiry of its own lives this long; none lives longer than the maximum. */
+/** Lifetime of a token without an expiry. */
 const AUTO_TOKEN_SECONDS = 86_400;
+/** Longest lifetime of a token. */
 const MAX_AUTO_TOKEN_SECONDS = 366 * 86_400;
 
 const tokenBody = z.object({
   expiryStamp: z.int().default(-1).meta({
-    description: 'Unix time at which the token ends; -1: a day from now. At most a year ahead.',
+    description:
+      'Unix time at which the token expires. -1: one day from now. At most a year ahead.',
   }),
   llmAPIKey: z.string().max(1024).nullable().default(null),
   ttsAPIKey: z.string().max(1024).nullable().default(null),
@@ -131,18 +140,24 @@ const tokenBody = z.object({
   originAllowList: z.array(z.string().max(256)).max(100).nullable().default([]),
 });
 
+/** What these routes need. */
 export interface AutoDeps {
   readonly agents: Agents<AgentFields>;
   readonly tokens: AutoTokens;
   readonly serviceVersion: number;
 }
 
+/** Routes of agents and auto tokens. */
 export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[] {
   const family = { tag: 'Auto', auth: 'key', deprecated: true } as const;
   const idParams = z.object({ id: idText });
   const shown = ({ version, ...agent }: AgentFields & AgentMeta, status = 200) =>
     json({ ...agent, service_version: serviceVersion }, status, { etag: `"v${version}"` });
-  const noSuchAgent = (): ServiceError => new ServiceError('NOT_FOUND', 'You have no such agent.');
+  const noSuchAgent = (): ServiceError =>
+    new ServiceError(
+      'NOT_FOUND',
+      'You have no agent with this id. GET /auto/agents lists your agents.',
+    );
   return [
     route({
       ...family,
@@ -171,7 +186,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
       ...family,
       method: 'GET',
       path: '/auto/agents',
-      summary: 'All your agents, the earliest first',
+      summary: 'All your agents, the oldest first',
       responses: { 200: { description: 'All of them.', schema: z.array(agentSchema) } },
       timeoutMs: 60_000,
       handler: ({ caller }) =>
@@ -188,7 +203,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
       params: idParams,
       responses: {
         200: {
-          description: 'Its entity tag goes into If-Match of an update.',
+          description: 'Send its ETag as If-Match with an update.',
           schema: agentSchema,
         },
       },
@@ -205,12 +220,12 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
       ...family,
       method: 'PUT',
       path: '/auto/agent/{id}',
-      summary: 'Change an agent: fields left out stay as they are, null sets one back',
+      summary: 'Change an agent: omitted fields keep their value, null sets the default',
       params: idParams,
       headers: z.object({
         'if-match': z.string().max(200).optional().meta({
           description:
-            'The entity tag read before: the change is refused with 412 when somebody was quicker.',
+            'The ETag that was read. The change is refused with 412 when the agent has changed since.',
         }),
       }),
       body: {
@@ -219,7 +234,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
         limitBytes: 256 * KIB,
         example: { face_id: 'ava', name: 'Night porter' },
       },
-      responses: { 200: { description: 'The agent as it is now.', schema: agentSchema } },
+      responses: { 200: { description: 'The changed agent.', schema: agentSchema } },
       refusals: ['NOT_FOUND', 'PRECONDITION_FAILED', 'CONFLICT'],
       async handler({ params, headers, body, caller }) {
         const agent = await agents.update(
@@ -240,7 +255,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
       path: '/auto/agent/{id}',
       summary: 'Delete an agent',
       params: idParams,
-      responses: { 204: { description: 'Gone.' } },
+      responses: { 204: { description: 'Deleted.' } },
       refusals: ['NOT_FOUND'],
       async handler({ params, caller }) {
         if (!(await agents.delete(caller.ownerId, params.id))) {
@@ -262,7 +277,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
       },
       responses: {
         200: {
-          description: 'The token. The keys given are stored encrypted and never come back.',
+          description: 'The token. The keys are stored encrypted and are never returned.',
           schema: z.object({ session_token: z.string() }),
         },
       },
@@ -273,11 +288,15 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
           throw invalidField(
             'body',
             'expiryStamp',
-            'The expiry lies in the past; give Unix seconds in the future, or -1',
+            'The expiry lies in the past; send Unix seconds in the future, or -1',
           );
         }
         if (ttlSeconds > MAX_AUTO_TOKEN_SECONDS) {
-          throw invalidField('body', 'expiryStamp', 'The expiry lies more than a year ahead');
+          throw invalidField(
+            'body',
+            'expiryStamp',
+            'The expiry lies more than a year ahead; send an earlier one',
+          );
         }
         const token = await tokens.create(
           {
@@ -324,7 +343,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
   ];
 }
 
-/** A path of the interface whose running comes later: its request is checked, and its answer says so. */
+/** A route that is not available yet: it validates the request and replies NOT_IMPLEMENTED. */
 function notServed(
   spec: Pick<
     Parameters<typeof route>[0],
@@ -336,14 +355,20 @@ function notServed(
     auth: spec.auth ?? 'none',
     deprecated: true,
     ...spec,
-    responses: { 501: { description: 'Not served yet.', schema: errorSchema } },
+    responses: { 501: { description: 'Not available yet.', schema: errorSchema } },
     handler: () => {
-      throw new ServiceError('NOT_IMPLEMENTED', 'Auto conversations are not served yet.');
+      throw new ServiceError(
+        'NOT_IMPLEMENTED',
+        'Auto conversations are not available yet. Use a session of POST /compose/token.',
+      );
     },
   });
 }
 
-/** An entity tag of ours as a version. Any other tag names no version there ever was. */
+/**
+ * The version in an If-Match header; undefined: any version; -1: an unknown tag, which matches
+ * none.
+ */
 function versionOf(ifMatch: string | undefined): number | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') {
     return undefined;
@@ -352,6 +377,7 @@ function versionOf(ifMatch: string | undefined): number | undefined {
   return match ? Number(match[1]) : -1;
 }
 
+/** Streams the agents as a JSON array. */
 async function* listed(
   pages: AsyncIterable<(AgentFields & AgentMeta)[]>,
   serviceVersion: number,

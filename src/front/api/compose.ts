@@ -1,4 +1,5 @@
-// POST /compose/token and GET /compose/ice: what a client needs before it opens the WebSocket.
+// POST /compose/token and GET /compose/ice: the calls that a client makes before it opens the
+// WebSocket.
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { type ErrorCode, ServiceError } from '../../base/errors.ts';
@@ -12,25 +13,31 @@ import type { SessionQuota } from '../sessions/session-quota.ts';
 import type { SessionTokens } from '../sessions/session-tokens.ts';
 import { faceIdText, KIB } from './field-schemas.ts';
 
+/** One entry of RTCConfiguration.iceServers. */
 export interface IceServer {
   readonly urls: string;
   readonly username?: string | undefined;
   readonly credential?: string | undefined;
 }
 
+/** What these routes need. */
 export interface ComposeDeps {
   readonly tokens: SessionTokens;
   readonly quota: SessionQuota;
-  /** Whether a face may be named by this owner, in any state but failed and deleted. */
+  /** Whether the owner may use the face, in any state but failed and deleted. */
   readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
-  /** Names of renderers a token may ask for. */
+  /** Names of renderers that a token may choose. */
   readonly models: readonly string[];
-  /** False when no worker has room: said here already, before a client opens a WebSocket in vain. */
+  /**
+   * False when no worker has room: the token is refused, so the client need not try a WebSocket.
+   */
   readonly canPlace: () => boolean;
+  /** True while the server shuts down. */
   readonly draining: () => boolean;
+  /** Called for each refused token. */
   readonly onRefused?: ((code: ErrorCode) => void) | undefined;
   readonly iceServers: readonly IceServer[];
-  /** coturn's static-auth-secret; `turn:` entries then get credentials that expire. */
+  /** static-auth-secret of coturn. When set, `turn:` entries get credentials that expire. */
   readonly turnSecret: string | undefined;
   readonly log: Logger;
 }
@@ -39,17 +46,17 @@ const tokenRequest = z.object({
   faceId: faceIdText,
   apiVersion: z.string().max(32).default('v2'),
   sessionAggregator: z.string().max(256).nullable().default(null).meta({
-    description: 'Groups sessions of one end user; comes back as endUserAggregator in history.',
+    description: 'Groups the sessions of one end user. History shows it as endUserAggregator.',
   }),
   handleSilence: z.boolean().default(true).meta({
-    description: 'true: idle video goes on when the audio runs out; false: the picture freezes.',
+    description: 'true: the face moves on without audio. false: the picture freezes.',
   }),
   maxSessionLength: z
     .int()
     .min(1)
     .max(86_400)
     .default(3600)
-    .meta({ description: 'Seconds; a hard limit, also while speaking.' }),
+    .meta({ description: 'Seconds. A hard limit, also while the face speaks.' }),
   maxIdleTime: z
     .int()
     .min(1)
@@ -65,10 +72,9 @@ const tokenRequest = z.object({
   audioInputFormat: z
     .enum(['pcm16', 'opus'])
     .default('pcm16')
-    .meta({ description: 'pcm16: 16 kHz mono s16le. opus: packets.' }),
+    .meta({ description: 'pcm16: 16 kHz, mono, s16le. opus: one Opus packet per message.' }),
   model: z.string().nullable().optional().meta({
-    description:
-      'A hint: the renderer to use. For a name that this server does not know, its default is used.',
+    description: 'The renderer to use. For an unknown name the server uses its default.',
   }),
 });
 
@@ -93,7 +99,10 @@ const iceServer = z
   })
   .meta({ id: 'IceServer' });
 
-/** Codes that clients of this endpoint know; anything else is told to them as UNKNOWN_ERROR, beside the real code in `code`. */
+/**
+ * Codes that clients expect in `detail`. Any other code becomes UNKNOWN_ERROR there; `code` has the
+ * real one.
+ */
 const KNOWN_DETAILS = new Set([
   'INVALID_API_KEY',
   'INVALID_FACE_ID',
@@ -102,6 +111,7 @@ const KNOWN_DETAILS = new Set([
   'SERVER_OVERLOADED',
 ]);
 
+/** Routes of tokens and ICE servers. */
 export function composeRoutes(deps: ComposeDeps): Route[] {
   const renderer = rendererHint(deps.models, deps.log);
   return [
@@ -122,10 +132,10 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         200: { description: 'The token, usable until it expires.', schema: tokenResponse },
         400: { description: 'Refused: unknown face or emotion.', schema: tokenRefusal },
         401: { description: 'Refused: wrong key.', schema: tokenRefusal },
-        408: { description: 'Refused: the body did not arrive in time.', schema: tokenRefusal },
+        408: { description: 'Refused: the body arrived too slowly.', schema: tokenRefusal },
         413: { description: 'Refused: the body is too large.', schema: tokenRefusal },
         415: {
-          description: 'Refused: the body is not JSON by its content type.',
+          description: 'Refused: the content type is not JSON.',
           schema: tokenRefusal,
         },
         422: {
@@ -135,11 +145,12 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         },
         429: {
           description:
-            "Refused: over the key's limits, no worker has room, or something failed on our side: try again.",
+            'Refused: over the limits of the key, no worker has room, or the server failed. Try again.',
           schema: tokenRefusal,
         },
       },
-      // Known clients crash on a 5xx here (wire protocol section 1): what goes wrong on our side is a refusal to try again.
+      // Known clients crash on a 5xx here (wire protocol section 1), so a server failure is sent as
+      // 429.
       failureStatus: 429,
       refusalFields: (error) => {
         deps.onRefused?.(error.code);
@@ -196,10 +207,13 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
   ];
 }
 
-/** Names of models that are logged as unknown; clients choose them, so there must be an end. */
+/** Unknown model names that are logged. Clients choose the names, so their number is bounded. */
 const MAX_LOGGED_MODELS = 16;
 
-/** Unmodified clients send names of other services' models, so an unknown name means the default. Logged once a name. */
+/**
+ * Clients may send model names of other services. An unknown name means the default; each is logged
+ * once.
+ */
 function rendererHint(
   known: readonly string[],
   log: Logger,
@@ -215,15 +229,13 @@ function rendererHint(
     const name = model.slice(0, 64);
     if (logged.size < MAX_LOGGED_MODELS && !logged.has(name)) {
       logged.add(name);
-      log.warn(
-        { model: name, known },
-        'a client asks for a model that this server does not have; the default is used',
-      );
+      log.warn({ model: name, known }, 'a client asked for an unknown model; the default is used');
     }
     return null;
   };
 }
 
+/** The `detail` of a refused token. */
 function detailOf(error: ServiceError): string {
   if (error.code === 'SERVER_DRAINING') {
     return 'SERVER_OVERLOADED';
@@ -231,7 +243,7 @@ function detailOf(error: ServiceError): string {
   return KNOWN_DETAILS.has(error.code) ? error.code : 'UNKNOWN_ERROR';
 }
 
-/** `faceId/emotionId`; without an emotion: neutral. */
+/** Splits `faceId/emotionId`. Without an emotion it is neutral. */
 export function splitFaceId(given: string): { faceId: string; emotion: string } {
   const slash = given.indexOf('/');
   return slash < 0
@@ -239,9 +251,13 @@ export function splitFaceId(given: string): { faceId: string; emotion: string } 
     : { faceId: given.slice(0, slash), emotion: given.slice(slash + 1) };
 }
 
+/** How long TURN credentials are valid: longer than the longest usual session. */
 const TURN_CREDENTIAL_SECONDS = 12 * 3600;
 
-/** coturn's `use-auth-secret` (draft-uberti-behave-turn-rest-00): the user name is when it expires, the password an HMAC of it. */
+/**
+ * Credentials for `use-auth-secret` of coturn (draft-uberti-behave-turn-rest-00): the user name
+ * holds the expiry, the password is its HMAC.
+ */
 function withCredentials(server: IceServer, secret: string | undefined, user: string): IceServer {
   const entry = {
     urls: server.urls,

@@ -1,4 +1,4 @@
-// Faces over REST: upload a portrait, ask how far its making is, list, preview, delete.
+// The routes of faces: upload a portrait, ask for the progress, list, preview, delete.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { uploadedFile } from '../http/body.ts';
@@ -8,13 +8,14 @@ import { invalidField } from '../http/validate.ts';
 import type { Faces, FaceSummary } from '../faces/faces.ts';
 import { fileResponses, idText, KIB, MIB } from './field-schemas.ts';
 
+/** An uploaded portrait. */
 const MAX_IMAGE_BYTES = 32 * MIB;
 
 const faceSchema = z
   .object({
     id: z.string(),
     name: z.string(),
-    owner_id: z.string().nullable().meta({ description: 'null: a face every installation has.' }),
+    owner_id: z.string().nullable().meta({ description: 'null: a default face of the server.' }),
     service_version: z.int(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -22,7 +23,7 @@ const faceSchema = z
     thumbnail_url: z
       .string()
       .optional()
-      .meta({ description: 'A picture of the face at rest; ask for it with the key.' }),
+      .meta({ description: 'A picture of the face at rest. The request needs the API key.' }),
   })
   .meta({ id: 'Face' });
 
@@ -40,11 +41,12 @@ const statusSchema = z
     status: z.enum(['pending', 'processing', 'completed', 'failed', 'not_found']),
     face_id: z.string(),
     queue_position: z.int().min(1).optional().meta({ description: '1 is next.' }),
-    error: z.string().optional().meta({ description: 'Why it failed, in words to act on.' }),
+    error: z.string().optional().meta({ description: 'Why it failed, and what to do.' }),
     warnings: z.array(z.string()).optional(),
   })
   .meta({ id: 'FaceStatus' });
 
+/** Routes of faces. */
 export function faceRoutes(faces: Faces): Route[] {
   return [
     route({
@@ -63,7 +65,7 @@ export function faceRoutes(faces: Faces): Route[] {
       },
       responses: {
         200: {
-          description: 'Queued. The face can be named in a token at once.',
+          description: 'Queued. A token can name the face at once.',
           schema: createdSchema,
         },
       },
@@ -82,7 +84,7 @@ export function faceRoutes(faces: Faces): Route[] {
         if (bytes.length > MAX_IMAGE_BYTES) {
           throw new ServiceError(
             'BODY_TOO_LARGE',
-            `The image is larger than ${MAX_IMAGE_BYTES / MIB} MiB.`,
+            `The image is larger than ${MAX_IMAGE_BYTES / MIB} MiB. Send a smaller one.`,
           );
         }
         const name = query.face_name ?? (nameFromFile(fileName) || 'Untitled face');
@@ -101,7 +103,7 @@ export function faceRoutes(faces: Faces): Route[] {
       tag: 'Faces',
       auth: 'key',
       deprecated: true,
-      summary: 'How far the making of a face is',
+      summary: 'Progress of the creation of a face',
       aliases: [
         { method: 'POST', path: '/getRequestStatus' },
         { method: 'GET', path: '/getRequestStatus' },
@@ -126,7 +128,7 @@ export function faceRoutes(faces: Faces): Route[] {
       path: '/faces',
       tag: 'Faces',
       auth: 'key',
-      summary: 'Faces you can use: your own, the newest first, then those every installation has',
+      summary: 'Faces you can use: your own, the newest first, then the default faces',
       responses: { 200: { description: 'All of them.', schema: z.array(faceSchema) } },
       handler: async ({ caller }) => json((await faces.list(caller.ownerId)).map(toJson)),
     }),
@@ -145,7 +147,10 @@ export function faceRoutes(faces: Faces): Route[] {
       async handler({ params, caller }) {
         const preview = await faces.openPreview(caller.ownerId, params.face_id);
         if (!preview) {
-          throw new ServiceError('NOT_FOUND', 'There is no such face, or it is not made yet.');
+          throw new ServiceError(
+            'NOT_FOUND',
+            'There is no such face, or it is not ready yet. GET /faces lists the faces that you can use.',
+          );
         }
         return file(preview, 'image/jpeg', 'private, max-age=3600');
       },
@@ -156,13 +161,18 @@ export function faceRoutes(faces: Faces): Route[] {
       tag: 'Faces',
       auth: 'key',
       deprecated: true,
-      summary: 'Delete a face of yours',
+      summary: 'Delete one of your faces',
       params: z.object({ face_id: idText }),
-      responses: { 204: { description: 'Gone: new tokens are refused, running sessions go on.' } },
+      responses: {
+        204: { description: 'Deleted. New tokens for it are refused; running sessions continue.' },
+      },
       refusals: ['NOT_FOUND'],
       async handler({ params, caller }) {
         if (!(await faces.delete(caller.ownerId, params.face_id))) {
-          throw new ServiceError('NOT_FOUND', 'You have no such face.');
+          throw new ServiceError(
+            'NOT_FOUND',
+            'You have no face with this id. GET /faces lists your faces.',
+          );
         }
         return empty(204);
       },
@@ -170,7 +180,9 @@ export function faceRoutes(faces: Faces): Route[] {
   ];
 }
 
-/** By its first bytes: what is certainly no picture is refused before it takes a place in the queue. */
+/**
+ * Checks the first bytes, so that other files are refused before they take a place in the queue.
+ */
 function looksLikeAnImage(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(16, bytes.length)).toString(
     'latin1',
@@ -182,7 +194,7 @@ function looksLikeAnImage(bytes: Uint8Array): boolean {
   );
 }
 
-/** The part header that holds it is bounded (multipart.ts). */
+/** The file name without its extension and control characters. multipart.ts bounds its length. */
 const nameFromFile = (fileName: string): string =>
   fileName
     .replace(/\.\w{1,5}$/, '')

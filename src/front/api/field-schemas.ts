@@ -1,7 +1,8 @@
-// Shapes that several parts of the REST surface share.
+// Schemas that several routes share.
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../base/errors.ts';
 
+/** The Error object. */
 export const errorSchema = z
   .object({
     error: z.string().meta({ description: 'What went wrong, for a person.' }),
@@ -13,20 +14,23 @@ export const errorSchema = z
   })
   .meta({ id: 'Error' });
 
-/** An id in a path or query: bounded, so that it can be part of a key or a log line. */
+/** An id in a path or query. Bounded, since it becomes part of Redis keys and log lines. */
 export const idText = z.string().min(1).max(128);
 
+/** A face id with an optional emotion. */
 export const faceIdText = z
   .string()
   .min(1)
   .max(200)
   .meta({ description: 'A face id, optionally followed by an emotion: `faceId/emotionId`.' });
 
-/** What a stored file is answered with beside 200, by the request's Range and If-None-Match. */
+/** Responses of a stored file besides 200: for the request headers Range and If-None-Match. */
 export const fileResponses = (contentType: string) => ({
-  206: { description: 'The range asked for.', contentType },
-  304: { description: 'The one the client has is the present one.' },
+  206: { description: 'The requested range.', contentType },
+  304: { description: 'The copy of the client is current.' },
 });
 
+/** Bytes. */
 export const KIB = 1024;
+/** Bytes. */
 export const MIB = 1024 * 1024;

@@ -1,4 +1,4 @@
-// GET /history/sessions: the finished sessions of whoever asks.
+// GET /history/sessions: the finished sessions of the caller.
 import { z } from 'zod';
 import { wallSeconds } from '../../base/time.ts';
 import { stream } from '../http/reply.ts';
@@ -8,6 +8,7 @@ import { SESSION_KINDS, type History } from '../history/history.ts';
 
 const unixTime = integerText({ min: 0, max: 253_402_300_799 }).optional();
 
+/** A finished session. */
 export const historyRecordSchema = z
   .object({
     id: z.uuid(),
@@ -23,6 +24,7 @@ export const historyRecordSchema = z
   })
   .meta({ id: 'SessionHistoryRecord' });
 
+/** The route of the history. */
 export const historyRoutes = (history: History): Route[] => [
   route({
     method: 'GET',
@@ -62,7 +64,7 @@ export const historyRoutes = (history: History): Route[] => [
   }),
 ];
 
-/** The records are JSON already: they pass through without being parsed. */
+/** Streams the records, which are stored as JSON and are not parsed again. */
 async function* asJson(pages: AsyncGenerator<string[]>): AsyncGenerator<string> {
   let before = '{"sessions":[';
   for await (const page of pages) {

@@ -1,9 +1,10 @@
-// POST /integrations/livekit/agents: an avatar for an agent in somebody else's LiveKit room. Not served yet.
+// POST /integrations/livekit/agents: an avatar for an agent in a LiveKit room. Not available yet.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { route, type Route } from '../http/route.ts';
 import { errorSchema, KIB } from './field-schemas.ts';
 
+/** The route of LiveKit agents. It validates the request and replies NOT_IMPLEMENTED. */
 export const integrationRoutes = (): Route[] => [
   route({
     method: 'POST',
@@ -21,9 +22,12 @@ export const integrationRoutes = (): Route[] => [
         livekit_url: z.string().min(1).max(2048),
       }),
     },
-    responses: { 501: { description: 'Not served yet.', schema: errorSchema } },
+    responses: { 501: { description: 'Not available yet.', schema: errorSchema } },
     handler: () => {
-      throw new ServiceError('NOT_IMPLEMENTED', 'LiveKit rooms are not served yet.');
+      throw new ServiceError(
+        'NOT_IMPLEMENTED',
+        'LiveKit rooms are not available yet. Use a session of POST /compose/token.',
+      );
     },
   }),
 ];

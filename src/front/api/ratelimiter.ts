@@ -1,16 +1,17 @@
-// GET /ratelimiter/sessions: how many sessions the key holds now.
+// GET /ratelimiter/sessions: the number of live sessions of an API key.
 import { z } from 'zod';
 import { json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import type { SessionQuota } from '../sessions/session-quota.ts';
 
+/** The route of the session count. */
 export const rateLimiterRoutes = (quota: SessionQuota): Route[] => [
   route({
     method: 'GET',
     path: '/ratelimiter/sessions',
     tag: 'Accounting',
     auth: 'key',
-    summary: 'Sessions this API key has now, on all servers',
+    summary: 'Live sessions of this API key, on all servers',
     responses: {
       200: { description: 'The number.', schema: z.object({ currentUsage: z.int().min(0) }) },
     },

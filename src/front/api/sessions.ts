@@ -1,4 +1,4 @@
-// GET /sessions/{id}/stats: a live session's own ledger, for its owner.
+// GET /sessions/{id}/stats: latency and quality of a live session, for its owner.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { json } from '../http/reply.ts';
@@ -15,10 +15,10 @@ const sessionStats = z
     framesSent: z.number(),
     framesSkipped: z.number(),
     frameLatenessMs: quantiles.meta({
-      description: 'From the moment a frame was due to its last packet leaving.',
+      description: 'From the time at which a frame was due until its last packet was sent.',
     }),
     audioToLipsMs: quantiles.extend({ last: z.number() }).meta({
-      description: 'From the arrival of an utterance to the first frame made of it leaving.',
+      description: 'From the arrival of an utterance until its first frame was sent.',
     }),
     stageMs: z
       .object({
@@ -30,7 +30,7 @@ const sessionStats = z
         packetize: z.number(),
         send: z.number(),
       })
-      .meta({ description: 'Of one frame, smoothed over about a second.' }),
+      .meta({ description: 'Time of each stage for one frame, smoothed over about one second.' }),
     bufferedAudioMs: z.number(),
     underruns: z.number(),
     bitrateKbps: z.number(),
@@ -42,7 +42,7 @@ const sessionStats = z
   })
   .meta({ id: 'SessionStats', description: 'Times in milliseconds, over the last seconds.' });
 
-/** @param stats undefined or null: no such live session of this owner on this server */
+/** @param stats returns null when this server has no such live session of the owner */
 export const sessionRoutes = (
   stats: (ownerId: string, sessionId: string) => Promise<object | null>,
 ): Route[] => [
@@ -53,12 +53,15 @@ export const sessionRoutes = (
     auth: 'key',
     summary: 'Latency and quality of one live session',
     params: z.object({ id: idText }),
-    responses: { 200: { description: 'Its ledger.', schema: sessionStats } },
+    responses: { 200: { description: 'Its statistics.', schema: sessionStats } },
     refusals: ['NOT_FOUND'],
     async handler({ caller, params }) {
       const found = await stats(caller.ownerId, params.id);
       if (found === null) {
-        throw new ServiceError('NOT_FOUND', 'No live session of yours has this id on this server.');
+        throw new ServiceError(
+          'NOT_FOUND',
+          'You have no live session with this id on this server. Ask the server that runs the session.',
+        );
       }
       return json(found, 200, { 'cache-control': 'no-store' });
     },

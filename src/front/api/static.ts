@@ -1,4 +1,5 @@
-// The routes of static videos: they validate requests, call the service, and serve the finished files.
+// The routes of static videos: they validate requests, call the service, and serve the finished
+// files.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { EMOTIONS } from '../../media/articulation.ts';

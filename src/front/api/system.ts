@@ -1,14 +1,18 @@
-// What operators and probes ask: health, readiness, metrics.
+// Routes for operators and probes: health, readiness, metrics.
 import { z } from 'zod';
 import { json, text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 
+/** What these routes need. */
 export interface SystemDeps {
-  /** Each answers whether its part can serve; all must, for the server to be ready. */
+  /** Checks by name. The server is ready when all are true; one that throws counts as false. */
   readonly readiness: Readonly<Record<string, () => boolean | Promise<boolean>>>;
-  /** Sessions that may still come: 0 on a full server, which is ready all the same, since those that run go on and may come back. */
+  /**
+   * Sessions that still fit. A full server (0) stays ready: its sessions continue, and their
+   * clients may connect again.
+   */
   readonly room: () => number;
-  /** The Prometheus exposition text. */
+  /** The metrics in the format that the Accept header asks for. */
   readonly metrics: (
     accept: string,
   ) => Promise<{ readonly contentType: string; readonly body: string }>;
@@ -17,18 +21,17 @@ export interface SystemDeps {
 const readiness = z.object({
   ready: z.boolean(),
   full: z.boolean().meta({ description: 'No worker has room for another session.' }),
-  room: z
-    .int()
-    .meta({ description: 'Sessions that the workers would still take, by their present cost.' }),
+  room: z.int().meta({ description: 'Sessions that still fit, by the present cost of a session.' }),
   checks: z.record(z.string(), z.boolean()),
 });
 const readinessQuery = z.object({
   full: z.enum(['503']).optional().meta({
     description:
-      '503: answer 503 when there is no room, for balancers that look at the status alone.',
+      '503: status 503 when there is no room, for load balancers that read only the status.',
   }),
 });
 
+/** Routes of health, readiness and metrics. */
 export const systemRoutes = (deps: SystemDeps): Route[] => [
   route({
     method: 'GET',

@@ -1,21 +1,25 @@
-// Opens the database the configuration names, or a private one.
+// Connects to the configured Redis, or starts a private one.
 import path from 'node:path';
 import type { Logger } from '../../base/log.ts';
 import { startPrivateRedis } from './private-redis.ts';
 import { RedisStore } from '../store/redis.ts';
 
+/** Where the database is. */
 export interface StoreConfig {
-  /** One URL, or several separated by commas for a cluster. Undefined: a private redis-server under `dataDir`. */
+  /** One URL, or several separated by commas for a cluster. Undefined: a private redis-server. */
   readonly redisUrl: string | undefined;
+  /** Where a private redis-server keeps its files. */
   readonly dataDir: string;
 }
 
+/** A connected store. */
 export interface OpenStore {
   readonly store: RedisStore;
+  /** Ends the connection and the private redis-server. */
   close(): Promise<void>;
 }
 
-/** @throws Error with one line to act on when there is no database to be had. */
+/** @throws Error that says what to do when there is no database */
 export async function connectStore(config: StoreConfig, log: Logger): Promise<OpenStore> {
   if (config.redisUrl !== undefined) {
     const store = await RedisStore.connect(
@@ -37,7 +41,7 @@ export async function connectStore(config: StoreConfig, log: Logger): Promise<Op
   } catch (error) {
     await server.close();
     throw new Error(
-      `The redis-server of our own on DATA_DIR=${config.dataDir} does not stay: see ${path.join(config.dataDir, 'redis/redis.log')}, or set REDIS_URL to a Redis that runs elsewhere.`,
+      `The private redis-server in DATA_DIR=${config.dataDir} cannot be reached: see ${path.join(config.dataDir, 'redis/redis.log')}, or set REDIS_URL to a Redis that runs elsewhere.`,
       { cause: error },
     );
   }

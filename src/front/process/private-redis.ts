@@ -1,4 +1,5 @@
-// A Redis of our own for single machines: a redis-server child on a unix socket under the data directory, which lives and dies with us.
+// A private redis-server for a single machine: a child process on a unix socket in the data
+// directory. It ends with this process.
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
@@ -9,20 +10,22 @@ import { after } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 
+/** A running private redis-server. */
 export interface PrivateRedis {
   /** `unix://...` */
   readonly url: string;
-  /** Of the supervising shell; it ends with its redis-server. */
+  /** Process id of the supervising shell, which ends with its redis-server. */
   readonly pid: () => number | undefined;
-  /** Ends it after its last write is on disk. */
+  /** Stops it after its last write is on disk. */
   close(): Promise<void>;
 }
 
-/** sun_path of a unix socket holds 108 bytes, with the final zero (unix(7)). */
+/** sun_path of a unix socket has 108 bytes with the final zero (unix(7)). */
 const MAX_SOCKET_PATH = 107;
 
 /**
- * The shell ends Redis when our end of its stdin closes, which the kernel does for us even after kill -9; a child alone would outlive us.
+ * The shell stops Redis when its stdin closes. The kernel closes it even after kill -9 of this
+ * process; a plain child process would go on running.
  */
 const KEEPER = `exec 3<&0
 "$@" </dev/null 3<&- & server=$!
@@ -32,7 +35,11 @@ wait "$server"; code=$?
 kill "$watcher" 2>/dev/null
 exit "$code"`;
 
-/** Starts redis-server with append-only persistence under `dataDir`, and starts it again whenever it dies. */
+/**
+ * Starts redis-server with append-only persistence under `dataDir`, and restarts it whenever it
+ * exits.
+ * @throws Error that says what to do when it cannot be started
+ */
 export async function startPrivateRedis(dataDir: string, log: Logger): Promise<PrivateRedis> {
   const directory = path.join(dataDir, 'redis');
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -43,33 +50,37 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
   let child: ChildProcess;
   let closing = false;
   let restart: NodeJS.Timeout | undefined;
-  let quickDeaths = 0;
+  let quickExits = 0;
   const launch = (): void => {
-    const bornMs = monotonicMs();
+    const startedMs = monotonicMs();
     child = spawn(
       'sh',
       ['-c', KEEPER, 'redis-keeper', binary, ...serverArguments(directory, socketPath)],
       { stdio: ['pipe', 'ignore', 'pipe'], detached: true },
     );
-    let lastWords = '';
+    let lastOutput = '';
     child.stderr?.on('data', (data: Buffer) => {
-      lastWords = (lastWords + data.toString()).slice(-500);
+      lastOutput = (lastOutput + data.toString()).slice(-500);
     });
     const restartLater = (code: number | undefined, signal: NodeJS.Signals | undefined): void => {
       if (closing) {
         return;
       }
-      quickDeaths = monotonicMs() - bornMs < 5000 ? quickDeaths + 1 : 0;
-      log.error({ code, signal, stderr: lastWords.trim() }, 'redis-server died; starting it again');
+      quickExits = monotonicMs() - startedMs < 5000 ? quickExits + 1 : 0;
+      log.error(
+        { code, signal, stderr: lastOutput.trim() },
+        'redis-server exited; starting it again',
+      );
       restart = after(
-        Math.min(5000, 50 * 2 ** Math.min(quickDeaths, 7)),
+        Math.min(5000, 50 * 2 ** Math.min(quickExits, 7)),
         'the start of redis-server',
         launch,
       );
     };
     child.on('error', (error) => {
-      lastWords = error.message;
-      // A process that could not be made (no file descriptor or memory left) has no exit.
+      lastOutput = error.message;
+      // A process that could not be created (no file descriptor or memory left) emits no exit
+      // event.
       if (child.pid === undefined) {
         restartLater(undefined, undefined);
       }
@@ -77,7 +88,7 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
     child.once('exit', restartLater);
   };
   launch();
-  await answers(socketPath, () => child.exitCode, 20_000, directory);
+  await becomesReachable(socketPath, () => child.exitCode, 20_000, directory);
   return {
     url: `unix://${socketPath}`,
     pid: () => child.pid,
@@ -101,7 +112,10 @@ export async function startPrivateRedis(dataDir: string, log: Logger): Promise<P
   };
 }
 
-/** The URL of the private Redis of a server that runs on `dataDir` now; undefined when none does. For tools beside the server. */
+/**
+ * For command-line tools: the URL of the private Redis of a running server on `dataDir`; undefined
+ * when none runs.
+ */
 export async function runningPrivateRedis(dataDir: string): Promise<string | undefined> {
   const socketPath = await socketPathIn(path.join(dataDir, 'redis'));
   return (await isListening(socketPath)) ? `unix://${socketPath}` : undefined;
@@ -175,7 +189,10 @@ function isListening(socketPath: string): Promise<boolean> {
   });
 }
 
-/** After a kill -9 of the last server, its Redis needs a moment to end; one that stays belongs to a server that runs. */
+/**
+ * After kill -9 of the last server, its Redis takes a moment to exit. One that stays belongs to a
+ * running server.
+ */
 async function waitUntilUnused(socketPath: string, dataDir: string): Promise<void> {
   for (let attempt = 0; attempt < 60; attempt++) {
     if (!(await isListening(socketPath))) {
@@ -189,7 +206,8 @@ async function waitUntilUnused(socketPath: string, dataDir: string): Promise<voi
   );
 }
 
-async function answers(
+/** Waits until redis-server accepts connections. @throws Error when it exits or takes too long */
+async function becomesReachable(
   socketPath: string,
   exitCode: () => number | null,
   timeoutMs: number,

@@ -1,16 +1,19 @@
-// A queue of offline jobs in Redis: bounded, in order, each held under a lease so that a job outlives the server that runs it.
+// A queue of offline jobs in Redis: bounded and in order. A server holds a job under a lease, so
+// that another server can take the job when the first one dies.
 import { ServiceError } from '../../base/errors.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { ENQUEUE_JOB, EXTEND_JOB, FINISH_JOB, RECLAIM_JOBS, TAKE_JOB } from '../store/scripts.ts';
 
+/** A job that this server has taken. */
 export interface TakenJob<Data> {
   readonly id: string;
   readonly data: Data;
-  /** How often it was begun, this time included. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
 }
 
+/** Options of JobQueue. */
 export interface JobQueueOptions {
   readonly store: RedisStore;
   readonly name: 'face' | 'static';
@@ -19,9 +22,10 @@ export interface JobQueueOptions {
   readonly capacity: number;
 }
 
-/** How long a job stays with a server that no longer extends its lease. */
+/** Length of a lease. A server that dies keeps its jobs for this long. */
 export const LEASE_MS = 30_000;
 
+/** A queue of jobs with `Data` as JSON. */
 export class JobQueue<Data> {
   readonly #options: JobQueueOptions;
 
@@ -29,7 +33,7 @@ export class JobQueue<Data> {
     this.#options = options;
   }
 
-  /** @returns its place in the queue, 0 being next. @throws QUEUE_FULL */
+  /** Appends a job. @returns its position, 0 is next. @throws ServiceError QUEUE_FULL */
   async enqueue(id: string, data: Data): Promise<number> {
     const { store, name, capacity } = this.#options;
     const place = (await store.run(
@@ -43,7 +47,10 @@ export class JobQueue<Data> {
     return place;
   }
 
-  /** The next job, or one whose server was lost. Call `extend` well within LEASE_MS, and `finish` at the end. */
+  /**
+   * Takes the next job, or one whose lease expired; undefined when there is none. Call `extend`
+   * well within LEASE_MS, and `finish` at the end.
+   */
   async take(): Promise<TakenJob<Data> | undefined> {
     const { store, serverId } = this.#options;
     for (;;) {
@@ -60,7 +67,7 @@ export class JobQueue<Data> {
     }
   }
 
-  /** False when the job was taken away or cancelled. */
+  /** Extends the lease. Returns false when another server has taken the job or it was cancelled. */
   async extend(id: string): Promise<boolean> {
     const { store, name, serverId } = this.#options;
     return (
@@ -72,12 +79,12 @@ export class JobQueue<Data> {
     );
   }
 
-  /** Forgets a job that is done, failed or cancelled. */
+  /** Removes a job that is done, failed or cancelled. */
   async finish(id: string): Promise<void> {
     await this.#options.store.run(FINISH_JOB, this.#all(), [id]);
   }
 
-  /** Its place among those that wait, 0 being next; undefined when it does not wait. */
+  /** Position among the waiting jobs, 0 is next; undefined when the job is not waiting. */
   async position(id: string): Promise<number | undefined> {
     return (
       (await this.#options.store.use((client) =>
@@ -86,7 +93,7 @@ export class JobQueue<Data> {
     );
   }
 
-  /** Whether it waits or runs. */
+  /** Whether the job is waiting or running. */
   async has(id: string): Promise<boolean> {
     return (
       (await this.#options.store.use((client) =>
@@ -95,7 +102,7 @@ export class JobQueue<Data> {
     );
   }
 
-  /** At start: what this server's last run was at can be taken again at once. */
+  /** Call at start: ends the leases that the last run of this server held. @returns their number */
   async reclaim(): Promise<number> {
     const { store, name, serverId } = this.#options;
     return (await store.run(

@@ -1,30 +1,40 @@
-// Takes jobs from a queue and has them done, a bounded number at once; after a crash the same job is begun again, up to a limit.
+// Takes jobs from a queue and runs a bounded number of them at once. After a crash a job is started
+// again, up to a limit of attempts.
 import { after, every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { LEASE_MS, type JobQueue, type TakenJob } from './job-queue.ts';
 
+/** Options of JobRunner. */
 export interface JobRunnerOptions<Data> {
   readonly queue: JobQueue<Data>;
   readonly log: Logger;
+  /** Jobs that run at once. */
   readonly concurrency: number;
-  /** Times a job may be begun: one that takes its server down each time must not do so for ever. */
+  /** Attempts of one job. A job that crashes its server must not do so for ever. */
   readonly maxAttempts: number;
-  /** Does one job and stores its outcome, good or bad. A rejection means "try again". `signal`: the job was cancelled or given to another server. */
+  /**
+   * Does one job and stores its result or failure. When it rejects, the job is tried again.
+   * `signal` aborts when the job was cancelled or another server took it.
+   */
   readonly work: (job: TakenJob<Data>, signal: AbortSignal) => Promise<void>;
-  /** Stores that a job was given up. */
+  /** Stores the failure of a job that has no attempts left. */
   readonly giveUp: (job: TakenJob<Data>) => Promise<void>;
 }
 
-/** Looks for work by itself this often: jobs of lost servers, and retries. `wake` makes it look at once. */
+/**
+ * Interval at which the queue is read for retries and jobs of lost servers. `wake` reads it at
+ * once.
+ */
 const POLL_MS = 2000;
 
+/** Runs the jobs of one queue. */
 export class JobRunner<Data> {
   readonly #options: JobRunnerOptions<Data>;
   readonly #running = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   readonly #timer: NodeJS.Timeout;
-  #looking = false;
-  #lookAgain = false;
+  #isPolling = false;
+  #pollAgain = false;
 
   constructor(options: JobRunnerOptions<Data>) {
     this.#options = options;
@@ -35,15 +45,18 @@ export class JobRunner<Data> {
     this.wake();
   }
 
-  /** Looks for work now. */
+  /** Reads the queue now. */
   wake(): void {
-    this.#lookAgain = true;
-    if (!this.#looking) {
-      void this.#look();
+    this.#pollAgain = true;
+    if (!this.#isPolling) {
+      void this.#poll();
     }
   }
 
-  /** Takes nothing more; what runs is abandoned and begun again by the next server, unless it ends within `graceMs`. */
+  /**
+   * Takes no more jobs and waits up to `graceMs`. Jobs that still run are aborted; another run
+   * retries them.
+   */
   async close(graceMs = 0): Promise<void> {
     clearInterval(this.#timer);
     const running = Promise.allSettled(this.#running);
@@ -58,12 +71,12 @@ export class JobRunner<Data> {
     this.#stop.abort();
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { queue, concurrency, log } = this.#options;
-    this.#looking = true;
+    this.#isPolling = true;
     try {
-      while (this.#lookAgain && !this.#stop.signal.aborted) {
-        this.#lookAgain = false;
+      while (this.#pollAgain && !this.#stop.signal.aborted) {
+        this.#pollAgain = false;
         while (this.#running.size < concurrency && !this.#stop.signal.aborted) {
           const job = await queue.take();
           if (!job) {
@@ -79,7 +92,7 @@ export class JobRunner<Data> {
     } catch (error) {
       log.debug({ err: error }, 'the job queue cannot be read; trying again');
     } finally {
-      this.#looking = false;
+      this.#isPolling = false;
     }
   }
 
@@ -95,7 +108,7 @@ export class JobRunner<Data> {
           }
         },
         () => {},
-      ); // Redis away: work on, the outcome is written when it is back
+      ); // Redis is unreachable: go on, the result is written later
     });
     try {
       if (job.attempt > maxAttempts) {
@@ -110,7 +123,7 @@ export class JobRunner<Data> {
       if (!signal.aborted) {
         log.error(
           { err: error, jobId: job.id, attempt: job.attempt },
-          'a job could not be done; it will be tried again',
+          'a job failed; it will be tried again',
         );
       }
     } finally {

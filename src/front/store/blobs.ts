@@ -1,4 +1,4 @@
-// Bytes that are too large for Redis, behind an interface that an object store can implement: put whole or in pieces, read anywhere.
+// Blobs: data that is too large for Redis. The interface can be implemented by an object store.
 import {
   mkdir,
   open,
@@ -12,44 +12,48 @@ import {
 import path from 'node:path';
 import { newUuid } from '../../base/ids.ts';
 
-/** An open blob. Close it. */
+/** An open blob. Close it after use. */
 export interface BlobReader {
   readonly sizeBytes: number;
-  /** A strong validator, quotes included. */
+  /** A strong entity tag (RFC 9110 section 8.8.3), with its quotes. */
   readonly etag: string;
+  /** Time of the last change, in Unix milliseconds. */
   readonly modifiedMs: number;
-  /** Fills `into` from byte `position`; returns how many bytes it got, 0 only at the end. */
+  /**
+   * Reads into `into` from byte `position`. Returns the number of bytes read; 0 only at the end.
+   */
   read(into: Uint8Array, position: number): Promise<number>;
   close(): Promise<void>;
 }
 
-/** A blob in the making: nobody sees it before `commit`. */
+/** Writes a blob, which is not visible before `commit`. */
 export interface BlobWriter {
   write(bytes: Uint8Array): Promise<void>;
   commit(): Promise<void>;
   abort(): Promise<void>;
 }
 
+/** Stores blobs by key. A key is a path of letters, digits, `_`, `-` and `.`. */
 export interface BlobStore {
-  /** Stores a blob whole: after a crash it is there entirely or not at all. */
+  /** Stores a blob atomically: after a crash it exists completely or not at all. */
   put(key: string, bytes: Uint8Array): Promise<void>;
   writer(key: string): Promise<BlobWriter>;
-  /** Stores a finished file as a blob; the file is gone afterwards. */
+  /** Moves a finished file into the store. */
   adopt(key: string, file: string): Promise<void>;
-  /** All of a blob; undefined when there is none. */
+  /** The whole blob; undefined when there is none. */
   get(key: string): Promise<Buffer | undefined>;
   open(key: string): Promise<BlobReader | undefined>;
-  /** Whether there is such a blob, without opening it. */
+  /** Whether the blob exists. */
   has(key: string): Promise<boolean>;
-  /** A blob, or all blobs below `key/`. */
+  /** Deletes a blob, or all blobs below `key/`. */
   delete(key: string): Promise<void>;
-  /** Names directly below `prefix/`. */
+  /** Names of the entries directly below `prefix/`. */
   list(prefix: string): Promise<string[]>;
 }
 
 const KEY = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
 
-/** Blobs as files below a directory. */
+/** Stores blobs as files below a directory. */
 export class FileBlobs implements BlobStore {
   readonly #root: string;
 
@@ -126,7 +130,7 @@ export class FileBlobs implements BlobStore {
     return names.filter((name) => !name.endsWith('.part'));
   }
 
-  /** Where a key's bytes lie, for tools that write files themselves. The directory may not exist yet. */
+  /** The file of a key, for tools that write files themselves. Its directory may not exist yet. */
   pathOf(key: string): string {
     return this.#path(key);
   }
@@ -154,12 +158,13 @@ async function readerOf(handle: FileHandle): Promise<BlobReader | undefined> {
   };
 }
 
-/** Opens any file for reading, such as one that is shipped with the program. */
+/** Opens any file for reading, for example one that is installed with the server. */
 export async function openFile(file: string): Promise<BlobReader | undefined> {
   const handle = await open(file, 'r').catch(absent);
   return handle && (await readerOf(handle));
 }
 
+/** Whether a file or directory exists and can be reached. */
 export const fileExists = async (file: string): Promise<boolean> =>
   await stat(file).then(
     () => true,

@@ -1,18 +1,24 @@
-// Small files the server makes for itself in its data directory on first start: keys and its identity.
+// The data directory: its check at start, and small files that the server creates in it (keys, its
+// id).
 import { link, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { newUuid } from '../../base/ids.ts';
 
-/** So much must still fit: on a full disk the server would seem well until the first write that matters. */
-const ROOM_BYTES = 1 << 20;
+/**
+ * Free space that the check needs. Without it, a full disk would show only at the first real write.
+ */
+const TRIAL_BYTES = 1 << 20;
 
-/** Makes the data directory if need be, and sees whether something can be written there. @throws Error with one line to act on when it cannot be used */
+/**
+ * Creates the data directory if needed and tries a write.
+ * @throws Error that says what to set when it cannot be used
+ */
 export async function prepareDataDir(dataDir: string): Promise<void> {
   try {
     await makeDirectory(dataDir);
     const trial = path.join(dataDir, `.trial-${newUuid().slice(0, 8)}`);
     try {
-      await writeFile(trial, new Uint8Array(ROOM_BYTES));
+      await writeFile(trial, new Uint8Array(TRIAL_BYTES));
     } finally {
       await rm(trial, { force: true });
     }
@@ -26,7 +32,10 @@ export async function prepareDataDir(dataDir: string): Promise<void> {
   }
 }
 
-/** With its parents. Node's own `recursive` tries for ever where a parent is there and nothing can be made in it, as in /proc, whose answer is ENOENT. */
+/**
+ * Creates a directory and its parents. The `recursive` option of Node loops for ever below a
+ * directory in which mkdir fails with ENOENT, such as /proc.
+ */
 async function makeDirectory(directory: string): Promise<void> {
   const make = async (): Promise<void> => {
     await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
@@ -49,7 +58,7 @@ async function makeDirectory(directory: string): Promise<void> {
   }
 }
 
-/** The file's content, without the final line break; made by `create`, readable by the owner alone, when it is not there. */
+/** The trimmed content of a file. A missing file is created by `create`, with mode 0600. */
 export async function readOrCreate(
   dataDir: string,
   name: string,
@@ -66,7 +75,7 @@ export async function readOrCreate(
   await handle.writeFile(`${create()}\n`);
   await handle.sync();
   await handle.close();
-  // A link fails where another process was quicker; then its content counts.
+  // link fails when another process created the file first. Then that content is used.
   await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') {
       throw error;
@@ -86,6 +95,6 @@ async function read(file: string): Promise<string | undefined> {
   return content.trim() === '' ? undefined : content.trim();
 }
 
-/** Names this server in claims and journals, across its restarts. */
+/** The id of this server in claims and journals. It stays the same across restarts. */
 export const serverIdentity = (dataDir: string): Promise<string> =>
   readOrCreate(dataDir, 'server-id', newUuid);

@@ -1,57 +1,55 @@
-// The layout of Redis in one place: every key, its type, its time to live and who writes it.
+// All Redis keys: type, time to live and content.
 //
-// The part in braces is the hash tag: keys that a script touches together share it, so that they lie in one slot of a cluster.
-//
-// | key                               | type   | TTL                 | written by            | holds
-// | mp:key:{K}                        | hash   | none                | api-keys              | ownerId name hash createdAt revokedAt lastUsedAt
-// | mp:key:{K}:bucket                 | hash   | 60 s                | api-keys              | the key's token bucket: tokens, atMs
-// | mp:key:{K}:live                   | zset   | with the last slot  | quota                 | live session id → when its slot expires, ms
-// | mp:keys                           | set    | none                | api-keys              | every K
-// | mp:token:{T}                      | string | TOKEN_TTL_SECONDS   | sessions/token        | the session token's grant, JSON
-// | mp:token:{T}:claim                | hash   | CLAIM_TTL_MS        | sessions/token        | sessionId serverId of the live session; wanted, by another server
-// | mp:history:{O}                    | zset   | none (pruned)       | history               | session id → startTime, s
-// | mp:history:{O}:records            | hash   | none (pruned)       | history               | session id → record, JSON
-// | mp:journal:{live}                 | zset   | none                | journal               | live session id → last heartbeat, ms
-// | mp:journal:{live}:records         | hash   | none                | journal               | live session id → how its record begins, JSON
-// | mp:face:{F}                       | hash   | none                | faces                 | the face's record
-// | mp:faces:{O}                      | zset   | none                | faces                 | face id → createdAt, ms
-// | mp:jobs:{NAME}:waiting            | zset   | none                | jobs                  | job id → its number in the queue
-// | mp:jobs:{NAME}:running            | zset   | none                | jobs                  | job id → when its lease ends, ms
-// | mp:jobs:{NAME}:data               | hash   | none                | jobs                  | job id → what is to be done, JSON
-// | mp:jobs:{NAME}:attempts           | hash   | none                | jobs                  | job id → times it was begun
-// | mp:jobs:{NAME}:holders           | hash   | none                | jobs                  | job id → server that runs it
-// | mp:jobs:{NAME}:counter            | string | none                | jobs                  | the last number given
-// | mp:static:{V}                    | hash   | STATIC_TTL_SECONDS  | static/records        | the static video's record
-// | mp:agents:{O}                     | hash   | none                | agents                | agent id → record, JSON
-// | mp:auto:{T}                       | string | its expiry          | auto tokens           | the auto token's grant, JSON (its secrets sealed)
-// | mp:secrets-check                 | string | none                | secrets               | a word sealed with SECRETS_KEY, by which another key is told
-//
-// K: first 16 hex digits of the key's SHA-256. T: SHA-256 of the token. O: owner id. F: face id. V: static video id.
-// NAME: face, static.
+// The part in braces is the hash tag. Keys that one script uses share it, so that they are in one slot
+// of a cluster. Ids in keys: an API key is the first 16 hex digits of its SHA-256, a token is its
+// SHA-256. A key without a TTL below never expires.
 
 const PREFIX = 'mp';
 
+/** Builds the Redis keys. */
 export const keys = {
+  /** Hash: ownerId, name, hash, createdAt, revokedAt, lastUsedAt of an API key. */
   apiKey: (keyId: string) => `${PREFIX}:key:{${keyId}}`,
+  /** Hash, 60 s: the token bucket of an API key: tokens, atMs. */
   apiKeyBucket: (keyId: string) => `${PREFIX}:key:{${keyId}}:bucket`,
+  /** Sorted set, expires with its last slot: live session id → expiry of its slot, ms. */
   apiKeyLive: (keyId: string) => `${PREFIX}:key:{${keyId}}:live`,
+  /** Set: the ids of all API keys. */
   allApiKeys: () => `${PREFIX}:keys`,
+  /** String, TOKEN_TTL_SECONDS: the grant of a session token, JSON. */
   token: (tokenHash: string) => `${PREFIX}:token:{${tokenHash}}`,
+  /** Hash, CLAIM_TTL_MS: sessionId and serverId of the live session; wanted: another server asked. */
   tokenClaim: (tokenHash: string) => `${PREFIX}:token:{${tokenHash}}:claim`,
+  /** Sorted set, pruned: session id → start time, s. */
   history: (ownerId: string) => `${PREFIX}:history:{${ownerId}}`,
+  /** Hash, pruned: session id → record, JSON. */
   historyRecords: (ownerId: string) => `${PREFIX}:history:{${ownerId}}:records`,
+  /** Sorted set: live session id → last heartbeat, ms. */
   journal: () => `${PREFIX}:journal:{live}`,
+  /** Hash: live session id → the first part of its record, JSON; ms:id → its duration, ms. */
   journalRecords: () => `${PREFIX}:journal:{live}:records`,
+  /** Hash: the record of a face. */
   face: (faceId: string) => `${PREFIX}:face:{${faceId}}`,
+  /** Sorted set: face id → createdAt, ms. */
   facesOf: (ownerId: string) => `${PREFIX}:faces:{${ownerId}}`,
+  /** Sorted set: job id → its number in the queue. `name` is face or static, here and below. */
   jobsWaiting: (name: string) => `${PREFIX}:jobs:{${name}}:waiting`,
+  /** Sorted set: job id → expiry of its lease, ms. */
   jobsRunning: (name: string) => `${PREFIX}:jobs:{${name}}:running`,
+  /** Hash: job id → its data, JSON. */
   jobsData: (name: string) => `${PREFIX}:jobs:{${name}}:data`,
+  /** Hash: job id → number of attempts. */
   jobsAttempts: (name: string) => `${PREFIX}:jobs:{${name}}:attempts`,
+  /** Hash: job id → id of the server that runs it. */
   jobsHolders: (name: string) => `${PREFIX}:jobs:{${name}}:holders`,
+  /** String: the last number that was given to a job. */
   jobsCounter: (name: string) => `${PREFIX}:jobs:{${name}}:counter`,
+  /** Hash, STATIC_TTL_SECONDS: the record of a static video. */
   staticVideo: (videoId: string) => `${PREFIX}:static:{${videoId}}`,
+  /** Hash: agent id → record, JSON. */
   agents: (ownerId: string) => `${PREFIX}:agents:{${ownerId}}`,
+  /** String: a word sealed with SECRETS_KEY, which detects another key. */
   secretsCheck: () => `${PREFIX}:secrets-check`,
+  /** String, until its expiry: the grant of an auto token, JSON with sealed secrets. */
   autoToken: (tokenHash: string) => `${PREFIX}:auto:{${tokenHash}}`,
 } as const;

@@ -1,4 +1,5 @@
-// The connection to Redis: one server, a unix socket or a cluster; commands that fail at once while it is away; scripts by digest.
+// The connection to Redis: one server, a unix socket or a cluster. Commands fail at once while it
+// is disconnected. Scripts run by digest.
 import { createHash } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import { ServiceError } from '../../base/errors.ts';
@@ -7,43 +8,46 @@ import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import type { Script } from './scripts.ts';
 
+/** A reply of Redis to a script. */
 export type RedisValue = string | number | null | RedisValue[];
 
-/** A command waits no longer than this for Redis: whoever asked gets STORE_UNAVAILABLE. */
+/** Time limit of a command. After it, the caller gets STORE_UNAVAILABLE. */
 const COMMAND_TIMEOUT_MS = 2000;
 
 const SHARED = {
-  protocol: 2, // the same replies from Redis 6.2 to 8 and Valkey
+  protocol: 2, // RESP2: the same replies from Redis 6.2 to 8 and Valkey
   commandTimeout: COMMAND_TIMEOUT_MS,
   connectTimeout: 2000,
   maxRetriesPerRequest: 1,
-  autoResendUnfulfilledCommands: false, // a command whose fate is unknown must not run twice
+  autoResendUnfulfilledCommands: false, // a command that may have run must not run twice
   disableClientInfo: true,
 } as const;
 const retryDelayMs = (attempt: number): number => Math.min(1000, 25 * 2 ** Math.min(attempt, 6));
 
-/** Redis as the stores use it. Every method rejects with STORE_UNAVAILABLE when it does not answer. */
+/**
+ * Redis for all stores. Every method rejects with STORE_UNAVAILABLE when Redis does not respond.
+ */
 export class RedisStore {
   readonly client: Redis | Cluster;
   readonly #log: Logger;
   readonly #digests = new Map<Script, string>();
-  readonly #backAgain = new Set<() => void>();
-  #complainedMs = 0;
+  readonly #readyListeners = new Set<() => void>();
+  #loggedMs = 0;
 
   private constructor(client: Redis | Cluster, log: Logger) {
     this.client = client;
     this.#log = log;
-    client.on('error', (error: Error) => this.#complain(error));
+    client.on('error', (error: Error) => this.#logOutage(error));
     client.on('ready', () => {
-      for (const listener of this.#backAgain) {
-        guarded("what follows Redis' return", listener)();
+      for (const listener of this.#readyListeners) {
+        guarded('a listener for the connection to Redis', listener)();
       }
     });
   }
 
   /**
    * Connects to `urls`: one `redis://`, `rediss://` or `unix://` URL, or several for a cluster.
-   * @throws Error with one line to act on, when nothing answers within `timeoutMs`.
+   * @throws Error that says what to do when Redis does not respond within `timeoutMs`
    */
   static async connect(
     urls: readonly string[],
@@ -73,19 +77,20 @@ export class RedisStore {
     return store;
   }
 
+  /** True while commands can be sent. */
   get ready(): boolean {
     return this.client.status === 'ready';
   }
 
-  /** Called each time the connection is there again. Returns how to stop. */
+  /** Calls `listener` after each reconnect. Returns a function that removes it. */
   onReady(listener: () => void): () => void {
-    this.#backAgain.add(listener);
+    this.#readyListeners.add(listener);
     return () => {
-      this.#backAgain.delete(listener);
+      this.#readyListeners.delete(listener);
     };
   }
 
-  /** Runs commands on the client, their failures told as STORE_UNAVAILABLE. */
+  /** Runs commands on the client. @throws ServiceError STORE_UNAVAILABLE when they fail */
   async use<T>(work: (client: Redis | Cluster) => Promise<T>): Promise<T> {
     try {
       return await work(this.client);
@@ -93,12 +98,12 @@ export class RedisStore {
       if (error instanceof ServiceError) {
         throw error;
       }
-      this.#complain(error as Error);
+      this.#logOutage(error as Error);
       throw Object.assign(new ServiceError('STORE_UNAVAILABLE'), { cause: error });
     }
   }
 
-  /** Runs a script, by its digest when Redis knows it. */
+  /** Runs a script by its digest, or by its text when Redis does not know it yet. */
   run(
     script: Script,
     keys: readonly string[],
@@ -122,6 +127,7 @@ export class RedisStore {
     });
   }
 
+  /** Whether Redis responds. */
   async ping(): Promise<boolean> {
     if (!this.ready) {
       return false;
@@ -132,23 +138,25 @@ export class RedisStore {
     );
   }
 
+  /** Ends the connection, after pending commands for up to 0.5 s. */
   async close(): Promise<void> {
-    this.#backAgain.clear();
-    const patience = new Promise<void>((resolve) => {
+    this.#readyListeners.clear();
+    const timeout = new Promise<void>((resolve) => {
       after(500, 'the end of a connection', () => {
         resolve();
       }).unref();
     });
-    await Promise.race([this.client.quit().catch(() => {}), patience]);
+    await Promise.race([this.client.quit().catch(() => {}), timeout]);
     this.client.disconnect();
   }
 
-  #complain(error: Error): void {
+  /** Logs at most once a second. */
+  #logOutage(error: Error): void {
     const now = monotonicMs();
-    if (now - this.#complainedMs < 1000) {
+    if (now - this.#loggedMs < 1000) {
       return;
     }
-    this.#complainedMs = now;
+    this.#loggedMs = now;
     this.#log.warn({ err: error.message }, 'Redis does not answer');
   }
 }
@@ -206,6 +214,7 @@ function parseUrl(url: string): Address {
 
 const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, '//');
 
+/** Waits for the first connection. @throws Error with the last failure after `timeoutMs` */
 function becomesReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     let last = 'timed out';
@@ -231,6 +240,6 @@ function becomesReady(client: Redis | Cluster, timeoutMs: number): Promise<void>
     client.on('error', note);
     client.on('ready', ready);
     client.on('end', ended);
-    client.connect().catch(note); // it goes on trying by its retry strategy
+    client.connect().catch(note); // the retry strategy tries again
   });
 }

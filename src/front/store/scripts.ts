@@ -1,5 +1,7 @@
-// The Lua scripts: each runs atomically in Redis, on keys of one slot. Time is Redis's own, so that servers' clocks need not agree.
+// The Lua scripts. Each runs atomically in Redis, on keys of one slot. They use the clock of Redis,
+// so the clocks of the servers need not agree.
 
+/** A Lua script; `name` is for logs and metrics. */
 export interface Script {
   readonly name: string;
   readonly lua: string;
@@ -8,7 +10,10 @@ const script = (name: string, lua: string): Script => ({ name, lua });
 
 const NOW_MS = `local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)`;
 
-/** KEYS: key, bucket. ARGV: requests per second, burst. Returns the record's fields, then the milliseconds to wait (0: go on). */
+/**
+ * Looks up an API key and takes one token of its bucket. KEYS: key, bucket. ARGV: requests per
+ * second, burst. Returns hash, owner id, name, revokedAt, and milliseconds to wait (0: allowed).
+ */
 export const AUTHENTICATE = script(
   'authenticate',
   `
@@ -17,7 +22,7 @@ local record = redis.call('HMGET', KEYS[1], 'hash', 'ownerId', 'name', 'revokedA
 if not record[1] then return {false} end
 local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
 local bucket = redis.call('HMGET', KEYS[2], 'tokens', 'atMs')
--- A clock that was set back must not take tokens away: the key would be refused until the clock is where it was.
+-- After the clock was set back, elapsed would be negative and the key refused until the old time.
 local elapsed = math.max(0, now - (tonumber(bucket[2]) or now))
 local tokens = math.min(burst, (tonumber(bucket[1]) or burst) + elapsed * rate / 1000)
 local waitMs = 0
@@ -32,7 +37,7 @@ redis.call('HSET', KEYS[1], 'lastUsedAt', now)
 return {record[1], record[2], record[3], record[4] or '', waitMs}`,
 );
 
-/** KEYS: key. ARGV: field, value, ... Returns 0 when the key exists already. */
+/** Creates a record. KEYS: key. ARGV: field, value, ... Returns 0 when it exists already. */
 export const CREATE_KEY = script(
   'create-key',
   `
@@ -41,14 +46,18 @@ redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1`,
 );
 
-/** KEYS: live, key. ARGV: session id, limit, ttl ms. Returns {1, 0 or, for a revoked key, -1, sessions now, ms until a slot frees itself}. */
+/**
+ * Takes a session slot of an API key. KEYS: live, key. ARGV: session id, limit, ttl ms. Returns
+ * {result, live sessions, milliseconds until a slot expires}; result is 1 (taken), 0 (limit) or -1
+ * (revoked key).
+ */
 export const ACQUIRE_SLOT = script(
   'acquire-slot',
   `
 ${NOW_MS}
 if redis.call('HEXISTS', KEYS[2], 'revokedAt') == 1 then return {-1, 0, 0} end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
--- Slots that end later than any can were taken before the clock was set back.
+-- A slot with a later expiry than now + ttl was taken before the clock was set back.
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. (now + tonumber(ARGV[3])), '+inf')) do
   redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), id)
 end
@@ -63,7 +72,10 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {1, held and count or count + 1, 0}`,
 );
 
-/** KEYS: live. ARGV: ttl ms, then session ids. Keeps slots alive, also those that had expired while Redis could not be reached. */
+/**
+ * Extends slots, also those that expired while Redis was unreachable. KEYS: live. ARGV: ttl ms,
+ * session ids.
+ */
 export const TOUCH_SLOTS = script(
   'touch-slots',
   `
@@ -73,7 +85,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return #ARGV - 1`,
 );
 
-/** KEYS: live. Returns how many slots are held. */
+/** Counts the slots. KEYS: live. */
 export const COUNT_SLOTS = script(
   'count-slots',
   `
@@ -83,9 +95,10 @@ return redis.call('ZCARD', KEYS[1])`,
 );
 
 /**
- * KEYS: token, claim. ARGV: session id, server id, ttl ms, session id that may be replaced ('' for none).
- * A refusal leaves word for a holder on another server, which hears of it at its next touch.
- * Returns {'unknown'}, {'in-use', session id, server id} or {'claimed', grant, milliseconds that the token still lives}.
+ * Claims a session token. KEYS: token, claim. ARGV: session id, server id, ttl ms, session id that
+ * may be replaced ('' for none). A refusal sets `wanted`, which the holder on another server reads
+ * at its next touch. Returns {'unknown'}, {'in-use', session id, server id} or {'claimed', grant,
+ * remaining lifetime of the token in ms}.
  */
 export const CLAIM_TOKEN = script(
   'claim-token',
@@ -103,7 +116,11 @@ redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return {'claimed', grant, tostring(redis.call('PTTL', KEYS[1]))}`,
 );
 
-/** KEYS: claim. ARGV: session id, server id, ttl ms. Returns 0 when somebody else holds the token, 2 when somebody on another server asked for it since the last touch, else 1. A claim that had expired is taken again. */
+/**
+ * Extends a claim, or takes it again when it expired. KEYS: claim. ARGV: session id, server id, ttl
+ * ms. Returns 0 when another session holds the token, 2 when another server asked for it since the
+ * last touch, else 1.
+ */
 export const TOUCH_CLAIM = script(
   'touch-claim',
   `
@@ -114,7 +131,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1 + redis.call('HDEL', KEYS[1], 'wanted')`,
 );
 
-/** KEYS: claim. ARGV: session id. Releases it if it is ours. */
+/** Releases the claim of a session. KEYS: claim. ARGV: session id. */
 export const RELEASE_CLAIM = script(
   'release-claim',
   `
@@ -122,7 +139,7 @@ if redis.call('HGET', KEYS[1], 'sessionId') ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,
 );
 
-/** KEYS: history, records. ARGV: id, start time s, record. */
+/** Stores a history record. KEYS: history, records. ARGV: id, start time s, record. */
 export const WRITE_HISTORY = script(
   'write-history',
   `
@@ -131,7 +148,9 @@ redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
 return 1`,
 );
 
-/** KEYS: history, records. ARGV: oldest start time kept s, most to remove. */
+/**
+ * Removes old records. KEYS: history, records. ARGV: oldest start time to keep s, most to remove.
+ */
 export const PRUNE_HISTORY = script(
   'prune-history',
   `
@@ -142,7 +161,10 @@ redis.call('HDEL', KEYS[2], unpack(old))
 return #old`,
 );
 
-/** KEYS: history, records. ARGV: from s, until s, skip, count. Returns {ids, start times, records}. */
+/**
+ * Reads a page of records. KEYS: history, records. ARGV: from s, until s, skip, count. Returns
+ * {ids, start times, records}.
+ */
 export const READ_HISTORY = script(
   'read-history',
   `
@@ -153,10 +175,11 @@ for i = 1, #found, 2 do ids[#ids + 1] = found[i]; scores[#scores + 1] = found[i 
 return {ids, scores, redis.call('HMGET', KEYS[2], unpack(ids))}`,
 );
 
-// The journal of sessions that run. Beats are told by Redis's clock, for silence; beside them stands how long each session has lasted, by
-// its server's monotonic clock, which is what it is accounted by when its server dies.
+// The journal of live sessions. Heartbeats have the time of Redis and show whether a session is
+// lost. Each record also has the duration of the session by the monotonic clock of its server. That
+// duration is accounted when the server dies.
 
-/** KEYS: beats, records. ARGV: id, record, milliseconds since its begin. */
+/** Begins a journal record. KEYS: heartbeats, records. ARGV: id, record, duration so far ms. */
 export const JOURNAL_BEGIN = script(
   'journal-begin',
   `
@@ -166,9 +189,12 @@ redis.call('HSET', KEYS[2], ARGV[1], ARGV[2], 'ms:' .. ARGV[1], ARGV[3])
 return 1`,
 );
 
-/** KEYS: beats, records. ARGV: id, milliseconds since its begin, id, ... Only sessions still in the journal get a new beat. */
+/**
+ * Updates heartbeats of sessions that are in the journal. KEYS: heartbeats, records. ARGV: id,
+ * duration so far ms, id, ...
+ */
 export const JOURNAL_HEARTBEAT = script(
-  'journal-beat',
+  'journal-heartbeat',
   `
 ${NOW_MS}
 for i = 1, #ARGV, 2 do
@@ -180,7 +206,7 @@ end
 return #ARGV / 2`,
 );
 
-/** KEYS: beats, records. ARGV: id. */
+/** Ends a journal record. KEYS: heartbeats, records. ARGV: id. */
 export const JOURNAL_END = script(
   'journal-end',
   `
@@ -189,8 +215,9 @@ return redis.call('HDEL', KEYS[2], ARGV[1], 'ms:' .. ARGV[1])`,
 );
 
 /**
- * KEYS: beats, records. ARGV: silence after which a session counts as lost, ms; 0: all of them.
- * Returns id, last beat, milliseconds it had lasted then ('' where an earlier version began it), record, ...
+ * Finds lost sessions. KEYS: heartbeats, records. ARGV: silence after which a session is lost, ms;
+ * 0: all sessions. Returns id, last heartbeat ms, duration ms ('' for records of an earlier
+ * version), record, id, ...
  */
 export const JOURNAL_LOST = script(
   'journal-lost',
@@ -210,7 +237,10 @@ end
 return out`,
 );
 
-/** KEYS: waiting, data, counter. ARGV: job id, data, capacity. Returns its place (0 is next), or -1 when the queue is full. */
+/**
+ * Appends a job. KEYS: waiting, data, counter. ARGV: job id, data, capacity. Returns its position
+ * (0 is next), or -1 when the queue is full.
+ */
 export const ENQUEUE_JOB = script(
   'enqueue-job',
   `
@@ -221,14 +251,14 @@ return redis.call('ZRANK', KEYS[1], ARGV[1])`,
 );
 
 /**
- * KEYS: waiting, running, data, attempts, holders. ARGV: server id, lease ms.
- * Takes the next job, first one whose holder's lease ran out. Returns {} or {id, data, times begun}.
+ * Takes the next job; jobs whose lease expired come first. KEYS: waiting, running, data, attempts,
+ * holders. ARGV: server id, lease ms. Returns {} or {id, data, attempt}.
  */
 export const TAKE_JOB = script(
   'take-job',
   `
 ${NOW_MS}
--- Leases that end later than any can were taken before the clock was set back.
+-- A lease with a later expiry than now + lease was taken before the clock was set back.
 for _, held in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. (now + tonumber(ARGV[2])), '+inf')) do
   redis.call('ZADD', KEYS[2], now + tonumber(ARGV[2]), held)
 end
@@ -248,7 +278,10 @@ redis.call('HSET', KEYS[5], id, ARGV[1])
 return {id, data, redis.call('HINCRBY', KEYS[4], id, 1)}`,
 );
 
-/** KEYS: running, holders. ARGV: job id, server id, lease ms. Returns 0 when the job is no longer ours. */
+/**
+ * Extends the lease of a job. KEYS: running, holders. ARGV: job id, server id, lease ms. Returns 0
+ * when this server does not hold the job any more.
+ */
 export const EXTEND_JOB = script(
   'extend-job',
   `
@@ -258,7 +291,7 @@ redis.call('ZADD', KEYS[1], 'XX', now + tonumber(ARGV[3]), ARGV[1])
 return 1`,
 );
 
-/** KEYS: waiting, running, data, attempts, holders. ARGV: job id. Forgets a job, whatever its state. */
+/** Removes a job in any state. KEYS: waiting, running, data, attempts, holders. ARGV: job id. */
 export const FINISH_JOB = script(
   'finish-job',
   `
@@ -269,7 +302,10 @@ redis.call('HDEL', KEYS[5], ARGV[1])
 return redis.call('HDEL', KEYS[3], ARGV[1])`,
 );
 
-/** KEYS: running, holders. ARGV: server id. Ends the leases of a server that has just started: its last run cannot still hold them. */
+/**
+ * Ends the leases of a server that has just started, since its last run cannot hold them any more.
+ * KEYS: running, holders. ARGV: server id.
+ */
 export const RECLAIM_JOBS = script(
   'reclaim-jobs',
   `
@@ -284,7 +320,7 @@ end
 return reclaimed`,
 );
 
-/** KEYS: hash. ARGV: field, value, ... Writes only to a record that is there: one deleted meanwhile stays deleted. */
+/** Updates an existing record; a deleted one stays deleted. KEYS: hash. ARGV: field, value, ... */
 export const UPDATE_EXISTING = script(
   'update-existing',
   `
@@ -293,7 +329,10 @@ redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1`,
 );
 
-/** KEYS: agents. ARGV: agent id, record, most agents of one owner. Returns 0 at the limit. */
+/**
+ * Creates an agent. KEYS: agents. ARGV: agent id, record, limit of one owner. Returns 0 at the
+ * limit.
+ */
 export const CREATE_AGENT = script(
   'create-agent',
   `
@@ -301,7 +340,10 @@ if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end
 return redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])`,
 );
 
-/** KEYS: agents. ARGV: agent id, the record as it was read, the new one. Returns 0 when somebody changed it since, -1 when it is gone. */
+/**
+ * Replaces an agent (compare and swap). KEYS: agents. ARGV: agent id, record as read, new record.
+ * Returns 0 when the record has changed since, -1 when it was deleted.
+ */
 export const REPLACE_AGENT = script(
   'replace-agent',
   `

@@ -1,4 +1,4 @@
-// The table of Redis keys is the truth: every key that is built is in it, every one in it is built, and nobody builds keys elsewhere.
+// Redis keys: each one is documented, and only src/front/store/keys.ts builds keys.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -8,15 +8,24 @@ import { keys } from '../../../src/front/store/keys.ts';
 const SOURCE = path.resolve(import.meta.dirname, '../../../src');
 const file = path.join(SOURCE, 'front/store/keys.ts');
 
-test('the table and the functions name the same keys', () => {
-  const listed = [...readFileSync(file, 'utf8').matchAll(/^\/\/ \| (mp:\S+)/gm)].map(
-    ([, key = '']) => key.replace(/\{[A-Z]+\}/, '{*}'),
-  );
-  const built = Object.values(keys).map((make) => (make as (part?: string) => string)('*'));
-  assert.deepEqual(built.sort(), listed.sort());
+test('each key is documented: its Redis type first', () => {
+  const documented = [
+    ...readFileSync(file, 'utf8').matchAll(
+      /\/\*\* (?:String|Hash|Set|Sorted set)\b[^*]*\*\/\n  (\w+): \(/g,
+    ),
+  ].map(([, name]) => name);
+  assert.deepEqual(documented, Object.keys(keys));
 });
 
-test('keys are built in that file alone', () => {
+test('each key has the prefix of the project and is built by one function', () => {
+  const built = Object.values(keys).map((make) => (make as (part?: string) => string)('*'));
+  assert.equal(new Set(built).size, built.length);
+  for (const key of built) {
+    assert.match(key, /^mp:/);
+  }
+});
+
+test('no other file builds keys', () => {
   for (const entry of readdirSync(SOURCE, { recursive: true, withFileTypes: true })) {
     const name = path.join(entry.parentPath, entry.name);
     if (!entry.isFile() || !name.endsWith('.ts') || name === file) {
