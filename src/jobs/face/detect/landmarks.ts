@@ -28,6 +28,12 @@ export const LOWER_INNER = [78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308] as
 export const UPPER_OUTER = [61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291] as const;
 export const LOWER_OUTER = [61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291] as const;
 
+// Landmarks of the mouth on both sides: the corners of the outer and of the inner contour, and the
+// middle of the upper and of the lower inner contour.
+export const MOUTH_CORNERS = [61, 291] as const;
+export const INNER_CORNERS = [78, 308] as const;
+export const INNER_MIDDLES = [13, 14] as const;
+
 /** All landmarks of a lip without the corners. */
 export const LOWER_LIP: ReadonlySet<number> = new Set([
   146, 91, 181, 84, 17, 314, 405, 321, 375, 77, 90, 180, 85, 16, 315, 404, 320, 307, 96, 89, 179,
@@ -73,7 +79,9 @@ export const RIGHT_EYE: EyeIndices = {
   under: [339, 254, 253, 252, 256, 341, 463],
 };
 
+// Single landmarks along the middle of the face, and at its sides.
 export const NOSE_BASE = 2;
+export const NOSE_TIP = 1;
 export const NOSE_BRIDGE = 168;
 export const BROW_MIDDLE = 8;
 export const NOSE_BACK = 5;
@@ -81,4 +89,5 @@ export const CHIN = 152;
 export const FOREHEAD = 10;
 export const LEFT_SIDE = 234;
 export const RIGHT_SIDE = 454;
+/** Two landmarks on each cheek, the upper ones first. */
 export const CHEEKS = [50, 280, 205, 425] as const;

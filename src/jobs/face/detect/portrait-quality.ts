@@ -12,6 +12,7 @@ import {
   CHIN,
   FACE_OVAL,
   FOREHEAD,
+  INNER_CORNERS,
   LEFT_EYE,
   LEFT_SIDE,
   type Landmarks,
@@ -286,7 +287,7 @@ const PHILTRUM = 164;
 function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): number[] {
   const upper = curveThrough(frame.local(points, UPPER_INNER));
   const lower = curveThrough(frame.local(points, LOWER_INNER));
-  const [left, right] = frame.local(points, [78, 308]) as [Point, Point];
+  const [left, right] = frame.local(points, INNER_CORNERS) as [Point, Point];
   const reach = 0.16 * frame.halfWidth;
   const contrasts: number[] = [];
   for (let k = 3; k <= 17; k++) {

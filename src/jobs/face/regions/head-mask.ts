@@ -3,7 +3,7 @@
 import { type Lab, labAt, median } from '../imaging/colour.ts';
 import { blur, dilate, erode } from '../imaging/mask.ts';
 import { clamp, halve, type Plane, plane, type RgbImage, sampleAt } from '../imaging/image.ts';
-import { CHIN, type Landmarks, px, py } from '../detect/landmarks.ts';
+import { CHIN, type Landmarks, NOSE_TIP, px, py } from '../detect/landmarks.ts';
 import { faceEllipse } from './face-ellipse.ts';
 
 /** The head, segmented from the background. */
@@ -156,8 +156,8 @@ const nearest = (clusters: readonly Cluster[], lab: Lab): number =>
 function connected(mask: Plane, points: Landmarks, scale: number): Plane {
   const { width, height } = mask;
   const start =
-    clamp(Math.floor(py(points, 1) / scale), 0, height - 1) * width +
-    clamp(Math.floor(px(points, 1) / scale), 0, width - 1);
+    clamp(Math.floor(py(points, NOSE_TIP) / scale), 0, height - 1) * width +
+    clamp(Math.floor(px(points, NOSE_TIP) / scale), 0, width - 1);
   const body = flood(mask, [start], 1);
   const inverse = plane(width, height);
   for (let i = 0; i < inverse.data.length; i++) {

@@ -4,6 +4,7 @@ import {
   CHIN,
   LEFT_EYE,
   LOWER_INNER,
+  MOUTH_CORNERS,
   NOSE_BRIDGE,
   RIGHT_EYE,
   UPPER_INNER,
@@ -35,10 +36,11 @@ export class MouthFrame {
     );
     this.cos = Math.cos(angle);
     this.sin = Math.sin(angle);
-    this.x = (px(points, 61) + px(points, 291)) / 2;
-    this.y = (py(points, 61) + py(points, 291)) / 2;
+    const [left, right] = MOUTH_CORNERS;
+    this.x = (px(points, left) + px(points, right)) / 2;
+    this.y = (py(points, left) + py(points, right)) / 2;
     this.halfWidth =
-      Math.hypot(px(points, 61) - px(points, 291), py(points, 61) - py(points, 291)) / 2;
+      Math.hypot(px(points, left) - px(points, right), py(points, left) - py(points, right)) / 2;
     this.faceHeight = Math.hypot(
       px(points, NOSE_BRIDGE) - px(points, CHIN),
       py(points, NOSE_BRIDGE) - py(points, CHIN),

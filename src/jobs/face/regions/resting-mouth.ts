@@ -5,8 +5,12 @@ import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { inpaint } from '../imaging/inpaint.ts';
 import {
+  INNER_CORNERS,
+  INNER_MIDDLES,
+  LEFT_EYE,
   LOWER_INNER,
   LOWER_OUTER,
+  RIGHT_EYE,
   UPPER_INNER,
   UPPER_OUTER,
   type Landmarks,
@@ -42,9 +46,8 @@ export interface RestingMouth {
 export function restMouth(image: RgbImage, found: Landmarks, scale = 1): RestingMouth {
   const frame = new MouthFrame(found);
   const seen = polygonMask(image.width, image.height, innerPolygon(found));
-  const gap =
-    Math.max(0, frame.local(found, [14])[0]!.y - frame.local(found, [13])[0]!.y) /
-    (2 * frame.halfWidth);
+  const [upper, lower] = frame.local(found, INNER_MIDDLES);
+  const gap = Math.max(0, lower!.y - upper!.y) / (2 * frame.halfWidth);
   if (!isOpen(image, found, seen, gap)) {
     return {
       image,
@@ -70,14 +73,14 @@ const WIDTH: readonly [number, number] = [0.6, 0.7];
 
 /** How broad the smile is, 0..1. */
 function smileOf(points: Landmarks, frame: MouthFrame): number {
-  const [left, right, upper, lower] = frame.local(points, [78, 308, 13, 14]) as [
+  const [left, right, upper, lower] = frame.local(points, [...INNER_CORNERS, ...INNER_MIDDLES]) as [
     Point,
     Point,
     Point,
     Point,
   ];
   const lift = ((upper.y + lower.y) / 2 - (left.y + right.y) / 2) / frame.halfWidth;
-  const [a, b] = frame.local(points, [33, 263]) as [Point, Point];
+  const [a, b] = frame.local(points, [LEFT_EYE.outer, RIGHT_EYE.outer]) as [Point, Point];
   return Math.max(
     smoothstep(...LIFT, lift),
     smoothstep(...WIDTH, (2 * frame.halfWidth) / Math.hypot(b.x - a.x, b.y - a.y)),
