@@ -60,36 +60,9 @@ export function planAnswer(offer: Offer): AnswerPlan {
   const media = usable.filter(
     ({ protocol, hasRtcpMux }) => /^(UDP\/TLS\/)?RTP\/SAVPF$/.test(protocol) && hasRtcpMux,
   );
-  const canReceive = ({ direction }: OfferedSection): boolean =>
-    direction === 'recvonly' || direction === 'sendrecv';
-  const canSend = ({ direction }: OfferedSection): boolean =>
-    direction === 'sendonly' || direction === 'sendrecv';
-
-  const videoSection = media.find(
-    (section) =>
-      section.kind === 'video' && canReceive(section) && chooseVideoCodec(section) !== undefined,
-  );
-  const chosen = videoSection === undefined ? undefined : chooseVideoCodec(videoSection);
-  const video =
-    videoSection === undefined || chosen === undefined
-      ? undefined
-      : mediaPlan(videoSection, chosen.offered, chosen.rtxPayloadType, true, false, FEEDBACK);
-  const opusIn = (section: OfferedSection): OfferedCodec | undefined =>
-    section.codecs.find(({ name }) => name === 'opus');
-  const audioSections = media.filter(
-    (section) => section.kind === 'audio' && opusIn(section) !== undefined,
-  );
-  const outgoing = audioSections.find(canReceive);
-  const incoming = audioSections.find(canSend);
-  const planAudio = (section: OfferedSection | undefined): MediaPlan | undefined => {
-    const opus = section === undefined ? undefined : opusIn(section);
-    return section === undefined || opus === undefined
-      ? undefined
-      : mediaPlan(section, opus, undefined, section === outgoing, section === incoming, []);
-  };
-  const audio = planAudio(outgoing);
-  const microphone =
-    incoming === outgoing ? (audio?.receives === true ? audio : undefined) : planAudio(incoming);
+  const chosenVideo = chooseVideo(media);
+  const video = chosenVideo?.plan;
+  const { audio, microphone } = planAudio(media);
   if (video === undefined && audio === undefined) {
     throw invalidOffer(whyNothing(offer, media));
   }
@@ -107,12 +80,49 @@ export function planAnswer(offer: Offer): AnswerPlan {
   return {
     offer,
     video,
-    videoCodec: chosen?.codec,
+    videoCodec: chosenVideo?.codec,
     audio,
     microphone,
     data,
     transport: first.transport,
   };
+}
+
+/** The directions of an offer in which the client receives, and those in which it sends. */
+const canReceive = ({ direction }: OfferedSection): boolean =>
+  direction === 'recvonly' || direction === 'sendrecv';
+const canSend = ({ direction }: OfferedSection): boolean =>
+  direction === 'sendonly' || direction === 'sendrecv';
+
+/** The first section on which the client can receive a video codec that we encode. */
+function chooseVideo(
+  media: readonly OfferedSection[],
+): { readonly codec: VideoCodec; readonly plan: MediaPlan } | undefined {
+  for (const section of media) {
+    const chosen =
+      section.kind === 'video' && canReceive(section) ? chooseVideoCodec(section) : undefined;
+    if (chosen !== undefined) {
+      const { codec, offered, rtxPayloadType } = chosen;
+      return { codec, plan: mediaPlan(section, offered, rtxPayloadType, true, false, FEEDBACK) };
+    }
+  }
+  return undefined;
+}
+
+/** The first sections with Opus on which the client receives and sends: one section if it is sendrecv. */
+function planAudio(media: readonly OfferedSection[]): Pick<AnswerPlan, 'audio' | 'microphone'> {
+  const sections = media.flatMap((section) => {
+    const opus = section.codecs.find(({ name }) => name === 'opus');
+    return section.kind === 'audio' && opus !== undefined ? [{ section, opus }] : [];
+  });
+  const outgoing = sections.find(({ section }) => canReceive(section));
+  const incoming = sections.find(({ section }) => canSend(section));
+  const planOf = (one: typeof outgoing): MediaPlan | undefined =>
+    one === undefined
+      ? undefined
+      : mediaPlan(one.section, one.opus, undefined, one === outgoing, one === incoming, []);
+  const audio = planOf(outgoing);
+  return { audio, microphone: incoming === outgoing ? audio : planOf(incoming) };
 }
 
 /** Position of a section in the BUNDLE group, else in the offer. */
