@@ -34,6 +34,7 @@ import { watchMainThread } from './metrics/threads.ts';
 import { native } from './native/addon.ts';
 import { commitHash, packageVersion } from './version.ts';
 
+/** A started server. */
 export interface RunningServer {
   readonly url: string;
   readonly port: number;

@@ -16,6 +16,7 @@ import type { HttpContext } from './http/http-context.ts';
 import { type SocketHandlers, SocketRoutes } from './http/socket.ts';
 import { REMOVED_PATHS } from './routes.ts';
 
+/** What the HTTP server serves, and whom it asks. */
 export interface HttpServerOptions {
   readonly config: Config;
   readonly routes: readonly Route[];
@@ -32,6 +33,7 @@ export interface HttpServerOptions {
   readonly log: Logger;
 }
 
+/** A listening HTTP server. */
 export interface HttpServer {
   readonly port: number;
   /** Where clients on this machine reach the server: scheme, host and port. */

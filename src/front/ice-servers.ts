@@ -4,6 +4,7 @@ import type { Logger } from '../base/log.ts';
 import { startStunServer, type StunCount } from '../webrtc/ice/stun-server.ts';
 import type { IceServer } from './api/compose.ts';
 
+/** Options of `openIceServers`. */
 export interface IceServerOptions {
   readonly config: Pick<Config, 'ICE_SERVERS' | 'PORT'>;
   /** Address of this host as clients know it. */

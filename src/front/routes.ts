@@ -20,6 +20,7 @@ import type { SessionService } from './sessions/session-service.ts';
 import type { RedisStore } from './store/redis.ts';
 import type { StaticVideos } from './videos/static-videos.ts';
 
+/** What the routes are built from. */
 export interface RouteOptions {
   readonly config: Pick<Config, 'TURN_SECRET' | 'API_KEY_HEADERS'>;
   readonly store: RedisStore;

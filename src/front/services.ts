@@ -19,6 +19,7 @@ import { SessionTokens } from './sessions/session-tokens.ts';
 import { FileBlobs } from './store/blobs.ts';
 import type { RedisStore } from './store/redis.ts';
 
+/** What the services are built from. */
 export interface ServiceOptions {
   readonly config: Config;
   readonly store: RedisStore;
@@ -30,6 +31,7 @@ export interface ServiceOptions {
   readonly log: Logger;
 }
 
+/** The services of one server. */
 export interface Services {
   readonly apiKeys: ApiKeys;
   readonly tokens: SessionTokens;

@@ -1,4 +1,4 @@
-// Metrics of the catalogue: the server as a whole: process, main thread, HTTP and WebSocket.
+// Metrics of the catalogue: the server as a whole, its main thread, HTTP and WebSocket.
 import { REQUEST_BUCKETS, LOOP_DELAY_BUCKETS, ERROR_CODES, GC_KINDS } from './catalogue-common.ts';
 import { counter, gauge, histogram } from './metric-family.ts';
 
@@ -11,6 +11,7 @@ const HTTP_LIMITS = [
   'slow_body',
 ] as const;
 
+/** Metrics of process, main thread, HTTP and WebSocket. */
 export const SERVER_METRICS = {
   // ── process and build ────────────────────────────────────────────────────────────────────────────
   mouthpiece_build_info: gauge('front', 'Always 1; the labels name the versions that run.', {

@@ -10,6 +10,7 @@ const SESSION_LENGTH_BUCKETS = [1, 5, 15, 60, 300, 900, 1800, 3600, 14_400];
 const SESSION_KINDS = ['p2p', 'livekit', 'agent', 'auto'] as const;
 const END_REASONS = Object.keys(SESSION_ENDS) as EndReason[];
 
+/** Metrics of tokens and sessions. */
 export const SESSION_METRICS = {
   // ── tokens and sessions ──────────────────────────────────────────────────────────────────────────
   mouthpiece_tokens_issued_total: counter('front', 'Session tokens issued.'),

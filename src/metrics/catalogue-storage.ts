@@ -8,6 +8,7 @@ const JOB_BUCKETS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800];
 const SPEED_BUCKETS = [0.5, 1, 2, 4, 8, 12, 16, 24, 32, 64]; // media seconds per second
 const JOB_KINDS = ['static', 'face'] as const;
 
+/** Metrics of Redis, history and offline jobs. */
 export const STORAGE_METRICS = {
   // ── storage ──────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_redis_command_duration_seconds: histogram(

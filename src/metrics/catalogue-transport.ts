@@ -10,6 +10,7 @@ const RATE_BUCKETS = [100e3, 150e3, 200e3, 300e3, 400e3, 600e3, 800e3, 1e6, 1.25
 ); // byte/s
 const MEDIA = ['audio', 'video'] as const;
 
+/** Metrics of RTP, RTCP, ICE, DTLS and datagrams. */
 export const TRANSPORT_METRICS = {
   // ── transport ────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_rtp_packets_sent_total: counter('worker', 'RTP packets sent for the first time.', {

@@ -16,6 +16,7 @@ const BUFFER_BUCKETS = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60];
 const BATCH_BUCKETS = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64]; // sessions
 const CODECS = ['vp8', 'h264'] as const;
 
+/** Metrics of worker threads, frames and speech. */
 export const WORKER_METRICS = {
   // ── workers as the main thread sees them ─────────────────────────────────────────────────────────
   mouthpiece_workers: gauge('front', 'Media workers, by state.', {

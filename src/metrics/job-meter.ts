@@ -2,7 +2,9 @@
 import type { Counter, Gauge, Histogram, LabelsOf } from './catalogue.ts';
 import type { Metrics } from './metrics.ts';
 
+/** Kind of offline job: a label value. */
 export type JobKind = LabelsOf<'mouthpiece_jobs'>['kind'];
+/** How a job ended: a label value. */
 export type JobResult = LabelsOf<'mouthpiece_jobs_finished_total'>['result'];
 
 /**

@@ -37,6 +37,7 @@ export interface PeerReading {
   readMs: number;
 }
 
+/** The reading of a peer that starts now. */
 export const newPeerReading = (nowMs: number): PeerReading => ({
   counted: {
     packetsRetransmitted: 0,

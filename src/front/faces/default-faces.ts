@@ -13,6 +13,7 @@ export interface DefaultFaceFiles {
   readonly builtDir: string;
 }
 
+/** A default face with its files. */
 export interface DefaultFace {
   readonly id: string;
   readonly name: string;

@@ -5,6 +5,7 @@ const MAX_EARLY_MESSAGES = 256;
 const MAX_EARLY_BYTES = 4 << 20;
 const MAX_EARLY_BYTES_TOTAL = 64 << 20;
 
+/** A copied message. */
 export interface EarlyMessage {
   readonly message: ArrayBuffer;
   readonly isBinary: boolean;

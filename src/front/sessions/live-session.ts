@@ -32,6 +32,7 @@ export interface ClientSocket {
 /** Waiting for the offer, for the answer of the worker, for ICE and DTLS; with media; over. */
 export type SessionPhase = 'waiting' | 'answering' | 'connecting' | 'live' | 'over';
 
+/** What a session is given by the session service. */
 export interface LiveSessionOptions {
   readonly id: string;
   readonly socket: ClientSocket;

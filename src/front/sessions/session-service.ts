@@ -55,6 +55,7 @@ export interface Placement extends Pick<WorkerPool, 'room' | 'renderers'> {
   place(renderer?: string): SessionWorker | undefined;
 }
 
+/** What the session service is built from. */
 export interface SessionServiceOptions {
   readonly tokens: SessionTokens;
   readonly quota: Pick<SessionQuota, 'acquire' | 'touch' | 'release'>;
@@ -98,6 +99,7 @@ const FRESH_TOKEN_MS = 60_000;
 /** How often a drain looks whether all sessions are over. */
 const DRAIN_POLL_MS = 50;
 
+/** Admits sockets as sessions, keeps their claims, and ends them. */
 export class SessionService {
   readonly #entries = new Map<string, Entry>();
   readonly #options: SessionServiceOptions;

@@ -3,6 +3,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import { CLAIM_TTL_MS, type ClaimResult, type SessionTokens } from './session-tokens.ts';
 
+/** A token that was claimed: its grant and its age. */
 export type ClaimedToken = Extract<ClaimResult, { kind: 'claimed' }>;
 type ClaimInUse = Extract<ClaimResult, { kind: 'in-use' }>;
 
@@ -31,6 +32,7 @@ interface Claim {
   holder: ClaimHolder | undefined;
 }
 
+/** The claims of all sessions of this server. */
 export class TokenClaims {
   readonly #tokens: SessionTokens;
   readonly #serverId: string;

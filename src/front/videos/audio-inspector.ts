@@ -11,6 +11,7 @@ const INSPECT_DEADLINE_MS = 50_000;
 /** Uploads that are inspected or wait for it: each holds up to 64 MiB. */
 const MAX_INSPECTIONS = 8;
 
+/** Inspects short audio at once, and other audio on a thread. */
 export class AudioInspector {
   readonly #pool: JobPool;
   #inspections = 0;

@@ -2,6 +2,7 @@
 // that a short video does not wait behind a long one.
 import { monotonicMs } from '../../base/time.ts';
 
+/** Grants permits in the order of asking. */
 export class FairSemaphore {
   readonly #waiting: Permit[] = [];
   #free: number;

@@ -24,6 +24,7 @@ import { VideoMetrics } from './video-metrics.ts';
 import { StaticRecords, type StaticRecord } from './video-records.ts';
 import { VIDEOS_A_THREAD, VideoRenderer } from './video-renderer.ts';
 
+/** What the service is built from. */
 export interface StaticVideoOptions {
   readonly store: RedisStore;
   readonly blobs: FileBlobs;
@@ -70,6 +71,7 @@ const FAILURES = {
     'The video could not be rendered: the server failed each time it tried. Send the audio again.',
 };
 
+/** The static videos of one server. */
 export class StaticVideoService implements StaticVideos {
   readonly #options: StaticVideoOptions;
   readonly #records: StaticRecords;

@@ -8,6 +8,7 @@ import { UPDATE_EXISTING } from '../store/scripts.ts';
 /** The request without the audio. */
 export type StaticOrder = Omit<StaticRequest, 'audio'>;
 
+/** A static video: its request and its state. */
 export interface StaticRecord {
   readonly order: StaticOrder;
   readonly status: 'queued' | 'rendering' | 'completed' | 'failed';
@@ -21,6 +22,7 @@ export interface StaticRecord {
   readonly createdMs: number;
 }
 
+/** The fields that change while a video is rendered. */
 export type RecordChange = Partial<Pick<StaticRecord, 'status' | 'error' | 'segments'>>;
 
 /**

@@ -22,6 +22,7 @@ export const VIDEOS_A_THREAD = 4;
 /** A rendering that is ten times slower than real time hangs. */
 const renderDeadlineMs = (seconds: number): number => 60_000 + Math.ceil(seconds) * 10_000;
 
+/** One rendering. */
 export interface RenderJob {
   readonly id: string;
   readonly record: StaticRecord;
@@ -36,6 +37,7 @@ export interface RenderJob {
   readonly onSegment: (stored: number) => Promise<void>;
 }
 
+/** The threads that render static videos. */
 export class VideoRenderer {
   readonly #files: StaticFiles;
   readonly #semaphore: FairSemaphore;
