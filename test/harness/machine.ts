@@ -1,4 +1,4 @@
-// How busy the machine is, for tests that judge time.
+// Help for tests that measure time on a busy machine.
 import os from 'node:os';
 
 const MOST = 4;

@@ -1,5 +1,5 @@
-// Looks into media files with ffprobe and ffmpeg: what is in them, and what a viewer would see and
-// hear.
+// Reads media files with ffprobe and ffmpeg: their streams and packets, and the pictures and
+// samples that a player would present.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Recording } from './probe.ts';

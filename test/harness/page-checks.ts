@@ -1,4 +1,4 @@
-// What must hold of a page at every size of its window, in light and dark.
+// Checks that a page must pass at every window size, in light and dark mode.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -18,7 +18,7 @@ export const SIZES = [
   [1280, 900],
 ] as const;
 
-/** What axe-core finds wrong, best practices included: each a rule and where it is broken. */
+/** The violations that axe-core finds, including best practices: each a rule and the element. */
 export async function accessProblems(page: Page): Promise<string[]> {
   await page.evaluate(`typeof axe === 'undefined' && ${AXE}`);
   return (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
@@ -26,7 +26,7 @@ export async function accessProblems(page: Page): Promise<string[]> {
       [id, target, any[0]?.data?.contrastRatio ?? ''].join(' '))))`)) as string[];
 }
 
-/** What reaches beyond the window's side, is wider than its own box, or lies on another badge. */
+/** Elements that overflow the window or their own box, and badges that overlap. */
 export async function misfits(page: Page): Promise<string[]> {
   return (await page.evaluate(`(() => {
     const name = (element) => element.id || element.className || element.textContent.trim().slice(0, 30);

@@ -1,5 +1,5 @@
-// A WebSocket client of bare bytes, for floods: frames are made once and written as fast as the
-// socket takes them.
+// A WebSocket client that writes raw frames on a TCP socket, for floods: a frame is built once and
+// written as fast as the socket accepts it.
 import { once } from 'node:events';
 import net from 'node:net';
 import type { TestServer } from './server.ts';
@@ -7,7 +7,7 @@ import type { TestServer } from './server.ts';
 export type Opcode = 'text' | 'binary' | 'ping' | 'pong';
 const OPCODES: Readonly<Record<Opcode, number>> = { text: 1, binary: 2, ping: 9, pong: 10 };
 
-/** One client frame, its mask all zeros (RFC 6455 section 5.2). */
+/** A WebSocket client frame with an all-zero mask (RFC 6455 section 5.2). */
 export function frame(opcode: Opcode, payload: Uint8Array | string): Buffer {
   const body = Buffer.from(payload as string);
   const head = Buffer.alloc(body.length < 126 ? 6 : body.length < 65_536 ? 8 : 14);
@@ -24,8 +24,9 @@ export function frame(opcode: Opcode, payload: Uint8Array | string): Buffer {
 
 const BLOCK_BYTES = 256 * 1024;
 
+/** One TCP connection with a WebSocket handshake. */
 export class RawSocket {
-  /** The last of what the server sent, frame headers included. */
+  /** The last 4000 characters that the server sent, including frame headers. */
   heard = '';
   isClosed = false;
   readonly #socket: net.Socket;
@@ -41,7 +42,7 @@ export class RawSocket {
     });
   }
 
-  /** Resolves with the handshake's answer there. */
+  /** Connects and sends the handshake. Resolves when the first bytes of the answer have arrived. */
   static async open(server: Pick<TestServer, 'url'>, path: string): Promise<RawSocket> {
     const { hostname, port } = new URL(server.url);
     const socket = net.connect(Number(port), hostname);

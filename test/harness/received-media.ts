@@ -1,5 +1,5 @@
-// Turns the packets of a session back into pictures and sound on the sender's clock, so that their
-// offset can be judged without a player.
+// Decodes the packets of a session into pictures and sound on the sender's clock. Tests measure the
+// audio-video offset without a player's jitter buffers.
 import { spawnSync } from 'node:child_process';
 import type { RtpPacket } from 'werift';
 import { writeBitstream } from '../../bench/peers/bitstream.ts';

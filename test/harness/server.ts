@@ -1,5 +1,4 @@
-// Starts the real server as a child process for a scenario, on a free port with its own data
-// directory, and ends it without traces.
+// Starts the real server as a child process, on a free port and with a data directory of its own.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -9,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** First start makes keys and default faces, on two shared cores perhaps beside other tests. */
+/** The first start makes keys and default faces; other tests may use both cores meanwhile. */
 const READY_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 10_000;
 const LOG_LIMIT_LINES = 5_000;

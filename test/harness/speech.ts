@@ -1,4 +1,4 @@
-// Real speech for tests, synthesised when asked for: samples, and where each sound begins and ends.
+// Synthesised speech for tests: samples, and where each phoneme begins and ends.
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
@@ -25,14 +25,14 @@ export interface Speech {
   readonly wavFile: string;
 }
 
-/** Sounds for which the lips are shut. */
+/** Phonemes that close the lips. */
 const LIP_CLOSURES = new Set(['p', 'b', 'm']);
 export const closures = ({ segments }: Speech): readonly Segment[] =>
   segments.filter(({ phone }) => LIP_CLOSURES.has(phone));
 
 export type FliteVoice = 'slt' | 'rms' | 'awb' | 'kal16';
 
-/** Speaks with flite; what was made once lies under test/out. */
+/** Synthesises speech with flite. Results are cached under test/out. */
 export async function synthesize(
   text: string,
   voice: FliteVoice = 'slt',
@@ -140,7 +140,7 @@ export function concat(...parts: readonly Int16Array[]): Int16Array<ArrayBuffer>
   return all;
 }
 
-/** Without the quiet that a synthesiser puts before and after. */
+/** Cuts off the silence that a synthesiser puts before and after the speech. */
 export function trim(pcm: Int16Array, threshold = 300): Int16Array<ArrayBuffer> {
   const first = pcm.findIndex((sample) => Math.abs(sample) > threshold);
   const last = pcm.findLastIndex((sample) => Math.abs(sample) > threshold);

@@ -1,15 +1,17 @@
-// A bare client of the session WebSocket, for what a browser's client never does: odd orders, odd
-// bytes, no peer at all.
+// A minimal client of the session WebSocket. It can send what a browser's client never sends:
+// messages in a wrong order, invalid bytes, no offer.
 import type { TestServer } from './server.ts';
 
+/** A text message from the server; `atMs` by `performance.now()`. */
 export interface Received {
   readonly text: string;
   readonly atMs: number;
 }
 
+/** Records all messages of one WebSocket. */
 export class WsClient {
   readonly messages: Received[] = [];
-  /** Frames that were not text: the protocol has none from the server. */
+  /** Binary frames received. The protocol has none from the server. */
   binaryFrames = 0;
   /** Resolves when the socket is closed. */
   readonly closed: Promise<{ code: number; reason: string }>;
