@@ -26,8 +26,8 @@ const BUILD = path.join(SOURCE, 'build');
 const HEADERS = path.join(ROOT, 'node_modules/node-api-headers/include');
 
 /**
- * @returns a hash of the sources and this script. System libraries are not included: `loadError` detects
- * that one is missing.
+ * @returns a hash of the sources and this script. System libraries are not included: `loadError`
+ * detects that one is missing.
  */
 function hashOfInputs() {
   const hash = createHash('sha256')
@@ -83,8 +83,8 @@ function loadError(addon) {
 }
 
 /**
- * Configures and compiles. Removes an earlier build first if `fromScratch`, and when its cache is of
- * another folder or another CMake.
+ * Configures and compiles. Removes an earlier build first if `fromScratch`, and when its cache is
+ * of another folder or another CMake.
  */
 function compile(folder, options, fromScratch) {
   const locked = (...command) => run('flock', [`${folder}.lock`, ...command]);

@@ -207,7 +207,9 @@ function windowOf({ width, height, landmarks }: FaceAssetParts, zoom: Zoom): Win
 
 const label = (text: string, width: number): Buffer =>
   Buffer.from(
-    `<svg width="${width}" height="20"><rect width="100%" height="20" fill="black"/><text x="4" y="15" font-family="sans-serif" font-size="14" fill="white">${text.replaceAll('"', '&quot;')}</text></svg>`,
+    `<svg width="${width}" height="20"><rect width="100%" height="20" fill="black"/><text ` +
+      'x="4" y="15" font-family="sans-serif" font-size="14" ' +
+      `fill="white">${text.replaceAll('"', '&quot;')}</text></svg>`,
   );
 
 async function writeSheet(

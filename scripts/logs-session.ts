@@ -134,7 +134,8 @@ export async function sessionHistory(
   }
   if (ids.size > 1) {
     throw new Error(
-      `'${wanted}' matches ${ids.size} sessions: ${[...ids].slice(0, 5).join(', ')}${ids.size > 5 ? ', …' : ''}`,
+      `'${wanted}' matches ${ids.size} ` +
+        `sessions: ${[...ids].slice(0, 5).join(', ')}${ids.size > 5 ? ', …' : ''}`,
     );
   }
   if (own.length === 0) {
@@ -164,7 +165,9 @@ if (process.argv[1] === import.meta.filename) {
   const [id, ...files] = process.argv.slice(2);
   if (id === undefined || id.startsWith('-') || id.length < 4) {
     console.error(
-      'npm run logs:session -- ID [FILE...]\n\nID is a session id or its first characters (at least 4). Without a FILE it reads the log from stdin, for example:\n  journalctl -u mouthpiece -o cat | npm run -s logs:session -- 3f2a9c',
+      'npm run logs:session -- ID [FILE...]\n\nID is a session id or its first characters ' +
+        '(at least 4). Without a FILE it reads the log from stdin, for example:\n  ' +
+        'journalctl -u mouthpiece -o cat | npm run -s logs:session -- 3f2a9c',
     );
     process.exit(2);
   }
@@ -175,7 +178,8 @@ if (process.argv[1] === import.meta.filename) {
     );
     if (history === undefined) {
       console.error(
-        `No line belongs to a session that begins with '${id}'. The server must log with LOG_LEVEL=info or lower.`,
+        `No line belongs to a session that begins with '${id}'. The server must log with ` +
+          'LOG_LEVEL=info or lower.',
       );
       process.exit(1);
     }

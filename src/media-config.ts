@@ -77,7 +77,9 @@ async function checkMediaAddress(address: string): Promise<void> {
       socket.close();
       reject(
         new Error(
-          `Media cannot be bound to ${address} (${code}): it is not an address of this machine. Set MEDIA_HOST or HOST; where clients see another address, name that in ANNOUNCED_IPS.`,
+          `Media cannot be bound to ${address} (${code}): it is not an address of this ` +
+            'machine. Set MEDIA_HOST or HOST; where clients see another address, name that ' +
+            'in ANNOUNCED_IPS.',
         ),
       );
     });

@@ -220,7 +220,8 @@ async function claimWorkerCores(workers: number, log: Logger): Promise<CoreClaim
   if (cores.shared.length > 0) {
     log.warn(
       { cpus: cores.shared, workers },
-      'workers share cores with another server on this host: frames will be late on both. Lower WORKERS, or give each server its own cpuset',
+      'workers share cores with another server on this host: frames will be late on both. ' +
+        'Lower WORKERS, or give each server its own cpuset',
     );
   }
   return cores;

@@ -1,4 +1,5 @@
-// The floor plan as a test: who may import whom, which vendor library has which room, and how long a file may get.
+// The floor plan as a test: who may import whom, which vendor library has which room, and how long
+// a file may get.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -20,7 +21,10 @@ const importsOf = (file: string): string[] =>
     ),
   ].map((match) => match[1]!);
 
-/** Room → rooms that it may import from, types included. A room named without a slash stands for its inner rooms too. */
+/**
+ * Room → rooms that it may import from, types included. A room named without a slash stands for its
+ * inner rooms too.
+ */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   base: [],
   media: ['base'],

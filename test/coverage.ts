@@ -1,8 +1,9 @@
-// `npm run coverage`: runs the unit tests and scenarios, and prints the lines covered in each folder of src.
+// `npm run coverage`: runs the unit tests and scenarios, and prints the lines covered in each
+// folder of src.
 //
 // Node itself counts (NODE_V8_COVERAGE), in every process and thread that the tests start: servers,
-// media workers, job threads. Node runs TypeScript by overwriting types with spaces, so the offsets that
-// V8 reports are those of the source files.
+// media workers, job threads. Node runs TypeScript by overwriting types with spaces, so the offsets
+// that V8 reports are those of the source files.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';

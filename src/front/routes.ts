@@ -46,7 +46,8 @@ export const REMOVED_PATHS = [
   {
     path: '/textToVideoStream',
     reason:
-      'POST /textToVideoStream was removed. Generate the speech audio separately and send it to POST /static/audio.',
+      'POST /textToVideoStream was removed. Generate the speech audio separately and send ' +
+      'it to POST /static/audio.',
   },
 ];
 

@@ -13,7 +13,7 @@ const HTTP_LIMITS = [
 
 /** Metrics of process, main thread, HTTP and WebSocket. */
 export const SERVER_METRICS = {
-  // ── process and build ────────────────────────────────────────────────────────────────────────────
+  // ── process and build ──────────────────────────────────────────────────────────────────────────
   mouthpiece_build_info: gauge('front', 'Always 1; the labels name the versions that run.', {
     version: { atMost: 1 },
     commit: { atMost: 1 },
@@ -46,7 +46,7 @@ export const SERVER_METRICS = {
   ),
   process_start_time_seconds: gauge('front', 'Start of the process, Unix time.'),
 
-  // ── main thread ──────────────────────────────────────────────────────────────────────────────────
+  // ── main thread ────────────────────────────────────────────────────────────────────────────────
   mouthpiece_front_cpu_seconds_total: counter('front', 'CPU time of the main thread.'),
   mouthpiece_front_event_loop_delay_seconds: histogram(
     'front',
@@ -60,7 +60,7 @@ export const SERVER_METRICS = {
   ),
   mouthpiece_front_heap_used_bytes: gauge('front', 'JavaScript heap in use on the main thread.'),
 
-  // ── HTTP and WebSocket ───────────────────────────────────────────────────────────────────────────
+  // ── HTTP and WebSocket ─────────────────────────────────────────────────────────────────────────
   mouthpiece_http_requests_total: counter('front', 'HTTP requests answered, by route template.', {
     method: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'other'],
     route: { atMost: 64 },
@@ -103,7 +103,8 @@ export const SERVER_METRICS = {
   ),
   mouthpiece_websocket_messages_dropped_total: counter(
     'front',
-    'WebSocket messages dropped unread: the socket exceeded its budget (socket_rate), all sockets together did (server_rate), or the socket was closed for it (exhausted).',
+    'WebSocket messages dropped unread: the socket exceeded its budget (socket_rate), all ' +
+      'sockets together did (server_rate), or the socket was closed for it (exhausted).',
     { reason: ['socket_rate', 'server_rate', 'exhausted'] },
   ),
   mouthpiece_websocket_bytes_total: counter('front', 'Payload bytes of WebSocket messages.', {

@@ -12,7 +12,7 @@ const END_REASONS = Object.keys(SESSION_ENDS) as EndReason[];
 
 /** Metrics of tokens and sessions. */
 export const SESSION_METRICS = {
-  // ── tokens and sessions ──────────────────────────────────────────────────────────────────────────
+  // ── tokens and sessions ────────────────────────────────────────────────────────────────────────
   mouthpiece_tokens_issued_total: counter('front', 'Session tokens issued.'),
   mouthpiece_tokens_refused_total: counter(
     'front',
@@ -45,7 +45,9 @@ export const SESSION_METRICS = {
   ),
   mouthpiece_session_setup_seconds: histogram(
     'front',
-    'Time of each step of setting a session up: token to socket (tokens used within a minute), socket to offer, offer to answer, answer to ICE, first ICE check to DTLS, DTLS to first frame sent; total is from the offer to the first frame sent.',
+    'Time of each step of setting a session up: token to socket (tokens used within a ' +
+      'minute), socket to offer, offer to answer, answer to ICE, first ICE check to DTLS, ' +
+      'DTLS to first frame sent; total is from the offer to the first frame sent.',
     SETUP_BUCKETS,
     { step: ['socket', 'offer', 'answer', 'ice', 'dtls', 'first_frame', 'total'] },
     { exemplar: 'session_id' },

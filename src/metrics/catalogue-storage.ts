@@ -10,7 +10,7 @@ const JOB_KINDS = ['static', 'face'] as const;
 
 /** Metrics of Redis, history and offline jobs. */
 export const STORAGE_METRICS = {
-  // ── storage ──────────────────────────────────────────────────────────────────────────────────────
+  // ── storage ────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_redis_command_duration_seconds: histogram(
     'front',
     'Round trip of one Redis command or script.',
@@ -26,7 +26,7 @@ export const STORAGE_METRICS = {
     'Session records that wait until Redis answers again.',
   ),
 
-  // ── offline jobs ─────────────────────────────────────────────────────────────────────────────────
+  // ── offline jobs ───────────────────────────────────────────────────────────────────────────────
   mouthpiece_jobs: gauge('front', 'Offline jobs now.', {
     kind: JOB_KINDS,
     state: ['queued', 'running'],

@@ -12,7 +12,7 @@ const MEDIA = ['audio', 'video'] as const;
 
 /** Metrics of RTP, RTCP, ICE, DTLS and datagrams. */
 export const TRANSPORT_METRICS = {
-  // ── transport ────────────────────────────────────────────────────────────────────────────────────
+  // ── transport ──────────────────────────────────────────────────────────────────────────────────
   mouthpiece_rtp_packets_sent_total: counter('worker', 'RTP packets sent for the first time.', {
     media: MEDIA,
   }),

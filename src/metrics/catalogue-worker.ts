@@ -18,7 +18,7 @@ const CODECS = ['vp8', 'h264'] as const;
 
 /** Metrics of worker threads, frames and speech. */
 export const WORKER_METRICS = {
-  // ── workers as the main thread sees them ─────────────────────────────────────────────────────────
+  // ── workers as the main thread sees them ───────────────────────────────────────────────────────
   mouthpiece_workers: gauge('front', 'Media workers, by state.', {
     state: ['starting', 'ready', 'draining'],
   }),
@@ -36,7 +36,7 @@ export const WORKER_METRICS = {
     'Sessions a worker takes at most (MAX_SESSIONS_PER_WORKER).',
   ),
 
-  // ── worker threads ───────────────────────────────────────────────────────────────────────────────
+  // ── worker threads ─────────────────────────────────────────────────────────────────────────────
   mouthpiece_worker_sessions: gauge(
     'worker',
     'Sessions on the worker, by state.',
@@ -86,7 +86,7 @@ export const WORKER_METRICS = {
     LATENESS_BUCKETS,
   ),
 
-  // ── frames ───────────────────────────────────────────────────────────────────────────────────────
+  // ── frames ─────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_frames_sent_total: counter('worker', 'Video frames handed to the transport.', {
     codec: CODECS,
     activity: ['idle', 'speaking'],
@@ -96,7 +96,8 @@ export const WORKER_METRICS = {
   }),
   mouthpiece_frames_repeated_total: counter(
     'worker',
-    "Frames of sessions with a user's own network that repeated the last mouth image, because the new one was late.",
+    "Frames of sessions with a user's own network that repeated the last mouth image, " +
+      'because the new one was late.',
   ),
   mouthpiece_frame_lateness_seconds: histogram(
     'worker',
@@ -107,7 +108,10 @@ export const WORKER_METRICS = {
   ),
   mouthpiece_stage_duration_seconds: histogram(
     'worker',
-    "Time of one stage for one frame (drain: reading the speech ring; inference: one batched run, and each run of a user's own network on the inference thread; packetize: splitting into RTP payloads; send: encryption and the socket; audio: one packet encoded).",
+    'Time of one stage for one frame (drain: reading the speech ring; inference: one ' +
+      "batched run, and each run of a user's own network on the inference thread; packetize: " +
+      'splitting into RTP payloads; send: encryption and the socket; audio: one packet ' +
+      'encoded).',
     STAGE_BUCKETS,
     { stage: ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send', 'audio'] },
   ),
@@ -124,11 +128,13 @@ export const WORKER_METRICS = {
     codec: CODECS,
   }),
 
-  // ── speech ───────────────────────────────────────────────────────────────────────────────────────
+  // ── speech ─────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_audio_to_lips_seconds: histogram(
     'worker',
-    "From the arrival of an utterance's first speech to its first frame with moving lips leaving. Pace: burst (what a start needs came faster than real time), " +
-      "paced (real time: the look-ahead of 60 ms has to arrive first), paced_network (paced, with a user's own network, which looks further ahead).",
+    "From the arrival of an utterance's first speech to its first frame with moving lips " +
+      'leaving. Pace: burst (what a start needs came faster than real time), ' +
+      'paced (real time: the look-ahead of 60 ms has to arrive first), paced_network ' +
+      "(paced, with a user's own network, which looks further ahead).",
     LIPS_BUCKETS,
     { input: ['socket', 'track'], pace: ['burst', 'paced', 'paced_network'] },
     { exemplar: 'session_id' },
@@ -140,7 +146,8 @@ export const WORKER_METRICS = {
   ),
   mouthpiece_av_offset_seconds: histogram(
     'worker',
-    'Media time of the picture minus that of the sound at the moment both are sent, once a second per speaking session; negative: the sound is ahead.',
+    'Media time of the picture minus that of the sound at the moment both are sent, once a ' +
+      'second per speaking session; negative: the sound is ahead.',
     AV_OFFSET_BUCKETS,
   ),
   mouthpiece_utterances_total: counter('worker', 'Utterances begun (SPEAK sent).'),

@@ -156,7 +156,8 @@ export class SharedMetrics implements Meter<'worker'> {
     this.#cells = new Float64Array(memory);
     if (this.#cells.length !== SHARED_SLOTS) {
       throw new RangeError(
-        `shared metrics have ${SHARED_SLOTS} slots, this memory ${this.#cells.length}: use createSharedMetrics()`,
+        `shared metrics have ${SHARED_SLOTS} slots, this memory ${this.#cells.length}: use ` +
+          'createSharedMetrics()',
       );
     }
   }

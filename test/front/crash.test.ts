@@ -1,4 +1,5 @@
-// kill -9 of the server in the middle of a face job, of agent updates and of a session: afterwards nothing is lost or half there.
+// kill -9 of the server in the middle of a face job, of agent updates and of a session: afterwards
+// nothing is lost or half there.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,5 @@
-// A flood of connections takes no more descriptors than are left beside the reserve: the server, its Redis and its scrapes go on.
+// A flood of connections takes no more descriptors than are left beside the reserve: the server,
+// its Redis and its scrapes go on.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';

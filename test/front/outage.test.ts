@@ -1,4 +1,5 @@
-// Redis stopped and started under a running front: quick refusals meanwhile, everything as before afterwards.
+// Redis stopped and started under a running front: quick refusals meanwhile, everything as before
+// afterwards.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { patience } from '../harness/machine.ts';

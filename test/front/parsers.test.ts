@@ -1,5 +1,5 @@
-// What the main thread reads of strangers' texts: 64 kB of the worst take 5 ms at most, and what is not
-// looked at costs next to nothing.
+// What the main thread reads of strangers' texts: 64 kB of the worst take 5 ms at most, and what is
+// not looked at costs next to nothing.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { jsonShape } from '../../src/base/json.ts';

@@ -81,7 +81,10 @@ export async function startCluster(): Promise<TestRedis> {
   return cluster;
 }
 
-/** Shares the slots out and introduces the nodes to each other, as `redis-cli --cluster create` does. */
+/**
+ * Shares the slots out and introduces the nodes to each other, as `redis-cli --cluster create`
+ * does.
+ */
 async function form(ports: readonly number[]): Promise<void> {
   const clients = ports.map(
     (port) => new Redis({ host: '127.0.0.1', port, disableClientInfo: true }),

@@ -1,4 +1,5 @@
-// The session WebSocket to the letter: order and spelling of messages, what comes too early, too late, twice or in the wrong frame.
+// The session WebSocket to the letter: order and spelling of messages, what comes too early, too
+// late, twice or in the wrong frame.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -12,7 +13,10 @@ import { makeOffer, senderMs, WeriftPeer } from '../harness/werift-peer.ts';
 import { WsClient } from '../harness/ws-client.ts';
 import { sleep } from '../../src/base/time.ts';
 
-/** A beat of the server that holds the token (3 s), a ping's deadline (2 s), and the pauses between the newcomer's tries. */
+/**
+ * A beat of the server that holds the token (3 s), a ping's deadline (2 s), and the pauses between
+ * the newcomer's tries.
+ */
 const TAKEOVER_ELSEWHERE_MS = 7000;
 
 let server: TestServer;
@@ -122,7 +126,8 @@ describe.concurrent('the socket', () => {
     for (const sdp of [
       '',
       'v=0',
-      'v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=rtpmap:96 AV1/90000\r\n',
+      'v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF ' +
+        '96\r\na=rtpmap:96 AV1/90000\r\n',
     ]) {
       const client = await open();
       client.send(JSON.stringify({ type: 'offer', sdp }));
@@ -201,7 +206,9 @@ describe.concurrent('the socket', () => {
     const { hostname, port } = new URL(server.url);
     const silent = net.connect(Number(port), hostname); // opens the WebSocket, and is never heard of again
     silent.write(
-      `GET /compose/webrtc/p2p?session_token=${token} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`,
+      `GET /compose/webrtc/p2p?session_token=${token} HTTP/1.1\r\nhost: x\r\nupgrade: ` +
+        `websocket\r\nconnection: upgrade\r\nsec-websocket-key: ` +
+        `AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`,
     );
     let heard = '';
     silent.on('data', (data) => {
@@ -228,7 +235,9 @@ describe.concurrent('the socket', () => {
       const { hostname, port } = new URL(server.url);
       const silent = net.connect(Number(port), hostname);
       silent.write(
-        `GET /compose/webrtc/p2p?session_token=${deadToken} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`,
+        `GET /compose/webrtc/p2p?session_token=${deadToken} HTTP/1.1\r\nhost: ` +
+          `x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: ` +
+          `AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n`,
       );
       silent.on('data', () => {});
       const alive = await WsClient.open(server, liveToken);

@@ -84,7 +84,9 @@ test('alignment puts phones where their classes are likely, and a pause only whe
   // 10 frames each: silence, p, its aspiration, a; then m without a pause, o, silence
   const heard = ['_', 'p', 'h', 'ɑ', 'm', 'o', '_'];
   const setup =
-    `import viterbi\nfrom targets import CLASSES, CLASS_COUNT\nscore = np.full((70, CLASS_COUNT), -5.)\nfor i, c in enumerate(${JSON.stringify(heard)}): score[10 * i: 10 * i + 10, CLASSES[c]] = 0\n` +
+    `import viterbi\nfrom targets import CLASSES, CLASS_COUNT\nscore = np.full((70, ` +
+    `CLASS_COUNT), -5.)\nfor i, c in enumerate(${JSON.stringify(heard)}): score[10 * i: 10 ` +
+    `* i + 10, CLASSES[c]] = 0\n` +
     "units = viterbi._units([['p', 'ɑ'], ['m', 'o']])\npath = viterbi.best_path(score, units)";
   assert.deepEqual(
     python(setup, '[[units[u][0], int((path == u).sum())] for u in np.unique(path)]'),
@@ -116,7 +118,8 @@ def press_after(noise=0., pauses=0., speech=9., last=.6, before=.02):
 fresh = float(shape(frame(.6), heard(0.), torch.zeros(1, shape.MEMORY))[0][0, 2])`;
   const [clean, surely, again, loud, noisy, paused, fresh] = python(
     setup,
-    '[press_after(), press_after(last=.7), press_after(before=.95), press_after(1.2), press_after(1.2, 1.1), press_after(speech=-9., before=.95), fresh]',
+    '[press_after(), press_after(last=.7), press_after(before=.95), press_after(1.2), ' +
+      'press_after(1.2, 1.1), press_after(speech=-9., before=.95), fresh]',
   ) as [number, number, number, number, number, number, number];
   assert.ok(clean < 0.5, `in clean speech .6 is no closure after open lips: ${clean}`);
   assert.ok(surely >= 0.5, `.7 is one: ${surely}`);
@@ -156,7 +159,8 @@ test('the features of a phone belong to the step that describes it 60 ms later',
   // One second with a change of phone at 0.5 s: the first feature frame whose middle is later hears
   // the second phone.
   const setup =
-    'import prepare, talkers\nclasses = prepare.frame_targets([(0, .5, "a"), (.5, 2, "m")], 30)[1]\nheard = talkers.heard_classes(classes)';
+    'import prepare, talkers\nclasses = prepare.frame_targets([(0, .5, "a"), (.5, 2, ' +
+    '"m")], 30)[1]\nheard = talkers.heard_classes(classes)';
   assert.deepEqual(
     python(setup, '[len(heard), int(np.flatnonzero(heard == heard[-1])[0])]'),
     [90, 45],
@@ -166,7 +170,8 @@ test('the features of a phone belong to the step that describes it 60 ms later',
 test('silence round a recording is trimmed to 0.2 s', (t) => {
   t.skip(Boolean(noTorch), String(noTorch));
   const setup =
-    'import natural\nwave = np.zeros(48000, np.int16)\nwave[16000:24000] = 5000 * np.sin(np.arange(8000) * .3)\nwave[30000:] = 20';
+    'import natural\nwave = np.zeros(48000, np.int16)\nwave[16000:24000] = 5000 * ' +
+    'np.sin(np.arange(8000) * .3)\nwave[30000:] = 20';
   const length = python(setup, 'len(natural.trimmed(wave))') as number;
   assert.ok(Math.abs(length - (8000 + 2 * 3200)) < 320, `${length} samples`);
   assert.equal(python('import natural', 'len(natural.trimmed(np.zeros(0, np.int16)))'), 0);
@@ -207,7 +212,8 @@ test('lines of Flight of the Amazon Queen are split at movements, without unspok
   assert.deepEqual(
     python(
       'from games import queen',
-      "[queen.segments('Oh no!*XY12345678901 Not*F3again'), queen.clean('(sigh) It is Lola^_ <sneeze>'), queen.clean('(...)'), bool(queen.NOISES.search('Oooh! Squawk!'))]",
+      "[queen.segments('Oh no!*XY12345678901 Not*F3again'), queen.clean('(sigh) It is " +
+        "Lola^_ <sneeze>'), queen.clean('(...)'), bool(queen.NOISES.search('Oooh! Squawk!'))]",
     ),
     [
       [

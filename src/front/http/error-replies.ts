@@ -19,7 +19,9 @@ export function noRouteReply({ found, method, path }: RequestContext): Reply {
     return errorReply(new ServiceError('GONE', found.reason));
   }
   if (found.kind === 'method') {
-    const message = `${quoted(path)} does not accept ${quoted(method)}. Use one of: ${found.allow.join(', ')}.`;
+    const message =
+      `${quoted(path)} does not accept ${quoted(method)}. Use one ` +
+      `of: ${found.allow.join(', ')}.`;
     const reply = errorReply(new ServiceError('METHOD_NOT_ALLOWED', message));
     return { ...reply, headers: { ...reply.headers, allow: found.allow.join(', ') } };
   }

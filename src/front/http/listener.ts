@@ -171,7 +171,9 @@ function createApp(tls: ListenOptions['tls']): TemplatedApp {
     return SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile });
   } catch {
     throw new Error(
-      `TLS cannot be set up with TLS_CERT_FILE=${tls.certFile} and TLS_KEY_FILE=${tls.keyFile}. Set both to readable PEM files: the certificate and its private key.`,
+      `TLS cannot be set up with TLS_CERT_FILE=${tls.certFile} and ` +
+        `TLS_KEY_FILE=${tls.keyFile}. Set both to readable PEM files: the certificate and ` +
+        'its private key.',
     );
   }
 }
@@ -212,7 +214,8 @@ function bindTo(app: TemplatedApp, host: string, port: number): Promise<us_liste
       } else {
         reject(
           new Error(
-            `Cannot listen on ${host}:${port}: the port is in use, or this machine does not have the address. Set HOST and PORT.`,
+            `Cannot listen on ${host}:${port}: the port is in use, or this machine does ` +
+              'not have the address. Set HOST and PORT.',
           ),
         );
       }

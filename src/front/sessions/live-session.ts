@@ -112,7 +112,7 @@ export class LiveSession implements AttachedSession {
     return this.#ignored + this.#ingress.invalidMessages;
   }
 
-  // ── from the client ───────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── from the client ────────────────────────────────────────────────────────────────────────────
 
   /** Handles one message of the client. @param message valid only during the call */
   message(message: ArrayBuffer, isBinary: boolean): void {
@@ -216,7 +216,7 @@ export class LiveSession implements AttachedSession {
     this.end('client_closed');
   }
 
-  // ── from the worker ───────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── from the worker ────────────────────────────────────────────────────────────────────────────
 
   /** Handles one message of the worker. */
   receive(message: Extract<FromWorker, { sessionId: string }>): void {
@@ -288,7 +288,7 @@ export class LiveSession implements AttachedSession {
     });
   }
 
-  // ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── the end ────────────────────────────────────────────────────────────────────────────────────
 
   /** Sends a message to the client. */
   send(text: string): void {

@@ -21,7 +21,8 @@ export const FACE_ERRORS = {
   FACE_CUT_OFF:
     'Part of the face lies outside the picture. Use one that shows the whole face, from forehead to chin.',
   MOUTH_COVERED:
-    'The mouth is covered or cannot be seen clearly. Use an upright portrait without a mask, hand or object in front of the mouth.',
+    'The mouth is covered or cannot be seen clearly. Use an upright portrait without a ' +
+    'mask, hand or object in front of the mouth.',
   FACE_UNCLEAR: 'The face cannot be seen clearly enough. Use a sharper, better lit picture.',
 } as const;
 
@@ -46,12 +47,14 @@ export const FACE_WARNINGS = {
   LOW_RESOLUTION: 'The face has few pixels; a larger picture will look sharper.',
   TURNED: 'The head is turned to one side; a picture that faces the camera will move better.',
   MOUTH_OPEN:
-    'The mouth is open, so it was closed by image processing. A picture with closed lips will look more natural.',
+    'The mouth is open, so it was closed by image processing. A picture with closed lips ' +
+    'will look more natural.',
   EYES_HIDDEN: 'The eyes are hidden, so they will not blink.',
   EYES_CLOSED:
     'The eyes are closed, so they will not blink. A picture with open eyes will look more natural.',
   CHIN_COVERED:
-    'Something covers the chin, perhaps a microphone or a scarf, and will move with the mouth. A picture without it will look better.',
+    'Something covers the chin, perhaps a microphone or a scarf, and will move with the ' +
+    'mouth. A picture without it will look better.',
   OTHER_FACES: 'There are other faces in the picture; the largest one was used.',
   CROPPED: 'There is little space around the head, so it will move less.',
 } as const;

@@ -3,7 +3,9 @@
 /** The profile-level-id of H.264 if `a=fmtp` has none: baseline, level 1 (RFC 6184 section 8.1). */
 export const DEFAULT_PROFILE = '42000a';
 
-/** The value of a parameter; undefined if `parameters`, the text of `a=fmtp`, has none of this name. */
+/**
+ * The value of a parameter; undefined if `parameters`, the text of `a=fmtp`, has none of this name.
+ */
 export function parameterOf(parameters: string, name: string): string | undefined {
   for (const part of parameters.split(';')) {
     const equals = part.indexOf('=');

@@ -1,4 +1,5 @@
-// Faces, agents, history, static video's shell, the renamed paths and the page, over real HTTP on a real Redis.
+// Faces, agents, history, static video's shell, the renamed paths and the page, over real HTTP on a
+// real Redis.
 import assert from 'node:assert/strict';
 import { readFile, rename } from 'node:fs/promises';
 import path from 'node:path';

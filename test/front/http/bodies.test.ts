@@ -1,4 +1,5 @@
-// Bodies: nothing is kept of one whose sender is not known, none takes all memory, and none may trickle.
+// Bodies: nothing is kept of one whose sender is not known, none takes all memory, and none may
+// trickle.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import net from 'node:net';

@@ -1,5 +1,5 @@
-// Multipart forms: an uploaded file is memory of its own; what is malformed or endless is refused; no
-// body holds the thread.
+// Multipart forms: an uploaded file is memory of its own; what is malformed or endless is refused;
+// no body holds the thread.
 import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
 import { test } from 'vitest';
@@ -109,7 +109,8 @@ test('fields are read as clients write them', async () => {
   const form = await parse(
     `a preamble\r\n${part('Content-Disposition: form-data; name="text"', 'gr\u00fc\u00df')}` +
       part(
-        'content-disposition: form-data; filename="a \\"b\\";c=\u00e9.png"; name=file\r\nContent-Type: image/png',
+        'content-disposition: form-data; filename="a \\"b\\";c=\u00e9.png"; ' +
+          'name=file\r\nContent-Type: image/png',
         '\r\n--c',
       ) +
       part('Content-Disposition:form-data;name="path";filename="C:\\x\\y.jpg"', '') +

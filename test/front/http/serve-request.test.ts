@@ -274,7 +274,8 @@ test('a body over its limit is refused by its declared length before it is sent,
   const chunk = `400\r\n${'x'.repeat(0x400)}\r\n`;
   const late = await raw(
     server.port,
-    `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${chunk}${chunk}`,
+    `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: ` +
+      `application/json\r\ntransfer-encoding: chunked\r\n\r\n${chunk}${chunk}`,
     /\}$/,
   );
   assert.match(late, /^HTTP\/1\.1 413 /);
@@ -308,7 +309,8 @@ test('an upload is taken apart; another content type is refused', async () => {
 
 test('a multipart boundary may be quoted, and stand anywhere among the parameters', async () => {
   const body =
-    "--a-b\r\nContent-Disposition: form-data; name=image; filename=x.png; filename*=utf-8''x.png\r\nContent-Type: image/png\r\n\r\n1234\r\n--a-b--\r\n";
+    '--a-b\r\nContent-Disposition: form-data; name=image; filename=x.png; ' +
+    "filename*=utf-8''x.png\r\nContent-Type: image/png\r\n\r\n1234\r\n--a-b--\r\n";
   for (const type of [
     'multipart/form-data; boundary=a-b',
     'multipart/form-data; boundary="a-b"',
@@ -441,7 +443,8 @@ test('files: whole, ranges, validators, HEAD', async () => {
   assert.equal(await statusOf({ range: 'bytes=0-1', 'if-range': etag }), 206);
   const head = await fetch(`${server.url}/file`, { method: 'HEAD' });
   assert.equal(head.headers.get('content-length'), String(content.length));
-  // Raw, and to the end of the connection: a range is for GET alone, and who asks for the close gets it.
+  // Raw, and to the end of the connection: a range is for GET alone, and who asks for the close
+  // gets it.
   const closed = await raw(
     server.port,
     'HEAD /file HTTP/1.1\r\nhost: x\r\nrange: bytes=0-9\r\nconnection: close\r\n\r\n',
@@ -499,7 +502,8 @@ test('clients that leave in the middle of a body or of waiting do no harm', asyn
   for (let i = 0; i < 20; i++) {
     const socket = net.connect(server.port, '127.0.0.1');
     socket.write(
-      'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"text":',
+      'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ' +
+        '500\r\n\r\n{"text":',
     );
     await sleep(1);
     socket.destroy();

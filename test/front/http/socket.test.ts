@@ -101,7 +101,9 @@ test('a client that gives no pong is not alive, nor is one that left', async () 
   await client.closed;
   const silent = net.connect(server.port, '127.0.0.1');
   silent.write(
-    'GET /talk?name=silent HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n\r\n',
+    'GET /talk?name=silent HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: ' +
+      'upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: ' +
+      '13\r\n\r\n',
   );
   await new Promise((resolve) => {
     silent.once('data', resolve);
@@ -173,7 +175,9 @@ test('a client that does not read is cut off instead of filling our memory', asy
   const socket = net.connect(server.port, '127.0.0.1');
   socket.on('error', () => {});
   socket.write(
-    'GET /talk HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n',
+    'GET /talk HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: ' +
+      'upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: ' +
+      '13\r\n\r\n',
   );
   for (let i = 0; i < 200 && seen.length === before; i++) {
     await sleep(5);
@@ -208,7 +212,9 @@ test('an earlier name opens as well, and its handshake names the successor', asy
   );
   const handshake = await raw(
     server.port,
-    'GET /oldTALK HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n',
+    'GET /oldTALK HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: ' +
+      'upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: ' +
+      '13\r\n\r\n',
     /old/,
   );
   assert.match(handshake, /^HTTP\/1\.1 101 /);
@@ -222,7 +228,10 @@ test('pages of other origins, unknown paths, too many connections and plain requ
     const reply = await new Promise<string>((resolve, reject) => {
       const socket = net.connect(server.port, '127.0.0.1', () => {
         socket.write(
-          `GET ${path} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n${origin ? `origin: ${origin}\r\n` : ''}\r\n`,
+          `GET ${path} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: ` +
+            `upgrade\r\nsec-websocket-key: ` +
+            `dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: ` +
+            `13\r\n${origin ? `origin: ${origin}\r\n` : ''}\r\n`,
         );
       });
       socket.once('data', (data) => {

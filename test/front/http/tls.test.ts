@@ -1,4 +1,5 @@
-// The server as its own TLS end: HTTPS and WSS with certificate files, addresses that say so, and files that cannot be used told in one line.
+// The server as its own TLS end: HTTPS and WSS with certificate files, addresses that say so, and
+// files that cannot be used told in one line.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -84,7 +85,9 @@ test('WSS on the same port', async () => {
   });
   await once(socket, 'secureConnect');
   socket.write(
-    'GET /compose/webrtc/livekit?session_token=x HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+    'GET /compose/webrtc/livekit?session_token=x HTTP/1.1\r\nHost: ' +
+      'localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: ' +
+      '13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
   );
   const [reply] = (await once(socket, 'data')) as [Buffer];
   assert.match(reply.toString('latin1'), /^HTTP\/1\.1 101 /);

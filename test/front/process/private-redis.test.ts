@@ -140,7 +140,8 @@ test('a stale socket file and a directory with a very long name are no hindrance
     process.execPath,
     [
       '-e',
-      `require('net').createServer().listen(${JSON.stringify(url.slice('unix://'.length))}, () => console.log('up'))`,
+      `require('net').createServer().listen(${JSON.stringify(url.slice('unix://'.length))}, ` +
+        `() => console.log('up'))`,
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );

@@ -42,7 +42,9 @@ const speechRing = createSpeechRing();
 const frame = Buffer.alloc(4000, 0x30);
 const out = Buffer.alloc(MAX_DATAGRAM_BYTES + 64);
 
-/** Replaces the placeholders by the SSRCs, and SEQn by the sequence number n before the latest one. */
+/**
+ * Replaces the placeholders by the SSRCs, and SEQn by the sequence number n before the latest one.
+ */
 function insertSsrcs(plain: Buffer, media: MediaSender): Buffer {
   const copy = Buffer.from(plain);
   for (let at = 0; at + 4 <= copy.length; at += 4) {

@@ -334,7 +334,9 @@ test('a closed smile has a red upper lip, however thin it was', async () => {
 
 test('closed lids have the hue of the skin, whatever is close to the eye', async () => {
   const lines =
-    '<g fill="none" stroke="#777" stroke-width="34"><path d="M380 432 q60 -52 120 0"/><path d="M530 432 q60 -52 120 0"/><path d="M385 474 q55 24 110 0"/><path d="M535 474 q55 24 110 0"/></g>';
+    '<g fill="none" stroke="#777" stroke-width="34"><path d="M380 432 q60 -52 120 ' +
+    '0"/><path d="M530 432 q60 -52 120 0"/><path d="M385 474 q55 24 110 0"/><path d="M535 ' +
+    '474 q55 24 110 0"/></g>';
   const redOf = ({ lidLeft, lidRight }: FaceAssetParts): number => {
     const reds = [lidLeft!, lidRight!].flatMap(({ v, alpha, width }) =>
       [...v].filter(
@@ -395,7 +397,9 @@ test('brows move little behind thick or thin glasses, and freely without', async
   const browOf = async (bytes: Uint8Array): Promise<number> =>
     (await describeFace(bytes)).parts.limits.brow;
   const frame = (stroke: string): string =>
-    `<g fill="none" ${stroke}><rect x="372" y="420" width="125" height="100" rx="34"/><rect x="530" y="420" width="125" height="100" rx="34"/><path d="M497 455 q16 -12 33 0"/></g>`;
+    `<g fill="none" ${stroke}><rect x="372" y="420" width="125" height="100" ` +
+    'rx="34"/><rect x="530" y="420" width="125" height="100" rx="34"/><path d="M497 455 ' +
+    'q16 -12 33 0"/></g>';
   for (const id of ['ava', 'mei', 'samuel', 'walter']) {
     assert.equal(await browOf(portraitOf(id)), 1, id);
   }
@@ -415,7 +419,9 @@ test('brows move little behind thick or thin glasses, and freely without', async
 
 test('eyes behind dark glasses do not blink', async () => {
   const shades =
-    '<g fill="#101012"><rect x="375" y="395" width="125" height="95" rx="30"/><rect x="530" y="395" width="125" height="95" rx="30"/><rect x="340" y="405" width="350" height="14"/></g>';
+    '<g fill="#101012"><rect x="375" y="395" width="125" height="95" rx="30"/><rect ' +
+    'x="530" y="395" width="125" height="95" rx="30"/><rect x="340" y="405" width="350" ' +
+    'height="14"/></g>';
   const { asset, warnings } = await create(await drawnOver('noah', shades));
   assert.ok(warnings.includes('EYES_HIDDEN'));
   const { lidLeft, lidRight } = decodeFaceAsset(asset);
@@ -428,7 +434,9 @@ test('the rim of glasses over the lid stays in place during a blink', async () =
   const parts = await partsOf(
     await drawnOver(
       'noah',
-      '<g fill="none" stroke="#444" stroke-width="5"><rect x="372" y="412" width="125" height="80" rx="30"/><rect x="530" y="412" width="125" height="80" rx="30"/><path d="M497 437 q16 -12 33 0"/></g>',
+      '<g fill="none" stroke="#444" stroke-width="5"><rect x="372" y="412" width="125" ' +
+        'height="80" rx="30"/><rect x="530" y="412" width="125" height="80" rx="30"/><path ' +
+        'd="M497 437 q16 -12 33 0"/></g>',
     ),
   );
   const canvas = new Uint8Array(i420Bytes(512, 512));
@@ -466,7 +474,8 @@ test('the rim of glasses over the lid stays in place during a blink', async () =
 
 test('eyes with dark make-up blink', async () => {
   const ring = (x: number): string =>
-    `<path d="M${x - 68} 440 a68 46 0 1 1 136 0 a68 46 0 1 1 -136 0 M${x - 40} 440 a40 14 0 1 0 80 0 a40 14 0 1 0 -80 0Z"/>`;
+    `<path d="M${x - 68} 440 a68 46 0 1 1 136 0 a68 46 0 1 1 -136 0 M${x - 40} 440 a40 14 ` +
+    '0 1 0 80 0 a40 14 0 1 0 -80 0Z"/>';
   const made = `<g fill="#241c20" fill-rule="evenodd">${ring(428)}${ring(586)}</g>`;
   const { warnings } = await create(await drawnOver('noah', made));
   assert.ok(!warnings.includes('EYES_HIDDEN'));
@@ -530,7 +539,9 @@ test('refuses pictures that cannot be animated, with the reason', async () => {
     'FACE_CUT_OFF',
   );
   const mask =
-    '<path d="M345 520 Q520 480 690 520 L670 660 Q520 800 370 660 Z" fill="#7fb2d6"/><path d="M360 560 Q520 540 680 560 M365 600 Q520 590 675 600" stroke="#0003" stroke-width="3" fill="none"/>';
+    '<path d="M345 520 Q520 480 690 520 L670 660 Q520 800 370 660 Z" fill="#7fb2d6"/><path ' +
+    'd="M360 560 Q520 540 680 560 M365 600 Q520 590 675 600" stroke="#0003" ' +
+    'stroke-width="3" fill="none"/>';
   await rejects(await drawnOver('ava', mask), 'MOUTH_COVERED');
   await rejects(await drawnOver('samuel', mask), 'MOUTH_COVERED');
   await rejects(
@@ -544,13 +555,16 @@ test('refuses pictures that cannot be animated, with the reason', async () => {
     await rejects(
       await drawnOver(
         id,
-        `<rect x="490" y="560" width="50" height="260" rx="25" fill="${skin}" stroke="#0004" stroke-width="3"/>`,
+        `<rect x="490" y="560" width="50" height="260" rx="25" fill="${skin}" ` +
+          'stroke="#0004" stroke-width="3"/>',
       ),
       'MOUTH_COVERED',
     );
   }
   const microphone = (x: number, y: number, radius: number, foam: string): string =>
-    `<circle cx="${x}" cy="${y}" r="${radius}" fill="${foam}"/><rect x="${x - 0.35 * radius}" y="${y + 0.8 * radius}" width="${0.7 * radius}" height="400" fill="#151517"/>`;
+    `<circle cx="${x}" cy="${y}" r="${radius}" fill="${foam}"/><rect ` +
+    `x="${x - 0.35 * radius}" y="${y + 0.8 * radius}" width="${0.7 * radius}" height="400" ` +
+    'fill="#151517"/>';
   for (const [x, y, radius, foam] of [
     [514, 660, 55, '#26262a'],
     [560, 640, 60, '#26262a'],
@@ -563,7 +577,8 @@ test('refuses pictures that cannot be animated, with the reason', async () => {
   const hand = [460, 494, 528, 562]
     .map(
       (x) =>
-        `<rect x="${x - 24}" y="590" width="48" height="260" rx="24" fill="#d8a285" stroke="#0003" stroke-width="3"/>`,
+        `<rect x="${x - 24}" y="590" width="48" height="260" rx="24" fill="#d8a285" ` +
+        'stroke="#0003" stroke-width="3"/>',
     )
     .join('');
   await rejects(await drawnOver('ava', hand), 'MOUTH_COVERED');

@@ -51,7 +51,8 @@ test('accepts JPEG, PNG and WebP, grey or coloured, with 8 or 16 bits', async ()
 
 test('refuses other formats by their signature', async () => {
   const svg =
-    '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="400"><image href="file:///etc/passwd"/></svg>';
+    '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="400"><image ' +
+    'href="file:///etc/passwd"/></svg>';
   await assert.rejects(decodeImage(Buffer.from(svg)), refused('UNSUPPORTED_FORMAT'));
   await assert.rejects(
     decodeImage(Buffer.from(`<?xml version="1.0"?>\n${svg}`)),

@@ -239,7 +239,9 @@ test('lips and sound are in sync at the beginning and at the end; the mouth is c
         `at ${startMs} ms the sound is ${lagMs.toFixed(0)} ms behind the lips`,
       );
       console.info(
-        `${path.basename(file)}, speech at ${(startMs / 1000).toFixed(1)} s: heard ${(heardMs - startMs).toFixed(2)} ms late, ${lagMs.toFixed(0)} ms behind the lips (r ${correlation.toFixed(2)})`,
+        `${path.basename(file)}, speech at ${(startMs / 1000).toFixed(1)} s: ` +
+          `heard ${(heardMs - startMs).toFixed(2)} ms late, ${lagMs.toFixed(0)} ms behind ` +
+          `the lips (r ${correlation.toFixed(2)})`,
       );
     }
     // How much the mouth differs from rest: the least mean difference to a frame of the nearest
@@ -277,7 +279,8 @@ test('lips and sound are in sync at the beginning and at the end; the mouth is c
       );
       assert.ok(
         share < 0.45,
-        `between ${fromMs} and ${toMs} ms the mouth is unlike one at rest by ${share.toFixed(2)} of what it is in speech`,
+        `between ${fromMs} and ${toMs} ms the mouth is unlike one at rest ` +
+          `by ${share.toFixed(2)} of what it is in speech`,
       );
     }
   }

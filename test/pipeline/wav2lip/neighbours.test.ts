@@ -197,7 +197,11 @@ function lipsAheadMs({ light, sound }: Seen): number {
 test('a network that takes longer than a frame delays no neighbour', async (t) => {
   const { neighbours, aloneMs, guest, cpuMsPerFrame, networkMs } = await speakTogether(t, 25);
   console.log(
-    `${networkMs.toFixed(1)} ms a patch; ${cpuMsPerFrame.toFixed(2)} ms of the worker's thread a frame; lateness p50 ${neighbours.map(({ stats }) => stats.latenessMs.percentile(0.5).toFixed(1)).join(', ')} ms, alone ${aloneMs.map((ms) => ms.toFixed(1)).join(', ')} ms; ${(guest.frames.audioRenderer as Wav2LipRenderer).repeatedFrames} frames repeated`,
+    `${networkMs.toFixed(1)} ms a patch; ${cpuMsPerFrame.toFixed(2)} ms of the worker's ` +
+      'thread a frame; lateness ' +
+      `p50 ${neighbours.map(({ stats }) => stats.latenessMs.percentile(0.5).toFixed(1)).join(', ')} ` +
+      `ms, alone ${aloneMs.map((ms) => ms.toFixed(1)).join(', ')} ` +
+      `ms; ${(guest.frames.audioRenderer as Wav2LipRenderer).repeatedFrames} frames repeated`,
   );
   assert.ok(networkMs > 15, `the network must be slow for this: ${networkMs} ms`);
   assert.ok(guest.stats.stageMs.inference > 0);
@@ -215,7 +219,8 @@ test('lips that are made on another thread stay in step with their sound', async
   const { guest, seen } = await speakTogether(t, 2);
   const aheadMs = lipsAheadMs(seen);
   console.log(
-    `${guest.stats.stageMs.inference.toFixed(1)} ms a patch, ${(guest.frames.audioRenderer as Wav2LipRenderer).repeatedFrames} repeated`,
+    `${guest.stats.stageMs.inference.toFixed(1)} ms a ` +
+      `patch, ${(guest.frames.audioRenderer as Wav2LipRenderer).repeatedFrames} repeated`,
   );
   assert.ok(
     aheadMs >= -15 * patience() && aheadMs <= 45,

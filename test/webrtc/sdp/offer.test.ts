@@ -41,7 +41,8 @@ const types = Array.from({ length: 128 }, (_unused, type) => type).filter(
 const head = 'v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n';
 const transport =
   'a=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\na=setup:actpass\r\n' +
-  'a=fingerprint:sha-256 BC:AD:A1:FD:3D:B3:64:01:42:7F:18:6F:6F:8D:3A:E9:95:DF:11:F0:9D:F4:D2:FA:0F:BA:00:E9:2B:6A:98:1F\r\n';
+  'a=fingerprint:sha-256 ' +
+  'BC:AD:A1:FD:3D:B3:64:01:42:7F:18:6F:6F:8D:3A:E9:95:DF:11:F0:9D:F4:D2:FA:0F:BA:00:E9:2B:6A:98:1F\r\n';
 const video = (formats: string): string =>
   `${head}${transport}m=video 9 UDP/TLS/RTP/SAVPF ${formats}\r\na=rtcp-mux\r\na=recvonly\r\n`;
 const maps = types.map((type) => `a=rtpmap:${type} VP8/90000\r\n`).join('');

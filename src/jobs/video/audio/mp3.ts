@@ -81,7 +81,8 @@ async function* decode(
   }
   if (announced !== undefined && frames < announced) {
     throw new AudioError(
-      `The MP3 file is incomplete: it announces ${announced} frames and holds ${Math.max(0, frames)}. Send the whole file.`,
+      `The MP3 file is incomplete: it announces ${announced} frames and ` +
+        `holds ${Math.max(0, frames)}. Send the whole file.`,
     );
   }
 }

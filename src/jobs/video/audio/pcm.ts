@@ -72,7 +72,9 @@ export function openPcm(
   const stride = SAMPLE_BYTES[format] * channels;
   if (bytes.length % stride !== 0) {
     throw new AudioError(
-      `${bytes.length} bytes are not a whole number of samples: a sample of ${format} with ${channels === 1 ? 'one channel' : 'two channels'} has ${stride}. Check format and channel count, and that the audio is complete.`,
+      `${bytes.length} bytes are not a whole number of samples: a sample of ${format} ` +
+        `with ${channels === 1 ? 'one channel' : 'two channels'} has ${stride}. Check format ` +
+        'and channel count, and that the audio is complete.',
     );
   }
   if (bytes.length / stride > MAX_SECONDS * rate) {

@@ -73,7 +73,8 @@ function openData(
   const there = bytes.length - start;
   if (length > there && !isUnknown(length)) {
     throw new AudioError(
-      `The WAV file is incomplete: it announces ${length} bytes of audio and holds ${there}. Send the whole file.`,
+      `The WAV file is incomplete: it announces ${length} bytes of audio and ` +
+        `holds ${there}. Send the whole file.`,
     );
   }
   const stride = SAMPLE_BYTES[sample] * channels;
