@@ -31,13 +31,19 @@ export class FrameObserver {
   }
 
   /**
-   * The model ran once for a batch; each session bears an equal part of `featuresMs` and `modelMs`.
+   * The model ran once for `size` sessions of `due`, those with the indices in `batch`. Each bears an
+   * equal part of `featuresMs` and `modelMs`.
    */
-  modelRan(batch: readonly WorkerSession[], featuresMs: number, modelMs: number): void {
+  modelRan(
+    due: readonly WorkerSession[],
+    batch: Int32Array,
+    size: number,
+    featuresMs: number,
+    modelMs: number,
+  ): void {
     const { stage, batch: batchSize } = this.#metrics;
-    const size = batch.length;
     for (let i = 0; i < size; i++) {
-      const { stats } = batch[i]!;
+      const { stats } = due[batch[i]!]!;
       stats.stage('features', featuresMs / size);
       stats.stage('inference', modelMs / size);
     }

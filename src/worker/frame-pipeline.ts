@@ -12,7 +12,8 @@ export class FramePipeline {
   readonly #observer: FrameObserver;
   /** Model steps that each due session needs for its frame. */
   readonly #steps: Int32Array;
-  readonly #batch: WorkerSession[] = [];
+  /** Indices in `due` of the sessions in one run of the model, and their states. Never shrink. */
+  readonly #batch: Int32Array;
   readonly #states: ModelState[] = [];
   readonly #times: FrameTimes = { startMs: 0, drawnMs: 0, codedMs: 0, sentMs: 0 };
 
@@ -21,6 +22,7 @@ export class FramePipeline {
     this.#model = model;
     this.#observer = new FrameObserver(metrics);
     this.#steps = new Int32Array(maxSessions);
+    this.#batch = new Int32Array(maxSessions);
   }
 
   /**
@@ -74,6 +76,7 @@ export class FramePipeline {
     const batch = this.#batch;
     const states = this.#states;
     const startMs = monotonicMs();
+    let size = 0;
     for (let i = 0; i < count; i++) {
       const session = due[i]!;
       if (this.#steps[i]! <= round || session.isAudioOnly) {
@@ -87,16 +90,16 @@ export class FramePipeline {
         continue;
       }
       mel.step(pcm, samples, modelState.mel, 0);
-      batch.push(session);
-      states.push(modelState);
+      batch[size] = i;
+      states[size] = modelState;
+      size++;
     }
-    if (batch.length > 0) {
+    if (size > 0) {
       const featuresMs = monotonicMs();
-      await this.#model.run(states);
-      this.#observer.modelRan(batch, featuresMs - startMs, monotonicMs() - featuresMs);
+      await this.#model.run(states, size);
+      const modelMs = monotonicMs() - featuresMs;
+      this.#observer.modelRan(due, batch, size, featuresMs - startMs, modelMs);
     }
-    // Nothing of a session may be kept here beyond its end.
-    batch.length = states.length = 0;
   }
 
   /** Draws, codes and sends one frame, and tells the client when its speech begins or ends. */

@@ -113,12 +113,12 @@ export class SpeechModel {
   }
 
   /**
-   * One step of each session: reads `mel`, advances `state`, writes `articulation`. No session may
-   * occur twice. One run at a time.
+   * One step of each of the first `count` sessions: reads `mel`, advances `state`, writes
+   * `articulation`. No session may occur twice. One run at a time.
    */
-  async run(sessions: readonly ModelState[]): Promise<void> {
-    for (let first = 0; first < sessions.length; first += this.#maxBatch) {
-      await this.#runBatch(sessions, first, Math.min(this.#maxBatch, sessions.length - first));
+  async run(sessions: readonly ModelState[], count = sessions.length): Promise<void> {
+    for (let first = 0; first < count; first += this.#maxBatch) {
+      await this.#runBatch(sessions, first, Math.min(this.#maxBatch, count - first));
     }
   }
 

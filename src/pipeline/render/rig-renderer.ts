@@ -31,7 +31,7 @@ export class RigRenderer implements Renderer {
   readonly dirty: Uint8Array;
   readonly #renderer: FaceRenderer;
   readonly #motion: IdleMotion;
-  readonly #mouth = new Float32Array(ARTICULATION_SIZE);
+  readonly #gated = new Float32Array(ARTICULATION_SIZE);
   #gate = 0;
 
   constructor(asset: FaceAsset, { seed, emotion, startFrame }: RigRendererOptions) {
@@ -56,13 +56,13 @@ export class RigRenderer implements Renderer {
       this.#gate = 0;
     }
     const gate = this.#gate;
-    const mouth = this.#mouth;
+    const gated = this.#gated;
     for (let i = 0; i < ARTICULATION_SIZE; i++) {
-      mouth[i] = articulation[i]! * gate;
+      gated[i] = articulation[i]! * gate;
     }
     this.#renderer.render(
-      mouth,
-      this.#motion.step(frame, isSpeaking, mouth[NOD]!),
+      gated,
+      this.#motion.step(frame, isSpeaking, gated[NOD]!),
       this.picture,
       this.dirty,
     );

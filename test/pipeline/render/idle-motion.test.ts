@@ -93,10 +93,10 @@ test('skipped frames do not leave the eyes shut', () => {
 });
 
 const asset = new native.FaceAsset(syntheticAsset());
-const stage = (): RigRenderer => new RigRenderer(asset, { seed: 9, emotion: 0, startFrame: 0 });
+const rig = (): RigRenderer => new RigRenderer(asset, { seed: 9, emotion: 0, startFrame: 0 });
 
 test('noise of the model in silence does not move the mouth', () => {
-  const [quiet, murmuring] = [stage(), stage()];
+  const [quiet, murmuring] = [rig(), rig()];
   const murmur = articulationOf({ ...VISEMES.eh, speech: 0.15 }, 1);
   for (let frame = 0; frame < 30; frame++) {
     quiet.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
@@ -106,7 +106,7 @@ test('noise of the model in silence does not move the mouth', () => {
 });
 
 test('speech opens the mouth at once, and silence closes it', () => {
-  const [silent, speaking] = [stage(), stage()];
+  const [silent, speaking] = [rig(), rig()];
   const vowel = articulationOf({ ...VISEMES.aa, speech: 1 });
   const silence = new Float32Array(ARTICULATION_SIZE);
   const opening = (): number => {
@@ -138,14 +138,14 @@ test('speech opens the mouth at once, and silence closes it', () => {
 });
 
 test('hold marks nothing as changed', () => {
-  const held = stage();
+  const held = rig();
   held.draw(0, new Float32Array(ARTICULATION_SIZE), false);
   held.hold();
   assert.ok(held.dirty.every((d) => d === 0));
 });
 
 test('most frames of a silent face change nothing', () => {
-  const idle = stage();
+  const idle = rig();
   let quiet = 0;
   for (let frame = 0; frame < 600; frame++) {
     idle.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
