@@ -109,7 +109,10 @@ function chooseVideo(
   return undefined;
 }
 
-/** The first sections with Opus on which the client receives and sends: one section if it is sendrecv. */
+/**
+ * The first sections with Opus on which the client receives and sends: one section if it is
+ * sendrecv.
+ */
 function planAudio(media: readonly OfferedSection[]): Pick<AnswerPlan, 'audio' | 'microphone'> {
   const sections = media.flatMap((section) => {
     const opus = section.codecs.find(({ name }) => name === 'opus');
