@@ -9,51 +9,20 @@ import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
 import type { SessionStatsReport } from '../../link/messages.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
-import type { WorkerPool } from '../placement/worker-pool.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
 import { EarlyMessageMemory, EarlyMessages } from './early-messages.ts';
-import { LiveSession, type SessionWorker } from './live-session.ts';
+import { LiveSession } from './live-session.ts';
 import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
 import { OpusIngress } from './opus-ingress.ts';
 import { PcmIngress } from './pcm-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
+import type { FaceSource, Placement, SessionJournal } from './session-ports.ts';
 import type { SessionQuota } from './session-quota.ts';
 import type { SessionGrant, SessionTokens } from './session-tokens.ts';
 import { specOf } from './session-spec.ts';
 import { TokenClaims } from './token-claims.ts';
 import { isDone } from './wire-protocol.ts';
-
-/** Provides face assets. */
-export interface FaceSource {
-  /** @throws ServiceError when the face does not exist or is not ready. */
-  load(ownerId: string, faceId: string): Promise<SharedArrayBuffer>;
-}
-
-/**
- * Writes the history of live sessions. Neither method rejects: the journal bridges an outage of
- * Redis.
- */
-export interface SessionJournal {
-  begin(start: {
-    readonly id: string;
-    readonly ownerId: string;
-    readonly tokenId: string;
-    readonly faceId: string;
-    readonly kind: 'p2p';
-    readonly aggregator: string | null;
-    readonly keyName: string;
-    /** Unix milliseconds. */
-    readonly startMs: number;
-  }): Promise<void>;
-  end(sessionId: string): Promise<void>;
-}
-
-/** Places sessions on workers: the worker pool. */
-export interface Placement extends Pick<WorkerPool, 'room' | 'renderers'> {
-  /** The worker for the next session; undefined: none has room. */
-  place(renderer?: string): SessionWorker | undefined;
-}
 
 /** What the session service is built from. */
 export interface SessionServiceOptions {

@@ -1,0 +1,34 @@
+// The other parts of the server as the session service uses them: faces, history, placement.
+import type { WorkerPool } from '../placement/worker-pool.ts';
+import type { SessionWorker } from './live-session.ts';
+
+/** Provides face assets. */
+export interface FaceSource {
+  /** @throws ServiceError when the face does not exist or is not ready. */
+  load(ownerId: string, faceId: string): Promise<SharedArrayBuffer>;
+}
+
+/**
+ * Writes the history of live sessions. Neither method rejects: the journal bridges an outage of
+ * Redis.
+ */
+export interface SessionJournal {
+  begin(start: {
+    readonly id: string;
+    readonly ownerId: string;
+    readonly tokenId: string;
+    readonly faceId: string;
+    readonly kind: 'p2p';
+    readonly aggregator: string | null;
+    readonly keyName: string;
+    /** Unix milliseconds. */
+    readonly startMs: number;
+  }): Promise<void>;
+  end(sessionId: string): Promise<void>;
+}
+
+/** Places sessions on workers: the worker pool. */
+export interface Placement extends Pick<WorkerPool, 'room' | 'renderers'> {
+  /** The worker for the next session; undefined: none has room. */
+  place(renderer?: string): SessionWorker | undefined;
+}
