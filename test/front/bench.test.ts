@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { measureHistory } from '../../bench/micro/history.ts';
 
-test('a history of some thousand records comes whole', async () => {
+test('a history of some thousand records is returned completely', async () => {
   const figures = await measureHistory(3000);
   assert.equal(figures.records, 3000);
   assert.ok(figures.wholeBytes > 3000 * 200, `${figures.wholeBytes} bytes`);

@@ -40,7 +40,7 @@ interface Refusal {
   code: string;
 }
 
-test('a token grants what was asked, with the defaults of the interface', async () => {
+test('a token grants the requested values, with the defaults of the interface', async () => {
   const reply = await server.call('/compose/token', {
     json: { faceId: 'ava/happy', maxIdleTime: 60, sessionAggregator: 'team', extra: 'ignored' },
   });
@@ -73,7 +73,7 @@ for (const [what, request, status, detail] of [
   ['an id that is a path', { faceId: '../../etc/passwd' }, 400, 'INVALID_FACE_ID'],
   ['an unknown emotion', { faceId: 'ava/furious' }, 400, 'INVALID_EMOTION'],
 ] as const) {
-  test(`${what} is refused with both keys`, async () => {
+  test(`${what} is refused with both fields that clients read`, async () => {
     const reply = await server.call('/compose/token', { json: request });
     assert.equal(reply.status, status);
     const body = (await reply.json()) as Refusal;
@@ -84,7 +84,7 @@ for (const [what, request, status, detail] of [
   });
 }
 
-test('a wrong key, no key, no room, draining and too many sessions are 4xx with both keys', async () => {
+test('a wrong key, no key, no room, draining and too many sessions are 4xx with both fields', async () => {
   const refusal = async (options: { key?: string | undefined } = {}): Promise<[number, string]> => {
     const reply = await server.call('/compose/token', { json: { faceId: 'ava' }, ...options });
     const body = (await reply.json()) as Refusal;
@@ -124,7 +124,7 @@ test('a wrong key, no key, no room, draining and too many sessions are 4xx with 
   }
 });
 
-test('every bad field is listed under `errors`, beside both keys that clients look for', async () => {
+test('every invalid field is listed under `errors`, beside both fields that clients read', async () => {
   const bad = await server.call('/compose/token', {
     json: {
       maxIdleTime: -1,
@@ -157,7 +157,7 @@ test('every bad field is listed under `errors`, beside both keys that clients lo
   assert.match(told.error, /^body\.\w+: /, 'the first of them are told in words too');
 });
 
-test('every 4xx of the route carries both keys, whatever is wrong', async () => {
+test('every 4xx of the route carries both fields, whatever is wrong', async () => {
   const type = { 'content-type': 'application/json' };
   const refused: [number, string, RequestInit][] = [
     [422, 'VALIDATION_FAILED', { body: '{"faceId": ', headers: type }],
@@ -186,7 +186,7 @@ test('every 4xx of the route carries both keys, whatever is wrong', async () => 
   }
 });
 
-test('a model that the server has is granted; any other name is a hint and means the default', async () => {
+test('a known model is granted; any other name means the default', async () => {
   const granted = async (model: unknown): Promise<string | null> => {
     const reply = await server.call('/compose/token', { json: { faceId: 'ava', model } });
     assert.equal(reply.status, 200, `model ${String(model).slice(0, 20)}`);
@@ -199,7 +199,7 @@ test('a model that the server has is granted; any other name is a hint and means
   }
 });
 
-test('an unknown model is said once in the log, and names that clients make up do not fill it', async () => {
+test('an unknown model is logged once, and the number of logged names is bounded', async () => {
   const warned: object[] = [];
   const log = {
     warn: (fields: object) => {
@@ -241,7 +241,7 @@ test('an unknown model is said once in the log, and names that clients make up d
   assert.ok(warned.length <= 16, `${warned.length} lines`);
 });
 
-test('ICE servers: urls is a string, nothing but the three fields, TURN credentials as coturn checks them', async () => {
+test('ICE servers: urls is a string, only the three fields, TURN credentials as coturn checks them', async () => {
   const servers = (await (await server.call('/compose/ice')).json()) as {
     urls: string;
     username?: string;
@@ -261,7 +261,7 @@ test('ICE servers: urls is a string, nothing but the three fields, TURN credenti
   assert.deepEqual(servers[2], { urls: 'turn:fixed.example.org', username: 'u', credential: 'c' });
 });
 
-test('the LiveKit socket says in words that it is not served', async () => {
+test('the LiveKit socket replies NOT_IMPLEMENTED', async () => {
   for (const path of ['/compose/webrtc/livekit', '/StartWebRTCSessionLiveKit']) {
     const socket = new WebSocket(`${server.url.replace('http', 'ws')}${path}?session_token=x`);
     const message = new Promise((resolve) => {

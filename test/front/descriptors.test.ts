@@ -17,7 +17,7 @@ const FLOOD = 300;
 /** Beyond what the server has open when it is ready. */
 const ROOM = 100;
 
-test('a server whose descriptors run short refuses connections and keeps what it has', async (t) => {
+test('a server that is short of file descriptors refuses new connections and keeps the open ones', async (t) => {
   const server = await startServer();
   t.onTestFinished(async () => {
     await server.stop();
@@ -103,7 +103,7 @@ test('a server whose descriptors run short refuses connections and keeps what it
   await ended;
 });
 
-test('the reserve is counted anew only so often, and ends with the shortage', async () => {
+test('the reserve is counted at intervals, and ends with the shortage', async () => {
   let open = 50;
   let counts = 0;
   const count = {

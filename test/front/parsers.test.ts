@@ -80,7 +80,7 @@ test('JSON bodies: parsed and checked', () => {
   }
 });
 
-test('a JSON body of more values than any request has is refused in words', () => {
+test('a JSON body with too many values is refused with a message', () => {
   assert.throws(
     () => parseJson(Buffer.from(listed(() => '1', '[', ']'))),
     (error: unknown) => {
@@ -181,7 +181,7 @@ test('headers, paths and queries', () => {
   }
 });
 
-test("words on a session's socket", () => {
+test('text messages on the socket of a session', () => {
   const encoder = new TextEncoder();
   const texts = {
     ...JSON_BODIES,
@@ -210,7 +210,7 @@ test("words on a session's socket", () => {
   );
 });
 
-test('WAV files that are looked at on the main thread', async () => {
+test('WAV files that are inspected on the main thread', async () => {
   const wav = (chunks: Buffer): Buffer =>
     Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVE', 'latin1'), chunks]);
   const inputs = {
@@ -231,7 +231,7 @@ test('WAV files that are looked at on the main thread', async () => {
   }
 });
 
-test('a query of a hundred thousand parameters never gets here', async () => {
+test('a query of a hundred thousand parameters does not reach a handler', async () => {
   const path = '/echo';
   const echo = {
     method: 'GET',

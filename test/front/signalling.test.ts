@@ -32,7 +32,7 @@ const open = async (options: Record<string, unknown> = {}): Promise<WsClient> =>
 
 // The thirty seconds of one test are the others' time too.
 describe.concurrent('the socket', () => {
-  test('a bad token is told on the open socket, in words, and then the socket closes', async () => {
+  test('an invalid token gets an error message on the open socket, which then closes', async () => {
     for (const token of ['', 'nonsense', 'A'.repeat(43), 'x'.repeat(2000)]) {
       const client = await WsClient.open(server, token);
       await client.closed;
@@ -43,7 +43,7 @@ describe.concurrent('the socket', () => {
     }
   });
 
-  test('both paths are the same, and enableSFU is optional and spelt in any case', async () => {
+  test('both paths behave the same, and enableSFU is optional and case-insensitive', async () => {
     const token = await createToken(server);
     for (const route of [
       '/compose/webrtc/p2p?enableSFU=true',
@@ -58,7 +58,7 @@ describe.concurrent('the socket', () => {
     }
   });
 
-  test('the answer is spelt exactly as clients read it, and followed by destination and video metadata', async () => {
+  test('the answer is exactly as clients parse it, then come destination and video metadata', async () => {
     const client = await open();
     client.send(`{ "sdp":${JSON.stringify(await makeOffer())}   , "type" :"offer","more":[1]}`);
     await client.waitFor('{"video_metadata"');
@@ -84,7 +84,7 @@ describe.concurrent('the socket', () => {
     await client.close();
   });
 
-  test('commands, audio and nonsense before the offer are taken in stride', async () => {
+  test('commands, audio and invalid messages before the offer do no harm', async () => {
     const client = await open();
     client.send('SKIP');
     client.send(new TextEncoder().encode('SKIP'));
@@ -110,7 +110,7 @@ describe.concurrent('the socket', () => {
     await client.close();
   });
 
-  test('one mebibyte is taken, more ends the session with a reason', async () => {
+  test('one mebibyte is accepted, more ends the session with a reason', async () => {
     const client = await open();
     client.send(new Uint8Array(1 << 20));
     await client.waitFor('ACK');
@@ -122,7 +122,7 @@ describe.concurrent('the socket', () => {
     );
   });
 
-  test('an offer that cannot be used is refused in words', async () => {
+  test('an unusable offer is refused with a message', async () => {
     for (const sdp of [
       '',
       'v=0',
@@ -136,7 +136,7 @@ describe.concurrent('the socket', () => {
     }
   });
 
-  test('an offer that is too long is refused in words, at once and whatever its length', async () => {
+  test('an offer that is too long is refused with a message, at once and at any length', async () => {
     for (const length of [70_000, 200_000, 1_000_000]) {
       const client = await open();
       const startMs = performance.now();
@@ -178,7 +178,7 @@ describe.concurrent('the socket', () => {
     await third.close();
   });
 
-  test('of connections made with one token at the same moment, one lives', async () => {
+  test('of simultaneous connections with one token, one stays', async () => {
     const token = await createToken(server);
     const clients = await Promise.all(
       Array.from({ length: 3 }, () => WsClient.open(server, token)),
@@ -201,7 +201,7 @@ describe.concurrent('the socket', () => {
     await Promise.all(clients.map((client) => client.close()));
   });
 
-  test('a token is taken over from a client that does not answer any more', async () => {
+  test('a token is taken over from a client that does not respond any more', async () => {
     const token = await createToken(server);
     const { hostname, port } = new URL(server.url);
     const silent = net.connect(Number(port), hostname); // opens the WebSocket, and is never heard of again
@@ -223,7 +223,7 @@ describe.concurrent('the socket', () => {
     assert.match(heard, /STOP taken_over/);
   });
 
-  test('a token is taken over on another server too, from a client that does not answer any more and from no other', async () => {
+  test('a token is taken over on another server too, only from a client that does not respond any more', async () => {
     const elsewhere = await startServer({
       env: {
         REDIS_URL: `unix://${server.dataDir}/redis/redis.sock`,
@@ -279,7 +279,7 @@ describe.concurrent('the socket', () => {
     }
   });
 
-  test('no offer for thirty seconds ends the session, not before', async () => {
+  test('a session without an offer ends after thirty seconds, not before', async () => {
     const client = await open();
     const startMs = performance.now();
     await client.closed;
@@ -321,7 +321,7 @@ describe.concurrent('the socket', () => {
     });
   }
 
-  test('sender reports put sound and picture on one clock, which is the wall clock', async () => {
+  test('sender reports put audio and video on one clock, the wall clock', async () => {
     const peer = await WeriftPeer.connect(server, await createToken(server));
     try {
       await sleep(3500);
@@ -353,7 +353,7 @@ describe.concurrent('the socket', () => {
     }
   });
 
-  test('a client that offers sound alone hears the speech, and no picture is coded', async () => {
+  test('a client that offers only audio gets the speech, and no video is encoded', async () => {
     const token = await createToken(server);
     const peer = await WeriftPeer.connect(server, token, 'vp8', ['audio']);
     try {
@@ -378,7 +378,7 @@ describe.concurrent('the socket', () => {
   });
 });
 
-test('afterwards nothing is left: every session is over', async () => {
+test('afterwards no session is left', async () => {
   const { body } = await call(server, '/metrics');
   const live = [...String(body).matchAll(/^mouthpiece_sessions\{[^}]*\} (\d+)/gm)].map(
     ([, count]) => Number(count),

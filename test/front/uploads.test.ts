@@ -7,7 +7,7 @@ import { startTestFront } from './harness.ts';
 
 const MIB = 1024 * 1024;
 
-test('a server without memory for bodies is not ready, until they are gone', async (context) => {
+test('a server without memory for bodies is not ready until it is free again', async (context) => {
   const server = await startTestFront({
     bodyBudget: { maxBytes: 3 * MIB, unprovenBytes: 3 * MIB },
   });

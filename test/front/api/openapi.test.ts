@@ -75,7 +75,7 @@ test('the document holds exactly the routes that are served', () => {
   );
 });
 
-test('every path of the interface description is in it', () => {
+test('every path of the interface description is in the document', () => {
   const described = [
     'GET /history/sessions',
     'POST /compose/token',
@@ -129,7 +129,7 @@ test('references resolve, path parameters are declared, and every schema can be 
   }
 });
 
-test('every example is answered with success', async () => {
+test('every example gets a success status', async () => {
   let ran = 0;
   for (const { method, path, operation } of operations()) {
     const example = operation.requestBody?.content['application/json']?.example;
@@ -310,7 +310,7 @@ test(
   },
 );
 
-test('refusals made before a handler runs, and partial files, are as the document has them', async () => {
+test('refusals before a handler runs, and partial files, are as documented', async () => {
   const expect = async (
     status: number,
     method: string,

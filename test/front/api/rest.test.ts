@@ -44,7 +44,7 @@ async function untilDone(faceId: string): Promise<Record<string, unknown>> {
   return assert.fail('the face was never done');
 }
 
-test('a face is made from a portrait, used while pending, seen by its owner alone, and deleted', async () => {
+test('a face is created from a portrait, used while pending, visible only to its owner, and deleted', async () => {
   const reply = await upload(await readFile(path.join(ROOT, 'models/faces/ava.webp')));
   assert.equal(reply.status, 200);
   assert.ok(reply.headers.get('deprecation'));
@@ -130,7 +130,7 @@ test('a face is made from a portrait, used while pending, seen by its owner alon
   );
 });
 
-test('what is no portrait fails in words: at once where the first bytes say so, else in the status', async () => {
+test('an unusable portrait fails with a message: at once by its first bytes, else in the status', async () => {
   const svg = await upload(
     Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'),
   );
@@ -149,7 +149,7 @@ test('what is no portrait fails in words: at once where the first bytes say so, 
   assert.equal((await server.call(`/faces/${String(cut)}/preview`)).status, 404);
 });
 
-test('the queue of faces is bounded, and says when to come back', async () => {
+test('the queue of faces is bounded; its refusals carry Retry-After', async () => {
   const portrait = await readFile(path.join(ROOT, 'models/faces/noah.webp'));
   const replies = await Promise.all(Array.from({ length: 12 }, () => upload(portrait)));
   const refused = replies.filter(({ status }) => status === 429);
@@ -177,7 +177,7 @@ test('the queue of faces is bounded, and says when to come back', async () => {
   }
 });
 
-test('an agent lives: created with defaults, listed, changed, guarded against lost updates, deleted', async () => {
+test('an agent is created with defaults, listed, changed without lost updates, and deleted', async () => {
   const reply = await server.call('/auto/agent', {
     json: {
       face_id: 'ava',
@@ -247,7 +247,7 @@ test('an agent lives: created with defaults, listed, changed, guarded against lo
   assert.equal((await server.call('/auto/agent', { json: { name: 'faceless' } })).status, 422);
 });
 
-test("an agent's fields may be null, which is not set: the default at creation and on a change, and nothing that was left out changes", async () => {
+test('null sets the default of an agent field, at creation and on a change; omitted fields stay', async () => {
   const settable = [
     'name',
     'first_message',
@@ -343,7 +343,7 @@ test("an agent's fields may be null, which is not set: the default at creation a
   }
 });
 
-test('an auto token hides the keys given with it', async () => {
+test('an auto token does not show the keys that it was created with', async () => {
   const reply = await server.call('/auto/token', {
     json: { llmAPIKey: 'sk-hidden', ttsAPIKey: 'tts-hidden', createTranscript: true },
   });
@@ -356,7 +356,7 @@ test('an auto token hides the keys given with it', async () => {
   );
 });
 
-test('paths whose running comes later say so', async () => {
+test('paths that are not available yet reply NOT_IMPLEMENTED', async () => {
   for (const [target, init] of [
     ['/auto/start/configurable', { json: { faceId: 'ava' } }],
     ['/auto/start/some-agent', { method: 'POST', headers: { 'session-token': 't' } }],
@@ -374,7 +374,7 @@ test('paths whose running comes later say so', async () => {
   assert.equal((await server.call('/auto/start/configurable', { json: {} })).status, 422);
 });
 
-test("history: the caller's records alone, in order, by range, under both names of the parameters", async () => {
+test('history: only records of the caller, in order, by range, with both parameter names', async () => {
   const now = wallSeconds();
   const entry = (userId: string, ago: number) => ({
     id: newUuid(),
@@ -410,7 +410,7 @@ test("history: the caller's records alone, in order, by range, under both names 
   assert.equal((await server.call('/history/sessions?startTime=yesterday')).status, 422);
 });
 
-test('static video: checked whole, parsed off the main thread when large, files served with ranges', async () => {
+test('static video: fully validated, parsed off the main thread when large, files with ranges', async () => {
   const bad = await server.call('/static/audio', {
     json: {
       audioBase64: '!!!',
@@ -536,7 +536,7 @@ test('static video: checked whole, parsed off the main thread when large, files 
   );
 });
 
-test('addresses of static videos follow PUBLIC_URL, or else what the proxy says', async () => {
+test('links to static videos follow PUBLIC_URL, else the headers of the proxy', async () => {
   const audio = { json: { faceId: 'ava', audioBase64: 'AAAA' } };
   const proxied = await body(
     await server.call('/static/audio', { ...audio, headers: { 'x-forwarded-proto': 'https' } }),
@@ -559,7 +559,7 @@ test('addresses of static videos follow PUBLIC_URL, or else what the proxy says'
   }
 });
 
-test('every earlier name leads to its successor, in any case; the removed one says what to do', async () => {
+test('every deprecated path names its successor, in any case; the removed one says what to do', async () => {
   for (const [method, old, successor, ok] of [
     ['GET', '/getIceServers', '/compose/ice', 200],
     ['POST', '/startAudioToVideoSession', '/compose/token', 422],
@@ -591,7 +591,7 @@ test('every earlier name leads to its successor, in any case; the removed one sa
   assert.match(String((await body(removed))['error']), /\/static\/audio/);
 });
 
-test('the page is served with its own files and nothing else', async () => {
+test('the demo page is served with its own files and nothing else', async () => {
   const index = await server.call('/', { key: undefined });
   assert.equal(index.headers.get('content-type'), 'text/html; charset=utf-8');
   assert.match(index.headers.get('content-security-policy') ?? '', /default-src 'none'/);
@@ -610,7 +610,7 @@ test('the page is served with its own files and nothing else', async () => {
   }
 });
 
-test('too many requests are refused until some time has passed', async () => {
+test('too many requests are refused for some time', async () => {
   const limited = await startTestFront({ config: { RATE_LIMIT_RPS: 5 } });
   try {
     const replies = await Promise.all(

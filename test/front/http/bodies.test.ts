@@ -119,7 +119,7 @@ for (const [key, status] of [
   ['limited', 429],
   ['down', 500],
 ] as const) {
-  test(`a body that is refused with ${status} before it is read is given back`, async () => {
+  test(`a body that is refused with ${status} before it is read releases its memory`, async () => {
     for (let i = 0; i < 60; i++) {
       assert.equal((await put(key, MIB)).status, status);
     }
@@ -128,7 +128,7 @@ for (const [key, status] of [
   });
 }
 
-test('an unfinished body of a stranger is answered, held no longer, its connection closed', async () => {
+test('an unfinished body without a valid key gets a reply, its memory back and its connection closed', async () => {
   const upload = startUpload('wrong', 10 * MIB);
   upload.socket.write(Buffer.alloc(MIB, 'x'));
   await upload.closed;
@@ -136,7 +136,7 @@ test('an unfinished body of a stranger is answered, held no longer, its connecti
   assert.equal(budget.held, 0);
 });
 
-test('while a key is checked its body waits in the network, and then is read whole', async () => {
+test('while a key is checked its body is not read; then it is read completely', async () => {
   let known = (): void => {};
   checking = new Promise((resolve) => {
     known = resolve;
@@ -158,7 +158,7 @@ test('while a key is checked its body waits in the network, and then is read who
   assert.equal(budget.held, 0);
 });
 
-test('a client that leaves while its key is checked leaves nothing behind', async () => {
+test('a client that leaves while its key is checked holds no memory', async () => {
   let known = (): void => {};
   checking = new Promise((resolve) => {
     known = resolve;
@@ -172,7 +172,7 @@ test('a client that leaves while its key is checked leaves nothing behind', asyn
   await until(() => budget.held === 0, `${budget.held} bytes are left`);
 });
 
-test('no key takes all: another one finds room beside it', async () => {
+test('no key takes the whole body memory: a second key still gets some', async () => {
   const greedy = [1, 2, 3, 4].map(() => {
     const upload = startUpload('right-greedy', 16 * MIB);
     upload.socket.write(Buffer.alloc(12 * MIB, ' '));
@@ -186,7 +186,7 @@ test('no key takes all: another one finds room beside it', async () => {
   await until(() => budget.held === 0, 'all is given back');
 });
 
-test('the budget: a share of what is free for each account, and a place for those unproven', () => {
+test('the body budget: a share of the free memory for each account, and one for unchecked keys', () => {
   const mine = new BodyBudget({ maxBytes: 900, unprovenBytes: 100 });
   assert.equal(mine.take('a', 601), false);
   assert.equal(mine.take('a', 600), true);
@@ -202,7 +202,7 @@ test('the budget: a share of what is free for each account, and a place for thos
   assert.deepEqual([mine.held, mine.isFull], [0, false]);
 });
 
-test('a body that trickles is refused after one window, an endless one at the deadline', async () => {
+test('a slow body is refused after one window, an endless one at the deadline', async () => {
   for (const [bytes, low, high] of [
     [50, 250, 900],
     [500, 1400, 2500],
@@ -224,7 +224,7 @@ test('a body that trickles is refused after one window, an endless one at the de
 const chunkedHead = (path: string): string =>
   headOf('right', 'transfer-encoding: chunked').replace('/put', path);
 
-test('small chunks are kept together, and too many of them are refused', async () => {
+test('small chunks share buffers, and too many of them are refused', async () => {
   const sendPieces = async (
     pieces: readonly string[],
   ): Promise<{ pieces: number; hash: string }> => {

@@ -77,7 +77,7 @@ const ask = (path: string, client: string, key = '', init: RequestInit = {}): Pr
     headers: { ...(init.headers as object), 'x-forwarded-for': client, 'x-service-api-key': key },
   });
 
-test('paths without a key have a rate for each address, and say when to come back', async () => {
+test('paths without a key have a rate for each address; refusals carry Retry-After', async () => {
   const replies = await Promise.all(
     Array.from({ length: 20 }, (_, index) => ask(index % 2 ? '/open' : '/nowhere', '192.0.2.1')),
   );
@@ -98,7 +98,7 @@ test('paths without a key have a rate for each address, and say when to come bac
   assert.ok(server.refusals.includes('open_requests'));
 });
 
-test('this machine asks without a limit', async () => {
+test('requests from loopback have no limit', async () => {
   for (let i = 0; i < 30; i++) {
     assert.equal((await fetch(`${server.url}/open`)).status, 200);
   }
@@ -110,7 +110,7 @@ test('this machine asks without a limit', async () => {
   }
 });
 
-test('an address with too many wrong keys goes on with keys that were good', async () => {
+test('an address with too many wrong keys can still use recently valid keys', async () => {
   assert.equal((await ask('/keyed', '192.0.2.3', 'right-1')).status, 200);
   for (let i = 0; i < 5; i++) {
     assert.equal((await ask('/keyed', '192.0.2.3', `wrong ${i}`)).status, 401);
@@ -132,7 +132,7 @@ test('an address with too many wrong keys goes on with keys that were good', asy
   assert.ok(server.refusals.includes('wrong_keys'));
 });
 
-test('an address has so many requests at once, however they end', async () => {
+test('an address has a limit of concurrent requests, however they end', async () => {
   const leaving = new AbortController();
   const waiting = [0, 1, 2].map(() =>
     ask('/wait', '192.0.2.5', '', { signal: leaving.signal }).catch(() => undefined),
@@ -164,7 +164,7 @@ const handshake = (client: string, query = ''): Promise<{ status: number; socket
     );
   });
 
-test('sockets without a good token are few for each address, others are not counted', async () => {
+test('an address has a limit of sockets without a valid token; others do not count', async () => {
   const open = [];
   for (let i = 0; i < 4; i++) {
     open.push(await handshake('192.0.2.7', '?token=good'));
@@ -201,7 +201,7 @@ test('wrong tokens count like wrong keys', async () => {
   assert.deepEqual(statuses, [101, 101, 101, 101, 101, 429, 429, 429]);
 });
 
-test('connections are counted through upgrades, bounded in all and by their rate', async () => {
+test('connections are counted through upgrades, and limited in number and rate', async () => {
   const small = await serve([], [], {}, {}, { trustedProxies: [], connectionsPerSecond: 2 }, 5);
   small.sockets.add('/talk', { open() {}, message() {}, close() {} });
   const gone = async (socket: net.Socket): Promise<boolean> => {
@@ -243,7 +243,7 @@ test('connections are counted through upgrades, bounded in all and by their rate
   await small.close();
 });
 
-test('the client of a request: the last that no trusted proxy is', () => {
+test('the client of a request is the last entry that is not a trusted proxy', () => {
   const addresses = new Addresses(['127.0.0.0/8', '::1', '10.0.0.0/8', '2001:db8:1::/48']);
   for (const [peer, forwarded, client] of [
     ['192.0.2.1', '', '192.0.2.1'],
@@ -274,7 +274,7 @@ test('the client of a request: the last that no trusted proxy is', () => {
   );
 });
 
-test('limits come back with time, and addresses are forgotten in the order of their last use', () => {
+test('limits recover with time, and addresses are dropped in the order of their last use', () => {
   let nowMs = 0;
   const refusals: Refusal[] = [];
   const settings = { ...CLIENT_LIMITS, wrongKeysPerMinute: 2, openRequestsPerSecond: 1 };
@@ -315,7 +315,7 @@ test('limits come back with time, and addresses are forgotten in the order of th
   assert.deepEqual(refusals, ['wrong_keys', 'wrong_keys', 'wrong_keys']);
 });
 
-test('a request that breaks the limit with a body behind it is answered', async () => {
+test('a request over the limit that sends a body gets a reply', async () => {
   for (let i = 0; i < 6; i++) {
     await ask('/keyed', '192.0.2.10', 'wrong');
   }

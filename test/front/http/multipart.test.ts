@@ -23,7 +23,7 @@ async function uploadOf(fill: number, sizeBytes: number): Promise<MultipartFile>
   return (await parseMultipart(body, 'multipart/form-data; boundary=b'))['image'] as MultipartFile;
 }
 
-test('a file outlives the body it came in', async () => {
+test('a file stays valid after its body is freed', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const uploads = await Promise.all(
@@ -62,7 +62,7 @@ async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   return turns;
 }
 
-test('a large body is joined, and its file copied, a MiB at a time', async () => {
+test('a large body and its file are copied one MiB at a time', async () => {
   const chunks = Array.from({ length: 20 }, () => Buffer.alloc(MIB, 7));
   const joined = await turnsDuring(async () => {
     const bytes = await copyOf([...chunks, Buffer.alloc(5 * MIB, 8)]);
@@ -105,7 +105,7 @@ const refusalOf = async (body: string | Buffer, type = TYPE): Promise<string> =>
 };
 const part = (header: string, body: string): string => `--b\r\n${header}\r\n\r\n${body}\r\n`;
 
-test('fields are read as clients write them', async () => {
+test('fields are parsed as clients write them', async () => {
   const form = await parse(
     `a preamble\r\n${part('Content-Disposition: form-data; name="text"', 'gr\u00fc\u00df')}` +
       part(
@@ -138,7 +138,7 @@ test('fields are read as clients write them', async () => {
   );
 });
 
-test('what is no form, or has too many parts, is refused in words', async () => {
+test('an invalid form, or one with too many parts, is refused with a message', async () => {
   const field = part('Content-Disposition: form-data; name="a"', 'x');
   assert.equal(await refusalOf(`${field.repeat(32)}--b--`), '');
   assert.match(await refusalOf(`${field.repeat(33)}--b--`), /more than 32 parts/);
@@ -173,7 +173,7 @@ async function longestHoldMs(body: Buffer, type: string): Promise<number> {
 /** A slice takes 7 ms at worst, a file's copy as long. */
 const LIMIT_MS = 30;
 
-test('32 MiB of anything hold the thread for moments only', { timeout: 60_000 }, async () => {
+test('32 MiB of any content block the thread only briefly', { timeout: 60_000 }, async () => {
   const size = 32 * MIB;
   const start = '--b\r\nContent-Disposition: form-data; name="image"; filename="f"\r\n\r\n';
   const bodies: Record<string, [string, Buffer]> = {

@@ -47,12 +47,12 @@ test('a stream whose reader leaves is closed', async () => {
   await closed();
 });
 
-test('a stream that only a HEAD asked for is closed', async () => {
+test('a stream that was requested with HEAD is closed', async () => {
   assert.equal((await fetch(`${server.url}/stream`, { method: 'HEAD' })).status, 200);
   await closed();
 });
 
-test('a stream that comes after the time of its handler is closed', async () => {
+test('a stream that is returned after the timeout of its handler is closed', async () => {
   const before = state.opened;
   assert.equal((await fetch(`${server.url}/late`)).status, 500);
   for (let i = 0; i < 100 && state.opened === before; i++) {

@@ -182,7 +182,7 @@ const post = (
   headers: Record<string, string> = { 'content-type': 'application/json' },
 ): Promise<Response> => fetch(server.url + target, { method: 'POST', body, headers });
 
-test('a valid body comes through without its unknown fields', async () => {
+test('a valid body reaches the handler without its unknown fields', async () => {
   const reply = await post('/echo', JSON.stringify({ text: 'ä', other: 1 }));
   assert.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8');
   assert.deepEqual(await reply.json(), { text: 'ä' });
@@ -226,7 +226,7 @@ for (const [what, body, expected] of [
   });
 }
 
-test('problems of path, query and body come in one answer', async () => {
+test('issues of path, query and body are in one reply', async () => {
   const reply = await fetch(`${server.url}/item/${'x'.repeat(11)}?n=9`);
   assert.deepEqual(
     ((await reply.json()) as { detail: { loc: string[] }[] }).detail.map(({ loc }) =>
@@ -236,7 +236,7 @@ test('problems of path, query and body come in one answer', async () => {
   );
 });
 
-test('a key is taken from any accepted header and asked for before the body is looked at', async () => {
+test('a key is read from any accepted header and checked before the body', async () => {
   assert.equal(
     (
       await post('/private', '{"n":1}', {
@@ -281,7 +281,7 @@ test('a body over its limit is refused by its declared length before it is sent,
   assert.match(late, /^HTTP\/1\.1 413 /);
 });
 
-test('an upload is taken apart; another content type is refused', async () => {
+test('an upload is parsed; another content type is refused', async () => {
   const form = new FormData();
   form.set('image', new File([content.subarray(0, 1000)], 'face.png', { type: 'image/png' }));
   form.set('note', 'hello');
@@ -368,7 +368,7 @@ test('aliases match in any case and point to their successor; deprecated routes 
   assert.ok((await fetch(`${server.url}/old`)).headers.get('deprecation'));
 });
 
-test('an unforeseen failure is told without its detail, under an id that the log has too', async () => {
+test('an unexpected failure is reported without details, with an id that is in the log too', async () => {
   const reply = await fetch(`${server.url}/breaks`, { headers: { 'x-request-id': 'my-id-1' } });
   assert.equal(reply.status, 500);
   const text = await reply.text();
@@ -378,12 +378,12 @@ test('an unforeseen failure is told without its detail, under an id that the log
   assert.equal(reply.headers.get('x-request-id'), 'my-id-1');
 });
 
-test('a refusal over a limit says when to come back; a handler that hangs is cut off', async () => {
+test('a refusal over a limit carries Retry-After; a handler that hangs is ended', async () => {
   assert.equal((await fetch(`${server.url}/refuses`)).headers.get('retry-after'), '3');
   assert.equal((await fetch(`${server.url}/hangs`)).status, 500);
 });
 
-test('CORS: a preflight allows the key headers, and every answer may be read', async () => {
+test('CORS: a preflight allows the key headers, and pages may read every reply', async () => {
   const reply = await fetch(`${server.url}/echo`, {
     method: 'OPTIONS',
     headers: { origin: 'https://example.org', 'access-control-request-method': 'POST' },
@@ -455,7 +455,7 @@ test('files: whole, ranges, validators, HEAD', async () => {
   assert.equal(state.openFiles, 0);
 });
 
-test('a client that reads slowly gets its file without filling our memory, one that leaves closes it', async () => {
+test('a slow client gets its file with bounded memory; a client that leaves closes it', async () => {
   const agent = new http.Agent();
   const slow = await new Promise<http.IncomingMessage>((resolve) => {
     http.get(`${server.url}/file`, { agent }, resolve);
@@ -479,7 +479,7 @@ test('a client that reads slowly gets its file without filling our memory, one t
   agent.destroy();
 });
 
-test('a stream waits for its reader; one that breaks before it begins is a 500, later a broken connection', async () => {
+test('a stream waits for its reader; it fails as 500 before the first chunk, later as a broken connection', async () => {
   const whole = await (await fetch(`${server.url}/stream`)).text();
   assert.equal(whole.length, 10_000_000);
   state.chunksMade = 0;
@@ -498,7 +498,7 @@ test('a stream waits for its reader; one that breaks before it begins is a 500, 
   assert.equal((await fetch(`${server.url}/stream`, { method: 'HEAD' })).status, 200);
 });
 
-test('clients that leave in the middle of a body or of waiting do no harm', async () => {
+test('clients that leave during a body or a handler do no harm', async () => {
   for (let i = 0; i < 20; i++) {
     const socket = net.connect(server.port, '127.0.0.1');
     socket.write(
@@ -523,7 +523,7 @@ test('clients that leave in the middle of a body or of waiting do no harm', asyn
   assert.equal((await post('/echo', '{"text":"alive"}')).status, 200);
 });
 
-test('nonsense on the wire, header bombs and pipelined requests', async () => {
+test('invalid bytes, very large headers and pipelined requests', async () => {
   const hostile = [
     'NONSENSE\r\n\r\n',
     '\0'.repeat(5000),

@@ -80,7 +80,7 @@ async function talk(
   };
 }
 
-test('text and binary come back to the one who sent them', async () => {
+test('text and binary frames come back to their sender', async () => {
   const [one, two] = await Promise.all([talk('/talk?name=one'), talk('/TALK?name=two')]);
   assert.deepEqual([await one.next(), await two.next()], ['hello one', 'hello two']);
   one.socket.send('a');
@@ -92,7 +92,7 @@ test('text and binary come back to the one who sent them', async () => {
   await Promise.all([one.closed, two.closed]);
 });
 
-test('a client that gives no pong is not alive, nor is one that left', async () => {
+test('a client that sends no pong is not alive, nor is one that left', async () => {
   const client = await talk('/talk?name=alive');
   await client.next();
   const alive = seen.at(-1)!.socket;
@@ -117,7 +117,7 @@ test('a client that gives no pong is not alive, nor is one that left', async () 
   assert.equal(await alive.isAlive(60_000), false);
 });
 
-test('a pong that came in while this thread stood still counts', async () => {
+test('a pong that arrived while this thread was blocked counts', async () => {
   const client = await RawSocket.open(server, '/talk?name=stalled');
   const { socket } = seen.at(-1)!;
   await sleep(50);
@@ -131,7 +131,7 @@ test('a pong that came in while this thread stood still counts', async () => {
   client.destroy();
 });
 
-test('a socket is dead after its close, and its close is told once', async () => {
+test('a closed socket does nothing, and its close is reported once', async () => {
   const client = await talk('/talk?name=x');
   await client.next();
   const entry = seen.at(-1);
@@ -147,7 +147,7 @@ test('a socket is dead after its close, and its close is told once', async () =>
   assert.equal(await entry?.socket.isAlive(100), false);
 });
 
-test('1 MiB is taken, a byte more is refused in words', async () => {
+test('1 MiB is accepted, one byte more is refused with an error code', async () => {
   const client = await talk('/talk');
   await client.next();
   client.socket.send(new Uint8Array(1024 * 1024));
@@ -157,7 +157,7 @@ test('1 MiB is taken, a byte more is refused in words', async () => {
   assert.equal((await client.closed).code, 1009);
 });
 
-test('a handler that throws closes its own socket alone, without detail', async () => {
+test('a handler that throws closes only its own socket, without details', async () => {
   const [bad, good] = await Promise.all([talk('/talk?name=b'), talk('/talk?name=g')]);
   await Promise.all([bad.next(), good.next()]);
   bad.socket.send('throw');
@@ -170,7 +170,7 @@ test('a handler that throws closes its own socket alone, without detail', async 
   assert.match(server.logged(), /inner detail/);
 });
 
-test('a client that does not read is cut off instead of filling our memory', async () => {
+test('a client that does not read is disconnected, so memory stays bounded', async () => {
   const before = seen.length;
   const socket = net.connect(server.port, '127.0.0.1');
   socket.on('error', () => {});
@@ -197,7 +197,7 @@ test('a client that does not read is cut off instead of filling our memory', asy
   socket.destroy();
 });
 
-test('an earlier name opens as well, and its handshake names the successor', async () => {
+test('a deprecated path opens as well, and its handshake names the successor', async () => {
   server.sockets.add(
     '/OldTalk',
     {

@@ -65,7 +65,7 @@ async function request(target: string, body?: string): Promise<{ status: number;
   };
 }
 
-test('HTTPS with the given certificate, and addresses that say https', async () => {
+test('HTTPS with the given certificate, and https in absolute links', async () => {
   assert.equal((await request('/healthz')).status, 200);
   const made = await request(
     '/static/audio',

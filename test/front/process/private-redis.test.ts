@@ -24,7 +24,7 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 const pidOf = async (store: RedisStore): Promise<number> =>
   Number(/^process_id:(\d+)/m.exec(await store.use((client) => client.info('server')))?.[1]);
 
-test('what was written is there after an orderly stop and a start', async () => {
+test('data is kept across an orderly stop and a start', async () => {
   const dataDir = path.join(directory, 'orderly');
   const first = await connectStore({ redisUrl: undefined, dataDir }, log);
   await first.store.use((client) => client.set('k', 'v'));
@@ -35,7 +35,7 @@ test('what was written is there after an orderly stop and a start', async () => 
   await second.close();
 });
 
-test('it listens on no TCP port, and its socket is for us alone', async () => {
+test('it listens on no TCP port, and only this user may open its socket', async () => {
   const dataDir = path.join(directory, 'closed');
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
   const [, port] = (await opened.store.use((client) => client.config('GET', 'port'))) as [
@@ -49,7 +49,7 @@ test('it listens on no TCP port, and its socket is for us alone', async () => {
   await opened.close();
 });
 
-test('when it is killed it is started again with its data, and requests meanwhile are refused quickly', async () => {
+test('when it is killed it is restarted with its data; requests meanwhile are refused quickly', async () => {
   const dataDir = path.join(directory, 'killed');
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
   await opened.store.use((client) => client.set('k', 'kept'));
@@ -72,7 +72,7 @@ test('when it is killed it is started again with its data, and requests meanwhil
   await opened.close();
 });
 
-test('when it cannot be started again at once, for want of a process or a descriptor, that is tried until it can', async (t) => {
+test('a restart that fails for lack of processes or descriptors is retried until it succeeds', async (t) => {
   const dataDir = path.join(directory, 'unstartable');
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
   t.onTestFinished(() => opened.close());
@@ -91,7 +91,7 @@ test('when it cannot be started again at once, for want of a process or a descri
   await back;
 });
 
-test('after kill -9 of the server its redis-server ends too, and a new server on the directory finds the data', async () => {
+test('after kill -9 of the server its redis-server ends too, and a new server finds the data', async () => {
   const dataDir = path.join(directory, 'orphan');
   const index = path.resolve(import.meta.dirname, '../../../src/front/process/open-store.ts');
   const logModule = path.resolve(import.meta.dirname, '../../../src/base/log.ts');
@@ -119,7 +119,7 @@ test('after kill -9 of the server its redis-server ends too, and a new server on
   await second.close();
 });
 
-test('a second server on the same directory is refused in words', async () => {
+test('a second server on the same directory is refused with a message', async () => {
   const dataDir = path.join(directory, 'twice');
   const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
   await assert.rejects(
@@ -130,7 +130,7 @@ test('a second server on the same directory is refused in words', async () => {
   await opened.close();
 });
 
-test('a stale socket file and a directory with a very long name are no hindrance', async () => {
+test('a stale socket file and a very long directory name do not prevent the start', async () => {
   const dataDir = path.join(directory, 'x'.repeat(120));
   const first = await connectStore({ redisUrl: undefined, dataDir }, log);
   const url = await runningPrivateRedis(dataDir);
@@ -153,7 +153,7 @@ test('a stale socket file and a directory with a very long name are no hindrance
   await second.close();
 });
 
-test('an address where nothing listens is told in one line', async () => {
+test('an address where nothing listens is reported in one line', async () => {
   await assert.rejects(
     RedisStore.connect(['redis://user:hidden@127.0.0.1:1'], log, 300),
     (error: Error) => {

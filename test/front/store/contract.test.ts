@@ -67,7 +67,7 @@ for (const [kind, start] of [
       await redis.close();
     });
 
-    test('which server this is', async () => {
+    test('the server id stays the same across restarts', async () => {
       const info = await store.use((client) => client.info('server'));
       console.info(
         `${kind}: ${/^valkey_version:.*/m.exec(info)?.[0] ?? /^redis_version:.*/m.exec(info)?.[0]}`,
@@ -75,7 +75,7 @@ for (const [kind, start] of [
       assert.match(info, /^redis_version:/m);
     });
 
-    test('an API key is known until it is revoked, and its text is nowhere', async () => {
+    test('an API key works until it is revoked, and its text is not stored', async () => {
       const apiKeys = new ApiKeys(store, 1000);
       const { key, id } = await apiKeys.create('owner', 'laptop');
       assert.deepEqual(await apiKeys.authenticate(key), {
@@ -103,7 +103,7 @@ for (const [kind, start] of [
       assert.equal((await apiKeys.authenticate('a key somebody chose')).ownerId, 'first');
     });
 
-    test('requests beyond the rate are refused with the time to wait, and go on after it', async () => {
+    test('requests over the rate are refused with the time to wait, and accepted after it', async () => {
       const apiKeys = new ApiKeys(store, 5);
       const { key } = await apiKeys.create('owner', 'fast');
       const outcomes = await Promise.allSettled(
@@ -120,7 +120,7 @@ for (const [kind, start] of [
       await apiKeys.authenticate(key);
     });
 
-    test('a clock of Redis that was set back locks no key, and keeps no slot and no lease for longer than its time', async () => {
+    test('a Redis clock that is set back locks no key and extends no slot or lease', async () => {
       const later = Date.now() + 3_600_000;
       const apiKeys = new ApiKeys(store, 5);
       const { key, id } = await apiKeys.create('owner', 'clock');
@@ -150,7 +150,7 @@ for (const [kind, start] of [
       await queue.finish('job');
     });
 
-    test('a token grants what was asked, allows one live session, and is taken over from a dead one', async () => {
+    test('a token keeps its grant, allows one live session, and is taken over from a dead one', async () => {
       const tokens = new SessionTokens(store, 60);
       const token = await tokens.create(GRANT);
       assert.equal((await tokens.find(token))?.faceId, 'ava');
@@ -201,7 +201,7 @@ for (const [kind, start] of [
       assert.equal((await tokens.claim('unknown-token-of-some-length', 's', 'x')).kind, 'unknown');
     });
 
-    test('of many connections at once with one token exactly one gets it', async () => {
+    test('of many simultaneous claims of one token exactly one succeeds', async () => {
       const tokens = new SessionTokens(store, 60);
       const token = await tokens.create(GRANT);
       const results = await Promise.all(
@@ -210,7 +210,7 @@ for (const [kind, start] of [
       assert.equal(results.filter(({ kind: outcome }) => outcome === 'claimed').length, 1);
     });
 
-    test('a token ends with its time', async () => {
+    test('a token expires', async () => {
       const tokens = new SessionTokens(store, 1);
       const token = await tokens.create(GRANT);
       await sleep(1100);
@@ -218,7 +218,7 @@ for (const [kind, start] of [
       assert.equal((await tokens.claim(token, 's', 'a')).kind, 'unknown');
     });
 
-    test('a key has as many sessions as it may, at once and no more', async () => {
+    test('a key has no more concurrent sessions than its limit', async () => {
       const quota = new SessionQuota(store, 3);
       const results = await Promise.allSettled(
         Array.from({ length: 10 }, (_session, i) => quota.acquire('busy', `s${i}`)),
@@ -232,7 +232,7 @@ for (const [kind, start] of [
       assert.equal(await quota.usage('busy'), 3);
     });
 
-    test('a revoked key begins no more sessions, whatever tokens it made before', async () => {
+    test('a revoked key starts no sessions, also with tokens that it made before', async () => {
       const apiKeys = new ApiKeys(store, 1000);
       const quota = new SessionQuota(store, 3);
       const { id } = await apiKeys.create('owner', 'lost phone');
@@ -242,7 +242,7 @@ for (const [kind, start] of [
       assert.equal(await quota.usage(id), 1);
     });
 
-    test('the slot of a crashed server frees itself', async () => {
+    test('the slot of a crashed server expires', async () => {
       const quota = new SessionQuota(store, 1);
       await quota.acquire('crashed', 'old');
       await store.use((client) => client.zadd(keys.apiKeyLive('crashed'), Date.now() - 1, 'old')); // its lease ran out
@@ -280,7 +280,7 @@ for (const [kind, start] of [
       assert.equal(await store.use((client) => client.hlen(keys.historyRecords(owner))), 3);
     });
 
-    test('history: pages hold every record once, also when thousands began in the same second and more are written meanwhile', async () => {
+    test('history: pages hold every record once, with thousands in one second and concurrent writes', async () => {
       const history = new History(store, 1);
       const now = wallSeconds();
       const owner = newUuid();
@@ -302,7 +302,7 @@ for (const [kind, start] of [
       );
     });
 
-    test('jobs: in order, bounded, resumed when their server is lost, forgotten when done', async () => {
+    test('jobs: in order, bounded, resumed when their server is lost, removed when done', async () => {
       const options = { store, name: 'face', capacity: 3 } as const;
       const ours = new JobQueue<{ n: number }>({ ...options, serverId: 'a' });
       const theirs = new JobQueue<{ n: number }>({ ...options, serverId: 'b' });
@@ -327,7 +327,7 @@ for (const [kind, start] of [
       }
     });
 
-    test('faces: listed for their owner, and a deleted one does not come back by a late update', async () => {
+    test('faces: listed for their owner, and a late update does not restore a deleted one', async () => {
       const faces = new FaceRecords(store);
       const owner = newUuid();
       const face = await faces.create(owner, 'Me');
@@ -346,7 +346,7 @@ for (const [kind, start] of [
       assert.deepEqual(await faces.list(owner), []);
     });
 
-    test('agents are listed in pages, the earliest first', async () => {
+    test('agents are listed in pages, the oldest first', async () => {
       const agents = new Agents<Record<string, unknown>>(store);
       const owner = `lister-${Math.random()}`;
       const made: string[] = [];
@@ -396,14 +396,14 @@ for (const [kind, start] of [
       assert.equal(await agents.update(owner, agent.id, { name: 'd' }, undefined), undefined);
     });
 
-    test('a second server with another SECRETS_KEY is refused in words, one with the same is not', async () => {
+    test('a second server with another SECRETS_KEY is refused with a message, one with the same is not', async () => {
       const [first, other] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
       await SecretBox.open(first, '/nowhere', store);
       await SecretBox.open(first, '/nowhere', store);
       await assert.rejects(SecretBox.open(other, '/nowhere', store), /SECRETS_KEY differs/);
     });
 
-    test('secrets of auto tokens are sealed in Redis and come back whole', async () => {
+    test('secrets of auto tokens are encrypted in Redis and decrypted unchanged', async () => {
       const autoTokens = new AutoTokens(store, new SecretBox(randomBytes(32)));
       const token = await autoTokens.create(
         {
