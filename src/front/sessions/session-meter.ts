@@ -1,5 +1,6 @@
 // Metrics of the sockets and the set-up of sessions. Up to a million messages arrive per second, so
 // they are added up here and reach the metrics at a scrape.
+import type { LabelsOf } from '../../metrics/catalogue.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { exemplarOf } from '../../metrics/shared-metrics.ts';
 import type { ClientMessage } from './wire-protocol.ts';
@@ -8,6 +9,8 @@ import type { ClientMessage } from './wire-protocol.ts';
 export type DropReason = 'socket_rate' | 'server_rate' | 'exhausted';
 /** A step of setting a session up: a label of mouthpiece_session_setup_seconds. */
 export type SetupStep = 'socket' | 'offer' | 'answer' | 'ice' | 'dtls' | 'first_frame' | 'total';
+
+type MessageType = LabelsOf<'mouthpiece_websocket_messages_total'>['type'];
 
 const KINDS: readonly ClientMessage['kind'][] = [
   'audio',
@@ -39,14 +42,14 @@ export class SocketTally {
   #audioDroppedSeconds = 0;
 
   constructor(metrics: Metrics) {
-    const messages = (direction: 'in' | 'out', type: 'audio') =>
+    const messages = (direction: 'in' | 'out', type: MessageType) =>
       metrics.counter('mouthpiece_websocket_messages_total', { direction, type });
     const received = KINDS.map((kind) =>
-      messages('in', (kind === 'playImmediate' ? 'play_immediate' : kind) as 'audio'),
+      messages('in', kind === 'playImmediate' ? 'play_immediate' : kind),
     );
     const sent = {
-      signal: messages('out', 'signal' as 'audio'),
-      status: messages('out', 'status' as 'audio'),
+      signal: messages('out', 'signal'),
+      status: messages('out', 'status'),
     };
     const dropped = DROPS.map((reason) =>
       metrics.counter('mouthpiece_websocket_messages_dropped_total', { reason }),
