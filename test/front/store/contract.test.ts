@@ -67,7 +67,7 @@ for (const [kind, start] of [
       await redis.close();
     });
 
-    test('the server id stays the same across restarts', async () => {
+    test('the Redis server reports its version', async () => {
       const info = await store.use((client) => client.info('server'));
       console.info(
         `${kind}: ${/^valkey_version:.*/m.exec(info)?.[0] ?? /^redis_version:.*/m.exec(info)?.[0]}`,
