@@ -6,7 +6,7 @@ import { guarded } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { AddressBudget } from '../../base/address-budget.ts';
-import { MAGIC_COOKIE, xorMappedAddress } from './mapped-address.ts';
+import { MAGIC_COOKIE, unmapped, xorMappedAddress } from './mapped-address.ts';
 import { ATTRIBUTE, BINDING_REQUEST, BINDING_SUCCESS, HEADER_BYTES } from './stun.ts';
 
 /** A running server. */
@@ -118,7 +118,8 @@ export function bindingResponse(
   ) {
     return undefined;
   }
-  const mapped = xorMappedAddress(request, address, port);
+  // A dual-stack socket reports IPv4 clients as ::ffff:a.b.c.d; they know themselves by IPv4.
+  const mapped = xorMappedAddress(request, unmapped(address), port);
   const answer = Buffer.alloc(HEADER_BYTES + 4 + mapped.length);
   answer.writeUInt16BE(BINDING_SUCCESS, 0);
   answer.writeUInt16BE(4 + mapped.length, 2);
