@@ -25,7 +25,7 @@ export interface BodyPace {
  */
 export const BODY_PACE: BodyPace = {
   windowMs: 8000,
-  bytesPerWindow: 256 * 1024,
+  bytesPerWindow: 128 * 1024,
   deadlineMs: 300_000,
 };
 
