@@ -47,6 +47,16 @@ test('dependencies have exact versions, so that every machine runs the tested on
   }
 });
 
+test('what the server serves is installed without devDependencies, and reports nothing', () => {
+  const { scarfSettings } = readJson('package.json') as { scarfSettings: { enabled: boolean } };
+  const { packages } = readJson('package-lock.json') as {
+    packages: Record<string, { dev?: boolean }>;
+  };
+  assert.equal(packages['node_modules/swagger-ui-dist']?.dev, undefined);
+  // Swagger UI depends on @scarf/scarf, whose install script sends statistics unless switched off.
+  assert.ok(packages['node_modules/@scarf/scarf'] === undefined || !scarfSettings.enabled);
+});
+
 test('every npm script exists', () => {
   const source = readFileSync(path.join(root, 'scripts/run.mjs'), 'utf8');
   const vitest = /VITEST = '([^']+)'/.exec(source)![1]!;

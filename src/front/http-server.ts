@@ -5,6 +5,7 @@ import type { Logger } from '../base/log.ts';
 import type { Config } from '../config.ts';
 import { ROOT } from '../version.ts';
 import type { ApiKeys } from './accounts/api-keys.ts';
+import { docsFileRoutes } from './api/docs.ts';
 import { pageRoutes } from './api/page.ts';
 import type { BodyBudget } from './http/body-budget.ts';
 import { BODY_PACE } from './http/body-reader.ts';
@@ -96,7 +97,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     maxConnections: config.MAX_CONNECTIONS,
     sockets,
     context: {
-      router: new Router([...routes, ...(await pageRoutes(PAGE_DIRECTORY))], REMOVED_PATHS),
+      router: new Router(
+        [...routes, ...docsFileRoutes(), ...(await pageRoutes(PAGE_DIRECTORY))],
+        REMOVED_PATHS,
+      ),
       log,
       apiKeyHeaders,
       secure: tls !== undefined,

@@ -1,20 +1,23 @@
-// The OpenAPI 3.1 document, made from the same table that serves the requests, and a page to read it.
+// The OpenAPI 3.1 document, generated from the routes that serve the requests.
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../base/errors.ts';
 import { text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { validationErrorSchema } from '../http/validate.ts';
 import { errorSchema } from './field-schemas.ts';
-import { docsPage } from './docs-page.ts';
+import { docsRoute } from './docs.ts';
 
 type Json = Record<string, unknown>;
 
+/** Options of the document. */
 export interface DocumentOptions {
+  /** Version of the server. */
   readonly version: string;
+  /** Name of the header that carries the API key. */
   readonly apiKeyHeader: string;
 }
 
-/** `/openapi.json` and `/docs`, of `routes` and of themselves. */
+/** The routes `/openapi.json` and `/docs`. The document describes `routes` and these two. */
 export function documentRoutes(routes: readonly Route[], options: DocumentOptions): Route[] {
   let document = '';
   const own: Route[] = [
@@ -27,26 +30,13 @@ export function documentRoutes(routes: readonly Route[], options: DocumentOption
       responses: { 200: { description: 'OpenAPI 3.1.', contentType: 'application/json' } },
       handler: () => text('application/json; charset=utf-8', document),
     }),
-    route({
-      method: 'GET',
-      path: '/docs',
-      tag: 'Operation',
-      auth: 'none',
-      summary: 'This document as a page',
-      responses: { 200: { description: 'HTML.', contentType: 'text/html' } },
-      handler: () => ({
-        ...text('text/html; charset=utf-8', docsPage),
-        headers: {
-          'content-security-policy':
-            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
-        },
-      }),
-    }),
+    docsRoute(),
   ];
   document = JSON.stringify(openApiDocument([...routes, ...own], options));
   return own;
 }
 
+/** The OpenAPI 3.1 document of `routes`, as JSON values. */
 export function openApiDocument(
   routes: readonly Route[],
   { version, apiKeyHeader }: DocumentOptions,
@@ -61,7 +51,8 @@ export function openApiDocument(
     info: {
       title: 'Mouthpiece',
       version,
-      description: 'Streamed speech in, a talking face over WebRTC out.',
+      description:
+        'A real-time media server that turns streamed speech into a talking face over WebRTC.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     paths,
@@ -123,7 +114,7 @@ const requestBody = (body: NonNullable<Route['body']>, components: Components): 
   },
 });
 
-/** What the route itself can answer, and what any request of its kind can be refused with. */
+/** The responses of the route itself, and the errors that every request of its kind can get. */
 function responses(entry: Route, components: Components): Json {
   const out: Record<string, Json> = {};
   for (const [status, { description, schema, contentType }] of Object.entries(entry.responses)) {
@@ -150,7 +141,7 @@ function responses(entry: Route, components: Components): Json {
       : []),
     'INTERNAL_ERROR',
   ];
-  // A route with a failure status never answers 5xx, and describes that status itself.
+  // A route with a failure status never replies 5xx, and describes that status itself.
   const told =
     entry.failureStatus === undefined ? codes : codes.filter((code) => ERRORS[code].status < 500);
   const byStatus = Map.groupBy(told, (code) => ERRORS[code].status);
@@ -162,14 +153,14 @@ function responses(entry: Route, components: Components): Json {
   }
   if (entry.params || entry.query || entry.headers || entry.body) {
     out['422'] ??= {
-      description: 'Every field that is wrong.',
+      description: 'All invalid fields.',
       content: { 'application/json': { schema: components.use(validationErrorSchema) } },
     };
   }
   return out;
 }
 
-/** JSON Schemas, those with an id kept once under components. */
+/** Makes JSON Schemas. Those with an id are kept once, under components. */
 class Components {
   readonly schemas: Record<string, Json> = {};
 
@@ -199,7 +190,7 @@ class Components {
   }
 }
 
-/** References of a schema on its own, made into references of the document. Unknown fields are allowed everywhere: they are ignored, and more may come. */
+/** Rewrites the references of a single schema into references of the document. */
 function retarget(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.map(retarget);

@@ -147,11 +147,36 @@ test('every example gets a success status', async () => {
   assert.ok(ran >= 5);
 });
 
-test('the page at /docs loads nothing from elsewhere', async () => {
-  const reply = await server.call('/docs', { key: undefined });
-  const html = await reply.text();
-  assert.ok(!/(?:src|href)="(?:https?:)?\/\//.test(html));
-  assert.match(reply.headers.get('content-security-policy') ?? '', /default-src 'none'/);
+test('the page at /docs loads its files from this server: versioned ones for a year', async () => {
+  const page = await server.call('/docs', { key: undefined });
+  const policy = page.headers.get('content-security-policy') ?? '';
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe|https?:|\*/);
+  assert.equal(page.headers.get('cache-control'), 'no-cache');
+  const html = await page.text();
+  const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1]!);
+  assert.ok(files.length >= 5, html);
+  for (const address of files) {
+    assert.match(address, /^\/[^/]/, 'another origin');
+    const reply = await server.call(address, { key: undefined });
+    assert.equal(reply.status, 200, address);
+    assert.ok((await reply.arrayBuffer()).byteLength > 100, address);
+    const isVersioned = /^\/docs\/\d+\.\d+\.\d+\//.test(address);
+    if (address.startsWith('/docs/')) {
+      assert.equal(
+        reply.headers.get('cache-control'),
+        isVersioned ? 'public, max-age=31536000, immutable' : 'no-cache',
+        address,
+      );
+      const etag = reply.headers.get('etag') ?? '';
+      const again = await server.call(address, {
+        key: undefined,
+        headers: { 'if-none-match': etag },
+      });
+      assert.equal(again.status, 304, address);
+    }
+  }
+  assert.ok(files.some((address) => /^\/docs\/\d/.test(address)));
 });
 
 /** References replaced by what they refer to. */
