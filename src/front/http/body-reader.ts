@@ -19,7 +19,7 @@ export interface BodyPace {
 }
 
 /**
- * The rate of a server: 32 KiB/s, and 2.4 Mbit/s for the longest body (88 MB). The window is
+ * The least rate: 16 KiB/s, and 2.4 Mbit/s for the longest body (88 MB). The window is
  * shorter than the 10 s after which uWebSockets.js closes a connection below 16 kB/s without a
  * reply.
  */
