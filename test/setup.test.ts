@@ -112,7 +112,7 @@ test('an error during the start is reported in one line that says what to do', a
     ],
     [
       { WAV2LIP_MODEL: '/nowhere.onnx' },
-      /^mouthpiece: WAV2LIP_MODEL=\/nowhere\.onnx is not there\. Correct the path, or unset it\.\n$/,
+      /^mouthpiece: WAV2LIP_MODEL=\/nowhere\.onnx does not exist\. Correct the path, or unset it\.\n$/,
     ],
     [
       { UDP_PORTS: String(taken.address().port) },
