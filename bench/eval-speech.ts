@@ -143,7 +143,9 @@ async function main(): Promise<void> {
     };
     results.push(row);
     console.log(
-      `${set.padEnd(9)}${condition.padEnd(14)}  ${number(row.mouth, 3)}       ${number(closures.precision)}${number(closures.recall)}${number(closures.f1)}  ${number(row.lagMs, 0)}   ${number(row.onsetLagMs, 0)}    ` +
+      `${set.padEnd(9)}${condition.padEnd(14)}  ${number(row.mouth, 3)}       ` +
+        `${number(closures.precision)}${number(closures.recall)}${number(closures.f1)}  ` +
+        `${number(row.lagMs, 0)}   ${number(row.onsetLagMs, 0)}    ` +
         `${number(r['brow']!)} ${number(r['nod']!)}   ${ARTICULATORS.slice(0, 11)
           .map((name) => r[name]!.toFixed(2))
           .join(' ')}`,

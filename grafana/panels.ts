@@ -110,7 +110,8 @@ export const sumBy = (labels: string, expr: string): string =>
 
 /** @param labels comma-separated, kept beside `le`. */
 export const quantile = (q: number, name: MetricName, labels = '', matchers = ''): string =>
-  `histogram_quantile(${q}, ${sumBy(['le', labels].filter((label) => label !== '').join(', '), rate(`${name}_bucket`, matchers))})`;
+  `histogram_quantile(${q}, ` +
+  `${sumBy(['le', labels].filter((label) => label !== '').join(', '), rate(`${name}_bucket`, matchers))})`;
 
 export const quantiles = (
   name: MetricName,

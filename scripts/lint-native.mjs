@@ -104,7 +104,8 @@ async function lintNative() {
   writeFileSync(STAMP, JSON.stringify(stamp, null, 1));
   const seconds = ((Date.now() - startMs) / 1000).toFixed(1);
   console.log(
-    `C++ lint: ${changed.length} of ${hashes.size} files checked in ${seconds} s, ${failed.size} with findings`,
+    `C++ lint: ${changed.length} of ${hashes.size} files checked in ${seconds} s, ` +
+      `${failed.size} with findings`,
   );
   return failed.size === 0;
 }

@@ -156,7 +156,11 @@ export async function sessionHistory(
     ...around.map((line) => ({ line, isOwn: false })),
   ].sort((a, b) => at(a.line) - at(b.line));
   const rows = lines.map(({ line, isOwn }) =>
-    `${`+${((at(line) - from) / 1000).toFixed(3)} s`.padStart(11)}  ${line.level >= WARN ? `${LEVELS[line.level] ?? line.level} ` : ''}${isOwn ? '' : line.worker === undefined ? '(server) ' : `(worker ${line.worker}) `}${line.msg}  ${describe(line)}`.trimEnd(),
+    (
+      `${`+${((at(line) - from) / 1000).toFixed(3)} s`.padStart(11)}  ` +
+      `${line.level >= WARN ? `${LEVELS[line.level] ?? line.level} ` : ''}${isOwn ? '' : line.worker === undefined ? '(server) ' : `(worker ${line.worker}) `}${line.msg} ` +
+      ` ${describe(line)}`
+    ).trimEnd(),
   );
   return [`session ${[...ids][0]}, from ${own[0]!.time}`, ...rows, ''].join('\n');
 }

@@ -106,7 +106,8 @@ function missingPackages(names) {
   );
   if (result.error) {
     throw new SetupError(
-      `The set-up supports Debian and Ubuntu only (dpkg was not found). Install the equivalents of: ${names.join(' ')}, then set MOUTHPIECE_SKIP_APT=1.`,
+      'The set-up supports Debian and Ubuntu only (dpkg was not found). Install the ' +
+        `equivalents of: ${names.join(' ')}, then set MOUTHPIECE_SKIP_APT=1.`,
     );
   }
   const installed = new Set(
@@ -130,7 +131,9 @@ function installDebianPackages(names, log) {
   const viaSudo = !isRoot && spawnSync('sudo', ['-n', 'true']).status === 0;
   if (!isRoot && !viaSudo) {
     throw new SetupError(
-      `Debian packages are missing, and installing them needs root or sudo without a password. Run: sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing.join(' ')}`,
+      'Debian packages are missing, and installing them needs root or sudo without a ' +
+        'password. Run: sudo apt-get update && sudo apt-get install -y --no-install-recommends ' +
+        `${missing.join(' ')}`,
     );
   }
   log(`installing ${missing.length} Debian packages: ${missing.join(' ')}`);

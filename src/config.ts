@@ -100,7 +100,8 @@ export const SETTINGS = {
   MEDIA_HOST: setting(
     ipAddress,
     undefined,
-    'Address of the UDP sockets. Unset: HOST, or all addresses when HOST is loopback, since Firefox does not connect to loopback candidates.',
+    'Address of the UDP sockets. Unset: HOST, or all addresses when HOST is loopback, ' +
+      'since Firefox does not connect to loopback candidates.',
   ),
   PORT: setting(integer(0, 65535), '8080', 'HTTP and WebSocket port. 0 picks a free one.'),
   PUBLIC_URL: setting(
@@ -112,7 +113,8 @@ export const SETTINGS = {
           (context.addIssue('must be http:// or https:// with a host and no path'), z.NEVER),
       ),
     undefined,
-    'Origin under which clients reach this server (https://media.example), for the URLs of static videos. Unset: taken from Host and X-Forwarded-Proto of each request.',
+    'Origin under which clients reach this server (https://media.example), for the URLs ' +
+      'of static videos. Unset: taken from Host and X-Forwarded-Proto of each request.',
   ),
   DATA_DIR: setting(text, './data', 'Directory of everything that must survive a restart.'),
   REDIS_URL: setting(
@@ -120,12 +122,14 @@ export const SETTINGS = {
       .string()
       .regex(/^(rediss?|unix|valkeys?):\/\//, 'must begin with redis://, rediss:// or unix://'),
     undefined,
-    'Redis ≥ 6.2 or Valkey; several comma-separated URLs make a cluster. Unset: a private redis-server under DATA_DIR.',
+    'Redis ≥ 6.2 or Valkey; several comma-separated URLs make a cluster. Unset: a private ' +
+      'redis-server under DATA_DIR.',
   ),
   BOOTSTRAP_API_KEY: setting(
     text.min(16, 'must have at least 16 characters'),
     undefined,
-    'An API key that is created at start if absent. Unset: the first start makes one and keeps it in DATA_DIR.',
+    'An API key that is created at start if absent. Unset: the first start makes one and ' +
+      'keeps it in DATA_DIR.',
   ),
   API_KEY_HEADERS: setting(
     list.pipe(z.array(z.string().regex(/^[a-z0-9-]+$/i, 'must be header names')).min(1)),
@@ -150,12 +154,14 @@ export const SETTINGS = {
   REALTIME_WORKERS: setting(
     flag,
     'true',
-    'Schedule workers before everything else on their cores (SCHED_RR), if the system permits it and another core is left.',
+    'Schedule workers before everything else on their cores (SCHED_RR), if the system ' +
+      'permits it and another core is left.',
   ),
   ICE_SERVERS: setting(
     iceServers,
     undefined,
-    'JSON array of {urls, username?, credential?} for clients. Unset: a built-in STUN server on UDP, with the number of PORT.',
+    'JSON array of {urls, username?, credential?} for clients. Unset: a built-in STUN ' +
+      'server on UDP, with the number of PORT.',
   ),
   TURN_SECRET: setting(
     text,
@@ -181,7 +187,8 @@ export const SETTINGS = {
   MAX_VIDEO_BITRATE_KBPS: setting(
     integer(150, 1500),
     undefined,
-    'Highest video bitrate, up to 1500. Unset: VIDEO_BITRATE_KBPS, since more is hardly visible at 512x512 (43 dB at 600) and costs up to a fifth more CPU.',
+    'Highest video bitrate, up to 1500. Unset: VIDEO_BITRATE_KBPS, since more is hardly ' +
+      'visible at 512x512 (43 dB at 600) and costs up to a fifth more CPU.',
   ),
   AUDIO_BITRATE_KBPS: setting(integer(12, 128), '32', 'Opus bitrate.'),
   RATE_LIMIT_RPS: setting(integer(1, 100_000), '50', 'Requests per second and API key.'),
@@ -236,7 +243,8 @@ export const SETTINGS = {
   JOB_THREADS: setting(
     integer(1, 64),
     '1',
-    'Cores for rendering static videos, where several videos take turns on each, and as many for face creation.',
+    'Cores for rendering static videos, where several videos take turns on each, and as ' +
+      'many for face creation.',
   ),
   MAX_QUEUED_JOBS: setting(
     integer(1, 10_000),
@@ -257,12 +265,14 @@ export const SETTINGS = {
   WAV2LIP_MODEL: setting(
     text,
     undefined,
-    'Path of an ONNX file of the Wav2Lip type. Offered as model "wav2lip" if it is fast enough for the frame rate.',
+    'Path of an ONNX file of the Wav2Lip type. Offered as model "wav2lip" if it is fast ' +
+      'enough for the frame rate.',
   ),
   WAV2LIP_THREADS: setting(
     integer(1, 64),
     '1',
-    'Threads for one run of WAV2LIP_MODEL, per media worker. More threads make a run shorter; each session then counts for as many cores.',
+    'Threads for one run of WAV2LIP_MODEL, per media worker. More threads make a run ' +
+      'shorter; each session then counts for as many cores.',
   ),
   ORT_PROVIDERS: setting(
     list.pipe(z.array(z.enum(['cpu', 'cuda'])).min(1)),

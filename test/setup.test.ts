@@ -140,11 +140,13 @@ test('an invalid setting, an unknown task and an unknown argument are reported i
   // Node's recursive mkdir never returns in an existing directory in which none can be made.
   assert.equal(
     main({ DATA_DIR: '/proc/mouthpiece/data' }).stderr,
-    'mouthpiece: DATA_DIR=/proc/mouthpiece/data cannot be used (ENOENT). Name a directory that this user may write to.\n',
+    'mouthpiece: DATA_DIR=/proc/mouthpiece/data cannot be used (ENOENT). Name a directory ' +
+      'that this user may write to.\n',
   );
   assert.equal(
     main({ DATA_DIR: '/dev/null/data' }).stderr,
-    'mouthpiece: DATA_DIR=/dev/null/data cannot be used (ENOTDIR). Name a directory that this user may write to.\n',
+    'mouthpiece: DATA_DIR=/dev/null/data cannot be used (ENOTDIR). Name a directory that ' +
+      'this user may write to.\n',
   );
   assert.match(main({}, '--port=1').stderr, /unknown argument '--port=1'/);
   assert.match(

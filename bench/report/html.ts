@@ -69,7 +69,9 @@ export function toHtml(run: Run): string {
     .join(', ');
   const bounds = outcome.bounds.map(
     (bound) =>
-      `<tr><td>${escapeHtml(bound.name)}</td><td>${short(bound.value)} ${bound.unit}</td><td>${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit}</td><td ` +
+      `<tr><td>${escapeHtml(bound.name)}</td><td>${short(bound.value)} ` +
+      `${bound.unit}</td><td>${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ` +
+      `${bound.unit}</td><td ` +
       `class="${holds(bound) ? 'good' : 'bad'}">${holds(bound) ? 'holds' : 'broken'}</td></tr>`,
   );
   const tables = outcome.tables.map(

@@ -164,7 +164,8 @@ async function run(context: Context): Promise<Outcome> {
           `p50 ${quantile(setUps, 0.5).toFixed(0)} ms  ` +
           `RSS ${points.at(-1)?.rssMb.toFixed(0) ?? '?'} ` +
           `MB  ${points.at(-1)?.descriptors ?? '?'} ` +
-          `descriptors  ${errors.size === 0 ? '' : `${[...errors.values()].reduce((sum, count) => sum + count, 0)} failed`}`,
+          'descriptors  ' +
+          `${errors.size === 0 ? '' : `${[...errors.values()].reduce((sum, count) => sum + count, 0)} failed`}`,
       );
     }
   };

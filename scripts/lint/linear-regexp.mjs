@@ -6,7 +6,9 @@ import { analyse } from 'scslre';
 const WHY = {
   Trade: 'two quantifiers can divide the same characters between them in many ways',
   Self: 'a repeated group can divide the same characters among its repetitions in many ways',
-  Move: 'it is tried again from each position in a long run of the same characters; anchor it, or find the end without it',
+  Move:
+    'it is tried again from each position in a long run of the same characters; anchor ' +
+    'it, or find the end without it',
 };
 
 /**
@@ -27,7 +29,8 @@ export function whySlow(source, flags) {
   const [report] = reports;
   return (
     report &&
-    `${report.exponential ? 'exponential' : 'polynomial'} in the number of ${report.character.literal.source}: ${WHY[report.type]}`
+    `${report.exponential ? 'exponential' : 'polynomial'} in the number of ` +
+      `${report.character.literal.source}: ${WHY[report.type]}`
   );
 }
 

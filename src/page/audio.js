@@ -47,7 +47,8 @@ export class Microphone {
   static async open() {
     if (!navigator.mediaDevices?.getUserMedia) {
       throw new Error(
-        'Browsers allow the microphone on secure pages only. Open this page as http://localhost or over HTTPS.',
+        'Browsers allow the microphone on secure pages only. Open this page as ' +
+          'http://localhost or over HTTPS.',
       );
     }
     try {

@@ -19,9 +19,12 @@ const BY_CODE = {
     'The WebSocket could not be opened. A proxy between here and the server may be blocking it.',
   CONNECTION_LOST: 'The connection to the server was lost. Check the network and connect again.',
   ICE_FAILED:
-    'No media path to the server was found. Usual reasons: a firewall or VPN blocks UDP; the server is behind NAT and ANNOUNCED_IPS is not set; or the network needs a TURN server in ICE_SERVERS.',
+    'No media path to the server was found. Usual reasons: a firewall or VPN blocks UDP; ' +
+    'the server is behind NAT and ANNOUNCED_IPS is not set; or the network needs a TURN ' +
+    'server in ICE_SERVERS.',
   CONNECT_TIMEOUT:
-    'The media path was not established in time. Check that UDP reaches the server, and that ANNOUNCED_IPS is an address that this device can reach.',
+    'The media path was not established in time. Check that UDP reaches the server, and ' +
+    'that ANNOUNCED_IPS is an address that this device can reach.',
   DTLS_FAILED: 'This browser and the server could not agree on encryption. Use a current browser.',
   CERTIFICATE_MISMATCH:
     'The certificate of this browser does not match its offer. Reload the page and connect again.',

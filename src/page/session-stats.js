@@ -28,7 +28,8 @@ const FRAME_MS = 1000 / 30;
 
 /** @param {number} ms */
 const formatMs = (ms) =>
-  `${ms < 0.00995 ? ms.toFixed(3) : ms < 0.995 ? ms.toFixed(2) : ms < 9.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  `${ms < 0.00995 ? ms.toFixed(3) : ms < 0.995 ? ms.toFixed(2) : ms < 9.95 ? ms.toFixed(1) : Math.round(ms)} ` +
+  'ms';
 
 /** Bar, legend, chart and figures of one session. */
 export class SessionStatsPanel {
@@ -262,7 +263,10 @@ export class SessionStatsPanel {
 function reasonFor(error) {
   const { status } = /** @type {{ status?: number }} */ (error);
   if (status === 404) {
-    return 'No statistics: they are available to the owner of the session only, from the server that runs it. Another server answered, or your API key belongs to another owner.';
+    return (
+      'No statistics: they are available to the owner of the session only, from the server ' +
+      'that runs it. Another server answered, or your API key belongs to another owner.'
+    );
   }
   return `No statistics: ${errorMessage(error)}`;
 }

@@ -13,6 +13,10 @@ const OPUS_FRAME_BYTES = 1276;
  */
 const MAX_PACKETS_LATE = 25;
 
+/**
+ * Encodes the speech of one session as Opus and sends it over RTP, one packet per AUDIO_PACKET_MS
+ * of media time.
+ */
 export class AudioTrack {
   readonly #stream: SpeechStream;
   readonly #metrics: WorkerMetrics;

@@ -12,6 +12,7 @@ import type { WorkerSession } from './worker-session.ts';
 /** Limits and gauges of the sessions are looked at every 100 ms. */
 const TICKS_PER_POLL = 12;
 
+/** What a scheduler needs from its worker thread. */
 export interface FrameSchedulerOptions {
   readonly pipeline: Pick<FramePipeline, 'run'>;
   readonly metrics: WorkerMetrics;

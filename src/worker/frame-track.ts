@@ -5,6 +5,7 @@ import { ArticulationTrack } from '../pipeline/features/articulation-track.ts';
 import type { AudioDrivenRenderer, Renderer } from '../pipeline/render/renderer.ts';
 import type { Peer } from '../webrtc/peer.ts';
 
+/** How the frames of one session are drawn. */
 export interface FrameTrackOptions {
   readonly renderer: Renderer;
   /** `renderer`, when it takes the speech itself: then the articulation model is not run. */

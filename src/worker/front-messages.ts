@@ -7,6 +7,10 @@ import { type WorkerContext, WorkerSession } from './worker-session.ts';
 
 type Open = ToWorker & { readonly type: 'open' };
 
+/**
+ * Handles the messages of the front to one worker. Messages to a session whose face is still being
+ * prepared wait in order until the session is open.
+ */
 export class FrontMessages {
   readonly #context: WorkerContext;
   readonly #scheduler: FrameScheduler;

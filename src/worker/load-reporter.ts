@@ -16,6 +16,11 @@ const MAX_COST_SHARE = 2;
 /** How much of the difference to a second's measurement the estimate takes over. */
 const COST_EASE = 0.2;
 
+/**
+ * Measures the load of one worker for placement. Learns the cost of a speaking session (share of a
+ * core) from the CPU time of the thread, within MIN_COST_SHARE and MAX_COST_SHARE of the cost
+ * measured at start.
+ */
 export class LoadReporter {
   readonly #measuredCost: number;
   #costPerSession: number;

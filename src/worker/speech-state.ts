@@ -9,6 +9,10 @@ const GAP_MS = 300;
  */
 const INAUDIBLE_MS = 1200;
 
+/**
+ * The speaking state of one session. An utterance ends after GAP_MS without audio, or after
+ * INAUDIBLE_MS of inaudible audio.
+ */
 export class SpeechState {
   isSpeaking = false;
   /** Monotonic time at which the session was last speaking: the idle limit counts from here. */

@@ -64,6 +64,10 @@ const END_OF_PEER: Readonly<Record<PeerCloseReason, EndReason>> = {
   failed: 'error',
 };
 
+/**
+ * One session in its media worker: the peer, the speech, the tracks of audio and video, and the
+ * state of the articulation model. Lives on the worker thread.
+ */
 export class WorkerSession implements PeerListener, InferenceListener {
   readonly spec: SessionSpec;
   readonly clock = new FrameClock();

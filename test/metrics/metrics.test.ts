@@ -156,7 +156,8 @@ test('both formats, alternately, pass promtool; OpenMetrics carries exemplars', 
   assert.match(
     open.body,
     new RegExp(
-      `^mouthpiece_audio_to_lips_seconds_bucket\\{input="socket",pace="burst",le="0.04"\\} 1 # \\{session_id="${SESSION}"\\} 0.033 \\d+(\\.\\d+)?$`,
+      `^mouthpiece_audio_to_lips_seconds_bucket\\{input="socket",pace="burst",le="0.04"\\} ` +
+        `1 # \\{session_id="${SESSION}"\\} 0.033 \\d+(\\.\\d+)?$`,
       'm',
     ),
   );

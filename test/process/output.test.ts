@@ -23,7 +23,9 @@ const LOGGER = `
 `;
 
 test('on a full disk log lines are lost; the process and its memory are not affected', () => {
-  const command = `exec '${process.execPath}' --disable-warning=ExperimentalWarning --input-type=module -e "$PROGRAM" 2>/dev/full`;
+  const command =
+    `exec '${process.execPath}' --disable-warning=ExperimentalWarning --input-type=module ` +
+    '-e "$PROGRAM" 2>/dev/full';
   const child = spawnSync('sh', ['-c', command], {
     cwd: ROOT,
     encoding: 'utf8',

@@ -97,7 +97,9 @@ test('when its terminal closes the server drains and stops, although nobody read
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-tty-'));
   t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const logFile = path.join(folder, 'log');
-  const command = `exec '${process.execPath}' --disable-warning=ExperimentalWarning src/main.ts 2>'${logFile}'`;
+  const command =
+    `exec '${process.execPath}' --disable-warning=ExperimentalWarning src/main.ts ` +
+    `2>'${logFile}'`;
   const env = {
     PATH: process.env['PATH'],
     HOST: '127.0.0.1',

@@ -50,7 +50,9 @@ export class SecretBox {
       box.unseal(sealed ?? '', CHECK);
     } catch {
       throw new Error(
-        'SECRETS_KEY differs from the key with which this Redis was first used. Set the first key: servers that share a Redis need the same SECRETS_KEY. When it is unset, the key is in DATA_DIR/secrets.key.',
+        'SECRETS_KEY differs from the key with which this Redis was first used. Set the first ' +
+          'key: servers that share a Redis need the same SECRETS_KEY. When it is unset, the key ' +
+          'is in DATA_DIR/secrets.key.',
       );
     }
     return box;

@@ -30,7 +30,8 @@ function findViewer(): { readonly version: string; readonly directory: string } 
  */
 const HEADERS = {
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 };
@@ -77,7 +78,8 @@ export const docsRoute = (): Route =>
       if (VIEWER === undefined) {
         throw new ServiceError(
           'NOT_FOUND',
-          'The npm package swagger-ui-dist is not installed on this server. Run npm ci, or read /openapi.json.',
+          'The npm package swagger-ui-dist is not installed on this server. Run npm ci, or read ' +
+            '/openapi.json.',
         );
       }
       return {

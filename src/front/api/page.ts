@@ -7,7 +7,9 @@ import { CONTENT_TYPES, fileRoute } from './file-route.ts';
 /** The page loads everything from this server and asks for the microphone only. */
 const HEADERS = {
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; " +
+    "media-src 'self' blob:; connect-src 'self'; worker-src 'self'; base-uri 'none'; " +
+    "form-action 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'permissions-policy': 'microphone=(self), camera=()',
   'cross-origin-resource-policy': 'same-origin',

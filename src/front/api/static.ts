@@ -221,7 +221,8 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
         if (!source) {
           throw new ServiceError(
             'NOT_FOUND',
-            'There is no such file: the id is unknown, the video expired, or this part is not rendered yet. See GET /static/status.',
+            'There is no such file: the id is unknown, the video expired, or this part is not ' +
+              'rendered yet. See GET /static/status.',
           );
         }
         const playlist = params.file.endsWith('.m3u8');
@@ -250,7 +251,8 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
         if (!source) {
           throw new ServiceError(
             'NOT_FOUND',
-            'There is no such file: the id is unknown, the video expired, or it is not finished. See GET /static/status.',
+            'There is no such file: the id is unknown, the video expired, or it is not finished. ' +
+              'See GET /static/status.',
           );
         }
         return file(source, CONTENT_TYPES.mp4, 'public, max-age=3600, immutable');
@@ -313,7 +315,8 @@ async function parseLargeBody(
       return parsed.value;
     case 'too-much':
       throw bodyIssue(
-        `Without the audio, the body is larger than ${MAX_OTHER_BYTES / KIB} KiB or holds too many values; send only the fields of this path`,
+        `Without the audio, the body is larger than ${MAX_OTHER_BYTES / KIB} KiB or holds too ` +
+          'many values; send only the fields of this path',
         'too_large',
       );
     default:

@@ -48,7 +48,8 @@ export class WorkerPool {
     const { first, last } = ports;
     if (first > 0 && last - first + 1 < options.cpus.length) {
       throw new Error(
-        `UDP_PORTS=${first}-${last} holds fewer ports than there are workers (${options.cpus.length}). Widen it or set WORKERS.`,
+        `UDP_PORTS=${first}-${last} holds fewer ports than there are workers ` +
+          `(${options.cpus.length}). Widen it or set WORKERS.`,
       );
     }
     const pool = new WorkerPool(options);

@@ -41,7 +41,9 @@ export async function connectStore(config: StoreConfig, log: Logger): Promise<Op
   } catch (error) {
     await server.close();
     throw new Error(
-      `The private redis-server in DATA_DIR=${config.dataDir} cannot be reached: see ${path.join(config.dataDir, 'redis/redis.log')}, or set REDIS_URL to a Redis that runs elsewhere.`,
+      `The private redis-server in DATA_DIR=${config.dataDir} cannot be reached: see ` +
+        `${path.join(config.dataDir, 'redis/redis.log')}, or set REDIS_URL to a Redis that ` +
+        'runs elsewhere.',
       { cause: error },
     );
   }

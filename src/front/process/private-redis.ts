@@ -169,7 +169,8 @@ function findBinary(): Promise<string> {
         } else {
           reject(
             new Error(
-              'redis-server was not found. Install it (Debian: apt-get install redis-server), or set REDIS_URL to a Redis that runs elsewhere.',
+              'redis-server was not found. Install it (Debian: apt-get install redis-server), or ' +
+                'set REDIS_URL to a Redis that runs elsewhere.',
             ),
           );
         }

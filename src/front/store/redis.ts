@@ -70,7 +70,8 @@ export class RedisStore {
     } catch (error) {
       client.disconnect();
       throw new Error(
-        `Redis at ${urls.map(withoutPassword).join(', ')} does not answer (${(error as Error).message}). Start it, or correct REDIS_URL.`,
+        `Redis at ${urls.map(withoutPassword).join(', ')} does not answer ` +
+          `(${(error as Error).message}). Start it, or correct REDIS_URL.`,
         { cause: error },
       );
     }

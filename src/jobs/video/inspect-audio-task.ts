@@ -10,6 +10,11 @@ export type InspectResult =
   /** Text for the client that sent the audio. */
   | { readonly rejected: string };
 
+/**
+ * Decodes the audio of a static video completely and returns its length. Audio that cannot be used
+ * is a result (`rejected`), not an exception.
+ * @throws Error for a defect of the server, never for the content of the audio
+ */
 export default async function inspectTask(input: AudioInput): Promise<InspectResult> {
   try {
     return await inspectAudio(input);

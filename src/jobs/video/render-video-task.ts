@@ -33,6 +33,13 @@ export type RenderResult = { readonly failed?: string };
 
 let model: Promise<SpeechModel> | undefined;
 
+/**
+ * Renders a static video and posts its pieces to `port`: the initialization segment, then the media
+ * segments in order. Waits for the acknowledgement of each piece before it makes the next one, so
+ * one piece at most is in flight. Closes the port at the end.
+ * @returns `failed` when the audio cannot be used, with text for the client
+ * @throws Error when the receiver closes the port early, or when rendering fails
+ */
 export default async function renderTask({
   audio,
   port,

@@ -14,6 +14,10 @@ const BITRATE_STEP = 0.05;
 export const newCodedFrameBuffer = (): Uint8Array =>
   new Uint8Array(i420Bytes(PICTURE_SIZE, PICTURE_SIZE) + 65_536);
 
+/**
+ * The video encoder of one session, for pictures of PICTURE_SIZE squared at FPS. Codes a key frame
+ * at the start and on request, and follows the bitrate in kbit/s that congestion control allows.
+ */
 export class VideoTrack {
   readonly codec: VideoCodec;
   /** The coded frame: `length` bytes, valid until somebody else codes into the same buffer. */

@@ -7,6 +7,10 @@ import { ARTICULATION_SIZE } from '../../media/articulation.ts';
  */
 const CLOSING = 0.15;
 
+/**
+ * The articulation of one session, updated once per frame: the output of the model while somebody
+ * speaks. After speech and after an interruption, all channels decay to 0 (rest) by CLOSING.
+ */
 export class ArticulationTrack {
   /** ARTICULATION_SIZE channels. */
   readonly values = new Float32Array(ARTICULATION_SIZE);

@@ -26,6 +26,10 @@ const GATE: readonly [number, number] = [0.2, 0.5];
 const GATE_OPENS = 0.6;
 const GATE_CLOSES = 0.25;
 
+/**
+ * Draws one session's face with the native rig. `picture` is I420 in the size of the asset; `dirty`
+ * has one byte per macroblock of 16x16 pixels. Both are overwritten by each `draw`.
+ */
 export class RigRenderer implements Renderer {
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;

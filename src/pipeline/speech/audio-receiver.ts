@@ -44,6 +44,11 @@ class PacketDecoder {
   }
 }
 
+/**
+ * Receives the microphone of one peer: puts Opus packets in order of their sequence numbers (a
+ * window of REORDER_WINDOW packets), conceals lost ones, and writes the decoded speech to the
+ * session.
+ */
 export class AudioReceiver {
   readonly #speech: SessionSpeech;
   #decoder: PacketDecoder | undefined = undefined;

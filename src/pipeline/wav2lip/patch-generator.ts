@@ -10,6 +10,10 @@ const TIMED_PATCHES = 12;
 /** Share of a frame that a patch may take: the inference thread has its core not to itself. */
 const MAX_FRAME_SHARE = 0.8;
 
+/**
+ * Makes the patches of one session with its Wav2Lip-type network: collects speech of 16 kHz, and
+ * runs the network on the mel window and the face image of each requested frame.
+ */
 export class PatchGenerator {
   readonly face: Wav2LipFace;
   readonly #network: Wav2LipNetwork;

@@ -52,6 +52,11 @@ interface OpenedFace {
   readonly patches: readonly Uint8Array[];
 }
 
+/**
+ * Renders one session with the Wav2Lip-type network. It asks the inference thread for the patch of
+ * a frame LEAD_FRAMES ahead, and blends the patch over the picture of the rig when the frame is
+ * due. `repeatedFrames` counts frames whose patch was late.
+ */
 export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientListener {
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;
