@@ -161,9 +161,10 @@ function print(run: Run): void {
     );
     console.log(`\n${title}`);
     for (const row of texts) {
-      console.log(
-        `  ${row.map((value, column) => (column === 0 ? value.padEnd(widths[column]!) : value.padStart(widths[column]!))).join('  ')}`,
+      const cells = row.map((value, column) =>
+        column === 0 ? value.padEnd(widths[column]!) : value.padStart(widths[column]!),
       );
+      console.log(`  ${cells.join('  ')}`);
     }
   }
   console.log('\nbounds');
@@ -193,9 +194,10 @@ function keep(run: Run, folder: string, record: boolean): string {
       outcome: { figures, bounds },
     } = run;
     const history = path.join(ROOT, 'bench/history');
+    const broken = bounds.filter((bound) => !holds(bound)).map(({ name }) => name);
     appendFileSync(
       path.join(history, `${scenario}.jsonl`),
-      `${JSON.stringify({ startedAt, commit, machine, options, figures, broken: bounds.filter((bound) => !holds(bound)).map(({ name }) => name) })}\n`,
+      `${JSON.stringify({ startedAt, commit, machine, options, figures, broken })}\n`,
     );
     writeFileSync(path.join(history, `${scenario}.html`), toHtml(run));
   }

@@ -116,7 +116,8 @@ async function drawPanel(
       const value = lastOf(samples[0]!.sample);
       return (
         '<div class="stat" ' +
-        `style="background:${colourOf(value, panel.thresholds)}">${escapeHtml(withUnit(value, panel.unit))}</div>`
+        `style="background:${colourOf(value, panel.thresholds)}">` +
+        `${escapeHtml(withUnit(value, panel.unit))}</div>`
       );
     }
     case 'bargauge':
@@ -125,7 +126,9 @@ async function drawPanel(
           const value = lastOf(sample);
           return (
             `<div class="gauge"><span>${escapeHtml(name)}</span><div><i ` +
-            `style="width:${Math.max(0, Math.min(1, value / (panel.max ?? 1))) * 100}%;background:${colourOf(value, panel.thresholds)}"></i></div><b>${escapeHtml(withUnit(value, panel.unit))}</b></div>`
+            `style="width:${Math.max(0, Math.min(1, value / (panel.max ?? 1))) * 100}%;` +
+            `background:${colourOf(value, panel.thresholds)}"></i></div>` +
+            `<b>${escapeHtml(withUnit(value, panel.unit))}</b></div>`
           );
         })
         .join('');
@@ -133,7 +136,12 @@ async function drawPanel(
       const labels = [
         ...new Set(samples.flatMap(({ sample }) => Object.keys(sample.metric))),
       ].filter((label) => !['__name__', 'job'].includes(label));
-      return `<table><tr>${labels.map((label) => `<th>${label}</th>`).join('')}</tr>${samples.map(({ sample }) => `<tr>${labels.map((label) => `<td>${escapeHtml(sample.metric[label] ?? '')}</td>`).join('')}</tr>`).join('')}</table>`;
+      const head = labels.map((label) => `<th>${label}</th>`).join('');
+      const rows = samples.map(({ sample }) => {
+        const cells = labels.map((label) => `<td>${escapeHtml(sample.metric[label] ?? '')}</td>`);
+        return `<tr>${cells.join('')}</tr>`;
+      });
+      return `<table><tr>${head}</tr>${rows.join('')}</table>`;
     }
     case 'heatmap':
       return heat(
@@ -177,7 +185,8 @@ async function drawPanel(
       );
       return (
         `${svg}<div ` +
-        `class="legend">${legend}${samples.length > 8 ? `<span>and ${samples.length - 8} more</span>` : ''}</div>`
+        `class="legend">${legend}` +
+        `${samples.length > 8 ? `<span>and ${samples.length - 8} more</span>` : ''}</div>`
       );
     }
   }
@@ -239,7 +248,8 @@ async function drawDashboard(
     for (const panel of row.panels) {
       parts.push(
         `<article style="grid-column:span ${panel.width};grid-row:span ${panel.height}" ` +
-          `title="${escapeHtml(panel.about)}"><h3>${escapeHtml(panel.title)}</h3>${await drawPanel(panel, prometheus, span)}</article>`,
+          `title="${escapeHtml(panel.about)}"><h3>${escapeHtml(panel.title)}</h3>` +
+          `${await drawPanel(panel, prometheus, span)}</article>`,
       );
     }
     parts.push('</section>');

@@ -158,8 +158,9 @@ export async function sessionHistory(
   const rows = lines.map(({ line, isOwn }) =>
     (
       `${`+${((at(line) - from) / 1000).toFixed(3)} s`.padStart(11)}  ` +
-      `${line.level >= WARN ? `${LEVELS[line.level] ?? line.level} ` : ''}${isOwn ? '' : line.worker === undefined ? '(server) ' : `(worker ${line.worker}) `}${line.msg} ` +
-      ` ${describe(line)}`
+      (line.level >= WARN ? `${LEVELS[line.level] ?? line.level} ` : '') +
+      (isOwn ? '' : line.worker === undefined ? '(server) ' : `(worker ${line.worker}) `) +
+      `${line.msg}  ${describe(line)}`
     ).trimEnd(),
   );
   return [`session ${[...ids][0]}, from ${own[0]!.time}`, ...rows, ''].join('\n');

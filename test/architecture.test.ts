@@ -211,7 +211,7 @@ test('only base/time.ts touches clocks, only config.ts and main.ts read the envi
   assert.deepEqual(wrong, []);
 });
 
-test('every timer and every receiver of messages is guarded: an exception in one would end the process, or a worker with all its sessions', () => {
+test('timers and message receivers are guarded: an exception would end the thread', () => {
   const wrong: string[] = [];
   for (const file of files) {
     if (file.startsWith('base/')) {

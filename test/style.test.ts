@@ -9,18 +9,21 @@ import { test } from 'vitest';
 const ROOT = path.resolve(import.meta.dirname, '..');
 const MAX_COLUMNS = 110;
 /** Lines over 110 columns that could not be broken yet. */
-const MAX_LONG_LINES = 198;
+const MAX_LONG_LINES = 1;
 /** Exported functions, classes and interfaces of src without a docstring. */
-const MAX_UNDOCUMENTED = 24;
+const MAX_UNDOCUMENTED = 7;
 
 /** Files whose long lines are data. */
 const DATA_FILES = [
   /^native\/third_party\//, // other projects' sources
   /^test\/.*offers\.ts$/, // SDP as browsers send it
   /^test\/fuzz\/corpus\//,
+  /^test\/jobs\/face\/portraits\.ts/, // SVG paths
+  /^test\/webrtc\/ice\/stun\.test\.ts/, // the messages of RFC 5769 in hexadecimal
+  /^models\/training\/card\.py/, // a Markdown template: its lines are those of MODEL_CARD.md
 ];
 /** A line that cannot be broken: an address, a regular expression, a hash, or a literal without a space. */
-const UNBREAKABLE = [/https?:\/\/\S{40,}/, /\/\S{60,}\/[a-z]*/, /\S{90,}/];
+const UNBREAKABLE = [/^\s*\/\^.*\/[a-z]*,?$/, /https?:\/\/\S{40,}/, /\/\S{60,}\/[a-z]*/, /\S{90,}/];
 
 const TRACKED = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' })
   .split('\n')

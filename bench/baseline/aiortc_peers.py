@@ -1,5 +1,7 @@
-"""The plain alternative: aiortc sends given pictures and speech to many peers, each with an encoder of its own, with Mouthpiece's encoder
-settings. JSON lines on stdin ({"id", "offer"}, {"id", "close": true}) and stdout ({"id", "answer"}, {"id", "state"}).
+"""The plain alternative: aiortc sends given pictures and speech to many peers.
+
+Each peer has an encoder of its own, with Mouthpiece's encoder settings. JSON lines on stdin
+({"id", "offer"}, {"id", "close": true}) and stdout ({"id", "answer"}, {"id", "state"}).
 Usage: python3 aiortc_peers.py PICTURES.yuv WIDTH HEIGHT SPEECH.raw KBPS CPU_USED"""
 
 import asyncio

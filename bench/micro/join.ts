@@ -72,6 +72,6 @@ console.log(`${'median of'.padEnd(48)} this thread ms   in all ms`);
 for (const [name, { thisThread, total }] of steps) {
   console.log(
     `${name.padEnd(48)} ${quantile(thisThread, 0.5).toFixed(2).padStart(14)} ` +
-      `${quantile(total, 0.5).toFixed(2).padStart(11)}`,
+      quantile(total, 0.5).toFixed(2).padStart(11),
   );
 }

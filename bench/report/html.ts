@@ -69,30 +69,45 @@ export function toHtml(run: Run): string {
     .join(', ');
   const bounds = outcome.bounds.map(
     (bound) =>
-      `<tr><td>${escapeHtml(bound.name)}</td><td>${short(bound.value)} ` +
-      `${bound.unit}</td><td>${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ` +
-      `${bound.unit}</td><td ` +
+      `<tr><td>${escapeHtml(bound.name)}</td><td>${short(bound.value)} ${bound.unit}</td>` +
+      `<td>${bound.relation === '<=' ? '≤' : '≥'} ${short(bound.limit)} ${bound.unit}</td><td ` +
       `class="${holds(bound) ? 'good' : 'bad'}">${holds(bound) ? 'holds' : 'broken'}</td></tr>`,
   );
   const tables = outcome.tables.map(
     ({ title, columns, rows }) =>
-      `<h2>${escapeHtml(title)}</h2><table><tr>${columns.map((column) => `<th>${escapeHtml(column)}</th>`).join('')}</tr>${rows.map((row) => `<tr>${row.map((value) => `<td>${cell(value)}</td>`).join('')}</tr>`).join('')}</table>`,
+      `<h2>${escapeHtml(title)}</h2><table>` +
+      `<tr>${columns.map((column) => `<th>${escapeHtml(column)}</th>`).join('')}</tr>` +
+      rows
+        .map((row) => `<tr>${row.map((value) => `<td>${cell(value)}</td>`).join('')}</tr>`)
+        .join('') +
+      '</table>',
   );
   const plots = outcome.plots
     .filter(hasData)
     .map(
       (plot) => `<figure><figcaption>${escapeHtml(plot.title)}</figcaption>${draw(plot)}</figure>`,
     );
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Mouthpiece bench: ${run.scenario}</title><style>${STYLE}</style>
+  const notes = outcome.notes.map((note) => `<li>${escapeHtml(note)}</li>`).join('');
+  const head =
+    '<!doctype html><html lang="en"><meta charset="utf-8">' +
+    '<meta name="viewport" content="width=device-width">' +
+    `<title>Mouthpiece bench: ${run.scenario}</title><style>${STYLE}</style>`;
+  const facts =
+    `${run.startedAt}, ${run.durationSeconds.toFixed(0)} s, commit ${run.commit}, ` +
+    escapeHtml(run.target);
+  const computer =
+    (run.target === 'own server' ? '' : 'load from ') +
+    escapeHtml(
+      `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, ` +
+        `Node ${machine.node}`,
+    );
+  return `${head}
 <h1>${escapeHtml(run.scenario)}</h1><p>${escapeHtml(run.about)}</p>
-<p class="soft">${run.startedAt}, ${run.durationSeconds.toFixed(0)} s, commit ${run.commit}, ${escapeHtml(run.target)}<br>${run.target === 'own server' ? '' : 'load from '}${escapeHtml(
-    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, ` +
-      `Node ${machine.node}`,
-  )}<br>${escapeHtml(settings)}</p>
+<p class="soft">${facts}<br>${computer}<br>${escapeHtml(settings)}</p>
 ${bounds.length === 0 ? '' : `<h2>Bounds</h2><table><tr><th></th><th>measured</th><th>bound</th><th></th></tr>${bounds.join('')}</table>`}
 ${tables.join('\n')}
 ${plots.length === 0 ? '' : `<h2>Plots</h2><div class="plots">${plots.join('\n')}</div>`}
-${outcome.notes.length === 0 ? '' : `<h2>Notes</h2><ul>${outcome.notes.map((note) => `<li>${escapeHtml(note)}</li>`).join('')}</ul>`}
+${outcome.notes.length === 0 ? '' : `<h2>Notes</h2><ul>${notes}</ul>`}
 </html>
 `;
 }

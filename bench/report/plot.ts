@@ -312,7 +312,8 @@ function drawStack({ bars, y: yName }: Extract<Plot, { kind: 'stack' }>, size: S
         `<rect x="${left.toFixed(1)}" y="${y(base).toFixed(1)}" ` +
         `width="${(step * 0.7).toFixed(1)}" ` +
         `height="${Math.max(0, y(base - value) - y(base)).toFixed(1)}" ` +
-        `fill="${COLOURS[colour % COLOURS.length]}"><title>${escapeHtml(`${part}: ${short(value)}`)}</title></rect>`
+        `fill="${COLOURS[colour % COLOURS.length]}">` +
+        `<title>${escapeHtml(`${part}: ${short(value)}`)}</title></rect>`
       );
     });
     return (

@@ -159,13 +159,13 @@ async function run(context: Context): Promise<Outcome> {
         continue;
       }
       await sample();
+      const failed = [...errors.values()].reduce((sum, count) => sum + count, 0);
       context.progress(
         `${String(opened).padStart(5)}/${connects}  set-up ` +
           `p50 ${quantile(setUps, 0.5).toFixed(0)} ms  ` +
           `RSS ${points.at(-1)?.rssMb.toFixed(0) ?? '?'} ` +
           `MB  ${points.at(-1)?.descriptors ?? '?'} ` +
-          'descriptors  ' +
-          `${errors.size === 0 ? '' : `${[...errors.values()].reduce((sum, count) => sum + count, 0)} failed`}`,
+          `descriptors  ${errors.size === 0 ? '' : `${failed} failed`}`,
       );
     }
   };

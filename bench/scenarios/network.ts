@@ -88,7 +88,7 @@ async function measureProfile(
   context.progress(
     `${name.padEnd(24)} longest gap ${longest.toFixed(0)} ms  ` +
       `NACKs ${peers.reduce((sum, { nacks }) => sum + nacks, 0)}  ` +
-      `${judges.length === 0 ? '' : `freezes in Chromium: ${heard.join(', ')}`}`,
+      (judges.length === 0 ? '' : `freezes in Chromium: ${heard.join(', ')}`),
   );
   return { name, peers: structuredClone(peers), judges, judgeFirstFrameMs: quantile(setUps, 0.5) };
 }

@@ -116,13 +116,13 @@ async function run(context: Context): Promise<Outcome> {
     const { peers } = await fleet.figures();
     const last = points.at(-1);
     const memory = alive.at(-1);
+    const skews = peers.flatMap(({ course }) => course.slice(-1).map(({ skewMs }) => skewMs));
     context.progress(
-      `${elapsed().toFixed(1)} min  RSS ${readings.at(-1)?.rssMb.toFixed(0) ?? '?'} MB  alive ${memory === undefined ? '?' : mb(memory).toFixed(1)} MB  lateness p99 ${last?.latenessP99Ms.toFixed(1) ?? '?'} ms  skew ${quantile(
-        peers.flatMap(({ course }) => course.slice(-1).map(({ skewMs }) => skewMs)),
-        0.5,
-      ).toFixed(
-        0,
-      )} ms  gaps over 300 ms ${peers.reduce((sum, { gapsOver300 }) => sum + gapsOver300, 0)}`,
+      `${elapsed().toFixed(1)} min  RSS ${readings.at(-1)?.rssMb.toFixed(0) ?? '?'} MB  ` +
+        `alive ${memory === undefined ? '?' : mb(memory).toFixed(1)} MB  ` +
+        `lateness p99 ${last?.latenessP99Ms.toFixed(1) ?? '?'} ms  ` +
+        `skew ${quantile(skews, 0.5).toFixed(0)} ms  ` +
+        `gaps over 300 ms ${peers.reduce((sum, { gapsOver300 }) => sum + gapsOver300, 0)}`,
     );
   }
   const { peers } = await fleet.figures();

@@ -28,7 +28,8 @@ VOICES = [
     ('festival msu_ru_nsh_clunits (festvox-ru, Russian man)', 'training', 'BSD-like, permissive'),
     ('festival czech_ph (festvox-czech-ph, Czech man)', 'training', 'GPL-2+'),
     (
-        'festival czech_dita, czech_krb, czech_machac (festvox-czech-dita, -krb, -machac: Czech woman, child, man)',
+        'festival czech_dita, czech_krb, czech_machac '
+        '(festvox-czech-dita, -krb, -machac: Czech woman, child, man)',
         'training',
         'GPL-3+',
     ),
@@ -45,12 +46,14 @@ VOICES = [
     ('festival upc_ca_ona_hts (festvox-ca-ona-hts, Catalan woman)', 'training', 'LGPL-2.1+'),
     ('festival telugu_NSK_diphone (festvox-te-nsk, Telugu man)', 'training', 'GPL-2+'),
     (
-        'actors of Flight of the Amazon Queen (flight-of-the-amazon-queen: some fifty roles in American English, 3 h 53 min)',
+        'actors of Flight of the Amazon Queen '
+        '(flight-of-the-amazon-queen: some fifty roles in American English, 3 h 53 min)',
         'training',
         "the game's own: free to use, change and pass on, not to be sold by itself",
     ),
     (
-        'actors of Beneath a Steel Sky (beneath-a-steel-sky: some thirty roles in British English, 1 h 35 min)',
+        'actors of Beneath a Steel Sky '
+        '(beneath-a-steel-sky: some thirty roles in British English, 1 h 35 min)',
         'training',
         "the game's own, as above",
     ),
@@ -70,7 +73,8 @@ VOICES = [
         'GPL-2+',
     ),
     (
-        'volunteers of Tux Paint, one a language (tuxpaint-stamps-default): Belarusian, Spanish, Romanian (women, by their pitch), French and Russian (men), 12 to 18 minutes each',
+        'volunteers of Tux Paint, one a language (tuxpaint-stamps-default): Belarusian, Spanish, '
+        'Romanian (women, by their pitch), French and Russian (men), 12 to 18 minutes each',
         'training',
         'GPL-2',
     ),

@@ -264,7 +264,9 @@ def main():
             pickle.dump(items, file)
         os.replace(path + '.part', path)
         print(
-            f'{name}: {len(items)} utterances, {sum(len(i[0]) for i in items) / engines.RATE / 60:.1f} min, made in {time.time() - started:.0f} s',
+            f'{name}: {len(items)} utterances, '
+            f'{sum(len(i[0]) for i in items) / engines.RATE / 60:.1f} min, '
+            f'made in {time.time() - started:.0f} s',
             flush=True,
         )
 

@@ -432,7 +432,8 @@ def festival(voice: str, sentences, stretches):
         for i, (text, stretch) in enumerate(zip(sentences, stretches)):
             text = text.replace('"', '').replace('\\', '')
             lines.append(
-                f'(Parameter.set \'Duration_Stretch {stretch:.2f})(unwind-protect (begin (set! u (utt.synth (Utterance Text "{text}")))'
+                f"(Parameter.set 'Duration_Stretch {stretch:.2f})"
+                f'(unwind-protect (begin (set! u (utt.synth (Utterance Text "{text}")))'
                 f'(utt.save.wave u "{folder}/{i}.wav" \'riff)(utt.save.segs u "{folder}/{i}.seg")) nil)'
             )
         script = os.path.join(folder, 'say.scm')

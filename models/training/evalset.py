@@ -60,15 +60,18 @@ ASTERISK_TEXT = {
     'privacy-incorrect': "i'm sorry that number is not valid",
     'privacy-prompt': 'please enter your phone number starting with the area code',
     'queue-holdtime': 'the estimated hold time is currently',
-    'queue-periodic-announce': 'all of our representatives are currently busy please stay on the line and your call will be answered by the next available representative',
-    'queue-youarenext': 'your call is now first in line and will be answered by the next available representative',
+    'queue-periodic-announce': 'all of our representatives are currently busy please stay on the line '
+    'and your call will be answered by the next available representative',
+    'queue-youarenext': 'your call is now first in line '
+    'and will be answered by the next available representative',
     'something-terribly-wrong': 'something is terribly wrong',
     'ss-noservice': 'the number you have dialed is not in service please check the number and try again',
     'tt-monkeysintro': 'they have been carried away by monkeys',
     'tt-weasels': 'weasels have eaten our phone system',
     'vm-forward': 'press one to enter an extension press two to use the directory',
     'vm-goodbye': 'goodbye',
-    'vm-instructions': 'to look up your messages press one now you may quit voicemail at any time by pressing the pound key',
+    'vm-instructions': 'to look up your messages press one now '
+    'you may quit voicemail at any time by pressing the pound key',
     'vm-intro': 'please leave your message after the tone when done hang up or press the pound key',
     'vm-invalidpassword': 'that is not a valid password please try again',
     'vm-msgforwarded': 'your message has been successfully forwarded',

@@ -166,7 +166,10 @@ def main():
         'parameters': sum(
             p.numel() for n, p in step.network.named_parameters() if not n.startswith('classes')
         ),
-        'source': 'Trained by models/training (see models/MODEL_CARD.md, which names every voice and its licence) on speech made with espeak-ng, flite and festival, on dialogues of Flight of the Amazon Queen, Beneath a Steel Sky and Fish Fillets, and on phrases of Tux Paint.',
+        'source': 'Trained by models/training (see models/MODEL_CARD.md, which names every voice '
+        'and its licence) on speech made with espeak-ng, flite and festival, on dialogues of '
+        'Flight of the Amazon Queen, Beneath a Steel Sky and Fish Fillets, and on phrases of '
+        'Tux Paint.',
         'licence': 'Apache-2.0',
     }
     with open(manifest_path, 'w') as file:

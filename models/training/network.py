@@ -114,7 +114,10 @@ class Network(nn.Module):
         return F.relu(x).transpose(1, 2)
 
     def forward(self, mel):
-        """[B, T, 3, 40] -> raw channels [B, T, RAW] (the last two are logits), class logits [B, T, CLASS_COUNT]."""
+        """[B, T, 3, 40] -> raw channels [B, T, RAW], class logits [B, T, CLASS_COUNT].
+
+        The last two raw channels are logits.
+        """
         h = self.hidden(mel)
         return self.out(h), self.classes(h)
 

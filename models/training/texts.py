@@ -218,10 +218,9 @@ class Texts:
         if kind < 0.55:
             return ' '.join(r.choice(self.words) for _ in range(r.randint(4, 10))) + '.'
         if kind < 0.82:
-            return (
-                f'{r.choice(SUBJECTS)} {r.choice(VERBS)} {r.choice(OBJECTS)} {r.choice(ENDINGS)}'.strip().capitalize()
-                + r.choice('.?!')
-            )
+            return ' '.join(
+                r.choice(part) for part in (SUBJECTS, VERBS, OBJECTS, ENDINGS)
+            ).strip().capitalize() + r.choice('.?!')
         if kind < 0.92:
             return r.choice(PHRASES)
         return self.pseudo()

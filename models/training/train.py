@@ -261,14 +261,16 @@ def main():
         '--minutes',
         type=float,
         default=1e9,
-        help='wall-clock limit of this run: the learning rate then falls with the clock if that is ahead of the steps',
+        help='wall-clock limit of this run: '
+        'the learning rate then falls with the clock if that is ahead of the steps',
     )
     parser.add_argument('--teacher')
     parser.add_argument(
         '--delay',
         type=int,
         default=0,
-        help='answers so many steps later: hears more of what follows, which serves alignment (viterbi.DELAY) and nothing else',
+        help='answers so many steps later: hears more of what follows, '
+        'which serves alignment (viterbi.DELAY) and nothing else',
     )
     parser.add_argument(
         '--mild',

@@ -104,7 +104,8 @@ export class LogWriter {
 
   /** Queues a line with the number of lost lines, before all others. */
   #reportLost(): void {
-    const line = `${JSON.stringify({ level: 40, lost: this.#lost, msg: 'log lines were lost because they could not be written' })}\n`;
+    const msg = 'log lines were lost because they could not be written';
+    const line = `${JSON.stringify({ level: 40, lost: this.#lost, msg })}\n`;
     this.#lost = 0;
     this.#lines.unshift(line);
     this.#waitingBytes += line.length;

@@ -27,9 +27,10 @@ const STAGES = ['drain', 'features', 'inference', 'render', 'encode', 'packetize
 const FRAME_MS = 1000 / 30;
 
 /** @param {number} ms */
-const formatMs = (ms) =>
-  `${ms < 0.00995 ? ms.toFixed(3) : ms < 0.995 ? ms.toFixed(2) : ms < 9.95 ? ms.toFixed(1) : Math.round(ms)} ` +
-  'ms';
+const formatMs = (ms) => {
+  const digits = ms < 0.00995 ? 3 : ms < 0.995 ? 2 : ms < 9.95 ? 1 : undefined;
+  return `${digits === undefined ? Math.round(ms) : ms.toFixed(digits)} ms`;
+};
 
 /** Bar, legend, chart and figures of one session. */
 export class SessionStatsPanel {

@@ -5,7 +5,7 @@ import { test } from 'vitest';
 import { after, every, guarded, reportDefectsTo, soon } from '../../src/base/guard.ts';
 import { sleep } from '../../src/base/time.ts';
 
-test('a timer that throws continues, and is reported once a second with the number of missed reports', async () => {
+test('a timer that throws continues; it is reported once a second, with the missed reports', async () => {
   const reports: { where: string; error: unknown; missed: number }[] = [];
   reportDefectsTo((where, error, missed) => {
     reports.push({ where, error, missed });

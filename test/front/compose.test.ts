@@ -241,7 +241,7 @@ test('an unknown model is logged once, and the number of logged names is bounded
   assert.ok(warned.length <= 16, `${warned.length} lines`);
 });
 
-test('ICE servers: urls is a string, only the three fields, TURN credentials as coturn checks them', async () => {
+test('ICE servers: urls is a string, three fields only, TURN credentials as coturn checks them', async () => {
   const servers = (await (await server.call('/compose/ice')).json()) as {
     urls: string;
     username?: string;

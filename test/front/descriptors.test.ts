@@ -17,7 +17,7 @@ const FLOOD = 300;
 /** Beyond what the server has open when it is ready. */
 const ROOM = 100;
 
-test('a server that is short of file descriptors refuses new connections and keeps the open ones', async (t) => {
+test('a server short of file descriptors refuses new connections and keeps the open ones', async (t) => {
   const server = await startServer();
   t.onTestFinished(async () => {
     await server.stop();

@@ -223,7 +223,7 @@ describe.concurrent('the socket', () => {
     assert.match(heard, /STOP taken_over/);
   });
 
-  test('a token is taken over on another server too, only from a client that does not respond any more', async () => {
+  test('another server takes over a token only when its client no longer responds', async () => {
     const elsewhere = await startServer({
       env: {
         REDIS_URL: `unix://${server.dataDir}/redis/redis.sock`,
@@ -292,7 +292,7 @@ describe.concurrent('the socket', () => {
   });
 
   for (const codec of ['vp8', 'h264'] as const) {
-    test(`a second WebRTC stack, ${codec}: media flows at once, speech is announced, DONE ends it`, async () => {
+    test(`a second WebRTC stack, ${codec}: media flows, speech is announced, DONE ends it`, async () => {
       const peer = await WeriftPeer.connect(server, await createToken(server), codec);
       try {
         await sleep(1500);

@@ -81,7 +81,7 @@
         if (performance.now() > deadlineMs) {
           throw new Error(
             `no '${name}' within ${limitMs} ms; there were: ` +
-              `${this.events.map((event) => `${event.name}@${Math.round(event.atMs)}`).join(' ')}`,
+              this.events.map((event) => `${event.name}@${Math.round(event.atMs)}`).join(' '),
           );
         }
         await new Promise((resolve) => {

@@ -20,7 +20,7 @@ const threads = (): Thread[] =>
     nice: Number(readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(') ')[1]!.split(' ')[16]),
   }));
 
-test('job threads run on the given CPUs at the lowest priority; the calling thread is not affected', async (t) => {
+test('job threads run on the given CPUs at the lowest priority; the caller does not', async (t) => {
   t.skip(
     Boolean(native.allowedCpus().length < 2 && 'there is one CPU only'),
     'there is one CPU only',

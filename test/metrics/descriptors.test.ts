@@ -20,7 +20,8 @@ const PROGRAM = `
   watchMainThread(metrics, () => performance.now(), { version: '1', commit: 'a' });
   await metrics.render();
   let left = 0;
-  try { for (;;) { openSync('/dev/null'); left++; } } catch (error) { if (error.code !== 'EMFILE') throw error; }
+  try { for (;;) { openSync('/dev/null'); left++; } }
+  catch (error) { if (error.code !== 'EMFILE') throw error; }
   setTimeout(async () => {
     const { body } = await metrics.render();
     process.stdout.write(JSON.stringify({ left, defects, body }));

@@ -16,7 +16,9 @@ const ADDON = new URL('../../src/native/addon.ts', import.meta.url).href;
 async function inWorker(body: string, input?: unknown): Promise<unknown> {
   const source = `
     const { parentPort, workerData } = require('node:worker_threads');
-    import('${ADDON}').then(({ native }) => (async (native, input) => {${body}})(native, workerData)).then((value) => parentPort.postMessage(value));`;
+    import('${ADDON}')
+      .then(({ native }) => (async (native, input) => {${body}})(native, workerData))
+      .then((value) => parentPort.postMessage(value));`;
   const worker = new Worker(source, { eval: true, workerData: input });
   const [value] = (await once(worker, 'message')) as [unknown];
   await worker.terminate();
@@ -42,7 +44,8 @@ test('pinThread and setThreadName change the calling thread only, as /proc shows
   const status = (await inWorker(`
     native.pinThread(Int32Array.of(native.allowedCpus()[0]));
     native.setThreadName('mouthpiece-w0-and-more');
-    return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/status', 'utf8');`)) as string;
+    const file = '/proc/self/task/' + native.threadId() + '/status';
+    return process.getBuiltinModule('node:fs').readFileSync(file, 'utf8');`)) as string;
   assert.match(status, new RegExp(`^Cpus_allowed_list:\\s*${native.allowedCpus()[0]}$`, 'm'));
   assert.match(status, /^Name:\s*mouthpiece-w0-a$/m);
   assert.match(
@@ -66,7 +69,8 @@ test('pinThread and setThreadName change the calling thread only, as /proc shows
 test('makeThreadRealtime changes the calling thread only, or throws without the permission', async () => {
   const policy = (await inWorker(`
     try { native.makeThreadRealtime(); } catch (error) { return error.message; }
-    return process.getBuiltinModule('node:fs').readFileSync('/proc/self/task/' + native.threadId() + '/stat', 'utf8');`)) as string;
+    const file = '/proc/self/task/' + native.threadId() + '/stat';
+    return process.getBuiltinModule('node:fs').readFileSync(file, 'utf8');`)) as string;
   // proc(5): field 41 is the policy (2: SCHED_RR). The name in field 2 may have spaces.
   const policyOf = (stat: string): string | undefined =>
     stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38];
@@ -97,13 +101,18 @@ test("threadCpuMs counts the thread's CPU time, not its sleep", async () => {
 test('two worker threads encode concurrently with the result of one, and end independently', async () => {
   const body = `
     const { createHash } = process.getBuiltinModule('node:crypto');
-    const hash = createHash('sha256'), out = new Uint8Array(1 << 17), picture = new Uint8Array(128 * 128 * 3 / 2);
-    const encoders = ['vp8', 'h264'].map((codec) => new native.VideoEncoder({ codec, width: 128, height: 128, fps: 30, bitrateKbps: 200 }));
-    const opus = new native.OpusEncoder({ sampleRate: 48000, channels: 1, bitrate: 32000 }), pcm = new Int16Array(960);
+    const hash = createHash('sha256'), out = new Uint8Array(1 << 17);
+    const picture = new Uint8Array(128 * 128 * 3 / 2);
+    const settings = { width: 128, height: 128, fps: 30, bitrateKbps: 200 };
+    const encoders = ['vp8', 'h264'].map((codec) => new native.VideoEncoder({ codec, ...settings }));
+    const opus = new native.OpusEncoder({ sampleRate: 48000, channels: 1, bitrate: 32000 });
+    const pcm = new Int16Array(960);
     for (let frame = 0; frame < 60; frame++) {
       for (let i = 0; i < picture.length; i++) picture[i] = (i * 7 + frame * (i >> 9)) & 255;
       for (let i = 0; i < pcm.length; i++) pcm[i] = 9000 * Math.sin((frame * 960 + i) * 0.02);
-      for (const encoder of encoders) hash.update(out.subarray(0, encoder.encode(picture, out, false, null) & 0xffffff));
+      for (const encoder of encoders) {
+        hash.update(out.subarray(0, encoder.encode(picture, out, false, null) & 0xffffff));
+      }
       hash.update(out.subarray(0, opus.encode(pcm, out)));
     }
     // Not closed: the end of the thread must free them.
@@ -116,7 +125,11 @@ test('two worker threads encode concurrently with the result of one, and end ind
 test('a thread may end while it prepares an encoder', async () => {
   for (let i = 0; i < 5; i++) {
     await inWorker(`
-      for (const codec of ['vp8', 'h264']) new native.VideoEncoder({ codec, width: 512, height: 512, fps: 30, bitrateKbps: 600 }).prepare(new Uint8Array(512 * 512 * 3 / 2)).catch(() => {});
+      const settings = { width: 512, height: 512, fps: 30, bitrateKbps: 600 };
+      for (const codec of ['vp8', 'h264']) {
+        const encoder = new native.VideoEncoder({ codec, ...settings });
+        encoder.prepare(new Uint8Array(512 * 512 * 3 / 2)).catch(() => {});
+      }
       return 1;`);
   }
 });

@@ -50,7 +50,7 @@ async function ask(socket: tls.TLSSocket): Promise<string> {
   return reply.toString('latin1').split('\r\n')[0]!;
 }
 
-test('SIGHUP to a daemon reads the certificate again: new connections get it, open ones continue, a bad one is refused', async (t) => {
+test('SIGHUP reads the certificate again, keeps connections, refuses a bad file', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-hup-'));
   t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const old = await writeCertificate(folder);

@@ -204,12 +204,13 @@ for (const codec of ['vp8', 'h264'] as const) {
       const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16;
       const byLoudness = soundBehindLips(recording, mouth, at.sent, at.silent);
       const byWords = closestLips(recording, mouth, speech, heardMs);
+      const estimateMs =
+        stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp;
       console.info(
         `sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms ` +
           `(r ${byLoudness.correlation.toFixed(2)}); by what was ` +
           `said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the ` +
-          `browser's own ` +
-          `estimate ${(stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp).toFixed(0)} ` +
+          `browser's own estimate ${estimateMs.toFixed(0)} ` +
           `ms${steady ? '' : ' (never steady)'}`,
       );
       for (const { lagMs, correlation } of [byLoudness, byWords]) {

@@ -70,11 +70,10 @@ for (const codec of ['vp8', 'h264'] as const) {
         );
         return closestLips(recording, mouth, speech, heardMs);
       });
-      console.info(
-        'sound behind ' +
-          `lips: ${lags.map(({ lagMs, correlation }) => `${lagMs.toFixed(1)} ms (r ${correlation.toFixed(2)})`).join(' in a burst, ')} ` +
-          'in real time',
+      const figures = lags.map(
+        ({ lagMs, correlation }) => `${lagMs.toFixed(1)} ms (r ${correlation.toFixed(2)})`,
       );
+      console.info(`sound behind lips: ${figures.join(' in a burst, ')} in real time`);
       for (const { lagMs, correlation } of lags) {
         assert.ok(
           correlation > 0.5,

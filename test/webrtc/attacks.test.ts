@@ -44,7 +44,7 @@ const clientHello = (sequence = 0): Buffer => {
   return record(22, 0, Buffer.concat([head, body]));
 };
 
-test('plaintext alerts, unknown records and a new ClientHello have no effect, whatever their source', async (t) => {
+test('plaintext alerts, unknown records and a new ClientHello from any source have no effect', async (t) => {
   const pair = await PeerPair.connect(t);
   const stranger = await Attacker.against(t, pair.endpoint);
   const { rejected } = pair.endpoint.stats;
@@ -279,7 +279,7 @@ test('a client that sends random authentic RTCP and RTP does not disturb others'
   assert.ok(pair.peer.stats.packetsRetransmitted < 500);
 });
 
-test('a hundred thousand junk datagrams get no answer, take no memory, and do not disturb a session', async (t) => {
+test('100 000 junk datagrams get no answer, take no memory, and do not disturb a session', async (t) => {
   const pair = await PeerPair.connect(t);
   const stranger = await Attacker.against(t, pair.endpoint);
   const ufrag = /a=ice-ufrag:(\S+)/.exec(pair.answer)![1]!;

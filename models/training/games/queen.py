@@ -36,7 +36,8 @@ ALIASES = {
 }
 # Sounds of apes, parrots, dogs, gagged people, guns and speakers of an invented language, and words
 # with a letter repeated more than twice (except hmm and mmm).
-NOISES = re.compile(r"""(?ix)\b(?: \w*ngh?[ao]\w* | ungha?|ugh | (?:wh|ar)?oo+p|eep|oot | gr+|aroo+f|wh?oo+f|rowr|ruff | sq\w+k|[wf]?a+r+k | budda|glub
+NOISES = re.compile(r"""(?ix)\b(?: \w*ngh?[ao]\w* | ungha?|ugh | (?:wh|ar)?oo+p|eep|oot
+                    | gr+|aroo+f|wh?oo+f|rowr|ruff | sq\w+k|[wf]?a+r+k | budda|glub
                     | \w*((?!m)[a-z])\1\1\w* | (?!h?m+\b|mrs\b|tsk\b|shh|psst)[b-df-hj-np-tv-xz]{3,} )\b""")
 
 

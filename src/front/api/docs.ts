@@ -59,7 +59,10 @@ const PAGE = `<!doctype html>
   </head>
   <body>
     <div id="swagger-ui"></div>
-    <noscript>This page needs JavaScript. The document itself is at <a href="/openapi.json">/openapi.json</a>.</noscript>
+    <noscript>
+      This page needs JavaScript. The document itself is at
+      <a href="/openapi.json">/openapi.json</a>.
+    </noscript>
   </body>
 </html>
 `;

@@ -67,7 +67,11 @@ function operation(entry: Route, components: Components): Json {
   return {
     summary: entry.summary,
     tags: [entry.tag],
-    operationId: `${entry.method.toLowerCase()}${entry.path.replace(/[^a-z0-9]+(.)?/gi, (_all, next: string | undefined) => (next ?? '').toUpperCase())}`,
+    operationId:
+      entry.method.toLowerCase() +
+      entry.path.replace(/[^a-z0-9]+(.)?/gi, (_all, next: string | undefined) =>
+        (next ?? '').toUpperCase(),
+      ),
     ...(entry.deprecated ? { deprecated: true } : {}),
     ...(entry.auth === 'key' ? { security: [{ apiKey: [] }] } : { security: [] }),
     parameters: [

@@ -229,7 +229,8 @@ local out = {}
 for i = 1, #lost, 2 do
   local found = redis.call('HMGET', KEYS[2], lost[i], 'ms:' .. lost[i])
   if found[1] then
-    out[#out + 1] = lost[i]; out[#out + 1] = lost[i + 1]; out[#out + 1] = found[2] or ''; out[#out + 1] = found[1]
+    out[#out + 1] = lost[i]; out[#out + 1] = lost[i + 1]
+    out[#out + 1] = found[2] or ''; out[#out + 1] = found[1]
   else
     redis.call('ZREM', KEYS[1], lost[i])
   end

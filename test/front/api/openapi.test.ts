@@ -1,4 +1,5 @@
-// The document and the server are one: every route is in it, its examples run, and no request made from it (or against it) breaks either.
+// The OpenAPI document describes the server: every route is in it, its examples run, and no request
+// made from it, valid or not, breaks the server or the document.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, test } from 'vitest';
@@ -139,7 +140,8 @@ test('every example gets a success status', async () => {
     ran++;
     let target = path;
     if (path === '/auto/agent/{id}') {
-      target = `/auto/agent/${String(((await (await server.call('/auto/agent', { json: { face_id: 'ava' } })).json()) as Json)['id'])}`;
+      const created = await server.call('/auto/agent', { json: { face_id: 'ava' } });
+      target = `/auto/agent/${String(((await created.json()) as Json)['id'])}`;
     }
     const reply = await server.call(target, { method, json: example });
     assert.ok(reply.ok, `${method} ${path}: ${reply.status} ${await reply.text()}`);
@@ -419,7 +421,8 @@ function assemble(
 
 async function checkReply(reply: Response, operation: Operation, what: string): Promise<void> {
   const text = await reply.text();
-  // A parameter may turn a path into that of another route or of none: what then answers is not this operation's.
+  // A parameter may turn the path into one of another route, or of none: the reply is then not one
+  // of this operation.
   if (reply.status === 404 || reply.status === 405) {
     assert.ok(JSON.parse(text));
     return;

@@ -44,7 +44,7 @@ async function untilDone(faceId: string): Promise<Record<string, unknown>> {
   return assert.fail('the face was never done');
 }
 
-test('a face is created from a portrait, used while pending, visible only to its owner, and deleted', async () => {
+test('a face is created, used while pending, visible only to its owner, and deleted', async () => {
   const reply = await upload(await readFile(path.join(ROOT, 'models/faces/ava.webp')));
   assert.equal(reply.status, 200);
   assert.ok(reply.headers.get('deprecation'));
@@ -130,7 +130,7 @@ test('a face is created from a portrait, used while pending, visible only to its
   );
 });
 
-test('an unusable portrait fails with a message: at once by its first bytes, else in the status', async () => {
+test('an unusable portrait fails at once by its first bytes, or later in its status', async () => {
   const svg = await upload(
     Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'),
   );
@@ -247,7 +247,7 @@ test('an agent is created with defaults, listed, changed without lost updates, a
   assert.equal((await server.call('/auto/agent', { json: { name: 'faceless' } })).status, 422);
 });
 
-test('null sets the default of an agent field, at creation and on a change; omitted fields stay', async () => {
+test('null sets the default of an agent field, also on a change; omitted fields stay', async () => {
   const settable = [
     'name',
     'first_message',

@@ -103,7 +103,7 @@ test('while Redis is away records wait in a file, and are written when it is bac
   await assert.rejects(readFile(file), { code: 'ENOENT' });
 });
 
-test('records in the file survive a crash while Redis was away, and a truncated line is ignored', async () => {
+test('records in the file survive a crash without Redis; a truncated line is ignored', async () => {
   const owner = newUuid();
   const crashed = await open();
   const start = session(owner);
@@ -125,7 +125,7 @@ test('records in the file survive a crash while Redis was away, and a truncated 
   await crashed.close();
 });
 
-test('a session whose server was killed gets its record at the next start, ending with its last heartbeat', async () => {
+test('a session of a killed server is recorded at the next start, up to its last heartbeat', async () => {
   const owner = newUuid();
   const killed = await open('server-k');
   const start = session(owner, wallMs() - 20_000);
@@ -159,7 +159,7 @@ for (const [what, byMs] of [
   ['back by an hour', -3_600_000],
   ['on by an hour', 3_600_000],
 ] as const) {
-  test(`the wall clock is set ${what} while sessions run: their durations are right, also after a kill of the server`, async () => {
+  test(`the wall clock is set ${what}: durations of sessions are right, also after a kill`, async () => {
     const owner = newUuid();
     const killed = await open('server-w');
     const [ends, lost] = [session(owner), session(owner)];

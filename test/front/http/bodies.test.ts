@@ -128,7 +128,7 @@ for (const [key, status] of [
   });
 }
 
-test('an unfinished body without a valid key gets a reply, its memory back and its connection closed', async () => {
+test('an unfinished body without a valid key: reply, memory freed, connection closed', async () => {
   const upload = startUpload('wrong', 10 * MIB);
   upload.socket.write(Buffer.alloc(MIB, 'x'));
   await upload.closed;

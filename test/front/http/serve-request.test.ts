@@ -263,7 +263,7 @@ test('a key is read from any accepted header and checked before the body', async
   assert.equal(((await refused.json()) as { code: string }).code, 'INVALID_API_KEY');
 });
 
-test('a body over its limit is refused by its declared length before it is sent, and by its bytes when it declares none', async () => {
+test('a body over its limit is refused by its declared length or else by its bytes', async () => {
   const early = await raw(
     server.port,
     `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n\r\n`,
@@ -479,7 +479,7 @@ test('a slow client gets its file with bounded memory; a client that leaves clos
   agent.destroy();
 });
 
-test('a stream waits for its reader; it fails as 500 before the first chunk, later as a broken connection', async () => {
+test('a stream waits for its reader; it fails as 500 before the first chunk, then by closing', async () => {
   const whole = await (await fetch(`${server.url}/stream`)).text();
   assert.equal(whole.length, 10_000_000);
   state.chunksMade = 0;

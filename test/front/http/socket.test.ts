@@ -223,7 +223,7 @@ test('a deprecated path opens as well, and its handshake names the successor', a
   assert.match(handshake, /Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/i);
 });
 
-test('pages of other origins, unknown paths, too many connections and plain requests are refused', async () => {
+test('other origins, unknown paths, too many connections and plain requests are refused', async () => {
   const upgrade = async (path: string, origin?: string): Promise<number> => {
     const reply = await new Promise<string>((resolve, reject) => {
       const socket = net.connect(server.port, '127.0.0.1', () => {

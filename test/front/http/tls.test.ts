@@ -119,7 +119,7 @@ test('connections over the limit are closed before the handshake', async () => {
   await small.close();
 });
 
-test('a key that does not belong to the certificate is refused in one line that names the files', async () => {
+test('a key that does not match the certificate is refused in one line with the files', async () => {
   const keyFile = path.join(folder, 'other.pem');
   await writeFile(
     keyFile,

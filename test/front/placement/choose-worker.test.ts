@@ -100,7 +100,7 @@ test('the reported room is what placement then admits', () => {
   }
 });
 
-test('a session with a costly renderer counts with its cost, and goes only to a worker that has the renderer', () => {
+test('a costly renderer counts with its cost, and only a worker that has it gets the session', () => {
   const extraCost = new Map([
     ['rig', 0],
     ['wav2lip', 0.5],

@@ -34,7 +34,7 @@ async function claimElsewhere(
   return { child, ...(JSON.parse(said.toString()) as { cpus: number[]; shared: number[] }) };
 }
 
-test('workers take the last cores and leave the first ones free; with too few cores they share evenly', async () => {
+test('workers take the last cores, the first stay free; with too few they share evenly', async () => {
   const take = async (allowed: number[], workers: number): Promise<unknown[]> => {
     const claims = await claimCores(allowed, workers, newSpace());
     await claims.release();
@@ -51,7 +51,7 @@ test('workers take the last cores and leave the first ones free; with too few co
   assert.deepEqual(await take([], 1), [[undefined], [], []]);
 });
 
-test('a second server takes other cores, a third shares with a warning, and the claims of a killed one are free at once', async (t) => {
+test('a second server takes other cores, a third shares; a killed one frees its own', async (t) => {
   const space = newSpace();
   const first = await claimElsewhere(t, [0, 1, 2, 3], 2, space);
   assert.deepEqual([first.cpus, first.shared], [[3, 2], []]);

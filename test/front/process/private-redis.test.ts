@@ -103,7 +103,8 @@ test('after kill -9 of the server its redis-server ends too, and a new server fi
       `
     import { connectStore } from ${JSON.stringify(index)};
     import { createLogger } from ${JSON.stringify(logModule)};
-    const { store } = await connectStore({ redisUrl: undefined, dataDir: ${JSON.stringify(dataDir)} }, createLogger('silent'));
+    const config = { redisUrl: undefined, dataDir: ${JSON.stringify(dataDir)} };
+    const { store } = await connectStore(config, createLogger('silent'));
     await store.use((client) => client.set('k', 'survives'));
     console.log(/process_id:(\\d+)/.exec(await store.use((client) => client.info('server')))[1]);
     setInterval(() => {}, 1000);`,

@@ -59,7 +59,7 @@ test('a million small pieces take no more memory than their bytes, and little ti
   assert.equal(pool.usedBytes, 0);
 });
 
-test('the waiting speech of all sessions has one limit; beyond it speech is dropped and counted; freed memory is used again', () => {
+test('waiting speech of all sessions has one limit; excess is dropped and counted; memory is reused', () => {
   const pool = new BlockPool(4 * BLOCK);
   const [one, two] = [new PcmIngress(pool), new PcmIngress(pool)];
   for (const ingress of [one, two]) {
@@ -151,7 +151,7 @@ test('a minute of Opus at once is decoded as it is played, and all of it is play
   ingress.close();
 });
 
-test('a client that interrupts itself with each packet has ten seconds of audio decoded per second, and its last packet is played', () => {
+test('a client that always interrupts has 10 s of audio decoded per second', () => {
   const ingress = new OpusIngress(0);
   const reader = new SpeechRingReader(ingress.memory);
   const made = packets(50);
@@ -170,7 +170,7 @@ test('a client that interrupts itself with each packet has ten seconds of audio 
   ingress.close();
 });
 
-test('Opus beyond the backlog is dropped and counted by its length; an undecodable packet is no audio', () => {
+test('excess Opus is dropped and counted by its length; an undecodable packet is ignored', () => {
   const ingress = new OpusIngress(0);
   const packet = packets(1)[0]!;
   let dropped = 0;

@@ -78,7 +78,7 @@ const stall = (ms: number): void => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 };
 
-test('an offer that arrived during a stall of this thread is in time; without an offer the session ends', async () => {
+test('an offer that arrived during a stall is in time; without an offer the session ends', async () => {
   const { port1, port2 } = new MessageChannel();
   await new Promise((resolve) => {
     setImmediate(resolve);
@@ -145,7 +145,7 @@ test('an error of the worker is sent at the end instead of the usual message', (
   assert.deepEqual(sent, ['ERROR INVALID_OFFER No codec in common.']);
 });
 
-test('each request for statistics gets its own answer of the worker; without an answer there are none', async () => {
+test('each request for statistics gets its own answer; without an answer there are none', async () => {
   const { session, posted } = start();
   const answered = session.stats();
   const unanswered = session.stats(20);

@@ -83,7 +83,7 @@ test('twenty sessions that each get half a minute of speech at once, every half 
   }
 });
 
-test('of a million two-byte messages at once one burst is taken, as many are dropped, then the socket must be closed', () => {
+test('of a million tiny messages, one burst is taken and one dropped; then the socket must be closed', () => {
   const sender = join(new SharedBudget(0));
   send(sender, 1_000_000, 2, 0);
   assert.equal(sender.end, 'exhausted');
@@ -129,7 +129,7 @@ test('a hundred sockets that flood at once are closed after half a second of the
   assert.equal(shared.members, 0);
 });
 
-test('two hundred sockets just below their own limit do not use up the thread, and one that sends little loses nothing', () => {
+test('200 sockets near their limit leave the thread time; one that sends little loses nothing', () => {
   const shared = new SharedBudget(0);
   const hogs = Array.from({ length: 200 }, () => join(shared));
   const quiet = join(shared);

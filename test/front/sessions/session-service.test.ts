@@ -147,7 +147,7 @@ const untilReleased = async (token: string): Promise<void> => {
   assert.equal(claim.kind, 'claimed', 'the token is free');
 };
 
-test('a token becomes a session as granted; messages sent meanwhile reach it; its end frees the token', async () => {
+test('a token becomes a session as granted; early messages reach it; its end frees the token', async () => {
   const token = await newToken();
   const socket = connect(token);
   say(socket, 'ping early');

@@ -245,7 +245,8 @@ for (const [kind, start] of [
     test('the slot of a crashed server expires', async () => {
       const quota = new SessionQuota(store, 1);
       await quota.acquire('crashed', 'old');
-      await store.use((client) => client.zadd(keys.apiKeyLive('crashed'), Date.now() - 1, 'old')); // its lease ran out
+      // Its lease ran out.
+      await store.use((client) => client.zadd(keys.apiKeyLive('crashed'), Date.now() - 1, 'old'));
       await quota.acquire('crashed', 'new');
       assert.equal(await quota.usage('crashed'), 1);
     });
@@ -280,7 +281,7 @@ for (const [kind, start] of [
       assert.equal(await store.use((client) => client.hlen(keys.historyRecords(owner))), 3);
     });
 
-    test('history: pages hold every record once, with thousands in one second and concurrent writes', async () => {
+    test('history: pages hold every record once, with thousands a second and concurrent writes', async () => {
       const history = new History(store, 1);
       const now = wallSeconds();
       const owner = newUuid();
@@ -396,7 +397,7 @@ for (const [kind, start] of [
       assert.equal(await agents.update(owner, agent.id, { name: 'd' }, undefined), undefined);
     });
 
-    test('a second server with another SECRETS_KEY is refused with a message, one with the same is not', async () => {
+    test('a second server with another SECRETS_KEY is refused, one with the same is not', async () => {
       const [first, other] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
       await SecretBox.open(first, '/nowhere', store);
       await SecretBox.open(first, '/nowhere', store);

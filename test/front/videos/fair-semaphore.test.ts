@@ -22,7 +22,7 @@ test('permits are granted in the order of asking', async () => {
   assert.equal(order.join(''), 'abcabaa');
 });
 
-test('no more permits than allowed are held at once; a permit that is closed, held or in the queue, blocks no other', async () => {
+test('the number of permits is bounded; a closed permit, held or queued, blocks no other', async () => {
   const semaphore = new FairSemaphore(2);
   const held = new Set<Permit>();
   const [a, b, c, d] = [semaphore.join(), semaphore.join(), semaphore.join(), semaphore.join()];

@@ -205,7 +205,7 @@ test('accepts transparency, grey, paint, old prints and EXIF orientation', async
   assertSound(await partsOf(lying));
 });
 
-test('in old prints and candle-light, the dark seam of closed lips does not count as an opening', async () => {
+test('in old prints and candlelight, the dark seam of closed lips is not an opening', async () => {
   const sepia: Matrix3x3 = [
     [0.393, 0.769, 0.189],
     [0.349, 0.686, 0.168],

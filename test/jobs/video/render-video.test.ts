@@ -201,7 +201,7 @@ test('one sample gives one frame', async () => {
  */
 const SYNC_SECONDS = Number(process.env['TEST_STATIC_SECONDS'] ?? 32);
 
-test('lips and sound are in sync at the beginning and at the end; the mouth is closed before, between and after speech', async () => {
+test('lips and sound are in sync at start and end; the mouth is closed when nobody speaks', async () => {
   const quietMs = SYNC_SECONDS * 1000 - 1200 - 2 * speech.durationMs;
   const made = await make(
     'sync',

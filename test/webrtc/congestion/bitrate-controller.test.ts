@@ -23,7 +23,7 @@ test('the bitrate grows without loss, stays with some, and falls with much', () 
   assert.equal(controller.targetKbps, 1_500);
 });
 
-test('an estimate is a bound once it falls or is held below the sent bitrate, but not while it rises, and not in silence', () => {
+test('an estimate is a bound when it falls or stays below the sent bitrate, not in silence', () => {
   const controller = new BitrateController(150, 600, 600);
   let nowMs = 0;
   const after = (kbps: number, sentKbps: number, isQueued = false): number => {

@@ -58,7 +58,7 @@ test('nothing else is answered', () => {
 });
 
 for (const stun of [{}, { stunHost: '127.0.0.2' }]) {
-  test(`without ICE_SERVERS the list names a server that answers, on ${stun.stunHost ?? 'the address of HTTP'}`, async () => {
+  test(`without ICE_SERVERS a STUN server answers on ${stun.stunHost ?? 'HOST'}`, async () => {
     const server = await startTestFront({ config: { ICE_SERVERS: undefined }, ...stun });
     const client = createSocket('udp4');
     try {

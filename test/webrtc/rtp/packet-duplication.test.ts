@@ -40,7 +40,7 @@ test('duplication starts after a few separate losses, and stops on a clean path 
   assert.equal(duplication.isOn, false, 'paused after the overflow');
 });
 
-test('after some losses each video and audio packet is sent again one frame later; not on a clean path', async (t) => {
+test('after losses each media packet is sent again one frame later; not on a clean path', async (t) => {
   const pair = await PeerPair.connect(t);
   pair.stopPolling();
   const video = ssrcOf(pair.answer, 'video');
