@@ -167,7 +167,7 @@ test('what cannot be used is refused before anything is queued, in words that na
     [{ audioFormat: 'mp3' }, /not an MP3 file/],
     [{ audioFormat: 'wav' }, /not a WAV file/],
     [{ audioFormat: 'ogg' }, /not an Ogg file/],
-    [{ audioBase64: 'AAAA' }, /no whole number of samples/],
+    [{ audioBase64: 'AAAA' }, /not a whole number of samples/],
     [{ audioBase64: '' }, /empty/],
     [{ audioBase64: '%%%' }, /Base64/],
     [{ audioSampleRate: 4000 }, /8000/],
