@@ -287,6 +287,10 @@ class UdpEndpoint implements Endpoint, PeerHost {
       this.#byAddress.delete(key);
     }
   }
+  renameUfrag(before: string, peer: RoutedPeer): void {
+    this.#byUfrag.delete(before);
+    this.#byUfrag.set(peer.ufrag, peer);
+  }
   forget(peer: RoutedPeer): void {
     this.#byUfrag.delete(peer.ufrag);
   }

@@ -42,6 +42,8 @@ export interface PeerHost {
   forgetResponse(id: string): void;
   /** A datagram was not sent: the anti-amplification limit of its address is used up. */
   onAmplificationLimit(): void;
+  /** The peer has another ufrag now: an ICE restart. */
+  renameUfrag(before: string, peer: RoutedPeer): void;
   /** The peer has ended. */
   forget(peer: RoutedPeer): void;
   reject(reason: RejectReason): void;

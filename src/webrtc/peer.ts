@@ -8,6 +8,32 @@ export interface PeerOptions {
   readonly sessionId: string;
   readonly maxBitrateKbps: number;
   readonly minBitrateKbps: number;
+  /**
+   * client (default): a browser. sfu: a media server, which repairs its own losses, so that nothing
+   * is sent to it twice.
+   */
+  readonly remote?: 'client' | 'sfu';
+  /** A peer of which nothing has been heard for this long is ended. Default: 8000. */
+  readonly silenceTimeoutMs?: number;
+}
+
+/** How to answer an offer. */
+export interface AnswerOptions {
+  /** The ids of `a=msid`. Default: those of the answer before, at first random ones. */
+  readonly streamId?: string;
+  readonly audioTrackId?: string;
+  readonly videoTrackId?: string;
+  /**
+   * Accept an offer in which nothing can be received: sections for media may follow in a later one.
+   * Default: false.
+   */
+  readonly allowsNoMedia?: boolean;
+}
+
+/** The mids of the sections on which we send now; undefined: none. */
+export interface SendingMids {
+  readonly audio: string | undefined;
+  readonly video: string | undefined;
 }
 
 /** What a peer reports to its session. None of these may throw. Times are `monotonicMs()`. */
@@ -62,14 +88,18 @@ export interface PeerStats extends MediaStats {
  */
 export interface Peer {
   /**
-   * Answers the offer, with all candidates (no trickle). Call it once.
-   * @throws ServiceError INVALID_OFFER that says what is wrong
+   * Answers an offer, with all candidates (no trickle). A further offer may add sections, change
+   * directions, and restart ICE by new credentials; streams whose section is unchanged go on.
+   * @throws ServiceError INVALID_OFFER that says what is wrong; the connection stays as it was
    */
-  answer(offer: Offer): Promise<string>;
+  answer(offer: Offer, options?: AnswerOptions): Promise<string>;
   /**
    * The negotiated video codec; undefined: the client receives audio only. Valid after `answer`.
    */
   readonly videoCodec: VideoCodec | undefined;
+  readonly mids: SendingMids;
+  /** When the last authentic datagram arrived, `monotonicMs()`. */
+  readonly lastHeardMs: number;
   readonly isConnected: boolean;
   /** Sends one coded frame. @returns packets sent; 0 before `onConnected` and after the end */
   sendVideo(

@@ -1,16 +1,24 @@
 // One WebRTC peer: connects ICE-lite, DTLS, SCTP and media, and ends the connection.
-import { randomBytes, randomInt } from 'node:crypto';
 import type { Offer } from './sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
 import { DataChannelResponder } from './sctp/data-channel.ts';
 import { DtlsServer } from './dtls/dtls-server.ts';
-import { IcePaths, type StunVerdict } from './ice/ice-paths.ts';
+import type { StunVerdict } from './ice/ice.ts';
+import { IcePaths } from './ice/ice-paths.ts';
 import { MediaSender } from './rtp/media-sender.ts';
 import { newMediaStats } from './rtp/media-stats.ts';
-import type { Peer, PeerCloseReason, PeerListener, PeerOptions, PeerStats } from './peer.ts';
+import { Negotiation } from './negotiation.ts';
+import type {
+  AnswerOptions,
+  Peer,
+  PeerCloseReason,
+  PeerListener,
+  PeerOptions,
+  PeerStats,
+  SendingMids,
+} from './peer.ts';
 import type { PeerHost, RejectReason, RoutedPeer } from './peer-host.ts';
-import { planAnswer, type AnswerPlan } from './sdp/answer.ts';
-import { writeAnswer } from './sdp/write-answer.ts';
+import type { AnswerPlan } from './sdp/answer.ts';
 import type { SrtpReceiver, SrtpSender } from './srtp/srtp.ts';
 import type { StunView } from './ice/stun.ts';
 
@@ -36,7 +44,7 @@ export class RtcPeer implements Peer, RoutedPeer {
   readonly #listener: PeerListener;
   readonly stats: PeerStats = { ...newMediaStats(), packetsReceived: 0, datagramsRejected: 0 };
   #state: 'new' | 'answered' | 'connected' | 'closed' = 'new';
-  #plan: AnswerPlan | undefined = undefined;
+  readonly #negotiation = new Negotiation();
   #dtls: DtlsServer | undefined = undefined;
   #media: MediaSender | undefined = undefined;
   #data: DataChannelResponder | undefined = undefined;
@@ -87,11 +95,24 @@ export class RtcPeer implements Peer, RoutedPeer {
   }
 
   get ufrag(): string {
-    return this.#paths.ufrag;
+    return this.#paths.local.ufrag;
   }
 
+  get #plan(): AnswerPlan | undefined {
+    return this.#negotiation.plan;
+  }
   get videoCodec(): VideoCodec | undefined {
     return this.#plan?.videoCodec;
+  }
+  get mids(): SendingMids {
+    const { audio, video } = this.#plan ?? {};
+    return {
+      audio: audio?.sends === true ? audio.section.mid : undefined,
+      video: video?.sends === true ? video.section.mid : undefined,
+    };
+  }
+  get lastHeardMs(): number {
+    return this.#lastHeardMs;
   }
   get isConnected(): boolean {
     return this.#state === 'connected';
@@ -100,25 +121,65 @@ export class RtcPeer implements Peer, RoutedPeer {
     return this.#media?.packetizeMs ?? 0;
   }
 
-  async answer(offer: Offer): Promise<string> {
-    if (this.#state !== 'new') {
-      throw new Error('A peer answers one offer. Create a new peer.');
+  // eslint-disable-next-line @typescript-eslint/require-await -- other transports negotiate slowly
+  async answer(offer: Offer, options: AnswerOptions = {}): Promise<string> {
+    if (this.#state === 'closed') {
+      throw new Error('The peer is closed. Create a new one.');
     }
-    const plan = planAnswer(offer);
+    const plan = this.#negotiation.planFor(offer, options);
     const nowMs = this.#host.now();
-    const cname = randomBytes(12).toString('base64url');
-    this.#plan = plan;
-    const media = (this.#media = new MediaSender(
+    if (this.#negotiation.isRestart(plan)) {
+      const before = this.ufrag;
+      this.#paths.restart();
+      this.#host.renameUfrag(before, this);
+    }
+    const needsKeyFrame = this.#media?.update(plan) ?? false;
+    const media = (this.#media ??= this.#createMedia(plan));
+    const dtls = (this.#dtls ??= this.#createDtls(plan));
+    if (plan.data !== undefined) {
+      this.#data ??= new DataChannelResponder((packet) => {
+        dtls.send(packet);
+      });
+    }
+    this.#paths.setRemote(plan.transport);
+    if (this.#state === 'new') {
+      this.#state = 'answered';
+      this.#answerMs = this.#lastHeardMs = nowMs;
+    }
+    const sdp = this.#negotiation.answer(plan, options, {
+      ...this.#paths.local,
+      fingerprint: this.#host.certificate.fingerprint,
+      candidates: this.#host.candidates,
+      videoSsrc: media.video?.ssrc ?? 0,
+      videoRtxSsrc: media.video?.rtxSsrc ?? 0,
+      audioSsrc: media.audio?.ssrc ?? 0,
+    });
+    if (needsKeyFrame) {
+      media.requestKeyFrame(nowMs);
+    }
+    return sdp;
+  }
+
+  #createMedia(plan: AnswerPlan): MediaSender {
+    return new MediaSender(
       plan,
-      { ...this.#options, wallOffsetMs: this.#host.wallOffsetMs, cname },
+      {
+        ...this.#options,
+        wallOffsetMs: this.#host.wallOffsetMs,
+        cname: this.#negotiation.cname,
+        isRedundant: this.#options.remote !== 'sfu',
+      },
       this.#listener,
       this.stats,
       () => this.#host.nextBuffer(),
       (datagram, length) => {
         this.#paths.sendMedia(datagram, length);
       },
-    ));
-    const dtls = (this.#dtls = new DtlsServer(this.#host.certificate, plan.transport.fingerprints, {
+    );
+  }
+
+  #createDtls({ transport }: AnswerPlan): DtlsServer {
+    return new DtlsServer(this.#host.certificate, transport.fingerprints, {
       send: (datagram) => {
         if (!this.#paths.sendHandshake(datagram, this.#host.now())) {
           this.#isFlightHeldBack = true;
@@ -135,26 +196,6 @@ export class RtcPeer implements Peer, RoutedPeer {
           this.#reject('sctp_malformed');
         }
       },
-    }));
-    if (plan.data !== undefined) {
-      this.#data = new DataChannelResponder((packet) => {
-        dtls.send(packet);
-      });
-    }
-    this.#paths.setRemote(plan.transport.ufrag, plan.transport.password);
-    this.#state = 'answered';
-    this.#answerMs = this.#lastHeardMs = nowMs;
-    return writeAnswer(plan, {
-      sessionNumber: String(randomInt(2 ** 47)),
-      ufrag: this.ufrag,
-      password: this.#paths.password,
-      fingerprint: this.#host.certificate.fingerprint,
-      candidates: this.#host.candidates,
-      cname,
-      streamId: `mouthpiece-${randomBytes(6).toString('hex')}`,
-      videoSsrc: media.video?.ssrc ?? 0,
-      videoRtxSsrc: media.video?.rtxSsrc ?? 0,
-      audioSsrc: media.audio?.ssrc ?? 0,
     });
   }
 
@@ -194,7 +235,8 @@ export class RtcPeer implements Peer, RoutedPeer {
       this.#media?.poll(nowMs);
       this.#data?.poll(nowMs);
       const silenceMs = nowMs - this.#lastHeardMs;
-      if (silenceMs > SILENCE_TIMEOUT_MS || !this.#paths.hasConsent(nowMs)) {
+      const limitMs = this.#options.silenceTimeoutMs ?? SILENCE_TIMEOUT_MS;
+      if (silenceMs > limitMs || !this.#paths.hasConsent(nowMs)) {
         this.#end('timeout');
       } else if (silenceMs > PROBE_AFTER_MS) {
         this.#paths.checkSelected(nowMs);

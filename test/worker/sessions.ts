@@ -39,6 +39,8 @@ const stats = {
 export const sinkPeer: Peer = {
   answer: () => Promise.resolve('v=0'),
   videoCodec: 'vp8',
+  mids: { audio: '1', video: '0' },
+  lastHeardMs: 0,
   isConnected: true,
   stats,
   packetizeMs: 0.01,

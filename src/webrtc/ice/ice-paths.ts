@@ -1,6 +1,7 @@
 // The addresses of one client: which of them are validated, how much each may be sent, and which
 // one gets the media.
 import { randomBytes, randomInt } from 'node:crypto';
+import { newCredentials, type IceCredentials, type IceHost, type StunVerdict } from './ice.ts';
 import { Path } from './path.ts';
 import { ReplayCache } from './replay-cache.ts';
 import {
@@ -10,37 +11,6 @@ import {
   transactionId,
   type StunView,
 } from './stun.ts';
-
-/** What the paths need of the endpoint. Address keys are `address:port`. */
-export interface PathHost {
-  send(datagram: Buffer, length: number, address: string, port: number): void;
-  /**
-   * Routes datagrams from an address to this peer. Takes over another peer's address only if
-   * `isValidated`.
-   */
-  claimAddress(key: string, isValidated: boolean): void;
-  releaseAddress(key: string): void;
-  /** Routes the response with this transaction id to this peer, whatever address it comes from. */
-  expectResponse(id: string): void;
-  forgetResponse(id: string): void;
-  /** A datagram was not sent: the anti-amplification limit of its address is used up. */
-  onAmplificationLimit(): void;
-}
-
-/**
- * What became of a STUN message for this peer. accepted: it is a sign of life.
- * repeated: a request that was answered, without any other effect.
- * The others are labels of mouthpiece_datagrams_rejected_total.
- */
-export type StunVerdict =
-  | 'accepted'
-  | 'repeated'
-  | 'stun_integrity'
-  | 'stun_replayed'
-  | 'stun_unknown_user'
-  | 'unknown_source'
-  | 'rate_limited'
-  | 'other';
 
 const MAX_PATHS = 8;
 const MAX_PENDING_CHECKS = 4;
@@ -71,15 +41,13 @@ const MIN_CHECK_INTERVAL_MS = 1_000;
  * Times are `monotonicMs()`.
  */
 export class IcePaths {
-  // Base64 without padding: RFC 8839 section 5.4 allows letters, digits, + and /.
-  readonly ufrag = randomBytes(6).toString('base64');
-  readonly password = randomBytes(18).toString('base64');
+  #local = newCredentials();
   readonly #tieBreaker = randomBytes(8);
-  readonly #host: PathHost;
+  readonly #host: IceHost;
   readonly #onSelected: () => void;
-  readonly #replayCache = new ReplayCache();
+  #replayCache = new ReplayCache();
   readonly #paths: Path[] = [];
-  #remote = { ufrag: '', password: '' };
+  #remote: IceCredentials = { ufrag: '', password: '' };
   /** Gets the media. */
   #selected: Path | undefined;
   #nominated: Path | undefined;
@@ -88,11 +56,14 @@ export class IcePaths {
   #handshakePath: Path | undefined;
 
   /** @param onSelected called when the media gets an address, the first time or another one */
-  constructor(host: PathHost, onSelected: () => void) {
+  constructor(host: IceHost, onSelected: () => void) {
     this.#host = host;
     this.#onSelected = onSelected;
   }
 
+  get local(): IceCredentials {
+    return this.#local;
+  }
   /** Whether media has an address to go to. */
   get isSelected(): boolean {
     return this.#selected !== undefined;
@@ -107,8 +78,24 @@ export class IcePaths {
   }
 
   /** Sets the client's credentials, from its offer. */
-  setRemote(ufrag: string, password: string): void {
+  setRemote({ ufrag, password }: IceCredentials): void {
     this.#remote = { ufrag, password };
+  }
+
+  /**
+   * ICE restart (RFC 8445 section 9): new credentials of ours, before `setRemote` takes those of the
+   * client. Media stays on the selected address until the client nominates another one.
+   */
+  restart(): void {
+    this.#local = newCredentials();
+    this.#replayCache = new ReplayCache();
+    for (const path of this.#paths.splice(0)) {
+      if (path === this.#selected) {
+        this.#paths.push(path);
+      } else {
+        this.#forget(path);
+      }
+    }
   }
 
   /** Releases all addresses. */
@@ -130,7 +117,7 @@ export class IcePaths {
     port: number,
     nowMs: number,
   ): StunVerdict {
-    if (!isAuthentic(data, view, this.password)) {
+    if (!isAuthentic(data, view, this.#local.password)) {
       return 'stun_integrity';
     }
     const key = `${address}:${port}`;
@@ -146,7 +133,7 @@ export class IcePaths {
     const path =
       this.#paths.find((known) => known.key === key) ?? this.#addPath(key, address, port, nowMs);
     path.receivedBytes += data.length;
-    const response = bindingSuccess(data, address, port, this.password);
+    const response = bindingSuccess(data, address, port, this.#local.password);
     this.#send(path, response, response.length, nowMs);
     if (use !== 'repeated') {
       this.#onCheck(path, view.hasUseCandidate, nowMs);
@@ -357,7 +344,7 @@ export class IcePaths {
   #check(path: Path, nowMs: number): void {
     const id = randomBytes(12);
     const { ufrag, password } = this.#remote;
-    const request = bindingRequest(id, `${ufrag}:${this.ufrag}`, password, this.#tieBreaker);
+    const request = bindingRequest(id, `${ufrag}:${this.#local.ufrag}`, password, this.#tieBreaker);
     path.checkedMs = nowMs;
     path.nextCheckMs = nowMs + FIRST_RETRY_MS * 2 ** Math.min(path.tries, MAX_TRIES);
     if (path === this.#selected) {

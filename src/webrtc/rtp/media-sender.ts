@@ -1,5 +1,7 @@
 // Sends the media of one peer: packetizes frames, duplicates packets on lossy paths, reports to the
 // receiver.
+import { isDeepStrictEqual } from 'node:util';
+import type { VideoCodec } from '../../media/coded-frame.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { AUDIO_RATE, VIDEO_CLOCK } from '../../media/timeline.ts';
 import type { AnswerPlan, MediaPlan } from '../sdp/answer.ts';
@@ -9,7 +11,12 @@ import type { MediaStats } from './media-stats.ts';
 import type { Packetizer } from './packetizer.ts';
 import { ReceiverFeedback } from './receiver-feedback.ts';
 import { bye } from './rtcp.ts';
-import { RtpStream, type DatagramSink } from './rtp-stream.ts';
+import {
+  RtpStream,
+  type DatagramSink,
+  type MediaStreams,
+  type StreamOptions,
+} from './rtp-stream.ts';
 import { SenderReporter } from './sender-reporter.ts';
 
 /** The limits and the clock of a sender. */
@@ -20,7 +27,12 @@ export interface MediaSenderOptions {
   readonly wallOffsetMs: number;
   /** Canonical name of both streams (RFC 3550 section 6.5.1). */
   readonly cname: string;
+  /** Send packets twice on lossy paths (default: true). Not to an SFU. */
+  readonly isRedundant?: boolean;
 }
+
+/** What a sender needs to know of what was negotiated. */
+export type MediaSections = Pick<AnswerPlan, 'video' | 'videoCodec' | 'audio'>;
 
 /** What the receiver asks of the encoder. None of these may throw. */
 export interface MediaSenderListener {
@@ -41,11 +53,14 @@ interface PacketRange {
 
 /** Times are `monotonicMs()`; media times are milliseconds from the start of the session. */
 export class MediaSender {
-  readonly video: RtpStream | undefined;
-  readonly audio: RtpStream | undefined;
+  /** The streams that were negotiated, also those that are inactive for now. */
+  readonly #streams: MediaStreams = { video: undefined, audio: undefined };
   readonly #wallOffsetMs: number;
   readonly #stats: MediaStats;
-  readonly #packetizer: Packetizer;
+  #packetizer: Packetizer = createPacketizer('vp8');
+  #codec: VideoCodec = 'vp8';
+  #sendsVideo = false;
+  #sendsAudio = false;
   readonly #feedback: ReceiverFeedback;
   readonly #reporter: SenderReporter;
   readonly #sink: DatagramSink;
@@ -62,7 +77,7 @@ export class MediaSender {
    * @param sink sends it
    */
   constructor(
-    plan: AnswerPlan,
+    sections: MediaSections,
     options: MediaSenderOptions,
     listener: MediaSenderListener,
     stats: MediaStats,
@@ -77,15 +92,12 @@ export class MediaSender {
       stats.bytesSent += length;
       sink(datagram, length);
     };
-    this.#packetizer = createPacketizer(plan.videoCodec ?? 'vp8');
-    this.video = videoStream(plan.video);
-    this.audio = audioStream(plan.audio);
-    const streams = [this.video, this.audio].filter((stream) => stream !== undefined);
-    const reporter = (this.#reporter = new SenderReporter(streams, options, stats));
+    this.update(sections);
+    const reporter = (this.#reporter = new SenderReporter(this.#streams, options, stats));
     this.#feedback = new ReceiverFeedback(
       {
-        video: this.video,
-        audio: this.audio,
+        streams: this.#streams,
+        isRedundant: options.isRedundant ?? true,
         minBitrateKbps: options.minBitrateKbps,
         maxBitrateKbps: options.maxBitrateKbps,
         wallOffsetMs: options.wallOffsetMs,
@@ -108,6 +120,44 @@ export class MediaSender {
     );
   }
 
+  get video(): RtpStream | undefined {
+    return this.#streams.video;
+  }
+  get audio(): RtpStream | undefined {
+    return this.#streams.audio;
+  }
+
+  /**
+   * Takes over what was negotiated. A stream goes on if its section, payload types and extensions
+   * are the same, and begins anew otherwise.
+   * @returns whether the receiver needs a key frame: its video is new, or was inactive
+   */
+  update({ video, videoCodec = 'vp8', audio }: MediaSections): boolean {
+    if (videoCodec !== this.#codec) {
+      this.#codec = videoCodec;
+      this.#packetizer = createPacketizer(videoCodec);
+    }
+    const before = { ...this.#streams };
+    const wasSending = this.#sendsVideo;
+    this.#streams.video = streamFor(before.video, video && videoOptions(video));
+    this.#streams.audio = streamFor(before.audio, audio && audioOptions(audio));
+    this.#sendsVideo = video?.sends ?? false;
+    this.#sendsAudio = audio?.sends ?? false;
+    const isSameVideo = this.#streams.video === before.video;
+    if (!isSameVideo) {
+      this.#latestVideo.count = 0;
+    }
+    if (this.#streams.audio !== before.audio) {
+      this.#latestAudio.count = 0;
+    }
+    return this.#sendsVideo && !(wasSending && isSameVideo);
+  }
+
+  /** Requests a key frame from the encoder. */
+  requestKeyFrame(nowMs: number): void {
+    this.#feedback.requestKeyFrame(nowMs);
+  }
+
   /** Packets can be sent from now on. */
   start(srtp: SrtpSender, nowMs: number): void {
     this.#srtp = srtp;
@@ -116,16 +166,16 @@ export class MediaSender {
 
   /** Sends RTCP BYE for both streams. Nothing is sent after it. */
   stop(): void {
-    const ssrcs = [this.video, this.audio].flatMap((stream) =>
-      stream === undefined ? [] : [stream.ssrc],
-    );
+    const { video, audio } = this.#streams;
+    const ssrcs = [video, audio].flatMap((stream) => (stream === undefined ? [] : [stream.ssrc]));
     this.#sendRtcp(bye(ssrcs));
     this.#srtp = undefined;
   }
 
   /**
    * Sends one coded frame.
-   * @returns packets sent; 0 before `start` and during a key-frame recovery.
+   * @returns packets sent; 0 before `start`, while the video is inactive, and during a key-frame
+   * recovery.
    */
   sendVideo(
     frame: Uint8Array,
@@ -134,10 +184,11 @@ export class MediaSender {
     mediaMs: number,
     nowMs: number,
   ): number {
-    const stream = this.video;
+    const stream = this.#streams.video;
     const srtp = this.#srtp;
     if (
       stream === undefined ||
+      !this.#sendsVideo ||
       srtp === undefined ||
       length === 0 ||
       !this.#feedback.admitFrame(isKey, nowMs)
@@ -178,7 +229,8 @@ export class MediaSender {
 
   /**
    * Sends one Opus packet.
-   * @returns packets sent: 1, or 0 before `start` and for a packet that does not fit.
+   * @returns packets sent: 1, or 0 before `start`, while the audio is inactive, and for a packet that
+   * does not fit.
    */
   sendAudio(
     packet: Uint8Array,
@@ -187,10 +239,11 @@ export class MediaSender {
     nowMs: number,
     isTalkSpurtStart: boolean,
   ): number {
-    const stream = this.audio;
+    const stream = this.#streams.audio;
     const srtp = this.#srtp;
     if (
       stream === undefined ||
+      !this.#sendsAudio ||
       srtp === undefined ||
       length === 0 ||
       length > stream.maxPayloadBytes
@@ -275,26 +328,31 @@ export class MediaSender {
   }
 }
 
-const videoStream = (plan: MediaPlan | undefined): RtpStream | undefined =>
-  plan === undefined
-    ? undefined
-    : new RtpStream({
-        payloadType: plan.codec.payloadType,
-        clockRate: VIDEO_CLOCK,
-        mid: plan.section.mid,
-        extensions: plan.extensions,
-        historyPackets: plan.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0,
-        rtxPayloadType: plan.rtxPayloadType,
-      });
+const videoOptions = (plan: MediaPlan): StreamOptions => ({
+  payloadType: plan.codec.payloadType,
+  clockRate: VIDEO_CLOCK,
+  mid: plan.section.mid,
+  extensions: plan.extensions,
+  historyPackets: plan.feedback.includes('nack') ? VIDEO_HISTORY_PACKETS : 0,
+  rtxPayloadType: plan.rtxPayloadType,
+});
 
-const audioStream = (plan: MediaPlan | undefined): RtpStream | undefined =>
-  plan === undefined
-    ? undefined
-    : new RtpStream({
-        payloadType: plan.codec.payloadType,
-        clockRate: AUDIO_RATE,
-        mid: plan.section.mid,
-        extensions: plan.extensions,
-        historyPackets: AUDIO_HISTORY_PACKETS,
-        rtxPayloadType: undefined,
-      });
+const audioOptions = (plan: MediaPlan): StreamOptions => ({
+  payloadType: plan.codec.payloadType,
+  clockRate: AUDIO_RATE,
+  mid: plan.section.mid,
+  extensions: plan.extensions,
+  historyPackets: AUDIO_HISTORY_PACKETS,
+  rtxPayloadType: undefined,
+});
+
+/** The stream that is there, if it has these options, or a new one. */
+function streamFor(
+  stream: RtpStream | undefined,
+  options: StreamOptions | undefined,
+): RtpStream | undefined {
+  if (stream === undefined || options === undefined) {
+    return options && new RtpStream(options);
+  }
+  return isDeepStrictEqual(stream.options, options) ? stream : new RtpStream(options);
+}

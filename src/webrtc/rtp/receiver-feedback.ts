@@ -9,12 +9,16 @@ import type { MediaStats } from './media-stats.ts';
 import { PacketDuplication } from './packet-duplication.ts';
 import { RetransmissionBudget } from './retransmission-budget.ts';
 import { compactNtp, parseRtcp, type RtcpHandler } from './rtcp.ts';
-import type { RtpStream } from './rtp-stream.ts';
+import type { MediaStreams, RtpStream } from './rtp-stream.ts';
 
 /** The streams and limits that the feedback applies to. */
 export interface ReceiverFeedbackOptions {
-  readonly video: RtpStream | undefined;
-  readonly audio: RtpStream | undefined;
+  readonly streams: MediaStreams;
+  /**
+   * Send packets twice on lossy paths. Not to an SFU: it repairs its own losses, and would forward
+   * nothing of it.
+   */
+  readonly isRedundant: boolean;
   readonly minBitrateKbps: number;
   readonly maxBitrateKbps: number;
   /** Wall-clock time minus monotonic time. */
@@ -95,7 +99,7 @@ export class ReceiverFeedback implements RtcpHandler {
 
   /** Whether each audio packet is to be sent twice. */
   get isAudioDuplicated(): boolean {
-    return this.#duplication.isOn;
+    return this.#duplication.isOn && this.#options.isRedundant;
   }
 
   /** Media starts to flow. */
@@ -114,6 +118,11 @@ export class ReceiverFeedback implements RtcpHandler {
   /** Sends a deferred key-frame request when it is due. */
   poll(nowMs: number): void {
     this.#keyFrames.poll(nowMs);
+  }
+
+  /** Requests a key frame: the receiver has nothing to decode on. */
+  requestKeyFrame(nowMs: number): void {
+    this.#keyFrames.request(nowMs);
   }
 
   /** Whether to send this frame. After an overflow only a key frame is of use; this requests it. */
@@ -139,7 +148,7 @@ export class ReceiverFeedback implements RtcpHandler {
     if (lastSr !== 0) {
       this.#onRoundTrip(lastSr, delaySinceLastSr);
     }
-    const { video, audio } = this.#options;
+    const { video, audio } = this.#options.streams;
     if (ssrc !== (video ?? audio)?.ssrc) {
       return;
     }
@@ -167,7 +176,7 @@ export class ReceiverFeedback implements RtcpHandler {
   }
 
   onNack(ssrc: number, sequenceNumber: number): void {
-    const stream = this.#options.video;
+    const stream = this.#options.streams.video;
     if (stream === undefined || ssrc !== stream.ssrc) {
       return;
     }
@@ -197,7 +206,9 @@ export class ReceiverFeedback implements RtcpHandler {
       this.#applyDuplication();
     }
     this.#retransmit(stream, sequenceNumber, bytes);
-    const isLikelyLost = isRepeated || this.#duplication.loss > DOUBLE_RETRANSMIT_ABOVE_LOSS;
+    const isLikelyLost =
+      this.#options.isRedundant &&
+      (isRepeated || this.#duplication.loss > DOUBLE_RETRANSMIT_ABOVE_LOSS);
     const hasQueue = this.#delayDetector.queuingDelayMs(this.#nowMs) > 0;
     if (
       isLikelyLost &&
@@ -209,7 +220,7 @@ export class ReceiverFeedback implements RtcpHandler {
   }
 
   onPli(ssrc: number): void {
-    if (ssrc !== this.#options.video?.ssrc) {
+    if (ssrc !== this.#options.streams.video?.ssrc) {
       return;
     }
     this.#stats.plisReceived++;
@@ -218,7 +229,7 @@ export class ReceiverFeedback implements RtcpHandler {
 
   onFir(ssrc: number, sequenceNumber: number): void {
     // RFC 5104 section 4.3.1.1: the same sequence number repeats the same request.
-    if (ssrc !== this.#options.video?.ssrc || sequenceNumber === this.#lastFirSequence) {
+    if (ssrc !== this.#options.streams.video?.ssrc || sequenceNumber === this.#lastFirSequence) {
       return;
     }
     this.#lastFirSequence = sequenceNumber;
@@ -254,7 +265,7 @@ export class ReceiverFeedback implements RtcpHandler {
   }
 
   #startRecovery(): void {
-    const stream = this.#options.video;
+    const stream = this.#options.streams.video;
     const queuingDelayMs = this.#delayDetector.queuingDelayMs(this.#nowMs);
     if (
       stream === undefined ||
@@ -268,7 +279,8 @@ export class ReceiverFeedback implements RtcpHandler {
   }
 
   #applyDuplication(): void {
-    const canRepeat = this.#options.video?.keepsHistory ?? false;
+    const canRepeat =
+      this.#options.isRedundant && (this.#options.streams.video?.keepsHistory ?? false);
     this.#bitrate.isDuplicating = this.#duplication.isOn && canRepeat;
   }
 

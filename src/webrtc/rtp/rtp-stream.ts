@@ -41,6 +41,12 @@ export interface StreamOptions {
   readonly rtxPayloadType: number | undefined;
 }
 
+/** The streams of a peer, as they were negotiated last. */
+export interface MediaStreams {
+  video: RtpStream | undefined;
+  audio: RtpStream | undefined;
+}
+
 /** Limits on the retransmissions of one packet. */
 export interface RetransmitLimits {
   readonly maxTimes: number;
@@ -54,6 +60,7 @@ export type DatagramSink = (datagram: Buffer, length: number) => void;
 export class RtpStream {
   readonly ssrc = randomSsrc();
   readonly rtxSsrc = randomSsrc();
+  readonly options: StreamOptions;
   readonly payloadType: number;
   readonly rtxPayloadType: number | undefined;
   /** Offset of the payload in `packet`. */
@@ -83,6 +90,7 @@ export class RtpStream {
   retransmitted = 0;
 
   constructor(options: StreamOptions) {
+    this.options = options;
     this.payloadType = options.payloadType;
     this.rtxPayloadType = options.rtxPayloadType;
     this.#clockRate = options.clockRate;

@@ -1,7 +1,7 @@
 // RTCP sender reports: both streams on one media clock, and the bitrate sent between two reports.
 import type { MediaStats } from './media-stats.ts';
 import { senderReport } from './rtcp.ts';
-import type { RtpStream } from './rtp-stream.ts';
+import type { MediaStreams } from './rtp-stream.ts';
 
 const SENDER_REPORT_MS = 1_000;
 /** A packet up to this much late is late; beyond that the media clock has been reset. */
@@ -18,7 +18,7 @@ export interface SenderReporterOptions {
 
 /** Times are `monotonicMs()`. */
 export class SenderReporter {
-  readonly #streams: readonly RtpStream[];
+  readonly #streams: MediaStreams;
   readonly #options: SenderReporterOptions;
   readonly #stats: MediaStats;
   /**
@@ -30,7 +30,7 @@ export class SenderReporter {
   #lastReport = { atMs: 0, bytesSent: 0 };
   #sentKbps = 0;
 
-  constructor(streams: readonly RtpStream[], options: SenderReporterOptions, stats: MediaStats) {
+  constructor(streams: MediaStreams, options: SenderReporterOptions, stats: MediaStats) {
     this.#streams = streams;
     this.#options = options;
     this.#stats = stats;
@@ -61,20 +61,17 @@ export class SenderReporter {
     this.#measureBitrate(nowMs);
     this.#nextReportMs = nowMs + SENDER_REPORT_MS;
     const { wallOffsetMs, cname } = this.#options;
-    return Buffer.concat(
-      this.#streams.map((stream) =>
-        senderReport(
-          {
-            ssrc: stream.ssrc,
-            rtpTimestamp: stream.timestampOf(nowMs - this.#mediaOffsetMs),
-            packets: stream.packets,
-            octets: stream.payloadBytes,
-          },
-          nowMs + wallOffsetMs,
-          cname,
-        ),
-      ),
-    );
+    const reports: Buffer[] = [];
+    for (const stream of [this.#streams.video, this.#streams.audio]) {
+      if (stream === undefined) {
+        continue;
+      }
+      const { ssrc, packets, payloadBytes: octets } = stream;
+      const rtpTimestamp = stream.timestampOf(nowMs - this.#mediaOffsetMs);
+      const report = { ssrc, rtpTimestamp, packets, octets };
+      reports.push(senderReport(report, nowMs + wallOffsetMs, cname));
+    }
+    return Buffer.concat(reports);
   }
 
   #measureBitrate(nowMs: number): void {

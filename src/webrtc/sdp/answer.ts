@@ -45,14 +45,27 @@ export interface AnswerPlan {
   readonly transport: OfferedTransport;
 }
 
+/** What planning needs besides the offer. */
+export interface PlanOptions {
+  /**
+   * What the offers before this one led to. Its sections are preferred: our streams stay where they
+   * are. A section that we may not send on for now is kept, and answered as inactive.
+   */
+  readonly previous?: AnswerPlan | undefined;
+  /** Accept an offer in which nothing can be received. */
+  readonly allowsNoMedia?: boolean;
+}
+
 /**
  * Decides which sections to accept.
- * @throws ServiceError INVALID_OFFER if nothing can be sent, or the transport is not supported
+ * @throws ServiceError INVALID_OFFER if nothing can be sent, the transport is not supported, or the
+ * offer does not follow from the previous one
  */
-export function planAnswer(offer: Offer): AnswerPlan {
+export function planAnswer(offer: Offer, options: PlanOptions = {}): AnswerPlan {
   if (offer.isIceLite) {
     throw invalidOffer('both sides would be ICE-lite. Offer full ICE.');
   }
+  const { previous, allowsNoMedia = false } = options;
   const usable = offer.sections.filter(
     (section) =>
       !section.isRefused && (offer.bundle.length === 0 || offer.bundle.includes(section.mid)),
@@ -60,24 +73,25 @@ export function planAnswer(offer: Offer): AnswerPlan {
   const media = usable.filter(
     ({ protocol, hasRtcpMux }) => /^(UDP\/TLS\/)?RTP\/SAVPF$/.test(protocol) && hasRtcpMux,
   );
-  const chosenVideo = chooseVideo(media);
+  const chosenVideo = chooseVideo(media, previous);
   const video = chosenVideo?.plan;
-  const { audio, microphone } = planAudio(media);
-  if (video === undefined && audio === undefined) {
+  const { audio, microphone } = planAudio(media, previous);
+  const data = usable.find(({ dataChannelForm }) => dataChannelForm !== undefined);
+  const isEnough = video !== undefined || audio !== undefined || allowsNoMedia;
+  const accepted = acceptedSections({ video, audio, microphone, data });
+  const [any, ...others] = accepted;
+  if (!isEnough || any === undefined) {
     throw invalidOffer(whyNothing(offer, media));
   }
-  const data = usable.find(({ dataChannelForm }) => dataChannelForm !== undefined);
-  const accepted = [video?.section, audio?.section, microphone?.section, data].filter(
-    (section) => section !== undefined,
-  );
-  const first = accepted.reduce((earliest, section) =>
-    rankIn(offer, section) < rankIn(offer, earliest) ? section : earliest,
+  const first = others.reduce(
+    (earliest, section) => (rankIn(offer, section) < rankIn(offer, earliest) ? section : earliest),
+    any,
   );
   if (offer.bundle.length === 0 && new Set(accepted).size > 1) {
     throw invalidOffer('its m-lines are not bundled. Use a=group:BUNDLE.');
   }
   checkTransport(first.transport);
-  return {
+  const plan: AnswerPlan = {
     offer,
     video,
     videoCodec: chosenVideo?.codec,
@@ -86,6 +100,46 @@ export function planAnswer(offer: Offer): AnswerPlan {
     data,
     transport: first.transport,
   };
+  if (previous !== undefined) {
+    checkFollows(plan, previous);
+  }
+  return plan;
+}
+
+/** The sections of a plan that are in use. */
+const acceptedSections = ({
+  video,
+  audio,
+  microphone,
+  data,
+}: Pick<AnswerPlan, 'video' | 'audio' | 'microphone' | 'data'>): OfferedSection[] =>
+  [video?.section, audio?.section, microphone?.section, data].filter(
+    (section) => section !== undefined,
+  );
+
+/**
+ * Whether an offer may follow the previous one (RFC 9429 section 5.2.2, RFC 8842 section 5.5): an
+ * m-line in use keeps its place and its mid, and the certificate stays. Another certificate would
+ * be another DTLS association.
+ */
+function checkFollows({ offer, transport }: AnswerPlan, previous: AnswerPlan): void {
+  for (const { index, mid } of acceptedSections(previous)) {
+    const now = offer.sections[index];
+    if (now === undefined) {
+      throw invalidOffer('it has fewer m-lines than the one before. Keep them, with port 0.');
+    }
+    if (now.mid !== mid && !now.isRefused) {
+      throw invalidOffer(`the a=mid of m-line ${index + 1} has changed. Add a new m-line.`);
+    }
+  }
+  const digests = ({ fingerprints }: OfferedTransport): string =>
+    fingerprints
+      .map(({ hash, value }) => `${hash} ${value}`)
+      .sort()
+      .join();
+  if (digests(transport) !== digests(previous.transport)) {
+    throw invalidOffer('its a=fingerprint has changed. Open a new connection.');
+  }
 }
 
 /** The directions of an offer in which the client receives, and those in which it sends. */
@@ -94,16 +148,34 @@ const canReceive = ({ direction }: OfferedSection): boolean =>
 const canSend = ({ direction }: OfferedSection): boolean =>
   direction === 'sendonly' || direction === 'sendrecv';
 
-/** The first section on which the client can receive a video codec that we encode. */
+/** The section of the plan before comes first. */
+const preferring = (
+  media: readonly OfferedSection[],
+  previous: MediaPlan | undefined,
+): readonly OfferedSection[] => {
+  const kept = media.find(({ mid }) => mid === previous?.section.mid);
+  return kept === undefined ? media : [kept, ...media.filter((section) => section !== kept)];
+};
+
+/**
+ * The first section on which the client can receive a video codec that we encode. The section of
+ * the plan before is kept even if the client does not want to receive for now.
+ */
 function chooseVideo(
   media: readonly OfferedSection[],
+  previous: AnswerPlan | undefined,
 ): { readonly codec: VideoCodec; readonly plan: MediaPlan } | undefined {
-  for (const section of media) {
+  const before = previous?.video;
+  for (const section of preferring(media, before)) {
+    const isKept = section.mid === before?.section.mid;
     const chosen =
-      section.kind === 'video' && canReceive(section) ? chooseVideoCodec(section) : undefined;
+      section.kind === 'video' && (canReceive(section) || isKept)
+        ? chooseVideoCodec(section, isKept ? before.codec.payloadType : undefined)
+        : undefined;
     if (chosen !== undefined) {
       const { codec, offered, rtxPayloadType } = chosen;
-      return { codec, plan: mediaPlan(section, offered, rtxPayloadType, true, false, FEEDBACK) };
+      const sends = canReceive(section);
+      return { codec, plan: mediaPlan(section, offered, rtxPayloadType, sends, false, FEEDBACK) };
     }
   }
   return undefined;
@@ -111,19 +183,29 @@ function chooseVideo(
 
 /**
  * The first sections with Opus on which the client receives and sends: one section if it is
- * sendrecv.
+ * sendrecv. The section of the plan before is kept even if the client does not want to receive for
+ * now.
  */
-function planAudio(media: readonly OfferedSection[]): Pick<AnswerPlan, 'audio' | 'microphone'> {
-  const sections = media.flatMap((section) => {
+function planAudio(
+  media: readonly OfferedSection[],
+  previous: AnswerPlan | undefined,
+): Pick<AnswerPlan, 'audio' | 'microphone'> {
+  const before = previous?.audio;
+  const sections = preferring(media, before).flatMap((section) => {
     const opus = section.codecs.find(({ name }) => name === 'opus');
     return section.kind === 'audio' && opus !== undefined ? [{ section, opus }] : [];
   });
-  const outgoing = sections.find(({ section }) => canReceive(section));
+  const outgoing = sections.find(
+    ({ section }) => canReceive(section) || section.mid === before?.section.mid,
+  );
   const incoming = sections.find(({ section }) => canSend(section));
-  const planOf = (one: typeof outgoing): MediaPlan | undefined =>
-    one === undefined
-      ? undefined
-      : mediaPlan(one.section, one.opus, undefined, one === outgoing, one === incoming, []);
+  const planOf = (one: typeof outgoing): MediaPlan | undefined => {
+    if (one === undefined) {
+      return undefined;
+    }
+    const sends = one === outgoing && canReceive(one.section);
+    return mediaPlan(one.section, one.opus, undefined, sends, one === incoming, []);
+  };
   const audio = planOf(outgoing);
   return { audio, microphone: incoming === outgoing ? audio : planOf(incoming) };
 }
@@ -196,9 +278,16 @@ interface ChosenVideoCodec {
   readonly rtxPayloadType: number | undefined;
 }
 
-/** The first codec, in the client's order, that we encode; and its RTX payload type. */
-function chooseVideoCodec(section: OfferedSection): ChosenVideoCodec | undefined {
-  for (const offered of section.codecs) {
+/**
+ * The first codec, in the client's order, that we encode; and its RTX payload type.
+ * @param preferredType payload type that is in use: it comes first
+ */
+function chooseVideoCodec(
+  section: OfferedSection,
+  preferredType: number | undefined,
+): ChosenVideoCodec | undefined {
+  const kept = section.codecs.filter(({ payloadType }) => payloadType === preferredType);
+  for (const offered of [...kept, ...section.codecs]) {
     const codec =
       offered.name === 'vp8'
         ? 'vp8'

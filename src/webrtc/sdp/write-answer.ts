@@ -12,12 +12,17 @@ export interface Candidate {
 /** The values of the answer that do not depend on the offer. */
 export interface AnswerIdentity {
   readonly sessionNumber: string;
+  /** Rises with each answer of a session (RFC 8866 section 5.2). */
+  readonly sessionVersion: number;
   readonly ufrag: string;
   readonly password: string;
   readonly fingerprint: string;
   readonly candidates: readonly Candidate[];
   readonly cname: string;
+  /** The ids in `a=msid`: of the stream, and of its tracks. */
   readonly streamId: string;
+  readonly videoTrackId: string;
+  readonly audioTrackId: string;
   readonly videoSsrc: number;
   readonly videoRtxSsrc: number;
   readonly audioSsrc: number;
@@ -45,7 +50,7 @@ export function writeAnswer(plan: AnswerPlan, identity: AnswerIdentity): string 
   );
   const lines = [
     'v=0',
-    `o=- ${identity.sessionNumber} 2 IN IP4 127.0.0.1`,
+    `o=- ${identity.sessionNumber} ${identity.sessionVersion} IN IP4 127.0.0.1`,
     's=-',
     't=0 0',
     'a=ice-lite',
@@ -119,12 +124,18 @@ const candidateLine = ({ address, port }: Candidate, index: number): string => {
   return `a=candidate:${index + 1} 1 udp ${priority} ${address} ${port} typ host`;
 };
 
+function directionOf({ sends, receives }: MediaPlan): Direction {
+  if (sends) {
+    return receives ? 'sendrecv' : 'sendonly';
+  }
+  return receives ? 'recvonly' : 'inactive';
+}
+
 /** The attributes of an accepted audio or video section. */
 function mediaLines(media: MediaPlan, identity: AnswerIdentity, isVideo: boolean): string[] {
   const { codec, section, rtxPayloadType, extensions } = media;
   const type = codec.payloadType;
-  const direction: Direction =
-    media.sends && media.receives ? 'sendrecv' : media.sends ? 'sendonly' : 'recvonly';
+  const direction = directionOf(media);
   const lines: string[] = [];
   const extension = (id: number, uri: string): void => {
     if (id > 0) {
@@ -136,7 +147,8 @@ function mediaLines(media: MediaPlan, identity: AnswerIdentity, isVideo: boolean
   extension(extensions.playoutDelay, EXTENSION_URI.playoutDelay);
   lines.push(`a=${direction}`);
   if (media.sends) {
-    lines.push(`a=msid:${identity.streamId} ${identity.streamId}-${isVideo ? 'video' : 'audio'}`);
+    const { streamId, videoTrackId, audioTrackId } = identity;
+    lines.push(`a=msid:${streamId} ${isVideo ? videoTrackId : audioTrackId}`);
   }
   lines.push('a=rtcp-mux');
   if (section.hasReducedSize) {

@@ -105,6 +105,9 @@ class Net implements PeerHost {
   onAmplificationLimit(): void {
     /* counted elsewhere */
   }
+  renameUfrag(): void {
+    /* checks are not routed by name */
+  }
   forget(): void {
     /* nothing is kept by name */
   }

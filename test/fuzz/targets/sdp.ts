@@ -8,12 +8,15 @@ import type { FuzzTarget } from '../engine/target.ts';
 
 const IDENTITY = {
   sessionNumber: '1',
+  sessionVersion: 2,
   ufrag: 'ufrag',
   password: 'a-password-of-enough-letters',
   fingerprint: 'AB:CD',
   candidates: [{ address: '192.0.2.7', port: 40_000 }],
   cname: 'cname',
   streamId: 'stream',
+  videoTrackId: 'stream-video',
+  audioTrackId: 'stream-audio',
   videoSsrc: 1,
   videoRtxSsrc: 2,
   audioSsrc: 3,

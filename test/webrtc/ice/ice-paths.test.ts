@@ -58,11 +58,15 @@ class Network {
   );
 
   constructor() {
-    this.paths.setRemote(CLIENT.ufrag, CLIENT.password);
+    this.paths.setRemote(CLIENT);
   }
 
   request(nominate = true): Buffer {
-    return stunRequest(`${this.paths.ufrag}:${CLIENT.ufrag}`, this.paths.password, nominate);
+    return stunRequest(
+      `${this.paths.local.ufrag}:${CLIENT.ufrag}`,
+      this.paths.local.password,
+      nominate,
+    );
   }
 
   /** Delivers a Binding request as if from `from`. */

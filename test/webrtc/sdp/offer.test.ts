@@ -11,12 +11,15 @@ import * as offers from './offers.ts';
 
 const identity = {
   sessionNumber: '1',
+  sessionVersion: 2,
   ufrag: 'serverufrag',
   password: 'serverpasswordserverpw',
   fingerprint: 'AA:BB',
   candidates: [{ address: '192.0.2.1', port: 4000 }],
   cname: 'cname',
   streamId: 'stream',
+  videoTrackId: 'stream-video',
+  audioTrackId: 'stream-audio',
   videoSsrc: 11,
   videoRtxSsrc: 12,
   audioSsrc: 13,

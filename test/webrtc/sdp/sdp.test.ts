@@ -13,6 +13,7 @@ const plan = (sdp: string): AnswerPlan => planAnswer(parseOffer(sdp));
 const answer = (sdp: string): string =>
   writeAnswer(plan(sdp), {
     sessionNumber: '1',
+    sessionVersion: 2,
     ufrag: 'serverufrag',
     password: 'serverpasswordserverpw',
     fingerprint: 'AA:BB',
@@ -22,6 +23,8 @@ const answer = (sdp: string): string =>
     ],
     cname: 'cname',
     streamId: 'stream',
+    videoTrackId: 'stream-video',
+    audioTrackId: 'stream-audio',
     videoSsrc: 11,
     videoRtxSsrc: 12,
     audioSsrc: 13,
