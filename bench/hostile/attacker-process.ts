@@ -1,7 +1,7 @@
 // A process of attackers, told what to do over IPC. Loopback only; ends when its parent goes, and
 // in any case after a while.
 import os from 'node:os';
-import { runAttack } from './door.ts';
+import { Places, runAttack } from './door.ts';
 import { DOORS } from './doors.ts';
 import type { Arena, AttackCommand, Request, Response, Tallies } from './protocol.ts';
 
@@ -24,13 +24,21 @@ async function obey(command: AttackCommand): Promise<Tallies> {
     arena = command.arena;
     return {};
   }
+  const strikes = command.strikes.map(({ door: name, perSecond }) => {
+    const door = DOORS.find((one) => one.name === name);
+    if (door === undefined) {
+      throw new Error(`no door '${name}'`);
+    }
+    return { door, perSecond };
+  });
+  const needy = strikes.filter(({ door }) => door.needsPlaces === true).length;
+  const places = new Places(command.sessions, Math.max(1, needy));
   const found = await Promise.all(
-    command.strikes.map(async ({ door: name, perSecond }) => {
-      const door = DOORS.find((one) => one.name === name);
-      if (door === undefined || arena === undefined) {
-        throw new Error(`no door '${name}', or no arena yet`);
+    strikes.map(async ({ door, perSecond }) => {
+      if (arena === undefined) {
+        throw new Error('no arena yet');
       }
-      return [name, await runAttack(door, arena, perSecond, command.seconds)] as const;
+      return [door.name, await runAttack(door, arena, perSecond, command.seconds, places)] as const;
     }),
   );
   return Object.fromEntries(found);

@@ -113,17 +113,22 @@ export class Attackers {
   }
 
   /**
-   * All doors at once, each at its rate, shared by the processes. @returns what each door saw, over
-   * all processes
+   * All doors at once, each at its rate, shared by the processes.
+   * @param sessions how many they may have at once; each process has one at least
+   * @returns what each door saw, over all processes
    */
-  async attack(strikes: readonly Strike[], seconds: number): Promise<Tallies> {
+  async attack(strikes: readonly Strike[], seconds: number, sessions: number): Promise<Tallies> {
+    const each = Math.max(1, Math.floor(sessions / this.#processes.length));
     const share = strikes.map(({ door, perSecond }) => ({
       door,
       perSecond: perSecond / this.#processes.length,
     }));
     const found = await Promise.all(
       this.#processes.map((one) =>
-        one.ask({ op: 'attack', strikes: share, seconds }, seconds * 1000 + OVERTIME_MS),
+        one.ask(
+          { op: 'attack', strikes: share, seconds, sessions: each },
+          seconds * 1000 + OVERTIME_MS,
+        ),
       ),
     );
     return Object.fromEntries(

@@ -9,6 +9,8 @@ import type { Arena, Tally } from './protocol.ts';
  */
 export interface Attack {
   readonly arena: Arena;
+  /** Sessions of the attackers' key. */
+  readonly places: Places;
   readonly perSecond: number;
   readonly seconds: number;
   /** Counts `units` as sent off. */
@@ -21,6 +23,37 @@ export interface Attack {
   address(): string;
 }
 
+/**
+ * The sessions that the attackers may have at once. A session takes a place on a worker whatever it
+ * does: that is what a key is for, MAX_SESSIONS_PER_KEY bounds it, and it is no flood. So they leave
+ * places for others.
+ */
+export class Places {
+  readonly most: number;
+  /** What one door may hold for long, so that the others have places too. */
+  readonly share: number;
+  #taken = 0;
+
+  /** @param doors that need places, and are attacked at the same time */
+  constructor(most: number, doors = 1) {
+    this.most = most;
+    this.share = Math.max(1, Math.floor(most / doors));
+  }
+
+  /** @returns false when all are taken */
+  take(): boolean {
+    if (this.#taken >= this.most) {
+      return false;
+    }
+    this.#taken++;
+    return true;
+  }
+
+  giveBack(): void {
+    this.#taken--;
+  }
+}
+
 export interface Door {
   readonly name: string;
   readonly about: string;
@@ -28,6 +61,8 @@ export interface Door {
   readonly unit: string;
   /** Units a second at `--rate 1`. */
   readonly perSecond: number;
+  /** It opens sessions. */
+  readonly needsPlaces?: true;
   attack(attack: Attack): Promise<void>;
 }
 
@@ -47,6 +82,7 @@ export async function runAttack(
   arena: Arena,
   perSecond: number,
   seconds: number,
+  places = new Places(0),
 ): Promise<Tally> {
   let attempted = 0;
   let turn = 0;
@@ -54,6 +90,7 @@ export async function runAttack(
   const closers = new Set<() => void>();
   const attack: Attack = {
     arena,
+    places,
     perSecond,
     seconds,
     attempted: (units = 1) => {

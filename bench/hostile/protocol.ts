@@ -32,8 +32,14 @@ export type AttackCommand =
   | { readonly op: 'setUp'; readonly arena: Arena }
   /**
    * Attacks all the doors given, at the same time, for `seconds`; answers when all is closed again.
+   * `sessions`: how many sessions they may have at once, all doors together.
    */
-  | { readonly op: 'attack'; readonly strikes: readonly Strike[]; readonly seconds: number };
+  | {
+      readonly op: 'attack';
+      readonly strikes: readonly Strike[];
+      readonly seconds: number;
+      readonly sessions: number;
+    };
 
 /** What one door saw. */
 export interface Tally {

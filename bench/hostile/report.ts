@@ -173,13 +173,14 @@ const harm = ({ lost, unheard, newcomer, body, healthFailures, interval }: Seen)
 
 const aliveBytes = ({ heapBytes, mallocBytes }: LiveMemory): number => heapBytes + mallocBytes;
 
-const notesOf = (attackers: number, times: number): string[] => [
+const notesOf = (attackers: number, times: number, sessions: number): string[] => [
   `The attackers are ${attackers} processes on the same machine, at nice 10, on the cores that ` +
     'workers leave: they share them with the main thread of the server and the honest peers. ' +
     'What was attempted may therefore lie below what was asked.',
   'Where other work took much of the machine ("elsewhere"), a phase says little.',
   'They come from loopback addresses of their own and have a key of their own, ' +
-    'under the limits that a key has by default.',
+    'under the limits that a key has by default. ' +
+    `They have at most ${sessions} sessions at once: the worker has a place for the newcomer then.`,
   `Lateness and time to SPEAK may be ${times} times those of the calm phase before. ` +
     `What stays within the objectives of the server (${OBJECTIVE_MS.late} ms late, ` +
     `${OBJECTIVE_MS.speak} ms to the lips) is no harm whatever the ratio.`,
@@ -188,6 +189,7 @@ const notesOf = (attackers: number, times: number): string[] => [
 export function report(
   context: Context,
   phases: readonly Phase[],
+  sessions: number,
   brokenBy: string | undefined,
 ): Outcome {
   const calm = phases[0]!;
@@ -259,7 +261,7 @@ export function report(
       },
     ],
     notes: [
-      ...notesOf(number(context.options, 'attackers'), number(context.options, 'times')),
+      ...notesOf(number(context.options, 'attackers'), number(context.options, 'times'), sessions),
       `Phases in order: ${phases.map(({ name }) => name).join(', ')}.`,
       ...(brokenBy === undefined ? [] : [`The run was broken off. ${brokenBy}`]),
     ],

@@ -214,7 +214,7 @@ export class Watch {
         return figures.setUp.firstFrame;
       } catch (error) {
         if (tries === NEWCOMER_TRIES || !String(error).includes('SERVER_OVERLOADED')) {
-          return reasonOf(error);
+          return `${reasonOf(error)} (${await occupancy(this.#server.url)})`;
         }
         await delay(NEWCOMER_PAUSE_MS);
       }
@@ -295,6 +295,20 @@ async function scrapePatiently(url: string): Promise<Scrape> {
       }
       await delay(500);
     }
+  }
+}
+
+/** What the workers had when somebody was turned away. */
+async function occupancy(url: string): Promise<string> {
+  try {
+    const now = await scrape(url);
+    const sessions = ['connecting', 'idle', 'speaking']
+      .map((state) => `${now.sum('mouthpiece_worker_sessions', { state })} ${state}`)
+      .join(', ');
+    const load = now.sum('mouthpiece_worker_load_ratio').toFixed(2);
+    return `load ${load}, room ${now.sum('mouthpiece_room_sessions')}, ${sessions}`;
+  } catch (error) {
+    return reasonOf(error);
   }
 }
 

@@ -31,6 +31,13 @@ const WARM_UP_SECONDS = 4;
 /** A key's rate is 50 requests a second: tokens are made ahead, more slowly. */
 const TOKENS = 64;
 const TOKEN_EVERY_MS = 30;
+/**
+ * Places on the worker that the attackers leave free: one for the newcomer, and one since the cost of
+ * a session, as the worker learns it, goes up and down by a tenth.
+ */
+const PLACES_LEFT = 2;
+/** The worker reports its figures once a second. */
+const [ROOM_SAMPLES, ROOM_EVERY_MS] = [6, 500];
 
 /** A second key, as `npm run keys` makes it, with the server's own limits for each key. */
 async function attackersKey(dataDir: string): Promise<string> {
@@ -112,11 +119,22 @@ async function mediaPort(server: Server, token: string): Promise<number> {
   }
 }
 
+/** How many sessions more the server takes, by the least of some answers. */
+async function leastRoom(server: Server): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let asked = 0; asked < ROOM_SAMPLES; asked++) {
+    const response = await fetch(`${server.url}/readyz`);
+    least = Math.min(least, ((await response.json()) as { room: number }).room);
+    await delay(ROOM_EVERY_MS);
+  }
+  return least;
+}
+
 async function prepare(
   context: Context,
   server: Server,
   dataDir: string,
-): Promise<{ attackers: Attackers; watch: Watch }> {
+): Promise<{ attackers: Attackers; watch: Watch; sessions: number }> {
   const { options } = context;
   const fleet = await startFleet(context, server, { processes: 1, codec: codecOf(options) });
   const faceId = await firstFace(server);
@@ -153,7 +171,7 @@ async function prepare(
     watch.stop();
   });
   await delay(WARM_UP_SECONDS * 1000 * Math.min(1, number(options, 'seconds')));
-  return { attackers, watch };
+  return { attackers, watch, sessions: Math.max(1, (await leastRoom(server)) - PLACES_LEFT) };
 }
 
 async function run(context: Context): Promise<Outcome> {
@@ -178,7 +196,7 @@ async function run(context: Context): Promise<Outcome> {
     },
     { inspect: true },
   );
-  const { attackers, watch } = await prepare(context, server, dataDir);
+  const { attackers, watch, sessions } = await prepare(context, server, dataDir);
   const seconds = number(options, 'seconds');
   const rate = number(options, 'rate');
   const phases: Phase[] = [];
@@ -188,7 +206,7 @@ async function run(context: Context): Promise<Outcome> {
       if (strikes.length === 0) {
         await delay(seconds * 1000);
       } else {
-        tallies = await attackers.attack(strikes, seconds);
+        tallies = await attackers.attack(strikes, seconds, sessions);
       }
     });
     await delay(number(options, 'settle') * 1000);
@@ -231,7 +249,7 @@ async function run(context: Context): Promise<Outcome> {
     brokenBy = `${next}: ${why}${Number.isNaN(residentMb(server)) ? ' (the server is gone)' : ''}`;
     context.progress(`the run ends here, ${brokenBy}`);
   }
-  return report(context, phases, brokenBy);
+  return report(context, phases, sessions, brokenBy);
 }
 
 export const hostile: Scenario = {

@@ -5,7 +5,14 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Attack, type Door, paced, pacedOpen, runAttack } from '../../bench/hostile/door.ts';
+import {
+  type Attack,
+  type Door,
+  paced,
+  pacedOpen,
+  Places,
+  runAttack,
+} from '../../bench/hostile/door.ts';
 import type { Arena } from '../../bench/hostile/protocol.ts';
 import { frame, RawWebSocket } from '../../bench/hostile/raw-web-socket.ts';
 
@@ -87,6 +94,18 @@ test('the slowest door is tried once; so many are open at once as told, and then
   );
   assert.deepEqual([most, attempted, closed], [5, 5, 5]);
   assert.ok(answers['withheld: too many open']! > 20, JSON.stringify(answers));
+});
+
+test('the attackers have no more sessions than there are places, and each door gets some', () => {
+  const places = new Places(3, 4);
+  assert.deepEqual(
+    [places.share, places.take(), places.take(), places.take()],
+    [1, true, true, true],
+  );
+  assert.equal(places.take(), false);
+  places.giveBack();
+  assert.equal(places.take(), true);
+  assert.equal(new Places(9, 4).share, 2);
 });
 
 test('frames of each length, masked as clients must', () => {

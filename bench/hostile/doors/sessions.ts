@@ -94,20 +94,26 @@ const BINDING_REQUEST = 1;
 /**
  * A connection that stops between the server's first flight and its own second is held for so long.
  */
-const HELD_MS = 250;
+const HELD_MS = 100;
 
 async function halfHandshake(
   attack: Attack,
   tokens: Tokens,
   identity: ReturnType<typeof createCertificate>,
 ): Promise<void> {
+  if (!attack.places.take()) {
+    attack.answered('withheld: no place');
+    return;
+  }
   const token = tokens.take();
-  const socket = await signalling(attack, token);
-  const forgetSocket = attack.atEnd(() => {
-    socket.destroy();
-  });
+  let socket: RawWebSocket | undefined;
   let udp: Socket | undefined;
+  const close = (): void => {
+    socket?.destroy();
+  };
+  const forgetSocket = attack.atEnd(close);
   try {
+    socket = await signalling(attack, token);
     const own = { ...newIdentity(), fingerprint: identity.fingerprint };
     const { sdp, said } = await offer(attack, socket, plainOffer(own));
     if (sdp === undefined) {
@@ -148,9 +154,10 @@ async function halfHandshake(
     );
   } finally {
     udp?.close();
-    socket.destroy();
+    close();
     forgetSocket();
     tokens.giveBack(token);
+    attack.places.giveBack();
   }
 }
 
@@ -159,10 +166,12 @@ export const halfOpenDtls: Door = {
   about: 'sessions with good ICE credentials that send a ClientHello and never finish',
   unit: 'handshakes',
   perSecond: 25,
+  needsPlaces: true,
   async attack(attack) {
     const tokens = new Tokens(attack.arena, 'half-open');
     const identity = createCertificate(Date.now());
-    await pacedOpen(attack, tokens.free, () => halfHandshake(attack, tokens, identity));
+    const most = Math.min(tokens.free, attack.places.most);
+    await pacedOpen(attack, most, () => halfHandshake(attack, tokens, identity));
   },
 };
 
@@ -179,7 +188,7 @@ const SAYINGS: readonly Buffer[] = [
   frame(Buffer.alloc(64, 3)),
   textFrame('{'),
 ];
-const TALKERS = 4;
+const MAX_TALKERS = 4;
 /**
  * Beyond this the server reads more slowly than is written, and no more is handed over: the rate is
  * then the server's.
@@ -191,12 +200,25 @@ export const messages: Door = {
   about: 'tiny audio pieces, SKIP, pings and junk on the sockets of live sessions',
   unit: 'messages',
   perSecond: 30_000,
+  needsPlaces: true,
   async attack(attack) {
     const tokens = new Tokens(attack.arena, 'messages');
-    const sockets: (RawWebSocket | undefined)[] = Array.from({ length: TALKERS });
+    const talkers = Math.min(MAX_TALKERS, attack.places.share);
+    const sockets: (RawWebSocket | undefined)[] = Array.from({ length: talkers });
     const open = async (index: number): Promise<void> => {
+      if (!attack.places.take()) {
+        attack.answered('withheld: no place');
+        return;
+      }
       const token = tokens.take();
-      const socket = await signalling(attack, token);
+      const over = (): void => {
+        tokens.giveBack(token);
+        attack.places.giveBack();
+      };
+      const socket = await signalling(attack, token).catch((error: unknown) => {
+        over();
+        throw error;
+      });
       attack.atEnd(() => {
         socket.destroy();
       });
@@ -209,7 +231,7 @@ export const messages: Door = {
       socket.onClose = (reason) => {
         attack.answered(reason);
         sockets[index] = undefined;
-        tokens.giveBack(token);
+        over();
       };
       socket.write(textFrame(JSON.stringify({ type: 'offer', sdp: plainOffer() })));
     };
@@ -253,20 +275,31 @@ export const hostileOffers: Door = {
   about: 'SDP offers made to cost: the longest, the widest, and those whose parts multiply',
   unit: 'offers',
   perSecond: 5,
+  needsPlaces: true,
   async attack(attack) {
     const tokens = new Tokens(attack.arena, 'offers');
     const made = Object.values(HOSTILE_OFFERS).map((make) => make());
     let next = 0;
-    await pacedOpen(attack, MAX_OFFERS_OPEN, async () => {
+    await pacedOpen(attack, Math.min(MAX_OFFERS_OPEN, attack.places.most), async () => {
+      if (!attack.places.take()) {
+        attack.answered('withheld: no place');
+        return;
+      }
       const token = tokens.take();
-      const socket = await signalling(attack, token);
-      const forget = attack.atEnd(() => {
-        socket.destroy();
-      });
-      attack.answered((await offer(attack, socket, made[next++ % made.length]!)).said);
-      socket.destroy();
-      forget();
-      tokens.giveBack(token);
+      let socket: RawWebSocket | undefined;
+      const close = (): void => {
+        socket?.destroy();
+      };
+      const forget = attack.atEnd(close);
+      try {
+        socket = await signalling(attack, token);
+        attack.answered((await offer(attack, socket, made[next++ % made.length]!)).said);
+      } finally {
+        close();
+        forget();
+        tokens.giveBack(token);
+        attack.places.giveBack();
+      }
     });
   },
 };
@@ -275,22 +308,28 @@ const MAX_OFFERS_OPEN = 8;
 
 export const idleSockets: Door = {
   name: 'idle-sockets',
-  about: 'WebSockets opened and left, every fourth with a good token',
+  about: 'WebSockets opened and left, every fourth with a good token, as far as there are places',
   unit: 'sockets',
   perSecond: 40,
+  needsPlaces: true,
   async attack(attack) {
     const tokens = new Tokens(attack.arena, 'idle-sockets');
-    let turn = 0;
+    let [turn, held] = [0, 0];
     await pacedOpen(
       attack,
       MAX_IDLE,
       async () => {
-        const socket = await signalling(
-          attack,
-          turn++ % 4 === 0 && tokens.free > TOKENS_UNUSED
-            ? tokens.take()
-            : 'not-a-token-of-this-server',
-        );
+        const isGood = turn++ % 4 === 0 && held < attack.places.share && attack.places.take();
+        held += Number(isGood);
+        const token = isGood ? tokens.take() : 'not-a-token-of-this-server';
+        const socket = await signalling(attack, token).catch((error: unknown) => {
+          if (isGood) {
+            held--;
+            tokens.giveBack(token);
+            attack.places.giveBack();
+          }
+          throw error;
+        });
         const forget = attack.atEnd(() => {
           attack.answered('held to the end');
           socket.destroy();
@@ -311,8 +350,3 @@ export const idleSockets: Door = {
 };
 
 const MAX_IDLE = 400;
-/**
- * Sessions that wait for an offer are sessions: so many tokens stay unused, and workers have room
- * left.
- */
-const TOKENS_UNUSED = 12;
