@@ -55,7 +55,8 @@ function run(command, args) {
   const result = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 << 20 });
   if (result.error) {
     throw new SetupError(
-      `The native build needs ${command}: ${result.error.message}. On Debian: apt-get install cmake ninja-build g++`,
+      `The native build needs ${command}: ${result.error.message}. ` +
+        'On Debian: apt-get install cmake ninja-build g++',
     );
   }
   if (result.status === 0) {

@@ -73,9 +73,10 @@ function testSteps(filters) {
   if (filters.length > 0) {
     return [tests];
   }
-  const fuzzSeconds = process.env.FUZZ_SECONDS ?? '20';
-  const fuzzing = ['fuzzing', 'test/fuzz/main.ts', '--each', fuzzSeconds, '--seed', '1'];
-  return [...CHECKS.typecheck, ...CHECKS.lint, ...(fuzzSeconds === '0' ? [] : [fuzzing]), tests];
+  const { FUZZ_SECONDS: seconds } = process.env;
+  const extent = seconds === undefined ? ['--fixed'] : ['--each', seconds];
+  const fuzzing = ['fuzzing', 'test/fuzz/main.ts', ...extent, '--seed', '1', '--fresh'];
+  return [...CHECKS.typecheck, ...CHECKS.lint, ...(seconds === '0' ? [] : [fuzzing]), tests];
 }
 
 /**

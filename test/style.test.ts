@@ -9,7 +9,7 @@ import { test } from 'vitest';
 const ROOT = path.resolve(import.meta.dirname, '..');
 const MAX_COLUMNS = 110;
 /** Lines over 110 columns that could not be broken yet. */
-const MAX_LONG_LINES = 1;
+const MAX_LONG_LINES = 0;
 /** Exported functions, classes and interfaces of src without a docstring. */
 const MAX_UNDOCUMENTED = 7;
 

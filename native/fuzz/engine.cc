@@ -1,15 +1,14 @@
-// libFuzzer for JavaScript: an addon through which libFuzzer calls a JavaScript function with
-// inputs and reads the coverage counters of instrumented modules.
+// libFuzzer for JavaScript: an addon that gives libFuzzer's inputs to JavaScript, one at a time,
+// and lets libFuzzer read the coverage counters of instrumented modules.
 #include <node_api.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 extern "C" int LLVMFuzzerRunDriver(int* argc, char*** argv,
@@ -19,78 +18,26 @@ extern "C" void __sanitizer_cov_pcs_init(const uintptr_t* begin, const uintptr_t
 
 namespace {
 
-/** An input that takes longer than this is reported as a hang. Long enough for a busy machine. */
-constexpr auto HANG = std::chrono::seconds(20);
-
-napi_env env_;
-napi_value function_;
-napi_threadsafe_function remote_;
+/*
+ * libFuzzer's loop calls the target and does not return. JavaScript must return to its event loop:
+ * only there does Node free what native objects own once they are collected. So libFuzzer runs on
+ * a stack of its own, on the same thread. Its callback switches to JavaScript's stack with one
+ * input, and `next` switches back.
+ */
+constexpr size_t STACK_BYTES = 8 << 20;
+ucontext_t javascript_, fuzzer_;
 std::vector<std::string> arguments_;
-std::mutex mutex_;
-std::condition_variable done_;
-enum class Outcome { pending, fine, failed } outcome_;
 
 struct Unit {
   const uint8_t* data;
   size_t size;
-};
+} unit_;
 
-/** Reports a failure. libFuzzer stores the input when it gets SIGABRT. */
-[[noreturn]] void fail(const char* why) {
-  std::fprintf(stderr, "%s\n", why);
-  std::abort();
-}
-
-bool call(napi_env env, napi_value function, const Unit& unit) {
-  napi_handle_scope scope;
-  napi_open_handle_scope(env, &scope);
-  void* copy;
-  napi_value buffer, global, result;
-  const bool is_fine =
-      napi_create_buffer_copy(env, unit.size, unit.data, &copy, &buffer) == napi_ok &&
-      napi_get_global(env, &global) == napi_ok &&
-      napi_call_function(env, global, function, 1, &buffer, &result) == napi_ok;
-  napi_close_handle_scope(env, scope);
-  return is_fine;
-}
-
-/** Runs one input on the main thread. The target has already reported what is wrong. */
-int run_here(const uint8_t* data, size_t size) {
-  if (!call(env_, function_, {data, size})) {
-    fail("the target threw");
-  }
+/** libFuzzer's callback. Returns when JavaScript asks for the next input. */
+int hand_over(const uint8_t* data, size_t size) {
+  unit_ = {data, size};
+  swapcontext(&fuzzer_, &javascript_);
   return 0;
-}
-
-/**
- * Runs one input from libFuzzer's thread, for targets that return promises: the event loop goes on.
- */
-int run_remotely(const uint8_t* data, size_t size) {
-  Unit unit{data, size};
-  std::unique_lock lock(mutex_);
-  outcome_ = Outcome::pending;
-  if (napi_call_threadsafe_function(remote_, &unit, napi_tsfn_blocking) != napi_ok) {
-    fail("the event loop has ended");
-  }
-  if (!done_.wait_for(lock, HANG, [] { return outcome_ != Outcome::pending; })) {
-    fail("the target hangs");
-  }
-  if (outcome_ == Outcome::failed) {
-    fail("the target threw");
-  }
-  return 0;
-}
-
-void settle(Outcome outcome) {
-  const std::lock_guard lock(mutex_);
-  outcome_ = outcome;
-  done_.notify_one();
-}
-
-void call_remote(napi_env env, napi_value function, void*, void* data) {
-  if (env == nullptr || !call(env, function, *static_cast<Unit*>(data))) {
-    settle(Outcome::failed);
-  }
 }
 
 /** libFuzzer calls exit(), whose destructors would free what Node's other threads still use. */
@@ -99,7 +46,7 @@ void leave(int status, void*) {
   std::_Exit(status);
 }
 
-void drive(int (*callback)(const uint8_t*, size_t)) {
+void drive() {
   std::vector<char*> argv;
   for (auto& argument : arguments_) {
     argv.push_back(argument.data());
@@ -108,54 +55,62 @@ void drive(int (*callback)(const uint8_t*, size_t)) {
   int argc = int(arguments_.size());
   char** pointer = argv.data();
   on_exit(leave, nullptr);
-  LLVMFuzzerRunDriver(&argc, &pointer, callback);
+  LLVMFuzzerRunDriver(&argc, &pointer, hand_over);
   std::exit(0);
 }
 
+napi_value refuse(napi_env env, const char* why) {
+  napi_throw_error(env, nullptr, why);
+  return nullptr;
+}
+
 /**
- * JavaScript: start(target, arguments, isAsync). The first argument is the command with which
- * libFuzzer can start this process again.
+ * JavaScript: start(arguments), once. The first argument is the command with which libFuzzer can
+ * start this process again.
  */
 napi_value start(napi_env env, napi_callback_info info) {
-  size_t count = 3;
-  napi_value given[3];
-  napi_get_cb_info(env, info, &count, given, nullptr, nullptr);
+  size_t count = 1;
+  napi_value given;
+  napi_get_cb_info(env, info, &count, &given, nullptr, nullptr);
   uint32_t length = 0;
-  napi_get_array_length(env, given[1], &length);
+  napi_get_array_length(env, given, &length);
   for (uint32_t i = 0; i < length; ++i) {
     napi_value element;
     size_t bytes = 0;
-    napi_get_element(env, given[1], i, &element);
+    napi_get_element(env, given, i, &element);
     napi_get_value_string_utf8(env, element, nullptr, 0, &bytes);
     std::string text(bytes + 1, '\0');
     napi_get_value_string_utf8(env, element, text.data(), text.size(), &bytes);
     text.resize(bytes);
     arguments_.push_back(text);
   }
-  bool is_async = false;
-  napi_get_value_bool(env, given[2], &is_async);
-  if (!is_async) {
-    env_ = env;
-    function_ = given[0];
-    drive(run_here);
+  void* stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (stack == MAP_FAILED || getcontext(&fuzzer_) != 0) {
+    return refuse(env, "no stack for libFuzzer");
   }
-  napi_value name;
-  napi_create_string_utf8(env, "fuzz", NAPI_AUTO_LENGTH, &name);
-  napi_create_threadsafe_function(env, given[0], nullptr, name, 1, 1, nullptr, nullptr, nullptr,
-                                  call_remote, &remote_);
-  std::thread([] { drive(run_remotely); }).detach();
+  fuzzer_.uc_stack.ss_sp = stack;
+  fuzzer_.uc_stack.ss_size = STACK_BYTES;
+  fuzzer_.uc_link = nullptr;
+  makecontext(&fuzzer_, drive, 0);
   return nullptr;
 }
 
-/** JavaScript: done(isFine). Called when an asynchronous target has finished its input. */
-napi_value done(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value given;
-  bool is_fine = false;
-  napi_get_cb_info(env, info, &count, &given, nullptr, nullptr);
-  napi_get_value_bool(env, given, &is_fine);
-  settle(is_fine ? Outcome::fine : Outcome::failed);
-  return nullptr;
+/**
+ * JavaScript: next(). Tells libFuzzer that the last input did no harm. Ends the process after the
+ * last one.
+ * @returns a Buffer with the next input
+ */
+napi_value next(napi_env env, napi_callback_info) {
+  if (swapcontext(&javascript_, &fuzzer_) != 0) {
+    return refuse(env, "libFuzzer has not started");
+  }
+  void* copy;
+  napi_value buffer;
+  if (napi_create_buffer_copy(env, unit_.size, unit_.data, &copy, &buffer) != napi_ok) {
+    return refuse(env, "no memory for an input");
+  }
+  return buffer;
 }
 
 /**
@@ -185,7 +140,7 @@ napi_value counters(napi_env env, napi_callback_info info) {
 
 NAPI_MODULE_INIT() {
   const std::pair<const char*, napi_callback> functions[] = {
-      {"start", start}, {"done", done}, {"counters", counters}};
+      {"start", start}, {"next", next}, {"counters", counters}};
   for (const auto& [name, callback] : functions) {
     napi_value function;
     napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, nullptr, &function);

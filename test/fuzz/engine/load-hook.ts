@@ -9,9 +9,10 @@ const ROOT = path.join(import.meta.dirname, '../../..');
 const SOURCES = path.join(ROOT, 'src') + path.sep;
 
 export interface Engine {
-  /** Calls `target` with one input after the other; returns only for an asynchronous target. */
-  start(target: (data: Buffer) => void, args: readonly string[], isAsync: boolean): void;
-  done(isFine: boolean): void;
+  /** Takes libFuzzer's command line: `args[0]` starts this process again. */
+  start(args: readonly string[]): void;
+  /** @returns libFuzzer's next input; ends the process after the last one */
+  next(): Buffer;
   counters(count: number): Uint8Array;
 }
 

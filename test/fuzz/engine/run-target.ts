@@ -3,7 +3,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { performance } from 'node:perf_hooks';
 import process from 'node:process';
+import { setImmediate } from 'node:timers/promises';
 import { engine, words } from './load-hook.ts';
 import { check, checkNow, DEFAULT_MAX_BYTES, type FuzzTarget } from './target.ts';
 
@@ -34,50 +36,43 @@ const first = target.run(Buffer.alloc(0));
 const isAsync = first instanceof Promise;
 await first;
 
-const fail = (error: unknown): void => {
-  console.error(error);
-};
-const dictionary = writeDictionary();
-let isDictionaryRead = false;
-/** libFuzzer has read its dictionary before it runs the first input. */
-const removeDictionary = (): void => {
-  if (!isDictionaryRead) {
-    rmSync(dictionary, { force: true });
-  }
-  isDictionaryRead = true;
-};
-const runNow = (data: Buffer): void => {
-  removeDictionary();
-  try {
-    checkNow(target, data);
-  } catch (error) {
-    fail(error);
-    throw error;
-  }
-};
-const runLater = (data: Buffer): void => {
-  removeDictionary();
-  check(target, data).then(
-    () => {
-      engine.done(true);
-    },
-    (error: unknown) => {
-      fail(error);
-      engine.done(false);
-    },
-  );
-};
+/**
+ * How long synchronous inputs may follow each other without a turn of the event loop. Node frees
+ * what native objects own, once they are collected, in such a turn only.
+ */
+const MAX_LOOP_MS = 20;
 
 // libFuzzer starts this process again for merging: the command line stands in place of the
 // program's name.
 const command = [process.execPath, ...process.execArgv, import.meta.filename, name].join(' ');
-engine.start(
-  isAsync ? runLater : runNow,
-  [command, `-dict=${dictionary}`, `-max_len=${target.maxBytes ?? DEFAULT_MAX_BYTES}`, ...options],
-  isAsync,
-);
-if (isAsync) {
-  setInterval(() => {
-    /* libFuzzer's thread ends the process */
-  }, 60_000);
+const dictionary = writeDictionary();
+engine.start([
+  command,
+  `-dict=${dictionary}`,
+  `-max_len=${target.maxBytes ?? DEFAULT_MAX_BYTES}`,
+  ...options,
+]);
+// Keeps the process while a target waits. libFuzzer ends it.
+setInterval(() => {}, 60_000);
+let turnedMs = performance.now();
+let data = engine.next();
+// libFuzzer reads its dictionary before the first input.
+rmSync(dictionary, { force: true });
+try {
+  for (;;) {
+    if (isAsync) {
+      await check(target, data);
+    } else {
+      checkNow(target, data);
+    }
+    const nowMs = performance.now();
+    if (nowMs - turnedMs >= MAX_LOOP_MS) {
+      await setImmediate();
+      turnedMs = performance.now();
+    }
+    data = engine.next();
+  }
+} catch (error) {
+  console.error(error);
+  process.abort(); // libFuzzer stores the input when it gets SIGABRT
 }
