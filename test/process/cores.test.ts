@@ -19,9 +19,14 @@ test('two servers do not pin their workers to one core', async (t) => {
   const [ours, theirs] = [workerCpus(first.process.pid!), workerCpus(second.process.pid!)];
   assert.equal(ours.length, 1);
   assert.equal(theirs.length, 1);
-  // A server outside of this test may hold a core, too. Sharing is then logged.
-  const isSharingLogged = second.logs.some((line) => line.includes('workers share cores'));
-  assert.equal(ours[0] === theirs[0], isSharingLogged, `${String(ours)} and ${String(theirs)}`);
+  // A server outside of this test may hold the other core. Then the second one shares with either
+  // of them, and says which core it shares. Claims alone: test/front/placement/core-claims.test.ts.
+  const shared = second.logs.find((line) => line.includes('workers share cores'));
+  if (shared === undefined) {
+    assert.notEqual(ours[0], theirs[0]);
+  } else {
+    assert.deepEqual((JSON.parse(shared) as { cpus: number[] }).cpus, theirs);
+  }
   const third = await startServer({ env: { WORKERS: String(os.availableParallelism()) } });
   t.onTestFinished(async () => {
     await third.stop();

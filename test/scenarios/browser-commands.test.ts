@@ -223,29 +223,39 @@ test('the microphone of the peer connection speaks through the face', async () =
   const { pcm } = await synthesize(SHORT, 'rms');
   const file = path.join(OUT, 'speech', 'microphone.wav');
   // Chromium plays the file from the moment the microphone is opened, before there is a connection.
-  // 48 kHz is what it captures at.
-  await writeFile(file, toWav(concat(silence(3000), pcm, silence(3000))));
+  // 48 kHz is what it captures at. Three times: a connection that takes long on a busy machine
+  // misses the beginning of the first.
+  const once = [silence(3000), pcm, silence(3000)];
+  await writeFile(file, toWav(concat(...once, ...once, ...once)));
   // A Chromium of its own: its microphone is a file, which only a command line flag can name.
   const withMicrophone = await startBrowser({ microphoneWav: file });
   try {
     const probe = await Probe.open(withMicrophone, server);
     await probe.connect({ withMicrophone: true });
-    const speak = await probe.waitFor('speak', 0, 15_000);
-    const silent = await probe.waitFor('silent', speak.atMs, 15_000);
-    await sleep(500);
-    const recording = await probe.take();
-    const { likeness } = locate(recording.sound, trim(pcm));
-    console.info(`heard again with a likeness of ${likeness.toFixed(2)}`);
+    const least = 1 - 0.07 * patience();
+    let likeness = 0;
+    let sinceMs = 0;
+    for (let round = 0; round < 3 && likeness <= least; round++) {
+      const speak = await probe.waitFor('speak', sinceMs, 15_000);
+      const silent = await probe.waitFor('silent', speak.atMs, 15_000);
+      sinceMs = silent.atMs;
+      await sleep(500);
+      const recording = await probe.take();
+      likeness = locate(recording.sound, trim(pcm)).likeness;
+      console.info(`heard again with a likeness of ${likeness.toFixed(2)}`);
+      if (likeness > least) {
+        const frames = framesBetween(recording, speak.atMs, silent.atMs);
+        assert.ok(frames.length > 20);
+        findMouth(
+          recording,
+          { fromMs: speak.atMs, toMs: silent.atMs },
+          { fromMs: speak.atMs - 1200, toMs: speak.atMs - 200 },
+        );
+      }
+    }
     assert.ok(
-      likeness > 1 - 0.07 * patience(),
+      likeness > least,
       `what was said is not what is heard (likeness ${likeness.toFixed(2)})`,
-    );
-    const frames = framesBetween(recording, speak.atMs, silent.atMs);
-    assert.ok(frames.length > 20);
-    findMouth(
-      recording,
-      { fromMs: speak.atMs, toMs: silent.atMs },
-      { fromMs: speak.atMs - 1200, toMs: speak.atMs - 200 },
     );
     assert.deepEqual(withMicrophone.problems, []);
   } finally {
