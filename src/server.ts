@@ -23,8 +23,12 @@ import { openIceServers } from './front/ice-servers.ts';
 import { type CoreClaims, claimCores } from './front/placement/core-claims.ts';
 import { WorkerPool } from './front/placement/worker-pool.ts';
 import { connectStore } from './front/process/open-store.ts';
+import { createRoomMeter } from './front/rooms/room-meter.ts';
+import { Rooms } from './front/rooms/rooms.ts';
 import { buildRoutes } from './front/routes.ts';
 import { openServices } from './front/services.ts';
+import { withCredentials } from './front/sessions/ice-credentials.ts';
+import { PeerToPeerLink } from './front/sessions/session-link.ts';
 import { SessionService } from './front/sessions/session-service.ts';
 import { prepareDataDir, readOrCreate, serverIdentity } from './front/store/data-dir.ts';
 import { StaticVideoService } from './front/videos/static-video-service.ts';
@@ -160,6 +164,11 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     onStunRequest: observeStun(metrics),
   });
   closers.add(() => ice.close());
+  const rooms = new Rooms({
+    iceServers: () =>
+      ice.iceServers.map((server) => withCredentials(server, config.TURN_SECRET, 'room')),
+    meter: createRoomMeter(metrics),
+  });
   const bodyBudget = new BodyBudget();
   const routes = buildRoutes({
     config,
@@ -169,6 +178,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     sessions,
     models: pool.renderers,
     iceServers: ice.iceServers,
+    isRoomToken: (token) => rooms.find(token) !== undefined,
     bodyBudget,
     readiness: { workers: () => pool.size > 0 },
     renderMetrics: (accept) => metrics.render(accept),
@@ -182,7 +192,11 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
   const http = await startHttpServer({
     config,
     routes,
-    sessionSockets: sessions.handlers(),
+    sessionSockets: {
+      p2p: sessions.handlers((_id, _request, destination) => new PeerToPeerLink(destination)),
+      livekit: sessions.handlers((...session) => rooms.create(...session)),
+      rooms: rooms.handlers(),
+    },
     apiKeys: services.apiKeys,
     bodyBudget,
     admit: () => descriptors.admit(),

@@ -3,6 +3,7 @@ import {
   buckets,
   heatmap,
   mean,
+  metric,
   quantile,
   quantiles,
   rate,
@@ -352,6 +353,50 @@ export const live: Dashboard = {
           's',
           'Length of ended sessions: median and 90th percentile.',
           quantiles('mouthpiece_session_duration_seconds', [0.5, 0.9]),
+          { min: 0 },
+        ),
+      ],
+    },
+    {
+      title: 'LiveKit rooms',
+      panels: [
+        timeseries(
+          'Sessions in rooms',
+          'short',
+          'Current sessions in LiveKit rooms by state. connecting: nobody is in the room.',
+          [
+            {
+              expr: sumBy('state', metric('mouthpiece_sessions', 'kind=~"livekit|agent"')),
+              legend: '{{state}}',
+            },
+          ],
+          { stack: true, min: 0 },
+        ),
+        timeseries(
+          'Joins and reconnects',
+          'ops',
+          'Viewers that opened the signal connection of a room, by what came of it. Many that ' +
+            'resume or are restarted lose their connections.',
+          [
+            {
+              expr: `${sumBy('result', rate('mouthpiece_livekit_joins_total'))} > 0 or vector(0)`,
+              legend: '{{result}}',
+            },
+          ],
+          { min: 0 },
+        ),
+        timeseries(
+          'Signal messages dropped',
+          'ops',
+          'Signal messages of viewers that were not read, by reason.',
+          [
+            {
+              expr:
+                `${sumBy('reason', rate('mouthpiece_livekit_messages_dropped_total'))} > 0 or ` +
+                'vector(0)',
+              legend: '{{reason}}',
+            },
+          ],
           { min: 0 },
         ),
       ],

@@ -125,6 +125,21 @@ export const ERRORS = {
     status: 408,
     message: 'No offer arrived within 30 seconds. Send the offer as soon as the socket is open.',
   },
+  INVALID_ROOM_TOKEN: {
+    status: 401,
+    message:
+      'The LiveKit token is not valid, or its room is over. WSS /compose/webrtc/livekit gives another.',
+  },
+  INVALID_JOIN_REQUEST: {
+    status: 400,
+    message:
+      'The parameter join_request is missing or malformed. Use a LiveKit client of 2025 or newer.',
+  },
+  JOIN_TIMEOUT: {
+    status: 408,
+    message:
+      'Nobody joined the LiveKit room within 30 seconds. Join it with the livekit_token of this socket.',
+  },
   CONNECT_TIMEOUT: {
     status: 408,
     message:

@@ -30,6 +30,8 @@ export const SESSION_ENDS = {
   peer_lost: failure('PEER_LOST'),
   connect_timeout: failure('CONNECT_TIMEOUT'),
   offer_timeout: failure('OFFER_TIMEOUT'),
+  /** Nobody joined the room of the session, or nobody came back to it. */
+  join_timeout: failure('JOIN_TIMEOUT'),
   ice_failed: failure('ICE_FAILED'),
   dtls_failed: failure('DTLS_FAILED'),
   /** The DTLS certificate does not have the fingerprint that the offer names. */

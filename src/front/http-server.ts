@@ -22,7 +22,7 @@ export interface HttpServerOptions {
   readonly config: Config;
   readonly routes: readonly Route[];
   /** Of the sessions' WebSockets; undefined: there are none. */
-  readonly sessionSockets: SocketHandlers | undefined;
+  readonly sessionSockets: SessionSockets | undefined;
   readonly apiKeys: ApiKeys;
   readonly bodyBudget: BodyBudget;
   /** Asked for each new TCP connection; false closes it. */
@@ -32,6 +32,16 @@ export interface HttpServerOptions {
   /** Called when something is refused to protect the server. */
   readonly onRefused: (reason: Refusal) => void;
   readonly log: Logger;
+}
+
+/** The handlers of the sessions' WebSockets. */
+export interface SessionSockets {
+  /** Of sessions with a peer connection of their own. */
+  readonly p2p: SocketHandlers;
+  /** Of sessions in a LiveKit room. */
+  readonly livekit: SocketHandlers;
+  /** The signalling of the rooms that this server serves itself. */
+  readonly rooms: SocketHandlers;
 }
 
 /** A listening HTTP server. */
@@ -56,6 +66,8 @@ export interface HttpServer {
 const PAGE_DIRECTORY = path.join(ROOT, 'src/page');
 const SESSION_PATH = '/compose/webrtc/p2p';
 const LIVEKIT_PATH = '/compose/webrtc/livekit';
+/** Where LiveKit clients look for the signalling of a server. */
+const ROOM_SIGNAL_PATH = '/rtc/v1';
 
 /**
  * Binds the port and serves.
@@ -78,17 +90,22 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const sockets = new SocketRoutes({
     allowedOrigins: config.ALLOWED_ORIGINS ?? [],
     // Twice the sessions: a client that reconnects holds its old socket and its new one.
-    maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 2,
+    // In a room of ours a session has two: its own, and that of the viewer's signalling.
+    maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 4,
     limits,
+    publicUrl: config.PUBLIC_URL,
+    isSecure: tls !== undefined,
     log,
   });
   if (options.sessionSockets !== undefined) {
-    sockets.add(SESSION_PATH, options.sessionSockets);
-    sockets.add('/compose/webrtc/peer_to_peer', options.sessionSockets);
-    sockets.add('/StartWebRTCSession', options.sessionSockets, SESSION_PATH);
+    const { p2p, livekit, rooms } = options.sessionSockets;
+    sockets.add(SESSION_PATH, p2p);
+    sockets.add('/compose/webrtc/peer_to_peer', p2p);
+    sockets.add('/StartWebRTCSession', p2p, SESSION_PATH);
+    sockets.add(LIVEKIT_PATH, livekit);
+    sockets.add('/StartWebRTCSessionLivekit', livekit, LIVEKIT_PATH);
+    sockets.add(ROOM_SIGNAL_PATH, rooms);
   }
-  sockets.add(LIVEKIT_PATH, notImplemented);
-  sockets.add('/StartWebRTCSessionLivekit', notImplemented, LIVEKIT_PATH);
   const listener = await listen({
     host: config.HOST,
     port: config.PORT,
@@ -141,18 +158,6 @@ function localUrl(bindHost: string, port: number, isSecure: boolean): string {
   const host = bindHost === '0.0.0.0' || bindHost === '::' ? '127.0.0.1' : bindHost;
   return `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
-
-/**
- * A WebSocket path that is not implemented: it opens, sends an error and closes, as clients expect.
- */
-const notImplemented: SocketHandlers = {
-  open(socket) {
-    socket.send('ERROR NOT_IMPLEMENTED');
-    socket.end(1000, 'NOT_IMPLEMENTED');
-  },
-  message() {},
-  close() {},
-};
 
 /** Who holds the key. @throws ServiceError as ApiKeys does; INVALID_API_KEY names the headers */
 async function authenticate(

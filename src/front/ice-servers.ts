@@ -2,7 +2,7 @@
 import type { Config } from '../config.ts';
 import type { Logger } from '../base/log.ts';
 import { startStunServer, type StunCount } from '../webrtc/ice/stun-server.ts';
-import type { IceServer } from './api/compose.ts';
+import type { IceServer } from './sessions/ice-credentials.ts';
 
 /** Options of `openIceServers`. */
 export interface IceServerOptions {

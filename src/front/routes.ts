@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { autoRoutes } from './api/auto.ts';
-import { composeRoutes, type IceServer } from './api/compose.ts';
+import { composeRoutes } from './api/compose.ts';
 import { faceRoutes } from './api/faces.ts';
 import { historyRoutes } from './api/history.ts';
 import { integrationRoutes } from './api/integrations.ts';
@@ -16,6 +16,7 @@ import { FACE_SERVICE_VERSION } from './faces/face-records.ts';
 import type { BodyBudget } from './http/body-budget.ts';
 import type { Route } from './http/route.ts';
 import type { Services } from './services.ts';
+import type { IceServer } from './sessions/ice-credentials.ts';
 import type { SessionService } from './sessions/session-service.ts';
 import type { RedisStore } from './store/redis.ts';
 import type { StaticVideos } from './videos/static-videos.ts';
@@ -31,6 +32,8 @@ export interface RouteOptions {
   /** Names of the renderers that a token may ask for. */
   readonly models: readonly string[];
   readonly iceServers: readonly IceServer[];
+  /** Whether a LiveKit token opens a room that this server serves. */
+  readonly isRoomToken: (token: string) => boolean;
   readonly bodyBudget: BodyBudget;
   /** Readiness checks of other parts of the server, by name. */
   readonly readiness: SystemDeps['readiness'];
@@ -84,7 +87,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
       tokens: services.autoTokens,
       serviceVersion: FACE_SERVICE_VERSION,
     }),
-    ...integrationRoutes(),
+    ...integrationRoutes({ isRoomToken: options.isRoomToken }),
     ...systemRoutes({
       readiness: {
         redis: () => store.ping(),

@@ -3,6 +3,42 @@ import type { WireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
 import type { Offer } from '../webrtc/sdp/offer.ts';
 
+/** What comes with an offer to a worker. */
+export interface OfferSpec {
+  /** Comes back with the answer. */
+  readonly offerId: number;
+  /** The offer is of a new peer connection, which takes the place of the present one. */
+  readonly isNewPeer: boolean;
+  /** Names of the tracks in the answer. */
+  readonly names?: TrackNames | undefined;
+}
+
+/** The names of our stream and tracks in SDP: `a=msid:<stream> <track>`. */
+export interface TrackNames {
+  readonly streamId: string;
+  readonly audioTrackId: string;
+  readonly videoTrackId: string;
+}
+
+/** A worker's answer to an offer. */
+export interface AnswerMessage {
+  readonly type: 'answer';
+  readonly sessionId: string;
+  readonly sdp: string;
+  readonly offerId: number;
+  /** Mids of the sections on which we send; undefined: not negotiated. */
+  readonly audioMid: string | undefined;
+  readonly videoMid: string | undefined;
+}
+
+/** An offer that could not be answered; the session goes on. */
+export interface RefusedOfferMessage {
+  readonly type: 'offerRefused';
+  readonly sessionId: string;
+  readonly offerId: number;
+  readonly error: WireError;
+}
+
 /** What a worker needs to run a session, as the front decided it. */
 export interface SessionSpec {
   readonly sessionId: string;
@@ -18,6 +54,8 @@ export interface SessionSpec {
   readonly startFrame: number;
   readonly maxIdleMs: number;
   readonly maxLengthMs: number;
+  /** When the peer is lost, the session goes on and waits for another one. */
+  readonly outlivesPeers: boolean;
   /** Speech, written by the front and read by the worker: see speech-ring.ts. */
   readonly speechRing: SharedArrayBuffer;
 }
@@ -25,7 +63,14 @@ export interface SessionSpec {
 /** From the front to a worker. */
 export type ToWorker =
   | { readonly type: 'open'; readonly spec: SessionSpec }
-  | { readonly type: 'offer'; readonly sessionId: string; readonly offer: Offer }
+  | {
+      readonly type: 'offer';
+      readonly sessionId: string;
+      readonly offer: Offer;
+      readonly spec: OfferSpec;
+    }
+  /** Closes the peer; the session goes on. */
+  | { readonly type: 'dropPeer'; readonly sessionId: string }
   | { readonly type: 'close'; readonly sessionId: string; readonly reason: EndReason }
   | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number }
   | { readonly type: 'stop' };
@@ -52,7 +97,10 @@ export type FromWorker =
        */
       readonly wav2lipCost: number | undefined;
     }
-  | { readonly type: 'answer'; readonly sessionId: string; readonly sdp: string }
+  | AnswerMessage
+  | RefusedOfferMessage
+  /** The peer has ended by itself, and the session waits for another one. */
+  | { readonly type: 'peerLost'; readonly sessionId: string; readonly reason: EndReason }
   | {
       readonly type: 'failed';
       readonly sessionId: string;

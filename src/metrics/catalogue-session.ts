@@ -1,5 +1,6 @@
 // Metrics of the catalogue: tokens and sessions, as the main thread sees them.
 import { type EndReason, SESSION_ENDS } from '../base/session-ends.ts';
+import { SESSION_KINDS } from '../base/session-kinds.ts';
 import { SESSION_STATES, ERROR_CODES } from './catalogue-common.ts';
 import { counter, gauge, histogram } from './metric-family.ts';
 
@@ -7,7 +8,6 @@ import { counter, gauge, histogram } from './metric-family.ts';
 // ratio of buckets.
 const SETUP_BUCKETS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30];
 const SESSION_LENGTH_BUCKETS = [1, 5, 15, 60, 300, 900, 1800, 3600, 14_400];
-const SESSION_KINDS = ['p2p', 'livekit', 'agent', 'auto'] as const;
 const END_REASONS = Object.keys(SESSION_ENDS) as EndReason[];
 
 /** Metrics of tokens and sessions. */

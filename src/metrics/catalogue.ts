@@ -1,6 +1,7 @@
 // The catalogue of every metric: name (with its base unit), type, help, bounded labels, buckets,
 // and the thread that writes it.
 import { SERVER_METRICS } from './catalogue-server.ts';
+import { ROOM_METRICS } from './catalogue-rooms.ts';
 import { SESSION_METRICS } from './catalogue-session.ts';
 import { WORKER_METRICS } from './catalogue-worker.ts';
 import { TRANSPORT_METRICS } from './catalogue-transport.ts';
@@ -11,6 +12,7 @@ import type { MetricType, Writer } from './metric-family.ts';
 export const CATALOGUE = {
   ...SERVER_METRICS,
   ...SESSION_METRICS,
+  ...ROOM_METRICS,
   ...WORKER_METRICS,
   ...TRANSPORT_METRICS,
   ...STORAGE_METRICS,

@@ -39,16 +39,20 @@ export class FrameTrack {
 
   /**
    * Sets up the encoder and codes the first picture on another thread, while ICE and DTLS connect.
-   * On this thread it would make a frame of every other session 10 to 25 ms late.
+   * On this thread it would make a frame of every other session 10 to 25 ms late. Takes the place of
+   * an encoder of another codec.
    * @param output shared by the sessions of this thread: see `VideoTrack`
    */
   async open(codec: VideoCodec, bitrateKbps: number, output: Uint8Array): Promise<void> {
     const video = new VideoTrack(codec, bitrateKbps, output);
-    this.renderer.draw(0, this.articulation.values, false);
+    if (this.video === undefined) {
+      this.renderer.draw(0, this.articulation.values, false);
+    }
     await video.prepare(this.renderer.picture);
     if (this.#isClosed) {
       video.close();
     } else {
+      this.video?.close();
       this.video = video;
     }
   }

@@ -72,15 +72,18 @@ export class FrontMessages {
         scheduler.add(new WorkerSession(message.spec, this.#context));
         return;
       case 'offer': {
-        const { sessionId, offer } = message;
+        const { sessionId, offer, spec } = message;
         scheduler
           .get(sessionId)
-          ?.offer(offer)
+          ?.offer(offer, spec)
           .catch((error: unknown) => {
             this.#log(sessionId, 'offer failed', error);
           });
         return;
       }
+      case 'dropPeer':
+        scheduler.get(message.sessionId)?.dropPeer();
+        return;
       case 'close': {
         const session = scheduler.get(message.sessionId);
         if (session !== undefined) {

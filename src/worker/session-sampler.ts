@@ -20,13 +20,18 @@ export interface SampledSession {
 /** One per session: remembers what was counted at the last sample. */
 export class SessionSampler {
   readonly #metrics: WorkerMetrics;
-  readonly #reading;
+  #reading;
   #lastMs = 0;
   #underruns = 0;
   #framesRepeated = 0;
 
   constructor(metrics: WorkerMetrics, nowMs: number) {
     this.#metrics = metrics;
+    this.#reading = newPeerReading(nowMs);
+  }
+
+  /** The session has another peer, which counts from zero. */
+  forgetPeer(nowMs: number): void {
     this.#reading = newPeerReading(nowMs);
   }
 

@@ -4,9 +4,10 @@ import { randomInt } from 'node:crypto';
 import { toWireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
-import type { FromWorker, SessionSpec } from '../link/messages.ts';
+import type { FromWorker, OfferSpec, SessionSpec } from '../link/messages.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import { SpeechRingReader } from '../link/speech-ring.ts';
+import type { VideoCodec } from '../media/coded-frame.ts';
 import type { Exemplar } from '../metrics/catalogue.ts';
 import { exemplarOf } from '../metrics/shared-metrics.ts';
 import { type MelFrontEnd, native } from '../native/addon.ts';
@@ -53,6 +54,9 @@ const MIN_BITRATE_KBPS = 150;
  */
 const OFFER_STUCK_MS = 20_000;
 
+/** LiveKit clients take up to 15 s to notice that their connection is gone, and restart it then. */
+const ROOM_SILENCE_MS = 20_000;
+
 /** Why the session ends when its peer connection does. */
 const END_OF_PEER: Readonly<Record<PeerCloseReason, EndReason>> = {
   closed: 'peer_closed',
@@ -88,7 +92,11 @@ export class WorkerSession implements PeerListener, InferenceListener {
   #isAudioOnly = false;
   #isOver = false;
   #offerMs = 0;
+  /** The codec of the encoder that is there or is being set up. */
+  #codec: VideoCodec | undefined = undefined;
+  /** When the first peer connected; 0: none has. */
   #connectedMs = 0;
+  #isPeerUp = false;
 
   /** @throws Error when the face is malformed or the inference thread is gone */
   constructor(spec: SessionSpec, context: WorkerContext) {
@@ -145,9 +153,9 @@ export class WorkerSession implements PeerListener, InferenceListener {
     return this.#isOver;
   }
 
-  /** The peer has connected. */
+  /** The peer is connected. */
   get isConnected(): boolean {
-    return this.#connectedMs > 0;
+    return this.#isPeerUp;
   }
 
   /** Connected and able to send: media flows. */
@@ -162,37 +170,33 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   // ── the offer, and what the peer tells ─────────────────────────────────────────────────────────
 
-  /** Answers the client's offer. Call once: the front refuses a second offer. */
-  async offer(offer: Offer): Promise<void> {
-    const { post, endpoint, media, codedFrame } = this.#context;
-    this.#offerMs = monotonicMs();
+  /** Answers an offer: of a new peer, or a further one of the present peer. */
+  async offer(offer: Offer, spec: OfferSpec): Promise<void> {
+    const { post, media, codedFrame } = this.#context;
+    let peer = this.#peer;
     try {
-      this.#peer = endpoint.createPeer(
-        {
-          sessionId: this.id,
-          minBitrateKbps: MIN_BITRATE_KBPS,
-          maxBitrateKbps: media.maxVideoBitrateKbps,
-        },
-        this,
-      );
-      const sdp = await this.#peer.answer(offer);
-      if (this.#isOver) {
+      if (spec.isNewPeer || peer === undefined) {
+        this.dropPeer();
+        peer = this.#createPeer();
+      }
+      const { names } = spec;
+      const sdp = await peer.answer(offer, { ...names, allowsNoMedia: names !== undefined });
+      if (this.#isOver || peer !== this.#peer) {
         return;
       }
-      post({ type: 'answer', sessionId: this.id, sdp });
+      const { audio: audioMid, video: videoMid } = peer.mids;
+      const { offerId } = spec;
+      post({ type: 'answer', sessionId: this.id, sdp, offerId, audioMid, videoMid });
     } catch (error) {
-      if (!this.#isOver) {
-        const reason = 'invalid_offer';
-        post({ type: 'failed', sessionId: this.id, error: toWireError(error), reason });
-      }
-      this.end('invalid_offer');
+      this.#refuse(error, spec);
       return;
     }
-    const { videoCodec } = this.#peer;
+    const { videoCodec } = peer;
     this.#isAudioOnly = videoCodec === undefined;
-    if (videoCodec === undefined) {
+    if (videoCodec === undefined || videoCodec === this.#codec) {
       return;
     }
+    this.#codec = videoCodec;
     try {
       await this.frames.open(videoCodec, media.videoBitrateKbps, codedFrame);
     } catch (error) {
@@ -200,12 +204,60 @@ export class WorkerSession implements PeerListener, InferenceListener {
     }
   }
 
+  #createPeer(): Peer {
+    const { endpoint, media } = this.#context;
+    this.#offerMs = monotonicMs();
+    this.#peer = endpoint.createPeer(
+      {
+        sessionId: this.id,
+        minBitrateKbps: MIN_BITRATE_KBPS,
+        maxBitrateKbps: media.maxVideoBitrateKbps,
+        ...(this.spec.outlivesPeers ? { silenceTimeoutMs: ROOM_SILENCE_MS } : {}),
+      },
+      this,
+    );
+    return this.#peer;
+  }
+
+  #refuse(cause: unknown, { offerId }: OfferSpec): void {
+    if (this.#isOver) {
+      return;
+    }
+    const { post } = this.#context;
+    const sessionId = this.id;
+    const error = toWireError(cause);
+    if (this.spec.outlivesPeers) {
+      post({ type: 'offerRefused', sessionId, offerId, error });
+      return;
+    }
+    post({ type: 'failed', sessionId, error, reason: 'invalid_offer' });
+    this.end('invalid_offer');
+  }
+
+  /** Closes the peer. The session waits for another one; nothing is drawn or coded meanwhile. */
+  dropPeer(): void {
+    this.#peer?.close().catch(() => {});
+    this.#forgetPeer();
+  }
+
+  #forgetPeer(): void {
+    this.#peer = undefined;
+    this.#isPeerUp = false;
+    this.#offerMs = 0;
+    this.#sampler.forgetPeer(monotonicMs());
+  }
+
   onConnected(nowMs: number, iceMs: number): void {
     if (this.#isOver) {
       return;
     }
-    this.#connectedMs = nowMs;
-    this.state.lastSpokeMs = nowMs;
+    this.#isPeerUp = true;
+    if (this.#connectedMs === 0) {
+      this.#connectedMs = nowMs;
+      this.state.lastSpokeMs = nowMs;
+    } else {
+      this.frames.video?.requestKeyFrame();
+    }
     this.#context.post({ type: 'connected', sessionId: this.id, iceMs, atMs: nowMs });
   }
 
@@ -219,6 +271,12 @@ export class WorkerSession implements PeerListener, InferenceListener {
         message: 'peer connection failed',
         fields: { reason, detail },
       });
+    }
+    if (this.spec.outlivesPeers && reason !== 'failed') {
+      this.#forgetPeer();
+      const { post } = this.#context;
+      post({ type: 'peerLost', sessionId: this.id, reason: END_OF_PEER[reason] });
+      return;
     }
     this.end(END_OF_PEER[reason]);
   }
@@ -305,9 +363,11 @@ export class WorkerSession implements PeerListener, InferenceListener {
   }
 
   #dueEnd(nowMs: number): EndReason | undefined {
-    if (!this.isConnected) {
-      const isStuck = this.#offerMs > 0 && nowMs - this.#offerMs > OFFER_STUCK_MS;
-      return isStuck ? 'connect_timeout' : undefined;
+    if (!this.isConnected && this.#offerMs > 0 && nowMs - this.#offerMs > OFFER_STUCK_MS) {
+      return 'connect_timeout';
+    }
+    if (this.#connectedMs === 0) {
+      return undefined;
     }
     // During the wait for SILENT the last packets leave the receiver's buffer: clients hang up at
     // STOP.

@@ -260,17 +260,3 @@ test('ICE servers: urls is a string, three fields only, TURN credentials as cotu
   assert.equal(credential, createHmac('sha1', 'shared').update(username).digest('base64'));
   assert.deepEqual(servers[2], { urls: 'turn:fixed.example.org', username: 'u', credential: 'c' });
 });
-
-test('the LiveKit socket replies NOT_IMPLEMENTED', async () => {
-  for (const path of ['/compose/webrtc/livekit', '/StartWebRTCSessionLiveKit']) {
-    const socket = new WebSocket(`${server.url.replace('http', 'ws')}${path}?session_token=x`);
-    const message = new Promise((resolve) => {
-      socket.addEventListener('message', ({ data }) => resolve(data));
-    });
-    const closed = new Promise((resolve) => {
-      socket.addEventListener('close', resolve);
-    });
-    assert.equal(await message, 'ERROR NOT_IMPLEMENTED');
-    await closed;
-  }
-});

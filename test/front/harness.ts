@@ -68,6 +68,9 @@ const SETTINGS = {
   HISTORY_RETENTION_DAYS: '30',
 };
 
+/** Opens and says nothing. */
+const silent = { open() {}, message() {}, close() {} };
+
 /** The services, routes and listener of a front, composed as src/server.ts does. */
 export async function openFront(
   config: Config,
@@ -112,6 +115,7 @@ export async function openFront(
     models: ['rig'],
     iceServers: ice.iceServers,
     bodyBudget,
+    isRoomToken: () => false,
     readiness: {},
     renderMetrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
     onTokenRefused: options.onTokenRefused ?? (() => {}),
@@ -121,7 +125,7 @@ export async function openFront(
   const http = await startHttpServer({
     config,
     routes,
-    sessionSockets: undefined,
+    sessionSockets: { p2p: silent, livekit: silent, rooms: silent },
     apiKeys: services.apiKeys,
     bodyBudget,
     admit: () => true,

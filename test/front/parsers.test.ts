@@ -1,7 +1,10 @@
 // What the main thread reads of strangers' texts: 64 kB of the worst take 5 ms at most, and what is
 // not looked at costs next to nothing.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import net from 'node:net';
 import { test } from 'vitest';
+import { sleep } from '../../src/base/time.ts';
 import { jsonShape } from '../../src/base/json.ts';
 import { autoRoutes } from '../../src/front/api/auto.ts';
 import { composeRoutes } from '../../src/front/api/compose.ts';
@@ -256,6 +259,28 @@ test('a query of a hundred thousand parameters does not reach a handler', async 
     );
     assert.ok(status === 431 || status === 'closed', `it was answered with ${status}`);
     assert.equal(http.requests.length, 1);
+  } finally {
+    await http.close();
+  }
+});
+
+test('a request line that arrives in several reads may be as long as that of a LiveKit client', async () => {
+  const http = await serve([]);
+  const statusOf = async (chars: number): Promise<string> => {
+    const socket = net.connect(Number(new URL(http.url).port), '127.0.0.1').setNoDelay(true);
+    const answered = once(socket, 'data');
+    const head = `GET /nothing?${'x'.repeat(chars)} HTTP/1.1\r\nhost: x\r\n\r\n`;
+    for (let at = 0; at < head.length; at += 1400) {
+      socket.write(head.slice(at, at + 1400));
+      await sleep(5);
+    }
+    const [data] = (await answered) as [Buffer];
+    socket.destroy();
+    return data.toString().slice(9, 12);
+  };
+  try {
+    assert.equal(await statusOf(12_000), '404');
+    assert.equal(await statusOf(20_000), '431');
   } finally {
     await http.close();
   }

@@ -39,6 +39,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   js('srtp', 12_000),
   js('sdp', 100_000),
   js('wire', 100_000, 0.5),
+  js('livekit', 30_000, 0.5),
   js('multipart', 100_000, 0.5),
   js('http', 100_000, 0.5),
   js('audio-body', 150_000, 0.5),

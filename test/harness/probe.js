@@ -54,6 +54,59 @@
       return { connectMs: performance.now() - startMs };
     }
 
+    /**
+     * Joins a LiveKit room with LiveKit's own client, which has been loaded into this page. Resolves
+     * at the first rendered frame.
+     */
+    async joinRoom({ url, token, options = {} }) {
+      const { Room, RoomEvent } = LivekitClient;
+      const room = (this.room = new Room(options));
+      const stream = new MediaStream();
+      this.session = {
+        state: 'live',
+        stream,
+        peer: { getStats: () => room.engine.pcManager.publisher.getStats() },
+      };
+      const video = (this.video = document.createElement('video'));
+      video.playsInline = true;
+      video.autoplay = true;
+      video.srcObject = stream;
+      document.body.append(video);
+      const first = new Promise((resolve) => {
+        video.requestVideoFrameCallback(resolve);
+      });
+      room.on(RoomEvent.TrackSubscribed, ({ mediaStreamTrack, kind, sid }, { source }, who) => {
+        this.#note('subscribed', { kind, sid, source, identity: who.identity });
+        stream.addTrack(mediaStreamTrack);
+        if (kind === 'audio') {
+          this.#listen(mediaStreamTrack);
+        }
+      });
+      room.on(RoomEvent.ActiveSpeakersChanged, (speakers) =>
+        this.#note(
+          'speakers',
+          speakers.map(({ identity }) => identity),
+        ),
+      );
+      room.on(RoomEvent.Disconnected, (reason) => this.#note('disconnected', reason));
+      room.on(RoomEvent.Reconnecting, () => this.#note('reconnecting'));
+      room.on(RoomEvent.SignalReconnecting, () => this.#note('signalReconnecting'));
+      room.on(RoomEvent.Reconnected, () => this.#note('reconnected'));
+      const startMs = performance.now();
+      await room.connect(url, token);
+      const joinedMs = performance.now();
+      this.#watch(video);
+      await first;
+      const firstFrameMs = performance.now();
+      this.#note('firstFrame');
+      return { joinMs: joinedMs - startMs, firstFrameMs: firstFrameMs - joinedMs };
+    }
+
+    /** Leaves the room. */
+    leaveRoom() {
+      return this.room.disconnect();
+    }
+
     /** Sends speech (base64 of PCM16) and says when. */
     send(base64, how = 'speak') {
       const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));

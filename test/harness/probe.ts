@@ -1,5 +1,7 @@
 // Drives the in-browser recorder (probe.js) from a scenario and gives back typed recordings.
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { Page } from 'puppeteer-core';
 import {
@@ -10,6 +12,9 @@ import {
 } from '../../bench/peers/impaired-relay.ts';
 import { ROOT, type TestServer, firstFace } from './server.ts';
 import type { TestBrowser } from './browser.ts';
+
+const require = createRequire(import.meta.url);
+const LIVEKIT_CLIENT = readFileSync(require.resolve('livekit-client'), 'utf8');
 
 export interface ProbeEvent {
   readonly name: string;
@@ -108,6 +113,23 @@ export class Probe {
       createToken: { apiKey: this.#server.apiKey, ...tokenOptions, faceId },
       ...options,
     });
+  }
+
+  /**
+   * Joins a LiveKit room with livekit-client, and resolves at the first rendered frame.
+   * @param options of livekit-client's Room
+   */
+  async joinRoom(
+    url: string,
+    token: string,
+    options: Readonly<Record<string, unknown>> = {},
+  ): Promise<{ joinMs: number; firstFrameMs: number }> {
+    await this.page.evaluate(`typeof LivekitClient === 'undefined' && ${LIVEKIT_CLIENT}`);
+    return await this.#run('joinRoom', { url, token, options });
+  }
+
+  leaveRoom(): Promise<void> {
+    return this.#run('leaveRoom');
   }
 
   /** @returns when it was sent, on the page's clock. */

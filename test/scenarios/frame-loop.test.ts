@@ -249,12 +249,13 @@ test('a session that ends before its encoder is ready leaves nothing behind', as
       startFrame: 0,
       maxIdleMs: 1e9,
       maxLengthMs: 1e9,
+      outlivesPeers: false,
       speechRing: createSpeechRing(),
     },
     context,
   );
   messages.length = 0;
-  const offered = session.offer(offer);
+  const offered = session.offer(offer, { offerId: 0, isNewPeer: true });
   await Promise.resolve();
   await Promise.resolve();
   session.end('client_closed');

@@ -85,11 +85,12 @@ export async function joinSession(
       startFrame: 0,
       maxIdleMs: 1e9,
       maxLengthMs: 1e9,
+      outlivesPeers: false,
       speechRing,
     },
     context,
   );
-  await session.offer(offer);
+  await session.offer(offer, { offerId: 0, isNewPeer: true });
   session.onConnected(monotonicMs(), monotonicMs());
   return { session, writer: new SpeechRingWriter(speechRing) };
 }

@@ -1,24 +1,16 @@
 // POST /compose/token and GET /compose/ice: the calls that a client makes before it opens the
 // WebSocket.
-import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { type ErrorCode, ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import { wallSeconds } from '../../base/time.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import { json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { validationIssueSchema } from '../http/validate.ts';
+import { type IceServer, withCredentials } from '../sessions/ice-credentials.ts';
 import type { SessionQuota } from '../sessions/session-quota.ts';
 import type { SessionTokens } from '../sessions/session-tokens.ts';
 import { faceIdText, KIB } from './field-schemas.ts';
-
-/** One entry of RTCConfiguration.iceServers. */
-export interface IceServer {
-  readonly urls: string;
-  readonly username?: string | undefined;
-  readonly credential?: string | undefined;
-}
 
 /** What these routes need. */
 export interface ComposeDeps {
@@ -249,28 +241,4 @@ export function splitFaceId(given: string): { faceId: string; emotion: string } 
   return slash < 0
     ? { faceId: given, emotion: 'neutral' }
     : { faceId: given.slice(0, slash), emotion: given.slice(slash + 1) };
-}
-
-/** How long TURN credentials are valid: longer than the longest usual session. */
-const TURN_CREDENTIAL_SECONDS = 12 * 3600;
-
-/**
- * Credentials for `use-auth-secret` of coturn (draft-uberti-behave-turn-rest-00): the user name
- * holds the expiry, the password is its HMAC.
- */
-function withCredentials(server: IceServer, secret: string | undefined, user: string): IceServer {
-  const entry = {
-    urls: server.urls,
-    ...(server.username ? { username: server.username } : {}),
-    ...(server.credential ? { credential: server.credential } : {}),
-  };
-  if (!secret || !/^turns?:/.test(server.urls) || server.credential) {
-    return entry;
-  }
-  const username = `${wallSeconds() + TURN_CREDENTIAL_SECONDS}:${user}`;
-  return {
-    ...entry,
-    username,
-    credential: createHmac('sha1', secret).update(username).digest('base64'),
-  };
 }

@@ -4,7 +4,7 @@ import { wallSeconds } from '../../base/time.ts';
 import { stream } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { integerText } from '../http/validate.ts';
-import { SESSION_KINDS, type History } from '../history/history.ts';
+import { HISTORY_KINDS, type History } from '../history/history.ts';
 
 const unixTime = integerText({ min: 0, max: 253_402_300_799 }).optional();
 
@@ -15,7 +15,7 @@ export const historyRecordSchema = z
     userId: z.string(),
     sessionTokenId: z.string(),
     face_id: z.string(),
-    kind: z.enum(SESSION_KINDS),
+    kind: z.enum(HISTORY_KINDS),
     endUserAggregator: z.string().optional(),
     apiKeyName: z.string().optional(),
     sessionTotalTime: z.number().meta({ format: 'double', description: 'Seconds.' }),

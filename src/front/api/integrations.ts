@@ -1,11 +1,37 @@
-// POST /integrations/livekit/agents: an avatar for an agent in a LiveKit room. Not available yet.
+// LiveKit: the avatar for an agent in somebody else's room (not available yet), and the check of tokens
+// for rooms of ours.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
+import { text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { errorSchema, KIB } from './field-schemas.ts';
 
-/** The route of LiveKit agents. It validates the request and replies NOT_IMPLEMENTED. */
-export const integrationRoutes = (): Route[] => [
+/** What these routes need. */
+export interface IntegrationDeps {
+  /** Whether a LiveKit token opens a room that this server serves. */
+  readonly isRoomToken: (token: string) => boolean;
+}
+
+/** The routes of LiveKit. */
+export const integrationRoutes = ({ isRoomToken }: IntegrationDeps): Route[] => [
+  route({
+    method: 'GET',
+    path: '/rtc/v1/validate',
+    tag: 'Integrations',
+    auth: 'none',
+    summary: 'Say why a LiveKit client could not join a room of this server',
+    query: z.object({ access_token: z.string().max(16_384).default('') }),
+    responses: {
+      200: { description: 'The token is valid.', contentType: 'text/plain' },
+      401: { description: 'It is not, or its room is over.', schema: errorSchema },
+    },
+    handler: ({ query }) => {
+      if (!isRoomToken(query.access_token)) {
+        throw new ServiceError('INVALID_ROOM_TOKEN');
+      }
+      return text('text/plain', 'success');
+    },
+  }),
   route({
     method: 'POST',
     path: '/integrations/livekit/agents',

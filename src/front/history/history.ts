@@ -1,4 +1,5 @@
 // Session history by owner: written when a session is over, read by time range, deleted by age.
+import { SESSION_KINDS } from '../../base/session-kinds.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { PRUNE_HISTORY, READ_HISTORY, WRITE_HISTORY } from '../store/scripts.ts';
@@ -11,7 +12,7 @@ export interface HistoryRecord {
   readonly sessionTokenId: string;
   readonly face_id: string;
   /** How the session was used. */
-  readonly kind: SessionKind;
+  readonly kind: HistoryKind;
   readonly endUserAggregator?: string;
   readonly apiKeyName?: string;
   /** Seconds, with fractions. */
@@ -21,9 +22,10 @@ export interface HistoryRecord {
   readonly endTime: number;
 }
 
-/** Kinds of session in the history. */
-export const SESSION_KINDS = ['p2p', 'livekit', 'agents', 'static', 'auto'] as const;
-export type SessionKind = (typeof SESSION_KINDS)[number];
+/** Kinds of session in the history: static videos count as sessions, too. */
+export const HISTORY_KINDS = [...SESSION_KINDS, 'static'] as const;
+/** One of HISTORY_KINDS. */
+export type HistoryKind = (typeof HISTORY_KINDS)[number];
 
 /** Records that one script returns: bounds the time that Redis spends on it. */
 const PAGE_RECORDS = 2000;

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
-import type { History, HistoryRecord, SessionKind } from './history.ts';
+import type { History, HistoryRecord, HistoryKind } from './history.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { JOURNAL_HEARTBEAT, JOURNAL_BEGIN, JOURNAL_END, JOURNAL_LOST } from '../store/scripts.ts';
@@ -16,7 +16,7 @@ export interface SessionStart {
   readonly ownerId: string;
   readonly tokenId: string;
   readonly faceId: string;
-  readonly kind: SessionKind;
+  readonly kind: HistoryKind;
   readonly aggregator: string | null;
   readonly keyName: string;
   /** Unix milliseconds. */

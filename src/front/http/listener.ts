@@ -1,5 +1,6 @@
 // The HTTP listener on uWebSockets.js: binds the port, dispatches requests and WebSocket upgrades,
 // and shuts down in order.
+import './header-size.ts';
 import {
   App,
   SSLApp,

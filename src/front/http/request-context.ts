@@ -140,7 +140,8 @@ function enter(
 const requestId = (offered: string | undefined): string =>
   offered && /^[\w.:-]{1,64}$/.test(offered) ? offered : newUuid();
 
-function originOf(headers: ReadonlyMap<string, string>, secure: boolean): string {
+/** Scheme and host under which a client reached this server, as its headers tell. */
+export function originOf(headers: ReadonlyMap<string, string>, secure: boolean): string {
   const forwarded = headers.get('x-forwarded-proto');
   const isKnown = forwarded === 'https' || forwarded === 'http';
   const scheme = isKnown ? forwarded : secure ? 'https' : 'http';

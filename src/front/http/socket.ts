@@ -1,5 +1,6 @@
 // WebSocket routes: handshake, origin check, limits, keep-alive pings, and a socket that is safe to
 // use after its close.
+import './header-size.ts';
 import {
   DISABLED,
   type HttpRequest,
@@ -15,6 +16,7 @@ import { monotonicMs } from '../../base/time.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { peerOf } from './addresses.ts';
 import type { ClientLimits } from './client-limits.ts';
+import { originOf } from './request-context.ts';
 import { DEPRECATED_SINCE } from './route.ts';
 
 /** A copy of the handshake request: that of uWebSockets.js is valid only during the upgrade. */
@@ -25,6 +27,8 @@ export interface SocketRequest {
   header(name: string): string;
   /** Address of the client, or of its proxy when the client is unknown. */
   readonly ip: string;
+  /** Scheme and host under which clients reach this server: https://media.example. */
+  readonly serverOrigin: string;
   /** TCP port of this server that the client connected to. */
   readonly localPort: number;
 }
@@ -56,6 +60,8 @@ export interface Socket<Data = unknown> {
 
 /** The handlers of a WebSocket route. */
 export interface SocketHandlers<Data = unknown> {
+  /** Called before the handshake is answered. @throws ServiceError to refuse it */
+  admit?(request: SocketRequest): void;
   open(socket: Socket<Data>, request: SocketRequest): void;
   /** `message` is valid only during the call: copy what you keep. */
   message(socket: Socket<Data>, message: ArrayBuffer, isBinary: boolean): void;
@@ -72,6 +78,10 @@ export interface SocketOptions {
   /** Limit of open WebSockets. */
   readonly maxConnections: number;
   readonly limits: ClientLimits;
+  /** As clients reach this server; undefined: the headers of each request tell. */
+  readonly publicUrl?: string | undefined;
+  /** Whether this server speaks TLS itself. */
+  readonly isSecure?: boolean;
   readonly log: Logger;
 }
 
@@ -231,18 +241,18 @@ export class SocketRoutes {
       sendPingsAutomatically: true,
       compression: DISABLED,
       upgrade: (res, req, context) => {
-        let limitEntry: LimitEntry;
+        let limitEntry: LimitEntry | undefined;
         try {
           limitEntry = this.#admit(res, req);
+          this.#upgrade(res, req, context, limitEntry);
         } catch (error) {
+          limitEntry?.leave();
           refuse(
             res,
             req,
             error instanceof ServiceError ? error : new ServiceError('INTERNAL_ERROR'),
           );
-          return;
         }
-        this.#upgrade(res, req, context, limitEntry);
       },
       open: (ws) => {
         const { socket, handlers, request } = ws.getUserData();
@@ -318,11 +328,18 @@ export class SocketRoutes {
       query: new URLSearchParams(req.getQuery() ?? ''),
       header: (name) => headers.get(name) ?? '',
       ip: limitEntry.ip,
+      serverOrigin: this.#options.publicUrl ?? originOf(headers, this.#options.isSecure ?? false),
       localPort: this.localPort,
     };
     const { handlers, successor } = this.#routes.get(path.toLowerCase()) ?? {};
     if (!handlers) {
       return; // not reached: #admit refuses unknown paths
+    }
+    try {
+      handlers.admit?.(request);
+    } catch (error) {
+      limitEntry.distrust();
+      throw error;
     }
     if (successor) {
       res

@@ -5,20 +5,19 @@ import { fromWireError, toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import { monotonicMs } from '../../base/time.ts';
-import type { FromWorker, SessionSpec, SessionStatsReport } from '../../link/messages.ts';
+import type {
+  FromWorker,
+  OfferSpec,
+  SessionSpec,
+  SessionStatsReport,
+} from '../../link/messages.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
-import { PICTURE_SIZE } from '../../media/picture.ts';
-import { FPS, SPEECH_RATE } from '../../media/timeline.ts';
+import { SPEECH_RATE } from '../../media/timeline.ts';
 import type { AttachedSession, WorkerHandle } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';
+import type { LinkedSession, SessionLink } from './session-link.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
-import {
-  answerMessage,
-  destinationMessage,
-  parseClientMessage,
-  pongMessage,
-  videoMetadataMessage,
-} from './wire-protocol.ts';
+import { parseClientMessage, pongMessage } from './wire-protocol.ts';
 
 /** The worker of a session, as far as the session uses it. */
 export type SessionWorker = Pick<WorkerHandle, 'index' | 'attach' | 'detach' | 'post'>;
@@ -29,7 +28,10 @@ export interface ClientSocket {
   end(code?: number, reason?: string): void;
 }
 
-/** Waiting for the offer, for the answer of the worker, for ICE and DTLS; with media; over. */
+/**
+ * Waiting for the offer, for the answer of the worker, for ICE and DTLS; with media; over. A session
+ * that outlives its peers waits again when it has lost one.
+ */
 export type SessionPhase = 'waiting' | 'answering' | 'connecting' | 'live' | 'over';
 
 /** What a session is given by the session service. */
@@ -38,11 +40,11 @@ export interface LiveSessionOptions {
   readonly socket: ClientSocket;
   readonly worker: SessionWorker;
   /** The spec for the worker, without what the session adds. */
-  readonly spec: Omit<SessionSpec, 'sessionId' | 'speechRing'>;
+  readonly spec: Omit<SessionSpec, 'sessionId' | 'speechRing' | 'outlivesPeers'>;
   /** Takes the audio messages; the session closes it. */
   readonly ingress: AudioIngress;
-  /** host:port of this server, as the client is told. */
-  readonly destination: string;
+  /** Negotiates the peer connection; the session closes it. */
+  readonly link: SessionLink;
   readonly log: Logger;
   readonly tally: SocketTally;
   readonly step: StepMeter;
@@ -52,7 +54,9 @@ export interface LiveSessionOptions {
   readonly onEnd: (session: LiveSession, reason: EndReason) => void;
 }
 
+/** Without a peer for this long, the session ends. */
 const OFFER_TIMEOUT_MS = 30_000;
+const FIRST_OFFER: OfferSpec = { offerId: 0, isNewPeer: true };
 const BACKLOG_PUMP_MS = 100;
 /** RATE messages are sent at most this often. */
 const RATE_INTERVAL_MS = 1000;
@@ -61,7 +65,7 @@ const RATE_INTERVAL_MS = 1000;
 const MAX_STATS_WAITERS = 64;
 
 /** The session of one socket. It is attached to its worker from its construction to its end. */
-export class LiveSession implements AttachedSession {
+export class LiveSession implements AttachedSession, LinkedSession {
   readonly id: string;
   readonly renderer: string;
   readonly openedMs: number;
@@ -70,7 +74,8 @@ export class LiveSession implements AttachedSession {
 
   readonly #options: LiveSessionOptions;
   readonly #ingress: AudioIngress;
-  readonly #offerTimer: NodeJS.Timeout;
+  #offerTimer: NodeJS.Timeout | undefined = undefined;
+  #hasStarted = false;
   #pumpTimer: NodeJS.Timeout | undefined = undefined;
   /** When each step of the set-up was reached, monotonic. */
   readonly #atMs = { offer: 0, answer: 0, connected: 0 };
@@ -85,21 +90,31 @@ export class LiveSession implements AttachedSession {
     this.id = options.id;
     this.openedMs = options.openedMs;
     this.#ingress = options.ingress;
-    const offerWaitMs = Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs));
-    // After a stall of this thread, timers run before the sockets are read. The offer may have
-    // arrived in time, so read the sockets first.
-    this.#offerTimer = after(offerWaitMs, 'the wait for an offer', () => {
-      soon('the wait for an offer', () => {
-        if (this.phase === 'waiting') {
-          this.end('offer_timeout');
-        }
-      });
-    });
+    this.#awaitOffer(Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)));
     this.renderer = options.spec.renderer;
     options.worker.attach(this);
     options.worker.post({
       type: 'open',
-      spec: { ...options.spec, sessionId: this.id, speechRing: this.#ingress.memory },
+      spec: {
+        ...options.spec,
+        sessionId: this.id,
+        speechRing: this.#ingress.memory,
+        outlivesPeers: options.link.outlivesPeers,
+      },
+    });
+    options.link.open(this);
+  }
+
+  #awaitOffer(waitMs: number): void {
+    clearTimeout(this.#offerTimer);
+    // After a stall of this thread, timers run before the sockets are read. The offer may have
+    // arrived in time, so read the sockets first.
+    this.#offerTimer = after(waitMs, 'the wait for an offer', () => {
+      soon('the wait for an offer', () => {
+        if (this.phase === 'waiting') {
+          this.end(this.#options.link.noPeerReason);
+        }
+      });
     });
   }
 
@@ -120,7 +135,8 @@ export class LiveSession implements AttachedSession {
       return;
     }
     const nowMs = monotonicMs();
-    const parsed = parseClientMessage(message, isBinary, this.phase === 'waiting');
+    const { takesOffers } = this.#options.link;
+    const parsed = parseClientMessage(message, isBinary, takesOffers && this.phase === 'waiting');
     this.#options.tally.received(parsed.kind, message.byteLength);
     switch (parsed.kind) {
       case 'audio':
@@ -144,11 +160,7 @@ export class LiveSession implements AttachedSession {
         this.send(pongMessage(parsed.payload));
         return;
       case 'offer':
-        if (this.phase === 'waiting') {
-          this.#offer(parsed.sdp, nowMs);
-        } else {
-          this.#ignored++;
-        }
+        this.offer(parsed.sdp);
         return;
       default:
         this.#ignored++;
@@ -191,11 +203,11 @@ export class LiveSession implements AttachedSession {
   }
 
   /** Parses the offer here: unlike the worker, this thread has no frame deadlines. */
-  #offer(sdp: string | undefined, nowMs: number): void {
-    clearTimeout(this.#offerTimer);
-    this.phase = 'answering';
-    this.#atMs.offer = nowMs;
-    this.#options.step('offer', (nowMs - this.openedMs) / 1000);
+  offer(sdp: string | undefined, spec = FIRST_OFFER): void {
+    if (this.phase === 'over') {
+      return;
+    }
+    const { link, step, worker } = this.#options;
     let offer: Offer;
     try {
       if (sdp === undefined) {
@@ -203,12 +215,41 @@ export class LiveSession implements AttachedSession {
       }
       offer = parseOffer(sdp);
     } catch (error) {
+      const { offerId } = spec;
+      if (link.outlivesPeers) {
+        const { id: sessionId } = this;
+        link.refused({ type: 'offerRefused', sessionId, offerId, error: toWireError(error) });
+        return;
+      }
       const { code, message } = toWireError(error);
       this.#failure = `ERROR ${code} ${message}`;
       this.end('invalid_offer');
       return;
     }
-    this.#options.worker.post({ type: 'offer', sessionId: this.id, offer });
+    if (spec.isNewPeer) {
+      clearTimeout(this.#offerTimer);
+      const nowMs = monotonicMs();
+      this.phase = 'answering';
+      this.#atMs.offer = nowMs;
+      if (!this.#hasStarted) {
+        step('offer', (nowMs - this.openedMs) / 1000);
+      }
+    }
+    worker.post({ type: 'offer', sessionId: this.id, offer, spec });
+  }
+
+  dropPeer(): void {
+    if (this.phase === 'over' || this.phase === 'waiting') {
+      return;
+    }
+    this.#options.worker.post({ type: 'dropPeer', sessionId: this.id });
+    this.#peerLost();
+  }
+
+  /** Speech that was not played waits in the ring. */
+  #peerLost(): void {
+    this.phase = 'waiting';
+    this.#awaitOffer(OFFER_TIMEOUT_MS);
   }
 
   /** The socket closed. */
@@ -223,24 +264,21 @@ export class LiveSession implements AttachedSession {
     if (this.phase === 'over') {
       return;
     }
-    const { step, log } = this.#options;
-    const nowMs = monotonicMs();
+    const { step, log, link } = this.#options;
     switch (message.type) {
       case 'answer':
-        this.phase = 'connecting';
-        this.#atMs.answer = nowMs;
-        step('answer', (nowMs - this.#atMs.offer) / 1000);
-        this.send(answerMessage(message.sdp));
-        this.send(destinationMessage(this.#options.destination, this.id));
-        this.send(videoMetadataMessage(FPS, PICTURE_SIZE, PICTURE_SIZE));
+        this.#answered(message);
+        return;
+      case 'offerRefused':
+        link.refused(message);
+        return;
+      case 'peerLost':
+        log.info({ reason: message.reason }, 'the peer of a session was lost');
+        this.#peerLost();
+        link.peerLost();
         return;
       case 'connected':
-        this.phase = 'live';
-        this.#atMs.connected = message.atMs;
-        step('ice', Math.max(0, message.iceMs - this.#atMs.answer) / 1000);
-        step('dtls', (message.atMs - message.iceMs) / 1000);
-        log.info({ setupMs: Math.round(message.atMs - this.openedMs) }, 'session connected');
-        this.send('START');
+        this.#connected(message);
         return;
       case 'firstFrame':
         step('first_frame', (message.atMs - this.#atMs.connected) / 1000);
@@ -249,10 +287,12 @@ export class LiveSession implements AttachedSession {
       case 'speak':
         this.isSpeaking = true;
         this.send('SPEAK');
+        link.speaking(true);
         return;
       case 'silent':
         this.isSpeaking = false;
         this.send('SILENT');
+        link.speaking(false);
         return;
       case 'failed':
         this.#failure = `ERROR ${message.error.code} ${fromWireError(message.error).message}`;
@@ -265,6 +305,34 @@ export class LiveSession implements AttachedSession {
         this.#finish(message.reason);
         return;
       default:
+    }
+  }
+
+  #answered(message: Extract<FromWorker, { type: 'answer' }>): void {
+    const { step, link } = this.#options;
+    if (this.phase === 'answering') {
+      const nowMs = monotonicMs();
+      this.phase = 'connecting';
+      this.#atMs.answer = nowMs;
+      step('answer', (nowMs - this.#atMs.offer) / 1000);
+    }
+    link.answered(message);
+  }
+
+  #connected({ iceMs, atMs }: Extract<FromWorker, { type: 'connected' }>): void {
+    const { step, log } = this.#options;
+    if (this.phase === 'waiting') {
+      return; // the viewer left meanwhile
+    }
+    this.phase = 'live';
+    this.#atMs.connected = atMs;
+    step('ice', Math.max(0, iceMs - this.#atMs.answer) / 1000);
+    step('dtls', (atMs - iceMs) / 1000);
+    const sinceMs = this.#hasStarted ? this.#atMs.offer : this.openedMs;
+    log.info({ setupMs: Math.round(atMs - sinceMs) }, 'session connected');
+    if (!this.#hasStarted) {
+      this.#hasStarted = true;
+      this.send('START');
     }
   }
 
@@ -302,8 +370,8 @@ export class LiveSession implements AttachedSession {
     if (this.phase === 'over') {
       return;
     }
-    this.#options.worker.post({ type: 'close', sessionId: this.id, reason });
     this.#finish(reason);
+    this.#options.worker.post({ type: 'close', sessionId: this.id, reason });
   }
 
   #finish(reason: EndReason): void {
@@ -325,6 +393,7 @@ export class LiveSession implements AttachedSession {
       this.send(this.#failure ?? closeMessage);
     }
     this.#options.socket.end(1000, '');
+    this.#options.link.close(reason);
     this.#options.onEnd(this, reason);
   }
 }

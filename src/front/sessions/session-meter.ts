@@ -1,5 +1,6 @@
 // Metrics of the sockets and the set-up of sessions. Up to a million messages arrive per second, so
 // they are added up here and reach the metrics at a scrape.
+import { SESSION_KINDS, type SessionKind } from '../../base/session-kinds.ts';
 import type { LabelsOf } from '../../metrics/catalogue.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { exemplarOf } from '../../metrics/shared-metrics.ts';
@@ -131,24 +132,31 @@ export function createStepMeter(metrics: Metrics, sessionId: string): StepMeter 
 
 /** What the gauge of sessions shows of each. */
 export interface SessionState {
-  readonly isLive: boolean;
-  readonly isSpeaking: boolean;
+  readonly kind: SessionKind;
+  readonly session: { readonly isLive: boolean; readonly isSpeaking: boolean };
 }
 
-/** @returns the function that counts sessions by state */
+type Activity = 'connecting' | 'idle' | 'speaking';
+const ACTIVITIES: readonly Activity[] = ['connecting', 'idle', 'speaking'];
+
+/** @returns the function that counts sessions by kind and state */
 export function createSessionGauges(metrics: Metrics): (sessions: Iterable<SessionState>) => void {
-  const gauges = {
-    connecting: metrics.gauge('mouthpiece_sessions', { kind: 'p2p', state: 'connecting' }),
-    idle: metrics.gauge('mouthpiece_sessions', { kind: 'p2p', state: 'idle' }),
-    speaking: metrics.gauge('mouthpiece_sessions', { kind: 'p2p', state: 'speaking' }),
-  };
+  const gauges = SESSION_KINDS.flatMap((kind) =>
+    ACTIVITIES.map((state) => {
+      const gauge = metrics.gauge('mouthpiece_sessions', { kind, state });
+      return { key: `${kind} ${state}`, gauge };
+    }),
+  );
   return (sessions) => {
-    const counts = { connecting: 0, idle: 0, speaking: 0 };
-    for (const { isLive, isSpeaking } of sessions) {
-      counts[!isLive ? 'connecting' : isSpeaking ? 'speaking' : 'idle']++;
+    const counts = new Map<string, number>();
+    for (const { kind, session } of sessions) {
+      const { isLive, isSpeaking } = session;
+      const state: Activity = !isLive ? 'connecting' : isSpeaking ? 'speaking' : 'idle';
+      const key = `${kind} ${state}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
     }
-    gauges.connecting.set(counts.connecting);
-    gauges.idle.set(counts.idle);
-    gauges.speaking.set(counts.speaking);
+    for (const { key, gauge } of gauges) {
+      gauge.set(counts.get(key) ?? 0);
+    }
   };
 }

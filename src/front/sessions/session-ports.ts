@@ -1,6 +1,18 @@
 // The other parts of the server as the session service uses them: faces, history, placement.
 import type { WorkerPool } from '../placement/worker-pool.ts';
+import type { Logger } from '../../base/log.ts';
+import type { SessionKind } from '../../base/session-kinds.ts';
+import type { SocketRequest } from '../http/socket.ts';
+import type { SessionLink } from './session-link.ts';
 import type { SessionWorker } from './live-session.ts';
+
+/** Makes the link of a session whose socket was admitted. */
+export type LinkFactory = (
+  sessionId: string,
+  request: SocketRequest,
+  destination: string,
+  log: Logger,
+) => SessionLink;
 
 /** Provides face assets. */
 export interface FaceSource {
@@ -18,7 +30,7 @@ export interface SessionJournal {
     readonly ownerId: string;
     readonly tokenId: string;
     readonly faceId: string;
-    readonly kind: 'p2p';
+    readonly kind: SessionKind;
     readonly aggregator: string | null;
     readonly keyName: string;
     /** Unix milliseconds. */

@@ -5,6 +5,7 @@ import { ServiceError, toWireError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
+import type { SessionKind } from '../../base/session-kinds.ts';
 import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
 import type { SessionStatsReport } from '../../link/messages.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
@@ -17,7 +18,7 @@ import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
 import { OpusIngress } from './opus-ingress.ts';
 import { PcmIngress } from './pcm-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
-import type { FaceSource, Placement, SessionJournal } from './session-ports.ts';
+import type { FaceSource, LinkFactory, Placement, SessionJournal } from './session-ports.ts';
 import type { SessionQuota } from './session-quota.ts';
 import type { SessionGrant, SessionTokens } from './session-tokens.ts';
 import { specOf } from './session-spec.ts';
@@ -46,10 +47,12 @@ interface Entry {
   readonly session: LiveSession;
   readonly grant: SessionGrant;
   readonly openedMs: number;
+  readonly kind: SessionKind;
 }
 
 /** The state of one socket. */
 interface Connection {
+  readonly createLink: LinkFactory;
   readonly early: EarlyMessages;
   readonly budget: MessageBudget;
   /** Undefined while the token is checked, and when the socket was refused. */
@@ -91,7 +94,7 @@ export class SessionService {
     }).unref();
     const setGauges = createSessionGauges(options.metrics);
     options.metrics.onScrape(() => {
-      setGauges([...this.#entries.values()].map(({ session }) => session));
+      setGauges(this.#entries.values());
     });
   }
 
@@ -110,11 +113,12 @@ export class SessionService {
 
   // ── sockets ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The handlers of WSS /compose/webrtc/p2p. */
-  handlers(): SocketHandlers<Connection> {
+  /** The handlers of a session WebSocket: its sessions are linked to their peers by `createLink`. */
+  handlers(createLink: LinkFactory): SocketHandlers<Connection> {
     return {
       open: (socket, request) => {
         const connection: Connection = {
+          createLink,
           early: new EarlyMessages(this.#earlyMemory),
           session: undefined,
           isClosed: false,
@@ -237,6 +241,8 @@ export class SessionService {
       throw new ServiceError('SERVER_OVERLOADED');
     }
     const step = createStepMeter(metrics, id);
+    const link = connection.createLink(id, request, `${host}:${request.localPort}`, log);
+    const { kind } = link;
     const session = new LiveSession({
       id,
       worker,
@@ -252,7 +258,7 @@ export class SessionService {
         grant.audioInputFormat === 'opus'
           ? new OpusIngress(openedMs, this.#backlog)
           : new PcmIngress(this.#backlog),
-      destination: `${host}:${request.localPort}`,
+      link,
       tally: this.#tally,
       step,
       spec: specOf(grant, face, renderer),
@@ -260,7 +266,7 @@ export class SessionService {
         this.#finish(ended, reason, log);
       },
     });
-    this.#entries.set(id, { session, grant, openedMs });
+    this.#entries.set(id, { session, grant, openedMs, kind });
     this.#claims.hold(id, {
       isAlive: (timeoutMs) => socket.isAlive(timeoutMs),
       takenOver: () => {
@@ -272,12 +278,12 @@ export class SessionService {
       ownerId: grant.ownerId,
       tokenId: grant.tokenId,
       faceId: grant.faceId,
-      kind: 'p2p',
+      kind,
       aggregator: grant.sessionAggregator,
       keyName: grant.keyName,
       startMs: wallMs(),
     });
-    metrics.counter('mouthpiece_sessions_started_total', { kind: 'p2p' }).add();
+    metrics.counter('mouthpiece_sessions_started_total', { kind }).add();
     if (ageMs <= FRESH_TOKEN_MS) {
       step('socket', ageMs / 1000);
     }
@@ -300,6 +306,7 @@ export class SessionService {
     }
     this.#entries.delete(session.id);
     const { metrics, journal, quota } = this.#options;
+    const { kind } = entry;
     const totalSeconds = (monotonicMs() - entry.openedMs) / 1000;
     log.info(
       {
@@ -310,12 +317,12 @@ export class SessionService {
       'session ended',
     );
     void journal.end(session.id);
-    metrics.counter('mouthpiece_sessions_ended_total', { kind: 'p2p', reason }).add();
+    metrics.counter('mouthpiece_sessions_ended_total', { kind, reason }).add();
     const { errorCode } = SESSION_ENDS[reason];
     if (errorCode !== undefined) {
       metrics.counter('mouthpiece_errors_total', { code: errorCode }).add();
     }
-    metrics.histogram('mouthpiece_session_duration_seconds', { kind: 'p2p' }).observe(totalSeconds);
+    metrics.histogram('mouthpiece_session_duration_seconds', { kind }).observe(totalSeconds);
     if (reason === 'rate_limited') {
       // Claim and quota slot stay until they expire, so that a client that floods cannot come back
       // at once.

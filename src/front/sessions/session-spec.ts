@@ -8,7 +8,7 @@ export const specOf = (
   grant: SessionGrant,
   face: SharedArrayBuffer,
   renderer: string,
-): Omit<SessionSpec, 'sessionId' | 'speechRing'> => ({
+): Omit<SessionSpec, 'sessionId' | 'speechRing' | 'outlivesPeers'> => ({
   face: { faceId: grant.faceId, bytes: face },
   // A token of another version may name an emotion that is unknown here: neutral, the first.
   emotion: Math.max(0, EMOTIONS.indexOf(grant.emotion as (typeof EMOTIONS)[number])),

@@ -103,4 +103,6 @@ export const destinationMessage = (destination: string, sessionId: string): stri
   `{"destination": ${JSON.stringify(destination)}, "session_id": ${JSON.stringify(sessionId)}}`;
 export const videoMetadataMessage = (fps: number, width: number, height: number): string =>
   `{"video_metadata": {"fps": ${fps}, "width": ${width}, "height": ${height}}}`;
+export const roomMessage = (url: string, token: string): string =>
+  `{"livekit_url": ${JSON.stringify(url)}, "livekit_token": ${JSON.stringify(token)}}`;
 export const pongMessage = (payload: string): string => `pong ${payload}`.trimEnd();

@@ -6,6 +6,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { createLogger } from '../../../src/base/log.ts';
 import { monotonicMs, sleep } from '../../../src/base/time.ts';
 import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
+import { PeerToPeerLink } from '../../../src/front/sessions/session-link.ts';
 import { LiveSession } from '../../../src/front/sessions/live-session.ts';
 import { SocketTally } from '../../../src/front/sessions/session-meter.ts';
 import type { SessionStatsReport, ToWorker } from '../../../src/link/messages.ts';
@@ -28,6 +29,15 @@ interface Started {
   readonly ends: string[];
 }
 
+const ANSWER = {
+  type: 'answer',
+  sessionId: 's',
+  sdp: 'v=0',
+  offerId: 0,
+  audioMid: '0',
+  videoMid: '1',
+} as const;
+
 /** A session whose client has `leftMs` left for its offer. */
 function start(leftMs = 30_000): Started {
   const sent: string[] = [];
@@ -47,7 +57,7 @@ function start(leftMs = 30_000): Started {
     worker,
     log: createLogger('silent'),
     openedMs: monotonicMs() - 30_000 + leftMs,
-    destination: 'd',
+    link: new PeerToPeerLink('d'),
     socket: {
       send: (text) => {
         sent.push(text);
@@ -110,7 +120,7 @@ test('from offer to media the client is told each step; a second offer is ignore
     ['open', 'offer'],
   );
   assert.deepEqual([session.phase, session.ignoredMessages], ['answering', 1]);
-  session.receive({ type: 'answer', sessionId: 's', sdp: 'v=0' });
+  session.receive(ANSWER);
   session.receive({ type: 'connected', sessionId: 's', iceMs: monotonicMs(), atMs: monotonicMs() });
   session.receive({ type: 'speak', sessionId: 's' });
   assert.ok(session.isLive && session.isSpeaking);

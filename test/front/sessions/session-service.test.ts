@@ -6,6 +6,7 @@ import { createLogger } from '../../../src/base/log.ts';
 import { sleep } from '../../../src/base/time.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../../../src/front/http/socket.ts';
 import type { AttachedSession } from '../../../src/front/placement/worker-handle.ts';
+import { PeerToPeerLink } from '../../../src/front/sessions/session-link.ts';
 import { SessionService } from '../../../src/front/sessions/session-service.ts';
 import type { ToWorker } from '../../../src/link/messages.ts';
 import { Metrics } from '../../../src/metrics/metrics.ts';
@@ -93,7 +94,7 @@ beforeEach(() => {
     serverId: 'this server',
     host: 'media.example',
   });
-  handlers = service.handlers();
+  handlers = service.handlers((_id, _request, destination) => new PeerToPeerLink(destination));
 });
 
 const newToken = (faceId = 'ava'): Promise<string> =>
@@ -119,6 +120,7 @@ function connect(token: string): TestSocket {
     path: '/compose/webrtc/p2p',
     query: new URLSearchParams({ session_token: token }),
     header: () => '',
+    serverOrigin: 'http://media.example',
     ip: '192.0.2.1',
     localPort: 8080,
   };
@@ -164,6 +166,7 @@ test('a token becomes a session as granted; early messages reach it; its end fre
     startFrame: 7,
     maxIdleMs: 10_000,
     maxLengthMs: 20_000,
+    outlivesPeers: false,
   });
   assert.equal(face.faceId, 'ava');
   assert.ok(speechRing.byteLength > 0);
@@ -171,7 +174,14 @@ test('a token becomes a session as granted; early messages reach it; its end fre
   assert.equal(await front.services.quota.usage(keyId), 1);
   assert.equal(await service.stats('owner-2', sessionId), undefined, "not this owner's");
 
-  attached[0]!.receive({ type: 'answer', sessionId, sdp: 'v=0' });
+  attached[0]!.receive({
+    type: 'answer',
+    sessionId,
+    sdp: 'v=0',
+    offerId: 0,
+    audioMid: undefined,
+    videoMid: undefined,
+  });
   assert.match(socket.sent.join('\n'), /"destination": "media\.example:8080"/);
   handlers.close(socket, 1006);
   assert.equal(service.size, 0);

@@ -1,0 +1,83 @@
+// How the peer connection of a session is negotiated: over the socket of the session itself, or in a
+// LiveKit room.
+import type { EndReason } from '../../base/session-ends.ts';
+import type { SessionKind } from '../../base/session-kinds.ts';
+import type { AnswerMessage, OfferSpec, RefusedOfferMessage } from '../../link/messages.ts';
+import { PICTURE_SIZE } from '../../media/picture.ts';
+import { FPS } from '../../media/timeline.ts';
+import { answerMessage, destinationMessage, videoMetadataMessage } from './wire-protocol.ts';
+
+/** A session as its link sees it. */
+export interface LinkedSession {
+  readonly id: string;
+  /** Sends a message over the socket of the session. */
+  send(text: string): void;
+  /**
+   * Passes an offer on to the worker. An offer that cannot be parsed ends the session, or comes
+   * back to `refused` where the session outlives its peers.
+   * @param sdp undefined: it was too long to be read
+   */
+  offer(sdp: string | undefined, spec?: OfferSpec): void;
+  /** The viewer left: closes the peer. Another one may come. */
+  dropPeer(): void;
+  end(reason: EndReason): void;
+}
+
+/** The link of one session. */
+export interface SessionLink {
+  readonly kind: SessionKind;
+  /** Whether offers arrive over the socket of the session. */
+  readonly takesOffers: boolean;
+  /** Whether the session goes on when its peer is lost, and waits for another one. */
+  readonly outlivesPeers: boolean;
+  /** Why the session ends when no peer comes in time. */
+  readonly noPeerReason: EndReason;
+  /** The session has been placed on a worker. */
+  open(session: LinkedSession): void;
+  /** The worker answered an offer. */
+  answered(answer: AnswerMessage): void;
+  /** An offer could not be answered. Only where `outlivesPeers`. */
+  refused(refusal: RefusedOfferMessage): void;
+  /** The peer is lost. Only where `outlivesPeers`. */
+  peerLost(): void;
+  /** The face begins or ceases to speak. */
+  speaking(isSpeaking: boolean): void;
+  /** The session is over, and its client was told. */
+  close(reason: EndReason): void;
+}
+
+/** Says where the session runs: part of what every link tells its client. */
+export function sendSessionFacts(session: LinkedSession, destination: string): void {
+  session.send(destinationMessage(destination, session.id));
+  session.send(videoMetadataMessage(FPS, PICTURE_SIZE, PICTURE_SIZE));
+}
+
+/** WSS /compose/webrtc/p2p: one offer and one answer over the socket of the session. */
+export class PeerToPeerLink implements SessionLink {
+  readonly kind = 'p2p';
+  readonly takesOffers = true;
+  readonly outlivesPeers = false;
+  readonly noPeerReason = 'offer_timeout';
+  readonly #destination: string;
+  #session: LinkedSession | undefined = undefined;
+
+  /** @param destination host:port of this server, as the client is told */
+  constructor(destination: string) {
+    this.#destination = destination;
+  }
+
+  open(session: LinkedSession): void {
+    this.#session = session;
+  }
+
+  answered({ sdp }: AnswerMessage): void {
+    const session = this.#session!;
+    session.send(answerMessage(sdp));
+    sendSessionFacts(session, this.#destination);
+  }
+
+  refused(): void {}
+  peerLost(): void {}
+  speaking(): void {}
+  close(): void {}
+}

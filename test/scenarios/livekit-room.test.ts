@@ -1,0 +1,183 @@
+// A session in a LiveKit room that the server serves itself: the viewer is livekit-client, as it is
+// published, in a real browser.
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, test, type TestContext } from 'vitest';
+import type { TestBrowser } from '../harness/browser.ts';
+import { findMouth, meanMotion } from '../harness/lipsync.ts';
+import { patience } from '../harness/machine.ts';
+import { framesBetween, Probe } from '../harness/probe.ts';
+import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
+import { openBrowser } from '../harness/shared-browser.ts';
+import { synthesize } from '../harness/speech.ts';
+import { WsClient } from '../harness/ws-client.ts';
+import { sleep } from '../../src/base/time.ts';
+
+const SENTENCE = 'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.';
+
+let server: TestServer;
+let browser: TestBrowser;
+beforeAll(async () => {
+  [server, browser] = await Promise.all([startServer(), openBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+interface RoomSession {
+  readonly client: WsClient;
+  readonly url: string;
+  readonly token: string;
+  readonly sessionId: string;
+}
+
+async function openSession(t: TestContext, options = {}): Promise<RoomSession> {
+  const client = await WsClient.open(
+    server,
+    await createToken(server, options),
+    '/compose/webrtc/livekit',
+  );
+  t.onTestFinished(async () => {
+    await client.close();
+  });
+  const { livekit_url: url, livekit_token: token } = JSON.parse(
+    (await client.waitFor('{"livekit_url"')).text,
+  );
+  const { session_id: sessionId } = JSON.parse((await client.waitFor('{"destination"')).text);
+  return { client, url, token, sessionId };
+}
+
+async function openViewer(t: TestContext): Promise<Probe> {
+  const viewer = await Probe.open(browser, server);
+  t.onTestFinished(async () => {
+    await viewer.page.close();
+  });
+  return viewer;
+}
+
+test('the client is told where to join before it has said anything', async (t) => {
+  const { client, url } = await openSession(t);
+  assert.deepEqual(
+    client.words,
+    ['{"destination":', '{"video_metadata":', '{"livekit_url":'],
+    'the order of the specification',
+  );
+  assert.equal(url, server.url.replace('http', 'ws'));
+});
+
+test('livekit-client joins, sees the face, and its mouth moves to speech and only then', async (t) => {
+  const { client, url, token } = await openSession(t);
+  const viewer = await openViewer(t);
+  const speech = await synthesize(SENTENCE);
+  const { joinMs, firstFrameMs } = await viewer.joinRoom(url, token);
+  await client.waitFor('START');
+  assert.ok(firstFrameMs < 500 * patience(), `the first frame came after ${firstFrameMs} ms`);
+  assert.ok(joinMs < 2000 * patience(), `joining took ${joinMs} ms`);
+  await sleep(700); // the first second's picture is still being refined by the encoder
+  const flowing = await viewer.now();
+  await sleep(2000);
+  const sent = await viewer.now();
+  client.speak(speech.pcm);
+  await client.waitFor('SPEAK');
+  const speak = await viewer.now();
+  await client.waitFor('SILENT', { limitMs: 30_000 });
+  const silent = await viewer.now();
+  await sleep(2000);
+  const recording = await viewer.take();
+  const end = recording.nowMs;
+
+  const all = framesBetween(recording, flowing, end);
+  const seconds = (all.at(-1)!.shownMs - all[0]!.shownMs) / 1000;
+  const fps = (all.at(-1)!.presented - all[0]!.presented) / seconds;
+  assert.ok(fps >= 28 && fps <= 31, `${fps.toFixed(1)} frames a second`);
+  const stats = await viewer.stats();
+  assert.deepEqual([stats.video.frameWidth, stats.video.frameHeight], [512, 512]);
+  const mouth = findMouth(
+    recording,
+    { fromMs: speak, toMs: silent },
+    { fromMs: flowing, toMs: sent },
+  );
+  const speaking = meanMotion(recording, mouth, speak, silent);
+  const before = meanMotion(recording, mouth, flowing, sent);
+  const afterwards = meanMotion(recording, mouth, silent + 500, end);
+  assert.ok(speaking > 4 * Math.max(before, afterwards), `${speaking} ${before} ${afterwards}`);
+  assert.ok(
+    recording.sound.some((sample) => Math.abs(sample) > 3000),
+    'the speech is heard',
+  );
+  const subscribed = recording.events.filter(({ name }) => name === 'subscribed');
+  assert.deepEqual(
+    subscribed.map(({ detail }) => `${detail.kind} ${detail.source} ${detail.identity}`).sort(),
+    ['audio microphone avatar', 'video camera avatar'],
+  );
+  const speakers = recording.events.filter(({ name }) => name === 'speakers');
+  assert.deepEqual(
+    speakers.map(({ detail }) => detail),
+    [['avatar'], []],
+    'LiveKit shows who speaks',
+  );
+});
+
+test('a viewer that leaves and comes back finds the same session, and the rest of the speech', async (t) => {
+  const { client, url, token, sessionId } = await openSession(t);
+  const first = await openViewer(t);
+  await first.joinRoom(url, token);
+  client.speak((await synthesize(SENTENCE)).pcm);
+  await client.waitFor('SPEAK');
+  await first.leaveRoom();
+  const second = await openViewer(t);
+  await second.joinRoom(url, token);
+  assert.equal(client.words.filter((word) => word === 'START').length, 1);
+  await client.waitFor('SILENT', { limitMs: 30_000 });
+  await sleep(300);
+  const { sound } = await second.take();
+  assert.ok(
+    sound.some((sample) => Math.abs(sample) > 3000),
+    'the speech goes on',
+  );
+  const { status, body } = await call(server, `/sessions/${sessionId}/stats`);
+  assert.deepEqual([status, body.state], [200, 'idle']);
+});
+
+test('SKIP and DONE work as in any session; at the end the viewer is sent away', async (t) => {
+  const { client, url, token } = await openSession(t);
+  const viewer = await openViewer(t);
+  await viewer.joinRoom(url, token);
+  client.speak((await synthesize(SENTENCE)).pcm);
+  await client.waitFor('SPEAK');
+  client.send('SKIP');
+  await client.waitFor('SILENT');
+  client.send('DONE');
+  await client.waitFor('STOP');
+  const { detail } = await viewer.waitFor('disconnected');
+  assert.equal(detail, 5, 'ROOM_DELETED');
+  assert.equal((await fetch(`${server.url}/rtc/v1/validate?access_token=${token}`)).status, 401);
+  const { body } = await call(server, '/history/sessions');
+  assert.ok(
+    body.sessions.every(({ kind }: { kind: string }) => kind === 'livekit'),
+    JSON.stringify(body),
+  );
+});
+
+test('a connection that breaks is restored by the client, and the session goes on', async (t) => {
+  const { client, url, token } = await openSession(t);
+  const viewer = await openViewer(t);
+  await viewer.joinRoom(url, token);
+  // What livekit-client's own tests do: it drops its signal socket, and then all of its transports.
+  for (const scenario of ['signal-reconnect', 'full-reconnect']) {
+    const from = await viewer.now();
+    await viewer.page.evaluate(`void probe.room.simulateScenario('${scenario}')`);
+    await viewer.waitFor('reconnected', from, 30_000);
+    const before = await viewer.stats();
+    await sleep(1000);
+    const { video } = await viewer.stats();
+    assert.ok(
+      video.framesDecoded > before.video.framesDecoded + 15,
+      `${scenario}: ${before.video.framesDecoded} -> ${video.framesDecoded}`,
+    );
+  }
+  assert.deepEqual(
+    client.words.filter((word) => word === 'STOP' || word === 'ERROR'),
+    [],
+  );
+});
