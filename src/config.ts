@@ -3,6 +3,7 @@
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { MOTIONS } from './media/articulation.ts';
 import { isNetwork } from './front/http/addresses.ts';
 
 const text = z.string().trim().min(1);
@@ -189,6 +190,11 @@ export const SETTINGS = {
     undefined,
     'Highest video bitrate, up to 1500. Unset: VIDEO_BITRATE_KBPS, since more is hardly ' +
       'visible at 512x512 (43 dB at 600) and costs up to a fifth more CPU.',
+  ),
+  MOTION: setting(
+    z.enum(MOTIONS),
+    'natural',
+    'How much faces move: calm, natural (as people who speak calmly to a camera) or lively.',
   ),
   AUDIO_BITRATE_KBPS: setting(integer(12, 128), '32', 'Opus bitrate.'),
   RATE_LIMIT_RPS: setting(integer(1, 100_000), '50', 'Requests per second and API key.'),

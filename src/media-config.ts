@@ -20,6 +20,7 @@ export async function mediaConfig(config: Config): Promise<MediaConfig> {
     ports: config.UDP_PORTS,
     videoBitrateKbps: Math.min(config.VIDEO_BITRATE_KBPS, maxVideoBitrateKbps),
     maxVideoBitrateKbps,
+    motion: config.MOTION,
     audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
     maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER,
     maxLoad: config.MAX_WORKER_LOAD,

@@ -135,6 +135,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     serverId,
     threads: config.JOB_THREADS,
     cpus: jobCpus,
+    motion: config.MOTION,
     maxQueued: config.MAX_QUEUED_JOBS,
     ttlSeconds: config.STATIC_TTL_SECONDS,
   });

@@ -1,5 +1,6 @@
 // What the front hands to the threads that it starts: media workers and inference threads.
 import type { MessagePort } from 'node:worker_threads';
+import type { Motion } from '../media/articulation.ts';
 
 /** The media settings of the server, the same for every worker. */
 export interface MediaConfig {
@@ -12,6 +13,8 @@ export interface MediaConfig {
   /** Video bitrate at the start of a session, at most `maxVideoBitrateKbps`. */
   readonly videoBitrateKbps: number;
   readonly maxVideoBitrateKbps: number;
+  /** How much faces move. */
+  readonly motion: Motion;
   /** Opus bitrate. */
   readonly audioBitrateKbps: number;
   readonly maxSessionsPerWorker: number;

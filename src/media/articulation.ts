@@ -48,7 +48,7 @@ export const POSE_CHANNELS = [
   'gazeY', // -1 .. 1 of the eye's comfortable range, right and down positive
   'yaw',
   'pitch',
-  'roll', // radians; within about ±0.06
+  'roll', // radians; within about ±0.1
   'shiftX',
   'shiftY', // pixels of a 512 picture
   'breath', // 0 .. 1 of a breath cycle's amplitude: shoulders and head rise
@@ -73,3 +73,8 @@ export const POSE_INDEX = Object.freeze(
 export const EMOTIONS = ['neutral', 'happy', 'sad', 'surprised', 'angry', 'calm'] as const;
 /** Name of an emotion. */
 export type Emotion = (typeof EMOTIONS)[number];
+
+/** How much head and brows move: as people do who speak calmly to a camera, or less, or more. */
+export const MOTIONS = ['calm', 'natural', 'lively'] as const;
+/** Amount of motion. */
+export type Motion = (typeof MOTIONS)[number];

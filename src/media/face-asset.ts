@@ -221,6 +221,8 @@ const LIMIT_RANGE: Record<(typeof LIMITS)[number], readonly [number, number]> = 
   shift: [0, 12],
   brow: [0, 1],
 };
+/** Limits are stored as 32-bit floats. */
+const ROUNDING = 1e-6;
 const PATCHES = ['teethUpper', 'teethLower', 'lidLeft', 'lidRight'] as const;
 
 /**
@@ -244,7 +246,8 @@ export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
   demand(parts.matte.length === width * height, 'the matte has the wrong size');
   for (const name of LIMITS) {
     demand(
-      parts.limits[name] >= LIMIT_RANGE[name][0] && parts.limits[name] <= LIMIT_RANGE[name][1],
+      parts.limits[name] >= LIMIT_RANGE[name][0] &&
+        parts.limits[name] <= LIMIT_RANGE[name][1] + ROUNDING,
       `limits.${name} must be from ${LIMIT_RANGE[name].join(' to ')}`,
     );
   }
@@ -354,7 +357,7 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
   LIMITS.forEach((name, index) => {
     demand(
       (limits[index] as number) >= LIMIT_RANGE[name][0] &&
-        (limits[index] as number) <= LIMIT_RANGE[name][1] + 1e-6,
+        (limits[index] as number) <= LIMIT_RANGE[name][1] + ROUNDING,
       `limits.${name} is out of range`,
     );
   });

@@ -71,7 +71,7 @@ const scheduler = new FrameScheduler({
   metrics,
   post,
   threadCpuMs: () => native.threadCpuMs(),
-  costPerSession: await measureSessionCost(model, init.calibrationFace, media.videoBitrateKbps),
+  costPerSession: await measureSessionCost(model, init.calibrationFace, media),
 });
 const inferenceClient = await connectInference();
 const context: WorkerContext = {

@@ -1,5 +1,6 @@
 // Measures, before the first session, what one speaking session costs on this core: placement
 // starts from this figure, and learns from then on (load-reporter.ts).
+import type { MediaConfig } from '../link/worker-init.ts';
 import { FPS, FRAME_MS } from '../media/timeline.ts';
 import { native } from '../native/addon.ts';
 import { VideoTrack } from '../pipeline/encode/video-track.ts';
@@ -22,14 +23,15 @@ const OVERHEAD = 1.4;
 export async function measureSessionCost(
   model: SpeechModel,
   faceBytes: SharedArrayBuffer,
-  bitrateKbps: number,
+  { videoBitrateKbps, motion }: Pick<MediaConfig, 'videoBitrateKbps' | 'motion'>,
 ): Promise<number> {
   const renderer = new RigRenderer(new native.FaceAsset(new Uint8Array(faceBytes)), {
     seed: 1,
     emotion: 0,
+    motion,
     startFrame: 0,
   });
-  const video = new VideoTrack('vp8', bitrateKbps);
+  const video = new VideoTrack('vp8', videoBitrateKbps);
   const state = model.createState();
   let startMs = 0;
   for (let frame = 0; frame < FRAMES; frame++) {

@@ -43,7 +43,7 @@ export interface WorkerContext {
   readonly post: (message: FromWorker) => void;
   readonly media: Pick<
     MediaConfig,
-    'videoBitrateKbps' | 'maxVideoBitrateKbps' | 'audioBitrateKbps'
+    'videoBitrateKbps' | 'maxVideoBitrateKbps' | 'audioBitrateKbps' | 'motion'
   >;
 }
 
@@ -120,8 +120,8 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   #createFrames(): FrameTrack {
     const { face, emotion, startFrame, handleSilence, renderer: kind } = this.spec;
-    const { faces, inferenceClient } = this.#context;
-    const look = { seed: randomInt(2 ** 31), emotion, startFrame };
+    const { faces, inferenceClient, media } = this.#context;
+    const look = { seed: randomInt(2 ** 31), emotion, motion: media.motion, startFrame };
     const asset = faces.take(face.faceId, face.bytes);
     const audioRenderer =
       kind === 'wav2lip' && inferenceClient !== undefined

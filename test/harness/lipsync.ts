@@ -1,8 +1,9 @@
 // Judges a recording: where the mouth is, how far it is open, and how far picture and sound are
-// apart.
+// apart. The head's motion is taken out first.
 import { type Recording, type ShownFrame, framesBetween } from './probe.ts';
 import { FRAME_MS } from '../../src/media/timeline.ts';
 import type { Speech } from './speech.ts';
+import { steady } from './steady.ts';
 
 /** Steps of the common time grid on which picture and sound are compared. */
 const GRID_MS = 5;
@@ -61,8 +62,8 @@ export function findMouth(
   quiet: { fromMs: number; toMs: number },
 ): MouthRegion {
   const { size } = recording;
-  const speaking = framesBetween(recording, speech.fromMs, speech.toMs);
-  const silent = framesBetween(recording, quiet.fromMs, quiet.toMs);
+  const speaking = framesBetween(steady(recording), speech.fromMs, speech.toMs);
+  const silent = framesBetween(steady(recording), quiet.fromMs, quiet.toMs);
   if (speaking.length < 10 || silent.length < 5) {
     throw new Error(
       `too few frames to find a mouth: ${speaking.length} with speech, ${silent.length} without`,
@@ -124,7 +125,7 @@ export function meanMotion(
   fromMs: number,
   toMs: number,
 ): number {
-  const values = motion(framesBetween(recording, fromMs, toMs), where);
+  const values = motion(framesBetween(steady(recording), fromMs, toMs), where);
   return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length - 1);
 }
 
@@ -138,7 +139,7 @@ export function lastMotion(
   usual: { fromMs: number; toMs: number },
 ): number {
   const threshold = meanMotion(recording, where, usual.fromMs, usual.toMs) / 3;
-  const last = motion(recording.frames, where).findLastIndex((value) => value > threshold);
+  const last = motion(steady(recording).frames, where).findLastIndex((value) => value > threshold);
   return recording.frames[last]?.shownMs ?? 0;
 }
 
@@ -147,7 +148,7 @@ export function lastMotion(
  * the second before.
  */
 export function firstMotion(recording: Recording, where: Region, sinceMs: number): number {
-  const values = motion(recording.frames, where);
+  const values = motion(steady(recording).frames, where);
   const quiet = values.filter(
     (_, n) =>
       recording.frames[n]!.shownMs < sinceMs && recording.frames[n]!.shownMs > sinceMs - 1000,
@@ -348,7 +349,7 @@ export function soundBehindLips(
   fromMs: number,
   toMs: number,
 ): Correlation {
-  const frames = framesBetween(recording, fromMs - 200, toMs + 200);
+  const frames = framesBetween(steady(recording), fromMs - 200, toMs + 200);
   const open = onGrid(seenTimes(frames), opening(frames, mouth), fromMs, toMs);
   const loud = envelope(recording.sound);
   const times = Array.from(loud, (_, n) => recording.soundStartMs + n * GRID_MS);
@@ -422,7 +423,7 @@ export function closestLips(
   heardMs: number,
 ): Correlation {
   const [fromMs, toMs] = [heardMs - 300, heardMs + speech.durationMs + 300];
-  const frames = framesBetween(recording, fromMs - 200, toMs + 200);
+  const frames = framesBetween(steady(recording), fromMs - 200, toMs + 200);
   const open = onGrid(seenTimes(frames), opening(frames, mouth), fromMs, toMs);
   const target = (timeMs: number): number =>
     OPENNESS[speech.segments.find(({ endMs }) => timeMs < endMs)?.phone ?? 'pau'] ?? 0.4;

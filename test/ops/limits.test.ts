@@ -68,7 +68,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/webrtc/ice/ice-paths.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',
   'src/webrtc/rtp/key-frame-recovery.ts DRAIN.maxMs':
     'how long the sender waits for a queue on the way to drain',
-  'src/pipeline/render/idle-motion.ts': 'how a face at rest moves',
+  'src/pipeline/render/motion/face-motion.ts': 'how a face moves after skipped frames',
   'src/jobs/video/audio/pcm-stream.ts MAX_DECODER_ERRORS':
     'how many complaints of a decoder are repeated in one error',
 };

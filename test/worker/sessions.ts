@@ -62,7 +62,12 @@ export const workerContext = (
   codedFrame: newCodedFrameBuffer(),
   metrics: createWorkerMetrics(new SharedMetrics(createSharedMetrics())),
   post,
-  media: { videoBitrateKbps: 600, maxVideoBitrateKbps: 1500, audioBitrateKbps: 32 },
+  media: {
+    videoBitrateKbps: 600,
+    maxVideoBitrateKbps: 1500,
+    audioBitrateKbps: 32,
+    motion: 'natural',
+  },
 });
 
 /** The peers of these sessions do not read their offer. */

@@ -17,6 +17,12 @@ float clamp_finite(float x, float low, float high) {
   return x >= low ? (x <= high ? x : high) : (x < low ? low : 0.f);
 }
 
+/** Keeps x within ±bound: exact up to half of it, then ever smaller steps instead of a stop. */
+float soft_limit(float x, float bound) {
+  const float half = .5f * bound, over = std::abs(x) - half;
+  return over <= 0 ? x : std::copysign(half + half * std::tanh(over / std::max(half, 1e-6f)), x);
+}
+
 float* values_of(Articulation& a) {
   return &a.jaw;
 }
@@ -165,11 +171,11 @@ void Renderer::apply_limits(const Articulation& articulation, const Pose& pose) 
   const auto within = [](float& x, float bound) { x = std::clamp(x, -bound, bound); };
   within(pose_.gaze_x, 1);
   within(pose_.gaze_y, 1);
-  within(pose_.yaw, limits.yaw);
-  within(pose_.pitch, limits.pitch);
-  within(pose_.roll, limits.roll);
-  within(pose_.shift_x, limits.shift);
-  within(pose_.shift_y, limits.shift);
+  pose_.yaw = soft_limit(pose_.yaw, limits.yaw);
+  pose_.pitch = soft_limit(pose_.pitch, limits.pitch);
+  pose_.roll = soft_limit(pose_.roll, limits.roll);
+  pose_.shift_x = soft_limit(pose_.shift_x, limits.shift);
+  pose_.shift_y = soft_limit(pose_.shift_y, limits.shift);
   pose_.breath = clamp01(pose_.breath);
   pose_.brow = std::clamp(pose_.brow + articulation_.brow, 0.f, 1.f);
   articulation_.brow = 0;

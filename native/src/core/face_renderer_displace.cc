@@ -11,7 +11,7 @@ namespace {
 constexpr float BREATH_LIFT = 1.6f;                // pixels at 512x512
 constexpr float BROW_LIFT = .034f, FROWN = .020f;  // shares of the face's height
 
-constexpr float HEAD_MARGIN = 20;  // largest displacement of a node by the head's pose, pixels
+constexpr float HEAD_MARGIN = 32;  // largest displacement of a node by the head's pose, pixels
 constexpr float SEAM_MARGIN = 7;   // distance of a node from a lip's edge that may cross its cell
 
 /**

@@ -9,6 +9,7 @@ import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { AudioInput } from '../../jobs/video/audio/open-audio.ts';
 import { frameCount, PLAYLIST_NAME, segmentCount } from '../../jobs/video/hls.ts';
 import type { Meter } from '../../metrics/catalogue.ts';
+import type { Motion } from '../../media/articulation.ts';
 import type { StaticRequest, StaticStatus, StaticVideos } from './static-videos.ts';
 import type { FaceCatalog } from '../faces/face-catalog.ts';
 import type { FileSource } from '../http/file-response.ts';
@@ -37,6 +38,8 @@ export interface StaticVideoOptions {
   readonly threads: number;
   /** CPUs for the threads; empty: any. */
   readonly cpus: readonly number[];
+  /** How much faces move. */
+  readonly motion: Motion;
   /** Jobs that may wait. */
   readonly maxQueued: number;
   /** How long a finished video can be fetched. */
@@ -91,6 +94,7 @@ export class StaticVideoService implements StaticVideos {
       ttlSeconds,
       threads,
       cpus,
+      motion,
       metrics,
       log,
       sweepEveryMs = SWEEP_MS,
@@ -100,7 +104,7 @@ export class StaticVideoService implements StaticVideos {
     this.#files = new StaticFiles(blobs);
     this.#eta = new EtaEstimator(threads);
     this.#metrics = new VideoMetrics(metrics, this.#eta);
-    this.#renderer = new VideoRenderer(this.#files, threads, cpus);
+    this.#renderer = new VideoRenderer(this.#files, motion, threads, cpus);
     this.#inspector = new AudioInspector(cpus);
     this.#queue = queue;
     this.#runner = new JobRunner({

@@ -9,7 +9,7 @@ import type {
   RenderResult,
   RenderTask,
 } from '../../jobs/video/render-video-task.ts';
-import { EMOTIONS } from '../../media/articulation.ts';
+import { EMOTIONS, type Motion } from '../../media/articulation.ts';
 import { FairSemaphore, type Permit } from './fair-semaphore.ts';
 import type { Publisher, StaticFiles } from './video-files.ts';
 import type { StaticRecord } from './video-records.ts';
@@ -40,16 +40,19 @@ export interface RenderJob {
 /** The threads that render static videos. */
 export class VideoRenderer {
   readonly #files: StaticFiles;
+  readonly #motion: Motion;
   readonly #semaphore: FairSemaphore;
   /** Apart from the threads that make faces, so that no face waits behind a long video. */
   readonly #pool: JobPool;
 
   /**
+   * @param motion how much faces move
    * @param threads cores that may work at a time
    * @param cpus where the threads may run; empty: anywhere
    */
-  constructor(files: StaticFiles, threads: number, cpus: readonly number[]) {
+  constructor(files: StaticFiles, motion: Motion, threads: number, cpus: readonly number[]) {
     this.#files = files;
+    this.#motion = motion;
     this.#semaphore = new FairSemaphore(threads);
     this.#pool = createJobPool(threads * VIDEOS_A_THREAD, cpus);
   }
@@ -94,6 +97,7 @@ export class VideoRenderer {
       },
       face,
       emotion: EMOTIONS.indexOf(order.emotion as never),
+      motion: this.#motion,
       startFrame: order.startFrame,
       seed: seedOf(id),
       frames,

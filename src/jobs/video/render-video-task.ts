@@ -1,6 +1,7 @@
 // The job-pool task that renders a static video. It sends the output over a port piece by piece,
 // and each piece is acknowledged.
 import type { MessagePort } from 'node:worker_threads';
+import type { Motion } from '../../media/articulation.ts';
 import { SpeechModel } from '../../pipeline/inference/speech-model.ts';
 import { openAudio, type AudioInput } from './audio/open-audio.ts';
 import { AudioError } from './audio/pcm-stream.ts';
@@ -12,6 +13,7 @@ export interface RenderTask {
   /** A face asset (src/media/face-asset.ts). */
   readonly face: SharedArrayBuffer;
   readonly emotion: number;
+  readonly motion: Motion;
   readonly startFrame: number;
   readonly seed: number;
   readonly frames: number;

@@ -1,5 +1,6 @@
 // Renders a static video faster than real time, with the same pipeline as live sessions: speech,
 // features, model, articulation, picture, coded frame.
+import type { Motion } from '../../media/articulation.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { AUDIO_RATE, FPS } from '../../media/timeline.ts';
 import { native } from '../../native/addon.ts';
@@ -28,6 +29,7 @@ export interface RenderOptions {
   /** A face asset (src/media/face-asset.ts). */
   readonly face: SharedArrayBuffer;
   readonly emotion: number;
+  readonly motion: Motion;
   /** The frame of the idle motion at which the video begins. */
   readonly startFrame: number;
   /** The same seed gives the same video, bit for bit. */
@@ -48,6 +50,7 @@ export async function renderVideo({
   model,
   face,
   emotion,
+  motion,
   startFrame,
   seed,
   sound,
@@ -61,6 +64,7 @@ export async function renderVideo({
   const renderer = new RigRenderer(new native.FaceAsset(new Uint8Array(face)), {
     seed,
     emotion,
+    motion,
     startFrame,
   });
   const video = new VideoTrack('h264', VIDEO_KBPS);

@@ -1,17 +1,19 @@
-// Draws a face with the native rig: articulation and idle motion in, a picture and its changed
+// Draws a face with the native rig: articulation and motion in, a picture and its changed
 // macroblocks out.
-import { ARTICULATION_SIZE, ARTICULATOR_INDEX } from '../../media/articulation.ts';
+import { ARTICULATION_SIZE, ARTICULATOR_INDEX, type Motion } from '../../media/articulation.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
-import { IdleMotion } from './idle-motion.ts';
+import { FaceMotion } from './motion/face-motion.ts';
 import type { Renderer } from './renderer.ts';
 
 /** What differs between two sessions with one face. */
 export interface RigRendererOptions {
-  /** Of the idle motion. */
+  /** Of the face's motion. */
   readonly seed: number;
   /** Index into EMOTIONS. */
   readonly emotion: number;
+  /** How much the head moves; natural by default. */
+  readonly motion?: Motion;
   /** Number of the first frame. */
   readonly startFrame: number;
 }
@@ -34,16 +36,16 @@ export class RigRenderer implements Renderer {
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;
   readonly #renderer: FaceRenderer;
-  readonly #motion: IdleMotion;
+  readonly #motion: FaceMotion;
   readonly #gated = new Float32Array(ARTICULATION_SIZE);
   #gate = 0;
 
-  constructor(asset: FaceAsset, { seed, emotion, startFrame }: RigRendererOptions) {
+  constructor(asset: FaceAsset, { seed, emotion, motion, startFrame }: RigRendererOptions) {
     this.picture = new Uint8Array(i420Bytes(asset.width, asset.height));
     this.dirty = new Uint8Array(macroblocks(asset.width, asset.height));
     this.#renderer = new native.FaceRenderer(asset);
     this.#renderer.setEmotion(emotion, 1);
-    this.#motion = new IdleMotion(seed, startFrame);
+    this.#motion = new FaceMotion(seed, motion, startFrame);
   }
 
   /**

@@ -9,7 +9,7 @@ import { ARTICULATION_SIZE, POSE_INDEX } from '../../media/articulation.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { FRAME_MS } from '../../media/timeline.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
-import { IdleMotion } from '../render/idle-motion.ts';
+import { FaceMotion } from '../render/motion/face-motion.ts';
 import type { AudioDrivenRenderer } from '../render/renderer.ts';
 import type { RigRendererOptions } from '../render/rig-renderer.ts';
 import type { InferenceClient, InferenceClientListener } from './inference-client.ts';
@@ -67,7 +67,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
   readonly #listener: InferenceListener;
   readonly #id: number;
   readonly #renderer: FaceRenderer;
-  readonly #motion: IdleMotion;
+  readonly #motion: FaceMotion;
   /** The picture without the patch. */
   readonly #base: Uint8Array;
   readonly #rest = new Float32Array(ARTICULATION_SIZE);
@@ -98,7 +98,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     asset: FaceAsset,
     bytes: SharedArrayBuffer,
     client: InferenceClient,
-    { seed, emotion, startFrame }: RigRendererOptions,
+    { seed, emotion, motion, startFrame }: RigRendererOptions,
     listener: InferenceListener,
   ) {
     const { width, height } = asset;
@@ -110,7 +110,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     this.dirty = new Uint8Array(macroblocks(width, height));
     this.#renderer = new native.FaceRenderer(asset);
     this.#renderer.setEmotion(emotion, 1);
-    this.#motion = new IdleMotion(seed, startFrame);
+    this.#motion = new FaceMotion(seed, motion, startFrame);
     this.#id = client.open(bytes, SLOTS, this);
   }
 

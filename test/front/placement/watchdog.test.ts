@@ -104,6 +104,7 @@ test(
         maxLoad: 0.8,
         videoBitrateKbps: 500,
         maxVideoBitrateKbps: 500,
+        motion: 'natural',
         audioBitrateKbps: 24,
       },
       calibrationFace: readAnyDefaultFace(DEFAULT_FACES),

@@ -44,6 +44,7 @@ const open = (change: Partial<StaticVideoOptions> = {}): Promise<StaticVideoServ
     metrics,
     threads: 1,
     cpus: [0],
+    motion: 'natural',
     maxQueued: 2,
     ttlSeconds: 3600,
     sweepEveryMs: SWEEP_MS,

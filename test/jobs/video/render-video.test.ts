@@ -66,6 +66,7 @@ async function make(name: string, audio: AudioInput): Promise<Made> {
     model,
     face,
     emotion: 0,
+    motion: 'natural',
     startFrame: 0,
     seed: 7,
     sound: await openAudio(audio),

@@ -339,7 +339,7 @@ describe('every frame', () => {
     );
     assert.deepEqual(
       new Canvas(asset).show({}, 1, poseOf({ yaw: 3 })).picture,
-      new Canvas(asset).show({}, 1, poseOf({ yaw: 0.06 })).picture,
+      new Canvas(asset).show({}, 1, poseOf({ yaw: 0.6 })).picture,
     );
   });
 

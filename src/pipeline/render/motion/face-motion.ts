@@ -1,0 +1,84 @@
+// All that moves in a face besides the mouth, as a pose for each frame: head, breath, brows, gaze and
+// blinks, driven by the rhythm of the speech.
+import { type Motion, POSE_INDEX, POSE_SIZE } from '../../../media/articulation.ts';
+import { FPS } from '../../../media/timeline.ts';
+import { Blinks } from './blinks.ts';
+import { Brows } from './brows.ts';
+import { Gaze } from './gaze.ts';
+import { HeadMotion } from './head-motion.ts';
+import { Random } from './random.ts';
+import { SpeechRhythm } from './speech-rhythm.ts';
+
+/** Factor of the head's and the brows' movements. */
+const AMOUNT: Readonly<Record<Motion, number>> = { calm: 0.5, natural: 1, lively: 1.7 };
+
+/** 0.25 Hz, a resting adult. */
+const BREATH_SECONDS = 4;
+/** More skipped frames than these are one long frame: what has happened meanwhile is not visible. */
+const MAX_CATCH_UP = 30;
+
+/**
+ * Deterministic: the same seed and calls give the same movements. Frame numbers count at FPS and may
+ * skip ahead.
+ */
+export class FaceMotion {
+  /** The latest pose, POSE_SIZE channels; `step` overwrites it. */
+  readonly pose = new Float32Array(POSE_SIZE);
+  readonly #amount: number;
+  readonly #rhythm = new SpeechRhythm();
+  readonly #head: HeadMotion;
+  readonly #brows: Brows;
+  readonly #gaze: Gaze;
+  readonly #blinks: Blinks;
+  readonly #breathPhase: number;
+  #frame: number;
+
+  constructor(seed: number, motion: Motion = 'natural', startFrame = 0) {
+    const random = new Random(seed);
+    this.#amount = AMOUNT[motion];
+    this.#breathPhase = 2 * Math.PI * random.next();
+    this.#head = new HeadMotion(random);
+    this.#brows = new Brows(random);
+    this.#gaze = new Gaze(random, startFrame);
+    this.#blinks = new Blinks(random, startFrame);
+    this.#frame = startFrame - 1;
+  }
+
+  /**
+   * The pose of a frame.
+   * @param nod loudness and stress of the speech as the model gives it, 0 to 1
+   * @returns `pose`
+   */
+  step(frame: number, isSpeaking: boolean, nod: number): Float32Array {
+    const steps = Math.min(MAX_CATCH_UP, Math.max(1, frame - this.#frame));
+    this.#frame = frame;
+    for (let at = frame - steps + 1; at <= frame; at++) {
+      this.#rhythm.step(isSpeaking, nod);
+      this.#head.step(this.#rhythm);
+      this.#brows.step(at, this.#rhythm);
+      this.#gaze.step(
+        at,
+        this.#rhythm,
+        this.#amount * this.#head.of('yaw'),
+        this.#amount * this.#head.of('pitch'),
+      );
+      this.#blinks.step(at, this.#rhythm, this.#gaze.isShift);
+    }
+    this.#write(frame);
+    return this.pose;
+  }
+
+  #write(frame: number): void {
+    const { pose } = this;
+    for (const axis of ['yaw', 'pitch', 'roll', 'shiftX', 'shiftY'] as const) {
+      pose[POSE_INDEX[axis]] = this.#amount * this.#head.of(axis);
+    }
+    const breath = (2 * Math.PI * frame) / FPS / BREATH_SECONDS + this.#breathPhase;
+    // Breathing in is faster than out: a second harmonic makes the wave asymmetric.
+    pose[POSE_INDEX.breath] = 0.5 - 0.43 * Math.cos(breath) - 0.07 * Math.sin(2 * breath);
+    pose[POSE_INDEX.brow] = Math.min(1, this.#amount * this.#brows.raise);
+    pose[POSE_INDEX.gazeX] = this.#gaze.x;
+    pose[POSE_INDEX.gazeY] = this.#gaze.y;
+    pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = this.#blinks.closed;
+  }
+}

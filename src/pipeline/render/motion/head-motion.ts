@@ -1,0 +1,200 @@
+// How the head of one session moves: posture, gestures at stressed syllables, nods with loudness.
+// Amounts are fitted to people who speak calmly to a camera (docs/motion.md).
+import { FPS } from '../../../media/timeline.ts';
+import type { Random } from './random.ts';
+import type { SpeechRhythm } from './speech-rhythm.ts';
+import { Spring } from './spring.ts';
+
+/** Axes of the head: angles in radians, translations in pixels of a 512 picture. */
+const AXES = ['yaw', 'pitch', 'roll', 'shiftX', 'shiftY'] as const;
+export type Axis = (typeof AXES)[number];
+
+/**
+ * Standard deviations while speaking. `posture` lies below 0.5 Hz, `gesture` from 0.5 to 2 Hz,
+ * `tremor` above.
+ */
+const AMOUNTS: Readonly<Record<Axis, { posture: number; gesture: number; tremor: number }>> = {
+  yaw: { posture: 0.0095, gesture: 0.021, tremor: 0.003 },
+  pitch: { posture: 0.008, gesture: 0.009, tremor: 0.0018 },
+  roll: { posture: 0.0065, gesture: 0.0085, tremor: 0.001 },
+  shiftX: { posture: 1.7, gesture: 2.8, tremor: 0.25 },
+  shiftY: { posture: 1.2, gesture: 1.2, tremor: 0.18 },
+};
+/** What one axis takes over from another: people turn, lean and nod with the whole upper body. */
+const COUPLINGS: readonly (readonly [to: Axis, from: Axis, low: number, high: number])[] = [
+  ['yaw', 'shiftX', 0.15, 0.5],
+  ['roll', 'shiftX', -0.5, 0.5],
+  ['roll', 'yaw', -0.4, 0.4],
+  ['pitch', 'shiftY', 0.2, 0.5],
+  ['shiftY', 'yaw', -0.3, 0.3],
+];
+
+const POSTURE_HZ = 0.33;
+const GESTURE_HZ = 1.35;
+const GESTURE_DAMPING = 0.72;
+const TREMOR_HZ = 2.8;
+const TREMOR_DAMPING = 0.3;
+const LOUDNESS_HZ = 1.7;
+/** A gesture leads back over the middle by about this share of the last one. */
+const RETURN = 0.6;
+/** A gesture goes no farther than this, in standard deviations. */
+const FARTHEST = 2.1;
+/** Seconds between changes of posture, besides those at ends of phrases. */
+const POSTURE_SPEAKING: readonly [number, number] = [1.6, 4.5];
+const POSTURE_SILENT: readonly [number, number] = [2.5, 7];
+const GESTURE_SILENT: readonly [number, number] = [0.7, 2.2];
+/** Seconds between two nods of a listener. */
+const LISTENING_NOD: readonly [number, number] = [5, 14];
+/** Amount of motion in silence, as a share of that in speech; reached in so many seconds. */
+const SILENT = 0.38;
+const LIVELIER_SECONDS = 0.7;
+const CALMER_SECONDS = 1.6;
+/** Pitch and lowering of a nod on the strongest stress: radians, pixels. */
+const NOD = { pitch: 0.05, shiftY: 2.4 };
+/** Pitch and lowering at full loudness. */
+const LOUD = { pitch: 0.15, shiftY: 24 };
+const MEAN_LOUDNESS = 0.18;
+
+/** What makes one speaker differ from another, drawn once for each session. */
+interface Manner {
+  /** Factor of each axis. */
+  readonly strength: readonly number[];
+  /** Factor of what each coupling takes over. */
+  readonly couplings: readonly number[];
+  /** Whether loud means down (1) or up (-1), and how strongly. */
+  readonly loudDown: number;
+  /** Share of stresses with a nod. */
+  readonly nods: number;
+  readonly nodFrames: number;
+}
+
+/** One axis by itself. */
+interface Sway {
+  readonly posture: Spring;
+  readonly gesture: Spring;
+  readonly tremor: Spring;
+  value: number;
+}
+
+/** Moves the head of one session, frame by frame. Deterministic. */
+export class HeadMotion {
+  readonly #random: Random;
+  readonly #manner: Manner;
+  readonly #axes: readonly Sway[];
+  readonly #loud = new Spring(LOUDNESS_HZ, 0.9);
+  readonly #values = new Float64Array(AXES.length);
+  #speaking = 0;
+  #nextPosture = 0;
+  #nextGesture = 0;
+  #nextNod: number;
+  #nodAt = Infinity;
+  #nodStrength = 0;
+  #frame = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.#manner = {
+      strength: AXES.map(() => random.between(0.8, 1.2)),
+      couplings: COUPLINGS.map(([, , low, high]) => random.between(low, high)),
+      loudDown: random.between(0.75, 1.25) * (random.next() < 0.7 ? 1 : -1),
+      nods: random.between(0.35, 0.75),
+      nodFrames: random.between(0.36, 0.52) * FPS,
+    };
+    this.#axes = AXES.map(() => ({
+      posture: new Spring(POSTURE_HZ, 1),
+      gesture: new Spring(GESTURE_HZ, GESTURE_DAMPING),
+      tremor: new Spring(TREMOR_HZ, TREMOR_DAMPING),
+      value: 0,
+    }));
+    this.#nextNod = random.between(...LISTENING_NOD) * FPS;
+  }
+
+  /** @returns the displacement along `axis` after the last step */
+  of(axis: Axis): number {
+    return this.#values[AXES.indexOf(axis)]!;
+  }
+
+  step(rhythm: SpeechRhythm): void {
+    this.#frame++;
+    this.#follow(rhythm);
+    this.#decide(rhythm);
+    this.#sway();
+    this.#nod(rhythm);
+  }
+
+  /** Livelier with speech, calmer in silence. */
+  #follow({ isPhrase }: SpeechRhythm): void {
+    const step = 1 / FPS / (isPhrase ? LIVELIER_SECONDS : CALMER_SECONDS);
+    this.#speaking = Math.min(1, Math.max(0, this.#speaking + (isPhrase ? step : -step)));
+  }
+
+  /** New targets where the speech gives a reason for them, else now and then. */
+  #decide({ stress, isPhrase, isPhraseEnd }: SpeechRhythm): void {
+    const random = this.#random;
+    const frame = this.#frame;
+    if (isPhraseEnd || frame >= this.#nextPosture) {
+      for (const { posture, gesture } of this.#axes) {
+        posture.target = 1.75 * random.normal();
+        gesture.target *= isPhraseEnd ? 0.3 : 1;
+      }
+      const gap = isPhrase ? POSTURE_SPEAKING : POSTURE_SILENT;
+      this.#nextPosture = frame + FPS * random.between(...gap);
+    }
+    if (stress > 0 || (!isPhrase && frame >= this.#nextGesture)) {
+      const size = 1.5 * (stress > 0 ? 0.6 + 0.8 * stress : 1);
+      for (const { gesture } of this.#axes) {
+        const target = size * random.normal() - RETURN * gesture.target;
+        gesture.target = Math.min(FARTHEST, Math.max(-FARTHEST, target));
+      }
+      this.#nextGesture = frame + FPS * random.between(...GESTURE_SILENT);
+    }
+    if (stress > 0 && frame >= this.#nodAt + this.#manner.nodFrames) {
+      this.#nodAt = Infinity;
+    }
+    const listens = !isPhrase && frame >= this.#nextNod;
+    if (
+      this.#nodAt === Infinity &&
+      (listens || (stress > 0 && random.next() < this.#manner.nods))
+    ) {
+      this.#nodAt = frame;
+      this.#nodStrength = listens ? 0.35 : stress;
+    }
+    if (listens) {
+      this.#nextNod = frame + FPS * random.between(...LISTENING_NOD);
+    }
+  }
+
+  #sway(): void {
+    const { strength, couplings } = this.#manner;
+    const amount =
+      SILENT + (1 - SILENT) * this.#speaking * this.#speaking * (3 - 2 * this.#speaking);
+    for (const [k, axis] of this.#axes.entries()) {
+      const { posture, gesture, tremor } = AMOUNTS[AXES[k]!];
+      axis.tremor.target = 4.2 * this.#random.normal();
+      axis.value =
+        amount *
+        strength[k]! *
+        (posture * axis.posture.step() +
+          gesture * axis.gesture.step() +
+          tremor * axis.tremor.step());
+      this.#values[k] = axis.value;
+    }
+    for (const [c, [to, from]] of COUPLINGS.entries()) {
+      const [k, of] = [AXES.indexOf(to), AXES.indexOf(from)];
+      const scale = AMOUNTS[to].gesture / AMOUNTS[from].gesture;
+      this.#values[k]! += couplings[c]! * scale * this.#axes[of]!.value;
+    }
+  }
+
+  #nod({ loudness, isPhrase }: SpeechRhythm): void {
+    this.#loud.target = isPhrase ? loudness - MEAN_LOUDNESS : 0;
+    const loud = this.#loud.step() * this.#manner.loudDown;
+    const at = (this.#frame - this.#nodAt) / this.#manner.nodFrames;
+    const nod = at > 0 && at < 1 ? this.#nodStrength * Math.sin(Math.PI * at) ** 2 : 0;
+    if (at >= 1) {
+      this.#nodAt = Infinity;
+    }
+    this.#values[AXES.indexOf('pitch')]! += NOD.pitch * nod + LOUD.pitch * loud;
+    this.#values[AXES.indexOf('shiftY')]! += NOD.shiftY * nod + LOUD.shiftY * loud;
+  }
+}

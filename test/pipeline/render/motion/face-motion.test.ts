@@ -1,0 +1,240 @@
+// The motion of a face: repeatable, smooth, bounded, and as strong as that of people in each band of
+// frequency. The figures of people were measured in clips of people who speak to a camera: SD, RMS
+// below 0.5 Hz, 0.5 to 1, 1 to 2 and 2 to 5 Hz, speed a second (docs/motion.md).
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import {
+  type Motion,
+  POSE_CHANNELS,
+  POSE_INDEX,
+  type PoseChannel,
+} from '../../../../src/media/articulation.ts';
+import { FPS } from '../../../../src/media/timeline.ts';
+import { FaceMotion } from '../../../../src/pipeline/render/motion/face-motion.ts';
+import { Random } from '../../../../src/pipeline/render/motion/random.ts';
+import { correlation, spread, type Spread } from './spectrum.ts';
+
+const MINUTE = 60 * FPS;
+/** Depth of the nose and distance of the eyes' outer corners in a portrait of 512 pixels. */
+const NOSE_DEPTH = 40;
+const EYES = 110;
+const SEEDS = [1, 2, 3, 4, 5, 6];
+const DEGREE = Math.PI / 180;
+
+const silence = (frames: number): number[] => Array.from({ length: frames }, () => 0);
+
+/** Loudness of made-up speech: syllables of .16 to .26 s, each third stressed, pauses between phrases. */
+function loudness(frames: number, seed: number): number[] {
+  const random = new Random(seed);
+  const out: number[] = [];
+  while (out.length < frames) {
+    for (
+      let syllable = 0, count = 8 + Math.floor(random.between(0, 14));
+      syllable < count;
+      syllable++
+    ) {
+      const peak = random.next() < 0.35 ? random.between(0.4, 0.62) : random.between(0.1, 0.32);
+      const length = Math.round(random.between(0.16, 0.26) * FPS);
+      for (let i = 0; i < length; i++) {
+        out.push(peak * Math.sin((Math.PI * (i + 0.5)) / length) ** 0.7);
+      }
+    }
+    out.push(...silence(Math.round(random.between(0.25, 0.6) * FPS)));
+  }
+  return out.slice(0, frames);
+}
+
+interface RecordOptions {
+  readonly motion?: Motion;
+  readonly frames?: number;
+  readonly isSilent?: boolean;
+}
+
+function record(
+  seed: number,
+  { motion = 'natural', frames = MINUTE, isSilent = false }: RecordOptions = {},
+): { poses: Float32Array[]; nod: number[] } {
+  const nod = isSilent ? silence(frames) : loudness(frames, seed);
+  const face = new FaceMotion(seed, motion);
+  return { poses: nod.map((value, frame) => face.step(frame, !isSilent, value).slice()), nod };
+}
+
+const recorded = new Map<string, ReturnType<typeof record>>();
+/** The same as `record`, once for each seed and options. */
+function recall(seed: number, options: RecordOptions = {}): ReturnType<typeof record> {
+  const key = JSON.stringify([seed, options]);
+  const found = recorded.get(key) ?? record(seed, options);
+  recorded.set(key, found);
+  return found;
+}
+
+const track = (
+  poses: readonly Float32Array[],
+  of: (channel: (name: PoseChannel) => number) => number,
+) => poses.map((pose) => of((name) => pose[POSE_INDEX[name]]!));
+
+/** What the tracker would see, in degrees and in % of the distance of the eyes. */
+const SEEN = {
+  yaw: (c) => c('yaw') / DEGREE,
+  pitch: (c) => c('pitch') / DEGREE,
+  roll: (c) => c('roll') / DEGREE,
+  noseX: (c) => ((c('shiftX') + NOSE_DEPTH * c('yaw')) * 100) / EYES,
+  noseY: (c) => ((c('shiftY') + NOSE_DEPTH * c('pitch')) * 100) / EYES,
+} satisfies Record<string, (channel: (name: PoseChannel) => number) => number>;
+type Seen = keyof typeof SEEN;
+
+/** People who speak calmly: mean of three clips. */
+const CALM_PEOPLE: Readonly<Record<Seen, { bands: readonly number[]; speed: number }>> = {
+  yaw: { bands: [1, 1.3, 0.8, 0.4], speed: 7 },
+  pitch: { bands: [0.9, 0.9, 0.7, 0.4], speed: 8 },
+  roll: { bands: [0.6, 0.5, 0.3, 0.2], speed: 3.3 },
+  noseX: { bands: [3.4, 4, 1.6, 0.7], speed: 14 },
+  noseY: { bands: [3.2, 2.7, 1.3, 0.7], speed: 16 },
+};
+
+function mean(spreads: readonly Spread[]): Spread {
+  const of = (pick: (one: Spread) => number): number =>
+    spreads.reduce((sum, one) => sum + pick(one), 0) / spreads.length;
+  return {
+    sd: of(({ sd }) => sd),
+    bands: [0, 1, 2, 3].map((k) => of(({ bands }) => bands[k]!)),
+    speed: of(({ speed }) => speed),
+  };
+}
+
+const measure = (name: Seen, options?: RecordOptions): Spread =>
+  mean(SEEDS.map((seed) => spread(track(recall(seed, options).poses, SEEN[name]))));
+
+test('the same seed gives the same motion, another seed another', () => {
+  const [a, b, c] = [record(1), record(1), record(2)];
+  assert.deepEqual(a.poses, b.poses);
+  assert.notDeepEqual(a.poses, c.poses);
+});
+
+test('in speech, each band moves about as much as in people who speak calmly', () => {
+  for (const name of Object.keys(SEEN) as Seen[]) {
+    const { bands, speed } = measure(name);
+    const people = CALM_PEOPLE[name];
+    for (const [k, band] of bands.entries()) {
+      const ratio = band / people.bands[k]!;
+      assert.ok(ratio > 0.5 && ratio < 1.8, `${name}, band ${k}: ${ratio.toFixed(2)} of people's`);
+    }
+    const ratio = speed / people.speed;
+    assert.ok(ratio > 0.6 && ratio < 1.5, `${name}: ${ratio.toFixed(2)} of people's speed`);
+  }
+});
+
+test('"calm" moves half as much, "lively" more, silence a third', () => {
+  for (const name of Object.keys(SEEN) as Seen[]) {
+    const { sd } = measure(name);
+    const calm = measure(name, { motion: 'calm' }).sd / sd;
+    const lively = measure(name, { motion: 'lively' }).sd / sd;
+    const silent = measure(name, { isSilent: true }).sd / sd;
+    assert.ok(calm > 0.4 && calm < 0.6, `${name}: calm ${calm}`);
+    assert.ok(lively > 1.4 && lively < 2.2, `${name}: lively ${lively}`);
+    assert.ok(silent > 0.15 && silent < 0.6, `${name}: silent ${silent}`);
+  }
+});
+
+test('the head follows the loudness, in a manner of its own', () => {
+  const manners = SEEDS.map((seed) => {
+    const { poses, nod } = record(seed);
+    const y = track(poses, SEEN.noseY);
+    let best = 0;
+    for (let lag = 0; lag < FPS / 2; lag++) {
+      const r = correlation(nod.slice(0, nod.length - lag), y.slice(lag));
+      best = Math.abs(r) > Math.abs(best) ? r : best;
+    }
+    return best;
+  });
+  const strength = manners.reduce((sum, r) => sum + Math.abs(r), 0) / manners.length;
+  assert.ok(strength > 0.35, `|r| ${strength.toFixed(2)}`);
+  assert.ok(
+    manners.some((r) => r > 0) && manners.some((r) => r < 0),
+    `signs: ${manners.join(' ')}`,
+  );
+});
+
+test('never jumps', () => {
+  const most: Partial<Record<PoseChannel, number>> = {
+    yaw: 0.03,
+    pitch: 0.03,
+    roll: 0.02,
+    shiftX: 3.6,
+    shiftY: 3,
+    breath: 0.08,
+    blinkLeft: 0.8,
+    gazeX: 1.4,
+    gazeY: 1,
+    brow: 0.3,
+  };
+  const { poses } = record(3, { frames: 5 * MINUTE });
+  for (const [name, bound] of Object.entries(most)) {
+    const k = POSE_CHANNELS.indexOf(name as PoseChannel);
+    let jump = 0;
+    for (let i = 1; i < poses.length; i++) {
+      jump = Math.max(jump, Math.abs(poses[i]![k]! - poses[i - 1]![k]!));
+    }
+    assert.ok(jump <= bound, `${name} jumps by ${jump}`);
+  }
+});
+
+/** First frames and lengths of the blinks. */
+function blinks(poses: readonly Float32Array[]): { starts: number[]; lengths: number[] } {
+  const starts: number[] = [];
+  const lengths: number[] = [];
+  let run = 0;
+  for (const [frame, pose] of poses.entries()) {
+    if (pose[POSE_INDEX.blinkLeft]! > 0.02) {
+      run++;
+    } else if (run > 0) {
+      starts.push(frame - run);
+      lengths.push(run);
+      run = 0;
+    }
+  }
+  return { starts, lengths };
+}
+
+test('blinks as often, as long and as irregularly as people do', () => {
+  for (const [isSilent, perMinute] of [
+    [false, 26],
+    [true, 17],
+  ] as const) {
+    const all = SEEDS.map((seed) => blinks(record(seed, { frames: 5 * MINUTE, isSilent }).poses));
+    const count = all.reduce((sum, { starts }) => sum + starts.length, 0) / SEEDS.length / 5;
+    assert.ok(Math.abs(count / perMinute - 1) < 0.25, `${count} blinks a minute`);
+    const lengths = all.flatMap((one) => one.lengths);
+    const length = lengths.reduce((sum, n) => sum + n, 0) / lengths.length / FPS;
+    assert.ok(length > 0.2 && length < 0.33, `${length} s a blink`);
+    assert.ok(Math.max(...lengths) < 20, 'no eye stays shut');
+    const gaps = all.flatMap(({ starts }) => starts.slice(1).map((start, i) => start - starts[i]!));
+    const average = gaps.reduce((sum, n) => sum + n, 0) / gaps.length;
+    const deviation = Math.sqrt(gaps.reduce((sum, n) => sum + (n - average) ** 2, 0) / gaps.length);
+    assert.ok(deviation / average > 0.6, `CV ${deviation / average}`);
+  }
+});
+
+test('skipped frames do not leave the eyes shut, nor move the head away', () => {
+  const motion = new FaceMotion(5);
+  let shut = 0;
+  for (let frame = 0; frame < 20_000; frame += 1 + ((frame * 7919) % 23)) {
+    const pose = motion.step(frame, false, 0);
+    shut += pose[POSE_INDEX.blinkLeft]! > 0.5 ? 1 : 0;
+    assert.ok(pose.every((value) => Math.abs(value) < 20));
+  }
+  assert.ok(shut < 250, `${shut} frames shut`);
+});
+
+test('looks at the viewer most of the time, wanders, and comes back', () => {
+  for (const isSilent of [false, true]) {
+    const { poses } = record(7, { frames: 5 * MINUTE, isSilent });
+    const aside = poses.map(
+      (pose) => Math.hypot(pose[POSE_INDEX.gazeX]!, pose[POSE_INDEX.gazeY]!) > 0.35,
+    );
+    const share = aside.filter(Boolean).length / aside.length;
+    assert.ok(share > 0.06 && share < 0.35, `${share} of the time aside`);
+    const glances = aside.filter((is, i) => is && !aside[i - 1]).length / 5;
+    assert.ok(glances > 4 && glances < 30, `${glances} glances a minute`);
+  }
+});

@@ -1,0 +1,72 @@
+// The rig renderer: the gate of the mouth, and what is drawn of a face that does not speak.
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { ARTICULATION_SIZE } from '../../../src/media/articulation.ts';
+import { native } from '../../../src/native/addon.ts';
+import { RigRenderer } from '../../../src/pipeline/render/rig-renderer.ts';
+import { articulationOf, VISEMES } from '../../../src/pipeline/render/visemes.ts';
+import { SIZE, syntheticAsset } from './synthetic-face.ts';
+
+const asset = new native.FaceAsset(syntheticAsset());
+const rig = (): RigRenderer => new RigRenderer(asset, { seed: 9, emotion: 0, startFrame: 0 });
+
+test('noise of the model in silence does not move the mouth', () => {
+  const [quiet, murmuring] = [rig(), rig()];
+  const murmur = articulationOf({ ...VISEMES.eh, speech: 0.15 }, 1);
+  for (let frame = 0; frame < 30; frame++) {
+    quiet.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
+    murmuring.draw(frame, murmur, false);
+    assert.deepEqual(murmuring.picture, quiet.picture);
+  }
+});
+
+test('speech opens the mouth at once, and silence closes it', () => {
+  const [silent, speaking] = [rig(), rig()];
+  const vowel = articulationOf({ ...VISEMES.aa, speech: 1 });
+  const silence = new Float32Array(ARTICULATION_SIZE);
+  const opening = (): number => {
+    let area = 0;
+    for (const v of speaking.picture.subarray(SIZE * SIZE * 1.25)) {
+      if (v > 180) {
+        area++;
+      }
+    }
+    return area;
+  };
+  speaking.draw(0, vowel, false);
+  speaking.draw(1, vowel, false);
+  assert.ok(opening() > 100, `open after two frames (${opening()})`);
+  for (let frame = 2; frame < 8; frame++) {
+    speaking.draw(frame, silence, false);
+  }
+  assert.equal(opening(), 0);
+  for (let frame = 0; frame < 26; frame++) {
+    silent.draw(frame, silence, false);
+  }
+  for (let frame = 8; frame < 26; frame++) {
+    speaking.draw(frame, silence, false);
+  }
+  const difference =
+    speaking.picture.reduce((sum, value, i) => sum + Math.abs(value - silent.picture[i]!), 0) /
+    silent.picture.length;
+  assert.ok(difference < 0.15, `as if nothing had been said: ${difference}`);
+});
+
+test('hold marks nothing as changed', () => {
+  const held = rig();
+  held.draw(0, new Float32Array(ARTICULATION_SIZE), false);
+  held.hold();
+  assert.ok(held.dirty.every((d) => d === 0));
+});
+
+test('a silent face moves, and frames without a visible change are not drawn', () => {
+  const idle = rig();
+  let quiet = 0;
+  for (let frame = 0; frame < 600; frame++) {
+    idle.draw(frame, new Float32Array(ARTICULATION_SIZE), false);
+    if (idle.dirty.every((d) => d === 0)) {
+      quiet++;
+    }
+  }
+  assert.ok(quiet > 30 && quiet < 300, `${quiet} of 600`);
+});
