@@ -17,7 +17,7 @@ const AMOUNTS: Readonly<Record<Axis, { posture: number; gesture: number; tremor:
   yaw: { posture: 0.0095, gesture: 0.021, tremor: 0.003 },
   pitch: { posture: 0.008, gesture: 0.009, tremor: 0.0018 },
   roll: { posture: 0.0065, gesture: 0.0085, tremor: 0.001 },
-  shiftX: { posture: 1.7, gesture: 2.8, tremor: 0.25 },
+  shiftX: { posture: 1.7, gesture: 3.1, tremor: 0.25 },
   shiftY: { posture: 1.2, gesture: 1.2, tremor: 0.18 },
 };
 /** What one axis takes over from another: people turn, lean and nod with the whole upper body. */
