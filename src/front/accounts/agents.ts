@@ -1,6 +1,7 @@
 // The agents of an owner: JSON records in one hash. Compare-and-swap prevents lost updates.
 import { ServiceError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
+import { nextSlice } from '../../base/slices.ts';
 import { wallMs } from '../../base/time.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
@@ -84,6 +85,7 @@ export class Agents<Fields extends object> {
 
   async #read(ownerId: string, ids: readonly string[]): Promise<(Fields & AgentMeta)[]> {
     const texts = await this.#store.use((client) => client.hmget(keys.agents(ownerId), ...ids));
+    await nextSlice();
     return texts
       .filter((text) => text !== null)
       .map((text) => JSON.parse(text) as Fields & AgentMeta);

@@ -12,18 +12,24 @@ export interface ResolvedFace {
   loadAsset(): Promise<SharedArrayBuffer>;
 }
 
+/** A cached asset. */
+interface CachedAsset {
+  readonly asset: Promise<SharedArrayBuffer>;
+  /** 0 while it is read. */
+  bytes: number;
+}
+
 /** The assets of all faces, cached. */
 export class FaceCatalog {
   readonly #faces: Faces;
   readonly #maxBytes: number;
   /** By face id, in order of their last use, the oldest first. */
-  readonly #loaded = new Map<string, Promise<SharedArrayBuffer>>();
-  readonly #sizes = new Map<string, number>();
+  readonly #cached = new Map<string, CachedAsset>();
 
   constructor(faces: Faces, maxMegabytes = 256) {
     this.#faces = faces;
     this.#maxBytes = maxMegabytes * 1024 * 1024;
-    faces.onDelete((faceId) => this.#forget(faceId));
+    faces.onDelete((faceId) => this.#cached.delete(faceId));
   }
 
   /** The face; undefined when the owner has no such face. */
@@ -52,37 +58,47 @@ export class FaceCatalog {
     if (status !== 'completed') {
       return Promise.reject(new ServiceError('FACE_NOT_READY'));
     }
-    const loaded = this.#loaded.get(faceId) ?? this.#read(ownerId, faceId);
-    this.#loaded.delete(faceId);
-    this.#loaded.set(faceId, loaded);
-    return loaded;
+    const cached = this.#cached.get(faceId) ?? this.#add(ownerId, faceId);
+    this.#cached.delete(faceId);
+    this.#cached.set(faceId, cached);
+    return cached.asset;
+  }
+
+  /** The face may be deleted while it is read: its entry, and what that counts, are then gone. */
+  #add(ownerId: string, faceId: string): CachedAsset {
+    const cached: CachedAsset = { asset: this.#read(ownerId, faceId), bytes: 0 };
+    cached.asset.then(
+      ({ byteLength }) => {
+        cached.bytes = byteLength;
+        this.#makeRoom(cached);
+      },
+      () => {
+        if (this.#cached.get(faceId) === cached) {
+          this.#cached.delete(faceId);
+        }
+      },
+    );
+    return cached;
   }
 
   async #read(ownerId: string, faceId: string): Promise<SharedArrayBuffer> {
+    const reader = await this.#faces.openAsset(ownerId, faceId);
+    if (!reader) {
+      throw new ServiceError('INVALID_FACE_ID');
+    }
     try {
-      const reader = await this.#faces.openAsset(ownerId, faceId);
-      if (!reader) {
-        throw new ServiceError('INVALID_FACE_ID');
-      }
-      try {
-        const shared = new SharedArrayBuffer(reader.sizeBytes);
-        const bytes = new Uint8Array(shared);
-        for (let at = 0; at < bytes.length;) {
-          const got = await reader.read(bytes.subarray(at), at);
-          if (got === 0) {
-            throw new Error('a face asset is truncated');
-          }
-          at += got;
+      const shared = new SharedArrayBuffer(reader.sizeBytes);
+      const bytes = new Uint8Array(shared);
+      for (let at = 0; at < bytes.length;) {
+        const got = await reader.read(bytes.subarray(at), at);
+        if (got === 0) {
+          throw new Error('a face asset is truncated');
         }
-        this.#sizes.set(faceId, bytes.length);
-        this.#makeRoom(faceId);
-        return shared;
-      } finally {
-        await reader.close();
+        at += got;
       }
-    } catch (error) {
-      this.#forget(faceId);
-      throw error;
+      return shared;
+    } finally {
+      await reader.close();
     }
   }
 
@@ -90,23 +106,16 @@ export class FaceCatalog {
    * Drops assets until the limit holds. Those that sessions use stay in memory without being
    * counted here.
    */
-  #makeRoom(keep: string): void {
-    let total = [...this.#sizes.values()].reduce((sum, size) => sum + size, 0);
-    for (const faceId of this.#loaded.keys()) {
+  #makeRoom(keep: CachedAsset): void {
+    let total = [...this.#cached.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const [faceId, cached] of this.#cached) {
       if (total <= this.#maxBytes) {
         return;
       }
-      const size = this.#sizes.get(faceId);
-      if (faceId === keep || size === undefined) {
-        continue;
+      if (cached !== keep && cached.bytes > 0) {
+        this.#cached.delete(faceId);
+        total -= cached.bytes;
       }
-      this.#forget(faceId);
-      total -= size;
     }
-  }
-
-  #forget(faceId: string): void {
-    this.#loaded.delete(faceId);
-    this.#sizes.delete(faceId);
   }
 }

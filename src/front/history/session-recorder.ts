@@ -257,11 +257,14 @@ export class SessionRecorder {
     }
     const temporary = `${this.#file}.part`;
     const handle = await open(temporary, 'w', 0o600);
-    await handle.writeFile(
-      [...this.#pending.values()].map((record) => `${JSON.stringify(record)}\n`).join(''),
-    );
-    await handle.sync();
-    await handle.close();
+    try {
+      await handle.writeFile(
+        [...this.#pending.values()].map((record) => `${JSON.stringify(record)}\n`).join(''),
+      );
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
     await rename(temporary, this.#file);
   }
 

@@ -30,6 +30,19 @@ const LEAD_SAMPLES = 2 * SPEECH_RATE;
  */
 const DECODE_RATE = 10 * SPEECH_RATE;
 const DECODE_BURST = 2 * SPEECH_RATE;
+/**
+ * Every session is decoded at twice real time whatever others send: 0.7 % of the main thread at
+ * worst. What is more than that comes out of a budget that all sessions share: 60 times real time,
+ * 10 to 21 % of the thread.
+ */
+const FAIR_DECODE_RATE = 2 * SPEECH_RATE;
+const SHARED_DECODE_RATE = 60 * SPEECH_RATE;
+const SHARED_DECODE_BURST = 60 * SPEECH_RATE;
+
+/** The decoding that all sessions share beyond the fair share of each. */
+export const sharedDecoding = (nowMs: number): TokenBucket =>
+  new TokenBucket(SHARED_DECODE_RATE, SHARED_DECODE_BURST, nowMs);
+
 /** Charged for a shorter packet, since each packet has a fixed cost. */
 const LEAST_DECODE_SAMPLES = (10 * SPEECH_RATE) / 1000;
 
@@ -72,12 +85,20 @@ export class OpusIngress implements AudioIngress {
   readonly #waiting: ByteQueue;
   #waitingSamples = 0;
   readonly #decoding: TokenBucket;
+  readonly #fairDecoding: TokenBucket;
+  readonly #sharedDecoding: TokenBucket;
   #decoder: OpusDecoder | undefined;
   #isDone = false;
 
-  constructor(nowMs: number, pool = new BlockPool(MAX_WAITING_BYTES_TOTAL)) {
+  constructor(
+    nowMs: number,
+    pool = new BlockPool(MAX_WAITING_BYTES_TOTAL),
+    shared = sharedDecoding(nowMs),
+  ) {
     this.#waiting = new ByteQueue(pool);
     this.#decoding = new TokenBucket(DECODE_RATE, DECODE_BURST, nowMs);
+    this.#fairDecoding = new TokenBucket(FAIR_DECODE_RATE, DECODE_BURST, nowMs);
+    this.#sharedDecoding = shared;
   }
 
   samplesIn(message: Uint8Array): number {
@@ -135,7 +156,7 @@ export class OpusIngress implements AudioIngress {
       this.#waiting.peek(packetBytes, total);
       const packet = packetBytes.subarray(LENGTH_BYTES, total);
       const count = samplesInPacket(packet);
-      if (!this.#decoding.take(Math.max(LEAST_DECODE_SAMPLES, count), nowMs)) {
+      if (!this.#mayDecode(Math.max(LEAST_DECODE_SAMPLES, count), nowMs)) {
         return;
       }
       this.#waiting.drop(total);
@@ -145,6 +166,14 @@ export class OpusIngress implements AudioIngress {
     if (this.#isDone) {
       this.#ring.done();
     }
+  }
+
+  /** What must wait is decoded by one of the next calls of `pump`. */
+  #mayDecode(cost: number, nowMs: number): boolean {
+    return (
+      this.#decoding.take(cost, nowMs) &&
+      (this.#fairDecoding.take(cost, nowMs) || this.#sharedDecoding.take(cost, nowMs))
+    );
   }
 
   /** Decodes into `samples`. @returns how many; 0 when the packet cannot be decoded */

@@ -15,7 +15,7 @@ import { BlockPool } from './byte-queue.ts';
 import { EarlyMessageMemory, EarlyMessages } from './early-messages.ts';
 import { LiveSession } from './live-session.ts';
 import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
-import { OpusIngress } from './opus-ingress.ts';
+import { OpusIngress, sharedDecoding } from './opus-ingress.ts';
 import { PcmIngress } from './pcm-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
 import type { FaceSource, LinkFactory, Placement, SessionJournal } from './session-ports.ts';
@@ -80,6 +80,7 @@ export class SessionService {
   readonly #tally: SocketTally;
   readonly #budget = new SharedBudget(monotonicMs());
   readonly #backlog = new BlockPool(MAX_WAITING_BYTES_TOTAL);
+  readonly #decoding = sharedDecoding(monotonicMs());
   readonly #earlyMemory = new EarlyMessageMemory();
   isDraining = false;
 
@@ -256,7 +257,7 @@ export class SessionService {
       },
       ingress:
         grant.audioInputFormat === 'opus'
-          ? new OpusIngress(openedMs, this.#backlog)
+          ? new OpusIngress(openedMs, this.#backlog, this.#decoding)
           : new PcmIngress(this.#backlog),
       link,
       tally: this.#tally,

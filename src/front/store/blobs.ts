@@ -65,11 +65,11 @@ export class FileBlobs implements BlobStore {
     const writer = await this.writer(key);
     try {
       await writer.write(bytes);
+      await writer.commit();
     } catch (error) {
       await writer.abort();
       throw error;
     }
-    await writer.commit();
   }
 
   async writer(key: string): Promise<BlobWriter> {
@@ -144,7 +144,10 @@ export class FileBlobs implements BlobStore {
 }
 
 async function readerOf(handle: FileHandle): Promise<BlobReader | undefined> {
-  const status = await handle.stat();
+  const status = await handle.stat().catch(async (error: unknown) => {
+    await handle.close();
+    throw error;
+  });
   if (!status.isFile()) {
     await handle.close();
     return undefined;

@@ -72,9 +72,12 @@ export async function readOrCreate(
   await mkdir(dataDir, { recursive: true });
   const temporary = `${file}.${newUuid().slice(0, 8)}`;
   const handle = await open(temporary, 'wx', 0o600);
-  await handle.writeFile(`${create()}\n`);
-  await handle.sync();
-  await handle.close();
+  try {
+    await handle.writeFile(`${create()}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
   // link fails when another process created the file first. Then that content is used.
   await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') {

@@ -86,6 +86,8 @@ export class StaticVideoService implements StaticVideos {
   readonly #renderer: VideoRenderer;
   readonly #inspector: AudioInspector;
   readonly #sweeper: NodeJS.Timeout;
+  /** The next look at a video that is waited for: one for all requests, since anybody may ask. */
+  readonly #looks = new Map<string, Promise<StaticRecord | undefined>>();
 
   private constructor(options: StaticVideoOptions, queue: JobQueue<StaticJob>) {
     const {
@@ -226,8 +228,8 @@ export class StaticVideoService implements StaticVideos {
   /** Waits for the first segment: players ask for the playlist at once, and give up on a 404. */
   async #firstPlaylist(id: string): Promise<FileSource | undefined> {
     const deadlineMs = monotonicMs() + FIRST_SEGMENT_WAIT_MS;
+    let record = isVideoId(id) ? await this.#records.find(id) : undefined;
     while (monotonicMs() < deadlineMs) {
-      const record = isVideoId(id) ? await this.#records.find(id) : undefined;
       if (record === undefined) {
         return undefined;
       }
@@ -237,13 +239,24 @@ export class StaticVideoService implements StaticVideos {
           `The video could not be rendered: ${record.error ?? FAILURES.gaveUp}`,
         );
       }
-      const file = await this.#files.openHls(id, PLAYLIST_NAME);
-      if (file !== undefined || record.status === 'completed') {
-        return file;
+      if (record.segments > 0 || record.status === 'completed') {
+        return await this.#files.openHls(id, PLAYLIST_NAME);
       }
-      await delay(PLAYLIST_POLL_MS);
+      record = await this.#nextLook(id);
     }
     return undefined;
+  }
+
+  #nextLook(id: string): Promise<StaticRecord | undefined> {
+    const known = this.#looks.get(id);
+    if (known !== undefined) {
+      return known;
+    }
+    const look = delay(PLAYLIST_POLL_MS)
+      .then(() => this.#records.find(id))
+      .finally(() => this.#looks.delete(id));
+    this.#looks.set(id, look);
+    return look;
   }
 
   /** @throws AudioError; ServiceError QUEUE_FULL when too many uploads wait to be inspected */

@@ -69,8 +69,8 @@ export class VideoRenderer {
   async render(job: RenderJob): Promise<RenderResult> {
     const { id, record, audio, face, permit, signal } = job;
     const { order, frames, durationSeconds } = record;
-    const { port1, port2 } = new MessageChannel();
     const publisher = await this.#files.publisher(id, frames);
+    const { port1, port2 } = new MessageChannel();
     const storage = new AbortController();
     port1.on(
       'message',

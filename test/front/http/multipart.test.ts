@@ -75,6 +75,22 @@ test('a large body and its file are copied one MiB at a time', async () => {
   assert.ok(parsed >= 30, `${parsed} turns in 20 MiB`);
 });
 
+test('many bodies at once take turns: one slice of them all in each turn of the event loop', async () => {
+  const type = 'multipart/form-data; boundary=b';
+  const bodies = Array.from({ length: 8 }, () =>
+    Buffer.concat([
+      Buffer.from('--b\r\nContent-Disposition: form-data; name="image"; filename="f"\r\n\r\n'),
+      Buffer.alloc(8 * MIB, 1),
+      Buffer.from('\r\n--b--'),
+    ]),
+  );
+  const turns = await turnsDuring(() =>
+    Promise.all(bodies.map((body) => parseMultipart(body, type))),
+  );
+  // Each body is searched and its file copied.
+  assert.ok(turns >= 8 * (8 + 8), `${turns} turns for 8 bodies of 8 MiB`);
+});
+
 test('a body of many small parts is refused before they are parsed', async () => {
   const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n';
   const type = 'multipart/form-data; boundary=b';
@@ -152,6 +168,10 @@ test('an invalid form, or one with too many parts, is refused with a message', a
     await refusalOf(`${part(`X: ${'x'.repeat(9000)}`, 'x')}--b--`),
     /header does not end within 8 KiB/,
   );
+  const text = (bytes: number): string =>
+    `${part('Content-Disposition: form-data; name="a"', 'x'.repeat(bytes))}--b--`;
+  assert.equal(await refusalOf(text(65_536)), '');
+  assert.match(await refusalOf(text(65_537)), /without a file name is longer than 64 KiB/);
 });
 
 /**

@@ -5,7 +5,11 @@ import { test } from 'vitest';
 import { MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
 import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
 import { BlockPool, ByteQueue } from '../../../src/front/sessions/byte-queue.ts';
-import { OpusIngress, samplesInPacket } from '../../../src/front/sessions/opus-ingress.ts';
+import {
+  OpusIngress,
+  samplesInPacket,
+  sharedDecoding,
+} from '../../../src/front/sessions/opus-ingress.ts';
 import { SPEECH_RING_SAMPLES, SpeechRingReader } from '../../../src/link/speech-ring.ts';
 import { native } from '../../../src/native/addon.ts';
 import { isWithin } from '../../harness/machine.ts';
@@ -169,6 +173,34 @@ test('a client that always interrupts has 10 s of audio decoded per second', () 
   ingress.pump(11_000);
   assert.ok(reader.read(out, 0, out.length) >= 320);
   ingress.close();
+});
+
+test('clients that always interrupt share 60 s of decoding per second, and each has 2 s', () => {
+  const pool = new BlockPool(1 << 28);
+  const shared = sharedDecoding(0);
+  const sessions = Array.from({ length: 20 }, () => {
+    const ingress = new OpusIngress(0, pool, shared);
+    return { ingress, reader: new SpeechRingReader(ingress.memory), decoded: 0 };
+  });
+  const packet = packets(1)[0]!;
+  const out = new Int16Array(16_000);
+  const SECONDS = 3;
+  for (let nowMs = 0; nowMs < SECONDS * 1000; nowMs += 2) {
+    for (const session of sessions) {
+      session.ingress.flush(nowMs);
+      session.ingress.push(packet, nowMs);
+      session.reader.takeFlush();
+      session.decoded += session.reader.read(out, 0, out.length) / 16_000;
+    }
+  }
+  const decoded = sessions.reduce((sum, session) => sum + session.decoded, 0);
+  const most = 60 + 20 * 2 + SECONDS * (60 + 20 * 2); // bursts, then rates
+  assert.ok(decoded <= most, `${decoded} s decoded in ${SECONDS} s, over ${most}`);
+  const least = Math.min(...sessions.map((session) => session.decoded));
+  assert.ok(least >= SECONDS * 2, `${least} s of one session`);
+  for (const { ingress } of sessions) {
+    ingress.close();
+  }
 });
 
 test('excess Opus is dropped and counted by its length; an undecodable packet is ignored', () => {

@@ -177,6 +177,29 @@ test(
   },
 );
 
+test('however many wait for one playlist, the database is asked 20 times a second', async () => {
+  const id = '00000000-0000-4000-8000-000000000000';
+  const reads = async (): Promise<number> => {
+    const info = await parts.store.use((client) => client.info('commandstats'));
+    return Number(/cmdstat_hgetall:calls=(\d+)/.exec(info)?.[1] ?? 0);
+  };
+  await parts.store.use((client) =>
+    client.hset(keys.staticVideo(id), { ownerId: 'o', status: 'queued', segments: 0 }),
+  );
+  const before = await reads();
+  const waiting = Promise.allSettled(
+    Array.from({ length: 100 }, () => videos.openHls(id, 'output.m3u8')),
+  );
+  await delay(1000);
+  await parts.store.use((client) => client.hset(keys.staticVideo(id), { status: 'failed' }));
+  const ends = await waiting;
+  assert.ok(ends.every(({ status: end }) => end === 'rejected'));
+  const asked = (await reads()) - before;
+  // One for each request, and the shared ones: without these it were 2000.
+  assert.ok(asked >= 100 && asked <= 250, `${asked} reads`);
+  await parts.store.use((client) => client.del(keys.staticVideo(id)));
+});
+
 test('records and files are deleted when they expire', { timeout: 30_000 }, async () => {
   const id = await created();
   await over(id);
