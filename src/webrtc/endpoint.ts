@@ -11,7 +11,7 @@ import { createCertificate } from './dtls/certificate.ts';
 import type { Peer, PeerListener, PeerOptions } from './peer.ts';
 import { REJECT_REASONS, type PeerHost, type RejectReason, type RoutedPeer } from './peer-host.ts';
 import { RtcPeer } from './rtc-peer.ts';
-import type { Candidate } from './sdp/write-answer.ts';
+import type { Candidate } from './sdp/sdp-lines.ts';
 import { newStunView, parseStun, transactionId } from './ice/stun.ts';
 
 /** Where the endpoint binds, what it announces, and where it reports. */
@@ -144,6 +144,8 @@ class UdpEndpoint implements Endpoint, PeerHost {
     rejected: zeros(REJECT_REASONS),
   };
   readonly #socket: Socket;
+  /** An IPv6 socket, which also carries IPv4. */
+  readonly #isDualStack: boolean;
   readonly #byUfrag = new Map<string, RoutedPeer>();
   readonly #byAddress = new Map<string, RoutedPeer>();
   /** By the transaction ids of the checks that wait for a response: a few per address of a peer. */
@@ -166,6 +168,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
 
   constructor(socket: Socket, options: EndpointOptions) {
     this.#socket = socket;
+    this.#isDualStack = isIP(options.bindAddress) === 6;
     this.candidates = candidateAddresses(options).map((address) => ({
       address,
       port: socket.address().port,
@@ -286,6 +289,12 @@ class UdpEndpoint implements Endpoint, PeerHost {
     if (this.#byAddress.get(key) === peer) {
       this.#byAddress.delete(key);
     }
+  }
+  socketAddress(address: string): string | undefined {
+    if (isIP(address) === 6) {
+      return this.#isDualStack ? address : undefined;
+    }
+    return this.#isDualStack ? `::ffff:${address}` : address;
   }
   renameUfrag(before: string, peer: RoutedPeer): void {
     this.#byUfrag.delete(before);

@@ -1,7 +1,8 @@
 // The interface between the endpoint, which owns the socket, and its peers.
 import type { Certificate } from './dtls/certificate.ts';
+import type { IceHost } from './ice/ice.ts';
 import type { StunView } from './ice/stun.ts';
-import type { Candidate } from './sdp/write-answer.ts';
+import type { Candidate } from './sdp/sdp-lines.ts';
 
 /** Why a datagram was dropped: the labels of mouthpiece_datagrams_rejected_total. */
 export const REJECT_REASONS = [
@@ -42,6 +43,11 @@ export interface PeerHost {
   forgetResponse(id: string): void;
   /** A datagram was not sent: the anti-amplification limit of its address is used up. */
   onAmplificationLimit(): void;
+  /**
+   * An address of the other side as the socket reports it.
+   * @returns undefined if the socket cannot reach addresses of its family
+   */
+  socketAddress(address: string): string | undefined;
   /** The peer has another ufrag now: an ICE restart. */
   renameUfrag(before: string, peer: RoutedPeer): void;
   /** The peer has ended. */
@@ -65,3 +71,25 @@ export interface RoutedPeer {
   fail(error: unknown): void;
   close(): Promise<void>;
 }
+
+/** What the ICE of a peer needs of the endpoint. */
+export const iceHostOf = (host: PeerHost, peer: RoutedPeer): IceHost => ({
+  send: (datagram, length, address, port) => {
+    host.send(datagram, length, address, port);
+  },
+  claimAddress: (key, isValidated) => {
+    host.claimAddress(key, peer, isValidated);
+  },
+  releaseAddress: (key) => {
+    host.releaseAddress(key, peer);
+  },
+  expectResponse: (id) => {
+    host.expectResponse(id, peer);
+  },
+  forgetResponse: (id) => {
+    host.forgetResponse(id);
+  },
+  onAmplificationLimit: () => {
+    host.onAmplificationLimit();
+  },
+});

@@ -1,5 +1,6 @@
 // The interface between a worker session and its WebRTC transport.
-import type { Offer } from './sdp/offer.ts';
+import type { RemoteCandidate } from './sdp/candidate.ts';
+import type { Answer, Offer } from './sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
 import type { MediaStats } from './rtp/media-stats.ts';
 
@@ -9,8 +10,8 @@ export interface PeerOptions {
   readonly maxBitrateKbps: number;
   readonly minBitrateKbps: number;
   /**
-   * client (default): a browser. sfu: a media server, which repairs its own losses, so that nothing
-   * is sent to it twice.
+   * client (default): a browser; we are ICE-lite towards it. sfu: a media server. We are full ICE,
+   * as it may be ICE-lite, and send nothing twice, as it repairs its own losses.
    */
   readonly remote?: 'client' | 'sfu';
   /** A peer of which nothing has been heard for this long is ended. Default: 8000. */
@@ -28,6 +29,20 @@ export interface AnswerOptions {
    * Default: false.
    */
   readonly allowsNoMedia?: boolean;
+}
+
+/** What to offer. A section that was offered before and is not now becomes inactive. */
+export interface OfferRequest {
+  /** The ids of `a=msid`. Without an id of the track there is no such track. */
+  readonly streamId: string;
+  readonly audioTrackId?: string;
+  readonly videoTrackId?: string;
+  /** The preferred one first. Default: VP8. The codec that is in use stays. */
+  readonly videoCodecs?: readonly VideoCodec[];
+  /** Data channels. */
+  readonly hasData?: boolean;
+  /** New ICE credentials. Media goes on on the old path until the new one is found. */
+  readonly restartsIce?: boolean;
 }
 
 /** The mids of the sections on which we send now; undefined: none. */
@@ -93,6 +108,22 @@ export interface Peer {
    * @throws ServiceError INVALID_OFFER that says what is wrong; the connection stays as it was
    */
   answer(offer: Offer, options?: AnswerOptions): Promise<string>;
+  /**
+   * An offer of ours, with all candidates. Call it again for other sections or an ICE restart; a
+   * new offer makes one without an answer void.
+   */
+  offer(request: OfferRequest): string;
+  /**
+   * Applies the answer to the latest offer.
+   * @throws ServiceError INVALID_OFFER that says what is wrong; the connection stays as it was
+   */
+  accept(answer: Answer): void;
+  /**
+   * A trickled candidate of an SFU. It may come before the answer.
+   * @returns false if it is not used: there are too many, its address cannot be reached, or the
+   * remote side is a client, whose checks show its addresses
+   */
+  addCandidate(candidate: RemoteCandidate): boolean;
   /**
    * The negotiated video codec; undefined: the client receives audio only. Valid after `answer`.
    */

@@ -1,15 +1,17 @@
-// One WebRTC peer: connects ICE-lite, DTLS, SCTP and media, and ends the connection.
-import type { Offer } from './sdp/offer.ts';
+// One WebRTC peer: connects ICE, DTLS, SCTP and media, and ends the connection.
+import type { Answer, Offer } from './sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
 import { DataChannelResponder } from './sctp/data-channel.ts';
-import { DtlsServer } from './dtls/dtls-server.ts';
-import type { StunVerdict } from './ice/ice.ts';
+import { IceAgent } from './ice/ice-agent.ts';
+import type { IceTransport, StunVerdict } from './ice/ice.ts';
 import { IcePaths } from './ice/ice-paths.ts';
 import { MediaSender } from './rtp/media-sender.ts';
 import { newMediaStats } from './rtp/media-stats.ts';
-import { Negotiation } from './negotiation.ts';
+import { Microphone } from './rtp/microphone.ts';
+import { Negotiation, type TransportIdentity } from './negotiation.ts';
 import type {
   AnswerOptions,
+  OfferRequest,
   Peer,
   PeerCloseReason,
   PeerListener,
@@ -17,9 +19,11 @@ import type {
   PeerStats,
   SendingMids,
 } from './peer.ts';
-import type { PeerHost, RejectReason, RoutedPeer } from './peer-host.ts';
+import { iceHostOf, type PeerHost, type RejectReason, type RoutedPeer } from './peer-host.ts';
 import type { AnswerPlan } from './sdp/answer.ts';
-import type { SrtpReceiver, SrtpSender } from './srtp/srtp.ts';
+import type { RemoteCandidate } from './sdp/candidate.ts';
+import { SecureTransport } from './secure-transport.ts';
+import type { SrtpReceiver } from './srtp/srtp.ts';
 import type { StunView } from './ice/stun.ts';
 
 /** From the answer until media can be sent. */
@@ -31,67 +35,43 @@ const SILENCE_TIMEOUT_MS = 8_000;
  * checks.
  */
 const PROBE_AFTER_MS = 3_000;
-/**
- * Four times the rate of a microphone with 20 ms packets: allows bursts, but no flood that must be
- * decoded.
- */
-const MAX_AUDIO_PACKETS_PER_SECOND = 200;
-
 /** Lives from `createPeer` until `close()` or `onClosed`. */
 export class RtcPeer implements Peer, RoutedPeer {
   readonly #host: PeerHost;
   readonly #options: PeerOptions;
   readonly #listener: PeerListener;
   readonly stats: PeerStats = { ...newMediaStats(), packetsReceived: 0, datagramsRejected: 0 };
-  #state: 'new' | 'answered' | 'connected' | 'closed' = 'new';
-  readonly #negotiation = new Negotiation();
-  #dtls: DtlsServer | undefined = undefined;
+  #state: 'new' | 'offered' | 'connecting' | 'connected' | 'closed' = 'new';
+  readonly #negotiation: Negotiation;
+  #secure: SecureTransport | undefined = undefined;
   #media: MediaSender | undefined = undefined;
   #data: DataChannelResponder | undefined = undefined;
   #receiver: SrtpReceiver | undefined = undefined;
-  readonly #paths: IcePaths;
-  /** Set while the handshake is done and no address is validated. */
-  #keys: readonly [SrtpSender, SrtpReceiver] | undefined = undefined;
-  /** The anti-amplification limit held back a handshake flight. */
-  #isFlightHeldBack = false;
-  #answerMs = 0;
-  /** When the first authentic check arrived; 0: not yet. */
+  readonly #microphone: Microphone;
+  /** Full ICE; undefined: ICE-lite. */
+  readonly #agent: IceAgent | undefined;
+  readonly #paths: IceTransport;
+  #connectingMs = 0;
+  /** When the first authentic check, or answer to one, arrived; 0: not yet. */
   #iceMs = 0;
   /** When the last authentic datagram arrived. */
   #lastHeardMs = 0;
-  /** Microphone packets in the current second of the clock. */
-  #audioSecond = 0;
-  #audioPackets = 0;
 
   constructor(host: PeerHost, options: PeerOptions, listener: PeerListener) {
     this.#host = host;
     this.#options = options;
     this.#listener = listener;
-    this.#paths = new IcePaths(
-      {
-        send: (datagram, length, address, port) => {
-          host.send(datagram, length, address, port);
-        },
-        claimAddress: (key, isValidated) => {
-          host.claimAddress(key, this, isValidated);
-        },
-        releaseAddress: (key) => {
-          host.releaseAddress(key, this);
-        },
-        expectResponse: (id) => {
-          host.expectResponse(id, this);
-        },
-        forgetResponse: (id) => {
-          host.forgetResponse(id);
-        },
-        onAmplificationLimit: () => {
-          host.onAmplificationLimit();
-        },
-      },
-      () => {
-        this.#onSelected();
-      },
-    );
+    this.#microphone = new Microphone((packet, rtpTimestamp, sequenceNumber) => {
+      listener.onAudio(packet, rtpTimestamp, sequenceNumber);
+    });
+    const iceHost = iceHostOf(host, this);
+    const onSelected = (): void => {
+      this.#secure?.onSelected();
+    };
+    const isSfu = options.remote === 'sfu';
+    this.#agent = isSfu ? new IceAgent(iceHost, onSelected) : undefined;
+    this.#paths = this.#agent ?? new IcePaths(iceHost, onSelected);
+    this.#negotiation = new Negotiation(!isSfu);
   }
 
   get ufrag(): string {
@@ -127,42 +107,96 @@ export class RtcPeer implements Peer, RoutedPeer {
       throw new Error('The peer is closed. Create a new one.');
     }
     const plan = this.#negotiation.planFor(offer, options);
-    const nowMs = this.#host.now();
     if (this.#negotiation.isRestart(plan)) {
-      const before = this.ufrag;
-      this.#paths.restart();
-      this.#host.renameUfrag(before, this);
+      this.#restartIce();
+    } else if (this.#state === 'new' && !offer.isIceLite) {
+      this.#agent?.becomeControlled();
     }
-    const needsKeyFrame = this.#media?.update(plan) ?? false;
-    const media = (this.#media ??= this.#createMedia(plan));
-    const dtls = (this.#dtls ??= this.#createDtls(plan));
-    if (plan.data !== undefined) {
-      this.#data ??= new DataChannelResponder((packet) => {
-        dtls.send(packet);
-      });
-    }
-    this.#paths.setRemote(plan.transport);
-    if (this.#state === 'new') {
-      this.#state = 'answered';
-      this.#answerMs = this.#lastHeardMs = nowMs;
-    }
-    const sdp = this.#negotiation.answer(plan, options, {
-      ...this.#paths.local,
-      fingerprint: this.#host.certificate.fingerprint,
-      candidates: this.#host.candidates,
-      videoSsrc: media.video?.ssrc ?? 0,
-      videoRtxSsrc: media.video?.rtxSsrc ?? 0,
-      audioSsrc: media.audio?.ssrc ?? 0,
-    });
+    const needsKeyFrame = this.#apply(plan);
+    const sdp = this.#negotiation.answer(plan, options, this.#identity());
     if (needsKeyFrame) {
-      media.requestKeyFrame(nowMs);
+      this.#media?.requestKeyFrame(this.#host.now());
     }
     return sdp;
   }
 
-  #createMedia(plan: AnswerPlan): MediaSender {
+  offer(request: OfferRequest): string {
+    if (this.#state === 'closed') {
+      throw new Error('The peer is closed. Create a new one.');
+    }
+    if (this.#state === 'new') {
+      this.#state = 'offered';
+    } else if (request.restartsIce === true) {
+      this.#restartIce();
+    }
+    return this.#negotiation.offer(request, this.#identity());
+  }
+
+  accept(answer: Answer): void {
+    if (this.#state === 'closed') {
+      return;
+    }
+    if (this.#apply(this.#negotiation.accept(answer))) {
+      this.#media?.requestKeyFrame(this.#host.now());
+    }
+  }
+
+  addCandidate({ address: remote, port, priority }: RemoteCandidate): boolean {
+    const address = this.#host.socketAddress(remote);
+    return (
+      address !== undefined &&
+      this.#state !== 'closed' &&
+      this.#paths.addCandidate({ address, port, priority }, this.#host.now())
+    );
+  }
+
+  #restartIce(): void {
+    const before = this.ufrag;
+    this.#paths.restart();
+    this.#host.renameUfrag(before, this);
+  }
+
+  /** Takes over what is agreed on. @returns whether the other side needs a key frame */
+  #apply(plan: AnswerPlan): boolean {
+    const media = this.#openMedia();
+    const needsKeyFrame = media.update(plan) && this.#state === 'connected';
+    const secure = (this.#secure ??= this.#createSecure(plan));
+    if (plan.data !== undefined) {
+      this.#data ??= new DataChannelResponder((packet) => {
+        secure.send(packet);
+      });
+    }
+    this.#paths.setRemote(plan.transport);
+    for (const candidate of plan.offer.candidates) {
+      this.addCandidate(candidate);
+    }
+    if (this.#state === 'new' || this.#state === 'offered') {
+      this.#state = 'connecting';
+      this.#connectingMs = this.#lastHeardMs = this.#host.now();
+    }
+    return needsKeyFrame;
+  }
+
+  #identity(): TransportIdentity {
+    const media = this.#openMedia();
+    const { ssrc: videoSsrc, rtxSsrc: videoRtxSsrc } = media.ssrcsOf('video');
+    return {
+      ...this.#paths.local,
+      fingerprint: this.#host.certificate.fingerprint,
+      candidates: this.#host.candidates,
+      videoSsrc,
+      videoRtxSsrc,
+      audioSsrc: media.ssrcsOf('audio').ssrc,
+    };
+  }
+
+  #openMedia(): MediaSender {
+    return (this.#media ??= this.#createMedia());
+  }
+
+  #createMedia(): MediaSender {
     return new MediaSender(
-      plan,
+      { video: undefined, videoCodec: undefined, audio: undefined },
       {
         ...this.#options,
         wallOffsetMs: this.#host.wallOffsetMs,
@@ -178,15 +212,15 @@ export class RtcPeer implements Peer, RoutedPeer {
     );
   }
 
-  #createDtls({ transport }: AnswerPlan): DtlsServer {
-    return new DtlsServer(this.#host.certificate, transport.fingerprints, {
-      send: (datagram) => {
-        if (!this.#paths.sendHandshake(datagram, this.#host.now())) {
-          this.#isFlightHeldBack = true;
-        }
-      },
-      onConnected: (sender, receiver) => {
-        this.#onHandshakeDone(sender, receiver);
+  #createSecure({ transport }: AnswerPlan): SecureTransport {
+    const now = (): number => this.#host.now();
+    return new SecureTransport(this.#host.certificate, transport.fingerprints, this.#paths, now, {
+      onReady: (sender, receiver) => {
+        const nowMs = now();
+        this.#receiver = receiver;
+        this.#state = 'connected';
+        this.#media?.start(sender, nowMs);
+        this.#listener.onConnected(nowMs, this.#iceMs);
       },
       onClosed: (reason, detail) => {
         this.#end(reason, detail);
@@ -224,10 +258,10 @@ export class RtcPeer implements Peer, RoutedPeer {
   }
 
   poll(nowMs: number): void {
-    if (this.#state === 'answered') {
+    if (this.#state === 'connecting') {
       this.#paths.poll(nowMs);
-      this.#dtls?.poll(nowMs);
-      if (nowMs - this.#answerMs > CONNECT_TIMEOUT_MS) {
+      this.#secure?.poll(nowMs);
+      if (nowMs - this.#connectingMs > CONNECT_TIMEOUT_MS) {
         this.#end(this.#connectFailure());
       }
     } else if (this.#state === 'connected') {
@@ -258,7 +292,7 @@ export class RtcPeer implements Peer, RoutedPeer {
       return;
     }
     this.#media?.stop();
-    this.#dtls?.close();
+    this.#secure?.close();
     this.#free();
   }
 
@@ -274,7 +308,7 @@ export class RtcPeer implements Peer, RoutedPeer {
     }
     if (reason !== 'closed') {
       this.#media?.stop();
-      this.#dtls?.close();
+      this.#secure?.close();
     }
     this.#free();
     this.#listener.onClosed(reason, detail);
@@ -283,42 +317,11 @@ export class RtcPeer implements Peer, RoutedPeer {
   #free(): void {
     this.#state = 'closed';
     this.#paths.close();
-    this.#keys = undefined;
-    this.#dtls = undefined;
+    this.#secure = undefined;
     this.#media = undefined;
     this.#data = undefined;
     this.#receiver = undefined;
     this.#host.forget(this);
-  }
-
-  /** Media also needs a validated address. Usually there is one by now. */
-  #onHandshakeDone(sender: SrtpSender, receiver: SrtpReceiver): void {
-    this.#keys = [sender, receiver];
-    if (this.#paths.isSelected) {
-      this.#connect();
-    }
-  }
-
-  #connect(): void {
-    if (this.#keys === undefined) {
-      return;
-    }
-    const [sender, receiver] = this.#keys;
-    const nowMs = this.#host.now();
-    this.#keys = undefined;
-    this.#receiver = receiver;
-    this.#state = 'connected';
-    this.#media?.start(sender, nowMs);
-    this.#listener.onConnected(nowMs, this.#iceMs);
-  }
-
-  /** An address is validated: sends what had to wait for it. */
-  #onSelected(): void {
-    if (this.#isFlightHeldBack) {
-      this.#dtls?.resendFlight(this.#host.now());
-    }
-    this.#isFlightHeldBack = false;
-    this.#connect();
   }
 
   #reject(reason: RejectReason): void {
@@ -333,32 +336,25 @@ export class RtcPeer implements Peer, RoutedPeer {
       this.#reject('other');
       return;
     }
-    const isAccepted = this.#countStun(
-      this.#paths.onRequest(data, view, address, port, nowMs),
-      nowMs,
-    );
-    if (isAccepted && this.#iceMs === 0) {
-      this.#iceMs = nowMs;
-    }
+    this.#countStun(this.#paths.onRequest(data, view, address, port, nowMs), nowMs);
   }
 
   onStunResponse(data: Buffer, view: StunView, address: string, port: number, nowMs: number): void {
     this.#countStun(this.#paths.onResponse(data, view, address, port, nowMs), nowMs);
   }
 
-  /** @returns whether the message is a sign of life */
-  #countStun(verdict: StunVerdict, nowMs: number): boolean {
+  #countStun(verdict: StunVerdict, nowMs: number): void {
     if (verdict === 'accepted') {
       this.#lastHeardMs = nowMs;
+      this.#iceMs ||= nowMs;
     } else if (verdict !== 'repeated') {
       this.#reject(verdict);
     }
-    return verdict === 'accepted';
   }
 
   onDtls(data: Buffer, key: string, nowMs: number): void {
     this.#paths.onHandshake(key, data.length);
-    const verdict = this.#dtls?.receive(data, nowMs) ?? 'other';
+    const verdict = this.#secure?.receive(data, nowMs) ?? 'other';
     if (verdict === 'accepted') {
       this.#lastHeardMs = nowMs;
     } else if (verdict !== 'repeated') {
@@ -380,29 +376,13 @@ export class RtcPeer implements Peer, RoutedPeer {
   }
 
   onRtp(data: Buffer, nowMs: number): void {
-    const microphone = this.#plan?.microphone;
-    if (microphone === undefined || ((data[1] ?? 0) & 127) !== microphone.codec.payloadType) {
-      this.#reject('other');
-      return;
+    const verdict = this.#microphone.receive(data, this.#plan?.microphone, this.#receiver, nowMs);
+    if (verdict === 'accepted' || verdict === 'rate_limited') {
+      this.#lastHeardMs = nowMs;
+      this.stats.packetsReceived++;
     }
-    const payload = this.#receiver?.unprotectRtp(data);
-    if (payload === undefined) {
-      this.#reject('srtp_auth');
-      return;
-    }
-    this.#lastHeardMs = nowMs;
-    this.stats.packetsReceived++;
-    const second = Math.floor(nowMs / 1000);
-    if (second !== this.#audioSecond) {
-      this.#audioSecond = second;
-      this.#audioPackets = 0;
-    }
-    if (++this.#audioPackets > MAX_AUDIO_PACKETS_PER_SECOND) {
-      this.#reject('rate_limited');
-      return;
-    }
-    if (payload.length > 0) {
-      this.#listener.onAudio(payload, data.readUInt32BE(4), data.readUInt16BE(2));
+    if (verdict !== 'accepted') {
+      this.#reject(verdict);
     }
   }
 }

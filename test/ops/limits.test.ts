@@ -65,7 +65,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     'the client of Redis tries again by itself',
   'src/link/speech-ring.ts SPEECH_RING_SECONDS': 'SPEECH_RING_SAMPLES in seconds',
   'src/pipeline/speech/audio-receiver.ts MAX_CONCEALED': 'how long a gap is concealed',
-  'src/webrtc/ice/ice-paths.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',
+  'src/webrtc/ice/path.ts CONSENT_INTERVAL_MS.most': 'how often consent is asked for',
   'src/webrtc/rtp/key-frame-recovery.ts DRAIN.maxMs':
     'how long the sender waits for a queue on the way to drain',
   'src/pipeline/render/motion/face-motion.ts': 'how a face moves after skipped frames',

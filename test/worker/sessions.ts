@@ -38,6 +38,9 @@ const stats = {
 /** A peer that accepts everything and sends nothing: the transport has its own tests and bench. */
 export const sinkPeer: Peer = {
   answer: () => Promise.resolve('v=0'),
+  offer: () => 'v=0',
+  accept: () => {},
+  addCandidate: () => false,
   videoCodec: 'vp8',
   mids: { audio: '1', video: '0' },
   lastHeardMs: 0,
@@ -71,7 +74,7 @@ export const workerContext = (
 });
 
 /** The peers of these sessions do not read their offer. */
-export const offer: Offer = { sections: [], bundle: [], isIceLite: false };
+export const offer: Offer = { sections: [], bundle: [], isIceLite: false, candidates: [] };
 
 /** A session whose peer is connected: media flows once its clock is started. */
 export async function joinSession(

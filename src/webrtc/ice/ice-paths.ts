@@ -1,8 +1,14 @@
 // The addresses of one client: which of them are validated, how much each may be sent, and which
 // one gets the media.
-import { randomBytes, randomInt } from 'node:crypto';
-import { newCredentials, type IceCredentials, type IceHost, type StunVerdict } from './ice.ts';
-import { Path } from './path.ts';
+import { randomBytes } from 'node:crypto';
+import {
+  newCredentials,
+  type IceCredentials,
+  type IceHost,
+  type IceTransport,
+  type StunVerdict,
+} from './ice.ts';
+import { nextConsentMs, Path } from './path.ts';
 import { ReplayCache } from './replay-cache.ts';
 import {
   bindingRequest,
@@ -19,8 +25,6 @@ const MAX_PENDING_CHECKS = 4;
  * section 8.1).
  */
 const MAX_AMPLIFICATION = 3;
-/** RFC 7675 section 5.1: consent checks are sent every 5 s, times a random factor of 0.8 to 1.2. */
-const CONSENT_INTERVAL_MS = { least: 4_000, most: 6_000 } as const;
 /**
  * First interval between the checks of an address that does not answer. It doubles with each check.
  */
@@ -40,7 +44,7 @@ const MIN_CHECK_INTERVAL_MS = 1_000;
  *
  * Times are `monotonicMs()`.
  */
-export class IcePaths {
+export class IcePaths implements IceTransport {
   #local = newCredentials();
   readonly #tieBreaker = randomBytes(8);
   readonly #host: IceHost;
@@ -80,6 +84,11 @@ export class IcePaths {
   /** Sets the client's credentials, from its offer. */
   setRemote({ ufrag, password }: IceCredentials): void {
     this.#remote = { ufrag, password };
+  }
+
+  /** Candidates are not needed: the client's checks show its addresses. */
+  addCandidate(): boolean {
+    return false;
   }
 
   /**
@@ -365,7 +374,7 @@ export class IcePaths {
   }
 
   #scheduleConsent(path: Path, nowMs: number): void {
-    path.nextCheckMs = nowMs + randomInt(CONSENT_INTERVAL_MS.least, CONSENT_INTERVAL_MS.most + 1);
+    path.nextCheckMs = nextConsentMs(nowMs);
   }
 
   #select(path: Path, nowMs: number): void {

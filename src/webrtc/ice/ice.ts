@@ -1,5 +1,6 @@
 // What ICE-lite and full ICE have in common: credentials, the interface to the endpoint, verdicts.
 import { randomBytes } from 'node:crypto';
+import type { StunView } from './stun.ts';
 
 /** Name and password of one side (RFC 8445 section 5.3). */
 export interface IceCredentials {
@@ -43,3 +44,54 @@ export type StunVerdict =
   | 'unknown_source'
   | 'rate_limited'
   | 'other';
+
+/** A candidate of the other side, in the form in which the socket reports addresses. */
+export interface IceCandidate {
+  readonly address: string;
+  readonly port: number;
+  readonly priority: number;
+}
+
+/** The ICE of one peer: ICE-lite (IcePaths) or full (IceAgent). Times are `monotonicMs()`. */
+export interface IceTransport {
+  /** Our credentials. */
+  readonly local: IceCredentials;
+  /** Whether media has an address to go to. */
+  readonly isSelected: boolean;
+  /** Whether an authentic check of the other side has arrived, or one of ours was answered. */
+  readonly hasPaths: boolean;
+  /** Sets the credentials of the other side. */
+  setRemote(credentials: IceCredentials): void;
+  /** @returns false if the candidate is not used */
+  addCandidate(candidate: IceCandidate, nowMs: number): boolean;
+  /** ICE restart (RFC 8445 section 9): new credentials. Media stays where it is until then. */
+  restart(): void;
+  onRequest(
+    data: Buffer,
+    view: StunView,
+    address: string,
+    port: number,
+    nowMs: number,
+  ): StunVerdict;
+  onResponse(
+    data: Buffer,
+    view: StunView,
+    address: string,
+    port: number,
+    nowMs: number,
+  ): StunVerdict;
+  /** A DTLS datagram arrived from `key`. */
+  onHandshake(key: string, bytes: number): void;
+  /** @returns false if it was not sent */
+  sendHandshake(datagram: Buffer, nowMs: number): boolean;
+  /** Sends to the selected address; drops the datagram if there is none. */
+  sendMedia(datagram: Buffer, length: number): void;
+  /** Sends the checks that are due. */
+  poll(nowMs: number): void;
+  /** Checks the selected address, unless it was checked within the last second. */
+  checkSelected(nowMs: number): void;
+  /** Whether the other side consents to receive (RFC 7675). True before an address is selected. */
+  hasConsent(nowMs: number): boolean;
+  /** Releases all addresses. */
+  close(): void;
+}

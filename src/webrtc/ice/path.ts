@@ -1,7 +1,14 @@
 // The state of the path to one address of a client.
+import { randomInt } from 'node:crypto';
 
 /** RFC 7675 section 5.1: consent expires 30 s after the last answer. */
 export const CONSENT_MS = 30_000;
+
+/** RFC 7675 section 5.1: consent checks are sent every 5 s, times a random factor of 0.8 to 1.2. */
+const CONSENT_INTERVAL_MS = { least: 4_000, most: 6_000 } as const;
+/** When the next consent check is due. */
+export const nextConsentMs = (nowMs: number): number =>
+  nowMs + randomInt(CONSENT_INTERVAL_MS.least, CONSENT_INTERVAL_MS.most + 1);
 
 /** A check of ours that may still be answered. */
 export interface PendingCheck {

@@ -1,4 +1,4 @@
-// STUN messages (RFC 8489) as ICE-lite needs them: parses, authenticates and writes Binding
+// STUN messages (RFC 8489) as ICE needs them: parses, authenticates and writes Binding
 // messages.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -16,8 +16,10 @@ export const ATTRIBUTE = {
   xorMappedAddress: 0x0020,
   priority: 0x0024,
   useCandidate: 0x0025,
+  errorCode: 0x0009,
   fingerprint: 0x8028,
   iceControlled: 0x8029,
+  iceControlling: 0x802a,
 };
 /** Message header: type, length, cookie, transaction id. */
 export const HEADER_BYTES = 20;
@@ -29,6 +31,9 @@ const FINGERPRINT_BYTES = 4;
 const USERNAME_BYTES = 513;
 /** RFC 8489 section 14.7. */
 const FINGERPRINT_XOR = 0x5354554e;
+
+/** Which side nominates (RFC 8445 section 6.1.1). */
+export type IceRole = 'controlling' | 'controlled';
 
 /** The class of a Binding message. */
 export type StunKind = 'request' | 'indication' | 'success' | 'error';
@@ -52,6 +57,14 @@ export interface StunView {
   /** USERNAME up to the colon: the ufrag of the receiver of the request. '' if there is none. */
   localUfrag: string;
   hasUseCandidate: boolean;
+  /** Role of the sender; undefined: not said. */
+  role: IceRole | undefined;
+  /** Offset of the 8-byte tie-breaker of the role; -1 if there is none. */
+  tieBreakerOffset: number;
+  /** PRIORITY; 0 if there is none. */
+  priority: number;
+  /** ERROR-CODE; 0 if there is none. */
+  errorCode: number;
   /** Offset of the MESSAGE-INTEGRITY attribute; -1 if there is none. */
   integrityOffset: number;
 }
@@ -61,6 +74,10 @@ export const newStunView = (): StunView => ({
   kind: undefined,
   localUfrag: '',
   hasUseCandidate: false,
+  role: undefined,
+  tieBreakerOffset: -1,
+  priority: 0,
+  errorCode: 0,
   integrityOffset: -1,
 });
 
@@ -72,6 +89,10 @@ export function parseStun(data: Buffer, view: StunView): boolean {
   view.kind = undefined;
   view.localUfrag = '';
   view.hasUseCandidate = false;
+  view.role = undefined;
+  view.tieBreakerOffset = -1;
+  view.priority = 0;
+  view.errorCode = 0;
   view.integrityOffset = -1;
   if (
     data.length < HEADER_BYTES ||
@@ -115,10 +136,32 @@ export function parseStun(data: Buffer, view: StunView): boolean {
         return false;
       }
       view.integrityOffset = offset;
+    } else {
+      readIceAttribute(data, attribute, offset + ATTRIBUTE_HEADER_BYTES, length, view);
     }
     offset += ATTRIBUTE_HEADER_BYTES + padded(length);
   }
   return true;
+}
+
+/** Attributes of a wrong length are ignored, as unknown ones are. */
+function readIceAttribute(
+  data: Buffer,
+  attribute: number,
+  at: number,
+  length: number,
+  view: StunView,
+): void {
+  const isControlling = attribute === ATTRIBUTE.iceControlling;
+  if ((isControlling || attribute === ATTRIBUTE.iceControlled) && length === 8) {
+    view.role = isControlling ? 'controlling' : 'controlled';
+    view.tieBreakerOffset = at;
+  } else if (attribute === ATTRIBUTE.priority && length === 4) {
+    view.priority = data.readUInt32BE(at);
+  } else if (attribute === ATTRIBUTE.errorCode && length >= 4) {
+    // RFC 8489 section 14.8: class and number.
+    view.errorCode = ((data[at + 2] ?? 0) & 7) * 100 + (data[at + 3] ?? 0);
+  }
 }
 
 /** RFC 8489 section 14.7: FINGERPRINT must be the last attribute. */
@@ -172,25 +215,42 @@ export function bindingSuccess(
   );
 }
 
+/** RFC 8445 section 7.3.1.1: both sides have the same role. */
+export const ROLE_CONFLICT = 487;
+
+/** The error response to `request` if both sides have the same role. */
+export function roleConflict(request: Buffer, password: string): Buffer {
+  const value = Buffer.concat([Buffer.from([0, 0, 4, 87]), Buffer.from('Role Conflict')]);
+  const attributes = [[ATTRIBUTE.errorCode, value]] as const;
+  return message(BINDING_ERROR, transactionId(request), attributes, password);
+}
+
+/** What a check of ours says besides its credentials. */
+export interface CheckOptions {
+  /** Default: controlled, as ICE-lite is. */
+  readonly role?: IceRole;
+  readonly nominates?: boolean;
+}
+
 /** A Binding request of ours: a connectivity check, or a consent check (RFC 7675). */
 export function bindingRequest(
   id: Buffer,
   username: string,
   password: string,
   tieBreaker: Buffer,
+  { role = 'controlled', nominates = false }: CheckOptions = {},
 ): Buffer {
   const priority = Buffer.alloc(4);
   priority.writeUInt32BE(PEER_REFLEXIVE_PRIORITY, 0);
-  return message(
-    BINDING_REQUEST,
-    id,
-    [
-      [ATTRIBUTE.username, Buffer.from(username, 'latin1')],
-      [ATTRIBUTE.priority, priority],
-      [ATTRIBUTE.iceControlled, tieBreaker],
-    ],
-    password,
-  );
+  const attributes: [number, Buffer][] = [
+    [ATTRIBUTE.username, Buffer.from(username, 'latin1')],
+    [ATTRIBUTE.priority, priority],
+    [role === 'controlled' ? ATTRIBUTE.iceControlled : ATTRIBUTE.iceControlling, tieBreaker],
+  ];
+  if (nominates) {
+    attributes.push([ATTRIBUTE.useCandidate, Buffer.alloc(0)]);
+  }
+  return message(BINDING_REQUEST, id, attributes, password);
 }
 
 /** A message with these attributes, then MESSAGE-INTEGRITY and FINGERPRINT. */

@@ -15,6 +15,8 @@ import {
   RtpStream,
   type DatagramSink,
   type MediaStreams,
+  newSsrcs,
+  type Ssrcs,
   type StreamOptions,
 } from './rtp-stream.ts';
 import { SenderReporter } from './sender-reporter.ts';
@@ -55,6 +57,8 @@ interface PacketRange {
 export class MediaSender {
   /** The streams that were negotiated, also those that are inactive for now. */
   readonly #streams: MediaStreams = { video: undefined, audio: undefined };
+  /** SSRCs in an offer that is not answered yet. */
+  readonly #announced: { video?: Ssrcs; audio?: Ssrcs } = {};
   readonly #wallOffsetMs: number;
   readonly #stats: MediaStats;
   #packetizer: Packetizer = createPacketizer('vp8');
@@ -139,8 +143,8 @@ export class MediaSender {
     }
     const before = { ...this.#streams };
     const wasSending = this.#sendsVideo;
-    this.#streams.video = streamFor(before.video, video && videoOptions(video));
-    this.#streams.audio = streamFor(before.audio, audio && audioOptions(audio));
+    this.#streams.video = this.#streamFor('video', video && videoOptions(video));
+    this.#streams.audio = this.#streamFor('audio', audio && audioOptions(audio));
     this.#sendsVideo = video?.sends ?? false;
     this.#sendsAudio = audio?.sends ?? false;
     const isSameVideo = this.#streams.video === before.video;
@@ -151,6 +155,22 @@ export class MediaSender {
       this.#latestAudio.count = 0;
     }
     return this.#sendsVideo && !(wasSending && isSameVideo);
+  }
+
+  /** The stream that is there, if it has these options, or a new one. */
+  #streamFor(kind: 'video' | 'audio', options: StreamOptions | undefined): RtpStream | undefined {
+    const stream = this.#streams[kind];
+    if (options === undefined || isDeepStrictEqual(stream?.options, options)) {
+      return options && stream;
+    }
+    const ssrcs = this.#announced[kind];
+    delete this.#announced[kind];
+    return new RtpStream(options, ssrcs);
+  }
+
+  /** The SSRCs for an offer: those of the stream, or of the one that is to come. */
+  ssrcsOf(kind: 'video' | 'audio'): Ssrcs {
+    return this.#streams[kind] ?? (this.#announced[kind] ??= newSsrcs());
   }
 
   /** Requests a key frame from the encoder. */
@@ -345,14 +365,3 @@ const audioOptions = (plan: MediaPlan): StreamOptions => ({
   historyPackets: AUDIO_HISTORY_PACKETS,
   rtxPayloadType: undefined,
 });
-
-/** The stream that is there, if it has these options, or a new one. */
-function streamFor(
-  stream: RtpStream | undefined,
-  options: StreamOptions | undefined,
-): RtpStream | undefined {
-  if (stream === undefined || options === undefined) {
-    return options && new RtpStream(options);
-  }
-  return isDeepStrictEqual(stream.options, options) ? stream : new RtpStream(options);
-}

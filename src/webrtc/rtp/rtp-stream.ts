@@ -56,10 +56,19 @@ export interface RetransmitLimits {
 /** Sends the first `length` bytes of `datagram`. */
 export type DatagramSink = (datagram: Buffer, length: number) => void;
 
-/** Owns the SSRCs, chosen at random, and the rollover counters of a stream and its RTX stream. */
+/** The SSRC of a stream, and that of its retransmissions. */
+export interface Ssrcs {
+  readonly ssrc: number;
+  readonly rtxSsrc: number;
+}
+
+/** Chosen at random (RFC 3550 section 8.1). */
+export const newSsrcs = (): Ssrcs => ({ ssrc: randomSsrc(), rtxSsrc: randomSsrc() });
+
+/** Owns the SSRCs and the rollover counters of a stream and its RTX stream. */
 export class RtpStream {
-  readonly ssrc = randomSsrc();
-  readonly rtxSsrc = randomSsrc();
+  readonly ssrc: number;
+  readonly rtxSsrc: number;
   readonly options: StreamOptions;
   readonly payloadType: number;
   readonly rtxPayloadType: number | undefined;
@@ -89,8 +98,11 @@ export class RtpStream {
   /** Packets retransmitted. */
   retransmitted = 0;
 
-  constructor(options: StreamOptions) {
+  /** @param ssrcs never those of another stream with the same keys */
+  constructor(options: StreamOptions, { ssrc, rtxSsrc } = newSsrcs()) {
     this.options = options;
+    this.ssrc = ssrc;
+    this.rtxSsrc = rtxSsrc;
     this.payloadType = options.payloadType;
     this.rtxPayloadType = options.rtxPayloadType;
     this.#clockRate = options.clockRate;

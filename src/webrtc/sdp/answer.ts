@@ -1,10 +1,10 @@
 // Plans the answer to an offer (RFC 9429 section 5.3): which sections to accept, with which codecs.
 import type { VideoCodec } from '../../media/coded-frame.ts';
+import type { ExtensionName } from './extensions.ts';
 import { DEFAULT_PROFILE, parameterOf } from './fmtp.ts';
 import {
   FEEDBACK,
   invalidOffer,
-  type ExtensionName,
   type Feedback,
   type Offer,
   type OfferedCodec,
@@ -54,6 +54,8 @@ export interface PlanOptions {
   readonly previous?: AnswerPlan | undefined;
   /** Accept an offer in which nothing can be received. */
   readonly allowsNoMedia?: boolean;
+  /** We are full ICE, so the other side may be ICE-lite. */
+  readonly isFullIce?: boolean;
 }
 
 /**
@@ -62,10 +64,10 @@ export interface PlanOptions {
  * offer does not follow from the previous one
  */
 export function planAnswer(offer: Offer, options: PlanOptions = {}): AnswerPlan {
-  if (offer.isIceLite) {
+  const { previous, allowsNoMedia = false, isFullIce = false } = options;
+  if (offer.isIceLite && !isFullIce) {
     throw invalidOffer('both sides would be ICE-lite. Offer full ICE.');
   }
-  const { previous, allowsNoMedia = false } = options;
   const usable = offer.sections.filter(
     (section) =>
       !section.isRefused && (offer.bundle.length === 0 || offer.bundle.includes(section.mid)),
@@ -132,13 +134,22 @@ function checkFollows({ offer, transport }: AnswerPlan, previous: AnswerPlan): v
       throw invalidOffer(`the a=mid of m-line ${index + 1} has changed. Add a new m-line.`);
     }
   }
+  checkSameCertificate(transport, previous.transport, invalidOffer);
+}
+
+/** @throws the error that `refusal` makes, if the fingerprints are not those of before */
+export function checkSameCertificate(
+  now: OfferedTransport,
+  before: OfferedTransport,
+  refusal: (reason: string) => Error,
+): void {
   const digests = ({ fingerprints }: OfferedTransport): string =>
     fingerprints
       .map(({ hash, value }) => `${hash} ${value}`)
       .sort()
       .join();
-  if (digests(transport) !== digests(previous.transport)) {
-    throw invalidOffer('its a=fingerprint has changed. Open a new connection.');
+  if (digests(now) !== digests(before)) {
+    throw refusal('its a=fingerprint has changed. Open a new connection.');
   }
 }
 
@@ -229,11 +240,14 @@ function whyNothing(offer: Offer, media: readonly OfferedSection[]): string {
   );
 }
 
-/**
- * ICE credentials (RFC 8839 section 5.4), fingerprints, and the DTLS role (RFC 8842 section 5.3).
- */
-function checkTransport({ ufrag, password, fingerprints, setup }: OfferedTransport): void {
-  if (!/^[A-Za-z0-9+/=_-]{4,256}$/.test(ufrag) || !/^[A-Za-z0-9+/=_-]{22,256}$/.test(password)) {
+/** Whether name and password have the form of RFC 8839 section 5.4. */
+export const hasCredentials = ({ ufrag, password }: OfferedTransport): boolean =>
+  /^[A-Za-z0-9+/=_-]{4,256}$/.test(ufrag) && /^[A-Za-z0-9+/=_-]{22,256}$/.test(password);
+
+/** ICE credentials, fingerprints, and the DTLS role (RFC 8842 section 5.3). */
+function checkTransport(transport: OfferedTransport): void {
+  const { fingerprints, setup } = transport;
+  if (!hasCredentials(transport)) {
     throw invalidOffer('a=ice-ufrag or a=ice-pwd is missing or malformed.');
   }
   if (fingerprints.length === 0) {
@@ -247,7 +261,8 @@ function checkTransport({ ufrag, password, fingerprints, setup }: OfferedTranspo
   }
 }
 
-function mediaPlan(
+/** What is agreed on for one section. */
+export function mediaPlan(
   section: OfferedSection,
   codec: OfferedCodec,
   rtxPayloadType: number | undefined,
@@ -282,7 +297,7 @@ interface ChosenVideoCodec {
  * The first codec, in the client's order, that we encode; and its RTX payload type.
  * @param preferredType payload type that is in use: it comes first
  */
-function chooseVideoCodec(
+export function chooseVideoCodec(
   section: OfferedSection,
   preferredType: number | undefined,
 ): ChosenVideoCodec | undefined {

@@ -1,6 +1,14 @@
 // Parses an SDP offer (RFC 8866, RFC 9429) into a small plain object. The main thread does this, so
 // that no text of a stranger delays the frames of a worker.
 import { ServiceError } from '../../base/errors.ts';
+import { Attributes, DIRECTIONS, type Direction } from './attributes.ts';
+import { parseCandidate, type RemoteCandidate } from './candidate.ts';
+import {
+  chooseExtensions,
+  parseExtensions,
+  type Extension,
+  type ExtensionName,
+} from './extensions.ts';
 
 /** Longest offer. Those of browsers have 3 to 10 kB. */
 export const MAX_OFFER_CHARS = 64 * 1024;
@@ -10,18 +18,10 @@ const MAX_SECTIONS = 32;
 /** Formats of an m-line: payload types, of which there are 128. */
 const MAX_FORMATS = 64;
 const MAX_FINGERPRINTS = 8;
-/** Longest mid that a one-byte header extension can carry (RFC 8285 section 4.2). */
-const MAX_MID_BYTES = 16;
-
-/** The header extensions that are used. */
-export const EXTENSION_URI = {
-  mid: 'urn:ietf:params:rtp-hdrext:sdes:mid',
-  absSendTime: 'http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time',
-  playoutDelay: 'http://www.webrtc.org/experiments/rtp-hdrext/playout-delay',
-} as const;
-/** Our name of a header extension. */
-export type ExtensionName = keyof typeof EXTENSION_URI;
-
+/** Candidate lines that are read. Browsers have about ten for each section. */
+const MAX_CANDIDATE_LINES = 64;
+/** If there is no a=max-message-size (RFC 8841 section 6.1). */
+const DEFAULT_MESSAGE_BYTES = 65_536;
 /** The RTCP feedback messages that are used, in SDP notation. */
 export const FEEDBACK = ['nack', 'nack pli', 'ccm fir', 'goog-remb'] as const;
 /** An RTCP feedback message in SDP notation. */
@@ -30,10 +30,6 @@ export type Feedback = (typeof FEEDBACK)[number];
 const CODECS = ['opus', 'vp8', 'h264', 'rtx'] as const;
 /** A codec that is used, in lower case. */
 export type CodecName = (typeof CODECS)[number];
-
-const DIRECTIONS = ['sendrecv', 'sendonly', 'recvonly', 'inactive'] as const;
-/** Direction of a section, from the writer's point of view (RFC 8866 section 6.7). */
-export type Direction = (typeof DIRECTIONS)[number];
 
 /** A codec of a section. `parameters`: the text of `a=fmtp`. */
 export interface OfferedCodec {
@@ -67,6 +63,8 @@ export interface OfferedSection {
    * which aiortc still uses.
    */
   readonly dataChannelForm: 'rfc8841' | 'sctpmap' | undefined;
+  /** Longest message on a data channel that the other side takes (RFC 8841 section 6). */
+  readonly maxMessageBytes: number;
   readonly transport: OfferedTransport;
 }
 
@@ -92,65 +90,20 @@ export interface Offer {
   /** Mids of the BUNDLE group in order; empty if there is none. */
   readonly bundle: readonly string[];
   readonly isIceLite: boolean;
+  /** The usable ICE candidates of all sections. */
+  readonly candidates: readonly RemoteCandidate[];
 }
+
+/** An answer has the same parts. */
+export type Answer = Offer;
 
 /** The error for an offer that cannot be answered. */
 export const invalidOffer = (reason: string): ServiceError =>
   new ServiceError('INVALID_OFFER', `The SDP offer could not be used: ${reason}`);
 
 /** The error for an offer above MAX_OFFER_CHARS. */
-export const offerTooLong = (): ServiceError =>
-  invalidOffer(`it is longer than ${MAX_OFFER_CHARS} characters.`);
-
-/** The attributes that are used. Others are not stored. */
-const USED_ATTRIBUTES = new Set<string>([
-  ...DIRECTIONS,
-  'bundle-only',
-  'extmap',
-  'fingerprint',
-  'fmtp',
-  'group',
-  'ice-lite',
-  'ice-pwd',
-  'ice-ufrag',
-  'mid',
-  'rtcp-fb',
-  'rtcp-mux',
-  'rtcp-rsize',
-  'rtpmap',
-  'sctp-port',
-  'setup',
-]);
-
-/** The attributes of the session or of one section: name -> values, in order. */
-class Attributes {
-  readonly #values = new Map<string, string[]>();
-
-  add(line: string): void {
-    const colon = line.indexOf(':');
-    const name = colon < 0 ? line : line.slice(0, colon);
-    if (!USED_ATTRIBUTES.has(name)) {
-      return;
-    }
-    const value = colon < 0 ? '' : line.slice(colon + 1).trim();
-    const values = this.#values.get(name);
-    if (values === undefined) {
-      this.#values.set(name, [value]);
-    } else {
-      values.push(value);
-    }
-  }
-
-  all(name: string): readonly string[] {
-    return this.#values.get(name) ?? [];
-  }
-  first(name: string): string | undefined {
-    return this.#values.get(name)?.[0];
-  }
-  has(name: string): boolean {
-    return this.#values.has(name);
-  }
-}
+export const offerTooLong = (): ServiceError => invalidOffer(TOO_LONG);
+const TOO_LONG = `it is longer than ${MAX_OFFER_CHARS} characters.`;
 
 /** A section before parsing: the m-line without `m=`, and its attributes. */
 interface Section {
@@ -164,47 +117,66 @@ interface Session {
   readonly transport: OfferedTransport;
 }
 
+/** The error for an answer that cannot be used. */
+export const invalidAnswer = (reason: string): ServiceError =>
+  new ServiceError('INVALID_OFFER', `The SDP answer could not be used: ${reason}`);
+
 /**
  * Parses an offer. Takes linear time: less than 5 ms for the longest one (measured in
  * test/webrtc/sdp/offer.test.ts).
  * @throws ServiceError INVALID_OFFER that says what is wrong
  */
-export function parseOffer(sdp: string): Offer {
+export const parseOffer = (sdp: string): Offer => parse(sdp, invalidOffer);
+
+/**
+ * Parses an answer to an offer of ours.
+ * @throws ServiceError INVALID_OFFER that says what is wrong
+ */
+export const parseAnswer = (sdp: string): Answer => parse(sdp, invalidAnswer);
+
+type Refusal = (reason: string) => ServiceError;
+
+function parse(sdp: string, refusal: Refusal): Offer {
   if (typeof sdp !== 'string' || sdp.length === 0) {
-    throw invalidOffer('it is empty.');
+    throw refusal('it is empty.');
   }
   if (sdp.length > MAX_OFFER_CHARS) {
-    throw offerTooLong();
+    throw refusal(TOO_LONG);
   }
   const lines = sdp.split(/\r\n|\n|\r/, MAX_LINES + 1);
   if (lines.length > MAX_LINES) {
-    throw invalidOffer(`it has more than ${MAX_LINES} lines.`);
+    throw refusal(`it has more than ${MAX_LINES} lines.`);
   }
   if (lines[0]?.trimEnd() !== 'v=0') {
-    throw invalidOffer('it does not begin with v=0.');
+    throw refusal('it does not begin with v=0.');
   }
-  const { attributes, sections } = divide(lines);
+  const { attributes, sections } = divide(lines, refusal);
   if (sections.length === 0) {
-    throw invalidOffer(
-      'it has no m-line. Offer an audio and a video section with direction recvonly.',
-    );
+    throw refusal('it has no m-line. Offer an audio and a video section with direction recvonly.');
   }
   const session: Session = {
     attributes,
     extensions: parseExtensions(attributes),
     transport: parseTransport(attributes, undefined),
   };
-  const parsed = sections.map((section, index) => parseSection(section, session, index));
+  const parsed = sections.map((section, index) => parseSection(section, session, index, refusal));
   if (new Set(parsed.map(({ mid }) => mid)).size !== parsed.length) {
-    throw invalidOffer('two m-lines have the same a=mid.');
+    throw refusal('two m-lines have the same a=mid.');
   }
   const group = attributes.all('group').find((value) => value.startsWith('BUNDLE')) ?? '';
   const bundle = [...new Set(group.split(/\s+/).slice(1))].slice(0, MAX_SECTIONS);
-  return { sections: parsed, bundle, isIceLite: attributes.has('ice-lite') };
+  const candidates = sections
+    .flatMap((section) => section.attributes.all('candidate'))
+    .slice(0, MAX_CANDIDATE_LINES)
+    .flatMap((line) => parseCandidate(line) ?? []);
+  return { sections: parsed, bundle, isIceLite: attributes.has('ice-lite'), candidates };
 }
 
 /** Splits the lines into the attributes of the session and the sections. */
-function divide(lines: readonly string[]): {
+function divide(
+  lines: readonly string[],
+  refusal: Refusal,
+): {
   readonly attributes: Attributes;
   readonly sections: readonly Section[];
 } {
@@ -212,12 +184,12 @@ function divide(lines: readonly string[]): {
   const sections: Section[] = [];
   for (const [index, line] of lines.entries()) {
     if (line.length > MAX_LINE_CHARS) {
-      throw invalidOffer(`its line ${index + 1} is longer than ${MAX_LINE_CHARS} characters.`);
+      throw refusal(`its line ${index + 1} is longer than ${MAX_LINE_CHARS} characters.`);
     }
     if (line.startsWith('m=')) {
       sections.push({ line: line.slice(2).trim(), attributes: new Attributes() });
       if (sections.length > MAX_SECTIONS) {
-        throw invalidOffer(`it has more than ${MAX_SECTIONS} m-lines.`);
+        throw refusal(`it has more than ${MAX_SECTIONS} m-lines.`);
       }
     } else if (line.startsWith('a=')) {
       (sections.at(-1)?.attributes ?? attributes).add(line.slice(2));
@@ -233,24 +205,25 @@ function parseSection(
   { line, attributes }: Section,
   session: Session,
   index: number,
+  refusal: Refusal,
 ): OfferedSection {
   const place = `m-line ${index + 1}`;
   const [kind = '', port = '', protocol = '', ...listed] = line.split(/\s+/);
   const isWellFormed =
     /^[a-z]+$/.test(kind) && /^\d{1,5}(\/\d+)?$/.test(port) && /^[A-Za-z0-9/]+$/.test(protocol);
   if (!isWellFormed || listed.length === 0) {
-    throw invalidOffer(`${place} is malformed.`);
+    throw refusal(`${place} is malformed.`);
   }
   const formats = [...new Set(listed)];
   if (formats.length > MAX_FORMATS) {
-    throw invalidOffer(`${place} has more than ${MAX_FORMATS} formats.`);
+    throw refusal(`${place} has more than ${MAX_FORMATS} formats.`);
   }
   if (formats.some((format) => !TOKEN.test(format))) {
-    throw invalidOffer(`${place} has a malformed format.`);
+    throw refusal(`${place} has a malformed format.`);
   }
   const mid = attributes.first('mid') ?? String(index);
   if (mid.length > 256 || !TOKEN.test(mid)) {
-    throw invalidOffer(`the a=mid of ${place} is malformed.`);
+    throw refusal(`the a=mid of ${place} is malformed.`);
   }
   return {
     index,
@@ -266,8 +239,16 @@ function parseSection(
     hasReducedSize: attributes.has('rtcp-rsize'),
     dataChannelForm:
       kind === 'application' ? dataChannelForm(protocol, formats[0] ?? '', attributes) : undefined,
+    maxMessageBytes: maxMessageBytes(attributes),
     transport: parseTransport(attributes, session.transport),
   };
+}
+
+/** 0 means any length (RFC 8841 section 6). */
+function maxMessageBytes(attributes: Attributes): number {
+  const value = attributes.first('max-message-size') ?? '';
+  const bytes = /^\d{1,15}$/.test(value) ? Number(value) : DEFAULT_MESSAGE_BYTES;
+  return bytes === 0 ? Number.MAX_SAFE_INTEGER : bytes;
 }
 
 const directionOf = (attributes: Attributes): Direction | undefined =>
@@ -342,48 +323,6 @@ function parseCodecs(formats: readonly string[], attributes: Attributes): Offere
     });
   }
   return codecs;
-}
-
-/** An offered header extension; `name`: undefined if it is not used. */
-interface Extension {
-  readonly name: ExtensionName | undefined;
-  readonly id: number;
-}
-
-/** The offered header extensions: each id once, with its first URI, so 14 at most. */
-function parseExtensions(attributes: Attributes): Extension[] {
-  const found = new Map<number, Extension>();
-  for (const value of attributes.all('extmap')) {
-    const match = /^(\d{1,3})(?:\/[a-z]+)? (\S+)/.exec(value);
-    const id = Number(match?.[1]);
-    // Ids above 14 need the two-byte form, which not every client supports.
-    if (match === null || !(id >= 1 && id <= 14) || found.has(id)) {
-      continue;
-    }
-    found.set(id, { id, name: EXTENSION_NAMES.find((name) => EXTENSION_URI[name] === match[2]) });
-  }
-  return [...found.values()];
-}
-
-const EXTENSION_NAMES = Object.keys(EXTENSION_URI) as ExtensionName[];
-
-/** The ids of the extensions that are used. The first use of an id counts. */
-function chooseExtensions(
-  offered: readonly Extension[],
-  mid: string,
-): Record<ExtensionName, number> {
-  const chosen = { mid: 0, absSendTime: 0, playoutDelay: 0 };
-  const taken = new Set<number>();
-  for (const { name, id } of offered) {
-    if (taken.has(id)) {
-      continue;
-    }
-    taken.add(id);
-    if (name !== undefined && (name !== 'mid' || mid.length <= MAX_MID_BYTES)) {
-      chosen[name] = id;
-    }
-  }
-  return chosen;
 }
 
 function parseTransport(

@@ -105,6 +105,9 @@ class Net implements PeerHost {
   onAmplificationLimit(): void {
     /* counted elsewhere */
   }
+  socketAddress(address: string): string {
+    return address;
+  }
   renameUfrag(): void {
     /* checks are not routed by name */
   }
