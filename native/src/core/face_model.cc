@@ -52,6 +52,7 @@ class Builder {
     depth();
     brows();
     build_teeth(model_);
+    build_relief(model_);
     build_eyes(model_);
     return std::move(model_);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/face_asset.h"
+#include "core/face_relief.h"
 #include "core/face_warp.h"
 #include "core/monotone_curve.h"
 
@@ -90,6 +91,7 @@ struct Model {
   Contours contours;
   float softness = .35f;  // blur of drawn edges, pixels, to match the portrait's
   Layer teeth_upper, teeth_lower;
+  Relief relief;
   std::array<Eye, 2> eyes;  // left and right in the picture
 
   // The macroblocks that may change, and the grid over them: node (i, j) is at pixel

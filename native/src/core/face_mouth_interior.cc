@@ -13,7 +13,7 @@ namespace {
  */
 constexpr float REDDENING_U = 5, REDDENING_V = 9;
 /** Chroma offset of teeth in that light. Without it teeth look grey in the lips' shadow. */
-constexpr float WARMTH_U = 7, WARMTH_V = 6;
+constexpr float WARMTH_U = 5, WARMTH_V = 11;
 
 Colour colour_of(Yuv c) {
   return {float(c.y), float(c.u), float(c.v)};
@@ -99,27 +99,27 @@ void MouthInterior::prepare(const Mouth& mouth) {
   // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
   // which would look grey.
   const float hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
-  upper_light_ = .96f * (1 - .58f * hood);
+  upper_light_ = .86f * (1 - .50f * hood);
   upper_cover_ = 1 - .30f * hood;
   upper_shift_ = -.040f * fh_ * hood;  // rounded lips come forward and down over the teeth
-  lower_light_ = .72f * (1 - .80f * hood);
+  lower_light_ = .58f * (1 - .75f * hood);
   between_teeth_ = a.tout;
   const float ambient =
       .84f + .16f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
-  const float corner = c.half_width * std::max(.35f, 1 - .42f * a.round + .11f * a.wide),
+  const float corner = std::max(2.f, mouth.half_opening),
               tip = smoothstep(.02f, .5f, a.tout) * .96f;
   for (int i = 0; i < c.count; i++) {
     const float x = std::abs(c.left + float(i) - c.centre), r = std::min(1.f, x / corner),
                 t = x / (.66f * c.half_width);
     const float width = smoothstep(1.12f, .75f, t);
     columns_[size_t(i)] = {
-        .flesh = .8f * smoothstep(.45f, 1.f, r),
+        .flesh = .16f + .62f * smoothstep(.25f, 1.f, r),
         .tongue = .95f * width,
         .tongue_top = tongue_top + .030f * fh_ * t * t,
         .groove = .14f * smoothstep(.16f, 0, t),
         .tip = tip * smoothstep(1, .70f, t),
         .tip_rise = .35f * t * t,
-        .shade = (1 - .45f * r * r * r * r) * ambient,
+        .shade = (1 - .55f * r * r * r) * ambient,
     };
   }
 }
@@ -139,7 +139,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
 
   // The back is dark. Towards the corners the cheeks' flesh is visible.
   Colours c = over<CHANNELS>(
-      dim<CHANNELS>(splat_colour(cavity_), .55f + .5f * clamp01(below_top / gap), tinted_),
+      dim<CHANNELS>(splat_colour(cavity_), .60f + .8f * clamp01(below_top / gap), tinted_),
       splat_colour(flesh_), column(&Column::flesh));
 
   // The tongue lies behind the lower teeth. Its tip rises for t, d, n and l.
@@ -149,7 +149,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     c = over<CHANNELS>(
         c,
         dim<CHANNELS>(splat_colour(tongue_),
-                      (.50f + .34f * clamp01(1 - abs(t - .7f) * .5f)) * groove, tinted_),
+                      (.34f + .44f * smoothstep(splat(-.3f), splat(1.6f), t)) * groove, tinted_),
         tongue * smoothstep(splat(-.45f), splat(.45f), t));
   }
 
@@ -170,7 +170,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
 
   // Shadow of the upper lip and of the lower lip's rim.
   const F4 lip =
-      .70f + .30f * smoothstep(splat(-.5f), min(splat(.040f * fh_), .6f * gap), below_top);
+      .50f + .50f * smoothstep(splat(-.5f), min(splat(.045f * fh_), .7f * gap), below_top);
   const F4 rim =
       .80f + .20f * smoothstep(splat(-.5f), min(splat(.022f * fh_), .4f * gap), above_bottom);
   return dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);

@@ -110,33 +110,45 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float unit = fh * model.asset.limits.open;
   const float drop = .155f * unit * a.jaw;
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
-  const float aperture = (.20f * a.open * (1 + .25f * a.round) + .045f * a.jaw) * unit * free +
-                         .026f * fh * a.tuck * (1 - a.press);
+  // Protruding lips leave a small opening in their middle.
+  const float aperture =
+      (.20f * a.open * (1 - .42f * a.round) + .045f * a.jaw * (1 - .4f * a.round)) * unit * free +
+      .026f * fh * a.tuck * (1 - a.press);
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
-  const float upper = (excess > 0 ? .36f + .12f * a.round : .26f) * excess +
+  const float upper = (excess > 0 ? .34f - .08f * a.round : .26f) * excess +
                       .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
 
-  // When the jaw drops, corners that a smile has pulled apart come together.
+  // When the jaw drops, corners that a smile has pulled apart come together. People spread their
+  // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
-  const float kx = std::clamp(-.42f * a.round + .11f * a.wide * (1 - .5f * a.round) +
-                                  .07f * std::max(0.f, mood.smile) - .02f * a.press -
-                                  (.05f + .09f * smiling) * a.jaw - .05f * smiling * a.open,
-                              -.6f, .3f);
+  const float kx =
+      std::clamp(-.31f * a.round + .19f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
+                     .07f * std::max(0.f, mood.smile) + .02f * a.press -
+                     (.06f + .09f * smiling) * a.jaw - .05f * smiling * a.open,
+                 -.6f, .3f);
   const float corner = wn * (1 + kx), reach = std::min(float(c.count - 1) / 2, CHEEK * wn);
-  const float hide_upper = c.upper_thick * (.34f * a.press + .05f * a.tuck);
-  const float hide_lower = c.lower_thick * (.30f * a.press + .42f * a.tuck);
-  // Rounded lips are fuller; thin lips gain most.
+  // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
+  const float hide_upper = c.upper_thick * (.38f * a.press + .05f * a.tuck);
+  const float hide_lower = c.lower_thick * (.36f * a.press + .42f * a.tuck);
+  // Protruding lips are fuller; thin lips gain most.
   const float full_upper =
-      a.round * std::max(.10f * c.upper_thick, .045f * fh - c.upper_thick) + 0.f;
+      a.round * std::clamp(.052f * fh - c.upper_thick, .20f * c.upper_thick, .70f * c.upper_thick);
   const float full_lower =
-      a.round * std::max(.10f * c.lower_thick, .055f * fh - c.lower_thick) + 0.f;
+      a.round * std::clamp(.062f * fh - c.lower_thick, .16f * c.lower_thick, .60f * c.lower_thick);
 
-  const float steepest = STEEPEST * corner / std::max(1.f, aperture);
+  // The lips part in the middle. Beside the opening they stay together.
+  const float parted = smoothstep(0, .07f * fh, aperture);
+  const float inner =
+      std::clamp(mix(.82f, 1, std::max(parted, a.wide)) - .36f * a.round - .12f * a.tuck, .4f, 1.f);
+  const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
+  // Opening lips take the smile out of their line.
+  const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open}));
 
   mouth.columns.resize(size_t(c.count));
   mouth.aperture = aperture;
+  mouth.half_opening = corner * inner;
   mouth.jaw_drop = drop;
   mouth.crease = clamp01(a.press);
   bool moved = false;
@@ -155,13 +167,14 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
 
     // The upper lip's edge is almond-shaped. A dropped jaw makes the lower one bowl-shaped.
     // Rounding makes both elliptic.
-    const float rising = mix(ALMOND(r), ELLIPSE(r), a.round),
-                falling =
-                    rounded(mix(mix(ALMOND(r), BOWL(r), a.jaw), ELLIPSE(r), a.round), r, steepest);
+    const float ri = r / inner;
+    const float rising = mix(ALMOND(ri), ELLIPSE(ri), a.round),
+                falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), a.round), ri,
+                                  steepest);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
-    const float line = ends * (.056f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide -
+    const float line = ends * (.066f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide -
                                .05f * fh * mood.smile + .010f * fh * a.press) +
-                       a.round * c.smile * (r < 1 ? mix(-.35f, .55f, r * r) : .55f * ends);
+                       relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends);
     const float broad = smoothstep(2.5f, .9f, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
@@ -177,11 +190,12 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     out.d_bottom =
         out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
     out.d_upper =
-        line - .74f * upper * rising + thick * (.16f * c.upper_thick * a.press - full_upper);
+        line - .74f * upper * rising + thick * (.24f * c.upper_thick * a.press - full_upper);
     out.d_lower =
         line - upper * rising + .96f * aperture * falling -
-        thick * (.16f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
-    out.d_chin = broad * (drop - .012f * fh * a.press);
+        thick * (.24f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
+    // The chin's own muscle lifts its skin when lips press or protrude.
+    out.d_chin = broad * (drop - fh * (.016f * a.press + .014f * a.round + .008f * a.tuck));
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);
     out.y_lower = std::max(neutral(c.lower_outer) + out.d_lower, out.y_bottom + .8f);
     out.y_chin = std::max(neutral(c.chin) + out.d_chin, out.y_lower + 4);

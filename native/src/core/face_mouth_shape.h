@@ -44,11 +44,12 @@ struct Mouth {
     float y_chin, d_chin;
   };
   std::vector<Column> columns;
-  bool moved = false;  // whether any displacement is not zero
-  float aperture = 0;  // height of the opening in the middle
-  float jaw_drop = 0;  // movement of the chin and the lower teeth
-  float crease = 0;    // darkening of the line between pressed lips, 0 to 1
-  Articulation now{};  // the articulation within the face's limits, for the mouth's interior
+  bool moved = false;      // whether any displacement is not zero
+  float aperture = 0;      // height of the opening in the middle
+  float half_opening = 1;  // half the width of the opening, pixels
+  float jaw_drop = 0;      // movement of the chin and the lower teeth
+  float crease = 0;        // darkening of the line between pressed lips, 0 to 1
+  Articulation now{};      // the articulation within the face's limits, for the mouth's interior
 
   /** The lips' inner edges at four x. */
   struct Edges {

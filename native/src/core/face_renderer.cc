@@ -101,6 +101,11 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
     hold_small_node_motion();
   }
   mark_changes(dirty);
+  const int relief = int(mouth_.now.round * RELIEF_STEPS);
+  if (relief != relief_) {
+    mark_relief(dirty);
+    relief_ = relief;
+  }
 
   const auto eye_overlay = [&](const Eye& eye, float blink) {
     return EyeOverlay(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length,
@@ -263,6 +268,25 @@ Renderer::Box Renderer::mouth_box() const {
   const size_t k = model_.nearest((left + right) / 2, (top + bottom) / 2);
   return grid_box(left + head_.x[k] - 3, top + head_.y[k] - 3, right + head_.x[k] + 3,
                   bottom + head_.y[k] + 3);
+}
+
+/** Marks where the relief is, by the displacement of its cells' middles. */
+void Renderer::mark_relief(std::span<uint8_t> dirty) const {
+  const Relief& relief = model_.relief;
+  constexpr int CELL = Relief::CELL, STRETCH = 2;
+  constexpr float MIDDLE = CELL / 2.f;
+  for (int y = 0; y < relief.height; y += CELL) {
+    for (int x = 0; x < relief.width; x += CELL) {
+      if (relief.cells[size_t(y / CELL * (relief.width / CELL) + x / CELL)]) {
+        const float left = float(relief.left + x), top = float(relief.top + y);
+        const size_t k = model_.nearest(left + MIDDLE, top + MIDDLE);
+        const float dx = float(nodes_.x[k]) / SUBPIXEL, dy = float(nodes_.y[k]) / SUBPIXEL;
+        mark(grid_box(left + dx - STRETCH, top + dy - STRETCH, left + dx + CELL + STRETCH - 1,
+                      top + dy + CELL + STRETCH - 1),
+             dirty);
+      }
+    }
+  }
 }
 
 /** @returns where an area of the neutral picture may be now, by the displacement of its corners */

@@ -41,6 +41,7 @@ class Renderer {
   }
 
  private:
+  static constexpr int RELIEF_STEPS = 8;
   static constexpr float MOUTH_REACH = 1.35f;  // extent of the opening, half widths of the mouth
 
   struct Box {
@@ -89,14 +90,17 @@ class Renderer {
   void hold_small_node_motion();
   void mark_changes(std::span<uint8_t> dirty) const;
   void mark(Box box, std::span<uint8_t> dirty) const;
+  void mark_relief(std::span<uint8_t> dirty) const;
   bool touched(Box box, std::span<const uint8_t> dirty) const;
   Box grid_box(float left, float top, float right, float bottom) const;
   Box mouth_box() const;
   Box eye_box(const EyeOverlay& overlay) const;
   Area moved(const Area& area) const;
+  bool is_seam(int x, int y) const;
   Nodes nodes_at(const Shifts& nodes, int x, int y) const;
   Target target(uint8_t* picture, int x, int y) const;
   void draw_box(const Shifts& nodes, Box box, const Target& out) const;
+  void draw_relief(const Shifts& nodes, Box box, bool at_seam, const Target& out) const;
   void draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const;
   void draw_mouth(Box box, uint8_t* picture);
   void draw_seam(Box box, uint8_t* picture);
@@ -120,6 +124,7 @@ class Renderer {
   Places local_;  // position of each node in the mouth's coordinates without the head's pose; only
                   // near the mouth
   std::vector<uint8_t> seam_;  // whether a lip's edge may be in a node's cell; only near the mouth
+  int relief_ = 0;             // strength of the relief, 0 to RELIEF_STEPS
   Box mouth_drawn_, eyes_drawn_[2];
   std::vector<uint8_t> by_upper_, by_lower_;
 };

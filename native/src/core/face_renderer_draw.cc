@@ -12,6 +12,16 @@ constexpr int MOUTH_ROWS = 2 * NODE_STEP;
 
 }  // namespace
 
+/** @returns whether a lip's edge may be in the cell of the grid at (x, y) */
+bool Renderer::is_seam(int x, int y) const {
+  if (!mouth_.moved) {
+    return false;
+  }
+  const uint8_t* node =
+      seam_.data() + model_.node((x - model_.x0) / NODE_STEP, (y - model_.y0) / NODE_STEP);
+  return (node[0] | node[1] | node[model_.columns] | node[model_.columns + 1]) != 0;
+}
+
 Nodes Renderer::nodes_at(const Shifts& nodes, int x, int y) const {
   const size_t k = size_t(model_.node((x - model_.x0) / NODE_STEP, (y - model_.y0) / NODE_STEP));
   return {nodes.x.data() + k, nodes.y.data() + k, model_.columns};
@@ -42,6 +52,65 @@ void Renderer::draw_box(const Shifts& nodes, Box box, const Target& out) const {
   }
 }
 
+/**
+ * Adds the relief to a box that was drawn with `nodes`, four pixels at a time.
+ * @param at_seam whether to draw the cells near a lip's edge, or the others
+ */
+void Renderer::draw_relief(const Shifts& nodes, Box box, bool at_seam, const Target& out) const {
+  if (relief_ == 0) {
+    return;
+  }
+  const Relief& relief = model_.relief;
+  const float strength = float(relief_) / RELIEF_STEPS;
+  // The changes of four pixels at (x, y) plus offsets of up to 4, with the displacements between
+  // the four nodes round them.
+  const auto taps_at = [&](int x, int y, F4 right, F4 down) {
+    const Nodes at = nodes_at(nodes, x, y);
+    const F4 fx = right / NODE_STEP, fy = down / NODE_STEP;
+    const auto moved_by = [&](const int16_t* d) {
+      const int16_t* low = d + at.columns;
+      return mix(mix(splat(d[0]), splat(d[1]), fx), mix(splat(low[0]), splat(low[1]), fx), fy) /
+             SUBPIXEL;
+    };
+    return BilinearTaps<Relief::CHANNELS>(relief.delta.data(), relief.width, relief.height,
+                                          float(x - relief.left) + right - moved_by(at.x),
+                                          float(y - relief.top) + down - moved_by(at.y));
+  };
+  const auto add = [&](const BilinearTaps<Relief::CHANNELS>& taps, size_t channel, uint8_t* first,
+                       uint8_t* second) {
+    const F4 change = taps.inside ? (taps(channel) - 128) * strength : splat(0);
+    const I4 bytes = to_int(
+        min(max(to_float(I4{first[0], first[1], second[0], second[1]}) + change + .5f, splat(0)),
+            splat(255)));
+    for (int lane = 0; lane < 2; lane++) {
+      first[lane] = uint8_t(bytes[lane]);
+      second[lane] = uint8_t(bytes[lane + 2]);
+    }
+  };
+  for (int y = box.y0; y < box.y1; y += NODE_STEP) {
+    for (int x = box.x0; x < box.x1; x += NODE_STEP) {
+      const Nodes corner = nodes_at(nodes, x, y);
+      if (at_seam != is_seam(x, y) ||
+          !relief.near(x - corner.x[0] / SUBPIXEL, y - corner.y[0] / SUBPIXEL)) {
+        continue;
+      }
+      const Target at = out.at(x - box.x0, y - box.y0);
+      for (int row = 0; row < NODE_STEP; row++) {
+        const auto taps = taps_at(x, y, F4{0, 1, 2, 3}, splat(float(row)));
+        if (any(taps.inside)) {
+          uint8_t* first = at.y + row * at.stride;
+          add(taps, Relief::Y, first, first + 2);
+        }
+      }
+      const auto taps = taps_at(x, y, F4{.5f, 2.5f, .5f, 2.5f}, F4{.5f, .5f, 2.5f, 2.5f});
+      if (any(taps.inside)) {
+        add(taps, Relief::U, at.u, at.u + at.stride / 2);
+        add(taps, Relief::V, at.v, at.v + at.stride / 2);
+      }
+    }
+  }
+}
+
 Renderer::Target Renderer::target(uint8_t* picture, int x, int y) const {
   const size_t width = size_t(model_.asset.width), pixels = width * size_t(model_.asset.height),
                chroma = size_t(y / 2) * (width / 2) + size_t(x / 2);
@@ -56,6 +125,7 @@ void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) con
     for (int x = model_.x0; x < model_.x1; x += 16) {
       if (row[x / 16]) {
         draw_box(nodes_, {x, y, x + 16, y + 16}, target(picture, x, y));
+        draw_relief(nodes_, {x, y, x + 16, y + 16}, false, target(picture, x, y));
       }
     }
   }
@@ -96,12 +166,13 @@ void Renderer::draw_seam(Box box, uint8_t* picture) {
                out = target(picture, box.x0, box.y0);
   draw_box(upper_, box, upper);
   draw_box(lower_, box, lower);
+  draw_relief(upper_, box, true, upper);
+  draw_relief(lower_, box, true, lower);
   for (int y = 0; y < MOUTH_ROWS; y += NODE_STEP) {
     for (int x = 0; x < width; x += NODE_STEP) {
-      const size_t k = size_t(model_.node((box.x0 + x - model_.x0) / NODE_STEP,
-                                          (box.y0 + y - model_.y0) / NODE_STEP)),
-                   below = k + size_t(model_.columns);
-      if (seam_[k] | seam_[k + 1] | seam_[below] | seam_[below + 1]) {
+      if (is_seam(box.x0 + x, box.y0 + y)) {
+        const size_t k = size_t(model_.node((box.x0 + x - model_.x0) / NODE_STEP,
+                                            (box.y0 + y - model_.y0) / NODE_STEP));
         draw_cell(k, upper.at(x, y), lower.at(x, y), out.at(x, y));
       }
     }

@@ -15,6 +15,8 @@ const parts = syntheticParts();
 const bytes = syntheticAsset();
 const asset = new native.FaceAsset(bytes);
 const PIXELS = SIZE * SIZE;
+/** V of the inside of a mouth without other colours. */
+const INSIDE = 230;
 
 /** A random number generator with a fixed seed (xorshift32). */
 function randoms(seed: number): () => number {
@@ -160,7 +162,7 @@ describe('mouth', () => {
         .reduce((count, luma) => count + (luma < 60 ? 1 : 0), 0);
     assert.ok(dark({}) > 200);
     for (const shape of [VISEMES.aa, VISEMES.eh, { jaw: 1, open: 1 }]) {
-      assert.ok(dark(shape) < 40, `${JSON.stringify(shape)} ${dark(shape)}`);
+      assert.ok(dark(shape) < 60, `${JSON.stringify(shape)} ${dark(shape)}`);
     }
   });
 
@@ -201,6 +203,61 @@ describe('mouth', () => {
       moved(48, 60) > 10 && moved(80, 110) === 0,
       `${moved(48, 60)} beside, ${moved(80, 110)} beyond`,
     );
+  });
+
+  test('puckered lips are narrow, full and almost shut, and no crease stays outside them', () => {
+    const [skin, lip, line] = [170, 110, 40];
+    const { neutral } = syntheticParts();
+    neutral.fill(skin, 0, PIXELS).fill(128, PIXELS);
+    for (let y = 300; y < 340; y++) {
+      for (let x = 180; x < 332; x++) {
+        const [u, v] = [x - AXIS, y - 320];
+        const onLip = v > (u * u) / 176 - 11 && v < 14 - (u * u) / 138 && Math.abs(u) < 44;
+        const onLine = Math.abs(v) < 1.5 && Math.abs(u) < 62;
+        neutral[y * SIZE + x] = onLine ? line : onLip ? lip : skin;
+      }
+    }
+    const inside = [60, 128, INSIDE] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral,
+          tints: { cavity: inside, gums: inside, tongue: inside, teeth: inside },
+        }),
+      ),
+    );
+    const measure = (shape: object): { width: number; lips: number; gap: number; line: number } => {
+      const { picture } = canvas.show(shape);
+      const gapAt = (x: number, y: number): boolean =>
+        picture[PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1)]! > (128 + INSIDE) / 2;
+      const dark = (x: number, y: number): boolean => picture[y * SIZE + x]! < (skin + lip) / 2;
+      const middle = Array.from({ length: 90 }, (_, i) => 280 + i);
+      const gap = middle.filter((y) => gapAt(256, y)).length;
+      const columns = Array.from({ length: 100 }, (_, i) => 206 + i).filter(
+        (x) => middle.filter((y) => dark(x, y)).length > 4,
+      );
+      const width = columns.at(-1)! - columns[0]!;
+      const beyond = Array.from({ length: 14 }, (_, i) => columns.at(-1)! + 6 + i);
+      return {
+        width,
+        gap,
+        lips: middle.filter((y) => dark(256, y)).length - gap,
+        line: skin - Math.min(...beyond.flatMap((x) => middle.map((y) => picture[y * SIZE + x]!))),
+      };
+    };
+    const rest = measure({});
+    const pucker = measure(VISEMES.oo);
+    const eyes = 136;
+    assert.ok(rest.line > 100, `the crease is there at rest: ${rest.line}`);
+    assert.ok(pucker.width < 0.75 * rest.width, `width ${pucker.width} of ${rest.width}`);
+    assert.ok(pucker.lips > 1.15 * rest.lips, `lips ${pucker.lips} of ${rest.lips}`);
+    assert.ok(pucker.gap > 0 && pucker.gap <= 0.08 * eyes, `opening ${pucker.gap}`);
+    assert.ok(pucker.line < 30, `a dark line of ${pucker.line} outside the corners`);
+
+    const pressed = measure(VISEMES.m);
+    assert.ok(pressed.lips < 0.85 * rest.lips && pressed.gap === 0, `m: ${pressed.lips} pixels`);
+    const spread = measure(VISEMES.ee);
+    assert.ok(spread.width > rest.width + 0.05 * eyes, `ee: ${spread.width} of ${rest.width}`);
   });
 
   test('a face that allows less rounding gets less', () => {

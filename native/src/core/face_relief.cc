@@ -1,0 +1,218 @@
+// Builds the relief of a face (see face_relief.h). Amounts and sizes were chosen by eye on
+// photographs, paintings and the default faces.
+#include "core/face_relief.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/face_model.h"
+
+namespace mouthpiece::face {
+namespace {
+
+constexpr int CELL = Relief::CELL;
+/** A small plane of luma. */
+struct Grey {
+  int width, height;
+  std::vector<float> data;
+  float& at(int x, int y) { return data[size_t(y) * size_t(width) + size_t(x)]; }
+};
+
+/** The extreme of each pixel's square neighbourhood: the greatest, or the least. */
+Grey extreme(const Grey& in, int radius, bool greatest) {
+  const size_t width = size_t(in.width), height = size_t(in.height), reach = size_t(radius);
+  const auto better = [&](float a, float b) { return greatest ? std::max(a, b) : std::min(a, b); };
+  Grey across = in, out = in;
+  for (size_t y = 0; y < height; y++) {
+    const float* from = in.data.data() + y * width;
+    float* to = across.data.data() + y * width;
+    for (size_t k = 1; k <= reach && k < width; k++) {
+      for (size_t x = 0; x + k < width; x++) {
+        to[x] = better(to[x], from[x + k]);
+        to[x + k] = better(to[x + k], from[x]);
+      }
+    }
+  }
+  out.data = across.data;
+  for (size_t k = 1; k <= reach && k < height; k++) {
+    for (size_t i = 0; i + k * width < out.data.size(); i++) {
+      out.data[i] = better(out.data[i], across.data[i + k * width]);
+      out.data[i + k * width] = better(out.data[i + k * width], across.data[i]);
+    }
+  }
+  return out;
+}
+
+/** The mean of each pixel's square neighbourhood, by running sums. */
+Grey mean(const Grey& in, int radius) {
+  const float share = 1 / float(2 * radius + 1);
+  // `step` from one value of a line to the next.
+  const auto line = [&](const float* from, float* to, int count, size_t step) {
+    const auto at = [&](int i) { return from[size_t(std::clamp(i, 0, count - 1)) * step]; };
+    float sum = 0;
+    for (int i = -radius; i < radius; i++) {
+      sum += at(i);
+    }
+    for (int i = 0; i < count; i++) {
+      sum += at(i + radius);
+      to[size_t(i) * step] = sum * share;
+      sum -= at(i - radius);
+    }
+  };
+  const size_t width = size_t(in.width);
+  Grey across = in, out = in;
+  for (int y = 0; y < in.height; y++) {
+    line(in.data.data() + size_t(y) * width, across.data.data() + size_t(y) * width, in.width, 1);
+  }
+  for (int x = 0; x < in.width; x++) {
+    line(across.data.data() + x, out.data.data() + x, in.height, width);
+  }
+  return out;
+}
+
+/**
+ * The mean of each pixel's neighbourhood, weighted: a normalised convolution with a box, twice, so
+ * that edges are soft.
+ */
+Grey weighted_mean(const Grey& in, const Grey& weight, int radius) {
+  Grey product = in;
+  for (size_t i = 0; i < in.data.size(); i++) {
+    product.data[i] *= weight.data[i];
+  }
+  const Grey above = mean(mean(product, radius), radius),
+             below = mean(mean(weight, radius), radius);
+  for (size_t i = 0; i < in.data.size(); i++) {
+    product.data[i] = above.data[i] / std::max(1e-6f, below.data[i]);
+  }
+  return product;
+}
+
+/** A bell round `centre`: 1 there, 0 at a distance of two `width`s. */
+float bell(float x, float centre, float width) {
+  const float t = (x - centre) / (2 * width);
+  return t * t < 1 ? (1 - t * t) * (1 - t * t) : 0;
+}
+
+}  // namespace
+
+bool Relief::near(int x, int y) const {
+  // The displacement may differ by a few pixels within a cell of the grid.
+  constexpr int MARGIN = 4;
+  const int across = width / CELL, down = height / CELL;
+  const auto index = [](int at) { return (at + CELL * 64) / CELL - 64; };  // rounds down
+  const int i0 = std::max(0, index(x - left - MARGIN)),
+            i1 = std::min(across - 1, index(x - left + NODE_STEP + MARGIN)),
+            j0 = std::max(0, index(y - top - MARGIN)),
+            j1 = std::min(down - 1, index(y - top + NODE_STEP + MARGIN));
+  for (int j = j0; j <= j1; j++) {
+    for (int i = i0; i <= i1; i++) {
+      if (cells[size_t(j * across + i)]) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void build_relief(Model& model) {
+  const Asset& asset = model.asset;
+  const Contours& c = model.contours;
+  const float wn = c.half_width, fh = model.face_height;
+  Relief& relief = model.relief;
+  const Point middle = model.frame.to_picture(c.centre, c.seam[size_t(c.count / 2)]);
+  const auto edge = [](float at, int most) { return std::clamp(int(at) / CELL * CELL, 0, most); };
+  relief.left = edge(middle.x - 2.1f * wn, asset.width - CELL);
+  relief.top = edge(middle.y - 1.2f * wn, asset.height - CELL);
+  relief.width = edge(middle.x + 2.1f * wn + CELL, asset.width) - relief.left;
+  relief.height = edge(middle.y + 1.4f * wn + CELL, asset.height) - relief.top;
+  relief.width = std::max(relief.width, CELL);
+  relief.height = std::max(relief.height, CELL);
+
+  const size_t pixels = size_t(relief.width) * size_t(relief.height);
+  Grey skin{relief.width, relief.height, std::vector<float>(pixels)}, u = skin, v = skin;
+  for (int y = 0; y < relief.height; y++) {
+    for (int x = 0; x < relief.width; x++) {
+      const size_t at = size_t(relief.top + y) * size_t(asset.width) + size_t(relief.left + x),
+                   chroma = size_t((relief.top + y) / 2) * size_t(asset.width / 2) +
+                            size_t((relief.left + x) / 2);
+      skin.at(x, y) = asset.luma[at];
+      u.at(x, y) = asset.u[chroma];
+      v.at(x, y) = asset.v[chroma];
+    }
+  }
+  // Morphological closing removes dark lines narrower than its window. The skin beside them
+  // continues in their place.
+  const int radius = std::clamp(int(std::lround(.022f * fh)), 1, 12);
+  const Grey closed = extreme(extreme(skin, radius, true), radius, false);
+  Grey plain = skin;
+  for (size_t i = 0; i < pixels; i++) {
+    const float dark = (closed.data[i] - skin.data[i]) / 8;
+    plain.data[i] = std::exp(-dark * dark) + .001f;
+  }
+  const Grey clear_y = weighted_mean(skin, plain, radius),
+             clear_u = weighted_mean(u, plain, radius), clear_v = weighted_mean(v, plain, radius);
+
+  struct Place {
+    float beyond, below, r, upper, lower;
+  };
+  const auto place = [&](int x, int y) {
+    const Point p = model.frame.to_local(float(relief.left + x), float(relief.top + y));
+    const float column = std::clamp(p.x - c.left, 0.f, float(c.count - 1));
+    const size_t k = size_t(column);
+    const float seam = c.seam[k];
+    return Place{(std::abs(p.x - c.centre) - wn) / wn, (p.y - seam) / wn,
+                 std::abs(p.x - c.centre) / wn,
+                 (seam - p.y) / std::max(2.f, seam - c.upper_outer[k]),
+                 (p.y - seam) / std::max(2.f, c.lower_outer[k] - seam)};
+  };
+  // In a beard dark lines are everywhere: there a crease is not distinguished.
+  double ambient = 0;
+  int count = 1;
+  for (int y = 0; y < relief.height; y++) {
+    for (int x = 0; x < relief.width; x++) {
+      const Place at = place(x, y);
+      if (at.beyond > -.1f && at.beyond < .6f && std::abs(at.below) > .45f &&
+          std::abs(at.below) < .8f) {
+        ambient += double(closed.data[size_t(y) * size_t(relief.width) + size_t(x)]) -
+                   double(skin.at(x, y));
+        count++;
+      }
+    }
+  }
+  const float clear = smoothstep(16, 7, float(ambient / count));
+
+  relief.delta.assign(size_t(relief.width) * size_t(relief.height) * Relief::CHANNELS, 128);
+  relief.cells.assign(relief.delta.size() / (CELL * CELL * Relief::CHANNELS), 0);
+  uint8_t* out = relief.delta.data();
+  for (int y = 0; y < relief.height; y++) {
+    for (int x = 0; x < relief.width; x++, out += Relief::CHANNELS) {
+      const Place at = place(x, y);
+      const float luma = skin.at(x, y), light = luma / 150;
+      const size_t i = size_t(y) * size_t(relief.width) + size_t(x);
+      const float where = clear * smoothstep(-.12f, .06f, at.beyond) *
+                          smoothstep(.85f, .5f, at.beyond) *
+                          smoothstep(.45f, .2f, std::abs(at.below)),
+                  line = where * smoothstep(2, 8, closed.data[i] - luma),
+                  crease = line * std::max(0.f, clear_y.data[i] - luma);
+      const float sides = smoothstep(1.1f, .6f, at.r);
+      // The lower lip catches the light from above; the skin below it lies in its shadow.
+      const float lips =
+          light * (14 * bell(at.lower, .5f, .22f) * smoothstep(.75f, .2f, at.r) -
+                   20 * bell(at.lower, 1.35f, .22f) * sides +
+                   7 * bell(at.upper, 1.1f, .2f) * smoothstep(.6f, .2f, at.r) -
+                   9 * bell(at.upper, .35f, .2f) * sides -
+                   10 * bell(at.r, .98f, .12f) * smoothstep(.3f, .1f, std::abs(at.below)));
+      const auto byte = [](float value) {
+        return uint8_t(std::abs(value) < 1.5f ? 128 : std::clamp(value + 128.5f, 0.f, 255.f));
+      };
+      out[Relief::Y] = byte(crease + lips);
+      out[Relief::U] = byte(line * (clear_u.data[i] - u.data[i]));
+      out[Relief::V] = byte(line * (clear_v.data[i] - v.data[i]));
+      if (out[Relief::Y] != 128 || out[Relief::U] != 128 || out[Relief::V] != 128) {
+        relief.cells[size_t(y / CELL * (relief.width / CELL) + x / CELL)] = 1;
+      }
+    }
+  }
+}
+
+}  // namespace mouthpiece::face
