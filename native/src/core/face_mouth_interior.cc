@@ -93,8 +93,9 @@ void MouthInterior::prepare(const Mouth& mouth) {
   const Contours& c = model_.contours;
   const Articulation& a = mouth.now;
   const float drop = mouth.jaw_drop;
-  lower_shift_ = .96f * drop - .30f * drop * a.teeth;  // the teeth meet for s and z
-  const float tongue_top = seam_ + lower_shift_ + .014f * fh_ - .060f * fh_ * a.jaw -
+  lower_shift_ =
+      .96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw;  // the teeth meet for s and z
+  const float tongue_top = seam_ + lower_shift_ + .010f * fh_ - .075f * fh_ * a.jaw -
                            (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
   // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
   // which would look grey.
@@ -149,7 +150,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     c = over<CHANNELS>(
         c,
         dim<CHANNELS>(splat_colour(tongue_),
-                      (.34f + .44f * smoothstep(splat(-.3f), splat(1.6f), t)) * groove, tinted_),
+                      (.42f + .46f * smoothstep(splat(-.3f), splat(2.2f), t)) * groove, tinted_),
         tongue * smoothstep(splat(-.45f), splat(.45f), t));
   }
 

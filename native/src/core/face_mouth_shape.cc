@@ -117,7 +117,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
-  const float upper = (excess > 0 ? .34f - .08f * a.round : .26f) * excess +
+  const float upper = (excess > 0 ? .40f - .12f * a.round : .20f) * excess +
                       .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
 
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
@@ -126,7 +126,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float kx =
       std::clamp(-.31f * a.round + .19f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
                      .07f * std::max(0.f, mood.smile) + .02f * a.press -
-                     (.06f + .09f * smiling) * a.jaw - .05f * smiling * a.open,
+                     (.09f + .09f * smiling) * a.jaw - .05f * smiling * a.open,
                  -.6f, .3f);
   const float corner = wn * (1 + kx), reach = std::min(float(c.count - 1) / 2, CHEEK * wn);
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
@@ -172,7 +172,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                 falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), a.round), ri,
                                   steepest);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
-    const float line = ends * (.066f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide -
+    const float line = ends * (.085f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide -
                                .05f * fh * mood.smile + .010f * fh * a.press) +
                        relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends);
     const float broad = smoothstep(2.5f, .9f, r);

@@ -85,8 +85,8 @@ export async function createFace(
     matte: matte.weight,
     tints: mouthTints(lighting, teeth?.colour ?? undefined),
     limits: {
-      round: 1 - 0.4 * rest.smile,
-      open: 1,
+      round: 1 - 0.25 * rest.smile,
+      open: 1 - 0.2 * rest.smile,
       yaw: 0.1 * matte.motionScale,
       pitch: 0.09 * matte.motionScale,
       roll: 0.09 * matte.motionScale,

@@ -11,6 +11,7 @@ import {
   decodeFaceAsset,
   encodeFaceAsset,
   type FaceAssetParts,
+  type FaceLimits,
 } from '../../../src/media/face-asset.ts';
 import { i420Bytes, macroblocks } from '../../../src/media/picture.ts';
 import { native } from '../../../src/native/addon.ts';
@@ -385,12 +386,18 @@ test('a row of teeth with a gap in it is not used', async () => {
   assert.equal(parts.teethUpper, undefined);
 });
 
-test('the broader the closed smile, the less the lips can round', async () => {
-  const smiling = async (lift: number): Promise<number> =>
-    (await describeFace(await smilingClosed('ava', lift))).parts.limits.round;
+test('a closed smile is relaxed: corners sink, lips round and open less', async () => {
+  const smiling = async (lift: number): Promise<{ limits: FaceLimits; lift: number }> => {
+    const { parts } = await describeFace(await smilingClosed('ava', lift));
+    const middle = (at(parts, 13)[1] + at(parts, 14)[1]) / 2;
+    return { limits: parts.limits, lift: middle - (at(parts, 78)[1] + at(parts, 308)[1]) / 2 };
+  };
   const [none, broad] = [await smiling(0), await smiling(60)];
-  assert.equal(none, 1);
-  assert.ok(broad < 0.8, `${broad}`);
+  assert.equal(none.limits.round, 1);
+  assert.equal(none.limits.open, 1);
+  assert.ok(broad.limits.round < 0.9 && broad.limits.open < 0.9, JSON.stringify(broad.limits));
+  // The corners were drawn up by 60 of 1024 pixels in the portrait, which is cropped to 512.
+  assert.ok(broad.lift - none.lift < 17, `lifted by ${broad.lift - none.lift} more pixels`);
 });
 
 test('brows move little behind thick or thin glasses, and freely without', async () => {

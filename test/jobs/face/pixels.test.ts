@@ -2,10 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { curveThrough, tabulated } from '../../../src/jobs/face/imaging/curve.ts';
 import { blur, dilate, erode, polygonMask } from '../../../src/jobs/face/imaging/mask.ts';
-import { halve, plane, Pyramid, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
+import {
+  halve,
+  plane,
+  Pyramid,
+  rgbImage,
+  type RgbImage,
+} from '../../../src/jobs/face/imaging/image.ts';
 import { inpaint } from '../../../src/jobs/face/imaging/inpaint.ts';
+import { lumaAt } from '../../../src/jobs/face/imaging/colour.ts';
+import { softenFolds } from '../../../src/jobs/face/regions/smile-folds.ts';
 import { rgbToYuv } from '../../../src/jobs/face/imaging/patch.ts';
 import { native } from '../../../src/native/addon.ts';
+import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 
 const sum = (values: Float32Array): number => values.reduce((total, value) => total + value, 0);
 
@@ -137,5 +146,35 @@ test('colour conversion agrees with the native addon', () => {
     ] as const) {
       assert.ok(Math.abs(ours - theirs!) <= 1, `${rgb.join()}: ${ours} and ${theirs}`);
     }
+  }
+});
+
+test('the folds of a smile are softened; a beard, and a mouth at rest, stay as they are', () => {
+  const { landmarks } = syntheticParts();
+  const drawn = (isDark: (x: number, y: number) => boolean): RgbImage => {
+    const image = rgbImage(512, 512);
+    for (let i = 0; i < 512 * 512; i++) {
+      image.data.set(isDark(i % 512, i >> 9) ? [120, 80, 65] : [205, 160, 140], i * 3);
+    }
+    return image;
+  };
+  // A fold beside the mouth, five pixels wide, and the hair of a beard.
+  const fold = (x: number, y: number): boolean => Math.abs(x - 190) < 3 && y > 280 && y < 345;
+  const hair = (x: number, y: number): boolean => (x * 7 + y * 3) % 9 < 3;
+  const lumaAfter = (isDark: typeof fold, amount: number): [number, number] => {
+    const image = drawn(isDark);
+    const before = lumaAt(image, 315 * 512 + 190);
+    softenFolds(image, landmarks, amount);
+    return [before, lumaAt(image, 315 * 512 + 190)];
+  };
+  const [dark, softened] = lumaAfter(fold, 1);
+  assert.ok(softened > dark + 40, `${dark} became ${softened}`);
+  for (const [isDark, amount] of [
+    [fold, 0],
+    [hair, 1],
+  ] as const) {
+    const image = drawn(isDark);
+    softenFolds(image, landmarks, amount);
+    assert.deepEqual(image.data, drawn(isDark).data);
   }
 });

@@ -1,8 +1,9 @@
-// Brings the mouth to rest: closes an open mouth, and makes the landmarks agree with the picture.
+// Brings the lower face to rest: closes an open mouth, relaxes a smile, and makes the landmarks agree
+// with the picture.
 import { type Lab, labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
 import { curveThrough, type Point } from '../imaging/curve.ts';
 import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
-import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
+import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { inpaint } from '../imaging/inpaint.ts';
 import {
   INNER_CORNERS,
@@ -20,6 +21,7 @@ import {
 import { MouthFrame } from './mouth-frame.ts';
 import { snapToLipSeam } from './lip-seam.ts';
 import { SmileCloser } from './smile-closer.ts';
+import { softenFolds } from './smile-folds.ts';
 import type { Rgb } from '../imaging/patch.ts';
 
 /** The portrait at rest, and what its mouth was like before. */
@@ -48,22 +50,41 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const seen = polygonMask(image.width, image.height, innerPolygon(found));
   const [upper, lower] = frame.local(found, INNER_MIDDLES);
   const gap = Math.max(0, lower!.y - upper!.y) / (2 * frame.halfWidth);
+  const smile = smileOf(found, frame);
+  const narrow = clamp(1 - NEUTRAL_WIDTH / widthOf(found, frame), LEAST_NARROW, MOST_NARROW);
   if (!isOpen(image, found, seen, gap)) {
-    return {
-      image,
-      points: snapToLipSeam(image, found, frame),
-      opening: undefined,
-      gap,
-      smile: smileOf(found, frame),
-    };
+    const points = snapToLipSeam(image, found, frame);
+    const relax = RELAX_CLOSED * smile;
+    if (relax < LEAST_RELAX) {
+      return { image, points, opening: undefined, gap, smile };
+    }
+    const closer = new SmileCloser(points, frame, relax, narrow);
+    const relaxed = closer.warp(image, image, image);
+    softenFolds(relaxed, closer.move(points), relax);
+    return { image: relaxed, points: closer.move(points), opening: undefined, gap, smile };
   }
   const opening = wholeOpening(image, found, seen);
   const points = alongOpening(found, frame, opening);
-  const closer = new SmileCloser(points, frame, gap);
+  const relax = Math.min(1, Math.max(gap / WIDE_GAP, smile));
+  const closer = new SmileCloser(points, frame, relax, narrow);
   const closed = closer.warp(image, ...continuedLips(image, points, frame, opening));
   closer.drawSeam(closed, Math.max(1, 1 / scale));
-  return { image: closed, points: closer.move(points), opening, gap, smile: 1 };
+  softenFolds(closed, closer.move(points), Math.max(smile, 0.5 * relax));
+  return { image: closed, points: closer.move(points), opening, gap, smile: Math.max(smile, 0.4) };
 }
+
+/**
+ * A smile that is closed in the portrait is relaxed by this much: the person's expression stays in
+ * part.
+ */
+const RELAX_CLOSED = 0.6;
+const LEAST_RELAX = 0.06;
+/** Widths of the mouth: a gap of a broad smile. */
+const WIDE_GAP = 0.18;
+/** Width of a mouth at rest in eye distances, and by how much a smile's may shrink. */
+const NEUTRAL_WIDTH = 0.55;
+const LEAST_NARROW = 0.05;
+const MOST_NARROW = 0.2;
 
 // Lift of the corners in half widths of the mouth, and width of the mouth in eye distances: the
 // values where a smile begins and where it is broad. Measured on 25 portraits: faces at rest have a
@@ -80,11 +101,13 @@ function smileOf(points: Landmarks, frame: MouthFrame): number {
     Point,
   ];
   const lift = ((upper.y + lower.y) / 2 - (left.y + right.y) / 2) / frame.halfWidth;
+  return Math.max(smoothstep(...LIFT, lift), smoothstep(...WIDTH, widthOf(points, frame)));
+}
+
+/** Width of the mouth in distances between the outer corners of the eyes. */
+function widthOf(points: Landmarks, frame: MouthFrame): number {
   const [a, b] = frame.local(points, [LEFT_EYE.outer, RIGHT_EYE.outer]) as [Point, Point];
-  return Math.max(
-    smoothstep(...LIFT, lift),
-    smoothstep(...WIDTH, (2 * frame.halfWidth) / Math.hypot(b.x - a.x, b.y - a.y)),
-  );
+  return (2 * frame.halfWidth) / Math.max(1, Math.hypot(b.x - a.x, b.y - a.y));
 }
 
 const at = (points: Landmarks, index: number): Point => ({

@@ -1,5 +1,5 @@
-// Closes a smile: computes where each point of the lips and of the skin round them moves when the
-// lips meet, and warps the picture that way.
+// Closes and relaxes a smile: computes where each point of the lips and of the skin round them moves
+// when the lips meet and the corners sink, and warps the picture that way.
 import { type Curve, curveThrough, type Point, tabulated } from '../imaging/curve.ts';
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import {
@@ -23,6 +23,9 @@ import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 const UPPER_SHARE = 0.46;
 const LOWER_SHARE = 0.56;
 
+/** Share of the corners' lift that a relaxed smile loses. */
+const LOWERED = 0.62;
+
 /** Steepest closing towards a corner, pixels down per pixel across. */
 const STEEPEST = 1.6;
 
@@ -45,10 +48,16 @@ export class SmileCloser {
   readonly #chinY: number;
   /** Share of the smile that is taken back at the corners, 0..1. */
   readonly #relax: number;
+  /** How far the corners of a relaxed smile move inwards, share of the half width. */
+  readonly #narrow: number;
   /** How far the corners lie above the middle of the mouth, pixels. */
   readonly #cornerLift: number;
 
-  constructor(points: Landmarks, frame: MouthFrame, gap: number) {
+  /**
+   * @param relax share of the smile that is taken back at the corners, 0..1
+   * @param narrow how far the corners of a relaxed smile move inwards, share of the half width
+   */
+  constructor(points: Landmarks, frame: MouthFrame, relax: number, narrow: number) {
     this.#frame = frame;
     const upper = frame.local(points, UPPER_INNER);
     const lower = frame.local(points, LOWER_INNER);
@@ -72,7 +81,8 @@ export class SmileCloser {
     this.#right = upper.at(-1)!.x;
     this.#noseY = frame.local(points, [NOSE_BASE])[0]!.y;
     this.#chinY = frame.local(points, [CHIN])[0]!.y;
-    this.#relax = Math.min(1, gap / 0.18);
+    this.#relax = relax;
+    this.#narrow = narrow * relax;
     this.#cornerLift = Math.max(0, middle[5]!.y - (middle[0]!.y + middle[10]!.y) / 2);
     this.#seam = through(
       middle.map(({ x }) => {
@@ -132,8 +142,8 @@ export class SmileCloser {
       Math.exp(-(((v - this.#line(u)) / (0.8 * halfWidth)) ** 2)) *
       smoothstep(this.#noseY - halfWidth, this.#noseY + 0.3 * halfWidth, v) *
       (1 - smoothstep(2.2, 2.9, r));
-    const inwards = 0.13 * this.#relax * halfWidth * near * Math.min(1, r);
-    dy += near * 0.38 * this.#cornerLift * this.#relax * Math.min(1, r) ** 2;
+    const inwards = this.#narrow * halfWidth * near * Math.min(1, r);
+    dy += near * LOWERED * this.#cornerLift * this.#relax * Math.min(1, r) ** 2;
     return { x: u - Math.sign(u) * inwards, y: v + dy };
   }
 
@@ -214,7 +224,7 @@ export class SmileCloser {
     const thickness = 0.6 + 0.0025 * faceHeight + 0.6 * softness;
     const strength = 0.42 / Math.sqrt(softness);
     const middle = (this.#left + this.#right) / 2;
-    const half = ((this.#right - this.#left) / 2) * (1 - 0.13 * this.#relax);
+    const half = ((this.#right - this.#left) / 2) * (1 - this.#narrow);
     for (let y = 0; y < image.height; y++) {
       for (let x = 0; x < image.width; x++) {
         const { x: u, y: v } = this.#frame.toLocal(x + 0.5, y + 0.5);

@@ -1,0 +1,107 @@
+// Softens the folds that a smile draws from the nose to the corners of the mouth and beside them.
+import { lumaAt } from '../imaging/colour.ts';
+import { type Plane, plane, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
+import {
+  LOWER_OUTER,
+  type Landmarks,
+  NOSE_BASE,
+  px,
+  py,
+  UPPER_OUTER,
+} from '../detect/landmarks.ts';
+import { MouthFrame } from './mouth-frame.ts';
+
+/** Widest fold, share of the face's height. */
+const WIDEST = 0.045;
+/** Luma by which a fold is darker than the skin beside it: where it begins to count, and fully. */
+const DEPTH: readonly [number, number] = [2, 9];
+/** Mean depth of dark lines in skin, and in a beard: there a fold cannot be told from hair. */
+const HAIRY: readonly [number, number] = [8, 16];
+/** Most of a fold that is removed. All of it would look painted. */
+const MOST = 0.75;
+
+/**
+ * Softens the folds in place.
+ * @param points landmarks of `image`
+ * @param amount 0..1
+ */
+export function softenFolds(image: RgbImage, points: Landmarks, amount: number): void {
+  const frame = new MouthFrame(points);
+  const { width, height } = image;
+  const { halfWidth, faceHeight } = frame;
+  const nose = frame.local(points, [NOSE_BASE])[0]!.y;
+  const lips = dilate(
+    polygonMask(
+      width,
+      height,
+      [...UPPER_OUTER, ...LOWER_OUTER.toReversed()].map((i) => ({
+        x: px(points, i),
+        y: py(points, i),
+      })),
+    ),
+    2,
+  );
+  // The region: beside the mouth, from the wings of the nose to the jaw.
+  const region = plane(width, height);
+  const luma = plane(width, height);
+  const margin = Math.ceil(WIDEST * faceHeight);
+  for (let i = 0; i < region.data.length; i++) {
+    const { x: u, y: v } = frame.toLocal((i % width) + 0.5, Math.floor(i / width) + 0.5);
+    const r = Math.abs(u) / halfWidth;
+    if (r > 2.6 || v < nose - 0.8 * halfWidth - margin || v > 1.6 * halfWidth + margin) {
+      continue;
+    }
+    luma.data[i] = 1 + lumaAt(image, i);
+    region.data[i] =
+      smoothstep(0.72, 0.95, r) *
+      smoothstep(2.3, 1.9, r) *
+      smoothstep(nose - 0.55 * halfWidth, nose - 0.15 * halfWidth, v) *
+      smoothstep(1.3 * halfWidth, 0.8 * halfWidth, v) *
+      // The wing of the nose ends in a fold of its own.
+      smoothstep(0.8, 1.05, r + smoothstep(nose, nose + 0.3 * halfWidth, v)) *
+      (1 - Math.min(1, lips.data[i]!));
+  }
+  const radius = Math.max(2, Math.round((WIDEST * faceHeight) / 2));
+  const closed = erode(dilate(luma, radius), radius);
+  const depth = plane(width, height);
+  let [sum, mass] = [0, 1];
+  for (let i = 0; i < depth.data.length; i++) {
+    if (region.data[i]! > 0) {
+      depth.data[i] = closed.data[i]! - luma.data[i]!;
+      sum += depth.data[i]! * region.data[i]!;
+      mass += region.data[i]!;
+    }
+  }
+  const strength = MOST * amount * smoothstep(HAIRY[1], HAIRY[0], sum / mass);
+  if (strength < 0.02) {
+    return;
+  }
+  // The colour of the skin beside the fold continues in it: a normalised convolution.
+  const plain = plane(width, height);
+  for (let i = 0; i < plain.data.length; i++) {
+    plain.data[i] = luma.data[i] === 0 ? 0 : 1e-3 + Math.exp(-((depth.data[i]! / 5) ** 2));
+  }
+  const share = blur(plain, radius);
+  const cover = blur(coverOf(depth, region), 1);
+  const channel = plane(width, height);
+  for (let c = 0; c < 3; c++) {
+    for (let i = 0; i < plain.data.length; i++) {
+      channel.data[i] = plain.data[i]! * image.data[i * 3 + c]!;
+    }
+    const skin = blur(channel, radius);
+    for (let i = 0; i < plain.data.length; i++) {
+      const alpha = strength * cover.data[i]!;
+      if (alpha > 0.004) {
+        const to = skin.data[i]! / share.data[i]!;
+        image.data[i * 3 + c] =
+          image.data[i * 3 + c]! + alpha * (to - image.data[i * 3 + c]!) + 0.5;
+      }
+    }
+  }
+}
+
+const coverOf = (depth: Plane, region: Plane): Plane => ({
+  ...depth,
+  data: depth.data.map((value, i) => region.data[i]! * smoothstep(...DEPTH, value)),
+});
