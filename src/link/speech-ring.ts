@@ -11,8 +11,8 @@ import { SPEECH_RATE } from '../media/timeline.ts';
  * - flushed: samples before it must be dropped (SKIP, PLAY_IMMEDIATE). Only the producer moves it;
  *   `flushes` counts.
  * - done: 1 once the producer has said that nothing follows.
- * - arrival (float64 in words 6 and 7): monotonic time of the last write to an empty ring, for the
- *   latency statistics.
+ * - arrival (float64 in words 6 and 7): monotonic time of the last write to a ring that was empty or
+ *   flushed.
  * - flush time (float64 in words 8 and 9): monotonic time of the last flush.
  */
 const WRITTEN = 0;
@@ -79,7 +79,8 @@ export class SpeechRingWriter extends RingEnd {
   /** Copies as many of `pcm` from `from` to `to` as fit. @returns samples taken. */
   write(pcm: Int16Array, nowMs: number, from = 0, to = pcm.length): number {
     const { length } = this;
-    if (length === 0) {
+    // What a flush dropped may still be there, but what follows it arrives now.
+    if (this.unheard === 0) {
       this.arrival[0] = nowMs;
     }
     const count = Math.min(to - from, SPEECH_RING_SAMPLES - length);
@@ -120,7 +121,7 @@ export class SpeechRingWriter extends RingEnd {
 export class SpeechRingReader extends RingEnd {
   #flushesSeen = 0;
 
-  /** Monotonic time of the last write to an empty ring. */
+  /** Monotonic time of the last write to a ring that was empty or flushed. */
   get arrivalMs(): number {
     return this.arrival[0]!;
   }

@@ -44,12 +44,17 @@ export class AudioTrack {
     return this.#nextPacket * AUDIO_PACKET_MS;
   }
 
-  /** Encodes and sends each packet that is due at `mediaMs`. */
-  sendDue(peer: Peer, mediaMs: number, nowMs: number): void {
+  /** Leaves out the packets of a stall that end by `mediaMs`. */
+  skipLate(mediaMs: number): void {
     const due = Math.floor(mediaMs / AUDIO_PACKET_MS);
     if (due - this.#nextPacket > MAX_PACKETS_LATE) {
       this.#nextPacket = due;
     }
+  }
+
+  /** Encodes and sends each packet that is due at `mediaMs`. */
+  sendDue(peer: Peer, mediaMs: number, nowMs: number): void {
+    const due = Math.floor(mediaMs / AUDIO_PACKET_MS);
     for (; this.#nextPacket <= due; this.#nextPacket++) {
       this.#sendPacket(peer, nowMs);
     }

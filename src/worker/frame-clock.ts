@@ -24,6 +24,8 @@ export class FrameClock {
   #frame = -1;
   #droppedFrame = -1;
   #skipped = 0;
+  /** Ticks from the time of `frame` to that of the picture; 0 unless it was inserted. */
+  #insertedTicks = 0;
 
   /** Media flows: `start` was called. */
   get isRunning(): boolean {
@@ -40,9 +42,19 @@ export class FrameClock {
     return this.#frame;
   }
 
-  /** Media time of `frame`. */
-  get frameMediaMs(): number {
-    return this.#frame * FRAME_MS;
+  /** Monotonic time of `frame`. */
+  get frameMs(): number {
+    return this.#epochMs + this.#frame * FRAME_MS;
+  }
+
+  /** Frames from media time 0 to the picture: `frame`, or more if the picture was inserted. */
+  get picturePosition(): number {
+    return this.#frame + this.#insertedTicks / SLOTS_PER_FRAME;
+  }
+
+  /** Media time of the picture that was shown last, or is being made. */
+  get pictureMediaMs(): number {
+    return this.picturePosition * FRAME_MS;
   }
 
   /** Frames between the last two shown that were not shown. */
@@ -61,9 +73,9 @@ export class FrameClock {
     this.#epochMs = originMs + this.#firstTick * TICK_MS;
   }
 
-  /** How late `frame` is at `nowMs`, in milliseconds; negative when it is early. */
+  /** How late the picture is at `nowMs`, in milliseconds; negative when it is early. */
   lateMs(nowMs: number): number {
-    return nowMs - (this.#epochMs + this.#frame * FRAME_MS);
+    return nowMs - (this.#epochMs + this.pictureMediaMs);
   }
 
   /** How late the frame was that was dropped last, had it been shown at `nowMs`. */
@@ -83,7 +95,22 @@ export class FrameClock {
     }
     this.#skipped = this.#frame < 0 ? 0 : due - this.#frame - 1;
     this.#frame = due;
+    this.#insertedTicks = 0;
     return 'show';
+  }
+
+  /**
+   * Inserts a picture at `tick`, between `frame` and the frame after it. Call it when no frame is
+   * due; frames stay where they are.
+   * @returns false when there was a picture at this tick already, or none yet at all
+   */
+  insert(tick: number): boolean {
+    const ticks = tick - this.#firstTick - this.#frame * SLOTS_PER_FRAME;
+    if (this.#frame < 0 || ticks <= this.#insertedTicks) {
+      return false;
+    }
+    this.#insertedTicks = ticks;
+    return true;
   }
 
   /**

@@ -12,6 +12,8 @@ export class FramePipeline {
   readonly #observer: FrameObserver;
   /** Model steps that each due session needs for its frame. */
   readonly #steps: Int32Array;
+  /** The most steps that any of them needs. */
+  #rounds = 0;
   /** Indices in `due` of the sessions in one run of the model, and their states. Never shrink. */
   readonly #batch: Int32Array;
   readonly #states: ModelState[] = [];
@@ -26,12 +28,11 @@ export class FramePipeline {
   }
 
   /**
-   * Makes and sends frame `clock.frame` of the first `count` sessions of `due`. What goes wrong
-   * with one of them ends that session alone.
+   * Makes and sends the picture that is due by the `clock` of the first `count` sessions of `due`,
+   * for which `prepareSpeech` was called. What goes wrong with one of them ends that session alone.
    */
   async run(due: readonly WorkerSession[], count: number): Promise<void> {
-    const rounds = this.#prepareSpeech(due, count);
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < this.#rounds; round++) {
       await this.#runModel(due, count, round);
     }
     for (let i = 0; i < count; i++) {
@@ -49,24 +50,24 @@ export class FramePipeline {
   }
 
   /**
-   * Takes from each session's stream the speech that the model must hear for this frame.
-   * @returns the most steps that any of them needs
+   * Takes from each session's stream the speech that the model must hear for this frame. An
+   * utterance that begins is in the packet of sound that is sent next.
+   * @param nowMs monotonic time of the tick
    */
-  #prepareSpeech(due: readonly WorkerSession[], count: number): number {
-    const nowMs = monotonicMs();
-    let rounds = 0;
+  prepareSpeech(due: readonly WorkerSession[], count: number, nowMs: number): void {
+    const startMs = monotonicMs();
+    this.#rounds = 0;
     for (let i = 0; i < count; i++) {
       const session = due[i]!;
-      const { clock, stream, audio } = session;
-      const steps = stream.prepareFrame(clock.frameMediaMs, audio.nextPacketMs, nowMs);
-      if (stream.restarted) {
-        session.forgetSpeech();
+      this.#steps[i] = 0;
+      try {
+        this.#steps[i] = prepareFrame(session, nowMs);
+      } catch (error) {
+        session.fail(error);
       }
-      this.#steps[i] = steps;
-      rounds = Math.max(rounds, steps);
+      this.#rounds = Math.max(this.#rounds, this.#steps[i]!);
     }
-    this.#observer.speechPrepared(due, count, monotonicMs() - nowMs);
-    return rounds;
+    this.#observer.speechPrepared(due, count, monotonicMs() - startMs);
   }
 
   /**
@@ -79,7 +80,7 @@ export class FramePipeline {
     let size = 0;
     for (let i = 0; i < count; i++) {
       const session = due[i]!;
-      if (this.#steps[i]! <= round || session.isAudioOnly) {
+      if (this.#steps[i]! <= round || session.isAudioOnly || session.isOver) {
         continue;
       }
       const { stream, frames, mel, modelState } = session;
@@ -114,11 +115,11 @@ export class FramePipeline {
     const times = this.#times;
     times.startMs = monotonicMs();
     const articulation = stream.isActive ? modelState.articulation : undefined;
-    frames.draw(clock.frame, articulation, state.isSpeaking);
+    frames.draw(clock.picturePosition, articulation, state.isSpeaking);
     times.drawnMs = monotonicMs();
     frames.encode();
     times.codedMs = monotonicMs();
-    frames.send(peer, clock.frameMediaMs, times.codedMs);
+    frames.send(peer, clock.pictureMediaMs, times.codedMs);
     times.sentMs = monotonicMs();
     this.#observer.frameSent(session, times);
     session.announce(state.update(stream, times.sentMs));
@@ -126,6 +127,16 @@ export class FramePipeline {
       session.announceFirstFrame(times.sentMs);
     }
   }
+}
+
+/** @returns model steps */
+function prepareFrame(session: WorkerSession, nowMs: number): number {
+  const { clock, stream, audio } = session;
+  const steps = stream.prepareFrame(clock.frameMs, clock.epochMs + audio.nextPacketMs, nowMs);
+  if (stream.restarted) {
+    session.forgetSpeech();
+  }
+  return steps;
 }
 
 function announceSpeech(session: WorkerSession): void {

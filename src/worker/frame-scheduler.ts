@@ -3,7 +3,7 @@
 import { after, soon } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { FromWorker } from '../link/messages.ts';
-import { SLOTS_PER_FRAME, TICK_MS } from './frame-clock.ts';
+import { type FrameDecision, SLOTS_PER_FRAME, TICK_MS } from './frame-clock.ts';
 import type { FramePipeline } from './frame-pipeline.ts';
 import { LoadReporter } from './load-reporter.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
@@ -11,10 +11,15 @@ import type { WorkerSession } from './worker-session.ts';
 
 /** Limits and gauges of the sessions are looked at every 100 ms. */
 const TICKS_PER_POLL = 12;
+/**
+ * Utterances that may begin in a tick with a picture outside their session's slot. Any more wait for
+ * the slot: a hundred that begin at once must not make one tick as long as a hundred frames.
+ */
+const MAX_INSERTED_PER_TICK = 2;
 
 /** What a scheduler needs from its worker thread. */
 export interface FrameSchedulerOptions {
-  readonly pipeline: Pick<FramePipeline, 'run'>;
+  readonly pipeline: Pick<FramePipeline, 'prepareSpeech' | 'run'>;
   readonly metrics: WorkerMetrics;
   readonly post: (message: FromWorker) => void;
   /** CPU milliseconds of this thread. */
@@ -27,7 +32,7 @@ export interface FrameSchedulerOptions {
 
 /** Runs while it has sessions; without any, no timer is set. */
 export class FrameScheduler {
-  readonly #pipeline: Pick<FramePipeline, 'run'>;
+  readonly #pipeline: Pick<FramePipeline, 'prepareSpeech' | 'run'>;
   readonly #metrics: WorkerMetrics;
   readonly #post: (message: FromWorker) => void;
   readonly #threadCpuMs: () => number;
@@ -159,6 +164,10 @@ export class FrameScheduler {
     this.#lastTick = tick;
     const count = this.#collectDue(tick, startMs);
     if (count > 0) {
+      this.#pipeline.prepareSpeech(this.#due, count, startMs);
+    }
+    this.#sendDueAudio(startMs);
+    if (count > 0) {
       await this.#pipeline.run(this.#due, count);
     }
     for (let i = 0; i < count; i++) {
@@ -177,12 +186,14 @@ export class FrameScheduler {
   }
 
   /**
-   * Sends the audio that is due, and collects the sessions whose frame is due: each at most once,
-   * however many of its frames were missed.
+   * Applies interruptions, and collects the sessions whose frame is due: each at most once, however
+   * many of its frames were missed. Speech that can begin does not wait for the session's slot,
+   * 17 ms in the mean: a picture is inserted.
    * @returns number of sessions in `#due`
    */
   #collectDue(tick: number, nowMs: number): number {
     let count = 0;
+    let inserted = 0;
     for (const session of this.#sessions.values()) {
       if (!session.isLive) {
         continue;
@@ -190,20 +201,41 @@ export class FrameScheduler {
       if (!session.clock.isRunning) {
         session.clock.start(tick, this.#originMs);
       }
-      try {
-        session.sendDueAudio(nowMs);
-      } catch (error) {
-        session.fail(error);
-      }
-      if (!session.isOver && this.#isFrameDue(session, tick, nowMs)) {
+      session.beginTick(nowMs);
+      const decision = this.#decide(session, tick, nowMs);
+      const isInserted =
+        decision === 'wait' &&
+        inserted < MAX_INSERTED_PER_TICK &&
+        canSpeechStart(session, nowMs) &&
+        session.clock.insert(tick);
+      if (isInserted || decision === 'show') {
         this.#due[count] = session;
         count++;
+        inserted += isInserted ? 1 : 0;
       }
     }
     return count;
   }
 
-  #isFrameDue({ clock, stats, isAudioOnly }: WorkerSession, tick: number, nowMs: number): boolean {
+  /** After the speech was prepared, so that what begins at this tick is in the packets of now. */
+  #sendDueAudio(nowMs: number): void {
+    for (const session of this.#sessions.values()) {
+      if (!session.isLive || !session.clock.isRunning) {
+        continue;
+      }
+      try {
+        session.sendDueAudio(nowMs);
+      } catch (error) {
+        session.fail(error);
+      }
+    }
+  }
+
+  #decide(
+    { clock, stats, isAudioOnly }: WorkerSession,
+    tick: number,
+    nowMs: number,
+  ): FrameDecision {
     const decision = clock.advance(tick, nowMs);
     if (decision === 'drop') {
       // Placement must know: otherwise a worker that drops frames would look as if it had room.
@@ -212,7 +244,7 @@ export class FrameScheduler {
       stats.framesSkipped += clock.skipped;
       this.#metrics.skippedLate.add(clock.skipped);
     }
-    return decision === 'show';
+    return decision;
   }
 
   /** Lets each session check its limits, removes those that ended, and counts the rest. */
@@ -247,4 +279,14 @@ export class FrameScheduler {
     sessions.idle.set(idle);
     sessions.speaking.set(speaking);
   }
+}
+
+/**
+ * An utterance waits that the next audio packet can begin with. False with a renderer that takes the
+ * speech itself: it makes whole frames only.
+ */
+function canSpeechStart({ frames, stream, clock, audio }: WorkerSession, nowMs: number): boolean {
+  return (
+    frames.audioRenderer === undefined && stream.canStart(clock.epochMs + audio.nextPacketMs, nowMs)
+  );
 }

@@ -57,7 +57,10 @@ export class FrameTrack {
     }
   }
 
-  /** @param articulation from the model; undefined while the speech stream rests */
+  /**
+   * @param frame number of the frame; a fraction for a picture between two
+   * @param articulation from the model; undefined while the speech stream rests
+   */
   draw(frame: number, articulation: Float32Array | undefined, isSpeaking: boolean): void {
     this.articulation.update(articulation);
     this.isPrepared = this.video!.takePrepared();

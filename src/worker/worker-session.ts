@@ -306,11 +306,18 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   // ── speech ─────────────────────────────────────────────────────────────────────────────────────
 
-  /** Applies an interruption first, so that it takes effect with the next packet. */
-  sendDueAudio(nowMs: number): void {
+  /**
+   * Call it first at each tick: applies an interruption, so that it takes effect with the next
+   * packet, and says which packet that is.
+   */
+  beginTick(nowMs: number): void {
     if (this.speech.takeFlush()) {
       this.#interrupt(nowMs);
     }
+    this.audio.skipLate(nowMs - this.clock.epochMs);
+  }
+
+  sendDueAudio(nowMs: number): void {
     this.audio.sendDue(this.#peer!, nowMs - this.clock.epochMs, nowMs);
   }
 

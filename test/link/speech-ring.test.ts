@@ -33,6 +33,19 @@ test('a full ring takes what fits and no more', () => {
   assert.equal(writer.write(new Int16Array(100), 0), 0);
 });
 
+test('speech after a flush has an arrival time of its own, though the ring is not empty yet', () => {
+  const memory = createSpeechRing();
+  const writer = new SpeechRingWriter(memory);
+  const reader = new SpeechRingReader(memory);
+  writer.write(new Int16Array(500), 100);
+  writer.write(new Int16Array(500), 120);
+  assert.equal(reader.arrivalMs, 100);
+  writer.flush(200);
+  writer.write(new Int16Array(500), 200);
+  writer.write(new Int16Array(500), 220);
+  assert.equal(reader.arrivalMs, 200);
+});
+
 test('a flush drops what was written before it, and nothing after it', () => {
   const memory = createSpeechRing();
   const writer = new SpeechRingWriter(memory);

@@ -64,10 +64,14 @@ async function runFrames(
       if (session.isOver) {
         continue;
       }
-      session.sendDueAudio(frame * FRAME_MS);
+      session.beginTick(frame * FRAME_MS);
       session.clock.advance(frame * SLOTS_PER_FRAME, frame * FRAME_MS);
     }
     const due = sessions.filter((session) => !session.isOver);
+    pipeline.prepareSpeech(due, due.length, frame * FRAME_MS);
+    for (const session of due) {
+      session.sendDueAudio(frame * FRAME_MS);
+    }
     await pipeline.run(due, due.length);
     each();
   }
@@ -322,6 +326,7 @@ test(
     let hiccupMs = 0;
     /** Twenty-six milliseconds of work for each frame's thirty-three. */
     const pipeline = {
+      prepareSpeech: (): void => {},
       run: (due: readonly WorkerSession[], count: number) => {
         for (const session of due.slice(0, count)) {
           busy(3.3);

@@ -42,7 +42,8 @@ test('a frame is due once, every fourth tick', () => {
     if (at(tick) === 'show') {
       shown.push(clock.frame);
       assert.equal(tick, clock.frame * SLOTS_PER_FRAME);
-      assert.equal(clock.frameMediaMs, clock.frame * FRAME_MS);
+      assert.equal(clock.pictureMediaMs, clock.frame * FRAME_MS);
+      assert.equal(clock.frameMs, ORIGIN_MS + clock.frame * FRAME_MS);
       assert.equal(clock.skipped, 0);
     }
   }
@@ -84,4 +85,31 @@ test('a first frame is shown however late, and frames before it are not skipped 
   const { clock, at } = runningClock();
   assert.equal(at(43), 'show');
   assert.deepEqual([clock.frame, clock.skipped], [10, 0]);
+});
+
+test('a picture is inserted at a tick between two frames, once, and moves no frame', () => {
+  const { clock, at } = runningClock();
+  assert.equal(clock.insert(0), false, 'none before the first frame');
+  assert.equal(at(0), 'show');
+  assert.equal(clock.insert(0), false, 'this tick has a picture');
+  assert.equal(clock.insert(1), true);
+  assert.deepEqual([clock.frame, clock.picturePosition], [0, 0.25]);
+  assert.ok(Math.abs(clock.pictureMediaMs - TICK_MS) < 1e-9);
+  assert.equal(clock.frameMs, ORIGIN_MS);
+  assert.ok(Math.abs(clock.lateMs(ORIGIN_MS + TICK_MS + 2) - 2) < 1e-9);
+  assert.equal(clock.insert(1), false, 'a timer that fires early serves a tick twice');
+  assert.equal(clock.insert(3), true);
+  assert.equal(at(4), 'show');
+  assert.deepEqual([clock.frame, clock.picturePosition, clock.skipped], [1, 1, 0]);
+});
+
+test('a picture inserted after a frame that was dropped has the time of its tick', () => {
+  const { clock, at } = runningClock();
+  at(0);
+  assert.equal(at(4, FRAME_MS / 2 + 1), 'drop');
+  assert.equal(at(7), 'wait');
+  assert.equal(clock.insert(7), true);
+  assert.equal(clock.picturePosition, 1.75);
+  assert.equal(at(8), 'show');
+  assert.deepEqual([clock.frame, clock.pictureMediaMs, clock.skipped], [2, 2 * FRAME_MS, 1]);
 });

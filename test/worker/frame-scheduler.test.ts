@@ -52,6 +52,7 @@ async function start(count: number): Promise<Bench> {
   const nowMs = (): number => startMs + Date.now() + stalledMs;
   const scheduler = new FrameScheduler({
     pipeline: {
+      prepareSpeech: () => {},
       run: (due, dueCount) => {
         for (const session of due.slice(0, dueCount)) {
           const lateMs = session.clock.lateMs(nowMs());

@@ -8,8 +8,8 @@ export interface Renderer {
   /** One byte per macroblock: 1 where the last `draw` changed the picture. */
   readonly dirty: Uint8Array;
   /**
-   * Draws frame number `frame`; numbers count at FPS and may skip. `articulation` has
-   * ARTICULATION_SIZE channels.
+   * Draws frame number `frame`; numbers count at FPS, may skip, and are fractions between two
+   * frames. `articulation` has ARTICULATION_SIZE channels.
    */
   draw(frame: number, articulation: Float32Array, isSpeaking: boolean): void;
   /** A frame without change: clears `dirty`. */

@@ -12,6 +12,7 @@ import {
   speechSamplesInStep,
 } from '../../media/timeline.ts';
 import type { SpeechSource } from './speech-source.ts';
+import { UtteranceStart } from './utterance-start.ts';
 
 /** Samples: 1.02 s, far more than the look-ahead. */
 const RING = 1 << 14;
@@ -35,24 +36,12 @@ const AUDIBLE_PEAK = 128;
 const TAIL_MS = 500;
 
 /**
- * Audio beyond the bare need that must be available before an utterance starts; grows with each
- * underrun.
- */
-const MARGIN_START_MS = 20;
-const MARGIN_MAX_MS = 160;
-const MARGIN_STEP_MS = 30;
-const MARGIN_DECAY_MS = 5;
-/**
  * Audio that arrives this soon after the source ran empty belongs to the same utterance: it was
  * late.
  */
 const SAME_UTTERANCE_MS = 300;
-/**
- * An utterance too short for the look-ahead and the margin starts after the look-ahead's time and
- * this.
- */
-const START_PATIENCE_MS = 60;
-
+/** What was cut off fades out in this time. */
+const FADE_MS = 5;
 /** The fields tell the state after the last `prepareFrame`. */
 export class SpeechStream {
   /**
@@ -85,18 +74,22 @@ export class SpeechStream {
 
   readonly #source: SpeechSource;
   readonly #lookaheadSamples: number;
+  readonly #start: UtteranceStart;
   readonly #ring = new Int16Array(RING);
-  #fed = 0;
-  #played = 0;
+  // Places in the stream, in samples. A lead-in before the first sample has a place too.
+  #fed = RING;
+  #played = RING;
+  /** Samples that fade out after a cut, at the end of the array; they end at `#fadeEnd`. */
+  readonly #fade = new Int16Array(FADE_MS * SAMPLES_PER_MS);
+  #fadeEnd = 0;
   #step = 0;
-  #marginMs = MARGIN_START_MS;
-  #waitingSinceMs = -1;
   #isRebuffering = false;
   #mustForget = false;
 
   constructor(source: SpeechSource, lookaheadMs: number) {
     this.#source = source;
     this.#lookaheadSamples = Math.round(lookaheadMs * SAMPLES_PER_MS);
+    this.#start = new UtteranceStart(lookaheadMs);
     this.stepPcm = Array.from(
       { length: MAX_STEPS_PER_FRAME },
       () => new Int16Array(MAX_STEP_SAMPLES),
@@ -132,21 +125,21 @@ export class SpeechStream {
   }
 
   /**
-   * Prepares the speech that the model needs for the video frame at `mediaMs`.
-   * @param nextPacketMs media time of the audio packet that `takePacket` will fill next
+   * Prepares the speech that the model needs for a video frame. All times are monotonic.
+   * @param frameMs time of the frame
+   * @param packetMs time of the audio packet that `takePacket` will fill next
    * @returns model steps to run now, with their PCM in `stepPcm`; 0 while the stream rests
    */
-  prepareFrame(mediaMs: number, nextPacketMs: number, nowMs: number): number {
+  prepareFrame(frameMs: number, packetMs: number, nowMs: number): number {
     this.restarted = false;
     this.hasJustStarted = false;
-    const playedInFrame = (mediaMs + FRAME_MS / 2 - nextPacketMs) * SAMPLES_PER_MS;
-    if (!this.isActive || (this.#isSilentAhead && this.starvedMs > 2 * FRAME_MS)) {
-      if (this.#canStart(playedInFrame, nowMs)) {
-        return this.#start(playedInFrame, nowMs);
-      }
-      if (!this.isActive) {
-        return 0;
-      }
+    const playedInFrame = (frameMs + FRAME_MS / 2 - packetMs) * SAMPLES_PER_MS;
+    const leadInMs = this.#leadInMs(packetMs, nowMs);
+    if (leadInMs !== undefined) {
+      return this.#begin(playedInFrame, leadInMs, nowMs);
+    }
+    if (!this.isActive) {
+      return 0;
     }
     const target = this.#played + playedInFrame + this.#lookaheadSamples;
     const steps = Math.min(
@@ -163,56 +156,55 @@ export class SpeechStream {
     return steps;
   }
 
-  #canStart(playedInFrame: number, nowMs: number): boolean {
-    const { available } = this.#source;
-    if (available === 0) {
-      this.#waitingSinceMs = -1;
-      return false;
-    }
-    if (this.#waitingSinceMs < 0) {
-      this.#waitingSinceMs = nowMs;
-    }
-    const needed = playedInFrame + this.#lookaheadSamples;
-    return (
-      available >= needed + this.#marginMs * SAMPLES_PER_MS ||
-      this.#source.isDone ||
-      nowMs - this.#waitingSinceMs >= START_PATIENCE_MS + this.#lookaheadSamples / SAMPLES_PER_MS
-    );
+  /**
+   * Whether an utterance waits that can begin in the next packet.
+   * @param packetMs as for `prepareFrame`
+   */
+  canStart(packetMs: number, nowMs: number): boolean {
+    return this.#leadInMs(packetMs, nowMs) !== undefined;
+  }
+
+  /** As `UtteranceStart.leadInMs`; undefined also while an utterance is being played. */
+  #leadInMs(packetMs: number, nowMs: number): number | undefined {
+    const isOver = !this.isActive || (this.#isSilentAhead && this.starvedMs > 2 * FRAME_MS);
+    return isOver ? this.#start.leadInMs(this.#source, packetMs, nowMs) : undefined;
   }
 
   /**
-   * Puts the first sample into the next audio packet, and feeds the model all that this frame
-   * needs.
+   * Puts the first sample into the next audio packet, after `leadInMs` of silence, and feeds the
+   * model all that this frame needs.
    */
-  #start(playedInFrame: number, nowMs: number): number {
+  #begin(playedInFrame: number, leadInMs: number, nowMs: number): number {
     const isFresh = !this.isActive;
-    this.#waitingSinceMs = -1;
     this.utteranceArrivalMs = this.#source.arrivalMs;
-    // A burst: more arrived than real time brings, by as much as a start needs.
-    const aheadMs = this.#source.available / SAMPLES_PER_MS - (nowMs - this.#source.arrivalMs);
-    this.isBurst =
-      this.#source.isDone ||
-      aheadMs >= (playedInFrame + this.#lookaheadSamples) / SAMPLES_PER_MS + this.#marginMs;
+    this.isBurst = this.#start.isBurst(this.#source, nowMs);
+    this.#start.begun();
     this.isActive = true;
     this.#isRebuffering = false;
     this.hasJustStarted = true;
     this.restarted = isFresh || this.#mustForget;
     this.#mustForget = false;
-    this.#marginMs = Math.max(MARGIN_START_MS, this.#marginMs - MARGIN_DECAY_MS);
-    this.#played = this.#fed;
-    const needed = Math.max(1, Math.round(playedInFrame + this.#lookaheadSamples));
+    // What is left of a cut utterance fades out in the lead-in.
+    const fade = Math.max(0, this.#fadeEnd - this.#played);
+    const leadIn = Math.max(fade, Math.round(leadInMs * SAMPLES_PER_MS));
+    const needed = Math.max(1, Math.round(playedInFrame + this.#lookaheadSamples) - leadIn);
     const steps = Math.min(MAX_STEPS_PER_FRAME, Math.ceil(needed / SAMPLES_PER_FRAME));
     let total = 0;
     for (let i = 0; i < steps; i++) {
       total += speechSamplesInStep(this.#step + i);
     }
-    // Silence before the first sample makes whole steps. The listener does not hear it.
+    // Silence before the first sample makes whole steps. The listener hears the lead-in of it.
     const padding = Math.max(0, total - needed);
+    const firstSample = this.#fed + padding;
     this.#feed(0, padding);
     for (let i = 1; i < steps; i++) {
       this.#feed(i, 0);
     }
-    this.#played += padding;
+    this.#played = firstSample - leadIn;
+    for (let i = 0; i < leadIn; i++) {
+      this.#ring[(this.#played + i) % RING] =
+        i < fade ? this.#fade[this.#fade.length - fade + i]! : 0;
+    }
     return steps;
   }
 
@@ -225,17 +217,18 @@ export class SpeechStream {
     const pcm = this.stepPcm[slot]!;
     pcm.fill(0, 0, padding);
     const wanted = count - padding;
+    const wasShort = this.#isRebuffering;
     let got = 0;
     if (
-      !this.#isRebuffering ||
+      !wasShort ||
       this.#source.isDone ||
-      this.#source.available >= wanted + this.#marginMs * SAMPLES_PER_MS
+      this.#source.available >= wanted + this.#start.reserveMs * SAMPLES_PER_MS
     ) {
       this.#isRebuffering = false;
       got = this.#source.read(pcm, padding, wanted);
     }
     pcm.fill(0, padding + got, count);
-    this.#measure(pcm, count, got);
+    this.#measure(pcm, count, got, wasShort);
     if (got < wanted && !this.#source.isDone && !this.#isRebuffering) {
       this.#isRebuffering = true;
     }
@@ -248,7 +241,8 @@ export class SpeechStream {
     this.#step++;
   }
 
-  #measure(pcm: Int16Array, count: number, got: number): void {
+  /** @param wasShort the source ran empty within the step before */
+  #measure(pcm: Int16Array, count: number, got: number, wasShort: boolean): void {
     const durationMs = count / SAMPLES_PER_MS;
     let peak = 0;
     for (let i = 0; i < count; i++) {
@@ -262,9 +256,9 @@ export class SpeechStream {
     if (got > 0) {
       // Audio that arrives soon after the source ran empty was late: keep a larger margin from now
       // on.
-      if (this.starvedMs > 0 && this.starvedMs < SAME_UTTERANCE_MS) {
+      if ((wasShort || this.starvedMs > 0) && this.starvedMs < SAME_UTTERANCE_MS) {
         this.underruns++;
-        this.#marginMs = Math.min(MARGIN_MAX_MS, this.#marginMs + MARGIN_STEP_MS);
+        this.#start.pieceWasLate();
       }
       this.starvedMs = 0;
     } else {
@@ -292,22 +286,24 @@ export class SpeechStream {
   }
 
   /**
-   * Drops everything not yet played (SKIP, PLAY_IMMEDIATE). The next 5 ms fade out, so that the cut
-   * does not click.
+   * Drops everything not yet played (SKIP, PLAY_IMMEDIATE). The next FADE_MS fade out, so that the
+   * cut does not click.
    */
   flush(): void {
-    const fade = Math.min(SAMPLES_PER_MS * 5, Math.max(0, this.#fed - this.#played));
-    for (let i = 0; i < fade; i++) {
+    const count = Math.min(this.#fade.length, Math.max(0, this.#fed - this.#played));
+    for (let i = 0; i < count; i++) {
       const at = (this.#played + i) % RING;
-      this.#ring[at] = Math.round(this.#ring[at]! * (1 - i / fade));
+      const faded = Math.round(this.#ring[at]! * (1 - i / count));
+      this.#ring[at] = faded;
+      this.#fade[this.#fade.length - count + i] = faded;
     }
-    this.#fed = this.#played + fade;
+    this.#fed = this.#fadeEnd = this.#played + count;
     // One and a half frames before rest: long enough for the next packet to contain the fade.
     this.starvedMs = TAIL_MS - 1.5 * FRAME_MS;
     this.inaudibleMs = Infinity;
     this.#isRebuffering = false;
     this.#mustForget = true;
-    this.#waitingSinceMs = -1;
+    this.#start.reset();
   }
 
   #rest(): void {

@@ -12,6 +12,12 @@ class CountingSource implements SpeechSource {
   isDone = false;
   arrivalMs = 0;
   next = 1000;
+  arrive(samples: number, nowMs: number): void {
+    if (this.available === 0) {
+      this.arrivalMs = nowMs;
+    }
+    this.available += samples;
+  }
   read(out: Int16Array, offset: number, count: number): number {
     const take = Math.min(count, this.available);
     for (let i = 0; i < take; i++) {
@@ -147,7 +153,7 @@ for (const [lookaheadMs, limitMs] of [
       toMs: 2500,
       at: (ms) => {
         if (ms >= 100 && ms < 1100 && ms % 20 === 0) {
-          source.available += 320;
+          source.arrive(320, ms);
         }
       },
     });
@@ -178,7 +184,7 @@ test('late audio is an underrun: all of it is played, and the margin grows', () 
     at: (ms) => {
       const paused = ms >= 500 && ms < 650;
       if (ms >= 100 && ms < 1250 && ms % 20 === 0 && !paused) {
-        source.available += 320;
+        source.arrive(320, ms);
       }
     },
   });
@@ -220,6 +226,83 @@ test('a flush ends the old speech within two packets, and new speech starts at o
   assert.ok(firstMs <= 301 + FRAME_MS + AUDIO_PACKET_MS, `${firstMs}`);
 });
 
+test('new speech right after a cut: the old fades out, and then the new begins', () => {
+  for (let cutMs = 300; cutMs < 400; cutMs += 7) {
+    const source = new CountingSource();
+    const stream = new SpeechStream(source, LOOKAHEAD_MS);
+    source.available = 16_000;
+    const { heard } = play(stream, {
+      fromMs: 0,
+      toMs: 700,
+      at: (ms) => {
+        if (ms === cutMs) {
+          stream.flush();
+          source.available = 4000;
+          source.next = 20_000;
+        }
+      },
+    });
+    const played = heard.flatMap(({ samples }) => [...samples]);
+    const first = played.indexOf(20_000);
+    const end = played.slice(0, first).findLastIndex((value) => value !== 0) + 1;
+    const fade = played.slice(end - 80, end);
+    assert.ok(
+      fade.every((value, i) => i === 0 || value < fade[i - 1]!),
+      `falls from sample to sample: ${fade.join()}`,
+    );
+    assert.ok(fade[0]! > 1000 && fade.at(-1)! < fade[0]! / 40);
+    assert.deepEqual(
+      played.slice(first, first + 4000),
+      Array.from({ length: 4000 }, (_, i) => 20_000 + i),
+    );
+  }
+});
+
+test('paced speech begins within a packet, when its first piece is old enough', () => {
+  for (let arrivalMs = 200; arrivalMs < 300; arrivalMs += 3) {
+    const source = new CountingSource();
+    const stream = new SpeechStream(source, LOOKAHEAD_MS);
+    const { heard } = play(stream, {
+      fromMs: 0,
+      toMs: 700,
+      at: (ms) => {
+        if (ms >= arrivalMs && ms < arrivalMs + 200 && (ms - arrivalMs) % 20 === 0) {
+          source.arrive(320, ms);
+        }
+      },
+    });
+    const { values, firstMs } = speechIn(heard);
+    assert.deepEqual(
+      values,
+      Array.from({ length: 3200 }, (_, i) => 1000 + i),
+    );
+    // Half a frame, the look-ahead and the margin; a frame later if none was due in time.
+    const afterMs = firstMs - arrivalMs;
+    assert.ok(afterMs >= 88 && afterMs <= 89 + FRAME_MS, `${afterMs} ms after its arrival`);
+    assert.equal(stream.underruns, 0);
+  }
+});
+
+test('a gap shorter than a step is an underrun too', () => {
+  const source = new CountingSource();
+  const stream = new SpeechStream(source, LOOKAHEAD_MS);
+  let arrived = 0;
+  const { heard } = play(stream, {
+    fromMs: 0,
+    toMs: 900,
+    at: (ms) => {
+      // The second piece arrives when a step has taken what was left of the first.
+      if (ms >= 200 && source.available === 0 && arrived < 6400) {
+        source.arrive(3200, ms);
+        arrived += 3200;
+      }
+    },
+  });
+  const { values } = speechIn(heard);
+  assert.equal(values.length, 6400);
+  assert.equal(stream.underruns, 1);
+});
+
 test('done: the last samples are played though they fill no frame; then the stream is finished', () => {
   const source = new CountingSource();
   const stream = new SpeechStream(source, LOOKAHEAD_MS);
@@ -253,10 +336,7 @@ test('speech faster than real time is a burst, whatever the size of its pieces',
         if (ms < 1010 || (ms - 1010) % everyMs !== 0 || sentMs >= lengthMs) {
           return;
         }
-        if (source.available === 0) {
-          source.arrivalMs = ms;
-        }
-        source.available += pieceMs * 16;
+        source.arrive(pieceMs * 16, ms);
         sentMs += pieceMs;
       },
       isLate: (frame) => frame * FRAME_MS > 1010 && frame * FRAME_MS < 1010 + stallMs,
@@ -274,7 +354,7 @@ test('speech faster than real time is a burst, whatever the size of its pieces',
     );
   }
   assert.equal(utterance(20, 20, 2000, 200).isBurst, false, 'paced, and read after a stall');
-  const { isBurst, latencyMs } = utterance(20, 20, 60);
+  const { isBurst, latencyMs } = utterance(20, 20, 40);
   assert.equal(isBurst, false, 'a short one that waits for START_PATIENCE_MS');
   assert.ok(latencyMs > 100);
 });
