@@ -1,5 +1,6 @@
-// Test projects. `unit`: several files at a time. `scenarios` and `bench`: these measure time, so
-// their files run one by one, after the unit tests.
+// Test projects. `unit`: several files at a time. `functional`: servers and browsers, but hardly a
+// measured time, two files at a time. `scenarios` and `bench`: these measure time, so their files
+// run one by one, after the others.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
@@ -18,6 +19,23 @@ const shared = {
   testTimeout: 240_000,
   hookTimeout: 240_000,
 } as const;
+
+/** Scenarios whose figures do not depend on what else the machine does. */
+const FUNCTIONAL = [
+  'chromium',
+  'docs-page',
+  'failures',
+  'firefox',
+  'opus-input',
+  'page',
+  'refused-peer',
+  'static-video',
+  'wav2lip',
+].map((name) => `test/scenarios/${name}.test.ts`);
+/** Scenarios of the bench that leave most of a core free, and the tests of its instruments. */
+const LIGHT_BENCH = ['hostile', 'parts', 'scenarios', 'speech-metrics'].map(
+  (name) => `test/bench/${name}.test.ts`,
+);
 
 export default defineConfig({
   test: {
@@ -38,14 +56,26 @@ export default defineConfig({
       {
         test: {
           ...shared,
-          name: 'scenarios',
-          include: ['test/scenarios/**/*.test.ts'],
+          name: 'functional',
+          include: [...FUNCTIONAL, ...LIGHT_BENCH],
           globalSetup: './test/harness/shared-browser.ts',
           // A shared machine stalls for a second now and then. The reporter names what was retried.
           retry: 1,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'scenarios',
+          include: ['test/scenarios/**/*.test.ts'],
+          exclude: FUNCTIONAL,
+          globalSetup: './test/harness/shared-browser.ts',
+          retry: 1,
           maxWorkers: 1,
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -53,10 +83,11 @@ export default defineConfig({
           ...shared,
           name: 'bench',
           include: ['test/bench/**/*.test.ts'],
+          exclude: LIGHT_BENCH,
           retry: 1,
           maxWorkers: 1,
           fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

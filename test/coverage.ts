@@ -125,7 +125,10 @@ function report(): void {
 rmSync(OUT, { recursive: true, force: true });
 mkdirSync(RAW, { recursive: true });
 const args = process.argv.slice(2);
-const projects = args.length > 0 ? args : ['--project', 'unit', '--project', 'scenarios'];
+const projects =
+  args.length > 0
+    ? args
+    : ['unit', 'functional', 'scenarios'].flatMap((name) => ['--project', name]);
 const { status } = spawnSync(
   process.execPath,
   [path.join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', ...projects],

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fleet } from '../peers/fleet.ts';
-import { MAX_KEPT_DELAYS, type PeerFigures } from '../peers/light-peer.ts';
+import { MAX_KEPT_DELAYS, type PeerFigures } from '../peers/peer-figures.ts';
 import { quantile } from '../report/stats.ts';
 import type { Server } from '../scenario.ts';
 import { Interval, type Scrape, scrape } from '../server-view.ts';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Impairment } from './impaired-relay.ts';
-import type { PeerFigures } from './light-peer.ts';
+import type { PeerFigures } from './peer-figures.ts';
 import type { FleetAnswers, FleetCommand, FleetSetUp, Response, TalkPlan } from './protocol.ts';
 
 export interface FleetOptions extends FleetSetUp {

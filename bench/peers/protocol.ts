@@ -1,7 +1,8 @@
 // What the bench and its peer processes say to each other, over the IPC channel of child_process.
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import type { Impairment } from './impaired-relay.ts';
-import type { PeerFigures, PeerTarget, Utterance } from './light-peer.ts';
+import type { PeerTarget } from './light-peer.ts';
+import type { PeerFigures, Utterance } from './peer-figures.ts';
 
 export interface FleetSetUp {
   readonly target: PeerTarget;

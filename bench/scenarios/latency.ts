@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PeerFigures, Utterance } from '../peers/light-peer.ts';
+import type { PeerFigures, Utterance } from '../peers/peer-figures.ts';
 import type { Fleet } from '../peers/fleet.ts';
 import { decodeLuma, lipOnsets } from '../peers/lips.ts';
 import { isEnough, tailQuantile } from '../report/stats.ts';

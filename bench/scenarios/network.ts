@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type JudgeFigures, openJudge } from '../judge.ts';
 import type { Fleet } from '../peers/fleet.ts';
 import { type Impairment, PERFECT } from '../peers/impaired-relay.ts';
-import type { PeerFigures } from '../peers/light-peer.ts';
+import type { PeerFigures } from '../peers/peer-figures.ts';
 import { mean, quantile } from '../report/stats.ts';
 import {
   type Bound,

@@ -3,7 +3,7 @@
 import os from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type LiveMemory, liveMemory } from '../live-memory.ts';
-import type { PeerFigures } from '../peers/light-peer.ts';
+import type { PeerFigures } from '../peers/peer-figures.ts';
 import { floorSlope, mean, quantile, slope } from '../report/stats.ts';
 import {
   type Bound,

@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
 import type { RTCPeerConnection } from 'werift';
-import { createConnection } from '../peers/light-peer.ts';
+import { createConnection } from '../peers/connection.ts';
 import type {
   JoinAnswer,
   Mode,

@@ -4,7 +4,7 @@ import { MediaStreamTrack, RtpHeader, type RTCRtpSender } from 'werift';
 import { monotonicMs } from '../../src/base/time.ts';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
-import { createConnection } from '../peers/light-peer.ts';
+import { createConnection } from '../peers/connection.ts';
 import { FRAME_BYTES, OPUS_BYTES, PACKETS_PER_FRAME, type Stack } from './protocol.ts';
 
 export interface SendingPeer {

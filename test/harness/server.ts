@@ -13,6 +13,14 @@ const READY_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 10_000;
 const LOG_LIMIT_LINES = 5_000;
 
+/** Servers that run: none outlives the tests, also when a test ended before its clean-up. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) {
+    child.kill('SIGKILL');
+  }
+});
+
 export interface TestServer {
   /** http://127.0.0.1:PORT, without a slash at the end. */
   readonly url: string;
@@ -88,8 +96,12 @@ export async function startServer({
       process.stderr.write(`  server: ${line}\n`);
     }
   };
+  running.add(child);
   const exited = new Promise<number | undefined>((resolve) => {
-    child.once('exit', (code) => resolve(code ?? undefined));
+    child.once('exit', (code) => {
+      running.delete(child);
+      resolve(code ?? undefined);
+    });
   });
   createInterface({ input: child.stderr }).on('line', keep);
 

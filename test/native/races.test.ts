@@ -18,7 +18,7 @@ beforeAll(() => {
   assert.equal(build.status, 0, build.stderr);
 });
 
-test('native/test/threads_test.cc has no data race', { timeout: 120_000 }, () => {
+test('native/test/threads_test.cc has no data race', () => {
   const program = path.join(ROOT, 'native/build/threads/threads_test');
   // GCC 12's ThreadSanitizer does not start with high-entropy address space randomisation. Some
   // containers forbid setarch to turn it off.

@@ -21,7 +21,7 @@ beforeAll(() => {
 });
 
 for (const source of sources) {
-  test(`native/test/${source}`, { timeout: 120_000 }, () => {
+  test(`native/test/${source}`, () => {
     const env = {
       ...process.env,
       ASAN_OPTIONS: 'detect_stack_use_after_return=1:strict_string_checks=1',

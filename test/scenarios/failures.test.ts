@@ -37,7 +37,7 @@ const connect = (): Promise<LightPeer> =>
 async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
-  limitMs = 10_000,
+  limitMs = 10_000 * patience(),
 ): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (!(await isSo())) {
@@ -70,7 +70,11 @@ test(
     assert.match(hit.figures.ending ?? '', /^ERROR WORKER_LOST/);
     assert.ok(performance.now() - startedMs < 1000 * patience());
     const framesBefore = spared.figures.frames;
-    await until('the other session goes on', () => spared.figures.frames > framesBefore + 30, 3000);
+    await until(
+      'the other session goes on',
+      () => spared.figures.frames > framesBefore + 30,
+      3000 * patience(),
+    );
     await until(
       'the worker is replaced',
       () => server.pool.handles[0] !== killed && server.pool.handles[0]!.isReady,

@@ -271,7 +271,7 @@ test('a session that ends before its encoder is ready leaves nothing behind', as
   );
 });
 
-test('the scheduler releases sessions that have ended', { timeout: 20_000 }, async () => {
+test('the scheduler releases sessions that have ended', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const context = contextOf(() => 1);

@@ -77,18 +77,18 @@ async function openPage(size: typeof DESK | typeof PHONE = DESK): Promise<Page> 
 const textOf = (page: Page, selector: string): Promise<string> =>
   page.$eval(selector, (element) => element.textContent ?? '');
 const inState = (page: Page, state: string): Promise<ElementHandle | null> =>
-  page.waitForSelector(`#player[data-state=${state}]`, { timeout: 20_000 });
+  page.waitForSelector(`#player[data-state=${state}]`, { timeout: 20_000 * patience() });
 const textBecomes = async (
   page: Page,
   selector: string,
   pattern: RegExp,
-  timeout = 20_000,
+  timeoutMs = 20_000,
 ): Promise<void> => {
   await page
     .waitForFunction(
       `new RegExp(${JSON.stringify(pattern.source)}, ` +
         `'i').test(document.querySelector(${JSON.stringify(selector)}).textContent)`,
-      { timeout },
+      { timeout: timeoutMs * patience() },
     )
     .catch(async () =>
       assert.fail(`'${selector}' never said ${pattern}, but '${await textOf(page, selector)}'`),

@@ -214,59 +214,55 @@ test('a browser plays the MP4 and the HLS segments to the end', async () => {
   assert.deepEqual(browser.problems, []);
 });
 
-test(
-  'kill -9 in the middle: the job is done after the restart, and what was served stays the same',
-  { timeout: 90_000 },
-  async () => {
-    const dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-kill-'));
-    let own = await startServer({ dataDir });
-    try {
-      const long = concat(...Array.from({ length: 8 }, () => speech.pcm));
-      const made = await create(own, toWav(long));
-      const queued = await create(own, await readFile(speech.wavFile));
-      const names = await listed(own, made.id, 3);
-      const served = await Promise.all(
-        names.map(async (name) => (await get(`${own.url}/static/hls/${made.id}/${name}`)).bytes),
-      );
-      assert.notEqual(
-        (await call(own, `/static/status?id=${made.id}`)).body.status,
-        'completed',
-        'too fast to be killed in the middle',
-      );
-      own.process.kill('SIGKILL');
-      await once(own.process, 'exit');
+test('kill -9 in the middle: the job is done after the restart, and what was served stays the same', async () => {
+  const dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-kill-'));
+  let own = await startServer({ dataDir });
+  try {
+    const long = concat(...Array.from({ length: 8 }, () => speech.pcm));
+    const made = await create(own, toWav(long));
+    const queued = await create(own, await readFile(speech.wavFile));
+    const names = await listed(own, made.id, 3);
+    const served = await Promise.all(
+      names.map(async (name) => (await get(`${own.url}/static/hls/${made.id}/${name}`)).bytes),
+    );
+    assert.notEqual(
+      (await call(own, `/static/status?id=${made.id}`)).body.status,
+      'completed',
+      'too fast to be killed in the middle',
+    );
+    own.process.kill('SIGKILL');
+    await once(own.process, 'exit');
 
-      own = await startServer({ dataDir });
+    own = await startServer({ dataDir });
+    assert.ok(
+      (await listed(own, made.id, names.length)).length >= names.length,
+      'a segment that was announced is gone',
+    );
+    const { duration_seconds: seconds } = await finished(own, made.id);
+    await finished(own, queued.id);
+    assert.ok(Math.abs(seconds - long.length / 16_000) < 0.001);
+    for (const [index, name] of names.entries()) {
       assert.ok(
-        (await listed(own, made.id, names.length)).length >= names.length,
-        'a segment that was announced is gone',
+        (await get(`${own.url}/static/hls/${made.id}/${name}`)).bytes.equals(served[index]!),
+        `${name} changed`,
       );
-      const { duration_seconds: seconds } = await finished(own, made.id);
-      await finished(own, queued.id);
-      assert.ok(Math.abs(seconds - long.length / 16_000) < 0.001);
-      for (const [index, name] of names.entries()) {
-        assert.ok(
-          (await get(`${own.url}/static/hls/${made.id}/${name}`)).bytes.equals(served[index]!),
-          `${name} changed`,
-        );
-      }
-      for (const address of [
-        `${own.url}/static/mp4/${made.id}/output.mp4`,
-        `${own.url}/static/hls/${made.id}/output.m3u8`,
-      ]) {
-        assert.ok(Math.abs((await probeFile(address)).seconds - seconds) < 1 / FPS);
-      }
-      const { body } = await call(own, '/history/sessions');
-      assert.deepEqual(
-        body.sessions.map(({ id, kind }: { id: string; kind: string }) => `${kind} ${id}`).sort(),
-        [`static ${made.id}`, `static ${queued.id}`].sort(),
-      );
-    } finally {
-      await own.stop();
-      await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
     }
-  },
-);
+    for (const address of [
+      `${own.url}/static/mp4/${made.id}/output.mp4`,
+      `${own.url}/static/hls/${made.id}/output.m3u8`,
+    ]) {
+      assert.ok(Math.abs((await probeFile(address)).seconds - seconds) < 1 / FPS);
+    }
+    const { body } = await call(own, '/history/sessions');
+    assert.deepEqual(
+      body.sessions.map(({ id, kind }: { id: string; kind: string }) => `${kind} ${id}`).sort(),
+      [`static ${made.id}`, `static ${queued.id}`].sort(),
+    );
+  } finally {
+    await own.stop();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+});
 
 /** Files of the playlist, once there are `count` segments. */
 async function listed(target: TestServer, id: string, count: number): Promise<string[]> {

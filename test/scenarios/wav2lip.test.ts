@@ -9,6 +9,7 @@ import { LightPeer } from '../../bench/peers/light-peer.ts';
 import { createLogger } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/config.ts';
 import { startServer as startHere } from '../../src/server.ts';
+import { patience } from '../harness/machine.ts';
 import { call, startServer } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
 import { smallNetwork } from '../pipeline/wav2lip/small-network.ts';
@@ -32,7 +33,7 @@ test('a session with model "wav2lip" speaks', async () => {
     });
     const { pcm } = await synthesize('A network of my own.');
     const utterance = await peer.speak(pcm, 'burst');
-    const deadline = performance.now() + 8000;
+    const deadline = performance.now() + 8000 * patience();
     while (utterance.silentMs === undefined && performance.now() < deadline) {
       await new Promise((resolve) => {
         setTimeout(resolve, 20);
@@ -101,7 +102,7 @@ test(
         });
         const killed = server.pool.handles[0]!;
         killed.kill();
-        const deadline = performance.now() + 20_000;
+        const deadline = performance.now() + 20_000 * patience();
         while (server.pool.handles[0] === killed || !server.pool.handles[0]!.isReady) {
           assert.ok(performance.now() < deadline, 'the worker is replaced');
           await new Promise((resolve) => {

@@ -285,57 +285,49 @@ function bodies(schema: Json): fc.Arbitrary<unknown> {
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 
-test(
-  'no request, however wrong, breaks the server or its document',
-  { timeout: 60_000 },
-  async () => {
-    for (const { method, path, operation } of operations()) {
-      const [contentType, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
-      const requests = fc.record({
-        values: fc.record(
-          Object.fromEntries(
-            operation.parameters.map(({ name, schema }) => [
-              name,
-              fc.oneof(fitting(resolve(schema) as Json), anything),
-            ]),
-          ),
-          {
-            requiredKeys: operation.parameters
-              .filter(({ required }) => required)
-              .map(({ name }) => name),
-          },
+test('no request, however wrong, breaks the server or its document', async () => {
+  for (const { method, path, operation } of operations()) {
+    const [contentType, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
+    const requests = fc.record({
+      values: fc.record(
+        Object.fromEntries(
+          operation.parameters.map(({ name, schema }) => [
+            name,
+            fc.oneof(fitting(resolve(schema) as Json), anything),
+          ]),
         ),
-        body: content ? bodies(resolve(content.schema) as Json) : fc.constant(undefined),
-        malformed: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
-      });
-      await fc.assert(
-        fc.asyncProperty(requests, async ({ values, body, malformed }) => {
-          const { target, headers } = assemble(path, operation.parameters, values);
-          const init: RequestInit = {
-            method,
-            headers: { ...headers, 'x-service-api-key': server.key },
-            redirect: 'manual',
-          };
-          if (contentType === 'application/json') {
-            init.body = malformed ? `${JSON.stringify(body) ?? ''}]` : (JSON.stringify(body) ?? '');
-            Object.assign(init.headers as Json, { 'content-type': contentType });
-          } else if (contentType) {
-            const form = new FormData();
-            form.set('image', new File([textOf((body as Json | undefined)?.['image'])], 'x'));
-            init.body = form;
-          }
-          await checkReply(
-            await fetch(server.url + target, init),
-            operation,
-            `${method} ${target}`,
-          );
-        }),
-        { numRuns: content ? 120 : 30, seed: 20_261_121, interruptAfterTimeLimit: 15_000 },
-      );
-    }
-    assert.equal((await server.call('/healthz')).status, 200);
-  },
-);
+        {
+          requiredKeys: operation.parameters
+            .filter(({ required }) => required)
+            .map(({ name }) => name),
+        },
+      ),
+      body: content ? bodies(resolve(content.schema) as Json) : fc.constant(undefined),
+      malformed: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+    });
+    await fc.assert(
+      fc.asyncProperty(requests, async ({ values, body, malformed }) => {
+        const { target, headers } = assemble(path, operation.parameters, values);
+        const init: RequestInit = {
+          method,
+          headers: { ...headers, 'x-service-api-key': server.key },
+          redirect: 'manual',
+        };
+        if (contentType === 'application/json') {
+          init.body = malformed ? `${JSON.stringify(body) ?? ''}]` : (JSON.stringify(body) ?? '');
+          Object.assign(init.headers as Json, { 'content-type': contentType });
+        } else if (contentType) {
+          const form = new FormData();
+          form.set('image', new File([textOf((body as Json | undefined)?.['image'])], 'x'));
+          init.body = form;
+        }
+        await checkReply(await fetch(server.url + target, init), operation, `${method} ${target}`);
+      }),
+      { numRuns: content ? 120 : 30, seed: 20_261_121, interruptAfterTimeLimit: 15_000 },
+    );
+  }
+  assert.equal((await server.call('/healthz')).status, 200);
+});
 
 test('refusals before a handler runs, and partial files, are as documented', async () => {
   const expect = async (

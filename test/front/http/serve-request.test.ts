@@ -1,180 +1,17 @@
-// The HTTP layer against well-behaved, slow, leaving and hostile clients.
+// Requests against the HTTP layer: valid, refused and hostile ones.
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import http from 'node:http';
 import net from 'node:net';
-import os from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
-import { z } from 'zod';
-import { ServiceError } from '../../../src/base/errors.ts';
 import { sleep } from '../../../src/base/time.ts';
-import { uploadedFile } from '../../../src/front/http/body.ts';
 import { listen } from '../../../src/front/http/listener.ts';
-import { file, json, stream } from '../../../src/front/http/reply.ts';
-import { route, type Route } from '../../../src/front/http/route.ts';
-import { integerText } from '../../../src/front/http/validate.ts';
-import { FileBlobs } from '../../../src/front/store/blobs.ts';
-import { raw, serve, type TestHttp } from './server.ts';
+import { content, serveExamples } from './example-routes.ts';
+import { raw, type TestHttp } from './server.ts';
 
 let server: TestHttp;
-let directory: string;
-const content = randomBytes(5 * 1024 * 1024 + 123);
-const state = { openFiles: 0, waiting: 0, abortsSeen: 0, chunksMade: 0 };
-
 beforeAll(async () => {
-  directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-http-'));
-  const blobs = new FileBlobs(directory);
-  await blobs.put('big', content);
-  const base = { tag: 't', summary: 's', responses: {}, auth: 'none' } as const;
-  const routes: Route[] = [
-    route({
-      ...base,
-      method: 'POST',
-      path: '/echo',
-      body: {
-        kind: 'json',
-        schema: z.object({ text: z.string(), deep: z.object({ n: z.int() }).optional() }),
-        limitBytes: 1024,
-      },
-      handler: ({ body }) => json(body),
-    }),
-    route({
-      ...base,
-      method: 'POST',
-      path: '/private',
-      auth: 'key',
-      body: { kind: 'json', schema: z.object({ n: z.int() }), limitBytes: 1024 },
-      handler: ({ caller }) => json(caller),
-    }),
-    route({
-      ...base,
-      method: 'POST',
-      path: '/upload',
-      body: {
-        kind: 'multipart',
-        schema: z.object({ image: uploadedFile, note: z.string().optional() }),
-        limitBytes: 1024 * 1024,
-      },
-      handler: ({ body }) =>
-        json({ size: body.image.bytes.length, name: body.image.fileName, note: body.note }),
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/item/{id}',
-      params: z.object({ id: z.string().max(10) }),
-      query: z.object({ n: integerText({ min: 1, max: 5 }).optional() }),
-      handler: ({ params, query }) => json({ ...params, ...query }),
-      aliases: [{ method: 'GET', path: '/OldItem/{id}' }],
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/old',
-      deprecated: true,
-      successor: '/item/{id}',
-      handler: () => json({}),
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/breaks',
-      handler: () => {
-        throw new Error('secret detail in /etc/passwd');
-      },
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/refuses',
-      handler: () => {
-        throw new ServiceError('RATE_LIMITED', undefined, 2.2);
-      },
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/hangs',
-      timeoutMs: 50,
-      handler: () => new Promise(() => {}),
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/waits',
-      async handler({ signal }) {
-        state.waiting++;
-        signal.addEventListener('abort', () => {
-          state.abortsSeen++;
-        });
-        await sleep(200);
-        return json({});
-      },
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/file',
-      async handler() {
-        const reader = await blobs.open('big');
-        if (!reader) {
-          throw new ServiceError('NOT_FOUND');
-        }
-        state.openFiles++;
-        return file(
-          {
-            ...reader,
-            close: async () => {
-              state.openFiles--;
-              await reader.close();
-            },
-          },
-          'application/octet-stream',
-          'no-cache',
-        );
-      },
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/stream',
-      handler: () => stream('application/json', makeChunks()),
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/stream-breaks-early',
-      handler: () => stream('application/json', breaks(0)),
-    }),
-    route({
-      ...base,
-      method: 'GET',
-      path: '/stream-breaks-late',
-      handler: () => stream('application/json', breaks(2)),
-    }),
-  ];
-  server = await serve(routes, [{ path: '/Removed', reason: 'Use something else.' }]);
+  server = await serveExamples();
 });
-afterAll(async () => {
-  await server.close();
-  await rm(directory, { recursive: true, force: true });
-});
-
-async function* makeChunks(): AsyncGenerator<string> {
-  for (let i = 0; i < 100; i++) {
-    state.chunksMade++;
-    yield await Promise.resolve(`${i}`.padStart(100_000, ' '));
-  }
-}
-
-async function* breaks(afterChunks: number): AsyncGenerator<string> {
-  for (let i = 0; i < afterChunks; i++) {
-    yield await Promise.resolve('x'.repeat(1000));
-  }
-  throw new Error('the database went away');
-}
+afterAll(() => server.close());
 
 const post = (
   target: string,
@@ -406,123 +243,6 @@ test('CORS: a preflight allows the key headers, and pages may read every reply',
   );
 });
 
-async function statusOf(headers: Record<string, string>): Promise<number> {
-  const reply = await fetch(`${server.url}/file`, { headers });
-  await reply.arrayBuffer();
-  return reply.status;
-}
-
-test('files: whole, ranges, validators, HEAD', async () => {
-  const whole = await fetch(`${server.url}/file`);
-  assert.ok(content.equals(Buffer.from(await whole.arrayBuffer())));
-  const etag = whole.headers.get('etag') ?? '';
-  for (const [range, from, to] of [
-    ['bytes=0-0', 0, 1],
-    ['bytes=100-199', 100, 200],
-    ['bytes=5000000-', 5_000_000, content.length],
-    ['bytes=-7', content.length - 7, content.length],
-    ['bytes=0-99999999', 0, content.length],
-    ['Bytes=0-99999999999999999999', 0, content.length],
-  ] as const) {
-    const part = await fetch(`${server.url}/file`, { headers: { range } });
-    assert.equal(part.status, 206, range);
-    assert.equal(part.headers.get('content-range'), `bytes ${from}-${to - 1}/${content.length}`);
-    assert.ok(content.subarray(from, to).equals(Buffer.from(await part.arrayBuffer())), range);
-  }
-  for (const range of [`bytes=${content.length}-`, 'bytes=99999999999999999999-', 'bytes=-0']) {
-    const refused = await fetch(`${server.url}/file`, { headers: { range } });
-    assert.equal(refused.status, 416, range);
-    assert.equal(refused.headers.get('content-range'), `bytes */${content.length}`);
-    await refused.arrayBuffer();
-  }
-  for (const range of ['bytes=5-2', 'items=0-1', 'bytes=0-1,5-6', 'bytes=-', 'bytes=a-b']) {
-    assert.equal(await statusOf({ range }), 200, range);
-  }
-  assert.equal(await statusOf({ 'if-none-match': etag }), 304);
-  assert.equal(await statusOf({ range: 'bytes=0-1', 'if-range': '"other"' }), 200);
-  assert.equal(await statusOf({ range: 'bytes=0-1', 'if-range': etag }), 206);
-  const head = await fetch(`${server.url}/file`, { method: 'HEAD' });
-  assert.equal(head.headers.get('content-length'), String(content.length));
-  // Raw, and to the end of the connection: a range is for GET alone, and who asks for the close
-  // gets it.
-  const closed = await raw(
-    server.port,
-    'HEAD /file HTTP/1.1\r\nhost: x\r\nrange: bytes=0-9\r\nconnection: close\r\n\r\n',
-    /never/,
-  );
-  assert.match(closed, /^HTTP\/1\.1 200 /);
-  assert.match(closed, new RegExp(`content-length: ${content.length}`, 'i'));
-  assert.equal(state.openFiles, 0);
-});
-
-test('a slow client gets its file with bounded memory; a client that leaves closes it', async () => {
-  const agent = new http.Agent();
-  const slow = await new Promise<http.IncomingMessage>((resolve) => {
-    http.get(`${server.url}/file`, { agent }, resolve);
-  });
-  slow.pause();
-  await sleep(100);
-  assert.equal(state.openFiles, 1, 'it waits for its reader');
-  const parts: Buffer[] = [];
-  for await (const part of slow) {
-    parts.push(part as Buffer);
-  }
-  assert.ok(content.equals(Buffer.concat(parts)));
-  const leaving = await new Promise<http.IncomingMessage>((resolve) => {
-    http.get(`${server.url}/file`, { agent }, resolve);
-  });
-  leaving.destroy();
-  for (let i = 0; i < 100 && state.openFiles > 0; i++) {
-    await sleep(10);
-  }
-  assert.equal(state.openFiles, 0);
-  agent.destroy();
-});
-
-test('a stream waits for its reader; it fails as 500 before the first chunk, then by closing', async () => {
-  const whole = await (await fetch(`${server.url}/stream`)).text();
-  assert.equal(whole.length, 10_000_000);
-  state.chunksMade = 0;
-  const slow = await new Promise<http.IncomingMessage>((resolve) => {
-    http.get(`${server.url}/stream`, resolve);
-  });
-  slow.pause();
-  await sleep(100);
-  assert.ok(
-    state.chunksMade < 100,
-    `made ${state.chunksMade} chunks for a reader that does not read`,
-  );
-  slow.destroy();
-  assert.equal((await fetch(`${server.url}/stream-breaks-early`)).status, 500);
-  await assert.rejects(fetch(`${server.url}/stream-breaks-late`).then((reply) => reply.text()));
-  assert.equal((await fetch(`${server.url}/stream`, { method: 'HEAD' })).status, 200);
-});
-
-test('clients that leave during a body or a handler do no harm', async () => {
-  for (let i = 0; i < 20; i++) {
-    const socket = net.connect(server.port, '127.0.0.1');
-    socket.write(
-      'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ' +
-        '500\r\n\r\n{"text":',
-    );
-    await sleep(1);
-    socket.destroy();
-  }
-  const abort = new AbortController();
-  const leaving = fetch(`${server.url}/waits`, { signal: abort.signal });
-  for (let i = 0; i < 1000 && state.waiting === 0; i++) {
-    await sleep(1);
-  }
-  abort.abort();
-  await assert.rejects(leaving);
-  for (let i = 0; i < 100 && state.abortsSeen === 0; i++) {
-    await sleep(10);
-  }
-  assert.equal(state.abortsSeen, 1);
-  await sleep(200);
-  assert.equal((await post('/echo', '{"text":"alive"}')).status, 200);
-});
-
 test('invalid bytes, very large headers and pipelined requests', async () => {
   const hostile = [
     'NONSENSE\r\n\r\n',
@@ -557,8 +277,8 @@ test('invalid bytes, very large headers and pipelined requests', async () => {
 
 test('TLS files that cannot be used are named', async () => {
   const tls = {
-    certFile: path.join(directory, 'none.pem'),
-    keyFile: path.join(directory, 'none.key'),
+    certFile: '/nowhere/none.pem',
+    keyFile: '/nowhere/none.key',
   };
   const options = { host: '127.0.0.1', port: 0, tls, sockets: server.sockets, maxConnections: 1 };
   await assert.rejects(

@@ -88,93 +88,86 @@ test('a start has its own deadline, for which a stall does not count either', ()
   );
 });
 
-test(
-  'real threads: a stall of the main thread ends no worker, a worker that hangs is ended and replaced',
-  { timeout: 120_000 },
-  async () => {
-    const silenceDeadlineMs = 2000 * patience();
-    const pool = await WorkerPool.start({
-      cpus: [native.allowedCpus().at(-1) ?? undefined],
-      isRealtime: false,
-      media: {
-        bindAddress: '127.0.0.1',
-        announcedAddresses: ['127.0.0.1'],
-        ports: { first: 0, last: 0 },
-        maxSessionsPerWorker: 4,
-        maxLoad: 0.8,
-        videoBitrateKbps: 500,
-        maxVideoBitrateKbps: 500,
-        motion: 'natural',
-        audioBitrateKbps: 24,
-      },
-      calibrationFace: readAnyDefaultFace(DEFAULT_FACES),
-      wav2lip: undefined,
-      silenceDeadlineMs,
-      metrics: new Metrics(),
-      log: createLogger('silent'),
-    });
-    const session = new inspector.Session();
-    session.connect();
-    try {
-      const first = pool.handles[0]!;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, silenceDeadlineMs * 1.5);
-      await sleep(silenceDeadlineMs);
-      assert.equal(pool.handles[0], first);
-      assert.equal(first.isReady, true, 'the stall did not end the worker');
+test('real threads: a stall of the main thread ends no worker, a worker that hangs is ended and replaced', async () => {
+  const silenceDeadlineMs = 2000 * patience();
+  const pool = await WorkerPool.start({
+    cpus: [native.allowedCpus().at(-1) ?? undefined],
+    isRealtime: false,
+    media: {
+      bindAddress: '127.0.0.1',
+      announcedAddresses: ['127.0.0.1'],
+      ports: { first: 0, last: 0 },
+      maxSessionsPerWorker: 4,
+      maxLoad: 0.8,
+      videoBitrateKbps: 500,
+      maxVideoBitrateKbps: 500,
+      motion: 'natural',
+      audioBitrateKbps: 24,
+    },
+    calibrationFace: readAnyDefaultFace(DEFAULT_FACES),
+    wav2lip: undefined,
+    silenceDeadlineMs,
+    metrics: new Metrics(),
+    log: createLogger('silent'),
+  });
+  const session = new inspector.Session();
+  session.connect();
+  try {
+    const first = pool.handles[0]!;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, silenceDeadlineMs * 1.5);
+    await sleep(silenceDeadlineMs);
+    assert.equal(pool.handles[0], first);
+    assert.equal(first.isReady, true, 'the stall did not end the worker');
 
-      const ends: string[] = [];
-      void first.gone.then((end) => {
-        ends.push(end);
+    const ends: string[] = [];
+    void first.gone.then((end) => {
+      ends.push(end);
+    });
+    let told = 0;
+    first.extraCost.set('slow', 0.5);
+    first.attach({
+      id: 'bad',
+      renderer: 'slow',
+      receive: () => {
+        throw new Error('an exception of one session ends no other');
+      },
+    });
+    const attached = {
+      id: 's',
+      renderer: 'slow',
+      receive: (message: FromWorker) => {
+        if (message.type === 'ended' && message.reason === 'worker_lost') {
+          told++;
+        }
+      },
+    };
+    first.attach(attached);
+    assert.deepEqual([first.sessions, first.extraPromised], [2, 1]);
+    first.detach(attached);
+    first.detach(attached);
+    assert.deepEqual([first.sessions, first.extraPromised], [1, 0.5]);
+    first.attach(attached);
+    session.on('NodeWorker.attachedToWorker', ({ params }) => {
+      const message = JSON.stringify({
+        id: 1,
+        method: 'Runtime.evaluate',
+        params: { expression: 'for (;;);' },
       });
-      let told = 0;
-      first.extraCost.set('slow', 0.5);
-      first.attach({
-        id: 'bad',
-        renderer: 'slow',
-        receive: () => {
-          throw new Error('an exception of one session ends no other');
-        },
-      });
-      const attached = {
-        id: 's',
-        renderer: 'slow',
-        receive: (message: FromWorker) => {
-          if (message.type === 'ended' && message.reason === 'worker_lost') {
-            told++;
-          }
-        },
-      };
-      first.attach(attached);
-      assert.deepEqual([first.sessions, first.extraPromised], [2, 1]);
-      first.detach(attached);
-      first.detach(attached);
-      assert.deepEqual([first.sessions, first.extraPromised], [1, 0.5]);
-      first.attach(attached);
-      session.on('NodeWorker.attachedToWorker', ({ params }) => {
-        const message = JSON.stringify({
-          id: 1,
-          method: 'Runtime.evaluate',
-          params: { expression: 'for (;;);' },
-        });
-        session.post('NodeWorker.sendMessageToWorker', { sessionId: params.sessionId, message });
-      });
-      session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
-      await sleep(100);
-      session.post('NodeWorker.disable');
-      const untilMs = performance.now() + 6 * silenceDeadlineMs + 20_000;
-      while (
-        (pool.handles[0] === first || !pool.handles[0].isReady) &&
-        performance.now() < untilMs
-      ) {
-        await sleep(50);
-      }
-      assert.deepEqual(ends, ['unresponsive']);
-      assert.equal(told, 1, 'its session is told once');
-      assert.deepEqual([first.sessions, first.extraPromised], [0, 0]);
-      assert.equal(pool.size, 1, 'there is a new one');
-    } finally {
-      session.disconnect();
-      await pool.stop();
+      session.post('NodeWorker.sendMessageToWorker', { sessionId: params.sessionId, message });
+    });
+    session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
+    await sleep(100);
+    session.post('NodeWorker.disable');
+    const untilMs = performance.now() + 6 * silenceDeadlineMs + 20_000;
+    while ((pool.handles[0] === first || !pool.handles[0].isReady) && performance.now() < untilMs) {
+      await sleep(50);
     }
-  },
-);
+    assert.deepEqual(ends, ['unresponsive']);
+    assert.equal(told, 1, 'its session is told once');
+    assert.deepEqual([first.sessions, first.extraPromised], [0, 0]);
+    assert.equal(pool.size, 1, 'there is a new one');
+  } finally {
+    session.disconnect();
+    await pool.stop();
+  }
+});

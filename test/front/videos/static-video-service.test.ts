@@ -117,65 +117,54 @@ const metric = async (line: string): Promise<number> =>
       ?.split(' ')[1] ?? Number.NaN,
   );
 
-test(
-  'the queue is bounded; a waiting video knows its position; all accepted videos are rendered',
-  { timeout: 120_000 },
-  async () => {
-    const ids: string[] = [];
-    for (let k = 0; k < 4; k++) {
-      ids.push(await created(15));
-    } // so many take turns
-    await until(async () => (await status(ids[3]!))?.status === 'rendering');
-    ids.push(await created(), await created());
-    const refused = await post();
-    assert.equal(refused.status, 429);
-    assert.equal(((await refused.json()) as { code: string }).code, 'QUEUE_FULL');
-    assert.ok(Number(refused.headers.get('retry-after')) > 0);
-    assert.equal((await status(ids[5]!))?.queue_position, 2);
-    assert.equal(await metric('mouthpiece_jobs_refused_total{kind="static"}'), 1);
-    assert.deepEqual(
-      (await readdir(path.join(server.dataDir, 'static'))).sort(),
-      [...ids].sort(),
-      'the refused video left files',
+test('the queue is bounded; a waiting video knows its position; all accepted videos are rendered', async () => {
+  const ids: string[] = [];
+  for (let k = 0; k < 4; k++) {
+    ids.push(await created(8));
+  } // so many take turns
+  await until(async () => (await status(ids[3]!))?.status === 'rendering');
+  ids.push(await created(), await created());
+  const refused = await post();
+  assert.equal(refused.status, 429);
+  assert.equal(((await refused.json()) as { code: string }).code, 'QUEUE_FULL');
+  assert.ok(Number(refused.headers.get('retry-after')) > 0);
+  assert.equal((await status(ids[5]!))?.queue_position, 2);
+  assert.equal(await metric('mouthpiece_jobs_refused_total{kind="static"}'), 1);
+  assert.deepEqual(
+    (await readdir(path.join(server.dataDir, 'static'))).sort(),
+    [...ids].sort(),
+    'the refused video left files',
+  );
+  for (const id of ids) {
+    assert.equal((await over(id)).status, 'completed');
+  }
+  assert.deepEqual(
+    (await readdir(folder(ids[1]!))).sort(),
+    ['hls', 'output.mp4'],
+    'the upload or a draft was left',
+  );
+  assert.equal(await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}'), 6);
+  assert.deepEqual(
+    recorded.map(({ id, kind }) => `${id} ${kind}`).sort(),
+    ids.map((id) => `${id} static`).sort(),
+  );
+  for (const id of ids) {
+    assert.match(
+      id,
+      /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
+      'history promises UUIDs',
     );
-    for (const id of ids) {
-      assert.equal((await over(id)).status, 'completed');
-    }
-    assert.deepEqual(
-      (await readdir(folder(ids[1]!))).sort(),
-      ['hls', 'output.mp4'],
-      'the upload or a draft was left',
-    );
-    assert.equal(
-      await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}'),
-      6,
-    );
-    assert.deepEqual(
-      recorded.map(({ id, kind }) => `${id} ${kind}`).sort(),
-      ids.map((id) => `${id} static`).sort(),
-    );
-    for (const id of ids) {
-      assert.match(
-        id,
-        /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
-        'history promises UUIDs',
-      );
-    }
-  },
-);
+  }
+});
 
-test(
-  'a short video does not wait for a long one that came first, on a single thread',
-  { timeout: 120_000 },
-  async () => {
-    const long = await created(60);
-    await until(async () => (await status(long))?.status === 'rendering');
-    const short = await created(2);
-    assert.equal((await over(short)).status, 'completed');
-    assert.equal((await status(long))?.status, 'rendering');
-    assert.equal((await over(long)).status, 'completed');
-  },
-);
+test('a short video does not wait for a long one that came first, on a single thread', async () => {
+  const long = await created(20);
+  await until(async () => (await status(long))?.status === 'rendering');
+  const short = await created(2);
+  assert.equal((await over(short)).status, 'completed');
+  assert.equal((await status(long))?.status, 'rendering');
+  assert.equal((await over(long)).status, 'completed');
+});
 
 test('however many wait for one playlist, the database is asked 20 times a second', async () => {
   const id = '00000000-0000-4000-8000-000000000000';
@@ -200,7 +189,7 @@ test('however many wait for one playlist, the database is asked 20 times a secon
   await parts.store.use((client) => client.del(keys.staticVideo(id)));
 });
 
-test('records and files are deleted when they expire', { timeout: 30_000 }, async () => {
+test('records and files are deleted when they expire', async () => {
   const id = await created();
   await over(id);
   await videos.close();
@@ -234,29 +223,25 @@ test('records and files are deleted when they expire', { timeout: 30_000 }, asyn
   videos = await open();
 });
 
-test(
-  'a finished video whose files are missing is failed, and completed again when they are back',
-  { timeout: 30_000 },
-  async () => {
-    const id = await created(2);
-    assert.equal((await over(id)).status, 'completed');
-    const files = ['output.mp4', 'hls/output.m3u8', 'hls/init.mp4', 'hls/segment-0001.m4s'];
-    for (const file of files) {
-      await rename(path.join(folder(id), file), path.join(server.dataDir, 'aside'));
-      const told = await status(id);
-      assert.equal(told?.status, 'failed', file);
-      assert.match(told?.error ?? '', /no longer in the storage.*Send the audio again/);
-      const url =
-        file === 'output.mp4' ? `/static/mp4/${id}/${file}` : `/static/hls/${id}/${file.slice(4)}`;
-      assert.equal((await server.call(url)).status, 404);
-      await rename(path.join(server.dataDir, 'aside'), path.join(folder(id), file));
-      assert.equal((await status(id))?.status, 'completed');
-      assert.equal((await server.call(url)).status, 200);
-    }
-    await rm(folder(id), { recursive: true });
-    assert.equal((await status(id))?.status, 'failed');
-  },
-);
+test('a finished video whose files are missing is failed, and completed again when they are back', async () => {
+  const id = await created(2);
+  assert.equal((await over(id)).status, 'completed');
+  const files = ['output.mp4', 'hls/output.m3u8', 'hls/init.mp4', 'hls/segment-0001.m4s'];
+  for (const file of files) {
+    await rename(path.join(folder(id), file), path.join(server.dataDir, 'aside'));
+    const told = await status(id);
+    assert.equal(told?.status, 'failed', file);
+    assert.match(told?.error ?? '', /no longer in the storage.*Send the audio again/);
+    const url =
+      file === 'output.mp4' ? `/static/mp4/${id}/${file}` : `/static/hls/${id}/${file.slice(4)}`;
+    assert.equal((await server.call(url)).status, 404);
+    await rename(path.join(server.dataDir, 'aside'), path.join(folder(id), file));
+    assert.equal((await status(id))?.status, 'completed');
+    assert.equal((await server.call(url)).status, 200);
+  }
+  await rm(folder(id), { recursive: true });
+  assert.equal((await status(id))?.status, 'failed');
+});
 
 /**
  * A video that a server accepted and did not begin: a closed service takes no jobs.
@@ -286,64 +271,56 @@ async function resumed(id: string): Promise<{ status: string; error?: string } |
   });
 }
 
-test(
-  'videos that an earlier server left are rendered, or failed with a reason',
-  { timeout: 60_000 },
-  async () => {
-    assert.equal((await resumed(await left()))?.status, 'completed');
+test('videos that an earlier server left are rendered, or failed with a reason', async () => {
+  assert.equal((await resumed(await left()))?.status, 'completed');
 
-    const faceless = await left();
-    loadFace = () => Promise.reject(new ServiceError('INVALID_FACE_ID'));
-    assert.match((await resumed(faceless))?.error ?? '', /face was deleted/);
-    loadFace = () => Promise.resolve(asset);
-    await assert.rejects(videos.openHls(faceless, 'output.m3u8'), /face was deleted/);
+  const faceless = await left();
+  loadFace = () => Promise.reject(new ServiceError('INVALID_FACE_ID'));
+  assert.match((await resumed(faceless))?.error ?? '', /face was deleted/);
+  loadFace = () => Promise.resolve(asset);
+  await assert.rejects(videos.openHls(faceless, 'output.m3u8'), /face was deleted/);
 
-    const uploadless = await left();
-    await rm(path.join(folder(uploadless), 'upload'));
-    assert.match((await resumed(uploadless))?.error ?? '', /audio was lost/);
+  const uploadless = await left();
+  await rm(path.join(folder(uploadless), 'upload'));
+  assert.match((await resumed(uploadless))?.error ?? '', /audio was lost/);
 
-    const jobless = await left();
-    await new JobQueue({
-      store: parts.store,
-      name: 'static',
-      serverId: 'test',
-      capacity: 1,
-    }).finish(jobless);
-    await parts.store.use((client) =>
-      client.hset(keys.staticVideo(jobless), { createdMs: Date.now() - 120_000 }),
-    );
-    assert.match((await resumed(jobless))?.error ?? '', /interrupted/);
-  },
-);
+  const jobless = await left();
+  await new JobQueue({
+    store: parts.store,
+    name: 'static',
+    serverId: 'test',
+    capacity: 1,
+  }).finish(jobless);
+  await parts.store.use((client) =>
+    client.hset(keys.staticVideo(jobless), { createdMs: Date.now() - 120_000 }),
+  );
+  assert.match((await resumed(jobless))?.error ?? '', /interrupted/);
+});
 
-test(
-  'an asset that cannot be rendered fails its job after all attempts, and not the server',
-  { timeout: 60_000 },
-  async () => {
-    const id = await left();
-    loadFace = () => Promise.resolve(new SharedArrayBuffer(1000));
-    // The next attempt waits until the lease of the failed one expires: let that happen at once.
-    const queue = new JobQueue({
-      store: parts.store,
-      name: 'static',
-      serverId: parts.serverId,
-      capacity: 1,
-    });
-    let attempts = 0;
-    const error = (): void => {
-      attempts++;
-      void queue.reclaim();
-    };
-    videos = await open({
-      log: Object.create(parts.log, { error: { value: error } }) as typeof parts.log,
-    });
-    const failed = await until(async () => {
-      const found = await videos.status(id);
-      return found?.status === 'failed' && found;
-    });
-    assert.equal(attempts, 3);
-    assert.match(failed.error ?? '', /could not be rendered/);
-    loadFace = () => Promise.resolve(asset);
-    assert.equal((await over(await created())).status, 'completed');
-  },
-);
+test('an asset that cannot be rendered fails its job after all attempts, and not the server', async () => {
+  const id = await left();
+  loadFace = () => Promise.resolve(new SharedArrayBuffer(1000));
+  // The next attempt waits until the lease of the failed one expires: let that happen at once.
+  const queue = new JobQueue({
+    store: parts.store,
+    name: 'static',
+    serverId: parts.serverId,
+    capacity: 1,
+  });
+  let attempts = 0;
+  const error = (): void => {
+    attempts++;
+    void queue.reclaim();
+  };
+  videos = await open({
+    log: Object.create(parts.log, { error: { value: error } }) as typeof parts.log,
+  });
+  const failed = await until(async () => {
+    const found = await videos.status(id);
+    return found?.status === 'failed' && found;
+  });
+  assert.equal(attempts, 3);
+  assert.match(failed.error ?? '', /could not be rendered/);
+  loadFace = () => Promise.resolve(asset);
+  assert.equal((await over(await created())).status, 'completed');
+});

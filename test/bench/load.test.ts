@@ -1,0 +1,49 @@
+// The scenarios of the bench that need a core to themselves, small. The others: scenarios.test.ts.
+import assert from 'node:assert/strict';
+import { DOORS } from '../../bench/hostile/doors.ts';
+import { baseline } from '../../bench/scenarios/baseline.ts';
+import { findPython } from '../../bench/baseline/server.ts';
+import { capacity } from '../../bench/scenarios/capacity.ts';
+import { hostile } from '../../bench/scenarios/hostile.ts';
+import { neighbours } from '../../bench/scenarios/neighbours.ts';
+import { small } from './small.ts';
+
+small(capacity, {
+  coresPerSession: [0.005, 0.5],
+  bareEncodeMsPerFrame: [0.1, 20],
+  ratioToBareEncode: [0.5, 20],
+  emptyMb: [50, 1000],
+});
+small(neighbours, { runMs: [0.5, 100], rigP99Ms: [0.5, 500], wav2lipP99Ms: [0.5, 500] });
+small(
+  hostile,
+  {
+    'calm: fps': [20, 35],
+    'all: fps': [15, 35],
+    'all: lost': [0, 0],
+    'calm again: resident MB': [60, 1000],
+  },
+  ({ outcome }) => {
+    const [attacks] = outcome.tables;
+    assert.deepEqual(
+      attacks!.rows.slice(0, DOORS.length).map(([door]) => door),
+      DOORS.map(({ name }) => name),
+      'every door was attacked',
+    );
+    for (const [door, , attempted, , saw] of attacks!.rows) {
+      assert.ok(
+        Number(attempted) > 0 && saw !== '',
+        `${door}: ${attempted} a second were attempted, and seen was "${saw}"`,
+      );
+    }
+  },
+);
+small(
+  baseline,
+  findPython() === undefined ? {} : { oursFps: [20, 35], aiortcFps: [15, 35], ratio: [0.05, 20] },
+  (run) => {
+    if (findPython() === undefined) {
+      assert.match(run.outcome.notes[0]!, /^Skipped/);
+    }
+  },
+);
