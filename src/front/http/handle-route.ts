@@ -1,6 +1,7 @@
 // Serves a request that matched a route: authenticate, read the body, validate, call the handler.
 import { after } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { parseQuery } from '../../base/query.ts';
 import { parseJson } from './body.ts';
 import type { Chunk } from './body-blocks.ts';
 import { copyOf } from './copy.ts';
@@ -76,7 +77,7 @@ async function validate(
   const issues: ValidationIssue[] = [];
   const pathParams = found.kind === 'route' ? found.match.params : {};
   const params = check(route.params, 'path', pathParams, issues);
-  const rawParams = Object.fromEntries(new URLSearchParams(rawQuery));
+  const rawParams = Object.fromEntries(parseQuery(rawQuery));
   const query = check(route.query, 'query', rawParams, issues);
   const headerValues = check(route.headers, 'header', Object.fromEntries(headers), issues);
   let body: unknown;

@@ -12,6 +12,7 @@ import {
 import { after, soon } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { type Query, queryOf } from '../../base/query.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { peerOf } from './addresses.ts';
@@ -22,7 +23,7 @@ import { DEPRECATED_SINCE } from './route.ts';
 /** A copy of the handshake request: that of uWebSockets.js is valid only during the upgrade. */
 export interface SocketRequest {
   readonly path: string;
-  readonly query: URLSearchParams;
+  readonly query: Query;
   /** A request header by its lower-case name, '' when absent. */
   header(name: string): string;
   /** Address of the client, or of its proxy when the client is unknown. */
@@ -325,7 +326,7 @@ export class SocketRoutes {
     const path = req.getUrl();
     const request: SocketRequest = {
       path,
-      query: new URLSearchParams(req.getQuery() ?? ''),
+      query: queryOf(req.getQuery() ?? ''),
       header: (name) => headers.get(name) ?? '',
       ip: limitEntry.ip,
       serverOrigin: this.#options.publicUrl ?? originOf(headers, this.#options.isSecure ?? false),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { ServiceError } from '../../../src/base/errors.ts';
+import { parseQuery } from '../../../src/base/query.ts';
 import { checkContentType, parseJson } from '../../../src/front/http/body.ts';
 import { planFileResponse, type FileSource } from '../../../src/front/http/file-response.ts';
 import { empty } from '../../../src/front/http/reply.ts';
@@ -85,6 +86,7 @@ export const target: FuzzTarget = {
     '/Agent/',
     'W/"an-etag"',
     '%25',
+    '%ff&',
     '%',
     'page=',
     'application/json',
@@ -116,7 +118,7 @@ export const target: FuzzTarget = {
     }
     router.find(method, path);
     const issues: ValidationIssue[] = [];
-    check(query, 'query', Object.fromEntries(new URLSearchParams(search)), issues);
+    check(query, 'query', Object.fromEntries(parseQuery(search)), issues);
     for (const kind of ['json', 'multipart'] as const) {
       try {
         checkContentType(kind, contentType);
