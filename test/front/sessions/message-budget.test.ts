@@ -129,6 +129,17 @@ test('a hundred sockets that flood at once are closed after half a second of the
   assert.equal(shared.members, 0);
 });
 
+test('amid a flood of others, a socket that exceeds its share by little stays open', () => {
+  const shared = new SharedBudget(0);
+  const modest = join(shared);
+  for (const hog of Array.from({ length: 20 }, () => join(shared))) {
+    send(hog, 100_000, 2, 0);
+  }
+  send(modest, 3500, 2, 0);
+  assert.equal(modest.end, undefined);
+  assert.ok(modest.taken >= 1900 && modest.dropped >= 1000, `${modest.taken} taken`);
+});
+
 test('200 sockets near their limit leave the thread time; one that sends little loses nothing', () => {
   const shared = new SharedBudget(0);
   const hogs = Array.from({ length: 200 }, () => join(shared));
