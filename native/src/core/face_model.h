@@ -103,6 +103,9 @@ struct Model {
   std::vector<float> brow;        // how far each node follows raised brows, 0 to 1
   std::vector<float> brow_inner;  // how far it follows frowning brows; positive is down
   Point pivot{};                  // centre of the head's roll
+  // How far the nodes of each macroblock of the grid may move before it is drawn anew, 1/SUBPIXEL
+  // pixel: in rows. Smooth parts of the picture may wait longer than edges.
+  std::vector<int16_t> lag;
 
   int node(int i, int j) const { return j * columns + i; }
   /** @returns the node nearest to a position in the picture */

@@ -50,7 +50,10 @@ Renderer::Renderer(const Model& model, const Warp& warp)
       upper_(model.weight.size()),
       lower_(model.weight.size()),
       local_(model.weight.size()),
-      seam_(model.weight.size(), 0) {
+      seam_(model.weight.size(), 0),
+      missed_(model.lag.size(), 0),
+      steps_(model.lag.size(), 0),
+      row_steps_(size_t(model.columns), 0) {
   // Eight rows of luma and their chroma.
   by_upper_.assign(size_t(model.asset.width) * 12, 0);
   by_lower_.assign(size_t(model.asset.width) * 12, 0);
@@ -65,9 +68,6 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   std::fill(dirty.begin(), dirty.end(), uint8_t(0));
   apply_limits(articulation, pose);
   const bool first = !valid_;
-  if (!first) {
-    hold_small_head_motion();
-  }
   const bool mouth_same =
       !first && same(articulation_, last_articulation_) && same(mood_, last_mood_);
   const bool pose_same = !first && same(pose_, last_pose_);
@@ -96,9 +96,6 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   nodes_ = head_nodes_;
   if (mouth_.moved) {
     displace_mouth();
-  }
-  if (!first) {
-    hold_small_node_motion();
   }
   mark_changes(dirty);
   const int relief = int(mouth_.now.round * RELIEF_STEPS);
@@ -138,6 +135,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
     }
   }
   draw_blocks(dirty, picture.data());
+  forget_drawn(dirty);
   const auto& [mouth, left, right] = overlays;
   if (mouth.redrawn && !mouth.now.empty()) {
     draw_mouth(mouth.now, picture.data());
@@ -193,30 +191,68 @@ void Renderer::apply_limits(const Articulation& articulation, const Pose& pose) 
   mood_ = there ? goal_ : next;
 }
 
-void Renderer::mark_changes(std::span<uint8_t> dirty) const {
+/**
+ * Marks the blocks whose nodes have moved farther than their lag since they were drawn, and those
+ * that have come to rest. What a block has missed is bounded by the sum of its steps.
+ */
+void Renderer::mark_changes(std::span<uint8_t> dirty) {
   const Model& m = model_;
-  const int across = m.asset.width / 16, per_block = 16 / NODE_STEP;
+  constexpr int PER_BLOCK = 16 / NODE_STEP;
+  // A block in motion has this added to its step: it is not at rest.
+  constexpr int16_t MOVED = 1 << 14;
+  const int across = (m.x1 - m.x0) / 16, down = (m.y1 - m.y0) / 16;
+  std::fill(steps_.begin(), steps_.end(), int16_t(0));
   for (int j = 0; j < m.rows; j++) {
-    const size_t first = size_t(m.node(0, j)), bytes = size_t(m.columns) * sizeof(int16_t);
+    const size_t first = size_t(m.node(0, j));
     const int16_t* x = nodes_.x.data() + first;
     const int16_t* y = nodes_.y.data() + first;
     const int16_t* was_x = last_nodes_.x.data() + first;
     const int16_t* was_y = last_nodes_.y.data() + first;
-    if (std::memcmp(x, was_x, bytes) == 0 && std::memcmp(y, was_y, bytes) == 0) {
-      continue;
+    // Branchless and in 16 bits (MAX_SHIFT), so that the compiler vectorises it.
+    int16_t* __restrict steps = row_steps_.data();
+    for (int i = 0; i < m.columns; i++) {
+      const int16_t dx = int16_t(x[i] - was_x[i]), dy = int16_t(y[i] - was_y[i]);
+      const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
+      steps[i] = int16_t(std::max(far_x, far_y) | ((x[i] | y[i]) != 0 ? MOVED : 0));
     }
-    // A node on the border of two macroblocks moves pixels of both.
-    const int above = std::max(0, j - 1) / per_block, below = std::min(m.rows - 2, j) / per_block;
-    uint8_t* row_above = dirty.data() + (m.y0 / 16 + above) * across + m.x0 / 16;
-    uint8_t* row_below = dirty.data() + (m.y0 / 16 + below) * across + m.x0 / 16;
-    for (int i = 0; i + 1 < m.columns; i += per_block) {
-      int changed = 0;
-      for (int k = i; k <= i + per_block; k++) {
-        changed |= (x[k] ^ was_x[k]) | (y[k] ^ was_y[k]);
+    // A node on the border of two blocks moves pixels of both.
+    const int above = std::max(0, j - 1) / PER_BLOCK, below = std::min(m.rows - 2, j) / PER_BLOCK;
+    int16_t* row_above = steps_.data() + above * across;
+    int16_t* row_below = steps_.data() + below * across;
+    for (int b = 0; b < across; b++) {
+      const int16_t* s = steps + b * PER_BLOCK;
+      int16_t most = 0, moved = 0;
+      for (int i = 0; i <= PER_BLOCK; i++) {
+        most = std::max(most, int16_t(s[i] & (MOVED - 1)));
+        moved = int16_t(moved | s[i]);
       }
-      if (changed != 0) {
-        row_above[i / per_block] = row_below[i / per_block] = 1;
+      for (int16_t* block : {row_above + b, row_below + b}) {
+        *block =
+            int16_t(std::max(int16_t(*block & (MOVED - 1)), most) | ((*block | moved) & MOVED));
       }
+    }
+  }
+  for (int by = 0; by < down; by++) {
+    uint8_t* row = dirty.data() + (m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16;
+    for (int bx = 0; bx < across; bx++) {
+      const size_t k = size_t(by * across + bx);
+      missed_[k] += steps_[k] & (MOVED - 1);
+      const bool at_rest = steps_[k] < MOVED;
+      if (missed_[k] > (at_rest ? 0 : m.lag[k])) {
+        row[bx] = 1;
+      }
+    }
+  }
+}
+
+/** Blocks that have been drawn have missed nothing. */
+void Renderer::forget_drawn(std::span<const uint8_t> dirty) {
+  const Model& m = model_;
+  const int across = (m.x1 - m.x0) / 16;
+  for (size_t k = 0; k < missed_.size(); k++) {
+    const int bx = int(k) % across, by = int(k) / across;
+    if (dirty[size_t((m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16 + bx)]) {
+      missed_[k] = 0;
     }
   }
 }

@@ -20,8 +20,8 @@ class Renderer {
   explicit Renderer(const Model& model, const Warp& warp = choose_warp());
 
   /**
-   * Draws what differs visibly from the previous frame. Smaller movements are left out: each point
-   * is within a quarter of a pixel (at 512x512) of where the input puts it.
+   * Draws what differs visibly from the previous frame. Smaller movements are left out: edges are
+   * within a quarter of a pixel of where the input puts them, smooth areas within three pixels.
    * @param articulation, pose clamped to the face's limits; not a number counts as 0
    * @param picture picture_bytes() bytes of I420, the same buffer each time
    * @param dirty macroblocks() bytes in rows; set to 1 where the picture was drawn, else to 0
@@ -84,11 +84,10 @@ class Renderer {
   };
 
   void apply_limits(const Articulation& articulation, const Pose& pose);
-  void hold_small_head_motion();
   void displace_head();
   void displace_mouth();
-  void hold_small_node_motion();
-  void mark_changes(std::span<uint8_t> dirty) const;
+  void mark_changes(std::span<uint8_t> dirty);
+  void forget_drawn(std::span<const uint8_t> dirty);
   void mark(Box box, std::span<uint8_t> dirty) const;
   void mark_relief(std::span<uint8_t> dirty) const;
   bool touched(Box box, std::span<const uint8_t> dirty) const;
@@ -126,6 +125,11 @@ class Renderer {
   std::vector<uint8_t> seam_;  // whether a lip's edge may be in a node's cell; only near the mouth
   int relief_ = 0;             // strength of the relief, 0 to RELIEF_STEPS
   Box mouth_drawn_, eyes_drawn_[2];
+  // Of each macroblock of the grid, in 1/SUBPIXEL pixel: how far its nodes have moved since it was
+  // drawn, and in this frame.
+  std::vector<int32_t> missed_;
+  std::vector<int16_t> steps_;
+  std::vector<int16_t> row_steps_;  // of the nodes of a row
   std::vector<uint8_t> by_upper_, by_lower_;
 };
 

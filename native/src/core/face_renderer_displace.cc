@@ -1,5 +1,5 @@
-// The renderer's displacement grid: the pose of head and brows, the mouth, and which movements are
-// too small to draw. Amounts without another source were chosen by eye on the default faces.
+// The renderer's displacement grid: the pose of head and brows, and the mouth. Amounts without
+// another source were chosen by eye on the default faces.
 #include <algorithm>
 #include <cmath>
 
@@ -15,18 +15,6 @@ constexpr float HEAD_MARGIN = 32;  // largest displacement of a node by the head
 constexpr float SEAM_MARGIN = 7;   // distance of a node from a lip's edge that may cross its cell
 
 /**
- * A new pose of the head is drawn when some point would move by this many pixels at 512x512: about
- * the smallest jump that is visible at arm's length. The head's sway takes about five frames for
- * it. A frame without head movement costs the encoder a fraction of one with it (native/README.md).
- */
-constexpr float HEAD_STEP = .25f;
-/**
- * A node keeps its displacement while the new one differs by at most this much: a tenth of a pixel,
- * in 1/SUBPIXEL. Movements of cheeks and borders are often smaller, and invisible.
- */
-constexpr int16_t NODE_LAG = 6;
-
-/**
  * Rounds to nearest, ties away from 0. A loop without calls, so that the compiler vectorises it.
  */
 void to_subpixels(const float* pixels, int count, int16_t* __restrict out) {
@@ -40,23 +28,6 @@ int16_t to_subpixels(float pixels) {
   int16_t out;
   to_subpixels(&pixels, 1, &out);
   return out;
-}
-
-/**
- * Restores the previous displacement of each node that moved by at most NODE_LAG, unless the new
- * one is zero. In 16 bits (MAX_SHIFT) and without branches, so that the compiler vectorises it.
- */
-void hold_small_motion(int16_t* __restrict x, int16_t* __restrict y,
-                       const int16_t* __restrict was_x, const int16_t* __restrict was_y,
-                       int count) {
-  for (int k = 0; k < count; k++) {
-    const int16_t dx = int16_t(x[k] - was_x[k]), dy = int16_t(y[k] - was_y[k]);
-    const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
-    const int16_t stays =
-        int16_t(std::max(far_x, far_y) <= NODE_LAG ? -1 : 0) & int16_t((x[k] | y[k]) != 0 ? -1 : 0);
-    x[k] = int16_t(x[k] - (dx & stays));
-    y[k] = int16_t(y[k] - (dy & stays));
-  }
 }
 
 }  // namespace
@@ -142,54 +113,6 @@ void Renderer::displace_mouth() {
       nodes_.y[k] = sides.below ? lower_.y[k] : upper_.y[k];
     }
   }
-}
-
-/**
- * Keeps the drawn pose of the head while the new one moves no point visibly, and likewise the
- * brows'.
- */
-void Renderer::hold_small_head_motion() {
-  const Model& m = model_;
-  const Pose& was = last_pose_;
-  const float scale = float(m.asset.height) / 512, most = HEAD_STEP * scale;
-  const float sx = (pose_.shift_x - was.shift_x) * scale,
-              sy =
-                  (pose_.shift_y - was.shift_y - (pose_.breath - was.breath) * BREATH_LIFT) * scale;
-  const float roll = pose_.roll - was.roll, yaw = pose_.yaw - was.yaw,
-              pitch = pose_.pitch - was.pitch;
-  // The pose is linear, so a sparse grid of points finds the largest movement.
-  constexpr int PROBE = 32 / NODE_STEP;
-  float farthest = 0;
-  for (int j = 0; j < m.rows; j += PROBE) {
-    for (int i = 0; i < m.columns; i += PROBE) {
-      const size_t k = size_t(m.node(i, j));
-      const float w = m.weight[k], x = float(m.x0 + i * NODE_STEP) - m.pivot.x,
-                  y = float(m.y0 + j * NODE_STEP) - m.pivot.y;
-      const float dx = w * (sx - roll * y) + yaw * m.depth[k],
-                  dy = w * (sy + roll * x) + pitch * m.depth[k];
-      farthest = std::max(farthest, dx * dx + dy * dy);
-    }
-  }
-  if (farthest < most * most) {
-    pose_.yaw = was.yaw;
-    pose_.pitch = was.pitch;
-    pose_.roll = was.roll;
-    pose_.shift_x = was.shift_x;
-    pose_.shift_y = was.shift_y;
-    pose_.breath = was.breath;
-  }
-  if (std::abs(pose_.brow - was.brow) * BROW_LIFT * m.asset.limits.brow * m.face_height < most) {
-    pose_.brow = was.brow;
-  }
-}
-
-/**
- * Leaves out small movements of nodes. Nodes at rest are exact, so that rest is the neutral
- * picture.
- */
-void Renderer::hold_small_node_motion() {
-  hold_small_motion(nodes_.x.data(), nodes_.y.data(), last_nodes_.x.data(), last_nodes_.y.data(),
-                    int(model_.weight.size()));
 }
 
 }  // namespace mouthpiece::face

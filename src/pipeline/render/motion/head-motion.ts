@@ -14,11 +14,11 @@ export type Axis = (typeof AXES)[number];
  * `tremor` above.
  */
 const AMOUNTS: Readonly<Record<Axis, { posture: number; gesture: number; tremor: number }>> = {
-  yaw: { posture: 0.0095, gesture: 0.021, tremor: 0.003 },
-  pitch: { posture: 0.008, gesture: 0.009, tremor: 0.0018 },
-  roll: { posture: 0.0065, gesture: 0.0085, tremor: 0.001 },
-  shiftX: { posture: 1.7, gesture: 3.1, tremor: 0.25 },
-  shiftY: { posture: 1.2, gesture: 1.2, tremor: 0.18 },
+  yaw: { posture: 0.0095, gesture: 0.02, tremor: 0.0016 },
+  pitch: { posture: 0.008, gesture: 0.008, tremor: 0.0012 },
+  roll: { posture: 0.0065, gesture: 0.008, tremor: 0.0008 },
+  shiftX: { posture: 1.7, gesture: 2.7, tremor: 0.12 },
+  shiftY: { posture: 1.2, gesture: 1.1, tremor: 0.1 },
 };
 /** What one axis takes over from another: people turn, lean and nod with the whole upper body. */
 const COUPLINGS: readonly (readonly [to: Axis, from: Axis, low: number, high: number])[] = [
@@ -34,7 +34,7 @@ const GESTURE_HZ = 1.35;
 const GESTURE_DAMPING = 0.72;
 const TREMOR_HZ = 2.8;
 const TREMOR_DAMPING = 0.3;
-const LOUDNESS_HZ = 1.7;
+const LOUDNESS_HZ = 1.4;
 /** A gesture leads back over the middle by about this share of the last one. */
 const RETURN = 0.6;
 /** A gesture goes no farther than this, in standard deviations. */
@@ -42,17 +42,17 @@ const FARTHEST = 2.1;
 /** Seconds between changes of posture, besides those at ends of phrases. */
 const POSTURE_SPEAKING: readonly [number, number] = [1.6, 4.5];
 const POSTURE_SILENT: readonly [number, number] = [2.5, 7];
-const GESTURE_SILENT: readonly [number, number] = [0.7, 2.2];
+const GESTURE_SILENT: readonly [number, number] = [0.9, 2.8];
 /** Seconds between two nods of a listener. */
 const LISTENING_NOD: readonly [number, number] = [5, 14];
 /** Amount of motion in silence, as a share of that in speech; reached in so many seconds. */
-const SILENT = 0.38;
+const SILENT = 0.33;
 const LIVELIER_SECONDS = 0.7;
 const CALMER_SECONDS = 1.6;
 /** Pitch and lowering of a nod on the strongest stress: radians, pixels. */
 const NOD = { pitch: 0.05, shiftY: 2.4 };
 /** Pitch and lowering at full loudness. */
-const LOUD = { pitch: 0.15, shiftY: 24 };
+const LOUD = { pitch: 0.13, shiftY: 20 };
 const MEAN_LOUDNESS = 0.18;
 
 /** What makes one speaker differ from another, drawn once for each session. */
