@@ -1,4 +1,5 @@
 // The interface between a worker session and its WebRTC transport.
+import type { ChannelListener, ChannelReliability, DataChannel } from './sctp/data-channel.ts';
 import type { RemoteCandidate } from './sdp/candidate.ts';
 import type { Answer, Offer } from './sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
@@ -52,7 +53,7 @@ export interface SendingMids {
 }
 
 /** What a peer reports to its session. None of these may throw. Times are `monotonicMs()`. */
-export interface PeerListener {
+export interface PeerListener extends ChannelListener {
   /**
    * The handshake is done and an address is validated: media can be sent. Called once.
    * @param iceMs when the first authentic check arrived
@@ -124,6 +125,11 @@ export interface Peer {
    * remote side is a client, whose checks show its addresses
    */
   addCandidate(candidate: RemoteCandidate): boolean;
+  /**
+   * Opens a data channel. Messages may be sent at once: they wait for the connection.
+   * @throws Error if no data section was negotiated or offered, or there are too many channels
+   */
+  createChannel(label: string, reliability?: ChannelReliability): DataChannel;
   /**
    * The negotiated video codec; undefined: the client receives audio only. Valid after `answer`.
    */

@@ -1,7 +1,6 @@
 // One WebRTC peer: connects ICE, DTLS, SCTP and media, and ends the connection.
 import type { Answer, Offer } from './sdp/offer.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
-import { DataChannelResponder } from './sctp/data-channel.ts';
 import { IceAgent } from './ice/ice-agent.ts';
 import type { IceTransport, StunVerdict } from './ice/ice.ts';
 import { IcePaths } from './ice/ice-paths.ts';
@@ -22,6 +21,7 @@ import type {
 import { iceHostOf, type PeerHost, type RejectReason, type RoutedPeer } from './peer-host.ts';
 import type { AnswerPlan } from './sdp/answer.ts';
 import type { RemoteCandidate } from './sdp/candidate.ts';
+import { DataChannels, type ChannelReliability, type DataChannel } from './sctp/data-channel.ts';
 import { SecureTransport } from './secure-transport.ts';
 import type { SrtpReceiver } from './srtp/srtp.ts';
 import type { StunView } from './ice/stun.ts';
@@ -45,7 +45,7 @@ export class RtcPeer implements Peer, RoutedPeer {
   readonly #negotiation: Negotiation;
   #secure: SecureTransport | undefined = undefined;
   #media: MediaSender | undefined = undefined;
-  #data: DataChannelResponder | undefined = undefined;
+  #data: DataChannels | undefined = undefined;
   #receiver: SrtpReceiver | undefined = undefined;
   readonly #microphone: Microphone;
   /** Full ICE; undefined: ICE-lite. */
@@ -129,6 +129,9 @@ export class RtcPeer implements Peer, RoutedPeer {
     } else if (request.restartsIce === true) {
       this.#restartIce();
     }
+    if (request.hasData === true) {
+      this.#openData();
+    }
     return this.#negotiation.offer(request, this.#identity());
   }
 
@@ -160,11 +163,12 @@ export class RtcPeer implements Peer, RoutedPeer {
   #apply(plan: AnswerPlan): boolean {
     const media = this.#openMedia();
     const needsKeyFrame = media.update(plan) && this.#state === 'connected';
-    const secure = (this.#secure ??= this.#createSecure(plan));
+    this.#secure ??= this.#createSecure(plan);
     if (plan.data !== undefined) {
-      this.#data ??= new DataChannelResponder((packet) => {
-        secure.send(packet);
-      });
+      this.#openData().maxMessageBytes = plan.data.maxMessageBytes;
+      if (this.#state === 'connected') {
+        this.#data?.start();
+      }
     }
     this.#paths.setRemote(plan.transport);
     for (const candidate of plan.offer.candidates) {
@@ -175,6 +179,23 @@ export class RtcPeer implements Peer, RoutedPeer {
       this.#connectingMs = this.#lastHeardMs = this.#host.now();
     }
     return needsKeyFrame;
+  }
+
+  createChannel(label: string, reliability: ChannelReliability = {}): DataChannel {
+    if (this.#data === undefined) {
+      throw new Error('No data section was negotiated or offered.');
+    }
+    return this.#data.create(label, reliability);
+  }
+
+  #openData(): DataChannels {
+    return (this.#data ??= new DataChannels(
+      (packet) => {
+        this.#secure?.send(packet);
+      },
+      () => this.#host.now(),
+      this.#listener,
+    ));
   }
 
   #identity(): TransportIdentity {
@@ -220,6 +241,7 @@ export class RtcPeer implements Peer, RoutedPeer {
         this.#receiver = receiver;
         this.#state = 'connected';
         this.#media?.start(sender, nowMs);
+        this.#data?.start();
         this.#listener.onConnected(nowMs, this.#iceMs);
       },
       onClosed: (reason, detail) => {
@@ -316,6 +338,7 @@ export class RtcPeer implements Peer, RoutedPeer {
 
   #free(): void {
     this.#state = 'closed';
+    this.#data?.close();
     this.#paths.close();
     this.#secure = undefined;
     this.#media = undefined;

@@ -53,6 +53,8 @@ export const PEER_OPTIONS = {
 export interface PairOptions extends WeriftOptions {
   /** The client sends to this port instead of the server's: a relay or NAT listens there. */
   readonly relayPort?: number;
+  /** Default: a new one. */
+  readonly listener?: RecordingListener;
 }
 
 /** A server peer and a werift client, connected over loopback. */
@@ -60,14 +62,20 @@ export class PeerPair {
   readonly endpoint: Endpoint;
   readonly peer: Peer;
   readonly client: RTCPeerConnection;
-  readonly listener = new RecordingListener();
+  readonly listener: RecordingListener;
   readonly rtp: RtpPacket[] = [];
   readonly rtcp: RtcpPacket[] = [];
   readonly #ownsEndpoint: boolean;
   readonly #polling: NodeJS.Timeout;
   answer = '';
 
-  private constructor(endpoint: Endpoint, client: RTCPeerConnection, ownsEndpoint: boolean) {
+  private constructor(
+    endpoint: Endpoint,
+    client: RTCPeerConnection,
+    ownsEndpoint: boolean,
+    listener: RecordingListener,
+  ) {
+    this.listener = listener;
     this.endpoint = endpoint;
     this.client = client;
     this.#ownsEndpoint = ownsEndpoint;
@@ -86,7 +94,12 @@ export class PeerPair {
     const endpoint =
       shared ??
       (await createEndpoint({ bindAddress: '127.0.0.1', port: 0, announcedAddresses: [] }));
-    const pair = new PeerPair(endpoint, createWeriftConnection(options), shared === undefined);
+    const pair = new PeerPair(
+      endpoint,
+      createWeriftConnection(options),
+      shared === undefined,
+      options.listener ?? new RecordingListener(),
+    );
     t.onTestFinished(() => pair.close());
     await pair.client.setLocalDescription(await pair.client.createOffer());
     pair.answer = await pair.peer.answer(parseOffer(pair.client.localDescription?.sdp ?? ''));

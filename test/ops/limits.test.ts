@@ -55,6 +55,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/webrtc/congestion/bitrate-controller.ts': 'how quickly the bitrate follows the receiver',
   'src/worker/load-reporter.ts': 'the estimate of what a session costs',
   'src/webrtc/rtp/rtp-stream.ts MAX_RTP_BYTES': 'the size of our own packets',
+  'src/webrtc/sctp/congestion.ts MAX_PACKET_BYTES': 'the size of our own packets',
+  'src/webrtc/sctp/outbound.ts MAX_FRAGMENT_BYTES': 'the size of our own packets',
   'src/webrtc/rtp/h264.ts': "the encoder's own output",
   'src/front/http/listener.ts FREE_PORT_ATTEMPTS': 'tries to find a free port at start',
   'src/front/sessions/byte-queue.ts MAX_SPARE': 'memory that is kept for the next one who needs it',

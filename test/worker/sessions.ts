@@ -41,6 +41,9 @@ export const sinkPeer: Peer = {
   offer: () => 'v=0',
   accept: () => {},
   addCandidate: () => false,
+  createChannel: () => {
+    throw new Error('no data section');
+  },
   videoCodec: 'vp8',
   mids: { audio: '1', video: '0' },
   lastHeardMs: 0,

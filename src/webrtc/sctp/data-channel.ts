@@ -1,292 +1,364 @@
-// Opens a client's data channels with a minimal SCTP (RFC 9260) and DCEP (RFC 8832). Acknowledges
-// their messages and ignores them.
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+// Data channels over SCTP (RFC 8831, RFC 8832): opens ours, accepts those of the other side.
+import { Association } from './association.ts';
+import { MAX_INBOUND_STREAMS, type InboundMessage } from './inbound.ts';
+import { MAX_WAITING_MESSAGES } from './outbound.ts';
 
-/** Chunk types (RFC 9260 section 3.2). */
-const CHUNK = {
-  data: 0,
-  init: 1,
-  initAck: 2,
-  sack: 3,
-  heartbeat: 4,
-  heartbeatAck: 5,
-  abort: 6,
-  shutdown: 7,
-  shutdownAck: 8,
-  error: 9,
-  cookieEcho: 10,
-  cookieAck: 11,
-  shutdownComplete: 14,
-} as const;
-const CHUNK_HEADER_BYTES = 4;
-/** Parameter type of the State Cookie in INIT ACK (RFC 9260 section 3.3.3.1). */
-const STATE_COOKIE = 7;
-/** Flags of an unfragmented DATA chunk: B and E (RFC 9260 section 3.3.1). */
-const UNFRAGMENTED = 3;
-/**
- * Payload protocol identifier of DCEP (RFC 8831 section 8), and its message types (RFC 8832 section
- * 8.2.1).
- */
-const DCEP_PROTOCOL = 50;
-const DCEP_OPEN = 3;
-const DCEP_ACK = 2;
-/** Common header: ports, verification tag, checksum. */
-const HEADER_BYTES = 12;
-/** As in the `a=sctp-port` of the answer. */
-const PORT = 5000;
-/** Advertised in INIT ACK and SACK. Nothing is kept, so it never fills. */
-const RECEIVE_WINDOW = 128 * 1024;
-const STREAMS_PER_DIRECTION = 0xffff;
-/** Chunks of ours that may wait for an acknowledgement. Further channels stay closed. */
-const MAX_UNACKNOWLEDGED = 16;
-/** Chunks of a packet other than DATA: each may cause an answer. Clients bundle two or three. */
-const MAX_CONTROL_CHUNKS = 8;
-const RETRANSMIT_MS = 1_000;
-
-/** A DATA chunk that is not acknowledged yet. */
-interface OutstandingChunk {
-  readonly tsn: number;
-  readonly chunk: Buffer;
+/** How a channel delivers its messages (RFC 8831 section 6.6). Default: in order, all of them. */
+export interface ChannelReliability {
+  readonly isOrdered?: boolean;
+  /** Not both of these. */
+  readonly maxRetransmits?: number;
+  readonly maxLifetimeMs?: number;
+  readonly protocol?: string;
 }
 
-/** The passive side of one SCTP association over DTLS. */
-export class DataChannelResponder {
-  readonly #send: (packet: Buffer) => void;
-  readonly #localTag = randomBytes(4).readUInt32BE(0) || 1;
-  readonly #cookie = randomBytes(16);
-  #remoteTag = 0;
-  #remotePort = PORT;
-  #isOpen = false;
-  /** Cumulative TSN: all DATA chunks up to this one have arrived. */
-  #cumulativeTsn = 0;
-  #nextTsn = randomBytes(4).readUInt32BE(0);
-  #outstanding: OutstandingChunk[] = [];
-  /** When to send the outstanding chunks again. */
-  #retransmitMs = 0;
-
-  constructor(send: (packet: Buffer) => void) {
-    this.#send = send;
-  }
-
+/** A data channel. */
+export interface DataChannel {
+  readonly label: string;
+  readonly protocol: string;
+  readonly isOrdered: boolean;
+  /** The other side has opened it. */
+  readonly isRemote: boolean;
+  /** Stream identifier. */
+  readonly stream: number;
+  readonly state: 'connecting' | 'open' | 'closed';
+  /** Bytes that wait to be sent or acknowledged. */
+  readonly bufferedBytes: number;
   /**
-   * Processes one SCTP packet.
-   * @returns false if it is malformed, or does not belong to this association. The chunks before
-   * the offending one have been processed.
+   * Sends a message, at once or as soon as the channel is connected.
+   * @returns false if it was not taken: the channel is closed, the message longer than the other
+   * side takes, or the buffer full (then `onDrain` follows)
    */
+  send(message: Uint8Array, isText?: boolean): boolean;
+}
+
+/** What the channels of a peer report. None of these may throw. */
+export interface ChannelListener {
+  /** The other side has opened a channel. */
+  onChannel?(channel: DataChannel): void;
+  /** A whole message. Without this listener messages are acknowledged and dropped. */
+  onMessage?(channel: DataChannel, data: Buffer, isText: boolean): void;
+  /** There is room in the buffer again. */
+  onDrain?(channel: DataChannel): void;
+  /** The association has ended. */
+  onChannelClosed?(channel: DataChannel): void;
+}
+
+/** Payload protocol identifiers (RFC 8831 section 8). */
+const PROTOCOL = { dcep: 50, text: 51, binary: 53, emptyText: 56, emptyBinary: 57 } as const;
+/** DCEP message types (RFC 8832 section 8.2.1). */
+const DCEP = { open: 3, ack: 2 } as const;
+/** Channel types (RFC 8832 section 5.1): one bit, and how a message is given up. */
+const CHANNEL_TYPE = { reliable: 0, retransmits: 1, lifetime: 2, unordered: 0x80 } as const;
+const OPEN_BYTES = 12;
+/** Label and protocol of a channel. */
+const MAX_NAME_BYTES = 512;
+/** Channels of one peer, of either side. */
+const MAX_CHANNELS = 64;
+/** Bytes of all channels that wait to be sent or acknowledged. */
+const MAX_BUFFERED_BYTES = 1 << 20;
+
+/** A message of a channel. */
+interface Outgoing {
+  readonly protocol: number;
+  readonly data: Buffer;
+}
+
+class Channel implements DataChannel {
+  readonly label: string;
+  readonly stream: number;
+  readonly isRemote: boolean;
+  readonly reliability: ChannelReliability;
+  state: DataChannel['state'] = 'connecting';
+  bufferedBytes = 0;
+  /** The other side knows the channel; until then even unordered messages keep their order. */
+  isConfirmed: boolean;
+  /** `send` has returned false for want of room. */
+  isWaiting = false;
+  readonly #transmit: (channel: Channel, message: Outgoing) => boolean;
+
+  constructor(
+    label: string,
+    stream: number,
+    isRemote: boolean,
+    reliability: ChannelReliability,
+    transmit: (channel: Channel, message: Outgoing) => boolean,
+  ) {
+    this.label = label;
+    this.stream = stream;
+    this.isRemote = this.isConfirmed = isRemote;
+    this.reliability = reliability;
+    this.#transmit = transmit;
+  }
+
+  get protocol(): string {
+    return this.reliability.protocol ?? '';
+  }
+  get isOrdered(): boolean {
+    return this.reliability.isOrdered ?? true;
+  }
+
+  send(message: Uint8Array, isText = false): boolean {
+    const isEmpty = message.length === 0;
+    const full = isText ? PROTOCOL.text : PROTOCOL.binary;
+    const empty = isText ? PROTOCOL.emptyText : PROTOCOL.emptyBinary;
+    // An empty message has one byte that does not count (RFC 8831 section 6.6).
+    const data = isEmpty ? Buffer.alloc(1) : Buffer.from(message);
+    return this.#transmit(this, { protocol: isEmpty ? empty : full, data });
+  }
+}
+
+/** The data channels of one peer. Times are `monotonicMs()`. */
+export class DataChannels {
+  readonly #association: Association;
+  readonly #listener: ChannelListener;
+  readonly #now: () => number;
+  readonly #channels = new Map<number, Channel>();
+  /** Messages that wait for the association. */
+  #early: { readonly channel: Channel; readonly message: Outgoing }[] = [];
+  #nextStream: number;
+  #bufferedBytes = 0;
+  /** Longest message that the other side takes. */
+  maxMessageBytes = 65_536;
+
+  /** @param isDtlsServer it has the odd streams (RFC 8832 section 6) */
+  constructor(
+    send: (packet: Buffer) => void,
+    now: () => number,
+    listener: ChannelListener,
+    isDtlsServer = true,
+  ) {
+    this.#now = now;
+    this.#nextStream = isDtlsServer ? 1 : 0;
+    this.#listener = listener;
+    this.#association = new Association(send, {
+      onOpen: () => {
+        this.#onOpen();
+      },
+      onMessage: (message) => {
+        this.#onMessage(message);
+      },
+      onEnd: () => {
+        this.#onEnd();
+      },
+    });
+  }
+
+  /** DTLS is connected. */
+  start(): void {
+    this.#association.start(this.#now());
+  }
+
+  /** Processes one SCTP packet. @returns false if it is malformed */
   receive(packet: Buffer): boolean {
-    if (!isWellFormed(packet)) {
-      return false;
-    }
-    const tag = packet.readUInt32BE(4);
-    const isInit = packet[HEADER_BYTES] === CHUNK.init;
-    if (tag !== (isInit ? 0 : this.#localTag)) {
-      return false;
-    }
-    let needsSack = false;
-    for (let offset = HEADER_BYTES; offset < packet.length;) {
-      const length = packet.readUInt16BE(offset + 2);
-      const chunk = packet.subarray(offset, offset + length);
-      if (chunk[0] === CHUNK.data) {
-        if (!this.#isOpen) {
-          return false;
-        }
-        this.#onData(chunk);
-        needsSack = true;
-      } else if (!this.#onControl(chunk, packet)) {
-        return false;
-      }
-      offset += padded(length);
-    }
-    if (needsSack) {
-      this.#sendSack();
-    }
-    return true;
+    return this.#association.receive(packet, this.#now());
   }
 
-  /** Retransmits the outstanding chunks when they are due. */
+  /** Retransmits what is due. */
   poll(nowMs: number): void {
-    if (this.#outstanding.length === 0 || nowMs < this.#retransmitMs) {
-      return;
+    this.#association.poll(nowMs);
+  }
+
+  /** Ends the association. Nothing is reported any more. */
+  close(): void {
+    for (const channel of this.#channels.values()) {
+      channel.state = 'closed';
     }
-    this.#retransmitMs = nowMs + RETRANSMIT_MS;
-    for (const { chunk } of this.#outstanding) {
-      this.#sendChunk(chunk);
+    this.#channels.clear();
+    this.#early = [];
+    this.#association.abort();
+  }
+
+  /** @throws Error if there are too many channels, or its name is too long */
+  create(label: string, reliability: ChannelReliability): DataChannel {
+    while (this.#channels.has(this.#nextStream)) {
+      this.#nextStream += 2;
+    }
+    const bytes = Buffer.byteLength(label) + Buffer.byteLength(reliability.protocol ?? '');
+    const isFull = this.#channels.size >= MAX_CHANNELS || this.#nextStream >= MAX_INBOUND_STREAMS;
+    if (isFull || bytes > MAX_NAME_BYTES) {
+      throw new Error(
+        isFull
+          ? `A peer has ${MAX_CHANNELS} data channels at most.`
+          : `Label and protocol of a data channel have ${MAX_NAME_BYTES} bytes at most.`,
+      );
+    }
+    const channel = this.#newChannel(label, this.#nextStream, false, reliability);
+    if (this.#association.isOpen) {
+      this.#open(channel);
+    }
+    return channel;
+  }
+
+  #newChannel(
+    label: string,
+    stream: number,
+    isRemote: boolean,
+    reliability: ChannelReliability,
+  ): Channel {
+    const channel = new Channel(label, stream, isRemote, reliability, (sender, message) =>
+      this.#transmit(sender, message),
+    );
+    this.#channels.set(stream, channel);
+    return channel;
+  }
+
+  #onOpen(): void {
+    for (const channel of this.#channels.values()) {
+      this.#open(channel);
+    }
+    for (const { channel, message } of this.#early.splice(0)) {
+      this.#dispatch(channel, message);
     }
   }
 
-  /** @returns false if the chunk is malformed */
-  #onControl(chunk: Buffer, packet: Buffer): boolean {
-    switch (chunk[0]) {
-      case CHUNK.init:
-        return this.#onInit(chunk, packet);
-      case CHUNK.cookieEcho:
-        if (
-          chunk.length !== 4 + this.#cookie.length ||
-          !timingSafeEqual(chunk.subarray(4), this.#cookie)
-        ) {
-          return false;
-        }
-        this.#isOpen = true;
-        this.#sendChunk(chunkOf(CHUNK.cookieAck, Buffer.alloc(0)));
-        return true;
-      case CHUNK.sack: {
-        if (chunk.length < 16) {
-          return false;
-        }
-        const acknowledged = chunk.readUInt32BE(4);
-        this.#outstanding = this.#outstanding.filter(({ tsn }) => ((tsn - acknowledged) | 0) > 0);
-        return true;
-      }
-      case CHUNK.heartbeat:
-        this.#sendChunk(chunkOf(CHUNK.heartbeatAck, chunk.subarray(4)));
-        return true;
-      case CHUNK.shutdown:
-        this.#close();
-        this.#sendChunk(chunkOf(CHUNK.shutdownAck, Buffer.alloc(0)));
-        return true;
-      case CHUNK.abort:
-      case CHUNK.shutdownComplete:
-        this.#close();
-        return true;
-      default:
-        return true; // extensions, which our INIT ACK did not offer
+  /** Sends OPEN. Messages may follow at once (RFC 8832 section 6). */
+  #open(channel: Channel): void {
+    channel.state = 'open';
+    this.#dispatch(channel, { protocol: PROTOCOL.dcep, data: openMessage(channel) });
+  }
+
+  #onEnd(): void {
+    this.#early = [];
+    for (const channel of this.#channels.values()) {
+      channel.state = 'closed';
+      this.#listener.onChannelClosed?.(channel);
     }
+    this.#channels.clear();
   }
 
-  #close(): void {
-    this.#isOpen = false;
-    this.#outstanding = [];
-  }
-
-  /** Answers INIT, also a repeated one: the association starts over. */
-  #onInit(chunk: Buffer, packet: Buffer): boolean {
-    if (
-      chunk.length < 20 ||
-      HEADER_BYTES + chunk.length < packet.length - 3 ||
-      chunk.readUInt32BE(4) === 0
-    ) {
+  #transmit(channel: Channel, message: Outgoing): boolean {
+    const bytes = message.data.length;
+    if (channel.state === 'closed' || bytes > this.maxMessageBytes) {
       return false;
     }
-    this.#close();
-    this.#remotePort = packet.readUInt16BE(0);
-    this.#remoteTag = chunk.readUInt32BE(4);
-    this.#cumulativeTsn = (chunk.readUInt32BE(16) - 1) >>> 0;
-    const body = Buffer.alloc(16 + 4 + this.#cookie.length);
-    body.writeUInt32BE(this.#localTag, 0);
-    body.writeUInt32BE(RECEIVE_WINDOW, 4);
-    body.writeUInt16BE(STREAMS_PER_DIRECTION, 8);
-    body.writeUInt16BE(STREAMS_PER_DIRECTION, 10);
-    body.writeUInt32BE(this.#nextTsn, 12);
-    body.writeUInt16BE(STATE_COOKIE, 16);
-    body.writeUInt16BE(4 + this.#cookie.length, 18);
-    this.#cookie.copy(body, 20);
-    this.#sendChunk(chunkOf(CHUNK.initAck, body));
+    const waiting = this.#association.waitingMessages + this.#early.length;
+    if (this.#bufferedBytes + bytes > MAX_BUFFERED_BYTES || waiting >= MAX_WAITING_MESSAGES) {
+      channel.isWaiting = true;
+      return false;
+    }
+    this.#count(channel, bytes);
+    if (channel.state === 'open') {
+      this.#dispatch(channel, message);
+    } else {
+      this.#early.push({ channel, message });
+    }
     return true;
   }
 
-  /** Accepts DATA chunks in order only. The client retransmits the others. */
-  #onData(chunk: Buffer): void {
-    if (chunk.length < 17) {
+  #dispatch(channel: Channel, { protocol, data }: Outgoing): void {
+    const nowMs = this.#now();
+    const { isOrdered = true, maxRetransmits, maxLifetimeMs } = channel.reliability;
+    const isControl = protocol === PROTOCOL.dcep;
+    const message = {
+      stream: channel.stream,
+      protocol,
+      data,
+      isUnordered: !isControl && !isOrdered && channel.isConfirmed,
+      maxRetransmits: isControl ? undefined : maxRetransmits,
+      expiresMs: isControl || maxLifetimeMs === undefined ? undefined : nowMs + maxLifetimeMs,
+      onDone: () => {
+        if (!isControl) {
+          this.#count(channel, -data.length);
+          this.#reportRoom();
+        }
+      },
+    };
+    this.#association.sendMessage(message, nowMs);
+  }
+
+  #count(channel: Channel, bytes: number): void {
+    channel.bufferedBytes += bytes;
+    this.#bufferedBytes += bytes;
+  }
+
+  #reportRoom(): void {
+    if (this.#bufferedBytes > MAX_BUFFERED_BYTES / 2 || !this.#association.isOpen) {
       return;
     }
-    const tsn = chunk.readUInt32BE(4);
-    if (tsn !== (this.#cumulativeTsn + 1) >>> 0) {
-      return;
-    }
-    this.#cumulativeTsn = tsn;
-    const isUnfragmented = ((chunk[1] ?? 0) & UNFRAGMENTED) === UNFRAGMENTED;
-    if (isUnfragmented && chunk.readUInt32BE(12) === DCEP_PROTOCOL && chunk[16] === DCEP_OPEN) {
-      this.#acknowledgeChannel(chunk.readUInt16BE(8));
+    for (const channel of this.#channels.values()) {
+      if (channel.isWaiting) {
+        channel.isWaiting = false;
+        this.#listener.onDrain?.(channel);
+      }
     }
   }
 
-  #acknowledgeChannel(stream: number): void {
-    if (this.#outstanding.length >= MAX_UNACKNOWLEDGED) {
+  #onMessage({ stream, protocol, data }: InboundMessage): void {
+    if (protocol === PROTOCOL.dcep) {
+      this.#onDcep(stream, data);
       return;
     }
-    const tsn = this.#nextTsn;
-    this.#nextTsn = (tsn + 1) >>> 0;
-    const body = Buffer.alloc(13);
-    body.writeUInt32BE(tsn, 0);
-    body.writeUInt16BE(stream, 4);
-    body.writeUInt32BE(DCEP_PROTOCOL, 8);
-    body[12] = DCEP_ACK;
-    const chunk = chunkOf(CHUNK.data, body, UNFRAGMENTED);
-    this.#outstanding.push({ tsn, chunk });
-    this.#sendChunk(chunk);
+    const channel = this.#channels.get(stream);
+    if (channel === undefined) {
+      return;
+    }
+    channel.isConfirmed = true;
+    const isText = protocol === PROTOCOL.text || protocol === PROTOCOL.emptyText;
+    const isEmpty = protocol === PROTOCOL.emptyText || protocol === PROTOCOL.emptyBinary;
+    if (isText || isEmpty || protocol === PROTOCOL.binary) {
+      this.#listener.onMessage?.(channel, isEmpty ? Buffer.alloc(0) : data, isText);
+    }
   }
 
-  #sendSack(): void {
-    const body = Buffer.alloc(12);
-    body.writeUInt32BE(this.#cumulativeTsn, 0);
-    body.writeUInt32BE(RECEIVE_WINDOW, 4);
-    this.#sendChunk(chunkOf(CHUNK.sack, body));
-  }
-
-  #sendChunk(chunk: Buffer): void {
-    const packet = Buffer.alloc(HEADER_BYTES + padded(chunk.length));
-    packet.writeUInt16BE(PORT, 0);
-    packet.writeUInt16BE(this.#remotePort, 2);
-    packet.writeUInt32BE(this.#remoteTag, 4);
-    chunk.copy(packet, HEADER_BYTES);
-    packet.writeUInt32LE(crc32c(packet), 8);
-    this.#send(packet);
+  #onDcep(stream: number, data: Buffer): void {
+    const known = this.#channels.get(stream);
+    if (data[0] === DCEP.ack) {
+      if (known !== undefined) {
+        known.isConfirmed = true;
+      }
+      return;
+    }
+    const opened = parseOpen(data);
+    if (opened === undefined || known !== undefined || this.#channels.size >= MAX_CHANNELS) {
+      return;
+    }
+    const channel = this.#newChannel(opened.label, stream, true, opened.reliability);
+    channel.state = 'open';
+    this.#dispatch(channel, { protocol: PROTOCOL.dcep, data: Buffer.from([DCEP.ack]) });
+    this.#listener.onChannel?.(channel);
   }
 }
 
-/** Chunks are padded to a multiple of four bytes (RFC 9260 section 3.2). */
-const padded = (bytes: number): number => Math.ceil(bytes / 4) * 4;
-
-function chunkOf(type: number, body: Buffer, flags = 0): Buffer {
-  const out = Buffer.alloc(CHUNK_HEADER_BYTES + body.length);
-  out[0] = type;
-  out[1] = flags;
-  out.writeUInt16BE(out.length, 2);
-  body.copy(out, CHUNK_HEADER_BYTES);
-  return out;
+/** DATA_CHANNEL_OPEN (RFC 8832 section 5.1). */
+function openMessage({ label, protocol, isOrdered, reliability }: Channel): Buffer {
+  const { maxRetransmits, maxLifetimeMs } = reliability;
+  const kind =
+    maxRetransmits !== undefined
+      ? CHANNEL_TYPE.retransmits
+      : maxLifetimeMs === undefined
+        ? CHANNEL_TYPE.reliable
+        : CHANNEL_TYPE.lifetime;
+  const head = Buffer.alloc(OPEN_BYTES);
+  head[0] = DCEP.open;
+  head[1] = kind | (isOrdered ? 0 : CHANNEL_TYPE.unordered);
+  head.writeUInt32BE(maxRetransmits ?? maxLifetimeMs ?? 0, 4);
+  head.writeUInt16BE(Buffer.byteLength(label), 8);
+  head.writeUInt16BE(Buffer.byteLength(protocol), 10);
+  return Buffer.concat([head, Buffer.from(label), Buffer.from(protocol)]);
 }
 
-/** Checks the checksum, the chunk lengths and the number of control chunks. */
-function isWellFormed(packet: Buffer): boolean {
-  if (packet.length < HEADER_BYTES + CHUNK_HEADER_BYTES) {
-    return false;
+function parseOpen(
+  data: Buffer,
+): { readonly label: string; readonly reliability: ChannelReliability } | undefined {
+  if (data[0] !== DCEP.open || data.length < OPEN_BYTES) {
+    return undefined;
   }
-  const copy = Buffer.from(packet);
-  copy.writeUInt32LE(0, 8);
-  if (crc32c(copy) !== packet.readUInt32LE(8)) {
-    return false;
+  const labelBytes = data.readUInt16BE(8);
+  const end = OPEN_BYTES + labelBytes + data.readUInt16BE(10);
+  if (end > data.length || end - OPEN_BYTES > MAX_NAME_BYTES) {
+    return undefined;
   }
-  let controls = 0;
-  for (let offset = HEADER_BYTES; offset < packet.length;) {
-    if (offset + CHUNK_HEADER_BYTES > packet.length) {
-      return false;
-    }
-    if (packet[offset] !== CHUNK.data && ++controls > MAX_CONTROL_CHUNKS) {
-      return false;
-    }
-    const length = packet.readUInt16BE(offset + 2);
-    if (length < CHUNK_HEADER_BYTES || offset + length > packet.length) {
-      return false;
-    }
-    offset += padded(length);
-  }
-  return true;
-}
-
-/** For the reflected polynomial 0x82f63b78. */
-const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let value = byte;
-  for (let bit = 0; bit < 8; bit++) {
-    value = (value & 1) === 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;
-  }
-  return value;
-});
-
-/** CRC-32C (RFC 9260 appendix A). The checksum field of `packet` must be 0. */
-export function crc32c(packet: Uint8Array): number {
-  let value = 0xffffffff;
-  for (const byte of packet) {
-    value = (CRC_TABLE[(value ^ byte) & 255] ?? 0) ^ (value >>> 8);
-  }
-  return (value ^ 0xffffffff) >>> 0;
+  const type = data[1] ?? 0;
+  const limit = data.readUInt32BE(4);
+  const kind = type & ~CHANNEL_TYPE.unordered;
+  return {
+    label: data.toString('utf8', OPEN_BYTES, OPEN_BYTES + labelBytes),
+    reliability: {
+      isOrdered: (type & CHANNEL_TYPE.unordered) === 0,
+      protocol: data.toString('utf8', OPEN_BYTES + labelBytes, end),
+      ...(kind === CHANNEL_TYPE.retransmits ? { maxRetransmits: limit } : {}),
+      ...(kind === CHANNEL_TYPE.lifetime ? { maxLifetimeMs: limit } : {}),
+    },
+  };
 }
