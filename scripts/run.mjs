@@ -1,9 +1,10 @@
 // Runs every npm script (`npm start`, `npm test`, …): completes the set-up, then runs the task
 // under Node 22.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import os from 'node:os';
 import process from 'node:process';
 import { ROOT, SetupError, setUp } from './setup.mjs';
+import { runSteps } from './steps.mjs';
 
 const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
 const VITEST = 'node_modules/vitest/vitest.mjs';
@@ -25,14 +26,16 @@ const PROGRAMS = {
   'dashboards:preview': ['grafana/preview.ts'],
 };
 
-/** The static checks of each npm script: name, program and arguments. */
+const step = (name, ...args) => ({ name, args: [...NODE_FLAGS, ...args] });
+
+/** The static checks of each npm script. */
 const CHECKS = {
-  typecheck: [['types', 'node_modules/typescript/bin/tsc', '-p', '.']],
+  typecheck: [step('types', 'node_modules/typescript/bin/tsc', '-p', '.')],
   lint: [
-    ['lint', 'node_modules/oxlint/bin/oxlint', '--type-aware', '--quiet'],
-    ['format', 'scripts/format.mjs', '--check'],
-    ['dead code', 'node_modules/knip/bin/knip.js', '--no-progress'],
-    ['native lint', 'scripts/lint-native.mjs'],
+    step('native lint', 'scripts/lint-native.mjs'),
+    step('lint', 'node_modules/oxlint/bin/oxlint', '--type-aware', '--quiet'),
+    step('dead code', 'node_modules/knip/bin/knip.js', '--no-progress'),
+    step('format', 'scripts/format.mjs', '--check'),
   ],
 };
 
@@ -40,43 +43,18 @@ const CHECKS = {
 const NEEDS_TEST_PACKAGES = ['test', 'test:watch', 'coverage', 'bench', 'fuzz', 'lint'];
 
 /**
- * Runs all steps, also after a failed one.
- * @returns the exit code
- */
-function runSteps(node, env, steps) {
-  const failed = [];
-  for (const [name, ...args] of steps) {
-    const startMs = Date.now();
-    const { status } = spawnSync(node, [...NODE_FLAGS, ...args], {
-      cwd: ROOT,
-      env,
-      stdio: 'inherit',
-    });
-    const seconds = ((Date.now() - startMs) / 1000).toFixed(1);
-    console.log(`[mouthpiece] ${name}: ${status === 0 ? 'ok' : 'FAILED'} in ${seconds} s`);
-    if (status !== 0) {
-      failed.push(name);
-    }
-  }
-  if (failed.length > 0) {
-    console.error(`[mouthpiece] failed: ${failed.join(', ')}`);
-  }
-  return failed.length === 0 ? 0 : 1;
-}
-
-/**
- * The steps of `npm test`: static checks, fuzzing, then all tests. With arguments: only the test
- * files whose path contains one of them.
+ * The steps of `npm test`: static checks beside each other, then fuzzing, then all tests. With
+ * arguments: only the test files whose path contains one of them.
  */
 function testSteps(filters) {
-  const tests = ['tests', VITEST, 'run', ...filters];
+  const tests = [step('tests', VITEST, 'run', ...filters)];
   if (filters.length > 0) {
     return [tests];
   }
   const { FUZZ_SECONDS: seconds } = process.env;
   const extent = seconds === undefined ? ['--fixed'] : ['--each', seconds];
-  const fuzzing = ['fuzzing', 'test/fuzz/main.ts', ...extent, '--seed', '1', '--fresh'];
-  return [...CHECKS.typecheck, ...CHECKS.lint, ...(seconds === '0' ? [] : [fuzzing]), tests];
+  const fuzzing = [step('fuzzing', 'test/fuzz/main.ts', ...extent, '--seed', '1', '--fresh')];
+  return [[...CHECKS.typecheck, ...CHECKS.lint], ...(seconds === '0' ? [] : [fuzzing]), tests];
 }
 
 /**
@@ -103,9 +81,9 @@ try {
   if (task === 'setup') {
     process.exit(0);
   } else if (task === 'test') {
-    process.exit(runSteps(node, env, testSteps(args)));
+    process.exitCode = await runSteps(testSteps(args), { cwd: ROOT, env, node });
   } else if (CHECKS[task]) {
-    process.exit(runSteps(node, env, CHECKS[task]));
+    process.exitCode = await runSteps([CHECKS[task]], { cwd: ROOT, env, node });
   } else if (PROGRAMS[task]) {
     runChild(node, [...NODE_FLAGS, ...PROGRAMS[task], ...args], env);
   } else {

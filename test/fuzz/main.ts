@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -42,6 +43,7 @@ const LIMITS = [`-timeout=${HANG_SECONDS}`, `-rss_limit_mb=${MEMORY_LIMIT_MB}`];
 /** A larger input says little that a small one does not. */
 const MAX_KEPT_BYTES = 8 * 1024;
 const TAIL_BYTES = 64 * 1024;
+const MAX_LINE = 300;
 
 interface Outcome {
   readonly isFine: boolean;
@@ -166,6 +168,18 @@ async function isDefect(
   return !isFine;
 }
 
+/** Why it failed, from libFuzzer's last words. */
+const endOf = (output: string): string =>
+  output
+    .split('\n')
+    .filter((line) => !/^#\d|^INFO|^WARNING: Failed to find|^stat::|# Uses:|^Base64/.test(line))
+    .map((line) => line.slice(0, MAX_LINE))
+    .slice(-40)
+    .join('\n');
+
+/** What is told of failures, after all targets have run. */
+const details: string[] = [];
+
 async function fuzz(entry: CatalogueEntry): Promise<boolean> {
   const { name } = entry;
   const [gathered, kept, regressions] = [workOf(name), corpusOf(name), regressionsOf(name)];
@@ -213,17 +227,15 @@ async function fuzz(entry: CatalogueEntry): Promise<boolean> {
     );
     return true;
   }
-  console.log(
-    output
-      .split('\n')
-      .filter((line) => !/^#\d|^INFO|^WARNING: Failed to find|^stat::|# Uses:/.test(line))
-      .slice(-40)
-      .join('\n'),
-  );
+  details.push(`${name}:`, endOf(output));
   for (const file of files) {
-    console.log(`  ${path.relative(ROOT, file)}`);
+    const bytes = readFileSync(file);
+    details.push(
+      `  ${path.relative(ROOT, file)}`,
+      ...(bytes.length <= MAX_KEPT_BYTES ? [`  Base64: ${bytes.toString('base64')}`] : []),
+    );
   }
-  console.log(
+  details.push(
     `  again: npm run fuzz -- ${name} --each 1 (kept inputs come first), or npm test fuzz/replay`,
   );
   return false;
@@ -283,6 +295,7 @@ await Promise.all(
     }
   }),
 );
+console.log(details.join('\n'));
 if (values.keep) {
   for (const entry of chosen) {
     await keep(entry);
