@@ -23,7 +23,12 @@ const DATA_FILES = [
   /^models\/training\/card\.py/, // a Markdown template: its lines are those of MODEL_CARD.md
 ];
 /** A line that cannot be broken: an address, a regular expression, a hash, or a literal without a space. */
-const UNBREAKABLE = [/^\s*\/\^.*\/[a-z]*,?$/, /https?:\/\/\S{40,}/, /\/\S{60,}\/[a-z]*/, /\S{90,}/];
+const UNBREAKABLE = [
+  /^\s*\/\^.*\/[a-z]*[,;]?$/,
+  /https?:\/\/\S{40,}/,
+  /\/\S{60,}\/[a-z]*/,
+  /\S{90,}/,
+];
 
 const TRACKED = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' })
   .split('\n')

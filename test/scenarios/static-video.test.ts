@@ -214,7 +214,7 @@ test('a browser plays the MP4 and the HLS segments to the end', async () => {
   assert.deepEqual(browser.problems, []);
 });
 
-test('kill -9 in the middle: the job is done after the restart, and what was served stays the same', async () => {
+test('kill -9 in the middle: the restart does the job, and what was served stays the same', async () => {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-kill-'));
   let own = await startServer({ dataDir });
   try {

@@ -88,7 +88,7 @@ test('a start has its own deadline, for which a stall does not count either', ()
   );
 });
 
-test('real threads: a stall of the main thread ends no worker, a worker that hangs is ended and replaced', async () => {
+test('real threads: a stall of the main thread ends no worker, a hanging worker is replaced', async () => {
   const silenceDeadlineMs = 2000 * patience();
   const pool = await WorkerPool.start({
     cpus: [native.allowedCpus().at(-1) ?? undefined],

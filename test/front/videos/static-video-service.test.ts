@@ -117,7 +117,7 @@ const metric = async (line: string): Promise<number> =>
       ?.split(' ')[1] ?? Number.NaN,
   );
 
-test('the queue is bounded; a waiting video knows its position; all accepted videos are rendered', async () => {
+test('the queue is bounded; a waiting video knows its position; all accepted are rendered', async () => {
   const ids: string[] = [];
   for (let k = 0; k < 4; k++) {
     ids.push(await created(8));
@@ -223,7 +223,7 @@ test('records and files are deleted when they expire', async () => {
   videos = await open();
 });
 
-test('a finished video whose files are missing is failed, and completed again when they are back', async () => {
+test('a finished video whose files are missing is failed, until they are back', async () => {
   const id = await created(2);
   assert.equal((await over(id)).status, 'completed');
   const files = ['output.mp4', 'hls/output.m3u8', 'hls/init.mp4', 'hls/segment-0001.m4s'];
