@@ -1,12 +1,20 @@
 // The list of dashboards, and the JSON files that Grafana reads. Each has a file in `source`.
 import { toGrafana, type Dashboard } from './panels.ts';
+import { conversations } from './source/conversations.ts';
 import { live } from './source/live.ts';
 import { overview } from './source/overview.ts';
 import { redis } from './source/redis.ts';
 import { rest } from './source/rest.ts';
 import { workers } from './source/workers.ts';
 
-export const DASHBOARDS: readonly Dashboard[] = [overview, live, workers, rest, redis];
+export const DASHBOARDS: readonly Dashboard[] = [
+  overview,
+  live,
+  workers,
+  conversations,
+  rest,
+  redis,
+];
 
 /** What lies in grafana/dashboards/. */
 export const dashboardFiles = (): { path: URL; text: string }[] =>

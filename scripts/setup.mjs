@@ -12,7 +12,8 @@ export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '
 const STAMPS = path.join(ROOT, '.setup');
 
 /**
- * Debian packages that the server needs: compilers, the codec libraries of the addon, and Redis.
+ * Debian packages that the server needs: compilers, the codec libraries of the addon, Redis, and the
+ * local voice and recogniser of conversations.
  */
 const RUNTIME_PACKAGES = [
   'g++',
@@ -23,6 +24,9 @@ const RUNTIME_PACKAGES = [
   'libopus-dev',
   'libyuv-dev',
   'redis-server',
+  'flite',
+  'pocketsphinx',
+  'pocketsphinx-en-us',
 ];
 
 /**
@@ -32,7 +36,6 @@ const RUNTIME_PACKAGES = [
 const TEST_PACKAGES = [
   'chromium',
   'ffmpeg',
-  'flite',
   'espeak-ng',
   'sox',
   'prometheus',
@@ -227,6 +230,31 @@ function installNpmPackages(npm, node, log) {
 }
 
 /**
+ * Installs the libraries of conversations (scripts/talk), 290 MB that few servers need: on first use,
+ * and for the tests.
+ * @throws SetupError when they cannot be installed
+ */
+export function installTalk(log = () => {}) {
+  const folder = path.join(ROOT, 'scripts/talk');
+  const hash = hashOf(readFileSync(path.join(folder, 'package-lock.json')), process.arch);
+  if (existsSync(path.join(folder, 'node_modules/.package-lock.json')) && isCurrent('talk', hash)) {
+    return;
+  }
+  log('installing the libraries of conversations');
+  rmSync(stampOf('talk'), { force: true });
+  run(process.execPath, [npmScript(), 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
+    cwd: folder,
+    label: 'npm ci (conversations)',
+    env: {
+      ...process.env,
+      PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
+      NODE_OPTIONS: '',
+    },
+  });
+  setStamp('talk', hash);
+}
+
+/**
  * Completes the set-up from any state of the checkout.
  * @param {{ forTests?: boolean, log?: (line: string) => void }} options
  * @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the Node to run under, and its
@@ -243,6 +271,9 @@ export async function setUp({ forTests = false, log = () => {} } = {}) {
   const npm = npmScript();
   const node = findNode(npm, log);
   installNpmPackages(npm, node, log);
+  if (forTests) {
+    installTalk(log);
+  }
   const env = {
     ...process.env,
     PATH: `${path.dirname(node)}:${process.env.PATH}`,

@@ -4,30 +4,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { MOTIONS } from './media/articulation.ts';
+import { CONVERSATION_SETTINGS } from './conversation-settings.ts';
 import { isNetwork } from './front/http/addresses.ts';
-
-const text = z.string().trim().min(1);
-const integer = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^-?\d+$/, 'must be a whole number')
-    .transform(Number)
-    .pipe(z.number().min(min).max(max));
-const decimal = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+(\.\d+)?$/, 'must be a number')
-    .transform(Number)
-    .pipe(z.number().min(min).max(max));
-const list = z.string().transform((value) =>
-  value
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== ''),
-);
-const flag = z
-  .enum(['0', '1', 'true', 'false'])
-  .transform((value) => value === '1' || value === 'true');
+import { decimal, flag, integer, list, setting, text } from './setting.ts';
 
 const ipAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IP address');
 
@@ -79,18 +58,6 @@ function origin(value: string): string | undefined {
     ? url.origin
     : undefined;
 }
-
-/** One setting; `about` is its description in README.md. */
-interface Setting<T extends z.ZodType, D extends string | undefined> {
-  readonly schema: T;
-  readonly default: D;
-  readonly about: string;
-}
-const setting = <T extends z.ZodType, D extends string | undefined>(
-  schema: T,
-  defaultValue: D,
-  about: string,
-): Setting<T, D> => ({ schema, default: defaultValue, about });
 
 /**
  * Every setting. An unset or empty variable takes the default; `undefined` as the default makes the
@@ -285,6 +252,7 @@ export const SETTINGS = {
     'cpu',
     'ONNX Runtime execution providers for WAV2LIP_MODEL, in order of preference.',
   ),
+  ...CONVERSATION_SETTINGS,
   DRAIN_SECONDS: setting(
     integer(0, 3600),
     '30',
@@ -326,6 +294,11 @@ const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   'TURN_SECRET',
   'REDIS_URL',
   'ICE_SERVERS',
+  'LLM_API_KEY',
+  'OPENAI_API_KEY',
+  'GOOGLE_API_KEY',
+  'TTS_API_KEY',
+  'STT_API_KEY',
 ]);
 
 /** Parses the environment. @throws ConfigError with a line for each bad setting and the reason */

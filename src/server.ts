@@ -31,12 +31,15 @@ import { withCredentials } from './front/sessions/ice-credentials.ts';
 import { PeerToPeerLink } from './front/sessions/session-link.ts';
 import { SessionService } from './front/sessions/session-service.ts';
 import { prepareDataDir, readOrCreate, serverIdentity } from './front/store/data-dir.ts';
+import { createConversationMeter } from './front/talk/conversation-meter.ts';
+import { Conversations } from './front/talk/conversations.ts';
+import { TalkLibraryInstaller } from './front/talk/library-installer.ts';
 import { StaticVideoService } from './front/videos/static-video-service.ts';
 import { isLoopback, mediaConfig, wav2lipOptions } from './media-config.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { watchMainThread } from './metrics/threads.ts';
 import { native } from './native/addon.ts';
-import { commitHash, packageVersion } from './version.ts';
+import { ROOT, commitHash, packageVersion } from './version.ts';
 
 /** A started server. */
 export interface RunningServer {
@@ -140,12 +143,22 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     ttlSeconds: config.STATIC_TTL_SECONDS,
   });
   closers.add(() => videos.close());
+  const conversations = new Conversations({
+    store: services.conversationStore,
+    maxConversations: config.MAX_CONVERSATIONS,
+    isPreemptive: config.PREEMPTIVE_REPLIES,
+    library: new TalkLibraryInstaller(ROOT, log),
+    meter: createConversationMeter(metrics),
+    log,
+  });
+  closers.add(() => conversations.close());
   const sessions = new SessionService({
     tokens: services.tokens,
     quota: services.quota,
     faces: services.faceCatalog,
     journal: recorder,
     pool,
+    conversations,
     metrics,
     log,
     serverId,
@@ -181,6 +194,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     iceServers: ice.iceServers,
     isRoomToken: (token) => rooms.find(token) !== undefined,
     bodyBudget,
+    prepareConversations: () => conversations.prepare(),
     readiness: { workers: () => pool.size > 0 },
     renderMetrics: (accept) => metrics.render(accept),
     onTokenRefused: observeTokenRefusals(metrics),

@@ -12,7 +12,11 @@ import { test } from 'vitest';
 const root = path.resolve(import.meta.dirname, '..');
 const readJson = (file: string): any => JSON.parse(readFileSync(path.join(root, file), 'utf8'));
 
-for (const file of ['package-lock.json', 'scripts/toolchain/package-lock.json']) {
+for (const file of [
+  'package-lock.json',
+  'scripts/toolchain/package-lock.json',
+  'scripts/talk/package-lock.json',
+]) {
   test(`${file} names no registry host and lists the packages of every platform`, () => {
     const lock = readJson(file) as {
       packages: Record<string, { version?: string; optionalDependencies?: Record<string, string> }>;

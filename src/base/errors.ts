@@ -116,6 +116,26 @@ export const ERRORS = {
     status: 400,
     message: 'The image could not be used. Send a JPEG, PNG or WebP photograph of one face.',
   },
+  CONVERSATIONS_UNAVAILABLE: {
+    status: 409,
+    message:
+      'Conversations are not available on this server: their libraries are missing or cannot be ' +
+      'loaded. Its log says why.',
+  },
+  CONVERSATIONS_INSTALLING: {
+    status: 429,
+    message:
+      'The libraries of conversations are being installed, which takes about a minute. Try again.',
+  },
+  ROOM_CLOSED: {
+    status: 404,
+    message:
+      'This link is no longer valid: a link opens its room once, within two minutes. Start anew.',
+  },
+  CONVERSATION_FAILED: {
+    status: 409,
+    message: 'The conversation cannot go on: a provider of speech or language failed.',
+  },
   // Reasons that are sent only on the WebSocket of a session or stored in its history.
   INVALID_OFFER: {
     status: 400,

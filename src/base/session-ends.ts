@@ -44,6 +44,8 @@ export const SESSION_ENDS = {
   taken_over: stop('STOP taken_over'),
   /** The client exceeded its message budget for long. Its dropped messages were counted already. */
   rate_limited: { closeMessage: 'ERROR RATE_LIMITED', errorCode: undefined },
+  /** A provider of the conversation failed, or its thread. The message says which. */
+  conversation_failed: failure('CONVERSATION_FAILED'),
   error: failure('INTERNAL_ERROR'),
 } as const satisfies Record<string, SessionEnd>;
 

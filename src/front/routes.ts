@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { autoRoutes } from './api/auto.ts';
+import { autoStartRoutes } from './api/auto-start.ts';
 import { composeRoutes } from './api/compose.ts';
 import { faceRoutes } from './api/faces.ts';
 import { historyRoutes } from './api/history.ts';
@@ -16,14 +17,15 @@ import { FACE_SERVICE_VERSION } from './faces/face-records.ts';
 import type { BodyBudget } from './http/body-budget.ts';
 import type { Route } from './http/route.ts';
 import type { Services } from './services.ts';
-import type { IceServer } from './sessions/ice-credentials.ts';
+import { type IceServer, withCredentials } from './sessions/ice-credentials.ts';
 import type { SessionService } from './sessions/session-service.ts';
 import type { RedisStore } from './store/redis.ts';
+import type { ProviderSettings } from './talk/provider-choice.ts';
 import type { StaticVideos } from './videos/static-videos.ts';
 
 /** What the routes are built from. */
 export interface RouteOptions {
-  readonly config: Pick<Config, 'TURN_SECRET' | 'API_KEY_HEADERS'>;
+  readonly config: Pick<Config, 'TURN_SECRET' | 'API_KEY_HEADERS'> & ProviderSettings;
   readonly store: RedisStore;
   readonly services: Services;
   /** Undefined: the paths of static videos answer 501. */
@@ -35,6 +37,8 @@ export interface RouteOptions {
   /** Whether a LiveKit token opens a room that this server serves. */
   readonly isRoomToken: (token: string) => boolean;
   readonly bodyBudget: BodyBudget;
+  /** Makes sure that conversations can be held. @throws ServiceError */
+  readonly prepareConversations: () => Promise<void>;
   /** Readiness checks of other parts of the server, by name. */
   readonly readiness: SystemDeps['readiness'];
   readonly renderMetrics: SystemDeps['metrics'];
@@ -86,6 +90,20 @@ export function buildRoutes(options: RouteOptions): Route[] {
       agents: services.agents,
       tokens: services.autoTokens,
       serviceVersion: FACE_SERVICE_VERSION,
+    }),
+    ...autoStartRoutes({
+      agents: services.agents,
+      autoTokens: services.autoTokens,
+      sessionTokens: tokens,
+      conversations: services.conversationStore,
+      prepare: options.prepareConversations,
+      faceExists,
+      canPlace: () => sessions.canPlace,
+      iceServers: (keyId) =>
+        options.iceServers.map((server) => withCredentials(server, config.TURN_SECRET, keyId)),
+      settings: config,
+      authenticate: (key) => services.apiKeys.authenticate(key),
+      apiKeyHeaders: config.API_KEY_HEADERS.map((name) => name.toLowerCase()),
     }),
     ...integrationRoutes({ isRoomToken: options.isRoomToken }),
     ...systemRoutes({

@@ -18,6 +18,7 @@ import { SessionQuota } from './sessions/session-quota.ts';
 import { SessionTokens } from './sessions/session-tokens.ts';
 import { FileBlobs } from './store/blobs.ts';
 import type { RedisStore } from './store/redis.ts';
+import { ConversationStore } from './talk/conversation-store.ts';
 
 /** What the services are built from. */
 export interface ServiceOptions {
@@ -39,6 +40,7 @@ export interface Services {
   readonly history: History;
   readonly agents: Agents<AgentFields>;
   readonly autoTokens: AutoTokens;
+  readonly conversationStore: ConversationStore;
   readonly blobs: FileBlobs;
   readonly faces: Faces;
   readonly faceCatalog: FaceCatalog;
@@ -78,6 +80,7 @@ export async function openServices(options: ServiceOptions): Promise<Services> {
     history: new History(store, config.HISTORY_RETENTION_DAYS),
     agents: new Agents<AgentFields>(store),
     autoTokens: new AutoTokens(store, secrets),
+    conversationStore: new ConversationStore(store, secrets, config.TRANSCRIPT_RETENTION_DAYS),
     blobs,
     faces,
     faceCatalog: new FaceCatalog(faces),

@@ -1,6 +1,7 @@
 // The messages between the front and a worker. Plain data: they cross threads by structured clone.
 import type { WireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
+import type { ConversationState } from './talk-messages.ts';
 import type { Offer } from '../webrtc/sdp/offer.ts';
 
 /** What comes with an offer to a worker. */
@@ -58,6 +59,11 @@ export interface SessionSpec {
   readonly outlivesPeers: boolean;
   /** Speech, written by the front and read by the worker: see speech-ring.ts. */
   readonly speechRing: SharedArrayBuffer;
+  /**
+   * Where the peer's microphone goes, in a conversation: written by the worker, read by the thread
+   * of conversations. Undefined: the microphone drives the face.
+   */
+  readonly microphoneRing?: SharedArrayBuffer | undefined;
 }
 
 /** From the front to a worker. */
@@ -73,6 +79,12 @@ export type ToWorker =
   | { readonly type: 'dropPeer'; readonly sessionId: string }
   | { readonly type: 'close'; readonly sessionId: string; readonly reason: EndReason }
   | { readonly type: 'stats'; readonly sessionId: string; readonly requestId: number }
+  /** What the conversation of the session does now. */
+  | {
+      readonly type: 'conversation';
+      readonly sessionId: string;
+      readonly state: ConversationState;
+    }
   | { readonly type: 'stop' };
 
 /**

@@ -11,6 +11,7 @@ import { SPEECH_RATE } from '../media/timeline.ts';
  * - flushed: samples before it must be dropped (SKIP, PLAY_IMMEDIATE). Only the producer moves it;
  *   `flushes` counts.
  * - done: 1 once the producer has said that nothing follows.
+ * - heard: the position that the listener has reached, up to 20 ms late. Only the consumer moves it.
  * - arrival (float64 in words 6 and 7): monotonic time of the last write to a ring that was empty or
  *   flushed.
  * - flush time (float64 in words 8 and 9): monotonic time of the last flush.
@@ -20,6 +21,7 @@ const READ = 1;
 const FLUSHED = 2;
 const FLUSHES = 3;
 const DONE = 4;
+const HEARD = 5;
 const ARRIVAL_BYTE = 24;
 const FLUSH_BYTE = 32;
 const HEADER_WORDS = 12;
@@ -74,6 +76,16 @@ export class SpeechRingWriter extends RingEnd {
       this.length,
       (Atomics.load(this.control, WRITTEN) - Atomics.load(this.control, FLUSHED)) >>> 0,
     );
+  }
+
+  /** Position of the next sample that will be written. */
+  get written(): number {
+    return Atomics.load(this.control, WRITTEN);
+  }
+
+  /** Position that the listener has reached. Flushed samples count as passed. */
+  get heard(): number {
+    return Atomics.load(this.control, HEARD);
   }
 
   /** Copies as many of `pcm` from `from` to `to` as fit. @returns samples taken. */
@@ -152,6 +164,11 @@ export class SpeechRingReader extends RingEnd {
       Atomics.store(this.control, READ, flushed);
     }
     return true;
+  }
+
+  /** The listener has heard all but the last `unheard` of the samples that were read. */
+  setHeard(unheard: number): void {
+    Atomics.store(this.control, HEARD, (Atomics.load(this.control, READ) - unheard) | 0);
   }
 
   /** Copies up to `count` samples to `out[offset]` and consumes them. @returns samples copied. */

@@ -1,5 +1,6 @@
 // The catalogue of every metric: name (with its base unit), type, help, bounded labels, buckets,
 // and the thread that writes it.
+import { CONVERSATION_METRICS } from './catalogue-conversation.ts';
 import { SERVER_METRICS } from './catalogue-server.ts';
 import { ROOM_METRICS } from './catalogue-rooms.ts';
 import { SESSION_METRICS } from './catalogue-session.ts';
@@ -13,6 +14,7 @@ export const CATALOGUE = {
   ...SERVER_METRICS,
   ...SESSION_METRICS,
   ...ROOM_METRICS,
+  ...CONVERSATION_METRICS,
   ...WORKER_METRICS,
   ...TRANSPORT_METRICS,
   ...STORAGE_METRICS,

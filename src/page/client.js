@@ -133,6 +133,7 @@ export const CHUNK_BYTES = 6000;
  * - `state`: detail is the SessionState.
  * - `start` (the peer connection is up), `speak`, `silent`, `ack`.
  * - `rate`, `closing`: detail is the server's reason.
+ * - `conversation`: in a conversation; detail has one of `state`, `caption`, `problem`.
  * - `end`: detail is `{reason: string, error: SessionError | null}`; the last event.
  */
 export class Session extends EventTarget {
@@ -341,6 +342,8 @@ export class Session extends EventTarget {
       this.id = message.session_id;
     } else if ('video_metadata' in message) {
       this.videoMetadata = message.video_metadata;
+    } else if ('conversation' in message) {
+      this.#emit('conversation', message.conversation);
     }
   }
 

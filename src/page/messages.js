@@ -51,6 +51,12 @@ const BY_CODE = {
     'This server does not accept sessions from this page’s address. Add it to ALLOWED_ORIGINS.',
   TOO_MANY_CONNECTIONS: 'The server has too many connections. Try again in a minute.',
   REQUEST_TIMEOUT: 'The upload took too long. Check the network and try again.',
+  CONVERSATIONS_UNAVAILABLE: 'This server cannot hold conversations. Its log says why.',
+  CONVERSATIONS_INSTALLING:
+    'The server is installing what it needs for conversations. Try again in half a minute.',
+  ROOM_CLOSED: 'This link is no longer valid. Each link opens its room once: ask for a new one.',
+  CONVERSATION_FAILED:
+    'The conversation ended: a service of speech or language failed. Try again in a minute.',
   HTTP_404: 'This server does not support that.',
 };
 

@@ -1,6 +1,7 @@
 // What the front asks of this worker: opens sessions, and passes each message on to its session.
 import { toWireError } from '../base/errors.ts';
 import type { FromWorker, ToWorker } from '../link/messages.ts';
+import type { ConversationState } from '../link/talk-messages.ts';
 import type { FrameScheduler } from './frame-scheduler.ts';
 import { reportOf } from './session-report.ts';
 import { type WorkerContext, WorkerSession } from './worker-session.ts';
@@ -92,6 +93,9 @@ export class FrontMessages {
         }
         return;
       }
+      case 'conversation':
+        this.#setConversation(message.sessionId, message.state);
+        return;
       case 'stats': {
         const { sessionId, requestId } = message;
         const session = scheduler.get(sessionId);
@@ -105,6 +109,13 @@ export class FrontMessages {
         }
         scheduler.stop();
         this.#stop();
+    }
+  }
+
+  #setConversation(sessionId: string, state: ConversationState): void {
+    const session = this.#scheduler.get(sessionId);
+    if (session !== undefined) {
+      session.state.conversation = state;
     }
   }
 

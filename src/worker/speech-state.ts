@@ -1,4 +1,5 @@
 // Whether a session is speaking: one SPEAK and one SILENT for each utterance.
+import type { ConversationState } from '../link/talk-messages.ts';
 import type { SpeechStream } from '../pipeline/speech/speech-stream.ts';
 
 /** Speech that pauses for less than this continues the same utterance. */
@@ -17,6 +18,9 @@ export class SpeechState {
   isSpeaking = false;
   /** Monotonic time at which the session was last speaking: the idle limit counts from here. */
   lastSpokeMs: number;
+
+  /** What the conversation of the session does now, if it holds one. */
+  conversation: ConversationState = 'listening';
 
   constructor(nowMs: number) {
     this.lastSpokeMs = nowMs;
@@ -37,6 +41,14 @@ export class SpeechState {
       return 'speak';
     }
     return this.stop();
+  }
+
+  /** How long neither side has spoken. */
+  idleMs(nowMs: number): number {
+    if (this.conversation === 'hearing' || this.conversation === 'thinking') {
+      this.lastSpokeMs = nowMs;
+    }
+    return nowMs - this.lastSpokeMs;
   }
 
   /** The client interrupted, or the session ends. */

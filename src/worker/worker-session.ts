@@ -15,7 +15,7 @@ import type { ModelState, SpeechModel } from '../pipeline/inference/speech-model
 import type { FaceCache } from '../pipeline/render/face-cache.ts';
 import { RigRenderer } from '../pipeline/render/rig-renderer.ts';
 import { AudioReceiver } from '../pipeline/speech/audio-receiver.ts';
-import { SessionSpeech } from '../pipeline/speech/speech-source.ts';
+import { SessionSpeech, microphoneSink } from '../pipeline/speech/speech-source.ts';
 import { SpeechStream } from '../pipeline/speech/speech-stream.ts';
 import type { InferenceClient } from '../pipeline/wav2lip/inference-client.ts';
 import { type InferenceListener, Wav2LipRenderer } from '../pipeline/wav2lip/wav2lip-renderer.ts';
@@ -114,7 +114,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
       audioRenderer?.lookaheadMs ?? context.model.lookaheadMs,
     );
     this.audio = new AudioTrack(this.stream, context.media.audioBitrateKbps, context.metrics);
-    this.#audioReceiver = new AudioReceiver(this.speech);
+    this.#audioReceiver = new AudioReceiver(microphoneSink(spec.microphoneRing, this.speech));
     this.#sampler = new SessionSampler(context.metrics, nowMs);
   }
 
@@ -319,6 +319,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   sendDueAudio(nowMs: number): void {
     this.audio.sendDue(this.#peer!, nowMs - this.clock.epochMs, nowMs);
+    this.speech.setHeard(this.stream.unheardSamples);
   }
 
   #interrupt(nowMs: number): void {
@@ -384,7 +385,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     if (nowMs - this.#connectedMs >= this.spec.maxLengthMs) {
       return 'length_limit';
     }
-    return nowMs - this.state.lastSpokeMs >= this.spec.maxIdleMs ? 'idle_limit' : undefined;
+    return this.state.idleMs(nowMs) >= this.spec.maxIdleMs ? 'idle_limit' : undefined;
   }
 
   // ── the end ────────────────────────────────────────────────────────────────────────────────────

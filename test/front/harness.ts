@@ -49,6 +49,7 @@ export interface TestFrontOptions {
   /** What placement says; by default there is always room. */
   readonly sessions?: RouteOptions['sessions'];
   readonly onTokenRefused?: (code: ErrorCode) => void;
+  readonly prepareConversations?: () => Promise<void>;
   readonly videos?: (parts: VideoParts) => StaticVideos | Promise<StaticVideos>;
   readonly bodyBudget?: BodyBudgetOptions;
   /** Address of the STUN server, local and as clients are told it. */
@@ -116,6 +117,7 @@ export async function openFront(
     iceServers: ice.iceServers,
     bodyBudget,
     isRoomToken: () => false,
+    prepareConversations: options.prepareConversations ?? (() => Promise.resolve()),
     readiness: {},
     renderMetrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
     onTokenRefused: options.onTokenRefused ?? (() => {}),

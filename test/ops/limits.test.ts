@@ -39,6 +39,8 @@ const LIMIT_NAME = new RegExp(
  * reason.
  */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
+  'src/talk/clauses.ts MAX_CLAUSE': 'where a text is cut for the voice',
+  'src/talk/spoken-text.ts LETTERS_PER_SECOND': 'an estimate of how fast a voice speaks',
   'src/jobs/face/detect/portrait-quality.ts':
     'what a portrait may look like, told in words to who uploads it',
   'src/jobs/face/regions/eye-state.ts': 'picture processing',

@@ -1,5 +1,4 @@
-// The auto family (deprecated): manages agents and creates tokens. Conversations are not available
-// yet.
+// The auto family (deprecated): manages agents and creates tokens. auto-start.ts starts conversations.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { wallSeconds } from '../../base/time.ts';
@@ -8,7 +7,7 @@ import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { AgentMeta, Agents } from '../accounts/agents.ts';
 import type { AutoTokens } from '../accounts/auto-tokens.ts';
-import { errorSchema, faceIdText, idText, KIB } from './field-schemas.ts';
+import { faceIdText, idText, KIB } from './field-schemas.ts';
 
 const shortText = z.string().max(256);
 const longText = z.string().max(32_768);
@@ -30,13 +29,13 @@ const agentFields = z.object({
   name: shortText.trim().min(1).default('Untitled Agent'),
   first_message: longText.nullable().default(null),
   prompt: longText.nullable().default(null),
-  voice_provider: z.enum(['elevenlabs', 'cartesia', 'local']).default('local'),
+  voice_provider: z.enum(['elevenlabs', 'cartesia', 'openai', 'local']).default('local'),
   voice_id: shortText.nullable().default(null),
   voice_model: shortText.nullable().default(null),
   language: shortText.default('en'),
   emotion: shortText.nullable().default(null),
   llm_model: shortText.nullable().default(null),
-  llm_provider: z.enum(['openai', 'google', 'user']).default('openai'),
+  llm_provider: z.enum(['openai', 'google', 'user', 'local']).default('openai'),
   llm_endpoint: httpUrl.nullable().default(null),
   max_idle_time: z.int().min(1).max(86_400).default(300).meta({ description: 'Seconds.' }),
   max_session_length: z.int().min(1).max(86_400).default(3600).meta({ description: 'Seconds.' }),
@@ -98,31 +97,6 @@ const agentSchema = agentFields
     service_version: z.int().meta({ description: 'Version of the face model.' }),
   })
   .meta({ id: 'Agent' });
-
-const configurableBody = z.object({
-  faceId: faceIdText,
-  ttsProvider: shortText.optional(),
-  ttsAPIKey: shortText.optional(),
-  ttsModel: shortText.optional(),
-  voiceId: shortText.optional(),
-  systemPrompt: longText.optional(),
-  firstMessage: longText.optional(),
-  maxSessionLength: z.int().min(1).max(86_400).default(3600),
-  maxIdleTime: z.int().min(1).max(86_400).default(300),
-  language: shortText.default('en'),
-  llmConfig: llmConfig().optional(),
-  customLLMConfig: llmConfig().optional(),
-  createTranscript: z.boolean().default(false),
-});
-function llmConfig() {
-  return z
-    .object({
-      model: shortText.optional(),
-      baseURL: z.string().max(2048).optional(),
-      llmAPIKey: shortText.optional(),
-    })
-    .nullable();
-}
 
 /** Lifetime of a token without an expiry. */
 const AUTO_TOKEN_SECONDS = 86_400;
@@ -313,56 +287,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
         return json({ session_token: token });
       },
     }),
-    notServed({
-      method: 'POST',
-      path: '/auto/start/configurable',
-      summary: 'Start an auto session from a configuration',
-      body: { kind: 'json', schema: configurableBody, limitBytes: 256 * KIB },
-    }),
-    notServed({
-      method: 'POST',
-      path: '/auto/start/{agent_id}',
-      summary: 'Start an auto session with an agent',
-      params: z.object({ agent_id: idText }),
-      headers: z.object({ 'session-token': z.string().min(1).max(512) }),
-    }),
-    notServed({
-      method: 'GET',
-      path: '/auto/start/{agent_id}/{session_token}',
-      summary: 'Start an auto session with an agent from a link',
-      params: z.object({ agent_id: idText, session_token: z.string().min(1).max(512) }),
-      query: z.object({ redirect: z.string().max(16).optional() }),
-    }),
-    notServed({
-      method: 'GET',
-      path: '/auto/transcript/{session_id}',
-      auth: 'key',
-      summary: 'Transcript of an auto session',
-      params: z.object({ session_id: idText }),
-    }),
   ];
-}
-
-/** A route that is not available yet: it validates the request and replies NOT_IMPLEMENTED. */
-function notServed(
-  spec: Pick<
-    Parameters<typeof route>[0],
-    'method' | 'path' | 'summary' | 'params' | 'query' | 'headers' | 'body'
-  > & { auth?: 'key' },
-): Route {
-  return route({
-    tag: 'Auto',
-    auth: spec.auth ?? 'none',
-    deprecated: true,
-    ...spec,
-    responses: { 501: { description: 'Not available yet.', schema: errorSchema } },
-    handler: () => {
-      throw new ServiceError(
-        'NOT_IMPLEMENTED',
-        'Auto conversations are not available yet. Use a session of POST /compose/token.',
-      );
-    },
-  });
 }
 
 /**

@@ -11,10 +11,12 @@ import type {
   SessionSpec,
   SessionStatsReport,
 } from '../../link/messages.ts';
+import type { ConversationState } from '../../link/talk-messages.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import type { AttachedSession, WorkerHandle } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';
+import type { ConversationHost, OpenConversation } from './conversation-port.ts';
 import type { LinkedSession, SessionLink } from './session-link.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
 import { parseClientMessage, pongMessage } from './wire-protocol.ts';
@@ -41,6 +43,8 @@ export interface LiveSessionOptions {
   readonly worker: SessionWorker;
   /** The spec for the worker, without what the session adds. */
   readonly spec: Omit<SessionSpec, 'sessionId' | 'speechRing' | 'outlivesPeers'>;
+  /** The conversation that the session holds; the session ends it. */
+  readonly conversation: OpenConversation | undefined;
   /** Takes the audio messages; the session closes it. */
   readonly ingress: AudioIngress;
   /** Negotiates the peer connection; the session closes it. */
@@ -65,7 +69,7 @@ const RATE_INTERVAL_MS = 1000;
 const MAX_STATS_WAITERS = 64;
 
 /** The session of one socket. It is attached to its worker from its construction to its end. */
-export class LiveSession implements AttachedSession, LinkedSession {
+export class LiveSession implements AttachedSession, LinkedSession, ConversationHost {
   readonly id: string;
   readonly renderer: string;
   readonly openedMs: number;
@@ -100,6 +104,7 @@ export class LiveSession implements AttachedSession, LinkedSession {
         sessionId: this.id,
         speechRing: this.#ingress.memory,
         outlivesPeers: options.link.outlivesPeers,
+        microphoneRing: options.conversation?.microphoneRing,
       },
     });
     options.link.open(this);
@@ -151,8 +156,8 @@ export class LiveSession implements AttachedSession, LinkedSession {
         return;
       case 'done':
         this.#ingress.done();
-        // Without a peer nothing will be played, so there is nothing to wait for.
-        if (this.phase === 'waiting') {
+        // Without a peer nothing will be played; the guest of a conversation hangs up.
+        if (this.phase === 'waiting' || this.#options.conversation !== undefined) {
           this.end('done');
         }
         return;
@@ -333,7 +338,21 @@ export class LiveSession implements AttachedSession, LinkedSession {
     if (!this.#hasStarted) {
       this.#hasStarted = true;
       this.send('START');
+      this.#options.conversation?.begin(this);
     }
+  }
+
+  get speechRing(): SharedArrayBuffer {
+    return this.#ingress.memory;
+  }
+
+  setState(state: ConversationState): void {
+    this.#options.worker.post({ type: 'conversation', sessionId: this.id, state });
+  }
+
+  fail(message: string): void {
+    this.#failure = `ERROR CONVERSATION_FAILED ${message}`;
+    this.end('conversation_failed');
   }
 
   /** Statistics of the session; undefined when the worker does not answer in time. */
@@ -384,6 +403,7 @@ export class LiveSession implements AttachedSession, LinkedSession {
       clearInterval(this.#pumpTimer);
     }
     this.#ingress.close();
+    this.#options.conversation?.end(reason);
     this.#options.worker.detach(this);
     for (const waiter of this.#statsWaiters.values()) {
       waiter(undefined);

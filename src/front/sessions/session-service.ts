@@ -12,11 +12,12 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
+import type { ConversationSource, OpenConversation } from './conversation-port.ts';
 import { EarlyMessageMemory, EarlyMessages } from './early-messages.ts';
 import { LiveSession } from './live-session.ts';
 import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
-import { OpusIngress, sharedDecoding } from './opus-ingress.ts';
-import { PcmIngress } from './pcm-ingress.ts';
+import { createIngress } from './create-ingress.ts';
+import { sharedDecoding } from './opus-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
 import type { FaceSource, LinkFactory, Placement, SessionJournal } from './session-ports.ts';
 import type { SessionQuota } from './session-quota.ts';
@@ -32,6 +33,8 @@ export interface SessionServiceOptions {
   readonly faces: FaceSource;
   readonly journal: SessionJournal;
   readonly pool: Placement;
+  /** Conversations; undefined: sessions with one are refused. */
+  readonly conversations: ConversationSource | undefined;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Names this server, across restarts. */
@@ -201,10 +204,22 @@ export class SessionService {
       await quota.acquire(grant.keyId, id);
       undo.push(() => quota.release(grant.keyId, id));
       const face = await this.#options.faces.load(grant.ownerId, grant.faceId);
+      const conversation = await this.#openConversation(grant);
       if (connection.isClosed) {
         throw new ServiceError('INVALID_SESSION_TOKEN', 'the client left');
       }
-      this.#start({ id, socket, request, connection, grant, ageMs, face, openedMs, log });
+      this.#start({
+        id,
+        socket,
+        request,
+        connection,
+        grant,
+        ageMs,
+        face,
+        conversation,
+        openedMs,
+        log,
+      });
     } catch (error) {
       if (!(error instanceof ServiceError)) {
         log.error({ err: error }, 'a session could not be opened');
@@ -214,6 +229,18 @@ export class SessionService {
         this.#refuse(socket, connection, error);
       }
     }
+  }
+
+  /** @throws ServiceError when the conversation of a token is over, or there is no room for it */
+  async #openConversation({ conversationId }: SessionGrant): Promise<OpenConversation | undefined> {
+    if (conversationId === undefined) {
+      return undefined;
+    }
+    const { conversations } = this.#options;
+    if (conversations === undefined) {
+      throw new ServiceError('CONVERSATIONS_UNAVAILABLE');
+    }
+    return await conversations.open(conversationId);
   }
 
   /**
@@ -229,10 +256,11 @@ export class SessionService {
     /** Age of the token. */
     readonly ageMs: number;
     readonly face: SharedArrayBuffer;
+    readonly conversation: OpenConversation | undefined;
     readonly openedMs: number;
     readonly log: Logger;
   }): void {
-    const { id, socket, request, connection, grant, ageMs, face, openedMs, log } = admitted;
+    const { id, socket, request, connection, grant, ageMs, conversation, openedMs, log } = admitted;
     const { pool, metrics, journal, host } = this.#options;
     // A token may come from a server that has other renderers: its model is only a hint.
     const renderer =
@@ -243,7 +271,7 @@ export class SessionService {
     }
     const step = createStepMeter(metrics, id);
     const link = connection.createLink(id, request, `${host}:${request.localPort}`, log);
-    const { kind } = link;
+    const kind = conversation === undefined ? link.kind : 'auto';
     const session = new LiveSession({
       id,
       worker,
@@ -255,14 +283,12 @@ export class SessionService {
           socket.end(code, reason);
         },
       },
-      ingress:
-        grant.audioInputFormat === 'opus'
-          ? new OpusIngress(openedMs, this.#backlog, this.#decoding)
-          : new PcmIngress(this.#backlog),
+      conversation,
+      ingress: createIngress(grant, conversation, openedMs, this.#backlog, this.#decoding),
       link,
       tally: this.#tally,
       step,
-      spec: specOf(grant, face, renderer),
+      spec: specOf(grant, admitted.face, renderer),
       onEnd: (ended, reason) => {
         this.#finish(ended, reason, log);
       },

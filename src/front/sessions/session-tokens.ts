@@ -21,6 +21,8 @@ export interface SessionGrant {
   readonly maxIdleTimeSeconds: number;
   readonly startFrame: number;
   readonly audioInputFormat: 'pcm16' | 'opus';
+  /** The conversation that the session holds. */
+  readonly conversationId?: string;
   /** Identifies the token in history; the token cannot be derived from it. */
   readonly tokenId: string;
   /** When the token was made, Unix ms. */

@@ -2,7 +2,7 @@
 // concealed where one is lost.
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { type OpusDecoder, native } from '../../native/addon.ts';
-import type { SessionSpeech } from './speech-source.ts';
+import type { MicrophoneSink } from './speech-source.ts';
 
 /** The longest Opus packet, 120 ms (RFC 6716 section 3.2.5). */
 const PACKET_BUFFER_SAMPLES = (SPEECH_RATE * 120) / 1000;
@@ -50,14 +50,14 @@ class PacketDecoder {
  * session.
  */
 export class AudioReceiver {
-  readonly #speech: SessionSpeech;
+  readonly #speech: MicrophoneSink;
   #decoder: PacketDecoder | undefined = undefined;
   /** Sequence number of the packet that is decoded next; -1 before the first. */
   #expected = -1;
   /** Packets that arrived before their turn, by sequence number. */
   readonly #early = new Map<number, Uint8Array>();
 
-  constructor(speech: SessionSpeech) {
+  constructor(speech: MicrophoneSink) {
     this.#speech = speech;
   }
 

@@ -1,6 +1,6 @@
 // The sources of a session's speech: the speech ring that the front fills, and the peer's
 // microphone.
-import type { SpeechRingReader } from '../../link/speech-ring.ts';
+import { type SpeechRingReader, SpeechRingWriter } from '../../link/speech-ring.ts';
 import { SampleQueue } from '../../media/sample-queue.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 
@@ -46,8 +46,34 @@ class Microphone {
   }
 }
 
+/** Takes the decoded audio of a microphone. */
+export interface MicrophoneSink {
+  /** The first `count` samples of `pcm`. */
+  pushMicrophone(pcm: Int16Array, count: number, nowMs: number): void;
+}
+
+/** The microphone of a conversation: it goes to the ears of the agent, and not to the lips. */
+class MicrophoneRing implements MicrophoneSink {
+  readonly #ring: SpeechRingWriter;
+
+  constructor(ring: SpeechRingWriter) {
+    this.#ring = ring;
+  }
+
+  /** What the ring has no room for is dropped: nobody has listened for a minute. */
+  pushMicrophone(pcm: Int16Array, count: number, nowMs: number): void {
+    this.#ring.write(pcm, nowMs, 0, count);
+  }
+}
+
+/** Where the microphone of a session goes: to the ring of its conversation, or to its face. */
+export const microphoneSink = (
+  ring: SharedArrayBuffer | undefined,
+  speech: SessionSpeech,
+): MicrophoneSink => (ring === undefined ? speech : new MicrophoneRing(new SpeechRingWriter(ring)));
+
 /** Both sources as one. Speech from the client's socket goes before that of the microphone. */
-export class SessionSpeech implements SpeechSource {
+export class SessionSpeech implements SpeechSource, MicrophoneSink {
   readonly #ring: SpeechRingReader;
   readonly #microphone = new Microphone();
   #input: 'socket' | 'track' = 'socket';
@@ -86,6 +112,11 @@ export class SessionSpeech implements SpeechSource {
     }
     this.#input = this.#microphone.length === 0 ? 'socket' : 'track';
     return this.#microphone.read(out, offset, count);
+  }
+
+  /** The listener has heard all but the last `unheard` samples that were read from the ring. */
+  setHeard(unheard: number): void {
+    this.#ring.setHeard(unheard);
   }
 
   /** Decoded audio of the peer's microphone: the first `count` samples of `pcm`. */

@@ -104,6 +104,13 @@ export class SpeechStream {
     );
   }
 
+  /** Samples of the source that were read and not played yet. */
+  get unheardSamples(): number {
+    return this.isActive
+      ? Math.max(0, Math.round(this.#fed - this.#played - this.starvedMs * SAMPLES_PER_MS))
+      : 0;
+  }
+
   /**
    * Milliseconds of silence played since the end of the source's audio; 0 or less while that audio
    * is still playing.

@@ -65,6 +65,7 @@ function start(leftMs = 30_000): Started {
       },
       end: () => {},
     },
+    conversation: undefined,
     ingress: new PcmIngress(),
     tally: new SocketTally(new Metrics()),
     step: () => {},

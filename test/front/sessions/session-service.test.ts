@@ -84,6 +84,7 @@ beforeEach(() => {
         return Promise.resolve();
       },
     },
+    conversations: undefined,
     pool: {
       room: 1,
       renderers: ['rig'],
@@ -158,7 +159,8 @@ test('a token becomes a session as granted; early messages reach it; its end fre
   assert.deepEqual(socket.trusted, [true]);
   const [open] = posted;
   assert.ok(open?.type === 'open');
-  const { sessionId, speechRing, face, ...spec } = open.spec;
+  const { sessionId, speechRing, face, microphoneRing, ...spec } = open.spec;
+  assert.equal(microphoneRing, undefined, 'no conversation');
   assert.deepEqual(spec, {
     emotion: 2,
     renderer: 'rig',

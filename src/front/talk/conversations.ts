@@ -1,0 +1,264 @@
+// The conversations of this server: from the session that joins a room to the transcript.
+import { every } from '../../base/guard.ts';
+import { ServiceError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import type { EndReason } from '../../base/session-ends.ts';
+import { monotonicMs, wallMs } from '../../base/time.ts';
+import { createSpeechRing } from '../../link/speech-ring.ts';
+import type { FromTalk, TranscriptItem } from '../../link/talk-messages.ts';
+import type { ConversationHost, OpenConversation } from '../sessions/conversation-port.ts';
+import type { ConversationMeter } from './conversation-meter.ts';
+import type { ConversationStore, StoredConversation } from './conversation-store.ts';
+import type { TalkLibraryInstaller } from './library-installer.ts';
+import { TalkThread } from './talk-thread.ts';
+
+/** Options of the service. */
+export interface ConversationsOptions {
+  readonly store: ConversationStore;
+  readonly maxConversations: number;
+  readonly isPreemptive: boolean;
+  readonly library: TalkLibraryInstaller;
+  readonly meter: ConversationMeter;
+  readonly log: Logger;
+}
+
+/** What is remembered of a conversation while its page may come back. */
+interface Held {
+  readonly conversation: StoredConversation;
+  readonly items: TranscriptItem[];
+  readonly startedAtMs: number;
+  readonly startMs: number;
+  /** A session holds it now. */
+  isHeld: boolean;
+  /** When it was last held, and why that ended. */
+  leftMs: number;
+  leftAtMs: number;
+  reason: EndReason;
+}
+
+/** A page that is gone for longer than this does not come back. */
+const LINGER_MS = 20_000;
+const SWEEP_MS = 2000;
+/** Turns kept of one conversation. */
+const MAX_ITEMS = 2000;
+/** Ends after which a page may come back. */
+const RETURNABLE = new Set<EndReason>([
+  'client_closed',
+  'peer_closed',
+  'peer_lost',
+  'taken_over',
+  'worker_lost',
+  'ice_failed',
+]);
+
+/** Opens conversations for sessions, and writes their transcripts. */
+export class Conversations {
+  readonly #options: ConversationsOptions;
+  readonly #thread: TalkThread;
+  readonly #records = new Map<string, Held>();
+  readonly #sweep: NodeJS.Timeout;
+
+  constructor(options: ConversationsOptions) {
+    this.#options = options;
+    this.#thread = new TalkThread(options.log, () => {
+      options.meter.lost();
+    });
+    options.meter.watch(() => this.#thread.size);
+    this.#sweep = every(SWEEP_MS, 'the conversations whose page is gone', () => {
+      this.#finishLeft(monotonicMs() - LINGER_MS);
+    }).unref();
+  }
+
+  /**
+   * Installs the library unless it is there, and starts the thread.
+   * @throws ServiceError CONVERSATIONS_INSTALLING, CONVERSATIONS_UNAVAILABLE
+   */
+  async prepare(): Promise<void> {
+    if (this.#options.maxConversations === 0) {
+      throw new ServiceError(
+        'CONVERSATIONS_UNAVAILABLE',
+        'The operator of this server has switched conversations off (MAX_CONVERSATIONS=0).',
+      );
+    }
+    await this.#options.library.install();
+    try {
+      await this.#thread.start();
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'conversations are not available');
+      throw new ServiceError('CONVERSATIONS_UNAVAILABLE');
+    }
+  }
+
+  /**
+   * A session joins the conversation of its token.
+   * @throws ServiceError when it is over, or there is no room
+   */
+  async open(id: string): Promise<OpenConversation> {
+    const conversation = await this.#options.store.find(id);
+    if (conversation === undefined) {
+      throw new ServiceError('ROOM_CLOSED');
+    }
+    if (this.#thread.size >= this.#options.maxConversations) {
+      throw new ServiceError('SERVER_OVERLOADED');
+    }
+    await this.prepare();
+    return this.#hold(conversation);
+  }
+
+  #hold(conversation: StoredConversation): OpenConversation {
+    const { id } = conversation;
+    const record: Held = this.#records.get(id) ?? {
+      conversation,
+      items: [],
+      startedAtMs: wallMs(),
+      startMs: monotonicMs(),
+      isHeld: true,
+      leftMs: 0,
+      leftAtMs: 0,
+      reason: 'done',
+    };
+    this.#records.set(id, record);
+    record.isHeld = true;
+    const microphoneRing = createSpeechRing();
+    const sessionId = `${id}/${String(monotonicMs())}`;
+    const offsetMs = Math.round(monotonicMs() - record.startMs);
+    let host: ConversationHost | undefined;
+    let isOver = false;
+    return {
+      microphoneRing,
+      begin: (given) => {
+        host = given;
+        const { providers, prompt, firstMessage, language } = conversation;
+        this.#thread.open(
+          {
+            id: sessionId,
+            receive: (message) => {
+              this.#options.meter.receive(message);
+              this.#receive(record, offsetMs, message, isOver ? undefined : host);
+            },
+            lost: () => {
+              host?.fail(
+                'The part of the server that holds conversations failed. Please try again.',
+              );
+            },
+          },
+          {
+            sessionId,
+            microphoneRing,
+            speechRing: given.speechRing,
+            prompt,
+            firstMessage,
+            language,
+            history: record.items,
+            isPreemptive: this.#options.isPreemptive,
+            ...providers,
+          },
+        );
+      },
+      interrupt: () => {
+        this.#thread.interrupt(sessionId);
+      },
+      end: (reason) => {
+        if (isOver) {
+          return;
+        }
+        isOver = true;
+        this.#thread.close(sessionId);
+        record.isHeld = false;
+        record.leftMs = monotonicMs();
+        record.leftAtMs = wallMs();
+        record.reason = reason;
+      },
+    };
+  }
+
+  #receive(
+    record: Held,
+    offsetMs: number,
+    message: Extract<FromTalk, { sessionId: string }>,
+    host: ConversationHost | undefined,
+  ): void {
+    switch (message.type) {
+      case 'state':
+        host?.setState(message.state);
+        host?.send(JSON.stringify({ conversation: { state: message.state } }));
+        return;
+      case 'caption': {
+        const { role, text, isFinal } = message;
+        host?.send(JSON.stringify({ conversation: { caption: { role, text, final: isFinal } } }));
+        return;
+      }
+      case 'item':
+        if (record.items.length < MAX_ITEMS) {
+          const { startMs, endMs } = message.item;
+          record.items.push({
+            ...message.item,
+            startMs: startMs + offsetMs,
+            endMs: endMs + offsetMs,
+          });
+        }
+        return;
+      case 'fault':
+        this.#options.log.warn(
+          {
+            session: record.conversation.id,
+            provider: message.kind,
+            role: message.role,
+            fault: message.fault,
+          },
+          message.message,
+        );
+        if (message.isFatal) {
+          host?.fail(message.message);
+        } else {
+          host?.send(JSON.stringify({ conversation: { problem: message.message } }));
+        }
+        return;
+      case 'ended':
+        if (!record.isHeld && !RETURNABLE.has(record.reason)) {
+          this.#finish(record);
+        }
+        return;
+      default:
+    }
+  }
+
+  #finishLeft(beforeMs: number): void {
+    for (const record of this.#records.values()) {
+      if (!record.isHeld && record.leftMs <= beforeMs) {
+        this.#finish(record);
+      }
+    }
+  }
+
+  #finish(record: Held): void {
+    const { conversation, items, startedAtMs, leftAtMs, reason } = record;
+    this.#records.delete(conversation.id);
+    if (!conversation.createTranscript) {
+      return;
+    }
+    this.#options.store
+      .writeTranscript({
+        sessionId: conversation.id,
+        agentId: conversation.agentId,
+        ownerId: conversation.ownerId,
+        startedAt: new Date(startedAtMs).toISOString(),
+        endedAt: new Date(leftAtMs).toISOString(),
+        endReason: reason,
+        items: items.toSorted((a, b) => a.startMs - b.startMs),
+      })
+      .catch((error: unknown) => {
+        this.#options.log.error(
+          { err: error, session: conversation.id },
+          'a transcript could not be written',
+        );
+      });
+  }
+
+  /** Writes what is left, and ends the thread. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweep);
+    await this.#thread.stop();
+    this.#finishLeft(Infinity);
+  }
+}

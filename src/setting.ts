@@ -1,0 +1,47 @@
+// What a setting is made of, and the schemas that settings share.
+import { z } from 'zod';
+
+export const text = z.string().trim().min(1);
+export const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^-?\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+export const decimal = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, 'must be a number')
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+export const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+export const flag = z
+  .enum(['0', '1', 'true', 'false'])
+  .transform((value) => value === '1' || value === 'true');
+
+/** An http or https URL, without a slash at its end. */
+export const httpUrl = z.string().transform((value, context) => {
+  const url = URL.parse(value);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    context.addIssue('must be an http:// or https:// URL');
+    return z.NEVER;
+  }
+  return url.href.replace(/\/+$/, '');
+});
+
+/** One setting; `about` is its description in README.md. */
+interface Setting<T extends z.ZodType, D extends string | undefined> {
+  readonly schema: T;
+  readonly default: D;
+  readonly about: string;
+}
+export const setting = <T extends z.ZodType, D extends string | undefined>(
+  schema: T,
+  defaultValue: D,
+  about: string,
+): Setting<T, D> => ({ schema, default: defaultValue, about });

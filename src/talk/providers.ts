@@ -1,0 +1,164 @@
+// The providers of one conversation as its turns need them: retries, faults, usage and times.
+import { monotonicMs } from '../base/time.ts';
+import type { ConversationSpec, ProviderRole } from '../link/talk-messages.ts';
+import { SPEECH_RATE } from '../media/timeline.ts';
+import { clausesOf } from './clauses.ts';
+import { type ProviderError, toProviderError } from './provider-error.ts';
+import { chatReply } from './providers/chat.ts';
+import { LocalEar } from './providers/local-ear.ts';
+import { fliteSpeech } from './providers/local-voice.ts';
+import { scriptReply } from './providers/script.ts';
+import { endpointSpeech } from './providers/speech-endpoint.ts';
+import { transcription } from './providers/transcription.ts';
+import { newClause } from './spoken-text.ts';
+import type { ChatMessage, TurnProviders, VoiceAudio } from './turn-types.ts';
+
+/** Steps of a turn at its providers. */
+export type ProviderStep = 'asked' | 'firstToken' | 'firstClause' | 'firstAudio';
+
+/** What the providers tell. */
+export interface ProviderListener {
+  onStep(step: ProviderStep): void;
+  /** A request is over; `fault`: it failed, and was not or will not be repeated. */
+  onAnswer(role: ProviderRole, kind: string, seconds: number): void;
+  onFault(role: ProviderRole, kind: string, error: ProviderError): void;
+  onUsage(tokens: number, voiceSeconds: number): void;
+}
+
+/** Attempts of a request that has not yielded anything yet. */
+const ATTEMPTS = 2;
+/** Samples of one frame of the voice: 40 ms. Small ones reach the lips early. */
+const FRAME_SAMPLES = SPEECH_RATE / 25;
+
+/** The providers of `spec`. `close` frees what waits for the next turn. */
+export function createProviders(
+  spec: ConversationSpec,
+  listener: ProviderListener,
+): TurnProviders & { prepareToHear(): void; close(): void } {
+  const { mind, voice, ear } = spec;
+  const localEar = ear.kind === 'local' ? new LocalEar() : undefined;
+
+  /** Runs a request; repeats it once if it failed before its first result. */
+  async function* attempt<T>(
+    role: ProviderRole,
+    kind: string,
+    signal: AbortSignal,
+    make: () => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    const who = {
+      language_model: 'The language model',
+      voice: 'The voice',
+      recogniser: 'The recogniser',
+    };
+    for (let count = 1; ; count++) {
+      const startMs = monotonicMs();
+      let hasYielded = false;
+      try {
+        for await (const value of make()) {
+          if (!hasYielded) {
+            hasYielded = true;
+            listener.onAnswer(role, kind, (monotonicMs() - startMs) / 1000);
+          }
+          if (signal.aborted) {
+            return;
+          }
+          yield value;
+        }
+        return;
+      } catch (error) {
+        if (signal.aborted) {
+          return;
+        }
+        const failure = toProviderError(who[role], error);
+        if (hasYielded || count >= ATTEMPTS || !failure.isRetryable) {
+          listener.onFault(role, kind, failure);
+          return;
+        }
+      }
+    }
+  }
+
+  async function* reply(messages: readonly ChatMessage[], signal: AbortSignal) {
+    listener.onStep('asked');
+    let tokens = 0;
+    const pieces = attempt('language_model', mind.kind, signal, () =>
+      mind.kind === 'script' ? scriptReply(messages) : chatReply(mind, messages, signal),
+    );
+    for await (const piece of pieces) {
+      if (tokens === 0) {
+        listener.onStep('firstToken');
+      }
+      tokens++;
+      yield piece;
+    }
+    listener.onUsage(mind.kind === 'script' ? 0 : tokens, 0);
+  }
+
+  const audioOf = (text: string, signal: AbortSignal): AsyncIterable<Int16Array> => {
+    switch (voice.kind) {
+      case 'local':
+        return once(fliteSpeech(voice.voice, text, signal));
+      default:
+        return endpointSpeech(voice, text, signal);
+    }
+  };
+
+  async function* speak(
+    text: AsyncIterable<string>,
+    signal: AbortSignal,
+  ): AsyncGenerator<VoiceAudio> {
+    let isFirst = true;
+    for await (const part of clausesOf(text)) {
+      if (signal.aborted) {
+        return;
+      }
+      if (isFirst) {
+        listener.onStep('firstClause');
+      }
+      const clause = newClause(part);
+      const audio = attempt('voice', voice.kind, signal, () => audioOf(part.trim(), signal));
+      for await (const pcm of audio) {
+        if (isFirst) {
+          isFirst = false;
+          listener.onStep('firstAudio');
+        }
+        clause.samples += pcm.length;
+        for (let at = 0; at < pcm.length && !signal.aborted; at += FRAME_SAMPLES) {
+          yield { pcm: pcm.subarray(at, at + FRAME_SAMPLES), clause };
+        }
+      }
+      clause.isComplete = true;
+      listener.onUsage(0, clause.samples / SPEECH_RATE);
+    }
+  }
+
+  async function transcribe(pcm: Int16Array, signal: AbortSignal): Promise<string> {
+    const texts = attempt('recogniser', ear.kind, signal, () =>
+      once(
+        ear.kind === 'local'
+          ? localEar!.transcribe(pcm, signal)
+          : transcription(ear, pcm, spec.language, signal),
+      ),
+    );
+    for await (const text of texts) {
+      return text;
+    }
+    return '';
+  }
+
+  return {
+    reply,
+    speak,
+    transcribe,
+    prepareToHear: () => {
+      localEar?.prepare();
+    },
+    close: () => {
+      localEar?.close();
+    },
+  };
+}
+
+async function* once<T>(value: Promise<T>): AsyncGenerator<T> {
+  yield await value;
+}

@@ -1,0 +1,49 @@
+// What the turns of a conversation, its providers and its clock share.
+import type { SpokenClause } from './spoken-text.ts';
+
+/** Silence after which speech has ended, for the voice activity detector and the end of a turn. */
+export const END_SILENCE_MS = 300;
+
+/** A message of the history, for a language model. */
+export interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly content: string;
+}
+
+/** A piece of a voice: PCM16 at SPEECH_RATE, and where it belongs. */
+export interface VoiceAudio {
+  readonly pcm: Int16Array;
+  readonly clause: SpokenClause;
+}
+
+/** A change of what a streaming recogniser has understood. */
+export interface Hearing {
+  readonly kind: 'begin' | 'interim' | 'final' | 'end';
+  readonly text: string;
+}
+
+/** The providers of a conversation, as the turns need them. They throw nothing: faults are reported. */
+export interface TurnProviders {
+  readonly reply: (messages: readonly ChatMessage[], signal: AbortSignal) => AsyncIterable<string>;
+  readonly speak: (text: AsyncIterable<string>, signal: AbortSignal) => AsyncIterable<VoiceAudio>;
+  /** Recognises one utterance. */
+  readonly transcribe?: (pcm: Int16Array, signal: AbortSignal) => Promise<string>;
+  /** Recognises continuously. */
+  readonly listen?: (pcm: AsyncIterable<Int16Array>, signal: AbortSignal) => AsyncIterable<Hearing>;
+}
+
+/** What the turns tell. */
+export interface TurnListener {
+  onUserState(state: 'speaking' | 'listening'): void;
+  onAgentState(state: 'listening' | 'thinking' | 'speaking'): void;
+  onTranscript(text: string, isFinal: boolean): void;
+  /** A turn is complete; of an interrupted reply the text that was heard. */
+  onItem(role: 'user' | 'assistant', text: string, isInterrupted: boolean): void;
+  onPlaybackStarted(): void;
+  /** The voice fell silent before its end. */
+  onSilenced(): void;
+  /** What was heard of the reply so far. */
+  onSpoken(text: string): void;
+  /** The turns cannot go on. */
+  onClosed(error: unknown): void;
+}

@@ -1,0 +1,169 @@
+// Starting conversations over HTTP: what is refused and which field is named, rooms that open once,
+// and transcripts that only their owner reads.
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, test } from 'vitest';
+import { type TestFront, startTestFront } from '../harness.ts';
+
+let server: TestFront;
+let otherKey: string;
+
+beforeAll(async () => {
+  server = await startTestFront({ config: { LLM_HOSTS: ['models.lan:8000'] } });
+  ({ key: otherKey } = await server.services.apiKeys.create('owner-2', 'other'));
+});
+afterAll(() => server.close());
+
+const body = async (reply: Response): Promise<any> => await reply.json();
+const local = { llmConfig: { provider: 'local' }, ttsProvider: 'local' };
+
+async function start(json: object): Promise<{ id: string; secret: string }> {
+  const reply = await server.call('/auto/start/configurable', { json });
+  const answer = await body(reply);
+  assert.equal(reply.status, 200, JSON.stringify(answer));
+  const url = new URL(answer.roomUrl);
+  assert.equal(url.pathname, `/auto/room/${answer.sessionId}`);
+  return { id: answer.sessionId, secret: url.hash.slice(1) };
+}
+
+test('a configuration gives a room that opens once', async () => {
+  const { id, secret } = await start({ ...local, firstMessage: 'Welcome!' });
+  const page = await server.call(`/auto/room/${id}`, { key: undefined });
+  assert.equal(page.status, 200);
+  assert.match(page.headers.get('content-security-policy') ?? '', /frame-ancestors \*/);
+  const join = (given: string) =>
+    server.call(`/auto/room/${id}/join`, { key: undefined, json: { secret: given } });
+  assert.equal((await body(await join('wrong'))).code, 'ROOM_CLOSED');
+  const ticket = await body(await join(secret));
+  assert.equal(ticket.scripted, true);
+  const grant = await server.services.tokens.find(ticket.session_token);
+  assert.equal(grant?.conversationId, id);
+  assert.equal((await body(await join(secret))).code, 'ROOM_CLOSED', 'the second time');
+  const unknown = await server.call('/auto/room/no-such-room', { key: undefined });
+  assert.match(unknown.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'$/);
+});
+
+test('the key may be in the body, and a wrong one is refused', async () => {
+  const open = (apiKey: string) =>
+    server.call('/auto/start/configurable', { key: undefined, json: { ...local, apiKey } });
+  assert.equal((await open(server.key)).status, 200);
+  assert.equal((await open('wrong')).status, 401);
+});
+
+test('what is missing or wrong is refused, with the name of the field', async () => {
+  const cases: [object, string][] = [
+    [{ ...local, llmConfig: { provider: 'OpenAI' } }, 'body.llmConfig.apiKey'],
+    [{ ...local, llmConfig: { provider: 'User' } }, 'body.llmConfig.baseURL'],
+    [
+      { ...local, customLLMConfig: { baseURL: 'https://a.example' }, llmConfig: null },
+      'body.llmConfig.model',
+    ],
+    [{ ...local, ttsProvider: 'PlayHT' }, 'body.ttsProvider'],
+    [{ ...local, ttsProvider: 'OpenAI' }, 'body.ttsAPIKey'],
+    [{ ...local, voiceId: 'nobody' }, 'body.voiceId'],
+  ];
+  for (const [json, field] of cases) {
+    const reply = await server.call('/auto/start/configurable', { json });
+    const { detail } = await body(reply);
+    assert.equal(reply.status, 422, field);
+    assert.equal(detail[0].loc.join('.'), field);
+  }
+  const face = await server.call('/auto/start/configurable', { json: { ...local, faceId: 'x' } });
+  assert.equal((await body(face)).code, 'INVALID_FACE_ID');
+});
+
+test('a client cannot make the server call its own network', async () => {
+  const at = async (baseURL: string): Promise<number> =>
+    (
+      await server.call('/auto/start/configurable', {
+        json: { ttsProvider: 'local', llmConfig: { provider: 'User', baseURL, model: 'm' } },
+      })
+    ).status;
+  for (const url of [
+    'http://127.0.0.1:6379',
+    'https://127.0.0.1',
+    'https://[::1]/v1',
+    'https://169.254.169.254/latest',
+    'https://localhost/v1',
+    'https://redis',
+    'https://printer.local/v1',
+    'http://public.example/v1',
+    'https://user:password@public.example/v1',
+    'ftp://public.example',
+    'https://2130706433/v1',
+  ]) {
+    assert.equal(await at(url), 422, url);
+  }
+  assert.equal(await at('https://public.example/v1'), 200);
+  assert.equal(await at('http://models.lan:8000/v1/chat/completions'), 200);
+});
+
+test('an agent is started with an auto token, by header and by link, on allowed origins', async () => {
+  const agent = await body(
+    await server.call('/auto/agent', {
+      json: { face_id: 'ava', name: 'Guide', llm_provider: 'local' },
+    }),
+  );
+  const token = (
+    await body(
+      await server.call('/auto/token', { json: { originAllowList: ['https://shop.example'] } }),
+    )
+  ).session_token;
+  const reply = await server.call(`/auto/start/${agent.id}`, {
+    method: 'POST',
+    key: undefined,
+    headers: { 'session-token': token },
+  });
+  assert.equal(reply.status, 200);
+  const { sessionId } = await body(reply);
+  const page = await server.call(`/auto/room/${sessionId}`, { key: undefined });
+  assert.match(
+    page.headers.get('content-security-policy') ?? '',
+    /frame-ancestors https:\/\/shop\.example$/,
+  );
+  const link = `/auto/start/${agent.id}/${token}?redirect=true`;
+  const redirect = await server.call(link, { key: undefined, redirect: 'manual' });
+  assert.equal(redirect.status, 302);
+  assert.match(redirect.headers.get('location') ?? '', /\/auto\/room\/.+#.+/);
+  const elsewhere = await server.call(link, {
+    key: undefined,
+    headers: { origin: 'https://other.example' },
+  });
+  assert.equal((await body(elsewhere)).code, 'ORIGIN_NOT_ALLOWED');
+  assert.equal(
+    (await server.call(`/auto/start/${agent.id}/unknown-token`, { key: undefined })).status,
+    401,
+  );
+});
+
+test('a transcript is read by its owner only, with either key header', async () => {
+  const store = server.services.conversationStore;
+  const items = [
+    { role: 'user', text: 'Hello', startMs: 1, endMs: 2, interrupted: false },
+  ] as const;
+  await store.writeTranscript({
+    sessionId: 'c1',
+    agentId: '',
+    ownerId: 'owner-1',
+    startedAt: '2026-01-01T00:00:00.000Z',
+    endedAt: '2026-01-01T00:01:00.000Z',
+    endReason: 'done',
+    items,
+  });
+  const reply = await server.call('/auto/transcript/c1');
+  assert.deepEqual(Object.keys(await body(reply)), [
+    'sessionId',
+    'agentId',
+    'startedAt',
+    'endedAt',
+    'endReason',
+    'items',
+  ]);
+  const other = await server.call('/auto/transcript/c1', {
+    key: undefined,
+    headers: { 'api-key': server.key },
+  });
+  assert.equal(other.status, 200);
+  assert.equal((await server.call('/auto/transcript/c1', { key: otherKey })).status, 404);
+  assert.equal((await server.call('/auto/transcript/c2')).status, 404);
+  assert.equal((await server.call('/auto/transcript/c1', { key: undefined })).status, 401);
+});

@@ -1,0 +1,169 @@
+// Conversations on their thread: real speech for the person, servers that speak the providers' real
+// protocols, and the rings of a media worker.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
+import type { FromTalk } from '../../src/link/talk-messages.ts';
+import { ROOT } from '../harness/server.ts';
+import { synthesize } from '../harness/speech.ts';
+import { type ProviderServer, startProviders } from './provider-server.ts';
+import { Person, type TalkThread, specOf, startTalkThread } from './talk-thread.ts';
+
+/** The set-up for tests installs it. */
+const isInstalled = existsSync(path.join(ROOT, 'scripts/talk/node_modules/.package-lock.json'));
+
+const LONG =
+  'It is a fine day in the mountains, with a little wind from the west. Later there may be clouds ' +
+  'over the lake, and towards the evening perhaps some rain. Take a coat with you when you go out.';
+const SHORT = 'It is a fine day in the mountains, with a little wind.';
+
+describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup)', () => {
+  let providers: ProviderServer;
+  let talk: TalkThread;
+  let count = 0;
+
+  beforeAll(async () => {
+    providers = await startProviders();
+    talk = await startTalkThread();
+  });
+  afterAll(async () => {
+    await talk.stop();
+    await providers.close();
+  });
+  beforeEach(() => {
+    providers.reset();
+    talk.messages.length = 0;
+  });
+
+  /** Opens a conversation for the time of `work`. */
+  async function conversing(
+    more: Partial<Parameters<typeof specOf>[2]>,
+    work: (person: Person) => Promise<void>,
+  ): Promise<void> {
+    count++;
+    const sessionId = `s${count}`;
+    const person = new Person();
+    talk.post({ type: 'open', spec: specOf(person, providers.baseUrl, { sessionId, ...more }) });
+    try {
+      await talk.until('state', ({ state }) => state === 'listening');
+      await work(person);
+    } finally {
+      talk.post({ type: 'close', sessionId });
+      await talk.until('ended', (message) => message.sessionId === sessionId);
+      person.close();
+    }
+  }
+
+  const itemsOf = (): { readonly role: string; readonly text: string }[] =>
+    talk.messages
+      .filter((message): message is FromTalk & { type: 'item' } => message.type === 'item')
+      .map(({ item }) => item)
+      .toSorted((a, b) => a.startMs - b.startMs)
+      .map(({ role, text }) => ({ role, text }));
+
+  test('hears, answers, is interrupted, and goes on from what was heard', async () => {
+    const { behaviour } = providers;
+    behaviour.replies = [LONG, 'All right. I have stopped.'];
+    behaviour.transcripts = ['what is the weather like today', 'please stop that now'];
+    const question = await synthesize('what is the weather like today');
+    const stop = await synthesize('please stop that now');
+    await conversing({ firstMessage: 'Welcome to the house.' }, async (person) => {
+      await talk.until('item', ({ item }) => item.text === 'Welcome to the house.');
+      await person.say(question.pcm);
+      const { times } = await talk.until('turn');
+      // 300 ms of silence end the turn; the providers take 200 ms, 8 tokens of 25 ms, and 120 ms.
+      const ownMs = times.totalMs - 300 - 200 - 8 * 25 - 120;
+      console.info(`turn ${Math.round(times.totalMs)} ms, own share ${Math.round(ownMs)} ms`);
+      assert.ok(times.totalMs > 700, `the providers alone take 820 ms: ${times.totalMs}`);
+      await talk.until(
+        'caption',
+        ({ role, text }) => role === 'assistant' && /mountains/.test(text),
+      );
+      await person.say(stop.pcm);
+      const { silenceMs } = await talk.until('bargeIn');
+      console.info(`interruption ${Math.round(silenceMs)} ms after the detection of speech`);
+      await talk.until('item', ({ item }) => item.text === 'All right. I have stopped.');
+    });
+    const [welcome, asked, cut, stopped, last] = itemsOf();
+    assert.deepEqual(
+      [welcome, asked, stopped, last],
+      [
+        { role: 'assistant', text: 'Welcome to the house.' },
+        { role: 'user', text: 'what is the weather like today' },
+        { role: 'user', text: 'please stop that now' },
+        { role: 'assistant', text: 'All right. I have stopped.' },
+      ],
+    );
+    assert.ok(LONG.startsWith(cut!.text) && cut!.text.length < LONG.length / 2, cut!.text);
+    assert.match(cut!.text, /mountains/);
+    // The model is told what was heard, and not what was written.
+    assert.deepEqual(providers.chats.at(-1)!.messages.slice(1), [
+      { role: 'assistant', content: 'Welcome to the house.' },
+      { role: 'user', content: 'what is the weather like today' },
+      { role: 'assistant', content: cut!.text },
+      { role: 'user', content: 'please stop that now' },
+    ]);
+  });
+
+  test('a cough stops the face for a moment only', async () => {
+    providers.behaviour.replies = [SHORT];
+    // The recogniser finds no words in it.
+    providers.behaviour.transcripts = ['what is the weather', ''];
+    const question = await synthesize('what is the weather like today');
+    const cough = await synthesize('uh huh');
+    await conversing({}, async (person) => {
+      await person.say(question.pcm);
+      await talk.until('caption', ({ role, text }) => role === 'assistant' && /fine/.test(text));
+      await person.say(cough.pcm);
+      await talk.until('bargeIn');
+      await talk.until('item', ({ item }) => item.role === 'assistant');
+    });
+    assert.equal(itemsOf().at(-1)!.text, SHORT);
+  });
+
+  test('a key that is refused ends the conversation in words', async () => {
+    providers.behaviour.status.set('/v1/chat/completions', 401);
+    providers.behaviour.transcripts = ['hello'];
+    const hello = await synthesize('hello there');
+    await conversing({}, async (person) => {
+      await person.say(hello.pcm);
+      const fault = await talk.until('fault');
+      assert.deepEqual(
+        [fault.role, fault.fault, fault.isFatal],
+        ['language_model', 'unauthorised', true],
+      );
+      assert.match(fault.message, /API key/);
+    });
+  });
+
+  test('a model that breaks off is told, and the next turn works', async () => {
+    const { behaviour } = providers;
+    behaviour.fault.set('/v1/chat/completions', 'cut');
+    behaviour.replies = [LONG, 'Here I am again.'];
+    behaviour.transcripts = ['hello', 'are you there'];
+    const hello = await synthesize('hello there');
+    await conversing({}, async (person) => {
+      await person.say(hello.pcm);
+      const told = await talk.until('fault');
+      assert.deepEqual([told.fault, told.isFatal], ['cut_off', false]);
+      behaviour.fault.clear();
+      behaviour.replies = ['Here I am again.'];
+      await talk.until('item', ({ item }) => item.role === 'assistant');
+      await person.say(hello.pcm);
+      await talk.until('item', ({ item }) => item.text === 'Here I am again.');
+    });
+  });
+
+  test('pocketsphinx and flite hold a conversation without any server', async () => {
+    const hello = await synthesize('hello how are you');
+    await conversing(
+      { mind: { kind: 'script' }, voice: { kind: 'local', voice: 'slt' }, ear: { kind: 'local' } },
+      async (person) => {
+        await person.say(hello.pcm);
+        const { item } = await talk.until('item', ({ item: { role } }) => role === 'assistant');
+        assert.match(item.text, /\w+/);
+      },
+    );
+  });
+});
