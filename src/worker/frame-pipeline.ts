@@ -33,7 +33,14 @@ export class FramePipeline {
    */
   async run(due: readonly WorkerSession[], count: number): Promise<void> {
     for (let round = 0; round < this.#rounds; round++) {
-      await this.#runModel(due, count, round);
+      const startMs = monotonicMs();
+      const size = this.#computeFeatures(due, count, round);
+      if (size > 0) {
+        const featuresMs = monotonicMs();
+        await this.#model.run(this.#states, size);
+        const modelMs = monotonicMs() - featuresMs;
+        this.#observer.modelRan(due, this.#batch, size, featuresMs - startMs, modelMs);
+      }
     }
     for (let i = 0; i < count; i++) {
       const session = due[i]!;
@@ -71,12 +78,12 @@ export class FramePipeline {
   }
 
   /**
-   * Step `round` of each session that has one: features of each, then one run of the model for all.
+   * Features of step `round` of each session that has one, into `#states` for one run of the model.
+   * @returns sessions in the run
    */
-  async #runModel(due: readonly WorkerSession[], count: number, round: number): Promise<void> {
+  #computeFeatures(due: readonly WorkerSession[], count: number, round: number): number {
     const batch = this.#batch;
     const states = this.#states;
-    const startMs = monotonicMs();
     let size = 0;
     for (let i = 0; i < count; i++) {
       const session = due[i]!;
@@ -95,12 +102,7 @@ export class FramePipeline {
       states[size] = modelState;
       size++;
     }
-    if (size > 0) {
-      const featuresMs = monotonicMs();
-      await this.#model.run(states, size);
-      const modelMs = monotonicMs() - featuresMs;
-      this.#observer.modelRan(due, batch, size, featuresMs - startMs, modelMs);
-    }
+    return size;
   }
 
   /** Draws, codes and sends one frame, and tells the client when its speech begins or ends. */

@@ -116,7 +116,13 @@ export class SpeechModel {
    * One step of each of the first `count` sessions: reads `mel`, advances `state`, writes
    * `articulation`. No session may occur twice. One run at a time.
    */
-  async run(sessions: readonly ModelState[], count = sessions.length): Promise<void> {
+  run(sessions: readonly ModelState[], count = sessions.length): Promise<void> {
+    return count <= this.#maxBatch
+      ? this.#runBatch(sessions, 0, count)
+      : this.#runBatches(sessions, count);
+  }
+
+  async #runBatches(sessions: readonly ModelState[], count: number): Promise<void> {
     for (let first = 0; first < count; first += this.#maxBatch) {
       await this.#runBatch(sessions, first, Math.min(this.#maxBatch, count - first));
     }

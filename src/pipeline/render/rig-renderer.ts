@@ -66,12 +66,11 @@ export class RigRenderer implements Renderer {
     for (let i = 0; i < ARTICULATION_SIZE; i++) {
       gated[i] = articulation[i]! * gate;
     }
-    this.#renderer.render(
-      gated,
-      this.#motion.step(frame, isSpeaking, gated[NOD]!),
-      this.picture,
-      this.dirty,
-    );
+    // Between two frames only the mouth moves.
+    const pose = Number.isInteger(frame)
+      ? this.#motion.step(frame, isSpeaking, gated[NOD]!)
+      : this.#motion.pose;
+    this.#renderer.render(gated, pose, this.picture, this.dirty);
   }
 
   hold(): void {

@@ -72,3 +72,18 @@ test('a silent face moves in nearly every frame, and little of it is drawn anew'
   const share = blocks / 600 / idle.dirty.length;
   assert.ok(share > 0.01 && share < 0.25, `${share} of the picture a frame`);
 });
+
+test('between two frames the mouth moves, and nothing else does', () => {
+  const renderer = rig();
+  const silence = new Float32Array(ARTICULATION_SIZE);
+  for (let frame = 0; frame <= 20; frame++) {
+    renderer.draw(frame, silence, false);
+  }
+  renderer.draw(20.25, silence, false);
+  assert.ok(
+    renderer.dirty.every((d) => d === 0),
+    'a silent face stands still',
+  );
+  renderer.draw(20.5, articulationOf({ ...VISEMES.aa, speech: 1 }), true);
+  assert.ok(renderer.dirty.some((d) => d !== 0));
+});

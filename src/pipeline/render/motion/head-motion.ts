@@ -28,6 +28,12 @@ const COUPLINGS: readonly (readonly [to: Axis, from: Axis, low: number, high: nu
   ['pitch', 'shiftY', 0.2, 0.5],
   ['shiftY', 'yaw', -0.3, 0.3],
 ];
+/** The same with places in AXES, and the ratio of the axes' gestures. */
+const COUPLED = COUPLINGS.map(([to, from]) => ({
+  to: AXES.indexOf(to),
+  from: AXES.indexOf(from),
+  scale: AMOUNTS[to].gesture / AMOUNTS[from].gesture,
+}));
 
 const POSTURE_HZ = 0.33;
 const GESTURE_HZ = 1.35;
@@ -73,7 +79,6 @@ interface Sway {
   readonly posture: Spring;
   readonly gesture: Spring;
   readonly tremor: Spring;
-  value: number;
 }
 
 /** Moves the head of one session, frame by frame. Deterministic. */
@@ -82,6 +87,8 @@ export class HeadMotion {
   readonly #manner: Manner;
   readonly #axes: readonly Sway[];
   readonly #loud = new Spring(LOUDNESS_HZ, 0.9);
+  /** Displacement of each axis by itself. */
+  readonly #swayed = new Float64Array(AXES.length);
   readonly #values = new Float64Array(AXES.length);
   #speaking = 0;
   #nextPosture = 0;
@@ -104,7 +111,6 @@ export class HeadMotion {
       posture: new Spring(POSTURE_HZ, 1),
       gesture: new Spring(GESTURE_HZ, GESTURE_DAMPING),
       tremor: new Spring(TREMOR_HZ, TREMOR_DAMPING),
-      value: 0,
     }));
     this.#nextNod = random.between(...LISTENING_NOD) * FPS;
   }
@@ -168,21 +174,22 @@ export class HeadMotion {
     const { strength, couplings } = this.#manner;
     const amount =
       SILENT + (1 - SILENT) * this.#speaking * this.#speaking * (3 - 2 * this.#speaking);
-    for (const [k, axis] of this.#axes.entries()) {
+    // By index: iterators would allocate 2 KB for each frame.
+    for (let k = 0; k < AXES.length; k++) {
+      const axis = this.#axes[k]!;
       const { posture, gesture, tremor } = AMOUNTS[AXES[k]!];
       axis.tremor.target = 4.2 * this.#random.normal();
-      axis.value =
+      this.#swayed[k] =
         amount *
         strength[k]! *
         (posture * axis.posture.step() +
           gesture * axis.gesture.step() +
           tremor * axis.tremor.step());
-      this.#values[k] = axis.value;
     }
-    for (const [c, [to, from]] of COUPLINGS.entries()) {
-      const [k, of] = [AXES.indexOf(to), AXES.indexOf(from)];
-      const scale = AMOUNTS[to].gesture / AMOUNTS[from].gesture;
-      this.#values[k]! += couplings[c]! * scale * this.#axes[of]!.value;
+    this.#values.set(this.#swayed);
+    for (let c = 0; c < COUPLED.length; c++) {
+      const { to, from, scale } = COUPLED[c]!;
+      this.#values[to]! += couplings[c]! * scale * this.#swayed[from]!;
     }
   }
 
