@@ -182,6 +182,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     iceServers: () =>
       ice.iceServers.map((server) => withCredentials(server, config.TURN_SECRET, 'room')),
     meter: createRoomMeter(metrics),
+    budget: sessions.messageBudget,
   });
   const bodyBudget = new BodyBudget();
   const routes = buildRoutes({

@@ -2,9 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import { wallSeconds } from '../../base/time.ts';
-import type { SocketHandlers, SocketRequest } from '../http/socket.ts';
+import { monotonicMs, wallSeconds } from '../../base/time.ts';
+import { TokenBucket } from '../../base/token-bucket.ts';
+import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import type { IceServer } from '../sessions/ice-credentials.ts';
+import { costOf, MessageBudget, type SharedBudget } from '../sessions/message-budget.ts';
 import { type LiveKitKey, signAccessToken, verifyAccessToken } from './access-token.ts';
 import { type Join, readJoinRequest } from './join-request.ts';
 import { OwnRoom } from './own-room.ts';
@@ -15,14 +17,29 @@ import { VIEWER_IDENTITY } from './signal-messages.ts';
 export interface RoomsOptions {
   readonly iceServers: () => readonly IceServer[];
   readonly meter: RoomMeter;
+  /** What the messages of all sockets, those of sessions too, may cost the main thread. */
+  readonly budget: SharedBudget;
 }
 
+/** A room with its budgets, which outlive each of its sockets. */
+export interface GuardedRoom {
+  readonly room: OwnRoom;
+  readonly messages: MessageBudget;
+  readonly joins: TokenBucket;
+}
+
+/**
+ * Joins of one room: each costs the worker a new peer, 4 ms. livekit-client joins again when its
+ * network changes.
+ */
+const JOINS_PER_SECOND = 1;
+const JOIN_BURST = 10;
 /** The longest session of all. */
 const TOKEN_TTL_SECONDS = 24 * 3600;
 
 /** The rooms, by name. */
 export class Rooms {
-  readonly #rooms = new Map<string, OwnRoom>();
+  readonly #rooms = new Map<string, GuardedRoom>();
   readonly #options: RoomsOptions;
   /** Tokens end with the process: so do the rooms. */
   readonly #key: LiveKitKey = { key: 'mouthpiece', secret: randomBytes(32).toString('base64url') };
@@ -33,6 +50,8 @@ export class Rooms {
 
   /** Makes the room of a session, named after it. */
   create(sessionId: string, request: SocketRequest, destination: string, log: Logger): OwnRoom {
+    const nowMs = monotonicMs();
+    const messages = new MessageBudget(this.#options.budget, nowMs);
     const room = new OwnRoom({
       name: sessionId,
       url: request.serverOrigin.replace(/^http/, 'ws'),
@@ -56,53 +75,75 @@ export class Rooms {
       meter: this.#options.meter,
       log,
       onClosed: () => {
+        messages.close();
         this.#rooms.delete(sessionId);
       },
     });
-    this.#rooms.set(sessionId, room);
+    const joins = new TokenBucket(JOINS_PER_SECOND, JOIN_BURST, nowMs);
+    this.#rooms.set(sessionId, { room, messages, joins });
     return room;
   }
 
   /** The room that a token is for; undefined: the token is not ours, or its room is over. */
-  find(accessToken: string): OwnRoom | undefined {
+  find(accessToken: string): GuardedRoom | undefined {
     const { roomJoin, room } =
       verifyAccessToken(accessToken, this.#key, wallSeconds())?.video ?? {};
     return roomJoin === true && room !== undefined ? this.#rooms.get(room) : undefined;
   }
 
   /** The handlers of WSS /rtc/v1. */
-  handlers(): SocketHandlers<OwnRoom> {
+  handlers(): SocketHandlers<GuardedRoom> {
     return {
       admit: (request) => {
-        this.#joinOf(request);
+        const { guarded } = this.#joinOf(request);
+        if (!guarded.joins.take(1, monotonicMs())) {
+          throw new ServiceError('RATE_LIMITED', undefined, 1 / JOINS_PER_SECOND);
+        }
       },
       open: (socket, request) => {
-        const { room, join } = this.#joinOf(request);
+        const { guarded, join } = this.#joinOf(request);
         socket.trust();
-        socket.data = room;
-        room.join(socket, join);
+        socket.data = guarded;
+        guarded.room.join(socket, join);
       },
       message: (socket, message) => {
-        socket.data?.message(socket, message);
+        this.#receive(socket, message);
       },
       close: (socket) => {
-        socket.data?.disconnected(socket);
+        socket.data?.room.disconnected(socket);
       },
     };
   }
 
+  /** Dropping a message costs nearly as much as reading it: who floods for long is sent away. */
+  #receive(socket: Socket<GuardedRoom>, message: ArrayBuffer): void {
+    if (socket.data === undefined) {
+      return; // the room was over before the socket was open
+    }
+    const { room, messages } = socket.data;
+    const verdict = messages.take(costOf(message.byteLength, false), monotonicMs());
+    if (verdict === 'taken') {
+      room.message(socket, message);
+      return;
+    }
+    this.#options.meter.dropped('rate');
+    if (verdict === 'exhausted') {
+      socket.end(1008, 'RATE_LIMITED');
+    }
+  }
+
   /** @throws ServiceError INVALID_ROOM_TOKEN or INVALID_JOIN_REQUEST */
-  #joinOf(request: SocketRequest): { readonly room: OwnRoom; readonly join: Join } {
+  #joinOf(request: SocketRequest): { readonly guarded: GuardedRoom; readonly join: Join } {
     const { query } = request;
     const bearer = /^Bearer (.+)$/.exec(request.header('authorization'))?.[1];
-    const room = this.find(query.get('access_token') ?? bearer ?? '');
-    if (room === undefined) {
+    const guarded = this.find(query.get('access_token') ?? bearer ?? '');
+    if (guarded === undefined) {
       throw new ServiceError('INVALID_ROOM_TOKEN');
     }
     const join = readJoinRequest(query.get('join_request') ?? '');
     if (join === undefined) {
       throw new ServiceError('INVALID_JOIN_REQUEST');
     }
-    return { room, join };
+    return { guarded, join };
   }
 }

@@ -81,7 +81,8 @@ export class SessionService {
   readonly #claims: TokenClaims;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #tally: SocketTally;
-  readonly #budget = new SharedBudget(monotonicMs());
+  /** Of the messages of all sockets; those of rooms share it. */
+  readonly messageBudget = new SharedBudget(monotonicMs());
   readonly #backlog = new BlockPool(MAX_WAITING_BYTES_TOTAL);
   readonly #decoding = sharedDecoding(monotonicMs());
   readonly #earlyMemory = new EarlyMessageMemory();
@@ -126,7 +127,7 @@ export class SessionService {
           early: new EarlyMessages(this.#earlyMemory),
           session: undefined,
           isClosed: false,
-          budget: new MessageBudget(this.#budget, monotonicMs()),
+          budget: new MessageBudget(this.messageBudget, monotonicMs()),
         };
         socket.data = connection;
         void this.#admit(socket, request, connection);

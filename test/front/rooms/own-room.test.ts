@@ -16,19 +16,21 @@ import {
 import { beforeEach, test } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
 import { ServiceError } from '../../../src/base/errors.ts';
+import { monotonicMs } from '../../../src/base/time.ts';
 import type { OfferSpec } from '../../../src/link/messages.ts';
 import type { Socket, SocketRequest } from '../../../src/front/http/socket.ts';
 import type { OwnRoom } from '../../../src/front/rooms/own-room.ts';
 import { readJoinRequest } from '../../../src/front/rooms/join-request.ts';
 import type { RoomMeter } from '../../../src/front/rooms/room-meter.ts';
-import { Rooms } from '../../../src/front/rooms/rooms.ts';
+import { type GuardedRoom, Rooms } from '../../../src/front/rooms/rooms.ts';
+import { SharedBudget } from '../../../src/front/sessions/message-budget.ts';
 import type { LinkedSession } from '../../../src/front/sessions/session-link.ts';
 
 const ICE = { urls: 'turn:turn.example.org', username: 'u', credential: 'c' };
 
 /** A signal socket that keeps what it was sent. */
-class SignalClient implements Socket<OwnRoom> {
-  data: OwnRoom | undefined = undefined;
+class SignalClient implements Socket<GuardedRoom> {
+  data: GuardedRoom | undefined = undefined;
   open = true;
   readonly received: SignalResponse['message'][] = [];
   send(message: string | Uint8Array): boolean {
@@ -50,6 +52,7 @@ class SignalClient implements Socket<OwnRoom> {
 
 let rooms: Rooms;
 let room: OwnRoom;
+let budget: SharedBudget;
 let told: string[];
 let offers: (OfferSpec & { readonly sdp: string | undefined })[];
 let drops: number;
@@ -73,7 +76,8 @@ beforeEach(() => {
   offers = [];
   drops = 0;
   counted.clear();
-  rooms = new Rooms({ iceServers: () => [ICE], meter });
+  budget = new SharedBudget(monotonicMs());
+  rooms = new Rooms({ iceServers: () => [ICE], meter, budget });
   room = rooms.create('room-1', requestOf({}), 'media.example:443', createLogger('silent'));
   const session: LinkedSession = {
     id: 'session-1',
@@ -191,7 +195,7 @@ test('a client that lost its signal connection resumes; one that lost its peer j
   const [joined] = first.received;
   assert.ok(joined?.case === 'join');
   const sid = joined.value.participant!.sid;
-  rooms.handlers().close(Object.assign(first, { data: room }), 1006);
+  rooms.handlers().close(first, 1006);
   assert.equal(drops, 0, 'media goes on');
   const again = join({ reconnect: true, participantSid: sid });
   assert.deepEqual(again.cases, ['reconnect']);
@@ -222,7 +226,7 @@ test('at the end the viewer is sent away, and the room is gone', () => {
 
 test('nobody joins without the token of the room, or with a request that cannot be read', () => {
   const handlers = rooms.handlers();
-  const other = new Rooms({ iceServers: () => [], meter });
+  const other = new Rooms({ iceServers: () => [], meter, budget });
   let foreign = '';
   other
     .create('room-1', requestOf({}), 'd', createLogger('silent'))
@@ -251,6 +255,38 @@ test('a request that inflates beyond its bound is refused', () => {
   assert.ok(bomb.length < 64 * 1024, 'it is small on the wire');
   assert.equal(readJoinRequest(bomb), undefined);
   assert.ok(readJoinRequest(joinRequest({ publisherOffer: OFFER }, false))?.offer);
+});
+
+test('a viewer that floods for long is sent away, and coming back gains it nothing', () => {
+  const noise = new Uint8Array(8).buffer;
+  const flood = (): number => {
+    const socket = join();
+    let taken = 0;
+    for (; socket.open && taken < 1_000_000; taken++) {
+      rooms.handlers().message(socket, noise, true);
+    }
+    return taken;
+  };
+  const first = flood();
+  assert.ok(first < 100_000, `${first} messages`);
+  const again = flood();
+  assert.ok(again < first / 4, `${again} messages after ${first}`);
+  room.close('client_closed');
+  assert.equal(budget.members, 0);
+});
+
+test('a room is joined ten times at once, and then once a second', () => {
+  for (let joins = 0; joins < 10; joins++) {
+    assert.ok(join().open);
+  }
+  assert.throws(
+    () => {
+      for (let joins = 0; joins < 10; joins++) {
+        join();
+      }
+    },
+    { code: 'RATE_LIMITED' },
+  );
 });
 
 test('a viewer that floods is not heeded beyond its budget', () => {
