@@ -91,6 +91,7 @@ struct Model {
   Contours contours;
   float softness = .35f;  // blur of drawn edges, pixels, to match the portrait's
   Layer teeth_upper, teeth_lower;
+  float teeth = 1;  // opacity of painted teeth: 0 for a baby
   Relief relief;
   std::array<Eye, 2> eyes;  // left and right in the picture
 

@@ -101,7 +101,8 @@ void MouthInterior::prepare(const Mouth& mouth) {
   // which would look grey.
   const float hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
   upper_light_ = .86f * (1 - .50f * hood);
-  upper_cover_ = 1 - .30f * hood;
+  upper_cover_ = (1 - .30f * hood) * (model_.asset.teeth_upper ? 1 : model_.teeth);
+  lower_cover_ = model_.asset.teeth_lower ? 1 : model_.teeth;
   upper_shift_ = -.040f * fh_ * hood;  // rounded lips come forward and down over the teeth
   lower_light_ = .58f * (1 - .75f * hood);
   between_teeth_ = a.tout;
@@ -154,7 +155,8 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
         tongue * smoothstep(splat(-.45f), splat(.45f), t));
   }
 
-  c = draw_layer<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, 1, tinted_);
+  c = draw_layer<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, lower_cover_,
+                           tinted_);
   c = draw_layer<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_,
                            tinted_);
 

@@ -87,7 +87,7 @@ class MouthInterior {
   const Colour flesh_;
   float fh_, seam_;
   float upper_shift_ = 0, lower_shift_ = 0, upper_light_ = 1, upper_cover_ = 1, lower_light_ = 1,
-        between_teeth_ = 0;
+        lower_cover_ = 1, between_teeth_ = 0;
 };
 
 }  // namespace mouthpiece::face

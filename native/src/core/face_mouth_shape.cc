@@ -111,9 +111,10 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float drop = .155f * unit * a.jaw;
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
   // Protruding lips leave a small opening in their middle.
-  const float aperture =
-      (.20f * a.open * (1 - .42f * a.round) + .045f * a.jaw * (1 - .4f * a.round)) * unit * free +
-      .026f * fh * a.tuck * (1 - a.press);
+  const float aperture = (.205f * a.open * (1 + .12f * a.open) * (1 - .42f * a.round) +
+                          .045f * a.jaw * (1 - .4f * a.round)) *
+                             unit * free +
+                         .026f * fh * a.tuck * (1 - a.press);
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
@@ -124,7 +125,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
   const float kx =
-      std::clamp(-.31f * a.round + .19f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
+      std::clamp(-.31f * a.round + .23f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
                      .07f * std::max(0.f, mood.smile) + .02f * a.press -
                      (.09f + .09f * smiling) * a.jaw - .05f * smiling * a.open,
                  -.6f, .3f);

@@ -11,6 +11,11 @@ namespace mouthpiece::face {
 namespace {
 
 constexpr int CELL = Relief::CELL;
+/** Thickness of an upper lip that is not thin, share of the face's height. */
+constexpr float FULL_LIP = .042f;
+/** Most of the lower lip's colour that a thin upper lip takes when it protrudes. */
+constexpr float MOST_RED = .8f;
+
 /** A small plane of luma. */
 struct Grey {
   int width, height;
@@ -181,6 +186,21 @@ void build_relief(Model& model) {
   }
   const float clear = smoothstep(16, 7, float(ambient / count));
 
+  // Protruding lips turn outwards: thin ones show red that the portrait hides.
+  Colour red{0, 0, 0};
+  float mass = 1e-3f;
+  for (int y = 0; y < relief.height; y++) {
+    for (int x = 0; x < relief.width; x++) {
+      const Place at = place(x, y);
+      const float w = smoothstep(.7f, .4f, at.r) * bell(at.lower, .45f, .2f);
+      red = {red.y + w * skin.at(x, y), red.u + w * u.at(x, y), red.v + w * v.at(x, y)};
+      mass += w;
+    }
+  }
+  red = {.86f * red.y / mass, red.u / mass, red.v / mass};
+  const float band = FULL_LIP * fh;
+  const float thin = MOST_RED * clear * smoothstep(FULL_LIP, .5f * FULL_LIP, c.upper_thick / fh);
+
   relief.delta.assign(size_t(relief.width) * size_t(relief.height) * Relief::CHANNELS, 128);
   relief.cells.assign(relief.delta.size() / (CELL * CELL * Relief::CHANNELS), 0);
   uint8_t* out = relief.delta.data();
@@ -202,12 +222,17 @@ void build_relief(Model& model) {
                    7 * bell(at.upper, 1.1f, .2f) * smoothstep(.6f, .2f, at.r) -
                    9 * bell(at.upper, .35f, .2f) * sides -
                    10 * bell(at.r, .98f, .12f) * smoothstep(.3f, .1f, std::abs(at.below)));
+      // Where the upper lip's red is added; not over hair, which is darker.
+      const float height = band * std::max(0.f, 1 - at.r * at.r / .64f), rise = -at.below * wn;
+      const float reddened = thin * smoothstep(height + 2, height - 1.5f, rise) *
+                             smoothstep(-1.5f, .5f, rise) * smoothstep(2, 6, height) *
+                             smoothstep(45, 25, red.y - luma);
       const auto byte = [](float value) {
-        return uint8_t(std::abs(value) < 1.5f ? 128 : std::clamp(value + 128.5f, 0.f, 255.f));
+        return uint8_t(std::abs(value) < 2.5f ? 128 : std::clamp(value + 128.5f, 0.f, 255.f));
       };
-      out[Relief::Y] = byte(crease + lips);
-      out[Relief::U] = byte(line * (clear_u.data[i] - u.data[i]));
-      out[Relief::V] = byte(line * (clear_v.data[i] - v.data[i]));
+      out[Relief::Y] = byte(crease + lips + reddened * (red.y - luma));
+      out[Relief::U] = byte(line * (clear_u.data[i] - u.data[i]) + reddened * (red.u - u.data[i]));
+      out[Relief::V] = byte(line * (clear_v.data[i] - v.data[i]) + reddened * (red.v - v.data[i]));
       if (out[Relief::Y] != 128 || out[Relief::U] != 128 || out[Relief::V] != 128) {
         relief.cells[size_t(y / CELL * (relief.width / CELL) + x / CELL)] = 1;
       }

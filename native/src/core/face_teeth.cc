@@ -103,17 +103,17 @@ Layer from_patch(const Model& model, const Patch& patch) {
   });
 }
 
-/** Paints with nine samples per pixel, so that edges are as soft as in a photograph. */
+/** Paints with nine samples per pixel, so that edges are as soft as the portrait's. */
 Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
   const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)];
   const float edge = seam + (upper ? .018f : .002f) * fh,
               half_width = c.half_width * (upper ? .94f : .74f),
-              height = (upper ? .095f : .075f) * fh;
+              height = (upper ? .095f : .075f) * fh, spread = .30f + .6f * model.softness;
   return make_layer(model, [&](float x, float y) {
     Sample sum{{0, 0, 0}, 0};
-    for (const float oy : {-.45f, 0.f, .45f}) {
-      for (const float ox : {-.45f, 0.f, .45f}) {
+    for (const float oy : {-spread, 0.f, spread}) {
+      for (const float ox : {-spread, 0.f, spread}) {
         const Sample s = paint_tooth(model, upper, edge, half_width, height, x + ox, y + oy);
         sum = {{sum.colour.y + s.colour.y / 9, sum.colour.u + s.colour.u / 9,
                 sum.colour.v + s.colour.v / 9},
@@ -148,8 +148,20 @@ void seat_upper(const Model& model, Layer& layer) {
 
 }  // namespace
 
+/**
+ * Distance from the bridge of the nose to the chin, in distances between the eyes' outer corners:
+ * of a baby without teeth, and of a child with them. Adults measure 1.1 to 1.3. From the growth of
+ * both distances (L. G. Farkas, Anthropometry of the Head and Face, 1994).
+ */
+constexpr float BABY = .86f, CHILD = .94f;
+/** Vertices of the FaceMesh topology. */
+constexpr int EYE_LEFT = 33, EYE_RIGHT = 263;
+
 void build_teeth(Model& model) {
   const Asset& asset = model.asset;
+  const Point left = asset.landmark(EYE_LEFT), right = asset.landmark(EYE_RIGHT);
+  const float eyes = std::hypot(right.x - left.x, right.y - left.y);
+  model.teeth = smoothstep(BABY, CHILD, model.face_height / std::max(1.f, eyes));
   model.teeth_upper =
       asset.teeth_upper ? from_patch(model, asset.teeth_upper) : painted(model, true);
   seat_upper(model, model.teeth_upper);

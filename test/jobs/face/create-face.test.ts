@@ -374,6 +374,42 @@ test('teeth that coloured light makes as red as the lips are still found', async
   );
 });
 
+test('a lower tooth that touches the upper row is cut off it', async () => {
+  const mouth = { x: 516, y: 598, halfWidth: 88 };
+  const tooth = '<rect x="480" y="606" width="12" height="56" fill="#eee6d8"/>';
+  const { parts } = await describeFace(
+    await sharp(await laughing('mei', mouth))
+      .composite([{ input: Buffer.from(`<svg width="1024" height="1024">${tooth}</svg>`) }])
+      .png()
+      .toBuffer(),
+  );
+  const { alpha, width, height } = parts.teethUpper!;
+  const ends = Array.from({ length: width }, (_, x) =>
+    Array.from({ length: height }, (__, y) => y).findLast((y) => alpha[y * width + x]! > 127),
+  ).filter((end) => end !== undefined);
+  const middle = ends.slice(Math.round(0.25 * ends.length), Math.round(0.75 * ends.length));
+  assert.ok(
+    Math.max(...middle) - middle.toSorted((a, b) => a - b)[middle.length >> 1]! < 6,
+    middle.join(' '),
+  );
+});
+
+test('lips that part over two teeth alone are closed', async () => {
+  const parted =
+    '<ellipse cx="514" cy="603" rx="84" ry="37" fill="#c0605c"/>' +
+    '<path d="M440 602 Q514 581.6 588 602 Q514 622.4 440 602Z" fill="#b25656"/>' +
+    '<rect x="496" y="591.8" width="34" height="17" rx="5" fill="#f0e8da"/>';
+  const { parts, warnings } = await describeFace(await drawnOver('ava', parted));
+  const [x, y] = at(parts, 13);
+  let brightest = 0;
+  for (let row = Math.round(y) - 5; row <= y + 5; row++) {
+    for (let column = Math.round(x) - 10; column <= x + 10; column++) {
+      brightest = Math.max(brightest, parts.neutral[row * 512 + column]!);
+    }
+  }
+  assert.ok(warnings.includes('MOUTH_OPEN') && brightest < 190, `${brightest}, ${warnings}`);
+});
+
 test('a row of teeth with a gap in it is not used', async () => {
   const mouth = { x: 516, y: 598, halfWidth: 88 };
   const gap = '<rect x="505" y="590" width="16" height="80" fill="#2a0f10"/>';

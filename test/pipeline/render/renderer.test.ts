@@ -260,6 +260,33 @@ describe('mouth', () => {
     assert.ok(spread.width > rest.width + 0.05 * eyes, `ee: ${spread.width} of ${rest.width}`);
   });
 
+  test('a baby has no teeth', () => {
+    const bright = [230, 128, INSIDE] as const;
+    const dark = [30, 128, 128] as const;
+    const brightest = (chin: number): number => {
+      const { landmarks } = syntheticParts();
+      for (let i = 0; i < landmarks.length; i += 3) {
+        // The lower part of the face is short in a baby: rows below the eyes come nearer to them.
+        landmarks[i + 1] = 220 + (landmarks[i + 1]! - 220) * chin;
+      }
+      const { picture } = new Canvas(
+        new native.FaceAsset(
+          syntheticAsset({
+            landmarks,
+            tints: { cavity: dark, gums: bright, tongue: dark, teeth: bright },
+          }),
+        ),
+      ).show(VISEMES.ee);
+      let count = 0;
+      for (const v of picture.subarray(PIXELS * 1.25)) {
+        count += v > 170 ? 1 : 0;
+      }
+      return count;
+    };
+    assert.ok(brightest(1) > 20, `${brightest(1)} of an adult`);
+    assert.equal(brightest(0.6), 0);
+  });
+
   test('a face that allows less rounding gets less', () => {
     const limited = new native.FaceAsset(
       syntheticAsset({ limits: { ...parts.limits, round: 0.5 } }),

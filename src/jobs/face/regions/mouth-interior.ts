@@ -72,6 +72,7 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
   }
   const box = boundsOf(opening, 12);
   const row = upperRow(dilate(tooth, 1), opening, box);
+  trim(row, box);
   if (!isWhole(row, box)) {
     return undefined;
   }
@@ -152,6 +153,42 @@ function upperRow(tooth: Plane, opening: Plane, box: Box): Plane {
     }
   }
   return row;
+}
+
+/** Columns on either side that a column is compared with, share of the mouth's width. */
+const NEIGHBOURS = 0.07;
+/** A column may end this much lower than its neighbours do, share of the usual height. */
+const OVERHANG = 0.08;
+
+/** Cuts off what hangs below the neighbouring teeth: a lower tooth that touches an upper one. */
+function trim({ width, data }: Plane, { left, right, top, bottom }: Box): void {
+  const columns = Array.from({ length: right - left }, (_, i) => {
+    const rows = [];
+    for (let y = top; y < bottom; y++) {
+      if (data[y * width + left + i]! > 0.5) {
+        rows.push(y);
+      }
+    }
+    return { height: rows.length, end: rows.at(-1) ?? -1 };
+  });
+  const filled = columns.filter(({ height }) => height > 0);
+  const usual = quantile(
+    filled.map(({ height }) => height),
+    0.6,
+  );
+  const reach = Math.ceil(NEIGHBOURS * (right - left));
+  columns.forEach(({ end }, i) => {
+    const near = columns
+      .slice(Math.max(0, i - reach), i + reach + 1)
+      .filter(({ height }) => height > 0);
+    const most = quantile(
+      near.map((column) => column.end),
+      0.5,
+    );
+    for (let y = Math.ceil(most + OVERHANG * usual) + 1; y <= end; y++) {
+      data[y * width + left + i] = 0;
+    }
+  });
 }
 
 /** Whether the row of teeth is whole in the middle half of the mouth. */

@@ -135,6 +135,12 @@ const GREY_TEETH = 7;
 const GREY_GAP = 0.055;
 
 /**
+ * A gap that shows teeth in a part of it alone: how much lighter (L*) and less red (a*) than the lips
+ * a tooth is, the least share of the gap, and the least gap in widths of the mouth.
+ */
+const TOOTH = { lighter: 5, paler: 9, share: 0.2, gap: 0.06 } as const;
+
+/**
  * Whether the mouth is open. A wide gap always is. A narrow one is when it does not show lip: teeth
  * are less red, or of another colour under coloured light, and the cavity is darker.
  */
@@ -181,7 +187,9 @@ function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number)
   if (gap <= THIN && darker > 15) {
     return false;
   }
+  const teeth = inside.filter(({ l, a }) => l > lip.l + TOOTH.lighter && a < lip.a - TOOTH.paler);
   return (
+    (gap > TOOTH.gap && teeth.length > TOOTH.share * inside.length) ||
     lip.a - shown.a > 5 ||
     darker > (gap > 0.06 ? 14 : 22) ||
     -darker > LIGHTER ||

@@ -60,7 +60,8 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
       smoothstep(1.3 * halfWidth, 0.8 * halfWidth, v) *
       // The wing of the nose ends in a fold of its own.
       smoothstep(0.8, 1.05, r + smoothstep(nose, nose + 0.3 * halfWidth, v)) *
-      (1 - Math.min(1, lips.data[i]!));
+      // The dark points of the corners that a smile has pulled apart belong to it.
+      (1 - Math.min(1, lips.data[i]!) * smoothstep(1, 0.85, r));
   }
   const radius = Math.max(2, Math.round((WIDEST * faceHeight) / 2));
   const closed = erode(dilate(luma, radius), radius);
