@@ -407,7 +407,7 @@ test('lips that part over two teeth alone are closed', async () => {
       brightest = Math.max(brightest, parts.neutral[row * 512 + column]!);
     }
   }
-  assert.ok(warnings.includes('MOUTH_OPEN') && brightest < 190, `${brightest}, ${warnings}`);
+  assert.ok(warnings.includes('MOUTH_OPEN') && brightest < 190, `${brightest}, ${warnings.join()}`);
 });
 
 test('a row of teeth with a gap in it is not used', async () => {
