@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import os from 'node:os';
 import process from 'node:process';
+import { buildLivekitServer } from './livekit-server.mjs';
 import { ROOT, SetupError, setUp } from './setup.mjs';
 import { runSteps } from './steps.mjs';
 
@@ -72,6 +73,15 @@ function runChild(node, args, env) {
   );
 }
 
+/** Builds the LiveKit server of the tests. @throws SetupError */
+function livekitServer() {
+  try {
+    return buildLivekitServer((line) => console.error(`[setup] ${line}`));
+  } catch (error) {
+    throw new SetupError(error.message);
+  }
+}
+
 const [task = 'start', ...args] = process.argv.slice(2);
 try {
   const { node, env } = await setUp({
@@ -79,6 +89,9 @@ try {
     log: (line) => console.error(`[setup] ${line}`),
   });
   if (task === 'setup') {
+    if (args.includes('--livekit')) {
+      console.error(`[setup] livekit-server is ${livekitServer()}`);
+    }
     process.exit(0);
   } else if (task === 'test') {
     process.exitCode = await runSteps(testSteps(args), { cwd: ROOT, env, node });

@@ -146,6 +146,19 @@ export const SETTINGS = {
     '0',
     'Range of UDP ports (first-last), one per worker. 0 picks free ones.',
   ),
+  LIVEKIT_URL: setting(
+    z.string().regex(/^wss?:\/\/[^/?#]+\/?$/, 'must be ws:// or wss:// with a host and no path'),
+    undefined,
+    'LiveKit server on which sessions get their rooms; with LIVEKIT_API_KEY and ' +
+      'LIVEKIT_API_SECRET. Unset: this server serves them itself.',
+  ),
+  LIVEKIT_API_KEY: setting(text, undefined, 'API key of that LiveKit server.'),
+  LIVEKIT_API_SECRET: setting(text, undefined, 'Its secret.'),
+  LIVEKIT_VIDEO_CODEC: setting(
+    z.enum(['vp8', 'h264']),
+    'vp8',
+    'Codec of the video that is published in rooms of LiveKit servers.',
+  ),
   TOKEN_TTL_SECONDS: setting(integer(10, 86_400), '3600', 'How long a session token can be used.'),
   VIDEO_BITRATE_KBPS: setting(
     integer(150, 1500),
@@ -292,6 +305,7 @@ const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   'BOOTSTRAP_API_KEY',
   'SECRETS_KEY',
   'TURN_SECRET',
+  'LIVEKIT_API_SECRET',
   'REDIS_URL',
   'ICE_SERVERS',
   'LLM_API_KEY',
@@ -300,6 +314,9 @@ const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   'TTS_API_KEY',
   'STT_API_KEY',
 ]);
+
+/** The three that a LiveKit server needs. */
+const LIVEKIT_SETTINGS = ['LIVEKIT_URL', 'LIVEKIT_API_KEY', 'LIVEKIT_API_SECRET'] as const;
 
 /** Parses the environment. @throws ConfigError with a line for each bad setting and the reason */
 export function loadConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -328,6 +345,10 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   }
   if ((values['TLS_CERT_FILE'] === undefined) !== (values['TLS_KEY_FILE'] === undefined)) {
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE: set both or neither');
+  }
+  const livekit = LIVEKIT_SETTINGS.filter((name) => values[name] !== undefined);
+  if (livekit.length > 0 && livekit.length < LIVEKIT_SETTINGS.length) {
+    problems.push(`${LIVEKIT_SETTINGS.join(', ')}: set all of them or none`);
   }
   if (problems.length > 0) {
     throw new ConfigError(problems.join('\n'));

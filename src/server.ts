@@ -24,6 +24,8 @@ import { type CoreClaims, claimCores } from './front/placement/core-claims.ts';
 import { WorkerPool } from './front/placement/worker-pool.ts';
 import { connectStore } from './front/process/open-store.ts';
 import { createRoomMeter } from './front/rooms/room-meter.ts';
+import type { OperatorServer } from './front/rooms/room-service.ts';
+import { OperatorRooms } from './front/rooms/operator-rooms.ts';
 import { Rooms } from './front/rooms/rooms.ts';
 import { buildRoutes } from './front/routes.ts';
 import { openServices } from './front/services.ts';
@@ -178,10 +180,14 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     onStunRequest: observeStun(metrics),
   });
   closers.add(() => ice.close());
+  const roomMeter = createRoomMeter(metrics);
+  const operator = operatorServer(config);
+  const operatorRooms =
+    operator && new OperatorRooms(operator, config.LIVEKIT_VIDEO_CODEC, roomMeter);
   const rooms = new Rooms({
     iceServers: () =>
       ice.iceServers.map((server) => withCredentials(server, config.TURN_SECRET, 'room')),
-    meter: createRoomMeter(metrics),
+    meter: roomMeter,
     budget: sessions.messageBudget,
   });
   const bodyBudget = new BodyBudget();
@@ -210,7 +216,11 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     routes,
     sessionSockets: {
       p2p: sessions.handlers((_id, _request, destination) => new PeerToPeerLink(destination)),
-      livekit: sessions.handlers((...session) => rooms.create(...session)),
+      livekit: sessions.handlers((id, request, destination, sessionLog) =>
+        operatorRooms === undefined
+          ? rooms.create(id, request, destination, sessionLog)
+          : operatorRooms.create(id, destination, sessionLog),
+      ),
       rooms: rooms.handlers(),
     },
     apiKeys: services.apiKeys,
@@ -242,6 +252,14 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
       await closers.close();
     },
   };
+}
+
+/** The LiveKit server of the settings; undefined: there is none. */
+function operatorServer(config: Config): OperatorServer | undefined {
+  const { LIVEKIT_URL: url, LIVEKIT_API_KEY: key, LIVEKIT_API_SECRET: secret } = config;
+  return url === undefined || key === undefined || secret === undefined
+    ? undefined
+    : { url, key, secret };
 }
 
 /** Claims a core for each worker, and warns where another server on this host has it already. */

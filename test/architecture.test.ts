@@ -70,7 +70,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/store',
     'front/placement',
   ],
-  'front/rooms': ['base', 'media', 'metrics', 'link', 'front/http', 'front/sessions'],
+  'front/rooms': [
+    'base',
+    'media',
+    'native',
+    'metrics',
+    'link',
+    'webrtc/sdp',
+    'front/http',
+    'front/sessions',
+  ],
   'front/talk': [
     'base',
     'link',
@@ -121,6 +130,7 @@ const ROOM_OF_VENDOR: Record<string, RegExp> = {
   '@wasm-audio-decoders/ogg-vorbis': /^jobs\//,
   pino: /^base\//,
   '@livekit/protocol': /^front\/rooms\//,
+  ws: /^front\/rooms\//,
 };
 
 const WITH_INNER_ROOMS = ['front', 'jobs', 'pipeline', 'webrtc'];

@@ -155,6 +155,19 @@ export const ERRORS = {
     message:
       'The parameter join_request is missing or malformed. Use a LiveKit client of 2025 or newer.',
   },
+  LIVEKIT_URL_REFUSED: {
+    status: 400,
+    message:
+      'livekit_url is refused. Use wss:// and a public host, or one that the operator lists.',
+  },
+  ROOM_JOIN_FAILED: {
+    status: 400,
+    message: 'The LiveKit room could not be joined. Check livekit_url and livekit_token.',
+  },
+  ROOM_LOST: {
+    status: 408,
+    message: 'The LiveKit server of the room could not be reached for a minute.',
+  },
   JOIN_TIMEOUT: {
     status: 408,
     message:

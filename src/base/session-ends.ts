@@ -32,6 +32,14 @@ export const SESSION_ENDS = {
   offer_timeout: failure('OFFER_TIMEOUT'),
   /** Nobody joined the room of the session, or nobody came back to it. */
   join_timeout: failure('JOIN_TIMEOUT'),
+  /** The LiveKit room could not be joined. */
+  room_refused: failure('ROOM_JOIN_FAILED'),
+  /** The connection to the LiveKit server was lost, and could not be restored. */
+  room_lost: failure('ROOM_LOST'),
+  /** The avatar was removed from its room, or the room was closed. */
+  room_closed: stop('STOP room_closed'),
+  /** The agent left the room of its avatar. */
+  agent_left: stop('STOP agent_left'),
   ice_failed: failure('ICE_FAILED'),
   dtls_failed: failure('DTLS_FAILED'),
   /** The DTLS certificate does not have the fingerprint that the offer names. */

@@ -2,7 +2,9 @@
 import type { WireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
 import type { ConversationState } from './talk-messages.ts';
-import type { Offer } from '../webrtc/sdp/offer.ts';
+import type { VideoCodec } from '../media/coded-frame.ts';
+import type { RemoteCandidate } from '../webrtc/sdp/candidate.ts';
+import type { Answer, Offer } from '../webrtc/sdp/offer.ts';
 
 /** What comes with an offer to a worker. */
 export interface OfferSpec {
@@ -21,6 +23,13 @@ export interface TrackNames {
   readonly videoTrackId: string;
 }
 
+/** What a worker is asked to offer to a media server. */
+export interface LocalOfferSpec extends OfferSpec {
+  readonly names: TrackNames;
+  readonly videoCodecs: readonly VideoCodec[];
+  readonly restartsIce: boolean;
+}
+
 /** A worker's answer to an offer. */
 export interface AnswerMessage {
   readonly type: 'answer';
@@ -32,7 +41,15 @@ export interface AnswerMessage {
   readonly videoMid: string | undefined;
 }
 
-/** An offer that could not be answered; the session goes on. */
+/** The offer that was asked for. */
+export interface LocalOfferMessage {
+  readonly type: 'localOffer';
+  readonly sessionId: string;
+  readonly sdp: string;
+  readonly offerId: number;
+}
+
+/** An offer that could not be answered, or an answer that could not be used; the session goes on. */
 export interface RefusedOfferMessage {
   readonly type: 'offerRefused';
   readonly sessionId: string;
@@ -75,6 +92,23 @@ export type ToWorker =
       readonly offer: Offer;
       readonly spec: OfferSpec;
     }
+  /** Asks for an offer of ours, to a media server. */
+  | { readonly type: 'makeOffer'; readonly sessionId: string; readonly spec: LocalOfferSpec }
+  /** The answer to that offer. */
+  | {
+      readonly type: 'accept';
+      readonly sessionId: string;
+      readonly answer: Answer;
+      readonly offerId: number;
+    }
+  /** A candidate of the media server. */
+  | {
+      readonly type: 'candidate';
+      readonly sessionId: string;
+      readonly candidate: RemoteCandidate;
+    }
+  /** Whether anybody looks at the video: otherwise none is drawn. */
+  | { readonly type: 'video'; readonly sessionId: string; readonly isWanted: boolean }
   /** Closes the peer; the session goes on. */
   | { readonly type: 'dropPeer'; readonly sessionId: string }
   | { readonly type: 'close'; readonly sessionId: string; readonly reason: EndReason }
@@ -110,7 +144,10 @@ export type FromWorker =
       readonly wav2lipCost: number | undefined;
     }
   | AnswerMessage
+  | LocalOfferMessage
   | RefusedOfferMessage
+  /** Nothing has been heard of a media server for some seconds; told once each time. */
+  | { readonly type: 'peerSilent'; readonly sessionId: string }
   /** The peer has ended by itself, and the session waits for another one. */
   | { readonly type: 'peerLost'; readonly sessionId: string; readonly reason: EndReason }
   | {

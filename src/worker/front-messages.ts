@@ -82,8 +82,27 @@ export class FrontMessages {
           });
         return;
       }
+      case 'makeOffer':
+        scheduler.get(message.sessionId)?.peers.makeOffer(message.spec);
+        return;
+      case 'accept': {
+        const { sessionId, answer, offerId } = message;
+        scheduler
+          .get(sessionId)
+          ?.peers.accept(answer, offerId)
+          .catch((error: unknown) => {
+            this.#log(sessionId, 'an answer failed', error);
+          });
+        return;
+      }
+      case 'candidate':
+        scheduler.get(message.sessionId)?.peers.addCandidate(message.candidate);
+        return;
+      case 'video':
+        scheduler.get(message.sessionId)?.setVideoWanted(message.isWanted);
+        return;
       case 'dropPeer':
-        scheduler.get(message.sessionId)?.dropPeer();
+        scheduler.get(message.sessionId)?.peers.drop();
         return;
       case 'close': {
         const session = scheduler.get(message.sessionId);

@@ -1,13 +1,11 @@
 // One session inside a worker: its parts, and the events from its peer and from the front. The way
 // of its frames is in frame-pipeline.ts.
 import { randomInt } from 'node:crypto';
-import { toWireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { FromWorker, OfferSpec, SessionSpec } from '../link/messages.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import { SpeechRingReader } from '../link/speech-ring.ts';
-import type { VideoCodec } from '../media/coded-frame.ts';
 import type { Exemplar } from '../metrics/catalogue.ts';
 import { exemplarOf } from '../metrics/shared-metrics.ts';
 import { type MelFrontEnd, native } from '../native/addon.ts';
@@ -25,6 +23,7 @@ import type { Offer } from '../webrtc/sdp/offer.ts';
 import { AudioTrack } from './audio-track.ts';
 import { FrameClock } from './frame-clock.ts';
 import { FrameTrack } from './frame-track.ts';
+import { PeerNegotiation } from './peer-negotiation.ts';
 import { SessionSampler } from './session-sampler.ts';
 import { SessionStats } from './session-stats.ts';
 import { SpeechState } from './speech-state.ts';
@@ -46,16 +45,6 @@ export interface WorkerContext {
     'videoBitrateKbps' | 'maxVideoBitrateKbps' | 'audioBitrateKbps' | 'motion'
   >;
 }
-
-/** Below this the picture of a talking face falls apart. */
-const MIN_BITRATE_KBPS = 150;
-/**
- * For a peer that was never made or never began; one that began gives up after 15 s and says why.
- */
-const OFFER_STUCK_MS = 20_000;
-
-/** LiveKit clients take up to 15 s to notice that their connection is gone, and restart it then. */
-const ROOM_SILENCE_MS = 20_000;
 
 /** Why the session ends when its peer connection does. */
 const END_OF_PEER: Readonly<Record<PeerCloseReason, EndReason>> = {
@@ -84,16 +73,13 @@ export class WorkerSession implements PeerListener, InferenceListener {
   readonly modelState: ModelState;
   readonly frames: FrameTrack;
   readonly exemplar: Exemplar;
+  readonly peers: PeerNegotiation;
 
   readonly #context: WorkerContext;
   readonly #audioReceiver: AudioReceiver;
   readonly #sampler: SessionSampler;
-  #peer: Peer | undefined = undefined;
-  #isAudioOnly = false;
+  #isVideoWanted = true;
   #isOver = false;
-  #offerMs = 0;
-  /** The codec of the encoder that is there or is being set up. */
-  #codec: VideoCodec | undefined = undefined;
   /** When the first peer connected; 0: none has. */
   #connectedMs = 0;
   #isPeerUp = false;
@@ -116,6 +102,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.audio = new AudioTrack(this.stream, context.media.audioBitrateKbps, context.metrics);
     this.#audioReceiver = new AudioReceiver(microphoneSink(spec.microphoneRing, this.speech));
     this.#sampler = new SessionSampler(context.metrics, nowMs);
+    this.peers = new PeerNegotiation(this, context);
   }
 
   #createFrames(): FrameTrack {
@@ -140,12 +127,12 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   /** Undefined before the offer. */
   get peer(): Peer | undefined {
-    return this.#peer;
+    return this.peers.peer;
   }
 
   /** The client takes no video: no model runs for it, and nothing is drawn or coded. */
   get isAudioOnly(): boolean {
-    return this.#isAudioOnly;
+    return this.peers.isAudioOnly || !this.#isVideoWanted;
   }
 
   /** `end` was called: all is freed. */
@@ -163,8 +150,8 @@ export class WorkerSession implements PeerListener, InferenceListener {
     return (
       this.isConnected &&
       !this.#isOver &&
-      this.#peer !== undefined &&
-      (this.frames.video !== undefined || this.#isAudioOnly)
+      this.peer !== undefined &&
+      (this.frames.video !== undefined || this.peers.isAudioOnly)
     );
   }
 
@@ -172,78 +159,20 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   /** Answers an offer: of a new peer, or a further one of the present peer. */
   async offer(offer: Offer, spec: OfferSpec): Promise<void> {
-    const { post, media, codedFrame } = this.#context;
-    let peer = this.#peer;
-    try {
-      if (spec.isNewPeer || peer === undefined) {
-        this.dropPeer();
-        peer = this.#createPeer();
-      }
-      const { names } = spec;
-      const sdp = await peer.answer(offer, { ...names, allowsNoMedia: names !== undefined });
-      if (this.#isOver || peer !== this.#peer) {
-        return;
-      }
-      const { audio: audioMid, video: videoMid } = peer.mids;
-      const { offerId } = spec;
-      post({ type: 'answer', sessionId: this.id, sdp, offerId, audioMid, videoMid });
-    } catch (error) {
-      this.#refuse(error, spec);
-      return;
-    }
-    const { videoCodec } = peer;
-    this.#isAudioOnly = videoCodec === undefined;
-    if (videoCodec === undefined || videoCodec === this.#codec) {
-      return;
-    }
-    this.#codec = videoCodec;
-    try {
-      await this.frames.open(videoCodec, media.videoBitrateKbps, codedFrame);
-    } catch (error) {
-      this.fail(error);
+    await this.peers.offer(offer, spec);
+  }
+
+  /** Nobody looks: no model runs, and nothing is drawn or coded. Sound goes on. */
+  setVideoWanted(isWanted: boolean): void {
+    this.#isVideoWanted = isWanted;
+    if (isWanted) {
+      this.frames.video?.requestKeyFrame();
     }
   }
 
-  #createPeer(): Peer {
-    const { endpoint, media } = this.#context;
-    this.#offerMs = monotonicMs();
-    this.#peer = endpoint.createPeer(
-      {
-        sessionId: this.id,
-        minBitrateKbps: MIN_BITRATE_KBPS,
-        maxBitrateKbps: media.maxVideoBitrateKbps,
-        ...(this.spec.outlivesPeers ? { silenceTimeoutMs: ROOM_SILENCE_MS } : {}),
-      },
-      this,
-    );
-    return this.#peer;
-  }
-
-  #refuse(cause: unknown, { offerId }: OfferSpec): void {
-    if (this.#isOver) {
-      return;
-    }
-    const { post } = this.#context;
-    const sessionId = this.id;
-    const error = toWireError(cause);
-    if (this.spec.outlivesPeers) {
-      post({ type: 'offerRefused', sessionId, offerId, error });
-      return;
-    }
-    post({ type: 'failed', sessionId, error, reason: 'invalid_offer' });
-    this.end('invalid_offer');
-  }
-
-  /** Closes the peer. The session waits for another one; nothing is drawn or coded meanwhile. */
-  dropPeer(): void {
-    this.#peer?.close().catch(() => {});
-    this.#forgetPeer();
-  }
-
-  #forgetPeer(): void {
-    this.#peer = undefined;
+  /** The peer is gone; the session waits for another one. Nothing is drawn or coded meanwhile. */
+  peerForgotten(): void {
     this.#isPeerUp = false;
-    this.#offerMs = 0;
     this.#sampler.forgetPeer(monotonicMs());
   }
 
@@ -273,7 +202,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
       });
     }
     if (this.spec.outlivesPeers && reason !== 'failed') {
-      this.#forgetPeer();
+      this.peers.forget();
       const { post } = this.#context;
       post({ type: 'peerLost', sessionId: this.id, reason: END_OF_PEER[reason] });
       return;
@@ -318,7 +247,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
   }
 
   sendDueAudio(nowMs: number): void {
-    this.audio.sendDue(this.#peer!, nowMs - this.clock.epochMs, nowMs);
+    this.audio.sendDue(this.peer!, nowMs - this.clock.epochMs, nowMs);
     this.speech.setHeard(this.stream.unheardSamples);
   }
 
@@ -358,7 +287,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     if (this.#isOver) {
       return;
     }
-    this.#peer?.poll(nowMs);
+    this.peers.poll(nowMs);
     if (this.#isOver) {
       return;
     }
@@ -371,8 +300,12 @@ export class WorkerSession implements PeerListener, InferenceListener {
   }
 
   #dueEnd(nowMs: number): EndReason | undefined {
-    if (!this.isConnected && this.#offerMs > 0 && nowMs - this.#offerMs > OFFER_STUCK_MS) {
-      return 'connect_timeout';
+    if (!this.isConnected && this.peers.isStuck(nowMs)) {
+      if (!this.spec.outlivesPeers) {
+        return 'connect_timeout';
+      }
+      this.peers.drop();
+      this.#context.post({ type: 'peerLost', sessionId: this.id, reason: 'connect_timeout' });
     }
     if (this.#connectedMs === 0) {
       return undefined;
@@ -409,7 +342,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     }
     this.announce(this.state.stop()); // every SPEAK is followed by a SILENT, before STOP too
     this.#isOver = true;
-    this.#peer?.close().catch(() => {});
+    this.peer?.close().catch(() => {});
     this.frames.close();
     this.audio.close();
     this.#audioReceiver.close();

@@ -120,6 +120,10 @@ export class OwnRoom implements SessionLink {
     this.#viewer?.socket?.send(answerResponse(sdp, offerId, midToTrackId));
   }
 
+  offered(): void {}
+  connected(): void {}
+  peerSilent(): void {}
+
   refused({ error }: RefusedOfferMessage): void {
     this.#options.log.info({ code: error.code, reason: error.message }, 'a viewer was refused');
     this.#options.meter.joined('refused');

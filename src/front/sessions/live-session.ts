@@ -1,24 +1,26 @@
 // One live session on the main thread: its state machine, from the offer to its end. Its I/O is
 // handed in.
-import { after, every, soon } from '../../base/guard.ts';
+import { after, soon } from '../../base/guard.ts';
 import { fromWireError, toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import { monotonicMs } from '../../base/time.ts';
 import type {
   FromWorker,
+  LocalOfferSpec,
   OfferSpec,
   SessionSpec,
   SessionStatsReport,
 } from '../../link/messages.ts';
 import type { ConversationState } from '../../link/talk-messages.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
-import { SPEECH_RATE } from '../../media/timeline.ts';
 import type { AttachedSession, WorkerHandle } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';
 import type { ConversationHost, OpenConversation } from './conversation-port.ts';
-import type { LinkedSession, SessionLink } from './session-link.ts';
+import type { LinkedSession, MediaServerMessage, SessionLink } from './session-link.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
+import { SpeechIntake } from './speech-intake.ts';
+import { StatsRequests } from './stats-requests.ts';
 import { parseClientMessage, pongMessage } from './wire-protocol.ts';
 
 /** The worker of a session, as far as the session uses it. */
@@ -61,12 +63,8 @@ export interface LiveSessionOptions {
 /** Without a peer for this long, the session ends. */
 const OFFER_TIMEOUT_MS = 30_000;
 const FIRST_OFFER: OfferSpec = { offerId: 0, isNewPeer: true };
-const BACKLOG_PUMP_MS = 100;
 /** RATE messages are sent at most this often. */
 const RATE_INTERVAL_MS = 1000;
-
-/** Requests for statistics that wait for the worker, each for at most a second. */
-const MAX_STATS_WAITERS = 64;
 
 /** The session of one socket. It is attached to its worker from its construction to its end. */
 export class LiveSession implements AttachedSession, LinkedSession, ConversationHost {
@@ -78,22 +76,22 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
 
   readonly #options: LiveSessionOptions;
   readonly #ingress: AudioIngress;
+  readonly #intake: SpeechIntake;
   #offerTimer: NodeJS.Timeout | undefined = undefined;
   #hasStarted = false;
-  #pumpTimer: NodeJS.Timeout | undefined = undefined;
   /** When each step of the set-up was reached, monotonic. */
   readonly #atMs = { offer: 0, answer: 0, connected: 0 };
   #failure: string | undefined = undefined;
   #rateToldMs = -Infinity;
   #ignored = 0;
-  #nextRequestId = 1;
-  readonly #statsWaiters = new Map<number, (stats: SessionStatsReport | undefined) => void>();
+  readonly #stats = new StatsRequests();
 
   constructor(options: LiveSessionOptions) {
     this.#options = options;
     this.id = options.id;
     this.openedMs = options.openedMs;
     this.#ingress = options.ingress;
+    this.#intake = new SpeechIntake(options.ingress, options.tally);
     this.#awaitOffer(Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)));
     this.renderer = options.spec.renderer;
     options.worker.attach(this);
@@ -173,18 +171,10 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   }
 
   #audio(bytes: Uint8Array, nowMs: number): void {
-    const { tally } = this.#options;
-    tally.audioReceived(this.#ingress.samplesIn(bytes) / SPEECH_RATE);
-    const dropped = this.#ingress.push(bytes, nowMs);
+    const isWhole = this.#intake.push(bytes, nowMs);
     this.send('ACK');
-    if (dropped > 0) {
-      tally.audioDropped(dropped / SPEECH_RATE);
+    if (!isWhole) {
       this.tellRate('audio_backlog_full', nowMs);
-    }
-    if (this.#pumpTimer === undefined && this.#ingress.hasBacklog) {
-      this.#pumpTimer = every(BACKLOG_PUMP_MS, 'the backlog of speech', () => {
-        this.#pump();
-      });
     }
   }
 
@@ -197,22 +187,12 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     this.send(`RATE ${reason}`);
   }
 
-  /** Moves waiting speech into the ring; stops the timer when none is left. */
-  #pump(): void {
-    this.#ingress.pump(monotonicMs());
-    if (this.#ingress.hasBacklog || this.#pumpTimer === undefined) {
-      return;
-    }
-    clearInterval(this.#pumpTimer);
-    this.#pumpTimer = undefined;
-  }
-
   /** Parses the offer here: unlike the worker, this thread has no frame deadlines. */
   offer(sdp: string | undefined, spec = FIRST_OFFER): void {
     if (this.phase === 'over') {
       return;
     }
-    const { link, step, worker } = this.#options;
+    const { link, worker } = this.#options;
     let offer: Offer;
     try {
       if (sdp === undefined) {
@@ -232,15 +212,38 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       return;
     }
     if (spec.isNewPeer) {
-      clearTimeout(this.#offerTimer);
-      const nowMs = monotonicMs();
-      this.phase = 'answering';
-      this.#atMs.offer = nowMs;
-      if (!this.#hasStarted) {
-        step('offer', (nowMs - this.openedMs) / 1000);
-      }
+      this.#beginPeer();
     }
     worker.post({ type: 'offer', sessionId: this.id, offer, spec });
+  }
+
+  makeOffer(spec: LocalOfferSpec): void {
+    if (this.phase === 'over') {
+      return;
+    }
+    if (spec.isNewPeer) {
+      this.#beginPeer();
+    }
+    this.#options.worker.post({ type: 'makeOffer', sessionId: this.id, spec });
+  }
+
+  tell(message: MediaServerMessage): void {
+    if (this.phase !== 'over') {
+      this.#options.worker.post({ ...message, sessionId: this.id });
+    }
+    if (message.type === 'accept') {
+      this.#atMs.answer = monotonicMs();
+    }
+  }
+
+  #beginPeer(): void {
+    clearTimeout(this.#offerTimer);
+    const nowMs = monotonicMs();
+    this.phase = 'answering';
+    this.#atMs.offer = nowMs;
+    if (!this.#hasStarted) {
+      this.#options.step('offer', (nowMs - this.openedMs) / 1000);
+    }
   }
 
   dropPeer(): void {
@@ -274,6 +277,12 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       case 'answer':
         this.#answered(message);
         return;
+      case 'localOffer':
+        link.offered(message);
+        return;
+      case 'peerSilent':
+        link.peerSilent();
+        return;
       case 'offerRefused':
         link.refused(message);
         return;
@@ -303,8 +312,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         this.#failure = `ERROR ${message.error.code} ${fromWireError(message.error).message}`;
         return;
       case 'stats':
-        this.#statsWaiters.get(message.requestId)?.(message.stats);
-        this.#statsWaiters.delete(message.requestId);
+        this.#stats.answered(message.requestId, message.stats);
         return;
       case 'ended':
         this.#finish(message.reason);
@@ -340,6 +348,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       this.send('START');
       this.#options.conversation?.begin(this);
     }
+    this.#options.link.connected();
   }
 
   get speechRing(): SharedArrayBuffer {
@@ -357,22 +366,12 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
 
   /** Statistics of the session; undefined when the worker does not answer in time. */
   async stats(timeoutMs = 1000): Promise<SessionStatsReport | undefined> {
-    if (this.phase === 'over' || this.#statsWaiters.size >= MAX_STATS_WAITERS) {
+    if (this.phase === 'over') {
       return undefined;
     }
-    const requestId = this.#nextRequestId;
-    this.#nextRequestId++;
-    return await new Promise((resolve) => {
-      const timer = after(timeoutMs, 'the wait for statistics', () => {
-        this.#statsWaiters.delete(requestId);
-        resolve(undefined);
-      });
-      this.#statsWaiters.set(requestId, (stats) => {
-        clearTimeout(timer);
-        resolve(stats);
-      });
+    return await this.#stats.ask((requestId) => {
       this.#options.worker.post({ type: 'stats', sessionId: this.id, requestId });
-    });
+    }, timeoutMs);
   }
 
   // ── the end ────────────────────────────────────────────────────────────────────────────────────
@@ -399,15 +398,10 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     }
     this.phase = 'over';
     clearTimeout(this.#offerTimer);
-    if (this.#pumpTimer !== undefined) {
-      clearInterval(this.#pumpTimer);
-    }
-    this.#ingress.close();
+    this.#intake.close();
     this.#options.conversation?.end(reason);
     this.#options.worker.detach(this);
-    for (const waiter of this.#statsWaiters.values()) {
-      waiter(undefined);
-    }
+    this.#stats.close();
     const { closeMessage } = SESSION_ENDS[reason];
     if (closeMessage !== undefined) {
       this.send(this.#failure ?? closeMessage);

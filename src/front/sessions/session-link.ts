@@ -2,10 +2,24 @@
 // LiveKit room.
 import type { EndReason } from '../../base/session-ends.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
-import type { AnswerMessage, OfferSpec, RefusedOfferMessage } from '../../link/messages.ts';
+import type {
+  AnswerMessage,
+  LocalOfferMessage,
+  LocalOfferSpec,
+  OfferSpec,
+  RefusedOfferMessage,
+} from '../../link/messages.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS } from '../../media/timeline.ts';
+import type { RemoteCandidate } from '../../webrtc/sdp/candidate.ts';
+import type { Answer } from '../../webrtc/sdp/offer.ts';
 import { answerMessage, destinationMessage, videoMetadataMessage } from './wire-protocol.ts';
+
+/** What a media server says, for the worker. */
+export type MediaServerMessage =
+  | { readonly type: 'accept'; readonly answer: Answer; readonly offerId: number }
+  | { readonly type: 'candidate'; readonly candidate: RemoteCandidate }
+  | { readonly type: 'video'; readonly isWanted: boolean };
 
 /** A session as its link sees it. */
 export interface LinkedSession {
@@ -18,6 +32,10 @@ export interface LinkedSession {
    * @param sdp undefined: it was too long to be read
    */
   offer(sdp: string | undefined, spec?: OfferSpec): void;
+  /** Asks the worker for an offer of ours, to a media server; it comes to `offered`. */
+  makeOffer(spec: LocalOfferSpec): void;
+  /** Passes on what the media server answered, or that nobody looks. */
+  tell(message: MediaServerMessage): void;
   /** The viewer left: closes the peer. Another one may come. */
   dropPeer(): void;
   end(reason: EndReason): void;
@@ -36,6 +54,12 @@ export interface SessionLink {
   open(session: LinkedSession): void;
   /** The worker answered an offer. */
   answered(answer: AnswerMessage): void;
+  /** The offer that the worker was asked for. */
+  offered(offer: LocalOfferMessage): void;
+  /** Media can flow. */
+  connected(): void;
+  /** Nothing has been heard of the peer for some seconds. */
+  peerSilent(): void;
   /** An offer could not be answered. Only where `outlivesPeers`. */
   refused(refusal: RefusedOfferMessage): void;
   /** The peer is lost. Only where `outlivesPeers`. */
@@ -76,6 +100,9 @@ export class PeerToPeerLink implements SessionLink {
     sendSessionFacts(session, this.#destination);
   }
 
+  offered(): void {}
+  connected(): void {}
+  peerSilent(): void {}
   refused(): void {}
   peerLost(): void {}
   speaking(): void {}

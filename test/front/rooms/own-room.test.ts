@@ -91,6 +91,8 @@ beforeEach(() => {
       drops++;
     },
     end: () => {},
+    makeOffer: () => {},
+    tell: () => {},
   };
   room.open(session);
 });
@@ -228,9 +230,15 @@ test('nobody joins without the token of the room, or with a request that cannot 
   const handlers = rooms.handlers();
   const other = new Rooms({ iceServers: () => [], meter, budget });
   let foreign = '';
-  other
-    .create('room-1', requestOf({}), 'd', createLogger('silent'))
-    .open({ id: 's', send: (text) => (foreign = text), offer() {}, dropPeer() {}, end() {} });
+  other.create('room-1', requestOf({}), 'd', createLogger('silent')).open({
+    id: 's',
+    send: (text) => (foreign = text),
+    offer() {},
+    dropPeer() {},
+    end() {},
+    makeOffer() {},
+    tell() {},
+  });
   const { livekit_token: stranger } = JSON.parse(foreign);
   const request = joinRequest({});
   const codeOf = (query: Record<string, string>): string | undefined => {

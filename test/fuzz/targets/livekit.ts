@@ -37,6 +37,8 @@ export const target: FuzzTarget = {
       },
       dropPeer() {},
       end() {},
+      makeOffer() {},
+      tell() {},
     });
     const socket = { send: () => true, end() {} };
     room.join(socket, { resumedSid: undefined, offer: undefined, client: '' });

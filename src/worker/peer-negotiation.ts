@@ -1,0 +1,204 @@
+// The peers of one session, one after the other: makes them, and negotiates their connections.
+import { toWireError } from '../base/errors.ts';
+import type { EndReason } from '../base/session-ends.ts';
+import { monotonicMs } from '../base/time.ts';
+import type { FromWorker, LocalOfferSpec, OfferSpec, SessionSpec } from '../link/messages.ts';
+import type { MediaConfig } from '../link/worker-init.ts';
+import type { VideoCodec } from '../media/coded-frame.ts';
+import type { Endpoint } from '../webrtc/endpoint.ts';
+import type { Peer, PeerListener } from '../webrtc/peer.ts';
+import type { RemoteCandidate } from '../webrtc/sdp/candidate.ts';
+import type { Answer, Offer } from '../webrtc/sdp/offer.ts';
+import type { FrameTrack } from './frame-track.ts';
+
+/** The session of the peers. */
+export interface PeerSession extends PeerListener {
+  readonly id: string;
+  readonly spec: SessionSpec;
+  readonly frames: FrameTrack;
+  readonly isOver: boolean;
+  peerForgotten(): void;
+  fail(error: unknown): void;
+  end(reason: EndReason): void;
+}
+
+/** What the peers of a worker share. */
+export interface PeerContext {
+  readonly endpoint: Endpoint;
+  readonly codedFrame: Uint8Array;
+  readonly post: (message: FromWorker) => void;
+  readonly media: Pick<MediaConfig, 'videoBitrateKbps' | 'maxVideoBitrateKbps'>;
+}
+
+/** Below this the picture of a talking face falls apart. */
+const MIN_BITRATE_KBPS = 150;
+/**
+ * For a peer that was never made or never began; one that began gives up after 15 s and says why.
+ */
+const OFFER_STUCK_MS = 20_000;
+/** LiveKit clients take up to 15 s to notice that their connection is gone, and restart it then. */
+const ROOM_SILENCE_MS = 20_000;
+
+/** A media server reports every second or so: after this silence, the front restarts ICE. */
+const SILENCE_MS = 5000;
+
+/** Negotiates the connection of a session, which has one peer at a time. */
+export class PeerNegotiation {
+  readonly #session: PeerSession;
+  readonly #context: PeerContext;
+  #peer: Peer | undefined = undefined;
+  #isAudioOnly = false;
+  /** The peer is a media server, and nothing has been heard of it for SILENCE_MS. */
+  #isServer = false;
+  #isSilent = false;
+  /** When the peer was made; 0: there is none. */
+  #madeMs = 0;
+  /** The codec of the encoder that is there or is being set up. */
+  #codec: VideoCodec | undefined = undefined;
+
+  constructor(session: PeerSession, context: PeerContext) {
+    this.#session = session;
+    this.#context = context;
+  }
+
+  get peer(): Peer | undefined {
+    return this.#peer;
+  }
+  /** The other side takes no video. */
+  get isAudioOnly(): boolean {
+    return this.#isAudioOnly;
+  }
+  /** Whether the peer has existed for too long without a connection. */
+  isStuck(nowMs: number): boolean {
+    return this.#madeMs > 0 && nowMs - this.#madeMs > OFFER_STUCK_MS;
+  }
+
+  /** Call it a few times a second. */
+  poll(nowMs: number): void {
+    this.#peer?.poll(nowMs);
+    const peer = this.#peer;
+    if (peer?.isConnected !== true || !this.#isServer) {
+      return;
+    }
+    const isSilent = nowMs - peer.lastHeardMs > SILENCE_MS;
+    if (isSilent && !this.#isSilent) {
+      this.#context.post({ type: 'peerSilent', sessionId: this.#session.id });
+    }
+    this.#isSilent = isSilent;
+  }
+
+  /** Answers an offer: of a new peer, or a further one of the present peer. */
+  async offer(offer: Offer, { isNewPeer, names, offerId }: OfferSpec): Promise<void> {
+    const session = this.#session;
+    let peer = this.#peer;
+    try {
+      if (isNewPeer || peer === undefined) {
+        peer = this.#create('client');
+      }
+      const sdp = await peer.answer(offer, { ...names, allowsNoMedia: names !== undefined });
+      if (session.isOver || peer !== this.#peer) {
+        return;
+      }
+      const { audio: audioMid, video: videoMid } = peer.mids;
+      const sessionId = session.id;
+      this.#context.post({ type: 'answer', sessionId, sdp, offerId, audioMid, videoMid });
+    } catch (error) {
+      this.#refuse(error, offerId);
+      return;
+    }
+    await this.#openVideo(peer.videoCodec);
+  }
+
+  /** Offers our tracks to a media server: a new peer, or a further offer of the present one. */
+  makeOffer({ names, videoCodecs, restartsIce, isNewPeer, offerId }: LocalOfferSpec): void {
+    let peer = this.#peer;
+    if (isNewPeer || peer === undefined) {
+      peer = this.#create('sfu');
+    }
+    const sdp = peer.offer({ ...names, videoCodecs, restartsIce, hasData: true });
+    this.#context.post({ type: 'localOffer', sessionId: this.#session.id, sdp, offerId });
+  }
+
+  /** The media server's answer to the latest offer. */
+  async accept(answer: Answer, offerId: number): Promise<void> {
+    const peer = this.#peer;
+    if (peer === undefined) {
+      return;
+    }
+    try {
+      peer.accept(answer);
+    } catch (error) {
+      this.#refuse(error, offerId);
+      return;
+    }
+    await this.#openVideo(peer.videoCodec);
+  }
+
+  addCandidate(candidate: RemoteCandidate): void {
+    this.#peer?.addCandidate(candidate);
+  }
+
+  /** Closes the peer. */
+  drop(): void {
+    this.#peer?.close().catch(() => {});
+    this.forget();
+  }
+
+  /** The peer has ended. */
+  forget(): void {
+    this.#peer = undefined;
+    this.#madeMs = 0;
+    this.#session.peerForgotten();
+  }
+
+  #create(remote: 'client' | 'sfu'): Peer {
+    this.drop();
+    const { endpoint, media } = this.#context;
+    const { id, spec } = this.#session;
+    this.#madeMs = monotonicMs();
+    this.#isServer = remote === 'sfu';
+    this.#isSilent = false;
+    this.#peer = endpoint.createPeer(
+      {
+        sessionId: id,
+        remote,
+        minBitrateKbps: MIN_BITRATE_KBPS,
+        maxBitrateKbps: media.maxVideoBitrateKbps,
+        ...(spec.outlivesPeers ? { silenceTimeoutMs: ROOM_SILENCE_MS } : {}),
+      },
+      this.#session,
+    );
+    return this.#peer;
+  }
+
+  /** Sets up the encoder that the peer needs. */
+  async #openVideo(videoCodec: VideoCodec | undefined): Promise<void> {
+    const { media, codedFrame } = this.#context;
+    this.#isAudioOnly = videoCodec === undefined;
+    if (videoCodec === undefined || videoCodec === this.#codec) {
+      return;
+    }
+    this.#codec = videoCodec;
+    try {
+      await this.#session.frames.open(videoCodec, media.videoBitrateKbps, codedFrame);
+    } catch (error) {
+      this.#session.fail(error);
+    }
+  }
+
+  #refuse(cause: unknown, offerId: number): void {
+    const session = this.#session;
+    if (session.isOver) {
+      return;
+    }
+    const { post } = this.#context;
+    const sessionId = session.id;
+    const error = toWireError(cause);
+    if (session.spec.outlivesPeers) {
+      post({ type: 'offerRefused', sessionId, offerId, error });
+      return;
+    }
+    post({ type: 'failed', sessionId, error, reason: 'invalid_offer' });
+    session.end('invalid_offer');
+  }
+}

@@ -1,0 +1,76 @@
+// Which LiveKit servers a stranger may send us to.
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { ServiceError } from '../../../src/base/errors.ts';
+import { checkLiveKitUrl, isPublicAddress } from '../../../src/front/rooms/livekit-url.ts';
+
+const refusal = async (url: string, hosts: readonly string[] = []): Promise<string> => {
+  try {
+    await checkLiveKitUrl(url, hosts);
+    return '';
+  } catch (error) {
+    assert.ok(error instanceof ServiceError && error.code === 'LIVEKIT_URL_REFUSED', String(error));
+    return error.message;
+  }
+};
+
+test('addresses that are not on the public internet', () => {
+  for (const address of [
+    '127.0.0.1',
+    '10.1.2.3',
+    '172.31.0.1',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::ffff:10.0.0.1',
+    '64:ff9b::a00:1',
+    'fd00::1',
+    'fe80::1',
+    'ff02::1',
+    '2002:a00:1::',
+    'localhost',
+    '',
+  ]) {
+    assert.equal(isPublicAddress(address), false, address);
+  }
+  for (const address of ['1.1.1.1', '8.8.8.8', '172.32.0.1', '2606:4700::1']) {
+    assert.equal(isPublicAddress(address), true, address);
+  }
+});
+
+test('wss to a public address, ws to loopback, and else what the operator lists', async () => {
+  assert.equal(await refusal('wss://1.1.1.1'), '');
+  assert.equal(await refusal('ws://127.0.0.1:7880/'), '');
+  assert.equal(await refusal('http://localhost:7880'), '', 'an http URL means the same');
+  assert.match(await refusal('ws://1.1.1.1'), /use wss/);
+  for (const url of ['wss://10.0.0.7', 'wss://[fd00::7]:443', 'wss://169.254.169.254']) {
+    assert.match(await refusal(url), /not public/, url);
+  }
+  assert.equal(await refusal('ws://10.0.0.7:7880', ['10.0.0.7:7880']), '');
+  assert.equal(await refusal('ws://10.0.0.7:7880', ['10.0.0.7']), '');
+  assert.match(await refusal('ws://10.0.0.7:7881', ['10.0.0.7:7880']), /use wss/);
+});
+
+test('what is no URL of a LiveKit server', async () => {
+  for (const url of ['', 'x', 'file:///etc/passwd', 'gopher://1.1.1.1', 'wss://']) {
+    assert.match(await refusal(url), /must begin with wss/, url);
+  }
+  for (const url of ['wss://u:p@1.1.1.1', 'wss://1.1.1.1/?a=1', 'wss://1.1.1.1/#a']) {
+    assert.match(await refusal(url), /no user, query or fragment/, url);
+  }
+  assert.match(await refusal('wss://nothing.invalid'), /has no address/);
+});
+
+test('the checked addresses are kept; the candidates of a listed server may be private', async () => {
+  assert.deepEqual(await checkLiveKitUrl('wss://1.1.1.1/path/', []), {
+    url: 'wss://1.1.1.1/path',
+    addresses: [{ address: '1.1.1.1', family: 4 }],
+    isTrusted: false,
+  });
+  assert.equal((await checkLiveKitUrl('wss://1.1.1.1', ['1.1.1.1'])).isTrusted, true);
+});
