@@ -117,7 +117,7 @@ test('a socket slightly above its rate loses the excess and stays open', () => {
   assert.ok(sender.dropped > 0 && sender.dropped < 40_000, `${sender.dropped} dropped`);
 });
 
-test('a hundred sockets that flood at once are closed after half a second of the thread in all', () => {
+test('a hundred sockets that flood at once are closed after 0.3 s of the thread in all', () => {
   const shared = new SharedBudget(0);
   const senders = Array.from({ length: 100 }, () => join(shared));
   for (const sender of senders) {
@@ -125,7 +125,7 @@ test('a hundred sockets that flood at once are closed after half a second of the
   }
   assert.ok(senders.every(({ end }) => end === 'exhausted'));
   const spent = senders.reduce((sum, sender) => sum + sender.spent, 0);
-  assert.ok(spent < 700_000, `${spent} units`);
+  assert.ok(spent < 300_000, `${spent} units`);
   assert.equal(shared.members, 0);
 });
 
@@ -135,9 +135,9 @@ test('amid a flood of others, a socket that exceeds its share by little stays op
   for (const hog of Array.from({ length: 20 }, () => join(shared))) {
     send(hog, 100_000, 2, 0);
   }
-  send(modest, 3500, 2, 0);
+  send(modest, 1800, 2, 0);
   assert.equal(modest.end, undefined);
-  assert.ok(modest.taken >= 1900 && modest.dropped >= 1000, `${modest.taken} taken`);
+  assert.ok(modest.taken >= 950 && modest.dropped >= 500, `${modest.taken} taken`);
 });
 
 test('200 sockets near their limit leave the thread time; one that sends little loses nothing', () => {
