@@ -100,7 +100,7 @@ void MouthInterior::prepare(const Mouth& mouth) {
   // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
   // which would look grey.
   const float hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
-  upper_light_ = .86f * (1 - .50f * hood);
+  upper_light_ = .90f * (1 - .50f * hood);
   upper_cover_ = (1 - .30f * hood) * (model_.asset.teeth_upper ? 1 : model_.teeth);
   lower_cover_ = model_.asset.teeth_lower ? 1 : model_.teeth;
   upper_shift_ = -.040f * fh_ * hood;  // rounded lips come forward and down over the teeth
@@ -173,7 +173,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
 
   // Shadow of the upper lip and of the lower lip's rim.
   const F4 lip =
-      .50f + .50f * smoothstep(splat(-.5f), min(splat(.045f * fh_), .7f * gap), below_top);
+      .60f + .40f * smoothstep(splat(-.5f), min(splat(.042f * fh_), .6f * gap), below_top);
   const F4 rim =
       .80f + .20f * smoothstep(splat(-.5f), min(splat(.022f * fh_), .4f * gap), above_bottom);
   return dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);
