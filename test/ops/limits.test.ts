@@ -46,6 +46,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/jobs/face/regions/eye-state.ts': 'picture processing',
   'src/jobs/face/regions/glasses-rim.ts': 'picture processing',
   'src/jobs/face/regions/head-matte.ts': 'picture processing',
+  'src/jobs/face/regions/resting-mouth.ts': 'picture processing',
   'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
   'src/pipeline/wav2lip/wav2lip-mel.ts': 'signal processing',
   'src/pipeline/wav2lip/patch-generator.ts':
@@ -53,6 +54,9 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     'milliseconds',
   'src/pipeline/wav2lip/wav2lip-network.ts': 'the picture sizes of a network, checked at start',
   'src/pipeline/speech/speech-stream.ts': 'the audio clock: how far it may run ahead',
+  'src/pipeline/speech/utterance-start.ts': 'the audio clock: when an utterance may start',
+  'src/worker/frame-scheduler.ts MAX_INSERTED_PER_TICK':
+    'further utterances begin in the slot of their session',
   'src/webrtc/congestion/loss-window.ts': 'over how long loss is measured',
   'src/webrtc/congestion/bitrate-controller.ts': 'how quickly the bitrate follows the receiver',
   'src/worker/load-reporter.ts': 'the estimate of what a session costs',
