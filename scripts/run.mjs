@@ -22,6 +22,7 @@ const PROGRAMS = {
   coverage: ['test/coverage.ts'],
   'eval:speech': ['bench/eval-speech.ts'],
   'faces:sheet': ['scripts/faces-sheet.ts'],
+  'faces:judge': ['scripts/faces-judge.ts'],
   'faces:make': ['scripts/make-faces.ts'],
   'logs:session': ['scripts/logs-session.ts'],
   'dashboards:preview': ['grafana/preview.ts'],

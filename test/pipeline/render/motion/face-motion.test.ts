@@ -12,7 +12,7 @@ import {
 import { FPS } from '../../../../src/media/timeline.ts';
 import { FaceMotion } from '../../../../src/pipeline/render/motion/face-motion.ts';
 import { Random } from '../../../../src/pipeline/render/motion/random.ts';
-import { correlation, spread, type Spread } from './spectrum.ts';
+import { correlation, spread, type Spread } from '../../../../bench/report/spectrum.ts';
 
 const MINUTE = 60 * FPS;
 /** Depth of the nose and distance of the eyes' outer corners in a portrait of 512 pixels. */

@@ -1,5 +1,5 @@
 // How a signal moves: its spread, by band of frequency, and its speed.
-import { FPS } from '../../../../src/media/timeline.ts';
+import { FPS } from '../../src/media/timeline.ts';
 
 /** Borders of the bands, Hz. */
 const BANDS = [
@@ -25,14 +25,20 @@ export function spread(signal: readonly number[]): Spread {
   const bands = BANDS.map(([low, high]) => {
     let power = 0;
     for (let k = Math.max(1, Math.ceil((low * n) / FPS)); k < (high * n) / FPS; k++) {
-      let [re, im] = [0, 0];
       // The rotation by recurrence: exact enough for a few thousand values.
-      const [c, s] = [Math.cos((2 * Math.PI * k) / n), Math.sin((2 * Math.PI * k) / n)];
-      let [x, y] = [1, 0];
-      for (const value of signal) {
-        re += (value - mean) * x;
-        im += (value - mean) * y;
-        [x, y] = [x * c - y * s, x * s + y * c];
+      const cos = Math.cos((2 * Math.PI * k) / n);
+      const sin = Math.sin((2 * Math.PI * k) / n);
+      let re = 0;
+      let im = 0;
+      let x = 1;
+      let y = 0;
+      for (let i = 0; i < n; i++) {
+        const value = signal[i]! - mean;
+        re += value * x;
+        im += value * y;
+        const turned = x * cos - y * sin;
+        y = x * sin + y * cos;
+        x = turned;
       }
       power += 2 * (re * re + im * im);
     }
