@@ -218,7 +218,7 @@ async function writeSheet(
   const pictures = await Promise.all(
     [
       ['portrait', sharp(portrait).rotate()] as const,
-      ...MOMENTS.map(([name], i) => [name, sharp(tiles.get(clip.moments[i]!)!, { raw })] as const),
+      ...MOMENTS.map(([name], i) => [name, sharp(tiles.get(clip.moments[i]!), { raw })] as const),
     ].map(async ([name, picture], i) => {
       // The portrait stands before the first row; the moments fill two rows beside it.
       const at = i === 0 ? [0, 0] : [1 + ((i - 1) % (columns - 1)), i < columns ? 0 : 1];
