@@ -234,6 +234,7 @@ export class SpeechStream {
       this.#isRebuffering = false;
       got = this.#source.read(pcm, padding, wanted);
     }
+    this.#start.taken(got, this.#source.available);
     pcm.fill(0, padding + got, count);
     this.#measure(pcm, count, got, wasShort);
     if (got < wanted && !this.#source.isDone && !this.#isRebuffering) {

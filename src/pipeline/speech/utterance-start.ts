@@ -5,14 +5,22 @@ import type { SpeechSource } from './speech-source.ts';
 const SAMPLES_PER_MS = SPEECH_RATE / 1000;
 /** Length of the pieces in which paced speech usually arrives. */
 const PIECE_MS = 20;
-/**
- * How late a piece of paced speech may arrive without an underrun. Grows with each underrun, and
- * shrinks with each utterance.
- */
+/** The margin: how late a piece of paced speech may arrive without an underrun. */
 const MARGIN_START_MS = 12;
+const MARGIN_MIN_MS = 6;
 const MARGIN_MAX_MS = 160;
-const MARGIN_STEP_MS = 30;
-const MARGIN_DECAY_MS = 5;
+/** What an underrun adds to the margin. */
+const MARGIN_STEP_MS = 10;
+/**
+ * Speech that shall still wait when a step was taken and the next piece is about to arrive. If it was
+ * less in an utterance, the next one has as much more margin. If it was more, the next one has less
+ * margin, by this share of it and at most by this much.
+ */
+const HEADROOM_MS = 6;
+const SHRINK_SHARE = 0.15;
+const SHRINK_MAX_MS = 5;
+/** An utterance with more headroom arrived ahead of real time, and tells nothing about late pieces. */
+const PACED_HEADROOM_MS = 200;
 /**
  * An utterance too short for what the first frame needs starts after the time of this need, and as
  * much more.
@@ -24,6 +32,12 @@ export class UtteranceStart {
   readonly #lookaheadMs: number;
   #marginMs = MARGIN_START_MS;
   #waitingSinceMs = -1;
+  /** Least speech that was left by a step of this utterance after which more arrived. */
+  #headroomMs = Infinity;
+  /** The same of the steps since the last piece: if none follows, the utterance was over. */
+  #leftMs = Infinity;
+  /** What the last step left. */
+  #lastLeftMs = 0;
 
   constructor(lookaheadMs: number) {
     this.#lookaheadMs = lookaheadMs;
@@ -75,12 +89,34 @@ export class UtteranceStart {
   /** The utterance begins now. */
   begun(): void {
     this.#waitingSinceMs = -1;
-    this.#marginMs = Math.max(MARGIN_START_MS, this.#marginMs - MARGIN_DECAY_MS);
+    if (this.#headroomMs < PACED_HEADROOM_MS) {
+      const tooMuchMs = this.#headroomMs - HEADROOM_MS;
+      const changeMs =
+        tooMuchMs < 0 ? -tooMuchMs : -Math.min(SHRINK_MAX_MS, SHRINK_SHARE * tooMuchMs);
+      this.#setMargin(this.#marginMs + changeMs);
+    }
+    this.#headroomMs = this.#leftMs = Infinity;
+    this.#lastLeftMs = 0;
+  }
+
+  /** A step of the model took speech: `count` samples, of which `left` are still there. */
+  taken(count: number, left: number): void {
+    const leftMs = left / SAMPLES_PER_MS;
+    if (count / SAMPLES_PER_MS + leftMs > this.#lastLeftMs) {
+      this.#headroomMs = Math.min(this.#headroomMs, this.#leftMs);
+      this.#leftMs = Infinity;
+    }
+    this.#leftMs = Math.min(this.#leftMs, leftMs);
+    this.#lastLeftMs = leftMs;
   }
 
   /** A piece came so late that there was a gap. */
   pieceWasLate(): void {
-    this.#marginMs = Math.min(MARGIN_MAX_MS, this.#marginMs + MARGIN_STEP_MS);
+    this.#setMargin(this.#marginMs + MARGIN_STEP_MS);
+  }
+
+  #setMargin(marginMs: number): void {
+    this.#marginMs = Math.min(MARGIN_MAX_MS, Math.max(MARGIN_MIN_MS, marginMs));
   }
 
   /** What waited was dropped. */
