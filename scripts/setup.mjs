@@ -232,9 +232,10 @@ function installNpmPackages(npm, node, log) {
 /**
  * Installs the libraries of conversations (scripts/talk), 290 MB that few servers need: on first use,
  * and for the tests.
+ * @param node the Node 22 to run npm with
  * @throws SetupError when they cannot be installed
  */
-export function installTalk(log = () => {}) {
+export function installTalk(log = () => {}, node = process.execPath) {
   const folder = path.join(ROOT, 'scripts/talk');
   const hash = hashOf(readFileSync(path.join(folder, 'package-lock.json')), process.arch);
   if (existsSync(path.join(folder, 'node_modules/.package-lock.json')) && isCurrent('talk', hash)) {
@@ -242,12 +243,12 @@ export function installTalk(log = () => {}) {
   }
   log('installing the libraries of conversations');
   rmSync(stampOf('talk'), { force: true });
-  run(process.execPath, [npmScript(), 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
+  run(node, [npmScript(), 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
     cwd: folder,
     label: 'npm ci (conversations)',
     env: {
       ...process.env,
-      PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
+      PATH: `${path.dirname(node)}:${process.env.PATH}`,
       NODE_OPTIONS: '',
     },
   });
@@ -272,7 +273,7 @@ export async function setUp({ forTests = false, log = () => {} } = {}) {
   const node = findNode(npm, log);
   installNpmPackages(npm, node, log);
   if (forTests) {
-    installTalk(log);
+    installTalk(log, node);
   }
   const env = {
     ...process.env,

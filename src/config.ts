@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { MOTIONS } from './media/articulation.ts';
-import { CONVERSATION_SETTINGS } from './conversation-settings.ts';
+import { CONVERSATION_SETTINGS, conversationProblem } from './conversation-settings.ts';
 import { isNetwork } from './front/http/addresses.ts';
 import { decimal, flag, integer, list, setting, text } from './setting.ts';
 
@@ -313,6 +313,9 @@ const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   'GOOGLE_API_KEY',
   'TTS_API_KEY',
   'STT_API_KEY',
+  'ELEVENLABS_API_KEY',
+  'CARTESIA_API_KEY',
+  'DEEPGRAM_API_KEY',
 ]);
 
 /** The three that a LiveKit server needs. */
@@ -349,6 +352,10 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   const livekit = LIVEKIT_SETTINGS.filter((name) => values[name] !== undefined);
   if (livekit.length > 0 && livekit.length < LIVEKIT_SETTINGS.length) {
     problems.push(`${LIVEKIT_SETTINGS.join(', ')}: set all of them or none`);
+  }
+  const recogniserProblem = conversationProblem(values);
+  if (recogniserProblem !== undefined) {
+    problems.push(recogniserProblem);
   }
   if (problems.length > 0) {
     throw new ConfigError(problems.join('\n'));

@@ -37,12 +37,30 @@ export const CONVERSATION_SETTINGS = {
       'Unset: OPENAI_BASE_URL.',
   ),
   TTS_API_KEY: setting(text, undefined, 'Its API key. Unset: OPENAI_API_KEY.'),
+  ELEVENLABS_BASE_URL: setting(
+    httpUrl,
+    'https://api.elevenlabs.io',
+    'API of the voice provider elevenlabs.',
+  ),
+  ELEVENLABS_API_KEY: setting(text, undefined, 'Its key where a request has none.'),
+  CARTESIA_BASE_URL: setting(
+    httpUrl,
+    'https://api.cartesia.ai',
+    'API of the voice provider cartesia.',
+  ),
+  CARTESIA_API_KEY: setting(text, undefined, 'Its key where a request has none.'),
   STT_PROVIDER: setting(
-    z.enum(['local', 'openai']),
+    z.enum(['local', 'openai', 'deepgram']),
     'local',
     'Recogniser of conversations. local: pocketsphinx, for development, English only. openai: ' +
-      'STT_BASE_URL.',
+      'STT_BASE_URL. deepgram: DEEPGRAM_BASE_URL.',
   ),
+  DEEPGRAM_BASE_URL: setting(
+    httpUrl,
+    'https://api.deepgram.com',
+    'API of the recogniser deepgram.',
+  ),
+  DEEPGRAM_API_KEY: setting(text, undefined, 'Its API key.'),
   STT_BASE_URL: setting(
     httpUrl,
     undefined,
@@ -50,7 +68,11 @@ export const CONVERSATION_SETTINGS = {
       'OPENAI_BASE_URL.',
   ),
   STT_API_KEY: setting(text, undefined, 'Its API key. Unset: OPENAI_API_KEY.'),
-  STT_MODEL: setting(text, 'whisper-1', 'Its model.'),
+  STT_MODEL: setting(
+    text,
+    undefined,
+    'Model of the recogniser. Unset: whisper-1 of openai, nova-3 of deepgram.',
+  ),
   PREEMPTIVE_REPLIES: setting(
     flag,
     '0',
@@ -63,3 +85,15 @@ export const CONVERSATION_SETTINGS = {
     'How long transcripts of conversations are kept.',
   ),
 } as const;
+
+/** What is missing for the recogniser; undefined: nothing. */
+export function conversationProblem(values: Readonly<Record<string, unknown>>): string | undefined {
+  const isSet = (...names: string[]) => names.some((name) => values[name] !== undefined);
+  const provider = values['STT_PROVIDER'];
+  if (provider === 'deepgram' && !isSet('DEEPGRAM_API_KEY')) {
+    return 'STT_PROVIDER=deepgram: set DEEPGRAM_API_KEY too';
+  }
+  return provider === 'openai' && !isSet('STT_BASE_URL', 'STT_API_KEY', 'OPENAI_API_KEY')
+    ? 'STT_PROVIDER=openai: set STT_BASE_URL, STT_API_KEY or OPENAI_API_KEY too'
+    : undefined;
+}

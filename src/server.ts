@@ -35,6 +35,7 @@ import { SessionService } from './front/sessions/session-service.ts';
 import { prepareDataDir, readOrCreate, serverIdentity } from './front/store/data-dir.ts';
 import { createConversationMeter } from './front/talk/conversation-meter.ts';
 import { Conversations } from './front/talk/conversations.ts';
+import { checkProviders } from './front/talk/provider-check.ts';
 import { TalkLibraryInstaller } from './front/talk/library-installer.ts';
 import { StaticVideoService } from './front/videos/static-video-service.ts';
 import { isLoopback, mediaConfig, wav2lipOptions } from './media-config.ts';
@@ -202,6 +203,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     isRoomToken: (token) => rooms.find(token) !== undefined,
     bodyBudget,
     prepareConversations: () => conversations.prepare(),
+    checkProviders,
     readiness: { workers: () => pool.size > 0 },
     renderMetrics: (accept) => metrics.render(accept),
     onTokenRefused: observeTokenRefusals(metrics),

@@ -77,3 +77,10 @@ test('the README table and the schema are the same', () => {
     assert.equal(rows.get(name)!.about, about, name);
   }
 });
+
+test('a recogniser without its key is refused at start', () => {
+  for (const provider of ['deepgram', 'openai']) {
+    assert.throws(() => loadConfig({ STT_PROVIDER: provider }), /STT_PROVIDER=\w+: set /);
+  }
+  loadConfig({ STT_PROVIDER: 'openai', STT_BASE_URL: 'http://127.0.0.1:8000/v1/' });
+});

@@ -20,6 +20,7 @@ import type { Services } from './services.ts';
 import { type IceServer, withCredentials } from './sessions/ice-credentials.ts';
 import type { SessionService } from './sessions/session-service.ts';
 import type { RedisStore } from './store/redis.ts';
+import type { checkProviders } from './talk/provider-check.ts';
 import type { ProviderSettings } from './talk/provider-choice.ts';
 import type { StaticVideos } from './videos/static-videos.ts';
 
@@ -39,6 +40,8 @@ export interface RouteOptions {
   readonly bodyBudget: BodyBudget;
   /** Makes sure that conversations can be held. @throws ServiceError */
   readonly prepareConversations: () => Promise<void>;
+  /** Asks the providers of a conversation. @throws ValidationError */
+  readonly checkProviders: typeof checkProviders;
   /** Readiness checks of other parts of the server, by name. */
   readonly readiness: SystemDeps['readiness'];
   readonly renderMetrics: SystemDeps['metrics'];
@@ -97,6 +100,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
       sessionTokens: tokens,
       conversations: services.conversationStore,
       prepare: options.prepareConversations,
+      checkProviders: options.checkProviders,
       faceExists,
       canPlace: () => sessions.canPlace,
       iceServers: (keyId) =>

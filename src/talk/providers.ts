@@ -99,7 +99,7 @@ export function createProviders(
       case 'local':
         return once(fliteSpeech(voice.voice, text, signal));
       default:
-        return endpointSpeech(voice, text, signal);
+        return endpointSpeech(voice, text, spec.language, signal);
     }
   };
 

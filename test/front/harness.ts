@@ -50,6 +50,7 @@ export interface TestFrontOptions {
   readonly sessions?: RouteOptions['sessions'];
   readonly onTokenRefused?: (code: ErrorCode) => void;
   readonly prepareConversations?: () => Promise<void>;
+  readonly checkProviders?: RouteOptions['checkProviders'];
   readonly videos?: (parts: VideoParts) => StaticVideos | Promise<StaticVideos>;
   readonly bodyBudget?: BodyBudgetOptions;
   /** Address of the STUN server, local and as clients are told it. */
@@ -118,6 +119,7 @@ export async function openFront(
     bodyBudget,
     isRoomToken: () => false,
     prepareConversations: options.prepareConversations ?? (() => Promise.resolve()),
+    checkProviders: options.checkProviders ?? (() => Promise.resolve()),
     readiness: {},
     renderMetrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
     onTokenRefused: options.onTokenRefused ?? (() => {}),

@@ -131,12 +131,40 @@ export async function startProviders(): Promise<ProviderServer> {
     response.end(JSON.stringify({ text }));
   }
 
+  /** ElevenLabs and Cartesia: 16 kHz PCM, in chunks that cut samples. */
+  async function otherVoice(
+    path: string,
+    request: IncomingMessage,
+    body: Buffer,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { headers } = request;
+    const asked = JSON.parse(body.toString()) as { text?: string; transcript?: string };
+    note('speech', `${path} ${headers['xi-api-key'] ?? headers['x-api-key']} ${body.toString()}`);
+    const { pcm } = await synthesize(asked.text ?? asked.transcript ?? '', 'rms');
+    const bytes = Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength);
+    response.writeHead(200, { 'content-type': 'audio/pcm' });
+    for (let at = 0; at < bytes.length; at += 4801) {
+      response.write(bytes.subarray(at, at + 4801));
+    }
+    response.end();
+  }
+
+  function deepgram(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
+    note('listen', `${request.url} ${request.headers.authorization} ${body.length}`);
+    const transcript = behaviour.transcripts.shift() ?? '';
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ results: { channels: [{ alternatives: [{ transcript }] }] } }));
+  }
+
   const server = createServer((request, response) => {
     void (async () => {
       const path = request.url!;
       const body = await bodyOf(request);
       const status = behaviour.status.get(path);
-      if (status !== undefined) {
+      if (request.headers.authorization === 'Bearer wrong') {
+        response.writeHead(401).end();
+      } else if (status !== undefined) {
         note(`refused ${status}`);
         response.writeHead(status, { 'content-type': 'application/json' });
         response.end('{"error": {"message": "no"}}');
@@ -146,6 +174,10 @@ export async function startProviders(): Promise<ProviderServer> {
         await speech(body, response);
       } else if (path === '/v1/audio/transcriptions') {
         await transcribe(body, response);
+      } else if (path.startsWith('/v1/text-to-speech/') || path === '/tts/bytes') {
+        await otherVoice(path, request, body, response);
+      } else if (path.startsWith('/v1/listen')) {
+        deepgram(request, body, response);
       } else {
         response.writeHead(404).end();
       }

@@ -8,9 +8,10 @@ import { type ApiRequest, type Caller, type Route, route } from '../http/route.t
 import type { IceServer } from '../sessions/ice-credentials.ts';
 import type { SessionTokens } from '../sessions/session-tokens.ts';
 import type { ConversationStore, StoredConversation } from '../talk/conversation-store.ts';
+import type { checkProviders } from '../talk/provider-check.ts';
 import type { ProviderSettings } from '../talk/provider-choice.ts';
 import type { AgentFields } from './auto.ts';
-import { configurableBody, configured, ofAgent } from './conversation-request.ts';
+import { configurableBody, configured, fieldsOf, ofAgent } from './conversation-request.ts';
 import { idText, KIB } from './field-schemas.ts';
 import { roomPage } from './room-page.ts';
 
@@ -22,6 +23,8 @@ export interface AutoStartDeps {
   readonly conversations: ConversationStore;
   /** Makes sure that conversations can be held. @throws ServiceError */
   readonly prepare: () => Promise<void>;
+  /** Asks the providers. @throws ValidationError naming the field */
+  readonly checkProviders: typeof checkProviders;
   readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
   readonly canPlace: () => boolean;
   readonly iceServers: (keyId: string) => readonly IceServer[];
@@ -73,7 +76,10 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
     if (!(await deps.faceExists(ownerId, faceId))) {
       throw new ServiceError('INVALID_FACE_ID');
     }
-    await deps.prepare();
+    await Promise.all([
+      deps.prepare(),
+      deps.checkProviders(conversation.providers, fieldsOf(conversation)),
+    ]);
     if (!deps.canPlace()) {
       throw new ServiceError('SERVER_OVERLOADED', undefined, 2);
     }

@@ -81,6 +81,10 @@ const AGENT_FIELDS: FieldNames = {
   ttsApiKey: ['ttsAPIKey'],
 };
 
+/** The names of the fields from which the providers of a conversation were chosen. */
+export const fieldsOf = ({ agentId }: StoredConversation): FieldNames =>
+  agentId === '' ? CONFIGURABLE_FIELDS : AGENT_FIELDS;
+
 /** A conversation that the body of a request describes. @throws ValidationError */
 export function configured(
   body: z.output<typeof configurableBody>,

@@ -15,10 +15,16 @@ export interface ProviderSettings {
   readonly GOOGLE_API_KEY: string | undefined;
   readonly TTS_BASE_URL: string | undefined;
   readonly TTS_API_KEY: string | undefined;
-  readonly STT_PROVIDER: 'local' | 'openai';
+  readonly ELEVENLABS_BASE_URL: string;
+  readonly ELEVENLABS_API_KEY: string | undefined;
+  readonly CARTESIA_BASE_URL: string;
+  readonly CARTESIA_API_KEY: string | undefined;
+  readonly DEEPGRAM_BASE_URL: string;
+  readonly DEEPGRAM_API_KEY: string | undefined;
+  readonly STT_PROVIDER: 'local' | 'openai' | 'deepgram';
   readonly STT_BASE_URL: string | undefined;
   readonly STT_API_KEY: string | undefined;
-  readonly STT_MODEL: string;
+  readonly STT_MODEL: string | undefined;
 }
 
 /** What a request or an agent asks for. '' stands for what it leaves open. */
@@ -126,25 +132,69 @@ export function chooseVoice(
         model: voiceModel || 'tts-1',
       };
     }
+    case 'elevenlabs':
+      return remoteVoice(
+        'elevenlabs',
+        settings.ELEVENLABS_BASE_URL,
+        settings.ELEVENLABS_API_KEY,
+        { ...wishes, voiceModel: voiceModel || 'eleven_flash_v2_5' },
+        fields,
+      );
+    case 'cartesia':
+      return remoteVoice(
+        'cartesia',
+        settings.CARTESIA_BASE_URL,
+        settings.CARTESIA_API_KEY,
+        { ...wishes, voiceModel: voiceModel || 'sonic-2' },
+        fields,
+      );
     default:
       throw invalidField(
         'body',
         fields.voiceProvider,
-        `The voice provider ${provider} is not served. Use local or openai`,
+        `The voice provider ${provider} is not served. Use elevenlabs, cartesia, openai or local`,
       );
   }
 }
 
 /** The recogniser: a setting of the server. */
 export function chooseEar(settings: ProviderSettings): EarSpec {
-  return settings.STT_PROVIDER === 'local'
-    ? { kind: 'local' }
-    : {
+  switch (settings.STT_PROVIDER) {
+    case 'local':
+      return { kind: 'local' };
+    case 'deepgram':
+      return {
+        kind: 'deepgram',
+        baseUrl: settings.DEEPGRAM_BASE_URL,
+        apiKey: settings.DEEPGRAM_API_KEY ?? '',
+        model: settings.STT_MODEL ?? 'nova-3',
+      };
+    case 'openai':
+      return {
         kind: 'openai',
         baseUrl: settings.STT_BASE_URL ?? settings.OPENAI_BASE_URL,
         apiKey: settings.STT_API_KEY ?? settings.OPENAI_API_KEY ?? '',
-        model: settings.STT_MODEL,
+        model: settings.STT_MODEL ?? 'whisper-1',
       };
+  }
+}
+
+/** A voice that needs a key and a voice id. @throws ValidationError */
+function remoteVoice(
+  kind: 'elevenlabs' | 'cartesia',
+  baseUrl: string,
+  ownKey: string | undefined,
+  { ttsApiKey, voiceId, voiceModel }: ProviderWishes,
+  fields: FieldNames,
+): VoiceSpec {
+  const apiKey = ttsApiKey || (ownKey ?? '');
+  if (apiKey === '') {
+    throw noVoiceKey(kind, fields);
+  }
+  if (voiceId === '') {
+    throw invalidField('body', fields.voiceId, `Name a voice of ${kind} by its id`, 'missing');
+  }
+  return { kind, baseUrl, apiKey, voice: voiceId, model: voiceModel };
 }
 
 const noVoiceKey = (provider: string, fields: FieldNames) =>
@@ -183,8 +233,8 @@ function allowedUrl(text: string, hosts: readonly string[], field: readonly stri
   if (hosts.includes(url.host) || hosts.includes(url.hostname)) {
     return url;
   }
-  // A name without a dot, an address or a local name is not public. What a public name resolves to is
-  // looked at when the conversation calls it.
+  // A name without a dot, an address or a local name is not public. A public name may still lead to an
+  // address of this network, but what answers there cannot show a certificate for that name.
   const isName = /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*$/i.test(url.hostname);
   const isLocal = /\.(local|localhost|internal|lan|home|arpa)$/i.test(url.hostname);
   if (url.protocol !== 'https:' || !isName || isLocal) {

@@ -1,0 +1,97 @@
+// Asks the providers of a conversation, before anybody joins it, whether they take its keys and know
+// its voice: a lost key would otherwise show as a connected face that stays silent.
+import type { EarSpec, MindSpec, VoiceSpec } from '../../link/talk-messages.ts';
+import { invalidField } from '../http/validate.ts';
+import type { FieldNames } from './provider-choice.ts';
+
+/** The providers of a conversation. */
+export interface Providers {
+  readonly mind: MindSpec;
+  readonly voice: VoiceSpec;
+  readonly ear: EarSpec;
+}
+
+/** A provider that does not answer within this time is not held back: it may be busy. */
+const CHECK_MS = 3000;
+const CHAT_PATH = /\/chat\/completions$/;
+/** See providers/speech-endpoint.ts. */
+const CARTESIA_VERSION = '2025-04-16';
+
+/** @returns the status; undefined when there was no answer in time. @throws Error: unreachable */
+async function statusOf(url: string, headers: Record<string, string>): Promise<number | undefined> {
+  try {
+    const response = await fetch(url, {
+      headers,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(CHECK_MS),
+    });
+    await response.body?.cancel();
+    return response.status;
+  } catch (error) {
+    if (error instanceof Error && error.name === 'TimeoutError') {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+const bearer = (key: string): Record<string, string> =>
+  key === '' ? {} : { authorization: `Bearer ${key}` };
+
+/**
+ * Refuses what would fail later.
+ * @param fields names of the fields of the request or the agent
+ * @throws ValidationError naming the field
+ */
+export async function checkProviders(
+  { mind, voice }: Providers,
+  fields: FieldNames,
+): Promise<void> {
+  await Promise.all([checkMind(mind, fields), checkVoice(voice, fields)]);
+}
+
+async function checkMind(mind: MindSpec, fields: FieldNames): Promise<void> {
+  if (mind.kind === 'script') {
+    return;
+  }
+  const url = mind.url.replace(CHAT_PATH, '/models');
+  const status = await statusOf(url, bearer(mind.apiKey)).catch(() => {
+    throw invalidField(
+      'body',
+      fields.llmEndpoint,
+      `The language model cannot be reached at ${new URL(mind.url).host}`,
+    );
+  });
+  if (status === 401 || status === 403) {
+    throw invalidField('body', fields.llmApiKey, 'The language model refused this API key');
+  }
+}
+
+async function checkVoice(voice: VoiceSpec, fields: FieldNames): Promise<void> {
+  if (voice.kind === 'local') {
+    return;
+  }
+  const { kind, baseUrl, apiKey } = voice;
+  const id = encodeURIComponent(voice.voice);
+  const [path, headers] = {
+    openai: ['/models', bearer(apiKey)] as const,
+    elevenlabs: [`/v1/voices/${id}`, { 'xi-api-key': apiKey }] as const,
+    cartesia: [
+      `/voices/${id}`,
+      { 'x-api-key': apiKey, 'cartesia-version': CARTESIA_VERSION },
+    ] as const,
+  }[kind];
+  const status = await statusOf(baseUrl + path, { ...headers }).catch(() => {
+    throw invalidField(
+      'body',
+      fields.voiceProvider,
+      `The voice provider ${kind} cannot be reached at ${new URL(baseUrl).host}`,
+    );
+  });
+  if (status === 401 || status === 403) {
+    throw invalidField('body', fields.ttsApiKey, `The voice provider ${kind} refused this API key`);
+  }
+  if (kind !== 'openai' && (status === 404 || status === 400 || status === 422)) {
+    throw invalidField('body', fields.voiceId, `The voice provider ${kind} has no such voice`);
+  }
+}
