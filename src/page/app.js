@@ -8,6 +8,7 @@ import { keepFocus } from './focus.js';
 import { MouthMotionMeter } from './mouth-motion.js';
 import { LoudnessMeter, Sparkline, StatsReader } from './meters.js';
 import { endMessage, errorMessage } from './messages.js';
+import { startTalkPanel } from './talk-panel.js';
 import { startVideoPanel } from './video-panel.js';
 import { startTheme } from './theme.js';
 
@@ -432,6 +433,11 @@ startVideoPanel(
     fetchSample: () => fetchFile('samples/hello.mp3'),
     order: () => (picker.chosen ? { apiKey, faceId: picker.chosen.id } : undefined),
   },
+);
+
+startTalkPanel(
+  { start: button('talk-start'), status: part('talk-status'), link: part('talk-link') },
+  () => (picker.chosen ? { apiKey, faceId: picker.chosen.id } : undefined),
 );
 
 // The view.

@@ -8,31 +8,13 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type TestBrowser, startBrowser } from '../harness/browser.ts';
 import { ROOT, type TestServer, call, startServer } from '../harness/server.ts';
-import { synthesize } from '../harness/speech.ts';
+import { synthesize, toWav } from '../harness/speech.ts';
 import { type ProviderServer, startProviders } from '../talk/provider-server.ts';
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
 
 const isInstalled = existsSync(path.join(ROOT, 'scripts/talk/node_modules/.package-lock.json'));
 /** When the person speaks, after the microphone was opened. */
 const SPEECH_AT_S = 6;
-
-function wavOf(pcm: Int16Array): Buffer {
-  const file = Buffer.alloc(44 + pcm.length * 2);
-  file.write('RIFF', 0, 'latin1');
-  file.writeUInt32LE(36 + pcm.length * 2, 4);
-  file.write('WAVEfmt ', 8, 'latin1');
-  file.writeUInt32LE(16, 16);
-  file.writeUInt16LE(1, 20);
-  file.writeUInt16LE(1, 22);
-  file.writeUInt32LE(SPEECH_RATE, 24);
-  file.writeUInt32LE(SPEECH_RATE * 2, 28);
-  file.writeUInt16LE(2, 32);
-  file.writeUInt16LE(16, 34);
-  file.write('data', 36, 'latin1');
-  file.writeUInt32LE(pcm.length * 2, 40);
-  Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength).copy(file, 44);
-  return file;
-}
 
 describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () => {
   let server: TestServer;
@@ -46,7 +28,7 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
     microphone.set(pcm, SPEECH_RATE * SPEECH_AT_S);
     folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-microphone-'));
     const microphoneWav = path.join(folder, 'microphone.wav');
-    await writeFile(microphoneWav, wavOf(microphone));
+    await writeFile(microphoneWav, toWav(microphone));
     providers = await startProviders();
     providers.behaviour.replies = ['It is a fine day in the mountains.'];
     providers.behaviour.transcripts = ['what is the weather like today'];

@@ -140,7 +140,10 @@ export async function startProviders(): Promise<ProviderServer> {
   ): Promise<void> {
     const { headers } = request;
     const asked = JSON.parse(body.toString()) as { text?: string; transcript?: string };
-    note('speech', `${path} ${headers['xi-api-key'] ?? headers['x-api-key']} ${body.toString()}`);
+    note(
+      'speech',
+      `${path} ${String(headers['xi-api-key'] ?? headers['x-api-key'])} ${body.toString()}`,
+    );
     const { pcm } = await synthesize(asked.text ?? asked.transcript ?? '', 'rms');
     const bytes = Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength);
     response.writeHead(200, { 'content-type': 'audio/pcm' });

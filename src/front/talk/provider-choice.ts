@@ -169,7 +169,7 @@ export function chooseEar(settings: ProviderSettings): EarSpec {
         apiKey: settings.DEEPGRAM_API_KEY ?? '',
         model: settings.STT_MODEL ?? 'nova-3',
       };
-    case 'openai':
+    default:
       return {
         kind: 'openai',
         baseUrl: settings.STT_BASE_URL ?? settings.OPENAI_BASE_URL,

@@ -38,7 +38,7 @@ function requestOf(spec: RemoteVoice, text: string, language: string): SpeechReq
         body: { text, model_id: model },
         rate: SPEECH_RATE,
       };
-    case 'cartesia':
+    default:
       return {
         path: '/tts/bytes',
         headers: { 'x-api-key': apiKey, 'cartesia-version': CARTESIA_VERSION },
