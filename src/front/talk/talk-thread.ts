@@ -71,6 +71,13 @@ export class TalkThread {
     this.#post({ type: 'close', sessionId });
   }
 
+  /** Ends the thread of conversations at once; each conversation is told. */
+  async kill(): Promise<void> {
+    const thread = this.#thread;
+    this.#lost(thread);
+    await thread?.terminate();
+  }
+
   /** Ends both threads. */
   async stop(): Promise<void> {
     clearInterval(this.#watch);
@@ -135,7 +142,7 @@ export class TalkThread {
         reject(new Error('The thread of conversations ended at its start'));
       });
     });
-    this.#watchHeart(thread, heartbeat);
+    this.#watchHeart(heartbeat);
   }
 
   #startDetector(): Worker {
@@ -150,9 +157,7 @@ export class TalkThread {
       if (this.#detector === detector) {
         // Conversations without ears cannot go on: end them, and start anew with the next one.
         this.#detector = undefined;
-        const thread = this.#thread;
-        this.#lost(thread);
-        void thread?.terminate();
+        void this.kill();
       }
     });
     return detector;
@@ -176,7 +181,7 @@ export class TalkThread {
     conversation?.receive(message);
   }
 
-  #watchHeart(thread: Worker, heartbeat: SharedArrayBuffer): void {
+  #watchHeart(heartbeat: SharedArrayBuffer): void {
     let beats = -1;
     let changedMs = monotonicMs();
     clearInterval(this.#watch);
@@ -187,8 +192,7 @@ export class TalkThread {
         changedMs = monotonicMs();
       } else if (monotonicMs() - changedMs > SILENCE_MS) {
         this.#log.error('the thread of conversations does not answer: ending it');
-        this.#lost(thread);
-        void thread.terminate();
+        void this.kill();
       }
     }).unref();
   }
