@@ -38,6 +38,9 @@ test('bytes leave the queue as they entered, in pieces of any size, and every bl
   assert.ok(read > 1_000_000);
   queue.clear();
   assert.deepEqual([queue.length, pool.usedBytes], [0, 0]);
+  queue.push(new Uint8Array(3 * BLOCK));
+  queue.drop(2 * BLOCK + 1);
+  assert.equal(pool.usedBytes, BLOCK, 'blocks that are read are free before the queue is empty');
 });
 
 test('a million small pieces take no more memory than their bytes, and little time', () => {

@@ -6,6 +6,7 @@ import { createLogger } from '../../../src/base/log.ts';
 import { sleep } from '../../../src/base/time.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../../../src/front/http/socket.ts';
 import type { AttachedSession } from '../../../src/front/placement/worker-handle.ts';
+import { EarlyMessageMemory, EarlyMessages } from '../../../src/front/sessions/early-messages.ts';
 import { PeerToPeerLink } from '../../../src/front/sessions/session-link.ts';
 import { SessionService } from '../../../src/front/sessions/session-service.ts';
 import type { ToWorker } from '../../../src/link/messages.ts';
@@ -129,8 +130,11 @@ function connect(token: string): TestSocket {
   return socket;
 }
 
+/** The message is overwritten at once: uWebSockets.js reuses its memory. */
 const say = (socket: TestSocket, text: string): void => {
-  handlers.message(socket, new TextEncoder().encode(text).buffer, false);
+  const bytes = new TextEncoder().encode(text);
+  handlers.message(socket, bytes.buffer, false);
+  bytes.fill(0x78);
 };
 
 async function until(what: string, isTrue: () => boolean): Promise<void> {
@@ -190,6 +194,47 @@ test('a token becomes a session as granted; early messages reach it; its end fre
   assert.deepEqual(attached, []);
   assert.deepEqual(history.at(-1), `end ${sessionId}`);
   assert.deepEqual(posted.at(-1), { type: 'close', sessionId, reason: 'client_closed' });
+  assert.equal(service.messageBudget.members, 0);
+  await untilReleased(token);
+});
+
+test('a client that is ended for flooding cannot come back at once', async () => {
+  const token = await newToken();
+  const socket = connect(token);
+  await until('the session runs', () => service.size === 1);
+  for (let i = 0; i < 100_000 && socket.open; i++) {
+    say(socket, 'x');
+  }
+  assert.ok(!socket.open && socket.sent.includes('ERROR RATE_LIMITED'), socket.sent.join());
+  handlers.close(socket, 1000);
+  const again = connect(token);
+  await until('refused', () => !again.open);
+  assert.deepEqual(again.sent, ['ERROR SESSION_IN_USE']);
+  assert.equal(await front.services.quota.usage(keyId), 1, 'its slot is held too');
+  await front.services.quota.release(keyId, history[0]!.split(' ').at(-1)!);
+});
+
+test('early messages of all sockets have one limit, and clients that leave free their part', async () => {
+  const memory = new EarlyMessageMemory();
+  const large = new ArrayBuffer(4 << 20);
+  const kept = Array.from({ length: 16 }, () => new EarlyMessages(memory));
+  assert.ok(kept.every((messages) => messages.push(large, true)));
+  assert.equal(new EarlyMessages(memory).push(new ArrayBuffer(1), true), false);
+  for (const messages of kept) {
+    messages.take();
+  }
+  assert.equal(memory.usedBytes, 0);
+  for (let i = 0; i < 17; i++) {
+    const socket = connect('a token that nobody was given');
+    handlers.message(socket, large, true);
+    handlers.close(socket, 1006);
+  }
+  const token = await newToken();
+  const socket = connect(token);
+  say(socket, 'ping early');
+  await until('the session runs', () => socket.sent.length > 0);
+  assert.deepEqual(socket.sent, ['pong early']);
+  handlers.close(socket, 1000);
   await untilReleased(token);
 });
 
