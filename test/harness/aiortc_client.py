@@ -59,6 +59,12 @@ async def main():
         channel.send('hello')
         tell(event='channel')
 
+    @pc.on('datachannel')
+    def on_channel(theirs):
+        @theirs.on('message')
+        def on_message(message):
+            theirs.send(message)
+
     await pc.setLocalDescription(await pc.createOffer())
     tell(event='offer', sdp=pc.localDescription.sdp)
     loop = asyncio.get_running_loop()

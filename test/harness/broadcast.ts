@@ -7,7 +7,7 @@ import type { TestMedia } from './test-media.ts';
 import { PEER_OPTIONS, RecordingListener } from './peer-pair.ts';
 
 export class Broadcast {
-  readonly listener = new RecordingListener();
+  readonly listener: RecordingListener;
   readonly peer: Peer;
   readonly #media: TestMedia;
   readonly #timer: NodeJS.Timeout;
@@ -17,7 +17,8 @@ export class Broadcast {
   #answeredRequests = 0;
   #packets = 0;
 
-  constructor(endpoint: Endpoint, media: TestMedia) {
+  constructor(endpoint: Endpoint, media: TestMedia, listener = new RecordingListener()) {
+    this.listener = listener;
     this.#media = media;
     this.peer = endpoint.createPeer(PEER_OPTIONS, this.listener);
     void this.listener.connected.promise.then((nowMs) => {

@@ -1,5 +1,5 @@
-// aiortc, a second independent stack with OpenSSL's DTLS: decodes our media, opens a data channel,
-// sends audio.
+// aiortc, a second independent stack with OpenSSL's DTLS: decodes our media, exchanges messages over
+// data channels, sends audio.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -7,7 +7,9 @@ import { test, type TestContext } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
+import type { DataChannel } from '../../src/webrtc/sctp/data-channel.ts';
 import { Broadcast } from '../harness/broadcast.ts';
+import { RecordingListener } from '../harness/peer-pair.ts';
 import { makeMedia } from '../harness/test-media.ts';
 import { until } from '../harness/until.ts';
 
@@ -72,6 +74,17 @@ class AiortcClient {
   }
 }
 
+/** Keeps the texts of data channels. */
+class MessageListener extends RecordingListener {
+  readonly messages: string[] = [];
+  onMessage(_channel: DataChannel, data: Buffer): void {
+    this.messages.push(data.toString());
+  }
+}
+
+/** From one packet to many. */
+const ECHOED = [1, 500, 1_200, 15_000, 65_000].map((bytes) => 'm'.repeat(bytes));
+
 const skip = PYTHON !== undefined ? false : 'aiortc is not installed (Debian: python3-aiortc)';
 
 for (const codec of ['vp8', 'h264'] as const) {
@@ -86,15 +99,24 @@ for (const codec of ['vp8', 'h264'] as const) {
     const media = await makeMedia(codec, 2, 30);
     const client = new AiortcClient(t, { codec, microphone: codec === 'vp8' });
     const offer = await client.waitFor(({ event }) => event === 'offer', 'an offer');
-    const broadcast = new Broadcast(endpoint, media);
+    const listener = new MessageListener();
+    const broadcast = new Broadcast(endpoint, media, listener);
     t.onTestFinished(() => {
       broadcast.stop();
     });
-    const { peer, listener } = broadcast;
+    const { peer } = broadcast;
     client.send({ sdp: await peer.answer(parseOffer(offer.sdp!)) });
     assert.equal(peer.videoCodec, codec);
     await client.waitFor(({ state }) => state === 'connected', 'a connection');
     await client.waitFor(({ event }) => event === 'channel', 'the data channel');
+    await until(() => listener.messages.length === 1, 5_000, 'its message');
+    assert.deepEqual(listener.messages, ['hello']);
+    const own = peer.createChannel('ours');
+    for (const text of ECHOED) {
+      assert.ok(own.send(Buffer.from(text), true));
+    }
+    await until(() => listener.messages.length === 1 + ECHOED.length, 20_000, 'the echoes');
+    assert.deepEqual(listener.messages.slice(1), ECHOED);
     assert.deepEqual(
       (await client.waitFor(({ kind, count }) => kind === 'video' && count === 60, '60 pictures'))
         .size,

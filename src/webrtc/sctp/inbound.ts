@@ -23,8 +23,8 @@ const MAX_RANGES = 256;
 const MAX_TSN_AHEAD = 8_192;
 /** Repeated TSNs that one SACK reports. */
 const MAX_DUPLICATES = 32;
-/** The gap blocks of one SACK: 16 bits each for start and end. */
-const MAX_GAP = 0xffff;
+/** Gap blocks of one SACK. The first ones are those that the other side needs most. */
+const MAX_GAP_BLOCKS = 128;
 
 /** Consecutive TSNs that have arrived. */
 interface Range {
@@ -141,9 +141,7 @@ export class Inbound {
 
   /** The body of a SACK (RFC 9260 section 3.3.4). */
   sack(): Buffer {
-    const blocks = this.#ranges
-      .map(({ first, last }) => [(first - this.#cumulative) >>> 0, (last - this.#cumulative) >>> 0])
-      .filter(([, last = 0]) => last <= MAX_GAP);
+    const blocks = this.#ranges.slice(0, MAX_GAP_BLOCKS);
     const duplicates = this.#duplicates;
     this.#duplicates = [];
     const out = Buffer.alloc(12 + 4 * blocks.length + 4 * duplicates.length);
@@ -152,9 +150,10 @@ export class Inbound {
     out.writeUInt16BE(blocks.length, 8);
     out.writeUInt16BE(duplicates.length, 10);
     let at = 12;
-    for (const [first = 0, last = 0] of blocks) {
-      out.writeUInt16BE(first, at);
-      out.writeUInt16BE(last, at + 2);
+    // MAX_TSN_AHEAD keeps both within 16 bits.
+    for (const { first, last } of blocks) {
+      out.writeUInt16BE((first - this.#cumulative) >>> 0, at);
+      out.writeUInt16BE((last - this.#cumulative) >>> 0, at + 2);
       at += 4;
     }
     for (const tsn of duplicates) {
@@ -211,7 +210,7 @@ export class Inbound {
       before.last = tsn;
     } else if (joinsAfter) {
       after.first = tsn;
-    } else if (ranges.length < MAX_RANGES || at === 0) {
+    } else if (ranges.length < MAX_RANGES || tsn === tsnPlus(this.#cumulative, 1)) {
       ranges.splice(at, 0, { first: tsn, last: tsn });
     } else {
       return false;
