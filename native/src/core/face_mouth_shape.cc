@@ -65,6 +65,8 @@ constexpr float STEEPEST = 3.4f;
  * smile lines and the jaw's outline.
  */
 constexpr float CHEEK = 1.9f;
+/** Share of the face's height by which full pressure closes the lips beyond their touch. */
+constexpr float MEET = .05f;
 /**
  * This share of the face's height is shadow between closed lips. It disappears when the lips part.
  */
@@ -111,10 +113,12 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float drop = .155f * unit * a.jaw;
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
   // Protruding lips leave a small opening in their middle.
-  const float aperture = (.205f * a.open * (1 + .12f * a.open) * (1 - .42f * a.round) +
-                          .045f * a.jaw * (1 - .4f * a.round)) *
-                             unit * free +
-                         .026f * fh * a.tuck * (1 - a.press);
+  const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .42f * a.round) +
+                       .045f * a.jaw * (1 - .4f * a.round)) *
+                          unit * free +
+                      .026f * fh * a.tuck * (1 - a.press);
+  // Pressing lips meet before they press fully: of a short closure a frame may show the half alone.
+  const float aperture = std::max(0.f, apart - MEET * fh * a.press);
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
