@@ -20,6 +20,13 @@ const NEVER_SEEN = [
   'PRECONDITION_FAILED',
   'GONE',
   'RANGE_NOT_SATISFIABLE',
+  // LiveKit rooms: their clients are not this page.
+  'INVALID_ROOM_TOKEN',
+  'INVALID_JOIN_REQUEST',
+  'LIVEKIT_URL_REFUSED',
+  'ROOM_JOIN_FAILED',
+  'ROOM_LOST',
+  'JOIN_TIMEOUT',
 ];
 
 test('every error code has a text on the page, without terms of the HTTP API', () => {

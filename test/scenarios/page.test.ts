@@ -164,6 +164,7 @@ test('by keyboard alone: stops come in the order of reading, and the focus is ne
     'microphone',
     'pick',
     'replace',
+    'talk-start',
     'SUMMARY',
     'SUMMARY',
     'SUMMARY',
