@@ -22,6 +22,8 @@ test('commands are understood as text and as binary', () => {
   assert.ok(immediate.kind === 'playImmediate' && immediate.bytes.length === 2);
   assert.equal(parseClientMessage(text('SKIPSKIP'), true).kind, 'audio');
   assert.deepEqual(parseClientMessage(text('ping 12.5'), false), { kind: 'ping', payload: '12.5' });
+  const longPing = text(`ping ${'x'.repeat(300)}`);
+  assert.equal(parseClientMessage(longPing, false).kind, 'ignored', 'its answer would be as long');
   assert.equal(parseClientMessage(new ArrayBuffer(0), true).kind, 'ignored');
 });
 

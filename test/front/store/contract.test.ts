@@ -353,11 +353,15 @@ for (const [kind, start] of [
       const made: string[] = [];
       for (let index = 0; index < 20; index++) {
         made.push(String((await agents.create(owner, { name: String(index) }))['name']));
+        await sleep(2);
       }
       const pages: string[][] = [];
+      const times: string[] = [];
       for await (const page of agents.pages(owner)) {
         pages.push(page.map((agent) => String(agent['name'])));
+        times.push(...page.map(({ created_at }) => created_at));
       }
+      assert.deepEqual(times, times.toSorted());
       assert.deepEqual(
         pages.map((page) => page.length),
         [8, 8, 4],

@@ -167,6 +167,14 @@ test('a budget refills at its rate, and counts an IPv6 /64 as one address', () =
   assert.equal(taken('::2', 0), 0);
 });
 
+test('which addresses share a bucket is different in each server', () => {
+  const patterns = Array.from({ length: 10 }, () => {
+    const budget = new AddressBudget(0, { perSecond: 1, burst: 1, buckets: 16 });
+    return Array.from({ length: 20 }, (_, i) => budget.take(`192.0.2.${i}`, 0)).join();
+  });
+  assert.ok(new Set(patterns).size > 1, 'nobody can choose an address that blocks another one');
+});
+
 test('addresses spread evenly over the buckets', () => {
   const budget = new AddressBudget(0, { perSecond: 10, burst: 1, buckets: 16_384 });
   let answered = 0;
