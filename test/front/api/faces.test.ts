@@ -1,0 +1,174 @@
+// Faces of a user over real HTTP on a real Redis: made, used, listed, refused and deleted.
+import assert from 'node:assert/strict';
+import { readFile, rename } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, test } from 'vitest';
+import { sleep } from '../../../src/base/time.ts';
+import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+let server: TestFront;
+let otherKey: string;
+
+beforeAll(async () => {
+  server = await startTestFront({
+    videos: ({ services }) => stubVideos((name) => services.blobs.open(name)),
+  });
+  ({ key: otherKey } = await server.services.apiKeys.create('owner-2', 'other'));
+});
+afterAll(() => server.close());
+
+const body = async (reply: Response): Promise<Record<string, unknown>> =>
+  (await reply.json()) as Record<string, unknown>;
+
+async function upload(bytes: Uint8Array, target = '/faces/legacy?face_name=Me'): Promise<Response> {
+  const form = new FormData();
+  form.set('image', new File([Buffer.from(bytes)], 'me.webp'));
+  return await server.call(target, { method: 'POST', body: form });
+}
+
+async function untilDone(faceId: string): Promise<Record<string, unknown>> {
+  for (let tries = 0; tries < 600; tries++) {
+    const status = await body(
+      await server.call(`/faces/legacy/generation_status?face_id=${faceId}`),
+    );
+    if (status['status'] === 'completed' || status['status'] === 'failed') {
+      return status;
+    }
+    await sleep(50);
+  }
+  return assert.fail('the face was never done');
+}
+
+test('a face is created, used while pending, visible only to its owner, and deleted', async () => {
+  const reply = await upload(await readFile(path.join(ROOT, 'models/faces/ava.webp')));
+  assert.equal(reply.status, 200);
+  assert.ok(reply.headers.get('deprecation'));
+  const created = await body(reply);
+  assert.equal(created['face_id'], created['character_uid']);
+  assert.deepEqual(created['warnings'], []);
+  const id = String(created['face_id']);
+  assert.equal(
+    (await server.call('/compose/token', { json: { faceId: id } })).status,
+    200,
+    'it can be named while pending',
+  );
+  assert.equal((await untilDone(id))['status'], 'completed');
+
+  const listed = (await (await server.call('/faces')).json()) as {
+    id: string;
+    name: string;
+    owner_id: string | undefined;
+  }[];
+  assert.deepEqual(
+    listed.map(({ id: one, name, owner_id: owner }) => [one, name, owner]),
+    [
+      [id, 'Me', 'owner-1'],
+      ['ava', 'Ava', null],
+    ],
+  );
+  const others = (await (await server.call('/faces', { key: otherKey })).json()) as {
+    id: string;
+  }[];
+  assert.deepEqual(
+    others.map(({ id: one }) => one),
+    ['ava'],
+  );
+  assert.equal(
+    (await server.call('/compose/token', { json: { faceId: id }, key: otherKey })).status,
+    400,
+  );
+  assert.equal(
+    (
+      await body(
+        await server.call(`/faces/legacy/generation_status?face_id=${id}`, { key: otherKey }),
+      )
+    )['status'],
+    'not_found',
+  );
+  assert.equal(
+    (await server.call(`/faces/legacy/${id}`, { method: 'DELETE', key: otherKey })).status,
+    404,
+  );
+
+  const file = path.join(server.dataDir, 'faces', id, 'asset.face');
+  await rename(file, `${file}.aside`);
+  const gone = await untilDone(id);
+  assert.equal(gone['status'], 'failed', 'its files are gone from the disk');
+  assert.match(String(gone['error']), /no longer in the storage.*Upload the picture again/);
+  await rename(`${file}.aside`, file);
+  assert.equal((await untilDone(id))['status'], 'completed');
+
+  const preview = Buffer.from(await (await server.call(`/faces/${id}/preview`)).arrayBuffer());
+  assert.equal(preview.subarray(0, 3).toString('latin1'), '\xff\xd8\xff');
+  const asset = await server.services.faceCatalog.load('owner-1', id);
+  assert.equal(Buffer.from(asset, 0, 6).toString(), 'MPFACE');
+  assert.equal(
+    await server.services.faceCatalog.load('owner-1', id),
+    asset,
+    'loaded once, shared by all sessions',
+  );
+  await assert.rejects(server.services.faceCatalog.load('owner-2', id), {
+    code: 'INVALID_FACE_ID',
+  });
+
+  assert.equal((await server.call(`/faces/legacy/${id}`, { method: 'DELETE' })).status, 204);
+  assert.equal((await server.call(`/faces/legacy/${id}`, { method: 'DELETE' })).status, 404);
+  assert.equal((await server.call('/compose/token', { json: { faceId: id } })).status, 400);
+  await assert.rejects(server.services.faceCatalog.load('owner-1', id), {
+    code: 'INVALID_FACE_ID',
+  });
+  assert.equal(asset.byteLength > 0, true, 'a running session keeps what it has');
+  assert.equal(
+    (await server.call('/faces/legacy/ava', { method: 'DELETE' })).status,
+    404,
+    "a default face is nobody's to delete",
+  );
+});
+
+test('an unusable portrait fails at once by its first bytes, or later in its status', async () => {
+  const svg = await upload(
+    Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'),
+  );
+  assert.equal(svg.status, 422);
+  assert.deepEqual(((await body(svg))['detail'] as { loc: string[] }[])[0]?.loc, ['body', 'image']);
+  const portrait = await readFile(path.join(ROOT, 'models/faces/ava.webp'));
+  const { face_id: cut } = await body(await upload(portrait.subarray(0, portrait.length / 2)));
+  const failed = await untilDone(String(cut));
+  assert.equal(failed['status'], 'failed');
+  assert.match(String(failed['error']), /damaged|incomplete/);
+  assert.equal(
+    (await server.call('/compose/token', { json: { faceId: String(cut) } })).status,
+    400,
+    'a failed face is no face',
+  );
+  assert.equal((await server.call(`/faces/${String(cut)}/preview`)).status, 404);
+});
+
+test('the queue of faces is bounded; its refusals carry Retry-After', async () => {
+  const portrait = await readFile(path.join(ROOT, 'models/faces/noah.webp'));
+  const replies = await Promise.all(Array.from({ length: 12 }, () => upload(portrait)));
+  const refused = replies.filter(({ status }) => status === 429);
+  assert.ok(refused.length > 0 && refused.length < 12, `${refused.length} of 12 refused`);
+  assert.equal((await body(refused[0] as Response))['code'], 'QUEUE_FULL');
+  assert.ok(refused[0]?.headers.get('retry-after'));
+  const accepted = await Promise.all(replies.filter(({ status }) => status === 200).map(body));
+  const positions = await Promise.all(
+    accepted.map(
+      async ({ face_id: id }) =>
+        (await body(await server.call(`/faces/legacy/generation_status?face_id=${String(id)}`)))[
+          'queue_position'
+        ],
+    ),
+  );
+  assert.ok(
+    positions.some((position) => Number(position) >= 1),
+    'those that wait know their place',
+  );
+  for (const { face_id: id } of accepted) {
+    assert.equal(
+      (await server.call(`/faces/legacy/${String(id)}`, { method: 'DELETE' })).status,
+      204,
+    );
+  }
+});
