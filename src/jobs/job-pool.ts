@@ -1,9 +1,15 @@
 // The thread pool for offline jobs: few threads, of low priority, off the cores of the media
 // workers. Each task is a file, and each run has a time limit.
+//
+// A thread that is ended while onnxruntime or sharp works on it aborts the whole process
+// (Napi::Error while the environment closes; seen in 1 of 40 faces). So tasks that use them get a
+// `stop` word, look at it between two steps, and end by themselves.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
+import { after } from '../base/guard.ts';
+import type { StopWord } from '../base/stop-word.ts';
 
 /** The tasks: files whose default export runs the task. */
 const TASKS = {
@@ -18,9 +24,15 @@ export type JobTask = keyof typeof TASKS;
 
 /** Options of one run. */
 export interface RunOptions {
-  /** Time limit. After it the thread ends and the promise rejects with an AbortError. */
+  /** Time limit. After it the promise rejects with an AbortError, and the task ends. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /**
+   * The task's stop word, if it has one (`stopWord`): set at the time limit, when the signal aborts
+   * and when the pool closes. The thread is ended by force if the task then goes on for
+   * STOP_GRACE_MS. Without a stop word the thread is ended at once.
+   */
+  readonly stop?: StopWord;
   /** Buffers and ports to transfer to the thread instead of copying them. */
   readonly transfer?: readonly (ArrayBuffer | MessagePort)[];
 }
@@ -35,9 +47,14 @@ export interface JobPool {
   run<Result>(task: JobTask, value: unknown, options: RunOptions): Promise<Result>;
   /** Number of tasks that run or wait for a thread. */
   readonly load: number;
-  /** Ends all threads. Running tasks reject. */
+  /** Ends all threads. Running tasks reject; those with a stop word end by themselves. */
   close(): Promise<void>;
 }
+
+/** A step of a face takes 0.3 s of a core; a thread of the lowest priority may wait for one. */
+const STOP_GRACE_MS = 15_000;
+/** The same when the pool closes: a server that stops does not wait for long. */
+const CLOSE_GRACE_MS = 5000;
 
 /**
  * Niceness of job threads (setpriority(2), per thread on Linux): the lowest priority, so that media
@@ -65,18 +82,63 @@ export function createJobPool(threads: number, cpus: readonly number[]): JobPool
     atomics: 'disabled', // a thread in Atomics.wait could not be ended at the time limit
     resourceLimits: { maxOldGenerationSizeMb: 1024 },
   });
+  /** Running tasks that end by themselves, each with its stop word. */
+  const stoppable = new Map<Promise<unknown>, StopWord>();
+
+  /** Runs a task that ends by itself once `over` aborts, or is ended after the time of grace. */
+  function runStoppable(
+    value: unknown,
+    stop: StopWord,
+    over: AbortSignal,
+    options: { filename: string; transferList: (ArrayBuffer | MessagePort)[] },
+  ): Promise<never> {
+    const force = new AbortController();
+    const work = pool.run(value, { ...options, signal: force.signal }) as Promise<never>;
+    stoppable.set(work, stop);
+    return new Promise((resolve, reject) => {
+      let grace: NodeJS.Timeout | undefined;
+      const onOver = (): void => {
+        Atomics.store(stop, 0, 1);
+        grace = after(STOP_GRACE_MS, 'the end of a job by force', () => {
+          force.abort();
+        }).unref();
+        reject(new DOMException('The task was aborted', 'AbortError'));
+      };
+      if (over.aborted) {
+        onOver();
+      }
+      over.addEventListener('abort', onOver, { once: true });
+      work.then(resolve, reject).finally(() => {
+        over.removeEventListener('abort', onOver);
+        clearTimeout(grace);
+        stoppable.delete(work);
+      });
+    });
+  }
+
   return {
-    run: (task, value, { timeoutMs, signal, transfer = [] }) =>
-      pool.run(value, {
-        filename: TASKS[task],
-        signal: signal
-          ? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-          : AbortSignal.timeout(timeoutMs),
-        transferList: [...transfer],
-      }) as Promise<never>,
+    run: (task, value, { timeoutMs, signal, transfer = [], stop }) => {
+      const limit = AbortSignal.timeout(timeoutMs);
+      const over = signal ? AbortSignal.any([signal, limit]) : limit;
+      const options = { filename: TASKS[task], transferList: [...transfer] };
+      return stop === undefined
+        ? (pool.run(value, { ...options, signal: over }) as Promise<never>)
+        : runStoppable(value, stop, over, options);
+    },
     get load() {
       return pool.queueSize + pool.threads.length;
     },
-    close: () => pool.destroy(),
+    async close() {
+      for (const stop of stoppable.values()) {
+        Atomics.store(stop, 0, 1);
+      }
+      let grace: NodeJS.Timeout | undefined;
+      const force = new Promise<void>((resolve) => {
+        grace = after(CLOSE_GRACE_MS, 'the wait for stopped jobs', resolve);
+      });
+      await Promise.race([Promise.allSettled(stoppable.keys()), force]);
+      clearTimeout(grace);
+      await pool.destroy();
+    },
   };
 }

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'vitest';
 import { createJobPool } from '../../src/jobs/job-pool.ts';
+import { stopWord } from '../../src/base/stop-word.ts';
 import { native } from '../../src/native/addon.ts';
+import { portraitOf } from './face/portraits.ts';
 
 interface Thread {
   readonly id: string;
@@ -46,4 +48,18 @@ test('job threads run on the given CPUs at the lowest priority; the caller does 
   } finally {
     await pool.close();
   }
+});
+
+test('a face that is over its time, or whose pool closes, ends by itself', async () => {
+  const pool = createJobPool(1, []);
+  const create = (timeoutMs: number): Promise<unknown> => {
+    const stop = stopWord();
+    const task = { image: portraitOf('ava'), name: 'test', stop };
+    return pool.run('face', task, { timeoutMs, stop });
+  };
+  for (const timeoutMs of [1, 300]) {
+    await assert.rejects(create(timeoutMs), { name: 'AbortError' });
+  }
+  const last = create(200_000);
+  await Promise.all([assert.rejects(last), pool.close()]);
 });

@@ -4,6 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { wallMs } from '../../base/time.ts';
 import type { JobPool } from '../../jobs/job-pool.ts';
+import { stopWord } from '../../base/stop-word.ts';
 import { JobRunner } from '../queue/job-runner.ts';
 import { openFile, type BlobReader, type BlobStore } from '../store/blobs.ts';
 import {
@@ -271,8 +272,9 @@ export class Faces {
       const ownsMemory =
         image.length === image.buffer.byteLength && image.buffer instanceof ArrayBuffer;
       const transfer = ownsMemory ? [image.buffer] : [];
-      const options = { timeoutMs: FACE_DEADLINE_MS, signal, transfer };
-      return await pool.run<FaceTaskResult>('face', { image, name }, options);
+      const stop = stopWord();
+      const options = { timeoutMs: FACE_DEADLINE_MS, signal, transfer, stop };
+      return await pool.run<FaceTaskResult>('face', { image, name, stop }, options);
     } catch (error) {
       if (signal.aborted || (error as Error).name !== 'AbortError') {
         throw error;

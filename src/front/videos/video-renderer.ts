@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { MessageChannel } from 'node:worker_threads';
 import { guarded } from '../../base/guard.ts';
 import { createJobPool, type JobPool } from '../../jobs/job-pool.ts';
+import { stopWord } from '../../base/stop-word.ts';
 import type {
   RenderedPiece,
   RenderResult,
@@ -88,7 +89,9 @@ export class VideoRenderer {
           );
       }),
     );
+    const stop = stopWord();
     const task: RenderTask = {
+      stop,
       audio: {
         bytes: audio,
         format: order.audioFormat,
@@ -111,6 +114,7 @@ export class VideoRenderer {
       return await this.#pool.run<RenderResult>('static', task, {
         timeoutMs: renderDeadlineMs(durationSeconds),
         signal: AbortSignal.any([signal, storage.signal]),
+        stop,
         transfer: ownsMemory ? [port2, audio.buffer as ArrayBuffer] : [port2],
       });
     } catch (error) {

@@ -1,4 +1,5 @@
 // The job-pool task that makes a face asset from a portrait.
+import { checkStop, Stopped, type StopWord } from '../../base/stop-word.ts';
 import { createFace } from './create-face.ts';
 import { FaceLandmarker } from './detect/face-landmarker.ts';
 import { FaceError, type FaceErrorCode, type FaceWarning } from './face-error.ts';
@@ -7,6 +8,8 @@ export interface CreateFaceTask {
   /** An image file as uploaded. */
   readonly image: Uint8Array;
   readonly name: string;
+  /** Ends the task between two steps. */
+  readonly stop?: StopWord;
 }
 
 /** A face asset and its preview, or the reason why there is none. */
@@ -22,15 +25,26 @@ export type CreateFaceResult =
 
 let landmarker: Promise<FaceLandmarker> | undefined;
 
-/** Never rejects: an error loses its class and its fields when it is posted between threads. */
+/**
+ * Rejects only when it was stopped: an error loses its class and its fields when it is posted between
+ * threads.
+ */
 export default async function createFaceTask({
   image,
   name,
+  stop,
 }: CreateFaceTask): Promise<CreateFaceResult> {
   try {
     landmarker ??= FaceLandmarker.load();
-    return await createFace(image, { name, landmarker: await landmarker });
+    const check = (): void => {
+      checkStop(stop);
+    };
+    check();
+    return await createFace(image, { name, landmarker: await landmarker, check });
   } catch (error) {
+    if (error instanceof Stopped) {
+      throw error;
+    }
     if (error instanceof FaceError) {
       return { error: { code: error.code, message: error.message } };
     }

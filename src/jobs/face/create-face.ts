@@ -38,6 +38,8 @@ export interface CreateFaceOptions {
   readonly name: string;
   /** Load it once per thread. Without it the call loads the models that set-up made. */
   readonly landmarker?: FaceLandmarker;
+  /** Called between two steps; what it throws ends the call. */
+  readonly check?: () => void;
 }
 
 /**
@@ -47,10 +49,12 @@ export interface CreateFaceOptions {
  */
 export async function createFace(
   imageBytes: Uint8Array,
-  { name, landmarker }: CreateFaceOptions,
+  { name, landmarker, check = () => {} }: CreateFaceOptions,
 ): Promise<CreatedFace> {
   const source = new Pyramid(await decodeImage(imageBytes));
+  check();
   const faces = await (landmarker ?? (await FaceLandmarker.load())).find(source);
+  check();
   const { face, warnings: faceWarnings } = chooseFace(faces, source.image);
 
   const crop = cropWithHair(source, face);
@@ -98,6 +102,7 @@ export async function createFace(
     lidLeft,
     lidRight,
   });
+  check();
   return { asset, warnings, preview: await previewOf(rest.image) };
 }
 

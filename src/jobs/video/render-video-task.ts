@@ -5,6 +5,7 @@ import type { Motion } from '../../media/articulation.ts';
 import { SpeechModel } from '../../pipeline/inference/speech-model.ts';
 import { openAudio, type AudioInput } from './audio/open-audio.ts';
 import { AudioError } from './audio/pcm-stream.ts';
+import { checkStop, Stopped, type StopWord } from '../../base/stop-word.ts';
 import { renderVideo } from './render-video.ts';
 
 /** What to render. */
@@ -20,6 +21,8 @@ export interface RenderTask {
   /** Path of the MP4. The file is complete when the task is done. */
   readonly mp4File: string;
   readonly port: MessagePort;
+  /** Ends the task before the next frame. */
+  readonly stop?: StopWord;
 }
 
 /**
@@ -45,6 +48,7 @@ let model: Promise<SpeechModel> | undefined;
 export default async function renderTask({
   audio,
   port,
+  stop,
   ...options
 }: RenderTask): Promise<RenderResult> {
   const send = (piece: RenderedPiece): Promise<void> =>
@@ -63,6 +67,9 @@ export default async function renderTask({
     model ??= SpeechModel.load({ maxBatch: 1 });
     await renderVideo({
       ...options,
+      check: () => {
+        checkStop(stop);
+      },
       model: await model,
       sound: await openAudio(audio),
       onInit: (bytes) => send({ type: 'init', bytes }),
@@ -72,6 +79,9 @@ export default async function renderTask({
   } catch (error) {
     if (error instanceof AudioError) {
       return { failed: error.message };
+    }
+    if (error instanceof Stopped) {
+      throw error;
     }
     model = undefined; // try again next time: the model files may have been added
     throw error;

@@ -37,6 +37,8 @@ export interface RenderOptions {
   readonly sound: PcmStream;
   readonly frames: number;
   readonly mp4File: string;
+  /** Called before each frame; what it throws ends the rendering. */
+  readonly check?: () => void;
   readonly onInit: (bytes: Uint8Array) => Promise<void>;
   readonly onSegment: (bytes: Uint8Array, index: number) => Promise<void>;
 }
@@ -56,6 +58,7 @@ export async function renderVideo({
   sound,
   frames,
   mp4File,
+  check = () => {},
   onInit,
   onSegment,
 }: RenderOptions): Promise<void> {
@@ -93,6 +96,7 @@ export async function renderVideo({
   try {
     await articulation.start();
     for (let frame = 0; frame < frames; frame++) {
+      check();
       if (frame === frames - CLOSING_FRAMES) {
         articulation.close();
       }
