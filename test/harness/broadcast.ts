@@ -17,10 +17,15 @@ export class Broadcast {
   #answeredRequests = 0;
   #packets = 0;
 
-  constructor(endpoint: Endpoint, media: TestMedia, listener = new RecordingListener()) {
+  constructor(
+    endpoint: Endpoint,
+    media: TestMedia,
+    listener = new RecordingListener(),
+    remote: 'client' | 'sfu' = 'client',
+  ) {
     this.listener = listener;
     this.#media = media;
-    this.peer = endpoint.createPeer(PEER_OPTIONS, this.listener);
+    this.peer = endpoint.createPeer({ ...PEER_OPTIONS, remote }, this.listener);
     void this.listener.connected.promise.then((nowMs) => {
       this.#startMs = nowMs;
     });

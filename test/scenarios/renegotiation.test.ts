@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test, vi } from 'vitest';
 import type { Page } from 'puppeteer-core';
 import { createEndpoint } from '../../src/webrtc/endpoint.ts';
-import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
+import { parseAnswer, parseOffer } from '../../src/webrtc/sdp/offer.ts';
 import { Broadcast } from '../harness/broadcast.ts';
 import { patience } from '../harness/machine.ts';
 import { acceptAnswer, statsOf } from '../harness/page-connection.ts';
@@ -97,3 +97,49 @@ test('Chromium adds media, stops and resumes it, and restarts ICE on one connect
   assert.equal((await statsOf(page)).state, 'connected');
   assert.ok(!listener.isClosed);
 });
+
+for (const remote of ['client', 'sfu'] as const) {
+  test(`Chromium answers an offer of ours, as to a ${remote}`, async (t) => {
+    const browser = await openBrowser();
+    const page = await browser.newPage();
+    const endpoint = await createEndpoint({
+      bindAddress: '127.0.0.1',
+      port: 0,
+      announcedAddresses: [],
+    });
+    const broadcast = new Broadcast(endpoint, await makeMedia('vp8'), undefined, remote);
+    t.onTestFinished(async () => {
+      broadcast.stop();
+      await page.close();
+      await endpoint.close();
+      await browser.close();
+    });
+    const { peer } = broadcast;
+    const ids = { streamId: 'avatar', audioTrackId: 'a', videoTrackId: 'v' };
+    const offer = peer.offer({ ...ids, videoCodecs: ['h264', 'vp8'], hasData: true });
+    const answer = await page.evaluate(async (sdp) => {
+      const pc = new RTCPeerConnection();
+      Object.assign(globalThis, { pc });
+      const element = document.createElement('video');
+      element.autoplay = true;
+      document.body.append(element);
+      pc.addEventListener('track', ({ streams }) => {
+        element.srcObject = streams[0] ?? null;
+      });
+      await pc.setRemoteDescription({ type: 'offer', sdp });
+      // VP8 alone: the other codec of the offer is not taken.
+      const [, video] = pc.getTransceivers();
+      const { codecs } = RTCRtpReceiver.getCapabilities('video')!;
+      video!.setCodecPreferences(codecs.filter(({ mimeType }) => /vp8|rtx/i.test(mimeType)));
+      await pc.setLocalDescription(await pc.createAnswer());
+      return pc.localDescription?.sdp ?? '';
+    }, offer);
+    peer.accept(parseAnswer(answer));
+    assert.equal(peer.videoCodec, 'vp8');
+    await vi.waitUntil(async () => ((await statsOf(page)).video?.framesDecoded ?? 0) > 30, {
+      timeout: 15_000 * patience(),
+      interval: 100,
+    });
+    assert.ok(((await statsOf(page)).audio?.packetsReceived ?? 0) > 10);
+  });
+}
