@@ -141,9 +141,13 @@ async function judge(file: string): Promise<Judged> {
       same[isSpeaking ? 0 : 1]++;
     }
     before = upper;
+    const isMoment = clip.moments.includes(frame);
+    if (tracker === undefined && !isMoment) {
+      continue;
+    }
     native.i420ToRgba(renderer.picture, SIZE, SIZE, rgba);
     const rgb = withoutAlpha(rgba);
-    if (clip.moments.includes(frame)) {
+    if (isMoment) {
       tiles.set(frame, rgb);
     }
     await tracker?.write(rgb);
@@ -202,8 +206,8 @@ function withoutAlpha(rgba: Uint8Array): Buffer {
 
 function meanDifference(a: Uint8Array, b: Uint8Array): number {
   let sum = 0;
-  for (const [i, value] of a.entries()) {
-    sum += Math.abs(value - b[i]!);
+  for (let i = 0; i < a.length; i++) {
+    sum += Math.abs(a[i]! - b[i]!);
   }
   return sum / (a.length || 1);
 }

@@ -51,6 +51,7 @@ class Builder {
     weights();
     depth();
     brows();
+    cheeks();
     lags();
     build_teeth(model_);
     build_relief(model_);
@@ -303,6 +304,30 @@ class Builder {
       model_.brow_inner[k] =
           model_.brow[k] * (smoothstep(.75f, .2f, x) - .35f * smoothstep(.45f, .9f, x));
     });
+  }
+
+  /**
+   * A smile raises the cheeks, and with them the lower lids: most below the outer half of the eye,
+   * nothing at the upper lid, the nose and the corner of the mouth.
+   */
+  void cheeks() {
+    model_.cheek.assign(model_.weight.size(), 0.f);
+    const float fh = model_.face_height;
+    for (const auto& [eye_left, eye_right, lower_lid] :
+         {std::array{33, 133, 145}, std::array{362, 263, 374}}) {
+      const Point a = local(eye_left), b = local(eye_right), lid = local(lower_lid);
+      const float outward = a.x + b.x < 0 ? -1.f : 1.f, length = std::abs(b.x - a.x);
+      const Point middle{(a.x + b.x) / 2 + outward * .1f * length, lid.y + .16f * fh};
+      each_node([&](size_t k, Point p) {
+        const float across = (p.x - middle.x) / (.62f * length),
+                    height = p.y < middle.y ? .22f * fh : .2f * fh,
+                    along = (p.y - middle.y) / height;
+        const float far = across * across + along * along;
+        if (far < 1) {
+          model_.cheek[k] = std::max(model_.cheek[k], (1 - far) * (1 - far) * model_.weight[k]);
+        }
+      });
+    }
   }
 
   /**

@@ -11,7 +11,7 @@ namespace {
 
 /** Share of the distance to a new mood that one frame covers: 90 % after 10 frames. */
 constexpr float MOOD_EASE = .206f;
-constexpr float GAZE_X = .06f, GAZE_Y = .09f;  // of the eye's length and height
+constexpr float GAZE_X = .13f, GAZE_Y = .14f;  // of the eye's length and height
 
 float clamp_finite(float x, float low, float high) {
   return x >= low ? (x <= high ? x : high) : (x < low ? low : 0.f);
@@ -90,7 +90,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
                         last_pose_.yaw,     last_pose_.pitch,  last_pose_.roll, last_pose_.shift_x,
                         last_pose_.shift_y, last_pose_.breath, last_pose_.brow};
   if (first || !same(pose_, eyes_aside) || mood_.brow != last_mood_.brow ||
-      mood_.frown != last_mood_.frown) {
+      mood_.frown != last_mood_.frown || mood_.smile != last_mood_.smile) {
     displace_head();
   }
   nodes_ = head_nodes_;

@@ -8,8 +8,9 @@
 namespace mouthpiece::face {
 namespace {
 
-constexpr float BREATH_LIFT = 1.6f;                // pixels at 512x512
-constexpr float BROW_LIFT = .034f, FROWN = .020f;  // shares of the face's height
+constexpr float BREATH_LIFT = 1.6f;  // pixels at 512x512
+// Shares of the face's height.
+constexpr float BROW_LIFT = .034f, FROWN = .024f, CHEEK_LIFT = .022f;
 
 constexpr float HEAD_MARGIN = 32;  // largest displacement of a node by the head's pose, pixels
 constexpr float SEAM_MARGIN = 7;   // distance of a node from a lip's edge that may cross its cell
@@ -39,7 +40,8 @@ void Renderer::displace_head() {
   const float sx = pose_.shift_x * scale, sy = (pose_.shift_y - pose_.breath * BREATH_LIFT) * scale;
   const float brows = m.asset.limits.brow * m.face_height,
               lift = -(pose_.brow + mood_.brow) * BROW_LIFT * brows,
-              frown = mood_.frown * FROWN * brows;
+              frown = mood_.frown * FROWN * brows,
+              cheeks = -std::max(0.f, mood_.smile) * CHEEK_LIFT * brows;
   const float down_x = -m.frame.sin, down_y = m.frame.cos, roll = pose_.roll, yaw = pose_.yaw,
               pitch = pose_.pitch;
   for (int j = 0; j < m.rows; j++) {
@@ -49,10 +51,11 @@ void Renderer::displace_head() {
     const float* depth = m.depth.data() + first;
     const float* brow = m.brow.data() + first;
     const float* inner = m.brow_inner.data() + first;
+    const float* cheek = m.cheek.data() + first;
     float* __restrict head_x = head_.x.data() + first;
     float* __restrict head_y = head_.y.data() + first;
     for (int i = 0; i < m.columns; i++) {
-      const float raise = lift * brow[i] + frown * inner[i];
+      const float raise = lift * brow[i] + frown * inner[i] + cheeks * cheek[i];
       head_x[i] = weight[i] * (sx - roll * y) + yaw * depth[i] + raise * down_x;
       head_y[i] = weight[i] * (sy + roll * (left + float(i * NODE_STEP))) + pitch * depth[i] +
                   raise * down_y;

@@ -32,7 +32,7 @@ test('a sheet of each face and a table; what is no portrait is named with the re
   } finally {
     await rm(folder, { recursive: true });
   }
-}, 120_000);
+}, 240_000);
 
 test('wrong arguments are refused with the usage', async () => {
   await assert.rejects(run(), /Name one folder/);

@@ -8,7 +8,7 @@ const HZ = 1.9;
 /** Seconds that a flash lasts. */
 const FLASH: readonly [number, number] = [0.25, 0.6];
 /** Between flashes brows rise up to this. */
-const BETWEEN = 0.28;
+const BETWEEN = 0.35;
 
 /** The brows of one session. */
 export class Brows {
@@ -23,8 +23,8 @@ export class Brows {
 
   constructor(random: Random) {
     this.#random = random;
-    this.#flashes = random.between(0.22, 0.5);
-    this.#height = random.between(0.5, 1);
+    this.#flashes = random.between(0.3, 0.6);
+    this.#height = random.between(0.6, 1);
   }
 
   step(frame: number, { stress, isPhrase }: SpeechRhythm): void {
