@@ -154,6 +154,12 @@ export const SETTINGS = {
   ),
   LIVEKIT_API_KEY: setting(text, undefined, 'API key of that LiveKit server.'),
   LIVEKIT_API_SECRET: setting(text, undefined, 'Its secret.'),
+  LIVEKIT_HOSTS: setting(
+    list,
+    undefined,
+    'Comma-separated hosts (with a port or without) of LiveKit servers that avatars may be sent to ' +
+      'although they are not public or have no TLS. Public ones with wss:// may always.',
+  ),
   LIVEKIT_VIDEO_CODEC: setting(
     z.enum(['vp8', 'h264']),
     'vp8',

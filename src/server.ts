@@ -25,6 +25,7 @@ import { WorkerPool } from './front/placement/worker-pool.ts';
 import { connectStore } from './front/process/open-store.ts';
 import { createRoomMeter } from './front/rooms/room-meter.ts';
 import type { OperatorServer } from './front/rooms/room-service.ts';
+import { AgentRooms } from './front/rooms/agent-rooms.ts';
 import { OperatorRooms } from './front/rooms/operator-rooms.ts';
 import { Rooms } from './front/rooms/rooms.ts';
 import { buildRoutes } from './front/routes.ts';
@@ -200,6 +201,12 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     sessions,
     models: pool.renderers,
     iceServers: ice.iceServers,
+    agents: new AgentRooms({
+      sessions,
+      hosts: config.LIVEKIT_HOSTS ?? [],
+      videoCodec: config.LIVEKIT_VIDEO_CODEC,
+      meter: roomMeter,
+    }),
     isRoomToken: (token) => rooms.find(token) !== undefined,
     bodyBudget,
     prepareConversations: () => conversations.prepare(),

@@ -100,6 +100,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/history',
     'front/sessions',
     'front/talk',
+    'front/rooms',
     'front/faces',
     'front/videos',
   ],

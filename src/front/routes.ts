@@ -7,7 +7,7 @@ import { autoStartRoutes } from './api/auto-start.ts';
 import { composeRoutes } from './api/compose.ts';
 import { faceRoutes } from './api/faces.ts';
 import { historyRoutes } from './api/history.ts';
-import { integrationRoutes } from './api/integrations.ts';
+import { integrationRoutes, type IntegrationDeps } from './api/integrations.ts';
 import { documentRoutes } from './api/openapi.ts';
 import { rateLimiterRoutes } from './api/ratelimiter.ts';
 import { sessionRoutes } from './api/sessions.ts';
@@ -37,6 +37,7 @@ export interface RouteOptions {
   readonly iceServers: readonly IceServer[];
   /** Whether a LiveKit token opens a room that this server serves. */
   readonly isRoomToken: (token: string) => boolean;
+  readonly agents: IntegrationDeps['agents'];
   readonly bodyBudget: BodyBudget;
   /** Makes sure that conversations can be held. @throws ServiceError */
   readonly prepareConversations: () => Promise<void>;
@@ -109,7 +110,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
       authenticate: (key) => services.apiKeys.authenticate(key),
       apiKeyHeaders: config.API_KEY_HEADERS.map((name) => name.toLowerCase()),
     }),
-    ...integrationRoutes({ isRoomToken: options.isRoomToken }),
+    ...integrationRoutes({ isRoomToken: options.isRoomToken, agents: options.agents }),
     ...systemRoutes({
       readiness: {
         redis: () => store.ping(),

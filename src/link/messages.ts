@@ -109,6 +109,8 @@ export type ToWorker =
     }
   /** Whether anybody looks at the video: otherwise none is drawn. */
   | { readonly type: 'video'; readonly sessionId: string; readonly isWanted: boolean }
+  /** A message for the others in the room, over the reliable data channel. */
+  | { readonly type: 'data'; readonly sessionId: string; readonly data: Uint8Array }
   /** Closes the peer; the session goes on. */
   | { readonly type: 'dropPeer'; readonly sessionId: string }
   | { readonly type: 'close'; readonly sessionId: string; readonly reason: EndReason }
@@ -146,6 +148,8 @@ export type FromWorker =
   | AnswerMessage
   | LocalOfferMessage
   | RefusedOfferMessage
+  /** A message of somebody in the room, over a data channel. */
+  | { readonly type: 'data'; readonly sessionId: string; readonly data: Uint8Array }
   /** Nothing has been heard of a media server for some seconds; told once each time. */
   | { readonly type: 'peerSilent'; readonly sessionId: string }
   /** The peer has ended by itself, and the session waits for another one. */

@@ -101,6 +101,9 @@ export class FrontMessages {
       case 'video':
         scheduler.get(message.sessionId)?.setVideoWanted(message.isWanted);
         return;
+      case 'data':
+        scheduler.get(message.sessionId)?.peers.sendData(message.data);
+        return;
       case 'dropPeer':
         scheduler.get(message.sessionId)?.peers.drop();
         return;

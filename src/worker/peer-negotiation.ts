@@ -2,6 +2,7 @@
 import { toWireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
+import { TokenBucket } from '../base/token-bucket.ts';
 import type { FromWorker, LocalOfferSpec, OfferSpec, SessionSpec } from '../link/messages.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
@@ -9,6 +10,7 @@ import type { Endpoint } from '../webrtc/endpoint.ts';
 import type { Peer, PeerListener } from '../webrtc/peer.ts';
 import type { RemoteCandidate } from '../webrtc/sdp/candidate.ts';
 import type { Answer, Offer } from '../webrtc/sdp/offer.ts';
+import type { DataChannel } from '../webrtc/sctp/data-channel.ts';
 import type { FrameTrack } from './frame-track.ts';
 
 /** The session of the peers. */
@@ -42,15 +44,24 @@ const ROOM_SILENCE_MS = 20_000;
 /** A media server reports every second or so: after this silence, the front restarts ICE. */
 const SILENCE_MS = 5000;
 
+/** Messages of a room that are passed on. Speech comes in 70 a second where it is paced. */
+const MESSAGES_PER_SECOND = 500;
+/** A byte stream of ten minutes of speech has 1300. */
+const MESSAGE_BURST = 8000;
+
 /** Negotiates the connection of a session, which has one peer at a time. */
 export class PeerNegotiation {
   readonly #session: PeerSession;
   readonly #context: PeerContext;
   #peer: Peer | undefined = undefined;
+  /** LiveKit's channel for what must arrive. */
+  #reliable: DataChannel | undefined = undefined;
+  readonly #messages = new TokenBucket(MESSAGES_PER_SECOND, MESSAGE_BURST, monotonicMs());
   #isAudioOnly = false;
   /** The peer is a media server, and nothing has been heard of it for SILENCE_MS. */
   #isServer = false;
   #isSilent = false;
+  #isFlooded = false;
   /** When the peer was made; 0: there is none. */
   #madeMs = 0;
   /** The codec of the encoder that is there or is being set up. */
@@ -116,6 +127,10 @@ export class PeerNegotiation {
       peer = this.#create('sfu');
     }
     const sdp = peer.offer({ ...names, videoCodecs, restartsIce, hasData: true });
+    if (this.#reliable === undefined) {
+      this.#reliable = peer.createChannel('_reliable');
+      peer.createChannel('_lossy', { isOrdered: false, maxRetransmits: 0 });
+    }
     this.#context.post({ type: 'localOffer', sessionId: this.#session.id, sdp, offerId });
   }
 
@@ -138,6 +153,33 @@ export class PeerNegotiation {
     this.#peer?.addCandidate(candidate);
   }
 
+  /** Sends a message to the others in the room. */
+  sendData(data: Uint8Array): void {
+    if (this.#reliable?.send(data) === false) {
+      this.#log('a message into the room was dropped: the channel is full or closed');
+    }
+  }
+
+  /** A message of somebody in the room. The front reads it. */
+  received(data: Buffer, nowMs: number): void {
+    if (!this.#isServer) {
+      return;
+    }
+    if (this.#messages.take(1, nowMs)) {
+      // A copy: a posted Buffer would bring all of its pool along.
+      const copy = new Uint8Array(data);
+      this.#context.post({ type: 'data', sessionId: this.#session.id, data: copy });
+    } else if (!this.#isFlooded) {
+      this.#isFlooded = true;
+      this.#log('too many messages in the room: some are dropped');
+    }
+  }
+
+  #log(message: string): void {
+    const { id: sessionId } = this.#session;
+    this.#context.post({ type: 'log', level: 'warn', sessionId, message, fields: {} });
+  }
+
   /** Closes the peer. */
   drop(): void {
     this.#peer?.close().catch(() => {});
@@ -146,7 +188,7 @@ export class PeerNegotiation {
 
   /** The peer has ended. */
   forget(): void {
-    this.#peer = undefined;
+    this.#peer = this.#reliable = undefined;
     this.#madeMs = 0;
     this.#session.peerForgotten();
   }

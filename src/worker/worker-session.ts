@@ -19,6 +19,7 @@ import type { InferenceClient } from '../pipeline/wav2lip/inference-client.ts';
 import { type InferenceListener, Wav2LipRenderer } from '../pipeline/wav2lip/wav2lip-renderer.ts';
 import type { Endpoint } from '../webrtc/endpoint.ts';
 import type { Peer, PeerCloseReason, PeerListener } from '../webrtc/peer.ts';
+import type { DataChannel } from '../webrtc/sctp/data-channel.ts';
 import type { Offer } from '../webrtc/sdp/offer.ts';
 import { AudioTrack } from './audio-track.ts';
 import { FrameClock } from './frame-clock.ts';
@@ -216,6 +217,10 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   onTargetBitrate(kbps: number): void {
     this.frames.video?.setBitrate(kbps);
+  }
+
+  onMessage(_channel: DataChannel, data: Buffer): void {
+    this.peers.received(data, monotonicMs());
   }
 
   onAudio(packet: Uint8Array, _rtpTimestamp: number, sequenceNumber: number): void {

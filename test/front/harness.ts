@@ -118,6 +118,7 @@ export async function openFront(
     iceServers: ice.iceServers,
     bodyBudget,
     isRoomToken: () => false,
+    agents: undefined,
     prepareConversations: options.prepareConversations ?? (() => Promise.resolve()),
     checkProviders: options.checkProviders ?? (() => Promise.resolve()),
     readiness: {},

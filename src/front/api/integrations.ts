@@ -1,19 +1,21 @@
-// LiveKit: the avatar for an agent in somebody else's room (not available yet), and the check of tokens
-// for rooms of ours.
+// LiveKit: the avatar for an agent in somebody else's room, and the check of tokens for rooms of ours.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
-import { text } from '../http/reply.ts';
+import { json, text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
+import type { AgentRooms } from '../rooms/agent-rooms.ts';
 import { errorSchema, KIB } from './field-schemas.ts';
 
 /** What these routes need. */
 export interface IntegrationDeps {
   /** Whether a LiveKit token opens a room that this server serves. */
   readonly isRoomToken: (token: string) => boolean;
+  /** Sends an avatar into a room; undefined: this server cannot. */
+  readonly agents: Pick<AgentRooms, 'join'> | undefined;
 }
 
 /** The routes of LiveKit. */
-export const integrationRoutes = ({ isRoomToken }: IntegrationDeps): Route[] => [
+export const integrationRoutes = ({ isRoomToken, agents }: IntegrationDeps): Route[] => [
   route({
     method: 'GET',
     path: '/rtc/v1/validate',
@@ -48,12 +50,41 @@ export const integrationRoutes = ({ isRoomToken }: IntegrationDeps): Route[] => 
         livekit_url: z.string().min(1).max(2048),
       }),
     },
-    responses: { 501: { description: 'Not available yet.', schema: errorSchema } },
-    handler: () => {
-      throw new ServiceError(
-        'NOT_IMPLEMENTED',
-        'LiveKit rooms are not available yet. Use a session of POST /compose/token.',
+    responses: {
+      200: {
+        description: 'The avatar is in the room and publishes its tracks.',
+        schema: z
+          .object({ status: z.literal('joined'), session_id: z.uuid(), destination: z.string() })
+          .meta({ id: 'AgentSession' }),
+      },
+      400: {
+        description: 'The URL is refused, or the room could not be joined.',
+        schema: errorSchema,
+      },
+      401: { description: 'The session token is not valid.', schema: errorSchema },
+      409: { description: 'The session token has a live session.', schema: errorSchema },
+    },
+    async handler(request) {
+      const { body, path, ip, origin } = request;
+      if (agents === undefined) {
+        throw new ServiceError('NOT_IMPLEMENTED');
+      }
+      const sessionId = await agents.join(
+        {
+          sessionToken: body.session_token,
+          livekitToken: body.livekit_token,
+          livekitUrl: body.livekit_url,
+        },
+        {
+          path,
+          ip,
+          header: (name) => request.header(name),
+          serverOrigin: origin,
+          localPort: 0,
+        },
       );
+      const { host } = new URL(origin);
+      return json({ status: 'joined', session_id: sessionId, destination: host });
     },
   }),
 ];

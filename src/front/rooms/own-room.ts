@@ -122,6 +122,7 @@ export class OwnRoom implements SessionLink {
 
   offered(): void {}
   connected(): void {}
+  data(): void {}
   peerSilent(): void {}
 
   refused({ error }: RefusedOfferMessage): void {

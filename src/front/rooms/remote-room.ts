@@ -128,6 +128,10 @@ export class RemoteRoom implements SessionLink {
     }
   }
 
+  data(message: Uint8Array): void {
+    this.#options.role.data?.(message);
+  }
+
   peerSilent(): void {
     this.#options.log.info('nothing is heard of the LiveKit server: ICE restarts');
     this.#offer(false, true);

@@ -14,6 +14,8 @@ export interface RoomRole {
   joined(join: JoinResponse): void;
   /** Participants came, changed or left. */
   changed(participants: readonly ParticipantInfo[]): void;
+  /** A message of somebody in the room. */
+  data?(message: Uint8Array): void;
   /** The session is over. */
   closed(reason: EndReason): void;
 }

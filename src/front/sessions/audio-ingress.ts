@@ -20,6 +20,10 @@ export const MAX_WAITING_BYTES_TOTAL = 256 << 20;
 export interface AudioIngress {
   /** The speech ring (link/speech-ring.ts), which the worker reads. */
   readonly memory: SharedArrayBuffer;
+  /** Position in the ring of the next sample that will be accepted; modulo 2^32. */
+  readonly writtenPosition: number;
+  /** Position that the listener has reached. */
+  readonly heardPosition: number;
   /** Messages that held no audio. */
   readonly invalidMessages: number;
   /** Whether audio waits until the ring has room. */

@@ -7,6 +7,8 @@ import type { AudioIngress } from './audio-ingress.ts';
 export class ConversationIngress implements AudioIngress {
   readonly memory = createSpeechRing();
   readonly hasBacklog = false;
+  readonly writtenPosition = 0;
+  readonly heardPosition = 0;
   readonly #interrupt: () => void;
   #ignored = 0;
 

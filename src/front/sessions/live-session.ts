@@ -73,10 +73,10 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   readonly openedMs: number;
   phase: SessionPhase = 'waiting';
   isSpeaking = false;
+  readonly speech: SpeechIntake;
 
   readonly #options: LiveSessionOptions;
   readonly #ingress: AudioIngress;
-  readonly #intake: SpeechIntake;
   #offerTimer: NodeJS.Timeout | undefined = undefined;
   #hasStarted = false;
   /** When each step of the set-up was reached, monotonic. */
@@ -91,7 +91,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     this.id = options.id;
     this.openedMs = options.openedMs;
     this.#ingress = options.ingress;
-    this.#intake = new SpeechIntake(options.ingress, options.tally);
+    this.speech = new SpeechIntake(options.ingress, options.tally);
     this.#awaitOffer(Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)));
     this.renderer = options.spec.renderer;
     options.worker.attach(this);
@@ -171,7 +171,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   }
 
   #audio(bytes: Uint8Array, nowMs: number): void {
-    const isWhole = this.#intake.push(bytes, nowMs);
+    const isWhole = this.speech.push(bytes, nowMs);
     this.send('ACK');
     if (!isWhole) {
       this.tellRate('audio_backlog_full', nowMs);
@@ -279,6 +279,9 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         return;
       case 'localOffer':
         link.offered(message);
+        return;
+      case 'data':
+        link.data(message.data);
         return;
       case 'peerSilent':
         link.peerSilent();
@@ -398,7 +401,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     }
     this.phase = 'over';
     clearTimeout(this.#offerTimer);
-    this.#intake.close();
+    this.speech.close();
     this.#options.conversation?.end(reason);
     this.#options.worker.detach(this);
     this.#stats.close();

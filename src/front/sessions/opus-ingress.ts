@@ -142,6 +142,13 @@ export class OpusIngress implements AudioIngress {
     }
   }
 
+  get writtenPosition(): number {
+    return this.#ring.written;
+  }
+  get heardPosition(): number {
+    return this.#ring.heard;
+  }
+
   get hasBacklog(): boolean {
     return this.#waiting.length > 0;
   }

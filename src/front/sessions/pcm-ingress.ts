@@ -84,6 +84,13 @@ export class PcmIngress implements AudioIngress {
     }
   }
 
+  get writtenPosition(): number {
+    return this.#ring.written + this.#waiting.length / 2;
+  }
+  get heardPosition(): number {
+    return this.#ring.heard;
+  }
+
   get hasBacklog(): boolean {
     return this.#waiting.length > 0;
   }

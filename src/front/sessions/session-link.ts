@@ -19,7 +19,19 @@ import { answerMessage, destinationMessage, videoMetadataMessage } from './wire-
 export type MediaServerMessage =
   | { readonly type: 'accept'; readonly answer: Answer; readonly offerId: number }
   | { readonly type: 'candidate'; readonly candidate: RemoteCandidate }
-  | { readonly type: 'video'; readonly isWanted: boolean };
+  | { readonly type: 'video'; readonly isWanted: boolean }
+  /** A message for the others in the room. */
+  | { readonly type: 'data'; readonly data: Uint8Array };
+
+/** The speech of a session. Positions count samples at SPEECH_RATE, modulo 2^32. */
+export interface SpeechPort {
+  /** PCM16 at SPEECH_RATE, mono. @returns false when some of it was dropped */
+  push(bytes: Uint8Array): boolean;
+  /** Drops what has not been heard. */
+  flush(): void;
+  readonly writtenPosition: number;
+  readonly heardPosition: number;
+}
 
 /** A session as its link sees it. */
 export interface LinkedSession {
@@ -36,6 +48,8 @@ export interface LinkedSession {
   makeOffer(spec: LocalOfferSpec): void;
   /** Passes on what the media server answered, or that nobody looks. */
   tell(message: MediaServerMessage): void;
+  /** Speech that arrived through the room, and where the listener is. */
+  readonly speech: SpeechPort;
   /** The viewer left: closes the peer. Another one may come. */
   dropPeer(): void;
   end(reason: EndReason): void;
@@ -58,6 +72,8 @@ export interface SessionLink {
   offered(offer: LocalOfferMessage): void;
   /** Media can flow. */
   connected(): void;
+  /** A message of somebody in the room. */
+  data(message: Uint8Array): void;
   /** Nothing has been heard of the peer for some seconds. */
   peerSilent(): void;
   /** An offer could not be answered. Only where `outlivesPeers`. */
@@ -102,6 +118,7 @@ export class PeerToPeerLink implements SessionLink {
 
   offered(): void {}
   connected(): void {}
+  data(): void {}
   peerSilent(): void {}
   refused(): void {}
   peerLost(): void {}

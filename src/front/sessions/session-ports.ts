@@ -1,8 +1,12 @@
 // The other parts of the server as the session service uses them: faces, history, placement.
+import type { Metrics } from '../../metrics/metrics.ts';
 import type { WorkerPool } from '../placement/worker-pool.ts';
 import type { Logger } from '../../base/log.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
 import type { SocketRequest } from '../http/socket.ts';
+import type { ConversationSource } from './conversation-port.ts';
+import type { SessionQuota } from './session-quota.ts';
+import type { SessionTokens } from './session-tokens.ts';
 import type { SessionLink } from './session-link.ts';
 import type { SessionWorker } from './live-session.ts';
 
@@ -43,4 +47,23 @@ export interface SessionJournal {
 export interface Placement extends Pick<WorkerPool, 'room' | 'renderers'> {
   /** The worker for the next session; undefined: none has room. */
   place(renderer?: string): SessionWorker | undefined;
+}
+
+/** What the session service is built from. */
+export interface SessionServiceOptions {
+  readonly tokens: SessionTokens;
+  readonly quota: Pick<SessionQuota, 'acquire' | 'touch' | 'release'>;
+  readonly faces: FaceSource;
+  readonly journal: SessionJournal;
+  readonly pool: Placement;
+  /** Conversations; undefined: sessions with one are refused. */
+  readonly conversations: ConversationSource | undefined;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Names this server, across restarts. */
+  readonly serverId: string;
+  /**
+   * Host of this server, which clients are told with its port (the wire protocol's `destination`).
+   */
+  readonly host: string;
 }

@@ -8,42 +8,23 @@ import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
 import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
 import type { SessionStatsReport } from '../../link/messages.ts';
-import type { Metrics } from '../../metrics/metrics.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
-import type { ConversationSource, OpenConversation } from './conversation-port.ts';
+import type { OpenConversation } from './conversation-port.ts';
+import { Connection } from './connection.ts';
+import { HeadlessSocket } from './headless-socket.ts';
 import { EarlyMessageMemory, EarlyMessages } from './early-messages.ts';
 import { LiveSession } from './live-session.ts';
 import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
 import { createIngress } from './create-ingress.ts';
 import { sharedDecoding } from './opus-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
-import type { FaceSource, LinkFactory, Placement, SessionJournal } from './session-ports.ts';
-import type { SessionQuota } from './session-quota.ts';
-import type { SessionGrant, SessionTokens } from './session-tokens.ts';
+import type { LinkFactory, SessionServiceOptions } from './session-ports.ts';
+import type { SessionGrant } from './session-tokens.ts';
 import { specOf } from './session-spec.ts';
 import { TokenClaims } from './token-claims.ts';
 import { isDone } from './wire-protocol.ts';
-
-/** What the session service is built from. */
-export interface SessionServiceOptions {
-  readonly tokens: SessionTokens;
-  readonly quota: Pick<SessionQuota, 'acquire' | 'touch' | 'release'>;
-  readonly faces: FaceSource;
-  readonly journal: SessionJournal;
-  readonly pool: Placement;
-  /** Conversations; undefined: sessions with one are refused. */
-  readonly conversations: ConversationSource | undefined;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  /** Names this server, across restarts. */
-  readonly serverId: string;
-  /**
-   * Host of this server, which clients are told with its port (the wire protocol's `destination`).
-   */
-  readonly host: string;
-}
 
 /** A running session, with what its end needs. */
 interface Entry {
@@ -51,16 +32,6 @@ interface Entry {
   readonly grant: SessionGrant;
   readonly openedMs: number;
   readonly kind: SessionKind;
-}
-
-/** The state of one socket. */
-interface Connection {
-  readonly createLink: LinkFactory;
-  readonly early: EarlyMessages;
-  readonly budget: MessageBudget;
-  /** Undefined while the token is checked, and when the socket was refused. */
-  session: LiveSession | undefined;
-  isClosed: boolean;
 }
 
 /**
@@ -122,13 +93,9 @@ export class SessionService {
   handlers(createLink: LinkFactory): SocketHandlers<Connection> {
     return {
       open: (socket, request) => {
-        const connection: Connection = {
-          createLink,
-          early: new EarlyMessages(this.#earlyMemory),
-          session: undefined,
-          isClosed: false,
-          budget: new MessageBudget(this.messageBudget, monotonicMs()),
-        };
+        const early = new EarlyMessages(this.#earlyMemory);
+        const budget = new MessageBudget(this.messageBudget, monotonicMs());
+        const connection = new Connection(createLink, early, budget, false);
         socket.data = connection;
         void this.#admit(socket, request, connection);
       },
@@ -138,8 +105,7 @@ export class SessionService {
       close: (socket) => {
         const connection = socket.data!;
         connection.isClosed = true;
-        connection.budget.close();
-        connection.early.take();
+        connection.close();
         connection.session?.closed();
       },
     };
@@ -189,6 +155,35 @@ export class SessionService {
     request: SocketRequest,
     connection: Connection,
   ): Promise<void> {
+    try {
+      await this.#open(socket, request, connection);
+    } catch (error) {
+      if (!connection.isClosed) {
+        this.#refuse(socket, connection, error);
+      }
+    }
+  }
+
+  /**
+   * Opens a session that has no socket: its speech and its end come through its link.
+   * @param request of the client; its query has the session token
+   * @throws ServiceError when the session is refused
+   */
+  async openHeadless(request: SocketRequest, createLink: LinkFactory): Promise<LiveSession> {
+    const early = new EarlyMessages(this.#earlyMemory);
+    const budget = new MessageBudget(this.messageBudget, monotonicMs());
+    const connection = new Connection(createLink, early, budget, true);
+    connection.close();
+    await this.#open(new HeadlessSocket(), request, connection);
+    return connection.session!;
+  }
+
+  /** @throws ServiceError when the session is refused */
+  async #open(
+    socket: Socket<Connection>,
+    request: SocketRequest,
+    connection: Connection,
+  ): Promise<void> {
     const openedMs = monotonicMs();
     const id = newUuid();
     const log = this.#options.log.child({ session: id });
@@ -226,9 +221,7 @@ export class SessionService {
         log.error({ err: error }, 'a session could not be opened');
       }
       await Promise.allSettled(undo.map((step) => step()));
-      if (!connection.isClosed) {
-        this.#refuse(socket, connection, error);
-      }
+      throw error;
     }
   }
 
@@ -285,7 +278,13 @@ export class SessionService {
         },
       },
       conversation,
-      ingress: createIngress(grant, conversation, openedMs, this.#backlog, this.#decoding),
+      ingress: createIngress(
+        connection.isHeadless ? { ...grant, audioInputFormat: 'pcm16' } : grant,
+        conversation,
+        openedMs,
+        this.#backlog,
+        this.#decoding,
+      ),
       link,
       tally: this.#tally,
       step,

@@ -3,12 +3,13 @@ import { every } from '../../base/guard.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import type { AudioIngress } from './audio-ingress.ts';
+import type { SpeechPort } from './session-link.ts';
 import type { SocketTally } from './session-meter.ts';
 
 const BACKLOG_PUMP_MS = 100;
 
 /** Feeds one ingress, and closes it. */
-export class SpeechIntake {
+export class SpeechIntake implements SpeechPort {
   readonly ingress: AudioIngress;
   readonly #tally: SocketTally;
   #timer: NodeJS.Timeout | undefined = undefined;
@@ -19,7 +20,7 @@ export class SpeechIntake {
   }
 
   /** Takes one message. @returns false when some of it was dropped */
-  push(bytes: Uint8Array, nowMs: number): boolean {
+  push(bytes: Uint8Array, nowMs = monotonicMs()): boolean {
     this.#tally.audioReceived(this.ingress.samplesIn(bytes) / SPEECH_RATE);
     const dropped = this.ingress.push(bytes, nowMs);
     if (dropped > 0) {
@@ -31,6 +32,16 @@ export class SpeechIntake {
       });
     }
     return dropped === 0;
+  }
+
+  flush(): void {
+    this.ingress.flush(monotonicMs());
+  }
+  get writtenPosition(): number {
+    return this.ingress.writtenPosition;
+  }
+  get heardPosition(): number {
+    return this.ingress.heardPosition;
   }
 
   close(): void {

@@ -26,6 +26,7 @@ import { type GuardedRoom, Rooms } from '../../../src/front/rooms/rooms.ts';
 import { SharedBudget } from '../../../src/front/sessions/message-budget.ts';
 import type { LinkedSession } from '../../../src/front/sessions/session-link.ts';
 
+const NO_SPEECH = { push: () => true, flush() {}, writtenPosition: 0, heardPosition: 0 };
 const ICE = { urls: 'turn:turn.example.org', username: 'u', credential: 'c' };
 
 /** A signal socket that keeps what it was sent. */
@@ -93,6 +94,7 @@ beforeEach(() => {
     end: () => {},
     makeOffer: () => {},
     tell: () => {},
+    speech: NO_SPEECH,
   };
   room.open(session);
 });
@@ -238,6 +240,7 @@ test('nobody joins without the token of the room, or with a request that cannot 
     end() {},
     makeOffer() {},
     tell() {},
+    speech: NO_SPEECH,
   });
   const { livekit_token: stranger } = JSON.parse(foreign);
   const request = joinRequest({});

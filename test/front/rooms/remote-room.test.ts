@@ -45,6 +45,8 @@ const ANSWER = [
   '',
 ].join('\r\n');
 
+const NO_SPEECH = { push: () => true, flush() {}, writtenPosition: 0, heardPosition: 0 };
+
 const say = (socket: WebSocket, message: NonNullable<Response>): void => {
   socket.send(new SignalResponse({ message }).toBinary());
 };
@@ -121,6 +123,7 @@ async function start(
     send() {},
     offer() {},
     dropPeer() {},
+    speech: NO_SPEECH,
     tell: (message) => told.push(message),
     end: (reason) => {
       ends.push(reason);

@@ -39,6 +39,7 @@ export const target: FuzzTarget = {
       end() {},
       makeOffer() {},
       tell() {},
+      speech: { push: () => true, flush() {}, writtenPosition: 0, heardPosition: 0 },
     });
     const socket = { send: () => true, end() {} };
     room.join(socket, { resumedSid: undefined, offer: undefined, client: '' });

@@ -1,0 +1,208 @@
+// The speech that an agent streams into a room: one byte stream a segment, each resampled and queued;
+// and what of it the listener has heard.
+import { SPEECH_RATE } from '../../media/timeline.ts';
+import { native, type Resampler } from '../../native/addon.ts';
+import type { SpeechPort } from '../sessions/session-link.ts';
+
+/** What has become of a segment. */
+export interface PlaybackFinished {
+  /** Of the segment, that was heard. */
+  readonly seconds: number;
+  readonly interrupted: boolean;
+}
+
+const MIN_RATE = 8000;
+const MAX_RATE = 192_000;
+/** Byte streams that are open at once. An agent has one. */
+const MAX_OPEN_SEGMENTS = 8;
+/** Segments that wait to be played. */
+const MAX_SEGMENTS = 1000;
+/** Silence after the end, in source samples: makes the resampler output what it still holds. */
+const FLUSH_SAMPLES = 4096;
+
+interface Segment {
+  readonly channels: 1 | 2;
+  readonly resampler: Resampler | undefined;
+  readonly rate: number;
+  /** Bytes of a sample that was cut at the end of a chunk. */
+  rest: Uint8Array;
+  /** Where its first sample is in the speech ring. */
+  start: number;
+  samples: number;
+  /** Samples per channel that arrived, at the rate of the segment. */
+  arrived: number;
+  isComplete: boolean;
+  /** It was interrupted: what follows of it is dropped. */
+  isDropped: boolean;
+  /** The agent was told. */
+  isFinished: boolean;
+}
+
+/** The segments of one session, in order. */
+export class SpeechSegments {
+  readonly #speech: SpeechPort;
+  readonly #onFinished: (finished: PlaybackFinished) => void;
+  /** By stream id, until the trailer. */
+  readonly #open = new Map<string, Segment>();
+  /** Segments with audio of which the agent has not been told. */
+  readonly #playing: Segment[] = [];
+
+  /** @param onFinished called once for each segment that carried audio */
+  constructor(speech: SpeechPort, onFinished: (finished: PlaybackFinished) => void) {
+    this.#speech = speech;
+    this.#onFinished = onFinished;
+  }
+
+  /**
+   * A segment begins.
+   * @returns what is wrong with it; undefined: nothing
+   */
+  begin(streamId: string, attributes: Readonly<Record<string, string>>): string | undefined {
+    const rate = Number(attributes['sample_rate'] ?? SPEECH_RATE);
+    const channels = Number(attributes['num_channels'] ?? 1);
+    if (!Number.isInteger(rate) || rate < MIN_RATE || rate > MAX_RATE) {
+      return `sample_rate is not within ${MIN_RATE} and ${MAX_RATE}`;
+    }
+    if (channels !== 1 && channels !== 2) {
+      return 'num_channels is not 1 or 2';
+    }
+    if (this.#open.size >= MAX_OPEN_SEGMENTS || this.#playing.length >= MAX_SEGMENTS) {
+      return 'too many segments wait';
+    }
+    this.#open.set(streamId, {
+      channels,
+      rate,
+      resampler:
+        rate === SPEECH_RATE
+          ? undefined
+          : new native.Resampler({
+              inputRate: rate,
+              outputRate: SPEECH_RATE,
+              channels: 1,
+              quality: 'medium',
+            }),
+      rest: new Uint8Array(0),
+      start: 0,
+      samples: 0,
+      arrived: 0,
+      isComplete: false,
+      isDropped: false,
+      isFinished: false,
+    });
+    return undefined;
+  }
+
+  /** A piece of a segment: PCM16. */
+  chunk(streamId: string, content: Uint8Array): void {
+    const segment = this.#open.get(streamId);
+    if (segment === undefined || content.length === 0) {
+      return;
+    }
+    if (segment.isDropped) {
+      this.#finish(segment, { seconds: 0, interrupted: true });
+      return;
+    }
+    const frameBytes = segment.channels * 2;
+    const bytes = new Uint8Array(segment.rest.length + content.length);
+    bytes.set(segment.rest);
+    bytes.set(content, segment.rest.length);
+    const whole = bytes.length - (bytes.length % frameBytes);
+    segment.rest = bytes.slice(whole);
+    this.#take(segment, mono(new Int16Array(bytes.buffer, 0, whole / 2), segment.channels));
+  }
+
+  /** The trailer of a segment: nothing follows. */
+  end(streamId: string): void {
+    const segment = this.#open.get(streamId);
+    if (segment === undefined) {
+      return;
+    }
+    this.#open.delete(streamId);
+    segment.isComplete = true;
+    if (!segment.isDropped && segment.samples > 0 && segment.resampler !== undefined) {
+      const whole = Math.round((segment.arrived * SPEECH_RATE) / segment.rate);
+      const rest = resampled(segment, new Int16Array(FLUSH_SAMPLES));
+      this.#queue(segment, rest.subarray(0, Math.max(0, whole - segment.samples)));
+    }
+    segment.resampler?.close();
+  }
+
+  /** The agent interrupts: forgets all segments, and tells of each what was heard. */
+  clear(): void {
+    const heard = this.#speech.heardPosition;
+    this.#speech.flush();
+    for (const segment of this.#open.values()) {
+      segment.isDropped = true;
+    }
+    for (const segment of this.#playing.splice(0)) {
+      const played = Math.min(segment.samples, Math.max(0, (heard - segment.start) | 0));
+      this.#finish(segment, { seconds: played / SPEECH_RATE, interrupted: true });
+    }
+  }
+
+  /** Tells of segments that have been heard to their end. Call it some twenty times a second. */
+  poll(): void {
+    for (;;) {
+      const [first] = this.#playing;
+      if (first?.isComplete !== true) {
+        return;
+      }
+      const left = (first.start + first.samples - this.#speech.heardPosition) | 0;
+      if (left > 0) {
+        return;
+      }
+      this.#playing.shift();
+      this.#finish(first, { seconds: first.samples / SPEECH_RATE, interrupted: false });
+    }
+  }
+
+  close(): void {
+    for (const segment of this.#open.values()) {
+      segment.resampler?.close();
+    }
+    this.#open.clear();
+    this.#playing.length = 0;
+  }
+
+  #take(segment: Segment, pcm: Int16Array): void {
+    segment.arrived += pcm.length;
+    this.#queue(segment, segment.resampler === undefined ? pcm : resampled(segment, pcm));
+  }
+
+  #queue(segment: Segment, speech: Int16Array): void {
+    if (speech.length === 0) {
+      return;
+    }
+    const before = this.#speech.writtenPosition;
+    this.#speech.push(new Uint8Array(speech.buffer, speech.byteOffset, speech.byteLength));
+    if (segment.samples === 0) {
+      segment.start = before;
+      this.#playing.push(segment);
+    }
+    segment.samples += (this.#speech.writtenPosition - before) | 0;
+  }
+
+  #finish(segment: Segment, finished: PlaybackFinished): void {
+    if (!segment.isFinished) {
+      segment.isFinished = true;
+      this.#onFinished(finished);
+    }
+  }
+}
+
+/** The mean of both channels. */
+function mono(pcm: Int16Array, channels: 1 | 2): Int16Array {
+  if (channels === 1) {
+    return pcm;
+  }
+  const out = new Int16Array(pcm.length / 2);
+  for (let i = 0; i < out.length; i++) {
+    out[i] = (pcm[2 * i]! + pcm[2 * i + 1]!) >> 1;
+  }
+  return out;
+}
+
+function resampled({ resampler, rate }: Segment, pcm: Int16Array): Int16Array {
+  const out = new Int16Array(Math.ceil((pcm.length * SPEECH_RATE) / rate) + 1);
+  return out.subarray(0, resampler!.process(pcm, out));
+}

@@ -1,0 +1,35 @@
+// What the session service keeps of one socket.
+import type { EarlyMessages } from './early-messages.ts';
+import type { LiveSession } from './live-session.ts';
+import type { MessageBudget } from './message-budget.ts';
+import type { LinkFactory } from './session-ports.ts';
+
+/** The state of one socket. */
+export class Connection {
+  readonly createLink: LinkFactory;
+  readonly early: EarlyMessages;
+  readonly budget: MessageBudget;
+  /** There is no socket: speech comes as PCM through the link. */
+  readonly isHeadless: boolean;
+  /** Undefined while the token is checked, and when the socket was refused. */
+  session: LiveSession | undefined = undefined;
+  isClosed = false;
+
+  constructor(
+    createLink: LinkFactory,
+    early: EarlyMessages,
+    budget: MessageBudget,
+    isHeadless: boolean,
+  ) {
+    this.createLink = createLink;
+    this.early = early;
+    this.budget = budget;
+    this.isHeadless = isHeadless;
+  }
+
+  /** No message follows. */
+  close(): void {
+    this.budget.close();
+    this.early.take();
+  }
+}
