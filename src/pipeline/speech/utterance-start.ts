@@ -6,7 +6,7 @@ const SAMPLES_PER_MS = SPEECH_RATE / 1000;
 /** Length of the pieces in which paced speech usually arrives. */
 const PIECE_MS = 20;
 /** The margin: how late a piece of paced speech may arrive without an underrun. */
-const MARGIN_START_MS = 12;
+const MARGIN_START_MS = 20;
 const MARGIN_MIN_MS = 6;
 const MARGIN_MAX_MS = 160;
 /** What an underrun adds to the margin. */

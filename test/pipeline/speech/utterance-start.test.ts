@@ -48,7 +48,7 @@ test('pieces that are never late make the margin small, and it stays large enoug
   const all = Array.from({ length: 40 }, () => utterance(start, 0));
   assert.ok(all.every(({ gaps }) => gaps === 0));
   const needMs = FRAME_MS / 2 + LOOKAHEAD_MS;
-  assert.ok(Math.abs(all[0]!.firstMs - needMs - 12) < 0.1, `first ${all[0]!.firstMs} ms`);
+  assert.ok(Math.abs(all[0]!.firstMs - needMs - 20) < 0.1, `first ${all[0]!.firstMs} ms`);
   const lastMs = all.at(-1)!.firstMs - needMs;
   assert.ok(lastMs >= 5.9 && lastMs < 9, `a margin of ${lastMs} ms at the end`);
 });
@@ -80,5 +80,5 @@ test('a burst begins at once and does not change the margin', () => {
     }
   }
   const again = utterance(start, 0).firstMs;
-  assert.ok(Math.abs(again - firstMs) <= 2, `${firstMs}, then ${again} ms`);
+  assert.ok(Math.abs(again - firstMs) <= 3, `${firstMs}, then ${again} ms`);
 });
