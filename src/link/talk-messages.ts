@@ -78,6 +78,9 @@ export type ConversationState = 'listening' | 'hearing' | 'thinking' | 'speaking
 /** The three providers of a conversation. */
 export type ProviderRole = 'language_model' | 'voice' | 'recogniser';
 
+/** A kind of provider. */
+export type ProviderKind = MindSpec['kind'] | VoiceSpec['kind'] | EarSpec['kind'];
+
 /** Why a provider failed: labels of a metric. */
 export const PROVIDER_FAULTS = [
   'unauthorised',
@@ -141,14 +144,14 @@ export type FromTalk =
       readonly type: 'provider';
       readonly sessionId: string;
       readonly role: ProviderRole;
-      readonly kind: string;
+      readonly kind: ProviderKind;
       readonly seconds: number;
     }
   | {
       readonly type: 'fault';
       readonly sessionId: string;
       readonly role: ProviderRole;
-      readonly kind: string;
+      readonly kind: ProviderKind;
       readonly fault: ProviderFault;
       /** For the log and for the person; no keys, no speech. */
       readonly message: string;

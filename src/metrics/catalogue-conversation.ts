@@ -5,7 +5,7 @@ const TURN_BUCKETS = [0.02, 0.05, 0.1, 0.15, 0.25, 0.5, 0.75, 0.9, 1.2, 2, 4, 8]
 const SILENCE_BUCKETS = [0.1, 0.2, 0.3, 0.45, 0.6, 1, 2];
 const PROVIDERS = {
   role: ['language_model', 'voice', 'recogniser'],
-  kind: { atMost: 8 },
+  kind: ['chat', 'script', 'openai', 'elevenlabs', 'cartesia', 'deepgram', 'local'],
 } as const;
 
 /** Metrics of conversations. */

@@ -1,6 +1,6 @@
 // The providers of one conversation as its turns need them: retries, faults, usage and times.
 import { monotonicMs } from '../base/time.ts';
-import type { ConversationSpec, ProviderRole } from '../link/talk-messages.ts';
+import type { ConversationSpec, ProviderKind, ProviderRole } from '../link/talk-messages.ts';
 import { SPEECH_RATE } from '../media/timeline.ts';
 import { clausesOf } from './clauses.ts';
 import { type ProviderError, toProviderError } from './provider-error.ts';
@@ -20,8 +20,8 @@ export type ProviderStep = 'asked' | 'firstToken' | 'firstClause' | 'firstAudio'
 export interface ProviderListener {
   onStep(step: ProviderStep): void;
   /** A request is over; `fault`: it failed, and was not or will not be repeated. */
-  onAnswer(role: ProviderRole, kind: string, seconds: number): void;
-  onFault(role: ProviderRole, kind: string, error: ProviderError): void;
+  onAnswer(role: ProviderRole, kind: ProviderKind, seconds: number): void;
+  onFault(role: ProviderRole, kind: ProviderKind, error: ProviderError): void;
   onUsage(tokens: number, voiceSeconds: number): void;
 }
 
@@ -41,7 +41,7 @@ export function createProviders(
   /** Runs a request; repeats it once if it failed before its first result. */
   async function* attempt<T>(
     role: ProviderRole,
-    kind: string,
+    kind: ProviderKind,
     signal: AbortSignal,
     make: () => AsyncIterable<T>,
   ): AsyncGenerator<T> {

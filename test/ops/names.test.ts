@@ -211,6 +211,7 @@ test('panels that runbooks send people to exist', () => {
     Overview: 'mouthpiece-overview',
     Live: 'mouthpiece-live',
     Workers: 'mouthpiece-workers',
+    Conversations: 'mouthpiece-conversations',
     REST: 'mouthpiece-rest',
     Redis: 'mouthpiece-redis',
   };
