@@ -31,7 +31,11 @@ export const httpUrl = z.string().transform((value, context) => {
     context.addIssue('must be an http:// or https:// URL');
     return z.NEVER;
   }
-  return url.href.replace(/\/+$/, '');
+  let end = url.href.length;
+  while (url.href[end - 1] === '/') {
+    end--;
+  }
+  return url.href.slice(0, end);
 });
 
 /** One setting; `about` is its description in README.md. */

@@ -12,11 +12,8 @@ export interface RemoteCandidate {
 /** Longest candidate that is read. Browsers write about 150 characters. */
 const MAX_CANDIDATE_CHARS = 512;
 /** The fields of a candidate: foundation, component, transport, priority, address, port, type. */
-const CANDIDATE = new RegExp(
-  String.raw`^(?:a=)?(?:candidate:)?[\w+/-]{1,64} 1 udp (\d{1,10}) ([\da-f.:]{2,45}) (\d{1,5}) ` +
-    String.raw`typ (?:host|srflx|prflx|relay)(?: |$)`,
-  'i',
-);
+const CANDIDATE =
+  /^(?:a=)?(?:candidate:)?[\w+/-]{1,64} 1 udp (\d{1,10}) ([\da-f.:]{2,45}) (\d{1,5}) typ (?:host|srflx|prflx|relay)(?: |$)/i;
 
 /**
  * Parses `candidate:…`, with or without `a=`.
