@@ -52,7 +52,7 @@ export function heardOf(clause: SpokenClause, samples: number, rate: number): st
   const letters = Math.floor((clause.text.length * samples) / expected);
   // A word counts once half of it was heard.
   let heard = 0;
-  for (const word of clause.text.matchAll(/\s*\S+/g)) {
+  for (const word of clause.text.matchAll(/(?<!\s)\s*\S+/g)) {
     const end = word.index + word[0].length;
     if ((word.index + end) / 2 > letters) {
       break;

@@ -216,7 +216,7 @@ function modelOr(given: string, fallback: string | undefined, fields: FieldNames
 
 /** An endpoint, or the base of one, as the URL of chat completions. */
 function chatUrl(url: URL): string {
-  const path = url.pathname.replace(/\/+$/, '');
+  const path = url.pathname.replace(/(?<!\/)\/+$/, '');
   url.pathname = path.endsWith(CHAT_PATH) ? path : `${path === '' ? '/v1' : path}${CHAT_PATH}`;
   return url.href;
 }
