@@ -180,7 +180,7 @@ export const SETTINGS = {
   MOTION: setting(
     z.enum(MOTIONS),
     'natural',
-    'How much faces move: calm, natural (as people who speak calmly to a camera) or lively.',
+    'How much heads move: none, calm, natural (as people who speak calmly to a camera) or lively.',
   ),
   AUDIO_BITRATE_KBPS: setting(integer(12, 128), '32', 'Opus bitrate.'),
   RATE_LIMIT_RPS: setting(integer(1, 100_000), '50', 'Requests per second and API key.'),

@@ -75,6 +75,6 @@ export const EMOTIONS = ['neutral', 'happy', 'sad', 'surprised', 'angry', 'calm'
 export type Emotion = (typeof EMOTIONS)[number];
 
 /** How much head and brows move: as people do who speak calmly to a camera, or less, or more. */
-export const MOTIONS = ['calm', 'natural', 'lively'] as const;
+export const MOTIONS = ['none', 'calm', 'natural', 'lively'] as const;
 /** Amount of motion. */
 export type Motion = (typeof MOTIONS)[number];

@@ -17,7 +17,7 @@ const MAX_WANDER_MS = 20;
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startServer();
+  server = await startServer({ env: { MOTION: 'none' } });
 });
 afterAll(async () => {
   await server?.stop();

@@ -18,7 +18,7 @@ export interface RigRendererOptions {
   readonly startFrame: number;
 }
 
-const { speech: SPEECH, nod: NOD, jaw: JAW } = ARTICULATOR_INDEX;
+const { speech: SPEECH, nod: NOD } = ARTICULATOR_INDEX;
 /**
  * The gate opens between these speech probabilities. It opens fast and closes slower, so that the
  * end of a word is not cut.
@@ -27,13 +27,6 @@ const GATE: readonly [number, number] = [0.2, 0.5];
 /** Share of the way per frame. */
 const GATE_OPENS = 0.6;
 const GATE_CLOSES = 0.25;
-/**
- * The jaw has mass: it follows by this share of the way per frame, so that lips close and open while
- * it moves little. Its way is longer for that. In people's speech chin and opening correlate with
- * 0.26 to 0.64; without this they did with 0.8, with it 0.68.
- */
-const JAW_EASE = 0.25;
-const JAW_GAIN = 1.5;
 
 /**
  * Draws one session's face with the native rig. `picture` is I420 in the size of the asset; `dirty`
@@ -46,15 +39,12 @@ export class RigRenderer implements Renderer {
   readonly #motion: FaceMotion;
   readonly #gated = new Float32Array(ARTICULATION_SIZE);
   #gate = 0;
-  #jaw = 0;
-  #lastFrame: number;
 
   constructor(asset: FaceAsset, { seed, emotion, motion, startFrame }: RigRendererOptions) {
     this.picture = new Uint8Array(i420Bytes(asset.width, asset.height));
     this.dirty = new Uint8Array(macroblocks(asset.width, asset.height));
     this.#renderer = new native.FaceRenderer(asset);
     this.#renderer.setEmotion(emotion, 1);
-    this.#lastFrame = startFrame - 1;
     this.#motion = new FaceMotion(seed, motion, startFrame);
   }
 
@@ -76,10 +66,6 @@ export class RigRenderer implements Renderer {
     for (let i = 0; i < ARTICULATION_SIZE; i++) {
       gated[i] = articulation[i]! * gate;
     }
-    const elapsed = Math.min(1, Math.max(0, frame - this.#lastFrame));
-    this.#lastFrame = frame;
-    this.#jaw += (articulation[JAW]! - this.#jaw) * (1 - (1 - JAW_EASE) ** elapsed);
-    gated[JAW] = Math.min(1, JAW_GAIN * this.#jaw) * gate;
     // Between two frames only the mouth moves.
     const pose = Number.isInteger(frame)
       ? this.#motion.step(frame, isSpeaking, gated[NOD]!)

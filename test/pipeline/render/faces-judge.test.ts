@@ -37,5 +37,5 @@ test('a sheet of each face and a table; what is no portrait is named with the re
 test('wrong arguments are refused with the usage', async () => {
   await assert.rejects(run(), /Name one folder/);
   await assert.rejects(run('/no/such/folder'), /Cannot read \/no\/such\/folder/);
-  await assert.rejects(run('.', '--motion', 'wild'), /--motion wild: must be one of calm, natural/);
+  await assert.rejects(run('.', '--motion', 'wild'), /--motion wild: must be one of none, calm/);
 });

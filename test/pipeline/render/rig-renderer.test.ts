@@ -52,30 +52,6 @@ test('speech opens the mouth at once, and silence closes it', () => {
   assert.ok(difference < 0.15, `as if nothing had been said: ${difference}`);
 });
 
-test('the chin follows the lips with the mass of a jaw', () => {
-  const speaking = rig();
-  const silent = rig();
-  const vowel = articulationOf({ ...VISEMES.aa, speech: 1 });
-  const silence = new Float32Array(ARTICULATION_SIZE);
-  // How much of rows of the picture differs from the silent face's, whose head moves alike.
-  const moved = (from: number, to: number): number => {
-    let sum = 0;
-    for (let i = from * SIZE; i < to * SIZE; i++) {
-      sum += Math.abs(speaking.picture[i]! - silent.picture[i]!);
-    }
-    return sum;
-  };
-  const shown = Array.from({ length: 20 }, (_, frame) => {
-    speaking.draw(frame, vowel, false);
-    silent.draw(frame, silence, false);
-    return { lips: moved(300, 335), chin: moved(370, 395) };
-  });
-  const share = (frame: number, part: 'lips' | 'chin'): number =>
-    shown[frame]![part] / shown.at(-1)![part];
-  assert.ok(share(1, 'lips') > 0.7, `lips ${share(1, 'lips')}`);
-  assert.ok(share(1, 'chin') < 0.8, `chin ${share(1, 'chin')}`);
-});
-
 test('hold marks nothing as changed', () => {
   const held = rig();
   held.draw(0, new Float32Array(ARTICULATION_SIZE), false);

@@ -10,7 +10,12 @@ import { Random } from './random.ts';
 import { SpeechRhythm } from './speech-rhythm.ts';
 
 /** Factor of the head's and the brows' movements. */
-const AMOUNT: Readonly<Record<Motion, number>> = { calm: 0.5, natural: 1, lively: 1.7 };
+const AMOUNT: Readonly<Record<Motion, number>> = {
+  none: 0,
+  calm: 0.5,
+  natural: 1,
+  lively: 1.7,
+};
 
 /** 0.25 Hz, a resting adult. */
 const BREATH_SECONDS = 4;
