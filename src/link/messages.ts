@@ -1,7 +1,7 @@
 // The messages between the front and a worker. Plain data: they cross threads by structured clone.
 import type { WireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
-import type { ConversationState } from './talk-messages.ts';
+import type { ConversationState } from '../media/conversation-state.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
 import type { RemoteCandidate } from '../webrtc/sdp/candidate.ts';
 import type { Answer, Offer } from '../webrtc/sdp/offer.ts';

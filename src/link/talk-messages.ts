@@ -2,6 +2,7 @@
 // Plain data: they cross threads by structured clone.
 
 import type { MessagePort } from 'node:worker_threads';
+import type { ConversationState } from '../media/conversation-state.ts';
 
 /** A language model, or a script for when there is none. */
 export type MindSpec =
@@ -71,9 +72,6 @@ export interface ConversationSpec {
   readonly voice: VoiceSpec;
   readonly ear: EarSpec;
 }
-
-/** What a conversation does now. `hearing`: the person speaks. */
-export type ConversationState = 'listening' | 'hearing' | 'thinking' | 'speaking';
 
 /** The three providers of a conversation. */
 export type ProviderRole = 'language_model' | 'voice' | 'recogniser';

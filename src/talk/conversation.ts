@@ -2,12 +2,8 @@
 // front.
 import { monotonicMs } from '../base/time.ts';
 import { SpeechRingReader, SpeechRingWriter } from '../link/speech-ring.ts';
-import type {
-  ConversationSpec,
-  ConversationState,
-  FromTalk,
-  TranscriptItem,
-} from '../link/talk-messages.ts';
+import type { ConversationSpec, FromTalk, TranscriptItem } from '../link/talk-messages.ts';
+import type { ConversationState } from '../media/conversation-state.ts';
 import type { DetectorClient } from './detector-client.ts';
 import type { TalkLibrary } from './library.ts';
 import { createProviders } from './providers.ts';

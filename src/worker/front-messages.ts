@@ -1,7 +1,7 @@
 // What the front asks of this worker: opens sessions, and passes each message on to its session.
 import { toWireError } from '../base/errors.ts';
 import type { FromWorker, ToWorker } from '../link/messages.ts';
-import type { ConversationState } from '../link/talk-messages.ts';
+import type { ConversationState } from '../media/conversation-state.ts';
 import type { FrameScheduler } from './frame-scheduler.ts';
 import { reportOf } from './session-report.ts';
 import { type WorkerContext, WorkerSession } from './worker-session.ts';
@@ -138,6 +138,7 @@ export class FrontMessages {
     const session = this.#scheduler.get(sessionId);
     if (session !== undefined) {
       session.state.conversation = state;
+      session.frames.renderer.setConversation(state);
     }
   }
 

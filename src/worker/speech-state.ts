@@ -1,5 +1,5 @@
 // Whether a session is speaking: one SPEAK and one SILENT for each utterance.
-import type { ConversationState } from '../link/talk-messages.ts';
+import type { ConversationState } from '../media/conversation-state.ts';
 import type { SpeechStream } from '../pipeline/speech/speech-stream.ts';
 
 /** Speech that pauses for less than this continues the same utterance. */

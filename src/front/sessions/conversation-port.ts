@@ -1,6 +1,6 @@
 // Conversations as sessions use them.
 import type { EndReason } from '../../base/session-ends.ts';
-import type { ConversationState } from '../../link/talk-messages.ts';
+import type { ConversationState } from '../../media/conversation-state.ts';
 
 /** What the conversation of a session needs of it. */
 export interface ConversationHost {

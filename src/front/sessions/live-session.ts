@@ -12,7 +12,7 @@ import type {
   SessionSpec,
   SessionStatsReport,
 } from '../../link/messages.ts';
-import type { ConversationState } from '../../link/talk-messages.ts';
+import type { ConversationState } from '../../media/conversation-state.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
 import type { AttachedSession, WorkerHandle } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';

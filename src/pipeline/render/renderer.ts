@@ -1,5 +1,6 @@
 // The interface of what draws a session's face: the rig (rig-renderer.ts), or a user's own network
 // (wav2lip-renderer.ts).
+import type { ConversationState } from '../../media/conversation-state.ts';
 
 /** Draws one session's face. */
 export interface Renderer {
@@ -14,6 +15,8 @@ export interface Renderer {
   draw(frame: number, articulation: Float32Array, isSpeaking: boolean): void;
   /** A frame without change: clears `dirty`. */
   hold(): void;
+  /** What the face does in its conversation, from the next `draw` on. */
+  setConversation(state: ConversationState): void;
 }
 
 /** A renderer that takes the speech itself instead of an articulation. */

@@ -1,6 +1,7 @@
 // Draws a face with the native rig: articulation and motion in, a picture and its changed
 // macroblocks out.
 import { ARTICULATION_SIZE, ARTICULATOR_INDEX, type Motion } from '../../media/articulation.ts';
+import type { ConversationState } from '../../media/conversation-state.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
 import { FaceMotion } from './motion/face-motion.ts';
@@ -75,6 +76,10 @@ export class RigRenderer implements Renderer {
 
   hold(): void {
     this.dirty.fill(0);
+  }
+
+  setConversation(state: ConversationState): void {
+    this.#motion.setConversation(state);
   }
 
   /** `emotion` is an index into EMOTIONS, `strength` 0 to 1; the face changes over a few frames. */

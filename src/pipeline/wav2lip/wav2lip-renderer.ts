@@ -6,6 +6,7 @@
 // When a patch is late, the last one stays for a frame; nobody waits.
 import { monotonicMs } from '../../base/time.ts';
 import { ARTICULATION_SIZE, POSE_INDEX } from '../../media/articulation.ts';
+import type { ConversationState } from '../../media/conversation-state.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { FRAME_MS } from '../../media/timeline.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
@@ -209,6 +210,10 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
       this.#markBox();
     }
     this.#wasBlended = this.#presence > 0;
+  }
+
+  setConversation(state: ConversationState): void {
+    this.#motion.setConversation(state);
   }
 
   hold(): void {

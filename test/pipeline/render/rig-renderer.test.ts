@@ -87,3 +87,16 @@ test('between two frames the mouth moves, and nothing else does', () => {
   renderer.draw(20.5, articulationOf({ ...VISEMES.aa, speech: 1 }), true);
   assert.ok(renderer.dirty.some((d) => d !== 0));
 });
+
+test('the state of a conversation changes what is drawn, by the same renderer', () => {
+  const [plain, thinking] = [rig(), rig()];
+  const rest = new Float32Array(ARTICULATION_SIZE);
+  thinking.setConversation('thinking');
+  let differs = 0;
+  for (let frame = 0; frame < 15; frame++) {
+    plain.draw(frame, rest, false);
+    thinking.draw(frame, rest, false);
+    differs += Buffer.compare(plain.picture, thinking.picture) === 0 ? 0 : 1;
+  }
+  assert.ok(differs > 10, `${differs} of 15 pictures`);
+});

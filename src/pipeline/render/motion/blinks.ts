@@ -17,6 +17,8 @@ const OPENING_FRAMES: readonly [number, number] = [0.145 * FPS, 0.185 * FPS];
 const DOUBLE = 0.08;
 const AT_PHRASE_END = 0.45;
 const WITH_SACCADE = 0.25;
+/** Listeners blink with some of their nods (Hömke, Holler and Levinson 2017). */
+const WITH_NOD = 0.35;
 
 /** The lids of one session. */
 export class Blinks {
@@ -31,8 +33,16 @@ export class Blinks {
     this.#start = frame + this.#interval(INTERVAL_SILENT);
   }
 
-  /** @param isGazeShift a large saccade begins in this frame */
-  step(frame: number, { isPhrase, isPhraseEnd }: SpeechRhythm, isGazeShift: boolean): void {
+  /**
+   * @param isGazeShift a large saccade begins in this frame
+   * @param isNod a nod to somebody who speaks begins
+   */
+  step(
+    frame: number,
+    { isPhrase, isPhraseEnd }: SpeechRhythm,
+    isGazeShift: boolean,
+    isNod: boolean,
+  ): void {
     const random = this.#random;
     const length = CLOSING_FRAMES + SHUT_FRAMES + this.#opening;
     if (frame > this.#start + length) {
@@ -48,6 +58,8 @@ export class Blinks {
       this.#start = frame + FPS * random.between(0.03, 0.3);
     } else if (isDue && isGazeShift && random.next() < WITH_SACCADE) {
       this.#start = frame;
+    } else if (isDue && isNod && random.next() < WITH_NOD) {
+      this.#start = frame + FPS * random.between(0, 0.2);
     }
     const at = frame - this.#start;
     const linear =

@@ -1,7 +1,9 @@
 // All that moves in a face besides the mouth, as a pose for each frame: head, breath, brows, gaze and
-// blinks, driven by the rhythm of the speech.
+// blinks, driven by the rhythm of the speech and by the state of a conversation.
 import { type Motion, POSE_INDEX, POSE_SIZE } from '../../../media/articulation.ts';
+import type { ConversationState } from '../../../media/conversation-state.ts';
 import { FPS } from '../../../media/timeline.ts';
+import { Attention } from './attention.ts';
 import { Blinks } from './blinks.ts';
 import { Brows } from './brows.ts';
 import { Gaze } from './gaze.ts';
@@ -31,6 +33,7 @@ export class FaceMotion {
   readonly pose = new Float32Array(POSE_SIZE);
   readonly #amount: number;
   readonly #rhythm = new SpeechRhythm();
+  readonly #attention = new Attention();
   readonly #head: HeadMotion;
   readonly #brows: Brows;
   readonly #gaze: Gaze;
@@ -49,6 +52,11 @@ export class FaceMotion {
     this.#frame = startFrame - 1;
   }
 
+  /** What the face does in its conversation, from the next frame on. */
+  setConversation(state: ConversationState): void {
+    this.#attention.set(state);
+  }
+
   /**
    * The pose of a frame.
    * @param nod loudness and stress of the speech as the model gives it, 0 to 1
@@ -59,15 +67,18 @@ export class FaceMotion {
     this.#frame = frame;
     for (let at = frame - steps + 1; at <= frame; at++) {
       this.#rhythm.step(isSpeaking, nod);
-      this.#head.step(this.#rhythm);
+      this.#attention.step();
+      this.#head.step(this.#rhythm, this.#attention);
       this.#brows.step(at, this.#rhythm);
       this.#gaze.step(
         at,
         this.#rhythm,
+        this.#attention,
         this.#amount * this.#head.of('yaw'),
         this.#amount * this.#head.of('pitch'),
       );
-      this.#blinks.step(at, this.#rhythm, this.#gaze.isShift);
+      const isNod = this.#attention.isHearing && this.#head.isNod;
+      this.#blinks.step(at, this.#rhythm, this.#gaze.isShift, isNod);
     }
     this.#write(frame);
     return this.pose;

@@ -1,6 +1,7 @@
 // How the head of one session moves: posture, gestures at stressed syllables, nods with loudness.
 // Amounts are fitted to people who speak calmly to a camera (docs/motion.md).
 import { FPS } from '../../../media/timeline.ts';
+import type { Attention } from './attention.ts';
 import type { Random } from './random.ts';
 import type { SpeechRhythm } from './speech-rhythm.ts';
 import { Spring } from './spring.ts';
@@ -51,6 +52,13 @@ const POSTURE_SILENT: readonly [number, number] = [2.5, 7];
 const GESTURE_SILENT: readonly [number, number] = [0.9, 2.8];
 /** Seconds between two nods of a listener. */
 const LISTENING_NOD: readonly [number, number] = [5, 14];
+/** The same while somebody speaks to the face, and until the first. */
+const HEARING_NOD: readonly [number, number] = [2, 5];
+const FIRST_HEARING_NOD: readonly [number, number] = [0.7, 2];
+/** Strengths of a listener's nods. Those to a speaker may come in twos, the second one smaller. */
+const LISTENING_STRENGTH = 0.35;
+const HEARING_STRENGTH: readonly [number, number] = [0.45, 0.75];
+const SECOND_NOD = { share: 0.45, strength: 0.6 };
 /** Amount of motion in silence, as a share of that in speech; reached in so many seconds. */
 const SILENT = 0.33;
 const LIVELIER_SECONDS = 0.7;
@@ -96,7 +104,11 @@ export class HeadMotion {
   #nextNod: number;
   #nodAt = Infinity;
   #nodStrength = 0;
+  /** The present nod is followed by another one. */
+  #nodsTwice = false;
   #frame = 0;
+  /** A nod begins in this frame. */
+  isNod = false;
 
   constructor(random: Random) {
     this.#random = random;
@@ -120,10 +132,11 @@ export class HeadMotion {
     return this.#values[AXES.indexOf(axis)]!;
   }
 
-  step(rhythm: SpeechRhythm): void {
+  step(rhythm: SpeechRhythm, attention: Attention): void {
     this.#frame++;
     this.#follow(rhythm);
     this.#decide(rhythm);
+    this.#listen(rhythm, attention);
     this.#sway();
     this.#nod(rhythm);
   }
@@ -157,17 +170,31 @@ export class HeadMotion {
     if (stress > 0 && frame >= this.#nodAt + this.#manner.nodFrames) {
       this.#nodAt = Infinity;
     }
-    const listens = !isPhrase && frame >= this.#nextNod;
-    if (
-      this.#nodAt === Infinity &&
-      (listens || (stress > 0 && random.next() < this.#manner.nods))
-    ) {
+    this.isNod = this.#nodAt === Infinity && stress > 0 && random.next() < this.#manner.nods;
+    if (this.isNod) {
       this.#nodAt = frame;
-      this.#nodStrength = listens ? 0.35 : stress;
+      this.#nodStrength = stress;
     }
-    if (listens) {
-      this.#nextNod = frame + FPS * random.between(...LISTENING_NOD);
+  }
+
+  /** Nods now and then in silence, and more often to somebody who speaks. */
+  #listen({ isPhrase }: SpeechRhythm, { isHearing, hearingBegins }: Attention): void {
+    const random = this.#random;
+    const frame = this.#frame;
+    if (hearingBegins) {
+      this.#nextNod = frame + FPS * random.between(...FIRST_HEARING_NOD);
     }
+    if (isPhrase || frame < this.#nextNod) {
+      return;
+    }
+    if (this.#nodAt === Infinity) {
+      this.isNod = true;
+      this.#nodAt = frame;
+      this.#nodStrength = isHearing ? random.between(...HEARING_STRENGTH) : LISTENING_STRENGTH;
+      this.#nodsTwice = isHearing && random.next() < SECOND_NOD.share;
+    }
+    const gap = isHearing ? HEARING_NOD : LISTENING_NOD;
+    this.#nextNod = frame + FPS * random.between(...gap);
   }
 
   #sway(): void {
@@ -199,7 +226,9 @@ export class HeadMotion {
     const at = (this.#frame - this.#nodAt) / this.#manner.nodFrames;
     const nod = at > 0 && at < 1 ? this.#nodStrength * Math.sin(Math.PI * at) ** 2 : 0;
     if (at >= 1) {
-      this.#nodAt = Infinity;
+      this.#nodAt = this.#nodsTwice ? this.#frame : Infinity;
+      this.#nodStrength *= SECOND_NOD.strength;
+      this.#nodsTwice = false;
     }
     this.#values[AXES.indexOf('pitch')]! += NOD.pitch * nod + LOUD.pitch * loud;
     this.#values[AXES.indexOf('shiftY')]! += NOD.shiftY * nod + LOUD.shiftY * loud;

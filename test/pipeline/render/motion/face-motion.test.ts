@@ -9,6 +9,7 @@ import {
   POSE_INDEX,
   type PoseChannel,
 } from '../../../../src/media/articulation.ts';
+import type { ConversationState } from '../../../../src/media/conversation-state.ts';
 import { FPS } from '../../../../src/media/timeline.ts';
 import { FaceMotion } from '../../../../src/pipeline/render/motion/face-motion.ts';
 import { Random } from '../../../../src/pipeline/render/motion/random.ts';
@@ -237,4 +238,79 @@ test('looks at the viewer most of the time, wanders, and comes back', () => {
     const glances = aside.filter((is, i) => is && !aside[i - 1]).length / 5;
     assert.ok(glances > 4 && glances < 30, `${glances} glances a minute`);
   }
+});
+
+/** A silent face for so many turns of 6 s of the same state, with 2 s of `listening` between them. */
+function turns(seed: number, state: ConversationState, count = 40): Float32Array[] {
+  const face = new FaceMotion(seed);
+  return Array.from({ length: count * 8 * FPS }, (_, frame) => {
+    const atS = (frame / FPS) % 8;
+    face.setConversation(atS < 2 ? 'listening' : state);
+    return face.step(frame, false, 0).slice();
+  }).filter((_, frame) => (frame / FPS) % 8 >= 2);
+}
+const isAside = (pose: Float32Array): boolean =>
+  Math.hypot(pose[POSE_INDEX.gazeX]!, pose[POSE_INDEX.gazeY]!) > 0.35;
+const share = (poses: readonly Float32Array[]): number =>
+  poses.filter(isAside).length / poses.length;
+/** Nods a minute: the head goes down by more than half a degree, and comes back. */
+function nods(poses: readonly Float32Array[]): number {
+  const pitch = track(poses, SEEN.pitch);
+  let count = 0;
+  for (let i = 6; i < pitch.length - 8; i++) {
+    const [before, after] = [pitch[i - 6]!, pitch[i + 7]!];
+    const isPeak = pitch[i]! >= pitch[i - 1]! && pitch[i]! > pitch[i + 1]!;
+    count += isPeak && pitch[i]! - Math.max(before, after) > 0.5 ? 1 : 0;
+  }
+  return (count * MINUTE) / poses.length;
+}
+const overSeeds = (of: (seed: number) => number): number =>
+  SEEDS.reduce((sum, seed) => sum + of(seed), 0) / SEEDS.length;
+
+test('a face that listens to a person looks at them, and nods and blinks a little more', () => {
+  const heard = overSeeds((seed) => share(turns(seed, 'hearing')));
+  const idle = overSeeds((seed) => share(turns(seed, 'listening')));
+  assert.ok(heard < 0.07 && idle > 2 * heard, `aside: ${heard}, in silence ${idle}`);
+  const nodsHearing = overSeeds((seed) => nods(turns(seed, 'hearing')));
+  const nodsIdle = overSeeds((seed) => nods(turns(seed, 'listening')));
+  assert.ok(nodsHearing > 8 && nodsHearing < 35, `${nodsHearing} nods a minute`);
+  assert.ok(nodsHearing > 3 * nodsIdle, `${nodsHearing}, in silence ${nodsIdle}`);
+  const perMinute = (state: ConversationState): number =>
+    overSeeds((seed) => {
+      const poses = turns(seed, state);
+      return (blinks(poses).starts.length * MINUTE) / poses.length;
+    });
+  const [blinksHearing, blinksIdle] = [perMinute('hearing'), perMinute('listening')];
+  const ratio = blinksHearing / blinksIdle;
+  assert.ok(ratio > 1.05 && ratio < 1.7, `${blinksHearing} blinks a minute, idle ${blinksIdle}`);
+  const sd = (state: ConversationState): number =>
+    overSeeds((seed) => spread(track(turns(seed, state), SEEN.pitch)).sd);
+  assert.ok(sd('hearing') < 1, `small: ${sd('hearing')} degrees of pitch`);
+});
+
+test('a face that begins to think looks aside for a moment, and comes back', () => {
+  const starts = SEEDS.flatMap((seed) => {
+    const poses = turns(seed, 'thinking');
+    return Array.from({ length: poses.length / (6 * FPS) }, (_, turn) =>
+      poses.slice(turn * 6 * FPS, (turn + 1) * 6 * FPS),
+    );
+  });
+  const at = (seconds: number): number =>
+    starts.filter((poses) => isAside(poses[Math.round(seconds * FPS)]!)).length / starts.length;
+  assert.ok(at(0.3) > 0.85, `${at(0.3)} look aside after 0.3 s`);
+  assert.ok(at(1.8) < 0.4, `${at(1.8)} after 1.8 s`);
+  const up = starts.filter((poses) => poses[Math.round(0.3 * FPS)]![POSE_INDEX.gazeY]! < 0.05);
+  assert.ok(up.length / starts.length > 0.6, 'mostly upwards');
+});
+
+test('a change of state moves the head no faster than silence does', () => {
+  const face = new FaceMotion(3);
+  let [before, jump] = [0, 0];
+  for (let frame = 0; frame < 2 * MINUTE; frame++) {
+    face.setConversation(frame % 90 < 45 ? 'hearing' : 'thinking');
+    const pitch = face.step(frame, false, 0)[POSE_INDEX.pitch]!;
+    jump = Math.max(jump, Math.abs(pitch - before));
+    before = pitch;
+  }
+  assert.ok(jump < 0.012, `${jump} radians in a frame`);
 });
