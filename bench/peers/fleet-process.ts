@@ -76,6 +76,7 @@ async function obey(command: FleetCommand): Promise<unknown> {
     case 'open': {
       const peer = await LightPeer.connect({
         target: setUp.target,
+        kind: setUp.kind,
         codec: setUp.codec,
         faceId: setUp.faceId,
         token: setUp.token,

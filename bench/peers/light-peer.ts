@@ -13,12 +13,17 @@ import { type ArrivedFrame, FrameAssembler } from './frames.ts';
 import { type Impairment, ImpairedRelay, mediaAddress, rerouted } from './impaired-relay.ts';
 import { MediaWatch } from './media-watch.ts';
 import { newFigures, newUtterance, type Utterance } from './peer-figures.ts';
+import { RoomSignalling } from './room-signalling.ts';
 
 export interface PeerTarget {
   readonly url: string;
   readonly apiKey: string;
 }
+/** How a peer gets its media: from the server directly, or as the viewer of a LiveKit room. */
+export type PeerKind = 'p2p' | 'livekit';
 export interface PeerOptions {
+  /** Default: p2p. */
+  readonly kind?: PeerKind | undefined;
   readonly target: PeerTarget;
   readonly codec: VideoCodec;
   readonly faceId: string;
@@ -40,6 +45,7 @@ export class LightPeer {
   readonly #options: PeerOptions;
   readonly #pc: RTCPeerConnection;
   #socket: WebSocket | undefined = undefined;
+  #room: RoomSignalling | undefined = undefined;
   #relay: ImpairedRelay | undefined = undefined;
   readonly #beganMs = performance.now();
   readonly #media: MediaWatch;
@@ -76,7 +82,7 @@ export class LightPeer {
   }
 
   async #open(): Promise<void> {
-    const { target, faceId, token } = this.#options;
+    const { target, faceId, token, kind = 'p2p' } = this.#options;
     const response = await fetch(`${target.url}/compose/token`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-service-api-key': target.apiKey },
@@ -90,7 +96,8 @@ export class LightPeer {
     this.figures.setUp.token = this.#sinceBegin();
 
     const socket = new WebSocket(
-      `${target.url.replace(/^http/, 'ws')}/compose/webrtc/p2p?session_token=${body.session_token}`,
+      `${target.url.replace(/^http/, 'ws')}/compose/webrtc/${kind}` +
+        `?session_token=${body.session_token}`,
     );
     socket.binaryType = 'arraybuffer';
     this.#socket = socket;
@@ -138,8 +145,9 @@ export class LightPeer {
       ]);
       this.figures.setUp.socket = this.#sinceBegin();
       this.#receive(firstFrame.resolve);
-      await this.#pc.setLocalDescription(await this.#pc.createOffer());
-      socket.send(JSON.stringify({ type: 'offer', sdp: this.#pc.localDescription!.sdp }));
+      if (kind === 'p2p') {
+        socket.send(JSON.stringify({ type: 'offer', sdp: await this.#offer() }));
+      }
       await started.promise;
       await firstFrame.promise;
       this.figures.state = 'live';
@@ -150,17 +158,24 @@ export class LightPeer {
 
   #onMessage(text: string, onStart: () => void, fail: (why: string) => void): void {
     if (text.startsWith('{')) {
-      const message = JSON.parse(text) as { sdp?: string; session_id?: string };
+      const message = JSON.parse(text) as {
+        sdp?: string;
+        session_id?: string;
+        livekit_url?: string;
+        livekit_token?: string;
+      };
       if (message.session_id !== undefined) {
         this.sessionId = message.session_id;
       }
-      if (message.sdp === undefined) {
-        return;
+      if (message.sdp !== undefined) {
+        this.#answered(message.sdp, fail);
+      } else if (message.livekit_url !== undefined) {
+        this.#joinRoom(message.livekit_url, message.livekit_token ?? '', fail).catch(
+          (error: unknown) => {
+            fail(`room: ${String(error)}`);
+          },
+        );
       }
-      this.figures.setUp.answer = this.#sinceBegin();
-      this.#accept(message.sdp).catch((error: unknown) => {
-        fail(`answer: ${String(error)}`);
-      });
       return;
     }
     const word = text.split(' ', 1)[0]!.toUpperCase();
@@ -177,6 +192,30 @@ export class LightPeer {
     } else if (word === 'ERROR') {
       fail(text);
     }
+  }
+
+  async #offer(): Promise<string> {
+    await this.#pc.setLocalDescription(await this.#pc.createOffer());
+    return this.#pc.localDescription!.sdp;
+  }
+
+  async #joinRoom(url: string, token: string, fail: (why: string) => void): Promise<void> {
+    this.#room = new RoomSignalling(url, token, await this.#offer(), {
+      answered: (sdp) => {
+        this.#answered(sdp, fail);
+      },
+      candidate: (candidate) => {
+        this.#pc.addIceCandidate({ candidate, sdpMLineIndex: 0 }).catch(() => {});
+      },
+      lost: fail,
+    });
+  }
+
+  #answered(sdp: string, fail: (why: string) => void): void {
+    this.figures.setUp.answer = this.#sinceBegin();
+    this.#accept(sdp).catch((error: unknown) => {
+      fail(`answer: ${String(error)}`);
+    });
   }
 
   async #accept(answer: string): Promise<void> {
@@ -348,6 +387,7 @@ export class LightPeer {
       ]);
     }
     this.#end('closed by us');
+    this.#room?.close();
     this.#socket?.close();
     await this.#pc.close();
     this.#relay?.close();

@@ -1,11 +1,13 @@
 // What the bench and its peer processes say to each other, over the IPC channel of child_process.
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import type { Impairment } from './impaired-relay.ts';
-import type { PeerTarget } from './light-peer.ts';
+import type { PeerKind, PeerTarget } from './light-peer.ts';
 import type { PeerFigures, Utterance } from './peer-figures.ts';
 
 export interface FleetSetUp {
   readonly target: PeerTarget;
+  /** Default: p2p. */
+  readonly kind?: PeerKind;
   readonly codec: VideoCodec;
   readonly faceId: string;
   /** Raw PCM16 16 kHz mono file that peers speak, over and over. */

@@ -9,20 +9,19 @@ import { lastCpu } from '../cpus.ts';
 import type { BareEncode } from '../bare-encode.ts';
 import type { Fleet, FleetSummary } from '../peers/fleet.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
-import { quantile, slope } from '../report/stats.ts';
+import { quantile } from '../report/stats.ts';
 import {
-  type Bound,
   type Context,
   type Options,
   type Outcome,
   type Scenario,
   type Server,
-  atLeast,
-  atMost,
   number,
 } from '../scenario.ts';
 import { Interval } from '../server-view.ts';
-import { OUT, OUTSIDE_NOTE, codecOf, look, startFleet } from './setup.ts';
+import { type Step, capacityReport } from './capacity-report.ts';
+import { compareWithP2p } from './room-cost.ts';
+import { OUT, codecOf, kindOf, look, startFleet } from './setup.ts';
 
 const STAGES = [
   'drain',
@@ -38,25 +37,6 @@ const CYCLE_SECONDS = 10;
 const SETTLE_MS = 4000;
 const REFUSALS_TO_BELIEVE = 8;
 const PROBE: TalkPlan = { cycleSeconds: 3, speechSeconds: 2, pace: 'burst' };
-
-/** One level of load, held for a while. NaN: not to be known from outside. */
-interface Step {
-  readonly sessions: number;
-  readonly cores: number;
-  readonly msPerFrame: number;
-  readonly latenessP50Ms: number;
-  readonly latenessP99Ms: number;
-  readonly skippedShare: number;
-  readonly lipsP99Ms: number;
-  readonly framesPerSession: number;
-  readonly delayP99Ms: number;
-  readonly gapsOver300: number;
-  readonly missedShare: number;
-  readonly rssMb: number;
-  readonly stages: Readonly<Record<string, number>>;
-  readonly loadLoopP99Ms: number;
-  readonly broken: string | undefined;
-}
 
 interface Counted {
   readonly frames: number;
@@ -178,12 +158,18 @@ async function run(context: Context): Promise<Outcome> {
     MAX_WORKER_LOAD: '1',
     MAX_SESSIONS_PER_WORKER: '1000',
   });
+  const plan: TalkPlan = { cycleSeconds: CYCLE_SECONDS, speechSeconds, pace: 'burst' };
+  const kind = kindOf(options);
+  const roomCost =
+    kind === 'livekit' && server.pid !== undefined
+      ? await compareWithP2p(context, server, plan)
+      : undefined;
   const fleet = await startFleet(context, server, {
     processes: number(options, 'processes'),
     codec: codecOf(options),
+    kind,
   });
   const isProbed = speechSeconds > 0 && number(options, 'max') > 1;
-  const plan: TalkPlan = { cycleSeconds: CYCLE_SECONDS, speechSeconds, pace: 'burst' };
   const empty = await look(server);
   const { peer: kept } = await fleet.open(plan, true);
   // One that begins to speak every few seconds, so that audio to lips is measured at every level of
@@ -221,11 +207,12 @@ async function run(context: Context): Promise<Outcome> {
   if (server.pid === undefined) {
     // What encoding costs on this machine says nothing of the server's.
     await fleet.closeAll();
-    return report(context, {
+    return capacityReport(context, {
       steps,
       best,
       bare: undefined,
       refused,
+      roomCost,
       emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20,
     });
   }
@@ -250,11 +237,12 @@ async function run(context: Context): Promise<Outcome> {
   context.progress(
     `bare encode ${bare.msPerFrame.toFixed(3)} ms a frame at ${bare.kbps.toFixed(0)} kbit/s`,
   );
-  return report(context, {
+  return capacityReport(context, {
     steps,
     best,
     bare,
     refused,
+    roomCost,
     emptyMb: (empty?.sum('process_resident_memory_bytes') ?? Number.NaN) / 2 ** 20,
   });
 }
@@ -277,170 +265,16 @@ async function openUpTo(fleet: Fleet, wanted: number, plan: TalkPlan): Promise<s
   return undefined;
 }
 
-interface Found {
-  readonly steps: readonly Step[];
-  readonly best: Step | undefined;
-  readonly bare: BareEncode | undefined;
-  readonly refused: string | undefined;
-  readonly emptyMb: number;
-}
-
-function report({ options }: Context, { steps, best, bare, refused, emptyMb }: Found): Outcome {
-  const workers = number(options, 'workers');
-  const mbPerSession =
-    steps.length >= 3
-      ? slope(steps.map(({ sessions, rssMb }) => [sessions, rssMb]))
-      : ((steps[0]?.rssMb ?? Number.NaN) - emptyMb) / (steps[0]?.sessions ?? 1);
-  const ratio = (best ?? steps.at(-1))!.msPerFrame / (bare?.msPerFrame ?? Number.NaN);
-  const isInside = Number.isFinite(steps[0]?.cores);
-  const sessionsPerCore = (best?.sessions ?? 0) / workers;
-  const figures = {
-    sessionsPerCore,
-    coresAtBest: best?.cores ?? Number.NaN,
-    coresPerSession: (best ?? steps.at(-1))!.cores / (best ?? steps.at(-1))!.sessions,
-    msPerFrame: (best ?? steps.at(-1))!.msPerFrame,
-    bareEncodeMsPerFrame: bare?.msPerFrame ?? Number.NaN,
-    ratioToBareEncode: ratio,
-    mbPerSession,
-    latenessP99Ms: best?.latenessP99Ms ?? Number.NaN,
-    lipsP99Ms: best?.lipsP99Ms ?? Number.NaN,
-    emptyMb,
-  };
-  const bounds: Bound[] = [
-    atLeast(
-      `sessions on a core, ${options['speaking']} % speaking`,
-      sessionsPerCore,
-      number(options, 'expect'),
-    ),
-  ];
-  if (bare !== undefined) {
-    bounds.push(
-      atMost(
-        'whole session against the bare encode of its frames',
-        ratio,
-        number(options, 'ratio'),
-        'x',
-      ),
-    );
-  }
-  if (isInside) {
-    bounds.push(atMost('memory of a session', mbPerSession, 25, 'MB'));
-  }
-  const line = (
-    name: string,
-    value: (step: Step) => number,
-  ): { name: string; points: [number, number][] } => ({
-    name,
-    points: steps.map((step) => [step.sessions, value(step)]),
-  });
-  return {
-    figures,
-    bounds,
-    tables: [
-      {
-        title: `${options['codec']}, ${options['speaking']} % speaking, ${workers} worker(s)`,
-        columns: [
-          'sessions',
-          'cores',
-          'ms/frame',
-          'late p50 ms',
-          'late p99 ms',
-          'lips p99 ms',
-          'fps',
-          'delay p99 ms',
-          'RSS MB',
-          '',
-        ],
-        rows: steps.map((step) => [
-          step.sessions,
-          step.cores,
-          step.msPerFrame,
-          step.latenessP50Ms,
-          step.latenessP99Ms,
-          step.lipsP99Ms,
-          step.framesPerSession,
-          step.delayP99Ms,
-          step.rssMb,
-          step.broken ?? 'ok',
-        ]),
-      },
-    ],
-    plots: [
-      {
-        kind: 'lines',
-        title: 'Frame lateness',
-        x: 'sessions',
-        y: 'ms',
-        lines: [
-          line('p50', (step) => step.latenessP50Ms),
-          line('p99', (step) => step.latenessP99Ms),
-          line('delay p99, outside', (step) => step.delayP99Ms),
-        ],
-        limits: [{ name: 'bound', y: number(options, 'lateness') }],
-      },
-      {
-        kind: 'lines',
-        title: 'CPU of the workers',
-        x: 'sessions',
-        y: 'cores',
-        lines: [
-          line('cores', (step) => step.cores),
-          ...(bare === undefined
-            ? []
-            : [line('bare encode alone', (step) => (step.sessions * 30 * bare.msPerFrame) / 1000)]),
-        ],
-      },
-      {
-        kind: 'stack',
-        title: 'CPU by stage',
-        y: 'cores',
-        bars: steps.map((step) => ({
-          name: String(step.sessions),
-          parts: {
-            ...step.stages,
-            other: Math.max(
-              0,
-              step.cores - Object.values(step.stages).reduce((sum, value) => sum + value, 0),
-            ),
-          },
-        })),
-      },
-      {
-        kind: 'lines',
-        title: 'Memory of the server',
-        x: 'sessions',
-        y: 'MB',
-        lines: [line('resident', (step) => step.rssMb)],
-      },
-    ],
-    notes: [
-      bare === undefined
-        ? `The server is elsewhere: its sessions are counted for ${workers} core(s) as ` +
-          '--workers says, it refuses by its own settings, and encoding is not compared, ' +
-          'since the processor is another.'
-        : 'Bare encode: the pictures one peer received, decoded and coded again ' +
-          `by ${(best ?? steps[0]!).sessions} encoders in turn with the server's settings ` +
-          `and mean bitrate, on the worker's core, after the load had gone; ${bare.frames} ` +
-          'frames.',
-      ...(refused === undefined ? [] : [`The ramp ended because the server refused: ${refused}`]),
-      ...(Math.max(...steps.map(({ loadLoopP99Ms }) => loadLoopP99Ms)) > 20
-        ? [
-            'The load generator itself was late by over 20 ms at times: delays seen from ' +
-              'outside are too large. Give it more cores.',
-          ]
-        : []),
-      ...(isInside ? [] : [OUTSIDE_NOTE]),
-    ],
-  };
-}
-
 export const capacity: Scenario = {
   name: 'capacity',
   about:
     'Adds sessions until lateness, latency or loss breaks its bound; cost of a session ' +
-    'against the bare encode of its frames.',
+    'against the bare encode of its frames. --kind livekit: in rooms, and against p2p.',
   options: {
     codec: 'vp8',
+    kind: 'p2p',
+    rounds: 3,
+    roomRatio: 1.1,
     speaking: 100,
     workers: 1,
     processes: 1,
@@ -453,6 +287,17 @@ export const capacity: Scenario = {
     expect: 16,
     ratio: 2,
   },
-  small: { from: 2, step: 1, max: 2, hold: 3, expect: 2, ratio: 20, lateness: 250, lips: 1000 },
+  small: {
+    from: 2,
+    step: 1,
+    max: 2,
+    hold: 3,
+    expect: 2,
+    ratio: 20,
+    lateness: 250,
+    lips: 1000,
+    rounds: 1,
+    roomRatio: 5,
+  },
   run,
 };

@@ -6,6 +6,7 @@ import { SPEECH_RATE } from '../../src/media/timeline.ts';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
 import { synthesize, trim } from '../../test/harness/speech.ts';
 import { Fleet, type FleetOptions } from '../peers/fleet.ts';
+import type { PeerKind } from '../peers/light-peer.ts';
 import { ROOT } from '../run.ts';
 import { type Context, type Options, type Server, type Target, text } from '../scenario.ts';
 import { type Scrape, scrape } from '../server-view.ts';
@@ -69,6 +70,14 @@ export const codecOf = (options: Options): VideoCodec => {
     throw new Error(`--codec must be vp8 or h264, not ${codec}`);
   }
   return codec;
+};
+
+export const kindOf = (options: Options): PeerKind => {
+  const kind = text(options, 'kind');
+  if (kind !== 'p2p' && kind !== 'livekit') {
+    throw new Error(`--kind must be p2p or livekit, not ${kind}`);
+  }
+  return kind;
 };
 
 export async function startFleet(

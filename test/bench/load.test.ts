@@ -8,12 +8,17 @@ import { hostile } from '../../bench/scenarios/hostile.ts';
 import { neighbours } from '../../bench/scenarios/neighbours.ts';
 import { small } from './small.ts';
 
-small(capacity, {
-  coresPerSession: [0.005, 0.5],
-  bareEncodeMsPerFrame: [0.1, 20],
-  ratioToBareEncode: [0.5, 20],
-  emptyMb: [50, 1000],
-});
+// Rooms and, for the comparison, p2p.
+small(
+  { ...capacity, small: { ...capacity.small, kind: 'livekit' } },
+  {
+    coresPerSession: [0.005, 0.5],
+    bareEncodeMsPerFrame: [0.1, 20],
+    ratioToBareEncode: [0.5, 20],
+    emptyMb: [50, 1000],
+    roomAgainstP2p: [0.2, 5],
+  },
+);
 small(neighbours, { runMs: [0.5, 100], rigP99Ms: [0.5, 500], wav2lipP99Ms: [0.5, 500] });
 small(
   hostile,
