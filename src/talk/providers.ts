@@ -10,6 +10,7 @@ import { fliteSpeech } from './providers/local-voice.ts';
 import { scriptReply } from './providers/script.ts';
 import { endpointSpeech } from './providers/speech-endpoint.ts';
 import { transcription } from './providers/transcription.ts';
+import { type ReplyGate, ReplyGates } from './reply-gates.ts';
 import { newClause } from './spoken-text.ts';
 import type { ChatMessage, TurnProviders, VoiceAudio } from './turn-types.ts';
 
@@ -27,6 +28,8 @@ export interface ProviderListener {
 
 /** Attempts of a request that has not yielded anything yet. */
 const ATTEMPTS = 2;
+/** Asks a model for the rest of a reply that was held and goes on. */
+const GO_ON = 'Go on from exactly where you stopped. Repeat nothing.';
 /** Samples of one frame of the voice: 40 ms. Small ones reach the lips early. */
 const FRAME_SAMPLES = SPEECH_RATE / 25;
 
@@ -36,6 +39,7 @@ export function createProviders(
   listener: ProviderListener,
 ): TurnProviders & { prepareToHear(): void; close(): void } {
   const { mind, voice, ear } = spec;
+  const gates = new ReplyGates();
   const localEar = ear.kind === 'local' ? new LocalEar() : undefined;
 
   /** Runs a request; repeats it once if it failed before its first result. */
@@ -81,16 +85,27 @@ export function createProviders(
   async function* reply(messages: readonly ChatMessage[], signal: AbortSignal) {
     listener.onStep('asked');
     let tokens = 0;
-    const pieces = attempt('language_model', mind.kind, signal, () =>
-      mind.kind === 'script' ? scriptReply(messages) : chatReply(mind, messages, signal),
-    );
-    for await (const piece of pieces) {
-      if (tokens === 0) {
-        listener.onStep('firstToken');
+    yield* gates.with(async function* make(gate) {
+      for (let text = ''; await gate.passes(signal);) {
+        const { heldSignal } = gate;
+        const either = AbortSignal.any([signal, heldSignal]);
+        const asked = continued(messages, text);
+        const pieces = attempt('language_model', mind.kind, either, () =>
+          mind.kind === 'script' ? scriptReply(messages) : chatReply(mind, asked, either),
+        );
+        for await (const piece of pieces) {
+          if (tokens === 0) {
+            listener.onStep('firstToken');
+          }
+          tokens++;
+          text += piece;
+          yield piece;
+        }
+        if (!heldSignal.aborted) {
+          break;
+        }
       }
-      tokens++;
-      yield piece;
-    }
+    });
     listener.onUsage(mind.kind === 'script' ? 0 : tokens, 0);
   }
 
@@ -107,9 +122,17 @@ export function createProviders(
     text: AsyncIterable<string>,
     signal: AbortSignal,
   ): AsyncGenerator<VoiceAudio> {
+    yield* gates.with((gate) => speakClauses(text, signal, gate));
+  }
+
+  async function* speakClauses(
+    text: AsyncIterable<string>,
+    signal: AbortSignal,
+    gate: ReplyGate,
+  ): AsyncGenerator<VoiceAudio> {
     let isFirst = true;
     for await (const part of clausesOf(text)) {
-      if (signal.aborted) {
+      if (!(await gate.passes(signal))) {
         return;
       }
       if (isFirst) {
@@ -147,6 +170,7 @@ export function createProviders(
   }
 
   return {
+    gates,
     reply,
     speak,
     transcribe,
@@ -162,3 +186,9 @@ export function createProviders(
 async function* once<T>(value: Promise<T>): AsyncGenerator<T> {
   yield await value;
 }
+
+/** The messages that ask for the rest of a reply; `text` is what there is of it. */
+const continued = (messages: readonly ChatMessage[], text: string): readonly ChatMessage[] =>
+  text === ''
+    ? messages
+    : [...messages, { role: 'assistant', content: text }, { role: 'user', content: GO_ON }];

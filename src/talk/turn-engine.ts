@@ -38,7 +38,7 @@ const MAX_END_WAIT_MS = 2000;
 /** Speech that interrupts the face. */
 const INTERRUPT_MS = 260;
 /** After an interruption without words the face goes on. */
-const RESUME_MS = 1500;
+const RESUME_MS = 1200;
 /** A recogniser that says nothing for this long after speech has failed. */
 const TRANSCRIPT_WAIT_MS = 6000;
 /** Pause between looks whether the ring has room. */
@@ -143,7 +143,7 @@ function createMicrophone(library: TalkLibrary) {
   };
 }
 
-function createOutput(library: TalkLibrary, { ring, listener }: TurnEngineOptions) {
+function createOutput(library: TalkLibrary, { ring, listener, providers }: TurnEngineOptions) {
   /** What was heard of an interrupted reply, until the library has it in its history. */
   const cut = { text: '' };
   class Output extends library.voice.AudioOutput {
@@ -188,15 +188,18 @@ function createOutput(library: TalkLibrary, { ring, listener }: TurnEngineOption
 
     clearBuffer(): void {
       this.#tellSilence();
+      providers.gates.close();
       this.playback.clear(monotonicMs());
     }
 
     pause(): void {
       this.#tellSilence();
+      providers.gates.hold();
       this.playback.pause(monotonicMs());
     }
 
     resume(): void {
+      providers.gates.open();
       this.playback.resume(monotonicMs());
     }
 

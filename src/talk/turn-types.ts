@@ -1,4 +1,5 @@
 // What the turns of a conversation, its providers and its clock share.
+import type { ReplyGates } from './reply-gates.ts';
 import type { SpokenClause } from './spoken-text.ts';
 
 /** Silence after which speech has ended, for the voice activity detector and the end of a turn. */
@@ -24,6 +25,8 @@ export interface Hearing {
 
 /** The providers of a conversation, as the turns need them. They throw nothing: faults are reported. */
 export interface TurnProviders {
+  /** Of the replies that `reply` and `speak` make. */
+  readonly gates: ReplyGates;
   readonly reply: (messages: readonly ChatMessage[], signal: AbortSignal) => AsyncIterable<string>;
   readonly speak: (text: AsyncIterable<string>, signal: AbortSignal) => AsyncIterable<VoiceAudio>;
   /** Recognises one utterance. */

@@ -16,7 +16,6 @@ const isInstalled = existsSync(path.join(ROOT, 'scripts/talk/node_modules/.packa
 const LONG =
   'It is a fine day in the mountains, with a little wind from the west. Later there may be clouds ' +
   'over the lake, and towards the evening perhaps some rain. Take a coat with you when you go out.';
-const SHORT = 'It is a fine day in the mountains, with a little wind.';
 
 describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup)', () => {
   let providers: ProviderServer;
@@ -55,6 +54,9 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
     }
   }
 
+  /** When the voice begins in a recording. */
+  const onsetMs = (pcm: Int16Array): number => pcm.findIndex((value) => Math.abs(value) > 500) / 16;
+
   const itemsOf = (): { readonly role: string; readonly text: string }[] =>
     talk.messages
       .filter((message): message is FromTalk & { type: 'item' } => message.type === 'item')
@@ -76,14 +78,35 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
       const ownMs = times.totalMs - 300 - 200 - 8 * 25 - 120;
       console.info(`turn ${Math.round(times.totalMs)} ms, own share ${Math.round(ownMs)} ms`);
       assert.ok(times.totalMs > 700, `the providers alone take 820 ms: ${times.totalMs}`);
+      // The model is still writing when it is interrupted.
+      behaviour.tokenMs = 200;
       await talk.until(
         'caption',
         ({ role, text }) => role === 'assistant' && /mountains/.test(text),
       );
+      const voiceMs = performance.now() + onsetMs(stop.pcm);
+      const told = talk.until('bargeIn').then(({ silenceMs }) => ({
+        silenceMs,
+        atMs: performance.now(),
+      }));
       await person.say(stop.pcm);
-      const { silenceMs } = await talk.until('bargeIn');
-      console.info(`interruption ${Math.round(silenceMs)} ms after the detection of speech`);
+      const { silenceMs, atMs: toldMs } = await told;
+      behaviour.tokenMs = 25;
       await talk.until('item', ({ item }) => item.text === 'All right. I have stopped.');
+      // From the last packet before the interruption on: the voice pauses between words too.
+      const silentMs = person.silentSince(toldMs - 60)!;
+      const aborted = providers.events.find(({ kind }) => kind === 'chat aborted')!;
+      const next = providers.events.filter(({ kind }) => kind === 'chat')[1]!;
+      console.info(
+        `interruption: silence ${Math.round(silentMs - voiceMs)} ms after the voice, ` +
+          `${Math.round(silenceMs)} ms after its detection; the model is aborted ` +
+          `${Math.round(aborted.atMs - silentMs)} ms after that`,
+      );
+      assert.ok(aborted.atMs < next.atMs, 'aborted before the turn is known to be one');
+      const asked = providers.events.filter(
+        ({ kind, atMs }) => kind === 'speech' && atMs > silentMs && atMs < next.atMs,
+      );
+      assert.deepEqual(asked, [], 'no voice is asked for after the silence');
     });
     const [welcome, asked, cut, stopped, last] = itemsOf();
     assert.deepEqual(
@@ -107,19 +130,32 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
   });
 
   test('a cough stops the face for a moment only', async () => {
-    providers.behaviour.replies = [SHORT];
+    const { behaviour } = providers;
+    const [said, rest] = ['It is a fine day in the mountains.', ' Take a coat with you.'];
+    behaviour.replies = [`${said} Later there may be clouds over the lake.`, rest];
+    behaviour.tokenMs = 300;
     // The recogniser finds no words in it.
-    providers.behaviour.transcripts = ['what is the weather', ''];
+    behaviour.transcripts = ['what is the weather', ''];
     const question = await synthesize('what is the weather like today');
     const cough = await synthesize('uh huh');
     await conversing({}, async (person) => {
       await person.say(question.pcm);
       await talk.until('caption', ({ role, text }) => role === 'assistant' && /fine/.test(text));
+      const coughMs = performance.now() + onsetMs(cough.pcm);
       await person.say(cough.pcm);
       await talk.until('bargeIn');
       await talk.until('item', ({ item }) => item.role === 'assistant');
+      const silentMs = person.silentSince(coughMs + 200)!;
+      const soundMs = person.packets.find(({ atMs, isSound }) => isSound && atMs > silentMs)!.atMs;
+      console.info(`a cough: silent for ${Math.round(soundMs - silentMs)} ms`);
     });
-    assert.equal(itemsOf().at(-1)!.text, SHORT);
+    // The model was aborted amid its reply, and asked for the rest of it.
+    const { messages } = providers.chats[1]!;
+    const begun = messages.at(-2)!;
+    assert.equal(begun.role, 'assistant');
+    assert.ok(behaviour.replies.length === 1 && begun.content.startsWith(said), begun.content);
+    assert.equal(itemsOf().at(-1)!.text, `${begun.content}${rest}`.trim());
+    assert.equal(providers.chats.length, 2);
   });
 
   test('a key that is refused ends the conversation in words', async () => {

@@ -121,6 +121,15 @@ export class Person {
     return performance.now();
   }
 
+  /** When the face fell silent for 200 ms, after `sinceMs`. */
+  silentSince(sinceMs: number): number | undefined {
+    const { packets } = this;
+    const at = packets.findIndex(
+      ({ atMs }, i) => atMs > sinceMs && packets.slice(i, i + 10).every(({ isSound }) => !isSound),
+    );
+    return packets[at]?.atMs;
+  }
+
   close(): void {
     clearInterval(this.#timer);
   }
