@@ -239,7 +239,3 @@ export const toWireError = (error: unknown): WireError =>
   error instanceof ServiceError
     ? { code: error.code, message: error.message }
     : { code: 'INTERNAL_ERROR', message: error instanceof Error ? error.message : String(error) };
-
-/** The ServiceError of a message. */
-export const fromWireError = (error: WireError): ServiceError =>
-  new ServiceError(error.code, error.message);

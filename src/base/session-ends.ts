@@ -1,31 +1,48 @@
 // The one table of the ways in which a session ends.
-import type { ErrorCode } from './errors.ts';
+import type { SocketErrorCode } from './socket-errors.ts';
 
 interface SessionEnd {
   /**
-   * Last message to the client before its socket closes. Undefined: the client is gone. A more
-   * exact error takes its place where one is known (the fault in an offer, for example).
+   * Code of the ERROR that the client is told before its socket closes. A more exact message takes
+   * its place where one is known (the fault in an offer, for example). With neither `error` nor
+   * `stop` the client is gone.
    */
-  readonly closeMessage: string | undefined;
+  readonly error: SocketErrorCode | undefined;
   /** Counted in mouthpiece_errors_total under this code. Undefined: not an error. */
-  readonly errorCode: ErrorCode | undefined;
+  readonly errorCode: SocketErrorCode | undefined;
+  /** Of a STOP: its reason ('' for none), and what the client can make of it. */
+  readonly stop: { readonly reason: string; readonly advice: string } | undefined;
 }
 
-const stop = (closeMessage: string): SessionEnd => ({ closeMessage, errorCode: undefined });
+const stop = (reason: string, advice: string): SessionEnd => ({
+  error: undefined,
+  errorCode: undefined,
+  stop: { reason, advice },
+});
 
-const failure = (errorCode: ErrorCode): SessionEnd => ({
-  closeMessage: `ERROR ${errorCode}`,
+const failure = (errorCode: SocketErrorCode): SessionEnd => ({
+  error: errorCode,
   errorCode,
+  stop: undefined,
 });
 
 /** Keys are values of the label `reason` of mouthpiece_sessions_ended_total. */
 export const SESSION_ENDS = {
   /** The client sent DONE and everything was played. */
-  done: stop('STOP'),
-  idle_limit: stop('STOP idle_limit'),
-  length_limit: stop('STOP length_limit'),
-  client_closed: { closeMessage: undefined, errorCode: undefined },
-  peer_closed: stop('STOP peer_closed'),
+  done: stop('', 'Everything that was sent before DONE has been played. Nothing to do.'),
+  idle_limit: stop(
+    'idle_limit',
+    'Nobody spoke for maxIdleTime of the token. Connect again when there is speech.',
+  ),
+  length_limit: stop(
+    'length_limit',
+    'The session reached maxSessionLength of its token. Connect again for another one.',
+  ),
+  client_closed: { error: undefined, errorCode: undefined, stop: undefined },
+  peer_closed: stop(
+    'peer_closed',
+    'The client closed its peer connection. Connect again with the same token to go on.',
+  ),
   /** Media stopped arriving from the peer, and it did not say why. */
   peer_lost: failure('PEER_LOST'),
   connect_timeout: failure('CONNECT_TIMEOUT'),
@@ -37,9 +54,15 @@ export const SESSION_ENDS = {
   /** The connection to the LiveKit server was lost, and could not be restored. */
   room_lost: failure('ROOM_LOST'),
   /** The avatar was removed from its room, or the room was closed. */
-  room_closed: stop('STOP room_closed'),
+  room_closed: stop(
+    'room_closed',
+    'The avatar was removed from its room, or the room was closed. Begin a new session.',
+  ),
   /** The agent left the room of its avatar. */
-  agent_left: stop('STOP agent_left'),
+  agent_left: stop(
+    'agent_left',
+    'The agent left the room of its avatar. Begin a new session when it is back.',
+  ),
   ice_failed: failure('ICE_FAILED'),
   dtls_failed: failure('DTLS_FAILED'),
   /** The DTLS certificate does not have the fingerprint that the offer names. */
@@ -47,11 +70,17 @@ export const SESSION_ENDS = {
   invalid_offer: failure('INVALID_OFFER'),
   /** The worker thread ended or stopped answering. */
   worker_lost: failure('WORKER_LOST'),
-  server_stopped: stop('STOP server_stopped'),
+  server_stopped: stop(
+    'server_stopped',
+    'The server shuts down. Connect again: with the same token where several servers share Redis.',
+  ),
   /** A newer connection with the same token took the session's place. */
-  taken_over: stop('STOP taken_over'),
+  taken_over: stop(
+    'taken_over',
+    'A newer connection with the same token goes on. Do not connect again from here.',
+  ),
   /** The client exceeded its message budget for long. Its dropped messages were counted already. */
-  rate_limited: { closeMessage: 'ERROR RATE_LIMITED', errorCode: undefined },
+  rate_limited: { error: 'RATE_LIMITED', errorCode: undefined, stop: undefined },
   /** A provider of the conversation failed, or its thread. The message says which. */
   conversation_failed: failure('CONVERSATION_FAILED'),
   error: failure('INTERNAL_ERROR'),

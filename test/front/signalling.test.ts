@@ -84,6 +84,31 @@ describe.concurrent('the socket', () => {
     await client.close();
   });
 
+  test('with events=json the same messages are JSON events with times', async () => {
+    const token = await createToken(server);
+    const client = await WsClient.open(server, token, '/compose/webrtc/p2p?events=json');
+    client.send(new Uint8Array(6000));
+    client.send('ping 1');
+    client.send(JSON.stringify({ type: 'offer', sdp: await makeOffer() }));
+    await client.waitFor('{"type":"video"');
+    client.send(new Uint8Array((1 << 20) + 2));
+    await client.closed;
+    const events = client.messages.map(({ text }) => JSON.parse(text) as Record<string, unknown>);
+    for (const { at } of events) {
+      assert.ok(typeof at === 'number' && Math.abs(Date.now() - at) < 60_000, String(at));
+    }
+    assert.deepEqual(
+      events.map(({ type }) => type),
+      ['ack', 'pong', 'answer', 'session', 'video', 'error'],
+    );
+    assert.equal(events[1]!['payload'], '1');
+    assert.equal(events.at(-1)!['code'], 'MESSAGE_TOO_LARGE');
+    const refused = await WsClient.open(server, 'nonsense', '/compose/webrtc/p2p?events=json');
+    await refused.closed;
+    const { type, code } = JSON.parse(refused.messages[0]!.text) as Record<string, unknown>;
+    assert.deepEqual({ type, code }, { type: 'error', code: 'INVALID_SESSION_TOKEN' });
+  });
+
   test('commands, audio and invalid messages before the offer do no harm', async () => {
     const client = await open();
     client.send('SKIP');

@@ -85,6 +85,16 @@ const VIEWER_FAULTS = [
   'region', // the title and the description are outside of its <main>
 ];
 
+test('the chapter on the WebSockets: all fits, and axe-core finds nothing wrong', async () => {
+  const page = await browser.newPage({ width: 1280, height: 900 });
+  await page.goto(`${front.url}/docs/protocol`);
+  await page.waitForSelector('h3');
+  await page.screenshot({ path: `${OUT}/protocol-page.png`, fullPage: true });
+  assert.deepEqual(await problemsAtEverySize(page, 'protocol'), []);
+  assert.deepEqual(browser.problems, []);
+  await page.close();
+});
+
 test('at every size, in light and dark: all fits, and axe-core finds nothing wrong', async () => {
   const { page } = await openDocs();
   const found = await problemsAtEverySize(page, 'docs');

@@ -6,6 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { fileRoute } from './file-route.ts';
+import { PROTOCOL_PAGE } from './protocol-page.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -39,8 +40,8 @@ const HEADERS = {
 /** Files of the npm package. Their addresses name its version, so browsers keep them for a year. */
 const VIEWER_FILES = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png'] as const;
 const VIEWER_CACHE_CONTROL = 'public, max-age=31536000, immutable';
-/** Files of the page itself, in src/front/api/docs. Browsers ask each time whether they changed. */
-const PAGE_FILES = ['start.js', 'style.css'] as const;
+/** Files of the pages themselves, in src/front/api/docs. Browsers ask each time whether they changed. */
+const PAGE_FILES = ['start.js', 'style.css', 'protocol.css'] as const;
 
 const viewerFile = (name: (typeof VIEWER_FILES)[number]): string =>
   `/docs/${VIEWER?.version ?? 'none'}/${name}`;
@@ -92,27 +93,41 @@ export const docsRoute = (): Route =>
     },
   });
 
-/** The scripts, styles and icons of the page. They are not part of the API document. */
-export const docsFileRoutes = (viewer = VIEWER): Route[] =>
-  viewer === undefined
+/** The chapter on the WebSockets at `/docs/protocol`. */
+export const protocolRoute = (): Route =>
+  route({
+    method: 'GET',
+    path: '/docs/protocol',
+    tag: 'Operation',
+    auth: 'none',
+    summary: 'The WebSocket protocol: sequences, messages, reasons and errors',
+    responses: { 200: { description: 'HTML.', contentType: 'text/html' } },
+    handler: () => ({
+      ...text('text/html; charset=utf-8', PROTOCOL_PAGE),
+      headers: { ...HEADERS, 'cache-control': 'no-cache' },
+    }),
+  });
+
+/** The scripts, styles and icons of the pages. They are not part of the API document. */
+export const docsFileRoutes = (viewer = VIEWER): Route[] => [
+  ...(viewer === undefined
     ? []
-    : [
-        ...VIEWER_FILES.map((name) =>
-          fileRoute({
-            path: viewerFile(name),
-            location: path.join(viewer.directory, name),
-            cacheControl: VIEWER_CACHE_CONTROL,
-            headers: HEADERS,
-            metricLabel: 'docs',
-          }),
-        ),
-        ...PAGE_FILES.map((name) =>
-          fileRoute({
-            path: `/docs/${name}`,
-            location: path.join(import.meta.dirname, 'docs', name),
-            cacheControl: 'no-cache',
-            headers: HEADERS,
-            metricLabel: 'docs',
-          }),
-        ),
-      ];
+    : VIEWER_FILES.map((name) =>
+        fileRoute({
+          path: viewerFile(name),
+          location: path.join(viewer.directory, name),
+          cacheControl: VIEWER_CACHE_CONTROL,
+          headers: HEADERS,
+          metricLabel: 'docs',
+        }),
+      )),
+  ...PAGE_FILES.map((name) =>
+    fileRoute({
+      path: `/docs/${name}`,
+      location: path.join(import.meta.dirname, 'docs', name),
+      cacheControl: 'no-cache',
+      headers: HEADERS,
+      metricLabel: 'docs',
+    }),
+  ),
+];

@@ -5,7 +5,8 @@ import { text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { validationErrorSchema } from '../http/validate.ts';
 import { errorSchema } from './field-schemas.ts';
-import { docsRoute } from './docs.ts';
+import { asyncApiDocument } from './asyncapi.ts';
+import { docsRoute, protocolRoute } from './docs.ts';
 
 type Json = Record<string, unknown>;
 
@@ -17,7 +18,7 @@ export interface DocumentOptions {
   readonly apiKeyHeader: string;
 }
 
-/** The routes `/openapi.json` and `/docs`. The document describes `routes` and these two. */
+/** The routes of the documents. The API document describes `routes` and these. */
 export function documentRoutes(routes: readonly Route[], options: DocumentOptions): Route[] {
   let document = '';
   const own: Route[] = [
@@ -30,7 +31,21 @@ export function documentRoutes(routes: readonly Route[], options: DocumentOption
       responses: { 200: { description: 'OpenAPI 3.1.', contentType: 'application/json' } },
       handler: () => text('application/json; charset=utf-8', document),
     }),
+    route({
+      method: 'GET',
+      path: '/asyncapi.json',
+      tag: 'Operation',
+      auth: 'none',
+      summary: 'The document of the WebSockets of sessions',
+      responses: { 200: { description: 'AsyncAPI 3.0.', contentType: 'application/json' } },
+      handler: ({ origin }) =>
+        text(
+          'application/json; charset=utf-8',
+          JSON.stringify(asyncApiDocument(options.version, origin)),
+        ),
+    }),
     docsRoute(),
+    protocolRoute(),
   ];
   document = JSON.stringify(openApiDocument([...routes, ...own], options));
   return own;

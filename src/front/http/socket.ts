@@ -13,6 +13,7 @@ import { after, soon } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { type Query, queryOf } from '../../base/query.ts';
+import type { SocketErrorCode } from '../../base/socket-errors.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { peerOf } from './addresses.ts';
@@ -66,6 +67,8 @@ export interface SocketHandlers<Data = unknown> {
   open(socket: Socket<Data>, request: SocketRequest): void;
   /** `message` is valid only during the call: copy what you keep. */
   message(socket: Socket<Data>, message: ArrayBuffer, isBinary: boolean): void;
+  /** The message of an error of this file; default: `ERROR` and its code. */
+  errorText?(code: SocketErrorCode, request: SocketRequest): string;
   /** Called once for each socket. `code` is 1006 when there was no close frame. */
   close(socket: Socket<Data>, code: number): void;
 }
@@ -186,6 +189,13 @@ class UwsSocket implements Socket {
   }
 }
 
+/** Tells the client an error, and closes its socket. */
+function endWithError(connection: Connection, closeCode: number, code: SocketErrorCode): void {
+  const { socket, handlers, request } = connection;
+  socket.send(handlers.errorText?.(code, request) ?? `ERROR ${code}`);
+  socket.end(closeCode, code);
+}
+
 /** All WebSocket routes of one listener. */
 export class SocketRoutes {
   readonly #routes = new Map<
@@ -256,20 +266,21 @@ export class SocketRoutes {
         }
       },
       open: (ws) => {
-        const { socket, handlers, request } = ws.getUserData();
+        const connection = ws.getUserData();
+        const { socket, handlers, request } = connection;
         socket.ws = ws;
         this.#open.add(socket);
         upgraded();
-        this.#guard(socket, () => handlers.open(socket, request));
+        this.#guard(connection, () => handlers.open(socket, request));
       },
       message: (ws, message, isBinary) => {
-        const { socket, handlers } = ws.getUserData();
+        const connection = ws.getUserData();
+        const { socket, handlers } = connection;
         if (message.byteLength > MAX_MESSAGE_BYTES) {
-          socket.send('ERROR MESSAGE_TOO_LARGE');
-          socket.end(1009, 'MESSAGE_TOO_LARGE');
+          endWithError(connection, 1009, 'MESSAGE_TOO_LARGE');
           return;
         }
-        this.#guard(socket, () => handlers.message(socket, message, isBinary));
+        this.#guard(connection, () => handlers.message(socket, message, isBinary));
       },
       pong: (ws) => {
         if (!ws.getUserData().socket.onPong()) {
@@ -277,12 +288,13 @@ export class SocketRoutes {
         }
       },
       close: (ws, code) => {
-        const { socket, handlers } = ws.getUserData();
+        const connection = ws.getUserData();
+        const { socket, handlers } = connection;
         socket.ws = undefined;
         socket.settlePongs(false);
         socket.trust();
         this.#open.delete(socket);
-        this.#guard(socket, () => handlers.close(socket, code));
+        this.#guard(connection, () => handlers.close(socket, code));
       },
     };
   }
@@ -361,13 +373,12 @@ export class SocketRoutes {
    * Calls a handler. Uncaught, its exception would end the process: uWebSockets.js calls no
    * promise.
    */
-  #guard(socket: UwsSocket, work: () => void): void {
+  #guard(connection: Connection, work: () => void): void {
     try {
       work();
     } catch (error) {
       this.#options.log.error({ err: error }, 'a WebSocket handler failed');
-      socket.send('ERROR INTERNAL_ERROR');
-      socket.end(1011, 'INTERNAL_ERROR');
+      endWithError(connection, 1011, 'INTERNAL_ERROR');
     }
   }
 }

@@ -13,7 +13,6 @@ import {
   type SessionLink,
   sendSessionFacts,
 } from '../sessions/session-link.ts';
-import { roomMessage } from '../sessions/wire-protocol.ts';
 import type { Join } from './join-request.ts';
 import type { RoomMeter } from './room-meter.ts';
 import {
@@ -106,7 +105,7 @@ export class OwnRoom implements SessionLink {
     this.#session = session;
     const { destination, url, token } = this.#options;
     sendSessionFacts(session, destination);
-    session.send(roomMessage(url, token));
+    session.send({ type: 'room', livekit_url: url, livekit_token: token });
   }
 
   answered({ sdp, offerId, audioMid, videoMid }: AnswerMessage): void {

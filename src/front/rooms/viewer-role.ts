@@ -4,7 +4,6 @@ import { type JoinResponse, type ParticipantInfo, ParticipantInfo_State } from '
 import { after } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { type LinkedSession, sendSessionFacts } from '../sessions/session-link.ts';
-import { roomMessage } from '../sessions/wire-protocol.ts';
 import type { RoomRole } from './room-role.ts';
 import type { RoomService } from './room-service.ts';
 import { VIEWER_IDENTITY } from './signal-messages.ts';
@@ -46,7 +45,7 @@ export class ViewerRole implements RoomRole {
     this.#session = session;
     const { destination, url, token } = this.#options;
     sendSessionFacts(session, destination);
-    session.send(roomMessage(url, token));
+    session.send({ type: 'room', livekit_url: url, livekit_token: token });
     this.#awaitViewer();
   }
 

@@ -2,6 +2,7 @@
 import type { EarlyMessages } from './early-messages.ts';
 import type { LiveSession } from './live-session.ts';
 import type { MessageBudget } from './message-budget.ts';
+import type { MessageWriter } from './server-messages.ts';
 import type { LinkFactory } from './session-ports.ts';
 
 /** The state of one socket. */
@@ -9,6 +10,8 @@ export class Connection {
   readonly createLink: LinkFactory;
   readonly early: EarlyMessages;
   readonly budget: MessageBudget;
+  /** The form in which the client wants its messages. */
+  readonly write: MessageWriter;
   /** There is no socket: speech comes as PCM through the link. */
   readonly isHeadless: boolean;
   /** Undefined while the token is checked, and when the socket was refused. */
@@ -19,11 +22,13 @@ export class Connection {
     createLink: LinkFactory,
     early: EarlyMessages,
     budget: MessageBudget,
+    write: MessageWriter,
     isHeadless: boolean,
   ) {
     this.createLink = createLink;
     this.early = early;
     this.budget = budget;
+    this.write = write;
     this.isHeadless = isHeadless;
   }
 

@@ -1,13 +1,14 @@
 // Conversations as sessions use them.
 import type { EndReason } from '../../base/session-ends.ts';
 import type { ConversationState } from '../../media/conversation-state.ts';
+import type { ServerMessage } from './server-messages.ts';
 
 /** What the conversation of a session needs of it. */
 export interface ConversationHost {
   /** The speech ring of the session: the voice writes it. */
   readonly speechRing: SharedArrayBuffer;
-  /** Sends a text message to the page. */
-  send(text: string): void;
+  /** Sends a message to the page. */
+  send(message: ServerMessage): void;
   /** What the face is to do. */
   setState(state: ConversationState): void;
   /** Ends the session, and says why in words. */

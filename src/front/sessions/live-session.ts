@@ -1,9 +1,9 @@
 // One live session on the main thread: its state machine, from the offer to its end. Its I/O is
 // handed in.
 import { after, soon } from '../../base/guard.ts';
-import { fromWireError, toWireError } from '../../base/errors.ts';
+import { toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
+import type { EndReason } from '../../base/session-ends.ts';
 import { monotonicMs } from '../../base/time.ts';
 import type {
   FromWorker,
@@ -14,34 +14,29 @@ import type {
 } from '../../link/messages.ts';
 import type { ConversationState } from '../../media/conversation-state.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
-import type { AttachedSession, WorkerHandle } from '../placement/worker-handle.ts';
+import type { AttachedSession } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';
 import type { ConversationHost, OpenConversation } from './conversation-port.ts';
 import type { LinkedSession, MediaServerMessage, SessionLink } from './session-link.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
+import type { ClientSocket, SessionPhase, SessionWorker } from './session-ports.ts';
 import { SpeechIntake } from './speech-intake.ts';
 import { StatsRequests } from './stats-requests.ts';
-import { parseClientMessage, pongMessage } from './wire-protocol.ts';
-
-/** The worker of a session, as far as the session uses it. */
-export type SessionWorker = Pick<WorkerHandle, 'index' | 'attach' | 'detach' | 'post'>;
-
-/** The connection to the client. Both methods may be called after its close. */
-export interface ClientSocket {
-  send(text: string): boolean;
-  end(code?: number, reason?: string): void;
-}
-
-/**
- * Waiting for the offer, for the answer of the worker, for ICE and DTLS; with media; over. A session
- * that outlives its peers waits again when it has lost one.
- */
-export type SessionPhase = 'waiting' | 'answering' | 'connecting' | 'live' | 'over';
+import {
+  type MessageWriter,
+  type RateMessage,
+  type ServerMessage,
+  endMessage,
+  errorMessage,
+} from './server-messages.ts';
+import { parseClientMessage } from './wire-protocol.ts';
 
 /** What a session is given by the session service. */
 export interface LiveSessionOptions {
   readonly id: string;
   readonly socket: ClientSocket;
+  /** The form in which the client wants its messages. */
+  readonly write: MessageWriter;
   readonly worker: SessionWorker;
   /** The spec for the worker, without what the session adds. */
   readonly spec: Omit<SessionSpec, 'sessionId' | 'speechRing' | 'outlivesPeers'>;
@@ -81,9 +76,11 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   #hasStarted = false;
   /** When each step of the set-up was reached, monotonic. */
   readonly #atMs = { offer: 0, answer: 0, connected: 0 };
-  #failure: string | undefined = undefined;
+  #failure: ServerMessage | undefined = undefined;
   #rateToldMs = -Infinity;
   #ignored = 0;
+  /** Times that the face began to speak. */
+  #utterance = 0;
   readonly #stats = new StatsRequests();
 
   constructor(options: LiveSessionOptions) {
@@ -160,7 +157,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         }
         return;
       case 'ping':
-        this.send(pongMessage(parsed.payload));
+        this.send({ type: 'pong', payload: parsed.payload });
         return;
       case 'offer':
         this.offer(parsed.sdp);
@@ -172,19 +169,19 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
 
   #audio(bytes: Uint8Array, nowMs: number): void {
     const isWhole = this.speech.push(bytes, nowMs);
-    this.send('ACK');
+    this.send({ type: 'ack' });
     if (!isWhole) {
-      this.tellRate('audio_backlog_full', nowMs);
+      this.tellRate({ type: 'rate', reason: 'audio_backlog_full' }, nowMs);
     }
   }
 
   /** Tells the client that some of its messages or audio are dropped, at most once a second. */
-  tellRate(reason: string, nowMs: number): void {
+  tellRate(message: RateMessage, nowMs: number): void {
     if (this.phase === 'over' || nowMs - this.#rateToldMs < RATE_INTERVAL_MS) {
       return;
     }
     this.#rateToldMs = nowMs;
-    this.send(`RATE ${reason}`);
+    this.send(message);
   }
 
   /** Parses the offer here: unlike the worker, this thread has no frame deadlines. */
@@ -206,8 +203,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         link.refused({ type: 'offerRefused', sessionId, offerId, error: toWireError(error) });
         return;
       }
-      const { code, message } = toWireError(error);
-      this.#failure = `ERROR ${code} ${message}`;
+      this.#failure = errorMessage(toWireError(error));
       this.end('invalid_offer');
       return;
     }
@@ -303,16 +299,16 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         return;
       case 'speak':
         this.isSpeaking = true;
-        this.send('SPEAK');
+        this.send({ type: 'speaking', utterance: ++this.#utterance });
         link.speaking(true);
         return;
       case 'silent':
         this.isSpeaking = false;
-        this.send('SILENT');
+        this.send({ type: 'silent', utterance: this.#utterance });
         link.speaking(false);
         return;
       case 'failed':
-        this.#failure = `ERROR ${message.error.code} ${fromWireError(message.error).message}`;
+        this.#failure = errorMessage(message.error);
         return;
       case 'stats':
         this.#stats.answered(message.requestId, message.stats);
@@ -348,7 +344,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     log.info({ setupMs: Math.round(atMs - sinceMs) }, 'session connected');
     if (!this.#hasStarted) {
       this.#hasStarted = true;
-      this.send('START');
+      this.send({ type: 'started' });
       this.#options.conversation?.begin(this);
     }
     this.#options.link.connected();
@@ -363,7 +359,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   }
 
   fail(message: string): void {
-    this.#failure = `ERROR CONVERSATION_FAILED ${message}`;
+    this.#failure = { type: 'error', code: 'CONVERSATION_FAILED', message };
     this.end('conversation_failed');
   }
 
@@ -380,9 +376,10 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   // ── the end ────────────────────────────────────────────────────────────────────────────────────
 
   /** Sends a message to the client. */
-  send(text: string): void {
+  send(message: ServerMessage): void {
+    const text = this.#options.write(message);
     if (this.#options.socket.send(text)) {
-      this.#options.tally.sent(text);
+      this.#options.tally.sent(message.type, text.length);
     }
   }
 
@@ -405,9 +402,9 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     this.#options.conversation?.end(reason);
     this.#options.worker.detach(this);
     this.#stats.close();
-    const { closeMessage } = SESSION_ENDS[reason];
-    if (closeMessage !== undefined) {
-      this.send(this.#failure ?? closeMessage);
+    const message = endMessage(reason);
+    if (message !== undefined) {
+      this.send(this.#failure ?? message);
     }
     this.#options.socket.end(1000, '');
     this.#options.link.close(reason);

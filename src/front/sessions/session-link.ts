@@ -13,7 +13,7 @@ import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS } from '../../media/timeline.ts';
 import type { RemoteCandidate } from '../../webrtc/sdp/candidate.ts';
 import type { Answer } from '../../webrtc/sdp/offer.ts';
-import { answerMessage, destinationMessage, videoMetadataMessage } from './wire-protocol.ts';
+import type { ServerMessage } from './server-messages.ts';
 
 /** What a media server says, for the worker. */
 export type MediaServerMessage =
@@ -37,7 +37,7 @@ export interface SpeechPort {
 export interface LinkedSession {
   readonly id: string;
   /** Sends a message over the socket of the session. */
-  send(text: string): void;
+  send(message: ServerMessage): void;
   /**
    * Passes an offer on to the worker. An offer that cannot be parsed ends the session, or comes
    * back to `refused` where the session outlives its peers.
@@ -88,8 +88,8 @@ export interface SessionLink {
 
 /** Says where the session runs: part of what every link tells its client. */
 export function sendSessionFacts(session: LinkedSession, destination: string): void {
-  session.send(destinationMessage(destination, session.id));
-  session.send(videoMetadataMessage(FPS, PICTURE_SIZE, PICTURE_SIZE));
+  session.send({ type: 'session', destination, session_id: session.id });
+  session.send({ type: 'video', fps: FPS, width: PICTURE_SIZE, height: PICTURE_SIZE });
 }
 
 /** WSS /compose/webrtc/p2p: one offer and one answer over the socket of the session. */
@@ -112,7 +112,7 @@ export class PeerToPeerLink implements SessionLink {
 
   answered({ sdp }: AnswerMessage): void {
     const session = this.#session!;
-    session.send(answerMessage(sdp));
+    session.send({ type: 'answer', sdp });
     sendSessionFacts(session, this.#destination);
   }
 

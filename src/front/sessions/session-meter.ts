@@ -4,6 +4,7 @@ import { SESSION_KINDS, type SessionKind } from '../../base/session-kinds.ts';
 import type { LabelsOf } from '../../metrics/catalogue.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { exemplarOf } from '../../metrics/shared-metrics.ts';
+import { SERVER_MESSAGES, type ServerMessage } from './server-messages.ts';
 import type { ClientMessage } from './wire-protocol.ts';
 
 /** Why a message was dropped: a verdict of message-budget.ts. */
@@ -97,10 +98,10 @@ export class SocketTally {
     this.#bytesIn += bytes;
   }
 
-  /** A message was sent: JSON counts as signal, all else as status. */
-  sent(text: string): void {
-    this.#sent[text.startsWith('{') ? 'signal' : 'status']++;
-    this.#bytesOut += text.length;
+  /** A message was sent: those that are JSON in the plain form count as signal, others as status. */
+  sent(type: ServerMessage['type'], bytes: number): void {
+    this.#sent['word' in SERVER_MESSAGES[type] ? 'status' : 'signal']++;
+    this.#bytesOut += bytes;
   }
 
   /** A message was dropped unread: it exceeded the budget of its socket or of the server. */

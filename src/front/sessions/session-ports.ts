@@ -1,5 +1,6 @@
 // The other parts of the server as the session service uses them: faces, history, placement.
 import type { Metrics } from '../../metrics/metrics.ts';
+import type { WorkerHandle } from '../placement/worker-handle.ts';
 import type { WorkerPool } from '../placement/worker-pool.ts';
 import type { Logger } from '../../base/log.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
@@ -8,7 +9,21 @@ import type { ConversationSource } from './conversation-port.ts';
 import type { SessionQuota } from './session-quota.ts';
 import type { SessionTokens } from './session-tokens.ts';
 import type { SessionLink } from './session-link.ts';
-import type { SessionWorker } from './live-session.ts';
+
+/** The worker of a session, as far as the session uses it. */
+export type SessionWorker = Pick<WorkerHandle, 'index' | 'attach' | 'detach' | 'post'>;
+
+/** The connection to the client. Both methods may be called after its close. */
+export interface ClientSocket {
+  send(text: string): boolean;
+  end(code?: number, reason?: string): void;
+}
+
+/**
+ * Waiting for the offer, for the answer of the worker, for ICE and DTLS; with media; over. A session
+ * that outlives its peers waits again when it has lost one.
+ */
+export type SessionPhase = 'waiting' | 'answering' | 'connecting' | 'live' | 'over';
 
 /** Makes the link of a session whose socket was admitted. */
 export type LinkFactory = (

@@ -6,6 +6,7 @@ import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
+import { socketErrorOf } from '../../base/socket-errors.ts';
 import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
 import type { SessionStatsReport } from '../../link/messages.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
@@ -21,6 +22,7 @@ import { createIngress } from './create-ingress.ts';
 import { sharedDecoding } from './opus-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
 import type { LinkFactory, SessionServiceOptions } from './session-ports.ts';
+import { plainText, writerFor } from './server-messages.ts';
 import type { SessionGrant } from './session-tokens.ts';
 import { specOf } from './session-spec.ts';
 import { TokenClaims } from './token-claims.ts';
@@ -95,13 +97,20 @@ export class SessionService {
       open: (socket, request) => {
         const early = new EarlyMessages(this.#earlyMemory);
         const budget = new MessageBudget(this.messageBudget, monotonicMs());
-        const connection = new Connection(createLink, early, budget, false);
+        const connection = new Connection(
+          createLink,
+          early,
+          budget,
+          writerFor(request.query),
+          false,
+        );
         socket.data = connection;
         void this.#admit(socket, request, connection);
       },
       message: (socket, message, isBinary) => {
         this.#receive(socket, socket.data!, message, isBinary);
       },
+      errorText: (code, request) => writerFor(request.query)({ type: 'error', code }),
       close: (socket) => {
         const connection = socket.data!;
         connection.isClosed = true;
@@ -132,7 +141,7 @@ export class SessionService {
     } else if (verdict === 'taken' || isDone(message)) {
       session.message(message, isBinary);
     } else {
-      session.tellRate(`too_many_messages ${verdict}`, nowMs);
+      session.tellRate({ type: 'rate', reason: 'too_many_messages', detail: verdict }, nowMs);
     }
   }
 
@@ -144,7 +153,7 @@ export class SessionService {
       socket.distrust();
     }
     this.#options.metrics.counter('mouthpiece_sessions_refused_total', { code }).add();
-    socket.send(`ERROR ${code}`);
+    socket.send(connection.write({ type: 'error', code: socketErrorOf(code) }));
     socket.end(1000, code);
   }
 
@@ -172,7 +181,7 @@ export class SessionService {
   async openHeadless(request: SocketRequest, createLink: LinkFactory): Promise<LiveSession> {
     const early = new EarlyMessages(this.#earlyMemory);
     const budget = new MessageBudget(this.messageBudget, monotonicMs());
-    const connection = new Connection(createLink, early, budget, true);
+    const connection = new Connection(createLink, early, budget, plainText, true);
     connection.close();
     await this.#open(new HeadlessSocket(), request, connection);
     return connection.session!;
@@ -271,12 +280,8 @@ export class SessionService {
       worker,
       log,
       openedMs,
-      socket: {
-        send: (text) => socket.send(text),
-        end: (code, reason) => {
-          socket.end(code, reason);
-        },
-      },
+      socket,
+      write: connection.write,
       conversation,
       ingress: createIngress(
         connection.isHeadless ? { ...grant, audioInputFormat: 'pcm16' } : grant,
@@ -396,7 +401,8 @@ export class SessionService {
   async drain(drainMs: number, isHurried: () => boolean): Promise<void> {
     this.isDraining = true;
     for (const { session } of this.#entries.values()) {
-      session.send(`CLOSING server_draining ${Math.round(drainMs / 1000)}`);
+      const seconds = Math.round(drainMs / 1000);
+      session.send({ type: 'closing', reason: 'server_draining', seconds });
     }
     const deadlineMs = monotonicMs() + drainMs;
     while (this.#entries.size > 0 && monotonicMs() < deadlineMs && !isHurried()) {

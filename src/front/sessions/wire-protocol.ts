@@ -1,5 +1,6 @@
-// The messages on a session's WebSocket, in both directions (wire protocol section 2). Pure
-// functions.
+// What a client says on a session's WebSocket (wire protocol section 2): the table of its messages,
+// and their parsing. Pure functions.
+import { z } from 'zod';
 import { jsonShape } from '../../base/json.ts';
 import { MAX_OFFER_CHARS } from '../../webrtc/sdp/offer.ts';
 
@@ -14,7 +15,75 @@ export type ClientMessage =
   | { readonly kind: 'offer'; readonly sdp: string | undefined }
   | { readonly kind: 'ignored' };
 
-const PLAY_IMMEDIATE = 'PLAY_IMMEDIATE';
+/** What is told of a message of the client. */
+interface ClientMessageSpec {
+  readonly frames: readonly ('text' | 'binary')[];
+  /** The whole message, or what it begins with; undefined: none. */
+  readonly word: string | undefined;
+  /** What follows the word. */
+  readonly rest: 'nothing' | 'payload' | 'audio' | 'json';
+  readonly summary: string;
+  /** Only on sockets that negotiate the peer connection themselves. */
+  readonly isP2pOnly?: boolean;
+}
+
+/** Every message of a client, for the documents of the protocol. */
+export const CLIENT_MESSAGES = {
+  offer: {
+    frames: ['text'],
+    word: undefined,
+    rest: 'json',
+    isP2pOnly: true,
+    summary:
+      'The SDP offer of an RTCPeerConnection, within 30 seconds. Video and audio recvonly, or ' +
+      'audio sendrecv with a microphone that the face speaks. Candidates need not be awaited. ' +
+      'The server replies with answer, session and video.',
+  },
+  audio: {
+    frames: ['binary'],
+    word: undefined,
+    rest: 'audio',
+    summary:
+      'Speech, appended to what the face will say, as fast as there is some: PCM16 (16 kHz, mono, ' +
+      'little endian) or, with audioInputFormat opus of the token, one Opus packet a message. ' +
+      '6000 bytes are a good size, 1 MiB is the limit. The server replies with ACK.',
+  },
+  playImmediate: {
+    frames: ['binary'],
+    word: 'PLAY_IMMEDIATE',
+    rest: 'audio',
+    summary: 'Drops all speech so far, and speaks what follows the word in the same message.',
+  },
+  skip: {
+    frames: ['text', 'binary'],
+    word: 'SKIP',
+    rest: 'nothing',
+    summary:
+      'Interrupts: the face falls silent, and all speech so far is forgotten. SILENT follows if ' +
+      'it was speaking. In a conversation it interrupts the reply.',
+  },
+  done: {
+    frames: ['text', 'binary'],
+    word: 'DONE',
+    rest: 'nothing',
+    summary:
+      'The last speech was sent. The server plays it, sends STOP and closes. In a conversation it ' +
+      'hangs up at once.',
+  },
+  ping: {
+    frames: ['text'],
+    word: 'ping',
+    rest: 'payload',
+    summary: 'Measures the round trip: the server replies with pong and the payload.',
+  },
+} as const satisfies Record<Exclude<ClientMessage['kind'], 'ignored'>, ClientMessageSpec>;
+
+/** An offer. Other fields are ignored. */
+export const offerSchema = z.object({ type: z.literal('offer'), sdp: z.string() });
+
+const PLAY_IMMEDIATE = CLIENT_MESSAGES.playImmediate.word;
+const SKIP = CLIENT_MESSAGES.skip.word;
+const DONE = CLIENT_MESSAGES.done.word;
 const MAX_PING_BYTES = 256;
 /** In JSON a line break of SDP takes four bytes instead of two. */
 export const MAX_TEXT_BYTES = 2 * MAX_OFFER_CHARS;
@@ -48,10 +117,10 @@ export function parseClientMessage(
   if (isBinary) {
     // Clients send commands as text and as binary. Four bytes are two samples, 0.1 ms: never
     // speech.
-    if (bytes.length === 4 && startsWith(bytes, 'SKIP')) {
+    if (bytes.length === 4 && startsWith(bytes, SKIP)) {
       return { kind: 'skip' };
     }
-    if (bytes.length === 4 && startsWith(bytes, 'DONE')) {
+    if (bytes.length === 4 && startsWith(bytes, DONE)) {
       return { kind: 'done' };
     }
     if (startsWith(bytes, PLAY_IMMEDIATE)) {
@@ -63,10 +132,10 @@ export function parseClientMessage(
     return isOfferDue && startsWith(bytes, '{') ? { kind: 'offer', sdp: undefined } : ignored;
   }
   const text = Buffer.from(message).toString('utf8').trim();
-  if (text === 'SKIP') {
+  if (text === SKIP) {
     return { kind: 'skip' };
   }
-  if (text === 'DONE') {
+  if (text === DONE) {
     return { kind: 'done' };
   }
   if (/^ping\b/.test(text)) {
@@ -80,12 +149,8 @@ export function parseClientMessage(
 
 function parseOffer(text: string): ClientMessage {
   try {
-    const value = JSON.parse(text) as unknown;
-    if (typeof value !== 'object' || value === null) {
-      return ignored;
-    }
-    const { type, sdp } = value as { type?: unknown; sdp?: unknown };
-    return type === 'offer' && typeof sdp === 'string' ? { kind: 'offer', sdp } : ignored;
+    const offer = offerSchema.safeParse(JSON.parse(text));
+    return offer.success ? { kind: 'offer', sdp: offer.data.sdp } : ignored;
   } catch {
     return ignored;
   }
@@ -93,16 +158,4 @@ function parseOffer(text: string): ClientMessage {
 
 /** Whether it is DONE, which is obeyed even when the client exceeds its message budget. */
 export const isDone = (message: ArrayBuffer): boolean =>
-  message.byteLength === 4 && startsWith(new Uint8Array(message), 'DONE');
-
-// Known clients look for the first key at the start of the text. So the order of the keys matters,
-// and the space after each colon.
-export const answerMessage = (sdp: string): string =>
-  `{"sdp": ${JSON.stringify(sdp)}, "type": "answer"}`;
-export const destinationMessage = (destination: string, sessionId: string): string =>
-  `{"destination": ${JSON.stringify(destination)}, "session_id": ${JSON.stringify(sessionId)}}`;
-export const videoMetadataMessage = (fps: number, width: number, height: number): string =>
-  `{"video_metadata": {"fps": ${fps}, "width": ${width}, "height": ${height}}}`;
-export const roomMessage = (url: string, token: string): string =>
-  `{"livekit_url": ${JSON.stringify(url)}, "livekit_token": ${JSON.stringify(token)}}`;
-export const pongMessage = (payload: string): string => `pong ${payload}`.trimEnd();
+  message.byteLength === 4 && startsWith(new Uint8Array(message), DONE);

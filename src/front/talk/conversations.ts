@@ -181,11 +181,11 @@ export class Conversations {
     switch (message.type) {
       case 'state':
         host?.setState(message.state);
-        host?.send(JSON.stringify({ conversation: { state: message.state } }));
+        host?.send({ type: 'conversation', state: message.state });
         return;
       case 'caption': {
         const { role, text, isFinal } = message;
-        host?.send(JSON.stringify({ conversation: { caption: { role, text, final: isFinal } } }));
+        host?.send({ type: 'conversation', caption: { role, text, final: isFinal } });
         return;
       }
       case 'item':
@@ -211,7 +211,7 @@ export class Conversations {
         if (message.isFatal) {
           host?.fail(message.message);
         } else {
-          host?.send(JSON.stringify({ conversation: { problem: message.message } }));
+          host?.send({ type: 'conversation', problem: message.message });
         }
         return;
       case 'ended':

@@ -24,6 +24,7 @@ import { readJoinRequest } from '../../../src/front/rooms/join-request.ts';
 import type { RoomMeter } from '../../../src/front/rooms/room-meter.ts';
 import { type GuardedRoom, Rooms } from '../../../src/front/rooms/rooms.ts';
 import { SharedBudget } from '../../../src/front/sessions/message-budget.ts';
+import { plainText } from '../../../src/front/sessions/server-messages.ts';
 import type { LinkedSession } from '../../../src/front/sessions/session-link.ts';
 
 const NO_SPEECH = { push: () => true, flush() {}, writtenPosition: 0, heardPosition: 0 };
@@ -82,8 +83,8 @@ beforeEach(() => {
   room = rooms.create('room-1', requestOf({}), 'media.example:443', createLogger('silent'));
   const session: LinkedSession = {
     id: 'session-1',
-    send: (text) => {
-      told.push(text);
+    send: (message) => {
+      told.push(plainText(message));
     },
     offer: (sdp, spec) => {
       offers.push({ ...spec!, sdp });
@@ -234,7 +235,7 @@ test('nobody joins without the token of the room, or with a request that cannot 
   let foreign = '';
   other.create('room-1', requestOf({}), 'd', createLogger('silent')).open({
     id: 's',
-    send: (text) => (foreign = text),
+    send: (message) => (foreign = plainText(message)),
     offer() {},
     dropPeer() {},
     end() {},

@@ -8,6 +8,7 @@ import { monotonicMs, sleep } from '../../../src/base/time.ts';
 import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
 import { PeerToPeerLink } from '../../../src/front/sessions/session-link.ts';
 import { LiveSession } from '../../../src/front/sessions/live-session.ts';
+import { plainText } from '../../../src/front/sessions/server-messages.ts';
 import { SocketTally } from '../../../src/front/sessions/session-meter.ts';
 import type { SessionStatsReport, ToWorker } from '../../../src/link/messages.ts';
 import { chromium } from '../../webrtc/sdp/offers.ts';
@@ -65,6 +66,7 @@ function start(leftMs = 30_000): Started {
       },
       end: () => {},
     },
+    write: plainText,
     conversation: undefined,
     ingress: new PcmIngress(),
     tally: new SocketTally(new Metrics()),

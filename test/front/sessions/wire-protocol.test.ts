@@ -3,12 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { MAX_BACKLOG_SECONDS } from '../../../src/front/sessions/audio-ingress.ts';
 import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
-import {
-  answerMessage,
-  destinationMessage,
-  parseClientMessage,
-  videoMetadataMessage,
-} from '../../../src/front/sessions/wire-protocol.ts';
+import { plainText } from '../../../src/front/sessions/server-messages.ts';
+import { parseClientMessage } from '../../../src/front/sessions/wire-protocol.ts';
 import { SpeechRingReader } from '../../../src/link/speech-ring.ts';
 
 const text = (value: string): ArrayBuffer => new TextEncoder().encode(value).buffer;
@@ -53,10 +49,16 @@ test('offers in any spacing and key order; everything else is ignored', () => {
 });
 
 test('JSON begins with the key that clients look for, and has a space after each colon', () => {
-  assert.equal(answerMessage('v=0\r\n'), '{"sdp": "v=0\\r\\n", "type": "answer"}');
-  assert.equal(destinationMessage('d', 's'), '{"destination": "d", "session_id": "s"}');
   assert.equal(
-    videoMetadataMessage(30, 512, 512),
+    plainText({ type: 'answer', sdp: 'v=0\r\n' }),
+    '{"sdp": "v=0\\r\\n", "type": "answer"}',
+  );
+  assert.equal(
+    plainText({ type: 'session', destination: 'd', session_id: 's' }),
+    '{"destination": "d", "session_id": "s"}',
+  );
+  assert.equal(
+    plainText({ type: 'video', fps: 30, width: 512, height: 512 }),
     '{"video_metadata": {"fps": 30, "width": 512, "height": 512}}',
   );
 });

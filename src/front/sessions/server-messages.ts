@@ -1,0 +1,272 @@
+// The one table of what the server says on a session's WebSocket: the writers of the messages and
+// the documents of the protocol are made from it. Each message has two forms: plain, as known
+// clients expect it, and a JSON event with a time, for sockets that ask with `events=json`.
+import { z } from 'zod';
+import type { WireError } from '../../base/errors.ts';
+import type { Query } from '../../base/query.ts';
+import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
+import { SOCKET_ERRORS, type SocketErrorCode, socketErrorOf } from '../../base/socket-errors.ts';
+import { wallMs } from '../../base/time.ts';
+
+/** The WebSockets of sessions. A conversation runs on `p2p`. */
+export type SessionSocket = 'p2p' | 'livekit';
+
+/** Reason of a RATE message → what it says, and what helps. */
+export const RATE_REASONS = {
+  audio_backlog_full:
+    'Ten minutes of speech are waiting to be played: what did not fit was dropped. Send no faster ' +
+    'than it is played, or interrupt with SKIP.',
+  too_many_messages:
+    'Messages were dropped unread: this socket (socket_rate) or all sockets together ' +
+    '(server_rate) sent too many. Send larger pieces: 6000 bytes are 187.5 ms. A socket that goes ' +
+    'on is closed with ERROR RATE_LIMITED.',
+} as const;
+
+/** Reason of a CLOSING message → what it says, and what helps. */
+export const CLOSING_REASONS = {
+  server_draining:
+    'The server shuts down, and ends the session after so many seconds with STOP server_stopped. ' +
+    'Finish, then connect again: a token is good for every server that shares its Redis.',
+} as const;
+
+/** Reason of a STOP message → what it says, and what helps. '' is a STOP without a reason. */
+export const STOP_REASONS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.values(SESSION_ENDS).flatMap(({ stop }) =>
+    stop === undefined ? [] : [[stop.reason, stop.advice]],
+  ),
+);
+
+/** How a text that is one of the keys of a table is checked. */
+const oneOf = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
+  z.enum(Object.keys(table) as [Name, ...Name[]]);
+
+/** What the table says of one message. */
+export interface MessageSpec<Fields extends z.ZodObject> {
+  /** What it says, and what the client does then. */
+  readonly summary: string;
+  readonly sockets: readonly SessionSocket[];
+  /** The fields of the JSON event, besides `type` and `at`. */
+  readonly fields: Fields;
+  /** The values of an example. */
+  readonly example: z.infer<Fields>;
+  /** First word of the plain message, before the values of the fields; undefined: it is JSON. */
+  readonly word?: string;
+  /** The plain message is the word alone. */
+  readonly isBare?: boolean;
+  /** Schema of the plain message where it is JSON, and its value. */
+  readonly plain?: {
+    readonly schema: z.ZodObject;
+    readonly of: (fields: z.infer<Fields>) => object;
+  };
+}
+
+const message = <Fields extends z.ZodObject>(spec: MessageSpec<Fields>): MessageSpec<Fields> =>
+  spec;
+
+const BOTH: readonly SessionSocket[] = ['p2p', 'livekit'];
+const nothing = z.object({});
+const utterance = z.object({
+  utterance: z.int().min(1).meta({ description: 'Counts the times that the face began to speak.' }),
+});
+const videoMetadata = z.object({ fps: z.int(), width: z.int(), height: z.int() });
+const destination = z.object({
+  destination: z.string().meta({ description: 'host:port of the server that holds the session.' }),
+  session_id: z.string().meta({ description: 'For GET /sessions/{id}/stats, and for reports.' }),
+});
+const room = z.object({
+  livekit_url: z.string().meta({ description: 'The LiveKit server to join.' }),
+  livekit_token: z.string().meta({ description: 'The LiveKit token of the viewer.' }),
+});
+const conversation = z.object({
+  state: z.enum(['listening', 'hearing', 'thinking', 'speaking']).optional(),
+  caption: z
+    .object({ role: z.enum(['user', 'assistant']), text: z.string(), final: z.boolean() })
+    .optional()
+    .meta({ description: 'What was said. A caption that is not final is replaced by the next.' }),
+  problem: z.string().optional().meta({ description: 'Something failed; the session goes on.' }),
+});
+
+/** Every message of the server. The keys are the types of the JSON events. */
+export const SERVER_MESSAGES = {
+  answer: message({
+    summary:
+      'The answer to the offer, with all candidates of the server: set it as the remote description.',
+    sockets: ['p2p'],
+    example: { sdp: 'v=0\r\n…' },
+    fields: z.object({ sdp: z.string() }),
+    plain: {
+      schema: z.object({ sdp: z.string(), type: z.literal('answer') }),
+      of: ({ sdp }) => ({ sdp, type: 'answer' }),
+    },
+  }),
+  session: message({
+    summary: 'Where the session runs, and its id. Keep the id for reports.',
+    sockets: BOTH,
+    example: { destination: 'media.example:443', session_id: '3f0c…' },
+    fields: destination,
+    plain: { schema: destination, of: (fields) => fields },
+  }),
+  video: message({
+    summary: 'Frame rate and size of the video that comes.',
+    sockets: BOTH,
+    example: { fps: 30, width: 512, height: 512 },
+    fields: videoMetadata,
+    plain: {
+      schema: z.object({ video_metadata: videoMetadata }),
+      of: (fields) => ({ video_metadata: fields }),
+    },
+  }),
+  room: message({
+    summary: 'The LiveKit room in which the face waits: join it within 30 seconds.',
+    sockets: ['livekit'],
+    example: { livekit_url: 'wss://media.example', livekit_token: 'eyJ…' },
+    fields: room,
+    plain: { schema: room, of: (fields) => fields },
+  }),
+  started: message({
+    summary:
+      'The peer connection is up: idle video and silence flow. Once in a session. Send speech.',
+    sockets: BOTH,
+    example: {},
+    fields: nothing,
+    word: 'START',
+  }),
+  speaking: message({
+    summary: 'The face begins to speak.',
+    sockets: BOTH,
+    example: { utterance: 1 },
+    fields: utterance,
+    word: 'SPEAK',
+    isBare: true,
+  }),
+  silent: message({
+    summary: 'The face has spoken all that arrived, or was interrupted.',
+    sockets: BOTH,
+    example: { utterance: 1 },
+    fields: utterance,
+    word: 'SILENT',
+    isBare: true,
+  }),
+  ack: message({
+    summary: 'An audio message arrived. One for each, in order.',
+    sockets: BOTH,
+    example: {},
+    fields: nothing,
+    word: 'ACK',
+  }),
+  pong: message({
+    summary: 'The answer to a ping, with its payload.',
+    sockets: BOTH,
+    example: { payload: '17.5' },
+    fields: z.object({ payload: z.string() }),
+    word: 'pong',
+  }),
+  conversation: message({
+    summary:
+      'In a conversation: what it does now, a caption, or a problem. One of the three fields.',
+    sockets: ['p2p'],
+    example: { caption: { role: 'user', text: 'Hello!', final: true } },
+    fields: conversation,
+    plain: {
+      schema: z.object({ conversation }),
+      of: (fields) => ({ conversation: fields }),
+    },
+  }),
+  rate: message({
+    summary: 'Something the client sent was dropped; told once a second at most. Send less.',
+    sockets: BOTH,
+    example: { reason: 'too_many_messages', detail: 'socket_rate' },
+    fields: z.object({
+      reason: oneOf(RATE_REASONS),
+      detail: z.enum(['socket_rate', 'server_rate']).optional(),
+    }),
+    word: 'RATE',
+  }),
+  closing: message({
+    summary: 'The session will be ended. Finish what matters.',
+    sockets: BOTH,
+    example: { reason: 'server_draining', seconds: 30 },
+    fields: z.object({ reason: oneOf(CLOSING_REASONS), seconds: z.int().min(0) }),
+    word: 'CLOSING',
+  }),
+  stopped: message({
+    summary: 'The session is over, as planned. The socket closes.',
+    sockets: BOTH,
+    example: { reason: 'idle_limit' },
+    fields: z.object({ reason: oneOf(STOP_REASONS) }),
+    word: 'STOP',
+  }),
+  error: message({
+    summary: 'The session is over, or was refused, because of an error. The socket closes.',
+    sockets: BOTH,
+    example: { code: 'SESSION_IN_USE' },
+    fields: z.object({
+      code: oneOf<SocketErrorCode>(SOCKET_ERRORS),
+      message: z.string().optional().meta({ description: 'What exactly, for a person.' }),
+    }),
+    word: 'ERROR',
+  }),
+} as const;
+
+type Name = keyof typeof SERVER_MESSAGES;
+
+/** One message of the server, before it is written. */
+export type ServerMessage = {
+  [Type in Name]: { readonly type: Type } & FieldsOf<
+    z.infer<(typeof SERVER_MESSAGES)[Type]['fields']>
+  >;
+}[Name];
+/** Something of the client was dropped. */
+export type RateMessage = Extract<ServerMessage, { type: 'rate' }>;
+type FieldsOf<Fields> = Fields extends Record<string, never> ? unknown : Readonly<Fields>;
+
+/** JSON with a space after each colon and comma, which known clients expect. */
+function spacedJson(value: unknown): string {
+  if (typeof value !== 'object' || value === null) {
+    return JSON.stringify(value);
+  }
+  const fields = Object.entries(value)
+    .filter(([, inner]) => inner !== undefined)
+    .map(([name, inner]) => `${JSON.stringify(name)}: ${spacedJson(inner)}`);
+  return `{${fields.join(', ')}}`;
+}
+
+/** The message in the plain form: words, or JSON that begins with its telling key. */
+export function plainText({ type, ...fields }: ServerMessage): string {
+  const { word, plain, isBare } = SERVER_MESSAGES[type] as MessageSpec<z.ZodObject>;
+  if (word === undefined) {
+    return spacedJson(plain!.of(fields));
+  }
+  if (isBare) {
+    return word;
+  }
+  const told = Object.values(fields).filter((value) => value !== undefined && value !== '');
+  return [word, ...told.map(String)].join(' ');
+}
+
+/** The message as a JSON event. @param atMs Unix time */
+export const eventText = (message: ServerMessage, atMs: number): string =>
+  JSON.stringify({ ...message, at: atMs });
+
+/** How messages are written. */
+export type MessageWriter = (message: ServerMessage) => string;
+
+/** The form that a socket asks for: `events=json` in its query means JSON events. */
+export const writerFor = (query: Query): MessageWriter =>
+  query.get('events') === 'json' ? (message) => eventText(message, wallMs()) : plainText;
+
+/** The message of an error, with its words. */
+export const errorMessage = ({ code, message }: WireError): ServerMessage => ({
+  type: 'error',
+  code: socketErrorOf(code),
+  message,
+});
+
+/** The last message of a session; undefined: the client is gone. */
+export function endMessage(reason: EndReason): ServerMessage | undefined {
+  const { error, stop } = SESSION_ENDS[reason];
+  if (error !== undefined) {
+    return { type: 'error', code: error };
+  }
+  return stop && { type: 'stopped', reason: stop.reason };
+}
