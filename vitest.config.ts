@@ -1,8 +1,9 @@
-// Test projects. `unit`: several files at a time. `functional`: servers and browsers, but hardly a
-// measured time, two files at a time. `scenarios` and `bench`: these measure time, so their files
-// run one by one, after the others.
+// Test projects. `unit` and `functional` (servers and browsers, but hardly a measured time) run
+// together, three files at a time. `scenarios` and `bench` measure time, but leave most of the
+// machine idle: two files at a time. The files of `alone` run one by one at the end.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/longest-first.ts';
 
 /** Worker threads that tests start get these options too. */
 const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning'];
@@ -19,7 +20,22 @@ const shared = {
   testTimeout: 240_000,
   hookTimeout: 240_000,
 } as const;
+/** A shared machine stalls for a second now and then. The reporter names what was retried. */
+const withBrowser = {
+  ...shared,
+  globalSetup: './test/harness/shared-browser.ts',
+  retry: 1,
+} as const;
 
+/** Three files on two cores: many tests wait for a process or a timer. */
+const TOGETHER = {
+  maxWorkers: Math.min(3, availableParallelism() + 1),
+  sequence: { groupOrder: 0 },
+} as const;
+const IN_PAIRS = { maxWorkers: 2, sequence: { groupOrder: 1 } } as const;
+const ALONE = { maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 2 } } as const;
+
+const scenario = (name: string): string => `test/scenarios/${name}.test.ts`;
 /** Scenarios whose figures do not depend on what else the machine does. */
 const FUNCTIONAL = [
   'chromium',
@@ -31,65 +47,57 @@ const FUNCTIONAL = [
   'refused-peer',
   'static-video',
   'wav2lip',
-].map((name) => `test/scenarios/${name}.test.ts`);
+].map(scenario);
 /** Scenarios of the bench that leave most of a core free, and the tests of its instruments. */
 const LIGHT_BENCH = ['hostile', 'parts', 'scenarios', 'speech-metrics'].map(
   (name) => `test/bench/${name}.test.ts`,
 );
+/** Scenarios with the strictest times: of single frames, and of lips against sound. */
+const STRICT = ['browser-media', 'frame-loop', 'pixels-against-phonemes'].map(scenario);
 
 export default defineConfig({
   test: {
     reporters: ['default', './test/summary-reporter.ts'],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
           ...shared,
+          ...TOGETHER,
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/scenarios/**', 'test/bench/**'],
           retry: 0,
-          // Three files on two cores: many tests wait for a process or a timer.
-          maxWorkers: Math.min(3, availableParallelism() + 1),
-          sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
-          ...shared,
+          ...withBrowser,
+          ...TOGETHER,
           name: 'functional',
           include: [...FUNCTIONAL, ...LIGHT_BENCH],
-          globalSetup: './test/harness/shared-browser.ts',
-          // A shared machine stalls for a second now and then. The reporter names what was retried.
-          retry: 1,
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
         },
       },
       {
         test: {
-          ...shared,
+          ...withBrowser,
+          ...IN_PAIRS,
           name: 'scenarios',
           include: ['test/scenarios/**/*.test.ts'],
-          exclude: FUNCTIONAL,
-          globalSetup: './test/harness/shared-browser.ts',
-          retry: 1,
-          maxWorkers: 1,
-          fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          exclude: [...FUNCTIONAL, ...STRICT],
         },
       },
       {
         test: {
           ...shared,
+          ...IN_PAIRS,
           name: 'bench',
           include: ['test/bench/**/*.test.ts'],
           exclude: LIGHT_BENCH,
           retry: 1,
-          maxWorkers: 1,
-          fileParallelism: false,
-          sequence: { groupOrder: 3 },
         },
       },
+      { test: { ...withBrowser, ...ALONE, name: 'alone', include: STRICT } },
     ],
   },
 });

@@ -45,8 +45,8 @@ const CHECKS = {
 const NEEDS_TEST_PACKAGES = ['test', 'test:watch', 'coverage', 'bench', 'fuzz', 'lint'];
 
 /**
- * The steps of `npm test`: static checks beside each other, then fuzzing, then all tests. With
- * arguments: only the test files whose path contains one of them.
+ * The steps of `npm test`: static checks beside fuzzing, then all tests. With arguments: only the
+ * test files whose path contains one of them.
  */
 function testSteps(filters) {
   const tests = [step('tests', VITEST, 'run', ...filters)];
@@ -56,7 +56,8 @@ function testSteps(filters) {
   const { FUZZ_SECONDS: seconds } = process.env;
   const extent = seconds === undefined ? ['--fixed'] : ['--each', seconds];
   const fuzzing = [step('fuzzing', 'test/fuzz/main.ts', ...extent, '--seed', '1', '--fresh')];
-  return [[...CHECKS.typecheck, ...CHECKS.lint], ...(seconds === '0' ? [] : [fuzzing]), tests];
+  const checks = [...CHECKS.typecheck, ...CHECKS.lint];
+  return [[...(seconds === '0' ? [] : fuzzing), ...checks], tests];
 }
 
 /**

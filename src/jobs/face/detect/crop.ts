@@ -127,8 +127,22 @@ const LANCZOS = Float32Array.from({ length: LANCZOS_RADIUS * TABLE_STEPS + 2 }, 
       : (LANCZOS_RADIUS * Math.sin(t) * Math.sin(t / LANCZOS_RADIUS)) / (t * t);
 });
 
+/** What both ways of sampling share: positions are in pixels of `source`. */
+interface Sampling {
+  readonly source: RgbImage;
+  readonly cx: number;
+  readonly cy: number;
+  /** Source pixels per pixel of the crop. */
+  readonly scale: number;
+  /** Factor by which the kernel is widened for downscaling. */
+  readonly widen: number;
+  /** Kernel weights per axis. */
+  readonly taps: number;
+  readonly size: number;
+}
+
 /**
- * Samples a rotated square with the Lanczos kernel, which is widened for downscaling.
+ * Samples a square with the Lanczos kernel, which is widened for downscaling.
  * @returns `known` is 1 per pixel of the crop that lies inside the picture, else 0
  */
 function resample(
@@ -140,10 +154,25 @@ function resample(
   const scale = square.side / size / factor;
   const widen = Math.max(1, scale);
   const taps = Math.ceil(LANCZOS_RADIUS * widen) * 2;
+  const [cx, cy] = [square.cx / factor, square.cy / factor];
+  const sampling = { source, cx, cy, scale, widen, taps, size };
+  return square.angle === 0
+    ? sampleUpright(sampling)
+    : sampleRotated(sampling, Math.cos(square.angle), Math.sin(square.angle));
+}
+
+/** Whether a position lies in a row, or column, of `length` pixels. */
+const isInside = (at: number, length: number): boolean => at >= -0.5 && at <= length - 0.5;
+
+function sampleRotated(
+  { source, cx, cy, scale, widen, taps, size }: Sampling,
+  cosine: number,
+  sine: number,
+): { image: RgbImage; known: Uint8Array } {
   const wx = new Float32Array(taps);
   const wy = new Float32Array(taps);
-  const cos = Math.cos(square.angle) * scale;
-  const sin = Math.sin(square.angle) * scale;
+  const cos = cosine * scale;
+  const sin = sine * scale;
   const out = rgbImage(size, size);
   const known = new Uint8Array(size * size);
   const stride = source.width * 3;
@@ -151,9 +180,9 @@ function resample(
     for (let x = 0; x < size; x++) {
       const u = x + 0.5 - size / 2;
       const v = y + 0.5 - size / 2;
-      const sx = square.cx / factor + cos * u - sin * v - 0.5;
-      const sy = square.cy / factor + sin * u + cos * v - 0.5;
-      if (sx < -0.5 || sy < -0.5 || sx > source.width - 0.5 || sy > source.height - 0.5) {
+      const sx = cx + cos * u - sin * v - 0.5;
+      const sy = cy + sin * u + cos * v - 0.5;
+      if (!isInside(sx, source.width) || !isInside(sy, source.height)) {
         continue;
       }
       const at = y * size + x;
@@ -182,6 +211,100 @@ function resample(
     }
   }
   return { image: out, known };
+}
+
+/** The taps of one axis, for each pixel of the crop. */
+interface Axis {
+  /** The first source pixel under the kernel, or undefined outside the picture. */
+  readonly first: readonly (number | undefined)[];
+  /** `taps` weights per pixel, and their sum. */
+  readonly weights: readonly Float32Array[];
+  readonly sums: readonly number[];
+}
+
+function axisOf(centre: number, length: number, { scale, widen, taps, size }: Sampling): Axis {
+  const first: (number | undefined)[] = [];
+  const weights: Float32Array[] = [];
+  const sums: number[] = [];
+  for (let k = 0; k < size; k++) {
+    const at = centre + scale * (k + 0.5 - size / 2) - 0.5;
+    const from = Math.floor(at) - taps / 2 + 1;
+    weights.push(new Float32Array(taps));
+    sums.push(kernel(weights[k]!, at - from, widen));
+    first.push(isInside(at, length) ? from : undefined);
+  }
+  return { first, weights, sums };
+}
+
+/**
+ * Without rotation each source row is filtered once for all rows of the crop that need it: the same
+ * sums in the same order as sampleRotated, in a third of the time.
+ */
+function sampleUpright(sampling: Sampling): { image: RgbImage; known: Uint8Array } {
+  const { source, taps, size } = sampling;
+  const columns = axisOf(sampling.cx, source.width, sampling);
+  const rows = axisOf(sampling.cy, source.height, sampling);
+  const out = rgbImage(size, size);
+  const known = new Uint8Array(size * size);
+  // A window of `taps` source rows, each at its number modulo `taps`.
+  const filtered = Array.from({ length: taps }, () => new Float64Array(size * 3));
+  const held = new Int32Array(taps).fill(-1);
+  const sums = new Float64Array(size * 3);
+  for (let y = 0; y < size; y++) {
+    const y0 = rows.first[y];
+    if (y0 === undefined) {
+      continue;
+    }
+    sums.fill(0);
+    for (let j = 0; j < taps; j++) {
+      const row = clamp(y0 + j, 0, source.height - 1);
+      const line = filtered[row % taps]!;
+      if (held[row % taps] !== row) {
+        held[row % taps] = row;
+        filterRow(source, row, columns, line);
+      }
+      const weight = rows.weights[y]![j]!;
+      for (let k = 0; k < sums.length; k++) {
+        sums[k]! += weight * line[k]!;
+      }
+    }
+    for (let x = 0; x < size; x++) {
+      if (columns.first[x] === undefined) {
+        continue;
+      }
+      const at = y * size + x;
+      known[at] = 1;
+      const sum = columns.sums[x]! * rows.sums[y]!;
+      for (let c = 0; c < 3; c++) {
+        out.data[at * 3 + c] = clamp(sums[x * 3 + c]! / sum + 0.5, 0, 255);
+      }
+    }
+  }
+  return { image: out, known };
+}
+
+/** Filters one row of the source: `line` gets three weighted sums per column of the crop. */
+function filterRow(source: RgbImage, row: number, columns: Axis, line: Float64Array): void {
+  const { data, width } = source;
+  const start = row * width * 3;
+  for (let x = 0; x < columns.first.length; x++) {
+    const x0 = columns.first[x];
+    if (x0 === undefined) {
+      continue;
+    }
+    const weights = columns.weights[x]!;
+    let [r, g, b] = [0, 0, 0];
+    for (let i = 0; i < weights.length; i++) {
+      const from = start + clamp(x0 + i, 0, width - 1) * 3;
+      const w = weights[i]!;
+      r += w * data[from]!;
+      g += w * data[from + 1]!;
+      b += w * data[from + 2]!;
+    }
+    line[x * 3] = r;
+    line[x * 3 + 1] = g;
+    line[x * 3 + 2] = b;
+  }
 }
 
 /**

@@ -19,8 +19,8 @@ export function inpaint(image: RgbImage, known: Uint8Array): void {
   const base: Level = {
     width: image.width,
     height: image.height,
-    colour: Float32Array.from(data),
-    weight: Float32Array.from(known),
+    colour: new Float32Array(data),
+    weight: new Float32Array(known),
   };
   for (let i = 0; i < known.length; i++) {
     if (!known[i]) {

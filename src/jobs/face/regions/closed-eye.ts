@@ -90,7 +90,13 @@ function knownSkin(
   near: Box,
 ): Uint8Array {
   const dark = 0.72 * lumaAt(image, surround[Math.floor(0.65 * surround.length)]!);
-  const known = Uint8Array.from(eye.data, (value) => (value > 0 ? 0 : 1));
+  // Not Uint8Array.from: its callback takes as long as all the rest of the eye.
+  const known = new Uint8Array(eye.data.length).fill(1);
+  for (let i = 0; i < known.length; i++) {
+    if (eye.data[i]! > 0) {
+      known[i] = 0;
+    }
+  }
   for (let y = near.top; y < near.bottom; y++) {
     for (let x = near.left; x < near.right; x++) {
       const i = y * image.width + x;
