@@ -1,8 +1,8 @@
 // A process of attackers, told what to do over IPC. Loopback only; ends when its parent goes, and
 // in any case after a while.
 import os from 'node:os';
-import { Places, runAttack } from './door.ts';
-import { DOORS } from './doors.ts';
+import { Places, runAttack } from './entry-point.ts';
+import { ENTRY_POINTS } from './entry-points.ts';
 import type { Arena, AttackCommand, Request, Response, Tallies } from './protocol.ts';
 
 /** No run is longer: what is left over after it, for whatever reason, ends itself. */
@@ -24,21 +24,24 @@ async function obey(command: AttackCommand): Promise<Tallies> {
     arena = command.arena;
     return {};
   }
-  const strikes = command.strikes.map(({ door: name, perSecond }) => {
-    const door = DOORS.find((one) => one.name === name);
-    if (door === undefined) {
-      throw new Error(`no door '${name}'`);
+  const strikes = command.strikes.map(({ entryPoint: name, perSecond }) => {
+    const entryPoint = ENTRY_POINTS.find((one) => one.name === name);
+    if (entryPoint === undefined) {
+      throw new Error(`no entry point '${name}'`);
     }
-    return { door, perSecond };
+    return { entryPoint, perSecond };
   });
-  const needy = strikes.filter(({ door }) => door.needsPlaces === true).length;
+  const needy = strikes.filter(({ entryPoint }) => entryPoint.needsPlaces === true).length;
   const places = new Places(command.sessions, Math.max(1, needy));
   const found = await Promise.all(
-    strikes.map(async ({ door, perSecond }) => {
+    strikes.map(async ({ entryPoint, perSecond }) => {
       if (arena === undefined) {
         throw new Error('no arena yet');
       }
-      return [door.name, await runAttack(door, arena, perSecond, command.seconds, places)] as const;
+      return [
+        entryPoint.name,
+        await runAttack(entryPoint, arena, perSecond, command.seconds, places),
+      ] as const;
     }),
   );
   return Object.fromEntries(found);
@@ -62,7 +65,7 @@ process.on('message', ({ id, command }: Request) => {
   );
 });
 process.on('disconnect', () => process.exit(0));
-// A broken connection must not end the attack on the other doors.
+// A broken connection must not end the attack on the other entry points.
 process.on('unhandledRejection', (reason) => {
   console.error(`attacker: ${String(reason)}`);
 });

@@ -113,14 +113,14 @@ export class Attackers {
   }
 
   /**
-   * All doors at once, each at its rate, shared by the processes.
+   * All entry points at once, each at its rate, shared by the processes.
    * @param sessions how many they may have at once; each process has one at least
-   * @returns what each door saw, over all processes
+   * @returns what each entry point saw, over all processes
    */
   async attack(strikes: readonly Strike[], seconds: number, sessions: number): Promise<Tallies> {
     const each = Math.max(1, Math.floor(sessions / this.#processes.length));
-    const share = strikes.map(({ door, perSecond }) => ({
-      door,
+    const share = strikes.map(({ entryPoint, perSecond }) => ({
+      entryPoint,
       perSecond: perSecond / this.#processes.length,
     }));
     const found = await Promise.all(
@@ -132,7 +132,10 @@ export class Attackers {
       ),
     );
     return Object.fromEntries(
-      strikes.map(({ door }) => [door, sum(found.map((tallies) => tallies[door]!))]),
+      strikes.map(({ entryPoint }) => [
+        entryPoint,
+        sum(found.map((tallies) => tallies[entryPoint]!)),
+      ]),
     );
   }
 

@@ -22,17 +22,17 @@ export interface Arena {
   readonly addresses: readonly string[];
 }
 
-/** One door's share of an attack, for one process. */
+/** One entry point's share of an attack, for one process. */
 export interface Strike {
-  readonly door: string;
+  readonly entryPoint: string;
   readonly perSecond: number;
 }
 
 export type AttackCommand =
   | { readonly op: 'setUp'; readonly arena: Arena }
   /**
-   * Attacks all the doors given, at the same time, for `seconds`; answers when all is closed again.
-   * `sessions`: how many sessions they may have at once, all doors together.
+   * Attacks all the entry points given, at the same time, for `seconds`; answers when all is closed
+   * again. `sessions`: how many sessions they may have at once, all entry points together.
    */
   | {
       readonly op: 'attack';
@@ -41,11 +41,11 @@ export type AttackCommand =
       readonly sessions: number;
     };
 
-/** What one door saw. */
+/** What one entry point saw. */
 export interface Tally {
-  /** Units of the door (datagrams, messages, requests, connections) that were sent off. */
+  /** Units of the entry point (datagrams, messages, requests, connections) that were sent off. */
   readonly attempted: number;
-  /** What came back, and how often. For doors that never answer: empty. */
+  /** What came back, and how often. For entry points that never answer: empty. */
   readonly answers: Readonly<Record<string, number>>;
 }
 

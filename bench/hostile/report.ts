@@ -48,7 +48,7 @@ export function describe({ name, seen }: Phase): string {
     `late p99 ${seen.lateMs.toFixed(1)} ms`,
     `SPEAK p99 ${short(seen.speakMs)}`,
     `healthz p99 ${short(seen.healthMs)}`,
-    `newcomer ${short(seen.newcomer)}`,
+    `new session ${short(seen.newSession)}`,
     `body ${short(seen.body)}`,
     `skipped ${seen.skipped}`,
     `elsewhere ${(100 * seen.elsewhere).toFixed(0)} %`,
@@ -77,8 +77,13 @@ const UDP_MEDIA = new Set(['junk', 'stun', 'media']);
  * Attacked units that the server took up: datagrams that it read, else answers other than those of
  * its silence.
  */
-function served(door: string, { seen, tallies }: Phase, calm: Phase, seconds: number): number {
-  if (UDP_MEDIA.has(door)) {
+function served(
+  entryPoint: string,
+  { seen, tallies }: Phase,
+  calm: Phase,
+  seconds: number,
+): number {
+  if (UDP_MEDIA.has(entryPoint)) {
     return (
       seen.interval.rate('mouthpiece_datagrams_received_total') -
       calm.seen.interval.rate('mouthpiece_datagrams_received_total')
@@ -86,7 +91,7 @@ function served(door: string, { seen, tallies }: Phase, calm: Phase, seconds: nu
   }
   const unanswered = /^(no answer|nothing|withheld|held|not sent|E[A-Z]+$)/;
   return (
-    Object.entries(tallies[door]?.answers ?? {})
+    Object.entries(tallies[entryPoint]?.answers ?? {})
       .filter(([answer]) => !unanswered.test(answer))
       .reduce((sum, [, times]) => sum + times, 0) / seconds
   );
@@ -106,13 +111,13 @@ function rejectedDatagrams({ seen: { interval } }: Phase): string {
 function boundsOf(
   { options }: Context,
   phases: readonly Phase[],
-  doors: readonly Phase[],
+  entryPoints: readonly Phase[],
   brokenBy: string | undefined,
 ): Bound[] {
   const calm = phases[0]!.seen;
   const limit = (name: 'late' | 'speak', calmMs: number): number =>
     Math.max(number(options, 'times') * calmMs, OBJECTIVE_MS[name] * number(options, 'slack'));
-  const bounds = doors.flatMap(({ name, seen }) => [
+  const bounds = entryPoints.flatMap(({ name, seen }) => [
     atLeast(
       `${name}: frames a second of the honest session that got fewest`,
       seen.leastFps,
@@ -137,7 +142,7 @@ function boundsOf(
         ]),
     atMost(`${name}: /healthz, p99`, seen.healthMs, number(options, 'healthz'), 'ms'),
     atMost(
-      `${name}: lost or unheard, newcomers or bodies turned away, /healthz refused, ` +
+      `${name}: lost or unheard, new sessions or bodies refused, /healthz refused, ` +
         'workers replaced',
       harm(seen),
       0,
@@ -158,15 +163,15 @@ function boundsOf(
       number(options, 'resident'),
       'MB',
     ),
-    atMost('doors that ended the run', brokenBy === undefined ? 0 : 1, 0),
+    atMost('entry points that ended the run', brokenBy === undefined ? 0 : 1, 0),
   ];
 }
 
 /** What must not happen to anybody who means no harm, however rarely. */
-const harm = ({ lost, unheard, newcomer, body, healthFailures, interval }: Seen): number =>
+const harm = ({ lost, unheard, newSession, body, healthFailures, interval }: Seen): number =>
   lost.length +
   unheard +
-  Number(typeof newcomer === 'string') +
+  Number(typeof newSession === 'string') +
   Number(typeof body === 'string') +
   Object.values(healthFailures).reduce((sum, times) => sum + times, 0) +
   interval.increase('mouthpiece_worker_restarts_total');
@@ -180,7 +185,7 @@ const notesOf = (attackers: number, times: number, sessions: number): string[] =
   'Where other work took much of the machine ("elsewhere"), a phase says little.',
   'They come from loopback addresses of their own and have a key of their own, ' +
     'under the limits that a key has by default. ' +
-    `They have at most ${sessions} sessions at once: the worker has a place for the newcomer then.`,
+    `They have at most ${sessions} sessions at once: the worker has a place for a new one.`,
   `Lateness and time to SPEAK may be ${times} times those of the calm phase before. ` +
     `What stays within the objectives of the server (${OBJECTIVE_MS.late} ms late, ` +
     `${OBJECTIVE_MS.speak} ms to the lips) is no harm whatever the ratio.`,
@@ -194,7 +199,7 @@ export function report(
 ): Outcome {
   const calm = phases[0]!;
   const seconds = number(context.options, 'seconds');
-  const doors = phases.filter(({ strikes }) => strikes.length > 0);
+  const entryPoints = phases.filter(({ strikes }) => strikes.length > 0);
   const figures: Record<string, number> = {};
   for (const { name, seen, alive } of phases) {
     Object.assign(figures, {
@@ -208,20 +213,21 @@ export function report(
       [`${name}: peak MB`]: seen.peakResidentMb,
     });
   }
-  const attackRows = doors.flatMap((phase) =>
-    phase.strikes.map(({ door, perSecond }): (string | number)[] => {
-      const { attempted, answers } = phase.tallies[door]!;
-      figures[`${phase.name}${phase.name === door ? '' : ` ${door}`}: attempted per second`] =
-        attempted / seconds;
-      const saw = UDP_MEDIA.has(door)
+  const attackRows = entryPoints.flatMap((phase) =>
+    phase.strikes.map(({ entryPoint, perSecond }): (string | number)[] => {
+      const { attempted, answers } = phase.tallies[entryPoint]!;
+      figures[
+        `${phase.name}${phase.name === entryPoint ? '' : ` ${entryPoint}`}: attempted per second`
+      ] = attempted / seconds;
+      const saw = UDP_MEDIA.has(entryPoint)
         ? `rejected as ${rejectedDatagrams(phase)}`
         : answersOf(answers);
       return [
-        phase.name === door ? door : `${phase.name}: ${door}`,
+        phase.name === entryPoint ? entryPoint : `${phase.name}: ${entryPoint}`,
         perSecond,
         attempted / seconds,
-        phase.name === door || !UDP_MEDIA.has(door)
-          ? served(door, phase, calm, seconds)
+        phase.name === entryPoint || !UDP_MEDIA.has(entryPoint)
+          ? served(entryPoint, phase, calm, seconds)
           : Number.NaN,
         saw,
       ];
@@ -229,7 +235,7 @@ export function report(
   );
   return {
     figures,
-    bounds: boundsOf(context, phases, doors, brokenBy),
+    bounds: boundsOf(context, phases, entryPoints, brokenBy),
     tables: [attackTable(attackRows), honestTable(context, phases), memoryTable(phases)],
     plots: [
       {
@@ -270,7 +276,7 @@ export function report(
 
 const attackTable = (rows: Table['rows']): Table => ({
   title: 'what the attackers did and saw',
-  columns: ['door', 'asked /s', 'attempted /s', 'served /s', 'what clients saw'],
+  columns: ['entry point', 'asked /s', 'attempted /s', 'served /s', 'what clients saw'],
   rows,
 });
 
@@ -284,7 +290,7 @@ const HONEST_COLUMNS: Readonly<Record<string, (seen: Seen) => number | string>> 
   unheard: ({ unheard }) => unheard,
   lost: ({ lost }) => lost.length,
   'healthz p99 ms': ({ healthMs }) => healthMs,
-  'newcomer ms': ({ newcomer }) => newcomer,
+  'new session ms': ({ newSession }) => newSession,
   'body of 300 kB ms': ({ body }) => body,
   skipped: ({ skipped }) => skipped,
   'elsewhere %': ({ elsewhere }) => 100 * elsewhere,

@@ -1,5 +1,5 @@
-// What is watched while a door is attacked: the honest sessions, /healthz, a newcomer, and the
-// server's memory.
+// What is watched while an entry point is attacked: the honest sessions, /healthz, a new session,
+// and the server's memory.
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,13 +9,13 @@ import { quantile } from '../report/stats.ts';
 import type { Server } from '../scenario.ts';
 import { Interval, type Scrape, scrape } from '../server-view.ts';
 import type { Attackers } from './attackers.ts';
-import { reasonOf } from './door.ts';
+import { reasonOf } from './entry-point.ts';
 
 /** A conversation of short turns: many utterances begin in a short time, each after silence. */
 const TURN = { everyMs: 2000, speechSeconds: 0.8 } as const;
 const HEALTH_EVERY_MS = 50;
 const HEALTH_LIMIT_MS = 5000;
-const [NEWCOMER_TRIES, NEWCOMER_PAUSE_MS] = [6, 500];
+const [NEW_SESSION_TRIES, NEW_SESSION_PAUSE_MS] = [6, 500];
 const RESIDENT_EVERY_MS = 200;
 const MIB = 1024 * 1024;
 /** More than is parsed on the main thread. */
@@ -46,7 +46,7 @@ export interface Seen {
   readonly healthMs: number;
   readonly healthFailures: Readonly<Record<string, number>>;
   /** Token to first frame of one session opened meanwhile; a text when it was turned away. */
-  readonly newcomer: number | string;
+  readonly newSession: number | string;
   /**
    * Answer to one honest request with a body of 300 kB, or a text when it was another one than
    * expected.
@@ -120,7 +120,7 @@ export class Watch {
     clearInterval(this.#sampler);
   }
 
-  /** Sessions that were lost are replaced, so that each door is judged by itself. */
+  /** Sessions that were lost are replaced, so that each entry point is judged by itself. */
   async #fillUp(): Promise<void> {
     while (this.#honest.size < this.#wanted) {
       const { peer } = await this.#fleet.openPatiently();
@@ -156,7 +156,7 @@ export class Watch {
     return (await this.#fleet.figures()).byPeer;
   }
 
-  /** Watches while `work` runs; a newcomer knocks in the middle of it. */
+  /** Watches while `work` runs; a new session is opened in the middle of it. */
   async during(seconds: number, work: () => Promise<void>): Promise<Seen> {
     await this.#fillUp();
     const before = await scrape(this.#server.url);
@@ -169,7 +169,7 @@ export class Watch {
     }
     this.#health.take();
     this.#peakResidentMb = residentMb(this.#server);
-    const newcomer = delay(seconds * 300).then(() => this.#newcomer());
+    const newSession = delay(seconds * 300).then(() => this.#openNewSession());
     const body = delay(seconds * 600).then(() => this.#largeBody());
     await work();
     const cpuAfter = await this.#cpu();
@@ -196,7 +196,7 @@ export class Watch {
       lost,
       healthMs: quantile(times, 0.99),
       healthFailures: failures,
-      newcomer: await newcomer,
+      newSession: await newSession,
       body: await body,
       peakResidentMb: this.#peakResidentMb,
       skipped: interval.increase('mouthpiece_frames_skipped_total'),
@@ -206,17 +206,17 @@ export class Watch {
   }
 
   /** Clients try again when they are told that there is no room at this moment. */
-  async #newcomer(): Promise<number | string> {
+  async #openNewSession(): Promise<number | string> {
     for (let tries = 1; ; tries++) {
       try {
         const { peer, figures } = await this.#fleet.open();
         await this.#fleet.close(peer);
         return figures.setUp.firstFrame;
       } catch (error) {
-        if (tries === NEWCOMER_TRIES || !String(error).includes('SERVER_OVERLOADED')) {
+        if (tries === NEW_SESSION_TRIES || !String(error).includes('SERVER_OVERLOADED')) {
           return `${reasonOf(error)} (${await occupancy(this.#server.url)})`;
         }
-        await delay(NEWCOMER_PAUSE_MS);
+        await delay(NEW_SESSION_PAUSE_MS);
       }
     }
   }

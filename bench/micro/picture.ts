@@ -1,5 +1,5 @@
 // What a moving face costs from articulation to coded frame, silent and speaking: share of
-// macroblocks drawn anew, rendering, encoding, bitrate, and what the receiver sees. `node
+// macroblocks drawn again, rendering, encoding, bitrate, and what the receiver sees. `node
 // bench/micro/picture.ts [face...] [--kbps 600]`, faces from models/faces; default ava.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,5 +1,5 @@
-// Floods on every door of a server beside honest sessions: what they cost those sessions, and what
-// they leave behind.
+// Floods on every entry point of a server beside honest sessions: what they cost those sessions,
+// and what they leave behind.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { spareCpus } from '../cpus.ts';
 import { Attackers } from '../hostile/attackers.ts';
-import { DOORS } from '../hostile/doors.ts';
+import { ENTRY_POINTS } from '../hostile/entry-points.ts';
 import { describe, type Phase, report, UNKNOWN_MEMORY } from '../hostile/report.ts';
 import type { Arena, Strike, Tallies } from '../hostile/protocol.ts';
 import { plainOffer } from '../hostile/offers.ts';
@@ -32,8 +32,8 @@ const WARM_UP_SECONDS = 4;
 const TOKENS = 64;
 const TOKEN_EVERY_MS = 30;
 /**
- * Places on the worker that the attackers leave free: one for the newcomer, and one since the cost of
- * a session, as the worker learns it, goes up and down by a tenth.
+ * Places on the worker that the attackers leave free: one for the new session, and one since the
+ * cost of a session, as the worker learns it, goes up and down by a tenth.
  */
 const PLACES_LEFT = 2;
 /** The worker reports its figures once a second. */
@@ -218,23 +218,23 @@ async function run(context: Context): Promise<Outcome> {
   const only = text(options, 'only')
     .split(',')
     .filter((name) => name !== '');
-  const doors = DOORS.filter(({ name }) => only.length === 0 || only.includes(name));
-  if (doors.length === 0) {
+  const entryPoints = ENTRY_POINTS.filter(({ name }) => only.length === 0 || only.includes(name));
+  if (entryPoints.length === 0) {
     throw new Error(
-      `--only takes these, with commas between: ${DOORS.map(({ name }) => name).join(', ')}`,
+      `--only takes these, with commas between: ${ENTRY_POINTS.map(({ name }) => name).join(', ')}`,
     );
   }
   let brokenBy: string | undefined = undefined;
   try {
     await phase('calm', []);
-    for (const { name, perSecond } of doors) {
-      await phase(name, [{ door: name, perSecond: perSecond * rate }]);
+    for (const { name, perSecond } of entryPoints) {
+      await phase(name, [{ entryPoint: name, perSecond: perSecond * rate }]);
     }
-    if (doors.length > 1) {
+    if (entryPoints.length > 1) {
       await phase(
         'all',
-        doors.map(({ name, perSecond }) => ({
-          door: name,
+        entryPoints.map(({ name, perSecond }) => ({
+          entryPoint: name,
           perSecond: perSecond * rate * number(options, 'together'),
         })),
       );
@@ -244,7 +244,7 @@ async function run(context: Context): Promise<Outcome> {
     if (phases.length === 0) {
       throw error;
     }
-    const next = phases.length <= doors.length ? doors[phases.length - 1]!.name : 'all';
+    const next = phases.length <= entryPoints.length ? entryPoints[phases.length - 1]!.name : 'all';
     const why = error instanceof Error ? error.message : String(error);
     brokenBy = `${next}: ${why}${Number.isNaN(residentMb(server)) ? ' (the server is gone)' : ''}`;
     context.progress(`the run ends here, ${brokenBy}`);
@@ -255,8 +255,8 @@ async function run(context: Context): Promise<Outcome> {
 export const hostile: Scenario = {
   name: 'hostile',
   about:
-    'Floods on every door beside honest sessions: their frames, latency, /healthz, ' +
-    'newcomers, memory.',
+    'Floods on every entry point beside honest sessions: their frames, latency, /healthz, ' +
+    'new sessions, memory.',
   options: {
     honest: 8,
     seconds: 10,

@@ -130,7 +130,7 @@ export const ERRORS = {
   ROOM_CLOSED: {
     status: 404,
     message:
-      'This link is no longer valid: a link opens its room once, within two minutes. Start anew.',
+      'This link is no longer valid: a link opens its room once, within two minutes. Request a new link.',
   },
   CONVERSATION_FAILED: {
     status: 409,

@@ -7,7 +7,7 @@ export const ROOM_METRICS = {
   mouthpiece_livekit_joins_total: counter(
     'front',
     'Viewers that opened the signal connection of a room of ours: joined, resumed after a lost ' +
-      'connection, asked to join anew because there was nothing to resume, refused because the ' +
+      'connection, asked to join again because there was nothing to resume, refused because the ' +
       'offer could not be answered.',
     { result: ['joined', 'resumed', 'restarted', 'refused'] },
   ),

@@ -6,7 +6,7 @@ import type { IceTransport, StunVerdict } from './ice/ice.ts';
 import { IcePaths } from './ice/ice-paths.ts';
 import { MediaSender } from './rtp/media-sender.ts';
 import { newMediaStats } from './rtp/media-stats.ts';
-import { Microphone } from './rtp/microphone.ts';
+import { IncomingAudio } from './rtp/incoming-audio.ts';
 import { Negotiation, type TransportIdentity } from './negotiation.ts';
 import type {
   AnswerOptions,
@@ -47,7 +47,7 @@ export class RtcPeer implements Peer, RoutedPeer {
   #media: MediaSender | undefined = undefined;
   #data: DataChannels | undefined = undefined;
   #receiver: SrtpReceiver | undefined = undefined;
-  readonly #microphone: Microphone;
+  readonly #incomingAudio: IncomingAudio;
   /** Full ICE; undefined: ICE-lite. */
   readonly #agent: IceAgent | undefined;
   readonly #paths: IceTransport;
@@ -61,7 +61,7 @@ export class RtcPeer implements Peer, RoutedPeer {
     this.#host = host;
     this.#options = options;
     this.#listener = listener;
-    this.#microphone = new Microphone((packet, rtpTimestamp, sequenceNumber) => {
+    this.#incomingAudio = new IncomingAudio((packet, rtpTimestamp, sequenceNumber) => {
       listener.onAudio(packet, rtpTimestamp, sequenceNumber);
     });
     const iceHost = iceHostOf(host, this);
@@ -399,7 +399,12 @@ export class RtcPeer implements Peer, RoutedPeer {
   }
 
   onRtp(data: Buffer, nowMs: number): void {
-    const verdict = this.#microphone.receive(data, this.#plan?.microphone, this.#receiver, nowMs);
+    const verdict = this.#incomingAudio.receive(
+      data,
+      this.#plan?.microphone,
+      this.#receiver,
+      nowMs,
+    );
     if (verdict === 'accepted' || verdict === 'rate_limited') {
       this.#lastHeardMs = nowMs;
       this.stats.packetsReceived++;

@@ -7,12 +7,12 @@ import { test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Attack,
-  type Door,
+  type EntryPoint,
   paced,
   pacedOpen,
   Places,
   runAttack,
-} from '../../bench/hostile/door.ts';
+} from '../../bench/hostile/entry-point.ts';
 import type { Arena } from '../../bench/hostile/protocol.ts';
 import { frame, RawWebSocket } from '../../bench/hostile/raw-web-socket.ts';
 
@@ -25,7 +25,7 @@ const ARENA: Arena = {
   addresses: ['127.0.1.1', '127.0.1.2'],
 };
 
-const door = (attack: (attack: Attack) => Promise<void>): Door => ({
+const entryPoint = (attack: (attack: Attack) => Promise<void>): EntryPoint => ({
   name: 'test',
   about: '',
   unit: 'units',
@@ -40,7 +40,7 @@ const stall = (ms: number): void => {
 test('the rate is kept, and after a stall it is not made up for by a burst', async () => {
   const dues: number[] = [];
   const { attempted } = await runAttack(
-    door(async (attack) => {
+    entryPoint(async (attack) => {
       await paced(attack, (due) => {
         attack.attempted(due);
         dues.push(due);
@@ -63,17 +63,17 @@ test('the rate is kept, and after a stall it is not made up for by a burst', asy
   );
 });
 
-test('the slowest door is tried once; so many are open at once as told, and then closed', async () => {
+test('the slowest entry point is tried once; so many are open at once as told, and then closed', async () => {
   let [open, most, closed] = [0, 0, 0];
   const slow = await runAttack(
-    door((attack) => pacedOpen(attack, 5, () => Promise.resolve())),
+    entryPoint((attack) => pacedOpen(attack, 5, () => Promise.resolve())),
     ARENA,
     0.01,
     0.05,
   );
   assert.equal(slow.attempted, 1);
   const { attempted, answers } = await runAttack(
-    door((attack) =>
+    entryPoint((attack) =>
       pacedOpen(
         attack,
         5,
@@ -96,7 +96,7 @@ test('the slowest door is tried once; so many are open at once as told, and then
   assert.ok(answers['withheld: too many open']! > 20, JSON.stringify(answers));
 });
 
-test('the attackers have no more sessions than there are places, and each door gets some', () => {
+test('the attackers have no more sessions than there are places, and each entry point gets some', () => {
   const places = new Places(3, 4);
   assert.deepEqual(
     [places.share, places.take(), places.take(), places.take()],

@@ -1,6 +1,6 @@
 // The scenarios of the bench that need a core to themselves, small. The others: scenarios.test.ts.
 import assert from 'node:assert/strict';
-import { DOORS } from '../../bench/hostile/doors.ts';
+import { ENTRY_POINTS } from '../../bench/hostile/entry-points.ts';
 import { baseline } from '../../bench/scenarios/baseline.ts';
 import { findPython } from '../../bench/baseline/server.ts';
 import { capacity } from '../../bench/scenarios/capacity.ts';
@@ -31,14 +31,14 @@ small(
   ({ outcome }) => {
     const [attacks] = outcome.tables;
     assert.deepEqual(
-      attacks!.rows.slice(0, DOORS.length).map(([door]) => door),
-      DOORS.map(({ name }) => name),
-      'every door was attacked',
+      attacks!.rows.slice(0, ENTRY_POINTS.length).map(([entryPoint]) => entryPoint),
+      ENTRY_POINTS.map(({ name }) => name),
+      'every entry point was attacked',
     );
-    for (const [door, , attempted, , saw] of attacks!.rows) {
+    for (const [entryPoint, , attempted, , saw] of attacks!.rows) {
       assert.ok(
         Number(attempted) > 0 && saw !== '',
-        `${door}: ${attempted} a second were attempted, and seen was "${saw}"`,
+        `${entryPoint}: ${attempted} a second were attempted, and seen was "${saw}"`,
       );
     }
   },

@@ -14,8 +14,8 @@ import { WsClient } from '../harness/ws-client.ts';
 import { sleep } from '../../src/base/time.ts';
 
 /**
- * A beat of the server that holds the token (3 s), a ping's deadline (2 s), and the pauses between
- * the newcomer's tries.
+ * A heartbeat of the server that holds the token (3 s), a ping's deadline (2 s), and the pauses
+ * between the attempts of the new connection.
  */
 const TAKEOVER_ELSEWHERE_MS = 7000;
 

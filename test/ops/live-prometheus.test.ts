@@ -37,7 +37,7 @@ beforeAll(async () => {
       cleanUps.push(cleanUp);
     },
   };
-  await exercise(context, measured, 25);
+  await exercise(context, measured, 15);
 }, 150_000);
 
 afterAll(async () => {

@@ -513,7 +513,7 @@ test('a portrait becomes a face and speaks; a picture without a face is refused 
   assert.equal(
     await page.evaluate('document.activeElement.ariaLabel'),
     'portrait',
-    'the list was drawn anew',
+    'the list was drawn again',
   );
   await page.click('.sentence');
   await inState(page, 'speaking');

@@ -131,7 +131,7 @@ export class OwnRoom implements SessionLink {
     this.#session?.dropPeer();
   }
 
-  /** A client that is still there joins anew. */
+  /** A client that is still there joins again. */
   peerLost(): void {
     if (this.#viewer !== undefined) {
       this.#dismiss(DisconnectReason.CONNECTION_TIMEOUT, LeaveRequest_Action.RECONNECT);

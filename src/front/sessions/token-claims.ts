@@ -16,8 +16,8 @@ export interface ClaimHolder {
 }
 
 /**
- * Clients reconnect before this server learns that their old connection is gone. So a newcomer asks
- * again a few times before it is refused.
+ * Clients reconnect before this server learns that their old connection is gone. So a new
+ * connection asks again a few times before it is refused.
  */
 const TAKEOVER_TRIES = 4;
 const TAKEOVER_PAUSE_MS = 150;

@@ -155,7 +155,7 @@ export class TalkThread {
     });
     detector.once('exit', () => {
       if (this.#detector === detector) {
-        // Conversations without ears cannot go on: end them, and start anew with the next one.
+        // The thread is gone: end its conversations. The next one starts a new thread.
         this.#detector = undefined;
         void this.kill();
       }

@@ -52,7 +52,7 @@ export interface MicrophoneSink {
   pushMicrophone(pcm: Int16Array, count: number, nowMs: number): void;
 }
 
-/** The microphone of a conversation: it goes to the ears of the agent, and not to the lips. */
+/** The microphone of a conversation: its sound goes to the agent and not to the lips. */
 class MicrophoneRing implements MicrophoneSink {
   readonly #ring: SpeechRingWriter;
 

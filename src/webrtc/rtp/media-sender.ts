@@ -133,7 +133,7 @@ export class MediaSender {
 
   /**
    * Takes over what was negotiated. A stream goes on if its section, payload types and extensions
-   * are the same, and begins anew otherwise.
+   * are the same, and begins again otherwise.
    * @returns whether the receiver needs a key frame: its video is new, or was inactive
    */
   update({ video, videoCodec = 'vp8', audio }: MediaSections): boolean {

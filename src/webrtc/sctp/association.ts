@@ -22,10 +22,10 @@ import {
 
 /** What the association tells the data channels. */
 export interface AssociationListener {
-  /** Messages can be sent. Called again if the other side starts anew. */
+  /** Messages can be sent. Called again if the other side starts again. */
   onOpen(): void;
   onMessage(message: InboundMessage): void;
-  /** It has ended, or starts anew: messages that are under way are lost. */
+  /** It has ended, or starts again: messages that are under way are lost. */
   onEnd(): void;
 }
 
@@ -235,7 +235,7 @@ export class Association {
     }
   }
 
-  /** Also if we have begun, too (RFC 9260 section 5.2.1), and if the other side starts anew. */
+  /** Also if we have begun, too (RFC 9260 section 5.2.1), and if the other side starts again. */
   #onInit(body: Buffer, remotePort: number): boolean {
     const init = parseInit(body);
     if (init === undefined || this.#state === 'ended') {

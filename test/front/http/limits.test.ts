@@ -271,7 +271,7 @@ test('the client of a request is the last entry that is not a trusted proxy', ()
   const addresses = new Addresses(['127.0.0.0/8', '::1', '10.0.0.0/8', '2001:db8:1::/48']);
   for (const [peer, forwarded, client] of [
     ['192.0.2.1', '', '192.0.2.1'],
-    ['192.0.2.1', '198.51.100.1', '192.0.2.1'], // nobody believes a stranger
+    ['192.0.2.1', '198.51.100.1', '192.0.2.1'], // an unknown proxy is not believed
     ['127.0.0.1', '', undefined],
     ['127.0.0.1', '198.51.100.1', '198.51.100.1'],
     ['127.0.0.1', '203.0.113.9, 198.51.100.1, 10.1.2.3', '198.51.100.1'],

@@ -195,7 +195,7 @@ test('who leaves makes room for another; who joins again takes the place of the 
   assert.equal(offers.length, 3, 'the one that was replaced has no say');
 });
 
-test('a client that lost its signal connection resumes; one that lost its peer joins anew', () => {
+test('a client that lost its signal connection resumes; one that lost its peer joins again', () => {
   const first = join({ publisherOffer: OFFER });
   const [joined] = first.received;
   assert.ok(joined?.case === 'join');

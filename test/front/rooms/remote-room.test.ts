@@ -1,5 +1,5 @@
-// A room of a LiveKit server that fails, lies or floods: the session learns why in words, or goes on.
-// What a real server does is in test/scenarios/livekit-server.test.ts.
+// A room of a LiveKit server that fails, lies or floods: the session learns why in words, or goes
+// on. What a real server does is in test/scenarios/livekit-server.test.ts.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -240,7 +240,7 @@ test('only public candidates of a stranger are checked, and not many', async (t)
   assert.ok(addresses.every((address) => address.startsWith('1.1.1.')));
 });
 
-test('a lost signal connection is resumed; after a lost peer the room is joined anew', async (t) => {
+test('a lost signal connection is resumed; after a lost peer the room is joined again', async (t) => {
   const { room, joins, sockets, offers, ends } = await start(t, admit);
   await room.joined;
   room.connected();

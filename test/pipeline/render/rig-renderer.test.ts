@@ -59,7 +59,7 @@ test('hold marks nothing as changed', () => {
   assert.ok(held.dirty.every((d) => d === 0));
 });
 
-test('a silent face moves in nearly every frame, and little of it is drawn anew', () => {
+test('a silent face moves in nearly every frame, and little of it is drawn again', () => {
   const idle = rig();
   let [same, blocks] = [0, 0];
   for (let frame = 0; frame < 600; frame++) {

@@ -1,12 +1,12 @@
-// Doors that a session token opens: half-open handshakes, floods of messages, offers made to cost,
-// sockets opened and left.
+// Entry points that a session token opens: half-open handshakes, floods of messages, offers made to
+// cost, sockets opened and left.
 import { randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createCertificate } from '../../../src/webrtc/dtls/certificate.ts';
 import { bindingRequest, bindingSuccess } from '../../../src/webrtc/ice/stun.ts';
 import { LyingClient } from '../../../test/harness/dtls-client.ts';
-import { type Attack, type Door, paced, pacedOpen, reasonOf } from '../door.ts';
+import { type Attack, type EntryPoint, paced, pacedOpen, reasonOf } from '../entry-point.ts';
 import type { Arena } from '../protocol.ts';
 import { HOSTILE_OFFERS, newIdentity, plainOffer } from '../offers.ts';
 import { frame, RawWebSocket, textFrame } from '../raw-web-socket.ts';
@@ -15,10 +15,10 @@ const SIGNALLING = '/compose/webrtc/p2p';
 /** How long an attacker waits for an answer to anything. */
 const ANSWER_MS = 4000;
 
-/** The doors that need tokens: each has its part, so that all can be attacked at once. */
+/** The entry points that need tokens: each has its part, so that all can be attacked at once. */
 const HOLDERS = ['half-open', 'messages', 'idle-sockets', 'offers'] as const;
 
-/** Lends each token of a door to one socket at a time. */
+/** Lends each token of an entry point to one socket at a time. */
 class Tokens {
   readonly #free: string[];
   constructor({ tokens }: Arena, holder: (typeof HOLDERS)[number]) {
@@ -161,7 +161,7 @@ async function halfHandshake(
   }
 }
 
-export const halfOpenDtls: Door = {
+export const halfOpenDtls: EntryPoint = {
   name: 'half-open',
   about: 'sessions with good ICE credentials that send a ClientHello and never finish',
   unit: 'handshakes',
@@ -195,7 +195,7 @@ const MAX_TALKERS = 4;
  */
 const MAX_BACKLOG_BYTES = 1 << 20;
 
-export const messages: Door = {
+export const messages: EntryPoint = {
   name: 'messages',
   about: 'tiny audio pieces, SKIP, pings and junk on the sockets of live sessions',
   unit: 'messages',
@@ -270,7 +270,7 @@ export const messages: Door = {
 /** A client that was thrown out comes back this soon. */
 const REOPEN_MS = 250;
 
-export const hostileOffers: Door = {
+export const hostileOffers: EntryPoint = {
   name: 'offers',
   about: 'SDP offers made to cost: the longest, the widest, and those whose parts multiply',
   unit: 'offers',
@@ -306,7 +306,7 @@ export const hostileOffers: Door = {
 
 const MAX_OFFERS_OPEN = 8;
 
-export const idleSockets: Door = {
+export const idleSockets: EntryPoint = {
   name: 'idle-sockets',
   about: 'WebSockets opened and left, every fourth with a good token, as far as there are places',
   unit: 'sockets',

@@ -1,9 +1,9 @@
-// Doors on HTTP: keys that are wrong, bodies that are large, slow or never whole, paths that need
-// no key, connections left open.
+// Entry points on HTTP: keys that are wrong, bodies that are large, slow or never whole, paths that
+// need no key, connections left open.
 import { randomBytes, randomInt } from 'node:crypto';
 import http from 'node:http';
 import { connect } from 'node:net';
-import { type Attack, type Door, pacedOpen, reasonOf } from '../door.ts';
+import { type Attack, type EntryPoint, pacedOpen, reasonOf } from '../entry-point.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -57,7 +57,7 @@ const keyHeader = (attack: Attack): Record<string, string> => ({
 });
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-export const wrongKeys: Door = {
+export const wrongKeys: EntryPoint = {
   name: 'wrong-key',
   about: 'keys that are wrong, each with a body of 64 kB',
   unit: 'requests',
@@ -87,7 +87,7 @@ const LARGEST_PORTRAIT = 20 * MIB;
 /** What the first bytes of a JPEG are; what follows is chance. */
 const JPEG_HEAD = Buffer.from([0xff, 0xd8, 0xff, 0xe0]);
 
-export const uploads: Door = {
+export const uploads: EntryPoint = {
   name: 'uploads',
   about: 'portraits of 1 to 20 MB that are no pictures, several at once, every third never whole',
   unit: 'uploads',
@@ -180,7 +180,7 @@ function unfinished(
 const MAX_SLOW = 600;
 const DRIP_MS = 500;
 
-export const slowBodies: Door = {
+export const slowBodies: EntryPoint = {
   name: 'slow-body',
   about: 'bodies of 60 kB, a byte every half second, with a good key and with a wrong one',
   unit: 'requests',
@@ -210,7 +210,7 @@ export const slowBodies: Door = {
 
 const MAX_LEFT_OPEN = 1500;
 
-export const idleConnections: Door = {
+export const idleConnections: EntryPoint = {
   name: 'idle-http',
   about: 'TCP connections opened and left: without a word, or in the middle of a head',
   unit: 'connections',
@@ -259,7 +259,7 @@ export const idleConnections: Door = {
 
 const BLANKS = 4 * MIB;
 
-export const blankAudio: Door = {
+export const blankAudio: EntryPoint = {
   name: 'base64',
   about:
     'POST /static/audio with 4 MiB of Base64 that is blanks, or blanks and then something else',
@@ -301,7 +301,7 @@ const OPEN_PATHS: readonly string[] = [
   `/static/status?id=${'A'.repeat(2000)}`,
 ];
 
-export const openPaths: Door = {
+export const openPaths: EntryPoint = {
   name: 'open-paths',
   about: 'paths that need no key: the documents, renderings that are not there, readiness, nothing',
   unit: 'requests',

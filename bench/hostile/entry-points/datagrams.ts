@@ -1,10 +1,10 @@
-// Doors on UDP: what reaches a worker's socket, or the STUN server's, from sources that nobody
-// knows.
+// Entry points on UDP: what reaches a worker's socket, or the STUN server's, from sources that
+// nobody knows.
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
 import { bindingRequest } from '../../../src/webrtc/ice/stun.ts';
-import { type Attack, type Door, paced } from '../door.ts';
+import { type Attack, type EntryPoint, paced } from '../entry-point.ts';
 
 /**
  * Datagrams are made ahead: the attackers share the cores with the server, and must not spend them
@@ -78,7 +78,7 @@ function srtpLike(index: number): Buffer {
   return packet;
 }
 
-export const junkDatagrams: Door = {
+export const junkDatagrams: EntryPoint = {
   name: 'junk',
   about: 'UDP datagrams of chance to a media port',
   unit: 'datagrams',
@@ -86,7 +86,7 @@ export const junkDatagrams: Door = {
   attack: (attack) => flood(attack, attack.arena.mediaPort, () => randomBytes(between(1, LONGEST))),
 };
 
-export const forgedStun: Door = {
+export const forgedStun: EntryPoint = {
   name: 'stun',
   about:
     'STUN Binding requests to a media port, well-formed, with names and signatures that ' +
@@ -104,7 +104,7 @@ export const forgedStun: Door = {
     ),
 };
 
-export const foreignMedia: Door = {
+export const foreignMedia: EntryPoint = {
   name: 'media',
   about:
     'DTLS, SRTP and SRTCP to a media port, by their first bytes, from sources that ICE never saw',
@@ -128,7 +128,7 @@ function gathering(): Buffer {
 /** What is on its way when the flood ends may still arrive. */
 const LAST_ANSWERS_MS = 200;
 
-export const publicStun: Door = {
+export const publicStun: EntryPoint = {
   name: 'public-stun',
   about: 'good and bad Binding requests to the STUN server at the number of PORT',
   unit: 'datagrams',

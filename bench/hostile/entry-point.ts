@@ -1,11 +1,11 @@
-// What a door is, and what all attacks on doors share: a stated rate, a bound on what is open at
-// once, and a count of what came back.
+// What an entry point is, and what all attacks on entry points share: a stated rate, a bound on
+// what is open at once, and a count of what came back.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Arena, Tally } from './protocol.ts';
 
 /**
- * One attack in progress: the doors' way to count, and to leave things that must be closed at its
- * end.
+ * One attack in progress: the entry points' way to count, and to leave things that must be closed
+ * at its end.
  */
 export interface Attack {
   readonly arena: Arena;
@@ -25,19 +25,19 @@ export interface Attack {
 
 /**
  * The sessions that the attackers may have at once. A session takes a place on a worker whatever it
- * does: that is what a key is for, MAX_SESSIONS_PER_KEY bounds it, and it is no flood. So they leave
- * places for others.
+ * does: that is what a key is for, MAX_SESSIONS_PER_KEY bounds it, and it is no flood. So they
+ * leave places for others.
  */
 export class Places {
   readonly most: number;
-  /** What one door may hold for long, so that the others have places too. */
+  /** What one entry point may hold for long, so that the others have places too. */
   readonly share: number;
   #taken = 0;
 
-  /** @param doors that need places, and are attacked at the same time */
-  constructor(most: number, doors = 1) {
+  /** @param entryPoints that need places, and are attacked at the same time */
+  constructor(most: number, entryPoints = 1) {
     this.most = most;
-    this.share = Math.max(1, Math.floor(most / doors));
+    this.share = Math.max(1, Math.floor(most / entryPoints));
   }
 
   /** @returns false when all are taken */
@@ -54,7 +54,7 @@ export class Places {
   }
 }
 
-export interface Door {
+export interface EntryPoint {
   readonly name: string;
   readonly about: string;
   /** What is counted: datagrams, messages, requests... */
@@ -76,9 +76,9 @@ const TICK_MS = 10;
  */
 const CATCH_UP_MS = 50;
 
-/** Runs one door's attack to its end and closes what it left open. */
+/** Runs one entry point's attack to its end and closes what it left open. */
 export async function runAttack(
-  door: Door,
+  entryPoint: EntryPoint,
   arena: Arena,
   perSecond: number,
   seconds: number,
@@ -109,7 +109,7 @@ export async function runAttack(
     address: () => arena.addresses[turn++ % arena.addresses.length]!,
   };
   try {
-    await door.attack(attack);
+    await entryPoint.attack(attack);
   } finally {
     for (const close of closers) {
       close();
@@ -134,7 +134,7 @@ export async function paced(
     if (elapsedMs >= seconds * 1000) {
       return;
     }
-    // The first is due at once, so that even the slowest door is tried.
+    // The first is due at once, so that even the slowest entry point is tried.
     const due = Math.floor((elapsedMs * perSecond) / 1000) + 1 - done;
     const most = Math.max(1, Math.ceil((perSecond * CATCH_UP_MS) / 1000));
     if (due > 0) {

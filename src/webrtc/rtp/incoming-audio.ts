@@ -14,8 +14,8 @@ export type AudioSink = (packet: Uint8Array, rtpTimestamp: number, sequenceNumbe
 /** rate_limited: authentic, but dropped. The others are not authentic, or not of the microphone. */
 export type AudioVerdict = 'accepted' | 'rate_limited' | 'srtp_auth' | 'other';
 
-/** The microphone of one peer. */
-export class Microphone {
+/** Receives the microphone of one peer. */
+export class IncomingAudio {
   readonly #sink: AudioSink;
   /** Packets in the current second of the clock. */
   #second = 0;
