@@ -1,32 +1,21 @@
 // The UDP socket that all peers of a worker share: routes datagrams to peers, and rejects the
 // others.
-import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import type { RemoteInfo, Socket } from 'node:dgram';
 import { isIP } from 'node:net';
 import { guarded } from '../base/guard.ts';
-import { ownAddresses } from '../base/network-interfaces.ts';
 import { monotonicMs, wallMs } from '../base/time.ts';
 import type { Counter } from '../metrics/catalogue.ts';
 import type { SharedMetrics } from '../metrics/shared-metrics.ts';
-import { createCertificate } from './dtls/certificate.ts';
+import { type Certificate, createCertificate } from './dtls/certificate.ts';
 import type { Peer, PeerListener, PeerOptions } from './peer.ts';
 import { REJECT_REASONS, type PeerHost, type RejectReason, type RoutedPeer } from './peer-host.ts';
 import { RtcPeer } from './rtc-peer.ts';
 import type { Candidate } from './sdp/sdp-lines.ts';
 import { newStunView, parseStun, transactionId } from './ice/stun.ts';
+import { type BindOptions, bindSocket, candidateAddresses } from './udp-socket.ts';
 
 /** Where the endpoint binds, what it announces, and where it reports. */
-export interface EndpointOptions {
-  readonly bindAddress: string;
-  /**
-   * A port (0: any free one), or a range: the first free port is used, so that workers can share
-   * the range.
-   */
-  readonly port: number | { readonly from: number; readonly to: number };
-  /**
-   * Addresses of the ICE candidates. Empty: the bound address, or those of the machine if bound to
-   * any.
-   */
-  readonly announcedAddresses: readonly string[];
+export interface EndpointOptions extends BindOptions {
   /** Counts datagrams. */
   readonly metrics?: SharedMetrics;
   /**
@@ -61,19 +50,22 @@ export interface Endpoint {
   readonly stats: EndpointStats;
   readonly peerCount: number;
   createPeer(options: PeerOptions, listener: PeerListener): Peer;
+  /**
+   * An endpoint on a port of its own, any free one: for a peer whose other side tells its clients
+   * apart by their addresses, as a media server with one port for all does. The caller closes it.
+   * @throws Error if the system refuses
+   */
+  openSibling(): Promise<Endpoint>;
   /** Closes all peers and the socket. Idempotent. */
   close(): Promise<void>;
 }
 
 /** Longest datagram that is processed. WebRTC clients stay below 1500 bytes. */
 const MAX_DATAGRAM_BYTES = 2_048;
-const MAX_CANDIDATES = 8;
 /** Buffers used in turn: libuv keeps a datagram that the kernel does not accept at once. */
 const SEND_BUFFERS = 64;
 /** Bytes that may wait in libuv. Beyond that, drop: late media is of no use. */
 const MAX_QUEUED_BYTES = 1 << 20;
-/** Kernel buffers, as far as the system allows. */
-const SOCKET_BUFFER_BYTES = 4 << 20;
 
 /**
  * Binds the socket.
@@ -81,60 +73,14 @@ const SOCKET_BUFFER_BYTES = 4 << 20;
  * bind
  */
 export async function createEndpoint(options: EndpointOptions): Promise<Endpoint> {
-  const socket = await bind(options);
-  return new UdpEndpoint(socket, options);
-}
-
-async function bind({ bindAddress, port }: EndpointOptions): Promise<Socket> {
-  if (isIP(bindAddress) === 0) {
-    throw new Error(
-      `The UDP bind address "${bindAddress}" is not an IP address. Set MEDIA_HOST to one.`,
-    );
-  }
-  const { from, to } = typeof port === 'number' ? { from: port, to: port } : port;
-  for (let candidate = from; candidate <= to; candidate++) {
-    const socket = await tryBind(bindAddress, candidate);
-    if (socket !== undefined) {
-      return socket;
-    }
-  }
-  throw new Error(
-    `No free UDP port on ${bindAddress} in ${from}-${to}. Widen UDP_PORTS or use fewer workers.`,
-  );
-}
-
-/** @returns undefined if the port is in use */
-function tryBind(address: string, port: number): Promise<Socket | undefined> {
-  const family = isIP(address) === 6 ? 6 : 4;
-  // All addresses are numeric. The default lookup would delay each datagram by one turn of the
-  // event loop.
-  const socket = createSocket({
-    type: family === 6 ? 'udp6' : 'udp4',
-    lookup: (host, _options, callback) => {
-      callback(null, host, family);
-    },
-  });
-  return new Promise((resolve, reject) => {
-    socket.once('error', (error: NodeJS.ErrnoException) => {
-      socket.close();
-      if (error.code === 'EADDRINUSE') {
-        resolve(undefined);
-      } else {
-        reject(error);
-      }
-    });
-    socket.bind({ address, port, exclusive: true }, () => {
-      socket.removeAllListeners('error');
-      resolve(socket);
-    });
-  });
+  return new UdpEndpoint(await bindSocket(options), options, createCertificate(wallMs()));
 }
 
 const zeros = <K extends string>(keys: readonly K[]): Record<K, number> =>
   Object.fromEntries(keys.map((key) => [key, 0])) as Record<K, number>;
 
 class UdpEndpoint implements Endpoint, PeerHost {
-  readonly certificate = createCertificate(wallMs());
+  readonly certificate: Certificate;
   readonly wallOffsetMs = wallMs() - monotonicMs();
   readonly candidates: readonly Candidate[];
   readonly stats: EndpointStats = {
@@ -143,6 +89,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
     unsent: zeros(UNSENT_REASONS),
     rejected: zeros(REJECT_REASONS),
   };
+  readonly #options: EndpointOptions;
   readonly #socket: Socket;
   /** An IPv6 socket, which also carries IPv4. */
   readonly #isDualStack: boolean;
@@ -155,7 +102,6 @@ class UdpEndpoint implements Endpoint, PeerHost {
   readonly #receivedCounter: Counter | undefined;
   readonly #rejectedCounters: Record<RejectReason, Counter> | undefined;
   readonly #unsentCounters: Record<UnsentReason, Counter> | undefined;
-  readonly #onPeerError: EndpointOptions['onPeerError'];
   /** The callback of all datagrams. Without one, node:dgram reports no errors. */
   readonly #onSent = (error: Error | null): void => {
     if (error !== null) {
@@ -166,15 +112,16 @@ class UdpEndpoint implements Endpoint, PeerHost {
   #isClosed = false;
   #isSocketClosed = false;
 
-  constructor(socket: Socket, options: EndpointOptions) {
+  constructor(socket: Socket, options: EndpointOptions, certificate: Certificate) {
     this.#socket = socket;
+    this.#options = options;
+    this.certificate = certificate;
     this.#isDualStack = isIP(options.bindAddress) === 6;
     this.candidates = candidateAddresses(options).map((address) => ({
       address,
       port: socket.address().port,
     }));
     const { metrics } = options;
-    this.#onPeerError = options.onPeerError;
     if (metrics !== undefined) {
       this.#receivedCounter = metrics.counter('mouthpiece_datagrams_received_total');
       this.#unsentCounters = Object.fromEntries(
@@ -189,12 +136,6 @@ class UdpEndpoint implements Endpoint, PeerHost {
           metrics.counter('mouthpiece_datagrams_rejected_total', { reason }),
         ]),
       ) as Record<RejectReason, Counter>;
-    }
-    try {
-      socket.setSendBufferSize(SOCKET_BUFFER_BYTES);
-      socket.setRecvBufferSize(SOCKET_BUFFER_BYTES);
-    } catch {
-      /* the limit of the system is lower: it has set its maximum */
     }
     socket.on(
       'message',
@@ -218,7 +159,7 @@ class UdpEndpoint implements Endpoint, PeerHost {
     return monotonicMs();
   }
   onPeerError(error: unknown, sessionId: string): void {
-    this.#onPeerError?.(error, sessionId);
+    this.#options.onPeerError?.(error, sessionId);
   }
 
   createPeer(options: PeerOptions, listener: PeerListener): Peer {
@@ -228,6 +169,11 @@ class UdpEndpoint implements Endpoint, PeerHost {
     const peer = new RtcPeer(this, options, listener);
     this.#byUfrag.set(peer.ufrag, peer);
     return peer;
+  }
+
+  async openSibling(): Promise<Endpoint> {
+    const options = { ...this.#options, port: 0 };
+    return new UdpEndpoint(await bindSocket(options), options, this.certificate);
   }
 
   async close(): Promise<void> {
@@ -391,19 +337,4 @@ class UdpEndpoint implements Endpoint, PeerHost {
       peer.fail(error);
     }
   }
-}
-
-function candidateAddresses({
-  bindAddress,
-  announcedAddresses,
-}: EndpointOptions): readonly string[] {
-  if (announcedAddresses.length > 0) {
-    return announcedAddresses;
-  }
-  if (bindAddress !== '0.0.0.0' && bindAddress !== '::') {
-    return [bindAddress];
-  }
-  // Loopback last: for a browser on this machine, if it has no network.
-  const { external, loopback } = ownAddresses(bindAddress);
-  return [...external, ...loopback].slice(0, MAX_CANDIDATES);
 }

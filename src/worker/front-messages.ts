@@ -82,9 +82,16 @@ export class FrontMessages {
           });
         return;
       }
-      case 'makeOffer':
-        scheduler.get(message.sessionId)?.peers.makeOffer(message.spec);
+      case 'makeOffer': {
+        const { sessionId, spec } = message;
+        scheduler
+          .get(sessionId)
+          ?.peers.makeOffer(spec)
+          .catch((error: unknown) => {
+            this.#log(sessionId, 'an offer of ours failed', error);
+          });
         return;
+      }
       case 'accept': {
         const { sessionId, answer, offerId } = message;
         scheduler

@@ -54,6 +54,11 @@ export class PeerNegotiation {
   readonly #session: PeerSession;
   readonly #context: PeerContext;
   #peer: Peer | undefined = undefined;
+  /** The port of a peer that is a media server. */
+  #ownEndpoint: Endpoint | undefined = undefined;
+  /** Counts peers. */
+  #attempt = 0;
+  #isClosed = false;
   /** LiveKit's channel for what must arrive. */
   #reliable: DataChannel | undefined = undefined;
   readonly #messages = new TokenBucket(MESSAGES_PER_SECOND, MESSAGE_BURST, monotonicMs());
@@ -121,10 +126,12 @@ export class PeerNegotiation {
   }
 
   /** Offers our tracks to a media server: a new peer, or a further offer of the present one. */
-  makeOffer({ names, videoCodecs, restartsIce, isNewPeer, offerId }: LocalOfferSpec): void {
-    let peer = this.#peer;
-    if (isNewPeer || peer === undefined) {
-      peer = this.#create('sfu');
+  async makeOffer(spec: LocalOfferSpec): Promise<void> {
+    const { names, videoCodecs, restartsIce, isNewPeer, offerId } = spec;
+    const isNew = isNewPeer || this.#peer === undefined;
+    const peer = isNew ? await this.#createForServer() : this.#peer;
+    if (peer === undefined) {
+      return;
     }
     const sdp = peer.offer({ ...names, videoCodecs, restartsIce, hasData: true });
     if (this.#reliable === undefined) {
@@ -180,6 +187,13 @@ export class PeerNegotiation {
     this.#context.post({ type: 'log', level: 'warn', sessionId, message, fields: {} });
   }
 
+  /** The session is over. */
+  close(): void {
+    this.#isClosed = true;
+    this.#peer?.close().catch(() => {});
+    this.#closeOwnEndpoint();
+  }
+
   /** Closes the peer. */
   drop(): void {
     this.#peer?.close().catch(() => {});
@@ -190,12 +204,38 @@ export class PeerNegotiation {
   forget(): void {
     this.#peer = this.#reliable = undefined;
     this.#madeMs = 0;
+    this.#attempt++;
+    this.#closeOwnEndpoint();
     this.#session.peerForgotten();
   }
 
-  #create(remote: 'client' | 'sfu'): Peer {
+  /** After the peer has said goodbye through it. */
+  #closeOwnEndpoint(): void {
+    this.#ownEndpoint?.close().catch(() => {});
+    this.#ownEndpoint = undefined;
+  }
+
+  /**
+   * A media server may serve all its clients on one port, and tells them apart by their addresses:
+   * the peer gets a port of its own.
+   * @returns undefined when it is not wanted any more
+   */
+  async #createForServer(): Promise<Peer | undefined> {
     this.drop();
-    const { endpoint, media } = this.#context;
+    const attempt = this.#attempt;
+    const endpoint = await this.#context.endpoint.openSibling();
+    if (this.#isClosed || attempt !== this.#attempt) {
+      await endpoint.close();
+      return undefined;
+    }
+    const peer = this.#create('sfu', endpoint);
+    this.#ownEndpoint = endpoint;
+    return peer;
+  }
+
+  #create(remote: 'client' | 'sfu', endpoint = this.#context.endpoint): Peer {
+    this.drop();
+    const { media } = this.#context;
     const { id, spec } = this.#session;
     this.#madeMs = monotonicMs();
     this.#isServer = remote === 'sfu';

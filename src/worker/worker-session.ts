@@ -347,7 +347,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     }
     this.announce(this.state.stop()); // every SPEAK is followed by a SILENT, before STOP too
     this.#isOver = true;
-    this.peer?.close().catch(() => {});
+    this.peers.close();
     this.frames.close();
     this.audio.close();
     this.#audioReceiver.close();

@@ -109,6 +109,15 @@ export class LiveKitTestServer {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
+  /** With these, sessions get their rooms here. */
+  get settings(): Record<string, string> {
+    return {
+      LIVEKIT_URL: this.url,
+      LIVEKIT_API_KEY: LIVEKIT_KEY.key,
+      LIVEKIT_API_SECRET: LIVEKIT_KEY.secret,
+    };
+  }
+
   token(claims: TokenClaims): string {
     return signAccessToken(LIVEKIT_KEY, claims, 3600, Math.floor(Date.now() / 1000));
   }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test, type TestContext } from 'vitest';
 import type { TestBrowser } from '../harness/browser.ts';
 import { findMouth, meanMotion, soundBehindLips } from '../harness/lipsync.ts';
-import { LIVEKIT_KEY, LIVEKIT_PROGRAM, LiveKitTestServer } from '../harness/livekit-server.ts';
+import { LIVEKIT_PROGRAM, LiveKitTestServer } from '../harness/livekit-server.ts';
 import { patience } from '../harness/machine.ts';
 import { framesBetween, Probe } from '../harness/probe.ts';
 import { createToken, startServer, type TestServer } from '../harness/server.ts';
@@ -29,10 +29,9 @@ describe.skipIf(LIVEKIT_PROGRAM === undefined)('in rooms of a real livekit-serve
     [livekit, browser] = await Promise.all([LiveKitTestServer.start(), openBrowser()]);
     server = await startServer({
       env: {
-        LIVEKIT_URL: livekit.url,
-        LIVEKIT_API_KEY: LIVEKIT_KEY.key,
-        LIVEKIT_API_SECRET: LIVEKIT_KEY.secret,
+        ...livekit.settings,
         LOG_LEVEL: 'info',
+        WORKERS: '1',
       },
     });
   });
@@ -121,6 +120,28 @@ describe.skipIf(LIVEKIT_PROGRAM === undefined)('in rooms of a real livekit-serve
     await viewer.waitFor('disconnected');
     const { rooms = [] } = await livekit.api('ListRooms', { names: [room] });
     assert.deepEqual(rooms, [], 'the room is deleted');
+  });
+
+  test('sessions of one worker are kept apart, though the server has one port for all', async (t) => {
+    const sessions = [await openSession(t), await openSession(t), await openSession(t)];
+    const viewers: Probe[] = [];
+    for (const { client, url, token } of sessions.slice(0, 2)) {
+      await client.waitFor('START');
+      const viewer = await openViewer(t);
+      await viewer.joinRoom(url, token);
+      viewers.push(viewer);
+    }
+    const speech = await synthesize('Papa, pop a puppy up.');
+    const [{ client }] = sessions as [(typeof sessions)[0]];
+    client.speak(speech.pcm);
+    await client.waitFor('SILENT', { limitMs: 30_000 });
+    const recordings = await Promise.all(viewers.map((viewer) => viewer.take()));
+    const loudest = recordings.map(({ sound }) =>
+      sound.reduce((peak, sample) => Math.max(peak, Math.abs(sample)), 0),
+    );
+    assert.ok(loudest[0]! > 3000 && loudest[1]! < 300, `loudest samples: ${loudest.join(', ')}`);
+    const words = sessions.flatMap((session) => session.client.words);
+    assert.ok(!words.includes('ERROR') && !words.includes('STOP'), words.join(' '));
   });
 
   test('the server is killed and comes back: so does the avatar, with the same session', async (t) => {

@@ -28,6 +28,24 @@ test('workers with the same port range get one port each; an error says that non
   );
 });
 
+test('a sibling has a port and peers of its own, and the same certificate', async (t) => {
+  const endpoint = await createEndpoint({ ...LOOPBACK, announcedAddresses: ['203.0.113.5'] });
+  t.onTestFinished(() => endpoint.close());
+  const sibling = await endpoint.openSibling();
+  const [one, other] = [endpoint, sibling].map((each) => {
+    const peer = each.createPeer({ ...PEER_OPTIONS, remote: 'sfu' }, new RecordingListener());
+    return peer.offer({ streamId: 's', audioTrackId: 'a' });
+  });
+  const portOf = (sdp: string): number => Number(/ udp \d+ 203\.0\.113\.5 (\d+) /i.exec(sdp)![1]);
+  const fingerprintOf = (sdp: string): string => /^a=fingerprint:.*$/m.exec(sdp)![0];
+  assert.deepEqual([portOf(one!), portOf(other!)], [endpoint.port, sibling.port]);
+  assert.notEqual(endpoint.port, sibling.port);
+  assert.equal(fingerprintOf(one!), fingerprintOf(other!));
+  assert.deepEqual([endpoint.peerCount, sibling.peerCount], [1, 1]);
+  await sibling.close();
+  assert.deepEqual([endpoint.peerCount, sibling.peerCount], [1, 0]);
+});
+
 test('candidates are the announced addresses, the bound one, or those of the machine', async (t) => {
   const open = async (
     bindAddress: string,
