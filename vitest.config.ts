@@ -1,6 +1,6 @@
-// Test projects. `unit` and `functional` (servers and browsers, but hardly a measured time) run
-// together, three files at a time. `scenarios` and `bench` measure time, but leave most of the
-// machine idle: two files at a time. The files of `alone` run one by one at the end.
+// Test projects. `unit`, `bench` and `functional` (servers and browsers, but hardly a measured time)
+// run together, three files at a time. `scenarios` measure time, but leave most of the machine
+// idle: two files at a time. The files of `alone` run one by one at the end.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/longest-first.ts';
@@ -48,10 +48,6 @@ const FUNCTIONAL = [
   'static-video',
   'wav2lip',
 ].map(scenario);
-/** Scenarios of the bench that leave most of a core free, and the tests of its instruments. */
-const LIGHT_BENCH = ['hostile', 'parts', 'scenarios', 'speech-metrics'].map(
-  (name) => `test/bench/${name}.test.ts`,
-);
 /** Scenarios with the strictest times: of single frames, and of lips against sound. */
 const STRICT = ['browser-media', 'frame-loop', 'pixels-against-phonemes'].map(scenario);
 
@@ -72,10 +68,19 @@ export default defineConfig({
       },
       {
         test: {
+          ...shared,
+          ...TOGETHER,
+          name: 'bench',
+          include: ['test/bench/**/*.test.ts'],
+          retry: 1, // as in withBrowser; the bounds of its figures are wide
+        },
+      },
+      {
+        test: {
           ...withBrowser,
           ...TOGETHER,
           name: 'functional',
-          include: [...FUNCTIONAL, ...LIGHT_BENCH],
+          include: FUNCTIONAL,
         },
       },
       {
@@ -85,16 +90,6 @@ export default defineConfig({
           name: 'scenarios',
           include: ['test/scenarios/**/*.test.ts'],
           exclude: [...FUNCTIONAL, ...STRICT],
-        },
-      },
-      {
-        test: {
-          ...shared,
-          ...IN_PAIRS,
-          name: 'bench',
-          include: ['test/bench/**/*.test.ts'],
-          exclude: LIGHT_BENCH,
-          retry: 1,
         },
       },
       { test: { ...withBrowser, ...ALONE, name: 'alone', include: STRICT } },

@@ -1,9 +1,10 @@
 // A process of attackers, told what to do over IPC. Loopback only; ends when its parent goes, and
 // in any case after a while.
 import os from 'node:os';
+import { answerCommands } from '../child-process.ts';
 import { Places, runAttack } from './entry-point.ts';
 import { ENTRY_POINTS } from './entry-points.ts';
-import type { Arena, AttackCommand, Request, Response, Tallies } from './protocol.ts';
+import type { Arena, AttackCommand, Tallies } from './protocol.ts';
 
 /** No run is longer: what is left over after it, for whatever reason, ends itself. */
 const LONGEST_LIFE_MS = 20 * 60_000;
@@ -49,26 +50,8 @@ async function obey(command: AttackCommand): Promise<Tallies> {
 
 os.setPriority(NICE);
 setTimeout(() => process.exit(1), LONGEST_LIFE_MS).unref();
-process.on('message', ({ id, command }: Request) => {
-  const answer = (response: Response): void => {
-    if (process.connected) {
-      process.send!(response);
-    }
-  };
-  obey(command).then(
-    (tallies) => {
-      answer({ id, ok: true, tallies });
-    },
-    (error: unknown) => {
-      answer({ id, ok: false, error: error instanceof Error ? error.message : String(error) });
-    },
-  );
-});
-process.on('disconnect', () => process.exit(0));
+answerCommands('attacker process', obey);
 // A broken connection must not end the attack on the other entry points.
-process.on('unhandledRejection', (reason) => {
-  console.error(`attacker: ${String(reason)}`);
-});
 process.on('uncaughtException', (error) => {
-  console.error(`attacker: ${error.stack ?? String(error)}`);
+  console.error(`attacker process: ${error.stack ?? String(error)}`);
 });

@@ -1,82 +1,23 @@
 // The attackers as the bench sees them: processes of their own, bounded in number, that answer with
 // what they saw.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import path from 'node:path';
-import type { Arena, AttackCommand, Response, Strike, Tallies, Tally } from './protocol.ts';
+import { ProgramProcess } from '../child-process.ts';
+import type { Arena, AttackCommand, Strike, Tallies, Tally } from './protocol.ts';
 
 const MAX_PROCESSES = 8;
 /** An attack that is not over so long after its time is given up. */
 const OVERTIME_MS = 15_000;
 
-class AttackerProcess {
-  readonly #child: ChildProcess;
-  readonly #waiting = new Map<
-    number,
-    { resolve: (tallies: Tallies) => void; reject: (error: Error) => void }
-  >();
-  #nextId = 0;
+const PROGRAM = path.join(import.meta.dirname, 'attacker-process.ts');
 
+class AttackerProcess extends ProgramProcess<AttackCommand> {
   constructor(cpus: string | undefined) {
-    const node = [
-      process.execPath,
-      '--disable-warning=ExperimentalWarning',
-      path.join(import.meta.dirname, 'attacker-process.ts'),
-    ];
-    const command = cpus === undefined ? node : ['taskset', '-c', cpus, ...node];
-    this.#child = spawn(command[0]!, command.slice(1), {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
-    this.#child.on('message', (response: Response) => {
-      const waiter = this.#waiting.get(response.id);
-      this.#waiting.delete(response.id);
-      if (response.ok) {
-        waiter?.resolve(response.tallies);
-      } else {
-        waiter?.reject(new Error(response.error));
-      }
-    });
-    this.#child.once('exit', (code) => {
-      for (const { reject } of this.#waiting.values()) {
-        reject(new Error(`an attacker process ended with ${code}`));
-      }
-    });
+    super('an attacker process', PROGRAM, cpus === undefined ? [] : ['taskset', '-c', cpus]);
   }
 
-  get pid(): number | undefined {
-    return this.#child.pid;
-  }
-
-  ask(command: AttackCommand, limitMs: number): Promise<Tallies> {
-    return new Promise((resolve, reject) => {
-      const id = this.#nextId++;
-      const timer = setTimeout(() => {
-        reject(new Error('an attacker process did not come to its end'));
-      }, limitMs);
-      const done =
-        <T>(settle: (value: T) => void) =>
-        (value: T): void => {
-          clearTimeout(timer);
-          settle(value);
-        };
-      this.#waiting.set(id, { resolve: done(resolve), reject: done(reject) });
-      this.#child.send({ id, command }, (error) => {
-        if (error !== null) {
-          reject(error);
-        }
-      });
-    });
-  }
-
-  async end(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) {
-      return;
-    }
-    const exited = once(this.#child, 'exit');
-    this.#child.disconnect();
-    const timer = setTimeout(() => this.#child.kill('SIGKILL'), 3000);
-    await exited;
-    clearTimeout(timer);
+  /** @returns what each entry point saw; empty after `setUp` */
+  override async ask(command: AttackCommand, limitMs: number): Promise<Tallies> {
+    return (await super.ask(command, limitMs)) as Tallies;
   }
 }
 

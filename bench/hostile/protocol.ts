@@ -50,11 +50,3 @@ export interface Tally {
 }
 
 export type Tallies = Readonly<Record<string, Tally>>;
-
-export interface Request {
-  readonly id: number;
-  readonly command: AttackCommand;
-}
-export type Response =
-  | { readonly id: number; readonly ok: true; readonly tallies: Tallies }
-  | { readonly id: number; readonly ok: false; readonly error: string };

@@ -4,16 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
+import { answerCommands } from '../child-process.ts';
 import { writeBitstream } from './bitstream.ts';
 import { LightPeer } from './light-peer.ts';
-import type {
-  FleetCommand,
-  FleetFigures,
-  FleetSetUp,
-  Request,
-  Response,
-  TalkPlan,
-} from './protocol.ts';
+import type { FleetCommand, FleetFigures, FleetSetUp, TalkPlan } from './protocol.ts';
 
 let setUp: FleetSetUp;
 let speech = new Int16Array(0);
@@ -120,23 +114,4 @@ async function obey(command: FleetCommand): Promise<unknown> {
   return figures();
 }
 
-process.on('message', ({ id, command }: Request) => {
-  const answer = (response: Response): void => {
-    if (process.connected) {
-      process.send!(response);
-    }
-  };
-  obey(command).then(
-    (result) => {
-      answer({ id, ok: true, answer: result });
-    },
-    (error: unknown) => {
-      answer({ id, ok: false, error: error instanceof Error ? error.message : String(error) });
-    },
-  );
-});
-process.on('disconnect', () => process.exit(0));
-// A peer's broken connection must not end the others.
-process.on('unhandledRejection', (reason) => {
-  console.error(`peer process: ${String(reason)}`);
-});
+answerCommands('peer process', obey);

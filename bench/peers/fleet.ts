@@ -1,12 +1,11 @@
 // Light peers in processes of their own, so that the load does not share a thread with what
 // measures it.
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ProgramProcess } from '../child-process.ts';
 import type { Impairment } from './impaired-relay.ts';
 import type { PeerFigures } from './peer-figures.ts';
-import type { FleetAnswers, FleetCommand, FleetSetUp, Response, TalkPlan } from './protocol.ts';
+import type { FleetAnswers, FleetCommand, FleetSetUp, TalkPlan } from './protocol.ts';
 
 export interface FleetOptions extends FleetSetUp {
   readonly processes: number;
@@ -28,63 +27,17 @@ export interface FleetSummary {
 
 const MAX_TRIES = 40;
 
-class PeerProcess {
-  readonly #child: ChildProcess;
-  readonly #waiting = new Map<
-    number,
-    { resolve: (answer: unknown) => void; reject: (error: Error) => void }
-  >();
-  #nextId = 0;
+const PROGRAM = path.join(import.meta.dirname, 'fleet-process.ts');
 
+class PeerProcess extends ProgramProcess<FleetCommand> {
   constructor(prefix: readonly string[]) {
-    const command = [
-      ...prefix,
-      process.execPath,
-      '--disable-warning=ExperimentalWarning',
-      path.join(import.meta.dirname, 'fleet-process.ts'),
-    ];
-    this.#child = spawn(command[0]!, command.slice(1), {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
-    this.#child.on('message', (response: Response) => {
-      const waiter = this.#waiting.get(response.id);
-      this.#waiting.delete(response.id);
-      if (response.ok) {
-        waiter?.resolve(response.answer);
-      } else {
-        waiter?.reject(new Error(response.error));
-      }
-    });
-    this.#child.once('exit', (code) => {
-      for (const { reject } of this.#waiting.values()) {
-        reject(new Error(`a peer process ended with ${code}`));
-      }
-    });
+    super('a peer process', PROGRAM, prefix);
   }
 
-  ask<O extends FleetCommand['op']>(
+  override async ask<O extends FleetCommand['op']>(
     command: Extract<FleetCommand, { op: O }>,
   ): Promise<FleetAnswers[O]> {
-    return new Promise((resolve, reject) => {
-      const id = this.#nextId++;
-      this.#waiting.set(id, { resolve: resolve as (answer: unknown) => void, reject });
-      this.#child.send({ id, command }, (error) => {
-        if (error !== null) {
-          reject(error);
-        }
-      });
-    });
-  }
-
-  async end(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) {
-      return;
-    }
-    const exited = once(this.#child, 'exit');
-    this.#child.disconnect();
-    const timer = setTimeout(() => this.#child.kill('SIGKILL'), 3000);
-    await exited;
-    clearTimeout(timer);
+    return (await super.ask(command)) as FleetAnswers[O];
   }
 }
 

@@ -78,11 +78,3 @@ export interface FleetAnswers {
   dump: Dump;
   figures: FleetFigures;
 }
-
-export interface Request {
-  readonly id: number;
-  readonly command: FleetCommand;
-}
-export type Response =
-  | { readonly id: number; readonly ok: true; readonly answer: unknown }
-  | { readonly id: number; readonly ok: false; readonly error: string };

@@ -1,4 +1,5 @@
 // Metrics of the catalogue: transport: RTP, RTCP, ICE, DTLS and datagrams.
+import { REJECT_REASONS } from '../base/reject-reasons.ts';
 import { counter, histogram } from './metric-family.ts';
 
 // Bucket bounds, in seconds unless noted. Each objective is a bound, so that its SLO is an exact
@@ -87,21 +88,7 @@ export const TRANSPORT_METRICS = {
     'worker',
     'Datagrams dropped as invalid, by reason.',
     {
-      reason: [
-        'unknown_source',
-        'stun_integrity',
-        'stun_replayed',
-        'stun_unknown_user',
-        'stun_malformed',
-        'dtls_record',
-        'dtls_plaintext',
-        'dtls_renegotiation',
-        'sctp_malformed',
-        'srtp_auth',
-        'rate_limited',
-        'too_large',
-        'other',
-      ],
+      reason: REJECT_REASONS,
     },
   ),
   mouthpiece_datagrams_unsent_total: counter(

@@ -1,27 +1,9 @@
 // The interface between the endpoint, which owns the socket, and its peers.
+import type { RejectReason } from '../base/reject-reasons.ts';
 import type { Certificate } from './dtls/certificate.ts';
 import type { IceHost } from './ice/ice.ts';
 import type { StunView } from './ice/stun.ts';
 import type { Candidate } from './sdp/sdp-lines.ts';
-
-/** Why a datagram was dropped: the labels of mouthpiece_datagrams_rejected_total. */
-export const REJECT_REASONS = [
-  'unknown_source',
-  'stun_integrity',
-  'stun_replayed',
-  'stun_unknown_user',
-  'stun_malformed',
-  'dtls_record',
-  'dtls_plaintext',
-  'dtls_renegotiation',
-  'sctp_malformed',
-  'srtp_auth',
-  'rate_limited',
-  'too_large',
-  'other',
-] as const;
-/** One of REJECT_REASONS. */
-export type RejectReason = (typeof REJECT_REASONS)[number];
 
 /** What a peer needs of its endpoint. */
 export interface PeerHost {

@@ -18,7 +18,8 @@ import type {
   PeerStats,
   SendingMids,
 } from './peer.ts';
-import { iceHostOf, type PeerHost, type RejectReason, type RoutedPeer } from './peer-host.ts';
+import { iceHostOf, type PeerHost, type RoutedPeer } from './peer-host.ts';
+import type { RejectReason } from '../base/reject-reasons.ts';
 import type { AnswerPlan } from './sdp/answer.ts';
 import type { RemoteCandidate } from './sdp/candidate.ts';
 import { DataChannels, type ChannelReliability, type DataChannel } from './sctp/data-channel.ts';

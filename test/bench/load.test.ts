@@ -1,4 +1,5 @@
-// The scenarios of the bench that need a core to themselves, small. The others: scenarios.test.ts.
+// The scenarios of the bench that need a core of their own at full size, small here. The others:
+// scenarios.test.ts.
 import assert from 'node:assert/strict';
 import { ENTRY_POINTS } from '../../bench/hostile/entry-points.ts';
 import { baseline } from '../../bench/scenarios/baseline.ts';

@@ -1,5 +1,5 @@
-// The scenarios of the bench, small; and a server elsewhere. Those that need a core to themselves:
-// load.test.ts.
+// The scenarios of the bench, small; and a server elsewhere. Those that load a
+// core: load.test.ts.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
