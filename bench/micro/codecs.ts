@@ -59,10 +59,8 @@ report(
   'encode 512x512, 600 kbit/s, one frame',
   await measure(
     [
-      encodeCase('vp8 -12', {}, false),
-      encodeCase('vp8 -12, dirty map', {}, true),
-      encodeCase('vp8 -8', { speed: -8 }, false),
-      encodeCase('vp8 -8, dirty map', { speed: -8 }, true),
+      encodeCase('vp8', {}, false),
+      encodeCase('vp8, dirty map', {}, true),
       encodeCase('h264', { codec: 'h264' }, false),
     ],
     { budgetMs: 4000 },

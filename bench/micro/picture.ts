@@ -26,6 +26,7 @@ const SETTLED = 90;
 interface Clip {
   readonly pictures: Uint8Array[];
   readonly maps: Uint8Array[];
+  readonly motions: Int16Array[];
   readonly renderMs: number;
   readonly dirtyShare: number;
   readonly quietFrames: number;
@@ -56,7 +57,11 @@ function record(
 ): Clip {
   const stage = new RigRenderer(asset, { seed, emotion: 0, startFrame: 0 });
   const silence = new Float32Array(ARTICULATION_SIZE);
-  const clip = { pictures: [] as Uint8Array[], maps: [] as Uint8Array[] };
+  const clip = {
+    pictures: [] as Uint8Array[],
+    maps: [] as Uint8Array[],
+    motions: [] as Int16Array[],
+  };
   let [renderMs, dirty, quiet] = [0, 0, 0];
   for (let frame = 0; frame < LEAD + FRAMES; frame++) {
     const startMs = native.threadCpuMs();
@@ -67,6 +72,7 @@ function record(
     renderMs += native.threadCpuMs() - startMs;
     clip.pictures.push(stage.picture.slice());
     clip.maps.push(stage.dirty.slice());
+    clip.motions.push(stage.motion.slice());
     const share = stage.dirty.reduce((sum, value) => sum + value, 0) / stage.dirty.length;
     dirty += share;
     if (share < 0.1) {
@@ -93,7 +99,7 @@ interface Coded {
 function encode(
   codec: VideoCodec,
   kbps: number,
-  { pictures, maps }: Clip,
+  { pictures, maps, motions }: Clip,
   side: number,
   head: Rect,
   mouth: Rect,
@@ -106,7 +112,7 @@ function encode(
   for (const [i, picture] of pictures.entries()) {
     const startMs = native.threadCpuMs();
     for (const [k, encoder] of encoders.entries()) {
-      const length = encoder.encode(picture, out, false, maps[i]!) & ~KEY_FRAME_BIT;
+      const length = encoder.encode(picture, out, false, maps[i]!, motions[i]) & ~KEY_FRAME_BIT;
       if (k === 0) {
         frames.push(out.slice(0, length));
       }

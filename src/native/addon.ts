@@ -8,8 +8,6 @@ export interface VideoEncoderOptions {
   readonly height: number;
   readonly fps: number;
   readonly bitrateKbps: number;
-  /** libvpx cpu-used (negative: real-time speed); ignored by OpenH264. Default -12. */
-  readonly speed?: number;
 }
 
 /**
@@ -28,12 +26,21 @@ export interface VideoEncoder {
   /**
    * Encodes one I420 picture (`i420Bytes(width, height)` bytes) into `out`. `dirty` has one byte
    * per macroblock: 1 where it may differ from the last picture. The encoder skips the others.
+   * `motion` has two numbers for each: where what it shows was in the last picture, right and below
+   * of where it is now, in quarters of a pixel. VP8 searches motion if it is not told; H.264 does
+   * always.
    * @returns bytes written, with KEY_FRAME_BIT for a key frame; 0 when rate control dropped the
    *   frame
    * @throws TypeError for wrong sizes, RangeError when `out` is too small, Error with the codec's
    *   message otherwise
    */
-  encode(picture: Uint8Array, out: Uint8Array, forceKey: boolean, dirty: Uint8Array | null): number;
+  encode(
+    picture: Uint8Array,
+    out: Uint8Array,
+    forceKey: boolean,
+    dirty: Uint8Array | null,
+    motion?: Int16Array,
+  ): number;
   setBitrate(kbps: number): void;
   /** Frees the codec. Idempotent; `encode` throws afterwards. */
   close(): void;
@@ -120,13 +127,16 @@ export interface FaceRenderer {
   /**
    * Draws one frame into `picture` and marks the changed macroblocks in `dirty`. `picture` is I420
    * and must be the same buffer every time: only what changed is drawn. `articulation` has
-   * ARTICULATION_SIZE channels, `pose` has POSE_SIZE.
+   * ARTICULATION_SIZE channels, `pose` has POSE_SIZE. `motion` gets two numbers for each macroblock
+   * that changed: where what it shows was in the picture before, right and below of where it is now,
+   * in quarters of a pixel.
    */
   render(
     articulation: Float32Array,
     pose: Float32Array,
     picture: Uint8Array,
     dirty: Uint8Array,
+    motion?: Int16Array,
   ): void;
   /** `emotion` is an index into EMOTIONS, `strength` 0 to 1. Takes effect over a few frames. */
   setEmotion(emotion: number, strength: number): void;

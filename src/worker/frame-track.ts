@@ -72,8 +72,8 @@ export class FrameTrack {
   }
 
   encode(): void {
-    this.isCoded =
-      this.isPrepared || this.video!.encode(this.renderer.picture, this.renderer.dirty);
+    const { picture, dirty, motion } = this.renderer;
+    this.isCoded = this.isPrepared || this.video!.encode(picture, dirty, motion);
   }
 
   send(peer: Peer, mediaMs: number, nowMs: number): void {

@@ -40,7 +40,7 @@ export async function measureSessionCost(
     }
     await model.run([state]);
     renderer.draw(frame, sentenceAt((frame * FRAME_MS) % SENTENCE_MS), true);
-    video.encode(renderer.picture, renderer.dirty);
+    video.encode(renderer.picture, renderer.dirty, renderer.motion);
   }
   const perFrameMs = (native.threadCpuMs() - startMs) / (FRAMES - WARM_UP_FRAMES);
   video.close();

@@ -141,11 +141,14 @@ napi_value render(FaceRenderer& self, const Args& args) {
   const auto pose = args.array<float>(1, "pose", face::Pose::SIZE);
   const auto picture = args.array<uint8_t>(2, "picture", self.renderer.picture_bytes());
   const auto dirty = args.array<uint8_t>(3, "dirty", self.renderer.macroblocks());
+  const auto motion = args.absent(4)
+                          ? std::span<int16_t>{}
+                          : args.array<int16_t>(4, "motion", 2 * self.renderer.macroblocks());
   face::Articulation a;
   face::Pose p;
   std::memcpy(&a, articulation.data(), sizeof a);
   std::memcpy(&p, pose.data(), sizeof p);
-  self.renderer.render(a, p, picture, dirty);
+  self.renderer.render(a, p, picture, dirty, motion);
   return undefined(args.env());
 }
 

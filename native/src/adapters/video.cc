@@ -72,19 +72,21 @@ std::unique_ptr<Encoder> make_encoder(const Args& args) {
   check_even(settings.width, settings.height);
   settings.fps = int(options.integer("fps", 1, 60));
   settings.bitrate_kbps = int(options.integer("bitrateKbps", MIN_KBPS, MAX_KBPS));
-  settings.speed = int(options.integer_or("speed", -12, -16, 16));
   return std::make_unique<Encoder>(
       Encoder{std::make_shared<Codec>(Codec{settings, is_vp8, false, nullptr})});
 }
 
 napi_value encode(Encoder& self, const Args& args) {
-  const auto& [width, height, fps, kbps, speed] = self.codec->settings;
+  const auto& [width, height, fps, kbps] = self.codec->settings;
   const auto picture = args.array<uint8_t>(0, "picture", i420_bytes(width, height));
   const auto out = args.array<uint8_t>(1, "out");
   const bool force_key = args.boolean(2, "forceKey");
   const auto dirty = args.absent(3) ? std::span<uint8_t>{}
                                     : args.array<uint8_t>(3, "dirty", macroblocks(width, height));
-  const EncodedFrame frame = self.require_idle().encode(picture, out, force_key, dirty);
+  const auto motion = args.absent(4)
+                          ? std::span<int16_t>{}
+                          : args.array<int16_t>(4, "motion", 2 * macroblocks(width, height));
+  const EncodedFrame frame = self.require_idle().encode(picture, out, force_key, dirty, motion);
   return js::integer(args.env(), int32_t(frame.bytes) | (frame.is_key ? KEY_FRAME_BIT : 0));
 }
 

@@ -52,6 +52,8 @@ Renderer::Renderer(const Model& model, const Warp& warp)
       local_(model.weight.size()),
       seam_(model.weight.size(), 0),
       missed_(model.lag.size(), 0),
+      drawn_x_(model.lag.size(), 0),
+      drawn_y_(model.lag.size(), 0),
       steps_(model.lag.size(), 0),
       row_steps_(size_t(model.columns), 0) {
   // Eight rows of luma and their chroma.
@@ -64,7 +66,8 @@ void Renderer::set_emotion(int emotion, float strength) {
 }
 
 void Renderer::render(const Articulation& articulation, const Pose& pose,
-                      std::span<uint8_t> picture, std::span<uint8_t> dirty) {
+                      std::span<uint8_t> picture, std::span<uint8_t> dirty,
+                      std::span<int16_t> motion) {
   std::fill(dirty.begin(), dirty.end(), uint8_t(0));
   apply_limits(articulation, pose);
   const bool first = !valid_;
@@ -135,7 +138,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
     }
   }
   draw_blocks(dirty, picture.data());
-  forget_drawn(dirty);
+  forget_drawn(dirty, motion);
   const auto& [mouth, left, right] = overlays;
   if (mouth.redrawn && !mouth.now.empty()) {
     draw_mouth(mouth.now, picture.data());
@@ -245,15 +248,27 @@ void Renderer::mark_changes(std::span<uint8_t> dirty) {
   }
 }
 
-/** Blocks that have been drawn have missed nothing. */
-void Renderer::forget_drawn(std::span<const uint8_t> dirty) {
+/** Blocks that have been drawn have missed nothing. Says how what they show has moved. */
+void Renderer::forget_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion) {
   const Model& m = model_;
+  constexpr int MIDDLE = 8 / NODE_STEP, PER_BLOCK = 16 / NODE_STEP, QUARTER = SUBPIXEL / 4;
+  std::fill(motion.begin(), motion.end(), int16_t(0));
   const int across = (m.x1 - m.x0) / 16;
   for (size_t k = 0; k < missed_.size(); k++) {
     const int bx = int(k) % across, by = int(k) / across;
-    if (dirty[size_t((m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16 + bx)]) {
-      missed_[k] = 0;
+    const auto at = size_t((m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16 + bx);
+    if (!dirty[at]) {
+      continue;
     }
+    missed_[k] = 0;
+    const auto middle = size_t(m.node(bx * PER_BLOCK + MIDDLE, by * PER_BLOCK + MIDDLE));
+    const int16_t x = nodes_.x[middle], y = nodes_.y[middle];
+    if (!motion.empty()) {
+      motion[2 * at] = int16_t((drawn_x_[k] - x + QUARTER / 2) >> (SUBPIXEL_BITS - 2));
+      motion[2 * at + 1] = int16_t((drawn_y_[k] - y + QUARTER / 2) >> (SUBPIXEL_BITS - 2));
+    }
+    drawn_x_[k] = x;
+    drawn_y_[k] = y;
   }
 }
 

@@ -25,9 +25,12 @@ class Renderer {
    * @param articulation, pose clamped to the face's limits; not a number counts as 0
    * @param picture picture_bytes() bytes of I420, the same buffer each time
    * @param dirty macroblocks() bytes in rows; set to 1 where the picture was drawn, else to 0
+   * @param motion empty, or two numbers for each macroblock: where what the block shows was in the
+   * picture before, right and below of where it is now, in quarters of a pixel. Set where the
+   * picture was drawn, as it is in the block's middle
    */
   void render(const Articulation& articulation, const Pose& pose, std::span<uint8_t> picture,
-              std::span<uint8_t> dirty);
+              std::span<uint8_t> dirty, std::span<int16_t> motion = {});
   /** @param emotion as for mood_of @param strength 0 to 1; reached smoothly over the next frames */
   /** The next frame draws the whole picture. */
   void set_emotion(int emotion, float strength);
@@ -87,7 +90,7 @@ class Renderer {
   void displace_head();
   void displace_mouth();
   void mark_changes(std::span<uint8_t> dirty);
-  void forget_drawn(std::span<const uint8_t> dirty);
+  void forget_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion);
   void mark(Box box, std::span<uint8_t> dirty) const;
   void mark_relief(std::span<uint8_t> dirty) const;
   bool touched(Box box, std::span<const uint8_t> dirty) const;
@@ -128,6 +131,8 @@ class Renderer {
   // Of each macroblock of the grid, in 1/SUBPIXEL pixel: how far its nodes have moved since it was
   // drawn, and in this frame.
   std::vector<int32_t> missed_;
+  /** Displacement of each macroblock's middle when it was drawn, in 1/SUBPIXEL pixel. */
+  std::vector<int16_t> drawn_x_, drawn_y_;
   std::vector<int16_t> steps_;
   std::vector<int16_t> row_steps_;  // of the nodes of a row
   std::vector<uint8_t> by_upper_, by_lower_;

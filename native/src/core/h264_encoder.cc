@@ -41,7 +41,8 @@ class H264Encoder final : public VideoEncoder {
    * slice.
    */
   EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key,
-                      std::span<const uint8_t> dirty) override {
+                      std::span<const uint8_t> dirty,
+                      std::span<const int16_t> /*motion*/) override {
     if (!force_key && !needs_key_ && is_repetition(dirty)) {
       const auto again = repeater_.repeat();
       if (!again.empty()) {

@@ -12,7 +12,6 @@ struct VideoSettings {
   int height;        // pixels, even
   int fps;           // frame rate for rate control, 1/s
   int bitrate_kbps;  // target, kbit/s
-  int speed = -12;   // libvpx's cpu-used; ignored by H.264
 };
 
 /** @returns 16x16 macroblocks of a picture; the last column and row may be partly outside */
@@ -42,11 +41,14 @@ class VideoEncoder {
    * @param force_key whether the frame must be a key frame
    * @param dirty empty, or one byte per macroblock in rows: 0 if the macroblock equals that of
    * the previous picture
+   * @param motion empty, or two numbers per macroblock that is not equal: where what it shows was
+   * in the previous picture, right and below of where it is now, in quarters of a pixel
    * @throws std::out_of_range when `out` is too small (the next frame is then a key frame),
    * std::runtime_error with the codec's error
    */
   virtual EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out,
-                              bool force_key, std::span<const uint8_t> dirty) = 0;
+                              bool force_key, std::span<const uint8_t> dirty,
+                              std::span<const int16_t> motion = {}) = 0;
   /** Changes the target from the next picture on. */
   virtual void set_bitrate(int kbps) = 0;
   /** @returns an estimate of the codec's memory, bytes */

@@ -1,9 +1,9 @@
-// VP8 through libvpx, configured for a talking head in a call (see video_encoder.h).
+// VP8 for a talking head in a call (see video_encoder.h): key frames by libvpx, the frames between
+// them by a coder of our own.
 #include <vpx/vp8cx.h>
 #include <vpx/vpx_encoder.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -12,37 +12,31 @@
 #include <vector>
 
 #include "core/video_encoder.h"
+#include "core/vp8_inter_coder.h"
+#include "core/vp8_key_coder.h"
+#include "core/vp8_rate_control.h"
 
 namespace mouthpiece {
 
 namespace {
 
 /**
- * For two seconds after a key frame every block is active. Blocks outside the active map are hardly
- * refined later, so they are refined first (figures: native/README.md).
+ * After a key frame, and again when a picture has not changed for STILL_FRAMES frames, blocks that
+ * do not change are refined for so many frames, REFINED_BLOCKS in each. Later REFRESHED_BLOCKS are:
+ * at 512x512 each block is looked at every two seconds.
  */
-constexpr int REFINE_FRAMES = 60;
-/**
- * Minimum quantiser (0 to 63) up to 800 kbit/s. Without it a picture that hardly moves would be
- * refined for as long as there are bits, beyond what a viewer can see. With 12 the face has 43 dB
- * (measured). A higher target asks for a finer picture.
- */
-constexpr unsigned MIN_QUANTIZER = 12, MIN_QUANTIZER_ABOVE_800 = 4;
-/** A block is not coded when its prediction error is below this: sum of 256 squares, 45 dB. */
-constexpr int STATIC_THRESHOLD = 500;
-/**
- * After STILL_FRAMES frames without a change, a picture that was coded with a quantiser above
- * SETTLED_QUANTIZER is coded again until it is not. Chosen by eye.
- */
-constexpr int STILL_FRAMES = 8, SETTLED_QUANTIZER = 20;
-/**
- * Blocks added in turn to each frame's active map even when unchanged: at 512x512 each block is
- * refreshed every two seconds. More gains 0.1 dB for 5 % more time (native/README.md).
- */
-constexpr size_t REFRESH_BLOCKS = 16;
+constexpr int REFINE_FRAMES = 60, STILL_FRAMES = 8, STILL_REFINE_FRAMES = 40;
+constexpr size_t REFINED_BLOCKS = 128, REFRESHED_BLOCKS = 16;
 
 /** Encodes two grey pictures. @returns the second frame: all blocks inactive, no state updated */
-std::vector<uint8_t> make_repeat_frame(vpx_codec_enc_cfg_t config) {
+std::vector<uint8_t> make_repeat_frame(int width, int height) {
+  vpx_codec_enc_cfg_t config;
+  vpx_codec_enc_config_default(vpx_codec_vp8_cx(), &config, 0);
+  config.g_w = unsigned(width);
+  config.g_h = unsigned(height);
+  config.g_threads = 1;
+  config.g_lag_in_frames = 0;
+  config.rc_end_usage = VPX_CBR;
   // The finest quantiser turns the loop filter off, which would blur the repeated picture.
   config.rc_min_quantizer = config.rc_max_quantizer = 0;
   vpx_codec_ctx_t codec;
@@ -87,200 +81,129 @@ std::vector<uint8_t> make_repeat_frame(vpx_codec_enc_cfg_t config) {
  * @returns a frame that shows the previous picture again and changes nothing in the decoder. It
  * depends on the picture's size alone, so one is made per process and size.
  */
-const std::vector<uint8_t>& repeat_frame_for(const vpx_codec_enc_cfg_t& config) {
+const std::vector<uint8_t>& repeat_frame_for(int width, int height) {
   static std::mutex mutex;
   // Entries are never removed: references stay valid.
-  static std::map<std::pair<unsigned, unsigned>, std::vector<uint8_t>> made;
+  static std::map<std::pair<int, int>, std::vector<uint8_t>> made;
   const std::lock_guard lock(mutex);
-  auto& frame = made[{config.g_w, config.g_h}];
+  auto& frame = made[{width, height}];
   if (frame.empty()) {
-    frame = make_repeat_frame(config);
+    frame = make_repeat_frame(width, height);
   }
   return frame;
+}
+
+/** Memory of the frame that is being coded. It holds nothing between two frames. */
+vp8::Scratch& scratch() {
+  static thread_local vp8::Scratch shared;
+  return shared;
 }
 
 class Vp8Encoder final : public VideoEncoder {
  public:
   explicit Vp8Encoder(const VideoSettings& settings)
-      : VideoEncoder(settings), map_(macroblocks(settings.width, settings.height), 1) {
-    check(vpx_codec_enc_config_default(vpx_codec_vp8_cx(), &config_, 0), "set up");
-    config_.g_w = unsigned(settings.width);
-    config_.g_h = unsigned(settings.height);
-    config_.g_timebase = {1, settings.fps};
-    config_.g_threads = 1;
-    config_.g_lag_in_frames = 0;
-    // As in WebRTC: receivers wait for a lost packet or ask for a key frame. Gains 0.2 to 0.4 dB.
-    config_.g_error_resilient = 0;
-    config_.kf_mode = VPX_KF_DISABLED;  // key frames on demand only
-    config_.rc_end_usage = VPX_CBR;
-    config_.rc_target_bitrate = unsigned(settings.bitrate_kbps);
-    config_.rc_min_quantizer = min_quantizer(settings.bitrate_kbps);
-    config_.rc_max_quantizer = 56;
-    config_.rc_undershoot_pct = 100;
-    config_.rc_overshoot_pct = 15;
-    config_.rc_buf_initial_sz = 500;
-    config_.rc_buf_optimal_sz = 600;
-    config_.rc_buf_sz = 1000;
-    config_.rc_dropframe_thresh = 0;
-    if (vpx_codec_enc_init(&codec_, vpx_codec_vp8_cx(), &config_, 0) != VPX_CODEC_OK) {
-      throw std::runtime_error(std::string("libvpx cannot set up: ") + vpx_codec_error(&codec_));
-    }
-    try {
-      control(VP8E_SET_CPUUSED, settings.speed);
-      control(VP8E_SET_STATIC_THRESHOLD, STATIC_THRESHOLD);
-      control(VP8E_SET_NOISE_SENSITIVITY, 0);
-      // As in WebRTC, a key frame may take half of the rate controller's buffer:
-      // 0.5 * 600 ms * fps / 10, percent of an average frame.
-      control(VP8E_SET_MAX_INTRA_BITRATE_PCT, std::max(300, 30 * settings.fps));
-      repeat_frame_ = repeat_frame_for(config_);
-    } catch (...) {
-      vpx_codec_destroy(&codec_);
-      throw;
-    }
-  }
-
-  ~Vp8Encoder() override { vpx_codec_destroy(&codec_); }
+      : VideoEncoder(settings),
+        coder_(settings.width, settings.height),
+        rate_(settings.bitrate_kbps, settings.fps),
+        kbps_(settings.bitrate_kbps),
+        active_(macroblocks(settings.width, settings.height), 1),
+        repeat_frame_(repeat_frame_for(settings.width, settings.height)) {}
 
   EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key,
-                      std::span<const uint8_t> dirty) override {
-    vpx_image_t image;
-    vpx_img_wrap(&image, VPX_IMG_FMT_I420, config_.g_w, config_.g_h, 1,
-                 const_cast<uint8_t*>(picture.data()));  // libvpx only reads it
-    force_key = force_key || needs_key_;
-    if (!force_key && is_repetition(dirty)) {
+                      std::span<const uint8_t> dirty, std::span<const int16_t> motion) override {
+    if (force_key || needs_key_) {
+      return encode_key(picture, out);
+    }
+    if (is_repetition(dirty)) {
       return repeat(out);
     }
-    if (!force_key) {
-      choose_active_blocks(dirty);
+    choose_active_blocks(dirty);
+    motion_.resize(motion.size() / 2);
+    for (size_t i = 0; i < motion_.size(); i++) {
+      motion_[i] = {motion[2 * i], motion[2 * i + 1]};
     }
-    check(vpx_codec_encode(&codec_, &image, time_++, 1, force_key ? VPX_EFLAG_FORCE_KF : 0,
-                           VPX_DL_REALTIME),
-          "encode");
-
-    EncodedFrame frame;
-    vpx_codec_iter_t position = nullptr;
-    while (const vpx_codec_cx_pkt_t* packet = vpx_codec_get_cx_data(&codec_, &position)) {
-      if (packet->kind != VPX_CODEC_CX_FRAME_PKT) {
-        continue;
-      }
-      const auto& data = packet->data.frame;
-      if (data.sz > out.size()) {
-        needs_key_ = true;  // later frames would refer to this one, which is lost
-        throw std::out_of_range("out has " + std::to_string(out.size()) +
-                                " bytes, the frame needs " + std::to_string(data.sz));
-      }
-      std::memcpy(out.data(), data.buf, data.sz);
-      frame = {data.sz, (data.flags & VPX_FRAME_IS_KEY) != 0};
-    }
-    if (frame.is_key) {
-      frames_since_key_ = 0;
-      needs_key_ = false;
-    } else {
-      frames_since_key_++;
-    }
-    return frame;
+    needs_key_ = true;  // if this throws
+    const size_t bytes = coder_.code(picture, active_, motion_, rate_, scratch(), out);
+    needs_key_ = false;
+    frames_since_key_++;
+    return {bytes, false};
   }
 
   void set_bitrate(int kbps) override {
-    if (unsigned(kbps) == config_.rc_target_bitrate) {
-      return;
-    }
-    config_.rc_target_bitrate = unsigned(kbps);
-    config_.rc_min_quantizer = min_quantizer(kbps);
-    check(vpx_codec_enc_config_set(&codec_, &config_), "change the bitrate");
+    kbps_ = kbps;
+    rate_.set_bitrate(kbps);
   }
 
-  // 9.9 MB at 512x512 (measured).
+  // The reference frame with its border, and the state of the blocks.
   size_t external_bytes() const override {
-    return size_t(settings_.width) * size_t(settings_.height) * 38;
+    return size_t(settings_.width + 96) * size_t(settings_.height + 96) * 2;
   }
 
  private:
-  static unsigned min_quantizer(int kbps) {
-    return kbps > 800 ? MIN_QUANTIZER_ABOVE_800 : MIN_QUANTIZER;
+  EncodedFrame encode_key(std::span<const uint8_t> picture, std::span<uint8_t> out) {
+    vp8::KeyCoder key(settings_.width, settings_.height);
+    const auto frame = key.code(picture, kbps_);
+    needs_key_ = true;
+    if (frame.size() > out.size()) {
+      fail_too_small(out, frame.size());
+    }
+    std::copy(frame.begin(), frame.end(), out.begin());
+    coder_.start(key.decoded());
+    rate_.key_frame_sent(frame.size(), key.quantizer());
+    frames_since_key_ = still_frames_ = 0;
+    needs_key_ = false;
+    return {frame.size(), true};
   }
 
-  /** Whether nothing has changed and the last coded picture is fine enough to stay. */
+  [[noreturn]] static void fail_too_small(std::span<const uint8_t> out, size_t bytes) {
+    throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " +
+                            std::to_string(bytes));
+  }
+
+  /** Whether nothing has changed and the last coded picture has been refined. */
   bool is_repetition(std::span<const uint8_t> dirty) {
-    const bool still = !dirty.empty() && frames_since_key_ >= REFINE_FRAMES &&
-                       std::find_if(dirty.begin(), dirty.end(),
-                                    [](uint8_t block) { return block != 0; }) == dirty.end();
+    const bool still =
+        !dirty.empty() && frames_since_key_ >= REFINE_FRAMES &&
+        std::all_of(dirty.begin(), dirty.end(), [](uint8_t block) { return block == 0; });
     still_frames_ = still ? still_frames_ + 1 : 0;
-    if (!still || still_frames_ < STILL_FRAMES) {
-      return still;
-    }
-    int quantizer = 0;
-    check(vpx_codec_control(&codec_, VP8E_GET_LAST_QUANTIZER_64, &quantizer),
-          "report its quantizer");
-    return quantizer <= SETTLED_QUANTIZER;
+    return still &&
+           (still_frames_ < STILL_FRAMES || still_frames_ >= STILL_FRAMES + STILL_REFINE_FRAMES);
   }
 
   /**
    * Shows the previous picture again. The frame refers to the previous picture only and no later
-   * frame refers to it, so libvpx's encoder need not know of it.
+   * frame refers to it, so the coder need not know of it.
    */
   EncodedFrame repeat(std::span<uint8_t> out) {
     if (repeat_frame_.size() > out.size()) {
       needs_key_ = true;
-      throw std::out_of_range("out has " + std::to_string(out.size()) + " bytes, the frame needs " +
-                              std::to_string(repeat_frame_.size()));
+      fail_too_small(out, repeat_frame_.size());
     }
-    std::memcpy(out.data(), repeat_frame_.data(), repeat_frame_.size());
-    // Rate control gives the time of a longer pause to the frame after it. With the time of single
-    // repeated frames as well, the stream has a fifth too many bits (measured).
-    if (still_frames_ > 2) {
-      time_++;
-    }
+    std::copy(repeat_frame_.begin(), repeat_frame_.end(), out.begin());
+    rate_.nothing_sent();
     return {repeat_frame_.size(), false};
   }
 
-  /**
-   * Sets the active map: all blocks while refining, else the dirty ones and REFRESH_BLOCKS more.
-   */
+  /** The dirty blocks, and some others in turn. */
   void choose_active_blocks(std::span<const uint8_t> dirty) {
-    const bool all =
-        dirty.empty() || frames_since_key_ < REFINE_FRAMES || still_frames_ >= STILL_FRAMES;
-    if (all && map_is_full_) {
+    if (dirty.empty()) {
+      std::fill(active_.begin(), active_.end(), uint8_t(1));
       return;
     }
-    if (all) {
-      std::fill(map_.begin(), map_.end(), uint8_t(1));
-    } else {
-      for (size_t i = 0; i < map_.size(); i++) {
-        map_[i] = dirty[i] != 0;
-      }
-      const size_t turns = std::min(REFRESH_BLOCKS, map_.size());
-      for (size_t i = 0; i < turns; i++) {
-        map_[next_refresh_] = 1;
-        next_refresh_ = (next_refresh_ + 1) % map_.size();
-      }
+    std::copy(dirty.begin(), dirty.end(), active_.begin());
+    const bool refine = frames_since_key_ < REFINE_FRAMES || still_frames_ > 0;
+    const size_t turns = std::min(refine ? REFINED_BLOCKS : REFRESHED_BLOCKS, active_.size());
+    for (size_t i = 0; i < turns; i++) {
+      active_[next_refresh_] = 1;
+      next_refresh_ = (next_refresh_ + 1) % active_.size();
     }
-    map_is_full_ = all;
-    vpx_active_map_t active{map_.data(), unsigned((settings_.height + 15) / 16),
-                            unsigned((settings_.width + 15) / 16)};
-    check(vpx_codec_control(&codec_, VP8E_SET_ACTIVEMAP, &active), "set the active map");
   }
 
-  template <class Value>
-  void control(int id, Value value) {
-    check(vpx_codec_control_(&codec_, id, value), "set up");
-  }
-
-  void check(vpx_codec_err_t error, const char* what) {
-    if (error == VPX_CODEC_OK) {
-      return;
-    }
-    const char* detail = vpx_codec_error_detail(&codec_);
-    throw std::runtime_error(std::string("libvpx cannot ") + what + ": " +
-                             vpx_codec_err_to_string(error) +
-                             (detail ? std::string(", ") + detail : ""));
-  }
-
-  vpx_codec_enc_cfg_t config_{};
-  vpx_codec_ctx_t codec_{};
-  vpx_codec_pts_t time_ = 0;
-  std::vector<uint8_t> map_;
-  bool map_is_full_ = true;
+  vp8::InterCoder coder_;
+  vp8::RateControl rate_;
+  int kbps_;
+  std::vector<uint8_t> active_;
+  std::vector<vp8::Motion> motion_;
   bool needs_key_ = true;
   int frames_since_key_ = 0, still_frames_ = 0;
   std::span<const uint8_t> repeat_frame_;

@@ -105,7 +105,7 @@ export async function renderVideo({
       if (isSegmentStart(frame)) {
         video.requestKeyFrame();
       }
-      if (!video.encode(renderer.picture, renderer.dirty)) {
+      if (!video.encode(renderer.picture, renderer.dirty, renderer.motion)) {
         throw new Error('the video encoder dropped a frame');
       }
       const [unit, samples] = [

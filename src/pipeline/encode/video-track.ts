@@ -89,11 +89,13 @@ export class VideoTrack {
   /**
    * Codes `picture` into `data`.
    * @param dirty one byte per macroblock: 1 where the picture differs from the one before
+   * @param motion two numbers per macroblock, where the renderer knows how the picture moved (see
+   * `VideoEncoder.encode`)
    * @returns false when rate control dropped the frame
    */
-  encode(picture: Uint8Array, dirty: Uint8Array): boolean {
+  encode(picture: Uint8Array, dirty: Uint8Array, motion?: Int16Array): boolean {
     const isKeyForced = this.#keyFrameDue !== undefined;
-    const result = this.#encoder.encode(picture, this.data, isKeyForced, dirty);
+    const result = this.#encoder.encode(picture, this.data, isKeyForced, dirty, motion);
     this.#coded(result & ~KEY_FRAME_BIT, (result & KEY_FRAME_BIT) !== 0);
     return this.length > 0;
   }

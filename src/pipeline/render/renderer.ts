@@ -9,6 +9,11 @@ export interface Renderer {
   /** One byte per macroblock: 1 where the last `draw` changed the picture. */
   readonly dirty: Uint8Array;
   /**
+   * If known, two numbers for each changed macroblock: where what it shows was in the picture
+   * before, right and below of where it is now, in quarters of a pixel.
+   */
+  readonly motion?: Int16Array;
+  /**
    * Draws frame number `frame`; numbers count at FPS, may skip, and are fractions between two
    * frames. `articulation` has ARTICULATION_SIZE channels.
    */

@@ -36,6 +36,7 @@ const GATE_CLOSES = 0.25;
 export class RigRenderer implements Renderer {
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;
+  readonly motion: Int16Array;
   readonly #renderer: FaceRenderer;
   readonly #motion: FaceMotion;
   readonly #gated = new Float32Array(ARTICULATION_SIZE);
@@ -44,6 +45,7 @@ export class RigRenderer implements Renderer {
   constructor(asset: FaceAsset, { seed, emotion, motion, startFrame }: RigRendererOptions) {
     this.picture = new Uint8Array(i420Bytes(asset.width, asset.height));
     this.dirty = new Uint8Array(macroblocks(asset.width, asset.height));
+    this.motion = new Int16Array(2 * this.dirty.length);
     this.#renderer = new native.FaceRenderer(asset);
     this.#renderer.setEmotion(emotion, 1);
     this.#motion = new FaceMotion(seed, motion, startFrame);
@@ -71,7 +73,7 @@ export class RigRenderer implements Renderer {
     const pose = Number.isInteger(frame)
       ? this.#motion.step(frame, isSpeaking, gated[NOD]!)
       : this.#motion.pose;
-    this.#renderer.render(gated, pose, this.picture, this.dirty);
+    this.#renderer.render(gated, pose, this.picture, this.dirty, this.motion);
   }
 
   hold(): void {

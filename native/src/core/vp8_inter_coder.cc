@@ -1,0 +1,307 @@
+// A frame from its picture to its tokens, and what decoders make of it.
+#include "core/vp8_inter_coder.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+namespace mouthpiece::vp8 {
+namespace {
+
+/** A block whose prediction is this good gets no residual: sum of squares, luma and chroma. */
+constexpr uint32_t GOOD_LUMA = 500, GOOD_CHROMA = 250;
+/** Rounding of levels: less than a half, since small levels cost more than they gain. */
+constexpr float ROUND_LUMA = .30F, ROUND_DCS = .40F, ROUND_CHROMA = .30F;
+// RFC 6386, 13
+constexpr std::array<uint8_t, 16> BANDS = {0, 1, 2, 3, 6, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7};
+constexpr std::array<uint8_t, 16> ZIGZAG = {0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15};
+
+}  // namespace
+
+int filter_level(int quantizer) {
+  return std::min(63, quantizer / 6);
+}
+
+InterCoder::InterCoder(int width, int height)
+    : width_(width), height_(height), columns_((width + 15) / 16), rows_((height + 15) / 16) {
+  for (size_t i = 0; i < 3; i++) {
+    const int side = i == 0 ? 16 : 8;
+    strides_[i] = columns_ * side + 2 * BORDER;
+    planes_[i].assign(size_t(strides_[i]) * size_t(rows_ * side + 2 * BORDER), 0);
+  }
+  blocks_.resize(size_t(columns_ + 1) * size_t(rows_ + 1));
+  above_.resize(size_t(columns_));
+}
+
+void InterCoder::start(const Planes& key_frame) {
+  for (int p = 0; p < 3; p++) {
+    const int side = p == 0 ? 16 : 8;
+    for (int y = 0; y < rows_ * side; y++) {
+      std::memcpy(reference(p, 0, y), key_frame.data[size_t(p)] + y * key_frame.stride[size_t(p)],
+                  size_t(columns_ * side));
+    }
+  }
+  extend_borders();
+  probabilities_ = DEFAULT_COEFFICIENTS;
+  has_filter_deltas_ = false;
+}
+
+Planes InterCoder::decoded() const {
+  return {{reference(0, 0, 0), reference(1, 0, 0), reference(2, 0, 0)}, strides_};
+}
+
+size_t InterCoder::code(std::span<const uint8_t> picture, std::span<const uint8_t> active,
+                        std::span<const Motion> motion, RateControl& rate, Scratch& scratch,
+                        std::span<uint8_t> out) {
+  std::fill(blocks_.begin(), blocks_.end(), Block{});
+  for (int by = 0; by < rows_; by++) {
+    for (int bx = 0; bx < columns_; bx++) {
+      block(bx, by).is_inter = true;
+    }
+  }
+  scratch.pixels.resize(active.size() * BLOCK_BYTES);
+  scratch.tokens.clear();
+  const double activity = predict_all(picture, active, motion, scratch);
+  const int quantizer = rate.choose(activity);
+  code_residuals(picture, active, quantizer, scratch);
+  const size_t bytes = write_frame(quantizer, scratch, out);
+  rate.sent(bytes, activity);
+  filter(active, filter_level(quantizer));
+  return bytes;
+}
+
+double InterCoder::predict_all(std::span<const uint8_t> picture, std::span<const uint8_t> active,
+                               std::span<const Motion> motion, Scratch& scratch) {
+  double activity = 0;
+  for (int by = 0; by < rows_; by++) {
+    for (int bx = 0; bx < columns_; bx++) {
+      const size_t k = size_t(by * columns_ + bx);
+      if (!active[k]) {
+        continue;
+      }
+      uint8_t* predicted = scratch.pixels.data() + k * BLOCK_BYTES;
+      const Planes source = source_of(picture, bx, by);
+      Block& here = block(bx, by);
+      here.motion = choose_motion(bx, by, motion.empty() ? nullptr : &motion[k], source, predicted);
+      predict_chroma(bx, by, here.motion, predicted + LUMA_BYTES);
+      const uint32_t luma = squared_error(source.data[0], source.stride[0], predicted, 16);
+      const uint32_t u = squared_error(source.data[1], source.stride[1], predicted + 256, 8),
+                     v = squared_error(source.data[2], source.stride[2], predicted + 320, 8);
+      here.is_coded = luma >= GOOD_LUMA || std::max(u, v) >= GOOD_CHROMA;
+      if (here.is_coded) {
+        activity += absolute_error(source.data[0], source.stride[0], predicted, 16);
+      }
+    }
+  }
+  return activity;
+}
+
+/** Where a macroblock's pixels are. At the picture's edge what is outside repeats the edge. */
+Planes InterCoder::source_of(std::span<const uint8_t> picture, int bx, int by) {
+  const int half = width_ / 2;
+  const uint8_t* luma = picture.data();
+  const uint8_t* u = luma + size_t(width_) * size_t(height_);
+  const uint8_t* v = u + size_t(half) * size_t(height_ / 2);
+  if (bx * 16 + 16 <= width_ && by * 16 + 16 <= height_) {
+    return {
+        {luma + by * 16 * width_ + bx * 16, u + by * 8 * half + bx * 8, v + by * 8 * half + bx * 8},
+        {width_, half, half}};
+  }
+  uint8_t* to = padded_.data();
+  for (const auto& [from, side, across, down] : {std::tuple{luma, 16, width_, height_},
+                                                 {u, 8, half, height_ / 2},
+                                                 {v, 8, half, height_ / 2}}) {
+    for (int y = 0; y < side; y++) {
+      for (int x = 0; x < side; x++) {
+        *to++ =
+            from[std::min(by * side + y, down - 1) * across + std::min(bx * side + x, across - 1)];
+      }
+    }
+  }
+  return {{padded_.data(), padded_.data() + LUMA_BYTES, padded_.data() + LUMA_BYTES + CHROMA_BYTES},
+          {16, 8, 8}};
+}
+
+void InterCoder::code_residuals(std::span<const uint8_t> picture, std::span<const uint8_t> active,
+                                int quantizer, Scratch& scratch) {
+  const int dc = DC_STEPS[size_t(quantizer)], ac = AC_STEPS[size_t(quantizer)];
+  steps_ = {make_steps(dc, ac, ROUND_LUMA),
+            make_steps(2 * dc, std::max(8, ac * 155 / 100), ROUND_DCS),
+            make_steps(std::min(dc, 132), ac, ROUND_CHROMA)};
+  std::fill(above_.begin(), above_.end(), Context{});
+  for (auto& counts : counts_) {
+    counts.fill(0);
+  }
+  for (int by = 0; by < rows_; by++) {
+    left_ = {};
+    for (int bx = 0; bx < columns_; bx++) {
+      const size_t k = size_t(by * columns_ + bx);
+      Block& here = block(bx, by);
+      uint8_t* pixels = scratch.pixels.data() + k * BLOCK_BYTES;
+      here.is_coded = here.is_coded && code_levels(bx, source_of(picture, bx, by), pixels, scratch);
+      if (!here.is_coded) {
+        left_ = {};
+        above_[size_t(bx)] = {};
+      }
+      if (active[k] && (here.is_coded || here.motion != Motion{})) {
+        store_block(bx, by, pixels);
+      }
+    }
+  }
+}
+
+/**
+ * Transforms, quantises and tokenises the residual of one block, and adds what decoders make of it
+ * to the prediction in `pixels`.
+ * @returns whether a level is not 0; else nothing was written
+ */
+bool InterCoder::code_levels(int bx, const Planes& source, uint8_t* pixels, Scratch& scratch) {
+  std::array<Coefficients, 24> blocks, levels;
+  std::array<bool, 24> any{};
+  Coefficients dcs, dc_levels;
+  const auto pair_at = [&](size_t i) {  // of pair i: first row, first column, plane
+    struct {
+      int x, y, plane;
+    } out{};
+    out.plane = i < 8 ? 0 : i < 10 ? 1 : 2;
+    out.x = out.plane == 0 ? int(i % 2) * 8 : 0;
+    out.y = out.plane == 0 ? int(i / 2) * 4 : int(i % 2) * 4;
+    return out;
+  };
+  const auto place = [&](int plane) {
+    return plane == 0 ? pixels : pixels + LUMA_BYTES + (plane - 1) * CHROMA_BYTES;
+  };
+  for (size_t i = 0; i < 12; i++) {
+    const auto [x, y, plane] = pair_at(i);
+    const int stride = plane == 0 ? 16 : 8, from = source.stride[size_t(plane)];
+    transform_pair(source.data[size_t(plane)] + y * from + x, from, place(plane) + y * stride + x,
+                   stride, &blocks[2 * i]);
+  }
+  transform_dcs(blocks.data(), dcs);
+  const bool any_dc = quantize(dcs, steps_[1], dc_levels);
+  bool coded = any_dc;
+  for (size_t i = 0; i < 24; i++) {
+    if (i < 16) {
+      blocks[i][0] = 0;
+    }
+    any[i] = quantize(blocks[i], steps_[i < 16 ? 0 : 2], levels[i]);
+    coded |= any[i];
+  }
+  if (!coded) {
+    return false;
+  }
+  Context& above = above_[size_t(bx)];
+  tokenize(dc_levels, any_dc, 1, 0, above[8], left_[8], scratch);
+  for (size_t i = 0; i < 16; i++) {
+    tokenize(levels[i], any[i], 0, 1, above[i % 4], left_[i / 4], scratch);
+  }
+  for (size_t i = 16; i < 24; i++) {
+    const size_t base = i < 20 ? 4 : 6;
+    tokenize(levels[i], any[i], 2, 0, above[base + i % 2], left_[base + i / 2 % 2], scratch);
+  }
+  if (any_dc) {
+    restore_dcs(dcs, blocks.data());
+  }
+  for (size_t i = 0; i < 12; i++) {
+    const auto [x, y, plane] = pair_at(i);
+    const bool has_dc = plane == 0 && (blocks[2 * i][0] != 0 || blocks[2 * i + 1][0] != 0);
+    if (has_dc || any[2 * i] || any[2 * i + 1]) {
+      const int stride = plane == 0 ? 16 : 8;
+      add_pair(&blocks[2 * i], place(plane) + y * stride + x, stride);
+    }
+  }
+  return true;
+}
+
+/**
+ * Appends the tokens of one 4x4 block (RFC 6386, 13).
+ * @param type 0: luma without DC, 1: Y2, 2: chroma
+ */
+void InterCoder::tokenize(const Coefficients& levels, bool any, int type, int first, uint8_t& above,
+                          uint8_t& left, Scratch& scratch) {
+  int context = above + left, end = 0;
+  if (any) {
+    for (end = 16; levels[ZIGZAG[size_t(end - 1)]] == 0; end--) {
+    }
+  }
+  above = left = uint8_t(any);
+  bool after_zero = false;
+  const auto append = [&](int i, int token, int extra) {
+    const uint32_t at = uint32_t((type * 8 + BANDS[size_t(i)]) * 3 + context);
+    counts_[at][size_t(token)]++;
+    counts_[at][12] += after_zero;
+    scratch.tokens.push_back(at | uint32_t(token) << 7 | uint32_t(after_zero) << 11 |
+                             uint32_t(extra) << 12);
+  };
+  for (int i = first; i < end; i++) {
+    const int level = levels[ZIGZAG[size_t(i)]], size = std::abs(level);
+    const int sign = level < 0;
+    if (size == 0) {
+      append(i, ZERO, 0);
+    } else if (size <= 4) {
+      append(i, size, sign);
+    } else {
+      int token = FIRST_CATEGORY;
+      while (token < LAST_CATEGORY && size >= CATEGORIES[size_t(token - FIRST_CATEGORY + 1)].base) {
+        token++;
+      }
+      append(i, token, (size - CATEGORIES[size_t(token - FIRST_CATEGORY)].base) << 1 | sign);
+    }
+    context = std::min(size, 2);
+    after_zero = size == 0;
+  }
+  if (end < 16) {
+    // A block without levels ends before its first place.
+    end = std::max(end, first);
+    append(end, END, 0);
+  }
+}
+
+void InterCoder::store_block(int bx, int by, const uint8_t* pixels) {
+  for (int p = 0; p < 3; p++) {
+    const int side = p == 0 ? 16 : 8;
+    for (int y = 0; y < side; y++, pixels += side) {
+      std::memcpy(reference(p, bx * side, by * side + y), pixels, size_t(side));
+    }
+  }
+}
+
+/** Filters the edges of the blocks that moved, and extends the borders. */
+void InterCoder::filter(std::span<const uint8_t> active, int level) {
+  const FilterLimits limits = filter_limits(level);
+  bool touches_border = false;
+  for (int by = 0; by < rows_; by++) {
+    for (int bx = 0; bx < columns_; bx++) {
+      const Block& here = block(bx, by);
+      const bool at_border = bx == 0 || by == 0 || bx == columns_ - 1 || by == rows_ - 1;
+      touches_border |= at_border && active[size_t(by * columns_ + bx)];
+      if (level > 0 && here.motion != Motion{}) {
+        filter_edges(reference(0, bx * 16, by * 16), strides_[0], bx > 0, by > 0, here.is_coded,
+                     limits);
+      }
+    }
+  }
+  if (touches_border) {
+    extend_borders();
+  }
+}
+
+void InterCoder::extend_borders() {
+  for (int p = 0; p < 3; p++) {
+    const int side = p == 0 ? 16 : 8, width = columns_ * side, height = rows_ * side;
+    const size_t stride = size_t(strides_[size_t(p)]);
+    for (int y = 0; y < height; y++) {
+      uint8_t* row = reference(p, 0, y);
+      std::memset(row - BORDER, row[0], BORDER);
+      std::memset(row + width, row[width - 1], BORDER);
+    }
+    for (int y = 1; y <= BORDER; y++) {
+      std::memcpy(reference(p, -BORDER, -y), reference(p, -BORDER, 0), stride);
+      std::memcpy(reference(p, -BORDER, height - 1 + y), reference(p, -BORDER, height - 1), stride);
+    }
+  }
+}
+
+}  // namespace mouthpiece::vp8

@@ -1,0 +1,136 @@
+// Codes the frames between key frames of a talking head in VP8 (RFC 6386).
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/vp8_bool_writer.h"
+#include "core/vp8_pixels.h"
+#include "core/vp8_rate_control.h"
+#include "core/vp8_tables.h"
+
+namespace mouthpiece::vp8 {
+
+/** Where a block was in the previous picture: quarters of a pixel from where it is now. */
+struct Motion {
+  int16_t x = 0, y = 0;
+  bool operator==(const Motion&) const = default;
+};
+
+/** A picture as another encoder or decoder holds it. */
+struct Planes {
+  std::array<const uint8_t*, 3> data{};
+  std::array<int, 3> stride{};
+};
+
+/** Memory that the coders of a thread share. */
+struct Scratch {
+  std::vector<uint8_t> pixels;
+  std::vector<uint32_t> tokens;
+};
+
+/** Level of the loop filter for a quantiser index. */
+int filter_level(int quantizer);
+
+/**
+ * One stream. Every block is predicted from the previous frame: by the motion that the caller
+ * knows, or by one that is searched. Not thread-safe.
+ */
+class InterCoder {
+ public:
+  /** @param width, height even, in pixels */
+  InterCoder(int width, int height);
+
+  /** Goes on from a key frame after which the decoder has default probabilities. */
+  void start(const Planes& key_frame);
+
+  /**
+   * Codes a frame.
+   * @param picture I420 without padding
+   * @param active one byte per macroblock: others stay as they are in the previous frame
+   * @param motion empty, or one per macroblock; else it is searched
+   * @throws std::out_of_range when `out` is too small; then only `start` may follow
+   * @returns bytes
+   */
+  size_t code(std::span<const uint8_t> picture, std::span<const uint8_t> active,
+              std::span<const Motion> motion, RateControl& rate, Scratch& scratch,
+              std::span<uint8_t> out);
+
+  /** The last frame as decoders have it. */
+  Planes decoded() const;
+
+ private:
+  struct Block {
+    Motion motion;
+    bool is_inter = false;  // false outside the picture
+    bool is_coded = false;  // has levels that are not 0
+  };
+  /** Where a macroblock's motion may come from, and how probable that is (RFC 6386, 18.3). */
+  struct Neighbours {
+    Motion best, nearest, near;
+    std::array<uint8_t, 4> probabilities;
+  };
+  /** Whether the last blocks had levels: four of luma, two of U, two of V, Y2. */
+  using Context = std::array<uint8_t, 9>;
+  enum Token : uint8_t { ZERO = 0, FIRST_CATEGORY = 5, LAST_CATEGORY = 10, END = 11 };
+  /** Levels from `base` on, with more bits (RFC 6386, 13.2). */
+  struct Category {
+    int base, bits;
+    std::array<uint8_t, 11> probabilities;
+  };
+  static const std::array<Category, 6> CATEGORIES;
+
+  double predict_all(std::span<const uint8_t> picture, std::span<const uint8_t> active,
+                     std::span<const Motion> motion, Scratch& scratch);
+  Planes source_of(std::span<const uint8_t> picture, int bx, int by);
+  Neighbours neighbours(int bx, int by) const;
+  Motion within(int bx, int by, Motion motion) const;
+  void predict_luma(int bx, int by, Motion motion, uint8_t* out) const;
+  void predict_chroma(int bx, int by, Motion motion, uint8_t* out) const;
+  Motion choose_motion(int bx, int by, const Motion* hint, const Planes& source,
+                       uint8_t* predicted) const;
+  void code_residuals(std::span<const uint8_t> picture, std::span<const uint8_t> active,
+                      int quantizer, Scratch& scratch);
+  bool code_levels(int bx, const Planes& source, uint8_t* pixels, Scratch& scratch);
+  void tokenize(const Coefficients& levels, bool any, int type, int first, uint8_t& above,
+                uint8_t& left, Scratch& scratch);
+  void store_block(int bx, int by, const uint8_t* pixels);
+  void filter(std::span<const uint8_t> active, int level);
+  void extend_borders();
+  size_t write_frame(int quantizer, const Scratch& scratch, std::span<uint8_t> out);
+  void update_probabilities(BoolWriter& writer);
+  void write_modes(BoolWriter& writer);
+  void write_tokens(BoolWriter& writer, const Scratch& scratch) const;
+
+  Block& block(int bx, int by) { return blocks_[size_t((by + 1) * (columns_ + 1) + bx + 1)]; }
+  const Block& block(int bx, int by) const {
+    return blocks_[size_t((by + 1) * (columns_ + 1) + bx + 1)];
+  }
+  uint8_t* reference(int plane, int x, int y) {
+    return planes_[size_t(plane)].data() + (y + BORDER) * strides_[size_t(plane)] + x + BORDER;
+  }
+  const uint8_t* reference(int plane, int x, int y) const {
+    return planes_[size_t(plane)].data() + (y + BORDER) * strides_[size_t(plane)] + x + BORDER;
+  }
+
+  static constexpr int BORDER = 32;
+  int width_, height_, columns_, rows_;
+  std::array<int, 3> strides_{};
+  /** The previous frame as decoders have it, with a border. */
+  std::array<std::vector<uint8_t>, 3> planes_;
+  std::vector<Block> blocks_;
+  CoefficientProbabilities probabilities_{};
+  bool has_filter_deltas_ = false;
+
+  // Of the frame that is being coded.
+  std::array<Steps, 3> steps_;  // luma, Y2, chroma
+  std::vector<Context> above_;
+  Context left_{};
+  /** By context: tokens, and last those that cannot be an end. */
+  std::array<std::array<uint32_t, 13>, CONTEXTS> counts_{};
+  std::array<uint8_t, BLOCK_BYTES> padded_{};
+};
+
+}  // namespace mouthpiece::vp8

@@ -1,0 +1,382 @@
+// Prediction, differences and transforms of VP8. In the compiler's vector types, so that other
+// processors than x86 run the same code; interpolation has a version of its own for x86.
+#include "core/vp8_pixels.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+#endif
+
+namespace mouthpiece::vp8 {
+namespace {
+
+using I8 __attribute__((vector_size(16))) = int16_t;
+using U8 __attribute__((vector_size(16))) = uint16_t;
+using B8 __attribute__((vector_size(8))) = uint8_t;
+
+inline B8 load_bytes(const uint8_t* from) {
+  B8 out;
+  std::memcpy(&out, from, sizeof out);
+  return out;
+}
+inline I8 load_wide(const uint8_t* from) {
+  return __builtin_convertvector(load_bytes(from), I8);
+}
+inline I8 load(const int16_t* from) {
+  I8 out;
+  std::memcpy(&out, from, sizeof out);
+  return out;
+}
+inline void store(int16_t* to, I8 value) {
+  std::memcpy(to, &value, sizeof value);
+}
+inline void store_clamped(uint8_t* to, I8 value) {
+#if defined(__SSSE3__)
+  const __m128i packed = _mm_packus_epi16(__m128i(value), __m128i(value));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), packed);
+#else
+  value = value < 0 ? I8{} : value;
+  value = value > 255 ? I8{} + 255 : value;
+  const B8 bytes = __builtin_convertvector(value, B8);
+  std::memcpy(to, &bytes, sizeof bytes);
+#endif
+}
+/** The upper half of the product of each lane with a constant. */
+inline I8 multiply_high(I8 a, int16_t b) {
+#if defined(__SSSE3__)
+  return I8(_mm_mulhi_epi16(__m128i(a), _mm_set1_epi16(b)));
+#else
+  I8 out;
+  for (int i = 0; i < 8; i++) {
+    out[i] = int16_t((int32_t(a[i]) * b) >> 16);
+  }
+  return out;
+#endif
+}
+
+/** sqrt(2) cos(pi/8) - 1 and sqrt(2) sin(pi/8) - 1, in 1/65536. */
+constexpr int16_t COSINE = 20091, SINE = int16_t(35468 - 65536);
+
+/** Transposes two 4x4 blocks that lie side by side in four vectors. */
+inline void transpose(I8 (&r)[4]) {
+  const I8 a = __builtin_shufflevector(r[0], r[1], 0, 8, 1, 9, 4, 12, 5, 13);
+  const I8 b = __builtin_shufflevector(r[0], r[1], 2, 10, 3, 11, 6, 14, 7, 15);
+  const I8 c = __builtin_shufflevector(r[2], r[3], 0, 8, 1, 9, 4, 12, 5, 13);
+  const I8 d = __builtin_shufflevector(r[2], r[3], 2, 10, 3, 11, 6, 14, 7, 15);
+  r[0] = __builtin_shufflevector(a, c, 0, 1, 8, 9, 4, 5, 12, 13);
+  r[1] = __builtin_shufflevector(a, c, 2, 3, 10, 11, 6, 7, 14, 15);
+  r[2] = __builtin_shufflevector(b, d, 0, 1, 8, 9, 4, 5, 12, 13);
+  r[3] = __builtin_shufflevector(b, d, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+
+/** One dimension of the forward transform, 1/2 of the inverse's scale a dimension. */
+inline void forward(I8 (&r)[4]) {
+  const I8 a = r[0] + r[3], b = r[1] + r[2], c = r[1] - r[2], d = r[0] - r[3];
+  r[0] = a + b;
+  r[2] = a - b;
+  r[1] = c + multiply_high(c, SINE) + d + multiply_high(d, COSINE);
+  r[3] = d + multiply_high(d, SINE) - c - multiply_high(c, COSINE);
+}
+
+/** One dimension of the inverse transform (RFC 6386, 14.3). */
+inline void inverse(I8 (&r)[4]) {
+  const I8 a = r[0] + r[2], b = r[0] - r[2];
+  const I8 c = r[1] + multiply_high(r[1], SINE) - r[3] - multiply_high(r[3], COSINE);
+  const I8 d = r[1] + multiply_high(r[1], COSINE) + r[3] + multiply_high(r[3], SINE);
+  r[0] = a + d;
+  r[3] = a - d;
+  r[1] = b + c;
+  r[2] = b - c;
+}
+
+constexpr int8_t FILTERS[8][6] = {{0, 0, 0, 0, 0, 0},       {0, -6, 123, 12, -1, 0},
+                                  {2, -11, 108, 36, -8, 1}, {0, -9, 93, 50, -6, 0},
+                                  {3, -16, 77, 77, -16, 3}, {0, -6, 50, 93, -9, 0},
+                                  {1, -8, 36, 108, -11, 2}, {0, -1, 12, 123, -6, 0}};
+
+#if defined(__SSSE3__)
+/** The six taps as three pairs, in an order in which no intermediate sum saturates. */
+struct Taps {
+  __m128i outer, odd, even;
+  explicit Taps(int fraction) {
+    const int8_t* f = FILTERS[fraction];
+    const auto pair = [](int8_t a, int8_t b) {
+      return _mm_set1_epi16(int16_t(uint8_t(a) | uint8_t(b) << 8));
+    };
+    outer = pair(f[0], f[5]);
+    odd = pair(f[1], f[3]);
+    even = pair(f[2], f[4]);
+  }
+  __m128i sum(__m128i with_outer, __m128i with_odd, __m128i with_even) const {
+    const __m128i most =
+        _mm_add_epi16(_mm_add_epi16(_mm_maddubs_epi16(with_outer, outer), _mm_set1_epi16(64)),
+                      _mm_maddubs_epi16(with_odd, odd));
+    return _mm_srai_epi16(_mm_adds_epi16(most, _mm_maddubs_epi16(with_even, even)), 7);
+  }
+};
+
+inline __m128i load16(const uint8_t* from) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+}
+
+inline void filter_rows(const uint8_t* from, int stride, int fraction, int side, int rows,
+                        uint8_t* out) {
+  const Taps taps(fraction);
+  const __m128i outer = _mm_setr_epi8(0, 5, 1, 6, 2, 7, 3, 8, 4, 9, 5, 10, 6, 11, 7, 12);
+  const __m128i odd = _mm_setr_epi8(1, 3, 2, 4, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9, 8, 10);
+  const __m128i even = _mm_setr_epi8(2, 4, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9, 8, 10, 9, 11);
+  for (int y = 0; y < rows; y++, from += stride, out += side) {
+    for (int x = 0; x < side; x += 8) {
+      const __m128i p = load16(from + x - 2);
+      const __m128i sum =
+          taps.sum(_mm_shuffle_epi8(p, outer), _mm_shuffle_epi8(p, odd), _mm_shuffle_epi8(p, even));
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(out + x), _mm_packus_epi16(sum, sum));
+    }
+  }
+}
+
+template <int HALVES>
+inline void filter_columns(const uint8_t* from, int stride, int fraction, uint8_t* out) {
+  constexpr int SIDE = 8 * HALVES;
+  const Taps taps(fraction);
+  for (int x = 0; x < SIDE; x += 8) {
+    const auto row = [&](int y) {
+      return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + y * stride + x));
+    };
+    __m128i r[6] = {row(-2), row(-1), row(0), row(1), row(2), row(3)};
+    for (int y = 0; y < SIDE; y++) {
+      const __m128i sum = taps.sum(_mm_unpacklo_epi8(r[0], r[5]), _mm_unpacklo_epi8(r[1], r[3]),
+                                   _mm_unpacklo_epi8(r[2], r[4]));
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(out + y * SIDE + x), _mm_packus_epi16(sum, sum));
+      for (int i = 0; i < 5; i++) {
+        r[i] = r[i + 1];
+      }
+      r[5] = row(y + 4);
+    }
+  }
+}
+inline void filter_columns(const uint8_t* from, int stride, int fraction, int side, uint8_t* out) {
+  if (side == 16) {
+    filter_columns<2>(from, stride, fraction, out);
+  } else {
+    filter_columns<1>(from, stride, fraction, out);
+  }
+}
+#else
+inline uint8_t filtered(const uint8_t* p, int step, const int8_t* f) {
+  int sum = 64;
+  for (int i = 0; i < 6; i++) {
+    sum += f[i] * p[(i - 2) * step];
+  }
+  return uint8_t(std::clamp(sum >> 7, 0, 255));
+}
+inline void filter_rows(const uint8_t* from, int stride, int fraction, int side, int rows,
+                        uint8_t* out) {
+  for (int y = 0; y < rows; y++, from += stride, out += side) {
+    for (int x = 0; x < side; x++) {
+      out[x] = filtered(from + x, 1, FILTERS[fraction]);
+    }
+  }
+}
+inline void filter_columns(const uint8_t* from, int stride, int fraction, int side, uint8_t* out) {
+  for (int y = 0; y < side; y++, from += stride, out += side) {
+    for (int x = 0; x < side; x++) {
+      out[x] = filtered(from + x, stride, FILTERS[fraction]);
+    }
+  }
+}
+#endif
+
+}  // namespace
+
+void interpolate(const uint8_t* from, int stride, int x, int y, int side, uint8_t* out) {
+  if (x == 0 && y == 0) {
+    for (int row = 0; row < side; row++) {
+      std::memcpy(out + row * side, from + row * stride, size_t(side));
+    }
+  } else if (y == 0) {
+    filter_rows(from, stride, x, side, side, out);
+  } else if (x == 0) {
+    filter_columns(from, stride, y, side, out);
+  } else {
+    uint8_t rows[22 * 16];
+    filter_rows(from - 2 * stride, stride, x, side, side + 5, rows);
+    filter_columns(rows + 2 * side, side, y, side, out);
+  }
+}
+
+uint32_t squared_error(const uint8_t* a, int a_stride, const uint8_t* b, int side) {
+#if defined(__SSSE3__)
+  __m128i sum = _mm_setzero_si128();
+  for (int y = 0; y < side; y++, a += a_stride, b += side) {
+    for (int x = 0; x < side; x += 8) {
+      const __m128i d = __m128i(load_wide(a + x) - load_wide(b + x));
+      sum = _mm_add_epi32(sum, _mm_madd_epi16(d, d));
+    }
+  }
+  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
+  return uint32_t(_mm_cvtsi128_si32(sum));
+#else
+  uint32_t sum = 0;
+  for (int y = 0; y < side; y++, a += a_stride, b += side) {
+    for (int x = 0; x < side; x++) {
+      sum += uint32_t((a[x] - b[x]) * (a[x] - b[x]));
+    }
+  }
+  return sum;
+#endif
+}
+
+uint32_t absolute_error(const uint8_t* a, int a_stride, const uint8_t* b, int b_stride) {
+#if defined(__SSSE3__)
+  __m128i sum = _mm_setzero_si128();
+  for (int y = 0; y < 16; y++) {
+    sum = _mm_add_epi64(sum, _mm_sad_epu8(load16(a + y * a_stride), load16(b + y * b_stride)));
+  }
+  return uint32_t(_mm_cvtsi128_si32(sum) + _mm_extract_epi16(sum, 4));
+#else
+  uint32_t sum = 0;
+  for (int y = 0; y < 16; y++) {
+    for (int x = 0; x < 16; x++) {
+      sum += uint32_t(std::abs(a[y * a_stride + x] - b[y * b_stride + x]));
+    }
+  }
+  return sum;
+#endif
+}
+
+Steps make_steps(int dc, int ac, float rounding) {
+  Steps out;
+  for (size_t i = 0; i < 2; i++) {
+    const int step = i == 0 ? dc : ac;
+    out.step[i] = int16_t(step);
+    out.round[i] = int16_t(rounding * float(step));
+    out.dead_zone[i] = int16_t(step - out.round[i]);
+    out.reciprocal[i] = uint16_t((65536 + step - 1) / step);
+  }
+  return out;
+}
+
+void transform_pair(const uint8_t* source, int source_stride, const uint8_t* predicted, int stride,
+                    Coefficients* out) {
+  I8 r[4];
+  for (int y = 0; y < 4; y++) {
+    r[y] = (load_wide(source + y * source_stride) - load_wide(predicted + y * stride)) * 8;
+  }
+  transpose(r);
+  forward(r);
+  transpose(r);
+  forward(r);
+  for (int y = 0; y < 4; y++) {
+    const I8 rounded = (r[y] + 8) >> 4;
+    std::memcpy(&out[0][size_t(y) * 4], &rounded, 8);
+    std::memcpy(&out[1][size_t(y) * 4], reinterpret_cast<const char*>(&rounded) + 8, 8);
+  }
+}
+
+void transform_dcs(const Coefficients* blocks, Coefficients& out) {
+  int t[16];
+  for (size_t i = 0; i < 4; i++) {
+    const int p = blocks[4 * i][0], q = blocks[4 * i + 1][0], r = blocks[4 * i + 2][0],
+              s = blocks[4 * i + 3][0];
+    const int a = p + s, b = q + r, c = q - r, d = p - s;
+    t[4 * i] = a + b;
+    t[4 * i + 1] = c + d;
+    t[4 * i + 2] = a - b;
+    t[4 * i + 3] = d - c;
+  }
+  for (size_t i = 0; i < 4; i++) {
+    const int a = t[i] + t[12 + i], b = t[4 + i] + t[8 + i], c = t[4 + i] - t[8 + i],
+              d = t[i] - t[12 + i];
+    out[i] = int16_t((a + b + 1) >> 1);
+    out[4 + i] = int16_t((c + d + 1) >> 1);
+    out[8 + i] = int16_t((a - b + 1) >> 1);
+    out[12 + i] = int16_t((d - c + 1) >> 1);
+  }
+}
+
+void restore_dcs(const Coefficients& dcs, Coefficients* blocks) {
+  int t[16];
+  for (size_t i = 0; i < 4; i++) {
+    const int a = dcs[i] + dcs[12 + i], b = dcs[4 + i] + dcs[8 + i], c = dcs[4 + i] - dcs[8 + i],
+              d = dcs[i] - dcs[12 + i];
+    t[i] = a + b;
+    t[4 + i] = c + d;
+    t[8 + i] = a - b;
+    t[12 + i] = d - c;
+  }
+  for (size_t i = 0; i < 4; i++) {
+    const int a = t[4 * i] + t[4 * i + 3], b = t[4 * i + 1] + t[4 * i + 2],
+              c = t[4 * i + 1] - t[4 * i + 2], d = t[4 * i] - t[4 * i + 3];
+    blocks[4 * i][0] = int16_t((a + b + 3) >> 3);
+    blocks[4 * i + 1][0] = int16_t((c + d + 3) >> 3);
+    blocks[4 * i + 2][0] = int16_t((a - b + 3) >> 3);
+    blocks[4 * i + 3][0] = int16_t((d - c + 3) >> 3);
+  }
+}
+
+bool quantize(Coefficients& block, const Steps& steps, Coefficients& levels) {
+  bool any = false;
+  for (size_t half = 0; half < 2; half++) {
+    const auto lanes = [&](const auto& pair) {
+      I8 out = I8{} + int16_t(pair[1]);
+      if (half == 0) {
+        out[0] = int16_t(pair[0]);
+      }
+      return out;
+    };
+    const I8 x = load(&block[half * 8]);
+    const I8 negative = x < 0;
+    const I8 magnitude = (x ^ negative) - negative;
+    const I8 coded = magnitude >= lanes(steps.dead_zone);
+    I8 level;
+#if defined(__SSSE3__)
+    if (_mm_movemask_epi8(__m128i(coded)) == 0) {
+      store(&levels[half * 8], I8{});
+      store(&block[half * 8], I8{});
+      continue;
+    }
+    level = I8(
+        _mm_mulhi_epu16(__m128i(magnitude + lanes(steps.round)), __m128i(lanes(steps.reciprocal))));
+#else
+    const U8 sum = U8(magnitude + lanes(steps.round)), by = U8(lanes(steps.reciprocal));
+    for (int i = 0; i < 8; i++) {
+      level[i] = int16_t((uint32_t(sum[i]) * by[i]) >> 16);
+    }
+#endif
+    level &= coded;
+    level = level > 2047 ? I8{} + 2047 : level;
+    level = (level ^ negative) - negative;
+    store(&levels[half * 8], level);
+    store(&block[half * 8], level * lanes(steps.step));
+    for (int i = 0; i < 8; i++) {
+      any |= level[i] != 0;
+    }
+  }
+  return any;
+}
+
+void add_pair(const Coefficients* blocks, uint8_t* picture, int stride) {
+  I8 r[4];
+  for (int y = 0; y < 4; y++) {
+    std::memcpy(&r[y], &blocks[0][size_t(y) * 4], 8);
+    std::memcpy(reinterpret_cast<char*>(&r[y]) + 8, &blocks[1][size_t(y) * 4], 8);
+  }
+  inverse(r);
+  transpose(r);
+  inverse(r);
+  for (I8& column : r) {
+    column = (column + 4) >> 3;
+  }
+  transpose(r);
+  for (int y = 0; y < 4; y++) {
+    uint8_t* row = picture + y * stride;
+    store_clamped(row, load_wide(row) + r[y]);
+  }
+}
+
+}  // namespace mouthpiece::vp8

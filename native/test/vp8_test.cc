@@ -1,0 +1,104 @@
+// The coder of VP8's inter frames against libvpx's decoder: what it believes a decoder shows is
+// what the decoder shows, to the last bit.
+#include <doctest/doctest.h>
+#include <vpx/vp8dx.h>
+#include <vpx/vpx_decoder.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/video_encoder.h"
+#include "core/vp8_inter_coder.h"
+#include "core/vp8_key_coder.h"
+#include "core/vp8_rate_control.h"
+#include "test_data.h"
+
+using namespace mouthpiece;
+using mouthpiece::testing::Random;
+
+namespace {
+
+class Decoder {
+ public:
+  Decoder() {
+    REQUIRE(vpx_codec_dec_init(&codec_, vpx_codec_vp8_dx(), nullptr, 0) == VPX_CODEC_OK);
+  }
+  ~Decoder() { vpx_codec_destroy(&codec_); }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  const vpx_image_t& decode(std::span<const uint8_t> frame) {
+    REQUIRE(vpx_codec_decode(&codec_, frame.data(), unsigned(frame.size()), nullptr, 0) ==
+            VPX_CODEC_OK);
+    vpx_codec_iter_t position = nullptr;
+    const vpx_image_t* image = vpx_codec_get_frame(&codec_, &position);
+    REQUIRE(image != nullptr);
+    return *image;
+  }
+
+ private:
+  vpx_codec_ctx_t codec_{};
+};
+
+bool same(const vpx_image_t& shown, const vp8::Planes& believed, int width, int height) {
+  for (size_t p = 0; p < 3; p++) {
+    const int across = p == 0 ? width : width / 2, down = p == 0 ? height : height / 2;
+    for (int y = 0; y < down; y++) {
+      if (std::memcmp(shown.planes[p] + y * shown.stride[p],
+                      believed.data[p] + y * believed.stride[p], size_t(across)) != 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/** Waves that move, with noise of some strength. */
+void draw(std::vector<uint8_t>& picture, int width, int height, int frame, int noise,
+          Random& random) {
+  for (size_t i = 0; i < picture.size(); i++) {
+    const int x = int(i) % width + frame * 3, y = int(i) / width - frame;
+    const int wave = int(60 * std::sin(x * .11) + 50 * std::sin(y * .07 + x * .02));
+    picture[i] = uint8_t(std::clamp(128 + wave + random.between(-noise, noise), 0, 255));
+  }
+  REQUIRE(width * height <= int(picture.size()));
+}
+
+}  // namespace
+
+TEST_CASE("a decoder shows what the coder believes, whatever moves where") {
+  Random random(17);
+  vp8::Scratch scratch;
+  for (int clip = 0; clip < 24; clip++) {
+    const int width = 2 * random.between(8, 90), height = 2 * random.between(8, 90);
+    const size_t blocks = macroblocks(width, height);
+    std::vector<uint8_t> picture(i420_bytes(width, height)), active(blocks),
+        out(picture.size() * 2 + 4096);
+    const int noise = random.between(0, 3) * 40, kbps = random.between(20, 2000);
+    draw(picture, width, height, 0, noise, random);
+    vp8::KeyCoder key(width, height);
+    Decoder decoder;
+    vp8::InterCoder coder(width, height);
+    vp8::RateControl rate(kbps, 30);
+    const auto first = key.code(picture, kbps);
+    decoder.decode(first);
+    coder.start(key.decoded());
+    rate.key_frame_sent(first.size(), key.quantizer());
+    const bool told = random.between(0, 1) == 1;
+    const int far = random.between(1, 3) == 1 ? 400 : 12;
+    std::vector<vp8::Motion> motion(told ? blocks : 0);
+    for (int frame = 1; frame < 12; frame++) {
+      draw(picture, width, height, frame, noise, random);
+      for (auto& block : active) {
+        block = uint8_t(random.between(0, 2) > 0);
+      }
+      for (auto& block : motion) {
+        block = {int16_t(random.between(-far, far)), int16_t(random.between(-far, far))};
+      }
+      const size_t bytes = coder.code(picture, active, motion, rate, scratch, out);
+      REQUIRE(same(decoder.decode({out.data(), bytes}), coder.decoded(), width, height));
+    }
+  }
+}
