@@ -244,7 +244,7 @@ async function run(context: Context): Promise<Outcome> {
     notes: [
       'Outside: from the first chunk of speech handed to the socket to the arrival of the ' +
         'last packet of the first frame whose decoded mouth moves; the mouth is found as the ' +
-        'blocks that move with speech and not without.',
+        'blocks that move with speech and not without; the motion of the head is taken out.',
       'A sentence may begin with a sound that hardly moves the lips, so lips seen from ' +
         'outside come later than the first frame with an articulation in it, which is what ' +
         "the server's own statistics counts.",

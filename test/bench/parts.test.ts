@@ -103,32 +103,32 @@ test('key frames are told by their first payload', () => {
   assert.ok(!beginsKeyFrame('h264', Buffer.from([0x41, 1])));
 });
 
-test('the lip finder finds the mouth among a swaying head, and the frame in which it starts', () => {
+test('the lip finder finds the mouth of a head that moves, and the frame in which it starts', () => {
   const side = 128;
   const spans = [3000, 6000, 9000].map((sentMs) => ({
     sentMs,
     fromMs: sentMs + 300,
     toMs: sentMs + 1200,
   }));
+  const face = (x: number, y: number): number =>
+    110 + 30 * Math.sin(x / 5) * Math.cos(y / 7) - 50 * Number(Math.abs(y - 94) < 1.5);
   const frames: Buffer[] = [];
   const arrivals: number[] = [];
   for (let index = 0; index < 360; index++) {
     const atMs = (index * 1000) / 30;
-    const frame = Buffer.alloc(side * side, 100);
-    for (let y = 10; y < 60; y++) {
-      for (let x = 20; x < 100; x++) {
-        frame[y * side + x] = 100 + Math.round(40 * Math.sin((x + index) / 9));
-      }
-    }
     const isTalking = spans.some(({ sentMs, toMs }) => atMs >= sentMs + 90 && atMs <= toMs);
-    if (isTalking) {
-      for (let y = 90; y < 104; y++) {
-        for (let x = 50; x < 80; x++) {
-          frame[y * side + x] = 60 + ((index * 37) % 120);
-        }
-      }
-    }
-    frames.push(frame);
+    // As far and as fast as a head moves.
+    const [right, down] = [3 * Math.sin(index / 9), 2 * Math.sin(index / 6)];
+    const isMouth = (x: number, y: number): boolean =>
+      Math.abs(x - 64) < 12 && Math.abs(y - 94) < 5;
+    frames.push(
+      Buffer.from(
+        Uint8Array.from({ length: side * side }, (_, at) => {
+          const [x, y] = [(at % side) - right, Math.floor(at / side) - down];
+          return isTalking && isMouth(x, y) ? 50 + ((index * 37) % 60) : Math.round(face(x, y));
+        }),
+      ),
+    );
     arrivals.push(atMs + 7);
   }
   for (const onset of lipOnsets(frames, arrivals, spans)) {

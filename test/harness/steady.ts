@@ -1,6 +1,6 @@
 // Holds the head of a recording still, so that what is left of its motion is the face's: finds how far
 // eyes and nose have moved and turned in each frame (B. Lucas and T. Kanade 1981), and moves it back.
-import type { Recording, ShownFrame } from './probe.ts';
+import type { Recording } from './probe.ts';
 
 /** Where eyes and nose are, as shares of the picture. */
 const HEAD = { left: 0.28, right: 0.72, top: 0.2, bottom: 0.54 };
@@ -12,24 +12,33 @@ const steadied = new WeakMap<Recording, Recording>();
 export function steady(recording: Recording): Recording {
   let held = steadied.get(recording);
   if (held === undefined) {
-    held = { ...recording, frames: hold(recording) };
+    const { frames, size } = recording;
+    const lumas = steadyLumas(
+      frames.map(({ luma }) => luma),
+      size,
+    );
+    held = { ...recording, frames: frames.map((frame, n) => ({ ...frame, luma: lumas[n]! })) };
     steadied.set(recording, held);
     steadied.set(held, held);
   }
   return held;
 }
 
-function hold({ frames, size }: Recording): readonly ShownFrame[] {
-  const reference = frames[frames.length >> 1];
+/**
+ * @param lumas pictures of `size` times `size` pixels
+ * @returns each picture as if the head stood as in the middle one
+ */
+export function steadyLumas(lumas: readonly Uint8Array[], size: number): readonly Uint8Array[] {
+  const reference = lumas[lumas.length >> 1];
   if (reference === undefined) {
-    return frames;
+    return lumas;
   }
-  const gradients = gradientsOf(reference.luma, size);
+  const gradients = gradientsOf(reference, size);
   // The last frame's motion is a good guess for the next.
   const motion = { x: 0, y: 0, turn: 0 };
-  return frames.map((frame) => {
-    follow(frame.luma, reference.luma, gradients, size, motion);
-    return { ...frame, luma: moved(frame.luma, size, motion) };
+  return lumas.map((luma) => {
+    follow(luma, reference, gradients, size, motion);
+    return moved(luma, size, motion);
   });
 }
 
