@@ -14,13 +14,13 @@ import type { LinkedSession } from '../sessions/session-link.ts';
 import { PacketWriter, readDataPacket } from './data-packets.ts';
 import type { RoomMeter } from './room-meter.ts';
 import type { RoomRole } from './room-role.ts';
-import { type PlaybackFinished, SpeechSegments } from './speech-segments.ts';
+import { PlaybackReports } from './playback-reports.ts';
+import { SpeechSegments } from './speech-segments.ts';
 
 /** The attribute of an avatar that names its agent, in LiveKit Agents. */
 const AGENT_ATTRIBUTE = 'lk.publish_on_behalf';
 const AUDIO_TOPIC = 'lk.audio_stream';
 const CLEAR_METHOD = 'lk.clear_buffer';
-const FINISHED_METHOD = 'lk.playback_finished';
 /** How often segments are looked at: the agent learns of their end at most this late. */
 const POLL_MS = 40;
 
@@ -30,6 +30,9 @@ export class AgentRole implements RoomRole {
   readonly #log: Logger;
   readonly #meter: RoomMeter;
   readonly #packets = new PacketWriter();
+  readonly #reports = new PlaybackReports(this.#packets, (packet) => {
+    this.#send(packet);
+  });
   #session: LinkedSession | undefined = undefined;
   #segments: SpeechSegments | undefined = undefined;
   #timer: NodeJS.Timeout | undefined = undefined;
@@ -43,8 +46,13 @@ export class AgentRole implements RoomRole {
 
   opened(session: LinkedSession): void {
     this.#session = session;
-    const segments = new SpeechSegments(session.speech, (finished) => {
-      this.#finished(finished);
+    const segments = new SpeechSegments(session.speech, {
+      started: () => {
+        this.#reports.started();
+      },
+      finished: (finished) => {
+        this.#reports.finished(finished);
+      },
     });
     this.#segments = segments;
     this.#timer = every(POLL_MS, 'the segments of an agent', () => {
@@ -60,6 +68,7 @@ export class AgentRole implements RoomRole {
         `livekit_token names no agent: give it the attribute ${AGENT_ATTRIBUTE}.`,
       );
     }
+    this.#reports.setAgent(this.#agent);
     this.#hasSeenAgent = false;
     this.changed(otherParticipants);
   }
@@ -87,6 +96,10 @@ export class AgentRole implements RoomRole {
       this.#call(sender, value.value);
       return;
     }
+    if (value.case === 'rpcResponse' && sender === this.#agent) {
+      this.#reports.answered(value.value.requestId, value.value.value.case === 'error');
+      return;
+    }
     // Others stream into the room, too: transcriptions, sessions of agents.
     if (sender !== this.#agent) {
       return;
@@ -103,6 +116,7 @@ export class AgentRole implements RoomRole {
   closed(): void {
     clearInterval(this.#timer);
     this.#segments?.close();
+    this.#reports.close();
   }
 
   #begin({ topic, streamId, attributes, contentHeader }: DataStream_Header): void {
@@ -113,7 +127,7 @@ export class AgentRole implements RoomRole {
     if (problem !== undefined) {
       // Without an answer the agent would wait for the end of the segment for ever.
       this.#log.warn({ problem }, 'a segment of an agent is refused');
-      this.#finished({ seconds: 0, interrupted: true });
+      this.#reports.finished({ seconds: 0, interrupted: true });
     }
   }
 
@@ -129,15 +143,6 @@ export class AgentRole implements RoomRole {
     }
     this.#send(this.#packets.rpcResponse(sender, id, 'ok'));
     this.#segments?.clear();
-  }
-
-  #finished({ seconds, interrupted }: PlaybackFinished): void {
-    const payload = JSON.stringify({
-      playback_position: seconds,
-      interrupted,
-      synchronized_transcript: null,
-    });
-    this.#send(this.#packets.rpcRequest(this.#agent, FINISHED_METHOD, payload));
   }
 
   #send(data: Uint8Array): void {

@@ -37,16 +37,21 @@ export function readDataPacket(bytes: Uint8Array): RoomMessage | undefined {
 export class PacketWriter {
   #sequence = 0;
 
-  /** A method of `destination` is called. */
-  rpcRequest(destination: string, method: string, payload: string): Uint8Array {
+  /** A method of `destination` is called. `id` comes back with the answer. */
+  rpcRequest(
+    destination: string,
+    method: string,
+    payload: string,
+  ): { readonly id: string; readonly packet: Uint8Array } {
+    const id = randomUUID();
     const value = new RpcRequest({
-      id: randomUUID(),
+      id,
       method,
       payload,
       responseTimeoutMs: RPC_RESPONSE_MS,
       version: 1,
     });
-    return this.#packet(destination, { case: 'rpcRequest', value });
+    return { id, packet: this.#packet(destination, { case: 'rpcRequest', value }) };
   }
 
   rpcAck(destination: string, requestId: string): Uint8Array {

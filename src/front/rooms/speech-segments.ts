@@ -11,6 +11,14 @@ export interface PlaybackFinished {
   readonly interrupted: boolean;
 }
 
+/** What becomes of segments, in order. */
+export interface SegmentListener {
+  /** The first sample of a segment is heard. Not told when it is interrupted before. */
+  started(): void;
+  /** Once for each segment that carried audio. */
+  finished(finished: PlaybackFinished): void;
+}
+
 const MIN_RATE = 8000;
 const MAX_RATE = 192_000;
 /** Byte streams that are open at once. An agent has one. */
@@ -34,23 +42,23 @@ interface Segment {
   isComplete: boolean;
   /** It was interrupted: what follows of it is dropped. */
   isDropped: boolean;
-  /** The agent was told. */
+  /** The agent was told of its start, and of its end. */
+  isStarted: boolean;
   isFinished: boolean;
 }
 
 /** The segments of one session, in order. */
 export class SpeechSegments {
   readonly #speech: SpeechPort;
-  readonly #onFinished: (finished: PlaybackFinished) => void;
+  readonly #listener: SegmentListener;
   /** By stream id, until the trailer. */
   readonly #open = new Map<string, Segment>();
   /** Segments with audio of which the agent has not been told. */
   readonly #playing: Segment[] = [];
 
-  /** @param onFinished called once for each segment that carried audio */
-  constructor(speech: SpeechPort, onFinished: (finished: PlaybackFinished) => void) {
+  constructor(speech: SpeechPort, listener: SegmentListener) {
     this.#speech = speech;
-    this.#onFinished = onFinished;
+    this.#listener = listener;
   }
 
   /**
@@ -87,6 +95,7 @@ export class SpeechSegments {
       arrived: 0,
       isComplete: false,
       isDropped: false,
+      isStarted: false,
       isFinished: false,
     });
     return undefined;
@@ -144,7 +153,14 @@ export class SpeechSegments {
   poll(): void {
     for (;;) {
       const [first] = this.#playing;
-      if (first?.isComplete !== true) {
+      if (first === undefined) {
+        return;
+      }
+      if (!first.isStarted && ((this.#speech.heardPosition - first.start) | 0) > 0) {
+        first.isStarted = true;
+        this.#listener.started();
+      }
+      if (!first.isComplete) {
         return;
       }
       const left = (first.start + first.samples - this.#speech.heardPosition) | 0;
@@ -185,7 +201,7 @@ export class SpeechSegments {
   #finish(segment: Segment, finished: PlaybackFinished): void {
     if (!segment.isFinished) {
       segment.isFinished = true;
-      this.#onFinished(finished);
+      this.#listener.finished(finished);
     }
   }
 }

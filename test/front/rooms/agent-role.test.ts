@@ -10,7 +10,9 @@ import {
   JoinResponse,
   ParticipantInfo,
   ParticipantInfo_State,
+  RpcError,
   RpcRequest,
+  RpcResponse,
 } from '@livekit/protocol';
 import { test } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
@@ -23,6 +25,8 @@ const AGENT = 'agent';
 /** An avatar whose listener hears as far as the test says. */
 class Avatar {
   readonly role = new AgentRole({ joined() {}, dropped() {} }, createLogger('silent'));
+  /** Whether the agent answers by itself. */
+  answers: 'at once' | 'never' = 'at once';
   readonly ends: string[] = [];
   readonly sent: DataPacket[] = [];
   readonly speech = {
@@ -49,7 +53,14 @@ class Avatar {
       dropPeer() {},
       tell: (message) => {
         if (message.type === 'data') {
-          this.sent.push(DataPacket.fromBinary(message.data));
+          const packet = DataPacket.fromBinary(message.data);
+          this.sent.push(packet);
+          if (this.answers === 'at once' && packet.value.case === 'rpcRequest') {
+            const { id, method } = packet.value.value;
+            queueMicrotask(() => {
+              this.answer(id, method === 'lk.playback_started' ? 1400 : undefined);
+            });
+          }
         }
       },
       end: (reason) => {
@@ -62,6 +73,23 @@ class Avatar {
     this.role.joined(new JoinResponse({ participant, otherParticipants: [agent] }));
   }
 
+  /** The agent answers a call. @param code of an error; undefined: `ok` */
+  answer(requestId: string, code?: number): void {
+    const value = new RpcResponse({
+      requestId,
+      value:
+        code === undefined
+          ? { case: 'payload', value: 'ok' }
+          : { case: 'error', value: new RpcError({ code }) },
+    });
+    this.receive({ case: 'rpcResponse', value });
+  }
+  /** The calls of one method, in order. */
+  calls(method: string): readonly RpcRequest[] {
+    return this.sent.flatMap(({ value }) =>
+      value.case === 'rpcRequest' && value.value.method === method ? [value.value] : [],
+    );
+  }
   receive(value: DataPacket['value'], participantIdentity = AGENT): void {
     this.role.data(new DataPacket({ participantIdentity, value }).toBinary());
   }
@@ -86,17 +114,14 @@ class Avatar {
   }
   /** What the agent was told: position and whether it was an interruption. */
   get finished(): readonly (readonly [number, boolean])[] {
-    return this.sent.flatMap(({ value }) => {
-      if (value.case !== 'rpcRequest') {
-        return [];
-      }
-      assert.equal(value.value.method, 'lk.playback_finished');
-      const { playback_position: position, interrupted, ...rest } = JSON.parse(value.value.payload);
+    return this.calls('lk.playback_finished').map(({ payload }) => {
+      const { playback_position: position, interrupted, ...rest } = JSON.parse(payload);
       assert.deepEqual(rest, { synchronized_transcript: null });
-      return [[position, interrupted] as const];
+      return [position, interrupted] as const;
     });
   }
-  get answers(): readonly unknown[] {
+  /** What the avatar answered to calls. */
+  get answered(): readonly unknown[] {
     return this.sent.flatMap(({ value }) => {
       if (value.case !== 'rpcResponse') {
         return [];
@@ -130,7 +155,45 @@ test('segments are told of once each, in turn, when they have been heard', async
   avatar.role.closed();
 });
 
-test('an interruption is told at once: what was heard of the first, nothing of the others', () => {
+test('calls wait for the answer to the one before: they are handled in order', async () => {
+  const avatar = new Avatar();
+  avatar.answers = 'never';
+  avatar.begin('a');
+  avatar.chunk('a', 16_000);
+  avatar.begin('b');
+  avatar.chunk('b', 1600);
+  avatar.speech.heardPosition += 4000;
+  avatar.call('lk.clear_buffer');
+  assert.deepEqual(avatar.finished, [[0.25, true]]);
+  avatar.answer('another call');
+  assert.equal(avatar.finished.length, 1);
+  avatar.answer(avatar.calls('lk.playback_finished')[0]!.id);
+  assert.equal(avatar.finished.length, 2);
+  avatar.begin('c', 1); // an agent that answers nothing is told of the next all the same
+  await until(() => avatar.finished.length === 3);
+  avatar.role.closed();
+});
+
+test('the start of a segment is told, unless the agent has no method for it', async () => {
+  const avatar = new Avatar();
+  avatar.answers = 'never';
+  avatar.begin('a');
+  avatar.chunk('a', 1600);
+  avatar.trailer('a');
+  avatar.speech.heardPosition += 10;
+  await until(() => avatar.calls('lk.playback_started').length === 1);
+  avatar.answers = 'at once';
+  avatar.answer(avatar.calls('lk.playback_started')[0]!.id, 1400);
+  avatar.begin('b');
+  avatar.chunk('b', 1600);
+  avatar.trailer('b');
+  avatar.speech.heardPosition += 3190;
+  await until(() => avatar.finished.length === 2);
+  assert.equal(avatar.calls('lk.playback_started').length, 1);
+  avatar.role.closed();
+});
+
+test('an interruption is told at once: what was heard of the first, nothing of the others', async () => {
   const avatar = new Avatar();
   avatar.begin('a');
   avatar.chunk('a', 16_000);
@@ -139,11 +202,12 @@ test('an interruption is told at once: what was heard of the first, nothing of t
   avatar.chunk('b', 1600);
   avatar.speech.heardPosition += 4000;
   avatar.call('lk.clear_buffer');
-  assert.deepEqual(avatar.answers, ['ok']);
+  assert.deepEqual(avatar.answered, ['ok']);
   const told = [
     [0.25, true],
     [0, true],
   ];
+  await until(() => avatar.finished.length === 2);
   assert.deepEqual(avatar.finished, told);
   avatar.chunk('b', 1600); // amid the segment: what follows of it is dropped
   avatar.trailer('b');
@@ -164,10 +228,11 @@ test('a segment that is interrupted before its first sample is told of when that
   avatar.role.closed();
 });
 
-test('a segment that cannot be played does not keep the agent waiting', () => {
+test('a segment that cannot be played does not keep the agent waiting', async () => {
   const avatar = new Avatar();
   avatar.begin('a', 1);
   avatar.begin('b', 16_000, 6);
+  await until(() => avatar.finished.length === 2);
   assert.deepEqual(avatar.finished, [
     [0, true],
     [0, true],
@@ -175,7 +240,7 @@ test('a segment that cannot be played does not keep the agent waiting', () => {
   avatar.role.closed();
 });
 
-test('strangers, other topics, unknown methods and noise', () => {
+test('strangers, other topics, unknown methods and noise', async () => {
   const avatar = new Avatar();
   avatar.begin('a', 16_000, 1, 'lk.transcription');
   avatar.chunk('a', 1600);
@@ -184,11 +249,12 @@ test('strangers, other topics, unknown methods and noise', () => {
   assert.equal(avatar.speech.writtenPosition, -1000);
   avatar.call('lk.clear_buffer', 'stranger');
   avatar.call('lk.something');
-  assert.deepEqual([avatar.answers, avatar.speech.flushes], [['reject', 1400], 0]);
+  assert.deepEqual([avatar.answered, avatar.speech.flushes], [['reject', 1400], 0]);
   avatar.role.data(new Uint8Array(100).fill(0xff));
   for (let i = 0; i < 100; i++) {
     avatar.begin(`stream ${i}`);
   }
+  await until(() => avatar.finished.length > 80);
   assert.ok(avatar.finished.length > 80, 'those beyond the limit are answered');
   avatar.role.closed();
 });
