@@ -375,12 +375,40 @@ export const live: Dashboard = {
         timeseries(
           'Joins and reconnects',
           'ops',
-          'Viewers that opened the signal connection of a room, by what came of it. Many that ' +
-            'resume or are restarted lose their connections.',
+          'Signal connections of rooms, by what came of them. Where many resume or are ' +
+            'restarted, connections are lost.',
           [
             {
               expr: `${sumBy('result', rate('mouthpiece_livekit_joins_total'))} > 0 or vector(0)`,
               legend: '{{result}}',
+            },
+          ],
+          { min: 0 },
+        ),
+        timeseries(
+          'Faults of rooms',
+          'short',
+          'Rooms on LiveKit servers that could not be joined, connections to them that were lost, ' +
+            'and those that could not be restored in a minute. In ten minutes.',
+          [
+            {
+              expr: sumBy(
+                'reason',
+                `increase(${metric('mouthpiece_livekit_room_errors_total')}[10m])`,
+              ),
+              legend: '{{reason}}',
+            },
+          ],
+          { min: 0 },
+        ),
+        timeseries(
+          'Data received in rooms',
+          'Bps',
+          'Data messages of the agent, of others in the room, and of those that are not read.',
+          [
+            {
+              expr: sumBy('verdict', rate('mouthpiece_livekit_data_received_bytes_total')),
+              legend: '{{verdict}}',
             },
           ],
           { min: 0 },

@@ -111,6 +111,8 @@ export type ToWorker =
   | { readonly type: 'video'; readonly sessionId: string; readonly isWanted: boolean }
   /** A message for the others in the room, over the reliable data channel. */
   | { readonly type: 'data'; readonly sessionId: string; readonly data: Uint8Array }
+  /** Whose messages in the room count: those of others are passed on rarely. */
+  | { readonly type: 'heed'; readonly sessionId: string; readonly identity: string }
   /** Closes the peer; the session goes on. */
   | { readonly type: 'dropPeer'; readonly sessionId: string }
   | { readonly type: 'close'; readonly sessionId: string; readonly reason: EndReason }

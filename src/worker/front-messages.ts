@@ -111,6 +111,9 @@ export class FrontMessages {
       case 'data':
         scheduler.get(message.sessionId)?.peers.sendData(message.data);
         return;
+      case 'heed':
+        scheduler.get(message.sessionId)?.peers.heed(message.identity);
+        return;
       case 'dropPeer':
         scheduler.get(message.sessionId)?.peers.drop();
         return;

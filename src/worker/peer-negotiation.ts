@@ -2,7 +2,6 @@
 import { toWireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
-import { TokenBucket } from '../base/token-bucket.ts';
 import type { FromWorker, LocalOfferSpec, OfferSpec, SessionSpec } from '../link/messages.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
@@ -12,6 +11,8 @@ import type { RemoteCandidate } from '../webrtc/sdp/candidate.ts';
 import type { Answer, Offer } from '../webrtc/sdp/offer.ts';
 import type { DataChannel } from '../webrtc/sctp/data-channel.ts';
 import type { FrameTrack } from './frame-track.ts';
+import { RoomMessages } from './room-messages.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** The session of the peers. */
 export interface PeerSession extends PeerListener {
@@ -28,6 +29,7 @@ export interface PeerSession extends PeerListener {
 export interface PeerContext {
   readonly endpoint: Endpoint;
   readonly codedFrame: Uint8Array;
+  readonly metrics: Pick<WorkerMetrics, 'roomData'>;
   readonly post: (message: FromWorker) => void;
   readonly media: Pick<MediaConfig, 'videoBitrateKbps' | 'maxVideoBitrateKbps'>;
 }
@@ -44,11 +46,6 @@ const ROOM_SILENCE_MS = 20_000;
 /** A media server reports every second or so: after this silence, the front restarts ICE. */
 const SILENCE_MS = 5000;
 
-/** Messages of a room that are passed on. Speech comes in 70 a second where it is paced. */
-const MESSAGES_PER_SECOND = 500;
-/** A byte stream of ten minutes of speech has 1300. */
-const MESSAGE_BURST = 8000;
-
 /** Negotiates the connection of a session, which has one peer at a time. */
 export class PeerNegotiation {
   readonly #session: PeerSession;
@@ -61,12 +58,11 @@ export class PeerNegotiation {
   #isClosed = false;
   /** LiveKit's channel for what must arrive. */
   #reliable: DataChannel | undefined = undefined;
-  readonly #messages = new TokenBucket(MESSAGES_PER_SECOND, MESSAGE_BURST, monotonicMs());
+  readonly #messages = new RoomMessages(monotonicMs());
   #isAudioOnly = false;
   /** The peer is a media server, and nothing has been heard of it for SILENCE_MS. */
   #isServer = false;
   #isSilent = false;
-  #isFlooded = false;
   /** When the peer was made; 0: there is none. */
   #madeMs = 0;
   /** The codec of the encoder that is there or is being set up. */
@@ -167,18 +163,22 @@ export class PeerNegotiation {
     }
   }
 
+  /** Whose messages count in the room. */
+  heed(identity: string): void {
+    this.#messages.heed(identity);
+  }
+
   /** A message of somebody in the room. The front reads it. */
   received(data: Buffer, nowMs: number): void {
     if (!this.#isServer) {
       return;
     }
-    if (this.#messages.take(1, nowMs)) {
+    const verdict = this.#messages.judge(data, nowMs);
+    this.#context.metrics.roomData[verdict].add(data.length);
+    if (verdict !== 'dropped') {
       // A copy: a posted Buffer would bring all of its pool along.
       const copy = new Uint8Array(data);
       this.#context.post({ type: 'data', sessionId: this.#session.id, data: copy });
-    } else if (!this.#isFlooded) {
-      this.#isFlooded = true;
-      this.#log('too many messages in the room: some are dropped');
     }
   }
 

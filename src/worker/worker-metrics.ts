@@ -83,6 +83,15 @@ export function createWorkerMetrics(metrics: SharedMetrics) {
     interrupt: metrics.histogram('mouthpiece_interrupt_seconds'),
     avOffset: metrics.histogram('mouthpiece_av_offset_seconds'),
     utterances: metrics.counter('mouthpiece_utterances_total'),
+    roomData: {
+      heeded: metrics.counter('mouthpiece_livekit_data_received_bytes_total', {
+        verdict: 'heeded',
+      }),
+      other: metrics.counter('mouthpiece_livekit_data_received_bytes_total', { verdict: 'other' }),
+      dropped: metrics.counter('mouthpiece_livekit_data_received_bytes_total', {
+        verdict: 'dropped',
+      }),
+    },
     speechSeconds: metrics.counter('mouthpiece_speech_seconds_total'),
     bufferDepth: metrics.histogram('mouthpiece_audio_buffer_seconds'),
     underruns: metrics.counter('mouthpiece_audio_underruns_total'),

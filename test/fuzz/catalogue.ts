@@ -41,6 +41,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   js('sdp', 40_000),
   js('wire', 100_000, 0.5),
   js('livekit', 8_000, 0.5),
+  js('room-data', 8_000, 0.5),
   js('multipart', 100_000, 0.5),
   js('http', 25_000, 0.5),
   js('audio-body', 150_000, 0.5),

@@ -69,6 +69,7 @@ export class AgentRole implements RoomRole {
       );
     }
     this.#reports.setAgent(this.#agent);
+    this.#session?.tell({ type: 'heed', identity: this.#agent });
     this.#hasSeenAgent = false;
     this.changed(otherParticipants);
   }

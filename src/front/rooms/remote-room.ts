@@ -236,9 +236,11 @@ export class RemoteRoom implements SessionLink {
     const nowMs = monotonicMs();
     if (this.#lostMs === 0) {
       this.#lostMs = nowMs;
+      this.#options.meter.failed('connection_lost');
       this.#options.log.info({ reason }, 'the connection to a LiveKit server is lost');
     }
     if (nowMs - this.#lostMs > RESTORE_TIMEOUT_MS) {
+      this.#options.meter.failed('room_lost');
       this.#session?.end('room_lost');
       return;
     }
@@ -278,6 +280,7 @@ export class RemoteRoom implements SessionLink {
   #refuse(reason: string): void {
     const text = `The LiveKit room could not be joined: ${reason}`;
     this.#options.meter.joined('refused');
+    this.#options.meter.failed('join_failed');
     this.#options.log.warn({ reason }, 'a LiveKit room could not be joined');
     this.#settle.reject(new ServiceError('ROOM_JOIN_FAILED', text));
     this.#session?.end('room_refused');

@@ -21,7 +21,9 @@ export type MediaServerMessage =
   | { readonly type: 'candidate'; readonly candidate: RemoteCandidate }
   | { readonly type: 'video'; readonly isWanted: boolean }
   /** A message for the others in the room. */
-  | { readonly type: 'data'; readonly data: Uint8Array };
+  | { readonly type: 'data'; readonly data: Uint8Array }
+  /** Whose messages in the room count. */
+  | { readonly type: 'heed'; readonly identity: string };
 
 /** The speech of a session. Positions count samples at SPEECH_RATE, modulo 2^32. */
 export interface SpeechPort {

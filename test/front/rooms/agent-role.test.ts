@@ -24,7 +24,7 @@ const AGENT = 'agent';
 
 /** An avatar whose listener hears as far as the test says. */
 class Avatar {
-  readonly role = new AgentRole({ joined() {}, dropped() {} }, createLogger('silent'));
+  readonly role = new AgentRole({ joined() {}, failed() {}, dropped() {} }, createLogger('silent'));
   /** Whether the agent answers by itself. */
   answers: 'at once' | 'never' = 'at once';
   readonly ends: string[] = [];

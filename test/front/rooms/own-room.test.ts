@@ -62,7 +62,7 @@ const counted = new Map<string, number>();
 const count = (what: string): void => {
   counted.set(what, (counted.get(what) ?? 0) + 1);
 };
-const meter: RoomMeter = { joined: count, dropped: count };
+const meter: RoomMeter = { joined: count, failed: count, dropped: count };
 
 const requestOf = (query: Record<string, string>): SocketRequest => ({
   path: '/rtc/v1',

@@ -115,7 +115,7 @@ async function start(
     token: 'token',
     videoCodec: 'vp8',
     role,
-    meter: { joined() {}, dropped() {} },
+    meter: { joined() {}, failed() {}, dropped() {} },
     log: createLogger('silent'),
   });
   const session: LinkedSession = {

@@ -8,7 +8,7 @@ import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
 const log = createLogger('silent');
-const meter = { joined() {}, dropped() {} };
+const meter = { joined() {}, failed() {}, dropped() {} };
 /** A step with this bit is a request to join; others are signal messages. */
 const JOIN = 1;
 const MAX_OFFERS = 40;

@@ -1,0 +1,48 @@
+// Which messages of a room reach the front: those of the agent, and few of strangers.
+import assert from 'node:assert/strict';
+import { DataPacket, RpcRequest } from '@livekit/protocol';
+import { test } from 'vitest';
+import { RoomMessages, senderOf } from '../../src/worker/room-messages.ts';
+
+const packetOf = (participantIdentity: string): Buffer =>
+  Buffer.from(
+    new DataPacket({
+      participantIdentity,
+      destinationIdentities: ['avatar'],
+      sequence: 70_000,
+      value: { case: 'rpcRequest', value: new RpcRequest({ id: 'r', payload: 'x'.repeat(300) }) },
+    }).toBinary(),
+  );
+
+test('a room full of strangers takes nothing from the agent', () => {
+  const messages = new RoomMessages(0);
+  assert.equal(messages.judge(packetOf('agent'), 0), 'dropped', 'before it is known who counts');
+  messages.heed('agent');
+  const strangers = Array.from({ length: 10_000 }, (_, i) =>
+    messages.judge(packetOf(`stranger ${i % 100}`), i / 10),
+  );
+  const passed = strangers.filter((verdict) => verdict === 'other').length;
+  assert.ok(passed > 50 && passed < 100, `${passed} of 10,000 in a second`);
+  assert.ok(!strangers.includes('heeded'));
+  for (let i = 0; i < 5000; i++) {
+    assert.equal(messages.judge(packetOf('agent'), 1000), 'heeded');
+  }
+});
+
+test('the sender is found wherever it stands; noise has none', () => {
+  assert.equal(senderOf(packetOf('agent'))?.toString(), 'agent');
+  const twice = Buffer.concat([packetOf('first'), packetOf('last')]);
+  assert.equal(senderOf(twice)?.toString(), 'last');
+  for (const noise of [
+    '',
+    'ff',
+    '22',
+    '2205',
+    '2205616765',
+    '2380',
+    '0880',
+    '08ffffffffffffffffffff01',
+  ]) {
+    assert.equal(senderOf(Buffer.from(noise, 'hex')), undefined, noise);
+  }
+});
