@@ -235,15 +235,18 @@ function installNpmPackages(npm, node, log) {
  * @param node the Node 22 to run npm with
  * @throws SetupError when they cannot be installed
  */
-export function installTalk(log = () => {}, node = process.execPath) {
+export function installTalk(log = () => {}, node = process.execPath, { forTests = false } = {}) {
   const folder = path.join(ROOT, 'scripts/talk');
-  const hash = hashOf(readFileSync(path.join(folder, 'package-lock.json')), process.arch);
+  const lock = readFileSync(path.join(folder, 'package-lock.json'));
+  const hash = hashOf(lock, process.arch, forTests ? 'tests' : 'server');
   if (existsSync(path.join(folder, 'node_modules/.package-lock.json')) && isCurrent('talk', hash)) {
     return;
   }
   log('installing the libraries of conversations');
   rmSync(stampOf('talk'), { force: true });
-  run(node, [npmScript(), 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
+  // The plug-ins among the development packages judge the protocols in the tests.
+  const omitted = forTests ? [] : ['--omit=dev'];
+  run(node, [npmScript(), 'ci', '--no-audit', '--no-fund', '--ignore-scripts', ...omitted], {
     cwd: folder,
     label: 'npm ci (conversations)',
     env: {
@@ -273,7 +276,7 @@ export async function setUp({ forTests = false, log = () => {} } = {}) {
   const node = findNode(npm, log);
   installNpmPackages(npm, node, log);
   if (forTests) {
-    installTalk(log, node);
+    installTalk(log, node, { forTests });
   }
   const env = {
     ...process.env,

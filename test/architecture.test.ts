@@ -131,7 +131,7 @@ const ROOM_OF_VENDOR: Record<string, RegExp> = {
   '@wasm-audio-decoders/ogg-vorbis': /^jobs\//,
   pino: /^base\//,
   '@livekit/protocol': /^front\/rooms\//,
-  ws: /^front\/rooms\//,
+  ws: /^(front\/rooms|talk\/providers)\//,
 };
 
 const WITH_INNER_ROOMS = ['front', 'jobs', 'pipeline', 'webrtc'];

@@ -20,24 +20,30 @@ export type MindSpec =
 /** A voice. */
 export type VoiceSpec =
   | { readonly kind: 'local'; readonly voice: string }
-  | {
-      readonly kind: 'openai' | 'elevenlabs' | 'cartesia';
-      /** The origin and path before the provider's own path. */
-      readonly baseUrl: string;
-      readonly apiKey: string;
-      readonly voice: string;
-      readonly model: string;
-    };
+  | ({ readonly kind: 'openai' } & RemoteVoice)
+  | ({ readonly kind: 'elevenlabs' | 'cartesia' } & RemoteVoice);
+
+/** A voice of a service. */
+interface RemoteVoice {
+  /** The origin and path before the provider's own path. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly voice: string;
+  readonly model: string;
+}
 
 /** A speech recogniser. */
 export type EarSpec =
   | { readonly kind: 'local' }
-  | {
-      readonly kind: 'openai' | 'deepgram';
-      readonly baseUrl: string;
-      readonly apiKey: string;
-      readonly model: string;
-    };
+  | ({ readonly kind: 'openai' } & RemoteEar)
+  | ({ readonly kind: 'deepgram' } & RemoteEar);
+
+/** A recogniser of a service. */
+interface RemoteEar {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly model: string;
+}
 
 /** Who said something. */
 export type Speaker = 'user' | 'assistant';

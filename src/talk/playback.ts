@@ -25,6 +25,8 @@ interface Segment {
   base: number;
   /** Position in the ring of the sample `base`. */
   ringStart: number;
+  /** What was heard of it when it was paused: later sound of a clause changes the estimate. */
+  pausedText: string | undefined;
 }
 
 /** What the playback tells. */
@@ -83,6 +85,7 @@ export class Playback {
         spoken: '',
         base: 0,
         ringStart: this.#ring.written,
+        pausedText: undefined,
       };
       this.#segments.push(segment);
     }
@@ -123,6 +126,7 @@ export class Playback {
     }
     for (const segment of this.#segments) {
       segment.base = this.#heard(segment);
+      segment.pausedText = textOf(segment, segment.base);
     }
     this.#isPaused = true;
     if (this.#segments.length > 0) {
@@ -138,6 +142,7 @@ export class Playback {
     this.#isPaused = false;
     for (const segment of this.#segments) {
       segment.ringStart = this.#ring.written;
+      segment.pausedText = undefined;
       let at = 0;
       for (const pcm of segment.pcm) {
         const from = Math.max(0, Math.min(pcm.length, segment.base - at));
@@ -189,8 +194,9 @@ export class Playback {
 }
 
 /** What was heard of a segment when its listener has reached sample `heard`. */
-const textOf = (segment: Segment, heard: number): string =>
-  segment.spans
+const textOf = ({ spans, pausedText }: Segment, heard: number): string =>
+  pausedText ??
+  spans
     .map(({ clause, start }) =>
       clause === undefined ? '' : heardOf(clause, heard - start, SPEECH_RATE),
     )

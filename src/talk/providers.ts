@@ -5,13 +5,15 @@ import { SPEECH_RATE } from '../media/timeline.ts';
 import { clausesOf } from './clauses.ts';
 import { type ProviderError, toProviderError } from './provider-error.ts';
 import { chatReply } from './providers/chat.ts';
+import { DeepgramEar } from './providers/deepgram.ts';
 import { LocalEar } from './providers/local-ear.ts';
 import { fliteSpeech } from './providers/local-voice.ts';
 import { scriptReply } from './providers/script.ts';
 import { endpointSpeech } from './providers/speech-endpoint.ts';
 import { transcription } from './providers/transcription.ts';
 import { type ReplyGate, ReplyGates } from './reply-gates.ts';
-import { newClause } from './spoken-text.ts';
+import { StreamedReply, VoiceSockets } from './streamed-voice.ts';
+import { type SpokenClause, newClause } from './spoken-text.ts';
 import type { ChatMessage, TurnProviders, VoiceAudio } from './turn-types.ts';
 
 /** Steps of a turn at its providers. */
@@ -40,6 +42,21 @@ export function createProviders(
 ): TurnProviders & { prepareToHear(): void; close(): void } {
   const { mind, voice, ear } = spec;
   const gates = new ReplyGates();
+  const sockets =
+    voice.kind === 'elevenlabs' || voice.kind === 'cartesia'
+      ? new VoiceSockets(voice, spec.language)
+      : undefined;
+  const deepgram =
+    ear.kind === 'deepgram'
+      ? new DeepgramEar(ear, spec.language, {
+          onAnswer: (seconds) => {
+            listener.onAnswer('recogniser', ear.kind, seconds);
+          },
+          onFault: (error) => {
+            listener.onFault('recogniser', ear.kind, error);
+          },
+        })
+      : undefined;
   const localEar = ear.kind === 'local' ? new LocalEar() : undefined;
 
   /** Runs a request; repeats it once if it failed before its first result. */
@@ -110,19 +127,53 @@ export function createProviders(
   }
 
   const audioOf = (text: string, signal: AbortSignal): AsyncIterable<Int16Array> => {
-    switch (voice.kind) {
-      case 'local':
-        return once(fliteSpeech(voice.voice, text, signal));
-      default:
-        return endpointSpeech(voice, text, spec.language, signal);
+    if (voice.kind === 'local') {
+      return once(fliteSpeech(voice.voice, text, signal));
     }
+    if (voice.kind === 'openai') {
+      return endpointSpeech(voice, text, signal);
+    }
+    throw new TypeError(`the voice ${voice.kind} speaks over a socket`);
   };
 
   async function* speak(
     text: AsyncIterable<string>,
     signal: AbortSignal,
   ): AsyncGenerator<VoiceAudio> {
-    yield* gates.with((gate) => speakClauses(text, signal, gate));
+    yield* gates.with((gate) =>
+      sockets === undefined
+        ? speakClauses(text, signal, gate)
+        : speakStreamed(sockets, new StreamedReply(text, gate, signal), signal),
+    );
+  }
+
+  async function* speakStreamed(
+    from: VoiceSockets,
+    reply: StreamedReply,
+    signal: AbortSignal,
+  ): AsyncGenerator<VoiceAudio> {
+    if (!(await reply.begin())) {
+      return;
+    }
+    listener.onStep('firstClause');
+    const { clause } = reply;
+    const feeding = reply.feed();
+    const pieces = attempt('voice', voice.kind, signal, () => reply.speak(from, monotonicMs()));
+    try {
+      for await (const { pcm, words } of pieces) {
+        clause.words.push(...words);
+        if (clause.samples === 0 && pcm.length > 0) {
+          listener.onStep('firstAudio');
+        }
+        clause.samples += pcm.length;
+        yield* framesOf(pcm, clause, signal);
+      }
+      clause.isComplete = true;
+      await feeding;
+    } finally {
+      reply.close();
+      listener.onUsage(0, clause.samples / SPEECH_RATE);
+    }
   }
 
   async function* speakClauses(
@@ -146,9 +197,7 @@ export function createProviders(
           listener.onStep('firstAudio');
         }
         clause.samples += pcm.length;
-        for (let at = 0; at < pcm.length && !signal.aborted; at += FRAME_SAMPLES) {
-          yield { pcm: pcm.subarray(at, at + FRAME_SAMPLES), clause };
-        }
+        yield* framesOf(pcm, clause, signal);
       }
       clause.isComplete = true;
       listener.onUsage(0, clause.samples / SPEECH_RATE);
@@ -158,9 +207,9 @@ export function createProviders(
   async function transcribe(pcm: Int16Array, signal: AbortSignal): Promise<string> {
     const texts = attempt('recogniser', ear.kind, signal, () =>
       once(
-        ear.kind === 'local'
-          ? localEar!.transcribe(pcm, signal)
-          : transcription(ear, pcm, spec.language, signal),
+        ear.kind === 'openai'
+          ? transcription(ear, pcm, spec.language, signal)
+          : localEar!.transcribe(pcm, signal),
       ),
     );
     for await (const text of texts) {
@@ -174,11 +223,20 @@ export function createProviders(
     reply,
     speak,
     transcribe,
+    ...(deepgram && {
+      listen: (pcm: AsyncIterable<Int16Array>, signal: AbortSignal) => deepgram.listen(pcm, signal),
+      finalise: () => {
+        deepgram.finalise(monotonicMs());
+      },
+    }),
     prepareToHear: () => {
       localEar?.prepare();
+      sockets?.prepare(monotonicMs());
     },
     close: () => {
       localEar?.close();
+      deepgram?.close();
+      sockets?.close();
     },
   };
 }
@@ -192,3 +250,14 @@ const continued = (messages: readonly ChatMessage[], text: string): readonly Cha
   text === ''
     ? messages
     : [...messages, { role: 'assistant', content: text }, { role: 'user', content: GO_ON }];
+
+/** A piece of sound as frames of FRAME_SAMPLES. */
+function* framesOf(
+  pcm: Int16Array,
+  clause: SpokenClause,
+  signal: AbortSignal,
+): Generator<VoiceAudio> {
+  for (let at = 0; at < pcm.length && !signal.aborted; at += FRAME_SAMPLES) {
+    yield { pcm: pcm.subarray(at, at + FRAME_SAMPLES), clause };
+  }
+}

@@ -6,9 +6,9 @@ export interface TimedWord {
   readonly startSample: number;
 }
 
-/** A clause that a voice speaks. Its fields fill up while its audio arrives. */
+/** A clause that a voice speaks, or a reply in one piece. Its fields fill up as audio arrives. */
 export interface SpokenClause {
-  readonly text: string;
+  text: string;
   /** Samples of audio so far. */
   samples: number;
   /** All of its audio has arrived. */

@@ -64,13 +64,13 @@ export async function startTurns(
 ): Promise<TurnEngine> {
   const microphone = createMicrophone(library);
   const { output, playback, cut } = createOutput(library, options);
-  const { transcribe, listen } = options.providers;
+  const { transcribe, listen, finalise } = options.providers;
   const utterances = new UtteranceRecogniser(transcribe ?? (() => Promise.resolve('')));
   const vad = createVad(
     library,
     options.detector,
     { endMs: END_SILENCE_MS, pauseMs: PAUSE_MS },
-    utterances,
+    finalise === undefined ? utterances : { onStart: () => {}, onPause: finalise, onEnd: () => {} },
   );
   const session = createSession(library, vad, options.isPreemptive);
   const hear =

@@ -31,8 +31,10 @@ export interface TurnProviders {
   readonly speak: (text: AsyncIterable<string>, signal: AbortSignal) => AsyncIterable<VoiceAudio>;
   /** Recognises one utterance. */
   readonly transcribe?: (pcm: Int16Array, signal: AbortSignal) => Promise<string>;
-  /** Recognises continuously. */
+  /** Recognises continuously, instead of `transcribe`. */
   readonly listen?: (pcm: AsyncIterable<Int16Array>, signal: AbortSignal) => AsyncIterable<Hearing>;
+  /** For `listen`: the person has probably ended an utterance. */
+  readonly finalise?: () => void;
 }
 
 /** What the turns tell. */

@@ -102,6 +102,14 @@
       return { joinMs: joinedMs - startMs, firstFrameMs: firstFrameMs - joinedMs };
     }
 
+    /** Records what a page of the service shows in `video`. */
+    attach(video) {
+      this.video = video;
+      this.session = { state: 'live', stream: video.srcObject };
+      this.#watch(video);
+      this.#listen(video.srcObject.getAudioTracks()[0]);
+    }
+
     /** Leaves the room. */
     leaveRoom() {
       return this.room.disconnect();

@@ -84,6 +84,17 @@ export class Probe {
     return new Probe(page, server);
   }
 
+  /** Records the video of a page of the service. The page must have been opened past its CSP. */
+  static async attach(
+    page: Page,
+    server: Pick<TestServer, 'url' | 'apiKey'>,
+    selector: string,
+  ): Promise<Probe> {
+    await page.evaluate(await readFile(path.join(ROOT, 'test/harness/probe.js'), 'utf8'));
+    await page.evaluate(`probe.attach(document.querySelector(${JSON.stringify(selector)}))`);
+    return new Probe(page, server);
+  }
+
   /**
    * Puts a network between the page and the server's media, before it connects; what it does to
    * datagrams can be set on the relay at any time.

@@ -1,9 +1,12 @@
 // A local server that speaks the protocols of the providers: OpenAI's chat completions, speech and
-// transcriptions. It answers at the pace and with the faults that a test sets.
+// transcriptions; by socket-server.ts ElevenLabs, Cartesia and Deepgram. It answers at the pace and
+// with the faults that a test sets.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { envelope } from '../harness/lipsync.ts';
 import { synthesize } from '../harness/speech.ts';
 import { LocalEar } from '../../src/talk/providers/local-ear.ts';
+import { serveSockets } from './socket-server.ts';
 import { sleep } from '../../src/base/time.ts';
 
 /** What happened, in order. */
@@ -27,12 +30,18 @@ export class Behaviour {
   recogniserMs = 100;
   /** What the recogniser understands, one after another; empty: it listens with pocketsphinx. */
   transcripts: string[] = [];
+  /** What the person may say: the recogniser finds which of them a recording holds. */
+  phrases: { readonly text: string; readonly pcm: Int16Array }[] = [];
+  /** What the model answers to each text of the person; others get the next of `replies`. */
+  readonly answers = new Map<string, string>();
   /** The model's replies, one after another; the last one repeats. */
   replies: string[] = ['All right.'];
   /** Status of the next answers, by path; 200 when absent. */
   readonly status = new Map<string, number>();
   /** Fault of the next answers, by path. */
-  readonly fault = new Map<string, 'cut' | 'garbage' | 'silence'>();
+  readonly fault = new Map<string, 'cut' | 'garbage' | 'silence' | 'error'>();
+  /** What the error message of the fault `error` says. */
+  error = 'Something went wrong';
 }
 
 /** A running server. */
@@ -61,6 +70,17 @@ export async function startProviders(): Promise<ProviderServer> {
     events.push({ kind, atMs: performance.now(), detail });
   };
 
+  function replyTo({ messages }: ChatRequest): string {
+    const [said, before, asked] = messages.toReversed().map(({ content }) => content);
+    const answer = behaviour.answers.get(said!);
+    const whole = behaviour.answers.get(asked ?? '');
+    if (answer === undefined && whole?.startsWith(before!) === true) {
+      return whole.slice(before!.length); // it was held amid this reply
+    }
+    const next = behaviour.replies.length > 1 ? behaviour.replies.shift() : behaviour.replies[0];
+    return answer ?? next!;
+  }
+
   async function chat(body: Buffer, response: ServerResponse): Promise<void> {
     const request = JSON.parse(body.toString()) as ChatRequest;
     chats.push(request);
@@ -72,7 +92,7 @@ export async function startProviders(): Promise<ProviderServer> {
         note('chat aborted');
       }
     });
-    const reply = behaviour.replies.length > 1 ? behaviour.replies.shift()! : behaviour.replies[0]!;
+    const reply = replyTo(request);
     await sleep(behaviour.firstTokenMs);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const send = (delta: object, finish: string | null = null): void => {
@@ -122,7 +142,10 @@ export async function startProviders(): Promise<ProviderServer> {
     for (let i = 0; i < pcm.length; i++) {
       pcm[i] = body.readInt16LE(at + 44 + i * 2);
     }
-    const given = behaviour.transcripts.shift();
+    const given =
+      behaviour.phrases.length > 0
+        ? closest(pcm, behaviour.phrases)
+        : behaviour.transcripts.shift();
     await sleep(given === undefined ? 0 : behaviour.recogniserMs);
     const text = given ?? (await new LocalEar().transcribe(pcm, new AbortController().signal));
     heard.push(text);
@@ -131,41 +154,12 @@ export async function startProviders(): Promise<ProviderServer> {
     response.end(JSON.stringify({ text }));
   }
 
-  /** ElevenLabs and Cartesia: 16 kHz PCM, in chunks that cut samples. */
-  async function otherVoice(
-    path: string,
-    request: IncomingMessage,
-    body: Buffer,
-    response: ServerResponse,
-  ): Promise<void> {
-    const { headers } = request;
-    const asked = JSON.parse(body.toString()) as { text?: string; transcript?: string };
-    note(
-      'speech',
-      `${path} ${String(headers['xi-api-key'] ?? headers['x-api-key'])} ${body.toString()}`,
-    );
-    const { pcm } = await synthesize(asked.text ?? asked.transcript ?? '', 'rms');
-    const bytes = Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength);
-    response.writeHead(200, { 'content-type': 'audio/pcm' });
-    for (let at = 0; at < bytes.length; at += 4801) {
-      response.write(bytes.subarray(at, at + 4801));
-    }
-    response.end();
-  }
-
-  function deepgram(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
-    note('listen', `${request.url} ${request.headers.authorization} ${body.length}`);
-    const transcript = behaviour.transcripts.shift() ?? '';
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ results: { channels: [{ alternatives: [{ transcript }] }] } }));
-  }
-
   const server = createServer((request, response) => {
     void (async () => {
       const path = request.url!;
       const body = await bodyOf(request);
       const status = behaviour.status.get(path);
-      if (request.headers.authorization === 'Bearer wrong') {
+      if (request.headers.authorization?.endsWith(' wrong') === true) {
         response.writeHead(401).end();
       } else if (status !== undefined) {
         note(`refused ${status}`);
@@ -177,10 +171,6 @@ export async function startProviders(): Promise<ProviderServer> {
         await speech(body, response);
       } else if (path === '/v1/audio/transcriptions') {
         await transcribe(body, response);
-      } else if (path.startsWith('/v1/text-to-speech/') || path === '/tts/bytes') {
-        await otherVoice(path, request, body, response);
-      } else if (path.startsWith('/v1/listen')) {
-        deepgram(request, body, response);
       } else {
         response.writeHead(404).end();
       }
@@ -189,6 +179,7 @@ export async function startProviders(): Promise<ProviderServer> {
       response.destroy();
     });
   });
+  const sockets = serveSockets(server, behaviour, note);
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
@@ -207,6 +198,10 @@ export async function startProviders(): Promise<ProviderServer> {
     },
     close: () =>
       new Promise((resolve) => {
+        for (const socket of sockets.clients) {
+          socket.terminate();
+        }
+        sockets.close();
         server.close(() => {
           resolve();
         });
@@ -226,4 +221,38 @@ function upsample(pcm: Int16Array): Buffer {
     out.writeInt16LE(Math.round(a + (b - a) * (at - from)), i * 2);
   }
   return out;
+}
+
+/** The phrase whose loudness over time is most like that of the recording; '' when none is. */
+function closest(
+  recording: Int16Array,
+  phrases: readonly { readonly text: string; readonly pcm: Int16Array }[],
+): string {
+  const heard = envelope(recording);
+  const scored = phrases.map(({ text, pcm }) => ({ text, score: likeness(heard, envelope(pcm)) }));
+  const best = scored.toSorted((a, b) => b.score - a.score)[0]!;
+  return best.score > 0.6 ? best.text : '';
+}
+
+/** The best correlation of a phrase with any part of a recording. */
+function likeness(heard: Float64Array, phrase: Float64Array): number {
+  const length = Math.min(heard.length, phrase.length);
+  let best = -1;
+  for (let at = 0; at <= heard.length - length; at += 2) {
+    best = Math.max(best, correlation(heard.subarray(at, at + length), phrase));
+  }
+  return best;
+}
+
+function correlation(a: Float64Array, b: Float64Array): number {
+  const mean = (values: Float64Array): number =>
+    values.subarray(0, a.length).reduce((sum, value) => sum + value, 0) / a.length;
+  const [meanA, meanB] = [mean(a), mean(b)];
+  let [ab, aa, bb] = [0, 0, 0];
+  for (let i = 0; i < a.length; i++) {
+    ab += (a[i]! - meanA) * (b[i]! - meanB);
+    aa += (a[i]! - meanA) ** 2;
+    bb += (b[i]! - meanB) ** 2;
+  }
+  return ab / Math.sqrt(aa * bb || 1);
 }

@@ -14,12 +14,10 @@ import { synthesize } from '../harness/speech.ts';
 import { type ProviderServer, startProviders } from './provider-server.ts';
 
 let providers: ProviderServer;
-let origin: string;
 const { signal } = new AbortController();
 
 beforeAll(async () => {
   providers = await startProviders();
-  origin = new URL(providers.baseUrl).origin;
 });
 afterAll(() => providers.close());
 beforeEach(() => {
@@ -79,43 +77,23 @@ test('a language model streams; its faults have a reason each', async () => {
   }
 });
 
-test('each voice gets its own request, and its sound arrives whole', async () => {
+test("a voice behind OpenAI's API streams, and its sound arrives whole", async () => {
   const { pcm } = await synthesize('Good morning', 'rms');
-  for (const [kind, baseUrl, asked] of [
-    ['openai', providers.baseUrl, /^Good morning$/],
-    [
-      'elevenlabs',
-      origin,
-      /^\/v1\/text-to-speech\/v\/stream\?output_format=pcm_16000 k .*"model_id":"m"/,
-    ],
-    ['cartesia', origin, /^\/tts\/bytes k .*"voice":\{"mode":"id","id":"v"\}.*"sample_rate":16000/],
-  ] as const) {
-    const spec = { kind, baseUrl, apiKey: 'k', voice: 'v', model: 'm' };
-    const parts = await all(endpointSpeech(spec, 'Good morning', 'en', signal));
-    assert.match(providers.events.at(-1)!.detail, asked);
-    const samples = parts.reduce((sum, part) => sum + part.length, 0);
-    assert.ok(Math.abs(samples - pcm.length) < 40, `${kind}: ${samples} of ${pcm.length}`);
-    const joined = Int16Array.from(parts.flatMap((part) => [...part]));
-    assert.ok(correlation(joined, pcm) > 0.97, `${kind}: ${correlation(joined, pcm)}`);
-  }
+  const { baseUrl } = providers;
+  const spec = { kind: 'openai', baseUrl, apiKey: 'k', voice: 'v', model: 'm' } as const;
+  const parts = await all(endpointSpeech(spec, 'Good morning', signal));
+  assert.equal(providers.events.at(-1)!.detail, 'Good morning');
+  const samples = parts.reduce((sum, part) => sum + part.length, 0);
+  assert.ok(Math.abs(samples - pcm.length) < 40, `${samples} of ${pcm.length}`);
+  const joined = Int16Array.from(parts.flatMap((part) => [...part]));
+  assert.ok(correlation(joined, pcm) > 0.97, `${correlation(joined, pcm)}`);
 });
 
-test('each recogniser gets a WAV file, and its words are found', async () => {
+test('a recogniser gets a WAV file, and its words are found', async () => {
   const { pcm } = await synthesize('Good morning');
-  for (const [kind, baseUrl] of [
-    ['openai', providers.baseUrl],
-    ['deepgram', origin],
-  ] as const) {
-    providers.behaviour.transcripts = ['good morning'];
-    const spec = { kind, baseUrl, apiKey: 'k', model: 'm' };
-    assert.equal(await transcription(spec, pcm, 'en', signal), 'good morning');
-  }
-  assert.match(
-    providers.events.at(-1)!.detail,
-    new RegExp(
-      `^/v1/listen\\?model=m&language=en&smart_format=true Token k ${44 + pcm.length * 2}$`,
-    ),
-  );
+  providers.behaviour.transcripts = ['good morning'];
+  const spec = { kind: 'openai', baseUrl: providers.baseUrl, apiKey: 'k', model: 'm' } as const;
+  assert.equal(await transcription(spec, pcm, 'en', signal), 'good morning');
 });
 
 test('a key that a provider refuses is found before anybody joins', async () => {
@@ -130,6 +108,19 @@ test('a key that a provider refuses is found before anybody joins', async () => 
     voiceModel: names('voiceModel'),
     ttsApiKey: names('ttsApiKey'),
   };
+  const local = {
+    mind: { kind: 'script' },
+    voice: { kind: 'local', voice: 'slt' },
+  } as const;
+  for (const [kind, baseUrl] of [
+    ['openai', providers.baseUrl],
+    ['deepgram', new URL(providers.baseUrl).origin],
+  ] as const) {
+    const check = (apiKey: string): Promise<void> =>
+      checkProviders({ ...local, ear: { kind, baseUrl, apiKey, model: 'm' } }, fields);
+    await check('right');
+    await assert.rejects(check('wrong'), /The recogniser refused its API key/);
+  }
   const refusedField = async (apiKey: string, baseUrl: string): Promise<string> => {
     const url = `${baseUrl}/chat/completions`;
     try {

@@ -159,7 +159,7 @@ export class Person {
 
 /** A conversation with local providers. */
 export const specOf = (
-  person: Person,
+  person: Pick<Person, 'rings'>,
   baseUrl: string,
   more: Partial<ConversationSpec> = {},
 ): ConversationSpec => ({

@@ -1,6 +1,7 @@
 // Asks the providers of a conversation, before anybody joins it, whether they take its keys and know
 // its voice: a lost key would otherwise show as a connected face that stays silent.
 import type { EarSpec, MindSpec, VoiceSpec } from '../../link/talk-messages.ts';
+import { ServiceError } from '../../base/errors.ts';
 import { invalidField } from '../http/validate.ts';
 import type { FieldNames } from './provider-choice.ts';
 
@@ -14,7 +15,7 @@ export interface Providers {
 /** A provider that does not answer within this time is not held back: it may be busy. */
 const CHECK_MS = 3000;
 const CHAT_PATH = /\/chat\/completions$/;
-/** See providers/speech-endpoint.ts. */
+/** See talk/providers/cartesia.ts. */
 const CARTESIA_VERSION = '2025-04-16';
 
 /** @returns the status; undefined when there was no answer in time. @throws Error: unreachable */
@@ -41,13 +42,41 @@ const bearer = (key: string): Record<string, string> =>
 /**
  * Refuses what would fail later.
  * @param fields names of the fields of the request or the agent
- * @throws ValidationError naming the field
+ * @throws ValidationError naming the field; ServiceError CONVERSATIONS_UNAVAILABLE for the recogniser,
+ * which is a setting of the server
  */
 export async function checkProviders(
-  { mind, voice }: Providers,
+  { mind, voice, ear }: Providers,
   fields: FieldNames,
 ): Promise<void> {
-  await Promise.all([checkMind(mind, fields), checkVoice(voice, fields)]);
+  await Promise.all([checkMind(mind, fields), checkVoice(voice, fields), checkEar(ear)]);
+}
+
+async function checkEar(ear: EarSpec): Promise<void> {
+  if (ear.kind === 'local') {
+    return;
+  }
+  const { kind, baseUrl, apiKey } = ear;
+  const [url, headers, setting] =
+    kind === 'deepgram'
+      ? ([
+          `${baseUrl}/v1/auth/token`,
+          { authorization: `Token ${apiKey}` },
+          'DEEPGRAM_API_KEY',
+        ] as const)
+      : ([`${baseUrl}/models`, bearer(apiKey), 'STT_API_KEY'] as const);
+  const status = await statusOf(url, { ...headers }).catch(() => {
+    throw new ServiceError(
+      'CONVERSATIONS_UNAVAILABLE',
+      `The recogniser cannot be reached at ${new URL(baseUrl).host}. The operator sets it.`,
+    );
+  });
+  if (status === 401 || (apiKey === '' && kind === 'deepgram')) {
+    throw new ServiceError(
+      'CONVERSATIONS_UNAVAILABLE',
+      `The recogniser refused its API key. The operator sets it (${setting}).`,
+    );
+  }
 }
 
 async function checkMind(mind: MindSpec, fields: FieldNames): Promise<void> {

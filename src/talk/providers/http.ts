@@ -13,7 +13,7 @@ export interface ProviderRequest {
   readonly who: string;
   readonly url: string;
   readonly headers: Record<string, string>;
-  readonly body: string | FormData | Uint8Array<ArrayBuffer>;
+  readonly body: string | FormData;
   readonly signal: AbortSignal;
 }
 

@@ -1,11 +1,9 @@
-// Recognisers behind HTTP, one request for each utterance: OpenAI's /v1/audio/transcriptions (OpenAI,
-// speaches, faster-whisper and the like) and Deepgram's /v1/listen.
+// Recognisers behind OpenAI's /v1/audio/transcriptions (OpenAI, speaches, faster-whisper and the
+// like), one request for each utterance.
 import type { EarSpec } from '../../link/talk-messages.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { ProviderError } from '../provider-error.ts';
-import { type ProviderRequest, post } from './http.ts';
-
-type RemoteEar = Exclude<EarSpec, { kind: 'local' }>;
+import { post } from './http.ts';
 
 /** The largest answer. */
 const MAX_ANSWER_BYTES = 1 << 20;
@@ -14,14 +12,26 @@ const WHO = 'The recogniser';
 
 /** Recognises an utterance. @throws ProviderError */
 export async function transcription(
-  spec: RemoteEar,
+  { baseUrl, apiKey, model }: Extract<EarSpec, { kind: 'openai' }>,
   pcm: Int16Array,
   language: string,
   signal: AbortSignal,
 ): Promise<string> {
+  const form = new FormData();
+  form.set('file', new Blob([wavOf(pcm)], { type: 'audio/wav' }), 'speech.wav');
+  form.set('model', model);
+  form.set('language', language.slice(0, 2));
+  form.set('response_format', 'json');
   const decoder = new TextDecoder();
   let text = '';
-  for await (const chunk of post({ who: WHO, signal, ...requestOf(spec, pcm, language) })) {
+  const chunks = post({
+    who: WHO,
+    url: `${baseUrl}/audio/transcriptions`,
+    headers: apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` },
+    body: form,
+    signal,
+  });
+  for await (const chunk of chunks) {
     text += decoder.decode(chunk, { stream: true });
     if (text.length > MAX_ANSWER_BYTES) {
       break;
@@ -30,51 +40,17 @@ export async function transcription(
   if (signal.aborted) {
     return '';
   }
-  const said = textOf(spec, text);
+  const said = textOf(text);
   if (said === undefined) {
     throw new ProviderError('malformed', `${WHO} sent something else than a transcript`);
   }
   return said.trim();
 }
 
-/** The request of each provider. */
-function requestOf(
-  spec: RemoteEar,
-  pcm: Int16Array,
-  language: string,
-): Pick<ProviderRequest, 'url' | 'headers' | 'body'> {
-  const { kind, baseUrl, apiKey, model } = spec;
-  if (kind === 'deepgram') {
-    const query = new URLSearchParams({ model, language, smart_format: 'true' });
-    return {
-      url: `${baseUrl}/v1/listen?${query.toString()}`,
-      headers: { authorization: `Token ${apiKey}`, 'content-type': 'audio/wav' },
-      body: wavOf(pcm),
-    };
-  }
-  const form = new FormData();
-  form.set('file', new Blob([wavOf(pcm)], { type: 'audio/wav' }), 'speech.wav');
-  form.set('model', model);
-  form.set('language', language.slice(0, 2));
-  form.set('response_format', 'json');
-  return {
-    url: `${baseUrl}/audio/transcriptions`,
-    headers: apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` },
-    body: form,
-  };
-}
-
 /** The words in an answer; undefined when it is none. */
-function textOf({ kind }: RemoteEar, answer: string): string | undefined {
+function textOf(answer: string): string | undefined {
   try {
-    const value = JSON.parse(answer) as {
-      text?: unknown;
-      results?: { channels?: { alternatives?: { transcript?: unknown }[] }[] };
-    };
-    const text =
-      kind === 'deepgram'
-        ? value.results?.channels?.[0]?.alternatives?.[0]?.transcript
-        : value.text;
+    const { text } = JSON.parse(answer) as { text?: unknown };
     return typeof text === 'string' ? text : undefined;
   } catch {
     return undefined;
