@@ -7,7 +7,7 @@ import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { AgentMeta, Agents } from '../accounts/agents.ts';
 import type { AutoTokens } from '../accounts/auto-tokens.ts';
-import { faceIdText, idText, KIB } from './field-schemas.ts';
+import { emotionText, faceIdText, idText, KIB } from './field-schemas.ts';
 
 const shortText = z.string().max(256);
 const longText = z.string().max(32_768);
@@ -33,7 +33,7 @@ const agentFields = z.object({
   voice_id: shortText.nullable().default(null),
   voice_model: shortText.nullable().default(null),
   language: shortText.default('en'),
-  emotion: shortText.nullable().default(null),
+  emotion: emotionText.nullable().default(null),
   llm_model: shortText.nullable().default(null),
   llm_provider: z.enum(['openai', 'google', 'user', 'local']).default('openai'),
   llm_endpoint: httpUrl.nullable().default(null),

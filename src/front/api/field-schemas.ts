@@ -1,6 +1,7 @@
 // Schemas that several routes share.
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../base/errors.ts';
+import { EMOTIONS } from '../../media/articulation.ts';
 
 /** The Error object. */
 export const errorSchema = z
@@ -22,7 +23,17 @@ export const faceIdText = z
   .string()
   .min(1)
   .max(200)
-  .meta({ description: 'A face id, optionally followed by an emotion: `faceId/emotionId`.' });
+  .meta({
+    description:
+      'A face id, optionally followed by an emotion: `faceId/emotionId`. Emotions: ' +
+      `${EMOTIONS.join(', ')}. Without one: neutral.`,
+    examples: ['ava', ...EMOTIONS.map((emotion) => `ava/${emotion}`)],
+  });
+
+/** An emotion that clients name. Those of other services are taken, and mean neutral. */
+export const emotionText = z
+  .union([z.enum(EMOTIONS), z.string().max(200)])
+  .meta({ description: 'An unknown emotion means neutral.' });
 
 /** Responses of a stored file besides 200: for the request headers Range and If-None-Match. */
 export const fileResponses = (contentType: string) => ({

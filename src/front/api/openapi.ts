@@ -10,6 +10,17 @@ import { docsRoute, protocolRoute } from './docs.ts';
 
 type Json = Record<string, unknown>;
 
+/** Groups of routes, in the order of the page. */
+const TAGS: Readonly<Record<string, string>> = {
+  Compose: 'What a client asks before it opens the WebSocket of a live session.',
+  'Static video': 'Videos of a face that speaks an audio sample.',
+  Faces: 'Faces, made from one portrait each.',
+  Accounting: 'History, limits and figures of sessions.',
+  Auto: 'Conversations with an agent.',
+  Integrations: 'Rooms of LiveKit.',
+  Operation: 'Health, metrics and documents.',
+};
+
 /** Options of the document. */
 export interface DocumentOptions {
   /** Version of the server. */
@@ -67,9 +78,16 @@ export function openApiDocument(
       title: 'Mouthpiece',
       version,
       description:
-        'A real-time media server that turns streamed speech into a talking face over WebRTC.',
+        'A real-time media server that turns streamed speech into a talking face over WebRTC. ' +
+        'The WebSockets of live sessions are described at [/docs/protocol](/docs/protocol), and ' +
+        'for programs at [/asyncapi.json](/asyncapi.json).',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    // Relative to the document: the server that the reader asks.
+    servers: [{ url: '/', description: 'This server.' }],
+    tags: Object.entries(TAGS)
+      .filter(([name]) => routes.some(({ tag }) => tag === name))
+      .map(([name, description]) => ({ name, description })),
     paths,
     components: {
       schemas: components.schemas,

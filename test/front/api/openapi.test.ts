@@ -17,6 +17,7 @@ interface Parameter {
 interface Operation {
   summary: string;
   operationId: string;
+  tags: string[];
   deprecated?: boolean;
   parameters: Parameter[];
   security: unknown[];
@@ -25,6 +26,8 @@ interface Operation {
 }
 interface Document {
   openapi: string;
+  tags: { name: string; description: string }[];
+  servers: { url: string }[];
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Json> };
 }
@@ -128,6 +131,15 @@ test('references resolve, path parameters are declared, and every schema can be 
       }
     }
   }
+});
+
+test('each group of operations is described, and the server is named', async () => {
+  const { tags, servers } = document;
+  const used = new Set(operations().flatMap(({ operation }) => operation.tags));
+  assert.deepEqual(tags.map(({ name }) => name).sort(), [...used].sort());
+  assert.equal(new URL(servers[0]!.url, `${server.url}/openapi.json`).href, `${server.url}/`);
+  const emotions = JSON.stringify(document.paths['/auto/agent']);
+  assert.match(emotions, /"enum":\["neutral","happy"/);
 });
 
 test('every example gets a success status', async () => {
