@@ -11,6 +11,7 @@ COPY scripts ./scripts
 COPY native ./native
 COPY models ./models
 COPY src ./src
+COPY clients ./clients
 COPY tsconfig.json ./
 RUN node scripts/run.mjs setup \
   && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
@@ -29,6 +30,7 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/native/build/mouthpiece.node ./native/build/mouthpiece.node
 COPY --from=build /app/models ./models
 COPY --from=build /app/src ./src
+COPY --from=build /app/clients ./clients
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data \
     --shell /usr/sbin/nologin mouthpiece \
   && mkdir /data && chown mouthpiece:mouthpiece /data

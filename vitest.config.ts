@@ -39,6 +39,7 @@ const scenario = (name: string): string => `test/scenarios/${name}.test.ts`;
 /** Scenarios whose figures do not depend on what else the machine does. */
 const FUNCTIONAL = [
   'chromium',
+  'client',
   'docs-page',
   'failures',
   'firefox',

@@ -5,6 +5,7 @@ import type { Logger } from '../base/log.ts';
 import type { Config } from '../config.ts';
 import { ROOT } from '../version.ts';
 import type { ApiKeys } from './accounts/api-keys.ts';
+import { clientRoutes } from './api/client-files.ts';
 import { docsFileRoutes } from './api/docs.ts';
 import { pageRoutes } from './api/page.ts';
 import type { BodyBudget } from './http/body-budget.ts';
@@ -64,6 +65,7 @@ export interface HttpServer {
 }
 
 const PAGE_DIRECTORY = path.join(ROOT, 'src/page');
+const CLIENT_DIRECTORY = path.join(ROOT, 'clients/js/src');
 const SESSION_PATH = '/compose/webrtc/p2p';
 const LIVEKIT_PATH = '/compose/webrtc/livekit';
 /** Where LiveKit clients look for the signalling of a server. */
@@ -115,7 +117,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     sockets,
     context: {
       router: new Router(
-        [...routes, ...docsFileRoutes(), ...(await pageRoutes(PAGE_DIRECTORY))],
+        [
+          ...routes,
+          ...docsFileRoutes(),
+          ...(await pageRoutes(PAGE_DIRECTORY)),
+          ...(await clientRoutes(CLIENT_DIRECTORY)),
+        ],
         REMOVED_PATHS,
       ),
       log,

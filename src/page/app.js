@@ -1,7 +1,7 @@
 // The page's controller: connects the buttons to a Session, and shows the Session's events.
 // @ts-check
-import { Session, createToken, getIceServers } from './client.js';
-import { Microphone, SPEECH_RATE, decodeSpeech } from './audio.js';
+import { SPEECH_RATE, Session, createToken, decodeSpeech, getIceServers } from './client.js';
+import { openMicrophone } from './audio.js';
 import { FacePicker } from './face-picker.js';
 import { SessionStatsPanel } from './session-stats.js';
 import { keepFocus } from './focus.js';
@@ -67,7 +67,7 @@ const picker = new FacePicker({
 let apiKey = '';
 /** @type {Session | null} */
 let session = null;
-/** @type {Microphone | null} */
+/** @type {MediaStream | null} */
 let microphone = null;
 /** @type {ReturnType<typeof setInterval> | undefined} */
 let statsTimer;
@@ -161,6 +161,7 @@ async function connect(track) {
     session = new Session({
       sessionToken,
       iceServers,
+      reconnect: false,
       ...(codec && { codec: /** @type {'vp8' | 'h264'} */ (codec) }),
       ...(track && { microphone: track }),
     });
@@ -180,7 +181,7 @@ async function connect(track) {
 /** @param {Session} session */
 function showEventsOf(session) {
   video.srcObject = session.stream;
-  session.addEventListener('start', () => {
+  session.on('started', () => {
     showState('idle', 'Listening');
     void play();
     loudness.attach(session.stream);
@@ -194,16 +195,13 @@ function showEventsOf(session) {
       session.ping();
     }, 500);
   });
-  session.addEventListener('speak', () => showState('speaking', 'Speaking'));
-  session.addEventListener('silent', () => {
+  session.on('speaking', () => showState('speaking', 'Speaking'));
+  session.on('silent', () => {
     showState('idle', 'Listening');
   });
-  session.addEventListener('rate', () =>
-    say('Too much audio at once: the server limited the rate.'),
-  );
-  session.addEventListener('closing', () => say('The server is about to close this session.'));
-  session.addEventListener('end', (event) => {
-    const { reason, error } = /** @type {CustomEvent} */ (event).detail;
+  session.on('rate', () => say('Too much audio at once: the server limited the rate.'));
+  session.on('closing', () => say('The server is about to close this session.'));
+  session.on('end', ({ reason, error }) => {
     changeView(leave);
     say('');
     showState('none', endMessage(reason));
@@ -244,7 +242,7 @@ button('connect').addEventListener('click', () => void connect());
 button('disconnect').addEventListener('click', () => session?.close());
 button('interrupt').addEventListener('click', interrupt);
 button('finish').addEventListener('click', () => {
-  session?.done();
+  void session?.finish();
   say('Disconnecting after the last word.');
 });
 button('sound').addEventListener('click', () => {
@@ -267,23 +265,18 @@ addEventListener('keydown', (event) => {
 addEventListener('pagehide', () => session?.close());
 
 function interrupt() {
-  session?.skip();
+  session?.interrupt();
   say('');
 }
 
 // Speech.
 
-/** @param {Int16Array} pcm */
+/** @param {Int16Array<ArrayBuffer>} pcm */
 function speak(pcm) {
   if (!session) {
     return;
   }
-  const replace = field('replace').checked;
-  if (replace) {
-    session.playImmediate(pcm);
-  } else {
-    session.speak(pcm);
-  }
+  void session.speak(pcm, { interrupt: field('replace').checked });
   say(`${(pcm.length / SPEECH_RATE).toFixed(1)} s of speech sent.`);
 }
 
@@ -361,8 +354,8 @@ button('microphone').addEventListener(
 
 async function startMicrophone() {
   try {
-    microphone = await Microphone.open();
-    const track = microphone.stream.getAudioTracks()[0];
+    microphone = await openMicrophone();
+    const track = microphone.getAudioTracks()[0];
     if (chosen('mic') === 'opus' && track) {
       // The track must be part of the offer, so open a new connection.
       const kept = microphone;
@@ -370,7 +363,7 @@ async function startMicrophone() {
       session?.close();
       await connect(track);
       if (!session) {
-        kept.stop();
+        stopTracks(kept);
         return;
       }
       microphone = kept;
@@ -384,11 +377,9 @@ async function startMicrophone() {
         return;
       }
     }
-    await microphone.start((pcm) => {
-      if (chosen('mic') !== 'opus') {
-        session?.speak(pcm);
-      }
-    });
+    if (chosen('mic') !== 'opus') {
+      session.speak(microphone).catch(showError);
+    }
     // Mute the face: one's own words with a delay make it hard to speak, and loudspeakers cause
     // echo.
     video.muted = true;
@@ -404,11 +395,18 @@ async function startMicrophone() {
   }
 }
 
+/** @param {MediaStream} stream */
+function stopTracks(stream) {
+  for (const track of stream.getTracks()) {
+    track.stop();
+  }
+}
+
 function stopMicrophone() {
   if (!microphone) {
     return;
   }
-  microphone.stop();
+  stopTracks(microphone);
   microphone = null;
   video.muted = false;
   showSound();

@@ -1,7 +1,7 @@
 // The texts for errors and for the end of a session. Each error text says what to do.
 // @ts-check
 
-/** By the code of the server or of client.js. @type {Record<string, string>} */
+/** By the code of the server or of its client. @type {Record<string, string>} */
 const BY_CODE = {
   UNREACHABLE:
     'The server does not answer. Is it still running? Start it with “npm start” and reload this page.',
@@ -92,7 +92,7 @@ export function errorMessage(error) {
 
 /**
  * The text for the end of a session.
- * @param {string} reason The word after STOP, or of client.js.
+ * @param {string} reason The word after STOP, or of the client.
  * @returns {string}
  */
 export const endMessage = (reason) => ENDS[reason.toLowerCase()] ?? 'Not connected';

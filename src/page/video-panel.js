@@ -1,7 +1,6 @@
 // The panel that renders speech to an MP4 file, without a live session.
 // @ts-check
-import { decodeSpeech } from './audio.js';
-import { request } from './client.js';
+import { decodeSpeech, request } from './client.js';
 import { errorMessage } from './messages.js';
 
 /** Interval between requests for the status. */

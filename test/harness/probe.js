@@ -14,7 +14,7 @@
 
     /** Resolves at the first rendered frame, as clients of the service do. */
     async connect({ url, token, codec, iceServers = [], withMicrophone = false, createToken }) {
-      const { Session, createToken: make } = await import(`${url}/client.js`);
+      const { Session, createToken: make } = await import(`${url}/client/index.js`);
       const startMs = performance.now();
       this.#note('begin');
       const sessionToken = token ?? (await make(createToken));
@@ -29,14 +29,16 @@
         sessionToken,
         baseUrl: url,
         iceServers,
+        reconnect: false,
         ...(codec && { codec }),
         ...(microphone && { microphone }),
       }));
-      for (const name of ['start', 'speak', 'silent', 'ack', 'rate', 'closing']) {
-        session.addEventListener(name, ({ detail }) => this.#note(name, detail));
+      const names = { started: 'start', speaking: 'speak' };
+      for (const name of ['started', 'speaking', 'silent', 'ack', 'rate', 'closing']) {
+        session.on(name, (detail) => this.#note(names[name] ?? name, detail));
       }
-      session.addEventListener('end', ({ detail }) =>
-        this.#note('end', { reason: detail.reason, code: detail.error?.code ?? null }),
+      session.on('end', ({ reason, error }) =>
+        this.#note('end', { reason, code: error?.code ?? null }),
       );
       const video = (this.video = document.createElement('video'));
       video.playsInline = true;
@@ -119,14 +121,15 @@
     send(base64, how = 'speak') {
       const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
       const nowMs = performance.now();
-      this.session[how](new Int16Array(bytes.buffer));
+      void this.session.speak(bytes.buffer, { interrupt: how === 'playImmediate' });
       this.#note(how === 'speak' ? 'sent' : 'replaced');
       return nowMs;
     }
 
     command(name) {
       const nowMs = performance.now();
-      this.session[name]();
+      const methods = { skip: 'interrupt', done: 'finish' };
+      void this.session[methods[name] ?? name]();
       this.#note(`command:${name}`);
       return nowMs;
     }

@@ -133,19 +133,16 @@ async function start() {
 function connect(ticket, stream) {
   const [track] = stream.getAudioTracks();
   const live = new Session({
+    reconnect: false,
     sessionToken: ticket.session_token,
     iceServers: ticket.ice_servers,
     ...(track && { microphone: track }),
   });
   session = live;
   video.srcObject = live.stream;
-  live.addEventListener('start', () => show('listening'));
-  live.addEventListener('conversation', (event) => {
-    onConversation(/** @type {CustomEvent} */ (event).detail);
-  });
-  live.addEventListener('end', (event) => {
-    onEnd(/** @type {CustomEvent} */ (event).detail);
-  });
+  live.on('started', () => show('listening'));
+  live.on('conversation', onConversation);
+  live.on('end', onEnd);
   void listDevices();
   startMeter(stream);
 }
@@ -270,9 +267,9 @@ function toggleCaptions() {
 $('start').addEventListener('click', () => void start());
 $('again').addEventListener('click', () => void start());
 $('mute').addEventListener('click', toggleMute);
-$('interrupt').addEventListener('click', () => session?.skip());
+$('interrupt').addEventListener('click', () => session?.interrupt());
 $('captions-toggle').addEventListener('click', toggleCaptions);
-$('hang-up').addEventListener('click', () => session?.done());
+$('hang-up').addEventListener('click', () => void session?.finish());
 devices.addEventListener('change', () => {
   void (async () => {
     const stream = await openMicrophone(devices.value);
@@ -295,7 +292,7 @@ document.addEventListener('keydown', (event) => {
     return;
   }
   if (event.key === 'Escape') {
-    session?.skip();
+    session?.interrupt();
   } else if (event.key === 'm') {
     toggleMute();
   } else if (event.key === 'c') {

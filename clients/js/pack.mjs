@@ -1,0 +1,25 @@
+// Makes dist for `npm pack`: the sources as JavaScript, and their types. Needs the packages of the
+// repository (npm ci at its root).
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
+const here = import.meta.dirname;
+const out = path.join(here, 'dist');
+const tsc = path.join(
+  path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
+  'bin/tsc',
+);
+
+rmSync(out, { recursive: true, force: true });
+execFileSync(process.execPath, [tsc, '-p', path.join(here, 'tsconfig.pack.json')], {
+  stdio: 'inherit',
+});
+// The compiler rewrites the imports of scripts, not those of declarations.
+for (const name of readdirSync(out).filter((file) => file.endsWith('.d.ts'))) {
+  const file = path.join(out, name);
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, text.replaceAll(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'"));
+}
+copyFileSync(path.join(here, 'src/speech-worklet.js'), path.join(out, 'speech-worklet.js'));

@@ -1,0 +1,102 @@
+// What a session tells, and an EventTarget that knows the types of its events.
+
+/** What every event of the server has. */
+interface Timed {
+  /** When the server sent it: Unix time of the server, milliseconds. */
+  readonly at: number;
+}
+
+/** What a session does. `reconnecting`: the connection was lost, and is being made anew. */
+export type SessionState = 'connecting' | 'idle' | 'speaking' | 'reconnecting' | 'ended';
+
+/** In a conversation: what it does, what was said, or what failed. It has one of these fields. */
+export interface ConversationEvent extends Timed {
+  readonly state?: 'listening' | 'hearing' | 'thinking' | 'speaking';
+  /** A caption that is not final is replaced by the next of its role. */
+  readonly caption?: {
+    readonly role: 'user' | 'assistant';
+    readonly text: string;
+    readonly final: boolean;
+  };
+  readonly problem?: string;
+}
+
+/** The details of a session's events by their names. */
+export interface SessionEvents {
+  /** Media flows. Again after each reconnection. */
+  started: Timed;
+  /** The face begins to speak. Utterances are counted from 1 on each connection. */
+  speaking: Timed & { readonly utterance: number };
+  /** It has spoken all that arrived, or was interrupted. */
+  silent: Timed & { readonly utterance: number };
+  /** An audio message arrived at the server. */
+  ack: Timed;
+  /** The server dropped something that was sent: send less. */
+  rate: Timed & {
+    readonly reason: 'audio_backlog_full' | 'too_many_messages';
+    readonly detail?: string;
+  };
+  /** The server will end the session after so many seconds. */
+  closing: Timed & { readonly reason: 'server_draining'; readonly seconds: number };
+  conversation: ConversationEvent;
+  state: SessionState;
+  /** The connection was lost; the next attempt begins in so many milliseconds. */
+  reconnecting: {
+    readonly error: SessionError;
+    readonly attempt: number;
+    readonly delayMs: number;
+  };
+  /** The browser allows no sound before the user does something on the page. */
+  autoplay: { readonly muted: boolean };
+  /** The last event. `error` is null when the session ended as planned. */
+  end: { readonly reason: string; readonly error: SessionError | null };
+}
+
+/**
+ * Why a session could not start, or ended early. `code` is the server's (see /docs/protocol), or one
+ * of this library: SOCKET_FAILED, CONNECTION_LOST, ICE_FAILED, OFFER_FAILED, ANSWER_FAILED, CLOSED.
+ */
+export class SessionError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message = code) {
+    super(message);
+    this.name = 'SessionError';
+    this.code = code;
+  }
+}
+
+/** An EventTarget whose events are CustomEvents with details of known types. */
+export class Emitter<Events> extends EventTarget {
+  override addEventListener<Name extends keyof Events & string>(
+    type: Name,
+    listener: (event: CustomEvent<Events[Name]>) => void,
+    options?: AddEventListenerOptions | boolean,
+  ): void;
+  override addEventListener(
+    type: string,
+    listener: EventListenerOrEventListenerObject | null,
+    options?: AddEventListenerOptions | boolean,
+  ): void;
+  override addEventListener(
+    type: string,
+    listener: any,
+    options?: AddEventListenerOptions | boolean,
+  ): void {
+    super.addEventListener(type, listener, options);
+  }
+
+  /** Calls the listener with the detail of each event. @returns a function that ends it */
+  on<Name extends keyof Events & string>(
+    type: Name,
+    listener: (detail: Events[Name]) => void,
+  ): () => void {
+    const wrapped = (event: Event): void => listener((event as CustomEvent<Events[Name]>).detail);
+    super.addEventListener(type, wrapped);
+    return () => super.removeEventListener(type, wrapped);
+  }
+
+  protected emit<Name extends keyof Events & string>(type: Name, detail: Events[Name]): void {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

@@ -1,0 +1,33 @@
+// The client of Mouthpiece for browsers.
+export {
+  type ConversationEvent,
+  SessionError,
+  type SessionEvents,
+  type SessionState,
+} from './events.ts';
+export {
+  RequestError,
+  type RequestOptions,
+  type ServiceOptions,
+  type TokenOptions,
+  createToken,
+  getIceServers,
+  request,
+} from './rest.ts';
+export {
+  type ConnectOptions,
+  RETRYABLE,
+  Session,
+  type SpeakOptions,
+  type VideoMetadata,
+  connect,
+} from './session.ts';
+export {
+  CHUNK_BYTES,
+  SPEECH_RATE,
+  type SpeechChunk,
+  type SpeechSource,
+  decodeSpeech,
+} from './speech.ts';
+export type { Codec } from './connection.ts';
+export type { SessionStats } from './stats.ts';

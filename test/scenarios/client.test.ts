@@ -1,0 +1,235 @@
+// The JavaScript client in a real browser against the real server: each kind of speech, events,
+// interruption, reconnection, figures, and the browser's rules for sound.
+import assert from 'node:assert/strict';
+import type { Page } from 'puppeteer-core';
+import { afterAll, beforeAll, beforeEach, test } from 'vitest';
+import type { TestBrowser } from '../harness/browser.ts';
+import { createToken, startServer, type TestServer } from '../harness/server.ts';
+import { openBrowser } from '../harness/shared-browser.ts';
+
+let server: TestServer;
+let browser: TestBrowser;
+let page: Page;
+beforeAll(async () => {
+  [server, browser] = await Promise.all([startServer(), openBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** Runs in the page: keeps its WebSockets, and makes `open` and `until` for the tests. */
+function prepare(): void {
+  const scope = globalThis as any;
+  scope.sockets = [];
+  scope.WebSocket = class extends WebSocket {
+    constructor(url: string) {
+      super(url);
+      scope.sockets.push(this);
+    }
+  };
+  scope.open = async (token: string, options: object = {}) => {
+    const address = '/client/index.js';
+    const client = await import(address);
+    const video = document.body.appendChild(document.createElement('video'));
+    const session = new client.Session({ sessionToken: token, video, ...options });
+    const events: { name: string; detail: any }[] = [];
+    for (const name of ['started', 'speaking', 'silent', 'reconnecting', 'autoplay', 'end']) {
+      session.on(name, (detail: any) => events.push({ name, detail }));
+    }
+    await session.started();
+    return Object.assign(scope, { client, session, video, events });
+  };
+  /** Resolves with the `count`-th event of a name. */
+  scope.until = async (name: string, count = 1) => {
+    for (;;) {
+      const found = scope.events.filter((event: any) => event.name === name);
+      if (found.length >= count) {
+        return found[count - 1].detail;
+      }
+      await new Promise((resolve) => {
+        setTimeout(resolve, 20);
+      });
+    }
+  };
+}
+
+beforeEach(async () => {
+  page = await browser.newPage({ width: 600, height: 600 });
+  await page.goto(`${server.url}/auto/room/none`);
+  await page.evaluate(prepare);
+  return async () => {
+    await page.evaluate(() => (globalThis as any).session?.close());
+    await page.close();
+  };
+});
+
+const opened = async (options: object = {}): Promise<void> => {
+  await page.evaluate(
+    async (token, given) => {
+      await (globalThis as any).open(token, given);
+    },
+    await createToken(server),
+    options,
+  );
+};
+
+test('chunks, iterables, streams, fetched bodies, files and tracks are spoken', async () => {
+  await opened();
+  const told = await page.evaluate(async () => {
+    const { session, until } = globalThis as any;
+    const tone = (seconds: number) =>
+      Int16Array.from({ length: seconds * 16_000 }, (_, at) => 9000 * Math.sin(at / 12));
+    const results: unknown[] = [];
+    let spoken = 0;
+    const speak = async (source: unknown) => {
+      results.push(await session.speak(source));
+      await until('silent', ++spoken);
+    };
+    await speak(tone(0.3));
+    await speak([tone(0.2), new Uint8Array(tone(0.2).buffer)]);
+    await speak(
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(Float32Array.from(tone(0.3), (value) => value / 32_768));
+          controller.close();
+        },
+      }),
+    );
+    const headers = { 'content-type': 'audio/pcm' };
+    await speak(new Response(tone(0.3), { headers }));
+    await speak(await fetch('/samples/vowels.mp3'));
+    const context = new AudioContext();
+    const oscillator = new OscillatorNode(context, { frequency: 220 });
+    const output = context.createMediaStreamDestination();
+    oscillator.connect(output);
+    oscillator.start();
+    setTimeout(() => {
+      for (const track of output.stream.getTracks()) {
+        track.stop();
+        track.dispatchEvent(new Event('ended'));
+      }
+    }, 700);
+    await speak(output.stream);
+    const failed = await session
+      .speak(new Response('', { status: 404 }))
+      .catch((error: Error) => error.message);
+    return { results, failed };
+  });
+  assert.deepEqual(told.results, [true, true, true, true, true, true]);
+  assert.match(told.failed, /404/);
+  assert.deepEqual(browser.problems, []);
+});
+
+test('an interruption ends what is being sent; a new speech may take its place', async () => {
+  await opened();
+  const told = await page.evaluate(async () => {
+    const { session, until, events } = globalThis as any;
+    const second = new Int16Array(16_000)
+      .fill(5000)
+      .map((value, at) => (at % 90 < 45 ? value : -value));
+    async function* forever() {
+      for (;;) {
+        yield second;
+        await new Promise((resolve) => {
+          setTimeout(resolve, 100);
+        });
+      }
+    }
+    const endless = session.speak(forever());
+    await until('speaking');
+    session.interrupt();
+    const wasWhole = await endless;
+    await until('silent');
+    const replaced = session.speak(forever());
+    await until('speaking', 2);
+    const isWhole = await session.speak(second, { interrupt: true });
+    const old = await replaced;
+    await session.finish();
+    const { reason } = await until('end');
+    const spoken = events.filter(({ name }: any) => name === 'speaking');
+    return { wasWhole, old, isWhole, reason, last: spoken.at(-1).detail };
+  });
+  assert.deepEqual(
+    { ...told, last: undefined },
+    { wasWhole: false, old: false, isWhole: true, reason: 'stop', last: undefined },
+  );
+  assert.ok(told.last.utterance >= 2 && Math.abs(told.last.at - Date.now()) < 60_000);
+});
+
+test('a lost connection comes back with the same token, in the same video element', async () => {
+  await opened();
+  const told = await page.evaluate(async () => {
+    const { session, until, video, sockets } = globalThis as any;
+    const { stream, id } = session;
+    sockets.at(-1).close();
+    const { error } = await until('reconnecting');
+    await until('started', 2);
+    await session.started();
+    const beganAt = video.currentTime;
+    while (video.currentTime < beganAt + 0.3) {
+      await new Promise((resolve) => {
+        setTimeout(resolve, 50);
+      });
+    }
+    return {
+      code: error.code,
+      isSameStream: stream === session.stream && video.srcObject === stream,
+      tracks: stream.getTracks().length,
+      isNew: id !== session.id,
+      spoke: await session.speak(new Int16Array(8000)),
+    };
+  });
+  assert.deepEqual(told, {
+    code: 'CONNECTION_LOST',
+    isSameStream: true,
+    tracks: 2,
+    isNew: true,
+    spoke: true,
+  });
+});
+
+test('what cannot be connected is told with its code', async () => {
+  const code = await page.evaluate(async () =>
+    (globalThis as any).open('nonsense').catch((error: { code: string }) => error.code),
+  );
+  assert.equal(code, 'INVALID_SESSION_TOKEN');
+});
+
+test('figures; sound waits for a click where the browser wants one', async () => {
+  await page.evaluate(() => {
+    const original = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, 'play')!
+      .value as () => Promise<void>;
+    let isRefused = true;
+    HTMLMediaElement.prototype.play = async function play() {
+      if (isRefused && !this.muted) {
+        isRefused = false;
+        throw new DOMException('no gesture yet', 'NotAllowedError');
+      }
+      await original.call(this);
+    };
+  });
+  await opened();
+  const isMuted = await page.evaluate(async () => {
+    const { until, video } = globalThis as any;
+    const { muted } = await until('autoplay');
+    return muted && video.muted;
+  });
+  assert.equal(isMuted, true);
+  await page.mouse.click(300, 300);
+  const { muted, stats } = await page.evaluate(async () => {
+    const { until, video, session } = globalThis as any;
+    await until('autoplay', 2);
+    let stats = await session.stats();
+    while (!stats.framesPerSecond || !stats.kbps || stats.socketRoundTripMs === null) {
+      await new Promise((resolve) => {
+        setTimeout(resolve, 100);
+      });
+      stats = await session.stats();
+    }
+    return { muted: video.muted, stats };
+  });
+  assert.equal(muted, false);
+  assert.equal(stats.width, 512);
+  assert.match(stats.codec, /^video\//);
+});
