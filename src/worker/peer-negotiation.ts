@@ -115,7 +115,7 @@ export class PeerNegotiation {
       const sessionId = session.id;
       this.#context.post({ type: 'answer', sessionId, sdp, offerId, audioMid, videoMid });
     } catch (error) {
-      this.#refuse(error, offerId);
+      this.#refuse(error, offerId, isNewPeer);
       return;
     }
     await this.#openVideo(peer.videoCodec);
@@ -146,7 +146,7 @@ export class PeerNegotiation {
     try {
       peer.accept(answer);
     } catch (error) {
-      this.#refuse(error, offerId);
+      this.#refuse(error, offerId, false);
       return;
     }
     await this.#openVideo(peer.videoCodec);
@@ -268,7 +268,8 @@ export class PeerNegotiation {
     }
   }
 
-  #refuse(cause: unknown, offerId: number): void {
+  /** A first offer that cannot be answered ends a session that is nothing without its peer. */
+  #refuse(cause: unknown, offerId: number, isNewPeer: boolean): void {
     const session = this.#session;
     if (session.isOver) {
       return;
@@ -276,7 +277,7 @@ export class PeerNegotiation {
     const { post } = this.#context;
     const sessionId = session.id;
     const error = toWireError(cause);
-    if (session.spec.outlivesPeers) {
+    if (session.spec.outlivesPeers || !isNewPeer) {
       post({ type: 'offerRefused', sessionId, offerId, error });
       return;
     }

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { patience } from '../harness/machine.ts';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
+import { until } from '../harness/until.ts';
 import { synthesize } from '../harness/speech.ts';
 import { makeOffer, senderMs, WeriftPeer } from '../harness/werift-peer.ts';
 import { WsClient } from '../harness/ws-client.ts';
@@ -345,6 +346,48 @@ describe.concurrent('the socket', () => {
       }
     });
   }
+
+  test('a further offer of a live connection is answered; one of no use changes nothing', async () => {
+    const peer = await WeriftPeer.connect(server, await createToken(server));
+    try {
+      const offerAgain = (sdp: string): void => {
+        peer.socket.send(JSON.stringify({ type: 'offer', sdp }));
+      };
+      const answers = (): string[] =>
+        peer.socket.messages
+          .filter(({ text }) => text.startsWith('{"sdp"'))
+          .map(({ text }) => (JSON.parse(text) as { sdp: string }).sdp);
+      const before = answers()[0]!;
+      offerAgain(peer.offerSdp);
+      await until(() => answers().length === 2);
+      const line = (sdp: string, name: string): string =>
+        new RegExp(`^${name}.*$`, 'm').exec(sdp)![0];
+      for (const name of ['a=ice-ufrag', 'a=fingerprint', 'm=video']) {
+        assert.equal(line(answers()[1]!, name), line(before, name));
+      }
+      offerAgain('nonsense');
+      offerAgain(peer.offerSdp.replaceAll('a=mid:', 'a=mid:other'));
+      await until(() => peer.socket.words.filter((word) => word === 'RATE').length === 2);
+      const told = peer.socket.messages.filter(({ text }) => text.startsWith('RATE'));
+      assert.deepEqual(
+        told.map(({ text }) => text),
+        ['RATE offer_refused', 'RATE offer_refused'],
+      );
+      const arrived = peer.video.packets.length;
+      await until(() => peer.video.packets.length > arrived + 20);
+      const facts = peer.socket.messages.filter(({ text }) => text.startsWith('{"destination"'));
+      assert.equal(facts.length, 1, 'the facts of the session are told once');
+      for (let i = 0; i < 15; i++) {
+        offerAgain(peer.offerSdp);
+      }
+      await until(
+        () => peer.socket.messages.filter(({ text }) => text.startsWith('RATE')).length > 2,
+      );
+      assert.equal(peer.socket.words.includes('STOP'), false);
+    } finally {
+      await peer.close();
+    }
+  });
 
   test('sender reports put audio and video on one clock, the wall clock', async () => {
     const peer = await WeriftPeer.connect(server, await createToken(server));

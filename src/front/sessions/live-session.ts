@@ -8,15 +8,15 @@ import { monotonicMs } from '../../base/time.ts';
 import type {
   FromWorker,
   LocalOfferSpec,
-  OfferSpec,
   SessionSpec,
   SessionStatsReport,
 } from '../../link/messages.ts';
 import type { ConversationState } from '../../media/conversation-state.ts';
-import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
+import type { Offer } from '../../webrtc/sdp/offer.ts';
 import type { AttachedSession } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';
 import type { ConversationHost, OpenConversation } from './conversation-port.ts';
+import { FIRST_OFFER, OfferIntake, readOffer } from './offer-intake.ts';
 import type { LinkedSession, MediaServerMessage, SessionLink } from './session-link.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
 import type { ClientSocket, SessionPhase, SessionWorker } from './session-ports.ts';
@@ -57,7 +57,6 @@ export interface LiveSessionOptions {
 
 /** Without a peer for this long, the session ends. */
 const OFFER_TIMEOUT_MS = 30_000;
-const FIRST_OFFER: OfferSpec = { offerId: 0, isNewPeer: true };
 /** RATE messages are sent at most this often. */
 const RATE_INTERVAL_MS = 1000;
 
@@ -70,6 +69,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   isSpeaking = false;
   readonly speech: SpeechIntake;
 
+  readonly #offers: OfferIntake;
   readonly #options: LiveSessionOptions;
   readonly #ingress: AudioIngress;
   #offerTimer: NodeJS.Timeout | undefined = undefined;
@@ -84,6 +84,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   readonly #stats = new StatsRequests();
 
   constructor(options: LiveSessionOptions) {
+    this.#offers = new OfferIntake(options.openedMs);
     this.#options = options;
     this.id = options.id;
     this.openedMs = options.openedMs;
@@ -135,8 +136,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       return;
     }
     const nowMs = monotonicMs();
-    const { takesOffers } = this.#options.link;
-    const parsed = parseClientMessage(message, isBinary, takesOffers && this.phase === 'waiting');
+    const parsed = parseClientMessage(message, isBinary, this.#options.link.takesOffers);
     this.#options.tally.received(parsed.kind, message.byteLength);
     switch (parsed.kind) {
       case 'audio':
@@ -160,7 +160,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         this.send({ type: 'pong', payload: parsed.payload });
         return;
       case 'offer':
-        this.offer(parsed.sdp);
+        this.#clientOffer(parsed.sdp, nowMs);
         return;
       default:
         this.#ignored++;
@@ -184,6 +184,15 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     this.send(message);
   }
 
+  #clientOffer(sdp: string | undefined, nowMs: number): void {
+    const spec = this.phase === 'waiting' ? FIRST_OFFER : this.#offers.next(nowMs);
+    if (spec === undefined) {
+      this.tellRate({ type: 'rate', reason: 'offer_refused' }, nowMs);
+    } else {
+      this.offer(sdp, spec);
+    }
+  }
+
   /** Parses the offer here: unlike the worker, this thread has no frame deadlines. */
   offer(sdp: string | undefined, spec = FIRST_OFFER): void {
     if (this.phase === 'over') {
@@ -192,13 +201,10 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     const { link, worker } = this.#options;
     let offer: Offer;
     try {
-      if (sdp === undefined) {
-        throw offerTooLong();
-      }
-      offer = parseOffer(sdp);
+      offer = readOffer(sdp);
     } catch (error) {
       const { offerId } = spec;
-      if (link.outlivesPeers) {
+      if (link.outlivesPeers || !spec.isNewPeer) {
         const { id: sessionId } = this;
         link.refused({ type: 'offerRefused', sessionId, offerId, error: toWireError(error) });
         return;

@@ -20,6 +20,9 @@ export const RATE_REASONS = {
     'Messages were dropped unread: this socket (socket_rate) or all sockets together ' +
     '(server_rate) sent too many. Send larger pieces: 6000 bytes are 187.5 ms. A socket that goes ' +
     'on is closed with ERROR RATE_LIMITED.',
+  offer_refused:
+    'A further offer was dropped: it cannot be used, or too many came. The connection goes on as it ' +
+    'was. Offer what the first offer had, on the same connection.',
 } as const;
 
 /** Reason of a CLOSING message → what it says, and what helps. */

@@ -1,5 +1,6 @@
 // How the peer connection of a session is negotiated: over the socket of the session itself, or in a
 // LiveKit room.
+import { FIRST_OFFER } from './offer-intake.ts';
 import type { EndReason } from '../../base/session-ends.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
 import type {
@@ -78,7 +79,7 @@ export interface SessionLink {
   data(message: Uint8Array): void;
   /** Nothing has been heard of the peer for some seconds. */
   peerSilent(): void;
-  /** An offer could not be answered. Only where `outlivesPeers`. */
+  /** An offer could not be answered; the session goes on. The first only where `outlivesPeers`. */
   refused(refusal: RefusedOfferMessage): void;
   /** The peer is lost. Only where `outlivesPeers`. */
   peerLost(): void;
@@ -94,7 +95,7 @@ export function sendSessionFacts(session: LinkedSession, destination: string): v
   session.send({ type: 'video', fps: FPS, width: PICTURE_SIZE, height: PICTURE_SIZE });
 }
 
-/** WSS /compose/webrtc/p2p: one offer and one answer over the socket of the session. */
+/** WSS /compose/webrtc/p2p: offers and answers over the socket of the session. */
 export class PeerToPeerLink implements SessionLink {
   readonly kind = 'p2p';
   readonly takesOffers = true;
@@ -112,17 +113,23 @@ export class PeerToPeerLink implements SessionLink {
     this.#session = session;
   }
 
-  answered({ sdp }: AnswerMessage): void {
+  answered({ sdp, offerId }: AnswerMessage): void {
     const session = this.#session!;
     session.send({ type: 'answer', sdp });
-    sendSessionFacts(session, this.#destination);
+    if (offerId === FIRST_OFFER.offerId) {
+      sendSessionFacts(session, this.#destination);
+    }
+  }
+
+  /** A further offer: the connection goes on as it was. */
+  refused(): void {
+    this.#session!.send({ type: 'rate', reason: 'offer_refused' });
   }
 
   offered(): void {}
   connected(): void {}
   data(): void {}
   peerSilent(): void {}
-  refused(): void {}
   peerLost(): void {}
   speaking(): void {}
   close(): void {}

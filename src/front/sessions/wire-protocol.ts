@@ -37,7 +37,8 @@ export const CLIENT_MESSAGES = {
     summary:
       'The SDP offer of an RTCPeerConnection, within 30 seconds. Video and audio recvonly, or ' +
       'audio sendrecv with a microphone that the face speaks. Candidates need not be awaited. ' +
-      'The server replies with answer, session and video.',
+      'The server replies with answer, session and video. A further offer of the same connection ' +
+      'is answered with answer: an ICE restart, or other media.',
   },
   audio: {
     frames: ['binary'],
@@ -105,7 +106,7 @@ const startsWith = (bytes: Uint8Array, word: string): boolean => {
 
 /**
  * Parses one message. Only an offer costs more than a few microseconds.
- * @param isOfferDue false once there was an offer: JSON is then ignored without parsing it
+ * @param isOfferDue false where offers come another way: JSON is then ignored without parsing it
  * @returns audio as a view of `message`
  */
 export function parseClientMessage(

@@ -114,15 +114,19 @@ test('an offer that arrived during a stall is in time; without an offer the sess
   offered.session.end('client_closed');
 });
 
-test('from offer to media the client is told each step; a second offer is ignored', () => {
+test('from offer to media the client is told each step; a further offer is of the same peer', () => {
   const { session, sent, posted, ends } = start();
   say(session, JSON.stringify({ type: 'offer', sdp: chromium }));
   say(session, JSON.stringify({ type: 'offer', sdp: chromium }));
   assert.deepEqual(
     posted.map(({ type }) => type),
-    ['open', 'offer'],
+    ['open', 'offer', 'offer'],
   );
-  assert.deepEqual([session.phase, session.ignoredMessages], ['answering', 1]);
+  assert.deepEqual(
+    posted.flatMap((message) => (message.type === 'offer' ? [message.spec.isNewPeer] : [])),
+    [true, false],
+  );
+  assert.equal(session.phase, 'answering');
   session.receive(ANSWER);
   session.receive({ type: 'connected', sessionId: 's', iceMs: monotonicMs(), atMs: monotonicMs() });
   session.receive({ type: 'speak', sessionId: 's' });

@@ -1,0 +1,33 @@
+// The offers that a client sends over the socket of its session: the first, and further ones of the
+// same connection.
+import { TokenBucket } from '../../base/token-bucket.ts';
+import type { OfferSpec } from '../../link/messages.ts';
+import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
+
+export const FIRST_OFFER: OfferSpec = { offerId: 0, isNewPeer: true };
+/** Further offers: each costs the main thread a parse and the worker an answer, 2 ms. */
+const OFFERS_PER_SECOND = 1;
+const OFFER_BURST = 10;
+
+/** Counts the offers of one session. */
+export class OfferIntake {
+  readonly #bucket: TokenBucket;
+  #lastId = FIRST_OFFER.offerId;
+
+  constructor(nowMs: number) {
+    this.#bucket = new TokenBucket(OFFERS_PER_SECOND, OFFER_BURST, nowMs);
+  }
+
+  /** How to take a further offer; undefined: there are too many. */
+  next(nowMs: number): OfferSpec | undefined {
+    return this.#bucket.take(1, nowMs) ? { offerId: ++this.#lastId, isNewPeer: false } : undefined;
+  }
+}
+
+/** @param sdp undefined: it was too long to be read. @throws ServiceError INVALID_OFFER */
+export function readOffer(sdp: string | undefined): Offer {
+  if (sdp === undefined) {
+    throw offerTooLong();
+  }
+  return parseOffer(sdp);
+}
