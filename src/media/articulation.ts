@@ -38,8 +38,8 @@ export const ARTICULATOR_INDEX = Object.freeze(
 );
 
 /**
- * Channels of head and eyes, which the speech model does not drive: idle motion, gaze, and nods
- * with stress.
+ * Channels of what the speech model does not drive: idle motion, gaze, nods with stress, and what
+ * follows the jaw.
  */
 export const POSE_CHANNELS = [
   'blinkLeft',
@@ -53,12 +53,13 @@ export const POSE_CHANNELS = [
   'shiftY', // pixels of a 512 picture
   'breath', // 0 .. 1 of a breath cycle's amplitude: shoulders and head rise
   'brow', // 0 .. 1 eyebrow raise
+  'chin', // -1 .. 1: how much lower the skin of the chin is than the jaw alone would have it
 ] as const;
 
 /** Name of a pose channel. */
 export type PoseChannel = (typeof POSE_CHANNELS)[number];
 
-/** Number of pose channels: 11. */
+/** Number of pose channels: 12. */
 export const POSE_SIZE = POSE_CHANNELS.length;
 
 /** Index of each channel in POSE_CHANNELS. */

@@ -96,7 +96,7 @@ Mood mix(const Mood& a, const Mood& b, float t) {
           mix(a.gain, b.gain, t)};
 }
 
-void shape_mouth(const Model& model, const Articulation& articulation, const Mood& mood,
+void shape_mouth(const Model& model, const Articulation& articulation, const Mood& mood, float chin,
                  Mouth& mouth) {
   const Contours& c = model.contours;
   const float fh = model.face_height, wn = c.half_width;
@@ -111,6 +111,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
 
   const float unit = fh * model.asset.limits.open;
   const float drop = .155f * unit * a.jaw;
+  // The skin of the chin is above rest at no time: only the jaw carries it down.
+  const float chin_drop = .155f * unit * clamp01(a.jaw + chin * gain);
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
   // Protruding lips leave a small opening in their middle.
   const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .42f * a.round) +
@@ -155,6 +157,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   mouth.aperture = aperture;
   mouth.half_opening = corner * inner;
   mouth.jaw_drop = drop;
+  mouth.chin_drop = chin_drop;
   mouth.crease = clamp01(a.press);
   bool moved = false;
   for (int i = 0; i < c.count; i++) {
@@ -200,7 +203,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
         line - upper * rising + .96f * aperture * falling -
         thick * (.24f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
     // The chin's own muscle lifts its skin when lips press or protrude.
-    out.d_chin = broad * (drop - fh * (.016f * a.press + .014f * a.round + .008f * a.tuck));
+    out.d_chin = broad * (chin_drop - fh * (.016f * a.press + .014f * a.round + .008f * a.tuck));
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);
     out.y_lower = std::max(neutral(c.lower_outer) + out.d_lower, out.y_bottom + .8f);
     out.y_chin = std::max(neutral(c.chin) + out.d_chin, out.y_lower + 4);

@@ -16,8 +16,9 @@ struct Articulation {
 };
 /** Channels of the pose, in the order of src/media/articulation.ts. */
 struct Pose {
-  float blink_left, blink_right, gaze_x, gaze_y, yaw, pitch, roll, shift_x, shift_y, breath, brow;
-  static constexpr size_t SIZE = 11;
+  float blink_left, blink_right, gaze_x, gaze_y, yaw, pitch, roll, shift_x, shift_y, breath, brow,
+      chin;
+  static constexpr size_t SIZE = 12;
 };
 
 /** What a mood changes in the resting face, each about -1 to 1. `gain` scales the articulation. */
@@ -47,7 +48,8 @@ struct Mouth {
   bool moved = false;      // whether any displacement is not zero
   float aperture = 0;      // height of the opening in the middle
   float half_opening = 1;  // half the width of the opening, pixels
-  float jaw_drop = 0;      // movement of the chin and the lower teeth
+  float jaw_drop = 0;      // movement of the jaw and the lower teeth
+  float chin_drop = 0;     // movement of the chin's skin
   float crease = 0;        // darkening of the line between pressed lips, 0 to 1
   Articulation now{};      // the articulation within the face's limits, for the mouth's interior
 
@@ -60,8 +62,11 @@ struct Mouth {
   Column at(const Contours& contours, float x) const;
 };
 
-/** Computes the mouth for an articulation. Allocates only when `mouth` is new. */
-void shape_mouth(const Model& model, const Articulation& articulation, const Mood& mood,
+/**
+ * Computes the mouth for an articulation. Allocates only when `mouth` is new.
+ * @param chin how far the chin's skin is from where the jaw has it, in units of the jaw's channel
+ */
+void shape_mouth(const Model& model, const Articulation& articulation, const Mood& mood, float chin,
                  Mouth& mouth);
 
 /** The displacement of a point as part of the upper and as part of the lower lip. */

@@ -71,8 +71,8 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   std::fill(dirty.begin(), dirty.end(), uint8_t(0));
   apply_limits(articulation, pose);
   const bool first = !valid_;
-  const bool mouth_same =
-      !first && same(articulation_, last_articulation_) && same(mood_, last_mood_);
+  const bool mouth_same = !first && same(articulation_, last_articulation_) &&
+                          same(mood_, last_mood_) && pose_.chin == last_pose_.chin;
   const bool pose_same = !first && same(pose_, last_pose_);
   if (mouth_same && pose_same) {
     return;
@@ -86,12 +86,12 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
     mouth_drawn_ = eyes_drawn_[0] = eyes_drawn_[1] = {};
   }
   if (!mouth_same) {
-    shape_mouth(model_, articulation_, mood_, mouth_);
+    shape_mouth(model_, articulation_, mood_, pose_.chin, mouth_);
     interior_.prepare(mouth_);
   }
   const Pose eyes_aside{pose_.blink_left,   pose_.blink_right, pose_.gaze_x,    pose_.gaze_y,
                         last_pose_.yaw,     last_pose_.pitch,  last_pose_.roll, last_pose_.shift_x,
-                        last_pose_.shift_y, last_pose_.breath, last_pose_.brow};
+                        last_pose_.shift_y, last_pose_.breath, last_pose_.brow, pose_.chin};
   if (first || !same(pose_, eyes_aside) || mood_.brow != last_mood_.brow ||
       mood_.frown != last_mood_.frown || mood_.smile != last_mood_.smile) {
     displace_head();
@@ -177,6 +177,7 @@ void Renderer::apply_limits(const Articulation& articulation, const Pose& pose) 
   const auto within = [](float& x, float bound) { x = std::clamp(x, -bound, bound); };
   within(pose_.gaze_x, 1);
   within(pose_.gaze_y, 1);
+  within(pose_.chin, 1);
   pose_.yaw = soft_limit(pose_.yaw, limits.yaw);
   pose_.pitch = soft_limit(pose_.pitch, limits.pitch);
   pose_.roll = soft_limit(pose_.roll, limits.roll);

@@ -72,7 +72,8 @@ void Renderer::displace_mouth() {
   // The lower face's bounding box in the picture, with a margin for the head's movement.
   float left = 1e9f, right = -1e9f, top = 1e9f, bottom = -1e9f;
   const float high = c.nose - .10f * m.face_height,
-              low = c.chin[size_t(c.count / 2)] + .5f * m.face_height + mouth_.jaw_drop;
+              low = c.chin[size_t(c.count / 2)] + .5f * m.face_height +
+                    std::max(mouth_.jaw_drop, mouth_.chin_drop);
   for (const float x : {c.left, c.left + float(c.count)}) {
     for (const float y : {high, low}) {
       const Point p = m.frame.to_picture(x, y);

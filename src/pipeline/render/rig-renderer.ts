@@ -1,6 +1,11 @@
 // Draws a face with the native rig: articulation and motion in, a picture and its changed
 // macroblocks out.
-import { ARTICULATION_SIZE, ARTICULATOR_INDEX, type Motion } from '../../media/articulation.ts';
+import {
+  ARTICULATION_SIZE,
+  ARTICULATOR_INDEX,
+  type Motion,
+  POSE_INDEX,
+} from '../../media/articulation.ts';
 import type { ConversationState } from '../../media/conversation-state.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
@@ -19,7 +24,7 @@ export interface RigRendererOptions {
   readonly startFrame: number;
 }
 
-const { speech: SPEECH, nod: NOD } = ARTICULATOR_INDEX;
+const { speech: SPEECH, nod: NOD, jaw: JAW } = ARTICULATOR_INDEX;
 /**
  * The gate opens between these speech probabilities. It opens fast and closes slower, so that the
  * end of a word is not cut.
@@ -28,6 +33,14 @@ const GATE: readonly [number, number] = [0.2, 0.5];
 /** Share of the way per frame. */
 const GATE_OPENS = 0.6;
 const GATE_CLOSES = 0.25;
+/**
+ * Share of the way per frame by which the skin of the chin follows the jaw. The lips do not wait for
+ * it: lips that lag are seen to be late, a chin is not. People's chins go with the opening of the
+ * mouth by r .26 to .60 (docs/motion.md).
+ */
+const CHIN_FOLLOWS = 0.2;
+/** The chin is where the jaw has it when it is as near, so that a mouth at rest is. */
+const CHIN_REST = 0.01;
 
 /**
  * Draws one session's face with the native rig. `picture` is I420 in the size of the asset; `dirty`
@@ -41,6 +54,8 @@ export class RigRenderer implements Renderer {
   readonly #motion: FaceMotion;
   readonly #gated = new Float32Array(ARTICULATION_SIZE);
   #gate = 0;
+  /** Where the chin is, in units of the jaw's channel. */
+  #chin = 0;
 
   constructor(asset: FaceAsset, { seed, emotion, motion, startFrame }: RigRendererOptions) {
     this.picture = new Uint8Array(i420Bytes(asset.width, asset.height));
@@ -73,6 +88,11 @@ export class RigRenderer implements Renderer {
     const pose = Number.isInteger(frame)
       ? this.#motion.step(frame, isSpeaking, gated[NOD]!)
       : this.#motion.pose;
+    this.#chin += (gated[JAW]! - this.#chin) * CHIN_FOLLOWS;
+    if (Math.abs(gated[JAW]! - this.#chin) < CHIN_REST) {
+      this.#chin = gated[JAW]!;
+    }
+    pose[POSE_INDEX.chin] = this.#chin - gated[JAW]!;
     this.#renderer.render(gated, pose, this.picture, this.dirty, this.motion);
   }
 

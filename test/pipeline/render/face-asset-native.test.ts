@@ -180,7 +180,7 @@ test('wrong buffers are refused', () => {
   const renderer = new native.FaceRenderer(new native.FaceAsset(bytes));
   const good = {
     articulation: new Float32Array(14),
-    pose: new Float32Array(11),
+    pose: new Float32Array(12),
     picture: new Uint8Array(SIZE * SIZE * 1.5),
     dirty: new Uint8Array(1024),
   };
@@ -191,7 +191,7 @@ test('wrong buffers are refused', () => {
   render({});
   for (const changes of [
     { articulation: new Float32Array(13) },
-    { pose: new Float32Array(12) },
+    { pose: new Float32Array(11) },
     { picture: new Uint8Array(1) },
     { dirty: new Uint8Array(0) },
   ]) {

@@ -100,3 +100,32 @@ test('the state of a conversation changes what is drawn, by the same renderer', 
   }
   assert.ok(differs > 10, `${differs} of 15 pictures`);
 });
+
+test('the skin of the chin follows the jaw; the lips do not wait for it', () => {
+  const still = { seed: 9, emotion: 0, motion: 'none', startFrame: 0 } as const;
+  const [speaking, silent] = [new RigRenderer(asset, still), new RigRenderer(asset, still)];
+  const vowel = articulationOf({ ...VISEMES.aa, speech: 1 });
+  const silence = new Float32Array(ARTICULATION_SIZE);
+  /** How much of rows of the picture differs from the silent face's. */
+  const moved = (from: number, to: number): number => {
+    let sum = 0;
+    for (let i = from * SIZE; i < to * SIZE; i++) {
+      sum += Math.abs(speaking.picture[i]! - silent.picture[i]!);
+    }
+    return sum;
+  };
+  const draw = (frame: number, articulation: Float32Array): { lips: number; chin: number } => {
+    speaking.draw(frame, articulation, true);
+    silent.draw(frame, silence, true);
+    return { lips: moved(300, 335), chin: moved(372, 395) };
+  };
+  const opened = Array.from({ length: 40 }, (_, frame) => draw(frame, vowel));
+  const [second, last] = [opened[1]!, opened.at(-1)!];
+  assert.ok(second.lips > 0.75 * last.lips, `lips ${second.lips} of ${last.lips}`);
+  assert.ok(second.chin < 0.6 * last.chin, `chin ${second.chin} of ${last.chin}`);
+  const shut = Array.from({ length: 60 }, (_, n) => draw(40 + n, silence));
+  assert.ok(shut[6]!.lips < 0.2 * last.lips, `lips ${shut[6]!.lips}`);
+  // A block of a breathing face may be drawn a tenth of a pixel late.
+  const rest = shut.at(-1)!;
+  assert.ok(rest.lips < 0.04 * last.lips && rest.chin < 0.04 * last.chin, JSON.stringify(rest));
+});
