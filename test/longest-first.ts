@@ -8,6 +8,8 @@ const LONGEST = [
   'bench/scenarios',
   'bench/load',
   'jobs/face/create-face',
+  'jobs/face/create-face-mouth',
+  'jobs/face/create-face-eyes',
   'scenarios/browser-commands',
   'scenarios/page',
   'scenarios/bad-network',

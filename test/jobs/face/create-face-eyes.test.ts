@@ -1,0 +1,161 @@
+// The eyes of a created face: lids, glasses, make-up, closed eyes.
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import sharp from 'sharp';
+import { ARTICULATION_SIZE, POSE_INDEX, POSE_SIZE } from '../../../src/media/articulation.ts';
+import {
+  decodeFaceAsset,
+  encodeFaceAsset,
+  type FaceAssetParts,
+} from '../../../src/media/face-asset.ts';
+import { i420Bytes, macroblocks } from '../../../src/media/picture.ts';
+import { native } from '../../../src/native/addon.ts';
+import { at, create, describeFace, partsOf } from './face-checks.ts';
+import { drawnOver, portraitOf } from './portraits.ts';
+
+test('closed lids have the hue of the skin, whatever is close to the eye', async () => {
+  const lines =
+    '<g fill="none" stroke="#777" stroke-width="34"><path d="M380 432 q60 -52 120 ' +
+    '0"/><path d="M530 432 q60 -52 120 0"/><path d="M385 474 q55 24 110 0"/><path d="M535 ' +
+    '474 q55 24 110 0"/></g>';
+  const redOf = ({ lidLeft, lidRight }: FaceAssetParts): number => {
+    const reds = [lidLeft!, lidRight!].flatMap(({ v, alpha, width }) =>
+      [...v].filter(
+        (_, i) => alpha[Math.floor(i / (width / 2)) * 2 * width + (i % (width / 2)) * 2]! > 250,
+      ),
+    );
+    return reds.reduce((sum, value) => sum + value, 0) / reds.length - 128;
+  };
+  const [plain, shaded] = [
+    redOf(await partsOf(portraitOf('walter'))),
+    redOf(await partsOf(await drawnOver('walter', lines))),
+  ];
+  assert.ok(shaded > 0.6 * plain, `${shaded} of ${plain}`);
+});
+
+test('brows move little behind thick or thin glasses, and freely without', async () => {
+  const browOf = async (bytes: Uint8Array): Promise<number> =>
+    (await describeFace(bytes)).parts.limits.brow;
+  const frame = (stroke: string): string =>
+    `<g fill="none" ${stroke}><rect x="372" y="420" width="125" height="100" ` +
+    'rx="34"/><rect x="530" y="420" width="125" height="100" rx="34"/><path d="M497 455 ' +
+    'q16 -12 33 0"/></g>';
+  for (const id of ['ava', 'mei', 'samuel', 'walter']) {
+    assert.equal(await browOf(portraitOf(id)), 1, id);
+  }
+  assert.ok((await browOf(portraitOf('ruth'))) < 0.3, 'ruth wears glasses');
+  assert.ok(
+    (await browOf(await drawnOver('samuel', frame('stroke="#222" stroke-width="9"')))) < 0.3,
+  );
+  assert.ok((await browOf(await drawnOver('ava', frame('stroke="#777" stroke-width="4"')))) < 0.3);
+  for (const stroke of [
+    'stroke="#c8a45a" stroke-width="4"',
+    'stroke="#ffffff70" stroke-width="9"',
+    'stroke="#666" stroke-width="2.5"',
+  ]) {
+    assert.ok((await browOf(await drawnOver('mei', frame(stroke)))) < 0.3, stroke);
+  }
+});
+
+test('eyes behind dark glasses do not blink', async () => {
+  const shades =
+    '<g fill="#101012"><rect x="375" y="395" width="125" height="95" rx="30"/><rect ' +
+    'x="530" y="395" width="125" height="95" rx="30"/><rect x="340" y="405" width="350" ' +
+    'height="14"/></g>';
+  const { asset, warnings } = await create(await drawnOver('noah', shades));
+  assert.ok(warnings.includes('EYES_HIDDEN'));
+  const { lidLeft, lidRight } = decodeFaceAsset(asset);
+  for (const lid of [lidLeft, lidRight]) {
+    assert.ok(lid?.alpha.every((value) => value === 0));
+  }
+});
+
+test('the rim of glasses over the lid stays in place during a blink', async () => {
+  const parts = await partsOf(
+    await drawnOver(
+      'noah',
+      '<g fill="none" stroke="#444" stroke-width="5"><rect x="372" y="412" width="125" ' +
+        'height="80" rx="30"/><rect x="530" y="412" width="125" height="80" rx="30"/><path ' +
+        'd="M497 437 q16 -12 33 0"/></g>',
+    ),
+  );
+  const canvas = new Uint8Array(i420Bytes(512, 512));
+  const pose = new Float32Array(POSE_SIZE);
+  pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = 1;
+  new native.FaceRenderer(new native.FaceAsset(encodeFaceAsset(parts))).render(
+    new Float32Array(ARTICULATION_SIZE),
+    pose,
+    canvas,
+    new Uint8Array(macroblocks(512, 512)),
+  );
+  for (const [outer, inner] of [
+    [33, 133],
+    [362, 263],
+  ] as const) {
+    const lid = at(parts, outer === 33 ? 159 : 386)[1];
+    let [kept, all] = [0, 0];
+    for (let x = Math.ceil(at(parts, outer)[0]) + 6; x < at(parts, inner)[0] - 6; x++) {
+      // The first dark pixel below the brow is the rim; lashes are further down.
+      const y = Array.from({ length: 18 }, (_, k) => Math.round(lid) - 18 + k).find(
+        (row) => parts.neutral[row * 512 + x]! < 105,
+      );
+      if (y === undefined) {
+        continue;
+      }
+      all++;
+      if (Math.abs(canvas[y * 512 + x]! - parts.neutral[y * 512 + x]!) < 12) {
+        kept++;
+      }
+    }
+    assert.ok(all > 20, `${all} columns`);
+    assert.ok(kept > 0.9 * all, `${kept} of ${all} columns of the frame`);
+  }
+});
+
+test('eyes with dark make-up blink', async () => {
+  const ring = (x: number): string =>
+    `<path d="M${x - 68} 440 a68 46 0 1 1 136 0 a68 46 0 1 1 -136 0 M${x - 40} 440 a40 14 ` +
+    '0 1 0 80 0 a40 14 0 1 0 -80 0Z"/>';
+  const made = `<g fill="#241c20" fill-rule="evenodd">${ring(428)}${ring(586)}</g>`;
+  const { warnings } = await create(await drawnOver('noah', made));
+  assert.ok(!warnings.includes('EYES_HIDDEN'));
+});
+
+test('a portrait with closed eyes keeps them closed, with a warning', async () => {
+  for (const id of ['noah', 'priya'] as const) {
+    const open = await create(portraitOf(id));
+    const { width, height } = decodeFaceAsset(open.asset);
+    const [canvas, dirty, rgba] = [
+      new Uint8Array(i420Bytes(width, height)),
+      new Uint8Array(macroblocks(width, height)),
+      new Uint8Array(width * height * 4),
+    ];
+    const asleep = async (blink: number): Promise<readonly string[]> => {
+      const pose = new Float32Array(POSE_SIZE);
+      pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = blink;
+      new native.FaceRenderer(new native.FaceAsset(open.asset)).render(
+        new Float32Array(ARTICULATION_SIZE),
+        pose,
+        canvas,
+        dirty,
+      );
+      native.i420ToRgba(canvas, width, height, rgba);
+      const { asset, warnings } = await create(
+        await sharp(rgba, { raw: { width, height, channels: 4 } })
+          .png()
+          .toBuffer(),
+      );
+      const lids = decodeFaceAsset(asset);
+      for (const lid of [lids.lidLeft, lids.lidRight]) {
+        assert.equal(
+          lid?.alpha.every((value) => value === 0),
+          blink === 1,
+          `${id} ${blink}`,
+        );
+      }
+      return warnings;
+    };
+    assert.ok((await asleep(1)).includes('EYES_CLOSED'), id);
+    assert.ok(!(await asleep(0.5)).includes('EYES_CLOSED'), `${id}, half closed`);
+  }
+});

@@ -1,0 +1,186 @@
+// The mouth of a created face: lips that are closed, teeth that are kept, limits after a smile.
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import sharp from 'sharp';
+import { decodeFaceAsset, type FaceLimits } from '../../../src/media/face-asset.ts';
+import { assertSound, at, create, describeFace } from './face-checks.ts';
+import { drawnOver, laughing, portrait, smilingClosed } from './portraits.ts';
+
+test('an open mouth is closed and its teeth are kept, in colour and in black and white', async () => {
+  const laugh = await laughing('mei', { x: 516, y: 598, halfWidth: 88 });
+  for (const bytes of [laugh, await sharp(laugh).greyscale().png().toBuffer()]) {
+    const { asset, warnings } = await create(bytes);
+    assert.ok(warnings.includes('MOUTH_OPEN'));
+    const parts = decodeFaceAsset(asset);
+    assertSound(parts);
+    assert.ok(parts.limits.round < 1, 'a smile that was closed must not be rounded fully');
+    assert.ok(parts.teethUpper, 'own teeth');
+    const [left, right] = [at(parts, 78), at(parts, 308)];
+    const lip =
+      parts.neutral[Math.round(at(parts, 17)[1] - 3) * 512 + Math.round(at(parts, 17)[0])]!;
+    for (let x = Math.ceil(left[0] + 6); x < right[0] - 6; x++) {
+      const y = Math.round(left[1] + ((right[1] - left[1]) * (x - left[0])) / (right[0] - left[0]));
+      for (let dy = -4; dy <= 14; dy++) {
+        const luma = parts.neutral[(y + dy) * 512 + x]!;
+        assert.ok(luma < lip + 60, `a tooth shows at ${x}, ${y + dy}`);
+        assert.ok(luma > lip - 60, `the dark of the mouth shows at ${x}, ${y + dy}`);
+      }
+    }
+    const { luma, alpha } = parts.teethUpper;
+    const bright = luma.filter((_, i) => alpha[i]! > 250);
+    assert.ok(
+      bright.length > 200 && bright.reduce((sum, value) => sum + value, 0) / bright.length > 170,
+    );
+  }
+});
+
+test('in black and white the mouth has no colour, and a narrow row of teeth is found', async () => {
+  // The gaps between the teeth are dark: neither the median nor the mean of the opening is lighter
+  // than the lips.
+  const lines = Array.from(
+    { length: 15 },
+    (_, k) => `<rect x="${436 + 11 * k}" y="590" width="4" height="30" fill="#3a2a28"/>`,
+  ).join('');
+  const smile = await sharp(
+    await laughing(
+      'ava',
+      { x: 514, y: 598, halfWidth: 88 },
+      { lips: '#a89a96', inside: '#3a2a28', teeth: '#d8d0c8', height: 0.3, lip: 26 },
+    ),
+  )
+    .composite([{ input: Buffer.from(`<svg width="1024" height="1024">${lines}</svg>`) }])
+    .greyscale()
+    .png()
+    .toBuffer();
+  const { parts, warnings } = await describeFace(smile);
+  assert.ok(warnings.includes('MOUTH_OPEN'));
+  for (const [name, [, u, v]] of Object.entries(parts.tints)) {
+    assert.ok(Math.abs(u - 128) <= 1 && Math.abs(v - 128) <= 1, `${name} ${u} ${v}`);
+  }
+});
+
+test('teeth get the light of the skin, in coloured light and in paint', async () => {
+  const teethOf = async (r: number, g: number, b: number) =>
+    (
+      await describeFace(
+        await portrait('ava')
+          .recomb([
+            [r, 0, 0],
+            [0, g, 0],
+            [0, 0, b],
+          ])
+          .png()
+          .toBuffer(),
+      )
+    ).parts.tints.teeth;
+  const [[, u, v], [, goldU], [, , rosyV]] = [
+    await teethOf(1, 1, 1),
+    await teethOf(1, 0.92, 0.5),
+    await teethOf(1.15, 0.66, 0.8),
+  ];
+  assert.ok(
+    goldU < u - 14 && rosyV > v + 11,
+    `blue ${u}, ${goldU} in gold; red ${v}, ${rosyV} in pink`,
+  );
+});
+
+test('a closed smile has a red upper lip, however thin it was', async () => {
+  const { parts } = await describeFace(
+    await laughing('ava', { x: 514, y: 598, halfWidth: 88 }, { lips: '#b8403c', lip: 4 }),
+  );
+  const [x, y] = at(parts, 13);
+  const red = (dx: number, dy: number): number =>
+    parts.neutral[512 * 512 * 1.25 + Math.floor((y + dy) / 2) * 256 + Math.floor((x + dx) / 2)]!;
+  const [upper, lower, skin] = [
+    Math.max(...[-4, -3, -2].map((dy) => red(0, dy))),
+    red(0, 8),
+    red(0, -22),
+  ];
+  assert.ok(
+    upper - skin > 0.5 * (lower - skin),
+    `upper lip ${upper}, lower ${lower}, skin ${skin}`,
+  );
+});
+
+test('teeth that coloured light makes as red as the lips are still found', async () => {
+  // Lips and teeth are equally red, as under a red lamp; the teeth are bluer.
+  const { parts, warnings } = await describeFace(
+    await laughing(
+      'ava',
+      { x: 514, y: 598, halfWidth: 88 },
+      { lips: '#b5605a', inside: '#b476ae', teeth: '#b476ae', height: 0.2, lip: 60 },
+    ),
+  );
+  assert.ok(warnings.includes('MOUTH_OPEN'));
+  assertSound(parts);
+  const [x, y] = at(parts, 14);
+  const [u, lipU] = [0, 9].map(
+    (dy) => parts.neutral[512 * 512 + Math.floor((y + dy) / 2) * 256 + Math.floor(x / 2)]!,
+  );
+  assert.ok(
+    Math.abs(u! - lipU!) < 8,
+    `something blue is left between the lips: ${u} against ${lipU}`,
+  );
+});
+
+test('a lower tooth that touches the upper row is cut off it', async () => {
+  const mouth = { x: 516, y: 598, halfWidth: 88 };
+  const tooth = '<rect x="480" y="606" width="12" height="56" fill="#eee6d8"/>';
+  const { parts } = await describeFace(
+    await sharp(await laughing('mei', mouth))
+      .composite([{ input: Buffer.from(`<svg width="1024" height="1024">${tooth}</svg>`) }])
+      .png()
+      .toBuffer(),
+  );
+  const { alpha, width, height } = parts.teethUpper!;
+  const ends = Array.from({ length: width }, (_, x) =>
+    Array.from({ length: height }, (__, y) => y).findLast((y) => alpha[y * width + x]! > 127),
+  ).filter((end) => end !== undefined);
+  const middle = ends.slice(Math.round(0.25 * ends.length), Math.round(0.75 * ends.length));
+  assert.ok(
+    Math.max(...middle) - middle.toSorted((a, b) => a - b)[middle.length >> 1]! < 6,
+    middle.join(' '),
+  );
+});
+
+test('lips that part over two teeth alone are closed', async () => {
+  const parted =
+    '<ellipse cx="514" cy="603" rx="84" ry="37" fill="#c0605c"/>' +
+    '<path d="M440 602 Q514 581.6 588 602 Q514 622.4 440 602Z" fill="#b25656"/>' +
+    '<rect x="496" y="591.8" width="34" height="17" rx="5" fill="#f0e8da"/>';
+  const { parts, warnings } = await describeFace(await drawnOver('ava', parted));
+  const [x, y] = at(parts, 13);
+  let brightest = 0;
+  for (let row = Math.round(y) - 5; row <= y + 5; row++) {
+    for (let column = Math.round(x) - 10; column <= x + 10; column++) {
+      brightest = Math.max(brightest, parts.neutral[row * 512 + column]!);
+    }
+  }
+  assert.ok(warnings.includes('MOUTH_OPEN') && brightest < 190, `${brightest}, ${warnings.join()}`);
+});
+
+test('a row of teeth with a gap in it is not used', async () => {
+  const mouth = { x: 516, y: 598, halfWidth: 88 };
+  const gap = '<rect x="505" y="590" width="16" height="80" fill="#2a0f10"/>';
+  const { parts } = await describeFace(
+    await sharp(await laughing('mei', mouth))
+      .composite([{ input: Buffer.from(`<svg width="1024" height="1024">${gap}</svg>`) }])
+      .png()
+      .toBuffer(),
+  );
+  assert.equal(parts.teethUpper, undefined);
+});
+
+test('a closed smile is relaxed: corners sink, lips round and open less', async () => {
+  const smiling = async (lift: number): Promise<{ limits: FaceLimits; lift: number }> => {
+    const { parts } = await describeFace(await smilingClosed('ava', lift));
+    const middle = (at(parts, 13)[1] + at(parts, 14)[1]) / 2;
+    return { limits: parts.limits, lift: middle - (at(parts, 78)[1] + at(parts, 308)[1]) / 2 };
+  };
+  const [none, broad] = [await smiling(0), await smiling(60)];
+  assert.equal(none.limits.round, 1);
+  assert.equal(none.limits.open, 1);
+  assert.ok(broad.limits.round < 0.9 && broad.limits.open < 0.9, JSON.stringify(broad.limits));
+  // The corners were drawn up by 60 of 1024 pixels in the portrait, which is cropped to 512.
+  assert.ok(broad.lift - none.lift < 17, `lifted by ${broad.lift - none.lift} more pixels`);
+});
