@@ -30,7 +30,6 @@ const LONGEST = [
   'front/placement/watchdog',
   'scenarios/wav2lip',
   'front/history/session-recorder',
-  'bench/parts',
 ].map((name) => path.resolve(import.meta.dirname, `${name}.test.ts`));
 
 const rankOf = ({ moduleId }: TestSpecification): number => {

@@ -1,0 +1,221 @@
+// Properties of the mouth in the renderer's pictures, measured from their pixels.
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { native } from '../../../src/native/addon.ts';
+import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
+import { AXIS, Canvas, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
+
+const parts = syntheticParts();
+const asset = new native.FaceAsset(syntheticAsset());
+const PIXELS = SIZE * SIZE;
+/** V of the inside of a mouth without other colours. */
+const INSIDE = 230;
+
+describe('mouth', () => {
+  test('opens with `open` and with `jaw`, monotonically, from nothing', () => {
+    for (const name of ['open', 'jaw'] as const) {
+      const canvas = new Canvas(asset);
+      const areas = Array.from({ length: 11 }, (_, i) =>
+        canvas.show({ [name]: 1 }, i / 10).opening(),
+      );
+      assert.equal(areas[0], 0);
+      // A pixel's worth of tolerance: the opening moves across the pixel grid as it grows.
+      for (let i = 1; i < areas.length; i++) {
+        assert.ok(areas[i]! >= areas[i - 1]! - 1, `${name}: ${areas.join(' ')}`);
+      }
+      assert.ok(areas[10]! > 80, `${name} opens visibly: ${areas.join(' ')}`);
+    }
+  });
+
+  test('`press` closes the lips whatever the other channels are', () => {
+    const canvas = new Canvas(asset);
+    assert.ok(canvas.show(VISEMES.aa).opening() > 100);
+    for (const shape of [
+      { press: 1 },
+      { ...VISEMES.aa, press: 1 },
+      { ...VISEMES.oh, press: 1 },
+      { press: 1, tuck: 1, upraise: 1 },
+    ]) {
+      assert.equal(canvas.show(shape).opening(), 0, JSON.stringify(shape));
+    }
+  });
+
+  test('`tuck` shows a strip of teeth, far less than an open vowel', () => {
+    const canvas = new Canvas(asset);
+    const vowel = canvas.show(VISEMES.eh).opening();
+    const bite = canvas.show(VISEMES.f).opening();
+    assert.ok(bite > 0 && bite < 0.5 * vowel, `${bite} of ${vowel}`);
+  });
+
+  test('rounding narrows the opening, spreading widens it', () => {
+    const width = (shape: object): number => {
+      const canvas = new Canvas(asset).show({ open: 0.5, ...shape });
+      const columns = new Set<number>();
+      canvas.picture.subarray(PIXELS * 1.25).forEach((v, i) => {
+        if (v > 180) {
+          columns.add(i % (SIZE / 2));
+        }
+      });
+      return columns.size;
+    };
+    assert.ok(width({ round: 1 }) < 0.75 * width({}));
+    assert.ok(width({ wide: 1 }) > width({}));
+  });
+
+  test('opened shows nothing of the dark line between closed lips', () => {
+    const bright = [235, 128, 128] as const;
+    const { neutral } = syntheticParts();
+    neutral.fill(160, 0, PIXELS);
+    for (let y = 319; y <= 321; y++) {
+      neutral.fill(20, y * SIZE + AXIS - 39.5, y * SIZE + AXIS + 40.5);
+    }
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral,
+          tints: { cavity: bright, gums: bright, tongue: bright, teeth: bright },
+        }),
+      ),
+    );
+    const dark = (shape: object): number =>
+      canvas
+        .show(shape)
+        .picture.subarray(0, PIXELS)
+        .reduce((count, luma) => count + (luma < 60 ? 1 : 0), 0);
+    assert.ok(dark({}) > 200);
+    for (const shape of [VISEMES.aa, VISEMES.eh, { jaw: 1, open: 1 }]) {
+      assert.ok(dark(shape) < 60, `${JSON.stringify(shape)} ${dark(shape)}`);
+    }
+  });
+
+  test('of a picture without colours has none', () => {
+    const grey = [60, 128, 128] as const;
+    const plain = syntheticParts().neutral.fill(128, PIXELS);
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral: plain,
+          tints: { cavity: grey, gums: grey, tongue: grey, teeth: grey },
+        }),
+      ),
+    );
+    for (const shape of [VISEMES.aa, VISEMES.th, VISEMES.sh, { jaw: 1, open: 1 }]) {
+      assert.ok(
+        canvas
+          .show(shape)
+          .picture.subarray(PIXELS)
+          .every((value) => Math.abs(value - 128) <= 1),
+        JSON.stringify(shape),
+      );
+    }
+  });
+
+  test('rounding draws in the cheeks beside the mouth, not the outline of the jaw', () => {
+    const { picture } = new Canvas(asset).show({ round: 1 });
+    const moved = (from: number, to: number): number => {
+      let most = 0;
+      for (let y = 312; y < 328; y++) {
+        for (let x = Math.ceil(AXIS + from); x < AXIS + to; x++) {
+          most = Math.max(most, Math.abs(picture[y * SIZE + x]! - parts.neutral[y * SIZE + x]!));
+        }
+      }
+      return most;
+    };
+    assert.ok(
+      moved(48, 60) > 10 && moved(80, 110) === 0,
+      `${moved(48, 60)} beside, ${moved(80, 110)} beyond`,
+    );
+  });
+
+  test('puckered lips are narrow, full and almost shut, and no crease stays outside them', () => {
+    const [skin, lip, line] = [170, 110, 40];
+    const { neutral } = syntheticParts();
+    neutral.fill(skin, 0, PIXELS).fill(128, PIXELS);
+    for (let y = 300; y < 340; y++) {
+      for (let x = 180; x < 332; x++) {
+        const [u, v] = [x - AXIS, y - 320];
+        const onLip = v > (u * u) / 176 - 11 && v < 14 - (u * u) / 138 && Math.abs(u) < 44;
+        const onLine = Math.abs(v) < 1.5 && Math.abs(u) < 62;
+        neutral[y * SIZE + x] = onLine ? line : onLip ? lip : skin;
+      }
+    }
+    const inside = [60, 128, INSIDE] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral,
+          tints: { cavity: inside, gums: inside, tongue: inside, teeth: inside },
+        }),
+      ),
+    );
+    const measure = (shape: object): { width: number; lips: number; gap: number; line: number } => {
+      const { picture } = canvas.show(shape);
+      const gapAt = (x: number, y: number): boolean =>
+        picture[PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1)]! > (128 + INSIDE) / 2;
+      const dark = (x: number, y: number): boolean => picture[y * SIZE + x]! < (skin + lip) / 2;
+      const middle = Array.from({ length: 90 }, (_, i) => 280 + i);
+      const gap = middle.filter((y) => gapAt(256, y)).length;
+      const columns = Array.from({ length: 100 }, (_, i) => 206 + i).filter(
+        (x) => middle.filter((y) => dark(x, y)).length > 4,
+      );
+      const width = columns.at(-1)! - columns[0]!;
+      const beyond = Array.from({ length: 14 }, (_, i) => columns.at(-1)! + 6 + i);
+      return {
+        width,
+        gap,
+        lips: middle.filter((y) => dark(256, y)).length - gap,
+        line: skin - Math.min(...beyond.flatMap((x) => middle.map((y) => picture[y * SIZE + x]!))),
+      };
+    };
+    const rest = measure({});
+    const pucker = measure(VISEMES.oo);
+    const eyes = 136;
+    assert.ok(rest.line > 100, `the crease is there at rest: ${rest.line}`);
+    assert.ok(pucker.width < 0.75 * rest.width, `width ${pucker.width} of ${rest.width}`);
+    assert.ok(pucker.lips > 1.15 * rest.lips, `lips ${pucker.lips} of ${rest.lips}`);
+    assert.ok(pucker.gap > 0 && pucker.gap <= 0.08 * eyes, `opening ${pucker.gap}`);
+    assert.ok(pucker.line < 30, `a dark line of ${pucker.line} outside the corners`);
+
+    const pressed = measure(VISEMES.m);
+    assert.ok(pressed.lips < 0.85 * rest.lips && pressed.gap === 0, `m: ${pressed.lips} pixels`);
+    const spread = measure(VISEMES.ee);
+    assert.ok(spread.width > rest.width + 0.05 * eyes, `ee: ${spread.width} of ${rest.width}`);
+  });
+
+  test('a baby has no teeth', () => {
+    const bright = [230, 128, INSIDE] as const;
+    const dark = [30, 128, 128] as const;
+    const brightest = (chin: number): number => {
+      const { landmarks } = syntheticParts();
+      for (let i = 0; i < landmarks.length; i += 3) {
+        // The lower part of the face is short in a baby: rows below the eyes come nearer to them.
+        landmarks[i + 1] = 220 + (landmarks[i + 1]! - 220) * chin;
+      }
+      const { picture } = new Canvas(
+        new native.FaceAsset(
+          syntheticAsset({
+            landmarks,
+            tints: { cavity: dark, gums: bright, tongue: dark, teeth: bright },
+          }),
+        ),
+      ).show(VISEMES.ee);
+      let count = 0;
+      for (const v of picture.subarray(PIXELS * 1.25)) {
+        count += v > 170 ? 1 : 0;
+      }
+      return count;
+    };
+    assert.ok(brightest(1) > 20, `${brightest(1)} of an adult`);
+    assert.equal(brightest(0.6), 0);
+  });
+
+  test('a face that allows less rounding gets less', () => {
+    const limited = new native.FaceAsset(
+      syntheticAsset({ limits: { ...parts.limits, round: 0.5 } }),
+    );
+    assert.deepEqual(
+      new Canvas(limited).show({ round: 1 }).picture,
+      new Canvas(asset).show({ round: 0.5 }).picture,
+    );
+  });
+});
