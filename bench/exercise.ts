@@ -2,6 +2,7 @@
 // show.
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { TestServer } from '../test/harness/server.ts';
 import type { Fleet } from './peers/fleet.ts';
 import { PERFECT } from './peers/impaired-relay.ts';
 import { benchSpeech, startFleet } from './scenarios/setup.ts';
@@ -37,7 +38,7 @@ async function rest({ url, apiKey }: Server): Promise<void> {
  * Goes on until `seconds` are over: speaking, quiet and interrupted sessions, one over a bad line,
  * new ones every few seconds, REST calls good and bad.
  */
-export async function exercise(context: Context, server: Server, seconds: number): Promise<Fleet> {
+async function exercise(context: Context, server: Server, seconds: number): Promise<Fleet> {
   const fleet = await startFleet(context, server, { processes: 1 });
   const until = performance.now() + seconds * 1000;
   await fleet.openPatiently();
@@ -57,4 +58,21 @@ export async function exercise(context: Context, server: Server, seconds: number
     await delay(800);
   }
   return fleet;
+}
+
+/** As `exercise`, outside of the bench: `defer` gets what must be cleaned up afterwards. */
+export async function exerciseServer(
+  { url, apiKey, process, stop }: TestServer,
+  seconds: number,
+  defer: Context['defer'],
+): Promise<void> {
+  const server = { url, apiKey, pid: process.pid ?? undefined, stop };
+  const context: Context = {
+    options: {},
+    target: undefined,
+    server: () => Promise.resolve(server),
+    progress: () => {},
+    defer,
+  };
+  await exercise(context, server, seconds);
 }

@@ -108,6 +108,11 @@ export const rate = (...of: Parameters<typeof metric>): string =>
 export const sumBy = (labels: string, expr: string): string =>
   labels === '' ? `sum(${expr})` : `sum by (${labels}) (${expr})`;
 
+/** One line for each value of `label`: the rate of a counter. */
+export const ratesBy = (label: string, name: Parameters<typeof metric>[0]): Query[] => [
+  { expr: sumBy(label, rate(name)), legend: `{{${label}}}` },
+];
+
 /** @param labels comma-separated, kept beside `le`. */
 export const quantile = (q: number, name: MetricName, labels = '', matchers = ''): string =>
   `histogram_quantile(${q}, ` +

@@ -4,9 +4,8 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
-import { exercise } from '../bench/exercise.ts';
+import { exerciseServer } from '../bench/exercise.ts';
 import { drawHeat, drawLines, escapeHtml } from '../bench/report/plot.ts';
-import type { Context } from '../bench/scenario.ts';
 import { readArguments } from '../scripts/command-line.ts';
 import { startBrowser } from '../test/harness/browser.ts';
 import { startServer } from '../test/harness/server.ts';
@@ -339,23 +338,10 @@ async function ownPrometheus(
   cleanUps.push(() => server.stop());
   const prometheus = await startPrometheus(`127.0.0.1:${server.port}`);
   cleanUps.push(() => prometheus.stop());
-  const measured = {
-    url: server.url,
-    apiKey: server.apiKey,
-    pid: server.process.pid ?? undefined,
-    stop: () => server.stop(),
-  };
-  const context: Context = {
-    options: {},
-    target: undefined,
-    server: () => Promise.resolve(measured),
-    progress: () => {},
-    defer: (cleanUp) => {
-      cleanUps.push(cleanUp);
-    },
-  };
   console.error(`using a server for ${seconds} s`);
-  await exercise(context, measured, seconds);
+  await exerciseServer(server, seconds, (cleanUp) => {
+    cleanUps.push(cleanUp);
+  });
   await delay(2500);
   return prometheus;
 }

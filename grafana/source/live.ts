@@ -11,6 +11,7 @@ import {
   sumBy,
   timeseries,
   type Dashboard,
+  ratesBy,
 } from '../panels.ts';
 
 /** The dashboard of what users see and hear, and the network below. */
@@ -157,12 +158,7 @@ export const live: Dashboard = {
           'CPU by stage',
           'percentunit',
           'Cores that each stage uses, over all workers.',
-          [
-            {
-              expr: sumBy('stage', rate('mouthpiece_stage_duration_seconds_sum')),
-              legend: '{{stage}}',
-            },
-          ],
+          ratesBy('stage', 'mouthpiece_stage_duration_seconds_sum'),
           { width: 6, stack: true, min: 0 },
         ),
         timeseries(
@@ -189,7 +185,7 @@ export const live: Dashboard = {
           'Encoded',
           'Bps',
           'Bytes out of the video encoders.',
-          [{ expr: sumBy('codec', rate('mouthpiece_encoded_bytes_total')), legend: '{{codec}}' }],
+          ratesBy('codec', 'mouthpiece_encoded_bytes_total'),
           { min: 0 },
         ),
         timeseries(
@@ -270,7 +266,7 @@ export const live: Dashboard = {
           'Payload sent',
           'Bps',
           'RTP payload by media kind.',
-          [{ expr: sumBy('media', rate('mouthpiece_rtp_bytes_sent_total')), legend: '{{media}}' }],
+          ratesBy('media', 'mouthpiece_rtp_bytes_sent_total'),
           { width: 6, stack: true, min: 0 },
         ),
         timeseries(
@@ -292,7 +288,7 @@ export const live: Dashboard = {
           'ops',
           "not_authentic: the peer's certificate or signature did not match. " +
             'connect_timeout, ice_failed and timeout: the network path.',
-          [{ expr: sumBy('reason', rate('mouthpiece_peers_closed_total')), legend: '{{reason}}' }],
+          ratesBy('reason', 'mouthpiece_peers_closed_total'),
           { width: 6, min: 0 },
         ),
         timeseries(

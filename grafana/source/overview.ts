@@ -12,6 +12,7 @@ import {
   table,
   timeseries,
   type Dashboard,
+  ratesBy,
 } from '../panels.ts';
 
 /** The dashboard of health, free capacity and service objectives. */
@@ -150,7 +151,7 @@ export const overview: Dashboard = {
           'Started, by kind',
           'ops',
           'Sessions per second whose WebSocket presented a valid token.',
-          [{ expr: sumBy('kind', rate('mouthpiece_sessions_started_total')), legend: '{{kind}}' }],
+          ratesBy('kind', 'mouthpiece_sessions_started_total'),
           { width: 6, min: 0 },
         ),
         timeseries(

@@ -4,12 +4,11 @@ import {
   metric,
   quantile,
   quantiles,
-  rate,
   rising,
   stat,
-  sumBy,
   timeseries,
   type Dashboard,
+  ratesBy,
 } from '../panels.ts';
 
 /** The dashboard of Redis as the servers see it. */
@@ -41,19 +40,14 @@ export const redis: Dashboard = {
           'Errors',
           'ops',
           'Failed commands by cause.',
-          [{ expr: sumBy('cause', rate('mouthpiece_redis_errors_total')), legend: '{{cause}}' }],
+          ratesBy('cause', 'mouthpiece_redis_errors_total'),
           { min: 0 },
         ),
         timeseries(
           'Commands',
           'ops',
           'Commands per second by command or script.',
-          [
-            {
-              expr: sumBy('command', rate('mouthpiece_redis_command_duration_seconds_count')),
-              legend: '{{command}}',
-            },
-          ],
+          ratesBy('command', 'mouthpiece_redis_command_duration_seconds_count'),
           { min: 0 },
         ),
         timeseries(

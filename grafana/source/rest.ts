@@ -8,6 +8,7 @@ import {
   sumBy,
   timeseries,
   type Dashboard,
+  ratesBy,
 } from '../panels.ts';
 
 /** The dashboard of HTTP, WebSockets and offline jobs. */
@@ -23,7 +24,7 @@ export const rest: Dashboard = {
           'Requests, by status',
           'reqps',
           'Answered requests.',
-          [{ expr: sumBy('status', rate('mouthpiece_http_requests_total')), legend: '{{status}}' }],
+          ratesBy('status', 'mouthpiece_http_requests_total'),
           { stack: true, min: 0 },
         ),
         timeseries(
@@ -81,7 +82,7 @@ export const rest: Dashboard = {
           'Refused',
           'ops',
           'Requests and connections refused to protect the server, by the limit that was reached.',
-          [{ expr: sumBy('reason', rate('mouthpiece_http_refused_total')), legend: '{{reason}}' }],
+          ratesBy('reason', 'mouthpiece_http_refused_total'),
           { min: 0 },
         ),
         timeseries(
@@ -135,12 +136,7 @@ export const rest: Dashboard = {
           'Bytes',
           'Bps',
           'Payload of WebSocket messages, by direction.',
-          [
-            {
-              expr: sumBy('direction', rate('mouthpiece_websocket_bytes_total')),
-              legend: '{{direction}}',
-            },
-          ],
+          ratesBy('direction', 'mouthpiece_websocket_bytes_total'),
           { width: 6, min: 0 },
         ),
         timeseries(
@@ -148,12 +144,7 @@ export const rest: Dashboard = {
           'ops',
           'Messages discarded unread: one socket, or all sockets together, exceeded the ' +
             'message budget.',
-          [
-            {
-              expr: sumBy('reason', rate('mouthpiece_websocket_messages_dropped_total')),
-              legend: '{{reason}}',
-            },
-          ],
+          ratesBy('reason', 'mouthpiece_websocket_messages_dropped_total'),
           { width: 6, min: 0 },
         ),
       ],

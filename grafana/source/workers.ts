@@ -8,6 +8,7 @@ import {
   sumBy,
   timeseries,
   type Dashboard,
+  ratesBy,
 } from '../panels.ts';
 
 const worker = (expr: string): { expr: string; legend: string }[] => [
@@ -177,7 +178,7 @@ export const workers: Dashboard = {
           'Garbage collection',
           'percentunit',
           'Share of time in garbage collection, by kind.',
-          [{ expr: sumBy('kind', rate('mouthpiece_front_gc_seconds_total')), legend: '{{kind}}' }],
+          ratesBy('kind', 'mouthpiece_front_gc_seconds_total'),
           { width: 6, min: 0 },
         ),
         timeseries(

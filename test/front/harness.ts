@@ -222,3 +222,16 @@ export const stubVideos = (
       : Promise.resolve(undefined),
   openMp4: (id) => (id === 'video-1' ? open('fixtures/ava.face') : Promise.resolve(undefined)),
 });
+
+/** A front with stubbed static videos, and the key of a second owner. */
+export async function startFrontOfTwo(): Promise<{ front: TestFront; otherKey: string }> {
+  const front = await startTestFront({
+    videos: ({ services }) => stubVideos((name) => services.blobs.open(name)),
+  });
+  const { key: otherKey } = await front.services.apiKeys.create('owner-2', 'other');
+  return { front, otherKey };
+}
+
+/** The body of an answer that is a JSON object. */
+export const jsonOf = async (reply: Response): Promise<Record<string, unknown>> =>
+  (await reply.json()) as Record<string, unknown>;

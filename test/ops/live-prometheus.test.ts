@@ -2,8 +2,7 @@
 // returns data of a sane size.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
-import { exercise } from '../../bench/exercise.ts';
-import type { Context } from '../../bench/scenario.ts';
+import { exerciseServer } from '../../bench/exercise.ts';
 import { CATALOGUE } from '../../src/metrics/catalogue.ts';
 import { DASHBOARDS } from '../../grafana/dashboards.ts';
 import { type Prometheus, resolved, startPrometheus } from '../../grafana/live.ts';
@@ -22,22 +21,9 @@ let prometheus: Prometheus;
 beforeAll(async () => {
   server = await startServer({ env: { MAX_WORKER_LOAD: '1' } });
   prometheus = await startPrometheus(`127.0.0.1:${server.port}`);
-  const measured = {
-    url: server.url,
-    apiKey: server.apiKey,
-    pid: server.process.pid ?? undefined,
-    stop: () => server.stop(),
-  };
-  const context: Context = {
-    options: {},
-    target: undefined,
-    server: () => Promise.resolve(measured),
-    progress: () => {},
-    defer: (cleanUp) => {
-      cleanUps.push(cleanUp);
-    },
-  };
-  await exercise(context, measured, 15);
+  await exerciseServer(server, 15, (cleanUp) => {
+    cleanUps.push(cleanUp);
+  });
 }, 150_000);
 
 afterAll(async () => {

@@ -3,17 +3,20 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test, type TestContext } from 'vitest';
 import type { TestBrowser } from '../harness/browser.ts';
-import { findMouth, meanMotion, soundBehindLips } from '../harness/lipsync.ts';
+import { soundBehindLips } from '../harness/lipsync.ts';
 import { LIVEKIT_PROGRAM, LiveKitTestServer } from '../harness/livekit-server.ts';
 import { patience } from '../harness/machine.ts';
-import { framesBetween, Probe } from '../harness/probe.ts';
-import { createToken, startServer, type TestServer } from '../harness/server.ts';
+import type { Probe } from '../harness/probe.ts';
+import { startServer, type TestServer } from '../harness/server.ts';
+import {
+  openRoomSession,
+  openViewer,
+  type RoomSession,
+  watchSpeech,
+} from '../harness/room-session.ts';
 import { openBrowser } from '../harness/shared-browser.ts';
 import { synthesize } from '../harness/speech.ts';
-import { WsClient } from '../harness/ws-client.ts';
 import { sleep } from '../../src/base/time.ts';
-
-const SENTENCE = 'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.';
 
 if (LIVEKIT_PROGRAM === undefined) {
   console.warn(
@@ -41,78 +44,27 @@ describe.skipIf(LIVEKIT_PROGRAM === undefined)('in rooms of a real livekit-serve
     await livekit?.stop();
   });
 
-  async function openSession(
-    t: TestContext,
-    options = {},
-  ): Promise<{
-    client: WsClient;
-    url: string;
-    token: string;
-    room: string;
-  }> {
-    const sessionToken = await createToken(server, options);
-    const client = await WsClient.open(server, sessionToken, '/compose/webrtc/livekit');
-    t.onTestFinished(async () => {
-      await client.close();
-    });
-    const { livekit_url: url, livekit_token: token } = JSON.parse(
-      (await client.waitFor('{"livekit_url"')).text,
-    );
-    const { session_id: id } = JSON.parse((await client.waitFor('{"destination"')).text);
-    return { client, url, token, room: `mouthpiece-${id}` };
-  }
-
-  async function openViewer(t: TestContext): Promise<Probe> {
-    const viewer = await Probe.open(browser, server);
-    t.onTestFinished(async () => {
-      await viewer.page.close();
-    });
-    return viewer;
-  }
+  const openSession = async (t: TestContext): Promise<RoomSession & { room: string }> => {
+    const session = await openRoomSession(t, server);
+    return { ...session, room: `mouthpiece-${session.sessionId}` };
+  };
+  const openPage = (t: TestContext): Promise<Probe> => openViewer(t, browser, server);
 
   test('the avatar publishes, is seen and heard, and its mouth moves to speech and only then', async (t) => {
     const { client, url, token, room } = await openSession(t);
     assert.equal(url, livekit.url);
     await client.waitFor('START');
-    const viewer = await openViewer(t);
-    const speech = await synthesize(SENTENCE);
+    const viewer = await openPage(t);
     const { firstFrameMs } = await viewer.joinRoom(url, token);
     assert.ok(firstFrameMs < 1000 * patience(), `the first frame came after ${firstFrameMs} ms`);
     await sleep(1000);
-    const flowing = await viewer.now();
-    await sleep(2000);
-    const sent = await viewer.now();
-    client.speak(speech.pcm);
-    await client.waitFor('SPEAK');
-    const speak = await viewer.now();
-    await client.waitFor('SILENT', { limitMs: 30_000 });
-    const silent = await viewer.now();
-    await sleep(2000);
-    const recording = await viewer.take();
-    const end = recording.nowMs;
-    const all = framesBetween(recording, flowing, end);
-    const seconds = (all.at(-1)!.shownMs - all[0]!.shownMs) / 1000;
-    const fps = (all.at(-1)!.presented - all[0]!.presented) / seconds;
-    assert.ok(fps >= 28 && fps <= 31, `${fps.toFixed(1)} frames a second`);
-    const mouth = findMouth(
-      recording,
-      { fromMs: speak, toMs: silent },
-      { fromMs: flowing, toMs: sent },
-    );
-    const speaking = meanMotion(recording, mouth, speak, silent);
-    const before = meanMotion(recording, mouth, flowing, sent);
-    const afterwards = meanMotion(recording, mouth, silent + 500, end);
-    assert.ok(speaking > 4 * Math.max(before, afterwards), `${speaking} ${before} ${afterwards}`);
-    const lag = soundBehindLips(recording, mouth, speak + 300, silent - 300);
+    const { recording, mouth, speakMs, silentMs } = await watchSpeech(viewer, client);
+    const lag = soundBehindLips(recording, mouth, speakMs + 300, silentMs - 300);
     console.info(`sound behind lips: ${lag.lagMs.toFixed(1)} ms`);
     assert.ok(lag.correlation > 0.5, `mouth and sound hardly go together: ${lag.correlation}`);
     assert.ok(
       lag.lagMs > -15 * patience() && lag.lagMs < 45 * patience(),
       `the sound is ${lag.lagMs.toFixed(1)} ms behind the lips`,
-    );
-    assert.ok(
-      recording.sound.some((sample) => Math.abs(sample) > 3000),
-      'the speech is heard',
     );
 
     client.send('DONE');
@@ -127,7 +79,7 @@ describe.skipIf(LIVEKIT_PROGRAM === undefined)('in rooms of a real livekit-serve
     const viewers: Probe[] = [];
     for (const { client, url, token } of sessions.slice(0, 2)) {
       await client.waitFor('START');
-      const viewer = await openViewer(t);
+      const viewer = await openPage(t);
       await viewer.joinRoom(url, token);
       viewers.push(viewer);
     }
@@ -159,7 +111,7 @@ describe.skipIf(LIVEKIT_PROGRAM === undefined)('in rooms of a real livekit-serve
       assert.ok(performance.now() - startMs < 15_000, 'the avatar is back');
       await sleep(100);
     }
-    const viewer = await openViewer(t);
+    const viewer = await openPage(t);
     await viewer.joinRoom(livekit.url, token);
     assert.deepEqual(
       client.words.filter((word) => word === 'STOP' || word === 'ERROR'),

@@ -1,21 +1,15 @@
 // Agents of conversations over real HTTP on a real Redis.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
-import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
+import { jsonOf, startFrontOfTwo, type TestFront } from '../harness.ts';
 
 let server: TestFront;
 let otherKey: string;
 
 beforeAll(async () => {
-  server = await startTestFront({
-    videos: ({ services }) => stubVideos((name) => services.blobs.open(name)),
-  });
-  ({ key: otherKey } = await server.services.apiKeys.create('owner-2', 'other'));
+  ({ front: server, otherKey } = await startFrontOfTwo());
 });
 afterAll(() => server.close());
-
-const body = async (reply: Response): Promise<Record<string, unknown>> =>
-  (await reply.json()) as Record<string, unknown>;
 
 test('an agent is created with defaults, listed, changed without lost updates, and deleted', async () => {
   const reply = await server.call('/auto/agent', {
@@ -29,7 +23,7 @@ test('an agent is created with defaults, listed, changed without lost updates, a
   assert.equal(reply.status, 201);
   assert.ok(reply.headers.get('deprecation'));
   const etag = reply.headers.get('etag') ?? '';
-  const agent = await body(reply);
+  const agent = await jsonOf(reply);
   const { id, created_at: createdAt, updated_at: updatedAt, ...rest } = agent;
   assert.match(String(id), /^[0-9a-f-]{36}$/);
   assert.ok(Date.parse(String(createdAt)) > Date.now() - 60_000 && createdAt === updatedAt);
@@ -52,14 +46,14 @@ test('an agent is created with defaults, listed, changed without lost updates, a
     service_version: 1,
   });
   const target = `/auto/agent/${String(id)}`;
-  assert.deepEqual(await body(await server.call(target)), agent);
+  assert.deepEqual(await jsonOf(await server.call(target)), agent);
   const changed = await server.call(target, {
     method: 'PUT',
     json: { ...agent, name: 'Guide', voice_provider: 'cartesia' },
     headers: { 'if-match': etag },
   });
   assert.equal(changed.status, 200);
-  const now = await body(changed);
+  const now = await jsonOf(changed);
   assert.equal(now['name'], 'Guide');
   assert.equal(now['prompt'], 'Be kind.');
   assert.ok(String(now['updated_at']) > String(updatedAt) && now['created_at'] === createdAt);
@@ -108,7 +102,7 @@ test('null sets the default of an agent field, also on a change; omitted fields 
     json: { face_id: 'ava', ...nothing, owner_id: null, created_at: null, updated_at: null },
   });
   assert.equal(created.status, 201);
-  const agent = await body(created);
+  const agent = await jsonOf(created);
   assert.deepEqual(
     [
       agent['name'],
@@ -123,7 +117,7 @@ test('null sets the default of an agent field, also on a change; omitted fields 
   );
   const target = `/auto/agent/${String(agent['id'])}`;
   const change = async (json: Record<string, unknown>) =>
-    await body(await server.call(target, { method: 'PUT', json }));
+    await jsonOf(await server.call(target, { method: 'PUT', json }));
   const set = await change({
     name: 'Guide',
     language: 'fi',

@@ -4,22 +4,16 @@ import { readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { sleep } from '../../../src/base/time.ts';
-import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
+import { jsonOf, startFrontOfTwo, type TestFront } from '../harness.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 let server: TestFront;
 let otherKey: string;
 
 beforeAll(async () => {
-  server = await startTestFront({
-    videos: ({ services }) => stubVideos((name) => services.blobs.open(name)),
-  });
-  ({ key: otherKey } = await server.services.apiKeys.create('owner-2', 'other'));
+  ({ front: server, otherKey } = await startFrontOfTwo());
 });
 afterAll(() => server.close());
-
-const body = async (reply: Response): Promise<Record<string, unknown>> =>
-  (await reply.json()) as Record<string, unknown>;
 
 async function upload(bytes: Uint8Array, target = '/faces/legacy?face_name=Me'): Promise<Response> {
   const form = new FormData();
@@ -29,7 +23,7 @@ async function upload(bytes: Uint8Array, target = '/faces/legacy?face_name=Me'):
 
 async function untilDone(faceId: string): Promise<Record<string, unknown>> {
   for (let tries = 0; tries < 600; tries++) {
-    const status = await body(
+    const status = await jsonOf(
       await server.call(`/faces/legacy/generation_status?face_id=${faceId}`),
     );
     if (status['status'] === 'completed' || status['status'] === 'failed') {
@@ -44,7 +38,7 @@ test('a face is created, used while pending, visible only to its owner, and dele
   const reply = await upload(await readFile(path.join(ROOT, 'models/faces/ava.webp')));
   assert.equal(reply.status, 200);
   assert.ok(reply.headers.get('deprecation'));
-  const created = await body(reply);
+  const created = await jsonOf(reply);
   assert.equal(created['face_id'], created['character_uid']);
   assert.deepEqual(created['warnings'], []);
   const id = String(created['face_id']);
@@ -80,7 +74,7 @@ test('a face is created, used while pending, visible only to its owner, and dele
   );
   assert.equal(
     (
-      await body(
+      await jsonOf(
         await server.call(`/faces/legacy/generation_status?face_id=${id}`, { key: otherKey }),
       )
     )['status'],
@@ -131,9 +125,12 @@ test('an unusable portrait fails at once by its first bytes, or later in its sta
     Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'),
   );
   assert.equal(svg.status, 422);
-  assert.deepEqual(((await body(svg))['detail'] as { loc: string[] }[])[0]?.loc, ['body', 'image']);
+  assert.deepEqual(((await jsonOf(svg))['detail'] as { loc: string[] }[])[0]?.loc, [
+    'body',
+    'image',
+  ]);
   const portrait = await readFile(path.join(ROOT, 'models/faces/ava.webp'));
-  const { face_id: cut } = await body(await upload(portrait.subarray(0, portrait.length / 2)));
+  const { face_id: cut } = await jsonOf(await upload(portrait.subarray(0, portrait.length / 2)));
   const failed = await untilDone(String(cut));
   assert.equal(failed['status'], 'failed');
   assert.match(String(failed['error']), /damaged|incomplete/);
@@ -150,13 +147,13 @@ test('the queue of faces is bounded; its refusals carry Retry-After', async () =
   const replies = await Promise.all(Array.from({ length: 12 }, () => upload(portrait)));
   const refused = replies.filter(({ status }) => status === 429);
   assert.ok(refused.length > 0 && refused.length < 12, `${refused.length} of 12 refused`);
-  assert.equal((await body(refused[0] as Response))['code'], 'QUEUE_FULL');
+  assert.equal((await jsonOf(refused[0] as Response))['code'], 'QUEUE_FULL');
   assert.ok(refused[0]?.headers.get('retry-after'));
-  const accepted = await Promise.all(replies.filter(({ status }) => status === 200).map(body));
+  const accepted = await Promise.all(replies.filter(({ status }) => status === 200).map(jsonOf));
   const positions = await Promise.all(
     accepted.map(
       async ({ face_id: id }) =>
-        (await body(await server.call(`/faces/legacy/generation_status?face_id=${String(id)}`)))[
+        (await jsonOf(await server.call(`/faces/legacy/generation_status?face_id=${String(id)}`)))[
           'queue_position'
         ],
     ),

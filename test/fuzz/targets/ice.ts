@@ -11,6 +11,7 @@ import {
   roleConflict,
 } from '../../../src/webrtc/ice/stun.ts';
 import { parseCandidate } from '../../../src/webrtc/sdp/candidate.ts';
+import { IceRegistry } from '../engine/ice-registry.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
@@ -35,10 +36,8 @@ const MAX_SENDINGS = 4;
 const view = newStunView();
 
 /** The network, and what the other side knows. */
-class Net implements IceHost {
+class Net extends IceRegistry implements IceHost {
   nowMs = 1_000;
-  readonly expected = new Set<string>();
-  readonly claimed = new Set<string>();
   /** Checks of the agent, with their destination, the oldest first. */
   readonly checks: { readonly data: Buffer; readonly key: string }[] = [];
   readonly answeredMs = new Map<string, number>();
@@ -57,21 +56,6 @@ class Net implements IceHost {
     if (data.readUInt16BE(0) === 1) {
       this.checks.push({ data, key });
     }
-  }
-  claimAddress(key: string): void {
-    this.claimed.add(key);
-  }
-  releaseAddress(key: string): void {
-    this.claimed.delete(key);
-  }
-  expectResponse(id: string): void {
-    this.expected.add(id);
-  }
-  forgetResponse(id: string): void {
-    this.expected.delete(id);
-  }
-  onAmplificationLimit(): void {
-    /* counted elsewhere */
   }
 }
 

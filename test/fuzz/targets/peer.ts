@@ -15,6 +15,7 @@ import {
 } from '../../../src/webrtc/ice/stun.ts';
 import { chromium } from '../../webrtc/sdp/offers.ts';
 import { clientCertificate, DtlsClient } from '../engine/dtls-client.ts';
+import { IceRegistry } from '../engine/ice-registry.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
@@ -49,7 +50,7 @@ const frame = Buffer.alloc(1000, 0x30);
 const view = newStunView();
 
 /** The endpoint and the network: counts what each address sent and received. */
-class Net implements PeerHost {
+class Net extends IceRegistry implements PeerHost {
   readonly certificate = certificate;
   readonly candidates = [{ address: '192.0.2.1', port: 40_000 }];
   readonly wallOffsetMs = 1_700_000_000_000;
@@ -60,8 +61,6 @@ class Net implements PeerHost {
   readonly answeredMs = new Map<number, number>();
   /** Our checks that the client received, with the port that they were sent to. */
   readonly checks: { readonly port: number; readonly data: Buffer }[] = [];
-  readonly claimed = new Set<string>();
-  readonly expected = new Set<string>();
   readonly client = new DtlsClient();
   readonly #buffer = Buffer.alloc(2048);
 
@@ -90,21 +89,6 @@ class Net implements PeerHost {
     }
   }
 
-  claimAddress(key: string): void {
-    this.claimed.add(key);
-  }
-  releaseAddress(key: string): void {
-    this.claimed.delete(key);
-  }
-  expectResponse(id: string): void {
-    this.expected.add(id);
-  }
-  forgetResponse(id: string): void {
-    this.expected.delete(id);
-  }
-  onAmplificationLimit(): void {
-    /* counted elsewhere */
-  }
   socketAddress(address: string): string {
     return address;
   }
