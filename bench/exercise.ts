@@ -62,11 +62,16 @@ async function exercise(context: Context, server: Server, seconds: number): Prom
 
 /** As `exercise`, outside of the bench: `defer` gets what must be cleaned up afterwards. */
 export async function exerciseServer(
-  { url, apiKey, process, stop }: TestServer,
+  testServer: TestServer,
   seconds: number,
   defer: Context['defer'],
 ): Promise<void> {
-  const server = { url, apiKey, pid: process.pid ?? undefined, stop };
+  const server = {
+    url: testServer.url,
+    apiKey: testServer.apiKey,
+    pid: testServer.process.pid ?? undefined,
+    stop: () => testServer.stop(),
+  };
   const context: Context = {
     options: {},
     target: undefined,
