@@ -81,6 +81,8 @@ export interface SessionSpec {
    * of conversations. Undefined: the microphone drives the face.
    */
   readonly microphoneRing?: SharedArrayBuffer | undefined;
+  /** The worker reports the motion of the face, in blend shapes. */
+  readonly reportsMotion?: boolean;
 }
 
 /** From the front to a worker. */
@@ -171,6 +173,15 @@ export type FromWorker =
   | { readonly type: 'firstFrame'; readonly sessionId: string; readonly atMs: number }
   | { readonly type: 'speak'; readonly sessionId: string }
   | { readonly type: 'silent'; readonly sessionId: string }
+  /** What the face does in a frame, for a session that asked. */
+  | {
+      readonly type: 'motion';
+      readonly sessionId: string;
+      /** RTP timestamp of the frame. */
+      readonly rtp: number;
+      /** ARKIT_SIZE weights. */
+      readonly weights: Float32Array;
+    }
   /** The session has ended in the worker, and its resources are freed. Once per opened session. */
   | { readonly type: 'ended'; readonly sessionId: string; readonly reason: EndReason }
   | {

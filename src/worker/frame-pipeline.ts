@@ -122,6 +122,7 @@ export class FramePipeline {
     frames.encode();
     times.codedMs = monotonicMs();
     frames.send(peer, clock.pictureMediaMs, times.codedMs);
+    session.motion?.add(frames, peer);
     times.sentMs = monotonicMs();
     this.#observer.frameSent(session, times);
     session.announce(state.update(stream, times.sentMs));

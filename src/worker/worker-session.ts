@@ -24,6 +24,7 @@ import type { Offer } from '../webrtc/sdp/offer.ts';
 import { AudioTrack } from './audio-track.ts';
 import { FrameClock } from './frame-clock.ts';
 import { FrameTrack } from './frame-track.ts';
+import { MotionReport } from './motion-report.ts';
 import { PeerNegotiation } from './peer-negotiation.ts';
 import { SessionSampler } from './session-sampler.ts';
 import { SessionStats } from './session-stats.ts';
@@ -73,6 +74,8 @@ export class WorkerSession implements PeerListener, InferenceListener {
   readonly mel: MelFrontEnd = new native.MelFrontEnd();
   readonly modelState: ModelState;
   readonly frames: FrameTrack;
+  /** Undefined: the client did not ask. */
+  readonly motion: MotionReport | undefined;
   readonly exemplar: Exemplar;
   readonly peers: PeerNegotiation;
 
@@ -95,6 +98,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.state = new SpeechState(nowMs);
     this.modelState = context.model.createState();
     this.frames = this.#createFrames();
+    this.motion = spec.reportsMotion ? new MotionReport(spec.sessionId, context.post) : undefined;
     const { audioRenderer } = this.frames;
     this.stream = new SpeechStream(
       this.speech,

@@ -10,6 +10,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, test } from 'vitest';
 import { SOCKET_ERRORS } from '../../src/base/socket-errors.ts';
 import { clientRoutes } from '../../src/front/api/client-files.ts';
+import { ARKIT_BLEND_SHAPES } from '../../src/media/arkit.ts';
 import { SERVER_MESSAGES } from '../../src/front/sessions/server-messages.ts';
 
 const run = promisify(execFile);
@@ -90,6 +91,10 @@ test('it knows every message of the server, and which errors pass', async () => 
     .map(([code]) => code);
   const ofTheClient = ['CONNECTION_LOST', 'SOCKET_FAILED'];
   assert.deepEqual([...RETRYABLE].sort(), [...passing, ...ofTheClient].sort());
+  const { ARKIT_BLEND_SHAPES: names } = (await import(
+    path.join(CLIENT, 'src/blend-shapes.ts')
+  )) as { ARKIT_BLEND_SHAPES: string[] };
+  assert.deepEqual(names, ARKIT_BLEND_SHAPES);
   const sources = await Promise.all(
     ['events', 'connection', 'session'].map((name) =>
       readFile(path.join(CLIENT, `src/${name}.ts`), 'utf8'),

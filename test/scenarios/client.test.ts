@@ -189,6 +189,34 @@ test('a lost connection comes back with the same token, in the same video elemen
   });
 });
 
+test('the motion of the face is known when its frame is shown, to those who ask', async () => {
+  await opened({ motion: true });
+  const told = await page.evaluate(async () => {
+    const { session, until, video, client } = globalThis as any;
+    const jaw = client.ARKIT_BLEND_SHAPES.indexOf('jawOpen');
+    const speech = await (await fetch('/samples/vowels.mp3')).arrayBuffer();
+    const shown: (number[] | undefined)[] = [];
+    const show = (_nowMs: number, { rtpTimestamp }: { rtpTimestamp: number }) => {
+      shown.push(session.weightsAt(rtpTimestamp));
+      video.requestVideoFrameCallback(show);
+    };
+    video.requestVideoFrameCallback(show);
+    await session.speak(await client.decodeSpeech(speech));
+    await until('silent');
+    const known = shown.filter((weights) => weights !== undefined);
+    return {
+      frames: shown.length,
+      known: known.length,
+      sizes: [...new Set(known.map((weights) => weights.length))],
+      jaw: Math.max(...known.map((weights) => weights[jaw]!)),
+    };
+  });
+  console.info(told);
+  assert.ok(told.frames > 10 && told.known > told.frames / 2, JSON.stringify(told));
+  assert.deepEqual(told.sizes, [52]);
+  assert.ok(told.jaw > 0.1, `jawOpen is ${told.jaw} at most`);
+});
+
 test('what cannot be connected is told with its code', async () => {
   const code = await page.evaluate(async () =>
     (globalThis as any).open('nonsense').catch((error: { code: string }) => error.code),

@@ -33,6 +33,7 @@ const stats = {
   packetsReceived: 0,
   datagramsRejected: 0,
   targetBitrateKbps: 600,
+  videoTimestamp: 0,
 };
 
 /** A peer that accepts everything and sends nothing: the transport has its own tests and bench. */

@@ -39,6 +39,8 @@ export interface SessionEvents {
   /** The server will end the session after so many seconds. */
   closing: Timed & { readonly reason: 'server_draining'; readonly seconds: number };
   conversation: ConversationEvent;
+  /** What the face does in one video frame: with the option `motion`. See `weightsAt`. */
+  motion: Timed & { readonly rtp: number; readonly weights: readonly number[] };
   state: SessionState;
   /** The connection was lost; the next attempt begins in so many milliseconds. */
   reconnecting: {

@@ -1,4 +1,5 @@
 // The client of Mouthpiece for browsers.
+export { ARKIT_BLEND_SHAPES } from './blend-shapes.ts';
 export {
   type ConversationEvent,
   SessionError,

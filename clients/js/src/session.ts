@@ -19,6 +19,8 @@ export interface ConnectOptions {
   readonly codec?: Codec;
   /** Sent as Opus over the peer connection: the face speaks its sound, or a conversation hears it. */
   readonly microphone?: MediaStreamTrack;
+  /** Ask for the motion of the face in ARKit's blend shapes: `motion` events and `weightsAt`. */
+  readonly motion?: boolean;
   /** Shows the face: see `attach`. */
   readonly video?: HTMLVideoElement;
   /** Connect again with the same token when the connection is lost; default: true. */
@@ -72,6 +74,8 @@ export const RETRYABLE: readonly string[] = [
 const RECONNECT_MS = 180_000;
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 8000;
+/** Five seconds. */
+const MAX_MOTION_FRAMES = 150;
 
 /** A live session. Its events are in `SessionEvents`. */
 export class Session extends Emitter<SessionEvents> {
@@ -98,6 +102,8 @@ export class Session extends Emitter<SessionEvents> {
   #lostMs = 0;
   #attempt = 0;
   #video: HTMLVideoElement | undefined = undefined;
+  /** By RTP timestamp, the oldest first. */
+  readonly #motion = new Map<number, readonly number[]>();
 
   constructor(options: ConnectOptions) {
     super();
@@ -239,6 +245,23 @@ export class Session extends Emitter<SessionEvents> {
     }
   }
 
+  /**
+   * What the face does in a frame, with the option `motion`: 52 weights in the order of
+   * `ARKIT_BLEND_SHAPES`. Undefined when they have not come, or are older than five seconds.
+   * @param rtpTimestamp of the frame, from `requestVideoFrameCallback`
+   */
+  weightsAt(rtpTimestamp: number): readonly number[] | undefined {
+    return this.#motion.get(rtpTimestamp);
+  }
+
+  #keepMotion(rtp: number, weights: readonly number[]): void {
+    this.#motion.set(rtp, weights);
+    const [oldest] = this.#motion.keys();
+    if (this.#motion.size > MAX_MOTION_FRAMES) {
+      this.#motion.delete(oldest!);
+    }
+  }
+
   /** Figures of the connection, since the last call where they are rates. */
   async stats(): Promise<SessionStats> {
     this.ping();
@@ -259,6 +282,7 @@ export class Session extends Emitter<SessionEvents> {
     socketUrl.search = new URLSearchParams({
       session_token: sessionToken,
       events: 'json',
+      ...(this.#options.motion && { motion: 'arkit' }),
     }).toString();
     return new Connection({
       socketUrl,
@@ -294,6 +318,9 @@ export class Session extends Emitter<SessionEvents> {
       case 'pong':
         this.socketRoundTripMs = performance.now() - Number(detail['payload']);
         return;
+      case 'motion':
+        this.#keepMotion(detail['rtp'] as number, detail['weights'] as number[]);
+        break;
       case 'started':
         this.#hasStarted = true;
         this.#attempt = 0;

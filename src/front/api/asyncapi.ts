@@ -36,6 +36,9 @@ export const SOCKET_QUERY = z.object({
   events: z.enum(['json']).optional().meta({
     description: 'json: the server sends JSON events with times. Without it: plain messages.',
   }),
+  motion: z.enum(['arkit']).optional().meta({
+    description: 'arkit: with events=json, the motion of the face as blend shapes.',
+  }),
   enableSFU: z.string().optional().meta({ description: 'Sent by some clients, and ignored.' }),
 });
 
@@ -67,19 +70,13 @@ export function wordPattern({ word, isBare, fields }: MessageSpec<z.ZodObject>):
   return `^${word!}${patterns.join('')}$`;
 }
 
-/** Both forms of a message of the server. */
-function serverMessage(type: ServerMessage['type']): Record<string, Json> {
-  const spec = SERVER_MESSAGES[type] as unknown as MessageSpec<z.ZodObject>;
-  const example = exampleOf(type);
-  const plain = plainText(example);
+/** The plain form of a message of the server, where it has one. */
+function plainForm(type: ServerMessage['type'], spec: MessageSpec<z.ZodObject>): Json {
+  if (spec.isEventOnly) {
+    return {};
+  }
+  const plain = plainText(exampleOf(type));
   const isJson = spec.word === undefined;
-  const event = z.object({
-    type: z.literal(type),
-    ...spec.fields.shape,
-    at: z
-      .number()
-      .meta({ description: 'When it was sent: Unix time of the server, milliseconds.' }),
-  });
   return {
     [type]: {
       name: type,
@@ -91,13 +88,28 @@ function serverMessage(type: ServerMessage['type']): Record<string, Json> {
         : { type: 'string', pattern: wordPattern(spec) },
       examples: [{ payload: isJson ? (JSON.parse(plain) as unknown) : plain }],
     },
+  };
+}
+
+/** All forms of a message of the server. */
+function serverMessage(type: ServerMessage['type']): Json {
+  const spec = SERVER_MESSAGES[type] as unknown as MessageSpec<z.ZodObject>;
+  const event = z.object({
+    type: z.literal(type),
+    ...spec.fields.shape,
+    at: z
+      .number()
+      .meta({ description: 'When it was sent: Unix time of the server, milliseconds.' }),
+  });
+  return {
+    ...plainForm(type, spec),
     [`${type}Event`]: {
       name: type,
       title: `${type}, with events=json`,
       summary: spec.summary,
       contentType: 'application/json',
       payload: schemaOf(event),
-      examples: [{ payload: JSON.parse(eventText(example, 1_767_225_600_000)) as unknown }],
+      examples: [{ payload: JSON.parse(eventText(exampleOf(type), 1_767_225_600_000)) as unknown }],
     },
   };
 }
@@ -142,7 +154,9 @@ export function asyncApiDocument(version: string, origin: string): Json {
     );
     const received = serverTypes
       .filter((type) => SERVER_MESSAGES[type].sockets.includes(name as SessionSocket))
-      .flatMap((type) => [type, `${type}Event`]);
+      .flatMap((type): string[] =>
+        'isEventOnly' in SERVER_MESSAGES[type] ? [`${type}Event`] : [type, `${type}Event`],
+      );
     channels[name] = {
       address,
       summary,

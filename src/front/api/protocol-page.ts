@@ -160,7 +160,7 @@ const clientRows = Object.entries(CLIENT_MESSAGES).map(
 const serverRows = (Object.keys(SERVER_MESSAGES) as ServerMessage['type'][]).map((type) => {
   const { summary, sockets } = SERVER_MESSAGES[type];
   return [
-    code(plainText(exampleOf(type))),
+    'isEventOnly' in SERVER_MESSAGES[type] ? 'none' : code(plainText(exampleOf(type))),
     code(eventText(exampleOf(type), 1_767_225_600_000)),
     sockets.join(', '),
     escape(summary),

@@ -5,6 +5,7 @@ import { toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { EndReason } from '../../base/session-ends.ts';
 import { monotonicMs } from '../../base/time.ts';
+import { TokenBucket } from '../../base/token-bucket.ts';
 import type {
   FromWorker,
   LocalOfferSpec,
@@ -28,6 +29,7 @@ import {
   type ServerMessage,
   endMessage,
   errorMessage,
+  motionMessage,
 } from './server-messages.ts';
 import { parseClientMessage } from './wire-protocol.ts';
 
@@ -57,8 +59,6 @@ export interface LiveSessionOptions {
 
 /** Without a peer for this long, the session ends. */
 const OFFER_TIMEOUT_MS = 30_000;
-/** RATE messages are sent at most this often. */
-const RATE_INTERVAL_MS = 1000;
 
 /** The session of one socket. It is attached to its worker from its construction to its end. */
 export class LiveSession implements AttachedSession, LinkedSession, ConversationHost {
@@ -77,7 +77,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   /** When each step of the set-up was reached, monotonic. */
   readonly #atMs = { offer: 0, answer: 0, connected: 0 };
   #failure: ServerMessage | undefined = undefined;
-  #rateToldMs = -Infinity;
+  readonly #rateNotices = new TokenBucket(1, 1, monotonicMs());
   #ignored = 0;
   /** Times that the face began to speak. */
   #utterance = 0;
@@ -177,11 +177,9 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
 
   /** Tells the client that some of its messages or audio are dropped, at most once a second. */
   tellRate(message: RateMessage, nowMs: number): void {
-    if (this.phase === 'over' || nowMs - this.#rateToldMs < RATE_INTERVAL_MS) {
-      return;
+    if (this.phase !== 'over' && this.#rateNotices.take(1, nowMs)) {
+      this.send(message);
     }
-    this.#rateToldMs = nowMs;
-    this.send(message);
   }
 
   #clientOffer(sdp: string | undefined, nowMs: number): void {
@@ -304,14 +302,14 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         step('total', (message.atMs - this.#atMs.offer) / 1000);
         return;
       case 'speak':
-        this.isSpeaking = true;
-        this.send({ type: 'speaking', utterance: ++this.#utterance });
-        link.speaking(true);
-        return;
       case 'silent':
-        this.isSpeaking = false;
-        this.send({ type: 'silent', utterance: this.#utterance });
-        link.speaking(false);
+        this.isSpeaking = message.type === 'speak';
+        this.#utterance += Number(this.isSpeaking);
+        this.send({ type: this.isSpeaking ? 'speaking' : 'silent', utterance: this.#utterance });
+        link.speaking(this.isSpeaking);
+        return;
+      case 'motion':
+        this.send(motionMessage(message.rtp, message.weights));
         return;
       case 'failed':
         this.#failure = errorMessage(message.error);

@@ -7,6 +7,7 @@ import type { Query } from '../../base/query.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import { SOCKET_ERRORS, type SocketErrorCode, socketErrorOf } from '../../base/socket-errors.ts';
 import { wallMs } from '../../base/time.ts';
+import { ARKIT_BLEND_SHAPES } from '../../media/arkit.ts';
 
 /** The WebSockets of sessions. A conversation runs on `p2p`. */
 export type SessionSocket = 'p2p' | 'livekit';
@@ -54,6 +55,8 @@ export interface MessageSpec<Fields extends z.ZodObject> {
   readonly example: z.infer<Fields>;
   /** First word of the plain message, before the values of the fields; undefined: it is JSON. */
   readonly word?: string;
+  /** There is no plain message. */
+  readonly isEventOnly?: boolean;
   /** The plain message is the word alone. */
   readonly isBare?: boolean;
   /** Schema of the plain message where it is JSON, and its value. */
@@ -175,6 +178,27 @@ export const SERVER_MESSAGES = {
       of: (fields) => ({ conversation: fields }),
     },
   }),
+  motion: message({
+    summary:
+      'What the face does in one video frame, in the 52 blend shapes of ARKit: for a rig of your ' +
+      'own, or captions in step with the lips. Only with events=json&motion=arkit.',
+    sockets: BOTH,
+    example: { rtp: 2_851_200, weights: [0, 0.12] },
+    isEventOnly: true,
+    fields: z.object({
+      rtp: z
+        .int()
+        .min(0)
+        .meta({
+          description:
+            'RTP timestamp of the frame: rtpTimestamp of requestVideoFrameCallback. The message is ' +
+            'sent with the frame, so it usually arrives before the frame is shown.',
+        }),
+      weights: z.array(z.number().min(0).max(1)).meta({
+        description: `0 to 1, in the order ${ARKIT_BLEND_SHAPES.join(', ')}.`,
+      }),
+    }),
+  }),
   rate: message({
     summary: 'Something the client sent was dropped; told once a second at most. Send less.',
     sockets: BOTH,
@@ -238,7 +262,7 @@ function spacedJson(value: unknown): string {
 export function plainText({ type, ...fields }: ServerMessage): string {
   const { word, plain, isBare } = SERVER_MESSAGES[type] as MessageSpec<z.ZodObject>;
   if (word === undefined) {
-    return spacedJson(plain!.of(fields));
+    return spacedJson(plain?.of(fields) ?? fields);
   }
   if (isBare) {
     return word;
@@ -250,6 +274,17 @@ export function plainText({ type, ...fields }: ServerMessage): string {
 /** The message as a JSON event. @param atMs Unix time */
 export const eventText = (message: ServerMessage, atMs: number): string =>
   JSON.stringify({ ...message, at: atMs });
+
+/** The message of the motion in a frame. Weights get two decimals. */
+export const motionMessage = (rtp: number, weights: Float32Array): ServerMessage => ({
+  type: 'motion',
+  rtp,
+  weights: Array.from(weights, (weight) => Math.round(weight * 100) / 100),
+});
+
+/** Whether a socket asks for the motion of the face. It is told in events only. */
+export const wantsMotion = (query: Query): boolean =>
+  query.get('events') === 'json' && query.get('motion') === 'arkit';
 
 /** How messages are written. */
 export type MessageWriter = (message: ServerMessage) => string;

@@ -22,7 +22,7 @@ import { createIngress } from './create-ingress.ts';
 import { sharedDecoding } from './opus-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
 import type { LinkFactory, SessionServiceOptions } from './session-ports.ts';
-import { plainText, writerFor } from './server-messages.ts';
+import { plainText, wantsMotion, writerFor } from './server-messages.ts';
 import type { SessionGrant } from './session-tokens.ts';
 import { specOf } from './session-spec.ts';
 import { TokenClaims } from './token-claims.ts';
@@ -293,7 +293,7 @@ export class SessionService {
       link,
       tally: this.#tally,
       step,
-      spec: specOf(grant, admitted.face, renderer),
+      spec: specOf(grant, admitted.face, renderer, wantsMotion(request.query)),
       onEnd: (ended, reason) => {
         this.#finish(ended, reason, log);
       },

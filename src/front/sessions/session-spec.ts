@@ -8,6 +8,7 @@ export const specOf = (
   grant: SessionGrant,
   face: SharedArrayBuffer,
   renderer: string,
+  reportsMotion: boolean,
 ): Omit<SessionSpec, 'sessionId' | 'speechRing' | 'outlivesPeers'> => ({
   face: { faceId: grant.faceId, bytes: face },
   // A token of another version may name an emotion that is unknown here: neutral, the first.
@@ -15,6 +16,7 @@ export const specOf = (
   renderer,
   handleSilence: grant.handleSilence,
   startFrame: grant.startFrame,
+  reportsMotion,
   maxIdleMs: grant.maxIdleTimeSeconds * 1000,
   maxLengthMs: grant.maxSessionLengthSeconds * 1000,
 });

@@ -4,6 +4,8 @@ import type { ConversationState } from '../../media/conversation-state.ts';
 
 /** Draws one session's face. */
 export interface Renderer {
+  /** POSE_SIZE channels of the last `draw`, where the renderer has them. */
+  readonly pose?: Float32Array;
   /** I420, overwritten by `draw`: always the same buffer. */
   readonly picture: Uint8Array;
   /** One byte per macroblock: 1 where the last `draw` changed the picture. */

@@ -96,6 +96,10 @@ export class RigRenderer implements Renderer {
     this.#renderer.render(gated, pose, this.picture, this.dirty, this.motion);
   }
 
+  get pose(): Float32Array {
+    return this.#motion.pose;
+  }
+
   hold(): void {
     this.dirty.fill(0);
   }

@@ -217,6 +217,7 @@ export class MediaSender {
     }
     this.#reporter.onMedia(mediaMs, nowMs);
     const timestamp = stream.timestampOf(mediaMs);
+    this.#stats.videoTimestamp = timestamp;
     const wallMs = nowMs + this.#wallOffsetMs;
     if (this.#feedback.isVideoDuplicated) {
       this.#sendDuplicates(stream, this.#latestVideo, nowMs);

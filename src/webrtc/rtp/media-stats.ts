@@ -22,6 +22,8 @@ export interface MediaStats {
   jitterMs: number;
   roundTripMs: number;
   targetBitrateKbps: number;
+  /** RTP timestamp of the latest video frame. */
+  videoTimestamp: number;
 }
 
 /** All counters at 0. */
@@ -37,4 +39,5 @@ export const newMediaStats = (): MediaStats => ({
   jitterMs: 0,
   roundTripMs: 0,
   targetBitrateKbps: 0,
+  videoTimestamp: 0,
 });

@@ -61,7 +61,9 @@ const everything: ServerMessage[] = [
 
 test('what the server writes, in both forms, is what the document says', () => {
   for (const message of everything) {
-    check(message.type, plainText(message));
+    if (message.type !== 'motion') {
+      check(message.type, plainText(message));
+    }
     check(`${message.type}Event`, eventText(message, 1.5));
   }
   assert.throws(() => check('rate', 'RATE because'), 'an unknown reason');
@@ -74,6 +76,10 @@ test('the chapter has a row for every message, reason and code', () => {
     assert.ok(PROTOCOL_PAGE.includes(`<code>${escaped}</code>`), text);
   };
   for (const type of types) {
+    if (type === 'motion') {
+      has(eventText(exampleOf(type), 1_767_225_600_000));
+      continue;
+    }
     has(plainText(exampleOf(type)));
   }
   for (const reason of Object.keys(STOP_REASONS)) {
