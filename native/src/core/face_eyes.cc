@@ -191,12 +191,15 @@ EyeOverlay::EyeOverlay(const Asset& asset, const Eye& eye, float blink, float dr
 EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   const float ax = eye_.axis.x, ay = eye_.axis.y, length = eye_.length, height = eye_.height;
   const F4 dx = x - eye_.corner.x, dy = y - eye_.corner.y;
-  const F4 t = (dx * ax + dy * ay) / length, v = dy * ax - dx * ay,
-           bend = 4 * clamp01(t) * clamp01(1 - t);
-  const F4 upper = sample_curve(eye_.upper, t), lower = sample_curve(eye_.lower, t),
-           crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend;
+  const F4 t = (dx * ax + dy * ay) / length, v = dy * ax - dx * ay;
   const I4 beside = (t >= -BESIDE) & (t <= 1 + BESIDE);
   Sample out;
+  if (!any(beside)) {
+    return out;
+  }
+  const F4 bend = 4 * clamp01(t) * clamp01(1 - t);
+  const F4 upper = sample_curve(eye_.upper, t), lower = sample_curve(eye_.lower, t),
+           crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend;
 
   // A mood lowers or raises the upper lid. What lies between crease and lower lid is compressed.
   F4 t2 = t, v2 = v;
@@ -210,6 +213,9 @@ EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   // distance to both.
   if (x_ != 0 || y_ != 0) {
     const I4 between = (v2 > upper) & (v2 < lower) & (t > 0) & (t < 1);
+    if (blink_ <= 0 && !any(between | out.elsewhere)) {
+      return out;
+    }
     const F4 ends = smoothstep(splat(0), splat(.22f), t) * smoothstep(splat(1), splat(.78f), t),
              share = (v2 - upper) / max(lower - upper, splat(1e-3f));
     const F4 turned = t - ends * x_ / length;

@@ -53,6 +53,7 @@ class Builder {
     brows();
     cheeks();
     lags();
+    moving();
     build_teeth(model_);
     build_relief(model_);
     build_eyes(model_);
@@ -380,6 +381,21 @@ class Builder {
         const float pixels = ERROR / (steepness(bx, by) + 1e-3f);
         model_.lag.push_back(int16_t(std::lround(std::clamp(pixels, LEAST, MOST) * SUBPIXEL)));
       }
+    }
+  }
+
+  void moving() {
+    for (int j = 0; j < model_.rows; j++) {
+      int begin = model_.columns, end = 0;
+      for (int i = 0; i < model_.columns; i++) {
+        const auto k = size_t(model_.node(i, j));
+        if (model_.weight[k] != 0 || model_.depth[k] != 0 || model_.brow[k] != 0 ||
+            model_.brow_inner[k] != 0 || model_.cheek[k] != 0) {
+          begin = std::min(begin, i);
+          end = i + 1;
+        }
+      }
+      model_.moving.emplace_back(std::min(begin, end), end);
     }
   }
 

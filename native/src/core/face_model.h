@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/face_asset.h"
@@ -108,6 +109,9 @@ struct Model {
   // How far the nodes of each macroblock of the grid may move before it is drawn anew, 1/SUBPIXEL
   // pixel: in rows. Smooth parts of the picture may wait longer than edges.
   std::vector<int16_t> lag;
+  /** Of each row of nodes, those that the head's pose may move: the first, and one after the last.
+   */
+  std::vector<std::pair<int, int>> moving;
 
   int node(int i, int j) const { return j * columns + i; }
   /** @returns the node nearest to a position in the picture */

@@ -45,8 +45,10 @@ void Renderer::displace_head() {
   const float down_x = -m.frame.sin, down_y = m.frame.cos, roll = pose_.roll, yaw = pose_.yaw,
               pitch = pose_.pitch;
   for (int j = 0; j < m.rows; j++) {
-    const size_t first = size_t(m.node(0, j));
-    const float y = float(m.y0 + j * NODE_STEP) - m.pivot.y, left = float(m.x0) - m.pivot.x;
+    const auto [begin, end] = m.moving[size_t(j)];
+    const size_t first = size_t(m.node(begin, j));
+    const float y = float(m.y0 + j * NODE_STEP) - m.pivot.y,
+                left = float(m.x0 + begin * NODE_STEP) - m.pivot.x;
     const float* weight = m.weight.data() + first;
     const float* depth = m.depth.data() + first;
     const float* brow = m.brow.data() + first;
@@ -54,14 +56,14 @@ void Renderer::displace_head() {
     const float* cheek = m.cheek.data() + first;
     float* __restrict head_x = head_.x.data() + first;
     float* __restrict head_y = head_.y.data() + first;
-    for (int i = 0; i < m.columns; i++) {
+    for (int i = 0; i < end - begin; i++) {
       const float raise = lift * brow[i] + frown * inner[i] + cheeks * cheek[i];
       head_x[i] = weight[i] * (sx - roll * y) + yaw * depth[i] + raise * down_x;
       head_y[i] = weight[i] * (sy + roll * (left + float(i * NODE_STEP))) + pitch * depth[i] +
                   raise * down_y;
     }
-    to_subpixels(head_x, m.columns, head_nodes_.x.data() + first);
-    to_subpixels(head_y, m.columns, head_nodes_.y.data() + first);
+    to_subpixels(head_x, end - begin, head_nodes_.x.data() + first);
+    to_subpixels(head_y, end - begin, head_nodes_.y.data() + first);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "core/vp8_inter_coder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <tuple>
@@ -16,7 +17,6 @@ constexpr uint32_t GOOD_LUMA = 500, GOOD_CHROMA = 250;
 constexpr float ROUND_LUMA = .30F, ROUND_DCS = .40F, ROUND_CHROMA = .30F;
 // RFC 6386, 13
 constexpr std::array<uint8_t, 16> BANDS = {0, 1, 2, 3, 6, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7};
-constexpr std::array<uint8_t, 16> ZIGZAG = {0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15};
 
 }  // namespace
 
@@ -62,7 +62,7 @@ size_t InterCoder::code(std::span<const uint8_t> picture, std::span<const uint8_
     }
   }
   scratch.pixels.resize(active.size() * BLOCK_BYTES);
-  scratch.tokens.clear();
+  scratch.token_count = 0;
   const double activity = predict_all(picture, active, motion, scratch);
   const int quantizer = rate.choose(activity);
   code_residuals(picture, active, quantizer, scratch);
@@ -127,7 +127,7 @@ Planes InterCoder::source_of(std::span<const uint8_t> picture, int bx, int by) {
 void InterCoder::code_residuals(std::span<const uint8_t> picture, std::span<const uint8_t> active,
                                 int quantizer, Scratch& scratch) {
   const int dc = DC_STEPS[size_t(quantizer)], ac = AC_STEPS[size_t(quantizer)];
-  steps_ = {make_steps(dc, ac, ROUND_LUMA),
+  steps_ = {make_ac_steps(ac, ROUND_LUMA),
             make_steps(2 * dc, std::max(8, ac * 155 / 100), ROUND_DCS),
             make_steps(std::min(dc, 132), ac, ROUND_CHROMA)};
   std::fill(above_.begin(), above_.end(), Context{});
@@ -159,57 +159,61 @@ void InterCoder::code_residuals(std::span<const uint8_t> picture, std::span<cons
  */
 bool InterCoder::code_levels(int bx, const Planes& source, uint8_t* pixels, Scratch& scratch) {
   std::array<Coefficients, 24> blocks, levels;
-  std::array<bool, 24> any{};
+  std::array<uint32_t, 24> nonzero;
   Coefficients dcs, dc_levels;
-  const auto pair_at = [&](size_t i) {  // of pair i: first row, first column, plane
+  // Of each pair of blocks: plane, first column and row; 8 pairs of luma, 2 of U, 2 of V.
+  const auto place = [](int i) {
     struct {
-      int x, y, plane;
-    } out{};
-    out.plane = i < 8 ? 0 : i < 10 ? 1 : 2;
-    out.x = out.plane == 0 ? int(i % 2) * 8 : 0;
-    out.y = out.plane == 0 ? int(i / 2) * 4 : int(i % 2) * 4;
+      int plane, x, y;
+    } out{i < 8 ? 0 : i < 10 ? 1 : 2, i < 8 ? i % 2 * 8 : 0, (i < 8 ? i / 2 : i % 2) * 4};
     return out;
   };
-  const auto place = [&](int plane) {
-    return plane == 0 ? pixels : pixels + LUMA_BYTES + (plane - 1) * CHROMA_BYTES;
+  const auto at = [&](int plane, int x, int y) {
+    return plane == 0 ? pixels + y * 16 + x
+                      : pixels + LUMA_BYTES + (plane - 1) * CHROMA_BYTES + y * 8 + x;
   };
-  for (size_t i = 0; i < 12; i++) {
-    const auto [x, y, plane] = pair_at(i);
+  for (int i = 0; i < 12; i++) {
+    const auto [plane, x, y] = place(i);
     const int stride = plane == 0 ? 16 : 8, from = source.stride[size_t(plane)];
-    transform_pair(source.data[size_t(plane)] + y * from + x, from, place(plane) + y * stride + x,
-                   stride, &blocks[2 * i]);
+    transform_pair(source.data[size_t(plane)] + y * from + x, from, at(plane, x, y), stride,
+                   &blocks[size_t(2 * i)]);
   }
   transform_dcs(blocks.data(), dcs);
-  const bool any_dc = quantize(dcs, steps_[1], dc_levels);
-  bool coded = any_dc;
+  const uint32_t nonzero_dcs = quantize(dcs, steps_[1], dc_levels);
+  uint32_t coded = nonzero_dcs;
   for (size_t i = 0; i < 24; i++) {
-    if (i < 16) {
-      blocks[i][0] = 0;
-    }
-    any[i] = quantize(blocks[i], steps_[i < 16 ? 0 : 2], levels[i]);
-    coded |= any[i];
+    nonzero[i] = quantize(blocks[i], steps_[i < 16 ? 0 : 2], levels[i]);
+    coded |= nonzero[i];
   }
-  if (!coded) {
+  if (coded == 0) {
     return false;
   }
+  constexpr size_t MOST_TOKENS = 25 * 16;
+  if (scratch.tokens.size() < scratch.token_count + MOST_TOKENS) {
+    scratch.tokens.resize(2 * scratch.tokens.size() + MOST_TOKENS);
+  }
   Context& above = above_[size_t(bx)];
-  tokenize(dc_levels, any_dc, 1, 0, above[8], left_[8], scratch);
+  tokenize(dc_levels, nonzero_dcs, 1, 0, above[8], left_[8], scratch);
   for (size_t i = 0; i < 16; i++) {
-    tokenize(levels[i], any[i], 0, 1, above[i % 4], left_[i / 4], scratch);
+    tokenize(levels[i], nonzero[i], 0, 1, above[i % 4], left_[i / 4], scratch);
   }
   for (size_t i = 16; i < 24; i++) {
     const size_t base = i < 20 ? 4 : 6;
-    tokenize(levels[i], any[i], 2, 0, above[base + i % 2], left_[base + i / 2 % 2], scratch);
+    tokenize(levels[i], nonzero[i], 2, 0, above[base + i % 2], left_[base + i / 2 % 2], scratch);
   }
-  if (any_dc) {
-    restore_dcs(dcs, blocks.data());
+  Coefficients restored{};
+  if (nonzero_dcs != 0) {
+    restore_dcs(dcs, restored);
   }
-  for (size_t i = 0; i < 12; i++) {
-    const auto [x, y, plane] = pair_at(i);
-    const bool has_dc = plane == 0 && (blocks[2 * i][0] != 0 || blocks[2 * i + 1][0] != 0);
-    if (has_dc || any[2 * i] || any[2 * i + 1]) {
-      const int stride = plane == 0 ? 16 : 8;
-      add_pair(&blocks[2 * i], place(plane) + y * stride + x, stride);
+  for (int i = 0; i < 12; i++) {
+    const auto [plane, x, y] = place(i);
+    const size_t k = size_t(2 * i);
+    if (plane != 0) {
+      if ((nonzero[k] | nonzero[k + 1]) != 0) {
+        add_pair(&blocks[k], at(plane, x, y), 8);
+      }
+    } else if ((nonzero[k] | nonzero[k + 1]) != 0 || (restored[k] | restored[k + 1]) != 0) {
+      add_pair(&blocks[k], &restored[k], at(plane, x, y), 16);
     }
   }
   return true;
@@ -217,46 +221,44 @@ bool InterCoder::code_levels(int bx, const Planes& source, uint8_t* pixels, Scra
 
 /**
  * Appends the tokens of one 4x4 block (RFC 6386, 13).
+ * @param levels in zigzag order
+ * @param nonzero a bit for each level that is not 0
  * @param type 0: luma without DC, 1: Y2, 2: chroma
  */
-void InterCoder::tokenize(const Coefficients& levels, bool any, int type, int first, uint8_t& above,
-                          uint8_t& left, Scratch& scratch) {
-  int context = above + left, end = 0;
-  if (any) {
-    for (end = 16; levels[ZIGZAG[size_t(end - 1)]] == 0; end--) {
-    }
-  }
-  above = left = uint8_t(any);
-  bool after_zero = false;
-  const auto append = [&](int i, int token, int extra) {
-    const uint32_t at = uint32_t((type * 8 + BANDS[size_t(i)]) * 3 + context);
-    counts_[at][size_t(token)]++;
+void InterCoder::tokenize(const Coefficients& levels, uint32_t nonzero, int type, int first,
+                          uint8_t& above, uint8_t& left, Scratch& scratch) {
+  uint32_t context = uint32_t(above + left);
+  const int end = std::max(32 - std::countl_zero(nonzero), first);
+  above = left = uint8_t(nonzero != 0);
+  uint32_t after_zero = 0;
+  uint32_t* to = scratch.tokens.data() + scratch.token_count;
+  const auto append = [&](int i, uint32_t token, uint32_t extra) {
+    const uint32_t at = uint32_t(type * 8 + BANDS[size_t(i)]) * 3 + context;
+    counts_[at][token]++;
     counts_[at][12] += after_zero;
-    scratch.tokens.push_back(at | uint32_t(token) << 7 | uint32_t(after_zero) << 11 |
-                             uint32_t(extra) << 12);
+    *to++ = at | token << 7 | after_zero << 11 | extra << 12;
   };
   for (int i = first; i < end; i++) {
-    const int level = levels[ZIGZAG[size_t(i)]], size = std::abs(level);
-    const int sign = level < 0;
+    const int level = levels[size_t(i)];
+    const uint32_t size = uint32_t(std::abs(level)), sign = level < 0;
     if (size == 0) {
       append(i, ZERO, 0);
-    } else if (size <= 4) {
+    } else if (size < CATEGORIES[0].base) {
       append(i, size, sign);
     } else {
-      int token = FIRST_CATEGORY;
-      while (token < LAST_CATEGORY && size >= CATEGORIES[size_t(token - FIRST_CATEGORY + 1)].base) {
-        token++;
+      uint32_t category = 0;
+      while (category + 1 < CATEGORIES.size() && size >= CATEGORIES[category + 1].base) {
+        category++;
       }
-      append(i, token, (size - CATEGORIES[size_t(token - FIRST_CATEGORY)].base) << 1 | sign);
+      append(i, FIRST_CATEGORY + category, (size - CATEGORIES[category].base) << 1 | sign);
     }
-    context = std::min(size, 2);
+    context = std::min(size, 2U);
     after_zero = size == 0;
   }
   if (end < 16) {
-    // A block without levels ends before its first place.
-    end = std::max(end, first);
     append(end, END, 0);
   }
+  scratch.token_count = size_t(to - scratch.tokens.data());
 }
 
 void InterCoder::store_block(int bx, int by, const uint8_t* pixels) {

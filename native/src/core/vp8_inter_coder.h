@@ -29,6 +29,7 @@ struct Planes {
 struct Scratch {
   std::vector<uint8_t> pixels;
   std::vector<uint32_t> tokens;
+  size_t token_count = 0;
 };
 
 /** Level of the loop filter for a quantiser index. */
@@ -74,10 +75,11 @@ class InterCoder {
   };
   /** Whether the last blocks had levels: four of luma, two of U, two of V, Y2. */
   using Context = std::array<uint8_t, 9>;
-  enum Token : uint8_t { ZERO = 0, FIRST_CATEGORY = 5, LAST_CATEGORY = 10, END = 11 };
+  enum Token : uint8_t { ZERO = 0, FIRST_CATEGORY = 5, END = 11 };
   /** Levels from `base` on, with more bits (RFC 6386, 13.2). */
   struct Category {
-    int base, bits;
+    uint32_t base;
+    int bits;
     std::array<uint8_t, 11> probabilities;
   };
   static const std::array<Category, 6> CATEGORIES;
@@ -94,7 +96,7 @@ class InterCoder {
   void code_residuals(std::span<const uint8_t> picture, std::span<const uint8_t> active,
                       int quantizer, Scratch& scratch);
   bool code_levels(int bx, const Planes& source, uint8_t* pixels, Scratch& scratch);
-  void tokenize(const Coefficients& levels, bool any, int type, int first, uint8_t& above,
+  void tokenize(const Coefficients& levels, uint32_t nonzero, int type, int first, uint8_t& above,
                 uint8_t& left, Scratch& scratch);
   void store_block(int bx, int by, const uint8_t* pixels);
   void filter(std::span<const uint8_t> active, int level);
@@ -102,7 +104,7 @@ class InterCoder {
   size_t write_frame(int quantizer, const Scratch& scratch, std::span<uint8_t> out);
   void update_probabilities(BoolWriter& writer);
   void write_modes(BoolWriter& writer);
-  void write_tokens(BoolWriter& writer, const Scratch& scratch) const;
+  void write_tokens(BoolWriter& out, const Scratch& scratch) const;
 
   Block& block(int bx, int by) { return blocks_[size_t((by + 1) * (columns_ + 1) + bx + 1)]; }
   const Block& block(int bx, int by) const {

@@ -187,8 +187,9 @@ void InterCoder::write_modes(BoolWriter& writer) {
   }
 }
 
-void InterCoder::write_tokens(BoolWriter& writer, const Scratch& scratch) const {
-  for (const uint32_t record : scratch.tokens) {
+void InterCoder::write_tokens(BoolWriter& out, const Scratch& scratch) const {
+  BoolWriter writer = out;  // nothing refers to it: it stays in registers
+  for (const uint32_t record : std::span(scratch.tokens).first(scratch.token_count)) {
     const uint8_t* p = probabilities_.data() + (record & 127) * NODES;
     const uint32_t token = record >> 7 & 15, extra = record >> 12;
     const bool after_zero = (record >> 11 & 1) != 0;
@@ -227,6 +228,7 @@ void InterCoder::write_tokens(BoolWriter& writer, const Scratch& scratch) const 
     }
     writer.put_flag((extra & 1) != 0);
   }
+  out = writer;
 }
 
 }  // namespace mouthpiece::vp8

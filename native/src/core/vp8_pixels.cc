@@ -251,13 +251,19 @@ uint32_t absolute_error(const uint8_t* a, int a_stride, const uint8_t* b, int b_
 
 Steps make_steps(int dc, int ac, float rounding) {
   Steps out;
-  for (size_t i = 0; i < 2; i++) {
-    const int step = i == 0 ? dc : ac;
+  for (size_t i = 0; i < 16; i++) {
+    const int step = i == 0 ? dc : ac, round = int(rounding * float(step));
     out.step[i] = int16_t(step);
-    out.round[i] = int16_t(rounding * float(step));
-    out.dead_zone[i] = int16_t(step - out.round[i]);
-    out.reciprocal[i] = uint16_t((65536 + step - 1) / step);
+    out.round[i] = int16_t(round);
+    out.dead_zone[i] = int16_t(step - round);
+    out.reciprocal[i] = int16_t(uint16_t((65536 + step - 1) / step));
   }
+  return out;
+}
+
+Steps make_ac_steps(int ac, float rounding) {
+  Steps out = make_steps(ac, ac, rounding);
+  out.dead_zone[0] = INT16_MAX;
   return out;
 }
 
@@ -271,11 +277,13 @@ void transform_pair(const uint8_t* source, int source_stride, const uint8_t* pre
   forward(r);
   transpose(r);
   forward(r);
-  for (int y = 0; y < 4; y++) {
-    const I8 rounded = (r[y] + 8) >> 4;
-    std::memcpy(&out[0][size_t(y) * 4], &rounded, 8);
-    std::memcpy(&out[1][size_t(y) * 4], reinterpret_cast<const char*>(&rounded) + 8, 8);
+  for (I8& row : r) {
+    row = (row + 8) >> 4;
   }
+  store(&out[0][0], __builtin_shufflevector(r[0], r[1], 0, 1, 2, 3, 8, 9, 10, 11));
+  store(&out[0][8], __builtin_shufflevector(r[2], r[3], 0, 1, 2, 3, 8, 9, 10, 11));
+  store(&out[1][0], __builtin_shufflevector(r[0], r[1], 4, 5, 6, 7, 12, 13, 14, 15));
+  store(&out[1][8], __builtin_shufflevector(r[2], r[3], 4, 5, 6, 7, 12, 13, 14, 15));
 }
 
 void transform_dcs(const Coefficients* blocks, Coefficients& out) {
@@ -299,7 +307,7 @@ void transform_dcs(const Coefficients* blocks, Coefficients& out) {
   }
 }
 
-void restore_dcs(const Coefficients& dcs, Coefficients* blocks) {
+void restore_dcs(const Coefficients& dcs, Coefficients& out) {
   int t[16];
   for (size_t i = 0; i < 4; i++) {
     const int a = dcs[i] + dcs[12 + i], b = dcs[4 + i] + dcs[8 + i], c = dcs[4 + i] - dcs[8 + i],
@@ -312,60 +320,69 @@ void restore_dcs(const Coefficients& dcs, Coefficients* blocks) {
   for (size_t i = 0; i < 4; i++) {
     const int a = t[4 * i] + t[4 * i + 3], b = t[4 * i + 1] + t[4 * i + 2],
               c = t[4 * i + 1] - t[4 * i + 2], d = t[4 * i] - t[4 * i + 3];
-    blocks[4 * i][0] = int16_t((a + b + 3) >> 3);
-    blocks[4 * i + 1][0] = int16_t((c + d + 3) >> 3);
-    blocks[4 * i + 2][0] = int16_t((a - b + 3) >> 3);
-    blocks[4 * i + 3][0] = int16_t((d - c + 3) >> 3);
+    out[4 * i] = int16_t((a + b + 3) >> 3);
+    out[4 * i + 1] = int16_t((c + d + 3) >> 3);
+    out[4 * i + 2] = int16_t((a - b + 3) >> 3);
+    out[4 * i + 3] = int16_t((d - c + 3) >> 3);
   }
 }
 
-bool quantize(Coefficients& block, const Steps& steps, Coefficients& levels) {
-  bool any = false;
+uint32_t quantize(Coefficients& block, const Steps& steps, Coefficients& levels) {
+  I8 level[2];
   for (size_t half = 0; half < 2; half++) {
-    const auto lanes = [&](const auto& pair) {
-      I8 out = I8{} + int16_t(pair[1]);
-      if (half == 0) {
-        out[0] = int16_t(pair[0]);
-      }
-      return out;
-    };
-    const I8 x = load(&block[half * 8]);
+    const size_t at = half * 8;
+    const I8 x = load(&block[at]);
     const I8 negative = x < 0;
     const I8 magnitude = (x ^ negative) - negative;
-    const I8 coded = magnitude >= lanes(steps.dead_zone);
-    I8 level;
+    const I8 coded = magnitude >= load(&steps.dead_zone[at]);
 #if defined(__SSSE3__)
-    if (_mm_movemask_epi8(__m128i(coded)) == 0) {
-      store(&levels[half * 8], I8{});
-      store(&block[half * 8], I8{});
-      continue;
-    }
-    level = I8(
-        _mm_mulhi_epu16(__m128i(magnitude + lanes(steps.round)), __m128i(lanes(steps.reciprocal))));
+    I8 size = I8(_mm_mulhi_epu16(__m128i(magnitude + load(&steps.round[at])),
+                                 __m128i(load(&steps.reciprocal[at]))));
 #else
-    const U8 sum = U8(magnitude + lanes(steps.round)), by = U8(lanes(steps.reciprocal));
+    const U8 sum = U8(magnitude + load(&steps.round[at])), by = U8(load(&steps.reciprocal[at]));
+    I8 size;
     for (int i = 0; i < 8; i++) {
-      level[i] = int16_t((uint32_t(sum[i]) * by[i]) >> 16);
+      size[i] = int16_t((uint32_t(sum[i]) * by[i]) >> 16);
     }
 #endif
-    level &= coded;
-    level = level > 2047 ? I8{} + 2047 : level;
-    level = (level ^ negative) - negative;
-    store(&levels[half * 8], level);
-    store(&block[half * 8], level * lanes(steps.step));
-    for (int i = 0; i < 8; i++) {
-      any |= level[i] != 0;
-    }
+    size &= coded;
+    size = size > 2047 ? I8{} + 2047 : size;
+    level[half] = (size ^ negative) - negative;
+    store(&block[at], level[half] * load(&steps.step[at]));
   }
-  return any;
+  // RFC 6386, 13
+  const I8 first = __builtin_shufflevector(level[0], level[1], 0, 1, 4, 8, 5, 2, 3, 6),
+           second = __builtin_shufflevector(level[0], level[1], 9, 12, 13, 10, 7, 11, 14, 15);
+  store(&levels[0], first);
+  store(&levels[8], second);
+#if defined(__SSSE3__)
+  const __m128i bytes = _mm_packs_epi16(__m128i(first), __m128i(second));
+  return uint32_t(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()))) ^ 0xffffU;
+#else
+  uint32_t bits = 0;
+  for (size_t i = 0; i < 16; i++) {
+    bits |= uint32_t(levels[i] != 0) << i;
+  }
+  return bits;
+#endif
 }
 
-void add_pair(const Coefficients* blocks, uint8_t* picture, int stride) {
+namespace {
+
+/** The rows of two blocks side by side. */
+struct Rows {
   I8 r[4];
-  for (int y = 0; y < 4; y++) {
-    std::memcpy(&r[y], &blocks[0][size_t(y) * 4], 8);
-    std::memcpy(reinterpret_cast<char*>(&r[y]) + 8, &blocks[1][size_t(y) * 4], 8);
+  explicit Rows(const Coefficients* blocks) {
+    const I8 a = load(&blocks[0][0]), b = load(&blocks[0][8]), c = load(&blocks[1][0]),
+             d = load(&blocks[1][8]);
+    r[0] = __builtin_shufflevector(a, c, 0, 1, 2, 3, 8, 9, 10, 11);
+    r[1] = __builtin_shufflevector(a, c, 4, 5, 6, 7, 12, 13, 14, 15);
+    r[2] = __builtin_shufflevector(b, d, 0, 1, 2, 3, 8, 9, 10, 11);
+    r[3] = __builtin_shufflevector(b, d, 4, 5, 6, 7, 12, 13, 14, 15);
   }
+};
+
+inline void add_rows(I8 (&r)[4], uint8_t* picture, int stride) {
   inverse(r);
   transpose(r);
   inverse(r);
@@ -377,6 +394,20 @@ void add_pair(const Coefficients* blocks, uint8_t* picture, int stride) {
     uint8_t* row = picture + y * stride;
     store_clamped(row, load_wide(row) + r[y]);
   }
+}
+
+}  // namespace
+
+void add_pair(const Coefficients* blocks, uint8_t* picture, int stride) {
+  Rows rows(blocks);
+  add_rows(rows.r, picture, stride);
+}
+
+void add_pair(const Coefficients* blocks, const int16_t* dcs, uint8_t* picture, int stride) {
+  Rows rows(blocks);
+  rows.r[0][0] = dcs[0];
+  rows.r[0][4] = dcs[1];
+  add_rows(rows.r, picture, stride);
 }
 
 }  // namespace mouthpiece::vp8

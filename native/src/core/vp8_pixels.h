@@ -23,32 +23,36 @@ uint32_t squared_error(const uint8_t* a, int a_stride, const uint8_t* b, int sid
 /** @returns sum of absolute differences of 16x16 pixels */
 uint32_t absolute_error(const uint8_t* a, int a_stride, const uint8_t* b, int b_stride);
 
-/** Quantiser steps of a kind of block, prepared for `quantize`. First the DC, then AC. */
-struct Steps {
-  std::array<int16_t, 2> step{}, dead_zone{}, round{};
-  std::array<uint16_t, 2> reciprocal{};
-};
-Steps make_steps(int dc, int ac, float rounding);
+/** Coefficients of a 4x4 block, in rows. */
+struct alignas(16) Coefficients : std::array<int16_t, 16> {};
 
-/** Coefficients of 4x4 blocks, in rows. */
-using Coefficients = std::array<int16_t, 16>;
+/** Quantiser steps of a kind of block, prepared for `quantize`: by coefficient. */
+struct Steps {
+  Coefficients step, dead_zone, round, reciprocal;
+};
+/** @param rounding share of a step that is added to a coefficient before it is divided */
+Steps make_steps(int dc, int ac, float rounding);
+/** The same for blocks whose DC is coded elsewhere: its level is 0. */
+Steps make_ac_steps(int ac, float rounding);
 
 /** Transforms the differences of two adjacent 4x4 blocks: 8x4 pixels. */
 void transform_pair(const uint8_t* source, int source_stride, const uint8_t* predicted, int stride,
                     Coefficients* out);
 /** Transforms the DCs of 16 blocks. */
 void transform_dcs(const Coefficients* blocks, Coefficients& out);
-/** The inverse, as decoders do it: writes the DCs of 16 blocks. */
-void restore_dcs(const Coefficients& dcs, Coefficients* blocks);
+/** The inverse, as decoders do it: the DCs of 16 blocks. */
+void restore_dcs(const Coefficients& dcs, Coefficients& out);
 
 /**
- * Quantises in place: levels into `levels`, what a decoder makes of them into `block`.
- * @returns whether a level is not 0
+ * Quantises: levels in zigzag order into `levels`, what a decoder makes of them into `block`.
+ * @returns a bit for each level that is not 0, the first one's lowest
  */
-bool quantize(Coefficients& block, const Steps& steps, Coefficients& levels);
+uint32_t quantize(Coefficients& block, const Steps& steps, Coefficients& levels);
 
 /** Adds the inverse transform of two adjacent blocks to the prediction, in place. */
 void add_pair(const Coefficients* blocks, uint8_t* picture, int stride);
+/** The same with other DCs than those of `blocks`. */
+void add_pair(const Coefficients* blocks, const int16_t* dcs, uint8_t* picture, int stride);
 
 /** Limits of the simple loop filter for a level, at sharpness 0 (RFC 6386, 15.2). */
 struct FilterLimits {
