@@ -1,5 +1,6 @@
 // werift's peer connection as the clients of the bench use it.
 import {
+  type MediaStreamTrack,
   ReceiverEstimatedMaxBitrate,
   RTCPeerConnection,
   RTCRtpCodecParameters,
@@ -25,6 +26,7 @@ export function createConnection(
   codec: VideoCodec,
   host: string,
   direction: 'recvonly' | 'sendonly' = 'recvonly',
+  microphone?: MediaStreamTrack,
 ): RTCPeerConnection {
   const rtcpFeedback = [useNACK(), usePLI(), useREMB(), useFIR()];
   const video =
@@ -56,7 +58,10 @@ export function createConnection(
         }
       : { iceUseIpv6: false }),
   });
-  pc.addTransceiver('audio', { direction });
+  pc.addTransceiver(
+    microphone ?? 'audio',
+    microphone === undefined ? { direction } : { direction: 'sendrecv' },
+  );
   pc.addTransceiver('video', { direction });
   // werift asks a public STUN server even when given none (measured): nothing of ours leaves the
   // machine unasked.

@@ -76,6 +76,7 @@ async function obey(command: FleetCommand): Promise<unknown> {
         token: setUp.token,
         keepFrames: command.keepFrames,
         impairment: command.impairment,
+        microphone: setUp.converses === true ? speech : undefined,
       });
       peers.set(command.peer, peer);
       if (command.plan !== undefined && command.plan.speechSeconds > 0) {

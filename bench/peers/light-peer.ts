@@ -11,6 +11,7 @@ import { SPEECH_RATE } from '../../src/media/timeline.ts';
 import { createConnection, sendEstimate } from './connection.ts';
 import { type ArrivedFrame, FrameAssembler } from './frames.ts';
 import { type Impairment, ImpairedRelay, mediaAddress, rerouted } from './impaired-relay.ts';
+import { Microphone } from './microphone.ts';
 import { MediaWatch } from './media-watch.ts';
 import { newFigures, newUtterance, type Utterance } from './peer-figures.ts';
 import { RoomSignalling } from './room-signalling.ts';
@@ -32,6 +33,8 @@ export interface PeerOptions {
   /** A bad network in between. */
   readonly impairment?: Impairment | undefined;
   readonly token?: Readonly<Record<string, unknown>>;
+  /** Holds a conversation, started with `token`: what its person says, at SPEECH_RATE. */
+  readonly microphone?: Int16Array | undefined;
 }
 
 const SETTLED_AFTER_SKIP_MS = 600;
@@ -49,12 +52,19 @@ export class LightPeer {
   #relay: ImpairedRelay | undefined = undefined;
   readonly #beganMs = performance.now();
   readonly #media: MediaWatch;
+  readonly #microphone: Microphone | undefined;
   readonly #onOver: (() => void)[] = [];
 
   private constructor(options: PeerOptions) {
     this.#options = options;
     this.#media = new MediaWatch(this.figures, options.keepFrames ?? false);
-    this.#pc = createConnection(options.codec, new URL(options.target.url).hostname);
+    this.#microphone = options.microphone === undefined ? undefined : new Microphone();
+    this.#pc = createConnection(
+      options.codec,
+      new URL(options.target.url).hostname,
+      'recvonly',
+      this.#microphone?.track,
+    );
   }
 
   /**
@@ -82,22 +92,12 @@ export class LightPeer {
   }
 
   async #open(): Promise<void> {
-    const { target, faceId, token, kind = 'p2p' } = this.#options;
-    const response = await fetch(`${target.url}/compose/token`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-service-api-key': target.apiKey },
-      body: JSON.stringify({ faceId, ...token }),
-      signal: AbortSignal.timeout(CONNECT_LIMIT_MS),
-    });
-    const body = (await response.json()) as { session_token?: string; detail?: unknown };
-    if (!response.ok) {
-      throw new Error(`token: ${response.status} ${JSON.stringify(body.detail)}`);
-    }
+    const { target, microphone, kind = 'p2p' } = this.#options;
+    const token = await (microphone === undefined ? this.#token() : this.#roomToken());
     this.figures.setUp.token = this.#sinceBegin();
 
     const socket = new WebSocket(
-      `${target.url.replace(/^http/, 'ws')}/compose/webrtc/${kind}` +
-        `?session_token=${body.session_token}`,
+      `${target.url.replace(/^http/, 'ws')}/compose/webrtc/${kind}` + `?session_token=${token}`,
     );
     socket.binaryType = 'arraybuffer';
     this.#socket = socket;
@@ -151,9 +151,41 @@ export class LightPeer {
       await started.promise;
       await firstFrame.promise;
       this.figures.state = 'live';
+      this.#microphone?.start(microphone!);
     } finally {
       clearTimeout(limit);
     }
+  }
+
+  async #token(): Promise<string> {
+    const { faceId, token } = this.#options;
+    const { session_token: found } = await this.#post('/compose/token', { faceId, ...token });
+    return String(found);
+  }
+
+  /** Starts a conversation, and joins its room. */
+  async #roomToken(): Promise<string> {
+    const { faceId, token } = this.#options;
+    const { roomUrl } = await this.#post('/auto/start/configurable', { faceId, ...token });
+    const room = new URL(String(roomUrl));
+    const secret = room.hash.slice(1);
+    const { session_token: found } = await this.#post(`${room.pathname}/join`, { secret });
+    return String(found);
+  }
+
+  async #post(path: string, body: object): Promise<Record<string, unknown>> {
+    const { target } = this.#options;
+    const response = await fetch(target.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-service-api-key': target.apiKey },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(CONNECT_LIMIT_MS),
+    });
+    const answer = (await response.json()) as Record<string, unknown>;
+    if (!response.ok) {
+      throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
+    }
+    return answer;
   }
 
   #onMessage(text: string, onStart: () => void, fail: (why: string) => void): void {
@@ -355,6 +387,7 @@ export class LightPeer {
   }
 
   #end(why: string): void {
+    this.#microphone?.stop();
     if (this.figures.state === 'over') {
       return;
     }

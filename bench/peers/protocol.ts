@@ -13,6 +13,8 @@ export interface FleetSetUp {
   /** Raw PCM16 16 kHz mono file that peers speak, over and over. */
   readonly speechFile: string;
   readonly token: Readonly<Record<string, unknown>>;
+  /** The peers hold conversations; `token` is what they are started with. */
+  readonly converses?: boolean;
 }
 
 /**

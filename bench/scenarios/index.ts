@@ -4,6 +4,7 @@ import { baseline } from './baseline.ts';
 import { capacity } from './capacity.ts';
 import { churn } from './churn.ts';
 import { compare } from './compare.ts';
+import { conversations } from './conversations.ts';
 import { hostile } from './hostile.ts';
 import { latency } from './latency.ts';
 import { neighbours } from './neighbours.ts';
@@ -20,6 +21,7 @@ export const SCENARIOS: readonly Scenario[] = [
   soak,
   network,
   neighbours,
+  conversations,
   staticVideo,
   rest,
   hostile,

@@ -15,7 +15,7 @@ import { staticRoutes } from './api/static.ts';
 import { systemRoutes, type SystemDeps } from './api/system.ts';
 import { FACE_SERVICE_VERSION } from './faces/face-records.ts';
 import type { BodyBudget } from './http/body-budget.ts';
-import type { Route } from './http/route.ts';
+import type { Caller, Route } from './http/route.ts';
 import type { Services } from './services.ts';
 import { type IceServer, withCredentials } from './sessions/ice-credentials.ts';
 import type { SessionService } from './sessions/session-service.ts';
@@ -70,6 +70,8 @@ export function buildRoutes(options: RouteOptions): Route[] {
     const face = await faces.find(ownerId, faceId);
     return face !== undefined && face.status !== 'failed';
   };
+  const authenticate = (key: string): Promise<Caller> => services.apiKeys.authenticate(key);
+  const apiKeyHeaders = config.API_KEY_HEADERS.map((name) => name.toLowerCase());
   const api: Route[] = [
     ...composeRoutes({
       tokens,
@@ -94,6 +96,8 @@ export function buildRoutes(options: RouteOptions): Route[] {
       agents: services.agents,
       tokens: services.autoTokens,
       serviceVersion: FACE_SERVICE_VERSION,
+      authenticate,
+      apiKeyHeaders,
     }),
     ...autoStartRoutes({
       agents: services.agents,
@@ -107,8 +111,8 @@ export function buildRoutes(options: RouteOptions): Route[] {
       iceServers: (keyId) =>
         options.iceServers.map((server) => withCredentials(server, config.TURN_SECRET, keyId)),
       settings: config,
-      authenticate: (key) => services.apiKeys.authenticate(key),
-      apiKeyHeaders: config.API_KEY_HEADERS.map((name) => name.toLowerCase()),
+      authenticate,
+      apiKeyHeaders,
     }),
     ...integrationRoutes({ isRoomToken: options.isRoomToken, agents: options.agents }),
     ...systemRoutes({

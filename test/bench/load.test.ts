@@ -1,12 +1,16 @@
 // The scenarios of the bench that need a core of their own at full size, small here. The others:
 // scenarios.test.ts.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { ENTRY_POINTS } from '../../bench/hostile/entry-points.ts';
 import { baseline } from '../../bench/scenarios/baseline.ts';
 import { findPython } from '../../bench/baseline/server.ts';
 import { capacity } from '../../bench/scenarios/capacity.ts';
+import { conversations } from '../../bench/scenarios/conversations.ts';
 import { hostile } from '../../bench/scenarios/hostile.ts';
 import { neighbours } from '../../bench/scenarios/neighbours.ts';
+import { ROOT } from '../harness/server.ts';
 import { small } from './small.ts';
 
 // Rooms and, for the comparison, p2p.
@@ -21,6 +25,9 @@ small(
   },
 );
 small(neighbours, { runMs: [0.5, 100], rigP99Ms: [0.5, 500], wav2lipP99Ms: [0.5, 500] });
+if (existsSync(path.join(ROOT, 'scripts/talk/node_modules'))) {
+  small(conversations, { p99Ms: [0.5, 500], withoutP99Ms: [0.5, 500], turns: [1, 100] });
+}
 small(
   hostile,
   {

@@ -14,6 +14,7 @@ import type { AgentFields } from './auto.ts';
 import { configurableBody, configured, fieldsOf, ofAgent } from './conversation-request.ts';
 import { idText, KIB } from './field-schemas.ts';
 import { roomPage } from './room-page.ts';
+import { keyOf } from './request-key.ts';
 
 /** What these routes need. */
 export interface AutoStartDeps {
@@ -132,10 +133,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       refusals: [...refusals, 'INVALID_API_KEY', 'RATE_LIMITED'],
       async handler(request) {
         const { body } = request;
-        const key =
-          deps.apiKeyHeaders.map((name) => request.header(name)).find((value) => value !== '') ??
-          body.apiKey ??
-          '';
+        const key = keyOf(request, deps.apiKeyHeaders, body.apiKey);
         const caller = await deps.authenticate(key);
         return json(await start(request, configured(body, caller, deps.settings)));
       },
@@ -225,10 +223,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       responses: { 200: { description: 'What was said.', schema: transcriptSchema } },
       refusals: ['INVALID_API_KEY', 'RATE_LIMITED', 'NOT_FOUND'],
       async handler(request) {
-        const key =
-          [...deps.apiKeyHeaders, 'api-key']
-            .map((name) => request.header(name))
-            .find((value) => value !== '') ?? '';
+        const key = keyOf(request, [...deps.apiKeyHeaders, 'api-key']);
         const { ownerId } = await deps.authenticate(key);
         const found = await deps.conversations.transcript(ownerId, request.params.session_id);
         if (found === undefined) {

@@ -3,11 +3,12 @@ import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { wallSeconds } from '../../base/time.ts';
 import { empty, json, stream } from '../http/reply.ts';
-import { route, type Route } from '../http/route.ts';
+import { type Caller, route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { AgentMeta, Agents } from '../accounts/agents.ts';
 import type { AutoTokens } from '../accounts/auto-tokens.ts';
 import { emotionText, faceIdText, idText, KIB } from './field-schemas.ts';
+import { keyOf } from './request-key.ts';
 
 const shortText = z.string().max(256);
 const longText = z.string().max(32_768);
@@ -104,6 +105,9 @@ const AUTO_TOKEN_SECONDS = 86_400;
 const MAX_AUTO_TOKEN_SECONDS = 366 * 86_400;
 
 const tokenBody = z.object({
+  apiKey: z.string().max(256).nullish().meta({
+    description: 'The API key of this service, for clients that do not send it in the header.',
+  }),
   expiryStamp: z.int().default(-1).meta({
     description:
       'Unix time at which the token expires. -1: one day from now. At most a year ahead.',
@@ -119,10 +123,14 @@ export interface AutoDeps {
   readonly agents: Agents<AgentFields>;
   readonly tokens: AutoTokens;
   readonly serviceVersion: number;
+  readonly authenticate: (key: string) => Promise<Caller>;
+  /** Names of the headers that may carry the API key. */
+  readonly apiKeyHeaders: readonly string[];
 }
 
 /** Routes of agents and auto tokens. */
-export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[] {
+export function autoRoutes(deps: AutoDeps): Route[] {
+  const { agents, tokens, serviceVersion } = deps;
   const family = { tag: 'Auto', auth: 'key', deprecated: true } as const;
   const idParams = z.object({ id: idText });
   const shown = ({ version, ...agent }: AgentFields & AgentMeta, status = 200) =>
@@ -240,6 +248,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
     }),
     route({
       ...family,
+      auth: 'none',
       method: 'POST',
       path: '/auto/token',
       summary: 'Create a token for auto sessions',
@@ -252,10 +261,19 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
       responses: {
         200: {
           description: 'The token. The keys are stored encrypted and are never returned.',
-          schema: z.object({ session_token: z.string() }),
+          schema: z.object({
+            session_token: z.string(),
+            sessionToken: z.string().meta({ description: 'The same.' }),
+            token: z.string().meta({ description: 'The same.' }),
+          }),
         },
       },
-      async handler({ body, caller }) {
+      refusals: ['INVALID_API_KEY', 'RATE_LIMITED'],
+      async handler(request) {
+        const { body } = request;
+        const caller = await deps.authenticate(
+          keyOf(request, deps.apiKeyHeaders, body.apiKey ?? ''),
+        );
         const ttlSeconds =
           body.expiryStamp === -1 ? AUTO_TOKEN_SECONDS : body.expiryStamp - wallSeconds();
         if (ttlSeconds <= 0) {
@@ -284,7 +302,7 @@ export function autoRoutes({ agents, tokens, serviceVersion }: AutoDeps): Route[
           },
           ttlSeconds,
         );
-        return json({ session_token: token });
+        return json({ session_token: token, sessionToken: token, token });
       },
     }),
   ];

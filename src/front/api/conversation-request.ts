@@ -39,10 +39,14 @@ export const configurableBody = z.object({
     description: 'The API key of this service, for clients that do not send it in the header.',
   }),
   faceId: faceIdText.default('ava'),
-  ttsProvider: shortText.nullable().optional().meta({
-    description:
-      'local or openai, in any case. Default: openai when TTS_BASE_URL is set, else local.',
-  }),
+  ttsProvider: shortText
+    .nullable()
+    .optional()
+    .meta({
+      description:
+        'elevenlabs, cartesia, openai or local, in any case. Default: openai when TTS_BASE_URL is ' +
+        'set, else local.',
+    }),
   ttsAPIKey: z.string().max(1024).nullable().optional(),
   ttsModel: shortText.nullable().optional(),
   voiceId: shortText.nullable().optional(),

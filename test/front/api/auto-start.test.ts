@@ -49,6 +49,18 @@ test('the key may be in the body, and a wrong one is refused', async () => {
   assert.equal((await open('wrong')).status, 401);
 });
 
+test('an auto token takes the key in the body, and is named as each client expects', async () => {
+  const ask = (apiKey?: string) => server.call('/auto/token', { key: undefined, json: { apiKey } });
+  const answer = await body(await ask(server.key));
+  assert.ok(answer.session_token.length > 20);
+  assert.deepEqual(
+    [answer.sessionToken, answer.token],
+    [answer.session_token, answer.session_token],
+  );
+  assert.equal((await ask('wrong')).status, 401);
+  assert.equal((await ask()).status, 401);
+});
+
 test('what is missing or wrong is refused, with the name of the field', async () => {
   const cases: [object, string][] = [
     [{ ...local, llmConfig: { provider: 'OpenAI' } }, 'body.llmConfig.apiKey'],

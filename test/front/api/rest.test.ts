@@ -22,7 +22,7 @@ test('an auto token does not show the keys that it was created with', async () =
     json: { llmAPIKey: 'sk-hidden', ttsAPIKey: 'tts-hidden', createTranscript: true },
   });
   assert.equal(reply.status, 200);
-  assert.deepEqual(Object.keys(await body(reply)), ['session_token']);
+  assert.deepEqual(Object.keys(await body(reply)), ['session_token', 'sessionToken', 'token']);
   assert.equal((await server.call('/auto/token', { json: { expiryStamp: 1000 } })).status, 422);
   assert.equal(
     (await server.call('/auto/token', { json: { expiryStamp: wallSeconds() + 100 } })).status,
