@@ -39,6 +39,7 @@ const scenario = (name: string): string => `test/scenarios/${name}.test.ts`;
 /** Scenarios whose figures do not depend on what else the machine does. */
 const FUNCTIONAL = [
   'chromium',
+  'conversation',
   'client',
   'docs-page',
   'failures',
@@ -46,6 +47,7 @@ const FUNCTIONAL = [
   'opus-input',
   'page',
   'refused-peer',
+  'room-page',
   'static-video',
   'wav2lip',
 ].map(scenario);

@@ -96,9 +96,8 @@ export class LightPeer {
     const token = await (microphone === undefined ? this.#token() : this.#roomToken());
     this.figures.setUp.token = this.#sinceBegin();
 
-    const socket = new WebSocket(
-      `${target.url.replace(/^http/, 'ws')}/compose/webrtc/${kind}` + `?session_token=${token}`,
-    );
+    const origin = target.url.replace(/^http/, 'ws');
+    const socket = new WebSocket(`${origin}/compose/webrtc/${kind}?session_token=${token}`);
     socket.binaryType = 'arraybuffer';
     this.#socket = socket;
     const started = Promise.withResolvers<void>();

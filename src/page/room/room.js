@@ -42,13 +42,25 @@ let microphone = null;
 /** @type {AudioContext | null} */
 let meterContext = null;
 
+/** States of a conversation that goes on. */
+const TURNS = new Set(['listening', 'hearing', 'thinking', 'speaking']);
+
 /** @param {RoomState} state */
 function show(state) {
+  const wasTurn = TURNS.has(room.dataset['state'] ?? '');
   room.dataset['state'] = state;
   $('state').textContent = STATES[state];
-  const isLive = !['start', 'ended'].includes(state);
-  $('controls').hidden = !isLive;
+  const isTurn = TURNS.has(state);
+  if (isTurn !== wasTurn) {
+    $('announcement').textContent = isTurn ? 'Connected. You can speak now.' : STATES[state];
+  }
+  const hadFocus = document.activeElement === $('start') || document.activeElement === $('again');
+  $('controls').hidden = state === 'start' || state === 'ended';
   $('start-card').hidden = state !== 'start';
+  if (hadFocus && !$('controls').hidden) {
+    // The button that was pressed is gone: the keyboard goes on where the person needs it.
+    $('mute').focus();
+  }
 }
 
 /** @param {string} text @param {boolean} [canRetry] */
