@@ -1,5 +1,5 @@
-// The floor plan as a test: who may import whom, which vendor library has which room, and how long
-// a file may get.
+// The layout as a test: which folder may import which, where each vendor library is used, and how
+// long a file may get.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -22,8 +22,8 @@ const importsOf = (file: string): string[] =>
   ].map((match) => match[1]!);
 
 /**
- * Room → rooms that it may import from, types included. A room named without a slash stands for its
- * inner rooms too.
+ * Folder → folders that it may import from, types included. A folder named without a slash stands for its
+ * inner folders too.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   base: [],
@@ -117,8 +117,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
 };
 
-/** Vendor library → the only room that may use it. */
-const ROOM_OF_VENDOR: Record<string, RegExp> = {
+/** Vendor library → the only folder that may use it. */
+const FOLDER_OF_VENDOR: Record<string, RegExp> = {
   'uWebSockets.js': /^front\/http\//,
   ioredis: /^front\/store\//,
   'onnxruntime-node': /^(pipeline\/inference|pipeline\/wav2lip|jobs\/face)\//,
@@ -137,7 +137,7 @@ const ROOM_OF_VENDOR: Record<string, RegExp> = {
 const WITH_INNER_ROOMS = ['front', 'jobs', 'pipeline', 'webrtc'];
 
 /** @returns undefined for the files at the top of src and of src/front: they wire everything */
-function roomOf(file: string): string | undefined {
+function folderOf(file: string): string | undefined {
   const [first, ...rest] = file.split('/');
   if (rest.length === 0) {
     return undefined;
@@ -148,8 +148,8 @@ function roomOf(file: string): string | undefined {
   return first === 'front' ? undefined : first!;
 }
 
-const mayImport = (room: string, other: string): boolean =>
-  MAY_IMPORT[room]!.some((allowed) => other === allowed || other.startsWith(`${allowed}/`));
+const mayImport = (folder: string, other: string): boolean =>
+  MAY_IMPORT[folder]!.some((allowed) => other === allowed || other.startsWith(`${allowed}/`));
 
 /** File → files of ours that it imports. */
 const graph = new Map(
@@ -164,14 +164,14 @@ const graph = new Map(
 test('imports run one way, those of types too', () => {
   const wrong: string[] = [];
   for (const [file, targets] of graph) {
-    const room = roomOf(file);
-    if (room === undefined) {
+    const folder = folderOf(file);
+    if (folder === undefined) {
       continue;
     }
-    assert.ok(room in MAY_IMPORT, `src/${file} lies in a room that the table does not know`);
+    assert.ok(folder in MAY_IMPORT, `src/${file} lies in a folder that the table does not know`);
     for (const target of targets) {
-      const other = roomOf(target);
-      if (other !== room && (other === undefined || !mayImport(room, other))) {
+      const other = folderOf(target);
+      if (other !== folder && (other === undefined || !mayImport(folder, other))) {
         wrong.push(`src/${file} → src/${target}`);
       }
     }
@@ -201,15 +201,15 @@ test('no file imports itself by a detour', () => {
   assert.deepEqual(circles, []);
 });
 
-test('each vendor library has one room', () => {
+test('each vendor library is used in one folder', () => {
   const wrong: string[] = [];
   for (const file of files) {
     for (const target of importsOf(file)) {
       const vendor = target.startsWith('@')
         ? target.split('/').slice(0, 2).join('/')
         : target.split('/')[0]!;
-      const room = ROOM_OF_VENDOR[vendor];
-      if (room !== undefined && !room.test(file)) {
+      const folder = FOLDER_OF_VENDOR[vendor];
+      if (folder !== undefined && !folder.test(file)) {
         wrong.push(`src/${file} uses ${vendor}`);
       }
     }

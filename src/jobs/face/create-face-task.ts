@@ -4,6 +4,7 @@ import { createFace } from './create-face.ts';
 import { FaceLandmarker } from './detect/face-landmarker.ts';
 import { FaceError, type FaceErrorCode, type FaceWarning } from './face-error.ts';
 
+/** What the task gets: plain data, cloned between threads. */
 export interface CreateFaceTask {
   /** An image file as uploaded. */
   readonly image: Uint8Array;

@@ -26,6 +26,7 @@ import { mouthTints, ownTeeth } from './regions/mouth-interior.ts';
  */
 const BROWS_UNDER_GLASSES = 0.15;
 
+/** A face that a portrait became. */
 export interface CreatedFace {
   /** Format: src/media/face-asset.ts. */
   readonly asset: Uint8Array;
@@ -34,6 +35,7 @@ export interface CreatedFace {
   readonly preview: Uint8Array;
 }
 
+/** How a face is made. */
 export interface CreateFaceOptions {
   readonly name: string;
   /** Load it once per thread. Without it the call loads the models that set-up made. */

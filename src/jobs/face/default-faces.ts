@@ -47,6 +47,7 @@ export type DefaultFace = z.infer<typeof Manifest>['faces'][number];
 export const listDefaultFaces = (): DefaultFace[] =>
   Manifest.parse(JSON.parse(readFileSync(path.join(FACES, 'faces.json'), 'utf8'))).faces;
 
+/** Where default faces are written, and who is told. */
 export interface BuildOptions {
   /** Made when it does not exist. */
   readonly outDir: string;

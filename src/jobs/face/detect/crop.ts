@@ -6,6 +6,7 @@ import { clamp, type Pyramid, type RgbImage, rgbImage, type Square } from '../im
 import { inpaint } from '../imaging/inpaint.ts';
 import { FACE_OVAL, LANDMARK_COUNT, type Landmarks, px, py, pz } from './landmarks.ts';
 
+/** The square that becomes the picture of a face. */
 export interface Crop {
   readonly image: RgbImage;
   /** Landmarks in pixels of the crop. */

@@ -4,6 +4,7 @@ import ort from 'onnxruntime-node';
 import { type Pyramid, type Square } from '../imaging/image.ts';
 import { LANDMARK_COUNT, LEFT_EYE, RIGHT_EYE, type Landmarks, px, py } from './landmarks.ts';
 
+/** One face that was found in a picture. */
 export interface DetectedFace {
   /** In pixels of the picture. */
   readonly points: Landmarks;

@@ -44,6 +44,7 @@ export const UPPER_LIP: ReadonlySet<number> = new Set([
   12, 268, 271, 272, 407, 191, 80, 81, 82, 13, 312, 311, 310, 415,
 ]);
 
+/** Landmarks of one eye: indices of the FaceMesh topology. */
 export interface EyeIndices {
   /** The outer and the inner corner. */
   readonly outer: number;
