@@ -88,7 +88,7 @@ function parse(args: readonly string[]): CommandLine {
     }
     const owner = scenarios.find((scenario) => name in scenario.options);
     if (owner === undefined) {
-      throw new UsageError(`--${name} is no option of ${positionals.join(', ')}`);
+      throw new UsageError(`--${name} is not an option of ${positionals.join(', ')}`);
     }
     options[name] = typeof owner.options[name] === 'number' ? Number(value) : value;
     if (Number.isNaN(options[name])) {

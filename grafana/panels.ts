@@ -257,8 +257,8 @@ function fieldDefaults({ kind, unit, thresholds, stack, min, max }: Panel): obje
     ...(unit === 'bool_yes_no'
       ? [{ type: 'value', options: { 0: { text: 'no' }, 1: { text: 'yes' } } }]
       : []),
-    // Grafana gives what is no number the colour of the lowest threshold, which is red where more
-    // is better.
+    // Grafana gives what is not a number the colour of the lowest threshold, which is red where
+    // more is better.
     ...(kind === 'stat' || kind === 'bargauge'
       ? [
           {

@@ -70,7 +70,7 @@ async function runStep({ name, args }, { cwd, env, node, isAlone, isOnly, print 
   const output = new OutputFile();
   const child = spawn(node, args, {
     cwd,
-    // A file is no terminal: without this the colours would be lost.
+    // A file is not a terminal: without this the colours would be lost.
     env: process.stdout.isTTY ? { FORCE_COLOR: '1', ...env } : env,
     stdio: ['inherit', isOnly ? 'inherit' : output.fd, isOnly ? 'inherit' : output.fd],
   });

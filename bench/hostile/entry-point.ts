@@ -25,7 +25,7 @@ export interface Attack {
 
 /**
  * The sessions that the attackers may have at once. A session takes a place on a worker whatever it
- * does: that is what a key is for, MAX_SESSIONS_PER_KEY bounds it, and it is no flood. So they
+ * does: that is what a key is for, MAX_SESSIONS_PER_KEY bounds it, and it is not a flood. So they
  * leave places for others.
  */
 export class Places {

@@ -188,7 +188,7 @@ const notesOf = (attackers: number, times: number, sessions: number): string[] =
     `They have at most ${sessions} sessions at once: the worker has a place for a new one.`,
   `Lateness and time to SPEAK may be ${times} times those of the calm phase before. ` +
     `What stays within the objectives of the server (${OBJECTIVE_MS.late} ms late, ` +
-    `${OBJECTIVE_MS.speak} ms to the lips) is no harm whatever the ratio.`,
+    `${OBJECTIVE_MS.speak} ms to the lips) does no harm, whatever the ratio.`,
 ];
 
 export function report(

@@ -20,7 +20,7 @@ import { OUTSIDE_NOTE, codecOf, look, startFleet } from './setup.ts';
 const FREED_WITHIN_MS = 12_000;
 /**
  * So often the churn pauses until nobody is left, and what is alive is counted, the garbage of all
- * threads collected first. The resident size in the course of the churn is no measure: it is that
+ * threads collected first. The resident size during the churn is not a measure: it is that
  * of whoever is connected, of megabytes that await collection, and of what malloc keeps for the
  * next session, and a regression through it has said anything from -40 to +40 kB a connect of the
  * same server. After a collection it still wavers by 5 MB, as pages go back sooner or later, so its

@@ -1,6 +1,6 @@
 // A first-in first-out queue of PCM samples between two blocks of code with different block sizes.
 //
-// The other buffers of samples are no queues of this kind, each for a reason: link/speech-ring.ts
+// The other buffers of samples are not queues of this kind, each for a reason: link/speech-ring.ts
 // lies in memory shared by two threads; pipeline/speech/speech-stream.ts has two readers at
 // different positions of the same samples; front/sessions/byte-queue.ts takes its memory from a
 // pool that all sessions share.

@@ -1,5 +1,5 @@
-// Replies wait while the person speaks over the face: nothing is asked of a provider until it is known
-// whether the face goes on.
+// Replies wait while the person speaks over the face: nothing is asked of a provider until it is
+// known whether the face goes on.
 
 /** The way of one reply, open at first. */
 export class ReplyGate {
@@ -71,7 +71,7 @@ export class ReplyGates {
     }
   }
 
-  /** It was no interruption. */
+  /** It was not an interruption. */
   open(): void {
     for (const gate of this.#gates) {
       gate.open();

@@ -82,7 +82,7 @@ export function senderOf(data: Buffer): Buffer | undefined {
   return sender;
 }
 
-/** At most ten bytes. Values beyond 2^53 are inexact, and are no length that fits. */
+/** At most ten bytes. Values beyond 2^53 are inexact, and never fit. */
 function varint(
   data: Buffer,
   from: number,

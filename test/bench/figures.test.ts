@@ -112,7 +112,7 @@ test('the floor of a sawtooth is flat when nothing leaks, and shows a leak of 3 
         2,
       ),
     ),
-    'two windows are no course',
+    'two windows are not enough',
   );
   assert.ok(Number.isNaN(floorSlope([], 1)));
 });
@@ -202,7 +202,7 @@ test('the command line says what it knows, and refuses what it does not', () => 
   }
   for (const [args, words] of [
     [['nonsense'], /there is no scenario 'nonsense'/],
-    [['churn', '--utterances', '3'], /--utterances is no option of churn/],
+    [['churn', '--utterances', '3'], /--utterances is not an option of churn/],
     [['churn', '--connects', 'many'], /must be a number/],
     [['churn', '--target', 'wss://x'], /--target needs --key/],
   ] as const) {

@@ -62,7 +62,7 @@ const number = (text: string | undefined, unless: number): number => {
   const value = text === undefined ? unless : Number(text);
   return Number.isFinite(value) && value >= 0
     ? value
-    : explain(USAGE, `'${text}' is no number of seconds, or no seed.`);
+    : explain(USAGE, `'${text}' is not a number of seconds, or not a seed.`);
 };
 const chosen =
   positionals.length === 0

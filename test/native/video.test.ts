@@ -75,7 +75,7 @@ for (const codec of CODECS) {
     assert.ok(psnr(joined[18]!, clip.pictures[59]!, BASE.width, BASE.height) > 33);
   });
 
-  test(`${codec}: a picture whose sides are no multiples of 16`, () => {
+  test(`${codec}: a picture whose sides are not multiples of 16`, () => {
     const size = { width: 202, height: 150 };
     const clip = encodeClip({ codec, ...BASE, ...size }, 12, { map: true });
     const decoded = decode(codec, clip.frames, size.width, size.height);

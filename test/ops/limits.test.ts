@@ -224,7 +224,7 @@ test('constants on the page have the value told', () => {
     const known = valueOf(constant);
     assert.ok(
       known !== undefined,
-      `${name} = ${constant.expression} is no number that this test can compute`,
+      `${name} = ${constant.expression} is not a number that this test can compute`,
     );
     assert.equal(
       toldValue(value),

@@ -20,8 +20,8 @@ import { startServer, type TestServer } from '../harness/server.ts';
 import { type Speech, synthesize } from '../harness/speech.ts';
 import { sleep } from '../../src/base/time.ts';
 
-// What viewers do not notice: EBU R37 (40 ms ahead, 60 behind) and ITU-R BT.1359, tightened. Chromium's
-// playout and the fit of loudness to the mouth spread by -15 to 23 ms over runs.
+// What viewers do not notice: EBU R37 (40 ms ahead, 60 behind) and ITU-R BT.1359, tightened.
+// Chromium's playout and the fit of loudness to the mouth spread by -15 to 23 ms over runs.
 const MAX_SOUND_AHEAD_MS = 30;
 const MAX_SOUND_BEHIND_MS = 45;
 
@@ -30,8 +30,8 @@ const SENTENCE = 'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy pap
 
 /**
  * On a machine that stutters the browser's jitter buffer holds sound back and stretches it, and
- * what is then presented is no measure of us: record again. That our own clocks agree is shown
- * without a browser in media-clock.test.ts.
+ * what is then presented does not measure the server: record again. That our own clocks agree is
+ * shown without a browser in media-clock.test.ts.
  */
 const MAX_ATTEMPTS = 3;
 

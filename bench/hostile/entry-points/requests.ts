@@ -89,7 +89,7 @@ const JPEG_HEAD = Buffer.from([0xff, 0xd8, 0xff, 0xe0]);
 
 export const uploads: EntryPoint = {
   name: 'uploads',
-  about: 'portraits of 1 to 20 MB that are no pictures, several at once, every third never whole',
+  about: 'portraits of 1 to 20 MB that are not pictures, several at once, every third incomplete',
   unit: 'uploads',
   perSecond: 3,
   async attack(attack) {

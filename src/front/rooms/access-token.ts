@@ -30,7 +30,7 @@ export interface TokenClaims {
 
 /** Clocks of server and client may differ by this much. */
 const CLOCK_SKEW_SECONDS = 60;
-/** A longer text is no token. Ours have 400 characters. */
+/** A longer text is not a token. Ours have 400 characters. */
 const MAX_TOKEN_CHARS = 16_384;
 const HEADER = encoded({ alg: 'HS256', typ: 'JWT' });
 

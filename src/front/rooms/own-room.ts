@@ -55,7 +55,7 @@ const MESSAGE_BURST = 300;
 /** Offers cost the worker time. livekit-client sends two while it joins. */
 const OFFERS_PER_SECOND = 1;
 const OFFER_BURST = 10;
-/** A larger message is no signalling: the largest are offers. */
+/** A larger message is not signalling: the largest are offers. */
 const MAX_MESSAGE_BYTES = 128 * 1024;
 
 /** A random identifier with a LiveKit prefix. */

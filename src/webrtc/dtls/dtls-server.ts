@@ -33,7 +33,7 @@ const MAX_EARLY_BYTES = 1_024;
 /**
  * What became of a datagram. accepted: at least one record was of use.
  * repeated: an honest client may send it again, but so may anyone who has seen it. It has no effect
- * on the state, and is no sign of life. The others are labels of
+ * on the state, and does not show that the client lives. The others are labels of
  * mouthpiece_datagrams_rejected_total.
  */
 export type DtlsVerdict =

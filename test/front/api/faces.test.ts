@@ -137,7 +137,7 @@ test('an unusable portrait fails at once by its first bytes, or later in its sta
   assert.equal(
     (await server.call('/compose/token', { json: { faceId: String(cut) } })).status,
     400,
-    'a failed face is no face',
+    'a failed face is not listed',
   );
   assert.equal((await server.call(`/faces/${String(cut)}/preview`)).status, 404);
 });

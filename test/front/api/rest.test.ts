@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { newUuid } from '../../../src/base/ids.ts';
 import { sleep, wallSeconds } from '../../../src/base/time.ts';
-import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
+import { jsonOf, startTestFront, stubVideos, type TestFront } from '../harness.ts';
 
 let server: TestFront;
 
@@ -14,15 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const body = async (reply: Response): Promise<Record<string, unknown>> =>
-  (await reply.json()) as Record<string, unknown>;
-
 test('an auto token does not show the keys that it was created with', async () => {
   const reply = await server.call('/auto/token', {
     json: { llmAPIKey: 'sk-hidden', ttsAPIKey: 'tts-hidden', createTranscript: true },
   });
   assert.equal(reply.status, 200);
-  assert.deepEqual(Object.keys(await body(reply)), ['session_token', 'sessionToken', 'token']);
+  assert.deepEqual(Object.keys(await jsonOf(reply)), ['session_token', 'sessionToken', 'token']);
   assert.equal((await server.call('/auto/token', { json: { expiryStamp: 1000 } })).status, 422);
   assert.equal(
     (await server.call('/auto/token', { json: { expiryStamp: wallSeconds() + 100 } })).status,
@@ -39,7 +36,7 @@ test('paths that are not available yet reply NOT_IMPLEMENTED', async () => {
   ] as const) {
     const reply = await server.call(target, init);
     assert.equal(reply.status, 501, target);
-    assert.equal((await body(reply))['code'], 'NOT_IMPLEMENTED');
+    assert.equal((await jsonOf(reply))['code'], 'NOT_IMPLEMENTED');
   }
 });
 
@@ -61,21 +58,21 @@ test('history: only records of the caller, in order, by range, with both paramet
   for (const one of [...records.toReversed(), entry('owner-2', 15)]) {
     await server.services.history.write(one, now);
   }
-  assert.deepEqual(await body(await server.call('/history/sessions')), { sessions: records });
+  assert.deepEqual(await jsonOf(await server.call('/history/sessions')), { sessions: records });
   assert.deepEqual(
-    await body(await server.call(`/history/sessions?startTime=${now - 25}&endTime=${now - 15}`)),
+    await jsonOf(await server.call(`/history/sessions?startTime=${now - 25}&endTime=${now - 15}`)),
     { sessions: [records[1]] },
   );
   assert.deepEqual(
-    await body(await server.call(`/history/sessions?start=${now - 25}&end=${now - 15}`)),
+    await jsonOf(await server.call(`/history/sessions?start=${now - 25}&end=${now - 15}`)),
     { sessions: [records[1]] },
   );
-  assert.deepEqual(await body(await server.call(`/history/sessions?startTime=${now + 5}`)), {
+  assert.deepEqual(await jsonOf(await server.call(`/history/sessions?startTime=${now + 5}`)), {
     sessions: [],
   });
   const wrong = await server.call('/history/sessions', { key: 'wrong' });
   assert.equal(wrong.status, 401);
-  assert.deepEqual(Object.keys(await body(wrong)).sort(), ['code', 'error']);
+  assert.deepEqual(Object.keys(await jsonOf(wrong)).sort(), ['code', 'error']);
   assert.equal((await server.call('/history/sessions?startTime=yesterday')).status, 422);
 });
 
@@ -108,7 +105,7 @@ test('every deprecated path names its successor, in any case; the removed one sa
   }
   const removed = await server.call('/texttovideoSTREAM', { method: 'POST', key: undefined });
   assert.equal(removed.status, 410);
-  assert.match(String((await body(removed))['error']), /\/static\/audio/);
+  assert.match(String((await jsonOf(removed))['error']), /\/static\/audio/);
 });
 
 test('the demo page is served with its own files and nothing else', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { StaticRequest } from '../../../src/front/videos/static-videos.ts';
-import { startTestFront, stubVideos, type TestFront } from '../harness.ts';
+import { jsonOf, startTestFront, stubVideos, type TestFront } from '../harness.ts';
 
 let server: TestFront;
 const made: StaticRequest[] = [];
@@ -13,9 +13,6 @@ beforeAll(async () => {
   });
 });
 afterAll(() => server.close());
-
-const body = async (reply: Response): Promise<Record<string, unknown>> =>
-  (await reply.json()) as Record<string, unknown>;
 
 test('static video: fully validated, parsed off the main thread when large, files with ranges', async () => {
   const bad = await server.call('/static/audio', {
@@ -28,7 +25,7 @@ test('static video: fully validated, parsed off the main thread when large, file
     },
   });
   assert.deepEqual(
-    ((await body(bad))['detail'] as { loc: [string, string] }[])
+    ((await jsonOf(bad))['detail'] as { loc: [string, string] }[])
       .map(({ loc }) => loc[1])
       .sort((a, b) => a.localeCompare(b)),
     [
@@ -54,7 +51,7 @@ test('static video: fully validated, parsed off the main thread when large, file
     },
   });
   assert.equal(
-    ((await body(rejected))['detail'] as { msg: string }[])[0]?.msg,
+    ((await jsonOf(rejected))['detail'] as { msg: string }[])[0]?.msg,
     'This is not an MP3 file',
   );
   assert.equal(
@@ -69,7 +66,7 @@ test('static video: fully validated, parsed off the main thread when large, file
       json: { faceId: 'ava/sad', audioBase64: bytes.toString('base64') },
     });
     assert.equal(reply.status, 200);
-    assert.deepEqual(await body(reply), {
+    assert.deepEqual(await jsonOf(reply), {
       id: 'video-1',
       hls_url: `${server.url}/static/hls/video-1/output.m3u8`,
       mp4_url: `${server.url}/static/mp4/video-1/output.mp4`,
@@ -104,7 +101,7 @@ test('static video: fully validated, parsed off the main thread when large, file
   );
 
   assert.equal(
-    (await body(await server.call('/static/status?id=video-1', { key: undefined })))['progress'],
+    (await jsonOf(await server.call('/static/status?id=video-1', { key: undefined })))['progress'],
     0.5,
   );
   const part = await server.call('/static/mp4/video-1/output.mp4', {
@@ -145,7 +142,7 @@ test('static video: fully validated, parsed off the main thread when large, file
 
 test('links to static videos follow PUBLIC_URL, else the headers of the proxy', async () => {
   const audio = { json: { faceId: 'ava', audioBase64: 'AAAA' } };
-  const proxied = await body(
+  const proxied = await jsonOf(
     await server.call('/static/audio', { ...audio, headers: { 'x-forwarded-proto': 'https' } }),
   );
   assert.equal(
@@ -158,7 +155,7 @@ test('links to static videos follow PUBLIC_URL, else the headers of the proxy', 
   });
   try {
     assert.equal(
-      (await body(await named.call('/static/audio', audio)))['hls_url'],
+      (await jsonOf(await named.call('/static/audio', audio)))['hls_url'],
       'https://media.example/static/hls/video-1/output.m3u8',
     );
   } finally {

@@ -35,7 +35,7 @@ for (const [what, body, expected] of [
       ['body.deep.n', 'int_type'],
     ],
   ],
-  ['a body that is no object', '[]', [['body', 'object_type']]],
+  ['a body that is not an object', '[]', [['body', 'object_type']]],
   ['null', 'null', [['body', 'object_type']]],
   ['malformed JSON', '{"text":', [['body', 'json_invalid']]],
   ['nothing', '', [['body', 'json_invalid']]],

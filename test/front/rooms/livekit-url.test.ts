@@ -56,7 +56,7 @@ test('wss to a public address, ws to loopback, and else what the operator lists'
   assert.match(await refusal('ws://10.0.0.7:7881', ['10.0.0.7:7880']), /use wss/);
 });
 
-test('what is no URL of a LiveKit server', async () => {
+test('what is not the URL of a LiveKit server', async () => {
   for (const url of ['', 'x', 'file:///etc/passwd', 'gopher://1.1.1.1', 'wss://']) {
     assert.match(await refusal(url), /must begin with wss/, url);
   }

@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { native } from '../../../src/native/addon.ts';
 
+/** A parser under test. */
 export interface FuzzTarget {
   /**
    * Runs one input. Throws, or rejects, only for a defect: errors that the parser declares are
@@ -28,16 +29,18 @@ const DEFAULT_BUDGET = { leastMs: 2, per64KiBMs: 5 };
  */
 const REPEATS = 6;
 
+/** An input took longer than the target's budget allows. */
 export class TooSlow extends Error {}
 
+/** How long an input of `bytes` may take. */
 export function budgetMs(target: FuzzTarget, bytes: number): number {
   const { leastMs, per64KiBMs } = target.budget ?? DEFAULT_BUDGET;
   return Math.max(leastMs, (per64KiBMs * bytes) / 65_536);
 }
 
 /**
- * Milliseconds that the process, with all its threads, has computed: on a machine that does other
- * things as well, the clock on the wall would tell of those.
+ * CPU time of the process with all its threads, milliseconds. Wall-clock time would include what
+ * other programs do.
  */
 function processCpuMs(): number {
   const { user, system } = process.cpuUsage();

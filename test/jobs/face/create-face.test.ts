@@ -243,7 +243,11 @@ test('refuses pictures that cannot be animated, with the reason', async () => {
       `${id}: a microphone under the mouth is told`,
     );
   }
-  assert.deepEqual((await create(portraitOf('noah'))).warnings, [], 'a beard is no cover');
+  assert.deepEqual(
+    (await create(portraitOf('noah'))).warnings,
+    [],
+    'a beard does not cover the mouth',
+  );
   await rejects(
     await drawnOver(
       'noah',

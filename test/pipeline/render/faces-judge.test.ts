@@ -14,7 +14,7 @@ const ROOT = path.resolve(import.meta.dirname, '../../..');
 const run = async (...args: string[]): Promise<{ stdout: string; stderr: string }> =>
   promisify(execFile)(process.execPath, [path.join(ROOT, 'scripts/faces-judge.ts'), ...args]);
 
-test('a sheet of each face and a table; what is no portrait is named with the reason', async () => {
+test('a sheet of each face and a table; what is not a portrait is named with the reason', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'faces-judge-'));
   try {
     await copyFile(path.join(ROOT, 'models/faces/ava.webp'), path.join(folder, 'ava.webp'));

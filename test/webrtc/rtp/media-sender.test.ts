@@ -277,7 +277,7 @@ test('a queue that overflows starts a recovery, which leaves little of the budge
   for (let n = 0; n < 5; n++) {
     sender.media.receive(nack(sender.video, [first!.sequenceNumber + n]), 1_010 + n * 5);
   }
-  assert.equal(sender.takeRetransmitted().length, 5, 'five losses are no burst');
+  assert.equal(sender.takeRetransmitted().length, 5, 'five losses are not a burst');
   sender.media.receive(nack(sender.video, [first!.sequenceNumber + 5]), 1_035);
   assert.equal(sender.takeRetransmitted().length, 0);
 
