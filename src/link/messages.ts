@@ -74,6 +74,8 @@ export interface SessionSpec {
   readonly maxLengthMs: number;
   /** When the peer is lost, the session goes on and waits for another one. */
   readonly outlivesPeers: boolean;
+  /** Pictures are sent one frame late: see FrameTrackOptions. Default: false. */
+  readonly delaysFrames?: boolean;
   /** Speech, written by the front and read by the worker: see speech-ring.ts. */
   readonly speechRing: SharedArrayBuffer;
   /**

@@ -123,6 +123,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
       renderer: audioRenderer ?? new RigRenderer(asset, look),
       audioRenderer,
       freezesInSilence: !handleSilence,
+      delaysFrames: this.spec.delaysFrames ?? false,
     });
   }
 
@@ -178,6 +179,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
   /** The peer is gone; the session waits for another one. Nothing is drawn or coded meanwhile. */
   peerForgotten(): void {
     this.#isPeerUp = false;
+    this.frames.forgetPeer();
     this.#sampler.forgetPeer(monotonicMs());
   }
 

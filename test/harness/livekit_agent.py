@@ -1,12 +1,13 @@
 """An agent of LiveKit's Python SDK: streams speech to an avatar, interrupts it, and prints what happens.
 
-Reads one command per line: `say SECONDS RATE CHANNELS`, `clear`, `unknown`, `quit`. Writes one JSON line
-per event.
+Reads one command per line: `say SECONDS RATE CHANNELS`, `file PATH RATE CHANNELS` (PCM16), `clear`,
+`unknown`, `quit`. Writes one JSON line per event.
 """
 
 import asyncio
 import json
 import math
+import pathlib
 import sys
 import time
 
@@ -51,6 +52,11 @@ async def main(url: str, token: str, avatar: str) -> None:
 
     await room.connect(url, token)
 
+    @room.local_participant.register_rpc_method('lk.playback_started')
+    async def _(_data: rtc.RpcInvocationData) -> str:
+        tell('started')
+        return 'ok'
+
     @room.local_participant.register_rpc_method('lk.playback_finished')
     async def _(data: rtc.RpcInvocationData) -> str:
         tell('finished', caller=data.caller_identity, **json.loads(data.payload))
@@ -62,17 +68,22 @@ async def main(url: str, token: str, avatar: str) -> None:
         words = (await loop.run_in_executor(None, sys.stdin.readline)).split()
         if not words or words[0] == 'quit':
             break
-        if words[0] == 'say':
+        if words[0] in ('say', 'file'):
             rate, channels = int(words[2]), int(words[3])
+            if words[0] == 'say':
+                speech = tone(float(words[1]), rate, channels)
+            else:
+                speech = pathlib.Path(words[1]).read_bytes()
+            began = time.monotonic() * 1000
             writer = await room.local_participant.stream_bytes(
                 name='AUDIO',
                 topic='lk.audio_stream',
                 destination_identities=[avatar],
                 attributes={'sample_rate': str(rate), 'num_channels': str(channels)},
             )
-            await writer.write(tone(float(words[1]), rate, channels))
+            await writer.write(speech)
             await writer.aclose()
-            tell('sent')
+            tell('sent', beganMs=began)
         elif words[0] == 'frames':
             tell('frames', **frames)
         else:

@@ -1,7 +1,6 @@
 // One live session on the main thread: its state machine, from the offer to its end. Its I/O is
 // handed in.
 import { after, soon } from '../../base/guard.ts';
-import { toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { EndReason } from '../../base/session-ends.ts';
 import { monotonicMs } from '../../base/time.ts';
@@ -13,12 +12,16 @@ import type {
   SessionStatsReport,
 } from '../../link/messages.ts';
 import type { ConversationState } from '../../media/conversation-state.ts';
-import type { Offer } from '../../webrtc/sdp/offer.ts';
 import type { AttachedSession } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';
 import type { ConversationHost, OpenConversation } from './conversation-port.ts';
 import { FIRST_OFFER, OfferIntake, readOffer } from './offer-intake.ts';
-import type { LinkedSession, MediaServerMessage, SessionLink } from './session-link.ts';
+import {
+  type LinkedSession,
+  type MediaServerMessage,
+  type SessionLink,
+  workerSpecOf,
+} from './session-link.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
 import type { ClientSocket, SessionPhase, SessionWorker } from './session-ports.ts';
 import { SpeechIntake } from './speech-intake.ts';
@@ -99,7 +102,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         ...options.spec,
         sessionId: this.id,
         speechRing: this.#ingress.memory,
-        outlivesPeers: options.link.outlivesPeers,
+        ...workerSpecOf(options.link),
         microphoneRing: options.conversation?.microphoneRing,
       },
     });
@@ -184,11 +187,11 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
 
   #clientOffer(sdp: string | undefined, nowMs: number): void {
     const spec = this.phase === 'waiting' ? FIRST_OFFER : this.#offers.next(nowMs);
-    if (spec === undefined) {
-      this.tellRate({ type: 'rate', reason: 'offer_refused' }, nowMs);
-    } else {
+    if (spec !== undefined) {
       this.offer(sdp, spec);
+      return;
     }
+    this.tellRate({ type: 'rate', reason: 'offer_refused' }, nowMs);
   }
 
   /** Parses the offer here: unlike the worker, this thread has no frame deadlines. */
@@ -197,24 +200,21 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       return;
     }
     const { link, worker } = this.#options;
-    let offer: Offer;
-    try {
-      offer = readOffer(sdp);
-    } catch (error) {
+    const read = readOffer(sdp);
+    if ('refusal' in read) {
       const { offerId } = spec;
       if (link.outlivesPeers || !spec.isNewPeer) {
-        const { id: sessionId } = this;
-        link.refused({ type: 'offerRefused', sessionId, offerId, error: toWireError(error) });
+        link.refused({ type: 'offerRefused', sessionId: this.id, offerId, error: read.refusal });
         return;
       }
-      this.#failure = errorMessage(toWireError(error));
+      this.#failure = errorMessage(read.refusal);
       this.end('invalid_offer');
       return;
     }
     if (spec.isNewPeer) {
       this.#beginPeer();
     }
-    worker.post({ type: 'offer', sessionId: this.id, offer, spec });
+    worker.post({ type: 'offer', sessionId: this.id, offer: read.offer, spec });
   }
 
   makeOffer(spec: LocalOfferSpec): void {

@@ -1,5 +1,6 @@
 // The offers that a client sends over the socket of its session: the first, and further ones of the
 // same connection.
+import { type WireError, toWireError } from '../../base/errors.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import type { OfferSpec } from '../../link/messages.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
@@ -24,10 +25,20 @@ export class OfferIntake {
   }
 }
 
-/** @param sdp undefined: it was too long to be read. @throws ServiceError INVALID_OFFER */
-export function readOffer(sdp: string | undefined): Offer {
-  if (sdp === undefined) {
-    throw offerTooLong();
+/**
+ * Parses an offer.
+ * @param sdp undefined: it was too long to be read
+ * @returns the offer, or why it cannot be used
+ */
+export function readOffer(
+  sdp: string | undefined,
+): { readonly offer: Offer } | { readonly refusal: WireError } {
+  try {
+    if (sdp === undefined) {
+      throw offerTooLong();
+    }
+    return { offer: parseOffer(sdp) };
+  } catch (error) {
+    return { refusal: toWireError(error) };
   }
-  return parseOffer(sdp);
 }

@@ -9,6 +9,7 @@ import type {
   LocalOfferSpec,
   OfferSpec,
   RefusedOfferMessage,
+  SessionSpec,
 } from '../../link/messages.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS } from '../../media/timeline.ts';
@@ -88,6 +89,16 @@ export interface SessionLink {
   /** The session is over, and its client was told. */
   close(reason: EndReason): void;
 }
+
+/** What the worker must know of a link. */
+export const workerSpecOf = ({
+  kind,
+  outlivesPeers,
+}: SessionLink): Pick<SessionSpec, 'outlivesPeers' | 'delaysFrames'> => ({
+  outlivesPeers,
+  // The room of an agent is on somebody else's server.
+  delaysFrames: kind === 'agent',
+});
 
 /** Says where the session runs: part of what every link tells its client. */
 export function sendSessionFacts(session: LinkedSession, destination: string): void {
