@@ -62,10 +62,13 @@ test('its types hold in a strict project, and find mistakes', async () => {
   };
   const good = `
     import { connect, SessionError } from '@mouthpiece/client';
+    import type { MouthpieceAvatar } from '@mouthpiece/client/element';
     const session = await connect({ sessionToken: 't', baseUrl: 'https://media.example' });
     session.on('speaking', ({ at, utterance }) => console.log(at + utterance));
     session.addEventListener('end', ({ detail }) => console.log(detail.error?.code));
     const whole: boolean = await session.speak(await fetch('/voice'), { interrupt: true });
+    const face = document.querySelector('mouthpiece-avatar') as MouthpieceAvatar;
+    await face.speak(new Int16Array(16));
     const { kbps } = await session.stats();
     console.log(whole, kbps, new SessionError('X').code);
   `;

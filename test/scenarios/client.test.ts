@@ -1,16 +1,23 @@
 // The JavaScript client in a real browser against the real server: each kind of speech, events,
 // interruption, reconnection, figures, and the browser's rules for sound.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Page } from 'puppeteer-core';
 import { afterAll, beforeAll, beforeEach, test } from 'vitest';
 import type { TestBrowser } from '../harness/browser.ts';
 import { createToken, startServer, type TestServer } from '../harness/server.ts';
+import { accessProblems } from '../harness/page-checks.ts';
+import { OUT } from '../harness/speech.ts';
 import { openBrowser } from '../harness/shared-browser.ts';
 
 let server: TestServer;
 let browser: TestBrowser;
 let page: Page;
 beforeAll(async () => {
+  await mkdir(OUT, { recursive: true });
   [server, browser] = await Promise.all([startServer(), openBrowser()]);
 });
 afterAll(async () => {
@@ -215,6 +222,57 @@ test('the motion of the face is known when its frame is shown, to those who ask'
   assert.ok(told.frames > 10 && told.known > told.frames / 2, JSON.stringify(told));
   assert.deepEqual(told.sizes, [52]);
   assert.ok(told.jaw > 0.1, `jawOpen is ${told.jaw} at most`);
+});
+
+test('the element, in a page of another origin: one script tag, a token from its own server', async () => {
+  const token = await createToken(server);
+  const site = http.createServer((request, response) => {
+    const isToken = request.method === 'POST';
+    response.setHeader('content-type', isToken ? 'application/json' : 'text/html');
+    response.end(
+      isToken
+        ? JSON.stringify({ session_token: token })
+        : `<!doctype html><html lang="en"><title>Site</title><link rel="icon" href="data:,">
+          <script type="module" src="${server.url}/client/element.js"></script>
+          <main><h1>Site</h1>
+          <mouthpiece-avatar token-url="/session" style="width: 300px"></mouthpiece-avatar></main>`,
+    );
+  });
+  site.listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  const { port } = site.address() as AddressInfo;
+  try {
+    await page.goto(`http://127.0.0.1:${port}/`);
+    await page.waitForSelector('mouthpiece-avatar[state=idle]');
+    const told = await page.evaluate(async () => {
+      const element = document.querySelector<any>('mouthpiece-avatar');
+      const video = element.shadowRoot.querySelector('video');
+      const spoke = new Promise((resolve) => {
+        element.addEventListener('silent', ({ detail }: CustomEvent) => resolve(detail.utterance));
+      });
+      const tone = Float32Array.from({ length: 8000 }, (_, at) => Math.sin(at / 12) / 3);
+      const isWhole = await element.speak(tone);
+      const utterance = await spoke;
+      while (video.videoWidth === 0) {
+        await new Promise((resolve) => {
+          setTimeout(resolve, 50);
+        });
+      }
+      return { isWhole, utterance, width: element.getBoundingClientRect().width };
+    });
+    assert.deepEqual(told, { isWhole: true, utterance: 1, width: 300 });
+    assert.deepEqual(await accessProblems(page), []);
+    await page.screenshot({ path: `${OUT}/element.png` });
+    const isOver = await page.evaluate(() => {
+      const element = document.querySelector<any>('mouthpiece-avatar');
+      element.remove();
+      return element.session === null;
+    });
+    assert.equal(isOver, true);
+  } finally {
+    site.closeAllConnections();
+    site.close();
+  }
 });
 
 test('what cannot be connected is told with its code', async () => {
