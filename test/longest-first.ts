@@ -10,6 +10,7 @@ const LONGEST = [
   'jobs/face/create-face',
   'jobs/face/create-face-mouth',
   'jobs/face/create-face-eyes',
+  'scenarios/conversation',
   'scenarios/browser-commands',
   'scenarios/page',
   'scenarios/bad-network',
@@ -22,13 +23,14 @@ const LONGEST = [
   'scenarios/chromium',
   'scenarios/static-video',
   'native/races',
+  'talk/provider-sockets',
   'front/videos/static-video-service',
   'pipeline/wav2lip/neighbours',
   'scenarios/refused-peer',
-  'scenarios/conversation',
   'jobs/video/render-video',
   'front/placement/watchdog',
   'scenarios/wav2lip',
+  'scenarios/room-page',
   'front/history/session-recorder',
 ].map((name) => path.resolve(import.meta.dirname, `${name}.test.ts`));
 

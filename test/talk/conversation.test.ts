@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import type { FromTalk } from '../../src/link/talk-messages.ts';
+import { createSpeechRing } from '../../src/link/speech-ring.ts';
 import { ROOT } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
 import { type ProviderServer, startProviders } from './provider-server.ts';
@@ -189,6 +190,34 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
       await person.say(hello.pcm);
       await talk.until('item', ({ item }) => item.text === 'Here I am again.');
     });
+  });
+
+  test('two hundred conversations, each cut off amid its first message, leave nothing', async () => {
+    providers.behaviour.voiceMs = 1;
+    const heap: number[] = [];
+    for (let round = 0; round < 8; round++) {
+      const ids = Array.from({ length: 25 }, (_, k) => `many-${round}-${k}`);
+      for (const sessionId of ids) {
+        const rings = { microphoneRing: createSpeechRing(), speechRing: createSpeechRing() };
+        const more = { sessionId, firstMessage: 'Welcome.' };
+        talk.post({ type: 'open', spec: specOf({ rings }, providers.baseUrl, more) });
+      }
+      const spoken = (id: string) => talk.until('usage', ({ sessionId }) => sessionId === id);
+      await Promise.all(ids.map(spoken));
+      for (const sessionId of ids) {
+        talk.post({ type: 'close', sessionId });
+      }
+      const ended = (id: string) => talk.until('ended', ({ sessionId }) => sessionId === id);
+      await Promise.all(ids.map(ended));
+      talk.messages.length = 0;
+      if (round === 1 || round === 7) {
+        heap.push(await talk.heapMb());
+      }
+    }
+    const [before, after] = heap;
+    console.info(`${before!.toFixed(1)} MB after 50 conversations, ${after!.toFixed(1)} after 200`);
+    // One that is kept takes megabytes.
+    assert.ok(after! - before! < 15, `${after! - before!} MB more`);
   });
 
   test('pocketsphinx and flite hold a conversation without any server', async () => {

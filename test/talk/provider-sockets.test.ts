@@ -94,12 +94,14 @@ async function expectedSamples(): Promise<number> {
 }
 
 describe.skipIf(!hasPlugins)('the official plug-ins (need scripts/talk: npm run setup)', () => {
-  /** Untyped: the folder is a package of its own. */
+  /** A package of LiveKit's. Untyped: the folder is a package of its own. */
+  const load = (name: string): Promise<any> =>
+    import(createRequire(path.join(folder, 'index.mjs')).resolve(`@livekit/${name}`));
+
   async function plugin(name: string): Promise<any> {
-    const require = createRequire(path.join(folder, 'index.mjs'));
-    const { initializeLogger } = await import(require.resolve('@livekit/agents'));
+    const { initializeLogger } = await load('agents');
     initializeLogger({ pretty: false, level: 'silent' });
-    return await import(require.resolve(`@livekit/agents-plugin-${name}`));
+    return await load(`agents-plugin-${name}`);
   }
 
   test('ElevenLabs and Cartesia: they take the sound and the times of the local servers', async () => {
@@ -137,9 +139,7 @@ describe.skipIf(!hasPlugins)('the official plug-ins (need scripts/talk: npm run 
     await beside(async ({ behaviour }, origin) => {
       behaviour.transcripts = ['good morning'];
       const { STT } = await plugin('deepgram');
-      const { AudioFrame } = await import(
-        createRequire(path.join(folder, 'index.mjs')).resolve('@livekit/rtc-node')
-      );
+      const { AudioFrame } = await load('rtc-node');
       const stt = new STT({ apiKey: 'k', baseUrl: origin.replace('http', 'ws') });
       const stream = stt.stream();
       const { pcm } = await synthesize('good morning');

@@ -21,6 +21,8 @@ export interface TalkThread {
     test?: (message: Extract<FromTalk, { type: T }>) => boolean,
     timeoutMs?: number,
   ): Promise<Extract<FromTalk, { type: T }>>;
+  /** MB that live in the thread's heap. Takes some seconds. */
+  heapMb(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -69,6 +71,12 @@ export async function startTalkThread(): Promise<TalkThread> {
         waiting.add(look);
         look();
       }),
+    heapMb: async () => {
+      // A snapshot begins with a full collection.
+      const snapshot = await thread.getHeapSnapshot();
+      snapshot.destroy();
+      return (await thread.getHeapStatistics()).used_heap_size / 2 ** 20;
+    },
     stop: async () => {
       const gone = new Promise((resolve) => {
         thread.once('exit', resolve);
