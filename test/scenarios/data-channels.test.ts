@@ -89,27 +89,40 @@ for (const loss of [0, 0.2]) {
     // Chromium's sender takes 19 s for all of them at 20 %.
     const theirs = loss === 0 ? MESSAGES : 6;
     const startMs = performance.now();
+    const sendLossy = async (): Promise<void> => {
+      for (let index = 0; index < MESSAGES; index++) {
+        assert.ok(oursLossy.send(Buffer.alloc(400, index)));
+      }
+      await page.evaluate((count) => {
+        for (let index = 0; index < count; index++) {
+          (globalThis as unknown as PageGlobals).lossy.send(new Uint8Array(400).fill(index));
+        }
+      }, theirs);
+    };
     for (let index = 0; index < MESSAGES; index++) {
       assert.ok(ours.send(Buffer.alloc(MESSAGE_BYTES, index)));
-      assert.ok(oursLossy.send(Buffer.alloc(400, index)));
     }
     await page.evaluate(
       (count, bytes) => {
-        const { reliable, lossy } = globalThis as unknown as PageGlobals;
+        const { reliable } = globalThis as unknown as PageGlobals;
         for (let index = 0; index < count; index++) {
           reliable.send(new Uint8Array(bytes).fill(index));
-          lossy.send(new Uint8Array(400).fill(index));
         }
         reliable.send('the end');
       },
       theirs,
       MESSAGE_BYTES,
     );
+    if (loss > 0) {
+      await sendLossy();
+    }
     await vi.waitUntil(async () => (await receivedOf('ours')).length === MESSAGES + 1, wait);
     const oursMs = Math.round(performance.now() - startMs);
     await until(() => listener.labelled('_reliable').length === theirs + 1, wait.timeout);
     const theirsMs = Math.round(performance.now() - startMs);
     if (loss === 0) {
+      // Alone: beside the burst of 420 kB a busy kernel may drop one, and nobody repeats it.
+      await sendLossy();
       await until(() => listener.labelled('_lossy').length === theirs, wait.timeout);
       await vi.waitUntil(async () => (await receivedOf('oursLossy')).length === MESSAGES, wait);
     }
