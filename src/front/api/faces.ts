@@ -27,12 +27,19 @@ const faceSchema = z
   })
   .meta({ id: 'Face' });
 
+const warningsSchema = z.array(z.string()).meta({
+  description:
+    'Codes of what could be better about the portrait: ROTATED (it was upside down or on its side, ' +
+    'and was turned), TURNED, MOUTH_OPEN, CHIN_COVERED, EYES_HIDDEN, EYES_CLOSED, DARK, ' +
+    'OVEREXPOSED, BLURRED, LOW_RESOLUTION, CROPPED, OTHER_FACES. The face can be used.',
+});
+
 const createdSchema = z
   .object({
     face_id: z.string(),
     character_uid: z.string(),
     message: z.string(),
-    warnings: z.array(z.string()),
+    warnings: warningsSchema,
   })
   .meta({ id: 'FaceCreated' });
 
@@ -42,7 +49,7 @@ const statusSchema = z
     face_id: z.string(),
     queue_position: z.int().min(1).optional().meta({ description: '1 is next.' }),
     error: z.string().optional().meta({ description: 'Why it failed, and what to do.' }),
-    warnings: z.array(z.string()).optional(),
+    warnings: warningsSchema.optional(),
   })
   .meta({ id: 'FaceStatus' });
 

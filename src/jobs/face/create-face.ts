@@ -5,6 +5,7 @@ import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { type Crop, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
 import { decodeImage } from './imaging/decode.ts';
+import { exposureOf, lit } from './detect/exposure.ts';
 import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
 import type { FaceWarning } from './face-error.ts';
 import { closedEye } from './regions/closed-eye.ts';
@@ -15,7 +16,7 @@ import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './detect/l
 import { segmentHead } from './regions/head-mask.ts';
 import { headMatte } from './regions/head-matte.ts';
 import { restMouth } from './regions/resting-mouth.ts';
-import { chooseFace, checkCrop } from './detect/portrait-quality.ts';
+import { chooseFace, checkCrop, checkPerson } from './detect/portrait-quality.ts';
 import { measureLighting } from './regions/lighting.ts';
 import { toI420 } from './imaging/patch.ts';
 import { mouthTints, ownTeeth } from './regions/mouth-interior.ts';
@@ -61,6 +62,7 @@ export async function createFace(
 
   const crop = cropWithHair(source, face);
   const warnings = [...faceWarnings, ...checkCrop(crop)];
+  checkPerson(face);
   const rest = restMouth(crop.image, crop.points, crop.scale);
   if (rest.opening) {
     warnings.push('MOUTH_OPEN');
@@ -130,9 +132,10 @@ function eyelidPatches(
   glasses: boolean,
   warnings: FaceWarning[],
 ): [FacePatch | undefined, FacePatch | undefined] {
-  const hidden = isEyeHidden(image, points, LEFT_EYE) || isEyeHidden(image, points, RIGHT_EYE);
+  const { image: bright } = lit({ image, points }, exposureOf({ image, points }));
+  const hidden = isEyeHidden(bright, points, LEFT_EYE) || isEyeHidden(bright, points, RIGHT_EYE);
   const closed =
-    !hidden && isEyeClosed(image, points, LEFT_EYE) && isEyeClosed(image, points, RIGHT_EYE);
+    !hidden && isEyeClosed(bright, points, LEFT_EYE) && isEyeClosed(bright, points, RIGHT_EYE);
   if (hidden) {
     warnings.push('EYES_HIDDEN');
   }

@@ -23,7 +23,14 @@ export const FACE_ERRORS = {
   MOUTH_COVERED:
     'The mouth is covered or cannot be seen clearly. Use an upright portrait without a ' +
     'mask, hand or object in front of the mouth.',
-  FACE_UNCLEAR: 'The face cannot be seen clearly enough. Use a sharper, better lit picture.',
+  MOUTH_WIDE_OPEN: 'The mouth is wide open. Use a portrait with closed or slightly open lips.',
+  FACE_TOO_DARK: 'The face is too dark. Use a picture with more light on the face.',
+  FACE_OVEREXPOSED:
+    'The face is overexposed, its features are lost in white. Use a picture with softer light.',
+  FACE_BLURRED: 'The face is too blurred. Use a sharper picture.',
+  FACE_UNCLEAR:
+    'No face of a person can be seen clearly enough. Use a sharp, well lit portrait of a person; ' +
+    'animals cannot be animated.',
 } as const;
 
 export type FaceErrorCode = keyof typeof FACE_ERRORS;
@@ -44,6 +51,7 @@ export const FACE_WARNINGS = {
   BLURRED: 'The face is blurred; a sharper picture will look better.',
   DARK: 'The face is dark; a better lit picture will look better.',
   OVEREXPOSED: 'Parts of the face are overexposed; softer light will look better.',
+  ROTATED: 'The picture was upside down or on its side, so it was turned.',
   LOW_RESOLUTION: 'The face has few pixels; a larger picture will look sharper.',
   TURNED: 'The head is turned to one side; a picture that faces the camera will move better.',
   MOUTH_OPEN:

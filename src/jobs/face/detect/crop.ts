@@ -38,17 +38,28 @@ export const TALL_HAIR_ROOM = 2.3;
 const MIN_ROOM = 1.5;
 /** Roll that the crop keeps, radians: a head at a slight angle looks natural. */
 const KEPT_ROLL = (8 * Math.PI) / 180;
+/** A head is turned beyond this, radians, only where the picture is. */
+export const MAX_ROLL = (40 * Math.PI) / 180;
 /** Kernel radius, in samples of the lower of the two resolutions. */
 const LANCZOS_RADIUS = 3;
 
 /**
- * Crops one face.
+ * How far the whole picture is turned when a face in it has this roll: a multiple of a quarter turn,
+ * radians, 0 up to MAX_ROLL.
+ */
+export const pictureTurn = (roll: number): number =>
+  Math.abs(roll) <= MAX_ROLL ? 0 : Math.round(roll / (Math.PI / 2)) * (Math.PI / 2);
+
+/**
+ * Crops one face. A picture on its side or upside down is turned.
  * @param room side of the square in units of the face, as far as the picture has the space
  */
 export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CROP_ROOM): Crop {
   const { width, height } = pyramid.image;
-  const angle = face.roll - clamp(face.roll, -KEPT_ROLL, KEPT_ROLL);
-  const square = headSquare(face, angle, room, width, height);
+  const turn = pictureTurn(face.roll);
+  const roll = face.roll - turn;
+  const tilt = roll - clamp(roll, -KEPT_ROLL, KEPT_ROLL);
+  const square = headSquare(face, { turn, tilt }, room, width, height);
   const { image, known } = resample(pyramid, square, PICTURE_SIZE);
   const unknown = known.reduce((count, value) => count + (value ? 0 : 1), 0);
   if (unknown > 0) {
@@ -63,14 +74,15 @@ export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CR
   };
 }
 
-/** The square to crop, in source pixels, turned by `angle` radians. */
+/** The square to crop, in source pixels, turned by `turn` and `tilt`, radians. */
 function headSquare(
   face: DetectedFace,
-  angle: number,
+  { turn, tilt }: { turn: number; tilt: number },
   room: number,
   width: number,
   height: number,
 ): Square {
+  const angle = turn + tilt;
   const cos = Math.cos(angle);
   const sin = Math.sin(angle);
   let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
@@ -89,14 +101,14 @@ function headSquare(
   let u = (left + right) / 2;
   // Leave more space above than below: hair needs it, the neck does not.
   let v = (top + bottom) / 2 - LIFT * side - ((room - CROP_ROOM) * extent) / 2;
-  if (angle === 0) {
+  if (tilt === 0) {
     // Move the square where the picture has space on the other side, rather than inpaint.
-    if (side <= width) {
-      u = clamp(u, side / 2, width - side / 2);
-    }
-    if (side <= height) {
-      v = clamp(v, side / 2, height - side / 2);
-    }
+    const inside = (at: number, toCorner: number): number => {
+      const [low, high] = [Math.min(0, toCorner) + side / 2, Math.max(0, toCorner) - side / 2];
+      return low <= high ? clamp(at, low, high) : at;
+    };
+    u = inside(u, Math.round(cos) * width + Math.round(sin) * height);
+    v = inside(v, Math.round(cos) * height - Math.round(sin) * width);
   }
   return { cx: cos * u - sin * v, cy: sin * u + cos * v, side, angle };
 }

@@ -1,32 +1,12 @@
 // Checks a portrait: which face to use, whether it can be animated, and what could be better about
 // it.
-import { labAt, lumaAt, median, quantile } from '../imaging/colour.ts';
-import { type Crop, CROP_ROOM } from './crop.ts';
-import { curveThrough, type Point } from '../imaging/curve.ts';
-import { dilate, polygonMask } from '../imaging/mask.ts';
+import { type Crop, CROP_ROOM, MAX_ROLL, pictureTurn } from './crop.ts';
 import type { DetectedFace } from './face-landmarker.ts';
-import { FaceError, type FaceWarning } from '../face-error.ts';
-import { clamp, type Plane, type RgbImage } from '../imaging/image.ts';
-import {
-  CHEEKS,
-  CHIN,
-  FACE_OVAL,
-  FOREHEAD,
-  INNER_CORNERS,
-  LEFT_EYE,
-  LEFT_SIDE,
-  type Landmarks,
-  LOWER_INNER,
-  LOWER_OUTER,
-  px,
-  py,
-  pz,
-  RIGHT_EYE,
-  RIGHT_SIDE,
-  UPPER_INNER,
-  UPPER_OUTER,
-} from './landmarks.ts';
-import { MouthFrame } from '../regions/mouth-frame.ts';
+import { edgeWidth, exposureOf, lit } from './exposure.ts';
+import { FaceError, type FaceErrorCode, type FaceWarning } from '../face-error.ts';
+import type { RgbImage } from '../imaging/image.ts';
+import { CHIN, FACE_OVAL, FOREHEAD, LEFT_SIDE, px, py, pz, RIGHT_SIDE } from './landmarks.ts';
+import { isMouthCovered, mouthOpening } from './mouth-evidence.ts';
 
 /** The face to animate, and problems with the picture as a whole. */
 export interface ChosenFace {
@@ -34,13 +14,19 @@ export interface ChosenFace {
   readonly warnings: FaceWarning[];
 }
 
+/**
+ * Least score that there is a person's face, 0..1. Portraits of 155 people reach 1 - 1e-6, dogs,
+ * foxes and monkeys 1 - 5e-4.
+ */
+const MIN_CONFIDENCE = 1 - 2e-4;
 /** Least width of a face, pixels. Below 90 it looks soft and gets a warning. */
 const MIN_FACE_WIDTH = 64;
 /** Largest size of a second face, share of the first. Above it the choice is ambiguous. */
 const MAX_SECOND_FACE = 0.6;
 
 const DEGREE = Math.PI / 180;
-const MAX_ROLL = 40 * DEGREE;
+/** Roll of a head in a picture that is turned, beyond the quarter turn. */
+const MAX_TURNED_ROLL = 25 * DEGREE;
 // Limits of the head pose, radians. FaceMesh understates yaw: 35° on rendered heads measure as 28°.
 const MAX_YAW = 28 * DEGREE;
 const WARN_YAW = 16 * DEGREE;
@@ -66,8 +52,12 @@ export function chooseFace(faces: readonly DetectedFace[], image: RgbImage): Cho
     }
     warnings.push('OTHER_FACES');
   }
-  if (Math.abs(face.roll) > MAX_ROLL) {
+  const turn = pictureTurn(face.roll);
+  if (Math.abs(face.roll - turn) > (turn === 0 ? MAX_ROLL : MAX_TURNED_ROLL)) {
     throw new FaceError('FACE_TILTED');
+  }
+  if (turn !== 0) {
+    warnings.push('ROTATED');
   }
   const { yaw, pitch } = poseOf(face);
   if (Math.abs(yaw) > MAX_YAW || Math.abs(pitch) > MAX_PITCH) {
@@ -83,6 +73,17 @@ export function chooseFace(faces: readonly DetectedFace[], image: RgbImage): Cho
     throw new FaceError('FACE_CUT_OFF');
   }
   return { face, warnings };
+}
+
+/**
+ * Refuses what looks like a face but is not surely a person's, such as the face of an animal. To be
+ * called after checkCrop, because a face behind a mask is not sure either.
+ * @throws FaceError FACE_UNCLEAR
+ */
+export function checkPerson({ confidence }: Pick<DetectedFace, 'confidence'>): void {
+  if (confidence < MIN_CONFIDENCE) {
+    throw new FaceError('FACE_UNCLEAR');
+  }
 }
 
 /**
@@ -114,292 +115,60 @@ function outside({ points }: DetectedFace, { width, height }: RgbImage): number 
   return beyond.length / FACE_OVAL.length;
 }
 
-// Thresholds for a covered mouth, measured on 7 rendered faces in 10 states, 30 photographs and 25
-// covered mouths. The colour of lips differs from that of the skin round them by 2 at least (small,
-// dark or blurred lips; 6 and more otherwise); cloth and hands stay below 0.4. In black and white
-// lips may differ by 0.5 only, but the seam between them is darker than they are by half or more;
-// the pleats of a mask reach 0.28.
-const NO_LIPS = 1.8;
-const FAINT_LIPS = 4;
-const FAINT_SEAM = 0.06;
-const SURE_SEAM = 0.38;
-/**
- * A seam that is this clear on one side and absent in the middle: a finger lies on the lips. Bare
- * mouths with a seam as clear on one side have 0.34 or more in the middle.
- */
-const CLEAR_SEAM = 0.4;
-const NO_SEAM = 0.05;
-/**
- * A seam that is clear on one side and loses this share of contrast in the middle third: a hand or
- * a microphone lies across the lips. Bare mouths keep 0.44 or more.
- */
-const SEAM_SIDES = 0.5;
-const BROKEN_SEAM = 0.36;
-/** No seam anywhere. Bare mouths have 0.19 or more, even blurred ones. */
-const ANY_SEAM = 0.04;
-/**
- * An object covers the chin: its colour is this far from the cheeks, and CHIN_ALONE further than
- * the skin beside the mouth and under the nose, where a beard would grow.
- */
-const CHIN_COLOUR = 22;
-const CHIN_ALONE = 8;
-/**
- * With such an object, the mouth counts as covered when the lips differ in colour, or when the seam
- * is faint or fainter in the middle.
- */
-const LIPS_APART = 20;
-const PARTLY_SEEN = 0.6;
-const UNSEEN = 0.15;
-/**
- * Colour distance of the chin from the cheeks that means a mask, unless the lips show that it is a
- * beard.
- */
-const OTHER_COLOUR = 22;
+/** Below this `bright` (luma, 0..255) noise is all that is left of a face. */
+const TOO_DARK = 24;
+const DARK = 85;
+/** Shares of clipped pixels, 0..1: features are lost; parts are. */
+const TOO_BRIGHT = 0.75;
+const MUCH_CLIPPED = 0.12;
+const CLIPPED = 0.06;
+/** Width of the sharpest edges, pixels of the crop or of the source if these are fewer. */
+const BLURRED = 2.4;
+/** Opening of a mouth that screams, share of its width. What covers a mouth stays below. */
+const WIDE_OPEN = 0.45;
 
 /**
  * Checks the cropped head: whether the mouth can be seen, and resolution, space, exposure and
  * sharpness.
  * @returns warnings
- * @throws FaceError MOUTH_COVERED
+ * @throws FaceError FACE_TOO_DARK, FACE_OVEREXPOSED, FACE_BLURRED, MOUTH_WIDE_OPEN, MOUTH_COVERED:
+ * the first that explains why the mouth cannot be seen
  */
 export function checkCrop(crop: Crop): FaceWarning[] {
-  const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } =
-    mouthEvidence(crop);
-  if (
-    seamSides < ANY_SEAM ||
-    (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) ||
-    (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides)
-  ) {
-    throw new FaceError('MOUTH_COVERED');
+  const exposure = exposureOf(crop);
+  const { bright, clipped } = exposure;
+  if (bright < TOO_DARK) {
+    throw new FaceError('FACE_TOO_DARK');
   }
-  if (
-    chinAlone &&
-    (lipsApart > LIPS_APART || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN)
-  ) {
-    throw new FaceError('MOUTH_COVERED');
+  if (clipped > TOO_BRIGHT) {
+    throw new FaceError('FACE_OVEREXPOSED');
   }
-  if (
-    seam < SURE_SEAM &&
-    (lips < NO_LIPS ||
-      (lips < FAINT_LIPS && seam < FAINT_SEAM) ||
-      (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR))
-  ) {
-    throw new FaceError('MOUTH_COVERED');
+  const blur = edgeWidth(crop) * Math.min(1, crop.scale);
+  const { covered, chin } = isMouthCovered(lit(crop, exposure));
+  if (covered) {
+    const reasons: readonly [boolean, FaceErrorCode][] = [
+      [clipped > MUCH_CLIPPED, 'FACE_OVEREXPOSED'],
+      [mouthOpening(crop.points) > WIDE_OPEN, 'MOUTH_WIDE_OPEN'],
+      [blur > BLURRED, 'FACE_BLURRED'],
+      [bright < DARK, 'FACE_TOO_DARK'],
+    ];
+    throw new FaceError(reasons.find(([applies]) => applies)?.[1] ?? 'MOUTH_COVERED');
   }
-  const warnings: FaceWarning[] = chinAlone ? ['CHIN_COVERED'] : [];
+  const warnings: FaceWarning[] = chin ? ['CHIN_COVERED'] : [];
   if (crop.scale < 0.6) {
     warnings.push('LOW_RESOLUTION');
   }
   if (crop.room < 0.85 * CROP_ROOM || crop.inpaintedShare > 0.08) {
     warnings.push('CROPPED');
   }
-  const { bright, clipped } = exposure(crop);
-  if (bright < 85) {
+  if (bright < DARK) {
     warnings.push('DARK');
   }
-  if (clipped > 0.06) {
+  if (clipped > CLIPPED) {
     warnings.push('OVEREXPOSED');
   }
-  if (edgeWidth(crop) * Math.min(1, crop.scale) > 2.4) {
+  if (blur > BLURRED) {
     warnings.push('BLURRED');
   }
   return warnings;
-}
-
-/** Measures of how clearly the mouth can be seen. Colour distances are CIE 1976. */
-interface MouthEvidence {
-  /** Colour distance of the lips from the skin or beard round them. */
-  readonly lips: number;
-  /**
-   * How much darker the seam is than the lips, share of their L*, 0..1. Of an open mouth: the
-   * contrast inside the opening.
-   */
-  readonly seam: number;
-  /** The same for the clearer side, and for the middle third. */
-  readonly seamSides: number;
-  readonly seamMiddle: number;
-  /** Colour distance of the chin from the cheeks. */
-  readonly lowerFace: number;
-  /**
-   * The chin differs in colour from the cheeks, and the skin round the mouth does not: it is not a
-   * beard.
-   */
-  readonly chinAlone: boolean;
-  /** Colour distance of the lower lip from the upper one. */
-  readonly lipsApart: number;
-}
-
-/** Measures the mouth, on the crop of the head. */
-export function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>): MouthEvidence {
-  const frame = new MouthFrame(points);
-  const outer = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
-  const inner = outlineMask(image, points, [...UPPER_INNER, ...LOWER_INNER.toReversed()]);
-  const near = dilate(outer, Math.round(0.12 * frame.halfWidth));
-  const far = dilate(outer, Math.round(0.45 * frame.halfWidth));
-  const lips = indicesWhere(outer, (i) => outer.data[i]! > 0.9 && inner.data[i]! < 0.1);
-  const around = indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0);
-  const cheeks = CHEEKS.slice(0, 2).flatMap((index) =>
-    patchAt(image, px(points, index), py(points, index), 8),
-  );
-  const chin = BELOW_LIPS.flatMap((index) =>
-    patchAt(image, px(points, index), py(points, index), 6),
-  );
-  const contrasts = seamContrasts(image, points, frame);
-  const fromCheek = (indices: readonly number[], radius: number): number => {
-    const patch = indices.flatMap((index) =>
-      patchAt(image, px(points, index), py(points, index), radius),
-    );
-    return Math.min(
-      ...CHEEKS.slice(0, 2).map((index) =>
-        colourDistance(image, patch, patchAt(image, px(points, index), py(points, index), 8)),
-      ),
-    );
-  };
-  const chinColour = fromCheek(BELOW_LIPS, 6);
-  const bearded = Math.max(
-    fromCheek([PHILTRUM], 4),
-    ...BESIDE_LIPS.map((index) => fromCheek([index], 6)),
-  );
-  const lip = (outline: readonly number[], edge: readonly number[]): number[] => {
-    const mask = outlineMask(image, points, [...outline, ...edge.toReversed()]);
-    return indicesWhere(mask, (i) => mask.data[i]! > 0.8);
-  };
-  return {
-    chinAlone: chinColour > CHIN_COLOUR && chinColour - bearded > CHIN_ALONE,
-    lipsApart: colourDistance(image, lip(UPPER_OUTER, UPPER_INNER), lip(LOWER_OUTER, LOWER_INNER)),
-    lips: colourDistance(image, lips, around),
-    seam: median(contrasts),
-    seamSides: Math.max(median(contrasts.slice(0, 5)), median(contrasts.slice(10))),
-    seamMiddle: median(contrasts.slice(5, 10)),
-    lowerFace: colourDistance(image, chin, cheeks),
-  };
-}
-
-// Landmarks on the chin under the lower lip, beside the mouth's corners, and under the nose.
-const BELOW_LIPS = [200, 201, 421] as const;
-const BESIDE_LIPS = [212, 432] as const;
-const PHILTRUM = 164;
-
-/**
- * The contrast of the seam at fifteen places from the left to the right corner: luminance (L*) in
- * the middle of a profile across the inner lips, against its ends; share, 0..1.
- */
-function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): number[] {
-  const upper = curveThrough(frame.local(points, UPPER_INNER));
-  const lower = curveThrough(frame.local(points, LOWER_INNER));
-  const [left, right] = frame.local(points, INNER_CORNERS) as [Point, Point];
-  const reach = 0.16 * frame.halfWidth;
-  const contrasts: number[] = [];
-  for (let k = 3; k <= 17; k++) {
-    const u = left.x + ((right.x - left.x) * k) / 20;
-    const profile: number[] = [];
-    for (let v = upper(u) - reach; v <= lower(u) + reach; v += 0.5) {
-      const { x, y } = frame.toPicture(u, v);
-      profile.push(
-        labAt(
-          image,
-          clamp(Math.floor(y), 0, image.height - 1) * image.width +
-            clamp(Math.floor(x), 0, image.width - 1),
-        ).l,
-      );
-    }
-    const ends = (median(profile.slice(0, 6)) + median(profile.slice(-6))) / 2;
-    const middle = profile.slice(5, -5);
-    contrasts.push(
-      Math.max(ends - Math.min(...middle), Math.max(...middle) - Math.min(...middle) - 6) /
-        Math.max(5, ends),
-    );
-  }
-  return contrasts;
-}
-
-/**
- * The 0.95 quantile of the luma of the face (0..255), and the share of clipped pixels (above 251).
- */
-function exposure({ image, points }: Crop): { bright: number; clipped: number } {
-  const face = outlineMask(image, points, FACE_OVAL);
-  const lumas = indicesWhere(face, (i) => face.data[i]! > 0.5).map((i) => lumaAt(image, i));
-  return {
-    bright: quantile(lumas, 0.95),
-    clipped: lumas.filter((luma) => luma > 251).length / lumas.length,
-  };
-}
-
-/**
- * Width of the sharpest edges round the eyes, pixels: contrast over steepness, about 2.5 standard
- * deviations of a Gaussian blur.
- */
-function edgeWidth({ image, points }: Crop): number {
-  const widths = [LEFT_EYE, RIGHT_EYE].map(({ outer, inner, upper, lower }) => {
-    const ring = [outer, inner, ...upper, ...lower];
-    const xs = ring.map((i) => px(points, i));
-    const ys = ring.map((i) => py(points, i));
-    const lumas: number[] = [];
-    let steepest = 1;
-    for (
-      let y = Math.max(1, Math.floor(Math.min(...ys)) - 6);
-      y < Math.min(image.height - 1, Math.max(...ys) + 6);
-      y++
-    ) {
-      for (
-        let x = Math.max(1, Math.floor(Math.min(...xs)));
-        x < Math.min(image.width - 1, Math.max(...xs));
-        x++
-      ) {
-        const i = y * image.width + x;
-        lumas.push(lumaAt(image, i));
-        steepest = Math.max(
-          steepest,
-          Math.abs(lumaAt(image, i + 1) - lumaAt(image, i - 1)) / 2,
-          Math.abs(lumaAt(image, i + image.width) - lumaAt(image, i - image.width)) / 2,
-        );
-      }
-    }
-    return (quantile(lumas, 0.98) - quantile(lumas, 0.02)) / steepest / 2.5;
-  });
-  return Math.min(...widths);
-}
-
-const outlineMask = (image: RgbImage, points: Landmarks, outline: readonly number[]): Plane =>
-  polygonMask(
-    image.width,
-    image.height,
-    outline.map((index) => ({ x: px(points, index), y: py(points, index) })),
-  );
-
-function indicesWhere({ data }: Plane, wanted: (index: number) => boolean): number[] {
-  const found: number[] = [];
-  for (let i = 0; i < data.length; i++) {
-    if (wanted(i)) {
-      found.push(i);
-    }
-  }
-  return found;
-}
-
-/** Indices of the pixels of a square round (x, y), clamped to the picture. */
-function patchAt({ width, height }: RgbImage, x: number, y: number, radius: number): number[] {
-  const found: number[] = [];
-  for (let dy = -radius; dy <= radius; dy++) {
-    for (let dx = -radius; dx <= radius; dx++) {
-      found.push(
-        clamp(Math.round(y) + dy, 0, height - 1) * width + clamp(Math.round(x) + dx, 0, width - 1),
-      );
-    }
-  }
-  return found;
-}
-
-/** Colour distance (CIE 1976) of the medians of two sets of pixels. */
-function colourDistance(image: RgbImage, a: readonly number[], b: readonly number[]): number {
-  const middle = (indices: readonly number[]): [number, number, number] => {
-    const labs = indices.map((i) => labAt(image, i));
-    return [
-      median(labs.map((lab) => lab.l)),
-      median(labs.map((lab) => lab.a)),
-      median(labs.map((lab) => lab.b)),
-    ];
-  };
-  const [p, q] = [middle(a), middle(b)];
-  return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
 }

@@ -1,0 +1,225 @@
+// Whether the mouth of a portrait can be seen: how its lips differ from the skin, and how clear the
+// seam between them is.
+import { labAt, median } from '../imaging/colour.ts';
+import type { Crop } from './crop.ts';
+import { curveThrough, type Point } from '../imaging/curve.ts';
+import { dilate } from '../imaging/mask.ts';
+import { clamp, type RgbImage } from '../imaging/image.ts';
+import { indicesWhere, outlineMask } from './exposure.ts';
+import {
+  CHEEKS,
+  INNER_CORNERS,
+  INNER_MIDDLES,
+  type Landmarks,
+  LOWER_INNER,
+  LOWER_OUTER,
+  px,
+  py,
+  UPPER_INNER,
+  UPPER_OUTER,
+} from './landmarks.ts';
+import { MouthFrame } from '../regions/mouth-frame.ts';
+
+// Thresholds for a covered mouth, measured on 7 rendered faces in 10 states, 30 photographs and 25
+// covered mouths. The colour of lips differs from that of the skin round them by 2 at least (small,
+// dark or blurred lips; 6 and more otherwise); cloth and hands stay below 0.4. In black and white
+// lips may differ by 0.5 only, but the seam between them is darker than they are by half or more;
+// the pleats of a mask reach 0.28.
+const NO_LIPS = 1.8;
+const FAINT_LIPS = 4;
+const FAINT_SEAM = 0.06;
+const SURE_SEAM = 0.38;
+/**
+ * A seam that is this clear on one side and absent in the middle: a finger lies on the lips. Bare
+ * mouths with a seam as clear on one side have 0.34 or more in the middle.
+ */
+const CLEAR_SEAM = 0.4;
+const NO_SEAM = 0.05;
+/**
+ * A seam that is clear on one side and loses this share of contrast in the middle third: a hand or
+ * a microphone lies across the lips. Bare mouths keep 0.44 or more.
+ */
+const SEAM_SIDES = 0.5;
+const BROKEN_SEAM = 0.36;
+/** No seam anywhere. Bare mouths have 0.19 or more, even blurred ones. */
+const ANY_SEAM = 0.04;
+/**
+ * An object covers the chin: its colour is this far from the cheeks, and CHIN_ALONE further than
+ * the skin beside the mouth and under the nose, where a beard would grow.
+ */
+const CHIN_COLOUR = 22;
+const CHIN_ALONE = 8;
+/**
+ * With such an object, the mouth counts as covered when the lips differ in colour, or when the seam
+ * is faint or fainter in the middle.
+ */
+const LIPS_APART = 20;
+const PARTLY_SEEN = 0.6;
+const UNSEEN = 0.15;
+/**
+ * Colour distance of the chin from the cheeks that means a mask, unless the lips show that it is a
+ * beard.
+ */
+const OTHER_COLOUR = 22;
+
+/** Whether the mouth is covered, and whether something covers the chin. */
+export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
+  covered: boolean;
+  chin: boolean;
+} {
+  const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } =
+    mouthEvidence(head);
+  const broken =
+    seamSides < ANY_SEAM ||
+    (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) ||
+    (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides);
+  const behindChinCover =
+    chinAlone && (lipsApart > LIPS_APART || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN);
+  const unseen =
+    seam < SURE_SEAM &&
+    (lips < NO_LIPS ||
+      (lips < FAINT_LIPS && seam < FAINT_SEAM) ||
+      (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR));
+  return { covered: broken || behindChinCover || unseen, chin: chinAlone };
+}
+
+/** Distance between the inner lips, share of the distance between the inner corners. */
+export function mouthOpening(points: Landmarks): number {
+  const distance = ([a, b]: readonly [number, number]): number =>
+    Math.hypot(px(points, a) - px(points, b), py(points, a) - py(points, b));
+  return distance(INNER_MIDDLES) / distance(INNER_CORNERS);
+}
+
+/** Measures of how clearly the mouth can be seen. Colour distances are CIE 1976. */
+interface MouthEvidence {
+  /** Colour distance of the lips from the skin or beard round them. */
+  readonly lips: number;
+  /**
+   * How much darker the seam is than the lips, share of their L*, 0..1. Of an open mouth: the
+   * contrast inside the opening.
+   */
+  readonly seam: number;
+  /** The same for the clearer side, and for the middle third. */
+  readonly seamSides: number;
+  readonly seamMiddle: number;
+  /** Colour distance of the chin from the cheeks. */
+  readonly lowerFace: number;
+  /**
+   * The chin differs in colour from the cheeks, and the skin round the mouth does not: it is not a
+   * beard.
+   */
+  readonly chinAlone: boolean;
+  /** Colour distance of the lower lip from the upper one. */
+  readonly lipsApart: number;
+}
+
+/** Measures the mouth, on the crop of the head. */
+function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>): MouthEvidence {
+  const frame = new MouthFrame(points);
+  const outer = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
+  const inner = outlineMask(image, points, [...UPPER_INNER, ...LOWER_INNER.toReversed()]);
+  const near = dilate(outer, Math.round(0.12 * frame.halfWidth));
+  const far = dilate(outer, Math.round(0.45 * frame.halfWidth));
+  const lips = indicesWhere(outer, (i) => outer.data[i]! > 0.9 && inner.data[i]! < 0.1);
+  const around = indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0);
+  const cheeks = CHEEKS.slice(0, 2).flatMap((index) =>
+    patchAt(image, px(points, index), py(points, index), 8),
+  );
+  const chin = BELOW_LIPS.flatMap((index) =>
+    patchAt(image, px(points, index), py(points, index), 6),
+  );
+  const contrasts = seamContrasts(image, points, frame);
+  const fromCheek = (indices: readonly number[], radius: number): number => {
+    const patch = indices.flatMap((index) =>
+      patchAt(image, px(points, index), py(points, index), radius),
+    );
+    return Math.min(
+      ...CHEEKS.slice(0, 2).map((index) =>
+        colourDistance(image, patch, patchAt(image, px(points, index), py(points, index), 8)),
+      ),
+    );
+  };
+  const chinColour = fromCheek(BELOW_LIPS, 6);
+  const bearded = Math.max(
+    fromCheek([PHILTRUM], 4),
+    ...BESIDE_LIPS.map((index) => fromCheek([index], 6)),
+  );
+  const lip = (outline: readonly number[], edge: readonly number[]): number[] => {
+    const mask = outlineMask(image, points, [...outline, ...edge.toReversed()]);
+    return indicesWhere(mask, (i) => mask.data[i]! > 0.8);
+  };
+  return {
+    chinAlone: chinColour > CHIN_COLOUR && chinColour - bearded > CHIN_ALONE,
+    lipsApart: colourDistance(image, lip(UPPER_OUTER, UPPER_INNER), lip(LOWER_OUTER, LOWER_INNER)),
+    lips: colourDistance(image, lips, around),
+    seam: median(contrasts),
+    seamSides: Math.max(median(contrasts.slice(0, 5)), median(contrasts.slice(10))),
+    seamMiddle: median(contrasts.slice(5, 10)),
+    lowerFace: colourDistance(image, chin, cheeks),
+  };
+}
+
+// Landmarks on the chin under the lower lip, beside the mouth's corners, and under the nose.
+const BELOW_LIPS = [200, 201, 421] as const;
+const BESIDE_LIPS = [212, 432] as const;
+const PHILTRUM = 164;
+
+/**
+ * The contrast of the seam at fifteen places from the left to the right corner: luminance (L*) in
+ * the middle of a profile across the inner lips, against its ends; share, 0..1.
+ */
+function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): number[] {
+  const upper = curveThrough(frame.local(points, UPPER_INNER));
+  const lower = curveThrough(frame.local(points, LOWER_INNER));
+  const [left, right] = frame.local(points, INNER_CORNERS) as [Point, Point];
+  const reach = 0.16 * frame.halfWidth;
+  const contrasts: number[] = [];
+  for (let k = 3; k <= 17; k++) {
+    const u = left.x + ((right.x - left.x) * k) / 20;
+    const profile: number[] = [];
+    for (let v = upper(u) - reach; v <= lower(u) + reach; v += 0.5) {
+      const { x, y } = frame.toPicture(u, v);
+      profile.push(
+        labAt(
+          image,
+          clamp(Math.floor(y), 0, image.height - 1) * image.width +
+            clamp(Math.floor(x), 0, image.width - 1),
+        ).l,
+      );
+    }
+    const ends = (median(profile.slice(0, 6)) + median(profile.slice(-6))) / 2;
+    const middle = profile.slice(5, -5);
+    contrasts.push(
+      Math.max(ends - Math.min(...middle), Math.max(...middle) - Math.min(...middle) - 6) /
+        Math.max(5, ends),
+    );
+  }
+  return contrasts;
+}
+
+/** Indices of the pixels of a square round (x, y), clamped to the picture. */
+function patchAt({ width, height }: RgbImage, x: number, y: number, radius: number): number[] {
+  const found: number[] = [];
+  for (let dy = -radius; dy <= radius; dy++) {
+    for (let dx = -radius; dx <= radius; dx++) {
+      found.push(
+        clamp(Math.round(y) + dy, 0, height - 1) * width + clamp(Math.round(x) + dx, 0, width - 1),
+      );
+    }
+  }
+  return found;
+}
+
+/** Colour distance (CIE 1976) of the medians of two sets of pixels. */
+function colourDistance(image: RgbImage, a: readonly number[], b: readonly number[]): number {
+  const middle = (indices: readonly number[]): [number, number, number] => {
+    const labs = indices.map((i) => labAt(image, i));
+    return [
+      median(labs.map((lab) => lab.l)),
+      median(labs.map((lab) => lab.a)),
+      median(labs.map((lab) => lab.b)),
+    ];
+  };
+  const [p, q] = [middle(a), middle(b)];
+  return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
+}
