@@ -80,13 +80,14 @@ export class FaceLandmarker {
    * @returns the faces with the largest first; empty when there is none
    */
   async find(pyramid: Pyramid): Promise<DetectedFace[]> {
+    const isSure = (faces: readonly DetectedFace[]): boolean =>
+      (faces[0]?.confidence ?? 0) >= SURE_CONFIDENCE;
     const upright = await this.#findTurned(pyramid, 0);
-    const sureness = (faces: readonly DetectedFace[]): number => faces[0]?.confidence ?? 0;
-    if (sureness(upright) >= SURE_CONFIDENCE) {
+    if (isSure(upright)) {
       return upright;
     }
     const turned = await this.#findTurned(pyramid, Math.PI);
-    return sureness(turned) > sureness(upright) ? turned : upright;
+    return isSure(turned) ? turned : upright;
   }
 
   /** Detects all faces in the picture turned by `angle`, radians. */
