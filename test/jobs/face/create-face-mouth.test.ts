@@ -84,6 +84,27 @@ test('teeth get the light of the skin, in coloured light and in paint', async ()
   );
 });
 
+test('lips that are closed have two peaks, and end finely at the corners', async () => {
+  // Drawn with one arch from corner to corner.
+  const { parts } = await describeFace(
+    await laughing('mei', { x: 516, y: 598, halfWidth: 88 }, { lip: 30 }),
+  );
+  const y = (index: number): number => at(parts, index)[1];
+  for (const peak of [37, 267]) {
+    assert.ok(y(0) > y(peak) + 0.3, `peak ${peak} ${y(peak)}, middle ${y(0)}`);
+  }
+  const thickness = (upper: number, lower: number): number => y(lower) - y(upper);
+  for (const [upper, lower] of [
+    [40, 91],
+    [270, 321],
+  ] as const) {
+    assert.ok(
+      thickness(upper, lower) < 0.72 * thickness(0, 17),
+      `${thickness(upper, lower)} of ${thickness(0, 17)}`,
+    );
+  }
+});
+
 test('a closed smile has a red upper lip, however thin it was', async () => {
   const { parts } = await describeFace(
     await laughing('ava', { x: 514, y: 598, halfWidth: 88 }, { lips: '#b8403c', lip: 4 }),

@@ -23,6 +23,18 @@ import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 const UPPER_SHARE = 0.46;
 const LOWER_SHARE = 0.56;
 
+/**
+ * A grin draws the lips straight and thick up to the corners. How far their outer edges move away
+ * from the seam when it closes: fuller in the middle (the upper lip at its two peaks), finer towards
+ * the corners. Shares of the half width, at these distances from the middle.
+ */
+const PEAK = 0.05;
+const DIP = 0.03;
+const TAPER = 0.07;
+const PEAK_AT = 0.24;
+/** How far the skin beyond the lips goes with them, share of the half width. */
+const SKIN_REACH = 0.45;
+
 /** Share of the corners' lift that a relaxed smile loses. */
 const LOWERED = 0.62;
 
@@ -52,6 +64,8 @@ export class SmileCloser {
   readonly #narrow: number;
   /** How far the corners lie above the middle of the mouth, pixels. */
   readonly #cornerLift: number;
+  /** The widest gap, pixels. */
+  readonly #gapMost: number;
 
   /**
    * @param relax share of the smile that is taken back at the corners, 0..1
@@ -81,6 +95,7 @@ export class SmileCloser {
     this.#right = upper.at(-1)!.x;
     this.#noseY = frame.local(points, [NOSE_BASE])[0]!.y;
     this.#chinY = frame.local(points, [CHIN])[0]!.y;
+    this.#gapMost = Math.max(...gaps.map(({ y }) => y));
     this.#relax = relax;
     this.#narrow = narrow * relax;
     this.#cornerLift = Math.max(0, middle[5]!.y - (middle[0]!.y + middle[10]!.y) / 2);
@@ -135,6 +150,7 @@ export class SmileCloser {
           : 0.6 * (1 - smoothstep(0, 1, (outer - v) / Math.max(1, outer - this.#noseY)));
       dy = UPPER_SHARE * gap * share;
     }
+    dy += this.#lipShape(u, v, low);
     // The corners of a smile move inwards and down a little.
     const r = Math.abs(u) / halfWidth;
     const near =
@@ -145,6 +161,31 @@ export class SmileCloser {
     const inwards = this.#narrow * halfWidth * near * Math.min(1, r);
     dy += near * LOWERED * this.#cornerLift * this.#relax * Math.min(1, r) ** 2;
     return { x: u - Math.sign(u) * inwards, y: v + dy };
+  }
+
+  /** How far the outer edge of a lip moves to get its bow and its fine ends back, pixels. */
+  #lipShape(u: number, v: number, low: boolean): number {
+    const { halfWidth } = this.#frame;
+    const inner = low ? this.#lowerInner(u) : this.#upperInner(u);
+    const outer = low ? this.#lowerOuter(u) : this.#upperOuter(u);
+    const way = low ? 1 : -1;
+    const thickness = Math.max(0.08 * halfWidth, (outer - inner) * way);
+    const beyond = (v - inner) * way;
+    const r = Math.abs(u) / halfWidth;
+    if (beyond <= 0 || beyond > thickness + SKIN_REACH * halfWidth || r > 1.5) {
+      return 0;
+    }
+    // All of it at the edge, none at the seam, and less and less in the skin beyond.
+    const share =
+      smoothstep(0, thickness, beyond) *
+      (1 - smoothstep(thickness, thickness + SKIN_REACH * halfWidth, beyond));
+    const bump = (at: number, width: number): number => Math.exp(-(((r - at) / width) ** 2));
+    const taper = TAPER * bump(0.75, 0.28);
+    const outwards = low
+      ? 0.5 * PEAK * bump(0, 0.4) - taper
+      : PEAK * bump(PEAK_AT, 0.16) - DIP * bump(0, 0.1) - taper;
+    const opening = clamp(this.#gapMost / (0.3 * halfWidth), 0, 1);
+    return way * outwards * halfWidth * share * opening;
   }
 
   /**
