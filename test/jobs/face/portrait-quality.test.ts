@@ -90,7 +90,7 @@ test('a face in low light is used, its mouth and its open eyes are seen', async 
 test('a picture that is too dark, overexposed or blurred is told as what it is', async () => {
   await rejects(await underLight('ava', 0.005), 'FACE_TOO_DARK', 'ava');
   await rejects(await underLight('samuel', 0.01), 'FACE_TOO_DARK', 'samuel');
-  await rejects(await underLight('ava', 4), 'FACE_OVEREXPOSED', 'ava');
+  await rejects(await underLight('ava', 12), 'FACE_OVEREXPOSED', 'ava');
   const { warnings } = await create(await portrait('noah').resize(640).blur(4).png().toBuffer());
   assert.ok(warnings.includes('BLURRED'));
 });

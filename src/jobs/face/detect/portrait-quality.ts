@@ -119,7 +119,7 @@ function outside({ points }: DetectedFace, { width, height }: RgbImage): number 
 const TOO_DARK = 24;
 const DARK = 85;
 /** Shares of clipped pixels, 0..1: features are lost; parts are. */
-const TOO_BRIGHT = 0.75;
+const TOO_BRIGHT = 0.9;
 const MUCH_CLIPPED = 0.12;
 const CLIPPED = 0.06;
 /** Width of the sharpest edges, pixels of the crop or of the source if these are fewer. */
