@@ -11,7 +11,7 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { SOCKET_ERRORS } from '../../src/base/socket-errors.ts';
 import { clientRoutes } from '../../src/front/api/client-files.ts';
 import { ARKIT_BLEND_SHAPES } from '../../src/media/arkit.ts';
-import { SERVER_MESSAGES } from '../../src/front/sessions/server-messages.ts';
+import { RATE_REASONS, SERVER_MESSAGES } from '../../src/front/sessions/server-messages.ts';
 
 const run = promisify(execFile);
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -103,6 +103,9 @@ test('it knows every message of the server, and which errors pass', async () => 
       readFile(path.join(CLIENT, `src/${name}.ts`), 'utf8'),
     ),
   );
+  for (const reason of Object.keys(RATE_REASONS)) {
+    assert.ok(sources.join('\n').includes(`'${reason}'`), reason);
+  }
   for (const type of Object.keys(SERVER_MESSAGES)) {
     if (type !== 'room') {
       assert.match(sources.join('\n'), new RegExp(`\\b${type}[:']`), type);

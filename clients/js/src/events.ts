@@ -33,7 +33,7 @@ export interface SessionEvents {
   ack: Timed;
   /** The server dropped something that was sent: send less. */
   rate: Timed & {
-    readonly reason: 'audio_backlog_full' | 'too_many_messages';
+    readonly reason: 'audio_backlog_full' | 'too_many_messages' | 'offer_refused';
     readonly detail?: string;
   };
   /** The server will end the session after so many seconds. */
