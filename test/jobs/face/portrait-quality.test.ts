@@ -1,34 +1,16 @@
 // What face creation refuses, warns of or mends in a photograph that is turned, badly lit, blurred or
 // not of a person.
 import assert from 'node:assert/strict';
-import { beforeAll, test } from 'vitest';
+import { test } from 'vitest';
 import sharp from 'sharp';
-import { createFace } from '../../../src/jobs/face/create-face.ts';
 import { FaceLandmarker } from '../../../src/jobs/face/detect/face-landmarker.ts';
 import { checkPerson } from '../../../src/jobs/face/detect/portrait-quality.ts';
-import { FACE_ERRORS, FaceError, type FaceErrorCode } from '../../../src/jobs/face/face-error.ts';
+import { FACE_ERRORS, FaceError } from '../../../src/jobs/face/face-error.ts';
 import { decodeImage } from '../../../src/jobs/face/imaging/decode.ts';
 import { Pyramid } from '../../../src/jobs/face/imaging/image.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
+import { create, rejects } from './face-checks.ts';
 import { drawnOver, portrait, portraitOf } from './portraits.ts';
-
-let landmarker: FaceLandmarker;
-beforeAll(async () => {
-  landmarker = await FaceLandmarker.load();
-});
-
-const create = async (bytes: Uint8Array) => createFace(bytes, { name: 'test', landmarker });
-
-const rejects = async (bytes: Uint8Array, code: FaceErrorCode, what: string): Promise<void> =>
-  assert.rejects(
-    create(bytes),
-    (error: unknown) => {
-      assert.ok(error instanceof FaceError, `${what}: ${String(error)}`);
-      assert.equal(error.code, code, what);
-      return true;
-    },
-    what,
-  );
 
 /** A portrait under `gain` times as much light, with noise of a sensor (share of white). */
 async function underLight(id: string, gain: number, noise = 0): Promise<Buffer> {
@@ -72,7 +54,6 @@ test('a picture that lies on its side or upside down is turned, with a warning',
   await rejects(
     await portrait('mei').rotate(135, { background: '#8a9096' }).png().toBuffer(),
     'FACE_TILTED',
-    'head down, tilted',
   );
 });
 
@@ -88,9 +69,9 @@ test('a face in low light is used, its mouth and its open eyes are seen', async 
 });
 
 test('a picture that is too dark, overexposed or blurred is told as what it is', async () => {
-  await rejects(await underLight('ava', 0.005), 'FACE_TOO_DARK', 'ava');
-  await rejects(await underLight('samuel', 0.01), 'FACE_TOO_DARK', 'samuel');
-  await rejects(await underLight('ava', 12), 'FACE_OVEREXPOSED', 'ava');
+  await rejects(await underLight('ava', 0.005), 'FACE_TOO_DARK');
+  await rejects(await underLight('samuel', 0.01), 'FACE_TOO_DARK');
+  await rejects(await underLight('ava', 12), 'FACE_OVEREXPOSED');
   const { warnings } = await create(await portrait('noah').resize(640).blur(4).png().toBuffer());
   assert.ok(warnings.includes('BLURRED'));
 });
@@ -102,14 +83,13 @@ test('a mouth that screams is told as wide open', async () => {
     await rejects(
       await drawnOver(id, ellipse(60, 70, '#a8584f') + ellipse(52, 62, '#2a0f10')),
       'MOUTH_WIDE_OPEN',
-      id,
     );
   }
 });
 
 test('what is less surely a person than any portrait is refused', async () => {
   const image = await decodeImage(portraitOf('mei'));
-  const faces = await landmarker.find(new Pyramid(image));
+  const faces = await (await FaceLandmarker.load()).find(new Pyramid(image));
   checkPerson(faces[0]!);
   // Scores of photographs of a marmoset and of a fox.
   for (const confidence of [0.9995, 0.9973]) {
