@@ -166,6 +166,7 @@ test('a token becomes a session as granted; early messages reach it; its end fre
   const { sessionId, speechRing, face, microphoneRing, ...spec } = open.spec;
   assert.equal(microphoneRing, undefined, 'no conversation');
   assert.deepEqual(spec, {
+    delaysFrames: false,
     emotion: 2,
     renderer: 'rig',
     handleSilence: true,
