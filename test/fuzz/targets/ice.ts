@@ -91,13 +91,18 @@ export const target: FuzzTarget = {
         return;
       }
       const [address = '', port = ''] = check.key.split(/:(?=\d+$)/);
-      const isForged = (first & 1) === 1;
-      const from = isForged ? addressOf(op) : ([address, Number(port)] as const);
+      const from = (first & 1) === 1 ? addressOf(op) : ([address, Number(port)] as const);
+      // It counts if it comes from the address of the check, which the step may name too, and if
+      // the check is still waited for: a restart forgets it.
+      const isTrue =
+        (op & 7) === OP.answer &&
+        `${from[0]}:${from[1]}` === check.key &&
+        net.expected.has(check.data.toString('latin1', 8, 20));
       const response =
         (op & 7) === OP.conflict
           ? roleConflict(check.data, remote.password)
           : bindingSuccess(check.data, address, Number(port), remote.password);
-      if (!isForged && (op & 7) === OP.answer) {
+      if (isTrue) {
         net.answeredMs.set(check.key, net.nowMs);
       }
       receive(response, ...from);
